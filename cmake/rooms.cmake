@@ -1,0 +1,34 @@
+# A room is one folder of src/: one static library and one test program.
+#
+#   farscale_room(NAME SOURCES a.cc b.cc TESTS a_test.cc USES base trace LIBRARIES fmt::fmt)
+#
+# USES names rooms above this one; what a room uses is passed on to whoever uses the room.
+
+add_library(farscale_options INTERFACE)
+target_compile_options(farscale_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor
+                       -Woverloaded-virtual -Wimplicit-fallthrough)
+if(FARSCALE_WERROR)
+  target_compile_options(farscale_options INTERFACE -Werror)
+endif()
+if(FARSCALE_SANITIZE)
+  target_compile_options(farscale_options INTERFACE -fsanitize=${FARSCALE_SANITIZE} -fno-omit-frame-pointer
+                         -fno-sanitize-recover=all)
+  target_link_options(farscale_options INTERFACE -fsanitize=${FARSCALE_SANITIZE})
+endif()
+
+function(farscale_room name)
+  cmake_parse_arguments(ROOM "" "" "SOURCES;TESTS;USES;LIBRARIES" ${ARGN})
+  list(TRANSFORM ROOM_USES PREPEND farscale_)
+  add_library(farscale_${name} STATIC ${ROOM_SOURCES})
+  target_include_directories(farscale_${name} PUBLIC ${PROJECT_SOURCE_DIR}/src)
+  target_link_libraries(farscale_${name} PUBLIC ${ROOM_USES} PRIVATE farscale_options ${ROOM_LIBRARIES})
+  if(FARSCALE_TESTS AND ROOM_TESTS)
+    add_executable(${name}_test ${ROOM_TESTS})
+    target_link_libraries(${name}_test PRIVATE farscale_${name} farscale_test_support farscale_options
+                          GTest::gmock GTest::gtest_main)
+    gtest_discover_tests(${name}_test TEST_PREFIX "${name}." DISCOVERY_TIMEOUT 60)
+  endif()
+endfunction()
+if(FARSCALE_TESTS)
+  include(GoogleTest)
+endif()
