@@ -1,0 +1,240 @@
+#include "base/config.h"
+
+#define TOML_HEADER_ONLY 0
+#include <toml++/toml.h>
+
+#include <algorithm>
+#include <set>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace farscale {
+
+struct ConfigTable::Node {
+  std::shared_ptr<const toml::table> document;  // keeps the nodes alive
+  const toml::table* table = nullptr;
+  std::string file;
+  std::optional<ConfigTable> fallback;
+  mutable std::set<std::string> known;  // keys that were asked for
+};
+
+namespace {
+
+const char* TypeName(const toml::node& node) {
+  switch (node.type()) {
+    case toml::node_type::table: return "a table";
+    case toml::node_type::array: return "a list";
+    case toml::node_type::string: return "a text";
+    case toml::node_type::integer: return "an integer";
+    case toml::node_type::floating_point: return "a number";
+    case toml::node_type::boolean: return "true or false";
+    default: return "a date or time";
+  }
+}
+
+template <typename Value>
+std::optional<Value> ValueOf(const toml::node& node) {
+  if constexpr (std::is_same_v<Value, std::string>) {
+    return node.value_exact<std::string>();
+  } else if constexpr (std::is_same_v<Value, bool>) {
+    return node.value_exact<bool>();
+  } else if constexpr (std::is_same_v<Value, std::int64_t>) {
+    return node.value_exact<std::int64_t>();
+  } else {
+    if (const auto whole = node.value_exact<std::int64_t>()) return static_cast<double>(*whole);
+    return node.value_exact<double>();
+  }
+}
+
+}  // namespace
+
+ConfigTable ConfigTable::Parse(const std::string& text, const std::string& file) {
+  auto node = std::make_shared<Node>();
+  try {
+    node->document = std::make_shared<const toml::table>(toml::parse(text, file));
+  } catch (const toml::parse_error& error) {
+    throw Error(ErrorKind::kUsage, file + ":" + std::to_string(error.source().begin.line),
+                "is not valid TOML: " + std::string(error.description()));
+  }
+  node->table = node->document.get();
+  node->file = file;
+  return ConfigTable(node);
+}
+
+ConfigTable ConfigTable::WithFallback(const ConfigTable& preset) const {
+  auto node = std::make_shared<Node>(*node_);
+  node->fallback = preset;
+  return ConfigTable(node);
+}
+
+const void* ConfigTable::Find(const std::string& key) const {
+  node_->known.insert(key);
+  return node_->table->get(key);
+}
+
+bool ConfigTable::Has(const std::string& key) const {
+  return Find(key) != nullptr || (node_->fallback && node_->fallback->Has(key));
+}
+
+std::vector<std::string> ConfigTable::Keys() const {
+  std::set<std::string> keys;
+  for (const auto& [key, value] : *node_->table) keys.insert(std::string(key.str()));
+  if (node_->fallback) {
+    for (const std::string& key : node_->fallback->Keys()) keys.insert(key);
+  }
+  return {keys.begin(), keys.end()};
+}
+
+namespace {
+
+// One scalar of a table: own value, else the fallback's.
+template <typename Value, typename FallbackFunction>
+std::optional<Value> Scalar(const ConfigTable& table, const toml::node* node, const std::string& key,
+                            const char* expected, FallbackFunction fallback) {
+  if (node == nullptr) return fallback();
+  const std::optional<Value> value = ValueOf<Value>(*node);
+  if (!value) table.Fail(key, "'" + key + "' must be " + expected + ", not " + TypeName(*node));
+  return value;
+}
+
+}  // namespace
+
+std::optional<std::string> ConfigTable::String(const std::string& key) const {
+  return Scalar<std::string>(*this, static_cast<const toml::node*>(Find(key)), key, "a text in quotes", [&] {
+    return node_->fallback ? node_->fallback->String(key) : std::nullopt;
+  });
+}
+
+std::optional<double> ConfigTable::Number(const std::string& key) const {
+  return Scalar<double>(*this, static_cast<const toml::node*>(Find(key)), key, "a number", [&] {
+    return node_->fallback ? node_->fallback->Number(key) : std::nullopt;
+  });
+}
+
+std::optional<std::int64_t> ConfigTable::Integer(const std::string& key) const {
+  return Scalar<std::int64_t>(*this, static_cast<const toml::node*>(Find(key)), key, "an integer", [&] {
+    return node_->fallback ? node_->fallback->Integer(key) : std::nullopt;
+  });
+}
+
+std::optional<bool> ConfigTable::Bool(const std::string& key) const {
+  return Scalar<bool>(*this, static_cast<const toml::node*>(Find(key)), key, "true or false", [&] {
+    return node_->fallback ? node_->fallback->Bool(key) : std::nullopt;
+  });
+}
+
+template <typename Value>
+std::optional<std::vector<Value>> ConfigTable::List(const std::string& key, const char* expected) const {
+  const auto* node = static_cast<const toml::node*>(Find(key));
+  if (node == nullptr) return std::nullopt;
+  std::vector<Value> values;
+  if (const std::optional<Value> single = ValueOf<Value>(*node)) return std::vector<Value>{*single};
+  const toml::array* array = node->as_array();
+  if (array == nullptr) Fail(key, "'" + key + "' must be a list of " + expected + ", not " + TypeName(*node));
+  for (const toml::node& element : *array) {
+    const std::optional<Value> value = ValueOf<Value>(element);
+    if (!value) Fail(key, "'" + key + "' must be a list of " + expected + ", but contains " + TypeName(element));
+    values.push_back(*value);
+  }
+  return values;
+}
+
+std::optional<std::vector<std::string>> ConfigTable::Strings(const std::string& key) const {
+  auto list = List<std::string>(key, "texts");
+  return list || !node_->fallback ? list : node_->fallback->Strings(key);
+}
+
+std::optional<std::vector<double>> ConfigTable::Numbers(const std::string& key) const {
+  auto list = List<double>(key, "numbers");
+  return list || !node_->fallback ? list : node_->fallback->Numbers(key);
+}
+
+std::optional<std::vector<std::int64_t>> ConfigTable::Integers(const std::string& key) const {
+  auto list = List<std::int64_t>(key, "integers");
+  return list || !node_->fallback ? list : node_->fallback->Integers(key);
+}
+
+bool ConfigTable::IsTable(const std::string& key) const {
+  const auto* node = static_cast<const toml::node*>(Find(key));
+  return node != nullptr ? node->is_table() : node_->fallback && node_->fallback->IsTable(key);
+}
+
+bool ConfigTable::IsString(const std::string& key) const {
+  const auto* node = static_cast<const toml::node*>(Find(key));
+  return node != nullptr ? node->is_string() : node_->fallback && node_->fallback->IsString(key);
+}
+
+std::optional<ConfigTable> ConfigTable::Table(const std::string& key) const {
+  const auto* node = static_cast<const toml::node*>(Find(key));
+  std::optional<ConfigTable> behind = node_->fallback ? node_->fallback->Table(key) : std::nullopt;
+  if (node == nullptr) return behind;
+  if (!node->is_table()) Fail(key, "'" + key + "' must be a table, not " + TypeName(*node));
+  auto child = std::make_shared<Node>();
+  child->document = node_->document;
+  child->table = node->as_table();
+  child->file = node_->file;
+  child->fallback = behind;
+  return ConfigTable(child);
+}
+
+std::vector<ConfigTable> ConfigTable::Tables(const std::string& key) const {
+  const auto* node = static_cast<const toml::node*>(Find(key));
+  if (node == nullptr) return node_->fallback ? node_->fallback->Tables(key) : std::vector<ConfigTable>();
+  const toml::array* array = node->as_array();
+  if (array == nullptr || !std::all_of(array->begin(), array->end(), [](const auto& e) { return e.is_table(); })) {
+    Fail(key, "'" + key + "' must be a list of tables, written [[" + key + "]]");
+  }
+  std::vector<ConfigTable> tables;
+  for (const toml::node& element : *array) {
+    auto child = std::make_shared<Node>();
+    child->document = node_->document;
+    child->table = element.as_table();
+    child->file = node_->file;
+    tables.push_back(ConfigTable(child));
+  }
+  return tables;
+}
+
+std::string ConfigTable::RequiredString(const std::string& key) const {
+  const auto value = String(key);
+  if (!value) Fail("", "'" + key + "' is missing");
+  return *value;
+}
+
+double ConfigTable::RequiredNumber(const std::string& key) const {
+  const auto value = Number(key);
+  if (!value) Fail("", "'" + key + "' is missing");
+  return *value;
+}
+
+std::string ConfigTable::Where(const std::string& key) const {
+  const toml::node* node = key.empty() ? nullptr : node_->table->get(key);
+  if (node == nullptr && !key.empty() && node_->fallback && node_->fallback->Has(key)) {
+    return node_->fallback->Where(key);
+  }
+  const toml::source_region& source = node != nullptr ? node->source() : node_->table->source();
+  if (source.begin.line == 0) return node_->file;
+  return node_->file + ":" + std::to_string(source.begin.line);
+}
+
+void ConfigTable::Fail(const std::string& key, const std::string& what, const std::string& advice) const {
+  throw Error(ErrorKind::kUsage, Where(key), what, advice);
+}
+
+void ConfigTable::RefuseUnknownKeys() const {
+  for (const auto& [key, value] : *node_->table) {
+    const std::string name(key.str());
+    if (node_->known.count(name) > 0) continue;
+    const std::vector<std::string> known(node_->known.begin(), node_->known.end());
+    std::string advice = DidYouMean(name, known);
+    if (advice.empty()) advice = "known here: " + Join(known, ", ");
+    Fail(name, "unknown key '" + name + "'", advice);
+  }
+  if (node_->fallback) {
+    for (const std::string& key : node_->known) node_->fallback->node_->known.insert(key);
+    node_->fallback->RefuseUnknownKeys();
+  }
+}
+
+}  // namespace farscale

@@ -1,0 +1,163 @@
+#include "base/diagnostics.h"
+
+#include <fmt/format.h>
+
+#include <stdexcept>
+
+#include "base/error.h"
+
+namespace farscale {
+namespace {
+
+constexpr double kNever = 1.0;
+constexpr Severity kNote = Severity::kNote;
+constexpr Severity kWarning = Severity::kWarning;
+
+const std::vector<AnomalyType>& Table() {
+  static const std::vector<AnomalyType> table = {
+      {Anomaly::kClockBackwards, "clockBackwards", kWarning,
+       "events lie before the event ahead of them on the same location; time across such a jump counts as zero",
+       0.001},
+      {Anomaly::kLeaveWithoutEnter, "leaveWithoutEnter", kWarning,
+       "region leaves have no enter and were ignored", 0.01},
+      {Anomaly::kRegionLeftOpen, "regionLeftOpen", kNote,
+       "regions were entered and not left; they end where the region around them or the trace ends", kNever},
+      {Anomaly::kRecordOutsideMpi, "recordOutsideMpi", kWarning,
+       "communication records lie outside any MPI call and were ignored", 0.01},
+      {Anomaly::kRequestUnknown, "requestUnknown", kWarning,
+       "completions name a request that was never posted; the operation counts as posted at its completion", 0.01},
+      {Anomaly::kRequestNeverCompleted, "requestNeverCompleted", kNote,
+       "requests were posted and never completed", kNever},
+      {Anomaly::kRequestCancelled, "requestCancelled", kNote, "requests were cancelled and carry no message", kNever},
+      {Anomaly::kPeerOutsideCommunicator, "peerOutsideCommunicator", kWarning,
+       "messages name a peer that is not in their communicator and were ignored", 0.01},
+      {Anomaly::kCollectiveWithoutRecord, "collectiveWithoutRecord", kWarning,
+       "collective calls were recorded without communicator; the replay cannot synchronise them", kNever},
+      {Anomaly::kOneSidedNotReplayed, "oneSidedNotReplayed", kWarning,
+       "one-sided operations are counted as MPI time, but the replay knows no dependency between them", kNever},
+      {Anomaly::kMpiOnWorkerThread, "mpiOnWorkerThread", kWarning,
+       "MPI calls were made by threads other than the main one; they are not part of the analysis", 0.01},
+      {Anomaly::kThreadsAtProcessLevel, "threadsAtProcessLevel", kNote,
+       "processes with several threads are analysed at process level: time outside MPI on the main thread is useful, "
+       "whatever the other threads do",
+       kNever},
+      {Anomaly::kOtherLocationsIgnored, "otherLocationsIgnored", kNote,
+       "locations of accelerators or of asynchronous metrics are not part of the analysis", kNever},
+      {Anomaly::kMeasurementOff, "measurementOff", kWarning,
+       "microseconds of the run lie in stretches with recording switched off; they count as time outside MPI", kNever},
+      {Anomaly::kBufferFlush, "bufferFlush", kWarning,
+       "microseconds of the run were spent writing trace buffers; they count as time outside MPI", kNever},
+      {Anomaly::kCounterBackwards, "counterBackwards", kWarning,
+       "counter samples are lower than the one before; the counter is not used where that happens", kNever},
+      {Anomaly::kCounterNotAtEdges, "counterNotAtEdges", kWarning,
+       "region and call edges have no counter sample of their own; the last sample before is used", kNever},
+      {Anomaly::kUnmatchedSend, "unmatchedSend", kWarning,
+       "messages were sent that no rank received; the replay treats them as eager", 0.01},
+      {Anomaly::kUnmatchedReceive, "unmatchedReceive", kWarning,
+       "messages were received that no rank sent; the replay has them ready at the start", 0.01},
+      {Anomaly::kMessageSizeMismatch, "messageSizeMismatch", kWarning,
+       "matched messages have a different size at sender and receiver, so they may be matched wrongly", 0.01},
+      {Anomaly::kCollectiveMismatch, "collectiveMismatch", kWarning,
+       "collective operations differ in kind between the ranks of a communicator, or some ranks miss them", 0.01},
+      {Anomaly::kMessageCutAtEdge, "messageCutAtEdge", kNote,
+       "messages cross the edge of the phase's window: sends are eager, receives find the message ready", kNever},
+      {Anomaly::kCollectiveCutAtEdge, "collectiveCutAtEdge", kNote,
+       "collectives lie in the phase's window on some ranks only and synchronise just those", kNever},
+      {Anomaly::kRendezvousReleased, "rendezvousReleased", kWarning,
+       "large sends waited for each other in the replay although the trace shows that they completed; they were "
+       "treated as eager",
+       kNever},
+      {Anomaly::kIdealAboveMeasured, "idealAboveMeasured", kWarning,
+       "phases take longer on the ideal network than measured, which points to clock error", kNever},
+      {Anomaly::kRankWithoutPhase, "rankWithoutPhase", kWarning,
+       "ranks never enter the phase; they count with no useful time", kNever},
+      {Anomaly::kUnevenIterations, "unevenIterations", kWarning,
+       "ranks differ in how often they run the phase; each rank is cut by its own count", kNever},
+      {Anomaly::kPhaseEstimateClamped, "phaseEstimateClamped", kNote,
+       "estimates of the ideal time from phase profiles left the range they must lie in and were clamped", kNever},
+      {Anomaly::kScalingGuessed, "scalingGuessed", kWarning,
+       "the study does not say whether it scales strongly or weakly; decided from how the work grows", kNever},
+      {Anomaly::kUnevenThreads, "unevenThreads", kWarning,
+       "ranks differ in their number of threads; the largest counts", kNever},
+      {Anomaly::kProgramNameDiffers, "programNameDiffers", kNote,
+       "runs carry different program names but the same regions; they count as one program", kNever},
+      {Anomaly::kWorkDiffersBetweenRepeats, "workDiffersBetweenRepeats", kNote,
+       "repeats of one core count differ in useful time by more than a tenth", kNever},
+  };
+  return table;
+}
+
+}  // namespace
+
+const std::vector<AnomalyType>& AllAnomalies() { return Table(); }
+
+const AnomalyType& Describe(Anomaly anomaly) {
+  for (const AnomalyType& type : Table()) {
+    if (type.anomaly == anomaly) return type;
+  }
+  throw std::logic_error("anomaly without a row in the table");
+}
+
+void Diagnostics::Add(Anomaly anomaly, std::uint64_t count, std::string_view example) {
+  if (count == 0) return;
+  Entry& entry = entries_[anomaly];
+  entry.count += count;
+  if (entry.example.empty()) entry.example = example;
+}
+
+void Diagnostics::AddPopulation(Anomaly anomaly, std::uint64_t population) {
+  entries_[anomaly].population += population;
+}
+
+void Diagnostics::Merge(const Diagnostics& other) {
+  for (const auto& [anomaly, entry] : other.entries_) {
+    Add(anomaly, entry.count, entry.example);
+    AddPopulation(anomaly, entry.population);
+  }
+}
+
+std::uint64_t Diagnostics::count(Anomaly anomaly) const {
+  const auto found = entries_.find(anomaly);
+  return found == entries_.end() ? 0 : found->second.count;
+}
+
+bool Diagnostics::empty() const {
+  for (const auto& [anomaly, entry] : entries_) {
+    if (entry.count > 0) return false;
+  }
+  return true;
+}
+
+std::vector<Finding> Diagnostics::findings() const {
+  std::vector<Finding> result;
+  for (const auto& [anomaly, entry] : entries_) {
+    if (entry.count == 0) continue;
+    const AnomalyType& type = Describe(anomaly);
+    result.push_back({std::string(type.id), type.severity, std::string(type.sentence), entry.count,
+                      entry.population, entry.example});
+  }
+  return result;
+}
+
+void Diagnostics::FailPastThreshold(const std::string& where) const {
+  for (const auto& [anomaly, entry] : entries_) {
+    const AnomalyType& type = Describe(anomaly);
+    if (type.fatal_share >= kNever || entry.population == 0) continue;
+    const double share = static_cast<double>(entry.count) / static_cast<double>(entry.population);
+    if (share <= type.fatal_share) continue;
+    std::string what = fmt::format("{} of {} {} ({}, above the limit of {:.1f} %)", entry.count, entry.population,
+                                   type.sentence, type.id, 100 * type.fatal_share);
+    if (!entry.example.empty()) what += ", first " + entry.example;
+    throw Error(ErrorKind::kInput, where, what, "the trace is damaged or was not recorded correctly");
+  }
+}
+
+std::string ToSentence(const Finding& finding) {
+  std::string text = fmt::format("{}: {}", finding.id, finding.count);
+  if (finding.population > 0) text += fmt::format(" of {}", finding.population);
+  text += " " + finding.sentence;
+  if (!finding.example.empty()) text += " (first " + finding.example + ")";
+  return text;
+}
+
+}  // namespace farscale

@@ -1,0 +1,106 @@
+// Anomalies inside a readable trace. Each has a name, is counted, is printed in every report, and past a stated
+// share of what it is counted among it fails the run. Nothing is dropped without being counted here.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace farscale {
+
+enum class Severity { kNote, kWarning };
+
+enum class Anomaly {
+  // Reading.
+  kClockBackwards,
+  kLeaveWithoutEnter,
+  kRegionLeftOpen,
+  kRecordOutsideMpi,
+  kRequestUnknown,
+  kRequestNeverCompleted,
+  kRequestCancelled,
+  kPeerOutsideCommunicator,
+  kCollectiveWithoutRecord,
+  kOneSidedNotReplayed,
+  kMpiOnWorkerThread,
+  kThreadsAtProcessLevel,
+  kOtherLocationsIgnored,
+  kMeasurementOff,
+  kBufferFlush,
+  kCounterBackwards,
+  kCounterNotAtEdges,
+  // Matching and replay.
+  kUnmatchedSend,
+  kUnmatchedReceive,
+  kMessageSizeMismatch,
+  kCollectiveMismatch,
+  kMessageCutAtEdge,
+  kCollectiveCutAtEdge,
+  kRendezvousReleased,
+  kIdealAboveMeasured,
+  // Phases and factors.
+  kRankWithoutPhase,
+  kUnevenIterations,
+  kPhaseEstimateClamped,
+  kScalingGuessed,
+  kUnevenThreads,
+  kProgramNameDiffers,
+  kWorkDiffersBetweenRepeats,
+};
+
+// A row of the table of anomalies: name in JSON, how serious, one sentence, and the share above which the run fails
+// (1 or more: never).
+struct AnomalyType {
+  Anomaly anomaly;
+  std::string_view id;
+  Severity severity;
+  std::string_view sentence;
+  double fatal_share;
+};
+
+const AnomalyType& Describe(Anomaly anomaly);
+const std::vector<AnomalyType>& AllAnomalies();
+
+// One anomaly as found: how often, among how many (0: not a share), and the first place it was seen.
+struct Finding {
+  std::string id;
+  Severity severity = Severity::kNote;
+  std::string sentence;
+  std::uint64_t count = 0;
+  std::uint64_t population = 0;
+  std::string example;
+
+  friend bool operator==(const Finding&, const Finding&) = default;
+};
+
+class Diagnostics {
+ public:
+  // Adds `count` occurrences; the first `example` given is kept.
+  void Add(Anomaly anomaly, std::uint64_t count = 1, std::string_view example = {});
+  // Adds to what the anomaly is counted among.
+  void AddPopulation(Anomaly anomaly, std::uint64_t population);
+  void Merge(const Diagnostics& other);
+
+  std::uint64_t count(Anomaly anomaly) const;
+  bool empty() const;
+  // What was found, in the order of the table; anomalies that never occurred are left out.
+  std::vector<Finding> findings() const;
+
+  // Throws an input error naming the anomaly when its share is above its fatal share.
+  void FailPastThreshold(const std::string& where) const;
+
+ private:
+  struct Entry {
+    std::uint64_t count = 0;
+    std::uint64_t population = 0;
+    std::string example;
+  };
+  std::map<Anomaly, Entry> entries_;
+};
+
+// "clockBackwards: 3 of 400 events ..." for a terminal or a log.
+std::string ToSentence(const Finding& finding);
+
+}  // namespace farscale

@@ -1,0 +1,18 @@
+// Files at the edges of the program: read whole, written whole or not at all.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+namespace farscale {
+
+// Throws an input error naming the file when it cannot be read.
+std::string ReadFile(const std::filesystem::path& path);
+
+// Writes beside the target and renames, so that a failed run leaves no half file. Throws an output error.
+void WriteFile(const std::filesystem::path& path, const std::string& content);
+
+// Creates the folder and its parents; throws an output error when that fails or something else has the name.
+void CreateFolder(const std::filesystem::path& path);
+
+}  // namespace farscale

@@ -1,0 +1,58 @@
+#include "base/files.h"
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "support/temporary_folder.h"
+
+namespace farscale {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::size_t FilesIn(const fs::path& folder) {
+  return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder), fs::directory_iterator()));
+}
+
+int ExitCodeOf(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    return error.exit_code();
+  }
+  return 0;
+}
+
+TEST(Files, WriteThenReadGivesTheSameBytes) {
+  const test::TemporaryFolder folder;
+  const std::string content("a\0b\n", 4);
+  WriteFile(folder / "new" / "f.txt", content);
+  EXPECT_EQ(ReadFile(folder / "new" / "f.txt"), content);
+  EXPECT_EQ(FilesIn(folder / "new"), 1u);  // no temporary file is left
+}
+
+TEST(Files, WritingReplaces) {
+  const test::TemporaryFolder folder;
+  WriteFile(folder / "f", "long content");
+  WriteFile(folder / "f", "x");
+  EXPECT_EQ(ReadFile(folder / "f"), "x");
+}
+
+TEST(Files, MissingFileAndFolderAreInputErrors) {
+  const test::TemporaryFolder folder;
+  EXPECT_EQ(ExitCodeOf([&] { ReadFile(folder / "none"); }), 3);
+  EXPECT_EQ(ExitCodeOf([&] { ReadFile(folder.path()); }), 3);
+}
+
+TEST(Files, WhatCannotBeWrittenLeavesNothingBehind) {
+  const test::TemporaryFolder folder;
+  const std::string file = folder.Write("file", "");
+  EXPECT_EQ(ExitCodeOf([&] { WriteFile(fs::path(file) / "f", "x"); }), 5);  // a file where a folder must be
+  EXPECT_EQ(ExitCodeOf([&] { CreateFolder(file); }), 5);
+  fs::create_directory(folder / "taken");
+  EXPECT_EQ(ExitCodeOf([&] { WriteFile(folder / "taken", "x"); }), 5);
+  EXPECT_EQ(FilesIn(folder.path()), 2u);
+}
+
+}  // namespace
+}  // namespace farscale

@@ -1,0 +1,71 @@
+#include "base/format.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace farscale {
+namespace {
+
+// Thousands apart by commas.
+std::string Grouped(std::uint64_t count) {
+  const std::string digits = fmt::format("{}", count);
+  std::string text;
+  for (std::size_t i = 0; i < digits.size(); ++i) {
+    if (i > 0 && (digits.size() - i) % 3 == 0) text += ',';
+    text += digits[i];
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string FormatFactor(double value) { return fmt::format("{:.3f}", value); }
+
+std::string FormatPercent(double share) { return fmt::format("{:.1f} %", 100 * share); }
+
+std::string FormatSeconds(double seconds) {
+  const double size = std::fabs(seconds);
+  if (size == 0) return "0 s";
+  if (size < 1e-6) return FormatSignificant(seconds * 1e9, 3) + " ns";
+  if (size < 1e-3) return FormatSignificant(seconds * 1e6, 3) + " µs";
+  if (size < 1) return FormatSignificant(seconds * 1e3, 3) + " ms";
+  return FormatSignificant(seconds, size < 1000 ? 3 : 4) + " s";
+}
+
+std::string FormatBytes(std::uint64_t bytes) {
+  constexpr std::array<const char*, 5> kUnits = {"B", "KiB", "MiB", "GiB", "TiB"};
+  if (bytes < 1024) return fmt::format("{} B", bytes);
+  double size = static_cast<double>(bytes);
+  std::size_t unit = 0;
+  while (size >= 1024 && unit + 1 < kUnits.size()) {
+    size /= 1024;
+    ++unit;
+  }
+  return fmt::format("{:.1f} {}", size, kUnits[unit]);
+}
+
+std::string FormatCount(std::uint64_t count) { return Grouped(count); }
+
+std::string FormatCores(double cores) {
+  const double whole = std::round(cores);
+  if (std::fabs(cores - whole) > 1e-9 || whole < 0) return fmt::format("{:.1f}", cores);
+  return Grouped(static_cast<std::uint64_t>(whole));
+}
+
+std::string FormatSignificant(double value, int digits) {
+  if (!std::isfinite(value) || value == 0) return fmt::format("{}", value);
+  const int before_point = static_cast<int>(std::floor(std::log10(std::fabs(value)))) + 1;
+  if (before_point > 7 || before_point < -4) return fmt::format("{:.{}e}", value, digits - 1);
+  return fmt::format("{:.{}f}", value, std::max(0, digits - before_point));
+}
+
+std::string FormatRatio(double ratio) {
+  return FormatSignificant(ratio, ratio < 10 ? 2 : (ratio < 100 ? 2 : 3)) + "×";
+}
+
+std::string FormatExact(double value) { return fmt::format("{}", value); }
+
+}  // namespace farscale

@@ -1,0 +1,50 @@
+#include "base/format.h"
+
+#include <gtest/gtest.h>
+
+namespace farscale {
+namespace {
+
+TEST(Format, Factors) {
+  EXPECT_EQ(FormatFactor(0.87349), "0.873");
+  EXPECT_EQ(FormatFactor(1), "1.000");
+  EXPECT_EQ(FormatPercent(0.8734), "87.3 %");
+}
+
+TEST(Format, SecondsChooseTheirUnit) {
+  EXPECT_EQ(FormatSeconds(0), "0 s");
+  EXPECT_EQ(FormatSeconds(1.5e-9), "1.50 ns");
+  EXPECT_EQ(FormatSeconds(2.5e-5), "25.0 µs");
+  EXPECT_EQ(FormatSeconds(0.0312), "31.2 ms");
+  EXPECT_EQ(FormatSeconds(12.345), "12.3 s");
+  EXPECT_EQ(FormatSeconds(1234.5), "1234 s");
+}
+
+TEST(Format, BytesAndCounts) {
+  EXPECT_EQ(FormatBytes(1023), "1023 B");
+  EXPECT_EQ(FormatBytes(1536), "1.5 KiB");
+  EXPECT_EQ(FormatBytes(3600721), "3.4 MiB");
+  EXPECT_EQ(FormatCount(0), "0");
+  EXPECT_EQ(FormatCount(999), "999");
+  EXPECT_EQ(FormatCount(1048576), "1,048,576");
+  EXPECT_EQ(FormatCores(1000000), "1,000,000");
+  EXPECT_EQ(FormatCores(12.5), "12.5");
+}
+
+TEST(Format, SignificantDigits) {
+  EXPECT_EQ(FormatSignificant(0.00123456, 3), "0.00123");
+  EXPECT_EQ(FormatSignificant(123.456, 2), "123");
+  EXPECT_EQ(FormatSignificant(0, 3), "0");
+  EXPECT_EQ(FormatSignificant(1.5e9, 3), "1.50e+09");
+  EXPECT_EQ(FormatRatio(8.192), "8.2×");
+  EXPECT_EQ(FormatRatio(131.07), "131×");
+}
+
+TEST(Format, ExactReadsBackAsTheSameNumber) {
+  for (const double value : {0.1, 1.0 / 3, 1e-300, 123456789.123456789}) {
+    EXPECT_EQ(std::stod(FormatExact(value)), value);
+  }
+}
+
+}  // namespace
+}  // namespace farscale
