@@ -1,0 +1,85 @@
+#include "trace/mpi_call.h"
+
+#include <string>
+#include <unordered_map>
+
+#include "base/text.h"
+
+namespace farscale {
+namespace {
+
+// Names in lower case without "mpi_". Functions that are not here are kOther: they take time and wait for nobody.
+const std::unordered_map<std::string_view, MpiCall>& Names() {
+  using enum MpiCall;
+  static const std::unordered_map<std::string_view, MpiCall> names = {
+      {"init", kInit}, {"init_thread", kInit}, {"finalize", kFinalize},
+      {"send", kSend}, {"rsend", kSend}, {"bsend", kBufferedSend}, {"ssend", kSynchronousSend},
+      {"isend", kImmediateSend}, {"irsend", kImmediateSend}, {"ibsend", kImmediateBufferedSend},
+      {"issend", kImmediateSynchronousSend},
+      {"recv", kReceive}, {"mrecv", kReceive}, {"irecv", kImmediateReceive}, {"imrecv", kImmediateReceive},
+      {"sendrecv", kSendReceive}, {"sendrecv_replace", kSendReceive},
+      {"isendrecv", kImmediateSend}, {"isendrecv_replace", kImmediateSend},
+      {"start", kStart}, {"startall", kStart},
+      {"wait", kWait}, {"waitall", kWait}, {"waitany", kWait}, {"waitsome", kWait},
+      {"test", kTest}, {"testall", kTest}, {"testany", kTest}, {"testsome", kTest},
+      {"probe", kProbe}, {"iprobe", kProbe}, {"mprobe", kProbe}, {"improbe", kProbe},
+      {"barrier", kCollective}, {"bcast", kCollective}, {"gather", kCollective}, {"gatherv", kCollective},
+      {"scatter", kCollective}, {"scatterv", kCollective}, {"allgather", kCollective}, {"allgatherv", kCollective},
+      {"alltoall", kCollective}, {"alltoallv", kCollective}, {"alltoallw", kCollective},
+      {"allreduce", kCollective}, {"reduce", kCollective}, {"reduce_scatter", kCollective},
+      {"reduce_scatter_block", kCollective}, {"scan", kCollective}, {"exscan", kCollective},
+      {"neighbor_allgather", kCollective}, {"neighbor_allgatherv", kCollective},
+      {"neighbor_alltoall", kCollective}, {"neighbor_alltoallv", kCollective}, {"neighbor_alltoallw", kCollective},
+      {"ibarrier", kImmediateCollective}, {"ibcast", kImmediateCollective}, {"igather", kImmediateCollective},
+      {"igatherv", kImmediateCollective}, {"iscatter", kImmediateCollective}, {"iscatterv", kImmediateCollective},
+      {"iallgather", kImmediateCollective}, {"iallgatherv", kImmediateCollective},
+      {"ialltoall", kImmediateCollective}, {"ialltoallv", kImmediateCollective},
+      {"ialltoallw", kImmediateCollective}, {"iallreduce", kImmediateCollective},
+      {"ireduce", kImmediateCollective}, {"ireduce_scatter", kImmediateCollective},
+      {"ireduce_scatter_block", kImmediateCollective}, {"iscan", kImmediateCollective},
+      {"iexscan", kImmediateCollective}, {"ineighbor_allgather", kImmediateCollective},
+      {"ineighbor_allgatherv", kImmediateCollective}, {"ineighbor_alltoall", kImmediateCollective},
+      {"ineighbor_alltoallv", kImmediateCollective}, {"ineighbor_alltoallw", kImmediateCollective},
+      {"put", kOneSided}, {"get", kOneSided}, {"rput", kOneSided}, {"rget", kOneSided},
+      {"accumulate", kOneSided}, {"raccumulate", kOneSided}, {"get_accumulate", kOneSided},
+      {"rget_accumulate", kOneSided}, {"fetch_and_op", kOneSided}, {"compare_and_swap", kOneSided},
+  };
+  return names;
+}
+
+}  // namespace
+
+MpiCall ClassifyMpiCall(std::string_view region_name) {
+  const std::string lower = ToLower(Trim(region_name));
+  std::string_view name = lower;
+  if (name.substr(0, 1) == "p") name.remove_prefix(1);
+  if (name.substr(0, 4) != "mpi_") return MpiCall::kNone;
+  name.remove_prefix(4);
+  while (!name.empty() && name.back() == '_') name.remove_suffix(1);
+  const auto found = Names().find(name);
+  if (found != Names().end()) return found->second;
+  if (name.substr(0, 4) == "win_") return MpiCall::kOneSided;
+  if (name.substr(0, 5) == "file_") return MpiCall::kInputOutput;
+  return MpiCall::kOther;
+}
+
+std::string_view ToString(CollectiveKind kind) {
+  switch (kind) {
+    case CollectiveKind::kBarrier: return "barrier";
+    case CollectiveKind::kBroadcast: return "broadcast";
+    case CollectiveKind::kGather: return "gather";
+    case CollectiveKind::kScatter: return "scatter";
+    case CollectiveKind::kAllgather: return "allgather";
+    case CollectiveKind::kAlltoall: return "alltoall";
+    case CollectiveKind::kAllreduce: return "allreduce";
+    case CollectiveKind::kReduce: return "reduce";
+    case CollectiveKind::kReduceScatter: return "reduce-scatter";
+    case CollectiveKind::kScan: return "scan";
+    case CollectiveKind::kExscan: return "exclusive scan";
+    case CollectiveKind::kCreateHandle: return "creation of a communicator or other handle";
+    case CollectiveKind::kDestroyHandle: return "release of a communicator or other handle";
+  }
+  return "collective";
+}
+
+}  // namespace farscale

@@ -1,0 +1,56 @@
+// What an MPI function does, by its name. The trace formats record messages and collectives, but whether a send is
+// synchronous or part of a sendrecv only the name of the call tells.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace farscale {
+
+enum class MpiCall : std::uint8_t {
+  kNone,  // not an MPI function
+  kInit,
+  kFinalize,
+  kSend,             // standard or ready mode, blocking
+  kBufferedSend,
+  kSynchronousSend,
+  kImmediateSend,    // standard or ready mode
+  kImmediateBufferedSend,
+  kImmediateSynchronousSend,
+  kReceive,
+  kImmediateReceive,
+  kSendReceive,
+  kStart,            // of persistent requests
+  kWait,             // and waitall, waitany, waitsome
+  kTest,             // and testall, testany, testsome
+  kProbe,
+  kCollective,
+  kImmediateCollective,
+  kOneSided,
+  kInputOutput,
+  kOther,
+};
+
+// The function as named by C, by Fortran (any case, trailing underscores) or by its profiling name (PMPI_).
+// kNone when the name does not begin like an MPI function.
+MpiCall ClassifyMpiCall(std::string_view region_name);
+
+enum class CollectiveKind : std::uint8_t {
+  kBarrier,
+  kBroadcast,
+  kGather,
+  kScatter,
+  kAllgather,
+  kAlltoall,
+  kAllreduce,
+  kReduce,
+  kReduceScatter,
+  kScan,
+  kExscan,
+  kCreateHandle,   // communicators, windows, files: all members take part
+  kDestroyHandle,
+};
+
+std::string_view ToString(CollectiveKind kind);
+
+}  // namespace farscale

@@ -1,0 +1,403 @@
+#include "trace/otf2_definitions.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <exception>
+#include <map>
+#include <set>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "trace/otf2_error.h"
+
+namespace farscale {
+namespace {
+
+constexpr std::uint32_t kDenseReferences = 1 << 16;
+
+// Definitions as the archive has them, by reference. Names stay references: a text may be defined after its first
+// use.
+struct RawDefinitions {
+  struct SystemNode {
+    std::uint32_t name = OTF2_UNDEFINED_STRING, class_name = OTF2_UNDEFINED_STRING;
+    std::uint32_t parent = OTF2_UNDEFINED_SYSTEM_TREE_NODE;
+    bool shares_memory = false;
+  };
+  struct LocationGroup {
+    std::uint32_t name = OTF2_UNDEFINED_STRING;
+    OTF2_LocationGroupType type = OTF2_LOCATION_GROUP_TYPE_UNKNOWN;
+    std::uint32_t node = OTF2_UNDEFINED_SYSTEM_TREE_NODE;
+  };
+  struct Location {
+    OTF2_LocationType type = OTF2_LOCATION_TYPE_UNKNOWN;
+    std::uint64_t events = 0;
+    std::uint32_t group = OTF2_UNDEFINED_LOCATION_GROUP;
+  };
+  struct Group {
+    OTF2_GroupType type = OTF2_GROUP_TYPE_UNKNOWN;
+    OTF2_Paradigm paradigm = OTF2_PARADIGM_UNKNOWN;
+    OTF2_GroupFlag flags = OTF2_GROUP_FLAG_NONE;
+    std::vector<std::uint64_t> members;
+  };
+  struct Communicator {
+    std::uint32_t name = OTF2_UNDEFINED_STRING;
+    std::uint32_t group = OTF2_UNDEFINED_GROUP;
+    std::uint32_t remote = OTF2_UNDEFINED_GROUP;
+  };
+  struct Region {
+    std::uint32_t name = OTF2_UNDEFINED_STRING;
+    bool is_mpi = false;
+  };
+  struct Member {
+    std::uint32_t name = OTF2_UNDEFINED_STRING, description = OTF2_UNDEFINED_STRING, unit = OTF2_UNDEFINED_STRING;
+    double scale = 1;
+    OTF2_MetricMode mode = OTF2_METRIC_ABSOLUTE_POINT;
+    OTF2_Type type = OTF2_TYPE_UINT64;
+  };
+
+  std::uint64_t ticks_per_second = 0;
+  std::uint64_t origin = 0;
+  std::unordered_map<std::uint32_t, std::string> strings;
+  std::map<std::uint32_t, SystemNode> system_nodes;
+  std::map<std::uint32_t, LocationGroup> location_groups;
+  std::map<std::uint64_t, Location> locations;
+  std::map<std::uint32_t, Region> regions;
+  std::map<std::uint32_t, Group> groups;
+  std::map<std::uint32_t, Communicator> communicators;
+  std::map<std::uint32_t, Member> members;
+  std::map<std::uint32_t, std::vector<std::uint32_t>> metric_classes;
+  std::map<std::uint32_t, std::uint32_t> metric_instances;
+
+  std::exception_ptr failure;
+
+  std::string Text(std::uint32_t reference) const {
+    const auto found = strings.find(reference);
+    return found == strings.end() ? std::string() : found->second;
+  }
+};
+
+// Nothing is thrown through the library: what a callback throws is kept and reading stops.
+template <typename Action>
+OTF2_CallbackCode Guard(void* user, Action action) {
+  auto& raw = *static_cast<RawDefinitions*>(user);
+  try {
+    action(raw);
+    return OTF2_CALLBACK_SUCCESS;
+  } catch (...) {
+    raw.failure = std::current_exception();
+    return OTF2_CALLBACK_INTERRUPT;
+  }
+}
+
+OTF2_CallbackCode OnString(void* user, OTF2_StringRef self, const char* text) {
+  return Guard(user, [&](RawDefinitions& raw) { raw.strings[self] = ToUtf8(text != nullptr ? text : ""); });
+}
+
+OTF2_CallbackCode OnClock(void* user, std::uint64_t resolution, std::uint64_t offset, std::uint64_t, std::uint64_t) {
+  return Guard(user, [&](RawDefinitions& raw) {
+    raw.ticks_per_second = resolution;
+    raw.origin = offset;
+  });
+}
+
+OTF2_CallbackCode OnSystemNode(void* user, OTF2_SystemTreeNodeRef self, OTF2_StringRef name, OTF2_StringRef type,
+                               OTF2_SystemTreeNodeRef parent) {
+  return Guard(user, [&](RawDefinitions& raw) {
+    RawDefinitions::SystemNode& node = raw.system_nodes[self];
+    node.name = name;
+    node.class_name = type;
+    node.parent = parent;
+  });
+}
+
+OTF2_CallbackCode OnSystemNodeDomain(void* user, OTF2_SystemTreeNodeRef node, OTF2_SystemTreeDomain domain) {
+  return Guard(user, [&](RawDefinitions& raw) {
+    if (domain == OTF2_SYSTEM_TREE_DOMAIN_SHARED_MEMORY) raw.system_nodes[node].shares_memory = true;
+  });
+}
+
+OTF2_CallbackCode OnLocationGroup(void* user, OTF2_LocationGroupRef self, OTF2_StringRef name,
+                                  OTF2_LocationGroupType type, OTF2_SystemTreeNodeRef node, OTF2_LocationGroupRef) {
+  return Guard(user, [&](RawDefinitions& raw) { raw.location_groups[self] = {name, type, node}; });
+}
+
+OTF2_CallbackCode OnLocation(void* user, OTF2_LocationRef self, OTF2_StringRef, OTF2_LocationType type,
+                             std::uint64_t events, OTF2_LocationGroupRef group) {
+  return Guard(user, [&](RawDefinitions& raw) { raw.locations[self] = {type, events, group}; });
+}
+
+OTF2_CallbackCode OnRegion(void* user, OTF2_RegionRef self, OTF2_StringRef name, OTF2_StringRef, OTF2_StringRef,
+                           OTF2_RegionRole, OTF2_Paradigm paradigm, OTF2_RegionFlag, OTF2_StringRef, std::uint32_t,
+                           std::uint32_t) {
+  return Guard(user, [&](RawDefinitions& raw) { raw.regions[self] = {name, paradigm == OTF2_PARADIGM_MPI}; });
+}
+
+OTF2_CallbackCode OnGroup(void* user, OTF2_GroupRef self, OTF2_StringRef, OTF2_GroupType type,
+                          OTF2_Paradigm paradigm, OTF2_GroupFlag flags, std::uint32_t count,
+                          const std::uint64_t* members) {
+  return Guard(user, [&](RawDefinitions& raw) {
+    RawDefinitions::Group& group = raw.groups[self];
+    group = {type, paradigm, flags, {}};
+    if (members != nullptr) group.members.assign(members, members + count);
+  });
+}
+
+OTF2_CallbackCode OnCommunicator(void* user, OTF2_CommRef self, OTF2_StringRef name, OTF2_GroupRef group,
+                                 OTF2_CommRef, OTF2_CommFlag) {
+  return Guard(user, [&](RawDefinitions& raw) { raw.communicators[self] = {name, group, OTF2_UNDEFINED_GROUP}; });
+}
+
+OTF2_CallbackCode OnInterCommunicator(void* user, OTF2_CommRef self, OTF2_StringRef name, OTF2_GroupRef group,
+                                      OTF2_GroupRef remote, OTF2_CommRef, OTF2_CommFlag) {
+  return Guard(user, [&](RawDefinitions& raw) { raw.communicators[self] = {name, group, remote}; });
+}
+
+OTF2_CallbackCode OnMetricMember(void* user, OTF2_MetricMemberRef self, OTF2_StringRef name,
+                                 OTF2_StringRef description, OTF2_MetricType, OTF2_MetricMode mode, OTF2_Type type,
+                                 OTF2_Base base, std::int64_t exponent, OTF2_StringRef unit) {
+  return Guard(user, [&](RawDefinitions& raw) {
+    const double scale = std::pow(base == OTF2_BASE_BINARY ? 2.0 : 10.0, static_cast<double>(exponent));
+    raw.members[self] = {name, description, unit, scale, mode, type};
+  });
+}
+
+OTF2_CallbackCode OnMetricClass(void* user, OTF2_MetricRef self, std::uint8_t count,
+                                const OTF2_MetricMemberRef* members, OTF2_MetricOccurrence, OTF2_RecorderKind) {
+  return Guard(user, [&](RawDefinitions& raw) {
+    if (members != nullptr) raw.metric_classes[self].assign(members, members + count);
+  });
+}
+
+OTF2_CallbackCode OnMetricInstance(void* user, OTF2_MetricRef self, OTF2_MetricRef metric_class, OTF2_LocationRef,
+                                   OTF2_MetricScope, std::uint64_t) {
+  return Guard(user, [&](RawDefinitions& raw) { raw.metric_instances[self] = metric_class; });
+}
+
+void ReadRaw(OTF2_Reader* reader, const std::string& path, RawDefinitions& raw) {
+  OTF2_GlobalDefReader* definitions = OTF2_Reader_GetGlobalDefReader(reader);
+  if (definitions == nullptr) CheckOtf2(OTF2_ERROR_FILE_CAN_NOT_OPEN, path, "opening the definitions");
+  OTF2_GlobalDefReaderCallbacks* callbacks = OTF2_GlobalDefReaderCallbacks_New();
+  OTF2_GlobalDefReaderCallbacks_SetStringCallback(callbacks, OnString);
+  OTF2_GlobalDefReaderCallbacks_SetClockPropertiesCallback(callbacks, OnClock);
+  OTF2_GlobalDefReaderCallbacks_SetSystemTreeNodeCallback(callbacks, OnSystemNode);
+  OTF2_GlobalDefReaderCallbacks_SetSystemTreeNodeDomainCallback(callbacks, OnSystemNodeDomain);
+  OTF2_GlobalDefReaderCallbacks_SetLocationGroupCallback(callbacks, OnLocationGroup);
+  OTF2_GlobalDefReaderCallbacks_SetLocationCallback(callbacks, OnLocation);
+  OTF2_GlobalDefReaderCallbacks_SetRegionCallback(callbacks, OnRegion);
+  OTF2_GlobalDefReaderCallbacks_SetGroupCallback(callbacks, OnGroup);
+  OTF2_GlobalDefReaderCallbacks_SetCommCallback(callbacks, OnCommunicator);
+  OTF2_GlobalDefReaderCallbacks_SetInterCommCallback(callbacks, OnInterCommunicator);
+  OTF2_GlobalDefReaderCallbacks_SetMetricMemberCallback(callbacks, OnMetricMember);
+  OTF2_GlobalDefReaderCallbacks_SetMetricClassCallback(callbacks, OnMetricClass);
+  OTF2_GlobalDefReaderCallbacks_SetMetricInstanceCallback(callbacks, OnMetricInstance);
+  OTF2_Reader_RegisterGlobalDefCallbacks(reader, definitions, callbacks, &raw);
+  std::uint64_t count = 0;
+  const OTF2_ErrorCode code = OTF2_Reader_ReadAllGlobalDefinitions(reader, definitions, &count);
+  OTF2_GlobalDefReaderCallbacks_Delete(callbacks);
+  OTF2_Reader_CloseGlobalDefReader(reader, definitions);
+  if (raw.failure) std::rethrow_exception(raw.failure);
+  CheckOtf2(code, path, "reading the definitions");
+}
+
+// The node a process runs on: the nearest system tree node of class "node" or that shares memory, else the nearest.
+std::uint32_t NodeOf(const RawDefinitions& raw, std::uint32_t start) {
+  std::uint32_t reference = start;
+  for (int depth = 0; depth < 64; ++depth) {  // a damaged tree may be a circle
+    const auto found = raw.system_nodes.find(reference);
+    if (found == raw.system_nodes.end()) return start;
+    if (found->second.shares_memory || ToLower(raw.Text(found->second.class_name)) == "node") return reference;
+    reference = found->second.parent;
+  }
+  return start;
+}
+
+// Main location of every rank. MPI traces list them; without MPI every process is a rank of its own.
+std::vector<std::uint64_t> MainLocations(const RawDefinitions& raw, const std::string& path) {
+  for (const auto& [reference, group] : raw.groups) {
+    if (group.type == OTF2_GROUP_TYPE_COMM_LOCATIONS && group.paradigm == OTF2_PARADIGM_MPI) {
+      for (const std::uint64_t location : group.members) {
+        if (raw.locations.count(location) == 0) {
+          throw Error(ErrorKind::kInput, path, fmt::format("MPI rank at location {} is not defined", location),
+                      "the archive is damaged");
+        }
+      }
+      if (std::set<std::uint64_t>(group.members.begin(), group.members.end()).size() != group.members.size()) {
+        throw Error(ErrorKind::kInput, path, "two MPI ranks share one location", "the archive is damaged");
+      }
+      return group.members;
+    }
+  }
+  std::vector<std::uint64_t> mains;
+  std::set<std::uint32_t> seen;
+  for (const auto& [reference, location] : raw.locations) {
+    const auto group = raw.location_groups.find(location.group);
+    const bool is_process =
+        group != raw.location_groups.end() && group->second.type == OTF2_LOCATION_GROUP_TYPE_PROCESS;
+    if (location.type == OTF2_LOCATION_TYPE_CPU_THREAD && is_process && seen.insert(location.group).second) {
+      mains.push_back(reference);
+    }
+  }
+  return mains;
+}
+
+void AddRanks(const RawDefinitions& raw, const std::string& path, TraceBuilder& builder, Otf2Definitions& result) {
+  const std::vector<std::uint64_t> mains = MainLocations(raw, path);
+  if (mains.empty()) {
+    throw Error(ErrorKind::kInput, path, "the trace has no ranks",
+                "it must contain at least one process with a CPU thread");
+  }
+  std::map<std::uint32_t, std::int32_t> rank_of_group;
+  std::map<std::uint32_t, std::int32_t> node_index;
+  for (std::size_t rank = 0; rank < mains.size(); ++rank) {
+    const RawDefinitions::Location& location = raw.locations.at(mains[rank]);
+    const auto group = raw.location_groups.find(location.group);
+    const bool has_group = group != raw.location_groups.end();
+    const std::uint32_t node = has_group ? NodeOf(raw, group->second.node) : OTF2_UNDEFINED_SYSTEM_TREE_NODE;
+    const auto [entry, is_new] = node_index.try_emplace(node, static_cast<std::int32_t>(node_index.size()));
+    if (is_new) {
+      const auto found = raw.system_nodes.find(node);
+      builder.AddNode(found == raw.system_nodes.end() ? "unknown node" : raw.Text(found->second.name));
+    }
+    rank_of_group.try_emplace(location.group, static_cast<std::int32_t>(rank));
+    builder.AddRank({entry->second, 0, has_group ? raw.Text(group->second.name) : fmt::format("rank {}", rank)});
+    result.locations.push_back({mains[rank], static_cast<std::int32_t>(rank), true, location.events});
+  }
+  const std::set<std::uint64_t> main_set(mains.begin(), mains.end());
+  for (const auto& [reference, location] : raw.locations) {
+    const auto rank = rank_of_group.find(location.group);
+    if (location.type != OTF2_LOCATION_TYPE_CPU_THREAD || rank == rank_of_group.end()) {
+      if (main_set.count(reference) == 0 && location.events > 0) {
+        builder.trace().diagnostics.Add(Anomaly::kOtherLocationsIgnored);
+      }
+      continue;
+    }
+    ++builder.trace().ranks[static_cast<std::size_t>(rank->second)].threads;
+    if (main_set.count(reference) == 0) {
+      result.locations.push_back({reference, rank->second, false, location.events});
+    }
+  }
+  for (Rank& rank : builder.trace().ranks) rank.threads = std::max(rank.threads, 1);
+}
+
+void AddRegions(const RawDefinitions& raw, TraceBuilder& builder, Otf2Definitions& result) {
+  for (const auto& [reference, region] : raw.regions) {
+    const std::string name = raw.Text(region.name);
+    MpiCall call = ClassifyMpiCall(name);
+    const bool is_mpi = region.is_mpi || call != MpiCall::kNone;
+    if (is_mpi && call == MpiCall::kNone) call = MpiCall::kOther;
+    result.regions.Set(reference, builder.AddRegion({name, is_mpi, call}));
+  }
+}
+
+// World ranks of a group. Groups of MPI communicators hold ranks of the world, or locations when flagged so.
+std::vector<std::int32_t> MembersOf(const RawDefinitions::Group& group, const Otf2Definitions& result,
+                                    std::size_t ranks, const std::string& path) {
+  std::vector<std::int32_t> members;
+  for (const std::uint64_t member : group.members) {
+    std::uint64_t rank = member;
+    if ((group.flags & OTF2_GROUP_FLAG_GLOBAL_MEMBERS) != 0) {
+      const auto found = std::find_if(result.locations.begin(), result.locations.end(),
+                                      [&](const Otf2Location& l) { return l.is_main && l.reference == member; });
+      rank = found == result.locations.end() ? ranks : static_cast<std::uint64_t>(found->rank);
+    }
+    if (rank >= ranks) {
+      throw Error(ErrorKind::kInput, path,
+                  fmt::format("a communicator contains rank {}, but there are {} ranks", rank, ranks),
+                  "the archive is damaged");
+    }
+    members.push_back(static_cast<std::int32_t>(rank));
+  }
+  return members;
+}
+
+void AddCommunicators(const RawDefinitions& raw, const std::string& path, TraceBuilder& builder,
+                      Otf2Definitions& result) {
+  const std::size_t ranks = builder.definitions().ranks.size();
+  for (const auto& [reference, definition] : raw.communicators) {
+    const auto group = raw.groups.find(definition.group);
+    if (group == raw.groups.end() || group->second.paradigm != OTF2_PARADIGM_MPI) continue;
+    Communicator communicator;
+    communicator.name = raw.Text(definition.name);
+    communicator.is_self = group->second.type == OTF2_GROUP_TYPE_COMM_SELF;
+    if (!communicator.is_self) communicator.members = MembersOf(group->second, result, ranks, path);
+    const auto remote = raw.groups.find(definition.remote);
+    if (remote != raw.groups.end()) communicator.remote = MembersOf(remote->second, result, ranks, path);
+    result.communicators.Set(reference, builder.AddCommunicator(std::move(communicator)));
+  }
+}
+
+MetricUse UseOf(OTF2_MetricMode mode) {
+  const int property = mode & OTF2_METRIC_VALUE_MASK;
+  const int timing = mode & OTF2_METRIC_TIMING_MASK;
+  if (property == OTF2_METRIC_VALUE_ABSOLUTE) return MetricUse::kLevel;
+  if (timing == OTF2_METRIC_TIMING_NEXT) return MetricUse::kNextIncrement;
+  if (timing == OTF2_METRIC_TIMING_LAST || property == OTF2_METRIC_VALUE_RELATIVE) return MetricUse::kIncrement;
+  return MetricUse::kTotal;
+}
+
+void AddMetrics(const RawDefinitions& raw, const CounterSelection& selection, TraceBuilder& builder,
+                Otf2Definitions& result) {
+  std::map<std::uint32_t, Otf2Metric> metric_of_member;
+  for (const auto& [reference, member] : raw.members) {
+    Otf2Metric& metric = metric_of_member[reference];
+    metric.use = UseOf(member.mode);
+    metric.type = member.type;
+    Counter counter{raw.Text(member.name), raw.Text(member.description), raw.Text(member.unit), member.scale,
+                    member.type == OTF2_TYPE_DOUBLE, metric.use != MetricUse::kLevel};
+    if (!selection.Keeps(counter.name)) continue;
+    const std::uint32_t index = builder.AddCounter(std::move(counter));
+    if (metric.use != MetricUse::kLevel) metric.counter = index;
+  }
+  const auto metrics_of = [&](std::uint32_t metric_class) {
+    std::vector<Otf2Metric> metrics;
+    const auto found = raw.metric_classes.find(metric_class);
+    if (found == raw.metric_classes.end()) return metrics;
+    for (const std::uint32_t member : found->second) metrics.push_back(metric_of_member[member]);
+    return metrics;
+  };
+  for (const auto& [reference, members] : raw.metric_classes) result.metrics[reference] = metrics_of(reference);
+  for (const auto& [reference, metric_class] : raw.metric_instances) {
+    result.metrics[reference] = metrics_of(metric_class);
+  }
+}
+
+}  // namespace
+
+void ReferenceTable::Set(std::uint32_t reference, std::uint32_t index) {
+  if (reference >= kDenseReferences) {
+    sparse_[reference] = index;
+    return;
+  }
+  if (reference >= dense_.size()) dense_.resize(reference + 1, kUnknown);
+  dense_[reference] = index;
+}
+
+bool CounterSelection::Keeps(const std::string& name) const {
+  return all || std::find(names.begin(), names.end(), name) != names.end();
+}
+
+Otf2Definitions ReadOtf2Definitions(OTF2_Reader* reader, const CounterSelection& counters, TraceBuilder& builder) {
+  const std::string path = builder.definitions().path;
+  RawDefinitions raw;
+  ReadRaw(reader, path, raw);
+  if (raw.ticks_per_second == 0) {
+    throw Error(ErrorKind::kInput, path, "the clock of the trace is not defined", "the archive is damaged");
+  }
+  Otf2Definitions result;
+  result.origin = raw.origin;
+  builder.trace().ticks_per_second = static_cast<double>(raw.ticks_per_second);
+  AddRanks(raw, path, builder, result);
+  AddRegions(raw, builder, result);
+  AddCommunicators(raw, path, builder, result);
+  AddMetrics(raw, counters, builder, result);
+  for (const auto& [reference, text] : raw.strings) {
+    if (reference >= kDenseReferences) continue;
+    if (reference >= result.strings.size()) result.strings.resize(reference + 1);
+    result.strings[reference] = text;
+  }
+  return result;
+}
+
+}  // namespace farscale

@@ -1,0 +1,76 @@
+// The global definitions of an OTF2 archive, turned into the definitions of a Trace plus what is needed to translate
+// event records: which location is which rank, and the dense numbers of regions, communicators and counters.
+#pragma once
+
+#include <otf2/otf2.h>
+
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "trace/trace_builder.h"
+
+namespace farscale {
+
+// References of definitions as used in event records -> index in the trace. Score-P numbers densely, others need
+// not, so small references index a vector and the rest a map.
+class ReferenceTable {
+ public:
+  static constexpr std::uint32_t kUnknown = 0xFFFFFFFF;
+
+  void Set(std::uint32_t reference, std::uint32_t index);
+  std::uint32_t operator[](std::uint32_t reference) const {
+    if (reference < dense_.size()) return dense_[reference];
+    const auto found = sparse_.find(reference);
+    return found == sparse_.end() ? kUnknown : found->second;
+  }
+
+ private:
+  std::vector<std::uint32_t> dense_;
+  std::unordered_map<std::uint32_t, std::uint32_t> sparse_;
+};
+
+// How a metric's values become an accumulated count [OTF2 3.0, OTF2_MetricMode].
+enum class MetricUse : std::uint8_t {
+  kTotal,          // the value is the accumulated count (accumulated since start)
+  kIncrement,      // the value is the increase since the last sample
+  kNextIncrement,  // the value is the increase until the next sample
+  kLevel,          // absolute values are not counts
+};
+
+struct Otf2Metric {
+  std::uint32_t counter = ReferenceTable::kUnknown;  // kUnknown: not kept
+  MetricUse use = MetricUse::kLevel;
+  OTF2_Type type = OTF2_TYPE_UINT64;
+};
+
+struct Otf2Location {
+  OTF2_LocationRef reference = 0;
+  std::int32_t rank = 0;
+  bool is_main = false;       // carries the rank's timeline; others are worker threads
+  std::uint64_t events = 0;   // as defined; 0 when the writer did not say
+};
+
+struct Otf2Definitions {
+  std::uint64_t origin = 0;  // time stamp of tick 0
+  ReferenceTable regions;
+  ReferenceTable communicators;
+  std::unordered_map<std::uint32_t, std::vector<Otf2Metric>> metrics;  // by class or instance reference
+  std::vector<Otf2Location> locations;                                 // of CPU threads of ranks
+  std::vector<std::string> strings;                                    // by reference; "" where undefined
+};
+
+// Which counters to keep: all that accumulate, or those named.
+struct CounterSelection {
+  bool all = true;
+  std::vector<std::string> names;
+
+  bool Keeps(const std::string& name) const;
+};
+
+// Reads the definitions through `reader` into `builder`. Throws an input error when they are damaged or contain no
+// rank.
+Otf2Definitions ReadOtf2Definitions(OTF2_Reader* reader, const CounterSelection& counters, TraceBuilder& builder);
+
+}  // namespace farscale

@@ -1,0 +1,486 @@
+#include "trace/otf2_reader.h"
+
+#include <fmt/format.h>
+#include <otf2/otf2.h>
+#include <tbb/parallel_for.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstdlib>
+#include <exception>
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <numeric>
+
+#include <otf2/OTF2_Pthread_Locks.h>  // wants <cstdlib> before it
+
+#include "base/error.h"
+#include "base/text.h"
+#include "trace/otf2_error.h"
+
+namespace farscale {
+namespace {
+
+namespace fs = std::filesystem;
+
+// What the callbacks of one location need. Nothing is thrown through the library: a failure is kept, reading stops.
+struct LocationReader {
+  LocationReader(const Trace& trace, const Otf2Definitions& definitions_in, const Otf2Location& location_in)
+      : definitions(definitions_in), location(location_in), builder(trace, location_in.rank) {
+    running_totals.resize(trace.counters.size());
+    pending_increments.resize(trace.counters.size());
+  }
+
+  Tick ToTick(OTF2_TimeStamp time) const { return static_cast<Tick>(time - definitions.origin); }
+
+  std::uint32_t Region(OTF2_RegionRef reference) const {
+    const std::uint32_t index = definitions.regions[reference];
+    if (index == ReferenceTable::kUnknown) Damaged(fmt::format("region {} is not defined", reference));
+    return index;
+  }
+
+  std::uint32_t Communicator(OTF2_CommRef reference) const {
+    const std::uint32_t index = definitions.communicators[reference];
+    if (index == ReferenceTable::kUnknown) Damaged(fmt::format("MPI communicator {} is not defined", reference));
+    return index;
+  }
+
+  [[noreturn]] void Damaged(const std::string& what) const {
+    throw Error(ErrorKind::kInput, Where(), what, "the event file is damaged");
+  }
+  std::string Where() const {
+    return fmt::format("{}, rank {} (location {})", path, location.rank, location.reference);
+  }
+
+  std::string path;
+  const Otf2Definitions& definitions;
+  const Otf2Location& location;
+  RankBuilder builder;
+  std::string program;
+  std::uint64_t mpi_calls_on_worker = 0;
+  std::vector<double> running_totals;      // of counters recorded as increments
+  std::vector<double> pending_increments;  // valid until the next sample
+  std::exception_ptr failure;
+};
+
+template <typename Action>
+OTF2_CallbackCode Guard(void* user, Action action) {
+  auto& reader = *static_cast<LocationReader*>(user);
+  try {
+    action(reader);
+    return OTF2_CALLBACK_SUCCESS;
+  } catch (...) {
+    reader.failure = std::current_exception();
+    return OTF2_CALLBACK_INTERRUPT;
+  }
+}
+
+OTF2_CallbackCode OnEnter(OTF2_LocationRef, OTF2_TimeStamp time, std::uint64_t, void* user, OTF2_AttributeList*,
+                          OTF2_RegionRef region) {
+  return Guard(user, [&](LocationReader& r) { r.builder.Enter(r.ToTick(time), r.Region(region)); });
+}
+
+OTF2_CallbackCode OnLeave(OTF2_LocationRef, OTF2_TimeStamp time, std::uint64_t, void* user, OTF2_AttributeList*,
+                          OTF2_RegionRef region) {
+  return Guard(user, [&](LocationReader& r) { r.builder.Leave(r.ToTick(time), r.Region(region)); });
+}
+
+OTF2_CallbackCode OnSend(OTF2_LocationRef, OTF2_TimeStamp, std::uint64_t, void* user, OTF2_AttributeList*,
+                         std::uint32_t receiver, OTF2_CommRef communicator, std::uint32_t tag, std::uint64_t bytes) {
+  return Guard(user,
+               [&](LocationReader& r) { r.builder.Send(receiver, r.Communicator(communicator), tag, bytes); });
+}
+
+OTF2_CallbackCode OnIsend(OTF2_LocationRef, OTF2_TimeStamp, std::uint64_t, void* user, OTF2_AttributeList*,
+                          std::uint32_t receiver, OTF2_CommRef communicator, std::uint32_t tag, std::uint64_t bytes,
+                          std::uint64_t request) {
+  return Guard(user, [&](LocationReader& r) {
+    r.builder.SendPost(receiver, r.Communicator(communicator), tag, bytes, request);
+  });
+}
+
+OTF2_CallbackCode OnIsendComplete(OTF2_LocationRef, OTF2_TimeStamp, std::uint64_t, void* user, OTF2_AttributeList*,
+                                  std::uint64_t request) {
+  return Guard(user, [&](LocationReader& r) { r.builder.SendComplete(request); });
+}
+
+OTF2_CallbackCode OnReceive(OTF2_LocationRef, OTF2_TimeStamp, std::uint64_t, void* user, OTF2_AttributeList*,
+                            std::uint32_t sender, OTF2_CommRef communicator, std::uint32_t tag,
+                            std::uint64_t bytes) {
+  return Guard(user,
+               [&](LocationReader& r) { r.builder.Receive(sender, r.Communicator(communicator), tag, bytes); });
+}
+
+OTF2_CallbackCode OnIrecvRequest(OTF2_LocationRef, OTF2_TimeStamp, std::uint64_t, void* user, OTF2_AttributeList*,
+                                 std::uint64_t request) {
+  return Guard(user, [&](LocationReader& r) { r.builder.ReceivePost(request); });
+}
+
+OTF2_CallbackCode OnIrecv(OTF2_LocationRef, OTF2_TimeStamp, std::uint64_t, void* user, OTF2_AttributeList*,
+                          std::uint32_t sender, OTF2_CommRef communicator, std::uint32_t tag, std::uint64_t bytes,
+                          std::uint64_t request) {
+  return Guard(user, [&](LocationReader& r) {
+    r.builder.ReceiveComplete(sender, r.Communicator(communicator), tag, bytes, request);
+  });
+}
+
+OTF2_CallbackCode OnCancelled(OTF2_LocationRef, OTF2_TimeStamp, std::uint64_t, void* user, OTF2_AttributeList*,
+                              std::uint64_t request) {
+  return Guard(user, [&](LocationReader& r) { r.builder.RequestCancelled(request); });
+}
+
+CollectiveKind KindOf(OTF2_CollectiveOp operation, const LocationReader& reader) {
+  switch (operation) {
+    case OTF2_COLLECTIVE_OP_BARRIER: return CollectiveKind::kBarrier;
+    case OTF2_COLLECTIVE_OP_BCAST: return CollectiveKind::kBroadcast;
+    case OTF2_COLLECTIVE_OP_GATHER:
+    case OTF2_COLLECTIVE_OP_GATHERV: return CollectiveKind::kGather;
+    case OTF2_COLLECTIVE_OP_SCATTER:
+    case OTF2_COLLECTIVE_OP_SCATTERV: return CollectiveKind::kScatter;
+    case OTF2_COLLECTIVE_OP_ALLGATHER:
+    case OTF2_COLLECTIVE_OP_ALLGATHERV: return CollectiveKind::kAllgather;
+    case OTF2_COLLECTIVE_OP_ALLTOALL:
+    case OTF2_COLLECTIVE_OP_ALLTOALLV:
+    case OTF2_COLLECTIVE_OP_ALLTOALLW: return CollectiveKind::kAlltoall;
+    case OTF2_COLLECTIVE_OP_ALLREDUCE: return CollectiveKind::kAllreduce;
+    case OTF2_COLLECTIVE_OP_REDUCE: return CollectiveKind::kReduce;
+    case OTF2_COLLECTIVE_OP_REDUCE_SCATTER:
+    case OTF2_COLLECTIVE_OP_REDUCE_SCATTER_BLOCK: return CollectiveKind::kReduceScatter;
+    case OTF2_COLLECTIVE_OP_SCAN: return CollectiveKind::kScan;
+    case OTF2_COLLECTIVE_OP_EXSCAN: return CollectiveKind::kExscan;
+    case OTF2_COLLECTIVE_OP_CREATE_HANDLE:
+    case OTF2_COLLECTIVE_OP_ALLOCATE:
+    case OTF2_COLLECTIVE_OP_CREATE_HANDLE_AND_ALLOCATE: return CollectiveKind::kCreateHandle;
+    case OTF2_COLLECTIVE_OP_DESTROY_HANDLE:
+    case OTF2_COLLECTIVE_OP_DEALLOCATE:
+    case OTF2_COLLECTIVE_OP_DESTROY_HANDLE_AND_DEALLOCATE: return CollectiveKind::kDestroyHandle;
+    default: reader.Damaged(fmt::format("unknown collective operation {}", operation));
+  }
+}
+
+std::optional<std::uint32_t> RootOf(std::uint32_t root) {
+  const bool names_a_rank = root != OTF2_COLLECTIVE_ROOT_NONE && root != OTF2_COLLECTIVE_ROOT_SELF &&
+                            root != OTF2_COLLECTIVE_ROOT_THIS_GROUP;
+  return names_a_rank ? std::optional(root) : std::nullopt;
+}
+
+OTF2_CallbackCode OnCollectiveEnd(OTF2_LocationRef, OTF2_TimeStamp, std::uint64_t, void* user, OTF2_AttributeList*,
+                                  OTF2_CollectiveOp operation, OTF2_CommRef communicator, std::uint32_t root,
+                                  std::uint64_t sent, std::uint64_t received) {
+  return Guard(user, [&](LocationReader& r) {
+    r.builder.Collective(KindOf(operation, r), r.Communicator(communicator), RootOf(root), sent, received);
+  });
+}
+
+OTF2_CallbackCode OnCollectiveRequest(OTF2_LocationRef, OTF2_TimeStamp, std::uint64_t, void* user,
+                                      OTF2_AttributeList*, std::uint64_t request) {
+  return Guard(user, [&](LocationReader& r) { r.builder.CollectivePost(request); });
+}
+
+OTF2_CallbackCode OnCollectiveComplete(OTF2_LocationRef, OTF2_TimeStamp, std::uint64_t, void* user,
+                                       OTF2_AttributeList*, OTF2_CollectiveOp operation, OTF2_CommRef communicator,
+                                       std::uint32_t root, std::uint64_t sent, std::uint64_t received,
+                                       std::uint64_t request) {
+  return Guard(user, [&](LocationReader& r) {
+    r.builder.CollectiveComplete(KindOf(operation, r), r.Communicator(communicator), RootOf(root), sent, received,
+                                 request);
+  });
+}
+
+double AsDouble(OTF2_Type type, const OTF2_MetricValue& value) {
+  switch (type) {
+    case OTF2_TYPE_INT64: return static_cast<double>(value.signed_int);
+    case OTF2_TYPE_DOUBLE: return value.floating_point;
+    default: return static_cast<double>(value.unsigned_int);
+  }
+}
+
+// A sample of one metric; increments are summed up so that every kept counter is an accumulated count.
+void AddSample(LocationReader& reader, Tick tick, const Otf2Metric& metric, OTF2_Type type,
+               const OTF2_MetricValue& value) {
+  if (metric.counter == ReferenceTable::kUnknown) return;
+  const bool is_double = metric.type == OTF2_TYPE_DOUBLE;
+  if ((type == OTF2_TYPE_DOUBLE) != is_double) {
+    reader.Damaged("a metric has values of another type than defined");
+  }
+  if (metric.use == MetricUse::kTotal) {
+    const std::int64_t bits = is_double ? std::bit_cast<std::int64_t>(value.floating_point) : value.signed_int;
+    reader.builder.SetCounter(tick, metric.counter, bits);
+    return;
+  }
+  double& total = reader.running_totals[metric.counter];
+  if (metric.use == MetricUse::kNextIncrement) {
+    total += std::exchange(reader.pending_increments[metric.counter], AsDouble(type, value));
+  } else {
+    total += AsDouble(type, value);
+  }
+  reader.builder.SetCounter(tick, metric.counter,
+                            is_double ? std::bit_cast<std::int64_t>(total) : static_cast<std::int64_t>(total));
+}
+
+OTF2_CallbackCode OnMetric(OTF2_LocationRef, OTF2_TimeStamp time, std::uint64_t, void* user, OTF2_AttributeList*,
+                           OTF2_MetricRef metric, std::uint8_t count, const OTF2_Type* types,
+                           const OTF2_MetricValue* values) {
+  return Guard(user, [&](LocationReader& r) {
+    const auto found = r.definitions.metrics.find(metric);
+    if (found == r.definitions.metrics.end()) r.Damaged(fmt::format("metric {} is not defined", metric));
+    if (found->second.size() != count) {
+      r.Damaged(fmt::format("metric {} has {} values instead of {}", metric, count, found->second.size()));
+    }
+    for (std::uint8_t i = 0; i < count; ++i) AddSample(r, r.ToTick(time), found->second[i], types[i], values[i]);
+  });
+}
+
+OTF2_CallbackCode OnMeasurement(OTF2_LocationRef, OTF2_TimeStamp time, std::uint64_t, void* user,
+                                OTF2_AttributeList*, OTF2_MeasurementMode mode) {
+  return Guard(user, [&](LocationReader& r) {
+    if (mode == OTF2_MEASUREMENT_OFF) {
+      r.builder.MeasurementOff(r.ToTick(time));
+    } else {
+      r.builder.MeasurementOn(r.ToTick(time));
+    }
+  });
+}
+
+OTF2_CallbackCode OnFlush(OTF2_LocationRef, OTF2_TimeStamp time, std::uint64_t, void* user, OTF2_AttributeList*,
+                          OTF2_TimeStamp stop) {
+  return Guard(user, [&](LocationReader& r) { r.builder.BufferFlush(r.ToTick(time), r.ToTick(stop)); });
+}
+
+OTF2_CallbackCode OnProgramBegin(OTF2_LocationRef, OTF2_TimeStamp, std::uint64_t, void* user, OTF2_AttributeList*,
+                                 OTF2_StringRef name, std::uint32_t, const OTF2_StringRef*) {
+  return Guard(user, [&](LocationReader& r) {
+    if (name < r.definitions.strings.size()) r.program = r.definitions.strings[name];
+  });
+}
+
+// Worker threads are read only to know whether they call MPI.
+OTF2_CallbackCode OnWorkerEnter(OTF2_LocationRef, OTF2_TimeStamp, std::uint64_t, void* user, OTF2_AttributeList*,
+                                OTF2_RegionRef region) {
+  return Guard(user, [&](LocationReader& r) {
+    const std::uint32_t index = r.Region(region);
+    if (r.builder.IsMpi(index)) ++r.mpi_calls_on_worker;
+  });
+}
+
+using CallbacksPointer = std::unique_ptr<OTF2_EvtReaderCallbacks, decltype(&OTF2_EvtReaderCallbacks_Delete)>;
+
+CallbacksPointer MainCallbacks() {
+  CallbacksPointer callbacks(OTF2_EvtReaderCallbacks_New(), OTF2_EvtReaderCallbacks_Delete);
+  OTF2_EvtReaderCallbacks* c = callbacks.get();
+  OTF2_EvtReaderCallbacks_SetEnterCallback(c, OnEnter);
+  OTF2_EvtReaderCallbacks_SetLeaveCallback(c, OnLeave);
+  OTF2_EvtReaderCallbacks_SetMpiSendCallback(c, OnSend);
+  OTF2_EvtReaderCallbacks_SetMpiIsendCallback(c, OnIsend);
+  OTF2_EvtReaderCallbacks_SetMpiIsendCompleteCallback(c, OnIsendComplete);
+  OTF2_EvtReaderCallbacks_SetMpiRecvCallback(c, OnReceive);
+  OTF2_EvtReaderCallbacks_SetMpiIrecvRequestCallback(c, OnIrecvRequest);
+  OTF2_EvtReaderCallbacks_SetMpiIrecvCallback(c, OnIrecv);
+  OTF2_EvtReaderCallbacks_SetMpiRequestCancelledCallback(c, OnCancelled);
+  OTF2_EvtReaderCallbacks_SetMpiCollectiveEndCallback(c, OnCollectiveEnd);
+  OTF2_EvtReaderCallbacks_SetNonBlockingCollectiveRequestCallback(c, OnCollectiveRequest);
+  OTF2_EvtReaderCallbacks_SetNonBlockingCollectiveCompleteCallback(c, OnCollectiveComplete);
+  OTF2_EvtReaderCallbacks_SetMetricCallback(c, OnMetric);
+  OTF2_EvtReaderCallbacks_SetMeasurementOnOffCallback(c, OnMeasurement);
+  OTF2_EvtReaderCallbacks_SetBufferFlushCallback(c, OnFlush);
+  OTF2_EvtReaderCallbacks_SetProgramBeginCallback(c, OnProgramBegin);
+  return callbacks;
+}
+
+CallbacksPointer WorkerCallbacks() {
+  CallbacksPointer callbacks(OTF2_EvtReaderCallbacks_New(), OTF2_EvtReaderCallbacks_Delete);
+  OTF2_EvtReaderCallbacks_SetEnterCallback(callbacks.get(), OnWorkerEnter);
+  return callbacks;
+}
+
+// The library writes events of location 7 of archive.otf2 to archive/7.evt.
+fs::path EventFile(const fs::path& anchor, OTF2_LocationRef location) {
+  return anchor.parent_path() / anchor.stem() / fmt::format("{}.evt", location);
+}
+
+void RequireEventFiles(const fs::path& anchor, const std::vector<Otf2Location>& locations) {
+  std::vector<std::string> missing;
+  for (const Otf2Location& location : locations) {
+    std::error_code code;
+    if (!fs::is_regular_file(EventFile(anchor, location.reference), code)) {
+      missing.push_back(fmt::format("{}.evt (rank {})", location.reference, location.rank));
+    }
+  }
+  if (missing.empty()) return;
+  const std::size_t count = missing.size();
+  if (count > 5) missing.resize(5);
+  throw Error(ErrorKind::kInput, anchor.string(),
+              fmt::format("{} of {} event files are missing from {}: {}{}", count, locations.size(),
+                          (anchor.parent_path() / anchor.stem()).string(), Join(missing, ", "),
+                          count > 5 ? ", ..." : ""),
+              "copy the whole archive: anchor, definitions and the folder of events");
+}
+
+// The open archive, closed whatever happens. Safe for several threads.
+class Archive {
+ public:
+  explicit Archive(const std::string& anchor) : anchor_(anchor) {
+    CaptureOtf2Errors();
+    reader_ = OTF2_Reader_Open(anchor.c_str());
+    if (reader_ == nullptr) CheckOtf2(OTF2_ERROR_INVALID, anchor, "opening the OTF2 archive");
+    CheckOtf2(OTF2_Reader_SetSerialCollectiveCallbacks(reader_), anchor, "opening the OTF2 archive");
+    CheckOtf2(OTF2_Pthread_Reader_SetLockingCallbacks(reader_, nullptr), anchor, "opening the OTF2 archive");
+  }
+  ~Archive() {
+    if (has_definitions_) OTF2_Reader_CloseDefFiles(reader_);
+    if (has_events_) OTF2_Reader_CloseEvtFiles(reader_);
+    OTF2_Reader_Close(reader_);
+  }
+  Archive(const Archive&) = delete;
+  Archive& operator=(const Archive&) = delete;
+
+  OTF2_Reader* reader() { return reader_; }
+
+  void OpenFiles(const std::vector<Otf2Location>& locations) {
+    for (const Otf2Location& location : locations) {
+      CheckOtf2(OTF2_Reader_SelectLocation(reader_, location.reference), anchor_, "selecting a location");
+    }
+    has_definitions_ = OTF2_Reader_OpenDefFiles(reader_) == OTF2_SUCCESS;
+    CheckOtf2(OTF2_Reader_OpenEvtFiles(reader_), anchor_, "opening the event files");
+    has_events_ = true;
+  }
+
+  // Mapping tables and clock offsets of a location; not every writer makes such files.
+  void ReadLocalDefinitions(LocationReader& location) {
+    if (!has_definitions_) return;
+    OTF2_DefReader* definitions = OTF2_Reader_GetDefReader(reader_, location.location.reference);
+    if (definitions == nullptr) return;
+    std::uint64_t count = 0;
+    const OTF2_ErrorCode code = OTF2_Reader_ReadAllLocalDefinitions(reader_, definitions, &count);
+    OTF2_Reader_CloseDefReader(reader_, definitions);
+    CheckOtf2(code, location.Where(), "reading the local definitions");
+  }
+
+  // Returns how many events were read.
+  std::uint64_t ReadEvents(LocationReader& location, const OTF2_EvtReaderCallbacks* callbacks) {
+    TakeOtf2Words();
+    OTF2_EvtReader* events = OTF2_Reader_GetEvtReader(reader_, location.location.reference);
+    if (events == nullptr) CheckOtf2(OTF2_ERROR_FILE_CAN_NOT_OPEN, location.Where(), "opening the event file");
+    std::uint64_t count = 0;
+    OTF2_ErrorCode code = OTF2_EvtReader_ApplyMappingTables(events, true);
+    if (code == OTF2_SUCCESS) code = OTF2_EvtReader_ApplyClockOffsets(events, true);
+    if (code == OTF2_SUCCESS) code = OTF2_Reader_RegisterEvtCallbacks(reader_, events, callbacks, &location);
+    if (code == OTF2_SUCCESS) code = OTF2_Reader_ReadAllLocalEvents(reader_, events, &count);
+    OTF2_Reader_CloseEvtReader(reader_, events);
+    if (location.failure) std::rethrow_exception(location.failure);
+    CheckOtf2(code, location.Where(), fmt::format("reading the event after number {}", count));
+    return count;
+  }
+
+ private:
+  std::string anchor_;
+  OTF2_Reader* reader_ = nullptr;
+  bool has_definitions_ = false;
+  bool has_events_ = false;
+};
+
+void CheckEventCount(const LocationReader& reader, std::uint64_t count) {
+  const std::uint64_t expected = reader.location.events;
+  if (expected == 0 || expected == count) return;
+  throw Error(ErrorKind::kInput, reader.Where(), fmt::format("has {} events instead of {}", count, expected),
+              "the event file is truncated or damaged");
+}
+
+std::string Creator(OTF2_Reader* reader) {
+  char* text = nullptr;
+  if (OTF2_Reader_GetCreator(reader, &text) != OTF2_SUCCESS || text == nullptr) return "";
+  std::string creator = ToUtf8(text);
+  std::free(text);
+  return creator;
+}
+
+std::string Format(OTF2_Reader* reader) {
+  std::uint8_t major = 0, minor = 0, bugfix = 0;
+  OTF2_Reader_GetVersion(reader, &major, &minor, &bugfix);
+  return fmt::format("OTF2 {}.{}.{}", major, minor, bugfix);
+}
+
+// Largest first, so that no core is left with a large location at the end.
+std::vector<std::size_t> BySize(const std::vector<Otf2Location>& locations) {
+  std::vector<std::size_t> order(locations.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return locations[a].events > locations[b].events; });
+  return order;
+}
+
+// What is known of a location once its events are read.
+struct LocationResult {
+  RankTimeline timeline;
+  Diagnostics diagnostics;
+  std::string program;
+  std::uint64_t events = 0;
+};
+
+LocationResult ReadLocation(Archive& archive, const std::string& path, const Trace& trace,
+                            const Otf2Definitions& definitions, const Otf2Location& location,
+                            const OTF2_EvtReaderCallbacks* callbacks) {
+  LocationReader reader(trace, definitions, location);
+  reader.path = path;
+  archive.ReadLocalDefinitions(reader);
+  LocationResult result;
+  result.events = archive.ReadEvents(reader, callbacks);
+  CheckEventCount(reader, result.events);
+  result.program = reader.program;
+  result.timeline = reader.builder.Finish();
+  result.diagnostics = reader.builder.diagnostics();
+  result.diagnostics.Add(Anomaly::kMpiOnWorkerThread, reader.mpi_calls_on_worker, reader.Where());
+  result.diagnostics.AddPopulation(Anomaly::kMpiOnWorkerThread,
+                                   reader.mpi_calls_on_worker + result.timeline.calls());
+  return result;
+}
+
+void ReadLocations(Archive& archive, const Otf2Definitions& definitions, TraceBuilder& builder) {
+  const CallbacksPointer main_callbacks = MainCallbacks();
+  const CallbacksPointer worker_callbacks = WorkerCallbacks();
+  const std::vector<std::size_t> order = BySize(definitions.locations);
+  std::vector<LocationResult> results(order.size());
+  const std::string path = builder.definitions().path;
+  tbb::parallel_for(
+      tbb::blocked_range<std::size_t>(0, order.size(), 1),
+      [&](const tbb::blocked_range<std::size_t>& range) {
+        for (std::size_t i = range.begin(); i < range.end(); ++i) {
+          const Otf2Location& location = definitions.locations[order[i]];
+          results[order[i]] = ReadLocation(archive, path, builder.definitions(), definitions, location,
+                                           location.is_main ? main_callbacks.get() : worker_callbacks.get());
+        }
+      },
+      tbb::simple_partitioner());
+  Trace& trace = builder.trace();
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    const Otf2Location& location = definitions.locations[i];
+    trace.events += results[i].events;
+    trace.diagnostics.Merge(results[i].diagnostics);
+    if (!location.is_main) continue;
+    if (trace.program.empty()) trace.program = results[i].program;
+    trace.timelines[static_cast<std::size_t>(location.rank)] = std::move(results[i].timeline);
+  }
+}
+
+}  // namespace
+
+Trace ReadOtf2(const std::string& anchor, const CounterSelection& counters) {
+  Archive archive(anchor);
+  TraceBuilder builder;
+  builder.trace().path = anchor;
+  builder.trace().format = Format(archive.reader());
+  builder.trace().creator = Creator(archive.reader());
+  const Otf2Definitions definitions = ReadOtf2Definitions(archive.reader(), counters, builder);
+  OTF2_FileSubstrate substrate = OTF2_SUBSTRATE_UNDEFINED;
+  OTF2_Reader_GetFileSubstrate(archive.reader(), &substrate);
+  if (substrate == OTF2_SUBSTRATE_POSIX) RequireEventFiles(anchor, definitions.locations);
+  archive.OpenFiles(definitions.locations);
+  ReadLocations(archive, definitions, builder);
+  std::uint64_t threaded = 0;
+  for (const Rank& rank : builder.definitions().ranks) threaded += rank.threads > 1 ? 1 : 0;
+  builder.trace().diagnostics.Add(Anomaly::kThreadsAtProcessLevel, threaded);
+  return std::move(builder).Finish();
+}
+
+}  // namespace farscale

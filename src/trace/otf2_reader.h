@@ -1,0 +1,14 @@
+// Reads OTF2 archives through the OTF2 C library, locations in parallel.
+#pragma once
+
+#include <string>
+
+#include "trace/otf2_definitions.h"
+#include "trace/trace.h"
+
+namespace farscale {
+
+// `anchor` is the anchor file, whatever its name. Throws an input error when anything of it cannot be read.
+Trace ReadOtf2(const std::string& anchor, const CounterSelection& counters);
+
+}  // namespace farscale

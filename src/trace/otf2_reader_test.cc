@@ -1,0 +1,267 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <tbb/global_control.h>
+
+#include <filesystem>
+
+#include "base/error.h"
+#include "support/otf2_archive.h"
+#include "support/temporary_folder.h"
+#include "support/traces.h"
+#include "trace/trace_reader.h"
+
+namespace farscale {
+namespace {
+
+using test::Otf2Archive;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr std::uint32_t kWorld = 0, kSelf = 1;
+
+std::vector<RecordKind> KindsOf(const RankTimeline& timeline) {
+  std::vector<RecordKind> kinds;
+  for (std::size_t i = 0; i < timeline.records(); ++i) kinds.push_back(timeline.record_kind(i));
+  return kinds;
+}
+
+class Otf2ReaderTest : public testing::Test {
+ protected:
+  Otf2ReaderTest() : archive_(folder_.path() / "a", "traces") {}
+
+  Trace Read() { return ReadTrace(archive_.Close()); }
+
+  test::TemporaryFolder folder_;
+  Otf2Archive archive_;
+};
+
+TEST_F(Otf2ReaderTest, BlockingPointToPoint) {
+  archive_.AddWorld(2);
+  archive_.SetClock(1000, 500);
+  archive_.Location(0).Enter(510, "main").Enter(520, "MPI_Send").Send(521, 1, kWorld, 7, 4096).Leave(530, "MPI_Send")
+      .Leave(600, "main");
+  archive_.Location(1).Enter(515, "main").Enter(518, "MPI_Recv").Receive(529, 0, kWorld, 7, 4096)
+      .Leave(531, "MPI_Recv").Leave(590, "main");
+  const Trace trace = Read();
+  ASSERT_EQ(trace.size(), 2u);
+  EXPECT_EQ(trace.ticks_per_second, 1000);
+  EXPECT_EQ(trace.begin(), 10);  // since the clock's offset
+  EXPECT_EQ(trace.end(), 100);
+  EXPECT_THAT(KindsOf(trace.timelines[0]), ElementsAre(RecordKind::kSend));
+  EXPECT_EQ(trace.timelines[0].endpoints()[0], (Endpoint{1, 0, 7}));
+  EXPECT_EQ(trace.timelines[0].record_bytes(0), 4096u);
+  EXPECT_THAT(KindsOf(trace.timelines[1]), ElementsAre(RecordKind::kReceive));
+  EXPECT_EQ(trace.timelines[1].endpoints()[0], (Endpoint{0, 0, 7}));
+  EXPECT_TRUE(trace.diagnostics.empty());
+  EXPECT_EQ(trace.events, 10u);
+}
+
+TEST_F(Otf2ReaderTest, NonBlockingTestedAndCancelledRequests) {
+  archive_.AddWorld(1);
+  archive_.Location(0)
+      .Enter(0, "MPI_Irecv").IrecvRequest(0, 1).Leave(1, "MPI_Irecv")
+      .Enter(1, "MPI_Irecv").IrecvRequest(1, 2).Leave(2, "MPI_Irecv")
+      .Enter(2, "MPI_Isend").Isend(2, 0, kWorld, 3, 8, 3).Leave(3, "MPI_Isend")
+      .Enter(3, "MPI_Test").RequestTest(3, 1).Leave(4, "MPI_Test")
+      .Enter(4, "MPI_Cancel").Leave(5, "MPI_Cancel")
+      .Enter(5, "MPI_Wait").RequestCancelled(5, 2).Leave(6, "MPI_Wait")
+      .Enter(6, "MPI_Waitall").IsendComplete(6, 3).Irecv(6, 0, kWorld, 3, 8, 1).Leave(7, "MPI_Waitall");
+  const Trace trace = Read();
+  EXPECT_THAT(KindsOf(trace.timelines[0]),
+              ElementsAre(RecordKind::kReceivePost, RecordKind::kReceivePost, RecordKind::kSendPost,
+                          RecordKind::kSendComplete, RecordKind::kReceiveComplete));
+  EXPECT_EQ(trace.timelines[0].record_back(4), 1u);  // the first of two posted receives
+  EXPECT_EQ(trace.diagnostics.count(Anomaly::kRequestCancelled), 1u);
+}
+
+TEST_F(Otf2ReaderTest, PersistentRequestsAndSendrecv) {
+  archive_.AddWorld(1);
+  auto rank = archive_.Location(0);
+  rank.Enter(0, "MPI_Send_init").Leave(1, "MPI_Send_init");
+  for (std::uint64_t i = 0; i < 3; ++i) {
+    const std::uint64_t t = 10 + 10 * i;
+    rank.Enter(t, "MPI_Startall").IrecvRequest(t, 5).Isend(t, 0, kWorld, 1, 64, 4).Leave(t + 1, "MPI_Startall")
+        .Enter(t + 2, "MPI_Waitall").IsendComplete(t + 2, 4).Irecv(t + 2, 0, kWorld, 1, 64, 5)
+        .Leave(t + 3, "MPI_Waitall");
+  }
+  rank.Enter(50, "MPI_Sendrecv").Send(50, 0, kSelf, 2, 16).Receive(51, 0, kSelf, 2, 16).Leave(51, "MPI_Sendrecv");
+  const Trace trace = Read();
+  EXPECT_EQ(trace.timelines[0].sends(), 4u);
+  EXPECT_EQ(trace.timelines[0].receives(), 4u);
+  EXPECT_EQ(trace.regions[trace.timelines[0].region(7)].call, MpiCall::kSendReceive);
+  EXPECT_TRUE(trace.diagnostics.empty());
+}
+
+TEST_F(Otf2ReaderTest, CollectivesOnSubCommunicatorsAndSelf) {
+  archive_.AddWorld(3);
+  const std::uint32_t sub = archive_.AddCommunicator("sub", {2, 0});
+  for (const std::uint64_t rank : {0u, 2u}) {
+    archive_.Location(rank)
+        .Enter(0, "MPI_Bcast").Collective(1, OTF2_COLLECTIVE_OP_BCAST, sub, 0, 8, 8).Leave(2, "MPI_Bcast")
+        .Enter(3, "MPI_Barrier")
+        .Collective(3, OTF2_COLLECTIVE_OP_BARRIER, kSelf, OTF2_UNDEFINED_UINT32, 0, 0).Leave(4, "MPI_Barrier")
+        .Enter(5, "MPI_Iallreduce").CollectiveRequest(5, 9).Leave(6, "MPI_Iallreduce")
+        .Enter(7, "MPI_Wait")
+        .CollectiveComplete(7, OTF2_COLLECTIVE_OP_ALLREDUCE, sub, OTF2_UNDEFINED_UINT32, 9).Leave(8, "MPI_Wait");
+  }
+  archive_.Location(1).Enter(0, "main").Leave(9, "main");
+  const Trace trace = Read();
+  const RankTimeline& timeline = trace.timelines[0];
+  EXPECT_THAT(KindsOf(timeline), ElementsAre(RecordKind::kCollective, RecordKind::kCollective,
+                                             RecordKind::kCollectivePost, RecordKind::kCollectiveComplete));
+  const CollectiveType& broadcast = timeline.collective_types()[timeline.record_target(0)];
+  EXPECT_EQ(broadcast.kind, CollectiveKind::kBroadcast);
+  EXPECT_EQ(broadcast.root, 2);  // local rank 0 of the sub-communicator
+  EXPECT_TRUE(trace.communicators[timeline.collective_types()[timeline.record_target(1)].communicator].is_self);
+  EXPECT_EQ(trace.communicators[broadcast.communicator].members, (std::vector<std::int32_t>{2, 0}));
+}
+
+TEST_F(Otf2ReaderTest, MetricsOfEveryTypeAndMode) {
+  archive_.AddWorld(1);
+  const auto total = archive_.AddMetricClass({"total"}, OTF2_METRIC_ACCUMULATED_START, OTF2_TYPE_UINT64);
+  const auto last = archive_.AddMetricClass({"last"}, OTF2_METRIC_RELATIVE_LAST, OTF2_TYPE_INT64);
+  const auto next = archive_.AddMetricClass({"next"}, OTF2_METRIC_RELATIVE_NEXT, OTF2_TYPE_UINT64);
+  const auto real = archive_.AddMetricClass({"real"}, OTF2_METRIC_ACCUMULATED_START, OTF2_TYPE_DOUBLE);
+  const auto level = archive_.AddMetricClass({"level"}, OTF2_METRIC_ABSOLUTE_POINT, OTF2_TYPE_DOUBLE);
+  auto rank = archive_.Location(0);
+  const auto sample = [&](std::uint64_t t, std::uint64_t a, std::int64_t b, std::uint64_t c, double d) {
+    rank.MetricUnsigned(t, total, {a}).MetricSigned(t, last, {b}).MetricUnsigned(t, next, {c})
+        .MetricDouble(t, real, {d}).MetricDouble(t, level, {50});
+  };
+  sample(0, 100, 0, 10, 0.5);
+  rank.Enter(0, "main");
+  sample(5, 160, 7, 20, 1.5);
+  rank.Enter(5, "MPI_Barrier").Collective(5, OTF2_COLLECTIVE_OP_BARRIER, kWorld, OTF2_UNDEFINED_UINT32, 0, 0);
+  sample(8, 161, 1, 30, 1.75);
+  rank.Leave(8, "MPI_Barrier");
+  sample(20, 200, 9, 0, 4.0);
+  rank.Leave(20, "main");
+  const Trace trace = Read();
+  const RankTimeline& timeline = trace.timelines[0];
+  const auto at = [&](const char* name, auto get) { return get(*trace.FindCounter(name)); };
+  const auto begin = [&](std::size_t c) { return timeline.counter_at_event(c, 0); };
+  const auto enter = [&](std::size_t c) { return timeline.counter_at_enter(c, 0); };
+  const auto leave = [&](std::size_t c) { return timeline.counter_at_leave(c, 0); };
+  const auto end = [&](std::size_t c) { return timeline.counter_at_event(c, 1); };
+  EXPECT_EQ(at("total", begin), 100);
+  EXPECT_EQ(at("total", enter), 160);
+  EXPECT_EQ(at("total", leave), 161);
+  EXPECT_EQ(at("total", end), 200);
+  // Increases since the last sample: 0, 7, 1, 9 add up to 0, 7, 8, 17.
+  EXPECT_EQ(at("last", enter), 7);
+  EXPECT_EQ(at("last", leave), 8);
+  EXPECT_EQ(at("last", end), 17);
+  // Increases until the next sample: 10, 20, 30 make 0, 10, 30, 60.
+  EXPECT_EQ(at("next", begin), 0);
+  EXPECT_EQ(at("next", enter), 10);
+  EXPECT_EQ(at("next", leave), 30);
+  EXPECT_EQ(at("next", end), 60);
+  EXPECT_EQ(at("real", leave), 1.75);
+  EXPECT_FALSE(trace.counters[*trace.FindCounter("level")].accumulates);
+  EXPECT_FALSE(timeline.has_counter(*trace.FindCounter("level")));
+}
+
+TEST_F(Otf2ReaderTest, OnlyTheCountersAskedFor) {
+  archive_.AddWorld(1);
+  const auto metrics = archive_.AddMetricClass({"a", "b"}, OTF2_METRIC_ACCUMULATED_START, OTF2_TYPE_UINT64);
+  archive_.Location(0).MetricUnsigned(0, metrics, {1, 2}).Enter(0, "main").MetricUnsigned(9, metrics, {3, 4})
+      .Leave(9, "main");
+  const Trace trace = ReadTrace(archive_.Close(), {false, {"b"}});
+  ASSERT_EQ(trace.counters.size(), 1u);
+  EXPECT_EQ(trace.counters[0].name, "b");
+  EXPECT_EQ(trace.timelines[0].counter_at_event(0, 1), 4);
+}
+
+TEST_F(Otf2ReaderTest, NodesAndThreads) {
+  const auto a = archive_.Node("a"), b = archive_.Node("b");
+  archive_.AddProcess(a, 2);
+  archive_.AddProcess(b, 2);
+  archive_.AddProcess(a, 2);
+  archive_.AddMpi();
+  for (const std::uint64_t rank : {0u, 1u, 2u}) {
+    archive_.Location(rank).Enter(0, "main").Leave(9, "main");
+    archive_.Location(1000 + 100 * rank + 1).Enter(2, "omp parallel").Leave(8, "omp parallel");
+  }
+  archive_.Location(1101).Enter(8, "MPI_Send").Leave(9, "MPI_Send");
+  const Trace trace = Read();
+  EXPECT_THAT(trace.nodes, ElementsAre("a", "b"));
+  EXPECT_EQ(trace.ranks[0].node, 0);
+  EXPECT_EQ(trace.ranks[1].node, 1);
+  EXPECT_EQ(trace.ranks[2].node, 0);
+  EXPECT_EQ(trace.threads(), 2);
+  EXPECT_EQ(trace.diagnostics.count(Anomaly::kThreadsAtProcessLevel), 3u);
+  EXPECT_EQ(trace.diagnostics.count(Anomaly::kMpiOnWorkerThread), 1u);
+  EXPECT_THROW(trace.diagnostics.FailPastThreshold(""), Error);
+}
+
+// Score-P numbers regions for each location by itself and leaves tables to translate.
+TEST_F(Otf2ReaderTest, MappingTables) {
+  archive_.AddWorld(1);
+  const auto first = archive_.Region("main"), second = archive_.Region("solve");
+  archive_.MapRegions(0, {second, first});
+  archive_.Location(0).Enter(0, first).Leave(5, first);
+  const Trace trace = Read();
+  EXPECT_EQ(trace.regions[trace.timelines[0].region_event(0).region].name, "solve");
+}
+
+TEST_F(Otf2ReaderTest, ProgramNameAndInterruptions) {
+  archive_.AddWorld(1);
+  archive_.Location(0).ProgramBegin(0, "./app").Enter(0, "main").Measurement(5, false).Measurement(9, true)
+      .Flush(10, 12).Leave(20, "main");
+  const Trace trace = Read();
+  EXPECT_EQ(trace.program, "./app");
+  EXPECT_EQ(trace.timelines[0].interruptions().size(), 2u);
+}
+
+TEST_F(Otf2ReaderTest, ProcessesWithoutMpiAreRanks) {
+  archive_.AddProcess(archive_.Node("n"));
+  archive_.Location(0).Enter(0, "main").Leave(9, "main");
+  const Trace trace = Read();
+  EXPECT_EQ(trace.size(), 1u);
+  EXPECT_TRUE(trace.communicators.empty());
+}
+
+TEST(Otf2Reader, AnchorOfAnyName) {
+  const test::TemporaryFolder folder;
+  Otf2Archive archive(folder.path() / "a", "run-17");
+  archive.AddWorld(1);
+  archive.Location(0).Enter(0, "main").Leave(9, "main");
+  const std::string anchor = archive.Close();
+  EXPECT_THAT(anchor, HasSubstr("run-17.otf2"));
+  EXPECT_EQ(ReadTrace(anchor).size(), 1u);
+  EXPECT_EQ(FilesOfTrace(anchor).size(), 4u);  // anchor, definitions, 0.def, 0.evt
+  EXPECT_EQ(FingerprintOfTrace(anchor).size(), 64u);
+}
+
+// What is read does not depend on the number of threads.
+TEST(Otf2Reader, SameAtAnyThreadCount) {
+  for (const std::string& path : test::AllTraces()) {
+    std::vector<std::uint64_t> sizes;
+    for (const std::size_t threads : {1u, 3u}) {
+      const tbb::global_control control(tbb::global_control::max_allowed_parallelism, threads);
+      const Trace trace = ReadTrace(path);
+      sizes.push_back(trace.MemoryBytes());
+      std::uint64_t sum = 0;
+      for (const RankTimeline& timeline : trace.timelines) {
+        for (std::size_t i = 0; i < timeline.calls(); ++i) sum = 31 * sum + static_cast<std::uint64_t>(timeline.leave(i));
+        for (std::size_t i = 0; i < timeline.records(); ++i) sum = 31 * sum + timeline.record_target(i);
+      }
+      sizes.push_back(sum);
+      sizes.push_back(trace.diagnostics.findings().size());
+    }
+    EXPECT_TRUE(std::equal(sizes.begin(), sizes.begin() + 3, sizes.begin() + 3)) << path;
+  }
+}
+
+// The promise of docs/architecture.md. Below 64 KiB on disk the tables of names weigh more than the events.
+TEST(Otf2Reader, InMemoryNoMoreThanOnDisk) {
+  for (const std::string& path : test::AllTraces()) {
+    const Trace trace = ReadTrace(path);
+    if (trace.disk_bytes >= 64 * 1024) {
+      EXPECT_LE(trace.MemoryBytes(), trace.disk_bytes) << path;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace farscale

@@ -1,0 +1,126 @@
+#include "trace/trace.h"
+
+#include <algorithm>
+#include <bit>
+#include <set>
+
+namespace farscale {
+namespace {
+
+template <typename Element>
+std::uint64_t Bytes(const std::vector<Element>& elements) {
+  return elements.capacity() * sizeof(Element);
+}
+
+}  // namespace
+
+RankTimeline::Call RankTimeline::call(std::size_t index) const {
+  return {enter(index), leave(index), region(index), static_cast<std::uint32_t>(first_record(index)),
+          static_cast<std::uint32_t>(first_record(index + 1))};
+}
+
+RankTimeline::Record RankTimeline::record(std::size_t index) const {
+  return {record_kind(index), record_target(index), record_back(index), record_bytes(index),
+          static_cast<std::uint64_t>(columns_.record_received[index])};
+}
+
+RankTimeline::RegionEvent RankTimeline::region_event(std::size_t event) const {
+  const std::int64_t code = columns_.event_code[event];
+  return {columns_.event_tick[event], static_cast<std::uint32_t>(code >> 1), (code & 1) != 0,
+          static_cast<std::uint32_t>(columns_.event_call[event])};
+}
+
+double RankTimeline::counter_at_enter(std::size_t counter, std::size_t call) const {
+  const CounterData& data = counters_[counter];
+  const std::int64_t value = data.columns.at_enter[call];
+  return data.is_double ? std::bit_cast<double>(value) : static_cast<double>(value);
+}
+
+double RankTimeline::counter_at_leave(std::size_t counter, std::size_t call) const {
+  const CounterData& data = counters_[counter];
+  const std::int64_t value = data.columns.in_call[call];
+  if (data.is_double) return std::bit_cast<double>(value);
+  return static_cast<double>(data.columns.at_enter[call] + value);
+}
+
+double RankTimeline::counter_at_event(std::size_t counter, std::size_t event) const {
+  const CounterData& data = counters_[counter];
+  const std::int64_t value = data.columns.at_event[event];
+  return data.is_double ? std::bit_cast<double>(value) : static_cast<double>(value);
+}
+
+double RankTimeline::counter_in_call(std::size_t counter, std::size_t call) const {
+  const CounterData& data = counters_[counter];
+  if (data.is_double) return counter_at_leave(counter, call) - counter_at_enter(counter, call);
+  return static_cast<double>(data.columns.in_call[call]);
+}
+
+std::uint64_t RankTimeline::MemoryBytes() const {
+  std::uint64_t bytes = sizeof *this;
+  const TimelineColumns<PackedColumn>& c = columns_;
+  for (const PackedColumn* column :
+       {&c.enter, &c.duration, &c.call_region, &c.first_record, &c.record_kind, &c.record_target, &c.record_back,
+        &c.record_bytes, &c.record_received, &c.event_tick, &c.event_code, &c.event_call}) {
+    bytes += column->MemoryBytes();
+  }
+  bytes += Bytes(counters_);
+  for (const CounterData& data : counters_) {
+    bytes += data.columns.at_enter.MemoryBytes() + data.columns.in_call.MemoryBytes() +
+             data.columns.at_event.MemoryBytes();
+  }
+  return bytes + Bytes(endpoints_) + Bytes(collective_types_) + Bytes(interruptions_);
+}
+
+Tick Trace::begin() const {
+  Tick earliest = std::numeric_limits<Tick>::max();
+  bool found = false;
+  for (const RankTimeline& timeline : timelines) {
+    if (timeline.empty()) continue;
+    earliest = std::min(earliest, timeline.begin());
+    found = true;
+  }
+  return found ? earliest : 0;
+}
+
+Tick Trace::end() const {
+  Tick latest = std::numeric_limits<Tick>::min();
+  bool found = false;
+  for (const RankTimeline& timeline : timelines) {
+    if (timeline.empty()) continue;
+    latest = std::max(latest, timeline.end());
+    found = true;
+  }
+  return found ? latest : 0;
+}
+
+int Trace::threads() const {
+  int most = 1;
+  for (const Rank& rank : ranks) most = std::max(most, rank.threads);
+  return most;
+}
+
+std::optional<std::size_t> Trace::FindCounter(std::string_view name) const {
+  for (std::size_t i = 0; i < counters.size(); ++i) {
+    if (counters[i].name == name) return i;
+  }
+  return std::nullopt;
+}
+
+std::vector<std::string> Trace::UserRegionNames() const {
+  std::set<std::string> names;
+  for (const Region& region : regions) {
+    if (!region.is_mpi) names.insert(region.name);
+  }
+  return {names.begin(), names.end()};
+}
+
+std::uint64_t Trace::MemoryBytes() const {
+  std::uint64_t bytes = sizeof *this + Bytes(nodes) + Bytes(ranks) + Bytes(regions) + Bytes(counters);
+  for (const Communicator& communicator : communicators) {
+    bytes += sizeof communicator + Bytes(communicator.members) + Bytes(communicator.remote);
+  }
+  for (const RankTimeline& timeline : timelines) bytes += timeline.MemoryBytes();
+  return bytes;
+}
+
+}  // namespace farscale

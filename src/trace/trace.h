@@ -1,0 +1,235 @@
+// A trace in memory: who the ranks are, and for every rank its MPI calls, the user regions around them and the
+// counters sampled at the edges of both, as columns of integers. Read once, then never changed.
+//
+// Times are ticks of the trace's clock since an origin of the trace's own; Trace::begin() is the earliest event. Ranks are those of MPI_COMM_WORLD; peers and roots
+// are world ranks whatever communicator the program used. A call records what it did in its records, in the order of
+// the trace: what it posted (sends, receives, collectives) and what it completed.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/diagnostics.h"
+#include "trace/mpi_call.h"
+#include "trace/packed_column.h"
+
+namespace farscale {
+
+using Tick = std::int64_t;
+
+struct Region {
+  std::string name;
+  bool is_mpi = false;
+  MpiCall call = MpiCall::kNone;
+};
+
+struct Communicator {
+  std::string name;
+  std::vector<std::int32_t> members;  // world ranks by local rank
+  std::vector<std::int32_t> remote;   // the other group of an intercommunicator, else empty
+  bool is_self = false;               // MPI_COMM_SELF: every rank has its own, `members` is empty
+};
+
+struct Counter {
+  std::string name;
+  std::string description;
+  std::string unit;
+  double scale = 1;          // one count is this many units
+  bool is_double = false;    // elements are the bits of a double
+  bool accumulates = true;   // false: a level (temperature, power), listed but never summed
+};
+
+// What a record of an MPI call says. Posts come before completions of the same operation.
+enum class RecordKind : std::uint8_t {
+  kSend,                // blocking send: post and completion
+  kSendPost,
+  kSendComplete,
+  kSendCancelled,       // the post carried no message after all
+  kReceive,             // blocking receive: post and completion
+  kReceivePost,
+  kReceiveComplete,
+  kCollective,          // blocking collective
+  kCollectivePost,
+  kCollectiveComplete,
+};
+
+// The other side of messages: one entry for every peer, communicator and tag a rank has to do with.
+struct Endpoint {
+  std::int32_t peer = 0;
+  std::uint32_t communicator = 0;
+  std::uint32_t tag = 0;
+
+  friend auto operator<=>(const Endpoint&, const Endpoint&) = default;
+};
+
+inline constexpr std::int32_t kNoRoot = -1;
+
+struct CollectiveType {
+  std::uint32_t communicator = 0;
+  CollectiveKind kind = CollectiveKind::kBarrier;
+  std::int32_t root = kNoRoot;  // world rank
+
+  friend auto operator<=>(const CollectiveType&, const CollectiveType&) = default;
+};
+
+// A stretch in which the measurement itself, not the program, decided what happened.
+struct Interruption {
+  Tick begin = 0;
+  Tick end = 0;
+  bool is_flush = false;  // else recording was switched off
+};
+
+// The columns of a timeline, as packed columns or as their builders. Durations and first records belong to calls,
+// events to user regions; `event_code` is region * 2, plus 1 for a leave.
+template <typename Column>
+struct TimelineColumns {
+  Column enter, duration, call_region, first_record;
+  Column record_kind, record_target, record_back, record_bytes, record_received;
+  Column event_tick, event_code, event_call;
+};
+
+// Samples of a counter at the edges. `in_call` is leave minus enter, or the leave value itself for doubles.
+template <typename Column>
+struct CounterColumns {
+  Column at_enter, in_call, at_event;
+};
+
+// Everything one rank did.
+//
+// Calls do not nest: an MPI call inside another belongs to the outer one. Sends, receives and collectives are each
+// numbered in the order in which the rank posted them; a completion names its operation by how many posts of that
+// class lie between (`back`: 0 is the latest post so far), which is what makes request numbers small.
+class RankTimeline {
+ public:
+  struct Call {
+    Tick enter;
+    Tick leave;
+    std::uint32_t region;
+    std::uint32_t first_record;
+    std::uint32_t end_record;
+  };
+  struct Record {
+    RecordKind kind;
+    std::uint32_t target;     // index into endpoints or collective types; 0 for posts of receives and collectives,
+                              // whose target the completion knows, and for completions of sends
+    std::uint32_t back;
+    std::uint64_t bytes;      // of the message; of a collective what this rank sent
+    std::uint64_t received;   // of a collective what this rank received
+  };
+  struct RegionEvent {
+    Tick tick;
+    std::uint32_t region;
+    bool is_leave;
+    std::uint32_t call;  // how many calls were entered before
+  };
+
+  std::size_t calls() const { return columns_.enter.size(); }
+  Tick enter(std::size_t call) const { return columns_.enter[call]; }
+  Tick leave(std::size_t call) const { return columns_.enter[call] + columns_.duration[call]; }
+  Tick duration(std::size_t call) const { return columns_.duration[call]; }
+  std::uint32_t region(std::size_t call) const { return static_cast<std::uint32_t>(columns_.call_region[call]); }
+  std::size_t first_record(std::size_t call) const {
+    return call < calls() ? static_cast<std::size_t>(columns_.first_record[call]) : records();
+  }
+  Call call(std::size_t index) const;
+
+  std::size_t records() const { return columns_.record_kind.size(); }
+  RecordKind record_kind(std::size_t record) const { return static_cast<RecordKind>(columns_.record_kind[record]); }
+  std::uint32_t record_target(std::size_t record) const { return static_cast<std::uint32_t>(columns_.record_target[record]); }
+  std::uint32_t record_back(std::size_t record) const { return static_cast<std::uint32_t>(columns_.record_back[record]); }
+  std::uint64_t record_bytes(std::size_t record) const { return static_cast<std::uint64_t>(columns_.record_bytes[record]); }
+  Record record(std::size_t index) const;
+
+  // How many sends, receives and collectives the whole timeline posts.
+  std::size_t sends() const { return sends_; }
+  std::size_t receives() const { return receives_; }
+  std::size_t collectives() const { return collectives_; }
+
+  const std::vector<Endpoint>& endpoints() const { return endpoints_; }
+  const std::vector<CollectiveType>& collective_types() const { return collective_types_; }
+
+  std::size_t region_events() const { return columns_.event_tick.size(); }
+  Tick event_tick(std::size_t event) const { return columns_.event_tick[event]; }
+  RegionEvent region_event(std::size_t event) const;
+
+  // Accumulated value of a counter at the enter or leave of a call and at a region event, in counts. Doubles are
+  // returned as they are; integers are exact up to 2^53. Without a sample at that edge: the last one before.
+  bool has_counter(std::size_t counter) const { return counter < counters_.size() && counters_[counter].recorded; }
+  // False where samples fall although the counter accumulates, or begin late; differences then mean nothing.
+  bool counter_is_reliable(std::size_t counter) const { return !counters_[counter].unreliable; }
+  double counter_at_enter(std::size_t counter, std::size_t call) const;
+  double counter_at_leave(std::size_t counter, std::size_t call) const;
+  double counter_at_event(std::size_t counter, std::size_t event) const;
+  // Difference of two samples, exact for integers however large.
+  double counter_in_call(std::size_t counter, std::size_t call) const;
+
+  const std::vector<Interruption>& interruptions() const { return interruptions_; }
+
+  // Whether the rank entered anything at all.
+  bool empty() const { return calls() == 0 && region_events() == 0; }
+  // First enter and last leave of anything; both 0 for an empty timeline.
+  Tick begin() const { return begin_; }
+  Tick end() const { return end_; }
+
+  std::uint64_t MemoryBytes() const;
+
+ private:
+  friend class RankBuilder;
+
+  struct CounterData {
+    CounterColumns<PackedColumn> columns;
+    bool is_double = false;
+    bool recorded = false;
+    bool unreliable = false;
+  };
+
+  TimelineColumns<PackedColumn> columns_;
+  std::vector<CounterData> counters_;
+  std::vector<Endpoint> endpoints_;
+  std::vector<CollectiveType> collective_types_;
+  std::vector<Interruption> interruptions_;
+  std::size_t sends_ = 0, receives_ = 0, collectives_ = 0;
+  Tick begin_ = 0, end_ = 0;
+};
+
+struct Rank {
+  std::int32_t node = 0;   // index into Trace::nodes
+  std::int32_t threads = 1;
+  std::string name;
+};
+
+struct Trace {
+  std::string path;     // as the user named it
+  std::string format;   // "OTF2 3.0.2"
+  std::string program;  // as recorded, may be empty
+  std::string creator;  // the tool that wrote the trace, may be empty
+  double ticks_per_second = 1e9;
+
+  std::vector<std::string> nodes;
+  std::vector<Rank> ranks;
+  std::vector<Region> regions;
+  std::vector<Communicator> communicators;
+  std::vector<Counter> counters;
+  std::vector<RankTimeline> timelines;  // one a rank
+
+  std::uint64_t events = 0;      // records read, as the format counts them
+  std::uint64_t disk_bytes = 0;  // of the files they came from
+  Diagnostics diagnostics;
+
+  std::size_t size() const { return ranks.size(); }
+  double Seconds(Tick ticks) const { return static_cast<double>(ticks) / ticks_per_second; }
+  Tick begin() const;  // earliest event of any rank
+  Tick end() const;    // latest
+  int threads() const; // the largest number of threads of any rank
+  std::optional<std::size_t> FindCounter(std::string_view name) const;
+  // Names of the regions that are not MPI, each once, in alphabetical order.
+  std::vector<std::string> UserRegionNames() const;
+  // Of all columns and tables.
+  std::uint64_t MemoryBytes() const;
+};
+
+}  // namespace farscale

@@ -1,0 +1,151 @@
+// How readers and tests make a trace: definitions first, then for every rank its events in the order of the trace.
+// A RankBuilder knows nothing of other ranks, so ranks can be built in parallel.
+//
+//   TraceBuilder builder;
+//   const auto send = builder.AddRegion("MPI_Send");
+//   const auto world = builder.AddWorld(2);
+//   RankBuilder rank0(builder.definitions(), 0);
+//   rank0.Enter(10, send);
+//   rank0.Send(1, world, 0, 1024);
+//   rank0.Leave(12, send);
+//   builder.SetTimeline(0, rank0);
+//   ...
+//   Trace trace = std::move(builder).Finish();
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "trace/trace.h"
+
+namespace farscale {
+
+// Collects what one rank did. Tolerates what damaged or unusual traces contain and counts it in diagnostics();
+// throws an input error only for times beyond what can be computed with.
+class RankBuilder {
+ public:
+  // `trace` holds the definitions and must outlive the builder.
+  RankBuilder(const Trace& trace, std::int32_t rank);
+
+  void Enter(Tick tick, std::uint32_t region);
+  void Leave(Tick tick, std::uint32_t region);
+
+  // Records of the MPI call around them. Peers and roots are local ranks of the communicator, requests any numbers
+  // unique among those pending.
+  void Send(std::uint32_t peer, std::uint32_t communicator, std::uint32_t tag, std::uint64_t bytes);
+  void SendPost(std::uint32_t peer, std::uint32_t communicator, std::uint32_t tag, std::uint64_t bytes,
+                std::uint64_t request);
+  void SendComplete(std::uint64_t request);
+  void Receive(std::uint32_t peer, std::uint32_t communicator, std::uint32_t tag, std::uint64_t bytes);
+  void ReceivePost(std::uint64_t request);
+  void ReceiveComplete(std::uint32_t peer, std::uint32_t communicator, std::uint32_t tag, std::uint64_t bytes,
+                       std::uint64_t request);
+  void RequestCancelled(std::uint64_t request);
+  // `root`: nothing for collectives without one.
+  void Collective(CollectiveKind kind, std::uint32_t communicator, std::optional<std::uint32_t> root,
+                  std::uint64_t sent, std::uint64_t received);
+  void CollectivePost(std::uint64_t request);
+  void CollectiveComplete(CollectiveKind kind, std::uint32_t communicator, std::optional<std::uint32_t> root,
+                          std::uint64_t sent, std::uint64_t received, std::uint64_t request);
+
+  // The value of an accumulating counter from now on; an integer, or the bits of a double as the counter says.
+  // Comes before the edge it belongs to.
+  void SetCounter(Tick tick, std::uint32_t counter, std::int64_t value);
+
+  void MeasurementOff(Tick tick);
+  void MeasurementOn(Tick tick);
+  void BufferFlush(Tick begin, Tick end);
+
+  std::int32_t rank() const { return rank_; }
+  bool IsMpi(std::uint32_t region) const { return trace_.regions[region].is_mpi; }
+  Diagnostics& diagnostics() { return diagnostics_; }
+
+  // Closes what is open and hands over; the builder is done.
+  RankTimeline Finish();
+
+ private:
+  enum class Operation : std::uint8_t { kSend, kReceive, kCollective };
+  struct Request {
+    Operation operation;
+    std::uint64_t ordinal;
+  };
+  struct Sample {
+    std::int64_t value = 0;
+    Tick tick = std::numeric_limits<Tick>::min();
+  };
+
+  Tick Advance(Tick tick);
+  void Pop(Tick tick);
+  void BeginCall(Tick tick, std::uint32_t region);
+  void EndCall(Tick tick);
+  void AddRegionEvent(Tick tick, std::uint32_t region, bool is_leave);
+  bool InCall();
+  std::optional<std::uint32_t> EndpointOf(std::uint32_t peer, std::uint32_t communicator, std::uint32_t tag);
+  std::uint32_t CollectiveTypeOf(CollectiveKind kind, std::uint32_t communicator,
+                                 std::optional<std::uint32_t> root);
+  void AddRecord(RecordKind kind, std::uint32_t target, std::uint64_t back, std::uint64_t bytes,
+                 std::uint64_t received = 0);
+  void Remember(std::uint64_t request, Operation operation, std::uint64_t ordinal);
+  std::optional<std::uint64_t> TakeRequest(std::uint64_t request, Operation operation);
+  std::int64_t SampleAt(Tick tick, std::size_t counter);
+  std::string Place() const;
+
+  const Trace& trace_;
+  std::int32_t rank_;
+  RankTimeline timeline_;  // all but its columns, which are built in:
+  TimelineColumns<PackedColumnBuilder> columns_;
+  std::vector<CounterColumns<PackedColumnBuilder>> counter_columns_;
+  Diagnostics diagnostics_;
+
+  std::vector<std::uint32_t> open_regions_;
+  std::size_t call_depth_ = 0;  // open_regions_[call_depth_ - 1] is the MPI call we are in; 0 outside MPI
+  Tick call_enter_ = 0;
+  std::uint32_t call_region_ = 0;
+  std::size_t call_first_record_ = 0;
+  std::vector<std::int64_t> counters_at_enter_;
+
+  Tick last_tick_ = std::numeric_limits<Tick>::min();
+  std::uint64_t edges_ = 0;
+  std::uint64_t messages_ = 0;
+  std::optional<Tick> off_since_;
+
+  std::vector<Sample> samples_;  // one a counter
+  std::unordered_map<std::uint64_t, Request> requests_;
+  struct EndpointHash {
+    std::size_t operator()(const Endpoint& endpoint) const;
+  };
+  std::unordered_map<Endpoint, std::uint32_t, EndpointHash> endpoint_index_;
+  std::array<std::uint32_t, 64> endpoint_cache_;  // index of an endpoint by the low bits of its hash
+  std::map<CollectiveType, std::uint32_t> collective_index_;
+};
+
+// Holds the definitions while ranks are built, then the whole trace.
+class TraceBuilder {
+ public:
+  // MPI functions are recognised by name.
+  std::uint32_t AddRegion(const std::string& name);
+  std::uint32_t AddRegion(Region region);
+  std::uint32_t AddCounter(Counter counter);
+  std::uint32_t AddCommunicator(Communicator communicator);
+  std::uint32_t AddNode(const std::string& name);
+  void AddRank(Rank rank);
+  // `ranks` ranks on one node and their MPI_COMM_WORLD; returns the communicator.
+  std::uint32_t AddWorld(std::int32_t ranks);
+
+  Trace& trace() { return trace_; }
+  const Trace& definitions() const { return trace_; }
+
+  // Takes the rank's events and adds its diagnostics. Call from one thread.
+  void SetTimeline(RankBuilder& rank);
+  Trace Finish() &&;
+
+ private:
+  Trace trace_;
+};
+
+}  // namespace farscale

@@ -1,0 +1,135 @@
+#include "trace/trace_reader.h"
+
+#include <fmt/format.h>
+#include <openssl/evp.h>
+#include <tbb/parallel_for.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "trace/otf2_reader.h"
+
+namespace farscale {
+namespace {
+
+namespace fs = std::filesystem;
+
+// An anchor file of OTF2 begins with a byte of length, a byte order mark and these letters.
+bool IsOtf2Anchor(const std::string& head) { return head.size() >= 6 && head.compare(2, 4, "OTF2") == 0; }
+
+std::string HeadOf(const fs::path& path) {
+  std::ifstream stream(path, std::ios::binary);
+  std::array<char, 16> bytes{};
+  stream.read(bytes.data(), bytes.size());
+  if (stream.bad() || (stream.fail() && !stream.eof())) {
+    throw Error(ErrorKind::kInput, path.string(), std::string("cannot be read: ") + std::strerror(errno));
+  }
+  return std::string(bytes.data(), static_cast<std::size_t>(stream.gcount()));
+}
+
+// A folder was named instead of the anchor in it: say which files in it would do.
+[[noreturn]] void FailForFolder(const fs::path& path) {
+  std::vector<std::string> anchors;
+  std::error_code code;
+  for (const fs::directory_entry& entry : fs::directory_iterator(path, code)) {
+    if (entry.path().extension() == ".otf2") anchors.push_back(entry.path().string());
+  }
+  std::sort(anchors.begin(), anchors.end());
+  throw Error(ErrorKind::kInput, path.string(), "is a folder, not a trace",
+              anchors.empty() ? "name the anchor file of the archive, which ends in .otf2"
+                              : "name the anchor file: " + Join(anchors, " or "));
+}
+
+void RequireOtf2(const fs::path& path) {
+  std::error_code code;
+  if (!fs::exists(path, code)) throw Error(ErrorKind::kInput, path.string(), "no such trace");
+  if (fs::is_directory(path, code)) FailForFolder(path);
+  const std::string head = HeadOf(path);
+  if (IsOtf2Anchor(head)) return;
+  if (path.extension() == ".prv" || head.compare(0, 8, "#Paraver") == 0 || head.compare(0, 2, "\x1f\x8b") == 0) {
+    throw Error(ErrorKind::kInput, path.string(), "Paraver traces cannot be read yet", "record or convert to OTF2");
+  }
+  throw Error(ErrorKind::kInput, path.string(), "is not the anchor file of an OTF2 archive",
+              "name the file that ends in .otf2; if it does, it is damaged");
+}
+
+using DigestContext = std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)>;
+
+class Sha256 {
+ public:
+  Sha256() : context_(EVP_MD_CTX_new(), EVP_MD_CTX_free) {
+    EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr);
+  }
+  void Add(const char* data, std::size_t size) { EVP_DigestUpdate(context_.get(), data, size); }
+  std::string Hex() {
+    std::array<unsigned char, 32> digest{};
+    EVP_DigestFinal_ex(context_.get(), digest.data(), nullptr);
+    std::string hex;
+    for (const unsigned char byte : digest) hex += fmt::format("{:02x}", byte);
+    return hex;
+  }
+
+ private:
+  DigestContext context_;
+};
+
+std::string HashFile(const std::string& path) {
+  std::ifstream stream(path, std::ios::binary);
+  std::vector<char> buffer(1 << 18);
+  Sha256 hash;
+  while (stream) {
+    stream.read(buffer.data(), static_cast<std::streamsize>(buffer.size()));
+    hash.Add(buffer.data(), static_cast<std::size_t>(stream.gcount()));
+  }
+  if (!stream.eof()) throw Error(ErrorKind::kInput, path, "cannot be read to the end");
+  return hash.Hex();
+}
+
+}  // namespace
+
+std::vector<std::string> FilesOfTrace(const std::string& path) {
+  RequireOtf2(path);
+  const fs::path anchor(path);
+  const fs::path folder = anchor.parent_path() / anchor.stem();
+  fs::path definitions = anchor;
+  definitions.replace_extension(".def");
+  std::vector<std::string> files = {path};
+  std::error_code code;
+  if (fs::is_regular_file(definitions, code)) files.push_back(definitions.string());
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, code)) {
+    if (entry.is_regular_file(code)) files.push_back(entry.path().string());
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+std::string FingerprintOfTrace(const std::string& path) {
+  const std::vector<std::string> files = FilesOfTrace(path);
+  const fs::path folder = fs::path(path).parent_path();
+  std::vector<std::string> lines(files.size());
+  tbb::parallel_for(std::size_t{0}, files.size(), [&](std::size_t i) {
+    lines[i] = HashFile(files[i]) + "  " + fs::path(files[i]).lexically_relative(folder).string() + "\n";
+  });
+  Sha256 hash;
+  for (const std::string& line : lines) hash.Add(line.data(), line.size());
+  return hash.Hex();
+}
+
+Trace ReadTrace(const std::string& path, const ReadOptions& options) {
+  RequireOtf2(path);
+  Trace trace = ReadOtf2(path, {options.all_counters, options.counters});
+  for (const std::string& file : FilesOfTrace(path)) {
+    std::error_code code;
+    const auto size = fs::file_size(file, code);
+    if (!code) trace.disk_bytes += size;
+  }
+  return trace;
+}
+
+}  // namespace farscale

@@ -1,0 +1,27 @@
+// The one way to read a trace, whatever its format.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "trace/trace.h"
+
+namespace farscale {
+
+struct ReadOptions {
+  bool all_counters = true;
+  std::vector<std::string> counters;  // those to keep when not all
+};
+
+// Recognises the format from the content of the file. Throws an input error with what to do when the path is
+// missing, a folder, of no known format, or anything behind it is damaged.
+Trace ReadTrace(const std::string& path, const ReadOptions& options = {});
+
+// The files a trace consists of, sorted; for an OTF2 archive the anchor, the definitions and all event files.
+std::vector<std::string> FilesOfTrace(const std::string& path);
+
+// SHA-256 over the SHA-256 of every file, so that two people can tell whether they have the same trace:
+// in the folder of the anchor, `sha256sum FILES... | sha256sum` with the files in sorted order.
+std::string FingerprintOfTrace(const std::string& path);
+
+}  // namespace farscale

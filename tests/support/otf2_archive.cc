@@ -1,0 +1,288 @@
+#include "support/otf2_archive.h"
+
+#include <stdexcept>
+
+namespace farscale::test {
+namespace {
+
+constexpr std::uint32_t kEmpty = 0;  // the string ""
+
+void Check(OTF2_ErrorCode code) {
+  if (code != OTF2_SUCCESS) throw std::runtime_error(std::string("OTF2: ") + OTF2_Error_GetDescription(code));
+}
+
+OTF2_FlushType BeforeFlush(void*, OTF2_FileType, OTF2_LocationRef, void*, bool) { return OTF2_FLUSH; }
+OTF2_FlushCallbacks flush_callbacks = {BeforeFlush, nullptr};
+
+}  // namespace
+
+Otf2Archive::Otf2Archive(const std::filesystem::path& folder, const std::string& name)
+    : folder_(folder), name_(name) {
+  archive_ = OTF2_Archive_Open(folder.c_str(), name.c_str(), OTF2_FILEMODE_WRITE, 1 << 20, 1 << 22,
+                               OTF2_SUBSTRATE_POSIX, OTF2_COMPRESSION_NONE);
+  if (archive_ == nullptr) throw std::runtime_error("OTF2: cannot open " + folder.string());
+  Check(OTF2_Archive_SetFlushCallbacks(archive_, &flush_callbacks, nullptr));
+  Check(OTF2_Archive_SetSerialCollectiveCallbacks(archive_));
+  Check(OTF2_Archive_OpenEvtFiles(archive_));
+  String("");
+}
+
+Otf2Archive::~Otf2Archive() {
+  if (archive_ != nullptr) OTF2_Archive_Close(archive_);
+}
+
+std::uint32_t Otf2Archive::String(const std::string& text) {
+  const auto [entry, is_new] = string_index_.try_emplace(text, static_cast<std::uint32_t>(strings_.size()));
+  if (is_new) strings_.push_back(text);
+  return entry->second;
+}
+
+std::uint32_t Otf2Archive::Region(const std::string& name) {
+  const auto [entry, is_new] = region_index_.try_emplace(name, static_cast<std::uint32_t>(regions_.size()));
+  if (is_new) regions_.push_back(name);
+  return entry->second;
+}
+
+std::uint32_t Otf2Archive::Node(const std::string& name) {
+  nodes_.push_back(name);
+  return static_cast<std::uint32_t>(nodes_.size() - 1);
+}
+
+void Otf2Archive::AddProcess(std::uint32_t node, int threads) { processes_.push_back({node, threads}); }
+
+void Otf2Archive::AddWorld(int ranks) {
+  const std::uint32_t node = Node("node0");
+  for (int rank = 0; rank < ranks; ++rank) AddProcess(node);
+  AddMpi();
+}
+
+void Otf2Archive::AddMpi() {
+  std::vector<std::uint64_t> members(processes_.size());
+  for (std::size_t i = 0; i < members.size(); ++i) members[i] = i;
+  communicators_.push_back({"MPI_COMM_WORLD", members, false});
+  communicators_.push_back({"MPI_COMM_SELF", {}, true});
+}
+
+std::uint32_t Otf2Archive::AddCommunicator(const std::string& name, const std::vector<std::uint64_t>& world_ranks) {
+  communicators_.push_back({name, world_ranks, false});
+  return static_cast<std::uint32_t>(communicators_.size() - 1);
+}
+
+std::uint32_t Otf2Archive::AddMetricClass(const std::vector<std::string>& names, OTF2_MetricMode mode,
+                                          OTF2_Type type) {
+  metrics_.push_back({names, mode, type});
+  return static_cast<std::uint32_t>(metrics_.size() - 1);
+}
+
+void Otf2Archive::SetClock(std::uint64_t ticks_per_second, std::uint64_t offset) {
+  ticks_per_second_ = ticks_per_second;
+  offset_ = offset;
+}
+
+void Otf2Archive::MapRegions(std::uint64_t location, const std::vector<std::uint64_t>& global_of_local) {
+  region_maps_[location] = global_of_local;
+}
+
+Otf2Writer Otf2Archive::Location(std::uint64_t location) {
+  OTF2_EvtWriter*& writer = writers_[location];
+  if (writer == nullptr) writer = OTF2_Archive_GetEvtWriter(archive_, location);
+  return Otf2Writer(this, writer);
+}
+
+void Otf2Archive::WriteDefinitions() {
+  OTF2_GlobalDefWriter* w = OTF2_Archive_GetGlobalDefWriter(archive_);
+  Check(OTF2_GlobalDefWriter_WriteClockProperties(w, ticks_per_second_, offset_, 1, OTF2_UNDEFINED_TIMESTAMP));
+  const std::uint32_t node_class = String("node"), master = String("Master thread"), process = String("MPI Rank");
+  for (const std::string& name : nodes_) String(name);
+  for (const std::string& name : regions_) String(name);
+  for (const Communicator& c : communicators_) String(c.name);
+  for (const MetricClass& m : metrics_) {
+    for (const std::string& name : m.names) String(name);
+  }
+  for (std::size_t i = 0; i < strings_.size(); ++i) {
+    Check(OTF2_GlobalDefWriter_WriteString(w, static_cast<std::uint32_t>(i), strings_[i].c_str()));
+  }
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    Check(OTF2_GlobalDefWriter_WriteSystemTreeNode(w, static_cast<std::uint32_t>(i), String(nodes_[i]), node_class,
+                                                   OTF2_UNDEFINED_SYSTEM_TREE_NODE));
+  }
+  for (std::size_t rank = 0; rank < processes_.size(); ++rank) {
+    Check(OTF2_GlobalDefWriter_WriteLocationGroup(w, static_cast<std::uint32_t>(rank), process,
+                                                  OTF2_LOCATION_GROUP_TYPE_PROCESS, processes_[rank].node,
+                                                  OTF2_UNDEFINED_LOCATION_GROUP));
+    for (int thread = 0; thread < processes_[rank].threads; ++thread) {
+      const std::uint64_t location = thread == 0 ? rank : 1000 + 100 * rank + static_cast<std::uint64_t>(thread);
+      Check(OTF2_GlobalDefWriter_WriteLocation(w, location, master, OTF2_LOCATION_TYPE_CPU_THREAD, events_[location],
+                                               static_cast<std::uint32_t>(rank)));
+    }
+  }
+  for (std::size_t i = 0; i < regions_.size(); ++i) {
+    const bool is_mpi = regions_[i].compare(0, 4, "MPI_") == 0;
+    const std::uint32_t name = String(regions_[i]);
+    Check(OTF2_GlobalDefWriter_WriteRegion(w, static_cast<std::uint32_t>(i), name, name, kEmpty,
+                                           OTF2_REGION_ROLE_FUNCTION, is_mpi ? OTF2_PARADIGM_MPI : OTF2_PARADIGM_USER,
+                                           OTF2_REGION_FLAG_NONE, kEmpty, 0, 0));
+  }
+  if (!communicators_.empty()) {
+    std::vector<std::uint64_t> locations(processes_.size());
+    for (std::size_t i = 0; i < locations.size(); ++i) locations[i] = i;
+    Check(OTF2_GlobalDefWriter_WriteGroup(w, 0, kEmpty, OTF2_GROUP_TYPE_COMM_LOCATIONS, OTF2_PARADIGM_MPI,
+                                          OTF2_GROUP_FLAG_NONE, static_cast<std::uint32_t>(locations.size()),
+                                          locations.data()));
+  }
+  for (std::size_t i = 0; i < communicators_.size(); ++i) {
+    const Communicator& c = communicators_[i];
+    const auto group = static_cast<std::uint32_t>(i + 1);
+    Check(OTF2_GlobalDefWriter_WriteGroup(w, group, kEmpty,
+                                          c.is_self ? OTF2_GROUP_TYPE_COMM_SELF : OTF2_GROUP_TYPE_COMM_GROUP,
+                                          OTF2_PARADIGM_MPI, OTF2_GROUP_FLAG_NONE,
+                                          static_cast<std::uint32_t>(c.members.size()), c.members.data()));
+    Check(OTF2_GlobalDefWriter_WriteComm(w, static_cast<std::uint32_t>(i), String(c.name), group,
+                                         OTF2_UNDEFINED_COMM, OTF2_COMM_FLAG_NONE));
+  }
+  std::uint32_t member = 0;
+  for (std::size_t i = 0; i < metrics_.size(); ++i) {
+    std::vector<OTF2_MetricMemberRef> members;
+    for (const std::string& name : metrics_[i].names) {
+      Check(OTF2_GlobalDefWriter_WriteMetricMember(w, member, String(name), kEmpty, OTF2_METRIC_TYPE_OTHER,
+                                                   metrics_[i].mode, metrics_[i].type, OTF2_BASE_DECIMAL, 0, kEmpty));
+      members.push_back(member++);
+    }
+    Check(OTF2_GlobalDefWriter_WriteMetricClass(w, static_cast<std::uint32_t>(i),
+                                                static_cast<std::uint8_t>(members.size()), members.data(),
+                                                OTF2_METRIC_SYNCHRONOUS_STRICT, OTF2_RECORDER_KIND_CPU));
+  }
+}
+
+std::string Otf2Archive::Close() {
+  for (auto& [location, writer] : writers_) {
+    Check(OTF2_EvtWriter_GetNumberOfEvents(writer, &events_[location]));
+    Check(OTF2_Archive_CloseEvtWriter(archive_, writer));
+  }
+  Check(OTF2_Archive_CloseEvtFiles(archive_));
+  Check(OTF2_Archive_OpenDefFiles(archive_));
+  for (const auto& [location, writer] : writers_) {
+    OTF2_DefWriter* definitions = OTF2_Archive_GetDefWriter(archive_, location);
+    const auto mapping = region_maps_.find(location);
+    if (mapping != region_maps_.end()) {
+      OTF2_IdMap* map = OTF2_IdMap_CreateFromUint64Array(mapping->second.size(), mapping->second.data(), false);
+      Check(OTF2_DefWriter_WriteMappingTable(definitions, OTF2_MAPPING_REGION, map));
+      OTF2_IdMap_Free(map);
+    }
+    Check(OTF2_Archive_CloseDefWriter(archive_, definitions));
+  }
+  Check(OTF2_Archive_CloseDefFiles(archive_));
+  WriteDefinitions();
+  Check(OTF2_Archive_Close(archive_));
+  archive_ = nullptr;
+  return (folder_ / (name_ + ".otf2")).string();
+}
+
+Otf2Writer& Otf2Writer::Enter(std::uint64_t time, std::uint32_t region) {
+  Check(OTF2_EvtWriter_Enter(writer_, nullptr, time, region));
+  return *this;
+}
+Otf2Writer& Otf2Writer::Leave(std::uint64_t time, std::uint32_t region) {
+  Check(OTF2_EvtWriter_Leave(writer_, nullptr, time, region));
+  return *this;
+}
+Otf2Writer& Otf2Writer::Enter(std::uint64_t time, const std::string& region) {
+  return Enter(time, archive_->Region(region));
+}
+Otf2Writer& Otf2Writer::Leave(std::uint64_t time, const std::string& region) {
+  return Leave(time, archive_->Region(region));
+}
+Otf2Writer& Otf2Writer::Send(std::uint64_t time, std::uint32_t peer, std::uint32_t comm, std::uint32_t tag,
+                             std::uint64_t bytes) {
+  Check(OTF2_EvtWriter_MpiSend(writer_, nullptr, time, peer, comm, tag, bytes));
+  return *this;
+}
+Otf2Writer& Otf2Writer::Receive(std::uint64_t time, std::uint32_t peer, std::uint32_t comm, std::uint32_t tag,
+                                std::uint64_t bytes) {
+  Check(OTF2_EvtWriter_MpiRecv(writer_, nullptr, time, peer, comm, tag, bytes));
+  return *this;
+}
+Otf2Writer& Otf2Writer::Isend(std::uint64_t time, std::uint32_t peer, std::uint32_t comm, std::uint32_t tag,
+                              std::uint64_t bytes, std::uint64_t request) {
+  Check(OTF2_EvtWriter_MpiIsend(writer_, nullptr, time, peer, comm, tag, bytes, request));
+  return *this;
+}
+Otf2Writer& Otf2Writer::IsendComplete(std::uint64_t time, std::uint64_t request) {
+  Check(OTF2_EvtWriter_MpiIsendComplete(writer_, nullptr, time, request));
+  return *this;
+}
+Otf2Writer& Otf2Writer::IrecvRequest(std::uint64_t time, std::uint64_t request) {
+  Check(OTF2_EvtWriter_MpiIrecvRequest(writer_, nullptr, time, request));
+  return *this;
+}
+Otf2Writer& Otf2Writer::Irecv(std::uint64_t time, std::uint32_t peer, std::uint32_t comm, std::uint32_t tag,
+                              std::uint64_t bytes, std::uint64_t request) {
+  Check(OTF2_EvtWriter_MpiIrecv(writer_, nullptr, time, peer, comm, tag, bytes, request));
+  return *this;
+}
+Otf2Writer& Otf2Writer::RequestTest(std::uint64_t time, std::uint64_t request) {
+  Check(OTF2_EvtWriter_MpiRequestTest(writer_, nullptr, time, request));
+  return *this;
+}
+Otf2Writer& Otf2Writer::RequestCancelled(std::uint64_t time, std::uint64_t request) {
+  Check(OTF2_EvtWriter_MpiRequestCancelled(writer_, nullptr, time, request));
+  return *this;
+}
+Otf2Writer& Otf2Writer::Collective(std::uint64_t time, OTF2_CollectiveOp operation, std::uint32_t comm,
+                                   std::uint32_t root, std::uint64_t sent, std::uint64_t received) {
+  Check(OTF2_EvtWriter_MpiCollectiveBegin(writer_, nullptr, time));
+  Check(OTF2_EvtWriter_MpiCollectiveEnd(writer_, nullptr, time, operation, comm, root, sent, received));
+  return *this;
+}
+Otf2Writer& Otf2Writer::CollectiveRequest(std::uint64_t time, std::uint64_t request) {
+  Check(OTF2_EvtWriter_NonBlockingCollectiveRequest(writer_, nullptr, time, request));
+  return *this;
+}
+Otf2Writer& Otf2Writer::CollectiveComplete(std::uint64_t time, OTF2_CollectiveOp operation, std::uint32_t comm,
+                                           std::uint32_t root, std::uint64_t request) {
+  Check(OTF2_EvtWriter_NonBlockingCollectiveComplete(writer_, nullptr, time, operation, comm, root, 8, 8, request));
+  return *this;
+}
+
+namespace {
+
+template <typename Value, typename Set>
+void WriteMetric(OTF2_EvtWriter* writer, std::uint64_t time, std::uint32_t metric, const std::vector<Value>& values,
+                 OTF2_Type type, Set set) {
+  std::vector<OTF2_Type> types(values.size(), type);
+  std::vector<OTF2_MetricValue> metric_values(values.size());
+  for (std::size_t i = 0; i < values.size(); ++i) set(metric_values[i], values[i]);
+  Check(OTF2_EvtWriter_Metric(writer, nullptr, time, metric, static_cast<std::uint8_t>(values.size()), types.data(),
+                              metric_values.data()));
+}
+
+}  // namespace
+
+Otf2Writer& Otf2Writer::MetricUnsigned(std::uint64_t time, std::uint32_t metric,
+                                       const std::vector<std::uint64_t>& values) {
+  WriteMetric(writer_, time, metric, values, OTF2_TYPE_UINT64, [](auto& v, auto x) { v.unsigned_int = x; });
+  return *this;
+}
+Otf2Writer& Otf2Writer::MetricSigned(std::uint64_t time, std::uint32_t metric,
+                                     const std::vector<std::int64_t>& values) {
+  WriteMetric(writer_, time, metric, values, OTF2_TYPE_INT64, [](auto& v, auto x) { v.signed_int = x; });
+  return *this;
+}
+Otf2Writer& Otf2Writer::MetricDouble(std::uint64_t time, std::uint32_t metric, const std::vector<double>& values) {
+  WriteMetric(writer_, time, metric, values, OTF2_TYPE_DOUBLE, [](auto& v, auto x) { v.floating_point = x; });
+  return *this;
+}
+Otf2Writer& Otf2Writer::Measurement(std::uint64_t time, bool on) {
+  Check(OTF2_EvtWriter_MeasurementOnOff(writer_, nullptr, time, on ? OTF2_MEASUREMENT_ON : OTF2_MEASUREMENT_OFF));
+  return *this;
+}
+Otf2Writer& Otf2Writer::Flush(std::uint64_t begin, std::uint64_t end) {
+  Check(OTF2_EvtWriter_BufferFlush(writer_, nullptr, begin, end));
+  return *this;
+}
+Otf2Writer& Otf2Writer::ProgramBegin(std::uint64_t time, const std::string& name) {
+  Check(OTF2_EvtWriter_ProgramBegin(writer_, nullptr, time, archive_->String(name), 0, nullptr));
+  return *this;
+}
+
+}  // namespace farscale::test
