@@ -1,0 +1,302 @@
+#include "phases/phase_cut.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <regex>
+
+#include "base/error.h"
+#include "base/format.h"
+#include "base/text.h"
+
+namespace farscale {
+namespace {
+
+constexpr double kLargestGapShare = 0.02;
+
+// Which regions of the trace belong to a phase.
+std::vector<bool> MatchingRegions(const Trace& trace, const PhaseSpec& spec) {
+  std::vector<bool> matches(trace.regions.size());
+  std::regex expression;
+  if (spec.kind == PhaseSpec::Kind::kRegularExpression) {
+    try {
+      expression = std::regex(spec.region, std::regex::ECMAScript);
+    } catch (const std::regex_error&) {
+      throw Error(ErrorKind::kUsage, spec.where, "'" + spec.region + "' is not a regular expression");
+    }
+  }
+  for (std::size_t i = 0; i < matches.size(); ++i) {
+    const Region& region = trace.regions[i];
+    if (region.is_mpi) continue;
+    matches[i] = spec.kind == PhaseSpec::Kind::kRegion ? region.name == spec.region
+                                                       : std::regex_match(region.name, expression);
+  }
+  return matches;
+}
+
+Edge EdgeAt(const RankTimeline& timeline, std::size_t event) {
+  return {timeline.event_tick(event), timeline.region_event(event).call, static_cast<std::uint32_t>(event)};
+}
+
+// Outermost occurrences of the matching regions on one rank.
+std::vector<Interval> Occurrences(const RankTimeline& timeline, const std::vector<bool>& matches) {
+  std::vector<Interval> found;
+  std::size_t depth = 0;
+  Edge begin;
+  for (std::size_t i = 0; i < timeline.region_events(); ++i) {
+    const RankTimeline::RegionEvent event = timeline.region_event(i);
+    if (!matches[event.region]) continue;
+    if (!event.is_leave) {
+      if (depth++ == 0) begin = EdgeAt(timeline, i);
+    } else if (--depth == 0) {
+      found.push_back({begin, EdgeAt(timeline, i)});
+    }
+  }
+  return found;
+}
+
+std::string Place(const Trace& trace, const PhaseSpec& spec) {
+  return spec.where.empty() ? trace.path : spec.where + ", " + trace.path;
+}
+
+// Keeps the iterations the phase asks for.
+void Choose(const Trace& trace, const PhaseSpec& spec, std::size_t rank, std::vector<Interval>& iterations) {
+  const std::size_t wanted = spec.skip + spec.keep.value_or(1);
+  if (iterations.size() < wanted) {
+    const std::string range =
+        spec.keep ? fmt::format("{} to {}", spec.skip + 1, wanted) : fmt::format("{} and later", wanted);
+    throw Error(ErrorKind::kUsage, Place(trace, spec),
+                fmt::format("phase '{}' has {} iterations on rank {}, so iterations {} do not exist", spec.name,
+                            iterations.size(), rank, range),
+                "lower skip or keep");
+  }
+  iterations.erase(iterations.begin(), iterations.begin() + static_cast<std::ptrdiff_t>(spec.skip));
+  if (spec.keep) iterations.resize(*spec.keep);
+}
+
+void FindRegion(const Trace& trace, const PhaseSpec& spec, PhaseCut& cut) {
+  const std::vector<bool> matches = MatchingRegions(trace, spec);
+  std::size_t present = 0;
+  std::size_t fewest = std::numeric_limits<std::size_t>::max(), most = 0;
+  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
+    RankCut& rank_cut = cut.ranks[rank];
+    rank_cut.iterations = Occurrences(trace.timelines[rank], matches);
+    if (rank_cut.iterations.empty()) continue;
+    ++present;
+    fewest = std::min(fewest, rank_cut.iterations.size());
+    most = std::max(most, rank_cut.iterations.size());
+    Choose(trace, spec, rank, rank_cut.iterations);
+    rank_cut.present = true;
+    rank_cut.window = {rank_cut.iterations.front().begin, rank_cut.iterations.back().end};
+  }
+  if (present == 0) {
+    const std::vector<std::string> names = trace.UserRegionNames();
+    std::string advice = DidYouMean(spec.region, names);
+    if (advice.empty() && names.empty()) advice = "the trace has no user regions; leave out --phase for the whole run";
+    if (advice.empty()) advice = "farscale inspect lists the regions of a trace";
+    throw Error(ErrorKind::kUsage, Place(trace, spec),
+                fmt::format("no region '{}' for phase '{}' in this trace", spec.region, spec.name), advice);
+  }
+  cut.diagnostics.Add(Anomaly::kRankWithoutPhase, trace.size() - present, "in phase " + spec.name);
+  if (fewest != most) {
+    cut.diagnostics.Add(Anomaly::kUnevenIterations, 1,
+                        fmt::format("in phase {}: {} to {} times", spec.name, fewest, most));
+  }
+}
+
+void TakeWholeRun(const Trace& trace, PhaseCut& cut) {
+  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
+    const RankTimeline& timeline = trace.timelines[rank];
+    if (timeline.empty()) continue;
+    const Edge end = {timeline.end(), static_cast<std::uint32_t>(timeline.calls()),
+                      static_cast<std::uint32_t>(timeline.region_events())};
+    cut.ranks[rank] = {true, {{timeline.begin(), 0, 0}, end}, {{{timeline.begin(), 0, 0}, end}}};
+  }
+}
+
+// First index in [0, count) whose value is at least `tick`.
+template <typename ValueAt>
+std::size_t LowerBound(std::size_t count, Tick tick, ValueAt value_at) {
+  std::size_t low = 0, high = count;
+  while (low < high) {
+    const std::size_t middle = low + (high - low) / 2;
+    if (value_at(middle) < tick) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
+}
+
+Edge EdgeAtTick(const RankTimeline& timeline, Tick tick, bool is_begin) {
+  std::size_t call = LowerBound(timeline.calls(), tick, [&](std::size_t i) { return timeline.enter(i); });
+  if (is_begin && call > 0 && timeline.leave(call - 1) > tick) --call;
+  const std::size_t event =
+      LowerBound(timeline.region_events(), tick, [&](std::size_t i) { return timeline.event_tick(i); });
+  return {tick, static_cast<std::uint32_t>(call), static_cast<std::uint32_t>(event)};
+}
+
+void TakeTimeWindow(const Trace& trace, const PhaseSpec& spec, PhaseCut& cut) {
+  const double length = trace.Seconds(trace.end() - trace.begin());
+  if (!(spec.window_begin < spec.window_end) || spec.window_begin < 0) {
+    throw Error(ErrorKind::kUsage, Place(trace, spec),
+                fmt::format("the window of phase '{}' ends before it begins", spec.name),
+                "give [begin, end] in seconds since the start of the run");
+  }
+  if (spec.window_begin >= length) {
+    throw Error(ErrorKind::kUsage, Place(trace, spec),
+                fmt::format("the window of phase '{}' begins at {} s, after the end of the run at {}", spec.name,
+                            spec.window_begin, FormatSeconds(length)));
+  }
+  const auto to_tick = [&](double seconds) {
+    return trace.begin() + static_cast<Tick>(std::llround(seconds * trace.ticks_per_second));
+  };
+  std::size_t present = 0;
+  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
+    const RankTimeline& timeline = trace.timelines[rank];
+    const Tick begin = std::max(to_tick(spec.window_begin), timeline.begin());
+    const Tick end = std::min(to_tick(spec.window_end), timeline.end());
+    if (timeline.empty() || begin >= end) continue;
+    const Interval window = {EdgeAtTick(timeline, begin, true), EdgeAtTick(timeline, end, false)};
+    cut.ranks[rank] = {true, window, {window}};
+    ++present;
+  }
+  if (present == 0) {
+    throw Error(ErrorKind::kUsage, Place(trace, spec), "no rank was running in the window of phase '" + spec.name + "'");
+  }
+  cut.diagnostics.Add(Anomaly::kRankWithoutPhase, trace.size() - present, "in phase " + spec.name);
+}
+
+// [docs/formulas.md, spans]: whole when gaps are below 2 % of the occurrences' time on every rank.
+Span ResolveSpan(const PhaseCut& cut) {
+  if (cut.spec.span != Span::kAuto) return cut.spec.span;
+  for (const RankCut& rank : cut.ranks) {
+    if (!rank.present) continue;
+    Tick inside = 0;
+    for (const Interval& iteration : rank.iterations) inside += iteration.length();
+    const Tick gaps = rank.window.length() - inside;
+    if (static_cast<double>(gaps) >= kLargestGapShare * static_cast<double>(inside) && gaps > 0) return Span::kEach;
+  }
+  return Span::kWhole;
+}
+
+using TickRange = std::pair<Tick, Tick>;
+
+Tick UnionLength(std::vector<TickRange>& ranges) {
+  std::sort(ranges.begin(), ranges.end());
+  Tick covered = 0;
+  Tick reached = std::numeric_limits<Tick>::min();
+  for (const auto& [begin, end] : ranges) {
+    const Tick from = std::max(begin, reached);
+    if (end > from) covered += end - from;
+    reached = std::max(reached, end);
+  }
+  return covered;
+}
+
+}  // namespace
+
+Tick PhaseCut::begin() const {
+  Tick earliest = std::numeric_limits<Tick>::max();
+  for (const RankCut& rank : ranks) {
+    if (rank.present) earliest = std::min(earliest, rank.window.begin.tick);
+  }
+  return earliest;
+}
+
+Tick PhaseCut::end() const {
+  Tick latest = std::numeric_limits<Tick>::min();
+  for (const RankCut& rank : ranks) {
+    if (rank.present) latest = std::max(latest, rank.window.end.tick);
+  }
+  return latest;
+}
+
+PhaseCut CutPhase(const Trace& trace, const PhaseSpec& spec) {
+  PhaseCut cut;
+  cut.spec = spec;
+  cut.ranks.resize(trace.size());
+  if (trace.begin() == trace.end()) {
+    throw Error(ErrorKind::kInput, trace.path, "the trace contains no time between its first and its last event");
+  }
+  switch (spec.kind) {
+    case PhaseSpec::Kind::kWholeRun: TakeWholeRun(trace, cut); break;
+    case PhaseSpec::Kind::kTimeWindow: TakeTimeWindow(trace, spec, cut); break;
+    case PhaseSpec::Kind::kRegion:
+    case PhaseSpec::Kind::kRegularExpression: FindRegion(trace, spec, cut); break;
+  }
+  cut.iterations = 0;
+  for (const RankCut& rank : cut.ranks) cut.iterations = std::max(cut.iterations, rank.iterations.size());
+  cut.span = ResolveSpan(cut);
+  return cut;
+}
+
+double Coverage(const Trace& trace, const std::vector<PhaseCut>& cuts) {
+  Tick covered = 0, total = 0;
+  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
+    std::vector<TickRange> ranges;
+    for (const PhaseCut& cut : cuts) {
+      const RankCut& rank_cut = cut.ranks[rank];
+      if (!rank_cut.present) continue;
+      if (cut.span == Span::kWhole) {
+        ranges.emplace_back(rank_cut.window.begin.tick, rank_cut.window.end.tick);
+      } else {
+        for (const Interval& i : rank_cut.iterations) ranges.emplace_back(i.begin.tick, i.end.tick);
+      }
+    }
+    covered += UnionLength(ranges);
+    total += trace.timelines[rank].end() - trace.timelines[rank].begin();
+  }
+  return total > 0 ? static_cast<double>(covered) / static_cast<double>(total) : 0;
+}
+
+std::vector<RegionSummary> SummarizeRegions(const Trace& trace) {
+  struct Sum {
+    std::uint64_t fewest = std::numeric_limits<std::uint64_t>::max();
+    std::uint64_t most = 0, total = 0;
+    std::size_t ranks = 0;
+    Tick ticks = 0;
+  };
+  std::map<std::string, Sum> sums;
+  Tick run_time = 0;
+  for (const RankTimeline& timeline : trace.timelines) {
+    run_time += timeline.end() - timeline.begin();
+    struct Open {
+      std::uint64_t depth = 0, count = 0;
+      Tick begin = 0, ticks = 0;
+    };
+    std::map<std::string, Open> open;
+    for (std::size_t i = 0; i < timeline.region_events(); ++i) {
+      const RankTimeline::RegionEvent event = timeline.region_event(i);
+      Open& region = open[trace.regions[event.region].name];
+      if (!event.is_leave) {
+        if (region.depth++ == 0) region.begin = event.tick;
+      } else if (--region.depth == 0) {
+        ++region.count;
+        region.ticks += event.tick - region.begin;
+      }
+    }
+    for (const auto& [name, region] : open) {
+      Sum& sum = sums[name];
+      sum.fewest = std::min(sum.fewest, region.count);
+      sum.most = std::max(sum.most, region.count);
+      sum.total += region.count;
+      sum.ticks += region.ticks;
+      ++sum.ranks;
+    }
+  }
+  std::vector<RegionSummary> summaries;
+  for (const auto& [name, sum] : sums) {
+    const double seconds = trace.Seconds(sum.ticks) / static_cast<double>(std::max<std::uint64_t>(sum.total, 1));
+    const double share = run_time > 0 ? static_cast<double>(sum.ticks) / static_cast<double>(run_time) : 0;
+    summaries.push_back({name, sum.fewest, sum.most, sum.ranks, seconds, share});
+  }
+  std::stable_sort(summaries.begin(), summaries.end(),
+                   [](const RegionSummary& a, const RegionSummary& b) { return a.share > b.share; });
+  return summaries;
+}
+
+}  // namespace farscale

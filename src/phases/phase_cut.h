@@ -1,0 +1,70 @@
+// A phase found in a trace: for every rank a window and the iterations in it. A cut is data, never a copy of events.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/diagnostics.h"
+#include "phases/phase_spec.h"
+#include "trace/trace.h"
+
+namespace farscale {
+
+// A place on a rank's timeline: between call `call - 1` and call `call`, and between region events `event - 1` and
+// `event`. Several edges can share a tick; the two numbers tell them apart. A time window may also cut through a
+// call: then `tick` lies inside it, and it belongs to the window on either side.
+struct Edge {
+  Tick tick = 0;
+  std::uint32_t call = 0;
+  std::uint32_t event = 0;
+
+  friend bool operator==(const Edge&, const Edge&) = default;
+};
+
+struct Interval {
+  Edge begin;
+  Edge end;
+
+  Tick length() const { return end.tick - begin.tick; }
+};
+
+struct RankCut {
+  bool present = false;  // false: the rank never enters the phase; the rest is empty
+  Interval window;
+  std::vector<Interval> iterations;  // at least one when present; a whole run or a time window is one iteration
+};
+
+struct PhaseCut {
+  PhaseSpec spec;
+  Span span = Span::kWhole;      // never kAuto
+  std::size_t iterations = 1;    // kept, the largest number of any rank
+  std::vector<RankCut> ranks;
+  Diagnostics diagnostics;
+
+  Tick begin() const;  // earliest window
+  Tick end() const;    // latest
+};
+
+// Throws a usage error when the region occurs on no rank (naming the nearest that does), when there are fewer
+// iterations than asked for, or when a time window lies outside the run.
+PhaseCut CutPhase(const Trace& trace, const PhaseSpec& spec);
+
+// Share of the run's time, over all ranks, that lies in at least one of the cuts.
+double Coverage(const Trace& trace, const std::vector<PhaseCut>& cuts);
+
+// A user region as candidate for a phase.
+struct RegionSummary {
+  std::string name;
+  std::uint64_t fewest = 0;      // outermost occurrences a rank
+  std::uint64_t most = 0;
+  std::size_t ranks = 0;         // that enter it at all
+  double seconds = 0;            // mean duration of an occurrence
+  double share = 0;              // of the run's time over all ranks
+};
+
+// Every user region of the trace, largest share first. A loop body shows as a region that all ranks enter equally
+// often, more than once.
+std::vector<RegionSummary> SummarizeRegions(const Trace& trace);
+
+}  // namespace farscale

@@ -1,0 +1,46 @@
+#include "phases/phase_spec.h"
+
+#include <fmt/format.h>
+
+namespace farscale {
+
+PhaseSpec PhaseSpec::WholeRun() {
+  PhaseSpec spec;
+  spec.name = "whole";
+  return spec;
+}
+
+PhaseSpec PhaseSpec::Region(const std::string& text) {
+  PhaseSpec spec;
+  spec.name = text;
+  const bool is_expression = text.size() > 2 && text.front() == '/' && text.back() == '/';
+  spec.kind = is_expression ? Kind::kRegularExpression : Kind::kRegion;
+  spec.region = is_expression ? text.substr(1, text.size() - 2) : text;
+  if (is_expression) spec.name = spec.region;
+  return spec;
+}
+
+std::string ToString(Span span) {
+  switch (span) {
+    case Span::kAuto: return "auto";
+    case Span::kWhole: return "whole";
+    case Span::kEach: return "each";
+  }
+  return "";
+}
+
+std::string Describe(const PhaseSpec& spec) {
+  std::string text;
+  switch (spec.kind) {
+    case PhaseSpec::Kind::kWholeRun: return "the whole run";
+    case PhaseSpec::Kind::kTimeWindow:
+      return fmt::format("the window from {} s to {} s of the run", spec.window_begin, spec.window_end);
+    case PhaseSpec::Kind::kRegion: text = "region " + spec.region; break;
+    case PhaseSpec::Kind::kRegularExpression: text = "regions matching " + spec.region; break;
+  }
+  if (spec.skip > 0) text += fmt::format(", without the first {}", spec.skip);
+  if (spec.keep) text += fmt::format(", {} iterations", *spec.keep);
+  return text;
+}
+
+}  // namespace farscale

@@ -1,0 +1,39 @@
+// Which part of a run is a phase: what a study or the command line says, before it is looked for in a trace.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+
+namespace farscale {
+
+// How the time of a phase is counted [docs/formulas.md, spans].
+enum class Span {
+  kAuto,   // kWhole when the gaps between occurrences are below 2 % of their time on every rank, else kEach
+  kWhole,  // one window a rank, from the first enter to the last leave of the kept iterations
+  kEach,   // the occurrences only, leaving out what lies between them
+};
+
+struct PhaseSpec {
+  enum class Kind { kWholeRun, kRegion, kRegularExpression, kTimeWindow };
+
+  std::string name;
+  Kind kind = Kind::kWholeRun;
+  std::string region;            // its name, or the regular expression its name must match as a whole
+  double window_begin = 0;       // seconds since the earliest event of the run
+  double window_end = 0;
+  std::size_t skip = 0;          // iterations left out at the beginning
+  std::optional<std::size_t> keep;  // how many iterations follow; all when absent
+  Span span = Span::kAuto;
+  std::string where;             // file and line that says so, for error messages
+
+  static PhaseSpec WholeRun();
+  // A region by name, or between slashes by regular expression: "cycle", "/Lagrange.*/".
+  static PhaseSpec Region(const std::string& text);
+};
+
+// "region cycle, iterations 2 to 11" and the like, for reports.
+std::string Describe(const PhaseSpec& spec);
+std::string ToString(Span span);
+
+}  // namespace farscale
