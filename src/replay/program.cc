@@ -1,0 +1,368 @@
+#include "replay/program.h"
+
+#include <fmt/format.h>
+#include <tbb/parallel_for.h>
+
+#include <algorithm>
+
+#include "base/format.h"
+
+namespace farscale {
+namespace {
+
+// Numbers of posts before a record.
+struct Posts {
+  std::size_t sends = 0, receives = 0, collectives = 0;
+
+  void Count(RecordKind kind) {
+    sends += kind == RecordKind::kSend || kind == RecordKind::kSendPost;
+    receives += kind == RecordKind::kReceive || kind == RecordKind::kReceivePost;
+    collectives += kind == RecordKind::kCollective || kind == RecordKind::kCollectivePost;
+  }
+};
+
+Posts PostsBefore(const RankTimeline& timeline, std::size_t record) {
+  Posts posts;
+  for (std::size_t i = 0; i < record; ++i) posts.Count(timeline.record_kind(i));
+  return posts;
+}
+
+// What happens to a message inside the windows. Its sender writes the first table, its receiver the second, so that
+// ranks can be looked at in parallel.
+enum : std::uint8_t { kSent = 1, kSenderWaits = 2 };              // by the sender
+enum : std::uint8_t { kReceivePosted = 1, kReceiverWaits = 2 };  // by the receiver
+
+struct MessageFlags {
+  std::vector<std::uint8_t> sender, receiver;
+};
+
+// Everything about one rank's part of the phase.
+struct RankView {
+  const Trace& trace;
+  const RankTimeline& timeline;
+  const RankMatching& matching;
+  const RankCut& cut;
+  const ReplayRules& rules;
+
+  std::size_t first_record() const { return timeline.first_record(cut.window.begin.call); }
+  std::size_t end_record() const { return timeline.first_record(cut.window.end.call); }
+  MpiCall CallKind(std::size_t call) const { return trace.regions[timeline.region(call)].call; }
+};
+
+void FlagMessages(const RankView& view, Posts posts, MessageFlags& flags) {
+  const RankTimeline& timeline = view.timeline;
+  const std::size_t end = view.end_record();
+  std::size_t call = view.cut.window.begin.call;
+  std::size_t call_end = timeline.first_record(call + 1);
+  for (std::size_t record = view.first_record(); record < end; ++record) {
+    while (record >= call_end) call_end = timeline.first_record(++call + 1);
+    const RecordKind kind = timeline.record_kind(record);
+    const std::size_t back = timeline.record_back(record);
+    std::uint32_t message = kNoMessage;
+    switch (kind) {
+      case RecordKind::kSend:
+      case RecordKind::kSendPost: {
+        message = view.matching.sends[posts.sends];
+        if (message == kNoMessage) break;
+        const bool waits = kind == RecordKind::kSend || view.rules.SendCompletionWaits();
+        const bool rendezvous = waits && view.rules.IsRendezvous(view.CallKind(call), timeline.record_bytes(record));
+        flags.sender[message] = rendezvous ? kSent | kSenderWaits : kSent;
+        break;
+      }
+      case RecordKind::kReceive:
+        message = view.matching.receives[posts.receives];
+        if (message != kNoMessage) flags.receiver[message] = kReceivePosted | kReceiverWaits;
+        break;
+      case RecordKind::kReceivePost:
+        message = view.matching.receives[posts.receives];
+        if (message != kNoMessage) flags.receiver[message] |= kReceivePosted;
+        break;
+      case RecordKind::kReceiveComplete:
+        message = view.matching.receives[posts.receives - 1 - back];
+        if (message != kNoMessage) flags.receiver[message] |= kReceiverWaits;
+        break;
+      default: break;
+    }
+    posts.Count(kind);
+  }
+}
+
+// Turns the calls of one rank into instructions; calls sink(instruction, call, record) for each, with record npos for
+// steps that no record says.
+template <typename Sink>
+class RankCompiler {
+ public:
+  static constexpr std::size_t kNoRecord = std::numeric_limits<std::size_t>::max();
+
+  RankCompiler(const RankView& view, const MessageFlags& flags, bool every_call, Posts posts, Sink& sink)
+      : view_(view), flags_(flags), every_call_(every_call), posts_(posts), sink_(sink) {}
+
+  // Returns the computation after the last call.
+  Tick Run() {
+    const Interval& window = view_.cut.window;
+    Tick measured_leave = window.begin.tick;
+    std::size_t record = view_.first_record();
+    for (call_ = window.begin.call; call_ < window.end.call; ++call_) {
+      const Tick enter = std::max(view_.timeline.enter(call_), window.begin.tick);
+      compute_ += std::max<Tick>(0, enter - measured_leave);
+      measured_leave = view_.timeline.leave(call_);
+      const std::size_t end = view_.timeline.first_record(call_ + 1);
+      CompileCall(record, end);
+      record = end;
+    }
+    return compute_ + std::max<Tick>(0, window.end.tick - measured_leave);
+  }
+
+ private:
+  void CompileCall(std::size_t first, std::size_t end) {
+    const std::size_t emitted = emitted_;
+    const Posts before = posts_;
+    for (std::size_t record = first; record < end; ++record) Tell(record);
+    const bool is_init = view_.matching.init != kNoCollective && call_ == view_.matching.init_call;
+    const bool is_finalize = view_.matching.finalize != kNoCollective && call_ == view_.matching.finalize_call &&
+                             view_.rules.FinalizeSynchronises();
+    if (is_init) Emit(Step::kArrive, view_.matching.init, kNoRecord);
+    if (is_finalize) Emit(Step::kArrive, view_.matching.finalize, kNoRecord);
+    posts_ = before;
+    for (std::size_t record = first; record < end; ++record) Wait(record);
+    if (is_init) Emit(Step::kWaitForAll, view_.matching.init, kNoRecord);
+    if (is_finalize) Emit(Step::kWaitForAll, view_.matching.finalize, kNoRecord);
+    if (!every_call_) return;
+    if (emitted_ == emitted) Emit(Step::kNothing, 0, kNoRecord);
+    EndCall();
+  }
+
+  void Tell(std::size_t record) {
+    const RecordKind kind = view_.timeline.record_kind(record);
+    switch (kind) {
+      case RecordKind::kSend:
+      case RecordKind::kSendPost: {
+        const std::uint32_t message = view_.matching.sends[posts_.sends];
+        if (message != kNoMessage && (flags_.receiver[message] & kReceiverWaits) != 0) {
+          Emit(Step::kSend, message, record);
+        }
+        break;
+      }
+      case RecordKind::kReceive:
+      case RecordKind::kReceivePost: {
+        const std::uint32_t message = view_.matching.receives[posts_.receives];
+        if (message != kNoMessage && (flags_.sender[message] & kSenderWaits) != 0) {
+          Emit(Step::kReceive, message, record);
+        }
+        break;
+      }
+      case RecordKind::kCollective:
+      case RecordKind::kCollectivePost: Arrive(record); break;
+      default: break;
+    }
+    posts_.Count(kind);
+  }
+
+  void Arrive(std::size_t record) {
+    const std::uint32_t operation = view_.matching.collectives[posts_.collectives];
+    if (operation == kNoCollective) return;
+    const CollectiveType& type = TypeOf(posts_.collectives);
+    const bool is_root = IsRoot(type);
+    const CollectiveWait wait = WaitOf(type.kind, type.root != kNoRoot, is_root, view_.rules.set);
+    const Step step = wait == CollectiveWait::kLower ? Step::kArriveInOrder
+                      : is_root                      ? Step::kArriveAsRoot
+                                                     : Step::kArrive;
+    Emit(step, operation, record);
+  }
+
+  void Wait(std::size_t record) {
+    const RecordKind kind = view_.timeline.record_kind(record);
+    posts_.Count(kind);
+    const std::size_t back = view_.timeline.record_back(record);
+    switch (kind) {
+      case RecordKind::kSend: WaitForReceive(view_.matching.sends[posts_.sends - 1], record); break;
+      case RecordKind::kSendComplete:
+        if (view_.rules.SendCompletionWaits()) WaitForReceive(view_.matching.sends[posts_.sends - 1 - back], record);
+        break;
+      case RecordKind::kReceive: WaitForSend(view_.matching.receives[posts_.receives - 1], record); break;
+      case RecordKind::kReceiveComplete:
+        WaitForSend(view_.matching.receives[posts_.receives - 1 - back], record);
+        break;
+      case RecordKind::kCollective: WaitForCollective(posts_.collectives - 1, record); break;
+      case RecordKind::kCollectiveComplete: WaitForCollective(posts_.collectives - 1 - back, record); break;
+      default: break;
+    }
+  }
+
+  void WaitForSend(std::uint32_t message, std::size_t record) {
+    if (message != kNoMessage && (flags_.sender[message] & kSent) != 0) Emit(Step::kWaitForSend, message, record);
+  }
+
+  void WaitForReceive(std::uint32_t message, std::size_t record) {
+    if (message == kNoMessage || (flags_.sender[message] & kSenderWaits) == 0) return;
+    if ((flags_.receiver[message] & kReceivePosted) != 0) Emit(Step::kWaitForReceive, message, record);
+  }
+
+  void WaitForCollective(std::size_t collective, std::size_t record) {
+    const std::uint32_t operation = view_.matching.collectives[collective];
+    if (operation == kNoCollective) return;
+    const CollectiveType& type = TypeOf(collective);
+    switch (WaitOf(type.kind, type.root != kNoRoot, IsRoot(type), view_.rules.set)) {
+      case CollectiveWait::kNothing: break;
+      case CollectiveWait::kRoot: Emit(Step::kWaitForRoot, operation, record); break;
+      case CollectiveWait::kLower: Emit(Step::kWaitForLower, operation, record); break;
+      case CollectiveWait::kAll: Emit(Step::kWaitForAll, operation, record); break;
+    }
+  }
+
+  const CollectiveType& TypeOf(std::size_t collective) const {
+    return view_.timeline.collective_types()[view_.matching.collective_types[collective]];
+  }
+
+  bool IsRoot(const CollectiveType& type) const {
+    return type.root != kNoRoot && &view_.timeline == &view_.trace.timelines[static_cast<std::size_t>(type.root)];
+  }
+
+  // An instruction is held back until it is known whether it ends its call.
+  void Emit(Step step, std::uint32_t target, std::size_t record) {
+    sink_(Instruction{std::exchange(compute_, 0), target, step, false}, call_, record);
+    ++emitted_;
+  }
+
+  void EndCall() { sink_.EndCall(); }
+
+  const RankView& view_;
+  const MessageFlags& flags_;
+  const bool every_call_;
+  Posts posts_;
+  Sink& sink_;
+  Tick compute_ = 0;
+  std::size_t call_ = 0;
+  std::size_t emitted_ = 0;
+};
+
+struct Append {
+  std::vector<Instruction>& instructions;
+
+  void operator()(const Instruction& instruction, std::size_t, std::size_t) { instructions.push_back(instruction); }
+  void EndCall() { instructions.back().ends_call = true; }
+};
+
+// Remembers which call and record the wanted instruction came from.
+struct Find {
+  std::size_t wanted = 0;
+  std::size_t seen = 0;
+  std::size_t call = 0, record = 0;
+  bool found = false;
+
+  void operator()(const Instruction&, std::size_t at_call, std::size_t at_record) {
+    if (seen++ != wanted) return;
+    call = at_call;
+    record = at_record;
+    found = true;
+  }
+  void EndCall() {}
+};
+
+RankView ViewOf(const Trace& trace, const Matching& matching, const PhaseCut& cut, const ReplayRules& rules,
+                std::size_t rank) {
+  return {trace, trace.timelines[rank], matching.ranks[rank], cut.ranks[rank], rules};
+}
+
+struct PhaseFlags {
+  std::vector<Posts> posts;  // of every rank, before its window
+  MessageFlags messages;
+};
+
+PhaseFlags FlagPhase(const Trace& trace, const Matching& matching, const PhaseCut& cut, const ReplayRules& rules) {
+  PhaseFlags flags;
+  flags.posts.resize(trace.size());
+  flags.messages.sender.resize(matching.messages);
+  flags.messages.receiver.resize(matching.messages);
+  tbb::parallel_for(std::size_t{0}, trace.size(), [&](std::size_t rank) {
+    if (!cut.ranks[rank].present) return;
+    const RankView view = ViewOf(trace, matching, cut, rules, rank);
+    flags.posts[rank] = PostsBefore(view.timeline, view.first_record());
+    FlagMessages(view, flags.posts[rank], flags.messages);
+  });
+  return flags;
+}
+
+void CountArrivals(const RankProgram& rank, Program& program) {
+  for (const Instruction& instruction : rank.instructions) {
+    switch (instruction.step) {
+      case Step::kArriveAsRoot: program.root_arrives[instruction.target] = true; [[fallthrough]];
+      case Step::kArrive:
+      case Step::kArriveInOrder: ++program.arrivals[instruction.target]; break;
+      default: break;
+    }
+  }
+}
+
+void CountCuts(const Matching& matching, const MessageFlags& flags, const std::string& phase, Program& program) {
+  std::uint64_t messages = 0, collectives = 0;
+  for (std::uint32_t message = 0; message < matching.matched; ++message) {
+    const bool sent = (flags.sender[message] & kSent) != 0;
+    const bool received = (flags.receiver[message] & kReceivePosted) != 0;
+    messages += sent != received;
+  }
+  for (std::size_t i = 0; i < program.arrivals.size(); ++i) {
+    collectives += program.arrivals[i] > 0 && program.arrivals[i] < matching.collectives[i].participants;
+  }
+  program.diagnostics.Add(Anomaly::kMessageCutAtEdge, messages, "in phase " + phase);
+  program.diagnostics.Add(Anomaly::kCollectiveCutAtEdge, collectives, "in phase " + phase);
+}
+
+}  // namespace
+
+Program Compile(const Trace& trace, const Matching& matching, const PhaseCut& cut, const ReplayRules& rules,
+                bool every_call) {
+  const PhaseFlags flags = FlagPhase(trace, matching, cut, rules);
+  Program program;
+  program.ranks.resize(trace.size());
+  program.messages = matching.messages;
+  const Tick origin = cut.begin();
+  tbb::parallel_for(std::size_t{0}, trace.size(), [&](std::size_t rank) {
+    if (!cut.ranks[rank].present) return;
+    const RankView view = ViewOf(trace, matching, cut, rules, rank);
+    RankProgram& result = program.ranks[rank];
+    result.begin = view.cut.window.begin.tick - origin;
+    result.instructions.reserve(view.end_record() - view.first_record());
+    Append append{result.instructions};
+    result.compute_after = RankCompiler<Append>(view, flags.messages, every_call, flags.posts[rank], append).Run();
+  });
+  program.arrivals.assign(matching.collectives.size(), 0);
+  program.root_arrives.assign(matching.collectives.size(), false);
+  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
+    CountArrivals(program.ranks[rank], program);
+    if (cut.ranks[rank].present) {
+      program.calls += cut.ranks[rank].window.end.call - cut.ranks[rank].window.begin.call;
+    }
+  }
+  CountCuts(matching, flags.messages, cut.spec.name, program);
+  return program;
+}
+
+std::string DescribeInstruction(const Trace& trace, const Matching& matching, const PhaseCut& cut,
+                                const ReplayRules& rules, bool every_call, std::size_t rank,
+                                std::size_t instruction) {
+  const PhaseFlags flags = FlagPhase(trace, matching, cut, rules);
+  const RankView view = ViewOf(trace, matching, cut, rules, rank);
+  Find find{instruction};
+  RankCompiler<Find>(view, flags.messages, every_call, flags.posts[rank], find).Run();
+  const RankTimeline& timeline = view.timeline;
+  std::string text = fmt::format("rank {} in {} at {}", rank, trace.regions[timeline.region(find.call)].name,
+                                 FormatSeconds(trace.Seconds(timeline.enter(find.call) - trace.begin())));
+  if (find.record == RankCompiler<Find>::kNoRecord) return text + " for all ranks";
+  const RankTimeline::Record record = timeline.record(find.record);
+  switch (record.kind) {
+    case RecordKind::kReceive:
+    case RecordKind::kReceiveComplete: {
+      const Endpoint& from = timeline.endpoints()[record.target];
+      return text + fmt::format(" for a message from rank {} with tag {}", from.peer, from.tag);
+    }
+    case RecordKind::kCollective:
+    case RecordKind::kCollectiveComplete: {
+      const CollectiveType& type = timeline.collective_types()[record.target];
+      return text + fmt::format(" for a {} on {}", ToString(type.kind), trace.communicators[type.communicator].name);
+    }
+    default: return text + " for its receiver";
+  }
+}
+
+}  // namespace farscale

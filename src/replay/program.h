@@ -1,0 +1,67 @@
+// A phase as the replay engine runs it: for every rank the computation between its calls, what it tells others and
+// what it waits for. The rules are applied here, once; the engine knows none of them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/diagnostics.h"
+#include "phases/phase_cut.h"
+#include "replay/matching.h"
+#include "replay/rules.h"
+#include "trace/trace.h"
+
+namespace farscale {
+
+enum class Step : std::uint8_t {
+  kNothing,         // a call that neither tells nor waits
+  kSend,            // tells that the message `target` is sent
+  kWaitForSend,     // waits until it is
+  kReceive,         // tells that a receive for the message is posted
+  kWaitForReceive,  // waits until it is
+  kArrive,          // at the collective operation `target`
+  kArriveAsRoot,
+  kArriveInOrder,   // at a scan
+  kWaitForAll,      // until every participant has arrived
+  kWaitForRoot,
+  kWaitForLower,    // until the ranks up to this one have arrived
+};
+
+// Computes for `compute` ticks, then does its step. A call is some instructions, the last of which ends it; within a
+// call everything it tells comes before anything it waits for.
+struct Instruction {
+  Tick compute = 0;
+  std::uint32_t target = 0;
+  Step step = Step::kNothing;
+  bool ends_call = false;
+};
+
+struct RankProgram {
+  std::vector<Instruction> instructions;
+  Tick begin = 0;      // of the window, since the earliest window of any rank
+  Tick compute_after = 0;  // the last call
+};
+
+struct Program {
+  std::vector<RankProgram> ranks;
+  std::uint32_t messages = 0;
+  std::vector<std::uint32_t> arrivals;  // how many participants of every collective operation lie in the windows
+  std::vector<bool> root_arrives;       // whether its root is among them
+  std::uint64_t calls = 0;              // over all ranks
+  Diagnostics diagnostics;
+};
+
+// `every_call`: calls that do nothing in the replay become instructions too, so that the engine can say when each
+// was left. What lies outside the windows counts as having happened at the start: sends there are received, messages
+// from there are ready.
+Program Compile(const Trace& trace, const Matching& matching, const PhaseCut& cut, const ReplayRules& rules,
+                bool every_call);
+
+// What a rank does at one of its instructions, in words: "rank 3 in MPI_Recv at 1.2 s for a message from rank 2 with
+// tag 5".
+std::string DescribeInstruction(const Trace& trace, const Matching& matching, const PhaseCut& cut,
+                                const ReplayRules& rules, bool every_call, std::size_t rank,
+                                std::size_t instruction);
+
+}  // namespace farscale

@@ -1,0 +1,45 @@
+// When every call of a phase would have run on the ideal network: messages take no time, calls cost nothing, only
+// computation and waiting for others remain [docs/formulas.md, replay].
+//
+// The replay runs every rank as far as it gets and comes back to it when what it waits for has happened. Times depend
+// only on the dependencies, not on the order of running, so the cost is linear in the calls and hardly depends on the
+// number of ranks.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/diagnostics.h"
+#include "phases/phase_cut.h"
+#include "replay/matching.h"
+#include "replay/rules.h"
+#include "trace/trace.h"
+
+namespace farscale {
+
+// Times are ticks since the earliest begin of the phase's windows; every rank starts at its own begin.
+struct ReplayResult {
+  std::vector<Tick> begin;  // of every rank's window; as measured
+  std::vector<Tick> end;    // of every rank's window in the replay; `begin` for ranks without one
+  // When rank r leaves the k-th call of its window; empty unless asked for.
+  std::vector<std::vector<Tick>> leave;
+  std::uint64_t calls = 0;  // replayed, over all ranks
+  Diagnostics diagnostics;
+
+  // Latest end: T_ideal of a phase whose span is `whole`.
+  Tick Duration() const;
+
+  // The replayed time of an edge inside the rank's window; needs `leave`.
+  Tick TimeAt(const RankTimeline& timeline, const RankCut& cut, std::size_t rank, const Edge& edge) const;
+};
+
+struct ReplayOptions {
+  ReplayRules rules;
+  bool keep_calls = false;  // fill ReplayResult::leave
+};
+
+// Throws an input error naming who waits for whom when the calls cannot complete in program order.
+ReplayResult ReplayIdeal(const Trace& trace, const Matching& matching, const PhaseCut& cut,
+                         const ReplayOptions& options);
+
+}  // namespace farscale

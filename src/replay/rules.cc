@@ -1,0 +1,39 @@
+#include "replay/rules.h"
+
+namespace farscale {
+
+bool ReplayRules::IsRendezvous(MpiCall call, std::uint64_t bytes) const {
+  if (set == RuleSet::kBsc) return call != MpiCall::kSendReceive && bytes >= kBscEagerLimit;
+  switch (call) {
+    case MpiCall::kSynchronousSend:
+    case MpiCall::kImmediateSynchronousSend: return true;
+    case MpiCall::kBufferedSend:
+    case MpiCall::kImmediateBufferedSend: return false;  // completes locally [MPI 4.0, 3.4]
+    default: return bytes >= eager_limit;
+  }
+}
+
+CollectiveWait WaitOf(CollectiveKind kind, bool has_root, bool is_root, RuleSet set) {
+  const bool rooted_in_data = set == RuleSet::kCausal;
+  switch (kind) {
+    case CollectiveKind::kScan:
+    case CollectiveKind::kExscan: return CollectiveWait::kLower;
+    case CollectiveKind::kReduce:
+      if (!has_root) return CollectiveWait::kAll;
+      return is_root ? CollectiveWait::kAll : CollectiveWait::kNothing;
+    case CollectiveKind::kGather:
+      if (!rooted_in_data || !has_root) return CollectiveWait::kAll;
+      return is_root ? CollectiveWait::kAll : CollectiveWait::kNothing;
+    case CollectiveKind::kBroadcast:
+    case CollectiveKind::kScatter:
+      if (!rooted_in_data || !has_root) return CollectiveWait::kAll;
+      return is_root ? CollectiveWait::kNothing : CollectiveWait::kRoot;
+    case CollectiveKind::kDestroyHandle:
+      return rooted_in_data ? CollectiveWait::kNothing : CollectiveWait::kAll;
+    default: return CollectiveWait::kAll;
+  }
+}
+
+std::string ToString(RuleSet set) { return set == RuleSet::kBsc ? "bsc" : "causal"; }
+
+}  // namespace farscale

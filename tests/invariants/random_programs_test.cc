@@ -1,0 +1,111 @@
+// Invariants of the replay on random programs, and agreement with a plain second implementation.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <tbb/global_control.h>
+
+#include "factors/phase_factors.h"
+#include "replay/replay.h"
+#include "support/random_program.h"
+#include "support/reference_replay.h"
+#include "trace/trace_builder.h"
+
+namespace farscale {
+namespace {
+
+constexpr int kPrograms = 300;
+
+test::RandomProgramOptions OptionsFor(std::uint64_t seed) {
+  test::RandomProgramOptions options;
+  options.ranks = 2 + static_cast<int>(seed % 9);
+  options.steps = 20 + static_cast<int>(seed % 7) * 30;
+  options.large_messages = seed % 3 != 0;
+  options.collectives = seed % 5 != 0;
+  return options;
+}
+
+ReplayResult Replay(const Trace& trace, RuleSet set, const PhaseSpec& spec = PhaseSpec::WholeRun()) {
+  return ReplayIdeal(trace, MatchTrace(trace), CutPhase(trace, spec), {{set, 32768}, false});
+}
+
+TEST(ReplayProperty, AgreesWithThePlainImplementation) {
+  for (std::uint64_t seed = 0; seed < kPrograms; ++seed) {
+    const Trace trace = test::MakeRandomProgram(seed, OptionsFor(seed));
+    for (const RuleSet set : {RuleSet::kBsc, RuleSet::kCausal}) {
+      const std::vector<Tick> reference = test::ReferenceReplay(trace, set);
+      ASSERT_FALSE(reference.empty()) << "seed " << seed;
+      ASSERT_EQ(Replay(trace, set).end, reference) << "seed " << seed << ", rules " << ToString(set);
+    }
+  }
+}
+
+// max t <= T_ideal <= T, and useful time plus MPI time is the window.
+TEST(ReplayProperty, IdealTimeLiesBetweenComputationAndMeasurement) {
+  for (std::uint64_t seed = 0; seed < kPrograms; ++seed) {
+    const Trace trace = test::MakeRandomProgram(seed, OptionsFor(seed));
+    const PhaseCut cut = CutPhase(trace, PhaseSpec::WholeRun());
+    for (const RuleSet set : {RuleSet::kBsc, RuleSet::kCausal}) {
+      const ReplayResult result = Replay(trace, set);
+      for (std::size_t rank = 0; rank < trace.size(); ++rank) {
+        const Tick useful = UsefulTicks(trace.timelines[rank], cut.ranks[rank].window);
+        EXPECT_GE(result.end[rank] - result.begin[rank], useful) << "seed " << seed;
+      }
+      EXPECT_LE(result.Duration(), cut.end() - cut.begin()) << "seed " << seed;
+    }
+  }
+}
+
+// What `bsc` adds to `causal` is waiting (bcast, gather) and what it leaves out is waiting too (isend, ssend), so
+// neither bounds the other; both are at least the longest computation.
+TEST(ReplayProperty, AnyWindowReplays) {
+  for (std::uint64_t seed = 0; seed < kPrograms; ++seed) {
+    const Trace trace = test::MakeRandomProgram(seed, OptionsFor(seed));
+    PhaseSpec window;
+    window.name = "window";
+    window.kind = PhaseSpec::Kind::kTimeWindow;
+    const double length = trace.Seconds(trace.end() - trace.begin());
+    window.window_begin = length * static_cast<double>(seed % 10) / 20;
+    window.window_end = window.window_begin + length * (0.1 + static_cast<double>(seed % 4) / 10);
+    const PhaseCut cut = CutPhase(trace, window);
+    for (const RuleSet set : {RuleSet::kBsc, RuleSet::kCausal}) {
+      const ReplayResult result = Replay(trace, set, window);
+      for (std::size_t rank = 0; rank < trace.size(); ++rank) {
+        if (!cut.ranks[rank].present) continue;
+        EXPECT_GE(result.end[rank] - result.begin[rank],
+                  UsefulTicks(trace.timelines[rank], cut.ranks[rank].window));
+      }
+    }
+  }
+}
+
+// The same ranks in another order of the file: every rank keeps its time.
+TEST(ReplayProperty, DoesNotDependOnThreads) {
+  for (std::uint64_t seed = 0; seed < 50; ++seed) {
+    const Trace trace = test::MakeRandomProgram(seed, OptionsFor(seed));
+    std::vector<std::vector<Tick>> ends;
+    for (const std::size_t threads : {1u, 2u, 5u}) {
+      const tbb::global_control control(tbb::global_control::max_allowed_parallelism, threads);
+      ends.push_back(Replay(trace, RuleSet::kBsc).end);
+    }
+    EXPECT_EQ(ends[0], ends[1]);
+    EXPECT_EQ(ends[0], ends[2]);
+  }
+}
+
+// Computation alone: without messages every rank ends after its own work.
+TEST(ReplayProperty, ReplayWithEveryCallGivesTheSameEnds) {
+  for (std::uint64_t seed = 0; seed < kPrograms; ++seed) {
+    const Trace trace = test::MakeRandomProgram(seed, OptionsFor(seed));
+    const Matching matching = MatchTrace(trace);
+    const PhaseCut cut = CutPhase(trace, PhaseSpec::WholeRun());
+    const ReplayResult few = ReplayIdeal(trace, matching, cut, {{}, false});
+    const ReplayResult all = ReplayIdeal(trace, matching, cut, {{}, true});
+    EXPECT_EQ(few.end, all.end);
+    for (std::size_t rank = 0; rank < trace.size(); ++rank) {
+      EXPECT_EQ(all.leave[rank].size(), trace.timelines[rank].calls());
+      EXPECT_TRUE(std::is_sorted(all.leave[rank].begin(), all.leave[rank].end()));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace farscale

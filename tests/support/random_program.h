@@ -1,0 +1,23 @@
+// Random programs that cannot deadlock, with the times a real machine would have measured.
+#pragma once
+
+#include <cstdint>
+
+#include "trace/trace.h"
+
+namespace farscale::test {
+
+struct RandomProgramOptions {
+  int ranks = 5;
+  int steps = 60;          // communications, over all ranks
+  bool large_messages = true;  // some above the eager limit
+  bool collectives = true;
+  bool sub_communicators = true;
+  bool non_blocking = true;
+  bool regions = true;     // a user region "loop" around every tenth or so of the steps
+};
+
+// The same trace for the same seed, on every machine.
+Trace MakeRandomProgram(std::uint64_t seed, const RandomProgramOptions& options = {});
+
+}  // namespace farscale::test

@@ -1,0 +1,45 @@
+#include "support/traces.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+
+namespace farscale::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<std::string> AnchorsUnder(const fs::path& folder) {
+  std::vector<std::string> anchors;
+  std::error_code code;
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(folder, code)) {
+    if (entry.path().extension() == ".otf2") anchors.push_back(entry.path().string());
+  }
+  std::sort(anchors.begin(), anchors.end());
+  return anchors;
+}
+
+}  // namespace
+
+std::string SourceFolder() { return FARSCALE_SOURCE_FOLDER; }
+
+std::string SharedDataFolder() {
+  const char* chosen = std::getenv("FARSCALE_SHARED_DATA");
+  return chosen != nullptr ? chosen : (fs::path(SourceFolder()) / ".." / "shared" / "data").lexically_normal().string();
+}
+
+std::vector<std::string> SampleTraces() { return AnchorsUnder(fs::path(SourceFolder()) / "sample-runs"); }
+
+std::vector<std::string> SharedTraces() {
+  std::vector<std::string> traces = AnchorsUnder(fs::path(SharedDataFolder()) / "traces");
+  std::erase_if(traces, [](const std::string& path) { return path.find("/faulty/") != std::string::npos; });
+  return traces;
+}
+
+std::vector<std::string> AllTraces() {
+  std::vector<std::string> traces = SampleTraces();
+  for (const std::string& trace : SharedTraces()) traces.push_back(trace);
+  return traces;
+}
+
+}  // namespace farscale::test
