@@ -1,0 +1,67 @@
+// Factors of several runs side by side: what models are fitted to, and a file worth keeping. Comes from traces, or
+// from anywhere else as a file.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/diagnostics.h"
+#include "factors/factor.h"
+#include "factors/phase_factors.h"
+
+namespace farscale {
+
+enum class Scaling { kStrong, kWeak };
+
+std::string ToString(Scaling scaling);
+// "strong" or "weak"; nothing for anything else.
+std::optional<Scaling> ScalingByName(std::string_view name);
+
+// One phase of one run.
+struct FactorRow {
+  std::string series;   // program or experiment; empty when there is only one
+  std::string phase;
+  std::int64_t cores = 0;  // ranks × threads
+  std::int64_t ranks = 0;
+  std::int64_t threads = 1;
+  std::optional<std::int64_t> nodes;
+  std::int64_t repeat = 0;
+  std::optional<double> runtime;  // of the phase, seconds
+  double iterations = 1;          // that the runtime contains
+  FactorValues values;
+
+  // Only for rows from traces.
+  std::optional<PhaseTotals> totals;
+  std::optional<Span> span;
+
+  friend bool operator==(const FactorRow&, const FactorRow&) = default;
+};
+
+struct FactorTable {
+  std::vector<FactorRow> rows;
+  std::optional<Scaling> scaling;
+  std::string scaling_source;               // "study", "instructions", "useful time", "file"; empty when unknown
+  std::optional<std::int64_t> reference;    // cores of the run that scalability is measured against
+  std::string rules;                        // of the replay; empty when the table comes from elsewhere
+  std::vector<Finding> findings;            // what is odd about the table as a whole
+
+  // Series and phases in the order in which they appear first.
+  std::vector<std::string> Series() const;
+  std::vector<std::string> Phases(const std::string& series) const;
+  // Rows of one phase, by cores and repeat.
+  std::vector<FactorRow> Rows(const std::string& series, const std::string& phase) const;
+};
+
+// Sorts the rows, decides the scaling when the table does not say it, chooses the reference (smallest number of cores
+// unless given), fills the factors that compare with the reference, and derives missing parents from children.
+// Throws a usage error when the reference given is not a run of the table.
+void CompleteTable(FactorTable& table);
+
+// Global efficiency to speedup: T_ref / T = GE / GE_ref · P / P_ref, for strong and weak scaling alike (the weak
+// speedup counts the larger problem) [docs/formulas.md, speedup].
+double SpeedupFrom(double global_efficiency, double cores, double reference_efficiency, double reference_cores);
+
+}  // namespace farscale

@@ -1,0 +1,212 @@
+#include "factors/factor_table_csv.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+
+#include "base/error.h"
+#include "base/format.h"
+#include "base/text.h"
+
+namespace farscale {
+namespace {
+
+// Far above what clock errors make of a share, far below a percentage.
+constexpr double kLargestShare = 2.0;
+
+struct Column {
+  std::string name;
+  std::optional<Factor> factor;
+};
+
+std::vector<std::string> KnownColumns() {
+  std::vector<std::string> known = {"series", "phase", "cores", "ranks", "threads", "nodes", "repeat", "runtime",
+                                    "iterations"};
+  for (const std::string& id : FactorIds()) known.push_back(id);
+  return known;
+}
+
+std::vector<Column> ReadHeader(const std::string& line, const std::string& where) {
+  std::vector<Column> columns;
+  std::set<std::string> seen;
+  const std::vector<std::string> known = KnownColumns();
+  for (const std::string& field : SplitCsvLine(line, where)) {
+    const std::string name(Trim(field));
+    if (std::find(known.begin(), known.end(), name) == known.end()) {
+      std::string advice = DidYouMean(name, known);
+      if (name.find(';') != std::string::npos) advice = "separate the columns by commas";
+      if (advice.empty()) advice = "known columns: " + Join(known, ", ");
+      throw Error(ErrorKind::kInput, where, "unknown column '" + name + "'", advice);
+    }
+    if (!seen.insert(name).second) throw Error(ErrorKind::kInput, where, "column '" + name + "' occurs twice");
+    columns.push_back({name, FactorById(name)});
+  }
+  if (seen.count("cores") == 0) {
+    throw Error(ErrorKind::kInput, where, "the column 'cores' is missing",
+                "a factor table is a CSV file with a header line");
+  }
+  if (std::none_of(columns.begin(), columns.end(), [](const Column& c) { return c.factor.has_value(); })) {
+    throw Error(ErrorKind::kInput, where, "there is no column with a factor",
+                "name one after its id, such as loadBalance");
+  }
+  return columns;
+}
+
+[[noreturn]] void BadValue(const std::string& where, const std::string& column, const std::string& value,
+                           const std::string& expected) {
+  throw Error(ErrorKind::kInput, where, fmt::format("{} is '{}', which is not {}", column, value, expected));
+}
+
+std::int64_t ReadWhole(const std::string& where, const std::string& column, const std::string& text,
+                       std::int64_t smallest) {
+  long long value = 0;
+  if (!ParseInteger(text, value) || value < smallest || value > 1000000000) {
+    BadValue(where, column, text, fmt::format("a whole number of at least {}", smallest));
+  }
+  return value;
+}
+
+double ReadPositive(const std::string& where, const std::string& column, const std::string& text) {
+  double value = 0;
+  if (!ParseNumber(text, value) || !(value > 0) || value > 1e300) BadValue(where, column, text, "a positive number");
+  return value;
+}
+
+double ReadFactor(const std::string& where, const Column& column, const std::string& text) {
+  const double value = ReadPositive(where, column.name, text);
+  if (Describe(*column.factor).at_most_one && value > kLargestShare) {
+    throw Error(ErrorKind::kInput, where,
+                fmt::format("{} is {}, but it is a share between 0 and 1", column.name, text),
+                "divide percentages by 100");
+  }
+  return value;
+}
+
+// Returns whether the row has a repeat of its own.
+bool ReadField(const std::string& where, const Column& column, const std::string& text, FactorRow& row,
+               std::optional<std::int64_t>& ranks) {
+  if (column.name == "series") row.series = text;
+  if (column.name == "phase") row.phase = text;
+  if (text.empty()) return false;
+  if (column.factor) row.values[*column.factor] = ReadFactor(where, column, text);
+  if (column.name == "cores") row.cores = ReadWhole(where, column.name, text, 1);
+  if (column.name == "ranks") ranks = ReadWhole(where, column.name, text, 1);
+  if (column.name == "threads") row.threads = ReadWhole(where, column.name, text, 1);
+  if (column.name == "nodes") row.nodes = ReadWhole(where, column.name, text, 1);
+  if (column.name == "repeat") row.repeat = ReadWhole(where, column.name, text, 0);
+  if (column.name == "runtime") row.runtime = ReadPositive(where, column.name, text);
+  if (column.name == "iterations") row.iterations = ReadPositive(where, column.name, text);
+  return column.name == "repeat";
+}
+
+using Key = std::tuple<std::string, std::string, std::int64_t, std::int64_t>;
+
+void AddRow(const std::string& where, FactorRow row, bool has_repeat, std::set<Key>& seen, FactorTable& table) {
+  if (!has_repeat) {
+    while (seen.count({row.series, row.phase, row.cores, row.repeat}) > 0) ++row.repeat;
+  }
+  if (!seen.insert({row.series, row.phase, row.cores, row.repeat}).second) {
+    throw Error(ErrorKind::kInput, where,
+                fmt::format("a second row for {} cores, repeat {}", row.cores, row.repeat),
+                "give every run of a core count its own repeat");
+  }
+  table.rows.push_back(std::move(row));
+}
+
+}  // namespace
+
+std::vector<std::string> SplitCsvLine(std::string_view line, const std::string& where) {
+  std::vector<std::string> fields(1);
+  bool quoted = false;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    const char c = line[i];
+    if (quoted && c == '"' && i + 1 < line.size() && line[i + 1] == '"') {
+      fields.back() += '"';
+      ++i;
+    } else if (c == '"' && (quoted || fields.back().empty())) {
+      quoted = !quoted;
+    } else if (c == ',' && !quoted) {
+      fields.emplace_back();
+    } else {
+      fields.back() += c;
+    }
+  }
+  if (quoted) throw Error(ErrorKind::kInput, where, "a quoted field does not end on its line");
+  return fields;
+}
+
+std::string CsvField(const std::string& text) {
+  if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) {
+    if (c == '"') quoted += '"';
+    quoted += c == '\n' || c == '\r' ? ' ' : c;
+  }
+  return quoted + "\"";
+}
+
+std::string WriteFactorCsv(const FactorTable& table) {
+  std::vector<Factor> factors;
+  for (const FactorType& type : AllFactors()) {
+    const bool any = std::any_of(table.rows.begin(), table.rows.end(),
+                                 [&](const FactorRow& row) { return row.values[type.factor].has_value(); });
+    if (any) factors.push_back(type.factor);
+  }
+  std::string text = "series,phase,cores,ranks,threads,nodes,repeat,runtime,iterations";
+  for (const Factor factor : factors) text += "," + std::string(Describe(factor).id);
+  text += "\n";
+  for (const FactorRow& row : table.rows) {
+    text += fmt::format("{},{},{},{},{},{},{},{},{}", CsvField(row.series), CsvField(row.phase), row.cores, row.ranks,
+                        row.threads, row.nodes ? std::to_string(*row.nodes) : "", row.repeat,
+                        row.runtime ? FormatExact(*row.runtime) : "", FormatExact(row.iterations));
+    for (const Factor factor : factors) {
+      text += ",";
+      if (row.values[factor]) text += FormatExact(*row.values[factor]);
+    }
+    text += "\n";
+  }
+  return text;
+}
+
+FactorTable ReadFactorCsv(const std::string& text, const std::string& file) {
+  FactorTable table;
+  table.scaling_source = "file";
+  std::string_view rest = text;
+  if (rest.substr(0, 3) == "\xEF\xBB\xBF") rest.remove_prefix(3);
+  std::vector<Column> columns;
+  std::set<Key> seen;
+  std::size_t number = 0;
+  for (const std::string& line : Split(rest, '\n')) {
+    const std::string where = fmt::format("{}:{}", file, ++number);
+    const std::string_view trimmed = Trim(line);
+    if (trimmed.empty() || trimmed.front() == '#') continue;
+    if (columns.empty()) {
+      columns = ReadHeader(std::string(trimmed), where);
+      continue;
+    }
+    const std::vector<std::string> fields = SplitCsvLine(trimmed, where);
+    if (fields.size() != columns.size()) {
+      throw Error(ErrorKind::kInput, where,
+                  fmt::format("the line has {} fields, the header {}", fields.size(), columns.size()));
+    }
+    FactorRow row;
+    std::optional<std::int64_t> ranks;
+    bool has_repeat = false;
+    for (std::size_t i = 0; i < fields.size(); ++i) {
+      has_repeat |= ReadField(where, columns[i], ToUtf8(Trim(fields[i])), row, ranks);
+    }
+    if (row.cores == 0) throw Error(ErrorKind::kInput, where, "the number of cores is missing");
+    row.ranks = ranks.value_or(std::max<std::int64_t>(1, row.cores / row.threads));
+    if (ranks && *ranks * row.threads != row.cores) {
+      throw Error(ErrorKind::kInput, where,
+                  fmt::format("{} cores are not {} ranks with {} threads each", row.cores, row.ranks, row.threads));
+    }
+    AddRow(where, std::move(row), has_repeat, seen, table);
+  }
+  if (table.rows.empty()) throw Error(ErrorKind::kInput, file, "the table has no rows");
+  return table;
+}
+
+}  // namespace farscale

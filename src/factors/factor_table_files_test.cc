@@ -1,0 +1,139 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "factors/factor_table_csv.h"
+#include "factors/factor_table_json.h"
+
+namespace farscale {
+namespace {
+
+using testing::HasSubstr;
+
+template <typename Read>
+std::string InputErrorOf(Read read, const std::string& text) {
+  try {
+    read(text, "t.csv");
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kInput);
+    return error.what();
+  }
+  return "no error";
+}
+
+std::string CsvError(const std::string& text) { return InputErrorOf(ReadFactorCsv, text); }
+std::string JsonError(const std::string& text) { return InputErrorOf(ReadFactorJson, text); }
+
+FactorTable MakeTable() {
+  FactorTable table;
+  table.scaling = Scaling::kWeak;
+  table.scaling_source = "study";
+  table.reference = 8;
+  table.rules = "bsc";
+  for (const std::int64_t cores : {8, 64}) {
+    FactorRow row;
+    row.series = "a, \"b\"";
+    row.phase = "cycle";
+    row.cores = cores;
+    row.ranks = cores / 2;
+    row.threads = 2;
+    row.nodes = 2;
+    row.repeat = 0;
+    row.runtime = 1.0 / 3;
+    row.iterations = 10;
+    row.values[Factor::kLoadBalance] = 0.9 + 1e-16;
+    row.values[Factor::kTransfer] = 1.0 / 7;
+    row.span = Span::kEach;
+    PhaseTotals totals;
+    totals.elapsed = 1.0 / 3;
+    totals.instructions = 1e12;
+    totals.estimated_ideal = 0.25;
+    row.totals = totals;
+    table.rows.push_back(row);
+  }
+  table.findings = {{"scalingGuessed", Severity::kWarning, "sentence", 1, 0, "example"}};
+  return table;
+}
+
+TEST(FactorJson, ReadsBackTheSame) {
+  const FactorTable table = MakeTable();
+  const FactorTable again = ReadFactorJson(WriteFactorJson(table), "f");
+  EXPECT_EQ(again.rows, table.rows);
+  EXPECT_EQ(again.scaling, table.scaling);
+  EXPECT_EQ(again.reference, table.reference);
+  EXPECT_EQ(again.rules, table.rules);
+  EXPECT_EQ(again.findings, table.findings);
+  EXPECT_EQ(WriteFactorJson(again), WriteFactorJson(table));
+}
+
+TEST(FactorCsv, ReadsBackTheSameNumbers) {
+  FactorTable table = MakeTable();
+  for (FactorRow& row : table.rows) {
+    row.totals.reset();  // what CSV does not carry
+    row.span.reset();
+  }
+  EXPECT_EQ(ReadFactorCsv(WriteFactorCsv(table), "f").rows, table.rows);
+}
+
+TEST(FactorCsv, AnyOrderAnySubset) {
+  const FactorTable table = ReadFactorCsv(
+      "# published numbers\r\n"
+      "loadBalance,cores,communicationEfficiency\r\n"
+      "0.9,16,0.8\r\n"
+      "\r\n"
+      "0.85,32,\r\n",
+      "f");
+  ASSERT_EQ(table.rows.size(), 2u);
+  EXPECT_EQ(table.rows[0].cores, 16);
+  EXPECT_EQ(table.rows[0].ranks, 16);
+  EXPECT_EQ(table.rows[0].values[Factor::kLoadBalance], 0.9);
+  EXPECT_FALSE(table.rows[1].values[Factor::kCommunicationEfficiency]);
+}
+
+TEST(FactorCsv, RepeatsAreNumberedWhenTheTableDoesNot) {
+  const FactorTable table = ReadFactorCsv("cores,loadBalance\n8,0.9\n8,0.8\n8,0.7\n", "f");
+  EXPECT_EQ(table.rows[2].repeat, 2);
+}
+
+TEST(FactorCsv, QuotedFields) {
+  const FactorTable table = ReadFactorCsv("series,cores,loadBalance\n\"a, \"\"b\"\"\",8,0.9\n", "f");
+  EXPECT_EQ(table.rows[0].series, "a, \"b\"");
+}
+
+TEST(FactorCsv, ErrorsNameLineAndField) {
+  EXPECT_EQ(CsvError("cores,loadBalanse\n8,1\n"),
+            "t.csv:1: unknown column 'loadBalanse'; did you mean 'loadBalance'?");
+  EXPECT_THAT(CsvError("cores;loadBalance\n8;1\n"), HasSubstr("separate the columns by commas"));
+  EXPECT_THAT(CsvError("loadBalance\n1\n"), HasSubstr("the column 'cores' is missing"));
+  EXPECT_THAT(CsvError("cores\n1\n"), HasSubstr("no column with a factor"));
+  EXPECT_THAT(CsvError("cores,cores,loadBalance\n1,1,1\n"), HasSubstr("occurs twice"));
+  EXPECT_THAT(CsvError("cores,loadBalance\n8\n"), HasSubstr("t.csv:2: the line has 1 fields, the header 2"));
+  EXPECT_THAT(CsvError("cores,loadBalance\n8,x\n"), HasSubstr("loadBalance is 'x', which is not a positive number"));
+  EXPECT_THAT(CsvError("cores,loadBalance\n8,0\n"), HasSubstr("not a positive number"));
+  EXPECT_THAT(CsvError("cores,loadBalance\n8,nan\n"), HasSubstr("not a positive number"));
+  EXPECT_THAT(CsvError("cores,loadBalance\n8,99.7\n"), HasSubstr("divide percentages by 100"));
+  EXPECT_THAT(CsvError("cores,loadBalance\n-8,1\n"), HasSubstr("a whole number of at least 1"));
+  EXPECT_THAT(CsvError("cores,loadBalance\n,1\n"), HasSubstr("the number of cores is missing"));
+  EXPECT_THAT(CsvError("cores,ranks,threads,loadBalance\n8,3,2,1\n"), HasSubstr("8 cores are not 3 ranks with 2"));
+  EXPECT_THAT(CsvError("cores,repeat,loadBalance\n8,1,1\n8,1,1\n"), HasSubstr("a second row for 8 cores, repeat 1"));
+  EXPECT_THAT(CsvError("series,cores,loadBalance\n\"a,8,1\n"), HasSubstr("does not end on its line"));
+  EXPECT_THAT(CsvError(""), HasSubstr("the table has no rows"));
+  EXPECT_THAT(CsvError("cores,loadBalance\n"), HasSubstr("the table has no rows"));
+}
+
+TEST(FactorJson, Errors) {
+  EXPECT_THAT(JsonError("{"), HasSubstr("is not valid JSON"));
+  EXPECT_THAT(JsonError("[]"), HasSubstr("is not a factor table"));
+  EXPECT_THAT(JsonError("{\"format\": \"other\"}"), HasSubstr("is not a factor table of farscale"));
+  EXPECT_THAT(JsonError("{\"format\": \"farscale-factors\", \"version\": 99}"), HasSubstr("has version 99"));
+  const std::string head = "{\"format\": \"farscale-factors\", \"version\": 1, \"rows\": [";
+  EXPECT_THAT(JsonError(head + "]}"), HasSubstr("no rows"));
+  EXPECT_THAT(JsonError(head + "{\"cores\": 8}]}"), HasSubstr("row 1"));
+  EXPECT_THAT(JsonError(head + "{\"cores\": 8, \"factors\": {\"loadBalanc\": 1}}]}"),
+              HasSubstr("did you mean 'loadBalance'?"));
+  EXPECT_THAT(JsonError(head + "{\"cores\": 8, \"factors\": {\"loadBalance\": -1}}]}"), HasSubstr("must be positive"));
+  EXPECT_THAT(JsonError(head + "{\"cores\": 0, \"factors\": {}}]}"), HasSubstr("cores"));
+}
+
+}  // namespace
+}  // namespace farscale

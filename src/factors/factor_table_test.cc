@@ -1,0 +1,165 @@
+#include "factors/factor_table.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+
+namespace farscale {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+FactorRow Row(std::int64_t cores, double useful, double elapsed) {
+  FactorRow row;
+  row.phase = "p";
+  row.cores = row.ranks = cores;
+  row.runtime = elapsed;
+  PhaseTotals totals;
+  totals.elapsed = elapsed;
+  totals.total_useful = useful;
+  row.totals = totals;
+  row.values[Factor::kParallelEfficiency] = useful / (static_cast<double>(cores) * elapsed);
+  return row;
+}
+
+FactorTable Table(std::vector<FactorRow> rows, std::optional<Scaling> scaling) {
+  FactorTable table;
+  table.rows = std::move(rows);
+  table.scaling = scaling;
+  CompleteTable(table);
+  return table;
+}
+
+// Σt 10 -> 12, T 5 -> 4. Strong: 10/12 and 5/4.
+TEST(FactorTable, StrongScaling) {
+  const FactorTable table = Table({Row(2, 10, 5), Row(4, 12, 4)}, Scaling::kStrong);
+  EXPECT_DOUBLE_EQ(*table.rows[0].values[Factor::kComputationScalability], 1);
+  EXPECT_DOUBLE_EQ(*table.rows[1].values[Factor::kComputationScalability], 10.0 / 12);
+  EXPECT_DOUBLE_EQ(*table.rows[1].values[Factor::kSpeedup], 5.0 / 4);
+  EXPECT_DOUBLE_EQ(*table.rows[1].values[Factor::kGlobalEfficiency], 12.0 / 16 * 10 / 12);
+}
+
+// Twice the problem on twice the cores: Σt 10 -> 25, T 5 -> 6.25. 10/25 · 2 = 0.8, speedup 5/6.25 · 2 = 1.6.
+TEST(FactorTable, WeakScaling) {
+  const FactorTable table = Table({Row(2, 10, 5), Row(4, 25, 6.25)}, Scaling::kWeak);
+  EXPECT_DOUBLE_EQ(*table.rows[1].values[Factor::kComputationScalability], 0.8);
+  EXPECT_DOUBLE_EQ(*table.rows[1].values[Factor::kSpeedup], 1.6);
+}
+
+// T = Σt / (P · PE), so the speedup follows from global efficiency, strong or weak.
+TEST(FactorTable, SpeedupFollowsFromGlobalEfficiency) {
+  for (const Scaling scaling : {Scaling::kStrong, Scaling::kWeak}) {
+    const FactorTable table = Table({Row(2, 9, 5), Row(8, 13, 2.5), Row(32, 30, 2)}, scaling);
+    const double reference = *table.rows[0].values[Factor::kGlobalEfficiency];
+    for (const FactorRow& row : table.rows) {
+      EXPECT_NEAR(*row.values[Factor::kSpeedup],
+                  SpeedupFrom(*row.values[Factor::kGlobalEfficiency], static_cast<double>(row.cores), reference, 2),
+                  1e-12);
+    }
+  }
+}
+
+// ins 100 -> 120, cyc 50 -> 80, Σt 10 -> 12: 100/120, (120/80)/(100/50) = 0.75, (80/12)/(50/10) = 4/3; their product
+// is 10/12.
+TEST(FactorTable, ChildrenOfComputationScalability) {
+  FactorRow a = Row(2, 10, 5), b = Row(4, 12, 4);
+  a.totals->instructions = 100;
+  a.totals->cycles = 50;
+  b.totals->instructions = 120;
+  b.totals->cycles = 80;
+  const FactorTable table = Table({a, b}, Scaling::kStrong);
+  const FactorValues& values = table.rows[1].values;
+  EXPECT_DOUBLE_EQ(*values[Factor::kInstructionScaling], 100.0 / 120);
+  EXPECT_DOUBLE_EQ(*values[Factor::kIpcScaling], 0.75);
+  EXPECT_DOUBLE_EQ(*values[Factor::kFrequencyScaling], 4.0 / 3);
+  EXPECT_NEAR(*values[Factor::kComputationScalability], 10.0 / 12, 1e-12);
+}
+
+// Cuts of different length compare by the iteration: 2 iterations of 5 each against 4 of 6 each.
+TEST(FactorTable, PerIteration) {
+  FactorRow a = Row(2, 10, 5), b = Row(4, 24, 8);
+  a.iterations = 2;
+  b.iterations = 4;
+  const FactorTable table = Table({a, b}, Scaling::kStrong);
+  EXPECT_DOUBLE_EQ(*table.rows[1].values[Factor::kComputationScalability], 5.0 / 6);
+  EXPECT_DOUBLE_EQ(*table.rows[1].values[Factor::kSpeedup], 2.5 / 2);
+}
+
+TEST(FactorTable, ReferenceOfTheStudy) {
+  FactorTable table;
+  table.rows = {Row(2, 10, 5), Row(4, 12, 4)};
+  table.scaling = Scaling::kStrong;
+  table.reference = 4;
+  CompleteTable(table);
+  EXPECT_DOUBLE_EQ(*table.rows[0].values[Factor::kComputationScalability], 1.2);
+  table.reference = 3;
+  try {
+    CompleteTable(table);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kUsage);
+    EXPECT_THAT(error.what(), HasSubstr("runs are at 2, 4 cores"));
+  }
+}
+
+// Two runs at the reference: their mean useful time, 11, is it.
+TEST(FactorTable, RepeatsAtTheReferenceAreAveraged) {
+  FactorRow again = Row(2, 12, 6);
+  again.repeat = 1;
+  const FactorTable table = Table({Row(2, 10, 5), again, Row(4, 11, 4)}, Scaling::kStrong);
+  EXPECT_DOUBLE_EQ(*table.rows[2].values[Factor::kComputationScalability], 1);
+  EXPECT_DOUBLE_EQ(*table.rows[0].values[Factor::kComputationScalability], 1.1);
+}
+
+// From 2 to 8 cores work that stays is strong, work that grows fourfold is weak; the border is its square root, 2.
+TEST(FactorTable, ScalingIsDecidedFromTheWork) {
+  FactorTable strong = Table({Row(2, 10, 5), Row(8, 19, 2)}, std::nullopt);
+  EXPECT_EQ(strong.scaling, Scaling::kStrong);
+  EXPECT_EQ(strong.scaling_source, "useful time");
+  ASSERT_EQ(strong.findings.size(), 1u);
+  EXPECT_EQ(strong.findings[0].id, "scalingGuessed");
+  EXPECT_EQ(Table({Row(2, 10, 5), Row(8, 21, 2)}, std::nullopt).scaling, Scaling::kWeak);
+  FactorRow a = Row(2, 10, 5), b = Row(8, 10, 5);
+  a.totals->instructions = 100;
+  b.totals->instructions = 390;
+  const FactorTable by_instructions = Table({a, b}, std::nullopt);
+  EXPECT_EQ(by_instructions.scaling, Scaling::kWeak);
+  EXPECT_EQ(by_instructions.scaling_source, "instructions");
+}
+
+TEST(FactorTable, OneRunAloneIsItsOwnReference) {
+  const FactorTable table = Table({Row(8, 10, 5)}, std::nullopt);
+  EXPECT_DOUBLE_EQ(*table.rows[0].values[Factor::kComputationScalability], 1);
+  EXPECT_FALSE(table.scaling);
+}
+
+// From elsewhere, with run time and parallel efficiency: Σt = P · T · PE = 8, then 10.
+TEST(FactorTable, UsefulTimeOfTablesFromElsewhere) {
+  FactorRow a, b;
+  a.cores = a.ranks = 2;
+  a.runtime = 5;
+  a.values[Factor::kParallelEfficiency] = 0.8;
+  b.cores = b.ranks = 4;
+  b.runtime = 5;
+  b.values[Factor::kParallelEfficiency] = 0.5;
+  const FactorTable table = Table({a, b}, Scaling::kStrong);
+  EXPECT_DOUBLE_EQ(*table.rows[1].values[Factor::kComputationScalability], 0.8);
+}
+
+TEST(FactorTable, SeriesAndPhases) {
+  FactorRow a = Row(2, 1, 1), b = Row(1, 1, 1), c = Row(1, 1, 1);
+  a.series = "x";
+  b.series = "x";
+  c.series = "y";
+  c.phase = "q";
+  FactorTable table;
+  table.rows = {a, b, c};
+  EXPECT_THAT(table.Series(), ElementsAre("x", "y"));
+  EXPECT_THAT(table.Phases("y"), ElementsAre("q"));
+  EXPECT_EQ(table.Rows("x", "p")[0].cores, 1);
+}
+
+}  // namespace
+}  // namespace farscale

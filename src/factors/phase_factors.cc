@@ -1,0 +1,291 @@
+#include "factors/phase_factors.h"
+
+#include <fmt/format.h>
+#include <tbb/parallel_for.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace farscale {
+
+double ParallelEfficiency(double average_useful, double elapsed) { return average_useful / elapsed; }
+double LoadBalance(double average_useful, double largest_useful) { return average_useful / largest_useful; }
+double LoadBalanceWithinNodes(double largest_node_load, double largest_useful) {
+  return largest_node_load / largest_useful;
+}
+double LoadBalanceBetweenNodes(double average_useful, double largest_node_load) {
+  return average_useful / largest_node_load;
+}
+double CommunicationEfficiency(double largest_useful, double elapsed) { return largest_useful / elapsed; }
+double Serialization(double largest_useful, double ideal_elapsed) { return largest_useful / ideal_elapsed; }
+double Transfer(double ideal_elapsed, double elapsed) { return ideal_elapsed / elapsed; }
+
+namespace {
+
+// Names under which instructions and cycles are commonly recorded (PAPI, perf, LIKWID), in lower case.
+constexpr std::array<std::string_view, 6> kInstructionNames = {
+    "papi_tot_ins", "instructions", "perf::instructions", "perf::perf_count_hw_instructions", "inst_retired:any_p",
+    "instr_retired_any"};
+constexpr std::array<std::string_view, 7> kCycleNames = {
+    "papi_tot_cyc", "cycles", "cpu-cycles", "perf::cycles", "perf::perf_count_hw_cpu_cycles",
+    "cpu_clk_unhalted:thread_p", "cpu_clk_unhalted_core"};
+
+template <std::size_t Size>
+std::optional<std::size_t> ChooseCounter(const Trace& trace, const std::string& wanted,
+                                         const std::array<std::string_view, Size>& usual) {
+  if (!wanted.empty()) {
+    const auto found = trace.FindCounter(wanted);
+    if (found) return found;
+    std::vector<std::string> names;
+    for (const Counter& counter : trace.counters) names.push_back(counter.name);
+    throw Error(ErrorKind::kUsage, trace.path, "no counter '" + wanted + "' in this trace",
+                names.empty() ? "it has no counters" : "it has " + Join(names, ", "));
+  }
+  for (const std::string_view name : usual) {
+    for (std::size_t i = 0; i < trace.counters.size(); ++i) {
+      if (ToLower(trace.counters[i].name) == name) return i;
+    }
+  }
+  return std::nullopt;
+}
+
+// A counter can be used when every rank of the phase has reliable samples of it.
+bool IsUsable(const Trace& trace, const PhaseCut& cut, std::size_t counter) {
+  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
+    if (!cut.ranks[rank].present) continue;
+    const RankTimeline& timeline = trace.timelines[rank];
+    if (!timeline.has_counter(counter) || !timeline.counter_is_reliable(counter)) return false;
+  }
+  return true;
+}
+
+// The intervals whose time counts: the window, or the occurrences.
+std::vector<Interval> Intervals(const PhaseCut& cut, std::size_t rank) {
+  if (!cut.ranks[rank].present) return {};
+  if (cut.span == Span::kWhole) return {cut.ranks[rank].window};
+  return cut.ranks[rank].iterations;
+}
+
+std::optional<double> TotalCount(const Trace& trace, const PhaseCut& cut, std::optional<std::size_t> counter) {
+  if (!counter || !IsUsable(trace, cut, *counter)) return std::nullopt;
+  double total = 0;
+  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
+    for (const Interval& interval : Intervals(cut, rank)) {
+      total += UsefulCount(trace.timelines[rank], *counter, interval);
+    }
+  }
+  return total > 0 ? std::optional(total * trace.counters[*counter].scale) : std::nullopt;
+}
+
+// Useful ticks of every rank, and T in ticks.
+struct Times {
+  std::vector<Tick> useful;
+  Tick covered = 0;  // length of all intervals
+  Tick elapsed = 0;
+  Tick ideal = 0;
+};
+
+Times MeasureTimes(const Trace& trace, const PhaseCut& cut, const ReplayResult& replay) {
+  Times times;
+  times.useful.resize(trace.size());
+  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
+    const RankTimeline& timeline = trace.timelines[rank];
+    Tick inside = 0, ideal = 0;
+    for (const Interval& interval : Intervals(cut, rank)) {
+      times.useful[rank] += UsefulTicks(timeline, interval);
+      inside += interval.length();
+      if (cut.span == Span::kEach) {
+        ideal += replay.TimeAt(timeline, cut.ranks[rank], rank, interval.end) -
+                 replay.TimeAt(timeline, cut.ranks[rank], rank, interval.begin);
+      }
+    }
+    times.covered += inside;
+    times.elapsed = std::max(times.elapsed, inside);  // T = max over ranks of Σ (e - b) [Lopez21, eq. 1]
+    times.ideal = std::max(times.ideal, ideal);
+  }
+  if (cut.span == Span::kWhole) {
+    times.elapsed = cut.end() - cut.begin();  // T = max e - min b
+    times.ideal = replay.Duration();
+  }
+  return times;
+}
+
+double LargestNodeLoad(const Trace& trace, const std::vector<Tick>& useful) {
+  std::vector<double> sum(trace.nodes.size());
+  std::vector<double> count(trace.nodes.size());
+  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
+    const auto node = static_cast<std::size_t>(trace.ranks[rank].node);
+    sum[node] += trace.Seconds(useful[rank]);
+    count[node] += 1;
+  }
+  double largest = 0;
+  for (std::size_t node = 0; node < sum.size(); ++node) {
+    if (count[node] > 0) largest = std::max(largest, sum[node] / count[node]);
+  }
+  return largest;
+}
+
+void AddEstimate(const Trace& trace, const PhaseCut& cut, PhaseFactors& result) {
+  if (cut.iterations < 2) return;
+  PhaseTotals& totals = result.totals;
+  const double estimate = trace.Seconds(EstimateIdealFromIterations(trace, cut));
+  const double clamped = std::clamp(estimate, std::min(totals.largest_useful, totals.elapsed), totals.elapsed);
+  // A hair's breadth outside is rounding and the gaps between iterations, not an error of the estimate.
+  if (estimate > (1 + 1e-3) * totals.elapsed || estimate < (1 - 1e-3) * totals.largest_useful) {
+    result.diagnostics.Add(Anomaly::kPhaseEstimateClamped, 1,
+                           fmt::format("in phase {}: {:.6g} s where {:.6g} s to {:.6g} s are possible", cut.spec.name,
+                                       estimate, totals.largest_useful, totals.elapsed));
+  }
+  totals.estimated_ideal = clamped;
+  result.values[Factor::kSerializationPhaseEstimate] = Serialization(totals.largest_useful, clamped);
+}
+
+void AddInterruptions(const Trace& trace, const PhaseCut& cut, Diagnostics& diagnostics) {
+  std::array<Tick, 2> inside = {};
+  Tick total = 0;
+  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
+    for (const Interval& interval : Intervals(cut, rank)) {
+      total += interval.length();
+      for (const Interruption& interruption : trace.timelines[rank].interruptions()) {
+        const Tick begin = std::max(interruption.begin, interval.begin.tick);
+        const Tick end = std::min(interruption.end, interval.end.tick);
+        if (end > begin) inside[interruption.is_flush ? 1 : 0] += end - begin;
+      }
+    }
+  }
+  const auto microseconds = [&](Tick ticks) { return static_cast<std::uint64_t>(1e6 * trace.Seconds(ticks) + 0.5); };
+  for (std::size_t kind = 0; kind < inside.size(); ++kind) {
+    const Anomaly anomaly = kind == 1 ? Anomaly::kBufferFlush : Anomaly::kMeasurementOff;
+    diagnostics.Add(anomaly, microseconds(inside[kind]), "in phase " + cut.spec.name);
+    if (inside[kind] > 0) diagnostics.AddPopulation(anomaly, microseconds(total));
+  }
+}
+
+void FillFactors(const Trace& trace, PhaseFactors& result) {
+  const PhaseTotals& t = result.totals;
+  if (t.largest_useful <= 0 || t.elapsed <= 0) {
+    throw Error(ErrorKind::kEvidence, trace.path,
+                fmt::format("phase '{}' contains no computation, so it has no efficiency factors", result.phase),
+                "choose another phase");
+  }
+  FactorValues& values = result.values;
+  values[Factor::kParallelEfficiency] = ParallelEfficiency(t.average_useful, t.elapsed);
+  values[Factor::kLoadBalance] = LoadBalance(t.average_useful, t.largest_useful);
+  values[Factor::kLoadBalanceIn] = LoadBalanceWithinNodes(t.largest_node_load, t.largest_useful);
+  values[Factor::kLoadBalanceOut] = LoadBalanceBetweenNodes(t.average_useful, t.largest_node_load);
+  values[Factor::kCommunicationEfficiency] = CommunicationEfficiency(t.largest_useful, t.elapsed);
+  values[Factor::kSerialization] = Serialization(t.largest_useful, t.ideal_elapsed);
+  values[Factor::kTransfer] = Transfer(t.ideal_elapsed, t.elapsed);
+}
+
+// The value of a counter at an edge that lies outside any call; between samples it grows evenly with time.
+double CounterAt(const RankTimeline& timeline, std::size_t counter, const Edge& edge) {
+  struct Sample {
+    Tick tick;
+    double value;
+  };
+  std::optional<Sample> before, after;
+  const auto look = [&](Tick tick, double value) {
+    if (tick <= edge.tick && (!before || tick >= before->tick)) before = Sample{tick, value};
+    if (tick >= edge.tick && (!after || tick <= after->tick)) after = Sample{tick, value};
+  };
+  if (edge.event < timeline.region_events() && timeline.event_tick(edge.event) == edge.tick) {
+    return timeline.counter_at_event(counter, edge.event);
+  }
+  if (edge.event > 0) look(timeline.event_tick(edge.event - 1), timeline.counter_at_event(counter, edge.event - 1));
+  if (edge.event < timeline.region_events()) {
+    look(timeline.event_tick(edge.event), timeline.counter_at_event(counter, edge.event));
+  }
+  if (edge.call > 0) look(timeline.leave(edge.call - 1), timeline.counter_at_leave(counter, edge.call - 1));
+  if (edge.call < timeline.calls()) look(timeline.enter(edge.call), timeline.counter_at_enter(counter, edge.call));
+  if (!before) return after ? after->value : 0;
+  if (!after || after->tick == before->tick) return before->value;
+  const double share = static_cast<double>(edge.tick - before->tick) / static_cast<double>(after->tick - before->tick);
+  return before->value + share * (after->value - before->value);
+}
+
+}  // namespace
+
+Tick UsefulTicks(const RankTimeline& timeline, const Interval& interval) {
+  Tick mpi = 0;
+  for (std::size_t call = interval.begin.call; call < interval.end.call; ++call) mpi += timeline.duration(call);
+  if (interval.begin.call < interval.end.call) {  // calls cut by the window's edges
+    mpi -= std::max<Tick>(0, interval.begin.tick - timeline.enter(interval.begin.call));
+    mpi -= std::max<Tick>(0, timeline.leave(interval.end.call - 1) - interval.end.tick);
+  }
+  return interval.length() - mpi;
+}
+
+double UsefulCount(const RankTimeline& timeline, std::size_t counter, const Interval& interval) {
+  std::size_t first = interval.begin.call, end = interval.end.call;
+  double at_begin, at_end;
+  if (first < end && timeline.enter(first) < interval.begin.tick) {  // the window begins inside a call
+    at_begin = timeline.counter_at_leave(counter, first++);
+  } else {
+    at_begin = CounterAt(timeline, counter, interval.begin);
+  }
+  if (end > first && timeline.leave(end - 1) > interval.end.tick) {  // or ends inside one
+    at_end = timeline.counter_at_enter(counter, --end);
+  } else {
+    at_end = CounterAt(timeline, counter, interval.end);
+  }
+  double in_calls = 0;
+  for (std::size_t call = first; call < end; ++call) in_calls += timeline.counter_in_call(counter, call);
+  return std::max(0.0, at_end - at_begin - in_calls);
+}
+
+Tick EstimateIdealFromIterations(const Trace& trace, const PhaseCut& cut) {
+  std::vector<Tick> largest(cut.iterations);
+  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
+    const std::vector<Interval>& iterations = cut.ranks[rank].iterations;
+    for (std::size_t k = 0; k < iterations.size(); ++k) {
+      largest[k] = std::max(largest[k], UsefulTicks(trace.timelines[rank], iterations[k]));
+    }
+  }
+  Tick sum = 0;
+  for (const Tick ticks : largest) sum += ticks;
+  return sum;
+}
+
+PhaseFactors MeasurePhase(const Trace& trace, const Matching& matching, const PhaseCut& cut,
+                          const FactorOptions& options) {
+  PhaseFactors result;
+  result.phase = cut.spec.name;
+  result.span = cut.span;
+  result.iterations = cut.iterations;
+  result.diagnostics = cut.diagnostics;
+  const ReplayResult replay = ReplayIdeal(trace, matching, cut, {options.rules, cut.span == Span::kEach});
+  result.diagnostics.Merge(replay.diagnostics);
+
+  const Times times = MeasureTimes(trace, cut, replay);
+  PhaseTotals& totals = result.totals;
+  Tick total = 0, largest = 0;
+  for (const Tick useful : times.useful) {
+    total += useful;
+    largest = std::max(largest, useful);
+  }
+  totals.elapsed = trace.Seconds(times.elapsed);
+  totals.ideal_elapsed = trace.Seconds(times.ideal);
+  totals.total_useful = trace.Seconds(total);
+  totals.average_useful = totals.total_useful / static_cast<double>(trace.size());
+  totals.largest_useful = trace.Seconds(largest);
+  totals.total_mpi = trace.Seconds(times.covered - total);
+  totals.largest_node_load = LargestNodeLoad(trace, times.useful);
+  totals.instructions = TotalCount(trace, cut, ChooseCounter(trace, options.counters.instructions, kInstructionNames));
+  totals.cycles = TotalCount(trace, cut, ChooseCounter(trace, options.counters.cycles, kCycleNames));
+  FillFactors(trace, result);
+  AddEstimate(trace, cut, result);
+  AddInterruptions(trace, cut, result.diagnostics);
+  if (times.ideal > times.elapsed) {
+    result.diagnostics.Add(Anomaly::kIdealAboveMeasured, 1,
+                           fmt::format("phase {}: {:.6g} s ideal, {:.6g} s measured", cut.spec.name,
+                                       totals.ideal_elapsed, totals.elapsed));
+  }
+  return result;
+}
+
+}  // namespace farscale

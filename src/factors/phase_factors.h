@@ -1,0 +1,85 @@
+// The efficiency factors of one phase of one run [docs/formulas.md, factors], and what they are made of.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/diagnostics.h"
+#include "factors/factor.h"
+#include "phases/phase_cut.h"
+#include "replay/matching.h"
+#include "replay/replay.h"
+#include "trace/trace.h"
+
+namespace farscale {
+
+// One function a factor. Times are in any one unit; the results are shares.
+
+// avg t / T [Rosas14, eq. 1]
+double ParallelEfficiency(double average_useful, double elapsed);
+// avg t / max t [Rosas14, eq. 2]
+double LoadBalance(double average_useful, double largest_useful);
+// max L / max t, with L the mean useful time of the ranks of a node [Lopez21, eq. 6]
+double LoadBalanceWithinNodes(double largest_node_load, double largest_useful);
+// avg t / max L [Lopez21, eq. 7]
+double LoadBalanceBetweenNodes(double average_useful, double largest_node_load);
+// max t / T [POP]
+double CommunicationEfficiency(double largest_useful, double elapsed);
+// max t / T_ideal [Rosas14, eq. 3]
+double Serialization(double largest_useful, double ideal_elapsed);
+// T_ideal / T [Rosas14, eq. 4]
+double Transfer(double ideal_elapsed, double elapsed);
+
+// Sums over one phase of one run, in seconds and counts.
+struct PhaseTotals {
+  double elapsed = 0;         // T
+  double ideal_elapsed = 0;   // T_ideal
+  double average_useful = 0;  // avg t
+  double largest_useful = 0;  // max t
+  double total_useful = 0;    // Σ t
+  double total_mpi = 0;       // useful + MPI = length of the windows
+  double largest_node_load = 0;
+  std::optional<double> instructions;  // inside useful time
+  std::optional<double> cycles;
+  std::optional<double> estimated_ideal;  // Σ over iterations of max t [Huck10], clamped to [max t, T]
+
+  friend bool operator==(const PhaseTotals&, const PhaseTotals&) = default;
+};
+
+struct PhaseFactors {
+  std::string phase;
+  Span span = Span::kWhole;
+  std::size_t iterations = 1;
+  PhaseTotals totals;
+  FactorValues values;  // those that need no reference run
+  Diagnostics diagnostics;
+};
+
+// Which counters of a trace mean instructions and cycles; names as recorded. Without a name, the usual ones are tried
+// (PAPI_TOT_INS, instructions, ...). A name that the trace does not have is an error when `required`.
+struct CounterNames {
+  std::string instructions;
+  std::string cycles;
+};
+
+struct FactorOptions {
+  ReplayRules rules;
+  CounterNames counters;
+};
+
+// Throws an input error when the replay cannot complete.
+PhaseFactors MeasurePhase(const Trace& trace, const Matching& matching, const PhaseCut& cut,
+                          const FactorOptions& options);
+
+// Time outside MPI within an interval of one rank, in ticks.
+Tick UsefulTicks(const RankTimeline& timeline, const Interval& interval);
+
+// Counts outside MPI within an interval of one rank; the rank must have the counter.
+double UsefulCount(const RankTimeline& timeline, std::size_t counter, const Interval& interval);
+
+// T_ideal estimated from phase profiles: the sum over iterations of the largest useful time of any rank [Huck10],
+// in ticks and not clamped.
+Tick EstimateIdealFromIterations(const Trace& trace, const PhaseCut& cut);
+
+}  // namespace farscale

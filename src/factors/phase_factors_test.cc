@@ -1,0 +1,259 @@
+// Factors worked out on paper; one tick is a second in programs written as text.
+#include "factors/phase_factors.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/text.h"
+#include "support/program.h"
+#include "support/traces.h"
+#include "trace/trace_builder.h"
+
+namespace farscale {
+namespace {
+
+using testing::HasSubstr;
+
+PhaseFactors Measure(const Trace& trace, const PhaseSpec& spec = PhaseSpec::WholeRun(),
+                     const FactorOptions& options = {}) {
+  return MeasurePhase(trace, MatchTrace(trace), CutPhase(trace, spec), options);
+}
+
+// t = 4 and 8, T = 10, avg t = 6. Without waiting for the network the barrier ends at 8.
+TEST(PhaseFactors, TwoRanksAndABarrier) {
+  const PhaseFactors factors = Measure(test::ParseTrace("r0: comp 0-4 | Barrier@1 4-10\n"
+                                                        "r1: comp 0-8 | Barrier@1 8-10"));
+  EXPECT_DOUBLE_EQ(*factors.values[Factor::kParallelEfficiency], 6.0 / 10);
+  EXPECT_DOUBLE_EQ(*factors.values[Factor::kLoadBalance], 6.0 / 8);
+  EXPECT_DOUBLE_EQ(*factors.values[Factor::kCommunicationEfficiency], 8.0 / 10);
+  EXPECT_DOUBLE_EQ(*factors.values[Factor::kSerialization], 1);
+  EXPECT_DOUBLE_EQ(*factors.values[Factor::kTransfer], 8.0 / 10);
+  EXPECT_DOUBLE_EQ(factors.totals.elapsed, 10);
+  EXPECT_DOUBLE_EQ(factors.totals.ideal_elapsed, 8);
+  EXPECT_DOUBLE_EQ(factors.totals.total_useful, 12);
+  EXPECT_DOUBLE_EQ(factors.totals.total_mpi, 8);
+}
+
+// A chain: each rank works 2 s after the one before. avg t = max t = 2, T = 12, T_ideal = 6.
+TEST(PhaseFactors, SerializationOfAChain) {
+  const PhaseFactors factors = Measure(test::ParseTrace(
+      "r0: comp 0-2 | Send>1#a 2-3 | Barrier@1 3-12\n"
+      "r1: Recv<0#a 0-5 | comp 5-7 | Send>2#b 7-8 | Barrier@1 8-12\n"
+      "r2: Recv<1#b 0-9 | comp 9-11 | Barrier@1 11-12"));
+  EXPECT_DOUBLE_EQ(*factors.values[Factor::kLoadBalance], 1);
+  EXPECT_DOUBLE_EQ(*factors.values[Factor::kSerialization], 2.0 / 6);
+  EXPECT_DOUBLE_EQ(*factors.values[Factor::kTransfer], 6.0 / 12);
+}
+
+// Useful times 2 and 4 on node a, 6 and 8 on node b: loads 3 and 7, avg 5, max 8.
+TEST(PhaseFactors, LoadBalanceWithinAndBetweenNodes) {
+  Trace trace = test::ParseTrace(
+      "r0: comp 0-2 | Barrier@1 2-10\n"
+      "r1: comp 0-4 | Barrier@1 4-10\n"
+      "r2: comp 0-6 | Barrier@1 6-10\n"
+      "r3: comp 0-8 | Barrier@1 8-10");
+  trace.nodes = {"a", "b"};
+  trace.ranks[2].node = trace.ranks[3].node = 1;
+  const PhaseFactors factors = Measure(trace);
+  EXPECT_DOUBLE_EQ(*factors.values[Factor::kLoadBalanceIn], 7.0 / 8);
+  EXPECT_DOUBLE_EQ(*factors.values[Factor::kLoadBalanceOut], 5.0 / 7);
+  EXPECT_DOUBLE_EQ(*factors.values[Factor::kLoadBalance], 5.0 / 8);
+}
+
+// Lopez21, eq. 6 and 7 divide sums per node by the number of its ranks; with equal ranks a node that is the same.
+TEST(PhaseFactors, NodesOfDifferentSizeStillMultiply) {
+  Trace trace = test::ParseTrace(
+      "r0: comp 0-2 | Barrier@1 2-10\n"
+      "r1: comp 0-4 | Barrier@1 4-10\n"
+      "r2: comp 0-9 | Barrier@1 9-10");
+  trace.nodes = {"a", "b"};
+  trace.ranks[2].node = 1;
+  const PhaseFactors factors = Measure(trace);
+  EXPECT_DOUBLE_EQ(*factors.values[Factor::kLoadBalanceIn] * *factors.values[Factor::kLoadBalanceOut],
+                   *factors.values[Factor::kLoadBalance]);
+}
+
+// Region F twice on two ranks, with other work between; the comments give measured and ideal times.
+Trace MakeTwoOccurrences() {
+  TraceBuilder builder;
+  const auto f = builder.AddRegion("F"), send = builder.AddRegion("MPI_Send"), recv = builder.AddRegion("MPI_Recv");
+  const auto world = builder.AddWorld(2);
+  builder.trace().ticks_per_second = 1;
+  RankBuilder r0(builder.definitions(), 0), r1(builder.definitions(), 1);
+  // Rank 0: F 0-5 with a send 3-4, work 5-10, F 10-14 with a send 12-13. Ideal: F 0-4, F 9-12.
+  r0.Enter(0, f);
+  r0.Enter(3, send);
+  r0.Send(1, world, 0, 8);
+  r0.Leave(4, send);
+  r0.Leave(5, f);
+  r0.Enter(10, f);
+  r0.Enter(12, send);
+  r0.Send(1, world, 0, 8);
+  r0.Leave(13, send);
+  r0.Leave(14, f);
+  // Rank 1: F 0-6 with a receive 1-5, work 6-10, F 10-15 with a receive 11-14. Ideal: the receives end when the
+  // sends happen, at 3 and 11, so F 0-4 and F 8-12.
+  r1.Enter(0, f);
+  r1.Enter(1, recv);
+  r1.Receive(0, world, 0, 8);
+  r1.Leave(5, recv);
+  r1.Leave(6, f);
+  r1.Enter(10, f);
+  r1.Enter(11, recv);
+  r1.Receive(0, world, 0, 8);
+  r1.Leave(14, recv);
+  r1.Leave(15, f);
+  builder.SetTimeline(r0);
+  builder.SetTimeline(r1);
+  return std::move(builder).Finish();
+}
+
+// t = (5-1)+(4-1) = 7 and (6-4)+(5-3) = 4; T = max(5+4, 6+5) = 11; T_ideal = max(4+3, 4+4) = 8.
+TEST(PhaseFactors, SpanEach) {
+  const PhaseFactors factors = Measure(MakeTwoOccurrences(), PhaseSpec::Region("F"));
+  EXPECT_EQ(factors.span, Span::kEach);
+  EXPECT_EQ(factors.iterations, 2u);
+  EXPECT_DOUBLE_EQ(factors.totals.elapsed, 11);
+  EXPECT_DOUBLE_EQ(factors.totals.ideal_elapsed, 8);
+  EXPECT_DOUBLE_EQ(*factors.values[Factor::kLoadBalance], 5.5 / 7);
+  EXPECT_DOUBLE_EQ(*factors.values[Factor::kSerialization], 7.0 / 8);
+  EXPECT_DOUBLE_EQ(*factors.values[Factor::kTransfer], 8.0 / 11);
+  EXPECT_DOUBLE_EQ(*factors.values[Factor::kParallelEfficiency], 0.5);
+}
+
+// The same as one window from 0 to 15: t = 12 and 8, T = 15, and the replay ends at 12 on both ranks.
+TEST(PhaseFactors, SpanWhole) {
+  PhaseSpec spec = PhaseSpec::Region("F");
+  spec.span = Span::kWhole;
+  const PhaseFactors factors = Measure(MakeTwoOccurrences(), spec);
+  EXPECT_DOUBLE_EQ(*factors.values[Factor::kLoadBalance], 10.0 / 12);
+  EXPECT_DOUBLE_EQ(*factors.values[Factor::kSerialization], 1);
+  EXPECT_DOUBLE_EQ(*factors.values[Factor::kTransfer], 12.0 / 15);
+}
+
+TEST(PhaseFactors, CausalRulesChangeSerialization) {
+  const Trace trace = test::ParseTrace("r0: comp 0-4 | Bcast@1/1 4-9 | comp 9-13\n"
+                                       "r1: comp 0-1 | Bcast@1/1 1-9 | comp 9-13");
+  FactorOptions causal;
+  causal.rules.set = RuleSet::kCausal;
+  EXPECT_DOUBLE_EQ(*Measure(trace).values[Factor::kSerialization], 8.0 / 8);  // both leave at 4
+  EXPECT_DOUBLE_EQ(Measure(trace).totals.ideal_elapsed, 8);
+  EXPECT_DOUBLE_EQ(Measure(trace, PhaseSpec::WholeRun(), causal).totals.ideal_elapsed, 8);  // rank 0 at max(4, 1)
+}
+
+// Instructions outside MPI: 100 - 10 = 90 and 60; cycles 45 and 40 likewise.
+TEST(PhaseFactors, CountersOutsideMpi) {
+  TraceBuilder builder;
+  const auto main = builder.AddRegion("main"), barrier = builder.AddRegion("MPI_Barrier");
+  const auto world = builder.AddWorld(2);
+  const auto ins = builder.AddCounter({"PAPI_TOT_INS", "", "#"}), cyc = builder.AddCounter({"PAPI_TOT_CYC", "", "#"});
+  for (const std::int32_t r : {0, 1}) {
+    RankBuilder rank(builder.definitions(), r);
+    const auto sample = [&](Tick t, std::int64_t i, std::int64_t c) {
+      rank.SetCounter(t, ins, i);
+      rank.SetCounter(t, cyc, c);
+    };
+    sample(0, 1000, 500);
+    rank.Enter(0, main);
+    sample(5, r == 0 ? 1070 : 1040, r == 0 ? 535 : 530);
+    rank.Enter(5, barrier);
+    rank.Collective(CollectiveKind::kBarrier, world, {}, 0, 0);
+    sample(8, r == 0 ? 1080 : 1045, r == 0 ? 540 : 535);
+    rank.Leave(8, barrier);
+    sample(10, r == 0 ? 1100 : 1065, r == 0 ? 550 : 545);
+    rank.Leave(10, main);
+    builder.SetTimeline(rank);
+  }
+  const Trace trace = std::move(builder).Finish();
+  const PhaseFactors factors = Measure(trace);
+  EXPECT_DOUBLE_EQ(*factors.totals.instructions, 90 + 60);
+  EXPECT_DOUBLE_EQ(*factors.totals.cycles, 45 + 40);
+  FactorOptions wrong;
+  wrong.counters.instructions = "PAPI_TOT_INZ";
+  EXPECT_THROW(Measure(trace, PhaseSpec::WholeRun(), wrong), Error);
+
+  // A window from 2 to 6: half-way into the barrier. Between samples counts grow with time: at 2 rank 0 has 1028.
+  PhaseSpec window;
+  window.name = "w";
+  window.kind = PhaseSpec::Kind::kTimeWindow;
+  window.window_begin = 2e-9;
+  window.window_end = 6e-9;
+  const PhaseCut cut = CutPhase(trace, window);
+  EXPECT_DOUBLE_EQ(UsefulCount(trace.timelines[0], ins, cut.ranks[0].window), 1070 - 1028);
+  EXPECT_EQ(UsefulTicks(trace.timelines[0], cut.ranks[0].window), 3);
+}
+
+TEST(PhaseFactors, CalibratedByTheDesignsOwnPrograms) {
+  const std::string text = ReadFile(test::SourceFolder() + "/tests/programs/imbalance.txt");
+  int checked = 0;
+  for (const test::TextProgram& program : test::ParsePrograms(text)) {
+    if (program.expect.count("tideal") == 0) continue;
+    const PhaseCut cut = test::CutOf(program);
+    const PhaseFactors factors = MeasurePhase(program.trace, MatchTrace(program.trace), cut, {});
+    const auto expected = [&](const char* key) { return std::stod(program.expect.at(key)); };
+    EXPECT_DOUBLE_EQ(factors.totals.ideal_elapsed, expected("tideal")) << program.name;
+    EXPECT_DOUBLE_EQ(factors.totals.elapsed, expected("T")) << program.name;
+    EXPECT_DOUBLE_EQ(factors.totals.largest_useful, expected("maxcomp")) << program.name;
+    EXPECT_EQ(EstimateIdealFromIterations(program.trace, cut), static_cast<Tick>(expected("est"))) << program.name;
+    ++checked;
+  }
+  EXPECT_EQ(checked, 3);  // T6, T10a, T10b
+}
+
+// T6 of [Boehme13] with the metrics of [Huck10]: LB 1, commEff 0.5, μLB 0.6, Transfer 5/6, η 0.5.
+TEST(PhaseFactors, RotatingImbalance) {
+  const std::string text = ReadFile(test::SourceFolder() + "/tests/programs/imbalance.txt");
+  for (const test::TextProgram& program : test::ParsePrograms(text)) {
+    if (program.name.compare(0, 3, "T6 ") != 0) continue;
+    const PhaseFactors factors =
+        MeasurePhase(program.trace, MatchTrace(program.trace), test::CutOf(program), {});
+    EXPECT_DOUBLE_EQ(*factors.values[Factor::kLoadBalance], 1);
+    EXPECT_DOUBLE_EQ(*factors.values[Factor::kCommunicationEfficiency], 0.5);
+    EXPECT_DOUBLE_EQ(*factors.values[Factor::kSerialization], 0.6);
+    EXPECT_DOUBLE_EQ(*factors.values[Factor::kTransfer], 5.0 / 6);
+    EXPECT_DOUBLE_EQ(*factors.values[Factor::kParallelEfficiency], 0.5);
+    EXPECT_DOUBLE_EQ(*factors.values[Factor::kSerializationPhaseEstimate], 9.0 / 15);
+  }
+}
+
+// T10b: the estimate of 8 exceeds T = 6, so it is clamped to 6 and flagged.
+TEST(PhaseFactors, EstimateIsClampedAndFlagged) {
+  const std::string text = ReadFile(test::SourceFolder() + "/tests/programs/imbalance.txt");
+  for (const test::TextProgram& program : test::ParsePrograms(text)) {
+    if (program.name.compare(0, 5, "T10b ") != 0) continue;
+    PhaseCut cut = test::CutOf(program);
+    const PhaseFactors factors = MeasurePhase(program.trace, MatchTrace(program.trace), cut, {});
+    EXPECT_DOUBLE_EQ(*factors.totals.estimated_ideal, 6);
+    EXPECT_DOUBLE_EQ(*factors.values[Factor::kSerializationPhaseEstimate], 5.0 / 6);
+    EXPECT_EQ(factors.diagnostics.count(Anomaly::kPhaseEstimateClamped), 1u);
+  }
+}
+
+TEST(PhaseFactors, PhaseWithoutComputationHasNoFactors) {
+  try {
+    Measure(test::ParseTrace("r0: Barrier@1 0-5\nr1: Barrier@1 0-5"));
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kEvidence);
+    EXPECT_THAT(error.what(), HasSubstr("contains no computation"));
+  }
+}
+
+TEST(PhaseFactors, InterruptionsAreReported) {
+  TraceBuilder builder;
+  const auto main = builder.AddRegion("main");
+  builder.AddWorld(1);
+  RankBuilder rank(builder.definitions(), 0);  // ticks are nanoseconds
+  rank.Enter(0, main);
+  rank.MeasurementOff(1000000);
+  rank.MeasurementOn(3000000);
+  rank.Leave(10000000, main);
+  builder.SetTimeline(rank);
+  const PhaseFactors factors = Measure(std::move(builder).Finish());
+  EXPECT_EQ(factors.diagnostics.count(Anomaly::kMeasurementOff), 2000u);  // microseconds
+}
+
+}  // namespace
+}  // namespace farscale
