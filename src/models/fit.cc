@@ -1,0 +1,292 @@
+#include "models/fit.h"
+
+#include <ceres/ceres.h>
+
+#include <Eigen/Dense>
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+
+namespace farscale {
+namespace {
+
+// Relative distance from a bound at which a parameter counts as at it.
+constexpr double kBoundTolerance = 1e-9;
+// The resolution of a factor: a sum of squares below this is as good as none.
+constexpr double kResolution = 1e-6;
+
+struct Bounds {
+  double lower, upper;
+};
+
+std::vector<Bounds> BoundsOf(const ScalingModel& model, std::optional<double> limit) {
+  std::vector<Bounds> bounds;
+  for (const ModelParameter& parameter : model.parameters) {
+    const double unlimited = std::numeric_limits<double>::infinity();
+    bounds.push_back({parameter.lower, parameter.upper ? *parameter.upper : limit.value_or(unlimited)});
+  }
+  return bounds;
+}
+
+// Residual of one point, for numeric differentiation: formulas come from files.
+struct Residual {
+  const ScalingModel* model;
+  int dimension;
+  DataPoint point;
+
+  bool operator()(double const* const* parameters, double* residual) const {
+    const std::size_t count = model->parameters.size();
+    residual[0] = point.value - model->Evaluate(point.cores, dimension, {parameters[0], parameters[0] + count});
+    return std::isfinite(residual[0]);
+  }
+};
+
+struct Solution {
+  std::vector<double> parameters;
+  double cost = std::numeric_limits<double>::infinity();
+  bool converged = false;
+};
+
+void BuildProblem(const ScalingModel& model, int dimension, const std::vector<DataPoint>& points,
+                  std::vector<double>& parameters, ceres::Problem& problem) {
+  for (const DataPoint& point : points) {
+    using Cost = ceres::DynamicNumericDiffCostFunction<Residual, ceres::CENTRAL>;
+    auto* cost = new Cost(new Residual{&model, dimension, point});
+    cost->AddParameterBlock(static_cast<int>(parameters.size()));
+    cost->SetNumResiduals(1);
+    problem.AddResidualBlock(cost, nullptr, parameters.data());
+  }
+}
+
+ceres::Solver::Options SolverOptions() {
+  ceres::Solver::Options options;
+  options.linear_solver_type = ceres::DENSE_QR;
+  options.max_num_iterations = 200;
+  options.function_tolerance = 1e-15;
+  options.gradient_tolerance = 1e-15;
+  options.parameter_tolerance = 1e-14;
+  options.logging_type = ceres::SILENT;
+  options.num_threads = 1;
+  return options;
+}
+
+bool IsAtBound(double value, const Bounds& bounds) {
+  const double width = std::isfinite(bounds.upper) ? bounds.upper - bounds.lower : 1;
+  return std::min(value - bounds.lower, bounds.upper - value) <= kBoundTolerance * width;
+}
+
+// Solves from solution.parameters on, with the parameters of `held` kept where they are.
+void Solve(const ScalingModel& model, int dimension, const std::vector<DataPoint>& points,
+           const std::vector<Bounds>& bounds, const std::vector<int>& held, Solution& solution) {
+  ceres::Problem problem;
+  BuildProblem(model, dimension, points, solution.parameters, problem);
+  double* parameters = solution.parameters.data();
+  for (std::size_t i = 0; i < bounds.size(); ++i) {
+    const int index = static_cast<int>(i);
+    problem.SetParameterLowerBound(parameters, index, bounds[i].lower);
+    if (std::isfinite(bounds[i].upper)) problem.SetParameterUpperBound(parameters, index, bounds[i].upper);
+  }
+  if (!held.empty()) {
+    problem.SetManifold(parameters, new ceres::SubsetManifold(static_cast<int>(bounds.size()), held));
+  }
+  ceres::Solver::Summary summary;
+  ceres::Solve(SolverOptions(), &problem, &summary);
+  solution.converged = summary.IsSolutionUsable();
+  solution.cost = summary.final_cost;
+}
+
+Solution SolveFrom(const ScalingModel& model, int dimension, const std::vector<DataPoint>& points,
+                   const std::vector<Bounds>& bounds, const std::vector<double>& start) {
+  Solution solution;
+  solution.parameters = start;
+  for (std::size_t i = 0; i < bounds.size(); ++i) {
+    solution.parameters[i] = std::clamp(solution.parameters[i], bounds[i].lower, bounds[i].upper);
+  }
+  Solve(model, dimension, points, bounds, {}, solution);
+  // A step that ends at a bound is shortened for all parameters, so the others may have stopped short of their best:
+  // hold the ones at their bounds and solve for the rest.
+  std::vector<int> held;
+  for (std::size_t i = 0; i < bounds.size(); ++i) {
+    if (IsAtBound(solution.parameters[i], bounds[i])) held.push_back(static_cast<int>(i));
+  }
+  if (!solution.converged || held.empty() || held.size() == bounds.size()) return solution;
+  Solution polished = solution;
+  Solve(model, dimension, points, bounds, held, polished);
+  return polished.converged && polished.cost < solution.cost ? polished : solution;
+}
+
+// Straight line through (g(x), transform(y)), weighted so that equal errors of y count equally: an error of 1/y is
+// one of y divided by y².
+std::optional<std::vector<double>> StartFromLine(const ScalingModel& model, int dimension,
+                                                 const std::vector<DataPoint>& points) {
+  if (!model.start) return std::nullopt;
+  double sw = 0, sx = 0, sy = 0, sxx = 0, sxy = 0;
+  for (const DataPoint& point : points) {
+    const double g = model.start->basis({std::pow(point.cores, 1.0 / dimension)});
+    const double z = model.start->transform({point.value});
+    const double step = 1e-6 * point.value;
+    const double slope = (model.start->transform({point.value + step}) - z) / step;
+    const double weight = 1 / (slope * slope);
+    if (!std::isfinite(g) || !std::isfinite(z) || !std::isfinite(weight)) return std::nullopt;
+    sw += weight;
+    sx += weight * g;
+    sy += weight * z;
+    sxx += weight * g * g;
+    sxy += weight * g * z;
+  }
+  const double determinant = sw * sxx - sx * sx;
+  if (!(std::fabs(determinant) > 1e-14 * sw * sxx)) return std::nullopt;
+  const double b = (sw * sxy - sx * sy) / determinant;
+  const double a = (sy - b * sx) / sw;
+  std::vector<double> parameters;
+  for (const ModelParameter& parameter : model.parameters) {
+    parameters.push_back(model.start->parameters.at(parameter.name)({a, b}));
+    if (!std::isfinite(parameters.back())) return std::nullopt;
+  }
+  return parameters;
+}
+
+// Every combination of the starts of the parameters.
+std::vector<std::vector<double>> GridOfStarts(const ScalingModel& model) {
+  std::vector<std::vector<double>> starts = {{}};
+  for (const ModelParameter& parameter : model.parameters) {
+    std::vector<std::vector<double>> longer;
+    for (const std::vector<double>& start : starts) {
+      for (const double value : parameter.starts) {
+        longer.push_back(start);
+        longer.back().push_back(value);
+      }
+    }
+    starts = std::move(longer);
+  }
+  return starts;
+}
+
+Solution SolveBest(const ScalingModel& model, int dimension, const std::vector<DataPoint>& points,
+                   const std::vector<Bounds>& bounds) {
+  std::vector<std::vector<double>> starts = GridOfStarts(model);
+  if (const auto line = StartFromLine(model, dimension, points)) starts.insert(starts.begin(), *line);
+  Solution best;
+  for (const std::vector<double>& start : starts) {
+    Solution solution = SolveFrom(model, dimension, points, bounds, start);
+    // The first start keeps its place unless another is better by more than rounding.
+    if (solution.converged && (!best.converged || solution.cost < best.cost * (1 - 1e-9) - 1e-18)) {
+      best = std::move(solution);
+    }
+  }
+  return best;
+}
+
+Eigen::MatrixXd JacobianOf(const ScalingModel& model, const FittedModel& fit) {
+  std::vector<double> parameters = fit.parameters;
+  ceres::Problem problem;
+  BuildProblem(model, fit.dimension, fit.points, parameters, problem);
+  ceres::CRSMatrix sparse;
+  std::vector<double> residuals;
+  if (!problem.Evaluate(ceres::Problem::EvaluateOptions(), nullptr, &residuals, nullptr, &sparse)) return {};
+  Eigen::MatrixXd jacobian = Eigen::MatrixXd::Zero(sparse.num_rows, sparse.num_cols);
+  for (int row = 0; row < sparse.num_rows; ++row) {
+    for (int k = sparse.rows[static_cast<std::size_t>(row)]; k < sparse.rows[static_cast<std::size_t>(row) + 1]; ++k) {
+      jacobian(row, sparse.cols[static_cast<std::size_t>(k)]) = sparse.values[static_cast<std::size_t>(k)];
+    }
+  }
+  return jacobian;
+}
+
+// σ² (JᵀJ)⁻¹. Parameters at a bound take part: they could still be elsewhere.
+void AddCovariance(const ScalingModel& model, FittedModel& fit) {
+  const Eigen::MatrixXd jacobian = JacobianOf(model, fit);
+  const auto count = static_cast<Eigen::Index>(fit.parameters.size());
+  if (jacobian.rows() == 0 || !jacobian.allFinite()) return;
+  const Eigen::FullPivLU<Eigen::MatrixXd> decomposition(jacobian.transpose() * jacobian);
+  if (!decomposition.isInvertible()) return;
+  const Eigen::MatrixXd covariance = fit.sigma * fit.sigma * decomposition.inverse();
+  if (!covariance.allFinite()) return;
+  for (Eigen::Index row = 0; row < count; ++row) {
+    for (Eigen::Index column = 0; column < count; ++column) fit.covariance.push_back(covariance(row, column));
+  }
+}
+
+std::size_t CountCores(const std::vector<DataPoint>& points) {
+  std::set<double> cores;
+  for (const DataPoint& point : points) cores.insert(point.cores);
+  return cores.size();
+}
+
+}  // namespace
+
+std::string ToString(FitOutcome outcome) {
+  switch (outcome) {
+    case FitOutcome::kConverged: return "converged";
+    case FitOutcome::kAtBound: return "at a bound";
+    case FitOutcome::kTooFewPoints: return "too few core counts";
+    case FitOutcome::kNotConverged: return "not converged";
+  }
+  return "";
+}
+
+bool IsUsable(FitOutcome outcome) { return outcome == FitOutcome::kConverged || outcome == FitOutcome::kAtBound; }
+
+std::optional<double> SmallSampleAkaike(double sum_of_squares, std::size_t points, std::size_t parameters) {
+  // One more parameter than the model has: the variance.
+  const double n = static_cast<double>(points), k = static_cast<double>(parameters) + 1;
+  if (n - k - 1 <= 0) return std::nullopt;
+  const double mean_square = std::max(sum_of_squares / n, kResolution * kResolution);
+  return n * std::log(mean_square) + 2 * k + 2 * k * (k + 1) / (n - k - 1);
+}
+
+FittedModel FitModel(const ScalingModel& model, int dimension, const std::vector<DataPoint>& points,
+                     std::optional<double> limit) {
+  FittedModel fit;
+  fit.model = model.id;
+  fit.dimension = dimension;
+  fit.points = points;
+  const std::size_t count = model.parameters.size();
+  if (CountCores(points) < count) return fit;
+
+  const std::vector<Bounds> bounds = BoundsOf(model, limit);
+  const Solution solution = SolveBest(model, dimension, points, bounds);
+  fit.outcome = solution.converged ? FitOutcome::kConverged : FitOutcome::kNotConverged;
+  if (!solution.converged) return fit;
+  fit.parameters = solution.parameters;
+  for (const ModelParameter& parameter : model.parameters) fit.names.push_back(parameter.name);
+  for (std::size_t i = 0; i < count; ++i) {
+    fit.at_bound.push_back(IsAtBound(fit.parameters[i], bounds[i]));
+    if (fit.at_bound.back()) fit.outcome = FitOutcome::kAtBound;
+  }
+  for (const DataPoint& point : points) {
+    fit.residuals.push_back(point.value - model.Evaluate(point.cores, dimension, fit.parameters));
+    fit.sum_of_squares += fit.residuals.back() * fit.residuals.back();
+  }
+  fit.degrees_of_freedom = static_cast<int>(points.size() - std::min(points.size(), count));
+  fit.sigma_is_assumed = fit.degrees_of_freedom == 0;
+  fit.sigma = fit.sigma_is_assumed ? kAssumedSigma
+                                   : std::max(kSmallestSigma, std::sqrt(fit.sum_of_squares / fit.degrees_of_freedom));
+  fit.aicc = SmallSampleAkaike(fit.sum_of_squares, points.size(), count);
+  AddCovariance(model, fit);
+  return fit;
+}
+
+CurveValue EvaluateFit(const ScalingModel& model, const FittedModel& fit, double cores) {
+  CurveValue result;
+  result.value = model.Evaluate(cores, fit.dimension, fit.parameters);
+  const std::size_t count = fit.parameters.size();
+  if (fit.covariance.size() != count * count) return result;
+  std::vector<double> gradient(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    std::vector<double> up = fit.parameters, down = fit.parameters;
+    const double step = 1e-6 * std::max(1e-3, std::fabs(fit.parameters[i]));
+    up[i] += step;
+    down[i] -= step;
+    gradient[i] = (model.Evaluate(cores, fit.dimension, up) - model.Evaluate(cores, fit.dimension, down)) / (2 * step);
+  }
+  double variance = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    for (std::size_t j = 0; j < count; ++j) variance += gradient[i] * fit.covariance[i * count + j] * gradient[j];
+  }
+  if (std::isfinite(variance)) result.standard_error = std::sqrt(std::max(0.0, variance));
+  return result;
+}
+
+}  // namespace farscale

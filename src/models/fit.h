@@ -1,0 +1,83 @@
+// Fitting one model to the measured values of one factor. A fit that fails is a result, never an exception, so that
+// one bad factor cannot kill a study.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/scaling_model.h"
+
+namespace farscale {
+
+// A measured value of a factor.
+struct DataPoint {
+  double cores = 0;
+  double value = 0;
+
+  friend bool operator==(const DataPoint&, const DataPoint&) = default;
+};
+
+enum class FitOutcome {
+  kConverged,
+  kAtBound,        // converged, with a parameter at its bound
+  kTooFewPoints,   // fewer core counts than parameters
+  kNotConverged,
+};
+
+std::string ToString(FitOutcome outcome);
+bool IsUsable(FitOutcome outcome);
+
+// A candidate that was not chosen, and why.
+struct Rival {
+  std::string model;
+  int dimension = 1;
+  FitOutcome outcome = FitOutcome::kConverged;
+  std::optional<double> left_out_error;  // of the largest core count, predicted from the others
+  std::optional<double> aicc;
+
+  friend bool operator==(const Rival&, const Rival&) = default;
+};
+
+struct FittedModel {
+  std::string model;
+  int dimension = 1;
+  FitOutcome outcome = FitOutcome::kTooFewPoints;
+  std::vector<std::string> names;        // of the parameters
+  std::vector<double> parameters;
+  std::vector<bool> at_bound;
+  std::vector<double> covariance;        // of the parameters, row by row; empty when it cannot be had
+  std::vector<DataPoint> points;         // what was fitted
+  std::vector<double> residuals;         // measured minus fitted, one a point
+  double sum_of_squares = 0;
+  double sigma = 0;                      // standard deviation of the measured values around the curve
+  int degrees_of_freedom = 0;            // points minus parameters, never negative
+  bool sigma_is_assumed = false;         // no point to spare: sigma is kAssumedSigma
+  std::optional<double> left_out_error;
+  std::optional<double> aicc;
+  std::vector<Rival> rivals;             // all candidates tried, in the order of preference, this one first
+
+  friend bool operator==(const FittedModel&, const FittedModel&) = default;
+};
+
+// Standard deviation assumed for a measured factor when there are as many parameters as points.
+inline constexpr double kAssumedSigma = 0.01;
+// And the least that is believed: factors of repeated runs hardly ever agree better.
+inline constexpr double kSmallestSigma = 0.001;
+
+// Bounded non-linear least squares in Ceres from several starts. `limit`: the largest value the factor can have;
+// nothing when it has none.
+FittedModel FitModel(const ScalingModel& model, int dimension, const std::vector<DataPoint>& points,
+                     std::optional<double> limit);
+
+// Value of the fitted curve and its standard error from the covariance of the parameters; no error without one.
+struct CurveValue {
+  double value = 0;
+  std::optional<double> standard_error;
+};
+CurveValue EvaluateFit(const ScalingModel& model, const FittedModel& fit, double cores);
+
+// Small-sample Akaike criterion; nothing when there are too few points for it [Burnham02, section 2.4].
+std::optional<double> SmallSampleAkaike(double sum_of_squares, std::size_t points, std::size_t parameters);
+
+}  // namespace farscale

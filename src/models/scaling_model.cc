@@ -1,0 +1,161 @@
+#include "models/scaling_model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/config.h"
+#include "base/error.h"
+#include "base/text.h"
+
+namespace farscale {
+namespace {
+
+constexpr double kCheckTolerance = 1e-9;
+constexpr int kLargestDimension = 6;
+
+bool IsName(const std::string& text) {
+  if (text.empty() || (std::isalpha(static_cast<unsigned char>(text[0])) == 0 && text[0] != '_')) return false;
+  return std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; });
+}
+
+ModelParameter ParseParameter(const ConfigTable& table, const std::string& name) {
+  ModelParameter parameter;
+  parameter.name = name;
+  parameter.meaning = table.String("meaning").value_or("");
+  parameter.lower = table.Number("lower").value_or(0.0);
+  if (table.IsString("upper")) {
+    if (table.RequiredString("upper") != "limit") table.Fail("upper", "'upper' must be a number or \"limit\"");
+  } else {
+    parameter.upper = table.RequiredNumber("upper");
+    if (!(*parameter.upper > parameter.lower)) table.Fail("upper", "'upper' must lie above 'lower'");
+  }
+  parameter.starts = table.Numbers("starts").value_or(std::vector<double>());
+  if (parameter.starts.empty()) table.Fail("starts", "'starts' must name at least one value to begin from");
+  for (const double start : parameter.starts) {
+    const bool inside = start >= parameter.lower && (!parameter.upper || start <= *parameter.upper);
+    if (!inside) table.Fail("starts", fmt::format("the start {} lies outside the bounds", start));
+  }
+  table.RefuseUnknownKeys();
+  return parameter;
+}
+
+std::vector<ModelParameter> ParseParameters(const ConfigTable& table) {
+  std::vector<ModelParameter> parameters;
+  const auto section = table.Table("parameters");
+  if (!section || section->Keys().empty()) table.Fail("", "the model has no [parameters.NAME]");
+  for (const std::string& name : section->Keys()) {
+    if (!IsName(name) || name == "x" || name == "P" || name == "y" || name == "a" || name == "b") {
+      section->Fail(name, "'" + name + "' cannot be the name of a parameter");
+    }
+    parameters.push_back(ParseParameter(*section->Table(name), name));
+  }
+  return parameters;
+}
+
+std::vector<std::string> VariablesOf(const std::vector<ModelParameter>& parameters) {
+  std::vector<std::string> variables = {"x", "P"};
+  for (const ModelParameter& parameter : parameters) variables.push_back(parameter.name);
+  return variables;
+}
+
+std::optional<LinearStart> ParseStart(const ConfigTable& model, const std::vector<ModelParameter>& parameters) {
+  const auto table = model.Table("start");
+  if (!table) return std::nullopt;
+  LinearStart start{Formula(table->RequiredString("transform"), {"y"}, table->Where("transform")),
+                    Formula(table->RequiredString("basis"), {"x"}, table->Where("basis")),
+                    {}};
+  const auto formulas = table->Table("parameters");
+  if (!formulas) table->Fail("", "'parameters' is missing: a formula of a and b for every parameter");
+  for (const ModelParameter& parameter : parameters) {
+    start.parameters.emplace(
+        parameter.name, Formula(formulas->RequiredString(parameter.name), {"a", "b"}, formulas->Where(parameter.name)));
+  }
+  formulas->RefuseUnknownKeys();
+  table->RefuseUnknownKeys();
+  return start;
+}
+
+std::vector<int> ParseDimensions(const ConfigTable& table) {
+  std::vector<int> dimensions;
+  for (const std::int64_t dimension : table.Integers("dimensions").value_or(std::vector<std::int64_t>{1})) {
+    if (dimension < 1 || dimension > kLargestDimension) {
+      table.Fail("dimensions", fmt::format("a dimension must lie between 1 and {}", kLargestDimension));
+    }
+    dimensions.push_back(static_cast<int>(dimension));
+  }
+  if (dimensions.empty()) table.Fail("dimensions", "'dimensions' must not be empty");
+  return dimensions;
+}
+
+void RunChecks(const ConfigTable& table, const ScalingModel& model) {
+  for (const ConfigTable& check : table.Tables("checks")) {
+    const auto values = check.Table("parameters");
+    if (!values) check.Fail("", "'parameters' is missing");
+    std::vector<double> parameters;
+    for (const ModelParameter& parameter : model.parameters) {
+      parameters.push_back(values->RequiredNumber(parameter.name));
+    }
+    values->RefuseUnknownKeys();
+    const double x = check.RequiredNumber("x"), expected = check.RequiredNumber("y");
+    check.RefuseUnknownKeys();
+    const double y = model.Evaluate(x, 1, parameters);
+    if (!(std::fabs(y - expected) <= kCheckTolerance * std::max(1.0, std::fabs(expected)))) {
+      check.Fail("y", fmt::format("the model gives {} at x = {}, but its check says {}", y, x, expected));
+    }
+  }
+}
+
+}  // namespace
+
+double ScalingModel::Evaluate(double cores, int dimension, const std::vector<double>& values) const {
+  std::vector<double> variables = {dimension == 1 ? cores : std::pow(cores, 1.0 / dimension), cores};
+  variables.insert(variables.end(), values.begin(), values.end());
+  return formula(variables);
+}
+
+ScalingModel ParseModel(const std::string& text, const std::string& file) {
+  const ConfigTable table = ConfigTable::Parse(text, file);
+  const std::vector<ModelParameter> parameters = ParseParameters(table);
+  ScalingModel model{table.RequiredString("id"),
+                     table.RequiredString("name"),
+                     table.String("meaning").value_or(""),
+                     table.String("source").value_or(""),
+                     ParseDimensions(table),
+                     parameters,
+                     Formula(table.RequiredString("formula"), VariablesOf(parameters), table.Where("formula")),
+                     ParseStart(table, parameters)};
+  if (!IsName(model.id)) table.Fail("id", "the id may contain letters, digits and underscores only");
+  for (const ModelParameter& parameter : parameters) {
+    if (!model.formula.Uses(parameter.name)) {
+      table.Fail("formula", "the formula does not use the parameter '" + parameter.name + "'");
+    }
+  }
+  RunChecks(table, model);
+  table.RefuseUnknownKeys();
+  return model;
+}
+
+void ModelLibrary::Add(ScalingModel model) {
+  const std::string id = model.id;
+  if (!models_.try_emplace(id, std::move(model)).second) {
+    throw Error(ErrorKind::kUsage, "", "there are two models with the id '" + id + "'");
+  }
+}
+
+const ScalingModel& ModelLibrary::Get(const std::string& id, const std::string& where) const {
+  const auto found = models_.find(id);
+  if (found != models_.end()) return found->second;
+  std::string advice = DidYouMean(id, Ids());
+  if (advice.empty()) advice = "there are " + Join(Ids(), ", ");
+  throw Error(ErrorKind::kUsage, where, "no model '" + id + "'", advice);
+}
+
+std::vector<std::string> ModelLibrary::Ids() const {
+  std::vector<std::string> ids;
+  for (const auto& [id, model] : models_) ids.push_back(id);
+  return ids;
+}
+
+}  // namespace farscale

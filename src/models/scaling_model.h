@@ -1,0 +1,58 @@
+// Scaling models as data: one TOML file a model in fits/, adding one needs no compiler [docs/model-files.md].
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/formula.h"
+
+namespace farscale {
+
+struct ModelParameter {
+  std::string name;
+  std::string meaning;
+  double lower = 0;
+  std::optional<double> upper;  // nothing: the limit of the factor, 1 for efficiencies and none for others
+  std::vector<double> starts;   // where the solver begins
+};
+
+// A transformed factor that is a straight line a + b·g(x) gives a start that needs no search.
+struct LinearStart {
+  Formula transform;                          // of y
+  Formula basis;                              // g, of x
+  std::map<std::string, Formula> parameters;  // of a and b
+};
+
+struct ScalingModel {
+  std::string id;
+  std::string name;
+  std::string meaning;
+  std::string source;
+  std::vector<int> dimensions;  // which decomposition dimensions selection tries
+  std::vector<ModelParameter> parameters;
+  Formula formula;              // of x, P, then the parameters
+  std::optional<LinearStart> start;
+
+  // y at a number of cores, with x = P^(1/dimension) [docs/formulas.md, models].
+  double Evaluate(double cores, int dimension, const std::vector<double>& values) const;
+};
+
+// Reads one model and runs its self-checks. Throws a usage error with file and line.
+ScalingModel ParseModel(const std::string& text, const std::string& file);
+
+// Models by id.
+class ModelLibrary {
+ public:
+  // Throws a usage error when the id is taken.
+  void Add(ScalingModel model);
+  // Throws a usage error naming the nearest when there is no such model.
+  const ScalingModel& Get(const std::string& id, const std::string& where) const;
+  std::vector<std::string> Ids() const;
+
+ private:
+  std::map<std::string, ScalingModel> models_;
+};
+
+}  // namespace farscale

@@ -1,0 +1,108 @@
+#include "models/scaling_model.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "support/traces.h"
+
+namespace farscale {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+std::string UsageErrorOf(const std::string& text) {
+  try {
+    ParseModel(text, "m.toml");
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kUsage);
+    return error.what();
+  }
+  return "no error";
+}
+
+const std::string kParameter = "[parameters.e0]\nlower = 0\nupper = 1\nstarts = [0.5]\n";
+
+TEST(Formula, EvaluatesWithItsVariables) {
+  const Formula formula("a * x + log(b)", {"x", "a", "b"}, "f");
+  EXPECT_DOUBLE_EQ(formula({2, 3, 1}), 6);
+  EXPECT_TRUE(formula.Uses("a"));
+  const Formula copy = formula;
+  EXPECT_DOUBLE_EQ(copy({1, 1, 1}), 1);
+}
+
+TEST(Formula, WhatIsNotAFormula) {
+  for (const char* text : {"", "x +", "x * y", "sin("}) EXPECT_THROW(Formula(text, {"x"}, "f"), Error) << text;
+  EXPECT_FALSE(std::isfinite(Formula("log(x)", {"x"}, "f")({-1})));
+}
+
+// Every model of fits/ is well-formed, says what it means and where it is from, and has checks, which ParseModel runs.
+TEST(ScalingModel, FilesOfThisProject) {
+  int count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(test::SourceFolder() + "/fits")) {
+    const std::string text = ReadFile(entry.path());
+    const ScalingModel model = ParseModel(text, entry.path().string());
+    EXPECT_EQ(model.id, entry.path().stem());
+    EXPECT_FALSE(model.meaning.empty()) << model.id;
+    EXPECT_THAT(model.source, HasSubstr("["));
+    EXPECT_THAT(text, HasSubstr("[[checks]]"));
+    ++count;
+  }
+  EXPECT_GE(count, 3);
+}
+
+// x = P^(1/3): at 4096 cores 16. 0.9 / (0.5 + 0.5 · 16) = 0.9 / 8.5.
+TEST(ScalingModel, DimensionOfTheDecomposition) {
+  const ScalingModel amdahl = ParseModel(ReadFile(test::SourceFolder() + "/fits/amdahl.toml"), "amdahl.toml");
+  EXPECT_THAT(amdahl.dimensions, ElementsAre(1, 2, 3));
+  EXPECT_NEAR(amdahl.Evaluate(4096, 3, {0.9, 0.5}), 0.9 / 8.5, 1e-12);
+}
+
+TEST(ScalingModel, UserModelsMayUseCores) {
+  const ScalingModel model =
+      ParseModel("id = 'mine'\nname = 'Mine'\nformula = 'e0 - 0.01 * log2(P) / x'\n" + kParameter, "m.toml");
+  EXPECT_DOUBLE_EQ(model.Evaluate(4, 2, {0.9}), 0.9 - 0.01 * 2 / 2);
+}
+
+TEST(ScalingModel, ErrorsNameFileAndLine) {
+  const std::string head = "id = 'm'\nname = 'M'\n";
+  EXPECT_THAT(UsageErrorOf(head + "formula = 'e0'\n"), HasSubstr("has no [parameters.NAME]"));
+  EXPECT_THAT(UsageErrorOf(head + kParameter), HasSubstr("'formula' is missing"));
+  EXPECT_THAT(UsageErrorOf(head + "formula = 'e0 * q'\n" + kParameter), HasSubstr("m.toml:3: 'e0 * q' is not a formula"));
+  EXPECT_THAT(UsageErrorOf(head + "formula = 'x'\n" + kParameter), HasSubstr("does not use the parameter 'e0'"));
+  EXPECT_THAT(UsageErrorOf(head + "formula = 'e0'\ncolour = 1\n" + kParameter), HasSubstr("unknown key 'colour'"));
+  EXPECT_THAT(UsageErrorOf(head + "formula = 'e0'\n[parameters.e0]\nlower = 0\nupper = 'top'\nstarts = [1]\n"),
+              HasSubstr("a number or \"limit\""));
+  EXPECT_THAT(UsageErrorOf(head + "formula = 'e0'\n[parameters.e0]\nlower = 0\nupper = 1\nstarts = [2]\n"),
+              HasSubstr("outside the bounds"));
+  EXPECT_THAT(UsageErrorOf(head + "formula = 'e0'\n[parameters.e0]\nlower = 1\nupper = 0\nstarts = [0]\n"),
+              HasSubstr("must lie above"));
+  EXPECT_THAT(UsageErrorOf(head + "formula = 'x'\n[parameters.x]\nlower = 0\nupper = 1\nstarts = [0]\n"),
+              HasSubstr("cannot be the name"));
+  EXPECT_THAT(UsageErrorOf(head + "formula = 'e0'\ndimensions = [0]\n" + kParameter), HasSubstr("between 1 and 6"));
+}
+
+TEST(ScalingModel, AWrongSelfCheckIsFound) {
+  EXPECT_THAT(UsageErrorOf("id = 'm'\nname = 'M'\nformula = 'e0 * x'\n" + kParameter +
+                           "[[checks]]\nparameters = { e0 = 0.5 }\nx = 3\ny = 1.6\n"),
+              HasSubstr("the model gives 1.5 at x = 3, but its check says 1.6"));
+}
+
+TEST(ModelLibrary, UnknownModelsSuggestTheNearest) {
+  ModelLibrary library;
+  library.Add(ParseModel("id = 'amdahl'\nname = 'A'\nformula = 'e0'\n" + kParameter, "a.toml"));
+  try {
+    library.Get("amdhal", "study.toml:3");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("study.toml:3: no model 'amdhal'; did you mean 'amdahl'?"));
+  }
+  EXPECT_THROW(library.Add(ParseModel("id = 'amdahl'\nname = 'A'\nformula = 'e0'\n" + kParameter, "b.toml")), Error);
+}
+
+}  // namespace
+}  // namespace farscale
