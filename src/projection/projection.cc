@@ -1,0 +1,420 @@
+#include "projection/projection.h"
+
+#include <tbb/parallel_for.h>
+
+#include <algorithm>
+#include <boost/math/distributions/students_t.hpp>
+#include <cmath>
+#include <limits>
+#include <set>
+
+#include "base/error.h"
+#include "models/selection.h"
+
+namespace farscale {
+namespace {
+
+constexpr double kLargestTarget = 1e6;
+constexpr int kCurvePointsPerDoubling = 4;
+
+// Two-sided quantile of Student's t distribution.
+double Quantile(double coverage, int degrees_of_freedom) {
+  const boost::math::students_t distribution(std::max(1, degrees_of_freedom));
+  return boost::math::quantile(distribution, 0.5 + coverage / 2);
+}
+
+// A value with what is known of its uncertainty, before it becomes an interval. Relative, so that products add up.
+struct Uncertain {
+  double value = 0;
+  std::optional<double> relative_variance;
+  int degrees_of_freedom = std::numeric_limits<int>::max();
+};
+
+std::optional<double> LimitOf(Factor factor) {
+  return Describe(factor).at_most_one ? std::optional(1.0) : std::nullopt;
+}
+
+// [value - t s, value + t s], within [0, limit] [docs/formulas.md, intervals].
+std::optional<IntervalBounds> MakeInterval(const Uncertain& u, double coverage, std::optional<double> limit) {
+  if (!u.relative_variance) return std::nullopt;
+  const double reach = Quantile(coverage, u.degrees_of_freedom) * std::sqrt(*u.relative_variance) * u.value;
+  IntervalBounds bounds{std::max(0.0, u.value - reach), u.value + reach};
+  if (limit) {
+    bounds.high = std::max(std::min(bounds.high, *limit), std::min(u.value, *limit));
+    bounds.low = std::min(bounds.low, bounds.high);
+  }
+  return bounds;
+}
+
+ProjectedValue MakeValue(const Uncertain& u, double cores, double largest_fitted, std::optional<double> limit) {
+  return {cores, cores / largest_fitted, u.value, MakeInterval(u, 0.80, limit), MakeInterval(u, 0.95, limit)};
+}
+
+Uncertain EvaluateUncertain(const ScalingModel& model, const FittedModel& fit, double cores) {
+  const CurveValue curve = EvaluateFit(model, fit, cores);
+  Uncertain result{curve.value, std::nullopt, fit.degrees_of_freedom};
+  if (curve.standard_error && curve.value > 0) {
+    // Of a new run at that count: the curve's own error and the scatter of runs around it.
+    const double variance = *curve.standard_error * *curve.standard_error + fit.sigma * fit.sigma;
+    result.relative_variance = variance / (curve.value * curve.value);
+  }
+  return result;
+}
+
+// Independent factors: relative variances of a product add up to first order.
+Uncertain Product(const std::vector<Uncertain>& parts) {
+  Uncertain product{1, 0.0};
+  for (const Uncertain& part : parts) {
+    product.value *= part.value;
+    product.degrees_of_freedom = std::min(product.degrees_of_freedom, part.degrees_of_freedom);
+    if (!part.relative_variance || !product.relative_variance) {
+      product.relative_variance.reset();
+    } else {
+      *product.relative_variance += *part.relative_variance;
+    }
+  }
+  return product;
+}
+
+bool HasEverywhere(const std::vector<FactorRow>& rows, Factor factor) {
+  return !rows.empty() && std::all_of(rows.begin(), rows.end(), [&](const FactorRow& row) {
+    return row.values[factor].has_value();
+  });
+}
+
+// Load balance is extrapolated as such; its parts within and between nodes are for reading [Rosas14].
+std::vector<Factor> ProjectionChildren(Factor factor) {
+  return factor == Factor::kLoadBalance ? std::vector<Factor>() : ChildrenOf(factor);
+}
+
+// Adds the factors to fit for `factor`; false when it is not in the table, whole or in parts.
+bool AddFitted(const std::vector<FactorRow>& rows, Factor factor, std::vector<Factor>& fitted) {
+  const std::vector<Factor> children = ProjectionChildren(factor);
+  std::vector<Factor> parts;
+  bool complete = !children.empty();
+  for (const Factor child : children) complete = AddFitted(rows, child, parts) && complete;
+  if (complete) {
+    fitted.insert(fitted.end(), parts.begin(), parts.end());
+    return true;
+  }
+  // A part of an incomplete factor is still worth its own projection.
+  fitted.insert(fitted.end(), parts.begin(), parts.end());
+  if (!HasEverywhere(rows, factor)) return false;
+  fitted.push_back(factor);
+  return true;
+}
+
+std::vector<Candidate> Resolve(const ModelChoice& choice, const ModelLibrary& library) {
+  std::vector<Candidate> candidates;
+  for (const ModelChoice::Option& option : choice.options) {
+    const ScalingModel& model = library.Get(option.model, choice.where);
+    candidates.push_back({&model, option.dimensions.empty() ? model.dimensions : option.dimensions});
+  }
+  return candidates;
+}
+
+const ModelChoice& ChoiceFor(const ModelSettings& settings, const std::string& phase, Factor factor) {
+  const auto of_phase = settings.by_phase.find(phase);
+  if (of_phase != settings.by_phase.end()) {
+    const auto found = of_phase->second.find(factor);
+    if (found != of_phase->second.end()) return found->second;
+  }
+  const auto found = settings.by_factor.find(factor);
+  return found != settings.by_factor.end() ? found->second : settings.standard;
+}
+
+// Projects one phase of one series.
+class PhaseProjector {
+ public:
+  PhaseProjector(const FactorTable& table, const ModelLibrary& library, const ProjectionOptions& options,
+                 const std::string& series, const std::string& phase)
+      : table_(table), library_(library), options_(options), rows_(table.Rows(series, phase)) {
+    result_.series = series;
+    result_.phase = phase;
+  }
+
+  PhaseProjection Run() {
+    std::set<double> cores;
+    for (const FactorRow& row : rows_) {
+      if (IsFitted(row)) cores.insert(static_cast<double>(row.cores));
+    }
+    result_.fitted_cores.assign(cores.begin(), cores.end());
+    Fit();
+    if (result_.obstacle.empty()) {
+      MakeGrid();
+      AddValues();
+      AddProducts();
+      AddSpeedup();
+      FindDominance();
+    }
+    AddMeasured();
+    return std::move(result_);
+  }
+
+ private:
+  bool IsFitted(const FactorRow& row) const {
+    return !options_.train_max || static_cast<double>(row.cores) <= *options_.train_max;
+  }
+
+  std::vector<DataPoint> Points(Factor factor) const {
+    std::vector<DataPoint> points;
+    for (const FactorRow& row : rows_) {
+      if (IsFitted(row) && row.values[factor]) {
+        points.push_back({static_cast<double>(row.cores), *row.values[factor]});
+      }
+    }
+    return points;
+  }
+
+  void Fit() {
+    for (const Factor factor : FittedFactors(rows_)) {
+      FactorProjection projection;
+      projection.factor = factor;
+      const std::vector<Candidate> candidates =
+          Resolve(ChoiceFor(options_.models, result_.phase, factor), library_);
+      projection.fit = SelectModel(candidates, Points(factor), LimitOf(factor));
+      if (IsUsable(projection.fit.outcome)) {
+        projection.formula = library_.Get(projection.fit.model, "").formula.text();
+        fitted_.push_back(factor);
+      }
+      result_.factors.push_back(std::move(projection));
+    }
+    if (result_.fitted_cores.size() < 2) {
+      result_.obstacle = result_.fitted_cores.empty()
+                             ? "no run lies within the training range"
+                             : "a fit needs runs at two core counts at least, there is one";
+    } else if (fitted_.empty()) {
+      result_.obstacle = "no factor could be fitted";
+    }
+  }
+
+  void MakeGrid() {
+    largest_ = result_.fitted_cores.back();
+    targets_ = options_.targets.empty() ? DefaultTargets(largest_) : options_.targets;
+    std::sort(targets_.begin(), targets_.end());
+    targets_.erase(std::unique(targets_.begin(), targets_.end()), targets_.end());
+    const double first = std::min(result_.fitted_cores.front(), targets_.front());
+    const double last = std::max(largest_, targets_.back());
+    const int steps = std::max(1, static_cast<int>(std::ceil(kCurvePointsPerDoubling * std::log2(last / first))));
+    for (int i = 0; i <= steps; ++i) grid_.push_back(first * std::pow(last / first, static_cast<double>(i) / steps));
+    grid_.back() = last;
+    grid_.insert(grid_.end(), result_.fitted_cores.begin(), result_.fitted_cores.end());
+    grid_.insert(grid_.end(), targets_.begin(), targets_.end());
+    std::sort(grid_.begin(), grid_.end());
+    grid_.erase(std::unique(grid_.begin(), grid_.end()), grid_.end());
+  }
+
+  // The fitted factor at a core count.
+  Uncertain At(Factor factor, double cores) const {
+    for (const FactorProjection& projection : result_.factors) {
+      if (projection.factor != factor) continue;
+      return EvaluateUncertain(library_.Get(projection.fit.model, ""), projection.fit, cores);
+    }
+    return {};
+  }
+
+  template <typename ValueAt>
+  void Fill(FactorProjection& projection, ValueAt value_at) const {
+    const std::optional<double> limit = LimitOf(projection.factor);
+    for (const double cores : targets_) projection.targets.push_back(MakeValue(value_at(cores), cores, largest_, limit));
+    for (const double cores : grid_) projection.curve.push_back(MakeValue(value_at(cores), cores, largest_, limit));
+  }
+
+  void AddValues() {
+    for (FactorProjection& projection : result_.factors) {
+      if (!IsUsable(projection.fit.outcome)) continue;
+      const ScalingModel& model = library_.Get(projection.fit.model, "");
+      Fill(projection, [&](double cores) { return EvaluateUncertain(model, projection.fit, cores); });
+    }
+  }
+
+  Uncertain ProductAt(const std::vector<Factor>& parts, double cores) const {
+    std::vector<Uncertain> values;
+    for (const Factor part : parts) values.push_back(At(part, cores));
+    return Product(values);
+  }
+
+  void AddProducts() {
+    for (const FactorType& type : AllFactors()) {
+      const std::vector<Factor> parts = PartsOf(type.factor, fitted_);
+      if (parts.empty() || (parts.size() == 1 && parts.front() == type.factor)) continue;
+      FactorProjection projection;
+      projection.factor = type.factor;
+      projection.is_product = true;
+      Fill(projection, [&](double cores) { return ProductAt(parts, cores); });
+      result_.factors.push_back(std::move(projection));
+    }
+    SortFactors();
+  }
+
+  void SortFactors() {
+    std::stable_sort(result_.factors.begin(), result_.factors.end(),
+                     [](const FactorProjection& a, const FactorProjection& b) { return a.factor < b.factor; });
+  }
+
+  // Mean measured global efficiency at the reference, or at the smallest count of a phase that was not run there.
+  std::optional<DataPoint> ReferenceEfficiency() const {
+    std::int64_t cores = std::numeric_limits<std::int64_t>::max();
+    for (const FactorRow& row : rows_) cores = std::min(cores, row.cores);
+    for (const FactorRow& row : rows_) {
+      if (row.cores == table_.reference) cores = row.cores;
+    }
+    double sum = 0, count = 0;
+    for (const FactorRow& row : rows_) {
+      if (row.cores != cores || !row.values[Factor::kGlobalEfficiency]) continue;
+      sum += *row.values[Factor::kGlobalEfficiency];
+      ++count;
+    }
+    return count > 0 ? std::optional(DataPoint{static_cast<double>(cores), sum / count}) : std::nullopt;
+  }
+
+  void AddSpeedup() {
+    const std::vector<Factor> parts = PartsOf(Factor::kGlobalEfficiency, fitted_);
+    const std::optional<DataPoint> reference = ReferenceEfficiency();
+    if (parts.empty() || !reference) return;
+    FactorProjection projection;
+    projection.factor = Factor::kSpeedup;
+    projection.is_product = true;
+    Fill(projection, [&](double cores) {
+      Uncertain value = ProductAt(parts, cores);
+      value.value = SpeedupFrom(value.value, cores, reference->value, reference->cores);
+      return value;
+    });
+    result_.factors.push_back(std::move(projection));
+    SortFactors();
+  }
+
+  Factor DominantAt(const std::vector<Factor>& losses, double cores) const {
+    Factor worst = losses.front();
+    double smallest = std::numeric_limits<double>::infinity();
+    for (const Factor factor : losses) {
+      const double value = At(factor, cores).value;
+      if (value < smallest) {
+        smallest = value;
+        worst = factor;
+      }
+    }
+    return worst;
+  }
+
+  void FindDominance() {
+    const std::vector<Factor> losses = LossesAmong(fitted_);
+    for (const double cores : targets_) result_.dominant_at[cores] = DominantAt(losses, cores);
+    double before = grid_.front();
+    result_.dominance.push_back({before, DominantAt(losses, before)});
+    for (const double cores : grid_) {
+      const Factor dominant = DominantAt(losses, cores);
+      if (dominant != result_.dominance.back().factor) {
+        result_.dominance.push_back({ChangeBetween(losses, before, cores), dominant});
+      }
+      before = cores;
+    }
+  }
+
+  // First whole core count in (low, high] at which another factor dominates than at low.
+  double ChangeBetween(const std::vector<Factor>& losses, double low, double high) const {
+    const Factor at_low = DominantAt(losses, low);
+    double a = std::floor(low), b = std::ceil(high);
+    while (b - a > 1) {
+      const double middle = std::floor((a + b) / 2);
+      (DominantAt(losses, middle) == at_low ? a : b) = middle;
+    }
+    return b;
+  }
+
+  void AddMeasured() {
+    for (FactorProjection& projection : result_.factors) {
+      for (const FactorRow& row : rows_) {
+        if (row.values[projection.factor]) {
+          projection.measured.push_back({static_cast<double>(row.cores), *row.values[projection.factor]});
+        }
+      }
+    }
+  }
+
+  const FactorTable& table_;
+  const ModelLibrary library_;  // formulas are not for several threads, so every phase has its own
+  const ProjectionOptions& options_;
+  const std::vector<FactorRow> rows_;
+  PhaseProjection result_;
+  std::vector<Factor> fitted_;
+  double largest_ = 0;
+  std::vector<double> targets_;
+  std::vector<double> grid_;
+};
+
+void RequireModels(const ModelSettings& settings, const ModelLibrary& library) {
+  Resolve(settings.standard, library);
+  for (const auto& [factor, choice] : settings.by_factor) Resolve(choice, library);
+  for (const auto& [phase, choices] : settings.by_phase) {
+    for (const auto& [factor, choice] : choices) Resolve(choice, library);
+  }
+}
+
+}  // namespace
+
+const FactorProjection* PhaseProjection::Find(Factor factor) const {
+  for (const FactorProjection& projection : factors) {
+    if (projection.factor == factor) return &projection;
+  }
+  return nullptr;
+}
+
+ModelSettings DefaultModelSettings() {
+  ModelSettings settings;
+  settings.standard.options = {{"amdahl", {}}, {"pipeline", {}}, {"constant", {}}};
+  return settings;
+}
+
+std::vector<Factor> PartsOf(Factor factor, const std::vector<Factor>& available) {
+  std::vector<Factor> parts;
+  bool complete = true;
+  for (const Factor child : ProjectionChildren(factor)) {
+    const std::vector<Factor> of_child = PartsOf(child, available);
+    complete = complete && !of_child.empty();
+    parts.insert(parts.end(), of_child.begin(), of_child.end());
+  }
+  if (complete && !parts.empty()) return parts;
+  const bool is_available = std::find(available.begin(), available.end(), factor) != available.end();
+  return is_available ? std::vector<Factor>{factor} : std::vector<Factor>();
+}
+
+std::vector<Factor> LossesAmong(const std::vector<Factor>& available) {
+  for (const Factor whole : {Factor::kGlobalEfficiency, Factor::kParallelEfficiency}) {
+    const std::vector<Factor> parts = PartsOf(whole, available);
+    if (!parts.empty()) return parts;
+  }
+  return available;
+}
+
+std::vector<double> DefaultTargets(double largest_fitted) {
+  std::vector<double> targets;
+  for (double cores = 1; cores < kLargestTarget; cores *= 2) {
+    if (cores > largest_fitted) targets.push_back(cores);
+  }
+  targets.push_back(kLargestTarget);
+  return targets;
+}
+
+std::vector<Factor> FittedFactors(const std::vector<FactorRow>& rows) {
+  std::vector<Factor> fitted;
+  AddFitted(rows, Factor::kGlobalEfficiency, fitted);
+  std::sort(fitted.begin(), fitted.end());
+  return fitted;
+}
+
+std::vector<PhaseProjection> Project(const FactorTable& table, const ModelLibrary& library,
+                                     const ProjectionOptions& options) {
+  RequireModels(options.models, library);
+  std::vector<std::pair<std::string, std::string>> keys;
+  for (const std::string& series : table.Series()) {
+    for (const std::string& phase : table.Phases(series)) keys.emplace_back(series, phase);
+  }
+  std::vector<PhaseProjection> projections(keys.size());
+  tbb::parallel_for(std::size_t{0}, keys.size(), [&](std::size_t i) {
+    projections[i] = PhaseProjector(table, library, options, keys[i].first, keys[i].second).Run();
+  });
+  return projections;
+}
+
+}  // namespace farscale

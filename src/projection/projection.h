@@ -1,0 +1,114 @@
+// The factors at core counts nobody has run: every factor by its own fitted model, parents as products, with
+// intervals, the factor that dominates the loss, and where dominance changes hands.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "factors/factor_table.h"
+#include "models/fit.h"
+#include "models/scaling_model.h"
+
+namespace farscale {
+
+struct IntervalBounds {
+  double low = 0;
+  double high = 0;
+
+  friend bool operator==(const IntervalBounds&, const IntervalBounds&) = default;
+};
+
+// A factor at one core count. `ratio` is the core count over the largest one that was fitted.
+struct ProjectedValue {
+  double cores = 0;
+  double ratio = 0;
+  double value = 0;
+  std::optional<IntervalBounds> interval80;
+  std::optional<IntervalBounds> interval95;
+
+  friend bool operator==(const ProjectedValue&, const ProjectedValue&) = default;
+};
+
+struct FactorProjection {
+  Factor factor = Factor::kParallelEfficiency;
+  bool is_product = false;         // of its children; then `fit` is empty
+  FittedModel fit;
+  std::string formula;             // of the model, for people
+  std::vector<ProjectedValue> targets;  // empty when nothing could be fitted
+  std::vector<ProjectedValue> curve;    // the same on a fine grid, for plots
+  std::vector<DataPoint> measured;      // every measured value, fitted or not
+
+  friend bool operator==(const FactorProjection&, const FactorProjection&) = default;
+};
+
+// From `cores` on (up to the next change) this factor causes the largest loss.
+struct Dominance {
+  double cores = 0;
+  Factor factor = Factor::kLoadBalance;
+
+  friend bool operator==(const Dominance&, const Dominance&) = default;
+};
+
+struct PhaseProjection {
+  std::string series;
+  std::string phase;
+  std::vector<double> fitted_cores;  // distinct, ascending
+  std::vector<FactorProjection> factors;  // in the order of the factor table
+  std::vector<Dominance> dominance;       // the first entry begins at the smallest measured count
+  std::map<double, Factor> dominant_at;   // at every target
+  std::string obstacle;                   // why there is no projection; empty when there is one
+
+  const FactorProjection* Find(Factor factor) const;
+
+  friend bool operator==(const PhaseProjection&, const PhaseProjection&) = default;
+};
+
+// One of: a list of candidates for selection, or a single model in a single dimension.
+struct ModelChoice {
+  struct Option {
+    std::string model;
+    std::vector<int> dimensions;  // empty: those of the model
+  };
+  std::vector<Option> options;
+  std::string where;  // file and line that says so
+};
+
+struct ModelSettings {
+  ModelChoice standard;                      // for every factor without its own
+  std::map<Factor, ModelChoice> by_factor;
+  // By phase, then factor.
+  std::map<std::string, std::map<Factor, ModelChoice>> by_phase;
+};
+
+// amdahl, pipeline, constant, in all their dimensions.
+ModelSettings DefaultModelSettings();
+
+struct ProjectionOptions {
+  ModelSettings models;
+  std::vector<double> targets;             // core counts; empty: powers of two from above the largest fitted to 10^6
+  std::optional<double> train_max;         // fit only runs up to this many cores
+};
+
+// Powers of two above the largest fitted count, up to 10^6 and 10^6 itself.
+std::vector<double> DefaultTargets(double largest_fitted);
+
+// Projects every series and phase of a completed table. Throws a usage error for models that do not exist; that too
+// little is known is a result (`obstacle`, FitOutcome), not an error.
+std::vector<PhaseProjection> Project(const FactorTable& table, const ModelLibrary& library,
+                                     const ProjectionOptions& options);
+
+// The finest factors among `available` whose product is `factor`: itself when it is there and its children are not
+// complete; empty when it is not there, whole or in parts.
+std::vector<Factor> PartsOf(Factor factor, const std::vector<Factor>& available);
+
+// The factors whose losses make up global efficiency, else parallel efficiency, else all that are available.
+std::vector<Factor> LossesAmong(const std::vector<Factor>& available);
+
+// Factors that are fitted by themselves when a table has these values everywhere: the leaves of the tree, or the
+// deepest ancestors that are there [docs/formulas.md, projection].
+std::vector<Factor> FittedFactors(const std::vector<FactorRow>& rows);
+
+}  // namespace farscale

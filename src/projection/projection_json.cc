@@ -1,0 +1,219 @@
+#include "projection/projection_json.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/version.h"
+
+namespace farscale {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json ToJson(const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); }
+
+std::optional<double> NumberOf(const Json& json) {
+  return json.is_null() ? std::nullopt : std::optional(json.get<double>());
+}
+
+Json ToJson(const ProjectedValue& value) {
+  Json json = {{"cores", value.cores}, {"ratio", value.ratio}, {"value", value.value}};
+  if (value.interval80) json["interval80"] = {value.interval80->low, value.interval80->high};
+  if (value.interval95) json["interval95"] = {value.interval95->low, value.interval95->high};
+  return json;
+}
+
+std::optional<IntervalBounds> BoundsOf(const Json& json, const char* key) {
+  if (!json.contains(key)) return std::nullopt;
+  return IntervalBounds{json.at(key).at(0).get<double>(), json.at(key).at(1).get<double>()};
+}
+
+ProjectedValue ValueOf(const Json& json) {
+  return {json.at("cores").get<double>(), json.at("ratio").get<double>(), json.at("value").get<double>(),
+          BoundsOf(json, "interval80"), BoundsOf(json, "interval95")};
+}
+
+Json ToJson(const std::vector<ProjectedValue>& values) {
+  Json list = Json::array();
+  for (const ProjectedValue& value : values) list.push_back(ToJson(value));
+  return list;
+}
+
+std::vector<ProjectedValue> ValuesOf(const Json& json) {
+  std::vector<ProjectedValue> values;
+  for (const Json& value : json) values.push_back(ValueOf(value));
+  return values;
+}
+
+Json ToJson(const std::vector<DataPoint>& points) {
+  Json list = Json::array();
+  for (const DataPoint& point : points) list.push_back({{"cores", point.cores}, {"value", point.value}});
+  return list;
+}
+
+std::vector<DataPoint> PointsOf(const Json& json) {
+  std::vector<DataPoint> points;
+  for (const Json& point : json) points.push_back({point.at("cores").get<double>(), point.at("value").get<double>()});
+  return points;
+}
+
+// Outcomes in files, in the order of the enumeration.
+constexpr std::array<const char*, 4> kOutcomes = {"converged", "atBound", "tooFewPoints", "notConverged"};
+
+Json ToJson(FitOutcome outcome) { return kOutcomes[static_cast<std::size_t>(outcome)]; }
+
+FitOutcome OutcomeOf(const Json& json) {
+  const auto name = json.get<std::string>();
+  for (std::size_t i = 0; i < kOutcomes.size(); ++i) {
+    if (name == kOutcomes[i]) return static_cast<FitOutcome>(i);
+  }
+  throw Error(ErrorKind::kInput, "", "unknown outcome '" + name + "' of a fit");
+}
+
+Json ToJson(const FittedModel& fit) {
+  Json parameters = Json::array();
+  const std::size_t count = fit.parameters.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    Json parameter = {{"name", fit.names[i]}, {"value", fit.parameters[i]}, {"atBound", static_cast<bool>(fit.at_bound[i])}};
+    if (fit.covariance.size() == count * count) {
+      parameter["standardError"] = std::sqrt(std::max(0.0, fit.covariance[i * count + i]));
+    }
+    parameters.push_back(parameter);
+  }
+  Json rivals = Json::array();
+  for (const Rival& rival : fit.rivals) {
+    rivals.push_back({{"model", rival.model},
+                      {"dimension", rival.dimension},
+                      {"outcome", ToJson(rival.outcome)},
+                      {"leftOutError", ToJson(rival.left_out_error)},
+                      {"aicc", ToJson(rival.aicc)}});
+  }
+  return {{"model", fit.model},
+          {"dimension", fit.dimension},
+          {"outcome", ToJson(fit.outcome)},
+          {"parameters", parameters},
+          {"covariance", fit.covariance},
+          {"points", ToJson(fit.points)},
+          {"residuals", fit.residuals},
+          {"sumOfSquares", fit.sum_of_squares},
+          {"sigma", fit.sigma},
+          {"sigmaIsAssumed", fit.sigma_is_assumed},
+          {"degreesOfFreedom", fit.degrees_of_freedom},
+          {"leftOutError", ToJson(fit.left_out_error)},
+          {"aicc", ToJson(fit.aicc)},
+          {"rivals", rivals}};
+}
+
+FittedModel FitOf(const Json& json) {
+  FittedModel fit;
+  fit.model = json.at("model").get<std::string>();
+  fit.dimension = json.at("dimension").get<int>();
+  fit.outcome = OutcomeOf(json.at("outcome"));
+  for (const Json& parameter : json.at("parameters")) {
+    fit.names.push_back(parameter.at("name").get<std::string>());
+    fit.parameters.push_back(parameter.at("value").get<double>());
+    fit.at_bound.push_back(parameter.at("atBound").get<bool>());
+  }
+  fit.covariance = json.at("covariance").get<std::vector<double>>();
+  fit.points = PointsOf(json.at("points"));
+  fit.residuals = json.at("residuals").get<std::vector<double>>();
+  fit.sum_of_squares = json.at("sumOfSquares").get<double>();
+  fit.sigma = json.at("sigma").get<double>();
+  fit.sigma_is_assumed = json.at("sigmaIsAssumed").get<bool>();
+  fit.degrees_of_freedom = json.at("degreesOfFreedom").get<int>();
+  fit.left_out_error = NumberOf(json.at("leftOutError"));
+  fit.aicc = NumberOf(json.at("aicc"));
+  for (const Json& rival : json.at("rivals")) {
+    fit.rivals.push_back({rival.at("model").get<std::string>(), rival.at("dimension").get<int>(),
+                          OutcomeOf(rival.at("outcome")), NumberOf(rival.at("leftOutError")),
+                          NumberOf(rival.at("aicc"))});
+  }
+  return fit;
+}
+
+Factor FactorOf(const Json& json) {
+  const auto factor = FactorById(json.get<std::string>());
+  if (!factor) throw Error(ErrorKind::kInput, "", "unknown factor '" + json.get<std::string>() + "'");
+  return *factor;
+}
+
+Json ToJson(const FactorProjection& projection) {
+  Json json = {{"factor", Describe(projection.factor).id}, {"isProduct", projection.is_product}};
+  if (!projection.is_product) {
+    json["formula"] = projection.formula;
+    json["fit"] = ToJson(projection.fit);
+  }
+  json["measured"] = ToJson(projection.measured);
+  json["targets"] = ToJson(projection.targets);
+  json["curve"] = ToJson(projection.curve);
+  return json;
+}
+
+FactorProjection ProjectionOf(const Json& json) {
+  FactorProjection projection;
+  projection.factor = FactorOf(json.at("factor"));
+  projection.is_product = json.at("isProduct").get<bool>();
+  if (!projection.is_product) {
+    projection.formula = json.at("formula").get<std::string>();
+    projection.fit = FitOf(json.at("fit"));
+  }
+  projection.measured = PointsOf(json.at("measured"));
+  projection.targets = ValuesOf(json.at("targets"));
+  projection.curve = ValuesOf(json.at("curve"));
+  return projection;
+}
+
+}  // namespace
+
+Json ProjectionsToJson(const std::vector<PhaseProjection>& projections) {
+  Json list = Json::array();
+  for (const PhaseProjection& phase : projections) {
+    Json json = {{"series", phase.series}, {"phase", phase.phase}, {"fittedCores", phase.fitted_cores}};
+    if (!phase.obstacle.empty()) json["obstacle"] = phase.obstacle;
+    json["factors"] = Json::array();
+    for (const FactorProjection& factor : phase.factors) json["factors"].push_back(ToJson(factor));
+    json["dominance"] = Json::array();
+    for (const Dominance& dominance : phase.dominance) {
+      json["dominance"].push_back({{"fromCores", dominance.cores}, {"factor", Describe(dominance.factor).id}});
+    }
+    json["dominantAt"] = Json::array();
+    for (const auto& [cores, factor] : phase.dominant_at) {
+      json["dominantAt"].push_back({{"cores", cores}, {"factor", Describe(factor).id}});
+    }
+    list.push_back(json);
+  }
+  return list;
+}
+
+std::vector<PhaseProjection> ProjectionsFromJson(const Json& json) {
+  std::vector<PhaseProjection> projections;
+  for (const Json& one : json) {
+    PhaseProjection phase;
+    phase.series = one.at("series").get<std::string>();
+    phase.phase = one.at("phase").get<std::string>();
+    phase.fitted_cores = one.at("fittedCores").get<std::vector<double>>();
+    phase.obstacle = one.value("obstacle", "");
+    for (const Json& factor : one.at("factors")) phase.factors.push_back(ProjectionOf(factor));
+    for (const Json& dominance : one.at("dominance")) {
+      phase.dominance.push_back({dominance.at("fromCores").get<double>(), FactorOf(dominance.at("factor"))});
+    }
+    for (const Json& at : one.at("dominantAt")) {
+      phase.dominant_at[at.at("cores").get<double>()] = FactorOf(at.at("factor"));
+    }
+    projections.push_back(std::move(phase));
+  }
+  return projections;
+}
+
+std::string WriteProjectionJson(const std::vector<PhaseProjection>& projections) {
+  const Json json = {{"format", "farscale-projection"},
+                     {"version", kProjectionVersion},
+                     {"generator", Generator()},
+                     {"phases", ProjectionsToJson(projections)}};
+  return json.dump(2) + "\n";
+}
+
+}  // namespace farscale

@@ -1,0 +1,21 @@
+// Projections as JSON [docs/schema/projection.schema.json].
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "projection/projection.h"
+
+namespace farscale {
+
+inline constexpr int kProjectionVersion = 1;
+
+nlohmann::ordered_json ProjectionsToJson(const std::vector<PhaseProjection>& projections);
+// Throws nlohmann::json::exception where the JSON is not what ProjectionsToJson writes.
+std::vector<PhaseProjection> ProjectionsFromJson(const nlohmann::ordered_json& json);
+
+// The file of `farscale predict`.
+std::string WriteProjectionJson(const std::vector<PhaseProjection>& projections);
+
+}  // namespace farscale

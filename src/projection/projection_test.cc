@@ -1,0 +1,238 @@
+#include "projection/projection.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <tbb/global_control.h>
+
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "factors/factor_table_csv.h"
+#include "projection/projection_csv.h"
+#include "projection/projection_json.h"
+#include "support/traces.h"
+
+namespace farscale {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+const ModelLibrary& Library() {
+  static const ModelLibrary library = [] {
+    ModelLibrary models;
+    for (const auto& entry : std::filesystem::directory_iterator(test::SourceFolder() + "/fits")) {
+      models.Add(ParseModel(ReadFile(entry.path()), entry.path().string()));
+    }
+    return models;
+  }();
+  return library;
+}
+
+FactorTable Table(const std::string& csv) {
+  FactorTable table = ReadFactorCsv(csv, "t.csv");
+  CompleteTable(table);
+  return table;
+}
+
+ModelChoice Fixed(const std::string& model, int dimension) { return {{{model, {dimension}}}, "test"}; }
+
+// The two tables of [Rosas14] that can be reproduced, with the decomposition dimension the paper does not state.
+struct PublishedTable {
+  const char* file;
+  int dimension;
+  const char* serialization;
+  std::map<Factor, std::vector<double>> parameters;  // as found for docs/formulas.md, within the table's rounding
+};
+
+void PrintTo(const PublishedTable& table, std::ostream* stream) { *stream << table.file; }
+
+class Rosas14 : public testing::TestWithParam<PublishedTable> {};
+
+TEST_P(Rosas14, TablesComeBack) {
+  const PublishedTable& published = GetParam();
+  const FactorTable table = Table(ReadFile(test::SourceFolder() + "/tests/tables/" + published.file));
+  ProjectionOptions options;
+  options.models.standard = Fixed("amdahl", published.dimension);
+  options.models.by_factor[Factor::kSerialization] = Fixed(published.serialization, published.dimension);
+  for (const FactorRow& row : table.rows) options.targets.push_back(static_cast<double>(row.cores));
+  const PhaseProjection projection = Project(table, Library(), options).front();
+  for (const Factor factor :
+       {Factor::kLoadBalance, Factor::kSerialization, Factor::kTransfer, Factor::kParallelEfficiency}) {
+    const FactorProjection* projected = projection.Find(factor);
+    ASSERT_NE(projected, nullptr);
+    for (std::size_t i = 0; i < table.rows.size(); ++i) {
+      EXPECT_NEAR(projected->targets[i].value, *table.rows[i].values[factor], 0.001)
+          << Describe(factor).name << " at " << table.rows[i].cores;
+    }
+  }
+  for (const auto& [factor, parameters] : published.parameters) {
+    EXPECT_NEAR(projection.Find(factor)->fit.parameters[0], parameters[0], 0.001);
+    EXPECT_NEAR(projection.Find(factor)->fit.parameters[1], parameters[1], 0.001);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Tables, Rosas14,
+                         testing::Values(PublishedTable{"rosas14-table2.csv", 3, "pipeline",
+                                                        {{Factor::kLoadBalance, {0.9655, 0.99797}},
+                                                         {Factor::kTransfer, {0.9987, 0.86689}},
+                                                         {Factor::kSerialization, {0.96995, 0.57308}}}},
+                                         PublishedTable{"rosas14-table5.csv", 1, "amdahl", {}}));
+
+// LB = 0.9 everywhere, Ser = Trf = Amdahl: products multiply, and at 64 cores transfer takes over from load balance
+// as the largest loss: 1 / (0.998 + 0.002 P) < 0.9 from P > 56.6 on.
+class ProjectionTest : public testing::Test {
+ protected:
+  ProjectionTest() {
+    std::string csv = "cores,loadBalance,serializationEfficiency,transferEfficiency\n";
+    for (const int p : {2, 4, 8, 16, 32}) {
+      csv += std::to_string(p) + ",0.9," + std::to_string(1 / (0.9995 + 0.0005 * p)) + "," +
+             std::to_string(1 / (0.998 + 0.002 * p)) + "\n";
+    }
+    table_ = Table(csv);
+    options_.models.standard = Fixed("amdahl", 1);
+    options_.targets = {64, 1024};
+    projection_ = Project(table_, Library(), options_).front();
+  }
+
+  const ProjectedValue& At(Factor factor, std::size_t target) {
+    return projection_.Find(factor)->targets[target];
+  }
+
+  FactorTable table_;
+  ProjectionOptions options_;
+  PhaseProjection projection_;
+};
+
+TEST_F(ProjectionTest, EveryFactorByItselfAndProducts) {
+  EXPECT_NEAR(At(Factor::kLoadBalance, 1).value, 0.9, 1e-5);
+  EXPECT_NEAR(At(Factor::kTransfer, 1).value, 1 / (0.998 + 0.002 * 1024), 1e-4);
+  for (const std::size_t target : {0u, 1u}) {
+    EXPECT_DOUBLE_EQ(At(Factor::kParallelEfficiency, target).value,
+                     At(Factor::kLoadBalance, target).value * At(Factor::kSerialization, target).value *
+                         At(Factor::kTransfer, target).value);
+  }
+  EXPECT_TRUE(projection_.Find(Factor::kParallelEfficiency)->is_product);
+  EXPECT_EQ(projection_.Find(Factor::kGlobalEfficiency), nullptr);  // nothing is known of the computation
+  EXPECT_DOUBLE_EQ(At(Factor::kTransfer, 1).ratio, 32);
+}
+
+TEST_F(ProjectionTest, DominanceChangesWhereTheCurvesCross) {
+  ASSERT_EQ(projection_.dominance.size(), 2u);
+  EXPECT_EQ(projection_.dominance[0].factor, Factor::kLoadBalance);
+  EXPECT_EQ(projection_.dominance[1].factor, Factor::kTransfer);
+  EXPECT_EQ(projection_.dominance[1].cores, 57);  // 0.998 + 0.114 = 1.112 > 1/0.9 = 1.1111; at 56: 1.110
+  EXPECT_EQ(projection_.dominant_at[64], Factor::kTransfer);
+}
+
+TEST_F(ProjectionTest, IntervalsAreNestedAndWithinTheLimits) {
+  for (const FactorProjection& factor : projection_.factors) {
+    for (const ProjectedValue& value : factor.curve) {
+      ASSERT_TRUE(value.interval80 && value.interval95);
+      EXPECT_LE(0, value.interval95->low);
+      EXPECT_LE(value.interval95->low, value.interval80->low);
+      EXPECT_LE(value.interval80->low, value.value);
+      EXPECT_LE(value.value, value.interval80->high);
+      EXPECT_LE(value.interval80->high, value.interval95->high);
+      EXPECT_LE(value.interval95->high, 1);
+    }
+  }
+}
+
+TEST_F(ProjectionTest, TrainMaxHidesTheLargerRuns) {
+  options_.train_max = 8;
+  const PhaseProjection projection = Project(table_, Library(), options_).front();
+  EXPECT_THAT(projection.fitted_cores, ElementsAre(2, 4, 8));
+  EXPECT_EQ(projection.Find(Factor::kLoadBalance)->fit.points.size(), 3u);
+  EXPECT_EQ(projection.Find(Factor::kLoadBalance)->measured.size(), 5u);  // shown all the same
+  EXPECT_DOUBLE_EQ(projection.Find(Factor::kLoadBalance)->targets[0].ratio, 8);
+}
+
+TEST_F(ProjectionTest, ModelsByFactorAndPhase) {
+  options_.models.by_factor[Factor::kTransfer] = Fixed("pipeline", 2);
+  options_.models.by_phase[""][Factor::kSerialization] = Fixed("constant", 1);
+  const PhaseProjection projection = Project(table_, Library(), options_).front();
+  EXPECT_EQ(projection.Find(Factor::kLoadBalance)->fit.model, "amdahl");
+  EXPECT_EQ(projection.Find(Factor::kTransfer)->fit.model, "pipeline");
+  EXPECT_EQ(projection.Find(Factor::kTransfer)->fit.dimension, 2);
+  EXPECT_EQ(projection.Find(Factor::kSerialization)->fit.model, "constant");
+  options_.models.standard = Fixed("amdal", 1);
+  EXPECT_THROW(Project(table_, Library(), options_), Error);
+}
+
+TEST_F(ProjectionTest, FilesReadBack) {
+  const auto json = ProjectionsToJson({projection_});
+  const std::vector<PhaseProjection> again = ProjectionsFromJson(nlohmann::ordered_json::parse(json.dump()));
+  EXPECT_EQ(again.front(), projection_);
+  const std::string csv = WriteProjectionCsv({projection_});
+  EXPECT_THAT(csv, HasSubstr("series,phase,factor,model,dimension,cores,ratio,value,low80,high80,low95,high95\n"));
+  EXPECT_THAT(csv, HasSubstr(",,loadBalance,amdahl,1,64,2,0.9"));
+  EXPECT_THAT(csv, HasSubstr(",,parallelEfficiency,product,,1024,32,"));
+}
+
+TEST(Projection, SpeedupAndGlobalEfficiency) {
+  // Perfect parallel efficiency, computation scalability constant at 0.5 from 4 cores on: speedup P/2 · 0.5/1.
+  const FactorTable table = Table(
+      "cores,loadBalance,serializationEfficiency,transferEfficiency,computationScalability\n"
+      "2,1,1,1,1\n4,1,1,1,0.5\n8,1,1,1,0.5\n16,1,1,1,0.5\n");
+  ProjectionOptions options;
+  options.models.standard = Fixed("constant", 1);
+  options.targets = {64};
+  const PhaseProjection projection = Project(table, Library(), options).front();
+  const double scalability = projection.Find(Factor::kComputationScalability)->targets[0].value;
+  EXPECT_NEAR(scalability, 0.625, 1e-9);  // the mean
+  EXPECT_NEAR(projection.Find(Factor::kGlobalEfficiency)->targets[0].value, scalability, 1e-9);
+  EXPECT_NEAR(projection.Find(Factor::kSpeedup)->targets[0].value, 64.0 / 2 * scalability, 1e-9);
+}
+
+TEST(Projection, FinestCompleteFactorsAreFitted) {
+  const auto fitted = [](const std::string& header) {
+    std::string row = "8";
+    for (std::size_t i = 1; i < static_cast<std::size_t>(std::count(header.begin(), header.end(), ',')) + 1; ++i) {
+      row += ",0.9";
+    }
+    return FittedFactors(Table(header + "\n" + row + "\n").rows);
+  };
+  EXPECT_THAT(fitted("cores,loadBalance,communicationEfficiency"),
+              ElementsAre(Factor::kLoadBalance, Factor::kCommunicationEfficiency));
+  EXPECT_THAT(fitted("cores,parallelEfficiency"), ElementsAre(Factor::kParallelEfficiency));
+  EXPECT_THAT(fitted("cores,loadBalance,loadBalanceIn,loadBalanceOut,serializationEfficiency,transferEfficiency"),
+              ElementsAre(Factor::kLoadBalance, Factor::kSerialization, Factor::kTransfer));
+  EXPECT_THAT(fitted("cores,computationScalability,instructionScaling"),
+              ElementsAre(Factor::kComputationScalability, Factor::kInstructionScaling));
+  EXPECT_THAT(fitted("cores,instructionScaling,ipcScaling,frequencyScaling"),
+              ElementsAre(Factor::kInstructionScaling, Factor::kIpcScaling, Factor::kFrequencyScaling));
+}
+
+TEST(Projection, OneCoreCountIsAnObstacleNotAnError) {
+  const PhaseProjection projection =
+      Project(Table("cores,loadBalance\n8,0.9\n8,0.8\n"), Library(), {DefaultModelSettings(), {}, {}}).front();
+  EXPECT_THAT(projection.obstacle, HasSubstr("two core counts"));
+  EXPECT_EQ(projection.factors.front().fit.outcome, FitOutcome::kTooFewPoints);
+  EXPECT_EQ(projection.factors.front().measured.size(), 2u);
+}
+
+TEST(Projection, DefaultTargetsArePowersOfTwoUpToAMillion) {
+  const std::vector<double> targets = DefaultTargets(125);
+  EXPECT_EQ(targets.front(), 128);
+  EXPECT_EQ(targets[1], 256);
+  EXPECT_EQ(targets[targets.size() - 2], 524288);
+  EXPECT_EQ(targets.back(), 1e6);
+}
+
+TEST(Projection, SameAtAnyThreadCount) {
+  const std::string csv = "series,cores,loadBalance,communicationEfficiency\n"
+                          "a,2,0.9,0.8\na,4,0.8,0.7\na,8,0.75,0.5\nb,2,0.9,0.85\nb,4,0.9,0.8\nc,2,1,1\n";
+  std::vector<std::string> texts;
+  for (const std::size_t threads : {1u, 4u}) {
+    const tbb::global_control control(tbb::global_control::max_allowed_parallelism, threads);
+    texts.push_back(WriteProjectionJson(Project(Table(csv), Library(), {DefaultModelSettings(), {}, {}})));
+  }
+  EXPECT_EQ(texts[0], texts[1]);
+}
+
+}  // namespace
+}  // namespace farscale
