@@ -1,0 +1,294 @@
+#include "report/chart.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "base/format.h"
+
+namespace farscale {
+namespace {
+
+constexpr std::array<const char*, 8> kPalette = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
+                                                 "#56b4e9", "#b8860b", "#000000", "#7f7f7f"};
+constexpr const char* kFont = "font-family=\"system-ui,'Segoe UI','DejaVu Sans',Helvetica,Arial,sans-serif\"";
+constexpr const char* kInk = "#1f2933";
+constexpr const char* kFaint = "#66727f";
+constexpr const char* kGrid = "#e3e7eb";
+
+// Pixels with one decimal: precise enough, and the same text on every machine.
+std::string Pixel(double value) { return fmt::format("{:.1f}", value); }
+
+struct Range {
+  double low = 0, high = 1;
+};
+
+// Steps of 1, 2 or 5 times a power of ten, about `wanted` of them.
+double NiceStep(double span, int wanted) {
+  const double raw = span / wanted;
+  const double power = std::pow(10, std::floor(std::log10(raw)));
+  for (const double factor : {1.0, 2.0, 5.0}) {
+    if (factor * power >= 0.9 * raw) return factor * power;
+  }
+  return 10 * power;
+}
+
+std::string TickLabel(double value) {
+  if (value >= 1e6 && std::fmod(value, 1e6) == 0) return fmt::format("{:g}M", value / 1e6);
+  if (value >= 1e4 && std::fmod(value, 1e3) == 0) return fmt::format("{:g}k", value / 1e3);
+  return fmt::format("{:g}", value);
+}
+
+class Plot {
+ public:
+  Plot(const Chart& chart, bool standalone) : chart_(chart), standalone_(standalone) {
+    FindRanges();
+    LayOutLegend();
+  }
+
+  std::string Render() {
+    Open();
+    Axes();
+    Split();
+    for (const ChartSeries& series : chart_.series) {
+      Band(series.outer_band, series.color, 0.12);
+      Band(series.inner_band, series.color, 0.20);
+    }
+    Marks();
+    for (const ChartSeries& series : chart_.series) Line(series);
+    for (const ChartSeries& series : chart_.series) Points(series);
+    Legend();
+    svg_ += "</svg>";
+    return std::move(svg_);
+  }
+
+ private:
+  double left() const { return 56; }
+  double right() const { return chart_.width - 14; }
+  double top() const { return 34 + legend_height_; }
+  double bottom() const { return chart_.height - 46; }
+
+  double X(double x) const {
+    const double position = chart_.log_x ? (std::log(x) - std::log(x_.low)) / (std::log(x_.high) - std::log(x_.low))
+                                         : (x - x_.low) / (x_.high - x_.low);
+    return left() + position * (right() - left());
+  }
+  double Y(double y) const {
+    const double clamped = std::clamp(y, y_.low, y_.high);
+    return bottom() - (clamped - y_.low) / (y_.high - y_.low) * (bottom() - top());
+  }
+
+  void FindRanges() {
+    bool first = true;
+    double highest = chart_.y_max.value_or(0);
+    const auto see = [&](double x, double y) {
+      if (first) x_ = {x, x};
+      x_ = {std::min(x_.low, x), std::max(x_.high, x)};
+      highest = std::max(highest, y);
+      first = false;
+    };
+    for (const ChartSeries& series : chart_.series) {
+      for (const ChartPoint& point : series.line) see(point.x, point.y);
+      for (const ChartPoint& point : series.points) see(point.x, point.y);
+      for (const ChartBand& band : series.inner_band) see(band.x, std::min(band.high, 1.5 * highest));
+    }
+    if (first || (chart_.log_x && x_.low <= 0)) x_ = {1, 10};
+    if (!(x_.high > x_.low)) x_ = {x_.low / 2, x_.high * 2};
+    if (chart_.log_x) {
+      const double margin = std::pow(x_.high / x_.low, 0.03);
+      x_ = {x_.low / margin, x_.high * margin};
+    }
+    const double step = NiceStep(highest > 0 ? highest : 1, 5);
+    y_ = {0, std::max(step, std::ceil(highest / step - 0.1) * step)};  // a value a hair above 1 needs no new step
+    y_step_ = step;
+  }
+
+  void LayOutLegend() {
+    if (!chart_.legend) return;
+    double x = left();
+    int rows = 1;
+    for (const ChartSeries& series : chart_.series) {
+      const double width = 44 + 6.6 * static_cast<double>(series.name.size());
+      if (x + width > right() && x > left()) {
+        x = left();
+        ++rows;
+      }
+      legend_.push_back({x, 40.0 + 18 * (rows - 1)});
+      x += width;
+    }
+    legend_height_ = 18.0 * rows;
+  }
+
+  void Open() {
+    svg_ = fmt::format("<svg {}role=\"img\" viewBox=\"0 0 {} {}\" width=\"{}\" height=\"{}\" {} font-size=\"12\">",
+                       standalone_ ? "xmlns=\"http://www.w3.org/2000/svg\" " : "", chart_.width, chart_.height,
+                       chart_.width, chart_.height, kFont);
+    svg_ += "<title>" + EscapeXml(chart_.title) + "</title><desc>" + EscapeXml(chart_.description) + "</desc>";
+    if (standalone_) svg_ += "<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>";
+    Text(left(), 20, chart_.title, "start", kInk, "font-weight=\"600\" font-size=\"14\"");
+  }
+
+  void Text(double x, double y, const std::string& text, const char* anchor, const char* color,
+            const std::string& more = "") {
+    svg_ += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"{}\" fill=\"{}\" {}>{}</text>", Pixel(x), Pixel(y),
+                        anchor, color, more, EscapeXml(text));
+  }
+
+  void Stroke(double x1, double y1, double x2, double y2, const char* color, const std::string& more = "") {
+    svg_ += fmt::format("<line x1=\"{}\" y1=\"{}\" x2=\"{}\" y2=\"{}\" stroke=\"{}\" {}/>", Pixel(x1), Pixel(y1),
+                        Pixel(x2), Pixel(y2), color, more);
+  }
+
+  std::vector<double> XTicks() const {
+    std::vector<double> ticks;
+    if (!chart_.log_x) {
+      const double step = NiceStep(x_.high - x_.low, 6);
+      for (double x = std::ceil(x_.low / step) * step; x <= x_.high; x += step) ticks.push_back(x);
+      return ticks;
+    }
+    const double decades = std::log10(x_.high / x_.low);
+    for (double power = std::pow(10, std::floor(std::log10(x_.low))); power <= x_.high; power *= 10) {
+      for (const double factor : {1.0, 2.0, 5.0}) {
+        if (factor > 1 && decades > 2.5) continue;
+        const double x = factor * power;
+        if (x >= x_.low && x <= x_.high) ticks.push_back(x);
+      }
+    }
+    return ticks;
+  }
+
+  void Axes() {
+    for (double y = y_.low; y <= y_.high + 1e-9; y += y_step_) {
+      Stroke(left(), Y(y), right(), Y(y), kGrid);
+      Text(left() - 8, Y(y) + 4, fmt::format("{:g}", std::round(y * 1e6) / 1e6), "end", kFaint);
+    }
+    for (const double x : XTicks()) {
+      Stroke(X(x), top(), X(x), bottom(), kGrid);
+      Text(X(x), bottom() + 17, TickLabel(x), "middle", kFaint);
+    }
+    Stroke(left(), bottom(), right(), bottom(), kFaint);
+    Text((left() + right()) / 2, chart_.height - 10, chart_.x_label, "middle", kInk);
+    const double middle = (top() + bottom()) / 2;
+    Text(14, middle, chart_.y_label, "middle", kInk,
+         fmt::format("transform=\"rotate(-90 14 {})\"", Pixel(middle)));
+  }
+
+  // Where the measured range ends.
+  void Split() {
+    if (!chart_.split_x || *chart_.split_x >= x_.high) return;
+    const double x = X(*chart_.split_x);
+    svg_ += fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"#66727f\" fill-opacity=\"0.06\"/>",
+                        Pixel(x), Pixel(top()), Pixel(right() - x), Pixel(bottom() - top()));
+    Stroke(x, top(), x, bottom(), kFaint, "stroke-dasharray=\"2 3\"");
+    if (!chart_.split_label.empty()) Text(x + 5, bottom() - 6, chart_.split_label, "start", kFaint, "font-size=\"11\"");
+  }
+
+  void Marks() {
+    int row = 0;
+    for (const ChartMark& mark : chart_.marks) {
+      if (mark.x < x_.low || mark.x > x_.high) continue;
+      Stroke(X(mark.x), top(), X(mark.x), bottom(), kInk, "stroke-dasharray=\"5 4\" stroke-opacity=\"0.7\"");
+      const bool near_end = X(mark.x) > right() - 180;
+      Text(X(mark.x) + (near_end ? -5 : 5), top() + 13 + 14 * row++, mark.label, near_end ? "end" : "start", kInk,
+           "font-size=\"11\"");
+    }
+  }
+
+  void Band(const std::vector<ChartBand>& band, int color, double opacity) {
+    if (band.size() < 2) return;
+    std::string points;
+    for (const ChartBand& b : band) points += Pixel(X(b.x)) + "," + Pixel(Y(b.high)) + " ";
+    for (auto b = band.rbegin(); b != band.rend(); ++b) points += Pixel(X(b->x)) + "," + Pixel(Y(b->low)) + " ";
+    points.pop_back();
+    svg_ += fmt::format("<polygon points=\"{}\" fill=\"{}\" fill-opacity=\"{}\"/>", points, PaletteColor(color),
+                        opacity);
+  }
+
+  void Polyline(const std::vector<ChartPoint>& line, std::size_t first, std::size_t end, const ChartSeries& series,
+                bool dashed) {
+    if (end - first < 2) return;
+    std::string points;
+    for (std::size_t i = first; i < end; ++i) points += Pixel(X(line[i].x)) + "," + Pixel(Y(line[i].y)) + " ";
+    points.pop_back();
+    svg_ += fmt::format("<polyline points=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"{}\"{}/>", points,
+                        PaletteColor(series.color), series.width, dashed ? " stroke-dasharray=\"6 4\"" : "");
+  }
+
+  void Line(const ChartSeries& series) {
+    std::size_t split = series.line.size();
+    if (chart_.split_x) {
+      split = 0;
+      while (split < series.line.size() && series.line[split].x <= *chart_.split_x * (1 + 1e-9)) ++split;
+    }
+    Polyline(series.line, 0, split, series, series.dashed);
+    if (split > 0) --split;  // the two parts share a point
+    if (chart_.split_x) Polyline(series.line, split, series.line.size(), series, true);
+  }
+
+  void Points(const ChartSeries& series) {
+    for (const ChartPoint& point : series.points) {
+      svg_ += fmt::format(
+          "<circle cx=\"{}\" cy=\"{}\" r=\"4\" fill=\"#ffffff\" stroke=\"{}\" stroke-width=\"2\"><title>{}</title>"
+          "</circle>",
+          Pixel(X(point.x)), Pixel(Y(point.y)), PaletteColor(series.color), EscapeXml(point.tooltip));
+    }
+    for (const ChartPoint& point : series.line) {
+      if (point.tooltip.empty()) continue;
+      svg_ += fmt::format("<circle cx=\"{}\" cy=\"{}\" r=\"5\" fill=\"#ffffff\" fill-opacity=\"0\"><title>{}</title>"
+                          "</circle>",
+                          Pixel(X(point.x)), Pixel(Y(point.y)), EscapeXml(point.tooltip));
+    }
+  }
+
+  void Legend() {
+    for (std::size_t i = 0; i < legend_.size(); ++i) {
+      const ChartSeries& series = chart_.series[i];
+      const auto [x, y] = legend_[i];
+      if (series.line.empty()) {
+        svg_ += fmt::format("<circle cx=\"{}\" cy=\"{}\" r=\"4\" fill=\"#ffffff\" stroke=\"{}\" stroke-width=\"2\"/>",
+                            Pixel(x + 12), Pixel(y - 4), PaletteColor(series.color));
+      } else {
+        Stroke(x, y - 4, x + 24, y - 4, PaletteColor(series.color).c_str(),
+               fmt::format("stroke-width=\"{}\"{}", series.width, series.dashed ? " stroke-dasharray=\"6 4\"" : ""));
+      }
+      Text(x + 30, y, series.name, "start", kInk);
+    }
+  }
+
+  const Chart& chart_;
+  const bool standalone_;
+  std::string svg_;
+  Range x_, y_;
+  double y_step_ = 0.2;
+  double legend_height_ = 0;
+  std::vector<std::pair<double, double>> legend_;
+};
+
+}  // namespace
+
+std::string PaletteColor(int index) {
+  return kPalette[static_cast<std::size_t>(index) % kPalette.size()];
+}
+
+std::string EscapeXml(const std::string& text) {
+  std::string escaped;
+  for (const char c : text) {
+    switch (c) {
+      case '&': escaped += "&amp;"; break;
+      case '<': escaped += "&lt;"; break;
+      case '>': escaped += "&gt;"; break;
+      case '"': escaped += "&quot;"; break;
+      case '\'': escaped += "&#39;"; break;
+      default:
+        // Control characters are not allowed in XML.
+        escaped += static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t' ? ' ' : c;
+    }
+  }
+  return escaped;
+}
+
+std::string RenderSvg(const Chart& chart, bool standalone) { return Plot(chart, standalone).Render(); }
+
+}  // namespace farscale

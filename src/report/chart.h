@@ -1,0 +1,64 @@
+// Charts as SVG: our own small writer, because a report must be one offline file, print well and be the same bytes on
+// every run. Log or linear x axis, linear y axis, lines, points, bands, legend, a tooltip on every point.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace farscale {
+
+struct ChartPoint {
+  double x = 0;
+  double y = 0;
+  std::string tooltip;  // empty: none
+};
+
+struct ChartBand {
+  double x = 0;
+  double low = 0;
+  double high = 0;
+};
+
+struct ChartSeries {
+  std::string name;
+  int color = 0;                    // index into the palette
+  bool dashed = false;
+  double width = 2;
+  std::vector<ChartPoint> line;     // drawn solid up to Chart::split_x, dashed beyond
+  std::vector<ChartPoint> points;   // drawn as markers
+  std::vector<ChartBand> inner_band;
+  std::vector<ChartBand> outer_band;
+};
+
+struct ChartMark {
+  double x = 0;
+  std::string label;
+};
+
+struct Chart {
+  std::string title;        // also read out by screen readers
+  std::string description;  // what is to be seen, in a sentence
+  std::string x_label;
+  std::string y_label;
+  bool log_x = true;
+  std::optional<double> y_max;      // at least this much is shown
+  std::optional<double> split_x;    // where measurement ends and extrapolation begins
+  std::string split_label;
+  std::vector<ChartMark> marks;     // vertical lines with a label
+  std::vector<ChartSeries> series;
+  int width = 720;
+  int height = 380;
+  bool legend = true;
+};
+
+// A complete <svg> element. `standalone`: with name space and white ground, for a file of its own.
+std::string RenderSvg(const Chart& chart, bool standalone);
+
+// "#0072b2" and so on; easily told apart, also by colour-blind readers [Okabe08].
+std::string PaletteColor(int index);
+
+// Text for XML and HTML, outside and inside of attributes.
+std::string EscapeXml(const std::string& text);
+
+}  // namespace farscale

@@ -1,0 +1,74 @@
+#include "report/render.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <kainjow/mustache.hpp>
+
+#include "base/error.h"
+#include "report/chart.h"
+
+namespace farscale {
+namespace {
+
+namespace mustache = kainjow::mustache;
+
+mustache::data ToMustache(const ReportData& data) {
+  if (data.is_boolean()) return mustache::data(data.get<bool>());
+  if (data.is_string()) return mustache::data(data.get<std::string>());
+  if (data.is_array()) {
+    mustache::data list(mustache::data::type::list);
+    for (const ReportData& element : data) list.push_back(ToMustache(element));
+    return list;
+  }
+  mustache::data object(mustache::data::type::object);
+  for (const auto& [key, value] : data.items()) object.set(key, ToMustache(value));
+  return object;
+}
+
+std::size_t LineOf(const std::string& text, const std::string& tag) {
+  std::size_t at = text.find("{{" + tag);
+  for (const char* kind : {"#", "^", "{", "&", "> "}) at = std::min(at, text.find("{{" + (kind + tag)));
+  if (at == std::string::npos) return 1;
+  return 1 + static_cast<std::size_t>(std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n'));
+}
+
+// Mustache prints nothing for a tag without a value; here that is an error, since a report must not lose numbers.
+class StrictContext : public mustache::context<std::string> {
+ public:
+  StrictContext(const mustache::data* data, const Template& source) : context(data), source_(source) {}
+
+  const mustache::data* get(const std::string& name) const override {
+    const mustache::data* value = context::get(name);
+    if (value != nullptr) return value;
+    throw Error(ErrorKind::kUsage, fmt::format("{}:{}", source_.file, LineOf(source_.text, name)),
+                "the tag '" + name + "' has no value", "docs/templates.md lists the tags");
+  }
+
+ private:
+  const Template& source_;
+};
+
+std::string EscapeMarkdown(const std::string& text) {
+  std::string escaped;
+  for (const char c : text) {
+    if (std::string_view("\\`*_|<>[]").find(c) != std::string_view::npos) escaped += '\\';
+    escaped += c == '\n' ? ' ' : c;
+  }
+  return escaped;
+}
+
+}  // namespace
+
+std::string RenderTemplate(const Template& source, const ReportData& data, Escape escape) {
+  mustache::mustache engine(source.text);
+  if (!engine.is_valid()) {
+    throw Error(ErrorKind::kUsage, source.file, "is not a well-formed template: " + engine.error_message());
+  }
+  engine.set_custom_escape(escape == Escape::kHtml ? EscapeXml : EscapeMarkdown);
+  const mustache::data values = ToMustache(data);
+  StrictContext context(&values, source);
+  return engine.render(context);
+}
+
+}  // namespace farscale

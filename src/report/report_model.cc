@@ -1,0 +1,536 @@
+#include "report/report_model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <set>
+
+#include "base/format.h"
+#include "base/text.h"
+#include "base/version.h"
+#include "report/summary.h"
+
+namespace farscale {
+namespace {
+
+using Data = ReportData;
+
+// Letters, digits and dashes, for anchors and file names.
+std::string Slug(const std::string& text) {
+  std::string slug;
+  for (const char c : ToLower(text)) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+    if (plain) slug += c;
+    if (!plain && !slug.empty() && slug.back() != '-') slug += '-';
+  }
+  while (!slug.empty() && slug.back() == '-') slug.pop_back();
+  return slug.empty() ? "phase" : slug.substr(0, 60);
+}
+
+std::string Name(Factor factor) { return std::string(Describe(factor).name); }
+
+std::string FormatInterval(const std::optional<IntervalBounds>& interval) {
+  if (!interval) return "unknown";
+  return FormatFactor(interval->low) + " – " + FormatFactor(interval->high);
+}
+
+// Speedups and other values beyond shares with three significant digits.
+std::string FormatValue(Factor factor, double value) {
+  if (factor == Factor::kSpeedup) return value < 10 ? fmt::format("{:.2f}", value) : FormatSignificant(value, 3);
+  return FormatFactor(value);
+}
+
+std::string FormatBounds(Factor factor, const std::optional<IntervalBounds>& interval) {
+  if (!interval) return "unknown";
+  if (factor != Factor::kSpeedup) return FormatInterval(interval);
+  return FormatValue(factor, interval->low) + " – " + FormatValue(factor, interval->high);
+}
+
+Data Setting(const std::string& name, const std::string& value) { return {{"name", name}, {"value", value}}; }
+
+std::string RulesInWords(const std::string& rules) {
+  if (rules == "bsc") {
+    return "bsc: ideal network as simulated by the BSC tools (Dimemas), so that numbers compare with POP reports";
+  }
+  if (rules == "causal") return "causal: ideal network that keeps only what data dependencies force";
+  return rules;
+}
+
+Data Settings(const Results& results) {
+  Data settings = Data::array();
+  const FactorTable& table = results.table;
+  if (table.scaling) {
+    std::string scaling = ToString(*table.scaling) + " scaling";
+    if (table.scaling_source == "study") scaling += ", as the study says";
+    if (table.scaling_source == "instructions" || table.scaling_source == "useful time") {
+      scaling += ", decided from how " + table.scaling_source + " grow with the number of cores";
+    }
+    settings.push_back(Setting("Scaling", scaling));
+  }
+  if (table.reference) settings.push_back(Setting("Reference run", fmt::format("{} cores", *table.reference)));
+  if (!table.rules.empty()) settings.push_back(Setting("Ideal replay", RulesInWords(table.rules)));
+  if (!results.models.empty()) settings.push_back(Setting("Models", results.models));
+  return settings;
+}
+
+Data Runs(const Results& results) {
+  Data runs = Data::array();
+  for (const RunRecord& run : results.runs) {
+    if (!run.error.empty()) continue;
+    runs.push_back({{"cores", FormatCores(static_cast<double>(run.cores))},
+                    {"ranks", FormatCores(static_cast<double>(run.ranks))},
+                    {"threads", std::to_string(run.threads)},
+                    {"nodes", FormatCores(static_cast<double>(run.nodes))},
+                    {"repeat", std::to_string(run.repeat)},
+                    {"program", run.program},
+                    {"format", run.format},
+                    {"creator", run.creator},
+                    {"duration", FormatSeconds(run.seconds)},
+                    {"coverage", FormatPercent(run.coverage)},
+                    {"events", FormatCount(run.events)},
+                    {"size", FormatBytes(run.bytes)},
+                    {"path", run.path},
+                    {"fingerprint", run.fingerprint},
+                    {"shortFingerprint", run.fingerprint.substr(0, 12)}});
+  }
+  return runs;
+}
+
+Data Failures(const Results& results) {
+  Data failures = Data::array();
+  for (const RunRecord& run : results.runs) {
+    if (!run.error.empty()) failures.push_back({{"path", run.path}, {"error", run.error}});
+  }
+  return failures;
+}
+
+void AddFindings(const std::string& where, const std::vector<Finding>& findings, Data& list) {
+  for (const Finding& finding : findings) {
+    std::string count = FormatCount(finding.count);
+    if (finding.population > 0) count += " of " + FormatCount(finding.population);
+    list.push_back({{"where", where},
+                    {"id", finding.id},
+                    {"severity", finding.severity == Severity::kWarning ? "warning" : "note"},
+                    {"isWarning", finding.severity == Severity::kWarning},
+                    {"sentence", count + " " + finding.sentence},
+                    {"example", finding.example},
+                    {"hasExample", !finding.example.empty()}});
+  }
+}
+
+Data AllFindings(const Results& results) {
+  Data list = Data::array();
+  AddFindings("study", results.table.findings, list);
+  for (const RunRecord& run : results.runs) {
+    std::string where = FormatCores(static_cast<double>(run.cores)) + " cores";
+    if (run.repeat > 0) where += fmt::format(", repeat {}", run.repeat);
+    AddFindings(where, run.findings, list);
+  }
+  return list;
+}
+
+Data Glossary(const std::set<Factor>& used) {
+  Data list = Data::array();
+  for (const FactorType& type : AllFactors()) {
+    if (used.count(type.factor) == 0) continue;
+    list.push_back({{"name", std::string(type.name)},
+                    {"id", std::string(type.id)},
+                    {"formula", std::string(type.formula)},
+                    {"source", std::string(type.source)},
+                    {"meaning", std::string(type.meaning)},
+                    {"advice", std::string(type.advice)},
+                    {"hasAdvice", !type.advice.empty()}});
+  }
+  return list;
+}
+
+// One phase of one series: tables, figures and words.
+class PhaseSection {
+ public:
+  PhaseSection(const Results& results, const PhaseProjection* projection, const std::string& series,
+               const std::string& phase, ReportModel& model, std::set<Factor>& used)
+      : projection_(projection), rows_(results.table.Rows(series, phase)), model_(model), used_(used) {
+    heading_ = series.empty() ? phase : series + (phase.empty() ? "" : ", " + phase);
+    if (heading_.empty()) heading_ = "All runs";
+    slug_ = Slug(series.empty() ? phase : series + "-" + phase);
+    section_ = {{"heading", heading_}, {"anchor", slug_}, {"description", DescriptionOf(results, phase)}};
+  }
+
+  Data Build() {
+    AddMeasuredTable();
+    const bool projected = projection_ != nullptr && projection_->obstacle.empty();
+    section_["hasProjection"] = projected;
+    section_["obstacle"] = projection_ != nullptr ? projection_->obstacle : "no projection was made";
+    section_["findings"] = Data::array();
+    for (const std::string& sentence : SummarizePhase(rows_, projection_)) section_["findings"].push_back(sentence);
+    if (projected) {
+      AddOverview();
+      AddProjectionTable();
+      AddDominance();
+    }
+    AddFits(projected);
+    return section_;
+  }
+
+ private:
+  static std::string DescriptionOf(const Results& results, const std::string& phase) {
+    for (const PhaseRecord& record : results.phases) {
+      if (record.name == phase) return record.description;
+    }
+    return "";
+  }
+
+  void AddMeasuredTable() {
+    Data columns = Data::array();
+    for (const FactorRow& row : rows_) {
+      columns.push_back({{"cores", FormatCores(static_cast<double>(row.cores))},
+                         {"repeat", row.repeat > 0 ? fmt::format("repeat {}", row.repeat) : ""}});
+    }
+    section_["columns"] = columns;
+    section_["rows"] = Data::array();
+    for (const FactorType& type : AllFactors()) AddFactorRow(type);
+    AddPlainRow("Run time of the phase", [](const FactorRow& row) {
+      return row.runtime ? FormatSeconds(*row.runtime) : "–";
+    });
+    AddPlainRow("Iterations", [](const FactorRow& row) { return fmt::format("{:g}", row.iterations); });
+    const bool has_spans = std::any_of(rows_.begin(), rows_.end(), [](const FactorRow& row) { return row.span; });
+    if (has_spans) {
+      AddPlainRow("Span", [](const FactorRow& row) { return row.span ? ToString(*row.span) : "–"; });
+    }
+  }
+
+  void AddFactorRow(const FactorType& type) {
+    const bool any = std::any_of(rows_.begin(), rows_.end(),
+                                 [&](const FactorRow& row) { return row.values[type.factor].has_value(); });
+    if (!any) return;
+    used_.insert(type.factor);
+    const bool colored = type.factor != Factor::kSpeedup && type.factor != Factor::kSerializationPhaseEstimate;
+    Data cells = Data::array();
+    for (const FactorRow& row : rows_) {
+      const std::optional<double>& value = row.values[type.factor];
+      cells.push_back({{"text", value ? FormatValue(type.factor, *value) : "–"},
+                       {"color", value && colored ? PopColor(*value) : "#ffffff"}});
+    }
+    const int depth = DepthOf(type.factor);
+    std::string indent;
+    for (int i = 0; i < depth; ++i) indent += "  ";  // no-break spaces, for Markdown
+    section_["rows"].push_back({{"name", std::string(type.name)},
+                                {"indent", indent},
+                                {"depth", std::to_string(depth)},
+                                {"formula", std::string(type.formula)},
+                                {"isPlain", type.factor == Factor::kSerializationPhaseEstimate},
+                                {"cells", cells}});
+  }
+
+  template <typename Text>
+  void AddPlainRow(const std::string& name, Text text) {
+    Data cells = Data::array();
+    for (const FactorRow& row : rows_) cells.push_back({{"text", text(row)}, {"color", "#ffffff"}});
+    section_["rows"].push_back({{"name", name},
+                                {"indent", ""},
+                                {"depth", "0"},
+                                {"formula", ""},
+                                {"isPlain", true},
+                                {"cells", cells}});
+  }
+
+  // Registers a figure under its file name and returns what templates need of it.
+  Data Figure(const std::string& name, const Chart& chart) {
+    const std::string file = slug_ + "-" + name + ".svg";
+    model_.figures[file] = chart;
+    return {{"svg", RenderSvg(chart, false)}, {"file", "figures/" + file}, {"alt", chart.description}};
+  }
+
+  static std::vector<ChartBand> BandOf(const FactorProjection& projection, bool inner) {
+    std::vector<ChartBand> band;
+    for (const ProjectedValue& value : projection.curve) {
+      const std::optional<IntervalBounds>& bounds = inner ? value.interval80 : value.interval95;
+      if (bounds) band.push_back({value.cores, bounds->low, bounds->high});
+    }
+    return band;
+  }
+
+  static std::vector<ChartPoint> LineOf(const FactorProjection& projection) {
+    std::vector<ChartPoint> line;
+    for (const ProjectedValue& value : projection.curve) line.push_back({value.cores, value.value, ""});
+    return line;
+  }
+
+  static std::vector<ChartPoint> PointsOf(const FactorProjection& projection) {
+    std::vector<ChartPoint> points;
+    for (const DataPoint& point : projection.measured) {
+      points.push_back({point.cores, point.value,
+                        fmt::format("{} at {} cores: {} (measured)", Name(projection.factor),
+                                    FormatCores(point.cores), FormatValue(projection.factor, point.value))});
+    }
+    return points;
+  }
+
+  Chart EmptyChart(const std::string& title) const {
+    Chart chart;
+    chart.title = title;
+    chart.x_label = "cores (logarithmic)";
+    chart.y_label = "efficiency";
+    chart.y_max = 1;
+    if (!projection_->fitted_cores.empty()) chart.split_x = projection_->fitted_cores.back();
+    chart.split_label = "extrapolated";
+    return chart;
+  }
+
+  // Factors a reader follows from run to target: the whole and its losses.
+  std::vector<const FactorProjection*> OverviewFactors() const {
+    std::vector<Factor> drawn;
+    for (const FactorProjection& projection : projection_->factors) {
+      if (!projection.curve.empty() && !projection.is_product) drawn.push_back(projection.factor);
+    }
+    std::vector<Factor> wanted = LossesAmong(drawn);
+    wanted.push_back(Factor::kGlobalEfficiency);
+    wanted.push_back(Factor::kParallelEfficiency);
+    std::vector<const FactorProjection*> chosen;
+    for (const FactorProjection& projection : projection_->factors) {
+      const bool is_wanted = std::find(wanted.begin(), wanted.end(), projection.factor) != wanted.end();
+      if (is_wanted && !projection.curve.empty()) chosen.push_back(&projection);
+    }
+    return chosen;
+  }
+
+  const FactorProjection* Headline() const {
+    for (const Factor factor : {Factor::kParallelEfficiency, Factor::kGlobalEfficiency}) {
+      const FactorProjection* projection = projection_->Find(factor);
+      if (projection != nullptr && !projection->curve.empty()) return projection;
+    }
+    return nullptr;
+  }
+
+  void AddOverview() {
+    Chart chart = EmptyChart("Efficiency against cores: " + heading_);
+    chart.description = "Measured and projected efficiency factors of " + heading_ + " against the number of cores.";
+    chart.width = 860;
+    chart.height = 420;
+    const FactorProjection* headline = Headline();
+    int color = 0;
+    for (const FactorProjection* projection : OverviewFactors()) {
+      ChartSeries series;
+      series.name = Name(projection->factor);
+      series.color = color++;
+      series.width = projection == headline ? 3.2 : 1.8;
+      series.line = LineOf(*projection);
+      series.points = PointsOf(*projection);
+      if (projection == headline) {
+        series.inner_band = BandOf(*projection, true);
+        series.outer_band = BandOf(*projection, false);
+      }
+      chart.series.push_back(series);
+    }
+    for (std::size_t i = 1; i < projection_->dominance.size(); ++i) {
+      const Dominance& change = projection_->dominance[i];
+      chart.marks.push_back({change.cores, fmt::format("from {}: {}", FormatCores(change.cores), Name(change.factor))});
+    }
+    section_["overview"] = Figure("projection", chart);
+    section_["overviewCaption"] = headline == nullptr
+        ? "Points are measured, lines are fitted; beyond the largest run they are extrapolated (dashed)."
+        : "Points are measured, lines are fitted; beyond the largest run they are extrapolated (dashed). The bands are "
+          "the 80 % and 95 % intervals of " + ToLower(Name(headline->factor)) + ".";
+  }
+
+  void AddProjectionTable() {
+    std::vector<const FactorProjection*> columns;
+    for (const FactorProjection& projection : projection_->factors) {
+      if (!projection.targets.empty()) columns.push_back(&projection);
+    }
+    Data header = Data::array();
+    for (const FactorProjection* column : columns) {
+      used_.insert(column->factor);
+      header.push_back({{"name", Name(column->factor)},
+                        {"model", column->is_product ? "product" : ModelInWords(column->fit)}});
+    }
+    section_["targetColumns"] = header;
+    section_["targets"] = Data::array();
+    const std::size_t count = columns.empty() ? 0 : columns.front()->targets.size();
+    for (std::size_t i = 0; i < count; ++i) {
+      const ProjectedValue& first = columns.front()->targets[i];
+      Data cells = Data::array();
+      for (const FactorProjection* column : columns) {
+        const ProjectedValue& value = column->targets[i];
+        const bool colored = column->factor != Factor::kSpeedup;
+        cells.push_back({{"text", FormatValue(column->factor, value.value)},
+                         {"interval", FormatBounds(column->factor, value.interval80)},
+                         {"color", colored ? PopColor(value.value) : "#ffffff"}});
+      }
+      const auto dominant = projection_->dominant_at.find(first.cores);
+      section_["targets"].push_back(
+          {{"cores", FormatCores(first.cores)},
+           {"ratio", FormatRatio(first.ratio)},
+           {"cells", cells},
+           {"dominant", dominant == projection_->dominant_at.end() ? "–" : Name(dominant->second)}});
+    }
+  }
+
+  void AddDominance() {
+    Data list = Data::array();
+    for (std::size_t i = 0; i < projection_->dominance.size(); ++i) {
+      const Dominance& dominance = projection_->dominance[i];
+      const bool last = i + 1 == projection_->dominance.size();
+      const std::string from = FormatCores(dominance.cores);
+      const std::string range = last ? from + " cores and more"
+                                     : from + " to " + FormatCores(projection_->dominance[i + 1].cores - 1) + " cores";
+      list.push_back({{"range", range},
+                      {"factor", Name(dominance.factor)},
+                      {"advice", std::string(Describe(dominance.factor).advice)}});
+    }
+    section_["dominance"] = list;
+  }
+
+  static std::string ModelInWords(const FittedModel& fit) {
+    return fit.dimension == 1 ? fit.model : fmt::format("{}, d = {}", fit.model, fit.dimension);
+  }
+
+  void AddFits(bool projected) {
+    section_["fits"] = Data::array();
+    if (projection_ == nullptr) return;
+    for (const FactorProjection& projection : projection_->factors) {
+      if (projection.is_product) continue;
+      used_.insert(projection.factor);
+      section_["fits"].push_back(Fit(projection, projected));
+    }
+  }
+
+  Data Fit(const FactorProjection& projection, bool projected) {
+    const FittedModel& fit = projection.fit;
+    const bool drawn = projected && IsUsable(fit.outcome);
+    Data data = {{"name", Name(projection.factor)},
+                 {"meaning", std::string(Describe(projection.factor).meaning)},
+                 {"outcome", ToString(fit.outcome)},
+                 {"isUsable", IsUsable(fit.outcome)},
+                 {"isDrawn", drawn},
+                 {"model", fit.model.empty() ? "none" : ModelInWords(fit)},
+                 {"formula", projection.formula},
+                 {"variable", fit.dimension == 1 ? "x = P" : fmt::format("x = P^(1/{})", fit.dimension)},
+                 {"points", std::to_string(fit.points.size())},
+                 {"sigma", fit.sigma_is_assumed ? fmt::format("{} (assumed: no point to spare)", fit.sigma)
+                                                : FormatSignificant(fit.sigma, 2)},
+                 {"leftOutError", fit.left_out_error ? FormatSignificant(*fit.left_out_error, 2) : "–"}};
+    data["parameters"] = Parameters(fit);
+    data["residuals"] = Residuals(fit);
+    data["rivals"] = Rivals(fit);
+    data["hasRivals"] = !data["rivals"].empty();
+    data["figure"] = drawn ? FitFigure(projection) : Data{{"svg", ""}, {"file", ""}, {"alt", ""}};
+    return data;
+  }
+
+  Data FitFigure(const FactorProjection& projection) {
+    Chart chart = EmptyChart(Name(projection.factor));
+    chart.description = fmt::format("{} against the number of cores: measured points and the fitted curve {}.",
+                                    Name(projection.factor), ModelInWords(projection.fit));
+    chart.width = 430;
+    chart.height = 260;
+    chart.legend = false;
+    chart.y_label = "";
+    ChartSeries series;
+    series.line = LineOf(projection);
+    series.points = PointsOf(projection);
+    series.inner_band = BandOf(projection, true);
+    series.outer_band = BandOf(projection, false);
+    chart.series = {series};
+    return Figure(Slug(std::string(Describe(projection.factor).id)), chart);
+  }
+
+  static Data Parameters(const FittedModel& fit) {
+    Data list = Data::array();
+    const std::size_t count = fit.parameters.size();
+    for (std::size_t i = 0; i < count; ++i) {
+      const bool has_error = fit.covariance.size() == count * count;
+      const double error = has_error ? std::sqrt(std::max(0.0, fit.covariance[i * count + i])) : 0;
+      list.push_back({{"name", fit.names[i]},
+                      {"value", fmt::format("{:.6g}", fit.parameters[i])},
+                      {"error", has_error ? "± " + FormatSignificant(error, 2) : "error unknown"},
+                      {"atBound", static_cast<bool>(fit.at_bound[i])}});
+    }
+    return list;
+  }
+
+  static Data Residuals(const FittedModel& fit) {
+    Data list = Data::array();
+    for (std::size_t i = 0; i < fit.residuals.size(); ++i) {
+      list.push_back({{"cores", FormatCores(fit.points[i].cores)},
+                      {"measured", FormatFactor(fit.points[i].value)},
+                      {"residual", fmt::format("{:+.4f}", fit.residuals[i])}});
+    }
+    return list;
+  }
+
+  static Data Rivals(const FittedModel& fit) {
+    Data list = Data::array();
+    for (std::size_t i = 1; i < fit.rivals.size(); ++i) {
+      const Rival& rival = fit.rivals[i];
+      list.push_back({{"model", rival.dimension == 1 ? rival.model
+                                                     : fmt::format("{}, d = {}", rival.model, rival.dimension)},
+                      {"error", rival.left_out_error ? FormatSignificant(*rival.left_out_error, 2)
+                                                     : ToString(rival.outcome)}});
+    }
+    return list;
+  }
+
+  const PhaseProjection* projection_;
+  const std::vector<FactorRow> rows_;
+  ReportModel& model_;
+  std::set<Factor>& used_;
+  std::string heading_;
+  std::string slug_;
+  Data section_;
+};
+
+const PhaseProjection* ProjectionOf(const Results& results, const std::string& series, const std::string& phase) {
+  for (const PhaseProjection& projection : results.projections) {
+    if (projection.series == series && projection.phase == phase) return &projection;
+  }
+  return nullptr;
+}
+
+std::string Mix(const std::array<double, 3>& a, const std::array<double, 3>& b, double share) {
+  std::string color = "#";
+  for (std::size_t i = 0; i < 3; ++i) {
+    color += fmt::format("{:02x}", static_cast<int>(std::lround(a[i] + (b[i] - a[i]) * share)));
+  }
+  return color;
+}
+
+}  // namespace
+
+std::string PopColor(double value) {
+  constexpr std::array<double, 3> kWhite = {255, 255, 255}, kGreen = {116, 196, 118}, kRed = {239, 101, 72};
+  constexpr double kGood = 0.8, kBad = 0.5;
+  if (value >= kGood) return Mix(kWhite, kGreen, std::min(1.0, 0.25 + 0.75 * (value - kGood) / (1 - kGood)));
+  return Mix(kWhite, kRed, std::min(1.0, 0.25 + 0.75 * (kGood - value) / (kGood - kBad)));
+}
+
+ReportModel BuildReportModel(const Results& results) {
+  ReportModel model;
+  std::set<Factor> used;
+  Data& data = model.data;
+  data = {{"title", results.title},
+          {"description", results.description},
+          {"hasDescription", !results.description.empty()},
+          {"generator", Generator()}};
+  data["settings"] = Settings(results);
+  data["runs"] = Runs(results);
+  data["hasRuns"] = !data["runs"].empty();
+  data["failures"] = Failures(results);
+  data["hasFailures"] = !data["failures"].empty();
+  data["phases"] = Data::array();
+  for (const std::string& series : results.table.Series()) {
+    for (const std::string& phase : results.table.Phases(series)) {
+      const PhaseProjection* projection = ProjectionOf(results, series, phase);
+      data["phases"].push_back(PhaseSection(results, projection, series, phase, model, used).Build());
+    }
+  }
+  data["severalPhases"] = data["phases"].size() > 1;
+  data["diagnostics"] = AllFindings(results);
+  data["hasDiagnostics"] = !data["diagnostics"].empty();
+  data["glossary"] = Glossary(used);
+  return model;
+}
+
+}  // namespace farscale

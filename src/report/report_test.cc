@@ -1,0 +1,228 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <regex>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "factors/factor_table_csv.h"
+#include "report/chart.h"
+#include "report/report_model.h"
+#include "report/results_json.h"
+#include "report/summary.h"
+#include "report/text_table.h"
+#include "report/write_report.h"
+#include "support/temporary_folder.h"
+#include "support/traces.h"
+
+namespace farscale {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+ModelLibrary LoadLibrary() {
+  ModelLibrary library;
+  for (const auto& entry : std::filesystem::directory_iterator(test::SourceFolder() + "/fits")) {
+    library.Add(ParseModel(ReadFile(entry.path()), entry.path().string()));
+  }
+  return library;
+}
+
+ReportTemplates LoadOwnTemplates() {
+  const std::string folder = test::SourceFolder() + "/templates/";
+  return {{ReadFile(folder + "report.html.mustache"), "report.html.mustache"},
+          {ReadFile(folder + "report.md.mustache"), "report.md.mustache"},
+          ReadFile(folder + "style.css")};
+}
+
+Results MakeResults(const std::string& phase = "cycle") {
+  Results results;
+  results.title = "A <b>study</b>";
+  results.description = "Weak & strong";
+  results.models = "amdahl";
+  results.table = ReadFactorCsv(
+      "phase,cores,loadBalance,serializationEfficiency,transferEfficiency,runtime\n" + phase +
+          ",8,0.95,0.99,0.98,1.5\n" + phase + ",16,0.9,0.98,0.97,1.6\n" + phase + ",32,0.7,0.97,0.94,1.7\n",
+      "t.csv");
+  results.table.scaling = Scaling::kWeak;
+  results.table.scaling_source = "study";
+  results.table.rules = "bsc";
+  CompleteTable(results.table);
+  RunRecord run;
+  run.path = "traces/8.otf2";
+  run.fingerprint = std::string(64, 'a');
+  run.cores = run.ranks = 8;
+  run.findings = {{"unmatchedSend", Severity::kWarning, "messages were lost", 3, 100, "on rank 0"}};
+  RunRecord failed;
+  failed.path = "traces/64.otf2";
+  failed.error = "event file is truncated";
+  results.runs = {run, failed};
+  results.phases = {{phase, "region " + phase}};
+  results.projections = Project(results.table, LoadLibrary(), {DefaultModelSettings(), {64, 1024}, {}});
+  return results;
+}
+
+TEST(Chart, DrawsAxesPointsBandsAndTooltips) {
+  Chart chart;
+  chart.title = "LB <1>";
+  chart.description = "Falls";
+  chart.x_label = "cores";
+  ChartSeries series;
+  series.name = "load balance";
+  series.line = {{8, 0.9, ""}, {64, 0.5, ""}, {512, 0.2, ""}};
+  series.points = {{8, 0.9, "8 cores: 0.900"}};
+  series.inner_band = {{8, 0.85, 0.95}, {512, 0.1, 0.3}};
+  chart.series = {series};
+  chart.split_x = 64;
+  chart.marks = {{100, "from 100: transfer"}};
+  const std::string svg = RenderSvg(chart, true);
+  EXPECT_THAT(svg, HasSubstr("xmlns=\"http://www.w3.org/2000/svg\""));
+  EXPECT_THAT(svg, HasSubstr("<title>LB &lt;1&gt;</title><desc>Falls</desc>"));
+  EXPECT_THAT(svg, HasSubstr("<title>8 cores: 0.900</title>"));
+  EXPECT_THAT(svg, HasSubstr("<polygon"));
+  EXPECT_THAT(svg, HasSubstr("stroke-dasharray=\"6 4\""));  // beyond the split
+  EXPECT_THAT(svg, HasSubstr("from 100: transfer"));
+  EXPECT_THAT(svg, Not(HasSubstr("nan")));
+  EXPECT_EQ(svg, RenderSvg(chart, true));
+  EXPECT_THAT(RenderSvg(chart, false), Not(HasSubstr("xmlns")));
+}
+
+TEST(Chart, DegenerateDataStaysFinite) {
+  Chart chart;
+  EXPECT_THAT(RenderSvg(chart, true), Not(HasSubstr("nan")));
+  ChartSeries series;
+  series.points = {{8, 0.5, ""}};
+  chart.series = {series};
+  const std::string svg = RenderSvg(chart, true);
+  EXPECT_THAT(svg, Not(HasSubstr("nan")));
+  EXPECT_THAT(svg, Not(HasSubstr("inf")));
+}
+
+TEST(PopColor, GreenAboveRedBelow) {
+  EXPECT_EQ(PopColor(1), "#74c476");
+  EXPECT_EQ(PopColor(0.5), "#ef6548");
+  EXPECT_EQ(PopColor(0.1), "#ef6548");
+  EXPECT_EQ(PopColor(1.4), "#74c476");
+  EXPECT_NE(PopColor(0.81), PopColor(0.79));
+}
+
+TEST(Render, TagWithoutValueIsAnErrorWithFileAndLine) {
+  try {
+    RenderTemplate({"one\n{{known}} {{unknown}}\n", "t.mustache"}, {{"known", "x"}}, Escape::kHtml);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kUsage);
+    EXPECT_THAT(error.what(), HasSubstr("t.mustache:2: the tag 'unknown' has no value"));
+  }
+}
+
+TEST(Render, MalformedTemplate) {
+  EXPECT_THROW(RenderTemplate({"{{#open}}", "t"}, {{"open", true}}, Escape::kHtml), Error);
+}
+
+TEST(Render, EscapesForTheTarget) {
+  const ReportData data = {{"name", "<script>|x_y"}};
+  EXPECT_EQ(RenderTemplate({"{{name}}", "t"}, data, Escape::kHtml), "&lt;script&gt;|x_y");
+  EXPECT_EQ(RenderTemplate({"{{name}}", "t"}, data, Escape::kMarkdown), "\\<script\\>\\|x\\_y");
+  EXPECT_EQ(RenderTemplate({"{{{name}}}", "t"}, data, Escape::kHtml), "<script>|x_y");
+}
+
+TEST(Report, HtmlSaysWhatWasFound) {
+  ReportModel model = BuildReportModel(MakeResults());
+  model.data["style"] = "";
+  const std::string html = RenderTemplate(LoadOwnTemplates().html, model.data, Escape::kHtml);
+  EXPECT_THAT(html, HasSubstr("A &lt;b&gt;study&lt;/b&gt;"));
+  EXPECT_THAT(html, HasSubstr("At 32 cores, the largest run, parallel efficiency is 0.638"));
+  EXPECT_THAT(html, HasSubstr("load balance costs most (0.700)"));
+  EXPECT_THAT(html, HasSubstr("event file is truncated"));
+  EXPECT_THAT(html, HasSubstr("3 of 100 messages were lost"));
+  EXPECT_THAT(html, HasSubstr(std::string(64, 'a')));
+  EXPECT_THAT(html, HasSubstr("<svg"));
+  EXPECT_THAT(html, HasSubstr("What the factors mean"));
+  // Offline: nothing is fetched from anywhere.
+  EXPECT_FALSE(std::regex_search(html, std::regex("(src|href)=\"(https?:)?//")));
+  EXPECT_THAT(html, Not(HasSubstr("@import")));
+}
+
+TEST(Report, NamesFromTracesStayText) {
+  const std::string html = RenderTemplate(
+      LoadOwnTemplates().html,
+      [] {
+        ReportModel model = BuildReportModel(MakeResults("<script>alert(1)</script>"));
+        model.data["style"] = "";
+        return model.data;
+      }(),
+      Escape::kHtml);
+  EXPECT_THAT(html, Not(HasSubstr("<script>")));
+}
+
+TEST(Report, EveryFormAndFigureIsWritten) {
+  const test::TemporaryFolder folder;
+  const auto files = WriteReport(MakeResults(), LoadOwnTemplates(), folder / "report",
+                                 {ReportFormat::kHtml, ReportFormat::kMarkdown, ReportFormat::kJson, ReportFormat::kCsv});
+  const std::string markdown = ReadFile(folder / "report" / "report.md");
+  int figures = 0;
+  const std::regex link("\\]\\((figures/[^)]+)\\)");
+  for (std::sregex_iterator i(markdown.begin(), markdown.end(), link), end; i != end; ++i, ++figures) {
+    EXPECT_TRUE(std::filesystem::exists(folder / "report" / (*i)[1].str()));
+  }
+  EXPECT_EQ(figures, 5);  // overview, load balance, serialization, transfer, computation scalability
+  EXPECT_EQ(files.size(), 5u + 5u);
+}
+
+TEST(Report, AFileInTheWayLeavesNothingHalfWritten) {
+  const test::TemporaryFolder folder;
+  folder.Write("report", "");
+  EXPECT_THROW(WriteReport(MakeResults(), LoadOwnTemplates(), folder / "report", {ReportFormat::kHtml}), Error);
+}
+
+// From its JSON a report comes out the same.
+TEST(Results, ReadBackGivesTheSameReport) {
+  const Results results = MakeResults();
+  const std::string json = WriteResultsJson(results);
+  const Results again = ReadResultsJson(json, "results.json");
+  EXPECT_EQ(WriteResultsJson(again), json);
+  const test::TemporaryFolder folder;
+  WriteReport(results, LoadOwnTemplates(), folder / "a", {ReportFormat::kHtml});
+  WriteReport(again, LoadOwnTemplates(), folder / "b", {ReportFormat::kHtml});
+  EXPECT_EQ(ReadFile(folder / "a" / "report.html"), ReadFile(folder / "b" / "report.html"));
+  EXPECT_EQ(ReadTableFromJson(json, "f").rows, results.table.rows);
+}
+
+TEST(Results, ErrorsOfOtherFiles) {
+  EXPECT_THROW(ReadResultsJson("{}", "f"), Error);
+  EXPECT_THROW(ReadResultsJson("nonsense", "f"), Error);
+  EXPECT_THROW(ReadResultsJson("{\"format\": 7}", "f"), Error);
+  EXPECT_THROW(ReadResultsJson("{\"format\": \"farscale-results\", \"version\": 1}", "f"), Error);
+  EXPECT_THROW(ReadTableFromJson("{\"format\": \"else\"}", "f"), Error);
+}
+
+TEST(Summary, WithoutProjectionSaysWhy) {
+  PhaseProjection projection;
+  projection.obstacle = "there is one run";
+  const auto sentences = SummarizePhase(MakeResults().table.rows, &projection);
+  EXPECT_EQ(sentences.back(), "There is no projection: there is one run.");
+}
+
+TEST(TextTable, Aligns) {
+  EXPECT_EQ(FormatTable({{"name", "n", ""}, {"µ", "10", "text"}, {"longer", "1", "t"}}),
+            "name     n\n"
+            "µ       10  text\n"
+            "longer   1  t\n");
+}
+
+TEST(TextTable, FactorsAndProjections) {
+  const Results results = MakeResults();
+  const std::string factors = FormatFactorTable(results.table);
+  EXPECT_THAT(factors, HasSubstr("Phase cycle\n"));
+  EXPECT_THAT(factors, HasSubstr("Load balance"));
+  EXPECT_THAT(factors, HasSubstr("Load balance               0.950   0.900   0.700"));
+  const std::string projections = FormatProjections(results.projections);
+  EXPECT_THAT(projections, HasSubstr("80 % interval"));
+  EXPECT_THAT(projections, HasSubstr("1,024"));
+}
+
+}  // namespace
+}  // namespace farscale

@@ -1,0 +1,129 @@
+#include "report/results_json.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/version.h"
+#include "factors/factor_table_json.h"
+#include "projection/projection_json.h"
+
+namespace farscale {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json RunToJson(const RunRecord& run) {
+  Json json = {{"path", run.path}};
+  if (!run.error.empty()) {
+    json["error"] = run.error;
+    return json;
+  }
+  json.update({{"program", run.program},
+               {"format", run.format},
+               {"creator", run.creator},
+               {"sha256", run.fingerprint},
+               {"bytes", run.bytes},
+               {"events", run.events},
+               {"seconds", run.seconds},
+               {"cores", run.cores},
+               {"ranks", run.ranks},
+               {"threads", run.threads},
+               {"nodes", run.nodes},
+               {"repeat", run.repeat},
+               {"coverage", run.coverage},
+               {"diagnostics", FindingsToJson(run.findings)}});
+  return json;
+}
+
+RunRecord RunFromJson(const Json& json) {
+  RunRecord run;
+  run.path = json.at("path").get<std::string>();
+  run.error = json.value("error", "");
+  if (!run.error.empty()) return run;
+  run.program = json.at("program").get<std::string>();
+  run.format = json.at("format").get<std::string>();
+  run.creator = json.at("creator").get<std::string>();
+  run.fingerprint = json.at("sha256").get<std::string>();
+  run.bytes = json.at("bytes").get<std::uint64_t>();
+  run.events = json.at("events").get<std::uint64_t>();
+  run.seconds = json.at("seconds").get<double>();
+  run.cores = json.at("cores").get<std::int64_t>();
+  run.ranks = json.at("ranks").get<std::int64_t>();
+  run.threads = json.at("threads").get<std::int64_t>();
+  run.nodes = json.at("nodes").get<std::int64_t>();
+  run.repeat = json.at("repeat").get<std::int64_t>();
+  run.coverage = json.at("coverage").get<double>();
+  run.findings = FindingsFromJson(json.at("diagnostics"));
+  return run;
+}
+
+Json Parse(const std::string& text, const std::string& file) {
+  try {
+    return Json::parse(text);
+  } catch (const nlohmann::json::exception& error) {
+    throw Error(ErrorKind::kInput, file, std::string("is not valid JSON: ") + error.what());
+  }
+}
+
+// The text under "format", or "" for anything else.
+std::string FormatOf(const Json& json) {
+  if (!json.is_object() || !json.contains("format") || !json.at("format").is_string()) return "";
+  return json.at("format").get<std::string>();
+}
+
+}  // namespace
+
+std::string WriteResultsJson(const Results& results) {
+  Json json = {{"format", "farscale-results"}, {"version", kResultsVersion}, {"generator", Generator()}};
+  json["study"] = {{"title", results.title}, {"description", results.description}, {"models", results.models}};
+  json["runs"] = Json::array();
+  for (const RunRecord& run : results.runs) json["runs"].push_back(RunToJson(run));
+  json["phases"] = Json::array();
+  for (const PhaseRecord& phase : results.phases) {
+    json["phases"].push_back({{"name", phase.name}, {"description", phase.description}});
+  }
+  json["factors"] = FactorTableToJson(results.table);
+  json["projections"] = ProjectionsToJson(results.projections);
+  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+Results ReadResultsJson(const std::string& text, const std::string& file) {
+  const Json json = Parse(text, file);
+  if (FormatOf(json) != "farscale-results") {
+    throw Error(ErrorKind::kInput, file, "is not a results file of farscale",
+                "farscale run writes results.json into the report folder");
+  }
+  Results results;
+  try {
+    if (json.at("version").get<int>() != kResultsVersion) {
+      throw Error(ErrorKind::kInput, file, fmt::format("has version {} of the results, this program reads {}",
+                                                       json.at("version").get<int>(), kResultsVersion));
+    }
+    results.title = json.at("study").at("title").get<std::string>();
+    results.description = json.at("study").at("description").get<std::string>();
+    results.models = json.at("study").at("models").get<std::string>();
+    for (const Json& run : json.at("runs")) results.runs.push_back(RunFromJson(run));
+    for (const Json& phase : json.at("phases")) {
+      results.phases.push_back({phase.at("name").get<std::string>(), phase.at("description").get<std::string>()});
+    }
+    results.table = FactorTableFromJson(json.at("factors"), file);
+    results.projections = ProjectionsFromJson(json.at("projections"));
+  } catch (const nlohmann::json::exception& error) {
+    throw Error(ErrorKind::kInput, file, std::string("is damaged: ") + error.what());
+  }
+  return results;
+}
+
+FactorTable ReadTableFromJson(const std::string& text, const std::string& file) {
+  const Json json = Parse(text, file);
+  if (FormatOf(json) == "farscale-results") return ReadResultsJson(text, file).table;
+  if (FormatOf(json) != "farscale-factors") {
+    throw Error(ErrorKind::kInput, file, "is not a factor table of farscale",
+                "farscale factors -o factors.json writes one");
+  }
+  return FactorTableFromJson(json, file);
+}
+
+}  // namespace farscale

@@ -1,0 +1,19 @@
+// results.json [docs/schema/results.schema.json].
+#pragma once
+
+#include <string>
+
+#include "report/results.h"
+
+namespace farscale {
+
+inline constexpr int kResultsVersion = 1;
+
+std::string WriteResultsJson(const Results& results);
+// Throws an input error naming `file` when it is not such a file.
+Results ReadResultsJson(const std::string& text, const std::string& file);
+
+// The factor table of factors.json or of results.json.
+FactorTable ReadTableFromJson(const std::string& text, const std::string& file);
+
+}  // namespace farscale

@@ -1,0 +1,124 @@
+#include "report/summary.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "base/format.h"
+#include "base/text.h"
+
+namespace farscale {
+namespace {
+
+constexpr std::size_t kFewCounts = 4;
+
+std::string Name(Factor factor) { return ToLower(Describe(factor).name.substr(0, 1)) + std::string(Describe(factor).name.substr(1)); }
+
+std::string Capital(std::string text) {
+  if (!text.empty() && text[0] >= 'a' && text[0] <= 'z') text[0] = static_cast<char>(text[0] - 'a' + 'A');
+  return text;
+}
+
+// The efficiency to talk about: parallel efficiency, else the widest that is there.
+std::optional<Factor> HeadlineOf(const FactorRow& row) {
+  for (const Factor factor : {Factor::kParallelEfficiency, Factor::kGlobalEfficiency}) {
+    if (row.values[factor]) return factor;
+  }
+  return std::nullopt;
+}
+
+// The smallest of the factors that make up the efficiency.
+std::optional<Factor> LargestLoss(const FactorRow& row) {
+  std::vector<Factor> available;
+  for (const FactorType& type : AllFactors()) {
+    if (row.values[type.factor]) available.push_back(type.factor);
+  }
+  std::optional<Factor> worst;
+  for (const Factor factor : LossesAmong(available)) {
+    if (!worst || *row.values[factor] < *row.values[*worst]) worst = factor;
+  }
+  return worst;
+}
+
+void SayMeasured(const std::vector<FactorRow>& rows, std::vector<std::string>& sentences) {
+  const FactorRow& largest = rows.back();
+  const std::optional<Factor> headline = HeadlineOf(largest);
+  if (!headline) return;
+  std::string sentence = fmt::format("At {} cores, the largest run, {} is {}",
+                                     FormatCores(static_cast<double>(largest.cores)), Name(*headline),
+                                     FormatFactor(*largest.values[*headline]));
+  const std::optional<Factor> loss = LargestLoss(largest);
+  if (loss && *largest.values[*loss] < 1) {
+    sentence += fmt::format("; {} costs most ({})", Name(*loss), FormatFactor(*largest.values[*loss]));
+  }
+  sentences.push_back(sentence + ".");
+}
+
+void SayProjected(const PhaseProjection& projection, std::vector<std::string>& sentences) {
+  const FactorProjection* headline = projection.Find(Factor::kParallelEfficiency);
+  if (headline == nullptr || headline->targets.empty()) headline = projection.Find(Factor::kGlobalEfficiency);
+  if (headline == nullptr || headline->targets.empty()) return;
+  // The target nearest to eight times the largest run, and the last one.
+  const auto nearest = std::min_element(
+      headline->targets.begin(), headline->targets.end(), [](const ProjectedValue& a, const ProjectedValue& b) {
+        return std::fabs(std::log(a.ratio / 8)) < std::fabs(std::log(b.ratio / 8));
+      });
+  std::set<double> said;
+  for (const ProjectedValue& target : {*nearest, headline->targets.back()}) {
+    if (!said.insert(target.cores).second) continue;
+    std::string sentence = fmt::format("At {} cores, {} the largest fitted run, {} is projected as {}",
+                                       FormatCores(target.cores), FormatRatio(target.ratio), Name(headline->factor),
+                                       FormatFactor(target.value));
+    sentence += target.interval80 ? fmt::format(" (80 % interval {} to {})", FormatFactor(target.interval80->low),
+                                                FormatFactor(target.interval80->high))
+                                  : " (interval unknown)";
+    sentences.push_back(sentence + ".");
+  }
+}
+
+void SayDominance(const PhaseProjection& projection, std::vector<std::string>& sentences) {
+  if (projection.dominance.empty()) return;
+  if (projection.dominance.size() == 1) {
+    sentences.push_back(fmt::format("{} dominates the loss at every core count shown.",
+                                    Capital(Name(projection.dominance.front().factor))));
+    return;
+  }
+  std::string sentence = Capital(Name(projection.dominance.front().factor)) + " dominates the loss at first";
+  for (std::size_t i = 1; i < projection.dominance.size(); ++i) {
+    sentence += fmt::format(", {} from {} cores on", Name(projection.dominance[i].factor),
+                            FormatCores(projection.dominance[i].cores));
+  }
+  sentences.push_back(sentence + ".");
+}
+
+void SayEvidence(const PhaseProjection& projection, std::vector<std::string>& sentences) {
+  const std::size_t counts = projection.fitted_cores.size();
+  if (counts == 0) return;
+  std::string sentence = fmt::format("The fits rest on {} core counts from {} to {}", counts,
+                                     FormatCores(projection.fitted_cores.front()),
+                                     FormatCores(projection.fitted_cores.back()));
+  sentence += counts < kFewCounts
+                  ? ": too few to tell the models apart, so treat anything beyond twice the largest run as a guess."
+                  : "; intervals come from the covariance of each fit alone and do not include the choice of model.";
+  sentences.push_back(sentence);
+}
+
+}  // namespace
+
+std::vector<std::string> SummarizePhase(const std::vector<FactorRow>& rows, const PhaseProjection* projection) {
+  std::vector<std::string> sentences;
+  if (!rows.empty()) SayMeasured(rows, sentences);
+  if (projection == nullptr) return sentences;
+  if (!projection->obstacle.empty()) {
+    sentences.push_back("There is no projection: " + projection->obstacle + ".");
+    return sentences;
+  }
+  SayProjected(*projection, sentences);
+  SayDominance(*projection, sentences);
+  SayEvidence(*projection, sentences);
+  return sentences;
+}
+
+}  // namespace farscale

@@ -1,0 +1,115 @@
+#include "report/text_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/format.h"
+
+namespace farscale {
+namespace {
+
+// Characters, not bytes, of UTF-8 text.
+std::size_t WidthOf(const std::string& text) {
+  return static_cast<std::size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+}
+
+std::string Heading(const std::string& series, const std::string& phase) {
+  if (series.empty()) return phase.empty() ? "" : "Phase " + phase + "\n";
+  return series + (phase.empty() ? "" : ", phase " + phase) + "\n";
+}
+
+std::string Value(Factor factor, double value) {
+  return factor == Factor::kSpeedup ? FormatSignificant(value, 3) : FormatFactor(value);
+}
+
+}  // namespace
+
+std::string FormatTable(const std::vector<std::vector<std::string>>& rows) {
+  std::vector<std::size_t> widths;
+  for (const auto& row : rows) {
+    widths.resize(std::max(widths.size(), row.size()));
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], WidthOf(row[i]));
+  }
+  std::string text;
+  for (const auto& row : rows) {
+    std::string line;
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      const std::string padding(widths[i] - WidthOf(row[i]), ' ');
+      const bool is_text = i == 0 || rows.front()[i].empty();
+      if (i > 0) line += "  ";
+      line += is_text ? row[i] + padding : padding + row[i];
+    }
+    while (!line.empty() && line.back() == ' ') line.pop_back();
+    text += line + "\n";
+  }
+  return text;
+}
+
+std::string FormatFactorTable(const FactorTable& table) {
+  std::string text;
+  for (const std::string& series : table.Series()) {
+    for (const std::string& phase : table.Phases(series)) {
+      const std::vector<FactorRow> rows = table.Rows(series, phase);
+      std::vector<std::vector<std::string>> cells = {{"cores"}};
+      for (const FactorRow& row : rows) {
+        cells[0].push_back(std::to_string(row.cores) + (row.repeat > 0 ? fmt::format(" #{}", row.repeat + 1) : ""));
+      }
+      for (const FactorType& type : AllFactors()) {
+        const bool any = std::any_of(rows.begin(), rows.end(),
+                                     [&](const FactorRow& row) { return row.values[type.factor].has_value(); });
+        if (!any) continue;
+        cells.push_back({std::string(2 * static_cast<std::size_t>(DepthOf(type.factor)), ' ') + std::string(type.name)});
+        for (const FactorRow& row : rows) {
+          const std::optional<double>& value = row.values[type.factor];
+          cells.back().push_back(value ? Value(type.factor, *value) : "-");
+        }
+      }
+      cells.push_back({"Run time"});
+      for (const FactorRow& row : rows) cells.back().push_back(row.runtime ? FormatSeconds(*row.runtime) : "-");
+      if (!text.empty()) text += "\n";
+      text += Heading(series, phase) + FormatTable(cells);
+    }
+  }
+  return text;
+}
+
+std::string FormatProjections(const std::vector<PhaseProjection>& projections) {
+  std::string text;
+  for (const PhaseProjection& phase : projections) {
+    if (!text.empty()) text += "\n";
+    text += Heading(phase.series, phase.phase);
+    if (!phase.obstacle.empty()) {
+      text += "no projection: " + phase.obstacle + "\n";
+      continue;
+    }
+    std::vector<std::vector<std::string>> cells = {{"cores", "beyond"}};
+    const std::vector<ProjectedValue>* targets = nullptr;
+    for (const FactorProjection& factor : phase.factors) {
+      if (factor.targets.empty()) continue;
+      targets = &factor.targets;
+      cells[0].emplace_back(Describe(factor.factor).name);
+      const bool headline = factor.factor == Factor::kParallelEfficiency || factor.factor == Factor::kGlobalEfficiency;
+      if (headline) cells[0].emplace_back("80 % interval");
+    }
+    for (std::size_t i = 0; targets != nullptr && i < targets->size(); ++i) {
+      cells.push_back({FormatCores((*targets)[i].cores), FormatRatio((*targets)[i].ratio)});
+      for (const FactorProjection& factor : phase.factors) {
+        if (factor.targets.empty()) continue;
+        const ProjectedValue& target = factor.targets[i];
+        cells.back().push_back(Value(factor.factor, target.value));
+        const bool headline =
+            factor.factor == Factor::kParallelEfficiency || factor.factor == Factor::kGlobalEfficiency;
+        if (!headline) continue;
+        cells.back().push_back(target.interval80 ? fmt::format("{} to {}", FormatFactor(target.interval80->low),
+                                                               FormatFactor(target.interval80->high))
+                                                 : "unknown");
+      }
+    }
+    text += FormatTable(cells);
+  }
+  return text;
+}
+
+}  // namespace farscale

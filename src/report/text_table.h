@@ -1,0 +1,23 @@
+// Tables for the terminal.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "factors/factor_table.h"
+#include "projection/projection.h"
+
+namespace farscale {
+
+// Columns are padded to their widest cell. The first row is the header and as long as any. The first column and
+// those without a heading are texts and left-aligned, the others numbers and right-aligned.
+std::string FormatTable(const std::vector<std::vector<std::string>>& rows);
+
+// The factors of every series and phase, runs side by side.
+std::string FormatFactorTable(const FactorTable& table);
+
+// The projections of every series and phase: factors side by side, targets below each other, 80 % intervals of
+// parallel or global efficiency.
+std::string FormatProjections(const std::vector<PhaseProjection>& projections);
+
+}  // namespace farscale

@@ -1,0 +1,63 @@
+#include "report/write_report.h"
+
+#include <map>
+
+#include "base/files.h"
+#include "factors/factor_table_csv.h"
+#include "projection/projection_csv.h"
+#include "report/report_model.h"
+#include "report/results_json.h"
+
+namespace farscale {
+namespace {
+
+constexpr std::pair<const char*, ReportFormat> kNames[] = {{"html", ReportFormat::kHtml},
+                                                           {"markdown", ReportFormat::kMarkdown},
+                                                           {"json", ReportFormat::kJson},
+                                                           {"csv", ReportFormat::kCsv}};
+
+}  // namespace
+
+std::optional<ReportFormat> ReportFormatByName(std::string_view name) {
+  for (const auto& [known, format] : kNames) {
+    if (name == known) return format;
+  }
+  return std::nullopt;
+}
+
+std::vector<std::string> ReportFormatNames() {
+  std::vector<std::string> names;
+  for (const auto& [name, format] : kNames) names.emplace_back(name);
+  return names;
+}
+
+std::vector<std::filesystem::path> WriteReport(const Results& results, const ReportTemplates& templates,
+                                               const std::filesystem::path& folder,
+                                               const std::set<ReportFormat>& formats) {
+  ReportModel model = BuildReportModel(results);
+  model.data["style"] = templates.style;
+  std::map<std::filesystem::path, std::string> files;
+  if (formats.count(ReportFormat::kHtml) > 0) {
+    files["report.html"] = RenderTemplate(templates.html, model.data, Escape::kHtml);
+  }
+  if (formats.count(ReportFormat::kMarkdown) > 0) {
+    files["report.md"] = RenderTemplate(templates.markdown, model.data, Escape::kMarkdown);
+    for (const auto& [name, chart] : model.figures) {
+      files[std::filesystem::path("figures") / name] = RenderSvg(chart, true) + "\n";
+    }
+  }
+  if (formats.count(ReportFormat::kJson) > 0) files["results.json"] = WriteResultsJson(results);
+  if (formats.count(ReportFormat::kCsv) > 0) {
+    files["factors.csv"] = WriteFactorCsv(results.table);
+    files["projection.csv"] = WriteProjectionCsv(results.projections);
+  }
+  CreateFolder(folder);
+  std::vector<std::filesystem::path> paths;
+  for (const auto& [name, content] : files) {
+    WriteFile(folder / name, content);
+    paths.push_back(folder / name);
+  }
+  return paths;
+}
+
+}  // namespace farscale
