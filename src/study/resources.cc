@@ -1,0 +1,85 @@
+#include "study/resources.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "base/error.h"
+#include "base/files.h"
+
+namespace farscale {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<fs::path> TomlFiles(const fs::path& folder) {
+  std::vector<fs::path> files;
+  std::error_code code;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, code)) {
+    if (entry.path().extension() == ".toml") files.push_back(entry.path());
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+Template LoadTemplate(const std::string& folder, const std::string& name) {
+  fs::path path = DataFolder() / "templates" / name;
+  if (!folder.empty() && fs::exists(fs::path(folder) / name)) path = fs::path(folder) / name;
+  return {ReadFile(path), path.string()};
+}
+
+}  // namespace
+
+fs::path DataFolder() {
+  std::error_code code;
+  if (const char* chosen = std::getenv("FARSCALE_DATA"); chosen != nullptr && *chosen != '\0') {
+    if (fs::is_directory(fs::path(chosen) / "fits", code)) return chosen;
+    throw Error(ErrorKind::kUsage, chosen, "FARSCALE_DATA names a folder without fits/ in it");
+  }
+  const fs::path program = fs::read_symlink("/proc/self/exe", code);
+  const fs::path folder = program.parent_path().parent_path() / "share" / "farscale";
+  if (fs::is_directory(folder / "fits", code)) return folder;
+  throw Error(ErrorKind::kUsage, folder.string(), "the program's data is not where it should be",
+              "install with cmake --install, or set FARSCALE_DATA to the folder that contains fits/");
+}
+
+ModelLibrary LoadModels(const std::vector<std::string>& user_files) {
+  std::vector<fs::path> files = TomlFiles(DataFolder() / "fits");
+  for (const std::string& name : user_files) {
+    std::error_code code;
+    if (fs::is_directory(name, code)) {
+      const std::vector<fs::path> inside = TomlFiles(name);
+      if (inside.empty()) throw Error(ErrorKind::kUsage, name, "the folder contains no models (*.toml)");
+      files.insert(files.end(), inside.begin(), inside.end());
+    } else {
+      files.push_back(name);
+    }
+  }
+  ModelLibrary library;
+  for (const fs::path& file : files) library.Add(ParseModel(ReadFile(file), file.string()));
+  return library;
+}
+
+std::optional<ConfigTable> LoadPreset(const std::string& name) {
+  std::error_code code;
+  const fs::path own = DataFolder() / "configs" / (name + ".toml");
+  if (fs::is_regular_file(own, code)) return ConfigTable::Parse(ReadFile(own), own.string());
+  if (fs::is_regular_file(name, code)) return ConfigTable::Parse(ReadFile(name), name);
+  return std::nullopt;
+}
+
+std::vector<std::string> PresetNames() {
+  std::vector<std::string> names;
+  for (const fs::path& file : TomlFiles(DataFolder() / "configs")) names.push_back(file.stem().string());
+  return names;
+}
+
+ReportTemplates LoadTemplates(const std::string& folder) {
+  std::error_code code;
+  if (!folder.empty() && !fs::is_directory(folder, code)) {
+    throw Error(ErrorKind::kUsage, folder, "is not a folder with templates");
+  }
+  return {LoadTemplate(folder, "report.html.mustache"), LoadTemplate(folder, "report.md.mustache"),
+          LoadTemplate(folder, "style.css").text};
+}
+
+}  // namespace farscale

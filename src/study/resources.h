@@ -1,0 +1,31 @@
+// The files that belong to the program: models, templates and presets. Found beside the program, installed or in a
+// build folder.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/config.h"
+#include "models/scaling_model.h"
+#include "report/write_report.h"
+
+namespace farscale {
+
+// $FARSCALE_DATA when set, else ../share/farscale beside the running program. Throws a usage error when neither is
+// a folder with fits/ in it.
+std::filesystem::path DataFolder();
+
+// Every model of fits/, then those of the user: files, or folders of .toml files. Throws a usage error for a model
+// that is not well-formed or has an id that is taken.
+ModelLibrary LoadModels(const std::vector<std::string>& user_files = {});
+
+// A preset by the name of its file in configs/ ("rosas14"), or by path.
+std::optional<ConfigTable> LoadPreset(const std::string& name);
+std::vector<std::string> PresetNames();
+
+// Templates from a folder of the user, with those it lacks from the program's own; empty: the program's own.
+ReportTemplates LoadTemplates(const std::string& folder = "");
+
+}  // namespace farscale

@@ -1,0 +1,251 @@
+#include "study/run_study.h"
+
+#include <fmt/format.h>
+#include <tbb/parallel_for.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <mutex>
+#include <set>
+
+#include "base/text.h"
+#include "factors/phase_factors.h"
+#include "phases/phase_cut.h"
+#include "replay/matching.h"
+#include "trace/trace_reader.h"
+
+namespace farscale {
+namespace {
+
+// Below this share of common region names two runs are of different programs.
+constexpr double kSmallestOverlap = 0.2;
+
+struct MeasuredRun {
+  RunRecord record;
+  std::vector<FactorRow> rows;  // one a phase, in the order of the study
+  std::set<std::string> regions;
+  std::optional<Error> error;
+};
+
+ReadOptions WhatToRead(const Study& study) {
+  const CounterNames& names = study.factors.counters;
+  if (names.instructions.empty() || names.cycles.empty()) return {};
+  return {false, {names.instructions, names.cycles}};
+}
+
+RunRecord RecordOf(const Trace& trace, const RunSpec& spec, const std::vector<PhaseCut>& cuts) {
+  RunRecord record;
+  record.path = spec.trace;
+  record.program = trace.program;
+  record.format = trace.format;
+  record.creator = trace.creator;
+  record.bytes = trace.disk_bytes;
+  record.events = trace.events;
+  record.seconds = trace.Seconds(trace.end() - trace.begin());
+  record.ranks = static_cast<std::int64_t>(trace.size());
+  record.threads = spec.threads.value_or(trace.threads());
+  record.cores = record.ranks * record.threads;
+  record.nodes = static_cast<std::int64_t>(trace.nodes.size());
+  record.coverage = Coverage(trace, cuts);
+  return record;
+}
+
+FactorRow RowOf(const Study& study, const RunRecord& run, const PhaseFactors& factors) {
+  FactorRow row;
+  row.series = study.series;
+  row.phase = factors.phase;
+  row.cores = run.cores;
+  row.ranks = run.ranks;
+  row.threads = run.threads;
+  row.nodes = run.nodes;
+  row.runtime = factors.totals.elapsed;
+  row.iterations = static_cast<double>(factors.iterations);
+  row.values = factors.values;
+  row.totals = factors.totals;
+  row.span = factors.span;
+  return row;
+}
+
+bool HasUnevenThreads(const Trace& trace) {
+  return std::any_of(trace.ranks.begin(), trace.ranks.end(),
+                     [&](const Rank& rank) { return rank.threads != trace.ranks.front().threads; });
+}
+
+MeasuredRun MeasureRun(const Study& study, const RunSpec& spec) {
+  MeasuredRun result;
+  Trace trace = ReadTrace(spec.trace, WhatToRead(study));
+  Diagnostics diagnostics = trace.diagnostics;
+  if (HasUnevenThreads(trace)) diagnostics.Add(Anomaly::kUnevenThreads);
+  const Matching matching = MatchTrace(trace);
+  diagnostics.Merge(matching.diagnostics);
+  diagnostics.FailPastThreshold(spec.trace);
+  std::vector<PhaseCut> cuts;
+  for (const PhaseSpec& phase : study.phases) cuts.push_back(CutPhase(trace, phase));
+  result.record = RecordOf(trace, spec, cuts);
+  for (const PhaseCut& cut : cuts) {
+    const PhaseFactors factors = MeasurePhase(trace, matching, cut, study.factors);
+    diagnostics.Merge(factors.diagnostics);
+    result.rows.push_back(RowOf(study, result.record, factors));
+  }
+  result.record.findings = diagnostics.findings();
+  result.record.fingerprint = FingerprintOfTrace(spec.trace);
+  for (const std::string& name : trace.UserRegionNames()) {
+    if (name != "main") result.regions.insert(name);
+  }
+  return result;
+}
+
+MeasuredRun MeasureOrFail(const Study& study, const RunSpec& spec) {
+  try {
+    return MeasureRun(study, spec);
+  } catch (const Error& error) {
+    MeasuredRun failed;
+    failed.record.path = spec.trace;
+    failed.record.error = error.what();
+    failed.error = error;
+    return failed;
+  }
+}
+
+double Overlap(const std::set<std::string>& a, const std::set<std::string>& b) {
+  std::size_t common = 0;
+  for (const std::string& name : a) common += b.count(name);
+  return static_cast<double>(common) / static_cast<double>(a.size() + b.size() - common);
+}
+
+// A program's name without its folder and without numbers: builds for one core count carry it in their name.
+std::string PlainName(const std::string& program) {
+  std::string plain;
+  for (const char c : std::filesystem::path(program).filename().string()) {
+    if (c < '0' || c > '9') plain += c;
+  }
+  return plain;
+}
+
+// Regions tell programs apart; without them only the recorded name does.
+void RequireOneProgram(std::vector<MeasuredRun>& runs) {
+  MeasuredRun* first = nullptr;
+  for (MeasuredRun& run : runs) {
+    if (run.error) continue;
+    if (first == nullptr) {
+      first = &run;
+      continue;
+    }
+    const bool same_name = PlainName(run.record.program) == PlainName(first->record.program);
+    const bool both_have_regions = !run.regions.empty() && !first->regions.empty();
+    const bool differ = both_have_regions ? Overlap(run.regions, first->regions) < kSmallestOverlap : !same_name;
+    if (differ) {
+      throw Error(ErrorKind::kUsage, run.record.path,
+                  fmt::format("is a run of {}, but {} is one of {}",
+                              run.record.program.empty() ? "another program" : "'" + run.record.program + "'",
+                              first->record.path,
+                              first->record.program.empty() ? "a different program" : "'" + first->record.program + "'"),
+                  "the runs of a study must be of one program; make a study for each");
+    }
+    if (!same_name) {
+      Diagnostics diagnostics;
+      diagnostics.Add(Anomaly::kProgramNameDiffers, 1,
+                      fmt::format("'{}' and '{}'", run.record.program, first->record.program));
+      for (const Finding& finding : diagnostics.findings()) run.record.findings.push_back(finding);
+    }
+  }
+}
+
+// Runs at the same number of cores are repeats, in the order of the study unless it numbers them itself.
+void NumberRepeats(const Study& study, std::vector<MeasuredRun>& runs) {
+  std::map<std::int64_t, std::set<std::int64_t>> taken;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    if (runs[i].error || !study.runs[i].repeat) continue;
+    if (!taken[runs[i].record.cores].insert(*study.runs[i].repeat).second) {
+      throw Error(ErrorKind::kUsage, study.runs[i].where,
+                  fmt::format("repeat {} at {} cores is taken", *study.runs[i].repeat, runs[i].record.cores));
+    }
+    runs[i].record.repeat = *study.runs[i].repeat;
+  }
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    if (runs[i].error) continue;
+    std::int64_t& repeat = runs[i].record.repeat;
+    if (!study.runs[i].repeat) {
+      std::set<std::int64_t>& used = taken[runs[i].record.cores];
+      while (!used.insert(repeat).second) ++repeat;
+    }
+    for (FactorRow& row : runs[i].rows) row.repeat = repeat;
+  }
+}
+
+std::vector<MeasuredRun> MeasureAll(const Study& study, const ProgressSink& progress) {
+  std::vector<MeasuredRun> runs(study.runs.size());
+  std::mutex mutex;
+  std::size_t done = 0;
+  tbb::parallel_for(
+      tbb::blocked_range<std::size_t>(0, runs.size(), 1),
+      [&](const tbb::blocked_range<std::size_t>& range) {
+        for (std::size_t i = range.begin(); i < range.end(); ++i) {
+          runs[i] = MeasureOrFail(study, study.runs[i]);
+          const std::lock_guard lock(mutex);
+          if (progress) progress(++done, runs.size(), study.runs[i].trace);
+        }
+      },
+      tbb::simple_partitioner());
+  return runs;
+}
+
+void FailWhenNothingIsLeft(const std::vector<MeasuredRun>& runs) {
+  if (std::any_of(runs.begin(), runs.end(), [](const MeasuredRun& run) { return !run.error; })) return;
+  const Error& first = *runs.front().error;
+  if (runs.size() == 1) throw first;
+  throw Error(first.kind(), "", fmt::format("none of the {} runs could be used; the first: {}", runs.size(), first.what()));
+}
+
+}  // namespace
+
+MeasuredRuns MeasureRuns(const Study& study, const ProgressSink& progress) {
+  std::vector<MeasuredRun> runs = MeasureAll(study, progress);
+  FailWhenNothingIsLeft(runs);
+  RequireOneProgram(runs);
+  NumberRepeats(study, runs);
+  MeasuredRuns result;
+  for (const MeasuredRun& run : runs) {
+    if (run.error && !result.failure) result.failure = run.error;
+  }
+  std::stable_sort(runs.begin(), runs.end(), [](const MeasuredRun& a, const MeasuredRun& b) {
+    return std::tuple(a.error.has_value(), a.record.cores, a.record.repeat) <
+           std::tuple(b.error.has_value(), b.record.cores, b.record.repeat);
+  });
+  for (std::size_t phase = 0; phase < study.phases.size(); ++phase) {
+    for (const MeasuredRun& run : runs) {
+      if (!run.error) result.table.rows.push_back(run.rows[phase]);
+    }
+  }
+  for (MeasuredRun& run : runs) result.runs.push_back(std::move(run.record));
+  result.table.scaling = study.scaling;
+  if (study.scaling) result.table.scaling_source = "study";
+  result.table.reference = study.reference;
+  result.table.rules = ToString(study.factors.rules.set);
+  CompleteTable(result.table);
+  return result;
+}
+
+StudyOutcome RunStudy(const Study& study, const ModelLibrary& library, const ProgressSink& progress) {
+  MeasuredRuns measured = MeasureRuns(study, progress);
+  StudyOutcome outcome;
+  outcome.failure = measured.failure;
+  Results& results = outcome.results;
+  results.title = study.title;
+  results.description = study.description;
+  results.models = study.models_in_words;
+  results.runs = std::move(measured.runs);
+  results.table = std::move(measured.table);
+  for (const PhaseSpec& phase : study.phases) results.phases.push_back({phase.name, Describe(phase)});
+  results.projections = Project(results.table, library, study.projection);
+  for (const PhaseProjection& projection : results.projections) {
+    if (!projection.obstacle.empty() && !outcome.evidence) {
+      outcome.evidence = Error(ErrorKind::kEvidence, "phase '" + projection.phase + "'",
+                               "no projection: " + projection.obstacle, "the report contains the measured factors");
+    }
+  }
+  return outcome;
+}
+
+}  // namespace farscale

@@ -1,0 +1,39 @@
+// Runs the stages for every run of a study, in parallel, and brings the results together.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "models/scaling_model.h"
+#include "report/results.h"
+#include "study/study.h"
+
+namespace farscale {
+
+// Called after every run, from any thread but never twice at once: how many of how many are through, and which.
+using ProgressSink = std::function<void(std::size_t done, std::size_t total, const std::string& run)>;
+
+struct MeasuredRuns {
+  std::vector<RunRecord> runs;   // in the order of cores and repeats, failed ones last
+  FactorTable table;             // completed
+  std::optional<Error> failure;  // of the first run that failed, in the order of the study
+};
+
+// trace -> phases -> replay -> factors. A run that fails is recorded with its error and does not lose the others.
+// Throws when all runs fail, and a usage error when the runs are of different programs.
+MeasuredRuns MeasureRuns(const Study& study, const ProgressSink& progress);
+
+struct StudyOutcome {
+  Results results;
+  std::optional<Error> failure;   // of a run
+  std::optional<Error> evidence;  // why there is no projection of some phase
+};
+
+// The whole study: measure, fit, project.
+StudyOutcome RunStudy(const Study& study, const ModelLibrary& library, const ProgressSink& progress);
+
+}  // namespace farscale

@@ -1,0 +1,176 @@
+#include "study/run_study.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "base/files.h"
+#include "support/otf2_archive.h"
+#include "support/temporary_folder.h"
+#include "support/traces.h"
+
+namespace farscale {
+namespace {
+
+using testing::HasSubstr;
+
+// Runs written for the test: `ranks` ranks compute, rank 0 a little longer, and meet in a barrier; `steps` times.
+class RunStudyTest : public testing::Test {
+ protected:
+  std::string AddRun(const std::string& name, int ranks, const std::string& region = "step",
+                     const std::string& program = "app", std::uint64_t work = 1000) {
+    test::Otf2Archive archive(folder_ / name, "traces");
+    archive.AddWorld(ranks);
+    for (std::uint64_t rank = 0; rank < static_cast<std::uint64_t>(ranks); ++rank) {
+      auto events = archive.Location(rank);
+      events.ProgramBegin(0, program).Enter(0, "main");
+      for (std::uint64_t i = 0; i < 4; ++i) {
+        const std::uint64_t t = 10 + 2000 * i;
+        events.Enter(t, region)
+            .Enter(t + work + (rank == 0 ? 100 : 0), "MPI_Barrier")
+            .Collective(t + work + 100, OTF2_COLLECTIVE_OP_BARRIER, 0, OTF2_UNDEFINED_UINT32, 0, 0)
+            .Leave(t + 1990, "MPI_Barrier")
+            .Leave(t + 2000, region);
+      }
+      events.Leave(8020, "main");
+    }
+    const std::string anchor = archive.Close();
+    study_.runs.push_back({anchor, std::nullopt, std::nullopt, "test"});
+    return anchor;
+  }
+
+  MeasuredRuns Measure() {
+    if (study_.phases.empty()) study_.phases = {PhaseSpec::Region("step")};
+    return MeasureRuns(study_, nullptr);
+  }
+
+  std::string ErrorOf(int exit_code) {
+    try {
+      Measure();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.exit_code(), exit_code);
+      return error.what();
+    }
+    return "no error";
+  }
+
+  test::TemporaryFolder folder_;
+  Study study_;
+};
+
+TEST_F(RunStudyTest, RowsByPhaseCoresAndRepeat) {
+  AddRun("b", 4);
+  AddRun("a", 2);
+  AddRun("c", 2);
+  study_.phases = {PhaseSpec::Region("step"), PhaseSpec::WholeRun()};
+  study_.scaling = Scaling::kWeak;
+  const MeasuredRuns measured = Measure();
+  ASSERT_EQ(measured.table.rows.size(), 6u);
+  EXPECT_EQ(measured.table.rows[0].cores, 2);
+  EXPECT_EQ(measured.table.rows[1].repeat, 1);
+  EXPECT_EQ(measured.table.rows[2].cores, 4);
+  EXPECT_EQ(measured.table.rows[3].phase, "whole");
+  EXPECT_EQ(measured.table.rows[0].iterations, 4);
+  EXPECT_EQ(measured.runs[2].cores, 4);
+  EXPECT_EQ(measured.runs[0].fingerprint.size(), 64u);
+  EXPECT_FALSE(measured.failure);
+}
+
+TEST_F(RunStudyTest, OneBadRunDoesNotLoseTheOthers) {
+  AddRun("a", 2);
+  const std::string bad = AddRun("b", 4);
+  std::filesystem::remove(folder_ / "b" / "traces" / "3.evt");
+  AddRun("c", 8);
+  const MeasuredRuns measured = Measure();
+  EXPECT_EQ(measured.table.rows.size(), 2u);
+  ASSERT_EQ(measured.runs.size(), 3u);
+  EXPECT_EQ(measured.runs[2].path, bad);
+  EXPECT_THAT(measured.runs[2].error, HasSubstr("event files are missing"));
+  ASSERT_TRUE(measured.failure);
+  EXPECT_EQ(measured.failure->exit_code(), 3);
+}
+
+TEST_F(RunStudyTest, PhaseThatOneRunLacksFailsThatRun) {
+  AddRun("a", 2);
+  AddRun("b", 4, "steps");
+  study_.phases = {PhaseSpec::Region("step")};
+  const MeasuredRuns measured = Measure();
+  EXPECT_THAT(measured.runs[1].error, HasSubstr("did you mean 'steps'?"));
+}
+
+TEST_F(RunStudyTest, NothingLeftIsAnError) {
+  AddRun("a", 2);
+  AddRun("b", 4);
+  study_.phases = {PhaseSpec::Region("stepp")};
+  EXPECT_THAT(ErrorOf(2), HasSubstr("none of the 2 runs could be used"));
+  study_.runs.resize(1);
+  EXPECT_THAT(ErrorOf(2), HasSubstr("did you mean 'step'?"));
+}
+
+TEST_F(RunStudyTest, RunsOfDifferentPrograms) {
+  AddRun("a", 2, "step", "comd");
+  AddRun("b", 4, "cycle", "lulesh");
+  study_.phases = {PhaseSpec::WholeRun()};
+  EXPECT_THAT(ErrorOf(2), HasSubstr("is a run of 'lulesh', but"));
+}
+
+TEST_F(RunStudyTest, SameRegionsOtherNameIsOneProgram) {
+  AddRun("a", 2, "step", "cg.C.2");
+  AddRun("b", 4, "step", "cg.C.4");  // built for a number of ranks
+  EXPECT_TRUE(Measure().runs[1].findings.size() < 2);
+  AddRun("c", 8, "step", "other");
+  const MeasuredRuns measured = Measure();
+  bool noted = false;
+  for (const Finding& finding : measured.runs[2].findings) noted |= finding.id == "programNameDiffers";
+  EXPECT_TRUE(noted);
+}
+
+TEST_F(RunStudyTest, ThreadsOfTheStudyCountAsCores) {
+  AddRun("a", 2);
+  study_.runs[0].threads = 4;
+  const MeasuredRuns measured = Measure();
+  EXPECT_EQ(measured.table.rows[0].cores, 8);
+  EXPECT_EQ(measured.table.rows[0].ranks, 2);
+}
+
+TEST_F(RunStudyTest, RepeatsTheStudyNumbers) {
+  AddRun("a", 2);
+  AddRun("b", 2);
+  study_.runs[0].repeat = 1;
+  const MeasuredRuns measured = Measure();
+  EXPECT_EQ(measured.runs[0].repeat, 0);
+  study_.runs[1].repeat = 1;
+  EXPECT_THAT(ErrorOf(2), HasSubstr("repeat 1 at 2 cores is taken"));
+}
+
+TEST_F(RunStudyTest, OneRunGivesFactorsButNoProjection) {
+  AddRun("a", 2);
+  study_.phases = {PhaseSpec::Region("step")};
+  study_.projection.models = DefaultModelSettings();
+  ModelLibrary library;
+  for (const char* id : {"amdahl", "pipeline", "constant"}) {
+    const std::string file = test::SourceFolder() + "/fits/" + id + ".toml";
+    library.Add(ParseModel(ReadFile(file), file));
+  }
+  const StudyOutcome outcome = RunStudy(study_, library, nullptr);
+  EXPECT_EQ(outcome.results.table.rows.size(), 1u);
+  ASSERT_TRUE(outcome.evidence);
+  EXPECT_EQ(outcome.evidence->exit_code(), 4);
+}
+
+// Same bytes at every thread count is tested on the command line; here: progress counts every run once.
+TEST_F(RunStudyTest, Progress) {
+  AddRun("a", 2);
+  AddRun("b", 4);
+  study_.phases = {PhaseSpec::WholeRun()};
+  std::vector<std::size_t> done;
+  MeasureRuns(study_, [&](std::size_t n, std::size_t total, const std::string&) {
+    EXPECT_EQ(total, 2u);
+    done.push_back(n);
+  });
+  EXPECT_EQ(done, (std::vector<std::size_t>{1, 2}));
+}
+
+}  // namespace
+}  // namespace farscale

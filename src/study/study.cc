@@ -1,0 +1,354 @@
+#include "study/study.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace farscale {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t kMostCores = 1000000000;
+
+std::string Relative(const std::string& path, const std::string& file) {
+  if (fs::path(path).is_absolute()) return path;
+  return (fs::path(file).parent_path() / path).lexically_normal().string();
+}
+
+std::int64_t Positive(const ConfigTable& table, const std::string& key, std::int64_t value) {
+  if (value < 1 || value > kMostCores) table.Fail(key, fmt::format("'{}' must be a positive number, not {}", key, value));
+  return value;
+}
+
+// [study]: what the study is called and how it scales.
+void ParseHeader(const ConfigTable& root, const std::string& file, Study& study) {
+  const auto table = root.Table("study");
+  if (!table) return;
+  study.title = table->String("title").value_or("");
+  study.description = table->String("description").value_or("");
+  study.series = table->String("series").value_or("");
+  if (const auto scaling = table->String("scaling")) {
+    study.scaling = ScalingByName(*scaling);
+    if (!study.scaling) table->Fail("scaling", "scaling must be \"strong\" or \"weak\", not \"" + *scaling + "\"");
+  }
+  if (const auto reference = table->Integer("reference")) {
+    study.reference = Positive(*table, "reference", *reference);
+  }
+  const std::string threads = table->String("threads").value_or("process");
+  if (threads != "process") {
+    table->Fail("threads", "threads must be \"process\": threads are counted, but analysed at process level");
+  }
+  table->String("preset");  // read before, known here
+  table->RefuseUnknownKeys();
+  if (study.title.empty()) study.title = fs::path(file).stem().string();
+}
+
+void ParseReplay(const ConfigTable& root, Study& study) {
+  const auto table = root.Table("replay");
+  if (!table) return;
+  ReplayRules& rules = study.factors.rules;
+  const std::string name = table->String("rules").value_or("bsc");
+  if (name != "bsc" && name != "causal") table->Fail("rules", "rules must be \"bsc\" or \"causal\", not \"" + name + "\"");
+  rules.set = name == "bsc" ? RuleSet::kBsc : RuleSet::kCausal;
+  if (const auto limit = table->Integer("eager_limit")) {
+    if (rules.set == RuleSet::kBsc) {
+      table->Fail("eager_limit", "the rules \"bsc\" fix the eager limit at 32768 bytes", "choose rules = \"causal\"");
+    }
+    if (*limit < 0) table->Fail("eager_limit", "'eager_limit' must not be negative");
+    rules.eager_limit = static_cast<std::uint64_t>(*limit);
+  }
+  table->RefuseUnknownKeys();
+}
+
+void ParseCounters(const ConfigTable& root, Study& study) {
+  const auto table = root.Table("counters");
+  if (!table) return;
+  study.factors.counters.instructions = table->String("instructions").value_or("");
+  study.factors.counters.cycles = table->String("cycles").value_or("");
+  table->RefuseUnknownKeys();
+}
+
+void ParseRuns(const ConfigTable& root, const std::string& file, Study& study) {
+  for (const ConfigTable& table : root.Tables("runs")) {
+    RunSpec run;
+    run.trace = Relative(table.RequiredString("trace"), file);
+    run.where = table.Where();
+    if (const auto threads = table.Integer("threads")) run.threads = Positive(table, "threads", *threads);
+    if (const auto repeat = table.Integer("repeat")) {
+      if (*repeat < 0) table.Fail("repeat", "'repeat' must not be negative");
+      run.repeat = *repeat;
+    }
+    table.RefuseUnknownKeys();
+    for (const RunSpec& other : study.runs) {
+      if (other.trace == run.trace) {
+        table.Fail("trace", "the trace " + run.trace + " is listed twice", "the other is at " + other.where);
+      }
+    }
+    study.runs.push_back(run);
+  }
+  if (study.runs.empty()) {
+    root.Fail("", "the study has no runs", "add [[runs]] with trace = \"path/to/traces.otf2\"");
+  }
+}
+
+void ParseWindow(const ConfigTable& table, PhaseSpec& phase) {
+  const std::vector<double> window = *table.Numbers("window");
+  if (window.size() != 2 || window[0] < 0 || !(window[0] < window[1])) {
+    table.Fail("window", "'window' must be [begin, end] in seconds since the start of the run, begin before end");
+  }
+  phase.kind = PhaseSpec::Kind::kTimeWindow;
+  phase.window_begin = window[0];
+  phase.window_end = window[1];
+}
+
+void ParsePart(const ConfigTable& table, PhaseSpec& phase) {
+  int parts = 0;
+  if (const auto region = table.String("region")) {
+    phase.kind = PhaseSpec::Kind::kRegion;
+    phase.region = *region;
+    ++parts;
+  }
+  if (const auto expression = table.String("regex")) {
+    phase.kind = PhaseSpec::Kind::kRegularExpression;
+    phase.region = *expression;
+    ++parts;
+  }
+  if (table.Has("window")) {
+    ParseWindow(table, phase);
+    ++parts;
+  }
+  if (table.Bool("whole").value_or(false)) ++parts;
+  if (parts != 1) {
+    table.Fail("", "a phase needs exactly one of region, regex, window and whole = true");
+  }
+}
+
+void ParseIterations(const ConfigTable& table, PhaseSpec& phase) {
+  const bool repeats =
+      phase.kind == PhaseSpec::Kind::kRegion || phase.kind == PhaseSpec::Kind::kRegularExpression;
+  for (const char* key : {"skip", "keep", "span"}) {
+    if (!repeats && table.Has(key)) table.Fail(key, fmt::format("'{}' is for regions that repeat", key));
+  }
+  if (const auto skip = table.Integer("skip")) {
+    if (*skip < 0) table.Fail("skip", "'skip' must not be negative");
+    phase.skip = static_cast<std::size_t>(*skip);
+  }
+  if (const auto keep = table.Integer("keep")) phase.keep = static_cast<std::size_t>(Positive(table, "keep", *keep));
+  const std::string span = table.String("span").value_or("auto");
+  if (span != "auto" && span != "whole" && span != "each") {
+    table.Fail("span", "span must be \"auto\", \"whole\" or \"each\", not \"" + span + "\"");
+  }
+  phase.span = span == "whole" ? Span::kWhole : span == "each" ? Span::kEach : Span::kAuto;
+}
+
+void RefuseOverlap(const ConfigTable& table, const PhaseSpec& phase, const std::vector<PhaseSpec>& others) {
+  for (const PhaseSpec& other : others) {
+    if (other.name == phase.name) {
+      table.Fail("name", "there are two phases '" + phase.name + "'", "the other is at " + other.where);
+    }
+    const bool windows = phase.kind == PhaseSpec::Kind::kTimeWindow && other.kind == PhaseSpec::Kind::kTimeWindow;
+    if (windows && phase.window_begin < other.window_end && other.window_begin < phase.window_end) {
+      table.Fail("window",
+                 fmt::format("the windows of phases '{}' and '{}' overlap between {} s and {} s", other.name, phase.name,
+                             std::max(phase.window_begin, other.window_begin),
+                             std::min(phase.window_end, other.window_end)),
+                 "the other is at " + other.where);
+    }
+  }
+}
+
+std::vector<int> ParseDimension(const ConfigTable& table, const std::string& key) {
+  std::vector<int> dimensions;
+  for (const std::int64_t dimension : table.Integers(key).value_or(std::vector<std::int64_t>())) {
+    if (dimension < 1 || dimension > 6) table.Fail(key, "a dimension must lie between 1 and 6");
+    dimensions.push_back(static_cast<int>(dimension));
+  }
+  return dimensions;
+}
+
+// A model of one factor: "amdahl", "pipeline:3", or { model = "pipeline", dimension = 3 }.
+ModelChoice ParseChoice(const ConfigTable& table, const std::string& key) {
+  if (!table.IsTable(key)) return ParseModelChoice(table.RequiredString(key), table.Where(key));
+  const ConfigTable choice = *table.Table(key);
+  ModelChoice result;
+  result.where = table.Where(key);
+  result.options = {{choice.RequiredString("model"), ParseDimension(choice, "dimension")}};
+  choice.RefuseUnknownKeys();
+  return result;
+}
+
+std::map<Factor, ModelChoice> ParseChoices(const ConfigTable& table) {
+  std::map<Factor, ModelChoice> choices;
+  for (const std::string& id : table.Keys()) {
+    const std::optional<Factor> factor = FactorById(id);
+    if (!factor) table.Fail(id, "unknown factor '" + id + "'", DidYouMean(id, FactorIds()));
+    choices[*factor] = ParseChoice(table, id);
+  }
+  return choices;
+}
+
+void ParsePhases(const ConfigTable& root, Study& study) {
+  for (const ConfigTable& table : root.Tables("phases")) {
+    PhaseSpec phase;
+    phase.where = table.Where();
+    ParsePart(table, phase);
+    ParseIterations(table, phase);
+    phase.name = table.String("name").value_or(phase.region.empty() ? "" : phase.region);
+    if (phase.name.empty()) {
+      phase.name = phase.kind == PhaseSpec::Kind::kWholeRun
+                       ? "whole"
+                       : fmt::format("{} s to {} s", phase.window_begin, phase.window_end);
+    }
+    if (const auto models = table.Table("models")) study.projection.models.by_phase[phase.name] = ParseChoices(*models);
+    RefuseOverlap(table, phase, study.phases);
+    table.RefuseUnknownKeys();
+    study.phases.push_back(phase);
+  }
+  if (study.phases.empty()) study.phases.push_back(PhaseSpec::WholeRun());
+}
+
+std::string ModelsInWords(const ModelSettings& settings) {
+  const auto in_words = [](const ModelChoice& choice) {
+    std::vector<std::string> options;
+    for (const ModelChoice::Option& option : choice.options) {
+      std::string text = option.model;
+      if (!option.dimensions.empty()) {
+        text += option.dimensions.size() == 1 ? " in dimension " : " in dimensions ";
+        std::vector<std::string> numbers;
+        for (const int dimension : option.dimensions) numbers.push_back(std::to_string(dimension));
+        text += Join(numbers, ", ");
+      }
+      options.push_back(text);
+    }
+    return Join(options, ", ");
+  };
+  const bool single = settings.standard.options.size() == 1 && settings.standard.options[0].dimensions.size() == 1;
+  std::string text = single ? in_words(settings.standard) + " for every factor"
+                            : "for every factor the best of " + in_words(settings.standard) +
+                                  ", by the error at the largest run when it is left out";
+  for (const auto& [factor, choice] : settings.by_factor) {
+    text += fmt::format("; {}: {}", Describe(factor).id, in_words(choice));
+  }
+  for (const auto& [phase, choices] : settings.by_phase) {
+    for (const auto& [factor, choice] : choices) {
+      text += fmt::format("; {} in {}: {}", Describe(factor).id, phase, in_words(choice));
+    }
+  }
+  return text;
+}
+
+void ParseModels(const ConfigTable& root, const std::string& file, Study& study) {
+  ProjectionOptions& options = study.projection;
+  ModelSettings defaults = DefaultModelSettings();
+  options.models.standard = defaults.standard;
+  if (const auto table = root.Table("models")) {
+    if (const auto candidates = table->Strings("candidates")) {
+      options.models.standard = ModelChoice{{}, table->Where("candidates")};
+      for (const std::string& text : *candidates) {
+        const ModelChoice choice = ParseModelChoice(text, table->Where("candidates"));
+        options.models.standard.options.push_back(choice.options.front());
+      }
+      if (candidates->empty()) table->Fail("candidates", "'candidates' must name at least one model");
+    }
+    if (const auto factors = table->Table("factors")) options.models.by_factor = ParseChoices(*factors);
+    if (const auto train_max = table->Integer("train_max")) {
+      options.train_max = static_cast<double>(Positive(*table, "train_max", *train_max));
+    }
+    for (const std::string& path : table->Strings("files").value_or(std::vector<std::string>())) {
+      study.model_files.push_back(Relative(path, file));
+    }
+    table->RefuseUnknownKeys();
+  }
+}
+
+void ParseProjection(const ConfigTable& root, ProjectionOptions& options) {
+  const auto table = root.Table("projection");
+  if (!table) return;
+  for (const std::int64_t target : table->Integers("targets").value_or(std::vector<std::int64_t>())) {
+    options.targets.push_back(static_cast<double>(Positive(*table, "targets", target)));
+  }
+  table->RefuseUnknownKeys();
+}
+
+void ParseReport(const ConfigTable& root, const std::string& file, Study& study) {
+  study.report_folder = Relative("report", file);
+  study.formats = {ReportFormat::kHtml, ReportFormat::kMarkdown, ReportFormat::kJson, ReportFormat::kCsv};
+  const auto table = root.Table("report");
+  if (!table) return;
+  if (const auto folder = table->String("folder")) study.report_folder = Relative(*folder, file);
+  if (const auto formats = table->Strings("formats")) {
+    study.formats.clear();
+    for (const std::string& name : *formats) {
+      const auto format = ReportFormatByName(name);
+      if (!format) {
+        table->Fail("formats", "unknown format '" + name + "'", "there are " + Join(ReportFormatNames(), ", "));
+      }
+      study.formats.insert(*format);
+    }
+  }
+  table->RefuseUnknownKeys();
+}
+
+ConfigTable WithPreset(const ConfigTable& own, const PresetReader& presets, const std::string& override_name) {
+  const auto header = own.Table("study");
+  const std::string name = !override_name.empty() ? override_name
+                           : header               ? header->String("preset").value_or("")
+                                                  : "";
+  if (name.empty()) return own;
+  const auto preset = presets(name);
+  if (!preset) {
+    throw Error(ErrorKind::kUsage, header && override_name.empty() ? header->Where("preset") : "",
+                "no preset '" + name + "'", "presets are the files configs/NAME.toml");
+  }
+  return own.WithFallback(*preset);
+}
+
+}  // namespace
+
+ModelChoice ParseModelChoice(const std::string& text, const std::string& where) {
+  const std::size_t colon = text.find(':');
+  ModelChoice::Option option{text.substr(0, colon), {}};
+  if (option.model.empty()) throw Error(ErrorKind::kUsage, where, "'" + text + "' names no model");
+  if (colon != std::string::npos) {
+    for (const std::string& part : Split(text.substr(colon + 1), ',')) {
+      long long dimension = 0;
+      if (!ParseInteger(part, dimension) || dimension < 1 || dimension > 6) {
+        throw Error(ErrorKind::kUsage, where, "'" + text + "' has no dimension between 1 and 6 behind the colon");
+      }
+      option.dimensions.push_back(static_cast<int>(dimension));
+    }
+  }
+  return {{option}, where};
+}
+
+Study ParseStudy(const std::string& text, const std::string& file, const PresetReader& presets,
+                 const std::string& preset) {
+  const ConfigTable root = WithPreset(ConfigTable::Parse(text, file), presets, preset);
+  Study study;
+  ParseHeader(root, file, study);
+  ParseReplay(root, study);
+  ParseCounters(root, study);
+  ParseRuns(root, file, study);
+  ParseModels(root, file, study);
+  ParsePhases(root, study);
+  ParseProjection(root, study.projection);
+  ParseReport(root, file, study);
+  root.RefuseUnknownKeys();
+  study.models_in_words = ModelsInWords(study.projection.models);
+  return study;
+}
+
+ProjectionOptions ParseProjectionPreset(const ConfigTable& preset, std::string& models_in_words) {
+  Study study;
+  ParseModels(preset, "", study);
+  ParseProjection(preset, study.projection);
+  models_in_words = ModelsInWords(study.projection.models);
+  return study.projection;
+}
+
+}  // namespace farscale

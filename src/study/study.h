@@ -1,0 +1,58 @@
+// A study: which runs, which phases, which rules and models, which targets. What study.toml says, as a value
+// [docs/study-file.md].
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/config.h"
+#include "factors/factor_table.h"
+#include "factors/phase_factors.h"
+#include "phases/phase_spec.h"
+#include "projection/projection.h"
+#include "report/write_report.h"
+
+namespace farscale {
+
+struct RunSpec {
+  std::string trace;                    // path, relative to the working folder
+  std::optional<std::int64_t> threads;  // a process; as recorded when absent
+  std::optional<std::int64_t> repeat;   // numbered in the order of the study when absent
+  std::string where;                    // file and line
+};
+
+struct Study {
+  std::string title;
+  std::string description;
+  std::string series;                    // name of the program in factor tables; may be empty
+  std::vector<RunSpec> runs;
+  std::vector<PhaseSpec> phases;         // at least one
+  std::optional<Scaling> scaling;
+  std::optional<std::int64_t> reference;
+  FactorOptions factors;
+  ProjectionOptions projection;
+  std::string models_in_words;           // for reports
+  std::vector<std::string> model_files;  // of the user, relative to the working folder
+  std::string report_folder;
+  std::set<ReportFormat> formats;
+};
+
+// Gives the text of a preset by name ("rosas14"), or nothing when there is none.
+using PresetReader = std::function<std::optional<ConfigTable>(const std::string& name)>;
+
+// Reads a study; paths in it are relative to the folder of `file`. `preset` overrides the one the study names.
+// Throws a usage error with file and line for everything that is not as docs/study-file.md says.
+Study ParseStudy(const std::string& text, const std::string& file, const PresetReader& presets,
+                 const std::string& preset = "");
+
+// The parts of a preset that concern fitting, for `farscale predict`.
+ProjectionOptions ParseProjectionPreset(const ConfigTable& preset, std::string& models_in_words);
+
+// "amdahl", "pipeline:3" (dimension 3), "pipeline:1,2" as model choice.
+ModelChoice ParseModelChoice(const std::string& text, const std::string& where);
+
+}  // namespace farscale

@@ -1,0 +1,173 @@
+#include "study/study.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+
+namespace farscale {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+std::optional<ConfigTable> NoPresets(const std::string&) { return std::nullopt; }
+
+Study Parse(const std::string& text, const PresetReader& presets = NoPresets, const std::string& preset = "") {
+  return ParseStudy(text, "dir/study.toml", presets, preset);
+}
+
+std::string UsageErrorOf(const std::string& text) {
+  try {
+    Parse(text);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kUsage);
+    return error.what();
+  }
+  return "no error";
+}
+
+const std::string kRun = "[[runs]]\ntrace = 'a/traces.otf2'\n";
+
+TEST(Study, SmallestStudy) {
+  const Study study = Parse(kRun);
+  EXPECT_EQ(study.title, "");
+  ASSERT_EQ(study.runs.size(), 1u);
+  EXPECT_EQ(study.runs[0].trace, "dir/a/traces.otf2");  // beside the study
+  ASSERT_EQ(study.phases.size(), 1u);
+  EXPECT_EQ(study.phases[0].kind, PhaseSpec::Kind::kWholeRun);
+  EXPECT_EQ(study.factors.rules.set, RuleSet::kBsc);
+  EXPECT_EQ(study.report_folder, "dir/report");
+  EXPECT_EQ(study.formats.size(), 4u);
+  EXPECT_THAT(study.models_in_words, HasSubstr("the best of amdahl, pipeline, constant"));
+}
+
+TEST(Study, EveryKey) {
+  const Study study = Parse(R"(
+[study]
+title = "T"
+description = "D"
+series = "s"
+scaling = "weak"
+reference = 8
+threads = "process"
+[replay]
+rules = "causal"
+eager_limit = 4096
+[counters]
+instructions = "INS"
+cycles = "CYC"
+[models]
+candidates = ["amdahl:1,3", "constant"]
+train_max = 64
+files = ["mine.toml"]
+[models.factors]
+loadBalance = "amdahl"
+serializationEfficiency = { model = "pipeline", dimension = 3 }
+[projection]
+targets = [128, 1024]
+[report]
+folder = "out"
+formats = ["html"]
+[[runs]]
+trace = "/abs/8.otf2"
+threads = 4
+repeat = 2
+[[phases]]
+name = "solve"
+region = "solver"
+skip = 2
+keep = 5
+span = "each"
+models = { transferEfficiency = "constant" }
+[[phases]]
+regex = "Lagrange.*"
+[[phases]]
+window = [0.5, 2]
+[[phases]]
+name = "all"
+whole = true
+)");
+  EXPECT_EQ(study.title, "T");
+  EXPECT_EQ(study.scaling, Scaling::kWeak);
+  EXPECT_EQ(study.reference, 8);
+  EXPECT_EQ(study.factors.rules.set, RuleSet::kCausal);
+  EXPECT_EQ(study.factors.rules.eager_limit, 4096u);
+  EXPECT_EQ(study.factors.counters.instructions, "INS");
+  EXPECT_THAT(study.projection.models.standard.options[0].dimensions, ElementsAre(1, 3));
+  EXPECT_THAT(study.projection.models.by_factor.at(Factor::kSerialization).options[0].dimensions, ElementsAre(3));
+  EXPECT_EQ(study.projection.models.by_phase.at("solve").at(Factor::kTransfer).options[0].model, "constant");
+  EXPECT_EQ(study.projection.train_max, 64);
+  EXPECT_THAT(study.model_files, ElementsAre("dir/mine.toml"));
+  EXPECT_THAT(study.projection.targets, ElementsAre(128, 1024));
+  EXPECT_EQ(study.report_folder, "dir/out");
+  EXPECT_EQ(study.runs[0].trace, "/abs/8.otf2");
+  EXPECT_EQ(study.runs[0].threads, 4);
+  EXPECT_EQ(study.runs[0].repeat, 2);
+  EXPECT_EQ(study.phases[0].name, "solve");
+  EXPECT_EQ(study.phases[0].skip, 2u);
+  EXPECT_EQ(study.phases[0].keep, 5u);
+  EXPECT_EQ(study.phases[0].span, Span::kEach);
+  EXPECT_EQ(study.phases[1].name, "Lagrange.*");
+  EXPECT_EQ(study.phases[2].window_end, 2);
+  EXPECT_EQ(study.phases[3].name, "all");
+}
+
+TEST(Study, ErrorsNameFileAndLine) {
+  EXPECT_THAT(UsageErrorOf(""), HasSubstr("the study has no runs"));
+  EXPECT_THAT(UsageErrorOf("[study]\ntitel = 'x'\n" + kRun),
+              HasSubstr("dir/study.toml:2: unknown key 'titel'; did you mean 'title'?"));
+  EXPECT_THAT(UsageErrorOf("[studdy]\n" + kRun), HasSubstr("unknown key 'studdy'; did you mean 'study'?"));
+  EXPECT_THAT(UsageErrorOf("[study]\nscaling = 'medium'\n" + kRun), HasSubstr("must be \"strong\" or \"weak\""));
+  EXPECT_THAT(UsageErrorOf("[study]\nthreads = 'location'\n" + kRun), HasSubstr("threads must be \"process\""));
+  EXPECT_THAT(UsageErrorOf("[replay]\nrules = 'dimemas'\n" + kRun), HasSubstr("must be \"bsc\" or \"causal\""));
+  EXPECT_THAT(UsageErrorOf("[replay]\neager_limit = 1\n" + kRun), HasSubstr("fix the eager limit"));
+  EXPECT_THAT(UsageErrorOf("[[runs]]\ntrace = 3\n"), HasSubstr("'trace' must be a text"));
+  EXPECT_THAT(UsageErrorOf("[[runs]]\n"), HasSubstr("'trace' is missing"));
+  EXPECT_THAT(UsageErrorOf(kRun + kRun), HasSubstr("listed twice; the other is at dir/study.toml:1"));
+  EXPECT_THAT(UsageErrorOf(kRun + "[[phases]]\nname = 'x'\n"), HasSubstr("exactly one of region, regex, window"));
+  EXPECT_THAT(UsageErrorOf(kRun + "[[phases]]\nregion = 'x'\nregex = 'y'\n"), HasSubstr("exactly one"));
+  EXPECT_THAT(UsageErrorOf(kRun + "[[phases]]\nwindow = [2, 1]\n"), HasSubstr("begin before end"));
+  EXPECT_THAT(UsageErrorOf(kRun + "[[phases]]\nwindow = [1, 2]\nskip = 1\n"), HasSubstr("for regions that repeat"));
+  EXPECT_THAT(UsageErrorOf(kRun + "[[phases]]\nregion = 'x'\nkeep = 0\n"), HasSubstr("positive"));
+  EXPECT_THAT(UsageErrorOf(kRun + "[[phases]]\nregion = 'x'\nspan = 'half'\n"), HasSubstr("span must be"));
+  EXPECT_THAT(UsageErrorOf(kRun + "[[phases]]\nregion = 'x'\n[[phases]]\nregion = 'x'\n"),
+              HasSubstr("two phases 'x'; the other is at dir/study.toml:3"));
+  EXPECT_THAT(UsageErrorOf(kRun + "[models]\ncandidates = ['amdahl:9']\n"), HasSubstr("between 1 and 6"));
+  EXPECT_THAT(UsageErrorOf(kRun + "[models.factors]\nloadBalanc = 'amdahl'\n"),
+              HasSubstr("did you mean 'loadBalance'?"));
+  EXPECT_THAT(UsageErrorOf(kRun + "[report]\nformats = ['pdf']\n"), HasSubstr("unknown format 'pdf'"));
+  EXPECT_THAT(UsageErrorOf(kRun + "[projection]\ntargets = [0]\n"), HasSubstr("positive"));
+  EXPECT_THAT(UsageErrorOf("[study]\npreset = 'nope'\n" + kRun), HasSubstr("no preset 'nope'"));
+  EXPECT_THAT(UsageErrorOf("x = [\n"), HasSubstr("dir/study.toml:"));
+}
+
+TEST(Study, WindowsThatOverlap) {
+  EXPECT_THAT(UsageErrorOf(kRun + "[[phases]]\nname = 'a'\nwindow = [0, 2]\n[[phases]]\nname = 'b'\nwindow = [1, 3]\n"),
+              HasSubstr("the windows of phases 'a' and 'b' overlap between 1 s and 2 s"));
+  EXPECT_EQ(Parse(kRun + "[[phases]]\nwindow = [0, 1]\n[[phases]]\nwindow = [1, 2]\n").phases.size(), 2u);
+}
+
+TEST(Study, PresetFillsWhatTheStudyLeavesOut) {
+  const PresetReader presets = [](const std::string& name) -> std::optional<ConfigTable> {
+    if (name != "p") return std::nullopt;
+    return ConfigTable::Parse("[models]\ncandidates = ['amdahl:1']\n[study]\nscaling = 'weak'\n", "p.toml");
+  };
+  const Study study = Parse("[study]\npreset = 'p'\n[models.factors]\nloadBalance = 'constant'\n" + kRun, presets);
+  EXPECT_EQ(study.projection.models.standard.options[0].model, "amdahl");
+  EXPECT_EQ(study.projection.models.by_factor.size(), 1u);
+  EXPECT_EQ(study.scaling, Scaling::kWeak);
+  EXPECT_EQ(Parse("[study]\nscaling = 'strong'\n" + kRun, presets, "p").scaling, Scaling::kStrong);
+}
+
+TEST(Study, ModelChoices) {
+  const ModelChoice choice = ParseModelChoice("pipeline:3", "w");
+  EXPECT_EQ(choice.options[0].model, "pipeline");
+  EXPECT_THAT(choice.options[0].dimensions, ElementsAre(3));
+  EXPECT_TRUE(ParseModelChoice("amdahl", "w").options[0].dimensions.empty());
+  EXPECT_THROW(ParseModelChoice("amdahl:x", "w"), Error);
+  EXPECT_THROW(ParseModelChoice(":3", "w"), Error);
+}
+
+}  // namespace
+}  // namespace farscale
