@@ -1,0 +1,74 @@
+#include "cli/command.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+
+#include "base/files.h"
+
+namespace farscale {
+namespace {
+
+void PrintLine(std::FILE* stream, const std::string& line) { fmt::print(stream, "{}\n", line); }
+
+}  // namespace
+
+void Messages::Note(const std::string& text) const {
+  if (common_.verbose && !common_.quiet) PrintLine(stderr, "note: " + text);
+}
+
+void Messages::Warning(const std::string& text) const {
+  if (!common_.quiet) PrintLine(stderr, "warning: " + text);
+}
+
+void Messages::Findings(const std::string& where, const std::vector<Finding>& findings) const {
+  for (const Finding& finding : findings) {
+    const std::string text = (where.empty() ? "" : where + ": ") + ToSentence(finding);
+    if (finding.severity == Severity::kWarning) {
+      Warning(text);
+    } else {
+      Note(text);
+    }
+  }
+}
+
+void Messages::FindingsOf(const Results& results) const {
+  Findings("", results.table.findings);
+  for (const RunRecord& run : results.runs) Findings(run.path, run.findings);
+}
+
+ProgressSink Messages::Progress() const {
+  const bool terminal = isatty(STDERR_FILENO) != 0;
+  return [this, terminal](std::size_t done, std::size_t total, const std::string& run) {
+    if (common_.quiet) return;
+    if (common_.verbose) {
+      PrintLine(stderr, fmt::format("[{}/{}] {}", done, total, run));
+    } else if (terminal) {
+      fmt::print(stderr, "\r\033[K[{}/{}] {}", done, total, run);
+      if (done == total) fmt::print(stderr, "\r\033[K");
+      std::fflush(stderr);
+    }
+  };
+}
+
+void PrintError(const Error& error) { PrintLine(stderr, std::string("farscale: ") + error.what()); }
+
+void WriteOutput(const std::string& path, const std::string& text) {
+  if (path == "-") {
+    fmt::print("{}", text);
+    if (std::fflush(stdout) != 0) throw Error(ErrorKind::kOutput, "standard output", "cannot be written");
+    return;
+  }
+  WriteFile(path, text);
+}
+
+TableFormat TableFormatOf(const std::string& path) {
+  const std::string ending = std::filesystem::path(path).extension().string();
+  if (ending == ".json") return TableFormat::kJson;
+  if (ending == ".csv") return TableFormat::kCsv;
+  throw Error(ErrorKind::kUsage, path, "the name of the output must end in .json or .csv");
+}
+
+}  // namespace farscale

@@ -1,0 +1,57 @@
+// What the subcommands share: options, messages on the terminal, exit codes.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/diagnostics.h"
+#include "base/error.h"
+#include "study/run_study.h"
+
+namespace farscale {
+
+// Options before or behind any subcommand.
+struct Common {
+  int jobs = 0;  // 0: as many as the machine has cores
+  bool quiet = false;
+  bool verbose = false;
+};
+
+// Adds a subcommand; what its callback returns becomes the exit code of the program.
+using CommandResult = std::function<int()>;
+void AddRunCommand(CLI::App& app, const Common& common, CommandResult& action);
+void AddInspectCommand(CLI::App& app, const Common& common, CommandResult& action);
+void AddFactorsCommand(CLI::App& app, const Common& common, CommandResult& action);
+void AddPredictCommand(CLI::App& app, const Common& common, CommandResult& action);
+void AddReportCommand(CLI::App& app, const Common& common, CommandResult& action);
+
+// Lines on stderr; silent with --quiet.
+class Messages {
+ public:
+  explicit Messages(const Common& common) : common_(common) {}
+
+  void Note(const std::string& text) const;     // only with --verbose
+  void Warning(const std::string& text) const;
+  // Warnings, and notes with --verbose.
+  void Findings(const std::string& where, const std::vector<Finding>& findings) const;
+  void FindingsOf(const Results& results) const;
+  // A line that overwrites itself, when stderr is a terminal.
+  ProgressSink Progress() const;
+
+ private:
+  const Common& common_;
+};
+
+// An error as one sentence on stderr.
+void PrintError(const Error& error);
+
+// Writes `text` to `path`, or to stdout when path is "-".
+void WriteOutput(const std::string& path, const std::string& text);
+
+enum class TableFormat { kJson, kCsv };
+// By the ending of the name; throws a usage error for others.
+TableFormat TableFormatOf(const std::string& path);
+
+}  // namespace farscale

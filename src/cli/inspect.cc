@@ -1,0 +1,281 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "base/format.h"
+#include "base/text.h"
+#include "cli/command.h"
+#include "factors/factor_table_json.h"
+#include "phases/phase_cut.h"
+#include "replay/matching.h"
+#include "report/text_table.h"
+#include "trace/trace_reader.h"
+
+namespace farscale {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct InspectOptions {
+  std::string trace;
+  bool json = false;
+  std::size_t most_regions = 20;
+};
+
+struct CallSummary {
+  std::string name;
+  std::uint64_t count = 0;
+  double share = 0;  // of the run's time over all ranks
+};
+
+struct Inspection {
+  Trace trace;
+  std::vector<RegionSummary> regions;
+  std::vector<CallSummary> calls;  // by MPI function, largest share first
+  std::uint64_t messages = 0;
+  std::uint64_t bytes = 0;
+  double mpi_share = 0;
+  std::vector<double> counter_totals;
+  std::vector<Finding> findings;
+};
+
+// A loop body: every rank enters the region, all equally often, more than once.
+bool IsLoop(const RegionSummary& region, const Trace& trace) {
+  return region.ranks == trace.size() && region.fewest == region.most && region.most > 1;
+}
+
+void SummarizeCalls(Inspection& inspection) {
+  const Trace& trace = inspection.trace;
+  std::vector<std::uint64_t> counts(trace.regions.size());
+  std::vector<Tick> ticks(trace.regions.size());
+  Tick run_time = 0;
+  for (const RankTimeline& timeline : trace.timelines) {
+    run_time += timeline.end() - timeline.begin();
+    for (std::size_t call = 0; call < timeline.calls(); ++call) {
+      ++counts[timeline.region(call)];
+      ticks[timeline.region(call)] += timeline.duration(call);
+    }
+    for (std::size_t record = 0; record < timeline.records(); ++record) {
+      const RecordKind kind = timeline.record_kind(record);
+      if (kind != RecordKind::kSend && kind != RecordKind::kSendPost) continue;
+      ++inspection.messages;
+      inspection.bytes += timeline.record_bytes(record);
+    }
+  }
+  std::map<std::string, CallSummary> by_name;
+  for (std::size_t region = 0; region < counts.size(); ++region) {
+    if (counts[region] == 0) continue;
+    CallSummary& call = by_name[trace.regions[region].name];
+    call.name = trace.regions[region].name;
+    call.count += counts[region];
+    call.share += run_time > 0 ? static_cast<double>(ticks[region]) / static_cast<double>(run_time) : 0;
+  }
+  for (const auto& [name, call] : by_name) {
+    inspection.calls.push_back(call);
+    inspection.mpi_share += call.share;
+  }
+  std::stable_sort(inspection.calls.begin(), inspection.calls.end(),
+                   [](const CallSummary& a, const CallSummary& b) { return a.share > b.share; });
+}
+
+// Last value of a counter, over all ranks.
+double CounterTotal(const Trace& trace, std::size_t counter) {
+  double total = 0;
+  for (const RankTimeline& timeline : trace.timelines) {
+    if (!timeline.has_counter(counter)) continue;
+    double last = 0;
+    if (timeline.calls() > 0) last = timeline.counter_at_leave(counter, timeline.calls() - 1);
+    if (timeline.region_events() > 0) {
+      last = std::max(last, timeline.counter_at_event(counter, timeline.region_events() - 1));
+    }
+    total += last;
+  }
+  return total * trace.counters[counter].scale;
+}
+
+Inspection Inspect(const std::string& path) {
+  Inspection inspection;
+  inspection.trace = ReadTrace(path);
+  inspection.regions = SummarizeRegions(inspection.trace);
+  SummarizeCalls(inspection);
+  for (std::size_t i = 0; i < inspection.trace.counters.size(); ++i) {
+    inspection.counter_totals.push_back(CounterTotal(inspection.trace, i));
+  }
+  Diagnostics diagnostics = inspection.trace.diagnostics;
+  diagnostics.Merge(MatchTrace(inspection.trace).diagnostics);
+  inspection.findings = diagnostics.findings();
+  return inspection;
+}
+
+// "0-3, 8" of ascending ranks.
+std::string Ranges(const std::vector<std::size_t>& ranks) {
+  std::vector<std::string> parts;
+  for (std::size_t i = 0; i < ranks.size();) {
+    std::size_t j = i;
+    while (j + 1 < ranks.size() && ranks[j + 1] == ranks[j] + 1) ++j;
+    parts.push_back(i == j ? std::to_string(ranks[i]) : fmt::format("{}-{}", ranks[i], ranks[j]));
+    i = j + 1;
+  }
+  return Join(parts, ", ");
+}
+
+std::vector<std::vector<std::size_t>> RanksByNode(const Trace& trace) {
+  std::vector<std::vector<std::size_t>> ranks(trace.nodes.size());
+  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
+    ranks[static_cast<std::size_t>(trace.ranks[rank].node)].push_back(rank);
+  }
+  return ranks;
+}
+
+void PrintHead(const Inspection& inspection) {
+  const Trace& trace = inspection.trace;
+  std::uint64_t calls = 0;
+  for (const CallSummary& call : inspection.calls) calls += call.count;
+  fmt::print("Trace      {}\n", trace.path);
+  fmt::print("Format     {}{}\n", trace.format, trace.creator.empty() ? "" : ", written by " + trace.creator);
+  fmt::print("Program    {}\n", trace.program.empty() ? "not recorded" : trace.program);
+  fmt::print("Run time   {}, clock of {} ticks a second\n", FormatSeconds(trace.Seconds(trace.end() - trace.begin())),
+             FormatSignificant(trace.ticks_per_second, 4));
+  fmt::print("Ranks      {} on {} node{}, {} thread{} each\n", trace.size(), trace.nodes.size(),
+             trace.nodes.size() == 1 ? "" : "s", trace.threads(), trace.threads() == 1 ? "" : "s");
+  fmt::print("Events     {} in {}; in memory {}\n", FormatCount(trace.events), FormatBytes(trace.disk_bytes),
+             FormatBytes(trace.MemoryBytes()));
+  fmt::print("MPI        {} calls, {} of the time; {} messages with {}\n", FormatCount(calls),
+             FormatPercent(inspection.mpi_share), FormatCount(inspection.messages), FormatBytes(inspection.bytes));
+  const auto by_node = RanksByNode(trace);
+  fmt::print("\nNodes\n");
+  const std::size_t shown = std::min<std::size_t>(by_node.size(), 8);
+  for (std::size_t node = 0; node < shown; ++node) {
+    fmt::print("  {}: ranks {}\n", trace.nodes[node], Ranges(by_node[node]));
+  }
+  if (shown < by_node.size()) fmt::print("  and {} more\n", by_node.size() - shown);
+}
+
+void PrintTables(const Inspection& inspection, std::size_t most) {
+  const Trace& trace = inspection.trace;
+  std::vector<std::vector<std::string>> cells = {{"MPI function", "calls", "time"}};
+  for (const CallSummary& call : inspection.calls) {
+    cells.push_back({call.name, FormatCount(call.count), FormatPercent(call.share)});
+  }
+  if (cells.size() > 1) fmt::print("\n{}", FormatTable(cells));
+  cells = {{"Region", "a rank", "each", "time", ""}};
+  for (std::size_t i = 0; i < std::min(most, inspection.regions.size()); ++i) {
+    const RegionSummary& region = inspection.regions[i];
+    cells.push_back({region.name,
+                     region.fewest == region.most ? FormatCount(region.most)
+                                                  : FormatCount(region.fewest) + " to " + FormatCount(region.most),
+                     FormatSeconds(region.seconds), FormatPercent(region.share),
+                     IsLoop(region, trace) ? "loop" : region.ranks < trace.size()
+                                                          ? fmt::format("on {} ranks only", region.ranks)
+                                                          : ""});
+  }
+  if (cells.size() > 1) fmt::print("\n{}", FormatTable(cells));
+  if (inspection.regions.size() > most) {
+    fmt::print("and {} more regions (--regions shows more)\n", inspection.regions.size() - most);
+  }
+  cells = {{"Counter", "total", "unit", ""}};
+  for (std::size_t i = 0; i < trace.counters.size(); ++i) {
+    const Counter& counter = trace.counters[i];
+    cells.push_back({counter.name, counter.accumulates ? FormatSignificant(inspection.counter_totals[i], 4) : "-",
+                     counter.unit, counter.accumulates ? counter.description : "a level, not counted"});
+  }
+  if (cells.size() > 1) fmt::print("\n{}", FormatTable(cells));
+}
+
+void PrintAdvice(const Inspection& inspection) {
+  std::vector<std::string> loops;
+  for (const RegionSummary& region : inspection.regions) {
+    if (IsLoop(region, inspection.trace) && loops.size() < 3) {
+      loops.push_back(fmt::format("{} ({} iterations, {} of the run)", region.name, region.most,
+                                  FormatPercent(region.share)));
+    }
+  }
+  fmt::print("\n{}\n", loops.empty() ? "No region repeats on every rank; analyse the whole run or a time window."
+                                     : "Loops to analyse as phases: " + Join(loops, ", ") + ".");
+}
+
+Json ToJson(const Inspection& inspection) {
+  const Trace& trace = inspection.trace;
+  Json json = {{"format", "farscale-inspection"},
+               {"version", 1},
+               {"path", trace.path},
+               {"traceFormat", trace.format},
+               {"creator", trace.creator},
+               {"program", trace.program},
+               {"seconds", trace.Seconds(trace.end() - trace.begin())},
+               {"ticksPerSecond", trace.ticks_per_second},
+               {"ranks", trace.size()},
+               {"threads", trace.threads()},
+               {"events", trace.events},
+               {"diskBytes", trace.disk_bytes},
+               {"memoryBytes", trace.MemoryBytes()},
+               {"messages", inspection.messages},
+               {"messageBytes", inspection.bytes},
+               {"mpiShare", inspection.mpi_share}};
+  json["nodes"] = Json::array();
+  const auto by_node = RanksByNode(trace);
+  for (std::size_t node = 0; node < by_node.size(); ++node) {
+    json["nodes"].push_back({{"name", trace.nodes[node]}, {"ranks", by_node[node]}});
+  }
+  json["communicators"] = Json::array();
+  for (const Communicator& communicator : trace.communicators) {
+    json["communicators"].push_back(
+        {{"name", communicator.name}, {"size", communicator.is_self ? 1 : communicator.members.size()}});
+  }
+  json["calls"] = Json::array();
+  for (const CallSummary& call : inspection.calls) {
+    json["calls"].push_back({{"name", call.name}, {"count", call.count}, {"share", call.share}});
+  }
+  json["regions"] = Json::array();
+  for (const RegionSummary& region : inspection.regions) {
+    json["regions"].push_back({{"name", region.name},
+                               {"fewest", region.fewest},
+                               {"most", region.most},
+                               {"ranks", region.ranks},
+                               {"seconds", region.seconds},
+                               {"share", region.share},
+                               {"isLoop", IsLoop(region, trace)}});
+  }
+  json["counters"] = Json::array();
+  for (std::size_t i = 0; i < trace.counters.size(); ++i) {
+    const Counter& counter = trace.counters[i];
+    Json one = {{"name", counter.name}, {"unit", counter.unit}, {"description", counter.description}};
+    if (counter.accumulates) one["total"] = inspection.counter_totals[i];
+    json["counters"].push_back(one);
+  }
+  json["diagnostics"] = FindingsToJson(inspection.findings);
+  return json;
+}
+
+int InspectTrace(const InspectOptions& options) {
+  const Inspection inspection = Inspect(options.trace);
+  if (options.json) {
+    fmt::print("{}\n", ToJson(inspection).dump(2));
+    return 0;
+  }
+  PrintHead(inspection);
+  PrintTables(inspection, options.most_regions);
+  PrintAdvice(inspection);
+  fmt::print("\n");
+  if (inspection.findings.empty()) fmt::print("Nothing odd was found.\n");
+  for (const Finding& finding : inspection.findings) {
+    fmt::print("{}: {}\n", finding.severity == Severity::kWarning ? "warning" : "note", ToSentence(finding));
+  }
+  return 0;
+}
+
+}  // namespace
+
+void AddInspectCommand(CLI::App& app, const Common&, CommandResult& action) {
+  auto options = std::make_shared<InspectOptions>();
+  CLI::App* command = app.add_subcommand(
+      "inspect", "Show what is in a trace: ranks, nodes, MPI functions, regions, loops, counters, anomalies");
+  command->add_option("trace", options->trace, "The trace (anchor file of an OTF2 archive)")->required();
+  command->add_flag("--json", options->json, "Print JSON");
+  command->add_option("--regions", options->most_regions, "How many regions to list")->capture_default_str();
+  command->callback([options, &action] { action = [options] { return InspectTrace(*options); }; });
+}
+
+}  // namespace farscale

@@ -1,0 +1,76 @@
+// farscale: predicts how an MPI program will scale to core counts nobody has run.
+
+#include <fmt/format.h>
+#include <tbb/global_control.h>
+#include <tbb/info.h>
+
+#include <cstdio>
+#include <exception>
+
+#include "base/version.h"
+#include "cli/command.h"
+
+namespace farscale {
+namespace {
+
+constexpr const char* kDescription =
+    "Predicts how an MPI program will scale to core counts nobody has run yet: reads traces taken at a few low core\n"
+    "counts, reduces the phases that matter to their efficiency factors, fits a scaling model to every factor,\n"
+    "extrapolates, and writes a report.";
+
+constexpr const char* kFooter =
+    "Examples:\n"
+    "  farscale inspect traces/8/traces.otf2           what is in a trace\n"
+    "  farscale run study.toml                         the main job: report with projections\n"
+    "  farscale factors study.toml -o factors.csv      stop after the factor table\n"
+    "  farscale predict factors.csv --targets 1024     fit and extrapolate a factor table\n"
+    "\n"
+    "Exit codes: 0 done, 2 wrong usage or study file, 3 unreadable or damaged input, 4 not enough evidence to\n"
+    "answer, 5 cannot write.";
+
+int Main(int argc, char** argv) {
+  CLI::App app(kDescription, "farscale");
+  app.footer(kFooter);
+  app.require_subcommand(1);
+  app.fallthrough();
+  app.set_version_flag("--version", Generator());
+  app.get_formatter()->column_width(32);
+  Common common;
+  app.add_option("-j,--jobs", common.jobs, "Threads to use (default: one a core)")->check(CLI::Range(1, 4096));
+  app.add_flag("-q,--quiet", common.quiet, "No progress and no warnings; errors only");
+  app.add_flag("-v,--verbose", common.verbose, "Say more: notes on every run");
+  CommandResult action;
+  AddRunCommand(app, common, action);
+  AddInspectCommand(app, common, action);
+  AddFactorsCommand(app, common, action);
+  AddPredictCommand(app, common, action);
+  AddReportCommand(app, common, action);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
+    fmt::print(stderr, "farscale: {}; farscale --help shows how\n", error.what());
+    return static_cast<int>(ErrorKind::kUsage);
+  }
+  const int threads = common.jobs > 0 ? common.jobs : tbb::info::default_concurrency();
+  const tbb::global_control control(tbb::global_control::max_allowed_parallelism, static_cast<std::size_t>(threads));
+  return action();
+}
+
+}  // namespace
+}  // namespace farscale
+
+int main(int argc, char** argv) {
+  try {
+    return farscale::Main(argc, argv);
+  } catch (const farscale::Error& error) {
+    farscale::PrintError(error);
+    return error.exit_code();
+  } catch (const std::bad_alloc&) {
+    fmt::print(stderr, "farscale: out of memory\n");
+    return static_cast<int>(farscale::ErrorKind::kInput);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "farscale: internal error: {}; please report it\n", error.what());
+    return static_cast<int>(farscale::ErrorKind::kInput);
+  }
+}

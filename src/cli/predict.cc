@@ -1,0 +1,155 @@
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "base/files.h"
+#include "base/text.h"
+#include "cli/command.h"
+#include "factors/factor_table_csv.h"
+#include "factors/factor_table_json.h"
+#include "projection/projection_csv.h"
+#include "projection/projection_json.h"
+#include "report/results_json.h"
+#include "report/text_table.h"
+#include "report/write_report.h"
+#include "study/resources.h"
+
+namespace farscale {
+namespace {
+
+struct PredictOptions {
+  std::string table;
+  std::string output;
+  std::string report;
+  std::string preset;
+  std::string scaling;
+  std::int64_t reference = 0;
+  std::int64_t train_max = 0;
+  std::vector<std::int64_t> targets;
+  std::vector<std::string> candidates;
+  std::vector<std::string> choices;
+  std::vector<std::string> model_files;
+};
+
+FactorTable ReadTable(const std::string& path) {
+  const std::string text = ReadFile(path);
+  const std::string_view trimmed = Trim(text);
+  if (!trimmed.empty() && trimmed.front() == '{') return ReadTableFromJson(text, path);
+  return ReadFactorCsv(text, path);
+}
+
+// "loadBalance=amdahl:3"
+void AddChoice(const std::string& text, ModelSettings& settings) {
+  const std::size_t equals = text.find('=');
+  const std::string id = text.substr(0, equals);
+  const auto factor = FactorById(id);
+  if (equals == std::string::npos || !factor) {
+    throw Error(ErrorKind::kUsage, "--model " + text,
+                factor ? "no model after the factor" : "unknown factor '" + id + "'",
+                factor ? "write FACTOR=MODEL or FACTOR=MODEL:DIMENSION" : DidYouMean(id, FactorIds()));
+  }
+  settings.by_factor[*factor] = ParseModelChoice(text.substr(equals + 1), "--model " + text);
+}
+
+ProjectionOptions ProjectionOptionsOf(const PredictOptions& options, std::string& models_in_words) {
+  ProjectionOptions result;
+  result.models = DefaultModelSettings();
+  models_in_words = "the best candidate for every factor";
+  if (!options.preset.empty()) {
+    const auto preset = LoadPreset(options.preset);
+    if (!preset) {
+      throw Error(ErrorKind::kUsage, "--preset", "no preset '" + options.preset + "'",
+                  "there are " + Join(PresetNames(), ", "));
+    }
+    result = ParseProjectionPreset(*preset, models_in_words);
+  }
+  if (!options.candidates.empty()) {
+    result.models.standard = ModelChoice{{}, "--candidates"};
+    for (const std::string& text : options.candidates) {
+      result.models.standard.options.push_back(ParseModelChoice(text, "--candidates").options.front());
+    }
+  }
+  for (const std::string& choice : options.choices) AddChoice(choice, result.models);
+  if (options.train_max > 0) result.train_max = static_cast<double>(options.train_max);
+  if (!options.targets.empty()) result.targets.assign(options.targets.begin(), options.targets.end());
+  return result;
+}
+
+// Fails when not a single phase could be projected.
+int ExitCode(const std::vector<PhaseProjection>& projections) {
+  const PhaseProjection* obstructed = nullptr;
+  bool any = false;
+  for (const PhaseProjection& projection : projections) {
+    any = any || projection.obstacle.empty();
+    if (!projection.obstacle.empty() && obstructed == nullptr) obstructed = &projection;
+  }
+  if (obstructed == nullptr) return 0;
+  const std::string where = Join({obstructed->series, obstructed->phase}, obstructed->series.empty() ||
+                                                                                  obstructed->phase.empty()
+                                                                              ? ""
+                                                                              : ", phase ");
+  const Error error(ErrorKind::kEvidence, where, "no projection: " + obstructed->obstacle);
+  PrintError(error);
+  return any ? 0 : error.exit_code();
+}
+
+int Predict(const PredictOptions& options, const Common& common) {
+  const Messages messages(common);
+  const bool to_file = !options.output.empty() && options.output != "-";
+  const TableFormat format = to_file ? TableFormatOf(options.output) : TableFormat::kCsv;
+  FactorTable table = ReadTable(options.table);
+  if (!options.scaling.empty()) table.scaling = ScalingByName(options.scaling);
+  if (options.reference > 0) table.reference = options.reference;
+  CompleteTable(table);
+  std::string models_in_words;
+  const ProjectionOptions projection_options = ProjectionOptionsOf(options, models_in_words);
+  const ModelLibrary library = LoadModels(options.model_files);
+  const std::vector<PhaseProjection> projections = Project(table, library, projection_options);
+  messages.Findings("", table.findings);
+  if (!options.report.empty()) {
+    Results results = ResultsOfTable(table, projections, std::filesystem::path(options.table).stem().string());
+    results.models = models_in_words;
+    WriteReport(results, LoadTemplates(), options.report,
+                {ReportFormat::kHtml, ReportFormat::kMarkdown, ReportFormat::kJson, ReportFormat::kCsv});
+  }
+  if (!options.output.empty()) {
+    WriteOutput(options.output,
+                format == TableFormat::kJson ? WriteProjectionJson(projections) : WriteProjectionCsv(projections));
+  } else if (options.report.empty()) {
+    fmt::print("{}", FormatProjections(projections));
+  }
+  return ExitCode(projections);
+}
+
+}  // namespace
+
+void AddPredictCommand(CLI::App& app, const Common& common, CommandResult& action) {
+  auto options = std::make_shared<PredictOptions>();
+  CLI::App* command =
+      app.add_subcommand("predict", "Fit and extrapolate a factor table: of farscale, or published numbers");
+  command->footer(
+      "The table is factors.json, results.json, or a CSV file with the column cores and factors by their ids\n"
+      "(loadBalance, serializationEfficiency, ...; docs/file-formats.md). Without -o the projection is printed.");
+  command->add_option("table", options->table, "The factor table (.json or .csv)")->required();
+  command->add_option("--train-max", options->train_max, "Fit only runs up to this many cores")
+      ->check(CLI::PositiveNumber);
+  command->add_option("--targets", options->targets, "Core counts to project to, separated by commas (default: powers "
+                                                     "of two up to a million)")
+      ->delimiter(',')
+      ->check(CLI::PositiveNumber);
+  command->add_option("--candidates", options->candidates,
+                      "Models to choose from for every factor, separated by blanks; MODEL:1,3 gives dimensions");
+  command->add_option("--model", options->choices, "Model of one factor: FACTOR=MODEL or FACTOR=MODEL:DIMENSION");
+  command->add_option("--fits", options->model_files, "Model files of your own, or folders with such");
+  command->add_option("--preset", options->preset, "Preset with the models to use, such as rosas14");
+  command->add_option("--scaling", options->scaling, "How the runs scale, when the table does not say")
+      ->check(CLI::IsMember({"strong", "weak"}));
+  command->add_option("--reference", options->reference, "Cores of the reference run (default: the smallest)")
+      ->check(CLI::PositiveNumber);
+  command->add_option("--report", options->report, "Folder for a full report of the table and its projection");
+  command->add_option("-o,--output", options->output, "File to write, .json or .csv; - prints CSV");
+  command->callback(
+      [options, &common, &action] { action = [options, &common] { return Predict(*options, common); }; });
+}
+
+}  // namespace farscale

@@ -1,0 +1,74 @@
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "base/files.h"
+#include "cli/command.h"
+#include "report/summary.h"
+#include "report/write_report.h"
+#include "study/resources.h"
+#include "study/run_study.h"
+
+namespace farscale {
+namespace {
+
+struct RunOptions {
+  std::string study;
+  std::string output;
+  std::string preset;
+  std::string templates;
+};
+
+void PrintSummary(const Results& results, const std::vector<std::filesystem::path>& files) {
+  for (const std::string& series : results.table.Series()) {
+    for (const std::string& phase : results.table.Phases(series)) {
+      const PhaseProjection* found = nullptr;
+      for (const PhaseProjection& projection : results.projections) {
+        if (projection.series == series && projection.phase == phase) found = &projection;
+      }
+      fmt::print("Phase {}\n", phase);
+      for (const std::string& sentence : SummarizePhase(results.table.Rows(series, phase), found)) {
+        fmt::print("  {}\n", sentence);
+      }
+    }
+  }
+  for (const std::filesystem::path& file : files) {
+    if (!file.parent_path().empty() && file.parent_path().filename() == "figures") continue;
+    fmt::print("wrote {}\n", file.string());
+  }
+}
+
+int Run(const RunOptions& options, const Common& common) {
+  const Messages messages(common);
+  Study study = ParseStudy(ReadFile(options.study), options.study, LoadPreset, options.preset);
+  if (!options.output.empty()) study.report_folder = options.output;
+  const ModelLibrary library = LoadModels(study.model_files);
+  const ReportTemplates templates = LoadTemplates(options.templates);
+  CreateFolder(study.report_folder);  // before hours of work, not after
+  const StudyOutcome outcome = RunStudy(study, library, messages.Progress());
+  messages.FindingsOf(outcome.results);
+  const auto files = WriteReport(outcome.results, templates, study.report_folder, study.formats);
+  if (!common.quiet) PrintSummary(outcome.results, files);
+  for (const RunRecord& run : outcome.results.runs) {
+    if (!run.error.empty()) PrintError(Error(ErrorKind::kInput, "run failed", run.error));
+  }
+  if (outcome.evidence) PrintError(*outcome.evidence);
+  if (outcome.failure) return outcome.failure->exit_code();
+  return outcome.evidence ? outcome.evidence->exit_code() : 0;
+}
+
+}  // namespace
+
+void AddRunCommand(CLI::App& app, const Common& common, CommandResult& action) {
+  auto options = std::make_shared<RunOptions>();
+  CLI::App* command = app.add_subcommand(
+      "run", "Run a study: measure the factors of every run and phase, fit, extrapolate, write the report");
+  command->footer("docs/study-file.md describes the study file key by key.");
+  command->add_option("study", options->study, "The study file (TOML)")->required();
+  command->add_option("-o,--output", options->output, "Folder of the report (default: as the study says)");
+  command->add_option("--preset", options->preset, "Preset whose settings fill what the study leaves out");
+  command->add_option("--templates", options->templates, "Folder with templates of your own");
+  command->callback([options, &common, &action] { action = [options, &common] { return Run(*options, common); }; });
+}
+
+}  // namespace farscale
