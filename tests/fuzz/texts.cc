@@ -1,0 +1,86 @@
+// Everything that is read as text. The first byte says as what: study, model, factor table, results.
+#include <filesystem>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "factors/factor_table_csv.h"
+#include "factors/factor_table_json.h"
+#include "fuzz/target.h"
+#include "models/scaling_model.h"
+#include "report/report_model.h"
+#include "report/results_json.h"
+#include "study/study.h"
+#include "support/traces.h"
+
+namespace farscale::fuzz {
+namespace {
+
+constexpr std::size_t kKinds = 5;
+
+FactorTable SmallTable() {
+  FactorTable table = ReadFactorCsv(
+      "series,phase,cores,repeat,runtime,loadBalance,serializationEfficiency,transferEfficiency\n"
+      "a,p,2,0,1.5,0.9,0.95,0.97\na,p,4,0,1.2,0.8,0.9,0.95\n\"b, c\",p,8,0,1,0.7,0.9,0.9\n",
+      "seed");
+  CompleteTable(table);
+  return table;
+}
+
+void TryAs(std::size_t kind, const std::string& text) {
+  switch (kind) {
+    case 0: ParseStudy(text, "dir/study.toml", [](const std::string&) { return std::nullopt; }); break;
+    case 1: ParseModel(text, "model.toml"); break;
+    case 2: {
+      FactorTable table = ReadFactorCsv(text, "table.csv");
+      CompleteTable(table);
+      WriteFactorCsv(table);
+      break;
+    }
+    case 3: {
+      FactorTable table = ReadFactorJson(text, "table.json");
+      CompleteTable(table);
+      WriteFactorJson(table);
+      break;
+    }
+    default: {
+      const Results results = ReadResultsJson(text, "results.json");
+      BuildReportModel(results);
+      WriteResultsJson(results);
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> Seeds() {
+  const std::string root = test::SourceFolder();
+  std::vector<std::string> seeds;
+  const auto add = [&](std::size_t kind, const std::string& text) {
+    seeds.push_back(std::string(1, static_cast<char>(kind)) + text);
+  };
+  add(0, ReadFile(root + "/sample-runs/lulesh/study.toml"));
+  add(0, "[study]\nscaling='weak'\nreference=8\n[replay]\nrules='causal'\neager_limit=1\n[models]\n"
+         "candidates=['amdahl:1,3']\ntrain_max=8\n[models.factors]\nloadBalance={model='constant',dimension=1}\n"
+         "[projection]\ntargets=[1,2]\n[report]\nformats=['html']\n[[runs]]\ntrace='a'\nthreads=2\n"
+         "[[phases]]\nwindow=[0,1]\n[[phases]]\nregex='a.*'\nskip=1\nkeep=2\nspan='each'\n");
+  for (const char* id : {"amdahl", "pipeline"}) add(1, ReadFile(root + "/fits/" + id + ".toml"));
+  add(2, WriteFactorCsv(SmallTable()));
+  add(3, WriteFactorJson(SmallTable()));
+  ModelLibrary library;
+  for (const char* id : {"amdahl", "pipeline", "constant"}) {
+    library.Add(ParseModel(ReadFile(root + "/fits/" + id + ".toml"), id));
+  }
+  const FactorTable table = SmallTable();
+  add(4, WriteResultsJson(ResultsOfTable(table, Project(table, library, {DefaultModelSettings(), {64}, {}}), "t")));
+  return seeds;
+}
+
+void Try(const std::string& input) {
+  if (input.empty()) return;
+  try {
+    TryAs(static_cast<unsigned char>(input[0]) % kKinds, input.substr(1));
+  } catch (const Error&) {
+  }
+}
+
+}  // namespace farscale::fuzz
