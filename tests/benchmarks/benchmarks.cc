@@ -1,0 +1,255 @@
+// The speeds that docs/performance.md promises. Machines are noisy, so every promise is a ratio of two medians taken
+// in one run with interleaved repetitions; the table at the end compares them with their targets.
+//
+//   build/release/bin/benchmarks            everything, about a minute
+//   build/release/bin/benchmarks --benchmark_filter=Replay
+#include <benchmark/benchmark.h>
+#include <fmt/format.h>
+#include <otf2/otf2.h>
+#include <tbb/global_control.h>
+
+#include <algorithm>
+#include <atomic>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <thread>
+
+#include "benchmarks/synthetic.h"
+#include "factors/phase_factors.h"
+#include "replay/replay.h"
+#include "study/run_study.h"
+#include "support/temporary_folder.h"
+#include "trace/trace_reader.h"
+
+namespace farscale::bench {
+namespace {
+
+constexpr int kRanks = 64;
+constexpr int kIterations = 9000;        // about 130 MB
+constexpr int kStudyTraces = 6;
+constexpr int kStudyIterations = 1200;   // six of about 17 MB
+constexpr std::size_t kReplayCalls = 2000000;
+
+struct Traces {
+  test::TemporaryFolder folder;
+  std::string large = WriteStencil(folder / "large", kRanks, kIterations);
+  std::vector<std::string> study;
+  Traces() {
+    for (int i = 0; i < kStudyTraces; ++i) {
+      study.push_back(WriteStencil(folder / ("study" + std::to_string(i)), kRanks, kStudyIterations));
+    }
+  }
+};
+
+Traces& SharedTraces() {
+  static Traces traces;
+  return traces;
+}
+
+const Trace& LargeTrace() {
+  static const Trace trace = ReadTrace(SharedTraces().large);
+  return trace;
+}
+
+// --- Reading, against the library with callbacks that do nothing ---------------------------------------------------
+
+OTF2_CallbackCode OnRegion(OTF2_LocationRef, OTF2_TimeStamp, std::uint64_t, void*, OTF2_AttributeList*,
+                           OTF2_RegionRef) {
+  return OTF2_CALLBACK_SUCCESS;
+}
+OTF2_CallbackCode OnMetric(OTF2_LocationRef, OTF2_TimeStamp, std::uint64_t, void*, OTF2_AttributeList*, OTF2_MetricRef,
+                           std::uint8_t, const OTF2_Type*, const OTF2_MetricValue*) {
+  return OTF2_CALLBACK_SUCCESS;
+}
+OTF2_CallbackCode OnMessage(OTF2_LocationRef, OTF2_TimeStamp, std::uint64_t, void*, OTF2_AttributeList*, std::uint32_t,
+                            OTF2_CommRef, std::uint32_t, std::uint64_t, std::uint64_t) {
+  return OTF2_CALLBACK_SUCCESS;
+}
+OTF2_CallbackCode OnRequest(OTF2_LocationRef, OTF2_TimeStamp, std::uint64_t, void*, OTF2_AttributeList*,
+                            std::uint64_t) {
+  return OTF2_CALLBACK_SUCCESS;
+}
+OTF2_CallbackCode OnCollective(OTF2_LocationRef, OTF2_TimeStamp, std::uint64_t, void*, OTF2_AttributeList*,
+                               OTF2_CollectiveOp, OTF2_CommRef, std::uint32_t, std::uint64_t, std::uint64_t) {
+  return OTF2_CALLBACK_SUCCESS;
+}
+
+std::uint64_t ReadWithEmptyCallbacks(const std::string& anchor) {
+  OTF2_Reader* reader = OTF2_Reader_Open(anchor.c_str());
+  OTF2_Reader_SetSerialCollectiveCallbacks(reader);
+  OTF2_GlobalDefReader* definitions = OTF2_Reader_GetGlobalDefReader(reader);
+  std::uint64_t count = 0, events = 0;
+  OTF2_Reader_ReadAllGlobalDefinitions(reader, definitions, &count);
+  for (std::uint64_t rank = 0; rank < kRanks; ++rank) OTF2_Reader_SelectLocation(reader, rank);
+  OTF2_Reader_OpenEvtFiles(reader);
+  OTF2_EvtReaderCallbacks* callbacks = OTF2_EvtReaderCallbacks_New();
+  OTF2_EvtReaderCallbacks_SetEnterCallback(callbacks, OnRegion);
+  OTF2_EvtReaderCallbacks_SetLeaveCallback(callbacks, OnRegion);
+  OTF2_EvtReaderCallbacks_SetMetricCallback(callbacks, OnMetric);
+  OTF2_EvtReaderCallbacks_SetMpiIsendCallback(callbacks, OnMessage);
+  OTF2_EvtReaderCallbacks_SetMpiIrecvCallback(callbacks, OnMessage);
+  OTF2_EvtReaderCallbacks_SetMpiIrecvRequestCallback(callbacks, OnRequest);
+  OTF2_EvtReaderCallbacks_SetMpiIsendCompleteCallback(callbacks, OnRequest);
+  OTF2_EvtReaderCallbacks_SetMpiCollectiveEndCallback(callbacks, OnCollective);
+  for (std::uint64_t rank = 0; rank < kRanks; ++rank) {
+    OTF2_EvtReader* location = OTF2_Reader_GetEvtReader(reader, rank);
+    OTF2_Reader_RegisterEvtCallbacks(reader, location, callbacks, nullptr);
+    OTF2_Reader_ReadAllLocalEvents(reader, location, &count);
+    events += count;
+    OTF2_Reader_CloseEvtReader(reader, location);
+  }
+  OTF2_EvtReaderCallbacks_Delete(callbacks);
+  OTF2_Reader_CloseEvtFiles(reader);
+  OTF2_Reader_Close(reader);
+  return events;
+}
+
+void EmptyCallbacks(benchmark::State& state) {
+  std::uint64_t events = 0;
+  for (auto _ : state) events += ReadWithEmptyCallbacks(SharedTraces().large);
+  state.SetItemsProcessed(static_cast<std::int64_t>(events));
+}
+
+void Read(benchmark::State& state) {
+  const tbb::global_control control(tbb::global_control::max_allowed_parallelism,
+                                    static_cast<std::size_t>(state.range(0)));
+  std::uint64_t events = 0;
+  for (auto _ : state) events += ReadTrace(SharedTraces().large).events;
+  state.SetItemsProcessed(static_cast<std::int64_t>(events));
+}
+
+// --- Factors and replay --------------------------------------------------------------------------------------------
+
+void Factors(benchmark::State& state) {
+  const tbb::global_control control(tbb::global_control::max_allowed_parallelism, 1);
+  const Trace& trace = LargeTrace();
+  for (auto _ : state) {
+    const Matching matching = MatchTrace(trace);
+    const PhaseCut cut = CutPhase(trace, PhaseSpec::Region("step"));
+    benchmark::DoNotOptimize(MeasurePhase(trace, matching, cut, {}));
+  }
+}
+
+void Replay(benchmark::State& state) {
+  const tbb::global_control control(tbb::global_control::max_allowed_parallelism, 1);
+  const Trace trace = MakeStencil(static_cast<int>(state.range(0)), kReplayCalls);
+  const Matching matching = MatchTrace(trace);
+  const PhaseCut cut = CutPhase(trace, PhaseSpec::WholeRun());
+  std::uint64_t calls = 0;
+  for (auto _ : state) calls += ReplayIdeal(trace, matching, cut, {}).calls;
+  state.SetItemsProcessed(static_cast<std::int64_t>(calls));
+}
+
+void Match(benchmark::State& state) {
+  const tbb::global_control control(tbb::global_control::max_allowed_parallelism, 1);
+  const Trace trace = MakeStencil(static_cast<int>(state.range(0)), kReplayCalls);
+  for (auto _ : state) benchmark::DoNotOptimize(MatchTrace(trace));
+  state.SetItemsProcessed(static_cast<std::int64_t>(state.iterations() * kReplayCalls));
+}
+
+// --- A whole study, with all cores ---------------------------------------------------------------------------------
+
+void ReadStudyTraces(benchmark::State& state) {
+  for (auto _ : state) {
+    for (const std::string& path : SharedTraces().study) benchmark::DoNotOptimize(ReadTrace(path));
+  }
+}
+
+void StudyOfSix(benchmark::State& state) {
+  Study study;
+  study.phases = {PhaseSpec::Region("step")};
+  for (const std::string& path : SharedTraces().study) study.runs.push_back({path, {}, {}, ""});
+  for (auto _ : state) benchmark::DoNotOptimize(MeasureRuns(study, nullptr));
+}
+
+// --- Ratios --------------------------------------------------------------------------------------------------------
+
+struct Median {
+  double seconds = 0;
+  double items_per_second = 0;
+};
+
+// Prints as usual and keeps the medians.
+class Keeper : public benchmark::ConsoleReporter {
+ public:
+  void ReportRuns(const std::vector<Run>& runs) override {
+    ConsoleReporter::ReportRuns(runs);
+    for (const Run& run : runs) {
+      if (run.run_type != Run::RT_Aggregate || run.aggregate_name != "median") continue;
+      Median& median = medians_[run.run_name.str()];
+      median.seconds = run.GetAdjustedRealTime() / 1000;  // milliseconds
+      const auto items = run.counters.find("items_per_second");
+      if (items != run.counters.end()) median.items_per_second = items->second;
+    }
+  }
+
+  // Rows whose benchmarks did not run are left out.
+  void PrintRatios() const {
+    const auto has = [&](const char* name) { return medians_.count(name) > 0; };
+    const auto at = [&](const char* name) { return medians_.at(name); };
+    const auto row = [](const char* what, const std::string& measured, const char* target) {
+      fmt::print("{:<66} {:>12}   {}\n", what, measured, target);
+    };
+    fmt::print("\n");
+    row("ratio", "measured", "target");
+    if (has("EmptyCallbacks/real_time") && has("Read/1/real_time")) {
+      row("event rate of reading, against empty callbacks, one core",
+          fmt::format("{:.2f}", at("EmptyCallbacks/real_time").seconds / at("Read/1/real_time").seconds), ">= 0.4");
+    }
+    if (has("Read/1/real_time") && has("Read/2/real_time")) {
+      row("reading on two cores against one",
+          fmt::format("{:.2f}", at("Read/1/real_time").seconds / at("Read/2/real_time").seconds), ">= 1.8");
+    }
+    if (has("Factors/real_time") && has("Read/1/real_time")) {
+      row("factors with ideal replay against reading, one core",
+          fmt::format("{:.2f}", at("Factors/real_time").seconds / at("Read/1/real_time").seconds), "<= 1.0");
+    }
+    if (has("Replay/1024/real_time")) {
+      row("replay at 1024 ranks, million calls a second, one core",
+          fmt::format("{:.1f}", at("Replay/1024/real_time").items_per_second / 1e6), ">= 10");
+    }
+    if (has("Replay/1024/real_time") && has("Replay/4096/real_time")) {
+      row("cost of a call at 4096 ranks against 1024",
+          fmt::format("{:.2f}", at("Replay/1024/real_time").items_per_second /
+                                    at("Replay/4096/real_time").items_per_second),
+          "<= 2");
+    }
+    if (has("StudyOfSix/real_time") && has("ReadStudyTraces/real_time")) {
+      row("a study of six traces against reading them, all cores",
+          fmt::format("{:.2f}", at("StudyOfSix/real_time").seconds / at("ReadStudyTraces/real_time").seconds),
+          "<= 2");
+    }
+  }
+
+ private:
+  std::map<std::string, Median> medians_;
+};
+
+BENCHMARK(EmptyCallbacks)->UseRealTime()->Unit(benchmark::kMillisecond);
+BENCHMARK(Read)->Arg(1)->Arg(2)->UseRealTime()->Unit(benchmark::kMillisecond);
+BENCHMARK(Factors)->UseRealTime()->Unit(benchmark::kMillisecond);
+BENCHMARK(Match)->Arg(64)->Arg(1024)->Arg(4096)->UseRealTime()->Unit(benchmark::kMillisecond);
+BENCHMARK(Replay)->Arg(64)->Arg(1024)->Arg(4096)->Arg(16384)->UseRealTime()->Unit(benchmark::kMillisecond);
+BENCHMARK(ReadStudyTraces)->UseRealTime()->Unit(benchmark::kMillisecond);
+BENCHMARK(StudyOfSix)->UseRealTime()->Unit(benchmark::kMillisecond);
+
+}  // namespace
+}  // namespace farscale::bench
+
+int main(int argc, char** argv) {
+  std::vector<std::string> arguments(argv, argv + argc);
+  for (const char* standard : {"--benchmark_repetitions=5", "--benchmark_enable_random_interleaving=true",
+                               "--benchmark_report_aggregates_only=true", "--benchmark_min_time=0.2"}) {
+    arguments.insert(arguments.begin() + 1, standard);  // what the user gives comes later and wins
+  }
+  std::vector<char*> pointers;
+  for (std::string& argument : arguments) pointers.push_back(argument.data());
+  int count = static_cast<int>(pointers.size());
+  benchmark::Initialize(&count, pointers.data());
+  if (benchmark::ReportUnrecognizedArguments(count, pointers.data())) return 2;
+  farscale::bench::Keeper keeper;
+  benchmark::RunSpecifiedBenchmarks(&keeper);
+  keeper.PrintRatios();
+  return 0;
+}
