@@ -22,7 +22,18 @@ std::string Grouped(std::uint64_t count) {
 
 }  // namespace
 
-std::string FormatFactor(double value) { return fmt::format("{:.3f}", value); }
+std::string FormatFactor(double value) {
+  if (value <= 0 || value >= 0.01) return fmt::format("{:.3f}", value);
+  return value < 0.0001 ? "<0.0001" : FormatSignificant(value, 2);
+}
+
+std::string FormatSpeedup(double value) {
+  if (value < 0.01) return FormatFactor(value);
+  if (value < 10) return fmt::format("{:.2f}", value);
+  if (value < 1000) return FormatSignificant(value, 3);
+  const double unit = std::pow(10, std::floor(std::log10(value)) - 2);
+  return FormatCores(std::round(value / unit) * unit);
+}
 
 std::string FormatPercent(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
@@ -63,7 +74,7 @@ std::string FormatSignificant(double value, int digits) {
 }
 
 std::string FormatRatio(double ratio) {
-  return FormatSignificant(ratio, ratio < 10 ? 2 : (ratio < 100 ? 2 : 3)) + "×";
+  return (ratio < 1000 ? FormatSignificant(ratio, 2) : FormatCores(std::round(ratio))) + "×";
 }
 
 std::string FormatExact(double value) { return fmt::format("{}", value); }

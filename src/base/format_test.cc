@@ -8,7 +8,19 @@ namespace {
 TEST(Format, Factors) {
   EXPECT_EQ(FormatFactor(0.87349), "0.873");
   EXPECT_EQ(FormatFactor(1), "1.000");
+  EXPECT_EQ(FormatFactor(0), "0.000");
+  EXPECT_EQ(FormatFactor(0.00123), "0.0012");
+  EXPECT_EQ(FormatFactor(0.00001), "<0.0001");
   EXPECT_EQ(FormatPercent(0.8734), "87.3 %");
+}
+
+TEST(Format, SpeedupsHaveThreeDigits) {
+  EXPECT_EQ(FormatSpeedup(0.00123), "0.0012");
+  EXPECT_EQ(FormatSpeedup(2.345), "2.35");
+  EXPECT_EQ(FormatSpeedup(47.91), "47.9");
+  EXPECT_EQ(FormatSpeedup(999.6), "1000");
+  EXPECT_EQ(FormatSpeedup(3296.5), "3,300");
+  EXPECT_EQ(FormatSpeedup(111694.2), "112,000");
 }
 
 TEST(Format, SecondsChooseTheirUnit) {
@@ -38,6 +50,7 @@ TEST(Format, SignificantDigits) {
   EXPECT_EQ(FormatSignificant(1.5e9, 3), "1.50e+09");
   EXPECT_EQ(FormatRatio(8.192), "8.2×");
   EXPECT_EQ(FormatRatio(131.07), "131×");
+  EXPECT_EQ(FormatRatio(31250), "31,250×");
 }
 
 TEST(Format, ExactReadsBackAsTheSameNumber) {

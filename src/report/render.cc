@@ -58,6 +58,17 @@ std::string EscapeMarkdown(const std::string& text) {
   return escaped;
 }
 
+// Sections that print nothing leave their blank lines behind.
+std::string WithoutDoubleBlankLines(const std::string& text) {
+  std::string result;
+  int newlines = 0;
+  for (const char c : text) {
+    newlines = c == '\n' ? newlines + 1 : 0;
+    if (newlines <= 2) result += c;
+  }
+  return result;
+}
+
 }  // namespace
 
 std::string RenderTemplate(const Template& source, const ReportData& data, Escape escape) {
@@ -68,7 +79,8 @@ std::string RenderTemplate(const Template& source, const ReportData& data, Escap
   engine.set_custom_escape(escape == Escape::kHtml ? EscapeXml : EscapeMarkdown);
   const mustache::data values = ToMustache(data);
   StrictContext context(&values, source);
-  return engine.render(context);
+  const std::string text = engine.render(context);
+  return escape == Escape::kMarkdown ? WithoutDoubleBlankLines(text) : text;
 }
 
 }  // namespace farscale

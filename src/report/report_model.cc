@@ -36,10 +36,8 @@ std::string FormatInterval(const std::optional<IntervalBounds>& interval) {
   return FormatFactor(interval->low) + " – " + FormatFactor(interval->high);
 }
 
-// Speedups and other values beyond shares with three significant digits.
 std::string FormatValue(Factor factor, double value) {
-  if (factor == Factor::kSpeedup) return value < 10 ? fmt::format("{:.2f}", value) : FormatSignificant(value, 3);
-  return FormatFactor(value);
+  return factor == Factor::kSpeedup ? FormatSpeedup(value) : FormatFactor(value);
 }
 
 std::string FormatBounds(Factor factor, const std::optional<IntervalBounds>& interval) {
@@ -279,19 +277,23 @@ class PhaseSection {
     return chart;
   }
 
-  // Factors a reader follows from run to target: the whole and its losses.
-  std::vector<const FactorProjection*> OverviewFactors() const {
-    std::vector<Factor> drawn;
+  // Whether the factor is part of the efficiency as projected; others are fitted for reading only.
+  bool IsPartOfTheWhole(Factor factor) const {
+    std::vector<Factor> fitted;
     for (const FactorProjection& projection : projection_->factors) {
-      if (!projection.curve.empty() && !projection.is_product) drawn.push_back(projection.factor);
+      if (!projection.curve.empty() && !projection.is_product) fitted.push_back(projection.factor);
     }
-    std::vector<Factor> wanted = LossesAmong(drawn);
-    wanted.push_back(Factor::kGlobalEfficiency);
-    wanted.push_back(Factor::kParallelEfficiency);
+    const std::vector<Factor> losses = LossesAmong(fitted);
+    return std::find(losses.begin(), losses.end(), factor) != losses.end();
+  }
+
+  // What a reader follows from run to target: the efficiencies and their losses.
+  std::vector<const FactorProjection*> OverviewFactors() const {
     std::vector<const FactorProjection*> chosen;
     for (const FactorProjection& projection : projection_->factors) {
-      const bool is_wanted = std::find(wanted.begin(), wanted.end(), projection.factor) != wanted.end();
-      if (is_wanted && !projection.curve.empty()) chosen.push_back(&projection);
+      const bool is_whole =
+          projection.factor == Factor::kGlobalEfficiency || projection.factor == Factor::kParallelEfficiency;
+      if (!projection.curve.empty() && (is_whole || IsPartOfTheWhole(projection.factor))) chosen.push_back(&projection);
     }
     return chosen;
   }
@@ -338,7 +340,8 @@ class PhaseSection {
   void AddProjectionTable() {
     std::vector<const FactorProjection*> columns;
     for (const FactorProjection& projection : projection_->factors) {
-      if (!projection.targets.empty()) columns.push_back(&projection);
+      const bool shown = projection.is_product || IsPartOfTheWhole(projection.factor);
+      if (!projection.targets.empty() && shown) columns.push_back(&projection);
     }
     Data header = Data::array();
     for (const FactorProjection* column : columns) {
@@ -468,7 +471,8 @@ class PhaseSection {
       list.push_back({{"model", rival.dimension == 1 ? rival.model
                                                      : fmt::format("{}, d = {}", rival.model, rival.dimension)},
                       {"error", rival.left_out_error ? FormatSignificant(*rival.left_out_error, 2)
-                                                     : ToString(rival.outcome)}});
+                                                     : ToString(rival.outcome)},
+                      {"isLast", i + 1 == fit.rivals.size()}});
     }
     return list;
   }

@@ -21,7 +21,7 @@ std::string Heading(const std::string& series, const std::string& phase) {
 }
 
 std::string Value(Factor factor, double value) {
-  return factor == Factor::kSpeedup ? FormatSignificant(value, 3) : FormatFactor(value);
+  return factor == Factor::kSpeedup ? FormatSpeedup(value) : FormatFactor(value);
 }
 
 }  // namespace
