@@ -1,0 +1,344 @@
+#!/usr/bin/env python3
+"""The program as its users call it: subcommands, outputs, exit codes, and one clear sentence for bad input.
+
+    FARSCALE=build/dev/bin/farscale tests/cli_test.py
+"""
+
+import csv
+import io
+import json
+import os
+import pathlib
+import shutil
+import stat
+import subprocess
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+PROGRAM = str(pathlib.Path(os.environ["FARSCALE"]).resolve())
+LU = ROOT / "sample-runs/npb-lu"
+LU_TRACES = [str(LU / f"traces/{ranks}/traces.otf2") for ranks in (2, 4, 8, 16, 32)]
+TABLES = ROOT / "tests/tables"
+
+
+def read_csv(text):
+    """Rows of CSV text or of a file, without comment lines."""
+    text = text.read_text() if isinstance(text, pathlib.Path) else text
+    return list(csv.DictReader(line for line in io.StringIO(text) if not line.startswith("#")))
+
+
+def farscale(*arguments, cwd=None, env=None):
+    return subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, cwd=cwd, timeout=120,
+                          env={**os.environ, **(env or {})})
+
+
+class CliTest(unittest.TestCase):
+    def setUp(self):
+        self._folder = tempfile.TemporaryDirectory()
+        self.folder = pathlib.Path(self._folder.name)
+
+    def tearDown(self):
+        for path in self.folder.rglob("*"):
+            if path.is_dir():
+                path.chmod(0o755)
+        self._folder.cleanup()
+
+    def run_ok(self, *arguments, **more):
+        result = farscale(*arguments, **more)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return result
+
+    def fails(self, code, sentence, *arguments, **more):
+        """One clear sentence on stderr, the exit code of the design, nothing on stdout."""
+        result = farscale(*arguments, **more)
+        self.assertEqual(result.returncode, code, result.stdout + result.stderr)
+        self.assertIn(sentence, result.stderr)
+        errors = [line for line in result.stderr.splitlines() if line.startswith("farscale: ")]
+        self.assertEqual(len(errors), 1, result.stderr)
+        return result
+
+    def write(self, name, text):
+        path = self.folder / name
+        path.write_text(text)
+        return path
+
+    def copy_trace(self, ranks, name=None):
+        target = self.folder / (name or str(ranks))
+        shutil.copytree(LU / f"traces/{ranks}", target)
+        return target / "traces.otf2"
+
+    def study(self, traces, more="", phase='[[phases]]\nregion = "ssor_iter"\n'):
+        runs = "".join(f'[[runs]]\ntrace = "{trace}"\n' for trace in traces)
+        return self.write("study.toml", f'[study]\ntitle = "T"\nscaling = "strong"\n{more}\n{runs}{phase}')
+
+
+class Help(CliTest):
+    def test_help_of_everything(self):
+        overview = self.run_ok("--help").stdout
+        for command in ("run", "inspect", "factors", "predict", "report"):
+            self.assertIn(command, overview)
+            self.assertIn("Usage", self.run_ok(command, "--help").stdout)
+        self.assertRegex(self.run_ok("--version").stdout, r"^farscale \d+\.\d+\.\d+\n$")
+
+    def test_wrong_usage(self):
+        self.fails(2, "subcommand", )
+        self.fails(2, "--colour", "run", "x.toml", "--colour")
+        self.fails(2, "--rules", "factors", "x", "--rules", "mine")
+        self.fails(2, "must end in .json or .csv", "factors", LU_TRACES[0], "-o", "x.txt")
+
+
+class Run(CliTest):
+    def test_report_with_every_form(self):
+        result = self.run_ok("run", LU / "study.toml", "-o", self.folder / "out")
+        self.assertIn("At 32 cores, the largest run, parallel efficiency is 0.816", result.stdout)
+        self.assertEqual(result.stderr, "")  # no progress when stderr is not a terminal
+        names = sorted(p.name for p in (self.folder / "out").iterdir())
+        self.assertEqual(names, ["factors.csv", "figures", "projection.csv", "report.html", "report.md",
+                                 "results.json"])
+        self.assertEqual(self.run_ok("run", LU / "study.toml", "-o", self.folder / "out", "-q").stdout, "")
+
+    def test_same_bytes_at_any_thread_count(self):
+        for jobs in ("1", "2", "5"):
+            self.run_ok("run", LU / "study.toml", "-o", self.folder / jobs, "--jobs", jobs, "-q")
+        for path in (self.folder / "1").rglob("*.*"):
+            for jobs in ("2", "5"):
+                self.assertEqual(path.read_bytes(), (self.folder / jobs / path.relative_to(self.folder / "1")).read_bytes())
+
+    def test_one_bad_run_does_not_lose_the_others(self):
+        bad = self.copy_trace(8)
+        (bad.parent / "traces/3.evt").unlink()
+        study = self.study([LU_TRACES[0], LU_TRACES[1], bad, LU_TRACES[3]])
+        result = self.fails(3, "event files are missing", "run", study, "-o", self.folder / "out")
+        self.assertIn("At 16 cores, the largest run, parallel efficiency", result.stdout)
+        report = (self.folder / "out/report.html").read_text()
+        self.assertIn("Some runs could not be used", report)
+        self.assertIn("3.evt (rank 3)", report)
+        results = json.loads((self.folder / "out/results.json").read_text())
+        self.assertEqual([run.get("cores") for run in results["runs"]], [2, 4, 16, None])
+
+    def test_one_run_only_still_reports_factors(self):
+        study = self.study([LU_TRACES[2]])
+        self.fails(4, "a fit needs runs at two core counts at least, there is one", "run", study, "-o",
+                   self.folder / "out")
+        self.assertIn("Load balance", (self.folder / "out/report.md").read_text())
+
+    def test_repeats_are_fine(self):
+        again = self.copy_trace(4)
+        study = self.study([LU_TRACES[0], LU_TRACES[1], again, LU_TRACES[2]])
+        self.run_ok("run", study, "-o", self.folder / "out", "-q")
+        rows = read_csv(self.folder / "out/factors.csv")
+        self.assertEqual([(row["cores"], row["repeat"]) for row in rows], [("2", "0"), ("4", "0"), ("4", "1"), ("8", "0")])
+
+    def test_study_errors(self):
+        self.fails(3, "no such file", "run", self.folder / "none.toml")
+        self.fails(2, "study.toml:2: unknown key 'titel'; did you mean 'title'?", "run",
+                   self.write("study.toml", "[study]\ntitel = 'x'\n"))
+        self.fails(2, "is not valid TOML", "run", self.write("study.toml", "[study\n"))
+        self.fails(2, "did you mean 'ssor_iter'?", "run",
+                   self.study(LU_TRACES[:1], phase='[[phases]]\nregion = "ssor_itr"\n'))
+        self.fails(2, "has 3 iterations on rank 0, so iterations 3 to 7 do not exist", "run",
+                   self.study(LU_TRACES[:1], phase='[[phases]]\nregion = "ssor_iter"\nskip = 2\nkeep = 5\n'))
+        self.fails(2, "overlap between", "run",
+                   self.study(LU_TRACES[:1], phase='[[phases]]\nwindow = [0, 0.1]\n[[phases]]\nwindow = [0.05, 0.2]\n'))
+        self.fails(2, "the runs of a study must be of one program", "run",
+                   self.study([LU_TRACES[0], ROOT / "sample-runs/lulesh/traces/8/traces.otf2"],
+                              phase="[[phases]]\nwhole = true\n"))
+        self.fails(2, "no run at the reference of 3 cores", "run", self.study(LU_TRACES[:2], more="reference = 3"))
+        self.fails(2, "no model 'amdal'; did you mean 'amdahl'?", "run",
+                   self.study(LU_TRACES[:2], more='[models]\ncandidates = ["amdal"]'))
+        self.fails(2, "no counter 'INS' in this trace; it has CPU_TIME, BB_COUNT", "run",
+                   self.study(LU_TRACES[:1], more='[counters]\ninstructions = "INS"'))
+        self.assertEqual(list(self.folder.glob("report/*")), [])
+
+    def test_unwritable_output(self):
+        study = self.study(LU_TRACES[:2])
+        blocked = self.write("blocked", "a file where the folder should be")
+        self.fails(5, "cannot create this folder", "run", study, "-o", blocked)
+        self.fails(5, "cannot create this folder", "run", study, "-o", blocked / "deeper")
+        if os.geteuid() != 0:
+            locked = self.folder / "locked"
+            locked.mkdir()
+            locked.chmod(stat.S_IRUSR | stat.S_IXUSR)
+            self.fails(5, "cannot", "run", study, "-o", locked / "out")
+
+    def test_preset(self):
+        self.run_ok("run", LU / "study.toml", "--preset", "rosas14", "-o", self.folder / "out", "-q")
+        rows = read_csv(self.folder / "out/projection.csv")
+        self.assertEqual({(row["model"], row["dimension"]) for row in rows}, {("amdahl", "1"), ("product", "")})
+        self.fails(2, "no preset 'rosas15'", "run", LU / "study.toml", "--preset", "rosas15")
+
+    def test_user_model(self):
+        self.write("mine.toml", 'id = "mine"\nname = "Mine"\nformula = "e0 - s * log2(P)"\n'
+                   "[parameters.e0]\nlower = 0\nupper = \"limit\"\nstarts = [0.9]\n"
+                   "[parameters.s]\nlower = 0\nupper = 1\nstarts = [0.01]\n")
+        study = self.study(LU_TRACES, more='[models]\nfiles = ["mine.toml"]\ncandidates = ["mine"]')
+        self.run_ok("run", study, "-o", self.folder / "out", "-q")
+        self.assertIn(",loadBalance,mine,1,", (self.folder / "out/projection.csv").read_text())
+
+
+class Factors(CliTest):
+    def test_csv_json_and_terminal_agree(self):
+        self.run_ok("factors", *LU_TRACES, "--phase", "ssor_iter", "--scaling", "strong", "-o", self.folder / "f.csv")
+        self.run_ok("factors", *LU_TRACES, "--phase", "ssor_iter", "--scaling", "strong", "-o", self.folder / "f.json")
+        rows = read_csv(self.folder / "f.csv")
+        self.assertEqual([row["cores"] for row in rows], ["2", "4", "8", "16", "32"])
+        table = json.loads((self.folder / "f.json").read_text())
+        for row, other in zip(rows, table["rows"]):
+            self.assertEqual(float(row["loadBalance"]), other["factors"]["loadBalance"])
+            product = float(row["loadBalance"]) * float(row["serializationEfficiency"]) * float(row["transferEfficiency"])
+            self.assertAlmostEqual(product, float(row["parallelEfficiency"]), 12)
+        printed = self.run_ok("factors", *LU_TRACES, "--phase", "ssor_iter", "--scaling", "strong").stdout
+        self.assertIn(f"{float(rows[4]['loadBalance']):.3f}", printed)
+        self.assertEqual(self.run_ok("factors", *LU_TRACES, "--phase", "ssor_iter", "--scaling", "strong", "-o", "-").stdout,
+                         (self.folder / "f.csv").read_text())
+
+    def test_study_and_options(self):
+        self.run_ok("factors", LU / "study.toml", "-o", self.folder / "f.csv")
+        phases = {row["phase"] for row in read_csv(self.folder / "f.csv")}
+        self.assertEqual(phases, {"iteration", "lower sweep", "upper sweep"})
+        result = self.run_ok("factors", *LU_TRACES[:3])
+        self.assertIn("scalingGuessed", result.stderr)
+        self.assertIn("strong scaling", result.stderr)
+        whole = self.run_ok("factors", LU_TRACES[1], "--phase", "ssor_iter", "--span", "whole", "-o", "-").stdout
+        each = self.run_ok("factors", LU_TRACES[1], "--phase", "ssor_iter", "--span", "each", "-o", "-").stdout
+        self.assertNotEqual(whole, each)
+        self.run_ok("factors", LU_TRACES[1], "--rules", "causal", "-o", self.folder / "c.json")
+        self.assertEqual(json.loads((self.folder / "c.json").read_text())["rules"], "causal")
+
+    def test_bad_traces(self):
+        self.fails(3, "no such trace", "factors", "none.otf2")
+        self.fails(3, "is a folder, not a trace; name the anchor file", "factors", LU / "traces/2")
+        self.fails(3, "is not the anchor file of an OTF2 archive", "factors", self.write("x.otf2", "text"))
+        anchor = self.copy_trace(2)
+        events = anchor.parent / "traces/1.evt"
+        content = events.read_bytes()
+        events.write_bytes(content[: len(content) // 2])
+        self.fails(3, "rank 1", "factors", anchor)
+        events.unlink()
+        self.fails(3, "1.evt (rank 1)", "factors", anchor)
+        shutil.rmtree(anchor.parent / "traces")
+        self.fails(3, "2 of 2 event files are missing", "factors", anchor)
+        self.fails(2, "one study at a time", "factors", LU_TRACES[0], LU / "study.toml")
+
+
+class Predict(CliTest):
+    def published(self, name, *options):
+        out = self.folder / "p.csv"
+        targets = [row["cores"] for row in self.table(name)]
+        self.run_ok("predict", TABLES / name, "--targets", ",".join(targets), "-o", out, *options)
+        values = {(row["factor"], row["cores"]): float(row["value"]) for row in read_csv(out)}
+        for row in self.table(name):
+            for factor in ("loadBalance", "serializationEfficiency", "transferEfficiency", "parallelEfficiency"):
+                self.assertAlmostEqual(values[factor, row["cores"]], float(row[factor]), delta=0.001)
+
+    def table(self, name):
+        return read_csv(TABLES / name)
+
+    def test_tables_of_rosas14(self):
+        self.published("rosas14-table2.csv", "--candidates", "amdahl:3", "--model",
+                       "serializationEfficiency=pipeline:3")
+        self.published("rosas14-table5.csv", "--preset", "rosas14")
+
+    def test_forms(self):
+        self.run_ok("factors", LU / "study.toml", "-o", self.folder / "f.json", "-q")
+        self.run_ok("factors", LU / "study.toml", "-o", self.folder / "f.csv", "-q")
+        a = self.run_ok("predict", self.folder / "f.json", "-o", "-").stdout
+        b = self.run_ok("predict", self.folder / "f.csv", "--scaling", "strong", "-o", "-").stdout
+        self.assertEqual(a, b)
+        header = a.splitlines()[0]
+        self.assertEqual(header, "series,phase,factor,model,dimension,cores,ratio,value,low80,high80,low95,high95")
+        self.run_ok("predict", self.folder / "f.json", "-o", self.folder / "p.json")
+        projection = json.loads((self.folder / "p.json").read_text())
+        self.assertEqual(projection["format"], "farscale-projection")
+        self.assertIn("Parallel efficiency", self.run_ok("predict", self.folder / "f.json").stdout)
+        self.run_ok("predict", self.folder / "f.json", "--report", self.folder / "report")
+        self.assertIn("<svg", (self.folder / "report/report.html").read_text())
+        self.run_ok("run", LU / "study.toml", "-o", self.folder / "out", "-q")
+        self.assertEqual(self.run_ok("predict", self.folder / "out/results.json", "-o", "-").stdout, a)
+
+    def test_train_max_and_targets(self):
+        self.run_ok("factors", LU / "study.toml", "-o", self.folder / "f.csv", "-q")
+        out = self.run_ok("predict", self.folder / "f.csv", "--train-max", "8", "--targets", "16,32", "-o", "-").stdout
+        rows = read_csv(out)
+        self.assertEqual({row["cores"] for row in rows}, {"16", "32"})
+        self.assertEqual({row["ratio"] for row in rows}, {"2", "4"})
+        for row in rows:
+            if row["low80"]:
+                self.assertLessEqual(float(row["low95"]), float(row["low80"]))
+                self.assertLessEqual(float(row["low80"]), float(row["value"]))
+
+    def test_bad_tables(self):
+        self.fails(3, "t.csv:1: unknown column 'loadbalance'; did you mean 'loadBalance'?", "predict",
+                   self.write("t.csv", "cores,loadbalance\n8,1\n"))
+        self.fails(3, "divide percentages by 100", "predict", self.write("t.csv", "cores,loadBalance\n8,97\n"))
+        self.fails(3, "no such file", "predict", self.folder / "none.csv")
+        self.fails(4, "two core counts", "predict", self.write("t.csv", "cores,loadBalance\n8,0.9\n"))
+        self.fails(2, "unknown factor 'LB'", "predict", TABLES / "rosas14-table2.csv", "--model", "LB=amdahl")
+        self.fails(2, "no model 'linear'", "predict", TABLES / "rosas14-table2.csv", "--candidates", "linear")
+        self.fails(2, "no preset 'none'", "predict", TABLES / "rosas14-table2.csv", "--preset", "none")
+        self.fails(5, "cannot", "predict", TABLES / "rosas14-table2.csv", "-o", "/proc/none/p.csv")
+
+    def test_several_series(self):
+        table = self.write("t.csv", "series,cores,loadBalance\na,2,0.9\na,4,0.8\nb,2,0.7\nb,4,0.7\nc,8,1\n")
+        result = farscale("predict", table, "-o", "-")
+        self.assertEqual(result.returncode, 0)  # a and b are projected
+        self.assertIn("c: no projection", result.stderr)
+        self.assertEqual({row["series"] for row in read_csv(result.stdout)}, {"a", "b"})
+
+
+class Report(CliTest):
+    def test_again_and_with_other_templates(self):
+        self.run_ok("run", LU / "study.toml", "-o", self.folder / "a", "-q")
+        self.run_ok("report", self.folder / "a/results.json", "-o", self.folder / "b")
+        for name in ("report.html", "report.md", "projection.csv"):
+            self.assertEqual((self.folder / "a" / name).read_bytes(), (self.folder / "b" / name).read_bytes())
+        templates = self.folder / "templates"
+        templates.mkdir()
+        (templates / "report.md.mustache").write_text("{{title}}: {{#phases}}{{heading}};{{/phases}}")
+        self.run_ok("report", self.folder / "a/results.json", "-o", self.folder / "c", "--templates", templates)
+        self.assertEqual((self.folder / "c/report.md").read_text(),
+                         "NAS LU, strong scaling: npb-lu, iteration;npb-lu, lower sweep;npb-lu, upper sweep;")
+        (templates / "report.md.mustache").write_text("a\n{{titel}}\n")
+        self.fails(2, "report.md.mustache:2: the tag 'titel' has no value", "report", self.folder / "a/results.json",
+                   "-o", self.folder / "d", "--templates", templates)
+        self.assertFalse((self.folder / "d").exists())
+        self.fails(3, "is not a results file", "report", self.write("x.json", "{}"), "-o", self.folder / "e")
+        self.fails(2, "unknown format 'pdf'", "report", self.folder / "a/results.json", "-o", self.folder / "e",
+                   "--format", "pdf")
+
+
+class Inspect(CliTest):
+    def test_text_and_json(self):
+        text = self.run_ok("inspect", LU_TRACES[2]).stdout
+        for word in ("8 on 8 nodes", "ssor_iter", "loop", "BB_COUNT", "MPI_Send", "Loops to analyse", "Nothing odd"):
+            self.assertIn(word, text)
+        inspection = json.loads(self.run_ok("inspect", LU_TRACES[2], "--json").stdout)
+        self.assertEqual(inspection["ranks"], 8)
+        self.assertTrue(any(region["isLoop"] for region in inspection["regions"] if region["name"] == "ssor_iter"))
+
+    def test_bad_trace(self):
+        self.fails(3, "no such trace", "inspect", "none.otf2")
+
+
+class Installed(CliTest):
+    def test_data_is_found_beside_the_program(self):
+        prefix = self.folder / "prefix"
+        build = os.environ.get("FARSCALE_BUILD")
+        if not build:
+            self.skipTest("FARSCALE_BUILD is not set")
+        subprocess.run(["cmake", "--install", build, "--prefix", prefix], check=True, capture_output=True)
+        program = prefix / "bin/farscale"
+        result = subprocess.run([program, "predict", TABLES / "rosas14-table5.csv", "--preset", "rosas14"],
+                                capture_output=True, text=True, cwd="/")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        for name in ("fits/amdahl.toml", "templates/report.html.mustache", "configs/rosas14.toml"):
+            self.assertTrue((prefix / "share/farscale" / name).exists())
+
+    def test_data_folder_of_the_user(self):
+        self.fails(2, "FARSCALE_DATA names a folder without fits/", "predict", TABLES / "rosas14-table5.csv",
+                   env={"FARSCALE_DATA": str(self.folder)})
+
+
+if __name__ == "__main__":
+    unittest.main()
