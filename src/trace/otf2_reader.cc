@@ -345,53 +345,52 @@ class Archive {
  public:
   Archive(const std::string& anchor, const Otf2Layout& layout) : anchor_(anchor), layout_(layout) {
     CaptureOtf2Errors();
-    reader_ = OTF2_Reader_Open(anchor.c_str());
+    reader_.reset(OTF2_Reader_Open(anchor.c_str()));
     if (reader_ == nullptr) CheckOtf2(OTF2_ERROR_INVALID, anchor, "opening the OTF2 archive");
-    CheckOtf2(OTF2_Reader_SetSerialCollectiveCallbacks(reader_), anchor, "opening the OTF2 archive");
-    CheckOtf2(OTF2_Pthread_Reader_SetLockingCallbacks(reader_, nullptr), anchor, "opening the OTF2 archive");
+    CheckOtf2(OTF2_Reader_SetSerialCollectiveCallbacks(reader()), anchor, "opening the OTF2 archive");
+    CheckOtf2(OTF2_Pthread_Reader_SetLockingCallbacks(reader(), nullptr), anchor, "opening the OTF2 archive");
   }
   ~Archive() {
-    if (has_definitions_) OTF2_Reader_CloseDefFiles(reader_);
-    if (has_events_) OTF2_Reader_CloseEvtFiles(reader_);
-    OTF2_Reader_Close(reader_);
+    if (has_definitions_) OTF2_Reader_CloseDefFiles(reader());
+    if (has_events_) OTF2_Reader_CloseEvtFiles(reader());
   }
   Archive(const Archive&) = delete;
   Archive& operator=(const Archive&) = delete;
 
-  OTF2_Reader* reader() { return reader_; }
+  OTF2_Reader* reader() { return reader_.get(); }
   const Otf2Layout& layout() const { return layout_; }
 
   void OpenFiles(const std::vector<Otf2Location>& locations) {
     for (const Otf2Location& location : locations) {
-      CheckOtf2(OTF2_Reader_SelectLocation(reader_, location.reference), anchor_, "selecting a location");
+      CheckOtf2(OTF2_Reader_SelectLocation(reader(), location.reference), anchor_, "selecting a location");
     }
-    has_definitions_ = OTF2_Reader_OpenDefFiles(reader_) == OTF2_SUCCESS;
-    CheckOtf2(OTF2_Reader_OpenEvtFiles(reader_), anchor_, "opening the event files");
+    has_definitions_ = OTF2_Reader_OpenDefFiles(reader()) == OTF2_SUCCESS;
+    CheckOtf2(OTF2_Reader_OpenEvtFiles(reader()), anchor_, "opening the event files");
     has_events_ = true;
   }
 
   // Mapping tables and clock offsets of a location; not every writer makes such files.
   void ReadLocalDefinitions(LocationReader& location) {
     if (!has_definitions_) return;
-    OTF2_DefReader* definitions = OTF2_Reader_GetDefReader(reader_, location.location.reference);
+    OTF2_DefReader* definitions = OTF2_Reader_GetDefReader(reader(), location.location.reference);
     if (definitions == nullptr) return;
     std::uint64_t count = 0;
-    const OTF2_ErrorCode code = OTF2_Reader_ReadAllLocalDefinitions(reader_, definitions, &count);
-    OTF2_Reader_CloseDefReader(reader_, definitions);
+    const OTF2_ErrorCode code = OTF2_Reader_ReadAllLocalDefinitions(reader(), definitions, &count);
+    OTF2_Reader_CloseDefReader(reader(), definitions);
     CheckOtf2(code, location.Where(), "reading the local definitions");
   }
 
   // Returns how many events were read.
   std::uint64_t ReadEvents(LocationReader& location, const OTF2_EvtReaderCallbacks* callbacks) {
     TakeOtf2Words();
-    OTF2_EvtReader* events = OTF2_Reader_GetEvtReader(reader_, location.location.reference);
+    OTF2_EvtReader* events = OTF2_Reader_GetEvtReader(reader(), location.location.reference);
     if (events == nullptr) CheckOtf2(OTF2_ERROR_FILE_CAN_NOT_OPEN, location.Where(), "opening the event file");
     std::uint64_t count = 0;
     OTF2_ErrorCode code = OTF2_EvtReader_ApplyMappingTables(events, true);
     if (code == OTF2_SUCCESS) code = OTF2_EvtReader_ApplyClockOffsets(events, true);
-    if (code == OTF2_SUCCESS) code = OTF2_Reader_RegisterEvtCallbacks(reader_, events, callbacks, &location);
-    if (code == OTF2_SUCCESS) code = OTF2_Reader_ReadAllLocalEvents(reader_, events, &count);
-    OTF2_Reader_CloseEvtReader(reader_, events);
+    if (code == OTF2_SUCCESS) code = OTF2_Reader_RegisterEvtCallbacks(reader(), events, callbacks, &location);
+    if (code == OTF2_SUCCESS) code = OTF2_Reader_ReadAllLocalEvents(reader(), events, &count);
+    OTF2_Reader_CloseEvtReader(reader(), events);
     if (location.failure) std::rethrow_exception(location.failure);
     CheckOtf2(code, location.Where(), fmt::format("reading the event after number {}", count));
     return count;
@@ -400,7 +399,7 @@ class Archive {
  private:
   std::string anchor_;
   Otf2Layout layout_;
-  OTF2_Reader* reader_ = nullptr;
+  std::unique_ptr<OTF2_Reader, decltype(&OTF2_Reader_Close)> reader_{nullptr, OTF2_Reader_Close};
   bool has_definitions_ = false;
   bool has_events_ = false;
 };
