@@ -101,27 +101,23 @@ std::optional<Value> Scalar(const ConfigTable& table, const toml::node* node, co
 }  // namespace
 
 std::optional<std::string> ConfigTable::String(const std::string& key) const {
-  return Scalar<std::string>(*this, static_cast<const toml::node*>(Find(key)), key, "a text in quotes", [&] {
-    return node_->fallback ? node_->fallback->String(key) : std::nullopt;
-  });
+  return Scalar<std::string>(*this, static_cast<const toml::node*>(Find(key)), key, "a text in quotes",
+                             [&] { return node_->fallback ? node_->fallback->String(key) : std::nullopt; });
 }
 
 std::optional<double> ConfigTable::Number(const std::string& key) const {
-  return Scalar<double>(*this, static_cast<const toml::node*>(Find(key)), key, "a number", [&] {
-    return node_->fallback ? node_->fallback->Number(key) : std::nullopt;
-  });
+  return Scalar<double>(*this, static_cast<const toml::node*>(Find(key)), key, "a number",
+                        [&] { return node_->fallback ? node_->fallback->Number(key) : std::nullopt; });
 }
 
 std::optional<std::int64_t> ConfigTable::Integer(const std::string& key) const {
-  return Scalar<std::int64_t>(*this, static_cast<const toml::node*>(Find(key)), key, "an integer", [&] {
-    return node_->fallback ? node_->fallback->Integer(key) : std::nullopt;
-  });
+  return Scalar<std::int64_t>(*this, static_cast<const toml::node*>(Find(key)), key, "an integer",
+                              [&] { return node_->fallback ? node_->fallback->Integer(key) : std::nullopt; });
 }
 
 std::optional<bool> ConfigTable::Bool(const std::string& key) const {
-  return Scalar<bool>(*this, static_cast<const toml::node*>(Find(key)), key, "true or false", [&] {
-    return node_->fallback ? node_->fallback->Bool(key) : std::nullopt;
-  });
+  return Scalar<bool>(*this, static_cast<const toml::node*>(Find(key)), key, "true or false",
+                      [&] { return node_->fallback ? node_->fallback->Bool(key) : std::nullopt; });
 }
 
 template <typename Value>

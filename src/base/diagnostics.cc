@@ -16,18 +16,17 @@ constexpr Severity kWarning = Severity::kWarning;
 const std::vector<AnomalyType>& Table() {
   static const std::vector<AnomalyType> table = {
       {Anomaly::kClockBackwards, "clockBackwards", kWarning,
-       "events lie before the event ahead of them on the same location; time across such a jump counts as zero",
-       0.001},
-      {Anomaly::kLeaveWithoutEnter, "leaveWithoutEnter", kWarning,
-       "region leaves have no enter and were ignored", 0.01},
+       "events lie before the event ahead of them on the same location; time across such a jump counts as zero", 0.001},
+      {Anomaly::kLeaveWithoutEnter, "leaveWithoutEnter", kWarning, "region leaves have no enter and were ignored",
+       0.01},
       {Anomaly::kRegionLeftOpen, "regionLeftOpen", kNote,
        "regions were entered and not left; they end where the region around them or the trace ends", kNever},
       {Anomaly::kRecordOutsideMpi, "recordOutsideMpi", kWarning,
        "communication records lie outside any MPI call and were ignored", 0.01},
       {Anomaly::kRequestUnknown, "requestUnknown", kWarning,
        "completions name a request that was never posted; the operation counts as posted at its completion", 0.01},
-      {Anomaly::kRequestNeverCompleted, "requestNeverCompleted", kNote,
-       "requests were posted and never completed", kNever},
+      {Anomaly::kRequestNeverCompleted, "requestNeverCompleted", kNote, "requests were posted and never completed",
+       kNever},
       {Anomaly::kRequestCancelled, "requestCancelled", kNote, "requests were cancelled and carry no message", kNever},
       {Anomaly::kPeerOutsideCommunicator, "peerOutsideCommunicator", kWarning,
        "messages name a peer that is not in their communicator and were ignored", 0.01},
@@ -133,8 +132,8 @@ std::vector<Finding> Diagnostics::findings() const {
   for (const auto& [anomaly, entry] : entries_) {
     if (entry.count == 0) continue;
     const AnomalyType& type = Describe(anomaly);
-    result.push_back({std::string(type.id), type.severity, std::string(type.sentence), entry.count,
-                      entry.population, entry.example});
+    result.push_back({std::string(type.id), type.severity, std::string(type.sentence), entry.count, entry.population,
+                      entry.example});
   }
   return result;
 }

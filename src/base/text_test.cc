@@ -45,7 +45,9 @@ TEST(Text, Utf8) {
   EXPECT_FALSE(IsUtf8("\xc0\xaf"));      // too long a form
   EXPECT_FALSE(IsUtf8("\xed\xa0\x80"));  // half of a surrogate pair
   EXPECT_FALSE(IsUtf8("\xe2\x82"));      // cut short
-  EXPECT_EQ(ToUtf8("a\xff" "b"), "a?b");
+  EXPECT_EQ(ToUtf8("a\xff"
+                   "b"),
+            "a?b");
 }
 
 }  // namespace

@@ -32,7 +32,7 @@ class Messages {
  public:
   explicit Messages(const Common& common) : common_(common) {}
 
-  void Note(const std::string& text) const;     // only with --verbose
+  void Note(const std::string& text) const;  // only with --verbose
   void Warning(const std::string& text) const;
   // Warnings, and notes with --verbose.
   void Findings(const std::string& where, const std::vector<Finding>& findings) const;

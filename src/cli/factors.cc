@@ -129,8 +129,7 @@ void AddFactorsCommand(CLI::App& app, const Common& common, CommandResult& actio
   command->add_option("--series", options->series, "Name of the program in the table");
   command->add_option("--preset", options->preset, "Preset whose settings fill what the study leaves out");
   command->add_option("-o,--output", options->output, "File to write, .json or .csv; - prints CSV");
-  command->callback(
-      [options, &common, &action] { action = [options, &common] { return Factors(*options, common); }; });
+  command->callback([options, &common, &action] { action = [options, &common] { return Factors(*options, common); }; });
 }
 
 }  // namespace farscale

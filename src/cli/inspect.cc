@@ -137,7 +137,7 @@ void PrintHead(const Inspection& inspection) {
   fmt::print("Format     {}{}\n", trace.format, trace.creator.empty() ? "" : ", written by " + trace.creator);
   fmt::print("Program    {}\n", trace.program.empty() ? "not recorded" : trace.program);
   fmt::print("Run time   {}, clock of {} ticks a second\n", FormatSeconds(trace.Seconds(trace.end() - trace.begin())),
-             FormatSignificant(trace.ticks_per_second, 4));
+             FormatCores(trace.ticks_per_second));
   fmt::print("Ranks      {} on {} node{}, {} thread{} each\n", trace.size(), trace.nodes.size(),
              trace.nodes.size() == 1 ? "" : "s", trace.threads(), trace.threads() == 1 ? "" : "s");
   fmt::print("Events     {} in {}; in memory {}\n", FormatCount(trace.events), FormatBytes(trace.disk_bytes),
@@ -167,9 +167,9 @@ void PrintTables(const Inspection& inspection, std::size_t most) {
                      region.fewest == region.most ? FormatCount(region.most)
                                                   : FormatCount(region.fewest) + " to " + FormatCount(region.most),
                      FormatSeconds(region.seconds), FormatPercent(region.share),
-                     IsLoop(region, trace) ? "loop" : region.ranks < trace.size()
-                                                          ? fmt::format("on {} ranks only", region.ranks)
-                                                          : ""});
+                     IsLoop(region, trace)         ? "loop"
+                     : region.ranks < trace.size() ? fmt::format("on {} ranks only", region.ranks)
+                                                   : ""});
   }
   if (cells.size() > 1) fmt::print("\n{}", FormatTable(cells));
   if (inspection.regions.size() > most) {
@@ -188,8 +188,8 @@ void PrintAdvice(const Inspection& inspection) {
   std::vector<std::string> loops;
   for (const RegionSummary& region : inspection.regions) {
     if (IsLoop(region, inspection.trace) && loops.size() < 3) {
-      loops.push_back(fmt::format("{} ({} iterations, {} of the run)", region.name, region.most,
-                                  FormatPercent(region.share)));
+      loops.push_back(
+          fmt::format("{} ({} iterations, {} of the run)", region.name, region.most, FormatPercent(region.share)));
     }
   }
   fmt::print("\n{}\n", loops.empty() ? "No region repeats on every rank; analyse the whole run or a time window."

@@ -28,9 +28,18 @@ constexpr const char* kFooter =
     "Exit codes: 0 done, 2 wrong usage or study file, 3 unreadable or damaged input, 4 not enough evidence to\n"
     "answer, 5 cannot write.";
 
+constexpr const char* kCommonFooter = "Every command also takes -j/--jobs N, -q/--quiet and -v/--verbose.";
+
+void AddFooters(CLI::App& app) {
+  app.footer(kFooter);
+  for (CLI::App* command : app.get_subcommands(nullptr)) {
+    const std::string own = command->get_footer();
+    command->footer((own.empty() ? "" : own + "\n\n") + kCommonFooter);
+  }
+}
+
 int Main(int argc, char** argv) {
   CLI::App app(kDescription, "farscale");
-  app.footer(kFooter);
   app.require_subcommand(1);
   app.fallthrough();
   app.set_version_flag("--version", Generator());
@@ -45,6 +54,7 @@ int Main(int argc, char** argv) {
   AddFactorsCommand(app, common, action);
   AddPredictCommand(app, common, action);
   AddReportCommand(app, common, action);
+  AddFooters(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -84,10 +84,8 @@ int ExitCode(const std::vector<PhaseProjection>& projections) {
     if (!projection.obstacle.empty() && obstructed == nullptr) obstructed = &projection;
   }
   if (obstructed == nullptr) return 0;
-  const std::string where = Join({obstructed->series, obstructed->phase}, obstructed->series.empty() ||
-                                                                                  obstructed->phase.empty()
-                                                                              ? ""
-                                                                              : ", phase ");
+  const std::string where = Join({obstructed->series, obstructed->phase},
+                                 obstructed->series.empty() || obstructed->phase.empty() ? "" : ", phase ");
   const Error error(ErrorKind::kEvidence, where, "no projection: " + obstructed->obstacle);
   PrintError(error);
   return any ? 0 : error.exit_code();
@@ -133,8 +131,10 @@ void AddPredictCommand(CLI::App& app, const Common& common, CommandResult& actio
   command->add_option("table", options->table, "The factor table (.json or .csv)")->required();
   command->add_option("--train-max", options->train_max, "Fit only runs up to this many cores")
       ->check(CLI::PositiveNumber);
-  command->add_option("--targets", options->targets, "Core counts to project to, separated by commas (default: powers "
-                                                     "of two up to a million)")
+  command
+      ->add_option("--targets", options->targets,
+                   "Core counts to project to, separated by commas (default: powers "
+                   "of two up to a million)")
       ->delimiter(',')
       ->check(CLI::PositiveNumber);
   command->add_option("--candidates", options->candidates,
@@ -148,8 +148,7 @@ void AddPredictCommand(CLI::App& app, const Common& common, CommandResult& actio
       ->check(CLI::PositiveNumber);
   command->add_option("--report", options->report, "Folder for a full report of the table and its projection");
   command->add_option("-o,--output", options->output, "File to write, .json or .csv; - prints CSV");
-  command->callback(
-      [options, &common, &action] { action = [options, &common] { return Predict(*options, common); }; });
+  command->callback([options, &common, &action] { action = [options, &common] { return Predict(*options, common); }; });
 }
 
 }  // namespace farscale

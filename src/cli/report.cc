@@ -45,8 +45,7 @@ void AddReportCommand(CLI::App& app, const Common& common, CommandResult& action
   command->add_option("--templates", options->templates,
                       "Folder with templates of your own; what it lacks comes from farscale (docs/templates.md)");
   command->add_option("--format", options->formats, "html, markdown, json, csv, separated by commas")->delimiter(',');
-  command->callback(
-      [options, &common, &action] { action = [options, &common] { return Report(*options, common); }; });
+  command->callback([options, &common, &action] { action = [options, &common] { return Report(*options, common); }; });
 }
 
 }  // namespace farscale

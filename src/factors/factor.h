@@ -32,14 +32,14 @@ inline constexpr std::size_t kFactorCount = 14;
 
 struct FactorType {
   Factor factor;
-  std::string_view id;        // in files
-  std::string_view name;      // in reports
+  std::string_view id;    // in files
+  std::string_view name;  // in reports
   std::string_view formula;
-  std::string_view source;    // key of docs/bibliography.md
+  std::string_view source;  // key of docs/bibliography.md
   std::optional<Factor> parent;
-  bool at_most_one;           // false: may exceed 1
-  std::string_view meaning;   // one sentence
-  std::string_view advice;    // what one can do about it; empty for products and checks
+  bool at_most_one;          // false: may exceed 1
+  std::string_view meaning;  // one sentence
+  std::string_view advice;   // what one can do about it; empty for products and checks
 };
 
 // In the order of reports: parents before children.

@@ -67,8 +67,8 @@ void ChooseReference(FactorTable& table) {
 struct Reference {
   double cores = 0;
   double ranks = 0;
-  double useful = 0;   // an iteration
-  double runtime = 0;  // an iteration
+  double useful = 0;                   // an iteration
+  double runtime = 0;                  // an iteration
   std::optional<double> instructions;  // an iteration
   std::optional<double> ipc;
   std::optional<double> frequency;
@@ -148,14 +148,13 @@ void CompareWithReference(FactorRow& row, const Reference& reference, std::optio
     const auto ipc = Ipc(*row.totals);
     const auto frequency = Frequency(*row.totals);
     if (row.totals->instructions && reference.instructions) {
-      set(Factor::kInstructionScaling,
-          *reference.instructions / (*row.totals->instructions / row.iterations) * growth);
+      set(Factor::kInstructionScaling, *reference.instructions / (*row.totals->instructions / row.iterations) * growth);
     }
     if (ipc && reference.ipc) set(Factor::kIpcScaling, *ipc / *reference.ipc);
     if (frequency && reference.frequency) set(Factor::kFrequencyScaling, *frequency / *reference.frequency);
   }
-  const bool has_children = values[Factor::kInstructionScaling] && values[Factor::kIpcScaling] &&
-                            values[Factor::kFrequencyScaling];
+  const bool has_children =
+      values[Factor::kInstructionScaling] && values[Factor::kIpcScaling] && values[Factor::kFrequencyScaling];
   if (!has_children) {
     const std::optional<double> useful = UsefulOf(row);
     if (useful && reference_useful && *useful > 0) {
@@ -174,9 +173,8 @@ void CompletePhase(const std::vector<FactorRow*>& rows, const FactorTable& table
   const std::optional<double> reference_useful =
       MeanOf(reference_rows, [](const FactorRow& row) { return UsefulOf(row); });
   // Alone, a core count scales perfectly either way.
-  const bool one_count = std::all_of(rows.begin(), rows.end(), [&](const FactorRow* row) {
-    return row->cores == rows.front()->cores;
-  });
+  const bool one_count =
+      std::all_of(rows.begin(), rows.end(), [&](const FactorRow* row) { return row->cores == rows.front()->cores; });
   if (table.scaling || one_count) {
     for (FactorRow* row : rows) {
       CompareWithReference(*row, reference, reference_useful, table.scaling.value_or(Scaling::kStrong));
@@ -186,8 +184,8 @@ void CompletePhase(const std::vector<FactorRow*>& rows, const FactorTable& table
   for (const FactorRow* row : rows) {
     for (const FactorRow* other : rows) {
       if (!row->totals || !other->totals || other->cores != row->cores || other->repeat >= row->repeat) continue;
-      const double ratio = (row->totals->total_useful / row->iterations) /
-                           (other->totals->total_useful / other->iterations);
+      const double ratio =
+          (row->totals->total_useful / row->iterations) / (other->totals->total_useful / other->iterations);
       if (std::fabs(ratio - 1) > 0.1) {
         diagnostics.Add(Anomaly::kWorkDiffersBetweenRepeats, 1, fmt::format("at {} cores", row->cores));
       }

@@ -22,7 +22,7 @@ std::optional<Scaling> ScalingByName(std::string_view name);
 
 // One phase of one run.
 struct FactorRow {
-  std::string series;   // program or experiment; empty when there is only one
+  std::string series;  // program or experiment; empty when there is only one
   std::string phase;
   std::int64_t cores = 0;  // ranks × threads
   std::int64_t ranks = 0;
@@ -43,10 +43,10 @@ struct FactorRow {
 struct FactorTable {
   std::vector<FactorRow> rows;
   std::optional<Scaling> scaling;
-  std::string scaling_source;               // "study", "instructions", "useful time", "file"; empty when unknown
-  std::optional<std::int64_t> reference;    // cores of the run that scalability is measured against
-  std::string rules;                        // of the replay; empty when the table comes from elsewhere
-  std::vector<Finding> findings;            // what is odd about the table as a whole
+  std::string scaling_source;             // "study", "instructions", "useful time", "file"; empty when unknown
+  std::optional<std::int64_t> reference;  // cores of the run that scalability is measured against
+  std::string rules;                      // of the replay; empty when the table comes from elsewhere
+  std::vector<Finding> findings;          // what is odd about the table as a whole
 
   // Series and phases in the order in which they appear first.
   std::vector<std::string> Series() const;

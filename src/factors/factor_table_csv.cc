@@ -22,8 +22,8 @@ struct Column {
 };
 
 std::vector<std::string> KnownColumns() {
-  std::vector<std::string> known = {"series", "phase", "cores", "ranks", "threads", "nodes", "repeat", "runtime",
-                                    "iterations"};
+  std::vector<std::string> known = {"series", "phase",  "cores",   "ranks",     "threads",
+                                    "nodes",  "repeat", "runtime", "iterations"};
   for (const std::string& id : FactorIds()) known.push_back(id);
   return known;
 }
@@ -77,8 +77,7 @@ double ReadPositive(const std::string& where, const std::string& column, const s
 double ReadFactor(const std::string& where, const Column& column, const std::string& text) {
   const double value = ReadPositive(where, column.name, text);
   if (Describe(*column.factor).at_most_one && value > kLargestShare) {
-    throw Error(ErrorKind::kInput, where,
-                fmt::format("{} is {}, but it is a share between 0 and 1", column.name, text),
+    throw Error(ErrorKind::kInput, where, fmt::format("{} is {}, but it is a share between 0 and 1", column.name, text),
                 "divide percentages by 100");
   }
   return value;
@@ -108,8 +107,7 @@ void AddRow(const std::string& where, FactorRow row, bool has_repeat, std::set<K
     while (seen.count({row.series, row.phase, row.cores, row.repeat}) > 0) ++row.repeat;
   }
   if (!seen.insert({row.series, row.phase, row.cores, row.repeat}).second) {
-    throw Error(ErrorKind::kInput, where,
-                fmt::format("a second row for {} cores, repeat {}", row.cores, row.repeat),
+    throw Error(ErrorKind::kInput, where, fmt::format("a second row for {} cores, repeat {}", row.cores, row.repeat),
                 "give every run of a core count its own repeat");
   }
   table.rows.push_back(std::move(row));

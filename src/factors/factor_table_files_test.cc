@@ -101,8 +101,7 @@ TEST(FactorCsv, QuotedFields) {
 }
 
 TEST(FactorCsv, ErrorsNameLineAndField) {
-  EXPECT_EQ(CsvError("cores,loadBalanse\n8,1\n"),
-            "t.csv:1: unknown column 'loadBalanse'; did you mean 'loadBalance'?");
+  EXPECT_EQ(CsvError("cores,loadBalanse\n8,1\n"), "t.csv:1: unknown column 'loadBalanse'; did you mean 'loadBalance'?");
   EXPECT_THAT(CsvError("cores;loadBalance\n8;1\n"), HasSubstr("separate the columns by commas"));
   EXPECT_THAT(CsvError("loadBalance\n1\n"), HasSubstr("the column 'cores' is missing"));
   EXPECT_THAT(CsvError("cores\n1\n"), HasSubstr("no column with a factor"));

@@ -48,9 +48,8 @@ PhaseTotals TotalsFromJson(const Json& json) {
 }
 
 Json RowToJson(const FactorRow& row) {
-  Json json = {{"series", row.series}, {"phase", row.phase},   {"cores", row.cores},
-               {"ranks", row.ranks},   {"threads", row.threads}, {"repeat", row.repeat},
-               {"iterations", row.iterations}};
+  Json json = {{"series", row.series},   {"phase", row.phase},   {"cores", row.cores},          {"ranks", row.ranks},
+               {"threads", row.threads}, {"repeat", row.repeat}, {"iterations", row.iterations}};
   if (row.nodes) json["nodes"] = *row.nodes;
   if (row.runtime) json["runtime"] = *row.runtime;
   if (row.span) json["span"] = ToString(*row.span);
@@ -138,8 +137,9 @@ FactorTable FactorTableFromJson(const Json& json, const std::string& file) {
                   "farscale factors -o factors.json writes one");
     }
     if (json.at("version").get<int>() != kFactorTableVersion) {
-      throw Error(ErrorKind::kInput, file, fmt::format("has version {} of the factor table, this program reads {}",
-                                                       json.at("version").get<int>(), kFactorTableVersion));
+      throw Error(ErrorKind::kInput, file,
+                  fmt::format("has version {} of the factor table, this program reads {}",
+                              json.at("version").get<int>(), kFactorTableVersion));
     }
     if (json.contains("scaling")) {
       table.scaling = ScalingByName(json.at("scaling").get<std::string>());

@@ -27,12 +27,16 @@ double Transfer(double ideal_elapsed, double elapsed) { return ideal_elapsed / e
 namespace {
 
 // Names under which instructions and cycles are commonly recorded (PAPI, perf, LIKWID), in lower case.
-constexpr std::array<std::string_view, 6> kInstructionNames = {
-    "papi_tot_ins", "instructions", "perf::instructions", "perf::perf_count_hw_instructions", "inst_retired:any_p",
-    "instr_retired_any"};
-constexpr std::array<std::string_view, 7> kCycleNames = {
-    "papi_tot_cyc", "cycles", "cpu-cycles", "perf::cycles", "perf::perf_count_hw_cpu_cycles",
-    "cpu_clk_unhalted:thread_p", "cpu_clk_unhalted_core"};
+constexpr std::array<std::string_view, 6> kInstructionNames = {"papi_tot_ins",       "instructions",
+                                                               "perf::instructions", "perf::perf_count_hw_instructions",
+                                                               "inst_retired:any_p", "instr_retired_any"};
+constexpr std::array<std::string_view, 7> kCycleNames = {"papi_tot_cyc",
+                                                         "cycles",
+                                                         "cpu-cycles",
+                                                         "perf::cycles",
+                                                         "perf::perf_count_hw_cpu_cycles",
+                                                         "cpu_clk_unhalted:thread_p",
+                                                         "cpu_clk_unhalted_core"};
 
 template <std::size_t Size>
 std::optional<std::size_t> ChooseCounter(const Trace& trace, const std::string& wanted,

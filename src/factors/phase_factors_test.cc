@@ -23,8 +23,9 @@ PhaseFactors Measure(const Trace& trace, const PhaseSpec& spec = PhaseSpec::Whol
 
 // t = 4 and 8, T = 10, avg t = 6. Without waiting for the network the barrier ends at 8.
 TEST(PhaseFactors, TwoRanksAndABarrier) {
-  const PhaseFactors factors = Measure(test::ParseTrace("r0: comp 0-4 | Barrier@1 4-10\n"
-                                                        "r1: comp 0-8 | Barrier@1 8-10"));
+  const PhaseFactors factors =
+      Measure(test::ParseTrace("r0: comp 0-4 | Barrier@1 4-10\n"
+                               "r1: comp 0-8 | Barrier@1 8-10"));
   EXPECT_DOUBLE_EQ(*factors.values[Factor::kParallelEfficiency], 6.0 / 10);
   EXPECT_DOUBLE_EQ(*factors.values[Factor::kLoadBalance], 6.0 / 8);
   EXPECT_DOUBLE_EQ(*factors.values[Factor::kCommunicationEfficiency], 8.0 / 10);
@@ -38,10 +39,10 @@ TEST(PhaseFactors, TwoRanksAndABarrier) {
 
 // A chain: each rank works 2 s after the one before. avg t = max t = 2, T = 12, T_ideal = 6.
 TEST(PhaseFactors, SerializationOfAChain) {
-  const PhaseFactors factors = Measure(test::ParseTrace(
-      "r0: comp 0-2 | Send>1#a 2-3 | Barrier@1 3-12\n"
-      "r1: Recv<0#a 0-5 | comp 5-7 | Send>2#b 7-8 | Barrier@1 8-12\n"
-      "r2: Recv<1#b 0-9 | comp 9-11 | Barrier@1 11-12"));
+  const PhaseFactors factors =
+      Measure(test::ParseTrace("r0: comp 0-2 | Send>1#a 2-3 | Barrier@1 3-12\n"
+                               "r1: Recv<0#a 0-5 | comp 5-7 | Send>2#b 7-8 | Barrier@1 8-12\n"
+                               "r2: Recv<1#b 0-9 | comp 9-11 | Barrier@1 11-12"));
   EXPECT_DOUBLE_EQ(*factors.values[Factor::kLoadBalance], 1);
   EXPECT_DOUBLE_EQ(*factors.values[Factor::kSerialization], 2.0 / 6);
   EXPECT_DOUBLE_EQ(*factors.values[Factor::kTransfer], 6.0 / 12);
@@ -134,8 +135,9 @@ TEST(PhaseFactors, SpanWhole) {
 }
 
 TEST(PhaseFactors, CausalRulesChangeSerialization) {
-  const Trace trace = test::ParseTrace("r0: comp 0-4 | Bcast@1/1 4-9 | comp 9-13\n"
-                                       "r1: comp 0-1 | Bcast@1/1 1-9 | comp 9-13");
+  const Trace trace = test::ParseTrace(
+      "r0: comp 0-4 | Bcast@1/1 4-9 | comp 9-13\n"
+      "r1: comp 0-1 | Bcast@1/1 1-9 | comp 9-13");
   FactorOptions causal;
   causal.rules.set = RuleSet::kCausal;
   EXPECT_DOUBLE_EQ(*Measure(trace).values[Factor::kSerialization], 8.0 / 8);  // both leave at 4
@@ -207,8 +209,7 @@ TEST(PhaseFactors, RotatingImbalance) {
   const std::string text = ReadFile(test::SourceFolder() + "/tests/programs/imbalance.txt");
   for (const test::TextProgram& program : test::ParsePrograms(text)) {
     if (program.name.compare(0, 3, "T6 ") != 0) continue;
-    const PhaseFactors factors =
-        MeasurePhase(program.trace, MatchTrace(program.trace), test::CutOf(program), {});
+    const PhaseFactors factors = MeasurePhase(program.trace, MatchTrace(program.trace), test::CutOf(program), {});
     EXPECT_DOUBLE_EQ(*factors.values[Factor::kLoadBalance], 1);
     EXPECT_DOUBLE_EQ(*factors.values[Factor::kCommunicationEfficiency], 0.5);
     EXPECT_DOUBLE_EQ(*factors.values[Factor::kSerialization], 0.6);

@@ -20,8 +20,8 @@ struct DataPoint {
 
 enum class FitOutcome {
   kConverged,
-  kAtBound,        // converged, with a parameter at its bound
-  kTooFewPoints,   // fewer core counts than parameters
+  kAtBound,       // converged, with a parameter at its bound
+  kTooFewPoints,  // fewer core counts than parameters
   kNotConverged,
 };
 
@@ -43,19 +43,19 @@ struct FittedModel {
   std::string model;
   int dimension = 1;
   FitOutcome outcome = FitOutcome::kTooFewPoints;
-  std::vector<std::string> names;        // of the parameters
+  std::vector<std::string> names;  // of the parameters
   std::vector<double> parameters;
   std::vector<bool> at_bound;
-  std::vector<double> covariance;        // of the parameters, row by row; empty when it cannot be had
-  std::vector<DataPoint> points;         // what was fitted
-  std::vector<double> residuals;         // measured minus fitted, one a point
+  std::vector<double> covariance;  // of the parameters, row by row; empty when it cannot be had
+  std::vector<DataPoint> points;   // what was fitted
+  std::vector<double> residuals;   // measured minus fitted, one a point
   double sum_of_squares = 0;
-  double sigma = 0;                      // standard deviation of the measured values around the curve
-  int degrees_of_freedom = 0;            // points minus parameters, never negative
-  bool sigma_is_assumed = false;         // no point to spare: sigma is kAssumedSigma
+  double sigma = 0;               // standard deviation of the measured values around the curve
+  int degrees_of_freedom = 0;     // points minus parameters, never negative
+  bool sigma_is_assumed = false;  // no point to spare: sigma is kAssumedSigma
   std::optional<double> left_out_error;
   std::optional<double> aicc;
-  std::vector<Rival> rivals;             // all candidates tried, in the order of preference, this one first
+  std::vector<Rival> rivals;  // all candidates tried, in the order of preference, this one first
 
   friend bool operator==(const FittedModel&, const FittedModel&) = default;
 };

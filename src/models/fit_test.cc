@@ -111,8 +111,7 @@ TEST(Fit, Akaike) {
 class SelectionTest : public testing::Test {
  protected:
   const ScalingModel amdahl_ = Load("amdahl"), pipeline_ = Load("pipeline"), constant_ = Load("constant");
-  const std::vector<Candidate> all_ = {
-      {&amdahl_, {1, 2, 3}}, {&pipeline_, {1, 2, 3}}, {&constant_, {1}}};
+  const std::vector<Candidate> all_ = {{&amdahl_, {1, 2, 3}}, {&pipeline_, {1, 2, 3}}, {&constant_, {1}}};
 };
 
 TEST_F(SelectionTest, FindsTheModelBehindThePoints) {

@@ -32,7 +32,7 @@ struct ScalingModel {
   std::string source;
   std::vector<int> dimensions;  // which decomposition dimensions selection tries
   std::vector<ModelParameter> parameters;
-  Formula formula;              // of x, P, then the parameters
+  Formula formula;  // of x, P, then the parameters
   std::optional<LinearStart> start;
 
   // y at a number of cores, with x = P^(1/dimension) [docs/formulas.md, models].

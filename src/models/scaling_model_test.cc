@@ -72,7 +72,8 @@ TEST(ScalingModel, ErrorsNameFileAndLine) {
   const std::string head = "id = 'm'\nname = 'M'\n";
   EXPECT_THAT(UsageErrorOf(head + "formula = 'e0'\n"), HasSubstr("has no [parameters.NAME]"));
   EXPECT_THAT(UsageErrorOf(head + kParameter), HasSubstr("'formula' is missing"));
-  EXPECT_THAT(UsageErrorOf(head + "formula = 'e0 * q'\n" + kParameter), HasSubstr("m.toml:3: 'e0 * q' is not a formula"));
+  EXPECT_THAT(UsageErrorOf(head + "formula = 'e0 * q'\n" + kParameter),
+              HasSubstr("m.toml:3: 'e0 * q' is not a formula"));
   EXPECT_THAT(UsageErrorOf(head + "formula = 'x'\n" + kParameter), HasSubstr("does not use the parameter 'e0'"));
   EXPECT_THAT(UsageErrorOf(head + "formula = 'e0'\ncolour = 1\n" + kParameter), HasSubstr("unknown key 'colour'"));
   EXPECT_THAT(UsageErrorOf(head + "formula = 'e0'\n[parameters.e0]\nlower = 0\nupper = 'top'\nstarts = [1]\n"),

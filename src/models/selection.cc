@@ -103,8 +103,8 @@ FittedModel SelectModel(const std::vector<Candidate>& candidates, const std::vec
   SortByPreference(trials, leave_out);
   FittedModel chosen = trials.front().fit;
   for (const Trial& trial : trials) {
-    chosen.rivals.push_back({trial.fit.model, trial.fit.dimension, trial.fit.outcome, trial.fit.left_out_error,
-                             trial.fit.aicc});
+    chosen.rivals.push_back(
+        {trial.fit.model, trial.fit.dimension, trial.fit.outcome, trial.fit.left_out_error, trial.fit.aicc});
   }
   return chosen;
 }

@@ -30,8 +30,8 @@ std::vector<bool> MatchingRegions(const Trace& trace, const PhaseSpec& spec) {
   for (std::size_t i = 0; i < matches.size(); ++i) {
     const Region& region = trace.regions[i];
     if (region.is_mpi) continue;
-    matches[i] = spec.kind == PhaseSpec::Kind::kRegion ? region.name == spec.region
-                                                       : std::regex_match(region.name, expression);
+    matches[i] =
+        spec.kind == PhaseSpec::Kind::kRegion ? region.name == spec.region : std::regex_match(region.name, expression);
   }
   return matches;
 }
@@ -165,7 +165,8 @@ void TakeTimeWindow(const Trace& trace, const PhaseSpec& spec, PhaseCut& cut) {
     ++present;
   }
   if (present == 0) {
-    throw Error(ErrorKind::kUsage, Place(trace, spec), "no rank was running in the window of phase '" + spec.name + "'");
+    throw Error(ErrorKind::kUsage, Place(trace, spec),
+                "no rank was running in the window of phase '" + spec.name + "'");
   }
   cut.diagnostics.Add(Anomaly::kRankWithoutPhase, trace.size() - present, "in phase " + spec.name);
 }

@@ -37,8 +37,8 @@ struct RankCut {
 
 struct PhaseCut {
   PhaseSpec spec;
-  Span span = Span::kWhole;      // never kAuto
-  std::size_t iterations = 1;    // kept, the largest number of any rank
+  Span span = Span::kWhole;    // never kAuto
+  std::size_t iterations = 1;  // kept, the largest number of any rank
   std::vector<RankCut> ranks;
   Diagnostics diagnostics;
 
@@ -56,11 +56,11 @@ double Coverage(const Trace& trace, const std::vector<PhaseCut>& cuts);
 // A user region as candidate for a phase.
 struct RegionSummary {
   std::string name;
-  std::uint64_t fewest = 0;      // outermost occurrences a rank
+  std::uint64_t fewest = 0;  // outermost occurrences a rank
   std::uint64_t most = 0;
-  std::size_t ranks = 0;         // that enter it at all
-  double seconds = 0;            // mean duration of an occurrence
-  double share = 0;              // of the run's time over all ranks
+  std::size_t ranks = 0;  // that enter it at all
+  double seconds = 0;     // mean duration of an occurrence
+  double share = 0;       // of the run's time over all ranks
 };
 
 // Every user region of the trace, largest share first. A loop body shows as a region that all ranks enter equally

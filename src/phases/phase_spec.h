@@ -19,13 +19,13 @@ struct PhaseSpec {
 
   std::string name;
   Kind kind = Kind::kWholeRun;
-  std::string region;            // its name, or the regular expression its name must match as a whole
-  double window_begin = 0;       // seconds since the earliest event of the run
+  std::string region;       // its name, or the regular expression its name must match as a whole
+  double window_begin = 0;  // seconds since the earliest event of the run
   double window_end = 0;
-  std::size_t skip = 0;          // iterations left out at the beginning
+  std::size_t skip = 0;             // iterations left out at the beginning
   std::optional<std::size_t> keep;  // how many iterations follow; all when absent
   Span span = Span::kAuto;
-  std::string where;             // file and line that says so, for error messages
+  std::string where;  // file and line that says so, for error messages
 
   static PhaseSpec WholeRun();
   // A region by name, or between slashes by regular expression: "cycle", "/Lagrange.*/".

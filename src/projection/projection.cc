@@ -77,9 +77,8 @@ Uncertain Product(const std::vector<Uncertain>& parts) {
 }
 
 bool HasEverywhere(const std::vector<FactorRow>& rows, Factor factor) {
-  return !rows.empty() && std::all_of(rows.begin(), rows.end(), [&](const FactorRow& row) {
-    return row.values[factor].has_value();
-  });
+  return !rows.empty() &&
+         std::all_of(rows.begin(), rows.end(), [&](const FactorRow& row) { return row.values[factor].has_value(); });
 }
 
 // Load balance is extrapolated as such; its parts within and between nodes are for reading [Rosas14].
@@ -170,8 +169,7 @@ class PhaseProjector {
     for (const Factor factor : FittedFactors(rows_)) {
       FactorProjection projection;
       projection.factor = factor;
-      const std::vector<Candidate> candidates =
-          Resolve(ChoiceFor(options_.models, result_.phase, factor), library_);
+      const std::vector<Candidate> candidates = Resolve(ChoiceFor(options_.models, result_.phase, factor), library_);
       projection.fit = SelectModel(candidates, Points(factor), LimitOf(factor));
       if (IsUsable(projection.fit.outcome)) {
         projection.formula = library_.Get(projection.fit.model, "").formula.text();
@@ -180,9 +178,8 @@ class PhaseProjector {
       result_.factors.push_back(std::move(projection));
     }
     if (result_.fitted_cores.size() < 2) {
-      result_.obstacle = result_.fitted_cores.empty()
-                             ? "no run lies within the training range"
-                             : "a fit needs runs at two core counts at least, there is one";
+      result_.obstacle = result_.fitted_cores.empty() ? "no run lies within the training range"
+                                                      : "a fit needs runs at two core counts at least, there is one";
     } else if (fitted_.empty()) {
       result_.obstacle = "no factor could be fitted";
     }
@@ -216,7 +213,8 @@ class PhaseProjector {
   template <typename ValueAt>
   void Fill(FactorProjection& projection, ValueAt value_at) const {
     const std::optional<double> limit = LimitOf(projection.factor);
-    for (const double cores : targets_) projection.targets.push_back(MakeValue(value_at(cores), cores, largest_, limit));
+    for (const double cores : targets_)
+      projection.targets.push_back(MakeValue(value_at(cores), cores, largest_, limit));
     for (const double cores : grid_) projection.curve.push_back(MakeValue(value_at(cores), cores, largest_, limit));
   }
 

@@ -34,9 +34,9 @@ struct ProjectedValue {
 
 struct FactorProjection {
   Factor factor = Factor::kParallelEfficiency;
-  bool is_product = false;         // of its children; then `fit` is empty
+  bool is_product = false;  // of its children; then `fit` is empty
   FittedModel fit;
-  std::string formula;             // of the model, for people
+  std::string formula;                  // of the model, for people
   std::vector<ProjectedValue> targets;  // empty when nothing could be fitted
   std::vector<ProjectedValue> curve;    // the same on a fine grid, for plots
   std::vector<DataPoint> measured;      // every measured value, fitted or not
@@ -55,7 +55,7 @@ struct Dominance {
 struct PhaseProjection {
   std::string series;
   std::string phase;
-  std::vector<double> fitted_cores;  // distinct, ascending
+  std::vector<double> fitted_cores;       // distinct, ascending
   std::vector<FactorProjection> factors;  // in the order of the factor table
   std::vector<Dominance> dominance;       // the first entry begins at the smallest measured count
   std::map<double, Factor> dominant_at;   // at every target
@@ -77,7 +77,7 @@ struct ModelChoice {
 };
 
 struct ModelSettings {
-  ModelChoice standard;                      // for every factor without its own
+  ModelChoice standard;  // for every factor without its own
   std::map<Factor, ModelChoice> by_factor;
   // By phase, then factor.
   std::map<std::string, std::map<Factor, ModelChoice>> by_phase;
@@ -88,8 +88,8 @@ ModelSettings DefaultModelSettings();
 
 struct ProjectionOptions {
   ModelSettings models;
-  std::vector<double> targets;             // core counts; empty: powers of two from above the largest fitted to 10^6
-  std::optional<double> train_max;         // fit only runs up to this many cores
+  std::vector<double> targets;      // core counts; empty: powers of two from above the largest fitted to 10^6
+  std::optional<double> train_max;  // fit only runs up to this many cores
 };
 
 // Powers of two above the largest fitted count, up to 10^6 and 10^6 itself.

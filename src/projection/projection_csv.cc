@@ -22,9 +22,9 @@ std::string WriteProjectionCsv(const std::vector<PhaseProjection>& projections) 
       for (const ProjectedValue& target : factor.targets) {
         text += fmt::format("{},{},{},{},{},{},{},{},{},{}\n", CsvField(phase.series), CsvField(phase.phase),
                             Describe(factor.factor).id, factor.is_product ? "product" : factor.fit.model,
-                            factor.is_product ? "" : std::to_string(factor.fit.dimension),
-                            FormatExact(target.cores), FormatExact(target.ratio), FormatExact(target.value),
-                            Bounds(target.interval80), Bounds(target.interval95));
+                            factor.is_product ? "" : std::to_string(factor.fit.dimension), FormatExact(target.cores),
+                            FormatExact(target.ratio), FormatExact(target.value), Bounds(target.interval80),
+                            Bounds(target.interval95));
       }
     }
   }

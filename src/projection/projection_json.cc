@@ -77,7 +77,8 @@ Json ToJson(const FittedModel& fit) {
   Json parameters = Json::array();
   const std::size_t count = fit.parameters.size();
   for (std::size_t i = 0; i < count; ++i) {
-    Json parameter = {{"name", fit.names[i]}, {"value", fit.parameters[i]}, {"atBound", static_cast<bool>(fit.at_bound[i])}};
+    Json parameter = {
+        {"name", fit.names[i]}, {"value", fit.parameters[i]}, {"atBound", static_cast<bool>(fit.at_bound[i])}};
     if (fit.covariance.size() == count * count) {
       parameter["standardError"] = std::sqrt(std::max(0.0, fit.covariance[i * count + i]));
     }

@@ -76,7 +76,9 @@ TEST_P(Rosas14, TablesComeBack) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Tables, Rosas14,
-                         testing::Values(PublishedTable{"rosas14-table2.csv", 3, "pipeline",
+                         testing::Values(PublishedTable{"rosas14-table2.csv",
+                                                        3,
+                                                        "pipeline",
                                                         {{Factor::kLoadBalance, {0.9655, 0.99797}},
                                                          {Factor::kTransfer, {0.9987, 0.86689}},
                                                          {Factor::kSerialization, {0.96995, 0.57308}}}},
@@ -98,9 +100,7 @@ class ProjectionTest : public testing::Test {
     projection_ = Project(table_, Library(), options_).front();
   }
 
-  const ProjectedValue& At(Factor factor, std::size_t target) {
-    return projection_.Find(factor)->targets[target];
-  }
+  const ProjectedValue& At(Factor factor, std::size_t target) { return projection_.Find(factor)->targets[target]; }
 
   FactorTable table_;
   ProjectionOptions options_;
@@ -111,9 +111,9 @@ TEST_F(ProjectionTest, EveryFactorByItselfAndProducts) {
   EXPECT_NEAR(At(Factor::kLoadBalance, 1).value, 0.9, 1e-5);
   EXPECT_NEAR(At(Factor::kTransfer, 1).value, 1 / (0.998 + 0.002 * 1024), 1e-4);
   for (const std::size_t target : {0u, 1u}) {
-    EXPECT_DOUBLE_EQ(At(Factor::kParallelEfficiency, target).value,
-                     At(Factor::kLoadBalance, target).value * At(Factor::kSerialization, target).value *
-                         At(Factor::kTransfer, target).value);
+    EXPECT_DOUBLE_EQ(At(Factor::kParallelEfficiency, target).value, At(Factor::kLoadBalance, target).value *
+                                                                        At(Factor::kSerialization, target).value *
+                                                                        At(Factor::kTransfer, target).value);
   }
   EXPECT_TRUE(projection_.Find(Factor::kParallelEfficiency)->is_product);
   EXPECT_EQ(projection_.Find(Factor::kGlobalEfficiency), nullptr);  // nothing is known of the computation
@@ -224,8 +224,9 @@ TEST(Projection, DefaultTargetsArePowersOfTwoUpToAMillion) {
 }
 
 TEST(Projection, SameAtAnyThreadCount) {
-  const std::string csv = "series,cores,loadBalance,communicationEfficiency\n"
-                          "a,2,0.9,0.8\na,4,0.8,0.7\na,8,0.75,0.5\nb,2,0.9,0.85\nb,4,0.9,0.8\nc,2,1,1\n";
+  const std::string csv =
+      "series,cores,loadBalance,communicationEfficiency\n"
+      "a,2,0.9,0.8\na,4,0.8,0.7\na,8,0.75,0.5\nb,2,0.9,0.85\nb,4,0.9,0.8\nc,2,1,1\n";
   std::vector<std::string> texts;
   for (const std::size_t threads : {1u, 4u}) {
     const tbb::global_control control(tbb::global_control::max_allowed_parallelism, threads);

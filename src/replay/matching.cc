@@ -84,9 +84,7 @@ struct Numbering {
   std::uint32_t matched = 0;
   std::uint32_t first_unmatched = 0;
 
-  std::uint32_t operator()(std::uint32_t k) const {
-    return k < matched ? first + k : first_unmatched + (k - matched);
-  }
+  std::uint32_t operator()(std::uint32_t k) const { return k < matched ? first + k : first_unmatched + (k - matched); }
 };
 
 struct RankNumbering {
@@ -129,8 +127,7 @@ std::vector<RankNumbering> NumberMessages(const Trace& trace, std::vector<Channe
     }
   });
   if (matched + unmatched >= kNoMessage) {
-    throw Error(ErrorKind::kInput, trace.path, "the trace has more than 4294967295 messages",
-                "cut a shorter one");
+    throw Error(ErrorKind::kInput, trace.path, "the trace has more than 4294967295 messages", "cut a shorter one");
   }
   matching.matched = static_cast<std::uint32_t>(matched);
   matching.messages = static_cast<std::uint32_t>(matched + unmatched);
@@ -153,8 +150,7 @@ std::vector<RankNumbering> NumberMessages(const Trace& trace, std::vector<Channe
   return numbering;
 }
 
-std::vector<std::uint32_t> Apply(const std::vector<Numbering>& numbering,
-                                 const std::vector<std::uint32_t>& endpoints) {
+std::vector<std::uint32_t> Apply(const std::vector<Numbering>& numbering, const std::vector<std::uint32_t>& endpoints) {
   std::vector<std::uint32_t> seen(numbering.size());
   std::vector<std::uint32_t> messages(endpoints.size(), kNoMessage);
   for (std::size_t i = 0; i < endpoints.size(); ++i) {
@@ -190,8 +186,7 @@ void CompareSizes(const Trace& trace, Matching& matching) {
     }
   });
   for (std::size_t rank = 0; rank < trace.size(); ++rank) {
-    matching.diagnostics.Add(Anomaly::kMessageSizeMismatch, differing[rank],
-                             fmt::format("received by rank {}", rank));
+    matching.diagnostics.Add(Anomaly::kMessageSizeMismatch, differing[rank], fmt::format("received by rank {}", rank));
   }
   matching.diagnostics.AddPopulation(Anomaly::kMessageSizeMismatch, matching.matched);
 }
@@ -232,8 +227,8 @@ void MatchCollectives(const Trace& trace, std::vector<Targets>& targets, Matchin
       } else if (operation.kind != type.kind) {
         ++mismatches;
         if (example.empty()) {
-          example = fmt::format("rank {} calls {} where others call {}", rank, ToString(type.kind),
-                                ToString(operation.kind));
+          example =
+              fmt::format("rank {} calls {} where others call {}", rank, ToString(type.kind), ToString(operation.kind));
         }
       }
     }

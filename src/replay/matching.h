@@ -19,13 +19,13 @@ inline constexpr std::uint32_t kNoMessage = std::numeric_limits<std::uint32_t>::
 inline constexpr std::uint32_t kNoCollective = std::numeric_limits<std::uint32_t>::max();
 
 struct RankMatching {
-  std::vector<std::uint32_t> sends;        // message of every send; kNoMessage for cancelled ones
-  std::vector<std::uint32_t> receives;     // message of every receive; kNoMessage when never completed
-  std::vector<std::uint32_t> collectives;  // operation of every collective; kNoCollective on MPI_COMM_SELF and for
-                                           // those that never completed
+  std::vector<std::uint32_t> sends;             // message of every send; kNoMessage for cancelled ones
+  std::vector<std::uint32_t> receives;          // message of every receive; kNoMessage when never completed
+  std::vector<std::uint32_t> collectives;       // operation of every collective; kNoCollective on MPI_COMM_SELF and for
+                                                // those that never completed
   std::vector<std::uint32_t> collective_types;  // index into RankTimeline::collective_types() of every collective;
                                                 // meaningless for kNoCollective
-  std::uint32_t init = kNoCollective;      // operation of MPI_Init and MPI_Finalize, and the calls that are them
+  std::uint32_t init = kNoCollective;           // operation of MPI_Init and MPI_Finalize, and the calls that are them
   std::uint32_t finalize = kNoCollective;
   std::size_t init_call = 0;
   std::size_t finalize_call = 0;

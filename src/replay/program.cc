@@ -29,7 +29,7 @@ Posts PostsBefore(const RankTimeline& timeline, std::size_t record) {
 
 // What happens to a message inside the windows. Its sender writes the first table, its receiver the second, so that
 // ranks can be looked at in parallel.
-enum : std::uint8_t { kSent = 1, kSenderWaits = 2 };              // by the sender
+enum : std::uint8_t { kSent = 1, kSenderWaits = 2 };             // by the sender
 enum : std::uint8_t { kReceivePosted = 1, kReceiverWaits = 2 };  // by the receiver
 
 struct MessageFlags {
@@ -339,8 +339,7 @@ Program Compile(const Trace& trace, const Matching& matching, const PhaseCut& cu
 }
 
 std::string DescribeInstruction(const Trace& trace, const Matching& matching, const PhaseCut& cut,
-                                const ReplayRules& rules, bool every_call, std::size_t rank,
-                                std::size_t instruction) {
+                                const ReplayRules& rules, bool every_call, std::size_t rank, std::size_t instruction) {
   const PhaseFlags flags = FlagPhase(trace, matching, cut, rules);
   const RankView view = ViewOf(trace, matching, cut, rules, rank);
   Find find{instruction};

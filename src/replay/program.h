@@ -22,10 +22,10 @@ enum class Step : std::uint8_t {
   kWaitForReceive,  // waits until it is
   kArrive,          // at the collective operation `target`
   kArriveAsRoot,
-  kArriveInOrder,   // at a scan
-  kWaitForAll,      // until every participant has arrived
+  kArriveInOrder,  // at a scan
+  kWaitForAll,     // until every participant has arrived
   kWaitForRoot,
-  kWaitForLower,    // until the ranks up to this one have arrived
+  kWaitForLower,  // until the ranks up to this one have arrived
 };
 
 // Computes for `compute` ticks, then does its step. A call is some instructions, the last of which ends it; within a
@@ -39,7 +39,7 @@ struct Instruction {
 
 struct RankProgram {
   std::vector<Instruction> instructions;
-  Tick begin = 0;      // of the window, since the earliest window of any rank
+  Tick begin = 0;          // of the window, since the earliest window of any rank
   Tick compute_after = 0;  // the last call
 };
 
@@ -61,7 +61,6 @@ Program Compile(const Trace& trace, const Matching& matching, const PhaseCut& cu
 // What a rank does at one of its instructions, in words: "rank 3 in MPI_Recv at 1.2 s for a message from rank 2 with
 // tag 5".
 std::string DescribeInstruction(const Trace& trace, const Matching& matching, const PhaseCut& cut,
-                                const ReplayRules& rules, bool every_call, std::size_t rank,
-                                std::size_t instruction);
+                                const ReplayRules& rules, bool every_call, std::size_t rank, std::size_t instruction);
 
 }  // namespace farscale

@@ -233,7 +233,7 @@ class Engine {
   std::vector<Tick> sent_;      // when every message was sent
   std::vector<Tick> received_;  // when its receive was posted
   std::vector<CollectiveState> collectives_;
-  std::unordered_map<std::uint32_t, std::vector<Tick>> prefixes_;          // of scans, by operation
+  std::unordered_map<std::uint32_t, std::vector<Tick>> prefixes_;            // of scans, by operation
   std::unordered_map<std::uint32_t, std::vector<std::size_t>> local_ranks_;  // of world ranks, by communicator
   std::vector<std::uint32_t> ready_;
 };
@@ -246,8 +246,7 @@ Tick ReplayResult::Duration() const {
   return latest;
 }
 
-Tick ReplayResult::TimeAt(const RankTimeline& timeline, const RankCut& cut, std::size_t rank,
-                          const Edge& edge) const {
+Tick ReplayResult::TimeAt(const RankTimeline& timeline, const RankCut& cut, std::size_t rank, const Edge& edge) const {
   const std::size_t calls_before = edge.call - cut.window.begin.call;
   if (calls_before == 0) return begin[rank] + (edge.tick - cut.window.begin.tick);
   return leave[rank][calls_before - 1] + std::max<Tick>(0, edge.tick - timeline.leave(edge.call - 1));
@@ -262,8 +261,8 @@ ReplayResult ReplayIdeal(const Trace& trace, const Matching& matching, const Pha
   std::size_t count = 0;
   for (std::size_t rank = 0; rank < trace.size(); ++rank) {
     if (engine.finished(rank) || ++count > 4) continue;
-    stuck.push_back(DescribeInstruction(trace, matching, cut, options.rules, options.keep_calls, rank,
-                                        engine.instruction(rank)));
+    stuck.push_back(
+        DescribeInstruction(trace, matching, cut, options.rules, options.keep_calls, rank, engine.instruction(rank)));
   }
   if (count > 0) {
     throw Error(ErrorKind::kInput, trace.path,

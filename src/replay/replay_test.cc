@@ -298,9 +298,10 @@ TEST(Replay, SendsThatWouldWaitForEachOtherAreReleased) {
 }
 
 TEST(Replay, ProgramThatCannotCompleteIsNamed) {
-  const Trace trace = test::ParseTrace("r0: comp 0-1 | Recv<1#a 1-5 | Send>1#b 5-6\n"
-                                       "r1: comp 0-2 | Recv<0#b 2-5 | Send>0#a 5-6\n"
-                                       "r2: comp 0-9");
+  const Trace trace = test::ParseTrace(
+      "r0: comp 0-1 | Recv<1#a 1-5 | Send>1#b 5-6\n"
+      "r1: comp 0-2 | Recv<0#b 2-5 | Send>0#a 5-6\n"
+      "r2: comp 0-9");
   try {
     Replay(trace, kBsc);
     FAIL();
@@ -340,9 +341,9 @@ TEST(Matching, UnmatchedMessagesAreCountedByWhatIsMissing) {
 }
 
 TEST(Matching, DifferingSizesAndCollectives) {
-  const Matching matching = MatchTrace(test::ParseTrace(
-      "r0: Send>1#a*8 0-1 | Barrier@1 1-2 | Barrier@2 2-3\n"
-      "r1: Recv<0#a*9 0-1 | Allreduce@1 1-2"));
+  const Matching matching =
+      MatchTrace(test::ParseTrace("r0: Send>1#a*8 0-1 | Barrier@1 1-2 | Barrier@2 2-3\n"
+                                  "r1: Recv<0#a*9 0-1 | Allreduce@1 1-2"));
   EXPECT_EQ(matching.diagnostics.count(Anomaly::kMessageSizeMismatch), 1u);
   // Barrier against allreduce, and a barrier of one rank only.
   EXPECT_EQ(matching.diagnostics.count(Anomaly::kCollectiveMismatch), 2u);

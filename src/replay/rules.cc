@@ -29,8 +29,7 @@ CollectiveWait WaitOf(CollectiveKind kind, bool has_root, bool is_root, RuleSet 
       if (!rooted_in_data || !has_root) return CollectiveWait::kAll;
       return is_root ? CollectiveWait::kNothing : CollectiveWait::kRoot;
     // Dimemas knows no operations on communicators; new ones need the agreement of all members.
-    case CollectiveKind::kCreateHandle:
-      return set == RuleSet::kBsc ? CollectiveWait::kNothing : CollectiveWait::kAll;
+    case CollectiveKind::kCreateHandle: return set == RuleSet::kBsc ? CollectiveWait::kNothing : CollectiveWait::kAll;
     case CollectiveKind::kDestroyHandle: return CollectiveWait::kNothing;
     default: return CollectiveWait::kAll;
   }

@@ -29,9 +29,9 @@ struct ReplayRules {
 // What a rank waits for before it leaves a collective.
 enum class CollectiveWait {
   kNothing,
-  kRoot,     // the arrival of the root
-  kLower,    // the arrivals of all ranks up to itself, in the order of the communicator
-  kAll,      // the latest arrival
+  kRoot,   // the arrival of the root
+  kLower,  // the arrivals of all ranks up to itself, in the order of the communicator
+  kAll,    // the latest arrival
 };
 
 CollectiveWait WaitOf(CollectiveKind kind, bool has_root, bool is_root, RuleSet set);

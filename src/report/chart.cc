@@ -171,8 +171,7 @@ class Plot {
     Stroke(left(), bottom(), right(), bottom(), kFaint);
     Text((left() + right()) / 2, chart_.height - 10, chart_.x_label, "middle", kInk);
     const double middle = (top() + bottom()) / 2;
-    Text(14, middle, chart_.y_label, "middle", kInk,
-         fmt::format("transform=\"rotate(-90 14 {})\"", Pixel(middle)));
+    Text(14, middle, chart_.y_label, "middle", kInk, fmt::format("transform=\"rotate(-90 14 {})\"", Pixel(middle)));
   }
 
   // Where the measured range ends.
@@ -202,8 +201,8 @@ class Plot {
     for (const ChartBand& b : band) points += Pixel(X(b.x)) + "," + Pixel(Y(b.high)) + " ";
     for (auto b = band.rbegin(); b != band.rend(); ++b) points += Pixel(X(b->x)) + "," + Pixel(Y(b->low)) + " ";
     points.pop_back();
-    svg_ += fmt::format("<polygon points=\"{}\" fill=\"{}\" fill-opacity=\"{}\"/>", points, PaletteColor(color),
-                        opacity);
+    svg_ +=
+        fmt::format("<polygon points=\"{}\" fill=\"{}\" fill-opacity=\"{}\"/>", points, PaletteColor(color), opacity);
   }
 
   void Polyline(const std::vector<ChartPoint>& line, std::size_t first, std::size_t end, const ChartSeries& series,
@@ -236,9 +235,10 @@ class Plot {
     }
     for (const ChartPoint& point : series.line) {
       if (point.tooltip.empty()) continue;
-      svg_ += fmt::format("<circle cx=\"{}\" cy=\"{}\" r=\"5\" fill=\"#ffffff\" fill-opacity=\"0\"><title>{}</title>"
-                          "</circle>",
-                          Pixel(X(point.x)), Pixel(Y(point.y)), EscapeXml(point.tooltip));
+      svg_ += fmt::format(
+          "<circle cx=\"{}\" cy=\"{}\" r=\"5\" fill=\"#ffffff\" fill-opacity=\"0\"><title>{}</title>"
+          "</circle>",
+          Pixel(X(point.x)), Pixel(Y(point.y)), EscapeXml(point.tooltip));
     }
   }
 
@@ -268,9 +268,7 @@ class Plot {
 
 }  // namespace
 
-std::string PaletteColor(int index) {
-  return kPalette[static_cast<std::size_t>(index) % kPalette.size()];
-}
+std::string PaletteColor(int index) { return kPalette[static_cast<std::size_t>(index) % kPalette.size()]; }
 
 std::string EscapeXml(const std::string& text) {
   std::string escaped;

@@ -22,11 +22,11 @@ struct ChartBand {
 
 struct ChartSeries {
   std::string name;
-  int color = 0;                    // index into the palette
+  int color = 0;  // index into the palette
   bool dashed = false;
   double width = 2;
-  std::vector<ChartPoint> line;     // drawn solid up to Chart::split_x, dashed beyond
-  std::vector<ChartPoint> points;   // drawn as markers
+  std::vector<ChartPoint> line;    // drawn solid up to Chart::split_x, dashed beyond
+  std::vector<ChartPoint> points;  // drawn as markers
   std::vector<ChartBand> inner_band;
   std::vector<ChartBand> outer_band;
 };
@@ -42,10 +42,10 @@ struct Chart {
   std::string x_label;
   std::string y_label;
   bool log_x = true;
-  std::optional<double> y_max;      // at least this much is shown
-  std::optional<double> split_x;    // where measurement ends and extrapolation begins
+  std::optional<double> y_max;    // at least this much is shown
+  std::optional<double> split_x;  // where measurement ends and extrapolation begins
   std::string split_label;
-  std::vector<ChartMark> marks;     // vertical lines with a label
+  std::vector<ChartMark> marks;  // vertical lines with a label
   std::vector<ChartSeries> series;
   int width = 720;
   int height = 380;

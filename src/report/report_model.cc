@@ -189,9 +189,8 @@ class PhaseSection {
     section_["columns"] = columns;
     section_["rows"] = Data::array();
     for (const FactorType& type : AllFactors()) AddFactorRow(type);
-    AddPlainRow("Run time of the phase", [](const FactorRow& row) {
-      return row.runtime ? FormatSeconds(*row.runtime) : "–";
-    });
+    AddPlainRow("Run time of the phase",
+                [](const FactorRow& row) { return row.runtime ? FormatSeconds(*row.runtime) : "–"; });
     AddPlainRow("Iterations", [](const FactorRow& row) { return fmt::format("{:g}", row.iterations); });
     const bool has_spans = std::any_of(rows_.begin(), rows_.end(), [](const FactorRow& row) { return row.span; });
     if (has_spans) {
@@ -226,12 +225,8 @@ class PhaseSection {
   void AddPlainRow(const std::string& name, Text text) {
     Data cells = Data::array();
     for (const FactorRow& row : rows_) cells.push_back({{"text", text(row)}, {"color", "#ffffff"}});
-    section_["rows"].push_back({{"name", name},
-                                {"indent", ""},
-                                {"depth", "0"},
-                                {"formula", ""},
-                                {"isPlain", true},
-                                {"cells", cells}});
+    section_["rows"].push_back(
+        {{"name", name}, {"indent", ""}, {"depth", "0"}, {"formula", ""}, {"isPlain", true}, {"cells", cells}});
   }
 
   // Registers a figure under its file name and returns what templates need of it.
@@ -260,8 +255,8 @@ class PhaseSection {
     std::vector<ChartPoint> points;
     for (const DataPoint& point : projection.measured) {
       points.push_back({point.cores, point.value,
-                        fmt::format("{} at {} cores: {} (measured)", Name(projection.factor),
-                                    FormatCores(point.cores), FormatValue(projection.factor, point.value))});
+                        fmt::format("{} at {} cores: {} (measured)", Name(projection.factor), FormatCores(point.cores),
+                                    FormatValue(projection.factor, point.value))});
     }
     return points;
   }
@@ -331,10 +326,13 @@ class PhaseSection {
       chart.marks.push_back({change.cores, fmt::format("from {}: {}", FormatCores(change.cores), Name(change.factor))});
     }
     section_["overview"] = Figure("projection", chart);
-    section_["overviewCaption"] = headline == nullptr
-        ? "Points are measured, lines are fitted; beyond the largest run they are extrapolated (dashed)."
-        : "Points are measured, lines are fitted; beyond the largest run they are extrapolated (dashed). The bands are "
-          "the 80 % and 95 % intervals of " + ToLower(Name(headline->factor)) + ".";
+    section_["overviewCaption"] =
+        headline == nullptr
+            ? "Points are measured, lines are fitted; beyond the largest run they are extrapolated (dashed)."
+            : "Points are measured, lines are fitted; beyond the largest run they are extrapolated (dashed). The bands "
+              "are "
+              "the 80 % and 95 % intervals of " +
+                  ToLower(Name(headline->factor)) + ".";
   }
 
   void AddProjectionTable() {
@@ -346,8 +344,8 @@ class PhaseSection {
     Data header = Data::array();
     for (const FactorProjection* column : columns) {
       used_.insert(column->factor);
-      header.push_back({{"name", Name(column->factor)},
-                        {"model", column->is_product ? "product" : ModelInWords(column->fit)}});
+      header.push_back(
+          {{"name", Name(column->factor)}, {"model", column->is_product ? "product" : ModelInWords(column->fit)}});
     }
     section_["targetColumns"] = header;
     section_["targets"] = Data::array();
@@ -468,11 +466,10 @@ class PhaseSection {
     Data list = Data::array();
     for (std::size_t i = 1; i < fit.rivals.size(); ++i) {
       const Rival& rival = fit.rivals[i];
-      list.push_back({{"model", rival.dimension == 1 ? rival.model
-                                                     : fmt::format("{}, d = {}", rival.model, rival.dimension)},
-                      {"error", rival.left_out_error ? FormatSignificant(*rival.left_out_error, 2)
-                                                     : ToString(rival.outcome)},
-                      {"isLast", i + 1 == fit.rivals.size()}});
+      list.push_back(
+          {{"model", rival.dimension == 1 ? rival.model : fmt::format("{}, d = {}", rival.model, rival.dimension)},
+           {"error", rival.left_out_error ? FormatSignificant(*rival.left_out_error, 2) : ToString(rival.outcome)},
+           {"isLast", i + 1 == fit.rivals.size()}});
     }
     return list;
   }

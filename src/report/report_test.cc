@@ -42,10 +42,10 @@ Results MakeResults(const std::string& phase = "cycle") {
   results.title = "A <b>study</b>";
   results.description = "Weak & strong";
   results.models = "amdahl";
-  results.table = ReadFactorCsv(
-      "phase,cores,loadBalance,serializationEfficiency,transferEfficiency,runtime\n" + phase +
-          ",8,0.95,0.99,0.98,1.5\n" + phase + ",16,0.9,0.98,0.97,1.6\n" + phase + ",32,0.7,0.97,0.94,1.7\n",
-      "t.csv");
+  results.table = ReadFactorCsv("phase,cores,loadBalance,serializationEfficiency,transferEfficiency,runtime\n" + phase +
+                                    ",8,0.95,0.99,0.98,1.5\n" + phase + ",16,0.9,0.98,0.97,1.6\n" + phase +
+                                    ",32,0.7,0.97,0.94,1.7\n",
+                                "t.csv");
   results.table.scaling = Scaling::kWeak;
   results.table.scaling_source = "study";
   results.table.rules = "bsc";
@@ -160,8 +160,9 @@ TEST(Report, NamesFromTracesStayText) {
 
 TEST(Report, EveryFormAndFigureIsWritten) {
   const test::TemporaryFolder folder;
-  const auto files = WriteReport(MakeResults(), LoadOwnTemplates(), folder / "report",
-                                 {ReportFormat::kHtml, ReportFormat::kMarkdown, ReportFormat::kJson, ReportFormat::kCsv});
+  const auto files =
+      WriteReport(MakeResults(), LoadOwnTemplates(), folder / "report",
+                  {ReportFormat::kHtml, ReportFormat::kMarkdown, ReportFormat::kJson, ReportFormat::kCsv});
   const std::string markdown = ReadFile(folder / "report" / "report.md");
   int figures = 0;
   const std::regex link("\\]\\((figures/[^)]+)\\)");

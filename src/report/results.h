@@ -19,16 +19,16 @@ struct RunRecord {
   std::string program;
   std::string format;
   std::string creator;
-  std::string fingerprint;      // SHA-256 over the files [trace/trace_reader.h]
+  std::string fingerprint;  // SHA-256 over the files [trace/trace_reader.h]
   std::uint64_t bytes = 0;
   std::uint64_t events = 0;
-  double seconds = 0;           // from the first to the last event
+  double seconds = 0;  // from the first to the last event
   std::int64_t cores = 0;
   std::int64_t ranks = 0;
   std::int64_t threads = 1;
   std::int64_t nodes = 0;
   std::int64_t repeat = 0;
-  double coverage = 0;          // share of the run's time that lies in at least one phase
+  double coverage = 0;  // share of the run's time that lies in at least one phase
   std::vector<Finding> findings;
 
   friend bool operator==(const RunRecord&, const RunRecord&) = default;
@@ -43,8 +43,8 @@ struct PhaseRecord {
 
 struct Results {
   std::string title;
-  std::string description;   // of the program and case; may be empty
-  std::string models;        // how models were chosen, in words
+  std::string description;  // of the program and case; may be empty
+  std::string models;       // how models were chosen, in words
   std::vector<RunRecord> runs;
   std::vector<PhaseRecord> phases;
   FactorTable table;

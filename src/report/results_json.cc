@@ -98,8 +98,9 @@ Results ReadResultsJson(const std::string& text, const std::string& file) {
   Results results;
   try {
     if (json.at("version").get<int>() != kResultsVersion) {
-      throw Error(ErrorKind::kInput, file, fmt::format("has version {} of the results, this program reads {}",
-                                                       json.at("version").get<int>(), kResultsVersion));
+      throw Error(ErrorKind::kInput, file,
+                  fmt::format("has version {} of the results, this program reads {}", json.at("version").get<int>(),
+                              kResultsVersion));
     }
     results.title = json.at("study").at("title").get<std::string>();
     results.description = json.at("study").at("description").get<std::string>();

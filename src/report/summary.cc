@@ -14,7 +14,9 @@ namespace {
 
 constexpr std::size_t kFewCounts = 4;
 
-std::string Name(Factor factor) { return ToLower(Describe(factor).name.substr(0, 1)) + std::string(Describe(factor).name.substr(1)); }
+std::string Name(Factor factor) {
+  return ToLower(Describe(factor).name.substr(0, 1)) + std::string(Describe(factor).name.substr(1));
+}
 
 std::string Capital(std::string text) {
   if (!text.empty() && text[0] >= 'a' && text[0] <= 'z') text[0] = static_cast<char>(text[0] - 'a' + 'A');
@@ -46,9 +48,9 @@ void SayMeasured(const std::vector<FactorRow>& rows, std::vector<std::string>& s
   const FactorRow& largest = rows.back();
   const std::optional<Factor> headline = HeadlineOf(largest);
   if (!headline) return;
-  std::string sentence = fmt::format("At {} cores, the largest run, {} is {}",
-                                     FormatCores(static_cast<double>(largest.cores)), Name(*headline),
-                                     FormatFactor(*largest.values[*headline]));
+  std::string sentence =
+      fmt::format("At {} cores, the largest run, {} is {}", FormatCores(static_cast<double>(largest.cores)),
+                  Name(*headline), FormatFactor(*largest.values[*headline]));
   const std::optional<Factor> loss = LargestLoss(largest);
   if (loss && *largest.values[*loss] < 1) {
     sentence += fmt::format("; {} costs most ({})", Name(*loss), FormatFactor(*largest.values[*loss]));
@@ -61,16 +63,16 @@ void SayProjected(const PhaseProjection& projection, std::vector<std::string>& s
   if (headline == nullptr || headline->targets.empty()) headline = projection.Find(Factor::kGlobalEfficiency);
   if (headline == nullptr || headline->targets.empty()) return;
   // The target nearest to eight times the largest run, and the last one.
-  const auto nearest = std::min_element(
-      headline->targets.begin(), headline->targets.end(), [](const ProjectedValue& a, const ProjectedValue& b) {
-        return std::fabs(std::log(a.ratio / 8)) < std::fabs(std::log(b.ratio / 8));
-      });
+  const auto nearest = std::min_element(headline->targets.begin(), headline->targets.end(),
+                                        [](const ProjectedValue& a, const ProjectedValue& b) {
+                                          return std::fabs(std::log(a.ratio / 8)) < std::fabs(std::log(b.ratio / 8));
+                                        });
   std::set<double> said;
   for (const ProjectedValue& target : {*nearest, headline->targets.back()}) {
     if (!said.insert(target.cores).second) continue;
-    std::string sentence = fmt::format("At {} cores, {} the largest fitted run, {} is projected as {}",
-                                       FormatCores(target.cores), FormatRatio(target.ratio), Name(headline->factor),
-                                       FormatFactor(target.value));
+    std::string sentence =
+        fmt::format("At {} cores, {} the largest fitted run, {} is projected as {}", FormatCores(target.cores),
+                    FormatRatio(target.ratio), Name(headline->factor), FormatFactor(target.value));
     sentence += target.interval80 ? fmt::format(" (80 % interval {} to {})", FormatFactor(target.interval80->low),
                                                 FormatFactor(target.interval80->high))
                                   : " (interval unknown)";
@@ -96,9 +98,9 @@ void SayDominance(const PhaseProjection& projection, std::vector<std::string>& s
 void SayEvidence(const PhaseProjection& projection, std::vector<std::string>& sentences) {
   const std::size_t counts = projection.fitted_cores.size();
   if (counts == 0) return;
-  std::string sentence = fmt::format("The fits rest on {} core counts from {} to {}", counts,
-                                     FormatCores(projection.fitted_cores.front()),
-                                     FormatCores(projection.fitted_cores.back()));
+  std::string sentence =
+      fmt::format("The fits rest on {} core counts from {} to {}", counts, FormatCores(projection.fitted_cores.front()),
+                  FormatCores(projection.fitted_cores.back()));
   sentence += counts < kFewCounts
                   ? ": too few to tell the models apart, so treat anything beyond twice the largest run as a guess."
                   : "; intervals come from the covariance of each fit alone and do not include the choice of model.";

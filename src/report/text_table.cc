@@ -60,7 +60,8 @@ std::string FormatFactorTable(const FactorTable& table) {
         const bool any = std::any_of(rows.begin(), rows.end(),
                                      [&](const FactorRow& row) { return row.values[type.factor].has_value(); });
         if (!any) continue;
-        cells.push_back({std::string(2 * static_cast<std::size_t>(DepthOf(type.factor)), ' ') + std::string(type.name)});
+        cells.push_back(
+            {std::string(2 * static_cast<std::size_t>(DepthOf(type.factor)), ' ') + std::string(type.name)});
         for (const FactorRow& row : rows) {
           const std::optional<double>& value = row.values[type.factor];
           cells.back().push_back(value ? Value(type.factor, *value) : "-");

@@ -136,12 +136,13 @@ void RequireOneProgram(std::vector<MeasuredRun>& runs) {
     const bool both_have_regions = !run.regions.empty() && !first->regions.empty();
     const bool differ = both_have_regions ? Overlap(run.regions, first->regions) < kSmallestOverlap : !same_name;
     if (differ) {
-      throw Error(ErrorKind::kUsage, run.record.path,
-                  fmt::format("is a run of {}, but {} is one of {}",
-                              run.record.program.empty() ? "another program" : "'" + run.record.program + "'",
-                              first->record.path,
-                              first->record.program.empty() ? "a different program" : "'" + first->record.program + "'"),
-                  "the runs of a study must be of one program; make a study for each");
+      throw Error(
+          ErrorKind::kUsage, run.record.path,
+          fmt::format("is a run of {}, but {} is one of {}",
+                      run.record.program.empty() ? "another program" : "'" + run.record.program + "'",
+                      first->record.path,
+                      first->record.program.empty() ? "a different program" : "'" + first->record.program + "'"),
+          "the runs of a study must be of one program; make a study for each");
     }
     if (!same_name) {
       Diagnostics diagnostics;
@@ -195,7 +196,8 @@ void FailWhenNothingIsLeft(const std::vector<MeasuredRun>& runs) {
   if (std::any_of(runs.begin(), runs.end(), [](const MeasuredRun& run) { return !run.error; })) return;
   const Error& first = *runs.front().error;
   if (runs.size() == 1) throw first;
-  throw Error(first.kind(), "", fmt::format("none of the {} runs could be used; the first: {}", runs.size(), first.what()));
+  throw Error(first.kind(), "",
+              fmt::format("none of the {} runs could be used; the first: {}", runs.size(), first.what()));
 }
 
 }  // namespace

@@ -21,7 +21,8 @@ std::string Relative(const std::string& path, const std::string& file) {
 }
 
 std::int64_t Positive(const ConfigTable& table, const std::string& key, std::int64_t value) {
-  if (value < 1 || value > kMostCores) table.Fail(key, fmt::format("'{}' must be a positive number, not {}", key, value));
+  if (value < 1 || value > kMostCores)
+    table.Fail(key, fmt::format("'{}' must be a positive number, not {}", key, value));
   return value;
 }
 
@@ -53,7 +54,8 @@ void ParseReplay(const ConfigTable& root, Study& study) {
   if (!table) return;
   ReplayRules& rules = study.factors.rules;
   const std::string name = table->String("rules").value_or("bsc");
-  if (name != "bsc" && name != "causal") table->Fail("rules", "rules must be \"bsc\" or \"causal\", not \"" + name + "\"");
+  if (name != "bsc" && name != "causal")
+    table->Fail("rules", "rules must be \"bsc\" or \"causal\", not \"" + name + "\"");
   rules.set = name == "bsc" ? RuleSet::kBsc : RuleSet::kCausal;
   if (const auto limit = table->Integer("eager_limit")) {
     if (rules.set == RuleSet::kBsc) {
@@ -129,8 +131,7 @@ void ParsePart(const ConfigTable& table, PhaseSpec& phase) {
 }
 
 void ParseIterations(const ConfigTable& table, PhaseSpec& phase) {
-  const bool repeats =
-      phase.kind == PhaseSpec::Kind::kRegion || phase.kind == PhaseSpec::Kind::kRegularExpression;
+  const bool repeats = phase.kind == PhaseSpec::Kind::kRegion || phase.kind == PhaseSpec::Kind::kRegularExpression;
   for (const char* key : {"skip", "keep", "span"}) {
     if (!repeats && table.Has(key)) table.Fail(key, fmt::format("'{}' is for regions that repeat", key));
   }
@@ -153,11 +154,11 @@ void RefuseOverlap(const ConfigTable& table, const PhaseSpec& phase, const std::
     }
     const bool windows = phase.kind == PhaseSpec::Kind::kTimeWindow && other.kind == PhaseSpec::Kind::kTimeWindow;
     if (windows && phase.window_begin < other.window_end && other.window_begin < phase.window_end) {
-      table.Fail("window",
-                 fmt::format("the windows of phases '{}' and '{}' overlap between {} s and {} s", other.name, phase.name,
-                             std::max(phase.window_begin, other.window_begin),
-                             std::min(phase.window_end, other.window_end)),
-                 "the other is at " + other.where);
+      table.Fail(
+          "window",
+          fmt::format("the windows of phases '{}' and '{}' overlap between {} s and {} s", other.name, phase.name,
+                      std::max(phase.window_begin, other.window_begin), std::min(phase.window_end, other.window_end)),
+          "the other is at " + other.where);
     }
   }
 }
@@ -296,9 +297,7 @@ void ParseReport(const ConfigTable& root, const std::string& file, Study& study)
 
 ConfigTable WithPreset(const ConfigTable& own, const PresetReader& presets, const std::string& override_name) {
   const auto header = own.Table("study");
-  const std::string name = !override_name.empty() ? override_name
-                           : header               ? header->String("preset").value_or("")
-                                                  : "";
+  const std::string name = !override_name.empty() ? override_name : header ? header->String("preset").value_or("") : "";
   if (name.empty()) return own;
   const auto preset = presets(name);
   if (!preset) {

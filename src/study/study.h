@@ -28,9 +28,9 @@ struct RunSpec {
 struct Study {
   std::string title;
   std::string description;
-  std::string series;                    // name of the program in factor tables; may be empty
+  std::string series;  // name of the program in factor tables; may be empty
   std::vector<RunSpec> runs;
-  std::vector<PhaseSpec> phases;         // at least one
+  std::vector<PhaseSpec> phases;  // at least one
   std::optional<Scaling> scaling;
   std::optional<std::int64_t> reference;
   FactorOptions factors;

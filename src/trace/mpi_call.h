@@ -11,18 +11,18 @@ enum class MpiCall : std::uint8_t {
   kNone,  // not an MPI function
   kInit,
   kFinalize,
-  kSend,             // standard or ready mode, blocking
+  kSend,  // standard or ready mode, blocking
   kBufferedSend,
   kSynchronousSend,
-  kImmediateSend,    // standard or ready mode
+  kImmediateSend,  // standard or ready mode
   kImmediateBufferedSend,
   kImmediateSynchronousSend,
   kReceive,
   kImmediateReceive,
   kSendReceive,
-  kStart,            // of persistent requests
-  kWait,             // and waitall, waitany, waitsome
-  kTest,             // and testall, testany, testsome
+  kStart,  // of persistent requests
+  kWait,   // and waitall, waitany, waitsome
+  kTest,   // and testall, testany, testsome
   kProbe,
   kCollective,
   kImmediateCollective,
@@ -47,7 +47,7 @@ enum class CollectiveKind : std::uint8_t {
   kReduceScatter,
   kScan,
   kExscan,
-  kCreateHandle,   // communicators, windows, files: all members take part
+  kCreateHandle,  // communicators, windows, files: all members take part
   kDestroyHandle,
 };
 

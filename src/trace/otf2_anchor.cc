@@ -63,8 +63,8 @@ std::uint64_t TakeChunkSize(Fields& fields, const char* name) {
 void RequireCount(Fields& fields, const char* name, std::uintmax_t definition_bytes) {
   const auto count = fields.Take<std::uint64_t>(name);
   if (count > definition_bytes) {
-    fields.Damaged(fmt::format("the {} is {}, more than fit into definitions of {} bytes", name, count,
-                               definition_bytes));
+    fields.Damaged(
+        fmt::format("the {} is {}, more than fit into definitions of {} bytes", name, count, definition_bytes));
   }
 }
 

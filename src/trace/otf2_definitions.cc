@@ -134,9 +134,8 @@ OTF2_CallbackCode OnRegion(void* user, OTF2_RegionRef self, OTF2_StringRef name,
   return Guard(user, [&](RawDefinitions& raw) { raw.regions[self] = {name, paradigm == OTF2_PARADIGM_MPI}; });
 }
 
-OTF2_CallbackCode OnGroup(void* user, OTF2_GroupRef self, OTF2_StringRef, OTF2_GroupType type,
-                          OTF2_Paradigm paradigm, OTF2_GroupFlag flags, std::uint32_t count,
-                          const std::uint64_t* members) {
+OTF2_CallbackCode OnGroup(void* user, OTF2_GroupRef self, OTF2_StringRef, OTF2_GroupType type, OTF2_Paradigm paradigm,
+                          OTF2_GroupFlag flags, std::uint32_t count, const std::uint64_t* members) {
   return Guard(user, [&](RawDefinitions& raw) {
     RawDefinitions::Group& group = raw.groups[self];
     group = {type, paradigm, flags, {}};
@@ -144,8 +143,8 @@ OTF2_CallbackCode OnGroup(void* user, OTF2_GroupRef self, OTF2_StringRef, OTF2_G
   });
 }
 
-OTF2_CallbackCode OnCommunicator(void* user, OTF2_CommRef self, OTF2_StringRef name, OTF2_GroupRef group,
-                                 OTF2_CommRef, OTF2_CommFlag) {
+OTF2_CallbackCode OnCommunicator(void* user, OTF2_CommRef self, OTF2_StringRef name, OTF2_GroupRef group, OTF2_CommRef,
+                                 OTF2_CommFlag) {
   return Guard(user, [&](RawDefinitions& raw) { raw.communicators[self] = {name, group, OTF2_UNDEFINED_GROUP}; });
 }
 
@@ -154,9 +153,9 @@ OTF2_CallbackCode OnInterCommunicator(void* user, OTF2_CommRef self, OTF2_String
   return Guard(user, [&](RawDefinitions& raw) { raw.communicators[self] = {name, group, remote}; });
 }
 
-OTF2_CallbackCode OnMetricMember(void* user, OTF2_MetricMemberRef self, OTF2_StringRef name,
-                                 OTF2_StringRef description, OTF2_MetricType, OTF2_MetricMode mode, OTF2_Type type,
-                                 OTF2_Base base, std::int64_t exponent, OTF2_StringRef unit) {
+OTF2_CallbackCode OnMetricMember(void* user, OTF2_MetricMemberRef self, OTF2_StringRef name, OTF2_StringRef description,
+                                 OTF2_MetricType, OTF2_MetricMode mode, OTF2_Type type, OTF2_Base base,
+                                 std::int64_t exponent, OTF2_StringRef unit) {
   return Guard(user, [&](RawDefinitions& raw) {
     const double scale = std::pow(base == OTF2_BASE_BINARY ? 2.0 : 10.0, static_cast<double>(exponent));
     raw.members[self] = {name, description, unit, scale, mode, type};
@@ -344,8 +343,8 @@ void AddMetrics(const RawDefinitions& raw, const CounterSelection& selection, Tr
     Otf2Metric& metric = metric_of_member[reference];
     metric.use = UseOf(member.mode);
     metric.type = member.type;
-    Counter counter{raw.Text(member.name), raw.Text(member.description), raw.Text(member.unit), member.scale,
-                    member.type == OTF2_TYPE_DOUBLE, metric.use != MetricUse::kLevel};
+    Counter counter{raw.Text(member.name), raw.Text(member.description),    raw.Text(member.unit),
+                    member.scale,          member.type == OTF2_TYPE_DOUBLE, metric.use != MetricUse::kLevel};
     if (!selection.Keeps(counter.name)) continue;
     const std::uint32_t index = builder.AddCounter(std::move(counter));
     if (metric.use != MetricUse::kLevel) metric.counter = index;

@@ -48,8 +48,8 @@ struct Otf2Metric {
 struct Otf2Location {
   OTF2_LocationRef reference = 0;
   std::int32_t rank = 0;
-  bool is_main = false;       // carries the rank's timeline; others are worker threads
-  std::uint64_t events = 0;   // as defined; 0 when the writer did not say
+  bool is_main = false;      // carries the rank's timeline; others are worker threads
+  std::uint64_t events = 0;  // as defined; 0 when the writer did not say
 };
 
 struct Otf2Definitions {

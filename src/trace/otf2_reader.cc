@@ -90,8 +90,7 @@ OTF2_CallbackCode OnLeave(OTF2_LocationRef, OTF2_TimeStamp time, std::uint64_t, 
 
 OTF2_CallbackCode OnSend(OTF2_LocationRef, OTF2_TimeStamp, std::uint64_t, void* user, OTF2_AttributeList*,
                          std::uint32_t receiver, OTF2_CommRef communicator, std::uint32_t tag, std::uint64_t bytes) {
-  return Guard(user,
-               [&](LocationReader& r) { r.builder.Send(receiver, r.Communicator(communicator), tag, bytes); });
+  return Guard(user, [&](LocationReader& r) { r.builder.Send(receiver, r.Communicator(communicator), tag, bytes); });
 }
 
 OTF2_CallbackCode OnIsend(OTF2_LocationRef, OTF2_TimeStamp, std::uint64_t, void* user, OTF2_AttributeList*,
@@ -108,10 +107,8 @@ OTF2_CallbackCode OnIsendComplete(OTF2_LocationRef, OTF2_TimeStamp, std::uint64_
 }
 
 OTF2_CallbackCode OnReceive(OTF2_LocationRef, OTF2_TimeStamp, std::uint64_t, void* user, OTF2_AttributeList*,
-                            std::uint32_t sender, OTF2_CommRef communicator, std::uint32_t tag,
-                            std::uint64_t bytes) {
-  return Guard(user,
-               [&](LocationReader& r) { r.builder.Receive(sender, r.Communicator(communicator), tag, bytes); });
+                            std::uint32_t sender, OTF2_CommRef communicator, std::uint32_t tag, std::uint64_t bytes) {
+  return Guard(user, [&](LocationReader& r) { r.builder.Receive(sender, r.Communicator(communicator), tag, bytes); });
 }
 
 OTF2_CallbackCode OnIrecvRequest(OTF2_LocationRef, OTF2_TimeStamp, std::uint64_t, void* user, OTF2_AttributeList*,
@@ -162,8 +159,8 @@ CollectiveKind KindOf(OTF2_CollectiveOp operation, const LocationReader& reader)
 }
 
 std::optional<std::uint32_t> RootOf(std::uint32_t root) {
-  const bool names_a_rank = root != OTF2_COLLECTIVE_ROOT_NONE && root != OTF2_COLLECTIVE_ROOT_SELF &&
-                            root != OTF2_COLLECTIVE_ROOT_THIS_GROUP;
+  const bool names_a_rank =
+      root != OTF2_COLLECTIVE_ROOT_NONE && root != OTF2_COLLECTIVE_ROOT_SELF && root != OTF2_COLLECTIVE_ROOT_THIS_GROUP;
   return names_a_rank ? std::optional(root) : std::nullopt;
 }
 
@@ -175,15 +172,14 @@ OTF2_CallbackCode OnCollectiveEnd(OTF2_LocationRef, OTF2_TimeStamp, std::uint64_
   });
 }
 
-OTF2_CallbackCode OnCollectiveRequest(OTF2_LocationRef, OTF2_TimeStamp, std::uint64_t, void* user,
-                                      OTF2_AttributeList*, std::uint64_t request) {
+OTF2_CallbackCode OnCollectiveRequest(OTF2_LocationRef, OTF2_TimeStamp, std::uint64_t, void* user, OTF2_AttributeList*,
+                                      std::uint64_t request) {
   return Guard(user, [&](LocationReader& r) { r.builder.CollectivePost(request); });
 }
 
-OTF2_CallbackCode OnCollectiveComplete(OTF2_LocationRef, OTF2_TimeStamp, std::uint64_t, void* user,
-                                       OTF2_AttributeList*, OTF2_CollectiveOp operation, OTF2_CommRef communicator,
-                                       std::uint32_t root, std::uint64_t sent, std::uint64_t received,
-                                       std::uint64_t request) {
+OTF2_CallbackCode OnCollectiveComplete(OTF2_LocationRef, OTF2_TimeStamp, std::uint64_t, void* user, OTF2_AttributeList*,
+                                       OTF2_CollectiveOp operation, OTF2_CommRef communicator, std::uint32_t root,
+                                       std::uint64_t sent, std::uint64_t received, std::uint64_t request) {
   return Guard(user, [&](LocationReader& r) {
     r.builder.CollectiveComplete(KindOf(operation, r), r.Communicator(communicator), RootOf(root), sent, received,
                                  request);
@@ -234,8 +230,8 @@ OTF2_CallbackCode OnMetric(OTF2_LocationRef, OTF2_TimeStamp time, std::uint64_t,
   });
 }
 
-OTF2_CallbackCode OnMeasurement(OTF2_LocationRef, OTF2_TimeStamp time, std::uint64_t, void* user,
-                                OTF2_AttributeList*, OTF2_MeasurementMode mode) {
+OTF2_CallbackCode OnMeasurement(OTF2_LocationRef, OTF2_TimeStamp time, std::uint64_t, void* user, OTF2_AttributeList*,
+                                OTF2_MeasurementMode mode) {
   return Guard(user, [&](LocationReader& r) {
     if (mode == OTF2_MEASUREMENT_OFF) {
       r.builder.MeasurementOff(r.ToTick(time));
@@ -313,11 +309,11 @@ void RequireEventFiles(const fs::path& anchor, const std::vector<Otf2Location>& 
   if (missing.empty()) return;
   const std::size_t count = missing.size();
   if (count > 5) missing.resize(5);
-  throw Error(ErrorKind::kInput, anchor.string(),
-              fmt::format("{} of {} event files are missing from {}: {}{}", count, locations.size(),
-                          (anchor.parent_path() / anchor.stem()).string(), Join(missing, ", "),
-                          count > 5 ? ", ..." : ""),
-              "copy the whole archive: anchor, definitions and the folder of events");
+  throw Error(
+      ErrorKind::kInput, anchor.string(),
+      fmt::format("{} of {} event files are missing from {}: {}{}", count, locations.size(),
+                  (anchor.parent_path() / anchor.stem()).string(), Join(missing, ", "), count > 5 ? ", ..." : ""),
+      "copy the whole archive: anchor, definitions and the folder of events");
 }
 
 std::uintmax_t DefinitionBytes(const std::string& anchor) {
@@ -455,8 +451,7 @@ LocationResult ReadLocation(Archive& archive, const Trace& trace, const Otf2Defi
   result.timeline = reader.builder.Finish();
   result.diagnostics = reader.builder.diagnostics();
   result.diagnostics.Add(Anomaly::kMpiOnWorkerThread, reader.mpi_calls_on_worker, reader.Where());
-  result.diagnostics.AddPopulation(Anomaly::kMpiOnWorkerThread,
-                                   reader.mpi_calls_on_worker + result.timeline.calls());
+  result.diagnostics.AddPopulation(Anomaly::kMpiOnWorkerThread, reader.mpi_calls_on_worker + result.timeline.calls());
   return result;
 }
 

@@ -38,10 +38,18 @@ class Otf2ReaderTest : public testing::Test {
 TEST_F(Otf2ReaderTest, BlockingPointToPoint) {
   archive_.AddWorld(2);
   archive_.SetClock(1000, 500);
-  archive_.Location(0).Enter(510, "main").Enter(520, "MPI_Send").Send(521, 1, kWorld, 7, 4096).Leave(530, "MPI_Send")
+  archive_.Location(0)
+      .Enter(510, "main")
+      .Enter(520, "MPI_Send")
+      .Send(521, 1, kWorld, 7, 4096)
+      .Leave(530, "MPI_Send")
       .Leave(600, "main");
-  archive_.Location(1).Enter(515, "main").Enter(518, "MPI_Recv").Receive(529, 0, kWorld, 7, 4096)
-      .Leave(531, "MPI_Recv").Leave(590, "main");
+  archive_.Location(1)
+      .Enter(515, "main")
+      .Enter(518, "MPI_Recv")
+      .Receive(529, 0, kWorld, 7, 4096)
+      .Leave(531, "MPI_Recv")
+      .Leave(590, "main");
   const Trace trace = Read();
   ASSERT_EQ(trace.size(), 2u);
   EXPECT_EQ(trace.ticks_per_second, 1000);
@@ -59,13 +67,27 @@ TEST_F(Otf2ReaderTest, BlockingPointToPoint) {
 TEST_F(Otf2ReaderTest, NonBlockingTestedAndCancelledRequests) {
   archive_.AddWorld(1);
   archive_.Location(0)
-      .Enter(0, "MPI_Irecv").IrecvRequest(0, 1).Leave(1, "MPI_Irecv")
-      .Enter(1, "MPI_Irecv").IrecvRequest(1, 2).Leave(2, "MPI_Irecv")
-      .Enter(2, "MPI_Isend").Isend(2, 0, kWorld, 3, 8, 3).Leave(3, "MPI_Isend")
-      .Enter(3, "MPI_Test").RequestTest(3, 1).Leave(4, "MPI_Test")
-      .Enter(4, "MPI_Cancel").Leave(5, "MPI_Cancel")
-      .Enter(5, "MPI_Wait").RequestCancelled(5, 2).Leave(6, "MPI_Wait")
-      .Enter(6, "MPI_Waitall").IsendComplete(6, 3).Irecv(6, 0, kWorld, 3, 8, 1).Leave(7, "MPI_Waitall");
+      .Enter(0, "MPI_Irecv")
+      .IrecvRequest(0, 1)
+      .Leave(1, "MPI_Irecv")
+      .Enter(1, "MPI_Irecv")
+      .IrecvRequest(1, 2)
+      .Leave(2, "MPI_Irecv")
+      .Enter(2, "MPI_Isend")
+      .Isend(2, 0, kWorld, 3, 8, 3)
+      .Leave(3, "MPI_Isend")
+      .Enter(3, "MPI_Test")
+      .RequestTest(3, 1)
+      .Leave(4, "MPI_Test")
+      .Enter(4, "MPI_Cancel")
+      .Leave(5, "MPI_Cancel")
+      .Enter(5, "MPI_Wait")
+      .RequestCancelled(5, 2)
+      .Leave(6, "MPI_Wait")
+      .Enter(6, "MPI_Waitall")
+      .IsendComplete(6, 3)
+      .Irecv(6, 0, kWorld, 3, 8, 1)
+      .Leave(7, "MPI_Waitall");
   const Trace trace = Read();
   EXPECT_THAT(KindsOf(trace.timelines[0]),
               ElementsAre(RecordKind::kReceivePost, RecordKind::kReceivePost, RecordKind::kSendPost,
@@ -80,8 +102,13 @@ TEST_F(Otf2ReaderTest, PersistentRequestsAndSendrecv) {
   rank.Enter(0, "MPI_Send_init").Leave(1, "MPI_Send_init");
   for (std::uint64_t i = 0; i < 3; ++i) {
     const std::uint64_t t = 10 + 10 * i;
-    rank.Enter(t, "MPI_Startall").IrecvRequest(t, 5).Isend(t, 0, kWorld, 1, 64, 4).Leave(t + 1, "MPI_Startall")
-        .Enter(t + 2, "MPI_Waitall").IsendComplete(t + 2, 4).Irecv(t + 2, 0, kWorld, 1, 64, 5)
+    rank.Enter(t, "MPI_Startall")
+        .IrecvRequest(t, 5)
+        .Isend(t, 0, kWorld, 1, 64, 4)
+        .Leave(t + 1, "MPI_Startall")
+        .Enter(t + 2, "MPI_Waitall")
+        .IsendComplete(t + 2, 4)
+        .Irecv(t + 2, 0, kWorld, 1, 64, 5)
         .Leave(t + 3, "MPI_Waitall");
   }
   rank.Enter(50, "MPI_Sendrecv").Send(50, 0, kSelf, 2, 16).Receive(51, 0, kSelf, 2, 16).Leave(51, "MPI_Sendrecv");
@@ -97,12 +124,18 @@ TEST_F(Otf2ReaderTest, CollectivesOnSubCommunicatorsAndSelf) {
   const std::uint32_t sub = archive_.AddCommunicator("sub", {2, 0});
   for (const std::uint64_t rank : {0u, 2u}) {
     archive_.Location(rank)
-        .Enter(0, "MPI_Bcast").Collective(1, OTF2_COLLECTIVE_OP_BCAST, sub, 0, 8, 8).Leave(2, "MPI_Bcast")
+        .Enter(0, "MPI_Bcast")
+        .Collective(1, OTF2_COLLECTIVE_OP_BCAST, sub, 0, 8, 8)
+        .Leave(2, "MPI_Bcast")
         .Enter(3, "MPI_Barrier")
-        .Collective(3, OTF2_COLLECTIVE_OP_BARRIER, kSelf, OTF2_UNDEFINED_UINT32, 0, 0).Leave(4, "MPI_Barrier")
-        .Enter(5, "MPI_Iallreduce").CollectiveRequest(5, 9).Leave(6, "MPI_Iallreduce")
+        .Collective(3, OTF2_COLLECTIVE_OP_BARRIER, kSelf, OTF2_UNDEFINED_UINT32, 0, 0)
+        .Leave(4, "MPI_Barrier")
+        .Enter(5, "MPI_Iallreduce")
+        .CollectiveRequest(5, 9)
+        .Leave(6, "MPI_Iallreduce")
         .Enter(7, "MPI_Wait")
-        .CollectiveComplete(7, OTF2_COLLECTIVE_OP_ALLREDUCE, sub, OTF2_UNDEFINED_UINT32, 9).Leave(8, "MPI_Wait");
+        .CollectiveComplete(7, OTF2_COLLECTIVE_OP_ALLREDUCE, sub, OTF2_UNDEFINED_UINT32, 9)
+        .Leave(8, "MPI_Wait");
   }
   archive_.Location(1).Enter(0, "main").Leave(9, "main");
   const Trace trace = Read();
@@ -125,8 +158,11 @@ TEST_F(Otf2ReaderTest, MetricsOfEveryTypeAndMode) {
   const auto level = archive_.AddMetricClass({"level"}, OTF2_METRIC_ABSOLUTE_POINT, OTF2_TYPE_DOUBLE);
   auto rank = archive_.Location(0);
   const auto sample = [&](std::uint64_t t, std::uint64_t a, std::int64_t b, std::uint64_t c, double d) {
-    rank.MetricUnsigned(t, total, {a}).MetricSigned(t, last, {b}).MetricUnsigned(t, next, {c})
-        .MetricDouble(t, real, {d}).MetricDouble(t, level, {50});
+    rank.MetricUnsigned(t, total, {a})
+        .MetricSigned(t, last, {b})
+        .MetricUnsigned(t, next, {c})
+        .MetricDouble(t, real, {d})
+        .MetricDouble(t, level, {50});
   };
   sample(0, 100, 0, 10, 0.5);
   rank.Enter(0, "main");
@@ -164,7 +200,10 @@ TEST_F(Otf2ReaderTest, MetricsOfEveryTypeAndMode) {
 TEST_F(Otf2ReaderTest, OnlyTheCountersAskedFor) {
   archive_.AddWorld(1);
   const auto metrics = archive_.AddMetricClass({"a", "b"}, OTF2_METRIC_ACCUMULATED_START, OTF2_TYPE_UINT64);
-  archive_.Location(0).MetricUnsigned(0, metrics, {1, 2}).Enter(0, "main").MetricUnsigned(9, metrics, {3, 4})
+  archive_.Location(0)
+      .MetricUnsigned(0, metrics, {1, 2})
+      .Enter(0, "main")
+      .MetricUnsigned(9, metrics, {3, 4})
       .Leave(9, "main");
   const Trace trace = ReadTrace(archive_.Close(), {false, {"b"}});
   ASSERT_EQ(trace.counters.size(), 1u);
@@ -206,8 +245,13 @@ TEST_F(Otf2ReaderTest, MappingTables) {
 
 TEST_F(Otf2ReaderTest, ProgramNameAndInterruptions) {
   archive_.AddWorld(1);
-  archive_.Location(0).ProgramBegin(0, "./app").Enter(0, "main").Measurement(5, false).Measurement(9, true)
-      .Flush(10, 12).Leave(20, "main");
+  archive_.Location(0)
+      .ProgramBegin(0, "./app")
+      .Enter(0, "main")
+      .Measurement(5, false)
+      .Measurement(9, true)
+      .Flush(10, 12)
+      .Leave(20, "main");
   const Trace trace = Read();
   EXPECT_EQ(trace.program, "./app");
   EXPECT_EQ(trace.timelines[0].interruptions().size(), 2u);
@@ -243,7 +287,8 @@ TEST(Otf2Reader, SameAtAnyThreadCount) {
       sizes.push_back(trace.MemoryBytes());
       std::uint64_t sum = 0;
       for (const RankTimeline& timeline : trace.timelines) {
-        for (std::size_t i = 0; i < timeline.calls(); ++i) sum = 31 * sum + static_cast<std::uint64_t>(timeline.leave(i));
+        for (std::size_t i = 0; i < timeline.calls(); ++i)
+          sum = 31 * sum + static_cast<std::uint64_t>(timeline.leave(i));
         for (std::size_t i = 0; i < timeline.records(); ++i) sum = 31 * sum + timeline.record_target(i);
       }
       sizes.push_back(sum);

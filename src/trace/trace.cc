@@ -65,8 +65,8 @@ std::uint64_t RankTimeline::MemoryBytes() const {
   }
   bytes += Bytes(counters_);
   for (const CounterData& data : counters_) {
-    bytes += data.columns.at_enter.MemoryBytes() + data.columns.in_call.MemoryBytes() +
-             data.columns.at_event.MemoryBytes();
+    bytes +=
+        data.columns.at_enter.MemoryBytes() + data.columns.in_call.MemoryBytes() + data.columns.at_event.MemoryBytes();
   }
   return bytes + Bytes(endpoints_) + Bytes(collective_types_) + Bytes(interruptions_);
 }

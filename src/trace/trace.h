@@ -1,9 +1,10 @@
 // A trace in memory: who the ranks are, and for every rank its MPI calls, the user regions around them and the
 // counters sampled at the edges of both, as columns of integers. Read once, then never changed.
 //
-// Times are ticks of the trace's clock since an origin of the trace's own; Trace::begin() is the earliest event. Ranks are those of MPI_COMM_WORLD; peers and roots
-// are world ranks whatever communicator the program used. A call records what it did in its records, in the order of
-// the trace: what it posted (sends, receives, collectives) and what it completed.
+// Times are ticks of the trace's clock since an origin of the trace's own; Trace::begin() is the earliest event. Ranks
+// are those of MPI_COMM_WORLD; peers and roots are world ranks whatever communicator the program used. A call records
+// what it did in its records, in the order of the trace: what it posted (sends, receives, collectives) and what it
+// completed.
 #pragma once
 
 #include <cstdint>
@@ -38,21 +39,21 @@ struct Counter {
   std::string name;
   std::string description;
   std::string unit;
-  double scale = 1;          // one count is this many units
-  bool is_double = false;    // elements are the bits of a double
-  bool accumulates = true;   // false: a level (temperature, power), listed but never summed
+  double scale = 1;         // one count is this many units
+  bool is_double = false;   // elements are the bits of a double
+  bool accumulates = true;  // false: a level (temperature, power), listed but never summed
 };
 
 // What a record of an MPI call says. Posts come before completions of the same operation.
 enum class RecordKind : std::uint8_t {
-  kSend,                // blocking send: post and completion
+  kSend,  // blocking send: post and completion
   kSendPost,
   kSendComplete,
-  kSendCancelled,       // the post carried no message after all
-  kReceive,             // blocking receive: post and completion
+  kSendCancelled,  // the post carried no message after all
+  kReceive,        // blocking receive: post and completion
   kReceivePost,
   kReceiveComplete,
-  kCollective,          // blocking collective
+  kCollective,  // blocking collective
   kCollectivePost,
   kCollectiveComplete,
 };
@@ -114,11 +115,11 @@ class RankTimeline {
   };
   struct Record {
     RecordKind kind;
-    std::uint32_t target;     // index into endpoints or collective types; 0 for posts of receives and collectives,
-                              // whose target the completion knows, and for completions of sends
+    std::uint32_t target;  // index into endpoints or collective types; 0 for posts of receives and collectives,
+                           // whose target the completion knows, and for completions of sends
     std::uint32_t back;
-    std::uint64_t bytes;      // of the message; of a collective what this rank sent
-    std::uint64_t received;   // of a collective what this rank received
+    std::uint64_t bytes;     // of the message; of a collective what this rank sent
+    std::uint64_t received;  // of a collective what this rank received
   };
   struct RegionEvent {
     Tick tick;
@@ -139,9 +140,15 @@ class RankTimeline {
 
   std::size_t records() const { return columns_.record_kind.size(); }
   RecordKind record_kind(std::size_t record) const { return static_cast<RecordKind>(columns_.record_kind[record]); }
-  std::uint32_t record_target(std::size_t record) const { return static_cast<std::uint32_t>(columns_.record_target[record]); }
-  std::uint32_t record_back(std::size_t record) const { return static_cast<std::uint32_t>(columns_.record_back[record]); }
-  std::uint64_t record_bytes(std::size_t record) const { return static_cast<std::uint64_t>(columns_.record_bytes[record]); }
+  std::uint32_t record_target(std::size_t record) const {
+    return static_cast<std::uint32_t>(columns_.record_target[record]);
+  }
+  std::uint32_t record_back(std::size_t record) const {
+    return static_cast<std::uint32_t>(columns_.record_back[record]);
+  }
+  std::uint64_t record_bytes(std::size_t record) const {
+    return static_cast<std::uint64_t>(columns_.record_bytes[record]);
+  }
   Record record(std::size_t index) const;
 
   // How many sends, receives and collectives the whole timeline posts.
@@ -197,7 +204,7 @@ class RankTimeline {
 };
 
 struct Rank {
-  std::int32_t node = 0;   // index into Trace::nodes
+  std::int32_t node = 0;  // index into Trace::nodes
   std::int32_t threads = 1;
   std::string name;
 };
@@ -222,9 +229,9 @@ struct Trace {
 
   std::size_t size() const { return ranks.size(); }
   double Seconds(Tick ticks) const { return static_cast<double>(ticks) / ticks_per_second; }
-  Tick begin() const;  // earliest event of any rank
-  Tick end() const;    // latest
-  int threads() const; // the largest number of threads of any rank
+  Tick begin() const;   // earliest event of any rank
+  Tick end() const;     // latest
+  int threads() const;  // the largest number of threads of any rank
   std::optional<std::size_t> FindCounter(std::string_view name) const;
   // Names of the regions that are not MPI, each once, in alphabetical order.
   std::vector<std::string> UserRegionNames() const;

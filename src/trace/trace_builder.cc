@@ -16,9 +16,9 @@ constexpr Tick kLargestTick = Tick{1} << 62;
 constexpr std::uint32_t kNoEndpoint = std::numeric_limits<std::uint32_t>::max();
 
 TimelineColumns<PackedColumn> FinishColumns(TimelineColumns<PackedColumnBuilder>& c) {
-  return {c.enter.Finish(),       c.duration.Finish(),     c.call_region.Finish(), c.first_record.Finish(),
-          c.record_kind.Finish(), c.record_target.Finish(), c.record_back.Finish(), c.record_bytes.Finish(),
-          c.record_received.Finish(), c.event_tick.Finish(), c.event_code.Finish(), c.event_call.Finish()};
+  return {c.enter.Finish(),           c.duration.Finish(),      c.call_region.Finish(), c.first_record.Finish(),
+          c.record_kind.Finish(),     c.record_target.Finish(), c.record_back.Finish(), c.record_bytes.Finish(),
+          c.record_received.Finish(), c.event_tick.Finish(),    c.event_code.Finish(),  c.event_call.Finish()};
 }
 
 }  // namespace
@@ -47,15 +47,15 @@ Tick RankBuilder::Advance(Tick tick) {
   }
   if (tick > kLargestTick || tick < -kLargestTick) {
     throw Error(ErrorKind::kInput, fmt::format("{}, rank {}", trace_.path, rank_),
-                fmt::format("an event has the time stamp {}, which no clock reaches", tick),
-                "the trace is damaged");
+                fmt::format("an event has the time stamp {}, which no clock reaches", tick), "the trace is damaged");
   }
   last_tick_ = tick;
   return tick;
 }
 
 void RankBuilder::Enter(Tick tick, std::uint32_t region) {
-  if (open_regions_.empty() && columns_.enter.size() == 0 && columns_.event_tick.size() == 0) timeline_.begin_ = std::max(tick, last_tick_);
+  if (open_regions_.empty() && columns_.enter.size() == 0 && columns_.event_tick.size() == 0)
+    timeline_.begin_ = std::max(tick, last_tick_);
   tick = Advance(tick);
   open_regions_.push_back(region);
   if (call_depth_ > 0) return;  // inside MPI
@@ -141,17 +141,15 @@ std::int64_t RankBuilder::SampleAt(Tick tick, std::size_t counter) {
 void RankBuilder::SetCounter(Tick tick, std::uint32_t counter, std::int64_t value) {
   RankTimeline::CounterData& data = timeline_.counters_[counter];
   Sample& sample = samples_[counter];
-  const bool fell = data.is_double ? std::bit_cast<double>(value) < std::bit_cast<double>(sample.value)
-                                      : value < sample.value;
+  const bool fell =
+      data.is_double ? std::bit_cast<double>(value) < std::bit_cast<double>(sample.value) : value < sample.value;
   if (data.recorded && fell) {
     data.unreliable = true;
-    diagnostics_.Add(Anomaly::kCounterBackwards, 1,
-                     fmt::format("{} {}", trace_.counters[counter].name, Place()));
+    diagnostics_.Add(Anomaly::kCounterBackwards, 1, fmt::format("{} {}", trace_.counters[counter].name, Place()));
   }
   if (!data.recorded && edges_ > 0) {
     data.unreliable = true;
-    diagnostics_.Add(Anomaly::kCounterNotAtEdges, edges_,
-                     fmt::format("{} {}", trace_.counters[counter].name, Place()));
+    diagnostics_.Add(Anomaly::kCounterNotAtEdges, edges_, fmt::format("{} {}", trace_.counters[counter].name, Place()));
   }
   data.recorded = true;
   sample = {value, std::max(tick, last_tick_)};
@@ -176,8 +174,8 @@ std::optional<std::uint32_t> RankBuilder::EndpointOf(std::uint32_t peer, std::ui
   const Communicator& group = trace_.communicators[communicator];
   std::int32_t world_peer = rank_;
   if (!group.is_self) {
-    const bool in_members = group.remote.empty() ||
-                            std::find(group.members.begin(), group.members.end(), rank_) == group.members.end();
+    const bool in_members =
+        group.remote.empty() || std::find(group.members.begin(), group.members.end(), rank_) == group.members.end();
     const std::vector<std::int32_t>& peers = in_members ? group.members : group.remote;
     if (peer >= peers.size()) {
       diagnostics_.Add(Anomaly::kPeerOutsideCommunicator, 1, fmt::format("peer {} {}", peer, Place()));
@@ -309,9 +307,8 @@ void RankBuilder::CollectivePost(std::uint64_t request) {
   AddRecord(RecordKind::kCollectivePost, 0, 0, 0);
 }
 
-void RankBuilder::CollectiveComplete(CollectiveKind kind, std::uint32_t communicator,
-                                     std::optional<std::uint32_t> root, std::uint64_t sent, std::uint64_t received,
-                                     std::uint64_t request) {
+void RankBuilder::CollectiveComplete(CollectiveKind kind, std::uint32_t communicator, std::optional<std::uint32_t> root,
+                                     std::uint64_t sent, std::uint64_t received, std::uint64_t request) {
   if (!InCall()) return;
   const std::uint32_t type = CollectiveTypeOf(kind, communicator, root);
   const auto ordinal = TakeRequest(request, Operation::kCollective);

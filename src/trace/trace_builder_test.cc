@@ -151,8 +151,8 @@ TEST_F(RankBuilderTest, RecordsOutsideMpiAreCountedAndIgnored) {
 TEST_F(RankBuilderTest, CallsInsideCallsBelongToTheOuterOne) {
   RankBuilder rank = Rank();
   rank.Enter(0, wait_);
-  rank.Enter(1, send_);   // what the MPI library calls within itself
-  rank.Enter(2, user_);   // a callback of the program
+  rank.Enter(1, send_);  // what the MPI library calls within itself
+  rank.Enter(2, user_);  // a callback of the program
   rank.Leave(3, user_);
   rank.Leave(4, send_);
   rank.Leave(5, wait_);
@@ -168,8 +168,8 @@ TEST_F(RankBuilderTest, UnbalancedRegions) {
   rank.Leave(0, inner_);  // never entered
   rank.Enter(1, user_);
   rank.Enter(2, inner_);
-  rank.Leave(3, user_);   // inner_ ends here too
-  rank.Enter(4, user_);   // ends with the trace
+  rank.Leave(3, user_);  // inner_ ends here too
+  rank.Enter(4, user_);  // ends with the trace
   rank.Enter(5, send_);
   const RankTimeline timeline = rank.Finish();
   EXPECT_EQ(rank.diagnostics().count(Anomaly::kLeaveWithoutEnter), 1u);

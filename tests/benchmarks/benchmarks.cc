@@ -26,9 +26,9 @@ namespace farscale::bench {
 namespace {
 
 constexpr int kRanks = 64;
-constexpr int kIterations = 9000;        // about 130 MB
+constexpr int kIterations = 9000;  // about 130 MB
 constexpr int kStudyTraces = 6;
-constexpr int kStudyIterations = 1200;   // six of about 17 MB
+constexpr int kStudyIterations = 1200;  // six of about 17 MB
 constexpr std::size_t kReplayCalls = 2000000;
 
 struct Traces {
@@ -211,14 +211,13 @@ class Keeper : public benchmark::ConsoleReporter {
     }
     if (has("Replay/1024/real_time") && has("Replay/4096/real_time")) {
       row("cost of a call at 4096 ranks against 1024",
-          fmt::format("{:.2f}", at("Replay/1024/real_time").items_per_second /
-                                    at("Replay/4096/real_time").items_per_second),
+          fmt::format("{:.2f}",
+                      at("Replay/1024/real_time").items_per_second / at("Replay/4096/real_time").items_per_second),
           "<= 2");
     }
     if (has("StudyOfSix/real_time") && has("ReadStudyTraces/real_time")) {
       row("a study of six traces against reading them, all cores",
-          fmt::format("{:.2f}", at("StudyOfSix/real_time").seconds / at("ReadStudyTraces/real_time").seconds),
-          "<= 2");
+          fmt::format("{:.2f}", at("StudyOfSix/real_time").seconds / at("ReadStudyTraces/real_time").seconds), "<= 2");
     }
   }
 

@@ -29,8 +29,8 @@ int Distance(int iteration, int ranks) { return std::max(1, std::min(ranks - 1, 
 std::string WriteStencil(const std::filesystem::path& folder, int ranks, int iterations) {
   test::Otf2Archive archive(folder, "traces");
   archive.AddWorld(ranks);
-  const auto counters = archive.AddMetricClass({"PAPI_TOT_INS", "PAPI_TOT_CYC"}, OTF2_METRIC_ACCUMULATED_START,
-                                               OTF2_TYPE_UINT64);
+  const auto counters =
+      archive.AddMetricClass({"PAPI_TOT_INS", "PAPI_TOT_CYC"}, OTF2_METRIC_ACCUMULATED_START, OTF2_TYPE_UINT64);
   const auto main = archive.Region("main"), step = archive.Region("step"), irecv = archive.Region("MPI_Irecv"),
              isend = archive.Region("MPI_Isend"), waitall = archive.Region("MPI_Waitall"),
              allreduce = archive.Region("MPI_Allreduce");

@@ -39,7 +39,8 @@ void Mutate(std::string& input, const std::vector<std::string>& seeds, Random& r
     case 3: input.insert(at, std::string(length, static_cast<char>(random.Next()))); break;
     case 4: input.resize(at); break;
     case 5:
-      for (std::size_t i = at; i < std::min(input.size(), at + length); ++i) input[i] = random.Below(2) == 0 ? '\0' : '\xff';
+      for (std::size_t i = at; i < std::min(input.size(), at + length); ++i)
+        input[i] = random.Below(2) == 0 ? '\0' : '\xff';
       break;
     case 6: input.insert(at, input.substr(random.Below(input.size()), random.Below(64))); break;
     case 7: {

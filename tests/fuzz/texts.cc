@@ -59,10 +59,11 @@ std::vector<std::string> Seeds() {
     seeds.push_back(std::string(1, static_cast<char>(kind)) + text);
   };
   add(0, ReadFile(root + "/sample-runs/lulesh/study.toml"));
-  add(0, "[study]\nscaling='weak'\nreference=8\n[replay]\nrules='causal'\neager_limit=1\n[models]\n"
-         "candidates=['amdahl:1,3']\ntrain_max=8\n[models.factors]\nloadBalance={model='constant',dimension=1}\n"
-         "[projection]\ntargets=[1,2]\n[report]\nformats=['html']\n[[runs]]\ntrace='a'\nthreads=2\n"
-         "[[phases]]\nwindow=[0,1]\n[[phases]]\nregex='a.*'\nskip=1\nkeep=2\nspan='each'\n");
+  add(0,
+      "[study]\nscaling='weak'\nreference=8\n[replay]\nrules='causal'\neager_limit=1\n[models]\n"
+      "candidates=['amdahl:1,3']\ntrain_max=8\n[models.factors]\nloadBalance={model='constant',dimension=1}\n"
+      "[projection]\ntargets=[1,2]\n[report]\nformats=['html']\n[[runs]]\ntrace='a'\nthreads=2\n"
+      "[[phases]]\nwindow=[0,1]\n[[phases]]\nregex='a.*'\nskip=1\nkeep=2\nspan='each'\n");
   for (const char* id : {"amdahl", "pipeline"}) add(1, ReadFile(root + "/fits/" + id + ".toml"));
   add(2, WriteFactorCsv(SmallTable()));
   add(3, WriteFactorJson(SmallTable()));

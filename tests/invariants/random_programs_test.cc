@@ -70,8 +70,7 @@ TEST(ReplayProperty, AnyWindowReplays) {
       const ReplayResult result = Replay(trace, set, window);
       for (std::size_t rank = 0; rank < trace.size(); ++rank) {
         if (!cut.ranks[rank].present) continue;
-        EXPECT_GE(result.end[rank] - result.begin[rank],
-                  UsefulTicks(trace.timelines[rank], cut.ranks[rank].window));
+        EXPECT_GE(result.end[rank] - result.begin[rank], UsefulTicks(trace.timelines[rank], cut.ranks[rank].window));
       }
     }
   }

@@ -32,8 +32,7 @@ void ExpectInvariants(const Trace& trace, const PhaseCut& cut, const PhaseFactor
     for (const Factor child : ChildrenOf(parent)) result *= *v[child];
     return result;
   };
-  for (const Factor parent :
-       {Factor::kParallelEfficiency, Factor::kLoadBalance, Factor::kCommunicationEfficiency}) {
+  for (const Factor parent : {Factor::kParallelEfficiency, Factor::kLoadBalance, Factor::kCommunicationEfficiency}) {
     EXPECT_NEAR(*v[parent], product(parent), 1e-12) << place;
   }
   for (const Factor factor : {Factor::kLoadBalance, Factor::kSerialization, Factor::kTransfer}) {

@@ -16,8 +16,7 @@ OTF2_FlushCallbacks flush_callbacks = {BeforeFlush, nullptr};
 
 }  // namespace
 
-Otf2Archive::Otf2Archive(const std::filesystem::path& folder, const std::string& name)
-    : folder_(folder), name_(name) {
+Otf2Archive::Otf2Archive(const std::filesystem::path& folder, const std::string& name) : folder_(folder), name_(name) {
   archive_ = OTF2_Archive_Open(folder.c_str(), name.c_str(), OTF2_FILEMODE_WRITE, 1 << 20, 1 << 22,
                                OTF2_SUBSTRATE_POSIX, OTF2_COMPRESSION_NONE);
   if (archive_ == nullptr) throw std::runtime_error("OTF2: cannot open " + folder.string());
@@ -68,8 +67,7 @@ std::uint32_t Otf2Archive::AddCommunicator(const std::string& name, const std::v
   return static_cast<std::uint32_t>(communicators_.size() - 1);
 }
 
-std::uint32_t Otf2Archive::AddMetricClass(const std::vector<std::string>& names, OTF2_MetricMode mode,
-                                          OTF2_Type type) {
+std::uint32_t Otf2Archive::AddMetricClass(const std::vector<std::string>& names, OTF2_MetricMode mode, OTF2_Type type) {
   metrics_.push_back({names, mode, type});
   return static_cast<std::uint32_t>(metrics_.size() - 1);
 }
@@ -133,12 +131,11 @@ void Otf2Archive::WriteDefinitions() {
   for (std::size_t i = 0; i < communicators_.size(); ++i) {
     const Communicator& c = communicators_[i];
     const auto group = static_cast<std::uint32_t>(i + 1);
-    Check(OTF2_GlobalDefWriter_WriteGroup(w, group, kEmpty,
-                                          c.is_self ? OTF2_GROUP_TYPE_COMM_SELF : OTF2_GROUP_TYPE_COMM_GROUP,
-                                          OTF2_PARADIGM_MPI, OTF2_GROUP_FLAG_NONE,
-                                          static_cast<std::uint32_t>(c.members.size()), c.members.data()));
-    Check(OTF2_GlobalDefWriter_WriteComm(w, static_cast<std::uint32_t>(i), String(c.name), group,
-                                         OTF2_UNDEFINED_COMM, OTF2_COMM_FLAG_NONE));
+    Check(OTF2_GlobalDefWriter_WriteGroup(
+        w, group, kEmpty, c.is_self ? OTF2_GROUP_TYPE_COMM_SELF : OTF2_GROUP_TYPE_COMM_GROUP, OTF2_PARADIGM_MPI,
+        OTF2_GROUP_FLAG_NONE, static_cast<std::uint32_t>(c.members.size()), c.members.data()));
+    Check(OTF2_GlobalDefWriter_WriteComm(w, static_cast<std::uint32_t>(i), String(c.name), group, OTF2_UNDEFINED_COMM,
+                                         OTF2_COMM_FLAG_NONE));
   }
   std::uint32_t member = 0;
   for (std::size_t i = 0; i < metrics_.size(); ++i) {

@@ -118,7 +118,8 @@ class Generator {
     const auto tag = static_cast<std::uint32_t>(random_.Below(3));
     const Tick sent = Compute(from), posted = Compute(to);
     const Tick arrival = sent + 5 + static_cast<Tick>(bytes / 1000);
-    const Tick sender_free = synchronous || bytes >= 32768 ? std::max(sent, posted) + 5 + static_cast<Tick>(bytes / 1000) : sent + 2;
+    const Tick sender_free =
+        synchronous || bytes >= 32768 ? std::max(sent, posted) + 5 + static_cast<Tick>(bytes / 1000) : sent + 2;
     const auto peer_to = static_cast<std::uint32_t>(to), peer_from = static_cast<std::uint32_t>(from);
     Add(from, synchronous ? ssend_ : send_, sent, sender_free,
         [=, this](RankBuilder& r) { r.Send(peer_to, world_, tag, bytes); });

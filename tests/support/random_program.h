@@ -9,12 +9,12 @@ namespace farscale::test {
 
 struct RandomProgramOptions {
   int ranks = 5;
-  int steps = 60;          // communications, over all ranks
+  int steps = 60;              // communications, over all ranks
   bool large_messages = true;  // some above the eager limit
   bool collectives = true;
   bool sub_communicators = true;
   bool non_blocking = true;
-  bool regions = true;     // a user region "loop" around every tenth or so of the steps
+  bool regions = true;  // a user region "loop" around every tenth or so of the steps
 };
 
 // The same trace for the same seed, on every machine.

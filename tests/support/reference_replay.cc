@@ -77,7 +77,8 @@ struct Reference {
           }
           if (kind == RecordKind::kSendComplete) step.message = send_keys[send_keys.size() - 1 - step.record.back];
           if (kind == RecordKind::kReceive || kind == RecordKind::kReceivePost) ++receives;
-          if (kind == RecordKind::kReceive || kind == RecordKind::kReceivePost || kind == RecordKind::kReceiveComplete) {
+          if (kind == RecordKind::kReceive || kind == RecordKind::kReceivePost ||
+              kind == RecordKind::kReceiveComplete) {
             step.message = receive_keys[receives - 1 - step.record.back];
           }
           if (kind == RecordKind::kCollective || kind == RecordKind::kCollectivePost) ++collectives;
