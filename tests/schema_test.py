@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+"""Validates the JSON that farscale writes against docs/schema/, for every sample run and for a run that failed."""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+import jsonschema
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+FARSCALE = os.environ["FARSCALE"]
+SCHEMAS = {path.name: json.loads(path.read_text()) for path in (ROOT / "docs/schema").glob("*.schema.json")}
+
+
+def validate(document):
+    name = document["format"].removeprefix("farscale-") + ".schema.json"
+    resolver = jsonschema.RefResolver(base_uri="", referrer=SCHEMAS[name], store=SCHEMAS)
+    jsonschema.Draft202012Validator(SCHEMAS[name], resolver=resolver).validate(document)
+
+
+class SchemaTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def run_farscale(self, *arguments, code=0):
+        done = subprocess.run([FARSCALE, *map(str, arguments), "--quiet"], capture_output=True, text=True)
+        self.assertEqual(done.returncode, code, done.stderr)
+        return done.stdout
+
+    def test_schemas_are_schemas(self):
+        self.assertEqual(len(SCHEMAS), 4)
+        for schema in SCHEMAS.values():
+            jsonschema.Draft202012Validator.check_schema(schema)
+
+    def test_sample_runs(self):
+        for study in sorted(ROOT.glob("sample-runs/*/study.toml")):
+            with self.subTest(study.parent.name):
+                self.run_farscale("run", study, "-o", self.folder / "r")
+                validate(json.loads((self.folder / "r/results.json").read_text()))
+                table, projection = self.folder / "factors.json", self.folder / "projection.json"
+                self.run_farscale("factors", study, "-o", table)
+                validate(json.loads(table.read_text()))
+                self.run_farscale("predict", table, "-o", projection)
+                validate(json.loads(projection.read_text()))
+                trace = next(study.parent.glob("traces/*/traces.otf2"))
+                validate(json.loads(self.run_farscale("inspect", trace, "--json")))
+
+    def test_published_numbers(self):
+        for table in sorted(ROOT.glob("tests/tables/*.csv")):
+            projection = self.folder / "projection.json"
+            self.run_farscale("predict", table, "-o", projection)
+            validate(json.loads(projection.read_text()))
+
+    def test_failed_run_and_no_projection(self):
+        """One run is missing, one is left: no fit is possible, and both are said in the results."""
+        shutil.copytree(ROOT / "sample-runs/npb-lu/traces/2", self.folder / "2")
+        study = self.folder / "study.toml"
+        study.write_text('[[runs]]\ntrace = "2/traces.otf2"\n[[runs]]\ntrace = "4/traces.otf2"\n')
+        self.run_farscale("run", study, "-o", self.folder / "r", code=3)
+        results = json.loads((self.folder / "r/results.json").read_text())
+        validate(results)
+        self.assertIn("error", results["runs"][1])
+        self.assertIn("obstacle", results["projections"][0])
+
+
+if __name__ == "__main__":
+    unittest.main()
