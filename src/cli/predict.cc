@@ -51,17 +51,16 @@ void AddChoice(const std::string& text, ModelSettings& settings) {
   settings.by_factor[*factor] = ParseModelChoice(text.substr(equals + 1), "--model " + text);
 }
 
-ProjectionOptions ProjectionOptionsOf(const PredictOptions& options, std::string& models_in_words) {
+ProjectionOptions ProjectionOptionsOf(const PredictOptions& options) {
   ProjectionOptions result;
   result.models = DefaultModelSettings();
-  models_in_words = "the best candidate for every factor";
   if (!options.preset.empty()) {
     const auto preset = LoadPreset(options.preset);
     if (!preset) {
       throw Error(ErrorKind::kUsage, "--preset", "no preset '" + options.preset + "'",
                   "there are " + Join(PresetNames(), ", "));
     }
-    result = ParseProjectionPreset(*preset, models_in_words);
+    result = ParseProjectionPreset(*preset);
   }
   if (!options.candidates.empty()) {
     result.models.standard = ModelChoice{{}, "--candidates"};
@@ -99,14 +98,13 @@ int Predict(const PredictOptions& options, const Common& common) {
   if (!options.scaling.empty()) table.scaling = ScalingByName(options.scaling);
   if (options.reference > 0) table.reference = options.reference;
   CompleteTable(table);
-  std::string models_in_words;
-  const ProjectionOptions projection_options = ProjectionOptionsOf(options, models_in_words);
+  const ProjectionOptions projection_options = ProjectionOptionsOf(options);
   const ModelLibrary library = LoadModels(options.model_files);
   const std::vector<PhaseProjection> projections = Project(table, library, projection_options);
   messages.Findings("", table.findings);
   if (!options.report.empty()) {
     Results results = ResultsOfTable(table, projections, std::filesystem::path(options.table).stem().string());
-    results.models = models_in_words;
+    results.models = ModelsInWords(projection_options.models);
     WriteReport(results, LoadTemplates(), options.report,
                 {ReportFormat::kHtml, ReportFormat::kMarkdown, ReportFormat::kJson, ReportFormat::kCsv});
   }

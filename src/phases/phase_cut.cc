@@ -184,6 +184,20 @@ Span ResolveSpan(const PhaseCut& cut) {
   return Span::kWhole;
 }
 
+// Distinct names of regions, in alphabetical order, and for every region the index of its name.
+std::pair<std::vector<std::string>, std::vector<std::size_t>> NumberNames(const Trace& trace) {
+  std::map<std::string, std::size_t> index;
+  for (const Region& region : trace.regions) index[region.name] = 0;
+  std::vector<std::string> names;
+  for (auto& [name, number] : index) {
+    number = names.size();
+    names.push_back(name);
+  }
+  std::vector<std::size_t> name_of;
+  for (const Region& region : trace.regions) name_of.push_back(index[region.name]);
+  return {names, name_of};
+}
+
 using TickRange = std::pair<Tick, Tick>;
 
 Tick UnionLength(std::vector<TickRange>& ranges) {
@@ -255,24 +269,27 @@ double Coverage(const Trace& trace, const std::vector<PhaseCut>& cuts) {
 }
 
 std::vector<RegionSummary> SummarizeRegions(const Trace& trace) {
+  const auto [names, name_of] = NumberNames(trace);
   struct Sum {
     std::uint64_t fewest = std::numeric_limits<std::uint64_t>::max();
     std::uint64_t most = 0, total = 0;
     std::size_t ranks = 0;
     Tick ticks = 0;
   };
-  std::map<std::string, Sum> sums;
+  struct Open {
+    std::uint64_t depth = 0, count = 0;
+    Tick begin = 0, ticks = 0;
+    bool seen = false;
+  };
+  std::vector<Sum> sums(names.size());
   Tick run_time = 0;
   for (const RankTimeline& timeline : trace.timelines) {
     run_time += timeline.end() - timeline.begin();
-    struct Open {
-      std::uint64_t depth = 0, count = 0;
-      Tick begin = 0, ticks = 0;
-    };
-    std::map<std::string, Open> open;
+    std::vector<Open> open(names.size());
     for (std::size_t i = 0; i < timeline.region_events(); ++i) {
       const RankTimeline::RegionEvent event = timeline.region_event(i);
-      Open& region = open[trace.regions[event.region].name];
+      Open& region = open[name_of[event.region]];
+      region.seen = true;
       if (!event.is_leave) {
         if (region.depth++ == 0) region.begin = event.tick;
       } else if (--region.depth == 0) {
@@ -280,7 +297,9 @@ std::vector<RegionSummary> SummarizeRegions(const Trace& trace) {
         region.ticks += event.tick - region.begin;
       }
     }
-    for (const auto& [name, region] : open) {
+    for (std::size_t name = 0; name < names.size(); ++name) {
+      const Open& region = open[name];
+      if (!region.seen) continue;
       Sum& sum = sums[name];
       sum.fewest = std::min(sum.fewest, region.count);
       sum.most = std::max(sum.most, region.count);
@@ -290,10 +309,12 @@ std::vector<RegionSummary> SummarizeRegions(const Trace& trace) {
     }
   }
   std::vector<RegionSummary> summaries;
-  for (const auto& [name, sum] : sums) {
+  for (std::size_t name = 0; name < names.size(); ++name) {
+    const Sum& sum = sums[name];
+    if (sum.ranks == 0) continue;
     const double seconds = trace.Seconds(sum.ticks) / static_cast<double>(std::max<std::uint64_t>(sum.total, 1));
     const double share = run_time > 0 ? static_cast<double>(sum.ticks) / static_cast<double>(run_time) : 0;
-    summaries.push_back({name, sum.fewest, sum.most, sum.ranks, seconds, share});
+    summaries.push_back({names[name], sum.fewest, sum.most, sum.ranks, seconds, share});
   }
   std::stable_sort(summaries.begin(), summaries.end(),
                    [](const RegionSummary& a, const RegionSummary& b) { return a.share > b.share; });

@@ -236,7 +236,7 @@ StudyOutcome RunStudy(const Study& study, const ModelLibrary& library, const Pro
   Results& results = outcome.results;
   results.title = study.title;
   results.description = study.description;
-  results.models = study.models_in_words;
+  results.models = ModelsInWords(study.projection.models);
   results.runs = std::move(measured.runs);
   results.table = std::move(measured.table);
   for (const PhaseSpec& phase : study.phases) results.phases.push_back({phase.name, Describe(phase)});

@@ -28,9 +28,10 @@ std::int64_t Positive(const ConfigTable& table, const std::string& key, std::int
 
 // [study]: what the study is called and how it scales.
 void ParseHeader(const ConfigTable& root, const std::string& file, Study& study) {
+  study.title = fs::path(file).stem().string();
   const auto table = root.Table("study");
   if (!table) return;
-  study.title = table->String("title").value_or("");
+  if (const auto title = table->String("title"); title && !title->empty()) study.title = *title;
   study.description = table->String("description").value_or("");
   study.series = table->String("series").value_or("");
   if (const auto scaling = table->String("scaling")) {
@@ -46,7 +47,6 @@ void ParseHeader(const ConfigTable& root, const std::string& file, Study& study)
   }
   table->String("preset");  // read before, known here
   table->RefuseUnknownKeys();
-  if (study.title.empty()) study.title = fs::path(file).stem().string();
 }
 
 void ParseReplay(const ConfigTable& root, Study& study) {
@@ -213,36 +213,6 @@ void ParsePhases(const ConfigTable& root, Study& study) {
   if (study.phases.empty()) study.phases.push_back(PhaseSpec::WholeRun());
 }
 
-std::string ModelsInWords(const ModelSettings& settings) {
-  const auto in_words = [](const ModelChoice& choice) {
-    std::vector<std::string> options;
-    for (const ModelChoice::Option& option : choice.options) {
-      std::string text = option.model;
-      if (!option.dimensions.empty()) {
-        text += option.dimensions.size() == 1 ? " in dimension " : " in dimensions ";
-        std::vector<std::string> numbers;
-        for (const int dimension : option.dimensions) numbers.push_back(std::to_string(dimension));
-        text += Join(numbers, ", ");
-      }
-      options.push_back(text);
-    }
-    return Join(options, ", ");
-  };
-  const bool single = settings.standard.options.size() == 1 && settings.standard.options[0].dimensions.size() == 1;
-  std::string text = single ? in_words(settings.standard) + " for every factor"
-                            : "for every factor the best of " + in_words(settings.standard) +
-                                  ", by the error at the largest run when it is left out";
-  for (const auto& [factor, choice] : settings.by_factor) {
-    text += fmt::format("; {}: {}", Describe(factor).id, in_words(choice));
-  }
-  for (const auto& [phase, choices] : settings.by_phase) {
-    for (const auto& [factor, choice] : choices) {
-      text += fmt::format("; {} in {}: {}", Describe(factor).id, phase, in_words(choice));
-    }
-  }
-  return text;
-}
-
 void ParseModels(const ConfigTable& root, const std::string& file, Study& study) {
   ProjectionOptions& options = study.projection;
   ModelSettings defaults = DefaultModelSettings();
@@ -309,6 +279,36 @@ ConfigTable WithPreset(const ConfigTable& own, const PresetReader& presets, cons
 
 }  // namespace
 
+std::string ModelsInWords(const ModelSettings& settings) {
+  const auto in_words = [](const ModelChoice& choice) {
+    std::vector<std::string> options;
+    for (const ModelChoice::Option& option : choice.options) {
+      std::string text = option.model;
+      if (!option.dimensions.empty()) {
+        text += option.dimensions.size() == 1 ? " in dimension " : " in dimensions ";
+        std::vector<std::string> numbers;
+        for (const int dimension : option.dimensions) numbers.push_back(std::to_string(dimension));
+        text += Join(numbers, ", ");
+      }
+      options.push_back(text);
+    }
+    return Join(options, ", ");
+  };
+  const bool single = settings.standard.options.size() == 1 && settings.standard.options[0].dimensions.size() == 1;
+  std::string text = single ? in_words(settings.standard) + " for every factor"
+                            : "for every factor the best of " + in_words(settings.standard) +
+                                  ", by the error at the largest run when it is left out";
+  for (const auto& [factor, choice] : settings.by_factor) {
+    text += fmt::format("; {}: {}", Describe(factor).id, in_words(choice));
+  }
+  for (const auto& [phase, choices] : settings.by_phase) {
+    for (const auto& [factor, choice] : choices) {
+      text += fmt::format("; {} in {}: {}", Describe(factor).id, phase, in_words(choice));
+    }
+  }
+  return text;
+}
+
 ModelChoice ParseModelChoice(const std::string& text, const std::string& where) {
   const std::size_t colon = text.find(':');
   ModelChoice::Option option{text.substr(0, colon), {}};
@@ -338,15 +338,13 @@ Study ParseStudy(const std::string& text, const std::string& file, const PresetR
   ParseProjection(root, study.projection);
   ParseReport(root, file, study);
   root.RefuseUnknownKeys();
-  study.models_in_words = ModelsInWords(study.projection.models);
   return study;
 }
 
-ProjectionOptions ParseProjectionPreset(const ConfigTable& preset, std::string& models_in_words) {
+ProjectionOptions ParseProjectionPreset(const ConfigTable& preset) {
   Study study;
   ParseModels(preset, "", study);
   ParseProjection(preset, study.projection);
-  models_in_words = ModelsInWords(study.projection.models);
   return study.projection;
 }
 

@@ -35,7 +35,6 @@ struct Study {
   std::optional<std::int64_t> reference;
   FactorOptions factors;
   ProjectionOptions projection;
-  std::string models_in_words;           // for reports
   std::vector<std::string> model_files;  // of the user, relative to the working folder
   std::string report_folder;
   std::set<ReportFormat> formats;
@@ -50,7 +49,10 @@ Study ParseStudy(const std::string& text, const std::string& file, const PresetR
                  const std::string& preset = "");
 
 // The parts of a preset that concern fitting, for `farscale predict`.
-ProjectionOptions ParseProjectionPreset(const ConfigTable& preset, std::string& models_in_words);
+ProjectionOptions ParseProjectionPreset(const ConfigTable& preset);
+
+// "amdahl in dimension 1 for every factor; transferEfficiency: constant" and the like, for reports.
+std::string ModelsInWords(const ModelSettings& settings);
 
 // "amdahl", "pipeline:3" (dimension 3), "pipeline:1,2" as model choice.
 ModelChoice ParseModelChoice(const std::string& text, const std::string& where);

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "base/files.h"
+#include "support/traces.h"
 
 namespace farscale {
 namespace {
@@ -31,7 +33,7 @@ const std::string kRun = "[[runs]]\ntrace = 'a/traces.otf2'\n";
 
 TEST(Study, SmallestStudy) {
   const Study study = Parse(kRun);
-  EXPECT_EQ(study.title, "");
+  EXPECT_EQ(study.title, "study");  // after its file
   ASSERT_EQ(study.runs.size(), 1u);
   EXPECT_EQ(study.runs[0].trace, "dir/a/traces.otf2");  // beside the study
   ASSERT_EQ(study.phases.size(), 1u);
@@ -39,7 +41,7 @@ TEST(Study, SmallestStudy) {
   EXPECT_EQ(study.factors.rules.set, RuleSet::kBsc);
   EXPECT_EQ(study.report_folder, "dir/report");
   EXPECT_EQ(study.formats.size(), 4u);
-  EXPECT_THAT(study.models_in_words, HasSubstr("the best of amdahl, pipeline, constant"));
+  EXPECT_THAT(ModelsInWords(study.projection.models), HasSubstr("the best of amdahl, pipeline, constant"));
 }
 
 TEST(Study, EveryKey) {
@@ -158,6 +160,13 @@ TEST(Study, PresetFillsWhatTheStudyLeavesOut) {
   EXPECT_EQ(study.projection.models.by_factor.size(), 1u);
   EXPECT_EQ(study.scaling, Scaling::kWeak);
   EXPECT_EQ(Parse("[study]\nscaling = 'strong'\n" + kRun, presets, "p").scaling, Scaling::kStrong);
+}
+
+TEST(Study, CommentedExampleIsOne) {
+  const std::string file = test::SourceFolder() + "/configs/study.toml";
+  const Study study = ParseStudy(ReadFile(file), file, NoPresets);
+  EXPECT_EQ(study.runs.size(), 3u);
+  EXPECT_EQ(study.phases.size(), 4u);
 }
 
 TEST(Study, ModelChoices) {
