@@ -1,0 +1,136 @@
+#!/usr/bin/env python3
+"""Keeps the docs true.
+
+Runs every command shown in a ```console block of README.md and docs/*.md and compares what it prints with what the
+page shows; checks that links lead somewhere, and that every factor, anomaly, study key and template tag has its line.
+
+    tests/docs.py --program build/dev/bin/farscale            check
+    tests/docs.py --program build/dev/bin/farscale --update   write the outputs anew
+"""
+
+import argparse
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+from golden import ROOT, difference  # noqa: E402
+
+BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)|!\[[^\]]*\]\(([^)\s]+)\)")
+
+
+def pages():
+    return [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "sample-runs/README.md")] + sorted(
+        (ROOT / "docs").glob("*.md"))
+
+
+def run_block(text, program, folder):
+    """The block with every command's output as it is now."""
+    environment = {**os.environ, "PATH": f"{program.parent}:{os.environ['PATH']}", "COLUMNS": "100"}
+    lines = []
+    for command in (line[2:] for line in text.splitlines() if line.startswith("$ ")):
+        result = subprocess.run(["sh", "-c", command], cwd=folder, env=environment, text=True,
+                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        lines += ["$ " + command] + [line.rstrip() for line in result.stdout.splitlines()]
+    return "\n".join(lines) + "\n"
+
+
+def check_commands(page, program, update):
+    """Commands of one page share a folder in which the samples stand as in the project."""
+    with tempfile.TemporaryDirectory() as folder:
+        for name in ("sample-runs", "configs", "fits", "tests", "templates"):
+            (pathlib.Path(folder) / name).symlink_to(ROOT / name)
+        text = page.read_text()
+        faults = []
+
+        def renew(match):
+            now = run_block(match.group(1), program, folder)
+            fault = difference(match.group(1), now)
+            if fault:
+                faults.append(fault)
+            return f"```console\n{now if fault else match.group(1)}```"
+
+        renewed = BLOCK.sub(renew, text)
+    if update and faults:
+        page.write_text(renewed)
+        return []
+    return faults
+
+
+def anchors(page):
+    """Anchors of the headings of a page, as web views of Markdown make them."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def check_links(page):
+    faults = []
+    for match in LINK.finditer(re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)):
+        target, _, anchor = (match.group(1) or match.group(2)).partition("#")
+        if re.match(r"[a-z]+:", target):
+            continue
+        file = page if not target else page.parent / target
+        if not file.exists():
+            faults.append(f"the link to {target} leads nowhere")
+        elif anchor and anchor not in anchors(file):
+            faults.append(f"{target or 'the page'} has no heading #{anchor}")
+    return faults
+
+
+def missing(names, page):
+    text = (ROOT / "docs" / page).read_text()
+    return [f"`{name}` is not described" for name in sorted(set(names))
+            if not re.search(rf"`\[*{name}\]*`", text)]
+
+
+def check_coverage():
+    """What the sources define and the pages must describe."""
+    source = {name: (ROOT / "src" / name).read_text() for name in
+              ("factors/factor.cc", "base/diagnostics.cc", "study/study.cc", "models/scaling_model.cc")}
+    key = r'(?:->|\.)(?:String|Strings|Bool|Integer|Integers|Number|Numbers|Table|Tables|RequiredString|RequiredNumber)' \
+          r'\("(\w+)"\)'
+    tags = "".join(file.read_text() for file in (ROOT / "templates").glob("*.mustache"))
+    return {
+        "formulas.md": missing(re.findall(r'\{k\w+, "(\w+)"', source["factors/factor.cc"]), "formulas.md"),
+        "file-formats.md": missing(re.findall(r'Anomaly::k\w+, "(\w+)"', source["base/diagnostics.cc"]),
+                                   "file-formats.md"),
+        "study-file.md": missing(re.findall(key, source["study/study.cc"]), "study-file.md"),
+        "model-files.md": missing(re.findall(key, source["models/scaling_model.cc"]), "model-files.md"),
+        "templates.md": missing(re.findall(r"\{\{\{?[#^/]?(\w+)\}", tags), "templates.md"),
+        "bibliography.md": missing_references(),
+    }
+
+
+def missing_references():
+    """Keys such as [Rosas14, eq. 1] in sources, models and pages."""
+    known = set(re.findall(r"^\*\*\[(\w+)\]\*\*", (ROOT / "docs/bibliography.md").read_text(), re.MULTILINE))
+    files = [*(ROOT / "src").rglob("*.h"), *(ROOT / "src").rglob("*.cc"), *(ROOT / "fits").glob("*.toml"),
+             *(ROOT / "configs").glob("*.toml"), *(ROOT / "docs").glob("*.md")]
+    used = {key for file in files for key in re.findall(r"\[([A-Z][a-z]+\d\d)\b", file.read_text())}
+    return [f"[{key}] is cited and not listed" for key in sorted(used - known)]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--program", required=True, type=pathlib.Path)
+    parser.add_argument("--update", action="store_true")
+    arguments = parser.parse_args()
+    failures = 0
+    faults_of = check_coverage()
+    for page in pages():
+        faults = check_commands(page, arguments.program.resolve(), arguments.update) + check_links(page)
+        faults += faults_of.get(page.name, []) if page.parent.name == "docs" else []
+        for fault in faults:
+            print(f"{page.relative_to(ROOT)}: {fault}", file=sys.stderr)
+        failures += len(faults)
+    if failures:
+        print("after looking at the differences: tests/docs.py --program ... --update", file=sys.stderr)
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
