@@ -74,7 +74,7 @@ TEST_F(DamageTest, OtherFiles) {
 TEST_F(DamageTest, MissingEventFilesAreListed) {
   fs::remove(folder_ / "a" / "traces" / "1.evt");
   const std::string sentence = Read(anchor_);
-  EXPECT_THAT(sentence, HasSubstr("1 of 2 event files are missing"));
+  EXPECT_THAT(sentence, HasSubstr("1 of 4 files are missing"));
   EXPECT_THAT(sentence, HasSubstr("1.evt (rank 1)"));
 }
 

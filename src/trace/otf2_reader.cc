@@ -298,12 +298,15 @@ fs::path LocationFile(const fs::path& anchor, OTF2_LocationRef location, const c
   return anchor.parent_path() / anchor.stem() / fmt::format("{}.{}", location, extension);
 }
 
-void RequireEventFiles(const fs::path& anchor, const std::vector<Otf2Location>& locations) {
+// Every location has its events, and definitions of its own: they translate the numbers of regions and communicators
+// and correct the clock, so that without them all would look right and be wrong.
+void RequireLocationFiles(const fs::path& anchor, const std::vector<Otf2Location>& locations) {
   std::vector<std::string> missing;
-  for (const Otf2Location& location : locations) {
-    std::error_code code;
-    if (!fs::is_regular_file(LocationFile(anchor, location.reference, "evt"), code)) {
-      missing.push_back(fmt::format("{}.evt (rank {})", location.reference, location.rank));
+  for (const char* extension : {"evt", "def"}) {
+    for (const Otf2Location& location : locations) {
+      std::error_code code;
+      if (fs::is_regular_file(LocationFile(anchor, location.reference, extension), code)) continue;
+      missing.push_back(fmt::format("{}.{} (rank {})", location.reference, extension, location.rank));
     }
   }
   if (missing.empty()) return;
@@ -311,7 +314,7 @@ void RequireEventFiles(const fs::path& anchor, const std::vector<Otf2Location>& 
   if (count > 5) missing.resize(5);
   throw Error(
       ErrorKind::kInput, anchor.string(),
-      fmt::format("{} of {} event files are missing from {}: {}{}", count, locations.size(),
+      fmt::format("{} of {} files are missing from {}: {}{}", count, 2 * locations.size(),
                   (anchor.parent_path() / anchor.stem()).string(), Join(missing, ", "), count > 5 ? ", ..." : ""),
       "copy the whole archive: anchor, definitions and the folder of events");
 }
@@ -360,16 +363,17 @@ class Archive {
     for (const Otf2Location& location : locations) {
       CheckOtf2(OTF2_Reader_SelectLocation(reader(), location.reference), anchor_, "selecting a location");
     }
-    has_definitions_ = OTF2_Reader_OpenDefFiles(reader()) == OTF2_SUCCESS;
+    CheckOtf2(OTF2_Reader_OpenDefFiles(reader()), anchor_, "opening the definition files");
+    has_definitions_ = true;
     CheckOtf2(OTF2_Reader_OpenEvtFiles(reader()), anchor_, "opening the event files");
     has_events_ = true;
   }
 
-  // Mapping tables and clock offsets of a location; not every writer makes such files.
+  // Mapping tables and clock offsets of a location.
   void ReadLocalDefinitions(LocationReader& location) {
-    if (!has_definitions_) return;
+    TakeOtf2Words();
     OTF2_DefReader* definitions = OTF2_Reader_GetDefReader(reader(), location.location.reference);
-    if (definitions == nullptr) return;
+    if (definitions == nullptr) CheckOtf2(OTF2_ERROR_FILE_CAN_NOT_OPEN, location.Where(), "opening the definitions");
     std::uint64_t count = 0;
     const OTF2_ErrorCode code = OTF2_Reader_ReadAllLocalDefinitions(reader(), definitions, &count);
     OTF2_Reader_CloseDefReader(reader(), definitions);
@@ -494,7 +498,7 @@ Trace ReadOtf2(const std::string& anchor, const CounterSelection& counters) {
   builder.trace().format = Format(archive.reader());
   builder.trace().creator = Creator(archive.reader());
   const Otf2Definitions definitions = ReadOtf2Definitions(archive.reader(), counters, builder);
-  if (layout.is_plain) RequireEventFiles(anchor, definitions.locations);
+  if (layout.is_plain) RequireLocationFiles(anchor, definitions.locations);
   archive.OpenFiles(definitions.locations);
   ReadLocations(archive, definitions, builder);
   std::uint64_t threaded = 0;

@@ -23,6 +23,12 @@ namespace fs = std::filesystem;
 // An anchor file of OTF2 begins with a byte of length, a byte order mark and these letters.
 bool IsOtf2Anchor(const std::string& head) { return head.size() >= 6 && head.compare(2, 4, "OTF2") == 0; }
 
+// The other files of an archive lie beside the anchor itself, not beside a link to it.
+std::string Resolve(const std::string& path) {
+  std::error_code code;
+  return fs::is_symlink(path, code) ? fs::canonical(path, code).string() : path;
+}
+
 std::string HeadOf(const fs::path& path) {
   std::ifstream stream(path, std::ios::binary);
   std::array<char, 16> bytes{};
@@ -93,11 +99,11 @@ std::string HashFile(const std::string& path) {
 
 std::vector<std::string> FilesOfTrace(const std::string& path) {
   RequireOtf2(path);
-  const fs::path anchor(path);
+  const fs::path anchor(Resolve(path));
   const fs::path folder = anchor.parent_path() / anchor.stem();
   fs::path definitions = anchor;
   definitions.replace_extension(".def");
-  std::vector<std::string> files = {path};
+  std::vector<std::string> files = {anchor.string()};
   std::error_code code;
   if (fs::is_regular_file(definitions, code)) files.push_back(definitions.string());
   for (const fs::directory_entry& entry : fs::directory_iterator(folder, code)) {
@@ -109,7 +115,7 @@ std::vector<std::string> FilesOfTrace(const std::string& path) {
 
 std::string FingerprintOfTrace(const std::string& path) {
   const std::vector<std::string> files = FilesOfTrace(path);
-  const fs::path folder = fs::path(path).parent_path();
+  const fs::path folder = fs::path(Resolve(path)).parent_path();
   std::vector<std::string> lines(files.size());
   tbb::parallel_for(std::size_t{0}, files.size(), [&](std::size_t i) {
     lines[i] = HashFile(files[i]) + "  " + fs::path(files[i]).lexically_relative(folder).string() + "\n";
@@ -121,7 +127,8 @@ std::string FingerprintOfTrace(const std::string& path) {
 
 Trace ReadTrace(const std::string& path, const ReadOptions& options) {
   RequireOtf2(path);
-  Trace trace = ReadOtf2(path, {options.all_counters, options.counters});
+  Trace trace = ReadOtf2(Resolve(path), {options.all_counters, options.counters});
+  trace.path = path;
   for (const std::string& file : FilesOfTrace(path)) {
     std::error_code code;
     const auto size = fs::file_size(file, code);
