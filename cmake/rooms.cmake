@@ -16,6 +16,13 @@ if(FARSCALE_SANITIZE)
   target_link_options(farscale_options INTERFACE -fsanitize=${FARSCALE_SANITIZE})
 endif()
 
+# What every program needs besides its own sources.
+function(farscale_program name)
+  if(FARSCALE_SANITIZE MATCHES "address")
+    target_sources(${name} PRIVATE ${PROJECT_SOURCE_DIR}/cmake/sanitizer_options.cc)
+  endif()
+endfunction()
+
 function(farscale_room name)
   cmake_parse_arguments(ROOM "" "" "SOURCES;TESTS;USES;LIBRARIES" ${ARGN})
   list(TRANSFORM ROOM_USES PREPEND farscale_)
@@ -26,6 +33,7 @@ function(farscale_room name)
     add_executable(${name}_test ${ROOM_TESTS})
     target_link_libraries(${name}_test PRIVATE farscale_${name} farscale_test_support farscale_options
                           GTest::gmock GTest::gtest_main)
+    farscale_program(${name}_test)
     gtest_discover_tests(${name}_test TEST_PREFIX "${name}." DISCOVERY_TIMEOUT 60)
   endif()
 endfunction()
