@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "base/error.h"
+#include "base/format.h"
 
 namespace farscale {
 namespace {
@@ -78,10 +79,24 @@ const std::vector<AnomalyType>& Table() {
        "the study does not say whether it scales strongly or weakly; decided from how the work grows", kNever},
       {Anomaly::kUnevenThreads, "unevenThreads", kWarning,
        "ranks differ in their number of threads; the largest counts", kNever},
+      {Anomaly::kThreadsDifferBetweenRuns, "threadsDifferBetweenRuns", kWarning,
+       "phases have runs with different numbers of threads a process; at process level such runs do not compare like "
+       "with like, and no speedup is projected",
+       kNever},
       {Anomaly::kProgramNameDiffers, "programNameDiffers", kNote,
        "runs carry different program names but the same regions; they count as one program", kNever},
       {Anomaly::kWorkDiffersBetweenRepeats, "workDiffersBetweenRepeats", kNote,
        "repeats of one core count differ in useful time by more than a tenth", kNever},
+      {Anomaly::kValuesMissing, "valuesMissing", kWarning,
+       "rows lack a factor that other rows of the phase have; each factor is fitted to the rows that have it", kNever},
+      {Anomaly::kShareAboveOne, "shareAboveOne", kWarning,
+       "factors that cannot exceed 1 are given above 1 by more than rounding", kNever},
+      {Anomaly::kParentNotProduct, "parentNotProduct", kWarning,
+       "factors are given that are not the product of the factors they consist of; only the latter are extrapolated",
+       kNever},
+      {Anomaly::kModelNotUsed, "modelNotUsed", kWarning,
+       "factors have a model of their own that is not used: they are products of other factors, or unknown here",
+       kNever},
   };
   return table;
 }
@@ -151,12 +166,21 @@ void Diagnostics::FailPastThreshold(const std::string& where) const {
   }
 }
 
+std::string DetailOf(const Finding& finding) {
+  std::string text;
+  if (finding.population > 0) {
+    text = fmt::format("{} of {}", FormatCount(finding.count), FormatCount(finding.population));
+  } else if (finding.count > 1) {
+    text = FormatCount(finding.count);
+  }
+  if (finding.example.empty()) return text;
+  if (finding.count > 1) return text + ", first " + finding.example;
+  return text + (text.empty() ? "" : ", ") + finding.example;
+}
+
 std::string ToSentence(const Finding& finding) {
-  std::string text = fmt::format("{}: {}", finding.id, finding.count);
-  if (finding.population > 0) text += fmt::format(" of {}", finding.population);
-  text += " " + finding.sentence;
-  if (!finding.example.empty()) text += " (first " + finding.example + ")";
-  return text;
+  const std::string detail = DetailOf(finding);
+  return finding.id + ": " + finding.sentence + (detail.empty() ? "" : " (" + detail + ")");
 }
 
 }  // namespace farscale

@@ -46,8 +46,13 @@ enum class Anomaly {
   kPhaseEstimateClamped,
   kScalingGuessed,
   kUnevenThreads,
+  kThreadsDifferBetweenRuns,
   kProgramNameDiffers,
   kWorkDiffersBetweenRepeats,
+  kValuesMissing,
+  kShareAboveOne,
+  kParentNotProduct,
+  kModelNotUsed,
 };
 
 // A row of the table of anomalies: name in JSON, how serious, one sentence, and the share above which the run fails
@@ -100,7 +105,9 @@ class Diagnostics {
   std::map<Anomaly, Entry> entries_;
 };
 
-// "clockBackwards: 3 of 400 events ..." for a terminal or a log.
+// "3 of 400, first at tick 17": how often and where; empty when there is nothing to add to the sentence.
+std::string DetailOf(const Finding& finding);
+// "clockBackwards: events lie before ... (3 of 400, first ...)" for a terminal or a log.
 std::string ToSentence(const Finding& finding);
 
 }  // namespace farscale

@@ -19,7 +19,7 @@ TEST(Diagnostics, EveryAnomalyHasARowWithItsOwnId) {
     EXPECT_FALSE(type.sentence.empty());
     EXPECT_EQ(&Describe(type.anomaly), &type);
   }
-  EXPECT_EQ(static_cast<std::size_t>(Anomaly::kWorkDiffersBetweenRepeats) + 1, ids.size());
+  EXPECT_EQ(static_cast<std::size_t>(Anomaly::kModelNotUsed) + 1, ids.size());
 }
 
 TEST(Diagnostics, CountsAndKeepsTheFirstExample) {
@@ -35,7 +35,7 @@ TEST(Diagnostics, CountsAndKeepsTheFirstExample) {
   EXPECT_EQ(finding.count, 3u);
   EXPECT_EQ(finding.population, 100u);
   EXPECT_EQ(finding.example, "on rank 1");
-  EXPECT_THAT(ToSentence(finding), HasSubstr("clockBackwards: 3 of 100 events"));
+  EXPECT_THAT(ToSentence(finding), HasSubstr("counts as zero (3 of 100, first on rank 1)"));
 }
 
 TEST(Diagnostics, MergeAddsUp) {
