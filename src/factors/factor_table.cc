@@ -4,12 +4,17 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "base/error.h"
 #include "base/text.h"
 
 namespace farscale {
 namespace {
+
+// What compares with the reference, each 1 there.
+constexpr Factor kCompared[] = {Factor::kComputationScalability, Factor::kInstructionScaling, Factor::kIpcScaling,
+                                Factor::kFrequencyScaling, Factor::kSpeedup};
 
 template <typename Value>
 void AddOnce(std::vector<Value>& values, const Value& value) {
@@ -44,14 +49,32 @@ void DecideScaling(FactorTable& table, Diagnostics& diagnostics) {
   table.scaling = growth > std::sqrt(cores) ? Scaling::kWeak : Scaling::kStrong;
   table.scaling_source = use_instructions ? "instructions" : "useful time";
   diagnostics.Add(Anomaly::kScalingGuessed, 1,
-                  fmt::format("{} grow {:.3g} times from {} to {} cores: {} scaling", table.scaling_source, growth,
-                              smallest->cores, largest->cores, ToString(*table.scaling)));
+                  fmt::format("{} {} {:.3g} times from {} to {} cores: {} scaling", table.scaling_source,
+                              use_instructions ? "grow" : "grows", growth, smallest->cores, largest->cores,
+                              ToString(*table.scaling)));
+}
+
+// The number of cores at which the scalabilities and speedups that a table from elsewhere gives are 1.
+std::optional<std::int64_t> ImpliedReference(const FactorTable& table) {
+  std::map<std::int64_t, bool> is_one;
+  for (const FactorRow& row : table.rows) {
+    for (const Factor factor : kCompared) {
+      if (row.totals || !row.values[factor]) continue;
+      const bool one = std::fabs(*row.values[factor] - 1) < 1e-9;
+      is_one[row.cores] = is_one.try_emplace(row.cores, true).first->second && one;
+    }
+  }
+  for (const auto& [cores, one] : is_one) {
+    if (one) return cores;
+  }
+  return std::nullopt;
 }
 
 void ChooseReference(FactorTable& table) {
   std::vector<std::int64_t> cores;
   for (const FactorRow& row : table.rows) AddOnce(cores, row.cores);
   if (cores.empty()) return;
+  if (!table.reference) table.reference = ImpliedReference(table);
   if (!table.reference) {
     table.reference = *std::min_element(cores.begin(), cores.end());
     return;
@@ -166,7 +189,33 @@ void CompareWithReference(FactorRow& row, const Reference& reference, std::optio
   }
 }
 
+// What a table from elsewhere may get wrong. Rounding to three digits stays below the thresholds.
+void CheckGivenValues(const std::vector<FactorRow*>& rows, Diagnostics& diagnostics) {
+  constexpr double kLargestShare = 1.02, kLargestDeviation = 0.01;
+  for (const FactorType& type : AllFactors()) {
+    std::size_t known = 0;
+    for (const FactorRow* row : rows) {
+      const auto& value = row->values[type.factor];
+      known += value ? 1 : 0;
+      if (!value || row->totals) continue;
+      const std::string place = fmt::format("{} {} at {} cores", type.id, *value, row->cores);
+      if (type.at_most_one && *value > kLargestShare) diagnostics.Add(Anomaly::kShareAboveOne, 1, place);
+      FactorValues derived = row->values;
+      derived[type.factor].reset();
+      derived.DeriveParents();
+      const auto& product = derived[type.factor];
+      if (product && std::fabs(*value / *product - 1) > kLargestDeviation) {
+        diagnostics.Add(Anomaly::kParentNotProduct, 1, fmt::format("{}, parts give {:.6g}", place, *product));
+      }
+    }
+    if (known == 0 || known == rows.size()) continue;
+    diagnostics.Add(Anomaly::kValuesMissing, rows.size() - known,
+                    fmt::format("{} in {} of {} rows", type.id, known, rows.size()));
+  }
+}
+
 void CompletePhase(const std::vector<FactorRow*>& rows, const FactorTable& table, Diagnostics& diagnostics) {
+  CheckGivenValues(rows, diagnostics);
   for (FactorRow* row : rows) row->values.DeriveParents();
   const std::vector<const FactorRow*> reference_rows = ReferenceRows(rows, *table.reference);
   const Reference reference = MakeReference(reference_rows);
@@ -181,6 +230,9 @@ void CompletePhase(const std::vector<FactorRow*>& rows, const FactorTable& table
       row->values.DeriveParents();
     }
   }
+  if (std::any_of(rows.begin(), rows.end(), [&](const FactorRow* row) { return row->threads != rows[0]->threads; })) {
+    diagnostics.Add(Anomaly::kThreadsDifferBetweenRuns, 1, "in phase " + rows[0]->phase);
+  }
   for (const FactorRow* row : rows) {
     for (const FactorRow* other : rows) {
       if (!row->totals || !other->totals || other->cores != row->cores || other->repeat >= row->repeat) continue;
@@ -190,6 +242,61 @@ void CompletePhase(const std::vector<FactorRow*>& rows, const FactorTable& table
         diagnostics.Add(Anomaly::kWorkDiffersBetweenRepeats, 1, fmt::format("at {} cores", row->cores));
       }
     }
+  }
+}
+
+std::vector<FactorRow*> RowsOf(FactorTable& table, const std::string& series, const std::string& phase) {
+  std::vector<FactorRow*> rows;
+  for (FactorRow& row : table.rows) {
+    if (row.series == series && row.phase == phase) rows.push_back(&row);
+  }
+  return rows;
+}
+
+void ForgetComparison(FactorValues& values) {
+  for (const Factor factor : kCompared) values[factor].reset();
+  values[Factor::kGlobalEfficiency].reset();
+}
+
+[[noreturn]] void RefuseTerms(const FactorRow& row, const std::string& why) {
+  throw Error(ErrorKind::kUsage, fmt::format("row of {} cores", row.cores), why,
+              "make the table anew from the traces, or predict from factors.json, which knows the totals");
+}
+
+void RefuseOtherScaling(const FactorRow& row, Scaling scaling) {
+  for (const Factor factor : kCompared) {
+    if (!row.values[factor]) continue;
+    RefuseTerms(row, fmt::format("{} was made for {} scaling and cannot be made anew", Describe(factor).id,
+                                 ToString(scaling == Scaling::kWeak ? Scaling::kStrong : Scaling::kWeak)));
+  }
+}
+
+// Divides what rows without totals say of scalability by what they say at the new reference: the mean of the repeats
+// there, harmonic since times stand in the denominator.
+void MoveReference(const std::vector<FactorRow*>& rows, std::int64_t reference) {
+  const std::vector<const FactorRow*> at = ReferenceRows(rows, reference);
+  std::map<Factor, double> divisors;
+  for (const Factor factor : kCompared) {
+    const auto inverse = MeanOf(at, [&](const FactorRow& row) {
+      return row.values[factor] ? std::optional(1 / *row.values[factor]) : std::nullopt;
+    });
+    if (inverse) divisors[factor] = 1 / *inverse;
+  }
+  for (FactorRow* row : rows) {
+    if (row->totals) continue;
+    FactorValues& values = row->values;
+    const bool product = values[Factor::kParallelEfficiency] && values[Factor::kComputationScalability];
+    if (values[Factor::kGlobalEfficiency] && !product) {
+      RefuseTerms(*row, "globalEfficiency cannot be compared with another run without its two parts");
+    }
+    for (const Factor factor : kCompared) {
+      if (!values[factor]) continue;
+      if (divisors.count(factor) == 0) {
+        RefuseTerms(*row, fmt::format("{} is not known at the reference of {} cores", Describe(factor).id, reference));
+      }
+      *values[factor] /= divisors[factor];
+    }
+    values[Factor::kGlobalEfficiency].reset();
   }
 }
 
@@ -235,18 +342,42 @@ void CompleteTable(FactorTable& table) {
   ChooseReference(table);
   for (const std::string& series : table.Series()) {
     for (const std::string& phase : table.Phases(series)) {
-      std::vector<FactorRow*> rows;
-      for (FactorRow& row : table.rows) {
-        if (row.series == series && row.phase == phase) rows.push_back(&row);
-      }
-      CompletePhase(rows, table, diagnostics);
+      CompletePhase(RowsOf(table, series, phase), table, diagnostics);
     }
   }
-  for (const Finding& finding : diagnostics.findings()) table.findings.push_back(finding);
+  for (const Finding& finding : diagnostics.findings()) {
+    const auto same = [&](const Finding& other) { return other.id == finding.id; };
+    std::erase_if(table.findings, same);  // of a table that was complete before
+    table.findings.push_back(finding);
+  }
 }
 
-double SpeedupFrom(double global_efficiency, double cores, double reference_efficiency, double reference_cores) {
-  return global_efficiency / reference_efficiency * cores / reference_cores;
+void ChangeTerms(FactorTable& table, std::optional<Scaling> scaling, std::optional<std::int64_t> reference) {
+  const bool other_scaling = scaling && table.scaling && *scaling != *table.scaling;
+  const bool other_reference = reference && reference != table.reference;
+  if (scaling) {
+    table.scaling = scaling;
+    table.scaling_source = "command line";
+    const std::string_view guessed = Describe(Anomaly::kScalingGuessed).id;
+    std::erase_if(table.findings, [&](const Finding& finding) { return finding.id == guessed; });
+  }
+  if (reference) table.reference = reference;
+  ChooseReference(table);
+  for (const std::string& series : table.Series()) {
+    for (const std::string& phase : table.Phases(series)) {
+      const std::vector<FactorRow*> rows = RowsOf(table, series, phase);
+      if (other_reference) MoveReference(rows, *table.reference);
+      for (FactorRow* row : rows) {
+        if (other_scaling && !row->totals) RefuseOtherScaling(*row, *scaling);
+        if ((other_scaling || other_reference) && row->totals) ForgetComparison(row->values);
+      }
+    }
+  }
+  CompleteTable(table);
+}
+
+double SpeedupFrom(double global_efficiency, double cores, const SpeedupAnchor& anchor) {
+  return anchor.speedup * global_efficiency / anchor.global_efficiency * cores / anchor.cores;
 }
 
 }  // namespace farscale

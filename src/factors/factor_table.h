@@ -43,7 +43,7 @@ struct FactorRow {
 struct FactorTable {
   std::vector<FactorRow> rows;
   std::optional<Scaling> scaling;
-  std::string scaling_source;             // "study", "instructions", "useful time", "file"; empty when unknown
+  std::string scaling_source;             // "study", "instructions", "useful time", "file", "command line"
   std::optional<std::int64_t> reference;  // cores of the run that scalability is measured against
   std::string rules;                      // of the replay; empty when the table comes from elsewhere
   std::vector<Finding> findings;          // what is odd about the table as a whole
@@ -55,13 +55,25 @@ struct FactorTable {
   std::vector<FactorRow> Rows(const std::string& series, const std::string& phase) const;
 };
 
-// Sorts the rows, decides the scaling when the table does not say it, chooses the reference (smallest number of cores
-// unless given), fills the factors that compare with the reference, and derives missing parents from children.
-// Throws a usage error when the reference given is not a run of the table.
+// Decides the scaling when the table does not say it, chooses the reference (where the scalabilities given are 1, else
+// the smallest number of cores, unless given), fills the factors that compare with the reference, and derives missing
+// parents from children. Throws a usage error when the reference given is not a run of the table.
 void CompleteTable(FactorTable& table);
 
-// Global efficiency to speedup: T_ref / T = GE / GE_ref · P / P_ref, for strong and weak scaling alike (the weak
-// speedup counts the larger problem) [docs/formulas.md, speedup].
-double SpeedupFrom(double global_efficiency, double cores, double reference_efficiency, double reference_cores);
+// Makes a completed table answer for another kind of scaling or another reference run. What compares with the
+// reference is made anew from the totals; rows without totals are divided by their values at the new reference.
+// Throws a usage error when the reference is not a run of the table, and when the rows do not know enough.
+void ChangeTerms(FactorTable& table, std::optional<Scaling> scaling, std::optional<std::int64_t> reference);
+
+// A run whose speedup is known.
+struct SpeedupAnchor {
+  double cores = 0;
+  double global_efficiency = 0;
+  double speedup = 1;
+};
+
+// Global efficiency to speedup: S = S_0 · GE / GE_0 · P / P_0, for strong and weak scaling alike (the weak speedup
+// counts the larger problem) [docs/formulas.md, speedup].
+double SpeedupFrom(double global_efficiency, double cores, const SpeedupAnchor& anchor);
 
 }  // namespace farscale

@@ -197,9 +197,13 @@ FactorTable ReadFactorCsv(const std::string& text, const std::string& file) {
     }
     if (row.cores == 0) throw Error(ErrorKind::kInput, where, "the number of cores is missing");
     row.ranks = ranks.value_or(std::max<std::int64_t>(1, row.cores / row.threads));
-    if (ranks && *ranks * row.threads != row.cores) {
+    if (row.cores % row.threads != 0 || (ranks && *ranks * row.threads != row.cores)) {
       throw Error(ErrorKind::kInput, where,
-                  fmt::format("{} cores are not {} ranks with {} threads each", row.cores, row.ranks, row.threads));
+                  fmt::format("{} cores are not {} ranks with {} thread{} each", row.cores, row.ranks, row.threads,
+                              row.threads == 1 ? "" : "s"));
+    }
+    if (row.nodes.value_or(1) > row.cores) {
+      throw Error(ErrorKind::kInput, where, fmt::format("{} cores cannot lie on {} nodes", row.cores, *row.nodes));
     }
     AddRow(where, std::move(row), has_repeat, seen, table);
   }

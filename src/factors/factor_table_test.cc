@@ -52,11 +52,13 @@ TEST(FactorTable, WeakScaling) {
 TEST(FactorTable, SpeedupFollowsFromGlobalEfficiency) {
   for (const Scaling scaling : {Scaling::kStrong, Scaling::kWeak}) {
     const FactorTable table = Table({Row(2, 9, 5), Row(8, 13, 2.5), Row(32, 30, 2)}, scaling);
-    const double reference = *table.rows[0].values[Factor::kGlobalEfficiency];
-    for (const FactorRow& row : table.rows) {
-      EXPECT_NEAR(*row.values[Factor::kSpeedup],
-                  SpeedupFrom(*row.values[Factor::kGlobalEfficiency], static_cast<double>(row.cores), reference, 2),
-                  1e-12);
+    for (const FactorRow& from : table.rows) {
+      const SpeedupAnchor anchor = {static_cast<double>(from.cores), *from.values[Factor::kGlobalEfficiency],
+                                    *from.values[Factor::kSpeedup]};
+      for (const FactorRow& to : table.rows) {
+        EXPECT_NEAR(*to.values[Factor::kSpeedup],
+                    SpeedupFrom(*to.values[Factor::kGlobalEfficiency], static_cast<double>(to.cores), anchor), 1e-12);
+      }
     }
   }
 }
@@ -146,6 +148,58 @@ TEST(FactorTable, UsefulTimeOfTablesFromElsewhere) {
   b.values[Factor::kParallelEfficiency] = 0.5;
   const FactorTable table = Table({a, b}, Scaling::kStrong);
   EXPECT_DOUBLE_EQ(*table.rows[1].values[Factor::kComputationScalability], 0.8);
+}
+
+// Σt 10, 12, 15 at 2, 4, 8 cores. Against 4 cores: 12/10, 1, 12/15; T 5, 4, 2.5 gives speedups 4/5, 1, 4/2.5.
+TEST(FactorTable, AnotherReferenceIsMeasuredAnew) {
+  FactorTable table = Table({Row(2, 10, 5), Row(4, 12, 4), Row(8, 15, 2.5)}, Scaling::kStrong);
+  ChangeTerms(table, std::nullopt, 4);
+  EXPECT_EQ(table.reference, 4);
+  EXPECT_DOUBLE_EQ(*table.rows[0].values[Factor::kComputationScalability], 1.2);
+  EXPECT_DOUBLE_EQ(*table.rows[1].values[Factor::kComputationScalability], 1);
+  EXPECT_DOUBLE_EQ(*table.rows[2].values[Factor::kComputationScalability], 0.8);
+  EXPECT_DOUBLE_EQ(*table.rows[2].values[Factor::kSpeedup], 1.6);
+  EXPECT_DOUBLE_EQ(*table.rows[2].values[Factor::kGlobalEfficiency], 15.0 / 20 * 0.8);
+
+  // Without totals the same comes from dividing.
+  FactorTable divided = Table({Row(2, 10, 5), Row(4, 12, 4), Row(8, 15, 2.5)}, Scaling::kStrong);
+  for (FactorRow& row : divided.rows) row.totals.reset();
+  ChangeTerms(divided, std::nullopt, 4);
+  for (std::size_t i = 0; i < 3; ++i) {
+    for (const Factor factor : {Factor::kComputationScalability, Factor::kSpeedup, Factor::kGlobalEfficiency}) {
+      EXPECT_NEAR(*divided.rows[i].values[factor], *table.rows[i].values[factor], 1e-15);
+    }
+  }
+}
+
+TEST(FactorTable, AnotherKindOfScalingNeedsTotals) {
+  FactorTable table = Table({Row(2, 10, 5), Row(4, 25, 6.25)}, std::nullopt);
+  EXPECT_EQ(table.findings.size(), 1u);  // decided, with a warning
+  ChangeTerms(table, Scaling::kStrong, std::nullopt);
+  EXPECT_TRUE(table.findings.empty());
+  EXPECT_EQ(table.scaling_source, "command line");
+  EXPECT_DOUBLE_EQ(*table.rows[1].values[Factor::kComputationScalability], 0.4);
+  for (FactorRow& row : table.rows) row.totals.reset();
+  EXPECT_THROW(ChangeTerms(table, Scaling::kWeak, std::nullopt), Error);
+}
+
+// A table from elsewhere whose scalabilities are 1 at 4 cores was made with that reference.
+TEST(FactorTable, ReferenceOfATableFromElsewhere) {
+  FactorTable table = Table({Row(2, 10, 5), Row(4, 12, 4), Row(8, 15, 2.5)}, Scaling::kStrong);
+  ChangeTerms(table, std::nullopt, 4);
+  table.reference.reset();
+  for (FactorRow& row : table.rows) row.totals.reset();
+  CompleteTable(table);
+  EXPECT_EQ(table.reference, 4);
+}
+
+TEST(FactorTable, RunsWithOtherNumbersOfThreadsAreSaid) {
+  FactorRow threaded = Row(4, 10, 3);
+  threaded.ranks = 2;
+  threaded.threads = 2;
+  const FactorTable table = Table({Row(2, 10, 5), threaded}, Scaling::kStrong);
+  ASSERT_EQ(table.findings.size(), 1u);
+  EXPECT_EQ(table.findings[0].id, "threadsDifferBetweenRuns");
 }
 
 TEST(FactorTable, SeriesAndPhases) {

@@ -148,17 +148,32 @@ void AddEstimate(const Trace& trace, const PhaseCut& cut, PhaseFactors& result) 
   result.values[Factor::kSerializationPhaseEstimate] = Serialization(totals.largest_useful, clamped);
 }
 
+// Time that intervals, in order and apart, share with interruptions of one kind, in order and apart too.
+Tick SharedTime(const std::vector<Interval>& intervals, const std::vector<Interruption>& interruptions) {
+  Tick shared = 0;
+  std::size_t next = 0;
+  for (const Interval& interval : intervals) {
+    while (next < interruptions.size() && interruptions[next].end <= interval.begin.tick) ++next;
+    for (std::size_t i = next; i < interruptions.size() && interruptions[i].begin < interval.end.tick; ++i) {
+      const Tick begin = std::max(interruptions[i].begin, interval.begin.tick);
+      shared += std::max<Tick>(0, std::min(interruptions[i].end, interval.end.tick) - begin);
+    }
+  }
+  return shared;
+}
+
 void AddInterruptions(const Trace& trace, const PhaseCut& cut, Diagnostics& diagnostics) {
   std::array<Tick, 2> inside = {};
   Tick total = 0;
   for (std::size_t rank = 0; rank < trace.size(); ++rank) {
-    for (const Interval& interval : Intervals(cut, rank)) {
-      total += interval.length();
+    const std::vector<Interval> intervals = Intervals(cut, rank);
+    for (const Interval& interval : intervals) total += interval.length();
+    for (const bool is_flush : {false, true}) {
+      std::vector<Interruption> of_kind;
       for (const Interruption& interruption : trace.timelines[rank].interruptions()) {
-        const Tick begin = std::max(interruption.begin, interval.begin.tick);
-        const Tick end = std::min(interruption.end, interval.end.tick);
-        if (end > begin) inside[interruption.is_flush ? 1 : 0] += end - begin;
+        if (interruption.is_flush == is_flush) of_kind.push_back(interruption);
       }
+      inside[is_flush ? 1 : 0] += SharedTime(intervals, of_kind);
     }
   }
   const auto microseconds = [&](Tick ticks) { return static_cast<std::uint64_t>(1e6 * trace.Seconds(ticks) + 0.5); };
