@@ -1,6 +1,7 @@
 #include "models/fit.h"
 
 #include <ceres/ceres.h>
+#include <glog/logging.h>
 
 #include <Eigen/Dense>
 #include <algorithm>
@@ -76,6 +77,16 @@ bool IsAtBound(double value, const Bounds& bounds) {
   return std::min(value - bounds.lower, bounds.upper - value) <= kBoundTolerance * width;
 }
 
+// What Ceres has to say about a start that leads nowhere is no concern of the user: another start may, or the outcome
+// of the fit says that none did.
+void SilenceCeres() {
+  static const bool silenced = [] {
+    FLAGS_minloglevel = google::GLOG_FATAL;
+    return true;
+  }();
+  static_cast<void>(silenced);
+}
+
 // Solves from solution.parameters on, with the parameters of `held` kept where they are.
 void Solve(const ScalingModel& model, int dimension, const std::vector<DataPoint>& points,
            const std::vector<Bounds>& bounds, const std::vector<int>& held, Solution& solution) {
@@ -90,6 +101,7 @@ void Solve(const ScalingModel& model, int dimension, const std::vector<DataPoint
   if (!held.empty()) {
     problem.SetManifold(parameters, new ceres::SubsetManifold(static_cast<int>(bounds.size()), held));
   }
+  SilenceCeres();
   ceres::Solver::Summary summary;
   ceres::Solve(SolverOptions(), &problem, &summary);
   solution.converged = summary.IsSolutionUsable();
@@ -222,6 +234,7 @@ std::string ToString(FitOutcome outcome) {
     case FitOutcome::kAtBound: return "at a bound";
     case FitOutcome::kTooFewPoints: return "too few core counts";
     case FitOutcome::kNotConverged: return "not converged";
+    case FitOutcome::kLeavesRange: return "leaves the possible range";
   }
   return "";
 }

@@ -23,6 +23,7 @@ enum class FitOutcome {
   kAtBound,       // converged, with a parameter at its bound
   kTooFewPoints,  // fewer core counts than parameters
   kNotConverged,
+  kLeavesRange,  // converged, but the curve leaves what the factor can be before the last target
 };
 
 std::string ToString(FitOutcome outcome);

@@ -21,6 +21,21 @@ std::string WithoutFullStop(std::string message) {
   return message;
 }
 
+// muParser also assigns and lists; a model does neither.
+void RefuseStatements(const std::string& text, mu::Parser& parser, const std::string& where) {
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '=') continue;
+    const bool compares = (i > 0 && std::string_view("=<>!").find(text[i - 1]) != std::string_view::npos) ||
+                          (i + 1 < text.size() && text[i + 1] == '=');
+    if (!compares) {
+      throw Error(ErrorKind::kUsage, where, "'" + text + "' assigns a value", "write the right-hand side only");
+    }
+  }
+  int results = 0;
+  parser.Eval(results);
+  if (results != 1) throw Error(ErrorKind::kUsage, where, "'" + text + "' is a list of formulas", "write one");
+}
+
 }  // namespace
 
 Formula::Formula(const std::string& text, const std::vector<std::string>& variables, const std::string& where)
@@ -29,7 +44,7 @@ Formula::Formula(const std::string& text, const std::vector<std::string>& variab
   try {
     for (std::size_t i = 0; i < variables.size(); ++i) parser_->parser.DefineVar(variables[i], &parser_->values[i]);
     parser_->parser.SetExpr(text);
-    parser_->parser.Eval();
+    RefuseStatements(text, parser_->parser, where);
   } catch (const mu::Parser::exception_type& error) {
     throw Error(ErrorKind::kUsage, where, "'" + text + "' is not a formula: " + WithoutFullStop(error.GetMsg()),
                 "it may use " + Join(variables, ", ") + ", + - * / ^, and functions such as log, exp and sqrt");

@@ -50,14 +50,25 @@ std::optional<double> LeftOutError(const ScalingModel& model, int dimension, con
   return std::isfinite(error) ? std::optional(error) : std::nullopt;
 }
 
+bool StaysInRange(const ScalingModel& model, const FittedModel& fit, std::optional<double> limit,
+                  const std::vector<double>& reach) {
+  return std::all_of(reach.begin(), reach.end(), [&](double cores) {
+    const double value = model.Evaluate(cores, fit.dimension, fit.parameters);
+    return std::isfinite(value) && value > 0 && (!limit || value <= *limit * (1 + 1e-9));
+  });
+}
+
 std::vector<Trial> TryAll(const std::vector<Candidate>& candidates, const std::vector<DataPoint>& points,
-                          std::optional<double> limit, bool leave_out) {
+                          std::optional<double> limit, const std::vector<double>& reach, bool leave_out) {
   std::vector<Trial> trials;
   for (const Candidate& candidate : candidates) {
     for (const int dimension : candidate.dimensions) {
       Trial trial;
       trial.fit = FitModel(*candidate.model, dimension, points, limit);
       trial.parameters = candidate.model->parameters.size();
+      if (IsUsable(trial.fit.outcome) && !StaysInRange(*candidate.model, trial.fit, limit, reach)) {
+        trial.fit.outcome = FitOutcome::kLeavesRange;
+      }
       if (leave_out && IsUsable(trial.fit.outcome)) {
         trial.fit.left_out_error = LeftOutError(*candidate.model, dimension, points, limit);
         if (trial.fit.left_out_error) trial.error = *trial.fit.left_out_error;
@@ -90,7 +101,7 @@ void SortByPreference(std::vector<Trial>& trials, bool leave_out) {
 }  // namespace
 
 FittedModel SelectModel(const std::vector<Candidate>& candidates, const std::vector<DataPoint>& points,
-                        std::optional<double> limit) {
+                        std::optional<double> limit, const std::vector<double>& reach) {
   const std::size_t counts = CountCores(points);
   if (candidates.empty() || counts < 2) {
     FittedModel none;
@@ -99,7 +110,7 @@ FittedModel SelectModel(const std::vector<Candidate>& candidates, const std::vec
     return none;
   }
   const bool leave_out = counts >= 3;
-  std::vector<Trial> trials = TryAll(candidates, points, limit, leave_out);
+  std::vector<Trial> trials = TryAll(candidates, points, limit, reach, leave_out);
   SortByPreference(trials, leave_out);
   FittedModel chosen = trials.front().fit;
   for (const Trial& trial : trials) {

@@ -22,8 +22,9 @@ struct Candidate {
 // can be left out: the first candidate that has a usable fit with as many parameters as possible is taken, as the
 // more cautious one. With one count only: too few points.
 //
-// A single candidate in a single dimension is fitted without choice. The result carries all rivals.
+// A single candidate in a single dimension is fitted without choice. A curve that is not positive, or above the
+// limit, at any of the core counts in `reach` is of no use. The result carries all rivals.
 FittedModel SelectModel(const std::vector<Candidate>& candidates, const std::vector<DataPoint>& points,
-                        std::optional<double> limit);
+                        std::optional<double> limit, const std::vector<double>& reach = {});
 
 }  // namespace farscale
