@@ -1,5 +1,6 @@
 #include "projection/projection.h"
 
+#include <fmt/format.h>
 #include <tbb/parallel_for.h>
 
 #include <algorithm>
@@ -10,6 +11,7 @@
 
 #include "base/error.h"
 #include "models/selection.h"
+#include "projection/factor_parts.h"
 
 namespace farscale {
 namespace {
@@ -76,33 +78,6 @@ Uncertain Product(const std::vector<Uncertain>& parts) {
   return product;
 }
 
-bool HasEverywhere(const std::vector<FactorRow>& rows, Factor factor) {
-  return !rows.empty() &&
-         std::all_of(rows.begin(), rows.end(), [&](const FactorRow& row) { return row.values[factor].has_value(); });
-}
-
-// Load balance is extrapolated as such; its parts within and between nodes are for reading [Rosas14].
-std::vector<Factor> ProjectionChildren(Factor factor) {
-  return factor == Factor::kLoadBalance ? std::vector<Factor>() : ChildrenOf(factor);
-}
-
-// Adds the factors to fit for `factor`; false when it is not in the table, whole or in parts.
-bool AddFitted(const std::vector<FactorRow>& rows, Factor factor, std::vector<Factor>& fitted) {
-  const std::vector<Factor> children = ProjectionChildren(factor);
-  std::vector<Factor> parts;
-  bool complete = !children.empty();
-  for (const Factor child : children) complete = AddFitted(rows, child, parts) && complete;
-  if (complete) {
-    fitted.insert(fitted.end(), parts.begin(), parts.end());
-    return true;
-  }
-  // A part of an incomplete factor is still worth its own projection.
-  fitted.insert(fitted.end(), parts.begin(), parts.end());
-  if (!HasEverywhere(rows, factor)) return false;
-  fitted.push_back(factor);
-  return true;
-}
-
 std::vector<Candidate> Resolve(const ModelChoice& choice, const ModelLibrary& library) {
   std::vector<Candidate> candidates;
   for (const ModelChoice::Option& option : choice.options) {
@@ -138,9 +113,9 @@ class PhaseProjector {
       if (IsFitted(row)) cores.insert(static_cast<double>(row.cores));
     }
     result_.fitted_cores.assign(cores.begin(), cores.end());
+    if (!cores.empty()) MakeGrid();
     Fit();
     if (result_.obstacle.empty()) {
-      MakeGrid();
       AddValues();
       AddProducts();
       AddSpeedup();
@@ -166,11 +141,15 @@ class PhaseProjector {
   }
 
   void Fit() {
-    for (const Factor factor : FittedFactors(rows_)) {
+    std::vector<FactorRow> rows;
+    for (const FactorRow& row : rows_) {
+      if (IsFitted(row)) rows.push_back(row);
+    }
+    for (const Factor factor : FittedFactors(rows)) {
       FactorProjection projection;
       projection.factor = factor;
       const std::vector<Candidate> candidates = Resolve(ChoiceFor(options_.models, result_.phase, factor), library_);
-      projection.fit = SelectModel(candidates, Points(factor), LimitOf(factor));
+      projection.fit = SelectModel(candidates, Points(factor), LimitOf(factor), grid_);
       if (IsUsable(projection.fit.outcome)) {
         projection.formula = library_.Get(projection.fit.model, "").formula.text();
         fitted_.push_back(factor);
@@ -250,32 +229,39 @@ class PhaseProjector {
                      [](const FactorProjection& a, const FactorProjection& b) { return a.factor < b.factor; });
   }
 
-  // Mean measured global efficiency at the reference, or at the smallest count of a phase that was not run there.
-  std::optional<DataPoint> ReferenceEfficiency() const {
+  // Means at the reference, or at the smallest count of a phase that was not run there. Nothing when global efficiency
+  // is unknown there, or when cores are not the same number of ranks everywhere.
+  std::optional<SpeedupAnchor> Anchor() const {
     std::int64_t cores = std::numeric_limits<std::int64_t>::max();
-    for (const FactorRow& row : rows_) cores = std::min(cores, row.cores);
+    for (const FactorRow& row : rows_) {
+      cores = std::min(cores, row.cores);
+      if (row.threads != rows_.front().threads) return std::nullopt;
+    }
     for (const FactorRow& row : rows_) {
       if (row.cores == table_.reference) cores = row.cores;
     }
-    double sum = 0, count = 0;
+    SpeedupAnchor sum{0, 0, 0};
+    double count = 0;
     for (const FactorRow& row : rows_) {
       if (row.cores != cores || !row.values[Factor::kGlobalEfficiency]) continue;
-      sum += *row.values[Factor::kGlobalEfficiency];
+      sum.global_efficiency += *row.values[Factor::kGlobalEfficiency];
+      sum.speedup += row.values[Factor::kSpeedup].value_or(1);
       ++count;
     }
-    return count > 0 ? std::optional(DataPoint{static_cast<double>(cores), sum / count}) : std::nullopt;
+    if (count == 0) return std::nullopt;
+    return SpeedupAnchor{static_cast<double>(cores), sum.global_efficiency / count, sum.speedup / count};
   }
 
   void AddSpeedup() {
     const std::vector<Factor> parts = PartsOf(Factor::kGlobalEfficiency, fitted_);
-    const std::optional<DataPoint> reference = ReferenceEfficiency();
-    if (parts.empty() || !reference) return;
+    const std::optional<SpeedupAnchor> anchor = Anchor();
+    if (parts.empty() || !anchor) return;
     FactorProjection projection;
     projection.factor = Factor::kSpeedup;
     projection.is_product = true;
     Fill(projection, [&](double cores) {
       Uncertain value = ProductAt(parts, cores);
-      value.value = SpeedupFrom(value.value, cores, reference->value, reference->cores);
+      value.value = SpeedupFrom(value.value, cores, *anchor);
       return value;
     });
     result_.factors.push_back(std::move(projection));
@@ -364,25 +350,40 @@ ModelSettings DefaultModelSettings() {
   return settings;
 }
 
-std::vector<Factor> PartsOf(Factor factor, const std::vector<Factor>& available) {
-  std::vector<Factor> parts;
-  bool complete = true;
-  for (const Factor child : ProjectionChildren(factor)) {
-    const std::vector<Factor> of_child = PartsOf(child, available);
-    complete = complete && !of_child.empty();
-    parts.insert(parts.end(), of_child.begin(), of_child.end());
+std::string DescribeMissing(const PhaseProjection& projection) {
+  if (!projection.obstacle.empty()) return "no projection: " + projection.obstacle;
+  std::string text;
+  for (const FactorProjection& one : projection.factors) {
+    if (one.is_product || IsUsable(one.fit.outcome)) continue;
+    // Parts of computation scalability are fitted for reading when the whole is fitted too.
+    const std::optional<Factor> parent = Describe(one.factor).parent;
+    const FactorProjection* whole = parent ? projection.Find(*parent) : nullptr;
+    if (whole != nullptr && !whole->curve.empty()) continue;
+    text += fmt::format("{}{} (model {}: {})", text.empty() ? "no fit of " : ", ", Describe(one.factor).id,
+                        one.fit.model, ToString(one.fit.outcome));
   }
-  if (complete && !parts.empty()) return parts;
-  const bool is_available = std::find(available.begin(), available.end(), factor) != available.end();
-  return is_available ? std::vector<Factor>{factor} : std::vector<Factor>();
+  return text.empty() ? text : text + ", so nothing that it is part of is projected";
 }
 
-std::vector<Factor> LossesAmong(const std::vector<Factor>& available) {
-  for (const Factor whole : {Factor::kGlobalEfficiency, Factor::kParallelEfficiency}) {
-    const std::vector<Factor> parts = PartsOf(whole, available);
-    if (!parts.empty()) return parts;
+std::vector<Finding> FindUnusedModels(const ModelSettings& settings, const std::vector<PhaseProjection>& projections) {
+  const auto is_fitted = [&](Factor factor, const std::string* phase) {
+    return std::any_of(projections.begin(), projections.end(), [&](const PhaseProjection& projection) {
+      const FactorProjection* found = projection.Find(factor);
+      return (phase == nullptr || projection.phase == *phase) && found != nullptr && !found->is_product;
+    });
+  };
+  std::set<Factor> unused;
+  for (const auto& [factor, choice] : settings.by_factor) {
+    if (!is_fitted(factor, nullptr)) unused.insert(factor);
   }
-  return available;
+  for (const auto& [phase, choices] : settings.by_phase) {
+    for (const auto& [factor, choice] : choices) {
+      if (!is_fitted(factor, &phase)) unused.insert(factor);
+    }
+  }
+  Diagnostics diagnostics;
+  for (const Factor factor : unused) diagnostics.Add(Anomaly::kModelNotUsed, 1, Describe(factor).id);
+  return diagnostics.findings();
 }
 
 std::vector<double> DefaultTargets(double largest_fitted) {
@@ -392,13 +393,6 @@ std::vector<double> DefaultTargets(double largest_fitted) {
   }
   targets.push_back(kLargestTarget);
   return targets;
-}
-
-std::vector<Factor> FittedFactors(const std::vector<FactorRow>& rows) {
-  std::vector<Factor> fitted;
-  AddFitted(rows, Factor::kGlobalEfficiency, fitted);
-  std::sort(fitted.begin(), fitted.end());
-  return fitted;
 }
 
 std::vector<PhaseProjection> Project(const FactorTable& table, const ModelLibrary& library,

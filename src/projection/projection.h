@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/diagnostics.h"
 #include "factors/factor_table.h"
 #include "models/fit.h"
 #include "models/scaling_model.h"
@@ -100,15 +101,11 @@ std::vector<double> DefaultTargets(double largest_fitted);
 std::vector<PhaseProjection> Project(const FactorTable& table, const ModelLibrary& library,
                                      const ProjectionOptions& options);
 
-// The finest factors among `available` whose product is `factor`: itself when it is there and its children are not
-// complete; empty when it is not there, whole or in parts.
-std::vector<Factor> PartsOf(Factor factor, const std::vector<Factor>& available);
+// What is not projected and why, in words: the whole phase, or efficiencies with a part that no model could be fitted
+// to; empty when nothing is missing.
+std::string DescribeMissing(const PhaseProjection& projection);
 
-// The factors whose losses make up global efficiency, else parallel efficiency, else all that are available.
-std::vector<Factor> LossesAmong(const std::vector<Factor>& available);
-
-// Factors that are fitted by themselves when a table has these values everywhere: the leaves of the tree, or the
-// deepest ancestors that are there [docs/formulas.md, projection].
-std::vector<Factor> FittedFactors(const std::vector<FactorRow>& rows);
+// What the settings ask for in vain: models of factors that are products of others, or unknown everywhere.
+std::vector<Finding> FindUnusedModels(const ModelSettings& settings, const std::vector<PhaseProjection>& projections);
 
 }  // namespace farscale

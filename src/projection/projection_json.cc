@@ -26,14 +26,22 @@ Json ToJson(const ProjectedValue& value) {
   return json;
 }
 
+// Anything else would draw charts for ever.
+double CoresOf(const Json& json, const char* key = "cores") {
+  constexpr double kMost = 1e12;
+  const double cores = json.at(key).get<double>();
+  if (cores > 0 && cores <= kMost) return cores;
+  throw Error(ErrorKind::kInput, "", "a projection has an impossible number of cores");
+}
+
 std::optional<IntervalBounds> BoundsOf(const Json& json, const char* key) {
   if (!json.contains(key)) return std::nullopt;
   return IntervalBounds{json.at(key).at(0).get<double>(), json.at(key).at(1).get<double>()};
 }
 
 ProjectedValue ValueOf(const Json& json) {
-  return {json.at("cores").get<double>(), json.at("ratio").get<double>(), json.at("value").get<double>(),
-          BoundsOf(json, "interval80"), BoundsOf(json, "interval95")};
+  return {CoresOf(json), json.at("ratio").get<double>(), json.at("value").get<double>(), BoundsOf(json, "interval80"),
+          BoundsOf(json, "interval95")};
 }
 
 Json ToJson(const std::vector<ProjectedValue>& values) {
@@ -56,7 +64,7 @@ Json ToJson(const std::vector<DataPoint>& points) {
 
 std::vector<DataPoint> PointsOf(const Json& json) {
   std::vector<DataPoint> points;
-  for (const Json& point : json) points.push_back({point.at("cores").get<double>(), point.at("value").get<double>()});
+  for (const Json& point : json) points.push_back({CoresOf(point), point.at("value").get<double>()});
   return points;
 }
 
@@ -199,10 +207,10 @@ std::vector<PhaseProjection> ProjectionsFromJson(const Json& json) {
     phase.obstacle = one.value("obstacle", "");
     for (const Json& factor : one.at("factors")) phase.factors.push_back(ProjectionOf(factor));
     for (const Json& dominance : one.at("dominance")) {
-      phase.dominance.push_back({dominance.at("fromCores").get<double>(), FactorOf(dominance.at("factor"))});
+      phase.dominance.push_back({CoresOf(dominance, "fromCores"), FactorOf(dominance.at("factor"))});
     }
     for (const Json& at : one.at("dominantAt")) {
-      phase.dominant_at[at.at("cores").get<double>()] = FactorOf(at.at("factor"));
+      phase.dominant_at[CoresOf(at)] = FactorOf(at.at("factor"));
     }
     projections.push_back(std::move(phase));
   }

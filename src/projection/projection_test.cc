@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "factors/factor_table_csv.h"
+#include "projection/factor_parts.h"
 #include "projection/projection_csv.h"
 #include "projection/projection_json.h"
 #include "support/traces.h"
@@ -213,6 +214,67 @@ TEST(Projection, OneCoreCountIsAnObstacleNotAnError) {
   EXPECT_THAT(projection.obstacle, HasSubstr("two core counts"));
   EXPECT_EQ(projection.factors.front().fit.outcome, FitOutcome::kTooFewPoints);
   EXPECT_EQ(projection.factors.front().measured.size(), 2u);
+}
+
+// Every factor is fitted to the rows that have it; parts that are hardly known leave the whole to be fitted.
+TEST(Projection, MissingValuesLeaveTheOthers) {
+  const PhaseProjection projection =
+      Project(Table("cores,loadBalance\n2,0.9\n4,\n8,0.7\n16,0.6\n"), Library(), {DefaultModelSettings(), {}, {}})
+          .front();
+  EXPECT_EQ(projection.obstacle, "");
+  EXPECT_EQ(projection.Find(Factor::kLoadBalance)->fit.points.size(), 3u);
+  const FactorTable hardly = Table(
+      "cores,parallelEfficiency,loadBalance,communicationEfficiency\n"
+      "2,0.9,0.95,0.947\n4,0.8,,\n8,0.7,,\n16,0.6,0.8,0.75\n");
+  EXPECT_THAT(FittedFactors(hardly.rows), ElementsAre(Factor::kParallelEfficiency));
+}
+
+// A straight line that crosses zero at 100 cores is of no use at 1000; a law that stays positive is taken instead.
+TEST(Projection, CurvesThatLeaveTheRangeAreRefused) {
+  ModelLibrary library = Library();
+  library.Add(
+      ParseModel("id = 'line'\nname = 'L'\nformula = 'e0 * (1 - x / 100)'\n"
+                 "[parameters.e0]\nupper = 'limit'\nstarts = [0.9]\n",
+                 "line.toml"));
+  const FactorTable table = Table("cores,loadBalance\n2,0.98\n4,0.96\n8,0.92\n");
+  ModelSettings settings;
+  settings.standard.options = {{"line", {}}};
+  const PhaseProjection alone = Project(table, library, {settings, {1000}, {}}).front();
+  EXPECT_EQ(alone.Find(Factor::kLoadBalance)->fit.outcome, FitOutcome::kLeavesRange);
+  EXPECT_THAT(DescribeMissing(alone), HasSubstr("no factor could be fitted"));
+  EXPECT_EQ(Project(table, library, {settings, {50}, {}}).front().obstacle, "");
+  settings.standard.options.push_back({"amdahl", {1}});
+  EXPECT_EQ(Project(table, library, {settings, {1000}, {}}).front().Find(Factor::kLoadBalance)->fit.model, "amdahl");
+}
+
+TEST(Projection, SaysWhichFactorCouldNotBeFitted) {
+  ModelLibrary library = Library();
+  library.Add(
+      ParseModel("id = 'four'\nname = 'F'\nformula = 'a1 + b1 / x + c1 / x^2 + d1 / x^3'\n[parameters]\n"
+                 "a1 = {upper = 1, starts = [0.9]}\nb1 = {upper = 1, starts = [0]}\n"
+                 "c1 = {upper = 1, starts = [0]}\nd1 = {upper = 1, starts = [0]}\n",
+                 "four.toml"));
+  ModelSettings settings = DefaultModelSettings();
+  settings.by_factor[Factor::kLoadBalance] = {{{"four", {}}}, ""};
+  settings.by_factor[Factor::kParallelEfficiency] = {{{"constant", {}}}, ""};
+  const auto projections =
+      Project(Table("cores,loadBalance,communicationEfficiency\n2,0.9,0.9\n4,0.8,0.9\n8,0.7,0.9\n"), library,
+              {settings, {}, {}});
+  EXPECT_THAT(DescribeMissing(projections.front()),
+              HasSubstr("no fit of loadBalance (model four: too few core counts), so nothing that it is part of"));
+  const std::vector<Finding> unused = FindUnusedModels(settings, projections);
+  ASSERT_EQ(unused.size(), 1u);
+  EXPECT_EQ(unused[0].example, "parallelEfficiency");
+}
+
+// Speedup 2 at 4 cores with global efficiency 0.8, against a run at 2 cores that the table no longer has; at 8 cores
+// with 0.6: 2 · 0.6/0.8 · 8/4 = 3.
+TEST(Projection, SpeedupIsAnchoredWhereItWasMeasured) {
+  ModelSettings settings;
+  settings.standard.options = {{"amdahl", {1}}};
+  const PhaseProjection projection =
+      Project(Table("cores,globalEfficiency,speedup\n4,0.8,2\n8,0.6,3\n"), Library(), {settings, {8, 16}, {}}).front();
+  EXPECT_NEAR(projection.Find(Factor::kSpeedup)->targets[0].value, 3, 1e-6);
 }
 
 TEST(Projection, DefaultTargetsArePowersOfTwoUpToAMillion) {
