@@ -10,6 +10,7 @@
 #include "base/format.h"
 #include "base/text.h"
 #include "base/version.h"
+#include "projection/factor_parts.h"
 #include "report/summary.h"
 
 namespace farscale {
@@ -27,6 +28,14 @@ std::string Slug(const std::string& text) {
   }
   while (!slug.empty() && slug.back() == '-') slug.pop_back();
   return slug.empty() ? "phase" : slug.substr(0, 60);
+}
+
+// A slug that is not among `taken`; adds it to them.
+std::string UniqueSlug(const std::string& text, std::set<std::string>& taken) {
+  const std::string slug = Slug(text);
+  std::string unique = slug;
+  for (int number = 2; !taken.insert(unique).second; ++number) unique = fmt::format("{}-{}", slug, number);
+  return unique;
 }
 
 std::string Name(Factor factor) { return std::string(Describe(factor).name); }
@@ -62,8 +71,9 @@ Data Settings(const Results& results) {
   if (table.scaling) {
     std::string scaling = ToString(*table.scaling) + " scaling";
     if (table.scaling_source == "study") scaling += ", as the study says";
+    if (table.scaling_source == "command line") scaling += ", as asked for";
     if (table.scaling_source == "instructions" || table.scaling_source == "useful time") {
-      scaling += ", decided from how " + table.scaling_source + " grow with the number of cores";
+      scaling += ", decided from the growth of " + table.scaling_source + " with the number of cores";
     }
     settings.push_back(Setting("Scaling", scaling));
   }
@@ -99,22 +109,25 @@ Data Runs(const Results& results) {
 Data Failures(const Results& results) {
   Data failures = Data::array();
   for (const RunRecord& run : results.runs) {
-    if (!run.error.empty()) failures.push_back({{"path", run.path}, {"error", run.error}});
+    if (run.error.empty()) continue;
+    std::string error = run.error;  // which usually begins with the path
+    if (error.compare(0, run.path.size(), run.path) == 0) error = error.substr(run.path.size());
+    while (!error.empty() && (error.front() == ':' || error.front() == ',' || error.front() == ' ')) error.erase(0, 1);
+    failures.push_back({{"path", run.path}, {"error", error}});
   }
   return failures;
 }
 
 void AddFindings(const std::string& where, const std::vector<Finding>& findings, Data& list) {
   for (const Finding& finding : findings) {
-    std::string count = FormatCount(finding.count);
-    if (finding.population > 0) count += " of " + FormatCount(finding.population);
+    const std::string detail = DetailOf(finding);
     list.push_back({{"where", where},
                     {"id", finding.id},
                     {"severity", finding.severity == Severity::kWarning ? "warning" : "note"},
                     {"isWarning", finding.severity == Severity::kWarning},
-                    {"sentence", count + " " + finding.sentence},
-                    {"example", finding.example},
-                    {"hasExample", !finding.example.empty()}});
+                    {"sentence", finding.sentence},
+                    {"detail", detail},
+                    {"hasDetail", !detail.empty()}});
   }
 }
 
@@ -148,11 +161,11 @@ Data Glossary(const std::set<Factor>& used) {
 class PhaseSection {
  public:
   PhaseSection(const Results& results, const PhaseProjection* projection, const std::string& series,
-               const std::string& phase, ReportModel& model, std::set<Factor>& used)
+               const std::string& phase, ReportModel& model, std::set<Factor>& used, std::set<std::string>& anchors)
       : projection_(projection), rows_(results.table.Rows(series, phase)), model_(model), used_(used) {
     heading_ = series.empty() ? phase : series + (phase.empty() ? "" : ", " + phase);
     if (heading_.empty()) heading_ = "All runs";
-    slug_ = Slug(series.empty() ? phase : series + "-" + phase);
+    slug_ = UniqueSlug(series.empty() ? phase : series + "-" + phase, anchors);
     section_ = {{"heading", heading_}, {"anchor", slug_}, {"description", DescriptionOf(results, phase)}};
   }
 
@@ -375,8 +388,8 @@ class PhaseSection {
       const Dominance& dominance = projection_->dominance[i];
       const bool last = i + 1 == projection_->dominance.size();
       const std::string from = FormatCores(dominance.cores);
-      const std::string range = last ? from + " cores and more"
-                                     : from + " to " + FormatCores(projection_->dominance[i + 1].cores - 1) + " cores";
+      const std::string to = last ? "" : FormatCores(projection_->dominance[i + 1].cores - 1);
+      const std::string range = last ? from + " cores and more" : (from == to ? from : from + " to " + to) + " cores";
       list.push_back({{"range", range},
                       {"factor", Name(dominance.factor)},
                       {"advice", std::string(Describe(dominance.factor).advice)}});
@@ -510,6 +523,7 @@ std::string PopColor(double value) {
 ReportModel BuildReportModel(const Results& results) {
   ReportModel model;
   std::set<Factor> used;
+  std::set<std::string> anchors = {"measured", "glossary"};
   Data& data = model.data;
   data = {{"title", results.title},
           {"description", results.description},
@@ -524,7 +538,7 @@ ReportModel BuildReportModel(const Results& results) {
   for (const std::string& series : results.table.Series()) {
     for (const std::string& phase : results.table.Phases(series)) {
       const PhaseProjection* projection = ProjectionOf(results, series, phase);
-      data["phases"].push_back(PhaseSection(results, projection, series, phase, model, used).Build());
+      data["phases"].push_back(PhaseSection(results, projection, series, phase, model, used, anchors).Build());
     }
   }
   data["severalPhases"] = data["phases"].size() > 1;

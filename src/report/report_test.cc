@@ -100,6 +100,21 @@ TEST(Chart, DegenerateDataStaysFinite) {
   EXPECT_THAT(svg, Not(HasSubstr("inf")));
 }
 
+// "a b" and "a-b" would both be a-b, and a phase must not take the anchor of a section.
+TEST(ReportModel, PhasesWithLikeNamesKeepTheirFigures) {
+  Results results = MakeResults();
+  results.table = ReadFactorCsv(
+      "phase,cores,loadBalance\na b,8,0.9\na b,16,0.8\na-b,8,0.7\na-b,16,0.6\nMeasured,8,0.5\nMeasured,16,0.4\n",
+      "t.csv");
+  CompleteTable(results.table);
+  results.projections = Project(results.table, LoadLibrary(), {DefaultModelSettings(), {64}, {}});
+  const ReportModel model = BuildReportModel(results);
+  EXPECT_EQ(model.data["phases"][0]["anchor"], "a-b");
+  EXPECT_EQ(model.data["phases"][1]["anchor"], "a-b-2");
+  EXPECT_EQ(model.data["phases"][2]["anchor"], "measured-2");
+  EXPECT_EQ(model.figures.size(), 6u);  // overview and fit of each
+}
+
 TEST(PopColor, GreenAboveRedBelow) {
   EXPECT_EQ(PopColor(1), "#74c476");
   EXPECT_EQ(PopColor(0.5), "#ef6548");
@@ -137,7 +152,7 @@ TEST(Report, HtmlSaysWhatWasFound) {
   EXPECT_THAT(html, HasSubstr("At 32 cores, the largest run, parallel efficiency is 0.638"));
   EXPECT_THAT(html, HasSubstr("load balance costs most (0.700)"));
   EXPECT_THAT(html, HasSubstr("event file is truncated"));
-  EXPECT_THAT(html, HasSubstr("3 of 100 messages were lost"));
+  EXPECT_THAT(html, HasSubstr("messages were lost (3 of 100, first on rank 0)"));
   EXPECT_THAT(html, HasSubstr(std::string(64, 'a')));
   EXPECT_THAT(html, HasSubstr("<svg"));
   EXPECT_THAT(html, HasSubstr("What the factors mean"));

@@ -8,11 +8,15 @@
 
 #include "base/format.h"
 #include "base/text.h"
+#include "projection/factor_parts.h"
 
 namespace farscale {
 namespace {
 
 constexpr std::size_t kFewCounts = 4;
+constexpr double kFarRatio = 16;          // beyond this, a projection shows a direction
+constexpr double kNoLoss = 0.9995;        // prints as 1.000
+constexpr double kLargeDeviation = 0.03;  // of measured values from the curve, as much as factors matter by
 
 std::string Name(Factor factor) {
   return ToLower(Describe(factor).name.substr(0, 1)) + std::string(Describe(factor).name.substr(1));
@@ -80,8 +84,23 @@ void SayProjected(const PhaseProjection& projection, std::vector<std::string>& s
   }
 }
 
+bool LosesAnything(const PhaseProjection& projection) {
+  for (const Dominance& dominance : projection.dominance) {
+    const FactorProjection* factor = projection.Find(dominance.factor);
+    if (factor == nullptr) return true;
+    for (const ProjectedValue& value : factor->curve) {
+      if (value.value < kNoLoss) return true;
+    }
+  }
+  return false;
+}
+
 void SayDominance(const PhaseProjection& projection, std::vector<std::string>& sentences) {
   if (projection.dominance.empty()) return;
+  if (!LosesAnything(projection)) {
+    sentences.push_back("No factor costs anything at the core counts shown.");
+    return;
+  }
   if (projection.dominance.size() == 1) {
     sentences.push_back(fmt::format("{} dominates the loss at every core count shown.",
                                     Capital(Name(projection.dominance.front().factor))));
@@ -95,6 +114,23 @@ void SayDominance(const PhaseProjection& projection, std::vector<std::string>& s
   sentences.push_back(sentence + ".");
 }
 
+// Curves that miss their points by so much that following them further is a guess.
+void SayMisfits(const PhaseProjection& projection, std::vector<std::string>& sentences) {
+  std::vector<Factor> fitted;
+  for (const FactorProjection& factor : projection.factors) {
+    if (!factor.is_product && IsUsable(factor.fit.outcome)) fitted.push_back(factor.factor);
+  }
+  std::vector<std::string> misfits;
+  for (const Factor factor : LossesAmong(fitted)) {
+    const FittedModel& fit = projection.Find(factor)->fit;
+    if (fit.sigma_is_assumed || fit.sigma < kLargeDeviation) continue;
+    misfits.push_back(fmt::format("{} (typically off by {})", Name(factor), FormatSignificant(fit.sigma, 2)));
+  }
+  if (misfits.empty()) return;
+  sentences.push_back("The runs do not lie on any of the models for " + Join(misfits, ", ") +
+                      ": more core counts would tell whether that is noise or another law.");
+}
+
 void SayEvidence(const PhaseProjection& projection, std::vector<std::string>& sentences) {
   const std::size_t counts = projection.fitted_cores.size();
   if (counts == 0) return;
@@ -104,6 +140,12 @@ void SayEvidence(const PhaseProjection& projection, std::vector<std::string>& se
   sentence += counts < kFewCounts
                   ? ": too few to tell the models apart, so treat anything beyond twice the largest run as a guess."
                   : "; intervals come from the covariance of each fit alone and do not include the choice of model.";
+  const auto is_far = [](const FactorProjection& factor) {
+    return !factor.targets.empty() && factor.targets.back().ratio > kFarRatio;
+  };
+  if (counts >= kFewCounts && std::any_of(projection.factors.begin(), projection.factors.end(), is_far)) {
+    sentence += fmt::format(" Beyond {} the largest run they show a direction, not a number.", FormatRatio(kFarRatio));
+  }
   sentences.push_back(sentence);
 }
 
@@ -118,7 +160,11 @@ std::vector<std::string> SummarizePhase(const std::vector<FactorRow>& rows, cons
     return sentences;
   }
   SayProjected(*projection, sentences);
+  if (const std::string missing = DescribeMissing(*projection); !missing.empty()) {
+    sentences.push_back(Capital(missing) + ".");
+  }
   SayDominance(*projection, sentences);
+  SayMisfits(*projection, sentences);
   SayEvidence(*projection, sentences);
   return sentences;
 }

@@ -31,26 +31,44 @@ std::vector<std::string> ReportFormatNames() {
   return names;
 }
 
+namespace {
+
+// By file name.
+using Files = std::vector<std::pair<std::filesystem::path, std::string>>;
+
+Files DataFiles(const Results& results, const std::set<ReportFormat>& formats) {
+  Files files;
+  if (formats.count(ReportFormat::kCsv) > 0) {
+    files.emplace_back("factors.csv", WriteFactorCsv(results.table));
+    files.emplace_back("projection.csv", WriteProjectionCsv(results.projections));
+  }
+  if (formats.count(ReportFormat::kJson) > 0) files.emplace_back("results.json", WriteResultsJson(results));
+  return files;
+}
+
+Files RenderedFiles(const Results& results, const ReportTemplates& templates, const std::set<ReportFormat>& formats) {
+  ReportModel model = BuildReportModel(results);
+  model.data["style"] = templates.style;
+  Files files;
+  if (formats.count(ReportFormat::kHtml) > 0) {
+    files.emplace_back("report.html", RenderTemplate(templates.html, model.data, Escape::kHtml));
+  }
+  if (formats.count(ReportFormat::kMarkdown) > 0) {
+    files.emplace_back("report.md", RenderTemplate(templates.markdown, model.data, Escape::kMarkdown));
+    for (const auto& [name, chart] : model.figures) {
+      files.emplace_back(std::filesystem::path("figures") / name, RenderSvg(chart, true) + "\n");
+    }
+  }
+  return files;
+}
+
+}  // namespace
+
 std::vector<std::filesystem::path> WriteReport(const Results& results, const ReportTemplates& templates,
                                                const std::filesystem::path& folder,
                                                const std::set<ReportFormat>& formats) {
-  ReportModel model = BuildReportModel(results);
-  model.data["style"] = templates.style;
-  std::map<std::filesystem::path, std::string> files;
-  if (formats.count(ReportFormat::kHtml) > 0) {
-    files["report.html"] = RenderTemplate(templates.html, model.data, Escape::kHtml);
-  }
-  if (formats.count(ReportFormat::kMarkdown) > 0) {
-    files["report.md"] = RenderTemplate(templates.markdown, model.data, Escape::kMarkdown);
-    for (const auto& [name, chart] : model.figures) {
-      files[std::filesystem::path("figures") / name] = RenderSvg(chart, true) + "\n";
-    }
-  }
-  if (formats.count(ReportFormat::kJson) > 0) files["results.json"] = WriteResultsJson(results);
-  if (formats.count(ReportFormat::kCsv) > 0) {
-    files["factors.csv"] = WriteFactorCsv(results.table);
-    files["projection.csv"] = WriteProjectionCsv(results.projections);
-  }
+  Files files = DataFiles(results, formats);
+  for (auto& file : RenderedFiles(results, templates, formats)) files.push_back(std::move(file));
   CreateFolder(folder);
   std::vector<std::filesystem::path> paths;
   for (const auto& [name, content] : files) {
