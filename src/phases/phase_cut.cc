@@ -152,6 +152,7 @@ void TakeTimeWindow(const Trace& trace, const PhaseSpec& spec, PhaseCut& cut) {
                             spec.window_begin, FormatSeconds(length)));
   }
   const auto to_tick = [&](double seconds) {
+    if (seconds >= length) return trace.end();
     return trace.begin() + static_cast<Tick>(std::llround(seconds * trace.ticks_per_second));
   };
   std::size_t present = 0;

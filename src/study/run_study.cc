@@ -77,6 +77,9 @@ MeasuredRun MeasureRun(const Study& study, const RunSpec& spec) {
   Trace trace = ReadTrace(spec.trace, WhatToRead(study));
   Diagnostics diagnostics = trace.diagnostics;
   if (HasUnevenThreads(trace)) diagnostics.Add(Anomaly::kUnevenThreads);
+  if (spec.threads.value_or(1) > 1 && trace.threads() == 1) {
+    diagnostics.Add(Anomaly::kThreadsAtProcessLevel, trace.size(), "threads as the study says");
+  }
   const Matching matching = MatchTrace(trace);
   diagnostics.Merge(matching.diagnostics);
   diagnostics.FailPastThreshold(spec.trace);
@@ -241,11 +244,14 @@ StudyOutcome RunStudy(const Study& study, const ModelLibrary& library, const Pro
   results.table = std::move(measured.table);
   for (const PhaseSpec& phase : study.phases) results.phases.push_back({phase.name, Describe(phase)});
   results.projections = Project(results.table, library, study.projection);
+  for (const Finding& finding : FindUnusedModels(study.projection.models, results.projections)) {
+    results.table.findings.push_back(finding);
+  }
   for (const PhaseProjection& projection : results.projections) {
-    if (!projection.obstacle.empty() && !outcome.evidence) {
-      outcome.evidence = Error(ErrorKind::kEvidence, "phase '" + projection.phase + "'",
-                               "no projection: " + projection.obstacle, "the report contains the measured factors");
-    }
+    const std::string missing = DescribeMissing(projection);
+    if (missing.empty() || outcome.evidence) continue;
+    outcome.evidence = Error(ErrorKind::kEvidence, "phase '" + projection.phase + "'", missing,
+                             "the report contains what was measured");
   }
   return outcome;
 }

@@ -86,7 +86,7 @@ TEST_F(RunStudyTest, OneBadRunDoesNotLoseTheOthers) {
   EXPECT_EQ(measured.table.rows.size(), 2u);
   ASSERT_EQ(measured.runs.size(), 3u);
   EXPECT_EQ(measured.runs[2].path, bad);
-  EXPECT_THAT(measured.runs[2].error, HasSubstr("event files are missing"));
+  EXPECT_THAT(measured.runs[2].error, HasSubstr("files are missing"));
   ASSERT_TRUE(measured.failure);
   EXPECT_EQ(measured.failure->exit_code(), 3);
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 
 #include "base/error.h"
@@ -87,7 +88,7 @@ void ParseRuns(const ConfigTable& root, const std::string& file, Study& study) {
     }
     table.RefuseUnknownKeys();
     for (const RunSpec& other : study.runs) {
-      if (other.trace == run.trace) {
+      if (fs::weakly_canonical(other.trace) == fs::weakly_canonical(run.trace)) {
         table.Fail("trace", "the trace " + run.trace + " is listed twice", "the other is at " + other.where);
       }
     }
@@ -100,7 +101,7 @@ void ParseRuns(const ConfigTable& root, const std::string& file, Study& study) {
 
 void ParseWindow(const ConfigTable& table, PhaseSpec& phase) {
   const std::vector<double> window = *table.Numbers("window");
-  if (window.size() != 2 || window[0] < 0 || !(window[0] < window[1])) {
+  if (window.size() != 2 || window[0] < 0 || !(window[0] < window[1]) || !std::isfinite(window[1])) {
     table.Fail("window", "'window' must be [begin, end] in seconds since the start of the run, begin before end");
   }
   phase.kind = PhaseSpec::Kind::kTimeWindow;
@@ -111,11 +112,13 @@ void ParseWindow(const ConfigTable& table, PhaseSpec& phase) {
 void ParsePart(const ConfigTable& table, PhaseSpec& phase) {
   int parts = 0;
   if (const auto region = table.String("region")) {
+    if (region->empty()) table.Fail("region", "'region' is empty");
     phase.kind = PhaseSpec::Kind::kRegion;
     phase.region = *region;
     ++parts;
   }
   if (const auto expression = table.String("regex")) {
+    if (expression->empty()) table.Fail("regex", "'regex' is empty");
     phase.kind = PhaseSpec::Kind::kRegularExpression;
     phase.region = *expression;
     ++parts;
@@ -261,6 +264,7 @@ void ParseReport(const ConfigTable& root, const std::string& file, Study& study)
       }
       study.formats.insert(*format);
     }
+    if (formats->empty()) table->Fail("formats", "'formats' must name at least one format");
   }
   table->RefuseUnknownKeys();
 }
