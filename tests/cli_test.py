@@ -109,7 +109,7 @@ class Run(CliTest):
         bad = self.copy_trace(8)
         (bad.parent / "traces/3.evt").unlink()
         study = self.study([LU_TRACES[0], LU_TRACES[1], bad, LU_TRACES[3]])
-        result = self.fails(3, "event files are missing", "run", study, "-o", self.folder / "out")
+        result = self.fails(3, "files are missing", "run", study, "-o", self.folder / "out")
         self.assertIn("At 16 cores, the largest run, parallel efficiency", result.stdout)
         report = (self.folder / "out/report.html").read_text()
         self.assertIn("Some runs could not be used", report)
@@ -218,11 +218,76 @@ class Factors(CliTest):
         events.unlink()
         self.fails(3, "1.evt (rank 1)", "factors", anchor)
         shutil.rmtree(anchor.parent / "traces")
-        self.fails(3, "2 of 2 event files are missing", "factors", anchor)
+        self.fails(3, "4 of 4 files are missing", "factors", anchor)
         self.fails(2, "one study at a time", "factors", LU_TRACES[0], LU / "study.toml")
 
 
+    def test_options_that_mean_nothing_here(self):
+        self.fails(2, "are for regions that repeat", "factors", LU_TRACES[0], "--skip", 1)
+        self.fails(2, "there is no study", "factors", LU_TRACES[0], "--preset", "rosas14")
+        self.fails(2, "the trace is given twice", "factors", LU_TRACES[0], LU / "traces/2/../2/traces.otf2")
+        self.fails(2, "'ssor_iter' is given twice", "factors", LU_TRACES[0], "--phase", "ssor_iter", "--phase",
+                   "ssor_iter")
+        self.run_ok("factors", "--phase", "ssor_iter", *LU_TRACES[:2])  # an option takes one value
+
+    def test_link_to_an_anchor(self):
+        link = self.folder / "link.otf2"
+        link.symlink_to(LU_TRACES[0])
+        self.assertEqual(self.run_ok("factors", link, "-o", "-").stdout,
+                         self.run_ok("factors", LU_TRACES[0], "-o", "-").stdout)
+
+    def test_full_device(self):
+        if not pathlib.Path("/dev/full").exists():
+            self.skipTest("no /dev/full here")
+        for command in (["factors", LU_TRACES[0]], ["inspect", LU_TRACES[0], "--json"]):
+            with open("/dev/full", "w") as full:
+                result = subprocess.run([PROGRAM, *command], stdout=full, stderr=subprocess.PIPE, text=True)
+            self.assertEqual(result.returncode, 5, result.stderr)
+
+
 class Predict(CliTest):
+    def test_other_terms(self):
+        """Another reference or kind of scaling is measured anew, not just named; CSV and JSON agree."""
+        for name in ("f.json", "f.csv"):
+            self.run_ok("factors", *LU_TRACES[:3], "--phase", "ssor_iter", "--reference", 4, "--scaling", "strong", "-o",
+                        self.folder / name)
+        ours = ["predict", self.folder / "f.json", "--targets", 64, "-o", "-"]
+        again = self.run_ok("factors", *LU_TRACES[:3], "--phase", "ssor_iter", "--scaling", "strong", "-o",
+                            self.folder / "two.json")
+        expected = self.run_ok("predict", self.folder / "two.json", "--targets", 64, "-o", "-").stdout
+        self.assert_close(self.run_ok(*ours, "--reference", 2).stdout, expected)
+        self.assert_close(self.run_ok("predict", self.folder / "f.csv", "--targets", 64, "-o", "-").stdout,
+                          self.run_ok(*ours).stdout)
+        self.assert_close(self.run_ok("predict", self.folder / "f.csv", "--targets", 64, "--reference", 2, "-o",
+                                      "-").stdout, expected)
+        self.assertNotEqual(self.run_ok(*ours, "--scaling", "weak").stdout, expected)
+        self.assertEqual(again.stderr, "")
+
+    def assert_close(self, a, b):
+        for x, y in zip(read_csv(a), read_csv(b), strict=True):
+            self.assertEqual((x["factor"], x["cores"]), (y["factor"], y["cores"]))
+            self.assertAlmostEqual(float(x["value"]), float(y["value"]), delta=1e-9 * float(y["value"]), msg=x["factor"])
+
+    def test_input_is_not_overwritten(self):
+        table = self.write("t.csv", "cores,loadBalance\n2,0.9\n4,0.8\n")
+        self.fails(2, "would overwrite the input", "predict", table, "-o", table)
+        self.run_ok("run", LU / "study.toml", "-o", self.folder / "r", "-q")
+        self.fails(2, "would overwrite the input", "predict", self.folder / "r/results.json", "--report", self.folder / "r")
+
+    def test_odd_tables_are_said(self):
+        def warnings(text):
+            return self.run_ok("predict", self.write("t.csv", text), "--targets", 64).stderr
+        self.assertIn("parentNotProduct", warnings(
+            "cores,parallelEfficiency,loadBalance,communicationEfficiency\n2,0.9,0.5,0.5\n4,0.8,0.5,0.5\n"))
+        self.assertIn("shareAboveOne", warnings("cores,loadBalance\n2,1.9\n4,0.9\n"))
+        self.assertIn("valuesMissing", warnings("cores,loadBalance\n2,0.9\n4,\n8,0.7\n"))
+        table = self.write("t.csv", "cores,loadBalance,communicationEfficiency\n2,0.9,0.9\n4,0.8,0.8\n")
+        result = self.run_ok("predict", table, "--model", "parallelEfficiency=constant")
+        self.assertIn("modelNotUsed", result.stderr)
+        line = self.write("line.toml", "id='line'\nname='L'\nformula='e0*(1-x/100)'\n[parameters.e0]\nupper=1\n"
+                                       "starts=[0.9]\n")
+        self.fails(4, "leaves the possible range", "predict", table, "--fits", line, "--model", "loadBalance=line")
+
     def published(self, name, *options):
         out = self.folder / "p.csv"
         targets = [row["cores"] for row in self.table(name)]
@@ -303,6 +368,9 @@ class Report(CliTest):
         self.fails(2, "report.md.mustache:2: the tag 'titel' has no value", "report", self.folder / "a/results.json",
                    "-o", self.folder / "d", "--templates", templates)
         self.assertFalse((self.folder / "d").exists())
+        self.fails(2, "has no value", "run", LU / "study.toml", "-o", self.folder / "d", "--templates", templates)
+        self.assertEqual(sorted(path.name for path in (self.folder / "d").iterdir()),
+                         ["factors.csv", "projection.csv", "results.json"])  # what was measured is not lost
         self.fails(3, "is not a results file", "report", self.write("x.json", "{}"), "-o", self.folder / "e")
         self.fails(2, "unknown format 'pdf'", "report", self.folder / "a/results.json", "-o", self.folder / "e",
                    "--format", "pdf")

@@ -64,6 +64,12 @@ void WriteOutput(const std::string& path, const std::string& text) {
   WriteFile(path, text);
 }
 
+void RefuseOverwriting(const std::filesystem::path& input, const std::filesystem::path& output) {
+  std::error_code code;
+  if (!std::filesystem::equivalent(input, output, code)) return;
+  throw Error(ErrorKind::kUsage, output.string(), "the output would overwrite the input", "choose another name");
+}
+
 TableFormat TableFormatOf(const std::string& path) {
   const std::string ending = std::filesystem::path(path).extension().string();
   if (ending == ".json") return TableFormat::kJson;

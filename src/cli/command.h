@@ -2,6 +2,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <functional>
 #include <string>
 #include <vector>
@@ -49,6 +50,9 @@ void PrintError(const Error& error);
 
 // Writes `text` to `path`, or to stdout when path is "-".
 void WriteOutput(const std::string& path, const std::string& text);
+
+// Throws a usage error when the output is the input itself.
+void RefuseOverwriting(const std::filesystem::path& input, const std::filesystem::path& output);
 
 enum class TableFormat { kJson, kCsv };
 // By the ending of the name; throws a usage error for others.

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "base/files.h"
@@ -38,20 +39,41 @@ Study StudyOf(const FactorsOptions& options) {
     }
     return ParseStudy(ReadFile(options.inputs.front()), options.inputs.front(), LoadPreset, options.preset);
   }
+  if (!options.preset.empty()) {
+    throw Error(ErrorKind::kUsage, "--preset", "a preset fills what a study leaves out, but there is no study");
+  }
   Study study;
   for (const std::string& input : options.inputs) {
     if (IsStudy(input)) throw Error(ErrorKind::kUsage, input, "one study at a time, or traces without a study");
+    for (const RunSpec& other : study.runs) {
+      if (std::filesystem::weakly_canonical(other.trace) != std::filesystem::weakly_canonical(input)) continue;
+      throw Error(ErrorKind::kUsage, input, "the trace is given twice");
+    }
     study.runs.push_back({input, std::nullopt, std::nullopt, ""});
   }
   study.phases = {PhaseSpec::WholeRun()};
   return study;
 }
 
+void RequireRegions(const std::vector<PhaseSpec>& phases) {
+  for (const PhaseSpec& phase : phases) {
+    if (phase.kind == PhaseSpec::Kind::kRegion || phase.kind == PhaseSpec::Kind::kRegularExpression) continue;
+    throw Error(ErrorKind::kUsage, "phase '" + phase.name + "'",
+                "--span, --skip and --keep are for regions that repeat", "name one with --phase");
+  }
+}
+
 void ApplyPhases(const FactorsOptions& options, Study& study) {
   if (!options.phases.empty()) {
     study.phases.clear();
-    for (const std::string& text : options.phases) study.phases.push_back(PhaseSpec::Region(text));
+    for (const std::string& text : options.phases) {
+      if (std::count(options.phases.begin(), options.phases.end(), text) > 1) {
+        throw Error(ErrorKind::kUsage, "--phase", "'" + text + "' is given twice");
+      }
+      study.phases.push_back(PhaseSpec::Region(text));
+    }
   }
+  if (!options.span.empty() || options.skip > 0 || options.keep > 0) RequireRegions(study.phases);
   for (PhaseSpec& phase : study.phases) {
     if (options.span == "whole") phase.span = Span::kWhole;
     if (options.span == "each") phase.span = Span::kEach;
@@ -108,9 +130,11 @@ void AddFactorsCommand(CLI::App& app, const Common& common, CommandResult& actio
   CLI::App* command = app.add_subcommand("factors", "Measure the efficiency factors of a study or of some traces");
   command->footer("Without -o the table is printed. The table is small; keep it, and predict from it later.");
   command->add_option("input", options->inputs, "A study file, or traces of one program (anchor files)")->required();
-  command->add_option("--phase", options->phases,
-                      "Region to analyse, by name or as /regular expression/; repeat for several (default: the "
-                      "study's phases, or the whole run)");
+  command
+      ->add_option("--phase", options->phases,
+                   "Region to analyse, by name or as /regular expression/; repeat for several (default: the "
+                   "study's phases, or the whole run)")
+      ->allow_extra_args(false);
   command->add_option("--span", options->span, "Count one window a rank, or each occurrence (default: by the gaps)")
       ->check(CLI::IsMember({"whole", "each"}));
   command->add_option("--skip", options->skip, "Leave out this many iterations at the beginning")

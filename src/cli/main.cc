@@ -64,7 +64,11 @@ int Main(int argc, char** argv) {
   }
   const int threads = common.jobs > 0 ? common.jobs : tbb::info::default_concurrency();
   const tbb::global_control control(tbb::global_control::max_allowed_parallelism, static_cast<std::size_t>(threads));
-  return action();
+  const int code = action();
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+    throw Error(ErrorKind::kOutput, "standard output", "cannot be written");
+  }
+  return code;
 }
 
 }  // namespace

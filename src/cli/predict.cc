@@ -17,6 +17,8 @@
 namespace farscale {
 namespace {
 
+constexpr std::int64_t kMostCores = 1000000000;
+
 struct PredictOptions {
   std::string table;
   std::string output;
@@ -74,33 +76,44 @@ ProjectionOptions ProjectionOptionsOf(const PredictOptions& options) {
   return result;
 }
 
-// Fails when not a single phase could be projected.
-int ExitCode(const std::vector<PhaseProjection>& projections) {
-  const PhaseProjection* obstructed = nullptr;
-  bool any = false;
+// Says what could not be projected; that is an error unless some phases could be projected as a whole.
+int ExitCode(const std::vector<PhaseProjection>& projections, const Messages& messages) {
+  std::vector<Error> errors;
   for (const PhaseProjection& projection : projections) {
-    any = any || projection.obstacle.empty();
-    if (!projection.obstacle.empty() && obstructed == nullptr) obstructed = &projection;
+    const std::string missing = DescribeMissing(projection);
+    if (missing.empty()) continue;
+    std::string where = projection.series;
+    if (!projection.phase.empty()) where += (where.empty() ? "phase " : ", phase ") + projection.phase;
+    errors.emplace_back(ErrorKind::kEvidence, where, missing);
   }
-  if (obstructed == nullptr) return 0;
-  const std::string where = Join({obstructed->series, obstructed->phase},
-                                 obstructed->series.empty() || obstructed->phase.empty() ? "" : ", phase ");
-  const Error error(ErrorKind::kEvidence, where, "no projection: " + obstructed->obstacle);
-  PrintError(error);
-  return any ? 0 : error.exit_code();
+  if (!errors.empty() && errors.size() == projections.size()) {
+    PrintError(errors.front());
+    return errors.front().exit_code();
+  }
+  for (const Error& error : errors) messages.Warning(error.what());
+  return 0;
 }
 
 int Predict(const PredictOptions& options, const Common& common) {
   const Messages messages(common);
   const bool to_file = !options.output.empty() && options.output != "-";
   const TableFormat format = to_file ? TableFormatOf(options.output) : TableFormat::kCsv;
+  if (to_file) RefuseOverwriting(options.table, options.output);
+  if (!options.report.empty()) {
+    RefuseOverwriting(options.table, std::filesystem::path(options.report) / "results.json");
+    RefuseOverwriting(options.table, std::filesystem::path(options.report) / "factors.csv");
+  }
   FactorTable table = ReadTable(options.table);
-  if (!options.scaling.empty()) table.scaling = ScalingByName(options.scaling);
-  if (options.reference > 0) table.reference = options.reference;
+  if (!table.scaling && !options.scaling.empty()) table.scaling = ScalingByName(options.scaling);
   CompleteTable(table);
+  ChangeTerms(table, ScalingByName(options.scaling),
+              options.reference > 0 ? std::optional(options.reference) : std::nullopt);
   const ProjectionOptions projection_options = ProjectionOptionsOf(options);
   const ModelLibrary library = LoadModels(options.model_files);
   const std::vector<PhaseProjection> projections = Project(table, library, projection_options);
+  for (const Finding& finding : FindUnusedModels(projection_options.models, projections)) {
+    table.findings.push_back(finding);
+  }
   messages.Findings("", table.findings);
   if (!options.report.empty()) {
     Results results = ResultsOfTable(table, projections, std::filesystem::path(options.table).stem().string());
@@ -114,7 +127,7 @@ int Predict(const PredictOptions& options, const Common& common) {
   } else if (options.report.empty()) {
     fmt::print("{}", FormatProjections(projections));
   }
-  return ExitCode(projections);
+  return ExitCode(projections, messages);
 }
 
 }  // namespace
@@ -134,15 +147,22 @@ void AddPredictCommand(CLI::App& app, const Common& common, CommandResult& actio
                    "Core counts to project to, separated by commas (default: powers "
                    "of two up to a million)")
       ->delimiter(',')
-      ->check(CLI::PositiveNumber);
+      ->allow_extra_args(false)
+      ->check(CLI::Range(std::int64_t{1}, kMostCores));
   command->add_option("--candidates", options->candidates,
                       "Models to choose from for every factor, separated by blanks; MODEL:1,3 gives dimensions");
-  command->add_option("--model", options->choices, "Model of one factor: FACTOR=MODEL or FACTOR=MODEL:DIMENSION");
-  command->add_option("--fits", options->model_files, "Model files of your own, or folders with such");
+  command
+      ->add_option("--model", options->choices,
+                   "Model of one factor: FACTOR=MODEL or FACTOR=MODEL:DIMENSION; "
+                   "repeat for several")
+      ->allow_extra_args(false);
+  command
+      ->add_option("--fits", options->model_files, "Model file of your own, or a folder with such; repeat for several")
+      ->allow_extra_args(false);
   command->add_option("--preset", options->preset, "Preset with the models to use, such as rosas14");
-  command->add_option("--scaling", options->scaling, "How the runs scale, when the table does not say")
+  command->add_option("--scaling", options->scaling, "How the runs scale (default: as the table says)")
       ->check(CLI::IsMember({"strong", "weak"}));
-  command->add_option("--reference", options->reference, "Cores of the reference run (default: the smallest)")
+  command->add_option("--reference", options->reference, "Cores of the reference run (default: as in the table)")
       ->check(CLI::PositiveNumber);
   command->add_option("--report", options->report, "Folder for a full report of the table and its projection");
   command->add_option("-o,--output", options->output, "File to write, .json or .csv; - prints CSV");

@@ -44,7 +44,9 @@ void AddReportCommand(CLI::App& app, const Common& common, CommandResult& action
   command->add_option("-o,--output", options->output, "Folder of the report")->required();
   command->add_option("--templates", options->templates,
                       "Folder with templates of your own; what it lacks comes from farscale (docs/templates.md)");
-  command->add_option("--format", options->formats, "html, markdown, json, csv, separated by commas")->delimiter(',');
+  command->add_option("--format", options->formats, "html, markdown, json, csv, separated by commas")
+      ->delimiter(',')
+      ->allow_extra_args(false);
   command->callback([options, &common, &action] { action = [options, &common] { return Report(*options, common); }; });
 }
 

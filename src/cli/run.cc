@@ -38,6 +38,18 @@ void PrintSummary(const Results& results, const std::vector<std::filesystem::pat
   }
 }
 
+// A template that cannot be filled must not lose what was measured.
+std::vector<std::filesystem::path> Write(const Results& results, const ReportTemplates& templates, const Study& study) {
+  try {
+    return WriteReport(results, templates, study.report_folder, study.formats);
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::kUsage) {
+      WriteReport(results, templates, study.report_folder, {ReportFormat::kJson, ReportFormat::kCsv});
+    }
+    throw;
+  }
+}
+
 int Run(const RunOptions& options, const Common& common) {
   const Messages messages(common);
   Study study = ParseStudy(ReadFile(options.study), options.study, LoadPreset, options.preset);
@@ -47,7 +59,7 @@ int Run(const RunOptions& options, const Common& common) {
   CreateFolder(study.report_folder);  // before hours of work, not after
   const StudyOutcome outcome = RunStudy(study, library, messages.Progress());
   messages.FindingsOf(outcome.results);
-  const auto files = WriteReport(outcome.results, templates, study.report_folder, study.formats);
+  const auto files = Write(outcome.results, templates, study);
   if (!common.quiet) PrintSummary(outcome.results, files);
   for (const RunRecord& run : outcome.results.runs) {
     if (!run.error.empty()) PrintError(Error(ErrorKind::kInput, "run failed", run.error));
