@@ -67,8 +67,8 @@ Files RenderedFiles(const Results& results, const ReportTemplates& templates, co
 std::vector<std::filesystem::path> WriteReport(const Results& results, const ReportTemplates& templates,
                                                const std::filesystem::path& folder,
                                                const std::set<ReportFormat>& formats) {
-  Files files = DataFiles(results, formats);
-  for (auto& file : RenderedFiles(results, templates, formats)) files.push_back(std::move(file));
+  Files files = RenderedFiles(results, templates, formats);
+  for (auto& file : DataFiles(results, formats)) files.push_back(std::move(file));
   CreateFolder(folder);
   std::vector<std::filesystem::path> paths;
   for (const auto& [name, content] : files) {
