@@ -18,7 +18,7 @@ endif()
 
 # What every program needs besides its own sources.
 function(farscale_program name)
-  if(FARSCALE_SANITIZE MATCHES "address")
+  if(FARSCALE_SANITIZE MATCHES "address|thread")
     target_sources(${name} PRIVATE ${PROJECT_SOURCE_DIR}/cmake/sanitizer_options.cc)
   endif()
 endfunction()

@@ -1,7 +1,6 @@
 #include "factors/phase_factors.h"
 
 #include <fmt/format.h>
-#include <tbb/parallel_for.h>
 
 #include <algorithm>
 #include <array>

@@ -1,7 +1,6 @@
 #include "projection/projection.h"
 
 #include <fmt/format.h>
-#include <tbb/parallel_for.h>
 
 #include <algorithm>
 #include <boost/math/distributions/students_t.hpp>
@@ -10,6 +9,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "base/parallel.h"
 #include "models/selection.h"
 #include "projection/factor_parts.h"
 
@@ -403,7 +403,7 @@ std::vector<PhaseProjection> Project(const FactorTable& table, const ModelLibrar
     for (const std::string& phase : table.Phases(series)) keys.emplace_back(series, phase);
   }
   std::vector<PhaseProjection> projections(keys.size());
-  tbb::parallel_for(std::size_t{0}, keys.size(), [&](std::size_t i) {
+  ParallelFor(keys.size(), [&](std::size_t i) {
     projections[i] = PhaseProjector(table, library, options, keys[i].first, keys[i].second).Run();
   });
   return projections;

@@ -1,12 +1,12 @@
 #include "replay/matching.h"
 
 #include <fmt/format.h>
-#include <tbb/parallel_for.h>
 
 #include <algorithm>
 #include <map>
 
 #include "base/error.h"
+#include "base/parallel.h"
 
 namespace farscale {
 namespace {
@@ -163,7 +163,7 @@ std::vector<std::uint32_t> Apply(const std::vector<Numbering>& numbering, const 
 // A matching by the wrong order shows in sizes that differ between sender and receiver.
 void CompareSizes(const Trace& trace, Matching& matching) {
   std::vector<std::uint64_t> bytes(matching.matched);
-  tbb::parallel_for(std::size_t{0}, trace.size(), [&](std::size_t rank) {
+  ParallelFor(trace.size(), [&](std::size_t rank) {
     const RankTimeline& timeline = trace.timelines[rank];
     std::size_t send = 0;
     for (std::size_t i = 0; i < timeline.records(); ++i) {
@@ -174,7 +174,7 @@ void CompareSizes(const Trace& trace, Matching& matching) {
     }
   });
   std::vector<std::uint64_t> differing(trace.size());
-  tbb::parallel_for(std::size_t{0}, trace.size(), [&](std::size_t rank) {
+  ParallelFor(trace.size(), [&](std::size_t rank) {
     const RankTimeline& timeline = trace.timelines[rank];
     std::size_t receives = 0;
     for (std::size_t i = 0; i < timeline.records(); ++i) {
@@ -278,7 +278,7 @@ Matching MatchTrace(const Trace& trace) {
   matching.ranks.resize(trace.size());
   std::vector<Targets> targets(trace.size());
   std::vector<std::vector<ChannelEnd>> ends_of_rank(trace.size());
-  tbb::parallel_for(std::size_t{0}, trace.size(), [&](std::size_t rank) {
+  ParallelFor(trace.size(), [&](std::size_t rank) {
     const RankTimeline& timeline = trace.timelines[rank];
     targets[rank] = CollectTargets(timeline);
     AddChannelEnds(timeline, static_cast<std::uint32_t>(rank), targets[rank].sends, false, ends_of_rank[rank]);
@@ -287,7 +287,7 @@ Matching MatchTrace(const Trace& trace) {
   std::vector<ChannelEnd> ends;
   for (const std::vector<ChannelEnd>& some : ends_of_rank) ends.insert(ends.end(), some.begin(), some.end());
   const std::vector<RankNumbering> numbering = NumberMessages(trace, ends, matching);
-  tbb::parallel_for(std::size_t{0}, trace.size(), [&](std::size_t rank) {
+  ParallelFor(trace.size(), [&](std::size_t rank) {
     matching.ranks[rank].sends = Apply(numbering[rank].sends, targets[rank].sends);
     matching.ranks[rank].receives = Apply(numbering[rank].receives, targets[rank].receives);
   });

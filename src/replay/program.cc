@@ -1,11 +1,12 @@
 #include "replay/program.h"
 
 #include <fmt/format.h>
-#include <tbb/parallel_for.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/format.h"
+#include "base/parallel.h"
 
 namespace farscale {
 namespace {
@@ -274,7 +275,7 @@ PhaseFlags FlagPhase(const Trace& trace, const Matching& matching, const PhaseCu
   flags.posts.resize(trace.size());
   flags.messages.sender.resize(matching.messages);
   flags.messages.receiver.resize(matching.messages);
-  tbb::parallel_for(std::size_t{0}, trace.size(), [&](std::size_t rank) {
+  ParallelFor(trace.size(), [&](std::size_t rank) {
     if (!cut.ranks[rank].present) return;
     const RankView view = ViewOf(trace, matching, cut, rules, rank);
     flags.posts[rank] = PostsBefore(view.timeline, view.first_record());
@@ -317,7 +318,7 @@ Program Compile(const Trace& trace, const Matching& matching, const PhaseCut& cu
   program.ranks.resize(trace.size());
   program.messages = matching.messages;
   const Tick origin = cut.begin();
-  tbb::parallel_for(std::size_t{0}, trace.size(), [&](std::size_t rank) {
+  ParallelFor(trace.size(), [&](std::size_t rank) {
     if (!cut.ranks[rank].present) return;
     const RankView view = ViewOf(trace, matching, cut, rules, rank);
     RankProgram& result = program.ranks[rank];

@@ -145,11 +145,14 @@ class Plot {
     std::vector<double> ticks;
     if (!chart_.log_x) {
       const double step = NiceStep(x_.high - x_.low, 6);
-      for (double x = std::ceil(x_.low / step) * step; x <= x_.high; x += step) ticks.push_back(x);
+      const double first = std::ceil(x_.low / step) * step;
+      for (int i = 0; first + i * step <= x_.high; ++i) ticks.push_back(first + i * step);
       return ticks;
     }
     const double decades = std::log10(x_.high / x_.low);
-    for (double power = std::pow(10, std::floor(std::log10(x_.low))); power <= x_.high; power *= 10) {
+    const auto lowest = static_cast<int>(std::floor(std::log10(x_.low)));
+    for (int exponent = lowest; exponent <= std::log10(x_.high); ++exponent) {
+      const double power = std::pow(10, exponent);
       for (const double factor : {1.0, 2.0, 5.0}) {
         if (factor > 1 && decades > 2.5) continue;
         const double x = factor * power;
@@ -160,7 +163,9 @@ class Plot {
   }
 
   void Axes() {
-    for (double y = y_.low; y <= y_.high + 1e-9; y += y_step_) {
+    const auto steps = static_cast<int>(std::floor((y_.high - y_.low) / y_step_ + 1e-9));
+    for (int i = 0; i <= steps; ++i) {
+      const double y = y_.low + i * y_step_;
       Stroke(left(), Y(y), right(), Y(y), kGrid);
       Text(left() - 8, Y(y) + 4, fmt::format("{:g}", std::round(y * 1e6) / 1e6), "end", kFaint);
     }

@@ -1,7 +1,6 @@
 #include "study/run_study.h"
 
 #include <fmt/format.h>
-#include <tbb/parallel_for.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -9,6 +8,7 @@
 #include <mutex>
 #include <set>
 
+#include "base/parallel.h"
 #include "base/text.h"
 #include "factors/phase_factors.h"
 #include "phases/phase_cut.h"
@@ -182,16 +182,11 @@ std::vector<MeasuredRun> MeasureAll(const Study& study, const ProgressSink& prog
   std::vector<MeasuredRun> runs(study.runs.size());
   std::mutex mutex;
   std::size_t done = 0;
-  tbb::parallel_for(
-      tbb::blocked_range<std::size_t>(0, runs.size(), 1),
-      [&](const tbb::blocked_range<std::size_t>& range) {
-        for (std::size_t i = range.begin(); i < range.end(); ++i) {
-          runs[i] = MeasureOrFail(study, study.runs[i]);
-          const std::lock_guard lock(mutex);
-          if (progress) progress(++done, runs.size(), study.runs[i].trace);
-        }
-      },
-      tbb::simple_partitioner());
+  ParallelFor(runs.size(), [&](std::size_t i) {
+    runs[i] = MeasureOrFail(study, study.runs[i]);
+    const std::lock_guard lock(mutex);
+    if (progress) progress(++done, runs.size(), study.runs[i].trace);
+  });
   return runs;
 }
 

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <otf2/otf2.h>
-#include <tbb/parallel_for.h>
 
 #include <algorithm>
 #include <bit>
@@ -10,12 +9,13 @@
 #include <exception>
 #include <filesystem>
 #include <memory>
-#include <mutex>
 #include <numeric>
+#include <utility>
 
 #include <otf2/OTF2_Pthread_Locks.h>  // wants <cstdlib> before it
 
 #include "base/error.h"
+#include "base/parallel.h"
 #include "base/text.h"
 #include "trace/otf2_anchor.h"
 #include "trace/otf2_chunks.h"
@@ -464,16 +464,11 @@ void ReadLocations(Archive& archive, const Otf2Definitions& definitions, TraceBu
   const CallbacksPointer worker_callbacks = WorkerCallbacks();
   const std::vector<std::size_t> order = BySize(definitions.locations);
   std::vector<LocationResult> results(order.size());
-  tbb::parallel_for(
-      tbb::blocked_range<std::size_t>(0, order.size(), 1),
-      [&](const tbb::blocked_range<std::size_t>& range) {
-        for (std::size_t i = range.begin(); i < range.end(); ++i) {
-          const Otf2Location& location = definitions.locations[order[i]];
-          results[order[i]] = ReadLocation(archive, builder.definitions(), definitions, location,
-                                           location.is_main ? main_callbacks.get() : worker_callbacks.get());
-        }
-      },
-      tbb::simple_partitioner());
+  ParallelFor(order.size(), [&](std::size_t i) {
+    const Otf2Location& location = definitions.locations[order[i]];
+    results[order[i]] = ReadLocation(archive, builder.definitions(), definitions, location,
+                                     location.is_main ? main_callbacks.get() : worker_callbacks.get());
+  });
   Trace& trace = builder.trace();
   for (std::size_t i = 0; i < results.size(); ++i) {
     const Otf2Location& location = definitions.locations[i];

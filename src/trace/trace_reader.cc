@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <openssl/evp.h>
-#include <tbb/parallel_for.h>
 
 #include <algorithm>
 #include <array>
@@ -12,6 +11,7 @@
 #include <memory>
 
 #include "base/error.h"
+#include "base/parallel.h"
 #include "base/text.h"
 #include "trace/otf2_reader.h"
 
@@ -117,7 +117,7 @@ std::string FingerprintOfTrace(const std::string& path) {
   const std::vector<std::string> files = FilesOfTrace(path);
   const fs::path folder = fs::path(Resolve(path)).parent_path();
   std::vector<std::string> lines(files.size());
-  tbb::parallel_for(std::size_t{0}, files.size(), [&](std::size_t i) {
+  ParallelFor(files.size(), [&](std::size_t i) {
     lines[i] = HashFile(files[i]) + "  " + fs::path(files[i]).lexically_relative(folder).string() + "\n";
   });
   Sha256 hash;

@@ -1,0 +1,22 @@
+// The one way in which work is spread over threads.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+namespace farscale {
+
+namespace parallel_internal {
+// Calls call(body, i) for every i below count, on the threads of TBB.
+void ForEachIndex(std::size_t count, void (*call)(const void* body, std::size_t i), const void* body);
+}  // namespace parallel_internal
+
+// Calls body(i) for every i below count, several at a time and in any order; returns when all are done. An exception
+// of the body is thrown here. Each index is a task of its own, taken up roughly from the first on.
+template <typename Body>
+void ParallelFor(std::size_t count, const Body& body) {
+  parallel_internal::ForEachIndex(
+      count, [](const void* erased, std::size_t i) { (*static_cast<const Body*>(erased))(i); }, std::addressof(body));
+}
+
+}  // namespace farscale
