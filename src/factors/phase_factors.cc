@@ -276,7 +276,7 @@ PhaseFactors MeasurePhase(const Trace& trace, const Matching& matching, const Ph
   result.span = cut.span;
   result.iterations = cut.iterations;
   result.diagnostics = cut.diagnostics;
-  const ReplayResult replay = ReplayIdeal(trace, matching, cut, {options.rules, cut.span == Span::kEach});
+  const ReplayResult replay = Replay(trace, matching, cut, {options.rules, cut.span == Span::kEach});
   result.diagnostics.Merge(replay.diagnostics);
 
   const Times times = MeasureTimes(trace, cut, replay);

@@ -6,32 +6,17 @@
 #include <utility>
 
 #include "base/format.h"
+#include "replay/delays.h"
+#include "replay/posts.h"
 #include "base/parallel.h"
 
 namespace farscale {
 namespace {
 
-// Numbers of posts before a record.
-struct Posts {
-  std::size_t sends = 0, receives = 0, collectives = 0;
-
-  void Count(RecordKind kind) {
-    sends += kind == RecordKind::kSend || kind == RecordKind::kSendPost;
-    receives += kind == RecordKind::kReceive || kind == RecordKind::kReceivePost;
-    collectives += kind == RecordKind::kCollective || kind == RecordKind::kCollectivePost;
-  }
-};
-
-Posts PostsBefore(const RankTimeline& timeline, std::size_t record) {
-  Posts posts;
-  for (std::size_t i = 0; i < record; ++i) posts.Count(timeline.record_kind(i));
-  return posts;
-}
-
 // What happens to a message inside the windows. Its sender writes the first table, its receiver the second, so that
 // ranks can be looked at in parallel.
-enum : std::uint8_t { kSent = 1, kSenderWaits = 2 };             // by the sender
-enum : std::uint8_t { kReceivePosted = 1, kReceiverWaits = 2 };  // by the receiver
+enum : std::uint8_t { kSent = 1, kSenderWaits = 2, kRendezvous = 4, kRemote = 8 };  // by the sender
+enum : std::uint8_t { kReceivePosted = 1, kReceiverWaits = 2 };                     // by the receiver
 
 struct MessageFlags {
   std::vector<std::uint8_t> sender, receiver;
@@ -44,11 +29,39 @@ struct RankView {
   const RankMatching& matching;
   const RankCut& cut;
   const ReplayRules& rules;
+  const Network* network;           // nothing: the ideal one
+  const std::vector<Tick>* bursts;  // nothing: as measured
 
   std::size_t first_record() const { return timeline.first_record(cut.window.begin.call); }
   std::size_t end_record() const { return timeline.first_record(cut.window.end.call); }
   MpiCall CallKind(std::size_t call) const { return trace.regions[timeline.region(call)].call; }
+  std::int32_t Node() const { return NodeOf(static_cast<std::int32_t>(&timeline - trace.timelines.data())); }
+  std::int32_t NodeOf(std::int32_t rank) const { return trace.ranks[static_cast<std::size_t>(rank)].node; }
 };
+
+// What the sender knows of a message on a timed network.
+struct Sending {
+  bool is_remote = false;
+  bool rendezvous = false;
+};
+
+Sending SendingOf(const RankView& view, MpiCall call, const RankTimeline::Record& record) {
+  if (view.network == nullptr) return {false, view.rules.IsRendezvous(call, record.bytes)};
+  const bool is_remote = view.NodeOf(view.timeline.endpoints()[record.target].peer) != view.Node();
+  const Link& link = is_remote ? view.network->remote : view.network->local;
+  return {is_remote, view.rules.IsRendezvous(call, record.bytes, link.eager_limit)};
+}
+
+std::uint8_t SenderFlags(const RankView& view, std::size_t call, std::size_t record, RecordKind kind) {
+  const bool may_wait = kind == RecordKind::kSend || view.rules.SendCompletionWaits();
+  if (view.network == nullptr && !may_wait) return kSent;
+  const Sending sending = SendingOf(view, view.CallKind(call), view.timeline.record(record));
+  std::uint8_t flags = kSent;
+  if (sending.rendezvous) flags |= kRendezvous;
+  if (sending.rendezvous && may_wait) flags |= kSenderWaits;
+  if (sending.is_remote) flags |= kRemote;
+  return flags;
+}
 
 void FlagMessages(const RankView& view, Posts posts, MessageFlags& flags) {
   const RankTimeline& timeline = view.timeline;
@@ -65,9 +78,7 @@ void FlagMessages(const RankView& view, Posts posts, MessageFlags& flags) {
       case RecordKind::kSendPost: {
         message = view.matching.sends[posts.sends];
         if (message == kNoMessage) break;
-        const bool waits = kind == RecordKind::kSend || view.rules.SendCompletionWaits();
-        const bool rendezvous = waits && view.rules.IsRendezvous(view.CallKind(call), timeline.record_bytes(record));
-        flags.sender[message] = rendezvous ? kSent | kSenderWaits : kSent;
+        flags.sender[message] = SenderFlags(view, call, record, kind);
         break;
       }
       case RecordKind::kReceive:
@@ -102,22 +113,24 @@ class RankCompiler {
   Tick Run() {
     const Interval& window = view_.cut.window;
     Tick measured_leave = window.begin.tick;
+    const std::vector<Tick>* bursts = view_.bursts;
     std::size_t record = view_.first_record();
     for (call_ = window.begin.call; call_ < window.end.call; ++call_) {
       const Tick enter = std::max(view_.timeline.enter(call_), window.begin.tick);
-      compute_ += std::max<Tick>(0, enter - measured_leave);
+      compute_ += bursts != nullptr ? (*bursts)[call_] : std::max<Tick>(0, enter - measured_leave);
       measured_leave = view_.timeline.leave(call_);
       const std::size_t end = view_.timeline.first_record(call_ + 1);
       CompileCall(record, end);
       record = end;
     }
-    return compute_ + std::max<Tick>(0, window.end.tick - measured_leave);
+    return compute_ + (bursts != nullptr ? bursts->back() : std::max<Tick>(0, window.end.tick - measured_leave));
   }
 
  private:
   void CompileCall(std::size_t first, std::size_t end) {
     const std::size_t emitted = emitted_;
     const Posts before = posts_;
+    if (view_.network != nullptr && first < end) compute_ += Overhead(first, end);
     for (std::size_t record = first; record < end; ++record) Tell(record);
     const bool is_init = view_.matching.init != kNoCollective && call_ == view_.matching.init_call;
     const bool is_finalize = view_.matching.finalize != kNoCollective && call_ == view_.matching.finalize_call &&
@@ -133,13 +146,40 @@ class RankCompiler {
     EndCall();
   }
 
+  // Time that the call itself costs on a timed network: a remote one when any of its messages leaves the node.
+  Tick Overhead(std::size_t first, std::size_t end) const {
+    Posts posts = posts_;
+    bool is_remote = false;
+    for (std::size_t record = first; record < end && !is_remote; ++record) {
+      const RecordKind kind = view_.timeline.record_kind(record);
+      posts.Count(kind);
+      const std::size_t back = view_.timeline.record_back(record);
+      std::uint32_t message = kNoMessage;
+      switch (kind) {
+        case RecordKind::kSend:
+        case RecordKind::kSendPost: message = view_.matching.sends[posts.sends - 1]; break;
+        case RecordKind::kSendComplete:
+        case RecordKind::kSendCancelled: message = view_.matching.sends[posts.sends - 1 - back]; break;
+        case RecordKind::kReceive:
+        case RecordKind::kReceivePost: message = view_.matching.receives[posts.receives - 1]; break;
+        case RecordKind::kReceiveComplete: message = view_.matching.receives[posts.receives - 1 - back]; break;
+        default: is_remote = true; break;  // collectives
+      }
+      is_remote = is_remote || message == kNoMessage || (flags_.sender[message] & kRemote) != 0;
+    }
+    return ToTicks(view_.trace, (is_remote ? view_.network->remote : view_.network->local).overhead);
+  }
+
   void Tell(std::size_t record) {
     const RecordKind kind = view_.timeline.record_kind(record);
     switch (kind) {
       case RecordKind::kSend:
       case RecordKind::kSendPost: {
         const std::uint32_t message = view_.matching.sends[posts_.sends];
-        if (message != kNoMessage && (flags_.receiver[message] & kReceiverWaits) != 0) {
+        if (message == kNoMessage) break;
+        if (StartsTogether(message)) {
+          Emit(Step::kSendRendezvous, message, record);
+        } else if ((flags_.receiver[message] & kReceiverWaits) != 0) {
           Emit(Step::kSend, message, record);
         }
         break;
@@ -147,7 +187,10 @@ class RankCompiler {
       case RecordKind::kReceive:
       case RecordKind::kReceivePost: {
         const std::uint32_t message = view_.matching.receives[posts_.receives];
-        if (message != kNoMessage && (flags_.sender[message] & kSenderWaits) != 0) {
+        if (message == kNoMessage) break;
+        if (StartsTogether(message)) {
+          Emit(Step::kReceiveRendezvous, message, record);
+        } else if ((flags_.sender[message] & kSenderWaits) != 0) {
           Emit(Step::kReceive, message, record);
         }
         break;
@@ -157,6 +200,14 @@ class RankCompiler {
       default: break;
     }
     posts_.Count(kind);
+  }
+
+  // On a timed network a rendezvous message starts when its send and its receive are posted. On the ideal one the later
+  // of the two never waits, so nobody needs to know both times.
+  bool StartsTogether(std::uint32_t message) const {
+    constexpr std::uint8_t kBoth = kSent | kRendezvous;
+    return view_.network != nullptr && (flags_.sender[message] & kBoth) == kBoth &&
+           (flags_.receiver[message] & kReceivePosted) != 0;
   }
 
   void Arrive(std::size_t record) {
@@ -260,9 +311,15 @@ struct Find {
   void EndCall() {}
 };
 
-RankView ViewOf(const Trace& trace, const Matching& matching, const PhaseCut& cut, const ReplayRules& rules,
+RankView ViewOf(const Trace& trace, const Matching& matching, const PhaseCut& cut, const ReplayOptions& options,
                 std::size_t rank) {
-  return {trace, trace.timelines[rank], matching.ranks[rank], cut.ranks[rank], rules};
+  return {trace,
+          trace.timelines[rank],
+          matching.ranks[rank],
+          cut.ranks[rank],
+          options.rules,
+          options.TimedNetwork(),
+          options.bursts != nullptr ? &(*options.bursts)[rank] : nullptr};
 }
 
 struct PhaseFlags {
@@ -270,14 +327,14 @@ struct PhaseFlags {
   MessageFlags messages;
 };
 
-PhaseFlags FlagPhase(const Trace& trace, const Matching& matching, const PhaseCut& cut, const ReplayRules& rules) {
+PhaseFlags FlagPhase(const Trace& trace, const Matching& matching, const PhaseCut& cut, const ReplayOptions& options) {
   PhaseFlags flags;
   flags.posts.resize(trace.size());
   flags.messages.sender.resize(matching.messages);
   flags.messages.receiver.resize(matching.messages);
   ParallelFor(trace.size(), [&](std::size_t rank) {
     if (!cut.ranks[rank].present) return;
-    const RankView view = ViewOf(trace, matching, cut, rules, rank);
+    const RankView view = ViewOf(trace, matching, cut, options, rank);
     flags.posts[rank] = PostsBefore(view.timeline, view.first_record());
     FlagMessages(view, flags.posts[rank], flags.messages);
   });
@@ -311,21 +368,21 @@ void CountCuts(const Matching& matching, const MessageFlags& flags, const std::s
 
 }  // namespace
 
-Program Compile(const Trace& trace, const Matching& matching, const PhaseCut& cut, const ReplayRules& rules,
-                bool every_call) {
-  const PhaseFlags flags = FlagPhase(trace, matching, cut, rules);
+Program Compile(const Trace& trace, const Matching& matching, const PhaseCut& cut, const ReplayOptions& options) {
+  const PhaseFlags flags = FlagPhase(trace, matching, cut, options);
   Program program;
   program.ranks.resize(trace.size());
   program.messages = matching.messages;
   const Tick origin = cut.begin();
   ParallelFor(trace.size(), [&](std::size_t rank) {
     if (!cut.ranks[rank].present) return;
-    const RankView view = ViewOf(trace, matching, cut, rules, rank);
+    const RankView view = ViewOf(trace, matching, cut, options, rank);
     RankProgram& result = program.ranks[rank];
     result.begin = view.cut.window.begin.tick - origin;
     result.instructions.reserve(view.end_record() - view.first_record());
     Append append{result.instructions};
-    result.compute_after = RankCompiler<Append>(view, flags.messages, every_call, flags.posts[rank], append).Run();
+    result.compute_after =
+        RankCompiler<Append>(view, flags.messages, options.keep_calls, flags.posts[rank], append).Run();
   });
   program.arrivals.assign(matching.collectives.size(), 0);
   program.root_arrives.assign(matching.collectives.size(), false);
@@ -336,15 +393,16 @@ Program Compile(const Trace& trace, const Matching& matching, const PhaseCut& cu
     }
   }
   CountCuts(matching, flags.messages, cut.spec.name, program);
+  if (const Network* network = options.TimedNetwork()) AddDelays(trace, matching, cut, *network, program);
   return program;
 }
 
 std::string DescribeInstruction(const Trace& trace, const Matching& matching, const PhaseCut& cut,
-                                const ReplayRules& rules, bool every_call, std::size_t rank, std::size_t instruction) {
-  const PhaseFlags flags = FlagPhase(trace, matching, cut, rules);
-  const RankView view = ViewOf(trace, matching, cut, rules, rank);
+                                const ReplayOptions& options, std::size_t rank, std::size_t instruction) {
+  const PhaseFlags flags = FlagPhase(trace, matching, cut, options);
+  const RankView view = ViewOf(trace, matching, cut, options, rank);
   Find find{instruction};
-  RankCompiler<Find>(view, flags.messages, every_call, flags.posts[rank], find).Run();
+  RankCompiler<Find>(view, flags.messages, options.keep_calls, flags.posts[rank], find).Run();
   const RankTimeline& timeline = view.timeline;
   std::string text = fmt::format("rank {} in {} at {}", rank, trace.regions[timeline.region(find.call)].name,
                                  FormatSeconds(trace.Seconds(timeline.enter(find.call) - trace.begin())));

@@ -9,18 +9,20 @@
 #include "base/diagnostics.h"
 #include "phases/phase_cut.h"
 #include "replay/matching.h"
-#include "replay/rules.h"
+#include "replay/options.h"
 #include "trace/trace.h"
 
 namespace farscale {
 
 enum class Step : std::uint8_t {
-  kNothing,         // a call that neither tells nor waits
-  kSend,            // tells that the message `target` is sent
-  kWaitForSend,     // waits until it is
-  kReceive,         // tells that a receive for the message is posted
-  kWaitForReceive,  // waits until it is
-  kArrive,          // at the collective operation `target`
+  kNothing,            // a call that neither tells nor waits
+  kSend,               // tells that the message `target` is sent
+  kWaitForSend,        // waits until it is
+  kReceive,            // tells that a receive for the message is posted
+  kWaitForReceive,     // waits until it is
+  kSendRendezvous,     // on a timed network: posts one side of a message that starts when both are posted
+  kReceiveRendezvous,  // and the other
+  kArrive,             // at the collective operation `target`
   kArriveAsRoot,
   kArriveInOrder,  // at a scan
   kWaitForAll,     // until every participant has arrived
@@ -43,24 +45,35 @@ struct RankProgram {
   Tick compute_after = 0;  // the last call
 };
 
+// Where a message travels between nodes, and how long it occupies what it travels on.
+struct Path {
+  std::int32_t from = 0, to = 0;  // nodes; equal for messages within one, which wait for nothing
+  Tick transfer = 0;
+};
+
 struct Program {
   std::vector<RankProgram> ranks;
   std::uint32_t messages = 0;
+  // Of a timed network, else empty: from the start of a message to its arrival; its path, when nodes limit their
+  // transfers; from the last arrival at a collective operation until it is over.
+  std::vector<Tick> message_delays;
+  std::vector<Path> paths;
+  std::vector<Tick> collective_delays;
+  int sending = 0, receiving = 0;       // transfers of a node at once; 0: any number
   std::vector<std::uint32_t> arrivals;  // how many participants of every collective operation lie in the windows
   std::vector<bool> root_arrives;       // whether its root is among them
   std::uint64_t calls = 0;              // over all ranks
   Diagnostics diagnostics;
 };
 
-// `every_call`: calls that do nothing in the replay become instructions too, so that the engine can say when each
+// With keep_calls, calls that do nothing in the replay become instructions too, so that the engine can say when each
 // was left. What lies outside the windows counts as having happened at the start: sends there are received, messages
 // from there are ready.
-Program Compile(const Trace& trace, const Matching& matching, const PhaseCut& cut, const ReplayRules& rules,
-                bool every_call);
+Program Compile(const Trace& trace, const Matching& matching, const PhaseCut& cut, const ReplayOptions& options);
 
 // What a rank does at one of its instructions, in words: "rank 3 in MPI_Recv at 1.2 s for a message from rank 2 with
 // tag 5".
 std::string DescribeInstruction(const Trace& trace, const Matching& matching, const PhaseCut& cut,
-                                const ReplayRules& rules, bool every_call, std::size_t rank, std::size_t instruction);
+                                const ReplayOptions& options, std::size_t rank, std::size_t instruction);
 
 }  // namespace farscale

@@ -3,242 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
-#include <unordered_map>
-#include <utility>
 
 #include "base/error.h"
 #include "base/text.h"
+#include "replay/engine.h"
+#include "replay/links.h"
 #include "replay/program.h"
 
 namespace farscale {
-namespace {
-
-constexpr std::uint32_t kNobody = std::numeric_limits<std::uint32_t>::max();
-
-// A time that is not known yet: nobody waits for it (kUnknown), or rank r does (kUnknown - 1 - r). Known times are
-// not negative.
-constexpr Tick kUnknown = -1;
-constexpr Tick WaiterCode(std::uint32_t rank) { return kUnknown - 1 - static_cast<Tick>(rank); }
-constexpr std::uint32_t WaiterOf(Tick code) { return static_cast<std::uint32_t>(kUnknown - 1 - code); }
-
-struct RankState {
-  Tick clock = 0;
-  const Instruction* next = nullptr;  // to run; when blocked, the one it is blocked in
-  const Instruction* end = nullptr;
-  std::uint32_t next_waiter = kNobody;  // list of those who wait for one collective operation
-  bool finished = true;
-};
-
-struct CollectiveState {
-  Tick latest = 0;
-  Tick root = 0;
-  std::uint32_t missing = 0;
-  std::uint32_t first_waiter = kNobody;
-  bool root_missing = false;
-};
-
-// Runs a program. A blocked rank is completed by whoever brings what it waits for, so no instruction runs twice.
-class Engine {
- public:
-  Engine(const Trace& trace, const Matching& matching, const Program& program, bool keep_calls)
-      : trace_(trace), matching_(matching), program_(program), keep_calls_(keep_calls) {
-    const std::size_t ranks = program.ranks.size();
-    states_.resize(ranks);
-    sent_.assign(program.messages, kUnknown);
-    received_.assign(program.messages, kUnknown);
-    collectives_.resize(program.arrivals.size());
-    for (std::size_t i = 0; i < collectives_.size(); ++i) {
-      collectives_[i].missing = program.arrivals[i];
-      collectives_[i].root_missing = program.root_arrives[i];
-    }
-    result_.begin.assign(ranks, 0);
-    result_.end.assign(ranks, 0);
-    result_.calls = program.calls;
-    if (keep_calls) result_.leave.resize(ranks);
-  }
-
-  // Runs until every rank is finished or nothing moves any more. Ranks of `present` take part.
-  void Run(const PhaseCut& cut) {
-    for (std::size_t rank = states_.size(); rank-- > 0;) {
-      const RankProgram& program = program_.ranks[rank];
-      RankState& state = states_[rank];
-      state.clock = result_.begin[rank] = result_.end[rank] = program.begin;
-      if (!cut.ranks[rank].present) continue;
-      state.next = program.instructions.data();
-      state.end = state.next + program.instructions.size();
-      state.finished = false;
-      ready_.push_back(static_cast<std::uint32_t>(rank));
-      if (keep_calls_) result_.leave[rank].reserve(program.instructions.size());
-    }
-    do {
-      while (!ready_.empty()) {
-        const std::uint32_t rank = ready_.back();
-        ready_.pop_back();
-        Advance(rank);
-      }
-    } while (ReleaseSenders());
-  }
-
-  bool finished(std::size_t rank) const { return states_[rank].finished; }
-  std::size_t instruction(std::size_t rank) const {
-    return static_cast<std::size_t>(states_[rank].next - program_.ranks[rank].instructions.data());
-  }
-  ReplayResult TakeResult() { return std::move(result_); }
-
- private:
-  void Advance(std::uint32_t rank) {
-    RankState& state = states_[rank];
-    while (state.next != state.end) {
-      state.clock += state.next->compute;
-      if (!Do(rank, state)) return;
-      EndInstruction(rank, state);
-    }
-    state.clock += program_.ranks[rank].compute_after;
-    result_.end[rank] = state.clock;
-    state.finished = true;
-  }
-
-  void EndInstruction(std::uint32_t rank, RankState& state) {
-    if (state.next->ends_call && keep_calls_) result_.leave[rank].push_back(state.clock);
-    ++state.next;
-  }
-
-  // False: the rank is blocked.
-  bool Do(std::uint32_t rank, RankState& state) {
-    const std::uint32_t target = state.next->target;
-    switch (state.next->step) {
-      case Step::kNothing: return true;
-      case Step::kSend: Tell(sent_[target], state.clock); return true;
-      case Step::kReceive: Tell(received_[target], state.clock); return true;
-      case Step::kWaitForSend: return WaitFor(rank, state, sent_[target]);
-      case Step::kWaitForReceive: return WaitFor(rank, state, received_[target]);
-      case Step::kArrive: Arrive(target, state.clock, false); return true;
-      case Step::kArriveAsRoot: Arrive(target, state.clock, true); return true;
-      case Step::kArriveInOrder:
-        AddToPrefix(rank, target, state.clock);
-        Arrive(target, state.clock, false);
-        return true;
-      case Step::kWaitForAll:
-      case Step::kWaitForRoot:
-      case Step::kWaitForLower: return WaitForCollective(rank, state, target);
-    }
-    return true;
-  }
-
-  void Tell(Tick& slot, Tick time) {
-    const Tick before = std::exchange(slot, time);
-    if (before < kUnknown) Unblock(WaiterOf(before), time);
-  }
-
-  bool WaitFor(std::uint32_t rank, RankState& state, Tick& slot) {
-    if (slot < 0) {
-      slot = WaiterCode(rank);
-      return false;
-    }
-    state.clock = std::max(state.clock, slot);
-    return true;
-  }
-
-  void Unblock(std::uint32_t rank, Tick time) {
-    RankState& state = states_[rank];
-    state.clock = std::max(state.clock, time);
-    EndInstruction(rank, state);
-    ready_.push_back(rank);
-  }
-
-  void Arrive(std::uint32_t operation, Tick time, bool is_root) {
-    CollectiveState& state = collectives_[operation];
-    state.latest = std::max(state.latest, time);
-    if (is_root) {
-      state.root = time;
-      state.root_missing = false;
-    }
-    if (--state.missing > 0 && !is_root) return;
-    std::uint32_t waiter = std::exchange(state.first_waiter, kNobody);
-    while (waiter != kNobody) {
-      const std::uint32_t next = states_[waiter].next_waiter;
-      const Tick known = TimeFor(waiter, states_[waiter].next->step, operation);
-      if (known >= 0) {
-        Unblock(waiter, known);
-      } else {
-        states_[waiter].next_waiter = std::exchange(state.first_waiter, waiter);
-      }
-      waiter = next;
-    }
-  }
-
-  // When the rank may leave the operation; negative while that is unknown.
-  Tick TimeFor(std::uint32_t rank, Step step, std::uint32_t operation) {
-    const CollectiveState& state = collectives_[operation];
-    if (step == Step::kWaitForRoot) return state.root_missing ? kUnknown : state.root;
-    if (state.missing > 0) return kUnknown;
-    return step == Step::kWaitForLower ? prefixes_.at(operation)[LocalRank(operation, rank)] : state.latest;
-  }
-
-  bool WaitForCollective(std::uint32_t rank, RankState& state, std::uint32_t operation) {
-    const Tick known = TimeFor(rank, state.next->step, operation);
-    if (known < 0) {
-      state.next_waiter = std::exchange(collectives_[operation].first_waiter, rank);
-      return false;
-    }
-    state.clock = std::max(state.clock, known);
-    return true;
-  }
-
-  // Arrivals at a scan by local rank. Once all are there they become the latest arrival up to each.
-  void AddToPrefix(std::uint32_t rank, std::uint32_t operation, Tick time) {
-    std::vector<Tick>& arrivals = prefixes_[operation];
-    arrivals.resize(Members(operation).size() + 1);  // one more for a rank that is no member
-    arrivals[LocalRank(operation, rank)] = time;
-    if (collectives_[operation].missing > 1) return;
-    for (std::size_t i = 1; i < arrivals.size(); ++i) arrivals[i] = std::max(arrivals[i], arrivals[i - 1]);
-  }
-
-  const std::vector<std::int32_t>& Members(std::uint32_t operation) const {
-    return trace_.communicators[matching_.collectives[operation].communicator].members;
-  }
-
-  std::size_t LocalRank(std::uint32_t operation, std::uint32_t rank) {
-    const std::vector<std::int32_t>& members = Members(operation);
-    std::vector<std::size_t>& local = local_ranks_[matching_.collectives[operation].communicator];
-    if (local.empty()) {
-      local.assign(trace_.size(), members.size());
-      for (std::size_t i = 0; i < members.size(); ++i) local[static_cast<std::size_t>(members[i])] = i;
-    }
-    return local[rank];
-  }
-
-  // The trace proves that the program got on, so large sends that wait for each other did not wait in truth.
-  bool ReleaseSenders() {
-    std::uint64_t released = 0;
-    for (std::uint32_t rank = 0; rank < states_.size(); ++rank) {
-      RankState& state = states_[rank];
-      if (state.finished || state.next->step != Step::kWaitForReceive) continue;
-      received_[state.next->target] = kUnknown;
-      Unblock(rank, state.clock);
-      ++released;
-    }
-    result_.diagnostics.Add(Anomaly::kRendezvousReleased, released);
-    return released > 0;
-  }
-
-  const Trace& trace_;
-  const Matching& matching_;
-  const Program& program_;
-  const bool keep_calls_;
-  ReplayResult result_;
-
-  std::vector<RankState> states_;
-  std::vector<Tick> sent_;      // when every message was sent
-  std::vector<Tick> received_;  // when its receive was posted
-  std::vector<CollectiveState> collectives_;
-  std::unordered_map<std::uint32_t, std::vector<Tick>> prefixes_;            // of scans, by operation
-  std::unordered_map<std::uint32_t, std::vector<std::size_t>> local_ranks_;  // of world ranks, by communicator
-  std::vector<std::uint32_t> ready_;
-};
-
-}  // namespace
 
 Tick ReplayResult::Duration() const {
   Tick latest = 0;
@@ -252,17 +24,18 @@ Tick ReplayResult::TimeAt(const RankTimeline& timeline, const RankCut& cut, std:
   return leave[rank][calls_before - 1] + std::max<Tick>(0, edge.tick - timeline.leave(edge.call - 1));
 }
 
-ReplayResult ReplayIdeal(const Trace& trace, const Matching& matching, const PhaseCut& cut,
-                         const ReplayOptions& options) {
-  const Program program = Compile(trace, matching, cut, options.rules, options.keep_calls);
-  Engine engine(trace, matching, program, options.keep_calls);
+namespace {
+
+template <typename Links>
+ReplayResult RunProgram(const Trace& trace, const Matching& matching, const PhaseCut& cut, const ReplayOptions& options,
+                        const Program& program) {
+  Engine<Links> engine(trace, matching, program, options.keep_calls);
   engine.Run(cut);
   std::vector<std::string> stuck;
   std::size_t count = 0;
   for (std::size_t rank = 0; rank < trace.size(); ++rank) {
     if (engine.finished(rank) || ++count > 4) continue;
-    stuck.push_back(
-        DescribeInstruction(trace, matching, cut, options.rules, options.keep_calls, rank, engine.instruction(rank)));
+    stuck.push_back(DescribeInstruction(trace, matching, cut, options, rank, engine.instruction(rank)));
   }
   if (count > 0) {
     throw Error(ErrorKind::kInput, trace.path,
@@ -270,7 +43,17 @@ ReplayResult ReplayIdeal(const Trace& trace, const Matching& matching, const Pha
                             cut.spec.name, count, trace.size(), Join(stuck, "; "), count > 4 ? "; ..." : ""),
                 "the trace is damaged or its messages were recorded wrongly");
   }
-  ReplayResult result = engine.TakeResult();
+  return engine.TakeResult();
+}
+
+}  // namespace
+
+ReplayResult Replay(const Trace& trace, const Matching& matching, const PhaseCut& cut, const ReplayOptions& options) {
+  const Program program = Compile(trace, matching, cut, options);
+  const Network* network = options.TimedNetwork();
+  ReplayResult result = network == nullptr         ? RunProgram<IdealLinks>(trace, matching, cut, options, program)
+                        : network->HasContention() ? RunProgram<SharedLinks>(trace, matching, cut, options, program)
+                                                   : RunProgram<FreeLinks>(trace, matching, cut, options, program);
   result.diagnostics.Merge(program.diagnostics);
   return result;
 }

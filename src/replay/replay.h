@@ -1,5 +1,5 @@
-// When every call of a phase would have run on the ideal network: messages take no time, calls cost nothing, only
-// computation and waiting for others remain [docs/formulas.md, replay].
+// When every call of a phase would have run on another network [docs/formulas.md, replay]. On the ideal one messages
+// take no time and calls cost nothing: only computation and waiting for others remain.
 //
 // The replay runs every rank as far as it gets and comes back to it when what it waits for has happened. Times depend
 // only on the dependencies, not on the order of running, so the cost is linear in the calls and hardly depends on the
@@ -12,7 +12,7 @@
 #include "base/diagnostics.h"
 #include "phases/phase_cut.h"
 #include "replay/matching.h"
-#include "replay/rules.h"
+#include "replay/options.h"
 #include "trace/trace.h"
 
 namespace farscale {
@@ -33,13 +33,7 @@ struct ReplayResult {
   Tick TimeAt(const RankTimeline& timeline, const RankCut& cut, std::size_t rank, const Edge& edge) const;
 };
 
-struct ReplayOptions {
-  ReplayRules rules;
-  bool keep_calls = false;  // fill ReplayResult::leave
-};
-
 // Throws an input error naming who waits for whom when the calls cannot complete in program order.
-ReplayResult ReplayIdeal(const Trace& trace, const Matching& matching, const PhaseCut& cut,
-                         const ReplayOptions& options);
+ReplayResult Replay(const Trace& trace, const Matching& matching, const PhaseCut& cut, const ReplayOptions& options);
 
 }  // namespace farscale

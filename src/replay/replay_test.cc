@@ -19,7 +19,7 @@ constexpr ReplayRules kBsc{RuleSet::kBsc, 32768};
 constexpr ReplayRules kCausal{RuleSet::kCausal, 32768};
 
 ReplayResult Replay(const Trace& trace, const ReplayRules& rules, const PhaseSpec& spec = PhaseSpec::WholeRun()) {
-  return ReplayIdeal(trace, MatchTrace(trace), CutPhase(trace, spec), {rules, true});
+  return farscale::Replay(trace, MatchTrace(trace), CutPhase(trace, spec), {rules, true});
 }
 
 // When each rank ends.

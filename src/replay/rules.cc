@@ -2,14 +2,14 @@
 
 namespace farscale {
 
-bool ReplayRules::IsRendezvous(MpiCall call, std::uint64_t bytes) const {
-  if (set == RuleSet::kBsc) return call != MpiCall::kSendReceive && bytes >= kBscEagerLimit;
+bool ReplayRules::IsRendezvous(MpiCall call, std::uint64_t bytes, std::uint64_t limit) const {
+  if (set == RuleSet::kBsc) return call != MpiCall::kSendReceive && bytes >= limit;
   switch (call) {
     case MpiCall::kSynchronousSend:
     case MpiCall::kImmediateSynchronousSend: return true;
     case MpiCall::kBufferedSend:
     case MpiCall::kImmediateBufferedSend: return false;  // completes locally [MPI 4.0, 3.4]
-    default: return bytes >= eager_limit;
+    default: return bytes >= limit;
   }
 }
 

@@ -19,10 +19,12 @@ struct ReplayRules {
   RuleSet set = RuleSet::kBsc;
   std::uint64_t eager_limit = kBscEagerLimit;  // messages of this many bytes and more rendezvous; kBsc fixes it
 
-  // Whether a message posted by this call waits for its receiver.
-  bool IsRendezvous(MpiCall call, std::uint64_t bytes) const;
+  // Whether a message posted by this call waits for its receiver, by the limit of the rules or of a network.
+  bool IsRendezvous(MpiCall call, std::uint64_t bytes) const { return IsRendezvous(call, bytes, Limit()); }
+  bool IsRendezvous(MpiCall call, std::uint64_t bytes, std::uint64_t limit) const;
   // Whether the completion of a non-blocking rendezvous send waits for its receiver.
   bool SendCompletionWaits() const { return set == RuleSet::kCausal; }
+  std::uint64_t Limit() const { return set == RuleSet::kBsc ? kBscEagerLimit : eager_limit; }
   bool FinalizeSynchronises() const { return set == RuleSet::kCausal; }
 };
 

@@ -186,6 +186,7 @@ class RankTimeline {
 
  private:
   friend class RankBuilder;
+  friend class TimelineRetimer;
 
   struct CounterData {
     CounterColumns<PackedColumn> columns;

@@ -132,13 +132,40 @@ void Factors(benchmark::State& state) {
   }
 }
 
-void Replay(benchmark::State& state) {
+void ReplayOnIdeal(benchmark::State& state) {
   const tbb::global_control control(tbb::global_control::max_allowed_parallelism, 1);
   const Trace trace = MakeStencil(static_cast<int>(state.range(0)), kReplayCalls);
   const Matching matching = MatchTrace(trace);
   const PhaseCut cut = CutPhase(trace, PhaseSpec::WholeRun());
   std::uint64_t calls = 0;
-  for (auto _ : state) calls += ReplayIdeal(trace, matching, cut, {}).calls;
+  for (auto _ : state) calls += Replay(trace, matching, cut, {}).calls;
+  state.SetItemsProcessed(static_cast<std::int64_t>(calls));
+}
+
+// A node for every 32 ranks, 1.5 us and 10 GB/s between them; with contention, four transfers out of and into each.
+Network MakeNetwork(bool contention) {
+  Network network;
+  network.remote = {1.5e-6, 10e9, 0, 32768};
+  network.local = {0.4e-6, 8e9, 0, 32768};
+  for (CollectiveCost& cost : network.collectives) cost = {{CollectiveGrowth::kLogarithmic, CollectiveSize::kMax}, {}};
+  if (contention) network.sending = network.receiving = 4;
+  return network;
+}
+
+void ReplayTimed(benchmark::State& state) {
+  const tbb::global_control control(tbb::global_control::max_allowed_parallelism, 1);
+  Trace trace = MakeStencil(static_cast<int>(state.range(0)), kReplayCalls);
+  trace.nodes.clear();
+  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
+    const std::size_t node = rank / 32;
+    if (node == trace.nodes.size()) trace.nodes.push_back(fmt::format("node{}", node));
+    trace.ranks[rank].node = static_cast<std::int32_t>(node);
+  }
+  const Matching matching = MatchTrace(trace);
+  const PhaseCut cut = CutPhase(trace, PhaseSpec::WholeRun());
+  const Network network = MakeNetwork(state.range(1) != 0);
+  std::uint64_t calls = 0;
+  for (auto _ : state) calls += Replay(trace, matching, cut, {{}, false, &network}).calls;
   state.SetItemsProcessed(static_cast<std::int64_t>(calls));
 }
 
@@ -237,7 +264,19 @@ BENCHMARK(EmptyCallbacks)->UseRealTime()->Unit(benchmark::kMillisecond);
 BENCHMARK(Read)->Arg(1)->Arg(2)->UseRealTime()->Unit(benchmark::kMillisecond);
 BENCHMARK(Factors)->UseRealTime()->Unit(benchmark::kMillisecond);
 BENCHMARK(Match)->Arg(64)->Arg(1024)->Arg(4096)->UseRealTime()->Unit(benchmark::kMillisecond);
-BENCHMARK(Replay)->Arg(64)->Arg(1024)->Arg(4096)->Arg(16384)->UseRealTime()->Unit(benchmark::kMillisecond);
+BENCHMARK(ReplayOnIdeal)
+    ->Name("Replay")
+    ->Arg(64)
+    ->Arg(1024)
+    ->Arg(4096)
+    ->Arg(16384)
+    ->UseRealTime()
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK(ReplayTimed)
+    ->ArgsProduct({{64, 1024, 16384}, {0, 1}})
+    ->ArgNames({"ranks", "contention"})
+    ->UseRealTime()
+    ->Unit(benchmark::kMillisecond);
 BENCHMARK(ReadStudyTraces)->UseRealTime()->Unit(benchmark::kMillisecond);
 BENCHMARK(StudyOfSix)->UseRealTime()->Unit(benchmark::kMillisecond);
 

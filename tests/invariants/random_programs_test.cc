@@ -24,7 +24,7 @@ test::RandomProgramOptions OptionsFor(std::uint64_t seed) {
 }
 
 ReplayResult Replay(const Trace& trace, RuleSet set, const PhaseSpec& spec = PhaseSpec::WholeRun()) {
-  return ReplayIdeal(trace, MatchTrace(trace), CutPhase(trace, spec), {{set, 32768}, false});
+  return farscale::Replay(trace, MatchTrace(trace), CutPhase(trace, spec), {{set, 32768}, false});
 }
 
 TEST(ReplayProperty, AgreesWithThePlainImplementation) {
@@ -96,8 +96,8 @@ TEST(ReplayProperty, ReplayWithEveryCallGivesTheSameEnds) {
     const Trace trace = test::MakeRandomProgram(seed, OptionsFor(seed));
     const Matching matching = MatchTrace(trace);
     const PhaseCut cut = CutPhase(trace, PhaseSpec::WholeRun());
-    const ReplayResult few = ReplayIdeal(trace, matching, cut, {{}, false});
-    const ReplayResult all = ReplayIdeal(trace, matching, cut, {{}, true});
+    const ReplayResult few = farscale::Replay(trace, matching, cut, {{}, false});
+    const ReplayResult all = farscale::Replay(trace, matching, cut, {{}, true});
     EXPECT_EQ(few.end, all.end);
     for (std::size_t rank = 0; rank < trace.size(); ++rank) {
       EXPECT_EQ(all.leave[rank].size(), trace.timelines[rank].calls());

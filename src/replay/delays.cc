@@ -1,0 +1,107 @@
+#include "replay/delays.h"
+
+#include <algorithm>
+
+#include "base/parallel.h"
+#include "replay/posts.h"
+
+namespace farscale {
+namespace {
+
+// Every message of a sender's window: its size says its time, the nodes of both its way.
+void AddMessageDelays(const Trace& trace, const RankMatching& matching, const RankCut& cut, std::size_t rank,
+                      const Network& network, Program& program) {
+  const RankTimeline& timeline = trace.timelines[rank];
+  const std::int32_t node = trace.ranks[rank].node;
+  const std::size_t first = timeline.first_record(cut.window.begin.call);
+  const std::size_t end = timeline.first_record(cut.window.end.call);
+  std::size_t send = PostsBefore(timeline, first).sends;
+  for (std::size_t i = first; i < end; ++i) {
+    const RecordKind kind = timeline.record_kind(i);
+    if (kind != RecordKind::kSend && kind != RecordKind::kSendPost) continue;
+    const std::uint32_t message = matching.sends[send++];
+    if (message == kNoMessage) continue;
+    const std::int32_t peer = timeline.endpoints()[timeline.record_target(i)].peer;
+    const std::int32_t to = trace.ranks[static_cast<std::size_t>(peer)].node;
+    const Link& link = to == node ? network.local : network.remote;
+    const double transfer = link.TransferSeconds(static_cast<double>(timeline.record_bytes(i)));
+    program.message_delays[message] = ToTicks(trace, link.latency + transfer);
+    if (network.HasContention()) program.paths[message] = {node, to, ToTicks(trace, transfer)};
+  }
+}
+
+// Bytes of every collective operation, over the ranks whose windows it lies in.
+struct OperationBytes {
+  CollectiveBytes bytes;
+  double ranks = 0;
+};
+
+void AddBytes(const Trace& trace, const RankMatching& matching, const RankCut& cut, std::size_t rank,
+              std::vector<OperationBytes>& operations) {
+  const RankTimeline& timeline = trace.timelines[rank];
+  const std::size_t end = timeline.first_record(cut.window.end.call);
+  Posts posts = PostsBefore(timeline, timeline.first_record(cut.window.begin.call));
+  for (std::size_t i = timeline.first_record(cut.window.begin.call); i < end; ++i) {
+    const RecordKind kind = timeline.record_kind(i);
+    posts.Count(kind);
+    if (kind != RecordKind::kCollective && kind != RecordKind::kCollectiveComplete) continue;
+    const RankTimeline::Record record = timeline.record(i);
+    const std::uint32_t operation = matching.collectives[posts.collectives - 1 - record.back];
+    if (operation == kNoCollective) continue;
+    const auto sent = static_cast<double>(record.bytes), received = static_cast<double>(record.received);
+    const double share = sent == 0 || received == 0 ? std::max(sent, received) : std::min(sent, received);
+    OperationBytes& of = operations[operation];
+    of.bytes.smallest = of.ranks == 0 ? share : std::min(of.bytes.smallest, share);
+    of.bytes.largest = std::max(of.bytes.largest, share);
+    of.bytes.largest_sum = std::max(of.bytes.largest_sum, sent + received);
+    of.bytes.mean += share;  // divided in the end
+    ++of.ranks;
+  }
+}
+
+// Whether all members of every communicator share a node.
+std::vector<bool> FindLocalCommunicators(const Trace& trace) {
+  std::vector<bool> local;
+  for (const Communicator& communicator : trace.communicators) {
+    const auto node_of = [&](std::int32_t rank) { return trace.ranks[static_cast<std::size_t>(rank)].node; };
+    const auto is_elsewhere = [&](std::int32_t rank) { return node_of(rank) != node_of(communicator.members.front()); };
+    const auto none_elsewhere = [&](const std::vector<std::int32_t>& ranks) {
+      return std::none_of(ranks.begin(), ranks.end(), is_elsewhere);
+    };
+    local.push_back(communicator.members.empty() ||
+                    (none_elsewhere(communicator.members) && none_elsewhere(communicator.remote)));
+  }
+  return local;
+}
+
+}  // namespace
+
+void AddDelays(const Trace& trace, const Matching& matching, const PhaseCut& cut, const Network& network,
+               Program& program) {
+  program.message_delays.assign(program.messages, 0);
+  if (network.HasContention()) program.paths.resize(program.messages);
+  program.sending = network.sending.value_or(0);
+  program.receiving = network.receiving.value_or(0);
+  ParallelFor(trace.size(), [&](std::size_t rank) {
+    if (cut.ranks[rank].present) {
+      AddMessageDelays(trace, matching.ranks[rank], cut.ranks[rank], rank, network, program);
+    }
+  });
+  std::vector<OperationBytes> operations(matching.collectives.size());
+  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
+    if (cut.ranks[rank].present) AddBytes(trace, matching.ranks[rank], cut.ranks[rank], rank, operations);
+  }
+  const std::vector<bool> is_local = FindLocalCommunicators(trace);
+  program.collective_delays.assign(operations.size(), 0);
+  for (std::size_t i = 0; i < operations.size(); ++i) {
+    OperationBytes& of = operations[i];
+    if (of.ranks == 0) continue;
+    of.bytes.mean /= of.ranks;
+    const CollectiveOperation& operation = matching.collectives[i];
+    program.collective_delays[i] =
+        ToTicks(trace, CollectiveSeconds(network, operation.kind, static_cast<std::size_t>(of.ranks),
+                                         is_local[operation.communicator], of.bytes));
+  }
+}
+
+}  // namespace farscale

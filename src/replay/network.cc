@@ -1,0 +1,198 @@
+#include "replay/network.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <string_view>
+#include <vector>
+
+#include "base/config.h"
+#include "base/error.h"
+#include "base/text.h"
+
+namespace farscale {
+namespace {
+
+constexpr int kMostTransfers = 1000000;
+
+// A number of the table that must not be negative, in the unit of the file.
+void ReadNumber(const ConfigTable& table, const std::string& key, double unit, double& value) {
+  const auto number = table.Number(key);
+  if (!number) return;
+  if (!(*number >= 0) || !std::isfinite(*number)) table.Fail(key, "'" + key + "' must not be negative");
+  value = *number * unit;
+}
+
+Link ParseLink(const ConfigTable& root, const std::string& key, const Link& standard) {
+  Link link = standard;
+  const auto table = root.Table(key);
+  if (!table) return link;
+  ReadNumber(*table, "latency_us", 1e-6, link.latency);
+  ReadNumber(*table, "overhead_us", 1e-6, link.overhead);
+  if (table->Has("bandwidth_MBps")) {
+    link.bandwidth = table->RequiredNumber("bandwidth_MBps") * 1e6;
+    if (!(link.bandwidth > 0)) table->Fail("bandwidth_MBps", "'bandwidth_MBps' must be positive");
+  }
+  if (const auto limit = table->Integer("eager_limit")) {
+    if (*limit < 0) table->Fail("eager_limit", "'eager_limit' must not be negative");
+    link.eager_limit = static_cast<std::uint64_t>(*limit);
+  }
+  table->RefuseUnknownKeys();
+  return link;
+}
+
+// As MPI calls them, in small letters; `create` stands for everything that makes communicators and other handles.
+const std::map<std::string, CollectiveKind>& Kinds() {
+  static const std::map<std::string, CollectiveKind> kinds = {{"barrier", CollectiveKind::kBarrier},
+                                                              {"bcast", CollectiveKind::kBroadcast},
+                                                              {"gather", CollectiveKind::kGather},
+                                                              {"scatter", CollectiveKind::kScatter},
+                                                              {"allgather", CollectiveKind::kAllgather},
+                                                              {"alltoall", CollectiveKind::kAlltoall},
+                                                              {"allreduce", CollectiveKind::kAllreduce},
+                                                              {"reduce", CollectiveKind::kReduce},
+                                                              {"reduce_scatter", CollectiveKind::kReduceScatter},
+                                                              {"scan", CollectiveKind::kScan},
+                                                              {"exscan", CollectiveKind::kExscan},
+                                                              {"create", CollectiveKind::kCreateHandle}};
+  return kinds;
+}
+
+template <typename Value>
+Value ByName(const ConfigTable& table, const std::string& key, const std::string& name,
+             const std::vector<std::pair<std::string, Value>>& values) {
+  std::vector<std::string> names;
+  for (const auto& [known, value] : values) {
+    if (known == name) return value;
+    names.push_back(known);
+  }
+  table.Fail(key, "unknown '" + name + "'", "there are " + Join(names, ", "));
+}
+
+// ["log", "max"]
+CollectiveHalf ParseHalf(const ConfigTable& table, const std::string& key) {
+  const auto words = table.Strings(key);
+  if (!words || words->empty() || words->size() > 2) {
+    table.Fail(key, "'" + key + "' must be [growth, size] such as [\"log\", \"max\"], or [\"none\"]");
+  }
+  CollectiveHalf half;
+  half.growth = ByName<CollectiveGrowth>(table, key, words->front(),
+                                         {{"none", CollectiveGrowth::kNone},
+                                          {"constant", CollectiveGrowth::kConstant},
+                                          {"linear", CollectiveGrowth::kLinear},
+                                          {"log", CollectiveGrowth::kLogarithmic}});
+  if (words->size() == 2) {
+    half.size = ByName<CollectiveSize>(table, key, words->back(),
+                                       {{"min", CollectiveSize::kMin},
+                                        {"mean", CollectiveSize::kMean},
+                                        {"max", CollectiveSize::kMax},
+                                        {"2max", CollectiveSize::kTwiceMax},
+                                        {"send+receive", CollectiveSize::kSendPlusReceive}});
+  }
+  return half;
+}
+
+void ParseCollectives(const ConfigTable& root, Network& network) {
+  const auto table = root.Table("collectives");
+  if (!table) return;
+  for (const std::string& name : table->Keys()) {
+    const auto found = Kinds().find(name);
+    if (found == Kinds().end()) {
+      std::vector<std::string> known;
+      for (const auto& [kind_name, kind] : Kinds()) known.push_back(kind_name);
+      const std::string advice = DidYouMean(name, known);
+      table->Fail(name, "unknown collective '" + name + "'",
+                  advice.empty() ? "there are " + Join(known, ", ") : advice);
+    }
+    const auto cost = table->Table(name);
+    if (!cost) table->Fail(name, "a collective needs { in = [growth, size], out = [growth, size] }");
+    CollectiveCost& of_kind = network.collectives[static_cast<std::size_t>(found->second)];
+    of_kind = {ParseHalf(*cost, "in"), ParseHalf(*cost, "out")};
+    cost->RefuseUnknownKeys();
+  }
+}
+
+std::optional<int> ParseTransfers(const ConfigTable& table, const std::string& key) {
+  const auto count = table.Integer(key);
+  if (!count) return std::nullopt;
+  if (*count < 1 || *count > kMostTransfers) table.Fail(key, "'" + key + "' must be a positive number of transfers");
+  return static_cast<int>(*count);
+}
+
+bool IsFree(const Link& link) { return link.latency == 0 && link.overhead == 0 && std::isinf(link.bandwidth); }
+
+double BytesFor(CollectiveSize size, const CollectiveBytes& bytes) {
+  switch (size) {
+    case CollectiveSize::kMin: return bytes.smallest;
+    case CollectiveSize::kMean: return bytes.mean;
+    case CollectiveSize::kMax: return bytes.largest;
+    case CollectiveSize::kTwiceMax: return 2 * bytes.largest;
+    case CollectiveSize::kSendPlusReceive: return bytes.largest_sum;
+  }
+  return 0;
+}
+
+double Steps(CollectiveGrowth growth, std::size_t ranks) {
+  if (ranks < 2) return 0;
+  switch (growth) {
+    case CollectiveGrowth::kNone: return 0;
+    case CollectiveGrowth::kConstant: return 1;
+    case CollectiveGrowth::kLinear: return static_cast<double>(ranks - 1);
+    case CollectiveGrowth::kLogarithmic: return std::ceil(std::log2(static_cast<double>(ranks)));
+  }
+  return 0;
+}
+
+}  // namespace
+
+// On free links collectives take no time whatever their growth.
+bool Network::IsIdeal() const { return IsFree(local) && IsFree(remote) && !HasContention(); }
+
+Network IdealNetwork() {
+  Network network;
+  network.id = "ideal";
+  network.name = "Ideal network";
+  network.source = "no latency, no end of bandwidth; calls cost nothing";
+  return network;
+}
+
+Network ParseNetwork(const std::string& text, const std::string& file, const std::string& id) {
+  const ConfigTable root = ConfigTable::Parse(text, file);
+  Network network;
+  network.id = id;
+  network.name = root.String("name").value_or(id);
+  network.source = root.String("source").value_or("");
+  network.remote = ParseLink(root, "remote", Link());
+  network.local = ParseLink(root, "local", network.remote);
+  ParseCollectives(root, network);
+  if (const auto contention = root.Table("contention")) {
+    network.sending = ParseTransfers(*contention, "sending");
+    network.receiving = ParseTransfers(*contention, "receiving");
+    contention->RefuseUnknownKeys();
+  }
+  root.RefuseUnknownKeys();
+  return network;
+}
+
+Network Scaled(const Network& network, const NetworkScale& scale) {
+  Network scaled = network;
+  for (Link* link : {&scaled.local, &scaled.remote}) {
+    link->latency *= scale.latency;
+    link->bandwidth *= scale.bandwidth;
+    link->overhead *= scale.overhead;
+  }
+  return scaled;
+}
+
+double CollectiveSeconds(const Network& network, CollectiveKind kind, std::size_t ranks, bool is_local,
+                         const CollectiveBytes& bytes) {
+  const Link& link = is_local ? network.local : network.remote;
+  double seconds = 0;
+  for (const CollectiveHalf& half : {network.CostOf(kind).fan_in, network.CostOf(kind).fan_out}) {
+    const double steps = Steps(half.growth, ranks);
+    if (steps > 0) seconds += steps * (link.latency + link.TransferSeconds(BytesFor(half.size, bytes)));
+  }
+  return seconds;
+}
+
+}  // namespace farscale

@@ -1,0 +1,109 @@
+// The network of a machine, as the replay simulates it [docs/formulas.md, nominal network]. Read from TOML files, of
+// which configs/networks/ holds some.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+
+#include "trace/mpi_call.h"
+
+namespace farscale {
+
+// What a message costs between two ranks.
+struct Link {
+  double latency = 0;                                          // seconds
+  double bandwidth = std::numeric_limits<double>::infinity();  // bytes a second
+  double overhead = 0;                                         // seconds of the processor's time for every call
+  std::uint64_t eager_limit = 32768;                           // messages of this many bytes and more rendezvous
+
+  double TransferSeconds(double bytes) const { return bytes / bandwidth; }
+
+  friend bool operator==(const Link&, const Link&) = default;
+};
+
+// How the time of one half of a collective grows with the number n of ranks.
+enum class CollectiveGrowth : std::uint8_t {
+  kNone,         // no time
+  kConstant,     // L + S/B
+  kLinear,       // (n - 1) (L + S/B)
+  kLogarithmic,  // ceil(log2 n) (L + S/B)
+};
+
+// What S is, over the ranks that take part. A rank's bytes are what it sends or receives, whichever is less but not
+// nothing: tracers differ in whether the root of a broadcast sends its data once or once for every rank.
+enum class CollectiveSize : std::uint8_t {
+  kMin,
+  kMean,
+  kMax,
+  kTwiceMax,
+  kSendPlusReceive,  // the largest sum of what a rank sends and receives
+};
+
+struct CollectiveHalf {
+  CollectiveGrowth growth = CollectiveGrowth::kNone;
+  CollectiveSize size = CollectiveSize::kMax;
+
+  friend bool operator==(const CollectiveHalf&, const CollectiveHalf&) = default;
+};
+
+// Time of a collective after its last arrival: fan-in plus fan-out.
+struct CollectiveCost {
+  CollectiveHalf fan_in;
+  CollectiveHalf fan_out;
+
+  friend bool operator==(const CollectiveCost&, const CollectiveCost&) = default;
+};
+
+inline constexpr std::size_t kCollectiveKinds = static_cast<std::size_t>(CollectiveKind::kDestroyHandle) + 1;
+
+struct Network {
+  std::string id;      // name of the file
+  std::string name;    // for reports
+  std::string source;  // where the numbers come from
+  Link local;          // between ranks of one node
+  Link remote;         // between nodes
+  std::array<CollectiveCost, kCollectiveKinds> collectives{};
+  // How many transfers between nodes a node can send, and receive, at once; nothing: any number.
+  std::optional<int> sending, receiving;
+
+  // Neither messages nor calls take time, and nothing has to wait for a link.
+  bool IsIdeal() const;
+  bool HasContention() const { return sending || receiving; }
+  const CollectiveCost& CostOf(CollectiveKind kind) const { return collectives[static_cast<std::size_t>(kind)]; }
+
+  friend bool operator==(const Network&, const Network&) = default;
+};
+
+// The ideal network: no latency, no end of bandwidth, calls cost nothing.
+Network IdealNetwork();
+
+// Reads a network [docs/network-files.md]. `id` is the name of the file without its ending. Throws a usage error with
+// file and line.
+Network ParseNetwork(const std::string& text, const std::string& file, const std::string& id);
+
+// The same network with latency and bandwidth of both links, or their overhead, multiplied.
+struct NetworkScale {
+  double latency = 1;
+  double bandwidth = 1;
+  double overhead = 1;
+
+  friend bool operator==(const NetworkScale&, const NetworkScale&) = default;
+};
+Network Scaled(const Network& network, const NetworkScale& scale);
+
+// Bytes of one collective operation, over the ranks that take part.
+struct CollectiveBytes {
+  double smallest = 0;
+  double mean = 0;
+  double largest = 0;
+  double largest_sum = 0;
+};
+
+// Seconds from the last arrival at a collective of `ranks` ranks until it is over.
+double CollectiveSeconds(const Network& network, CollectiveKind kind, std::size_t ranks, bool is_local,
+                         const CollectiveBytes& bytes);
+
+}  // namespace farscale

@@ -1,0 +1,16 @@
+// A run as it would have been on another network, or with other computation: a trace that later stages take like a
+// measured one.
+#pragma once
+
+#include "replay/options.h"
+#include "replay/replay.h"
+#include "trace/trace.h"
+
+namespace farscale {
+
+// The trace at the times of a replay of its whole run, which kept the times of all calls. Regions and counters keep
+// their place in the computation, whose length changes evenly between two calls; what lies inside calls does so in the
+// call. `bursts`: what was replayed; nothing: the computation as measured.
+Trace ReplayedTrace(const Trace& trace, const ReplayResult& result, const BurstLengths* bursts = nullptr);
+
+}  // namespace farscale
