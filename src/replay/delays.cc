@@ -26,7 +26,7 @@ void AddMessageDelays(const Trace& trace, const RankMatching& matching, const Ra
     const Link& link = to == node ? network.local : network.remote;
     const double transfer = link.TransferSeconds(static_cast<double>(timeline.record_bytes(i)));
     program.message_delays[message] = ToTicks(trace, link.latency + transfer);
-    if (network.HasContention()) program.paths[message] = {node, to, ToTicks(trace, transfer)};
+    if (network.HasContention()) program.paths[message] = {node, to, ToTicks(trace, transfer), program.message_delays[message]};
   }
 }
 

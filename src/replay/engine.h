@@ -81,7 +81,7 @@ class Engine {
           ready_.pop_back();
           Advance(rank);
         }
-      } while (StartNextTransfer());
+      } while (StartTransfers());
     } while (ReleaseSenders());
   }
 
@@ -159,14 +159,21 @@ class Engine {
     if constexpr (Links::kTimed) Tell(received_[message], arrival);  // a sender that waits is free again
   }
 
-  // Every rank has got as far as it can, so whatever will ask for a transfer does so later than the earliest that
-  // queues.
-  bool StartNextTransfer() {
+  // Every rank has got as far as it can. What the messages started now bring about comes no sooner than they arrive, so
+  // all requests before the earliest possible arrival can be served.
+  bool StartTransfers() {
     if constexpr (Links::kQueues) {
-      if (const auto started = links_.StartNext()) {
+      const Tick bound = links_.EarliestArrival();
+      bool any = false;
+      while (const auto started = links_.StartNext(any ? bound : std::numeric_limits<Tick>::max())) {
+        if (const auto next = links_.Upcoming()) {  // numbers of messages are far from their order in time
+          __builtin_prefetch(&program_.paths[*next]);
+          __builtin_prefetch(&sent_[*next], 1);
+        }
         Deliver(started->message, started->arrival);
-        return true;
+        any = true;
       }
+      return any;
     }
     return false;
   }

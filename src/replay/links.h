@@ -2,6 +2,8 @@
 #pragma once
 
 #include <algorithm>
+#include <functional>
+#include <limits>
 #include <optional>
 #include <queue>
 #include <vector>
@@ -51,20 +53,34 @@ class SharedLinks : public FreeLinks {
   SharedLinks(const Trace& trace, const Program& program) : FreeLinks(trace, program) {
     sending_.assign(program.sending > 0 ? trace.nodes.size() : 0, Places(program.sending));
     receiving_.assign(program.receiving > 0 ? trace.nodes.size() : 0, Places(program.receiving));
+    for (const Path& path : program.paths) {
+      if (path.from != path.to) shortest_delay_ = std::min(shortest_delay_, path.delay);
+    }
   }
 
   // False: the message stays within its node and waits for nothing.
   bool Queue(std::uint32_t message, Tick ready) {
     const Path& path = program_.paths[message];
     if (path.from == path.to) return false;
-    queue_.push({ready, message});
+    queue_.emplace_back(ready, message);
+    std::push_heap(queue_.begin(), queue_.end(), std::greater<>());
     return true;
   }
 
-  std::optional<Started> StartNext() {
-    if (queue_.empty()) return std::nullopt;
-    const auto [ready, message] = queue_.top();
-    queue_.pop();
+  // Likely the message of the next transfer.
+  std::optional<std::uint32_t> Upcoming() const {
+    return queue_.empty() ? std::nullopt : std::optional(queue_.front().second);
+  }
+
+  // Of a message that starts with the next request or after it.
+  Tick EarliestArrival() const { return queue_.empty() ? 0 : queue_.front().first + shortest_delay_; }
+
+  // Nothing when there is no request before `bound`.
+  std::optional<Started> StartNext(Tick bound) {
+    if (queue_.empty() || queue_.front().first >= bound) return std::nullopt;
+    std::pop_heap(queue_.begin(), queue_.end(), std::greater<>());
+    const auto [ready, message] = queue_.back();
+    queue_.pop_back();
     const Path& path = program_.paths[message];
     Places* out = sending_.empty() ? nullptr : &sending_[static_cast<std::size_t>(path.from)];
     Places* in = receiving_.empty() ? nullptr : &receiving_[static_cast<std::size_t>(path.to)];
@@ -73,7 +89,7 @@ class SharedLinks : public FreeLinks {
     if (in != nullptr) start = std::max(start, in->NextFree());
     if (out != nullptr) out->TakeUntil(start + path.transfer);
     if (in != nullptr) in->TakeUntil(start + path.transfer);
-    return Started{message, Arrival(message, start)};
+    return Started{message, start + path.delay};
   }
 
  private:
@@ -92,8 +108,9 @@ class SharedLinks : public FreeLinks {
   };
 
   using Request = std::pair<Tick, std::uint32_t>;
-  std::priority_queue<Request, std::vector<Request>, std::greater<Request>> queue_;
+  std::vector<Request> queue_;  // a heap, earliest first
   std::vector<Places> sending_, receiving_;
+  Tick shortest_delay_ = std::numeric_limits<Tick>::max() / 2;  // of all remote messages
 };
 
 }  // namespace farscale

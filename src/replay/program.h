@@ -49,6 +49,7 @@ struct RankProgram {
 struct Path {
   std::int32_t from = 0, to = 0;  // nodes; equal for messages within one, which wait for nothing
   Tick transfer = 0;
+  Tick delay = 0;  // from its start to its arrival
 };
 
 struct Program {
