@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/text.h"
 
 namespace farscale {
 namespace {
@@ -70,6 +71,23 @@ std::optional<ConfigTable> LoadPreset(const std::string& name) {
 std::vector<std::string> PresetNames() {
   std::vector<std::string> names;
   for (const fs::path& file : TomlFiles(DataFolder() / "configs")) names.push_back(file.stem().string());
+  return names;
+}
+
+Network LoadNetwork(const std::string& name, const std::string& where) {
+  std::error_code code;
+  const fs::path own = DataFolder() / "configs" / "networks" / (name + ".toml");
+  for (const fs::path& file : {own, fs::path(name)}) {
+    if (fs::is_regular_file(file, code)) return ParseNetwork(ReadFile(file), file.string(), file.stem().string());
+  }
+  const std::string advice = DidYouMean(name, NetworkNames());
+  throw Error(ErrorKind::kUsage, where, "no network '" + name + "'",
+              advice.empty() ? "there are " + Join(NetworkNames(), ", ") + ", or name a file" : advice);
+}
+
+std::vector<std::string> NetworkNames() {
+  std::vector<std::string> names;
+  for (const fs::path& file : TomlFiles(DataFolder() / "configs" / "networks")) names.push_back(file.stem().string());
   return names;
 }
 

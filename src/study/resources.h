@@ -9,6 +9,7 @@
 
 #include "base/config.h"
 #include "models/scaling_model.h"
+#include "replay/network.h"
 #include "report/write_report.h"
 
 namespace farscale {
@@ -24,6 +25,11 @@ ModelLibrary LoadModels(const std::vector<std::string>& user_files = {});
 // A preset by the name of its file in configs/ ("rosas14"), or by path.
 std::optional<ConfigTable> LoadPreset(const std::string& name);
 std::vector<std::string> PresetNames();
+
+// A network by the name of its file in configs/networks/ ("infiniband-hdr"), or by path. Throws a usage error naming the
+// nearest when there is none.
+Network LoadNetwork(const std::string& name, const std::string& where = "");
+std::vector<std::string> NetworkNames();
 
 // Templates from a folder of the user, with those it lacks from the program's own; empty: the program's own.
 ReportTemplates LoadTemplates(const std::string& folder = "");

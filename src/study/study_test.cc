@@ -163,7 +163,7 @@ TEST(Study, PresetFillsWhatTheStudyLeavesOut) {
 }
 
 TEST(Study, CommentedExampleIsOne) {
-  const std::string file = test::SourceFolder() + "/configs/study.toml";
+  const std::string file = test::SourceFolder() + "/configs/studies/commented.toml";
   const Study study = ParseStudy(ReadFile(file), file, NoPresets);
   EXPECT_EQ(study.runs.size(), 3u);
   EXPECT_EQ(study.phases.size(), 4u);
