@@ -3,8 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "base/error.h"
 #include "base/files.h"
+#include "replay/network.h"
 #include "support/traces.h"
 
 namespace farscale {
@@ -167,6 +170,19 @@ TEST(Study, CommentedExampleIsOne) {
   const Study study = ParseStudy(ReadFile(file), file, NoPresets);
   EXPECT_EQ(study.runs.size(), 3u);
   EXPECT_EQ(study.phases.size(), 4u);
+}
+
+// As installed beside the tests: every network parses, says its name and where its numbers come from.
+TEST(Resources, EveryNetworkSaysItsSource) {
+  std::size_t count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(test::SourceFolder() + "/configs/networks")) {
+    const Network network = ParseNetwork(ReadFile(entry.path()), entry.path().string(), entry.path().stem().string());
+    EXPECT_FALSE(network.name.empty()) << entry.path();
+    EXPECT_GT(network.source.size(), 20u) << entry.path();
+    EXPECT_EQ(network.IsIdeal(), network.id == "ideal");
+    ++count;
+  }
+  EXPECT_GE(count, 5u);
 }
 
 TEST(Study, ModelChoices) {
