@@ -76,7 +76,107 @@ RankTimeline ReplayedTimeline(const RankTimeline& timeline, const std::vector<Ti
   return Retime(timeline, times);
 }
 
+// Time of [begin, end] on one rank that lies within the regions marked.
+class RegionClock {
+ public:
+  RegionClock(const RankTimeline& timeline, const std::vector<bool>& is_marked)
+      : timeline_(timeline), is_marked_(is_marked) {}
+
+  // Bursts are asked for in ascending order.
+  Tick Inside(Tick begin, Tick end) {
+    Tick inside = 0, from = begin;
+    while (next_ < timeline_.region_events() && timeline_.event_tick(next_) < end) {
+      const RankTimeline::RegionEvent event = timeline_.region_event(next_++);
+      const Tick at = std::max(event.tick, from);
+      if (depth_ > 0) inside += at - from;
+      from = at;
+      if (is_marked_[event.region]) depth_ += event.is_leave ? -1 : 1;
+    }
+    return depth_ > 0 ? inside + (end - from) : inside;
+  }
+
+ private:
+  const RankTimeline& timeline_;
+  const std::vector<bool>& is_marked_;
+  std::size_t next_ = 0;
+  int depth_ = 0;
+};
+
+std::vector<Tick> Enters(const RankTimeline& timeline) {
+  std::vector<Tick> ticks(timeline.calls());
+  for (std::size_t call = 0; call < ticks.size(); ++call) ticks[call] = timeline.enter(call);
+  return ticks;
+}
+
+std::vector<Tick> Leaves(const RankTimeline& timeline) {
+  std::vector<Tick> ticks(timeline.calls());
+  for (std::size_t call = 0; call < ticks.size(); ++call) ticks[call] = timeline.leave(call);
+  return ticks;
+}
+
+// Begin and end of the burst before a call; call == calls(): of what follows the last one.
+std::pair<Tick, Tick> BurstBefore(const RankTimeline& timeline, std::size_t call) {
+  const Tick begin = call == 0 ? timeline.begin() : timeline.leave(call - 1);
+  const Tick end = call == timeline.calls() ? timeline.end() : timeline.enter(call);
+  return {begin, std::max(begin, end)};
+}
+
 }  // namespace
+
+PhaseCut MoveCut(const Trace& trace, const Trace& replayed, const PhaseCut& cut) {
+  PhaseCut moved = cut;
+  ParallelFor(trace.size(), [&](std::size_t rank) {
+    RankCut& rank_cut = moved.ranks[rank];
+    if (!rank_cut.present) return;
+    const RankTimeline& now = replayed.timelines[rank];
+    const std::vector<Tick> enter = Enters(now), leave = Leaves(now);
+    const TimeMap map(trace.timelines[rank], enter, leave, now.begin(), now.end());
+    const RankTimeline& before = trace.timelines[rank];
+    const auto move = [&](Edge& edge) {  // a time window may begin inside a call
+      const bool inside = edge.call < before.calls() && edge.tick > before.enter(edge.call);
+      edge.tick = map.At(edge.tick, edge.call + (inside ? 1 : 0));
+    };
+    move(rank_cut.window.begin);
+    move(rank_cut.window.end);
+    for (Interval& iteration : rank_cut.iterations) {
+      move(iteration.begin);
+      move(iteration.end);
+    }
+  });
+  return moved;
+}
+
+BurstLengths MeasuredBursts(const Trace& trace) {
+  BurstLengths bursts(trace.size());
+  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
+    const RankTimeline& timeline = trace.timelines[rank];
+    for (std::size_t call = 0; call <= timeline.calls(); ++call) {
+      const auto [begin, end] = BurstBefore(timeline, call);
+      bursts[rank].push_back(end - begin);
+    }
+  }
+  return bursts;
+}
+
+BurstLengths SpeedUp(const Trace& trace, const BurstLengths& bursts, double speed, const std::string& region) {
+  std::vector<bool> is_marked;
+  for (const Region& one : trace.regions) is_marked.push_back(!one.is_mpi && one.name == region);
+  BurstLengths faster = bursts;
+  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
+    const RankTimeline& timeline = trace.timelines[rank];
+    RegionClock clock(timeline, is_marked);
+    for (std::size_t call = 0; call < faster[rank].size(); ++call) {
+      const auto [begin, end] = BurstBefore(timeline, call);
+      double share = 1;
+      if (!region.empty()) {
+        share = end > begin ? static_cast<double>(clock.Inside(begin, end)) / static_cast<double>(end - begin) : 0;
+      }
+      Tick& length = faster[rank][call];
+      length = std::llround(static_cast<double>(length) * (share / speed + (1 - share)));
+    }
+  }
+  return faster;
+}
 
 Trace ReplayedTrace(const Trace& trace, const ReplayResult& result, const BurstLengths* bursts) {
   Trace replayed = trace;

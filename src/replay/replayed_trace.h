@@ -2,6 +2,8 @@
 // measured one.
 #pragma once
 
+#include <string>
+
 #include "replay/options.h"
 #include "replay/replay.h"
 #include "trace/trace.h"
@@ -12,5 +14,14 @@ namespace farscale {
 // their place in the computation, whose length changes evenly between two calls; what lies inside calls does so in the
 // call. `bursts`: what was replayed; nothing: the computation as measured.
 Trace ReplayedTrace(const Trace& trace, const ReplayResult& result, const BurstLengths* bursts = nullptr);
+
+// The same part of the run in its replayed trace.
+PhaseCut MoveCut(const Trace& trace, const Trace& replayed, const PhaseCut& cut);
+
+// The computation of a run as measured.
+BurstLengths MeasuredBursts(const Trace& trace);
+
+// Lengths when computation runs `speed` times as fast: all of it, or what lies within regions of that name.
+BurstLengths SpeedUp(const Trace& trace, const BurstLengths& bursts, double speed, const std::string& region = "");
 
 }  // namespace farscale
