@@ -7,7 +7,6 @@
 #include <set>
 
 #include "base/error.h"
-#include "base/text.h"
 
 namespace farscale {
 
@@ -24,37 +23,6 @@ double Serialization(double largest_useful, double ideal_elapsed) { return large
 double Transfer(double ideal_elapsed, double elapsed) { return ideal_elapsed / elapsed; }
 
 namespace {
-
-// Names under which instructions and cycles are commonly recorded (PAPI, perf, LIKWID), in lower case.
-constexpr std::array<std::string_view, 6> kInstructionNames = {"papi_tot_ins",       "instructions",
-                                                               "perf::instructions", "perf::perf_count_hw_instructions",
-                                                               "inst_retired:any_p", "instr_retired_any"};
-constexpr std::array<std::string_view, 7> kCycleNames = {"papi_tot_cyc",
-                                                         "cycles",
-                                                         "cpu-cycles",
-                                                         "perf::cycles",
-                                                         "perf::perf_count_hw_cpu_cycles",
-                                                         "cpu_clk_unhalted:thread_p",
-                                                         "cpu_clk_unhalted_core"};
-
-template <std::size_t Size>
-std::optional<std::size_t> ChooseCounter(const Trace& trace, const std::string& wanted,
-                                         const std::array<std::string_view, Size>& usual) {
-  if (!wanted.empty()) {
-    const auto found = trace.FindCounter(wanted);
-    if (found) return found;
-    std::vector<std::string> names;
-    for (const Counter& counter : trace.counters) names.push_back(counter.name);
-    throw Error(ErrorKind::kUsage, trace.path, "no counter '" + wanted + "' in this trace",
-                names.empty() ? "it has no counters" : "it has " + Join(names, ", "));
-  }
-  for (const std::string_view name : usual) {
-    for (std::size_t i = 0; i < trace.counters.size(); ++i) {
-      if (ToLower(trace.counters[i].name) == name) return i;
-    }
-  }
-  return std::nullopt;
-}
 
 // A counter can be used when every rank of the phase has reliable samples of it.
 bool IsUsable(const Trace& trace, const PhaseCut& cut, std::size_t counter) {
@@ -293,8 +261,8 @@ PhaseFactors MeasurePhase(const Trace& trace, const Matching& matching, const Ph
   totals.largest_useful = trace.Seconds(largest);
   totals.total_mpi = trace.Seconds(times.covered - total);
   totals.largest_node_load = LargestNodeLoad(trace, times.useful);
-  totals.instructions = TotalCount(trace, cut, ChooseCounter(trace, options.counters.instructions, kInstructionNames));
-  totals.cycles = TotalCount(trace, cut, ChooseCounter(trace, options.counters.cycles, kCycleNames));
+  totals.instructions = TotalCount(trace, cut, ChooseCounter(trace, CounterMeaning::kInstructions, options.counters));
+  totals.cycles = TotalCount(trace, cut, ChooseCounter(trace, CounterMeaning::kCycles, options.counters));
   FillFactors(trace, result);
   AddEstimate(trace, cut, result);
   AddInterruptions(trace, cut, result.diagnostics);

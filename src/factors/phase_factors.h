@@ -10,6 +10,7 @@
 #include "phases/phase_cut.h"
 #include "replay/matching.h"
 #include "replay/replay.h"
+#include "trace/counters.h"
 #include "trace/trace.h"
 
 namespace farscale {
@@ -54,13 +55,6 @@ struct PhaseFactors {
   PhaseTotals totals;
   FactorValues values;  // those that need no reference run
   Diagnostics diagnostics;
-};
-
-// Which counters of a trace mean instructions and cycles; names as recorded. Without a name, the usual ones are tried
-// (PAPI_TOT_INS, instructions, ...). A name that the trace does not have is an error when `required`.
-struct CounterNames {
-  std::string instructions;
-  std::string cycles;
 };
 
 struct FactorOptions {

@@ -1,0 +1,61 @@
+#include "trace/counters.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+
+namespace farscale {
+namespace {
+
+using testing::HasSubstr;
+using testing::Optional;
+
+Trace WithCounters(const std::vector<std::string>& names) {
+  Trace trace;
+  for (const std::string& name : names) trace.counters.push_back({name, "", "#", 1, false, true});
+  return trace;
+}
+
+TEST(Counters, UsualNamesInAnyCase) {
+  const Trace trace = WithCounters({"L2_MISSES", "papi_tot_ins", "PAPI_TOT_CYC", "perf::TASK-CLOCK"});
+  EXPECT_THAT(ChooseCounter(trace, CounterMeaning::kInstructions, {}), Optional(1u));
+  EXPECT_THAT(ChooseCounter(trace, CounterMeaning::kCycles, {}), Optional(2u));
+  EXPECT_THAT(ChooseCounter(trace, CounterMeaning::kCpuTime, {}), Optional(3u));
+  EXPECT_EQ(ChooseCounter(WithCounters({"L2_MISSES"}), CounterMeaning::kCycles, {}), std::nullopt);
+}
+
+TEST(Counters, TheNameGivenGoesFirst) {
+  const Trace trace = WithCounters({"CPU_TIME", "BB_COUNT", "INS", "MY_CPU"});
+  const CounterNames names = {"BB_COUNT", "", "MY_CPU"};
+  EXPECT_THAT(ChooseCounter(trace, CounterMeaning::kInstructions, names), Optional(1u));
+  EXPECT_THAT(ChooseCounter(trace, CounterMeaning::kCpuTime, names), Optional(3u));
+}
+
+TEST(Counters, AMissingNameIsAnErrorThatListsTheOthers) {
+  try {
+    ChooseCounter(WithCounters({"CPU_TIME", "BB_COUNT"}), CounterMeaning::kCycles, {"", "TOT_CYC", ""});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kUsage);
+    EXPECT_THAT(error.what(), HasSubstr("no counter 'TOT_CYC' in this trace"));
+    EXPECT_THAT(error.what(), HasSubstr("it has CPU_TIME, BB_COUNT"));
+  }
+}
+
+// One count is `scale` units: milliseconds in thousandths are microseconds.
+TEST(Counters, SecondsByUnitAndScale) {
+  const auto per_second = [](const std::string& unit, double scale) {
+    return CountsPerSecond({"CPU_TIME", "", unit, scale, false, true});
+  };
+  EXPECT_DOUBLE_EQ(per_second("#", 1), 1e9);
+  EXPECT_DOUBLE_EQ(per_second("", 1), 1e9);
+  EXPECT_DOUBLE_EQ(per_second("ns", 1), 1e9);
+  EXPECT_DOUBLE_EQ(per_second(" us ", 1), 1e6);
+  EXPECT_DOUBLE_EQ(per_second("\u00b5s", 1), 1e6);
+  EXPECT_DOUBLE_EQ(per_second("ms", 1e-3), 1e6);
+  EXPECT_DOUBLE_EQ(per_second("s", 1e-6), 1e6);
+}
+
+}  // namespace
+}  // namespace farscale
