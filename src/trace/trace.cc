@@ -55,6 +55,35 @@ double RankTimeline::counter_in_call(std::size_t counter, std::size_t call) cons
   return static_cast<double>(data.columns.in_call[call]);
 }
 
+std::int64_t RankTimeline::RawAtLeave(const CounterData& data, std::size_t call) const {
+  const std::int64_t value = data.columns.in_call[call];
+  return data.is_double ? value : data.columns.at_enter[call] + value;
+}
+
+double RankTimeline::counter_before_call(std::size_t counter, std::size_t call) const {
+  const CounterData& data = counters_[counter];
+  const std::size_t events = region_events();
+  std::int64_t from = 0, to = 0;
+  if (call > 0) {
+    from = RawAtLeave(data, call - 1);
+  } else if (events > 0 && columns_.event_call[0] == 0) {
+    from = data.columns.at_event[0];
+  } else {
+    return 0;  // the rank begins with this call
+  }
+  if (call < calls()) {
+    to = data.columns.at_enter[call];
+  } else if (events > 0 && static_cast<std::size_t>(columns_.event_call[events - 1]) == calls()) {
+    to = data.columns.at_event[events - 1];
+  } else {
+    return 0;  // and ends with the one before
+  }
+  if (data.is_double) return std::bit_cast<double>(to) - std::bit_cast<double>(from);
+  // Samples of any size: the difference wraps around as they do.
+  return static_cast<double>(
+      static_cast<std::int64_t>(static_cast<std::uint64_t>(to) - static_cast<std::uint64_t>(from)));
+}
+
 std::uint64_t RankTimeline::MemoryBytes() const {
   std::uint64_t bytes = sizeof *this;
   const TimelineColumns<PackedColumn>& c = columns_;

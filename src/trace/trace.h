@@ -173,6 +173,12 @@ class RankTimeline {
   double counter_at_event(std::size_t counter, std::size_t event) const;
   // Difference of two samples, exact for integers however large.
   double counter_in_call(std::size_t counter, std::size_t call) const;
+  // The same over the computation before a call, from leaving the call before or from the rank's first event on; over
+  // what follows the last call for `call` = calls(). Not for an empty timeline.
+  double counter_before_call(std::size_t counter, std::size_t call) const;
+  // Share of the edges with a sample of their own. Elsewhere the last one before stands in, which hides what happened
+  // between two edges.
+  double counter_edge_share(std::size_t counter) const { return static_cast<double>(counters_[counter].edge_share); }
 
   const std::vector<Interruption>& interruptions() const { return interruptions_; }
 
@@ -193,7 +199,11 @@ class RankTimeline {
     bool is_double = false;
     bool recorded = false;
     bool unreliable = false;
+    float edge_share = 0;
   };
+
+  // As packed: an integer, or the bits of a double.
+  std::int64_t RawAtLeave(const CounterData& data, std::size_t call) const;
 
   TimelineColumns<PackedColumn> columns_;
   std::vector<CounterData> counters_;

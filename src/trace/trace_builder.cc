@@ -131,10 +131,13 @@ void RankBuilder::AddRegionEvent(Tick tick, std::uint32_t region, bool is_leave)
 }
 
 std::int64_t RankBuilder::SampleAt(Tick tick, std::size_t counter) {
-  const Sample& sample = samples_[counter];
-  if (timeline_.counters_[counter].recorded && sample.tick != tick) {
-    diagnostics_.Add(Anomaly::kCounterNotAtEdges, 1);
-  }
+  Sample& sample = samples_[counter];
+  if (!timeline_.counters_[counter].recorded) return sample.value;
+  if (sample.tick != tick) diagnostics_.Add(Anomaly::kCounterNotAtEdges, 1);
+  // A sample a little ahead of its edge still tells what happened since the edge before.
+  ++sample.edges;
+  if (!sample.is_new && sample.tick != tick) ++sample.edges_without;
+  sample.is_new = false;
   return sample.value;
 }
 
@@ -152,7 +155,9 @@ void RankBuilder::SetCounter(Tick tick, std::uint32_t counter, std::int64_t valu
     diagnostics_.Add(Anomaly::kCounterNotAtEdges, edges_, fmt::format("{} {}", trace_.counters[counter].name, Place()));
   }
   data.recorded = true;
-  sample = {value, std::max(tick, last_tick_)};
+  sample.value = value;
+  sample.tick = std::max(tick, last_tick_);
+  sample.is_new = true;
 }
 
 bool RankBuilder::InCall() {
@@ -351,6 +356,10 @@ RankTimeline RankBuilder::Finish() {
   timeline_.columns_ = FinishColumns(columns_);
   for (std::size_t i = 0; i < counter_columns_.size(); ++i) {
     if (!timeline_.counters_[i].recorded) continue;
+    if (samples_[i].edges > 0) {
+      timeline_.counters_[i].edge_share =
+          1 - static_cast<float>(samples_[i].edges_without) / static_cast<float>(samples_[i].edges);
+    }
     CounterColumns<PackedColumnBuilder>& c = counter_columns_[i];
     timeline_.counters_[i].columns = {c.at_enter.Finish(), c.in_call.Finish(), c.at_event.Finish()};
   }

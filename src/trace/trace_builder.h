@@ -77,6 +77,9 @@ class RankBuilder {
   struct Sample {
     std::int64_t value = 0;
     Tick tick = std::numeric_limits<Tick>::min();
+    bool is_new = false;      // since the last edge
+    std::uint64_t edges = 0;  // since the first sample
+    std::uint64_t edges_without = 0;
   };
 
   Tick Advance(Tick tick);

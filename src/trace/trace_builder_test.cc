@@ -225,6 +225,59 @@ TEST_F(RankBuilderTest, CountersAtEdges) {
   EXPECT_TRUE(rank.diagnostics().empty());
 }
 
+// 50 before the call, 143 after it. Beyond 2^53 too, where a double could no longer tell the samples apart.
+TEST_F(RankBuilderTest, CountsOfTheComputationAroundCalls) {
+  for (const std::int64_t start : {std::int64_t{100}, std::int64_t{1} << 62}) {
+    RankBuilder rank = Rank();
+    rank.SetCounter(0, counter_, start);
+    rank.Enter(0, user_);
+    rank.SetCounter(5, counter_, start + 50);
+    rank.Enter(5, send_);
+    rank.SetCounter(9, counter_, start + 57);
+    rank.Leave(9, send_);
+    rank.SetCounter(20, counter_, start + 200);
+    rank.Leave(20, user_);
+    const RankTimeline timeline = rank.Finish();
+    EXPECT_EQ(timeline.counter_before_call(counter_, 0), 50);
+    EXPECT_EQ(timeline.counter_before_call(counter_, 1), 143);
+    EXPECT_EQ(timeline.counter_edge_share(counter_), 1);
+  }
+}
+
+// A rank that begins and ends with its calls computes between them only; one without calls all the time.
+TEST_F(RankBuilderTest, CountsOfTheComputationWithoutRegionsOrCalls) {
+  RankBuilder calls = Rank();
+  for (const Tick tick : {0, 10}) {
+    calls.SetCounter(tick, counter_, 10 * tick);
+    calls.Enter(tick, send_);
+    calls.SetCounter(tick + 1, counter_, 10 * tick + 3);
+    calls.Leave(tick + 1, send_);
+  }
+  const RankTimeline with_calls = calls.Finish();
+  EXPECT_EQ(with_calls.counter_before_call(counter_, 0), 0);
+  EXPECT_EQ(with_calls.counter_before_call(counter_, 1), 97);
+  EXPECT_EQ(with_calls.counter_before_call(counter_, 2), 0);
+
+  RankBuilder region = Rank();
+  region.SetCounter(0, counter_, 7);
+  region.Enter(0, user_);
+  region.SetCounter(4, counter_, 11);
+  region.Leave(4, user_);
+  EXPECT_EQ(region.Finish().counter_before_call(counter_, 0), 4);
+}
+
+// Of four edges two have a sample, the one of tick 9 recorded a little ahead of it.
+TEST_F(RankBuilderTest, ShareOfEdgesWithACounterSample) {
+  RankBuilder rank = Rank();
+  rank.SetCounter(0, counter_, 1);
+  rank.Enter(0, user_);
+  rank.Enter(5, send_);
+  rank.SetCounter(8, counter_, 2);
+  rank.Leave(9, send_);
+  rank.Leave(20, user_);
+  EXPECT_DOUBLE_EQ(rank.Finish().counter_edge_share(counter_), 0.5);
+}
+
 TEST_F(RankBuilderTest, CounterThatFallsOrBeginsLateIsUnreliable) {
   RankBuilder falls = Rank();
   falls.SetCounter(0, counter_, 100);
