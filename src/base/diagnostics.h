@@ -40,6 +40,11 @@ enum class Anomaly {
   kCollectiveCutAtEdge,
   kRendezvousReleased,
   kIdealAboveMeasured,
+  // Noise removal.
+  kCounterNotUsed,
+  kBurstInterrupted,
+  kClockBorrowed,
+  kIterationWithoutLike,
   // Phases and factors.
   kRankWithoutPhase,
   kUnevenIterations,

@@ -1,0 +1,35 @@
+// The computation of a rank between its MPI calls, as the clock and as a counter measured it. Bursts are numbered by
+// the call they come before; calls() is the one after the last call.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "trace/trace.h"
+
+namespace farscale {
+
+// Where the burst before a call lies; the timeline's ends take the place of calls before the first and after the last.
+inline Tick BurstBegin(const RankTimeline& timeline, std::size_t call) {
+  return call > 0 ? timeline.leave(call - 1) : timeline.begin();
+}
+inline Tick BurstEnd(const RankTimeline& timeline, std::size_t call) {
+  return call < timeline.calls() ? timeline.enter(call) : timeline.end();
+}
+
+// Lengths of all bursts, in ticks.
+std::vector<Tick> MeasuredLengths(const RankTimeline& timeline);
+
+// A rank's bursts as a counter sees them. Bursts that an interruption of the recording touches have no counts: what the
+// counter did in it nobody knows, it may have stood still, or counted calls that were not recorded and the writing of
+// buffers.
+struct CountedRank {
+  std::vector<Tick> measured;
+  std::vector<double> counts;
+  std::vector<bool> interrupted;
+};
+
+// The rank must have the counter, unless it never did anything.
+CountedRank CountBursts(const RankTimeline& timeline, std::size_t counter);
+
+}  // namespace farscale

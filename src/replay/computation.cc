@@ -1,0 +1,372 @@
+#include "replay/computation.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+
+#include "base/error.h"
+#include "base/format.h"
+#include "base/parallel.h"
+#include "base/text.h"
+#include "replay/bursts.h"
+#include "replay/clock_rate.h"
+#include "replay/typical_iteration.h"
+
+namespace farscale {
+namespace {
+
+// Sums of a few of them do not overflow; no clock of a trace reaches it.
+constexpr double kLargestSum = static_cast<double>(Tick{1} << 61);
+// A counter tells bursts apart when nearly every edge of a call has a sample.
+constexpr double kSmallestEdgeShare = 0.9;
+// CPU time outside MPI by elapsed time there. More than all of it, or next to none, means another unit or that the
+// counter is not of the main thread.
+constexpr double kLargestCpuShare = 1.1;
+constexpr double kSmallestCpuShare = 0.002;
+// Of a rank's bursts, below which its clock is better taken from the other ranks.
+constexpr std::size_t kFewestBursts = 3;
+// Errors at the ends of a burst (a counter read a little after the clock) are below a microsecond: one percent of this.
+constexpr double kLongBurstSeconds = 100e-6;
+
+constexpr std::array<std::pair<ComputationSource, std::string_view>, 5> kSourceNames = {{
+    {ComputationSource::kMeasured, "measured"},
+    {ComputationSource::kCycles, "cycles"},
+    {ComputationSource::kCpuTime, "cpu-time"},
+    {ComputationSource::kIterations, "iterations"},
+    {ComputationSource::kInstructions, "instructions"},
+}};
+
+// What came of trying a source: the computation, or why there is none.
+struct Attempt {
+  std::optional<Computation> computation;
+  std::string reason;
+  bool is_absent = false;  // the trace has nothing of the kind, which is no anomaly
+};
+
+Attempt Fail(std::string reason, bool is_absent = false) { return {std::nullopt, std::move(reason), is_absent}; }
+
+// Lengths by counts. The running total is rounded, not the single burst, so that sums are exact to the tick;
+// interrupted bursts stay as measured.
+std::vector<Tick> ToTicks(const CountedRank& rank, double ticks_per_count) {
+  std::vector<Tick> lengths = rank.measured;
+  double counted = 0;
+  Tick reached = 0;
+  for (std::size_t call = 0; call < lengths.size(); ++call) {
+    if (rank.interrupted[call]) continue;
+    counted += rank.counts[call];
+    const auto total = static_cast<Tick>(std::llround(std::min(counted * ticks_per_count, kLargestSum)));
+    lengths[call] = total - std::exchange(reached, total);
+  }
+  return lengths;
+}
+
+// Counts and measured ticks of all bursts that no interruption touches.
+struct RankTotal {
+  double counts = 0;
+  double ticks = 0;
+  std::uint64_t interrupted = 0;
+};
+
+RankTotal TotalOf(const CountedRank& rank) {
+  RankTotal total;
+  for (std::size_t call = 0; call < rank.counts.size(); ++call) {
+    total.interrupted += rank.interrupted[call];
+    if (rank.interrupted[call]) continue;
+    total.counts += rank.counts[call];
+    total.ticks += static_cast<double>(rank.measured[call]);
+  }
+  return total;
+}
+
+RankTotal TotalOf(const Trace& trace, std::size_t counter) {
+  std::vector<RankTotal> ranks(trace.size());
+  ParallelFor(trace.size(),
+              [&](std::size_t rank) { ranks[rank] = TotalOf(CountBursts(trace.timelines[rank], counter)); });
+  RankTotal total;
+  for (const RankTotal& rank : ranks) {
+    total.counts += rank.counts;
+    total.ticks += rank.ticks;
+    total.interrupted += rank.interrupted;
+  }
+  return total;
+}
+
+// Why the samples of a counter cannot say how long bursts are; empty when they can.
+std::string WhyNotBySamples(const Trace& trace, std::size_t counter) {
+  const std::string& name = trace.counters[counter].name;
+  if (!trace.counters[counter].accumulates) return name + " is a level, not a count";
+  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
+    const RankTimeline& timeline = trace.timelines[rank];
+    if (timeline.empty()) continue;
+    if (!timeline.has_counter(counter)) return fmt::format("{} has no samples on rank {}", name, rank);
+    if (!timeline.counter_is_reliable(counter)) {
+      return fmt::format("{} goes backwards or begins late on rank {}", name, rank);
+    }
+    const double share = timeline.counter_edge_share(counter);
+    if (share < kSmallestEdgeShare) {
+      return fmt::format("{} has samples at only {} of the edges of calls and regions on rank {}", name,
+                         FormatPercent(share), rank);
+    }
+  }
+  return "";
+}
+
+std::string WhyNotByTotal(const Trace& trace, ComputationSource source, std::size_t counter, const RankTotal& total) {
+  const std::string& name = trace.counters[counter].name;
+  if (!(total.counts > 0) || !(total.ticks > 0)) return name + " counts nothing outside MPI";
+  if (source != ComputationSource::kCpuTime) return "";
+  const double cpu = total.counts / CountsPerSecond(trace.counters[counter]);
+  const double elapsed = total.ticks / trace.ticks_per_second;
+  if (cpu <= kLargestCpuShare * elapsed && cpu >= kSmallestCpuShare * elapsed) return "";
+  return fmt::format("{} counts {} in {} of computation: it has another unit, or is not of the main thread alone", name,
+                     FormatSeconds(cpu), FormatSeconds(elapsed));
+}
+
+void AddSums(const Trace& trace, Computation& computation) {
+  double measured = 0, clean = 0;
+  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
+    for (const Tick length : MeasuredLengths(trace.timelines[rank])) measured += static_cast<double>(length);
+    for (const Tick length : computation.lengths[rank]) clean += static_cast<double>(length);
+  }
+  computation.measured_seconds = measured / trace.ticks_per_second;
+  computation.clean_seconds = clean / trace.ticks_per_second;
+}
+
+// Every rank's bursts by a counter at the rank's own rate.
+Computation ByCounter(const Trace& trace, ComputationSource source, std::size_t counter, const RankTotal& total,
+                      const std::vector<double>& ticks_per_count) {
+  Computation computation;
+  computation.source = source;
+  computation.lengths.resize(trace.size());
+  std::uint64_t bursts = 0;
+  for (const RankTimeline& timeline : trace.timelines) bursts += timeline.calls() + 1;
+  ParallelFor(trace.size(), [&](std::size_t rank) {
+    computation.lengths[rank] = ToTicks(CountBursts(trace.timelines[rank], counter), ticks_per_count[rank]);
+  });
+  computation.diagnostics.Add(Anomaly::kBurstInterrupted, total.interrupted);
+  computation.diagnostics.AddPopulation(Anomaly::kBurstInterrupted, bursts);
+  return computation;
+}
+
+Tick LongFrom(const Trace& trace) {
+  return static_cast<Tick>(std::min(std::ceil(kLongBurstSeconds * trace.ticks_per_second), kLargestSum));
+}
+
+std::vector<CountedBurst> BurstsOf(const RankTimeline& timeline, std::size_t counter) {
+  const CountedRank rank = CountBursts(timeline, counter);
+  std::vector<CountedBurst> bursts;
+  bursts.reserve(rank.counts.size());
+  for (std::size_t call = 0; call < rank.counts.size(); ++call) {
+    if (!rank.interrupted[call]) bursts.push_back({rank.measured[call], rank.counts[call]});
+  }
+  return bursts;
+}
+
+double Median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const std::size_t middle = values.size() / 2;
+  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
+// Counts per tick of every rank.
+struct Clocks {
+  std::vector<double> rates;
+  bool is_common = false;
+  std::uint64_t borrowed = 0;  // by ranks with too few bursts of their own
+};
+
+// The rate that fits all ranks best; where none has bursts enough, all together know more than each by itself.
+std::optional<double> CommonRate(const Trace& trace, std::size_t counter,
+                                 const std::vector<std::optional<ClockRate>>& own) {
+  std::vector<double> known;
+  for (const auto& rate : own) {
+    if (rate) known.push_back(rate->counts_per_tick);
+  }
+  if (!known.empty()) return Median(std::move(known));
+  std::vector<CountedBurst> bursts;
+  for (const RankTimeline& timeline : trace.timelines) {
+    const std::vector<CountedBurst> more = BurstsOf(timeline, counter);
+    bursts.insert(bursts.end(), more.begin(), more.end());
+  }
+  const auto rate = EstimateClockRate(std::move(bursts), LongFrom(trace));
+  return rate ? std::optional(rate->counts_per_tick) : std::nullopt;
+}
+
+std::optional<Clocks> EstimateClocks(const Trace& trace, std::size_t counter) {
+  std::vector<std::optional<ClockRate>> own(trace.size());
+  ParallelFor(trace.size(), [&](std::size_t rank) {
+    own[rank] = EstimateClockRate(BurstsOf(trace.timelines[rank], counter), LongFrom(trace));
+    if (own[rank] && own[rank]->bursts < kFewestBursts) own[rank].reset();
+  });
+  const std::optional<double> common = CommonRate(trace, counter, own);
+  if (!common) return std::nullopt;
+  Clocks clocks;
+  clocks.is_common = std::all_of(own.begin(), own.end(), [&](const auto& rate) {
+    return !rate || std::abs(rate->counts_per_tick / *common - 1) <= rate->uncertainty;
+  });
+  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
+    clocks.rates.push_back(own[rank] && !clocks.is_common ? own[rank]->counts_per_tick : *common);
+    clocks.borrowed += !own[rank] && !clocks.is_common && !trace.timelines[rank].empty();
+  }
+  return clocks;
+}
+
+std::string DescribeClocks(const Trace& trace, std::size_t counter, const Clocks& clocks) {
+  const double hertz = trace.ticks_per_second * trace.counters[counter].scale;
+  const auto [lowest, highest] = std::minmax_element(clocks.rates.begin(), clocks.rates.end());
+  const bool is_giga = *highest * hertz >= 1e7;
+  const auto format = [&](double rate) {
+    return is_giga ? fmt::format("{:.2f}", rate * hertz / 1e9) : fmt::format("{:.3g}", rate * hertz);
+  };
+  std::string range = format(*lowest);
+  if (format(*highest) != range) range += " to " + format(*highest);
+  return fmt::format("cycles ({}) at {} {}, estimated {}from this trace", trace.counters[counter].name, range,
+                     is_giga ? "GHz" : "Hz", clocks.is_common ? "" : "for every rank ");
+}
+
+Attempt FromCycles(const Trace& trace, std::size_t counter, const RankTotal& total) {
+  const std::optional<Clocks> clocks = EstimateClocks(trace, counter);
+  if (!clocks) return Fail("no burst has both a length and counts of " + trace.counters[counter].name);
+  std::vector<double> ticks_per_count;
+  for (const double rate : clocks->rates) ticks_per_count.push_back(1 / rate);
+  Computation computation = ByCounter(trace, ComputationSource::kCycles, counter, total, ticks_per_count);
+  computation.description = DescribeClocks(trace, counter, *clocks);
+  computation.diagnostics.Add(Anomaly::kClockBorrowed, clocks->borrowed);
+  return {std::move(computation), "", false};
+}
+
+Attempt FromCpuTime(const Trace& trace, std::size_t counter, const RankTotal& total) {
+  const double rate = trace.ticks_per_second / CountsPerSecond(trace.counters[counter]);
+  Computation computation =
+      ByCounter(trace, ComputationSource::kCpuTime, counter, total, std::vector<double>(trace.size(), rate));
+  computation.description = fmt::format("CPU time ({})", trace.counters[counter].name);
+  return {std::move(computation), "", false};
+}
+
+Attempt FromInstructions(const Trace& trace, std::size_t counter, const RankTotal& total) {
+  const std::vector<double> rates(trace.size(), total.ticks / total.counts);
+  Computation computation = ByCounter(trace, ComputationSource::kInstructions, counter, total, rates);
+  computation.description = fmt::format("instructions ({}) at the run's mean rate: a what-if about a uniform machine",
+                                        trace.counters[counter].name);
+  return {std::move(computation), "", false};
+}
+
+CounterMeaning MeaningOf(ComputationSource source) {
+  switch (source) {
+    case ComputationSource::kCycles: return CounterMeaning::kCycles;
+    case ComputationSource::kCpuTime: return CounterMeaning::kCpuTime;
+    default: return CounterMeaning::kInstructions;
+  }
+}
+
+Attempt FromCounter(const Trace& trace, ComputationSource source, const CounterNames& names) {
+  const std::optional<std::size_t> counter = ChooseCounter(trace, MeaningOf(source), names);
+  if (!counter) return Fail(fmt::format("no counter of {} in this trace", ToString(MeaningOf(source))), true);
+  std::string why_not = WhyNotBySamples(trace, *counter);
+  if (!why_not.empty()) return Fail(std::move(why_not));
+  const RankTotal total = TotalOf(trace, *counter);
+  why_not = WhyNotByTotal(trace, source, *counter, total);
+  if (!why_not.empty()) return Fail(std::move(why_not));
+  switch (source) {
+    case ComputationSource::kCycles: return FromCycles(trace, *counter, total);
+    case ComputationSource::kCpuTime: return FromCpuTime(trace, *counter, total);
+    default: return FromInstructions(trace, *counter, total);
+  }
+}
+
+Attempt FromIterations(const Trace& trace, const PhaseCut* cut) {
+  if (cut == nullptr) return Fail("no phase is given whose iterations could be compared", true);
+  std::vector<TypicalIterations> ranks(trace.size());
+  ParallelFor(trace.size(),
+              [&](std::size_t rank) { ranks[rank] = ReplaceByMedian(trace.timelines[rank], cut->ranks[rank]); });
+  Computation computation;
+  computation.source = ComputationSource::kIterations;
+  computation.description = fmt::format("median over iterations of {}: an estimate", Describe(cut->spec));
+  std::uint64_t iterations = 0, as_measured = 0;
+  for (TypicalIterations& rank : ranks) {
+    computation.lengths.push_back(std::move(rank.lengths));
+    iterations += rank.iterations;
+    as_measured += rank.as_measured;
+  }
+  if (as_measured == iterations) {
+    return Fail(fmt::format("no {} iterations of phase '{}' have the same calls on any rank", kFewestLikeIterations,
+                            cut->spec.name),
+                true);
+  }
+  computation.diagnostics.Add(Anomaly::kIterationWithoutLike, as_measured, "in phase " + cut->spec.name);
+  computation.diagnostics.AddPopulation(Anomaly::kIterationWithoutLike, iterations);
+  return {std::move(computation), "", false};
+}
+
+Attempt From(const Trace& trace, ComputationSource source, const ComputationOptions& options) {
+  switch (source) {
+    case ComputationSource::kMeasured: return {MeasuredComputation(trace), "", false};
+    case ComputationSource::kIterations: return FromIterations(trace, options.iterations);
+    default: return FromCounter(trace, source, options.counters);
+  }
+}
+
+std::string AdviceFor(const Trace& trace, ComputationSource source) {
+  if (source == ComputationSource::kIterations)
+    return "name a region that repeats as a phase, or choose another source";
+  return ListCounters(trace) + "; name the one to use, or choose another source";
+}
+
+}  // namespace
+
+std::string ToString(ComputationSource source) {
+  const auto found =
+      std::find_if(kSourceNames.begin(), kSourceNames.end(), [&](const auto& entry) { return entry.first == source; });
+  return std::string(found->second);
+}
+
+std::optional<ComputationSource> ParseComputationSource(std::string_view name) {
+  for (const auto& [source, known] : kSourceNames) {
+    if (known == name) return source;
+  }
+  return std::nullopt;
+}
+
+Computation CleanComputation(const Trace& trace, const ComputationOptions& options) {
+  if (options.source) {
+    Attempt attempt = From(trace, *options.source, options);
+    if (!attempt.computation) {
+      throw Error(ErrorKind::kUsage, trace.path,
+                  fmt::format("computation cannot be taken from {}: {}", ToString(*options.source), attempt.reason),
+                  AdviceFor(trace, *options.source));
+    }
+    AddSums(trace, *attempt.computation);
+    return *std::move(attempt.computation);
+  }
+  Diagnostics unusable;
+  std::vector<std::string> reasons;
+  for (const auto source : {ComputationSource::kCycles, ComputationSource::kCpuTime, ComputationSource::kIterations}) {
+    Attempt attempt = From(trace, source, options);
+    if (attempt.computation) {
+      attempt.computation->diagnostics.Merge(unusable);
+      AddSums(trace, *attempt.computation);
+      return *std::move(attempt.computation);
+    }
+    if (!attempt.is_absent) unusable.Add(Anomaly::kCounterNotUsed, 1, attempt.reason);
+    reasons.push_back(attempt.reason);
+  }
+  Computation computation = MeasuredComputation(trace);
+  computation.description += ": " + Join(reasons, ", ");
+  computation.diagnostics = std::move(unusable);
+  return computation;
+}
+
+Computation MeasuredComputation(const Trace& trace) {
+  Computation computation;
+  computation.lengths.resize(trace.size());
+  ParallelFor(trace.size(),
+              [&](std::size_t rank) { computation.lengths[rank] = MeasuredLengths(trace.timelines[rank]); });
+  computation.description = "as measured";
+  AddSums(trace, computation);
+  return computation;
+}
+
+}  // namespace farscale

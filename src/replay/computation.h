@@ -1,0 +1,55 @@
+// How long the computation between MPI calls takes without noise: the lengths that a replay can use in place of the
+// measured ones [docs/formulas.md, computation noise removal; Rosas14, section 2.4.2].
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/diagnostics.h"
+#include "phases/phase_cut.h"
+#include "trace/counters.h"
+#include "trace/trace.h"
+
+namespace farscale {
+
+// What the length of a burst of computation is taken from.
+enum class ComputationSource {
+  kMeasured,      // the clock of the trace
+  kCycles,        // cycles at the clock of the processor; they do not advance while the process is preempted
+  kCpuTime,       // CPU time, which does not either
+  kIterations,    // the median of the same burst over the iterations of a phase: an estimate
+  kInstructions,  // instructions at the mean rate of the whole run: a what-if, it also evens out the speed of ranks
+};
+
+// "measured", "cycles", "cpu-time", "iterations", "instructions".
+std::string ToString(ComputationSource source);
+std::optional<ComputationSource> ParseComputationSource(std::string_view name);
+
+// Lengths of the computation of a whole run, in ticks and never negative: lengths[rank][call] is what comes before that
+// call (from leaving the one before, or from the rank's first event), lengths[rank][calls] what follows the last one.
+struct Computation {
+  std::vector<std::vector<Tick>> lengths;
+  ComputationSource source = ComputationSource::kMeasured;
+  // For reports; names the source itself: "CPU time (CPU_TIME)".
+  std::string description;
+  double measured_seconds = 0;  // sums over all ranks
+  double clean_seconds = 0;
+  Diagnostics diagnostics;
+};
+
+struct ComputationOptions {
+  // Nothing: the best there is in the order cycles, CPU time, iterations; else as measured, and the description and
+  // the diagnostics say why.
+  std::optional<ComputationSource> source;
+  CounterNames counters;
+  const PhaseCut* iterations = nullptr;  // whose iterations kIterations compares; of this trace
+};
+
+// Throws a usage error naming what is missing when the trace cannot give the source asked for, or lacks a counter named
+// in `options.counters`. The sums of a rank's lengths are its total counts by the rate, to the tick.
+Computation CleanComputation(const Trace& trace, const ComputationOptions& options);
+Computation MeasuredComputation(const Trace& trace);
+
+}  // namespace farscale
