@@ -1,5 +1,7 @@
 #include "replay/network.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -8,6 +10,7 @@
 
 #include "base/config.h"
 #include "base/error.h"
+#include "base/format.h"
 #include "base/text.h"
 
 namespace farscale {
@@ -59,8 +62,27 @@ const std::map<std::string, CollectiveKind>& Kinds() {
 }
 
 template <typename Value>
-Value ByName(const ConfigTable& table, const std::string& key, const std::string& name,
-             const std::vector<std::pair<std::string, Value>>& values) {
+using Names = std::vector<std::pair<std::string, Value>>;
+
+const Names<CollectiveGrowth>& Growths() {
+  static const Names<CollectiveGrowth> growths = {{"none", CollectiveGrowth::kNone},
+                                                  {"constant", CollectiveGrowth::kConstant},
+                                                  {"linear", CollectiveGrowth::kLinear},
+                                                  {"log", CollectiveGrowth::kLogarithmic}};
+  return growths;
+}
+
+const Names<CollectiveSize>& Sizes() {
+  static const Names<CollectiveSize> sizes = {{"min", CollectiveSize::kMin},
+                                              {"mean", CollectiveSize::kMean},
+                                              {"max", CollectiveSize::kMax},
+                                              {"2max", CollectiveSize::kTwiceMax},
+                                              {"send+receive", CollectiveSize::kSendPlusReceive}};
+  return sizes;
+}
+
+template <typename Value>
+Value ByName(const ConfigTable& table, const std::string& key, const std::string& name, const Names<Value>& values) {
   std::vector<std::string> names;
   for (const auto& [known, value] : values) {
     if (known == name) return value;
@@ -76,19 +98,8 @@ CollectiveHalf ParseHalf(const ConfigTable& table, const std::string& key) {
     table.Fail(key, "'" + key + "' must be [growth, size] such as [\"log\", \"max\"], or [\"none\"]");
   }
   CollectiveHalf half;
-  half.growth = ByName<CollectiveGrowth>(table, key, words->front(),
-                                         {{"none", CollectiveGrowth::kNone},
-                                          {"constant", CollectiveGrowth::kConstant},
-                                          {"linear", CollectiveGrowth::kLinear},
-                                          {"log", CollectiveGrowth::kLogarithmic}});
-  if (words->size() == 2) {
-    half.size = ByName<CollectiveSize>(table, key, words->back(),
-                                       {{"min", CollectiveSize::kMin},
-                                        {"mean", CollectiveSize::kMean},
-                                        {"max", CollectiveSize::kMax},
-                                        {"2max", CollectiveSize::kTwiceMax},
-                                        {"send+receive", CollectiveSize::kSendPlusReceive}});
-  }
+  half.growth = ByName(table, key, words->front(), Growths());
+  if (words->size() == 2) half.size = ByName(table, key, words->back(), Sizes());
   return half;
 }
 
@@ -117,6 +128,72 @@ std::optional<int> ParseTransfers(const ConfigTable& table, const std::string& k
   if (!count) return std::nullopt;
   if (*count < 1 || *count > kMostTransfers) table.Fail(key, "'" + key + "' must be a positive number of transfers");
   return static_cast<int>(*count);
+}
+
+// The shortest number that is `value` again once multiplied by the unit. Not every value has one; then the nearest.
+std::string InUnit(double value, double unit) {
+  const double exact = value / unit;
+  for (int digits = 1; digits <= 17; ++digits) {
+    const std::string text = fmt::format("{:.{}g}", exact, digits);
+    double number = 0;
+    if (ParseNumber(text, number) && number * unit == value) return FormatExact(number);
+  }
+  for (const double number : {std::nextafter(exact, 0.0), std::nextafter(exact, 2 * exact)}) {
+    if (number * unit == value) return FormatExact(number);
+  }
+  return FormatExact(exact);
+}
+
+// As a TOML string.
+std::string Quoted(const std::string& text) {
+  std::string quoted = "\"";
+  for (const char c : ToUtf8(text)) {
+    if (c == '"' || c == '\\') {
+      quoted += '\\';
+      quoted += c;
+    } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) {
+      quoted += fmt::format("\\u{:04X}", static_cast<unsigned>(c));
+    } else {
+      quoted += c;
+    }
+  }
+  return quoted + "\"";
+}
+
+// `standard`: the bandwidth that leaving the key out means.
+std::string LinkToml(const Link& link, double standard) {
+  std::string text = fmt::format("latency_us = {}\n", InUnit(link.latency, 1e-6));
+  if (std::isfinite(link.bandwidth)) {
+    text += fmt::format("bandwidth_MBps = {}\n", InUnit(link.bandwidth, 1e6));
+  } else if (std::isfinite(standard)) {
+    text += "bandwidth_MBps = inf\n";
+  }
+  text += fmt::format("overhead_us = {}\n", InUnit(link.overhead, 1e-6));
+  return text + fmt::format("eager_limit = {}\n", link.eager_limit);
+}
+
+template <typename Value>
+std::string NameOf(Value value, const Names<Value>& names) {
+  for (const auto& [name, known] : names) {
+    if (known == value) return name;
+  }
+  return "";
+}
+
+std::string HalfToml(const CollectiveHalf& half) {
+  const std::string growth = NameOf(half.growth, Growths());
+  if (half == CollectiveHalf()) return fmt::format("[\"{}\"]", growth);
+  return fmt::format("[\"{}\", \"{}\"]", growth, NameOf(half.size, Sizes()));
+}
+
+std::string CollectivesToml(const Network& network) {
+  std::string text;
+  for (const auto& [name, kind] : Kinds()) {
+    const CollectiveCost& cost = network.CostOf(kind);
+    if (cost == CollectiveCost()) continue;
+    text += fmt::format("{} = {{ in = {}, out = {} }}\n", name, HalfToml(cost.fan_in), HalfToml(cost.fan_out));
+  }
+  return text.empty() ? "" : "\n[collectives]\n" + text;
 }
 
 bool IsFree(const Link& link) { return link.latency == 0 && link.overhead == 0 && std::isinf(link.bandwidth); }
@@ -172,6 +249,32 @@ Network ParseNetwork(const std::string& text, const std::string& file, const std
   }
   root.RefuseUnknownKeys();
   return network;
+}
+
+std::string WriteNetworkToml(const Network& network) {
+  std::string text = fmt::format("name = {}\nsource = {}\n", Quoted(network.name), Quoted(network.source));
+  text += "\n[remote]\n" + LinkToml(network.remote, std::numeric_limits<double>::infinity());
+  text += "\n[local]\n" + LinkToml(network.local, network.remote.bandwidth);
+  text += CollectivesToml(network);
+  if (network.HasContention()) text += "\n[contention]\n";
+  if (network.sending) text += fmt::format("sending = {}\n", *network.sending);
+  if (network.receiving) text += fmt::format("receiving = {}\n", *network.receiving);
+  return text;
+}
+
+std::array<CollectiveCost, kCollectiveKinds> StandardCollectives() {
+  const CollectiveHalf none, tree{CollectiveGrowth::kLogarithmic, CollectiveSize::kMax};
+  const CollectiveHalf once{CollectiveGrowth::kConstant, CollectiveSize::kMax};
+  std::array<CollectiveCost, kCollectiveKinds> costs{};
+  const auto of = [&](CollectiveKind kind) -> CollectiveCost& { return costs[static_cast<std::size_t>(kind)]; };
+  of(CollectiveKind::kBarrier) = of(CollectiveKind::kAllreduce) = of(CollectiveKind::kCreateHandle) = {tree, tree};
+  of(CollectiveKind::kBroadcast) = of(CollectiveKind::kScatter) = {none, tree};
+  of(CollectiveKind::kGather) = of(CollectiveKind::kReduce) = {tree, none};
+  of(CollectiveKind::kScan) = of(CollectiveKind::kExscan) = {tree, none};
+  of(CollectiveKind::kReduceScatter) = {tree, once};
+  of(CollectiveKind::kAllgather) = {{CollectiveGrowth::kLinear, CollectiveSize::kMax}, none};
+  of(CollectiveKind::kAlltoall) = {{CollectiveGrowth::kLinear, CollectiveSize::kMean}, none};
+  return costs;
 }
 
 Network Scaled(const Network& network, const NetworkScale& scale) {

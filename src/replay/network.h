@@ -84,6 +84,14 @@ Network IdealNetwork();
 // file and line.
 Network ParseNetwork(const std::string& text, const std::string& file, const std::string& id);
 
+// The text of a file that ParseNetwork reads back as the same network, numbers to their last bit where a file can say
+// them. An infinite bandwidth is left out, or written as inf where leaving it out would mean that of the other link.
+std::string WriteNetworkToml(const Network& network);
+
+// What collectives cost when nothing better is known, as in most of configs/networks: both halves along a tree, except
+// where every rank gives something to every other one.
+std::array<CollectiveCost, kCollectiveKinds> StandardCollectives();
+
 // The same network with latency and bandwidth of both links, or their overhead, multiplied.
 struct NetworkScale {
   double latency = 1;

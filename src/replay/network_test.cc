@@ -6,14 +6,17 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "base/files.h"
 #include "replay/replay.h"
 #include "support/program.h"
+#include "support/traces.h"
 
 namespace farscale {
 namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 
 constexpr ReplayRules kBsc{RuleSet::kBsc, 32768};
 constexpr ReplayRules kCausal{RuleSet::kCausal, 32768};
@@ -214,6 +217,42 @@ TEST(NetworkFile, Errors) {
   EXPECT_THAT(UsageErrorOf("[collectives]\nbroadcast = { in = ['log'], out = ['log'] }\n"), HasSubstr("bcast"));
   EXPECT_THAT(UsageErrorOf("[collectives]\nbcast = { in = ['exp'], out = ['log'] }\n"), HasSubstr("unknown 'exp'"));
   EXPECT_THAT(UsageErrorOf("[contention]\nsending = 0\n"), HasSubstr("positive number of transfers"));
+}
+
+void ExpectReadsBack(Network network) {
+  const std::string text = WriteNetworkToml(network);
+  network.id = "n";
+  EXPECT_EQ(ParseNetwork(text, "n.toml", "n"), network) << text;
+}
+
+TEST(NetworkFile, WrittenOnesReadBack) {
+  Network network = IdealNetwork();
+  ExpectReadsBack(network);
+  EXPECT_THAT(WriteNetworkToml(network), Not(HasSubstr("bandwidth_MBps")));
+  network.name = "quotes \" and \\, a line\nand a tab\t";
+  network.remote = {1.523 * 1e-6, 9876.5 * 1e6, 0.1 * 1e-6, 12288};
+  network.local = {0.3 * 1e-6, std::numeric_limits<double>::infinity(), 0, 0};
+  network.collectives = StandardCollectives();
+  network.collectives[static_cast<std::size_t>(CollectiveKind::kScan)] = {
+      {CollectiveGrowth::kNone, CollectiveSize::kSendPlusReceive}, {CollectiveGrowth::kLinear, CollectiveSize::kMin}};
+  network.sending = 3;
+  ExpectReadsBack(network);
+  EXPECT_THAT(WriteNetworkToml(network), HasSubstr("latency_us = 1.523\n"));
+  EXPECT_THAT(WriteNetworkToml(network), HasSubstr("bandwidth_MBps = inf\n"));
+  network.receiving = 1;
+  network.sending.reset();
+  ExpectReadsBack(network);
+  ExpectReadsBack(Scaled(network, {0.1, 7, 3}));
+}
+
+TEST(NetworkFile, PresetsReadBack) {
+  for (const std::string name : {"ethernet-25g", "ideal", "infiniband-ddr", "infiniband-hdr", "omni-path-100"}) {
+    const std::string file = test::SourceFolder() + "/configs/networks/" + name + ".toml";
+    const Network network = ParseNetwork(ReadFile(file), file, name);
+    ExpectReadsBack(network);
+    if (name == "ideal") continue;
+    EXPECT_EQ(network.collectives, StandardCollectives()) << name;
+  }
 }
 
 TEST(Network, Scaled) {
