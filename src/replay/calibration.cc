@@ -1,0 +1,248 @@
+#include "replay/calibration.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "base/error.h"
+#include "base/format.h"
+#include "base/text.h"
+#include "phases/phase_cut.h"
+#include "replay/link_fit.h"
+#include "replay/replay.h"
+#include "replay/transfer_times.h"
+
+namespace farscale {
+namespace {
+
+constexpr double kMicrosecond = 1e-6, kMegabyte = 1e6;
+
+// To four digits in the unit of network files: more are noise, and what is written is what was replayed.
+double Rounded(double value, double unit) {
+  double rounded = 0;
+  ParseNumber(fmt::format("{:.3e}", value / unit), rounded);
+  return rounded * unit;
+}
+
+// What is known of one kind of link on the way to its numbers.
+struct LinkEvidence {
+  const char* name;  // "within nodes"
+  LinkObservations observations;
+  LinkFit fit;
+  double overhead = 0;  // ticks
+  bool usable = false;
+};
+
+LinkEvidence Gather(const char* name, LinkObservations observations) {
+  LinkEvidence evidence{name, std::move(observations), {}, 0, false};
+  std::vector<TransferTime>& transfers = evidence.observations.transfers;
+  if (transfers.size() >= kFewestMessages) evidence.fit = FitLink(transfers);
+  evidence.usable = transfers.size() >= kFewestMessages;  // those with impossible times are gone now
+  if (evidence.observations.posts.size() >= kFewestMessages) {
+    const std::vector<Tick>& posts = evidence.observations.posts;
+    evidence.overhead = Quantile({posts.begin(), posts.end()}, 0.25);
+  }
+  return evidence;
+}
+
+// The limit that contradicts the fewest sends whose receiver came late: those below should not have waited for it,
+// those from it on should. That of the rules stays unless at least kFewestMessages contradict it, and when no limit
+// explains nine of ten.
+std::optional<std::uint64_t> FindEagerLimit(const std::vector<LateReceive>& late, std::uint64_t standard) {
+  struct Counts {
+    std::uint64_t gone = 0, waited = 0;
+  };
+  std::map<std::uint64_t, Counts> sizes;
+  std::uint64_t contradictions = 0, standard_contradictions = 0;
+  for (const LateReceive& send : late) {
+    Counts& counts = sizes[send.bytes];
+    ++(send.sender_waited ? counts.waited : counts.gone);
+    contradictions += !send.sender_waited;  // of a limit of zero
+    standard_contradictions += send.sender_waited != (send.bytes >= standard);
+  }
+  std::uint64_t best = standard, fewest = standard_contradictions;
+  for (const auto& [bytes, counts] : sizes) {
+    if (contradictions < fewest) {
+      best = bytes;
+      fewest = contradictions;
+    }
+    contradictions = contradictions + counts.waited - counts.gone;
+  }
+  if (contradictions < fewest) {
+    best = sizes.rbegin()->first + 1;
+    fewest = contradictions;
+  }
+  if (best == standard || standard_contradictions < kFewestMessages || fewest > late.size() / 10) return std::nullopt;
+  return best;
+}
+
+// Messages that do not tell a bandwidth are taken to have that of the other kind of link, unless they were faster.
+bool TakesBandwidthOf(const LinkEvidence& evidence, const LinkEvidence& other) {
+  return !evidence.fit.has_bandwidth && other.usable && other.fit.has_bandwidth &&
+         LatencyFor(evidence.observations.transfers, other.fit.ticks_per_byte) > 0;
+}
+
+// `other`: where the bandwidth comes from when these messages do not tell.
+LinkCalibration Conclude(const Trace& trace, const LinkEvidence& evidence, const LinkEvidence& other,
+                         const ReplayRules& rules) {
+  LinkCalibration result;
+  const std::vector<TransferTime>& transfers = evidence.observations.transfers;
+  const auto by_size = [](const TransferTime& a, const TransferTime& b) { return a.bytes < b.bytes; };
+  const auto [smallest, largest] = std::minmax_element(transfers.begin(), transfers.end(), by_size);
+  result.messages = transfers.size();
+  result.all = evidence.observations.messages;
+  result.smallest = smallest->bytes;
+  result.largest = largest->bytes;
+  result.has_bandwidth = evidence.fit.has_bandwidth;
+  double latency = evidence.fit.latency, per_byte = evidence.fit.ticks_per_byte;
+  if (TakesBandwidthOf(evidence, other)) {
+    per_byte = other.fit.ticks_per_byte;
+    latency = LatencyFor(transfers, per_byte);
+  }
+  Link& link = result.link;
+  link.latency = Rounded(trace.Seconds(1) * std::max(0.0, latency - evidence.overhead), kMicrosecond);
+  if (per_byte > 0) link.bandwidth = Rounded(trace.ticks_per_second / per_byte, kMegabyte);
+  link.overhead = Rounded(trace.Seconds(1) * evidence.overhead, kMicrosecond);
+  const auto limit = FindEagerLimit(evidence.observations.late, rules.Limit());
+  result.found_eager_limit = limit.has_value();
+  link.eager_limit = limit.value_or(rules.Limit());
+  result.spread = trace.Seconds(1) * evidence.fit.spread;
+  result.relative_spread = evidence.fit.relative_spread;
+  result.clock_difference = trace.Seconds(1) * evidence.fit.clock_difference;
+  return result;
+}
+
+void NoteBandwidth(const LinkCalibration& link, const LinkEvidence& evidence, const LinkEvidence& other,
+                   std::vector<std::string>& notes) {
+  if (link.has_bandwidth) return;
+  notes.push_back(
+      fmt::format("messages {} do not tell a bandwidth, as their sizes differ too little or their times too "
+                  "much; {}",
+                  evidence.name,
+                  TakesBandwidthOf(evidence, other) ? fmt::format("that {} is taken", other.name)
+                                                    : "none is assumed, so larger ones take no longer"));
+}
+
+void NoteMissing(const LinkEvidence& evidence, const LinkEvidence& other, std::vector<std::string>& notes) {
+  const std::uint64_t all = evidence.observations.messages;
+  const std::string taken = fmt::format("; the numbers {} are taken for both", other.name);
+  notes.push_back(all == 0
+                      ? fmt::format("there are no messages {}{}", evidence.name, taken)
+                      : fmt::format("not enough evidence {}: {} of {} messages can be used, at least {} are needed{}",
+                                    evidence.name, FormatCount(evidence.observations.transfers.size()),
+                                    FormatCount(all), kFewestMessages, taken));
+}
+
+void NoteDetails(const LinkCalibration& link, const LinkEvidence& evidence, std::vector<std::string>& notes) {
+  if (evidence.observations.posts.size() < kFewestMessages) {
+    notes.push_back(
+        fmt::format("too few calls only post a message {}; calls are taken to cost nothing", evidence.name));
+  }
+  if (link.found_eager_limit) {
+    const std::uint64_t limit = link.link.eager_limit;
+    const std::vector<LateReceive>& late = evidence.observations.late;
+    const bool any_waits =
+        std::any_of(late.begin(), late.end(), [&](const LateReceive& send) { return send.bytes >= limit; });
+    notes.push_back(
+        any_waits
+            ? fmt::format("sends {} wait for their receiver from {} B on, as seen", evidence.name, FormatCount(limit))
+            : fmt::format("no send {} waits for its receiver, up to {} B; larger ones are taken to wait", evidence.name,
+                          FormatCount(limit - 1)));
+  }
+  if (link.clock_difference > 0) {
+    notes.push_back(fmt::format("clocks of ranks differ by up to {}, by messages {} in both directions; taken out",
+                                FormatSeconds(link.clock_difference), evidence.name));
+  }
+}
+
+// From leaving MPI_Init to entering MPI_Finalize, where they are recorded: what those cost is no matter of the network.
+PhaseCut CutBetweenInitAndFinalize(const Trace& trace, const Matching& matching) {
+  PhaseCut cut = CutPhase(trace, PhaseSpec::WholeRun());
+  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
+    if (!cut.ranks[rank].present) continue;
+    const RankTimeline& timeline = trace.timelines[rank];
+    const RankMatching& of_rank = matching.ranks[rank];
+    Interval& window = cut.ranks[rank].window;
+    const auto events_before = [&](std::size_t call) {
+      std::uint32_t event = 0;
+      while (event < timeline.region_events() && timeline.region_event(event).call <= call) ++event;
+      return event;
+    };
+    if (of_rank.init != kNoCollective) {
+      const auto next = static_cast<std::uint32_t>(of_rank.init_call + 1);
+      window.begin = {timeline.leave(of_rank.init_call), next, events_before(of_rank.init_call)};
+    }
+    if (of_rank.finalize != kNoCollective) {
+      const auto call = static_cast<std::uint32_t>(of_rank.finalize_call);
+      window.end = {timeline.enter(call), call, events_before(call)};
+    }
+    cut.ranks[rank].iterations = {window};
+  }
+  return cut;
+}
+
+std::string Describe(const LinkCalibration& link) {
+  return fmt::format("{} of {} messages, {} to {}, median distance from the fit {} ({})", FormatCount(link.messages),
+                     FormatCount(link.all), FormatBytes(link.smallest), FormatBytes(link.largest),
+                     FormatSeconds(link.spread), FormatPercent(link.relative_spread));
+}
+
+std::string SourceOf(const Trace& trace, const Calibration& calibration) {
+  std::string text = fmt::format("calibrated from {}, {} ranks on {} node{}", trace.path, trace.size(),
+                                 trace.nodes.size(), trace.nodes.size() == 1 ? "" : "s");
+  text += calibration.remote ? "; between nodes: " + Describe(*calibration.remote) : "; between nodes: as within";
+  text += calibration.local ? "; within nodes: " + Describe(*calibration.local) : "; within nodes: as between";
+  return text + "; collectives: assumed, trees";
+}
+
+void FillNetwork(const Trace& trace, Calibration& calibration) {
+  Network& network = calibration.network;
+  network.id = "calibrated";
+  network.name = "Calibrated network" + (trace.program.empty() ? "" : ", " + trace.program);
+  network.local = (calibration.local ? calibration.local : calibration.remote)->link;
+  network.remote = (calibration.remote ? calibration.remote : calibration.local)->link;
+  network.collectives = StandardCollectives();
+  network.source = SourceOf(trace, calibration);
+}
+
+}  // namespace
+
+Calibration Calibrate(const Trace& trace, const Matching& matching, const ReplayRules& rules) {
+  Observations observations = Observe(trace, matching, rules);
+  const LinkEvidence local = Gather("within nodes", std::move(observations.local));
+  const LinkEvidence remote = Gather("between nodes", std::move(observations.remote));
+  if (!local.usable && !remote.usable) {
+    throw Error(
+        ErrorKind::kEvidence, trace.path,
+        fmt::format("not enough evidence to calibrate a network: of {} messages {} can be used, at least {} are "
+                    "needed",
+                    FormatCount(local.observations.messages + remote.observations.messages),
+                    FormatCount(local.observations.transfers.size() + remote.observations.transfers.size()),
+                    kFewestMessages),
+        "a message counts when its receiver waits for it alone before it is sent");
+  }
+  Calibration calibration;
+  for (const bool is_local : {false, true}) {
+    const LinkEvidence& evidence = is_local ? local : remote;
+    const LinkEvidence& other = is_local ? remote : local;
+    if (!evidence.usable) {
+      NoteMissing(evidence, other, calibration.notes);
+      continue;
+    }
+    const LinkCalibration link = Conclude(trace, evidence, other, rules);
+    NoteBandwidth(link, evidence, other, calibration.notes);
+    NoteDetails(link, evidence, calibration.notes);
+    (is_local ? calibration.local : calibration.remote) = link;
+  }
+  FillNetwork(trace, calibration);
+  const PhaseCut cut = CutBetweenInitAndFinalize(trace, matching);
+  const ReplayResult replay = Replay(trace, matching, cut, {rules, false, &calibration.network});
+  calibration.measured_seconds = trace.Seconds(cut.end() - cut.begin());
+  calibration.replayed_seconds = trace.Seconds(replay.Duration());
+  calibration.diagnostics.Merge(replay.diagnostics);
+  return calibration;
+}
+
+}  // namespace farscale

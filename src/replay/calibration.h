@@ -1,0 +1,55 @@
+// Latency, bandwidth, overhead and eager limit of a nominal network from a trace taken on the machine itself, for
+// users without a data sheet [docs/network-files.md, calibration]. Our own method.
+//
+// Noise only adds time to a message, so of equally large messages a fast one counts, not the mean; the line through
+// sizes is one that a few odd sizes do not move. Clocks that differ make one direction between two ranks too fast and
+// the other too slow by the same amount, so directions are compared and the difference is taken out.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/diagnostics.h"
+#include "replay/matching.h"
+#include "replay/network.h"
+#include "replay/rules.h"
+#include "trace/trace.h"
+
+namespace farscale {
+
+// With fewer usable messages a link is not calibrated.
+inline constexpr std::uint64_t kFewestMessages = 10;
+
+// What the messages of one kind of link say. Only usable ones count: their receiver already waited for them.
+struct LinkCalibration {
+  Link link;
+  bool has_bandwidth = true;   // false: sizes differ too little; `link` has that of the other link, or none
+  std::uint64_t messages = 0;  // usable
+  std::uint64_t all = 0;       // matched messages on such links
+  std::uint64_t smallest = 0;  // bytes of the usable ones
+  std::uint64_t largest = 0;
+  double spread = 0;               // seconds: median distance of measured from fitted times
+  double relative_spread = 0;      // the same as share of the fitted times
+  double clock_difference = 0;     // seconds: the largest between two ranks that was taken out
+  bool found_eager_limit = false;  // else that of the rules, which nothing contradicts
+};
+
+struct Calibration {
+  Network network;  // numbers rounded to four digits in the units of the file; `source` says where they come from
+  std::optional<LinkCalibration> local, remote;  // nothing: too few usable messages
+  double measured_seconds = 0;                   // of the run between MPI_Init and MPI_Finalize
+  double replayed_seconds = 0;                   // of the same with measured computation on the calibrated network
+  std::vector<std::string> notes;                // sentences without a full stop: what was missing or assumed
+  Diagnostics diagnostics;                       // of the replay
+
+  // Replayed over measured time, less one.
+  double Deviation() const { return measured_seconds > 0 ? replayed_seconds / measured_seconds - 1 : 0; }
+};
+
+// The rules say which sends wait in the replay, and the eager limit where the trace shows none. Throws an evidence
+// error when neither link has enough usable messages, an input error when the trace does not replay.
+Calibration Calibrate(const Trace& trace, const Matching& matching, const ReplayRules& rules);
+
+}  // namespace farscale

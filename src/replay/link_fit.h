@@ -1,0 +1,29 @@
+// The line through the travelling times of messages: T = L + S / B.
+#pragma once
+
+#include <vector>
+
+#include "replay/transfer_times.h"
+
+namespace farscale {
+
+struct LinkFit {
+  double latency = 0;           // ticks, with what the sending call costs
+  double ticks_per_byte = 0;    // 0 without a bandwidth
+  bool has_bandwidth = false;   // the times say so
+  double spread = 0;            // ticks: median distance of the times from the line
+  double relative_spread = 0;   // the same as share of the line
+  double clock_difference = 0;  // ticks: the largest between two ranks that was taken out
+};
+
+// Takes the differences of clocks out of `transfers` and leaves out what still seems to arrive before it was sent.
+// Meaningless for no transfers.
+LinkFit FitLink(std::vector<TransferTime>& transfers);
+
+// The latency that goes with a bandwidth known from elsewhere; 0 when that alone is more than the messages took.
+double LatencyFor(const std::vector<TransferTime>& transfers, double ticks_per_byte);
+
+// The value below which a share of the values lies; 0 for none.
+double Quantile(std::vector<double> values, double share);
+
+}  // namespace farscale

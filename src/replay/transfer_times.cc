@@ -1,0 +1,227 @@
+#include "replay/transfer_times.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "base/parallel.h"
+#include "replay/posts.h"
+
+namespace farscale {
+namespace {
+
+// Larger sends spend time on their data, which the overhead of a call is not about.
+constexpr std::uint64_t kSmallMessage = 4096;
+
+// Both ends of every matched message. Ranks fill their own ends, so they can do so in parallel.
+struct MessageEnds {
+  struct Sent {
+    Tick tick = 0;  // when the sending call was entered
+    std::uint64_t bytes = 0;
+    std::int32_t rank = 0;
+    MpiCall call = MpiCall::kNone;
+  };
+  struct Posted {
+    Tick tick = 0;  // when the call was entered that posted the receive
+    std::int32_t rank = 0;
+  };
+  std::vector<Sent> sent;
+  std::vector<Posted> posted;
+};
+
+bool IsSend(RecordKind kind) { return kind == RecordKind::kSend || kind == RecordKind::kSendPost; }
+bool IsReceive(RecordKind kind) { return kind == RecordKind::kReceive || kind == RecordKind::kReceivePost; }
+bool CompletesSend(RecordKind kind) { return kind == RecordKind::kSend || kind == RecordKind::kSendComplete; }
+bool CompletesReceive(RecordKind kind) { return kind == RecordKind::kReceive || kind == RecordKind::kReceiveComplete; }
+
+// The message of a record that has just been counted; kNoMessage for cancelled ones and for collectives.
+std::uint32_t MessageOf(const RankMatching& matching, const Posts& posts, RecordKind kind, std::size_t back) {
+  if (IsSend(kind)) return matching.sends[posts.sends - 1];
+  if (IsReceive(kind)) return matching.receives[posts.receives - 1];
+  if (kind == RecordKind::kSendComplete) return matching.sends[posts.sends - 1 - back];
+  if (kind == RecordKind::kReceiveComplete) return matching.receives[posts.receives - 1 - back];
+  return kNoMessage;
+}
+
+// Calls visit(call, kind, message) for every record of a rank.
+template <typename Visit>
+void ForEachRecord(const RankTimeline& timeline, const RankMatching& matching, Visit visit) {
+  Posts posts;
+  for (std::size_t call = 0; call < timeline.calls(); ++call) {
+    const std::size_t end = timeline.first_record(call + 1);
+    for (std::size_t record = timeline.first_record(call); record < end; ++record) {
+      const RecordKind kind = timeline.record_kind(record);
+      posts.Count(kind);
+      visit(call, record, MessageOf(matching, posts, kind, timeline.record_back(record)));
+    }
+  }
+}
+
+MessageEnds FindEnds(const Trace& trace, const Matching& matching) {
+  MessageEnds ends;
+  ends.sent.resize(matching.matched);
+  ends.posted.resize(matching.matched);
+  ParallelFor(trace.size(), [&](std::size_t rank) {
+    const RankTimeline& timeline = trace.timelines[rank];
+    ForEachRecord(timeline, matching.ranks[rank], [&](std::size_t call, std::size_t record, std::uint32_t message) {
+      if (message >= matching.matched) return;
+      const RecordKind kind = timeline.record_kind(record);
+      if (IsSend(kind)) {
+        ends.sent[message] = {timeline.enter(call), timeline.record_bytes(record), static_cast<std::int32_t>(rank),
+                              trace.regions[timeline.region(call)].call};
+      } else if (IsReceive(kind)) {
+        ends.posted[message] = {timeline.enter(call), static_cast<std::int32_t>(rank)};
+      }
+    });
+  });
+  return ends;
+}
+
+// Looks at the calls of one rank.
+class RankObserver {
+ public:
+  RankObserver(const Trace& trace, const Matching& matching, const ReplayRules& rules, const MessageEnds& ends,
+               std::size_t rank)
+      : trace_(trace),
+        matching_(matching),
+        rules_(rules),
+        ends_(ends),
+        rank_(static_cast<std::int32_t>(rank)),
+        timeline_(trace.timelines[rank]) {}
+
+  Observations Run() {
+    std::size_t current = 0;
+    ForEachRecord(timeline_, matching_.ranks[static_cast<std::size_t>(rank_)],
+                  [&](std::size_t call, std::size_t record, std::uint32_t message) {
+                    if (call != current) EndCall(current);
+                    current = call;
+                    Add(timeline_.record_kind(record), message);
+                  });
+    EndCall(current);
+    return std::move(result_);
+  }
+
+ private:
+  void Add(RecordKind kind, std::uint32_t message) {
+    ++records_;
+    if (message >= matching_.matched) {
+      has_others_ = true;  // a collective, or a message of which half is missing
+      return;
+    }
+    if (IsSend(kind) || IsReceive(kind)) posted_.push_back(message);
+    if (CompletesSend(kind)) sends_.push_back(message);
+    if (CompletesReceive(kind)) receives_.push_back(message);
+    if (IsSend(kind) && Peer(message) != rank_) ++LinkOf(message).messages;
+  }
+
+  void EndCall(std::size_t call) {
+    if (records_ > 0 && !has_others_) {
+      ObserveTransfer(call);
+      ObservePost(call);
+      ObserveLateReceives(call);
+    }
+    records_ = 0;
+    has_others_ = false;
+    posted_.clear();
+    sends_.clear();
+    receives_.clear();
+  }
+
+  // A successful test says that the message was there, not since when.
+  bool Blocks(std::size_t call) const {
+    const MpiCall kind = CallKind(call);
+    return kind == MpiCall::kReceive || kind == MpiCall::kWait || kind == MpiCall::kSendReceive;
+  }
+
+  void ObserveTransfer(std::size_t call) {
+    if (receives_.size() != 1 || !Blocks(call)) return;
+    const std::uint32_t message = receives_.front();
+    const MessageEnds::Sent& sent = ends_.sent[message];
+    if (sent.rank == rank_ || timeline_.enter(call) > sent.tick) return;
+    for (const std::uint32_t other : sends_) {
+      if (!IsDoneBefore(other, message)) return;
+    }
+    LinkOf(message).transfers.push_back({sent.rank, rank_, sent.bytes, timeline_.leave(call) - sent.tick});
+  }
+
+  // A send of the same call does not hold the receiver up when it waits for nobody, or when it started no later than
+  // the message on a link of the same kind and has no more to carry.
+  bool IsDoneBefore(std::uint32_t send, std::uint32_t message) const {
+    const MessageEnds::Sent& own = ends_.sent[send];
+    if (own.call != MpiCall::kSynchronousSend && own.call != MpiCall::kImmediateSynchronousSend &&
+        own.bytes < std::min(kSmallMessage, rules_.Limit())) {
+      return true;
+    }
+    const Tick start = std::max(own.tick, ends_.posted[send].tick);
+    return start <= ends_.sent[message].tick && own.bytes <= ends_.sent[message].bytes &&
+           IsLocal(send) == IsLocal(message);
+  }
+
+  void ObservePost(std::size_t call) {
+    if (records_ != 1 || posted_.size() != 1 || Peer(posted_.front()) == rank_) return;
+    const MpiCall kind = CallKind(call);
+    const bool is_small = ends_.sent[posted_.front()].bytes < std::min(kSmallMessage, rules_.Limit());
+    if (kind == MpiCall::kImmediateReceive ||
+        (is_small && (kind == MpiCall::kImmediateSend || kind == MpiCall::kSend))) {
+      LinkOf(posted_.front()).posts.push_back(timeline_.duration(call));
+    }
+  }
+
+  // Under rules by which no wait of a send waits, only blocking sends have an eager limit.
+  void ObserveLateReceives(std::size_t call) {
+    for (const std::uint32_t send : sends_) {
+      const MpiCall kind = ends_.sent[send].call;
+      const bool may_wait =
+          kind == MpiCall::kSend || (kind == MpiCall::kImmediateSend && rules_.SendCompletionWaits() && Blocks(call));
+      const Tick posted = ends_.posted[send].tick;
+      if (!may_wait || Peer(send) == rank_ || posted <= timeline_.enter(call)) continue;
+      const bool waited = posted <= timeline_.leave(call);
+      if (waited && sends_.size() + receives_.size() > 1) continue;  // for whom, nobody knows
+      LinkOf(send).late.push_back({ends_.sent[send].bytes, waited});
+    }
+  }
+
+  MpiCall CallKind(std::size_t call) const { return trace_.regions[timeline_.region(call)].call; }
+  std::int32_t NodeOf(std::int32_t rank) const { return trace_.ranks[static_cast<std::size_t>(rank)].node; }
+  std::int32_t Peer(std::uint32_t message) const {
+    return ends_.sent[message].rank == rank_ ? ends_.posted[message].rank : ends_.sent[message].rank;
+  }
+  bool IsLocal(std::uint32_t message) const { return NodeOf(Peer(message)) == NodeOf(rank_); }
+  LinkObservations& LinkOf(std::uint32_t message) { return IsLocal(message) ? result_.local : result_.remote; }
+
+  const Trace& trace_;
+  const Matching& matching_;
+  const ReplayRules& rules_;
+  const MessageEnds& ends_;
+  const std::int32_t rank_;
+  const RankTimeline& timeline_;
+  Observations result_;
+
+  // Of the call at hand: messages it posts, and those whose send or receive it completes.
+  std::size_t records_ = 0;
+  bool has_others_ = false;
+  std::vector<std::uint32_t> posted_, sends_, receives_;
+};
+
+void Append(LinkObservations& all, const LinkObservations& some) {
+  all.messages += some.messages;
+  all.transfers.insert(all.transfers.end(), some.transfers.begin(), some.transfers.end());
+  all.posts.insert(all.posts.end(), some.posts.begin(), some.posts.end());
+  all.late.insert(all.late.end(), some.late.begin(), some.late.end());
+}
+
+}  // namespace
+
+Observations Observe(const Trace& trace, const Matching& matching, const ReplayRules& rules) {
+  const MessageEnds ends = FindEnds(trace, matching);
+  std::vector<Observations> of_rank(trace.size());
+  ParallelFor(trace.size(),
+              [&](std::size_t rank) { of_rank[rank] = RankObserver(trace, matching, rules, ends, rank).Run(); });
+  Observations all;
+  for (const Observations& some : of_rank) {
+    Append(all.local, some.local);
+    Append(all.remote, some.remote);
+  }
+  return all;
+}
+
+}  // namespace farscale

@@ -1,0 +1,81 @@
+// Calibration gives back the network that a program was replayed on, and on real traces that of the machine.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "replay/calibration.h"
+#include "replay/replay.h"
+#include "replay/replayed_trace.h"
+#include "support/random_program.h"
+#include "support/traces.h"
+#include "trace/trace_reader.h"
+
+namespace farscale {
+namespace {
+
+// Ranks on three nodes in turn.
+Trace Program(std::uint64_t seed) {
+  test::RandomProgramOptions options;
+  options.ranks = 4 + static_cast<int>(seed % 5);
+  options.steps = 1500;
+  Trace trace = test::MakeRandomProgram(seed, options);
+  trace.nodes = {"a", "b", "c"};
+  for (std::size_t rank = 0; rank < trace.size(); ++rank) trace.ranks[rank].node = static_cast<std::int32_t>(rank % 3);
+  return trace;
+}
+
+Network MakeNetwork(std::uint64_t seed) {
+  const auto varied = [&](double value, std::uint64_t step) {
+    return value * (1 + static_cast<double>(seed * step % 7));
+  };
+  Network network;
+  network.remote = {varied(0.7e-6, 1), varied(1e9, 3), varied(0.05e-6, 5), 32768};
+  network.local = {varied(0.2e-6, 2), varied(3e9, 5), 0.02e-6, 32768};
+  network.collectives = StandardCollectives();
+  return network;
+}
+
+TEST(CalibrationProperty, GivesBackTheNetworkOfAReplay) {
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    const Trace program = Program(seed);
+    const Matching matching = MatchTrace(program);
+    const Network network = MakeNetwork(seed);
+    const ReplayRules rules{seed % 2 == 0 ? RuleSet::kBsc : RuleSet::kCausal, 32768};
+    const PhaseCut run = CutPhase(program, PhaseSpec::WholeRun());
+    const Trace trace = ReplayedTrace(program, Replay(program, matching, run, {rules, true, &network}));
+    const Calibration calibration = Calibrate(trace, matching, rules);
+    for (const auto& [found, link] :
+         {std::pair(calibration.local, network.local), {calibration.remote, network.remote}}) {
+      ASSERT_TRUE(found) << "seed " << seed;
+      EXPECT_NEAR(found->link.latency, link.latency, 0.03 * link.latency + 5e-9) << "seed " << seed;
+      EXPECT_NEAR(found->link.bandwidth, link.bandwidth, 0.03 * link.bandwidth) << "seed " << seed;
+      EXPECT_NEAR(found->link.overhead, link.overhead, 1e-9) << "seed " << seed;
+    }
+    EXPECT_NEAR(calibration.Deviation(), 0, 0.02) << "seed " << seed;
+  }
+}
+
+// The machine of the samples: between hosts 1.5 us and 10 GB/s, within one 0.4 us and 8 GB/s. Where ranks of a node
+// send at once, as in LAMMPS, each has its share of the bandwidth only.
+TEST(RealCalibration, SampleRuns) {
+  int traces = 0;
+  for (const std::string& path : test::SampleTraces()) {
+    const Trace trace = ReadTrace(path);
+    const Calibration calibration = Calibrate(trace, MatchTrace(trace), {});
+    EXPECT_NEAR(calibration.Deviation(), 0, 0.05) << path;
+    if (calibration.remote) {
+      EXPECT_NEAR(calibration.remote->link.latency, 1.5e-6, 0.1e-6) << path;
+      EXPECT_GT(calibration.remote->link.bandwidth, 2e9) << path;
+    }
+    if (calibration.local && calibration.local->has_bandwidth) {
+      EXPECT_NEAR(calibration.local->link.latency, 0.4e-6, 0.02e-6) << path;
+      EXPECT_NEAR(calibration.local->link.bandwidth, 8e9, 0.2e9) << path;
+    }
+    ++traces;
+  }
+  EXPECT_GT(traces, 8);
+}
+
+}  // namespace
+}  // namespace farscale
