@@ -13,6 +13,7 @@ import shutil
 import stat
 import subprocess
 import tempfile
+import tomllib
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -76,7 +77,7 @@ class CliTest(unittest.TestCase):
 class Help(CliTest):
     def test_help_of_everything(self):
         overview = self.run_ok("--help").stdout
-        for command in ("run", "inspect", "factors", "predict", "report"):
+        for command in ("run", "inspect", "factors", "predict", "calibrate", "report"):
             self.assertIn(command, overview)
             self.assertIn("Usage", self.run_ok(command, "--help").stdout)
         self.assertRegex(self.run_ok("--version").stdout, r"^farscale \d+\.\d+\.\d+\n$")
@@ -387,6 +388,50 @@ class Inspect(CliTest):
 
     def test_bad_trace(self):
         self.fails(3, "no such trace", "inspect", "none.otf2")
+
+
+class Calibrate(CliTest):
+    def network(self, path):
+        return tomllib.loads(path.read_text())
+
+    def test_table_and_network(self):
+        result = self.run_ok("calibrate", LU_TRACES[2], "-o", self.folder / "n.toml")
+        for word in ("8 ranks on 8 nodes", "between nodes", "1.50 µs", "the network explains the run", "wrote "):
+            self.assertIn(word, result.stdout)
+        network = self.network(self.folder / "n.toml")
+        self.assertAlmostEqual(network["remote"]["latency_us"], 1.5, delta=0.01)
+        self.assertAlmostEqual(network["remote"]["bandwidth_MBps"], 10000, delta=50)
+        self.assertIn(LU_TRACES[2], network["source"])
+        self.assertRegex(network["source"], r"[\d,]+ of [\d,]+ messages")
+        self.assertEqual(self.run_ok("calibrate", LU_TRACES[2], "-o", "-").stdout, (self.folder / "n.toml").read_text())
+        self.assertEqual(self.run_ok("calibrate", LU_TRACES[2], "-o", self.folder / "m.toml", "-q").stdout, "")
+
+    def test_rules(self):
+        self.assertIn("between nodes", self.run_ok("calibrate", LU_TRACES[2], "--rules", "causal").stdout)
+        self.fails(2, "--rules", "calibrate", LU_TRACES[2], "--rules", "mine")
+
+    def test_several_traces(self):
+        result = self.run_ok("calibrate", LU_TRACES[3], LU_TRACES[1], "-o", self.folder / "n.toml")
+        self.assertIn("16 ranks on 16 nodes", result.stdout)
+        self.assertIn("4 ranks on 4 nodes", result.stdout)
+        self.assertIn("16 ranks on 16 nodes", self.network(self.folder / "n.toml")["source"])
+
+    def test_not_enough_evidence(self):
+        shared = pathlib.Path(os.environ.get("FARSCALE_SHARED_DATA", ROOT / "../shared/data"))
+        few = shared / "traces/others/pipit/pingpong-2/traces.otf2"  # 16 messages
+        if not few.exists():
+            self.skipTest(f"no {few}; set FARSCALE_SHARED_DATA to test on more")
+        sentence = "not enough evidence to calibrate a network: of 16 messages 4 can be used, at least 10 are needed"
+        self.fails(4, sentence, "calibrate", few, "-o", self.folder / "n.toml")
+        self.assertFalse((self.folder / "n.toml").exists())
+        result = self.run_ok("calibrate", few, LU_TRACES[0], "-o", self.folder / "n.toml")  # the other is enough
+        self.assertIn("warning: " + str(few), result.stderr)
+
+    def test_bad_input(self):
+        self.fails(3, "no such trace", "calibrate", "none.otf2")
+        anchor = self.copy_trace(2)
+        self.fails(2, "would overwrite the input", "calibrate", anchor, "-o", anchor)
+        self.fails(5, "cannot", "calibrate", LU_TRACES[0], "-o", "/proc/none/n.toml")
 
 
 class Installed(CliTest):

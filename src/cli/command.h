@@ -26,6 +26,7 @@ void AddRunCommand(CLI::App& app, const Common& common, CommandResult& action);
 void AddInspectCommand(CLI::App& app, const Common& common, CommandResult& action);
 void AddFactorsCommand(CLI::App& app, const Common& common, CommandResult& action);
 void AddPredictCommand(CLI::App& app, const Common& common, CommandResult& action);
+void AddCalibrateCommand(CLI::App& app, const Common& common, CommandResult& action);
 void AddReportCommand(CLI::App& app, const Common& common, CommandResult& action);
 
 // Lines on stderr; silent with --quiet.

@@ -53,6 +53,7 @@ int Main(int argc, char** argv) {
   AddInspectCommand(app, common, action);
   AddFactorsCommand(app, common, action);
   AddPredictCommand(app, common, action);
+  AddCalibrateCommand(app, common, action);
   AddReportCommand(app, common, action);
   AddFooters(app);
   try {
