@@ -5,6 +5,7 @@
 #include "base/files.h"
 #include "factors/phase_factors.h"
 #include "fuzz/target.h"
+#include "replay/calibration.h"
 #include "support/otf2_archive.h"
 #include "support/temporary_folder.h"
 #include "trace/trace_reader.h"
@@ -90,6 +91,7 @@ void Analyse(const std::string& anchor) {
     }
   }
   SummarizeRegions(trace);
+  Calibrate(trace, matching, {});
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "base/error.h"
 #include "replay/calibration.h"
 #include "replay/replay.h"
 #include "replay/replayed_trace.h"
@@ -75,6 +76,25 @@ TEST(RealCalibration, SampleRuns) {
     ++traces;
   }
   EXPECT_GT(traces, 8);
+}
+
+// Every trace gives a network that reads back, or says that it cannot.
+TEST(RealCalibration, EveryTrace) {
+  for (const std::string& path : test::AllTraces()) {
+    const Trace trace = ReadTrace(path);
+    const Matching matching = MatchTrace(trace);
+    for (const RuleSet set : {RuleSet::kBsc, RuleSet::kCausal}) {
+      try {
+        const Calibration calibration = Calibrate(trace, matching, {set, 32768});
+        EXPECT_EQ(ParseNetwork(WriteNetworkToml(calibration.network), path, "calibrated"), calibration.network) << path;
+        EXPECT_GT(calibration.network.remote.latency, 0) << path;
+        EXPECT_LT(calibration.network.remote.latency, 1e-4) << path;
+        EXPECT_GT(calibration.network.remote.bandwidth, 1e9) << path;
+      } catch (const Error& error) {
+        EXPECT_EQ(error.kind(), ErrorKind::kEvidence) << error.what();
+      }
+    }
+  }
 }
 
 }  // namespace
