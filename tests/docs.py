@@ -84,15 +84,20 @@ def check_links(page):
 def missing(names, page):
     text = (ROOT / "docs" / page).read_text()
     return [f"`{name}` is not described" for name in sorted(set(names))
-            if not re.search(rf"`\[*{name}\]*`", text)]
+            if not re.search(rf"`\[*{re.escape(name)}\]*`", text)]
 
 
 def check_coverage():
     """What the sources define and the pages must describe."""
     source = {name: (ROOT / "src" / name).read_text() for name in
-              ("factors/factor.cc", "base/diagnostics.cc", "study/study.cc", "models/scaling_model.cc")}
+              ("factors/factor.cc", "base/diagnostics.cc", "study/study.cc", "models/scaling_model.cc",
+               "replay/network.cc")}
     key = r'(?:->|\.)(?:String|Strings|Bool|Integer|Integers|Number|Numbers|Table|Tables|RequiredString|RequiredNumber)' \
           r'\("(\w+)"\)'
+    # Keys of networks, some read by functions for several; names of collectives, growths and sizes.
+    network = key + r'|(?:ReadNumber|ParseLink|ParseTransfers|ParseHalf)\(\*?\w+, "(\w+)"' \
+                    r'|\{"([\w+]+)", Collective(?:Kind|Growth|Size)::'
+    network_names = ["".join(groups) for groups in re.findall(network, source["replay/network.cc"])]
     tags = "".join(file.read_text() for file in (ROOT / "templates").glob("*.mustache"))
     return {
         "formulas.md": missing(re.findall(r'\{k\w+, "(\w+)"', source["factors/factor.cc"]), "formulas.md"),
@@ -100,6 +105,7 @@ def check_coverage():
                                    "file-formats.md"),
         "study-file.md": missing(re.findall(key, source["study/study.cc"]), "study-file.md"),
         "model-files.md": missing(re.findall(key, source["models/scaling_model.cc"]), "model-files.md"),
+        "network-files.md": missing(network_names, "network-files.md"),
         "templates.md": missing(re.findall(r"\{\{\{?[#^/]?(\w+)\}", tags), "templates.md"),
         "bibliography.md": missing_references(),
     }
