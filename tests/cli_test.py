@@ -246,6 +246,34 @@ class Factors(CliTest):
             self.assertEqual(result.returncode, 5, result.stderr)
 
 
+class WhatIf(CliTest):
+    def test_faster_machines(self):
+        """Twice the speed of computation takes half its time; more bandwidth never costs any."""
+        result = self.run_ok("whatif", *LU_TRACES[1:3], "--phase", "ssor_iter", "--scaling", "strong", "--network",
+                             "infiniband-hdr", "--bandwidth", "1,4", "--computation", "1,2", "-o", self.folder / "r")
+        self.assertIn("wrote", result.stdout)
+        results = json.loads((self.folder / "r/results.json").read_text())
+        times = [variant["factors"]["rows"][-1]["runtime"] for variant in results["variants"]]
+        self.assertEqual(len(times), 4)  # in the order bandwidth, computation
+        self.assertLess(times[1], 0.6 * times[0])
+        self.assertLessEqual(times[2], times[0])
+        self.assertEqual(results["comparison"], "what-if")
+        report = (self.folder / "r/report.md").read_text()
+        self.assertIn("### What if", report)
+        self.assertTrue((self.folder / "r/factors-whatif-4.csv").exists())
+
+    def test_ideal_network_has_no_transfer_loss(self):
+        result = self.run_ok("whatif", LU_TRACES[1], "--network", "ideal")
+        self.assertRegex(result.stdout, r"Ideal network.* 1\.000\n")
+
+    def test_errors(self):
+        self.fails(2, "no network 'infiniband-hdx'; did you mean 'infiniband-hdr'", "whatif", LU_TRACES[0], "--network",
+                   "infiniband-hdx")
+        self.fails(2, "--bandwidth", "whatif", LU_TRACES[0], "--bandwidth", "0")
+        bad = self.write("n.toml", "[remote]\nlatency = 3\n")
+        self.fails(2, "n.toml:2", "whatif", LU_TRACES[0], "--network", bad)
+
+
 class Predict(CliTest):
     def test_other_terms(self):
         """Another reference or kind of scaling is measured anew, not just named; CSV and JSON agree."""

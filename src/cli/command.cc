@@ -7,13 +7,42 @@
 #include <filesystem>
 
 #include "base/files.h"
+#include "study/resources.h"
 
 namespace farscale {
 namespace {
 
 void PrintLine(std::FILE* stream, const std::string& line) { fmt::print(stream, "{}\n", line); }
 
+bool IsStudy(const std::string& path) { return std::filesystem::path(path).extension() == ".toml"; }
+
 }  // namespace
+
+Study StudyOfInputs(const std::vector<std::string>& inputs, const std::string& preset) {
+  if (IsStudy(inputs.front())) {
+    if (inputs.size() > 1) {
+      throw Error(ErrorKind::kUsage, inputs[1], "one study at a time, or traces without a study");
+    }
+    return ParseStudy(ReadFile(inputs.front()), inputs.front(), LoadPreset, preset);
+  }
+  if (!preset.empty()) {
+    throw Error(ErrorKind::kUsage, "--preset", "a preset fills what a study leaves out, but there is no study");
+  }
+  Study study;
+  for (const std::string& input : inputs) {
+    if (IsStudy(input)) throw Error(ErrorKind::kUsage, input, "one study at a time, or traces without a study");
+    for (const RunSpec& other : study.runs) {
+      if (std::filesystem::weakly_canonical(other.trace) != std::filesystem::weakly_canonical(input)) continue;
+      throw Error(ErrorKind::kUsage, input, "the trace is given twice");
+    }
+    study.runs.push_back({input, std::nullopt, std::nullopt, ""});
+  }
+  study.title = std::filesystem::path(inputs.front()).stem().string();
+  study.phases = {PhaseSpec::WholeRun()};
+  study.projection.models = DefaultModelSettings();
+  study.formats = {ReportFormat::kHtml, ReportFormat::kMarkdown, ReportFormat::kJson, ReportFormat::kCsv};
+  return study;
+}
 
 void Messages::Note(const std::string& text) const {
   if (common_.verbose && !common_.quiet) PrintLine(stderr, "note: " + text);

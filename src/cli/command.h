@@ -27,6 +27,7 @@ void AddInspectCommand(CLI::App& app, const Common& common, CommandResult& actio
 void AddFactorsCommand(CLI::App& app, const Common& common, CommandResult& action);
 void AddPredictCommand(CLI::App& app, const Common& common, CommandResult& action);
 void AddCalibrateCommand(CLI::App& app, const Common& common, CommandResult& action);
+void AddWhatIfCommand(CLI::App& app, const Common& common, CommandResult& action);
 void AddReportCommand(CLI::App& app, const Common& common, CommandResult& action);
 
 // Lines on stderr; silent with --quiet.
@@ -51,6 +52,9 @@ void PrintError(const Error& error);
 
 // Writes `text` to `path`, or to stdout when path is "-".
 void WriteOutput(const std::string& path, const std::string& text);
+
+// A study from its file, or of some traces with the whole run as its phase. Throws a usage error for anything else.
+Study StudyOfInputs(const std::vector<std::string>& inputs, const std::string& preset = "");
 
 // Throws a usage error when the output is the input itself.
 void RefuseOverwriting(const std::filesystem::path& input, const std::filesystem::path& output);

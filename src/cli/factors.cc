@@ -1,9 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 
-#include "base/files.h"
 #include "cli/command.h"
 #include "factors/factor_table_csv.h"
 #include "factors/factor_table_json.h"
@@ -29,31 +27,6 @@ struct FactorsOptions {
   std::int64_t skip = 0;
   std::int64_t keep = 0;
 };
-
-bool IsStudy(const std::string& path) { return std::filesystem::path(path).extension() == ".toml"; }
-
-Study StudyOf(const FactorsOptions& options) {
-  if (IsStudy(options.inputs.front())) {
-    if (options.inputs.size() > 1) {
-      throw Error(ErrorKind::kUsage, options.inputs[1], "one study at a time, or traces without a study");
-    }
-    return ParseStudy(ReadFile(options.inputs.front()), options.inputs.front(), LoadPreset, options.preset);
-  }
-  if (!options.preset.empty()) {
-    throw Error(ErrorKind::kUsage, "--preset", "a preset fills what a study leaves out, but there is no study");
-  }
-  Study study;
-  for (const std::string& input : options.inputs) {
-    if (IsStudy(input)) throw Error(ErrorKind::kUsage, input, "one study at a time, or traces without a study");
-    for (const RunSpec& other : study.runs) {
-      if (std::filesystem::weakly_canonical(other.trace) != std::filesystem::weakly_canonical(input)) continue;
-      throw Error(ErrorKind::kUsage, input, "the trace is given twice");
-    }
-    study.runs.push_back({input, std::nullopt, std::nullopt, ""});
-  }
-  study.phases = {PhaseSpec::WholeRun()};
-  return study;
-}
 
 void RequireRegions(const std::vector<PhaseSpec>& phases) {
   for (const PhaseSpec& phase : phases) {
@@ -104,7 +77,7 @@ int Factors(const FactorsOptions& options, const Common& common) {
   const Messages messages(common);
   const bool to_file = !options.output.empty() && options.output != "-";
   const TableFormat format = to_file ? TableFormatOf(options.output) : TableFormat::kCsv;
-  Study study = StudyOf(options);
+  Study study = StudyOfInputs(options.inputs, options.preset);
   Apply(options, study);
   const MeasuredRuns measured = MeasureRuns(study, messages.Progress());
   Results results;

@@ -54,6 +54,7 @@ int Main(int argc, char** argv) {
   AddFactorsCommand(app, common, action);
   AddPredictCommand(app, common, action);
   AddCalibrateCommand(app, common, action);
+  AddWhatIfCommand(app, common, action);
   AddReportCommand(app, common, action);
   AddFooters(app);
   try {

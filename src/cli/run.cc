@@ -57,7 +57,7 @@ int Run(const RunOptions& options, const Common& common) {
   const ModelLibrary library = LoadModels(study.model_files);
   const ReportTemplates templates = LoadTemplates(options.templates);
   CreateFolder(study.report_folder);  // before hours of work, not after
-  const StudyOutcome outcome = RunStudy(study, library, messages.Progress());
+  const StudyOutcome outcome = RunStudy(study, library, messages.Progress(), ScenariosOf(study));
   messages.FindingsOf(outcome.results);
   const auto files = Write(outcome.results, templates, study);
   if (!common.quiet) PrintSummary(outcome.results, files);

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/parallel.h"
+#include "replay/bursts.h"
 #include "trace/retime.h"
 
 namespace farscale {
@@ -114,13 +115,6 @@ std::vector<Tick> Leaves(const RankTimeline& timeline) {
   return ticks;
 }
 
-// Begin and end of the burst before a call; call == calls(): of what follows the last one.
-std::pair<Tick, Tick> BurstBefore(const RankTimeline& timeline, std::size_t call) {
-  const Tick begin = call == 0 ? timeline.begin() : timeline.leave(call - 1);
-  const Tick end = call == timeline.calls() ? timeline.end() : timeline.enter(call);
-  return {begin, std::max(begin, end)};
-}
-
 }  // namespace
 
 PhaseCut MoveCut(const Trace& trace, const Trace& replayed, const PhaseCut& cut) {
@@ -146,18 +140,6 @@ PhaseCut MoveCut(const Trace& trace, const Trace& replayed, const PhaseCut& cut)
   return moved;
 }
 
-BurstLengths MeasuredBursts(const Trace& trace) {
-  BurstLengths bursts(trace.size());
-  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
-    const RankTimeline& timeline = trace.timelines[rank];
-    for (std::size_t call = 0; call <= timeline.calls(); ++call) {
-      const auto [begin, end] = BurstBefore(timeline, call);
-      bursts[rank].push_back(end - begin);
-    }
-  }
-  return bursts;
-}
-
 BurstLengths SpeedUp(const Trace& trace, const BurstLengths& bursts, double speed, const std::string& region) {
   std::vector<bool> is_marked;
   for (const Region& one : trace.regions) is_marked.push_back(!one.is_mpi && one.name == region);
@@ -166,7 +148,7 @@ BurstLengths SpeedUp(const Trace& trace, const BurstLengths& bursts, double spee
     const RankTimeline& timeline = trace.timelines[rank];
     RegionClock clock(timeline, is_marked);
     for (std::size_t call = 0; call < faster[rank].size(); ++call) {
-      const auto [begin, end] = BurstBefore(timeline, call);
+      const Tick begin = BurstBegin(timeline, call), end = BurstEnd(timeline, call);
       double share = 1;
       if (!region.empty()) {
         share = end > begin ? static_cast<double>(clock.Inside(begin, end)) / static_cast<double>(end - begin) : 0;

@@ -18,9 +18,6 @@ Trace ReplayedTrace(const Trace& trace, const ReplayResult& result, const BurstL
 // The same part of the run in its replayed trace.
 PhaseCut MoveCut(const Trace& trace, const Trace& replayed, const PhaseCut& cut);
 
-// The computation of a run as measured.
-BurstLengths MeasuredBursts(const Trace& trace);
-
 // Lengths when computation runs `speed` times as fast: all of it, or what lies within regions of that name.
 BurstLengths SpeedUp(const Trace& trace, const BurstLengths& bursts, double speed, const std::string& region = "");
 

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "replay/computation.h"
 #include "support/program.h"
 #include "trace/trace_builder.h"
 
@@ -66,7 +67,7 @@ TEST(ReplayedTrace, CutsMoveAlong) {
 // Twice as fast: 4 -> 2. Only the region `work`, half of the burst: 4 -> 3.
 TEST(SpeedUp, AllOrOneRegion) {
   const Trace trace = test::ParseTrace("r0: comp 0-1 | work 1-3 | comp 3-4 | Barrier@1 4-4 | work 4-6");
-  const BurstLengths measured = MeasuredBursts(trace);
+  const BurstLengths measured = MeasuredComputation(trace).lengths;
   EXPECT_THAT(measured[0], ElementsAre(4, 2));
   EXPECT_THAT(SpeedUp(trace, measured, 2)[0], ElementsAre(2, 1));
   EXPECT_THAT(SpeedUp(trace, measured, 2, "work")[0], ElementsAre(3, 1));

@@ -11,6 +11,8 @@
 #include "base/text.h"
 #include "base/version.h"
 #include "projection/factor_parts.h"
+#include "report/comparison.h"
+#include "report/figures.h"
 #include "report/summary.h"
 
 namespace farscale {
@@ -36,23 +38,6 @@ std::string UniqueSlug(const std::string& text, std::set<std::string>& taken) {
   std::string unique = slug;
   for (int number = 2; !taken.insert(unique).second; ++number) unique = fmt::format("{}-{}", slug, number);
   return unique;
-}
-
-std::string Name(Factor factor) { return std::string(Describe(factor).name); }
-
-std::string FormatInterval(const std::optional<IntervalBounds>& interval) {
-  if (!interval) return "unknown";
-  return FormatFactor(interval->low) + " – " + FormatFactor(interval->high);
-}
-
-std::string FormatValue(Factor factor, double value) {
-  return factor == Factor::kSpeedup ? FormatSpeedup(value) : FormatFactor(value);
-}
-
-std::string FormatBounds(Factor factor, const std::optional<IntervalBounds>& interval) {
-  if (!interval) return "unknown";
-  if (factor != Factor::kSpeedup) return FormatInterval(interval);
-  return FormatValue(factor, interval->low) + " – " + FormatValue(factor, interval->high);
 }
 
 Data Setting(const std::string& name, const std::string& value) { return {{"name", name}, {"value", value}}; }
@@ -162,7 +147,13 @@ class PhaseSection {
  public:
   PhaseSection(const Results& results, const PhaseProjection* projection, const std::string& series,
                const std::string& phase, ReportModel& model, std::set<Factor>& used, std::set<std::string>& anchors)
-      : projection_(projection), rows_(results.table.Rows(series, phase)), model_(model), used_(used) {
+      : results_(results),
+        series_(series),
+        phase_(phase),
+        projection_(projection),
+        rows_(results.table.Rows(series, phase)),
+        model_(model),
+        used_(used) {
     heading_ = series.empty() ? phase : series + (phase.empty() ? "" : ", " + phase);
     if (heading_.empty()) heading_ = "All runs";
     slug_ = UniqueSlug(series.empty() ? phase : series + "-" + phase, anchors);
@@ -182,6 +173,7 @@ class PhaseSection {
       AddDominance();
     }
     AddFits(projected);
+    AddComparison();
     return section_;
   }
 
@@ -249,42 +241,6 @@ class PhaseSection {
     return {{"svg", RenderSvg(chart, false)}, {"file", "figures/" + file}, {"alt", chart.description}};
   }
 
-  static std::vector<ChartBand> BandOf(const FactorProjection& projection, bool inner) {
-    std::vector<ChartBand> band;
-    for (const ProjectedValue& value : projection.curve) {
-      const std::optional<IntervalBounds>& bounds = inner ? value.interval80 : value.interval95;
-      if (bounds) band.push_back({value.cores, bounds->low, bounds->high});
-    }
-    return band;
-  }
-
-  static std::vector<ChartPoint> LineOf(const FactorProjection& projection) {
-    std::vector<ChartPoint> line;
-    for (const ProjectedValue& value : projection.curve) line.push_back({value.cores, value.value, ""});
-    return line;
-  }
-
-  static std::vector<ChartPoint> PointsOf(const FactorProjection& projection) {
-    std::vector<ChartPoint> points;
-    for (const DataPoint& point : projection.measured) {
-      points.push_back({point.cores, point.value,
-                        fmt::format("{} at {} cores: {} (measured)", Name(projection.factor), FormatCores(point.cores),
-                                    FormatValue(projection.factor, point.value))});
-    }
-    return points;
-  }
-
-  Chart EmptyChart(const std::string& title) const {
-    Chart chart;
-    chart.title = title;
-    chart.x_label = "cores (logarithmic)";
-    chart.y_label = "efficiency";
-    chart.y_max = 1;
-    if (!projection_->fitted_cores.empty()) chart.split_x = projection_->fitted_cores.back();
-    chart.split_label = "extrapolated";
-    return chart;
-  }
-
   // Whether the factor is part of the efficiency as projected; others are fitted for reading only.
   bool IsPartOfTheWhole(Factor factor) const {
     std::vector<Factor> fitted;
@@ -306,20 +262,12 @@ class PhaseSection {
     return chosen;
   }
 
-  const FactorProjection* Headline() const {
-    for (const Factor factor : {Factor::kParallelEfficiency, Factor::kGlobalEfficiency}) {
-      const FactorProjection* projection = projection_->Find(factor);
-      if (projection != nullptr && !projection->curve.empty()) return projection;
-    }
-    return nullptr;
-  }
-
   void AddOverview() {
-    Chart chart = EmptyChart("Efficiency against cores: " + heading_);
+    Chart chart = EfficiencyChart(*projection_, "Efficiency against cores: " + heading_);
     chart.description = "Measured and projected efficiency factors of " + heading_ + " against the number of cores.";
     chart.width = 860;
     chart.height = 420;
-    const FactorProjection* headline = Headline();
+    const FactorProjection* headline = HeadlineOf(*projection_);
     int color = 0;
     for (const FactorProjection* projection : OverviewFactors()) {
       ChartSeries series;
@@ -382,6 +330,12 @@ class PhaseSection {
     }
   }
 
+  void AddComparison() {
+    const PhaseComparison comparison = ComparePhase(results_, series_, phase_, heading_);
+    section_.update(comparison.data);
+    if (comparison.figure) section_["comparisonFigure"] = Figure("comparison", *comparison.figure);
+  }
+
   void AddDominance() {
     Data list = Data::array();
     for (std::size_t i = 0; i < projection_->dominance.size(); ++i) {
@@ -435,7 +389,7 @@ class PhaseSection {
   }
 
   Data FitFigure(const FactorProjection& projection) {
-    Chart chart = EmptyChart(Name(projection.factor));
+    Chart chart = EfficiencyChart(*projection_, Name(projection.factor));
     chart.description = fmt::format("{} against the number of cores: measured points and the fitted curve {}.",
                                     Name(projection.factor), ModelInWords(projection.fit));
     chart.width = 430;
@@ -487,6 +441,8 @@ class PhaseSection {
     return list;
   }
 
+  const Results& results_;
+  const std::string series_, phase_;
   const PhaseProjection* projection_;
   const std::vector<FactorRow> rows_;
   ReportModel& model_;

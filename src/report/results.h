@@ -41,6 +41,18 @@ struct PhaseRecord {
   friend bool operator==(const PhaseRecord&, const PhaseRecord&) = default;
 };
 
+// The runs of the study on another machine.
+struct Variant {
+  std::string id;           // in names of files
+  std::string name;         // "without network noise"
+  std::string description;  // what was replayed
+  FactorTable table;
+  std::vector<PhaseProjection> projections;
+};
+
+// What the variants of a study are for.
+enum class Comparison { kNoise, kWhatIf };
+
 struct Results {
   std::string title;
   std::string description;  // of the program and case; may be empty
@@ -49,6 +61,8 @@ struct Results {
   std::vector<PhaseRecord> phases;
   FactorTable table;
   std::vector<PhaseProjection> projections;
+  Comparison comparison = Comparison::kNoise;
+  std::vector<Variant> variants;
 };
 
 // Results of a bare factor table: no runs are known, phases are those of the table.

@@ -59,6 +59,20 @@ RunRecord RunFromJson(const Json& json) {
   return run;
 }
 
+Json VariantToJson(const Variant& variant) {
+  return {{"id", variant.id},
+          {"name", variant.name},
+          {"description", variant.description},
+          {"factors", FactorTableToJson(variant.table)},
+          {"projections", ProjectionsToJson(variant.projections)}};
+}
+
+Variant VariantFromJson(const Json& json, const std::string& file) {
+  return {json.at("id").get<std::string>(), json.at("name").get<std::string>(),
+          json.at("description").get<std::string>(), FactorTableFromJson(json.at("factors"), file),
+          ProjectionsFromJson(json.at("projections"))};
+}
+
 Json Parse(const std::string& text, const std::string& file) {
   try {
     return Json::parse(text);
@@ -86,6 +100,11 @@ std::string WriteResultsJson(const Results& results) {
   }
   json["factors"] = FactorTableToJson(results.table);
   json["projections"] = ProjectionsToJson(results.projections);
+  if (!results.variants.empty()) {
+    json["comparison"] = results.comparison == Comparison::kNoise ? "noise" : "what-if";
+    json["variants"] = Json::array();
+    for (const Variant& variant : results.variants) json["variants"].push_back(VariantToJson(variant));
+  }
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
@@ -111,6 +130,10 @@ Results ReadResultsJson(const std::string& text, const std::string& file) {
     }
     results.table = FactorTableFromJson(json.at("factors"), file);
     results.projections = ProjectionsFromJson(json.at("projections"));
+    if (json.value("comparison", "noise") == "what-if") results.comparison = Comparison::kWhatIf;
+    for (const Json& variant : json.value("variants", Json::array())) {
+      results.variants.push_back(VariantFromJson(variant, file));
+    }
   } catch (const nlohmann::json::exception& error) {
     throw Error(ErrorKind::kInput, file, std::string("is damaged: ") + error.what());
   }

@@ -41,6 +41,10 @@ Files DataFiles(const Results& results, const std::set<ReportFormat>& formats) {
   if (formats.count(ReportFormat::kCsv) > 0) {
     files.emplace_back("factors.csv", WriteFactorCsv(results.table));
     files.emplace_back("projection.csv", WriteProjectionCsv(results.projections));
+    for (const Variant& variant : results.variants) {
+      files.emplace_back("factors-" + variant.id + ".csv", WriteFactorCsv(variant.table));
+      files.emplace_back("projection-" + variant.id + ".csv", WriteProjectionCsv(variant.projections));
+    }
   }
   if (formats.count(ReportFormat::kJson) > 0) files.emplace_back("results.json", WriteResultsJson(results));
   return files;

@@ -1,4 +1,5 @@
-// The files of a report: report.html, report.md with figures/*.svg, results.json, factors.csv and projection.csv.
+// The files of a report: report.html, report.md with figures/*.svg, results.json, factors.csv and projection.csv, and
+// the latter two again for every variant.
 #pragma once
 
 #include <filesystem>

@@ -26,8 +26,8 @@ ModelLibrary LoadModels(const std::vector<std::string>& user_files = {});
 std::optional<ConfigTable> LoadPreset(const std::string& name);
 std::vector<std::string> PresetNames();
 
-// A network by the name of its file in configs/networks/ ("infiniband-hdr"), or by path. Throws a usage error naming the
-// nearest when there is none.
+// A network by the name of its file in configs/networks/ ("infiniband-hdr"), or by path. Throws a usage error naming
+// the nearest when there is none.
 Network LoadNetwork(const std::string& name, const std::string& where = "");
 std::vector<std::string> NetworkNames();
 

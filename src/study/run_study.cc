@@ -13,6 +13,7 @@
 #include "factors/phase_factors.h"
 #include "phases/phase_cut.h"
 #include "replay/matching.h"
+#include "study/resources.h"
 #include "trace/trace_reader.h"
 
 namespace farscale {
@@ -23,14 +24,17 @@ constexpr double kSmallestOverlap = 0.2;
 
 struct MeasuredRun {
   RunRecord record;
-  std::vector<FactorRow> rows;  // one a phase, in the order of the study
+  std::vector<FactorRow> rows;                        // one a phase, in the order of the study
+  std::vector<std::vector<FactorRow>> scenario_rows;  // the same of every scenario
+  std::vector<std::string> scenario_descriptions;
   std::set<std::string> regions;
   std::optional<Error> error;
 };
 
-ReadOptions WhatToRead(const Study& study) {
+// Scenarios may take computation from any counter.
+ReadOptions WhatToRead(const Study& study, bool for_scenarios) {
   const CounterNames& names = study.factors.counters;
-  if (names.instructions.empty() || names.cycles.empty()) return {};
+  if (for_scenarios || names.instructions.empty() || names.cycles.empty()) return {};
   return {false, {names.instructions, names.cycles}};
 }
 
@@ -72,9 +76,24 @@ bool HasUnevenThreads(const Trace& trace) {
                      [&](const Rank& rank) { return rank.threads != trace.ranks.front().threads; });
 }
 
-MeasuredRun MeasureRun(const Study& study, const RunSpec& spec) {
+// The factors of a run on other machines. What is odd there is said once, with the run.
+void MeasureScenarios(const Study& study, const std::vector<Scenario>& scenarios, const Trace& trace,
+                      const Matching& matching, const std::vector<PhaseCut>& cuts, MeasuredRun& run,
+                      Diagnostics& diagnostics) {
+  for (const Scenario& scenario : scenarios) {
+    const ScenarioRun replayed = ReplayScenario(trace, matching, cuts, scenario, study.factors);
+    diagnostics.Merge(replayed.diagnostics);
+    run.scenario_descriptions.push_back(replayed.description);
+    std::vector<FactorRow>& rows = run.scenario_rows.emplace_back();
+    for (const PhaseCut& cut : replayed.cuts) {
+      rows.push_back(RowOf(study, run.record, MeasurePhase(replayed.trace, matching, cut, study.factors)));
+    }
+  }
+}
+
+MeasuredRun MeasureRun(const Study& study, const RunSpec& spec, const std::vector<Scenario>& scenarios) {
   MeasuredRun result;
-  Trace trace = ReadTrace(spec.trace, WhatToRead(study));
+  Trace trace = ReadTrace(spec.trace, WhatToRead(study, !scenarios.empty()));
   Diagnostics diagnostics = trace.diagnostics;
   if (HasUnevenThreads(trace)) diagnostics.Add(Anomaly::kUnevenThreads);
   if (spec.threads.value_or(1) > 1 && trace.threads() == 1) {
@@ -91,6 +110,7 @@ MeasuredRun MeasureRun(const Study& study, const RunSpec& spec) {
     diagnostics.Merge(factors.diagnostics);
     result.rows.push_back(RowOf(study, result.record, factors));
   }
+  MeasureScenarios(study, scenarios, trace, matching, cuts, result, diagnostics);
   result.record.findings = diagnostics.findings();
   result.record.fingerprint = FingerprintOfTrace(spec.trace);
   for (const std::string& name : trace.UserRegionNames()) {
@@ -99,9 +119,9 @@ MeasuredRun MeasureRun(const Study& study, const RunSpec& spec) {
   return result;
 }
 
-MeasuredRun MeasureOrFail(const Study& study, const RunSpec& spec) {
+MeasuredRun MeasureOrFail(const Study& study, const RunSpec& spec, const std::vector<Scenario>& scenarios) {
   try {
-    return MeasureRun(study, spec);
+    return MeasureRun(study, spec, scenarios);
   } catch (const Error& error) {
     MeasuredRun failed;
     failed.record.path = spec.trace;
@@ -175,19 +195,40 @@ void NumberRepeats(const Study& study, std::vector<MeasuredRun>& runs) {
       while (!used.insert(repeat).second) ++repeat;
     }
     for (FactorRow& row : runs[i].rows) row.repeat = repeat;
+    for (std::vector<FactorRow>& rows : runs[i].scenario_rows) {
+      for (FactorRow& row : rows) row.repeat = repeat;
+    }
   }
 }
 
-std::vector<MeasuredRun> MeasureAll(const Study& study, const ProgressSink& progress) {
+std::vector<MeasuredRun> MeasureAll(const Study& study, const ProgressSink& progress,
+                                    const std::vector<Scenario>& scenarios) {
   std::vector<MeasuredRun> runs(study.runs.size());
   std::mutex mutex;
   std::size_t done = 0;
   ParallelFor(runs.size(), [&](std::size_t i) {
-    runs[i] = MeasureOrFail(study, study.runs[i]);
+    runs[i] = MeasureOrFail(study, study.runs[i], scenarios);
     const std::lock_guard lock(mutex);
     if (progress) progress(++done, runs.size(), study.runs[i].trace);
   });
   return runs;
+}
+
+// The rows of all runs, phase by phase.
+template <typename RowsOf>
+FactorTable TableOf(const Study& study, const std::vector<MeasuredRun>& runs, RowsOf rows_of) {
+  FactorTable table;
+  for (std::size_t phase = 0; phase < study.phases.size(); ++phase) {
+    for (const MeasuredRun& run : runs) {
+      if (!run.error) table.rows.push_back(rows_of(run)[phase]);
+    }
+  }
+  table.scaling = study.scaling;
+  if (study.scaling) table.scaling_source = "study";
+  table.reference = study.reference;
+  table.rules = ToString(study.factors.rules.set);
+  CompleteTable(table);
+  return table;
 }
 
 void FailWhenNothingIsLeft(const std::vector<MeasuredRun>& runs) {
@@ -200,8 +241,8 @@ void FailWhenNothingIsLeft(const std::vector<MeasuredRun>& runs) {
 
 }  // namespace
 
-MeasuredRuns MeasureRuns(const Study& study, const ProgressSink& progress) {
-  std::vector<MeasuredRun> runs = MeasureAll(study, progress);
+MeasuredRuns MeasureRuns(const Study& study, const ProgressSink& progress, const std::vector<Scenario>& scenarios) {
+  std::vector<MeasuredRun> runs = MeasureAll(study, progress, scenarios);
   FailWhenNothingIsLeft(runs);
   RequireOneProgram(runs);
   NumberRepeats(study, runs);
@@ -213,22 +254,29 @@ MeasuredRuns MeasureRuns(const Study& study, const ProgressSink& progress) {
     return std::tuple(a.error.has_value(), a.record.cores, a.record.repeat) <
            std::tuple(b.error.has_value(), b.record.cores, b.record.repeat);
   });
-  for (std::size_t phase = 0; phase < study.phases.size(); ++phase) {
+  result.table = TableOf(study, runs, [](const MeasuredRun& run) { return run.rows; });
+  for (std::size_t i = 0; i < scenarios.size(); ++i) {
+    Variant variant = {scenarios[i].id, scenarios[i].name, "", {}, {}};
     for (const MeasuredRun& run : runs) {
-      if (!run.error) result.table.rows.push_back(run.rows[phase]);
+      if (!run.error) variant.description = run.scenario_descriptions[i];  // the largest run's
     }
+    variant.table = TableOf(study, runs, [&](const MeasuredRun& run) { return run.scenario_rows[i]; });
+    result.variants.push_back(std::move(variant));
   }
   for (MeasuredRun& run : runs) result.runs.push_back(std::move(run.record));
-  result.table.scaling = study.scaling;
-  if (study.scaling) result.table.scaling_source = "study";
-  result.table.reference = study.reference;
-  result.table.rules = ToString(study.factors.rules.set);
-  CompleteTable(result.table);
   return result;
 }
 
-StudyOutcome RunStudy(const Study& study, const ModelLibrary& library, const ProgressSink& progress) {
-  MeasuredRuns measured = MeasureRuns(study, progress);
+std::vector<Scenario> ScenariosOf(const Study& study) {
+  if (!study.noise) return {};
+  std::optional<Network> network;
+  if (study.noise->network != "calibrated") network = LoadNetwork(study.noise->network, study.noise->where);
+  return NoiseRemoval(network, study.noise->source, study.noise->clean_computation);
+}
+
+StudyOutcome RunStudy(const Study& study, const ModelLibrary& library, const ProgressSink& progress,
+                      const std::vector<Scenario>& scenarios) {
+  MeasuredRuns measured = MeasureRuns(study, progress, scenarios);
   StudyOutcome outcome;
   outcome.failure = measured.failure;
   Results& results = outcome.results;
@@ -239,6 +287,8 @@ StudyOutcome RunStudy(const Study& study, const ModelLibrary& library, const Pro
   results.table = std::move(measured.table);
   for (const PhaseSpec& phase : study.phases) results.phases.push_back({phase.name, Describe(phase)});
   results.projections = Project(results.table, library, study.projection);
+  results.variants = std::move(measured.variants);
+  for (Variant& variant : results.variants) variant.projections = Project(variant.table, library, study.projection);
   for (const Finding& finding : FindUnusedModels(study.projection.models, results.projections)) {
     results.table.findings.push_back(finding);
   }

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "models/scaling_model.h"
 #include "report/results.h"
+#include "study/scenario.h"
 #include "study/study.h"
 
 namespace farscale {
@@ -18,14 +19,15 @@ namespace farscale {
 using ProgressSink = std::function<void(std::size_t done, std::size_t total, const std::string& run)>;
 
 struct MeasuredRuns {
-  std::vector<RunRecord> runs;   // in the order of cores and repeats, failed ones last
-  FactorTable table;             // completed
-  std::optional<Error> failure;  // of the first run that failed, in the order of the study
+  std::vector<RunRecord> runs;    // in the order of cores and repeats, failed ones last
+  FactorTable table;              // completed
+  std::vector<Variant> variants;  // tables of the scenarios, completed; not yet projected
+  std::optional<Error> failure;   // of the first run that failed, in the order of the study
 };
 
 // trace -> phases -> replay -> factors. A run that fails is recorded with its error and does not lose the others.
 // Throws when all runs fail, and a usage error when the runs are of different programs.
-MeasuredRuns MeasureRuns(const Study& study, const ProgressSink& progress);
+MeasuredRuns MeasureRuns(const Study& study, const ProgressSink& progress, const std::vector<Scenario>& scenarios = {});
 
 struct StudyOutcome {
   Results results;
@@ -33,7 +35,11 @@ struct StudyOutcome {
   std::optional<Error> evidence;  // why there is no projection of some phase
 };
 
-// The whole study: measure, fit, project.
-StudyOutcome RunStudy(const Study& study, const ModelLibrary& library, const ProgressSink& progress);
+// The whole study: measure, fit, project; the same for every scenario, whose results become the variants.
+StudyOutcome RunStudy(const Study& study, const ModelLibrary& library, const ProgressSink& progress,
+                      const std::vector<Scenario>& scenarios = {});
+
+// The scenarios that a study asks for: those of noise removal.
+std::vector<Scenario> ScenariosOf(const Study& study);
 
 }  // namespace farscale

@@ -68,11 +68,35 @@ void ParseReplay(const ConfigTable& root, Study& study) {
   table->RefuseUnknownKeys();
 }
 
+// Paths of networks are relative to the study; names of presets are left alone.
+std::string NetworkName(const std::string& name, const std::string& file) {
+  return fs::path(name).extension() == ".toml" ? Relative(name, file) : name;
+}
+
+void ParseNoise(const ConfigTable& root, const std::string& file, Study& study) {
+  const auto table = root.Table("noise");
+  if (!table) return;
+  NoiseSpec noise;
+  noise.network = NetworkName(table->String("network").value_or("calibrated"), file);
+  noise.where = table->Where("network");
+  const std::string computation = table->String("computation").value_or("auto");
+  noise.clean_computation = computation != "none";
+  noise.source = ParseComputationSource(computation);
+  if (noise.clean_computation && computation != "auto" && (!noise.source || computation == "measured")) {
+    table->Fail("computation", "computation must be auto, cycles, cpu-time, iterations, instructions or none, not \"" +
+                                   computation + "\"");
+  }
+  table->RefuseUnknownKeys();
+  study.noise = noise;
+}
+
 void ParseCounters(const ConfigTable& root, Study& study) {
   const auto table = root.Table("counters");
   if (!table) return;
   study.factors.counters.instructions = table->String("instructions").value_or("");
   study.factors.counters.cycles = table->String("cycles").value_or("");
+  study.factors.counters.cpu_time = table->String("cpu_time").value_or("");
+
   table->RefuseUnknownKeys();
 }
 
@@ -336,6 +360,7 @@ Study ParseStudy(const std::string& text, const std::string& file, const PresetR
   ParseHeader(root, file, study);
   ParseReplay(root, study);
   ParseCounters(root, study);
+  ParseNoise(root, file, study);
   ParseRuns(root, file, study);
   ParseModels(root, file, study);
   ParsePhases(root, study);

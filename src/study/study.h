@@ -14,6 +14,7 @@
 #include "factors/phase_factors.h"
 #include "phases/phase_spec.h"
 #include "projection/projection.h"
+#include "replay/computation.h"
 #include "report/write_report.h"
 
 namespace farscale {
@@ -25,6 +26,14 @@ struct RunSpec {
   std::string where;                    // file and line
 };
 
+// What [noise] asks for.
+struct NoiseSpec {
+  std::string network;  // by name or path; "calibrated": to each trace
+  std::string where;    // file and line
+  bool clean_computation = true;
+  std::optional<ComputationSource> source;  // nothing: the best that a trace has
+};
+
 struct Study {
   std::string title;
   std::string description;
@@ -34,6 +43,7 @@ struct Study {
   std::optional<Scaling> scaling;
   std::optional<std::int64_t> reference;
   FactorOptions factors;
+  std::optional<NoiseSpec> noise;
   ProjectionOptions projection;
   std::vector<std::string> model_files;  // of the user, relative to the working folder
   std::string report_folder;

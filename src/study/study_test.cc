@@ -147,6 +147,17 @@ TEST(Study, ErrorsNameFileAndLine) {
   EXPECT_THAT(UsageErrorOf("x = [\n"), HasSubstr("dir/study.toml:"));
 }
 
+TEST(Study, Noise) {
+  const Study study = Parse("[noise]\nnetwork = 'nets/a.toml'\ncomputation = 'cpu-time'\n" + kRun);
+  ASSERT_TRUE(study.noise);
+  EXPECT_EQ(study.noise->network, "dir/nets/a.toml");  // beside the study
+  EXPECT_EQ(study.noise->source, ComputationSource::kCpuTime);
+  EXPECT_EQ(Parse("[noise]\nnetwork = 'infiniband-hdr'\n" + kRun).noise->network, "infiniband-hdr");
+  EXPECT_EQ(Parse("[noise]\n" + kRun).noise->network, "calibrated");
+  EXPECT_FALSE(Parse("[noise]\ncomputation = 'none'\n" + kRun).noise->clean_computation);
+  EXPECT_THAT(UsageErrorOf("[noise]\ncomputation = 'magic'\n" + kRun), HasSubstr("computation must be auto"));
+}
+
 TEST(Study, WindowsThatOverlap) {
   EXPECT_THAT(UsageErrorOf(kRun + "[[phases]]\nname = 'a'\nwindow = [0, 2]\n[[phases]]\nname = 'b'\nwindow = [1, 3]\n"),
               HasSubstr("the windows of phases 'a' and 'b' overlap between 1 s and 2 s"));

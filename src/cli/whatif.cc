@@ -1,0 +1,155 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/files.h"
+#include "base/format.h"
+#include "base/text.h"
+#include "cli/command.h"
+#include "report/comparison.h"
+#include "report/text_table.h"
+#include "report/write_report.h"
+#include "study/resources.h"
+#include "study/run_study.h"
+
+namespace farscale {
+namespace {
+
+struct WhatIfOptions {
+  std::vector<std::string> inputs;
+  std::vector<std::string> networks;
+  std::vector<double> latency = {1}, bandwidth = {1}, speed = {1};
+  std::string region;
+  std::string phase;
+  std::string scaling;
+  std::string output;
+};
+
+// Every network with every factor of every range.
+std::vector<Scenario> ScenariosOf(const WhatIfOptions& options) {
+  const std::vector<std::string> networks =
+      options.networks.empty() ? std::vector<std::string>{"calibrated"} : options.networks;
+  std::vector<Scenario> scenarios;
+  for (const std::string& name : networks) {
+    std::optional<Network> network;
+    if (name != "calibrated") network = LoadNetwork(name, "--network");
+    for (const double latency : options.latency) {
+      for (const double bandwidth : options.bandwidth) {
+        for (const double speed : options.speed) {
+          Scenario scenario;
+          scenario.network = network;
+          scenario.scale = {latency, bandwidth, 1};
+          scenario.speed = speed;
+          scenario.region = options.region;
+          scenario.name = network ? network->name : "network as calibrated";
+          if (options.latency.size() > 1 || latency != 1) scenario.name += ", latency " + FormatRatio(latency);
+          if (options.bandwidth.size() > 1 || bandwidth != 1) scenario.name += ", bandwidth " + FormatRatio(bandwidth);
+          if (options.speed.size() > 1 || speed != 1) {
+            scenario.name += options.region.empty() ? ", computation " : ", " + options.region + " ";
+            scenario.name += FormatRatio(speed);
+          }
+          scenario.id = fmt::format("whatif-{}", scenarios.size() + 1);
+          scenarios.push_back(scenario);
+        }
+      }
+    }
+  }
+  return scenarios;
+}
+
+Study StudyOf(const WhatIfOptions& options) {
+  Study study = StudyOfInputs(options.inputs);
+  if (!options.phase.empty()) study.phases = {PhaseSpec::Region(options.phase)};
+  if (!options.scaling.empty()) study.scaling = ScalingByName(options.scaling);
+  study.noise.reset();
+  return study;
+}
+
+// Rank counts side by side, scenarios below each other: run time and parallel efficiency.
+void PrintComparison(const Results& results) {
+  for (const std::string& series : results.table.Series()) {
+    for (const std::string& phase : results.table.Phases(series)) {
+      fmt::print("Phase {}\n", phase);
+      std::vector<std::vector<std::string>> table = {{"machine", "cores"}};
+      for (const char* title : {"run time", "speed", "parallel eff.", "load bal.", "serial.", "transfer"}) {
+        table.front().push_back(title);
+      }
+      const std::vector<FactorRow> measured = results.table.Rows(series, phase);
+      const auto add = [&](const std::string& name, const std::vector<FactorRow>& rows) {
+        for (std::size_t i = 0; i < rows.size(); ++i) {
+          const FactorRow& row = rows[i];
+          table.push_back({i == 0 ? name : "", FormatCores(static_cast<double>(row.cores)),
+                           FormatSeconds(row.runtime.value_or(0)),
+                           fmt::format("{:.2f}×", measured[i].runtime.value_or(0) / row.runtime.value_or(1))});
+          for (const Factor factor :
+               {Factor::kParallelEfficiency, Factor::kLoadBalance, Factor::kSerialization, Factor::kTransfer}) {
+            table.back().push_back(row.values[factor] ? FormatFactor(*row.values[factor]) : "-");
+          }
+        }
+      };
+      add("as measured", measured);
+      for (const Variant& variant : results.variants) add(variant.name, variant.table.Rows(series, phase));
+      fmt::print("{}", FormatTable(table));
+    }
+  }
+}
+
+int WhatIf(const WhatIfOptions& options, const Common& common) {
+  const Messages messages(common);
+  const Study study = StudyOf(options);
+  const std::vector<Scenario> scenarios = ScenariosOf(options);
+  const ModelLibrary library = LoadModels(study.model_files);
+  if (!options.output.empty()) CreateFolder(options.output);
+  StudyOutcome outcome = RunStudy(study, library, messages.Progress(), scenarios);
+  outcome.results.comparison = Comparison::kWhatIf;
+  messages.FindingsOf(outcome.results);
+  if (!options.output.empty()) {
+    for (const auto& file : WriteReport(outcome.results, LoadTemplates(), options.output, study.formats)) {
+      if (!common.quiet && file.parent_path().filename() != "figures") fmt::print("wrote {}\n", file.string());
+    }
+  }
+  if (options.output.empty()) PrintComparison(outcome.results);
+  for (const RunRecord& run : outcome.results.runs) {
+    if (!run.error.empty()) PrintError(Error(ErrorKind::kInput, "run failed", run.error));
+  }
+  return outcome.failure ? outcome.failure->exit_code() : 0;
+}
+
+}  // namespace
+
+void AddWhatIfCommand(CLI::App& app, const Common& common, CommandResult& action) {
+  auto options = std::make_shared<WhatIfOptions>();
+  CLI::App* command = app.add_subcommand("whatif", "Replay the runs of a study on other networks or faster processors");
+  command->footer(
+      "Every combination is replayed; give several values separated by commas: --bandwidth 1,2,4. Networks are the "
+      "files\n"
+      "of configs/networks by name, or files of your own (docs/network-files.md). Without -o the comparison is "
+      "printed.");
+  const auto positive = CLI::Range(1e-9, 1e9);
+  command->add_option("input", options->inputs, "A study file, or traces of one program (anchor files)")->required();
+  command
+      ->add_option("--network", options->networks,
+                   "Network to replay on; repeat for several (default: calibrated to each trace)")
+      ->allow_extra_args(false);
+  command->add_option("--latency", options->latency, "Factors for its latency")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check(positive);
+  command->add_option("--bandwidth", options->bandwidth, "Factors for its bandwidth")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check(positive);
+  command->add_option("--computation", options->speed, "Factors for the speed of computation")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check(positive);
+  command->add_option("--region", options->region, "Only computation within this region gets faster");
+  command->add_option("--phase", options->phase, "Region to analyse (default: the study's phases, or the whole run)");
+  command->add_option("--scaling", options->scaling, "How the runs scale (default: as the study says, else decided)")
+      ->check(CLI::IsMember({"strong", "weak"}));
+  command->add_option("-o,--output", options->output, "Folder for a full report with factors and projections");
+  command->callback([options, &common, &action] { action = [options, &common] { return WhatIf(*options, common); }; });
+}
+
+}  // namespace farscale

@@ -1,0 +1,26 @@
+// A phase as measured and on other machines, side by side.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "report/chart.h"
+#include "report/report_model.h"
+#include "report/results.h"
+
+namespace farscale {
+
+struct PhaseComparison {
+  ReportData data;              // for the tags that docs/templates.md lists under comparison
+  std::optional<Chart> figure;  // efficiencies of all variants against cores
+};
+
+// Without variants the data says that there is no comparison.
+PhaseComparison ComparePhase(const Results& results, const std::string& series, const std::string& phase,
+                             const std::string& heading);
+
+// What the variants say, in sentences: which loss the noise explains, or what another machine would bring.
+std::vector<std::string> SummarizeComparison(const Results& results, const std::string& series,
+                                             const std::string& phase);
+
+}  // namespace farscale

@@ -1,0 +1,31 @@
+// What figures and tables of a report have in common.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "factors/factor.h"
+#include "projection/projection.h"
+#include "report/chart.h"
+
+namespace farscale {
+
+std::string Name(Factor factor);
+// A factor or a speedup as printed.
+std::string FormatValue(Factor factor, double value);
+// "0.813 – 0.902", or "unknown".
+std::string FormatBounds(Factor factor, const std::optional<IntervalBounds>& interval);
+
+// The projected curve, its interval (80 % or 95 %) and the measured points with their tooltips.
+std::vector<ChartPoint> LineOf(const FactorProjection& projection);
+std::vector<ChartBand> BandOf(const FactorProjection& projection, bool inner);
+std::vector<ChartPoint> PointsOf(const FactorProjection& projection);
+
+// Axes of a chart of efficiencies against cores, which says where measurement ends.
+Chart EfficiencyChart(const PhaseProjection& projection, const std::string& title);
+
+// The efficiency to talk about: parallel efficiency, else global efficiency; null when neither is projected.
+const FactorProjection* HeadlineOf(const PhaseProjection& projection);
+
+}  // namespace farscale

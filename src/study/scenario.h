@@ -1,0 +1,45 @@
+// Another machine for the runs of a study: a network, and how long computation takes there.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "factors/phase_factors.h"
+#include "phases/phase_cut.h"
+#include "replay/computation.h"
+#include "replay/network.h"
+#include "replay/replay.h"
+#include "trace/trace.h"
+
+namespace farscale {
+
+struct Scenario {
+  std::string id;                  // in names of files: letters, digits and dashes
+  std::string name;                // in reports: "without network noise"
+  std::optional<Network> network;  // nothing: calibrated to each trace
+  NetworkScale scale;              // of that network
+  bool clean_computation = false;
+  std::optional<ComputationSource> source;  // of clean computation; nothing: the best that the trace has
+  double speed = 1;                         // computation runs this many times as fast,
+  std::string region;                       // all of it or within regions of this name
+};
+
+// A run under a scenario, as a trace and the phases in it.
+struct ScenarioRun {
+  Trace trace;
+  std::vector<PhaseCut> cuts;
+  std::string description;  // what was replayed: network and computation, in words
+  Diagnostics diagnostics;
+};
+
+// Replays the whole run. `cuts`: the phases as measured; the iterations of the longest one serve where computation is
+// estimated from iterations.
+ScenarioRun ReplayScenario(const Trace& trace, const Matching& matching, const std::vector<PhaseCut>& cuts,
+                           const Scenario& scenario, const FactorOptions& options);
+
+// The two scenarios of noise removal [Rosas14, section 2.4]: without network noise, without any noise.
+std::vector<Scenario> NoiseRemoval(const std::optional<Network>& network, std::optional<ComputationSource> source,
+                                   bool clean_computation);
+
+}  // namespace farscale
