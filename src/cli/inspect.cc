@@ -57,7 +57,8 @@ void SummarizeCalls(Inspection& inspection) {
       ++counts[timeline.region(call)];
       ticks[timeline.region(call)] += timeline.duration(call);
     }
-    for (std::size_t record = 0; record < timeline.records(); ++record) {
+    const std::size_t end = timeline.first_record(timeline.calls());
+    for (std::size_t record = timeline.first_record(0); record < end; ++record) {
       const RecordKind kind = timeline.record_kind(record);
       if (kind != RecordKind::kSend && kind != RecordKind::kSendPost) continue;
       ++inspection.messages;

@@ -49,6 +49,7 @@ struct RawDefinitions {
   struct Region {
     std::uint32_t name = OTF2_UNDEFINED_STRING;
     bool is_mpi = false;
+    bool is_artificial = false;
   };
   struct Member {
     std::uint32_t name = OTF2_UNDEFINED_STRING, description = OTF2_UNDEFINED_STRING, unit = OTF2_UNDEFINED_STRING;
@@ -129,9 +130,11 @@ OTF2_CallbackCode OnLocation(void* user, OTF2_LocationRef self, OTF2_StringRef, 
 }
 
 OTF2_CallbackCode OnRegion(void* user, OTF2_RegionRef self, OTF2_StringRef name, OTF2_StringRef, OTF2_StringRef,
-                           OTF2_RegionRole, OTF2_Paradigm paradigm, OTF2_RegionFlag, OTF2_StringRef, std::uint32_t,
+                           OTF2_RegionRole role, OTF2_Paradigm paradigm, OTF2_RegionFlag, OTF2_StringRef, std::uint32_t,
                            std::uint32_t) {
-  return Guard(user, [&](RawDefinitions& raw) { raw.regions[self] = {name, paradigm == OTF2_PARADIGM_MPI}; });
+  return Guard(user, [&](RawDefinitions& raw) {
+    raw.regions[self] = {name, paradigm == OTF2_PARADIGM_MPI, role == OTF2_REGION_ROLE_ARTIFICIAL};
+  });
 }
 
 OTF2_CallbackCode OnGroup(void* user, OTF2_GroupRef self, OTF2_StringRef, OTF2_GroupType type, OTF2_Paradigm paradigm,
@@ -286,7 +289,8 @@ void AddRegions(const RawDefinitions& raw, TraceBuilder& builder, Otf2Definition
     MpiCall call = ClassifyMpiCall(name);
     const bool is_mpi = region.is_mpi || call != MpiCall::kNone;
     if (is_mpi && call == MpiCall::kNone) call = MpiCall::kOther;
-    result.regions.Set(reference, builder.AddRegion({name, is_mpi, call}));
+    const bool is_outside = !is_mpi && region.is_artificial && name == kOutsideRegion;
+    result.regions.Set(reference, builder.AddRegion({name, is_mpi, call, is_outside}));
   }
 }
 

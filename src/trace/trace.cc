@@ -12,6 +12,10 @@ std::uint64_t Bytes(const std::vector<Element>& elements) {
   return elements.capacity() * sizeof(Element);
 }
 
+double AsCount(std::int64_t raw, bool is_double) {
+  return is_double ? std::bit_cast<double>(raw) : static_cast<double>(raw);
+}
+
 }  // namespace
 
 RankTimeline::Call RankTimeline::call(std::size_t index) const {
@@ -30,23 +34,30 @@ RankTimeline::RegionEvent RankTimeline::region_event(std::size_t event) const {
           static_cast<std::uint32_t>(columns_.event_call[event])};
 }
 
-double RankTimeline::counter_at_enter(std::size_t counter, std::size_t call) const {
+std::int64_t RankTimeline::raw_counter_at_enter(std::size_t counter, std::size_t call) const {
+  return counters_[counter].columns.at_enter[call];
+}
+
+std::int64_t RankTimeline::raw_counter_at_leave(std::size_t counter, std::size_t call) const {
   const CounterData& data = counters_[counter];
-  const std::int64_t value = data.columns.at_enter[call];
-  return data.is_double ? std::bit_cast<double>(value) : static_cast<double>(value);
+  const std::int64_t value = data.columns.in_call[call];
+  return data.is_double ? value : data.columns.at_enter[call] + value;
+}
+
+std::int64_t RankTimeline::raw_counter_at_event(std::size_t counter, std::size_t event) const {
+  return counters_[counter].columns.at_event[event];
+}
+
+double RankTimeline::counter_at_enter(std::size_t counter, std::size_t call) const {
+  return AsCount(raw_counter_at_enter(counter, call), counters_[counter].is_double);
 }
 
 double RankTimeline::counter_at_leave(std::size_t counter, std::size_t call) const {
-  const CounterData& data = counters_[counter];
-  const std::int64_t value = data.columns.in_call[call];
-  if (data.is_double) return std::bit_cast<double>(value);
-  return static_cast<double>(data.columns.at_enter[call] + value);
+  return AsCount(raw_counter_at_leave(counter, call), counters_[counter].is_double);
 }
 
 double RankTimeline::counter_at_event(std::size_t counter, std::size_t event) const {
-  const CounterData& data = counters_[counter];
-  const std::int64_t value = data.columns.at_event[event];
-  return data.is_double ? std::bit_cast<double>(value) : static_cast<double>(value);
+  return AsCount(raw_counter_at_event(counter, event), counters_[counter].is_double);
 }
 
 double RankTimeline::counter_in_call(std::size_t counter, std::size_t call) const {
@@ -138,7 +149,7 @@ std::optional<std::size_t> Trace::FindCounter(std::string_view name) const {
 std::vector<std::string> Trace::UserRegionNames() const {
   std::set<std::string> names;
   for (const Region& region : regions) {
-    if (!region.is_mpi) names.insert(region.name);
+    if (!region.is_mpi && !region.is_outside) names.insert(region.name);
   }
   return {names.begin(), names.end()};
 }

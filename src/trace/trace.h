@@ -5,6 +5,10 @@
 // are those of MPI_COMM_WORLD; peers and roots are world ranks whatever communicator the program used. A call records
 // what it did in its records, in the order of the trace: what it posted (sends, receives, collectives) and what it
 // completed.
+//
+// A trace that was cut out of a longer one also keeps, outside any call, the other halves of what its calls do: the
+// send before the cut of a message that is received in it, the collective that some ranks enter after it. Such records
+// lie before the first call or after the last, say no time, and only tell matching what belongs together.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +30,10 @@ struct Region {
   std::string name;
   bool is_mpi = false;
   MpiCall call = MpiCall::kNone;
+  bool is_outside = false;  // no region of the program: around the records that lie outside a cut
 };
+// Its name, by which readers know it.
+inline constexpr std::string_view kOutsideRegion = "farscale: outside the cut";
 
 struct Communicator {
   std::string name;
@@ -133,11 +140,13 @@ class RankTimeline {
   Tick leave(std::size_t call) const { return columns_.enter[call] + columns_.duration[call]; }
   Tick duration(std::size_t call) const { return columns_.duration[call]; }
   std::uint32_t region(std::size_t call) const { return static_cast<std::uint32_t>(columns_.call_region[call]); }
+  // Of the call after the last: where the records of the last call end.
   std::size_t first_record(std::size_t call) const {
-    return call < calls() ? static_cast<std::size_t>(columns_.first_record[call]) : records();
+    return call < calls() ? static_cast<std::size_t>(columns_.first_record[call]) : call_records_end_;
   }
   Call call(std::size_t index) const;
 
+  // All records. Those of calls are [first_record(0), first_record(calls())), the others lie outside the cut.
   std::size_t records() const { return columns_.record_kind.size(); }
   RecordKind record_kind(std::size_t record) const { return static_cast<RecordKind>(columns_.record_kind[record]); }
   std::uint32_t record_target(std::size_t record) const {
@@ -179,6 +188,10 @@ class RankTimeline {
   // Share of the edges with a sample of their own. Elsewhere the last one before stands in, which hides what happened
   // between two edges.
   double counter_edge_share(std::size_t counter) const { return static_cast<double>(counters_[counter].edge_share); }
+  // The same samples exactly as recorded: an integer, or the bits of a double.
+  std::int64_t raw_counter_at_enter(std::size_t counter, std::size_t call) const;
+  std::int64_t raw_counter_at_leave(std::size_t counter, std::size_t call) const;
+  std::int64_t raw_counter_at_event(std::size_t counter, std::size_t event) const;
 
   const std::vector<Interruption>& interruptions() const { return interruptions_; }
 
@@ -211,6 +224,7 @@ class RankTimeline {
   std::vector<CollectiveType> collective_types_;
   std::vector<Interruption> interruptions_;
   std::size_t sends_ = 0, receives_ = 0, collectives_ = 0;
+  std::size_t call_records_end_ = 0;
   Tick begin_ = 0, end_ = 0;
 };
 
@@ -244,7 +258,7 @@ struct Trace {
   Tick end() const;     // latest
   int threads() const;  // the largest number of threads of any rank
   std::optional<std::size_t> FindCounter(std::string_view name) const;
-  // Names of the regions that are not MPI, each once, in alphabetical order.
+  // Names of the regions of the program that are not MPI, each once, in alphabetical order.
   std::vector<std::string> UserRegionNames() const;
   // Of all columns and tables.
   std::uint64_t MemoryBytes() const;

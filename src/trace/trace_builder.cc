@@ -40,7 +40,6 @@ std::string RankBuilder::Place() const { return fmt::format("on rank {} at tick 
 
 // A clock that runs backwards stands still until it has caught up.
 Tick RankBuilder::Advance(Tick tick) {
-  ++edges_;
   if (tick < last_tick_) {
     diagnostics_.Add(Anomaly::kClockBackwards, 1, Place());
     return last_tick_;
@@ -54,21 +53,22 @@ Tick RankBuilder::Advance(Tick tick) {
 }
 
 void RankBuilder::Enter(Tick tick, std::uint32_t region) {
-  if (open_regions_.empty() && columns_.enter.size() == 0 && columns_.event_tick.size() == 0)
-    timeline_.begin_ = std::max(tick, last_tick_);
+  const Region& entered = trace_.regions[region];
+  const bool nothing_yet = open_regions_.empty() && columns_.enter.size() == 0 && columns_.event_tick.size() == 0;
+  if (nothing_yet && !entered.is_outside) timeline_.begin_ = std::max(tick, last_tick_);
   tick = Advance(tick);
   open_regions_.push_back(region);
+  edges_ += entered.is_outside ? 0 : 1;
   if (call_depth_ > 0) return;  // inside MPI
-  if (trace_.regions[region].is_mpi) {
-    call_depth_ = open_regions_.size();
-    BeginCall(tick, region);
-  } else {
-    AddRegionEvent(tick, region, false);
-  }
+  is_outside_ = entered.is_outside;
+  if (entered.is_mpi || entered.is_outside) call_depth_ = open_regions_.size();
+  if (entered.is_mpi) BeginCall(tick, region);
+  if (!entered.is_mpi && !entered.is_outside) AddRegionEvent(tick, region, false);
 }
 
 void RankBuilder::Leave(Tick tick, std::uint32_t region) {
   tick = Advance(tick);
+  edges_ += trace_.regions[region].is_outside ? 0 : 1;
   const auto found = std::find(open_regions_.rbegin(), open_regions_.rend(), region);
   if (found == open_regions_.rend()) {
     diagnostics_.Add(Anomaly::kLeaveWithoutEnter, 1, Place());
@@ -86,18 +86,28 @@ void RankBuilder::Pop(Tick tick) {
   const std::size_t depth = open_regions_.size();
   open_regions_.pop_back();
   if (depth == call_depth_) {
-    EndCall(tick);
     call_depth_ = 0;
+    if (is_outside_) return EndOutside();
+    EndCall(tick);
   } else if (call_depth_ == 0) {
     AddRegionEvent(tick, region, true);
   }
   timeline_.end_ = tick;
 }
 
+// Before the first call, what follows begins behind these records.
+void RankBuilder::EndOutside() {
+  is_outside_ = false;
+  if (columns_.enter.size() == 0) timeline_.call_records_end_ = columns_.record_kind.size();
+}
+
 void RankBuilder::BeginCall(Tick tick, std::uint32_t region) {
   call_enter_ = tick;
   call_region_ = region;
   call_first_record_ = columns_.record_kind.size();
+  // A region outside the cut between two calls: its records now count as those of the call before.
+  const std::uint64_t between = columns_.enter.size() > 0 ? call_first_record_ - timeline_.call_records_end_ : 0;
+  diagnostics_.Add(Anomaly::kRecordOutsideMpi, between, Place());
   for (std::size_t i = 0; i < samples_.size(); ++i) counters_at_enter_[i] = SampleAt(tick, i);
 }
 
@@ -106,6 +116,7 @@ void RankBuilder::EndCall(Tick tick) {
   columns_.duration.Append(tick - call_enter_);
   columns_.call_region.Append(call_region_);
   columns_.first_record.Append(static_cast<std::int64_t>(call_first_record_));
+  timeline_.call_records_end_ = columns_.record_kind.size();
   for (std::size_t i = 0; i < samples_.size(); ++i) {
     const std::int64_t at_leave = SampleAt(tick, i);
     counter_columns_[i].at_enter.Append(counters_at_enter_[i]);

@@ -35,8 +35,8 @@ class RankBuilder {
   void Enter(Tick tick, std::uint32_t region);
   void Leave(Tick tick, std::uint32_t region);
 
-  // Records of the MPI call around them. Peers and roots are local ranks of the communicator, requests any numbers
-  // unique among those pending.
+  // Records of the MPI call around them, or of the region outside the cut before the first call or after the last.
+  // Peers and roots are local ranks of the communicator, requests any numbers unique among those pending.
   void Send(std::uint32_t peer, std::uint32_t communicator, std::uint32_t tag, std::uint64_t bytes);
   void SendPost(std::uint32_t peer, std::uint32_t communicator, std::uint32_t tag, std::uint64_t bytes,
                 std::uint64_t request);
@@ -85,6 +85,7 @@ class RankBuilder {
   Tick Advance(Tick tick);
   void Pop(Tick tick);
   void BeginCall(Tick tick, std::uint32_t region);
+  void EndOutside();
   void EndCall(Tick tick);
   void AddRegionEvent(Tick tick, std::uint32_t region, bool is_leave);
   bool InCall();
@@ -106,6 +107,7 @@ class RankBuilder {
 
   std::vector<std::uint32_t> open_regions_;
   std::size_t call_depth_ = 0;  // open_regions_[call_depth_ - 1] is the MPI call we are in; 0 outside MPI
+  bool is_outside_ = false;     // it is no call but the region outside the cut
   Tick call_enter_ = 0;
   std::uint32_t call_region_ = 0;
   std::size_t call_first_record_ = 0;
