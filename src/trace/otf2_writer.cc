@@ -1,0 +1,533 @@
+#include "trace/otf2_writer.h"
+
+#include <fmt/format.h>
+#include <otf2/otf2.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/text.h"
+#include "base/version.h"
+#include "trace/otf2_error.h"
+#include "trace/timeline_feed.h"
+
+namespace farscale {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Chunks bound what a record may take: the largest is the group of MPI_COMM_WORLD, some bytes a rank.
+constexpr std::uint64_t kEventChunk = std::uint64_t{1} << 20;
+constexpr std::uint64_t kDefinitionChunk = std::uint64_t{1} << 22;
+constexpr std::size_t kLargestMetricClass = 255;  // its length is a byte
+
+// References of the first strings; events name the program before definitions are written.
+constexpr OTF2_StringRef kEmptyString = 0, kProgramString = 1;
+
+void Check(OTF2_ErrorCode code, const fs::path& anchor, const std::string& doing) {
+  if (code == OTF2_SUCCESS) return;
+  std::string words = TakeOtf2Words();
+  if (words.empty()) words = OTF2_Error_GetDescription(code);
+  throw Error(ErrorKind::kOutput, anchor.string(), doing + " failed: " + words, "check that there is enough space");
+}
+
+OTF2_FlushType AlwaysFlush(void*, OTF2_FileType, OTF2_LocationRef, void*, bool) { return OTF2_FLUSH; }
+const OTF2_FlushCallbacks kFlushCallbacks = {AlwaysFlush, nullptr};
+
+// An archive in the making: a hidden folder beside its place, removed unless it is put there.
+class Staging {
+ public:
+  explicit Staging(const fs::path& anchor)
+      : anchor_(anchor), place_(anchor.has_parent_path() ? anchor.parent_path() : fs::path(".")) {
+    std::error_code code;
+    for (const fs::path& name : Names()) {
+      if (!fs::exists(fs::symlink_status(place_ / name, code))) continue;
+      throw Error(ErrorKind::kOutput, (place_ / name).string(), "already exists", "choose another name, or remove it");
+    }
+    folder_ = place_ / fmt::format(".{}.{}.tmp", name(), getpid());
+    CreateFolder(folder_);
+  }
+  ~Staging() {
+    std::error_code code;
+    fs::remove_all(folder_, code);
+  }
+  Staging(const Staging&) = delete;
+  Staging& operator=(const Staging&) = delete;
+
+  const fs::path& folder() const { return folder_; }
+  std::string name() const { return anchor_.stem().string(); }
+
+  // The anchor comes last: until it is there, nobody takes the rest for an archive.
+  void Publish() {
+    std::vector<fs::path> published;
+    for (const fs::path& name : Names()) {
+      std::error_code code;
+      fs::rename(folder_ / name, place_ / name, code);
+      if (!code) {
+        published.push_back(place_ / name);
+        continue;
+      }
+      std::error_code ignored;
+      for (const fs::path& path : published) fs::remove_all(path, ignored);
+      throw Error(ErrorKind::kOutput, (place_ / name).string(), "cannot be written: " + code.message());
+    }
+  }
+
+ private:
+  std::vector<fs::path> Names() const { return {name(), name() + ".def", name() + ".otf2"}; }
+
+  const fs::path anchor_;
+  const fs::path place_;
+  fs::path folder_;
+};
+
+OTF2_CollectiveOp OperationOf(CollectiveKind kind) {
+  switch (kind) {
+    case CollectiveKind::kBarrier: return OTF2_COLLECTIVE_OP_BARRIER;
+    case CollectiveKind::kBroadcast: return OTF2_COLLECTIVE_OP_BCAST;
+    case CollectiveKind::kGather: return OTF2_COLLECTIVE_OP_GATHER;
+    case CollectiveKind::kScatter: return OTF2_COLLECTIVE_OP_SCATTER;
+    case CollectiveKind::kAllgather: return OTF2_COLLECTIVE_OP_ALLGATHER;
+    case CollectiveKind::kAlltoall: return OTF2_COLLECTIVE_OP_ALLTOALL;
+    case CollectiveKind::kAllreduce: return OTF2_COLLECTIVE_OP_ALLREDUCE;
+    case CollectiveKind::kReduce: return OTF2_COLLECTIVE_OP_REDUCE;
+    case CollectiveKind::kReduceScatter: return OTF2_COLLECTIVE_OP_REDUCE_SCATTER;
+    case CollectiveKind::kScan: return OTF2_COLLECTIVE_OP_SCAN;
+    case CollectiveKind::kExscan: return OTF2_COLLECTIVE_OP_EXSCAN;
+    case CollectiveKind::kCreateHandle: return OTF2_COLLECTIVE_OP_CREATE_HANDLE;
+    case CollectiveKind::kDestroyHandle: return OTF2_COLLECTIVE_OP_DESTROY_HANDLE;
+  }
+  return OTF2_COLLECTIVE_OP_BARRIER;
+}
+
+// The role Score-P gives to an MPI function; farscale itself goes by the name.
+OTF2_RegionRole RoleOf(const Region& region) {
+  if (region.is_outside) return OTF2_REGION_ROLE_ARTIFICIAL;
+  const std::string name = ToLower(region.name);
+  const auto contains = [&](const char* text) { return name.find(text) != std::string::npos; };
+  switch (region.call) {
+    case MpiCall::kCollective:
+    case MpiCall::kImmediateCollective:
+      if (contains("barrier")) return OTF2_REGION_ROLE_BARRIER;
+      if (contains("all") || contains("reduce_scatter")) return OTF2_REGION_ROLE_COLL_ALL2ALL;
+      if (contains("bcast") || contains("scatter")) return OTF2_REGION_ROLE_COLL_ONE2ALL;
+      if (contains("gather") || contains("reduce")) return OTF2_REGION_ROLE_COLL_ALL2ONE;
+      return OTF2_REGION_ROLE_COLL_OTHER;
+    case MpiCall::kSend:
+    case MpiCall::kBufferedSend:
+    case MpiCall::kSynchronousSend:
+    case MpiCall::kImmediateSend:
+    case MpiCall::kImmediateBufferedSend:
+    case MpiCall::kImmediateSynchronousSend:
+    case MpiCall::kReceive:
+    case MpiCall::kImmediateReceive:
+    case MpiCall::kSendReceive: return OTF2_REGION_ROLE_POINT2POINT;
+    case MpiCall::kOneSided: return OTF2_REGION_ROLE_RMA;
+    case MpiCall::kInputOutput: return OTF2_REGION_ROLE_FILE_IO;
+    default: return OTF2_REGION_ROLE_FUNCTION;
+  }
+}
+
+OTF2_Paradigm ParadigmOf(const Region& region) {
+  if (region.is_outside) return OTF2_PARADIGM_MEASUREMENT_SYSTEM;
+  return region.is_mpi ? OTF2_PARADIGM_MPI : OTF2_PARADIGM_USER;
+}
+
+// Time stamps are not negative, ticks may be: `origin` is the time stamp of tick 0.
+struct Clock {
+  std::uint64_t origin = 0;
+  std::uint64_t length = 0;
+
+  std::uint64_t At(Tick tick) const { return origin + static_cast<std::uint64_t>(tick); }
+};
+
+Tick EarliestOf(const RankTimeline& timeline, Tick otherwise) {
+  Tick earliest = timeline.empty() ? otherwise : timeline.begin();
+  for (const Interruption& interruption : timeline.interruptions()) earliest = std::min(earliest, interruption.begin);
+  return earliest;
+}
+
+Clock ClockOf(const Trace& trace) {
+  Tick earliest = 0;
+  for (const RankTimeline& timeline : trace.timelines) earliest = std::min(earliest, EarliestOf(timeline, 0));
+  Clock clock;
+  clock.origin = static_cast<std::uint64_t>(-earliest);
+  clock.length = static_cast<std::uint64_t>(std::max<Tick>(trace.end(), 0) - earliest) + 1;
+  return clock;
+}
+
+// Counters that a rank records together: a sample of all is one record. Counters that are not reliable begin one edge
+// later than the others, so they are kept apart.
+struct MetricClasses {
+  explicit MetricClasses(const Trace& trace) {
+    std::map<std::vector<std::uint32_t>, std::uint32_t> index;
+    of_rank.resize(trace.size());
+    for (std::size_t rank = 0; rank < trace.size(); ++rank) {
+      const RankTimeline& timeline = trace.timelines[rank];
+      for (const bool reliable : {true, false}) {
+        std::vector<std::uint32_t> together;
+        for (std::uint32_t counter = 0; counter <= trace.counters.size(); ++counter) {
+          const bool is_end = counter == trace.counters.size();
+          if ((is_end && !together.empty()) || together.size() == kLargestMetricClass) {
+            const auto [entry, is_new] = index.try_emplace(together, static_cast<std::uint32_t>(counters.size()));
+            if (is_new) counters.push_back(together);
+            of_rank[rank].push_back(entry->second);
+            together.clear();
+          }
+          if (is_end || !timeline.has_counter(counter)) continue;
+          if (timeline.counter_is_reliable(counter) == reliable) together.push_back(counter);
+        }
+      }
+    }
+  }
+
+  std::vector<std::vector<std::uint32_t>> counters;  // by class
+  std::vector<std::vector<std::uint32_t>> of_rank;   // classes
+};
+
+// Writes the events of one location.
+class LocationWriter : public TimelineSink {
+ public:
+  LocationWriter(const Trace& trace, const fs::path& anchor, const Clock& clock, const MetricClasses& metrics,
+                 std::size_t rank, OTF2_EvtWriter* writer)
+      : trace_(trace), anchor_(anchor), clock_(clock), metrics_(metrics), rank_(rank), writer_(writer) {
+    values_.resize(trace.counters.size());
+  }
+
+  void Enter(Tick tick, std::uint32_t region) override {
+    WriteMetrics(tick);
+    Done(OTF2_EvtWriter_Enter(writer_, nullptr, clock_.At(tick), region));
+  }
+
+  void Leave(Tick tick, std::uint32_t region) override {
+    WriteMetrics(tick);
+    Done(OTF2_EvtWriter_Leave(writer_, nullptr, clock_.At(tick), region));
+  }
+
+  void Record(const FedRecord& r) override {
+    const OTF2_TimeStamp time = clock_.At(r.tick);
+    switch (r.kind) {
+      case RecordKind::kSend:
+        return Done(OTF2_EvtWriter_MpiSend(writer_, nullptr, time, r.peer, r.communicator, r.tag, r.bytes));
+      case RecordKind::kSendPost:
+        return Done(OTF2_EvtWriter_MpiIsend(writer_, nullptr, time, r.peer, r.communicator, r.tag, r.bytes, r.request));
+      case RecordKind::kSendComplete: return Done(OTF2_EvtWriter_MpiIsendComplete(writer_, nullptr, time, r.request));
+      case RecordKind::kSendCancelled:
+        return Done(OTF2_EvtWriter_MpiRequestCancelled(writer_, nullptr, time, r.request));
+      case RecordKind::kReceive:
+        return Done(OTF2_EvtWriter_MpiRecv(writer_, nullptr, time, r.peer, r.communicator, r.tag, r.bytes));
+      case RecordKind::kReceivePost: return Done(OTF2_EvtWriter_MpiIrecvRequest(writer_, nullptr, time, r.request));
+      case RecordKind::kReceiveComplete:
+        return Done(OTF2_EvtWriter_MpiIrecv(writer_, nullptr, time, r.peer, r.communicator, r.tag, r.bytes, r.request));
+      default: return RecordCollective(r);
+    }
+  }
+
+  void SetCounter(Tick, std::uint32_t counter, std::int64_t value) override { values_[counter] = value; }
+
+  void MeasurementOff(Tick tick) override {
+    Done(OTF2_EvtWriter_MeasurementOnOff(writer_, nullptr, clock_.At(tick), OTF2_MEASUREMENT_OFF));
+  }
+  void MeasurementOn(Tick tick) override {
+    Done(OTF2_EvtWriter_MeasurementOnOff(writer_, nullptr, clock_.At(tick), OTF2_MEASUREMENT_ON));
+  }
+  void BufferFlush(Tick begin, Tick end) override {
+    Done(OTF2_EvtWriter_BufferFlush(writer_, nullptr, clock_.At(begin), clock_.At(end)));
+  }
+
+  void ProgramBegin(Tick tick) {
+    Done(OTF2_EvtWriter_ProgramBegin(writer_, nullptr, clock_.At(tick), kProgramString, 0, nullptr));
+  }
+  void ProgramEnd(Tick tick) {
+    Done(OTF2_EvtWriter_ProgramEnd(writer_, nullptr, clock_.At(tick), OTF2_UNDEFINED_INT64));
+  }
+
+ private:
+  void RecordCollective(const FedRecord& r) {
+    const OTF2_TimeStamp time = clock_.At(r.tick);
+    const OTF2_CollectiveOp operation = OperationOf(r.collective);
+    const std::uint32_t root = r.root.value_or(OTF2_COLLECTIVE_ROOT_NONE);
+    switch (r.kind) {
+      case RecordKind::kCollective:
+        Done(OTF2_EvtWriter_MpiCollectiveBegin(writer_, nullptr, time));
+        return Done(OTF2_EvtWriter_MpiCollectiveEnd(writer_, nullptr, time, operation, r.communicator, root, r.bytes,
+                                                    r.received));
+      case RecordKind::kCollectivePost:
+        return Done(OTF2_EvtWriter_NonBlockingCollectiveRequest(writer_, nullptr, time, r.request));
+      default:
+        return Done(OTF2_EvtWriter_NonBlockingCollectiveComplete(writer_, nullptr, time, operation, r.communicator,
+                                                                 root, r.bytes, r.received, r.request));
+    }
+  }
+
+  // A class is written once all its counters have a value.
+  void WriteMetrics(Tick tick) {
+    for (const std::uint32_t metric : metrics_.of_rank[rank_]) {
+      types_.clear();
+      samples_.clear();
+      for (const std::uint32_t counter : metrics_.counters[metric]) {
+        if (!values_[counter]) break;
+        types_.push_back(trace_.counters[counter].is_double ? OTF2_TYPE_DOUBLE : OTF2_TYPE_INT64);
+        OTF2_MetricValue value;
+        value.signed_int = *values_[counter];
+        if (types_.back() == OTF2_TYPE_DOUBLE) value.floating_point = std::bit_cast<double>(*values_[counter]);
+        samples_.push_back(value);
+        values_[counter].reset();
+      }
+      if (samples_.empty()) continue;
+      Done(OTF2_EvtWriter_Metric(writer_, nullptr, clock_.At(tick), metric, static_cast<std::uint8_t>(samples_.size()),
+                                 types_.data(), samples_.data()));
+    }
+  }
+
+  void Done(OTF2_ErrorCode code) const {
+    if (code != OTF2_SUCCESS) Check(code, anchor_, fmt::format("writing the events of rank {}", rank_));
+  }
+
+  const Trace& trace_;
+  const fs::path& anchor_;
+  const Clock& clock_;
+  const MetricClasses& metrics_;
+  const std::size_t rank_;
+  OTF2_EvtWriter* const writer_;
+  std::vector<std::optional<std::int64_t>> values_;  // of the next edge
+  std::vector<OTF2_Type> types_;
+  std::vector<OTF2_MetricValue> samples_;
+};
+
+// Writes the global definitions. Indices in the trace are the references in the archive.
+class DefinitionWriter {
+ public:
+  DefinitionWriter(const Trace& trace, const fs::path& anchor, OTF2_GlobalDefWriter* writer)
+      : trace_(trace), anchor_(anchor), writer_(writer) {}
+
+  void Write(const Clock& clock, const MetricClasses& metrics, const std::vector<std::uint64_t>& events) {
+    Done(OTF2_GlobalDefWriter_WriteClockProperties(writer_,
+                                                   static_cast<std::uint64_t>(std::llround(trace_.ticks_per_second)),
+                                                   clock.origin, clock.length, OTF2_UNDEFINED_TIMESTAMP));
+    WriteString("");
+    WriteString(trace_.program);
+    Done(OTF2_GlobalDefWriter_WriteParadigm(writer_, OTF2_PARADIGM_MPI, String("MPI"), OTF2_PARADIGM_CLASS_PROCESS));
+    WriteSystemTree();
+    for (std::size_t rank = 0; rank < trace_.size(); ++rank) WriteRank(rank, events[rank]);
+    WriteRegions();
+    WriteCommunicators();
+    WriteCounters(metrics);
+  }
+
+  // The threads of a rank as Score-P numbers them; 0 is the main thread.
+  static OTF2_LocationRef LocationOf(std::size_t rank, int thread) {
+    return static_cast<std::uint64_t>(thread) << 32 | rank;
+  }
+
+ private:
+  OTF2_StringRef WriteString(const std::string& text) {
+    const auto reference = strings_written_++;
+    Done(OTF2_GlobalDefWriter_WriteString(writer_, reference, text.c_str()));
+    strings_.try_emplace(text, reference);
+    return reference;
+  }
+
+  // Written at its first use, before the definition that uses it.
+  OTF2_StringRef String(const std::string& text) {
+    const auto found = strings_.find(text);
+    return found != strings_.end() ? found->second : WriteString(text);
+  }
+
+  void WriteSystemTree() {
+    const OTF2_SystemTreeNodeRef machine = 0;
+    const OTF2_StringRef machine_class = String("machine"), node_class = String("node");
+    Done(OTF2_GlobalDefWriter_WriteSystemTreeNode(writer_, machine, machine_class, machine_class,
+                                                  OTF2_UNDEFINED_SYSTEM_TREE_NODE));
+    for (std::size_t i = 0; i < trace_.nodes.size(); ++i) {
+      const OTF2_StringRef name = String(trace_.nodes[i]);
+      Done(OTF2_GlobalDefWriter_WriteSystemTreeNode(writer_, NodeOf(i), name, node_class, machine));
+      Done(OTF2_GlobalDefWriter_WriteSystemTreeNodeDomain(writer_, NodeOf(i), OTF2_SYSTEM_TREE_DOMAIN_SHARED_MEMORY));
+    }
+  }
+
+  static OTF2_SystemTreeNodeRef NodeOf(std::size_t node) { return static_cast<std::uint32_t>(node) + 1; }
+
+  void WriteRank(std::size_t rank, std::uint64_t events) {
+    const Rank& definition = trace_.ranks[rank];
+    const auto group = static_cast<OTF2_LocationGroupRef>(rank);
+    Done(OTF2_GlobalDefWriter_WriteLocationGroup(
+        writer_, group, String(definition.name), OTF2_LOCATION_GROUP_TYPE_PROCESS,
+        NodeOf(static_cast<std::size_t>(definition.node)), OTF2_UNDEFINED_LOCATION_GROUP));
+    for (int thread = 0; thread < definition.threads; ++thread) {
+      const OTF2_StringRef name = String(thread == 0 ? "Master thread" : fmt::format("Worker thread {}", thread));
+      Done(OTF2_GlobalDefWriter_WriteLocation(writer_, LocationOf(rank, thread), name, OTF2_LOCATION_TYPE_CPU_THREAD,
+                                              thread == 0 ? events : 0, group));
+    }
+  }
+
+  void WriteRegions() {
+    for (std::size_t i = 0; i < trace_.regions.size(); ++i) {
+      const Region& region = trace_.regions[i];
+      const OTF2_StringRef name = String(region.name);
+      Done(OTF2_GlobalDefWriter_WriteRegion(writer_, static_cast<std::uint32_t>(i), name, name, kEmptyString,
+                                            RoleOf(region), ParadigmOf(region), OTF2_REGION_FLAG_NONE, kEmptyString, 0,
+                                            0));
+    }
+  }
+
+  // Group 0 says which location is which rank; every communicator has two groups of its own.
+  void WriteCommunicators() {
+    std::vector<std::uint64_t> locations;
+    for (std::size_t rank = 0; rank < trace_.size(); ++rank) locations.push_back(LocationOf(rank, 0));
+    WriteGroup(0, OTF2_GROUP_TYPE_COMM_LOCATIONS, locations);
+    for (std::uint32_t i = 0; i < trace_.communicators.size(); ++i) {
+      const Communicator& communicator = trace_.communicators[i];
+      const OTF2_StringRef name = String(communicator.name);
+      const OTF2_GroupRef group = 2 * i + 1, remote = 2 * i + 2;
+      WriteGroup(group, communicator.is_self ? OTF2_GROUP_TYPE_COMM_SELF : OTF2_GROUP_TYPE_COMM_GROUP,
+                 {communicator.members.begin(), communicator.members.end()});
+      if (communicator.remote.empty()) {
+        Done(OTF2_GlobalDefWriter_WriteComm(writer_, i, name, group, OTF2_UNDEFINED_COMM, OTF2_COMM_FLAG_NONE));
+        continue;
+      }
+      WriteGroup(remote, OTF2_GROUP_TYPE_COMM_GROUP, {communicator.remote.begin(), communicator.remote.end()});
+      Done(OTF2_GlobalDefWriter_WriteInterComm(writer_, i, name, group, remote, OTF2_UNDEFINED_COMM,
+                                               OTF2_COMM_FLAG_NONE));
+    }
+  }
+
+  void WriteGroup(OTF2_GroupRef group, OTF2_GroupType type, const std::vector<std::uint64_t>& members) {
+    Done(OTF2_GlobalDefWriter_WriteGroup(writer_, group, kEmptyString, type, OTF2_PARADIGM_MPI, OTF2_GROUP_FLAG_NONE,
+                                         static_cast<std::uint32_t>(members.size()), members.data()));
+  }
+
+  void WriteCounters(const MetricClasses& metrics) {
+    for (std::uint32_t i = 0; i < trace_.counters.size(); ++i) WriteCounter(i, trace_.counters[i]);
+    for (std::uint32_t i = 0; i < metrics.counters.size(); ++i) {
+      Done(OTF2_GlobalDefWriter_WriteMetricClass(writer_, i, static_cast<std::uint8_t>(metrics.counters[i].size()),
+                                                 metrics.counters[i].data(), OTF2_METRIC_SYNCHRONOUS_STRICT,
+                                                 OTF2_RECORDER_KIND_CPU));
+    }
+  }
+
+  void WriteCounter(std::uint32_t reference, const Counter& counter) {
+    OTF2_Base base = OTF2_BASE_DECIMAL;
+    double exponent = std::round(std::log10(counter.scale));
+    if (std::pow(10.0, exponent) != counter.scale) {
+      base = OTF2_BASE_BINARY;
+      exponent = std::round(std::log2(counter.scale));
+      if (std::pow(2.0, exponent) != counter.scale) {
+        throw Error(ErrorKind::kOutput, anchor_.string(),
+                    fmt::format("counter {} has the scale {}, which OTF2 cannot express", counter.name, counter.scale),
+                    "scale it by a power of 10 or 2");
+      }
+    }
+    const OTF2_StringRef name = String(counter.name), description = String(counter.description),
+                         unit = String(counter.unit);
+    Done(OTF2_GlobalDefWriter_WriteMetricMember(
+        writer_, reference, name, description, OTF2_METRIC_TYPE_OTHER,
+        counter.accumulates ? OTF2_METRIC_ACCUMULATED_START : OTF2_METRIC_ABSOLUTE_POINT,
+        counter.is_double ? OTF2_TYPE_DOUBLE : OTF2_TYPE_INT64, base, static_cast<std::int64_t>(exponent), unit));
+  }
+
+  void Done(OTF2_ErrorCode code) const { Check(code, anchor_, "writing the definitions"); }
+
+  const Trace& trace_;
+  const fs::path& anchor_;
+  OTF2_GlobalDefWriter* const writer_;
+  std::map<std::string, OTF2_StringRef> strings_;
+  OTF2_StringRef strings_written_ = 0;
+};
+
+using ArchivePointer = std::unique_ptr<OTF2_Archive, decltype(&OTF2_Archive_Close)>;
+
+ArchivePointer OpenArchive(const Trace& trace, const fs::path& anchor, const Staging& staging) {
+  CaptureOtf2Errors();
+  ArchivePointer archive(OTF2_Archive_Open(staging.folder().c_str(), staging.name().c_str(), OTF2_FILEMODE_WRITE,
+                                           kEventChunk, kDefinitionChunk, OTF2_SUBSTRATE_POSIX, OTF2_COMPRESSION_NONE),
+                         OTF2_Archive_Close);
+  if (!archive) Check(OTF2_ERROR_FILE_CAN_NOT_OPEN, anchor, "creating the archive");
+  const std::string recorder = trace.creator.compare(0, 8, "farscale") == 0 ? "" : trace.creator;
+  const std::string creator = recorder.empty() ? Generator() : Generator() + ", recorded by " + recorder;
+  Check(OTF2_Archive_SetFlushCallbacks(archive.get(), &kFlushCallbacks, nullptr), anchor, "creating the archive");
+  Check(OTF2_Archive_SetSerialCollectiveCallbacks(archive.get()), anchor, "creating the archive");
+  Check(OTF2_Archive_SetCreator(archive.get(), creator.c_str()), anchor, "creating the archive");
+  return archive;
+}
+
+// Calls write(location, rank, thread) for every location.
+template <typename Write>
+void ForEachLocation(const Trace& trace, Write write) {
+  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
+    for (int thread = 0; thread < trace.ranks[rank].threads; ++thread) {
+      write(DefinitionWriter::LocationOf(rank, thread), rank, thread);
+    }
+  }
+}
+
+void WriteTimeline(const Trace& trace, const LocalRanks& local_ranks, std::size_t rank, LocationWriter& writer) {
+  const bool names_program = rank == 0 && !trace.program.empty();
+  const RankTimeline& timeline = trace.timelines[rank];
+  if (names_program) writer.ProgramBegin(EarliestOf(timeline, trace.begin()));
+  FeedTimeline(trace, local_ranks, rank, writer);
+  Tick end = timeline.empty() ? trace.begin() : timeline.end();
+  for (const Interruption& interruption : timeline.interruptions()) end = std::max(end, interruption.end);
+  if (names_program) writer.ProgramEnd(end);
+}
+
+// Returns how many events every rank has.
+std::vector<std::uint64_t> WriteEvents(const Trace& trace, const fs::path& anchor, const Clock& clock,
+                                       const MetricClasses& metrics, OTF2_Archive* archive) {
+  const LocalRanks local_ranks(trace);
+  std::vector<std::uint64_t> events(trace.size());
+  Check(OTF2_Archive_OpenEvtFiles(archive), anchor, "creating the event files");
+  ForEachLocation(trace, [&](OTF2_LocationRef location, std::size_t rank, int thread) {
+    OTF2_EvtWriter* writer = OTF2_Archive_GetEvtWriter(archive, location);
+    if (writer == nullptr) Check(OTF2_ERROR_FILE_CAN_NOT_OPEN, anchor, "creating an event file");
+    if (thread == 0) {
+      LocationWriter location_writer(trace, anchor, clock, metrics, rank, writer);
+      WriteTimeline(trace, local_ranks, rank, location_writer);
+      Check(OTF2_EvtWriter_GetNumberOfEvents(writer, &events[rank]), anchor, "counting the events");
+    }
+    Check(OTF2_Archive_CloseEvtWriter(archive, writer), anchor, fmt::format("writing the events of rank {}", rank));
+  });
+  Check(OTF2_Archive_CloseEvtFiles(archive), anchor, "writing the event files");
+  return events;
+}
+
+// Nothing in them: references and times of the events are global ones.
+void WriteLocalDefinitions(const Trace& trace, const fs::path& anchor, OTF2_Archive* archive) {
+  Check(OTF2_Archive_OpenDefFiles(archive), anchor, "creating the definition files");
+  ForEachLocation(trace, [&](OTF2_LocationRef location, std::size_t, int) {
+    OTF2_DefWriter* writer = OTF2_Archive_GetDefWriter(archive, location);
+    if (writer == nullptr) Check(OTF2_ERROR_FILE_CAN_NOT_OPEN, anchor, "creating a definition file");
+    Check(OTF2_Archive_CloseDefWriter(archive, writer), anchor, "writing a definition file");
+  });
+  Check(OTF2_Archive_CloseDefFiles(archive), anchor, "writing the definition files");
+}
+
+}  // namespace
+
+void WriteOtf2(const Trace& trace, const fs::path& anchor) {
+  if (anchor.extension() != ".otf2") {
+    throw Error(ErrorKind::kOutput, anchor.string(), "the name of an OTF2 archive must end in .otf2");
+  }
+  Staging staging(anchor);
+  ArchivePointer archive = OpenArchive(trace, anchor, staging);
+  const Clock clock = ClockOf(trace);
+  const MetricClasses metrics(trace);
+  const std::vector<std::uint64_t> events = WriteEvents(trace, anchor, clock, metrics, archive.get());
+  WriteLocalDefinitions(trace, anchor, archive.get());
+  OTF2_GlobalDefWriter* definitions = OTF2_Archive_GetGlobalDefWriter(archive.get());
+  if (definitions == nullptr) Check(OTF2_ERROR_FILE_CAN_NOT_OPEN, anchor, "creating the definitions");
+  DefinitionWriter(trace, anchor, definitions).Write(clock, metrics, events);
+  Check(OTF2_Archive_Close(archive.release()), anchor, "writing the anchor file");
+  staging.Publish();
+}
+
+}  // namespace farscale

@@ -1,0 +1,276 @@
+#include "trace/timeline_feed.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace farscale {
+namespace {
+
+bool IsCompletion(RecordKind kind) {
+  switch (kind) {
+    case RecordKind::kSend:
+    case RecordKind::kSendPost:
+    case RecordKind::kReceivePost:
+    case RecordKind::kCollectivePost: return false;
+    default: return true;
+  }
+}
+
+class Feed {
+ public:
+  Feed(const Trace& trace, const LocalRanks& local_ranks, std::size_t rank, const TimelineWindow& window,
+       TimelineSink& sink)
+      : trace_(trace),
+        timeline_(trace.timelines[rank]),
+        local_ranks_(local_ranks),
+        rank_(static_cast<std::int32_t>(rank)),
+        window_(window),
+        sink_(sink) {
+    for (std::uint32_t i = 0; i < trace.counters.size(); ++i) {
+      if (timeline_.has_counter(i)) counters_.push_back(i);
+    }
+    CollectInterruptions();
+  }
+
+  void Run(const WindowEdges& edges, const KeepOperation& keep_outside) {
+    const std::size_t first = timeline_.first_record(window_.begin_call);
+    const std::size_t end = timeline_.first_record(window_.end_call);
+    Outside(0, first, window_.begin, keep_outside);
+    for (const std::uint32_t region : edges.entered) {
+      EdgeAt(window_.begin, [&](std::uint32_t counter) { return edges.counters_begin[counter]; });
+      sink_.Enter(window_.begin, region);
+    }
+    std::size_t event = window_.begin_event;
+    for (std::size_t call = window_.begin_call; call < window_.end_call; ++call) {
+      while (event < window_.end_event && timeline_.region_event(event).call <= call) TellEvent(event++);
+      TellCall(call);
+    }
+    while (event < window_.end_event) TellEvent(event++);
+    for (const std::uint32_t region : edges.left) {
+      EdgeAt(window_.end, [&](std::uint32_t counter) { return edges.counters_end[counter]; });
+      sink_.Leave(window_.end, region);
+    }
+    Outside(end, timeline_.records(), window_.end, keep_outside);
+    InterruptUntil(std::numeric_limits<Tick>::max());
+  }
+
+ private:
+  struct Switch {
+    enum What : std::uint8_t { kOff, kOn, kFlush } what;
+    Tick tick;
+    Tick end;
+  };
+
+  // As they are recorded: switched off at the begin, on at the end; a flush at its begin. Cut where the window cuts the
+  // timeline.
+  void CollectInterruptions() {
+    for (Interruption interruption : timeline_.interruptions()) {
+      if (window_.begin > timeline_.begin()) interruption.begin = std::max(interruption.begin, window_.begin);
+      if (window_.end < timeline_.end()) interruption.end = std::min(interruption.end, window_.end);
+      if (interruption.begin >= interruption.end) continue;
+      if (interruption.is_flush) {
+        switches_.push_back({Switch::kFlush, interruption.begin, interruption.end});
+      } else {
+        switches_.push_back({Switch::kOff, interruption.begin, 0});
+        switches_.push_back({Switch::kOn, interruption.end, 0});
+      }
+    }
+    std::stable_sort(switches_.begin(), switches_.end(),
+                     [](const Switch& a, const Switch& b) { return a.tick < b.tick; });
+  }
+
+  void InterruptUntil(Tick tick) {
+    for (; next_switch_ < switches_.size() && switches_[next_switch_].tick <= tick; ++next_switch_) {
+      const Switch& s = switches_[next_switch_];
+      if (s.what == Switch::kOff) sink_.MeasurementOff(s.tick);
+      if (s.what == Switch::kOn) sink_.MeasurementOn(s.tick);
+      if (s.what == Switch::kFlush) sink_.BufferFlush(s.tick, s.end);
+    }
+  }
+
+  template <typename ValueOf>
+  void EdgeAt(Tick tick, ValueOf value_of) {
+    InterruptUntil(tick);
+    for (const std::uint32_t counter : counters_) {
+      if (is_first_edge_ && !timeline_.counter_is_reliable(counter)) continue;
+      sink_.SetCounter(tick, counter, value_of(counter));
+    }
+    is_first_edge_ = false;
+  }
+
+  void TellEvent(std::size_t index) {
+    const RankTimeline::RegionEvent event = timeline_.region_event(index);
+    EdgeAt(event.tick, [&](std::uint32_t counter) { return timeline_.raw_counter_at_event(counter, index); });
+    if (event.is_leave) {
+      sink_.Leave(event.tick, event.region);
+    } else {
+      sink_.Enter(event.tick, event.region);
+    }
+  }
+
+  // What a counter counted in a call that is cut stays out of the window, as the time between its samples does not say
+  // when it happened.
+  void TellCall(std::size_t call) {
+    const bool begins_before = timeline_.enter(call) < window_.begin;
+    const bool ends_after = timeline_.leave(call) > window_.end;
+    const Tick enter = begins_before ? window_.begin : timeline_.enter(call);
+    const Tick leave = ends_after ? window_.end : timeline_.leave(call);
+    const auto at_enter = [&](std::uint32_t counter) {
+      return begins_before ? timeline_.raw_counter_at_leave(counter, call)
+                           : timeline_.raw_counter_at_enter(counter, call);
+    };
+    const auto at_leave = [&](std::uint32_t counter) {
+      return ends_after ? at_enter(counter) : timeline_.raw_counter_at_leave(counter, call);
+    };
+    const std::uint32_t region = timeline_.region(call);
+    EdgeAt(enter, at_enter);
+    sink_.Enter(enter, region);
+    bool completes = false;
+    for (std::size_t record = timeline_.first_record(call); record < timeline_.first_record(call + 1); ++record) {
+      completes |= IsCompletion(timeline_.record_kind(record));
+      TellRecord(record, NextOperation(record), completes ? leave : enter);
+    }
+    EdgeAt(leave, at_leave);
+    sink_.Leave(leave, region);
+  }
+
+  void Outside(std::size_t first, std::size_t end, Tick tick, const KeepOperation& keep) {
+    bool is_open = false;
+    for (std::size_t record = first; record < end; ++record) {
+      const Operation operation = NextOperation(record);
+      if (!keep(operation)) continue;
+      if (!is_open) {
+        InterruptUntil(tick);
+        sink_.Enter(tick, OutsideRegion());
+        is_open = true;
+      }
+      TellRecord(record, operation, tick);
+    }
+    if (is_open) sink_.Leave(tick, OutsideRegion());
+  }
+
+  std::uint32_t OutsideRegion() const {
+    const auto found = std::find_if(trace_.regions.begin(), trace_.regions.end(),
+                                    [](const Region& region) { return region.is_outside; });
+    return static_cast<std::uint32_t>(found - trace_.regions.begin());
+  }
+
+  Operation NextOperation(std::size_t record) {
+    return operations_.Next(timeline_.record_kind(record), timeline_.record_back(record));
+  }
+
+  void TellRecord(std::size_t index, const Operation& operation, Tick tick) {
+    const RankTimeline::Record record = timeline_.record(index);
+    FedRecord fed;
+    fed.kind = record.kind;
+    fed.tick = tick;
+    fed.bytes = record.bytes;
+    fed.received = record.received;
+    fed.request = 3 * static_cast<std::uint64_t>(operation.ordinal) + static_cast<std::uint64_t>(operation.type);
+    switch (record.kind) {
+      case RecordKind::kSend:
+      case RecordKind::kSendPost:
+      case RecordKind::kReceive:
+      case RecordKind::kReceiveComplete: AddEndpoint(timeline_.endpoints()[record.target], fed); break;
+      case RecordKind::kCollective:
+      case RecordKind::kCollectiveComplete: AddType(timeline_.collective_types()[record.target], fed); break;
+      default: break;
+    }
+    sink_.Record(fed);
+  }
+
+  void AddEndpoint(const Endpoint& endpoint, FedRecord& fed) const {
+    fed.peer = local_ranks_.Peer(rank_, endpoint.communicator, endpoint.peer);
+    fed.communicator = endpoint.communicator;
+    fed.tag = endpoint.tag;
+  }
+
+  void AddType(const CollectiveType& type, FedRecord& fed) const {
+    fed.communicator = type.communicator;
+    fed.collective = type.kind;
+    if (type.root != kNoRoot) fed.root = local_ranks_.Root(type.communicator, type.root);
+  }
+
+  const Trace& trace_;
+  const RankTimeline& timeline_;
+  const LocalRanks& local_ranks_;
+  const std::int32_t rank_;
+  const TimelineWindow window_;
+  TimelineSink& sink_;
+  OperationCounter operations_;
+  std::vector<std::uint32_t> counters_;  // that the rank recorded
+  std::vector<Switch> switches_;
+  std::size_t next_switch_ = 0;
+  bool is_first_edge_ = true;
+};
+
+}  // namespace
+
+Operation OperationCounter::Next(RecordKind kind, std::size_t back) {
+  OperationClass type = OperationClass::kCollective;
+  bool is_post = false;
+  switch (kind) {
+    case RecordKind::kSend:
+    case RecordKind::kSendPost: is_post = true; [[fallthrough]];
+    case RecordKind::kSendComplete:
+    case RecordKind::kSendCancelled: type = OperationClass::kSend; break;
+    case RecordKind::kReceive:
+    case RecordKind::kReceivePost: is_post = true; [[fallthrough]];
+    case RecordKind::kReceiveComplete: type = OperationClass::kReceive; break;
+    case RecordKind::kCollective:
+    case RecordKind::kCollectivePost: is_post = true; break;
+    case RecordKind::kCollectiveComplete: break;
+  }
+  std::size_t& posts = posts_[static_cast<std::size_t>(type)];
+  return {type, is_post ? posts++ : posts - 1 - back};
+}
+
+LocalRanks::LocalRanks(const Trace& trace) {
+  const auto reverse = [](const std::vector<std::int32_t>& world_ranks) {
+    Group group;
+    for (std::uint32_t local = 0; local < world_ranks.size(); ++local) group.emplace_back(world_ranks[local], local);
+    std::sort(group.begin(), group.end());
+    return group;
+  };
+  for (const Communicator& communicator : trace.communicators) {
+    communicators_.push_back({reverse(communicator.members), reverse(communicator.remote), communicator.is_self});
+  }
+}
+
+std::optional<std::uint32_t> LocalRanks::Find(const Group& group, std::int32_t rank) {
+  const auto found = std::lower_bound(group.begin(), group.end(), std::pair(rank, std::uint32_t{0}));
+  if (found == group.end() || found->first != rank) return std::nullopt;
+  return found->second;
+}
+
+// The other group of an intercommunicator for its members, as RankBuilder reads it.
+std::uint32_t LocalRanks::Peer(std::int32_t rank, std::uint32_t communicator, std::int32_t peer) const {
+  const Groups& groups = communicators_[communicator];
+  if (groups.is_self) return 0;
+  const bool in_members = groups.remote.empty() || !Find(groups.members, rank);
+  return Find(in_members ? groups.members : groups.remote, peer).value();
+}
+
+std::uint32_t LocalRanks::Root(std::uint32_t communicator, std::int32_t root) const {
+  const Groups& groups = communicators_[communicator];
+  if (groups.is_self) return 0;
+  return Find(groups.remote.empty() ? groups.members : groups.remote, root).value();
+}
+
+TimelineWindow WholeTimeline(const RankTimeline& timeline) {
+  return {timeline.begin(), timeline.end(), 0, timeline.calls(), 0, timeline.region_events()};
+}
+
+void FeedTimeline(const Trace& trace, const LocalRanks& local_ranks, std::size_t rank, const TimelineWindow& window,
+                  const WindowEdges& edges, const KeepOperation& keep_outside, TimelineSink& sink) {
+  Feed(trace, local_ranks, rank, window, sink).Run(edges, keep_outside);
+}
+
+void FeedTimeline(const Trace& trace, const LocalRanks& local_ranks, std::size_t rank, TimelineSink& sink) {
+  TimelineWindow window = WholeTimeline(trace.timelines[rank]);
+  if (trace.timelines[rank].empty()) window.begin = window.end = trace.begin();
+  FeedTimeline(
+      trace, local_ranks, rank, window, {}, [](const Operation&) { return true; }, sink);
+}
+
+}  // namespace farscale
