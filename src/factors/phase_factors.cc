@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "phases/counter_at.h"
 
 namespace farscale {
 
@@ -166,32 +167,6 @@ void FillFactors(const Trace& trace, PhaseFactors& result) {
   values[Factor::kCommunicationEfficiency] = CommunicationEfficiency(t.largest_useful, t.elapsed);
   values[Factor::kSerialization] = Serialization(t.largest_useful, t.ideal_elapsed);
   values[Factor::kTransfer] = Transfer(t.ideal_elapsed, t.elapsed);
-}
-
-// The value of a counter at an edge that lies outside any call; between samples it grows evenly with time.
-double CounterAt(const RankTimeline& timeline, std::size_t counter, const Edge& edge) {
-  struct Sample {
-    Tick tick;
-    double value;
-  };
-  std::optional<Sample> before, after;
-  const auto look = [&](Tick tick, double value) {
-    if (tick <= edge.tick && (!before || tick >= before->tick)) before = Sample{tick, value};
-    if (tick >= edge.tick && (!after || tick <= after->tick)) after = Sample{tick, value};
-  };
-  if (edge.event < timeline.region_events() && timeline.event_tick(edge.event) == edge.tick) {
-    return timeline.counter_at_event(counter, edge.event);
-  }
-  if (edge.event > 0) look(timeline.event_tick(edge.event - 1), timeline.counter_at_event(counter, edge.event - 1));
-  if (edge.event < timeline.region_events()) {
-    look(timeline.event_tick(edge.event), timeline.counter_at_event(counter, edge.event));
-  }
-  if (edge.call > 0) look(timeline.leave(edge.call - 1), timeline.counter_at_leave(counter, edge.call - 1));
-  if (edge.call < timeline.calls()) look(timeline.enter(edge.call), timeline.counter_at_enter(counter, edge.call));
-  if (!before) return after ? after->value : 0;
-  if (!after || after->tick == before->tick) return before->value;
-  const double share = static_cast<double>(edge.tick - before->tick) / static_cast<double>(after->tick - before->tick);
-  return before->value + share * (after->value - before->value);
 }
 
 }  // namespace

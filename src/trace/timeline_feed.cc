@@ -18,15 +18,15 @@ bool IsCompletion(RecordKind kind) {
 
 class Feed {
  public:
-  Feed(const Trace& trace, const LocalRanks& local_ranks, std::size_t rank, const TimelineWindow& window,
-       TimelineSink& sink)
-      : trace_(trace),
-        timeline_(trace.timelines[rank]),
+  Feed(const Trace& definitions, const RankTimeline& timeline, const LocalRanks& local_ranks, std::int32_t rank,
+       const TimelineWindow& window, TimelineSink& sink)
+      : definitions_(definitions),
+        timeline_(timeline),
         local_ranks_(local_ranks),
-        rank_(static_cast<std::int32_t>(rank)),
+        rank_(rank),
         window_(window),
         sink_(sink) {
-    for (std::uint32_t i = 0; i < trace.counters.size(); ++i) {
+    for (std::uint32_t i = 0; i < definitions.counters.size(); ++i) {
       if (timeline_.has_counter(i)) counters_.push_back(i);
     }
     CollectInterruptions();
@@ -61,12 +61,13 @@ class Feed {
     Tick end;
   };
 
-  // As they are recorded: switched off at the begin, on at the end; a flush at its begin. Cut where the window cuts the
-  // timeline.
+  // As they are recorded: switched off at the begin, on at the end; a flush at its begin.
   void CollectInterruptions() {
     for (Interruption interruption : timeline_.interruptions()) {
-      if (window_.begin > timeline_.begin()) interruption.begin = std::max(interruption.begin, window_.begin);
-      if (window_.end < timeline_.end()) interruption.end = std::min(interruption.end, window_.end);
+      if (!window_.is_whole) {
+        interruption.begin = std::max(interruption.begin, window_.begin);
+        interruption.end = std::min(interruption.end, window_.end);
+      }
       if (interruption.begin >= interruption.end) continue;
       if (interruption.is_flush) {
         switches_.push_back({Switch::kFlush, interruption.begin, interruption.end});
@@ -150,9 +151,9 @@ class Feed {
   }
 
   std::uint32_t OutsideRegion() const {
-    const auto found = std::find_if(trace_.regions.begin(), trace_.regions.end(),
+    const auto found = std::find_if(definitions_.regions.begin(), definitions_.regions.end(),
                                     [](const Region& region) { return region.is_outside; });
-    return static_cast<std::uint32_t>(found - trace_.regions.begin());
+    return static_cast<std::uint32_t>(found - definitions_.regions.begin());
   }
 
   Operation NextOperation(std::size_t record) {
@@ -191,7 +192,7 @@ class Feed {
     if (type.root != kNoRoot) fed.root = local_ranks_.Root(type.communicator, type.root);
   }
 
-  const Trace& trace_;
+  const Trace& definitions_;
   const RankTimeline& timeline_;
   const LocalRanks& local_ranks_;
   const std::int32_t rank_;
@@ -258,19 +259,22 @@ std::uint32_t LocalRanks::Root(std::uint32_t communicator, std::int32_t root) co
 }
 
 TimelineWindow WholeTimeline(const RankTimeline& timeline) {
-  return {timeline.begin(), timeline.end(), 0, timeline.calls(), 0, timeline.region_events()};
+  return {timeline.begin(), timeline.end(), 0, timeline.calls(), 0, timeline.region_events(), true};
 }
 
-void FeedTimeline(const Trace& trace, const LocalRanks& local_ranks, std::size_t rank, const TimelineWindow& window,
-                  const WindowEdges& edges, const KeepOperation& keep_outside, TimelineSink& sink) {
-  Feed(trace, local_ranks, rank, window, sink).Run(edges, keep_outside);
+void FeedTimeline(const Trace& definitions, const RankTimeline& timeline, const LocalRanks& local_ranks,
+                  std::int32_t rank, const TimelineWindow& window, const WindowEdges& edges,
+                  const KeepOperation& keep_outside, TimelineSink& sink) {
+  Feed(definitions, timeline, local_ranks, rank, window, sink).Run(edges, keep_outside);
 }
 
 void FeedTimeline(const Trace& trace, const LocalRanks& local_ranks, std::size_t rank, TimelineSink& sink) {
-  TimelineWindow window = WholeTimeline(trace.timelines[rank]);
-  if (trace.timelines[rank].empty()) window.begin = window.end = trace.begin();
+  const RankTimeline& timeline = trace.timelines[rank];
+  TimelineWindow window = WholeTimeline(timeline);
+  if (timeline.empty()) window.begin = window.end = trace.begin();
   FeedTimeline(
-      trace, local_ranks, rank, window, {}, [](const Operation&) { return true; }, sink);
+      trace, timeline, local_ranks, static_cast<std::int32_t>(rank), window, {}, [](const Operation&) { return true; },
+      sink);
 }
 
 }  // namespace farscale

@@ -82,6 +82,7 @@ struct TimelineWindow {
   Tick begin = 0, end = 0;
   std::size_t begin_call = 0, end_call = 0;
   std::size_t begin_event = 0, end_event = 0;
+  bool is_whole = false;  // else interruptions are cut at the edges too
 };
 
 TimelineWindow WholeTimeline(const RankTimeline& timeline);
@@ -98,9 +99,12 @@ struct WindowEdges {
   std::vector<std::int64_t> counters_end;
 };
 
-// Counters that are not reliable are told from the second edge on: whoever reads them knows them as unreliable again.
-void FeedTimeline(const Trace& trace, const LocalRanks& local_ranks, std::size_t rank, const TimelineWindow& window,
-                  const WindowEdges& edges, const KeepOperation& keep_outside, TimelineSink& sink);
+// `definitions` are those the events are told in: the regions, communicators and counters of the timeline's own trace
+// come first in them. They must hold a region outside the cut when anything is kept there. Counters that are not
+// reliable are told from the second edge on: whoever reads them knows them as unreliable again.
+void FeedTimeline(const Trace& definitions, const RankTimeline& timeline, const LocalRanks& local_ranks,
+                  std::int32_t rank, const TimelineWindow& window, const WindowEdges& edges,
+                  const KeepOperation& keep_outside, TimelineSink& sink);
 
 // The whole timeline, with all it keeps outside its calls.
 void FeedTimeline(const Trace& trace, const LocalRanks& local_ranks, std::size_t rank, TimelineSink& sink);

@@ -1,0 +1,87 @@
+#include "phases/counter_at.h"
+
+#include <bit>
+#include <cmath>
+#include <optional>
+
+namespace farscale {
+namespace {
+
+struct Sample {
+  Tick tick = 0;
+  bool is_event = false;
+  bool is_leave = false;  // of a call
+  std::size_t index = 0;  // of the event or call
+};
+
+// The samples next to an edge; the same one twice when it lies on the edge.
+struct Neighbours {
+  std::optional<Sample> before, after;
+
+  void Look(const Sample& sample, Tick edge) {
+    if (sample.tick <= edge && (!before || sample.tick >= before->tick)) before = sample;
+    if (sample.tick >= edge && (!after || sample.tick < after->tick)) after = sample;
+  }
+
+  // Of the way from the one to the other.
+  double Share(Tick edge) const {
+    return static_cast<double>(edge - before->tick) / static_cast<double>(after->tick - before->tick);
+  }
+};
+
+// Looks in the order of the trace, which decides between samples of one tick.
+Neighbours NeighboursOf(const RankTimeline& timeline, const Edge& edge) {
+  Neighbours result;
+  const auto event = [&](std::size_t i) { result.Look({timeline.event_tick(i), true, false, i}, edge.tick); };
+  if (edge.event < timeline.region_events() && timeline.event_tick(edge.event) == edge.tick) {
+    event(edge.event);
+    return result;
+  }
+  const auto leave = [&](std::size_t i) { result.Look({timeline.leave(i), false, true, i}, edge.tick); };
+  const auto enter = [&](std::size_t i) { result.Look({timeline.enter(i), false, false, i}, edge.tick); };
+  const bool has_event = edge.event > 0, has_call = edge.call > 0;
+  const bool event_is_last = has_event && timeline.region_event(edge.event - 1).call >= edge.call;
+  if (has_event && !event_is_last) event(edge.event - 1);
+  if (has_call) leave(edge.call - 1);
+  if (event_is_last) event(edge.event - 1);
+  const bool event_follows = edge.event < timeline.region_events(), call_follows = edge.call < timeline.calls();
+  const bool event_is_first = event_follows && timeline.region_event(edge.event).call <= edge.call;
+  if (event_is_first) event(edge.event);
+  if (call_follows) enter(edge.call);
+  if (event_follows && !event_is_first) event(edge.event);
+  return result;
+}
+
+double ValueOf(const RankTimeline& timeline, std::size_t counter, const Sample& sample) {
+  if (sample.is_event) return timeline.counter_at_event(counter, sample.index);
+  return sample.is_leave ? timeline.counter_at_leave(counter, sample.index)
+                         : timeline.counter_at_enter(counter, sample.index);
+}
+
+std::int64_t RawValueOf(const RankTimeline& timeline, std::size_t counter, const Sample& sample) {
+  if (sample.is_event) return timeline.raw_counter_at_event(counter, sample.index);
+  return sample.is_leave ? timeline.raw_counter_at_leave(counter, sample.index)
+                         : timeline.raw_counter_at_enter(counter, sample.index);
+}
+
+}  // namespace
+
+double CounterAt(const RankTimeline& timeline, std::size_t counter, const Edge& edge) {
+  const Neighbours n = NeighboursOf(timeline, edge);
+  if (!n.before) return n.after ? ValueOf(timeline, counter, *n.after) : 0;
+  const double before = ValueOf(timeline, counter, *n.before);
+  if (!n.after || n.after->tick == n.before->tick) return before;
+  return before + n.Share(edge.tick) * (ValueOf(timeline, counter, *n.after) - before);
+}
+
+std::int64_t RawCounterAt(const RankTimeline& timeline, std::size_t counter, bool is_double, const Edge& edge) {
+  const Neighbours n = NeighboursOf(timeline, edge);
+  if (!n.before) return n.after ? RawValueOf(timeline, counter, *n.after) : 0;
+  const std::int64_t before = RawValueOf(timeline, counter, *n.before);
+  if (!n.after || n.after->tick == n.before->tick) return before;
+  if (is_double) return std::bit_cast<std::int64_t>(CounterAt(timeline, counter, edge));
+  const auto growth = static_cast<double>(RawValueOf(timeline, counter, *n.after) - before);
+  return before + std::llround(n.Share(edge.tick) * growth);
+}
+
+}  // namespace farscale
