@@ -1,0 +1,242 @@
+#include "replay/cut_trace.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "base/parallel.h"
+#include "phases/counter_at.h"
+#include "trace/timeline_feed.h"
+#include "trace/trace_builder.h"
+
+namespace farscale {
+namespace {
+
+// Operations by class and number, of one rank.
+class OperationSet {
+ public:
+  OperationSet() = default;
+  explicit OperationSet(const RankTimeline& timeline) {
+    Of(OperationClass::kSend).resize(timeline.sends());
+    Of(OperationClass::kReceive).resize(timeline.receives());
+    Of(OperationClass::kCollective).resize(timeline.collectives());
+  }
+
+  void Add(const Operation& operation) { Of(operation.type)[operation.ordinal] = true; }
+  bool Has(const Operation& operation) const {
+    return members_[static_cast<std::size_t>(operation.type)][operation.ordinal];
+  }
+  std::vector<bool>& Of(OperationClass type) { return members_[static_cast<std::size_t>(type)]; }
+
+ private:
+  std::vector<bool> members_[3];
+};
+
+// Operations that post or complete something in the rank's own window.
+OperationSet OperationsInside(const RankTimeline& timeline, const RankCut& cut) {
+  OperationSet inside(timeline);
+  if (!cut.present) return inside;
+  const std::size_t first = timeline.first_record(cut.window.begin.call);
+  const std::size_t end = timeline.first_record(cut.window.end.call);
+  OperationCounter operations;
+  for (std::size_t record = 0; record < end; ++record) {
+    const Operation operation = operations.Next(timeline.record_kind(record), timeline.record_back(record));
+    if (record >= first) inside.Add(operation);
+  }
+  return inside;
+}
+
+// The operations of every rank that have a part in the window of any rank. All parts of these are kept, so that they
+// are matched among each other in the same order as among all.
+std::vector<OperationSet> OperationsToKeep(const Trace& trace, const Matching& matching, const PhaseCut& cut) {
+  std::vector<OperationSet> keep(trace.size());
+  ParallelFor(trace.size(),
+              [&](std::size_t rank) { keep[rank] = OperationsInside(trace.timelines[rank], cut.ranks[rank]); });
+  std::vector<bool> messages(matching.messages), collectives(matching.collectives.size());
+  const auto for_each = [&](auto visit) {
+    for (std::size_t rank = 0; rank < trace.size(); ++rank) {
+      const RankMatching& numbers = matching.ranks[rank];
+      visit(keep[rank].Of(OperationClass::kSend), numbers.sends, messages);
+      visit(keep[rank].Of(OperationClass::kReceive), numbers.receives, messages);
+      visit(keep[rank].Of(OperationClass::kCollective), numbers.collectives, collectives);
+    }
+  };
+  static_assert(kNoMessage == kNoCollective);
+  for_each([](const std::vector<bool>& own, const std::vector<std::uint32_t>& numbers, std::vector<bool>& all) {
+    for (std::size_t i = 0; i < own.size(); ++i) {
+      if (own[i] && numbers[i] != kNoMessage) all[numbers[i]] = true;
+    }
+  });
+  for_each([](std::vector<bool>& own, const std::vector<std::uint32_t>& numbers, const std::vector<bool>& all) {
+    for (std::size_t i = 0; i < own.size(); ++i) {
+      if (numbers[i] != kNoMessage && all[numbers[i]]) own[i] = true;
+    }
+  });
+  return keep;
+}
+
+// Feeds a rank of the new trace.
+class BuilderSink : public TimelineSink {
+ public:
+  explicit BuilderSink(RankBuilder& rank) : rank_(rank) {}
+
+  void Enter(Tick tick, std::uint32_t region) override { rank_.Enter(tick, region); }
+  void Leave(Tick tick, std::uint32_t region) override { rank_.Leave(tick, region); }
+  void SetCounter(Tick tick, std::uint32_t counter, std::int64_t value) override {
+    rank_.SetCounter(tick, counter, value);
+  }
+  void MeasurementOff(Tick tick) override { rank_.MeasurementOff(tick); }
+  void MeasurementOn(Tick tick) override { rank_.MeasurementOn(tick); }
+  void BufferFlush(Tick begin, Tick end) override { rank_.BufferFlush(begin, end); }
+
+  void Record(const FedRecord& r) override {
+    switch (r.kind) {
+      case RecordKind::kSend: return rank_.Send(r.peer, r.communicator, r.tag, r.bytes);
+      case RecordKind::kSendPost: return rank_.SendPost(r.peer, r.communicator, r.tag, r.bytes, r.request);
+      case RecordKind::kSendComplete: return rank_.SendComplete(r.request);
+      case RecordKind::kSendCancelled: return rank_.RequestCancelled(r.request);
+      case RecordKind::kReceive: return rank_.Receive(r.peer, r.communicator, r.tag, r.bytes);
+      case RecordKind::kReceivePost: return rank_.ReceivePost(r.request);
+      case RecordKind::kReceiveComplete:
+        return rank_.ReceiveComplete(r.peer, r.communicator, r.tag, r.bytes, r.request);
+      case RecordKind::kCollective: return rank_.Collective(r.collective, r.communicator, r.root, r.bytes, r.received);
+      case RecordKind::kCollectivePost: return rank_.CollectivePost(r.request);
+      case RecordKind::kCollectiveComplete:
+        return rank_.CollectiveComplete(r.collective, r.communicator, r.root, r.bytes, r.received, r.request);
+    }
+  }
+
+ private:
+  RankBuilder& rank_;
+};
+
+// Regions open before an event, the outermost first.
+std::vector<std::uint32_t> OpenRegions(const RankTimeline& timeline, std::size_t event) {
+  std::vector<std::uint32_t> open;
+  for (std::size_t i = 0; i < event; ++i) {
+    const RankTimeline::RegionEvent e = timeline.region_event(i);
+    if (e.is_leave) {
+      open.pop_back();
+    } else {
+      open.push_back(e.region);
+    }
+  }
+  return open;
+}
+
+// A rank's part of the cut.
+struct RankPart {
+  TimelineWindow window;
+  WindowEdges edges;
+  bool has_marked_edges = true;  // some event lies at the window's begin and some at its end
+};
+
+// Counters at the window's edges. In a call that is cut they stand still.
+void SampleEdges(const Trace& trace, const RankTimeline& timeline, const Interval& window, WindowEdges& edges) {
+  const std::size_t first = window.begin.call, last = window.end.call - 1;
+  const bool has_calls = window.begin.call < window.end.call;
+  const bool cuts_first = has_calls && timeline.enter(first) < window.begin.tick;
+  const bool cuts_last = has_calls && timeline.leave(last) > window.end.tick;
+  for (std::size_t i = 0; i < trace.counters.size(); ++i) {
+    std::int64_t begin = 0, end = 0;
+    if (timeline.has_counter(i)) {
+      const bool is_double = trace.counters[i].is_double;
+      begin = cuts_first ? timeline.raw_counter_at_leave(i, first) : RawCounterAt(timeline, i, is_double, window.begin);
+      end = cuts_last ? timeline.raw_counter_at_enter(i, last) : RawCounterAt(timeline, i, is_double, window.end);
+      if (cuts_first && cuts_last && first == last) end = begin;
+    }
+    edges.counters_begin.push_back(begin);
+    edges.counters_end.push_back(end);
+  }
+}
+
+bool HasMarkedEdges(const RankTimeline& timeline, const Interval& window, const WindowEdges& edges) {
+  const Edge &begin = window.begin, &end = window.end;
+  const bool has_events = begin.event < end.event, has_calls = begin.call < end.call;
+  const bool begins = !edges.entered.empty() || (has_events && timeline.event_tick(begin.event) == begin.tick) ||
+                      (has_calls && timeline.enter(begin.call) <= begin.tick);
+  const bool ends = !edges.left.empty() || (has_events && timeline.event_tick(end.event - 1) == end.tick) ||
+                    (has_calls && timeline.leave(end.call - 1) >= end.tick);
+  return begins && ends;
+}
+
+RankPart PartOf(const Trace& trace, const RankTimeline& timeline, const RankCut& cut, Tick begin_of_all) {
+  RankPart part;
+  if (!cut.present) {  // all its records lie outside
+    part.window = {begin_of_all,
+                   begin_of_all,
+                   timeline.calls(),
+                   timeline.calls(),
+                   timeline.region_events(),
+                   timeline.region_events()};
+    return part;
+  }
+  const Edge &begin = cut.window.begin, &end = cut.window.end;
+  part.window = {begin.tick, end.tick, begin.call, end.call, begin.event, end.event};
+  part.edges.entered = OpenRegions(timeline, begin.event);
+  part.edges.left = OpenRegions(timeline, end.event);
+  std::reverse(part.edges.left.begin(), part.edges.left.end());
+  SampleEdges(trace, timeline, cut.window, part.edges);
+  part.has_marked_edges = HasMarkedEdges(timeline, cut.window, part.edges);
+  return part;
+}
+
+std::uint32_t RegionNamed(TraceBuilder& builder, const Region& region) {
+  const std::vector<Region>& regions = builder.definitions().regions;
+  const auto found = std::find_if(regions.begin(), regions.end(), [&](const Region& other) {
+    return other.name == region.name && other.is_outside == region.is_outside && !other.is_mpi;
+  });
+  if (found != regions.end()) return static_cast<std::uint32_t>(found - regions.begin());
+  return builder.AddRegion(region);
+}
+
+void CopyDefinitions(const Trace& trace, TraceBuilder& builder) {
+  Trace& copy = builder.trace();
+  copy.path = trace.path;
+  copy.format = trace.format;
+  copy.program = trace.program;
+  copy.creator = trace.creator;
+  copy.ticks_per_second = trace.ticks_per_second;
+  copy.nodes = trace.nodes;
+  copy.regions = trace.regions;
+  copy.communicators = trace.communicators;
+  copy.counters = trace.counters;
+  for (const Rank& rank : trace.ranks) builder.AddRank(rank);
+  RegionNamed(builder, {std::string(kOutsideRegion), false, MpiCall::kNone, true});
+}
+
+// Goes around everything else of the rank's window.
+void MarkEdges(TraceBuilder& builder, RankPart& part) {
+  const std::uint32_t region = RegionNamed(builder, {kWindowRegion, false, MpiCall::kNone, false});
+  part.edges.entered.insert(part.edges.entered.begin(), region);
+  part.edges.left.push_back(region);
+}
+
+}  // namespace
+
+Trace CutTrace(const Trace& trace, const Matching& matching, const PhaseCut& cut) {
+  TraceBuilder builder;
+  CopyDefinitions(trace, builder);
+  const std::vector<OperationSet> keep = OperationsToKeep(trace, matching, cut);
+  std::vector<RankPart> parts(trace.size());
+  ParallelFor(trace.size(), [&](std::size_t rank) {
+    parts[rank] = PartOf(trace, trace.timelines[rank], cut.ranks[rank], cut.begin());
+  });
+  for (RankPart& part : parts) {
+    if (!part.has_marked_edges) MarkEdges(builder, part);
+  }
+  const LocalRanks local_ranks(trace);
+  std::vector<std::unique_ptr<RankBuilder>> ranks(trace.size());
+  ParallelFor(trace.size(), [&](std::size_t rank) {
+    ranks[rank] = std::make_unique<RankBuilder>(builder.definitions(), static_cast<std::int32_t>(rank));
+    BuilderSink sink(*ranks[rank]);
+    FeedTimeline(
+        builder.definitions(), trace.timelines[rank], local_ranks, static_cast<std::int32_t>(rank), parts[rank].window,
+        parts[rank].edges, [&](const Operation& operation) { return keep[rank].Has(operation); }, sink);
+  });
+  for (const std::unique_ptr<RankBuilder>& rank : ranks) builder.SetTimeline(*rank);
+  return std::move(builder).Finish();
+}
+
+}  // namespace farscale
