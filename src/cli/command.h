@@ -24,6 +24,7 @@ struct Common {
 using CommandResult = std::function<int()>;
 void AddRunCommand(CLI::App& app, const Common& common, CommandResult& action);
 void AddInspectCommand(CLI::App& app, const Common& common, CommandResult& action);
+void AddCutCommand(CLI::App& app, const Common& common, CommandResult& action);
 void AddFactorsCommand(CLI::App& app, const Common& common, CommandResult& action);
 void AddPredictCommand(CLI::App& app, const Common& common, CommandResult& action);
 void AddCalibrateCommand(CLI::App& app, const Common& common, CommandResult& action);

@@ -1,0 +1,114 @@
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "base/format.h"
+#include "base/text.h"
+#include "cli/command.h"
+#include "phases/phase_cut.h"
+#include "replay/cut_trace.h"
+#include "replay/matching.h"
+#include "trace/otf2_writer.h"
+#include "trace/trace_reader.h"
+
+namespace farscale {
+namespace {
+
+struct CutOptions {
+  std::string trace;
+  std::string output;
+  std::string phase;
+  std::string window;
+  std::int64_t skip = 0;
+  std::int64_t keep = 0;
+};
+
+// "0.5,1.25"
+void ParseWindow(const std::string& text, PhaseSpec& spec) {
+  const std::vector<std::string> parts = Split(text, ',');
+  if (parts.size() != 2 || !ParseNumber(Trim(parts[0]), spec.window_begin) ||
+      !ParseNumber(Trim(parts[1]), spec.window_end)) {
+    throw Error(ErrorKind::kUsage, "--window", "'" + text + "' is not a window",
+                "give begin and end in seconds since the start of the run, such as 0.5,1.25");
+  }
+}
+
+PhaseSpec SpecOf(const CutOptions& options) {
+  PhaseSpec spec = PhaseSpec::WholeRun();
+  if (!options.phase.empty() && !options.window.empty()) {
+    throw Error(ErrorKind::kUsage, "--window", "a phase is a region or a window",
+                "leave out one of --phase and --window");
+  }
+  if (!options.phase.empty()) spec = PhaseSpec::Region(options.phase);
+  if (!options.window.empty()) {
+    spec.name = "window";
+    spec.kind = PhaseSpec::Kind::kTimeWindow;
+    ParseWindow(options.window, spec);
+  }
+  if (options.phase.empty() && (options.skip > 0 || options.keep > 0)) {
+    throw Error(ErrorKind::kUsage, "phase '" + spec.name + "'", "--skip and --keep are for regions that repeat",
+                "name one with --phase");
+  }
+  spec.skip = static_cast<std::size_t>(options.skip);
+  if (options.keep > 0) spec.keep = static_cast<std::size_t>(options.keep);
+  spec.span = Span::kWhole;
+  return spec;
+}
+
+// Before a long trace is read; WriteOtf2 has the last word.
+void RequireFree(const std::filesystem::path& output) {
+  if (output.extension() != ".otf2") {
+    throw Error(ErrorKind::kUsage, output.string(), "the name of the output must end in .otf2");
+  }
+  std::error_code code;
+  if (std::filesystem::exists(output, code)) {
+    throw Error(ErrorKind::kOutput, output.string(), "already exists", "choose another name, or remove it");
+  }
+}
+
+std::string Summary(const Trace& trace, const PhaseCut& cut, const Trace& result, const std::string& output) {
+  std::uint64_t calls = 0, bytes = 0;
+  for (const RankTimeline& timeline : result.timelines) calls += timeline.calls();
+  for (const std::string& file : FilesOfTrace(output)) bytes += std::filesystem::file_size(file);
+  return fmt::format("wrote {}: {}, {} ranks, {} calls, {}, {} of the run", output, Describe(cut.spec),
+                     FormatCount(result.size()), FormatCount(calls), FormatBytes(bytes),
+                     FormatPercent(Coverage(trace, {cut})));
+}
+
+int Cut(const CutOptions& options, const Common& common) {
+  const Messages messages(common);
+  const PhaseSpec spec = SpecOf(options);
+  RequireFree(options.output);
+  const Trace trace = ReadTrace(options.trace);
+  const PhaseCut cut = CutPhase(trace, spec);
+  const Matching matching = MatchTrace(trace);
+  Diagnostics diagnostics = trace.diagnostics;
+  diagnostics.Merge(matching.diagnostics);
+  diagnostics.Merge(cut.diagnostics);
+  messages.Findings(options.trace, diagnostics.findings());
+  const Trace result = CutTrace(trace, matching, cut);
+  WriteOtf2(result, options.output);
+  if (!common.quiet) fmt::print("{}\n", Summary(trace, cut, result, options.output));
+  return 0;
+}
+
+}  // namespace
+
+void AddCutCommand(CLI::App& app, const Common& common, CommandResult& action) {
+  auto options = std::make_shared<CutOptions>();
+  CLI::App* command = app.add_subcommand("cut", "Cut a phase out of a trace and write it as a trace of its own");
+  command->footer(
+      "Factors of the whole new trace are those of the phase with --span whole. What the archive holds of the rest of\n"
+      "the run is what belongs to messages and collectives that cross the edge.");
+  command->add_option("trace", options->trace, "The trace (its anchor file)")->required();
+  command->add_option("-o,--output", options->output, "Anchor file to write, NAME.otf2; it must not exist")->required();
+  command->add_option("--phase", options->phase,
+                      "Region to cut out, by name or as /regular expression/ (default: the whole run)");
+  command->add_option("--skip", options->skip, "Leave out this many iterations at the beginning")
+      ->check(CLI::NonNegativeNumber);
+  command->add_option("--keep", options->keep, "Keep this many iterations")->check(CLI::PositiveNumber);
+  command->add_option("--window", options->window, "Cut out BEGIN,END instead, in seconds since the start of the run");
+  command->callback([options, &common, &action] { action = [options, &common] { return Cut(*options, common); }; });
+}
+
+}  // namespace farscale
