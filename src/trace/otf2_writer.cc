@@ -33,9 +33,10 @@ constexpr std::size_t kLargestMetricClass = 255;  // its length is a byte
 // References of the first strings; events name the program before definitions are written.
 constexpr OTF2_StringRef kEmptyString = 0, kProgramString = 1;
 
+// The library forgets some errors of writing behind its callers' backs, but never without words.
 void Check(OTF2_ErrorCode code, const fs::path& anchor, const std::string& doing) {
-  if (code == OTF2_SUCCESS) return;
   std::string words = TakeOtf2Words();
+  if (code == OTF2_SUCCESS && words.empty()) return;
   if (words.empty()) words = OTF2_Error_GetDescription(code);
   throw Error(ErrorKind::kOutput, anchor.string(), doing + " failed: " + words, "check that there is enough space");
 }
@@ -380,30 +381,33 @@ class DefinitionWriter {
     }
   }
 
-  // Group 0 says which location is which rank; every communicator has two groups of its own.
+  // The first group says which location is which rank; every communicator has groups of its own.
   void WriteCommunicators() {
     std::vector<std::uint64_t> locations;
     for (std::size_t rank = 0; rank < trace_.size(); ++rank) locations.push_back(LocationOf(rank, 0));
-    WriteGroup(0, OTF2_GROUP_TYPE_COMM_LOCATIONS, locations);
+    WriteGroup(OTF2_GROUP_TYPE_COMM_LOCATIONS, locations);
     for (std::uint32_t i = 0; i < trace_.communicators.size(); ++i) {
       const Communicator& communicator = trace_.communicators[i];
       const OTF2_StringRef name = String(communicator.name);
-      const OTF2_GroupRef group = 2 * i + 1, remote = 2 * i + 2;
-      WriteGroup(group, communicator.is_self ? OTF2_GROUP_TYPE_COMM_SELF : OTF2_GROUP_TYPE_COMM_GROUP,
-                 {communicator.members.begin(), communicator.members.end()});
+      const OTF2_GroupRef group =
+          WriteGroup(communicator.is_self ? OTF2_GROUP_TYPE_COMM_SELF : OTF2_GROUP_TYPE_COMM_GROUP,
+                     {communicator.members.begin(), communicator.members.end()});
       if (communicator.remote.empty()) {
         Done(OTF2_GlobalDefWriter_WriteComm(writer_, i, name, group, OTF2_UNDEFINED_COMM, OTF2_COMM_FLAG_NONE));
         continue;
       }
-      WriteGroup(remote, OTF2_GROUP_TYPE_COMM_GROUP, {communicator.remote.begin(), communicator.remote.end()});
+      const OTF2_GroupRef remote =
+          WriteGroup(OTF2_GROUP_TYPE_COMM_GROUP, {communicator.remote.begin(), communicator.remote.end()});
       Done(OTF2_GlobalDefWriter_WriteInterComm(writer_, i, name, group, remote, OTF2_UNDEFINED_COMM,
                                                OTF2_COMM_FLAG_NONE));
     }
   }
 
-  void WriteGroup(OTF2_GroupRef group, OTF2_GroupType type, const std::vector<std::uint64_t>& members) {
-    Done(OTF2_GlobalDefWriter_WriteGroup(writer_, group, kEmptyString, type, OTF2_PARADIGM_MPI, OTF2_GROUP_FLAG_NONE,
-                                         static_cast<std::uint32_t>(members.size()), members.data()));
+  OTF2_GroupRef WriteGroup(OTF2_GroupType type, const std::vector<std::uint64_t>& members) {
+    Done(OTF2_GlobalDefWriter_WriteGroup(writer_, groups_written_, kEmptyString, type, OTF2_PARADIGM_MPI,
+                                         OTF2_GROUP_FLAG_NONE, static_cast<std::uint32_t>(members.size()),
+                                         members.data()));
+    return groups_written_++;
   }
 
   void WriteCounters(const MetricClasses& metrics) {
@@ -442,6 +446,7 @@ class DefinitionWriter {
   OTF2_GlobalDefWriter* const writer_;
   std::map<std::string, OTF2_StringRef> strings_;
   OTF2_StringRef strings_written_ = 0;
+  OTF2_GroupRef groups_written_ = 0;
 };
 
 using ArchivePointer = std::unique_ptr<OTF2_Archive, decltype(&OTF2_Archive_Close)>;

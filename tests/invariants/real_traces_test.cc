@@ -3,7 +3,11 @@
 #include <gtest/gtest.h>
 
 #include "factors/phase_factors.h"
+#include "replay/cut_trace.h"
+#include "support/same_trace.h"
+#include "support/temporary_folder.h"
 #include "support/traces.h"
+#include "trace/otf2_writer.h"
 #include "trace/trace_reader.h"
 
 namespace farscale {
@@ -84,6 +88,89 @@ TEST(RealTraces, EverythingMatches) {
     EXPECT_EQ(matching.diagnostics.count(Anomaly::kMessageSizeMismatch), 0u) << path;
     EXPECT_EQ(matching.diagnostics.count(Anomaly::kCollectiveMismatch), 0u) << path;
   }
+}
+
+TEST(RealTraces, ComeBackFromTheWriter) {
+  for (const std::string& path : test::AllTraces()) {
+    const test::TemporaryFolder folder;
+    const Trace trace = ReadTrace(path);
+    WriteOtf2(trace, folder / "again.otf2");
+    EXPECT_EQ(test::Difference(trace, ReadTrace((folder / "again.otf2").string())), "") << path;
+  }
+}
+
+// The phases a study would cut: the loop with the largest share of the run, and a window through the middle.
+std::vector<PhaseSpec> PhasesToCut(const Trace& trace) {
+  std::vector<PhaseSpec> phases;
+  for (const RegionSummary& region : SummarizeRegions(trace)) {
+    if (region.ranks < trace.size() || region.most < 2) continue;
+    phases.push_back(PhaseSpec::Region(region.name));
+    phases.back().skip = region.fewest > 1 ? 1 : 0;
+    break;
+  }
+  phases.emplace_back();
+  phases.back().name = "window";
+  phases.back().kind = PhaseSpec::Kind::kTimeWindow;
+  const double length = trace.Seconds(trace.end() - trace.begin());
+  phases.back().window_begin = 0.4 * length;
+  phases.back().window_end = 0.7 * length;
+  for (PhaseSpec& phase : phases) phase.span = Span::kWhole;
+  return phases;
+}
+
+// Counts are exact where the window's edges have samples; elsewhere every rank rounds two of them.
+void ExpectSameFactors(const PhaseFactors& a, const PhaseFactors& b, double rounding, const std::string& place) {
+  for (const Factor factor :
+       {Factor::kParallelEfficiency, Factor::kLoadBalance, Factor::kLoadBalanceIn, Factor::kLoadBalanceOut,
+        Factor::kCommunicationEfficiency, Factor::kSerialization, Factor::kTransfer}) {
+    EXPECT_NEAR(*a.values[factor], *b.values[factor], 1e-12) << place;
+  }
+  EXPECT_EQ(a.totals.elapsed, b.totals.elapsed) << place;
+  EXPECT_EQ(a.totals.ideal_elapsed, b.totals.ideal_elapsed) << place;
+  EXPECT_EQ(a.totals.total_useful, b.totals.total_useful) << place;
+  EXPECT_EQ(a.totals.instructions.has_value(), b.totals.instructions.has_value()) << place;
+  EXPECT_NEAR(a.totals.instructions.value_or(0), b.totals.instructions.value_or(0), rounding) << place;
+  EXPECT_NEAR(a.totals.cycles.value_or(0), b.totals.cycles.value_or(0), rounding) << place;
+}
+
+bool Computes(const Trace& trace, const PhaseCut& cut) {
+  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
+    if (cut.ranks[rank].present && UsefulTicks(trace.timelines[rank], cut.ranks[rank].window) > 0) return true;
+  }
+  return false;
+}
+
+// A phase cut out and written has the factors of the phase in its run.
+TEST(RealTraces, CutsKeepTheirFactors) {
+  int compared = 0, counted = 0;
+  for (const std::string& path : test::AllTraces()) {
+    const Trace trace = ReadTrace(path);
+    const Matching matching = MatchTrace(trace);
+    for (const PhaseSpec& spec : PhasesToCut(trace)) {
+      const test::TemporaryFolder folder;
+      const PhaseCut cut = CutPhase(trace, spec);
+      if (!Computes(trace, cut)) continue;
+      WriteOtf2(CutTrace(trace, matching, cut), folder / "cut.otf2");
+      const Trace result = ReadTrace((folder / "cut.otf2").string());
+      const Matching new_matching = MatchTrace(result);
+      EXPECT_EQ(new_matching.matched, new_matching.messages) << path;
+      EXPECT_NO_THROW(result.diagnostics.FailPastThreshold(path));
+      EXPECT_NO_THROW(new_matching.diagnostics.FailPastThreshold(path));
+      for (const RuleSet set : {RuleSet::kBsc, RuleSet::kCausal}) {
+        FactorOptions options;
+        options.rules.set = set;
+        if (trace.FindCounter("BB_COUNT")) options.counters.instructions = "BB_COUNT";
+        const PhaseFactors before = MeasurePhase(trace, matching, cut, options);
+        const PhaseFactors after = MeasurePhase(result, new_matching, CutPhase(result, PhaseSpec::WholeRun()), options);
+        ++compared;
+        counted += before.totals.instructions ? 1 : 0;
+        ExpectSameFactors(before, after, spec.name == "window" ? static_cast<double>(trace.size()) : 0,
+                          path + ", " + spec.name + ", " + ToString(set));
+      }
+    }
+  }
+  EXPECT_GT(compared, 30);
+  EXPECT_GT(counted, 8);
 }
 
 TEST(RealTraces, SharedDataIsThere) {
