@@ -39,7 +39,7 @@ std::string Describe(const PhaseSpec& spec) {
     case PhaseSpec::Kind::kRegularExpression: text = "regions matching " + spec.region; break;
   }
   if (spec.skip > 0) text += fmt::format(", without the first {}", spec.skip);
-  if (spec.keep) text += fmt::format(", {} iterations", *spec.keep);
+  if (spec.keep) text += fmt::format(", {} iteration{}", *spec.keep, *spec.keep == 1 ? "" : "s");
   return text;
 }
 
