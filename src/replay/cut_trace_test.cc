@@ -145,8 +145,9 @@ TEST(CutTrace, RootOutside) {
   EXPECT_THAT(EndsOfCut(program, Window(2, 7), kCausal), ElementsAre(4, 5, 3));
 }
 
-// Two ranks and an Ibarrier: rank 0 posts 0-1 and waits 6-7, rank 1 posts 5-6 and waits 6-7; both compute until 8.
-Trace NonBlockingBarrier() {
+// Two ranks and an Ibarrier, or another non-blocking collective: rank 0 posts 0-1 and waits 6-7, rank 1 posts 5-6 and
+// waits 6-7; both compute until 8.
+Trace NonBlocking(CollectiveKind kind) {
   TraceBuilder builder;
   const std::uint32_t post = builder.AddRegion("MPI_Ibarrier"), wait = builder.AddRegion("MPI_Wait"),
                       main = builder.AddRegion("main");
@@ -159,7 +160,7 @@ Trace NonBlockingBarrier() {
     timeline.CollectivePost(1);
     timeline.Leave(rank == 0 ? 1 : 6, post);
     timeline.Enter(6, wait);
-    timeline.CollectiveComplete(CollectiveKind::kBarrier, world, std::nullopt, 0, 0, 1);
+    timeline.CollectiveComplete(kind, world, std::nullopt, 0, 0, 1);
     timeline.Leave(7, wait);
     timeline.Leave(8, main);
     builder.SetTimeline(timeline);
@@ -170,7 +171,7 @@ Trace NonBlockingBarrier() {
 // From 2 on, rank 0 is at its wait after 4, when rank 1 has arrived, at 3; rank 1 waits only for itself. Until 6, both
 // arrive and nobody waits.
 TEST(CutTrace, CollectivesPostedOrCompletedElsewhere) {
-  const Trace trace = NonBlockingBarrier();
+  const Trace trace = NonBlocking(CollectiveKind::kBarrier);
   const Trace later = ExpectSameReplay(trace, Window(2, 8));
   EXPECT_THAT(Ends(later), ElementsAre(5, 4));
   EXPECT_EQ(later.timelines[0].first_record(0), 1u);
@@ -178,6 +179,11 @@ TEST(CutTrace, CollectivesPostedOrCompletedElsewhere) {
   EXPECT_THAT(Ends(earlier), ElementsAre(5, 5));
   EXPECT_EQ(earlier.timelines[0].first_record(1), 1u);
   EXPECT_EQ(earlier.timelines[0].records(), 2u);
+}
+
+// Nobody arrives at the scan inside the window, so nobody waits.
+TEST(CutTrace, ScanPostedBefore) {
+  EXPECT_THAT(Ends(ExpectSameReplay(NonBlocking(CollectiveKind::kScan), Window(6, 8))), ElementsAre(1, 1));
 }
 
 // A cancelled send carries no message, wherever it is cancelled.

@@ -227,7 +227,8 @@ class Engine {
     if (step == Step::kWaitForRoot) return state.root_missing ? kUnknown : state.root + delay;
     if (state.missing > 0) return kUnknown;
     if (step != Step::kWaitForLower) return state.latest + delay;
-    return prefixes_.at(operation)[LocalRank(operation, rank)] + delay;
+    const auto prefix = prefixes_.find(operation);  // none when every rank arrived before the window
+    return (prefix == prefixes_.end() ? state.latest : prefix->second[LocalRank(operation, rank)]) + delay;
   }
 
   bool WaitForCollective(std::uint32_t rank, RankState& state, std::uint32_t operation) {
