@@ -148,6 +148,46 @@ TEST_F(RankBuilderTest, RecordsOutsideMpiAreCountedAndIgnored) {
   EXPECT_EQ(rank.diagnostics().count(Anomaly::kRecordOutsideMpi), 1u);
 }
 
+// What lies outside a cut is kept before the first call and after the last, and is part of neither.
+TEST_F(RankBuilderTest, RecordsOutsideTheCut) {
+  const std::uint32_t outside = builder_.AddRegion({std::string(kOutsideRegion), false, MpiCall::kNone, true});
+  RankBuilder rank = Rank();
+  rank.Enter(10, outside);
+  rank.Send(1, world_, 1, 8);
+  rank.Leave(10, outside);
+  rank.Enter(12, send_);
+  rank.Send(1, world_, 2, 8);
+  rank.Leave(13, send_);
+  rank.Enter(15, outside);
+  rank.Send(1, world_, 3, 8);
+  rank.Leave(15, outside);
+  const RankTimeline timeline = rank.Finish();
+  EXPECT_EQ(timeline.calls(), 1u);
+  EXPECT_EQ(timeline.region_events(), 0u);
+  EXPECT_EQ(timeline.begin(), 12);
+  EXPECT_EQ(timeline.end(), 13);
+  EXPECT_EQ(timeline.records(), 3u);
+  EXPECT_EQ(timeline.first_record(0), 1u);
+  EXPECT_EQ(timeline.first_record(1), 2u);
+  EXPECT_TRUE(rank.diagnostics().empty());
+}
+
+TEST_F(RankBuilderTest, RecordsOutsideTheCutBetweenCallsAreCounted) {
+  const std::uint32_t outside = builder_.AddRegion({std::string(kOutsideRegion), false, MpiCall::kNone, true});
+  RankBuilder rank = Rank();
+  for (const Tick tick : {0, 10}) {
+    rank.Enter(tick, send_);
+    rank.Leave(tick + 1, send_);
+    rank.Enter(tick + 2, outside);
+    rank.Send(1, world_, 1, 8);
+    rank.Leave(tick + 2, outside);
+  }
+  const RankTimeline timeline = rank.Finish();
+  EXPECT_EQ(timeline.records(), 2u);
+  EXPECT_EQ(timeline.first_record(2), 1u);
+  EXPECT_EQ(rank.diagnostics().count(Anomaly::kRecordOutsideMpi), 1u);
+}
+
 TEST_F(RankBuilderTest, CallsInsideCallsBelongToTheOuterOne) {
   RankBuilder rank = Rank();
   rank.Enter(0, wait_);
