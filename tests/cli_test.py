@@ -77,7 +77,7 @@ class CliTest(unittest.TestCase):
 class Help(CliTest):
     def test_help_of_everything(self):
         overview = self.run_ok("--help").stdout
-        for command in ("run", "inspect", "factors", "predict", "calibrate", "report"):
+        for command in ("run", "inspect", "factors", "predict", "calibrate", "whatif", "cut", "report"):
             self.assertIn(command, overview)
             self.assertIn("Usage", self.run_ok(command, "--help").stdout)
         self.assertRegex(self.run_ok("--version").stdout, r"^farscale \d+\.\d+\.\d+\n$")
@@ -403,6 +403,65 @@ class Report(CliTest):
         self.fails(3, "is not a results file", "report", self.write("x.json", "{}"), "-o", self.folder / "e")
         self.fails(2, "unknown format 'pdf'", "report", self.folder / "a/results.json", "-o", self.folder / "e",
                    "--format", "pdf")
+
+
+class Cut(CliTest):
+    def factors(self, *arguments):
+        row = read_csv(self.run_ok("factors", *arguments, "-o", "-", "-q").stdout)[0]
+        return {key: row[key] for key in row if key.endswith("Efficiency") or key.startswith("loadBalance")}
+
+    def test_factors_of_a_cut_are_those_of_the_phase(self):
+        anchor = self.folder / "deeper/iterations.otf2"
+        result = self.run_ok("cut", LU_TRACES[2], "--phase", "ssor_iter", "--skip", 1, "-o", anchor)
+        self.assertRegex(result.stdout, r"^wrote \S+iterations.otf2: region ssor_iter, without the first 1, 8 ranks, "
+                                        r"[\d,]+ calls, [\d.]+ KiB, [\d.]+ % of the run\n$")
+        self.assertEqual(sorted(path.name for path in anchor.parent.iterdir()),
+                         ["iterations", "iterations.def", "iterations.otf2"])
+        for rules in ("bsc", "causal"):
+            self.assertEqual(
+                self.factors(anchor, "--rules", rules),
+                self.factors(LU_TRACES[2], "--phase", "ssor_iter", "--skip", 1, "--span", "whole", "--rules", rules))
+        inspection = json.loads(self.run_ok("inspect", anchor, "--json").stdout)
+        self.assertEqual(inspection["ranks"], 8)
+        self.assertIn("lower_sweep", {region["name"] for region in inspection["regions"]})
+        again = self.folder / "again.otf2"  # a cut is a trace like any other
+        self.assertEqual(self.run_ok("cut", anchor, "--phase", "lower_sweep", "--keep", 1, "-o", again, "-q").stdout, "")
+        self.assertEqual(self.factors(again),
+                         self.factors(anchor, "--phase", "lower_sweep", "--keep", 1, "--span", "whole"))
+
+    def test_windows_and_whole_runs(self):
+        self.assertIn("100.0 % of the run", self.run_ok("cut", LU_TRACES[0], "-o", self.folder / "a.otf2").stdout)
+        self.assertEqual(self.factors(self.folder / "a.otf2"), self.factors(LU_TRACES[0]))
+        window = self.run_ok("cut", LU_TRACES[3], "--window", "0.01,0.015", "-o", self.folder / "b.otf2").stdout
+        self.assertIn("the window from 0.01 s to 0.015 s of the run, 16 ranks", window)
+        self.assertIn("messageCutAtEdge", self.run_ok("factors", self.folder / "b.otf2", "-v").stderr)
+
+    def test_errors(self):
+        target = self.folder / "a.otf2"
+        cut = ["cut", LU_TRACES[0], "-o", target]
+        self.fails(2, "did you mean 'ssor_iter'?", *cut, "--phase", "ssor_itr")
+        self.fails(2, "has 3 iterations on rank 0", *cut, "--phase", "ssor_iter", "--keep", 4)
+        self.fails(2, "'1' is not a window", *cut, "--window", "1")
+        self.fails(2, "after the end of the run", *cut, "--window", "5,6")
+        self.fails(2, "leave out one of --phase and --window", *cut, "--window", "0,1", "--phase", "ssor_iter")
+        self.fails(2, "are for regions that repeat", *cut, "--skip", 1)
+        self.fails(2, "must end in .otf2", "cut", LU_TRACES[0], "-o", self.folder / "a.txt")
+        self.fails(2, "--output", "cut", LU_TRACES[0])
+        self.fails(3, "no such trace", "cut", "none.otf2", "-o", target)
+        self.assertEqual(list(self.folder.iterdir()), [])
+        self.fails(5, "cannot create this folder", "cut", LU_TRACES[0], "-o", self.write("f", "") / "a.otf2")
+        self.run_ok(*cut)
+        self.fails(5, "a.otf2: already exists", *cut)
+        target.unlink()
+        self.fails(5, "a: already exists", *cut)  # what is left of the archive
+
+    def test_full_disk(self):
+        """A file that cannot grow, as on a full disk: the error is seen and nothing is left behind."""
+        script = f"ulimit -f 8; trap '' XFSZ; exec {PROGRAM} cut {LU_TRACES[2]} -o a.otf2"
+        result = subprocess.run(["sh", "-c", script], cwd=self.folder, capture_output=True, text=True)
+        self.assertEqual(result.returncode, 5, result.stdout + result.stderr)
+        self.assertIn("check that there is enough space", result.stderr)
+        self.assertEqual(list(self.folder.iterdir()), [])
 
 
 class Inspect(CliTest):
