@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -143,18 +144,22 @@ OTF2_Paradigm ParadigmOf(const Region& region) {
   return region.is_mpi ? OTF2_PARADIGM_MPI : OTF2_PARADIGM_USER;
 }
 
+// Ticks of calls and regions lie within this, those of interruptions in a damaged trace may not.
+constexpr Tick kFurthestTick = Tick{1} << 62;
+Tick Bounded(Tick tick) { return std::clamp(tick, -kFurthestTick, kFurthestTick); }
+
 // Time stamps are not negative, ticks may be: `origin` is the time stamp of tick 0.
 struct Clock {
   std::uint64_t origin = 0;
   std::uint64_t length = 0;
 
-  std::uint64_t At(Tick tick) const { return origin + static_cast<std::uint64_t>(tick); }
+  std::uint64_t At(Tick tick) const { return origin + static_cast<std::uint64_t>(Bounded(tick)); }
 };
 
 Tick EarliestOf(const RankTimeline& timeline, Tick otherwise) {
   Tick earliest = timeline.empty() ? otherwise : timeline.begin();
   for (const Interruption& interruption : timeline.interruptions()) earliest = std::min(earliest, interruption.begin);
-  return earliest;
+  return Bounded(earliest);
 }
 
 Clock ClockOf(const Trace& trace) {
@@ -162,37 +167,42 @@ Clock ClockOf(const Trace& trace) {
   for (const RankTimeline& timeline : trace.timelines) earliest = std::min(earliest, EarliestOf(timeline, 0));
   Clock clock;
   clock.origin = static_cast<std::uint64_t>(-earliest);
-  clock.length = static_cast<std::uint64_t>(std::max<Tick>(trace.end(), 0) - earliest) + 1;
+  clock.length = clock.At(std::max<Tick>(trace.end(), 0)) + 1;
   return clock;
 }
 
 // Counters that a rank records together: a sample of all is one record. Counters that are not reliable begin one edge
 // later than the others, so they are kept apart.
-struct MetricClasses {
-  explicit MetricClasses(const Trace& trace) {
-    std::map<std::vector<std::uint32_t>, std::uint32_t> index;
-    of_rank.resize(trace.size());
+class MetricClasses {
+ public:
+  explicit MetricClasses(const Trace& trace) : of_rank(trace.size()) {
     for (std::size_t rank = 0; rank < trace.size(); ++rank) {
-      const RankTimeline& timeline = trace.timelines[rank];
-      for (const bool reliable : {true, false}) {
-        std::vector<std::uint32_t> together;
-        for (std::uint32_t counter = 0; counter <= trace.counters.size(); ++counter) {
-          const bool is_end = counter == trace.counters.size();
-          if ((is_end && !together.empty()) || together.size() == kLargestMetricClass) {
-            const auto [entry, is_new] = index.try_emplace(together, static_cast<std::uint32_t>(counters.size()));
-            if (is_new) counters.push_back(together);
-            of_rank[rank].push_back(entry->second);
-            together.clear();
-          }
-          if (is_end || !timeline.has_counter(counter)) continue;
-          if (timeline.counter_is_reliable(counter) == reliable) together.push_back(counter);
-        }
-      }
+      for (const bool reliable : {true, false}) AddClasses(trace, rank, reliable);
     }
   }
 
   std::vector<std::vector<std::uint32_t>> counters;  // by class
   std::vector<std::vector<std::uint32_t>> of_rank;   // classes
+
+ private:
+  void AddClasses(const Trace& trace, std::size_t rank, bool reliable) {
+    const RankTimeline& timeline = trace.timelines[rank];
+    std::vector<std::uint32_t> together;
+    const auto add = [&] {
+      const auto [entry, is_new] = index_.try_emplace(together, static_cast<std::uint32_t>(counters.size()));
+      if (is_new) counters.push_back(together);
+      of_rank[rank].push_back(entry->second);
+      together.clear();
+    };
+    for (std::uint32_t i = 0; i < trace.counters.size(); ++i) {
+      if (!timeline.has_counter(i) || timeline.counter_is_reliable(i) != reliable) continue;
+      together.push_back(i);
+      if (together.size() == kLargestMetricClass) add();
+    }
+    if (!together.empty()) add();
+  }
+
+  std::map<std::vector<std::uint32_t>, std::uint32_t> index_;
 };
 
 // Writes the events of one location.
@@ -312,9 +322,9 @@ class DefinitionWriter {
       : trace_(trace), anchor_(anchor), writer_(writer) {}
 
   void Write(const Clock& clock, const MetricClasses& metrics, const std::vector<std::uint64_t>& events) {
-    Done(OTF2_GlobalDefWriter_WriteClockProperties(writer_,
-                                                   static_cast<std::uint64_t>(std::llround(trace_.ticks_per_second)),
-                                                   clock.origin, clock.length, OTF2_UNDEFINED_TIMESTAMP));
+    const auto resolution = static_cast<std::uint64_t>(std::clamp(std::round(trace_.ticks_per_second), 1.0, 1e19));
+    Done(OTF2_GlobalDefWriter_WriteClockProperties(writer_, resolution, clock.origin, clock.length,
+                                                   OTF2_UNDEFINED_TIMESTAMP));
     WriteString("");
     WriteString(trace_.program);
     Done(OTF2_GlobalDefWriter_WriteParadigm(writer_, OTF2_PARADIGM_MPI, String("MPI"), OTF2_PARADIGM_CLASS_PROCESS));

@@ -185,6 +185,19 @@ TEST_F(Definitions, Counters) {
   EXPECT_EQ(back.diagnostics.count(Anomaly::kCounterNotAtEdges), 0u);
 }
 
+// More than fit into one class.
+TEST_F(Definitions, ManyCounters) {
+  for (int i = 0; i < 600; ++i) builder_.AddCounter({"c" + std::to_string(i), "", "#", 1, i % 2 == 0, true});
+  RankBuilder rank(builder_.definitions(), 0);
+  for (const Tick tick : {0, 5}) {
+    for (std::uint32_t i = 0; i < 600; ++i) rank.SetCounter(tick, i, tick + i);
+    tick == 0 ? rank.Enter(tick, main_) : rank.Leave(tick, main_);
+  }
+  builder_.SetTimeline(rank);
+  const Trace trace = std::move(builder_).Finish();
+  EXPECT_EQ(test::Difference(trace, RoundTrip(trace)), "");
+}
+
 // A counter that fell between two edges shows no fall at the edges; it must come back as unreliable all the same.
 TEST_F(Definitions, UnreliableCountersStayUnreliable) {
   const std::uint32_t ins = builder_.AddCounter({"INS", "", "#", 1, false, true});

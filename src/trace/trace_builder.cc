@@ -107,7 +107,7 @@ void RankBuilder::BeginCall(Tick tick, std::uint32_t region) {
   call_first_record_ = columns_.record_kind.size();
   // A region outside the cut between two calls: its records now count as those of the call before.
   const std::uint64_t between = columns_.enter.size() > 0 ? call_first_record_ - timeline_.call_records_end_ : 0;
-  diagnostics_.Add(Anomaly::kRecordOutsideMpi, between, Place());
+  if (between > 0) diagnostics_.Add(Anomaly::kRecordOutsideMpi, between, Place());
   for (std::size_t i = 0; i < samples_.size(); ++i) counters_at_enter_[i] = SampleAt(tick, i);
 }
 
