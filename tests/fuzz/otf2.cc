@@ -6,8 +6,12 @@
 #include "factors/phase_factors.h"
 #include "fuzz/target.h"
 #include "replay/calibration.h"
+#include "replay/computation.h"
+#include "replay/cut_trace.h"
+#include "replay/replayed_trace.h"
 #include "support/otf2_archive.h"
 #include "support/temporary_folder.h"
+#include "trace/otf2_writer.h"
 #include "trace/trace_reader.h"
 
 namespace farscale::fuzz {
@@ -26,7 +30,9 @@ class GoodArchive {
     for (const std::uint64_t rank : {0u, 1u}) {
       const auto peer = static_cast<std::uint32_t>(1 - rank);
       auto events = archive.Location(rank);
-      events.ProgramBegin(0, "app").MetricUnsigned(0, metric, {0, 0}).Enter(0, "main");
+      const std::string outside(kOutsideRegion);
+      events.ProgramBegin(0, "app").Enter(0, outside).IrecvRequest(0, 200).Send(0, peer, 0, 3, 8).Leave(0, outside);
+      events.MetricUnsigned(0, metric, {0, 0}).Enter(0, "main");
       for (std::uint64_t i = 0; i < 4; ++i) {
         const std::uint64_t t = 1000 * i + 10;
         events.MetricUnsigned(t, metric, {10 * t, 5 * t})
@@ -59,7 +65,9 @@ class GoodArchive {
             .Flush(t + 60, t + 61)
             .Leave(t + 900, "step");
       }
+      events.Enter(4990, "MPI_Wait").Irecv(4991, peer, 0, 3, 8, 200).IrecvRequest(4991, 201).Leave(4992, "MPI_Wait");
       events.Leave(5000, "main");
+      events.Enter(5000, outside).Irecv(5000, peer, 0, 4, 8, 201).Send(5000, peer, 0, 4, 8).Leave(5000, outside);
     }
     anchor_ = archive.Close();
     for (const char* file : kFiles) contents_.push_back(ReadFile(folder_ / "a" / file));
@@ -80,7 +88,8 @@ const GoodArchive& Archive() {
   return archive;
 }
 
-void Analyse(const std::string& anchor) {
+// Cuts are always made, and written only when `writes`, as that takes most of the time.
+void Analyse(const std::string& anchor, bool writes) {
   const Trace trace = ReadTrace(anchor);
   const Matching matching = MatchTrace(trace);
   for (const PhaseSpec& spec : {PhaseSpec::WholeRun(), PhaseSpec::Region("step")}) {
@@ -91,7 +100,25 @@ void Analyse(const std::string& anchor) {
     }
   }
   SummarizeRegions(trace);
-  Calibrate(trace, matching, {});
+  PhaseSpec window;
+  window.kind = PhaseSpec::Kind::kTimeWindow;
+  window.window_end = 0.5 * trace.Seconds(trace.end() - trace.begin());
+  for (const PhaseSpec& spec : {PhaseSpec::Region("step"), window}) {
+    const Trace cut = CutTrace(trace, matching, CutPhase(trace, spec));
+    MatchTrace(cut);
+    if (!writes) continue;
+    const test::TemporaryFolder folder;
+    WriteOtf2(cut, folder / "cut.otf2");
+    ReadTrace((folder / "cut.otf2").string());
+  }
+  Network network;
+  network.remote = network.local = {1e-6, 1e9, 1e-7, 1024};
+  network.sending = network.receiving = 1;
+  const Computation computation = CleanComputation(trace, {});
+  const ReplayOptions options = {{}, true, &network, &computation.lengths};
+  const ReplayResult result = Replay(trace, matching, CutPhase(trace, PhaseSpec::WholeRun()), options);
+  MatchTrace(ReplayedTrace(trace, result, &computation.lengths));
+  Calibrate(trace, matching, {});  // last, since most traces have too little to tell
 }
 
 }  // namespace
@@ -109,7 +136,7 @@ void Try(const std::string& input) {
   const std::size_t file = static_cast<unsigned char>(input[0]) % std::size(kFiles);
   Archive().Write(file, input.substr(1));
   try {
-    Analyse(Archive().anchor());
+    Analyse(Archive().anchor(), input.size() % 8 == 0);
   } catch (const Error&) {
   }
   Archive().Write(file, Archive().content(file));

@@ -2,6 +2,8 @@
 
 #include <stdexcept>
 
+#include "trace/trace.h"
+
 namespace farscale::test {
 namespace {
 
@@ -116,10 +118,12 @@ void Otf2Archive::WriteDefinitions() {
   }
   for (std::size_t i = 0; i < regions_.size(); ++i) {
     const bool is_mpi = regions_[i].compare(0, 4, "MPI_") == 0;
+    const bool is_outside = regions_[i] == kOutsideRegion;
     const std::uint32_t name = String(regions_[i]);
     Check(OTF2_GlobalDefWriter_WriteRegion(w, static_cast<std::uint32_t>(i), name, name, kEmpty,
-                                           OTF2_REGION_ROLE_FUNCTION, is_mpi ? OTF2_PARADIGM_MPI : OTF2_PARADIGM_USER,
-                                           OTF2_REGION_FLAG_NONE, kEmpty, 0, 0));
+                                           is_outside ? OTF2_REGION_ROLE_ARTIFICIAL : OTF2_REGION_ROLE_FUNCTION,
+                                           is_mpi ? OTF2_PARADIGM_MPI : OTF2_PARADIGM_USER, OTF2_REGION_FLAG_NONE,
+                                           kEmpty, 0, 0));
   }
   if (!communicators_.empty()) {
     std::vector<std::uint64_t> locations(processes_.size());
