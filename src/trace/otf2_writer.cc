@@ -461,14 +461,21 @@ class DefinitionWriter {
 
 using ArchivePointer = std::unique_ptr<OTF2_Archive, decltype(&OTF2_Archive_Close)>;
 
+// Keeps who recorded the run, however often it was written since.
+std::string CreatorOf(const Trace& trace) {
+  constexpr std::string_view kRecordedBy = ", recorded by ";
+  const std::size_t found = trace.creator.find(kRecordedBy);
+  if (found != std::string::npos) return Generator() + trace.creator.substr(found);
+  return trace.creator.empty() ? Generator() : Generator() + std::string(kRecordedBy) + trace.creator;
+}
+
 ArchivePointer OpenArchive(const Trace& trace, const fs::path& anchor, const Staging& staging) {
   CaptureOtf2Errors();
   ArchivePointer archive(OTF2_Archive_Open(staging.folder().c_str(), staging.name().c_str(), OTF2_FILEMODE_WRITE,
                                            kEventChunk, kDefinitionChunk, OTF2_SUBSTRATE_POSIX, OTF2_COMPRESSION_NONE),
                          OTF2_Archive_Close);
   if (!archive) Check(OTF2_ERROR_FILE_CAN_NOT_OPEN, anchor, "creating the archive");
-  const std::string recorder = trace.creator.compare(0, 8, "farscale") == 0 ? "" : trace.creator;
-  const std::string creator = recorder.empty() ? Generator() : Generator() + ", recorded by " + recorder;
+  const std::string creator = CreatorOf(trace);
   Check(OTF2_Archive_SetFlushCallbacks(archive.get(), &kFlushCallbacks, nullptr), anchor, "creating the archive");
   Check(OTF2_Archive_SetSerialCollectiveCallbacks(archive.get()), anchor, "creating the archive");
   Check(OTF2_Archive_SetCreator(archive.get(), creator.c_str()), anchor, "creating the archive");

@@ -132,7 +132,9 @@ TEST_F(Definitions, EveryKindOfRecord) {
   EXPECT_EQ(back.begin(), -40);
   EXPECT_EQ(back.threads(), 3);
   EXPECT_THAT(back.creator, testing::MatchesRegex("farscale .*, recorded by tracer 2.0"));
-  EXPECT_EQ(test::Difference(trace, RoundTrip(back)), "");
+  const Trace again = RoundTrip(back);
+  EXPECT_EQ(test::Difference(trace, again), "");
+  EXPECT_EQ(again.creator, back.creator);
 }
 
 TEST_F(Definitions, EveryCollectiveOperation) {
