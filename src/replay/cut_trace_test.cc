@@ -60,8 +60,8 @@ Trace ExpectSameReplay(const Trace& trace, const PhaseSpec& spec) {
     EXPECT_EQ(whole.ranks[rank].window.end.tick, cut.ranks[rank].window.end.tick);
   }
   for (const ReplayRules& rules : {kBsc, kCausal}) {
-    const ReplayResult before = ReplayIdeal(trace, matching, cut, {rules, false});
-    const ReplayResult after = ReplayIdeal(result, new_matching, whole, {rules, false});
+    const ReplayResult before = Replay(trace, matching, cut, {rules, false});
+    const ReplayResult after = Replay(result, new_matching, whole, {rules, false});
     EXPECT_EQ(after.begin, before.begin) << ToString(rules.set);
     EXPECT_EQ(after.end, before.end) << ToString(rules.set);
     EXPECT_EQ(after.calls, before.calls);
@@ -73,7 +73,7 @@ Trace ExpectSameReplay(const Trace& trace, const PhaseSpec& spec) {
 }
 
 std::vector<Tick> Ends(const Trace& trace, const ReplayRules& rules = kBsc) {
-  return ReplayIdeal(trace, MatchTrace(trace), CutPhase(trace, PhaseSpec::WholeRun()), {rules, false}).end;
+  return Replay(trace, MatchTrace(trace), CutPhase(trace, PhaseSpec::WholeRun()), {rules, false}).end;
 }
 
 std::vector<Tick> EndsOfCut(const std::string& program, const PhaseSpec& spec, const ReplayRules& rules = kBsc) {
