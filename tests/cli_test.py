@@ -246,6 +246,21 @@ class Factors(CliTest):
             self.assertEqual(result.returncode, 5, result.stderr)
 
 
+class CutReplayed(CliTest):
+    def test_replayed_run_is_written(self):
+        """On the ideal network nothing is lost in transfer; the phase is found again in what was written."""
+        written = self.folder / "ideal.otf2"
+        self.run_ok("cut", LU_TRACES[2], "--network", "ideal", "-o", written)
+        row = read_csv(self.run_ok("factors", written, "--phase", "ssor_iter", "--span", "whole", "-o", "-").stdout)[0]
+        self.assertAlmostEqual(float(row["transferEfficiency"]), 1, delta=1e-9)
+        measured = read_csv(self.run_ok("factors", LU_TRACES[2], "--phase", "ssor_iter", "--span", "whole", "-o",
+                                        "-").stdout)[0]
+        self.assertEqual(row["loadBalance"], measured["loadBalance"])
+        self.assertAlmostEqual(float(row["serializationEfficiency"]), float(measured["serializationEfficiency"]),
+                               delta=0.01)  # the phase begins where the replay of the whole run has brought the ranks
+        self.fails(2, "add --network", "cut", LU_TRACES[2], "--computation", "cpu-time", "-o", self.folder / "x.otf2")
+
+
 class WhatIf(CliTest):
     def test_faster_machines(self):
         """Twice the speed of computation takes half its time; more bandwidth never costs any."""

@@ -8,6 +8,8 @@
 #include "phases/phase_cut.h"
 #include "replay/cut_trace.h"
 #include "replay/matching.h"
+#include "study/resources.h"
+#include "study/scenario.h"
 #include "trace/otf2_writer.h"
 #include "trace/trace_reader.h"
 
@@ -19,6 +21,8 @@ struct CutOptions {
   std::string output;
   std::string phase;
   std::string window;
+  std::string network;
+  std::string computation;
   std::int64_t skip = 0;
   std::int64_t keep = 0;
 };
@@ -75,16 +79,37 @@ std::string Summary(const Trace& trace, const PhaseCut& cut, const Trace& result
                      FormatPercent(Coverage(trace, {cut})));
 }
 
+// The scenario to replay the run under; nothing: as measured.
+std::optional<Scenario> ScenarioOf(const CutOptions& options) {
+  if (options.network.empty()) {
+    if (options.computation.empty()) return std::nullopt;
+    throw Error(ErrorKind::kUsage, "--computation", "other computation needs a network to replay on", "add --network");
+  }
+  Scenario scenario;
+  if (options.network != "calibrated") scenario.network = LoadNetwork(options.network, "--network");
+  scenario.clean_computation = !options.computation.empty();
+  scenario.source = ParseComputationSource(options.computation);
+  return scenario;
+}
+
 int Cut(const CutOptions& options, const Common& common) {
   const Messages messages(common);
   const PhaseSpec spec = SpecOf(options);
   RequireFree(options.output);
-  const Trace trace = ReadTrace(options.trace);
-  const PhaseCut cut = CutPhase(trace, spec);
+  const std::optional<Scenario> scenario = ScenarioOf(options);
+  Trace trace = ReadTrace(options.trace);
+  PhaseCut cut = CutPhase(trace, spec);
   const Matching matching = MatchTrace(trace);
   Diagnostics diagnostics = trace.diagnostics;
   diagnostics.Merge(matching.diagnostics);
   diagnostics.Merge(cut.diagnostics);
+  if (scenario) {
+    ScenarioRun run = ReplayScenario(trace, matching, {cut}, *scenario, {});
+    messages.Note("replayed on " + run.description);
+    diagnostics.Merge(run.diagnostics);
+    trace = std::move(run.trace);
+    cut = std::move(run.cuts.front());
+  }
   messages.Findings(options.trace, diagnostics.findings());
   const Trace result = CutTrace(trace, matching, cut);
   WriteOtf2(result, options.output);
@@ -108,6 +133,12 @@ void AddCutCommand(CLI::App& app, const Common& common, CommandResult& action) {
       ->check(CLI::NonNegativeNumber);
   command->add_option("--keep", options->keep, "Keep this many iterations")->check(CLI::PositiveNumber);
   command->add_option("--window", options->window, "Cut out BEGIN,END instead, in seconds since the start of the run");
+  command->add_option("--network", options->network,
+                      "Write the run as replayed on this network: by name, a file, or calibrated");
+  command
+      ->add_option("--computation", options->computation,
+                   "and with computation from cycles, cpu-time, iterations, instructions, or auto")
+      ->check(CLI::IsMember({"auto", "cycles", "cpu-time", "iterations", "instructions"}));
   command->callback([options, &common, &action] { action = [options, &common] { return Cut(*options, common); }; });
 }
 

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -250,6 +251,7 @@ class Keeper : public benchmark::ConsoleReporter {
                       at("Replay/1024/real_time").items_per_second / at("Replay/4096/real_time").items_per_second),
           "<= 2");
     }
+    PrintTimedReplays();
     if (has("StudyOfSix/real_time") && has("ReadStudyTraces/real_time")) {
       row("a study of six traces against reading them, all cores",
           fmt::format("{:.2f}", at("StudyOfSix/real_time").seconds / at("ReadStudyTraces/real_time").seconds), "<= 2");
@@ -257,6 +259,25 @@ class Keeper : public benchmark::ConsoleReporter {
   }
 
  private:
+  // Timed networks against the ideal one at 1024 ranks, and how the cost of a call grows from 64 to 16384 ranks.
+  void PrintTimedReplays() const {
+    const auto rate = [&](const std::string& name) {
+      const auto found = medians_.find(name + "/real_time");
+      return found == medians_.end() ? 0 : found->second.items_per_second;
+    };
+    const auto row = [](const std::string& what, double value, const char* target) {
+      if (value > 0 && std::isfinite(value)) fmt::print("{:<66} {:>12.2f}   {}\n", what, value, target);
+    };
+    const auto timed = [](int ranks, int contention) {
+      return fmt::format("ReplayTimed/ranks:{}/contention:{}", ranks, contention);
+    };
+    row("replay on a timed network against the ideal one", rate(timed(1024, 0)) / rate("Replay/1024"), ">= 0.5");
+    row("the same with contention", rate(timed(1024, 1)) / rate("Replay/1024"), ">= 0.2");
+    row("cost of a call at 16384 ranks against 64", rate("Replay/64") / rate("Replay/16384"), "< 2");
+    row("the same on a timed network", rate(timed(64, 0)) / rate(timed(16384, 0)), "< 2");
+    row("the same with contention", rate(timed(64, 1)) / rate(timed(16384, 1)), "< 2");
+  }
+
   std::map<std::string, Median> medians_;
 };
 
