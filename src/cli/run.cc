@@ -4,6 +4,7 @@
 
 #include "base/files.h"
 #include "cli/command.h"
+#include "report/comparison.h"
 #include "report/summary.h"
 #include "report/write_report.h"
 #include "study/resources.h"
@@ -30,6 +31,7 @@ void PrintSummary(const Results& results, const std::vector<std::filesystem::pat
       for (const std::string& sentence : SummarizePhase(results.table.Rows(series, phase), found)) {
         fmt::print("  {}\n", sentence);
       }
+      for (const std::string& sentence : SummarizeComparison(results, series, phase)) fmt::print("  {}\n", sentence);
     }
   }
   for (const std::filesystem::path& file : files) {

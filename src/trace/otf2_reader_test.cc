@@ -278,6 +278,28 @@ TEST(Otf2Reader, AnchorOfAnyName) {
 }
 
 // What is read does not depend on the number of threads.
+// Ranks are those of MPI, whatever comes first in the file.
+TEST(Otf2Reader, OrderOfProcessesInTheFileDoesNotMatter) {
+  const auto read = [](bool last_first) {
+    const test::TemporaryFolder folder;
+    test::Otf2Archive archive(folder / "a", "traces");
+    archive.AddWorld(3);
+    if (last_first) archive.DefineLastProcessFirst();
+    for (std::uint64_t rank = 0; rank < 3; ++rank) {
+      archive.Location(rank).Enter(10 * rank, "main").Enter(10 * rank + 1, "MPI_Barrier");
+      archive.Location(rank).Collective(40, OTF2_COLLECTIVE_OP_BARRIER, 0, OTF2_COLLECTIVE_ROOT_NONE, 0, 0);
+      archive.Location(rank).Leave(41, "MPI_Barrier").Leave(50 + rank, "main");
+    }
+    return ReadTrace(archive.Close());
+  };
+  const Trace first = read(false), last = read(true);
+  ASSERT_EQ(first.size(), last.size());
+  for (std::size_t rank = 0; rank < first.size(); ++rank) {
+    EXPECT_EQ(first.timelines[rank].enter(0), last.timelines[rank].enter(0));
+    EXPECT_EQ(first.timelines[rank].end(), last.timelines[rank].end());
+  }
+}
+
 TEST(Otf2Reader, SameAtAnyThreadCount) {
   for (const std::string& path : test::AllTraces()) {
     std::vector<std::uint64_t> sizes;

@@ -76,7 +76,7 @@ TEST(ReplayProperty, AnyWindowReplays) {
   }
 }
 
-// The same ranks in another order of the file: every rank keeps its time.
+// On one thread and on many, every rank has the same time.
 TEST(ReplayProperty, DoesNotDependOnThreads) {
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
     const Trace trace = test::MakeRandomProgram(seed, OptionsFor(seed));

@@ -106,7 +106,8 @@ void Otf2Archive::WriteDefinitions() {
     Check(OTF2_GlobalDefWriter_WriteSystemTreeNode(w, static_cast<std::uint32_t>(i), String(nodes_[i]), node_class,
                                                    OTF2_UNDEFINED_SYSTEM_TREE_NODE));
   }
-  for (std::size_t rank = 0; rank < processes_.size(); ++rank) {
+  for (std::size_t i = 0; i < processes_.size(); ++i) {
+    const std::size_t rank = last_first_ ? processes_.size() - 1 - i : i;
     Check(OTF2_GlobalDefWriter_WriteLocationGroup(w, static_cast<std::uint32_t>(rank), process,
                                                   OTF2_LOCATION_GROUP_TYPE_PROCESS, processes_[rank].node,
                                                   OTF2_UNDEFINED_LOCATION_GROUP));

@@ -78,6 +78,7 @@ class Otf2Archive {
   std::uint32_t AddCommunicator(const std::string& name, const std::vector<std::uint64_t>& world_ranks);
   std::uint32_t AddMetricClass(const std::vector<std::string>& names, OTF2_MetricMode mode, OTF2_Type type);
   void SetClock(std::uint64_t ticks_per_second, std::uint64_t offset);
+  void DefineLastProcessFirst() { last_first_ = true; }
   // Region and communicator numbers in the events of a location are shifted by its mapping tables: what it writes as
   // n means (n + shift) mod count.
   void MapRegions(std::uint64_t location, const std::vector<std::uint64_t>& global_of_local);
@@ -119,6 +120,7 @@ class Otf2Archive {
   std::map<std::uint64_t, OTF2_EvtWriter*> writers_;
   std::map<std::uint64_t, std::uint64_t> events_;
   std::map<std::uint64_t, std::vector<std::uint64_t>> region_maps_;
+  bool last_first_ = false;
   std::uint64_t ticks_per_second_ = 1000000000;
   std::uint64_t offset_ = 0;
 };
