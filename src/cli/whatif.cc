@@ -26,6 +26,21 @@ struct WhatIfOptions {
   std::string output;
 };
 
+// "Omni-Path, latency ×4": the network where there are several, and what is varied.
+std::string NameOf(const WhatIfOptions& options, const Scenario& scenario, bool several_networks) {
+  std::vector<std::string> parts;
+  const auto add = [&](const std::string& what, const std::vector<double>& range, double factor) {
+    if (range.size() > 1 || factor != 1) parts.push_back(fmt::format("{} ×{:g}", what, factor));
+  };
+  add("latency", options.latency, scenario.scale.latency);
+  add("bandwidth", options.bandwidth, scenario.scale.bandwidth);
+  add(options.region.empty() ? "computation" : options.region, options.speed, scenario.speed);
+  if (several_networks || parts.empty()) {
+    parts.insert(parts.begin(), scenario.network ? scenario.network->name : "network as calibrated");
+  }
+  return Join(parts, ", ");
+}
+
 // Every network with every factor of every range.
 std::vector<Scenario> ScenariosOf(const WhatIfOptions& options) {
   const std::vector<std::string> networks =
@@ -42,13 +57,7 @@ std::vector<Scenario> ScenariosOf(const WhatIfOptions& options) {
           scenario.scale = {latency, bandwidth, 1};
           scenario.speed = speed;
           scenario.region = options.region;
-          scenario.name = network ? network->name : "network as calibrated";
-          if (options.latency.size() > 1 || latency != 1) scenario.name += ", latency " + FormatRatio(latency);
-          if (options.bandwidth.size() > 1 || bandwidth != 1) scenario.name += ", bandwidth " + FormatRatio(bandwidth);
-          if (options.speed.size() > 1 || speed != 1) {
-            scenario.name += options.region.empty() ? ", computation " : ", " + options.region + " ";
-            scenario.name += FormatRatio(speed);
-          }
+          scenario.name = NameOf(options, scenario, networks.size() > 1);
           scenario.id = fmt::format("whatif-{}", scenarios.size() + 1);
           scenarios.push_back(scenario);
         }

@@ -145,9 +145,9 @@ std::string NoiseSentence(const Side& measured, const Side& clean) {
   const FactorRow& from = measured.rows.back();
   const FactorRow& to = clean.rows.back();
   const double before = *from.values[Factor::kParallelEfficiency], after = *to.values[Factor::kParallelEfficiency];
-  const std::string sentence = fmt::format("At {} cores parallel efficiency is {} as measured and {} {}",
-                                           FormatCores(static_cast<double>(from.cores)), FormatFactor(before),
-                                           FormatFactor(after), clean.name);
+  const std::string sentence =
+      fmt::format("At {} cores parallel efficiency is {} as measured and {} {}",
+                  FormatCores(static_cast<double>(from.cores)), FormatFactor(before), FormatFactor(after), clean.name);
   if (after <= before + 0.0005) return sentence + ": noise explains none of the loss.";
   const Factor factor = LargestGain(from, to);
   return sentence + fmt::format(": that is {} of the loss, most of it in {} ({} instead of {}).",
@@ -162,8 +162,8 @@ std::string WhatIfSentence(const Side& measured, const Side& other) {
       "At {} cores, {}: parallel efficiency {} instead of {}", FormatCores(static_cast<double>(from.cores)), other.name,
       FormatFactor(*to.values[Factor::kParallelEfficiency]), FormatFactor(*from.values[Factor::kParallelEfficiency]));
   if (from.runtime && to.runtime) {
-    sentence += fmt::format(", run time {} instead of {} ({} as fast)", FormatSeconds(*to.runtime),
-                            FormatSeconds(*from.runtime), FormatRatio(*from.runtime / *to.runtime));
+    sentence += fmt::format(", run time {} instead of {} ({:.2f}× as fast)", FormatSeconds(*to.runtime),
+                            FormatSeconds(*from.runtime), *from.runtime / *to.runtime);
   }
   return sentence + ".";
 }

@@ -41,9 +41,10 @@ void ChooseNetwork(const Trace& trace, const Matching& matching, const Scenario&
   }
   if (scenario.scale == NetworkScale()) return;
   result.network = Scaled(result.network, scenario.scale);
-  if (scenario.scale.latency != 1) result.description += ", latency " + FormatRatio(scenario.scale.latency);
-  if (scenario.scale.bandwidth != 1) result.description += ", bandwidth " + FormatRatio(scenario.scale.bandwidth);
-  if (scenario.scale.overhead != 1) result.description += ", overhead of calls " + FormatRatio(scenario.scale.overhead);
+  if (scenario.scale.latency != 1) result.description += fmt::format(", latency ×{:g}", scenario.scale.latency);
+  if (scenario.scale.bandwidth != 1) result.description += fmt::format(", bandwidth ×{:g}", scenario.scale.bandwidth);
+  if (scenario.scale.overhead != 1)
+    result.description += fmt::format(", overhead of calls ×{:g}", scenario.scale.overhead);
 }
 
 void ChooseComputation(const Trace& trace, const std::vector<PhaseCut>& cuts, const Scenario& scenario,
@@ -59,8 +60,8 @@ void ChooseComputation(const Trace& trace, const std::vector<PhaseCut>& cuts, co
   }
   if (scenario.speed == 1) return;
   result.bursts = SpeedUp(trace, result.bursts, scenario.speed, scenario.region);
-  result.description += fmt::format(", {} as fast{}", FormatRatio(scenario.speed),
-                                    scenario.region.empty() ? "" : " in region " + scenario.region);
+  result.description +=
+      fmt::format(", ×{:g} as fast{}", scenario.speed, scenario.region.empty() ? "" : " in region " + scenario.region);
 }
 
 }  // namespace
