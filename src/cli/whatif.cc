@@ -102,6 +102,7 @@ void PrintComparison(const Results& results) {
       fmt::print("{}", FormatTable(table));
     }
   }
+  for (const Variant& variant : results.variants) fmt::print("{}: {}\n", variant.name, variant.description);
 }
 
 int WhatIf(const WhatIfOptions& options, const Common& common) {
