@@ -261,6 +261,28 @@ class CutReplayed(CliTest):
         self.fails(2, "add --network", "cut", LU_TRACES[2], "--computation", "cpu-time", "-o", self.folder / "x.otf2")
 
 
+class Noise(CliTest):
+    def test_measurement_stands_without_what_the_noise_pass_needs(self):
+        study = self.write("study.toml", "[study]\nscaling = 'strong'\n[noise]\nnetwork = 'omni-path-100'\n"
+                           "computation = 'cycles'\n" +
+                           "".join(f"[[runs]]\ntrace = '{trace}'\n" for trace in LU_TRACES[:2]))
+        result = self.run_ok("run", study, "-o", self.folder / "r")
+        self.assertIn("scenarioNotPossible", result.stderr)  # there are no cycles in these traces
+        self.assertEqual(len(read_csv(self.folder / "r/factors.csv")), 2)
+        self.assertTrue((self.folder / "r/factors-quiet-network.csv").exists())
+        self.assertFalse((self.folder / "r/factors-no-noise.csv").exists())
+
+    def test_instructions_give_back_the_run_without_noise(self):
+        """The noise of the sample lies in time, not in its instructions: all ranks have as many."""
+        study = (ROOT / "sample-runs/comd-noise/study.toml").read_text()
+        study = study.replace('"cpu-time"', '"instructions"').replace('"traces/', f'"{ROOT}/sample-runs/comd-noise/traces/')
+        study = study.replace('"network.toml"', f'"{ROOT}/sample-runs/comd-noise/network.toml"')
+        self.run_ok("run", self.write("study.toml", study), "-o", self.folder / "r", "-q")
+        for row in read_csv(self.folder / "r/factors-no-noise.csv"):
+            self.assertGreater(float(row["loadBalance"]), 0.999)
+            self.assertGreater(float(row["serializationEfficiency"]), 0.999)
+
+
 class WhatIf(CliTest):
     def test_faster_machines(self):
         """Twice the speed of computation takes half its time; more bandwidth never costs any."""
@@ -284,7 +306,12 @@ class WhatIf(CliTest):
     def test_errors(self):
         self.fails(2, "no network 'infiniband-hdx'; did you mean 'infiniband-hdr'", "whatif", LU_TRACES[0], "--network",
                    "infiniband-hdx")
-        self.fails(2, "--bandwidth", "whatif", LU_TRACES[0], "--bandwidth", "0")
+        for value in ("0", "nan", "inf", "1e9"):
+            self.fails(2, "is not a factor between", "whatif", LU_TRACES[0], "--bandwidth", value)
+        self.fails(2, "add --computation", "whatif", LU_TRACES[0], "--region", "ssor_iter")
+        result = self.fails(4, "none of the scenarios", "whatif", LU_TRACES[0], "--network", "ideal", "--region",
+                            "ssor_itr", "--computation", "2")
+        self.assertIn("did you mean 'ssor_iter'", result.stderr)
         bad = self.write("n.toml", "[remote]\nlatency = 3\n")
         self.fails(2, "n.toml:2", "whatif", LU_TRACES[0], "--network", bad)
 

@@ -107,6 +107,8 @@ const std::vector<AnomalyType>& Table() {
       {Anomaly::kModelNotUsed, "modelNotUsed", kWarning,
        "factors have a model of their own that is not used: they are products of other factors, or unknown here",
        kNever},
+      {Anomaly::kScenarioNotPossible, "scenarioNotPossible", kWarning,
+       "replays on other machines are missing, since the runs do not tell what they need", kNever},
   };
   return table;
 }

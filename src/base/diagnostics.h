@@ -58,6 +58,7 @@ enum class Anomaly {
   kShareAboveOne,
   kParentNotProduct,
   kModelNotUsed,
+  kScenarioNotPossible,
 };
 
 // A row of the table of anomalies: name in JSON, how serious, one sentence, and the share above which the run fails

@@ -23,6 +23,7 @@ struct CutOptions {
   std::string window;
   std::string network;
   std::string computation;
+  CounterNames counters;
   std::int64_t skip = 0;
   std::int64_t keep = 0;
 };
@@ -86,7 +87,8 @@ std::optional<Scenario> ScenarioOf(const CutOptions& options) {
     throw Error(ErrorKind::kUsage, "--computation", "other computation needs a network to replay on", "add --network");
   }
   Scenario scenario;
-  if (options.network != "calibrated") scenario.network = LoadNetwork(options.network, "--network");
+  scenario.network = options.network == "calibrated" ? CalibrateToRuns({options.trace}, {})
+                                                     : LoadNetwork(options.network, "--network");
   scenario.clean_computation = !options.computation.empty();
   scenario.source = ParseComputationSource(options.computation);
   return scenario;
@@ -104,7 +106,7 @@ int Cut(const CutOptions& options, const Common& common) {
   diagnostics.Merge(matching.diagnostics);
   diagnostics.Merge(cut.diagnostics);
   if (scenario) {
-    ScenarioRun run = ReplayScenario(trace, matching, {cut}, *scenario, {});
+    ScenarioRun run = ReplayScenario(trace, matching, {cut}, *scenario, {{}, options.counters});
     messages.Note("replayed on " + run.description);
     diagnostics.Merge(run.diagnostics);
     trace = std::move(run.trace);
@@ -139,6 +141,9 @@ void AddCutCommand(CLI::App& app, const Common& common, CommandResult& action) {
       ->add_option("--computation", options->computation,
                    "and with computation from cycles, cpu-time, iterations, instructions, or auto")
       ->check(CLI::IsMember({"auto", "cycles", "cpu-time", "iterations", "instructions"}));
+  command->add_option("--instructions", options->counters.instructions, "Counter that holds instructions");
+  command->add_option("--cycles", options->counters.cycles, "Counter that holds cycles");
+  command->add_option("--cpu-time", options->counters.cpu_time, "Counter that holds CPU time");
   command->callback([options, &common, &action] { action = [options, &common] { return Cut(*options, common); }; });
 }
 

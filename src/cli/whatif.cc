@@ -16,6 +16,8 @@
 namespace farscale {
 namespace {
 
+constexpr double kSmallestFactor = 1e-6;
+
 struct WhatIfOptions {
   std::vector<std::string> inputs;
   std::vector<std::string> networks;
@@ -108,10 +110,18 @@ void PrintComparison(const Results& results) {
 int WhatIf(const WhatIfOptions& options, const Common& common) {
   const Messages messages(common);
   const Study study = StudyOf(options);
+  if (!options.region.empty() && options.speed == std::vector<double>{1}) {
+    throw Error(ErrorKind::kUsage, "--region", "says where computation gets faster, but not by how much",
+                "add --computation");
+  }
   const std::vector<Scenario> scenarios = ScenariosOf(options);
   const ModelLibrary library = LoadModels(study.model_files);
   if (!options.output.empty()) CreateFolder(options.output);
   StudyOutcome outcome = RunStudy(study, library, messages.Progress(), scenarios);
+  if (outcome.results.variants.empty()) {
+    messages.FindingsOf(outcome.results);
+    throw Error(ErrorKind::kEvidence, "", "none of the scenarios could be replayed");
+  }
   outcome.results.comparison = Comparison::kWhatIf;
   messages.FindingsOf(outcome.results);
   if (!options.output.empty()) {
@@ -136,11 +146,17 @@ void AddWhatIfCommand(CLI::App& app, const Common& common, CommandResult& action
       "files\n"
       "of configs/networks by name, or files of your own (docs/network-files.md). Without -o the comparison is "
       "printed.");
-  const auto positive = CLI::Range(1e-9, 1e9);
+  const CLI::Validator positive(
+      [](std::string& text) {
+        double value = 0;
+        const bool is_factor = ParseNumber(text, value) && value >= kSmallestFactor && value <= 1 / kSmallestFactor;
+        return is_factor ? std::string() : "'" + text + "' is not a factor between 1e-6 and 1e6";
+      },
+      "FACTOR");
   command->add_option("input", options->inputs, "A study file, or traces of one program (anchor files)")->required();
   command
       ->add_option("--network", options->networks,
-                   "Network to replay on; repeat for several (default: calibrated to each trace)")
+                   "Network to replay on; repeat for several (default: calibrated to the runs)")
       ->allow_extra_args(false);
   command->add_option("--latency", options->latency, "Factors for its latency")
       ->delimiter(',')

@@ -17,6 +17,7 @@
 namespace farscale {
 namespace {
 
+constexpr double kLargestSpread = 0.5;
 constexpr double kMicrosecond = 1e-6, kMegabyte = 1e6;
 
 // To four digits in the unit of network files: more are noise, and what is written is what was replayed.
@@ -105,7 +106,9 @@ LinkCalibration Conclude(const Trace& trace, const LinkEvidence& evidence, const
   link.latency = Rounded(trace.Seconds(1) * std::max(0.0, latency - evidence.overhead), kMicrosecond);
   if (per_byte > 0) link.bandwidth = Rounded(trace.ticks_per_second / per_byte, kMegabyte);
   link.overhead = Rounded(trace.Seconds(1) * evidence.overhead, kMicrosecond);
-  const auto limit = FindEagerLimit(evidence.observations.late, rules.Limit());
+  // Where times agree with nothing, senders wait for other reasons than the size of a message.
+  const bool is_telling = evidence.fit.relative_spread <= kLargestSpread;
+  const auto limit = is_telling ? FindEagerLimit(evidence.observations.late, rules.Limit()) : std::nullopt;
   result.found_eager_limit = limit.has_value();
   link.eager_limit = limit.value_or(rules.Limit());
   result.spread = trace.Seconds(1) * evidence.fit.spread;

@@ -2,11 +2,14 @@
 
 #include <algorithm>
 
+#include "base/error.h"
 #include "base/parallel.h"
 #include "replay/posts.h"
 
 namespace farscale {
 namespace {
+
+constexpr double kLongestReplay = 1e18;  // ticks; room for computation and overhead before 2^63
 
 // Every message of a sender's window: its size says its time, the nodes of both its way.
 void AddMessageDelays(const Trace& trace, const RankMatching& matching, const RankCut& cut, std::size_t rank,
@@ -26,7 +29,8 @@ void AddMessageDelays(const Trace& trace, const RankMatching& matching, const Ra
     const Link& link = to == node ? network.local : network.remote;
     const double transfer = link.TransferSeconds(static_cast<double>(timeline.record_bytes(i)));
     program.message_delays[message] = ToTicks(trace, link.latency + transfer);
-    if (network.HasContention()) program.paths[message] = {node, to, ToTicks(trace, transfer), program.message_delays[message]};
+    if (network.HasContention())
+      program.paths[message] = {node, to, ToTicks(trace, transfer), program.message_delays[message]};
   }
 }
 
@@ -91,6 +95,8 @@ void AddDelays(const Trace& trace, const Matching& matching, const PhaseCut& cut
   for (std::size_t rank = 0; rank < trace.size(); ++rank) {
     if (cut.ranks[rank].present) AddBytes(trace, matching.ranks[rank], cut.ranks[rank], rank, operations);
   }
+  double longest = 0;  // were everything to happen one after the other
+  for (const Tick delay : program.message_delays) longest += static_cast<double>(delay);
   const std::vector<bool> is_local = FindLocalCommunicators(trace);
   program.collective_delays.assign(operations.size(), 0);
   for (std::size_t i = 0; i < operations.size(); ++i) {
@@ -101,6 +107,11 @@ void AddDelays(const Trace& trace, const Matching& matching, const PhaseCut& cut
     program.collective_delays[i] =
         ToTicks(trace, CollectiveSeconds(network, operation.kind, static_cast<std::size_t>(of.ranks),
                                          is_local[operation.communicator], of.bytes));
+    longest += static_cast<double>(program.collective_delays[i]);
+  }
+  if (longest > kLongestReplay) {
+    throw Error(ErrorKind::kUsage, "network '" + network.name + "'",
+                "is so slow that the times of a replay exceed the clock of the trace");
   }
 }
 

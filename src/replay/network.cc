@@ -17,12 +17,16 @@ namespace farscale {
 namespace {
 
 constexpr int kMostTransfers = 1000000;
+constexpr double kMostMicroseconds = 1e9;
+constexpr double kSmallestBandwidth = 1e-3;  // MB/s
 
 // A number of the table that must not be negative, in the unit of the file.
 void ReadNumber(const ConfigTable& table, const std::string& key, double unit, double& value) {
   const auto number = table.Number(key);
   if (!number) return;
-  if (!(*number >= 0) || !std::isfinite(*number)) table.Fail(key, "'" + key + "' must not be negative");
+  if (!(*number >= 0) || !(*number <= kMostMicroseconds)) {
+    table.Fail(key, "'" + key + "' must lie between 0 and 1e9");
+  }
   value = *number * unit;
 }
 
@@ -34,7 +38,9 @@ Link ParseLink(const ConfigTable& root, const std::string& key, const Link& stan
   ReadNumber(*table, "overhead_us", 1e-6, link.overhead);
   if (table->Has("bandwidth_MBps")) {
     link.bandwidth = table->RequiredNumber("bandwidth_MBps") * 1e6;
-    if (!(link.bandwidth > 0)) table->Fail("bandwidth_MBps", "'bandwidth_MBps' must be positive");
+    if (!(link.bandwidth >= kSmallestBandwidth * 1e6)) {
+      table->Fail("bandwidth_MBps", "'bandwidth_MBps' must be positive, at least 0.001");
+    }
   }
   if (const auto limit = table->Integer("eager_limit")) {
     if (*limit < 0) table->Fail("eager_limit", "'eager_limit' must not be negative");

@@ -168,6 +168,15 @@ TEST(Network, SendersThatWaitForEachOther) {
               ElementsAre(12, 12));
 }
 
+// Three messages of 4e17 ticks each, one after the other, would pass the end of 64 bits with what follows.
+TEST(Network, TooSlowForTheClock) {
+  Network network = TestNetwork();
+  network.local.latency = 4e17;
+  const std::string sends = "Send>1#a 0-1 | Send>1#b 1-2 | Send>1#c 2-3";
+  const std::string receives = "Recv<0#a 0-1 | Recv<0#b 1-2 | Recv<0#c 2-3";
+  EXPECT_THROW(Ends("r0: " + sends + "\nr1: " + receives, network), Error);
+}
+
 std::string UsageErrorOf(const std::string& text) {
   try {
     ParseNetwork(text, "n.toml", "n");
@@ -212,7 +221,7 @@ receiving = 3
 
 TEST(NetworkFile, Errors) {
   EXPECT_THAT(UsageErrorOf("[remote]\nlatency = 1\n"), HasSubstr("n.toml:2"));
-  EXPECT_THAT(UsageErrorOf("[remote]\nlatency_us = -1\n"), HasSubstr("must not be negative"));
+  EXPECT_THAT(UsageErrorOf("[remote]\nlatency_us = -1\n"), HasSubstr("must lie between 0 and 1e9"));
   EXPECT_THAT(UsageErrorOf("[remote]\nbandwidth_MBps = 0\n"), HasSubstr("must be positive"));
   EXPECT_THAT(UsageErrorOf("[collectives]\nbroadcast = { in = ['log'], out = ['log'] }\n"), HasSubstr("bcast"));
   EXPECT_THAT(UsageErrorOf("[collectives]\nbcast = { in = ['exp'], out = ['log'] }\n"), HasSubstr("unknown 'exp'"));

@@ -12,17 +12,20 @@ namespace {
 // Larger sends spend time on their data, which the overhead of a call is not about.
 constexpr std::uint64_t kSmallMessage = 4096;
 
+// Of an end that lies outside any call: that of a message which crosses the edge of a cut.
+constexpr std::int32_t kNobody = -1;
+
 // Both ends of every matched message. Ranks fill their own ends, so they can do so in parallel.
 struct MessageEnds {
   struct Sent {
     Tick tick = 0;  // when the sending call was entered
     std::uint64_t bytes = 0;
-    std::int32_t rank = 0;
+    std::int32_t rank = kNobody;
     MpiCall call = MpiCall::kNone;
   };
   struct Posted {
     Tick tick = 0;  // when the call was entered that posted the receive
-    std::int32_t rank = 0;
+    std::int32_t rank = kNobody;
   };
   std::vector<Sent> sent;
   std::vector<Posted> posted;
@@ -45,7 +48,7 @@ std::uint32_t MessageOf(const RankMatching& matching, const Posts& posts, Record
 // Calls visit(call, kind, message) for every record of a rank.
 template <typename Visit>
 void ForEachRecord(const RankTimeline& timeline, const RankMatching& matching, Visit visit) {
-  Posts posts;
+  Posts posts = PostsBefore(timeline, timeline.first_record(0));
   for (std::size_t call = 0; call < timeline.calls(); ++call) {
     const std::size_t end = timeline.first_record(call + 1);
     for (std::size_t record = timeline.first_record(call); record < end; ++record) {
@@ -103,7 +106,9 @@ class RankObserver {
  private:
   void Add(RecordKind kind, std::uint32_t message) {
     ++records_;
-    if (message >= matching_.matched) {
+    const bool has_both_ends =
+        message < matching_.matched && ends_.sent[message].rank != kNobody && ends_.posted[message].rank != kNobody;
+    if (!has_both_ends) {
       has_others_ = true;  // a collective, or a message of which half is missing
       return;
     }

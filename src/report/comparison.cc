@@ -17,6 +17,8 @@ constexpr Factor kCompared[] = {Factor::kGlobalEfficiency, Factor::kParallelEffi
                                 Factor::kLoadBalance,      Factor::kSerialization,
                                 Factor::kTransfer,         Factor::kComputationScalability};
 
+constexpr double kVisible = 0.0005;  // of an efficiency as printed
+
 // One variant of one phase; the first is what was measured.
 struct Side {
   std::string name;
@@ -148,11 +150,17 @@ std::string NoiseSentence(const Side& measured, const Side& clean) {
   const std::string sentence =
       fmt::format("At {} cores parallel efficiency is {} as measured and {} {}",
                   FormatCores(static_cast<double>(from.cores)), FormatFactor(before), FormatFactor(after), clean.name);
-  if (after <= before + 0.0005) return sentence + ": noise explains none of the loss.";
+  if (clean.name.find("uniform") != std::string::npos) return sentence + ".";  // not a matter of noise alone
+  if (after < before - kVisible) {
+    return sentence + ": the network it was replayed on is slower than that of the run, so this says nothing of noise.";
+  }
+  if (after <= before + kVisible) return sentence + ": noise explains none of the loss.";
   const Factor factor = LargestGain(from, to);
-  return sentence + fmt::format(": that is {} of the loss, most of it in {} ({} instead of {}).",
-                                FormatPercent(std::log(after / before) / -std::log(before)), ToLower(Name(factor)),
-                                FormatFactor(*to.values[factor]), FormatFactor(*from.values[factor]));
+  const std::string share = FormatPercent(std::log(after / before) / -std::log(before));
+  const std::string now = FormatFactor(*to.values[factor]), then = FormatFactor(*from.values[factor]);
+  if (now == then) return sentence + fmt::format(": that is {} of the loss.", share);
+  return sentence + fmt::format(": that is {} of the loss, most of it in {} ({} instead of {}).", share,
+                                NameInSentence(factor), now, then);
 }
 
 std::string WhatIfSentence(const Side& measured, const Side& other) {

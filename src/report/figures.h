@@ -12,6 +12,8 @@
 namespace farscale {
 
 std::string Name(Factor factor);
+// The same within a sentence: "load balance", but "IPC scaling".
+std::string NameInSentence(Factor factor);
 // A factor or a speedup as printed.
 std::string FormatValue(Factor factor, double value);
 // "0.813 – 0.902", or "unknown".

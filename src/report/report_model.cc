@@ -293,7 +293,7 @@ class PhaseSection {
             : "Points are measured, lines are fitted; beyond the largest run they are extrapolated (dashed). The bands "
               "are "
               "the 80 % and 95 % intervals of " +
-                  ToLower(Name(headline->factor)) + ".";
+                  NameInSentence(headline->factor) + ".";
   }
 
   void AddProjectionTable() {

@@ -9,6 +9,7 @@
 #include "base/format.h"
 #include "base/text.h"
 #include "projection/factor_parts.h"
+#include "report/figures.h"
 
 namespace farscale {
 namespace {
@@ -17,10 +18,6 @@ constexpr std::size_t kFewCounts = 4;
 constexpr double kFarRatio = 16;          // beyond this, a projection shows a direction
 constexpr double kNoLoss = 0.9995;        // prints as 1.000
 constexpr double kLargeDeviation = 0.03;  // of measured values from the curve, as much as factors matter by
-
-std::string Name(Factor factor) {
-  return ToLower(Describe(factor).name.substr(0, 1)) + std::string(Describe(factor).name.substr(1));
-}
 
 std::string Capital(std::string text) {
   if (!text.empty() && text[0] >= 'a' && text[0] <= 'z') text[0] = static_cast<char>(text[0] - 'a' + 'A');
@@ -54,10 +51,10 @@ void SayMeasured(const std::vector<FactorRow>& rows, std::vector<std::string>& s
   if (!headline) return;
   std::string sentence =
       fmt::format("At {} cores, the largest run, {} is {}", FormatCores(static_cast<double>(largest.cores)),
-                  Name(*headline), FormatFactor(*largest.values[*headline]));
+                  NameInSentence(*headline), FormatFactor(*largest.values[*headline]));
   const std::optional<Factor> loss = LargestLoss(largest);
   if (loss && *largest.values[*loss] < 1) {
-    sentence += fmt::format("; {} costs most ({})", Name(*loss), FormatFactor(*largest.values[*loss]));
+    sentence += fmt::format("; {} costs most ({})", NameInSentence(*loss), FormatFactor(*largest.values[*loss]));
   }
   sentences.push_back(sentence + ".");
 }
@@ -76,7 +73,7 @@ void SayProjected(const PhaseProjection& projection, std::vector<std::string>& s
     if (!said.insert(target.cores).second) continue;
     std::string sentence =
         fmt::format("At {} cores, {} the largest fitted run, {} is projected as {}", FormatCores(target.cores),
-                    FormatRatio(target.ratio), Name(headline->factor), FormatFactor(target.value));
+                    FormatRatio(target.ratio), NameInSentence(headline->factor), FormatFactor(target.value));
     sentence += target.interval80 ? fmt::format(" (80 % interval {} to {})", FormatFactor(target.interval80->low),
                                                 FormatFactor(target.interval80->high))
                                   : " (interval unknown)";
@@ -103,12 +100,12 @@ void SayDominance(const PhaseProjection& projection, std::vector<std::string>& s
   }
   if (projection.dominance.size() == 1) {
     sentences.push_back(fmt::format("{} dominates the loss at every core count shown.",
-                                    Capital(Name(projection.dominance.front().factor))));
+                                    Capital(NameInSentence(projection.dominance.front().factor))));
     return;
   }
-  std::string sentence = Capital(Name(projection.dominance.front().factor)) + " dominates the loss at first";
+  std::string sentence = Capital(NameInSentence(projection.dominance.front().factor)) + " dominates the loss at first";
   for (std::size_t i = 1; i < projection.dominance.size(); ++i) {
-    sentence += fmt::format(", {} from {} cores on", Name(projection.dominance[i].factor),
+    sentence += fmt::format(", {} from {} cores on", NameInSentence(projection.dominance[i].factor),
                             FormatCores(projection.dominance[i].cores));
   }
   sentences.push_back(sentence + ".");
@@ -124,7 +121,7 @@ void SayMisfits(const PhaseProjection& projection, std::vector<std::string>& sen
   for (const Factor factor : LossesAmong(fitted)) {
     const FittedModel& fit = projection.Find(factor)->fit;
     if (fit.sigma_is_assumed || fit.sigma < kLargeDeviation) continue;
-    misfits.push_back(fmt::format("{} (typically off by {})", Name(factor), FormatSignificant(fit.sigma, 2)));
+    misfits.push_back(fmt::format("{} (typically off by {})", NameInSentence(factor), FormatSignificant(fit.sigma, 2)));
   }
   if (misfits.empty()) return;
   sentences.push_back("The runs do not lie on any of the models for " + Join(misfits, ", ") +

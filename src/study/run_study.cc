@@ -27,6 +27,7 @@ struct MeasuredRun {
   std::vector<FactorRow> rows;                        // one a phase, in the order of the study
   std::vector<std::vector<FactorRow>> scenario_rows;  // the same of every scenario
   std::vector<std::string> scenario_descriptions;
+  std::vector<std::string> scenario_errors;  // empty where there is none
   std::set<std::string> regions;
   std::optional<Error> error;
 };
@@ -81,12 +82,18 @@ void MeasureScenarios(const Study& study, const std::vector<Scenario>& scenarios
                       const Matching& matching, const std::vector<PhaseCut>& cuts, MeasuredRun& run,
                       Diagnostics& diagnostics) {
   for (const Scenario& scenario : scenarios) {
-    const ScenarioRun replayed = ReplayScenario(trace, matching, cuts, scenario, study.factors);
-    diagnostics.Merge(replayed.diagnostics);
-    run.scenario_descriptions.push_back(replayed.description);
     std::vector<FactorRow>& rows = run.scenario_rows.emplace_back();
-    for (const PhaseCut& cut : replayed.cuts) {
-      rows.push_back(RowOf(study, run.record, MeasurePhase(replayed.trace, matching, cut, study.factors)));
+    std::string& description = run.scenario_descriptions.emplace_back();
+    std::string& problem = run.scenario_errors.emplace_back();
+    try {
+      const ScenarioRun replayed = ReplayScenario(trace, matching, cuts, scenario, study.factors);
+      diagnostics.Merge(replayed.diagnostics);
+      description = replayed.description;
+      for (const PhaseCut& cut : replayed.cuts) {
+        rows.push_back(RowOf(study, run.record, MeasurePhase(replayed.trace, matching, cut, study.factors)));
+      }
+    } catch (const Error& error) {  // what was measured stands
+      problem = error.what();
     }
   }
 }
@@ -231,6 +238,23 @@ FactorTable TableOf(const Study& study, const std::vector<MeasuredRun>& runs, Ro
   return table;
 }
 
+void AddFinding(Anomaly anomaly, const std::string& example, FactorTable& table) {
+  Diagnostics diagnostics;
+  diagnostics.Add(anomaly, 1, example);
+  for (const Finding& finding : diagnostics.findings()) table.findings.push_back(finding);
+}
+
+void CalibrateScenarios(const Study& study, std::vector<Scenario>& scenarios) {
+  const bool any = std::any_of(scenarios.begin(), scenarios.end(), [](const Scenario& s) { return !s.network; });
+  if (!any) return;
+  std::vector<std::string> traces;
+  for (const RunSpec& run : study.runs) traces.push_back(run.trace);
+  const Network network = CalibrateToRuns(traces, study.factors.rules);
+  for (Scenario& scenario : scenarios) {
+    if (!scenario.network) scenario.network = network;
+  }
+}
+
 void FailWhenNothingIsLeft(const std::vector<MeasuredRun>& runs) {
   if (std::any_of(runs.begin(), runs.end(), [](const MeasuredRun& run) { return !run.error; })) return;
   const Error& first = *runs.front().error;
@@ -257,8 +281,15 @@ MeasuredRuns MeasureRuns(const Study& study, const ProgressSink& progress, const
   result.table = TableOf(study, runs, [](const MeasuredRun& run) { return run.rows; });
   for (std::size_t i = 0; i < scenarios.size(); ++i) {
     Variant variant = {scenarios[i].id, scenarios[i].name, "", {}, {}};
+    std::string problem;
     for (const MeasuredRun& run : runs) {
-      if (!run.error) variant.description = run.scenario_descriptions[i];  // the largest run's
+      if (run.error) continue;
+      variant.description = run.scenario_descriptions[i];  // the largest run's
+      if (problem.empty()) problem = run.scenario_errors[i];
+    }
+    if (!problem.empty()) {
+      AddFinding(Anomaly::kScenarioNotPossible, scenarios[i].name + ": " + problem, result.table);
+      continue;
     }
     variant.table = TableOf(study, runs, [&](const MeasuredRun& run) { return run.scenario_rows[i]; });
     result.variants.push_back(std::move(variant));
@@ -276,7 +307,16 @@ std::vector<Scenario> ScenariosOf(const Study& study) {
 
 StudyOutcome RunStudy(const Study& study, const ModelLibrary& library, const ProgressSink& progress,
                       const std::vector<Scenario>& scenarios) {
-  MeasuredRuns measured = MeasureRuns(study, progress, scenarios);
+  std::vector<Scenario> replayed = scenarios;
+  std::string problem;
+  try {
+    CalibrateScenarios(study, replayed);
+  } catch (const Error& error) {  // what can be measured stands without
+    problem = error.what();
+    std::erase_if(replayed, [](const Scenario& scenario) { return !scenario.network; });
+  }
+  MeasuredRuns measured = MeasureRuns(study, progress, replayed);
+  if (!problem.empty()) AddFinding(Anomaly::kScenarioNotPossible, problem, measured.table);
   StudyOutcome outcome;
   outcome.failure = measured.failure;
   Results& results = outcome.results;

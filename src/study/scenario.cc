@@ -2,10 +2,16 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "base/error.h"
 #include "base/format.h"
+#include "base/parallel.h"
+#include "base/text.h"
 #include "replay/calibration.h"
 #include "replay/replayed_trace.h"
+#include "trace/trace_reader.h"
 
 namespace farscale {
 namespace {
@@ -27,24 +33,19 @@ struct Replayed {
   Diagnostics diagnostics;
 };
 
-void ChooseNetwork(const Trace& trace, const Matching& matching, const Scenario& scenario, const ReplayRules& rules,
-                   Replayed& result) {
-  if (scenario.network) {
-    result.network = *scenario.network;
-    result.description = result.network.name;
-  } else {
-    result.network = Calibrate(trace, matching, rules).network;
-    result.description =
-        fmt::format("network calibrated to each trace ({} and {} between nodes at {} cores)",
-                    FormatSeconds(result.network.remote.latency),
-                    FormatBytes(static_cast<std::uint64_t>(result.network.remote.bandwidth)) + "/s", trace.size());
-  }
-  if (scenario.scale == NetworkScale()) return;
-  result.network = Scaled(result.network, scenario.scale);
+void ChooseNetwork(const Scenario& scenario, Replayed& result) {
+  result.network = Scaled(*scenario.network, scenario.scale);
+  result.description = result.network.name;
   if (scenario.scale.latency != 1) result.description += fmt::format(", latency ×{:g}", scenario.scale.latency);
   if (scenario.scale.bandwidth != 1) result.description += fmt::format(", bandwidth ×{:g}", scenario.scale.bandwidth);
-  if (scenario.scale.overhead != 1)
-    result.description += fmt::format(", overhead of calls ×{:g}", scenario.scale.overhead);
+}
+
+void RequireRegion(const Trace& trace, const std::string& region) {
+  const std::vector<std::string> names = trace.UserRegionNames();
+  if (region.empty() || std::find(names.begin(), names.end(), region) != names.end()) return;
+  const std::string advice = DidYouMean(region, names);
+  throw Error(ErrorKind::kUsage, trace.path, "no region '" + region + "' in this trace",
+              advice.empty() ? "farscale inspect lists the regions of a trace" : advice);
 }
 
 void ChooseComputation(const Trace& trace, const std::vector<PhaseCut>& cuts, const Scenario& scenario,
@@ -58,6 +59,7 @@ void ChooseComputation(const Trace& trace, const std::vector<PhaseCut>& cuts, co
     result.bursts = MeasuredComputation(trace).lengths;
     result.description += "; computation as measured";
   }
+  RequireRegion(trace, scenario.region);
   if (scenario.speed == 1) return;
   result.bursts = SpeedUp(trace, result.bursts, scenario.speed, scenario.region);
   result.description +=
@@ -69,7 +71,7 @@ void ChooseComputation(const Trace& trace, const std::vector<PhaseCut>& cuts, co
 ScenarioRun ReplayScenario(const Trace& trace, const Matching& matching, const std::vector<PhaseCut>& cuts,
                            const Scenario& scenario, const FactorOptions& options) {
   Replayed replayed;
-  ChooseNetwork(trace, matching, scenario, options.rules, replayed);
+  ChooseNetwork(scenario, replayed);
   ChooseComputation(trace, cuts, scenario, options, replayed);
   const ReplayOptions replay_options = {options.rules, true, &replayed.network, &replayed.bursts};
   const ReplayResult result = Replay(trace, matching, CutPhase(trace, PhaseSpec::WholeRun()), replay_options);
@@ -80,6 +82,50 @@ ScenarioRun ReplayScenario(const Trace& trace, const Matching& matching, const s
   run.diagnostics = replayed.diagnostics;
   run.diagnostics.Merge(result.diagnostics);
   return run;
+}
+
+namespace {
+
+// The better, the less a calibration leaves open: a bandwidth between nodes, then times that lie on the line.
+double Doubt(const Calibration& calibration) {
+  const std::optional<LinkCalibration>& link = calibration.remote ? calibration.remote : calibration.local;
+  double doubt = link->relative_spread + std::fabs(calibration.Deviation());
+  if (!link->has_bandwidth) doubt += 10;
+  return calibration.remote ? doubt : doubt + 100;
+}
+
+std::string InWords(const Calibration& calibration, const std::string& path) {
+  const bool is_remote = calibration.remote.has_value();
+  const Link& link = is_remote ? calibration.network.remote : calibration.network.local;
+  const std::string bandwidth =
+      std::isinf(link.bandwidth) ? "bandwidth unknown" : fmt::format("{:.0f} MB/s", link.bandwidth / 1e6);
+  return fmt::format("network calibrated to {} ({}, {} {}; replayed there the run takes {:+.1f} %)", path,
+                     FormatSeconds(link.latency), bandwidth, is_remote ? "between nodes" : "within nodes",
+                     100 * calibration.Deviation());
+}
+
+}  // namespace
+
+Network CalibrateToRuns(const std::vector<std::string>& traces, const ReplayRules& rules) {
+  std::vector<std::optional<Calibration>> found(traces.size());
+  ParallelFor(traces.size(), [&](std::size_t i) {
+    try {
+      const Trace trace = ReadTrace(traces[i], {false, {}});
+      found[i] = Calibrate(trace, MatchTrace(trace), rules);
+    } catch (const Error&) {  // says so when it is measured; others may do
+    }
+  });
+  std::size_t best = traces.size();
+  for (std::size_t i = 0; i < traces.size(); ++i) {
+    if (found[i] && (best == traces.size() || Doubt(*found[i]) < Doubt(*found[best]))) best = i;
+  }
+  if (best == traces.size()) {
+    throw Error(ErrorKind::kEvidence, "", "no run has enough messages to calibrate a network to",
+                "name a network: one of configs/networks, or a file");
+  }
+  Network network = found[best]->network;
+  network.name = InWords(*found[best], traces[best]);
+  return network;
 }
 
 std::vector<Scenario> NoiseRemoval(const std::optional<Network>& network, std::optional<ComputationSource> source,

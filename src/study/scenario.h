@@ -17,7 +17,7 @@ namespace farscale {
 struct Scenario {
   std::string id;                  // in names of files: letters, digits and dashes
   std::string name;                // in reports: "without network noise"
-  std::optional<Network> network;  // nothing: calibrated to each trace
+  std::optional<Network> network;  // nothing: still to be calibrated to the runs
   NetworkScale scale;              // of that network
   bool clean_computation = false;
   std::optional<ComputationSource> source;  // of clean computation; nothing: the best that the trace has
@@ -33,10 +33,14 @@ struct ScenarioRun {
   Diagnostics diagnostics;
 };
 
-// Replays the whole run. `cuts`: the phases as measured; the iterations of the longest one serve where computation is
-// estimated from iterations.
+// Replays the whole run on the scenario's network. `cuts`: the phases as measured; the iterations of the longest one
+// serve where computation is estimated from iterations.
 ScenarioRun ReplayScenario(const Trace& trace, const Matching& matching, const std::vector<PhaseCut>& cuts,
                            const Scenario& scenario, const FactorOptions& options);
+
+// The network of the run that tells its links best, as `farscale calibrate` finds it: one for all runs, since they were
+// taken on one machine. Throws an evidence error when none tells enough.
+Network CalibrateToRuns(const std::vector<std::string>& traces, const ReplayRules& rules);
 
 // The two scenarios of noise removal [Rosas14, section 2.4]: without network noise, without any noise.
 std::vector<Scenario> NoiseRemoval(const std::optional<Network>& network, std::optional<ComputationSource> source,

@@ -28,7 +28,7 @@ struct RunSpec {
 
 // What [noise] asks for.
 struct NoiseSpec {
-  std::string network;  // by name or path; "calibrated": to each trace
+  std::string network;  // by name or path; "calibrated": to the runs
   std::string where;    // file and line
   bool clean_computation = true;
   std::optional<ComputationSource> source;  // nothing: the best that a trace has
