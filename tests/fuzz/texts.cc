@@ -1,4 +1,4 @@
-// Everything that is read as text. The first byte says as what: study, model, factor table, results.
+// Everything that is read as text. The first byte says as what: study, model, factor table, results, network.
 #include <filesystem>
 
 #include "base/error.h"
@@ -7,6 +7,7 @@
 #include "factors/factor_table_json.h"
 #include "fuzz/target.h"
 #include "models/scaling_model.h"
+#include "replay/network.h"
 #include "report/report_model.h"
 #include "report/results_json.h"
 #include "study/study.h"
@@ -15,7 +16,7 @@
 namespace farscale::fuzz {
 namespace {
 
-constexpr std::size_t kKinds = 5;
+constexpr std::size_t kKinds = 6;
 
 FactorTable SmallTable() {
   FactorTable table = ReadFactorCsv(
@@ -42,11 +43,13 @@ void TryAs(std::size_t kind, const std::string& text) {
       WriteFactorJson(table);
       break;
     }
-    default: {
+    case 4: {
       const Results results = ReadResultsJson(text, "results.json");
       BuildReportModel(results);
       WriteResultsJson(results);
+      break;
     }
+    default: WriteNetworkToml(ParseNetwork(text, "network.toml", "network"));
   }
 }
 
@@ -72,7 +75,11 @@ std::vector<std::string> Seeds() {
     library.Add(ParseModel(ReadFile(root + "/fits/" + id + ".toml"), id));
   }
   const FactorTable table = SmallTable();
-  add(4, WriteResultsJson(ResultsOfTable(table, Project(table, library, {DefaultModelSettings(), {64}, {}}), "t")));
+  Results results = ResultsOfTable(table, Project(table, library, {DefaultModelSettings(), {64}, {}}), "t");
+  add(4, WriteResultsJson(results));
+  results.variants = {{"quiet", "without network noise", "replayed", true, results.table, results.projections}};
+  add(4, WriteResultsJson(results));
+  add(5, ReadFile(root + "/configs/networks/infiniband-hdr.toml"));
   return seeds;
 }
 
