@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <filesystem>
 
 #include "base/files.h"
@@ -59,6 +58,7 @@ std::vector<Scenario> ScenariosOf(const WhatIfOptions& options) {
           scenario.scale = {latency, bandwidth, 1};
           scenario.speed = speed;
           scenario.region = options.region;
+          scenario.is_noise = false;
           scenario.name = NameOf(options, scenario, networks.size() > 1);
           scenario.id = fmt::format("whatif-{}", scenarios.size() + 1);
           scenarios.push_back(scenario);

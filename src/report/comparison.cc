@@ -24,6 +24,7 @@ struct Side {
   std::string name;
   std::vector<FactorRow> rows;
   const PhaseProjection* projection = nullptr;
+  bool is_noise = true;
 };
 
 const PhaseProjection* Find(const std::vector<PhaseProjection>& projections, const std::string& series,
@@ -36,9 +37,10 @@ const PhaseProjection* Find(const std::vector<PhaseProjection>& projections, con
 
 std::vector<Side> SidesOf(const Results& results, const std::string& series, const std::string& phase) {
   std::vector<Side> sides = {
-      {"as measured", results.table.Rows(series, phase), Find(results.projections, series, phase)}};
+      {"as measured", results.table.Rows(series, phase), Find(results.projections, series, phase), true}};
   for (const Variant& variant : results.variants) {
-    sides.push_back({variant.name, variant.table.Rows(series, phase), Find(variant.projections, series, phase)});
+    sides.push_back(
+        {variant.name, variant.table.Rows(series, phase), Find(variant.projections, series, phase), variant.is_noise});
   }
   return sides;
 }
@@ -150,7 +152,7 @@ std::string NoiseSentence(const Side& measured, const Side& clean) {
   const std::string sentence =
       fmt::format("At {} cores parallel efficiency is {} as measured and {} {}",
                   FormatCores(static_cast<double>(from.cores)), FormatFactor(before), FormatFactor(after), clean.name);
-  if (clean.name.find("uniform") != std::string::npos) return sentence + ".";  // not a matter of noise alone
+  if (!clean.is_noise) return sentence + ".";
   if (after < before - kVisible) {
     return sentence + ": the network it was replayed on is slower than that of the run, so this says nothing of noise.";
   }

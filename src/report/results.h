@@ -46,6 +46,7 @@ struct Variant {
   std::string id;           // in names of files
   std::string name;         // "without network noise"
   std::string description;  // what was replayed
+  bool is_noise = true;     // what it gains is noise; else it is another machine in other respects too
   FactorTable table;
   std::vector<PhaseProjection> projections;
 };

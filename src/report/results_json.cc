@@ -63,13 +63,17 @@ Json VariantToJson(const Variant& variant) {
   return {{"id", variant.id},
           {"name", variant.name},
           {"description", variant.description},
+          {"isNoise", variant.is_noise},
           {"factors", FactorTableToJson(variant.table)},
           {"projections", ProjectionsToJson(variant.projections)}};
 }
 
 Variant VariantFromJson(const Json& json, const std::string& file) {
-  return {json.at("id").get<std::string>(), json.at("name").get<std::string>(),
-          json.at("description").get<std::string>(), FactorTableFromJson(json.at("factors"), file),
+  return {json.at("id").get<std::string>(),
+          json.at("name").get<std::string>(),
+          json.at("description").get<std::string>(),
+          json.at("isNoise").get<bool>(),
+          FactorTableFromJson(json.at("factors"), file),
           ProjectionsFromJson(json.at("projections"))};
 }
 

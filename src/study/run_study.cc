@@ -280,7 +280,7 @@ MeasuredRuns MeasureRuns(const Study& study, const ProgressSink& progress, const
   });
   result.table = TableOf(study, runs, [](const MeasuredRun& run) { return run.rows; });
   for (std::size_t i = 0; i < scenarios.size(); ++i) {
-    Variant variant = {scenarios[i].id, scenarios[i].name, "", {}, {}};
+    Variant variant = {scenarios[i].id, scenarios[i].name, "", scenarios[i].is_noise, {}, {}};
     std::string problem;
     for (const MeasuredRun& run : runs) {
       if (run.error) continue;
