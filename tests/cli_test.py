@@ -209,7 +209,7 @@ class Factors(CliTest):
 
     def test_bad_traces(self):
         self.fails(3, "no such trace", "factors", "none.otf2")
-        self.fails(3, "is a folder, not a trace; name the anchor file", "factors", LU / "traces/2")
+        self.fails(3, "is a folder, not a trace; name the trace: ", "factors", LU / "traces/2")
         self.fails(3, "is not the anchor file of an OTF2 archive", "factors", self.write("x.otf2", "text"))
         anchor = self.copy_trace(2)
         events = anchor.parent / "traces/1.evt"

@@ -16,6 +16,11 @@ constexpr Severity kWarning = Severity::kWarning;
 
 const std::vector<AnomalyType>& Table() {
   static const std::vector<AnomalyType> table = {
+      {Anomaly::kDamagedLine, "damagedLine", kWarning, "lines of the trace are damaged and were left out", 0.01},
+      {Anomaly::kTraceEndsEarly, "traceEndsEarly", kWarning,
+       "traces end before the time that their header gives; the rest of the run is not known", kNever},
+      {Anomaly::kHeaderContradicted, "headerContradicted", kWarning,
+       "records or definitions contradict the header of the trace; the records count", kNever},
       {Anomaly::kClockBackwards, "clockBackwards", kWarning,
        "events lie before the event ahead of them on the same location; time across such a jump counts as zero", 0.001},
       {Anomaly::kLeaveWithoutEnter, "leaveWithoutEnter", kWarning, "region leaves have no enter and were ignored",
@@ -51,6 +56,21 @@ const std::vector<AnomalyType>& Table() {
        "counter samples are lower than the one before; the counter is not used where that happens", kNever},
       {Anomaly::kCounterNotAtEdges, "counterNotAtEdges", kWarning,
        "region and call edges have no counter sample of their own; the last sample before is used", kNever},
+      {Anomaly::kCounterNotAlwaysOn, "counterNotAlwaysOn", kWarning,
+       "counters were read only part of the time, since the measurement switched between sets of counters; they are "
+       "not used where that happens",
+       kNever},
+      {Anomaly::kCompletionUnknown, "completionUnknown", kNote,
+       "non-blocking sends and collectives do not tell where they complete; the replay lets nobody wait for them",
+       kNever},
+      {Anomaly::kRootUnknown, "rootUnknown", kWarning,
+       "collectives with a root do not tell which rank it is; the replay lets all wait for all", kNever},
+      {Anomaly::kCommunicatorUnknown, "communicatorUnknown", kWarning,
+       "collective calls name a communicator that the trace does not define; the replay cannot synchronise them", 0.01},
+      {Anomaly::kOnlyLongBursts, "onlyLongBursts", kWarning,
+       "ranks recorded only long bursts of computation for a time; the calls between them are missing, so that "
+       "nothing but useful time can be trusted",
+       kNever},
       {Anomaly::kUnmatchedSend, "unmatchedSend", kWarning,
        "messages were sent that no rank received; the replay treats them as eager", 0.01},
       {Anomaly::kUnmatchedReceive, "unmatchedReceive", kWarning,
@@ -79,6 +99,10 @@ const std::vector<AnomalyType>& Table() {
        kNever},
       {Anomaly::kIterationWithoutLike, "iterationWithoutLike", kNote,
        "iterations have no two others with the same calls; the noise removal leaves them as measured", kNever},
+      {Anomaly::kNotRunning, "notRunning", kNote,
+       "microseconds lie outside MPI but are not useful, since the trace says that the rank did not run (input and "
+       "output, writing of trace buffers and the like); the replay counts them as computation",
+       kNever},
       {Anomaly::kRankWithoutPhase, "rankWithoutPhase", kWarning,
        "ranks never enter the phase; they count with no useful time", kNever},
       {Anomaly::kUnevenIterations, "unevenIterations", kWarning,

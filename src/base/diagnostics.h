@@ -14,6 +14,9 @@ enum class Severity { kNote, kWarning };
 
 enum class Anomaly {
   // Reading.
+  kDamagedLine,
+  kTraceEndsEarly,
+  kHeaderContradicted,
   kClockBackwards,
   kLeaveWithoutEnter,
   kRegionLeftOpen,
@@ -31,6 +34,11 @@ enum class Anomaly {
   kBufferFlush,
   kCounterBackwards,
   kCounterNotAtEdges,
+  kCounterNotAlwaysOn,
+  kCompletionUnknown,
+  kRootUnknown,
+  kCommunicatorUnknown,
+  kOnlyLongBursts,
   // Matching and replay.
   kUnmatchedSend,
   kUnmatchedReceive,
@@ -46,6 +54,7 @@ enum class Anomaly {
   kClockBorrowed,
   kIterationWithoutLike,
   // Phases and factors.
+  kNotRunning,
   kRankWithoutPhase,
   kUnevenIterations,
   kPhaseEstimateClamped,

@@ -18,6 +18,7 @@ namespace {
 constexpr double kNear = 0.02, kFar = 0.1;
 
 struct CalibrateOptions {
+  int application = 0;
   std::vector<std::string> traces;
   std::string output;
   std::string rules;
@@ -79,9 +80,11 @@ struct Calibrated {
   }
 };
 
-Calibrated CalibrateTrace(const std::string& path, const ReplayRules& rules, const Messages& messages, bool print) {
+Calibrated CalibrateTrace(const std::string& path, std::optional<int> application, const ReplayRules& rules,
+                          const Messages& messages, bool print) {
   ReadOptions read;
   read.all_counters = false;
+  read.application = application;
   const Trace trace = ReadTrace(path, read);
   const Matching matching = MatchTrace(trace);
   Diagnostics diagnostics = trace.diagnostics;
@@ -107,7 +110,7 @@ int CalibrateTraces(const CalibrateOptions& options, const Common& common) {
   std::vector<Error> failures;
   for (const std::string& path : options.traces) {
     try {
-      const Calibrated one = CalibrateTrace(path, rules, messages, print);
+      const Calibrated one = CalibrateTrace(path, ApplicationOf(options.application), rules, messages, print);
       if (print && options.traces.size() > 1) fmt::print("\n");
       if (!largest || one.IsLargerThan(*largest)) largest = one;
     } catch (const Error& error) {
@@ -131,7 +134,8 @@ void AddCalibrateCommand(CLI::App& app, const Common& common, CommandResult& act
   command->footer(
       "Of several traces every one is fitted; the network written is that of the one with the most ranks\n"
       "(docs/network-files.md).");
-  command->add_option("trace", options->traces, "Traces of one machine (anchor files of OTF2 archives)")->required();
+  command->add_option("trace", options->traces, "Traces of one machine (.otf2, .prv, .prv.gz)")->required();
+  AddApplicationOption(command, options->application);
   command->add_option("--rules", options->rules, "Rules of the replay that checks the network (default: bsc)")
       ->check(CLI::IsMember({"bsc", "causal"}));
   command->add_option("-o,--output", options->output, "Network file to write (.toml); - prints it alone");

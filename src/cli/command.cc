@@ -18,8 +18,17 @@ bool IsStudy(const std::string& path) { return std::filesystem::path(path).exten
 
 }  // namespace
 
-Study StudyOfInputs(const std::vector<std::string>& inputs, const std::string& preset) {
+void AddApplicationOption(CLI::App* command, int& application) {
+  command->add_option("--application", application, "Which application of a Paraver trace with several, from 1 on")
+      ->check(CLI::PositiveNumber);
+}
+
+Study StudyOfInputs(const std::vector<std::string>& inputs, const std::string& preset, int application) {
   if (IsStudy(inputs.front())) {
+    if (application > 0) {
+      throw Error(ErrorKind::kUsage, "--application", "the study says for each of its runs which application counts",
+                  "put application = " + std::to_string(application) + " into its [[runs]]");
+    }
     if (inputs.size() > 1) {
       throw Error(ErrorKind::kUsage, inputs[1], "one study at a time, or traces without a study");
     }
@@ -35,7 +44,7 @@ Study StudyOfInputs(const std::vector<std::string>& inputs, const std::string& p
       if (std::filesystem::weakly_canonical(other.trace) != std::filesystem::weakly_canonical(input)) continue;
       throw Error(ErrorKind::kUsage, input, "the trace is given twice");
     }
-    study.runs.push_back({input, std::nullopt, std::nullopt, ""});
+    study.runs.push_back({input, std::nullopt, std::nullopt, "", ApplicationOf(application)});
   }
   study.title = std::filesystem::path(inputs.front()).stem().string();
   study.phases = {PhaseSpec::WholeRun()};

@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -55,7 +56,11 @@ void PrintError(const Error& error);
 void WriteOutput(const std::string& path, const std::string& text);
 
 // A study from its file, or of some traces with the whole run as its phase. Throws a usage error for anything else.
-Study StudyOfInputs(const std::vector<std::string>& inputs, const std::string& preset = "");
+Study StudyOfInputs(const std::vector<std::string>& inputs, const std::string& preset = "", int application = 0);
+
+// --application of commands that read traces; 0: not given.
+void AddApplicationOption(CLI::App* command, int& application);
+inline std::optional<int> ApplicationOf(int option) { return option > 0 ? std::optional(option) : std::nullopt; }
 
 // Throws a usage error when the output is the input itself.
 void RefuseOverwriting(const std::filesystem::path& input, const std::filesystem::path& output);

@@ -17,6 +17,7 @@ namespace farscale {
 namespace {
 
 struct CutOptions {
+  int application = 0;
   std::string trace;
   std::string output;
   std::string phase;
@@ -86,9 +87,12 @@ std::optional<Scenario> ScenarioOf(const CutOptions& options) {
     if (options.computation.empty()) return std::nullopt;
     throw Error(ErrorKind::kUsage, "--computation", "other computation needs a network to replay on", "add --network");
   }
+  RunSpec run;
+  run.trace = options.trace;
+  run.application = ApplicationOf(options.application);
   Scenario scenario;
-  scenario.network = options.network == "calibrated" ? CalibrateToRuns({options.trace}, {})
-                                                     : LoadNetwork(options.network, "--network");
+  scenario.network =
+      options.network == "calibrated" ? CalibrateToRuns({run}, {}) : LoadNetwork(options.network, "--network");
   scenario.clean_computation = !options.computation.empty();
   scenario.source = ParseComputationSource(options.computation);
   return scenario;
@@ -99,7 +103,7 @@ int Cut(const CutOptions& options, const Common& common) {
   const PhaseSpec spec = SpecOf(options);
   RequireFree(options.output);
   const std::optional<Scenario> scenario = ScenarioOf(options);
-  Trace trace = ReadTrace(options.trace);
+  Trace trace = ReadTrace(options.trace, {true, {}, ApplicationOf(options.application)});
   PhaseCut cut = CutPhase(trace, spec);
   const Matching matching = MatchTrace(trace);
   Diagnostics diagnostics = trace.diagnostics;
@@ -127,7 +131,8 @@ void AddCutCommand(CLI::App& app, const Common& common, CommandResult& action) {
   command->footer(
       "Factors of the whole new trace are those of the phase with --span whole. What the archive holds of the rest of\n"
       "the run is what belongs to messages and collectives that cross the edge.");
-  command->add_option("trace", options->trace, "The trace (its anchor file)")->required();
+  command->add_option("trace", options->trace, "The trace: anchor file of an OTF2 archive, or a Paraver trace")
+      ->required();
   command->add_option("-o,--output", options->output, "Anchor file to write, NAME.otf2; it must not exist")->required();
   command->add_option("--phase", options->phase,
                       "Region to cut out, by name or as /regular expression/ (default: the whole run)");
@@ -141,6 +146,7 @@ void AddCutCommand(CLI::App& app, const Common& common, CommandResult& action) {
       ->add_option("--computation", options->computation,
                    "and with computation from cycles, cpu-time, iterations, instructions, or auto")
       ->check(CLI::IsMember({"auto", "cycles", "cpu-time", "iterations", "instructions"}));
+  AddApplicationOption(command, options->application);
   command->add_option("--instructions", options->counters.instructions, "Counter that holds instructions");
   command->add_option("--cycles", options->counters.cycles, "Counter that holds cycles");
   command->add_option("--cpu-time", options->counters.cpu_time, "Counter that holds CPU time");

@@ -13,6 +13,7 @@ namespace farscale {
 namespace {
 
 struct FactorsOptions {
+  int application = 0;
   std::vector<std::string> inputs;
   std::vector<std::string> phases;
   std::string span;
@@ -77,7 +78,7 @@ int Factors(const FactorsOptions& options, const Common& common) {
   const Messages messages(common);
   const bool to_file = !options.output.empty() && options.output != "-";
   const TableFormat format = to_file ? TableFormatOf(options.output) : TableFormat::kCsv;
-  Study study = StudyOfInputs(options.inputs, options.preset);
+  Study study = StudyOfInputs(options.inputs, options.preset, options.application);
   Apply(options, study);
   const MeasuredRuns measured = MeasureRuns(study, messages.Progress());
   Results results;
@@ -102,7 +103,8 @@ void AddFactorsCommand(CLI::App& app, const Common& common, CommandResult& actio
   auto options = std::make_shared<FactorsOptions>();
   CLI::App* command = app.add_subcommand("factors", "Measure the efficiency factors of a study or of some traces");
   command->footer("Without -o the table is printed. The table is small; keep it, and predict from it later.");
-  command->add_option("input", options->inputs, "A study file, or traces of one program (anchor files)")->required();
+  command->add_option("input", options->inputs, "A study file, or traces of one program (.otf2, .prv, .prv.gz)")
+      ->required();
   command
       ->add_option("--phase", options->phases,
                    "Region to analyse, by name or as /regular expression/; repeat for several (default: the "
@@ -121,6 +123,7 @@ void AddFactorsCommand(CLI::App& app, const Common& common, CommandResult& actio
       ->check(CLI::IsMember({"strong", "weak"}));
   command->add_option("--reference", options->reference, "Cores of the reference run (default: the smallest)")
       ->check(CLI::PositiveNumber);
+  AddApplicationOption(command, options->application);
   command->add_option("--instructions", options->counters.instructions, "Counter that holds instructions");
   command->add_option("--cycles", options->counters.cycles, "Counter that holds cycles");
   command->add_option("--series", options->series, "Name of the program in the table");

@@ -22,6 +22,7 @@ struct InspectOptions {
   std::string trace;
   bool json = false;
   std::size_t most_regions = 20;
+  int application = 0;
 };
 
 struct CallSummary {
@@ -96,9 +97,9 @@ double CounterTotal(const Trace& trace, std::size_t counter) {
   return total * trace.counters[counter].scale;
 }
 
-Inspection Inspect(const std::string& path) {
+Inspection Inspect(const InspectOptions& options) {
   Inspection inspection;
-  inspection.trace = ReadTrace(path);
+  inspection.trace = ReadTrace(options.trace, {true, {}, ApplicationOf(options.application)});
   inspection.regions = SummarizeRegions(inspection.trace);
   SummarizeCalls(inspection);
   for (std::size_t i = 0; i < inspection.trace.counters.size(); ++i) {
@@ -251,7 +252,7 @@ Json ToJson(const Inspection& inspection) {
 }
 
 int InspectTrace(const InspectOptions& options) {
-  const Inspection inspection = Inspect(options.trace);
+  const Inspection inspection = Inspect(options);
   if (options.json) {
     fmt::print("{}\n", ToJson(inspection).dump(2));
     return 0;
@@ -273,7 +274,9 @@ void AddInspectCommand(CLI::App& app, const Common&, CommandResult& action) {
   auto options = std::make_shared<InspectOptions>();
   CLI::App* command = app.add_subcommand(
       "inspect", "Show what is in a trace: ranks, nodes, MPI functions, regions, loops, counters, anomalies");
-  command->add_option("trace", options->trace, "The trace (anchor file of an OTF2 archive)")->required();
+  command->add_option("trace", options->trace, "The trace: anchor file of an OTF2 archive, or a Paraver trace")
+      ->required();
+  AddApplicationOption(command, options->application);
   command->add_flag("--json", options->json, "Print JSON");
   command->add_option("--regions", options->most_regions, "How many regions to list")->capture_default_str();
   command->callback([options, &action] { action = [options] { return InspectTrace(*options); }; });

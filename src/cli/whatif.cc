@@ -18,6 +18,7 @@ namespace {
 constexpr double kSmallestFactor = 1e-6;
 
 struct WhatIfOptions {
+  int application = 0;
   std::vector<std::string> inputs;
   std::vector<std::string> networks;
   std::vector<double> latency = {1}, bandwidth = {1}, speed = {1};
@@ -70,7 +71,7 @@ std::vector<Scenario> ScenariosOf(const WhatIfOptions& options) {
 }
 
 Study StudyOf(const WhatIfOptions& options) {
-  Study study = StudyOfInputs(options.inputs);
+  Study study = StudyOfInputs(options.inputs, "", options.application);
   if (!options.phase.empty()) study.phases = {PhaseSpec::Region(options.phase)};
   if (!options.scaling.empty()) study.scaling = ScalingByName(options.scaling);
   study.noise.reset();
@@ -153,7 +154,9 @@ void AddWhatIfCommand(CLI::App& app, const Common& common, CommandResult& action
         return is_factor ? std::string() : "'" + text + "' is not a factor between 1e-6 and 1e6";
       },
       "FACTOR");
-  command->add_option("input", options->inputs, "A study file, or traces of one program (anchor files)")->required();
+  command->add_option("input", options->inputs, "A study file, or traces of one program (.otf2, .prv, .prv.gz)")
+      ->required();
+  AddApplicationOption(command, options->application);
   command
       ->add_option("--network", options->networks,
                    "Network to replay on; repeat for several (default: calibrated to the runs)")

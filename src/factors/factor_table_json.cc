@@ -21,6 +21,10 @@ Json TotalsToJson(const PhaseTotals& totals) {
                {"usefulTotal", totals.total_useful},
                {"mpiTotal", totals.total_mpi},
                {"nodeLoadLargest", totals.largest_node_load}};
+  if (totals.total_paused > 0) {
+    json["pausedTotal"] = totals.total_paused;
+    json["computationLargest"] = totals.largest_computation;
+  }
   if (totals.instructions) json["instructions"] = *totals.instructions;
   if (totals.cycles) json["cycles"] = *totals.cycles;
   if (totals.estimated_ideal) json["idealElapsedEstimate"] = *totals.estimated_ideal;
@@ -41,6 +45,8 @@ PhaseTotals TotalsFromJson(const Json& json) {
   totals.total_useful = json.at("usefulTotal").get<double>();
   totals.total_mpi = json.at("mpiTotal").get<double>();
   totals.largest_node_load = json.at("nodeLoadLargest").get<double>();
+  totals.total_paused = OptionalNumber(json, "pausedTotal").value_or(0);
+  totals.largest_computation = OptionalNumber(json, "computationLargest").value_or(totals.largest_useful);
   totals.instructions = OptionalNumber(json, "instructions");
   totals.cycles = OptionalNumber(json, "cycles");
   totals.estimated_ideal = OptionalNumber(json, "idealElapsedEstimate");

@@ -53,9 +53,38 @@ std::optional<double> TotalCount(const Trace& trace, const PhaseCut& cut, std::o
   return total > 0 ? std::optional(total * trace.counters[*counter].scale) : std::nullopt;
 }
 
-// Useful ticks of every rank, and T in ticks.
+// Of the pauses that have some time in the interval: calls visit(pause, begin, end) with the part inside.
+template <typename Visit>
+void ForEachPause(const RankTimeline& timeline, const Interval& interval, Visit visit) {
+  const std::vector<Pause>& pauses = timeline.pauses();
+  const auto first = std::partition_point(pauses.begin(), pauses.end(), [&](const Pause& pause) {
+    return timeline.event_tick(pause.end_event) <= interval.begin.tick;
+  });
+  for (auto pause = first; pause != pauses.end(); ++pause) {
+    const Tick begin = timeline.event_tick(pause->begin_event);
+    if (begin >= interval.end.tick) break;
+    visit(*pause, std::max(begin, interval.begin.tick),
+          std::min(timeline.event_tick(pause->end_event), interval.end.tick));
+  }
+}
+
+// Of one counter within the pauses of an interval. What lies at a pause cut by the interval's edge is its share by
+// time.
+double PausedCount(const RankTimeline& timeline, std::size_t counter, const Interval& interval) {
+  double count = 0;
+  ForEachPause(timeline, interval, [&](const Pause& pause, Tick begin, Tick end) {
+    const Tick length = timeline.event_tick(pause.end_event) - timeline.event_tick(pause.begin_event);
+    if (length <= 0) return;
+    const double whole =
+        timeline.counter_at_event(counter, pause.end_event) - timeline.counter_at_event(counter, pause.begin_event);
+    count += whole * (static_cast<double>(end - begin) / static_cast<double>(length));
+  });
+  return count;
+}
+
+// Useful and paused ticks of every rank, and T in ticks.
 struct Times {
-  std::vector<Tick> useful;
+  std::vector<Tick> useful, paused;
   Tick covered = 0;  // length of all intervals
   Tick elapsed = 0;
   Tick ideal = 0;
@@ -64,11 +93,13 @@ struct Times {
 Times MeasureTimes(const Trace& trace, const PhaseCut& cut, const ReplayResult& replay) {
   Times times;
   times.useful.resize(trace.size());
+  times.paused.resize(trace.size());
   for (std::size_t rank = 0; rank < trace.size(); ++rank) {
     const RankTimeline& timeline = trace.timelines[rank];
     Tick inside = 0, ideal = 0;
     for (const Interval& interval : Intervals(cut, rank)) {
       times.useful[rank] += UsefulTicks(timeline, interval);
+      times.paused[rank] += PausedTicks(timeline, interval);
       inside += interval.length();
       if (cut.span == Span::kEach) {
         ideal += replay.TimeAt(timeline, cut.ranks[rank], rank, interval.end) -
@@ -152,7 +183,7 @@ void AddInterruptions(const Trace& trace, const PhaseCut& cut, Diagnostics& diag
   }
 }
 
-void FillFactors(const Trace& trace, PhaseFactors& result) {
+void FillFactors(const Trace& trace, RuleSet rules, PhaseFactors& result) {
   const PhaseTotals& t = result.totals;
   if (t.largest_useful <= 0 || t.elapsed <= 0) {
     throw Error(ErrorKind::kEvidence, trace.path,
@@ -165,11 +196,23 @@ void FillFactors(const Trace& trace, PhaseFactors& result) {
   values[Factor::kLoadBalanceIn] = LoadBalanceWithinNodes(t.largest_node_load, t.largest_useful);
   values[Factor::kLoadBalanceOut] = LoadBalanceBetweenNodes(t.average_useful, t.largest_node_load);
   values[Factor::kCommunicationEfficiency] = CommunicationEfficiency(t.largest_useful, t.elapsed);
-  values[Factor::kSerialization] = Serialization(t.largest_useful, t.ideal_elapsed);
-  values[Factor::kTransfer] = Transfer(t.ideal_elapsed, t.elapsed);
+  if (rules == RuleSet::kBsc && t.total_paused > 0) {
+    // The BSC tools compare the replay with its own computation, and give transfer what is left.
+    values[Factor::kSerialization] = Serialization(t.largest_computation, t.ideal_elapsed);
+    values[Factor::kTransfer] = CommunicationEfficiency(t.largest_useful, t.elapsed) / *values[Factor::kSerialization];
+  } else {
+    values[Factor::kSerialization] = Serialization(t.largest_useful, t.ideal_elapsed);
+    values[Factor::kTransfer] = Transfer(t.ideal_elapsed, t.elapsed);
+  }
 }
 
 }  // namespace
+
+Tick PausedTicks(const RankTimeline& timeline, const Interval& interval) {
+  Tick paused = 0;
+  ForEachPause(timeline, interval, [&](const Pause&, Tick begin, Tick end) { paused += end - begin; });
+  return paused;
+}
 
 Tick UsefulTicks(const RankTimeline& timeline, const Interval& interval) {
   Tick mpi = 0;
@@ -178,7 +221,7 @@ Tick UsefulTicks(const RankTimeline& timeline, const Interval& interval) {
     mpi -= std::max<Tick>(0, interval.begin.tick - timeline.enter(interval.begin.call));
     mpi -= std::max<Tick>(0, timeline.leave(interval.end.call - 1) - interval.end.tick);
   }
-  return interval.length() - mpi;
+  return interval.length() - mpi - PausedTicks(timeline, interval);
 }
 
 double UsefulCount(const RankTimeline& timeline, std::size_t counter, const Interval& interval) {
@@ -196,7 +239,7 @@ double UsefulCount(const RankTimeline& timeline, std::size_t counter, const Inte
   }
   double in_calls = 0;
   for (std::size_t call = first; call < end; ++call) in_calls += timeline.counter_in_call(counter, call);
-  return std::max(0.0, at_end - at_begin - in_calls);
+  return std::max(0.0, at_end - at_begin - in_calls - PausedCount(timeline, counter, interval));
 }
 
 Tick EstimateIdealFromIterations(const Trace& trace, const PhaseCut& cut) {
@@ -224,23 +267,32 @@ PhaseFactors MeasurePhase(const Trace& trace, const Matching& matching, const Ph
 
   const Times times = MeasureTimes(trace, cut, replay);
   PhaseTotals& totals = result.totals;
-  Tick total = 0, largest = 0;
-  for (const Tick useful : times.useful) {
-    total += useful;
-    largest = std::max(largest, useful);
+  Tick total = 0, paused = 0, largest = 0, largest_computation = 0;
+  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
+    total += times.useful[rank];
+    paused += times.paused[rank];
+    largest = std::max(largest, times.useful[rank]);
+    largest_computation = std::max(largest_computation, times.useful[rank] + times.paused[rank]);
   }
   totals.elapsed = trace.Seconds(times.elapsed);
   totals.ideal_elapsed = trace.Seconds(times.ideal);
   totals.total_useful = trace.Seconds(total);
   totals.average_useful = totals.total_useful / static_cast<double>(trace.size());
   totals.largest_useful = trace.Seconds(largest);
-  totals.total_mpi = trace.Seconds(times.covered - total);
+  totals.total_mpi = trace.Seconds(times.covered - total - paused);
+  totals.total_paused = trace.Seconds(paused);
+  totals.largest_computation = trace.Seconds(largest_computation);
   totals.largest_node_load = LargestNodeLoad(trace, times.useful);
   totals.instructions = TotalCount(trace, cut, ChooseCounter(trace, CounterMeaning::kInstructions, options.counters));
   totals.cycles = TotalCount(trace, cut, ChooseCounter(trace, CounterMeaning::kCycles, options.counters));
-  FillFactors(trace, result);
+  FillFactors(trace, options.rules.set, result);
   AddEstimate(trace, cut, result);
   AddInterruptions(trace, cut, result.diagnostics);
+  if (paused > 0) {
+    const auto microseconds = [&](Tick ticks) { return static_cast<std::uint64_t>(1e6 * trace.Seconds(ticks) + 0.5); };
+    result.diagnostics.Add(Anomaly::kNotRunning, microseconds(paused), "in phase " + cut.spec.name);
+    result.diagnostics.AddPopulation(Anomaly::kNotRunning, microseconds(times.covered));
+  }
   if (times.ideal > times.elapsed) {
     result.diagnostics.Add(Anomaly::kIdealAboveMeasured, 1,
                            fmt::format("phase {}: {:.6g} s ideal, {:.6g} s measured", cut.spec.name,

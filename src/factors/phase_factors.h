@@ -29,17 +29,21 @@ double LoadBalanceBetweenNodes(double average_useful, double largest_node_load);
 double CommunicationEfficiency(double largest_useful, double elapsed);
 // max t / T_ideal [Rosas14, eq. 3]
 double Serialization(double largest_useful, double ideal_elapsed);
-// T_ideal / T [Rosas14, eq. 4]
+// T_ideal / T [Rosas14, eq. 4]. With pauses, the rule set bsc takes the computation of the replay for serialization
+// (all time outside MPI) and the running time for communication efficiency, as the BSC tools do, and transfer is the
+// one over the other [docs/formulas.md, two notions of useful time].
 double Transfer(double ideal_elapsed, double elapsed);
 
 // Sums over one phase of one run, in seconds and counts.
 struct PhaseTotals {
-  double elapsed = 0;         // T
-  double ideal_elapsed = 0;   // T_ideal
-  double average_useful = 0;  // avg t
-  double largest_useful = 0;  // max t
-  double total_useful = 0;    // Σ t
-  double total_mpi = 0;       // useful + MPI = length of the windows
+  double elapsed = 0;              // T
+  double ideal_elapsed = 0;        // T_ideal
+  double average_useful = 0;       // avg t
+  double largest_useful = 0;       // max t
+  double total_useful = 0;         // Σ t
+  double total_mpi = 0;            // useful + paused + MPI = length of the windows
+  double total_paused = 0;         // outside MPI, but not running
+  double largest_computation = 0;  // of any rank, outside MPI whether running or not
   double largest_node_load = 0;
   std::optional<double> instructions;  // inside useful time
   std::optional<double> cycles;
@@ -66,8 +70,9 @@ struct FactorOptions {
 PhaseFactors MeasurePhase(const Trace& trace, const Matching& matching, const PhaseCut& cut,
                           const FactorOptions& options);
 
-// Time outside MPI within an interval of one rank, in ticks.
+// Time outside MPI within an interval of one rank, in ticks: running and paused.
 Tick UsefulTicks(const RankTimeline& timeline, const Interval& interval);
+Tick PausedTicks(const RankTimeline& timeline, const Interval& interval);
 
 // Counts outside MPI within an interval of one rank; the rank must have the counter.
 double UsefulCount(const RankTimeline& timeline, std::size_t counter, const Interval& interval);

@@ -29,7 +29,7 @@ std::vector<bool> MatchingRegions(const Trace& trace, const PhaseSpec& spec) {
   }
   for (std::size_t i = 0; i < matches.size(); ++i) {
     const Region& region = trace.regions[i];
-    if (region.is_mpi) continue;
+    if (!region.IsUser()) continue;
     matches[i] =
         spec.kind == PhaseSpec::Kind::kRegion ? region.name == spec.region : std::regex_match(region.name, expression);
   }
@@ -289,6 +289,7 @@ std::vector<RegionSummary> SummarizeRegions(const Trace& trace) {
     std::vector<Open> open(names.size());
     for (std::size_t i = 0; i < timeline.region_events(); ++i) {
       const RankTimeline::RegionEvent event = timeline.region_event(i);
+      if (!trace.regions[event.region].IsUser()) continue;
       Open& region = open[name_of[event.region]];
       region.seen = true;
       if (!event.is_leave) {

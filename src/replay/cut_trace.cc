@@ -185,7 +185,7 @@ RankPart PartOf(const Trace& trace, const RankTimeline& timeline, const RankCut&
 std::uint32_t RegionNamed(TraceBuilder& builder, const Region& region) {
   const std::vector<Region>& regions = builder.definitions().regions;
   const auto found = std::find_if(regions.begin(), regions.end(), [&](const Region& other) {
-    return other.name == region.name && other.is_outside == region.is_outside && !other.is_mpi;
+    return other.name == region.name && other.is_outside == region.is_outside && other.IsUser() == region.IsUser();
   });
   if (found != regions.end()) return static_cast<std::uint32_t>(found - regions.begin());
   return builder.AddRegion(region);

@@ -3,7 +3,7 @@
 namespace farscale {
 
 bool ReplayRules::IsRendezvous(MpiCall call, std::uint64_t bytes, std::uint64_t limit) const {
-  if (set == RuleSet::kBsc) return call != MpiCall::kSendReceive && bytes >= limit;
+  if (set == RuleSet::kBsc) return bytes >= limit;
   switch (call) {
     case MpiCall::kSynchronousSend:
     case MpiCall::kImmediateSynchronousSend: return true;

@@ -33,10 +33,14 @@ struct MeasuredRun {
 };
 
 // Scenarios may take computation from any counter.
-ReadOptions WhatToRead(const Study& study, bool for_scenarios) {
+ReadOptions WhatToRead(const Study& study, const RunSpec& run, bool for_scenarios) {
+  ReadOptions options;
+  options.application = run.application;
   const CounterNames& names = study.factors.counters;
-  if (for_scenarios || names.instructions.empty() || names.cycles.empty()) return {};
-  return {false, {names.instructions, names.cycles}};
+  if (for_scenarios || names.instructions.empty() || names.cycles.empty()) return options;
+  options.all_counters = false;
+  options.counters = {names.instructions, names.cycles};
+  return options;
 }
 
 RunRecord RecordOf(const Trace& trace, const RunSpec& spec, const std::vector<PhaseCut>& cuts) {
@@ -100,7 +104,7 @@ void MeasureScenarios(const Study& study, const std::vector<Scenario>& scenarios
 
 MeasuredRun MeasureRun(const Study& study, const RunSpec& spec, const std::vector<Scenario>& scenarios) {
   MeasuredRun result;
-  Trace trace = ReadTrace(spec.trace, WhatToRead(study, !scenarios.empty()));
+  Trace trace = ReadTrace(spec.trace, WhatToRead(study, spec, !scenarios.empty()));
   Diagnostics diagnostics = trace.diagnostics;
   if (HasUnevenThreads(trace)) diagnostics.Add(Anomaly::kUnevenThreads);
   if (spec.threads.value_or(1) > 1 && trace.threads() == 1) {
@@ -247,9 +251,7 @@ void AddFinding(Anomaly anomaly, const std::string& example, FactorTable& table)
 void CalibrateScenarios(const Study& study, std::vector<Scenario>& scenarios) {
   const bool any = std::any_of(scenarios.begin(), scenarios.end(), [](const Scenario& s) { return !s.network; });
   if (!any) return;
-  std::vector<std::string> traces;
-  for (const RunSpec& run : study.runs) traces.push_back(run.trace);
-  const Network network = CalibrateToRuns(traces, study.factors.rules);
+  const Network network = CalibrateToRuns(study.runs, study.factors.rules);
   for (Scenario& scenario : scenarios) {
     if (!scenario.network) scenario.network = network;
   }

@@ -106,25 +106,25 @@ std::string InWords(const Calibration& calibration, const std::string& path) {
 
 }  // namespace
 
-Network CalibrateToRuns(const std::vector<std::string>& traces, const ReplayRules& rules) {
-  std::vector<std::optional<Calibration>> found(traces.size());
-  ParallelFor(traces.size(), [&](std::size_t i) {
+Network CalibrateToRuns(const std::vector<RunSpec>& runs, const ReplayRules& rules) {
+  std::vector<std::optional<Calibration>> found(runs.size());
+  ParallelFor(runs.size(), [&](std::size_t i) {
     try {
-      const Trace trace = ReadTrace(traces[i], {false, {}});
+      const Trace trace = ReadTrace(runs[i].trace, {false, {}, runs[i].application});
       found[i] = Calibrate(trace, MatchTrace(trace), rules);
     } catch (const Error&) {  // says so when it is measured; others may do
     }
   });
-  std::size_t best = traces.size();
-  for (std::size_t i = 0; i < traces.size(); ++i) {
-    if (found[i] && (best == traces.size() || Doubt(*found[i]) < Doubt(*found[best]))) best = i;
+  std::size_t best = runs.size();
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    if (found[i] && (best == runs.size() || Doubt(*found[i]) < Doubt(*found[best]))) best = i;
   }
-  if (best == traces.size()) {
+  if (best == runs.size()) {
     throw Error(ErrorKind::kEvidence, "", "no run has enough messages to calibrate a network to",
                 "name a network: one of configs/networks, or a file");
   }
   Network network = found[best]->network;
-  network.name = InWords(*found[best], traces[best]);
+  network.name = InWords(*found[best], runs[best].trace);
   return network;
 }
 

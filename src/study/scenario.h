@@ -10,6 +10,7 @@
 #include "replay/computation.h"
 #include "replay/network.h"
 #include "replay/replay.h"
+#include "study/study.h"
 #include "trace/trace.h"
 
 namespace farscale {
@@ -41,7 +42,7 @@ ScenarioRun ReplayScenario(const Trace& trace, const Matching& matching, const s
 
 // The network of the run that tells its links best, as `farscale calibrate` finds it: one for all runs, since they were
 // taken on one machine. Throws an evidence error when none tells enough.
-Network CalibrateToRuns(const std::vector<std::string>& traces, const ReplayRules& rules);
+Network CalibrateToRuns(const std::vector<RunSpec>& runs, const ReplayRules& rules);
 
 // The two scenarios of noise removal [Rosas14, section 2.4]: without network noise, without any noise.
 std::vector<Scenario> NoiseRemoval(const std::optional<Network>& network, std::optional<ComputationSource> source,

@@ -110,6 +110,9 @@ void ParseRuns(const ConfigTable& root, const std::string& file, Study& study) {
       if (*repeat < 0) table.Fail("repeat", "'repeat' must not be negative");
       run.repeat = *repeat;
     }
+    if (const auto application = table.Integer("application")) {
+      run.application = static_cast<int>(Positive(table, "application", *application));
+    }
     table.RefuseUnknownKeys();
     for (const RunSpec& other : study.runs) {
       if (fs::weakly_canonical(other.trace) == fs::weakly_canonical(run.trace)) {
@@ -119,7 +122,8 @@ void ParseRuns(const ConfigTable& root, const std::string& file, Study& study) {
     study.runs.push_back(run);
   }
   if (study.runs.empty()) {
-    root.Fail("", "the study has no runs", "add [[runs]] with trace = \"path/to/traces.otf2\"");
+    root.Fail("", "the study has no runs",
+              "add [[runs]] with trace = \"path/to/traces.otf2\" or \"path/to/trace.prv\"");
   }
 }
 

@@ -20,10 +20,11 @@
 namespace farscale {
 
 struct RunSpec {
-  std::string trace;                    // path, relative to the working folder
-  std::optional<std::int64_t> threads;  // a process; as recorded when absent
-  std::optional<std::int64_t> repeat;   // numbered in the order of the study when absent
-  std::string where;                    // file and line
+  std::string trace;                              // path, relative to the working folder
+  std::optional<std::int64_t> threads;            // a process; as recorded when absent
+  std::optional<std::int64_t> repeat;             // numbered in the order of the study when absent
+  std::string where;                              // file and line
+  std::optional<int> application = std::nullopt;  // of a trace with several, from 1 on
 };
 
 // What [noise] asks for.

@@ -81,6 +81,10 @@ constexpr std::array<TimeUnit, 17> kTimeUnits = {{
 
 }  // namespace
 
+bool CounterSelection::Keeps(const std::string& name) const {
+  return all || std::find(names.begin(), names.end(), name) != names.end();
+}
+
 std::optional<std::size_t> ChooseCounter(const Trace& trace, CounterMeaning meaning, const CounterNames& names) {
   const std::string& wanted = Wanted(meaning, names);
   if (!wanted.empty()) {

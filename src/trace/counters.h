@@ -4,10 +4,19 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "trace/trace.h"
 
 namespace farscale {
+
+// Which counters to keep: all that accumulate, or those named.
+struct CounterSelection {
+  bool all = true;
+  std::vector<std::string> names;
+
+  bool Keeps(const std::string& name) const;
+};
 
 enum class CounterMeaning { kInstructions, kCycles, kCpuTime };
 

@@ -103,20 +103,55 @@ const std::unordered_map<std::string_view, MpiCall>& Names() {
   return names;
 }
 
+// "isend" of "PMPI_Isend" or "mpi_isend_", in lower case; empty for what is no MPI function.
+std::string_view PlainName(std::string_view lower) {
+  std::string_view name = Trim(lower);
+  if (name.starts_with('p')) name.remove_prefix(1);
+  if (!name.starts_with("mpi_")) return {};
+  name.remove_prefix(4);
+  while (!name.empty() && name.back() == '_') name.remove_suffix(1);
+  return name;
+}
+
 }  // namespace
 
 MpiCall ClassifyMpiCall(std::string_view region_name) {
-  const std::string lower = ToLower(Trim(region_name));
-  std::string_view name = lower;
-  if (name.substr(0, 1) == "p") name.remove_prefix(1);
-  if (name.substr(0, 4) != "mpi_") return MpiCall::kNone;
-  name.remove_prefix(4);
-  while (!name.empty() && name.back() == '_') name.remove_suffix(1);
+  const std::string lower = ToLower(region_name);
+  const std::string_view name = PlainName(lower);
+  if (name.empty()) return MpiCall::kNone;
   const auto found = Names().find(name);
   if (found != Names().end()) return found->second;
   if (name.substr(0, 4) == "win_") return MpiCall::kOneSided;
   if (name.substr(0, 5) == "file_") return MpiCall::kInputOutput;
   return MpiCall::kOther;
+}
+
+std::optional<CollectiveKind> CollectiveKindOf(std::string_view region_name) {
+  using enum CollectiveKind;
+  static const std::unordered_map<std::string_view, CollectiveKind> kinds = {
+      {"barrier", kBarrier},
+      {"bcast", kBroadcast},
+      {"gather", kGather},
+      {"gatherv", kGather},
+      {"scatter", kScatter},
+      {"scatterv", kScatter},
+      {"allgather", kAllgather},
+      {"allgatherv", kAllgather},
+      {"alltoall", kAlltoall},
+      {"alltoallv", kAlltoall},
+      {"alltoallw", kAlltoall},
+      {"allreduce", kAllreduce},
+      {"reduce", kReduce},
+      {"reduce_scatter", kReduceScatter},
+      {"reduce_scatter_block", kReduceScatter},
+      {"scan", kScan},
+      {"exscan", kExscan},
+  };
+  const std::string lower = ToLower(region_name);
+  const std::string_view name = PlainName(lower);
+  auto found = kinds.find(name);
+  if (found == kinds.end() && name.starts_with('i')) found = kinds.find(name.substr(1));
+  return found == kinds.end() ? std::nullopt : std::optional(found->second);
 }
 
 std::string_view ToString(CollectiveKind kind) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 namespace farscale {
@@ -52,5 +53,9 @@ enum class CollectiveKind : std::uint8_t {
 };
 
 std::string_view ToString(CollectiveKind kind);
+
+// What a collective function of MPI does, by its name as above, non-blocking ones included; nothing for other functions
+// and for those among neighbours.
+std::optional<CollectiveKind> CollectiveKindOf(std::string_view region_name);
 
 }  // namespace farscale

@@ -290,7 +290,8 @@ void AddRegions(const RawDefinitions& raw, TraceBuilder& builder, Otf2Definition
     const bool is_mpi = region.is_mpi || call != MpiCall::kNone;
     if (is_mpi && call == MpiCall::kNone) call = MpiCall::kOther;
     const bool is_outside = !is_mpi && region.is_artificial && name == kOutsideRegion;
-    result.regions.Set(reference, builder.AddRegion({name, is_mpi, call, is_outside}));
+    const bool is_pause = !is_mpi && region.is_artificial && name.starts_with(kPauseRegion);
+    result.regions.Set(reference, builder.AddRegion({name, is_mpi, call, is_outside, is_pause}));
   }
 }
 
@@ -375,10 +376,6 @@ void ReferenceTable::Set(std::uint32_t reference, std::uint32_t index) {
   }
   if (reference >= dense_.size()) dense_.resize(reference + 1, kUnknown);
   dense_[reference] = index;
-}
-
-bool CounterSelection::Keeps(const std::string& name) const {
-  return all || std::find(names.begin(), names.end(), name) != names.end();
 }
 
 Otf2Definitions ReadOtf2Definitions(OTF2_Reader* reader, const CounterSelection& counters, TraceBuilder& builder) {

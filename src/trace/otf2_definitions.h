@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "trace/counters.h"
 #include "trace/trace_builder.h"
 
 namespace farscale {
@@ -59,14 +60,6 @@ struct Otf2Definitions {
   std::unordered_map<std::uint32_t, std::vector<Otf2Metric>> metrics;  // by class or instance reference
   std::vector<Otf2Location> locations;                                 // of CPU threads of ranks
   std::vector<std::string> strings;                                    // by reference; "" where undefined
-};
-
-// Which counters to keep: all that accumulate, or those named.
-struct CounterSelection {
-  bool all = true;
-  std::vector<std::string> names;
-
-  bool Keeps(const std::string& name) const;
 };
 
 // Reads the definitions through `reader` into `builder`. Throws an input error when they are damaged or contain no

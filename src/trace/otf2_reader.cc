@@ -19,6 +19,7 @@
 #include "base/text.h"
 #include "trace/otf2_anchor.h"
 #include "trace/otf2_chunks.h"
+#include "trace/otf2_definitions.h"
 #include "trace/otf2_error.h"
 
 namespace farscale {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "trace/otf2_definitions.h"
+#include "trace/counters.h"
 #include "trace/trace.h"
 
 namespace farscale {

@@ -113,7 +113,7 @@ OTF2_CollectiveOp OperationOf(CollectiveKind kind) {
 
 // The role Score-P gives to an MPI function; farscale itself goes by the name.
 OTF2_RegionRole RoleOf(const Region& region) {
-  if (region.is_outside) return OTF2_REGION_ROLE_ARTIFICIAL;
+  if (region.is_outside || region.is_pause) return OTF2_REGION_ROLE_ARTIFICIAL;
   const std::string name = ToLower(region.name);
   const auto contains = [&](const char* text) { return name.find(text) != std::string::npos; };
   switch (region.call) {
@@ -140,7 +140,7 @@ OTF2_RegionRole RoleOf(const Region& region) {
 }
 
 OTF2_Paradigm ParadigmOf(const Region& region) {
-  if (region.is_outside) return OTF2_PARADIGM_MEASUREMENT_SYSTEM;
+  if (region.is_outside || region.is_pause) return OTF2_PARADIGM_MEASUREMENT_SYSTEM;
   return region.is_mpi ? OTF2_PARADIGM_MPI : OTF2_PARADIGM_USER;
 }
 

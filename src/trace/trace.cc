@@ -108,7 +108,7 @@ std::uint64_t RankTimeline::MemoryBytes() const {
     bytes +=
         data.columns.at_enter.MemoryBytes() + data.columns.in_call.MemoryBytes() + data.columns.at_event.MemoryBytes();
   }
-  return bytes + Bytes(endpoints_) + Bytes(collective_types_) + Bytes(interruptions_);
+  return bytes + Bytes(endpoints_) + Bytes(collective_types_) + Bytes(interruptions_) + Bytes(pauses_);
 }
 
 Tick Trace::begin() const {
@@ -149,7 +149,7 @@ std::optional<std::size_t> Trace::FindCounter(std::string_view name) const {
 std::vector<std::string> Trace::UserRegionNames() const {
   std::set<std::string> names;
   for (const Region& region : regions) {
-    if (!region.is_mpi && !region.is_outside) names.insert(region.name);
+    if (region.IsUser()) names.insert(region.name);
   }
   return {names.begin(), names.end()};
 }

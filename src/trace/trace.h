@@ -30,10 +30,15 @@ struct Region {
   std::string name;
   bool is_mpi = false;
   MpiCall call = MpiCall::kNone;
-  bool is_outside = false;  // no region of the program: around the records that lie outside a cut
+  // No regions of the program:
+  bool is_outside = false;  // around the records that lie outside a cut
+  bool is_pause = false;    // time outside MPI in which the rank did not run, by what the trace says of its state
+
+  bool IsUser() const { return !is_mpi && !is_outside && !is_pause; }
 };
-// Its name, by which readers know it.
+// Their names, by which readers know them; that of a pause goes on with what the rank did instead.
 inline constexpr std::string_view kOutsideRegion = "farscale: outside the cut";
+inline constexpr std::string_view kPauseRegion = "farscale: not running";
 
 struct Communicator {
   std::string name;
@@ -104,6 +109,14 @@ struct TimelineColumns {
 template <typename Column>
 struct CounterColumns {
   Column at_enter, in_call, at_event;
+};
+
+// Time outside MPI in which the rank did not run: from one region event to another, which are next to each other.
+struct Pause {
+  std::uint32_t begin_event = 0;
+  std::uint32_t end_event = 0;
+
+  friend bool operator==(const Pause&, const Pause&) = default;
 };
 
 // Everything one rank did.
@@ -194,6 +207,8 @@ class RankTimeline {
   std::int64_t raw_counter_at_event(std::size_t counter, std::size_t event) const;
 
   const std::vector<Interruption>& interruptions() const { return interruptions_; }
+  // In the order of time, apart from each other and from calls.
+  const std::vector<Pause>& pauses() const { return pauses_; }
 
   // Whether the rank entered anything at all.
   bool empty() const { return calls() == 0 && region_events() == 0; }
@@ -223,6 +238,7 @@ class RankTimeline {
   std::vector<Endpoint> endpoints_;
   std::vector<CollectiveType> collective_types_;
   std::vector<Interruption> interruptions_;
+  std::vector<Pause> pauses_;
   std::size_t sends_ = 0, receives_ = 0, collectives_ = 0;
   std::size_t call_records_end_ = 0;
   Tick begin_ = 0, end_ = 0;

@@ -138,6 +138,11 @@ void RankBuilder::AddRegionEvent(Tick tick, std::uint32_t region, bool is_leave)
   columns_.event_tick.Append(tick);
   columns_.event_code.Append(static_cast<std::int64_t>(region) << 1 | (is_leave ? 1 : 0));
   columns_.event_call.Append(static_cast<std::int64_t>(columns_.enter.size()));
+  if (trace_.regions[region].is_pause) {
+    const auto event = static_cast<std::uint32_t>(columns_.event_tick.size() - 1);
+    if (!is_leave) timeline_.pauses_.push_back({event, event});
+    if (is_leave && !timeline_.pauses_.empty()) timeline_.pauses_.back().end_event = event;
+  }
   for (std::size_t i = 0; i < samples_.size(); ++i) counter_columns_[i].at_event.Append(SampleAt(tick, i));
 }
 
@@ -170,6 +175,8 @@ void RankBuilder::SetCounter(Tick tick, std::uint32_t counter, std::int64_t valu
   sample.tick = std::max(tick, last_tick_);
   sample.is_new = true;
 }
+
+void RankBuilder::DistrustCounter(std::uint32_t counter) { timeline_.counters_[counter].unreliable = true; }
 
 bool RankBuilder::InCall() {
   ++messages_;
@@ -244,11 +251,13 @@ void RankBuilder::Send(std::uint32_t peer, std::uint32_t communicator, std::uint
 }
 
 void RankBuilder::SendPost(std::uint32_t peer, std::uint32_t communicator, std::uint32_t tag, std::uint64_t bytes,
-                           std::uint64_t request) {
+                           std::optional<std::uint64_t> request) {
   if (!InCall()) return;
   const auto endpoint = EndpointOf(peer, communicator, tag);
   if (!endpoint) return;
-  Remember(request, Operation::kSend, timeline_.sends_++);
+  if (request) Remember(*request, Operation::kSend, timeline_.sends_);
+  if (!request) diagnostics_.Add(Anomaly::kCompletionUnknown, 1, Place());
+  ++timeline_.sends_;
   AddRecord(RecordKind::kSendPost, *endpoint, 0, bytes);
 }
 
@@ -317,9 +326,11 @@ void RankBuilder::Collective(CollectiveKind kind, std::uint32_t communicator, st
   AddRecord(RecordKind::kCollective, CollectiveTypeOf(kind, communicator, root), 0, sent, received);
 }
 
-void RankBuilder::CollectivePost(std::uint64_t request) {
+void RankBuilder::CollectivePost(std::optional<std::uint64_t> request) {
   if (!InCall()) return;
-  Remember(request, Operation::kCollective, timeline_.collectives_++);
+  if (request) Remember(*request, Operation::kCollective, timeline_.collectives_);
+  if (!request) diagnostics_.Add(Anomaly::kCompletionUnknown, 1, Place());
+  ++timeline_.collectives_;
   AddRecord(RecordKind::kCollectivePost, 0, 0, 0);
 }
 
@@ -377,6 +388,7 @@ RankTimeline RankBuilder::Finish() {
   timeline_.endpoints_.shrink_to_fit();
   timeline_.collective_types_.shrink_to_fit();
   timeline_.interruptions_.shrink_to_fit();
+  timeline_.pauses_.shrink_to_fit();
   return std::move(timeline_);
 }
 

@@ -36,10 +36,11 @@ class RankBuilder {
   void Leave(Tick tick, std::uint32_t region);
 
   // Records of the MPI call around them, or of the region outside the cut before the first call or after the last.
-  // Peers and roots are local ranks of the communicator, requests any numbers unique among those pending.
+  // Peers and roots are local ranks of the communicator, requests any numbers unique among those pending. Without a
+  // request, when the operation completes is not known, and nobody waits for it.
   void Send(std::uint32_t peer, std::uint32_t communicator, std::uint32_t tag, std::uint64_t bytes);
   void SendPost(std::uint32_t peer, std::uint32_t communicator, std::uint32_t tag, std::uint64_t bytes,
-                std::uint64_t request);
+                std::optional<std::uint64_t> request);
   void SendComplete(std::uint64_t request);
   void Receive(std::uint32_t peer, std::uint32_t communicator, std::uint32_t tag, std::uint64_t bytes);
   void ReceivePost(std::uint64_t request);
@@ -49,13 +50,16 @@ class RankBuilder {
   // `root`: nothing for collectives without one.
   void Collective(CollectiveKind kind, std::uint32_t communicator, std::optional<std::uint32_t> root,
                   std::uint64_t sent, std::uint64_t received);
-  void CollectivePost(std::uint64_t request);
+  void CollectivePost(std::optional<std::uint64_t> request);
   void CollectiveComplete(CollectiveKind kind, std::uint32_t communicator, std::optional<std::uint32_t> root,
                           std::uint64_t sent, std::uint64_t received, std::uint64_t request);
 
   // The value of an accumulating counter from now on; an integer, or the bits of a double as the counter says.
   // Comes before the edge it belongs to.
   void SetCounter(Tick tick, std::uint32_t counter, std::int64_t value);
+
+  // Of a counter whose samples are there but do not tell all that happened between them.
+  void DistrustCounter(std::uint32_t counter);
 
   void MeasurementOff(Tick tick);
   void MeasurementOn(Tick tick);

@@ -14,6 +14,8 @@
 #include "base/parallel.h"
 #include "base/text.h"
 #include "trace/otf2_reader.h"
+#include "trace/paraver_reader.h"
+#include "trace/paraver_text.h"
 
 namespace farscale {
 namespace {
@@ -39,30 +41,35 @@ std::string HeadOf(const fs::path& path) {
   return std::string(bytes.data(), static_cast<std::size_t>(stream.gcount()));
 }
 
-// A folder was named instead of the anchor in it: say which files in it would do.
-[[noreturn]] void FailForFolder(const fs::path& path) {
-  std::vector<std::string> anchors;
-  std::error_code code;
-  for (const fs::directory_entry& entry : fs::directory_iterator(path, code)) {
-    if (entry.path().extension() == ".otf2") anchors.push_back(entry.path().string());
-  }
-  std::sort(anchors.begin(), anchors.end());
-  throw Error(ErrorKind::kInput, path.string(), "is a folder, not a trace",
-              anchors.empty() ? "name the anchor file of the archive, which ends in .otf2"
-                              : "name the anchor file: " + Join(anchors, " or "));
+bool IsTraceName(const fs::path& path) {
+  const std::string name = path.filename().string();
+  return name.ends_with(".otf2") || name.ends_with(".prv") || name.ends_with(".prv.gz");
 }
 
-void RequireOtf2(const fs::path& path) {
+// A folder was named instead of the trace in it: say which files in it would do.
+[[noreturn]] void FailForFolder(const fs::path& path) {
+  std::vector<std::string> traces;
+  std::error_code code;
+  for (const fs::directory_entry& entry : fs::directory_iterator(path, code)) {
+    if (IsTraceName(entry.path())) traces.push_back(entry.path().string());
+  }
+  std::sort(traces.begin(), traces.end());
+  throw Error(ErrorKind::kInput, path.string(), "is a folder, not a trace",
+              traces.empty() ? "name the anchor file of an OTF2 archive, which ends in .otf2, or a Paraver trace, "
+                               "which ends in .prv or .prv.gz"
+                             : "name the trace: " + Join(traces, " or "));
+}
+
+enum class TraceFormat { kOtf2, kParaver };
+
+TraceFormat FormatOf(const fs::path& path) {
   std::error_code code;
   if (!fs::exists(path, code)) throw Error(ErrorKind::kInput, path.string(), "no such trace");
   if (fs::is_directory(path, code)) FailForFolder(path);
-  const std::string head = HeadOf(path);
-  if (IsOtf2Anchor(head)) return;
-  if (path.extension() == ".prv" || head.compare(0, 8, "#Paraver") == 0 || head.compare(0, 2, "\x1f\x8b") == 0) {
-    throw Error(ErrorKind::kInput, path.string(), "Paraver traces cannot be read yet", "record or convert to OTF2");
-  }
-  throw Error(ErrorKind::kInput, path.string(), "is not the anchor file of an OTF2 archive",
-              "name the file that ends in .otf2; if it does, it is damaged");
+  if (IsOtf2Anchor(HeadOf(path))) return TraceFormat::kOtf2;
+  if (IsParaver(path.string())) return TraceFormat::kParaver;
+  throw Error(ErrorKind::kInput, path.string(), "is neither the anchor file of an OTF2 archive nor a Paraver trace",
+              IsTraceName(path) ? "the file is damaged" : "name the file that ends in .otf2, .prv or .prv.gz");
 }
 
 using DigestContext = std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)>;
@@ -98,7 +105,7 @@ std::string HashFile(const std::string& path) {
 }  // namespace
 
 std::vector<std::string> FilesOfTrace(const std::string& path) {
-  RequireOtf2(path);
+  if (FormatOf(path) == TraceFormat::kParaver) return FilesOfParaver(Resolve(path));
   const fs::path anchor(Resolve(path));
   const fs::path folder = anchor.parent_path() / anchor.stem();
   fs::path definitions = anchor;
@@ -126,8 +133,14 @@ std::string FingerprintOfTrace(const std::string& path) {
 }
 
 Trace ReadTrace(const std::string& path, const ReadOptions& options) {
-  RequireOtf2(path);
-  Trace trace = ReadOtf2(Resolve(path), {options.all_counters, options.counters});
+  const CounterSelection counters{options.all_counters, options.counters};
+  const TraceFormat format = FormatOf(path);
+  if (format == TraceFormat::kOtf2 && options.application) {
+    throw Error(ErrorKind::kUsage, path, "an OTF2 archive has no applications to choose from",
+                "leave out the application");
+  }
+  Trace trace = format == TraceFormat::kOtf2 ? ReadOtf2(Resolve(path), counters)
+                                             : ReadParaver(Resolve(path), counters, options.application);
   trace.path = path;
   for (const std::string& file : FilesOfTrace(path)) {
     std::error_code code;

@@ -1,6 +1,7 @@
 // The one way to read a trace, whatever its format.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,14 +11,16 @@ namespace farscale {
 
 struct ReadOptions {
   bool all_counters = true;
-  std::vector<std::string> counters;  // those to keep when not all
+  std::vector<std::string> counters;              // those to keep when not all
+  std::optional<int> application = std::nullopt;  // of a Paraver trace with several, from 1 on
 };
 
 // Recognises the format from the content of the file. Throws an input error with what to do when the path is
 // missing, a folder, of no known format, or anything behind it is damaged.
 Trace ReadTrace(const std::string& path, const ReadOptions& options = {});
 
-// The files a trace consists of, sorted; for an OTF2 archive the anchor, the definitions and all event files.
+// The files a trace consists of, sorted; for an OTF2 archive the anchor, the definitions and all event files, for a
+// Paraver trace the trace and the files that name what is in it.
 std::vector<std::string> FilesOfTrace(const std::string& path);
 
 // SHA-256 over the SHA-256 of every file, so that two people can tell whether they have the same trace:

@@ -7,7 +7,7 @@
 namespace farscale::test {
 namespace {
 
-auto Fields(const Region& r) { return std::tie(r.name, r.is_mpi, r.call, r.is_outside); }
+auto Fields(const Region& r) { return std::tie(r.name, r.is_mpi, r.call, r.is_outside, r.is_pause); }
 auto Fields(const Communicator& c) { return std::tie(c.name, c.members, c.remote, c.is_self); }
 auto Fields(const Counter& c) { return std::tie(c.name, c.description, c.unit, c.scale, c.is_double, c.accumulates); }
 auto Fields(const Rank& r) { return std::tie(r.node, r.threads, r.name); }
@@ -75,6 +75,7 @@ std::string CompareTimelines(const RankTimeline& a, const RankTimeline& b, std::
     const std::string difference = CompareCounter(a, b, i);
     if (!difference.empty()) return difference;
   }
+  if (a.pauses() != b.pauses()) return "pauses";
   return CompareLists("interruptions", a.interruptions(), b.interruptions());
 }
 

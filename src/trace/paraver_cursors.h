@@ -1,0 +1,122 @@
+// The streams of one task of a Paraver trace in the order of time, whatever their order in the file.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <vector>
+
+#include "trace/paraver_records.h"
+
+namespace farscale {
+
+// What numbers within a block mean for the trace.
+struct ParaverBlockMeaning {
+  static constexpr std::uint32_t kNothing = ~std::uint32_t{0};
+
+  std::vector<ParaverEvent> events;     // by type
+  std::vector<std::uint32_t> counters;  // by type: index of the counter, of those that are counters
+  std::vector<std::uint32_t> regions;   // by symbol, from 1 on; kNothing where nobody knows its name
+};
+
+// The segments of one task in the order of the file.
+struct ParaverTaskPart {
+  const ParaverBlock* block = nullptr;
+  const ParaverSegment* segment = nullptr;
+  const ParaverBlockMeaning* meaning = nullptr;
+};
+using ParaverTaskParts = std::vector<ParaverTaskPart>;
+
+// One pair of type and value, with what it means for the trace.
+struct ParaverFact {
+  ParaverEvent event = ParaverEvent::kIgnored;
+  std::uint32_t type = 0;
+  std::uint32_t index = ParaverBlockMeaning::kNothing;  // of a region, if it has one, or of a counter
+  std::int64_t value = 0;                               // of events with symbols 0 for a leave
+
+  bool is_enter() const { return value != 0; }  // of a region
+};
+
+// All that was recorded of one moment.
+struct ParaverMoment {
+  Tick tick = 0;
+  std::vector<ParaverFact> facts;
+};
+
+// The moments of a task, with a look at those to come. Reads on as needed when the file is in order, else sorts. What a
+// record adds to the one before it at the same time, such as counters behind the entry of a call, becomes part of it.
+class EventCursor {
+ public:
+  explicit EventCursor(const ParaverTaskParts& parts);
+
+  // The moment `ahead` places behind the next one; nothing behind the last.
+  const ParaverMoment* Peek(std::size_t ahead = 0);
+  void Advance();
+
+ private:
+  bool Load();
+  bool LoadRecord(ParaverMoment& moment);
+
+  const ParaverTaskParts& parts_;
+  std::size_t next_part_ = 0;
+  std::optional<SegmentReader> reader_;
+  std::vector<ParaverPair> pairs_;
+  bool is_sorted_ = false;  // everything is in sorted_
+  std::vector<ParaverMoment> sorted_;
+  std::size_t next_sorted_ = 0;
+  std::optional<ParaverMoment> held_;  // read, but perhaps part of the moment before
+  std::deque<ParaverMoment> ready_;
+  std::vector<std::vector<ParaverFact>> spare_;
+};
+
+// Time in which a rank did not run, by its states.
+class StateCursor {
+ public:
+  explicit StateCursor(const ParaverTaskParts& parts);
+
+  // Whether the task recorded when it runs. If not, states tell nothing.
+  bool tells() const { return tells_; }
+  // First begin of a state in which the task exists.
+  std::optional<Tick> first() const { return first_; }
+  Tick last() const { return last_; }
+
+  // Stretches of [from, to) in which the task did not run, in order, without those next to each other. `from` must not
+  // be less than in the call before.
+  struct Stretch {
+    Tick begin = 0, end = 0;
+  };
+  void NotRunning(Tick from, Tick to, std::vector<Stretch>& stretches);
+
+ private:
+  const ParaverState* Current();
+  void Scan();
+
+  const ParaverTaskParts& parts_;
+  bool tells_ = false;
+  std::optional<Tick> first_;
+  Tick last_ = 0;
+  std::size_t next_part_ = 0;
+  std::optional<SegmentReader> reader_;
+  std::optional<ParaverState> current_;
+  bool is_sorted_ = false;
+  std::vector<ParaverState> sorted_;
+  std::size_t next_sorted_ = 0;
+};
+
+// One end of a message at its task.
+struct MessageEnd {
+  Tick post = 0;      // logical send or receive
+  Tick complete = 0;  // physical receive
+  Tick other = 0;     // the post at the other end
+  std::uint64_t bytes = 0;
+  std::int32_t peer = 0;
+  std::uint32_t tag = 0;
+  bool is_send = false;
+};
+
+// All ends of messages of a task, by their posts. Paraver does not record communicators, but which send belongs to
+// which receive: where messages of one tag overtake each other, as they can in different communicators, the later ones
+// get another tag, the same at both ends.
+std::vector<MessageEnd> MessageEnds(const ParaverTaskParts& parts);
+
+}  // namespace farscale

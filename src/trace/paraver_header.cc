@@ -1,0 +1,222 @@
+#include "trace/paraver_header.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+#include <optional>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace farscale {
+namespace {
+
+constexpr std::uint64_t kMostTasks = 100'000'000;
+constexpr std::uint64_t kMostThreads = 1'000'000;
+
+// Walks over one line of the header and fails with its place.
+class LineCursor {
+ public:
+  LineCursor(const std::string& path, std::uint64_t line, std::string_view text)
+      : path_(path), line_(line), rest_(text) {}
+
+  bool AtEnd() const { return rest_.empty(); }
+  bool Skip(char c) {
+    if (rest_.empty() || rest_.front() != c) return false;
+    rest_.remove_prefix(1);
+    return true;
+  }
+  void Expect(char c, const char* what) {
+    if (!Skip(c)) Fail(fmt::format("has no '{}' {}", c, what));
+  }
+  std::uint64_t Number(const char* what, std::uint64_t most) {
+    std::uint64_t value = 0;
+    const auto [end, code] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), value);
+    if (code != std::errc() || value > most) Fail(fmt::format("gives no sound {}", what));
+    rest_.remove_prefix(static_cast<std::size_t>(end - rest_.data()));
+    return value;
+  }
+  // Up to one of the characters, which stays.
+  std::string_view Until(std::string_view characters) {
+    const std::size_t end = std::min(rest_.find_first_of(characters), rest_.size());
+    const std::string_view part = rest_.substr(0, end);
+    rest_.remove_prefix(end);
+    return part;
+  }
+
+  [[noreturn]] void Fail(const std::string& what) const {
+    const std::string_view here = rest_.substr(0, 20);
+    throw Error(ErrorKind::kInput, fmt::format("{}, line {}", path_, line_),
+                fmt::format("the header {}{}", what, here.empty() ? " at its end" : fmt::format(" at '{}'", here)),
+                "the trace is damaged or no Paraver trace");
+  }
+
+ private:
+  const std::string& path_;
+  std::uint64_t line_;
+  std::string_view rest_;
+};
+
+// 1000_ns; microseconds without unit.
+void ReadDuration(LineCursor& cursor, ParaverHeader& header) {
+  header.duration = static_cast<Tick>(cursor.Number("duration", std::uint64_t{1} << 62));
+  if (!cursor.Skip('_')) return;
+  const std::string_view unit = cursor.Until(":");
+  if (unit == "ns") {
+    header.ticks_per_second = 1e9;
+  } else if (unit == "ms") {
+    header.ticks_per_second = 1e3;
+  } else if (unit != "us") {
+    cursor.Fail(fmt::format("has times in '{}', which is not ns, us or ms,", unit));
+  }
+}
+
+// 2(48,48), 2, or 0 when nobody knows.
+void ReadNodes(LineCursor& cursor, ParaverHeader& header) {
+  header.nodes = cursor.Number("number of nodes", kMostTasks);
+  if (cursor.Skip('(')) {
+    cursor.Until(")");
+    cursor.Expect(')', "behind the processors of the nodes");
+  }
+}
+
+// 2(1:1,1:1),3
+ParaverApplication ReadApplication(LineCursor& cursor) {
+  ParaverApplication application;
+  const std::uint64_t tasks = cursor.Number("number of tasks", kMostTasks);
+  cursor.Expect('(', "before the tasks");
+  for (std::uint64_t i = 0; i < tasks; ++i) {
+    if (i > 0) cursor.Expect(',', fmt::format("before task {} of {}", i + 1, tasks).c_str());
+    ParaverTask task;
+    task.threads = static_cast<int>(cursor.Number("number of threads", kMostThreads));
+    cursor.Expect(':', "before the node of a task");
+    const auto node = static_cast<std::int32_t>(cursor.Number("node of a task", kMostTasks));
+    task.node = std::max(node - 1, 0);
+    application.tasks.push_back(task);
+  }
+  cursor.Expect(')', "behind the tasks");
+  if (cursor.Skip(',')) application.announced_communicators = cursor.Number("number of communicators", kMostTasks);
+  return application;
+}
+
+// #Paraver (09/10/2019 at 16:08):21898659139_ns:1(1):1:1(1:1),1
+ParaverHeader ReadFirstLine(const std::string& path, std::uint64_t number, std::string_view line) {
+  LineCursor cursor(path, number, line);
+  ParaverHeader header;
+  if (!line.starts_with("#Paraver")) cursor.Fail("does not begin with #Paraver");
+  cursor.Until("(");
+  cursor.Expect('(', "before the date");
+  cursor.Until(")");
+  cursor.Expect(')', "behind the date");
+  cursor.Expect(':', "behind the date");
+  ReadDuration(cursor, header);
+  cursor.Expect(':', "behind the duration");
+  ReadNodes(cursor, header);
+  cursor.Expect(':', "behind the nodes");
+  const std::uint64_t applications = cursor.Number("number of applications", kMostTasks);
+  for (std::uint64_t i = 0; i < applications; ++i) {
+    cursor.Expect(':', fmt::format("before application {} of {}", i + 1, applications).c_str());
+    header.applications.push_back(ReadApplication(cursor));
+  }
+  if (applications == 0) cursor.Fail("lists no application");
+  if (!cursor.AtEnd()) cursor.Fail("goes on where it should end");
+  return header;
+}
+
+std::vector<std::int32_t> ReadMembers(LineCursor& cursor, std::uint64_t count, std::size_t tasks) {
+  std::vector<std::int32_t> members;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    cursor.Expect(':', fmt::format("before member {} of {} of the communicator", i + 1, count).c_str());
+    if (cursor.Skip('-')) {  // a member whom the tool could not tell
+      cursor.Number("member", kMostTasks);
+      continue;
+    }
+    const std::uint64_t task = cursor.Number("member", kMostTasks);
+    if (task < 1 || task > tasks) {
+      cursor.Fail(fmt::format("names task {} as member of a communicator, but there are {} tasks,", task, tasks));
+    }
+    members.push_back(static_cast<std::int32_t>(task - 1));
+  }
+  return members;
+}
+
+// c:1:2:2:1:3 is communicator 2 of application 1, with the 2 tasks 1 and 3. i:1:5:2:3 is the intercommunicator 5 of
+// communicators 2 and 3; some tools list the members of intercommunicators as of others.
+void ReadCommunicator(const std::string& path, std::uint64_t number, std::string_view line, ParaverHeader& header) {
+  LineCursor cursor(path, number, line);
+  const bool is_inter = line.front() == 'i';
+  cursor.Until(":");
+  cursor.Expect(':', "behind c");
+  const std::uint64_t application = cursor.Number("application of a communicator", kMostTasks);
+  if (application < 1 || application > header.applications.size()) {
+    cursor.Fail(fmt::format("defines a communicator of application {}, but there are {},", application,
+                            header.applications.size()));
+  }
+  ParaverApplication& owner = header.applications[application - 1];
+  ParaverCommunicator communicator;
+  cursor.Expect(':', "before the number of a communicator");
+  communicator.id = cursor.Number("number of a communicator", std::numeric_limits<std::uint64_t>::max());
+  cursor.Expect(':', "before the members of a communicator");
+  const std::uint64_t count = cursor.Number("size of a communicator", kMostTasks);
+  const auto fields = static_cast<std::uint64_t>(std::count(line.begin(), line.end(), ':'));
+  if (is_inter && fields == 4 && count != 1) {
+    cursor.Expect(':', "before the second group");
+    const std::uint64_t second = cursor.Number("second group", std::numeric_limits<std::uint64_t>::max());
+    const auto members_of = [&](std::uint64_t id) {
+      for (const ParaverCommunicator& group : owner.communicators) {
+        if (group.id == id) return group.members;
+      }
+      cursor.Fail(fmt::format("makes an intercommunicator of communicator {}, which is not defined,", id));
+    };
+    communicator.members = members_of(count);
+    communicator.remote = members_of(second);
+  } else {
+    communicator.members = ReadMembers(cursor, count, owner.tasks.size());
+  }
+  if (!cursor.AtEnd()) cursor.Fail("lists more members of a communicator than it says");
+  owner.communicators.push_back(std::move(communicator));
+}
+
+void CompareCommunicators(const std::string& path, ParaverHeader& header) {
+  for (std::size_t i = 0; i < header.applications.size(); ++i) {
+    const ParaverApplication& application = header.applications[i];
+    const std::size_t defined = application.communicators.size();
+    if (application.announced_communicators == defined) continue;
+    if (application.announced_communicators == 0) continue;  // some tools do not say
+    header.contradictions.push_back(
+        fmt::format("{}: the header announces {} communicators of application {}, {} follow", path,
+                    application.announced_communicators, i + 1, defined));
+  }
+}
+
+}  // namespace
+
+ParaverHeader ReadParaverHeader(const std::string& path, ParaverText& text) {
+  std::string line;
+  std::uint64_t number = 1;
+  if (!text.NextLine(line)) throw Error(ErrorKind::kInput, path, "is empty");
+  if (line == "new format") {
+    ++number;
+    if (!text.NextLine(line)) throw Error(ErrorKind::kInput, path, "has no header");
+  }
+  ParaverHeader header = ReadFirstLine(path, number, line);
+  while (true) {
+    const std::string next = text.Peek(1);
+    if (next != "c" && next != "i" && next != "#" && next != "\n" && next != "\r") break;
+    text.NextLine(line);
+    ++number;
+    if (line.empty()) continue;
+    if (line.front() == '#') {
+      if (!header.tools.empty()) header.tools += "; ";
+      header.tools += ToUtf8(std::string_view(line).substr(1));
+    } else {
+      ReadCommunicator(path, number, line, header);
+    }
+  }
+  CompareCommunicators(path, header);
+  return header;
+}
+
+}  // namespace farscale

@@ -1,0 +1,400 @@
+#include "trace/paraver_reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <numeric>
+#include <set>
+#include <utility>
+
+#include "base/error.h"
+#include "base/parallel.h"
+#include "base/text.h"
+#include "trace/paraver_header.h"
+#include "trace/paraver_names.h"
+#include "trace/paraver_records.h"
+#include "trace/paraver_text.h"
+#include "trace/paraver_timeline.h"
+
+namespace farscale {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kBlocksAtOnce = 8;
+
+std::uint32_t ChooseApplication(const std::string& path, const ParaverHeader& header, std::optional<int> wanted) {
+  const std::size_t count = header.applications.size();
+  if (!wanted && count == 1) return 0;
+  if (wanted && *wanted >= 1 && static_cast<std::size_t>(*wanted) <= count) {
+    return static_cast<std::uint32_t>(*wanted - 1);
+  }
+  std::vector<std::string> list;
+  for (std::size_t i = 0; i < count; ++i) {
+    list.push_back(fmt::format("{} with {} tasks", i + 1, header.applications[i].tasks.size()));
+  }
+  if (wanted) {
+    throw Error(ErrorKind::kUsage, path, fmt::format("there is no application {} in this trace", *wanted),
+                "it has application " + Join(list, ", "));
+  }
+  throw Error(ErrorKind::kUsage, path, "the trace has several applications: " + Join(list, ", "),
+              "choose one with --application, or with application in the study");
+}
+
+// All records of the trace.
+struct Records {
+  std::vector<ParaverBlock> blocks;
+  std::uint64_t lines = 0, records = 0, damaged = 0, late = 0, mpi_calls_on_threads = 0;
+  std::string first_damage, first_late;
+  Tick last_tick = 0;
+  bool is_cut_short = false;  // ends in the middle of a line
+
+  void Add(ParaverBlock block) {
+    Sum(block);
+    blocks.push_back(std::move(block));
+  }
+  void Sum(const ParaverBlock& block) {
+    if (damaged == 0) first_damage = block.first_damage;
+    if (late == 0) first_late = block.first_late;
+    lines += block.lines;
+    records += block.records;
+    damaged += block.damaged;
+    late += block.late;
+    mpi_calls_on_threads += block.mpi_calls_on_threads;
+    last_tick = std::max(last_tick, block.last_tick);
+  }
+};
+
+// A last line without newline is whole when the trace is: nothing is missing then.
+void AddLastLine(const ParaverScope& scope, const TextBlock& text, Records& records) {
+  ParaverBlock block = ReadParaverBlock(scope, text);
+  const Tick duration = scope.header->duration;
+  const bool is_whole = duration > 0 && std::max(records.last_tick, block.last_tick) >= duration;
+  if (block.damaged > 0 || !is_whole) {
+    records.is_cut_short = true;
+    block = {};
+    block.lines = 1;
+    block.damaged = 1;
+    block.first_damage = fmt::format("line {}: the file ends in the middle of this line", text.first_line);
+  }
+  records.Add(std::move(block));
+}
+
+// Reads blocks of text while those before are taken apart.
+Records ReadRecords(ParaverText& text, const ParaverScope& scope) {
+  Records records;
+  std::vector<TextBlock> now, next;
+  std::optional<TextBlock> last;
+  const auto read = [&](std::vector<TextBlock>& blocks) {
+    TextBlock block;
+    blocks.clear();
+    while (blocks.size() < kBlocksAtOnce && text.NextBlock(block)) {
+      if (block.is_cut) {
+        last = std::move(block);
+      } else {
+        blocks.push_back(std::move(block));
+      }
+    }
+  };
+  read(now);
+  while (!now.empty()) {
+    std::vector<ParaverBlock> parsed(now.size());
+    ParallelFor(now.size() + 1, [&](std::size_t i) {
+      if (i == 0) {
+        read(next);
+      } else {
+        parsed[i - 1] = ReadParaverBlock(scope, now[i - 1]);
+        now[i - 1].text = {};
+      }
+    });
+    for (ParaverBlock& block : parsed) records.Add(std::move(block));
+    std::swap(now, next);
+  }
+  if (last) AddLastLine(scope, *last, records);
+  return records;
+}
+
+void RefuseDamage(const std::string& path, const ParaverHeader& header, const Records& records) {
+  const double limit = Describe(Anomaly::kDamagedLine).fatal_share;
+  if (records.records == 0) {
+    throw Error(ErrorKind::kInput, path,
+                records.damaged > 0 ? records.first_damage : "there are no records behind the header",
+                "the trace is damaged, or empty");
+  }
+  if (static_cast<double>(records.damaged) > limit * static_cast<double>(records.lines)) {
+    throw Error(ErrorKind::kInput, path,
+                fmt::format("{}; {} of {} lines are damaged, more than {} %", records.first_damage, records.damaged,
+                            records.lines, 100 * limit),
+                "the trace is damaged; copy it again");
+  }
+  const double lost = 1 - static_cast<double>(records.last_tick) / static_cast<double>(header.duration);
+  if (records.is_cut_short && header.duration > 0 && lost > limit) {
+    throw Error(ErrorKind::kInput, path,
+                fmt::format("{}, at {:.6g} s of the {:.6g} s that the header gives", records.first_damage,
+                            static_cast<double>(records.last_tick) / header.ticks_per_second,
+                            static_cast<double>(header.duration) / header.ticks_per_second),
+                "the file is cut short; copy it again");
+  }
+}
+
+void Diagnose(const std::string& path, const ParaverHeader& header, const Records& records, Diagnostics& diagnostics) {
+  diagnostics.Add(Anomaly::kDamagedLine, records.damaged, records.first_damage);
+  diagnostics.AddPopulation(Anomaly::kDamagedLine, records.lines);
+  for (const std::string& sentence : header.contradictions) diagnostics.Add(Anomaly::kHeaderContradicted, 1, sentence);
+  diagnostics.Add(Anomaly::kHeaderContradicted, records.late, path + ", " + records.first_late);
+  diagnostics.Add(Anomaly::kMpiOnWorkerThread, records.mpi_calls_on_threads);
+  // Tools that cut and filter traces leave the duration as it was.
+  constexpr double kSmallestShare = 0.999;
+  const bool ends_early =
+      static_cast<double>(records.last_tick) < kSmallestShare * static_cast<double>(header.duration);
+  if (ends_early && header.tools.empty() && header.applications.size() == 1) {
+    diagnostics.Add(
+        Anomaly::kTraceEndsEarly, 1,
+        fmt::format("at {:.6g} s of {:.6g} s", static_cast<double>(records.last_tick) / header.ticks_per_second,
+                    static_cast<double>(header.duration) / header.ticks_per_second));
+  }
+}
+
+// "__mpi_ro..mal_init [__mpi_routines_MOD_mpi_minimal_init]": the name in brackets is the whole one.
+std::string FunctionName(const std::string& label) {
+  const std::size_t open = label.rfind('[');
+  if (open == std::string::npos || label.back() != ']' || open + 2 >= label.size()) return label;
+  return label.substr(open + 1, label.size() - open - 2);
+}
+
+class Definitions {
+ public:
+  Definitions(const ParaverNames& names, const ParaverApplication& application, TraceBuilder& builder)
+      : names_(names), application_(application), builder_(builder) {}
+
+  void AddPlaces() {
+    std::map<std::int32_t, std::int32_t> nodes;  // of the header, to those with ranks
+    for (const ParaverTask& task : application_.tasks) nodes.try_emplace(task.node, 0);
+    for (auto& [node, index] : nodes) {
+      const auto number = static_cast<std::size_t>(node);
+      index = static_cast<std::int32_t>(
+          builder_.AddNode(number < names_.nodes.size() ? names_.nodes[number] : fmt::format("node {}", node + 1)));
+    }
+    for (std::size_t task = 0; task < application_.tasks.size(); ++task) {
+      builder_.AddRank({nodes[application_.tasks[task].node], std::max(application_.tasks[task].threads, 1),
+                        fmt::format("rank {}", task)});
+    }
+  }
+
+  // World and self first, which need not be defined in the trace.
+  void AddCommunicators(ParaverTraceFacts& facts) {
+    Communicator world{"MPI_COMM_WORLD", {}, {}, false};
+    world.members.resize(application_.tasks.size());
+    std::iota(world.members.begin(), world.members.end(), 0);
+    facts.world = builder_.AddCommunicator(world);
+    const std::uint32_t self = builder_.AddCommunicator({"MPI_COMM_SELF", {}, {}, true});
+    if (application_.communicators.empty()) facts.communicators[1] = facts.world;
+    bool has_world = application_.tasks.size() == 1;
+    for (const ParaverCommunicator& communicator : application_.communicators) {
+      const bool is_world = communicator.remote.empty() && communicator.members == world.members && !has_world;
+      const bool is_self = communicator.remote.empty() && communicator.members.size() == 1;
+      has_world |= is_world;
+      facts.communicators[communicator.id] =
+          is_world  ? facts.world
+          : is_self ? self
+                    : builder_.AddCommunicator({fmt::format("communicator {}", communicator.id), communicator.members,
+                                                communicator.remote, false});
+    }
+  }
+
+  // Regions of the tool first, then what the trace calls, in the order of its numbers.
+  void AddRegions(const std::vector<ParaverBlock>& blocks, ParaverTraceFacts& facts) {
+    std::set<ParaverSymbol> symbols;
+    for (const ParaverBlock& block : blocks) symbols.insert(block.symbols.begin(), block.symbols.end());
+    facts.application_region = Region("Application", false);
+    facts.tracing_region = Region("Tracing", false);
+    facts.pause_region = builder_.AddRegion({std::string(kPauseRegion), false, MpiCall::kNone, false, true});
+    for (const ParaverSymbol& symbol : symbols) {
+      const ParaverEvent event = ClassifyParaverEvent(symbol.type);
+      facts.has_functions |= event == ParaverEvent::kFunction;
+      regions_[symbol] = RegionOf(event, symbol);
+    }
+  }
+
+  void AddCounters(const std::vector<ParaverBlock>& blocks) {
+    std::set<std::uint32_t> types;
+    for (const ParaverBlock& block : blocks) types.insert(block.types.begin(), block.types.end());
+    for (const std::uint32_t type : types) {
+      if (ClassifyParaverEvent(type) != ParaverEvent::kCounter) continue;
+      const ParaverCounterName name = ParaverCounter(names_, type);
+      Counter counter;
+      counter.name = name.name;
+      counter.description = name.description;
+      counter.unit = "#";
+      counters_[type] = builder_.AddCounter(counter);
+    }
+  }
+
+  ParaverBlockMeaning MeaningOf(const ParaverBlock& block) const {
+    ParaverBlockMeaning meaning;
+    for (const std::uint32_t type : block.types) {
+      meaning.events.push_back(ClassifyParaverEvent(type));
+      const auto counter = counters_.find(type);
+      meaning.counters.push_back(counter == counters_.end() ? ParaverBlockMeaning::kNothing : counter->second);
+    }
+    meaning.regions.push_back(ParaverBlockMeaning::kNothing);
+    for (const ParaverSymbol& symbol : block.symbols) meaning.regions.push_back(regions_.at(symbol));
+    return meaning;
+  }
+
+ private:
+  std::uint32_t Region(const std::string& name, bool is_mpi) {
+    const auto [found, is_new] = by_name_.try_emplace({is_mpi, name}, 0);
+    if (!is_new) return found->second;
+    MpiCall call = is_mpi ? ClassifyMpiCall(name) : MpiCall::kNone;
+    if (is_mpi && call == MpiCall::kNone) call = MpiCall::kOther;
+    return found->second = builder_.AddRegion({name, is_mpi, call});
+  }
+
+  std::uint32_t RegionOf(ParaverEvent event, const ParaverSymbol& symbol) {
+    const std::optional<std::string> label = names_.ValueOf(symbol.type, symbol.value);
+    switch (event) {
+      case ParaverEvent::kMpi: {
+        const auto function = ParaverMpiFunction(names_, symbol.type, symbol.value);
+        return Region(function.value_or(fmt::format("MPI call {} of {}", symbol.value, symbol.type)), true);
+      }
+      case ParaverEvent::kFunction:
+        return Region(label ? FunctionName(*label) : fmt::format("function {}", symbol.value), false);
+      case ParaverEvent::kCaller:
+        if (!label || label->empty() || *label == "Unresolved" || *label == "_NOT_Found") {
+          return ParaverBlockMeaning::kNothing;
+        }
+        return Region(FunctionName(*label), false);
+      default: return Region(UserEventName(symbol, label), false);
+    }
+  }
+
+  // Values with names of their own are regions of their own; others, which may be numbers of iterations, are
+  // occurrences of one.
+  std::string UserEventName(const ParaverSymbol& symbol, const std::optional<std::string>& label) const {
+    if (label && !label->empty()) return *label;
+    const auto type = names_.types.find(symbol.type);
+    const bool has_name = type != names_.types.end() && !type->second.label.empty();
+    return has_name ? type->second.label : fmt::format("event {}", symbol.type);
+  }
+
+  const ParaverNames& names_;
+  const ParaverApplication& application_;
+  TraceBuilder& builder_;
+  std::map<std::pair<bool, std::string>, std::uint32_t> by_name_;
+  std::map<ParaverSymbol, std::uint32_t> regions_;
+  std::map<std::uint32_t, std::uint32_t> counters_;
+};
+
+// The parts of every task, in the order of the file.
+std::vector<ParaverTaskParts> PartsByTask(std::size_t tasks, const Records& records,
+                                          const std::vector<ParaverBlockMeaning>& meanings) {
+  std::vector<ParaverTaskParts> parts(tasks);
+  for (std::size_t i = 0; i < records.blocks.size(); ++i) {
+    for (const ParaverSegment& segment : records.blocks[i].segments) {
+      parts[segment.task].push_back({&records.blocks[i], &segment, &meanings[i]});
+    }
+  }
+  return parts;
+}
+
+ParaverRoots CollectRoots(const Trace& trace, const std::vector<ParaverTaskParts>& parts,
+                          const ParaverTraceFacts& facts) {
+  std::vector<ParaverRoots> by_rank(parts.size());
+  ParallelFor(parts.size(), [&](std::size_t rank) {
+    const bool has_root = std::any_of(parts[rank].begin(), parts[rank].end(),
+                                      [](const ParaverTaskPart& part) { return part.segment->has_root; });
+    if (has_root) by_rank[rank] = ParaverRootsOf(trace, parts[rank], facts, static_cast<std::int32_t>(rank));
+  });
+  ParaverRoots roots;
+  for (ParaverRoots& own : by_rank) roots.merge(own);
+  return roots;
+}
+
+// Largest first, so that no core is left with a large rank at the end.
+std::vector<std::size_t> BySize(const std::vector<ParaverTaskParts>& parts) {
+  std::vector<std::size_t> order(parts.size()), bytes(parts.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  for (std::size_t rank = 0; rank < parts.size(); ++rank) {
+    for (const ParaverTaskPart& part : parts[rank]) {
+      for (std::size_t s = 0; s < kParaverStreams; ++s) bytes[rank] += part.segment->end[s] - part.segment->begin[s];
+    }
+  }
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return bytes[a] > bytes[b]; });
+  return order;
+}
+
+void BuildRanks(const std::vector<ParaverTaskParts>& parts, const ParaverTraceFacts& facts, TraceBuilder& builder) {
+  struct Result {
+    RankTimeline timeline;
+    Diagnostics diagnostics;
+  };
+  std::vector<Result> results(parts.size());
+  const std::vector<std::size_t> order = BySize(parts);
+  ParallelFor(parts.size(), [&](std::size_t i) {
+    const std::size_t rank = order[i];
+    RankBuilder rank_builder(builder.definitions(), static_cast<std::int32_t>(rank));
+    BuildParaverRank(builder.definitions(), parts[rank], facts, rank_builder);
+    results[rank].timeline = rank_builder.Finish();
+    results[rank].diagnostics = rank_builder.diagnostics();
+  });
+  Trace& trace = builder.trace();
+  std::uint64_t threaded = 0;
+  for (std::size_t rank = 0; rank < results.size(); ++rank) {
+    trace.diagnostics.Merge(results[rank].diagnostics);
+    trace.timelines[rank] = std::move(results[rank].timeline);
+    threaded += trace.ranks[rank].threads > 1 ? 1 : 0;
+  }
+  trace.diagnostics.Add(Anomaly::kThreadsAtProcessLevel, threaded);
+}
+
+}  // namespace
+
+Trace ReadParaver(const std::string& path, const CounterSelection& counters, std::optional<int> application) {
+  ParaverText text(path);
+  const ParaverHeader header = ReadParaverHeader(path, text);
+  const ParaverNames names = ReadParaverNames(ParaverNamesFile(path, ".pcf"), ParaverNamesFile(path, ".row"));
+  ParaverScope scope;
+  scope.header = &header;
+  scope.application = ChooseApplication(path, header, application);
+  if (!counters.all) {
+    scope.keeps_counter = [&](std::uint32_t type) { return counters.Keeps(ParaverCounter(names, type).name); };
+  }
+  const Records records = ReadRecords(text, scope);
+  RefuseDamage(path, header, records);
+
+  TraceBuilder builder;
+  Trace& trace = builder.trace();
+  trace.path = path;
+  trace.format = "Paraver";
+  trace.ticks_per_second = header.ticks_per_second;
+  trace.events = records.records;
+  Diagnose(path, header, records, trace.diagnostics);
+  ParaverTraceFacts facts;
+  Definitions definitions(names, header.applications[scope.application], builder);
+  definitions.AddPlaces();
+  definitions.AddCommunicators(facts);
+  definitions.AddRegions(records.blocks, facts);
+  definitions.AddCounters(records.blocks);
+  std::vector<ParaverBlockMeaning> meanings;
+  for (const ParaverBlock& block : records.blocks) meanings.push_back(definitions.MeaningOf(block));
+  const std::vector<ParaverTaskParts> parts = PartsByTask(trace.size(), records, meanings);
+  facts.roots = CollectRoots(builder.definitions(), parts, facts);
+  BuildRanks(parts, facts, builder);
+  return std::move(builder).Finish();
+}
+
+std::vector<std::string> FilesOfParaver(const std::string& path) {
+  std::vector<std::string> files = {path};
+  for (const char* extension : {".pcf", ".row"}) {
+    const std::string file = ParaverNamesFile(path, extension);
+    std::error_code code;
+    if (file != path && fs::is_regular_file(file, code)) files.push_back(file);
+  }
+  return files;
+}
+
+}  // namespace farscale

@@ -1,0 +1,496 @@
+#include "trace/paraver_records.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <unordered_map>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace farscale {
+namespace {
+
+constexpr Tick kFurthestTick = Tick{1} << 60;
+constexpr std::uint32_t kNone = ~std::uint32_t{0};
+
+std::uint64_t ZigZag(std::int64_t value) {
+  return (static_cast<std::uint64_t>(value) << 1) ^ static_cast<std::uint64_t>(value >> 63);
+}
+
+// Bytes of one stream of one task while its block is read.
+struct StreamBuffer {
+  std::vector<std::uint8_t> bytes;
+  Tick first = 0, last = 0;
+  bool in_order = true;
+
+  void Put(std::uint64_t value) {
+    while (value >= 0x80) {
+      bytes.push_back(static_cast<std::uint8_t>(value | 0x80));
+      value >>= 7;
+    }
+    bytes.push_back(static_cast<std::uint8_t>(value));
+  }
+  void PutTime(Tick tick) {
+    if (bytes.empty()) {
+      first = tick;
+    } else if (tick < last) {
+      in_order = false;
+    }
+    Put(ZigZag(tick - last));
+    last = tick;
+  }
+};
+
+struct TaskBuffer {
+  std::uint32_t task = 0;
+  bool has_root = false;
+  std::array<StreamBuffer, kParaverStreams> streams;
+
+  StreamBuffer& operator[](ParaverStream stream) { return streams[static_cast<std::size_t>(stream)]; }
+};
+
+// What is wrong with a line: thrown within a block only, where it is counted.
+struct Damage {
+  int field = 0;  // from 1 on; 0: the whole line
+  const char* name = "";
+  std::string what;
+};
+
+// Numbers of event types and symbols within a block. Events follow each other in the same order again and again, so
+// each type remembers which came after it the last time.
+class Dictionary {
+ public:
+  explicit Dictionary(const ParaverScope& scope) : scope_(scope) {}
+
+  struct Type {
+    std::uint32_t type = 0;
+    ParaverEvent event = ParaverEvent::kIgnored;
+    std::uint32_t index = 0;         // among the types kept
+    mutable std::uint32_t next = 0;  // of entries
+  };
+
+  const Type& TypeOf(std::uint32_t type) {
+    if (!entries_.empty()) {
+      const std::uint32_t guess = entries_[last_].next;
+      if (entries_[guess].type == type) {
+        last_ = guess;
+        return entries_[guess];
+      }
+    }
+    const auto [found, is_new] = numbers_.try_emplace(type, static_cast<std::uint32_t>(entries_.size()));
+    if (is_new) AddType(type);
+    entries_[last_].next = found->second;
+    last_ = found->second;
+    return entries_[last_];
+  }
+
+  std::uint32_t SymbolOf(std::uint32_t type, std::uint64_t value) {
+    if (value == 0) return 0;
+    const std::uint64_t hash = (type * 0x9E3779B97F4A7C15u) ^ (value * 0xC2B2AE3D27D4EB4Fu);
+    std::uint32_t& cached = cache_[(hash >> 40) % cache_.size()];
+    if (cached != 0 && symbols_[cached - 1].type == type && symbols_[cached - 1].value == value) return cached;
+    const auto [found, is_new] = symbol_numbers_.try_emplace(hash, std::vector<std::uint32_t>());
+    for (const std::uint32_t symbol : found->second) {
+      if (symbols_[symbol - 1] == ParaverSymbol{type, value}) return cached = symbol;
+    }
+    symbols_.push_back({type, value});
+    found->second.push_back(static_cast<std::uint32_t>(symbols_.size()));
+    return cached = static_cast<std::uint32_t>(symbols_.size());
+  }
+
+  void MoveInto(ParaverBlock& block) {
+    block.types = std::move(kept_);
+    block.symbols = std::move(symbols_);
+  }
+
+ private:
+  void AddType(std::uint32_t type) {
+    ParaverEvent event = ClassifyParaverEvent(type);
+    if (event == ParaverEvent::kCounter && scope_.keeps_counter && !scope_.keeps_counter(type)) {
+      event = ParaverEvent::kIgnored;
+    }
+    const auto number = static_cast<std::uint32_t>(entries_.size());
+    entries_.push_back({type, event, static_cast<std::uint32_t>(kept_.size()), number});
+    if (event != ParaverEvent::kIgnored) kept_.push_back(type);
+  }
+
+  const ParaverScope& scope_;
+  std::vector<Type> entries_;
+  std::unordered_map<std::uint32_t, std::uint32_t> numbers_;
+  std::uint32_t last_ = 0;
+  std::vector<std::uint32_t> kept_;
+  std::vector<ParaverSymbol> symbols_;
+  std::array<std::uint32_t, 256> cache_{};
+  std::unordered_map<std::uint64_t, std::vector<std::uint32_t>> symbol_numbers_;
+};
+
+class BlockReader {
+ public:
+  BlockReader(const ParaverScope& scope, const TextBlock& text)
+      : scope_(scope),
+        tasks_(scope.header->applications[scope.application].tasks),
+        text_(text),
+        dictionary_(scope),
+        buffer_of_(tasks_.size(), kNone) {}
+
+  ParaverBlock Read() {
+    const char* at = text_.text.data();
+    const char* const end = at + text_.text.size();
+    while (at != end) {
+      const char* const line_end = static_cast<const char*>(std::memchr(at, '\n', static_cast<std::size_t>(end - at)));
+      try {
+        ReadLine(at, line_end);
+      } catch (const Damage& damage) {
+        Count(damage);
+      }
+      ++block_.lines;
+      at = line_end + 1;
+    }
+    Pack();
+    return std::move(block_);
+  }
+
+ private:
+  struct Place {
+    std::uint32_t task = 0;
+    bool is_ours = false;   // of the application
+    bool is_first = false;  // thread of its task
+  };
+
+  void ReadLine(const char* begin, const char* end) {
+    at_ = begin;
+    end_ = end > begin && end[-1] == '\r' ? end - 1 : end;
+    field_ = 0;
+    if (at_ == end_ || *at_ == '#') return;
+    if (end_ - at_ < 2 || at_[1] != ':') Fail("", fmt::format("'{}' is no record", Shown(at_)));
+    const char type = *at_;
+    at_ += 2;
+    field_ = 1;
+    switch (type) {
+      case '1': ReadState(); break;
+      case '2': ReadEvents(); break;
+      case '3': ReadMessage(); break;
+      case '4': break;  // global operations of old traces, which events tell again
+      case 'c':
+      case 'i': break;  // definitions behind the header: of another application, or told twice
+      default: field_ = 0; Fail("", fmt::format("'{}' is no record type", ToUtf8({&type, 1})));
+    }
+  }
+
+  // 1:cpu:appl:task:thread:begin:end:state
+  void ReadState() {
+    const Place place = ReadPlace();
+    const Tick begin = Time("begin");
+    const Tick end = Time("end");
+    const auto state = static_cast<std::uint32_t>(Number("state", 1u << 30));
+    if (end < begin) Fail("end", fmt::format("the state ends at {}, before it begins at {}", end, begin));
+    if (at_ <= end_) Fail("state", "the record goes on behind its last field");
+    if (!Takes(place, end)) return;
+    StreamBuffer& stream = BufferOf(place.task)[ParaverStream::kStates];
+    stream.PutTime(begin);
+    stream.Put(static_cast<std::uint64_t>(end - begin));
+    stream.Put(state);
+  }
+
+  // 2:cpu:appl:task:thread:time:type:value[:type:value...]
+  void ReadEvents() {
+    const Place place = ReadPlace();
+    const Tick time = Time("time");
+    pairs_.clear();
+    bool has_root = false;
+    do {
+      const auto type = static_cast<std::uint32_t>(Number("event type", kNone));
+      const std::int64_t value = SignedNumber("value");
+      const Dictionary::Type& entry = dictionary_.TypeOf(type);
+      if (entry.event == ParaverEvent::kIgnored) continue;
+      if (HasSymbols(entry.event)) {
+        pairs_.push_back({entry.index, dictionary_.SymbolOf(type, static_cast<std::uint64_t>(value))});
+        if (entry.event == ParaverEvent::kMpi && value != 0 && !place.is_first && place.is_ours) {
+          ++block_.mpi_calls_on_threads;
+        }
+      } else {
+        pairs_.push_back({entry.index, ZigZag(value)});
+        has_root |= entry.event == ParaverEvent::kRoot;
+      }
+    } while (at_ <= end_);
+    if (!Takes(place, time) || pairs_.empty()) return;
+    TaskBuffer& buffer = BufferOf(place.task);
+    buffer.has_root |= has_root;
+    StreamBuffer& stream = buffer[ParaverStream::kEvents];
+    stream.PutTime(time);
+    stream.Put(pairs_.size());
+    for (const ParaverPair& pair : pairs_) {
+      stream.Put(pair.type_index);
+      stream.Put(pair.coded);
+    }
+  }
+
+  // 3:cpu:appl:task:thread:lsend:psend:cpu:appl:task:thread:lrecv:precv:size:tag
+  void ReadMessage() {
+    ParaverMessage message;
+    const Place sender = ReadPlace();
+    message.logical_send = Time("logical send");
+    message.physical_send = Time("physical send");
+    const Place receiver = ReadPlace();
+    message.logical_receive = Time("logical receive");
+    message.physical_receive = Time("physical receive");
+    message.bytes = Number("size", std::uint64_t{1} << 62);
+    message.tag = static_cast<std::uint32_t>(SignedNumber("tag"));
+    if (at_ <= end_) Fail("tag", "the record goes on behind its last field");
+    if (sender.is_ours) Note(message.physical_send);
+    if (receiver.is_ours) Note(message.physical_receive);
+    if (!sender.is_ours || !receiver.is_ours) return;  // between applications: no message of this one
+    PutMessage(sender.task, receiver.task, true, message);
+    PutMessage(receiver.task, sender.task, false, message);
+    ++block_.records;
+  }
+
+  void PutMessage(std::uint32_t task, std::uint32_t peer, bool is_send, const ParaverMessage& message) {
+    StreamBuffer& stream = BufferOf(task)[ParaverStream::kMessages];
+    stream.PutTime(message.logical_send);
+    stream.Put(static_cast<std::uint64_t>(peer) << 1 | (is_send ? 1 : 0));
+    stream.Put(ZigZag(message.physical_send - message.logical_send));
+    stream.Put(ZigZag(message.logical_receive - message.logical_send));
+    stream.Put(ZigZag(message.physical_receive - message.logical_receive));
+    stream.Put(message.bytes);
+    stream.Put(message.tag);
+  }
+
+  // cpu:appl:task:thread
+  Place ReadPlace() {
+    Number("processor", kNone);
+    const std::uint64_t application = Number("application", kNone);
+    if (application < 1 || application > scope_.header->applications.size()) {
+      Fail("application", fmt::format("there is no application {}: the header lists {}", application,
+                                      scope_.header->applications.size()));
+    }
+    const std::vector<ParaverTask>& tasks = scope_.header->applications[application - 1].tasks;
+    const std::uint64_t task = Number("task", kNone);
+    if (task < 1 || task > tasks.size()) {
+      Fail("task", fmt::format("there is no task {}: the header lists {}", task, tasks.size()));
+    }
+    const std::uint64_t thread = Number("thread", kNone);
+    if (thread < 1 || thread > static_cast<std::uint64_t>(tasks[task - 1].threads)) {
+      Fail("thread",
+           fmt::format("there is no thread {}: the header lists {} of task {}", thread, tasks[task - 1].threads, task));
+    }
+    return {static_cast<std::uint32_t>(task - 1), application - 1 == scope_.application, thread == 1};
+  }
+
+  bool Takes(const Place& place, Tick tick) {
+    if (!place.is_ours) return false;
+    Note(tick);
+    ++block_.records;
+    return place.is_first;
+  }
+
+  void Note(Tick tick) {
+    block_.last_tick = std::max(block_.last_tick, tick);
+    if (scope_.header->duration == 0 || tick <= scope_.header->duration) return;
+    if (block_.late++ == 0) {
+      block_.first_late = fmt::format("line {}: time {} lies behind the end at {} that the header gives", Line(), tick,
+                                      scope_.header->duration);
+    }
+  }
+
+  // Each reads a field up to its colon, and leaves at_ behind it: one past end_ after the last field.
+  std::uint64_t Number(const char* name, std::uint64_t most) {
+    ++field_;
+    if (at_ >= end_) Fail(name, "is missing: the record has too few fields");
+    std::uint64_t value = 0;
+    const char* const begin = at_;
+    while (at_ != end_) {
+      const auto digit = static_cast<unsigned>(*at_ - '0');
+      if (digit > 9) break;
+      value = 10 * value + digit;
+      ++at_;
+    }
+    const bool is_number = at_ != begin && (at_ == end_ || *at_ == ':');
+    if (!is_number) FailNumber(begin, name);
+    if (at_ - begin > 19 || value > most) FailTooLarge(begin, name);
+    ++at_;
+    return value;
+  }
+
+  std::int64_t SignedNumber(const char* name) {
+    const bool is_negative = at_ < end_ && *at_ == '-';
+    if (is_negative) ++at_;
+    // Values are unsigned numbers of 64 bits for some tools.
+    const auto value = static_cast<std::int64_t>(UnsignedNumber(name));
+    return is_negative ? static_cast<std::int64_t>(0 - static_cast<std::uint64_t>(value)) : value;
+  }
+
+  std::uint64_t UnsignedNumber(const char* name) {
+    const char* const begin = at_;
+    const char* end = at_;
+    while (end < end_ && *end != ':') ++end;
+    if (end - begin < 20) return Number(name, ~std::uint64_t{0});
+    ++field_;
+    std::uint64_t value = 0;
+    for (; at_ != end; ++at_) {
+      const auto digit = static_cast<unsigned>(*at_ - '0');
+      if (digit > 9) FailNumber(begin, name);
+      if (value > (~std::uint64_t{0} - digit) / 10) FailTooLarge(begin, name);
+      value = 10 * value + digit;
+    }
+    ++at_;
+    return value;
+  }
+
+  Tick Time(const char* name) {
+    if (at_ < end_ && *at_ == '-') {
+      ++field_;
+      Fail(name, fmt::format("the time {} is negative", Shown(at_)));
+    }
+    return static_cast<Tick>(Number(name, static_cast<std::uint64_t>(kFurthestTick)));
+  }
+
+  std::string Shown(const char* begin) const {
+    const char* end = begin;
+    while (end < end_ && *end != ':' && end - begin < 24) ++end;
+    return ToUtf8({begin, static_cast<std::size_t>(end - begin)});
+  }
+
+  [[noreturn]] void FailNumber(const char* begin, const char* name) {
+    Fail(name, fmt::format("'{}' is not a number", Shown(begin)));
+  }
+  [[noreturn]] void FailTooLarge(const char* begin, const char* name) {
+    Fail(name, fmt::format("{} is too large", Shown(begin)));
+  }
+  [[noreturn]] void Fail(const char* name, std::string what) const { throw Damage{field_, name, std::move(what)}; }
+
+  std::uint64_t Line() const { return text_.first_line + block_.lines; }
+
+  void Count(const Damage& damage) {
+    if (block_.damaged++ > 0) return;
+    const std::string field = damage.field > 0 ? fmt::format(", field {} ({})", damage.field, damage.name) : "";
+    block_.first_damage = fmt::format("line {}{}: {}", Line(), field, damage.what);
+  }
+
+  TaskBuffer& BufferOf(std::uint32_t task) {
+    std::uint32_t& number = buffer_of_[task];
+    if (number == kNone) {
+      number = static_cast<std::uint32_t>(buffers_.size());
+      buffers_.emplace_back().task = task;
+    }
+    return buffers_[number];
+  }
+
+  void Pack() {
+    std::size_t size = 0;
+    for (const TaskBuffer& buffer : buffers_) {
+      for (const StreamBuffer& stream : buffer.streams) size += stream.bytes.size();
+    }
+    block_.bytes.reserve(size);
+    block_.segments.reserve(buffers_.size());
+    for (const TaskBuffer& buffer : buffers_) {
+      ParaverSegment& segment = block_.segments.emplace_back();
+      segment.task = buffer.task;
+      segment.has_root = buffer.has_root;
+      for (std::size_t i = 0; i < kParaverStreams; ++i) {
+        const StreamBuffer& stream = buffer.streams[i];
+        segment.begin[i] = static_cast<std::uint32_t>(block_.bytes.size());
+        block_.bytes.insert(block_.bytes.end(), stream.bytes.begin(), stream.bytes.end());
+        segment.end[i] = static_cast<std::uint32_t>(block_.bytes.size());
+        segment.first[i] = stream.first;
+        segment.last[i] = stream.last;
+        segment.in_order[i] = stream.in_order;
+      }
+    }
+    dictionary_.MoveInto(block_);
+  }
+
+  const ParaverScope& scope_;
+  const std::vector<ParaverTask>& tasks_;
+  const TextBlock& text_;
+  Dictionary dictionary_;
+  std::vector<std::uint32_t> buffer_of_;  // by task
+  std::vector<TaskBuffer> buffers_;
+  std::vector<ParaverPair> pairs_;  // of the record at hand
+  ParaverBlock block_;
+  const char* at_ = nullptr;
+  const char* end_ = nullptr;
+  int field_ = 0;
+};
+
+}  // namespace
+
+ParaverEvent ClassifyParaverEvent(std::uint32_t type) {
+  switch (type) {
+    case 50100001: return ParaverEvent::kSendSize;
+    case 50100002: return ParaverEvent::kReceiveSize;
+    case 50100003: return ParaverEvent::kRoot;
+    case 50100004: return ParaverEvent::kCommunicator;
+    case 40000001: return ParaverEvent::kApplication;
+    case 40000003: return ParaverEvent::kFlush;
+    case 40000012: return ParaverEvent::kTracing;
+    case 40000018: return ParaverEvent::kTracingMode;
+    case 41999999: return ParaverEvent::kCounterSet;
+    case 60000018:  // outlined parallel regions of OpenMP
+    case 60000019: return ParaverEvent::kFunction;
+    default: break;
+  }
+  const auto within = [&](std::uint32_t first, std::uint32_t last) { return type >= first && type <= last; };
+  if (within(50000001, 50000005)) return ParaverEvent::kMpi;
+  if (within(70000001, 70000099)) return ParaverEvent::kCaller;
+  if (within(42000000, 44999999) || within(46000000, 46999999)) return ParaverEvent::kCounter;
+  // The tools number their own events from 40000000 on, samples of callers from 30000000 on and those of OmpSs from
+  // 9000000 on. What is left are the program's.
+  if (within(1, 8999999) || within(10000000, 29999999)) return ParaverEvent::kUserEvent;
+  return ParaverEvent::kIgnored;
+}
+
+ParaverBlock ReadParaverBlock(const ParaverScope& scope, const TextBlock& text) {
+  return BlockReader(scope, text).Read();
+}
+
+SegmentReader::SegmentReader(const ParaverBlock& block, const ParaverSegment& segment, ParaverStream stream)
+    : at_(block.bytes.data() + segment.begin[static_cast<std::size_t>(stream)]),
+      end_(block.bytes.data() + segment.end[static_cast<std::size_t>(stream)]) {}
+
+std::uint64_t SegmentReader::Varint() {
+  std::uint64_t value = 0;
+  for (unsigned shift = 0;; shift += 7) {
+    const std::uint8_t byte = *at_++;
+    value |= static_cast<std::uint64_t>(byte & 0x7F) << shift;
+    if (byte < 0x80) return value;
+  }
+}
+
+std::int64_t SegmentReader::Signed() { return ParaverPair{0, Varint()}.value(); }
+
+Tick SegmentReader::NextEvents(std::vector<ParaverPair>& pairs) {
+  time_ += Signed();
+  pairs.resize(Varint());
+  for (ParaverPair& pair : pairs) {
+    pair.type_index = static_cast<std::uint32_t>(Varint());
+    pair.coded = Varint();
+  }
+  return time_;
+}
+
+ParaverState SegmentReader::NextState() {
+  time_ += Signed();
+  const auto length = static_cast<Tick>(Varint());
+  return {time_, time_ + length, static_cast<std::uint32_t>(Varint())};
+}
+
+ParaverMessage SegmentReader::NextMessage() {
+  ParaverMessage message;
+  time_ += Signed();
+  const std::uint64_t peer = Varint();
+  message.is_send = (peer & 1) != 0;
+  message.peer = static_cast<std::int32_t>(peer >> 1);
+  message.logical_send = time_;
+  message.physical_send = time_ + Signed();
+  message.logical_receive = time_ + Signed();
+  message.physical_receive = message.logical_receive + Signed();
+  message.bytes = Varint();
+  message.tag = static_cast<std::uint32_t>(Varint());
+  return message;
+}
+
+}  // namespace farscale

@@ -1,0 +1,133 @@
+// The records of a Paraver trace, block of text by block of text: checked, sorted by task and put into few bytes. What
+// farscale has no use for is left out here.
+//
+// Every task has three streams of bytes: its events, its states and its ends of messages. A stream is a run of
+// segments, one a block; within a segment times are told as differences from the time before, and all numbers take as
+// many bytes as they need. RecordStream reads a stream again.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "trace/paraver_header.h"
+#include "trace/paraver_text.h"
+#include "trace/trace.h"
+
+namespace farscale {
+
+// What an event type is to us. Those up to kCaller are regions: their values are numbered as symbols.
+enum class ParaverEvent : std::uint8_t {
+  kMpi,
+  kFunction,   // user functions and the like, which nest
+  kUserEvent,  // of the program's own: a new value ends the one before
+  kCaller,     // of an MPI call; the level in the type
+  kSendSize,   // of a collective, as what follows
+  kReceiveSize,
+  kRoot,
+  kCommunicator,
+  kCounter,
+  kCounterSet,
+  kApplication,
+  kFlush,
+  kTracing,
+  kTracingMode,
+  kIgnored,
+};
+ParaverEvent ClassifyParaverEvent(std::uint32_t type);
+inline bool HasSymbols(ParaverEvent event) { return event <= ParaverEvent::kCaller; }
+
+// A value of an event type that is a region.
+struct ParaverSymbol {
+  std::uint32_t type = 0;
+  std::uint64_t value = 0;
+
+  friend auto operator<=>(const ParaverSymbol&, const ParaverSymbol&) = default;
+};
+
+enum class ParaverStream : std::uint8_t { kEvents, kStates, kMessages };
+constexpr std::size_t kParaverStreams = 3;
+
+// The part of one task in one block.
+struct ParaverSegment {
+  std::uint32_t task = 0;
+  std::uint32_t begin[kParaverStreams] = {};  // in `bytes` of the block
+  std::uint32_t end[kParaverStreams] = {};
+  Tick last[kParaverStreams] = {};  // time of the last record, and of the first
+  Tick first[kParaverStreams] = {};
+  bool in_order[kParaverStreams] = {true, true, true};
+  bool has_root = false;  // some event says that the task is the root of a collective
+};
+
+struct ParaverBlock {
+  std::vector<std::uint8_t> bytes;
+  std::vector<ParaverSegment> segments;
+  std::vector<std::uint32_t> types;    // event types by their number in this block
+  std::vector<ParaverSymbol> symbols;  // by their number in this block, from 1 on; 0 is no symbol
+  std::uint64_t lines = 0;
+  std::uint64_t records = 0;               // of this application
+  std::uint64_t mpi_calls_on_threads = 0;  // other than the first of their task
+  std::uint64_t damaged = 0;
+  std::string first_damage;  // sentence with line and field
+  Tick last_tick = 0;
+  std::uint64_t late = 0;  // records behind the end that the header gives
+  std::string first_late;
+};
+
+// What a block is read for; outlives all blocks.
+struct ParaverScope {
+  const ParaverHeader* header = nullptr;
+  std::uint32_t application = 0;  // from 0 on
+  // Which counter types to keep; nothing: all.
+  std::function<bool(std::uint32_t type)> keeps_counter;
+};
+
+ParaverBlock ReadParaverBlock(const ParaverScope& scope, const TextBlock& text);
+
+// An event of one record.
+struct ParaverPair {
+  std::uint32_t type_index = 0;
+  std::uint64_t coded = 0;
+
+  std::uint32_t symbol() const { return static_cast<std::uint32_t>(coded); }  // of event types that have symbols
+  std::int64_t value() const {                                                // of others
+    return static_cast<std::int64_t>(coded >> 1) ^ -static_cast<std::int64_t>(coded & 1);
+  }
+};
+struct ParaverState {
+  Tick begin = 0, end = 0;
+  std::uint32_t state = 0;
+};
+// One end of a message, as the record tells it to the sender or the receiver.
+struct ParaverMessage {
+  bool is_send = false;
+  Tick logical_send = 0, physical_send = 0, logical_receive = 0, physical_receive = 0;
+  std::int32_t peer = 0;  // task from 0 on
+  std::uint64_t bytes = 0;
+  std::uint32_t tag = 0;
+};
+
+// Reads the bytes of one segment again.
+class SegmentReader {
+ public:
+  SegmentReader(const ParaverBlock& block, const ParaverSegment& segment, ParaverStream stream);
+
+  bool AtEnd() const { return at_ == end_; }
+  Tick NextEvents(std::vector<ParaverPair>& pairs);  // returns the time
+  ParaverState NextState();
+  ParaverMessage NextMessage();
+
+ private:
+  std::uint64_t Varint();
+  std::int64_t Signed();
+
+  const std::uint8_t* at_;
+  const std::uint8_t* end_;
+  Tick time_ = 0;
+};
+
+}  // namespace farscale

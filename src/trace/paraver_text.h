@@ -1,0 +1,62 @@
+// The text of a Paraver trace in blocks of whole lines, plain or compressed by gzip.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace farscale {
+
+// Lines of the text, each with its newline.
+struct TextBlock {
+  std::string text;
+  std::uint64_t first_line = 1;
+  bool is_cut = false;  // the end of the text, which has no newline (one is added here)
+};
+
+class ParaverText {
+ public:
+  // Throws an input error when the file cannot be opened.
+  explicit ParaverText(const std::string& path);
+  ~ParaverText();
+  ParaverText(const ParaverText&) = delete;
+  ParaverText& operator=(const ParaverText&) = delete;
+
+  // The next bytes, at most `count`, without handing them out.
+  std::string Peek(std::size_t count);
+
+  // The next line without its newline, nor a carriage return before it; false at the end of the text. For the header,
+  // before any block is read. Throws an input error when the line is longer than any header is.
+  bool NextLine(std::string& line);
+
+  // Some whole lines, about kBlockBytes of them. A text that ends without newline gives its last line as a block of its
+  // own. False at the end. Throws an input error when the file cannot be read on, the compressed data is damaged or
+  // ends early, or a line is longer than any record is.
+  bool NextBlock(TextBlock& block);
+
+  std::uint64_t bytes() const { return bytes_; }  // read so far, uncompressed
+  bool is_compressed() const { return is_compressed_; }
+
+  static constexpr std::size_t kBlockBytes = std::size_t{1} << 19;
+
+ private:
+  struct File;
+
+  // Appends up to `count` bytes to `text`; fewer only at the end of the file.
+  void Read(std::string& text, std::size_t count);
+
+  std::string path_;
+  std::unique_ptr<File> file_;
+  std::string rest_;  // read, but not handed out
+  std::uint64_t bytes_ = 0;
+  std::uint64_t lines_ = 0;  // handed out
+  bool is_compressed_ = false;
+  bool at_end_ = false;
+};
+
+// Whether the text of the file, when need be decompressed, begins like a Paraver trace. Throws an input error when the
+// file cannot be read.
+bool IsParaver(const std::string& path);
+
+}  // namespace farscale

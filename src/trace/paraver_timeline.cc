@@ -1,0 +1,570 @@
+#include "trace/paraver_timeline.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <queue>
+#include <vector>
+
+#include "trace/mpi_call.h"
+
+namespace farscale {
+namespace {
+
+constexpr std::uint32_t kNothing = ParaverBlockMeaning::kNothing;
+constexpr std::size_t kFarthestLook = 256;  // records ahead
+constexpr Tick kNever = std::numeric_limits<Tick>::max();
+
+// Attributes of a collective call, as they come with it or beside it at the same time.
+struct CollectiveAttributes {
+  Tick tick = std::numeric_limits<Tick>::min();
+  std::optional<std::uint64_t> communicator;
+  std::uint64_t sent = 0, received = 0;
+  bool is_root = false;
+
+  // Whether the pair was one of them.
+  bool Take(ParaverEvent event, const ParaverFact& fact) {
+    switch (event) {
+      case ParaverEvent::kSendSize: sent = static_cast<std::uint64_t>(std::max<std::int64_t>(fact.value, 0)); break;
+      case ParaverEvent::kReceiveSize:
+        received = static_cast<std::uint64_t>(std::max<std::int64_t>(fact.value, 0));
+        break;
+      case ParaverEvent::kRoot: is_root = fact.value != 0; break;
+      case ParaverEvent::kCommunicator: communicator = static_cast<std::uint64_t>(fact.value); break;
+      default: return false;
+    }
+    return true;
+  }
+};
+
+// Numbers the collectives of a task on each communicator, and knows which call they belong to.
+class CollectiveCalls {
+ public:
+  explicit CollectiveCalls(const ParaverTraceFacts& facts) : facts_(facts) {}
+
+  // Attributes belong to the call at hand, or to the one that is entered at the same time.
+  void Attribute(Tick tick, ParaverEvent event, const ParaverFact& fact) {
+    if (!in_call_ && attributes_.tick != tick) attributes_ = {};
+    if (!in_call_) attributes_.tick = tick;
+    attributes_.Take(event, fact);
+  }
+  void Enter(Tick tick) {
+    if (attributes_.tick != tick) attributes_ = {};
+    in_call_ = true;
+  }
+
+  struct Collective {
+    CollectiveKind kind = CollectiveKind::kBarrier;
+    std::uint32_t communicator = 0;
+    std::uint64_t number = 0;  // on the communicator
+    CollectiveAttributes attributes;
+    bool is_known = true;  // the communicator
+  };
+  // The collective that the call was; nothing when it was none or does not say where.
+  std::optional<Collective> Leave(const Region& region) {
+    in_call_ = false;
+    const CollectiveAttributes attributes = std::exchange(attributes_, {});
+    const bool is_collective = region.call == MpiCall::kCollective || region.call == MpiCall::kImmediateCollective;
+    const std::optional<CollectiveKind> kind = is_collective ? CollectiveKindOf(region.name) : std::nullopt;
+    if (!kind || !attributes.communicator) return std::nullopt;
+    const auto found = facts_.communicators.find(*attributes.communicator);
+    if (found == facts_.communicators.end()) return Collective{*kind, 0, 0, attributes, false};
+    return Collective{*kind, found->second, numbers_[found->second]++, attributes, true};
+  }
+
+ private:
+  const ParaverTraceFacts& facts_;
+  bool in_call_ = false;
+  CollectiveAttributes attributes_;
+  std::unordered_map<std::uint32_t, std::uint64_t> numbers_;
+};
+
+bool HasRoot(CollectiveKind kind) {
+  return kind == CollectiveKind::kBroadcast || kind == CollectiveKind::kReduce || kind == CollectiveKind::kGather ||
+         kind == CollectiveKind::kScatter;
+}
+
+bool IsAttribute(ParaverEvent event) {
+  return event == ParaverEvent::kSendSize || event == ParaverEvent::kReceiveSize || event == ParaverEvent::kRoot ||
+         event == ParaverEvent::kCommunicator;
+}
+
+bool MayPost(MpiCall call, bool is_send) {
+  switch (call) {
+    case MpiCall::kSend:
+    case MpiCall::kBufferedSend:
+    case MpiCall::kSynchronousSend:
+    case MpiCall::kImmediateSend:
+    case MpiCall::kImmediateBufferedSend:
+    case MpiCall::kImmediateSynchronousSend: return is_send;
+    case MpiCall::kReceive:
+    case MpiCall::kImmediateReceive: return !is_send;
+    case MpiCall::kSendReceive:
+    case MpiCall::kStart:
+    case MpiCall::kOther: return true;
+    default: return false;
+  }
+}
+
+bool BlocksForItsSend(MpiCall call) {
+  return call == MpiCall::kSend || call == MpiCall::kBufferedSend || call == MpiCall::kSynchronousSend ||
+         call == MpiCall::kSendReceive;
+}
+
+bool MayCompleteReceives(MpiCall call) {
+  return call != MpiCall::kImmediateReceive && call != MpiCall::kStart && call != MpiCall::kSend &&
+         call != MpiCall::kImmediateSend && call != MpiCall::kCollective;
+}
+
+class TimelineWriter {
+ public:
+  TimelineWriter(const Trace& trace, const ParaverTaskParts& parts, const ParaverTraceFacts& facts, RankBuilder& rank)
+      : trace_(trace),
+        facts_(facts),
+        rank_(rank),
+        events_(parts),
+        states_(parts),
+        ends_(MessageEnds(parts)),
+        collectives_(facts),
+        totals_(trace.counters.size()),
+        samples_(trace.counters.size()) {}
+
+  void Run() {
+    if (!Begin()) return;
+    while (const ParaverMoment* record = events_.Peek()) {
+      Tell(*record);
+      if (stopped_at_) break;
+      last_event_ = std::max(last_event_, record->tick);
+      events_.Advance();
+    }
+    Finish();
+  }
+
+ private:
+  // The task's first moment: that of its application, or of its first record; the one at which tracing was switched on
+  // when nothing comes before. False for a task without records.
+  bool Begin() {
+    const ParaverMoment* first = events_.Peek();
+    if (first == nullptr && !states_.first()) return false;
+    begin_ = first == nullptr ? *states_.first() : first->tick;
+    if (first != nullptr && states_.first() && !BeginsApplication(*first)) begin_ = std::min(begin_, *states_.first());
+    if (const auto on = TracingSwitchedOnFirst()) begin_ = *on;
+    outside_since_ = begin_;
+    last_event_ = begin_;
+    for (const std::uint32_t counter : CountersNextToCome()) rank_.SetCounter(begin_, counter, 0);
+    rank_.Enter(begin_, facts_.application_region);
+    return true;
+  }
+
+  static bool BeginsApplication(const ParaverMoment& record) {
+    return std::any_of(record.facts.begin(), record.facts.end(), [&](const ParaverFact& fact) {
+      return fact.event == ParaverEvent::kApplication && fact.value != 0;
+    });
+  }
+
+  std::optional<Tick> TracingSwitchedOnFirst() {
+    for (std::size_t i = 0; i < kFarthestLook; ++i) {
+      const ParaverMoment* record = events_.Peek(i);
+      if (record == nullptr) return std::nullopt;
+      for (const ParaverFact& fact : record->facts) {
+        const ParaverEvent event = fact.event;
+        if (event == ParaverEvent::kTracing) return fact.value != 0 ? std::optional(record->tick) : std::nullopt;
+        if (HasSymbols(event)) return std::nullopt;
+      }
+    }
+    return std::nullopt;
+  }
+
+  // Counters are recorded as differences, so they begin at zero: those that come up to the first MPI call.
+  std::vector<std::uint32_t> CountersNextToCome() {
+    std::vector<std::uint32_t> counters;
+    for (std::size_t i = 0; i < kFarthestLook; ++i) {
+      const ParaverMoment* record = events_.Peek(i);
+      if (record == nullptr) break;
+      bool has_call = false;
+      for (const ParaverFact& fact : record->facts) {
+        if (fact.event == ParaverEvent::kCounter) counters.push_back(fact.index);
+        has_call |= fact.event == ParaverEvent::kMpi;
+      }
+      if (has_call) break;
+    }
+    std::sort(counters.begin(), counters.end());
+    counters.erase(std::unique(counters.begin(), counters.end()), counters.end());
+    return counters;
+  }
+
+  void Tell(const ParaverMoment& record) {
+    const Tick tick = record.tick;
+    const bool ends_pause = PauseUntil(tick);
+    Count(record);
+    if (ends_pause) rank_.Leave(tick, facts_.pause_region);
+    for (std::size_t i = 0; i < record.facts.size(); ++i) {
+      const ParaverFact& fact = record.facts[i];
+      const ParaverEvent event = fact.event;
+      if (IsAttribute(event)) collectives_.Attribute(tick, event, fact);
+      if (event == ParaverEvent::kFunction) Function(tick, fact.index);
+      if (event == ParaverEvent::kUserEvent) UserEvent(tick, fact.type, fact.index);
+      if (event == ParaverEvent::kTracing) Tracing(tick, fact.value != 0);
+      if (event == ParaverEvent::kFlush) Flush(tick, fact.value != 0);
+      if (event == ParaverEvent::kTracingMode && fact.value > 1) rank_.diagnostics().Add(Anomaly::kOnlyLongBursts);
+      if (event == ParaverEvent::kApplication && fact.value == 0) application_end_ = tick;
+      if (event != ParaverEvent::kMpi) continue;
+      if (call_ != kNothing) EndCall(tick, fact.is_enter());
+      if (fact.is_enter()) BeginCall(record, i);
+    }
+  }
+
+  void Count(const ParaverMoment& record) {
+    bool any = false;
+    for (const ParaverFact& fact : record.facts) {
+      const ParaverEvent event = fact.event;
+      if (event == ParaverEvent::kCounterSet) {
+        if (counter_set_ && *counter_set_ != fact.value) switches_counters_ = true;
+        counter_set_ = fact.value;
+      }
+      if (event != ParaverEvent::kCounter) continue;
+      const std::uint32_t counter = fact.index;
+      totals_[counter] = static_cast<std::int64_t>(static_cast<std::uint64_t>(totals_[counter]) +
+                                                   static_cast<std::uint64_t>(fact.value));
+      rank_.SetCounter(std::max(record.tick, begin_), counter, totals_[counter]);
+      ++samples_[counter];
+      any = true;
+    }
+    samplings_ += any ? 1 : 0;
+  }
+
+  // Tells the pauses since the last edge outside MPI; true when one reaches up to here and is still open, since the
+  // counters at its end come with the record that follows.
+  bool PauseUntil(Tick tick) {
+    if (call_ != kNothing || !states_.tells() || tick <= outside_since_) return false;
+    states_.NotRunning(outside_since_, tick, stretches_);
+    outside_since_ = tick;
+    for (const StateCursor::Stretch& stretch : stretches_) {
+      rank_.Enter(stretch.begin, facts_.pause_region);
+      if (stretch.end == tick) return true;
+      rank_.Leave(stretch.end, facts_.pause_region);
+    }
+    return false;
+  }
+
+  void BeginCall(const ParaverMoment& record, std::size_t index) {
+    const Tick tick = record.tick;
+    const std::uint32_t region = record.facts[index].index;
+    EnterCallers(tick, CallersOf(record, 0));
+    while (next_end_ < ends_.size() && ends_[next_end_].post < tick) PostOutside(ends_[next_end_++]);
+    call_ = region;
+    rank_.Enter(tick, region);
+    collectives_.Enter(tick);
+    const auto [leave, next_call] = LeaveOfCall(record, index);
+    PostUntil(tick, leave, next_call);
+    CompleteUntil(leave);
+  }
+
+  // When the call just entered by a pair of the record at hand is left, and the call that is entered at the same
+  // moment, if any.
+  std::pair<Tick, std::uint32_t> LeaveOfCall(const ParaverMoment& record, std::size_t index) {
+    std::optional<Tick> leave;
+    const ParaverMoment* look = &record;
+    for (std::size_t ahead = 0; look != nullptr && (!leave || look->tick == *leave); look = events_.Peek(++ahead)) {
+      for (std::size_t i = ahead == 0 ? index + 1 : 0; i < look->facts.size(); ++i) {
+        const ParaverFact& fact = look->facts[i];
+        if (fact.event != ParaverEvent::kMpi) continue;
+        if (fact.is_enter()) return {look->tick, fact.index};
+        leave = look->tick;
+      }
+    }
+    return {leave.value_or(kNever), kNothing};
+  }
+
+  // What is posted within the call. At the tick that it shares with the next one, the call that may post it does.
+  void PostUntil(Tick enter, Tick leave, std::uint32_t next_call) {
+    for (; next_end_ < ends_.size() && ends_[next_end_].post <= leave; ++next_end_) {
+      const MessageEnd& end = ends_[next_end_];
+      const bool belongs_to_next = end.post == leave && leave > enter && next_call != kNothing &&
+                                   MayPost(trace_.regions[next_call].call, end.is_send);
+      if (belongs_to_next) break;
+      Post(end, leave);
+    }
+  }
+
+  void Post(const MessageEnd& end, Tick leave) {
+    const MpiCall call = trace_.regions[call_].call;
+    const auto peer = static_cast<std::uint32_t>(end.peer);
+    if (end.is_send) {
+      if (BlocksForItsSend(call)) {
+        rank_.Send(peer, facts_.world, end.tag, end.bytes);
+      } else {
+        rank_.SendPost(peer, facts_.world, end.tag, end.bytes, std::nullopt);
+      }
+      return;
+    }
+    if (end.complete <= leave && MayCompleteReceives(call)) {
+      rank_.Receive(peer, facts_.world, end.tag, end.bytes);
+      return;
+    }
+    rank_.ReceivePost(next_end_);
+    pending_.push({end.complete, next_end_});
+  }
+
+  // Outside any call: the builder counts it.
+  void PostOutside(const MessageEnd& end) {
+    const auto peer = static_cast<std::uint32_t>(end.peer);
+    if (end.is_send) {
+      rank_.Send(peer, facts_.world, end.tag, end.bytes);
+    } else {
+      rank_.Receive(peer, facts_.world, end.tag, end.bytes);
+    }
+  }
+
+  void CompleteUntil(Tick leave) {
+    if (!MayCompleteReceives(trace_.regions[call_].call)) return;
+    while (!pending_.empty() && pending_.top().first <= leave) {
+      const std::size_t number = pending_.top().second;
+      pending_.pop();
+      const MessageEnd& end = ends_[number];
+      rank_.ReceiveComplete(static_cast<std::uint32_t>(end.peer), facts_.world, end.tag, end.bytes, number);
+    }
+  }
+
+  void EndCall(Tick tick, bool is_left_open) {
+    const Region& region = trace_.regions[call_];
+    if (is_left_open) rank_.diagnostics().Add(Anomaly::kRegionLeftOpen, 1, region.name);
+    if (const auto collective = collectives_.Leave(region)) Record(*collective, region);
+    rank_.Leave(tick, call_);
+    call_ = kNothing;
+    outside_since_ = tick;
+    LeaveCallers(tick, CallersToCome());
+  }
+
+  void Record(const CollectiveCalls::Collective& collective, const Region& region) {
+    rank_.diagnostics().AddPopulation(Anomaly::kCommunicatorUnknown, 1);
+    if (!collective.is_known) {
+      rank_.diagnostics().Add(
+          Anomaly::kCommunicatorUnknown, 1,
+          fmt::format("{}, {} on rank {}", *collective.attributes.communicator, region.name, rank_.rank()));
+      return;
+    }
+    if (region.call == MpiCall::kImmediateCollective) return rank_.CollectivePost(std::nullopt);
+    std::optional<std::uint32_t> root;
+    if (HasRoot(collective.kind)) root = RootOf(collective, region);
+    rank_.Collective(collective.kind, collective.communicator, root, collective.attributes.sent,
+                     collective.attributes.received);
+  }
+
+  std::optional<std::uint32_t> RootOf(const CollectiveCalls::Collective& collective, const Region& region) {
+    const Communicator& communicator = trace_.communicators[collective.communicator];
+    if (communicator.is_self) return 0;
+    const auto found = facts_.roots.find({collective.communicator, collective.number});
+    if (found == facts_.roots.end()) {
+      rank_.diagnostics().Add(Anomaly::kRootUnknown, 1, fmt::format("{} on rank {}", region.name, rank_.rank()));
+      return std::nullopt;
+    }
+    const std::int32_t rank = found->second;
+    const std::vector<std::int32_t>& group = communicator.remote.empty() ? communicator.members : communicator.remote;
+    if (static_cast<std::size_t>(rank) < group.size() && group[static_cast<std::size_t>(rank)] == rank) {
+      return static_cast<std::uint32_t>(rank);
+    }
+    const auto [local, is_new] = local_roots_.try_emplace({collective.communicator, rank}, 0);
+    if (is_new) {
+      local->second = static_cast<std::uint32_t>(std::find(group.begin(), group.end(), rank) - group.begin());
+    }
+    return local->second;
+  }
+
+  void Function(Tick tick, std::uint32_t region) {
+    LeaveCallers(tick, {});
+    if (region != kNothing) {
+      functions_.push_back(region);
+      rank_.Enter(tick, region);
+    } else if (!functions_.empty()) {
+      rank_.Leave(tick, functions_.back());
+      functions_.pop_back();
+    } else {
+      rank_.diagnostics().Add(Anomaly::kLeaveWithoutEnter);
+    }
+  }
+
+  void UserEvent(Tick tick, std::uint32_t type, std::uint32_t region) {
+    LeaveCallers(tick, {});
+    const auto [open, is_new] = user_events_.try_emplace(type, kNothing);
+    if (open->second != kNothing) rank_.Leave(tick, open->second);
+    open->second = region;
+    if (region != kNothing) rank_.Enter(tick, region);
+  }
+
+  void Tracing(Tick tick, bool on) {
+    LeaveCallers(tick, {});
+    if (is_tracing_ == on) return;
+    if (on) {
+      rank_.MeasurementOn(tick);
+      rank_.Enter(tick, facts_.tracing_region);
+    } else {
+      if (is_tracing_.value_or(false)) rank_.Leave(tick, facts_.tracing_region);
+      rank_.MeasurementOff(tick);
+      if (call_ == kNothing && NothingFollows()) stopped_at_ = tick;
+    }
+    is_tracing_ = on;
+  }
+
+  // Switched off to the end, the rest of the run is not known.
+  bool NothingFollows() {
+    for (std::size_t i = 1; i < kFarthestLook; ++i) {
+      const ParaverMoment* record = events_.Peek(i);
+      if (record == nullptr) return true;
+      for (const ParaverFact& fact : record->facts) {
+        const ParaverEvent event = fact.event;
+        if (HasSymbols(event) || event == ParaverEvent::kTracing) return false;
+      }
+    }
+    return false;
+  }
+
+  void Flush(Tick tick, bool begins) {
+    if (!begins && flush_since_) rank_.BufferFlush(*flush_since_, tick);
+    flush_since_ = begins ? std::optional(tick) : std::nullopt;
+  }
+
+  // Regions of the callers of the call in this record and those of the same time, the outermost first.
+  std::vector<std::uint32_t> CallersOf(const ParaverMoment& record, std::size_t ahead) {
+    std::map<std::uint32_t, std::uint32_t, std::greater<>> by_level;
+    if (facts_.has_functions) return {};
+    const auto add = [&](const ParaverMoment& events) {
+      for (const ParaverFact& fact : events.facts) {
+        if (fact.event != ParaverEvent::kCaller) continue;
+        const std::uint32_t region = fact.index;
+        if (region != kNothing) by_level[fact.type] = region;
+      }
+    };
+    add(record);
+    for (std::size_t i = ahead + 1; by_level.empty(); ++i) {
+      const ParaverMoment* next = events_.Peek(i);
+      if (next == nullptr || next->tick != record.tick) break;
+      add(*next);
+    }
+    std::vector<std::uint32_t> callers;
+    for (const auto& [level, region] : by_level) callers.push_back(region);
+    return callers;
+  }
+
+  // Of the next call, when nothing else of the program comes before.
+  std::vector<std::uint32_t> CallersToCome() {
+    if (open_callers_.empty()) return {};
+    for (std::size_t i = 1; i < kFarthestLook; ++i) {
+      const ParaverMoment* record = events_.Peek(i);
+      if (record == nullptr) break;
+      for (const ParaverFact& fact : record->facts) {
+        const ParaverEvent event = fact.event;
+        if (event == ParaverEvent::kMpi && fact.is_enter()) return CallersOf(*record, i);
+        const bool is_edge = event == ParaverEvent::kFunction || event == ParaverEvent::kUserEvent ||
+                             event == ParaverEvent::kTracing || event == ParaverEvent::kApplication;
+        if (is_edge) return {};
+      }
+    }
+    return {};
+  }
+
+  // Leaves those that the next call does not have in common.
+  void LeaveCallers(Tick tick, const std::vector<std::uint32_t>& next) {
+    const auto common = std::mismatch(open_callers_.begin(), open_callers_.end(), next.begin(), next.end()).first;
+    for (auto count = open_callers_.end() - common; count > 0; --count) {
+      rank_.Leave(tick, open_callers_.back());
+      open_callers_.pop_back();
+    }
+  }
+
+  void EnterCallers(Tick tick, const std::vector<std::uint32_t>& callers) {
+    LeaveCallers(tick, callers);
+    for (std::size_t i = open_callers_.size(); i < callers.size(); ++i) {
+      rank_.Enter(tick, callers[i]);
+      open_callers_.push_back(callers[i]);
+    }
+  }
+
+  void Finish() {
+    Tick end = std::max(last_event_, application_end_ ? *application_end_ : states_.last());
+    if (stopped_at_) end = *stopped_at_;
+    const bool ends_pause = PauseUntil(end);
+    // The program is over: what its last burst counted behind the last sample is the tools' own.
+    for (std::uint32_t i = 0; i < totals_.size(); ++i) {
+      if (samples_[i] > 0 && call_ == kNothing) rank_.SetCounter(end, i, totals_[i]);
+    }
+    if (ends_pause) rank_.Leave(end, facts_.pause_region);
+    while (next_end_ < ends_.size()) PostOutside(ends_[next_end_++]);
+    LeaveCallers(end, {});
+    if (is_tracing_.value_or(false)) rank_.Leave(end, facts_.tracing_region);
+    rank_.Leave(end, facts_.application_region);
+    for (std::uint32_t i = 0; i < totals_.size(); ++i) {
+      constexpr double kSmallestShare = 0.99;
+      const bool is_partial = static_cast<double>(samples_[i]) < kSmallestShare * static_cast<double>(samplings_);
+      if (samples_[i] == 0 || !switches_counters_ || !is_partial) continue;
+      rank_.DistrustCounter(i);
+      rank_.diagnostics().Add(Anomaly::kCounterNotAlwaysOn, 1,
+                              fmt::format("{} on rank {}", trace_.counters[i].name, rank_.rank()));
+    }
+  }
+
+  const Trace& trace_;
+  const ParaverTraceFacts& facts_;
+  RankBuilder& rank_;
+  EventCursor events_;
+  StateCursor states_;
+  std::vector<MessageEnd> ends_;
+  std::size_t next_end_ = 0;
+  using Pending = std::pair<Tick, std::size_t>;  // completion and number of the end
+  std::priority_queue<Pending, std::vector<Pending>, std::greater<>> pending_;
+  CollectiveCalls collectives_;
+
+  Tick begin_ = 0;
+  Tick outside_since_ = 0;  // up to here pauses are told
+  Tick last_event_ = 0;
+  std::optional<Tick> application_end_;
+  std::uint32_t call_ = kNothing;  // region of the call at hand
+  std::vector<std::uint32_t> functions_, open_callers_;
+  std::unordered_map<std::uint32_t, std::uint32_t> user_events_;  // open region by event type
+  std::map<std::pair<std::uint32_t, std::int32_t>, std::uint32_t> local_roots_;
+  std::vector<StateCursor::Stretch> stretches_;
+  std::optional<bool> is_tracing_;  // nothing before the first event about it
+  std::optional<Tick> stopped_at_, flush_since_;
+
+  std::vector<std::int64_t> totals_;    // by counter
+  std::vector<std::uint64_t> samples_;  // by counter
+  std::uint64_t samplings_ = 0;         // records with any counter
+  std::optional<std::int64_t> counter_set_;
+  bool switches_counters_ = false;
+};
+
+}  // namespace
+
+ParaverRoots ParaverRootsOf(const Trace& trace, const ParaverTaskParts& parts, const ParaverTraceFacts& facts,
+                            std::int32_t rank) {
+  ParaverRoots roots;
+  CollectiveCalls collectives(facts);
+  EventCursor events(parts);
+  std::uint32_t call = kNothing;
+  while (const ParaverMoment* record = events.Peek()) {
+    for (const ParaverFact& fact : record->facts) {
+      const ParaverEvent event = fact.event;
+      if (IsAttribute(event)) collectives.Attribute(record->tick, event, fact);
+      if (event != ParaverEvent::kMpi) continue;
+      if (call != kNothing) {
+        const auto collective = collectives.Leave(trace.regions[call]);
+        if (collective && collective->is_known && collective->attributes.is_root) {
+          roots[{collective->communicator, collective->number}] = rank;
+        }
+      }
+      call = fact.index;
+      if (call != kNothing) collectives.Enter(record->tick);
+    }
+    events.Advance();
+  }
+  return roots;
+}
+
+void BuildParaverRank(const Trace& trace, const ParaverTaskParts& parts, const ParaverTraceFacts& facts,
+                      RankBuilder& rank) {
+  TimelineWriter(trace, parts, facts, rank).Run();
+}
+
+}  // namespace farscale

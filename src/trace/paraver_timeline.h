@@ -1,0 +1,40 @@
+// From the records of one task of a Paraver trace to the timeline of its rank.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <unordered_map>
+#include <utility>
+
+#include "trace/paraver_cursors.h"
+#include "trace/trace.h"
+#include "trace/trace_builder.h"
+
+namespace farscale {
+
+// The root of the k-th collective on a communicator, by its index and k. Only the root itself says so.
+using ParaverRoots = std::map<std::pair<std::uint32_t, std::uint64_t>, std::int32_t>;
+
+// What all ranks share while their timelines are built.
+struct ParaverTraceFacts {
+  std::uint32_t world = 0;
+  std::unordered_map<std::uint64_t, std::uint32_t> communicators;  // index by the number in the trace
+  std::uint32_t application_region = 0;
+  std::uint32_t tracing_region = 0;
+  std::uint32_t pause_region = 0;
+  bool has_functions = false;  // they are recorded as regions, so callers need not tell them
+  ParaverRoots roots;
+};
+
+// Which collectives this task says it is the root of.
+ParaverRoots ParaverRootsOf(const Trace& trace, const ParaverTaskParts& parts, const ParaverTraceFacts& facts,
+                            std::int32_t rank);
+
+// Feeds the rank with all that its task recorded: a region around all of it; functions, the program's own events and
+// stretches with tracing on as regions; MPI calls with their messages and collectives; counters, summed up; and the
+// stretches outside MPI in which it did not run as pauses. Without functions, what the callers of MPI calls tell:
+// a region from the first to the last of the calls that follow each other and have the caller in common.
+void BuildParaverRank(const Trace& trace, const ParaverTaskParts& parts, const ParaverTraceFacts& facts,
+                      RankBuilder& rank);
+
+}  // namespace farscale
