@@ -11,18 +11,6 @@ namespace {
 constexpr std::uint32_t kRunning = 1;
 constexpr std::uint32_t kNotCreated = 2;
 
-bool IsInOrder(const ParaverTaskParts& parts, ParaverStream stream) {
-  const auto s = static_cast<std::size_t>(stream);
-  const ParaverSegment* before = nullptr;
-  for (const ParaverTaskPart& part : parts) {
-    const ParaverSegment& segment = *part.segment;
-    if (segment.begin[s] == segment.end[s]) continue;
-    if (!segment.in_order[s] || (before != nullptr && segment.first[s] < before->last[s])) return false;
-    before = &segment;
-  }
-  return true;
-}
-
 // Whether a record of these tells an edge, rather than adds to one.
 bool HasEdge(const ParaverMoment& moment) {
   return std::any_of(moment.facts.begin(), moment.facts.end(), [](const ParaverFact& fact) {
@@ -40,8 +28,17 @@ bool HasEdge(const ParaverMoment& moment) {
 
 }  // namespace
 
+std::size_t ParaverTaskParts::Bytes() const {
+  std::size_t bytes = 0;
+  for (const Part& part : parts) {
+    const ParaverSegment& segment = blocks->blocks[part.block].segments[part.segment];
+    bytes += segment.begin[kParaverStreams] - segment.begin[0];
+  }
+  return bytes;
+}
+
 EventCursor::EventCursor(const ParaverTaskParts& parts) : parts_(parts) {
-  if (IsInOrder(parts, ParaverStream::kEvents)) return;
+  if (parts.IsInOrder(ParaverStream::kEvents)) return;
   ParaverMoment moment;
   while (LoadRecord(moment)) sorted_.push_back(moment);
   std::stable_sort(sorted_.begin(), sorted_.end(),
@@ -56,22 +53,23 @@ bool EventCursor::LoadRecord(ParaverMoment& moment) {
     return true;
   }
   while (!reader_ || reader_->AtEnd()) {
-    if (next_part_ == parts_.size()) return false;
-    const ParaverTaskPart& part = parts_[next_part_++];
-    reader_.emplace(*part.block, *part.segment, ParaverStream::kEvents);
+    if (next_part_ == parts_.parts.size()) return false;
+    reader_ = parts_.Reader(next_part_++, ParaverStream::kEvents);
   }
-  const ParaverTaskPart& part = parts_[next_part_ - 1];
+  const std::uint32_t number = parts_.parts[next_part_ - 1].block;
+  const ParaverBlock& block = parts_.blocks->blocks[number];
+  const ParaverBlockMeaning& meaning = parts_.blocks->meanings[number];
   moment.tick = reader_->NextEvents(pairs_);
   moment.facts.clear();
   for (const ParaverPair& pair : pairs_) {
     ParaverFact& fact = moment.facts.emplace_back();
-    fact.event = part.meaning->events[pair.type_index];
-    fact.type = part.block->types[pair.type_index];
+    fact.event = meaning.events[pair.type_index];
+    fact.type = block.types[pair.type_index];
     if (HasSymbols(fact.event)) {
-      fact.index = part.meaning->regions[pair.symbol()];
+      fact.index = meaning.regions[pair.symbol()];
       fact.value = pair.symbol() == 0 ? 0 : 1;
     } else {
-      fact.index = part.meaning->counters[pair.type_index];
+      fact.index = meaning.counters[pair.type_index];
       fact.value = pair.value();
     }
   }
@@ -117,7 +115,7 @@ void EventCursor::Advance() {
 
 StateCursor::StateCursor(const ParaverTaskParts& parts) : parts_(parts) {
   Scan();
-  if (!tells_ || IsInOrder(parts, ParaverStream::kStates)) return;
+  if (!tells_ || parts.IsInOrder(ParaverStream::kStates)) return;
   while (const ParaverState* state = Current()) {
     sorted_.push_back(*state);
     current_.reset();
@@ -128,8 +126,8 @@ StateCursor::StateCursor(const ParaverTaskParts& parts) : parts_(parts) {
 }
 
 void StateCursor::Scan() {
-  for (const ParaverTaskPart& part : parts_) {
-    SegmentReader reader(*part.block, *part.segment, ParaverStream::kStates);
+  for (std::size_t part = 0; part < parts_.parts.size(); ++part) {
+    SegmentReader reader = parts_.Reader(part, ParaverStream::kStates);
     while (!reader.AtEnd()) {
       const ParaverState state = reader.NextState();
       tells_ |= state.state == kRunning;
@@ -148,9 +146,8 @@ const ParaverState* StateCursor::Current() {
     return &*current_;
   }
   while (!reader_ || reader_->AtEnd()) {
-    if (next_part_ == parts_.size()) return nullptr;
-    const ParaverTaskPart& part = parts_[next_part_++];
-    reader_.emplace(*part.block, *part.segment, ParaverStream::kStates);
+    if (next_part_ == parts_.parts.size()) return nullptr;
+    reader_ = parts_.Reader(next_part_++, ParaverStream::kStates);
   }
   current_ = reader_->NextState();
   return &*current_;
@@ -225,8 +222,8 @@ void SeparateOvertaking(std::vector<MessageEnd>& ends, bool sends) {
 
 std::vector<MessageEnd> MessageEnds(const ParaverTaskParts& parts) {
   std::vector<MessageEnd> sends, receives;
-  for (const ParaverTaskPart& part : parts) {
-    SegmentReader reader(*part.block, *part.segment, ParaverStream::kMessages);
+  for (std::size_t part = 0; part < parts.parts.size(); ++part) {
+    SegmentReader reader = parts.Reader(part, ParaverStream::kMessages);
     while (!reader.AtEnd()) {
       const ParaverMessage m = reader.NextMessage();
       const Tick complete = std::max(m.physical_receive, m.logical_receive);

@@ -19,13 +19,30 @@ struct ParaverBlockMeaning {
   std::vector<std::uint32_t> regions;   // by symbol, from 1 on; kNothing where nobody knows its name
 };
 
-// The segments of one task in the order of the file.
-struct ParaverTaskPart {
-  const ParaverBlock* block = nullptr;
-  const ParaverSegment* segment = nullptr;
-  const ParaverBlockMeaning* meaning = nullptr;
+// All blocks of a trace, with what their numbers mean.
+struct ParaverBlocks {
+  std::vector<ParaverBlock> blocks;
+  std::vector<ParaverBlockMeaning> meanings;  // one a block
 };
-using ParaverTaskParts = std::vector<ParaverTaskPart>;
+
+// The segments of one task in the order of the file.
+struct ParaverTaskParts {
+  struct Part {
+    std::uint32_t block = 0;
+    std::uint32_t segment = 0;  // in the block
+  };
+  const ParaverBlocks* blocks = nullptr;
+  std::vector<Part> parts;
+  ParaverOrders orders;  // over all parts
+  bool has_roots = false;
+
+  SegmentReader Reader(std::size_t part, ParaverStream stream) const {
+    const ParaverBlock& block = blocks->blocks[parts[part].block];
+    return SegmentReader(block, block.segments[parts[part].segment], stream);
+  }
+  bool IsInOrder(ParaverStream stream) const { return orders[static_cast<std::size_t>(stream)].in_order; }
+  std::size_t Bytes() const;
+};
 
 // One pair of type and value, with what it means for the trace.
 struct ParaverFact {

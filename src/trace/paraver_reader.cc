@@ -46,7 +46,10 @@ std::uint32_t ChooseApplication(const std::string& path, const ParaverHeader& he
 
 // All records of the trace.
 struct Records {
-  std::vector<ParaverBlock> blocks;
+  explicit Records(std::size_t count) : tasks(count) {}
+
+  ParaverBlocks all;
+  std::vector<ParaverTaskParts> tasks;
   std::uint64_t lines = 0, records = 0, damaged = 0, late = 0, mpi_calls_on_threads = 0;
   std::string first_damage, first_late;
   Tick last_tick = 0;
@@ -54,7 +57,15 @@ struct Records {
 
   void Add(ParaverBlock block) {
     Sum(block);
-    blocks.push_back(std::move(block));
+    const auto number = static_cast<std::uint32_t>(all.blocks.size());
+    for (std::uint32_t i = 0; i < block.segments.size(); ++i) {
+      ParaverTaskParts& task = tasks[block.segments[i].task];
+      task.parts.push_back({number, i});
+      for (std::size_t s = 0; s < kParaverStreams; ++s) task.orders[s].Append(block.orders[i][s]);
+    }
+    for (const std::uint32_t task : block.root_tasks) tasks[task].has_roots = true;
+    block.orders = {};
+    all.blocks.push_back(std::move(block));
   }
   void Sum(const ParaverBlock& block) {
     if (damaged == 0) first_damage = block.first_damage;
@@ -85,7 +96,7 @@ void AddLastLine(const ParaverScope& scope, const TextBlock& text, Records& reco
 
 // Reads blocks of text while those before are taken apart.
 Records ReadRecords(ParaverText& text, const ParaverScope& scope) {
-  Records records;
+  Records records(scope.header->applications[scope.application].tasks.size());
   std::vector<TextBlock> now, next;
   std::optional<TextBlock> last;
   const auto read = [&](std::vector<TextBlock>& blocks) {
@@ -289,25 +300,12 @@ class Definitions {
   std::map<std::uint32_t, std::uint32_t> counters_;
 };
 
-// The parts of every task, in the order of the file.
-std::vector<ParaverTaskParts> PartsByTask(std::size_t tasks, const Records& records,
-                                          const std::vector<ParaverBlockMeaning>& meanings) {
-  std::vector<ParaverTaskParts> parts(tasks);
-  for (std::size_t i = 0; i < records.blocks.size(); ++i) {
-    for (const ParaverSegment& segment : records.blocks[i].segments) {
-      parts[segment.task].push_back({&records.blocks[i], &segment, &meanings[i]});
-    }
-  }
-  return parts;
-}
-
-ParaverRoots CollectRoots(const Trace& trace, const std::vector<ParaverTaskParts>& parts,
+ParaverRoots CollectRoots(const Trace& trace, const std::vector<ParaverTaskParts>& tasks,
                           const ParaverTraceFacts& facts) {
-  std::vector<ParaverRoots> by_rank(parts.size());
-  ParallelFor(parts.size(), [&](std::size_t rank) {
-    const bool has_root = std::any_of(parts[rank].begin(), parts[rank].end(),
-                                      [](const ParaverTaskPart& part) { return part.segment->has_root; });
-    if (has_root) by_rank[rank] = ParaverRootsOf(trace, parts[rank], facts, static_cast<std::int32_t>(rank));
+  std::vector<ParaverRoots> by_rank(tasks.size());
+  ParallelFor(tasks.size(), [&](std::size_t rank) {
+    if (tasks[rank].has_roots)
+      by_rank[rank] = ParaverRootsOf(trace, tasks[rank], facts, static_cast<std::int32_t>(rank));
   });
   ParaverRoots roots;
   for (ParaverRoots& own : by_rank) roots.merge(own);
@@ -315,29 +313,25 @@ ParaverRoots CollectRoots(const Trace& trace, const std::vector<ParaverTaskParts
 }
 
 // Largest first, so that no core is left with a large rank at the end.
-std::vector<std::size_t> BySize(const std::vector<ParaverTaskParts>& parts) {
-  std::vector<std::size_t> order(parts.size()), bytes(parts.size());
+std::vector<std::size_t> BySize(const std::vector<ParaverTaskParts>& tasks) {
+  std::vector<std::size_t> order(tasks.size()), bytes(tasks.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  for (std::size_t rank = 0; rank < parts.size(); ++rank) {
-    for (const ParaverTaskPart& part : parts[rank]) {
-      for (std::size_t s = 0; s < kParaverStreams; ++s) bytes[rank] += part.segment->end[s] - part.segment->begin[s];
-    }
-  }
+  for (std::size_t rank = 0; rank < tasks.size(); ++rank) bytes[rank] = tasks[rank].Bytes();
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return bytes[a] > bytes[b]; });
   return order;
 }
 
-void BuildRanks(const std::vector<ParaverTaskParts>& parts, const ParaverTraceFacts& facts, TraceBuilder& builder) {
+void BuildRanks(const std::vector<ParaverTaskParts>& tasks, const ParaverTraceFacts& facts, TraceBuilder& builder) {
   struct Result {
     RankTimeline timeline;
     Diagnostics diagnostics;
   };
-  std::vector<Result> results(parts.size());
-  const std::vector<std::size_t> order = BySize(parts);
-  ParallelFor(parts.size(), [&](std::size_t i) {
+  std::vector<Result> results(tasks.size());
+  const std::vector<std::size_t> order = BySize(tasks);
+  ParallelFor(tasks.size(), [&](std::size_t i) {
     const std::size_t rank = order[i];
     RankBuilder rank_builder(builder.definitions(), static_cast<std::int32_t>(rank));
-    BuildParaverRank(builder.definitions(), parts[rank], facts, rank_builder);
+    BuildParaverRank(builder.definitions(), tasks[rank], facts, rank_builder);
     results[rank].timeline = rank_builder.Finish();
     results[rank].diagnostics = rank_builder.diagnostics();
   });
@@ -363,7 +357,7 @@ Trace ReadParaver(const std::string& path, const CounterSelection& counters, std
   if (!counters.all) {
     scope.keeps_counter = [&](std::uint32_t type) { return counters.Keeps(ParaverCounter(names, type).name); };
   }
-  const Records records = ReadRecords(text, scope);
+  Records records = ReadRecords(text, scope);
   RefuseDamage(path, header, records);
 
   TraceBuilder builder;
@@ -377,13 +371,12 @@ Trace ReadParaver(const std::string& path, const CounterSelection& counters, std
   Definitions definitions(names, header.applications[scope.application], builder);
   definitions.AddPlaces();
   definitions.AddCommunicators(facts);
-  definitions.AddRegions(records.blocks, facts);
-  definitions.AddCounters(records.blocks);
-  std::vector<ParaverBlockMeaning> meanings;
-  for (const ParaverBlock& block : records.blocks) meanings.push_back(definitions.MeaningOf(block));
-  const std::vector<ParaverTaskParts> parts = PartsByTask(trace.size(), records, meanings);
-  facts.roots = CollectRoots(builder.definitions(), parts, facts);
-  BuildRanks(parts, facts, builder);
+  definitions.AddRegions(records.all.blocks, facts);
+  definitions.AddCounters(records.all.blocks);
+  for (const ParaverBlock& block : records.all.blocks) records.all.meanings.push_back(definitions.MeaningOf(block));
+  for (ParaverTaskParts& task : records.tasks) task.blocks = &records.all;
+  facts.roots = CollectRoots(builder.definitions(), records.tasks, facts);
+  BuildRanks(records.tasks, facts, builder);
   return std::move(builder).Finish();
 }
 

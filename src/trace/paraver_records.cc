@@ -23,8 +23,7 @@ std::uint64_t ZigZag(std::int64_t value) {
 // Bytes of one stream of one task while its block is read.
 struct StreamBuffer {
   std::vector<std::uint8_t> bytes;
-  Tick first = 0, last = 0;
-  bool in_order = true;
+  ParaverOrder order;
 
   void Put(std::uint64_t value) {
     while (value >= 0x80) {
@@ -34,14 +33,13 @@ struct StreamBuffer {
     bytes.push_back(static_cast<std::uint8_t>(value));
   }
   void PutTime(Tick tick) {
-    if (bytes.empty()) {
-      first = tick;
-    } else if (tick < last) {
-      in_order = false;
-    }
-    Put(ZigZag(tick - last));
-    last = tick;
+    Put(ZigZag(tick - time_));
+    time_ = tick;
+    order.Append({tick, tick, true, false});
   }
+
+ private:
+  Tick time_ = 0;
 };
 
 struct TaskBuffer {
@@ -206,6 +204,7 @@ class BlockReader {
       const std::int64_t value = SignedNumber("value");
       const Dictionary::Type& entry = dictionary_.TypeOf(type);
       if (entry.event == ParaverEvent::kIgnored) continue;
+      if (entry.event == ParaverEvent::kCaller && value == 0) continue;  // told where the call is left
       if (HasSymbols(entry.event)) {
         pairs_.push_back({entry.index, dictionary_.SymbolOf(type, static_cast<std::uint64_t>(value))});
         if (entry.event == ParaverEvent::kMpi && value != 0 && !place.is_first && place.is_ours) {
@@ -388,17 +387,16 @@ class BlockReader {
     block_.segments.reserve(buffers_.size());
     for (const TaskBuffer& buffer : buffers_) {
       ParaverSegment& segment = block_.segments.emplace_back();
+      ParaverOrders& orders = block_.orders.emplace_back();
       segment.task = buffer.task;
-      segment.has_root = buffer.has_root;
+      if (buffer.has_root) block_.root_tasks.push_back(buffer.task);
       for (std::size_t i = 0; i < kParaverStreams; ++i) {
         const StreamBuffer& stream = buffer.streams[i];
         segment.begin[i] = static_cast<std::uint32_t>(block_.bytes.size());
         block_.bytes.insert(block_.bytes.end(), stream.bytes.begin(), stream.bytes.end());
-        segment.end[i] = static_cast<std::uint32_t>(block_.bytes.size());
-        segment.first[i] = stream.first;
-        segment.last[i] = stream.last;
-        segment.in_order[i] = stream.in_order;
+        orders[i] = stream.order;
       }
+      segment.begin[kParaverStreams] = static_cast<std::uint32_t>(block_.bytes.size());
     }
     dictionary_.MoveInto(block_);
   }
@@ -449,7 +447,7 @@ ParaverBlock ReadParaverBlock(const ParaverScope& scope, const TextBlock& text) 
 
 SegmentReader::SegmentReader(const ParaverBlock& block, const ParaverSegment& segment, ParaverStream stream)
     : at_(block.bytes.data() + segment.begin[static_cast<std::size_t>(stream)]),
-      end_(block.bytes.data() + segment.end[static_cast<std::size_t>(stream)]) {}
+      end_(block.bytes.data() + segment.begin[static_cast<std::size_t>(stream) + 1]) {}
 
 std::uint64_t SegmentReader::Varint() {
   std::uint64_t value = 0;

@@ -6,6 +6,8 @@
 // many bytes as they need. RecordStream reads a stream again.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -52,22 +54,38 @@ struct ParaverSymbol {
 enum class ParaverStream : std::uint8_t { kEvents, kStates, kMessages };
 constexpr std::size_t kParaverStreams = 3;
 
-// The part of one task in one block.
+// The part of one task in one block: its streams one behind the other.
 struct ParaverSegment {
   std::uint32_t task = 0;
-  std::uint32_t begin[kParaverStreams] = {};  // in `bytes` of the block
-  std::uint32_t end[kParaverStreams] = {};
-  Tick last[kParaverStreams] = {};  // time of the last record, and of the first
-  Tick first[kParaverStreams] = {};
-  bool in_order[kParaverStreams] = {true, true, true};
-  bool has_root = false;  // some event says that the task is the root of a collective
+  std::uint32_t begin[kParaverStreams + 1] = {};  // in `bytes` of the block; where the next stream begins, one ends
 };
+
+// In which order a stream of a segment is, to tell whether the whole stream is in the order of time.
+struct ParaverOrder {
+  Tick first = 0, last = 0;
+  bool in_order = true;
+  bool is_empty = true;
+
+  // What follows behind it in the file.
+  void Append(const ParaverOrder& next) {
+    if (next.is_empty) return;
+    if (is_empty) {
+      *this = next;
+      return;
+    }
+    in_order = in_order && next.in_order && next.first >= last;
+    last = std::max(last, next.last);
+  }
+};
+using ParaverOrders = std::array<ParaverOrder, kParaverStreams>;
 
 struct ParaverBlock {
   std::vector<std::uint8_t> bytes;
   std::vector<ParaverSegment> segments;
-  std::vector<std::uint32_t> types;    // event types by their number in this block
-  std::vector<ParaverSymbol> symbols;  // by their number in this block, from 1 on; 0 is no symbol
+  std::vector<ParaverOrders> orders;      // one a segment; dropped once the block is taken in
+  std::vector<std::uint32_t> root_tasks;  // that say of a collective that they are its root
+  std::vector<std::uint32_t> types;       // event types by their number in this block
+  std::vector<ParaverSymbol> symbols;     // by their number in this block, from 1 on; 0 is no symbol
   std::uint64_t lines = 0;
   std::uint64_t records = 0;               // of this application
   std::uint64_t mpi_calls_on_threads = 0;  // other than the first of their task

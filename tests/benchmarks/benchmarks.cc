@@ -6,6 +6,8 @@
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 #include <otf2/otf2.h>
+#include <unistd.h>
+#include <sys/resource.h>
 #include <tbb/global_control.h>
 
 #include <algorithm>
@@ -16,6 +18,7 @@
 #include <memory>
 #include <thread>
 
+#include "benchmarks/paraver_trace.h"
 #include "benchmarks/synthetic.h"
 #include "factors/phase_factors.h"
 #include "replay/replay.h"
@@ -119,6 +122,44 @@ void Read(benchmark::State& state) {
   std::uint64_t events = 0;
   for (auto _ : state) events += ReadTrace(SharedTraces().large).events;
   state.SetItemsProcessed(static_cast<std::int64_t>(events));
+}
+
+// --- Paraver -------------------------------------------------------------------------------------------------------
+
+constexpr std::uint64_t kParaverBytes = 1'000'000'000;
+
+const std::string& ParaverTrace() {
+  static const test::TemporaryFolder folder;
+  static const std::string path = WriteParaverStencil(folder / "paraver", kRanks, kParaverBytes);
+  return path;
+}
+
+void ReadParaver(benchmark::State& state) {
+  const tbb::global_control control(tbb::global_control::max_allowed_parallelism,
+                                    static_cast<std::size_t>(state.range(0)));
+  const std::string& path = ParaverTrace();
+  std::uint64_t bytes = 0;
+  for (auto _ : state) bytes += ReadTrace(path).disk_bytes;
+  state.SetItemsProcessed(static_cast<std::int64_t>(bytes));
+}
+
+// Reads a trace and says what memory the process had at most, in bytes.
+std::uint64_t ReadAndMeasureMemory(const std::string& path) {
+  const tbb::global_control control(tbb::global_control::max_allowed_parallelism, 1);
+  benchmark::DoNotOptimize(ReadTrace(path).events);
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;
+}
+
+// The same in a process of its own, which has done nothing else.
+std::uint64_t MemoryOfReading(const std::string& path) {
+  const std::string command = fmt::format("/proc/{}/exe --memory-of-reading {}", getpid(), path);
+  std::FILE* pipe = popen(command.c_str(), "r");
+  unsigned long long bytes = 0;
+  const bool known = pipe != nullptr && std::fscanf(pipe, "%llu", &bytes) == 1;
+  if (pipe != nullptr) pclose(pipe);
+  return known ? bytes : 0;
 }
 
 // --- Factors and replay --------------------------------------------------------------------------------------------
@@ -237,6 +278,7 @@ class Keeper : public benchmark::ConsoleReporter {
       row("reading on two cores against one",
           fmt::format("{:.2f}", at("Read/1/real_time").seconds / at("Read/2/real_time").seconds), ">= 1.8");
     }
+    PrintParaver();
     if (has("Factors/real_time") && has("Read/1/real_time")) {
       row("factors with ideal replay against reading, one core",
           fmt::format("{:.2f}", at("Factors/real_time").seconds / at("Read/1/real_time").seconds), "<= 1.0");
@@ -259,6 +301,20 @@ class Keeper : public benchmark::ConsoleReporter {
   }
 
  private:
+  void PrintParaver() const {
+    const auto one = medians_.find("ReadParaver/1/real_time"), two = medians_.find("ReadParaver/2/real_time");
+    if (one == medians_.end()) return;
+    fmt::print("{:<66} {:>12.0f}   {}\n", "reading a Paraver trace, MB of text a second, one core",
+               one->second.items_per_second / 1e6, ">= 150");
+    if (two != medians_.end()) {
+      fmt::print("{:<66} {:>12.2f}   {}\n", "the same on two cores against one",
+                 one->second.seconds / two->second.seconds, ">= 1.7");
+    }
+    const double bytes = static_cast<double>(std::filesystem::file_size(ParaverTrace()));
+    fmt::print("{:<66} {:>12.2f}   {}\n", "its memory at most, against the text",
+               static_cast<double>(MemoryOfReading(ParaverTrace())) / bytes, "<= 0.5");
+  }
+
   // Timed networks against the ideal one at 1024 ranks, and how the cost of a call grows from 64 to 16384 ranks.
   void PrintTimedReplays() const {
     const auto rate = [&](const std::string& name) {
@@ -283,6 +339,7 @@ class Keeper : public benchmark::ConsoleReporter {
 
 BENCHMARK(EmptyCallbacks)->UseRealTime()->Unit(benchmark::kMillisecond);
 BENCHMARK(Read)->Arg(1)->Arg(2)->UseRealTime()->Unit(benchmark::kMillisecond);
+BENCHMARK(ReadParaver)->Arg(1)->Arg(2)->UseRealTime()->Unit(benchmark::kMillisecond);
 BENCHMARK(Factors)->UseRealTime()->Unit(benchmark::kMillisecond);
 BENCHMARK(Match)->Arg(64)->Arg(1024)->Arg(4096)->UseRealTime()->Unit(benchmark::kMillisecond);
 BENCHMARK(ReplayOnIdeal)
@@ -305,6 +362,10 @@ BENCHMARK(StudyOfSix)->UseRealTime()->Unit(benchmark::kMillisecond);
 }  // namespace farscale::bench
 
 int main(int argc, char** argv) {
+  if (argc == 3 && std::string(argv[1]) == "--memory-of-reading") {
+    fmt::print("{}\n", farscale::bench::ReadAndMeasureMemory(argv[2]));
+    return 0;
+  }
   std::vector<std::string> arguments(argv, argv + argc);
   for (const char* standard : {"--benchmark_repetitions=5", "--benchmark_enable_random_interleaving=true",
                                "--benchmark_report_aggregates_only=true", "--benchmark_min_time=0.2"}) {

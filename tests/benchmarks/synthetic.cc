@@ -6,25 +6,8 @@
 #include "trace/trace_builder.h"
 
 namespace farscale::bench {
-namespace {
 
-// Computation of varying length; the same on every machine.
-class Lengths {
- public:
-  explicit Lengths(std::uint64_t seed) : state_(seed * 0x9E3779B97F4A7C15u + 1) {}
-  std::uint64_t Next() {
-    state_ = state_ * 6364136223846793005u + 1442695040888963407u;
-    return 2000 + (state_ >> 49);
-  }
-
- private:
-  std::uint64_t state_;
-};
-
-// Partners at growing distance, so that ranks far apart depend on each other.
 int Distance(int iteration, int ranks) { return std::max(1, std::min(ranks - 1, 1 << (iteration % 8))); }
-
-}  // namespace
 
 std::string WriteStencil(const std::filesystem::path& folder, int ranks, int iterations) {
   test::Otf2Archive archive(folder, "traces");
