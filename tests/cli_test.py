@@ -5,6 +5,7 @@
 """
 
 import csv
+import gzip
 import io
 import json
 import os
@@ -87,6 +88,123 @@ class Help(CliTest):
         self.fails(2, "--colour", "run", "x.toml", "--colour")
         self.fails(2, "--rules", "factors", "x", "--rules", "mine")
         self.fails(2, "must end in .json or .csv", "factors", LU_TRACES[0], "-o", "x.txt")
+
+
+def paraver_trace(ranks, steps=4, applications=1):
+    """A loop of computation, a sendrecv to the right and an allreduce, with two counters; rank 0 computes longer."""
+    length = 100_000 // ranks
+    duration = steps * (length + 1500) + 2000
+    tasks = f"{ranks}(" + ",".join("1:1" for _ in range(ranks)) + "),1"
+    lines = [f"#Paraver (20/11/26 at 10:00):{duration}_ns:1({ranks}):{applications}:" + ":".join([tasks] * applications)]
+    for application in range(1, applications + 1):
+        lines.append(f"c:{application}:1:{ranks}:" + ":".join(str(rank + 1) for rank in range(ranks)))
+    for application in range(1, applications + 1):
+        for rank in range(ranks):
+            who = f"{rank + 1}:{application}:{rank + 1}:1"
+            lines.append(f"2:{who}:0:40000001:1:42000050:0:42000059:0")
+            for step in range(steps):
+                t = step * (length + 1500)
+                work = length if rank == 0 else length * 8 // 10
+                exchange, reduce, end = t + work, t + length + 1000, t + length + 1400
+                right = (rank + 1) % ranks
+                lines += [
+                    f"1:{who}:{t}:{exchange}:1",
+                    f"2:{who}:{t}:60000019:1:42000050:100:42000059:100",
+                    f"1:{who}:{exchange}:{exchange + 500}:16",
+                    f"2:{who}:{exchange}:50000001:41:42000050:{2 * work}:42000059:{work}",
+                    f"3:{who}:{exchange}:{exchange}:{right + 1}:{application}:{right + 1}:1:"
+                    f"{t + (length if right == 0 else length * 8 // 10)}:{t + length + 500}:4096:7",
+                    f"2:{who}:{t + length + 500}:50000001:0:42000050:10:42000059:10",
+                    f"1:{who}:{t + length + 500}:{reduce}:1",
+                    f"2:{who}:{reduce}:50000002:10:50100001:8:50100002:8:50100004:1:42000050:50:42000059:50",
+                    f"1:{who}:{reduce}:{end}:13",
+                    f"2:{who}:{end}:50000002:0:42000050:10:42000059:10",
+                    f"1:{who}:{end}:{end + 100}:1",
+                    f"2:{who}:{end + 100}:60000019:0:42000050:10:42000059:10",
+                ]
+            lines += [f"1:{who}:{duration - 2000}:{duration - 1000}:12", f"1:{who}:{duration - 1000}:{duration}:1",
+                      f"2:{who}:{duration}:40000001:0"]
+    head = applications + 1
+    records = sorted(lines[head:], key=lambda line: int(line.split(":")[5]))  # by time, as tracers write them
+    return "\n".join(lines[:head] + records) + "\n"
+
+
+PCF = """EVENT_TYPE
+9   60000019    User function
+VALUES
+0   End
+1   step [step]
+
+EVENT_TYPE
+7  42000050 PAPI_TOT_INS [Instr completed]
+7  42000059 PAPI_TOT_CYC [Total cycles]
+"""
+
+
+class Paraver(CliTest):
+    def trace(self, ranks, name=None, **more):
+        self.write(f"p{ranks}.pcf", PCF)
+        return self.write(name or f"p{ranks}.prv", paraver_trace(ranks, **more))
+
+    def compressed(self, ranks):
+        path = self.folder / f"p{ranks}.prv.gz"
+        path.write_bytes(gzip.compress(self.trace(ranks).read_bytes()))
+        return path
+
+    def test_inspect(self):
+        text = self.run_ok("inspect", self.trace(4)).stdout
+        for expected in ("Format     Paraver", "Ranks      4 on 1 node", "MPI_Sendrecv", "MPI_Allreduce", "PAPI_TOT_INS",
+                         "Instr completed", "Loops to analyse as phases: step (4 iterations"):
+            self.assertIn(expected, text)
+        found = json.loads(self.run_ok("inspect", self.compressed(4), "--json").stdout)
+        self.assertEqual(found["traceFormat"], "Paraver")
+        self.assertEqual(found["messages"], 16)
+
+    def test_factors_are_those_of_the_cut(self):
+        whole = read_csv(self.run_ok("factors", self.compressed(4), "-o", "-").stdout)[0]
+        self.run_ok("cut", self.folder / "p4.prv.gz", "-o", self.folder / "cut.otf2")
+        self.assertEqual(read_csv(self.run_ok("factors", self.folder / "cut.otf2", "-o", "-").stdout)[0], whole)
+        # Running 96,500 ns of rank 0, whose 1,000 ns of input and output are computation for the replay only.
+        self.assertIn("notRunning", self.run_ok("factors", self.folder / "p4.prv.gz", "-v").stderr)
+
+    def test_formats_mix_in_a_study(self):
+        self.run_ok("cut", self.trace(2), "-o", self.folder / "two.otf2")
+        study = self.study([self.folder / "two.otf2", self.trace(4), self.compressed(8)], phase='[[phases]]\nregion = "step"\n')
+        self.run_ok("run", study, "-o", self.folder / "out")
+        runs = json.loads((self.folder / "out/results.json").read_text())["runs"]
+        self.assertEqual([run["format"][:4] for run in runs], ["OTF2", "Para", "Para"])
+        self.run_ok("whatif", study, "--network", "infiniband-hdr")
+        self.run_ok("calibrate", self.folder / "p8.prv.gz", "-o", self.folder / "network.toml")
+
+    def test_several_applications(self):
+        trace = self.trace(2, applications=2)
+        self.fails(2, "several applications: 1 with 2 tasks, 2 with 2 tasks", "inspect", trace)
+        self.fails(2, "there is no application 3", "factors", trace, "--application", 3)
+        self.assertIn("Ranks      2", self.run_ok("inspect", trace, "--application", 2).stdout)
+        for application in (1, 2):
+            self.run_ok("factors", trace, "--application", application)
+        study = self.write("s.toml", f'[[runs]]\ntrace = "{trace}"\napplication = 2\n')
+        self.run_ok("factors", study)
+        self.fails(2, "application = 1", "factors", study, "--application", 1)
+        self.fails(2, "an OTF2 archive has no applications", "factors", LU_TRACES[0], "--application", 1)
+
+    def test_damage(self):
+        text = paraver_trace(4)
+        self.fails(3, "the file ends in the middle of this line", "factors", self.write("cut.prv", text[: len(text) // 2]))
+        lines = text.splitlines(keepends=True)
+        sentence = "line 11, field 4 (task): there is no task 9: the header lists 4"
+        lines[10] = "2:1:1:9:1:5:50000001:0\n"
+        self.assertIn(sentence, self.run_ok("factors", self.write("one.prv", "".join(lines))).stderr)
+        lines[20:23] = 3 * ["2:1:1:1:1:-5:50000001:0\n"]
+        self.fails(3, sentence + "; 4 of 208 lines are damaged, more than 1 %", "factors",
+                   self.write("more.prv", "".join(lines)))
+        self.write("x.prv.gz", "").write_bytes(gzip.compress(text.encode())[:-40])
+        self.fails(3, "the compressed file is cut short", "factors", self.folder / "x.prv.gz")
+        self.fails(3, "the header gives no sound duration", "factors", self.write("y.prv", "#Paraver (20/11/26 at 10:00):xx:1:1:1(1:1)\n"))
+
+    def test_the_name_does_not_matter(self):
+        path = self.write("trace.txt", paraver_trace(2))
+        self.assertIn("Format     Paraver", self.run_ok("inspect", path).stdout)
 
 
 class Run(CliTest):
@@ -210,7 +328,7 @@ class Factors(CliTest):
     def test_bad_traces(self):
         self.fails(3, "no such trace", "factors", "none.otf2")
         self.fails(3, "is a folder, not a trace; name the trace: ", "factors", LU / "traces/2")
-        self.fails(3, "is not the anchor file of an OTF2 archive", "factors", self.write("x.otf2", "text"))
+        self.fails(3, "is neither the anchor file of an OTF2 archive nor a Paraver trace", "factors", self.write("x.otf2", "text"))
         anchor = self.copy_trace(2)
         events = anchor.parent / "traces/1.evt"
         content = events.read_bytes()

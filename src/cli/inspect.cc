@@ -187,14 +187,19 @@ void PrintTables(const Inspection& inspection, std::size_t most) {
 }
 
 void PrintAdvice(const Inspection& inspection) {
+  constexpr double kSmallestShare = 0.05;
   std::vector<std::string> loops;
+  bool any = false;
   for (const RegionSummary& region : inspection.regions) {
-    if (IsLoop(region, inspection.trace) && loops.size() < 3) {
-      loops.push_back(
-          fmt::format("{} ({} iterations, {} of the run)", region.name, region.most, FormatPercent(region.share)));
-    }
+    if (!IsLoop(region, inspection.trace)) continue;
+    any = true;
+    if (region.share < kSmallestShare || loops.size() == 3) continue;
+    loops.push_back(
+        fmt::format("{} ({} iterations, {} of the run)", region.name, region.most, FormatPercent(region.share)));
   }
-  fmt::print("\n{}\n", loops.empty() ? "No region repeats on every rank; analyse the whole run or a time window."
+  const std::string what =
+      any ? "No region that repeats on every rank covers much of the run" : "No region repeats on every rank";
+  fmt::print("\n{}\n", loops.empty() ? what + "; analyse the whole run or a time window."
                                      : "Loops to analyse as phases: " + Join(loops, ", ") + ".");
 }
 

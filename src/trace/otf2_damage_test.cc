@@ -60,15 +60,15 @@ TEST_F(DamageTest, MissingFile) {
 }
 
 TEST_F(DamageTest, FolderInsteadOfAnchorNamesTheAnchor) {
-  EXPECT_THAT(Read((folder_ / "a").string()), HasSubstr("is a folder, not a trace; name the anchor file: "));
+  EXPECT_THAT(Read((folder_ / "a").string()), HasSubstr("is a folder, not a trace; name the trace: "));
   EXPECT_THAT(Read((folder_ / "a").string()), HasSubstr("traces.otf2"));
   EXPECT_THAT(Read(folder_.path().string()), HasSubstr("which ends in .otf2"));
 }
 
 TEST_F(DamageTest, OtherFiles) {
-  EXPECT_THAT(Read(folder_.Write("empty.otf2", "")), HasSubstr("is not the anchor file of an OTF2 archive"));
-  EXPECT_THAT(Read(folder_.Write("text.otf2", "hello, world, this is text")), HasSubstr("is not the anchor file"));
-  EXPECT_THAT(Read(folder_.Write("x.prv", "#Paraver (01/01/2020 at 10:00):")), HasSubstr("Paraver"));
+  EXPECT_THAT(Read(folder_.Write("empty.otf2", "")), HasSubstr("is empty"));
+  EXPECT_THAT(Read(folder_.Write("text.otf2", "hello, world, this is text")), HasSubstr("is neither the anchor file of an OTF2 archive nor a Paraver trace"));
+  EXPECT_THAT(Read(folder_.Write("x.prv", "#Paraver (01/01/2020 at 10:00):")), HasSubstr("the header gives no sound duration"));
 }
 
 TEST_F(DamageTest, MissingEventFilesAreListed) {

@@ -387,6 +387,7 @@ std::vector<std::string> FilesOfParaver(const std::string& path) {
     std::error_code code;
     if (file != path && fs::is_regular_file(file, code)) files.push_back(file);
   }
+  std::sort(files.begin(), files.end());
   return files;
 }
 

@@ -298,7 +298,7 @@ class BlockReader {
   // Each reads a field up to its colon, and leaves at_ behind it: one past end_ after the last field.
   std::uint64_t Number(const char* name, std::uint64_t most) {
     ++field_;
-    if (at_ >= end_) Fail(name, "is missing: the record has too few fields");
+    if (at_ >= end_) Fail(name, "the record has too few fields");
     std::uint64_t value = 0;
     const char* const begin = at_;
     while (at_ != end_) {

@@ -48,7 +48,7 @@ void ParaverText::Read(std::string& text, std::size_t count) {
   bytes_ += static_cast<std::uint64_t>(std::max(got, 0));
   int code = Z_OK;
   const char* words = gzerror(file_->handle, &code);
-  if (code == Z_BUF_ERROR) {
+  if (code == Z_BUF_ERROR && static_cast<std::size_t>(std::max(got, 0)) < count) {  // read ahead, it may come later
     throw Error(ErrorKind::kInput, path_,
                 fmt::format("the compressed file is cut short: it ends after {} bytes of text", bytes_),
                 "copy or compress the trace again");

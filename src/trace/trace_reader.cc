@@ -66,6 +66,9 @@ TraceFormat FormatOf(const fs::path& path) {
   std::error_code code;
   if (!fs::exists(path, code)) throw Error(ErrorKind::kInput, path.string(), "no such trace");
   if (fs::is_directory(path, code)) FailForFolder(path);
+  if (fs::is_regular_file(path, code) && fs::file_size(path, code) == 0) {
+    throw Error(ErrorKind::kInput, path.string(), "is empty", "copy the trace again");
+  }
   if (IsOtf2Anchor(HeadOf(path))) return TraceFormat::kOtf2;
   if (IsParaver(path.string())) return TraceFormat::kParaver;
   throw Error(ErrorKind::kInput, path.string(), "is neither the anchor file of an OTF2 archive nor a Paraver trace",
