@@ -6,6 +6,7 @@
 #include <charconv>
 #include <limits>
 #include <optional>
+#include <utility>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -19,7 +20,7 @@ constexpr std::uint64_t kMostThreads = 1'000'000;
 // Walks over one line of the header and fails with its place.
 class LineCursor {
  public:
-  LineCursor(const std::string& path, std::uint64_t line, std::string_view text)
+  LineCursor(std::string_view path, std::uint64_t line, std::string_view text)
       : path_(path), line_(line), rest_(text) {}
 
   bool AtEnd() const { return rest_.empty(); }
@@ -28,6 +29,7 @@ class LineCursor {
     rest_.remove_prefix(1);
     return true;
   }
+  bool StartsWith(char c) const { return !rest_.empty() && rest_.front() == c; }
   void Expect(char c, const char* what) {
     if (!Skip(c)) Fail(fmt::format("has no '{}' {}", c, what));
   }
@@ -54,7 +56,7 @@ class LineCursor {
   }
 
  private:
-  const std::string& path_;
+  std::string_view path_;
   std::uint64_t line_;
   std::string_view rest_;
 };
@@ -82,23 +84,40 @@ void ReadNodes(LineCursor& cursor, ParaverHeader& header) {
   }
 }
 
-// 2(1:1,1:1),3
-ParaverApplication ReadApplication(LineCursor& cursor) {
-  ParaverApplication application;
-  const std::uint64_t tasks = cursor.Number("number of tasks", kMostTasks);
+// (1:1,1:1)
+std::vector<ParaverTask> ReadTasks(LineCursor& cursor, std::uint64_t count) {
+  std::vector<ParaverTask> tasks;
   cursor.Expect('(', "before the tasks");
-  for (std::uint64_t i = 0; i < tasks; ++i) {
-    if (i > 0) cursor.Expect(',', fmt::format("before task {} of {}", i + 1, tasks).c_str());
+  for (std::uint64_t i = 0; i < count; ++i) {
+    if (i > 0) cursor.Expect(',', fmt::format("before task {} of {}", i + 1, count).c_str());
     ParaverTask task;
     task.threads = static_cast<int>(cursor.Number("number of threads", kMostThreads));
     cursor.Expect(':', "before the node of a task");
     const auto node = static_cast<std::int32_t>(cursor.Number("node of a task", kMostTasks));
     task.node = std::max(node - 1, 0);
-    application.tasks.push_back(task);
+    tasks.push_back(task);
   }
   cursor.Expect(')', "behind the tasks");
-  if (cursor.Skip(',')) application.announced_communicators = cursor.Number("number of communicators", kMostTasks);
-  return application;
+  return tasks;
+}
+
+// :2(1:1,1:1),3:1(1:1),1 are two applications with their numbers of communicators. Extrae gives those of all with the
+// last one, and no colon before any but the first: :2(1:1,1:1),1(1:1),4.
+void ReadApplications(LineCursor& cursor, ParaverHeader& header) {
+  const std::uint64_t count = cursor.Number("number of applications", kMostTasks);
+  std::optional<std::uint64_t> tasks;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    if (!tasks) {
+      cursor.Expect(':', fmt::format("before application {} of {}", i + 1, count).c_str());
+      tasks = cursor.Number("number of tasks", kMostTasks);
+    }
+    ParaverApplication& application = header.applications.emplace_back();
+    application.tasks = ReadTasks(cursor, *std::exchange(tasks, std::nullopt));
+    if (!cursor.Skip(',')) continue;
+    application.announced_communicators = cursor.Number("number of communicators", kMostTasks);
+    if (i + 1 < count && cursor.StartsWith('(')) tasks = std::exchange(application.announced_communicators, 0);
+  }
+  if (count == 0) cursor.Fail("lists no application");
 }
 
 // #Paraver (09/10/2019 at 16:08):21898659139_ns:1(1):1:1(1:1),1
@@ -115,17 +134,14 @@ ParaverHeader ReadFirstLine(const std::string& path, std::uint64_t number, std::
   cursor.Expect(':', "behind the duration");
   ReadNodes(cursor, header);
   cursor.Expect(':', "behind the nodes");
-  const std::uint64_t applications = cursor.Number("number of applications", kMostTasks);
-  for (std::uint64_t i = 0; i < applications; ++i) {
-    cursor.Expect(':', fmt::format("before application {} of {}", i + 1, applications).c_str());
-    header.applications.push_back(ReadApplication(cursor));
-  }
-  if (applications == 0) cursor.Fail("lists no application");
+  ReadApplications(cursor, header);
   if (!cursor.AtEnd()) cursor.Fail("goes on where it should end");
   return header;
 }
 
-std::vector<std::int32_t> ReadMembers(LineCursor& cursor, std::uint64_t count, std::size_t tasks) {
+// With several applications, Extrae lists the communicators of all as those of each: tasks beyond the application's own
+// are none of it then.
+std::vector<std::int32_t> ReadMembers(LineCursor& cursor, std::uint64_t count, std::size_t tasks, bool is_alone) {
   std::vector<std::int32_t> members;
   for (std::uint64_t i = 0; i < count; ++i) {
     cursor.Expect(':', fmt::format("before member {} of {} of the communicator", i + 1, count).c_str());
@@ -134,6 +150,7 @@ std::vector<std::int32_t> ReadMembers(LineCursor& cursor, std::uint64_t count, s
       continue;
     }
     const std::uint64_t task = cursor.Number("member", kMostTasks);
+    if (task > tasks && !is_alone) continue;
     if (task < 1 || task > tasks) {
       cursor.Fail(fmt::format("names task {} as member of a communicator, but there are {} tasks,", task, tasks));
     }
@@ -142,52 +159,79 @@ std::vector<std::int32_t> ReadMembers(LineCursor& cursor, std::uint64_t count, s
   return members;
 }
 
-// c:1:2:2:1:3 is communicator 2 of application 1, with the 2 tasks 1 and 3. i:1:5:2:3 is the intercommunicator 5 of
-// communicators 2 and 3; some tools list the members of intercommunicators as of others.
+const ParaverCommunicator* FindCommunicator(const ParaverApplication& application, std::uint64_t id) {
+  const auto found = std::find_if(application.communicators.begin(), application.communicators.end(),
+                                  [&](const ParaverCommunicator& c) { return c.id == id; });
+  return found == application.communicators.end() ? nullptr : &*found;
+}
+
+// The two groups of an intercommunicator: 2:3 are communicators 2 and 3, 2:1:3:4 the same with their leaders, tasks 1
+// and 4. False when the cursor stands before a list of members instead, which begins with their number.
+bool ReadGroups(LineCursor& cursor, const ParaverApplication& owner, std::size_t numbers, ParaverCommunicator& result) {
+  if (numbers != 2 && numbers != 4) return false;
+  constexpr std::uint64_t kAny = std::numeric_limits<std::uint64_t>::max();
+  LineCursor ahead = cursor;
+  const std::uint64_t first = ahead.Number("first group", kAny);
+  const auto skip_leader = [&] {
+    if (numbers == 2) return;
+    ahead.Expect(':', "before the leader of a group");
+    ahead.Skip('-');
+    ahead.Number("leader of a group", kMostTasks);
+  };
+  skip_leader();
+  ahead.Expect(':', "before the second group");
+  const bool may_be_list = first == numbers - 1;
+  if (may_be_list && ahead.StartsWith('-')) return false;
+  const std::uint64_t second = ahead.Number("second group", kAny);
+  skip_leader();
+  for (const std::uint64_t id : {first, second}) {
+    if (FindCommunicator(owner, id) != nullptr) continue;
+    if (may_be_list) return false;
+    cursor.Fail(fmt::format("makes an intercommunicator of communicator {}, which is not defined,", id));
+  }
+  result.members = FindCommunicator(owner, first)->members;
+  result.remote = FindCommunicator(owner, second)->members;
+  cursor = ahead;
+  return true;
+}
+
+// c:1:2:2:1:3 is communicator 2 of application 1, with the 2 tasks 1 and 3. i:1:5:2:3 and i:1:5:2:1:3:4 are the
+// intercommunicator 5 of communicators 2 and 3; some tools list the members of intercommunicators as of others.
 void ReadCommunicator(const std::string& path, std::uint64_t number, std::string_view line, ParaverHeader& header) {
   LineCursor cursor(path, number, line);
   const bool is_inter = line.front() == 'i';
   cursor.Until(":");
   cursor.Expect(':', "behind c");
   const std::uint64_t application = cursor.Number("application of a communicator", kMostTasks);
-  if (application < 1 || application > header.applications.size()) {
-    cursor.Fail(fmt::format("defines a communicator of application {}, but there are {},", application,
-                            header.applications.size()));
+  const std::size_t applications = header.applications.size();
+  if (application < 1 || application > applications) {
+    cursor.Fail(fmt::format("defines a communicator of application {}, but there are {},", application, applications));
   }
   ParaverApplication& owner = header.applications[application - 1];
   ParaverCommunicator communicator;
   cursor.Expect(':', "before the number of a communicator");
   communicator.id = cursor.Number("number of a communicator", std::numeric_limits<std::uint64_t>::max());
   cursor.Expect(':', "before the members of a communicator");
-  const std::uint64_t count = cursor.Number("size of a communicator", kMostTasks);
-  const auto fields = static_cast<std::uint64_t>(std::count(line.begin(), line.end(), ':'));
-  if (is_inter && fields == 4 && count != 1) {
-    cursor.Expect(':', "before the second group");
-    const std::uint64_t second = cursor.Number("second group", std::numeric_limits<std::uint64_t>::max());
-    const auto members_of = [&](std::uint64_t id) {
-      for (const ParaverCommunicator& group : owner.communicators) {
-        if (group.id == id) return group.members;
-      }
-      cursor.Fail(fmt::format("makes an intercommunicator of communicator {}, which is not defined,", id));
-    };
-    communicator.members = members_of(count);
-    communicator.remote = members_of(second);
-  } else {
-    communicator.members = ReadMembers(cursor, count, owner.tasks.size());
+  const auto colons = static_cast<std::size_t>(std::count(line.begin(), line.end(), ':'));
+  if (!is_inter || !ReadGroups(cursor, owner, colons - 2, communicator)) {
+    const std::uint64_t count = cursor.Number("size of a communicator", kMostTasks);
+    communicator.members = ReadMembers(cursor, count, owner.tasks.size(), applications == 1);
   }
   if (!cursor.AtEnd()) cursor.Fail("lists more members of a communicator than it says");
+  owner.intercommunicators += is_inter ? 1 : 0;
   owner.communicators.push_back(std::move(communicator));
 }
 
+// Extrae does not count intercommunicators, others do.
 void CompareCommunicators(const std::string& path, ParaverHeader& header) {
   for (std::size_t i = 0; i < header.applications.size(); ++i) {
     const ParaverApplication& application = header.applications[i];
     const std::size_t defined = application.communicators.size();
-    if (application.announced_communicators == defined) continue;
-    if (application.announced_communicators == 0) continue;  // some tools do not say
-    header.contradictions.push_back(
-        fmt::format("{}: the header announces {} communicators of application {}, {} follow", path,
-                    application.announced_communicators, i + 1, defined));
+    const std::uint64_t announced = application.announced_communicators;
+    if (announced == defined || announced + application.intercommunicators == defined) continue;
+    if (announced == 0) continue;  // some tools do not say
+    header.contradictions.push_back(fmt::format(
+        "{}: the header announces {} communicators of application {}, {} follow", path, announced, i + 1, defined));
   }
 }
 

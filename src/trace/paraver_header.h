@@ -24,6 +24,7 @@ struct ParaverCommunicator {
 struct ParaverApplication {
   std::vector<ParaverTask> tasks;
   std::vector<ParaverCommunicator> communicators;
+  std::size_t intercommunicators = 0;  // of these
   std::uint64_t announced_communicators = 0;
 };
 
