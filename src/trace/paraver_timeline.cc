@@ -118,6 +118,11 @@ bool MayCompleteReceives(MpiCall call) {
          call != MpiCall::kImmediateSend && call != MpiCall::kCollective;
 }
 
+// Wraps around as counters do.
+std::int64_t Sum(std::int64_t a, std::int64_t b) {
+  return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
+}
+
 class TimelineWriter {
  public:
   TimelineWriter(const Trace& trace, const ParaverTaskParts& parts, const ParaverTraceFacts& facts, RankBuilder& rank)
@@ -150,10 +155,11 @@ class TimelineWriter {
     if (first == nullptr && !states_.first()) return false;
     begin_ = first == nullptr ? *states_.first() : first->tick;
     if (first != nullptr && states_.first() && !BeginsApplication(*first)) begin_ = std::min(begin_, *states_.first());
-    if (const auto on = TracingSwitchedOnFirst()) begin_ = *on;
+    const std::optional<Tick> on = TracingSwitchedOnFirst();
+    if (on) begin_ = *on;
     outside_since_ = begin_;
     last_event_ = begin_;
-    for (const std::uint32_t counter : CountersNextToCome()) rank_.SetCounter(begin_, counter, 0);
+    for (const auto& [counter, count] : CountersNextToCome(on)) rank_.SetCounter(begin_, counter, count);
     rank_.Enter(begin_, facts_.application_region);
     return true;
   }
@@ -177,21 +183,23 @@ class TimelineWriter {
     return std::nullopt;
   }
 
-  // Counters are recorded as differences, so they begin at zero: those that come up to the first MPI call.
-  std::vector<std::uint32_t> CountersNextToCome() {
-    std::vector<std::uint32_t> counters;
+  // Counters are recorded as differences, so they begin at zero: those that come up to the first MPI call. When tracing
+  // is switched on first, what they say of the time before does not belong to the window.
+  std::map<std::uint32_t, std::int64_t> CountersNextToCome(std::optional<Tick> on) {
+    std::map<std::uint32_t, std::int64_t> counters;
     for (std::size_t i = 0; i < kFarthestLook; ++i) {
       const ParaverMoment* record = events_.Peek(i);
       if (record == nullptr) break;
       bool has_call = false;
       for (const ParaverFact& fact : record->facts) {
-        if (fact.event == ParaverEvent::kCounter) counters.push_back(fact.index);
+        if (fact.event == ParaverEvent::kCounter) {
+          std::int64_t& count = counters[fact.index];
+          if (on && record->tick <= *on) count = Sum(count, fact.value);
+        }
         has_call |= fact.event == ParaverEvent::kMpi;
       }
       if (has_call) break;
     }
-    std::sort(counters.begin(), counters.end());
-    counters.erase(std::unique(counters.begin(), counters.end()), counters.end());
     return counters;
   }
 
@@ -226,8 +234,7 @@ class TimelineWriter {
       }
       if (event != ParaverEvent::kCounter) continue;
       const std::uint32_t counter = fact.index;
-      totals_[counter] = static_cast<std::int64_t>(static_cast<std::uint64_t>(totals_[counter]) +
-                                                   static_cast<std::uint64_t>(fact.value));
+      totals_[counter] = Sum(totals_[counter], fact.value);
       rank_.SetCounter(std::max(record.tick, begin_), counter, totals_[counter]);
       ++samples_[counter];
       any = true;
