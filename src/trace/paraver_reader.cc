@@ -171,9 +171,9 @@ void Diagnose(const std::string& path, const ParaverHeader& header, const Record
 
 // "__mpi_ro..mal_init [__mpi_routines_MOD_mpi_minimal_init]": the name in brackets is the whole one.
 std::string FunctionName(const std::string& label) {
-  const std::size_t open = label.rfind('[');
-  if (open == std::string::npos || label.back() != ']' || open + 2 >= label.size()) return label;
-  return label.substr(open + 1, label.size() - open - 2);
+  const std::size_t open = label.rfind(" [");
+  if (open == std::string::npos || label.back() != ']' || open + 3 >= label.size()) return label;
+  return label.substr(open + 2, label.size() - open - 3);
 }
 
 class Definitions {
