@@ -354,6 +354,10 @@ Trace ReadParaver(const std::string& path, const CounterSelection& counters, std
   ParaverScope scope;
   scope.header = &header;
   scope.application = ChooseApplication(path, header, application);
+  for (const ParaverCommunicator& communicator : header.applications[scope.application].communicators) {
+    scope.communicators.push_back(communicator.id);
+  }
+  std::sort(scope.communicators.begin(), scope.communicators.end());
   if (!counters.all) {
     scope.keeps_counter = [&](std::uint32_t type) { return counters.Keeps(ParaverCounter(names, type).name); };
   }

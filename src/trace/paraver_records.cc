@@ -205,6 +205,7 @@ class BlockReader {
       const Dictionary::Type& entry = dictionary_.TypeOf(type);
       if (entry.event == ParaverEvent::kIgnored) continue;
       if (entry.event == ParaverEvent::kCaller && value == 0) continue;  // told where the call is left
+      if (entry.event == ParaverEvent::kCommunicator && place.is_ours) CheckCommunicator(value);
       if (HasSymbols(entry.event)) {
         pairs_.push_back({entry.index, dictionary_.SymbolOf(type, static_cast<std::uint64_t>(value))});
         if (entry.event == ParaverEvent::kMpi && value != 0 && !place.is_first && place.is_ours) {
@@ -225,6 +226,13 @@ class BlockReader {
       stream.Put(pair.type_index);
       stream.Put(pair.coded);
     }
+  }
+
+  void CheckCommunicator(std::int64_t value) const {
+    const std::vector<std::uint64_t>& known = scope_.communicators;
+    const auto id = static_cast<std::uint64_t>(value);
+    if (known.empty() || std::binary_search(known.begin(), known.end(), id)) return;
+    Fail("value", fmt::format("there is no communicator {}: the header defines {}", id, known.size()));
   }
 
   // 3:cpu:appl:task:thread:lsend:psend:cpu:appl:task:thread:lrecv:precv:size:tag

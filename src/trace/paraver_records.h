@@ -100,6 +100,8 @@ struct ParaverBlock {
 struct ParaverScope {
   const ParaverHeader* header = nullptr;
   std::uint32_t application = 0;  // from 0 on
+  // Numbers of the application's communicators, sorted; none: it defines none, and any may be named.
+  std::vector<std::uint64_t> communicators;
   // Which counter types to keep; nothing: all.
   std::function<bool(std::uint32_t type)> keeps_counter;
 };
