@@ -183,8 +183,8 @@ class BlockReader {
     const Place place = ReadPlace();
     const Tick begin = Time("begin");
     const Tick end = Time("end");
-    const auto state = static_cast<std::uint32_t>(Number("state", 1u << 30));
     if (end < begin) Fail("end", fmt::format("the state ends at {}, before it begins at {}", end, begin));
+    const auto state = static_cast<std::uint32_t>(Number("state", 1u << 30));
     if (at_ <= end_) Fail("state", "the record goes on behind its last field");
     if (!Takes(place, end)) return;
     StreamBuffer& stream = BufferOf(place.task)[ParaverStream::kStates];
