@@ -165,8 +165,8 @@ class RankLines : public TimelineSink {
 
   void SetCounter(Tick, std::uint32_t counter, std::int64_t value) override {
     if (trace_.counters[counter].is_double) return;
-    const auto [last, is_first] = last_.try_emplace(counter, value);
-    if (!is_first) counts_ += fmt::format(":{}:{}", numbers_.CounterType(counter), value - last->second);
+    const auto [last, is_first] = last_.try_emplace(counter, value);  // the first sample is where counting begins
+    counts_ += fmt::format(":{}:{}", numbers_.CounterType(counter), value - last->second);
     last->second = value;
   }
   void MeasurementOff(Tick tick) override { Event(tick, "40000012:0"); }

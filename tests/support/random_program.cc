@@ -54,6 +54,9 @@ class Generator {
     scan_ = add("MPI_Scan");
     loop_ = add("loop");
     world_ = builder_.AddWorld(options.ranks);
+    if (options.counters) {
+      for (const char* name : {"PAPI_TOT_INS", "PAPI_TOT_CYC"}) builder_.AddCounter({name, "", "#"});
+    }
     builder_.trace().path = "random";
     calls_.resize(static_cast<std::size_t>(options.ranks));
     clock_.resize(calls_.size());
@@ -203,9 +206,11 @@ class Generator {
       RankBuilder timeline(builder_.definitions(), static_cast<std::int32_t>(rank));
       std::size_t count = 0;
       for (const Call& call : calls_[rank]) {
+        SetCounters(timeline, call.enter, count);
         if (options_.regions && count % 10 == 3) timeline.Enter(call.enter, loop_);
         timeline.Enter(call.enter, call.region);
         call.record(timeline);
+        SetCounters(timeline, call.leave, count);
         timeline.Leave(call.leave, call.region);
         if (options_.regions && count % 10 == 7) timeline.Leave(call.leave, loop_);
         ++count;
@@ -213,6 +218,13 @@ class Generator {
       builder_.SetTimeline(timeline);
     }
     return std::move(builder_).Finish();
+  }
+
+  // Not in proportion to time.
+  void SetCounters(RankBuilder& timeline, Tick tick, std::size_t count) const {
+    if (!options_.counters) return;
+    timeline.SetCounter(tick, 0, 1000 + 3 * tick + static_cast<std::int64_t>(17 * count));
+    timeline.SetCounter(tick, 1, 2 * tick);
   }
 
   Random random_;

@@ -14,7 +14,8 @@ struct RandomProgramOptions {
   bool collectives = true;
   bool sub_communicators = true;
   bool non_blocking = true;
-  bool regions = true;  // a user region "loop" around every tenth or so of the steps
+  bool counters = false;  // instructions and cycles at every edge
+  bool regions = true;    // a user region "loop" around every tenth or so of the steps
 };
 
 // The same trace for the same seed, on every machine.
