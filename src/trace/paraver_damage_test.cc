@@ -14,6 +14,7 @@ namespace {
 
 using testing::AnyOf;
 using testing::HasSubstr;
+using testing::Not;
 using testing::StartsWith;
 
 constexpr const char* kAdvice = "; the trace is damaged; copy it again";
@@ -230,6 +231,7 @@ TEST_F(ParaverDamageTest, CompressedFileDamagedInTheMiddle) {
     const std::string sentence = FailureOf(path);
     EXPECT_NE(sentence, "read without error") << at;
     EXPECT_THAT(sentence, AnyOf(HasSubstr("compressed file"), HasSubstr("line "))) << at;
+    EXPECT_THAT(sentence, Not(HasSubstr(path))) << at;
   }
 }
 

@@ -54,7 +54,8 @@ void ParaverText::Read(std::string& text, std::size_t count) {
                 "copy or compress the trace again");
   }
   if (got < 0) {
-    const std::string reason = code == Z_ERRNO ? std::strerror(errno) : words;
+    std::string reason = code == Z_ERRNO ? std::strerror(errno) : words;
+    if (reason.starts_with(path_ + ": ")) reason.erase(0, path_.size() + 2);  // zlib names the file, as the error does
     throw Error(ErrorKind::kInput, path_, fmt::format("cannot be read after {} bytes of text: {}", bytes_, reason),
                 is_compressed_ ? "the compressed file is damaged; copy or compress the trace again" : "");
   }
