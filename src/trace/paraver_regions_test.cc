@@ -71,6 +71,17 @@ TEST_F(ParaverRegionsTest, CallersOfTheSameCallsAreOneRegion) {
             "50 +reduce, 50 +MPI_Allreduce, 60 -MPI_Allreduce, 60 -reduce, 60 -main, 70 +MPI_Probe, 80 -MPI_Probe");
 }
 
+// Extrae puts all that happens at one time into one record.
+TEST_F(ParaverRegionsTest, CallersOfCallsThatFollowInOneRecord) {
+  const Trace trace = Read(
+      OneTask({"10:50000001:1:70000001:4:70000002:3", "20:50000001:0:50000001:2:70000001:4:70000002:3", "30:50000001:0",
+               "40:50000001:61:70000001:4:70000002:3", "50:50000001:2:70000001:4:70000002:3", "60:50000001:0"}),
+      kCallers);
+  EXPECT_EQ(Inner(trace),
+            "10 +main, 10 +exchange, 10 +MPI_Send, 20 -MPI_Send, 20 +MPI_Recv, 30 -MPI_Recv, 40 +MPI_Probe, "
+            "50 -MPI_Probe, 50 +MPI_Recv, 60 -MPI_Recv, 60 -exchange, 60 -main");
+}
+
 TEST_F(ParaverRegionsTest, CallersWithoutNamesAreNone) {
   EXPECT_EQ(Inner(Read(OneTask({"10:50000001:1:70000001:4", "20:50000001:0"}))), "10 +MPI_Send, 20 -MPI_Send");
 }

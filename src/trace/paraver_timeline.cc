@@ -219,7 +219,7 @@ class TimelineWriter {
       if (event == ParaverEvent::kTracingMode && fact.value > 1) rank_.diagnostics().Add(Anomaly::kOnlyLongBursts);
       if (event == ParaverEvent::kApplication && fact.value == 0) application_end_ = tick;
       if (event != ParaverEvent::kMpi) continue;
-      if (call_ != kNothing) EndCall(tick, fact.is_enter());
+      if (call_ != kNothing) EndCall(record, i);
       if (fact.is_enter()) BeginCall(record, i);
     }
   }
@@ -335,14 +335,16 @@ class TimelineWriter {
     }
   }
 
-  void EndCall(Tick tick, bool is_left_open) {
+  // By the fact of the record: its leave, or the entry of another call.
+  void EndCall(const ParaverMoment& record, std::size_t index) {
+    const Tick tick = record.tick;
     const Region& region = trace_.regions[call_];
-    if (is_left_open) rank_.diagnostics().Add(Anomaly::kRegionLeftOpen, 1, region.name);
+    if (record.facts[index].is_enter()) rank_.diagnostics().Add(Anomaly::kRegionLeftOpen, 1, region.name);
     if (const auto collective = collectives_.Leave(region)) Record(*collective, region);
     rank_.Leave(tick, call_);
     call_ = kNothing;
     outside_since_ = tick;
-    LeaveCallers(tick, CallersToCome());
+    LeaveCallers(tick, CallersToCome(index));
   }
 
   void Record(const CollectiveCalls::Collective& collective, const Region& region) {
@@ -455,15 +457,15 @@ class TimelineWriter {
     return callers;
   }
 
-  // Of the next call, when nothing else of the program comes before.
-  std::vector<std::uint32_t> CallersToCome() {
+  // Of the next call from a fact of the record at hand on, when nothing else of the program comes before.
+  std::vector<std::uint32_t> CallersToCome(std::size_t index) {
     if (open_callers_.empty()) return {};
-    for (std::size_t i = 1; i < kFarthestLook; ++i) {
+    for (std::size_t i = 0; i < kFarthestLook; ++i) {
       const ParaverMoment* record = events_.Peek(i);
       if (record == nullptr) break;
-      for (const ParaverFact& fact : record->facts) {
-        const ParaverEvent event = fact.event;
-        if (event == ParaverEvent::kMpi && fact.is_enter()) return CallersOf(*record, i);
+      for (std::size_t k = i == 0 ? index : 0; k < record->facts.size(); ++k) {
+        const ParaverEvent event = record->facts[k].event;
+        if (event == ParaverEvent::kMpi && record->facts[k].is_enter()) return CallersOf(*record, i);
         const bool is_edge = event == ParaverEvent::kFunction || event == ParaverEvent::kUserEvent ||
                              event == ParaverEvent::kTracing || event == ParaverEvent::kApplication;
         if (is_edge) return {};
