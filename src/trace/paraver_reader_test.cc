@@ -260,5 +260,16 @@ TEST_F(ParaverReaderTest, OtherThreadsAreCounted) {
   EXPECT_EQ(trace.diagnostics.count(Anomaly::kThreadsAtProcessLevel), 1u);
 }
 
+// They would seem to belong to whatever the main thread does at the time.
+TEST_F(ParaverReaderTest, MessagesOfOtherThreadsAreLeftOut) {
+  const std::string prv = "#Paraver (x):100_ns:1(4):1:2(2:1,1:1),0\n1:1:1:1:1:0:100:1\n1:2:1:2:1:0:100:1\n" +
+                          Collective(1, 10, 50, 8, ":50100004:1") + Collective(2, 10, 50, 8, ":50100004:1") +
+                          "2:1:1:1:2:30:50000001:1\n2:1:1:1:2:40:50000001:0\n" + Call(2, 60, 70, 2) +
+                          "3:1:1:1:2:30:35:2:1:2:1:60:70:8:5\n";
+  const Trace trace = Read(prv);
+  EXPECT_EQ(Inner(trace, 0), "10 +MPI_Barrier, barrier on MPI_COMM_WORLD, 0 and 0 bytes, 50 -MPI_Barrier");
+  EXPECT_THAT(Inner(trace, 1), HasSubstr("60 +MPI_Recv, 70 -MPI_Recv"));
+}
+
 }  // namespace
 }  // namespace farscale

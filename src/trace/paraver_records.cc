@@ -250,9 +250,10 @@ class BlockReader {
     if (sender.is_ours) Note(message.physical_send);
     if (receiver.is_ours) Note(message.physical_receive);
     if (!sender.is_ours || !receiver.is_ours) return;  // between applications: no message of this one
+    ++block_.records;
+    if (!sender.is_first || !receiver.is_first) return;  // the call that it belongs to is not part of the analysis
     PutMessage(sender.task, receiver.task, true, message);
     PutMessage(receiver.task, sender.task, false, message);
-    ++block_.records;
   }
 
   void PutMessage(std::uint32_t task, std::uint32_t peer, bool is_send, const ParaverMessage& message) {
