@@ -182,6 +182,15 @@ TEST_F(ParaverDamageTest, CutInTheMiddleOfALine) {
               HasSubstr("the file ends in the middle of this line, at "));
 }
 
+// A thread that never came to be, for one, has a state from the begin of the run to its end.
+TEST_F(ParaverDamageTest, CutBehindAStateThatEndsWithTheRun) {
+  std::string whole = Whole(100);
+  whole.insert(whole.find("1:1:1:1:1:"), "1:2:1:2:1:0:10000:2\n");
+  EXPECT_THAT(Failure(whole.substr(0, whole.size() / 2 + 1)), HasSubstr("the file is cut short; copy it again"));
+  const std::size_t value = whole.find("2:1:1:1:1:5010:50000001:1") + 22;  // 5000000, which reads as well
+  EXPECT_THAT(Failure(whole.substr(0, value)), HasSubstr("the file ends in the middle of this line"));
+}
+
 // Between two lines nothing but the header's duration shows that the rest is missing.
 TEST_F(ParaverDamageTest, CutBetweenLines) {
   const std::string whole = Whole(100);

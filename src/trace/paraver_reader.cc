@@ -52,7 +52,7 @@ struct Records {
   std::vector<ParaverTaskParts> tasks;
   std::uint64_t lines = 0, records = 0, damaged = 0, late = 0, mpi_calls_on_threads = 0;
   std::string first_damage, first_late;
-  Tick last_tick = 0;
+  Tick last_begin = 0, last_tick = 0;
   bool is_cut_short = false;  // ends in the middle of a line
 
   void Add(ParaverBlock block) {
@@ -75,6 +75,7 @@ struct Records {
     damaged += block.damaged;
     late += block.late;
     mpi_calls_on_threads += block.mpi_calls_on_threads;
+    last_begin = std::max(last_begin, block.last_begin);
     last_tick = std::max(last_tick, block.last_tick);
   }
 };
@@ -83,7 +84,7 @@ struct Records {
 void AddLastLine(const ParaverScope& scope, const TextBlock& text, Records& records) {
   ParaverBlock block = ReadParaverBlock(scope, text);
   const Tick duration = scope.header->duration;
-  const bool is_whole = duration > 0 && std::max(records.last_tick, block.last_tick) >= duration;
+  const bool is_whole = duration > 0 && block.last_tick >= duration;
   if (block.damaged > 0 || !is_whole) {
     records.is_cut_short = true;
     block = {};
@@ -141,11 +142,12 @@ void RefuseDamage(const std::string& path, const ParaverHeader& header, const Re
                             records.lines, 100 * limit),
                 "the trace is damaged; copy it again");
   }
-  const double lost = 1 - static_cast<double>(records.last_tick) / static_cast<double>(header.duration);
+  // A state that began early may end with the run.
+  const double lost = 1 - static_cast<double>(records.last_begin) / static_cast<double>(header.duration);
   if (records.is_cut_short && header.duration > 0 && lost > limit) {
     throw Error(ErrorKind::kInput, path,
                 fmt::format("{}, at {:.6g} s of the {:.6g} s that the header gives", records.first_damage,
-                            static_cast<double>(records.last_tick) / header.ticks_per_second,
+                            static_cast<double>(records.last_begin) / header.ticks_per_second,
                             static_cast<double>(header.duration) / header.ticks_per_second),
                 "the file is cut short; copy it again");
   }

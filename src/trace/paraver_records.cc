@@ -186,7 +186,7 @@ class BlockReader {
     if (end < begin) Fail("end", fmt::format("the state ends at {}, before it begins at {}", end, begin));
     const auto state = static_cast<std::uint32_t>(Number("state", 1u << 30));
     if (at_ <= end_) Fail("state", "the record goes on behind its last field");
-    if (!Takes(place, end)) return;
+    if (!Takes(place, begin, end)) return;
     StreamBuffer& stream = BufferOf(place.task)[ParaverStream::kStates];
     stream.PutTime(begin);
     stream.Put(static_cast<std::uint64_t>(end - begin));
@@ -216,7 +216,7 @@ class BlockReader {
         has_root |= entry.event == ParaverEvent::kRoot;
       }
     } while (at_ <= end_);
-    if (!Takes(place, time) || pairs_.empty()) return;
+    if (!Takes(place, time, time) || pairs_.empty()) return;
     TaskBuffer& buffer = BufferOf(place.task);
     buffer.has_root |= has_root;
     StreamBuffer& stream = buffer[ParaverStream::kEvents];
@@ -247,8 +247,8 @@ class BlockReader {
     message.bytes = Number("size", std::uint64_t{1} << 62);
     message.tag = static_cast<std::uint32_t>(SignedNumber("tag"));
     if (at_ <= end_) Fail("tag", "the record goes on behind its last field");
-    if (sender.is_ours) Note(message.physical_send);
-    if (receiver.is_ours) Note(message.physical_receive);
+    if (sender.is_ours) Note(message.logical_send, message.physical_send);
+    if (receiver.is_ours) Note(message.logical_send, message.physical_receive);
     if (!sender.is_ours || !receiver.is_ours) return;  // between applications: no message of this one
     ++block_.records;
     if (!sender.is_first || !receiver.is_first) return;  // the call that it belongs to is not part of the analysis
@@ -288,18 +288,19 @@ class BlockReader {
     return {static_cast<std::uint32_t>(task - 1), application - 1 == scope_.application, thread == 1};
   }
 
-  bool Takes(const Place& place, Tick tick) {
+  bool Takes(const Place& place, Tick begin, Tick end) {
     if (!place.is_ours) return false;
-    Note(tick);
+    Note(begin, end);
     ++block_.records;
     return place.is_first;
   }
 
-  void Note(Tick tick) {
-    block_.last_tick = std::max(block_.last_tick, tick);
-    if (scope_.header->duration == 0 || tick <= scope_.header->duration) return;
+  void Note(Tick begin, Tick end) {
+    block_.last_begin = std::max(block_.last_begin, begin);
+    block_.last_tick = std::max(block_.last_tick, end);
+    if (scope_.header->duration == 0 || end <= scope_.header->duration) return;
     if (block_.late++ == 0) {
-      block_.first_late = fmt::format("line {}: time {} lies behind the end at {} that the header gives", Line(), tick,
+      block_.first_late = fmt::format("line {}: time {} lies behind the end at {} that the header gives", Line(), end,
                                       scope_.header->duration);
     }
   }
