@@ -159,6 +159,7 @@ void Diagnose(const std::string& path, const ParaverHeader& header, const Record
   for (const std::string& sentence : header.contradictions) diagnostics.Add(Anomaly::kHeaderContradicted, 1, sentence);
   diagnostics.Add(Anomaly::kHeaderContradicted, records.late, path + ", " + records.first_late);
   diagnostics.Add(Anomaly::kMpiOnWorkerThread, records.mpi_calls_on_threads);
+  diagnostics.AddPopulation(Anomaly::kMpiOnWorkerThread, records.mpi_calls_on_threads);
   // Tools that cut and filter traces leave the duration as it was.
   constexpr double kSmallestShare = 0.999;
   const bool ends_early =
@@ -341,6 +342,7 @@ void BuildRanks(const std::vector<ParaverTaskParts>& tasks, const ParaverTraceFa
   std::uint64_t threaded = 0;
   for (std::size_t rank = 0; rank < results.size(); ++rank) {
     trace.diagnostics.Merge(results[rank].diagnostics);
+    trace.diagnostics.AddPopulation(Anomaly::kMpiOnWorkerThread, results[rank].timeline.calls());
     trace.timelines[rank] = std::move(results[rank].timeline);
     threaded += trace.ranks[rank].threads > 1 ? 1 : 0;
   }

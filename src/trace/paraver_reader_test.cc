@@ -257,6 +257,7 @@ TEST_F(ParaverReaderTest, OtherThreadsAreCounted) {
   EXPECT_EQ(trace.ranks[0].threads, 2);
   EXPECT_EQ(Inner(trace, 0), "10 +MPI_Probe, 20 -MPI_Probe");
   EXPECT_EQ(trace.diagnostics.count(Anomaly::kMpiOnWorkerThread), 1u);
+  EXPECT_EQ(trace.diagnostics.findings()[0].population, 2u);
   EXPECT_EQ(trace.diagnostics.count(Anomaly::kThreadsAtProcessLevel), 1u);
 }
 
