@@ -91,7 +91,7 @@ struct ParaverBlock {
   std::uint64_t mpi_calls_on_threads = 0;  // other than the first of their task
   std::uint64_t damaged = 0;
   std::string first_damage;  // sentence with line and field
-  Tick last_begin = 0;  // of a record: by these the file is in order
+  Tick last_begin = 0;       // of a record: by these the file is in order
   Tick last_tick = 0;
   std::uint64_t late = 0;  // records behind the end that the header gives
   std::string first_late;
