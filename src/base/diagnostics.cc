@@ -21,6 +21,12 @@ const std::vector<AnomalyType>& Table() {
        "traces end before the time that their header gives; the rest of the run is not known", kNever},
       {Anomaly::kHeaderContradicted, "headerContradicted", kWarning,
        "records or definitions contradict the header of the trace; the records count", kNever},
+      {Anomaly::kCallEdgeMissing, "callEdgeMissing", kWarning,
+       "edges of MPI calls have no other edge: a call without leave lasts until the next one, a leave without call was "
+       "ignored",
+       0.01},
+      {Anomaly::kRankWithoutRecords, "rankWithoutRecords", kWarning,
+       "ranks recorded nothing; they count with no useful time", kNever},
       {Anomaly::kClockBackwards, "clockBackwards", kWarning,
        "events lie before the event ahead of them on the same location; time across such a jump counts as zero", 0.001},
       {Anomaly::kLeaveWithoutEnter, "leaveWithoutEnter", kWarning, "region leaves have no enter and were ignored",

@@ -17,6 +17,8 @@ enum class Anomaly {
   kDamagedLine,
   kTraceEndsEarly,
   kHeaderContradicted,
+  kCallEdgeMissing,
+  kRankWithoutRecords,
   kClockBackwards,
   kLeaveWithoutEnter,
   kRegionLeftOpen,

@@ -20,7 +20,7 @@ bool IsStudy(const std::string& path) { return std::filesystem::path(path).exten
 
 void AddApplicationOption(CLI::App* command, int& application) {
   command->add_option("--application", application, "Which application of a Paraver trace with several, from 1 on")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(1, 1000000));
 }
 
 Study StudyOfInputs(const std::vector<std::string>& inputs, const std::string& preset, int application) {

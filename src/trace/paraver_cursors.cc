@@ -76,29 +76,84 @@ bool EventCursor::LoadRecord(ParaverMoment& moment) {
   return true;
 }
 
+// All moments of the next tick.
 bool EventCursor::Load() {
   ParaverMoment moment;
   if (!spare_.empty()) {
     moment.facts = std::move(spare_.back());
     spare_.pop_back();
   }
+  group_.clear();
   if (held_) {
-    ready_.push_back(*std::exchange(held_, std::nullopt));
+    group_.push_back(*std::exchange(held_, std::nullopt));
   } else if (LoadRecord(moment)) {
-    ready_.push_back(std::move(moment));
+    group_.push_back(std::move(moment));
     moment = {};
   } else {
     return false;
   }
-  ParaverMoment& last = ready_.back();
   while (LoadRecord(moment)) {
-    if (moment.tick != last.tick || HasEdge(moment)) {
+    ParaverMoment& last = group_.back();
+    if (moment.tick != last.tick) {
       held_ = std::move(moment);
       break;
     }
-    last.facts.insert(last.facts.end(), moment.facts.begin(), moment.facts.end());
+    if (HasEdge(moment)) {
+      group_.push_back(std::move(moment));
+      moment = {};
+    } else {
+      last.facts.insert(last.facts.end(), moment.facts.begin(), moment.facts.end());
+    }
+  }
+  for (std::size_t i = 0; i < group_.size(); ++i) {
+    ChooseNext(i);
+    MakeCallsFollow(group_[i]);
+    ready_.push_back(std::move(group_[i]));
   }
   return true;
+}
+
+const ParaverFact* FirstEdgeOfCall(const ParaverMoment& moment) {
+  const auto found = std::find_if(moment.facts.begin(), moment.facts.end(),
+                                  [](const ParaverFact& fact) { return fact.event == ParaverEvent::kMpi; });
+  return found == moment.facts.end() ? nullptr : &*found;
+}
+
+// Of moments at one tick, from `first` on, the one that continues what was before comes next: the leave of the open
+// call; and a call that is entered and left there is entered first.
+void EventCursor::ChooseNext(std::size_t first) {
+  const ParaverFact* edge = FirstEdgeOfCall(group_[first]);
+  if (edge == nullptr || group_.size() - first < 2) return;
+  const bool wants_leave = open_type_ != 0 && (edge->is_enter() || edge->type != open_type_);
+  const bool wants_enter = open_type_ == 0 && edges_ > 0 && !edge->is_enter();
+  if (!wants_leave && !wants_enter) return;
+  const std::uint32_t type = wants_leave ? open_type_ : edge->type;
+  for (std::size_t i = first + 1; i < group_.size(); ++i) {
+    const ParaverFact* other = FirstEdgeOfCall(group_[i]);
+    if (other == nullptr || other->type != type || other->is_enter() == wants_leave) continue;
+    std::rotate(group_.begin() + static_cast<std::ptrdiff_t>(first), group_.begin() + static_cast<std::ptrdiff_t>(i),
+                group_.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+    return;
+  }
+}
+
+void EventCursor::MakeCallsFollow(ParaverMoment& moment) {
+  for (std::size_t i = 0; i < moment.facts.size(); ++i) {
+    if (moment.facts[i].event != ParaverEvent::kMpi) continue;
+    const std::uint32_t type = moment.facts[i].type;
+    const bool is_enter = moment.facts[i].is_enter();
+    const bool is_first = edges_++ == 0;
+    if (is_enter && open_type_ != 0) {
+      ++lost_edges_;
+      const ParaverFact leave{ParaverEvent::kMpi, open_type_, ParaverBlockMeaning::kNothing, 0};
+      moment.facts.insert(moment.facts.begin() + static_cast<std::ptrdiff_t>(i++), leave);
+    } else if (!is_enter && open_type_ != type && !is_first) {
+      ++lost_edges_;
+      moment.facts.erase(moment.facts.begin() + static_cast<std::ptrdiff_t>(i--));
+      continue;
+    }
+    open_type_ = is_enter ? type : 0;
+  }
 }
 
 const ParaverMoment* EventCursor::Peek(std::size_t ahead) {
@@ -186,16 +241,18 @@ class Lanes {
   // Of a message, in the order of their sends.
   std::uint32_t Of(std::int32_t peer, std::uint32_t tag, Tick receive) {
     std::vector<Tick>& last = last_receives_[static_cast<std::uint64_t>(static_cast<std::uint32_t>(peer)) << 32 | tag];
-    std::uint32_t lane = 0;
-    while (lane < last.size() && last[lane] > receive) ++lane;
-    if (lane == last.size() && lane < kMost) last.push_back(receive);
-    lane = std::min(lane, kMost - 1);
-    last[lane] = std::max(last[lane], receive);
-    return lane;
+    // The last receives fall from lane to lane, as a message takes the first one that is free.
+    const auto lane = std::partition_point(last.begin(), last.end(), [&](Tick tick) { return tick > receive; });
+    const auto number = static_cast<std::uint32_t>(lane - last.begin());
+    if (lane == last.end()) {
+      last.push_back(receive);
+    } else {
+      *lane = receive;
+    }
+    return number;
   }
 
  private:
-  static constexpr std::uint32_t kMost = 16;
   std::unordered_map<std::uint64_t, std::vector<Tick>> last_receives_;
 };
 
@@ -213,8 +270,8 @@ void SeparateOvertaking(std::vector<MessageEnd>& ends, bool sends) {
   }
   Lanes lanes;
   for (MessageEnd& end : ends) {
-    constexpr unsigned kAboveUsualTags = 27;
-    end.tag ^= lanes.Of(end.peer, end.tag, sends ? end.other : end.post) << kAboveUsualTags;
+    const std::uint32_t lane = lanes.Of(end.peer, end.tag, sends ? end.other : end.post);
+    if (lane > 0) end.tag ^= 0x80000000u | (lane * 0x9E3779B1u);  // beyond usual tags, apart from each other
   }
 }
 
@@ -226,11 +283,12 @@ std::vector<MessageEnd> MessageEnds(const ParaverTaskParts& parts) {
     SegmentReader reader = parts.Reader(part, ParaverStream::kMessages);
     while (!reader.AtEnd()) {
       const ParaverMessage m = reader.NextMessage();
+      const auto number = static_cast<std::uint32_t>(sends.size() + receives.size());
       const Tick complete = std::max(m.physical_receive, m.logical_receive);
       if (m.is_send) {
-        sends.push_back({m.logical_send, complete, m.logical_receive, m.bytes, m.peer, m.tag, true});
+        sends.push_back({m.logical_send, complete, m.logical_receive, m.bytes, m.peer, m.tag, number, true});
       } else {
-        receives.push_back({m.logical_receive, complete, m.logical_send, m.bytes, m.peer, m.tag, false});
+        receives.push_back({m.logical_receive, complete, m.logical_send, m.bytes, m.peer, m.tag, number, false});
       }
     }
   }
@@ -238,7 +296,9 @@ std::vector<MessageEnd> MessageEnds(const ParaverTaskParts& parts) {
   SeparateOvertaking(receives, false);
   std::vector<MessageEnd> ends = std::move(receives);
   ends.insert(ends.end(), sends.begin(), sends.end());
-  std::stable_sort(ends.begin(), ends.end(), [](const MessageEnd& a, const MessageEnd& b) { return a.post < b.post; });
+  std::stable_sort(ends.begin(), ends.end(), [](const MessageEnd& a, const MessageEnd& b) {
+    return std::tie(a.post, a.is_send, a.number) < std::tie(b.post, b.is_send, b.number);
+  });
   return ends;
 }
 

@@ -62,6 +62,8 @@ struct ParaverMoment {
 
 // The moments of a task, with a look at those to come. Reads on as needed when the file is in order, else sorts. What a
 // record adds to the one before it at the same time, such as counters behind the entry of a call, becomes part of it.
+// Calls do not overlap: at one time the leave of the open call comes first, entering another call leaves the one
+// before, and a leave of no call is left out, unless it is the first edge of all, as in a trace cut out of another.
 class EventCursor {
  public:
   explicit EventCursor(const ParaverTaskParts& parts);
@@ -70,9 +72,15 @@ class EventCursor {
   const ParaverMoment* Peek(std::size_t ahead = 0);
   void Advance();
 
+  // Edges of calls so far, and how many of them had no other edge.
+  std::uint64_t edges() const { return edges_; }
+  std::uint64_t lost_edges() const { return lost_edges_; }
+
  private:
   bool Load();
   bool LoadRecord(ParaverMoment& moment);
+  void ChooseNext(std::size_t first);
+  void MakeCallsFollow(ParaverMoment& moment);
 
   const ParaverTaskParts& parts_;
   std::size_t next_part_ = 0;
@@ -82,6 +90,9 @@ class EventCursor {
   std::vector<ParaverMoment> sorted_;
   std::size_t next_sorted_ = 0;
   std::optional<ParaverMoment> held_;  // read, but perhaps part of the moment before
+  std::vector<ParaverMoment> group_;   // of one time
+  std::uint32_t open_type_ = 0;        // of the call that is open, 0 for none
+  std::uint64_t edges_ = 0, lost_edges_ = 0;
   std::deque<ParaverMoment> ready_;
   std::vector<std::vector<ParaverFact>> spare_;
 };
@@ -128,6 +139,7 @@ struct MessageEnd {
   std::uint64_t bytes = 0;
   std::int32_t peer = 0;
   std::uint32_t tag = 0;
+  std::uint32_t number = 0;  // in the order of the file
   bool is_send = false;
 };
 

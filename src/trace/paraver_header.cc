@@ -218,6 +218,15 @@ void ReadCommunicator(const std::string& path, std::uint64_t number, std::string
     communicator.members = ReadMembers(cursor, count, owner.tasks.size(), applications == 1);
   }
   if (!cursor.AtEnd()) cursor.Fail("lists more members of a communicator than it says");
+  for (const ParaverCommunicator& other : owner.communicators) {
+    if (other.id != communicator.id) continue;
+    const bool is_same = other.members == communicator.members && other.remote == communicator.remote;
+    if (!is_same) {
+      header.contradictions.push_back(
+          fmt::format("{}, line {}: communicator {} is defined before with other members", path, number, other.id));
+    }
+    return;  // the first one stands
+  }
   owner.intercommunicators += is_inter ? 1 : 0;
   owner.communicators.push_back(std::move(communicator));
 }
@@ -245,7 +254,7 @@ ParaverHeader ReadParaverHeader(const std::string& path, ParaverText& text) {
     ++number;
     if (!text.NextLine(line)) throw Error(ErrorKind::kInput, path, "has no header");
   }
-  ParaverHeader header = ReadFirstLine(path, number, line);
+  ParaverHeader header = ReadFirstLine(path, number, line.substr(0, line.find_last_not_of(" \t") + 1));
   while (true) {
     const std::string next = text.Peek(1);
     if (next != "c" && next != "i" && next != "#" && next != "\n" && next != "\r") break;

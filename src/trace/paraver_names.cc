@@ -121,6 +121,8 @@ class PcfReader {
       section_ = current_.empty() ? Section::kNone : Section::kValues;
     } else if (line.empty()) {
       // Tools differ in where they leave lines empty.
+    } else if (line.front() == '-') {
+      // A negative value, which no event can have here.
     } else if (line.front() < '0' || line.front() > '9') {
       section_ = Section::kNone;
     } else {

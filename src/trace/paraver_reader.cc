@@ -25,6 +25,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kBlocksAtOnce = 8;
+constexpr std::uint32_t kUserFunction = 60000019;
 
 std::uint32_t ChooseApplication(const std::string& path, const ParaverHeader& header, std::optional<int> wanted) {
   const std::size_t count = header.applications.size();
@@ -53,6 +54,7 @@ struct Records {
   std::uint64_t lines = 0, records = 0, damaged = 0, late = 0, mpi_calls_on_threads = 0;
   std::string first_damage, first_late;
   Tick last_begin = 0, last_tick = 0;
+  bool has_mpi_states = false;
   bool is_cut_short = false;  // ends in the middle of a line
 
   void Add(ParaverBlock block) {
@@ -75,6 +77,7 @@ struct Records {
     damaged += block.damaged;
     late += block.late;
     mpi_calls_on_threads += block.mpi_calls_on_threads;
+    has_mpi_states |= block.has_mpi_states;
     last_begin = std::max(last_begin, block.last_begin);
     last_tick = std::max(last_tick, block.last_tick);
   }
@@ -84,7 +87,8 @@ struct Records {
 void AddLastLine(const ParaverScope& scope, const TextBlock& text, Records& records) {
   ParaverBlock block = ReadParaverBlock(scope, text);
   const Tick duration = scope.header->duration;
-  const bool is_whole = duration > 0 && block.last_tick >= duration;
+  // Nor can its last number be the begin of another one.
+  const bool is_whole = text.text.ends_with(":0\n") && block.last_begin >= duration;
   if (block.damaged > 0 || !is_whole) {
     records.is_cut_short = true;
     block = {};
@@ -172,6 +176,15 @@ void Diagnose(const std::string& path, const ParaverHeader& header, const Record
   }
 }
 
+// Without events nothing can tell what the waiting that the states show depends on.
+void RequireCalls(const Trace& trace) {
+  for (const RankTimeline& timeline : trace.timelines) {
+    if (timeline.calls() > 0) return;
+  }
+  throw Error(ErrorKind::kInput, trace.path, "states show MPI, but the trace has no events of MPI calls",
+              "keep the events 50000001 to 50000005 and those of collectives when filtering");
+}
+
 // "__mpi_ro..mal_init [__mpi_routines_MOD_mpi_minimal_init]": the name in brackets is the whole one.
 std::string FunctionName(const std::string& label) {
   const std::size_t open = label.rfind(" [");
@@ -225,10 +238,11 @@ class Definitions {
     for (const ParaverBlock& block : blocks) symbols.insert(block.symbols.begin(), block.symbols.end());
     facts.application_region = Region("Application", false);
     facts.tracing_region = Region("Tracing", false);
+    facts.cut_call_region = Region("MPI call begun before the trace", true);
     facts.pause_region = builder_.AddRegion({std::string(kPauseRegion), false, MpiCall::kNone, false, true});
     for (const ParaverSymbol& symbol : symbols) {
       const ParaverEvent event = ClassifyParaverEvent(symbol.type);
-      facts.has_functions |= event == ParaverEvent::kFunction;
+      facts.has_functions |= symbol.type == kUserFunction;
       regions_[symbol] = RegionOf(event, symbol);
     }
   }
@@ -339,13 +353,15 @@ void BuildRanks(const std::vector<ParaverTaskParts>& tasks, const ParaverTraceFa
     results[rank].diagnostics = rank_builder.diagnostics();
   });
   Trace& trace = builder.trace();
-  std::uint64_t threaded = 0;
+  std::uint64_t threaded = 0, empty = 0;
   for (std::size_t rank = 0; rank < results.size(); ++rank) {
     trace.diagnostics.Merge(results[rank].diagnostics);
     trace.diagnostics.AddPopulation(Anomaly::kMpiOnWorkerThread, results[rank].timeline.calls());
     trace.timelines[rank] = std::move(results[rank].timeline);
     threaded += trace.ranks[rank].threads > 1 ? 1 : 0;
+    empty += trace.timelines[rank].empty() ? 1 : 0;
   }
+  trace.diagnostics.Add(Anomaly::kRankWithoutRecords, empty);
   trace.diagnostics.Add(Anomaly::kThreadsAtProcessLevel, threaded);
 }
 
@@ -376,6 +392,7 @@ Trace ReadParaver(const std::string& path, const CounterSelection& counters, std
   trace.events = records.records;
   Diagnose(path, header, records, trace.diagnostics);
   ParaverTraceFacts facts;
+  facts.is_part = !header.tools.empty();
   Definitions definitions(names, header.applications[scope.application], builder);
   definitions.AddPlaces();
   definitions.AddCommunicators(facts);
@@ -385,6 +402,7 @@ Trace ReadParaver(const std::string& path, const CounterSelection& counters, std
   for (ParaverTaskParts& task : records.tasks) task.blocks = &records.all;
   facts.roots = CollectRoots(builder.definitions(), records.tasks, facts);
   BuildRanks(records.tasks, facts, builder);
+  if (records.has_mpi_states) RequireCalls(trace);
   return std::move(builder).Finish();
 }
 

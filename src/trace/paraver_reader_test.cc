@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
 
 #include "support/paraver_text.h"
 
@@ -149,8 +150,77 @@ TEST_F(ParaverReaderTest, CallsWithoutLength) {
 TEST_F(ParaverReaderTest, CallsLeftOpen) {
   const Trace trace = Read(Run(1, Event(1, 5, "50000001:0") + Event(1, 10, "50000001:1") + Event(1, 20, "50000001:2") +
                                       Event(1, 30, "50000001:0") + Event(1, 90, "50000001:2")));
-  EXPECT_EQ(Inner(trace, 0), "10 +MPI_Send, 20 -MPI_Send, 20 +MPI_Recv, 30 -MPI_Recv, 90 +MPI_Recv, 100 -MPI_Recv");
-  EXPECT_EQ(trace.diagnostics.count(Anomaly::kRegionLeftOpen), 2u);
+  EXPECT_EQ(Inner(trace, 0),
+            "0 +MPI call begun before the trace, 5 -MPI call begun before the trace, 10 +MPI_Send, 20 -MPI_Send, 20 "
+            "+MPI_Recv, 30 -MPI_Recv, 90 +MPI_Recv, 100 -MPI_Recv");
+  EXPECT_EQ(trace.diagnostics.count(Anomaly::kCallEdgeMissing), 1u);  // the send is never left
+  EXPECT_EQ(trace.diagnostics.count(Anomaly::kRegionLeftOpen), 1u);
+}
+
+TEST_F(ParaverReaderTest, LeaveWithoutCallIsCounted) {
+  const Trace trace = Read(Run(1, Call(1, 10, 20, 1) + Event(1, 50, "50000001:0") + Event(1, 60, "50000002:0")));
+  EXPECT_EQ(Inner(trace, 0), "10 +MPI_Send, 20 -MPI_Send");
+  EXPECT_EQ(trace.diagnostics.count(Anomaly::kCallEdgeMissing), 2u);
+}
+
+// As sorted by time and text, the barrier is entered before the send is left, and left before it is entered.
+TEST_F(ParaverReaderTest, EdgesOfOneTickInAnyOrder) {
+  const Trace next = Read(Run(1, Event(1, 10, "50000001:1") + Event(1, 20, "50000002:8") + Event(1, 20, "50000001:0") +
+                                     Event(1, 30, "50000002:0")));
+  EXPECT_EQ(Inner(next, 0), "10 +MPI_Send, 20 -MPI_Send, 20 +MPI_Barrier, 30 -MPI_Barrier");
+  const Trace short_call = Read(Run(1, Call(1, 10, 20, 1) + Event(1, 30, "50000001:0") + Event(1, 30, "50000001:61")));
+  EXPECT_EQ(Inner(short_call, 0), "10 +MPI_Send, 20 -MPI_Send, 30 +MPI_Probe, 30 -MPI_Probe");
+  EXPECT_TRUE(short_call.diagnostics.empty());
+}
+
+// Microseconds: two calls without length at one tick. The first sends 8 bytes, the second 900.
+TEST_F(ParaverReaderTest, CallsOfOneTickEachTakeTheirOwn) {
+  const Trace trace = Read(Run(2, Call(1, 10, 10, 1) + Call(1, 10, 10, 3) + Call(2, 10, 11, 2) + Call(2, 90, 90, 2) +
+                                      Message(1, 2, "10:10", "10:11", 1) + Message(1, 2, "10:10", "90:90", 2, 900)));
+  EXPECT_EQ(Inner(trace, 0),
+            "10 +MPI_Send, send to 1 of 8, 10 -MPI_Send, 10 +MPI_Isend, post send to 1 of 900, 10 -MPI_Isend");
+}
+
+// Twenty messages of one tag, taken in reverse order: each has a channel of its own.
+TEST_F(ParaverReaderTest, OvertakingToAnyDepth) {
+  std::string lines;
+  for (int i = 0; i < 20; ++i) {
+    lines += Call(1, 10 + i, 10 + i, 3) + Call(2, 50 + i, 50 + i, 2);
+    const std::string sent = std::to_string(10 + i), taken = std::to_string(69 - i);
+    lines += Message(1, 2, sent + ":" + sent, taken + ":" + taken, 5, 100 + i);
+  }
+  const Trace trace = Read(Run(2, lines));
+  EXPECT_EQ(trace.timelines[0].endpoints().size(), 20u);
+  std::set<std::uint32_t> sent, received;
+  for (const Endpoint& endpoint : trace.timelines[0].endpoints()) sent.insert(endpoint.tag);
+  for (const Endpoint& endpoint : trace.timelines[1].endpoints()) received.insert(endpoint.tag);
+  EXPECT_EQ(sent, received);
+}
+
+TEST_F(ParaverReaderTest, RanksThatAreMissing) {
+  const Trace trace = Read(test::ParaverHead(2, ",0") + Event(1, 0, "40000001:1") + Event(1, 100, "40000001:0"));
+  EXPECT_EQ(trace.diagnostics.count(Anomaly::kRankWithoutRecords), 1u);
+  const Trace stopped = Read(test::ParaverHead(1, ",0") + Event(1, 0, "40000001:1") + Call(1, 10, 100, 1));
+  EXPECT_EQ(stopped.diagnostics.count(Anomaly::kTraceEndsEarly), 1u);
+  EXPECT_THAT(Failure(test::ParaverHead(1, ",0") + "1:1:1:1:1:0:50:1\n1:1:1:1:1:50:100:13\n"),
+              HasSubstr("states show MPI, but the trace has no events of MPI calls"));
+}
+
+// Input and output from 40 to 50, at whose begin nothing was read: the counts are those of the program.
+TEST_F(ParaverReaderTest, CountersAroundAPauseWithoutSamples) {
+  const std::string states = "1:1:1:1:1:0:40:1\n1:1:1:1:1:40:50:12\n1:1:1:1:1:60:100:1\n";
+  const Trace trace =
+      Read(Run(1, states + Event(1, 50, "50000002:8:42000050:700") + Event(1, 60, "50000002:0:42000050:10")));
+  const RankTimeline& timeline = trace.timelines[0];
+  ASSERT_EQ(timeline.pauses().size(), 1u);
+  const Pause pause = timeline.pauses()[0];
+  EXPECT_EQ(timeline.counter_at_event(0, pause.begin_event), timeline.counter_at_event(0, pause.end_event));
+  EXPECT_EQ(timeline.counter_at_enter(0, 0), 700);
+  const Trace sampled = Read(Run(1, states + Event(1, 40, "42000050:600") + Event(1, 50, "50000002:8:42000050:100") +
+                                        Event(1, 60, "50000002:0:42000050:10")));
+  const Pause counted = sampled.timelines[0].pauses()[0];
+  EXPECT_EQ(sampled.timelines[0].counter_at_event(0, counted.end_event), 700);
+  EXPECT_EQ(sampled.timelines[0].counter_at_event(0, counted.begin_event), 600);
 }
 
 TEST_F(ParaverReaderTest, AnyOrderOfRecords) {

@@ -187,6 +187,8 @@ class BlockReader {
     const auto state = static_cast<std::uint32_t>(Number("state", 1u << 30));
     if (at_ <= end_) Fail("state", "the record goes on behind its last field");
     if (!Takes(place, begin, end)) return;
+    constexpr std::uint32_t kMpiStates = 1u << 3 | 1u << 4 | 1u << 8 | 1u << 10 | 1u << 11 | 1u << 13 | 1u << 16;
+    block_.has_mpi_states |= state < 32 && (kMpiStates >> state & 1) != 0;
     StreamBuffer& stream = BufferOf(place.task)[ParaverStream::kStates];
     stream.PutTime(begin);
     stream.Put(static_cast<std::uint64_t>(end - begin));

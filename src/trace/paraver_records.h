@@ -93,6 +93,7 @@ struct ParaverBlock {
   std::string first_damage;  // sentence with line and field
   Tick last_begin = 0;       // of a record: by these the file is in order
   Tick last_tick = 0;
+  bool has_mpi_states = false;
   std::uint64_t late = 0;  // records behind the end that the header gives
   std::string first_late;
 };

@@ -209,5 +209,21 @@ TEST_F(ParaverRegionsTest, EventsOfTheToolsAreNoRegions) {
               Not(HasSubstr("event")));
 }
 
+// Steps counted by one type, kinds told by another: a kind that goes on beyond its step goes on in the next one.
+TEST_F(ParaverRegionsTest, EventTypesThatCross) {
+  const Trace trace = Read(OneTask({"10:2000:1", "15:1000:7", "20:2000:2", "25:1000:0", "30:2000:0"}));
+  EXPECT_EQ(Inner(trace),
+            "10 +event 2000, 15 +event 1000, 20 -event 1000, 20 -event 2000, 20 +event 2000, 20 +event 1000, "
+            "25 -event 1000, 30 -event 2000");
+  EXPECT_TRUE(trace.diagnostics.empty());
+}
+
+TEST_F(ParaverRegionsTest, WhatChangesInACallIsToldAtItsEnd) {
+  const Trace trace =
+      Read(OneTask({"10:2000:1", "20:50000001:1", "22:60000019:3", "24:60000019:0", "26:2000:2", "30:50000001:0"}));
+  EXPECT_EQ(Inner(trace),
+            "10 +event 2000, 20 +MPI_Send, 30 -MPI_Send, 30 -event 2000, 30 +event 2000, 100 -event 2000");
+}
+
 }  // namespace
 }  // namespace farscale

@@ -9,12 +9,14 @@
 #include <vector>
 
 #include "trace/mpi_call.h"
+#include "trace/paraver_regions.h"
 
 namespace farscale {
 namespace {
 
 constexpr std::uint32_t kNothing = ParaverBlockMeaning::kNothing;
 constexpr std::size_t kFarthestLook = 256;  // records ahead
+constexpr std::uint32_t kTracingType = 40000012;
 constexpr Tick kNever = std::numeric_limits<Tick>::max();
 
 // Attributes of a collective call, as they come with it or beside it at the same time.
@@ -133,8 +135,10 @@ class TimelineWriter {
         states_(parts),
         ends_(MessageEnds(parts)),
         collectives_(facts),
+        regions_(rank),
         totals_(trace.counters.size()),
-        samples_(trace.counters.size()) {}
+        samples_(trace.counters.size()),
+        call_samples_(trace.counters.size()) {}
 
   void Run() {
     if (!Begin()) return;
@@ -161,7 +165,24 @@ class TimelineWriter {
     last_event_ = begin_;
     for (const auto& [counter, count] : CountersNextToCome(on)) rank_.SetCounter(begin_, counter, count);
     rank_.Enter(begin_, facts_.application_region);
+    if (BeginsInCall()) {
+      call_ = facts_.cut_call_region;
+      rank_.Enter(begin_, call_);
+      regions_.BeginCall();
+    }
     return true;
+  }
+
+  // In a trace cut out of another, whose first edge of a call is a leave.
+  bool BeginsInCall() {
+    for (std::size_t i = 0; i < kFarthestLook; ++i) {
+      const ParaverMoment* record = events_.Peek(i);
+      if (record == nullptr) return false;
+      for (const ParaverFact& fact : record->facts) {
+        if (fact.event == ParaverEvent::kMpi) return !fact.is_enter();
+      }
+    }
+    return false;
   }
 
   static bool BeginsApplication(const ParaverMoment& record) {
@@ -212,34 +233,39 @@ class TimelineWriter {
       const ParaverFact& fact = record.facts[i];
       const ParaverEvent event = fact.event;
       if (IsAttribute(event)) collectives_.Attribute(tick, event, fact);
-      if (event == ParaverEvent::kFunction) Function(tick, fact.index);
-      if (event == ParaverEvent::kUserEvent) UserEvent(tick, fact.type, fact.index);
+      if (event == ParaverEvent::kFunction && fact.is_enter()) regions_.EnterFunction(tick, fact.index);
+      if (event == ParaverEvent::kFunction && !fact.is_enter()) regions_.LeaveFunction(tick);
+      if (event == ParaverEvent::kUserEvent) regions_.SetEvent(tick, fact.type, fact.index);
       if (event == ParaverEvent::kTracing) Tracing(tick, fact.value != 0);
       if (event == ParaverEvent::kFlush) Flush(tick, fact.value != 0);
       if (event == ParaverEvent::kTracingMode && fact.value > 1) rank_.diagnostics().Add(Anomaly::kOnlyLongBursts);
+      if (event == ParaverEvent::kApplication) is_application_open_ = fact.value != 0;
       if (event == ParaverEvent::kApplication && fact.value == 0) application_end_ = tick;
       if (event != ParaverEvent::kMpi) continue;
-      if (call_ != kNothing) EndCall(record, i);
-      if (fact.is_enter()) BeginCall(record, i);
+      if (fact.is_enter()) {
+        BeginCall(record, i);
+      } else if (call_ != kNothing) {
+        EndCall(record, i);
+      }
     }
   }
 
   void Count(const ParaverMoment& record) {
-    bool any = false;
+    bool any = false, has_call = false;
     for (const ParaverFact& fact : record.facts) {
-      const ParaverEvent event = fact.event;
-      if (event == ParaverEvent::kCounterSet) {
-        if (counter_set_ && *counter_set_ != fact.value) switches_counters_ = true;
-        counter_set_ = fact.value;
-      }
-      if (event != ParaverEvent::kCounter) continue;
-      const std::uint32_t counter = fact.index;
-      totals_[counter] = Sum(totals_[counter], fact.value);
-      rank_.SetCounter(std::max(record.tick, begin_), counter, totals_[counter]);
-      ++samples_[counter];
+      has_call |= fact.event == ParaverEvent::kMpi;
+      if (fact.event != ParaverEvent::kCounter) continue;
+      totals_[fact.index] = Sum(totals_[fact.index], fact.value);
+      rank_.SetCounter(std::max(record.tick, begin_), fact.index, totals_[fact.index]);
+      ++samples_[fact.index];
       any = true;
     }
-    samplings_ += any ? 1 : 0;
+    if (any) last_sample_ = record.tick;
+    if (!any || !has_call) return;
+    ++sampled_calls_;
+    for (const ParaverFact& fact : record.facts) {
+      if (fact.event == ParaverEvent::kCounter) ++call_samples_[fact.index];
+    }
   }
 
   // Tells the pauses since the last edge outside MPI; true when one reaches up to here and is still open, since the
@@ -249,50 +275,74 @@ class TimelineWriter {
     states_.NotRunning(outside_since_, tick, stretches_);
     outside_since_ = tick;
     for (const StateCursor::Stretch& stretch : stretches_) {
+      const bool has_sample = last_sample_ == stretch.begin;
+      if (!has_sample) RepeatCounters(stretch.begin);
       rank_.Enter(stretch.begin, facts_.pause_region);
-      if (stretch.end == tick) return true;
+      if (stretch.end == tick && has_sample) return true;
+      RepeatCounters(stretch.end);
       rank_.Leave(stretch.end, facts_.pause_region);
     }
     return false;
   }
 
+  // Where a pause begins without samples, what was counted around it counts as that of the running program.
+  void RepeatCounters(Tick tick) {
+    for (std::uint32_t i = 0; i < totals_.size(); ++i) {
+      if (samples_[i] > 0) rank_.SetCounter(tick, i, totals_[i]);
+    }
+  }
+
   void BeginCall(const ParaverMoment& record, std::size_t index) {
     const Tick tick = record.tick;
     const std::uint32_t region = record.facts[index].index;
-    EnterCallers(tick, CallersOf(record, 0));
+    regions_.EnterCallers(tick, CallersOf(record, 0));
     while (next_end_ < ends_.size() && ends_[next_end_].post < tick) PostOutside(ends_[next_end_++]);
     call_ = region;
     rank_.Enter(tick, region);
+    regions_.BeginCall();
     collectives_.Enter(tick);
-    const auto [leave, next_call] = LeaveOfCall(record, index);
-    PostUntil(tick, leave, next_call);
-    CompleteUntil(leave);
+    const CallEnd end = EndOfCall(record, index);
+    PostUntil(tick, end);
+    CompleteUntil(end.tick);
   }
 
-  // When the call just entered by a pair of the record at hand is left, and the call that is entered at the same
-  // moment, if any.
-  std::pair<Tick, std::uint32_t> LeaveOfCall(const ParaverMoment& record, std::size_t index) {
-    std::optional<Tick> leave;
+  // When the call just entered is left, and what calls that are entered at the same moment may post.
+  struct CallEnd {
+    Tick tick = kNever;
+    bool others_send = false, others_receive = false;
+  };
+  CallEnd EndOfCall(const ParaverMoment& record, std::size_t index) {
+    CallEnd end;
     const ParaverMoment* look = &record;
-    for (std::size_t ahead = 0; look != nullptr && (!leave || look->tick == *leave); look = events_.Peek(++ahead)) {
+    for (std::size_t ahead = 0; look != nullptr && look->tick <= end.tick; look = events_.Peek(++ahead)) {
       for (std::size_t i = ahead == 0 ? index + 1 : 0; i < look->facts.size(); ++i) {
         const ParaverFact& fact = look->facts[i];
         if (fact.event != ParaverEvent::kMpi) continue;
-        if (fact.is_enter()) return {look->tick, fact.index};
-        leave = look->tick;
+        if (end.tick == kNever) {
+          end.tick = look->tick;
+        } else if (fact.is_enter()) {
+          end.others_send |= MayPost(trace_.regions[fact.index].call, true);
+          end.others_receive |= MayPost(trace_.regions[fact.index].call, false);
+        }
       }
     }
-    return {leave.value_or(kNever), kNothing};
+    return end;
   }
 
-  // What is posted within the call. At the tick that it shares with the next one, the call that may post it does.
-  void PostUntil(Tick enter, Tick leave, std::uint32_t next_call) {
-    for (; next_end_ < ends_.size() && ends_[next_end_].post <= leave; ++next_end_) {
+  // What is posted within the call. At the tick that it shares with others each gets its own: those that come later
+  // what the call cannot have posted, and of a call without length all but the first.
+  void PostUntil(Tick enter, const CallEnd& call_end) {
+    const MpiCall call = trace_.regions[call_].call;
+    const bool takes_many = call == MpiCall::kStart || call == MpiCall::kOther;
+    bool has_sent = false, has_received = false;
+    for (; next_end_ < ends_.size() && ends_[next_end_].post <= call_end.tick; ++next_end_) {
       const MessageEnd& end = ends_[next_end_];
-      const bool belongs_to_next = end.post == leave && leave > enter && next_call != kNothing &&
-                                   MayPost(trace_.regions[next_call].call, end.is_send);
-      if (belongs_to_next) break;
-      Post(end, leave);
+      bool& has_posted = end.is_send ? has_sent : has_received;
+      const bool has_had_its_own = !MayPost(call, end.is_send) || (has_posted && !takes_many) || call_end.tick > enter;
+      const bool others_may = end.is_send ? call_end.others_send : call_end.others_receive;
+      if (end.post == call_end.tick && has_had_its_own && others_may) break;
+      has_posted = true;
+      Post(end, call_end.tick);
     }
   }
 
@@ -335,16 +385,15 @@ class TimelineWriter {
     }
   }
 
-  // By the fact of the record: its leave, or the entry of another call.
   void EndCall(const ParaverMoment& record, std::size_t index) {
     const Tick tick = record.tick;
     const Region& region = trace_.regions[call_];
-    if (record.facts[index].is_enter()) rank_.diagnostics().Add(Anomaly::kRegionLeftOpen, 1, region.name);
     if (const auto collective = collectives_.Leave(region)) Record(*collective, region);
     rank_.Leave(tick, call_);
     call_ = kNothing;
     outside_since_ = tick;
-    LeaveCallers(tick, CallersToCome(index));
+    regions_.LeaveCallers(tick, CallersToCome(index));
+    regions_.EndCall(tick);
   }
 
   void Record(const CollectiveCalls::Collective& collective, const Region& region) {
@@ -382,35 +431,12 @@ class TimelineWriter {
     return local->second;
   }
 
-  void Function(Tick tick, std::uint32_t region) {
-    LeaveCallers(tick, {});
-    if (region != kNothing) {
-      functions_.push_back(region);
-      rank_.Enter(tick, region);
-    } else if (!functions_.empty()) {
-      rank_.Leave(tick, functions_.back());
-      functions_.pop_back();
-    } else {
-      rank_.diagnostics().Add(Anomaly::kLeaveWithoutEnter);
-    }
-  }
-
-  void UserEvent(Tick tick, std::uint32_t type, std::uint32_t region) {
-    LeaveCallers(tick, {});
-    const auto [open, is_new] = user_events_.try_emplace(type, kNothing);
-    if (open->second != kNothing) rank_.Leave(tick, open->second);
-    open->second = region;
-    if (region != kNothing) rank_.Enter(tick, region);
-  }
-
   void Tracing(Tick tick, bool on) {
-    LeaveCallers(tick, {});
     if (is_tracing_ == on) return;
+    regions_.SetEvent(tick, kTracingType, on ? facts_.tracing_region : kNothing);
     if (on) {
       rank_.MeasurementOn(tick);
-      rank_.Enter(tick, facts_.tracing_region);
     } else {
-      if (is_tracing_.value_or(false)) rank_.Leave(tick, facts_.tracing_region);
       rank_.MeasurementOff(tick);
       if (call_ == kNothing && NothingFollows()) stopped_at_ = tick;
     }
@@ -459,7 +485,7 @@ class TimelineWriter {
 
   // Of the next call from a fact of the record at hand on, when nothing else of the program comes before.
   std::vector<std::uint32_t> CallersToCome(std::size_t index) {
-    if (open_callers_.empty()) return {};
+    if (!regions_.has_callers()) return {};
     for (std::size_t i = 0; i < kFarthestLook; ++i) {
       const ParaverMoment* record = events_.Peek(i);
       if (record == nullptr) break;
@@ -474,40 +500,26 @@ class TimelineWriter {
     return {};
   }
 
-  // Leaves those that the next call does not have in common.
-  void LeaveCallers(Tick tick, const std::vector<std::uint32_t>& next) {
-    const auto common = std::mismatch(open_callers_.begin(), open_callers_.end(), next.begin(), next.end()).first;
-    for (auto count = open_callers_.end() - common; count > 0; --count) {
-      rank_.Leave(tick, open_callers_.back());
-      open_callers_.pop_back();
-    }
-  }
-
-  void EnterCallers(Tick tick, const std::vector<std::uint32_t>& callers) {
-    LeaveCallers(tick, callers);
-    for (std::size_t i = open_callers_.size(); i < callers.size(); ++i) {
-      rank_.Enter(tick, callers[i]);
-      open_callers_.push_back(callers[i]);
-    }
-  }
-
   void Finish() {
     Tick end = std::max(last_event_, application_end_ ? *application_end_ : states_.last());
     if (stopped_at_) end = *stopped_at_;
     const bool ends_pause = PauseUntil(end);
     // The program is over: what its last burst counted behind the last sample is the tools' own.
-    for (std::uint32_t i = 0; i < totals_.size(); ++i) {
-      if (samples_[i] > 0 && call_ == kNothing) rank_.SetCounter(end, i, totals_[i]);
-    }
+    if (call_ == kNothing) RepeatCounters(end);
     if (ends_pause) rank_.Leave(end, facts_.pause_region);
     while (next_end_ < ends_.size()) PostOutside(ends_[next_end_++]);
-    LeaveCallers(end, {});
-    if (is_tracing_.value_or(false)) rank_.Leave(end, facts_.tracing_region);
+    regions_.Finish(end);
     rank_.Leave(end, facts_.application_region);
+    rank_.diagnostics().Add(Anomaly::kCallEdgeMissing, events_.lost_edges(), fmt::format("on rank {}", rank_.rank()));
+    rank_.diagnostics().AddPopulation(Anomaly::kCallEdgeMissing, events_.edges());
+    if (is_application_open_ && !stopped_at_ && !facts_.is_part) {
+      rank_.diagnostics().Add(Anomaly::kTraceEndsEarly, 1, fmt::format("rank {} does not end", rank_.rank()));
+    }
     for (std::uint32_t i = 0; i < totals_.size(); ++i) {
       constexpr double kSmallestShare = 0.99;
-      const bool is_partial = static_cast<double>(samples_[i]) < kSmallestShare * static_cast<double>(samplings_);
-      if (samples_[i] == 0 || !switches_counters_ || !is_partial) continue;
+      const bool is_partial =
+          static_cast<double>(call_samples_[i]) < kSmallestShare * static_cast<double>(sampled_calls_);
+      if (samples_[i] == 0 || !is_partial) continue;
       rank_.DistrustCounter(i);
       rank_.diagnostics().Add(Anomaly::kCounterNotAlwaysOn, 1,
                               fmt::format("{} on rank {}", trace_.counters[i].name, rank_.rank()));
@@ -529,19 +541,19 @@ class TimelineWriter {
   Tick outside_since_ = 0;  // up to here pauses are told
   Tick last_event_ = 0;
   std::optional<Tick> application_end_;
+  bool is_application_open_ = false;
   std::uint32_t call_ = kNothing;  // region of the call at hand
-  std::vector<std::uint32_t> functions_, open_callers_;
-  std::unordered_map<std::uint32_t, std::uint32_t> user_events_;  // open region by event type
+  ParaverRegions regions_;
   std::map<std::pair<std::uint32_t, std::int32_t>, std::uint32_t> local_roots_;
   std::vector<StateCursor::Stretch> stretches_;
   std::optional<bool> is_tracing_;  // nothing before the first event about it
   std::optional<Tick> stopped_at_, flush_since_;
 
-  std::vector<std::int64_t> totals_;    // by counter
-  std::vector<std::uint64_t> samples_;  // by counter
-  std::uint64_t samplings_ = 0;         // records with any counter
-  std::optional<std::int64_t> counter_set_;
-  bool switches_counters_ = false;
+  std::vector<std::int64_t> totals_;         // by counter
+  std::vector<std::uint64_t> samples_;       // by counter
+  std::vector<std::uint64_t> call_samples_;  // by counter, at edges of calls
+  std::uint64_t sampled_calls_ = 0;          // edges of calls with any counter
+  std::optional<Tick> last_sample_;
 };
 
 }  // namespace
@@ -557,14 +569,14 @@ ParaverRoots ParaverRootsOf(const Trace& trace, const ParaverTaskParts& parts, c
       const ParaverEvent event = fact.event;
       if (IsAttribute(event)) collectives.Attribute(record->tick, event, fact);
       if (event != ParaverEvent::kMpi) continue;
-      if (call != kNothing) {
+      if (fact.is_enter()) {
+        call = fact.index;
+        collectives.Enter(record->tick);
+      } else if (call != kNothing) {
         const auto collective = collectives.Leave(trace.regions[call]);
-        if (collective && collective->is_known && collective->attributes.is_root) {
-          roots[{collective->communicator, collective->number}] = rank;
-        }
+        if (!collective || !collective->is_known || !collective->attributes.is_root) continue;
+        roots[{collective->communicator, collective->number}] = rank;
       }
-      call = fact.index;
-      if (call != kNothing) collectives.Enter(record->tick);
     }
     events.Advance();
   }

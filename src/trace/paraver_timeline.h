@@ -22,7 +22,9 @@ struct ParaverTraceFacts {
   std::uint32_t application_region = 0;
   std::uint32_t tracing_region = 0;
   std::uint32_t pause_region = 0;
-  bool has_functions = false;  // they are recorded as regions, so callers need not tell them
+  std::uint32_t cut_call_region = 0;  // of a call whose begin lies before the trace
+  bool is_part = false;               // cut out of a trace, or filtered
+  bool has_functions = false;         // they are recorded as regions, so callers need not tell them
   ParaverRoots roots;
 };
 

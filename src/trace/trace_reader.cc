@@ -66,7 +66,11 @@ TraceFormat FormatOf(const fs::path& path) {
   std::error_code code;
   if (!fs::exists(path, code)) throw Error(ErrorKind::kInput, path.string(), "no such trace");
   if (fs::is_directory(path, code)) FailForFolder(path);
-  if (fs::is_regular_file(path, code) && fs::file_size(path, code) == 0) {
+  if (!fs::is_regular_file(path, code)) {
+    throw Error(ErrorKind::kInput, path.string(), "is no regular file",
+                "a trace is looked at several times; name a file");
+  }
+  if (fs::file_size(path, code) == 0) {
     throw Error(ErrorKind::kInput, path.string(), "is empty", "copy the trace again");
   }
   if (IsOtf2Anchor(HeadOf(path))) return TraceFormat::kOtf2;
