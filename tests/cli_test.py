@@ -78,7 +78,7 @@ class CliTest(unittest.TestCase):
 class Help(CliTest):
     def test_help_of_everything(self):
         overview = self.run_ok("--help").stdout
-        for command in ("run", "inspect", "factors", "predict", "calibrate", "whatif", "cut", "report"):
+        for command in ("run", "inspect", "phases", "factors", "predict", "calibrate", "whatif", "cut", "report"):
             self.assertIn(command, overview)
             self.assertIn("Usage", self.run_ok(command, "--help").stdout)
         self.assertRegex(self.run_ok("--version").stdout, r"^farscale \d+\.\d+\.\d+\n$")
@@ -205,6 +205,35 @@ class Paraver(CliTest):
     def test_the_name_does_not_matter(self):
         path = self.write("trace.txt", paraver_trace(2))
         self.assertIn("Format     Paraver", self.run_ok("inspect", path).stdout)
+
+
+class Phases(CliTest):
+    def test_study_of_found_phases(self):
+        traces = [self.copy_trace(ranks) for ranks in (2, 8)]
+        study = self.folder / "study.toml"
+        text = self.run_ok("phases", *traces, "-o", study).stdout
+        self.assertEqual(text.count("The MPI calls show 3 iterations"), 2)
+        self.fails(5, "already exists", "phases", traces[0], "-o", study)
+        self.run_ok("run", study, "-o", self.folder / "out", "-q")
+        found = read_csv(self.folder / "out/factors.csv")
+        marked = read_csv(self.run_ok("factors", *traces, "--phase", "ssor_iter", "--span", "whole", "-o", "-").stdout)
+        for a, b in zip(found, marked):
+            self.assertEqual(a["iterations"], "3")
+            self.assertAlmostEqual(float(a["loadBalance"]), float(b["loadBalance"]), delta=0.01)
+
+    def test_no_loop(self):
+        trace = self.write("once.prv", paraver_trace(2, steps=1))
+        text = self.run_ok("factors", trace, "--phase", "auto").stderr
+        self.assertIn("noLoopFound", text)
+        result = farscale("phases", trace)
+        self.assertEqual(result.returncode, 4)
+        self.assertIn("show no loop", result.stdout)
+        self.fails(2, "must end in .toml", "phases", trace, "-o", "x.txt")
+
+    def test_iterations_of_a_region(self):
+        text = self.run_ok("phases", LU_TRACES[1], "--phase", "ssor_iter", "-o", "-").stdout
+        self.assertIn('region = "ssor_iter"', text)
+        self.assertIn("iteration  begins at", text)
 
 
 class Run(CliTest):

@@ -58,6 +58,7 @@ enum class Anomaly {
   // Phases and factors.
   kNotRunning,
   kRankWithoutPhase,
+  kNoLoopFound,
   kUnevenIterations,
   kPhaseEstimateClamped,
   kScalingGuessed,

@@ -25,6 +25,7 @@ struct Common {
 using CommandResult = std::function<int()>;
 void AddRunCommand(CLI::App& app, const Common& common, CommandResult& action);
 void AddInspectCommand(CLI::App& app, const Common& common, CommandResult& action);
+void AddPhasesCommand(CLI::App& app, const Common& common, CommandResult& action);
 void AddCutCommand(CLI::App& app, const Common& common, CommandResult& action);
 void AddFactorsCommand(CLI::App& app, const Common& common, CommandResult& action);
 void AddPredictCommand(CLI::App& app, const Common& common, CommandResult& action);

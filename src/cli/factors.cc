@@ -31,7 +31,7 @@ struct FactorsOptions {
 
 void RequireRegions(const std::vector<PhaseSpec>& phases) {
   for (const PhaseSpec& phase : phases) {
-    if (phase.kind == PhaseSpec::Kind::kRegion || phase.kind == PhaseSpec::Kind::kRegularExpression) continue;
+    if (phase.Repeats()) continue;
     throw Error(ErrorKind::kUsage, "phase '" + phase.name + "'",
                 "--span, --skip and --keep are for regions that repeat", "name one with --phase");
   }
@@ -106,9 +106,11 @@ void AddFactorsCommand(CLI::App& app, const Common& common, CommandResult& actio
   command->add_option("input", options->inputs, "A study file, or traces of one program (.otf2, .prv, .prv.gz)")
       ->required();
   command
-      ->add_option("--phase", options->phases,
-                   "Region to analyse, by name or as /regular expression/; repeat for several (default: the "
-                   "study's phases, or the whole run)")
+      ->add_option(
+          "--phase", options->phases,
+          "Region to analyse, by name or as /regular expression/, or auto for the iterations that the MPI calls show; "
+          "repeat for several (default: the "
+          "study's phases, or the whole run)")
       ->allow_extra_args(false);
   command->add_option("--span", options->span, "Count one window a rank, or each occurrence (default: by the gaps)")
       ->check(CLI::IsMember({"whole", "each"}));

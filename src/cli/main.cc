@@ -52,6 +52,7 @@ int Main(int argc, char** argv) {
   CommandResult action;
   AddRunCommand(app, common, action);
   AddInspectCommand(app, common, action);
+  AddPhasesCommand(app, common, action);
   AddFactorsCommand(app, common, action);
   AddPredictCommand(app, common, action);
   AddCalibrateCommand(app, common, action);

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/format.h"
 #include "base/text.h"
+#include "phases/found_loop.h"
 
 namespace farscale {
 namespace {
@@ -103,6 +104,25 @@ void FindRegion(const Trace& trace, const PhaseSpec& spec, PhaseCut& cut) {
   if (fewest != most) {
     cut.diagnostics.Add(Anomaly::kUnevenIterations, 1,
                         fmt::format("in phase {}: {} to {} times", spec.name, fewest, most));
+  }
+}
+
+void TakeWholeRun(const Trace& trace, PhaseCut& cut);
+
+// Where the calls show no loop, the whole run stands in.
+void TakeFoundLoop(const Trace& trace, PhaseCut& cut) {
+  const std::optional<FoundLoop> loop = FindLoopOfRun(trace);
+  if (!loop) {
+    cut.diagnostics.Add(Anomaly::kNoLoopFound, 1, "in phase " + cut.spec.name);
+    cut.spec.skip = 0;
+    cut.spec.keep.reset();
+    return TakeWholeRun(trace, cut);
+  }
+  cut.ranks = CutLoop(trace, *loop);
+  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
+    RankCut& rank_cut = cut.ranks[rank];
+    Choose(trace, cut.spec, rank, rank_cut.iterations);
+    rank_cut.window = {rank_cut.iterations.front().begin, rank_cut.iterations.back().end};
   }
 }
 
@@ -241,6 +261,7 @@ PhaseCut CutPhase(const Trace& trace, const PhaseSpec& spec) {
   switch (spec.kind) {
     case PhaseSpec::Kind::kWholeRun: TakeWholeRun(trace, cut); break;
     case PhaseSpec::Kind::kTimeWindow: TakeTimeWindow(trace, spec, cut); break;
+    case PhaseSpec::Kind::kFoundLoop: TakeFoundLoop(trace, cut); break;
     case PhaseSpec::Kind::kRegion:
     case PhaseSpec::Kind::kRegularExpression: FindRegion(trace, spec, cut); break;
   }

@@ -10,7 +10,15 @@ PhaseSpec PhaseSpec::WholeRun() {
   return spec;
 }
 
+PhaseSpec PhaseSpec::FoundLoop() {
+  PhaseSpec spec;
+  spec.name = "iteration";
+  spec.kind = Kind::kFoundLoop;
+  return spec;
+}
+
 PhaseSpec PhaseSpec::Region(const std::string& text) {
+  if (text == "auto") return FoundLoop();
   PhaseSpec spec;
   spec.name = text;
   const bool is_expression = text.size() > 2 && text.front() == '/' && text.back() == '/';
@@ -36,6 +44,7 @@ std::string Describe(const PhaseSpec& spec) {
     case PhaseSpec::Kind::kTimeWindow:
       return fmt::format("the window from {} s to {} s of the run", spec.window_begin, spec.window_end);
     case PhaseSpec::Kind::kRegion: text = "region " + spec.region; break;
+    case PhaseSpec::Kind::kFoundLoop: text = "the iterations found in the MPI calls"; break;
     case PhaseSpec::Kind::kRegularExpression: text = "regions matching " + spec.region; break;
   }
   if (spec.skip > 0) text += fmt::format(", without the first {}", spec.skip);

@@ -15,7 +15,7 @@ enum class Span {
 };
 
 struct PhaseSpec {
-  enum class Kind { kWholeRun, kRegion, kRegularExpression, kTimeWindow };
+  enum class Kind { kWholeRun, kRegion, kRegularExpression, kTimeWindow, kFoundLoop };
 
   std::string name;
   Kind kind = Kind::kWholeRun;
@@ -28,7 +28,11 @@ struct PhaseSpec {
   std::string where;  // file and line that says so, for error messages
 
   static PhaseSpec WholeRun();
-  // A region by name, or between slashes by regular expression: "cycle", "/Lagrange.*/".
+  // The iterations that the MPI calls show.
+  static PhaseSpec FoundLoop();
+  // Whether it consists of iterations of which some can be kept.
+  bool Repeats() const { return kind != Kind::kWholeRun && kind != Kind::kTimeWindow; }
+  // A region by name, or between slashes by regular expression: "cycle", "/Lagrange.*/"; "auto" for the found loop.
   static PhaseSpec Region(const std::string& text);
 };
 

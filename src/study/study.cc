@@ -156,13 +156,17 @@ void ParsePart(const ConfigTable& table, PhaseSpec& phase) {
     ++parts;
   }
   if (table.Bool("whole").value_or(false)) ++parts;
+  if (table.Bool("found").value_or(false)) {
+    phase.kind = PhaseSpec::Kind::kFoundLoop;
+    ++parts;
+  }
   if (parts != 1) {
-    table.Fail("", "a phase needs exactly one of region, regex, window and whole = true");
+    table.Fail("", "a phase needs exactly one of region, regex, window, whole = true and found = true");
   }
 }
 
 void ParseIterations(const ConfigTable& table, PhaseSpec& phase) {
-  const bool repeats = phase.kind == PhaseSpec::Kind::kRegion || phase.kind == PhaseSpec::Kind::kRegularExpression;
+  const bool repeats = phase.Repeats();
   for (const char* key : {"skip", "keep", "span"}) {
     if (!repeats && table.Has(key)) table.Fail(key, fmt::format("'{}' is for regions that repeat", key));
   }
@@ -232,8 +236,9 @@ void ParsePhases(const ConfigTable& root, Study& study) {
     ParseIterations(table, phase);
     phase.name = table.String("name").value_or(phase.region.empty() ? "" : phase.region);
     if (phase.name.empty()) {
-      phase.name = phase.kind == PhaseSpec::Kind::kWholeRun
-                       ? "whole"
+      phase.name = phase.kind == PhaseSpec::Kind::kWholeRun ? "whole"
+                   : phase.kind == PhaseSpec::Kind::kFoundLoop
+                       ? "iteration"
                        : fmt::format("{} s to {} s", phase.window_begin, phase.window_end);
     }
     if (const auto models = table.Table("models")) study.projection.models.by_phase[phase.name] = ParseChoices(*models);

@@ -1,0 +1,156 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <optional>
+
+#include "base/format.h"
+#include "base/text.h"
+#include "cli/command.h"
+#include "factors/iteration_profile.h"
+#include "phases/found_loop.h"
+#include "phases/phase_cut.h"
+#include "report/text_table.h"
+#include "trace/trace_reader.h"
+
+namespace farscale {
+namespace {
+
+// An iteration that takes this much longer or shorter than the median is worth a look.
+constexpr double kOdd = 0.1;
+
+struct PhasesOptions {
+  int application = 0;
+  std::vector<std::string> traces;
+  std::string phase = "auto";
+  std::string output;
+};
+
+double MedianElapsed(const std::vector<IterationProfile>& profiles) {
+  std::vector<double> lengths;
+  for (const IterationProfile& profile : profiles) lengths.push_back(profile.elapsed);
+  std::nth_element(lengths.begin(), lengths.begin() + static_cast<std::ptrdiff_t>(lengths.size() / 2), lengths.end());
+  return lengths[lengths.size() / 2];
+}
+
+void PrintIterations(const Trace& trace, const PhaseCut& cut) {
+  const std::vector<IterationProfile> profiles = ProfileIterations(trace, cut);
+  const double median = MedianElapsed(profiles);
+  std::vector<std::vector<std::string>> table = {
+      {"iteration", "begins at", "takes", "useful", "parallel eff.", "load bal.", ""}};
+  for (std::size_t k = 0; k < profiles.size(); ++k) {
+    const IterationProfile& profile = profiles[k];
+    const double deviation = median > 0 ? profile.elapsed / median - 1 : 0;
+    table.push_back({std::to_string(k + 1), FormatSeconds(profile.begin), FormatSeconds(profile.elapsed),
+                     FormatSeconds(profile.average_useful), FormatFactor(profile.ParallelEfficiency()),
+                     FormatFactor(profile.LoadBalance()),
+                     deviation > kOdd    ? fmt::format("{} longer than most", FormatPercent(deviation))
+                     : deviation < -kOdd ? fmt::format("{} shorter than most", FormatPercent(-deviation))
+                                         : ""});
+  }
+  fmt::print("{}", FormatTable(table));
+}
+
+// Regions of the program that all ranks enter equally often, the loops that it marks itself.
+void PrintMarkedLoops(const Trace& trace) {
+  std::vector<std::string> loops;
+  for (const RegionSummary& region : SummarizeRegions(trace)) {
+    const bool is_loop = region.ranks == trace.size() && region.fewest == region.most && region.most > 1;
+    if (!is_loop || loops.size() == 5) continue;
+    loops.push_back(fmt::format("{} ({} times, {} of the run)", region.name, region.most, FormatPercent(region.share)));
+  }
+  if (!loops.empty()) fmt::print("Regions that repeat on every rank: {}\n", Join(loops, ", "));
+}
+
+// Whether there is anything to show.
+bool PrintTrace(const Trace& trace, const PhasesOptions& options) {
+  fmt::print("{}: {} ranks, {}\n", trace.path, FormatCount(trace.size()),
+             FormatSeconds(trace.Seconds(trace.end() - trace.begin())));
+  PrintMarkedLoops(trace);
+  const PhaseSpec spec = PhaseSpec::Region(options.phase);
+  if (spec.kind == PhaseSpec::Kind::kFoundLoop) {
+    const std::optional<FoundLoop> loop = FindLoopOfRun(trace);
+    if (!loop) {
+      fmt::print("The MPI calls show no loop of three iterations or more; analyse the whole run or a region.\n");
+      return false;
+    }
+    fmt::print("The MPI calls show {} iterations, {} alike, {} of the run\n", loop->iterations(),
+               FormatPercent(loop->similarity), FormatPercent(loop->coverage));
+  }
+  PrintIterations(trace, CutPhase(trace, spec));
+  return true;
+}
+
+std::string QuotedToml(const std::string& text) {
+  std::string quoted = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') quoted += '\\';
+    quoted += c;
+  }
+  return quoted + '"';
+}
+
+std::string StudyText(const PhasesOptions& options, const std::string& folder) {
+  std::string text = "# scaling = \"strong\" or \"weak\": only you know\n[study]\n# scaling = \"strong\"\n\n";
+  for (const std::string& trace : options.traces) {
+    const std::filesystem::path path =
+        std::filesystem::absolute(trace).lexically_proximate(std::filesystem::absolute(folder));
+    text += fmt::format("[[runs]]\ntrace = {}\n", QuotedToml(path.string()));
+    if (options.application > 0) text += fmt::format("application = {}\n", options.application);
+    text += "\n";
+  }
+  const PhaseSpec spec = PhaseSpec::Region(options.phase);
+  text += "[[phases]]\n";
+  if (spec.kind == PhaseSpec::Kind::kFoundLoop) {
+    text += "found = true    # the iterations that the MPI calls show; skip and keep choose some\n";
+  } else if (spec.kind == PhaseSpec::Kind::kRegion) {
+    text += fmt::format("region = {}\n", QuotedToml(spec.region));
+  } else {
+    text += fmt::format("regex = {}\n", QuotedToml(spec.region));
+  }
+  return text;
+}
+
+int Phases(const PhasesOptions& options, const Common& common) {
+  const bool to_file = !options.output.empty() && options.output != "-";
+  if (to_file && std::filesystem::path(options.output).extension() != ".toml") {
+    throw Error(ErrorKind::kUsage, options.output, "the name of a study must end in .toml");
+  }
+  if (to_file && std::filesystem::exists(options.output)) {
+    throw Error(ErrorKind::kOutput, options.output, "already exists", "choose another name, or remove it");
+  }
+  const Messages messages(common);
+  bool found = true;
+  for (const std::string& path : options.traces) {
+    const Trace trace = ReadTrace(path, {false, {}, ApplicationOf(options.application)});
+    messages.Findings(path, trace.diagnostics.findings());
+    found = PrintTrace(trace, options) && found;
+    if (options.traces.size() > 1) fmt::print("\n");
+  }
+  if (!found) return static_cast<int>(ErrorKind::kEvidence);
+  if (!options.output.empty()) {
+    const std::string folder = to_file ? std::filesystem::path(options.output).parent_path().string() : "";
+    WriteOutput(options.output, StudyText(options, folder.empty() ? "." : folder));
+    if (to_file && !common.quiet) fmt::print("wrote {}\n", options.output);
+  }
+  return 0;
+}
+
+}  // namespace
+
+void AddPhasesCommand(CLI::App& app, const Common& common, CommandResult& action) {
+  auto options = std::make_shared<PhasesOptions>();
+  CLI::App* command = app.add_subcommand(
+      "phases", "Find the loop of a run in its MPI calls, show its iterations, write a study with it");
+  command->footer(
+      "Needs no regions in the trace. Exit code 4 when the calls show no loop of three iterations or more.");
+  command->add_option("trace", options->traces, "Traces of one program (.otf2, .prv, .prv.gz)")->required();
+  command->add_option("--phase", options->phase, "Show the iterations of this region instead (default: auto)")
+      ->allow_extra_args(false);
+  AddApplicationOption(command, options->application);
+  command->add_option("-o,--output", options->output, "Study file to write (.toml), for editing; it must not exist");
+  command->callback([options, &common, &action] { action = [options, &common] { return Phases(*options, common); }; });
+}
+
+}  // namespace farscale

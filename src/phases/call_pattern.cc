@@ -1,0 +1,371 @@
+#include "phases/call_pattern.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <unordered_map>
+
+namespace farscale {
+namespace {
+
+constexpr std::size_t kFewestIterations = 3;
+constexpr std::size_t kFewestCalls = 8;  // of all iterations
+constexpr double kLeastSimilarity = 0.6;
+constexpr double kLeastCoverage = 0.1;  // of the rank's time
+constexpr std::size_t kFewRepeats = 2;
+constexpr std::size_t kMostCandidates = 16;
+
+// Calls that may mark an iteration: those of one symbol, or those behind long bursts between the same two symbols.
+struct Candidate {
+  std::vector<std::uint32_t> calls;
+  double similarity = 0;
+  double coverage = 0;
+
+  std::size_t segments() const { return calls.size() - 1; }
+};
+
+class LoopFinder {
+ public:
+  LoopFinder(const RankTimeline& timeline, const std::vector<std::uint64_t>& symbols)
+      : timeline_(timeline), calls_(symbols.size()) {
+    std::unordered_map<std::uint64_t, std::uint32_t> dense;
+    ids_.reserve(calls_);
+    for (const std::uint64_t symbol : symbols) {
+      ids_.push_back(dense.try_emplace(symbol, static_cast<std::uint32_t>(dense.size())).first->second);
+    }
+    kinds_ = dense.size();
+    std::unordered_map<std::uint64_t, std::uint32_t> dense_pairs;
+    pairs_.reserve(calls_);
+    for (std::size_t i = 0; i < calls_; ++i) {
+      const std::uint64_t pair = static_cast<std::uint64_t>(ids_[i]) << 32 | (i + 1 < calls_ ? ids_[i + 1] : 0);
+      pairs_.push_back(dense_pairs.try_emplace(pair, static_cast<std::uint32_t>(dense_pairs.size())).first->second);
+    }
+    pair_kinds_ = dense_pairs.size();
+    enters_.reserve(calls_);
+    for (std::size_t i = 0; i < calls_; ++i) enters_.push_back(timeline.enter(i));
+    run_ = static_cast<double>(std::max<Tick>(1, timeline.end() - timeline.begin()));
+  }
+
+  std::optional<CallLoop> Find() const {
+    if (calls_ < 2 * kFewestIterations) return std::nullopt;
+    std::vector<Candidate> candidates = Candidates();
+    for (Candidate& candidate : candidates) candidate.similarity = Similarity(candidate.calls);
+    std::erase_if(candidates, [](const Candidate& c) { return c.similarity < kLeastSimilarity; });
+    std::vector<CallLoop> loops;
+    for (const Candidate& candidate : candidates) {
+      CallLoop loop = Extend(candidate);
+      if (loop.iterations() < kFewestIterations) continue;
+      if (loop.coverage < kLeastCoverage || loop.borders.back() - loop.borders.front() < kFewestCalls) continue;
+      loop.score = Score(loop);
+      loops.push_back(std::move(loop));
+    }
+    return Choose(std::move(loops));
+  }
+
+ private:
+  double Covered(std::uint32_t first, std::uint32_t end) const {
+    const Tick until = end < calls_ ? enters_[end] : timeline_.end();
+    return static_cast<double>(until - enters_[first]) / run_;
+  }
+
+  void Add(std::vector<std::uint32_t> calls, std::vector<Candidate>& all) const {
+    if (calls.size() < kFewestIterations) return;
+    Candidate candidate;
+    candidate.coverage = Covered(calls.front(), calls.back());
+    candidate.calls = std::move(calls);
+    all.push_back(std::move(candidate));
+  }
+
+  // Those that cover most of the run, at most two with as many calls.
+  std::vector<Candidate> Candidates() const {
+    std::vector<Candidate> all;
+    std::vector<std::vector<std::uint32_t>> by_kind(kinds_);
+    for (std::uint32_t i = 0; i < calls_; ++i) by_kind[ids_[i]].push_back(i);
+    for (std::vector<std::uint32_t>& calls : by_kind) Add(std::move(calls), all);
+    AddLongBursts(all);
+    std::stable_sort(all.begin(), all.end(),
+                     [](const Candidate& a, const Candidate& b) { return a.coverage > b.coverage; });
+    std::vector<Candidate> chosen;
+    std::unordered_map<std::size_t, int> of_size;
+    for (Candidate& candidate : all) {
+      if (candidate.coverage < kLeastCoverage / 2 || chosen.size() == kMostCandidates) break;
+      if (of_size[candidate.calls.size()]++ < 2) chosen.push_back(std::move(candidate));
+    }
+    return chosen;
+  }
+
+  // The longest bursts between each pair of symbols, where their lengths leave a gap to the others.
+  void AddLongBursts(std::vector<Candidate>& all) const {
+    Tick longest = 0;
+    for (std::size_t i = 1; i < calls_; ++i) longest = std::max(longest, Burst(i));
+    std::unordered_map<std::uint64_t, std::vector<std::uint32_t>> pairs;
+    for (std::uint32_t i = 1; i < calls_; ++i) {
+      if (Burst(i) * 50 < longest) continue;
+      pairs[static_cast<std::uint64_t>(ids_[i - 1]) << 32 | ids_[i]].push_back(i);
+    }
+    std::vector<std::uint64_t> keys;
+    for (const auto& [key, calls] : pairs) keys.push_back(key);
+    std::sort(keys.begin(), keys.end());
+    for (const std::uint64_t key : keys) {
+      std::vector<std::uint32_t>& calls = pairs[key];
+      std::vector<Tick> lengths;
+      for (const std::uint32_t call : calls) lengths.push_back(Burst(call));
+      std::sort(lengths.begin(), lengths.end());
+      Tick threshold = 0;
+      double widest = 1.5;
+      for (std::size_t i = 1; i < lengths.size(); ++i) {
+        const double ratio = static_cast<double>(lengths[i]) / static_cast<double>(std::max<Tick>(lengths[i - 1], 1));
+        if (ratio < widest) continue;
+        widest = ratio;
+        threshold = lengths[i];
+      }
+      std::vector<std::uint32_t> long_ones;
+      for (const std::uint32_t call : calls) {
+        if (Burst(call) >= threshold) long_ones.push_back(call);
+      }
+      if (long_ones.size() < calls.size()) Add(std::move(long_ones), all);
+      Add(std::move(calls), all);
+    }
+  }
+
+  Tick Burst(std::size_t call) const { return enters_[call] - enters_[call - 1] - timeline_.duration(call - 1); }
+
+  // Of the segments between the calls to the one of median length. Inner loops may take more turns or fewer, so repeats
+  // may count or not.
+  double Similarity(const std::vector<std::uint32_t>& calls) const {
+    return std::max(Similarity(calls, calls_), Similarity(calls, kFewRepeats));
+  }
+
+  // Weighted by their calls: what they share over all, of pairs of calls that follow each other, each pair at most so
+  // often.
+  double Similarity(const std::vector<std::uint32_t>& calls, std::size_t most_repeats) const {
+    std::vector<std::size_t> order(calls.size() - 1);
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    const auto length = [&](std::size_t k) { return calls[k + 1] - calls[k]; };
+    std::nth_element(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(order.size() / 2), order.end(),
+                     [&](std::size_t a, std::size_t b) { return std::pair(length(a), a) < std::pair(length(b), b); });
+    const std::size_t typical = order[order.size() / 2];
+    std::vector<std::uint32_t> bag(pair_kinds_), used(pair_kinds_);
+    std::size_t size = 0;
+    for (std::uint32_t i = calls[typical]; i < calls[typical + 1]; ++i) {
+      if (++bag[pairs_[i]] <= most_repeats) ++size;
+    }
+    double shared = 0, total = 0;
+    for (std::size_t k = 0; k + 1 < calls.size(); ++k) {
+      if (k == typical && calls.size() > 2) continue;  // like itself
+      std::size_t common = 0, own = 0;
+      for (std::uint32_t i = calls[k]; i < calls[k + 1]; ++i) {
+        const std::uint32_t count = ++used[pairs_[i]];
+        if (count > most_repeats) continue;
+        ++own;
+        if (count <= bag[pairs_[i]]) ++common;
+      }
+      for (std::uint32_t i = calls[k]; i < calls[k + 1]; ++i) used[pairs_[i]] = 0;
+      shared += static_cast<double>(common * length(k));
+      total += static_cast<double>((own + size - common) * length(k));
+    }
+    return shared / total;
+  }
+
+  std::size_t CommonBefore(std::size_t a, std::size_t b) const {
+    std::size_t n = 0;
+    while (n < a && n < b && ids_[a - 1 - n] == ids_[b - 1 - n]) ++n;
+    return n;
+  }
+  std::size_t CommonFrom(std::size_t a, std::size_t b) const {
+    std::size_t n = 0;
+    while (a + n < calls_ && b + n < calls_ && ids_[a + n] == ids_[b + n]) ++n;
+    return n;
+  }
+
+  // From the marks to whole iterations. What comes before and behind every mark alike is the core of an iteration.
+  // Where cores follow each other directly, that is all of it, and what lies between others is extra: a set-up, an
+  // output. Otherwise iterations differ; then the loop begins where what comes before the first mark stops being what
+  // comes before any other, and ends likewise.
+  CallLoop Extend(const Candidate& candidate) const {
+    const std::vector<std::uint32_t>& marks = candidate.calls;
+    Reach core{calls_, calls_}, any{0, 0};
+    for (std::size_t k = 1; k < marks.size(); ++k) {
+      const std::size_t most = marks[k] - marks[k - 1];
+      const std::size_t before = CommonBefore(marks[0], marks[k]), after = CommonFrom(marks.back(), marks[k - 1]);
+      core = {std::min(core.head, before), std::min(core.tail, after)};
+      any = {std::max(any.head, std::min(most, before)), std::max(any.tail, std::min(most, after))};
+    }
+    CallLoop loop;
+    loop.similarity = candidate.similarity;
+    loop.follows = TakesTurns(marks, core);
+    if (loop.follows) {
+      FollowCores(marks, core, loop.borders);
+    } else {
+      loop.borders.push_back(marks[0] - static_cast<std::uint32_t>(any.head));
+      for (std::size_t k = 0; k + 1 < marks.size(); ++k) loop.borders.push_back(Border(marks, k, any.head, any.tail));
+      loop.borders.push_back(marks.back() + static_cast<std::uint32_t>(any.tail));
+    }
+    TrimEnds(loop.borders);
+    loop.coverage = loop.borders.size() > 1 ? Covered(loop.borders.front(), loop.borders.back()) : 0;
+    return loop;
+  }
+
+  // Calls of an iteration before and from its mark on.
+  struct Reach {
+    std::size_t head = 0, tail = 0;
+  };
+
+  // Whether at least a quarter of the cores are next to each other.
+  static bool TakesTurns(const std::vector<std::uint32_t>& marks, const Reach& core) {
+    std::size_t next = 0;
+    for (std::size_t k = 0; k + 1 < marks.size(); ++k) next += marks[k + 1] - marks[k] <= core.head + core.tail ? 1 : 0;
+    return 4 * next >= marks.size() - 1;
+  }
+
+  // What comes before the loop may look like the end of an iteration, what comes behind it like the begin of one, by
+  // some calls or by whole iterations that have no mark. The loop begins behind the longest of the bursts in question.
+  void FollowCores(const std::vector<std::uint32_t>& marks, const Reach& core,
+                   std::vector<std::uint32_t>& borders) const {
+    std::size_t period = calls_;
+    for (std::size_t k = 0; k + 1 < marks.size(); ++k) period = std::min<std::size_t>(period, marks[k + 1] - marks[k]);
+    const std::size_t slack = core.head + core.tail - std::min(core.head + core.tail, period);
+    if (5 * slack >= 4 * period && slack < period) {  // all but a few calls of one more, which lacks the mark
+      borders.push_back(marks[0] - static_cast<std::uint32_t>(core.head));
+      borders.insert(borders.end(), marks.begin(), marks.end());
+      borders.push_back(marks.back() + static_cast<std::uint32_t>(core.tail));
+      return;
+    }
+    std::size_t start = marks[0] - core.head;
+    for (std::size_t i = start; i <= marks[0] - core.head + slack % period; ++i) {
+      if (i > 0 && (start == 0 || Burst(i) > Burst(start))) start = i;
+    }
+    const std::size_t end = marks.back() + core.tail;
+    for (; start + period <= marks[0]; start += period) borders.push_back(static_cast<std::uint32_t>(start));
+    const std::size_t head = marks[0] - std::min<std::size_t>(start, marks[0]);
+    for (const std::uint32_t mark : marks) borders.push_back(mark - static_cast<std::uint32_t>(head));
+    if (slack == 0) {
+      borders.push_back(static_cast<std::uint32_t>(end));
+    } else {
+      for (std::size_t at = borders.back() + period; at <= end; at += period) {
+        borders.push_back(static_cast<std::uint32_t>(at));
+      }
+    }
+  }
+
+  // The first and the last iteration may be no more than parts of one.
+  static void TrimEnds(std::vector<std::uint32_t>& borders) {
+    std::vector<std::uint32_t> lengths;
+    for (std::size_t k = 0; k + 1 < borders.size(); ++k) lengths.push_back(borders[k + 1] - borders[k]);
+    if (lengths.size() < 3) return;
+    std::vector<std::uint32_t> sorted = lengths;
+    std::sort(sorted.begin(), sorted.end());
+    const std::uint32_t median = sorted[sorted.size() / 2];
+    if (2 * lengths.back() < median) borders.pop_back();
+    if (2 * lengths.front() < median) borders.erase(borders.begin());
+  }
+
+  // Between two marks, where the tail of one iteration ends and the head of the next begins.
+  std::uint32_t Border(const std::vector<std::uint32_t>& marks, std::size_t k, std::size_t head,
+                       std::size_t tail) const {
+    const std::size_t from = marks[k], to = marks[k + 1];
+    const bool tail_fits = from + tail <= to && CommonFrom(from, marks.back()) >= tail;
+    const bool head_fits = to >= from + head && CommonBefore(to, marks[0]) >= head;
+    if (head_fits) return static_cast<std::uint32_t>(to - head);
+    if (tail_fits) return static_cast<std::uint32_t>(from + tail);
+    const std::size_t after = std::min(CommonFrom(from, marks.back()), to - from);
+    const std::size_t before = std::min(CommonBefore(to, marks[0]), to - from);
+    return static_cast<std::uint32_t>(after >= before ? from + after : to - before);
+  }
+
+  // Of those that are nearly as good as the best the outermost, unless its iterations consist of those of another one
+  // and next to nothing else: then that one is the loop, and what it does now and then is an output or the like.
+  std::optional<CallLoop> Choose(std::vector<CallLoop> loops) const {
+    constexpr double kNearlyAsGood = 0.7, kNextToNothing = 0.03;
+    double best = 0;
+    for (const CallLoop& loop : loops) best = std::max(best, loop.score);
+    std::erase_if(loops, [&](const CallLoop& loop) { return loop.score < kNearlyAsGood * best; });
+    std::stable_sort(loops.begin(), loops.end(), [](const CallLoop& a, const CallLoop& b) {
+      return std::pair(a.iterations(), -a.score) < std::pair(b.iterations(), -b.score);
+    });
+    const CallLoop* chosen = nullptr;
+    for (const CallLoop& loop : loops) {
+      const bool is_inner = chosen != nullptr && loop.iterations() >= 2 * chosen->iterations();
+      if (chosen == nullptr || (is_inner && ExtraShare(loop) < kNextToNothing)) chosen = &loop;
+    }
+    return chosen == nullptr ? std::nullopt : std::optional(*chosen);
+  }
+
+  // Time of iterations beyond one and a half times the median.
+  double ExtraShare(const CallLoop& loop) const {
+    const std::vector<double> lengths = Lengths(loop);
+    std::vector<double> sorted = lengths;
+    std::nth_element(sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2), sorted.end());
+    const double median = sorted[sorted.size() / 2];
+    double extra = 0, total = 0;
+    for (const double length : lengths) {
+      extra += std::max(0.0, length - 1.5 * median);
+      total += length;
+    }
+    return total > 0 ? extra / total : 1;
+  }
+
+  std::vector<double> Lengths(const CallLoop& loop) const {
+    std::vector<double> lengths;
+    for (std::size_t k = 0; k + 1 < loop.borders.size(); ++k) {
+      const std::uint32_t end = loop.borders[k + 1];
+      const Tick until = end < calls_ && k + 2 < loop.borders.size() ? enters_[end] : timeline_.leave(end - 1);
+      lengths.push_back(static_cast<double>(until - enters_[loop.borders[k]]));
+    }
+    return lengths;
+  }
+
+  // How even the iterations are in time: what each shares with the median one, over all.
+  double Evenness(const CallLoop& loop) const {
+    const std::vector<double> lengths = Lengths(loop);
+    std::vector<double> sorted = lengths;
+    std::nth_element(sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2), sorted.end());
+    const double median = sorted[sorted.size() / 2];
+    double shared = 0, total = 0;
+    for (const double length : lengths) {
+      shared += std::min(length, median);
+      total += std::max(length, median);
+    }
+    return total > 0 ? shared / total : 0;
+  }
+
+  double Score(const CallLoop& loop) const {
+    return loop.coverage * loop.similarity * Evenness(loop) * (loop.follows ? 2 : 1);
+  }
+
+  const RankTimeline& timeline_;
+  std::size_t calls_ = 0, kinds_ = 0, pair_kinds_ = 0;
+  std::vector<std::uint32_t> ids_, pairs_;  // symbols, and symbols with the one behind
+  std::vector<Tick> enters_;
+  double run_ = 1;
+};
+
+}  // namespace
+
+std::vector<std::uint64_t> CallSymbols(const Trace& trace, std::size_t rank) {
+  const RankTimeline& timeline = trace.timelines[rank];
+  std::vector<std::uint64_t> symbols;
+  symbols.reserve(timeline.calls());
+  for (std::size_t call = 0; call < timeline.calls(); ++call) {
+    std::uint64_t symbol = static_cast<std::uint64_t>(timeline.region(call)) << 34;
+    for (std::size_t r = timeline.first_record(call); r < timeline.first_record(call + 1); ++r) {
+      const RecordKind kind = timeline.record_kind(r);
+      if (kind == RecordKind::kSend || kind == RecordKind::kSendPost || kind == RecordKind::kReceive) {
+        symbol |= std::uint64_t{1} << 32 | timeline.record_target(r);
+        break;
+      }
+      if (kind == RecordKind::kCollective) {
+        symbol |= std::uint64_t{2} << 32 | timeline.record_target(r);
+        break;
+      }
+    }
+    symbols.push_back(symbol);
+  }
+  return symbols;
+}
+
+std::optional<CallLoop> FindLoop(const RankTimeline& timeline, const std::vector<std::uint64_t>& symbols) {
+  return LoopFinder(timeline, symbols).Find();
+}
+
+}  // namespace farscale

@@ -1,0 +1,35 @@
+// The MPI calls of one rank as a sequence of symbols, and the loop they show: which call comes back once an iteration,
+// and where the iterations begin and end.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "trace/trace.h"
+
+namespace farscale {
+
+// Calls with the same symbol do the same, as far as the rank can tell: the same function, for sends and blocking
+// receives with the same peer, tag and communicator, for collectives with the same kind, communicator and root.
+std::vector<std::uint64_t> CallSymbols(const Trace& trace, std::size_t rank);
+
+// Iteration k of a rank is its calls [borders[k], borders[k + 1]).
+struct CallLoop {
+  std::vector<std::uint32_t> borders;
+  bool follows = false;   // iterations have a common core, and some of them nothing else
+  double similarity = 0;  // of the calls of an iteration to those of a typical one, 0 to 1
+  double coverage = 0;    // of the rank's time
+  double score = 0;       // by which loops of one run compare
+
+  std::size_t iterations() const { return borders.empty() ? 0 : borders.size() - 1; }
+};
+
+// The outermost loop with at least three iterations that the calls show; nothing when they show none.
+//
+// Some call, or some long burst of computation, comes back once an iteration. Each that may is tried: what lies between
+// its occurrences must be alike, in the pairs of calls that follow each other, and about as long; then the iterations
+// begin and end where what is around the first and the last occurrence stops being what is around the others.
+std::optional<CallLoop> FindLoop(const RankTimeline& timeline, const std::vector<std::uint64_t>& symbols);
+
+}  // namespace farscale

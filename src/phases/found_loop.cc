@@ -1,0 +1,333 @@
+#include "phases/found_loop.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "base/parallel.h"
+
+namespace farscale {
+namespace {
+
+// What speaks for a place is worth as much as so much of an iteration nearer to that of the guide.
+constexpr double kNear = 0.2;
+
+// When the first calls of the iterations are left, and the last one of all. Ranks enter calls at different times, but
+// leave them together where they wait for each other.
+std::vector<Tick> TimesOf(const RankTimeline& timeline, const std::vector<std::uint32_t>& borders) {
+  std::vector<Tick> times;
+  for (const std::uint32_t border : borders)
+    times.push_back(timeline.leave(border == borders.back() ? border - 1 : border));
+  return times;
+}
+
+// The iterations of the rank that shows the loop best.
+struct Guide {
+  std::vector<Tick> times;
+  std::string before, behind;  // functions on either side of a border
+
+  double Iteration() const {
+    return std::max(1.0, static_cast<double>(times.back() - times.front()) / static_cast<double>(times.size() - 1));
+  }
+};
+
+// A rank seen by the guide: its iterations begin at about the same times, all but perhaps the first between the same
+// two calls. Of several such places, the one where it computes long and where the guide is between the same functions,
+// too.
+class GuidedRank {
+ public:
+  GuidedRank(const Trace& trace, std::size_t rank, const std::vector<std::uint64_t>& symbols, const Guide& guide)
+      : trace_(trace), timeline_(trace.timelines[rank]), symbols_(symbols), guide_(guide) {}
+
+  // `own`: what the rank shows itself, with as many iterations. It stands when it is like the guide, else it competes.
+  std::optional<std::vector<std::uint32_t>> Borders(const CallLoop* own) const {
+    if (own != nullptr) {
+      const std::vector<std::uint32_t> inner(own->borders.begin() + 1, own->borders.end() - 1);
+      if (IsAlike(inner) && MeanAway(inner) < kNear) return own->borders;
+    }
+    std::map<Context, std::vector<std::uint32_t>> choices;
+    for (std::size_t k = 1; k + 1 < guide_.times.size(); ++k) {
+      for (const auto& [context, call] : Nearest(k)) {
+        std::vector<std::uint32_t>& calls = choices[context];
+        if (calls.size() + 1 == k) calls.push_back(call);  // else it is missing at some border before
+      }
+    }
+    const std::vector<std::uint32_t>* best = nullptr;
+    double least = 0;
+    for (const auto& [context, calls] : choices) {
+      if (calls.size() + 2 != guide_.times.size()) continue;
+      if (!std::is_sorted(calls.begin(), calls.end(), std::less_equal<>())) continue;
+      const double cost = Cost(calls);
+      if (best != nullptr && cost >= least) continue;
+      best = &calls;
+      least = cost;
+    }
+    if (own != nullptr) {
+      const double cost = Cost({own->borders.begin() + 1, own->borders.end() - 1}) - kNear / 2;
+      if (best == nullptr ? cost < kNear : cost <= least) return own->borders;
+    }
+    if (best == nullptr) return std::nullopt;
+    return WithEnds(*best);
+  }
+
+ private:
+  using Context = std::pair<std::uint64_t, std::uint64_t>;
+
+  static constexpr std::uint64_t kAnything = ~std::uint64_t{0};
+
+  Context ContextOf(std::uint32_t call) const { return {call > 0 ? symbols_[call - 1] : 0, symbols_[call]}; }
+
+  // The call of each context that fits best at a border; also by its own symbol, whatever comes before.
+  std::map<Context, std::uint32_t> Nearest(std::size_t k) const {
+    std::map<Context, std::uint32_t> nearest;
+    const double reach = guide_.Iteration() / 4;
+    const Tick earliest = guide_.times[k] - static_cast<Tick>(guide_.Iteration());
+    for (std::uint32_t call = CallAt(earliest); call < timeline_.calls(); ++call) {
+      if (timeline_.enter(call) > guide_.times[k] + static_cast<Tick>(reach)) break;
+      if (Away(call, k) > reach) continue;
+      for (const Context& context : {ContextOf(call), Context{kAnything, symbols_[call]}}) {
+        const auto [found, is_new] = nearest.try_emplace(context, call);
+        if (!is_new && Misfit(call, k) < Misfit(found->second, k)) found->second = call;
+      }
+    }
+    return nearest;
+  }
+
+  double Away(std::uint32_t call, std::size_t k) const {
+    return std::fabs(static_cast<double>(timeline_.leave(call) - guide_.times[k]));
+  }
+
+  double Computed(std::uint32_t call) const {
+    return call > 0 ? static_cast<double>(timeline_.enter(call) - timeline_.leave(call - 1)) : 0;
+  }
+  double Misfit(std::uint32_t call, std::size_t k) const { return Away(call, k) - Computed(call); }
+
+  bool IsAlike(const std::vector<std::uint32_t>& calls) const {
+    return calls.front() > 0 && NameOf(calls.front()) == guide_.behind && NameOf(calls.front() - 1) == guide_.before;
+  }
+  double MeanAway(const std::vector<std::uint32_t>& calls) const {
+    double away = 0;
+    for (std::size_t i = 0; i < calls.size(); ++i) away += Away(calls[i], i + 1);
+    return away / (guide_.Iteration() * static_cast<double>(calls.size()));
+  }
+
+  // In iterations: how far from the borders, less what speaks for the place.
+  double Cost(const std::vector<std::uint32_t>& calls) const {
+    double misfit = 0;
+    for (std::size_t i = 0; i < calls.size(); ++i) misfit += Misfit(calls[i], i + 1);
+    const double per_iteration = guide_.Iteration() * static_cast<double>(calls.size());
+    return misfit / per_iteration - (IsAlike(calls) ? kNear : 0);
+  }
+
+  const std::string& NameOf(std::uint32_t call) const { return trace_.regions[timeline_.region(call)].name; }
+
+  // The first iteration may begin otherwise, the last one ends when that of the guide does.
+  std::vector<std::uint32_t> WithEnds(const std::vector<std::uint32_t>& inner) const {
+    const auto firsts = Nearest(0);
+    auto same = firsts.find(ContextOf(inner.front()));
+    if (same == firsts.end()) same = firsts.find({kAnything, symbols_[inner.front()]});
+    std::uint32_t first = CallAt(guide_.times.front());
+    for (const auto& [context, call] : firsts) {
+      if (first >= inner.front() || Away(call, 0) < Away(first, 0)) first = call;
+    }
+    if (same != firsts.end()) first = same->second;
+    std::vector<std::uint32_t> borders = {std::min(first, inner.front() - 1)};
+    borders.insert(borders.end(), inner.begin(), inner.end());
+    borders.push_back(End(inner.back()));
+    return borders;
+  }
+
+  // The first call entered at a time or later.
+  std::uint32_t CallAt(Tick tick) const {
+    std::size_t low = 0, high = timeline_.calls();
+    while (low < high) {
+      const std::size_t middle = low + (high - low) / 2;
+      if (timeline_.enter(middle) < tick) {
+        low = middle + 1;
+      } else {
+        high = middle;
+      }
+    }
+    return static_cast<std::uint32_t>(low);
+  }
+
+  // Behind the last call that is left by then.
+  std::uint32_t End(std::uint32_t last_border) const {
+    std::uint32_t end = CallAt(guide_.times.back() + 1);
+    const Tick slack = static_cast<Tick>(guide_.Iteration() / 20);
+    while (end > last_border + 1 && timeline_.leave(end - 1) > guide_.times.back() + slack) --end;
+    return std::max(end, last_border + 1);
+  }
+
+  const Trace& trace_;
+  const RankTimeline& timeline_;
+  const std::vector<std::uint64_t>& symbols_;
+  const Guide& guide_;
+};
+
+struct RankLoop {
+  std::vector<std::uint64_t> symbols;
+  std::optional<CallLoop> loop;
+};
+
+// The rank that shows the loop best among those that most agree with: as many iterations, which begin at about the same
+// times. The number of ranks for none.
+std::size_t ChooseGuide(const Trace& trace, const std::vector<RankLoop>& ranks) {
+  struct Vote {
+    std::size_t iterations;
+    bool follows;
+    Tick second;  // begin of the second iteration: the first may be odd
+    Tick near;
+    double score;
+    std::size_t rank;
+    auto Key() const { return std::tuple(iterations, follows, second, rank); }
+  };
+  std::vector<Vote> votes;
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    if (!ranks[rank].loop) continue;
+    const CallLoop& loop = *ranks[rank].loop;
+    const std::vector<Tick> times = TimesOf(trace.timelines[rank], loop.borders);
+    const Tick iteration = (times.back() - times.front()) / static_cast<Tick>(loop.iterations());
+    votes.push_back({loop.iterations(), loop.follows, times[1], iteration / 20, loop.score, rank});
+  }
+  std::sort(votes.begin(), votes.end(), [](const Vote& a, const Vote& b) { return a.Key() < b.Key(); });
+  std::size_t best = ranks.size();
+  double most = 0;
+  for (std::size_t i = 0, end = 0; i < votes.size(); ++i) {
+    double sum = 0;
+    std::size_t top = i;
+    for (end = i; end < votes.size(); ++end) {
+      const bool agrees = votes[end].iterations == votes[i].iterations && votes[end].follows == votes[i].follows &&
+                          votes[end].second <= votes[i].second + votes[i].near;
+      if (!agrees) break;
+      sum += votes[end].score;
+      if (votes[end].score > votes[top].score) top = end;
+    }
+    if (sum > most) {
+      most = sum;
+      best = votes[top].rank;
+    }
+  }
+  return best;
+}
+
+}  // namespace
+
+std::optional<FoundLoop> FindLoopOfRun(const Trace& trace) {
+  std::vector<RankLoop> ranks(trace.size());
+  ParallelFor(trace.size(), [&](std::size_t rank) {
+    ranks[rank].symbols = CallSymbols(trace, rank);
+    ranks[rank].loop = FindLoop(trace.timelines[rank], ranks[rank].symbols);
+  });
+  const std::size_t best = ChooseGuide(trace, ranks);
+  if (best == trace.size()) return std::nullopt;
+  const CallLoop& shown = *ranks[best].loop;
+  const auto name = [&](std::uint32_t call) { return trace.regions[trace.timelines[best].region(call)].name; };
+  const Guide guide{TimesOf(trace.timelines[best], shown.borders), name(shown.borders[1] - 1), name(shown.borders[1])};
+  FoundLoop found;
+  found.similarity = shown.similarity;
+  found.borders.resize(trace.size());
+  Tick covered = 0, run = 0;
+  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
+    const RankTimeline& timeline = trace.timelines[rank];
+    run += timeline.end() - timeline.begin();
+    if (timeline.calls() == 0) return std::nullopt;
+    const bool shows_it = ranks[rank].loop && ranks[rank].loop->iterations() == shown.iterations() &&
+                          ranks[rank].loop->follows == shown.follows;
+    auto borders =
+        rank == best
+            ? shown.borders
+            : GuidedRank(trace, rank, ranks[rank].symbols, guide).Borders(shows_it ? &*ranks[rank].loop : nullptr);
+    if (!borders) return std::nullopt;
+    const std::vector<Tick> times = TimesOf(timeline, *borders);
+    covered += times.back() - times.front();
+    found.borders[rank] = std::move(*borders);
+  }
+  found.coverage = static_cast<double>(covered) / static_cast<double>(std::max<Tick>(run, 1));
+  return found;
+}
+
+namespace {
+
+// The computation between two calls lies on the border of two iterations: it ends the one and begins the other. At the
+// ends of the loop each has its part, with what is done before and behind the loop. A burst there that is not much
+// longer than usual is a part; of a longer one, what the other part leaves.
+struct BorderBursts {
+  Tick usual = 0;   // median length of those between iterations
+  Tick before = 0;  // the first iteration
+  Tick behind = 0;  // the last one
+
+  Tick Trail() const {
+    if (2 * behind <= 3 * usual) return behind;
+    return before < usual ? usual - before : usual;
+  }
+  Tick Lead() const {
+    if (2 * before <= usual) return before;
+    return std::min(before, std::max<Tick>(0, usual - Trail()));
+  }
+};
+
+BorderBursts BurstsAtBorders(const RankTimeline& timeline, const std::vector<std::uint32_t>& borders) {
+  BorderBursts bursts;
+  std::vector<Tick> lengths;
+  for (std::size_t k = 1; k + 1 < borders.size(); ++k) {
+    lengths.push_back(timeline.enter(borders[k]) - timeline.leave(borders[k] - 1));
+  }
+  std::nth_element(lengths.begin(), lengths.begin() + static_cast<std::ptrdiff_t>(lengths.size() / 2), lengths.end());
+  bursts.usual = lengths[lengths.size() / 2];
+  const std::uint32_t first = borders.front(), end = borders.back();
+  bursts.before = timeline.enter(first) - (first > 0 ? timeline.leave(first - 1) : timeline.begin());
+  bursts.behind = (end < timeline.calls() ? timeline.enter(end) : timeline.end()) - timeline.leave(end - 1);
+  return bursts;
+}
+
+Edge EdgeBefore(const RankTimeline& timeline, Tick tick, std::uint32_t call) {
+  std::size_t low = 0, high = timeline.region_events();
+  while (low < high) {
+    const std::size_t middle = low + (high - low) / 2;
+    if (timeline.event_tick(middle) < tick) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return {tick, call, static_cast<std::uint32_t>(low)};
+}
+
+RankCut CutRank(const RankTimeline& timeline, const std::vector<std::uint32_t>& borders) {
+  const BorderBursts bursts = BurstsAtBorders(timeline, borders);
+  std::vector<Edge> edges;
+  for (std::size_t k = 0; k < borders.size(); ++k) {
+    const std::uint32_t call = borders[k];
+    Tick tick = 0;
+    if (k == 0) {
+      tick = timeline.enter(call) - bursts.Lead();
+    } else if (k + 1 == borders.size()) {
+      tick = timeline.leave(call - 1) + bursts.Trail();
+    } else {
+      tick = timeline.enter(call) - std::min(bursts.Lead(), timeline.enter(call) - timeline.leave(call - 1));
+    }
+    edges.push_back(EdgeBefore(timeline, tick, call));
+  }
+  RankCut cut;
+  cut.present = true;
+  for (std::size_t k = 0; k + 1 < edges.size(); ++k) cut.iterations.push_back({edges[k], edges[k + 1]});
+  cut.window = {edges.front(), edges.back()};
+  return cut;
+}
+
+}  // namespace
+
+std::vector<RankCut> CutLoop(const Trace& trace, const FoundLoop& loop) {
+  std::vector<RankCut> cuts;
+  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
+    cuts.push_back(CutRank(trace.timelines[rank], loop.borders[rank]));
+  }
+  return cuts;
+}
+
+}  // namespace farscale

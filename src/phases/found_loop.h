@@ -1,0 +1,30 @@
+// The loop of a run, found in its MPI calls alone, with its iterations on every rank.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "phases/call_pattern.h"
+#include "phases/phase_cut.h"
+#include "trace/trace.h"
+
+namespace farscale {
+
+struct FoundLoop {
+  std::vector<std::vector<std::uint32_t>> borders;  // by rank, as CallLoop has them; equally many on every rank
+  double similarity = 0;                            // of the rank whose calls show the loop best
+  double coverage = 0;                              // of the run's time, over all ranks
+
+  std::size_t iterations() const { return borders.front().size() - 1; }
+};
+
+// Nothing when the calls show no loop, or not on every rank.
+std::optional<FoundLoop> FindLoopOfRun(const Trace& trace);
+
+// The windows and iterations of the loop. The computation between the last call of an iteration and the first of the
+// next ends the one or begins the other, by whether the ranks compute so behind the loop or before it; there, no more
+// than usual counts.
+std::vector<RankCut> CutLoop(const Trace& trace, const FoundLoop& loop);
+
+}  // namespace farscale
