@@ -1,6 +1,7 @@
 #include "trace/paraver_cursors.h"
 
 #include <algorithm>
+#include <map>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
@@ -275,6 +276,28 @@ void SeparateOvertaking(std::vector<MessageEnd>& ends, bool sends) {
   }
 }
 
+// Ends posted at one time are in the order of the file, as calls that share a tick are. Within a channel however they
+// must be in the same order at both ends, which is that of the posts at the other end.
+void OrderChannels(std::vector<MessageEnd>& ends) {
+  std::map<std::tuple<bool, std::int32_t, std::uint32_t>, std::vector<std::size_t>> places;
+  for (std::size_t first = 0, end = 0; first < ends.size(); first = end) {
+    for (end = first; end < ends.size() && ends[end].post == ends[first].post; ++end) {
+    }
+    if (end - first < 2) continue;
+    places.clear();
+    for (std::size_t i = first; i < end; ++i) places[{ends[i].is_send, ends[i].peer, ends[i].tag}].push_back(i);
+    for (const auto& [channel, indices] : places) {
+      if (indices.size() < 2) continue;
+      std::vector<MessageEnd> ordered;
+      for (const std::size_t i : indices) ordered.push_back(ends[i]);
+      std::stable_sort(ordered.begin(), ordered.end(), [](const MessageEnd& a, const MessageEnd& b) {
+        return std::tie(a.other, a.complete, a.bytes) < std::tie(b.other, b.complete, b.bytes);
+      });
+      for (std::size_t k = 0; k < indices.size(); ++k) ends[indices[k]] = ordered[k];
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<MessageEnd> MessageEnds(const ParaverTaskParts& parts) {
@@ -296,9 +319,10 @@ std::vector<MessageEnd> MessageEnds(const ParaverTaskParts& parts) {
   SeparateOvertaking(receives, false);
   std::vector<MessageEnd> ends = std::move(receives);
   ends.insert(ends.end(), sends.begin(), sends.end());
-  std::stable_sort(ends.begin(), ends.end(), [](const MessageEnd& a, const MessageEnd& b) {
+  std::sort(ends.begin(), ends.end(), [](const MessageEnd& a, const MessageEnd& b) {
     return std::tie(a.post, a.is_send, a.number) < std::tie(b.post, b.is_send, b.number);
   });
+  OrderChannels(ends);
   return ends;
 }
 

@@ -181,6 +181,13 @@ TEST_F(ParaverReaderTest, CallsOfOneTickEachTakeTheirOwn) {
             "10 +MPI_Send, send to 1 of 8, 10 -MPI_Send, 10 +MPI_Isend, post send to 1 of 900, 10 -MPI_Isend");
 }
 
+// Both are sent by one call; the file tells the one first that is received last.
+TEST_F(ParaverReaderTest, SendsOfOneTickAreInTheOrderOfTheirReceives) {
+  const Trace trace = Read(Run(2, Call(1, 10, 15, 124) + Call(2, 20, 30, 2) + Call(2, 50, 60, 2) +
+                                      Message(1, 2, "10:10", "50:60", 5, 900) + Message(1, 2, "10:10", "20:30", 5, 8)));
+  EXPECT_EQ(Inner(trace, 0), "10 +MPI_Startall, post send to 1 of 8, post send to 1 of 900, 15 -MPI_Startall");
+}
+
 // Twenty messages of one tag, taken in reverse order: each has a channel of its own.
 TEST_F(ParaverReaderTest, OvertakingToAnyDepth) {
   std::string lines;
