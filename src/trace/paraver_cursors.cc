@@ -276,16 +276,19 @@ void SeparateOvertaking(std::vector<MessageEnd>& ends, bool sends) {
   }
 }
 
-// Ends posted at one time are in the order of the file, as calls that share a tick are. Within a channel however they
-// must be in the same order at both ends, which is that of the posts at the other end.
-void OrderChannels(std::vector<MessageEnd>& ends) {
-  std::map<std::tuple<bool, std::int32_t, std::uint32_t>, std::vector<std::size_t>> places;
+// By their posts; those of one time in the order of the file, as calls that share a tick are. Within a channel however
+// they must be in the same order at both ends, which is that of the posts at the other end.
+void OrderPosts(std::vector<MessageEnd>& ends) {
+  std::sort(ends.begin(), ends.end(), [](const MessageEnd& a, const MessageEnd& b) {
+    return std::tie(a.post, a.number) < std::tie(b.post, b.number);
+  });
+  std::map<std::pair<std::int32_t, std::uint32_t>, std::vector<std::size_t>> places;
   for (std::size_t first = 0, end = 0; first < ends.size(); first = end) {
     for (end = first; end < ends.size() && ends[end].post == ends[first].post; ++end) {
     }
     if (end - first < 2) continue;
     places.clear();
-    for (std::size_t i = first; i < end; ++i) places[{ends[i].is_send, ends[i].peer, ends[i].tag}].push_back(i);
+    for (std::size_t i = first; i < end; ++i) places[{ends[i].peer, ends[i].tag}].push_back(i);
     for (const auto& [channel, indices] : places) {
       if (indices.size() < 2) continue;
       std::vector<MessageEnd> ordered;
@@ -300,29 +303,25 @@ void OrderChannels(std::vector<MessageEnd>& ends) {
 
 }  // namespace
 
-std::vector<MessageEnd> MessageEnds(const ParaverTaskParts& parts) {
-  std::vector<MessageEnd> sends, receives;
+MessageEnds MessageEndsOf(const ParaverTaskParts& parts) {
+  MessageEnds ends;
+  std::uint32_t number = 0;
   for (std::size_t part = 0; part < parts.parts.size(); ++part) {
     SegmentReader reader = parts.Reader(part, ParaverStream::kMessages);
     while (!reader.AtEnd()) {
       const ParaverMessage m = reader.NextMessage();
-      const auto number = static_cast<std::uint32_t>(sends.size() + receives.size());
       const Tick complete = std::max(m.physical_receive, m.logical_receive);
       if (m.is_send) {
-        sends.push_back({m.logical_send, complete, m.logical_receive, m.bytes, m.peer, m.tag, number, true});
+        ends.sends.push_back({m.logical_send, complete, m.logical_receive, m.bytes, m.peer, m.tag, number++});
       } else {
-        receives.push_back({m.logical_receive, complete, m.logical_send, m.bytes, m.peer, m.tag, number, false});
+        ends.receives.push_back({m.logical_receive, complete, m.logical_send, m.bytes, m.peer, m.tag, number++});
       }
     }
   }
-  SeparateOvertaking(sends, true);
-  SeparateOvertaking(receives, false);
-  std::vector<MessageEnd> ends = std::move(receives);
-  ends.insert(ends.end(), sends.begin(), sends.end());
-  std::sort(ends.begin(), ends.end(), [](const MessageEnd& a, const MessageEnd& b) {
-    return std::tie(a.post, a.is_send, a.number) < std::tie(b.post, b.is_send, b.number);
-  });
-  OrderChannels(ends);
+  SeparateOvertaking(ends.sends, true);
+  SeparateOvertaking(ends.receives, false);
+  OrderPosts(ends.sends);
+  OrderPosts(ends.receives);
   return ends;
 }
 

@@ -140,12 +140,14 @@ struct MessageEnd {
   std::int32_t peer = 0;
   std::uint32_t tag = 0;
   std::uint32_t number = 0;  // in the order of the file
-  bool is_send = false;
 };
 
-// All ends of messages of a task, by their posts. Paraver does not record communicators, but which send belongs to
-// which receive: where messages of one tag overtake each other, as they can in different communicators, the later ones
-// get another tag, the same at both ends.
-std::vector<MessageEnd> MessageEnds(const ParaverTaskParts& parts);
+// All ends of messages of a task, each kind by their posts. Paraver does not record communicators, but which send
+// belongs to which receive: where messages of one tag overtake each other, as they can in different communicators, the
+// later ones get another tag, the same at both ends.
+struct MessageEnds {
+  std::vector<MessageEnd> receives, sends;
+};
+MessageEnds MessageEndsOf(const ParaverTaskParts& parts);
 
 }  // namespace farscale

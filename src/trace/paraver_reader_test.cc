@@ -181,6 +181,26 @@ TEST_F(ParaverReaderTest, CallsOfOneTickEachTakeTheirOwn) {
             "10 +MPI_Send, send to 1 of 8, 10 -MPI_Send, 10 +MPI_Isend, post send to 1 of 900, 10 -MPI_Isend");
 }
 
+// Three exchanges without length at one tick: each call has its own send and its own receive.
+TEST_F(ParaverReaderTest, ExchangesOfOneTick) {
+  std::string lines;
+  for (const int call : {41, 42, 41}) {
+    for (int task = 1; task <= 2; ++task) {
+      lines += Call(task, 10, 10, call) + Message(task, 3 - task, "10:10", "10:10", 9, 700);
+    }
+  }
+  const Trace trace = Read(Run(2, lines));
+  for (std::size_t rank = 0; rank < 2; ++rank) {
+    const RankTimeline& timeline = trace.timelines[rank];
+    ASSERT_EQ(timeline.calls(), 3u);
+    for (std::size_t call = 0; call < 3; ++call) {
+      ASSERT_EQ(timeline.first_record(call + 1) - timeline.first_record(call), 2u);
+      EXPECT_EQ(timeline.record_kind(timeline.first_record(call)), RecordKind::kReceive);
+      EXPECT_EQ(timeline.record_kind(timeline.first_record(call) + 1), RecordKind::kSend);
+    }
+  }
+}
+
 // Both are sent by one call; the file tells the one first that is received last.
 TEST_F(ParaverReaderTest, SendsOfOneTickAreInTheOrderOfTheirReceives) {
   const Trace trace = Read(Run(2, Call(1, 10, 15, 124) + Call(2, 20, 30, 2) + Call(2, 50, 60, 2) +

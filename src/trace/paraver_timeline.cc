@@ -133,7 +133,7 @@ class TimelineWriter {
         rank_(rank),
         events_(parts),
         states_(parts),
-        ends_(MessageEnds(parts)),
+        ends_(MessageEndsOf(parts)),
         collectives_(facts),
         regions_(rank),
         totals_(trace.counters.size()),
@@ -296,7 +296,7 @@ class TimelineWriter {
     const Tick tick = record.tick;
     const std::uint32_t region = record.facts[index].index;
     regions_.EnterCallers(tick, CallersOf(record, 0));
-    while (next_end_ < ends_.size() && ends_[next_end_].post < tick) PostOutside(ends_[next_end_++]);
+    PostOutsideUntil(tick);
     call_ = region;
     rank_.Enter(tick, region);
     regions_.BeginCall();
@@ -331,47 +331,57 @@ class TimelineWriter {
 
   // What is posted within the call. At the tick that it shares with others each gets its own: those that come later
   // what the call cannot have posted, and of a call without length all but the first.
-  void PostUntil(Tick enter, const CallEnd& call_end) {
+  void PostUntil(Tick enter, const CallEnd& end) {
+    const std::size_t sends = Taken(ends_.sends, next_send_, MostPosts(true), enter, end.tick, end.others_send);
+    const std::size_t receives =
+        Taken(ends_.receives, next_receive_, MostPosts(false), enter, end.tick, end.others_receive);
+    for (; next_receive_ < receives; ++next_receive_) PostReceive(ends_.receives[next_receive_], end.tick);
+    for (; next_send_ < sends; ++next_send_) PostSend(ends_.sends[next_send_]);
+  }
+
+  // How many messages of a kind the call at hand can post.
+  std::size_t MostPosts(bool is_send) const {
     const MpiCall call = trace_.regions[call_].call;
-    const bool takes_many = call == MpiCall::kStart || call == MpiCall::kOther;
-    bool has_sent = false, has_received = false;
-    for (; next_end_ < ends_.size() && ends_[next_end_].post <= call_end.tick; ++next_end_) {
-      const MessageEnd& end = ends_[next_end_];
-      bool& has_posted = end.is_send ? has_sent : has_received;
-      const bool has_had_its_own = !MayPost(call, end.is_send) || (has_posted && !takes_many) || call_end.tick > enter;
-      const bool others_may = end.is_send ? call_end.others_send : call_end.others_receive;
-      if (end.post == call_end.tick && has_had_its_own && others_may) break;
-      has_posted = true;
-      Post(end, call_end.tick);
+    if (!MayPost(call, is_send)) return 0;
+    return call == MpiCall::kStart || call == MpiCall::kOther ? std::numeric_limits<std::size_t>::max() : 1;
+  }
+
+  // Behind the last of the ends from `next` on that the call posts.
+  static std::size_t Taken(const std::vector<MessageEnd>& ends, std::size_t next, std::size_t most, Tick enter,
+                           Tick leave, bool others_may) {
+    for (std::size_t taken = 0; next < ends.size() && ends[next].post <= leave; ++next, ++taken) {
+      if (ends[next].post == leave && others_may && (taken >= most || leave > enter)) break;
+    }
+    return next;
+  }
+
+  void PostSend(const MessageEnd& end) {
+    const auto peer = static_cast<std::uint32_t>(end.peer);
+    if (BlocksForItsSend(trace_.regions[call_].call)) {
+      rank_.Send(peer, facts_.world, end.tag, end.bytes);
+    } else {
+      rank_.SendPost(peer, facts_.world, end.tag, end.bytes, std::nullopt);
     }
   }
 
-  void Post(const MessageEnd& end, Tick leave) {
-    const MpiCall call = trace_.regions[call_].call;
-    const auto peer = static_cast<std::uint32_t>(end.peer);
-    if (end.is_send) {
-      if (BlocksForItsSend(call)) {
-        rank_.Send(peer, facts_.world, end.tag, end.bytes);
-      } else {
-        rank_.SendPost(peer, facts_.world, end.tag, end.bytes, std::nullopt);
-      }
+  void PostReceive(const MessageEnd& end, Tick leave) {
+    if (end.complete <= leave && MayCompleteReceives(trace_.regions[call_].call)) {
+      rank_.Receive(static_cast<std::uint32_t>(end.peer), facts_.world, end.tag, end.bytes);
       return;
     }
-    if (end.complete <= leave && MayCompleteReceives(call)) {
-      rank_.Receive(peer, facts_.world, end.tag, end.bytes);
-      return;
-    }
-    rank_.ReceivePost(next_end_);
-    pending_.push({end.complete, next_end_});
+    rank_.ReceivePost(next_receive_);
+    pending_.push({end.complete, next_receive_});
   }
 
   // Outside any call: the builder counts it.
-  void PostOutside(const MessageEnd& end) {
-    const auto peer = static_cast<std::uint32_t>(end.peer);
-    if (end.is_send) {
-      rank_.Send(peer, facts_.world, end.tag, end.bytes);
-    } else {
-      rank_.Receive(peer, facts_.world, end.tag, end.bytes);
+  void PostOutsideUntil(Tick tick) {
+    for (; next_receive_ < ends_.receives.size() && ends_.receives[next_receive_].post < tick; ++next_receive_) {
+      const MessageEnd& end = ends_.receives[next_receive_];
+      rank_.Receive(static_cast<std::uint32_t>(end.peer), facts_.world, end.tag, end.bytes);
+    }
+    for (; next_send_ < ends_.sends.size() && ends_.sends[next_send_].post < tick; ++next_send_) {
+      const MessageEnd& end = ends_.sends[next_send_];
+      rank_.Send(static_cast<std::uint32_t>(end.peer), facts_.world, end.tag, end.bytes);
     }
   }
 
@@ -380,7 +390,7 @@ class TimelineWriter {
     while (!pending_.empty() && pending_.top().first <= leave) {
       const std::size_t number = pending_.top().second;
       pending_.pop();
-      const MessageEnd& end = ends_[number];
+      const MessageEnd& end = ends_.receives[number];
       rank_.ReceiveComplete(static_cast<std::uint32_t>(end.peer), facts_.world, end.tag, end.bytes, number);
     }
   }
@@ -507,7 +517,7 @@ class TimelineWriter {
     // The program is over: what its last burst counted behind the last sample is the tools' own.
     if (call_ == kNothing) RepeatCounters(end);
     if (ends_pause) rank_.Leave(end, facts_.pause_region);
-    while (next_end_ < ends_.size()) PostOutside(ends_[next_end_++]);
+    PostOutsideUntil(kNever);
     regions_.Finish(end);
     rank_.Leave(end, facts_.application_region);
     rank_.diagnostics().Add(Anomaly::kCallEdgeMissing, events_.lost_edges(), fmt::format("on rank {}", rank_.rank()));
@@ -531,9 +541,9 @@ class TimelineWriter {
   RankBuilder& rank_;
   EventCursor events_;
   StateCursor states_;
-  std::vector<MessageEnd> ends_;
-  std::size_t next_end_ = 0;
-  using Pending = std::pair<Tick, std::size_t>;  // completion and number of the end
+  MessageEnds ends_;
+  std::size_t next_receive_ = 0, next_send_ = 0;
+  using Pending = std::pair<Tick, std::size_t>;  // completion and number of the receive
   std::priority_queue<Pending, std::vector<Pending>, std::greater<>> pending_;
   CollectiveCalls collectives_;
 
