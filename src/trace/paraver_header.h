@@ -1,4 +1,4 @@
-// The head of a Paraver trace: what its first lines say before the records begin [docs/formats of traces].
+// The head of a Paraver trace: what its first lines say before the records begin [docs/traces.md].
 #pragma once
 
 #include <cstdint>

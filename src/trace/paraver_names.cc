@@ -77,24 +77,6 @@ const std::unordered_map<std::uint64_t, const char*>& MpiFunctions() {
   return functions;
 }
 
-constexpr const char* kUsualStates[] = {"Idle",
-                                        "Running",
-                                        "Not created",
-                                        "Waiting a message",
-                                        "Blocking send",
-                                        "Synchronization",
-                                        "Test/Probe",
-                                        "Scheduling and fork/join",
-                                        "Wait/WaitAll",
-                                        "Blocked",
-                                        "Immediate send",
-                                        "Immediate receive",
-                                        "I/O",
-                                        "Group communication",
-                                        "Tracing disabled",
-                                        "Others",
-                                        "Send receive"};
-
 // A number and what follows it behind white space.
 template <typename Number>
 bool TakeNumber(std::string_view& text, Number& value) {
@@ -112,9 +94,7 @@ class PcfReader {
 
   void Line(std::string_view line) {
     line = Trim(line);
-    if (line == "STATES") {
-      section_ = Section::kStates;
-    } else if (line == "EVENT_TYPE") {
+    if (line == "EVENT_TYPE") {
       section_ = Section::kTypes;
       current_.clear();
     } else if (line == "VALUES") {
@@ -131,15 +111,12 @@ class PcfReader {
   }
 
  private:
-  enum class Section { kNone, kStates, kTypes, kValues };
+  enum class Section { kNone, kTypes, kValues };
 
   void Entry(std::string_view line) {
     std::uint32_t number = 0;
     std::uint64_t value = 0;
     switch (section_) {
-      case Section::kStates:
-        if (TakeNumber(line, number)) names_.states[number] = ToUtf8(line);
-        break;
       case Section::kTypes:
         if (!TakeNumber(line, number) || !TakeNumber(line, number)) break;  // a colour, then the type
         names_.types[number].label = ToUtf8(line);
@@ -166,7 +143,6 @@ void ReadRow(const std::string& text, ParaverNames& names) {
     if (line.starts_with("LEVEL ")) {
       list = nullptr;
       if (line.starts_with("LEVEL NODE ")) list = &names.nodes;
-      if (line.starts_with("LEVEL THREAD ")) list = &names.tasks;
     } else if (list != nullptr && !line.empty()) {
       list->push_back(ToUtf8(line));
     }
@@ -207,12 +183,6 @@ std::optional<std::string> ParaverMpiFunction(const ParaverNames& names, std::ui
   const auto found = MpiFunctions().find(value);
   if (found != MpiFunctions().end()) return found->second;
   return label;
-}
-
-std::string ParaverStateName(const ParaverNames& names, std::uint32_t state) {
-  if (state < std::size(kUsualStates)) return kUsualStates[state];
-  const auto found = names.states.find(state);
-  return found != names.states.end() ? found->second : fmt::format("state {}", state);
 }
 
 ParaverCounterName ParaverCounter(const ParaverNames& names, std::uint32_t type) {

@@ -16,9 +16,7 @@ struct ParaverNames {
     std::map<std::uint64_t, std::string> values;
   };
   std::map<std::uint32_t, EventType> types;
-  std::map<std::uint32_t, std::string> states;
   std::vector<std::string> nodes;  // in their order
-  std::vector<std::string> tasks;  // names of threads, "THREAD 1.1.1", when there is one a task
 
   // Label of a value; nothing when the file does not list it.
   std::optional<std::string> ValueOf(std::uint32_t type, std::uint64_t value) const;
@@ -33,9 +31,6 @@ std::string ParaverNamesFile(const std::string& trace, const char* extension);
 // The MPI function behind a value of the event types 50000001 to 50000005, by the names or else as Extrae numbers them;
 // nothing when neither knows it.
 std::optional<std::string> ParaverMpiFunction(const ParaverNames& names, std::uint32_t type, std::uint64_t value);
-
-// "Running" and so on.
-std::string ParaverStateName(const ParaverNames& names, std::uint32_t state);
 
 // A hardware counter as the names or else PAPI call it, with its description, which may be empty.
 struct ParaverCounterName {

@@ -1,4 +1,4 @@
-// Reads Paraver traces: X.prv or X.prv.gz, with names from X.pcf and X.row where they are [docs/paraver.md].
+// Reads Paraver traces: X.prv or X.prv.gz, with names from X.pcf and X.row where they are [docs/traces.md].
 #pragma once
 
 #include <optional>

@@ -438,7 +438,6 @@ ParaverEvent ClassifyParaverEvent(std::uint32_t type) {
     case 40000003: return ParaverEvent::kFlush;
     case 40000012: return ParaverEvent::kTracing;
     case 40000018: return ParaverEvent::kTracingMode;
-    case 41999999: return ParaverEvent::kCounterSet;
     case 60000018:  // outlined parallel regions of OpenMP
     case 60000019: return ParaverEvent::kFunction;
     default: break;

@@ -33,7 +33,6 @@ enum class ParaverEvent : std::uint8_t {
   kRoot,
   kCommunicator,
   kCounter,
-  kCounterSet,
   kApplication,
   kFlush,
   kTracing,
