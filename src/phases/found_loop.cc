@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
+#include <functional>
 #include <map>
 #include <string>
 #include <tuple>
@@ -60,7 +60,8 @@ class GuidedRank {
     double least = 0;
     for (const auto& [context, calls] : choices) {
       if (calls.size() + 2 != guide_.times.size()) continue;
-      if (!std::is_sorted(calls.begin(), calls.end(), std::less_equal<>())) continue;
+      if (calls.front() == 0) continue;  // nothing is left for the first iteration
+      if (std::adjacent_find(calls.begin(), calls.end(), std::greater_equal<>()) != calls.end()) continue;
       const double cost = Cost(calls);
       if (best != nullptr && cost >= least) continue;
       best = &calls;

@@ -176,6 +176,24 @@ TEST(FoundLoop, NothingWhereNothingRepeats) {
   EXPECT_FALSE(FindLoopOfRun(once.Finish()));
 }
 
+// The second rank is silent in the first iteration, so that the loop is not on every rank.
+TEST(FoundLoop, ARankThatComesLate) {
+  TraceBuilder builder;
+  const std::uint32_t barrier = builder.AddRegion("MPI_Barrier"), reduce = builder.AddRegion("MPI_Allreduce");
+  builder.AddWorld(2);
+  for (int rank = 0; rank < 2; ++rank) {
+    RankBuilder calls(builder.definitions(), rank);
+    for (Tick step = rank; step < 4; ++step) {
+      calls.Enter(1000 * step + 500, barrier);
+      calls.Leave(1000 * step + 510, barrier);
+      calls.Enter(1000 * step + 900, reduce);
+      calls.Leave(1000 * step + 910, reduce);
+    }
+    builder.SetTimeline(calls);
+  }
+  EXPECT_FALSE(FindLoopOfRun(std::move(builder).Finish()));
+}
+
 // Computation between the last call of an iteration and the first of the next is 100: 30 behind the one, 70 before the
 // other, as it is at the ends of the loop. The set-up ends with a call, so that the 70 stand alone.
 TEST(FoundLoop, BurstsAtTheBordersAreDivided) {
