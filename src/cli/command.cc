@@ -108,6 +108,16 @@ void RefuseOverwriting(const std::filesystem::path& input, const std::filesystem
   throw Error(ErrorKind::kUsage, output.string(), "the output would overwrite the input", "choose another name");
 }
 
+void RequireFree(const std::filesystem::path& output, const std::string& ending) {
+  if (output.extension() != ending) {
+    throw Error(ErrorKind::kUsage, output.string(), "the name of the output must end in " + ending);
+  }
+  std::error_code code;
+  if (std::filesystem::exists(output, code)) {
+    throw Error(ErrorKind::kOutput, output.string(), "already exists", "choose another name, or remove it");
+  }
+}
+
 TableFormat TableFormatOf(const std::string& path) {
   const std::string ending = std::filesystem::path(path).extension().string();
   if (ending == ".json") return TableFormat::kJson;

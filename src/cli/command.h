@@ -66,6 +66,10 @@ inline std::optional<int> ApplicationOf(int option) { return option > 0 ? std::o
 // Throws a usage error when the output is the input itself.
 void RefuseOverwriting(const std::filesystem::path& input, const std::filesystem::path& output);
 
+// Throws a usage error when the name does not end so, an output error when something has it: before a long trace is
+// read.
+void RequireFree(const std::filesystem::path& output, const std::string& ending);
+
 enum class TableFormat { kJson, kCsv };
 // By the ending of the name; throws a usage error for others.
 TableFormat TableFormatOf(const std::string& path);

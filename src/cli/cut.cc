@@ -61,17 +61,6 @@ PhaseSpec SpecOf(const CutOptions& options) {
   return spec;
 }
 
-// Before a long trace is read; WriteOtf2 has the last word.
-void RequireFree(const std::filesystem::path& output) {
-  if (output.extension() != ".otf2") {
-    throw Error(ErrorKind::kUsage, output.string(), "the name of the output must end in .otf2");
-  }
-  std::error_code code;
-  if (std::filesystem::exists(output, code)) {
-    throw Error(ErrorKind::kOutput, output.string(), "already exists", "choose another name, or remove it");
-  }
-}
-
 std::string Summary(const Trace& trace, const PhaseCut& cut, const Trace& result, const std::string& output) {
   std::uint64_t calls = 0, bytes = 0;
   for (const RankTimeline& timeline : result.timelines) calls += timeline.calls();
@@ -101,7 +90,7 @@ std::optional<Scenario> ScenarioOf(const CutOptions& options) {
 int Cut(const CutOptions& options, const Common& common) {
   const Messages messages(common);
   const PhaseSpec spec = SpecOf(options);
-  RequireFree(options.output);
+  RequireFree(options.output, ".otf2");
   const std::optional<Scenario> scenario = ScenarioOf(options);
   Trace trace = ReadTrace(options.trace, {true, {}, ApplicationOf(options.application)});
   PhaseCut cut = CutPhase(trace, spec);

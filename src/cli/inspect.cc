@@ -42,11 +42,6 @@ struct Inspection {
   std::vector<Finding> findings;
 };
 
-// A loop body: every rank enters the region, all equally often, more than once.
-bool IsLoop(const RegionSummary& region, const Trace& trace) {
-  return region.ranks == trace.size() && region.fewest == region.most && region.most > 1;
-}
-
 void SummarizeCalls(Inspection& inspection) {
   const Trace& trace = inspection.trace;
   std::vector<std::uint64_t> counts(trace.regions.size());
@@ -169,7 +164,7 @@ void PrintTables(const Inspection& inspection, std::size_t most) {
                      region.fewest == region.most ? FormatCount(region.most)
                                                   : FormatCount(region.fewest) + " to " + FormatCount(region.most),
                      FormatSeconds(region.seconds), FormatPercent(region.share),
-                     IsLoop(region, trace)         ? "loop"
+                     region.IsLoop(trace)          ? "loop"
                      : region.ranks < trace.size() ? fmt::format("on {} ranks only", region.ranks)
                                                    : ""});
   }
@@ -191,7 +186,7 @@ void PrintAdvice(const Inspection& inspection) {
   std::vector<std::string> loops;
   bool any = false;
   for (const RegionSummary& region : inspection.regions) {
-    if (!IsLoop(region, inspection.trace)) continue;
+    if (!region.IsLoop(inspection.trace)) continue;
     any = true;
     if (region.share < kSmallestShare || loops.size() == 3) continue;
     loops.push_back(
@@ -243,7 +238,7 @@ Json ToJson(const Inspection& inspection) {
                                {"ranks", region.ranks},
                                {"seconds", region.seconds},
                                {"share", region.share},
-                               {"isLoop", IsLoop(region, trace)}});
+                               {"isLoop", region.IsLoop(trace)}});
   }
   json["counters"] = Json::array();
   for (std::size_t i = 0; i < trace.counters.size(); ++i) {

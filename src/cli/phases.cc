@@ -1,11 +1,11 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <optional>
 
 #include "base/format.h"
+#include "base/median.h"
 #include "base/text.h"
 #include "cli/command.h"
 #include "factors/iteration_profile.h"
@@ -27,16 +27,11 @@ struct PhasesOptions {
   std::string output;
 };
 
-double MedianElapsed(const std::vector<IterationProfile>& profiles) {
-  std::vector<double> lengths;
-  for (const IterationProfile& profile : profiles) lengths.push_back(profile.elapsed);
-  std::nth_element(lengths.begin(), lengths.begin() + static_cast<std::ptrdiff_t>(lengths.size() / 2), lengths.end());
-  return lengths[lengths.size() / 2];
-}
-
 void PrintIterations(const Trace& trace, const PhaseCut& cut) {
   const std::vector<IterationProfile> profiles = ProfileIterations(trace, cut);
-  const double median = MedianElapsed(profiles);
+  std::vector<double> lengths;
+  for (const IterationProfile& profile : profiles) lengths.push_back(profile.elapsed);
+  const double median = UpperMedian(std::move(lengths));
   std::vector<std::vector<std::string>> table = {
       {"iteration", "begins at", "takes", "useful", "parallel eff.", "load bal.", ""}};
   for (std::size_t k = 0; k < profiles.size(); ++k) {
@@ -56,8 +51,7 @@ void PrintIterations(const Trace& trace, const PhaseCut& cut) {
 void PrintMarkedLoops(const Trace& trace) {
   std::vector<std::string> loops;
   for (const RegionSummary& region : SummarizeRegions(trace)) {
-    const bool is_loop = region.ranks == trace.size() && region.fewest == region.most && region.most > 1;
-    if (!is_loop || loops.size() == 5) continue;
+    if (!region.IsLoop(trace) || loops.size() == 5) continue;
     loops.push_back(fmt::format("{} ({} times, {} of the run)", region.name, region.most, FormatPercent(region.share)));
   }
   if (!loops.empty()) fmt::print("Regions that repeat on every rank: {}\n", Join(loops, ", "));
@@ -114,12 +108,7 @@ std::string StudyText(const PhasesOptions& options, const std::string& folder) {
 
 int Phases(const PhasesOptions& options, const Common& common) {
   const bool to_file = !options.output.empty() && options.output != "-";
-  if (to_file && std::filesystem::path(options.output).extension() != ".toml") {
-    throw Error(ErrorKind::kUsage, options.output, "the name of a study must end in .toml");
-  }
-  if (to_file && std::filesystem::exists(options.output)) {
-    throw Error(ErrorKind::kOutput, options.output, "already exists", "choose another name, or remove it");
-  }
+  if (to_file) RequireFree(options.output, ".toml");
   const Messages messages(common);
   bool found = true;
   for (const std::string& path : options.traces) {

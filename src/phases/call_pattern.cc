@@ -1,9 +1,10 @@
 #include "phases/call_pattern.h"
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 #include <unordered_map>
+
+#include "base/median.h"
 
 namespace farscale {
 namespace {
@@ -20,8 +21,6 @@ struct Candidate {
   std::vector<std::uint32_t> calls;
   double similarity = 0;
   double coverage = 0;
-
-  std::size_t segments() const { return calls.size() - 1; }
 };
 
 class LoopFinder {
@@ -253,9 +252,7 @@ class LoopFinder {
     std::vector<std::uint32_t> lengths;
     for (std::size_t k = 0; k + 1 < borders.size(); ++k) lengths.push_back(borders[k + 1] - borders[k]);
     if (lengths.size() < 3) return;
-    std::vector<std::uint32_t> sorted = lengths;
-    std::sort(sorted.begin(), sorted.end());
-    const std::uint32_t median = sorted[sorted.size() / 2];
+    const std::uint32_t median = UpperMedian(lengths);
     if (2 * lengths.back() < median) borders.pop_back();
     if (2 * lengths.front() < median) borders.erase(borders.begin());
   }
@@ -294,9 +291,7 @@ class LoopFinder {
   // Time of iterations beyond one and a half times the median.
   double ExtraShare(const CallLoop& loop) const {
     const std::vector<double> lengths = Lengths(loop);
-    std::vector<double> sorted = lengths;
-    std::nth_element(sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2), sorted.end());
-    const double median = sorted[sorted.size() / 2];
+    const double median = UpperMedian(lengths);
     double extra = 0, total = 0;
     for (const double length : lengths) {
       extra += std::max(0.0, length - 1.5 * median);
@@ -318,9 +313,7 @@ class LoopFinder {
   // How even the iterations are in time: what each shares with the median one, over all.
   double Evenness(const CallLoop& loop) const {
     const std::vector<double> lengths = Lengths(loop);
-    std::vector<double> sorted = lengths;
-    std::nth_element(sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2), sorted.end());
-    const double median = sorted[sorted.size() / 2];
+    const double median = UpperMedian(lengths);
     double shared = 0, total = 0;
     for (const double length : lengths) {
       shared += std::min(length, median);

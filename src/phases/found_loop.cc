@@ -8,6 +8,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/median.h"
 #include "base/parallel.h"
 
 namespace farscale {
@@ -143,18 +144,7 @@ class GuidedRank {
   }
 
   // The first call entered at a time or later.
-  std::uint32_t CallAt(Tick tick) const {
-    std::size_t low = 0, high = timeline_.calls();
-    while (low < high) {
-      const std::size_t middle = low + (high - low) / 2;
-      if (timeline_.enter(middle) < tick) {
-        low = middle + 1;
-      } else {
-        high = middle;
-      }
-    }
-    return static_cast<std::uint32_t>(low);
-  }
+  std::uint32_t CallAt(Tick tick) const { return EdgeAtTick(timeline_, tick, false).call; }
 
   // Behind the last call that is left by then.
   std::uint32_t End(std::uint32_t last_border) const {
@@ -278,25 +268,11 @@ BorderBursts BurstsAtBorders(const RankTimeline& timeline, const std::vector<std
   for (std::size_t k = 1; k + 1 < borders.size(); ++k) {
     lengths.push_back(timeline.enter(borders[k]) - timeline.leave(borders[k] - 1));
   }
-  std::nth_element(lengths.begin(), lengths.begin() + static_cast<std::ptrdiff_t>(lengths.size() / 2), lengths.end());
-  bursts.usual = lengths[lengths.size() / 2];
+  bursts.usual = UpperMedian(std::move(lengths));
   const std::uint32_t first = borders.front(), end = borders.back();
   bursts.before = timeline.enter(first) - (first > 0 ? timeline.leave(first - 1) : timeline.begin());
   bursts.behind = (end < timeline.calls() ? timeline.enter(end) : timeline.end()) - timeline.leave(end - 1);
   return bursts;
-}
-
-Edge EdgeBefore(const RankTimeline& timeline, Tick tick, std::uint32_t call) {
-  std::size_t low = 0, high = timeline.region_events();
-  while (low < high) {
-    const std::size_t middle = low + (high - low) / 2;
-    if (timeline.event_tick(middle) < tick) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
-  }
-  return {tick, call, static_cast<std::uint32_t>(low)};
 }
 
 RankCut CutRank(const RankTimeline& timeline, const std::vector<std::uint32_t>& borders) {
@@ -312,7 +288,7 @@ RankCut CutRank(const RankTimeline& timeline, const std::vector<std::uint32_t>& 
     } else {
       tick = timeline.enter(call) - std::min(bursts.Lead(), timeline.enter(call) - timeline.leave(call - 1));
     }
-    edges.push_back(EdgeBefore(timeline, tick, call));
+    edges.push_back({tick, call, EdgeAtTick(timeline, tick, false).event});
   }
   RankCut cut;
   cut.present = true;

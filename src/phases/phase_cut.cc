@@ -136,29 +136,6 @@ void TakeWholeRun(const Trace& trace, PhaseCut& cut) {
   }
 }
 
-// First index in [0, count) whose value is at least `tick`.
-template <typename ValueAt>
-std::size_t LowerBound(std::size_t count, Tick tick, ValueAt value_at) {
-  std::size_t low = 0, high = count;
-  while (low < high) {
-    const std::size_t middle = low + (high - low) / 2;
-    if (value_at(middle) < tick) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
-  }
-  return low;
-}
-
-Edge EdgeAtTick(const RankTimeline& timeline, Tick tick, bool is_begin) {
-  std::size_t call = LowerBound(timeline.calls(), tick, [&](std::size_t i) { return timeline.enter(i); });
-  if (is_begin && call > 0 && timeline.leave(call - 1) > tick) --call;
-  const std::size_t event =
-      LowerBound(timeline.region_events(), tick, [&](std::size_t i) { return timeline.event_tick(i); });
-  return {tick, static_cast<std::uint32_t>(call), static_cast<std::uint32_t>(event)};
-}
-
 void TakeTimeWindow(const Trace& trace, const PhaseSpec& spec, PhaseCut& cut) {
   const double length = trace.Seconds(trace.end() - trace.begin());
   if (!(spec.window_begin < spec.window_end) || spec.window_begin < 0) {
@@ -233,7 +210,30 @@ Tick UnionLength(std::vector<TickRange>& ranges) {
   return covered;
 }
 
+// First index in [0, count) whose value is at least `tick`.
+template <typename ValueAt>
+std::size_t LowerBound(std::size_t count, Tick tick, ValueAt value_at) {
+  std::size_t low = 0, high = count;
+  while (low < high) {
+    const std::size_t middle = low + (high - low) / 2;
+    if (value_at(middle) < tick) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
+}
+
 }  // namespace
+
+Edge EdgeAtTick(const RankTimeline& timeline, Tick tick, bool is_begin) {
+  std::size_t call = LowerBound(timeline.calls(), tick, [&](std::size_t i) { return timeline.enter(i); });
+  if (is_begin && call > 0 && timeline.leave(call - 1) > tick) --call;
+  const std::size_t event =
+      LowerBound(timeline.region_events(), tick, [&](std::size_t i) { return timeline.event_tick(i); });
+  return {tick, static_cast<std::uint32_t>(call), static_cast<std::uint32_t>(event)};
+}
 
 Tick PhaseCut::begin() const {
   Tick earliest = std::numeric_limits<Tick>::max();

@@ -46,6 +46,10 @@ struct PhaseCut {
   Tick end() const;    // latest
 };
 
+// The edge at a tick: before all calls entered and all region events at that tick or later. With is_begin, a call that
+// the tick cuts through lies behind it.
+Edge EdgeAtTick(const RankTimeline& timeline, Tick tick, bool is_begin);
+
 // Throws a usage error when the region occurs on no rank (naming the nearest that does), when there are fewer
 // iterations than asked for, or when a time window lies outside the run.
 PhaseCut CutPhase(const Trace& trace, const PhaseSpec& spec);
@@ -61,10 +65,12 @@ struct RegionSummary {
   std::size_t ranks = 0;  // that enter it at all
   double seconds = 0;     // mean duration of an occurrence
   double share = 0;       // of the run's time over all ranks
+
+  // A loop body: every rank enters the region, all equally often, more than once.
+  bool IsLoop(const Trace& trace) const { return ranks == trace.size() && fewest == most && most > 1; }
 };
 
-// Every user region of the trace, largest share first. A loop body shows as a region that all ranks enter equally
-// often, more than once.
+// Every user region of the trace, largest share first.
 std::vector<RegionSummary> SummarizeRegions(const Trace& trace);
 
 }  // namespace farscale

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/format.h"
+#include "base/median.h"
 #include "base/parallel.h"
 #include "base/text.h"
 #include "replay/bursts.h"
@@ -163,12 +164,6 @@ std::vector<CountedBurst> BurstsOf(const RankTimeline& timeline, std::size_t cou
     if (!rank.interrupted[call]) bursts.push_back({rank.measured[call], rank.counts[call]});
   }
   return bursts;
-}
-
-double Median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const std::size_t middle = values.size() / 2;
-  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
 
 // Counts per tick of every rank.

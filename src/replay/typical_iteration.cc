@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/median.h"
 #include "replay/bursts.h"
 
 namespace farscale {
@@ -23,14 +24,6 @@ Tick LengthInside(const RankTimeline& timeline, const Interval& iteration, std::
   const Tick begin = std::max(BurstBegin(timeline, call), iteration.begin.tick);
   const Tick end = std::min(BurstEnd(timeline, call), iteration.end.tick);
   return std::max<Tick>(0, end - begin);
-}
-
-Tick Median(std::vector<Tick>& values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  if (values.size() % 2 == 1) return *middle;
-  const Tick below = *std::max_element(values.begin(), middle);
-  return below + (*middle - below) / 2;
 }
 
 }  // namespace

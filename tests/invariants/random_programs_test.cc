@@ -14,22 +14,13 @@ namespace {
 
 constexpr int kPrograms = 300;
 
-test::RandomProgramOptions OptionsFor(std::uint64_t seed) {
-  test::RandomProgramOptions options;
-  options.ranks = 2 + static_cast<int>(seed % 9);
-  options.steps = 20 + static_cast<int>(seed % 7) * 30;
-  options.large_messages = seed % 3 != 0;
-  options.collectives = seed % 5 != 0;
-  return options;
-}
-
 ReplayResult Replay(const Trace& trace, RuleSet set, const PhaseSpec& spec = PhaseSpec::WholeRun()) {
   return farscale::Replay(trace, MatchTrace(trace), CutPhase(trace, spec), {{set, 32768}, false});
 }
 
 TEST(ReplayProperty, AgreesWithThePlainImplementation) {
   for (std::uint64_t seed = 0; seed < kPrograms; ++seed) {
-    const Trace trace = test::MakeRandomProgram(seed, OptionsFor(seed));
+    const Trace trace = test::MakeRandomProgram(seed, test::VariedOptions(seed));
     for (const RuleSet set : {RuleSet::kBsc, RuleSet::kCausal}) {
       const std::vector<Tick> reference = test::ReferenceReplay(trace, set);
       ASSERT_FALSE(reference.empty()) << "seed " << seed;
@@ -41,7 +32,7 @@ TEST(ReplayProperty, AgreesWithThePlainImplementation) {
 // max t <= T_ideal <= T, and useful time plus MPI time is the window.
 TEST(ReplayProperty, IdealTimeLiesBetweenComputationAndMeasurement) {
   for (std::uint64_t seed = 0; seed < kPrograms; ++seed) {
-    const Trace trace = test::MakeRandomProgram(seed, OptionsFor(seed));
+    const Trace trace = test::MakeRandomProgram(seed, test::VariedOptions(seed));
     const PhaseCut cut = CutPhase(trace, PhaseSpec::WholeRun());
     for (const RuleSet set : {RuleSet::kBsc, RuleSet::kCausal}) {
       const ReplayResult result = Replay(trace, set);
@@ -58,7 +49,7 @@ TEST(ReplayProperty, IdealTimeLiesBetweenComputationAndMeasurement) {
 // neither bounds the other; both are at least the longest computation.
 TEST(ReplayProperty, AnyWindowReplays) {
   for (std::uint64_t seed = 0; seed < kPrograms; ++seed) {
-    const Trace trace = test::MakeRandomProgram(seed, OptionsFor(seed));
+    const Trace trace = test::MakeRandomProgram(seed, test::VariedOptions(seed));
     PhaseSpec window;
     window.name = "window";
     window.kind = PhaseSpec::Kind::kTimeWindow;
@@ -79,7 +70,7 @@ TEST(ReplayProperty, AnyWindowReplays) {
 // On one thread and on many, every rank has the same time.
 TEST(ReplayProperty, DoesNotDependOnThreads) {
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
-    const Trace trace = test::MakeRandomProgram(seed, OptionsFor(seed));
+    const Trace trace = test::MakeRandomProgram(seed, test::VariedOptions(seed));
     std::vector<std::vector<Tick>> ends;
     for (const std::size_t threads : {1u, 2u, 5u}) {
       const tbb::global_control control(tbb::global_control::max_allowed_parallelism, threads);
@@ -93,7 +84,7 @@ TEST(ReplayProperty, DoesNotDependOnThreads) {
 // Computation alone: without messages every rank ends after its own work.
 TEST(ReplayProperty, ReplayWithEveryCallGivesTheSameEnds) {
   for (std::uint64_t seed = 0; seed < kPrograms; ++seed) {
-    const Trace trace = test::MakeRandomProgram(seed, OptionsFor(seed));
+    const Trace trace = test::MakeRandomProgram(seed, test::VariedOptions(seed));
     const Matching matching = MatchTrace(trace);
     const PhaseCut cut = CutPhase(trace, PhaseSpec::WholeRun());
     const ReplayResult few = farscale::Replay(trace, matching, cut, {{}, false});

@@ -241,6 +241,15 @@ class Generator {
 
 }  // namespace
 
+RandomProgramOptions VariedOptions(std::uint64_t seed) {
+  RandomProgramOptions options;
+  options.ranks = 2 + static_cast<int>(seed % 9);
+  options.steps = 20 + static_cast<int>(seed % 7) * 30;
+  options.large_messages = seed % 3 != 0;
+  options.collectives = seed % 5 != 0;
+  return options;
+}
+
 Trace MakeRandomProgram(std::uint64_t seed, const RandomProgramOptions& options) {
   return Generator(seed, options).Make();
 }

@@ -18,6 +18,9 @@ struct RandomProgramOptions {
   bool regions = true;    // a user region "loop" around every tenth or so of the steps
 };
 
+// Options of many kinds, for a property to be tried on many programs.
+RandomProgramOptions VariedOptions(std::uint64_t seed);
+
 // The same trace for the same seed, on every machine.
 Trace MakeRandomProgram(std::uint64_t seed, const RandomProgramOptions& options = {});
 
