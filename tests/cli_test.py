@@ -164,7 +164,7 @@ class Paraver(CliTest):
         whole = read_csv(self.run_ok("factors", self.compressed(4), "-o", "-").stdout)[0]
         self.run_ok("cut", self.folder / "p4.prv.gz", "-o", self.folder / "cut.otf2")
         self.assertEqual(read_csv(self.run_ok("factors", self.folder / "cut.otf2", "-o", "-").stdout)[0], whole)
-        # Running 96,500 ns of rank 0, whose 1,000 ns of input and output are computation for the replay only.
+        # Input and output at the end are computation for the replay only.
         self.assertIn("notRunning", self.run_ok("factors", self.folder / "p4.prv.gz", "-v").stderr)
 
     def test_formats_mix_in_a_study(self):

@@ -82,6 +82,12 @@ double PausedCount(const RankTimeline& timeline, std::size_t counter, const Inte
   return count;
 }
 
+Tick PausedTicks(const RankTimeline& timeline, const Interval& interval) {
+  Tick paused = 0;
+  ForEachPause(timeline, interval, [&](const Pause&, Tick begin, Tick end) { paused += end - begin; });
+  return paused;
+}
+
 // Useful and paused ticks of every rank, and T in ticks.
 struct Times {
   std::vector<Tick> useful, paused;
@@ -161,6 +167,10 @@ Tick SharedTime(const std::vector<Interval>& intervals, const std::vector<Interr
   return shared;
 }
 
+std::uint64_t Microseconds(const Trace& trace, Tick ticks) {
+  return static_cast<std::uint64_t>(1e6 * trace.Seconds(ticks) + 0.5);
+}
+
 void AddInterruptions(const Trace& trace, const PhaseCut& cut, Diagnostics& diagnostics) {
   std::array<Tick, 2> inside = {};
   Tick total = 0;
@@ -175,11 +185,10 @@ void AddInterruptions(const Trace& trace, const PhaseCut& cut, Diagnostics& diag
       inside[is_flush ? 1 : 0] += SharedTime(intervals, of_kind);
     }
   }
-  const auto microseconds = [&](Tick ticks) { return static_cast<std::uint64_t>(1e6 * trace.Seconds(ticks) + 0.5); };
   for (std::size_t kind = 0; kind < inside.size(); ++kind) {
     const Anomaly anomaly = kind == 1 ? Anomaly::kBufferFlush : Anomaly::kMeasurementOff;
-    diagnostics.Add(anomaly, microseconds(inside[kind]), "in phase " + cut.spec.name);
-    if (inside[kind] > 0) diagnostics.AddPopulation(anomaly, microseconds(total));
+    diagnostics.Add(anomaly, Microseconds(trace, inside[kind]), "in phase " + cut.spec.name);
+    if (inside[kind] > 0) diagnostics.AddPopulation(anomaly, Microseconds(trace, total));
   }
 }
 
@@ -207,12 +216,6 @@ void FillFactors(const Trace& trace, RuleSet rules, PhaseFactors& result) {
 }
 
 }  // namespace
-
-Tick PausedTicks(const RankTimeline& timeline, const Interval& interval) {
-  Tick paused = 0;
-  ForEachPause(timeline, interval, [&](const Pause&, Tick begin, Tick end) { paused += end - begin; });
-  return paused;
-}
 
 Tick UsefulTicks(const RankTimeline& timeline, const Interval& interval) {
   Tick mpi = 0;
@@ -289,9 +292,8 @@ PhaseFactors MeasurePhase(const Trace& trace, const Matching& matching, const Ph
   AddEstimate(trace, cut, result);
   AddInterruptions(trace, cut, result.diagnostics);
   if (paused > 0) {
-    const auto microseconds = [&](Tick ticks) { return static_cast<std::uint64_t>(1e6 * trace.Seconds(ticks) + 0.5); };
-    result.diagnostics.Add(Anomaly::kNotRunning, microseconds(paused), "in phase " + cut.spec.name);
-    result.diagnostics.AddPopulation(Anomaly::kNotRunning, microseconds(times.covered));
+    result.diagnostics.Add(Anomaly::kNotRunning, Microseconds(trace, paused), "in phase " + cut.spec.name);
+    result.diagnostics.AddPopulation(Anomaly::kNotRunning, Microseconds(trace, times.covered));
   }
   if (times.ideal > times.elapsed) {
     result.diagnostics.Add(Anomaly::kIdealAboveMeasured, 1,

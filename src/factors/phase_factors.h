@@ -70,9 +70,8 @@ struct FactorOptions {
 PhaseFactors MeasurePhase(const Trace& trace, const Matching& matching, const PhaseCut& cut,
                           const FactorOptions& options);
 
-// Time outside MPI within an interval of one rank, in ticks: running and paused.
+// Time outside MPI within an interval of one rank, in ticks, without its pauses.
 Tick UsefulTicks(const RankTimeline& timeline, const Interval& interval);
-Tick PausedTicks(const RankTimeline& timeline, const Interval& interval);
 
 // Counts outside MPI within an interval of one rank; the rank must have the counter.
 double UsefulCount(const RankTimeline& timeline, std::size_t counter, const Interval& interval);

@@ -45,45 +45,11 @@ const std::unordered_map<std::string_view, MpiCall>& Names() {
       {"iprobe", kProbe},
       {"mprobe", kProbe},
       {"improbe", kProbe},
-      {"barrier", kCollective},
-      {"bcast", kCollective},
-      {"gather", kCollective},
-      {"gatherv", kCollective},
-      {"scatter", kCollective},
-      {"scatterv", kCollective},
-      {"allgather", kCollective},
-      {"allgatherv", kCollective},
-      {"alltoall", kCollective},
-      {"alltoallv", kCollective},
-      {"alltoallw", kCollective},
-      {"allreduce", kCollective},
-      {"reduce", kCollective},
-      {"reduce_scatter", kCollective},
-      {"reduce_scatter_block", kCollective},
-      {"scan", kCollective},
-      {"exscan", kCollective},
       {"neighbor_allgather", kCollective},
       {"neighbor_allgatherv", kCollective},
       {"neighbor_alltoall", kCollective},
       {"neighbor_alltoallv", kCollective},
       {"neighbor_alltoallw", kCollective},
-      {"ibarrier", kImmediateCollective},
-      {"ibcast", kImmediateCollective},
-      {"igather", kImmediateCollective},
-      {"igatherv", kImmediateCollective},
-      {"iscatter", kImmediateCollective},
-      {"iscatterv", kImmediateCollective},
-      {"iallgather", kImmediateCollective},
-      {"iallgatherv", kImmediateCollective},
-      {"ialltoall", kImmediateCollective},
-      {"ialltoallv", kImmediateCollective},
-      {"ialltoallw", kImmediateCollective},
-      {"iallreduce", kImmediateCollective},
-      {"ireduce", kImmediateCollective},
-      {"ireduce_scatter", kImmediateCollective},
-      {"ireduce_scatter_block", kImmediateCollective},
-      {"iscan", kImmediateCollective},
-      {"iexscan", kImmediateCollective},
       {"ineighbor_allgather", kImmediateCollective},
       {"ineighbor_allgatherv", kImmediateCollective},
       {"ineighbor_alltoall", kImmediateCollective},
@@ -113,20 +79,8 @@ std::string_view PlainName(std::string_view lower) {
   return name;
 }
 
-}  // namespace
-
-MpiCall ClassifyMpiCall(std::string_view region_name) {
-  const std::string lower = ToLower(region_name);
-  const std::string_view name = PlainName(lower);
-  if (name.empty()) return MpiCall::kNone;
-  const auto found = Names().find(name);
-  if (found != Names().end()) return found->second;
-  if (name.substr(0, 4) == "win_") return MpiCall::kOneSided;
-  if (name.substr(0, 5) == "file_") return MpiCall::kInputOutput;
-  return MpiCall::kOther;
-}
-
-std::optional<CollectiveKind> CollectiveKindOf(std::string_view region_name) {
+// Of a plain name; non-blocking ones have an i before it.
+std::optional<CollectiveKind> KindOfPlain(std::string_view name) {
   using enum CollectiveKind;
   static const std::unordered_map<std::string_view, CollectiveKind> kinds = {
       {"barrier", kBarrier},
@@ -147,11 +101,28 @@ std::optional<CollectiveKind> CollectiveKindOf(std::string_view region_name) {
       {"scan", kScan},
       {"exscan", kExscan},
   };
-  const std::string lower = ToLower(region_name);
-  const std::string_view name = PlainName(lower);
   auto found = kinds.find(name);
   if (found == kinds.end() && name.starts_with('i')) found = kinds.find(name.substr(1));
   return found == kinds.end() ? std::nullopt : std::optional(found->second);
+}
+
+}  // namespace
+
+MpiCall ClassifyMpiCall(std::string_view region_name) {
+  const std::string lower = ToLower(region_name);
+  const std::string_view name = PlainName(lower);
+  if (name.empty()) return MpiCall::kNone;
+  if (KindOfPlain(name)) return name.starts_with('i') ? MpiCall::kImmediateCollective : MpiCall::kCollective;
+  const auto found = Names().find(name);
+  if (found != Names().end()) return found->second;
+  if (name.substr(0, 4) == "win_") return MpiCall::kOneSided;
+  if (name.substr(0, 5) == "file_") return MpiCall::kInputOutput;
+  return MpiCall::kOther;
+}
+
+std::optional<CollectiveKind> CollectiveKindOf(std::string_view region_name) {
+  const std::string lower = ToLower(region_name);
+  return KindOfPlain(PlainName(lower));
 }
 
 std::string_view ToString(CollectiveKind kind) {

@@ -27,6 +27,12 @@ bool HasEdge(const ParaverMoment& moment) {
   });
 }
 
+const ParaverFact* FirstEdgeOfCall(const ParaverMoment& moment) {
+  const auto found = std::find_if(moment.facts.begin(), moment.facts.end(),
+                                  [](const ParaverFact& fact) { return fact.event == ParaverEvent::kMpi; });
+  return found == moment.facts.end() ? nullptr : &*found;
+}
+
 }  // namespace
 
 std::size_t ParaverTaskParts::Bytes() const {
@@ -112,12 +118,6 @@ bool EventCursor::Load() {
     ready_.push_back(std::move(group_[i]));
   }
   return true;
-}
-
-const ParaverFact* FirstEdgeOfCall(const ParaverMoment& moment) {
-  const auto found = std::find_if(moment.facts.begin(), moment.facts.end(),
-                                  [](const ParaverFact& fact) { return fact.event == ParaverEvent::kMpi; });
-  return found == moment.facts.end() ? nullptr : &*found;
 }
 
 // Of moments at one tick, from `first` on, the one that continues what was before comes next: the leave of the open

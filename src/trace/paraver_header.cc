@@ -75,9 +75,9 @@ void ReadDuration(LineCursor& cursor, ParaverHeader& header) {
   }
 }
 
-// 2(48,48), 2, or 0 when nobody knows.
-void ReadNodes(LineCursor& cursor, ParaverHeader& header) {
-  header.nodes = cursor.Number("number of nodes", kMostTasks);
+// 2(48,48), 2, or 0 when nobody knows: the tasks say which nodes there are.
+void PassNodes(LineCursor& cursor) {
+  cursor.Number("number of nodes", kMostTasks);
   if (cursor.Skip('(')) {
     cursor.Until(")");
     cursor.Expect(')', "behind the processors of the nodes");
@@ -132,7 +132,7 @@ ParaverHeader ReadFirstLine(const std::string& path, std::uint64_t number, std::
   cursor.Expect(':', "behind the date");
   ReadDuration(cursor, header);
   cursor.Expect(':', "behind the duration");
-  ReadNodes(cursor, header);
+  PassNodes(cursor);
   cursor.Expect(':', "behind the nodes");
   ReadApplications(cursor, header);
   if (!cursor.AtEnd()) cursor.Fail("goes on where it should end");

@@ -31,7 +31,6 @@ struct ParaverApplication {
 struct ParaverHeader {
   Tick duration = 0;  // 0: not known
   double ticks_per_second = 1e6;
-  std::size_t nodes = 0;  // as the header says; tasks may name more
   std::vector<ParaverApplication> applications;
   std::string tools;                        // that made this trace out of another, as its comments say
   std::vector<std::string> contradictions;  // sentences with file and line

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
-#include <memory>
 #include <numeric>
 #include <set>
 #include <utility>
@@ -245,6 +244,9 @@ class Definitions {
       facts.has_functions |= symbol.type == kUserFunction;
       regions_[symbol] = RegionOf(event, symbol);
     }
+    for (const farscale::Region& region : builder_.definitions().regions) {
+      facts.collectives.push_back(region.is_mpi ? CollectiveKindOf(region.name) : std::nullopt);
+    }
   }
 
   void AddCounters(const std::vector<ParaverBlock>& blocks) {
@@ -317,12 +319,10 @@ class Definitions {
   std::map<std::uint32_t, std::uint32_t> counters_;
 };
 
-ParaverRoots CollectRoots(const Trace& trace, const std::vector<ParaverTaskParts>& tasks,
-                          const ParaverTraceFacts& facts) {
+ParaverRoots CollectRoots(const std::vector<ParaverTaskParts>& tasks, const ParaverTraceFacts& facts) {
   std::vector<ParaverRoots> by_rank(tasks.size());
   ParallelFor(tasks.size(), [&](std::size_t rank) {
-    if (tasks[rank].has_roots)
-      by_rank[rank] = ParaverRootsOf(trace, tasks[rank], facts, static_cast<std::int32_t>(rank));
+    if (tasks[rank].has_roots) by_rank[rank] = ParaverRootsOf(tasks[rank], facts, static_cast<std::int32_t>(rank));
   });
   ParaverRoots roots;
   for (ParaverRoots& own : by_rank) roots.merge(own);
@@ -400,7 +400,7 @@ Trace ReadParaver(const std::string& path, const CounterSelection& counters, std
   definitions.AddCounters(records.all.blocks);
   for (const ParaverBlock& block : records.all.blocks) records.all.meanings.push_back(definitions.MeaningOf(block));
   for (ParaverTaskParts& task : records.tasks) task.blocks = &records.all;
-  facts.roots = CollectRoots(builder.definitions(), records.tasks, facts);
+  facts.roots = CollectRoots(records.tasks, facts);
   BuildRanks(records.tasks, facts, builder);
   if (records.has_mpi_states) RequireCalls(trace);
   return std::move(builder).Finish();

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
+#include <cstring>
 #include <unordered_map>
 
 #include "base/error.h"
@@ -66,8 +66,8 @@ class Dictionary {
   struct Type {
     std::uint32_t type = 0;
     ParaverEvent event = ParaverEvent::kIgnored;
-    std::uint32_t index = 0;         // among the types kept
-    mutable std::uint32_t next = 0;  // of entries
+    std::uint32_t index = 0;  // among the types kept
+    std::uint32_t next = 0;   // of entries
   };
 
   const Type& TypeOf(std::uint32_t type) {
@@ -242,14 +242,14 @@ class BlockReader {
     ParaverMessage message;
     const Place sender = ReadPlace();
     message.logical_send = Time("logical send");
-    message.physical_send = Time("physical send");
+    const Tick physical_send = Time("physical send");
     const Place receiver = ReadPlace();
     message.logical_receive = Time("logical receive");
     message.physical_receive = Time("physical receive");
     message.bytes = Number("size", std::uint64_t{1} << 62);
     message.tag = static_cast<std::uint32_t>(SignedNumber("tag"));
     if (at_ <= end_) Fail("tag", "the record goes on behind its last field");
-    if (sender.is_ours) Note(message.logical_send, message.physical_send);
+    if (sender.is_ours) Note(message.logical_send, physical_send);
     if (receiver.is_ours) Note(message.logical_send, message.physical_receive);
     if (!sender.is_ours || !receiver.is_ours) return;  // between applications: no message of this one
     ++block_.records;
@@ -262,7 +262,6 @@ class BlockReader {
     StreamBuffer& stream = BufferOf(task)[ParaverStream::kMessages];
     stream.PutTime(message.logical_send);
     stream.Put(static_cast<std::uint64_t>(peer) << 1 | (is_send ? 1 : 0));
-    stream.Put(ZigZag(message.physical_send - message.logical_send));
     stream.Put(ZigZag(message.logical_receive - message.logical_send));
     stream.Put(ZigZag(message.physical_receive - message.logical_receive));
     stream.Put(message.bytes);
@@ -311,44 +310,30 @@ class BlockReader {
   std::uint64_t Number(const char* name, std::uint64_t most) {
     ++field_;
     if (at_ >= end_) Fail(name, "the record has too few fields");
-    std::uint64_t value = 0;
+    std::uint64_t value = 0, before = 0;
     const char* const begin = at_;
-    while (at_ != end_) {
+    for (; at_ != end_; ++at_) {
       const auto digit = static_cast<unsigned>(*at_ - '0');
       if (digit > 9) break;
+      before = value;
       value = 10 * value + digit;
-      ++at_;
     }
     const bool is_number = at_ != begin && (at_ == end_ || *at_ == ':');
     if (!is_number) FailNumber(begin, name);
-    if (at_ - begin > 19 || value > most) FailTooLarge(begin, name);
+    constexpr std::ptrdiff_t kMostDigits = 20;  // of 64 bits, where the last may be one too many
+    const bool overflows = at_ - begin > kMostDigits ||
+                           (at_ - begin == kMostDigits && (before > ~std::uint64_t{0} / 10 || value < 10 * before));
+    if (overflows || value > most) FailTooLarge(begin, name);
     ++at_;
     return value;
   }
 
+  // Values are unsigned numbers of 64 bits for some tools.
   std::int64_t SignedNumber(const char* name) {
     const bool is_negative = at_ < end_ && *at_ == '-';
     if (is_negative) ++at_;
-    // Values are unsigned numbers of 64 bits for some tools.
-    const auto value = static_cast<std::int64_t>(UnsignedNumber(name));
-    return is_negative ? static_cast<std::int64_t>(0 - static_cast<std::uint64_t>(value)) : value;
-  }
-
-  std::uint64_t UnsignedNumber(const char* name) {
-    const char* const begin = at_;
-    const char* end = at_;
-    while (end < end_ && *end != ':') ++end;
-    if (end - begin < 20) return Number(name, ~std::uint64_t{0});
-    ++field_;
-    std::uint64_t value = 0;
-    for (; at_ != end; ++at_) {
-      const auto digit = static_cast<unsigned>(*at_ - '0');
-      if (digit > 9) FailNumber(begin, name);
-      if (value > (~std::uint64_t{0} - digit) / 10) FailTooLarge(begin, name);
-      value = 10 * value + digit;
-    }
-    ++at_;
-    return value;
+    const std::uint64_t value = Number(name, ~std::uint64_t{0});
+    return static_cast<std::int64_t>(is_negative ? 0 - value : value);
   }
 
   Tick Time(const char* name) {
@@ -494,7 +479,6 @@ ParaverMessage SegmentReader::NextMessage() {
   message.is_send = (peer & 1) != 0;
   message.peer = static_cast<std::int32_t>(peer >> 1);
   message.logical_send = time_;
-  message.physical_send = time_ + Signed();
   message.logical_receive = time_ + Signed();
   message.physical_receive = message.logical_receive + Signed();
   message.bytes = Varint();

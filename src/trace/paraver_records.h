@@ -3,17 +3,14 @@
 //
 // Every task has three streams of bytes: its events, its states and its ends of messages. A stream is a run of
 // segments, one a block; within a segment times are told as differences from the time before, and all numbers take as
-// many bytes as they need. RecordStream reads a stream again.
+// many bytes as they need. SegmentReader reads them again.
 #pragma once
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
 #include <functional>
-#include <memory>
-#include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "trace/paraver_header.h"
@@ -126,7 +123,7 @@ struct ParaverState {
 // One end of a message, as the record tells it to the sender or the receiver.
 struct ParaverMessage {
   bool is_send = false;
-  Tick logical_send = 0, physical_send = 0, logical_receive = 0, physical_receive = 0;
+  Tick logical_send = 0, logical_receive = 0, physical_receive = 0;
   std::int32_t peer = 0;  // task from 0 on
   std::uint64_t bytes = 0;
   std::uint32_t tag = 0;

@@ -16,7 +16,6 @@ namespace {
 
 constexpr std::uint32_t kNothing = ParaverBlockMeaning::kNothing;
 constexpr std::size_t kFarthestLook = 256;  // records ahead
-constexpr std::uint32_t kTracingType = 40000012;
 constexpr Tick kNever = std::numeric_limits<Tick>::max();
 
 // Attributes of a collective call, as they come with it or beside it at the same time.
@@ -26,18 +25,16 @@ struct CollectiveAttributes {
   std::uint64_t sent = 0, received = 0;
   bool is_root = false;
 
-  // Whether the pair was one of them.
-  bool Take(ParaverEvent event, const ParaverFact& fact) {
-    switch (event) {
+  void Take(const ParaverFact& fact) {
+    switch (fact.event) {
       case ParaverEvent::kSendSize: sent = static_cast<std::uint64_t>(std::max<std::int64_t>(fact.value, 0)); break;
       case ParaverEvent::kReceiveSize:
         received = static_cast<std::uint64_t>(std::max<std::int64_t>(fact.value, 0));
         break;
       case ParaverEvent::kRoot: is_root = fact.value != 0; break;
       case ParaverEvent::kCommunicator: communicator = static_cast<std::uint64_t>(fact.value); break;
-      default: return false;
+      default: break;
     }
-    return true;
   }
 };
 
@@ -47,10 +44,10 @@ class CollectiveCalls {
   explicit CollectiveCalls(const ParaverTraceFacts& facts) : facts_(facts) {}
 
   // Attributes belong to the call at hand, or to the one that is entered at the same time.
-  void Attribute(Tick tick, ParaverEvent event, const ParaverFact& fact) {
+  void Attribute(Tick tick, const ParaverFact& fact) {
     if (!in_call_ && attributes_.tick != tick) attributes_ = {};
     if (!in_call_) attributes_.tick = tick;
-    attributes_.Take(event, fact);
+    attributes_.Take(fact);
   }
   void Enter(Tick tick) {
     if (attributes_.tick != tick) attributes_ = {};
@@ -65,11 +62,10 @@ class CollectiveCalls {
     bool is_known = true;  // the communicator
   };
   // The collective that the call was; nothing when it was none or does not say where.
-  std::optional<Collective> Leave(const Region& region) {
+  std::optional<Collective> Leave(std::uint32_t region) {
     in_call_ = false;
     const CollectiveAttributes attributes = std::exchange(attributes_, {});
-    const bool is_collective = region.call == MpiCall::kCollective || region.call == MpiCall::kImmediateCollective;
-    const std::optional<CollectiveKind> kind = is_collective ? CollectiveKindOf(region.name) : std::nullopt;
+    const std::optional<CollectiveKind>& kind = facts_.collectives[region];
     if (!kind || !attributes.communicator) return std::nullopt;
     const auto found = facts_.communicators.find(*attributes.communicator);
     if (found == facts_.communicators.end()) return Collective{*kind, 0, 0, attributes, false};
@@ -232,11 +228,11 @@ class TimelineWriter {
     for (std::size_t i = 0; i < record.facts.size(); ++i) {
       const ParaverFact& fact = record.facts[i];
       const ParaverEvent event = fact.event;
-      if (IsAttribute(event)) collectives_.Attribute(tick, event, fact);
+      if (IsAttribute(event)) collectives_.Attribute(tick, fact);
       if (event == ParaverEvent::kFunction && fact.is_enter()) regions_.EnterFunction(tick, fact.index);
       if (event == ParaverEvent::kFunction && !fact.is_enter()) regions_.LeaveFunction(tick);
       if (event == ParaverEvent::kUserEvent) regions_.SetEvent(tick, fact.type, fact.index);
-      if (event == ParaverEvent::kTracing) Tracing(tick, fact.value != 0);
+      if (event == ParaverEvent::kTracing) Tracing(tick, fact.type, fact.value != 0);
       if (event == ParaverEvent::kFlush) Flush(tick, fact.value != 0);
       if (event == ParaverEvent::kTracingMode && fact.value > 1) rank_.diagnostics().Add(Anomaly::kOnlyLongBursts);
       if (event == ParaverEvent::kApplication) is_application_open_ = fact.value != 0;
@@ -397,8 +393,7 @@ class TimelineWriter {
 
   void EndCall(const ParaverMoment& record, std::size_t index) {
     const Tick tick = record.tick;
-    const Region& region = trace_.regions[call_];
-    if (const auto collective = collectives_.Leave(region)) Record(*collective, region);
+    if (const auto collective = collectives_.Leave(call_)) Record(*collective, trace_.regions[call_]);
     rank_.Leave(tick, call_);
     call_ = kNothing;
     outside_since_ = tick;
@@ -441,9 +436,9 @@ class TimelineWriter {
     return local->second;
   }
 
-  void Tracing(Tick tick, bool on) {
+  void Tracing(Tick tick, std::uint32_t type, bool on) {
     if (is_tracing_ == on) return;
-    regions_.SetEvent(tick, kTracingType, on ? facts_.tracing_region : kNothing);
+    regions_.SetEvent(tick, type, on ? facts_.tracing_region : kNothing);
     if (on) {
       rank_.MeasurementOn(tick);
     } else {
@@ -568,8 +563,7 @@ class TimelineWriter {
 
 }  // namespace
 
-ParaverRoots ParaverRootsOf(const Trace& trace, const ParaverTaskParts& parts, const ParaverTraceFacts& facts,
-                            std::int32_t rank) {
+ParaverRoots ParaverRootsOf(const ParaverTaskParts& parts, const ParaverTraceFacts& facts, std::int32_t rank) {
   ParaverRoots roots;
   CollectiveCalls collectives(facts);
   EventCursor events(parts);
@@ -577,13 +571,13 @@ ParaverRoots ParaverRootsOf(const Trace& trace, const ParaverTaskParts& parts, c
   while (const ParaverMoment* record = events.Peek()) {
     for (const ParaverFact& fact : record->facts) {
       const ParaverEvent event = fact.event;
-      if (IsAttribute(event)) collectives.Attribute(record->tick, event, fact);
+      if (IsAttribute(event)) collectives.Attribute(record->tick, fact);
       if (event != ParaverEvent::kMpi) continue;
       if (fact.is_enter()) {
         call = fact.index;
         collectives.Enter(record->tick);
       } else if (call != kNothing) {
-        const auto collective = collectives.Leave(trace.regions[call]);
+        const auto collective = collectives.Leave(call);
         if (!collective || !collective->is_known || !collective->attributes.is_root) continue;
         roots[{collective->communicator, collective->number}] = rank;
       }

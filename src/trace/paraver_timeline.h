@@ -3,8 +3,10 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "trace/paraver_cursors.h"
 #include "trace/trace.h"
@@ -25,12 +27,12 @@ struct ParaverTraceFacts {
   std::uint32_t cut_call_region = 0;  // of a call whose begin lies before the trace
   bool is_part = false;               // cut out of a trace, or filtered
   bool has_functions = false;         // they are recorded as regions, so callers need not tell them
+  std::vector<std::optional<CollectiveKind>> collectives;  // by region; nothing for other functions
   ParaverRoots roots;
 };
 
 // Which collectives this task says it is the root of.
-ParaverRoots ParaverRootsOf(const Trace& trace, const ParaverTaskParts& parts, const ParaverTraceFacts& facts,
-                            std::int32_t rank);
+ParaverRoots ParaverRootsOf(const ParaverTaskParts& parts, const ParaverTraceFacts& facts, std::int32_t rank);
 
 // Feeds the rank with all that its task recorded: a region around all of it; functions, the program's own events and
 // stretches with tracing on as regions; MPI calls with their messages and collectives; counters, summed up; and the

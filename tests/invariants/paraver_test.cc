@@ -28,11 +28,7 @@ namespace {
 constexpr std::uint64_t kPrograms = 300;
 
 test::RandomProgramOptions OptionsFor(std::uint64_t seed) {
-  test::RandomProgramOptions options;
-  options.ranks = 2 + static_cast<int>(seed % 9);
-  options.steps = 20 + static_cast<int>(seed % 7) * 30;
-  options.large_messages = seed % 3 != 0;
-  options.collectives = seed % 5 != 0;
+  test::RandomProgramOptions options = test::VariedOptions(seed);
   options.counters = true;
   return options;
 }
