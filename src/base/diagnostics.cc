@@ -114,6 +114,13 @@ const std::vector<AnomalyType>& Table() {
       {Anomaly::kNoLoopFound, "noLoopFound", kWarning,
        "phases should be the iterations that the MPI calls show, but these show no loop; the whole run stands in",
        kNever},
+      {Anomaly::kPhaseNotInRun, "phaseNotInRun", kWarning,
+       "phases do not occur in a run that occur in others; it has no factors for them", kNever},
+      {Anomaly::kIterationsDiffer, "iterationsDiffer", kWarning,
+       "iterations that were found compute far more or less than the scaling of the other runs lets expect; they may "
+       "be "
+       "of another loop, so check them with farscale phases",
+       kNever},
       {Anomaly::kUnevenIterations, "unevenIterations", kWarning,
        "ranks differ in how often they run the phase; each rank is cut by its own count", kNever},
       {Anomaly::kPhaseEstimateClamped, "phaseEstimateClamped", kNote,

@@ -59,6 +59,8 @@ enum class Anomaly {
   kNotRunning,
   kRankWithoutPhase,
   kNoLoopFound,
+  kPhaseNotInRun,
+  kIterationsDiffer,
   kUnevenIterations,
   kPhaseEstimateClamped,
   kScalingGuessed,

@@ -12,7 +12,8 @@ namespace {
 constexpr std::size_t kFewestIterations = 3;
 constexpr std::size_t kFewestCalls = 8;  // of all iterations
 constexpr double kLeastSimilarity = 0.6;
-constexpr double kLeastCoverage = 0.1;  // of the rank's time
+constexpr double kLeastWhenKnown = 0.4;  // when another run tells what iterations are like
+constexpr double kLeastCoverage = 0.1;   // of the rank's time
 constexpr std::size_t kFewRepeats = 2;
 constexpr std::size_t kMostCandidates = 16;
 
@@ -25,8 +26,8 @@ struct Candidate {
 
 class LoopFinder {
  public:
-  LoopFinder(const RankTimeline& timeline, const std::vector<std::uint64_t>& symbols)
-      : timeline_(timeline), calls_(symbols.size()) {
+  LoopFinder(const Trace& trace, std::size_t rank, const std::vector<std::uint64_t>& symbols, const CallCounts* like)
+      : trace_(trace), timeline_(trace.timelines[rank]), calls_(symbols.size()), like_(like) {
     std::unordered_map<std::uint64_t, std::uint32_t> dense;
     ids_.reserve(calls_);
     for (const std::uint64_t symbol : symbols) {
@@ -41,15 +42,16 @@ class LoopFinder {
     }
     pair_kinds_ = dense_pairs.size();
     enters_.reserve(calls_);
-    for (std::size_t i = 0; i < calls_; ++i) enters_.push_back(timeline.enter(i));
-    run_ = static_cast<double>(std::max<Tick>(1, timeline.end() - timeline.begin()));
+    for (std::size_t i = 0; i < calls_; ++i) enters_.push_back(timeline_.enter(i));
+    run_ = static_cast<double>(std::max<Tick>(1, timeline_.end() - timeline_.begin()));
   }
 
   std::optional<CallLoop> Find() const {
     if (calls_ < 2 * kFewestIterations) return std::nullopt;
     std::vector<Candidate> candidates = Candidates();
     for (Candidate& candidate : candidates) candidate.similarity = Similarity(candidate.calls);
-    std::erase_if(candidates, [](const Candidate& c) { return c.similarity < kLeastSimilarity; });
+    const double least = like_ == nullptr ? kLeastSimilarity : kLeastWhenKnown;
+    std::erase_if(candidates, [&](const Candidate& c) { return c.similarity < least; });
     std::vector<CallLoop> loops;
     for (const Candidate& candidate : candidates) {
       CallLoop loop = Extend(candidate);
@@ -58,7 +60,9 @@ class LoopFinder {
       loop.score = Score(loop);
       loops.push_back(std::move(loop));
     }
-    return Choose(std::move(loops));
+    std::optional<CallLoop> chosen = like_ == nullptr ? Choose(std::move(loops)) : ChooseLike(loops);
+    if (chosen) chosen->calls = TypicalCalls(*chosen);
+    return chosen;
   }
 
  private:
@@ -93,7 +97,7 @@ class LoopFinder {
     return chosen;
   }
 
-  // The longest bursts between each pair of symbols, where their lengths leave a gap to the others.
+  // The longest bursts between each pair of symbols, and of all, where their lengths leave a gap to the others.
   void AddLongBursts(std::vector<Candidate>& all) const {
     Tick longest = 0;
     for (std::size_t i = 1; i < calls_; ++i) longest = std::max(longest, Burst(i));
@@ -105,26 +109,33 @@ class LoopFinder {
     std::vector<std::uint64_t> keys;
     for (const auto& [key, calls] : pairs) keys.push_back(key);
     std::sort(keys.begin(), keys.end());
-    for (const std::uint64_t key : keys) {
-      std::vector<std::uint32_t>& calls = pairs[key];
-      std::vector<Tick> lengths;
-      for (const std::uint32_t call : calls) lengths.push_back(Burst(call));
-      std::sort(lengths.begin(), lengths.end());
-      Tick threshold = 0;
-      double widest = 1.5;
-      for (std::size_t i = 1; i < lengths.size(); ++i) {
-        const double ratio = static_cast<double>(lengths[i]) / static_cast<double>(std::max<Tick>(lengths[i - 1], 1));
-        if (ratio < widest) continue;
-        widest = ratio;
-        threshold = lengths[i];
-      }
-      std::vector<std::uint32_t> long_ones;
-      for (const std::uint32_t call : calls) {
-        if (Burst(call) >= threshold) long_ones.push_back(call);
-      }
-      if (long_ones.size() < calls.size()) Add(std::move(long_ones), all);
-      Add(std::move(calls), all);
+    std::vector<std::uint32_t> any;
+    for (std::uint32_t i = 1; i < calls_; ++i) {
+      if (Burst(i) * 50 >= longest) any.push_back(i);
     }
+    for (const std::uint64_t key : keys) AddLongest(pairs[key], all);
+    AddLongest(any, all);
+  }
+
+  // The calls behind the longest bursts, and all of them.
+  void AddLongest(std::vector<std::uint32_t>& calls, std::vector<Candidate>& all) const {
+    std::vector<Tick> lengths;
+    for (const std::uint32_t call : calls) lengths.push_back(Burst(call));
+    std::sort(lengths.begin(), lengths.end());
+    Tick threshold = 0;
+    double widest = 1.5;
+    for (std::size_t i = 1; i < lengths.size(); ++i) {
+      const double ratio = static_cast<double>(lengths[i]) / static_cast<double>(std::max<Tick>(lengths[i - 1], 1));
+      if (ratio < widest) continue;
+      widest = ratio;
+      threshold = lengths[i];
+    }
+    std::vector<std::uint32_t> long_ones;
+    for (const std::uint32_t call : calls) {
+      if (Burst(call) >= threshold) long_ones.push_back(call);
+    }
+    if (long_ones.size() < calls.size()) Add(std::move(long_ones), all);
+    Add(std::move(calls), all);
   }
 
   Tick Burst(std::size_t call) const { return enters_[call] - enters_[call - 1] - timeline_.duration(call - 1); }
@@ -288,6 +299,28 @@ class LoopFinder {
     return chosen == nullptr ? std::nullopt : std::optional(*chosen);
   }
 
+  // The best by score and likeness, which counts twice.
+  std::optional<CallLoop> ChooseLike(const std::vector<CallLoop>& loops) const {
+    const CallLoop* chosen = nullptr;
+    double most = -1;
+    for (const CallLoop& loop : loops) {
+      const double likeness = farscale::Likeness(*like_, TypicalCalls(loop));
+      if (likeness * likeness * loop.score <= most) continue;
+      most = likeness * likeness * loop.score;
+      chosen = &loop;
+    }
+    return chosen == nullptr ? std::nullopt : std::optional(*chosen);
+  }
+
+  // Of the iteration with the median number of calls.
+  CallCounts TypicalCalls(const CallLoop& loop) const {
+    std::vector<std::uint32_t> lengths;
+    for (std::size_t k = 0; k < loop.iterations(); ++k) lengths.push_back(loop.borders[k + 1] - loop.borders[k]);
+    const std::uint32_t median = UpperMedian(lengths);
+    const auto k = static_cast<std::size_t>(std::find(lengths.begin(), lengths.end(), median) - lengths.begin());
+    return CountCalls(trace_, timeline_, loop.borders[k], loop.borders[k + 1]);
+  }
+
   // Time of iterations beyond one and a half times the median.
   double ExtraShare(const CallLoop& loop) const {
     const std::vector<double> lengths = Lengths(loop);
@@ -326,11 +359,13 @@ class LoopFinder {
     return loop.coverage * loop.similarity * Evenness(loop) * (loop.follows ? 2 : 1);
   }
 
+  const Trace& trace_;
   const RankTimeline& timeline_;
   std::size_t calls_ = 0, kinds_ = 0, pair_kinds_ = 0;
   std::vector<std::uint32_t> ids_, pairs_;  // symbols, and symbols with the one behind
   std::vector<Tick> enters_;
   double run_ = 1;
+  const CallCounts* like_ = nullptr;
 };
 
 }  // namespace
@@ -357,8 +392,39 @@ std::vector<std::uint64_t> CallSymbols(const Trace& trace, std::size_t rank) {
   return symbols;
 }
 
-std::optional<CallLoop> FindLoop(const RankTimeline& timeline, const std::vector<std::uint64_t>& symbols) {
-  return LoopFinder(timeline, symbols).Find();
+CallCounts CountCalls(const Trace& trace, const RankTimeline& timeline, std::uint32_t first, std::uint32_t end) {
+  CallCounts calls;
+  for (std::uint32_t call = first; call < end; ++call) {
+    if (call > first && timeline.region(call) == timeline.region(call - 1)) continue;
+    ++calls[trace.regions[timeline.region(call)].name];
+  }
+  return calls;
+}
+
+double Likeness(const CallCounts& a, const CallCounts& b) {
+  double common = 0, all = 0;
+  for (const auto& [name, count] : a) {
+    const auto found = b.find(name);
+    const double other = found == b.end() ? 0 : found->second;
+    common += std::min(count, other);
+    all += std::max(count, other);
+  }
+  for (const auto& [name, count] : b) {
+    if (a.count(name) == 0) all += count;
+  }
+  return all > 0 ? common / all : 1;
+}
+
+double FunctionsInCommon(const CallCounts& a, const CallCounts& b) {
+  CallCounts once_a, once_b;
+  for (const auto& [name, count] : a) once_a[name] = 1;
+  for (const auto& [name, count] : b) once_b[name] = 1;
+  return Likeness(once_a, once_b);
+}
+
+std::optional<CallLoop> FindLoop(const Trace& trace, std::size_t rank, const std::vector<std::uint64_t>& symbols,
+                                 const CallCounts* like) {
+  return LoopFinder(trace, rank, symbols, like).Find();
 }
 
 }  // namespace farscale

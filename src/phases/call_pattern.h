@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "trace/trace.h"
@@ -14,6 +16,17 @@ namespace farscale {
 // receives with the same peer, tag and communicator, for collectives with the same kind, communicator and root.
 std::vector<std::uint64_t> CallSymbols(const Trace& trace, std::size_t rank);
 
+// How often calls of a function occur, calls of one function in a row counting once: a neighbour more or less does not
+// change it. By name, since traces number functions differently.
+using CallCounts = std::map<std::string, double>;
+
+CallCounts CountCalls(const Trace& trace, const RankTimeline& timeline, std::uint32_t first, std::uint32_t end);
+
+// What two iterations share of their calls, over all: 0 to 1.
+double Likeness(const CallCounts& a, const CallCounts& b);
+// The same of the functions they call, however often.
+double FunctionsInCommon(const CallCounts& a, const CallCounts& b);
+
 // Iteration k of a rank is its calls [borders[k], borders[k + 1]).
 struct CallLoop {
   std::vector<std::uint32_t> borders;
@@ -21,6 +34,7 @@ struct CallLoop {
   double similarity = 0;  // of the calls of an iteration to those of a typical one, 0 to 1
   double coverage = 0;    // of the rank's time
   double score = 0;       // by which loops of one run compare
+  CallCounts calls;       // of a typical iteration
 
   std::size_t iterations() const { return borders.empty() ? 0 : borders.size() - 1; }
 };
@@ -30,6 +44,10 @@ struct CallLoop {
 // Some call, or some long burst of computation, comes back once an iteration. Each that may is tried: what lies between
 // its occurrences must be alike, in the pairs of calls that follow each other, and about as long; then the iterations
 // begin and end where what is around the first and the last occurrence stops being what is around the others.
-std::optional<CallLoop> FindLoop(const RankTimeline& timeline, const std::vector<std::uint64_t>& symbols);
+//
+// `like`: of an iteration of the same program in another run. Then, of all loops that the calls show, it is the one
+// whose iterations are most like that.
+std::optional<CallLoop> FindLoop(const Trace& trace, std::size_t rank, const std::vector<std::uint64_t>& symbols,
+                                 const CallCounts* like = nullptr);
 
 }  // namespace farscale

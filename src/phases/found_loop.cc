@@ -208,11 +208,11 @@ std::size_t ChooseGuide(const Trace& trace, const std::vector<RankLoop>& ranks) 
 
 }  // namespace
 
-std::optional<FoundLoop> FindLoopOfRun(const Trace& trace) {
+std::optional<FoundLoop> FindLoopOfRun(const Trace& trace, const CallCounts* like) {
   std::vector<RankLoop> ranks(trace.size());
   ParallelFor(trace.size(), [&](std::size_t rank) {
     ranks[rank].symbols = CallSymbols(trace, rank);
-    ranks[rank].loop = FindLoop(trace.timelines[rank], ranks[rank].symbols);
+    ranks[rank].loop = FindLoop(trace, rank, ranks[rank].symbols, like);
   });
   const std::size_t best = ChooseGuide(trace, ranks);
   if (best == trace.size()) return std::nullopt;
@@ -221,6 +221,7 @@ std::optional<FoundLoop> FindLoopOfRun(const Trace& trace) {
   const Guide guide{TimesOf(trace.timelines[best], shown.borders), name(shown.borders[1] - 1), name(shown.borders[1])};
   FoundLoop found;
   found.similarity = shown.similarity;
+  found.calls = shown.calls;
   found.borders.resize(trace.size());
   Tick covered = 0, run = 0;
   for (std::size_t rank = 0; rank < trace.size(); ++rank) {
@@ -303,6 +304,21 @@ std::vector<RankCut> CutLoop(const Trace& trace, const FoundLoop& loop) {
   std::vector<RankCut> cuts;
   for (std::size_t rank = 0; rank < trace.size(); ++rank) {
     cuts.push_back(CutRank(trace.timelines[rank], loop.borders[rank]));
+  }
+  return cuts;
+}
+
+std::vector<RankCut> CutLoopBeforeCalls(const Trace& trace, const FoundLoop& loop) {
+  std::vector<RankCut> cuts = CutLoop(trace, loop);
+  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
+    const RankTimeline& timeline = trace.timelines[rank];
+    std::vector<Interval>& iterations = cuts[rank].iterations;
+    for (std::size_t k = 1; k < iterations.size(); ++k) {
+      const std::uint32_t call = iterations[k].begin.call;
+      Edge edge = EdgeAtTick(timeline, timeline.enter(call), false);
+      edge.call = call;  // calls of no length may share the tick
+      iterations[k - 1].end = iterations[k].begin = edge;
+    }
   }
   return cuts;
 }

@@ -14,17 +14,22 @@ namespace farscale {
 struct FoundLoop {
   std::vector<std::vector<std::uint32_t>> borders;  // by rank, as CallLoop has them; equally many on every rank
   double similarity = 0;                            // of the rank whose calls show the loop best
+  CallCounts calls;                                 // of a typical iteration there
   double coverage = 0;                              // of the run's time, over all ranks
 
   std::size_t iterations() const { return borders.front().size() - 1; }
 };
 
-// Nothing when the calls show no loop, or not on every rank.
-std::optional<FoundLoop> FindLoopOfRun(const Trace& trace);
+// Nothing when the calls show no loop, or not on every rank. `like`: calls of an iteration in another run of the
+// program, to find the same loop [phases/call_pattern.h].
+std::optional<FoundLoop> FindLoopOfRun(const Trace& trace, const CallCounts* like = nullptr);
 
 // The windows and iterations of the loop. The computation between the last call of an iteration and the first of the
 // next ends the one or begins the other, by whether the ranks compute so behind the loop or before it; there, no more
 // than usual counts.
 std::vector<RankCut> CutLoop(const Trace& trace, const FoundLoop& loop);
+
+// The same with the computation between two iterations left whole: it ends the earlier one.
+std::vector<RankCut> CutLoopBeforeCalls(const Trace& trace, const FoundLoop& loop);
 
 }  // namespace farscale

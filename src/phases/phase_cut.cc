@@ -11,6 +11,7 @@
 #include "base/format.h"
 #include "base/text.h"
 #include "phases/found_loop.h"
+#include "phases/iteration_parts.h"
 
 namespace farscale {
 namespace {
@@ -97,8 +98,8 @@ void FindRegion(const Trace& trace, const PhaseSpec& spec, PhaseCut& cut) {
     std::string advice = DidYouMean(spec.region, names);
     if (advice.empty() && names.empty()) advice = "the trace has no user regions; leave out --phase for the whole run";
     if (advice.empty()) advice = "farscale inspect lists the regions of a trace";
-    throw Error(ErrorKind::kUsage, Place(trace, spec),
-                fmt::format("no region '{}' for phase '{}' in this trace", spec.region, spec.name), advice);
+    throw PhaseNotFound(ErrorKind::kUsage, Place(trace, spec),
+                        fmt::format("no region '{}' for phase '{}' in this trace", spec.region, spec.name), advice);
   }
   cut.diagnostics.Add(Anomaly::kRankWithoutPhase, trace.size() - present, "in phase " + spec.name);
   if (fewest != most) {
@@ -109,9 +110,20 @@ void FindRegion(const Trace& trace, const PhaseSpec& spec, PhaseCut& cut) {
 
 void TakeWholeRun(const Trace& trace, PhaseCut& cut);
 
+// The loop that the calls show; where the shape of another run is known, the one that looks like it.
+std::optional<FoundLoop> FindLoopFor(const Trace& trace, const PhaseSpec& spec) {
+  constexpr double kSameFunctions = 0.5;  // of all that either calls
+  std::optional<FoundLoop> loop = FindLoopOfRun(trace, spec.shape ? &spec.shape->calls : nullptr);
+  if (!spec.shape) return loop;
+  if (loop && FunctionsInCommon(spec.shape->calls, loop->calls) >= kSameFunctions) return loop;
+  throw PhaseNotFound(ErrorKind::kUsage, Place(trace, spec),
+                      fmt::format("the MPI calls show no loop for phase '{}' like that of the other runs", spec.name),
+                      "farscale phases shows what they show");
+}
+
 // Where the calls show no loop, the whole run stands in.
 void TakeFoundLoop(const Trace& trace, PhaseCut& cut) {
-  const std::optional<FoundLoop> loop = FindLoopOfRun(trace);
+  const std::optional<FoundLoop> loop = FindLoopFor(trace, cut.spec);
   if (!loop) {
     cut.diagnostics.Add(Anomaly::kNoLoopFound, 1, "in phase " + cut.spec.name);
     cut.spec.skip = 0;
@@ -122,6 +134,48 @@ void TakeFoundLoop(const Trace& trace, PhaseCut& cut) {
   for (std::size_t rank = 0; rank < trace.size(); ++rank) {
     RankCut& rank_cut = cut.ranks[rank];
     Choose(trace, cut.spec, rank, rank_cut.iterations);
+    rank_cut.window = {rank_cut.iterations.front().begin, rank_cut.iterations.back().end};
+  }
+}
+
+// The iterations that have parts, without any left out.
+std::optional<std::vector<RankCut>> IterationsWithParts(const Trace& trace, const PhaseSpec& spec) {
+  if (spec.kind == PhaseSpec::Kind::kFoundLoop) {
+    const std::optional<FoundLoop> loop = FindLoopFor(trace, spec);
+    if (!loop) return std::nullopt;
+    return CutLoopBeforeCalls(trace, *loop);
+  }
+  PhaseSpec all = spec;
+  all.part.clear();
+  all.skip = 0;
+  all.keep.reset();
+  return CutPhase(trace, all).ranks;
+}
+
+void TakePart(const Trace& trace, PhaseCut& cut) {
+  const PhaseSpec& spec = cut.spec;
+  const auto fail = [&](const std::string& what, const std::string& advice) {
+    throw PhaseNotFound(ErrorKind::kUsage, Place(trace, spec), what, advice);
+  };
+  const std::optional<std::vector<RankCut>> loop = IterationsWithParts(trace, spec);
+  if (!loop) fail(fmt::format("the MPI calls show no loop, so there is no part '{}' of one", spec.part), "");
+  const IterationShape shape = spec.shape ? *spec.shape : ShapeOf(trace, *loop);
+  const IterationPart* part = shape.FindPart(spec.part);
+  if (part == nullptr) {
+    const std::string names = Join(shape.PartNames(), ", ");
+    fail(fmt::format("the iterations have no part '{}'", spec.part),
+         names.empty() ? "they are alike throughout; leave out the part" : "there are: " + names);
+  }
+  const auto index = static_cast<std::size_t>(part - shape.parts.data());
+  std::optional<IterationParts> parts = CutParts(trace, *loop, shape);
+  if (!parts || !parts->Has(index)) {
+    fail(fmt::format("the iterations of this run show no part '{}' by itself", spec.part), "");
+  }
+  cut.ranks = std::move(parts->ranks[index]);
+  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
+    RankCut& rank_cut = cut.ranks[rank];
+    if (!rank_cut.present) continue;
+    Choose(trace, spec, rank, rank_cut.iterations);
     rank_cut.window = {rank_cut.iterations.front().begin, rank_cut.iterations.back().end};
   }
 }
@@ -251,6 +305,25 @@ Tick PhaseCut::end() const {
   return latest;
 }
 
+namespace {
+
+void TakeKind(const Trace& trace, PhaseCut& cut) {
+  switch (cut.spec.kind) {
+    case PhaseSpec::Kind::kWholeRun: TakeWholeRun(trace, cut); break;
+    case PhaseSpec::Kind::kTimeWindow: TakeTimeWindow(trace, cut.spec, cut); break;
+    case PhaseSpec::Kind::kFoundLoop: TakeFoundLoop(trace, cut); break;
+    case PhaseSpec::Kind::kRegion:
+    case PhaseSpec::Kind::kRegularExpression: FindRegion(trace, cut.spec, cut); break;
+  }
+}
+
+}  // namespace
+
+std::optional<IterationShape> ShapeOfPhase(const Trace& trace, const PhaseSpec& spec) {
+  const std::optional<std::vector<RankCut>> loop = IterationsWithParts(trace, spec);
+  return loop ? std::optional(ShapeOf(trace, *loop)) : std::nullopt;
+}
+
 PhaseCut CutPhase(const Trace& trace, const PhaseSpec& spec) {
   PhaseCut cut;
   cut.spec = spec;
@@ -258,12 +331,10 @@ PhaseCut CutPhase(const Trace& trace, const PhaseSpec& spec) {
   if (trace.begin() == trace.end()) {
     throw Error(ErrorKind::kInput, trace.path, "the trace contains no time between its first and its last event");
   }
-  switch (spec.kind) {
-    case PhaseSpec::Kind::kWholeRun: TakeWholeRun(trace, cut); break;
-    case PhaseSpec::Kind::kTimeWindow: TakeTimeWindow(trace, spec, cut); break;
-    case PhaseSpec::Kind::kFoundLoop: TakeFoundLoop(trace, cut); break;
-    case PhaseSpec::Kind::kRegion:
-    case PhaseSpec::Kind::kRegularExpression: FindRegion(trace, spec, cut); break;
+  if (!spec.part.empty()) {
+    TakePart(trace, cut);
+  } else {
+    TakeKind(trace, cut);
   }
   cut.iterations = 0;
   for (const RankCut& rank : cut.ranks) cut.iterations = std::max(cut.iterations, rank.iterations.size());

@@ -2,10 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/diagnostics.h"
+#include "base/error.h"
+#include "phases/iteration_shape.h"
 #include "phases/phase_spec.h"
 #include "trace/trace.h"
 
@@ -50,9 +53,19 @@ struct PhaseCut {
 // the tick cuts through lies behind it.
 Edge EdgeAtTick(const RankTimeline& timeline, Tick tick, bool is_begin);
 
-// Throws a usage error when the region occurs on no rank (naming the nearest that does), when there are fewer
-// iterations than asked for, or when a time window lies outside the run.
+// The phase does not occur in the run: a usage error, unless it occurs in other runs of the study.
+class PhaseNotFound : public Error {
+ public:
+  using Error::Error;
+};
+
+// Throws PhaseNotFound when the region occurs on no rank (naming the nearest that does), when the iterations have no
+// such part, or when they are not those that the spec's shape tells of; a usage error when there are fewer iterations
+// than asked for, or when a time window lies outside the run.
 PhaseCut CutPhase(const Trace& trace, const PhaseSpec& spec);
+
+// What the iterations of a phase look like, or those whose part it is; nothing when the calls show no loop.
+std::optional<IterationShape> ShapeOfPhase(const Trace& trace, const PhaseSpec& spec);
 
 // Share of the run's time, over all ranks, that lies in at least one of the cuts.
 double Coverage(const Trace& trace, const std::vector<PhaseCut>& cuts);

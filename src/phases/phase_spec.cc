@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <string_view>
+
 namespace farscale {
 
 PhaseSpec PhaseSpec::WholeRun() {
@@ -18,8 +20,14 @@ PhaseSpec PhaseSpec::FoundLoop() {
 }
 
 PhaseSpec PhaseSpec::Region(const std::string& text) {
+  constexpr std::string_view kPartOfFound = "auto:";
   if (text == "auto") return FoundLoop();
   PhaseSpec spec;
+  if (text.compare(0, kPartOfFound.size(), kPartOfFound) == 0) {
+    spec = FoundLoop();
+    spec.name = spec.part = text.substr(kPartOfFound.size());
+    return spec;
+  }
   spec.name = text;
   const bool is_expression = text.size() > 2 && text.front() == '/' && text.back() == '/';
   spec.kind = is_expression ? Kind::kRegularExpression : Kind::kRegion;
@@ -47,6 +55,7 @@ std::string Describe(const PhaseSpec& spec) {
     case PhaseSpec::Kind::kFoundLoop: text = "the iterations found in the MPI calls"; break;
     case PhaseSpec::Kind::kRegularExpression: text = "regions matching " + spec.region; break;
   }
+  if (!spec.part.empty()) text = spec.part + " in " + text;
   if (spec.skip > 0) text += fmt::format(", without the first {}", spec.skip);
   if (spec.keep) text += fmt::format(", {} iteration{}", *spec.keep, *spec.keep == 1 ? "" : "s");
   return text;

@@ -2,10 +2,13 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <string>
 
 namespace farscale {
+
+struct IterationShape;
 
 // How the time of a phase is counted [docs/formulas.md, spans].
 enum class Span {
@@ -20,19 +23,25 @@ struct PhaseSpec {
   std::string name;
   Kind kind = Kind::kWholeRun;
   std::string region;       // its name, or the regular expression its name must match as a whole
+  std::string part;         // of the iterations, by its name [phases/iteration_shape.h]; empty: all of them
   double window_begin = 0;  // seconds since the earliest event of the run
   double window_end = 0;
   std::size_t skip = 0;             // iterations left out at the beginning
   std::optional<std::size_t> keep;  // how many iterations follow; all when absent
   Span span = Span::kAuto;
   std::string where;  // file and line that says so, for error messages
+  // What the iterations look like in another run of the program, to find the same loop and the same parts here.
+  std::shared_ptr<const IterationShape> shape = nullptr;
 
   static PhaseSpec WholeRun();
   // The iterations that the MPI calls show.
   static PhaseSpec FoundLoop();
   // Whether it consists of iterations of which some can be kept.
   bool Repeats() const { return kind != Kind::kWholeRun && kind != Kind::kTimeWindow; }
-  // A region by name, or between slashes by regular expression: "cycle", "/Lagrange.*/"; "auto" for the found loop.
+  // Whether it depends on what its iterations look like.
+  bool NeedsShape() const { return kind == Kind::kFoundLoop || !part.empty(); }
+  // A region by name, or between slashes by regular expression: "cycle", "/Lagrange.*/"; "auto" for the found loop,
+  // "auto:exchange" for a part of it.
   static PhaseSpec Region(const std::string& text);
 };
 

@@ -5,9 +5,12 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <mutex>
+#include <numeric>
 #include <set>
 
+#include "base/median.h"
 #include "base/parallel.h"
 #include "base/text.h"
 #include "factors/phase_factors.h"
@@ -24,8 +27,11 @@ constexpr double kSmallestOverlap = 0.2;
 
 struct MeasuredRun {
   RunRecord record;
-  std::vector<FactorRow> rows;                        // one a phase, in the order of the study
-  std::vector<std::vector<FactorRow>> scenario_rows;  // the same of every scenario
+  // One a phase, in the order of the study; nothing where the phase does not occur.
+  std::vector<std::optional<FactorRow>> rows;
+  std::vector<std::vector<std::optional<FactorRow>>> scenario_rows;  // the same of every scenario
+  std::vector<std::optional<PhaseNotFound>> missing;                 // why a phase does not occur
+  std::vector<std::shared_ptr<const IterationShape>> shapes;         // of the phases that need them, when asked for
   std::vector<std::string> scenario_descriptions;
   std::vector<std::string> scenario_errors;  // empty where there is none
   std::set<std::string> regions;
@@ -86,15 +92,18 @@ void MeasureScenarios(const Study& study, const std::vector<Scenario>& scenarios
                       const Matching& matching, const std::vector<PhaseCut>& cuts, MeasuredRun& run,
                       Diagnostics& diagnostics) {
   for (const Scenario& scenario : scenarios) {
-    std::vector<FactorRow>& rows = run.scenario_rows.emplace_back();
+    std::vector<std::optional<FactorRow>>& rows = run.scenario_rows.emplace_back();
     std::string& description = run.scenario_descriptions.emplace_back();
     std::string& problem = run.scenario_errors.emplace_back();
     try {
       const ScenarioRun replayed = ReplayScenario(trace, matching, cuts, scenario, study.factors);
       diagnostics.Merge(replayed.diagnostics);
       description = replayed.description;
-      for (const PhaseCut& cut : replayed.cuts) {
-        rows.push_back(RowOf(study, run.record, MeasurePhase(replayed.trace, matching, cut, study.factors)));
+      auto cut = replayed.cuts.begin();
+      for (const std::optional<FactorRow>& measured : run.rows) {
+        rows.emplace_back();
+        if (!measured) continue;
+        rows.back() = RowOf(study, run.record, MeasurePhase(replayed.trace, matching, *cut++, study.factors));
       }
     } catch (const Error& error) {  // what was measured stands
       problem = error.what();
@@ -102,7 +111,38 @@ void MeasureScenarios(const Study& study, const std::vector<Scenario>& scenarios
   }
 }
 
-MeasuredRun MeasureRun(const Study& study, const RunSpec& spec, const std::vector<Scenario>& scenarios) {
+// The phases that occur in the run; why others do not goes to `run.missing`.
+std::vector<PhaseCut> CutPhases(const Study& study, const Trace& trace, MeasuredRun& run) {
+  std::vector<PhaseCut> cuts;
+  for (PhaseSpec phase : study.phases) {
+    std::optional<PhaseNotFound>& missing = run.missing.emplace_back();
+    if (!run.shapes.empty()) phase.shape = run.shapes[run.missing.size() - 1];
+    try {
+      cuts.push_back(CutPhase(trace, phase));
+    } catch (const PhaseNotFound& error) {
+      missing = error;
+    }
+  }
+  return cuts;
+}
+
+// Nothing for a phase whose iterations the calls do not show.
+std::vector<std::shared_ptr<const IterationShape>> ShapesOf(const Study& study, const Trace& trace) {
+  std::vector<std::shared_ptr<const IterationShape>> shapes;
+  for (const PhaseSpec& phase : study.phases) {
+    shapes.emplace_back();
+    if (!phase.NeedsShape()) continue;
+    try {
+      const std::optional<IterationShape> shape = ShapeOfPhase(trace, phase);
+      if (shape) shapes.back() = std::make_shared<const IterationShape>(*shape);
+    } catch (const PhaseNotFound&) {  // said when the phase is cut
+    }
+  }
+  return shapes;
+}
+
+MeasuredRun MeasureRun(const Study& study, const RunSpec& spec, const std::vector<Scenario>& scenarios,
+                       bool wants_shapes) {
   MeasuredRun result;
   Trace trace = ReadTrace(spec.trace, WhatToRead(study, spec, !scenarios.empty()));
   Diagnostics diagnostics = trace.diagnostics;
@@ -113,13 +153,16 @@ MeasuredRun MeasureRun(const Study& study, const RunSpec& spec, const std::vecto
   const Matching matching = MatchTrace(trace);
   diagnostics.Merge(matching.diagnostics);
   diagnostics.FailPastThreshold(spec.trace);
-  std::vector<PhaseCut> cuts;
-  for (const PhaseSpec& phase : study.phases) cuts.push_back(CutPhase(trace, phase));
+  if (wants_shapes) result.shapes = ShapesOf(study, trace);
+  const std::vector<PhaseCut> cuts = CutPhases(study, trace, result);
   result.record = RecordOf(trace, spec, cuts);
-  for (const PhaseCut& cut : cuts) {
-    const PhaseFactors factors = MeasurePhase(trace, matching, cut, study.factors);
+  auto cut = cuts.begin();
+  for (const std::optional<PhaseNotFound>& missing : result.missing) {
+    result.rows.emplace_back();
+    if (missing) continue;
+    const PhaseFactors factors = MeasurePhase(trace, matching, *cut++, study.factors);
     diagnostics.Merge(factors.diagnostics);
-    result.rows.push_back(RowOf(study, result.record, factors));
+    result.rows.back() = RowOf(study, result.record, factors);
   }
   MeasureScenarios(study, scenarios, trace, matching, cuts, result, diagnostics);
   result.record.findings = diagnostics.findings();
@@ -130,9 +173,10 @@ MeasuredRun MeasureRun(const Study& study, const RunSpec& spec, const std::vecto
   return result;
 }
 
-MeasuredRun MeasureOrFail(const Study& study, const RunSpec& spec, const std::vector<Scenario>& scenarios) {
+MeasuredRun MeasureOrFail(const Study& study, const RunSpec& spec, const std::vector<Scenario>& scenarios,
+                          bool wants_shapes) {
   try {
-    return MeasureRun(study, spec, scenarios);
+    return MeasureRun(study, spec, scenarios, wants_shapes);
   } catch (const Error& error) {
     MeasuredRun failed;
     failed.record.path = spec.trace;
@@ -205,24 +249,104 @@ void NumberRepeats(const Study& study, std::vector<MeasuredRun>& runs) {
       std::set<std::int64_t>& used = taken[runs[i].record.cores];
       while (!used.insert(repeat).second) ++repeat;
     }
-    for (FactorRow& row : runs[i].rows) row.repeat = repeat;
-    for (std::vector<FactorRow>& rows : runs[i].scenario_rows) {
-      for (FactorRow& row : rows) row.repeat = repeat;
-    }
+    const auto number = [repeat](std::vector<std::optional<FactorRow>>& rows) {
+      for (std::optional<FactorRow>& row : rows) {
+        if (row) row->repeat = repeat;
+      }
+    };
+    number(runs[i].rows);
+    for (std::vector<std::optional<FactorRow>>& rows : runs[i].scenario_rows) number(rows);
   }
 }
 
+// The runs by the size of their traces, the largest first: it shows the most of how the program communicates.
+std::vector<std::size_t> LargestFirst(const Study& study) {
+  std::vector<std::uintmax_t> bytes(study.runs.size());
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    try {
+      for (const std::string& file : FilesOfTrace(study.runs[i].trace)) bytes[i] += std::filesystem::file_size(file);
+    } catch (const std::exception&) {  // said when the trace is read
+      bytes[i] = 0;
+    }
+  }
+  std::vector<std::size_t> order(bytes.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return bytes[a] > bytes[b]; });
+  return order;
+}
+
+// Where phases depend on what iterations look like, one run goes first and shows it to the others: the largest that
+// shows a loop.
+class StudyRuns {
+ public:
+  StudyRuns(const Study& study, const ProgressSink& progress, const std::vector<Scenario>& scenarios)
+      : study_(study), progress_(progress), scenarios_(scenarios), runs_(study.runs.size()), is_done_(runs_.size()) {}
+
+  std::vector<MeasuredRun> Measure() {
+    FindShapes();
+    ParallelFor(runs_.size(), [&](std::size_t i) {
+      if (is_done_[i] == 0) MeasureOne(i, false);
+    });
+    return std::move(runs_);
+  }
+
+ private:
+  void MeasureOne(std::size_t i, bool wants_shapes) {
+    runs_[i] = MeasureOrFail(study_, study_.runs[i], scenarios_, wants_shapes);
+    is_done_[i] = 1;
+    const std::lock_guard lock(mutex_);
+    if (progress_) progress_(++done_, runs_.size(), study_.runs[i].trace);
+  }
+
+  void FindShapes() {
+    const auto needs = [](const PhaseSpec& phase) { return phase.NeedsShape(); };
+    if (std::none_of(study_.phases.begin(), study_.phases.end(), needs)) return;
+    std::vector<std::size_t> loopless;
+    for (const std::size_t i : LargestFirst(study_)) {
+      MeasureOne(i, true);
+      bool shows_all = !runs_[i].error;
+      for (std::size_t p = 0; p < study_.phases.size() && shows_all; ++p) {
+        if (!study_.phases[p].NeedsShape()) continue;
+        shows_all = runs_[i].shapes[p] != nullptr;
+        study_.phases[p].shape = runs_[i].shapes[p];
+      }
+      if (shows_all) {
+        // Measured before it was known what to look for.
+        for (const std::size_t other : loopless) is_done_[other] = 0;
+        done_ -= loopless.size();
+        return;
+      }
+      if (!runs_[i].error) loopless.push_back(i);
+    }
+    for (PhaseSpec& phase : study_.phases) phase.shape = nullptr;
+  }
+
+  Study study_;
+  const ProgressSink& progress_;
+  const std::vector<Scenario>& scenarios_;
+  std::vector<MeasuredRun> runs_;
+  std::vector<char> is_done_;  // not bits: written by several threads
+  std::mutex mutex_;
+  std::size_t done_ = 0;
+};
+
 std::vector<MeasuredRun> MeasureAll(const Study& study, const ProgressSink& progress,
                                     const std::vector<Scenario>& scenarios) {
-  std::vector<MeasuredRun> runs(study.runs.size());
-  std::mutex mutex;
-  std::size_t done = 0;
-  ParallelFor(runs.size(), [&](std::size_t i) {
-    runs[i] = MeasureOrFail(study, study.runs[i], scenarios);
-    const std::lock_guard lock(mutex);
-    if (progress) progress(++done, runs.size(), study.runs[i].trace);
-  });
-  return runs;
+  return StudyRuns(study, progress, scenarios).Measure();
+}
+
+// A phase that occurs in no run fails the study.
+void RequireEveryPhase(const Study& study, const std::vector<MeasuredRun>& runs) {
+  for (std::size_t phase = 0; phase < study.phases.size(); ++phase) {
+    const PhaseNotFound* missing = nullptr;
+    bool occurs = false;
+    for (const MeasuredRun& run : runs) {
+      if (run.error) continue;
+      if (run.rows[phase]) occurs = true;
+      if (missing == nullptr && run.missing[phase]) missing = &*run.missing[phase];
+    }
+    if (!occurs && missing != nullptr) throw *missing;
+  }
 }
 
 // The rows of all runs, phase by phase.
@@ -231,7 +355,7 @@ FactorTable TableOf(const Study& study, const std::vector<MeasuredRun>& runs, Ro
   FactorTable table;
   for (std::size_t phase = 0; phase < study.phases.size(); ++phase) {
     for (const MeasuredRun& run : runs) {
-      if (!run.error) table.rows.push_back(rows_of(run)[phase]);
+      if (!run.error && rows_of(run)[phase]) table.rows.push_back(*rows_of(run)[phase]);
     }
   }
   table.scaling = study.scaling;
@@ -242,10 +366,46 @@ FactorTable TableOf(const Study& study, const std::vector<MeasuredRun>& runs, Ro
   return table;
 }
 
-void AddFinding(Anomaly anomaly, const std::string& example, FactorTable& table) {
+void AddFinding(Anomaly anomaly, const std::string& example, FactorTable& table, std::uint64_t count = 1) {
   Diagnostics diagnostics;
-  diagnostics.Add(anomaly, 1, example);
+  diagnostics.Add(anomaly, count, example);
   for (const Finding& finding : diagnostics.findings()) table.findings.push_back(finding);
+}
+
+void AddMissingPhases(const std::vector<MeasuredRun>& runs, FactorTable& table) {
+  std::uint64_t count = 0;
+  std::string example;
+  for (const MeasuredRun& run : runs) {
+    if (run.error) continue;
+    for (const std::optional<PhaseNotFound>& missing : run.missing) {
+      if (missing && count++ == 0) example = missing->what();
+    }
+  }
+  if (count > 0) AddFinding(Anomaly::kPhaseNotInRun, example, table, count);
+}
+
+// With strong scaling all ranks together compute as much in an iteration at any count, with weak scaling each does.
+void CheckIterations(const Study& study, FactorTable& table) {
+  constexpr double kFarOff = 1.6;
+  for (const PhaseSpec& phase : study.phases) {
+    if (phase.kind != PhaseSpec::Kind::kFoundLoop || !table.scaling) continue;
+    const auto work = [&](const FactorRow& row) {
+      const double all = row.totals->instructions.value_or(row.totals->total_useful) / row.iterations;
+      return *table.scaling == Scaling::kWeak ? all / static_cast<double>(row.ranks) : all;
+    };
+    std::vector<double> works;
+    std::vector<FactorRow> rows = table.Rows(study.series, phase.name);
+    for (const FactorRow& row : rows) works.push_back(work(row));
+    if (works.size() < 2) continue;
+    const double usual = Median(works);
+    for (const FactorRow& row : rows) {
+      const double ratio = work(row) / usual;
+      if (ratio > 1 / kFarOff && ratio < kFarOff) continue;
+      AddFinding(Anomaly::kIterationsDiffer,
+                 fmt::format("in phase {}: {:.2f} times as much at {} cores as usual", phase.name, ratio, row.cores),
+                 table);
+    }
+  }
 }
 
 void CalibrateScenarios(const Study& study, std::vector<Scenario>& scenarios) {
@@ -271,6 +431,7 @@ MeasuredRuns MeasureRuns(const Study& study, const ProgressSink& progress, const
   std::vector<MeasuredRun> runs = MeasureAll(study, progress, scenarios);
   FailWhenNothingIsLeft(runs);
   RequireOneProgram(runs);
+  RequireEveryPhase(study, runs);
   NumberRepeats(study, runs);
   MeasuredRuns result;
   for (const MeasuredRun& run : runs) {
@@ -281,6 +442,8 @@ MeasuredRuns MeasureRuns(const Study& study, const ProgressSink& progress, const
            std::tuple(b.error.has_value(), b.record.cores, b.record.repeat);
   });
   result.table = TableOf(study, runs, [](const MeasuredRun& run) { return run.rows; });
+  AddMissingPhases(runs, result.table);
+  CheckIterations(study, result.table);
   for (std::size_t i = 0; i < scenarios.size(); ++i) {
     Variant variant = {scenarios[i].id, scenarios[i].name, "", scenarios[i].is_noise, {}, {}};
     std::string problem;

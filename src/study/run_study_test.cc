@@ -19,12 +19,12 @@ using testing::HasSubstr;
 class RunStudyTest : public testing::Test {
  protected:
   std::string AddRun(const std::string& name, int ranks, const std::string& region = "step",
-                     const std::string& program = "app", std::uint64_t work = 1000) {
+                     const std::string& program = "app", std::uint64_t work = 1000, const std::string& around = "main") {
     test::Otf2Archive archive(folder_ / name, "traces");
     archive.AddWorld(ranks);
     for (std::uint64_t rank = 0; rank < static_cast<std::uint64_t>(ranks); ++rank) {
       auto events = archive.Location(rank);
-      events.ProgramBegin(0, program).Enter(0, "main");
+      events.ProgramBegin(0, program).Enter(0, around);
       for (std::uint64_t i = 0; i < 4; ++i) {
         const std::uint64_t t = 10 + 2000 * i;
         events.Enter(t, region)
@@ -33,7 +33,7 @@ class RunStudyTest : public testing::Test {
             .Leave(t + 1990, "MPI_Barrier")
             .Leave(t + 2000, region);
       }
-      events.Leave(8020, "main");
+      events.Leave(8020, around);
     }
     const std::string anchor = archive.Close();
     study_.runs.push_back({anchor, std::nullopt, std::nullopt, "test"});
@@ -91,19 +91,27 @@ TEST_F(RunStudyTest, OneBadRunDoesNotLoseTheOthers) {
   EXPECT_EQ(measured.failure->exit_code(), 3);
 }
 
-TEST_F(RunStudyTest, PhaseThatOneRunLacksFailsThatRun) {
-  AddRun("a", 2);
-  AddRun("b", 4, "steps");
-  study_.phases = {PhaseSpec::Region("step")};
+// The run stands without it.
+TEST_F(RunStudyTest, PhaseThatOneRunLacks) {
+  AddRun("a", 2, "step", "app", 1000, "solve");
+  AddRun("b", 4, "steps", "app", 1000, "solve");
+  study_.phases = {PhaseSpec::Region("step"), PhaseSpec::Region("solve")};
   const MeasuredRuns measured = Measure();
-  EXPECT_THAT(measured.runs[1].error, HasSubstr("did you mean 'steps'?"));
+  EXPECT_TRUE(measured.runs[1].error.empty());
+  ASSERT_EQ(measured.table.rows.size(), 3u);
+  EXPECT_EQ(measured.table.rows[0].phase, "step");
+  EXPECT_EQ(measured.table.rows[0].cores, 2);
+  EXPECT_EQ(measured.table.rows[2].phase, "solve");
+  ASSERT_FALSE(measured.table.findings.empty());
+  EXPECT_EQ(measured.table.findings.back().id, "phaseNotInRun");
+  EXPECT_THAT(measured.table.findings.back().example, HasSubstr("did you mean 'steps'?"));
 }
 
 TEST_F(RunStudyTest, NothingLeftIsAnError) {
   AddRun("a", 2);
   AddRun("b", 4);
   study_.phases = {PhaseSpec::Region("stepp")};
-  EXPECT_THAT(ErrorOf(2), HasSubstr("none of the 2 runs could be used"));
+  EXPECT_THAT(ErrorOf(2), HasSubstr("no region 'stepp' for phase 'stepp' in this trace"));
   study_.runs.resize(1);
   EXPECT_THAT(ErrorOf(2), HasSubstr("did you mean 'step'?"));
 }

@@ -163,6 +163,11 @@ void ParsePart(const ConfigTable& table, PhaseSpec& phase) {
   if (parts != 1) {
     table.Fail("", "a phase needs exactly one of region, regex, window, whole = true and found = true");
   }
+  if (const auto part = table.String("part")) {
+    if (part->empty()) table.Fail("part", "'part' is empty");
+    if (!phase.Repeats()) table.Fail("part", "'part' is for regions that repeat and for found = true");
+    phase.part = *part;
+  }
 }
 
 void ParseIterations(const ConfigTable& table, PhaseSpec& phase) {
@@ -234,7 +239,7 @@ void ParsePhases(const ConfigTable& root, Study& study) {
     phase.where = table.Where();
     ParsePart(table, phase);
     ParseIterations(table, phase);
-    phase.name = table.String("name").value_or(phase.region.empty() ? "" : phase.region);
+    phase.name = table.String("name").value_or(phase.part.empty() ? phase.region : phase.part);
     if (phase.name.empty()) {
       phase.name = phase.kind == PhaseSpec::Kind::kWholeRun ? "whole"
                    : phase.kind == PhaseSpec::Kind::kFoundLoop

@@ -1,0 +1,25 @@
+// The computation between the calls of an iteration: place p is what comes before its call p; the last place is what
+// follows its last call. The first and the last end at the iteration's edges.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "phases/phase_cut.h"
+#include "trace/trace.h"
+
+namespace farscale {
+
+inline std::size_t PlacesOf(const Interval& iteration) { return iteration.end.call - iteration.begin.call + 1; }
+
+Interval BurstAt(const RankTimeline& timeline, const Interval& iteration, std::size_t place);
+
+inline constexpr std::uint32_t kNoRegion = ~std::uint32_t{0};
+
+// The innermost user region that at least half of each place lies in, by its index; kNoRegion outside all. One entry a
+// place for every iteration of the rank; these are in the order of time.
+std::vector<std::vector<std::uint32_t>> RegionsOfBursts(const Trace& trace, std::size_t rank,
+                                                        const std::vector<Interval>& iterations);
+
+}  // namespace farscale

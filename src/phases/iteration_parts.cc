@@ -1,0 +1,349 @@
+#include "phases/iteration_parts.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <numeric>
+
+#include "base/parallel.h"
+#include "phases/burst_places.h"
+
+namespace farscale {
+namespace {
+
+// What speaks for a place being a landmark.
+constexpr double kSameFunction = 1;     // before it, and behind it
+constexpr double kSameRegion = 3;       // of the program
+constexpr double kSameLength = 2;       // less where the share of the computation differs
+constexpr double kSameCollectives = 1;  // as many of them before it, and behind it
+constexpr double kSameTime = 2;         // as on the rank that shows the landmarks best; nothing farther away than
+constexpr double kFarAway = 0.15;       // so much of an iteration
+constexpr double kRecognised = 0.55;    // of what could speak for a landmark, on that rank
+constexpr double kLeastLength = 0.2;    // of the share of the computation that it should have
+
+// Without collectives their number says nothing.
+bool KnowsCollectives(const Landmark& landmark) {
+  return landmark.collectives_before + landmark.collectives_behind > 0;
+}
+
+double MostFor(const Landmark& landmark, bool has_regions) {
+  return 2 * kSameFunction + (has_regions ? kSameRegion : 0) + kSameLength +
+         (KnowsCollectives(landmark) ? 2 * kSameCollectives : 0);
+}
+
+// Functions and regions of a landmark as this trace numbers them.
+struct KnownLandmark {
+  const Landmark* landmark = nullptr;
+  std::vector<bool> before, after, region;  // by region of the trace
+
+  bool IsBefore(const RankTimeline& timeline, std::size_t call) const {
+    return call > 0 ? static_cast<bool>(before[timeline.region(call - 1)]) : landmark->before.empty();
+  }
+  bool IsAfter(const RankTimeline& timeline, std::size_t call) const {
+    return call < timeline.calls() ? static_cast<bool>(after[timeline.region(call)]) : landmark->after.empty();
+  }
+};
+
+std::vector<KnownLandmark> Know(const Trace& trace, const std::vector<Landmark>& landmarks) {
+  const auto is_one = [&](const std::string& name) {
+    return std::any_of(landmarks.begin(), landmarks.end(), [&](const Landmark& l) { return l.region == name; });
+  };
+  std::vector<KnownLandmark> known;
+  for (const Landmark& landmark : landmarks) {
+    KnownLandmark k;
+    k.landmark = &landmark;
+    for (const Region& region : trace.regions) {
+      k.before.push_back(region.is_mpi && region.name == landmark.before);
+      k.after.push_back(region.is_mpi && region.name == landmark.after);
+      // One outside all regions is in none of the others.
+      const bool same = landmark.region.empty() ? !is_one(region.name) : region.name == landmark.region;
+      k.region.push_back(region.IsUser() && same);
+    }
+    known.push_back(std::move(k));
+  }
+  return known;
+}
+
+// One rank's iterations, and where the landmarks are in each.
+class LandmarkFinder {
+ public:
+  LandmarkFinder(const Trace& trace, std::size_t rank, const std::vector<KnownLandmark>& landmarks, bool has_regions)
+      : trace_(trace), timeline_(trace.timelines[rank]), landmarks_(landmarks), has_regions_(has_regions) {}
+
+  // Their places in an iteration, in order: those that most speaks for, the earlier of equal ones. `regions`: of the
+  // bursts. `times`: when the landmarks begin on another rank, empty when not known.
+  std::vector<std::size_t> Find(const Interval& iteration, const std::vector<std::uint32_t>& regions,
+                                const std::vector<Tick>& times) {
+    const std::size_t count = PlacesOf(iteration), most = landmarks_.size();
+    std::vector<std::size_t> places(most);
+    Prepare(iteration, count);
+    best_.assign(count + 1, 0);
+    taken_.assign(most * count, false);
+    for (std::size_t j = 0; j < most && count >= most; ++j) {
+      // best_[p]: of the landmarks before j within the first p places.
+      next_.assign(count + 1, -1);
+      for (std::size_t p = j; p < count; ++p) {
+        const double nearness = times.empty() ? 0 : Nearness(iteration, p, times[j]);
+        const double with = best_[p] + nearness + Score(iteration, regions, p, j);
+        const bool is_better = with > next_[p];
+        next_[p + 1] = is_better ? with : next_[p];
+        taken_[j * count + p] = is_better;
+      }
+      best_.swap(next_);
+    }
+    std::size_t p = count;
+    for (std::size_t j = most; j-- > 0 && count >= most;) {
+      while (!taken_[j * count + p - 1]) --p;
+      places[j] = --p;
+    }
+    return places;
+  }
+
+  // What speaks for the landmark at a place of the iteration that was looked at last.
+  double Score(const Interval& iteration, const std::vector<std::uint32_t>& regions, std::size_t p,
+               std::size_t j) const {
+    const KnownLandmark& known = landmarks_[j];
+    const Landmark& landmark = *known.landmark;
+    const std::size_t call = iteration.begin.call + p;
+    double score = 0;
+    if (known.IsBefore(timeline_, call)) score += kSameFunction;
+    if (known.IsAfter(timeline_, call)) score += kSameFunction;
+    if (has_regions_) {
+      const bool none = regions[p] == kNoRegion;
+      if (none ? landmark.region.empty() : static_cast<bool>(known.region[regions[p]])) score += kSameRegion;
+    }
+    const double ratio = LengthRatio(p, j);
+    score += kSameLength * std::min(ratio, ratio > 0 ? 1 / ratio : 0);
+    if (!KnowsCollectives(landmark)) return score;
+    if (collectives_[p] == landmark.collectives_before) score += kSameCollectives;
+    if (collectives_.back() - collectives_[p] == landmark.collectives_behind) score += kSameCollectives;
+    return score;
+  }
+
+  // Its share of the computation, over that of the landmark.
+  double LengthRatio(std::size_t p, std::size_t j) const {
+    return lengths_[p] / total_ / landmarks_[j].landmark->share;
+  }
+
+ private:
+  void Prepare(const Interval& iteration, std::size_t count) {
+    lengths_.resize(count);
+    begins_.resize(count);
+    collectives_.resize(count);
+    total_ = 0;
+    std::uint32_t collectives = 0;
+    for (std::size_t p = 0; p < count; ++p) {
+      const std::size_t call = iteration.begin.call + p;
+      begins_[p] = p > 0 ? timeline_.leave(call - 1) : iteration.begin.tick;
+      const Tick end = p + 1 < count ? timeline_.enter(call) : iteration.end.tick;
+      lengths_[p] = static_cast<double>(std::max<Tick>(0, end - begins_[p]));
+      total_ += lengths_[p];
+      collectives_[p] = collectives;
+      if (p + 1 == count) break;
+      const MpiCall kind = trace_.regions[timeline_.region(call)].call;
+      if (kind == MpiCall::kCollective || kind == MpiCall::kImmediateCollective) ++collectives;
+    }
+    total_ = std::max(total_, 1.0);
+  }
+
+  double Nearness(const Interval& iteration, std::size_t p, Tick time) const {
+    const double far = kFarAway * static_cast<double>(std::max<Tick>(1, iteration.length()));
+    return kSameTime * std::max(0.0, 1 - std::fabs(static_cast<double>(begins_[p] - time)) / far);
+  }
+
+  const Trace& trace_;
+  const RankTimeline& timeline_;
+  const std::vector<KnownLandmark>& landmarks_;
+  bool has_regions_;
+  std::vector<double> lengths_, best_, next_;
+  std::vector<Tick> begins_;
+  std::vector<std::uint32_t> collectives_;
+  std::vector<bool> taken_;
+  double total_ = 1;
+};
+
+using Places = std::vector<std::vector<std::size_t>>;  // by iteration and landmark
+
+// How well a rank shows the landmarks.
+struct Shown {
+  std::vector<double> scores, ratios;  // by landmark, means over the iterations
+  double total = 0;
+};
+
+struct LoopOfRank {
+  const std::vector<Interval>* iterations = nullptr;
+  std::vector<std::vector<std::uint32_t>> regions;  // of the bursts
+};
+
+Places FindOnRank(const Trace& trace, std::size_t rank, const LoopOfRank& loop, const std::vector<KnownLandmark>& known,
+                  bool has_regions, const std::vector<std::vector<Tick>>& times, Shown* shown) {
+  LandmarkFinder finder(trace, rank, known, has_regions);
+  Places places;
+  const std::vector<Interval>& iterations = *loop.iterations;
+  const auto count = static_cast<double>(iterations.size());
+  if (shown != nullptr) *shown = {std::vector<double>(known.size()), std::vector<double>(known.size()), 0};
+  for (std::size_t k = 0; k < iterations.size(); ++k) {
+    const std::vector<Tick> none;
+    places.push_back(finder.Find(iterations[k], loop.regions[k], k < times.size() ? times[k] : none));
+    if (shown == nullptr) continue;
+    for (std::size_t j = 0; j < known.size(); ++j) {
+      const std::size_t place = places[k][j];
+      shown->scores[j] += finder.Score(iterations[k], loop.regions[k], place, j) / count;
+      shown->ratios[j] += finder.LengthRatio(place, j) / count;
+    }
+  }
+  if (shown != nullptr) shown->total = std::accumulate(shown->scores.begin(), shown->scores.end(), 0.0);
+  return places;
+}
+
+// The landmarks of a shape on all ranks.
+struct FoundLandmarks {
+  std::vector<bool> present;   // by landmark of the shape
+  std::vector<Places> places;  // by rank; of the landmarks present, in their order
+};
+
+FoundLandmarks FindLandmarks(const Trace& trace, const std::vector<LoopOfRank>& loop,
+                             const std::vector<Landmark>& landmarks, bool has_regions) {
+  FoundLandmarks found;
+  found.present.assign(landmarks.size(), true);
+  found.places.resize(trace.size());
+  for (;;) {
+    std::vector<Landmark> left;
+    std::vector<std::size_t> index;
+    for (std::size_t j = 0; j < landmarks.size(); ++j) {
+      if (!found.present[j]) continue;
+      left.push_back(landmarks[j]);
+      index.push_back(j);
+    }
+    if (left.empty()) return found;
+    const std::vector<KnownLandmark> known = Know(trace, left);
+    std::vector<Shown> shown(trace.size());
+    ParallelFor(trace.size(), [&](std::size_t rank) {
+      found.places[rank] = FindOnRank(trace, rank, loop[rank], known, has_regions, {}, &shown[rank]);
+    });
+    std::size_t guide = 0;
+    for (std::size_t rank = 1; rank < trace.size(); ++rank) {
+      if (shown[rank].total > shown[guide].total) guide = rank;
+    }
+    bool all = true;
+    for (std::size_t j = 0; j < left.size(); ++j) {
+      const bool is_there = shown[guide].scores[j] >= kRecognised * MostFor(left[j], has_regions) &&
+                            shown[guide].ratios[j] >= kLeastLength;
+      if (!is_there) found.present[index[j]] = all = false;
+    }
+    if (!all) continue;
+    std::vector<std::vector<Tick>> times;
+    const std::vector<Interval>& iterations = *loop[guide].iterations;
+    for (std::size_t k = 0; k < iterations.size(); ++k) {
+      times.emplace_back();
+      for (const std::size_t place : found.places[guide][k]) {
+        times[k].push_back(BurstAt(trace.timelines[guide], iterations[k], place).begin.tick);
+      }
+    }
+    ParallelFor(trace.size(), [&](std::size_t rank) {
+      if (rank != guide) found.places[rank] = FindOnRank(trace, rank, loop[rank], known, has_regions, times, nullptr);
+    });
+    return found;
+  }
+}
+
+// A part as it is in this run: where it begins, and whether this run shows it.
+struct PresentPart {
+  std::size_t landmark = 0;  // of those present
+  bool is_behind = false;
+  std::size_t part = 0;  // of the shape
+  bool is_whole = true;  // no landmark is missing in it
+};
+
+std::vector<PresentPart> PresentParts(const IterationShape& shape, const std::vector<bool>& present) {
+  std::vector<PresentPart> parts;
+  for (std::size_t i = 0; i < shape.parts.size(); ++i) {
+    const std::size_t landmark = shape.parts[i].landmark;
+    if (!present[landmark]) {
+      if (!parts.empty()) parts.back().is_whole = false;  // it goes on where the missing one would begin
+      continue;
+    }
+    const auto before = static_cast<std::size_t>(std::count(present.begin(), present.begin() + landmark, true));
+    parts.push_back({before, shape.parts[i].is_behind, i, true});
+  }
+  const bool first_is_missing = !present[shape.parts.front().landmark];
+  if (first_is_missing && !parts.empty()) parts.back().is_whole = false;
+  return parts;
+}
+
+// Where a part begins: at the begin of its landmark, or at the end of it.
+Edge BeginOf(const RankTimeline& timeline, const Interval& iteration, std::size_t place, bool is_behind) {
+  const Interval burst = BurstAt(timeline, iteration, place);
+  return is_behind ? burst.end : burst.begin;
+}
+
+// The parts of one rank follow each other; the last part of an iteration goes on in the next one up to its first part.
+std::vector<RankCut> PartsOfRank(const RankTimeline& timeline, const std::vector<Interval>& iterations,
+                                 const Places& places, const std::vector<PresentPart>& parts, bool is_wrapped) {
+  std::vector<std::vector<Edge>> begins(iterations.size());
+  for (std::size_t k = 0; k < iterations.size(); ++k) {
+    for (const PresentPart& part : parts) {
+      begins[k].push_back(BeginOf(timeline, iterations[k], places[k][part.landmark], part.is_behind));
+    }
+    if (!is_wrapped) begins[k].front() = iterations[k].begin;
+  }
+  std::vector<RankCut> cuts(parts.size());
+  for (std::size_t i = 0; i < cuts.size(); ++i) {
+    for (std::size_t k = 0; k < iterations.size(); ++k) {
+      const bool is_last = i + 1 == cuts.size();
+      if (is_last && is_wrapped && k + 1 == iterations.size()) break;
+      const Edge end = !is_last ? begins[k][i + 1] : is_wrapped ? begins[k + 1].front() : iterations[k].end;
+      cuts[i].iterations.push_back({begins[k][i], end});
+    }
+    cuts[i].present = !cuts[i].iterations.empty();
+    if (cuts[i].present) cuts[i].window = {cuts[i].iterations.front().begin, cuts[i].iterations.back().end};
+  }
+  return cuts;
+}
+
+// Whether most iterations have calls before their first part: those belong to the last part of the iteration before.
+bool IsWrapped(const std::vector<Places>& places, const PresentPart& first) {
+  std::size_t iterations = 0, with_head = 0, most = 0;
+  for (const Places& of_rank : places) {
+    iterations += of_rank.size();
+    most = std::max(most, of_rank.size());
+    for (const std::vector<std::size_t>& place : of_rank) {
+      with_head += place[first.landmark] > 0 || first.is_behind ? 1 : 0;
+    }
+  }
+  return most > 1 && 2 * with_head > iterations;
+}
+
+}  // namespace
+
+std::optional<IterationParts> CutParts(const Trace& trace, const std::vector<RankCut>& loop,
+                                       const IterationShape& shape) {
+  if (shape.parts.empty()) return std::nullopt;
+  const bool has_regions = std::any_of(shape.landmarks.begin(), shape.landmarks.end(),
+                                       [](const Landmark& landmark) { return !landmark.region.empty(); });
+  std::vector<LoopOfRank> ranks(trace.size());
+  ParallelFor(trace.size(), [&](std::size_t rank) {
+    ranks[rank].iterations = &loop[rank].iterations;
+    ranks[rank].regions.resize(loop[rank].iterations.size());
+    if (has_regions) ranks[rank].regions = RegionsOfBursts(trace, rank, loop[rank].iterations);
+  });
+  const FoundLandmarks found = FindLandmarks(trace, ranks, shape.landmarks, has_regions);
+  const std::vector<PresentPart> present = PresentParts(shape, found.present);
+  IterationParts result;
+  result.ranks.resize(shape.parts.size());
+  if (present.empty()) return result;
+  const bool is_wrapped = IsWrapped(found.places, present.front());
+  std::vector<std::vector<RankCut>> cuts(trace.size());
+  ParallelFor(trace.size(), [&](std::size_t rank) {
+    cuts[rank] = PartsOfRank(trace.timelines[rank], loop[rank].iterations, found.places[rank], present, is_wrapped);
+  });
+  for (std::size_t i = 0; i < present.size(); ++i) {
+    if (!present[i].is_whole) continue;
+    for (std::size_t rank = 0; rank < trace.size(); ++rank) {
+      result.ranks[present[i].part].push_back(std::move(cuts[rank][i]));
+    }
+  }
+  return result;
+}
+
+}  // namespace farscale

@@ -1,0 +1,342 @@
+#include "phases/iteration_shape.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <set>
+#include <unordered_map>
+#include <utility>
+
+#include "base/median.h"
+#include "base/parallel.h"
+#include "phases/burst_places.h"
+#include "phases/phase_cut.h"
+
+namespace farscale {
+namespace {
+
+constexpr double kLeastShare = 0.03;    // of an iteration's computation, for a landmark
+constexpr double kLeastTogether = 0.3;  // the same of all landmarks
+constexpr double kLeastGap = 1.5;       // between the shortest landmark and the longest other burst
+constexpr std::size_t kMostLandmarks = 24;
+constexpr double kSameShare = 1.5;  // ratio up to which two landmarks may be turns of an inner loop
+constexpr std::size_t kFewestTurns = 3;
+constexpr std::size_t kLongestTurn = 3;  // landmarks in it
+constexpr int kFewestRounds = 5;         // of messages, for a part of its own, and between them no burst longer than
+constexpr double kLittle = 0.25;         // so much of the shortest landmark
+constexpr std::size_t kFewestSamples = 3;
+constexpr std::size_t kMostSamples = 64;
+constexpr double kAround = 0.85;  // of an iteration's time
+
+bool IsCollective(const Region& region) {
+  return region.call == MpiCall::kCollective || region.call == MpiCall::kImmediateCollective;
+}
+
+// Whether a call may wait for others.
+bool Completes(const Region& region) {
+  return region.call == MpiCall::kWait || region.call == MpiCall::kReceive || region.call == MpiCall::kSendReceive ||
+         region.call == MpiCall::kCollective;
+}
+
+std::uint64_t Mix(std::uint64_t hash, std::uint64_t value) {
+  hash ^= value + 0x9e3779b97f4a7c15 + (hash << 6) + (hash >> 2);
+  return hash * 0xff51afd7ed558ccd;
+}
+
+struct Sample {
+  std::size_t rank = 0;
+  std::size_t iteration = 0;
+};
+
+// Iterations that make the same calls, of those the most common; among equally common ones those with more calls.
+std::vector<Sample> MostCommon(const Trace& trace, const std::vector<RankCut>& loop) {
+  std::vector<std::vector<std::uint64_t>> hashes(trace.size());
+  ParallelFor(trace.size(), [&](std::size_t rank) {
+    const RankTimeline& timeline = trace.timelines[rank];
+    for (const Interval& iteration : loop[rank].iterations) {
+      std::uint64_t hash = iteration.end.call - iteration.begin.call;
+      for (std::uint32_t call = iteration.begin.call; call < iteration.end.call; ++call) {
+        hash = Mix(hash, timeline.region(call));
+      }
+      hashes[rank].push_back(hash);
+    }
+  });
+  std::unordered_map<std::uint64_t, std::vector<Sample>> classes;
+  const std::vector<Sample>* best = nullptr;
+  const auto calls = [&](const Sample& s) {
+    const Interval& iteration = loop[s.rank].iterations[s.iteration];
+    return iteration.end.call - iteration.begin.call;
+  };
+  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
+    for (std::size_t k = 0; k < hashes[rank].size(); ++k) classes[hashes[rank][k]].push_back({rank, k});
+  }
+  const auto key = [&](const std::vector<Sample>& c) {  // larger is better
+    return std::tuple(c.size(), calls(c.front()), ~c.front().rank, ~c.front().iteration);
+  };
+  for (const auto& [hash, samples] : classes) {
+    if (best == nullptr || key(samples) > key(*best)) best = &samples;
+  }
+  return *best;
+}
+
+// The most common iteration of a loop, place by place.
+class TypicalIteration {
+ public:
+  TypicalIteration(const Trace& trace, const std::vector<RankCut>& loop)
+      : trace_(trace),
+        samples_(MostCommon(trace, loop)),
+        middle_(Middle(samples_)),
+        timeline_(trace.timelines[middle_.rank]),
+        iteration_(loop[middle_.rank].iterations[middle_.iteration]) {
+    lengths_.resize(PlacesOf(iteration_));
+    if (samples_.size() > kMostSamples) Thin();
+    for (std::size_t place = 0; place < lengths_.size(); ++place) {
+      std::vector<Tick> lengths;
+      for (const Sample& sample : samples_) {
+        const Interval& iteration = loop[sample.rank].iterations[sample.iteration];
+        lengths.push_back(BurstAt(trace.timelines[sample.rank], iteration, place).length());
+      }
+      lengths_[place] = static_cast<double>(Median(std::move(lengths)));
+    }
+    const double total = std::accumulate(lengths_.begin(), lengths_.end(), 0.0);
+    for (double& length : lengths_) length = total > 0 ? length / total : 0;
+    regions_ = RegionsOfBursts(trace, middle_.rank, {iteration_}).front();
+    FindAround();
+  }
+
+  // How many iterations on any rank make the same calls.
+  std::size_t samples() const { return samples_.size(); }
+  std::size_t places() const { return lengths_.size(); }
+  // Of the computation, at each place.
+  const std::vector<double>& shares() const { return lengths_; }
+
+  Landmark LandmarkAt(std::size_t place) const {
+    Landmark landmark;
+    const std::size_t call = iteration_.begin.call + place;
+    if (call > 0) landmark.before = FunctionOf(call - 1).name;
+    if (call < timeline_.calls()) landmark.after = FunctionOf(call).name;
+    const std::uint32_t region = regions_[place];
+    if (region != kNoRegion && around_.count(region) == 0) landmark.region = trace_.regions[region].name;
+    landmark.share = lengths_[place];
+    for (std::uint32_t c = iteration_.begin.call; c < iteration_.end.call; ++c) {
+      if (!IsCollective(FunctionOf(c))) continue;
+      ++(c < call ? landmark.collectives_before : landmark.collectives_behind);
+    }
+    return landmark;
+  }
+
+  CallCounts Calls() const { return CountCalls(trace_, timeline_, iteration_.begin.call, iteration_.end.call); }
+
+  // Of the calls from one place up to the next time that another comes, in this iteration or the next.
+  struct Rounds {
+    int all = 0, collective = 0;
+    double longest_burst = 0;  // between them; share of the computation
+  };
+  Rounds RoundsBetween(std::size_t from, std::size_t to) const {
+    Rounds rounds;
+    std::string last;
+    const std::size_t count = to > from ? to - from : to + places() - from;
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::size_t place = (from + i) % places();
+      if (i > 0) rounds.longest_burst = std::max(rounds.longest_burst, lengths_[place]);
+      if (place + 1 == places()) continue;  // no call follows in this iteration
+      const Region& function = FunctionOf(iteration_.begin.call + place);
+      if (Completes(function) && function.name != last) {
+        ++rounds.all;
+        if (IsCollective(function)) ++rounds.collective;
+      }
+      last = function.name;
+    }
+    return rounds;
+  }
+
+  // The region that the calls and computation from one place to another are made of, and little else of the
+  // iteration; nothing when there is none.
+  std::string RegionOf(std::size_t from, std::size_t to) const {
+    std::map<std::uint32_t, double> inside, everywhere;
+    double length = 0;
+    for (std::size_t place = 0; place < places(); ++place) {
+      const bool is_inside = from < to ? place >= from && place < to : place >= from || place < to;
+      const double share = lengths_[place];
+      if (is_inside) length += share;
+      if (regions_[place] == kNoRegion) continue;
+      everywhere[regions_[place]] += share;
+      if (is_inside) inside[regions_[place]] += share;
+    }
+    for (const auto& [region, share] : inside) {
+      if (around_.count(region) > 0) continue;
+      if (share >= 0.8 * length && everywhere[region] <= 1.25 * share) return trace_.regions[region].name;
+    }
+    return "";
+  }
+
+ private:
+  // Of the rank in the middle the iteration in the middle.
+  static Sample Middle(const std::vector<Sample>& samples) {
+    const std::size_t rank = samples[samples.size() / 2].rank;
+    std::vector<Sample> of_rank;
+    for (const Sample& sample : samples) {
+      if (sample.rank == rank) of_rank.push_back(sample);
+    }
+    return of_rank[of_rank.size() / 2];
+  }
+
+  const Region& FunctionOf(std::size_t call) const { return trace_.regions[timeline_.region(call)]; }
+
+  // Regions around nearly all of the iteration, such as the body of the loop, say nothing of its parts.
+  void FindAround() {
+    std::map<std::uint32_t, Tick> inside, since;
+    const auto begin = iteration_.begin.tick, end = iteration_.end.tick;
+    for (std::size_t event = 0; event < iteration_.end.event; ++event) {
+      const RankTimeline::RegionEvent e = timeline_.region_event(event);
+      if (!e.is_leave) {
+        since[e.region] = e.tick;
+      } else if (since.count(e.region) > 0) {
+        inside[e.region] += std::max<Tick>(0, e.tick - std::max(begin, since[e.region]));
+        since.erase(e.region);
+      }
+    }
+    for (const auto& [region, tick] : since) inside[region] += end - std::max(begin, tick);
+    for (const auto& [region, ticks] : inside) {
+      if (static_cast<double>(ticks) >= kAround * static_cast<double>(end - begin)) around_.insert(region);
+    }
+  }
+
+  void Thin() {
+    std::vector<Sample> some;
+    for (std::size_t i = 0; i < kMostSamples; ++i) some.push_back(samples_[i * samples_.size() / kMostSamples]);
+    samples_ = std::move(some);
+  }
+
+  const Trace& trace_;
+  std::vector<Sample> samples_;
+  Sample middle_;  // stands for all: neither the first iteration nor the last, where there are others
+  const RankTimeline& timeline_;
+  Interval iteration_;
+  std::vector<double> lengths_;  // share of all
+  std::vector<std::uint32_t> regions_;
+  std::set<std::uint32_t> around_;
+};
+
+// The places whose bursts stand out: down to the widest gap between one length and the next.
+std::vector<std::size_t> LongPlaces(const std::vector<double>& shares) {
+  std::vector<std::size_t> order(shares.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return shares[a] > shares[b]; });
+  std::size_t count = 0;
+  double together = 0, widest = kLeastGap;
+  for (std::size_t i = 0; i < std::min(order.size(), kMostLandmarks); ++i) {
+    if (shares[order[i]] < kLeastShare) break;
+    together += shares[order[i]];
+    const double next = i + 1 < order.size() ? shares[order[i + 1]] : 0;
+    const double gap = shares[order[i]] / std::max(next, kLeastShare / 10);
+    if (together < kLeastTogether || gap < widest) continue;
+    widest = gap;
+    count = i + 1;
+  }
+  order.resize(count);
+  std::sort(order.begin(), order.end());
+  return order;
+}
+
+bool IsSameTurn(const Landmark& a, const Landmark& b) {
+  const double ratio = std::max(a.share, b.share) / std::min(a.share, b.share);
+  return a.before == b.before && a.after == b.after && a.region == b.region && ratio <= kSameShare;
+}
+
+// Landmarks that come back in turn belong to an inner loop; it counts as one, from its first landmark on. `folded`
+// tells which those are.
+void FoldTurns(std::vector<Landmark>& landmarks, std::vector<std::size_t>& places, std::vector<bool>& folded) {
+  folded.assign(landmarks.size(), false);
+  for (std::size_t length = 1; length <= kLongestTurn; ++length) {
+    for (std::size_t i = 0; i + length < landmarks.size(); ++i) {
+      std::size_t end = i + length;
+      while (end < landmarks.size() && IsSameTurn(landmarks[end], landmarks[end - length])) ++end;
+      if (end - i < kFewestTurns * length) continue;
+      const auto first = static_cast<std::ptrdiff_t>(i + 1), last = static_cast<std::ptrdiff_t>(end);
+      landmarks.erase(landmarks.begin() + first, landmarks.begin() + last);
+      places.erase(places.begin() + first, places.begin() + last);
+      folded.erase(folded.begin() + first, folded.begin() + last);
+      folded[i] = true;
+    }
+  }
+}
+
+std::string BaseName(const TypicalIteration& iteration, const IterationPart& part, std::size_t from, std::size_t to) {
+  const std::string region = iteration.RegionOf(from, to);
+  return region.empty() ? ToString(part.kind) : region;
+}
+
+// Numbers the names that several parts have.
+void NumberNames(std::vector<IterationPart>& parts) {
+  std::map<std::string, int> count, used;
+  for (const IterationPart& part : parts) ++count[part.name];
+  for (IterationPart& part : parts) {
+    if (count[part.name] > 1) part.name += fmt::format(" {}", ++used[part.name]);
+  }
+}
+
+std::vector<IterationPart> PartsOf(const TypicalIteration& iteration, const std::vector<std::size_t>& places,
+                                   const std::vector<bool>& folded) {
+  double shortest = 1;
+  for (const std::size_t place : places) shortest = std::min(shortest, iteration.shares()[place]);
+  std::vector<IterationPart> parts;
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const std::size_t next = places[(i + 1) % places.size()];
+    const TypicalIteration::Rounds rounds = iteration.RoundsBetween(places[i], next);
+    const bool has_two = !folded[i] && rounds.all >= kFewestRounds && rounds.longest_burst <= kLittle * shortest;
+    IterationPart computation = {"", PartKind::kComputation, i, false};
+    const std::size_t end = has_two ? places[i] + 1 : next;
+    computation.name = BaseName(iteration, computation, places[i], end);
+    parts.push_back(computation);
+    if (!has_two) continue;
+    const bool mostly_collectives = 2 * rounds.collective >= rounds.all;
+    IterationPart behind = {"", mostly_collectives ? PartKind::kCollectives : PartKind::kExchange, i, true};
+    behind.name = BaseName(iteration, behind, places[i] + 1, next);
+    parts.push_back(behind);
+  }
+  if (parts.size() < 2) return {};
+  NumberNames(parts);
+  return parts;
+}
+
+}  // namespace
+
+std::string ToString(PartKind kind) {
+  switch (kind) {
+    case PartKind::kComputation: return "computation";
+    case PartKind::kExchange: return "exchange";
+    case PartKind::kCollectives: return "collectives";
+  }
+  return "";
+}
+
+const IterationPart* IterationShape::FindPart(const std::string& name) const {
+  for (const IterationPart& part : parts) {
+    if (part.name == name) return &part;
+  }
+  return nullptr;
+}
+
+std::vector<std::string> IterationShape::PartNames() const {
+  std::vector<std::string> names;
+  for (const IterationPart& part : parts) names.push_back(part.name);
+  return names;
+}
+
+IterationShape ShapeOf(const Trace& trace, const std::vector<RankCut>& loop) {
+  const TypicalIteration iteration(trace, loop);
+  IterationShape shape;
+  shape.calls = iteration.Calls();
+  if (iteration.samples() < kFewestSamples) return shape;  // what is long there may be noise
+  std::vector<std::size_t> places = LongPlaces(iteration.shares());
+  for (const std::size_t place : places) shape.landmarks.push_back(iteration.LandmarkAt(place));
+  std::vector<bool> folded;
+  FoldTurns(shape.landmarks, places, folded);
+  shape.parts = PartsOf(iteration, places, folded);
+  return shape;
+}
+
+}  // namespace farscale
