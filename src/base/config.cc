@@ -151,6 +151,11 @@ std::optional<std::vector<std::int64_t>> ConfigTable::Integers(const std::string
   return list || !node_->fallback ? list : node_->fallback->Integers(key);
 }
 
+bool ConfigTable::IsBool(const std::string& key) const {
+  const auto* node = static_cast<const toml::node*>(Find(key));
+  return node != nullptr ? node->is_boolean() : node_->fallback && node_->fallback->IsBool(key);
+}
+
 bool ConfigTable::IsTable(const std::string& key) const {
   const auto* node = static_cast<const toml::node*>(Find(key));
   return node != nullptr ? node->is_table() : node_->fallback && node_->fallback->IsTable(key);

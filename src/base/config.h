@@ -34,6 +34,7 @@ class ConfigTable {
   std::optional<ConfigTable> Table(const std::string& key) const;
   std::vector<ConfigTable> Tables(const std::string& key) const;  // an array of tables; empty when absent
   bool IsTable(const std::string& key) const;
+  bool IsBool(const std::string& key) const;
   bool IsString(const std::string& key) const;
 
   std::string RequiredString(const std::string& key) const;

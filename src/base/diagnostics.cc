@@ -121,6 +121,12 @@ const std::vector<AnomalyType>& Table() {
        "be "
        "of another loop, so check them with farscale phases",
        kNever},
+      {Anomaly::kIterationLeftOut, "iterationLeftOut", kNote,
+       "iterations were left out since they stand out as disturbed, or are not among those kept", kNever},
+      {Anomaly::kDisturbanceUnknown, "disturbanceUnknown", kWarning,
+       "phases should keep clean iterations only, but disturbed ones cannot be told: there are fewer than three "
+       "iterations, ranks differ in how many they have, or more than a third stand out; then all count as clean",
+       kNever},
       {Anomaly::kUnevenIterations, "unevenIterations", kWarning,
        "ranks differ in how often they run the phase; each rank is cut by its own count", kNever},
       {Anomaly::kPhaseEstimateClamped, "phaseEstimateClamped", kNote,

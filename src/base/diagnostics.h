@@ -61,6 +61,8 @@ enum class Anomaly {
   kNoLoopFound,
   kPhaseNotInRun,
   kIterationsDiffer,
+  kIterationLeftOut,
+  kDisturbanceUnknown,
   kUnevenIterations,
   kPhaseEstimateClamped,
   kScalingGuessed,

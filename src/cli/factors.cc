@@ -27,13 +27,14 @@ struct FactorsOptions {
   std::int64_t reference = 0;
   std::int64_t skip = 0;
   std::int64_t keep = 0;
+  std::string clean;
 };
 
 void RequireRegions(const std::vector<PhaseSpec>& phases) {
   for (const PhaseSpec& phase : phases) {
     if (phase.Repeats()) continue;
     throw Error(ErrorKind::kUsage, "phase '" + phase.name + "'",
-                "--span, --skip and --keep are for regions that repeat", "name one with --phase");
+                "--span, --skip, --keep and --clean are for regions that repeat", "name one with --phase");
   }
 }
 
@@ -47,12 +48,14 @@ void ApplyPhases(const FactorsOptions& options, Study& study) {
       study.phases.push_back(PhaseSpec::Region(text));
     }
   }
-  if (!options.span.empty() || options.skip > 0 || options.keep > 0) RequireRegions(study.phases);
+  const bool chooses = options.skip > 0 || options.keep > 0 || !options.clean.empty();
+  if (!options.span.empty() || chooses) RequireRegions(study.phases);
   for (PhaseSpec& phase : study.phases) {
     if (options.span == "whole") phase.span = Span::kWhole;
     if (options.span == "each") phase.span = Span::kEach;
     if (options.skip > 0) phase.skip = static_cast<std::size_t>(options.skip);
     if (options.keep > 0) phase.keep = static_cast<std::size_t>(options.keep);
+    if (!options.clean.empty()) phase.clean = ParseClean(options.clean, "--clean");
   }
 }
 
@@ -108,7 +111,8 @@ void AddFactorsCommand(CLI::App& app, const Common& common, CommandResult& actio
   command
       ->add_option(
           "--phase", options->phases,
-          "Region to analyse, by name or as /regular expression/, or auto for the iterations that the MPI calls show; "
+          "Region to analyse, by name or as /regular expression/, or auto for the iterations that the MPI calls show, "
+          "auto:NAME for a part of them; "
           "repeat for several (default: the "
           "study's phases, or the whole run)")
       ->allow_extra_args(false);
@@ -117,6 +121,8 @@ void AddFactorsCommand(CLI::App& app, const Common& common, CommandResult& actio
   command->add_option("--skip", options->skip, "Leave out this many iterations at the beginning")
       ->check(CLI::NonNegativeNumber);
   command->add_option("--keep", options->keep, "Keep this many iterations")->check(CLI::PositiveNumber);
+  command->add_option("--clean", options->clean,
+                      "Keep the longest run of undisturbed iterations (longest), or so many of the cleanest");
   command->add_option("--rules", options->rules, "Rules of the ideal replay (default: bsc)")
       ->check(CLI::IsMember({"bsc", "causal"}));
   command->add_option("--eager-limit", options->eager_limit, "With causal: bytes from which messages rendezvous")

@@ -342,6 +342,33 @@ PhaseCut CutPhase(const Trace& trace, const PhaseSpec& spec) {
   return cut;
 }
 
+PhaseCut KeepIterations(const Trace& trace, const PhaseCut& cut, const std::vector<bool>& kept) {
+  PhaseCut result = cut;
+  const auto first = std::find(kept.begin(), kept.end(), true);
+  const auto end = std::find(first, kept.end(), false);
+  const bool follow_each_other = std::find(end, kept.end(), true) == kept.end();
+  if (!follow_each_other && cut.spec.span == Span::kWhole) {
+    throw Error(ErrorKind::kUsage, Place(trace, cut.spec),
+                fmt::format("the iterations kept of phase '{}' do not follow each other, so they are not one window",
+                            cut.spec.name),
+                "leave out span = \"whole\", or keep the longest run of clean iterations");
+  }
+  result.iterations = static_cast<std::size_t>(std::count(kept.begin(), kept.end(), true));
+  for (RankCut& rank : result.ranks) {
+    std::vector<Interval> iterations;
+    for (std::size_t k = 0; k < rank.iterations.size(); ++k) {
+      if (kept[k]) iterations.push_back(rank.iterations[k]);
+    }
+    rank.present = !iterations.empty();
+    rank.iterations = std::move(iterations);
+    if (rank.present) rank.window = {rank.iterations.front().begin, rank.iterations.back().end};
+  }
+  // A window that begins in the middle of a loop would begin with what earlier iterations left behind: ranks that are
+  // ahead wait at once for the others.
+  result.span = cut.spec.span == Span::kWhole ? Span::kWhole : Span::kEach;
+  return result;
+}
+
 double Coverage(const Trace& trace, const std::vector<PhaseCut>& cuts) {
   Tick covered = 0, total = 0;
   for (std::size_t rank = 0; rank < trace.size(); ++rank) {

@@ -64,6 +64,10 @@ class PhaseNotFound : public Error {
 // than asked for, or when a time window lies outside the run.
 PhaseCut CutPhase(const Trace& trace, const PhaseSpec& spec);
 
+// The cut with some of its iterations only, which are the same on every rank; at least one. Each counts by itself
+// unless the spec wants one window; then it throws a usage error when those kept do not follow each other.
+PhaseCut KeepIterations(const Trace& trace, const PhaseCut& cut, const std::vector<bool>& kept);
+
 // What the iterations of a phase look like, or those whose part it is; nothing when the calls show no loop.
 std::optional<IterationShape> ShapeOfPhase(const Trace& trace, const PhaseSpec& spec);
 

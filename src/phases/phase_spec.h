@@ -17,6 +17,21 @@ enum class Span {
   kEach,   // the occurrences only, leaving out what lies between them
 };
 
+// Which iterations are kept, of those that skip and keep leave, by how little disturbed they are.
+struct CleanSpec {
+  enum class Kind {
+    kAll,
+    kLongest,   // the longest run of consecutive clean ones
+    kCleanest,  // `count` of them, wherever they are
+  };
+
+  Kind kind = Kind::kAll;
+  std::size_t count = 0;
+};
+
+// "longest", or a number. Throws a usage error at `where`.
+CleanSpec ParseClean(const std::string& text, const std::string& where);
+
 struct PhaseSpec {
   enum class Kind { kWholeRun, kRegion, kRegularExpression, kTimeWindow, kFoundLoop };
 
@@ -28,6 +43,7 @@ struct PhaseSpec {
   double window_end = 0;
   std::size_t skip = 0;             // iterations left out at the beginning
   std::optional<std::size_t> keep;  // how many iterations follow; all when absent
+  CleanSpec clean;
   Span span = Span::kAuto;
   std::string where;  // file and line that says so, for error messages
   // What the iterations look like in another run of the program, to find the same loop and the same parts here.

@@ -13,9 +13,7 @@
 #include "base/median.h"
 #include "base/parallel.h"
 #include "base/text.h"
-#include "factors/phase_factors.h"
-#include "phases/phase_cut.h"
-#include "replay/matching.h"
+#include "study/measure_run.h"
 #include "study/resources.h"
 #include "trace/trace_reader.h"
 
@@ -24,167 +22,6 @@ namespace {
 
 // Below this share of common region names two runs are of different programs.
 constexpr double kSmallestOverlap = 0.2;
-
-struct MeasuredRun {
-  RunRecord record;
-  // One a phase, in the order of the study; nothing where the phase does not occur.
-  std::vector<std::optional<FactorRow>> rows;
-  std::vector<std::vector<std::optional<FactorRow>>> scenario_rows;  // the same of every scenario
-  std::vector<std::optional<PhaseNotFound>> missing;                 // why a phase does not occur
-  std::vector<std::shared_ptr<const IterationShape>> shapes;         // of the phases that need them, when asked for
-  std::vector<std::string> scenario_descriptions;
-  std::vector<std::string> scenario_errors;  // empty where there is none
-  std::set<std::string> regions;
-  std::optional<Error> error;
-};
-
-// Scenarios may take computation from any counter.
-ReadOptions WhatToRead(const Study& study, const RunSpec& run, bool for_scenarios) {
-  ReadOptions options;
-  options.application = run.application;
-  const CounterNames& names = study.factors.counters;
-  if (for_scenarios || names.instructions.empty() || names.cycles.empty()) return options;
-  options.all_counters = false;
-  options.counters = {names.instructions, names.cycles};
-  return options;
-}
-
-RunRecord RecordOf(const Trace& trace, const RunSpec& spec, const std::vector<PhaseCut>& cuts) {
-  RunRecord record;
-  record.path = spec.trace;
-  record.program = trace.program;
-  record.format = trace.format;
-  record.creator = trace.creator;
-  record.bytes = trace.disk_bytes;
-  record.events = trace.events;
-  record.seconds = trace.Seconds(trace.end() - trace.begin());
-  record.ranks = static_cast<std::int64_t>(trace.size());
-  record.threads = spec.threads.value_or(trace.threads());
-  record.cores = record.ranks * record.threads;
-  record.nodes = static_cast<std::int64_t>(trace.nodes.size());
-  record.coverage = Coverage(trace, cuts);
-  return record;
-}
-
-FactorRow RowOf(const Study& study, const RunRecord& run, const PhaseFactors& factors) {
-  FactorRow row;
-  row.series = study.series;
-  row.phase = factors.phase;
-  row.cores = run.cores;
-  row.ranks = run.ranks;
-  row.threads = run.threads;
-  row.nodes = run.nodes;
-  row.runtime = factors.totals.elapsed;
-  row.iterations = static_cast<double>(factors.iterations);
-  row.values = factors.values;
-  row.totals = factors.totals;
-  row.span = factors.span;
-  return row;
-}
-
-bool HasUnevenThreads(const Trace& trace) {
-  return std::any_of(trace.ranks.begin(), trace.ranks.end(),
-                     [&](const Rank& rank) { return rank.threads != trace.ranks.front().threads; });
-}
-
-// The factors of a run on other machines. What is odd there is said once, with the run.
-void MeasureScenarios(const Study& study, const std::vector<Scenario>& scenarios, const Trace& trace,
-                      const Matching& matching, const std::vector<PhaseCut>& cuts, MeasuredRun& run,
-                      Diagnostics& diagnostics) {
-  for (const Scenario& scenario : scenarios) {
-    std::vector<std::optional<FactorRow>>& rows = run.scenario_rows.emplace_back();
-    std::string& description = run.scenario_descriptions.emplace_back();
-    std::string& problem = run.scenario_errors.emplace_back();
-    try {
-      const ScenarioRun replayed = ReplayScenario(trace, matching, cuts, scenario, study.factors);
-      diagnostics.Merge(replayed.diagnostics);
-      description = replayed.description;
-      auto cut = replayed.cuts.begin();
-      for (const std::optional<FactorRow>& measured : run.rows) {
-        rows.emplace_back();
-        if (!measured) continue;
-        rows.back() = RowOf(study, run.record, MeasurePhase(replayed.trace, matching, *cut++, study.factors));
-      }
-    } catch (const Error& error) {  // what was measured stands
-      problem = error.what();
-    }
-  }
-}
-
-// The phases that occur in the run; why others do not goes to `run.missing`.
-std::vector<PhaseCut> CutPhases(const Study& study, const Trace& trace, MeasuredRun& run) {
-  std::vector<PhaseCut> cuts;
-  for (PhaseSpec phase : study.phases) {
-    std::optional<PhaseNotFound>& missing = run.missing.emplace_back();
-    if (!run.shapes.empty()) phase.shape = run.shapes[run.missing.size() - 1];
-    try {
-      cuts.push_back(CutPhase(trace, phase));
-    } catch (const PhaseNotFound& error) {
-      missing = error;
-    }
-  }
-  return cuts;
-}
-
-// Nothing for a phase whose iterations the calls do not show.
-std::vector<std::shared_ptr<const IterationShape>> ShapesOf(const Study& study, const Trace& trace) {
-  std::vector<std::shared_ptr<const IterationShape>> shapes;
-  for (const PhaseSpec& phase : study.phases) {
-    shapes.emplace_back();
-    if (!phase.NeedsShape()) continue;
-    try {
-      const std::optional<IterationShape> shape = ShapeOfPhase(trace, phase);
-      if (shape) shapes.back() = std::make_shared<const IterationShape>(*shape);
-    } catch (const PhaseNotFound&) {  // said when the phase is cut
-    }
-  }
-  return shapes;
-}
-
-MeasuredRun MeasureRun(const Study& study, const RunSpec& spec, const std::vector<Scenario>& scenarios,
-                       bool wants_shapes) {
-  MeasuredRun result;
-  Trace trace = ReadTrace(spec.trace, WhatToRead(study, spec, !scenarios.empty()));
-  Diagnostics diagnostics = trace.diagnostics;
-  if (HasUnevenThreads(trace)) diagnostics.Add(Anomaly::kUnevenThreads);
-  if (spec.threads.value_or(1) > 1 && trace.threads() == 1) {
-    diagnostics.Add(Anomaly::kThreadsAtProcessLevel, trace.size(), "threads as the study says");
-  }
-  const Matching matching = MatchTrace(trace);
-  diagnostics.Merge(matching.diagnostics);
-  diagnostics.FailPastThreshold(spec.trace);
-  if (wants_shapes) result.shapes = ShapesOf(study, trace);
-  const std::vector<PhaseCut> cuts = CutPhases(study, trace, result);
-  result.record = RecordOf(trace, spec, cuts);
-  auto cut = cuts.begin();
-  for (const std::optional<PhaseNotFound>& missing : result.missing) {
-    result.rows.emplace_back();
-    if (missing) continue;
-    const PhaseFactors factors = MeasurePhase(trace, matching, *cut++, study.factors);
-    diagnostics.Merge(factors.diagnostics);
-    result.rows.back() = RowOf(study, result.record, factors);
-  }
-  MeasureScenarios(study, scenarios, trace, matching, cuts, result, diagnostics);
-  result.record.findings = diagnostics.findings();
-  result.record.fingerprint = FingerprintOfTrace(spec.trace);
-  for (const std::string& name : trace.UserRegionNames()) {
-    if (name != "main") result.regions.insert(name);
-  }
-  return result;
-}
-
-MeasuredRun MeasureOrFail(const Study& study, const RunSpec& spec, const std::vector<Scenario>& scenarios,
-                          bool wants_shapes) {
-  try {
-    return MeasureRun(study, spec, scenarios, wants_shapes);
-  } catch (const Error& error) {
-    MeasuredRun failed;
-    failed.record.path = spec.trace;
-    failed.record.error = error.what();
-    failed.error = error;
-    return failed;
-  }
-}
 
 double Overlap(const std::set<std::string>& a, const std::set<std::string>& b) {
   std::size_t common = 0;
@@ -292,7 +129,7 @@ class StudyRuns {
 
  private:
   void MeasureOne(std::size_t i, bool wants_shapes) {
-    runs_[i] = MeasureOrFail(study_, study_.runs[i], scenarios_, wants_shapes);
+    runs_[i] = MeasureRun(study_, study_.runs[i], scenarios_, wants_shapes);
     is_done_[i] = 1;
     const std::lock_guard lock(mutex_);
     if (progress_) progress_(++done_, runs_.size(), study_.runs[i].trace);

@@ -19,7 +19,8 @@ using testing::HasSubstr;
 class RunStudyTest : public testing::Test {
  protected:
   std::string AddRun(const std::string& name, int ranks, const std::string& region = "step",
-                     const std::string& program = "app", std::uint64_t work = 1000, const std::string& around = "main") {
+                     const std::string& program = "app", std::uint64_t work = 1000,
+                     const std::string& around = "main") {
     test::Otf2Archive archive(folder_ / name, "traces");
     archive.AddWorld(ranks);
     for (std::uint64_t rank = 0; rank < static_cast<std::uint64_t>(ranks); ++rank) {

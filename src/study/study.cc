@@ -170,9 +170,20 @@ void ParsePart(const ConfigTable& table, PhaseSpec& phase) {
   }
 }
 
+// true for the longest run of clean iterations, or how many of the cleanest.
+void ParseClean(const ConfigTable& table, PhaseSpec& phase) {
+  if (!table.Has("clean")) return;
+  if (table.IsBool("clean")) {
+    if (*table.Bool("clean")) phase.clean.kind = CleanSpec::Kind::kLongest;
+    return;
+  }
+  phase.clean.kind = CleanSpec::Kind::kCleanest;
+  phase.clean.count = static_cast<std::size_t>(Positive(table, "clean", *table.Integer("clean")));
+}
+
 void ParseIterations(const ConfigTable& table, PhaseSpec& phase) {
   const bool repeats = phase.Repeats();
-  for (const char* key : {"skip", "keep", "span"}) {
+  for (const char* key : {"skip", "keep", "clean", "span"}) {
     if (!repeats && table.Has(key)) table.Fail(key, fmt::format("'{}' is for regions that repeat", key));
   }
   if (const auto skip = table.Integer("skip")) {
@@ -180,6 +191,7 @@ void ParseIterations(const ConfigTable& table, PhaseSpec& phase) {
     phase.skip = static_cast<std::size_t>(*skip);
   }
   if (const auto keep = table.Integer("keep")) phase.keep = static_cast<std::size_t>(Positive(table, "keep", *keep));
+  ParseClean(table, phase);
   const std::string span = table.String("span").value_or("auto");
   if (span != "auto" && span != "whole" && span != "each") {
     table.Fail("span", "span must be \"auto\", \"whole\" or \"each\", not \"" + span + "\"");

@@ -1,0 +1,351 @@
+#include "factors/disturbance.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <numeric>
+
+#include "base/format.h"
+#include "base/median.h"
+#include "base/parallel.h"
+#include "phases/burst_places.h"
+#include "replay/replay.h"
+
+namespace farscale {
+namespace {
+
+constexpr std::size_t kFewestToCompare = 3;
+constexpr std::size_t kFewestForTrend = 5;
+constexpr std::size_t kMostForTrend = 400;
+// Deviations from the median, for an iteration that stands out, and what counts at all, as a share of an iteration. A
+// median of few tells little: then it must be more, by the second number over how many there are.
+constexpr double kDeviations = 3, kDeviationsOfOne = 15;
+constexpr double kSmallest = 0.02, kSmallestOfOne = 0.1;
+constexpr double kLongerAlone = 0.1;  // of an iteration, for one that is unlike all others
+constexpr double kMostOutstanding = 1.0 / 3;
+constexpr double kNormal = 1.4826;  // standard deviation over median absolute deviation, of normal values
+
+std::vector<std::vector<double>> UsefulTimes(const Trace& trace, const PhaseCut& cut) {
+  std::vector<std::vector<double>> useful(trace.size());
+  ParallelFor(trace.size(), [&](std::size_t rank) {
+    for (const Interval& iteration : cut.ranks[rank].iterations) {
+      useful[rank].push_back(static_cast<double>(UsefulTicks(trace.timelines[rank], iteration)));
+    }
+  });
+  return useful;
+}
+
+// How the work of iterations grows or shrinks along the run: a straight line through the mean useful time, with the
+// median of the slopes between all pairs [Sen68]; constant for few iterations.
+std::vector<double> Trend(const std::vector<std::vector<double>>& useful, std::size_t iterations) {
+  std::vector<double> mean(iterations, 0.0);
+  for (const std::vector<double>& of_rank : useful) {
+    for (std::size_t k = 0; k < of_rank.size(); ++k) mean[k] += of_rank[k];
+  }
+  std::vector<double> trend(iterations, 1.0);
+  if (iterations < kFewestForTrend) return trend;
+  const std::size_t step = (iterations + kMostForTrend - 1) / kMostForTrend;
+  std::vector<double> slopes;
+  for (std::size_t i = 0; i < iterations; i += step) {
+    for (std::size_t j = i + step; j < iterations; j += step) {
+      slopes.push_back((mean[j] - mean[i]) / static_cast<double>(j - i));
+    }
+  }
+  const double slope = Median(slopes), middle = static_cast<double>(iterations - 1) / 2;
+  std::vector<double> levels;
+  for (std::size_t k = 0; k < iterations; ++k) {
+    levels.push_back(mean[k] - slope * (static_cast<double>(k) - middle));
+  }
+  const double level = Median(levels);
+  if (level <= 0) return trend;
+  for (std::size_t k = 0; k < iterations; ++k) {
+    trend[k] = std::max(0.1, 1 + slope * (static_cast<double>(k) - middle) / level);
+  }
+  return trend;
+}
+
+// What the computation of a rank's iterations would take if nothing disturbed it: at every place the median over the
+// iterations with the same calls, by instructions where they are recorded, else along the trend.
+class ExpectedTimes {
+ public:
+  ExpectedTimes(const Trace& trace, std::size_t rank, const std::vector<Interval>& iterations,
+                const std::vector<double>& useful, const std::vector<double>& trend,
+                std::optional<std::size_t> instructions)
+      : timeline_(trace.timelines[rank]), iterations_(iterations), useful_(useful), trend_(trend) {
+    const bool has_counts =
+        instructions && timeline_.has_counter(*instructions) && timeline_.counter_is_reliable(*instructions);
+    if (has_counts) instructions_ = instructions;
+  }
+
+  std::vector<double> Find() const {
+    std::vector<double> expected(iterations_.size());
+    std::map<std::vector<std::uint32_t>, std::vector<std::size_t>> alike;
+    for (std::size_t k = 0; k < iterations_.size(); ++k) alike[FunctionsOf(iterations_[k])].push_back(k);
+    for (const auto& [functions, group] : alike) {
+      if (group.size() < kFewestToCompare) {
+        for (const std::size_t k : group) expected[k] = useful_[k];  // nothing to compare with
+        continue;
+      }
+      for (std::size_t place = 0; place <= functions.size(); ++place) AddPlace(group, place, expected);
+    }
+    return expected;
+  }
+
+ private:
+  std::vector<std::uint32_t> FunctionsOf(const Interval& iteration) const {
+    std::vector<std::uint32_t> functions;
+    for (std::uint32_t call = iteration.begin.call; call < iteration.end.call; ++call) {
+      functions.push_back(timeline_.region(call));
+    }
+    return functions;
+  }
+
+  void AddPlace(const std::vector<std::size_t>& group, std::size_t place, std::vector<double>& expected) const {
+    std::vector<double> lengths, work, rates;
+    bool counted = instructions_.has_value();
+    for (const std::size_t k : group) {
+      const Interval burst = BurstAt(timeline_, iterations_[k], place);
+      lengths.push_back(static_cast<double>(UsefulTicks(timeline_, burst)));
+      if (instructions_) work.push_back(UsefulCount(timeline_, *instructions_, burst));
+      counted = counted && work.back() > 0;
+    }
+    if (!counted) {
+      work.clear();
+      for (const std::size_t k : group) work.push_back(trend_[k]);
+    }
+    for (std::size_t i = 0; i < group.size(); ++i) rates.push_back(lengths[i] / work[i]);
+    const double rate = Median(std::move(rates));
+    for (std::size_t i = 0; i < group.size(); ++i) expected[group[i]] += rate * work[i];
+  }
+
+  const RankTimeline& timeline_;
+  const std::vector<Interval>& iterations_;
+  const std::vector<double>& useful_;
+  const std::vector<double>& trend_;
+  std::optional<std::size_t> instructions_;
+};
+
+// By rank and iteration, in ticks: useful time beyond what a clock of the rank's usual speed would have taken.
+std::vector<double> SlowClock(const RankTimeline& timeline, const std::vector<Interval>& iterations,
+                              const std::vector<double>& useful, std::size_t cycles) {
+  std::vector<double> rates, lost(iterations.size());
+  for (std::size_t k = 0; k < iterations.size(); ++k) {
+    rates.push_back(useful[k] > 0 ? UsefulCount(timeline, cycles, iterations[k]) / useful[k] : 0);
+  }
+  const double usual = Median(rates);
+  if (usual <= 0) return lost;
+  for (std::size_t k = 0; k < iterations.size(); ++k) lost[k] = std::max(0.0, (1 - rates[k] / usual) * useful[k]);
+  return lost;
+}
+
+std::optional<std::size_t> ClockCounter(const Trace& trace, const CounterNames& names) {
+  const auto cycles = ChooseCounter(trace, CounterMeaning::kCycles, names);
+  return cycles ? cycles : ChooseCounter(trace, CounterMeaning::kCpuTime, names);
+}
+
+bool IsComparable(const PhaseCut& cut) {
+  if (cut.iterations < kFewestToCompare) return false;
+  return std::all_of(cut.ranks.begin(), cut.ranks.end(),
+                     [&](const RankCut& rank) { return !rank.present || rank.iterations.size() == cut.iterations; });
+}
+
+// Whether most ranks make calls in an iteration, in an order, that they make in no other.
+std::vector<bool> AreAlone(const Trace& trace, const PhaseCut& cut) {
+  std::vector<std::vector<bool>> alone(trace.size());
+  ParallelFor(trace.size(), [&](std::size_t rank) {
+    const RankTimeline& timeline = trace.timelines[rank];
+    std::map<std::vector<std::uint32_t>, std::vector<std::size_t>> alike;
+    const std::vector<Interval>& iterations = cut.ranks[rank].iterations;
+    for (std::size_t k = 0; k < iterations.size(); ++k) {
+      std::vector<std::uint32_t> functions;  // a neighbour more or less makes no difference
+      for (std::uint32_t call = iterations[k].begin.call; call < iterations[k].end.call; ++call) {
+        if (functions.empty() || functions.back() != timeline.region(call)) functions.push_back(timeline.region(call));
+      }
+      alike[std::move(functions)].push_back(k);
+    }
+    alone[rank].resize(iterations.size());
+    for (const auto& [functions, group] : alike) {
+      if (group.size() == 1) alone[rank][group.front()] = true;
+    }
+  });
+  std::vector<std::size_t> ranks(cut.iterations);
+  for (const std::vector<bool>& of_rank : alone) {
+    for (std::size_t k = 0; k < of_rank.size(); ++k) ranks[k] += of_rank[k] ? 1 : 0;
+  }
+  std::vector<bool> result;
+  for (const std::size_t count : ranks) result.push_back(2 * count > trace.size());
+  return result;
+}
+
+// Mean over the ranks of what an iteration takes, and of what it takes beyond the ideal replay.
+struct IterationTimes {
+  std::vector<double> elapsed, unexplained;
+};
+
+IterationTimes TimesOf(const Trace& trace, const PhaseCut& cut, const ReplayResult& replay) {
+  IterationTimes times{std::vector<double>(cut.iterations), std::vector<double>(cut.iterations)};
+  const auto ranks = static_cast<double>(trace.size());
+  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
+    const RankCut& rank_cut = cut.ranks[rank];
+    for (std::size_t k = 0; k < rank_cut.iterations.size(); ++k) {
+      const Interval& iteration = rank_cut.iterations[k];
+      const Tick ideal = replay.TimeAt(trace.timelines[rank], rank_cut, rank, iteration.end) -
+                         replay.TimeAt(trace.timelines[rank], rank_cut, rank, iteration.begin);
+      times.elapsed[k] += static_cast<double>(iteration.length()) / ranks;
+      times.unexplained[k] += static_cast<double>(iteration.length() - ideal) / ranks;
+    }
+  }
+  return times;
+}
+
+}  // namespace
+
+std::vector<Disturbance> MeasureDisturbance(const Trace& trace, const Matching& matching, const PhaseCut& cut,
+                                            const FactorOptions& options) {
+  if (!IsComparable(cut)) return {};
+  const std::vector<std::vector<double>> useful = UsefulTimes(trace, cut);
+  const std::vector<double> trend = Trend(useful, cut.iterations);
+  const auto instructions = ChooseCounter(trace, CounterMeaning::kInstructions, options.counters);
+  const auto clock = ClockCounter(trace, options.counters);
+  std::vector<std::vector<double>> longer(trace.size()), slower(trace.size());
+  ParallelFor(trace.size(), [&](std::size_t rank) {
+    const std::vector<Interval>& iterations = cut.ranks[rank].iterations;
+    longer[rank] = ExpectedTimes(trace, rank, iterations, useful[rank], trend, instructions).Find();
+    for (std::size_t k = 0; k < iterations.size(); ++k) {
+      longer[rank][k] = std::max(0.0, useful[rank][k] - longer[rank][k]);
+    }
+    const RankTimeline& timeline = trace.timelines[rank];
+    const bool has_clock = clock && timeline.has_counter(*clock) && timeline.counter_is_reliable(*clock);
+    if (has_clock && !iterations.empty()) slower[rank] = SlowClock(timeline, iterations, useful[rank], *clock);
+  });
+  const IterationTimes times = TimesOf(trace, cut, Replay(trace, matching, cut, {options.rules, true}));
+  const double usual = std::max(1.0, Median(times.elapsed));
+  const double usually_unexplained = Median(times.unexplained);
+  const std::vector<bool> alone = AreAlone(trace, cut);
+  std::vector<Disturbance> disturbances(cut.iterations);
+  for (std::size_t k = 0; k < cut.iterations; ++k) {
+    Disturbance& d = disturbances[k];
+    for (std::size_t rank = 0; rank < trace.size(); ++rank) {
+      if (!longer[rank].empty() && longer[rank][k] / usual > d.bursts) {
+        d.bursts = longer[rank][k] / usual;
+        d.bursts_rank = rank;
+      }
+      if (!slower[rank].empty() && slower[rank][k] / usual > d.clock) {
+        d.clock = slower[rank][k] / usual;
+        d.clock_rank = rank;
+      }
+    }
+    d.calls = std::max(0.0, times.unexplained[k] - usually_unexplained) / usual;
+    d.is_alone = alone[k];
+    d.longer = times.elapsed[k] / usual - 1;
+  }
+  return disturbances;
+}
+
+namespace {
+
+// What a value must not exceed to be like the others.
+double Limit(std::vector<double> values) {
+  const double centre = Median(values);
+  for (double& value : values) value = std::fabs(value - centre);
+  const auto count = static_cast<double>(values.size());
+  const double deviation = kNormal * Median(std::move(values));
+  return centre + std::max((kDeviations + kDeviationsOfOne / count) * deviation, kSmallest + kSmallestOfOne / count);
+}
+
+template <typename Measure>
+double LimitOf(const std::vector<Disturbance>& iterations, Measure measure) {
+  std::vector<double> values;
+  for (const Disturbance& d : iterations) values.push_back(measure(d));
+  return Limit(std::move(values));
+}
+
+// Why iterations stand out; empty for those that do not.
+std::vector<std::string> Reasons(const std::vector<Disturbance>& iterations) {
+  const double bursts = LimitOf(iterations, [](const Disturbance& d) { return d.bursts; });
+  const double clock = LimitOf(iterations, [](const Disturbance& d) { return d.clock; });
+  const double calls = LimitOf(iterations, [](const Disturbance& d) { return d.calls; });
+  std::vector<std::string> reasons;
+  for (const Disturbance& d : iterations) {
+    std::string& reason = reasons.emplace_back();
+    const auto add = [&](const std::string& text) { reason += (reason.empty() ? "" : "; ") + text; };
+    if (d.bursts > bursts) {
+      add(fmt::format("rank {} computes {} of an iteration longer than usual", d.bursts_rank, FormatPercent(d.bursts)));
+    }
+    if (d.clock > clock) {
+      add(fmt::format("a slower clock, or preemption, costs rank {} {} of an iteration", d.clock_rank,
+                      FormatPercent(d.clock)));
+    }
+    if (d.is_alone && std::fabs(d.longer) > kLongerAlone) {
+      add(fmt::format("makes calls that no other iteration makes, and takes {} {} than usual",
+                      FormatPercent(std::fabs(d.longer)), d.longer > 0 ? "longer" : "less"));
+    }
+    if (d.calls > calls) {
+      add(fmt::format("MPI takes {} of an iteration longer than the replay explains and is usual",
+                      FormatPercent(d.calls)));
+    }
+  }
+  return reasons;
+}
+
+// Of equally long ones the run with the least disturbance, then the earliest.
+std::vector<bool> LongestRun(const std::vector<Disturbance>& iterations, const std::vector<std::string>& reasons) {
+  std::size_t best_begin = 0, best_length = 0;
+  double best_total = 0;
+  for (std::size_t begin = 0; begin < reasons.size();) {
+    std::size_t end = begin;
+    double total = 0;
+    while (end < reasons.size() && reasons[end].empty()) total += iterations[end++].Total();
+    const std::size_t length = end - begin;
+    if (length > best_length || (length == best_length && length > 0 && total < best_total)) {
+      best_begin = begin;
+      best_length = length;
+      best_total = total;
+    }
+    begin = end + 1;
+  }
+  std::vector<bool> kept(reasons.size());
+  std::fill_n(kept.begin() + static_cast<std::ptrdiff_t>(best_begin), best_length, true);
+  return kept;
+}
+
+std::vector<bool> Cleanest(const std::vector<Disturbance>& iterations, std::size_t count) {
+  std::vector<std::size_t> order(iterations.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return iterations[a].Total() < iterations[b].Total(); });
+  std::vector<bool> kept(iterations.size());
+  for (std::size_t i = 0; i < std::min(count, order.size()); ++i) kept[order[i]] = true;
+  return kept;
+}
+
+}  // namespace
+
+std::size_t CleanChoice::Kept() const { return static_cast<std::size_t>(std::count(kept.begin(), kept.end(), true)); }
+
+CleanChoice ChooseClean(const Trace& trace, const Matching& matching, const PhaseCut& cut,
+                        const FactorOptions& options) {
+  CleanChoice choice;
+  choice.kept.assign(cut.iterations, true);
+  choice.reasons.resize(cut.iterations);
+  choice.iterations = MeasureDisturbance(trace, matching, cut, options);
+  if (choice.iterations.empty()) return choice;
+  choice.reasons = Reasons(choice.iterations);
+  const auto outstanding = std::count_if(choice.reasons.begin(), choice.reasons.end(),
+                                         [](const std::string& reason) { return !reason.empty(); });
+  if (static_cast<double>(outstanding) > kMostOutstanding * static_cast<double>(cut.iterations)) {
+    choice.too_many_differ = true;
+    choice.reasons.assign(cut.iterations, "");
+  }
+  switch (cut.spec.clean.kind) {
+    case CleanSpec::Kind::kAll: break;
+    case CleanSpec::Kind::kLongest: choice.kept = LongestRun(choice.iterations, choice.reasons); break;
+    case CleanSpec::Kind::kCleanest: choice.kept = Cleanest(choice.iterations, cut.spec.clean.count); break;
+  }
+  return choice;
+}
+
+}  // namespace farscale

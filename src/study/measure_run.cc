@@ -1,0 +1,186 @@
+#include "study/measure_run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "factors/disturbance.h"
+#include "factors/phase_factors.h"
+#include "replay/matching.h"
+#include "trace/trace_reader.h"
+
+namespace farscale {
+namespace {
+
+// Scenarios may take computation from any counter.
+ReadOptions WhatToRead(const Study& study, const RunSpec& run, bool for_scenarios) {
+  ReadOptions options;
+  options.application = run.application;
+  const CounterNames& names = study.factors.counters;
+  if (for_scenarios || names.instructions.empty() || names.cycles.empty()) return options;
+  options.all_counters = false;
+  options.counters = {names.instructions, names.cycles};
+  return options;
+}
+
+RunRecord RecordOf(const Trace& trace, const RunSpec& spec, const std::vector<PhaseCut>& cuts) {
+  RunRecord record;
+  record.path = spec.trace;
+  record.program = trace.program;
+  record.format = trace.format;
+  record.creator = trace.creator;
+  record.bytes = trace.disk_bytes;
+  record.events = trace.events;
+  record.seconds = trace.Seconds(trace.end() - trace.begin());
+  record.ranks = static_cast<std::int64_t>(trace.size());
+  record.threads = spec.threads.value_or(trace.threads());
+  record.cores = record.ranks * record.threads;
+  record.nodes = static_cast<std::int64_t>(trace.nodes.size());
+  record.coverage = Coverage(trace, cuts);
+  return record;
+}
+
+FactorRow RowOf(const Study& study, const RunRecord& run, const PhaseFactors& factors) {
+  FactorRow row;
+  row.series = study.series;
+  row.phase = factors.phase;
+  row.cores = run.cores;
+  row.ranks = run.ranks;
+  row.threads = run.threads;
+  row.nodes = run.nodes;
+  row.runtime = factors.totals.elapsed;
+  row.iterations = static_cast<double>(factors.iterations);
+  row.values = factors.values;
+  row.totals = factors.totals;
+  row.span = factors.span;
+  return row;
+}
+
+bool HasUnevenThreads(const Trace& trace) {
+  return std::any_of(trace.ranks.begin(), trace.ranks.end(),
+                     [&](const Rank& rank) { return rank.threads != trace.ranks.front().threads; });
+}
+
+// The factors of a run on other machines. What is odd there is said once, with the run.
+void MeasureScenarios(const Study& study, const std::vector<Scenario>& scenarios, const Trace& trace,
+                      const Matching& matching, const std::vector<PhaseCut>& cuts, MeasuredRun& run,
+                      Diagnostics& diagnostics) {
+  for (const Scenario& scenario : scenarios) {
+    std::vector<std::optional<FactorRow>>& rows = run.scenario_rows.emplace_back();
+    std::string& description = run.scenario_descriptions.emplace_back();
+    std::string& problem = run.scenario_errors.emplace_back();
+    try {
+      const ScenarioRun replayed = ReplayScenario(trace, matching, cuts, scenario, study.factors);
+      diagnostics.Merge(replayed.diagnostics);
+      description = replayed.description;
+      auto cut = replayed.cuts.begin();
+      for (const std::optional<FactorRow>& measured : run.rows) {
+        rows.emplace_back();
+        if (!measured) continue;
+        rows.back() = RowOf(study, run.record, MeasurePhase(replayed.trace, matching, *cut++, study.factors));
+      }
+    } catch (const Error& error) {  // what was measured stands
+      problem = error.what();
+    }
+  }
+}
+
+// The phases that occur in the run; why others do not goes to `run.missing`.
+std::vector<PhaseCut> CutPhases(const Study& study, const Trace& trace, MeasuredRun& run) {
+  std::vector<PhaseCut> cuts;
+  for (PhaseSpec phase : study.phases) {
+    std::optional<PhaseNotFound>& missing = run.missing.emplace_back();
+    if (!run.shapes.empty()) phase.shape = run.shapes[run.missing.size() - 1];
+    try {
+      cuts.push_back(CutPhase(trace, phase));
+    } catch (const PhaseNotFound& error) {
+      missing = error;
+    }
+  }
+  return cuts;
+}
+
+// Leaves out what the phase does not want for its disturbance.
+PhaseCut KeepClean(const Study& study, const Trace& trace, const Matching& matching, const PhaseCut& cut,
+                   Diagnostics& diagnostics) {
+  if (cut.spec.clean.kind == CleanSpec::Kind::kAll) return cut;
+  const CleanChoice choice = ChooseClean(trace, matching, cut, study.factors);
+  const std::size_t left_out = cut.iterations - choice.Kept();
+  for (std::size_t k = 0; k < cut.iterations && left_out > 0; ++k) {
+    if (choice.kept[k]) continue;
+    const std::string& reason = choice.reasons[k];
+    diagnostics.Add(
+        Anomaly::kIterationLeftOut, 1,
+        fmt::format("in phase {}: iteration {}{}", cut.spec.name, k + 1, reason.empty() ? "" : ", " + reason));
+  }
+  if (left_out > 0) diagnostics.AddPopulation(Anomaly::kIterationLeftOut, cut.iterations);
+  if (choice.iterations.empty() || choice.too_many_differ) {
+    diagnostics.Add(Anomaly::kDisturbanceUnknown, 1, "in phase " + cut.spec.name);
+  }
+  return KeepIterations(trace, cut, choice.kept);
+}
+
+// Nothing for a phase whose iterations the calls do not show.
+std::vector<std::shared_ptr<const IterationShape>> ShapesOf(const Study& study, const Trace& trace) {
+  std::vector<std::shared_ptr<const IterationShape>> shapes;
+  for (const PhaseSpec& phase : study.phases) {
+    shapes.emplace_back();
+    if (!phase.NeedsShape()) continue;
+    try {
+      const std::optional<IterationShape> shape = ShapeOfPhase(trace, phase);
+      if (shape) shapes.back() = std::make_shared<const IterationShape>(*shape);
+    } catch (const PhaseNotFound&) {  // said when the phase is cut
+    }
+  }
+  return shapes;
+}
+
+MeasuredRun ReadAndMeasure(const Study& study, const RunSpec& spec, const std::vector<Scenario>& scenarios,
+                           bool wants_shapes) {
+  MeasuredRun result;
+  Trace trace = ReadTrace(spec.trace, WhatToRead(study, spec, !scenarios.empty()));
+  Diagnostics diagnostics = trace.diagnostics;
+  if (HasUnevenThreads(trace)) diagnostics.Add(Anomaly::kUnevenThreads);
+  if (spec.threads.value_or(1) > 1 && trace.threads() == 1) {
+    diagnostics.Add(Anomaly::kThreadsAtProcessLevel, trace.size(), "threads as the study says");
+  }
+  const Matching matching = MatchTrace(trace);
+  diagnostics.Merge(matching.diagnostics);
+  diagnostics.FailPastThreshold(spec.trace);
+  if (wants_shapes) result.shapes = ShapesOf(study, trace);
+  std::vector<PhaseCut> cuts = CutPhases(study, trace, result);
+  for (PhaseCut& cut : cuts) cut = KeepClean(study, trace, matching, cut, diagnostics);
+  result.record = RecordOf(trace, spec, cuts);
+  auto cut = cuts.begin();
+  for (const std::optional<PhaseNotFound>& missing : result.missing) {
+    result.rows.emplace_back();
+    if (missing) continue;
+    const PhaseFactors factors = MeasurePhase(trace, matching, *cut++, study.factors);
+    diagnostics.Merge(factors.diagnostics);
+    result.rows.back() = RowOf(study, result.record, factors);
+  }
+  MeasureScenarios(study, scenarios, trace, matching, cuts, result, diagnostics);
+  result.record.findings = diagnostics.findings();
+  result.record.fingerprint = FingerprintOfTrace(spec.trace);
+  for (const std::string& name : trace.UserRegionNames()) {
+    if (name != "main") result.regions.insert(name);
+  }
+  return result;
+}
+
+}  // namespace
+
+MeasuredRun MeasureRun(const Study& study, const RunSpec& spec, const std::vector<Scenario>& scenarios,
+                       bool wants_shapes) {
+  try {
+    return ReadAndMeasure(study, spec, scenarios, wants_shapes);
+  } catch (const Error& error) {
+    MeasuredRun failed;
+    failed.record.path = spec.trace;
+    failed.record.error = error.what();
+    failed.error = error;
+    return failed;
+  }
+}
+
+}  // namespace farscale

@@ -1,0 +1,37 @@
+// One run of a study: read, cut into phases, measured, and measured again on other machines.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "factors/factor_table.h"
+#include "phases/phase_cut.h"
+#include "report/results.h"
+#include "study/scenario.h"
+#include "study/study.h"
+
+namespace farscale {
+
+struct MeasuredRun {
+  RunRecord record;
+  // One a phase, in the order of the study; nothing where the phase does not occur.
+  std::vector<std::optional<FactorRow>> rows;
+  std::vector<std::vector<std::optional<FactorRow>>> scenario_rows;  // the same of every scenario
+  std::vector<std::optional<PhaseNotFound>> missing;                 // why a phase does not occur
+  std::vector<std::shared_ptr<const IterationShape>> shapes;         // of the phases that need them, when asked for
+  std::vector<std::string> scenario_descriptions;
+  std::vector<std::string> scenario_errors;  // empty where there is none
+  std::set<std::string> regions;
+  std::optional<Error> error;
+};
+
+// A run that fails is a result with its error. `wants_shapes`: say what the iterations look like where phases depend on
+// it.
+MeasuredRun MeasureRun(const Study& study, const RunSpec& spec, const std::vector<Scenario>& scenarios,
+                       bool wants_shapes);
+
+}  // namespace farscale
