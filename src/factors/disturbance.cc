@@ -152,51 +152,72 @@ bool IsComparable(const PhaseCut& cut) {
                      [&](const RankCut& rank) { return !rank.present || rank.iterations.size() == cut.iterations; });
 }
 
-// Whether most ranks make calls in an iteration, in an order, that they make in no other.
-std::vector<bool> AreAlone(const Trace& trace, const PhaseCut& cut) {
-  std::vector<std::vector<bool>> alone(trace.size());
+// By rank and iteration: which iterations of the rank make the same calls, calls of one function in a row counting
+// once, since a neighbour more or less makes no difference. Numbered from 0 on.
+std::vector<std::vector<std::size_t>> KindsOfIterations(const Trace& trace, const PhaseCut& cut) {
+  std::vector<std::vector<std::size_t>> kinds(trace.size());
   ParallelFor(trace.size(), [&](std::size_t rank) {
     const RankTimeline& timeline = trace.timelines[rank];
-    std::map<std::vector<std::uint32_t>, std::vector<std::size_t>> alike;
-    const std::vector<Interval>& iterations = cut.ranks[rank].iterations;
-    for (std::size_t k = 0; k < iterations.size(); ++k) {
-      std::vector<std::uint32_t> functions;  // a neighbour more or less makes no difference
-      for (std::uint32_t call = iterations[k].begin.call; call < iterations[k].end.call; ++call) {
+    std::map<std::vector<std::uint32_t>, std::size_t> numbers;
+    for (const Interval& iteration : cut.ranks[rank].iterations) {
+      std::vector<std::uint32_t> functions;
+      for (std::uint32_t call = iteration.begin.call; call < iteration.end.call; ++call) {
         if (functions.empty() || functions.back() != timeline.region(call)) functions.push_back(timeline.region(call));
       }
-      alike[std::move(functions)].push_back(k);
-    }
-    alone[rank].resize(iterations.size());
-    for (const auto& [functions, group] : alike) {
-      if (group.size() == 1) alone[rank][group.front()] = true;
+      kinds[rank].push_back(numbers.try_emplace(std::move(functions), numbers.size()).first->second);
     }
   });
-  std::vector<std::size_t> ranks(cut.iterations);
-  for (const std::vector<bool>& of_rank : alone) {
-    for (std::size_t k = 0; k < of_rank.size(); ++k) ranks[k] += of_rank[k] ? 1 : 0;
-  }
-  std::vector<bool> result;
-  for (const std::size_t count : ranks) result.push_back(2 * count > trace.size());
-  return result;
+  return kinds;
 }
 
-// Mean over the ranks of what an iteration takes, and of what it takes beyond the ideal replay.
+// Whether an iteration is the only one of its kind on most ranks.
+std::vector<bool> AreAlone(const std::vector<std::vector<std::size_t>>& kinds, std::size_t iterations) {
+  std::vector<std::size_t> ranks(iterations);
+  for (const std::vector<std::size_t>& of_rank : kinds) {
+    std::vector<std::size_t> count(of_rank.size());
+    for (const std::size_t kind : of_rank) ++count[kind];
+    for (std::size_t k = 0; k < of_rank.size(); ++k) ranks[k] += count[of_rank[k]] == 1 ? 1 : 0;
+  }
+  std::vector<bool> alone;
+  for (const std::size_t count : ranks) alone.push_back(2 * count > kinds.size());
+  return alone;
+}
+
+// Means over the ranks: what an iteration takes, and what it takes beyond the ideal replay and beyond the median of its
+// kind there. A kind of fewer than three is not judged.
 struct IterationTimes {
   std::vector<double> elapsed, unexplained;
 };
 
-IterationTimes TimesOf(const Trace& trace, const PhaseCut& cut, const ReplayResult& replay) {
+void AddUnexplained(const std::vector<double>& beyond_ideal, const std::vector<std::size_t>& kinds, double ranks,
+                    std::vector<double>& unexplained) {
+  std::map<std::size_t, std::vector<double>> by_kind;
+  for (std::size_t k = 0; k < kinds.size(); ++k) by_kind[kinds[k]].push_back(beyond_ideal[k]);
+  std::map<std::size_t, double> usual;
+  for (auto& [kind, values] : by_kind) {
+    if (values.size() >= kFewestToCompare) usual[kind] = Median(std::move(values));
+  }
+  for (std::size_t k = 0; k < kinds.size(); ++k) {
+    const auto found = usual.find(kinds[k]);
+    if (found != usual.end()) unexplained[k] += (beyond_ideal[k] - found->second) / ranks;
+  }
+}
+
+IterationTimes TimesOf(const Trace& trace, const PhaseCut& cut, const ReplayResult& replay,
+                       const std::vector<std::vector<std::size_t>>& kinds) {
   IterationTimes times{std::vector<double>(cut.iterations), std::vector<double>(cut.iterations)};
   const auto ranks = static_cast<double>(trace.size());
   for (std::size_t rank = 0; rank < trace.size(); ++rank) {
     const RankCut& rank_cut = cut.ranks[rank];
+    std::vector<double> beyond_ideal;
     for (std::size_t k = 0; k < rank_cut.iterations.size(); ++k) {
       const Interval& iteration = rank_cut.iterations[k];
       const Tick ideal = replay.TimeAt(trace.timelines[rank], rank_cut, rank, iteration.end) -
                          replay.TimeAt(trace.timelines[rank], rank_cut, rank, iteration.begin);
       times.elapsed[k] += static_cast<double>(iteration.length()) / ranks;
-      times.unexplained[k] += static_cast<double>(iteration.length() - ideal) / ranks;
+      beyond_ideal.push_back(static_cast<double>(iteration.length() - ideal));
     }
+    AddUnexplained(beyond_ideal, kinds[rank], ranks, times.unexplained);
   }
   return times;
 }
@@ -221,10 +242,10 @@ std::vector<Disturbance> MeasureDisturbance(const Trace& trace, const Matching& 
     const bool has_clock = clock && timeline.has_counter(*clock) && timeline.counter_is_reliable(*clock);
     if (has_clock && !iterations.empty()) slower[rank] = SlowClock(timeline, iterations, useful[rank], *clock);
   });
-  const IterationTimes times = TimesOf(trace, cut, Replay(trace, matching, cut, {options.rules, true}));
+  const std::vector<std::vector<std::size_t>> kinds = KindsOfIterations(trace, cut);
+  const std::vector<bool> alone = AreAlone(kinds, cut.iterations);
+  const IterationTimes times = TimesOf(trace, cut, Replay(trace, matching, cut, {options.rules, true}), kinds);
   const double usual = std::max(1.0, Median(times.elapsed));
-  const double usually_unexplained = Median(times.unexplained);
-  const std::vector<bool> alone = AreAlone(trace, cut);
   std::vector<Disturbance> disturbances(cut.iterations);
   for (std::size_t k = 0; k < cut.iterations; ++k) {
     Disturbance& d = disturbances[k];
@@ -238,7 +259,7 @@ std::vector<Disturbance> MeasureDisturbance(const Trace& trace, const Matching& 
         d.clock_rank = rank;
       }
     }
-    d.calls = std::max(0.0, times.unexplained[k] - usually_unexplained) / usual;
+    d.calls = std::max(0.0, times.unexplained[k]) / usual;
     d.is_alone = alone[k];
     d.longer = times.elapsed[k] / usual - 1;
   }
