@@ -276,6 +276,14 @@ BorderBursts BurstsAtBorders(const RankTimeline& timeline, const std::vector<std
   return bursts;
 }
 
+RankCut RankCutOf(const std::vector<Edge>& edges) {
+  RankCut cut;
+  cut.present = true;
+  for (std::size_t k = 0; k + 1 < edges.size(); ++k) cut.iterations.push_back({edges[k], edges[k + 1]});
+  cut.window = {edges.front(), edges.back()};
+  return cut;
+}
+
 RankCut CutRank(const RankTimeline& timeline, const std::vector<std::uint32_t>& borders) {
   const BorderBursts bursts = BurstsAtBorders(timeline, borders);
   std::vector<Edge> edges;
@@ -291,11 +299,22 @@ RankCut CutRank(const RankTimeline& timeline, const std::vector<std::uint32_t>& 
     }
     edges.push_back({tick, call, EdgeAtTick(timeline, tick, false).event});
   }
-  RankCut cut;
-  cut.present = true;
-  for (std::size_t k = 0; k + 1 < edges.size(); ++k) cut.iterations.push_back({edges[k], edges[k + 1]});
-  cut.window = {edges.front(), edges.back()};
-  return cut;
+  return RankCutOf(edges);
+}
+
+// Iterations with the computation on every border on one side of it, at most so much as usual at the ends.
+RankCut CutRankBetweenBursts(const RankTimeline& timeline, const std::vector<std::uint32_t>& borders, bool begins) {
+  const BorderBursts bursts = BurstsAtBorders(timeline, borders);
+  std::vector<Edge> edges;
+  for (std::size_t k = 0; k < borders.size(); ++k) {
+    const std::uint32_t call = borders[k];
+    const bool is_last = k + 1 == borders.size();
+    Tick tick = is_last || (begins && k > 0) ? timeline.leave(call - 1) : timeline.enter(call);
+    if (k == 0 && begins) tick -= std::min(bursts.before, bursts.usual);
+    if (is_last && !begins) tick += std::min(bursts.behind, bursts.usual);
+    edges.push_back({tick, call, EdgeAtTick(timeline, tick, false).event});
+  }
+  return RankCutOf(edges);
 }
 
 }  // namespace
@@ -308,17 +327,16 @@ std::vector<RankCut> CutLoop(const Trace& trace, const FoundLoop& loop) {
   return cuts;
 }
 
-std::vector<RankCut> CutLoopBeforeCalls(const Trace& trace, const FoundLoop& loop) {
-  std::vector<RankCut> cuts = CutLoop(trace, loop);
+std::vector<RankCut> CutLoopBetweenBursts(const Trace& trace, const FoundLoop& loop) {
+  Tick before = 0, behind = 0;
   for (std::size_t rank = 0; rank < trace.size(); ++rank) {
-    const RankTimeline& timeline = trace.timelines[rank];
-    std::vector<Interval>& iterations = cuts[rank].iterations;
-    for (std::size_t k = 1; k < iterations.size(); ++k) {
-      const std::uint32_t call = iterations[k].begin.call;
-      Edge edge = EdgeAtTick(timeline, timeline.enter(call), false);
-      edge.call = call;  // calls of no length may share the tick
-      iterations[k - 1].end = iterations[k].begin = edge;
-    }
+    const BorderBursts bursts = BurstsAtBorders(trace.timelines[rank], loop.borders[rank]);
+    before += std::min(bursts.before, bursts.usual);
+    behind += std::min(bursts.behind, bursts.usual);
+  }
+  std::vector<RankCut> cuts;
+  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
+    cuts.push_back(CutRankBetweenBursts(trace.timelines[rank], loop.borders[rank], before > behind));
   }
   return cuts;
 }

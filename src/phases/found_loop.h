@@ -29,7 +29,8 @@ std::optional<FoundLoop> FindLoopOfRun(const Trace& trace, const CallCounts* lik
 // than usual counts.
 std::vector<RankCut> CutLoop(const Trace& trace, const FoundLoop& loop);
 
-// The same with the computation between two iterations left whole: it ends the earlier one.
-std::vector<RankCut> CutLoopBeforeCalls(const Trace& trace, const FoundLoop& loop);
+// The same with the computation between two iterations left whole: it begins the later one where there is more of it
+// before the loop than behind, else it ends the earlier one.
+std::vector<RankCut> CutLoopBetweenBursts(const Trace& trace, const FoundLoop& loop);
 
 }  // namespace farscale

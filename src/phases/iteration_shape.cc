@@ -89,7 +89,8 @@ class TypicalIteration {
         samples_(MostCommon(trace, loop)),
         middle_(Middle(samples_)),
         timeline_(trace.timelines[middle_.rank]),
-        iteration_(loop[middle_.rank].iterations[middle_.iteration]) {
+        iteration_(loop[middle_.rank].iterations[middle_.iteration]),
+        symbols_(CallSymbols(trace, middle_.rank)) {
     lengths_.resize(PlacesOf(iteration_));
     if (samples_.size() > kMostSamples) Thin();
     for (std::size_t place = 0; place < lengths_.size(); ++place) {
@@ -131,24 +132,33 @@ class TypicalIteration {
 
   // Of the calls from one place up to the next time that another comes, in this iteration or the next.
   struct Rounds {
-    int all = 0, collective = 0;
-    double longest_burst = 0;  // between them; share of the computation
+    int all = 0, collective = 0;  // turns of functions that may wait
+    int count = 0;                // those, or how often the same call comes back
+    double longest_burst = 0;     // between them; share of the computation
   };
   Rounds RoundsBetween(std::size_t from, std::size_t to) const {
     Rounds rounds;
     std::string last;
+    std::unordered_map<std::uint64_t, int> same;
+    int repeats = 0;
     const std::size_t count = to > from ? to - from : to + places() - from;
     for (std::size_t i = 0; i < count; ++i) {
       const std::size_t place = (from + i) % places();
       if (i > 0) rounds.longest_burst = std::max(rounds.longest_burst, lengths_[place]);
       if (place + 1 == places()) continue;  // no call follows in this iteration
       const Region& function = FunctionOf(iteration_.begin.call + place);
-      if (Completes(function) && function.name != last) {
+      if (!Completes(function)) {
+        last = function.name;
+        continue;
+      }
+      repeats = std::max(repeats, ++same[symbols_[iteration_.begin.call + place]]);
+      if (function.name != last) {
         ++rounds.all;
         if (IsCollective(function)) ++rounds.collective;
       }
       last = function.name;
     }
+    rounds.count = std::max(rounds.all, repeats);
     return rounds;
   }
 
@@ -215,7 +225,8 @@ class TypicalIteration {
   Sample middle_;  // stands for all: neither the first iteration nor the last, where there are others
   const RankTimeline& timeline_;
   Interval iteration_;
-  std::vector<double> lengths_;  // share of all
+  std::vector<std::uint64_t> symbols_;  // of the calls of the rank
+  std::vector<double> lengths_;         // share of all
   std::vector<std::uint32_t> regions_;
   std::set<std::uint32_t> around_;
 };
@@ -286,7 +297,7 @@ std::vector<IterationPart> PartsOf(const TypicalIteration& iteration, const std:
   for (std::size_t i = 0; i < places.size(); ++i) {
     const std::size_t next = places[(i + 1) % places.size()];
     const TypicalIteration::Rounds rounds = iteration.RoundsBetween(places[i], next);
-    const bool has_two = !folded[i] && rounds.all >= kFewestRounds && rounds.longest_burst <= kLittle * shortest;
+    const bool has_two = !folded[i] && rounds.count >= kFewestRounds && rounds.longest_burst <= kLittle * shortest;
     IterationPart computation = {"", PartKind::kComputation, i, false};
     const std::size_t end = has_two ? places[i] + 1 : next;
     computation.name = BaseName(iteration, computation, places[i], end);

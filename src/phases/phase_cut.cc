@@ -143,7 +143,7 @@ std::optional<std::vector<RankCut>> IterationsWithParts(const Trace& trace, cons
   if (spec.kind == PhaseSpec::Kind::kFoundLoop) {
     const std::optional<FoundLoop> loop = FindLoopFor(trace, spec);
     if (!loop) return std::nullopt;
-    return CutLoopBeforeCalls(trace, *loop);
+    return CutLoopBetweenBursts(trace, *loop);
   }
   PhaseSpec all = spec;
   all.part.clear();

@@ -1,0 +1,127 @@
+// Parts of iterations on every real trace at hand, and the same parts at every number of ranks.
+#include "phases/iteration_parts.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "phases/found_loop.h"
+#include "replay/matching.h"
+#include "support/traces.h"
+#include "trace/trace_reader.h"
+
+namespace farscale {
+namespace {
+
+// Of every rank, in the order of time, with the part they belong to.
+struct Piece {
+  Interval interval;
+  std::size_t part;
+};
+
+std::vector<Piece> PiecesOf(const IterationParts& parts, std::size_t rank) {
+  std::vector<Piece> pieces;
+  for (std::size_t part = 0; part < parts.ranks.size(); ++part) {
+    if (!parts.Has(part)) continue;
+    for (const Interval& interval : parts.ranks[part][rank].iterations) pieces.push_back({interval, part});
+  }
+  std::stable_sort(pieces.begin(), pieces.end(), [](const Piece& a, const Piece& b) {
+    return std::pair(a.interval.begin.call, a.interval.begin.tick) <
+           std::pair(b.interval.begin.call, b.interval.begin.tick);
+  });
+  return pieces;
+}
+
+// A collective lies in the same part on all its ranks: the part of every operation, by where each rank calls it.
+void ExpectCollectivesInOnePart(const Trace& trace, const IterationParts& parts, const std::string& path) {
+  const Matching matching = MatchTrace(trace);
+  std::map<std::uint32_t, std::set<std::size_t>> parts_of;
+  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
+    const RankTimeline& timeline = trace.timelines[rank];
+    std::map<std::size_t, std::size_t> part_of_call;
+    for (const Piece& piece : PiecesOf(parts, rank)) {
+      for (std::uint32_t c = piece.interval.begin.call; c < piece.interval.end.call; ++c) part_of_call[c] = piece.part;
+    }
+    std::size_t posted = 0;
+    for (std::size_t call = 0; call < timeline.calls(); ++call) {
+      for (std::size_t r = timeline.first_record(call); r < timeline.first_record(call + 1); ++r) {
+        const RecordKind kind = timeline.record_kind(r);
+        if (kind != RecordKind::kCollective && kind != RecordKind::kCollectivePost) continue;
+        const std::uint32_t operation = matching.ranks[rank].collectives[posted++];
+        if (operation == kNoCollective || kind != RecordKind::kCollective) continue;
+        const auto found = part_of_call.find(call);
+        parts_of[operation].insert(found == part_of_call.end() ? parts.ranks.size() : found->second);
+      }
+    }
+  }
+  for (const auto& [operation, of] : parts_of) EXPECT_EQ(of.size(), 1u) << path << " collective " << operation;
+}
+
+TEST(IterationParts, LieInTheLoopOneAfterTheOther) {
+  std::size_t with_parts = 0;
+  for (const std::string& path : test::AllTraces()) {
+    const Trace trace = ReadTrace(path);
+    const auto loop = FindLoopOfRun(trace);
+    if (!loop) continue;
+    const std::vector<RankCut> cuts = CutLoopBetweenBursts(trace, *loop);
+    const auto parts = CutParts(trace, cuts, ShapeOf(trace, cuts));
+    if (!parts) continue;
+    ++with_parts;
+    for (std::size_t rank = 0; rank < trace.size(); ++rank) {
+      Tick reached = cuts[rank].window.begin.tick;
+      std::uint32_t call = cuts[rank].window.begin.call;
+      for (const Piece& piece : PiecesOf(*parts, rank)) {
+        EXPECT_GE(piece.interval.begin.tick, reached) << path << " rank " << rank;
+        EXPECT_GE(piece.interval.begin.call, call) << path << " rank " << rank;
+        EXPECT_LE(piece.interval.begin.tick, piece.interval.end.tick) << path << " rank " << rank;
+        reached = piece.interval.end.tick;
+        call = piece.interval.end.call;
+      }
+      EXPECT_LE(reached, cuts[rank].window.end.tick) << path << " rank " << rank;
+    }
+    ExpectCollectivesInOnePart(trace, *parts, path);
+  }
+  EXPECT_GE(with_parts, 3u);
+}
+
+// Runs of a folder, the largest first.
+std::vector<std::string> RunsOf(const std::string& folder) {
+  std::map<int, std::string, std::greater<>> runs;
+  for (const std::string& path : test::AllTraces()) {
+    const std::filesystem::path run = std::filesystem::path(path).parent_path();
+    if (run.parent_path().filename() == folder) runs[std::stoi(run.filename().string())] = path;
+  }
+  std::vector<std::string> paths;
+  for (const auto& [ranks, path] : runs) paths.push_back(path);
+  return paths;
+}
+
+// Loops and parts as the largest run shows them. A run of two ranks lacks neighbours that larger ones have.
+TEST(IterationParts, AreTheSameAtEveryNumberOfRanks) {
+  const std::map<std::string, std::size_t> iterations = {
+      {"lulesh-weak", 5},     {"lulesh-weak-cpu", 5}, {"comd-weak", 5},    {"comd-weak-noise", 5},
+      {"lammps-lj-weak", 10}, {"npb-cg-strong", 18},  {"npb-lu-strong", 3}};
+  for (const auto& [folder, count] : iterations) {
+    std::shared_ptr<const IterationShape> shape;
+    for (const std::string& path : RunsOf(folder)) {
+      const Trace trace = ReadTrace(path);
+      if (!shape) shape = std::make_shared<const IterationShape>(*ShapeOfPhase(trace, PhaseSpec::FoundLoop()));
+      PhaseSpec spec = PhaseSpec::FoundLoop();
+      spec.shape = shape;
+      EXPECT_EQ(CutPhase(trace, spec).iterations, count) << path;
+      if (trace.size() < 4) continue;
+      for (const std::string& name : shape->PartNames()) {
+        PhaseSpec part = PhaseSpec::Region("auto:" + name);
+        part.shape = shape;
+        EXPECT_GE(CutPhase(trace, part).iterations + 1, count) << path << " " << name;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace farscale
