@@ -92,6 +92,10 @@ window = [0.5, 2]
 [[phases]]
 name = "all"
 whole = true
+[[phases]]
+found = true
+part = "exchange"
+clean = 4
 )");
   EXPECT_EQ(study.title, "T");
   EXPECT_EQ(study.scaling, Scaling::kWeak);
@@ -109,6 +113,11 @@ whole = true
   EXPECT_EQ(study.runs[0].trace, "/abs/8.otf2");
   EXPECT_EQ(study.runs[0].threads, 4);
   EXPECT_EQ(study.runs[0].repeat, 2);
+  EXPECT_EQ(study.phases[4].kind, PhaseSpec::Kind::kFoundLoop);
+  EXPECT_EQ(study.phases[4].name, "exchange");
+  EXPECT_EQ(study.phases[4].part, "exchange");
+  EXPECT_EQ(study.phases[4].clean.kind, CleanSpec::Kind::kCleanest);
+  EXPECT_EQ(study.phases[4].clean.count, 4u);
   EXPECT_EQ(study.phases[0].name, "solve");
   EXPECT_EQ(study.phases[0].skip, 2u);
   EXPECT_EQ(study.phases[0].keep, 5u);
@@ -135,6 +144,10 @@ TEST(Study, ErrorsNameFileAndLine) {
   EXPECT_THAT(UsageErrorOf(kRun + "[[phases]]\nwindow = [2, 1]\n"), HasSubstr("begin before end"));
   EXPECT_THAT(UsageErrorOf(kRun + "[[phases]]\nwindow = [1, 2]\nskip = 1\n"), HasSubstr("for regions that repeat"));
   EXPECT_THAT(UsageErrorOf(kRun + "[[phases]]\nregion = 'x'\nkeep = 0\n"), HasSubstr("positive"));
+  EXPECT_THAT(UsageErrorOf(kRun + "[[phases]]\nwhole = true\nclean = true\n"), HasSubstr("for regions that repeat"));
+  EXPECT_THAT(UsageErrorOf(kRun + "[[phases]]\nfound = true\nclean = 0\n"), HasSubstr("positive"));
+  EXPECT_THAT(UsageErrorOf(kRun + "[[phases]]\nfound = true\nclean = 'yes'\n"), HasSubstr("study.toml:"));
+  EXPECT_THAT(UsageErrorOf(kRun + "[[phases]]\nwhole = true\npart = 'x'\n"), HasSubstr("'part' is for regions"));
   EXPECT_THAT(UsageErrorOf(kRun + "[[phases]]\nregion = 'x'\nspan = 'half'\n"), HasSubstr("span must be"));
   EXPECT_THAT(UsageErrorOf(kRun + "[[phases]]\nregion = 'x'\n[[phases]]\nregion = 'x'\n"),
               HasSubstr("two phases 'x'; the other is at dir/study.toml:3"));
@@ -180,7 +193,8 @@ TEST(Study, CommentedExampleIsOne) {
   const std::string file = test::SourceFolder() + "/configs/studies/commented.toml";
   const Study study = ParseStudy(ReadFile(file), file, NoPresets);
   EXPECT_EQ(study.runs.size(), 3u);
-  EXPECT_EQ(study.phases.size(), 4u);
+  EXPECT_EQ(study.phases.size(), 5u);
+  EXPECT_EQ(study.phases[1].clean.kind, CleanSpec::Kind::kLongest);
 }
 
 // As installed beside the tests: every network parses, says its name and where its numbers come from.
