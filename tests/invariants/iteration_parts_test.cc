@@ -9,8 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "factors/disturbance.h"
 #include "phases/found_loop.h"
 #include "replay/matching.h"
+#include "support/random_program.h"
 #include "support/traces.h"
 #include "trace/trace_reader.h"
 
@@ -86,6 +88,33 @@ TEST(IterationParts, LieInTheLoopOneAfterTheOther) {
     ExpectCollectivesInOnePart(trace, *parts, path);
   }
   EXPECT_GE(with_parts, 3u);
+}
+
+// Whatever the program: parts lie in the loop, in order, and clean iterations are some of all.
+TEST(IterationParts, OfRandomPrograms) {
+  std::size_t with_parts = 0;
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    const Trace trace = test::MakeRandomProgram(seed, test::VariedOptions(seed));
+    PhaseSpec spec = PhaseSpec::Region("loop");
+    spec.span = Span::kEach;
+    const PhaseCut cut = CutPhase(trace, spec);
+    const IterationShape shape = ShapeOf(trace, cut.ranks);
+    const auto parts = CutParts(trace, cut.ranks, shape);
+    if (parts) ++with_parts;
+    for (std::size_t rank = 0; rank < trace.size() && parts; ++rank) {
+      Tick reached = cut.ranks[rank].window.begin.tick;
+      for (const Piece& piece : PiecesOf(*parts, rank)) {
+        EXPECT_GE(piece.interval.begin.tick, reached) << "seed " << seed << " rank " << rank;
+        EXPECT_LE(piece.interval.begin.tick, piece.interval.end.tick) << "seed " << seed << " rank " << rank;
+        reached = piece.interval.end.tick;
+      }
+      EXPECT_LE(reached, cut.ranks[rank].window.end.tick) << "seed " << seed << " rank " << rank;
+    }
+    const CleanChoice choice = ChooseClean(trace, MatchTrace(trace), cut, {});
+    EXPECT_EQ(choice.kept.size(), cut.iterations);
+    EXPECT_GT(choice.Kept(), 0u);
+  }
+  EXPECT_GT(with_parts, 0u);
 }
 
 // Runs of a folder, the largest first.
