@@ -5,6 +5,7 @@
 #include "base/format.h"
 #include "base/text.h"
 #include "cli/command.h"
+#include "factors/disturbance.h"
 #include "phases/phase_cut.h"
 #include "replay/cut_trace.h"
 #include "replay/matching.h"
@@ -27,6 +28,7 @@ struct CutOptions {
   CounterNames counters;
   std::int64_t skip = 0;
   std::int64_t keep = 0;
+  bool clean = false;
 };
 
 // "0.5,1.25"
@@ -51,12 +53,13 @@ PhaseSpec SpecOf(const CutOptions& options) {
     spec.kind = PhaseSpec::Kind::kTimeWindow;
     ParseWindow(options.window, spec);
   }
-  if (options.phase.empty() && (options.skip > 0 || options.keep > 0)) {
-    throw Error(ErrorKind::kUsage, "phase '" + spec.name + "'", "--skip and --keep are for regions that repeat",
-                "name one with --phase");
+  if (options.phase.empty() && (options.skip > 0 || options.keep > 0 || options.clean)) {
+    throw Error(ErrorKind::kUsage, "phase '" + spec.name + "'",
+                "--skip, --keep and --clean are for regions that repeat", "name one with --phase");
   }
   spec.skip = static_cast<std::size_t>(options.skip);
   if (options.keep > 0) spec.keep = static_cast<std::size_t>(options.keep);
+  if (options.clean) spec.clean.kind = CleanSpec::Kind::kLongest;
   spec.span = Span::kWhole;
   return spec;
 }
@@ -93,8 +96,8 @@ int Cut(const CutOptions& options, const Common& common) {
   RequireFree(options.output, ".otf2");
   const std::optional<Scenario> scenario = ScenarioOf(options);
   Trace trace = ReadTrace(options.trace, {true, {}, ApplicationOf(options.application)});
-  PhaseCut cut = CutPhase(trace, spec);
   const Matching matching = MatchTrace(trace);
+  PhaseCut cut = CutClean(trace, matching, CutPhase(trace, spec), {{}, options.counters}).cut;
   Diagnostics diagnostics = trace.diagnostics;
   diagnostics.Merge(matching.diagnostics);
   diagnostics.Merge(cut.diagnostics);
@@ -123,11 +126,14 @@ void AddCutCommand(CLI::App& app, const Common& common, CommandResult& action) {
   command->add_option("trace", options->trace, "The trace: anchor file of an OTF2 archive, or a Paraver trace")
       ->required();
   command->add_option("-o,--output", options->output, "Anchor file to write, NAME.otf2; it must not exist")->required();
-  command->add_option("--phase", options->phase,
-                      "Region to cut out, by name or as /regular expression/ (default: the whole run)");
+  command->add_option(
+      "--phase", options->phase,
+      "Region to cut out, by name or as /regular expression/, or auto for the iterations that the MPI calls "
+      "show (default: the whole run)");
   command->add_option("--skip", options->skip, "Leave out this many iterations at the beginning")
       ->check(CLI::NonNegativeNumber);
   command->add_option("--keep", options->keep, "Keep this many iterations")->check(CLI::PositiveNumber);
+  command->add_flag("--clean", options->clean, "Of those, keep the longest run of undisturbed iterations");
   command->add_option("--window", options->window, "Cut out BEGIN,END instead, in seconds since the start of the run");
   command->add_option("--network", options->network,
                       "Write the run as replayed on this network: by name, a file, or calibrated");

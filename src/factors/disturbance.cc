@@ -369,4 +369,23 @@ CleanChoice ChooseClean(const Trace& trace, const Matching& matching, const Phas
   return choice;
 }
 
+CleanCut CutClean(const Trace& trace, const Matching& matching, const PhaseCut& cut, const FactorOptions& options) {
+  CleanCut clean{cut, ChooseClean(trace, matching, cut, options)};
+  if (cut.spec.clean.kind == CleanSpec::Kind::kAll) return clean;
+  const CleanChoice& choice = clean.choice;
+  clean.cut = KeepIterations(trace, cut, choice.kept);
+  Diagnostics& diagnostics = clean.cut.diagnostics;
+  for (std::size_t k = 0; k < cut.iterations; ++k) {
+    if (choice.kept[k]) continue;
+    const std::string reason = choice.reasons[k].empty() ? "" : ", " + choice.reasons[k];
+    diagnostics.Add(Anomaly::kIterationLeftOut, 1,
+                    fmt::format("in phase {}: iteration {}{}", cut.spec.name, cut.spec.skip + k + 1, reason));
+  }
+  if (!choice.KeepsAll()) diagnostics.AddPopulation(Anomaly::kIterationLeftOut, cut.iterations);
+  if (choice.iterations.empty() || choice.too_many_differ) {
+    diagnostics.Add(Anomaly::kDisturbanceUnknown, 1, "in phase " + cut.spec.name);
+  }
+  return clean;
+}
+
 }  // namespace farscale

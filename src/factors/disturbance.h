@@ -47,4 +47,12 @@ struct CleanChoice {
 CleanChoice ChooseClean(const Trace& trace, const Matching& matching, const PhaseCut& cut,
                         const FactorOptions& options);
 
+struct CleanCut {
+  PhaseCut cut;  // of the iterations kept; its diagnostics say what was left out
+  CleanChoice choice;
+};
+
+// The phase without the iterations that its spec does not want; as it is when the spec wants all.
+CleanCut CutClean(const Trace& trace, const Matching& matching, const PhaseCut& cut, const FactorOptions& options);
+
 }  // namespace farscale

@@ -100,26 +100,6 @@ std::vector<PhaseCut> CutPhases(const Study& study, const Trace& trace, Measured
   return cuts;
 }
 
-// Leaves out what the phase does not want for its disturbance.
-PhaseCut KeepClean(const Study& study, const Trace& trace, const Matching& matching, const PhaseCut& cut,
-                   Diagnostics& diagnostics) {
-  if (cut.spec.clean.kind == CleanSpec::Kind::kAll) return cut;
-  const CleanChoice choice = ChooseClean(trace, matching, cut, study.factors);
-  const std::size_t left_out = cut.iterations - choice.Kept();
-  for (std::size_t k = 0; k < cut.iterations && left_out > 0; ++k) {
-    if (choice.kept[k]) continue;
-    const std::string& reason = choice.reasons[k];
-    diagnostics.Add(
-        Anomaly::kIterationLeftOut, 1,
-        fmt::format("in phase {}: iteration {}{}", cut.spec.name, k + 1, reason.empty() ? "" : ", " + reason));
-  }
-  if (left_out > 0) diagnostics.AddPopulation(Anomaly::kIterationLeftOut, cut.iterations);
-  if (choice.iterations.empty() || choice.too_many_differ) {
-    diagnostics.Add(Anomaly::kDisturbanceUnknown, 1, "in phase " + cut.spec.name);
-  }
-  return KeepIterations(trace, cut, choice.kept);
-}
-
 // Nothing for a phase whose iterations the calls do not show.
 std::vector<std::shared_ptr<const IterationShape>> ShapesOf(const Study& study, const Trace& trace) {
   std::vector<std::shared_ptr<const IterationShape>> shapes;
@@ -149,7 +129,7 @@ MeasuredRun ReadAndMeasure(const Study& study, const RunSpec& spec, const std::v
   diagnostics.FailPastThreshold(spec.trace);
   if (wants_shapes) result.shapes = ShapesOf(study, trace);
   std::vector<PhaseCut> cuts = CutPhases(study, trace, result);
-  for (PhaseCut& cut : cuts) cut = KeepClean(study, trace, matching, cut, diagnostics);
+  for (PhaseCut& cut : cuts) cut = CutClean(trace, matching, cut, study.factors).cut;
   result.record = RecordOf(trace, spec, cuts);
   auto cut = cuts.begin();
   for (const std::optional<PhaseNotFound>& missing : result.missing) {
