@@ -3,37 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
-#include "base/format.h"
+#include "report/svg.h"
 
 namespace farscale {
 namespace {
 
-constexpr std::array<const char*, 8> kPalette = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
-                                                 "#56b4e9", "#b8860b", "#000000", "#7f7f7f"};
-constexpr const char* kFont = "font-family=\"system-ui,'Segoe UI','DejaVu Sans',Helvetica,Arial,sans-serif\"";
-constexpr const char* kInk = "#1f2933";
-constexpr const char* kFaint = "#66727f";
-constexpr const char* kGrid = "#e3e7eb";
-
-// Pixels with one decimal: precise enough, and the same text on every machine.
-std::string Pixel(double value) { return fmt::format("{:.1f}", value); }
-
 struct Range {
   double low = 0, high = 1;
 };
-
-// Steps of 1, 2 or 5 times a power of ten, about `wanted` of them.
-double NiceStep(double span, int wanted) {
-  const double raw = span / wanted;
-  const double power = std::pow(10, std::floor(std::log10(raw)));
-  for (const double factor : {1.0, 2.0, 5.0}) {
-    if (factor * power >= 0.9 * raw) return factor * power;
-  }
-  return 10 * power;
-}
 
 std::string TickLabel(double value) {
   if (value >= 1e6 && std::fmod(value, 1e6) == 0) return fmt::format("{:g}M", value / 1e6);
@@ -49,7 +28,7 @@ class Plot {
   }
 
   std::string Render() {
-    Open();
+    svg_.Open(chart_.width, chart_.height, chart_.title, chart_.description, standalone_, left());
     Axes();
     Split();
     for (const ChartSeries& series : chart_.series) {
@@ -60,8 +39,7 @@ class Plot {
     for (const ChartSeries& series : chart_.series) Line(series);
     for (const ChartSeries& series : chart_.series) Points(series);
     Legend();
-    svg_ += "</svg>";
-    return std::move(svg_);
+    return svg_.Close();
   }
 
  private:
@@ -121,26 +99,6 @@ class Plot {
     legend_height_ = 18.0 * rows;
   }
 
-  void Open() {
-    svg_ = fmt::format("<svg {}role=\"img\" viewBox=\"0 0 {} {}\" width=\"{}\" height=\"{}\" {} font-size=\"12\">",
-                       standalone_ ? "xmlns=\"http://www.w3.org/2000/svg\" " : "", chart_.width, chart_.height,
-                       chart_.width, chart_.height, kFont);
-    svg_ += "<title>" + EscapeXml(chart_.title) + "</title><desc>" + EscapeXml(chart_.description) + "</desc>";
-    if (standalone_) svg_ += "<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>";
-    Text(left(), 20, chart_.title, "start", kInk, "font-weight=\"600\" font-size=\"14\"");
-  }
-
-  void Text(double x, double y, const std::string& text, const char* anchor, const char* color,
-            const std::string& more = "") {
-    svg_ += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"{}\" fill=\"{}\" {}>{}</text>", Pixel(x), Pixel(y),
-                        anchor, color, more, EscapeXml(text));
-  }
-
-  void Stroke(double x1, double y1, double x2, double y2, const char* color, const std::string& more = "") {
-    svg_ += fmt::format("<line x1=\"{}\" y1=\"{}\" x2=\"{}\" y2=\"{}\" stroke=\"{}\" {}/>", Pixel(x1), Pixel(y1),
-                        Pixel(x2), Pixel(y2), color, more);
-  }
-
   std::vector<double> XTicks() const {
     std::vector<double> ticks;
     if (!chart_.log_x) {
@@ -166,37 +124,40 @@ class Plot {
     const auto steps = static_cast<int>(std::floor((y_.high - y_.low) / y_step_ + 1e-9));
     for (int i = 0; i <= steps; ++i) {
       const double y = y_.low + i * y_step_;
-      Stroke(left(), Y(y), right(), Y(y), kGrid);
-      Text(left() - 8, Y(y) + 4, fmt::format("{:g}", std::round(y * 1e6) / 1e6), "end", kFaint);
+      svg_.Line(left(), Y(y), right(), Y(y), kGrid);
+      svg_.Text(left() - 8, Y(y) + 4, TickText(y), "end", kFaint);
     }
     for (const double x : XTicks()) {
-      Stroke(X(x), top(), X(x), bottom(), kGrid);
-      Text(X(x), bottom() + 17, TickLabel(x), "middle", kFaint);
+      svg_.Line(X(x), top(), X(x), bottom(), kGrid);
+      svg_.Text(X(x), bottom() + 17, TickLabel(x), "middle", kFaint);
     }
-    Stroke(left(), bottom(), right(), bottom(), kFaint);
-    Text((left() + right()) / 2, chart_.height - 10, chart_.x_label, "middle", kInk);
+    svg_.Line(left(), bottom(), right(), bottom(), kFaint);
+    svg_.Text((left() + right()) / 2, chart_.height - 10, chart_.x_label, "middle", kInk);
     const double middle = (top() + bottom()) / 2;
-    Text(14, middle, chart_.y_label, "middle", kInk, fmt::format("transform=\"rotate(-90 14 {})\"", Pixel(middle)));
+    svg_.Text(14, middle, chart_.y_label, "middle", kInk,
+              fmt::format("transform=\"rotate(-90 14 {})\"", Pixel(middle)));
   }
 
   // Where the measured range ends.
   void Split() {
     if (!chart_.split_x || *chart_.split_x >= x_.high) return;
     const double x = X(*chart_.split_x);
-    svg_ += fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"#66727f\" fill-opacity=\"0.06\"/>",
-                        Pixel(x), Pixel(top()), Pixel(right() - x), Pixel(bottom() - top()));
-    Stroke(x, top(), x, bottom(), kFaint, "stroke-dasharray=\"2 3\"");
-    if (!chart_.split_label.empty()) Text(x + 5, bottom() - 6, chart_.split_label, "start", kFaint, "font-size=\"11\"");
+    svg_.Append(
+        fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"#66727f\" fill-opacity=\"0.06\"/>",
+                    Pixel(x), Pixel(top()), Pixel(right() - x), Pixel(bottom() - top())));
+    svg_.Line(x, top(), x, bottom(), kFaint, "stroke-dasharray=\"2 3\"");
+    if (!chart_.split_label.empty())
+      svg_.Text(x + 5, bottom() - 6, chart_.split_label, "start", kFaint, "font-size=\"11\"");
   }
 
   void Marks() {
     int row = 0;
     for (const ChartMark& mark : chart_.marks) {
       if (mark.x < x_.low || mark.x > x_.high) continue;
-      Stroke(X(mark.x), top(), X(mark.x), bottom(), kInk, "stroke-dasharray=\"5 4\" stroke-opacity=\"0.7\"");
+      svg_.Line(X(mark.x), top(), X(mark.x), bottom(), kInk, "stroke-dasharray=\"5 4\" stroke-opacity=\"0.7\"");
       const bool near_end = X(mark.x) > right() - 180;
-      Text(X(mark.x) + (near_end ? -5 : 5), top() + 13 + 14 * row++, mark.label, near_end ? "end" : "start", kInk,
-           "font-size=\"11\"");
+      svg_.Text(X(mark.x) + (near_end ? -5 : 5), top() + 13 + 14 * row++, mark.label, near_end ? "end" : "start", kInk,
+                "font-size=\"11\"");
     }
   }
 
@@ -206,8 +167,8 @@ class Plot {
     for (const ChartBand& b : band) points += Pixel(X(b.x)) + "," + Pixel(Y(b.high)) + " ";
     for (auto b = band.rbegin(); b != band.rend(); ++b) points += Pixel(X(b->x)) + "," + Pixel(Y(b->low)) + " ";
     points.pop_back();
-    svg_ +=
-        fmt::format("<polygon points=\"{}\" fill=\"{}\" fill-opacity=\"{}\"/>", points, PaletteColor(color), opacity);
+    svg_.Append(
+        fmt::format("<polygon points=\"{}\" fill=\"{}\" fill-opacity=\"{}\"/>", points, PaletteColor(color), opacity));
   }
 
   void Polyline(const std::vector<ChartPoint>& line, std::size_t first, std::size_t end, const ChartSeries& series,
@@ -216,8 +177,8 @@ class Plot {
     std::string points;
     for (std::size_t i = first; i < end; ++i) points += Pixel(X(line[i].x)) + "," + Pixel(Y(line[i].y)) + " ";
     points.pop_back();
-    svg_ += fmt::format("<polyline points=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"{}\"{}/>", points,
-                        PaletteColor(series.color), series.width, dashed ? " stroke-dasharray=\"6 4\"" : "");
+    svg_.Append(fmt::format("<polyline points=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"{}\"{}/>", points,
+                            PaletteColor(series.color), series.width, dashed ? " stroke-dasharray=\"6 4\"" : ""));
   }
 
   void Line(const ChartSeries& series) {
@@ -233,17 +194,17 @@ class Plot {
 
   void Points(const ChartSeries& series) {
     for (const ChartPoint& point : series.points) {
-      svg_ += fmt::format(
+      svg_.Append(fmt::format(
           "<circle cx=\"{}\" cy=\"{}\" r=\"4\" fill=\"#ffffff\" stroke=\"{}\" stroke-width=\"2\"><title>{}</title>"
           "</circle>",
-          Pixel(X(point.x)), Pixel(Y(point.y)), PaletteColor(series.color), EscapeXml(point.tooltip));
+          Pixel(X(point.x)), Pixel(Y(point.y)), PaletteColor(series.color), EscapeXml(point.tooltip)));
     }
     for (const ChartPoint& point : series.line) {
       if (point.tooltip.empty()) continue;
-      svg_ += fmt::format(
-          "<circle cx=\"{}\" cy=\"{}\" r=\"5\" fill=\"#ffffff\" fill-opacity=\"0\"><title>{}</title>"
-          "</circle>",
-          Pixel(X(point.x)), Pixel(Y(point.y)), EscapeXml(point.tooltip));
+      svg_.Append(
+          fmt::format("<circle cx=\"{}\" cy=\"{}\" r=\"5\" fill=\"#ffffff\" fill-opacity=\"0\"><title>{}</title>"
+                      "</circle>",
+                      Pixel(X(point.x)), Pixel(Y(point.y)), EscapeXml(point.tooltip)));
     }
   }
 
@@ -252,19 +213,20 @@ class Plot {
       const ChartSeries& series = chart_.series[i];
       const auto [x, y] = legend_[i];
       if (series.line.empty()) {
-        svg_ += fmt::format("<circle cx=\"{}\" cy=\"{}\" r=\"4\" fill=\"#ffffff\" stroke=\"{}\" stroke-width=\"2\"/>",
-                            Pixel(x + 12), Pixel(y - 4), PaletteColor(series.color));
+        svg_.Append(
+            fmt::format("<circle cx=\"{}\" cy=\"{}\" r=\"4\" fill=\"#ffffff\" stroke=\"{}\" stroke-width=\"2\"/>",
+                        Pixel(x + 12), Pixel(y - 4), PaletteColor(series.color)));
       } else {
-        Stroke(x, y - 4, x + 24, y - 4, PaletteColor(series.color).c_str(),
-               fmt::format("stroke-width=\"{}\"{}", series.width, series.dashed ? " stroke-dasharray=\"6 4\"" : ""));
+        svg_.Line(x, y - 4, x + 24, y - 4, PaletteColor(series.color).c_str(),
+                  fmt::format("stroke-width=\"{}\"{}", series.width, series.dashed ? " stroke-dasharray=\"6 4\"" : ""));
       }
-      Text(x + 30, y, series.name, "start", kInk);
+      svg_.Text(x + 30, y, series.name, "start", kInk);
     }
   }
 
   const Chart& chart_;
   const bool standalone_;
-  std::string svg_;
+  Svg svg_;
   Range x_, y_;
   double y_step_ = 0.2;
   double legend_height_ = 0;
@@ -272,25 +234,6 @@ class Plot {
 };
 
 }  // namespace
-
-std::string PaletteColor(int index) { return kPalette[static_cast<std::size_t>(index) % kPalette.size()]; }
-
-std::string EscapeXml(const std::string& text) {
-  std::string escaped;
-  for (const char c : text) {
-    switch (c) {
-      case '&': escaped += "&amp;"; break;
-      case '<': escaped += "&lt;"; break;
-      case '>': escaped += "&gt;"; break;
-      case '"': escaped += "&quot;"; break;
-      case '\'': escaped += "&#39;"; break;
-      default:
-        // Control characters are not allowed in XML.
-        escaped += static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t' ? ' ' : c;
-    }
-  }
-  return escaped;
-}
 
 std::string RenderSvg(const Chart& chart, bool standalone) { return Plot(chart, standalone).Render(); }
 

@@ -55,10 +55,4 @@ struct Chart {
 // A complete <svg> element. `standalone`: with name space and white ground, for a file of its own.
 std::string RenderSvg(const Chart& chart, bool standalone);
 
-// "#0072b2" and so on; easily told apart, also by colour-blind readers [Okabe08].
-std::string PaletteColor(int index);
-
-// Text for XML and HTML, outside and inside of attributes.
-std::string EscapeXml(const std::string& text);
-
 }  // namespace farscale

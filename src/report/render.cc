@@ -6,7 +6,7 @@
 #include <kainjow/mustache.hpp>
 
 #include "base/error.h"
-#include "report/chart.h"
+#include "report/svg.h"
 
 namespace farscale {
 namespace {
