@@ -10,7 +10,8 @@ namespace farscale {
 
 // Of one iteration, in seconds. Ranks that do not run it count with nothing.
 struct IterationProfile {
-  double begin = 0;    // earliest on any rank, since the begin of the run
+  double begin = 0;                     // earliest on any rank, since the begin of the run
+  double mean_begin = 0, mean_end = 0;  // of the ranks that run it, since the same
   double elapsed = 0;  // mean length over the ranks: iterations overlap, so that no begin and end are common
   double average_useful = 0;
   double largest_useful = 0;
