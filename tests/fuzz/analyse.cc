@@ -1,6 +1,7 @@
 #include "fuzz/analyse.h"
 
 #include "factors/phase_factors.h"
+#include "factors/run_picture.h"
 #include "replay/calibration.h"
 #include "replay/computation.h"
 #include "replay/cut_trace.h"
@@ -20,6 +21,7 @@ void AnalyseTrace(const std::string& path, const ReadOptions& reading, bool writ
       MeasurePhase(trace, matching, CutPhase(trace, spec), options);
     }
   }
+  PictureOf(trace, matching, {});
   SummarizeRegions(trace);
   PhaseSpec window;
   window.kind = PhaseSpec::Kind::kTimeWindow;

@@ -1,0 +1,220 @@
+#include "factors/run_picture.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/error.h"
+#include "base/parallel.h"
+#include "phases/phase_cut.h"
+#include "replay/bursts.h"
+#include "replay/replay.h"
+
+namespace farscale {
+namespace {
+
+// In ticks; sums over ranks of whole numbers, which may be beyond the range of those.
+using StateTimes = std::array<double, kRunStates>;
+
+double& At(StateTimes& times, RunState state) { return times[static_cast<std::size_t>(state)]; }
+double Sum(const StateTimes& times) { return std::accumulate(times.begin(), times.end(), 0.0); }
+
+// The columns of a picture, which are equally long to one tick.
+struct Columns {
+  Tick begin = 0;
+  Tick length = 0;
+  std::int64_t count = 0;
+
+  // Of column `count` too: the end of the run.
+  Tick Begin(std::int64_t column) const {  // begin + length * column / count, without leaving the range of numbers
+    return begin + length / count * column + length % count * column / count;
+  }
+};
+
+// Adds the spans of one rank, in the order of time, to the cells of its row.
+class Pen {
+ public:
+  Pen(const Columns& columns, std::vector<StateTimes>& cells, StateTimes& total)
+      : columns_(columns), cells_(cells), total_(total), end_(columns.Begin(1)) {}
+
+  void Add(RunState state, Tick from, Tick to) {
+    if (to <= from) return;
+    At(total_, state) += static_cast<double>(to - from);
+    while (true) {
+      if (from < end_) {
+        const Tick until = std::min(to, end_);
+        At(cells_[static_cast<std::size_t>(column_)], state) += static_cast<double>(until - from);
+        from = until;
+      }
+      if (from >= to) return;
+      end_ = columns_.Begin(++column_ + 1);
+    }
+  }
+
+ private:
+  const Columns& columns_;
+  std::vector<StateTimes>& cells_;
+  StateTimes& total_;
+  std::int64_t column_ = 0;
+  Tick end_;
+};
+
+// Of every rank how long its calls wait on the ideal network, or nothing at all when they cannot be replayed.
+struct IdealRun {
+  ReplayResult result;
+  std::string problem;
+
+  // Asked for call by call.
+  Tick Waiting(const RankTimeline& timeline, std::size_t rank, std::size_t call) const {
+    const Tick left_before = call > 0 ? result.leave[rank][call - 1] : result.begin[rank];
+    const Tick burst = std::max<Tick>(0, BurstEnd(timeline, call) - BurstBegin(timeline, call));
+    return std::min(timeline.duration(call), result.leave[rank][call] - left_before - burst);
+  }
+};
+
+IdealRun ReplayIdeally(const Trace& trace, const Matching& matching, const ReplayRules& rules) {
+  IdealRun ideal;
+  try {
+    ideal.result = Replay(trace, matching, CutPhase(trace, PhaseSpec::WholeRun()), {rules, true});
+  } catch (const Error& error) {  // what was measured can be shown all the same
+    ideal.problem = error.what();
+  }
+  return ideal;
+}
+
+// Adds one rank to its row and returns its own times.
+StateTimes DrawRank(const Trace& trace, std::size_t rank, const IdealRun& ideal, const Columns& columns,
+                    std::vector<StateTimes>& cells) {
+  StateTimes total{};
+  const RankTimeline& timeline = trace.timelines[rank];
+  const Tick run_end = columns.begin + columns.length;
+  Pen pen(columns, cells, total);
+  if (timeline.empty()) {
+    pen.Add(RunState::kOutside, columns.begin, run_end);
+    return total;
+  }
+  pen.Add(RunState::kOutside, columns.begin, timeline.begin());
+  for (std::size_t call = 0; call < timeline.calls(); ++call) {
+    const Tick enter = timeline.enter(call), leave = timeline.leave(call);
+    if (ideal.problem.empty()) {
+      const Tick waited = enter + ideal.Waiting(timeline, rank, call);
+      pen.Add(RunState::kWaiting, enter, waited);
+      pen.Add(RunState::kTransfer, waited, leave);
+    } else {
+      pen.Add(RunState::kMpi, enter, leave);
+    }
+  }
+  pen.Add(RunState::kOutside, timeline.end(), run_end);
+  Pen pause_pen(columns, cells, total);
+  for (const Pause& pause : timeline.pauses()) {
+    pause_pen.Add(RunState::kNotRunning, timeline.event_tick(pause.begin_event), timeline.event_tick(pause.end_event));
+  }
+  At(total, RunState::kComputation) = static_cast<double>(columns.length) - Sum(total);
+  return total;
+}
+
+// Draws the ranks of one row; computation is what the other states leave.
+std::vector<PictureCell> DrawRow(const Trace& trace, std::size_t first, std::size_t end, const IdealRun& ideal,
+                                 const Columns& columns, std::vector<StateTimes>& totals) {
+  std::vector<StateTimes> cells(static_cast<std::size_t>(columns.count));
+  for (std::size_t rank = first; rank < end; ++rank) totals[rank] = DrawRank(trace, rank, ideal, columns, cells);
+  std::vector<PictureCell> row;
+  for (std::int64_t column = 0; column < columns.count; ++column) {
+    StateTimes& cell = cells[static_cast<std::size_t>(column)];
+    const auto length = static_cast<double>(columns.Begin(column + 1) - columns.Begin(column));
+    At(cell, RunState::kComputation) = length * static_cast<double>(end - first) - Sum(cell);
+    row.push_back(RoundToLevels(cell));
+  }
+  return row;
+}
+
+// Where ranks of another node begin; nothing when the ranks of a node are not next to each other.
+std::vector<std::int64_t> NodeBegins(const Trace& trace) {
+  std::vector<std::int64_t> begins;
+  std::vector<bool> seen(trace.nodes.size());
+  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
+    const std::int32_t node = trace.ranks[rank].node;
+    if (rank > 0 && trace.ranks[rank - 1].node == node) continue;
+    if (seen[static_cast<std::size_t>(node)]) return {};
+    seen[static_cast<std::size_t>(node)] = true;
+    begins.push_back(static_cast<std::int64_t>(rank));
+  }
+  return begins;
+}
+
+std::array<StateShare, kRunStates> SharesOf(const std::vector<StateTimes>& totals, Tick length) {
+  std::array<StateShare, kRunStates> shares;
+  for (std::size_t state = 0; state < kRunStates; ++state) {
+    StateShare& share = shares[state];
+    double sum = 0, least = totals.front()[state], most = least;
+    for (std::size_t rank = 0; rank < totals.size(); ++rank) {
+      const double time = totals[rank][state];
+      sum += time;
+      if (time < least) share.least_rank = static_cast<std::int64_t>(rank);
+      if (time > most) share.most_rank = static_cast<std::int64_t>(rank);
+      least = std::min(least, time);
+      most = std::max(most, time);
+    }
+    const auto all = static_cast<double>(length);
+    share.mean = sum / all / static_cast<double>(totals.size());
+    share.least = least / all;
+    share.most = most / all;
+  }
+  return shares;
+}
+
+}  // namespace
+
+std::string_view ToString(RunState state) {
+  switch (state) {
+    case RunState::kComputation: return "computation";
+    case RunState::kWaiting: return "waiting for others";
+    case RunState::kTransfer: return "transfer";
+    case RunState::kMpi: return "in MPI";
+    case RunState::kNotRunning: return "not running";
+    case RunState::kOutside: return "before begin or after end";
+  }
+  return "";
+}
+
+PictureCell RoundToLevels(const std::array<double, kRunStates>& times) {
+  const double whole = Sum(times);
+  PictureCell cell{};
+  std::array<double, kRunStates> lost{};
+  int missing = kCellLevels;
+  for (std::size_t state = 0; state < kRunStates; ++state) {
+    const double levels = times[state] * kCellLevels / whole;
+    cell[state] = static_cast<std::uint8_t>(levels);
+    lost[state] = levels - cell[state];
+    missing -= cell[state];
+  }
+  for (; missing > 0; --missing) {
+    const auto most = static_cast<std::size_t>(std::max_element(lost.begin(), lost.end()) - lost.begin());
+    ++cell[most];
+    lost[most] = 0;
+  }
+  return cell;
+}
+
+RunPicture PictureOf(const Trace& trace, const Matching& matching, const ReplayRules& rules, const PictureSize& size) {
+  RunPicture picture;
+  const Columns columns = {trace.begin(), trace.end() - trace.begin(),
+                           std::min<std::int64_t>(size.columns, trace.end() - trace.begin())};
+  picture.seconds = trace.Seconds(columns.length);
+  picture.ranks = static_cast<std::int64_t>(trace.size());
+  if (columns.length <= 0) return picture;
+  const IdealRun ideal = ReplayIdeally(trace, matching, rules);
+  picture.problem = ideal.problem;
+  picture.node_begins = NodeBegins(trace);
+  picture.ranks_per_row = (picture.ranks + size.rows - 1) / size.rows;
+  const auto height = static_cast<std::size_t>(picture.ranks_per_row);
+  picture.rows.resize((trace.size() + height - 1) / height);
+  std::vector<StateTimes> totals(trace.size());
+  ParallelFor(picture.rows.size(), [&](std::size_t row) {
+    const std::size_t first = row * height;
+    picture.rows[row] = DrawRow(trace, first, std::min(first + height, trace.size()), ideal, columns, totals);
+  });
+  picture.shares = SharesOf(totals, columns.length);
+  return picture;
+}
+
+}  // namespace farscale

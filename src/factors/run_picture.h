@@ -1,0 +1,75 @@
+// What the ranks of a run did over time, as a raster small enough to draw: ranks down, time across.
+//
+// Time in MPI is split call by call: what a call still takes when the whole run is replayed on the ideal network is
+// waiting for others, what the measurement has beyond that is transfer. Within a call waiting comes first.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "replay/matching.h"
+#include "replay/rules.h"
+#include "trace/trace.h"
+
+namespace farscale {
+
+enum class RunState : std::uint8_t {
+  kComputation,  // outside MPI and running
+  kWaiting,      // in MPI, waiting for others
+  kTransfer,     // in MPI, the rest
+  kMpi,          // in MPI, where the two cannot be told apart
+  kNotRunning,   // in a pause
+  kOutside,      // before the rank's first event or after its last
+};
+inline constexpr std::size_t kRunStates = 6;
+
+// "computation", "waiting for others" and so on.
+std::string_view ToString(RunState state);
+
+// How the time of a cell is spread over the states, in eighths.
+inline constexpr int kCellLevels = 8;
+using PictureCell = std::array<std::uint8_t, kRunStates>;
+
+// The parts of `times` in `levels`-ths, adding up to `levels`: rounded down, and what is then missing goes where the
+// most was lost, to the earlier state of two. `times` must not all be 0.
+PictureCell RoundToLevels(const std::array<double, kRunStates>& times);
+
+// Shares of the run time in one state: of all ranks together, and of the ranks with the least and the most of it.
+struct StateShare {
+  double mean = 0;
+  double least = 0, most = 0;
+  std::int64_t least_rank = 0, most_rank = 0;  // the first of several
+
+  friend bool operator==(const StateShare&, const StateShare&) = default;
+};
+
+struct RunPicture {
+  double seconds = 0;  // that the columns take together: from the first to the last event
+  std::int64_t ranks = 0;
+  std::int64_t ranks_per_row = 1;               // the last row may have fewer
+  std::vector<std::int64_t> node_begins;        // first ranks of nodes; empty when nodes have no ranks in a row
+  std::vector<std::vector<PictureCell>> rows;   // of equally many columns, which are equally long to one tick
+  std::array<StateShare, kRunStates> shares{};  // by state
+  std::string problem;                          // why there is no replay and all time in MPI is kMpi; else empty
+
+  const StateShare& Share(RunState state) const { return shares[static_cast<std::size_t>(state)]; }
+
+  friend bool operator==(const RunPicture&, const RunPicture&) = default;
+};
+
+// How large a picture may be.
+struct PictureSize {
+  std::int64_t rows = 64;
+  std::int64_t columns = 360;
+};
+
+// Takes one replay and one more pass over the calls; ranks in parallel. A trace without time has a picture without
+// rows.
+RunPicture PictureOf(const Trace& trace, const Matching& matching, const ReplayRules& rules,
+                     const PictureSize& size = {});
+
+}  // namespace farscale

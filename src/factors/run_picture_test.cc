@@ -1,0 +1,131 @@
+// Pictures worked out on paper; one tick is a second in programs written as text.
+#include "factors/run_picture.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "support/program.h"
+#include "trace/trace_builder.h"
+
+namespace farscale {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+RunPicture Picture(const Trace& trace, const PictureSize& size = {}) {
+  return PictureOf(trace, MatchTrace(trace), {}, size);
+}
+
+// Rows as letters: computation, waiting, transfer, mpi, not running, outside; mixed cells with eighths in brackets.
+std::vector<std::string> Rows(const RunPicture& picture) {
+  std::vector<std::string> rows;
+  for (const std::vector<PictureCell>& cells : picture.rows) {
+    std::string& row = rows.emplace_back();
+    for (const PictureCell& cell : cells) {
+      std::string mixed;
+      for (std::size_t state = 0; state < kRunStates; ++state) {
+        if (cell[state] > 0) mixed += "cwtmno"[state] + std::to_string(cell[state]);
+      }
+      row += mixed.size() == 2 ? mixed.substr(0, 1) : "[" + mixed + "]";
+    }
+  }
+  return rows;
+}
+
+// T1 of tests/programs/imbalance.txt. On the ideal network rank 0 sends at 6; rank 1 has it then, after waiting from 2
+// on, and sends at once; rank 2 has waited from 1 on. What the calls take beyond that is transfer.
+constexpr const char* kLateSender =
+    "r0: comp 0-6 | Send>1#a 6-7\n"
+    "r1: comp 0-2 | Recv<0#a 2-8 | Send>2#b 8-9\n"
+    "r2: comp 0-1 | Recv<1#b 1-10";
+
+TEST(RunPicture, WaitingComesBeforeTransferInACall) {
+  const RunPicture picture = Picture(test::ParseTrace(kLateSender));
+  EXPECT_THAT(Rows(picture), ElementsAre("cccccctooo",    //
+                                         "ccwwwwttto",    //
+                                         "cwwwwwtttt"));  // a column a tick, since there are but ten
+  EXPECT_EQ(picture.seconds, 10);
+  EXPECT_EQ(picture.ranks, 3);
+  EXPECT_EQ(picture.ranks_per_row, 1);
+  EXPECT_THAT(picture.problem, IsEmpty());
+  const StateShare& computation = picture.Share(RunState::kComputation);
+  EXPECT_DOUBLE_EQ(computation.mean, 9.0 / 30);
+  EXPECT_EQ(computation.least_rank, 2);
+  EXPECT_DOUBLE_EQ(computation.least, 0.1);
+  EXPECT_EQ(computation.most_rank, 0);
+  EXPECT_DOUBLE_EQ(computation.most, 0.6);
+  EXPECT_DOUBLE_EQ(picture.Share(RunState::kWaiting).mean, 9.0 / 30);
+  EXPECT_DOUBLE_EQ(picture.Share(RunState::kTransfer).mean, 8.0 / 30);
+  EXPECT_DOUBLE_EQ(picture.Share(RunState::kOutside).mean, 4.0 / 30);
+}
+
+// Two ranks a row and two ticks a column: the third column holds rank 0 computing and rank 1 waiting, the fourth one
+// tick of rank 0's transfer, one after its end and two of rank 1's transfer. The last row has one rank.
+TEST(RunPicture, RanksAndTimesShareCells) {
+  const RunPicture picture = Picture(test::ParseTrace(kLateSender), {2, 5});
+  EXPECT_EQ(picture.ranks_per_row, 2);
+  EXPECT_THAT(Rows(picture), ElementsAre("c[c4w4][c4w4][t6o2][t2o6]",  //
+                                         "[c4w4]wwtt"));
+}
+
+// Ten ticks in four columns, which begin at 0, 2, 5 and 7.
+TEST(RunPicture, ColumnsAreEquallyLongToOneTick) {
+  EXPECT_THAT(Rows(Picture(test::ParseTrace("r0: comp 0-5 | Barrier@1 5-10"), {1, 4})), ElementsAre("cctt"));
+}
+
+// Both wait for the other before they send.
+TEST(RunPicture, WithoutReplayTimeInMpiIsOneState) {
+  const RunPicture picture =
+      Picture(test::ParseTrace("r0: comp 0-1 | Recv<1#a 1-3 | Send>1#b 3-4\n"
+                               "r1: comp 0-1 | Recv<0#b 1-3 | Send>0#a 3-4"));
+  EXPECT_THAT(Rows(picture), ElementsAre("cmmm", "cmmm"));
+  EXPECT_THAT(picture.problem, HasSubstr("cannot complete in program order"));
+  EXPECT_DOUBLE_EQ(picture.Share(RunState::kMpi).mean, 0.75);
+}
+
+TEST(RunPicture, PausesAndRanksWithoutRecords) {
+  TraceBuilder builder;
+  const auto work = builder.AddRegion("work");
+  Region region;
+  region.name = std::string(kPauseRegion);
+  region.is_pause = true;
+  const auto pause = builder.AddRegion(region);
+  builder.AddWorld(2);
+  RankBuilder rank0(builder.definitions(), 0);
+  rank0.Enter(0, work);
+  rank0.Enter(2, pause);
+  rank0.Leave(5, pause);
+  rank0.Leave(8, work);
+  builder.SetTimeline(rank0);
+  RankBuilder rank1(builder.definitions(), 1);
+  builder.SetTimeline(rank1);
+  EXPECT_THAT(Rows(Picture(std::move(builder).Finish())), ElementsAre("ccnnnccc", "oooooooo"));
+}
+
+TEST(RunPicture, NodesBeginWhereRanksAreNextToEachOther) {
+  Trace trace = test::ParseTrace("r0: comp 0-4\nr1: comp 0-4\nr2: comp 0-4\nr3: comp 0-4");
+  trace.nodes = {"a", "b"};
+  trace.ranks[2].node = trace.ranks[3].node = 1;
+  EXPECT_THAT(Picture(trace).node_begins, ElementsAre(0, 2));
+  trace.ranks[1].node = 1;
+  trace.ranks[2].node = 0;
+  EXPECT_THAT(Picture(trace).node_begins, IsEmpty());
+}
+
+TEST(RunPicture, ATraceWithoutTimeHasNoRows) {
+  TraceBuilder builder;
+  builder.AddWorld(1);
+  EXPECT_THAT(Picture(std::move(builder).Finish()).rows, IsEmpty());
+}
+
+// Thirds are 2.67 eighths each; the two that are missing go to the first of the three. A share of 1 % is lost.
+TEST(RunPicture, RoundsToEighths) {
+  EXPECT_EQ(RoundToLevels({1, 1, 1, 0, 0, 0}), (PictureCell{3, 3, 2, 0, 0, 0}));
+  EXPECT_EQ(RoundToLevels({99, 0, 0, 0, 0, 1}), (PictureCell{8, 0, 0, 0, 0, 0}));
+  EXPECT_EQ(RoundToLevels({0, 0, 5e17, 0, 0, 5e17}), (PictureCell{0, 0, 4, 0, 0, 4}));
+}
+
+}  // namespace
+}  // namespace farscale
