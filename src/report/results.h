@@ -8,9 +8,45 @@
 
 #include "base/diagnostics.h"
 #include "factors/factor_table.h"
+#include "factors/run_picture.h"
 #include "projection/projection.h"
 
 namespace farscale {
+
+// One iteration of a phase in one run, or some that follow each other where there are too many to tell one by one;
+// times, efficiencies and disturbance are then means over them.
+struct IterationRecord {
+  double begin = 0;    // mean over the ranks that run it, in seconds since the begin of the run
+  double end = 0;      // the same
+  double elapsed = 0;  // mean length over all ranks, in seconds; a rank that does not run it counts with nothing
+  double useful = 0;   // of that, the mean useful time
+  double parallel_efficiency = 0;
+  double load_balance = 0;
+  std::optional<double> disturbance;  // share of the time that disturbances took; nothing: not known
+  std::int64_t iterations = 1;        // that this stands for
+  std::int64_t left_out = 0;          // of them, which the factors are not made from
+  std::string reason;                 // why the first of those was left out
+
+  // Whether most are used.
+  bool IsKept() const { return 2 * left_out <= iterations; }
+
+  friend bool operator==(const IterationRecord&, const IterationRecord&) = default;
+};
+
+// Where a phase lies in one run.
+struct PhaseMarks {
+  std::string phase;
+  std::vector<IterationRecord> iterations;  // in the order of time; a window or the whole run is one iteration
+  std::optional<FactorValues> with_all;     // factors of all iterations, where some are left out
+
+  std::int64_t Count() const;  // of iterations, not of records
+  std::int64_t LeftOut() const;
+
+  friend bool operator==(const PhaseMarks&, const PhaseMarks&) = default;
+};
+
+// Joins neighbours until there are at most so many records.
+void JoinIterations(std::vector<IterationRecord>& iterations, std::size_t most);
 
 // One run of the study, as measured. A run that could not be used has an error and nothing else but its path.
 struct RunRecord {
@@ -30,6 +66,8 @@ struct RunRecord {
   std::int64_t repeat = 0;
   double coverage = 0;  // share of the run's time that lies in at least one phase
   std::vector<Finding> findings;
+  std::optional<RunPicture> picture;  // nothing: not taken
+  std::vector<PhaseMarks> phases;
 
   friend bool operator==(const RunRecord&, const RunRecord&) = default;
 };

@@ -8,6 +8,7 @@
 #include "base/version.h"
 #include "factors/factor_table_json.h"
 #include "projection/projection_json.h"
+#include "report/timeline_json.h"
 
 namespace farscale {
 namespace {
@@ -34,10 +35,12 @@ Json RunToJson(const RunRecord& run) {
                {"repeat", run.repeat},
                {"coverage", run.coverage},
                {"diagnostics", FindingsToJson(run.findings)}});
+  if (!run.phases.empty()) json["phases"] = MarksToJson(run.phases);
+  if (run.picture) json["picture"] = PictureToJson(*run.picture);
   return json;
 }
 
-RunRecord RunFromJson(const Json& json) {
+RunRecord RunFromJson(const Json& json, const std::string& file) {
   RunRecord run;
   run.path = json.at("path").get<std::string>();
   run.error = json.value("error", "");
@@ -56,6 +59,8 @@ RunRecord RunFromJson(const Json& json) {
   run.repeat = json.at("repeat").get<std::int64_t>();
   run.coverage = json.at("coverage").get<double>();
   run.findings = FindingsFromJson(json.at("diagnostics"));
+  if (json.contains("phases")) run.phases = MarksFromJson(json.at("phases"), file);
+  if (json.contains("picture")) run.picture = PictureFromJson(json.at("picture"), file);
   return run;
 }
 
@@ -128,7 +133,7 @@ Results ReadResultsJson(const std::string& text, const std::string& file) {
     results.title = json.at("study").at("title").get<std::string>();
     results.description = json.at("study").at("description").get<std::string>();
     results.models = json.at("study").at("models").get<std::string>();
-    for (const Json& run : json.at("runs")) results.runs.push_back(RunFromJson(run));
+    for (const Json& run : json.at("runs")) results.runs.push_back(RunFromJson(run, file));
     for (const Json& phase : json.at("phases")) {
       results.phases.push_back({phase.at("name").get<std::string>(), phase.at("description").get<std::string>()});
     }

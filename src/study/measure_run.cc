@@ -6,7 +6,9 @@
 
 #include "factors/disturbance.h"
 #include "factors/phase_factors.h"
+#include "factors/run_picture.h"
 #include "replay/matching.h"
+#include "study/phase_marks.h"
 #include "trace/trace_reader.h"
 
 namespace farscale {
@@ -116,7 +118,7 @@ std::vector<std::shared_ptr<const IterationShape>> ShapesOf(const Study& study, 
 }
 
 MeasuredRun ReadAndMeasure(const Study& study, const RunSpec& spec, const std::vector<Scenario>& scenarios,
-                           bool wants_shapes) {
+                           bool wants_shapes, Detail detail) {
   MeasuredRun result;
   Trace trace = ReadTrace(spec.trace, WhatToRead(study, spec, !scenarios.empty()));
   Diagnostics diagnostics = trace.diagnostics;
@@ -129,7 +131,14 @@ MeasuredRun ReadAndMeasure(const Study& study, const RunSpec& spec, const std::v
   diagnostics.FailPastThreshold(spec.trace);
   if (wants_shapes) result.shapes = ShapesOf(study, trace);
   std::vector<PhaseCut> cuts = CutPhases(study, trace, result);
-  for (PhaseCut& cut : cuts) cut = CutClean(trace, matching, cut, study.factors).cut;
+  if (detail == Detail::kPictures) result.record.picture = PictureOf(trace, matching, study.factors.rules);
+  for (PhaseCut& cut : cuts) {
+    CleanCut clean = CutClean(trace, matching, cut, study.factors);
+    if (detail == Detail::kPictures) {
+      result.record.phases.push_back(MarkPhase(trace, matching, cut, clean.choice, study.factors));
+    }
+    cut = std::move(clean.cut);
+  }
   result.record = RecordOf(trace, spec, cuts);
   auto cut = cuts.begin();
   for (const std::optional<PhaseNotFound>& missing : result.missing) {
@@ -151,9 +160,9 @@ MeasuredRun ReadAndMeasure(const Study& study, const RunSpec& spec, const std::v
 }  // namespace
 
 MeasuredRun MeasureRun(const Study& study, const RunSpec& spec, const std::vector<Scenario>& scenarios,
-                       bool wants_shapes) {
+                       bool wants_shapes, Detail detail) {
   try {
-    return ReadAndMeasure(study, spec, scenarios, wants_shapes);
+    return ReadAndMeasure(study, spec, scenarios, wants_shapes, detail);
   } catch (const Error& error) {
     MeasuredRun failed;
     failed.record.path = spec.trace;

@@ -29,9 +29,12 @@ struct MeasuredRun {
   std::optional<Error> error;
 };
 
+// Whether records of runs get what reports draw: pictures and iterations.
+enum class Detail { kFactors, kPictures };
+
 // A run that fails is a result with its error. `wants_shapes`: say what the iterations look like where phases depend on
 // it.
 MeasuredRun MeasureRun(const Study& study, const RunSpec& spec, const std::vector<Scenario>& scenarios,
-                       bool wants_shapes);
+                       bool wants_shapes, Detail detail);
 
 }  // namespace farscale

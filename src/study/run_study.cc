@@ -116,8 +116,13 @@ std::vector<std::size_t> LargestFirst(const Study& study) {
 // shows a loop.
 class StudyRuns {
  public:
-  StudyRuns(const Study& study, const ProgressSink& progress, const std::vector<Scenario>& scenarios)
-      : study_(study), progress_(progress), scenarios_(scenarios), runs_(study.runs.size()), is_done_(runs_.size()) {}
+  StudyRuns(const Study& study, const ProgressSink& progress, const std::vector<Scenario>& scenarios, Detail detail)
+      : study_(study),
+        progress_(progress),
+        scenarios_(scenarios),
+        detail_(detail),
+        runs_(study.runs.size()),
+        is_done_(runs_.size()) {}
 
   std::vector<MeasuredRun> Measure() {
     FindShapes();
@@ -129,7 +134,7 @@ class StudyRuns {
 
  private:
   void MeasureOne(std::size_t i, bool wants_shapes) {
-    runs_[i] = MeasureRun(study_, study_.runs[i], scenarios_, wants_shapes);
+    runs_[i] = MeasureRun(study_, study_.runs[i], scenarios_, wants_shapes, detail_);
     is_done_[i] = 1;
     const std::lock_guard lock(mutex_);
     if (progress_) progress_(++done_, runs_.size(), study_.runs[i].trace);
@@ -161,6 +166,7 @@ class StudyRuns {
   Study study_;
   const ProgressSink& progress_;
   const std::vector<Scenario>& scenarios_;
+  Detail detail_;
   std::vector<MeasuredRun> runs_;
   std::vector<char> is_done_;  // not bits: written by several threads
   std::mutex mutex_;
@@ -168,8 +174,8 @@ class StudyRuns {
 };
 
 std::vector<MeasuredRun> MeasureAll(const Study& study, const ProgressSink& progress,
-                                    const std::vector<Scenario>& scenarios) {
-  return StudyRuns(study, progress, scenarios).Measure();
+                                    const std::vector<Scenario>& scenarios, Detail detail) {
+  return StudyRuns(study, progress, scenarios, detail).Measure();
 }
 
 // A phase that occurs in no run fails the study.
@@ -264,8 +270,9 @@ void FailWhenNothingIsLeft(const std::vector<MeasuredRun>& runs) {
 
 }  // namespace
 
-MeasuredRuns MeasureRuns(const Study& study, const ProgressSink& progress, const std::vector<Scenario>& scenarios) {
-  std::vector<MeasuredRun> runs = MeasureAll(study, progress, scenarios);
+MeasuredRuns MeasureRuns(const Study& study, const ProgressSink& progress, const std::vector<Scenario>& scenarios,
+                         Detail detail) {
+  std::vector<MeasuredRun> runs = MeasureAll(study, progress, scenarios, detail);
   FailWhenNothingIsLeft(runs);
   RequireOneProgram(runs);
   RequireEveryPhase(study, runs);
@@ -317,7 +324,7 @@ StudyOutcome RunStudy(const Study& study, const ModelLibrary& library, const Pro
     problem = error.what();
     std::erase_if(replayed, [](const Scenario& scenario) { return !scenario.network; });
   }
-  MeasuredRuns measured = MeasureRuns(study, progress, replayed);
+  MeasuredRuns measured = MeasureRuns(study, progress, replayed, Detail::kPictures);
   if (!problem.empty()) AddFinding(Anomaly::kScenarioNotPossible, problem, measured.table);
   StudyOutcome outcome;
   outcome.failure = measured.failure;

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "models/scaling_model.h"
 #include "report/results.h"
+#include "study/measure_run.h"
 #include "study/scenario.h"
 #include "study/study.h"
 
@@ -27,7 +28,8 @@ struct MeasuredRuns {
 
 // trace -> phases -> replay -> factors. A run that fails is recorded with its error and does not lose the others.
 // Throws when all runs fail, and a usage error when the runs are of different programs.
-MeasuredRuns MeasureRuns(const Study& study, const ProgressSink& progress, const std::vector<Scenario>& scenarios = {});
+MeasuredRuns MeasureRuns(const Study& study, const ProgressSink& progress, const std::vector<Scenario>& scenarios = {},
+                         Detail detail = Detail::kFactors);
 
 struct StudyOutcome {
   Results results;

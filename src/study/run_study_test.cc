@@ -6,9 +6,11 @@
 #include <filesystem>
 
 #include "base/files.h"
+#include "study/phase_marks.h"
 #include "support/otf2_archive.h"
 #include "support/temporary_folder.h"
 #include "support/traces.h"
+#include "trace/trace_reader.h"
 
 namespace farscale {
 namespace {
@@ -76,6 +78,48 @@ TEST_F(RunStudyTest, RowsByPhaseCoresAndRepeat) {
   EXPECT_EQ(measured.runs[2].cores, 4);
   EXPECT_EQ(measured.runs[0].fingerprint.size(), 64u);
   EXPECT_FALSE(measured.failure);
+}
+
+// Steps begin at 10, 2010, ... and take 2000 ns; rank 0 works 1100 of them before the barrier, rank 1 1000.
+TEST_F(RunStudyTest, PicturesAndIterationsForReports) {
+  AddRun("a", 2);
+  study_.phases = {PhaseSpec::Region("step"), PhaseSpec::WholeRun()};
+  EXPECT_FALSE(Measure().runs[0].picture);
+  const RunRecord run = MeasureRuns(study_, nullptr, {}, Detail::kPictures).runs[0];
+  ASSERT_TRUE(run.picture);
+  EXPECT_EQ(run.picture->rows.size(), 2u);
+  EXPECT_EQ(run.picture->problem, "");
+  ASSERT_EQ(run.phases.size(), 2u);
+  EXPECT_EQ(run.phases[0].phase, "step");
+  ASSERT_EQ(run.phases[0].iterations.size(), 4u);
+  const IterationRecord& second = run.phases[0].iterations[1];
+  EXPECT_DOUBLE_EQ(second.begin, 2010e-9);
+  EXPECT_DOUBLE_EQ(second.end, 4010e-9);
+  EXPECT_DOUBLE_EQ(second.elapsed, 2000e-9);
+  EXPECT_DOUBLE_EQ(second.useful, (1110e-9 + 1010e-9) / 2);  // with 10 ns behind the barrier
+  EXPECT_DOUBLE_EQ(second.load_balance, 1060.0 / 1110);
+  EXPECT_TRUE(second.IsKept());
+  ASSERT_EQ(run.phases[1].iterations.size(), 1u);
+  EXPECT_EQ(run.phases[1].iterations[0].begin, 0);
+  EXPECT_DOUBLE_EQ(run.phases[1].iterations[0].end, 8020e-9);
+}
+
+TEST_F(RunStudyTest, ManyIterationsAreToldInGroups) {
+  PhaseCut cut;
+  cut.iterations = 1000;
+  Trace trace = ReadTrace(AddRun("a", 2));
+  cut.ranks.resize(2);
+  for (RankCut& rank : cut.ranks) {
+    rank.present = true;
+    for (Tick k = 0; k < 1000; ++k) rank.iterations.push_back({{8 * k, 0, 0}, {8 * k + 8, 0, 0}});
+  }
+  CleanChoice choice;
+  choice.kept.assign(1000, true);
+  choice.reasons.resize(1000);
+  const PhaseMarks marks = MarkPhase(trace, MatchTrace(trace), cut, choice, {});
+  EXPECT_EQ(marks.iterations.size(), 334u);
+  EXPECT_EQ(marks.Count(), 1000);
+  EXPECT_EQ(marks.iterations.back().iterations, 1);
 }
 
 TEST_F(RunStudyTest, OneBadRunDoesNotLoseTheOthers) {

@@ -77,6 +77,13 @@ std::vector<std::string> Seeds() {
   const FactorTable table = SmallTable();
   Results results = ResultsOfTable(table, Project(table, library, {DefaultModelSettings(), {64}, {}}), "t");
   add(4, WriteResultsJson(results));
+  RunRecord run;
+  run.cores = run.ranks = 2;
+  run.picture =
+      RunPicture{4, 2, 1, {0, 1}, {{{8}, {4, 4}, {0, 8}}, {{8}, {8}, {0, 0, 8}}}, {{{0.5, 0.4, 0.6, 0, 1}}}, ""};
+  run.phases = {{"p", {{0, 1, 1, 0.5, 0.5, 0.9, 0.1, 1, 0, ""}, {1, 3, 2, 1.5, 0.7, 0.9, 0.2, 2, 1, "late"}}}};
+  results.runs = {run};
+  add(4, WriteResultsJson(results));
   results.variants = {{"quiet", "without network noise", "replayed", true, results.table, results.projections}};
   add(4, WriteResultsJson(results));
   add(5, ReadFile(root + "/configs/networks/infiniband-hdr.toml"));
