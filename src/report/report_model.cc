@@ -14,6 +14,7 @@
 #include "report/comparison.h"
 #include "report/figures.h"
 #include "report/summary.h"
+#include "report/timelines.h"
 
 namespace farscale {
 namespace {
@@ -162,6 +163,7 @@ class PhaseSection {
 
   Data Build() {
     AddMeasuredTable();
+    section_.update(IterationsOfPhase(results_, phase_, heading_, slug_, model_));
     const bool projected = projection_ != nullptr && projection_->obstacle.empty();
     section_["hasProjection"] = projected;
     section_["obstacle"] = projection_ != nullptr ? projection_->obstacle : "no projection was made";
@@ -234,11 +236,9 @@ class PhaseSection {
         {{"name", name}, {"indent", ""}, {"depth", "0"}, {"formula", ""}, {"isPlain", true}, {"cells", cells}});
   }
 
-  // Registers a figure under its file name and returns what templates need of it.
   Data Figure(const std::string& name, const Chart& chart) {
-    const std::string file = slug_ + "-" + name + ".svg";
-    model_.figures[file] = chart;
-    return {{"svg", RenderSvg(chart, false)}, {"file", "figures/" + file}, {"alt", chart.description}};
+    return AddFigure(model_, slug_ + "-" + name + ".svg", RenderSvg(chart, false), RenderSvg(chart, true),
+                     chart.description);
   }
 
   // Whether the factor is part of the efficiency as projected; others are fitted for reading only.
@@ -469,6 +469,12 @@ std::string Mix(const std::array<double, 3>& a, const std::array<double, 3>& b, 
 
 }  // namespace
 
+ReportData AddFigure(ReportModel& model, const std::string& name, const std::string& svg, const std::string& file,
+                     const std::string& alt) {
+  model.figures[name] = file;
+  return {{"svg", svg}, {"file", "figures/" + name}, {"alt", alt}};
+}
+
 std::string PopColor(double value) {
   constexpr std::array<double, 3> kWhite = {255, 255, 255}, kGreen = {116, 196, 118}, kRed = {239, 101, 72};
   constexpr double kGood = 0.8, kBad = 0.5;
@@ -479,7 +485,7 @@ std::string PopColor(double value) {
 ReportModel BuildReportModel(const Results& results) {
   ReportModel model;
   std::set<Factor> used;
-  std::set<std::string> anchors = {"measured", "glossary"};
+  std::set<std::string> anchors = {"timelines", "measured", "glossary"};
   Data& data = model.data;
   data = {{"title", results.title},
           {"description", results.description},
@@ -498,6 +504,7 @@ ReportModel BuildReportModel(const Results& results) {
     }
   }
   data["severalPhases"] = data["phases"].size() > 1;
+  AddTimelines(results, model);
   data["diagnostics"] = AllFindings(results);
   data["hasDiagnostics"] = !data["diagnostics"].empty();
   data["glossary"] = Glossary(used);

@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "report/chart.h"
 #include "report/results.h"
 
 namespace farscale {
@@ -16,10 +15,15 @@ using ReportData = nlohmann::ordered_json;
 
 struct ReportModel {
   ReportData data;
-  std::map<std::string, Chart> figures;  // by file name without folder: "figures/NAME"
+  std::map<std::string, std::string> figures;  // SVG files by name without folder: "figures/NAME"
 };
 
 ReportModel BuildReportModel(const Results& results);
+
+// Registers a figure under its file name and returns what templates need of it. `svg` is put into the HTML, `file` is
+// the same with what a file of its own must have.
+ReportData AddFigure(ReportModel& model, const std::string& name, const std::string& svg, const std::string& file,
+                     const std::string& alt);
 
 // Background of a factor in tables: green above 0.8, fading to white there, red below 0.5, as POP reports have it.
 std::string PopColor(double value);

@@ -59,8 +59,8 @@ Files RenderedFiles(const Results& results, const ReportTemplates& templates, co
   }
   if (formats.count(ReportFormat::kMarkdown) > 0) {
     files.emplace_back("report.md", RenderTemplate(templates.markdown, model.data, Escape::kMarkdown));
-    for (const auto& [name, chart] : model.figures) {
-      files.emplace_back(std::filesystem::path("figures") / name, RenderSvg(chart, true) + "\n");
+    for (const auto& [name, svg] : model.figures) {
+      files.emplace_back(std::filesystem::path("figures") / name, svg + "\n");
     }
   }
   return files;

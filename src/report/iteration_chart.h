@@ -1,0 +1,27 @@
+// Durations of the iterations of a phase as SVG: a panel for every run, bars upwards for the time and, where it is
+// known, bars downwards for what was disturbed.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "report/results.h"
+
+namespace farscale {
+
+struct IterationPanel {
+  std::string name;  // "8 cores"
+  std::vector<IterationRecord> iterations;
+};
+
+struct IterationChart {
+  std::string title;
+  std::string description;
+  std::vector<IterationPanel> panels;  // at least one, none without iterations
+  bool with_tooltips = false;          // on every bar
+};
+
+// A complete <svg> element; `standalone` as for charts [report/svg.h].
+std::string RenderIterations(const IterationChart& chart, bool standalone);
+
+}  // namespace farscale

@@ -1,0 +1,195 @@
+#include "report/timelines.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "base/format.h"
+#include "base/median.h"
+#include "base/text.h"
+#include "report/iteration_chart.h"
+#include "report/timeline_picture.h"
+
+namespace farscale {
+namespace {
+
+using Data = ReportData;
+using Runs = std::vector<const RunRecord*>;
+
+constexpr double kSmallestShare = 0.0005;  // of a state, to be printed as more than nothing
+constexpr std::size_t kMostPictureBytes = 100'000;
+constexpr std::int64_t kFewestIterations = 3;  // that are worth a figure
+constexpr std::size_t kFewPhases = 8;          // that may have figures with details
+constexpr std::size_t kMostBars = 400;         // of a run in a figure; half of that with many phases
+constexpr std::size_t kMostTooltips = 60;      // of a figure
+
+std::string HeadingOf(const RunRecord& run) {
+  std::string heading = FormatCores(static_cast<double>(run.cores)) + (run.cores == 1 ? " core" : " cores");
+  if (run.repeat > 0) heading += fmt::format(", repeat {}", run.repeat);
+  return heading;
+}
+
+// One run of every core count.
+Runs WithoutRepeats(const Runs& runs) {
+  Runs firsts;
+  for (const RunRecord* run : runs) {
+    if (firsts.empty() || firsts.back()->cores != run->cores) firsts.push_back(run);
+  }
+  return firsts;
+}
+
+// The first, the last and others evenly between them.
+Runs Spread(const Runs& runs, std::size_t most) {
+  if (runs.size() <= most) return runs;
+  if (most == 1) return {runs.back()};
+  Runs chosen;
+  for (std::size_t i = 0; i < most; ++i) chosen.push_back(runs[i * (runs.size() - 1) / (most - 1)]);
+  return chosen;
+}
+
+Data StatesOf(const RunPicture& picture) {
+  Data states = Data::array();
+  for (std::size_t state = 0; state < kRunStates; ++state) {
+    const StateShare& share = picture.shares[state];
+    if (share.most < kSmallestShare) continue;
+    states.push_back({{"name", std::string(ToString(static_cast<RunState>(state)))},
+                      {"color", StateColor(static_cast<RunState>(state))},
+                      {"mean", FormatPercent(share.mean)},
+                      {"least", FormatPercent(share.least)},
+                      {"leastRank", FormatCores(static_cast<double>(share.least_rank))},
+                      {"most", FormatPercent(share.most)},
+                      {"mostRank", FormatCores(static_cast<double>(share.most_rank))}});
+  }
+  return states;
+}
+
+std::string CaptionOf(const RunRecord& run) {
+  const RunPicture& picture = *run.picture;
+  std::vector<std::string> sentences;
+  if (picture.ranks_per_row > 1) sentences.push_back(fmt::format("A row is {} ranks.", picture.ranks_per_row));
+  if (!picture.problem.empty()) {
+    sentences.push_back("The run cannot be replayed, so waiting and transfer are not told apart: " + picture.problem +
+                        ".");
+  }
+  return Join(sentences, " ");
+}
+
+// "410 ms (no. 3)", or "410 ms (nos. 3 to 5)" for a mean.
+std::string Numbered(const std::vector<IterationRecord>& iterations, std::size_t chosen) {
+  std::int64_t number = 1;
+  for (std::size_t i = 0; i < chosen; ++i) number += iterations[i].iterations;
+  const IterationRecord& record = iterations[chosen];
+  const std::string first = FormatCores(static_cast<double>(number));
+  const std::string last = FormatCores(static_cast<double>(number + record.iterations - 1));
+  return FormatSeconds(record.elapsed) +
+         (record.iterations == 1 ? fmt::format(" (no. {})", first) : fmt::format(" (nos. {} to {})", first, last));
+}
+
+Data IterationRow(const RunRecord& run, const PhaseMarks& phase) {
+  std::vector<double> lengths;
+  std::optional<double> disturbed;
+  for (const IterationRecord& record : phase.iterations) {
+    lengths.push_back(record.elapsed);
+    if (record.disturbance) disturbed = std::max(disturbed.value_or(0), *record.disturbance);
+  }
+  const auto shortest = std::min_element(lengths.begin(), lengths.end()) - lengths.begin();
+  const auto longest = std::max_element(lengths.begin(), lengths.end()) - lengths.begin();
+  return {{"heading", HeadingOf(run)},
+          {"count", FormatCores(static_cast<double>(phase.Count()))},
+          {"leftOut", FormatCores(static_cast<double>(phase.LeftOut()))},
+          {"median", FormatSeconds(Median(lengths))},
+          {"shortest", Numbered(phase.iterations, static_cast<std::size_t>(shortest))},
+          {"longest", Numbered(phase.iterations, static_cast<std::size_t>(longest))},
+          {"disturbance", disturbed ? FormatPercent(*disturbed) : "–"}};
+}
+
+// Null when there are too few.
+const PhaseMarks* IterationsOf(const RunRecord& run, const std::string& phase) {
+  for (const PhaseMarks& marks : run.phases) {
+    if (marks.phase == phase && marks.Count() >= kFewestIterations) return &marks;
+  }
+  return nullptr;
+}
+
+std::string IterationCaption(const IterationChart& chart) {
+  std::int64_t together = 1;
+  for (const IterationPanel& panel : chart.panels) {
+    for (const IterationRecord& record : panel.iterations) together = std::max(together, record.iterations);
+  }
+  std::string caption = "Mean length of every iteration over the ranks, and how much of it is useful.";
+  if (together > 1) caption += fmt::format(" A bar is the mean of {} iterations that follow each other.", together);
+  return caption;
+}
+
+}  // namespace
+
+void AddTimelines(const Results& results, ReportModel& model) {
+  Runs runs;
+  for (const RunRecord& run : results.runs) {
+    if (HasTimeline(run)) runs.push_back(&run);
+  }
+  const std::size_t all = runs.size();
+  if (runs.size() > kMostTimelines) runs = WithoutRepeats(runs);
+  runs = Spread(runs, kMostTimelines);
+  Data& data = model.data;
+  data["hasTimelines"] = !runs.empty();
+  data["hasTimelinesNote"] = runs.size() < all;
+  data["timelinesNote"] = runs.size() < all ? fmt::format("Shown are {} of {} runs.", runs.size(), all) : std::string();
+  data["timelines"] = Data::array();
+  const RunRecord* smallest = runs.empty() ? nullptr : runs.front();
+  const RunRecord* largest = nullptr;
+  for (const RunRecord* run : runs) {
+    if (largest == nullptr || run->cores > largest->cores) largest = run;
+  }
+  for (const RunRecord* run : runs) {
+    const std::size_t most = std::min(kMostPictureBytes, kMostTimelineBytes / runs.size());
+    const std::string name =
+        fmt::format("timeline-{}{}.svg", run->cores, run->repeat > 0 ? fmt::format("-{}", run->repeat) : "");
+    Data timeline = AddFigure(model, name, RenderTimeline(*run, false, most), RenderTimeline(*run, true, most),
+                              DescribeTimeline(*run));
+    timeline["heading"] = HeadingOf(*run);
+    timeline["isFolded"] = run != smallest && run != largest;
+    timeline["caption"] = CaptionOf(*run);
+    timeline["hasCaption"] = timeline["caption"] != "";
+    timeline["states"] = StatesOf(*run->picture);
+    data["timelines"].push_back(timeline);
+  }
+}
+
+ReportData IterationsOfPhase(const Results& results, const std::string& phase, const std::string& heading,
+                             const std::string& slug, ReportModel& model) {
+  Data data = {{"hasIterations", false}, {"iterations", Data::array()}};
+  Runs runs;
+  for (const RunRecord& run : results.runs) {
+    const PhaseMarks* iterations = IterationsOf(run, phase);
+    if (iterations == nullptr) continue;
+    runs.push_back(&run);
+    data["iterations"].push_back(IterationRow(run, *iterations));
+  }
+  if (runs.empty()) return data;
+  data["hasIterations"] = true;
+  data["hasLeftOut"] = std::any_of(data["iterations"].begin(), data["iterations"].end(),
+                                   [](const Data& row) { return row["leftOut"] != "0"; });
+  data["hasDisturbance"] = std::any_of(data["iterations"].begin(), data["iterations"].end(),
+                                       [](const Data& row) { return row["disturbance"] != "–"; });
+  const bool is_small = results.phases.size() <= kFewPhases;
+  IterationChart chart;
+  chart.title = "Iterations: " + heading;
+  chart.description = "Length of the iterations of " + heading + ", run by run.";
+  std::size_t bars = 0;
+  for (const RunRecord* run : Spread(WithoutRepeats(runs), is_small ? 3 : 1)) {
+    IterationPanel& panel = chart.panels.emplace_back();
+    panel.name = HeadingOf(*run);
+    panel.iterations = IterationsOf(*run, phase)->iterations;
+    JoinIterations(panel.iterations, is_small ? kMostBars : kMostBars / 2);
+    bars += panel.iterations.size();
+  }
+  chart.with_tooltips = is_small && bars <= kMostTooltips;
+  data["iterationFigure"] = AddFigure(model, slug + "-iterations.svg", RenderIterations(chart, false),
+                                      RenderIterations(chart, true), chart.description);
+  data["iterationCaption"] = IterationCaption(chart);
+  return data;
+}
+
+}  // namespace farscale
