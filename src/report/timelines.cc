@@ -8,6 +8,7 @@
 #include "base/format.h"
 #include "base/median.h"
 #include "base/text.h"
+#include "report/figures.h"
 #include "report/iteration_chart.h"
 #include "report/timeline_picture.h"
 
@@ -23,6 +24,8 @@ constexpr std::int64_t kFewestIterations = 3;  // that are worth a figure
 constexpr std::size_t kFewPhases = 8;          // that may have figures with details
 constexpr std::size_t kMostBars = 400;         // of a run in a figure; half of that with many phases
 constexpr std::size_t kMostTooltips = 60;      // of a figure
+constexpr Factor kChangedFactors[] = {Factor::kParallelEfficiency, Factor::kLoadBalance, Factor::kSerialization,
+                                      Factor::kTransfer};
 
 std::string HeadingOf(const RunRecord& run) {
   std::string heading = FormatCores(static_cast<double>(run.cores)) + (run.cores == 1 ? " core" : " cores");
@@ -112,6 +115,47 @@ const PhaseMarks* IterationsOf(const RunRecord& run, const std::string& phase) {
   return nullptr;
 }
 
+// "1, 7 and 9: rank 1 computes ...; rank 0 computes ...": which iterations were left out, and why. Without numbers
+// where some are told together.
+std::string ReasonsOf(const PhaseMarks& phase) {
+  constexpr std::size_t kMostReasons = 3;
+  std::vector<std::string> reasons;
+  std::int64_t number = 1;
+  std::size_t more = 0;
+  for (const IterationRecord& record : phase.iterations) {
+    const std::int64_t first = number;
+    number += record.iterations;
+    if (record.left_out == 0 || record.reason.empty()) continue;
+    if (reasons.size() == kMostReasons) {
+      ++more;
+      continue;
+    }
+    const std::string which = record.iterations == 1 ? fmt::format("iteration {}", first)
+                                                     : fmt::format("in iterations {} to {}", first, number - 1);
+    reasons.push_back(which + ": " + record.reason);
+  }
+  if (more > 0) reasons.push_back(fmt::format("and {} more", more));
+  return Join(reasons, "; ");
+}
+
+// What leaving out iterations changes: each factor as kept, and with all of them.
+Data LeftOutRow(const Results& results, const RunRecord& run, const PhaseMarks& phase) {
+  Data cells = Data::array();
+  for (const FactorRow& row : results.table.rows) {
+    if (row.phase != phase.phase || row.cores != run.cores || row.repeat != run.repeat) continue;
+    for (const Factor factor : kChangedFactors) {
+      const std::optional<double>& kept = row.values[factor];
+      const std::optional<double>& all = (*phase.with_all)[factor];
+      cells.push_back({{"kept", kept ? FormatFactor(*kept) : "–"}, {"all", all ? FormatFactor(*all) : "–"}});
+    }
+    break;
+  }
+  return {{"heading", HeadingOf(run)},
+          {"leftOut", fmt::format("{} of {}", phase.LeftOut(), phase.Count())},
+          {"cells", cells},
+          {"why", ReasonsOf(phase)}};
+}
+
 std::string IterationCaption(const IterationChart& chart) {
   std::int64_t together = 1;
   for (const IterationPanel& panel : chart.panels) {
@@ -159,18 +203,20 @@ void AddTimelines(const Results& results, ReportModel& model) {
 
 ReportData IterationsOfPhase(const Results& results, const std::string& phase, const std::string& heading,
                              const std::string& slug, ReportModel& model) {
-  Data data = {{"hasIterations", false}, {"iterations", Data::array()}};
+  Data data = {{"hasIterations", false}, {"iterations", Data::array()}, {"leftOut", Data::array()}};
+  data["leftOutFactors"] = Data::array();
+  for (const Factor factor : kChangedFactors) data["leftOutFactors"].push_back({{"name", Name(factor)}});
   Runs runs;
   for (const RunRecord& run : results.runs) {
     const PhaseMarks* iterations = IterationsOf(run, phase);
     if (iterations == nullptr) continue;
     runs.push_back(&run);
     data["iterations"].push_back(IterationRow(run, *iterations));
+    if (iterations->with_all) data["leftOut"].push_back(LeftOutRow(results, run, *iterations));
   }
   if (runs.empty()) return data;
   data["hasIterations"] = true;
-  data["hasLeftOut"] = std::any_of(data["iterations"].begin(), data["iterations"].end(),
-                                   [](const Data& row) { return row["leftOut"] != "0"; });
+  data["hasLeftOut"] = !data["leftOut"].empty();
   data["hasDisturbance"] = std::any_of(data["iterations"].begin(), data["iterations"].end(),
                                        [](const Data& row) { return row["disturbance"] != "–"; });
   const bool is_small = results.phases.size() <= kFewPhases;

@@ -59,7 +59,7 @@ RunRecord SmallRun() {
   run.nodes = 1;
   run.seconds = 4;
   run.picture = SmallPicture();
-  run.phases = {{"step", {Iteration(0, 1), Iteration(1, 2.5), Iteration(2.5, 3), Iteration(3, 4)}}};
+  run.phases = {{"step", {Iteration(0, 1), Iteration(1, 2.5), Iteration(2.5, 3), Iteration(3, 4)}, std::nullopt}};
   run.phases[0].iterations[1].left_out = 1;
   run.phases[0].iterations[1].reason = "disturbed";
   run.phases[0].iterations[1].disturbance = 0.2;

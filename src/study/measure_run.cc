@@ -131,15 +131,15 @@ MeasuredRun ReadAndMeasure(const Study& study, const RunSpec& spec, const std::v
   diagnostics.FailPastThreshold(spec.trace);
   if (wants_shapes) result.shapes = ShapesOf(study, trace);
   std::vector<PhaseCut> cuts = CutPhases(study, trace, result);
-  if (detail == Detail::kPictures) result.record.picture = PictureOf(trace, matching, study.factors.rules);
+  std::vector<PhaseMarks> marks;
   for (PhaseCut& cut : cuts) {
     CleanCut clean = CutClean(trace, matching, cut, study.factors);
-    if (detail == Detail::kPictures) {
-      result.record.phases.push_back(MarkPhase(trace, matching, cut, clean.choice, study.factors));
-    }
+    if (detail == Detail::kPictures) marks.push_back(MarkPhase(trace, matching, cut, clean.choice, study.factors));
     cut = std::move(clean.cut);
   }
   result.record = RecordOf(trace, spec, cuts);
+  result.record.phases = std::move(marks);
+  if (detail == Detail::kPictures) result.record.picture = PictureOf(trace, matching, study.factors.rules);
   auto cut = cuts.begin();
   for (const std::optional<PhaseNotFound>& missing : result.missing) {
     result.rows.emplace_back();
