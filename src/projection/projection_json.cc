@@ -69,7 +69,8 @@ std::vector<DataPoint> PointsOf(const Json& json) {
 }
 
 // Outcomes in files, in the order of the enumeration.
-constexpr std::array<const char*, 4> kOutcomes = {"converged", "atBound", "tooFewPoints", "notConverged"};
+constexpr std::array<const char*, 5> kOutcomes = {"converged", "atBound", "tooFewPoints", "notConverged",
+                                                  "leavesRange"};
 
 Json ToJson(FitOutcome outcome) { return kOutcomes[static_cast<std::size_t>(outcome)]; }
 

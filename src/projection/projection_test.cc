@@ -243,6 +243,7 @@ TEST(Projection, CurvesThatLeaveTheRangeAreRefused) {
   EXPECT_EQ(alone.Find(Factor::kLoadBalance)->fit.outcome, FitOutcome::kLeavesRange);
   EXPECT_THAT(DescribeMissing(alone), HasSubstr("no factor could be fitted"));
   EXPECT_EQ(Project(table, library, {settings, {50}, {}}).front().obstacle, "");
+  EXPECT_EQ(ProjectionsFromJson(ProjectionsToJson({alone})).front(), alone);
   settings.standard.options.push_back({"amdahl", {1}});
   EXPECT_EQ(Project(table, library, {settings, {1000}, {}}).front().Find(Factor::kLoadBalance)->fit.model, "amdahl");
 }
