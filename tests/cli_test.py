@@ -235,6 +235,25 @@ class Phases(CliTest):
         self.assertIn('region = "ssor_iter"', text)
         self.assertIn("iteration  begins at", text)
 
+    def test_micro_load_balance(self):
+        """A wavefront has dependencies within an iteration, which phase profiles do not see."""
+        lines = self.run_ok("phases", LU_TRACES[4], "--phase", "lower_sweep").stdout.splitlines()
+        header = next(line for line in lines if line.startswith("iteration"))
+        for column in ("parallel eff.", "load bal.", "serialization", "transfer", "ideal", "by profile", "share"):
+            self.assertIn(column, header)
+        values = next(line for line in lines if line.startswith("serialization")).split()
+        row = read_csv(self.run_ok("factors", LU_TRACES[4], "--phase", "lower_sweep", "-o", "-").stdout)[0]
+        self.assertEqual(values[1:3], [f"{float(row[name]):.3f}" for name in ("serializationPhaseEstimate",
+                                                                              "serializationEfficiency")])
+        self.assertNotIn("cannot be the ideal time", "\n".join(lines))
+
+    def test_estimate_out_of_range_is_said(self):
+        """Ranks that do not wait between iterations: the longest of each together are more than the whole takes."""
+        trace = ROOT / "sample-runs/comd-noise/traces/32/traces.otf2"
+        result = self.run_ok("phases", trace, "--phase", "force", "-v")
+        self.assertIn("cannot be the ideal time and was moved into its range", result.stdout)
+        self.assertIn("phaseEstimateClamped", result.stderr)
+
 
 class Run(CliTest):
     def test_report_with_every_form(self):
@@ -336,6 +355,12 @@ class Factors(CliTest):
             self.assertEqual(float(row["loadBalance"]), other["factors"]["loadBalance"])
             product = float(row["loadBalance"]) * float(row["serializationEfficiency"]) * float(row["transferEfficiency"])
             self.assertAlmostEqual(product, float(row["parallelEfficiency"]), 12)
+            self.assertEqual(float(row["serializationEfficiencyError"]),
+                             other["standardErrors"]["serializationEfficiency"])
+            self.assertEqual(float(row["runtimeError"]), other["runtimeError"])
+        for form in ("csv", "json"):
+            self.run_ok("predict", self.folder / f"f.{form}", "-o", self.folder / f"p-{form}.csv")
+        self.assertEqual((self.folder / "p-csv.csv").read_text(), (self.folder / "p-json.csv").read_text())
         printed = self.run_ok("factors", *LU_TRACES, "--phase", "ssor_iter", "--scaling", "strong").stdout
         self.assertIn(f"{float(rows[4]['loadBalance']):.3f}", printed)
         self.assertEqual(self.run_ok("factors", *LU_TRACES, "--phase", "ssor_iter", "--scaling", "strong", "-o", "-").stdout,

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "factors/iteration_profile.h"
+#include "factors/phase_factors.h"
 #include "phases/found_loop.h"
 #include "phases/phase_cut.h"
 #include "report/text_table.h"
@@ -27,24 +28,62 @@ struct PhasesOptions {
   std::string output;
 };
 
-void PrintIterations(const Trace& trace, const PhaseCut& cut) {
-  const std::vector<IterationProfile> profiles = ProfileIterations(trace, cut);
+// The ideal time by phase profiles, in seconds and not clamped.
+double SumOfProfiles(const std::vector<IterationProfile>& profiles) {
+  double sum = 0;
+  for (const IterationProfile& profile : profiles) sum += profile.largest_useful;
+  return sum;
+}
+
+void PrintIterations(const std::vector<IterationProfile>& profiles) {
   std::vector<double> lengths;
   for (const IterationProfile& profile : profiles) lengths.push_back(profile.elapsed);
+  const double by_profiles = SumOfProfiles(profiles);
   const double median = UpperMedian(std::move(lengths));
-  std::vector<std::vector<std::string>> table = {
-      {"iteration", "begins at", "takes", "useful", "parallel eff.", "load bal.", ""}};
+  std::vector<std::vector<std::string>> table = {{"iteration", "begins at", "takes", "useful", "parallel eff.",
+                                                  "load bal.", "serialization", "transfer", "ideal", "by profile",
+                                                  "share", ""}};
   for (std::size_t k = 0; k < profiles.size(); ++k) {
     const IterationProfile& profile = profiles[k];
     const double deviation = median > 0 ? profile.elapsed / median - 1 : 0;
     table.push_back({std::to_string(k + 1), FormatSeconds(profile.begin), FormatSeconds(profile.elapsed),
                      FormatSeconds(profile.average_useful), FormatFactor(profile.ParallelEfficiency()),
-                     FormatFactor(profile.LoadBalance()),
+                     FormatFactor(profile.LoadBalance()), FormatFactor(profile.Serialization()),
+                     FormatFactor(profile.Transfer()), FormatSeconds(profile.ideal),
+                     FormatSeconds(profile.largest_useful),
+                     FormatPercent(by_profiles > 0 ? profile.largest_useful / by_profiles : 0),
                      deviation > kOdd    ? fmt::format("{} longer than most", FormatPercent(deviation))
                      : deviation < -kOdd ? fmt::format("{} shorter than most", FormatPercent(-deviation))
                                          : ""});
   }
   fmt::print("{}", FormatTable(table));
+}
+
+// Serialization is the micro load balance of [Huck10]: from the profiles of the iterations alone, and as the replay has
+// it.
+void PrintMicroLoadBalance(const PhaseFactors& factors) {
+  const PhaseTotals& totals = factors.totals;
+  if (!totals.estimated_ideal) return;
+  const double serialization = *factors.values[Factor::kSerialization];
+  const double by_profiles = *factors.values[Factor::kSerializationPhaseEstimate];
+  const double communication = *factors.values[Factor::kCommunicationEfficiency];
+  const auto more = [](double estimate, double exact) {
+    const std::string text = fmt::format("{:+.1f} %", 100 * (estimate / exact - 1));
+    return text == "-0.0 %" || text == "+0.0 %" ? std::string("0.0 %") : text;
+  };
+  fmt::print("\n{}",
+             FormatTable({{"micro load balance", "by profiles", "by replay", "difference"},
+                          {"ideal time", FormatSeconds(*totals.estimated_ideal), FormatSeconds(totals.ideal_elapsed),
+                           more(*totals.estimated_ideal, totals.ideal_elapsed)},
+                          {"serialization", FormatFactor(by_profiles), FormatFactor(serialization),
+                           more(by_profiles, serialization)},
+                          {"transfer", FormatFactor(communication / by_profiles),
+                           FormatFactor(communication / serialization), more(serialization, by_profiles)}}));
+  if (factors.diagnostics.count(Anomaly::kPhaseEstimateClamped) > 0) {
+    fmt::print("The sum of the profiles, {}, cannot be the ideal time and was moved into its range, {} to {}.\n",
+               FormatSeconds(SumOfProfiles(factors.profiles)), FormatSeconds(totals.largest_useful),
+               FormatSeconds(totals.elapsed));
+  }
 }
 
 // Regions of the program that all ranks enter equally often, the loops that it marks itself.
@@ -57,8 +96,18 @@ void PrintMarkedLoops(const Trace& trace) {
   if (!loops.empty()) fmt::print("Regions that repeat on every rank: {}\n", Join(loops, ", "));
 }
 
+// The iterations of the phase and what they make together.
+void PrintPhase(const Trace& trace, const PhaseSpec& spec, const Messages& messages) {
+  const Matching matching = MatchTrace(trace);
+  PhaseFactors factors = MeasurePhase(trace, matching, CutPhase(trace, spec), {});
+  factors.diagnostics.Merge(matching.diagnostics);
+  messages.Findings(trace.path, factors.diagnostics.findings());
+  PrintIterations(factors.profiles);
+  PrintMicroLoadBalance(factors);
+}
+
 // Whether there is anything to show.
-bool PrintTrace(const Trace& trace, const PhasesOptions& options) {
+bool PrintTrace(const Trace& trace, const PhasesOptions& options, const Messages& messages) {
   fmt::print("{}: {} ranks, {}\n", trace.path, FormatCount(trace.size()),
              FormatSeconds(trace.Seconds(trace.end() - trace.begin())));
   PrintMarkedLoops(trace);
@@ -72,7 +121,7 @@ bool PrintTrace(const Trace& trace, const PhasesOptions& options) {
     fmt::print("The MPI calls show {} iterations, {} alike, {} of the run\n", loop->iterations(),
                FormatPercent(loop->similarity), FormatPercent(loop->coverage));
   }
-  PrintIterations(trace, CutPhase(trace, spec));
+  PrintPhase(trace, spec, messages);
   return true;
 }
 
@@ -114,7 +163,7 @@ int Phases(const PhasesOptions& options, const Common& common) {
   for (const std::string& path : options.traces) {
     const Trace trace = ReadTrace(path, {false, {}, ApplicationOf(options.application)});
     messages.Findings(path, trace.diagnostics.findings());
-    found = PrintTrace(trace, options) && found;
+    found = PrintTrace(trace, options, messages) && found;
     if (options.traces.size() > 1) fmt::print("\n");
   }
   if (!found) return static_cast<int>(ErrorKind::kEvidence);

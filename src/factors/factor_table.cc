@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "factors/run_errors.h"
 
 namespace farscale {
 namespace {
@@ -230,6 +231,7 @@ void CompletePhase(const std::vector<FactorRow*>& rows, const FactorTable& table
       row->values.DeriveParents();
     }
   }
+  AddErrors(rows);
   if (std::any_of(rows.begin(), rows.end(), [&](const FactorRow* row) { return row->threads != rows[0]->threads; })) {
     diagnostics.Add(Anomaly::kThreadsDifferBetweenRuns, 1, "in phase " + rows[0]->phase);
   }
@@ -253,9 +255,11 @@ std::vector<FactorRow*> RowsOf(FactorTable& table, const std::string& series, co
   return rows;
 }
 
-void ForgetComparison(FactorValues& values) {
-  for (const Factor factor : kCompared) values[factor].reset();
-  values[Factor::kGlobalEfficiency].reset();
+void ForgetComparison(FactorRow& row) {
+  for (FactorValues* values : {&row.values, &row.standard_errors}) {
+    for (const Factor factor : kCompared) (*values)[factor].reset();
+    (*values)[Factor::kGlobalEfficiency].reset();
+  }
 }
 
 [[noreturn]] void RefuseTerms(const FactorRow& row, const std::string& why) {
@@ -295,7 +299,10 @@ void MoveReference(const std::vector<FactorRow*>& rows, std::int64_t reference) 
         RefuseTerms(*row, fmt::format("{} is not known at the reference of {} cores", Describe(factor).id, reference));
       }
       *values[factor] /= divisors[factor];
+      if (row->standard_errors[factor]) *row->standard_errors[factor] /= divisors[factor];
     }
+    std::optional<double>& error = row->standard_errors[Factor::kGlobalEfficiency];
+    if (values[Factor::kGlobalEfficiency] && error) *error /= divisors[Factor::kComputationScalability];
     values[Factor::kGlobalEfficiency].reset();
   }
 }
@@ -369,7 +376,7 @@ void ChangeTerms(FactorTable& table, std::optional<Scaling> scaling, std::option
       if (other_reference) MoveReference(rows, *table.reference);
       for (FactorRow* row : rows) {
         if (other_scaling && !row->totals) RefuseOtherScaling(*row, *scaling);
-        if ((other_scaling || other_reference) && row->totals) ForgetComparison(row->values);
+        if ((other_scaling || other_reference) && row->totals) ForgetComparison(*row);
       }
     }
   }

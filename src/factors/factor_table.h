@@ -33,9 +33,15 @@ struct FactorRow {
   double iterations = 1;          // that the runtime contains
   FactorValues values;
 
+  // What is known of the uncertainty of this run alone, in the unit of the value. Of what compares with the reference
+  // it does not contain the reference's own, which the rows there have: so rows err independently of each other.
+  FactorValues standard_errors;
+  std::optional<double> runtime_error;
+
   // Only for rows from traces.
   std::optional<PhaseTotals> totals;
   std::optional<Span> span;
+  std::optional<BlockSamples> samples;  // until the table is complete, then part of the errors
 
   friend bool operator==(const FactorRow&, const FactorRow&) = default;
 };

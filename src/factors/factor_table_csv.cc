@@ -16,10 +16,18 @@ namespace {
 // Far above what clock errors make of a share, far below a percentage.
 constexpr double kLargestShare = 2.0;
 
+constexpr std::string_view kErrorEnding = "Error";
+
 struct Column {
   std::string name;
   std::optional<Factor> factor;
+  bool is_error = false;  // the factor's, or the run time's when there is no factor
 };
+
+Column ColumnOf(const std::string& name) {
+  if (!name.ends_with(kErrorEnding)) return {name, FactorById(name)};
+  return {name, FactorById(std::string_view(name).substr(0, name.size() - kErrorEnding.size())), true};
+}
 
 std::vector<std::string> KnownColumns() {
   std::vector<std::string> known = {"series", "phase",  "cores",   "ranks",     "threads",
@@ -28,26 +36,37 @@ std::vector<std::string> KnownColumns() {
   return known;
 }
 
+std::vector<std::string> ErrorColumns() {
+  std::vector<std::string> errors = {"runtime" + std::string(kErrorEnding)};
+  for (const std::string& id : FactorIds()) errors.push_back(id + std::string(kErrorEnding));
+  return errors;
+}
+
 std::vector<Column> ReadHeader(const std::string& line, const std::string& where) {
   std::vector<Column> columns;
   std::set<std::string> seen;
-  const std::vector<std::string> known = KnownColumns();
+  const std::vector<std::string> plain = KnownColumns(), errors = ErrorColumns();
+  std::vector<std::string> known = plain;
+  known.insert(known.end(), errors.begin(), errors.end());
   for (const std::string& field : SplitCsvLine(line, where)) {
     const std::string name(Trim(field));
     if (std::find(known.begin(), known.end(), name) == known.end()) {
       std::string advice = DidYouMean(name, known);
       if (name.find(';') != std::string::npos) advice = "separate the columns by commas";
-      if (advice.empty()) advice = "known columns: " + Join(known, ", ");
+      if (advice.empty()) {
+        advice = fmt::format("known columns: {}, and standard errors such as loadBalance{}", Join(plain, ", "),
+                             kErrorEnding);
+      }
       throw Error(ErrorKind::kInput, where, "unknown column '" + name + "'", advice);
     }
     if (!seen.insert(name).second) throw Error(ErrorKind::kInput, where, "column '" + name + "' occurs twice");
-    columns.push_back({name, FactorById(name)});
+    columns.push_back(ColumnOf(name));
   }
   if (seen.count("cores") == 0) {
     throw Error(ErrorKind::kInput, where, "the column 'cores' is missing",
                 "a factor table is a CSV file with a header line");
   }
-  if (std::none_of(columns.begin(), columns.end(), [](const Column& c) { return c.factor.has_value(); })) {
+  if (std::none_of(columns.begin(), columns.end(), [](const Column& c) { return c.factor && !c.is_error; })) {
     throw Error(ErrorKind::kInput, where, "there is no column with a factor",
                 "name one after its id, such as loadBalance");
   }
@@ -74,6 +93,14 @@ double ReadPositive(const std::string& where, const std::string& column, const s
   return value;
 }
 
+double ReadError(const std::string& where, const std::string& column, const std::string& text) {
+  double value = 0;
+  if (!ParseNumber(text, value) || !(value >= 0) || value > 1e300) {
+    BadValue(where, column, text, "a number of 0 or more");
+  }
+  return value;
+}
+
 double ReadFactor(const std::string& where, const Column& column, const std::string& text) {
   const double value = ReadPositive(where, column.name, text);
   if (Describe(*column.factor).at_most_one && value > kLargestShare) {
@@ -89,6 +116,10 @@ bool ReadField(const std::string& where, const Column& column, const std::string
   if (column.name == "series") row.series = text;
   if (column.name == "phase") row.phase = text;
   if (text.empty()) return false;
+  if (column.is_error) {
+    (column.factor ? row.standard_errors[*column.factor] : row.runtime_error) = ReadError(where, column.name, text);
+    return false;
+  }
   if (column.factor) row.values[*column.factor] = ReadFactor(where, column, text);
   if (column.name == "cores") row.cores = ReadWhole(where, column.name, text, 1);
   if (column.name == "ranks") ranks = ReadWhole(where, column.name, text, 1);
@@ -146,23 +177,31 @@ std::string CsvField(const std::string& text) {
 }
 
 std::string WriteFactorCsv(const FactorTable& table) {
-  std::vector<Factor> factors;
-  for (const FactorType& type : AllFactors()) {
-    const bool any = std::any_of(table.rows.begin(), table.rows.end(),
-                                 [&](const FactorRow& row) { return row.values[type.factor].has_value(); });
-    if (any) factors.push_back(type.factor);
-  }
+  const auto known = [&](FactorValues FactorRow::*of) {
+    std::vector<Factor> factors;
+    for (const FactorType& type : AllFactors()) {
+      const bool any = std::any_of(table.rows.begin(), table.rows.end(),
+                                   [&](const FactorRow& row) { return (row.*of)[type.factor].has_value(); });
+      if (any) factors.push_back(type.factor);
+    }
+    return factors;
+  };
+  const std::vector<Factor> factors = known(&FactorRow::values), errors = known(&FactorRow::standard_errors);
+  const bool has_runtime_errors = std::any_of(table.rows.begin(), table.rows.end(),
+                                              [](const FactorRow& row) { return row.runtime_error.has_value(); });
   std::string text = "series,phase,cores,ranks,threads,nodes,repeat,runtime,iterations";
-  for (const Factor factor : factors) text += "," + std::string(Describe(factor).id);
+  for (const Factor factor : factors) text += fmt::format(",{}", Describe(factor).id);
+  if (has_runtime_errors) text += ",runtimeError";
+  for (const Factor factor : errors) text += fmt::format(",{}{}", Describe(factor).id, kErrorEnding);
   text += "\n";
+  const auto field = [](const std::optional<double>& value) { return value ? FormatExact(*value) : ""; };
   for (const FactorRow& row : table.rows) {
     text += fmt::format("{},{},{},{},{},{},{},{},{}", CsvField(row.series), CsvField(row.phase), row.cores, row.ranks,
-                        row.threads, row.nodes ? std::to_string(*row.nodes) : "", row.repeat,
-                        row.runtime ? FormatExact(*row.runtime) : "", FormatExact(row.iterations));
-    for (const Factor factor : factors) {
-      text += ",";
-      if (row.values[factor]) text += FormatExact(*row.values[factor]);
-    }
+                        row.threads, row.nodes ? std::to_string(*row.nodes) : "", row.repeat, field(row.runtime),
+                        FormatExact(row.iterations));
+    for (const Factor factor : factors) text += "," + field(row.values[factor]);
+    if (has_runtime_errors) text += "," + field(row.runtime_error);
+    for (const Factor factor : errors) text += "," + field(row.standard_errors[factor]);
     text += "\n";
   }
   return text;

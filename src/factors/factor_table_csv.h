@@ -7,7 +7,8 @@
 
 namespace farscale {
 
-// Columns `series,phase,cores,ranks,threads,nodes,repeat,runtime,iterations`, then the factors that any row has.
+// Columns `series,phase,cores,ranks,threads,nodes,repeat,runtime,iterations`, then the factors that any row has, then
+// the standard errors that any row has, named after what errs: `runtimeError`, `loadBalanceError`.
 std::string WriteFactorCsv(const FactorTable& table);
 
 // Needs the column `cores` and at least one factor; other columns of the form above may be missing, in any order.

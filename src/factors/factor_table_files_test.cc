@@ -43,11 +43,15 @@ FactorTable MakeTable() {
     row.iterations = 10;
     row.values[Factor::kLoadBalance] = 0.9 + 1e-16;
     row.values[Factor::kTransfer] = 1.0 / 7;
+    row.standard_errors[Factor::kLoadBalance] = 0.01 + 1e-17;
+    row.standard_errors[Factor::kSpeedup] = 0;  // of a value that is not known here
+    row.runtime_error = 1.0 / 77;
     row.span = Span::kEach;
     PhaseTotals totals;
     totals.elapsed = 1.0 / 3;
     totals.instructions = 1e12;
     totals.estimated_ideal = 0.25;
+    totals.errors = RelativeErrors{0.1, 1.0 / 3, 1.0 / 7, {}, 0};
     row.totals = totals;
     table.rows.push_back(row);
   }
@@ -90,6 +94,15 @@ TEST(FactorCsv, AnyOrderAnySubset) {
   EXPECT_FALSE(table.rows[1].values[Factor::kCommunicationEfficiency]);
 }
 
+TEST(FactorCsv, TablesFromElsewhereMayBringErrors) {
+  const FactorTable table = ReadFactorCsv("loadBalanceError,cores,loadBalance\n0.01,16,0.9\n,32,0.8\n0,64,0.7\n", "f");
+  EXPECT_EQ(table.rows[0].standard_errors[Factor::kLoadBalance], 0.01);
+  EXPECT_FALSE(table.rows[1].standard_errors[Factor::kLoadBalance]);
+  EXPECT_EQ(table.rows[2].standard_errors[Factor::kLoadBalance], 0);
+  EXPECT_EQ(WriteFactorCsv(table).substr(0, 93),
+            "series,phase,cores,ranks,threads,nodes,repeat,runtime,iterations,loadBalance,loadBalanceError");
+}
+
 TEST(FactorCsv, RepeatsAreNumberedWhenTheTableDoesNot) {
   const FactorTable table = ReadFactorCsv("cores,loadBalance\n8,0.9\n8,0.8\n8,0.7\n", "f");
   EXPECT_EQ(table.rows[2].repeat, 2);
@@ -111,6 +124,10 @@ TEST(FactorCsv, ErrorsNameLineAndField) {
   EXPECT_THAT(CsvError("cores,loadBalance\n8,0\n"), HasSubstr("not a positive number"));
   EXPECT_THAT(CsvError("cores,loadBalance\n8,nan\n"), HasSubstr("not a positive number"));
   EXPECT_THAT(CsvError("cores,loadBalance\n8,99.7\n"), HasSubstr("divide percentages by 100"));
+  EXPECT_THAT(CsvError("cores,loadBalanceError\n8,1\n"), HasSubstr("no column with a factor"));
+  EXPECT_THAT(CsvError("cores,loadBalance,loadBalanceErr\n8,1,1\n"), HasSubstr("did you mean 'loadBalanceError'?"));
+  EXPECT_THAT(CsvError("cores,loadBalance,loadBalanceError\n8,1,-1\n"),
+              HasSubstr("loadBalanceError is '-1', which is not a number of 0 or more"));
   EXPECT_THAT(CsvError("cores,loadBalance\n-8,1\n"), HasSubstr("a whole number of at least 1"));
   EXPECT_THAT(CsvError("cores,loadBalance\n,1\n"), HasSubstr("the number of cores is missing"));
   EXPECT_THAT(CsvError("cores,ranks,threads,loadBalance\n8,3,2,1\n"), HasSubstr("8 cores are not 3 ranks with 2"));
@@ -131,6 +148,8 @@ TEST(FactorJson, Errors) {
   EXPECT_THAT(JsonError(head + "{\"cores\": 8, \"factors\": {\"loadBalanc\": 1}}]}"),
               HasSubstr("did you mean 'loadBalance'?"));
   EXPECT_THAT(JsonError(head + "{\"cores\": 8, \"factors\": {\"loadBalance\": -1}}]}"), HasSubstr("must be positive"));
+  EXPECT_THAT(JsonError(head + "{\"cores\": 8, \"factors\": {}, \"standardErrors\": {\"loadBalance\": -1}}]}"),
+              HasSubstr("loadBalance has a negative error"));
   EXPECT_THAT(JsonError(head + "{\"cores\": 0, \"factors\": {}}]}"), HasSubstr("cores"));
 }
 

@@ -13,6 +13,14 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+Json ErrorsToJson(const RelativeErrors& errors) {
+  Json json = {{"elapsed", errors.elapsed}, {"useful", errors.useful}};
+  if (errors.instructions) json["instructions"] = *errors.instructions;
+  if (errors.ipc) json["ipc"] = *errors.ipc;
+  if (errors.frequency) json["frequency"] = *errors.frequency;
+  return json;
+}
+
 Json TotalsToJson(const PhaseTotals& totals) {
   Json json = {{"elapsed", totals.elapsed},
                {"idealElapsed", totals.ideal_elapsed},
@@ -28,12 +36,23 @@ Json TotalsToJson(const PhaseTotals& totals) {
   if (totals.instructions) json["instructions"] = *totals.instructions;
   if (totals.cycles) json["cycles"] = *totals.cycles;
   if (totals.estimated_ideal) json["idealElapsedEstimate"] = *totals.estimated_ideal;
+  if (totals.errors) json["relativeErrors"] = ErrorsToJson(*totals.errors);
   return json;
 }
 
 std::optional<double> OptionalNumber(const Json& json, const char* key) {
   const auto found = json.find(key);
   return found == json.end() || found->is_null() ? std::nullopt : std::optional(found->get<double>());
+}
+
+RelativeErrors ErrorsFromJson(const Json& json) {
+  RelativeErrors errors;
+  errors.elapsed = json.at("elapsed").get<double>();
+  errors.useful = json.at("useful").get<double>();
+  errors.instructions = OptionalNumber(json, "instructions");
+  errors.ipc = OptionalNumber(json, "ipc");
+  errors.frequency = OptionalNumber(json, "frequency");
+  return errors;
 }
 
 PhaseTotals TotalsFromJson(const Json& json) {
@@ -50,7 +69,16 @@ PhaseTotals TotalsFromJson(const Json& json) {
   totals.instructions = OptionalNumber(json, "instructions");
   totals.cycles = OptionalNumber(json, "cycles");
   totals.estimated_ideal = OptionalNumber(json, "idealElapsedEstimate");
+  if (json.contains("relativeErrors")) totals.errors = ErrorsFromJson(json.at("relativeErrors"));
   return totals;
+}
+
+Json ValuesToJson(const FactorValues& values) {
+  Json json = Json::object();
+  for (const FactorType& type : AllFactors()) {
+    if (values[type.factor]) json[std::string(type.id)] = *values[type.factor];
+  }
+  return json;
 }
 
 Json RowToJson(const FactorRow& row) {
@@ -60,12 +88,26 @@ Json RowToJson(const FactorRow& row) {
   if (row.runtime) json["runtime"] = *row.runtime;
   if (row.span) json["span"] = ToString(*row.span);
   if (row.totals) json["totals"] = TotalsToJson(*row.totals);
-  Json factors = Json::object();
-  for (const FactorType& type : AllFactors()) {
-    if (row.values[type.factor]) factors[std::string(type.id)] = *row.values[type.factor];
-  }
-  json["factors"] = factors;
+  if (row.runtime_error) json["runtimeError"] = *row.runtime_error;
+  json["factors"] = ValuesToJson(row.values);
+  if (row.standard_errors != FactorValues()) json["standardErrors"] = ValuesToJson(row.standard_errors);
   return json;
+}
+
+FactorValues ValuesFromJson(const Json& json, const std::string& where, bool may_be_zero) {
+  FactorValues values;
+  for (const auto& [id, value] : json.items()) {
+    const std::optional<Factor> factor = FactorById(id);
+    if (!factor) {
+      throw Error(ErrorKind::kInput, where, "unknown factor '" + id + "'", DidYouMean(id, FactorIds()));
+    }
+    const double number = value.get<double>();
+    if (!(number > 0 || (number == 0 && may_be_zero))) {
+      throw Error(ErrorKind::kInput, where, id + (may_be_zero ? " has a negative error" : " must be positive"));
+    }
+    values[*factor] = number;
+  }
+  return values;
 }
 
 FactorRow RowFromJson(const Json& json, const std::string& where) {
@@ -83,15 +125,9 @@ FactorRow RowFromJson(const Json& json, const std::string& where) {
   row.runtime = OptionalNumber(json, "runtime");
   if (json.contains("span")) row.span = json.at("span").get<std::string>() == "each" ? Span::kEach : Span::kWhole;
   if (json.contains("totals")) row.totals = TotalsFromJson(json.at("totals"));
-  for (const auto& [id, value] : json.at("factors").items()) {
-    const std::optional<Factor> factor = FactorById(id);
-    if (!factor) {
-      throw Error(ErrorKind::kInput, where, "unknown factor '" + id + "'", DidYouMean(id, FactorIds()));
-    }
-    const double number = value.get<double>();
-    if (!(number > 0)) throw Error(ErrorKind::kInput, where, id + " must be positive");
-    row.values[*factor] = number;
-  }
+  row.values = ValuesFromJson(json.at("factors"), where, false);
+  row.runtime_error = OptionalNumber(json, "runtimeError");
+  if (json.contains("standardErrors")) row.standard_errors = ValuesFromJson(json.at("standardErrors"), where, true);
   return row;
 }
 

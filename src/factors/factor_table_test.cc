@@ -172,6 +172,48 @@ TEST(FactorTable, AnotherReferenceIsMeasuredAnew) {
   }
 }
 
+FactorRow RowWithErrors(std::int64_t cores, double useful, double elapsed, double useful_error, double elapsed_error) {
+  FactorRow row = Row(cores, useful, elapsed);
+  row.totals->errors = RelativeErrors{elapsed_error, useful_error, {}, {}, {}};
+  row.standard_errors[Factor::kParallelEfficiency] = 0.02;
+  return row;
+}
+
+// Σt 10 ± 10 %, 12 ± 5 %; T 5 ± 2 %, 4 ± 1 %. Every row has its own share of its own value: computation scalability
+// 1 ± 0.1 and 10/12 ± 5 %, speedup 1 ± 0.02 and 5/4 ± 1 %, global efficiency (5/5 and 12/16 · 10/12) ± the same.
+TEST(FactorTable, ErrorsOfWhatComparesAreThoseOfTheRun) {
+  FactorTable table =
+      Table({RowWithErrors(2, 10, 5, 0.1, 0.02), RowWithErrors(4, 12, 4, 0.05, 0.01)}, Scaling::kStrong);
+  const auto expect = [&](std::size_t row, Factor factor, double value, double relative) {
+    EXPECT_DOUBLE_EQ(*table.rows[row].values[factor], value);
+    EXPECT_DOUBLE_EQ(*table.rows[row].standard_errors[factor], value * relative);
+  };
+  expect(0, Factor::kComputationScalability, 1, 0.1);
+  expect(1, Factor::kComputationScalability, 10.0 / 12, 0.05);
+  expect(0, Factor::kSpeedup, 1, 0.02);
+  expect(1, Factor::kSpeedup, 5.0 / 4, 0.01);
+  expect(1, Factor::kGlobalEfficiency, 12.0 / 16 * 10 / 12, 0.01);
+  EXPECT_EQ(table.rows[1].standard_errors[Factor::kParallelEfficiency], 0.02);
+
+  // Whatever the reference, the shares stay; with totals they are made anew, without them divided with the values.
+  for (const bool with_totals : {true, false}) {
+    FactorTable changed = table;
+    if (!with_totals) {
+      for (FactorRow& row : changed.rows) row.totals.reset();
+    }
+    ChangeTerms(changed, std::nullopt, 4);
+    for (std::size_t row = 0; row < 2; ++row) {
+      for (const Factor factor : {Factor::kComputationScalability, Factor::kSpeedup, Factor::kGlobalEfficiency}) {
+        EXPECT_NEAR(*changed.rows[row].standard_errors[factor] / *changed.rows[row].values[factor],
+                    *table.rows[row].standard_errors[factor] / *table.rows[row].values[factor], 1e-15);
+      }
+    }
+    EXPECT_DOUBLE_EQ(*changed.rows[0].values[Factor::kComputationScalability], 1.2);
+  }
+  ChangeTerms(table, Scaling::kWeak, std::nullopt);
+  expect(1, Factor::kSpeedup, 5.0 / 2, 0.01);
+}
+
 TEST(FactorTable, AnotherKindOfScalingNeedsTotals) {
   FactorTable table = Table({Row(2, 10, 5), Row(4, 25, 6.25)}, std::nullopt);
   EXPECT_EQ(table.findings.size(), 1u);  // decided, with a warning

@@ -1,37 +1,91 @@
 #include "factors/iteration_profile.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "factors/phase_factors.h"
 
 namespace farscale {
+namespace {
 
-std::vector<IterationProfile> ProfileIterations(const Trace& trace, const PhaseCut& cut) {
-  std::vector<IterationProfile> profiles(cut.iterations);
-  std::vector<std::size_t> ranks(cut.iterations);
-  const Tick origin = trace.begin();
-  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
-    const std::vector<Interval>& iterations = cut.ranks[rank].iterations;
-    for (std::size_t k = 0; k < iterations.size(); ++k) {
-      IterationProfile& profile = profiles[k];
-      const double begin = trace.Seconds(iterations[k].begin.tick - origin);
-      const double end = trace.Seconds(iterations[k].end.tick - origin);
-      const double useful = trace.Seconds(UsefulTicks(trace.timelines[rank], iterations[k]));
-      profile.begin = ranks[k]++ == 0 ? begin : std::min(profile.begin, begin);
-      profile.mean_begin += begin;
-      profile.mean_end += end;
-      profile.elapsed += trace.Seconds(iterations[k].length());
-      profile.average_useful += useful;
-      profile.largest_useful = std::max(profile.largest_useful, useful);
-    }
+constexpr Tick kNever = std::numeric_limits<Tick>::max();
+
+// When the ranks begin and end an iteration, on the clock as measured or on that of the replay.
+struct Ends {
+  Tick first = kNever;         // begin of any rank
+  Tick last = 0;               // end of any rank
+  Tick longest = 0;            // length on any rank
+  Tick smallest_gap = kNever;  // since the iteration before, on any rank
+
+  void Add(Tick begin, Tick end, Tick gap) {
+    first = std::min(first, begin);
+    last = std::max(last, end);
+    longest = std::max(longest, end - begin);
+    smallest_gap = std::min(smallest_gap, gap);
   }
-  const auto count = static_cast<double>(trace.size());
-  for (std::size_t k = 0; k < profiles.size(); ++k) {
-    IterationProfile& profile = profiles[k];
-    profile.mean_begin /= static_cast<double>(ranks[k]);
-    profile.mean_end /= static_cast<double>(ranks[k]);
-    profile.elapsed /= count;
-    profile.average_useful /= count;
+};
+
+// One iteration in ticks since the begin of the phase.
+struct Iteration {
+  Ends measured, ideal;
+  Tick total_useful = 0;
+  Tick largest_useful = 0;
+  Tick largest_computation = 0;
+};
+
+void AddRank(const Trace& trace, const PhaseCut& cut, std::size_t rank, const ReplayResult& replay, RuleSet rules,
+             std::vector<Iteration>& iterations) {
+  const RankTimeline& timeline = trace.timelines[rank];
+  const RankCut& rank_cut = cut.ranks[rank];
+  const Tick origin = rank_cut.window.begin.tick - replay.begin[rank];
+  Tick end = 0, ideal_end = 0;
+  for (std::size_t k = 0; k < rank_cut.iterations.size(); ++k) {
+    const Interval& interval = rank_cut.iterations[k];
+    Iteration& iteration = iterations[k];
+    const Tick useful = UsefulTicks(timeline, interval);
+    const Tick computation = rules == RuleSet::kBsc ? useful + PausedTicks(timeline, interval) : useful;
+    iteration.total_useful += useful;
+    iteration.largest_useful = std::max(iteration.largest_useful, useful);
+    iteration.largest_computation = std::max(iteration.largest_computation, computation);
+    const Tick begin = interval.begin.tick - origin,
+               ideal_begin = replay.TimeAt(timeline, rank_cut, rank, interval.begin);
+    const Tick gap = k > 0 ? begin - end : 0, ideal_gap = k > 0 ? ideal_begin - ideal_end : 0;
+    end = interval.end.tick - origin;
+    ideal_end = replay.TimeAt(timeline, rank_cut, rank, interval.end);
+    iteration.measured.Add(begin, end, gap);
+    iteration.ideal.Add(ideal_begin, ideal_end, ideal_gap);
+  }
+}
+
+// How far an iteration moves the end of the run, which had reached `reached`. Ranks that run fewer iterations may end
+// them later than others their next ones.
+Tick Advance(const Ends& ends, Tick& reached) {
+  const Tick before = reached;
+  reached = std::max(reached, ends.last);
+  return std::max<Tick>(0, reached - before - ends.smallest_gap);
+}
+
+}  // namespace
+
+std::vector<IterationProfile> ProfileIterations(const Trace& trace, const PhaseCut& cut, const ReplayResult& replay,
+                                                RuleSet rules) {
+  std::vector<Iteration> iterations(cut.iterations);
+  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
+    if (cut.ranks[rank].present) AddRank(trace, cut, rank, replay, rules, iterations);
+  }
+  std::vector<IterationProfile> profiles;
+  const Tick begin = cut.begin() - trace.begin();
+  Tick reached = 0, ideal_reached = 0;
+  for (const Iteration& iteration : iterations) {
+    const Tick advance = Advance(iteration.measured, reached), ideal_advance = Advance(iteration.ideal, ideal_reached);
+    const bool is_each = cut.span == Span::kEach;
+    IterationProfile& profile = profiles.emplace_back();
+    profile.begin = trace.Seconds(begin + iteration.measured.first);
+    profile.elapsed = trace.Seconds(is_each ? iteration.measured.longest : advance);
+    profile.ideal = trace.Seconds(is_each ? iteration.ideal.longest : ideal_advance);
+    profile.average_useful = trace.Seconds(iteration.total_useful) / static_cast<double>(trace.size());
+    profile.largest_useful = trace.Seconds(iteration.largest_useful);
+    profile.largest_computation = trace.Seconds(iteration.largest_computation);
   }
   return profiles;
 }

@@ -1,25 +1,38 @@
-// Every iteration of a phase by itself: how long it takes and how much of that is useful [Huck10].
+// Every iteration of a phase by itself: how long it takes, how much of that is useful, and how long it takes on the
+// ideal network [Huck10; docs/formulas.md, iterations].
 #pragma once
 
 #include <vector>
 
 #include "phases/phase_cut.h"
+#include "replay/replay.h"
 #include "trace/trace.h"
 
 namespace farscale {
 
-// Of one iteration, in seconds. Ranks that do not run it count with nothing.
+// Of one iteration, in seconds. Ranks need not begin and end it together. Where occurrences count (span `each`), the
+// two lengths are those of the rank that takes longest. In one window (span `whole`) they are how far the iteration
+// moves the end of the run: from when the last rank is through with the one before until the last rank is through with
+// this one, less what lies between the two on every rank. Without such gaps they add up to T and T_ideal.
 struct IterationProfile {
-  double begin = 0;                     // earliest on any rank, since the begin of the run
-  double mean_begin = 0, mean_end = 0;  // of the ranks that run it, since the same
-  double elapsed = 0;  // mean length over the ranks: iterations overlap, so that no begin and end are common
+  double begin = 0;    // earliest on any rank, since the begin of the run
+  double elapsed = 0;  // as measured
+  double ideal = 0;    // replayed on the ideal network
   double average_useful = 0;
-  double largest_useful = 0;
+  double largest_useful = 0;       // what the iteration adds to the ideal time by phase profiles
+  double largest_computation = 0;  // what serialization compares with `ideal`: the same unless ranks paused
 
-  double LoadBalance() const { return largest_useful > 0 ? average_useful / largest_useful : 0; }
+  // The factors of a phase. In one window they exceed 1 where a rank has computed long before the last one is through
+  // with the iteration before: such iterations overlap, and only the phase as a whole has these factors.
   double ParallelEfficiency() const { return elapsed > 0 ? average_useful / elapsed : 0; }
+  double LoadBalance() const { return largest_useful > 0 ? average_useful / largest_useful : 0; }
+  double Serialization() const { return ideal > 0 ? largest_computation / ideal : 0; }
+  double Transfer() const { return elapsed > 0 && ideal > 0 ? largest_useful / elapsed / Serialization() : 0; }
 };
 
-std::vector<IterationProfile> ProfileIterations(const Trace& trace, const PhaseCut& cut);
+// `replay` of this cut with every call kept. The rules say what computation is [docs/formulas.md, two notions of useful
+// time].
+std::vector<IterationProfile> ProfileIterations(const Trace& trace, const PhaseCut& cut, const ReplayResult& replay,
+                                                RuleSet rules);
 
 }  // namespace farscale

@@ -4,9 +4,10 @@
 
 #include <algorithm>
 #include <array>
-#include <set>
+#include <numeric>
 
 #include "base/error.h"
+#include "factors/spread.h"
 #include "phases/counter_at.h"
 
 namespace farscale {
@@ -82,12 +83,6 @@ double PausedCount(const RankTimeline& timeline, std::size_t counter, const Inte
   return count;
 }
 
-Tick PausedTicks(const RankTimeline& timeline, const Interval& interval) {
-  Tick paused = 0;
-  ForEachPause(timeline, interval, [&](const Pause&, Tick begin, Tick end) { paused += end - begin; });
-  return paused;
-}
-
 // Useful and paused ticks of every rank, and T in ticks.
 struct Times {
   std::vector<Tick> useful, paused;
@@ -142,15 +137,13 @@ void AddEstimate(const Trace& trace, const PhaseCut& cut, PhaseFactors& result) 
   if (cut.iterations < 2) return;
   PhaseTotals& totals = result.totals;
   const double estimate = trace.Seconds(EstimateIdealFromIterations(trace, cut));
-  const double clamped = std::clamp(estimate, std::min(totals.largest_useful, totals.elapsed), totals.elapsed);
   // A hair's breadth outside is rounding and the gaps between iterations, not an error of the estimate.
   if (estimate > (1 + 1e-3) * totals.elapsed || estimate < (1 - 1e-3) * totals.largest_useful) {
     result.diagnostics.Add(Anomaly::kPhaseEstimateClamped, 1,
                            fmt::format("in phase {}: {:.6g} s where {:.6g} s to {:.6g} s are possible", cut.spec.name,
                                        estimate, totals.largest_useful, totals.elapsed));
   }
-  totals.estimated_ideal = clamped;
-  result.values[Factor::kSerializationPhaseEstimate] = Serialization(totals.largest_useful, clamped);
+  totals.estimated_ideal = ClampEstimate(estimate, totals);
 }
 
 // Time that intervals, in order and apart, share with interruptions of one kind, in order and apart too.
@@ -192,14 +185,21 @@ void AddInterruptions(const Trace& trace, const PhaseCut& cut, Diagnostics& diag
   }
 }
 
-void FillFactors(const Trace& trace, RuleSet rules, PhaseFactors& result) {
-  const PhaseTotals& t = result.totals;
-  if (t.largest_useful <= 0 || t.elapsed <= 0) {
-    throw Error(ErrorKind::kEvidence, trace.path,
-                fmt::format("phase '{}' contains no computation, so it has no efficiency factors", result.phase),
-                "choose another phase");
-  }
-  FactorValues& values = result.values;
+void RequireComputation(const Trace& trace, const PhaseFactors& result) {
+  if (result.totals.largest_useful > 0 && result.totals.elapsed > 0) return;
+  throw Error(ErrorKind::kEvidence, trace.path,
+              fmt::format("phase '{}' contains no computation, so it has no efficiency factors", result.phase),
+              "choose another phase");
+}
+
+}  // namespace
+
+double ClampEstimate(double estimated_ideal, const PhaseTotals& totals) {
+  return std::clamp(estimated_ideal, std::min(totals.largest_useful, totals.elapsed), totals.elapsed);
+}
+
+FactorValues FactorsOf(const PhaseTotals& t, RuleSet rules) {
+  FactorValues values;
   values[Factor::kParallelEfficiency] = ParallelEfficiency(t.average_useful, t.elapsed);
   values[Factor::kLoadBalance] = LoadBalance(t.average_useful, t.largest_useful);
   values[Factor::kLoadBalanceIn] = LoadBalanceWithinNodes(t.largest_node_load, t.largest_useful);
@@ -213,9 +213,35 @@ void FillFactors(const Trace& trace, RuleSet rules, PhaseFactors& result) {
     values[Factor::kSerialization] = Serialization(t.largest_useful, t.ideal_elapsed);
     values[Factor::kTransfer] = Transfer(t.ideal_elapsed, t.elapsed);
   }
+  if (t.estimated_ideal) {
+    values[Factor::kSerializationPhaseEstimate] = Serialization(t.largest_useful, *t.estimated_ideal);
+  }
+  return values;
 }
 
-}  // namespace
+PhaseTotals SumRanks(const Trace& trace, const std::vector<Tick>& useful, const std::vector<Tick>& paused) {
+  PhaseTotals totals;
+  Tick total = 0, total_paused = 0, largest = 0, largest_computation = 0;
+  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
+    total += useful[rank];
+    total_paused += paused[rank];
+    largest = std::max(largest, useful[rank]);
+    largest_computation = std::max(largest_computation, useful[rank] + paused[rank]);
+  }
+  totals.total_useful = trace.Seconds(total);
+  totals.average_useful = totals.total_useful / static_cast<double>(trace.size());
+  totals.largest_useful = trace.Seconds(largest);
+  totals.total_paused = trace.Seconds(total_paused);
+  totals.largest_computation = trace.Seconds(largest_computation);
+  totals.largest_node_load = LargestNodeLoad(trace, useful);
+  return totals;
+}
+
+Tick PausedTicks(const RankTimeline& timeline, const Interval& interval) {
+  Tick paused = 0;
+  ForEachPause(timeline, interval, [&](const Pause&, Tick begin, Tick end) { paused += end - begin; });
+  return paused;
+}
 
 Tick UsefulTicks(const RankTimeline& timeline, const Interval& interval) {
   Tick mpi = 0;
@@ -265,31 +291,27 @@ PhaseFactors MeasurePhase(const Trace& trace, const Matching& matching, const Ph
   result.span = cut.span;
   result.iterations = cut.iterations;
   result.diagnostics = cut.diagnostics;
-  const ReplayResult replay = Replay(trace, matching, cut, {options.rules, cut.span == Span::kEach});
+  const bool has_iterations = cut.iterations > 1 || cut.spec.Repeats() || cut.span == Span::kEach;
+  const ReplayResult replay = Replay(trace, matching, cut, {options.rules, has_iterations});
   result.diagnostics.Merge(replay.diagnostics);
 
   const Times times = MeasureTimes(trace, cut, replay);
   PhaseTotals& totals = result.totals;
-  Tick total = 0, paused = 0, largest = 0, largest_computation = 0;
-  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
-    total += times.useful[rank];
-    paused += times.paused[rank];
-    largest = std::max(largest, times.useful[rank]);
-    largest_computation = std::max(largest_computation, times.useful[rank] + times.paused[rank]);
-  }
+  totals = SumRanks(trace, times.useful, times.paused);
   totals.elapsed = trace.Seconds(times.elapsed);
   totals.ideal_elapsed = trace.Seconds(times.ideal);
-  totals.total_useful = trace.Seconds(total);
-  totals.average_useful = totals.total_useful / static_cast<double>(trace.size());
-  totals.largest_useful = trace.Seconds(largest);
-  totals.total_mpi = trace.Seconds(times.covered - total - paused);
-  totals.total_paused = trace.Seconds(paused);
-  totals.largest_computation = trace.Seconds(largest_computation);
-  totals.largest_node_load = LargestNodeLoad(trace, times.useful);
+  const Tick useful = std::accumulate(times.useful.begin(), times.useful.end(), Tick{0});
+  const Tick paused = std::accumulate(times.paused.begin(), times.paused.end(), Tick{0});
+  totals.total_mpi = trace.Seconds(times.covered - useful - paused);
   totals.instructions = TotalCount(trace, cut, ChooseCounter(trace, CounterMeaning::kInstructions, options.counters));
   totals.cycles = TotalCount(trace, cut, ChooseCounter(trace, CounterMeaning::kCycles, options.counters));
-  FillFactors(trace, options.rules.set, result);
+  RequireComputation(trace, result);
   AddEstimate(trace, cut, result);
+  result.values = FactorsOf(totals, options.rules.set);
+  if (has_iterations) {
+    result.profiles = ProfileIterations(trace, cut, replay, options.rules.set);
+    result.samples = SampleBlocks(trace, cut, replay, options, times.useful, times.paused, result);
+  }
   AddInterruptions(trace, cut, result.diagnostics);
   if (paused > 0) {
     result.diagnostics.Add(Anomaly::kNotRunning, Microseconds(trace, paused), "in phase " + cut.spec.name);

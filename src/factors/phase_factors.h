@@ -7,6 +7,7 @@
 
 #include "base/diagnostics.h"
 #include "factors/factor.h"
+#include "factors/iteration_profile.h"
 #include "phases/phase_cut.h"
 #include "replay/matching.h"
 #include "replay/replay.h"
@@ -34,6 +35,30 @@ double Serialization(double largest_useful, double ideal_elapsed);
 // one over the other [docs/formulas.md, two notions of useful time].
 double Transfer(double ideal_elapsed, double elapsed);
 
+// Standard errors of what an iteration of a phase takes, as shares of it: what runs are compared by has these errors
+// whichever run it is compared with [docs/formulas.md, spread].
+struct RelativeErrors {
+  double elapsed = 0;                  // T
+  double useful = 0;                   // Σ t
+  std::optional<double> instructions;  // Σ ins
+  std::optional<double> ipc;
+  std::optional<double> frequency;
+
+  friend bool operator==(const RelativeErrors&, const RelativeErrors&) = default;
+};
+
+// The phase without one block of its iterations, once for every block.
+struct BlockSamples {
+  std::size_t iterations = 0;
+  std::size_t block_size = 1;
+  std::vector<FactorValues> values;  // those that need no reference run
+  // What an iteration takes on average, as share of what it takes on average in the whole phase.
+  std::vector<double> elapsed, useful;
+  std::vector<double> instructions, cycles;  // empty when not known
+
+  friend bool operator==(const BlockSamples&, const BlockSamples&) = default;
+};
+
 // Sums over one phase of one run, in seconds and counts.
 struct PhaseTotals {
   double elapsed = 0;              // T
@@ -48,6 +73,7 @@ struct PhaseTotals {
   std::optional<double> instructions;  // inside useful time
   std::optional<double> cycles;
   std::optional<double> estimated_ideal;  // Σ over iterations of max t [Huck10], clamped to [max t, T]
+  std::optional<RelativeErrors> errors;   // of a row of a table; nothing with too few iterations
 
   friend bool operator==(const PhaseTotals&, const PhaseTotals&) = default;
 };
@@ -57,7 +83,9 @@ struct PhaseFactors {
   Span span = Span::kWhole;
   std::size_t iterations = 1;
   PhaseTotals totals;
-  FactorValues values;  // those that need no reference run
+  FactorValues values;                     // those that need no reference run
+  std::optional<BlockSamples> samples;     // how they vary; nothing with too few iterations
+  std::vector<IterationProfile> profiles;  // of every iteration; empty for a phase that has none
   Diagnostics diagnostics;
 };
 
@@ -70,8 +98,18 @@ struct FactorOptions {
 PhaseFactors MeasurePhase(const Trace& trace, const Matching& matching, const PhaseCut& cut,
                           const FactorOptions& options);
 
-// Time outside MPI within an interval of one rank, in ticks, without its pauses.
+// The factors that need no reference run, and the estimate of serialization where it is known.
+FactorValues FactorsOf(const PhaseTotals& totals, RuleSet rules);
+
+// The ideal time by phase profiles within the range it must lie in, [max t, T].
+double ClampEstimate(double estimated_ideal, const PhaseTotals& totals);
+
+// What follows from the useful and paused ticks of every rank: everything but T, T_ideal, MPI time and counts.
+PhaseTotals SumRanks(const Trace& trace, const std::vector<Tick>& useful, const std::vector<Tick>& paused);
+
+// Time outside MPI within an interval of one rank, in ticks, without its pauses; and the pauses.
 Tick UsefulTicks(const RankTimeline& timeline, const Interval& interval);
+Tick PausedTicks(const RankTimeline& timeline, const Interval& interval);
 
 // Counts outside MPI within an interval of one rank; the rank must have the counter.
 double UsefulCount(const RankTimeline& timeline, std::size_t counter, const Interval& interval);

@@ -69,7 +69,7 @@ TEST(FoundLoops, ProfilesOfIterationsAddUp) {
     const Trace trace = ReadTrace(path);
     const PhaseCut cut = CutPhase(trace, PhaseSpec::FoundLoop());
     double largest = 0;
-    for (const IterationProfile& profile : ProfileIterations(trace, cut)) {
+    for (const IterationProfile& profile : MeasurePhase(trace, MatchTrace(trace), cut, {}).profiles) {
       EXPECT_LE(profile.average_useful, profile.largest_useful * (1 + 1e-12)) << path;
       EXPECT_LE(profile.ParallelEfficiency(), 1 + 1e-12) << path;
       largest += profile.largest_useful;

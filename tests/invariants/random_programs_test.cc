@@ -3,7 +3,10 @@
 #include <gtest/gtest.h>
 #include <tbb/global_control.h>
 
+#include <algorithm>
+
 #include "factors/phase_factors.h"
+#include "factors/run_errors.h"
 #include "replay/replay.h"
 #include "support/random_program.h"
 #include "support/reference_replay.h"
@@ -95,6 +98,42 @@ TEST(ReplayProperty, ReplayWithEveryCallGivesTheSameEnds) {
       EXPECT_TRUE(std::is_sorted(all.leave[rank].begin(), all.leave[rank].end()));
     }
   }
+}
+
+// Whatever ranks run how often, iterations in one window never take longer together than the window.
+TEST(IterationProperty, IterationsFitIntoTheirPhase) {
+  int checked = 0, with_errors = 0;
+  for (std::uint64_t seed = 0; seed < kPrograms; ++seed) {
+    test::RandomProgramOptions options = test::VariedOptions(seed);
+    options.regions = true;
+    const Trace trace = test::MakeRandomProgram(seed, options);
+    PhaseSpec loop = PhaseSpec::Region("loop");
+    loop.span = seed % 2 == 0 ? Span::kWhole : Span::kEach;
+    const std::vector<std::string> names = trace.UserRegionNames();
+    if (std::find(names.begin(), names.end(), "loop") == names.end()) continue;
+    const PhaseFactors factors = MeasurePhase(trace, MatchTrace(trace), CutPhase(trace, loop), {});
+    double elapsed = 0, ideal = 0;
+    for (const IterationProfile& profile : factors.profiles) {
+      EXPECT_GE(profile.elapsed, 0) << "seed " << seed;
+      EXPECT_GE(profile.ideal, 0) << "seed " << seed;
+      elapsed += profile.elapsed;
+      ideal += profile.ideal;
+    }
+    if (loop.span == Span::kWhole) {
+      EXPECT_LE(elapsed, factors.totals.elapsed * (1 + 1e-12)) << "seed " << seed;
+      EXPECT_LE(ideal, factors.totals.ideal_elapsed * (1 + 1e-12)) << "seed " << seed;
+    }
+    if (factors.samples) {
+      const RunErrors errors = ErrorsOf({*factors.samples}).front();
+      for (const FactorType& type : AllFactors()) {
+        EXPECT_GE(errors.standard_errors[type.factor].value_or(0), 0) << "seed " << seed;
+      }
+      ++with_errors;
+    }
+    ++checked;
+  }
+  EXPECT_GT(checked, 100);
+  EXPECT_GT(with_errors, 20);
 }
 
 }  // namespace

@@ -2,7 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "factors/phase_factors.h"
+#include "factors/run_errors.h"
 #include "replay/cut_trace.h"
 #include "support/same_trace.h"
 #include "support/temporary_folder.h"
@@ -58,6 +61,45 @@ void ExpectInvariants(const Trace& trace, const PhaseCut& cut, const PhaseFactor
   EXPECT_NEAR(t.total_useful + t.total_mpi, trace.Seconds(covered), 1e-9 * trace.Seconds(covered)) << place;
 }
 
+// Iterations in one window add up to it but for the gaps between them, which only make T and T_ideal longer; those
+// counted by occurrence take as long as on the rank that takes longest, so at least as long together. Within each,
+// efficiency is a product as in the phase.
+void ExpectIterations(const PhaseCut& cut, const PhaseFactors& factors, const std::string& place) {
+  double elapsed = 0, ideal = 0, average_useful = 0;
+  for (const IterationProfile& profile : factors.profiles) {
+    elapsed += profile.elapsed;
+    ideal += profile.ideal;
+    average_useful += profile.average_useful;
+    EXPECT_LE(profile.average_useful, profile.largest_useful * (1 + 1e-12)) << place;
+    if (profile.elapsed <= 0 || profile.ideal <= 0 || profile.largest_useful <= 0) continue;
+    EXPECT_NEAR(profile.LoadBalance() * profile.Serialization() * profile.Transfer(), profile.ParallelEfficiency(),
+                1e-12)
+        << place;
+  }
+  const PhaseTotals& t = factors.totals;
+  if (factors.profiles.empty()) return;
+  EXPECT_LE(average_useful, t.average_useful * (1 + 1e-12)) << place;
+  if (cut.span == Span::kWhole) {
+    EXPECT_LE(elapsed, t.elapsed * (1 + 1e-12)) << place;
+    EXPECT_LE(ideal, t.ideal_elapsed * (1 + 1e-12)) << place;
+  } else {
+    EXPECT_GE(elapsed, t.elapsed * (1 - 1e-12)) << place;
+    EXPECT_GE(ideal, t.ideal_elapsed * (1 - 1e-12)) << place;
+    EXPECT_NEAR(average_useful, t.average_useful, 1e-12 * t.average_useful) << place;
+  }
+}
+
+// Errors are there for every factor or for none, finite and not negative.
+void ExpectErrors(const PhaseFactors& factors, const std::string& place) {
+  if (!factors.samples) return;
+  const RunErrors errors = ErrorsOf({*factors.samples}).front();
+  for (const FactorType& type : AllFactors()) {
+    const std::optional<double>& error = errors.standard_errors[type.factor];
+    EXPECT_EQ(error.has_value(), factors.values[type.factor].has_value()) << place << type.id;
+    EXPECT_TRUE(std::isfinite(error.value_or(0)) && error.value_or(0) >= 0) << place << type.id;
+  }
+}
+
 TEST(RealTraces, Invariants) {
   int traces = 0, phases = 0;
   for (const std::string& path : test::AllTraces()) {
@@ -69,7 +111,10 @@ TEST(RealTraces, Invariants) {
         FactorOptions options;
         options.rules.set = set;
         const std::string place = path + ", " + spec.name + ", " + ToString(cut.span) + ", " + ToString(set);
-        ExpectInvariants(trace, cut, MeasurePhase(trace, matching, cut, options), place);
+        const PhaseFactors factors = MeasurePhase(trace, matching, cut, options);
+        ExpectInvariants(trace, cut, factors, place);
+        ExpectIterations(cut, factors, place);
+        ExpectErrors(factors, place);
         ++phases;
       }
     }

@@ -1,0 +1,175 @@
+#include "factors/spread.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace farscale {
+namespace {
+
+constexpr std::size_t kMostBlocks = 20;
+constexpr std::size_t kFewestBlocks = 3;
+constexpr double kRounding = 1e-9;  // of factors and shares: equal samples that took different ways
+
+// Sums over some iterations.
+struct IterationSums {
+  std::vector<Tick> useful, paused, elapsed, ideal;  // of every rank
+  double instructions = 0;
+  double cycles = 0;
+  double seconds = 0;  // as the profiles of the iterations have it
+  double ideal_seconds = 0;
+  double estimated_ideal = 0;
+
+  explicit IterationSums(std::size_t ranks) : useful(ranks), paused(ranks), elapsed(ranks), ideal(ranks) {}
+};
+
+class BlockSampler {
+ public:
+  BlockSampler(const Trace& trace, const PhaseCut& cut, const FactorOptions& options, const std::vector<Tick>& useful,
+               const std::vector<Tick>& paused, const PhaseFactors& factors)
+      : trace_(trace),
+        cut_(cut),
+        useful_(useful),
+        paused_(paused),
+        totals_(factors.totals),
+        blocks_(BlocksOf(cut.iterations)),
+        sums_(blocks_.count, IterationSums(trace.size())),
+        all_(trace.size()) {
+    if (totals_.instructions) instructions_ = ChooseCounter(trace, CounterMeaning::kInstructions, options.counters);
+    if (totals_.cycles) cycles_ = ChooseCounter(trace, CounterMeaning::kCycles, options.counters);
+    for (std::size_t k = 0; k < factors.profiles.size(); ++k) AddProfile(factors.profiles[k], k);
+  }
+
+  void AddRank(std::size_t rank, const ReplayResult& replay) {
+    const RankTimeline& timeline = trace_.timelines[rank];
+    const RankCut& rank_cut = cut_.ranks[rank];
+    for (std::size_t k = 0; k < rank_cut.iterations.size(); ++k) {
+      const Interval& iteration = rank_cut.iterations[k];
+      const Tick ideal = replay.TimeAt(timeline, rank_cut, rank, iteration.end) -
+                         replay.TimeAt(timeline, rank_cut, rank, iteration.begin);
+      all_.elapsed[rank] += iteration.length();
+      all_.ideal[rank] += ideal;
+      if (!HasBlock(k)) continue;
+      IterationSums& block = BlockOf(k);
+      block.useful[rank] += UsefulTicks(timeline, iteration);
+      block.paused[rank] += PausedTicks(timeline, iteration);
+      block.elapsed[rank] += iteration.length();
+      block.ideal[rank] += ideal;
+      block.instructions += CountOf(timeline, instructions_, iteration);
+      block.cycles += CountOf(timeline, cycles_, iteration);
+    }
+  }
+
+  std::optional<BlockSamples> Run(RuleSet rules) const {
+    const auto n = static_cast<double>(cut_.iterations);
+    const double longer = n / (n - static_cast<double>(blocks_.size));  // what is left is of fewer iterations
+    BlockSamples samples;
+    samples.iterations = cut_.iterations;
+    samples.block_size = blocks_.size;
+    for (const IterationSums& block : sums_) {
+      const PhaseTotals sample = Without(block);
+      if (!HasWork(sample)) return std::nullopt;
+      samples.values.push_back(FactorsOf(sample, rules));
+      samples.elapsed.push_back(longer * sample.elapsed / totals_.elapsed);
+      samples.useful.push_back(longer * sample.total_useful / totals_.total_useful);
+      if (totals_.instructions) samples.instructions.push_back(longer * *sample.instructions / *totals_.instructions);
+      if (totals_.cycles) samples.cycles.push_back(longer * *sample.cycles / *totals_.cycles);
+    }
+    return samples;
+  }
+
+ private:
+  bool HasBlock(std::size_t iteration) const { return iteration / blocks_.size < blocks_.count; }
+  IterationSums& BlockOf(std::size_t iteration) { return sums_[iteration / blocks_.size]; }
+
+  void AddProfile(const IterationProfile& profile, std::size_t iteration) {
+    all_.estimated_ideal += profile.largest_useful;
+    if (!HasBlock(iteration)) return;
+    IterationSums& block = BlockOf(iteration);
+    block.estimated_ideal += profile.largest_useful;
+    block.seconds += profile.elapsed;
+    block.ideal_seconds += profile.ideal;
+  }
+
+  double CountOf(const RankTimeline& timeline, std::optional<std::size_t> counter, const Interval& interval) const {
+    return counter ? UsefulCount(timeline, *counter, interval) * trace_.counters[*counter].scale : 0;
+  }
+
+  // Seconds of the rank that takes longest without a block.
+  double Longest(const std::vector<Tick>& all, const std::vector<Tick>& block) const {
+    Tick longest = 0;
+    for (std::size_t rank = 0; rank < all.size(); ++rank) longest = std::max(longest, all[rank] - block[rank]);
+    return trace_.Seconds(longest);
+  }
+
+  PhaseTotals Without(const IterationSums& block) const {
+    std::vector<Tick> useful = useful_, paused = paused_;
+    for (std::size_t rank = 0; rank < useful.size(); ++rank) {
+      useful[rank] -= block.useful[rank];
+      paused[rank] -= block.paused[rank];
+    }
+    PhaseTotals totals = SumRanks(trace_, useful, paused);
+    const bool is_each = cut_.span == Span::kEach;
+    totals.elapsed = is_each ? Longest(all_.elapsed, block.elapsed) : totals_.elapsed - block.seconds;
+    totals.ideal_elapsed = is_each ? Longest(all_.ideal, block.ideal) : totals_.ideal_elapsed - block.ideal_seconds;
+    if (totals_.instructions) totals.instructions = *totals_.instructions - block.instructions;
+    if (totals_.cycles) totals.cycles = *totals_.cycles - block.cycles;
+    if (totals_.estimated_ideal) {
+      totals.estimated_ideal = ClampEstimate(all_.estimated_ideal - block.estimated_ideal, totals);
+    }
+    return totals;
+  }
+
+  static bool HasWork(const PhaseTotals& sample) {
+    return sample.largest_useful > 0 && sample.elapsed > 0 && sample.ideal_elapsed > 0 &&
+           sample.instructions.value_or(1) > 0 && sample.cycles.value_or(1) > 0;
+  }
+
+  const Trace& trace_;
+  const PhaseCut& cut_;
+  const std::vector<Tick>& useful_;
+  const std::vector<Tick>& paused_;
+  const PhaseTotals& totals_;
+  const Blocks blocks_;
+  std::vector<IterationSums> sums_;  // of every block
+  IterationSums all_;                // of all iterations, with those left over
+  std::optional<std::size_t> instructions_, cycles_;
+};
+
+}  // namespace
+
+Blocks BlocksOf(std::size_t iterations) {
+  if (iterations < kFewestBlocks) return {};
+  const std::size_t size = (iterations + kMostBlocks - 1) / kMostBlocks;
+  return {iterations / size, size};
+}
+
+double JackknifeError(const std::vector<double>& samples, std::size_t iterations, std::size_t block_size) {
+  // Differences to the first sample instead of to the mean: equal samples give no rounding.
+  const auto count = static_cast<double>(samples.size());
+  double sum = 0, squares = 0;
+  for (const double sample : samples) {
+    sum += sample - samples.front();
+    squares += (sample - samples.front()) * (sample - samples.front());
+  }
+  const double deviations = std::max(0.0, squares - sum * sum / count);
+  const auto n = static_cast<double>(iterations), m = static_cast<double>(block_size);
+  const double error = std::sqrt((n - m) / (m * count) * deviations);
+  return error < kRounding ? 0 : error;
+}
+
+std::optional<BlockSamples> SampleBlocks(const Trace& trace, const PhaseCut& cut, const ReplayResult& replay,
+                                         const FactorOptions& options, const std::vector<Tick>& useful,
+                                         const std::vector<Tick>& paused, const PhaseFactors& factors) {
+  if (BlocksOf(cut.iterations).count == 0) return std::nullopt;
+  const bool is_even = std::all_of(cut.ranks.begin(), cut.ranks.end(), [&](const RankCut& rank) {
+    return !rank.present || rank.iterations.size() == cut.iterations;
+  });
+  if (!is_even) return std::nullopt;
+  BlockSampler sampler(trace, cut, options, useful, paused, factors);
+  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
+    if (cut.ranks[rank].present) sampler.AddRank(rank, replay);
+  }
+  return sampler.Run(options.rules.set);
+}
+
+}  // namespace farscale

@@ -1,0 +1,33 @@
+// How much the factors of one phase of one run vary over its iterations [docs/formulas.md, spread].
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+#include "factors/phase_factors.h"
+
+namespace farscale {
+
+// The phase without one block of consecutive iterations at a time. `useful` and `paused`: ticks of every rank in the
+// whole phase; of the factors, totals and profiles must be there. Nothing with fewer than three iterations, where ranks
+// differ in how many they run, or where all computation lies in one block.
+std::optional<BlockSamples> SampleBlocks(const Trace& trace, const PhaseCut& cut, const ReplayResult& replay,
+                                         const FactorOptions& options, const std::vector<Tick>& useful,
+                                         const std::vector<Tick>& paused, const PhaseFactors& factors);
+
+// Iterations 0 to count·size - 1 in blocks of `size`; what is left over at the end stays in every sample.
+struct Blocks {
+  std::size_t count = 0;
+  std::size_t size = 1;
+};
+
+// At most 20; none for fewer than three iterations.
+Blocks BlocksOf(std::size_t iterations);
+
+// The standard error of an estimate from samples that each lack one of the blocks of n iterations:
+// ((n - m) / (m B) Σ (sample - mean)²)^½ with B blocks of m [Efron93, section 11.7; Kunsch89]. Exactly 0 for samples of
+// about 1 that are equal but for rounding.
+double JackknifeError(const std::vector<double>& samples, std::size_t iterations, std::size_t block_size);
+
+}  // namespace farscale
