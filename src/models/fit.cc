@@ -30,15 +30,29 @@ std::vector<Bounds> BoundsOf(const ScalingModel& model, std::optional<double> li
   return bounds;
 }
 
+// A point with its weight in the sum of squares.
+struct Weighted {
+  DataPoint point;
+  double weight = 1;
+};
+
+std::vector<Weighted> Weigh(const std::vector<DataPoint>& points, const std::vector<double>& weights) {
+  std::vector<Weighted> weighted;
+  for (std::size_t i = 0; i < points.size(); ++i) weighted.push_back({points[i], weights.empty() ? 1 : weights[i]});
+  return weighted;
+}
+
 // Residual of one point, for numeric differentiation: formulas come from files.
 struct Residual {
   const ScalingModel* model;
   int dimension;
   DataPoint point;
+  double root_of_weight;
 
   bool operator()(double const* const* parameters, double* residual) const {
     const std::size_t count = model->parameters.size();
-    residual[0] = point.value - model->Evaluate(point.cores, dimension, {parameters[0], parameters[0] + count});
+    const double value = model->Evaluate(point.cores, dimension, {parameters[0], parameters[0] + count});
+    residual[0] = root_of_weight * (point.value - value);
     return std::isfinite(residual[0]);
   }
 };
@@ -49,11 +63,11 @@ struct Solution {
   bool converged = false;
 };
 
-void BuildProblem(const ScalingModel& model, int dimension, const std::vector<DataPoint>& points,
+void BuildProblem(const ScalingModel& model, int dimension, const std::vector<Weighted>& points,
                   std::vector<double>& parameters, ceres::Problem& problem) {
-  for (const DataPoint& point : points) {
+  for (const auto& [point, weight] : points) {
     using Cost = ceres::DynamicNumericDiffCostFunction<Residual, ceres::CENTRAL>;
-    auto* cost = new Cost(new Residual{&model, dimension, point});
+    auto* cost = new Cost(new Residual{&model, dimension, point, std::sqrt(weight)});
     cost->AddParameterBlock(static_cast<int>(parameters.size()));
     cost->SetNumResiduals(1);
     problem.AddResidualBlock(cost, nullptr, parameters.data());
@@ -88,7 +102,7 @@ void SilenceCeres() {
 }
 
 // Solves from solution.parameters on, with the parameters of `held` kept where they are.
-void Solve(const ScalingModel& model, int dimension, const std::vector<DataPoint>& points,
+void Solve(const ScalingModel& model, int dimension, const std::vector<Weighted>& points,
            const std::vector<Bounds>& bounds, const std::vector<int>& held, Solution& solution) {
   ceres::Problem problem;
   BuildProblem(model, dimension, points, solution.parameters, problem);
@@ -108,7 +122,7 @@ void Solve(const ScalingModel& model, int dimension, const std::vector<DataPoint
   solution.cost = summary.final_cost;
 }
 
-Solution SolveFrom(const ScalingModel& model, int dimension, const std::vector<DataPoint>& points,
+Solution SolveFrom(const ScalingModel& model, int dimension, const std::vector<Weighted>& points,
                    const std::vector<Bounds>& bounds, const std::vector<double>& start) {
   Solution solution;
   solution.parameters = start;
@@ -128,18 +142,18 @@ Solution SolveFrom(const ScalingModel& model, int dimension, const std::vector<D
   return polished.converged && polished.cost < solution.cost ? polished : solution;
 }
 
-// Straight line through (g(x), transform(y)), weighted so that equal errors of y count equally: an error of 1/y is
-// one of y divided by y².
+// Straight line through (g(x), transform(y)), weighted so that equal errors of y count as they do in the fit: an error
+// of 1/y is one of y divided by y².
 std::optional<std::vector<double>> StartFromLine(const ScalingModel& model, int dimension,
-                                                 const std::vector<DataPoint>& points) {
+                                                 const std::vector<Weighted>& points) {
   if (!model.start) return std::nullopt;
   double sw = 0, sx = 0, sy = 0, sxx = 0, sxy = 0;
-  for (const DataPoint& point : points) {
+  for (const auto& [point, weight_in_fit] : points) {
     const double g = model.start->basis({std::pow(point.cores, 1.0 / dimension)});
     const double z = model.start->transform({point.value});
     const double step = 1e-6 * point.value;
     const double slope = (model.start->transform({point.value + step}) - z) / step;
-    const double weight = 1 / (slope * slope);
+    const double weight = weight_in_fit / (slope * slope);
     if (!std::isfinite(g) || !std::isfinite(z) || !std::isfinite(weight)) return std::nullopt;
     sw += weight;
     sx += weight * g;
@@ -175,7 +189,7 @@ std::vector<std::vector<double>> GridOfStarts(const ScalingModel& model) {
   return starts;
 }
 
-Solution SolveBest(const ScalingModel& model, int dimension, const std::vector<DataPoint>& points,
+Solution SolveBest(const ScalingModel& model, int dimension, const std::vector<Weighted>& points,
                    const std::vector<Bounds>& bounds) {
   std::vector<std::vector<double>> starts = GridOfStarts(model);
   if (const auto line = StartFromLine(model, dimension, points)) starts.insert(starts.begin(), *line);
@@ -190,10 +204,11 @@ Solution SolveBest(const ScalingModel& model, int dimension, const std::vector<D
   return best;
 }
 
-Eigen::MatrixXd JacobianOf(const ScalingModel& model, const FittedModel& fit) {
-  std::vector<double> parameters = fit.parameters;
+// Derivatives of the curve at the points by the parameters, every row times the root of its weight.
+Eigen::MatrixXd JacobianOf(const ScalingModel& model, int dimension, const std::vector<Weighted>& points,
+                           std::vector<double> parameters) {
   ceres::Problem problem;
-  BuildProblem(model, fit.dimension, fit.points, parameters, problem);
+  BuildProblem(model, dimension, points, parameters, problem);
   ceres::CRSMatrix sparse;
   std::vector<double> residuals;
   if (!problem.Evaluate(ceres::Problem::EvaluateOptions(), nullptr, &residuals, nullptr, &sparse)) return {};
@@ -206,9 +221,9 @@ Eigen::MatrixXd JacobianOf(const ScalingModel& model, const FittedModel& fit) {
   return jacobian;
 }
 
-// σ² (JᵀJ)⁻¹. Parameters at a bound take part: they could still be elsewhere.
+// σ² (JᵀWJ)⁻¹, with the weights W. Parameters at a bound take part: they could still be elsewhere.
 void AddCovariance(const ScalingModel& model, FittedModel& fit) {
-  const Eigen::MatrixXd jacobian = JacobianOf(model, fit);
+  const Eigen::MatrixXd jacobian = JacobianOf(model, fit.dimension, Weigh(fit.points, fit.weights), fit.parameters);
   const auto count = static_cast<Eigen::Index>(fit.parameters.size());
   if (jacobian.rows() == 0 || !jacobian.allFinite()) return;
   const Eigen::FullPivLU<Eigen::MatrixXd> decomposition(jacobian.transpose() * jacobian);
@@ -218,6 +233,45 @@ void AddCovariance(const ScalingModel& model, FittedModel& fit) {
   for (Eigen::Index row = 0; row < count; ++row) {
     for (Eigen::Index column = 0; column < count; ++column) fit.covariance.push_back(covariance(row, column));
   }
+}
+
+std::vector<double> ResidualsOf(const ScalingModel& model, int dimension, const std::vector<DataPoint>& points,
+                                const std::vector<double>& parameters) {
+  std::vector<double> residuals;
+  for (const DataPoint& point : points) {
+    residuals.push_back(point.value - model.Evaluate(point.cores, dimension, parameters));
+  }
+  return residuals;
+}
+
+// The diagonal of J (JᵀJ)⁻¹ Jᵀ, for as many parameters as the points can tell apart.
+std::vector<double> LeveragesOf(const Eigen::MatrixXd& jacobian) {
+  const Eigen::ColPivHouseholderQR<Eigen::MatrixXd> decomposition(jacobian);
+  const Eigen::MatrixXd basis =
+      decomposition.householderQ() * Eigen::MatrixXd::Identity(jacobian.rows(), decomposition.rank());
+  std::vector<double> leverages;
+  for (Eigen::Index row = 0; row < jacobian.rows(); ++row) leverages.push_back(basis.row(row).squaredNorm());
+  return leverages;
+}
+
+// Says how much the points count; leaves it when they count alike, or nothing can be found.
+void FindWeights(const ScalingModel& model, const std::vector<Bounds>& bounds, FittedModel& fit) {
+  std::vector<std::optional<double>> known;
+  for (const DataPoint& point : fit.points) known.push_back(point.standard_error);
+  const std::vector<double> errors = ErrorsForWeights(known);
+  if (errors.empty()) return;
+  const std::vector<double> weights = FirstWeightsOf(errors);
+  const std::vector<Weighted> points = Weigh(fit.points, weights);
+  const Solution first = SolveBest(model, fit.dimension, points, bounds);
+  if (!first.converged) return;
+  const Eigen::MatrixXd jacobian = JacobianOf(model, fit.dimension, points, first.parameters);
+  if (jacobian.rows() == 0 || !jacobian.allFinite()) return;
+  const double between_runs = BetweenRuns(
+      errors, weights, ResidualsOf(model, fit.dimension, fit.points, first.parameters), LeveragesOf(jacobian));
+  std::vector<double> found = WeightsOf(errors, between_runs);
+  if (HardlyDiffer(found)) return;
+  fit.weights = std::move(found);
+  fit.between_runs = between_runs;
 }
 
 std::size_t CountCores(const std::vector<DataPoint>& points) {
@@ -259,7 +313,9 @@ FittedModel FitModel(const ScalingModel& model, int dimension, const std::vector
   if (CountCores(points) < count) return fit;
 
   const std::vector<Bounds> bounds = BoundsOf(model, limit);
-  const Solution solution = SolveBest(model, dimension, points, bounds);
+  if (points.size() > count) FindWeights(model, bounds, fit);
+  const std::vector<Weighted> weighted = Weigh(points, fit.weights);
+  const Solution solution = SolveBest(model, dimension, weighted, bounds);
   fit.outcome = solution.converged ? FitOutcome::kConverged : FitOutcome::kNotConverged;
   if (!solution.converged) return fit;
   fit.parameters = solution.parameters;
@@ -268,9 +324,9 @@ FittedModel FitModel(const ScalingModel& model, int dimension, const std::vector
     fit.at_bound.push_back(IsAtBound(fit.parameters[i], bounds[i]));
     if (fit.at_bound.back()) fit.outcome = FitOutcome::kAtBound;
   }
-  for (const DataPoint& point : points) {
-    fit.residuals.push_back(point.value - model.Evaluate(point.cores, dimension, fit.parameters));
-    fit.sum_of_squares += fit.residuals.back() * fit.residuals.back();
+  fit.residuals = ResidualsOf(model, dimension, points, fit.parameters);
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    fit.sum_of_squares += weighted[i].weight * fit.residuals[i] * fit.residuals[i];
   }
   fit.degrees_of_freedom = static_cast<int>(points.size() - std::min(points.size(), count));
   fit.sigma_is_assumed = fit.degrees_of_freedom == 0;

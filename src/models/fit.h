@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "models/scaling_model.h"
+#include "models/weights.h"
 
 namespace farscale {
 
@@ -14,6 +15,7 @@ namespace farscale {
 struct DataPoint {
   double cores = 0;
   double value = 0;
+  std::optional<double> standard_error = std::nullopt;  // within its run
 
   friend bool operator==(const DataPoint&, const DataPoint&) = default;
 };
@@ -50,10 +52,12 @@ struct FittedModel {
   std::vector<double> covariance;  // of the parameters, row by row; empty when it cannot be had
   std::vector<DataPoint> points;   // what was fitted
   std::vector<double> residuals;   // measured minus fitted, one a point
-  double sum_of_squares = 0;
-  double sigma = 0;               // standard deviation of the measured values around the curve
-  int degrees_of_freedom = 0;     // points minus parameters, never negative
-  bool sigma_is_assumed = false;  // no point to spare: sigma is kAssumedSigma
+  std::vector<double> weights;     // one a point, with the product 1; empty when all count alike
+  double between_runs = 0;         // standard deviation that the weights contain besides the errors of the points
+  double sum_of_squares = 0;       // of the residuals, weighted
+  double sigma = 0;                // standard deviation of the measured values around the curve, at a weight of 1
+  int degrees_of_freedom = 0;      // points minus parameters, never negative
+  bool sigma_is_assumed = false;   // no point to spare: sigma is kAssumedSigma
   std::optional<double> left_out_error;
   std::optional<double> aicc;
   std::vector<Rival> rivals;  // all candidates tried, in the order of preference, this one first
@@ -61,13 +65,12 @@ struct FittedModel {
   friend bool operator==(const FittedModel&, const FittedModel&) = default;
 };
 
-// Standard deviation assumed for a measured factor when there are as many parameters as points.
+// Standard deviation assumed for a measured factor when there are as many parameters as points. Never is one believed
+// to be below kSmallestSigma.
 inline constexpr double kAssumedSigma = 0.01;
-// And the least that is believed: factors of repeated runs hardly ever agree better.
-inline constexpr double kSmallestSigma = 0.001;
 
-// Bounded non-linear least squares in Ceres from several starts. `limit`: the largest value the factor can have;
-// nothing when it has none.
+// Bounded non-linear least squares in Ceres from several starts, with the weights of models/weights.h when there are
+// points to spare. `limit`: the largest value the factor can have; nothing when it has none.
 FittedModel FitModel(const ScalingModel& model, int dimension, const std::vector<DataPoint>& points,
                      std::optional<double> limit);
 
@@ -78,7 +81,8 @@ struct CurveValue {
 };
 CurveValue EvaluateFit(const ScalingModel& model, const FittedModel& fit, double cores);
 
-// Small-sample Akaike criterion; nothing when there are too few points for it [Burnham02, section 2.4].
+// Small-sample Akaike criterion, of a sum of squares with weights whose product is 1; nothing when there are too few
+// points for it [Burnham02, section 2.4].
 std::optional<double> SmallSampleAkaike(double sum_of_squares, std::size_t points, std::size_t parameters);
 
 }  // namespace farscale

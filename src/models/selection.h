@@ -22,6 +22,9 @@ struct Candidate {
 // can be left out: the first candidate that has a usable fit with as many parameters as possible is taken, as the
 // more cautious one. With one count only: too few points.
 //
+// Every fit has weights of its own (models/weights.h); their product is 1, so that the Akaike criteria of fits with
+// other weights compare. The error at the largest core count is the mean over its runs as measured.
+//
 // A single candidate in a single dimension is fitted without choice. A curve that is not positive, or above the
 // limit, at any of the core counts in `reach` is of no use. The result carries all rivals.
 FittedModel SelectModel(const std::vector<Candidate>& candidates, const std::vector<DataPoint>& points,

@@ -130,12 +130,14 @@ class PhaseProjector {
     return !options_.train_max || static_cast<double>(row.cores) <= *options_.train_max;
   }
 
+  static DataPoint PointOf(const FactorRow& row, Factor factor) {
+    return {static_cast<double>(row.cores), *row.values[factor], row.standard_errors[factor]};
+  }
+
   std::vector<DataPoint> Points(Factor factor) const {
     std::vector<DataPoint> points;
     for (const FactorRow& row : rows_) {
-      if (IsFitted(row) && row.values[factor]) {
-        points.push_back({static_cast<double>(row.cores), *row.values[factor]});
-      }
+      if (IsFitted(row) && row.values[factor]) points.push_back(PointOf(row, factor));
     }
     return points;
   }
@@ -309,9 +311,7 @@ class PhaseProjector {
   void AddMeasured() {
     for (FactorProjection& projection : result_.factors) {
       for (const FactorRow& row : rows_) {
-        if (row.values[projection.factor]) {
-          projection.measured.push_back({static_cast<double>(row.cores), *row.values[projection.factor]});
-        }
+        if (row.values[projection.factor]) projection.measured.push_back(PointOf(row, projection.factor));
       }
     }
   }

@@ -58,13 +58,19 @@ std::vector<ProjectedValue> ValuesOf(const Json& json) {
 
 Json ToJson(const std::vector<DataPoint>& points) {
   Json list = Json::array();
-  for (const DataPoint& point : points) list.push_back({{"cores", point.cores}, {"value", point.value}});
+  for (const DataPoint& point : points) {
+    Json json = {{"cores", point.cores}, {"value", point.value}};
+    if (point.standard_error) json["standardError"] = *point.standard_error;
+    list.push_back(json);
+  }
   return list;
 }
 
 std::vector<DataPoint> PointsOf(const Json& json) {
   std::vector<DataPoint> points;
-  for (const Json& point : json) points.push_back({CoresOf(point), point.at("value").get<double>()});
+  for (const Json& point : json) {
+    points.push_back({CoresOf(point), point.at("value").get<double>(), NumberOf(point.value("standardError", Json()))});
+  }
   return points;
 }
 
@@ -101,20 +107,25 @@ Json ToJson(const FittedModel& fit) {
                       {"leftOutError", ToJson(rival.left_out_error)},
                       {"aicc", ToJson(rival.aicc)}});
   }
-  return {{"model", fit.model},
-          {"dimension", fit.dimension},
-          {"outcome", ToJson(fit.outcome)},
-          {"parameters", parameters},
-          {"covariance", fit.covariance},
-          {"points", ToJson(fit.points)},
-          {"residuals", fit.residuals},
-          {"sumOfSquares", fit.sum_of_squares},
-          {"sigma", fit.sigma},
-          {"sigmaIsAssumed", fit.sigma_is_assumed},
-          {"degreesOfFreedom", fit.degrees_of_freedom},
-          {"leftOutError", ToJson(fit.left_out_error)},
-          {"aicc", ToJson(fit.aicc)},
-          {"rivals", rivals}};
+  Json json = {{"model", fit.model},
+               {"dimension", fit.dimension},
+               {"outcome", ToJson(fit.outcome)},
+               {"parameters", parameters},
+               {"covariance", fit.covariance},
+               {"points", ToJson(fit.points)},
+               {"residuals", fit.residuals},
+               {"sumOfSquares", fit.sum_of_squares},
+               {"sigma", fit.sigma},
+               {"sigmaIsAssumed", fit.sigma_is_assumed},
+               {"degreesOfFreedom", fit.degrees_of_freedom},
+               {"leftOutError", ToJson(fit.left_out_error)},
+               {"aicc", ToJson(fit.aicc)},
+               {"rivals", rivals}};
+  if (!fit.weights.empty()) {
+    json["weights"] = fit.weights;
+    json["betweenRuns"] = fit.between_runs;
+  }
+  return json;
 }
 
 FittedModel FitOf(const Json& json) {
@@ -130,6 +141,8 @@ FittedModel FitOf(const Json& json) {
   fit.covariance = json.at("covariance").get<std::vector<double>>();
   fit.points = PointsOf(json.at("points"));
   fit.residuals = json.at("residuals").get<std::vector<double>>();
+  fit.weights = json.value("weights", std::vector<double>());
+  fit.between_runs = json.value("betweenRuns", 0.0);
   fit.sum_of_squares = json.at("sumOfSquares").get<double>();
   fit.sigma = json.at("sigma").get<double>();
   fit.sigma_is_assumed = json.at("sigmaIsAssumed").get<bool>();

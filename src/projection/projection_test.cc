@@ -189,6 +189,21 @@ TEST(Projection, SpeedupAndGlobalEfficiency) {
   EXPECT_NEAR(projection.Find(Factor::kSpeedup)->targets[0].value, 64.0 / 2 * scalability, 1e-9);
 }
 
+// 0.9 twice with 0.02 and 0.8 with 0.08, of a constant: the uncertain one counts less. Files keep errors and weights.
+TEST(Projection, ErrorsOfTheTableBecomeWeights) {
+  ModelSettings settings;
+  settings.standard = Fixed("constant", 1);
+  const FactorTable table = Table("cores,loadBalance,loadBalanceError\n2,0.9,0.02\n4,0.8,0.08\n8,0.9,0.02\n");
+  const PhaseProjection projection = Project(table, Library(), {settings, {64}, {}}).front();
+  const FittedModel& fit = projection.Find(Factor::kLoadBalance)->fit;
+  ASSERT_EQ(fit.weights.size(), 3u);
+  EXPECT_LT(fit.weights[1], fit.weights[0]);
+  EXPECT_GT(projection.Find(Factor::kLoadBalance)->targets[0].value, 2.6 / 3);
+  EXPECT_EQ(projection.Find(Factor::kLoadBalance)->measured[1].standard_error, 0.08);
+  const auto json = nlohmann::ordered_json::parse(ProjectionsToJson({projection}).dump());
+  EXPECT_EQ(ProjectionsFromJson(json).front(), projection);
+}
+
 TEST(Projection, FinestCompleteFactorsAreFitted) {
   const auto fitted = [](const std::string& header) {
     std::string row = "8";
