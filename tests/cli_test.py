@@ -366,6 +366,12 @@ class Factors(CliTest):
         self.assertEqual(self.run_ok("factors", *LU_TRACES, "--phase", "ssor_iter", "--scaling", "strong", "-o", "-").stdout,
                          (self.folder / "f.csv").read_text())
 
+    def test_standard_errors_stand_beside_their_values(self):
+        command = ["factors", *LU_TRACES, "--phase", "upper_sweep", "--scaling", "strong"]
+        row = read_csv(self.run_ok(*command, "-o", "-").stdout)[4]
+        printed = next(line for line in self.run_ok(*command).stdout.splitlines() if "Serialization " in line).split()
+        self.assertEqual(printed[-2:], [f"{float(row['serializationEfficiency' + end]):.3f}" for end in ("", "Error")])
+
     def test_study_and_options(self):
         self.run_ok("factors", LU / "study.toml", "-o", self.folder / "f.csv")
         phases = {row["phase"] for row in read_csv(self.folder / "f.csv")}

@@ -2,10 +2,19 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "base/format.h"
 #include "base/text.h"
 
 namespace farscale {
+namespace {
+
+// Half a unit of the last of three digits.
+double HalfDigit(double value) { return 0.5 * std::pow(10, std::floor(std::log10(value)) - 2); }
+
+}  // namespace
 
 std::string Name(Factor factor) { return std::string(Describe(factor).name); }
 
@@ -17,6 +26,18 @@ std::string NameInSentence(Factor factor) {
 
 std::string FormatValue(Factor factor, double value) {
   return factor == Factor::kSpeedup ? FormatSpeedup(value) : FormatFactor(value);
+}
+
+std::string FormatError(Factor factor, double value, const std::optional<double>& error) {
+  if (!error) return "";
+  const bool is_small = value < 0.01;  // printed with two digits instead of three decimals
+  if (is_small) return *error < 10 * HalfDigit(value) ? "" : FormatSignificant(*error, 1);
+  if (factor != Factor::kSpeedup) return *error < 0.0005 ? "" : fmt::format("{:.3f}", *error);
+  return *error < std::max(0.005, HalfDigit(value)) ? "" : FormatSpeedup(*error);
+}
+
+std::string FormatSecondsError(double seconds, const std::optional<double>& error) {
+  return !error || *error < HalfDigit(seconds) ? "" : FormatSeconds(*error);
 }
 
 std::string FormatBounds(Factor factor, const std::optional<IntervalBounds>& interval) {

@@ -16,6 +16,10 @@ std::string Name(Factor factor);
 std::string NameInSentence(Factor factor);
 // A factor or a speedup as printed.
 std::string FormatValue(Factor factor, double value);
+// A standard error as printed beside its value: "0.003", or "" where it is unknown or would not show in the digits of
+// the value. The same of a time.
+std::string FormatError(Factor factor, double value, const std::optional<double>& error);
+std::string FormatSecondsError(double seconds, const std::optional<double>& error);
 // "0.813 – 0.902", or "unknown".
 std::string FormatBounds(Factor factor, const std::optional<IntervalBounds>& interval);
 

@@ -187,7 +187,14 @@ class PhaseSection {
     return "";
   }
 
+  // A cell of the table of measured factors; `error` is empty where there is nothing to show.
+  Data Cell(const std::string& text, const std::string& color, const std::string& error) {
+    if (!error.empty()) section_["hasErrors"] = true;
+    return {{"text", text}, {"color", color}, {"error", error}, {"hasError", !error.empty()}};
+  }
+
   void AddMeasuredTable() {
+    section_["hasErrors"] = false;
     Data columns = Data::array();
     for (const FactorRow& row : rows_) {
       columns.push_back({{"cores", FormatCores(static_cast<double>(row.cores))},
@@ -196,12 +203,16 @@ class PhaseSection {
     section_["columns"] = columns;
     section_["rows"] = Data::array();
     for (const FactorType& type : AllFactors()) AddFactorRow(type);
-    AddPlainRow("Run time of the phase",
-                [](const FactorRow& row) { return row.runtime ? FormatSeconds(*row.runtime) : "–"; });
-    AddPlainRow("Iterations", [](const FactorRow& row) { return fmt::format("{:g}", row.iterations); });
+    AddPlainRow("Run time of the phase", [&](const FactorRow& row) {
+      if (!row.runtime) return Cell("–", "#ffffff", "");
+      return Cell(FormatSeconds(*row.runtime), "#ffffff", FormatSecondsError(*row.runtime, row.runtime_error));
+    });
+    AddPlainRow("Iterations",
+                [&](const FactorRow& row) { return Cell(fmt::format("{:g}", row.iterations), "#ffffff", ""); });
     const bool has_spans = std::any_of(rows_.begin(), rows_.end(), [](const FactorRow& row) { return row.span; });
     if (has_spans) {
-      AddPlainRow("Span", [](const FactorRow& row) { return row.span ? ToString(*row.span) : "–"; });
+      AddPlainRow("Span",
+                  [&](const FactorRow& row) { return Cell(row.span ? ToString(*row.span) : "–", "#ffffff", ""); });
     }
   }
 
@@ -214,8 +225,9 @@ class PhaseSection {
     Data cells = Data::array();
     for (const FactorRow& row : rows_) {
       const std::optional<double>& value = row.values[type.factor];
-      cells.push_back({{"text", value ? FormatValue(type.factor, *value) : "–"},
-                       {"color", value && colored ? PopColor(*value) : "#ffffff"}});
+      cells.push_back(Cell(value ? FormatValue(type.factor, *value) : "–",
+                           value && colored ? PopColor(*value) : "#ffffff",
+                           value ? FormatError(type.factor, *value, row.standard_errors[type.factor]) : ""));
     }
     const int depth = DepthOf(type.factor);
     std::string indent;
@@ -228,10 +240,10 @@ class PhaseSection {
                                 {"cells", cells}});
   }
 
-  template <typename Text>
-  void AddPlainRow(const std::string& name, Text text) {
+  template <typename MakeCell>
+  void AddPlainRow(const std::string& name, MakeCell make_cell) {
     Data cells = Data::array();
-    for (const FactorRow& row : rows_) cells.push_back({{"text", text(row)}, {"color", "#ffffff"}});
+    for (const FactorRow& row : rows_) cells.push_back(make_cell(row));
     section_["rows"].push_back(
         {{"name", name}, {"indent", ""}, {"depth", "0"}, {"formula", ""}, {"isPlain", true}, {"cells", cells}});
   }
@@ -380,6 +392,8 @@ class PhaseSection {
                  {"sigma", fit.sigma_is_assumed ? fmt::format("{} (assumed: no point to spare)", fit.sigma)
                                                 : FormatSignificant(fit.sigma, 2)},
                  {"leftOutError", fit.left_out_error ? FormatSignificant(*fit.left_out_error, 2) : "–"}};
+    data["weighting"] = Weighting(fit);
+    data["isWeighted"] = !fit.weights.empty();
     data["parameters"] = Parameters(fit);
     data["residuals"] = Residuals(fit);
     data["rivals"] = Rivals(fit);
@@ -403,6 +417,15 @@ class PhaseSection {
     series.outer_band = BandOf(projection, false);
     chart.series = {series};
     return Figure(Slug(std::string(Describe(projection.factor).id)), chart);
+  }
+
+  static std::string Weighting(const FittedModel& fit) {
+    if (fit.weights.empty()) return "";
+    const auto [least, most] = std::minmax_element(fit.weights.begin(), fit.weights.end());
+    return fmt::format(
+        "The runs count by the spread of their iterations and a standard deviation of {} between runs, with weights "
+        "from {} to {}.",
+        FormatSignificant(fit.between_runs, 2), FormatSignificant(*least, 2), FormatSignificant(*most, 2));
   }
 
   static Data Parameters(const FittedModel& fit) {

@@ -161,6 +161,33 @@ TEST(Report, HtmlSaysWhatWasFound) {
   EXPECT_THAT(html, Not(HasSubstr("@import")));
 }
 
+Results MakeResultsWithErrors() {
+  Results results = MakeResults();
+  results.table.rows[0].standard_errors[Factor::kLoadBalance] = 0.0123;
+  results.table.rows[0].standard_errors[Factor::kTransfer] = 0.0004;  // would print as 0.000
+  results.table.rows[1].standard_errors[Factor::kLoadBalance] = 0.03;
+  results.table.rows[1].runtime_error = 0.02;
+  results.projections = Project(results.table, LoadLibrary(), {DefaultModelSettings(), {64, 1024}, {}});
+  return results;
+}
+
+TEST(Report, StandardErrorsStandBesideTheirValues) {
+  ReportModel model = BuildReportModel(MakeResultsWithErrors());
+  model.data["style"] = "";
+  const std::string html = RenderTemplate(LoadOwnTemplates().html, model.data, Escape::kHtml);
+  EXPECT_THAT(html, HasSubstr("0.950<br><small>± 0.012</small>"));
+  EXPECT_THAT(html, HasSubstr("1.60 s<br><small>± 20.0 ms</small>"));
+  EXPECT_THAT(html, HasSubstr("0.980</td>"));
+  EXPECT_THAT(html, HasSubstr("the standard error of the run by itself"));
+  EXPECT_THAT(html, HasSubstr("The runs count by the spread of their iterations and a standard deviation of "));
+  const std::string markdown = RenderTemplate(LoadOwnTemplates().markdown, model.data, Escape::kMarkdown);
+  EXPECT_THAT(markdown, HasSubstr(" 0.950 ± 0.012 |"));
+  ReportModel plain = BuildReportModel(MakeResults());
+  plain.data["style"] = "";
+  EXPECT_THAT(RenderTemplate(LoadOwnTemplates().html, plain.data, Escape::kHtml),
+              Not(HasSubstr("of the run by itself")));
+}
+
 TEST(Report, NamesFromTracesStayText) {
   const std::string html = RenderTemplate(
       LoadOwnTemplates().html,
@@ -227,6 +254,14 @@ TEST(TextTable, Aligns) {
             "name     n\n"
             "µ       10  text\n"
             "longer   1  t\n");
+}
+
+// A column of errors behind every run that has some.
+TEST(TextTable, StandardErrors) {
+  const std::string factors = FormatFactorTable(MakeResultsWithErrors().table);
+  EXPECT_THAT(factors, HasSubstr("cores                              8      ±      16        ±      32\n"));
+  EXPECT_THAT(factors, HasSubstr("    Load balance               0.950  0.012   0.900    0.030   0.700\n"));
+  EXPECT_THAT(factors, HasSubstr("Run time                      1.50 s         1.60 s  20.0 ms  1.70 s\n"));
 }
 
 TEST(TextTable, FactorsAndProjections) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/format.h"
+#include "report/figures.h"
 
 namespace farscale {
 namespace {
@@ -20,8 +21,25 @@ std::string Heading(const std::string& series, const std::string& phase) {
   return series + (phase.empty() ? "" : ", phase " + phase) + "\n";
 }
 
-std::string Value(Factor factor, double value) {
-  return factor == Factor::kSpeedup ? FormatSpeedup(value) : FormatFactor(value);
+using Cells = std::vector<std::vector<std::string>>;
+
+// The values of one run, and behind them the standard errors that show; no column where none does.
+void AddRun(const FactorRow& row, const std::vector<Factor>& factors, Cells& cells) {
+  std::vector<std::string> values, errors;
+  for (const Factor factor : factors) {
+    const std::optional<double>& value = row.values[factor];
+    values.push_back(value ? FormatValue(factor, *value) : "-");
+    errors.push_back(value ? FormatError(factor, *value, row.standard_errors[factor]) : "");
+  }
+  values.push_back(row.runtime ? FormatSeconds(*row.runtime) : "-");
+  errors.push_back(row.runtime ? FormatSecondsError(*row.runtime, row.runtime_error) : "");
+  const bool any = std::any_of(errors.begin(), errors.end(), [](const std::string& error) { return !error.empty(); });
+  cells[0].push_back(std::to_string(row.cores) + (row.repeat > 0 ? fmt::format(" #{}", row.repeat + 1) : ""));
+  if (any) cells[0].push_back("±");
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    cells[i + 1].push_back(values[i]);
+    if (any) cells[i + 1].push_back(errors[i]);
+  }
 }
 
 }  // namespace
@@ -52,23 +70,18 @@ std::string FormatFactorTable(const FactorTable& table) {
   for (const std::string& series : table.Series()) {
     for (const std::string& phase : table.Phases(series)) {
       const std::vector<FactorRow> rows = table.Rows(series, phase);
-      std::vector<std::vector<std::string>> cells = {{"cores"}};
-      for (const FactorRow& row : rows) {
-        cells[0].push_back(std::to_string(row.cores) + (row.repeat > 0 ? fmt::format(" #{}", row.repeat + 1) : ""));
-      }
+      Cells cells = {{"cores"}};
+      std::vector<Factor> factors;
       for (const FactorType& type : AllFactors()) {
         const bool any = std::any_of(rows.begin(), rows.end(),
                                      [&](const FactorRow& row) { return row.values[type.factor].has_value(); });
         if (!any) continue;
-        cells.push_back(
-            {std::string(2 * static_cast<std::size_t>(DepthOf(type.factor)), ' ') + std::string(type.name)});
-        for (const FactorRow& row : rows) {
-          const std::optional<double>& value = row.values[type.factor];
-          cells.back().push_back(value ? Value(type.factor, *value) : "-");
-        }
+        factors.push_back(type.factor);
+        const std::string indent(2 * static_cast<std::size_t>(DepthOf(type.factor)), ' ');
+        cells.push_back({indent + std::string(type.name)});
       }
       cells.push_back({"Run time"});
-      for (const FactorRow& row : rows) cells.back().push_back(row.runtime ? FormatSeconds(*row.runtime) : "-");
+      for (const FactorRow& row : rows) AddRun(row, factors, cells);
       if (!text.empty()) text += "\n";
       text += Heading(series, phase) + FormatTable(cells);
     }
@@ -99,7 +112,7 @@ std::string FormatProjections(const std::vector<PhaseProjection>& projections) {
       for (const FactorProjection& factor : phase.factors) {
         if (factor.targets.empty()) continue;
         const ProjectedValue& target = factor.targets[i];
-        cells.back().push_back(Value(factor.factor, target.value));
+        cells.back().push_back(FormatValue(factor.factor, target.value));
         const bool headline =
             factor.factor == Factor::kParallelEfficiency || factor.factor == Factor::kGlobalEfficiency;
         if (!headline) continue;

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 namespace farscale {
-
 namespace {
 
 // Means over the ranks, and which iterations are kept.
