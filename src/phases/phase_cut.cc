@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <regex>
 
 #include "base/error.h"
@@ -303,6 +304,34 @@ Tick PhaseCut::end() const {
     if (rank.present) latest = std::max(latest, rank.window.end.tick);
   }
   return latest;
+}
+
+std::vector<std::size_t> PhaseCut::CountedRanks() const {
+  if (!group.empty()) return group;
+  std::vector<std::size_t> all(ranks.size());
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  return all;
+}
+
+PhaseCut PhaseCut::OnlyRanks(const std::vector<std::size_t>& some, const std::string& name) const {
+  PhaseCut only;
+  only.spec = spec;
+  only.spec.name = name;
+  only.span = span;
+  only.iterations = 0;
+  only.ranks.resize(ranks.size());
+  only.group = some;
+  for (const std::size_t rank : some) {
+    only.ranks[rank] = ranks[rank];
+    only.iterations = std::max(only.iterations, ranks[rank].iterations.size());
+  }
+  return only;
+}
+
+std::vector<Interval> PhaseCut::CountedTime(std::size_t rank) const {
+  if (!ranks[rank].present) return {};
+  if (span == Span::kWhole) return {ranks[rank].window};
+  return ranks[rank].iterations;
 }
 
 namespace {

@@ -43,10 +43,18 @@ struct PhaseCut {
   Span span = Span::kWhole;    // never kAuto
   std::size_t iterations = 1;  // kept, the largest number of any rank
   std::vector<RankCut> ranks;
+  // Ranks whose factors are asked for, rising; empty: all. No other is present.
+  std::vector<std::size_t> group;
   Diagnostics diagnostics;
 
+  // The group, or all ranks of the trace.
+  std::vector<std::size_t> CountedRanks() const;
+  // The same phase with some of the ranks alone, under a name of its own and without diagnostics.
+  PhaseCut OnlyRanks(const std::vector<std::size_t>& some, const std::string& name) const;
   Tick begin() const;  // earliest window
   Tick end() const;    // latest
+  // What counts of a rank's time: its window, or its iterations; nothing for a rank that is not present.
+  std::vector<Interval> CountedTime(std::size_t rank) const;
 };
 
 // The edge at a tick: before all calls entered and all region events at that tick or later. With is_begin, a call that

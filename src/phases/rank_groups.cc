@@ -1,0 +1,293 @@
+#include "phases/rank_groups.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "base/median.h"
+#include "phases/density_clusters.h"
+#include "phases/group_names.h"
+
+namespace farscale {
+namespace {
+
+// DBSCAN: ranks are neighbours when nowhere more than a quarter of their profiles differs, and two are enough.
+constexpr double kReach = 0.25;
+constexpr std::size_t kFewest = 2;
+// Profiles this near are taken for one. Far below kReach, far above noise.
+constexpr double kSame = 0.02;
+// Work counts as lacking where there is less than a quarter of it,
+constexpr double kLess = 4;
+// and ranks as different when that is so of half of what each of the two does.
+constexpr double kDifferent = 0.5;
+// What is done less often does not recur.
+constexpr double kRecurs = 3;
+
+double Value(const Work& work) { return work.ticks; }
+double Value(const Count& count) { return count.count; }
+
+template <typename Item>
+double Total(const std::vector<Item>& items) {
+  double total = 0;
+  for (const Item& item : items) total += Value(item);
+  return total;
+}
+
+// Calls visit(a, b) with the two items of every kind that either list has; null where a list lacks it.
+template <typename Item, typename Visit>
+void ForEachKind(const std::vector<Item>& a, const std::vector<Item>& b, Visit visit) {
+  auto i = a.begin(), j = b.begin();
+  while (i != a.end() || j != b.end()) {
+    const bool has_a = i != a.end() && (j == b.end() || i->kind <= j->kind);
+    const bool has_b = j != b.end() && (i == a.end() || j->kind <= i->kind);
+    visit(has_a ? &*i : nullptr, has_b ? &*j : nullptr);
+    if (has_a) ++i;
+    if (has_b) ++j;
+  }
+}
+
+// Half the sum of the differences between shares: 0 for the same, 1 for nothing in common.
+template <typename Item>
+double DistanceOfShares(const std::vector<Item>& a, const std::vector<Item>& b) {
+  const double total_a = Total(a), total_b = Total(b);
+  if (total_a <= 0 && total_b <= 0) return 0;
+  if (total_a <= 0 || total_b <= 0) return 1;
+  double sum = 0;
+  ForEachKind(a, b, [&](const Item* of_a, const Item* of_b) {
+    sum += std::fabs((of_a != nullptr ? Value(*of_a) / total_a : 0) - (of_b != nullptr ? Value(*of_b) / total_b : 0));
+  });
+  return sum / 2;
+}
+
+// Share of the work of `a` that `b` lacks: in regions that it hardly enters, and what recurs where it does little, with
+// all that it does in regions within. A mark that one rank alone sets within a region is no other work.
+double Lacking(const std::vector<Work>& a, const std::vector<Work>& b) {
+  double lacking = 0;
+  ForEachKind(a, b, [&](const Work* of_a, const Work* of_b) {
+    if (of_a == nullptr) return;
+    const Work other = of_b != nullptr ? *of_b : Work{};
+    const bool hardly_enters = of_a->entries > kLess * other.entries;
+    lacking += hardly_enters ? of_a->ticks : std::max(0.0, of_a->recurring - kLess * other.inclusive);
+  });
+  const double total = Total(a);
+  return total > 0 ? lacking / total : 0;
+}
+
+// The same of calls, of those that recur.
+double Lacking(const std::vector<Count>& a, const std::vector<Count>& b) {
+  double lacking = 0, total = 0;
+  ForEachKind(a, b, [&](const Count* of_a, const Count* of_b) {
+    if (of_a == nullptr || of_a->count < kRecurs) return;
+    total += of_a->count;
+    lacking += std::max(0.0, of_a->count - kLess * (of_b != nullptr ? of_b->count : 0));
+  });
+  return total > 0 ? lacking / total : 0;
+}
+
+template <typename Item>
+double EachLacks(const std::vector<Item>& a, const std::vector<Item>& b) {
+  return std::min(Lacking(a, b), Lacking(b, a));
+}
+
+// Ranks on their way to being a group.
+struct Candidate {
+  std::vector<std::size_t> ranks;
+  RankProfile profile;  // their mean, of the ranks that it began with
+  bool serves = false;  // the others, as a master does
+};
+
+class GroupFinder {
+ public:
+  GroupFinder(const Trace& trace, const PhaseCut& cut)
+      : trace_(trace), cut_(cut), profiles_(ProfileRanks(trace, cut)), messages_(trace.size()) {
+    std::vector<double> useful;
+    for (std::size_t rank = 0; rank < trace.size(); ++rank) {
+      if (!profiles_.ranks[rank].present) continue;
+      present_.push_back(rank);
+      useful.push_back(profiles_.ranks[rank].useful);
+    }
+    if (!useful.empty()) usual_ = std::max(1.0, UpperMedian(std::move(useful)));
+  }
+
+  RankGroups Find() {
+    RankGroups result;
+    if (present_.size() < 3) return result;
+    Cluster();
+    if (clusters_.empty() || 2 * noise_.size() > present_.size()) return result;
+    std::vector<Candidate> groups;
+    for (Candidate& cluster : clusters_) Place(std::move(cluster), groups);
+    std::vector<std::size_t> strangers;
+    for (const std::size_t rank : noise_) {
+      Candidate alone = {{rank}, profiles_.ranks[rank]};
+      if (const std::size_t into = Place(std::move(alone), groups); groups[into].ranks.front() != rank) {
+        if (Distance(profiles_.ranks[rank], groups[into].profile) > kReach) strangers.push_back(rank);
+      }
+    }
+    if (groups.size() < 2) return result;
+    for (Candidate& group : groups) std::sort(group.ranks.begin(), group.ranks.end());
+    std::sort(groups.begin(), groups.end(), IsBefore);
+    std::sort(strangers.begin(), strangers.end());
+    result.groups = Named(groups);
+    if (!strangers.empty()) {
+      result.diagnostics.Add(Anomaly::kRankInNoGroup, strangers.size(),
+                             fmt::format("in phase {}: {}", cut_.spec.name, FormatRanks(strangers)));
+    }
+    return result;
+  }
+
+ private:
+  static bool IsBefore(const Candidate& a, const Candidate& b) {
+    return a.ranks.size() != b.ranks.size() ? a.ranks.size() > b.ranks.size() : a.ranks.front() < b.ranks.front();
+  }
+
+  double Level(const RankProfile& profile) const { return profile.useful / (profile.useful + usual_); }
+
+  // By which DBSCAN tells ranks apart: the largest of the differences in shares, and in how much they compute.
+  double Distance(const RankProfile& a, const RankProfile& b) const {
+    return std::max({DistanceOfShares(a.regions, b.regions), DistanceOfShares(a.bursts, b.bursts),
+                     DistanceOfShares(a.calls, b.calls), std::fabs(Level(a) - Level(b))});
+  }
+
+  // DBSCAN over the ranks, those with the same profile as one point; the clusters largest first.
+  void Cluster() {
+    std::vector<std::vector<std::size_t>> alike;
+    for (const std::size_t rank : present_) {
+      const auto same = std::find_if(alike.begin(), alike.end(), [&](const std::vector<std::size_t>& ranks) {
+        return Distance(profiles_.ranks[ranks.front()], profiles_.ranks[rank]) <= kSame;
+      });
+      if (same == alike.end()) {
+        alike.push_back({rank});
+      } else {
+        same->push_back(rank);
+      }
+    }
+    std::vector<ClusterPoint> points;
+    for (const auto& ranks : alike) points.push_back({ranks.size(), {}});
+    const auto distance = [&](std::size_t i, std::size_t j) {
+      return Distance(profiles_.ranks[alike[i].front()], profiles_.ranks[alike[j].front()]);
+    };
+    FindClusters(points, distance, kReach, kFewest);
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      std::vector<std::size_t>* ranks = &noise_;
+      if (points[i].cluster) {
+        clusters_.resize(std::max(clusters_.size(), *points[i].cluster + 1));
+        ranks = &clusters_[*points[i].cluster].ranks;
+      }
+      ranks->insert(ranks->end(), alike[i].begin(), alike[i].end());
+    }
+    std::sort(noise_.begin(), noise_.end());
+    for (Candidate& cluster : clusters_) {
+      std::sort(cluster.ranks.begin(), cluster.ranks.end());
+      cluster.profile = MeanProfile(profiles_, cluster.ranks);
+    }
+    std::sort(clusters_.begin(), clusters_.end(), IsBefore);
+  }
+
+  // Adds ranks to the nearest group that they do not differ from, or makes them a group. Returns which one.
+  std::size_t Place(Candidate&& candidate, std::vector<Candidate>& groups) {
+    std::size_t best = groups.size();
+    std::pair<double, double> least;
+    for (std::size_t i = 0; i < groups.size(); ++i) {
+      if (Differ(candidate, groups[i])) continue;
+      const std::pair<double, double> cost = {Difference(candidate, groups[i]),
+                                              Distance(candidate.profile, groups[i].profile)};
+      if (best != groups.size() && cost >= least) continue;
+      best = i;
+      least = cost;
+    }
+    if (best == groups.size() || candidate.serves) {
+      groups.push_back(std::move(candidate));
+      return groups.size() - 1;
+    }
+    std::vector<std::size_t>& ranks = groups[best].ranks;
+    ranks.insert(ranks.end(), candidate.ranks.begin(), candidate.ranks.end());
+    return best;
+  }
+
+  // Whether the work of each is missing in the other. More of the same, or more besides the same, is no other work:
+  // that is imbalance, and what some ranks of a program do for all.
+  static double Difference(const Candidate& a, const Candidate& b) {
+    return std::max({EachLacks(a.profile.regions, b.profile.regions), EachLacks(a.profile.bursts, b.profile.bursts),
+                     EachLacks(a.profile.calls, b.profile.calls)});
+  }
+
+  bool Differ(Candidate& candidate, const Candidate& group) {
+    if (Difference(candidate, group) >= kDifferent) return true;
+    if (IsMaster(candidate, group)) candidate.serves = true;
+    return candidate.serves || IsOneWay(candidate, group);
+  }
+
+  const MessageCounts& MessagesOf(std::size_t rank) {
+    std::optional<MessageCounts>& counts = messages_[rank];
+    if (!counts) counts = CountMessages(trace_, cut_, rank);
+    return *counts;
+  }
+
+  // Whether the group talks with single ranks of the candidate before all others, which compute little themselves: a
+  // master and its workers.
+  bool IsMaster(const Candidate& candidate, const Candidate& group) {
+    // Between two others lies the middle of a line, too.
+    if (group.ranks.size() < 3 || candidate.ranks.size() >= group.ranks.size()) return false;
+    if (kLess * candidate.profile.useful >= group.profile.useful) return false;
+    std::size_t served = 0;
+    for (const std::size_t rank : group.ranks) {
+      const MessageCounts& counts = MessagesOf(rank);
+      for (const auto& [peer, count] : counts.by_peer) {
+        const bool is_candidate =
+            std::binary_search(candidate.ranks.begin(), candidate.ranks.end(), static_cast<std::size_t>(peer));
+        if (is_candidate && 2 * count > counts.sent + counts.received) ++served;
+      }
+    }
+    return 10 * served >= 9 * group.ranks.size();
+  }
+
+  // Whether the candidate only sends or only receives and takes no part in what the group does together: an input or
+  // output server.
+  bool IsOneWay(const Candidate& candidate, const Candidate& group) {
+    if (Lacking(group.profile.calls, candidate.profile.calls) < kDifferent) return false;
+    std::uint64_t sent = 0, received = 0;
+    for (const std::size_t rank : candidate.ranks) {
+      sent += MessagesOf(rank).sent;
+      received += MessagesOf(rank).received;
+    }
+    const double recurs = kRecurs * static_cast<double>(candidate.ranks.size());
+    return (sent == 0 || received == 0) && static_cast<double>(sent + received) >= recurs;
+  }
+
+  std::vector<RankGroup> Named(const std::vector<Candidate>& candidates) const {
+    std::vector<NamedWork> work;
+    for (const Candidate& candidate : candidates) {
+      work.push_back({MeanProfile(profiles_, candidate.ranks), candidate.serves});
+    }
+    const std::vector<GroupName> names = NameGroups(profiles_, work);
+    std::vector<RankGroup> groups;
+    for (std::size_t i = 0; i < candidates.size(); ++i) {
+      groups.push_back({names[i].text, candidates[i].ranks, names[i].is_own, TraitsOf(profiles_, work[i].profile)});
+    }
+    return groups;
+  }
+
+  const Trace& trace_;
+  const PhaseCut& cut_;
+  const RankProfiles profiles_;
+  double usual_ = 1;  // useful time of a rank
+  std::vector<std::size_t> present_;
+  std::vector<std::optional<MessageCounts>> messages_;  // by rank, when asked for
+  std::vector<Candidate> clusters_;
+  std::vector<std::size_t> noise_;
+};
+
+}  // namespace
+
+RankGroups FindGroups(const Trace& trace, const PhaseCut& cut) {
+  RankGroups found = GroupFinder(trace, cut).Find();
+  if (found.groups.empty() || cut.spec.part.empty()) return found;
+  // What ranks of one program do in a part differs where they come to it at different times.
+  PhaseSpec iterations = cut.spec;
+  iterations.part.clear();
+  return GroupFinder(trace, CutPhase(trace, iterations)).Find();
+}
+
+}  // namespace farscale

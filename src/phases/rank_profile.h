@@ -1,0 +1,68 @@
+// What every rank of a phase does, as far as it tells one kind of work from another: in which regions it computes,
+// between which kinds of MPI calls, and which of them it makes. Clustering ranks by such profiles finds the programs of
+// an MPMD run [Huck10; docs/formulas.md, groups of ranks].
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "phases/phase_cut.h"
+#include "trace/trace.h"
+
+namespace farscale {
+
+// Useful time of one rank, or the mean of several, in one region alone or between two kinds of calls.
+struct Work {
+  std::uint32_t kind = 0;  // index into RankProfiles::regions, or a pair of kinds of calls
+  double ticks = 0;
+  // The same with its two longest stretches taken to be as long as the third: what noise and a set-up make long does
+  // not recur. Nothing for fewer than three stretches.
+  double recurring = 0;
+  double entries = 0;    // of a region
+  double inclusive = 0;  // of a region: useful ticks with those of the regions in it
+};
+
+// How often something is done.
+struct Count {
+  std::uint32_t kind = 0;
+  double count = 0;
+};
+
+// All lists are in the order of their kinds and have no kind twice.
+struct RankProfile {
+  bool present = false;          // in the phase
+  double useful = 0;             // ticks
+  std::vector<Work> regions;     // by the innermost region of the program
+  std::vector<Work> bursts;      // by the kinds of calls before and behind
+  std::vector<Count> calls;      // by kind, without messages
+  std::vector<Count> functions;  // by MPI function, messages too: index into RankProfiles::functions
+};
+
+struct RankProfiles {
+  std::vector<std::string> regions;    // names; the last is "", around all others
+  std::vector<std::string> functions;  // names
+  std::vector<RankProfile> ranks;      // one a rank of the trace
+};
+
+// Kinds of calls. All sends, receives and waits are one: ranks at the edge of a domain only send where others only
+// receive. Calls that neither communicate nor wait are none and part nothing.
+std::string NameOfCallKind(std::uint32_t kind);                                // "messages", "alltoall"
+std::pair<std::uint32_t, std::uint32_t> CallKindsOfBurst(std::uint32_t kind);  // before and behind
+
+RankProfiles ProfileRanks(const Trace& trace, const PhaseCut& cut);
+
+// The mean of some ranks, for each of the lists.
+RankProfile MeanProfile(const RankProfiles& profiles, const std::vector<std::size_t>& ranks);
+
+// With whom a rank exchanges messages within a phase.
+struct MessageCounts {
+  std::vector<std::pair<std::int32_t, std::uint64_t>> by_peer;  // in the order of peers
+  std::uint64_t sent = 0;
+  std::uint64_t received = 0;
+};
+
+MessageCounts CountMessages(const Trace& trace, const PhaseCut& cut, std::size_t rank);
+
+}  // namespace farscale
