@@ -90,7 +90,7 @@ void ChooseReference(FactorTable& table) {
 // Means over the repeats at the reference.
 struct Reference {
   double cores = 0;
-  double ranks = 0;
+  double processes = 0;
   double useful = 0;                   // an iteration
   double runtime = 0;                  // an iteration
   std::optional<double> instructions;  // an iteration
@@ -133,10 +133,13 @@ std::vector<const FactorRow*> ReferenceRows(const std::vector<FactorRow*>& rows,
   return chosen;
 }
 
+// All of the run, where a row is about some of its ranks.
+double Processes(const FactorRow& row) { return static_cast<double>(row.cores) / static_cast<double>(row.threads); }
+
 Reference MakeReference(const std::vector<const FactorRow*>& rows) {
   Reference reference;
   reference.cores = static_cast<double>(rows.front()->cores);
-  reference.ranks = static_cast<double>(rows.front()->ranks);
+  reference.processes = Processes(*rows.front());
   const auto of_totals = [&](auto value) {
     return MeanOf(rows, [&](const FactorRow& row) { return row.totals ? value(row) : std::optional<double>(); });
   };
@@ -163,7 +166,7 @@ std::optional<double> UsefulOf(const FactorRow& row) {
 void CompareWithReference(FactorRow& row, const Reference& reference, std::optional<double> reference_useful,
                           Scaling scaling) {
   // Weak scaling: P / P_ref times the work.
-  const double growth = scaling == Scaling::kWeak ? static_cast<double>(row.ranks) / reference.ranks : 1;
+  const double growth = scaling == Scaling::kWeak ? Processes(row) / reference.processes : 1;
   FactorValues& values = row.values;
   const auto set = [&](Factor factor, std::optional<double> value) {
     if (!values[factor] && value) values[factor] = value;

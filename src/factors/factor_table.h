@@ -22,10 +22,10 @@ std::optional<Scaling> ScalingByName(std::string_view name);
 
 // One phase of one run.
 struct FactorRow {
-  std::string series;  // program or experiment; empty when there is only one
-  std::string phase;
-  std::int64_t cores = 0;  // ranks × threads
-  std::int64_t ranks = 0;
+  std::string series;      // program or experiment; empty when there is only one
+  std::string phase;       // "iteration", or "iteration / pme" for some of its ranks
+  std::int64_t cores = 0;  // ranks × threads of the run
+  std::int64_t ranks = 0;  // that the row is about
   std::int64_t threads = 1;
   std::optional<std::int64_t> nodes;
   std::int64_t repeat = 0;

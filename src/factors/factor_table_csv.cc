@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/format.h"
 #include "base/text.h"
+#include "phases/rank_groups.h"
 
 namespace farscale {
 namespace {
@@ -236,7 +237,9 @@ FactorTable ReadFactorCsv(const std::string& text, const std::string& file) {
     }
     if (row.cores == 0) throw Error(ErrorKind::kInput, where, "the number of cores is missing");
     row.ranks = ranks.value_or(std::max<std::int64_t>(1, row.cores / row.threads));
-    if (row.cores % row.threads != 0 || (ranks && *ranks * row.threads != row.cores)) {
+    const std::int64_t processes = row.cores / row.threads;
+    const bool is_part = WholeOfGroupPhase(row.phase).has_value();  // and has less ranks than the run
+    if (processes * row.threads != row.cores || row.ranks > processes || (!is_part && row.ranks != processes)) {
       throw Error(ErrorKind::kInput, where,
                   fmt::format("{} cores are not {} ranks with {} thread{} each", row.cores, row.ranks, row.threads,
                               row.threads == 1 ? "" : "s"));

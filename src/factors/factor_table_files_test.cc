@@ -108,6 +108,16 @@ TEST(FactorCsv, RepeatsAreNumberedWhenTheTableDoesNot) {
   EXPECT_EQ(table.rows[2].repeat, 2);
 }
 
+// A group of ranks has less of them than the run.
+TEST(FactorCsv, GroupsOfRanks) {
+  const std::string header = "phase,cores,ranks,threads,loadBalance\n";
+  const FactorTable table = ReadFactorCsv(header + "step,8,4,2,0.8\nstep / pme,8,1,2,0.9\nstep / pp,8,,2,0.9\n", "f");
+  EXPECT_EQ(table.rows[1].ranks, 1);
+  EXPECT_EQ(table.rows[2].ranks, 4);
+  EXPECT_THAT(CsvError(header + "step,8,3,2,1\n"), HasSubstr("8 cores are not 3 ranks with 2"));
+  EXPECT_THAT(CsvError(header + "step / pme,8,5,2,1\n"), HasSubstr("8 cores are not 5 ranks with 2"));
+}
+
 TEST(FactorCsv, QuotedFields) {
   const FactorTable table = ReadFactorCsv("series,cores,loadBalance\n\"a, \"\"b\"\"\",8,0.9\n", "f");
   EXPECT_EQ(table.rows[0].series, "a, \"b\"");

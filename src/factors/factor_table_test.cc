@@ -48,6 +48,15 @@ TEST(FactorTable, WeakScaling) {
   EXPECT_DOUBLE_EQ(*table.rows[1].values[Factor::kSpeedup], 1.6);
 }
 
+// One master in runs of 2 and 4 cores: the problem is twice as large although its ranks are not more. 10/25 · 2 = 0.8.
+TEST(FactorTable, WeakScalingOfAGroup) {
+  std::vector<FactorRow> rows = {Row(2, 10, 12), Row(4, 25, 30)};
+  for (FactorRow& row : rows) row.ranks = 1;
+  const FactorTable table = Table(rows, Scaling::kWeak);
+  EXPECT_DOUBLE_EQ(*table.rows[1].values[Factor::kComputationScalability], 0.8);
+  EXPECT_DOUBLE_EQ(*table.rows[1].values[Factor::kSpeedup], 0.8);
+}
+
 // T = Σt / (P · PE), so the speedup follows from global efficiency, strong or weak.
 TEST(FactorTable, SpeedupFollowsFromGlobalEfficiency) {
   for (const Scaling scaling : {Scaling::kStrong, Scaling::kWeak}) {

@@ -33,11 +33,20 @@ struct Iteration {
   Tick largest_computation = 0;
 };
 
+// When the first of the ranks that count begins, since the begin of the phase on all ranks.
+Tick EarliestBegin(const PhaseCut& cut, const ReplayResult& replay) {
+  Tick earliest = kNever;
+  for (std::size_t rank = 0; rank < cut.ranks.size(); ++rank) {
+    if (cut.ranks[rank].present) earliest = std::min(earliest, replay.begin[rank]);
+  }
+  return earliest;
+}
+
 void AddRank(const Trace& trace, const PhaseCut& cut, std::size_t rank, const ReplayResult& replay, RuleSet rules,
-             std::vector<Iteration>& iterations) {
+             Tick start, std::vector<Iteration>& iterations) {
   const RankTimeline& timeline = trace.timelines[rank];
   const RankCut& rank_cut = cut.ranks[rank];
-  const Tick origin = rank_cut.window.begin.tick - replay.begin[rank];
+  const Tick origin = rank_cut.window.begin.tick - replay.begin[rank] + start;
   Tick end = 0, ideal_end = 0;
   for (std::size_t k = 0; k < rank_cut.iterations.size(); ++k) {
     const Interval& interval = rank_cut.iterations[k];
@@ -48,10 +57,10 @@ void AddRank(const Trace& trace, const PhaseCut& cut, std::size_t rank, const Re
     iteration.largest_useful = std::max(iteration.largest_useful, useful);
     iteration.largest_computation = std::max(iteration.largest_computation, computation);
     const Tick begin = interval.begin.tick - origin,
-               ideal_begin = replay.TimeAt(timeline, rank_cut, rank, interval.begin);
+               ideal_begin = replay.TimeAt(timeline, rank_cut, rank, interval.begin) - start;
     const Tick gap = k > 0 ? begin - end : 0, ideal_gap = k > 0 ? ideal_begin - ideal_end : 0;
     end = interval.end.tick - origin;
-    ideal_end = replay.TimeAt(timeline, rank_cut, rank, interval.end);
+    ideal_end = replay.TimeAt(timeline, rank_cut, rank, interval.end) - start;
     iteration.measured.Add(begin, end, gap);
     iteration.ideal.Add(ideal_begin, ideal_end, ideal_gap);
   }
@@ -70,10 +79,12 @@ Tick Advance(const Ends& ends, Tick& reached) {
 std::vector<IterationProfile> ProfileIterations(const Trace& trace, const PhaseCut& cut, const ReplayResult& replay,
                                                 RuleSet rules) {
   std::vector<Iteration> iterations(cut.iterations);
+  const Tick start = EarliestBegin(cut, replay);
   for (std::size_t rank = 0; rank < trace.size(); ++rank) {
-    if (cut.ranks[rank].present) AddRank(trace, cut, rank, replay, rules, iterations);
+    if (cut.ranks[rank].present) AddRank(trace, cut, rank, replay, rules, start, iterations);
   }
   std::vector<IterationProfile> profiles;
+  const auto count = static_cast<double>(cut.CountedRanks().size());
   const Tick begin = cut.begin() - trace.begin();
   Tick reached = 0, ideal_reached = 0;
   for (const Iteration& iteration : iterations) {
@@ -83,7 +94,7 @@ std::vector<IterationProfile> ProfileIterations(const Trace& trace, const PhaseC
     profile.begin = trace.Seconds(begin + iteration.measured.first);
     profile.elapsed = trace.Seconds(is_each ? iteration.measured.longest : advance);
     profile.ideal = trace.Seconds(is_each ? iteration.ideal.longest : ideal_advance);
-    profile.average_useful = trace.Seconds(iteration.total_useful) / static_cast<double>(trace.size());
+    profile.average_useful = trace.Seconds(iteration.total_useful) / count;
     profile.largest_useful = trace.Seconds(iteration.largest_useful);
     profile.largest_computation = trace.Seconds(iteration.largest_computation);
   }

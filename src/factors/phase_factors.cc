@@ -36,18 +36,11 @@ bool IsUsable(const Trace& trace, const PhaseCut& cut, std::size_t counter) {
   return true;
 }
 
-// The intervals whose time counts: the window, or the occurrences.
-std::vector<Interval> Intervals(const PhaseCut& cut, std::size_t rank) {
-  if (!cut.ranks[rank].present) return {};
-  if (cut.span == Span::kWhole) return {cut.ranks[rank].window};
-  return cut.ranks[rank].iterations;
-}
-
 std::optional<double> TotalCount(const Trace& trace, const PhaseCut& cut, std::optional<std::size_t> counter) {
   if (!counter || !IsUsable(trace, cut, *counter)) return std::nullopt;
   double total = 0;
   for (std::size_t rank = 0; rank < trace.size(); ++rank) {
-    for (const Interval& interval : Intervals(cut, rank)) {
+    for (const Interval& interval : cut.CountedTime(rank)) {
       total += UsefulCount(trace.timelines[rank], *counter, interval);
     }
   }
@@ -91,6 +84,17 @@ struct Times {
   Tick ideal = 0;
 };
 
+// From the earliest begin of a window to the latest end in the replay.
+Tick IdealDuration(const PhaseCut& cut, const ReplayResult& replay) {
+  Tick begin = std::numeric_limits<Tick>::max(), end = 0;
+  for (std::size_t rank = 0; rank < cut.ranks.size(); ++rank) {
+    if (!cut.ranks[rank].present) continue;
+    begin = std::min(begin, replay.begin[rank]);
+    end = std::max(end, replay.end[rank]);
+  }
+  return end - begin;
+}
+
 Times MeasureTimes(const Trace& trace, const PhaseCut& cut, const ReplayResult& replay) {
   Times times;
   times.useful.resize(trace.size());
@@ -98,7 +102,7 @@ Times MeasureTimes(const Trace& trace, const PhaseCut& cut, const ReplayResult& 
   for (std::size_t rank = 0; rank < trace.size(); ++rank) {
     const RankTimeline& timeline = trace.timelines[rank];
     Tick inside = 0, ideal = 0;
-    for (const Interval& interval : Intervals(cut, rank)) {
+    for (const Interval& interval : cut.CountedTime(rank)) {
       times.useful[rank] += UsefulTicks(timeline, interval);
       times.paused[rank] += PausedTicks(timeline, interval);
       inside += interval.length();
@@ -113,15 +117,15 @@ Times MeasureTimes(const Trace& trace, const PhaseCut& cut, const ReplayResult& 
   }
   if (cut.span == Span::kWhole) {
     times.elapsed = cut.end() - cut.begin();  // T = max e - min b
-    times.ideal = replay.Duration();
+    times.ideal = IdealDuration(cut, replay);
   }
   return times;
 }
 
-double LargestNodeLoad(const Trace& trace, const std::vector<Tick>& useful) {
+double LargestNodeLoad(const Trace& trace, const PhaseCut& cut, const std::vector<Tick>& useful) {
   std::vector<double> sum(trace.nodes.size());
   std::vector<double> count(trace.nodes.size());
-  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
+  for (const std::size_t rank : cut.CountedRanks()) {
     const auto node = static_cast<std::size_t>(trace.ranks[rank].node);
     sum[node] += trace.Seconds(useful[rank]);
     count[node] += 1;
@@ -168,7 +172,7 @@ void AddInterruptions(const Trace& trace, const PhaseCut& cut, Diagnostics& diag
   std::array<Tick, 2> inside = {};
   Tick total = 0;
   for (std::size_t rank = 0; rank < trace.size(); ++rank) {
-    const std::vector<Interval> intervals = Intervals(cut, rank);
+    const std::vector<Interval> intervals = cut.CountedTime(rank);
     for (const Interval& interval : intervals) total += interval.length();
     for (const bool is_flush : {false, true}) {
       std::vector<Interruption> of_kind;
@@ -219,7 +223,8 @@ FactorValues FactorsOf(const PhaseTotals& t, RuleSet rules) {
   return values;
 }
 
-PhaseTotals SumRanks(const Trace& trace, const std::vector<Tick>& useful, const std::vector<Tick>& paused) {
+PhaseTotals SumRanks(const Trace& trace, const PhaseCut& cut, const std::vector<Tick>& useful,
+                     const std::vector<Tick>& paused) {
   PhaseTotals totals;
   Tick total = 0, total_paused = 0, largest = 0, largest_computation = 0;
   for (std::size_t rank = 0; rank < trace.size(); ++rank) {
@@ -229,11 +234,11 @@ PhaseTotals SumRanks(const Trace& trace, const std::vector<Tick>& useful, const 
     largest_computation = std::max(largest_computation, useful[rank] + paused[rank]);
   }
   totals.total_useful = trace.Seconds(total);
-  totals.average_useful = totals.total_useful / static_cast<double>(trace.size());
+  totals.average_useful = totals.total_useful / static_cast<double>(cut.CountedRanks().size());
   totals.largest_useful = trace.Seconds(largest);
   totals.total_paused = trace.Seconds(total_paused);
   totals.largest_computation = trace.Seconds(largest_computation);
-  totals.largest_node_load = LargestNodeLoad(trace, useful);
+  totals.largest_node_load = LargestNodeLoad(trace, cut, useful);
   return totals;
 }
 
@@ -284,20 +289,22 @@ Tick EstimateIdealFromIterations(const Trace& trace, const PhaseCut& cut) {
   return sum;
 }
 
-PhaseFactors MeasurePhase(const Trace& trace, const Matching& matching, const PhaseCut& cut,
+namespace {
+
+bool HasIterations(const PhaseCut& cut) { return cut.iterations > 1 || cut.spec.Repeats() || cut.span == Span::kEach; }
+
+// The factors of the ranks that count in the cut; `replay` is that of the phase with all ranks.
+PhaseFactors MeasureRanks(const Trace& trace, const PhaseCut& cut, const ReplayResult& replay,
                           const FactorOptions& options) {
   PhaseFactors result;
   result.phase = cut.spec.name;
   result.span = cut.span;
   result.iterations = cut.iterations;
   result.diagnostics = cut.diagnostics;
-  const bool has_iterations = cut.iterations > 1 || cut.spec.Repeats() || cut.span == Span::kEach;
-  const ReplayResult replay = Replay(trace, matching, cut, {options.rules, has_iterations});
-  result.diagnostics.Merge(replay.diagnostics);
 
   const Times times = MeasureTimes(trace, cut, replay);
   PhaseTotals& totals = result.totals;
-  totals = SumRanks(trace, times.useful, times.paused);
+  totals = SumRanks(trace, cut, times.useful, times.paused);
   totals.elapsed = trace.Seconds(times.elapsed);
   totals.ideal_elapsed = trace.Seconds(times.ideal);
   const Tick useful = std::accumulate(times.useful.begin(), times.useful.end(), Tick{0});
@@ -308,7 +315,7 @@ PhaseFactors MeasurePhase(const Trace& trace, const Matching& matching, const Ph
   RequireComputation(trace, result);
   AddEstimate(trace, cut, result);
   result.values = FactorsOf(totals, options.rules.set);
-  if (has_iterations) {
+  if (HasIterations(cut)) {
     result.profiles = ProfileIterations(trace, cut, replay, options.rules.set);
     result.samples = SampleBlocks(trace, cut, replay, options, times.useful, times.paused, result);
   }
@@ -323,6 +330,40 @@ PhaseFactors MeasurePhase(const Trace& trace, const Matching& matching, const Ph
                                        totals.ideal_elapsed, totals.elapsed));
   }
   return result;
+}
+
+bool Computes(const Trace& trace, const PhaseCut& cut) {
+  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
+    for (const Interval& interval : cut.CountedTime(rank)) {
+      if (UsefulTicks(trace.timelines[rank], interval) > 0) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+GroupedFactors MeasurePhase(const Trace& trace, const Matching& matching, const PhaseCut& cut,
+                            const std::vector<RankGroup>& groups, const FactorOptions& options) {
+  const ReplayResult replay = Replay(trace, matching, cut, {options.rules, HasIterations(cut)});
+  GroupedFactors result;
+  result.whole = MeasureRanks(trace, cut, replay, options);
+  result.whole.diagnostics.Merge(replay.diagnostics);
+  for (const RankGroup& group : groups) {
+    const PhaseCut part = cut.OnlyRanks(group.ranks, NameOfGroupPhase(cut.spec.name, group.name));
+    std::optional<PhaseFactors>& factors = result.groups.emplace_back();
+    if (Computes(trace, part)) {
+      factors = MeasureRanks(trace, part, replay, options);
+    } else {
+      result.whole.diagnostics.Add(Anomaly::kGroupWithoutFactors, 1, part.spec.name);
+    }
+  }
+  return result;
+}
+
+PhaseFactors MeasurePhase(const Trace& trace, const Matching& matching, const PhaseCut& cut,
+                          const FactorOptions& options) {
+  return MeasurePhase(trace, matching, cut, {}, options).whole;
 }
 
 }  // namespace farscale

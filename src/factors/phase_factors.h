@@ -9,6 +9,7 @@
 #include "factors/factor.h"
 #include "factors/iteration_profile.h"
 #include "phases/phase_cut.h"
+#include "phases/rank_groups.h"
 #include "replay/matching.h"
 #include "replay/replay.h"
 #include "trace/counters.h"
@@ -98,6 +99,17 @@ struct FactorOptions {
 PhaseFactors MeasurePhase(const Trace& trace, const Matching& matching, const PhaseCut& cut,
                           const FactorOptions& options);
 
+// A phase, and the groups of its ranks by themselves, from one replay of all ranks [Huck10]. T and T_ideal of a group
+// are those of its ranks: max e - min b, and the same in the replay.
+struct GroupedFactors {
+  PhaseFactors whole;
+  // One a group; nothing for one that computes nothing in the phase. Their diagnostics repeat parts of the whole's.
+  std::vector<std::optional<PhaseFactors>> groups;
+};
+
+GroupedFactors MeasurePhase(const Trace& trace, const Matching& matching, const PhaseCut& cut,
+                            const std::vector<RankGroup>& groups, const FactorOptions& options);
+
 // The factors that need no reference run, and the estimate of serialization where it is known.
 FactorValues FactorsOf(const PhaseTotals& totals, RuleSet rules);
 
@@ -105,7 +117,8 @@ FactorValues FactorsOf(const PhaseTotals& totals, RuleSet rules);
 double ClampEstimate(double estimated_ideal, const PhaseTotals& totals);
 
 // What follows from the useful and paused ticks of every rank: everything but T, T_ideal, MPI time and counts.
-PhaseTotals SumRanks(const Trace& trace, const std::vector<Tick>& useful, const std::vector<Tick>& paused);
+PhaseTotals SumRanks(const Trace& trace, const PhaseCut& cut, const std::vector<Tick>& useful,
+                     const std::vector<Tick>& paused);
 
 // Time outside MPI within an interval of one rank, in ticks, without its pauses; and the pauses.
 Tick UsefulTicks(const RankTimeline& timeline, const Interval& interval);

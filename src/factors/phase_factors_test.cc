@@ -134,6 +134,123 @@ TEST(PhaseFactors, SpanWhole) {
   EXPECT_DOUBLE_EQ(*factors.values[Factor::kTransfer], 12.0 / 15);
 }
 
+RankGroup Ranks(const std::string& name, const std::vector<std::size_t>& ranks) {
+  RankGroup group;
+  group.name = name;
+  group.ranks = ranks;
+  return group;
+}
+
+GroupedFactors MeasureGroups(const Trace& trace, const std::vector<RankGroup>& groups,
+                             const PhaseSpec& spec = PhaseSpec::WholeRun()) {
+  return MeasurePhase(trace, MatchTrace(trace), CutPhase(trace, spec), groups, {});
+}
+
+// T7 of tests/programs/imbalance.txt: t = 2, 2, 5, 3, T = 6, and the barrier ends at 5 without waiting for the network.
+TEST(PhaseFactors, GroupsOfRanks) {
+  const Trace trace = test::ParseTrace(
+      "r0: A 0-2 | Barrier@1 2-6\n"
+      "r1: A 0-2 | Barrier@1 2-6\n"
+      "r2: B 0-5 | Barrier@1 5-6\n"
+      "r3: B 0-3 | Barrier@1 3-6");
+  const std::vector<RankGroup> groups = FindGroups(trace, CutPhase(trace, PhaseSpec::WholeRun())).groups;
+  const GroupedFactors factors = MeasureGroups(trace, groups);
+  ASSERT_EQ(factors.groups.size(), 2u);
+  struct Expected {
+    const PhaseFactors& factors;
+    double load_balance, serialization, parallel_efficiency, useful;
+    const char* phase;
+  };
+  for (const Expected& e : {Expected{factors.whole, 3.0 / 5, 1, 3.0 / 6, 12, "whole"},
+                            Expected{*factors.groups[0], 1, 2.0 / 5, 2.0 / 6, 4, "whole / A"},
+                            Expected{*factors.groups[1], 4.0 / 5, 1, 4.0 / 6, 8, "whole / B"}}) {
+    EXPECT_EQ(e.factors.phase, e.phase);
+    EXPECT_DOUBLE_EQ(*e.factors.values[Factor::kLoadBalance], e.load_balance) << e.phase;
+    EXPECT_DOUBLE_EQ(*e.factors.values[Factor::kSerialization], e.serialization) << e.phase;
+    EXPECT_DOUBLE_EQ(*e.factors.values[Factor::kTransfer], 5.0 / 6) << e.phase;
+    EXPECT_DOUBLE_EQ(*e.factors.values[Factor::kParallelEfficiency], e.parallel_efficiency) << e.phase;
+    EXPECT_DOUBLE_EQ(e.factors.totals.total_useful, e.useful) << e.phase;
+    EXPECT_DOUBLE_EQ(e.factors.totals.elapsed, 6) << e.phase;
+  }
+}
+
+// Rank 1 begins 2 s after rank 0: by itself T = 10 - 2 and T_ideal = 5 - 2.
+TEST(PhaseFactors, GroupsHaveTheirOwnBeginAndEnd) {
+  const Trace trace = test::ParseTrace(
+      "r0: comp 0-4 | Barrier@1 4-9\n"
+      "r1: comp 2-5 | Barrier@1 5-10");
+  const GroupedFactors factors = MeasureGroups(trace, {Ranks("a", {0}), Ranks("b", {1})});
+  EXPECT_DOUBLE_EQ(factors.whole.totals.elapsed, 10);
+  EXPECT_DOUBLE_EQ(factors.whole.totals.ideal_elapsed, 5);
+  EXPECT_DOUBLE_EQ(factors.groups[0]->totals.elapsed, 9);
+  EXPECT_DOUBLE_EQ(factors.groups[0]->totals.ideal_elapsed, 5);
+  EXPECT_DOUBLE_EQ(factors.groups[1]->totals.elapsed, 8);
+  EXPECT_DOUBLE_EQ(factors.groups[1]->totals.ideal_elapsed, 3);
+}
+
+// The same with two iterations: of rank 1 alone they take 4 and 6 s. In the replay the barriers end at 5 and 9, which
+// makes 5 - 2 and 4 s.
+TEST(PhaseFactors, IterationsOfAGroup) {
+  const test::TextProgram program = test::ParseProgram(
+      "T\n"
+      "r0: comp 0-4 | Barrier@1 4-6 | comp 6-10 | Barrier@2 10-12\n"
+      "r1: comp 2-5 | Barrier@1 5-6 | comp 6-9 | Barrier@2 9-12\n"
+      "cuts: all 6 12");
+  const Trace& trace = program.trace;
+  const PhaseFactors factors =
+      *MeasurePhase(trace, MatchTrace(trace), test::CutOf(program), {Ranks("a", {0}), Ranks("b", {1})}, {}).groups[1];
+  ASSERT_EQ(factors.profiles.size(), 2u);
+  EXPECT_DOUBLE_EQ(factors.profiles[0].begin, 2);
+  EXPECT_DOUBLE_EQ(factors.profiles[0].elapsed, 4);
+  EXPECT_DOUBLE_EQ(factors.profiles[1].elapsed, 6);
+  EXPECT_DOUBLE_EQ(factors.profiles[0].ideal, 3);
+  EXPECT_DOUBLE_EQ(factors.profiles[1].ideal, 4);
+  EXPECT_DOUBLE_EQ(factors.profiles[0].average_useful, 3);
+  EXPECT_DOUBLE_EQ(factors.totals.elapsed, 10);
+  EXPECT_DOUBLE_EQ(factors.totals.ideal_elapsed, 7);
+}
+
+// Ranks 0 and 1 of the region F above, each by itself: t = 7 and 4, T = 9 and 11, T_ideal = 4+3 and 4+4.
+TEST(PhaseFactors, GroupsOfOccurrences) {
+  const GroupedFactors factors =
+      MeasureGroups(MakeTwoOccurrences(), {Ranks("a", {0}), Ranks("b", {1})}, PhaseSpec::Region("F"));
+  EXPECT_DOUBLE_EQ(factors.groups[0]->totals.elapsed, 9);
+  EXPECT_DOUBLE_EQ(factors.groups[0]->totals.ideal_elapsed, 7);
+  EXPECT_DOUBLE_EQ(factors.groups[0]->totals.largest_useful, 7);
+  EXPECT_DOUBLE_EQ(factors.groups[1]->totals.elapsed, 11);
+  EXPECT_DOUBLE_EQ(factors.groups[1]->totals.ideal_elapsed, 8);
+  EXPECT_DOUBLE_EQ(factors.groups[1]->totals.largest_useful, 4);
+  EXPECT_DOUBLE_EQ(*factors.groups[1]->totals.estimated_ideal, 4);  // 2 + 2: only its own iterations
+}
+
+// Loads of the nodes are those of the group: ranks 1 and 2, with 4 on node a and 6 on node b.
+TEST(PhaseFactors, NodesOfAGroup) {
+  Trace trace = test::ParseTrace(
+      "r0: comp 0-2 | Barrier@1 2-10\n"
+      "r1: comp 0-4 | Barrier@1 4-10\n"
+      "r2: comp 0-6 | Barrier@1 6-10\n"
+      "r3: comp 0-8 | Barrier@1 8-10");
+  trace.nodes = {"a", "b"};
+  trace.ranks[2].node = trace.ranks[3].node = 1;
+  const PhaseFactors factors = *MeasureGroups(trace, {Ranks("a", {1, 2}), Ranks("b", {0, 3})}).groups[0];
+  EXPECT_DOUBLE_EQ(*factors.values[Factor::kLoadBalanceIn], 1);
+  EXPECT_DOUBLE_EQ(*factors.values[Factor::kLoadBalanceOut], 5.0 / 6);
+  EXPECT_DOUBLE_EQ(*factors.values[Factor::kLoadBalance], 5.0 / 6);
+}
+
+// A group that computes nothing, or is not in the phase, has no factors; the others do.
+TEST(PhaseFactors, GroupsWithoutComputation) {
+  const Trace trace = test::ParseTrace(
+      "r0: comp 0-2 | Barrier@1 2-6\n"
+      "r1: comp 0-3 | Barrier@1 3-6\n"
+      "r2: Barrier@1 0-6");
+  const GroupedFactors factors = MeasureGroups(trace, {Ranks("a", {0, 1}), Ranks("b", {2})});
+  ASSERT_TRUE(factors.groups[0]);
+  EXPECT_FALSE(factors.groups[1]);
+  ASSERT_EQ(factors.whole.diagnostics.count(Anomaly::kGroupWithoutFactors), 1u);
+  EXPECT_FALSE(MeasureGroups(trace, {Ranks("b", {2})}, PhaseSpec::Region("comp")).groups[0]);
+}
+
 TEST(PhaseFactors, CausalRulesChangeSerialization) {
   const Trace trace = test::ParseTrace(
       "r0: comp 0-4 | Bcast@1/1 4-9 | comp 9-13\n"

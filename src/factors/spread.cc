@@ -107,7 +107,7 @@ class BlockSampler {
       useful[rank] -= block.useful[rank];
       paused[rank] -= block.paused[rank];
     }
-    PhaseTotals totals = SumRanks(trace_, useful, paused);
+    PhaseTotals totals = SumRanks(trace_, cut_, useful, paused);
     const bool is_each = cut_.span == Span::kEach;
     totals.elapsed = is_each ? Longest(all_.elapsed, block.elapsed) : totals_.elapsed - block.seconds;
     totals.ideal_elapsed = is_each ? Longest(all_.ideal, block.ideal) : totals_.ideal_elapsed - block.ideal_seconds;

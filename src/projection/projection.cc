@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/parallel.h"
 #include "models/selection.h"
+#include "phases/rank_groups.h"
 #include "projection/factor_parts.h"
 
 namespace farscale {
@@ -87,8 +88,11 @@ std::vector<Candidate> Resolve(const ModelChoice& choice, const ModelLibrary& li
   return candidates;
 }
 
+// What is chosen for a phase holds for the groups of its ranks, too.
 const ModelChoice& ChoiceFor(const ModelSettings& settings, const std::string& phase, Factor factor) {
-  const auto of_phase = settings.by_phase.find(phase);
+  auto of_phase = settings.by_phase.find(phase);
+  const std::optional<std::string> whole = WholeOfGroupPhase(phase);
+  if (whole && of_phase == settings.by_phase.end()) of_phase = settings.by_phase.find(*whole);
   if (of_phase != settings.by_phase.end()) {
     const auto found = of_phase->second.find(factor);
     if (found != of_phase->second.end()) return found->second;
@@ -231,13 +235,22 @@ class PhaseProjector {
                      [](const FactorProjection& a, const FactorProjection& b) { return a.factor < b.factor; });
   }
 
+  // Whether a group has the same share of the ranks as in another run, to less than a rank.
+  static bool HasSameShare(const FactorRow& a, const FactorRow& b) {
+    const auto share = [](const FactorRow& row) {
+      return static_cast<double>(row.ranks * row.threads) / static_cast<double>(row.cores);
+    };
+    const double processes = static_cast<double>(std::max(a.cores, b.cores)) / static_cast<double>(a.threads);
+    return std::fabs(share(a) - share(b)) * processes < 1 - 1e-9;
+  }
+
   // Means at the reference, or at the smallest count of a phase that was not run there. Nothing when global efficiency
   // is unknown there, or when cores are not the same number of ranks everywhere.
   std::optional<SpeedupAnchor> Anchor() const {
     std::int64_t cores = std::numeric_limits<std::int64_t>::max();
     for (const FactorRow& row : rows_) {
       cores = std::min(cores, row.cores);
-      if (row.threads != rows_.front().threads) return std::nullopt;
+      if (row.threads != rows_.front().threads || !HasSameShare(row, rows_.front())) return std::nullopt;
     }
     for (const FactorRow& row : rows_) {
       if (row.cores == table_.reference) cores = row.cores;

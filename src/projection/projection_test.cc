@@ -204,6 +204,38 @@ TEST(Projection, ErrorsOfTheTableBecomeWeights) {
   EXPECT_EQ(ProjectionsFromJson(json).front(), projection);
 }
 
+// The speedup of a group follows from its efficiency where it has the same share of the ranks in every run: 3 of 8, as
+// near as whole ranks come to it.
+TEST(Projection, SpeedupOfAGroupNeedsTheSameShare) {
+  const auto has_speedup = [](const std::string& ranks_at_8, const std::string& ranks_at_20) {
+    const std::string rest = ",0.9,0.9,0.9,1\n";
+    const FactorTable table = Table(
+        "phase,cores,ranks,loadBalance,serializationEfficiency,transferEfficiency,computationScalability\n"
+        "step / pme,8," +
+        ranks_at_8 + rest + "step / pme,20," + ranks_at_20 + rest);
+    const PhaseProjection projection = Project(table, Library(), {DefaultModelSettings(), {64}, {}}).front();
+    return projection.Find(Factor::kSpeedup) != nullptr;
+  };
+  EXPECT_TRUE(has_speedup("3", "7"));
+  EXPECT_TRUE(has_speedup("3", "8"));
+  EXPECT_FALSE(has_speedup("3", "6"));
+  EXPECT_FALSE(has_speedup("1", "1"));
+}
+
+// A model for one phase holds for the groups of its ranks, unless one of them has its own.
+TEST(Projection, ModelsOfAPhaseHoldForItsGroups) {
+  const FactorTable table = Table(
+      "phase,cores,loadBalance\nstep,2,0.9\nstep,4,0.8\nstep / a,2,0.9\nstep / a,4,0.8\nstep / b,2,0.9\nstep / "
+      "b,4,0.8\n");
+  ProjectionOptions options{DefaultModelSettings(), {64}, {}};
+  options.models.by_phase["step"][Factor::kLoadBalance] = Fixed("constant", 1);
+  options.models.by_phase["step / b"][Factor::kLoadBalance] = Fixed("amdahl", 1);
+  const std::vector<PhaseProjection> projections = Project(table, Library(), options);
+  EXPECT_EQ(projections[0].Find(Factor::kLoadBalance)->fit.model, "constant");
+  EXPECT_EQ(projections[1].Find(Factor::kLoadBalance)->fit.model, "constant");
+  EXPECT_EQ(projections[2].Find(Factor::kLoadBalance)->fit.model, "amdahl");
+}
+
 TEST(Projection, FinestCompleteFactorsAreFitted) {
   const auto fitted = [](const std::string& header) {
     std::string row = "8";
