@@ -207,6 +207,62 @@ class Paraver(CliTest):
         self.assertIn("Format     Paraver", self.run_ok("inspect", path).stdout)
 
 
+class Groups(CliTest):
+    """Ranks that do different work: of four and more ranks the first half is in region step, the others in mesh."""
+
+    def trace(self, ranks):
+        self.write(f"g{ranks}.pcf", PCF.replace("1   step [step]", "1   step [step]\n2   mesh [mesh]"))
+        lines = paraver_trace(ranks).splitlines(keepends=True)
+        for i, line in enumerate(lines):
+            if line.startswith("2:") and int(line.split(":")[3]) > ranks // 2:
+                lines[i] = line.replace(":60000019:1:", ":60000019:2:")
+        return self.write(f"g{ranks}.prv", "".join(lines))
+
+    def phases_of(self, *arguments):
+        return [row["phase"] for row in read_csv(self.run_ok("factors", *arguments, "-o", "-").stdout)]
+
+    def test_shown(self):
+        text = self.run_ok("phases", self.trace(8)).stdout
+        self.assertIn("Ranks do different work\n", text)
+        self.assertRegex(text, r"\nmesh +4 +\d+.\d % +\d.\d+ +ranks 4-7\n")
+        self.assertNotIn("Ranks do different work", self.run_ok("phases", LU_TRACES[1]).stdout)
+
+    def test_factors(self):
+        trace = self.trace(8)
+        self.assertEqual(self.phases_of(trace), ["whole", "whole / step", "whole / mesh"])
+        self.assertEqual(self.phases_of(trace, "--groups", "auto"), ["whole", "whole / step", "whole / mesh"])
+        self.assertEqual(self.phases_of(trace, "--groups", "none"), ["whole"])
+        study = self.study([trace], more='groups = "none"', phase="")
+        self.assertEqual(self.phases_of(study), ["whole"])
+        self.assertEqual(self.phases_of(study, "--groups", "auto"), ["whole", "whole / step", "whole / mesh"])
+        self.fails(2, "--groups", "factors", trace, "--groups", "some")
+
+    def test_from_study_to_prediction(self):
+        study = self.study([self.trace(ranks) for ranks in (4, 8, 16)], phase="[[phases]]\nfound = true\n")
+        for jobs in ("1", "3"):
+            self.run_ok("run", study, "-o", self.folder / jobs, "-q", "--jobs", jobs)
+        names = sorted(path.name for path in (self.folder / "1").iterdir())
+        for name in names:
+            if name != "figures":
+                self.assertEqual((self.folder / "1" / name).read_bytes(), (self.folder / "3" / name).read_bytes())
+        report = (self.folder / "1/report.md").read_text()
+        self.assertIn("ranks 2-3 (2 of 4), 4-7 (4 of 8), 8-15 (8 of 16)", report)
+        whole = read_csv(self.folder / "1/projection.csv")
+        again = self.run_ok("predict", self.folder / "1/factors.csv", "--scaling", "strong", "-o", "-").stdout
+        self.assertEqual({row["phase"] for row in read_csv(again)}, {row["phase"] for row in whole})
+        self.run_ok("predict", self.folder / "1/results.json", "--report", self.folder / "new")
+        self.run_ok("report", self.folder / "1/results.json", "-o", self.folder / "again")
+
+    def test_named_in_the_study(self):
+        group = '[[groups]]\nname = "odd"\nevery = 2\noffset = 1\n'
+        self.assertEqual(self.phases_of(self.study(LU_TRACES[1:3], phase=group)),
+                         2 * ["whole"] + 2 * ["whole / odd"] + 2 * ["whole / others"])
+        self.assertEqual(self.phases_of(self.study(LU_TRACES[1:2], phase=group), "--groups", "none"), ["whole"])
+        group = '[[groups]]\nname = "last"\nranks = "4-7"\n'
+        self.fails(2, "study.toml:7, " + LU_TRACES[1] + ": group 'last' has none of the 4 ranks", "factors",
+                   self.study(LU_TRACES[1:2], phase=group))
+
+
 class Phases(CliTest):
     def test_study_of_found_phases(self):
         traces = [self.copy_trace(ranks) for ranks in (2, 8)]

@@ -90,8 +90,8 @@ def missing(names, page):
 def check_coverage():
     """What the sources define and the pages must describe."""
     source = {name: (ROOT / "src" / name).read_text() for name in
-              ("factors/factor.cc", "base/diagnostics.cc", "study/study.cc", "models/scaling_model.cc",
-               "replay/network.cc")}
+              ("factors/factor.cc", "base/diagnostics.cc", "study/study.cc", "study/named_groups.cc",
+               "models/scaling_model.cc", "replay/network.cc")}
     key = r'(?:->|\.)(?:String|Strings|Bool|Integer|Integers|Number|Numbers|Table|Tables|RequiredString|RequiredNumber)' \
           r'\("(\w+)"\)'
     # Keys of networks, some read by functions for several; names of collectives, growths and sizes.
@@ -103,7 +103,8 @@ def check_coverage():
         "formulas.md": missing(re.findall(r'\{k\w+, "(\w+)"', source["factors/factor.cc"]), "formulas.md"),
         "file-formats.md": missing(re.findall(r'Anomaly::k\w+, "(\w+)"', source["base/diagnostics.cc"]),
                                    "file-formats.md"),
-        "study-file.md": missing(re.findall(key, source["study/study.cc"]), "study-file.md"),
+        "study-file.md": missing(re.findall(key, source["study/study.cc"] + source["study/named_groups.cc"]),
+                                 "study-file.md"),
         "model-files.md": missing(re.findall(key, source["models/scaling_model.cc"]), "model-files.md"),
         "network-files.md": missing(network_names, "network-files.md"),
         "templates.md": missing(re.findall(r"\{\{\{?[#^/]?(\w+)\}", tags), "templates.md"),

@@ -20,6 +20,7 @@ struct FactorsOptions {
   std::string rules;
   std::string scaling;
   std::string series;
+  std::string groups;
   std::string output;
   std::string preset;
   CounterNames counters;
@@ -73,6 +74,10 @@ void Apply(const FactorsOptions& options, Study& study) {
   if (!options.scaling.empty()) study.scaling = ScalingByName(options.scaling);
   if (options.reference > 0) study.reference = options.reference;
   if (!options.series.empty()) study.series = options.series;
+  if (!options.groups.empty()) {
+    study.finds_groups = options.groups == "auto";
+    study.groups.clear();
+  }
   if (!options.counters.instructions.empty()) study.factors.counters.instructions = options.counters.instructions;
   if (!options.counters.cycles.empty()) study.factors.counters.cycles = options.counters.cycles;
 }
@@ -131,6 +136,11 @@ void AddFactorsCommand(CLI::App& app, const Common& common, CommandResult& actio
       ->check(CLI::IsMember({"strong", "weak"}));
   command->add_option("--reference", options->reference, "Cores of the reference run (default: the smallest)")
       ->check(CLI::PositiveNumber);
+  command
+      ->add_option("--groups", options->groups,
+                   "Factors for groups of ranks that do different work, as they are found, too (default: as the study "
+                   "says, else auto)")
+      ->check(CLI::IsMember({"auto", "none"}));
   AddApplicationOption(command, options->application);
   command->add_option("--instructions", options->counters.instructions, "Counter that holds instructions");
   command->add_option("--cycles", options->counters.cycles, "Counter that holds cycles");

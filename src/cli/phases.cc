@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -12,6 +13,7 @@
 #include "factors/phase_factors.h"
 #include "phases/found_loop.h"
 #include "phases/phase_cut.h"
+#include "phases/rank_groups.h"
 #include "report/text_table.h"
 #include "trace/trace_reader.h"
 
@@ -125,6 +127,37 @@ bool PrintTrace(const Trace& trace, const PhasesOptions& options, const Messages
   return true;
 }
 
+double UsefulSeconds(const Trace& trace, const PhaseCut& cut, std::size_t rank) {
+  double useful = 0;
+  for (const Interval& interval : cut.CountedTime(rank)) {
+    useful += trace.Seconds(UsefulTicks(trace.timelines[rank], interval));
+  }
+  return useful;
+}
+
+// Ranks that do different work in the phase; nothing when all do the same.
+void PrintGroups(const Trace& trace, const PhaseCut& cut, const Messages& messages) {
+  const RankGroups found = FindGroups(trace, cut);
+  messages.Findings(trace.path, found.diagnostics.findings());
+  if (found.groups.empty()) return;
+  double all = 0;
+  for (std::size_t rank = 0; rank < trace.size(); ++rank) all += UsefulSeconds(trace, cut, rank);
+  std::vector<std::vector<std::string>> table = {{"group", "ranks", "of useful time", "load bal.", ""}};
+  for (const RankGroup& group : found.groups) {
+    double total = 0, largest = 0;
+    for (const std::size_t rank : group.ranks) {
+      const double useful = UsefulSeconds(trace, cut, rank);
+      total += useful;
+      largest = std::max(largest, useful);
+    }
+    const double average = total / static_cast<double>(group.ranks.size());
+    table.push_back({group.name, FormatCount(group.ranks.size()), FormatPercent(all > 0 ? total / all : 0),
+                     largest > 0 ? FormatFactor(LoadBalance(average, largest)) : "-",
+                     "ranks " + FormatRanks(group.ranks)});
+  }
+  fmt::print("\nRanks do different work\n{}", FormatTable(table));
+}
+
 std::string QuotedToml(const std::string& text) {
   std::string quoted = "\"";
   for (const char c : text) {
@@ -164,6 +197,7 @@ int Phases(const PhasesOptions& options, const Common& common) {
     const Trace trace = ReadTrace(path, {false, {}, ApplicationOf(options.application)});
     messages.Findings(path, trace.diagnostics.findings());
     found = PrintTrace(trace, options, messages) && found;
+    PrintGroups(trace, CutPhase(trace, PhaseSpec::Region(options.phase)), messages);
     if (options.traces.size() > 1) fmt::print("\n");
   }
   if (!found) return static_cast<int>(ErrorKind::kEvidence);

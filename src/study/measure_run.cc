@@ -59,6 +59,20 @@ FactorRow RowOf(const Study& study, const RunRecord& run, const PhaseFactors& fa
   return row;
 }
 
+PhaseRows RowsOf(const Study& study, const RunRecord& run, const GroupedFactors& factors,
+                 const std::vector<RankGroup>& groups) {
+  PhaseRows rows;
+  rows.whole = RowOf(study, run, factors.whole);
+  rows.groups = groups;
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    std::optional<FactorRow>& row = rows.of_groups.emplace_back();
+    if (!factors.groups[i]) continue;
+    row = RowOf(study, run, *factors.groups[i]);
+    row->ranks = static_cast<std::int64_t>(groups[i].ranks.size());
+  }
+  return rows;
+}
+
 bool HasUnevenThreads(const Trace& trace) {
   return std::any_of(trace.ranks.begin(), trace.ranks.end(),
                      [&](const Rank& rank) { return rank.threads != trace.ranks.front().threads; });
@@ -69,7 +83,7 @@ void MeasureScenarios(const Study& study, const std::vector<Scenario>& scenarios
                       const Matching& matching, const std::vector<PhaseCut>& cuts, MeasuredRun& run,
                       Diagnostics& diagnostics) {
   for (const Scenario& scenario : scenarios) {
-    std::vector<std::optional<FactorRow>>& rows = run.scenario_rows.emplace_back();
+    std::vector<PhaseRows>& rows = run.scenario_rows.emplace_back();
     std::string& description = run.scenario_descriptions.emplace_back();
     std::string& problem = run.scenario_errors.emplace_back();
     try {
@@ -77,10 +91,11 @@ void MeasureScenarios(const Study& study, const std::vector<Scenario>& scenarios
       diagnostics.Merge(replayed.diagnostics);
       description = replayed.description;
       auto cut = replayed.cuts.begin();
-      for (const std::optional<FactorRow>& measured : run.rows) {
+      for (const PhaseRows& measured : run.rows) {
         rows.emplace_back();
-        if (!measured) continue;
-        rows.back() = RowOf(study, run.record, MeasurePhase(replayed.trace, matching, *cut++, study.factors));
+        if (!measured.whole) continue;
+        const GroupedFactors factors = MeasurePhase(replayed.trace, matching, *cut++, measured.groups, study.factors);
+        rows.back() = RowsOf(study, run.record, factors, measured.groups);
       }
     } catch (const Error& error) {  // what was measured stands
       problem = error.what();
@@ -145,9 +160,10 @@ MeasuredRun ReadAndMeasure(const Study& study, const RunSpec& spec, const std::v
   for (const std::optional<PhaseNotFound>& missing : result.missing) {
     result.rows.emplace_back();
     if (missing) continue;
-    const PhaseFactors factors = MeasurePhase(trace, matching, *cut++, study.factors);
-    diagnostics.Merge(factors.diagnostics);
-    result.rows.back() = RowOf(study, result.record, factors);
+    const std::vector<RankGroup> groups = GroupsOf(study, trace, *cut, diagnostics);
+    const GroupedFactors factors = MeasurePhase(trace, matching, *cut++, groups, study.factors);
+    diagnostics.Merge(factors.whole.diagnostics);
+    result.rows.back() = RowsOf(study, result.record, factors, groups);
   }
   MeasureScenarios(study, scenarios, trace, matching, cuts, result, diagnostics);
   result.record.findings = diagnostics.findings();

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "base/error.h"
-#include "factors/factor_table.h"
 #include "phases/phase_cut.h"
 #include "report/results.h"
+#include "study/group_phases.h"
 #include "study/scenario.h"
 #include "study/study.h"
 
@@ -18,11 +18,10 @@ namespace farscale {
 
 struct MeasuredRun {
   RunRecord record;
-  // One a phase, in the order of the study; nothing where the phase does not occur.
-  std::vector<std::optional<FactorRow>> rows;
-  std::vector<std::vector<std::optional<FactorRow>>> scenario_rows;  // the same of every scenario
-  std::vector<std::optional<PhaseNotFound>> missing;                 // why a phase does not occur
-  std::vector<std::shared_ptr<const IterationShape>> shapes;         // of the phases that need them, when asked for
+  std::vector<PhaseRows> rows;                                // one a phase, in the order of the study
+  std::vector<std::vector<PhaseRows>> scenario_rows;          // the same of every scenario, with the same groups
+  std::vector<std::optional<PhaseNotFound>> missing;          // why a phase does not occur
+  std::vector<std::shared_ptr<const IterationShape>> shapes;  // of the phases that need them, when asked for
   std::vector<std::string> scenario_descriptions;
   std::vector<std::string> scenario_errors;  // empty where there is none
   std::set<std::string> regions;

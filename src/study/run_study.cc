@@ -86,13 +86,16 @@ void NumberRepeats(const Study& study, std::vector<MeasuredRun>& runs) {
       std::set<std::int64_t>& used = taken[runs[i].record.cores];
       while (!used.insert(repeat).second) ++repeat;
     }
-    const auto number = [repeat](std::vector<std::optional<FactorRow>>& rows) {
-      for (std::optional<FactorRow>& row : rows) {
-        if (row) row->repeat = repeat;
+    const auto number = [repeat](std::vector<PhaseRows>& phases) {
+      for (PhaseRows& rows : phases) {
+        if (rows.whole) rows.whole->repeat = repeat;
+        for (std::optional<FactorRow>& row : rows.of_groups) {
+          if (row) row->repeat = repeat;
+        }
       }
     };
     number(runs[i].rows);
-    for (std::vector<std::optional<FactorRow>>& rows : runs[i].scenario_rows) number(rows);
+    for (std::vector<PhaseRows>& rows : runs[i].scenario_rows) number(rows);
   }
 }
 
@@ -185,20 +188,44 @@ void RequireEveryPhase(const Study& study, const std::vector<MeasuredRun>& runs)
     bool occurs = false;
     for (const MeasuredRun& run : runs) {
       if (run.error) continue;
-      if (run.rows[phase]) occurs = true;
+      if (run.rows[phase].whole) occurs = true;
       if (missing == nullptr && run.missing[phase]) missing = &*run.missing[phase];
     }
     if (!occurs && missing != nullptr) throw *missing;
   }
 }
 
-// The rows of all runs, phase by phase.
+std::vector<GroupsOfPhase> GroupsOfPhases(const Study& study, std::vector<MeasuredRun>& runs) {
+  std::set<std::string> taken;
+  for (const PhaseSpec& phase : study.phases) taken.insert(phase.name);
+  std::vector<GroupsOfPhase> groups;
+  for (std::size_t phase = 0; phase < study.phases.size(); ++phase) {
+    std::vector<PhaseRows*> rows;
+    for (MeasuredRun& run : runs) {
+      if (!run.error && run.rows[phase].whole) rows.push_back(&run.rows[phase]);
+    }
+    groups.emplace_back(study, phase, std::move(rows), taken);
+  }
+  return groups;
+}
+
+// The rows of all runs, phase by phase, each followed by its groups of ranks.
 template <typename RowsOf>
-FactorTable TableOf(const Study& study, const std::vector<MeasuredRun>& runs, RowsOf rows_of) {
+FactorTable TableOf(const Study& study, const std::vector<MeasuredRun>& runs, const std::vector<GroupsOfPhase>& groups,
+                    RowsOf rows_of) {
   FactorTable table;
   for (std::size_t phase = 0; phase < study.phases.size(); ++phase) {
     for (const MeasuredRun& run : runs) {
-      if (!run.error && rows_of(run)[phase]) table.rows.push_back(*rows_of(run)[phase]);
+      if (!run.error && rows_of(run)[phase].whole) table.rows.push_back(*rows_of(run)[phase].whole);
+    }
+    for (const std::string& group : groups[phase].names()) {
+      for (const MeasuredRun& run : runs) {
+        if (run.error) continue;
+        const FactorRow* row = FindRow(rows_of(run)[phase], run.rows[phase].groups, group);
+        if (row == nullptr) continue;
+        table.rows.push_back(*row);
+        table.rows.back().phase = groups[phase].NameOfPhase(group);
+      }
     }
   }
   table.scaling = study.scaling;
@@ -209,10 +236,25 @@ FactorTable TableOf(const Study& study, const std::vector<MeasuredRun>& runs, Ro
   return table;
 }
 
+void AddFindings(const Diagnostics& diagnostics, FactorTable& table) {
+  for (const Finding& finding : diagnostics.findings()) table.findings.push_back(finding);
+}
+
 void AddFinding(Anomaly anomaly, const std::string& example, FactorTable& table, std::uint64_t count = 1) {
   Diagnostics diagnostics;
   diagnostics.Add(anomaly, count, example);
-  for (const Finding& finding : diagnostics.findings()) table.findings.push_back(finding);
+  AddFindings(diagnostics, table);
+}
+
+std::vector<PhaseRecord> RecordsOf(const Study& study, const std::vector<GroupsOfPhase>& groups) {
+  std::vector<PhaseRecord> records;
+  for (std::size_t phase = 0; phase < study.phases.size(); ++phase) {
+    records.push_back({study.phases[phase].name, Describe(study.phases[phase])});
+    for (const std::string& group : groups[phase].names()) {
+      records.push_back({groups[phase].NameOfPhase(group), groups[phase].Describe(group)});
+    }
+  }
+  return records;
 }
 
 void AddMissingPhases(const std::vector<MeasuredRun>& runs, FactorTable& table) {
@@ -285,7 +327,13 @@ MeasuredRuns MeasureRuns(const Study& study, const ProgressSink& progress, const
     return std::tuple(a.error.has_value(), a.record.cores, a.record.repeat) <
            std::tuple(b.error.has_value(), b.record.cores, b.record.repeat);
   });
-  result.table = TableOf(study, runs, [](const MeasuredRun& run) { return run.rows; });
+  const std::vector<GroupsOfPhase> groups = GroupsOfPhases(study, runs);
+  result.table = TableOf(
+      study, runs, groups, [](const MeasuredRun& run) -> const auto& { return run.rows; });
+  result.phases = RecordsOf(study, groups);
+  Diagnostics missing;
+  for (const GroupsOfPhase& phase : groups) phase.AddMissing(missing);
+  AddFindings(missing, result.table);
   AddMissingPhases(runs, result.table);
   CheckIterations(study, result.table);
   for (std::size_t i = 0; i < scenarios.size(); ++i) {
@@ -300,7 +348,8 @@ MeasuredRuns MeasureRuns(const Study& study, const ProgressSink& progress, const
       AddFinding(Anomaly::kScenarioNotPossible, scenarios[i].name + ": " + problem, result.table);
       continue;
     }
-    variant.table = TableOf(study, runs, [&](const MeasuredRun& run) { return run.scenario_rows[i]; });
+    variant.table = TableOf(
+        study, runs, groups, [&](const MeasuredRun& run) -> const auto& { return run.scenario_rows[i]; });
     result.variants.push_back(std::move(variant));
   }
   for (MeasuredRun& run : runs) result.runs.push_back(std::move(run.record));
@@ -334,7 +383,7 @@ StudyOutcome RunStudy(const Study& study, const ModelLibrary& library, const Pro
   results.models = ModelsInWords(study.projection.models);
   results.runs = std::move(measured.runs);
   results.table = std::move(measured.table);
-  for (const PhaseSpec& phase : study.phases) results.phases.push_back({phase.name, Describe(phase)});
+  results.phases = std::move(measured.phases);
   results.projections = Project(results.table, library, study.projection);
   results.variants = std::move(measured.variants);
   for (Variant& variant : results.variants) variant.projections = Project(variant.table, library, study.projection);
@@ -343,7 +392,9 @@ StudyOutcome RunStudy(const Study& study, const ModelLibrary& library, const Pro
   }
   for (const PhaseProjection& projection : results.projections) {
     const std::string missing = DescribeMissing(projection);
-    if (missing.empty() || outcome.evidence) continue;
+    const bool is_group = std::none_of(study.phases.begin(), study.phases.end(),
+                                       [&](const PhaseSpec& phase) { return phase.name == projection.phase; });
+    if (missing.empty() || is_group || outcome.evidence) continue;  // groups may be in too few of the runs
     outcome.evidence = Error(ErrorKind::kEvidence, "phase '" + projection.phase + "'", missing,
                              "the report contains what was measured");
   }

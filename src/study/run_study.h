@@ -20,14 +20,16 @@ namespace farscale {
 using ProgressSink = std::function<void(std::size_t done, std::size_t total, const std::string& run)>;
 
 struct MeasuredRuns {
-  std::vector<RunRecord> runs;    // in the order of cores and repeats, failed ones last
-  FactorTable table;              // completed
+  std::vector<RunRecord> runs;  // in the order of cores and repeats, failed ones last
+  FactorTable table;            // completed
+  std::vector<PhaseRecord> phases;
   std::vector<Variant> variants;  // tables of the scenarios, completed; not yet projected
   std::optional<Error> failure;   // of the first run that failed, in the order of the study
 };
 
-// trace -> phases -> replay -> factors. A run that fails is recorded with its error and does not lose the others.
-// Throws when all runs fail, and a usage error when the runs are of different programs.
+// trace -> phases -> replay -> factors; of groups of ranks too, where they do different work. A run that fails is
+// recorded with its error and does not lose the others. Throws when all runs fail, and a usage error when the runs are
+// of different programs.
 MeasuredRuns MeasureRuns(const Study& study, const ProgressSink& progress, const std::vector<Scenario>& scenarios = {},
                          Detail detail = Detail::kFactors);
 

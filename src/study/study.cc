@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "study/named_groups.h"
 
 namespace farscale {
 namespace {
@@ -46,6 +47,11 @@ void ParseHeader(const ConfigTable& root, const std::string& file, Study& study)
   if (threads != "process") {
     table->Fail("threads", "threads must be \"process\": threads are counted, but analysed at process level");
   }
+  const std::string groups = table->String("groups").value_or("auto");
+  if (groups != "auto" && groups != "none") {
+    table->Fail("groups", "groups must be \"auto\" or \"none\", not \"" + groups + "\"", "name groups by [[groups]]");
+  }
+  study.finds_groups = groups == "auto";
   table->String("preset");  // read before, known here
   table->RefuseUnknownKeys();
 }
@@ -390,6 +396,11 @@ Study ParseStudy(const std::string& text, const std::string& file, const PresetR
   ParseRuns(root, file, study);
   ParseModels(root, file, study);
   ParsePhases(root, study);
+  study.groups = ParseGroups(root);
+  if (!study.finds_groups && !study.groups.empty()) {
+    throw Error(ErrorKind::kUsage, study.groups.front().where, "groups = \"none\" goes with no [[groups]]",
+                "leave out one of them");
+  }
   ParseProjection(root, study.projection);
   ParseReport(root, file, study);
   root.RefuseUnknownKeys();

@@ -12,6 +12,7 @@
 #include "base/config.h"
 #include "factors/factor_table.h"
 #include "factors/phase_factors.h"
+#include "phases/group_spec.h"
 #include "phases/phase_spec.h"
 #include "projection/projection.h"
 #include "replay/computation.h"
@@ -41,6 +42,8 @@ struct Study {
   std::string series;  // name of the program in factor tables; may be empty
   std::vector<RunSpec> runs;
   std::vector<PhaseSpec> phases;  // at least one
+  std::vector<GroupSpec> groups;  // of ranks, in every phase
+  bool finds_groups = true;       // when it names none
   std::optional<Scaling> scaling;
   std::optional<std::int64_t> reference;
   FactorOptions factors;

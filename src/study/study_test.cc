@@ -47,6 +47,49 @@ TEST(Study, SmallestStudy) {
   EXPECT_THAT(ModelsInWords(study.projection.models), HasSubstr("the best of amdahl, pipeline, constant"));
 }
 
+TEST(Study, GroupsOfRanks) {
+  const Study study = Parse(kRun + R"(
+[[groups]]
+region = "pme_loop"
+[[groups]]
+name = "io"
+ranks = "0, 75%-100%"
+[[groups]]
+name = "masters"
+every = 4
+offset = 3
+)");
+  ASSERT_EQ(study.groups.size(), 3u);
+  EXPECT_EQ(study.groups[0].name, "pme_loop");
+  EXPECT_EQ(study.groups[0].kind, GroupSpec::Kind::kRegion);
+  EXPECT_THAT(study.groups[1].ranges, ElementsAre(RankRange{0, 1, false}, RankRange{0.75, 1, true}));
+  EXPECT_EQ(study.groups[2].every, 4u);
+  EXPECT_EQ(study.groups[2].offset, 3u);
+  EXPECT_EQ(study.groups[1].where, "dir/study.toml:6");
+  EXPECT_TRUE(study.finds_groups);
+  EXPECT_FALSE(Parse("[study]\ngroups = 'none'\n" + kRun).finds_groups);
+}
+
+TEST(Study, WrongGroupsOfRanks) {
+  const auto error_of = [](const std::string& group) { return UsageErrorOf(kRun + "[[groups]]\n" + group); };
+  EXPECT_THAT(error_of("name = 'a'"), HasSubstr("study.toml:3: a group needs exactly one of region, ranks and every"));
+  EXPECT_THAT(error_of("region = 'a'\nranks = '1'"), HasSubstr("exactly one of"));
+  EXPECT_THAT(error_of("ranks = '1'"), HasSubstr("a group of ranks needs a name"));
+  EXPECT_THAT(error_of("name = 'a'\nranks = '3-1'"), HasSubstr("study.toml:5: '3-1' is no list of ranks"));
+  EXPECT_THAT(error_of("name = 'a'\nevery = 1"), HasSubstr("'every' must be 2 or more"));
+  EXPECT_THAT(error_of("name = 'a'\nevery = 2\noffset = 2"), HasSubstr("'offset' must be less than 'every'"));
+  EXPECT_THAT(error_of("name = 'a'\nevery = 2\noffset = -1"), HasSubstr("'offset' must not be negative"));
+  EXPECT_THAT(error_of("name = 'a'\nranks = '0'\noffset = 2"), HasSubstr("'offset' goes with 'every'"));
+  EXPECT_THAT(error_of("name = 'a / b'\nranks = '0'"), HasSubstr("parts the name of a phase from that of a group"));
+  EXPECT_THAT(error_of("name = 'others'\nranks = '0'"), HasSubstr("'others' are the ranks that are in no group"));
+  EXPECT_THAT(error_of("region = 'a'\n[[groups]]\nregion = 'a'"),
+              HasSubstr("study.toml:5: there are two groups 'a'; the other is at dir/study.toml:3"));
+  EXPECT_THAT(error_of("region = 'a'\nrank = '1'"), HasSubstr("unknown key 'rank'; did you mean 'ranks'?"));
+  EXPECT_THAT(UsageErrorOf("[study]\ngroups = 'some'\n" + kRun), HasSubstr("groups must be \"auto\" or \"none\""));
+  EXPECT_THAT(UsageErrorOf("[study]\ngroups = 'none'\n" + kRun + "[[groups]]\nregion = 'a'"),
+              HasSubstr("groups = \"none\" goes with no [[groups]]"));
+}
+
 TEST(Study, EveryKey) {
   const Study study = Parse(R"(
 [study]

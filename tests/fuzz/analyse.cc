@@ -2,6 +2,7 @@
 
 #include "factors/phase_factors.h"
 #include "factors/run_picture.h"
+#include "phases/rank_groups.h"
 #include "replay/calibration.h"
 #include "replay/computation.h"
 #include "replay/cut_trace.h"
@@ -18,7 +19,8 @@ void AnalyseTrace(const std::string& path, const ReadOptions& reading, bool writ
     for (const RuleSet set : {RuleSet::kBsc, RuleSet::kCausal}) {
       FactorOptions options;
       options.rules.set = set;
-      MeasurePhase(trace, matching, CutPhase(trace, spec), options);
+      const PhaseCut cut = CutPhase(trace, spec);
+      MeasurePhase(trace, matching, cut, FindGroups(trace, cut).groups, options);
     }
   }
   PictureOf(trace, matching, {});

@@ -1,0 +1,83 @@
+#include "study/group_phases.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace farscale {
+namespace {
+
+const RankGroup* FindGroup(const PhaseRows& rows, const std::string& name) {
+  const auto found =
+      std::find_if(rows.groups.begin(), rows.groups.end(), [&](const RankGroup& group) { return group.name == name; });
+  return found == rows.groups.end() ? nullptr : &*found;
+}
+
+// Names of groups whose phase would have the name of another one.
+std::set<std::string> NamesTaken(const std::string& phase, const std::set<std::string>& phases) {
+  const std::string begin = NameOfGroupPhase(phase, "");
+  std::set<std::string> names;
+  for (const std::string& name : phases) {
+    if (name.starts_with(begin)) names.insert(name.substr(begin.size()));
+  }
+  return names;
+}
+
+}  // namespace
+
+std::vector<RankGroup> GroupsOf(const Study& study, const Trace& trace, const PhaseCut& cut, Diagnostics& diagnostics) {
+  if (!study.groups.empty()) return NamedGroups(trace, study.groups);
+  if (!study.finds_groups) return {};
+  RankGroups found = FindGroups(trace, cut);
+  diagnostics.Merge(found.diagnostics);
+  return std::move(found.groups);
+}
+
+GroupsOfPhase::GroupsOfPhase(const Study& study, std::size_t phase, std::vector<PhaseRows*> runs,
+                             const std::set<std::string>& taken)
+    : spec_(study.phases[phase]), runs_(std::move(runs)) {
+  std::vector<std::vector<RankGroup>*> groups;  // largest run first
+  for (auto run = runs_.rbegin(); run != runs_.rend(); ++run) groups.push_back(&(*run)->groups);
+  if (study.groups.empty()) MatchNames(groups, NamesTaken(spec_.name, taken));
+  for (const std::vector<RankGroup>* run : groups) {
+    for (const RankGroup& group : *run) {
+      if (std::find(names_.begin(), names_.end(), group.name) == names_.end()) names_.push_back(group.name);
+    }
+  }
+}
+
+std::string GroupsOfPhase::NameOfPhase(const std::string& group) const { return NameOfGroupPhase(spec_.name, group); }
+
+std::string GroupsOfPhase::Describe(const std::string& group) const {
+  std::string text = farscale::Describe(spec_) + ", ranks";
+  std::string last;
+  for (const PhaseRows* run : runs_) {
+    const RankGroup* found = FindGroup(*run, group);
+    if (found == nullptr) continue;
+    const std::int64_t all = run->whole->cores / run->whole->threads;
+    const std::string ranks = fmt::format(" {} ({} of {})", FormatRanks(found->ranks), found->ranks.size(), all);
+    if (ranks == last) continue;  // repeats
+    text += (last.empty() ? "" : ",") + ranks;
+    last = ranks;
+  }
+  return text;
+}
+
+void GroupsOfPhase::AddMissing(Diagnostics& diagnostics) const {
+  for (const std::string& name : names_) {
+    for (const PhaseRows* run : runs_) {
+      if (FindGroup(*run, name) != nullptr) continue;
+      diagnostics.Add(Anomaly::kGroupNotInEveryRun, 1,
+                      fmt::format("{} not at {} cores", NameOfPhase(name), run->whole->cores));
+    }
+  }
+}
+
+const FactorRow* FindRow(const PhaseRows& rows, const std::vector<RankGroup>& groups, const std::string& name) {
+  for (std::size_t i = 0; i < rows.of_groups.size(); ++i) {
+    if (groups[i].name == name && rows.of_groups[i]) return &*rows.of_groups[i];
+  }
+  return nullptr;
+}
+
+}  // namespace farscale

@@ -1,0 +1,125 @@
+// Groups of ranks: none in programs whose ranks all do the same work, on every real trace at hand.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "factors/phase_factors.h"
+#include "phases/iteration_shape.h"
+#include "phases/rank_groups.h"
+#include "support/programs_with_groups.h"
+#include "support/random_program.h"
+#include "support/traces.h"
+#include "trace/trace_reader.h"
+
+namespace farscale {
+namespace {
+
+std::string Describe(const RankGroups& found) {
+  std::string text;
+  for (const RankGroup& group : found.groups) text += group.name + ": " + FormatRanks(group.ranks) + "; ";
+  return text;
+}
+
+// The whole run, the loop found with its parts, and every region as it is counted by both spans.
+std::vector<PhaseSpec> PhasesOf(const Trace& trace) {
+  std::vector<PhaseSpec> phases = {PhaseSpec::WholeRun(), PhaseSpec::FoundLoop()};
+  if (const auto shape = ShapeOfPhase(trace, phases.back())) {
+    for (const std::string& part : shape->PartNames()) phases.push_back(PhaseSpec::Region("auto:" + part));
+  }
+  for (const RegionSummary& region : SummarizeRegions(trace)) {
+    for (const Span span : {Span::kWhole, Span::kEach}) {
+      phases.push_back(PhaseSpec::Region(region.name));
+      phases.back().span = span;
+    }
+  }
+  return phases;
+}
+
+std::vector<std::string> Traces() {
+  std::vector<std::string> paths = test::AllTraces();
+  for (const char* n : {"1", "2", "4"}) {
+    const std::string name = std::string(n) + "/epoch_" + n + "proc.prv.gz";
+    const std::string path = test::SharedDataFolder() + "/traces/others/epoch/" + name;
+    if (std::filesystem::exists(path)) paths.push_back(path);
+  }
+  return paths;
+}
+
+TEST(RankGroups, OfOneProgramAreOne) {
+  std::size_t phases = 0;
+  for (const std::string& path : Traces()) {
+    const Trace trace = ReadTrace(path);
+    for (const PhaseSpec& spec : PhasesOf(trace)) {
+      const PhaseCut cut = CutPhase(trace, spec);
+      const RankGroups found = FindGroups(trace, cut);
+      EXPECT_TRUE(found.groups.empty()) << path << ", " << spec.name << ", " << ToString(cut.span) << ": "
+                                        << Describe(found);
+      EXPECT_TRUE(found.diagnostics.empty());
+      ++phases;
+    }
+  }
+  EXPECT_GT(phases, 100u);
+}
+
+TEST(RankGroups, OfProgramsThatAreOddInOneWay) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    for (const int ranks : {3, 4, 5, 8, 12, 27, 32}) {
+      for (const test::NamedProgram& program : test::MakeAlikePrograms(ranks, seed)) {
+        for (const PhaseSpec& spec : PhasesOf(program.trace)) {
+          const RankGroups found = FindGroups(program.trace, CutPhase(program.trace, spec));
+          EXPECT_TRUE(found.groups.empty()) << program.name << ", " << ranks << " ranks, " << spec.name << ", "
+                                            << ToString(spec.span) << ": " << Describe(found);
+        }
+      }
+    }
+  }
+}
+
+// Parents are products, max t <= T_ideal <= T, and the groups' useful and MPI time add up to that of all, whatever the
+// groups.
+TEST(RankGroups, KeepTheInvariants) {
+  std::size_t groups_measured = 0;
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    const Trace trace = test::MakeRandomProgram(seed, test::VariedOptions(seed));
+    std::vector<RankGroup> groups(1 + seed % 3);
+    for (std::size_t rank = 0; rank < trace.size(); ++rank) {
+      RankGroup& group = groups[(rank * (seed / 3 + 1) + seed) % groups.size()];
+      group.name = std::to_string(rank);
+      group.ranks.push_back(rank);
+    }
+    std::erase_if(groups, [](const RankGroup& group) { return group.ranks.empty(); });
+    for (const RuleSet set : {RuleSet::kBsc, RuleSet::kCausal}) {
+      FactorOptions options;
+      options.rules.set = set;
+      const PhaseCut cut = CutPhase(trace, PhaseSpec::WholeRun());
+      const GroupedFactors factors = MeasurePhase(trace, MatchTrace(trace), cut, groups, options);
+      double useful = 0, mpi = 0;
+      for (const std::optional<PhaseFactors>& group : factors.groups) {
+        if (!group) continue;
+        const PhaseTotals& t = group->totals;
+        useful += t.total_useful;
+        mpi += t.total_mpi;
+        for (const Factor parent :
+             {Factor::kParallelEfficiency, Factor::kLoadBalance, Factor::kCommunicationEfficiency}) {
+          double product = 1;
+          for (const Factor child : ChildrenOf(parent)) product *= *group->values[child];
+          EXPECT_NEAR(*group->values[parent], product, 1e-12) << "seed " << seed;
+        }
+        EXPECT_LE(t.average_useful, t.largest_useful * (1 + 1e-12)) << "seed " << seed;
+        EXPECT_LE(t.largest_useful, t.ideal_elapsed) << "seed " << seed;
+        EXPECT_LE(t.ideal_elapsed, t.elapsed) << "seed " << seed;
+        EXPECT_LE(t.elapsed, factors.whole.totals.elapsed) << "seed " << seed;
+        ++groups_measured;
+      }
+      EXPECT_NEAR(useful, factors.whole.totals.total_useful, 1e-12) << "seed " << seed;
+      EXPECT_NEAR(mpi, factors.whole.totals.total_mpi, 1e-12) << "seed " << seed;
+      if (groups.size() > 1) continue;
+      EXPECT_EQ(factors.groups[0]->values, factors.whole.values) << "seed " << seed;
+      EXPECT_EQ(factors.groups[0]->totals, factors.whole.totals) << "seed " << seed;
+    }
+  }
+  EXPECT_GT(groups_measured, 600u);
+}
+
+}  // namespace
+}  // namespace farscale
