@@ -271,10 +271,11 @@ class Phases(CliTest):
         self.assertEqual(text.count("The MPI calls show 3 iterations"), 2)
         self.fails(5, "already exists", "phases", traces[0], "-o", study)
         self.run_ok("run", study, "-o", self.folder / "out", "-q")
+        self.assertIn("# part = ", study.read_text())  # the run of 2 ranks has none of those of 8
         found = read_csv(self.folder / "out/factors.csv")
         marked = read_csv(self.run_ok("factors", *traces, "--phase", "ssor_iter", "--span", "whole", "-o", "-").stdout)
         for a, b in zip(found, marked):
-            self.assertEqual(a["iterations"], "3")
+            self.assertEqual(a["iterations"], "2")  # without the first, which computes norms besides
             self.assertAlmostEqual(float(a["loadBalance"]), float(b["loadBalance"]), delta=0.01)
 
     def test_no_loop(self):

@@ -99,20 +99,10 @@ void NumberRepeats(const Study& study, std::vector<MeasuredRun>& runs) {
   }
 }
 
-// The runs by the size of their traces, the largest first: it shows the most of how the program communicates.
-std::vector<std::size_t> LargestFirst(const Study& study) {
-  std::vector<std::uintmax_t> bytes(study.runs.size());
-  for (std::size_t i = 0; i < bytes.size(); ++i) {
-    try {
-      for (const std::string& file : FilesOfTrace(study.runs[i].trace)) bytes[i] += std::filesystem::file_size(file);
-    } catch (const std::exception&) {  // said when the trace is read
-      bytes[i] = 0;
-    }
-  }
-  std::vector<std::size_t> order(bytes.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return bytes[a] > bytes[b]; });
-  return order;
+std::vector<std::string> PathsOf(const Study& study) {
+  std::vector<std::string> paths;
+  for (const RunSpec& run : study.runs) paths.push_back(run.trace);
+  return paths;
 }
 
 // Where phases depend on what iterations look like, one run goes first and shows it to the others: the largest that
@@ -147,7 +137,7 @@ class StudyRuns {
     const auto needs = [](const PhaseSpec& phase) { return phase.NeedsShape(); };
     if (std::none_of(study_.phases.begin(), study_.phases.end(), needs)) return;
     std::vector<std::size_t> loopless;
-    for (const std::size_t i : LargestFirst(study_)) {
+    for (const std::size_t i : LargestFirst(PathsOf(study_))) {
       MeasureOne(i, true);
       bool shows_all = !runs_[i].error;
       for (std::size_t p = 0; p < study_.phases.size() && shows_all; ++p) {

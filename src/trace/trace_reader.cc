@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <numeric>
 
 #include "base/error.h"
 #include "base/parallel.h"
@@ -125,6 +126,25 @@ std::vector<std::string> FilesOfTrace(const std::string& path) {
   }
   std::sort(files.begin(), files.end());
   return files;
+}
+
+std::uint64_t BytesOfTrace(const std::string& path) {
+  try {
+    std::uint64_t bytes = 0;
+    for (const std::string& file : FilesOfTrace(path)) bytes += std::filesystem::file_size(file);
+    return bytes;
+  } catch (const std::exception&) {
+    return 0;
+  }
+}
+
+std::vector<std::size_t> LargestFirst(const std::vector<std::string>& paths) {
+  std::vector<std::uint64_t> bytes;
+  for (const std::string& path : paths) bytes.push_back(BytesOfTrace(path));
+  std::vector<std::size_t> order(bytes.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return bytes[a] > bytes[b]; });
+  return order;
 }
 
 std::string FingerprintOfTrace(const std::string& path) {

@@ -1,6 +1,8 @@
 // The one way to read a trace, whatever its format.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -22,6 +24,12 @@ Trace ReadTrace(const std::string& path, const ReadOptions& options = {});
 // The files a trace consists of, sorted; for an OTF2 archive the anchor, the definitions and all event files, for a
 // Paraver trace the trace and the files that name what is in it.
 std::vector<std::string> FilesOfTrace(const std::string& path);
+
+// Of its files together; 0 when they cannot be found, which reading it will say.
+std::uint64_t BytesOfTrace(const std::string& path);
+
+// The traces by that, the largest first: it shows most of how a program communicates.
+std::vector<std::size_t> LargestFirst(const std::vector<std::string>& paths);
 
 // SHA-256 over the SHA-256 of every file, so that two people can tell whether they have the same trace:
 // in the folder of the anchor, `sha256sum FILES... | sha256sum` with the files in sorted order.

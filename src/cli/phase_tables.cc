@@ -1,0 +1,247 @@
+#include "cli/phase_tables.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "base/format.h"
+#include "base/median.h"
+#include "base/text.h"
+#include "factors/disturbance.h"
+#include "factors/iteration_profile.h"
+#include "factors/phase_factors.h"
+#include "phases/found_loop.h"
+#include "phases/rank_groups.h"
+#include "replay/matching.h"
+#include "report/text_table.h"
+
+namespace farscale {
+namespace {
+
+// An iteration that takes this much longer or shorter than the median is worth a look.
+constexpr double kOdd = 0.1;
+
+// The ideal time by phase profiles, in seconds and not clamped.
+double SumOfProfiles(const std::vector<IterationProfile>& profiles) {
+  double sum = 0;
+  for (const IterationProfile& profile : profiles) sum += profile.largest_useful;
+  return sum;
+}
+
+// Why the iteration stands out, else how its length differs from the others.
+std::string Remark(const IterationProfile& profile, double median, const std::string& reason) {
+  if (!reason.empty()) return reason;
+  const double deviation = median > 0 ? profile.elapsed / median - 1 : 0;
+  if (deviation > kOdd) return fmt::format("{} longer than most", FormatPercent(deviation));
+  if (deviation < -kOdd) return fmt::format("{} shorter than most", FormatPercent(-deviation));
+  return "";
+}
+
+std::string Iterations(const std::vector<IterationProfile>& profiles, const CleanChoice& choice) {
+  std::vector<double> lengths;
+  for (const IterationProfile& profile : profiles) lengths.push_back(profile.elapsed);
+  const double by_profiles = SumOfProfiles(profiles);
+  const double median = UpperMedian(std::move(lengths));
+  const bool is_judged = !choice.iterations.empty();
+  std::vector<std::vector<std::string>> table = {{"iteration", "begins at", "takes", "useful", "parallel eff.",
+                                                  "load bal.", "serialization", "transfer", "ideal", "by profile",
+                                                  "share", is_judged ? "disturbed" : "", ""}};
+  for (std::size_t k = 0; k < profiles.size(); ++k) {
+    const IterationProfile& profile = profiles[k];
+    table.push_back(
+        {std::to_string(k + 1), FormatSeconds(profile.begin), FormatSeconds(profile.elapsed),
+         FormatSeconds(profile.average_useful), FormatFactor(profile.ParallelEfficiency()),
+         FormatFactor(profile.LoadBalance()), FormatFactor(profile.Serialization()), FormatFactor(profile.Transfer()),
+         FormatSeconds(profile.ideal), FormatSeconds(profile.largest_useful),
+         FormatPercent(by_profiles > 0 ? profile.largest_useful / by_profiles : 0),
+         is_judged ? FormatPercent(choice.iterations[k].Total()) : "", Remark(profile, median, choice.reasons[k])});
+  }
+  return FormatTable(table);
+}
+
+// Serialization is the micro load balance of [Huck10]: from the profiles of the iterations alone, and as the replay has
+// it.
+std::string MicroLoadBalance(const PhaseFactors& factors) {
+  const PhaseTotals& totals = factors.totals;
+  if (!totals.estimated_ideal) return "";
+  const double serialization = *factors.values[Factor::kSerialization];
+  const double by_profiles = *factors.values[Factor::kSerializationPhaseEstimate];
+  const double communication = *factors.values[Factor::kCommunicationEfficiency];
+  const auto more = [](double estimate, double exact) {
+    const std::string text = fmt::format("{:+.1f} %", 100 * (estimate / exact - 1));
+    return text == "-0.0 %" || text == "+0.0 %" ? std::string("0.0 %") : text;
+  };
+  std::string text =
+      "\n" + FormatTable({{"micro load balance", "by profiles", "by replay", "difference"},
+                          {"ideal time", FormatSeconds(*totals.estimated_ideal), FormatSeconds(totals.ideal_elapsed),
+                           more(*totals.estimated_ideal, totals.ideal_elapsed)},
+                          {"serialization", FormatFactor(by_profiles), FormatFactor(serialization),
+                           more(by_profiles, serialization)},
+                          {"transfer", FormatFactor(communication / by_profiles),
+                           FormatFactor(communication / serialization), more(serialization, by_profiles)}});
+  if (factors.diagnostics.count(Anomaly::kPhaseEstimateClamped) > 0) {
+    text +=
+        fmt::format("The sum of the profiles, {}, cannot be the ideal time and was moved into its range, {} to {}.\n",
+                    FormatSeconds(SumOfProfiles(factors.profiles)), FormatSeconds(totals.largest_useful),
+                    FormatSeconds(totals.elapsed));
+  }
+  return text;
+}
+
+// Regions of the program that all ranks enter equally often, the loops that it marks itself.
+std::string MarkedLoops(const Trace& trace) {
+  std::vector<std::string> loops;
+  for (const RegionSummary& region : SummarizeRegions(trace)) {
+    if (!region.IsLoop(trace) || loops.size() == 5) continue;
+    loops.push_back(fmt::format("{} ({} times, {} of the run)", region.name, region.most, FormatPercent(region.share)));
+  }
+  return loops.empty() ? "" : fmt::format("Regions that repeat on every rank: {}\n", Join(loops, ", "));
+}
+
+double UsefulSeconds(const Trace& trace, const PhaseCut& cut, std::size_t rank) {
+  double useful = 0;
+  for (const Interval& interval : cut.CountedTime(rank)) {
+    useful += trace.Seconds(UsefulTicks(trace.timelines[rank], interval));
+  }
+  return useful;
+}
+
+// Ranks that do different work in the phase; nothing when all do the same.
+std::string Groups(const Trace& trace, const PhaseCut& cut, Diagnostics& diagnostics) {
+  const RankGroups found = FindGroups(trace, cut);
+  diagnostics.Merge(found.diagnostics);
+  if (found.groups.empty()) return "";
+  double all = 0;
+  for (std::size_t rank = 0; rank < trace.size(); ++rank) all += UsefulSeconds(trace, cut, rank);
+  std::vector<std::vector<std::string>> table = {{"group", "ranks", "of useful time", "load bal.", ""}};
+  for (const RankGroup& group : found.groups) {
+    double total = 0, largest = 0;
+    for (const std::size_t rank : group.ranks) {
+      const double useful = UsefulSeconds(trace, cut, rank);
+      total += useful;
+      largest = std::max(largest, useful);
+    }
+    const double average = total / static_cast<double>(group.ranks.size());
+    table.push_back({group.name, FormatCount(group.ranks.size()), FormatPercent(all > 0 ? total / all : 0),
+                     largest > 0 ? FormatFactor(LoadBalance(average, largest)) : "-",
+                     "ranks " + FormatRanks(group.ranks)});
+  }
+  return "\nRanks do different work\n" + FormatTable(table);
+}
+
+// What keeping the longest clean run would change.
+std::string CleanRun(const PhaseFactors& all, const PhaseFactors& kept, const CleanChoice& choice) {
+  const auto first = std::find(choice.kept.begin(), choice.kept.end(), true) - choice.kept.begin();
+  const std::size_t count = choice.Kept();
+  const std::string which = count == 1
+                                ? fmt::format("iteration {}", first + 1)
+                                : fmt::format("iterations {} to {}", first + 1, first + static_cast<long>(count));
+  std::vector<std::vector<std::string>> table = {{"clean cut", "all iterations", which}};
+  for (const Factor factor :
+       {Factor::kParallelEfficiency, Factor::kLoadBalance, Factor::kSerialization, Factor::kTransfer}) {
+    const auto text = [&](const PhaseFactors& factors) {
+      const std::optional<double>& value = factors.values[factor];
+      return value ? FormatFactor(*value) : std::string("-");
+    };
+    table.push_back({ToLower(std::string(Describe(factor).name)), text(all), text(kept)});
+  }
+  return "\n" + FormatTable(table);
+}
+
+double Share(Tick part, Tick all) { return all > 0 ? static_cast<double>(part) / static_cast<double>(all) : 0; }
+
+// The parts of an iteration, by the names that hold in every run of its shape.
+std::string Parts(const Trace& trace, const PhaseSpec& spec, const PhaseCut& loop, PhaseStructure& structure) {
+  const IterationShape& shape = *structure.shape;
+  if (shape.parts.empty()) return "";
+  Tick all = 0;
+  for (const RankCut& rank : loop.ranks) {
+    for (const Interval& iteration : rank.iterations) all += iteration.length();
+  }
+  std::vector<std::vector<std::string>> table = {{"part", "of the loop", "in MPI", "calls", ""}};
+  for (const IterationPart& part : shape.parts) {
+    PhaseSpec of_part = spec;
+    of_part.part = part.name;
+    of_part.shape = structure.shape;
+    const Landmark& landmark = shape.landmarks[part.landmark];
+    const std::string where = part.is_behind ? "" : fmt::format("from {} to {}", landmark.before, landmark.after);
+    try {
+      const PhaseCut cut = CutPhase(trace, of_part);
+      Tick length = 0, in_calls = 0;
+      std::size_t calls = 0, occurrences = 0;
+      for (std::size_t rank = 0; rank < trace.size(); ++rank) {
+        for (const Interval& interval : cut.ranks[rank].iterations) {
+          length += interval.length();
+          in_calls += interval.length() - UsefulTicks(trace.timelines[rank], interval);
+          calls += interval.end.call - interval.begin.call;
+          ++occurrences;
+        }
+      }
+      structure.parts.push_back(part.name);
+      table.push_back({part.name, FormatPercent(Share(length, all)), FormatPercent(Share(in_calls, length)),
+                       fmt::format("{:.1f}", static_cast<double>(calls) /
+                                                 static_cast<double>(std::max<std::size_t>(1, occurrences))),
+                       where.empty() ? ToString(part.kind) : fmt::format("computation {}", where)});
+    } catch (const PhaseNotFound&) {
+      table.push_back({part.name, "-", "-", "-", "not in this run"});
+    }
+  }
+  return "Parts of an iteration\n" + FormatTable(table) + "\n";
+}
+
+std::string Loop(const Trace& trace, const PhaseSpec& spec) {
+  if (spec.kind != PhaseSpec::Kind::kFoundLoop) return "";
+  const std::optional<FoundLoop> loop = FindLoopOfRun(trace, spec.shape ? &spec.shape->calls : nullptr);
+  if (!loop) return "";
+  return fmt::format("The MPI calls show {} iterations, {} alike, {} of the run\n", loop->iterations(),
+                     FormatPercent(loop->similarity), FormatPercent(loop->coverage));
+}
+
+void Describe(const Trace& trace, const PhaseSpec& spec, PhaseStructure& structure) {
+  const PhaseCut cut = CutPhase(trace, spec);
+  structure.is_found = cut.diagnostics.count(Anomaly::kNoLoopFound) == 0;
+  if (!structure.is_found) {
+    structure.text += "The MPI calls show no loop of three iterations or more; analyse the whole run or a region.\n";
+    return;
+  }
+  structure.text += Loop(trace, spec);
+  structure.shape = spec.shape;
+  if (!structure.shape) structure.shape = std::make_shared<const IterationShape>(*ShapeOfPhase(trace, spec));
+  structure.text += Parts(trace, spec, cut, structure);
+  const Matching matching = MatchTrace(trace);
+  const PhaseFactors factors = MeasurePhase(trace, matching, cut, {});
+  structure.diagnostics.Merge(matching.diagnostics);
+  structure.diagnostics.Merge(factors.diagnostics);
+  PhaseCut wanted = cut;
+  wanted.spec.clean.kind = CleanSpec::Kind::kLongest;
+  const CleanChoice choice = ChooseClean(trace, matching, wanted, {});
+  for (const std::string& reason : choice.reasons) structure.standing_out += reason.empty() ? 0 : 1;
+  structure.text += Iterations(factors.profiles, choice) + MicroLoadBalance(factors);
+  if (!choice.KeepsAll()) {
+    const PhaseFactors kept = MeasurePhase(trace, matching, KeepIterations(trace, cut, choice.kept), {});
+    structure.text += CleanRun(factors, kept, choice);
+  }
+  if (choice.too_many_differ) {
+    structure.text += "More than a third of the iterations differ from the others: that is how the program is.\n";
+  }
+  structure.text += Groups(trace, cut, structure.diagnostics);
+}
+
+}  // namespace
+
+PhaseStructure DescribePhase(const Trace& trace, const PhaseSpec& spec) {
+  PhaseStructure structure;
+  structure.text = fmt::format("{}: {} ranks, {}\n", trace.path, FormatCount(trace.size()),
+                               FormatSeconds(trace.Seconds(trace.end() - trace.begin())));
+  structure.text += MarkedLoops(trace);
+  try {
+    Describe(trace, spec, structure);
+  } catch (const PhaseNotFound& error) {
+    if (!spec.shape) throw;
+    structure.text += fmt::format("{}\n", error.what());  // other runs have it
+  }
+  return structure;
+}
+
+}  // namespace farscale
