@@ -72,6 +72,7 @@ std::string PhasesText(const PhasesOptions& options, const FoundPhases& found) {
     const bool is_scarce = without > 0 && options.traces.size() - without < 2;
     const std::string comment = is_scarce ? "# " : "";
     text += fmt::format("\n{0}[[phases]]\n{0}{1}{0}part = {2}\n", comment, loop, QuotedToml(part));
+    if (found.standing_out > 0) text += comment + "clean = true\n";
     if (without > 0) text += fmt::format("# not in {}\n", Join(lacks->second, ", "));
   }
   return text;

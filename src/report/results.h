@@ -25,7 +25,7 @@ struct IterationRecord {
   std::optional<double> disturbance;  // share of the time that disturbances took; nothing: not known
   std::int64_t iterations = 1;        // that this stands for
   std::int64_t left_out = 0;          // of them, which the factors are not made from
-  std::string reason;                 // why the first of those was left out
+  std::string reason;                 // why the first of those was left out; empty: it is apart from those kept
 
   // Whether most are used.
   bool IsKept() const { return 2 * left_out <= iterations; }

@@ -135,6 +135,7 @@ std::string ReasonsOf(const PhaseMarks& phase) {
     reasons.push_back(which + ": " + record.reason);
   }
   if (more > 0) reasons.push_back(fmt::format("and {} more", more));
+  if (reasons.empty()) return "not among the cleanest";
   return Join(reasons, "; ");
 }
 

@@ -34,7 +34,7 @@ std::vector<IterationRecord> RecordIterations(const Trace& trace, const PhaseCut
     if (!choice.iterations.empty()) record.disturbance = choice.iterations[k].Total();
     if (choice.kept[k]) continue;
     record.left_out = 1;
-    record.reason = choice.reasons[k].empty() ? "not among those kept" : choice.reasons[k];
+    record.reason = choice.reasons[k];
   }
   return records;
 }
