@@ -287,6 +287,26 @@ class Phases(CliTest):
         self.assertIn("show no loop", result.stdout)
         self.fails(2, "must end in .toml", "phases", trace, "-o", "x.txt")
 
+    def test_one_bad_trace_does_not_lose_the_others(self):
+        bad = self.copy_trace(8)
+        (bad.parent / "traces/3.evt").unlink()
+        result = farscale("phases", bad, LU_TRACES[1], "-o", self.folder / "s.toml")
+        self.assertEqual(result.returncode, 3)
+        self.assertIn("The MPI calls show 3 iterations", result.stdout)
+        self.assertFalse((self.folder / "s.toml").exists())
+
+    def test_clean_cut(self):
+        text = self.run_ok("cut", LU_TRACES[2], "--phase", "auto", "--clean", "-o", self.folder / "c.otf2").stdout
+        self.assertIn("the longest run of clean iterations", text)
+        cut = read_csv(self.run_ok("factors", self.folder / "c.otf2", "-o", "-").stdout)[0]
+        whole = read_csv(self.run_ok("factors", LU_TRACES[2], "--phase", "auto", "--clean", "longest", "--span", "whole",
+                                     "-o", "-").stdout)[0]
+        self.assertEqual(whole["iterations"], "2")
+        for factor in ("loadBalance", "serializationEfficiency", "transferEfficiency"):
+            self.assertAlmostEqual(float(cut[factor]), float(whole[factor]), places=9)
+        self.fails(2, "must be longest", "factors", LU_TRACES[2], "--phase", "auto", "--clean", "some")
+        self.fails(2, "for regions that repeat", "factors", LU_TRACES[2], "--clean", "3")
+
     def test_iterations_of_a_region(self):
         text = self.run_ok("phases", LU_TRACES[1], "--phase", "ssor_iter", "-o", "-").stdout
         self.assertIn('region = "ssor_iter"', text)

@@ -117,9 +117,8 @@ const std::vector<AnomalyType>& Table() {
       {Anomaly::kPhaseNotInRun, "phaseNotInRun", kWarning,
        "phases do not occur in a run that occur in others; it has no factors for them", kNever},
       {Anomaly::kIterationsDiffer, "iterationsDiffer", kWarning,
-       "iterations that were found compute far more or less than the scaling of the other runs lets expect; they may "
-       "be "
-       "of another loop, so check them with farscale phases",
+       "iterations that were found or chosen compute far more or less than the scaling of the other runs lets expect; "
+       "they may be of another loop or kind, so check them with farscale phases",
        kNever},
       {Anomaly::kIterationLeftOut, "iterationLeftOut", kNote,
        "iterations were left out since they stand out as disturbed, or are not among those kept", kNever},

@@ -159,6 +159,7 @@ std::string Parts(const Trace& trace, const PhaseSpec& spec, const PhaseCut& loo
   for (const RankCut& rank : loop.ranks) {
     for (const Interval& iteration : rank.iterations) all += iteration.length();
   }
+  double covered = 0;
   std::vector<std::vector<std::string>> table = {{"part", "of the loop", "in MPI", "calls", ""}};
   for (const IterationPart& part : shape.parts) {
     PhaseSpec of_part = spec;
@@ -178,6 +179,7 @@ std::string Parts(const Trace& trace, const PhaseSpec& spec, const PhaseCut& loo
           ++occurrences;
         }
       }
+      covered += Share(length, all);
       structure.parts.push_back(part.name);
       table.push_back({part.name, FormatPercent(Share(length, all)), FormatPercent(Share(in_calls, length)),
                        fmt::format("{:.1f}", static_cast<double>(calls) /
@@ -187,6 +189,9 @@ std::string Parts(const Trace& trace, const PhaseSpec& spec, const PhaseCut& loo
       table.push_back({part.name, "-", "-", "-", "not in this run"});
     }
   }
+  // What lies before the first part of the first iteration, the last occurrence of a part that would end behind the
+  // loop, and parts that the run does not have.
+  table.push_back({"rest", FormatPercent(std::max(0.0, 1 - covered)), "", "", ""});
   return "Parts of an iteration\n" + FormatTable(table) + "\n";
 }
 
@@ -216,6 +221,7 @@ void Describe(const Trace& trace, const PhaseSpec& spec, PhaseStructure& structu
   PhaseCut wanted = cut;
   wanted.spec.clean.kind = CleanSpec::Kind::kLongest;
   const CleanChoice choice = ChooseClean(trace, matching, wanted, {});
+  structure.iterations = choice.reasons.size();
   for (const std::string& reason : choice.reasons) structure.standing_out += reason.empty() ? 0 : 1;
   structure.text += Iterations(factors.profiles, choice) + MicroLoadBalance(factors);
   if (!choice.KeepsAll()) {

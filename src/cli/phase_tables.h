@@ -14,9 +14,9 @@ namespace farscale {
 struct PhaseStructure {
   std::string text;  // tables for a terminal
   bool is_found = false;
-  std::vector<std::string> parts;               // that the run has, by name
-  std::size_t standing_out = 0;                 // iterations that something disturbed
-  std::shared_ptr<const IterationShape> shape;  // of its iterations; null when there are none
+  std::vector<std::string> parts;                // that the run has, by name
+  std::size_t iterations = 0, standing_out = 0;  // all, and those that something disturbed
+  std::shared_ptr<const IterationShape> shape;   // of its iterations; null when there are none
   Diagnostics diagnostics;
 };
 

@@ -25,6 +25,10 @@ struct PhasesOptions {
 std::string QuotedToml(const std::string& text) {
   std::string quoted = "\"";
   for (const char c : text) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
+      quoted += fmt::format("\\u{:04X}", static_cast<unsigned char>(c));
+      continue;
+    }
     if (c == '"' || c == '\\') quoted += '\\';
     quoted += c;
   }
@@ -47,7 +51,7 @@ std::string StudyText(const PhasesOptions& options, const std::string& folder) {
 struct FoundPhases {
   std::vector<std::string> parts;                         // in the order of an iteration
   std::map<std::string, std::vector<std::string>> lacks;  // by part, the runs without it
-  std::size_t standing_out = 0;
+  std::size_t standing_out = 0, iterations = 0;
 };
 
 std::string PhasesText(const PhasesOptions& options, const FoundPhases& found) {
@@ -63,7 +67,8 @@ std::string PhasesText(const PhasesOptions& options, const FoundPhases& found) {
   std::string text =
       "[[phases]]\n" + loop + "# skip = 1      # leave out a warm-up; keep = 10 takes so many after that\n";
   text += found.standing_out > 0
-              ? fmt::format("clean = true    # {} iterations stand out as disturbed\n", found.standing_out)
+              ? fmt::format("clean = true    # {} of {} iterations of all runs stand out as disturbed\n",
+                            found.standing_out, found.iterations)
               : "# clean = true  # the longest run of undisturbed iterations: none stands out\n";
   for (const std::string& part : found.parts) {
     const auto lacks = found.lacks.find(part);
@@ -86,12 +91,19 @@ int Phases(const PhasesOptions& options, const Common& common) {
   PhaseSpec spec = PhaseSpec::Region(options.phase);
   if (!spec.part.empty()) throw Error(ErrorKind::kUsage, "--phase", "is a part of an iteration", "name its loop: auto");
   std::vector<PhaseStructure> structures(options.traces.size());
+  std::optional<Error> failure;
   for (const std::size_t i : LargestFirst(options.traces)) {
-    const Trace trace = ReadTrace(options.traces[i], {true, {}, ApplicationOf(options.application)});
-    structures[i] = DescribePhase(trace, spec);
-    structures[i].diagnostics.Merge(trace.diagnostics);
-    if (!spec.shape) spec.shape = structures[i].shape;
+    try {
+      const Trace trace = ReadTrace(options.traces[i], {true, {}, ApplicationOf(options.application)});
+      structures[i] = DescribePhase(trace, spec);
+      structures[i].diagnostics.Merge(trace.diagnostics);
+      if (!spec.shape) spec.shape = structures[i].shape;
+    } catch (const Error& error) {  // does not lose the others
+      structures[i].text = std::string(error.what()) + "\n";
+      failure = error;
+    }
   }
+  if (failure && options.traces.size() == 1) throw *failure;
   FoundPhases found;
   bool is_found = false;
   if (spec.shape) found.parts = spec.shape->PartNames();
@@ -101,10 +113,16 @@ int Phases(const PhasesOptions& options, const Common& common) {
     fmt::print("{}{}", i > 0 ? "\n" : "", structure.text);
     is_found = is_found || structure.is_found;
     found.standing_out += structure.standing_out;
+    found.iterations += structure.iterations;
     for (const std::string& part : found.parts) {
       const auto& has = structure.parts;
-      if (std::find(has.begin(), has.end(), part) == has.end()) found.lacks[part].push_back(options.traces[i]);
+      if (std::find(has.begin(), has.end(), part) == has.end())
+        found.lacks[part].push_back(QuotedToml(options.traces[i]));
     }
+  }
+  if (failure) {
+    PrintError(*failure);
+    return failure->exit_code();
   }
   if (!is_found) return static_cast<int>(ErrorKind::kEvidence);
   if (!options.output.empty()) {

@@ -24,7 +24,7 @@ constexpr std::size_t kMostForTrend = 400;
 // median of few tells little: then it must be more, by the second number over how many there are.
 constexpr double kDeviations = 3, kDeviationsOfOne = 15;
 constexpr double kSmallest = 0.02, kSmallestOfOne = 0.1;
-constexpr double kLongerAlone = 0.1;  // of an iteration, for one that is unlike all others
+constexpr double kOddAlone = 0.1;  // of an iteration, for one that is unlike all others, or waits
 constexpr double kMostOutstanding = 1.0 / 3;
 constexpr double kNormal = 1.4826;  // standard deviation over median absolute deviation, of normal values
 
@@ -170,54 +170,61 @@ std::vector<std::vector<std::size_t>> KindsOfIterations(const Trace& trace, cons
   return kinds;
 }
 
-// Whether an iteration is the only one of its kind on most ranks.
-std::vector<bool> AreAlone(const std::vector<std::vector<std::size_t>>& kinds, std::size_t iterations) {
+// Iterations of which most ranks have fewer than `fewest` of their kind.
+std::vector<bool> AreRare(const std::vector<std::vector<std::size_t>>& kinds, std::size_t iterations,
+                          std::size_t fewest) {
   std::vector<std::size_t> ranks(iterations);
   for (const std::vector<std::size_t>& of_rank : kinds) {
     std::vector<std::size_t> count(of_rank.size());
     for (const std::size_t kind : of_rank) ++count[kind];
-    for (std::size_t k = 0; k < of_rank.size(); ++k) ranks[k] += count[of_rank[k]] == 1 ? 1 : 0;
+    for (std::size_t k = 0; k < of_rank.size(); ++k) ranks[k] += count[of_rank[k]] < fewest ? 1 : 0;
   }
-  std::vector<bool> alone;
-  for (const std::size_t count : ranks) alone.push_back(2 * count > kinds.size());
-  return alone;
+  std::vector<bool> rare;
+  for (const std::size_t count : ranks) rare.push_back(2 * count > kinds.size());
+  return rare;
 }
 
-// Means over the ranks: what an iteration takes, and what it takes beyond the ideal replay and beyond the median of its
-// kind there. A kind of fewer than three is not judged.
+// Means over the ranks: what an iteration takes, what of that is useful, what it takes beyond the median of its kind,
+// and the same beyond the ideal replay. A kind of fewer than three is not judged.
 struct IterationTimes {
-  std::vector<double> elapsed, unexplained;
+  std::vector<double> elapsed, useful, longer, unexplained;
 };
 
-void AddUnexplained(const std::vector<double>& beyond_ideal, const std::vector<std::size_t>& kinds, double ranks,
-                    std::vector<double>& unexplained) {
+// Adds what each value of a rank is beyond the median of its kind.
+void AddBeyondUsual(const std::vector<double>& values, const std::vector<std::size_t>& kinds, double ranks,
+                    std::vector<double>& beyond) {
   std::map<std::size_t, std::vector<double>> by_kind;
-  for (std::size_t k = 0; k < kinds.size(); ++k) by_kind[kinds[k]].push_back(beyond_ideal[k]);
+  for (std::size_t k = 0; k < kinds.size(); ++k) by_kind[kinds[k]].push_back(values[k]);
   std::map<std::size_t, double> usual;
-  for (auto& [kind, values] : by_kind) {
-    if (values.size() >= kFewestToCompare) usual[kind] = Median(std::move(values));
+  for (auto& [kind, of_kind] : by_kind) {
+    if (of_kind.size() >= kFewestToCompare) usual[kind] = Median(std::move(of_kind));
   }
   for (std::size_t k = 0; k < kinds.size(); ++k) {
     const auto found = usual.find(kinds[k]);
-    if (found != usual.end()) unexplained[k] += (beyond_ideal[k] - found->second) / ranks;
+    if (found != usual.end()) beyond[k] += (values[k] - found->second) / ranks;
   }
 }
 
 IterationTimes TimesOf(const Trace& trace, const PhaseCut& cut, const ReplayResult& replay,
-                       const std::vector<std::vector<std::size_t>>& kinds) {
-  IterationTimes times{std::vector<double>(cut.iterations), std::vector<double>(cut.iterations)};
+                       const std::vector<std::vector<std::size_t>>& kinds,
+                       const std::vector<std::vector<double>>& useful, const std::vector<double>& trend) {
+  const std::vector<double> none(cut.iterations);
+  IterationTimes times{none, none, none, none};
   const auto ranks = static_cast<double>(trace.size());
   for (std::size_t rank = 0; rank < trace.size(); ++rank) {
     const RankCut& rank_cut = cut.ranks[rank];
-    std::vector<double> beyond_ideal;
+    std::vector<double> beyond_ideal, lengths;
     for (std::size_t k = 0; k < rank_cut.iterations.size(); ++k) {
       const Interval& iteration = rank_cut.iterations[k];
       const Tick ideal = replay.TimeAt(trace.timelines[rank], rank_cut, rank, iteration.end) -
                          replay.TimeAt(trace.timelines[rank], rank_cut, rank, iteration.begin);
       times.elapsed[k] += static_cast<double>(iteration.length()) / ranks;
+      times.useful[k] += useful[rank][k] / ranks;
       beyond_ideal.push_back(static_cast<double>(iteration.length() - ideal));
+      lengths.push_back(static_cast<double>(iteration.length()) / trend[k]);
     }
-    AddUnexplained(beyond_ideal, kinds[rank], ranks, times.unexplained);
+    AddBeyondUsual(beyond_ideal, kinds[rank], ranks, times.unexplained);
+    AddBeyondUsual(lengths, kinds[rank], ranks, times.longer);
   }
   return times;
 }
@@ -243,9 +250,11 @@ std::vector<Disturbance> MeasureDisturbance(const Trace& trace, const Matching& 
     if (has_clock && !iterations.empty()) slower[rank] = SlowClock(timeline, iterations, useful[rank], *clock);
   });
   const std::vector<std::vector<std::size_t>> kinds = KindsOfIterations(trace, cut);
-  const std::vector<bool> alone = AreAlone(kinds, cut.iterations);
-  const IterationTimes times = TimesOf(trace, cut, Replay(trace, matching, cut, {options.rules, true}), kinds);
-  const double usual = std::max(1.0, Median(times.elapsed));
+  const std::vector<bool> alone = AreRare(kinds, cut.iterations, 2);
+  const std::vector<bool> rare = AreRare(kinds, cut.iterations, kFewestToCompare);
+  const ReplayResult replay = Replay(trace, matching, cut, {options.rules, true});
+  const IterationTimes times = TimesOf(trace, cut, replay, kinds, useful, trend);
+  const double usual = std::max(1.0, Median(times.elapsed)), usually_useful = std::max(1.0, Median(times.useful));
   std::vector<Disturbance> disturbances(cut.iterations);
   for (std::size_t k = 0; k < cut.iterations; ++k) {
     Disturbance& d = disturbances[k];
@@ -260,8 +269,10 @@ std::vector<Disturbance> MeasureDisturbance(const Trace& trace, const Matching& 
       }
     }
     d.calls = std::max(0.0, times.unexplained[k]) / usual;
+    d.longer = std::max(0.0, times.longer[k]) / usual;
+    d.is_judged = !rare[k];
     d.is_alone = alone[k];
-    d.longer = times.elapsed[k] / usual - 1;
+    d.odd = std::max(times.elapsed[k] / usual - 1, std::fabs(times.useful[k] / usually_useful - 1));
   }
   return disturbances;
 }
@@ -289,6 +300,7 @@ std::vector<std::string> Reasons(const std::vector<Disturbance>& iterations) {
   const double bursts = LimitOf(iterations, [](const Disturbance& d) { return d.bursts; });
   const double clock = LimitOf(iterations, [](const Disturbance& d) { return d.clock; });
   const double calls = LimitOf(iterations, [](const Disturbance& d) { return d.calls; });
+  const double longer = LimitOf(iterations, [](const Disturbance& d) { return d.longer; });
   std::vector<std::string> reasons;
   for (const Disturbance& d : iterations) {
     std::string& reason = reasons.emplace_back();
@@ -300,13 +312,17 @@ std::vector<std::string> Reasons(const std::vector<Disturbance>& iterations) {
       add(fmt::format("a slower clock, or preemption, costs rank {} {} of an iteration", d.clock_rank,
                       FormatPercent(d.clock)));
     }
-    if (d.is_alone && std::fabs(d.longer) > kLongerAlone) {
-      add(fmt::format("makes calls that no other iteration makes, and takes {} {} than usual",
-                      FormatPercent(std::fabs(d.longer)), d.longer > 0 ? "longer" : "less"));
+    if (d.is_alone && d.odd > kOddAlone) {
+      add(fmt::format("makes calls that no other iteration makes, and differs by {} from the usual",
+                      FormatPercent(d.odd)));
     }
     if (d.calls > calls) {
       add(fmt::format("MPI takes {} of an iteration longer than the replay explains and is usual",
                       FormatPercent(d.calls)));
+    }
+    if (reason.empty() && d.longer > std::max(longer, kOddAlone)) {
+      add(fmt::format("ranks wait: takes {} of an iteration longer than others with the same calls",
+                      FormatPercent(d.longer)));
     }
   }
   return reasons;
@@ -336,8 +352,9 @@ std::vector<bool> LongestRun(const std::vector<Disturbance>& iterations, const s
 std::vector<bool> Cleanest(const std::vector<Disturbance>& iterations, std::size_t count) {
   std::vector<std::size_t> order(iterations.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return iterations[a].Total() < iterations[b].Total(); });
+  // Those that cannot be compared come last.
+  const auto key = [&](std::size_t k) { return std::pair(!iterations[k].is_judged, iterations[k].Total()); };
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return key(a) < key(b); });
   std::vector<bool> kept(iterations.size());
   for (std::size_t i = 0; i < std::min(count, order.size()); ++i) kept[order[i]] = true;
   return kept;
@@ -383,7 +400,10 @@ CleanCut CutClean(const Trace& trace, const Matching& matching, const PhaseCut& 
   }
   if (!choice.KeepsAll()) diagnostics.AddPopulation(Anomaly::kIterationLeftOut, cut.iterations);
   if (choice.iterations.empty() || choice.too_many_differ) {
-    diagnostics.Add(Anomaly::kDisturbanceUnknown, 1, "in phase " + cut.spec.name);
+    const std::string why = choice.too_many_differ              ? "more than a third stand out"
+                            : cut.iterations < kFewestToCompare ? "fewer than three iterations"
+                                                                : "ranks differ in how many they have";
+    diagnostics.Add(Anomaly::kDisturbanceUnknown, 1, "in phase " + cut.spec.name + ": " + why);
   }
   return clean;
 }

@@ -22,8 +22,11 @@ struct Disturbance {
   std::size_t clock_rank = 0;
   // Time in MPI that the ideal replay does not explain, beyond the usual; mean of all ranks.
   double calls = 0;
+  // Beyond the usual of iterations with the same calls; mean of all ranks. What the others do not explain is waiting.
+  double longer = 0;
+  bool is_judged = true;  // most ranks make the same calls in two other iterations
   bool is_alone = false;  // most ranks make calls in it that they make in no other
-  double longer = 0;      // than the median iteration; negative: shorter
+  double odd = 0;         // what it takes more than the median iteration, or computes more or less
 
   double Total() const { return (bursts > clock ? bursts : clock) + calls; }
 };

@@ -111,6 +111,26 @@ TEST(Disturbance, LongCall) {
   EXPECT_EQ(judged.Kept(), (std::vector<std::size_t>{0, 1, 2, 3, 4, 5, 6}));
 }
 
+// Rank 1 computes 100 s more, and rank 0 waits for it: the iteration takes as much longer on both.
+TEST(Disturbance, LongerIterations) {
+  std::vector<Step> steps(8);
+  steps[0].compute = {87, 187};
+  const Judged judged = Judge(steps);
+  EXPECT_DOUBLE_EQ(judged.choice.iterations[0].longer, 1);
+  EXPECT_EQ(judged.choice.reasons[0], "rank 1 computes 100.0 % of an iteration longer than usual");
+  EXPECT_EQ(judged.Kept(), (std::vector<std::size_t>{1, 2, 3, 4, 5, 6, 7}));
+}
+
+// Iterations with calls of their own cannot be compared, so they are not the cleanest.
+TEST(Disturbance, TheCleanestAreComparedWithOthers) {
+  std::vector<Step> steps(8);
+  steps[1].write = steps[5].write = 40;
+  for (Step& step : steps) step.compute[1] += &step == &steps[3] ? 0 : static_cast<int>(&step - steps.data());
+  const Judged judged = Judge(steps, {CleanSpec::Kind::kCleanest, 3});
+  EXPECT_FALSE(judged.choice.kept[1]);
+  EXPECT_FALSE(judged.choice.kept[5]);
+}
+
 TEST(Disturbance, WarmUp) {
   std::vector<Step> steps(6);
   steps[0].compute = {140, 150};
@@ -122,7 +142,7 @@ TEST(Disturbance, SetUpWithCallsOfItsOwn) {
   steps[0].write = 60;
   const Judged judged = Judge(steps);
   EXPECT_THAT(judged.choice.reasons[0],
-              HasSubstr("makes calls that no other iteration makes, and takes 60.0 % longer"));
+              HasSubstr("makes calls that no other iteration makes, and differs by 60.0 % from"));
   EXPECT_EQ(judged.Kept(), (std::vector<std::size_t>{1, 2, 3, 4, 5}));
 }
 

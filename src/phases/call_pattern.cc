@@ -60,7 +60,7 @@ class LoopFinder {
       loop.score = Score(loop);
       loops.push_back(std::move(loop));
     }
-    std::optional<CallLoop> chosen = like_ == nullptr ? Choose(std::move(loops)) : ChooseLike(loops);
+    std::optional<CallLoop> chosen = like_ == nullptr ? Choose(std::move(loops)) : ChooseLike(std::move(loops));
     if (chosen) chosen->calls = TypicalCalls(*chosen);
     return chosen;
   }
@@ -299,17 +299,23 @@ class LoopFinder {
     return chosen == nullptr ? std::nullopt : std::optional(*chosen);
   }
 
-  // The best by score and likeness, which counts twice.
-  std::optional<CallLoop> ChooseLike(const std::vector<CallLoop>& loops) const {
+  // What the calls show by themselves, where no other loop is more like the iteration asked for; else the best by score
+  // and likeness, which counts twice.
+  std::optional<CallLoop> ChooseLike(std::vector<CallLoop> loops) const {
+    constexpr double kAsLike = 0.8;
     const CallLoop* chosen = nullptr;
-    double most = -1;
+    double most = -1, most_like = 0;
     for (const CallLoop& loop : loops) {
       const double likeness = farscale::Likeness(*like_, TypicalCalls(loop));
+      most_like = std::max(most_like, likeness);
       if (likeness * likeness * loop.score <= most) continue;
       most = likeness * likeness * loop.score;
       chosen = &loop;
     }
-    return chosen == nullptr ? std::nullopt : std::optional(*chosen);
+    const std::optional<CallLoop> best = chosen == nullptr ? std::nullopt : std::optional(*chosen);
+    std::erase_if(loops, [](const CallLoop& loop) { return loop.similarity < kLeastSimilarity; });
+    const std::optional<CallLoop> own = loops.empty() ? std::nullopt : Choose(std::move(loops));
+    return own && farscale::Likeness(*like_, TypicalCalls(*own)) >= kAsLike * most_like ? own : best;
   }
 
   // Of the iteration with the median number of calls.

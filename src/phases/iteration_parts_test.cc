@@ -159,6 +159,20 @@ TEST(IterationParts, OneThatARunLacks) {
   EXPECT_THAT(Lengths(trace, spec, 2), testing::Each(60));
 }
 
+// With the shape of the run itself nothing changes.
+TEST(IterationParts, OwnShapeFindsTheSameLoop) {
+  const Trace trace = MakeProgram({});
+  PhaseSpec spec = PhaseSpec::FoundLoop();
+  const PhaseCut alone = CutPhase(trace, spec);
+  spec.shape = std::make_shared<const IterationShape>(*ShapeOfPhase(trace, spec));
+  const PhaseCut again = CutPhase(trace, spec);
+  ASSERT_EQ(again.iterations, alone.iterations);
+  for (std::size_t k = 0; k < alone.iterations; ++k) {
+    EXPECT_EQ(again.ranks[2].iterations[k].begin, alone.ranks[2].iterations[k].begin);
+  }
+  EXPECT_THROW(PhaseSpec::Region("auto:"), Error);
+}
+
 TEST(IterationParts, LikenessOfCalls) {
   EXPECT_DOUBLE_EQ(Likeness({{"a", 2}, {"b", 1}}, {{"a", 1}, {"c", 1}}), 1.0 / 4);  // 1 of 2 + 1 + 1
   EXPECT_DOUBLE_EQ(FunctionsInCommon({{"a", 2}, {"b", 1}}, {{"a", 1}, {"c", 1}}), 1.0 / 3);

@@ -116,6 +116,7 @@ std::optional<FoundLoop> FindLoopFor(const Trace& trace, const PhaseSpec& spec) 
   constexpr double kSameFunctions = 0.5;  // of all that either calls
   std::optional<FoundLoop> loop = FindLoopOfRun(trace, spec.shape ? &spec.shape->calls : nullptr);
   if (!spec.shape) return loop;
+  if (!loop) loop = FindLoopOfRun(trace);  // ranks may agree on another one
   if (loop && FunctionsInCommon(spec.shape->calls, loop->calls) >= kSameFunctions) return loop;
   throw PhaseNotFound(ErrorKind::kUsage, Place(trace, spec),
                       fmt::format("the MPI calls show no loop for phase '{}' like that of the other runs", spec.name),

@@ -37,6 +37,7 @@ PhaseSpec PhaseSpec::Region(const std::string& text) {
   if (text.compare(0, kPartOfFound.size(), kPartOfFound) == 0) {
     spec = FoundLoop();
     spec.name = spec.part = text.substr(kPartOfFound.size());
+    if (spec.part.empty()) throw Error(ErrorKind::kUsage, text, "names no part of an iteration", "leave out the colon");
     return spec;
   }
   spec.name = text;

@@ -261,9 +261,10 @@ void AddMissingPhases(const std::vector<MeasuredRun>& runs, FactorTable& table) 
 
 // With strong scaling all ranks together compute as much in an iteration at any count, with weak scaling each does.
 void CheckIterations(const Study& study, FactorTable& table) {
-  constexpr double kFarOff = 1.6;
+  constexpr double kFarOff = 1.4;
   for (const PhaseSpec& phase : study.phases) {
-    if (phase.kind != PhaseSpec::Kind::kFoundLoop || !table.scaling) continue;
+    const bool is_chosen = phase.kind == PhaseSpec::Kind::kFoundLoop || phase.clean.kind != CleanSpec::Kind::kAll;
+    if (!is_chosen || !table.scaling) continue;
     const auto work = [&](const FactorRow& row) {
       const double all = row.totals->instructions.value_or(row.totals->total_useful) / row.iterations;
       return *table.scaling == Scaling::kWeak ? all / static_cast<double>(row.ranks) : all;

@@ -264,6 +264,10 @@ void ParsePhases(const ConfigTable& root, Study& study) {
                        ? "iteration"
                        : fmt::format("{} s to {} s", phase.window_begin, phase.window_end);
     }
+    if (phase.name.find(" / ") != std::string::npos) {
+      table.Fail("name",
+                 "' / ' stands between a phase and a group of its ranks, so it cannot be part of '" + phase.name + "'");
+    }
     if (const auto models = table.Table("models")) study.projection.models.by_phase[phase.name] = ParseChoices(*models);
     RefuseOverlap(table, phase, study.phases);
     table.RefuseUnknownKeys();

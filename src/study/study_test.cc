@@ -191,6 +191,8 @@ TEST(Study, ErrorsNameFileAndLine) {
   EXPECT_THAT(UsageErrorOf(kRun + "[[phases]]\nfound = true\nclean = 0\n"), HasSubstr("positive"));
   EXPECT_THAT(UsageErrorOf(kRun + "[[phases]]\nfound = true\nclean = 'yes'\n"), HasSubstr("study.toml:"));
   EXPECT_THAT(UsageErrorOf(kRun + "[[phases]]\nwhole = true\npart = 'x'\n"), HasSubstr("'part' is for regions"));
+  EXPECT_THAT(UsageErrorOf(kRun + "[[phases]]\nregion = 'x'\nname = 'a / b'\n"),
+              HasSubstr("cannot be part of 'a / b'"));
   EXPECT_THAT(UsageErrorOf(kRun + "[[phases]]\nregion = 'x'\nspan = 'half'\n"), HasSubstr("span must be"));
   EXPECT_THAT(UsageErrorOf(kRun + "[[phases]]\nregion = 'x'\n[[phases]]\nregion = 'x'\n"),
               HasSubstr("two phases 'x'; the other is at dir/study.toml:3"));

@@ -58,6 +58,10 @@ TEST(FoundLoops, AreThoseThatTheProgramsMark) {
     for (const Factor factor : {Factor::kLoadBalance, Factor::kSerialization, Factor::kTransfer}) {
       EXPECT_NEAR(*from_calls.values[factor], *from_marks.values[factor], 0.01) << path << " " << Describe(factor).id;
     }
+    // With the shape of its own iterations the run shows the same ones.
+    PhaseSpec own = PhaseSpec::FoundLoop();
+    own.shape = std::make_shared<const IterationShape>(*ShapeOfPhase(trace, own));
+    EXPECT_EQ(CutPhase(trace, own).iterations, marked.cut.iterations) << path;
     ++compared;
   }
   EXPECT_GE(compared, 3u);
