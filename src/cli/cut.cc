@@ -97,7 +97,7 @@ int Cut(const CutOptions& options, const Common& common) {
   const std::optional<Scenario> scenario = ScenarioOf(options);
   Trace trace = ReadTrace(options.trace, {true, {}, ApplicationOf(options.application)});
   const Matching matching = MatchTrace(trace);
-  PhaseCut cut = CutClean(trace, matching, CutPhase(trace, spec), {{}, options.counters}).cut;
+  PhaseCut cut = CutClean(trace, matching, CutPhase(trace, spec), {{}, options.counters});
   Diagnostics diagnostics = trace.diagnostics;
   diagnostics.Merge(matching.diagnostics);
   diagnostics.Merge(cut.diagnostics);

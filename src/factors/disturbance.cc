@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <map>
 #include <numeric>
@@ -386,12 +385,16 @@ CleanChoice ChooseClean(const Trace& trace, const Matching& matching, const Phas
   return choice;
 }
 
-CleanCut CutClean(const Trace& trace, const Matching& matching, const PhaseCut& cut, const FactorOptions& options) {
-  CleanCut clean{cut, ChooseClean(trace, matching, cut, options)};
-  if (cut.spec.clean.kind == CleanSpec::Kind::kAll) return clean;
-  const CleanChoice& choice = clean.choice;
-  clean.cut = KeepIterations(trace, cut, choice.kept);
-  Diagnostics& diagnostics = clean.cut.diagnostics;
+PhaseCut CutClean(const Trace& trace, const Matching& matching, const PhaseCut& cut, const FactorOptions& options) {
+  if (cut.spec.clean.kind == CleanSpec::Kind::kAll) return cut;
+  const CleanChoice choice = ChooseClean(trace, matching, cut, options);
+  return KeepClean(trace, cut, choice);
+}
+
+PhaseCut KeepClean(const Trace& trace, const PhaseCut& cut, const CleanChoice& choice) {
+  if (cut.spec.clean.kind == CleanSpec::Kind::kAll) return cut;
+  PhaseCut clean = KeepIterations(trace, cut, choice.kept);
+  Diagnostics& diagnostics = clean.diagnostics;
   for (std::size_t k = 0; k < cut.iterations; ++k) {
     if (choice.kept[k]) continue;
     const std::string reason = choice.reasons[k].empty() ? "" : ", " + choice.reasons[k];

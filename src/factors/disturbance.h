@@ -50,12 +50,10 @@ struct CleanChoice {
 CleanChoice ChooseClean(const Trace& trace, const Matching& matching, const PhaseCut& cut,
                         const FactorOptions& options);
 
-struct CleanCut {
-  PhaseCut cut;  // of the iterations kept; its diagnostics say what was left out
-  CleanChoice choice;
-};
-
-// The phase without the iterations that its spec does not want; as it is when the spec wants all.
-CleanCut CutClean(const Trace& trace, const Matching& matching, const PhaseCut& cut, const FactorOptions& options);
+// The phase without the iterations that its spec does not want; as it is, and nothing is judged, when the spec wants
+// all. The diagnostics of the cut say what was left out.
+PhaseCut CutClean(const Trace& trace, const Matching& matching, const PhaseCut& cut, const FactorOptions& options);
+// The same for a choice already made.
+PhaseCut KeepClean(const Trace& trace, const PhaseCut& cut, const CleanChoice& choice);
 
 }  // namespace farscale

@@ -149,9 +149,13 @@ MeasuredRun ReadAndMeasure(const Study& study, const RunSpec& spec, const std::v
   std::vector<PhaseCut> cuts = CutPhases(study, trace, result);
   std::vector<PhaseMarks> marks;
   for (PhaseCut& cut : cuts) {
-    CleanCut clean = CutClean(trace, matching, cut, study.factors);
-    if (detail == Detail::kPictures) marks.push_back(MarkPhase(trace, matching, cut, clean.choice, study.factors));
-    cut = std::move(clean.cut);
+    if (detail == Detail::kFactors) {
+      cut = CutClean(trace, matching, cut, study.factors);
+      continue;
+    }
+    const CleanChoice choice = ChooseClean(trace, matching, cut, study.factors);
+    marks.push_back(MarkPhase(trace, matching, cut, choice, study.factors));
+    cut = KeepClean(trace, cut, choice);
   }
   result.record = RecordOf(trace, spec, cuts);
   result.record.phases = std::move(marks);
