@@ -12,11 +12,11 @@
 #include "base/parallel.h"
 #include "phases/burst_places.h"
 #include "replay/replay.h"
+#include "replay/typical_iteration.h"
 
 namespace farscale {
 namespace {
 
-constexpr std::size_t kFewestToCompare = 3;
 constexpr std::size_t kFewestForTrend = 5;
 constexpr std::size_t kMostForTrend = 400;
 // Deviations from the median, for an iteration that stands out, and what counts at all, as a share of an iteration. A
@@ -81,27 +81,19 @@ class ExpectedTimes {
 
   std::vector<double> Find() const {
     std::vector<double> expected(iterations_.size());
-    std::map<std::vector<std::uint32_t>, std::vector<std::size_t>> alike;
-    for (std::size_t k = 0; k < iterations_.size(); ++k) alike[FunctionsOf(iterations_[k])].push_back(k);
-    for (const auto& [functions, group] : alike) {
-      if (group.size() < kFewestToCompare) {
+    std::map<CallSequence, std::vector<std::size_t>> alike;
+    for (std::size_t k = 0; k < iterations_.size(); ++k) alike[CallsOf(timeline_, iterations_[k])].push_back(k);
+    for (const auto& [calls, group] : alike) {
+      if (group.size() < kFewestLikeIterations) {
         for (const std::size_t k : group) expected[k] = useful_[k];  // nothing to compare with
         continue;
       }
-      for (std::size_t place = 0; place <= functions.size(); ++place) AddPlace(group, place, expected);
+      for (std::size_t place = 0; place <= calls.size(); ++place) AddPlace(group, place, expected);
     }
     return expected;
   }
 
  private:
-  std::vector<std::uint32_t> FunctionsOf(const Interval& iteration) const {
-    std::vector<std::uint32_t> functions;
-    for (std::uint32_t call = iteration.begin.call; call < iteration.end.call; ++call) {
-      functions.push_back(timeline_.region(call));
-    }
-    return functions;
-  }
-
   void AddPlace(const std::vector<std::size_t>& group, std::size_t place, std::vector<double>& expected) const {
     std::vector<double> lengths, work, rates;
     bool counted = instructions_.has_value();
@@ -146,24 +138,19 @@ std::optional<std::size_t> ClockCounter(const Trace& trace, const CounterNames& 
 }
 
 bool IsComparable(const PhaseCut& cut) {
-  if (cut.iterations < kFewestToCompare) return false;
+  if (cut.iterations < kFewestLikeIterations) return false;
   return std::all_of(cut.ranks.begin(), cut.ranks.end(),
                      [&](const RankCut& rank) { return !rank.present || rank.iterations.size() == cut.iterations; });
 }
 
-// By rank and iteration: which iterations of the rank make the same calls, calls of one function in a row counting
-// once, since a neighbour more or less makes no difference. Numbered from 0 on.
+// By rank and iteration: which iterations of the rank make the same calls, numbered from 0 on.
 std::vector<std::vector<std::size_t>> KindsOfIterations(const Trace& trace, const PhaseCut& cut) {
   std::vector<std::vector<std::size_t>> kinds(trace.size());
   ParallelFor(trace.size(), [&](std::size_t rank) {
     const RankTimeline& timeline = trace.timelines[rank];
-    std::map<std::vector<std::uint32_t>, std::size_t> numbers;
+    std::map<CallSequence, std::size_t> numbers;
     for (const Interval& iteration : cut.ranks[rank].iterations) {
-      std::vector<std::uint32_t> functions;
-      for (std::uint32_t call = iteration.begin.call; call < iteration.end.call; ++call) {
-        if (functions.empty() || functions.back() != timeline.region(call)) functions.push_back(timeline.region(call));
-      }
-      kinds[rank].push_back(numbers.try_emplace(std::move(functions), numbers.size()).first->second);
+      kinds[rank].push_back(numbers.try_emplace(TurnsOf(timeline, iteration), numbers.size()).first->second);
     }
   });
   return kinds;
@@ -196,7 +183,7 @@ void AddBeyondUsual(const std::vector<double>& values, const std::vector<std::si
   for (std::size_t k = 0; k < kinds.size(); ++k) by_kind[kinds[k]].push_back(values[k]);
   std::map<std::size_t, double> usual;
   for (auto& [kind, of_kind] : by_kind) {
-    if (of_kind.size() >= kFewestToCompare) usual[kind] = Median(std::move(of_kind));
+    if (of_kind.size() >= kFewestLikeIterations) usual[kind] = Median(std::move(of_kind));
   }
   for (std::size_t k = 0; k < kinds.size(); ++k) {
     const auto found = usual.find(kinds[k]);
@@ -250,7 +237,7 @@ std::vector<Disturbance> MeasureDisturbance(const Trace& trace, const Matching& 
   });
   const std::vector<std::vector<std::size_t>> kinds = KindsOfIterations(trace, cut);
   const std::vector<bool> alone = AreRare(kinds, cut.iterations, 2);
-  const std::vector<bool> rare = AreRare(kinds, cut.iterations, kFewestToCompare);
+  const std::vector<bool> rare = AreRare(kinds, cut.iterations, kFewestLikeIterations);
   const ReplayResult replay = Replay(trace, matching, cut, {options.rules, true});
   const IterationTimes times = TimesOf(trace, cut, replay, kinds, useful, trend);
   const double usual = std::max(1.0, Median(times.elapsed)), usually_useful = std::max(1.0, Median(times.useful));
@@ -403,9 +390,9 @@ PhaseCut KeepClean(const Trace& trace, const PhaseCut& cut, const CleanChoice& c
   }
   if (!choice.KeepsAll()) diagnostics.AddPopulation(Anomaly::kIterationLeftOut, cut.iterations);
   if (choice.iterations.empty() || choice.too_many_differ) {
-    const std::string why = choice.too_many_differ              ? "more than a third stand out"
-                            : cut.iterations < kFewestToCompare ? "fewer than three iterations"
-                                                                : "ranks differ in how many they have";
+    const std::string why = choice.too_many_differ                   ? "more than a third stand out"
+                            : cut.iterations < kFewestLikeIterations ? "fewer than three iterations"
+                                                                     : "ranks differ in how many they have";
     diagnostics.Add(Anomaly::kDisturbanceUnknown, 1, "in phase " + cut.spec.name + ": " + why);
   }
   return clean;

@@ -3,27 +3,36 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "base/search.h"
+
 namespace farscale {
 
 Interval BurstAt(const RankTimeline& timeline, const Interval& iteration, std::size_t place) {
   const std::uint32_t call = iteration.begin.call + static_cast<std::uint32_t>(place);
   // Region events know how many calls were entered before them.
   const auto first_event_behind = [&](std::uint32_t calls) {
-    std::size_t low = iteration.begin.event, high = iteration.end.event;
-    while (low < high) {
-      const std::size_t middle = low + (high - low) / 2;
-      if (timeline.region_event(middle).call < calls) {
-        low = middle + 1;
-      } else {
-        high = middle;
-      }
-    }
-    return static_cast<std::uint32_t>(low);
+    return static_cast<std::uint32_t>(
+        PartitionIndex(iteration.begin.event, iteration.end.event,
+                       [&](std::size_t event) { return timeline.region_event(event).call < calls; }));
   };
   Interval burst = iteration;
   if (place > 0) burst.begin = {timeline.leave(call - 1), call, first_event_behind(call)};
   if (call < iteration.end.call) burst.end = {timeline.enter(call), call, first_event_behind(call + 1)};
   return burst;
+}
+
+CallSequence CallsOf(const RankTimeline& timeline, const Interval& iteration) {
+  CallSequence calls;
+  for (std::uint32_t call = iteration.begin.call; call < iteration.end.call; ++call) {
+    calls.push_back(timeline.region(call));
+  }
+  return calls;
+}
+
+CallSequence TurnsOf(const RankTimeline& timeline, const Interval& iteration) {
+  CallSequence turns = CallsOf(timeline, iteration);
+  turns.erase(std::unique(turns.begin(), turns.end()), turns.end());
+  return turns;
 }
 
 namespace {

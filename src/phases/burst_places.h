@@ -1,5 +1,5 @@
-// The computation between the calls of an iteration: place p is what comes before its call p; the last place is what
-// follows its last call. The first and the last end at the iteration's edges.
+// What an iteration calls, and the computation between its calls: place p is what comes before its call p; the last
+// place is what follows its last call. The first and the last end at the iteration's edges.
 #pragma once
 
 #include <cstddef>
@@ -12,6 +12,12 @@
 namespace farscale {
 
 inline std::size_t PlacesOf(const Interval& iteration) { return iteration.end.call - iteration.begin.call + 1; }
+
+// The functions that a rank calls in an iteration, as regions of the trace; and the same with calls of one function in
+// a row counted once, since a neighbour more or less makes no difference to that.
+using CallSequence = std::vector<std::uint32_t>;
+CallSequence CallsOf(const RankTimeline& timeline, const Interval& iteration);
+CallSequence TurnsOf(const RankTimeline& timeline, const Interval& iteration);
 
 Interval BurstAt(const RankTimeline& timeline, const Interval& iteration, std::size_t place);
 

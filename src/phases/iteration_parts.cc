@@ -140,8 +140,7 @@ class LandmarkFinder {
       total_ += lengths_[p];
       collectives_[p] = collectives;
       if (p + 1 == count) break;
-      const MpiCall kind = trace_.regions[timeline_.region(call)].call;
-      if (kind == MpiCall::kCollective || kind == MpiCall::kImmediateCollective) ++collectives;
+      if (trace_.regions[timeline_.region(call)].IsCollective()) ++collectives;
     }
     total_ = std::max(total_, 1.0);
   }

@@ -30,10 +30,6 @@ constexpr std::size_t kFewestSamples = 3;
 constexpr std::size_t kMostSamples = 64;
 constexpr double kAround = 0.85;  // of an iteration's time
 
-bool IsCollective(const Region& region) {
-  return region.call == MpiCall::kCollective || region.call == MpiCall::kImmediateCollective;
-}
-
 // Whether a call may wait for others.
 bool Completes(const Region& region) {
   return region.call == MpiCall::kWait || region.call == MpiCall::kReceive || region.call == MpiCall::kSendReceive ||
@@ -122,7 +118,7 @@ class TypicalIteration {
     if (region != kNoRegion && around_.count(region) == 0) landmark.region = trace_.regions[region].name;
     landmark.share = lengths_[place];
     for (std::uint32_t c = iteration_.begin.call; c < iteration_.end.call; ++c) {
-      if (!IsCollective(FunctionOf(c))) continue;
+      if (!FunctionOf(c).IsCollective()) continue;
       ++(c < call ? landmark.collectives_before : landmark.collectives_behind);
     }
     return landmark;
@@ -154,7 +150,7 @@ class TypicalIteration {
       repeats = std::max(repeats, ++same[symbols_[iteration_.begin.call + place]]);
       if (function.name != last) {
         ++rounds.all;
-        if (IsCollective(function)) ++rounds.collective;
+        if (function.IsCollective()) ++rounds.collective;
       }
       last = function.name;
     }

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/format.h"
+#include "base/search.h"
 #include "base/text.h"
 #include "phases/found_loop.h"
 #include "phases/iteration_parts.h"
@@ -64,8 +65,9 @@ std::string Place(const Trace& trace, const PhaseSpec& spec) {
   return spec.where.empty() ? trace.path : spec.where + ", " + trace.path;
 }
 
-// Keeps the iterations the phase asks for.
-void Choose(const Trace& trace, const PhaseSpec& spec, std::size_t rank, std::vector<Interval>& iterations) {
+// Keeps the iterations the phase asks for; the rank has at least one.
+void Choose(const Trace& trace, const PhaseSpec& spec, std::size_t rank, RankCut& cut) {
+  std::vector<Interval>& iterations = cut.iterations;
   const std::size_t wanted = spec.skip + spec.keep.value_or(1);
   if (iterations.size() < wanted) {
     const std::string range =
@@ -77,6 +79,8 @@ void Choose(const Trace& trace, const PhaseSpec& spec, std::size_t rank, std::ve
   }
   iterations.erase(iterations.begin(), iterations.begin() + static_cast<std::ptrdiff_t>(spec.skip));
   if (spec.keep) iterations.resize(*spec.keep);
+  cut.present = true;
+  cut.window = {iterations.front().begin, iterations.back().end};
 }
 
 void FindRegion(const Trace& trace, const PhaseSpec& spec, PhaseCut& cut) {
@@ -90,9 +94,7 @@ void FindRegion(const Trace& trace, const PhaseSpec& spec, PhaseCut& cut) {
     ++present;
     fewest = std::min(fewest, rank_cut.iterations.size());
     most = std::max(most, rank_cut.iterations.size());
-    Choose(trace, spec, rank, rank_cut.iterations);
-    rank_cut.present = true;
-    rank_cut.window = {rank_cut.iterations.front().begin, rank_cut.iterations.back().end};
+    Choose(trace, spec, rank, rank_cut);
   }
   if (present == 0) {
     const std::vector<std::string> names = trace.UserRegionNames();
@@ -133,11 +135,7 @@ void TakeFoundLoop(const Trace& trace, PhaseCut& cut) {
     return TakeWholeRun(trace, cut);
   }
   cut.ranks = CutLoop(trace, *loop);
-  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
-    RankCut& rank_cut = cut.ranks[rank];
-    Choose(trace, cut.spec, rank, rank_cut.iterations);
-    rank_cut.window = {rank_cut.iterations.front().begin, rank_cut.iterations.back().end};
-  }
+  for (std::size_t rank = 0; rank < trace.size(); ++rank) Choose(trace, cut.spec, rank, cut.ranks[rank]);
 }
 
 // The iterations that have parts, without any left out.
@@ -175,10 +173,7 @@ void TakePart(const Trace& trace, PhaseCut& cut) {
   }
   cut.ranks = std::move(parts->ranks[index]);
   for (std::size_t rank = 0; rank < trace.size(); ++rank) {
-    RankCut& rank_cut = cut.ranks[rank];
-    if (!rank_cut.present) continue;
-    Choose(trace, spec, rank, rank_cut.iterations);
-    rank_cut.window = {rank_cut.iterations.front().begin, rank_cut.iterations.back().end};
+    if (cut.ranks[rank].present) Choose(trace, spec, rank, cut.ranks[rank]);
   }
 }
 
@@ -266,28 +261,13 @@ Tick UnionLength(std::vector<TickRange>& ranges) {
   return covered;
 }
 
-// First index in [0, count) whose value is at least `tick`.
-template <typename ValueAt>
-std::size_t LowerBound(std::size_t count, Tick tick, ValueAt value_at) {
-  std::size_t low = 0, high = count;
-  while (low < high) {
-    const std::size_t middle = low + (high - low) / 2;
-    if (value_at(middle) < tick) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
-  }
-  return low;
-}
-
 }  // namespace
 
 Edge EdgeAtTick(const RankTimeline& timeline, Tick tick, bool is_begin) {
-  std::size_t call = LowerBound(timeline.calls(), tick, [&](std::size_t i) { return timeline.enter(i); });
+  std::size_t call = PartitionIndex(0, timeline.calls(), [&](std::size_t i) { return timeline.enter(i) < tick; });
   if (is_begin && call > 0 && timeline.leave(call - 1) > tick) --call;
   const std::size_t event =
-      LowerBound(timeline.region_events(), tick, [&](std::size_t i) { return timeline.event_tick(i); });
+      PartitionIndex(0, timeline.region_events(), [&](std::size_t i) { return timeline.event_tick(i) < tick; });
   return {tick, static_cast<std::uint32_t>(call), static_cast<std::uint32_t>(event)};
 }
 

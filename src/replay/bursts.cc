@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/search.h"
+
 namespace farscale {
 namespace {
 
@@ -10,16 +12,9 @@ namespace {
 std::vector<bool> Interrupted(const RankTimeline& timeline) {
   std::vector<bool> interrupted(timeline.calls() + 1);
   for (const Interruption& interruption : timeline.interruptions()) {
-    std::size_t low = 0, high = timeline.calls();  // the first burst that ends after the interruption's begin
-    while (low < high) {
-      const std::size_t middle = low + (high - low) / 2;
-      if (BurstEnd(timeline, middle) <= interruption.begin) {
-        low = middle + 1;
-      } else {
-        high = middle;
-      }
-    }
-    for (std::size_t call = low; call <= timeline.calls() && BurstBegin(timeline, call) < interruption.end; ++call) {
+    const std::size_t first = PartitionIndex(
+        0, timeline.calls(), [&](std::size_t call) { return BurstEnd(timeline, call) <= interruption.begin; });
+    for (std::size_t call = first; call <= timeline.calls() && BurstBegin(timeline, call) < interruption.end; ++call) {
       if (BurstEnd(timeline, call) > interruption.begin) interrupted[call] = true;
     }
   }

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/parallel.h"
+#include "base/search.h"
 #include "replay/bursts.h"
 #include "trace/retime.h"
 
@@ -29,16 +30,7 @@ class TimeMap {
   }
 
   Tick At(Tick tick) const {
-    std::size_t low = 0, high = timeline_.calls();  // the first call entered after the time
-    while (low < high) {
-      const std::size_t middle = low + (high - low) / 2;
-      if (timeline_.enter(middle) <= tick) {
-        low = middle + 1;
-      } else {
-        high = middle;
-      }
-    }
-    return At(tick, low);
+    return At(tick, PartitionIndex(0, timeline_.calls(), [&](std::size_t i) { return timeline_.enter(i) <= tick; }));
   }
 
  private:

@@ -4,20 +4,11 @@
 #include <map>
 
 #include "base/median.h"
+#include "phases/burst_places.h"
 #include "replay/bursts.h"
 
 namespace farscale {
 namespace {
-
-using CallSequence = std::vector<std::uint32_t>;  // regions
-
-CallSequence CallsOf(const RankTimeline& timeline, const Interval& iteration) {
-  CallSequence calls;
-  for (std::size_t call = iteration.begin.call; call < iteration.end.call; ++call) {
-    calls.push_back(timeline.region(call));
-  }
-  return calls;
-}
 
 // The part of a burst that lies inside an iteration.
 Tick LengthInside(const RankTimeline& timeline, const Interval& iteration, std::size_t call) {

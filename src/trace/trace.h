@@ -35,6 +35,7 @@ struct Region {
   bool is_pause = false;    // time outside MPI in which the rank did not run, by what the trace says of its state
 
   bool IsUser() const { return !is_mpi && !is_outside && !is_pause; }
+  bool IsCollective() const { return call == MpiCall::kCollective || call == MpiCall::kImmediateCollective; }
 };
 // Their names, by which readers know them; that of a pause goes on with what the rank did instead.
 inline constexpr std::string_view kOutsideRegion = "farscale: outside the cut";

@@ -124,7 +124,7 @@ void RankBuilder::EndCall(Tick tick) {
   }
   const bool has_record = columns_.record_kind.size() > call_first_record_;
   const MpiCall call = trace_.regions[call_region_].call;
-  if (!has_record && (call == MpiCall::kCollective || call == MpiCall::kImmediateCollective)) {
+  if (!has_record && trace_.regions[call_region_].IsCollective()) {
     diagnostics_.Add(Anomaly::kCollectiveWithoutRecord, 1,
                      fmt::format("{} {}", trace_.regions[call_region_].name, Place()));
   }
