@@ -14,8 +14,6 @@ namespace {
 
 // Relative distance from a bound at which a parameter counts as at it.
 constexpr double kBoundTolerance = 1e-9;
-// The resolution of a factor: a sum of squares below this is as good as none.
-constexpr double kResolution = 1e-6;
 
 struct Bounds {
   double lower, upper;
@@ -256,22 +254,22 @@ std::vector<double> LeveragesOf(const Eigen::MatrixXd& jacobian) {
 
 // Says how much the points count; leaves it when they count alike, or nothing can be found.
 void FindWeights(const ScalingModel& model, const std::vector<Bounds>& bounds, FittedModel& fit) {
-  std::vector<std::optional<double>> known;
-  for (const DataPoint& point : fit.points) known.push_back(point.standard_error);
-  const std::vector<double> errors = ErrorsForWeights(known);
-  if (errors.empty()) return;
-  const std::vector<double> weights = FirstWeightsOf(errors);
-  const std::vector<Weighted> points = Weigh(fit.points, weights);
-  const Solution first = SolveBest(model, fit.dimension, points, bounds);
-  if (!first.converged) return;
-  const Eigen::MatrixXd jacobian = JacobianOf(model, fit.dimension, points, first.parameters);
-  if (jacobian.rows() == 0 || !jacobian.allFinite()) return;
-  const double between_runs = BetweenRuns(
-      errors, weights, ResidualsOf(model, fit.dimension, fit.points, first.parameters), LeveragesOf(jacobian));
-  std::vector<double> found = WeightsOf(errors, between_runs);
+  const std::vector<double> errors = ErrorsForWeights(fit.points), shapes = ShapesOf(fit.points);
+  std::vector<double> found = WeightsOf(errors, shapes, kUsualScatter);
+  double scatter = 0;
+  if (std::any_of(errors.begin(), errors.end(), [](double error) { return error > 0; })) {
+    const std::vector<Weighted> points = Weigh(fit.points, found);
+    const Solution first = SolveBest(model, fit.dimension, points, bounds);
+    if (!first.converged) return;
+    const Eigen::MatrixXd jacobian = JacobianOf(model, fit.dimension, points, first.parameters);
+    if (jacobian.rows() == 0 || !jacobian.allFinite()) return;
+    scatter = ScatterOf(errors, shapes, found, ResidualsOf(model, fit.dimension, fit.points, first.parameters),
+                        LeveragesOf(jacobian));
+    found = WeightsOf(errors, shapes, scatter);
+  }
   if (HardlyDiffer(found)) return;
   fit.weights = std::move(found);
-  fit.between_runs = between_runs;
+  fit.scatter = scatter;
 }
 
 std::size_t CountCores(const std::vector<DataPoint>& points) {
@@ -295,16 +293,8 @@ std::string ToString(FitOutcome outcome) {
 
 bool IsUsable(FitOutcome outcome) { return outcome == FitOutcome::kConverged || outcome == FitOutcome::kAtBound; }
 
-std::optional<double> SmallSampleAkaike(double sum_of_squares, std::size_t points, std::size_t parameters) {
-  // One more parameter than the model has: the variance.
-  const double n = static_cast<double>(points), k = static_cast<double>(parameters) + 1;
-  if (n - k - 1 <= 0) return std::nullopt;
-  const double mean_square = std::max(sum_of_squares / n, kResolution * kResolution);
-  return n * std::log(mean_square) + 2 * k + 2 * k * (k + 1) / (n - k - 1);
-}
-
 FittedModel FitModel(const ScalingModel& model, int dimension, const std::vector<DataPoint>& points,
-                     std::optional<double> limit) {
+                     std::optional<double> limit, PointWeights weights) {
   FittedModel fit;
   fit.model = model.id;
   fit.dimension = dimension;
@@ -313,7 +303,7 @@ FittedModel FitModel(const ScalingModel& model, int dimension, const std::vector
   if (CountCores(points) < count) return fit;
 
   const std::vector<Bounds> bounds = BoundsOf(model, limit);
-  if (points.size() > count) FindWeights(model, bounds, fit);
+  if (points.size() > count && weights == PointWeights::kByScatter) FindWeights(model, bounds, fit);
   const std::vector<Weighted> weighted = Weigh(points, fit.weights);
   const Solution solution = SolveBest(model, dimension, weighted, bounds);
   fit.outcome = solution.converged ? FitOutcome::kConverged : FitOutcome::kNotConverged;
@@ -332,30 +322,8 @@ FittedModel FitModel(const ScalingModel& model, int dimension, const std::vector
   fit.sigma_is_assumed = fit.degrees_of_freedom == 0;
   fit.sigma = fit.sigma_is_assumed ? kAssumedSigma
                                    : std::max(kSmallestSigma, std::sqrt(fit.sum_of_squares / fit.degrees_of_freedom));
-  fit.aicc = SmallSampleAkaike(fit.sum_of_squares, points.size(), count);
   AddCovariance(model, fit);
   return fit;
-}
-
-CurveValue EvaluateFit(const ScalingModel& model, const FittedModel& fit, double cores) {
-  CurveValue result;
-  result.value = model.Evaluate(cores, fit.dimension, fit.parameters);
-  const std::size_t count = fit.parameters.size();
-  if (fit.covariance.size() != count * count) return result;
-  std::vector<double> gradient(count);
-  for (std::size_t i = 0; i < count; ++i) {
-    std::vector<double> up = fit.parameters, down = fit.parameters;
-    const double step = 1e-6 * std::max(1e-3, std::fabs(fit.parameters[i]));
-    up[i] += step;
-    down[i] -= step;
-    gradient[i] = (model.Evaluate(cores, fit.dimension, up) - model.Evaluate(cores, fit.dimension, down)) / (2 * step);
-  }
-  double variance = 0;
-  for (std::size_t i = 0; i < count; ++i) {
-    for (std::size_t j = 0; j < count; ++j) variance += gradient[i] * fit.covariance[i * count + j] * gradient[j];
-  }
-  if (std::isfinite(variance)) result.standard_error = std::sqrt(std::max(0.0, variance));
-  return result;
 }
 
 }  // namespace farscale

@@ -11,15 +11,6 @@
 
 namespace farscale {
 
-// A measured value of a factor.
-struct DataPoint {
-  double cores = 0;
-  double value = 0;
-  std::optional<double> standard_error = std::nullopt;  // within its run
-
-  friend bool operator==(const DataPoint&, const DataPoint&) = default;
-};
-
 enum class FitOutcome {
   kConverged,
   kAtBound,       // converged, with a parameter at its bound
@@ -30,17 +21,6 @@ enum class FitOutcome {
 
 std::string ToString(FitOutcome outcome);
 bool IsUsable(FitOutcome outcome);
-
-// A candidate that was not chosen, and why.
-struct Rival {
-  std::string model;
-  int dimension = 1;
-  FitOutcome outcome = FitOutcome::kConverged;
-  std::optional<double> left_out_error;  // of the largest core count, predicted from the others
-  std::optional<double> aicc;
-
-  friend bool operator==(const Rival&, const Rival&) = default;
-};
 
 struct FittedModel {
   std::string model;
@@ -53,14 +33,11 @@ struct FittedModel {
   std::vector<DataPoint> points;   // what was fitted
   std::vector<double> residuals;   // measured minus fitted, one a point
   std::vector<double> weights;     // one a point, with the product 1; empty when all count alike
-  double between_runs = 0;         // standard deviation that the weights contain besides the errors of the points
+  double scatter = 0;              // that the weights contain besides the errors of the points; 0: no such errors
   double sum_of_squares = 0;       // of the residuals, weighted
   double sigma = 0;                // standard deviation of the measured values around the curve, at a weight of 1
   int degrees_of_freedom = 0;      // points minus parameters, never negative
   bool sigma_is_assumed = false;   // no point to spare: sigma is kAssumedSigma
-  std::optional<double> left_out_error;
-  std::optional<double> aicc;
-  std::vector<Rival> rivals;  // all candidates tried, in the order of preference, this one first
 
   friend bool operator==(const FittedModel&, const FittedModel&) = default;
 };
@@ -68,21 +45,11 @@ struct FittedModel {
 // Standard deviation assumed for a measured factor when there are as many parameters as points. Never is one believed
 // to be below kSmallestSigma.
 inline constexpr double kAssumedSigma = 0.01;
+inline constexpr double kSmallestSigma = 0.001;
 
 // Bounded non-linear least squares in Ceres from several starts, with the weights of models/weights.h when there are
 // points to spare. `limit`: the largest value the factor can have; nothing when it has none.
 FittedModel FitModel(const ScalingModel& model, int dimension, const std::vector<DataPoint>& points,
-                     std::optional<double> limit);
-
-// Value of the fitted curve and its standard error from the covariance of the parameters; no error without one.
-struct CurveValue {
-  double value = 0;
-  std::optional<double> standard_error;
-};
-CurveValue EvaluateFit(const ScalingModel& model, const FittedModel& fit, double cores);
-
-// Small-sample Akaike criterion, of a sum of squares with weights whose product is 1; nothing when there are too few
-// points for it [Burnham02, section 2.4].
-std::optional<double> SmallSampleAkaike(double sum_of_squares, std::size_t points, std::size_t parameters);
+                     std::optional<double> limit, PointWeights weights = PointWeights::kByScatter);
 
 }  // namespace farscale

@@ -14,6 +14,7 @@ namespace {
 
 constexpr double kCheckTolerance = 1e-9;
 constexpr int kLargestDimension = 6;
+constexpr double kUsualPrior = 0.05;  // of a model that says nothing: less than those that have proved themselves
 
 bool IsName(const std::string& text) {
   if (text.empty() || (std::isalpha(static_cast<unsigned char>(text[0])) == 0 && text[0] != '_')) return false;
@@ -89,6 +90,19 @@ std::vector<int> ParseDimensions(const ConfigTable& table) {
   return dimensions;
 }
 
+// One number for all dimensions, or one for each.
+std::vector<double> ParsePriors(const ConfigTable& table, std::size_t dimensions) {
+  std::vector<double> priors(dimensions, kUsualPrior);
+  if (const auto listed = table.Numbers("prior")) {
+    if (listed->size() != dimensions) table.Fail("prior", "'prior' must have a number for each of 'dimensions'");
+    priors = *listed;
+  }
+  for (const double prior : priors) {
+    if (!(prior > 0 && prior <= 1)) table.Fail("prior", "a prior must lie above 0 and not above 1");
+  }
+  return priors;
+}
+
 void RunChecks(const ConfigTable& table, const ScalingModel& model) {
   for (const ConfigTable& check : table.Tables("checks")) {
     const auto values = check.Table("parameters");
@@ -109,6 +123,15 @@ void RunChecks(const ConfigTable& table, const ScalingModel& model) {
 
 }  // namespace
 
+double ScalingModel::PriorOf(int dimension) const {
+  double sum = 0;
+  for (std::size_t i = 0; i < dimensions.size(); ++i) {
+    if (dimensions[i] == dimension) return priors[i];
+    sum += priors[i];
+  }
+  return sum / static_cast<double>(dimensions.size());
+}
+
 double ScalingModel::Evaluate(double cores, int dimension, const std::vector<double>& values) const {
   std::vector<double> variables = {dimension == 1 ? cores : std::pow(cores, 1.0 / dimension), cores};
   variables.insert(variables.end(), values.begin(), values.end());
@@ -118,11 +141,13 @@ double ScalingModel::Evaluate(double cores, int dimension, const std::vector<dou
 ScalingModel ParseModel(const std::string& text, const std::string& file) {
   const ConfigTable table = ConfigTable::Parse(text, file);
   const std::vector<ModelParameter> parameters = ParseParameters(table);
+  const std::vector<int> dimensions = ParseDimensions(table);
   ScalingModel model{table.RequiredString("id"),
                      table.RequiredString("name"),
                      table.String("meaning").value_or(""),
                      table.String("source").value_or(""),
-                     ParseDimensions(table),
+                     dimensions,
+                     ParsePriors(table, dimensions.size()),
                      parameters,
                      Formula(table.RequiredString("formula"), VariablesOf(parameters), table.Where("formula")),
                      ParseStart(table, parameters)};

@@ -30,10 +30,14 @@ struct ScalingModel {
   std::string name;
   std::string meaning;
   std::string source;
-  std::vector<int> dimensions;  // which decomposition dimensions selection tries
+  std::vector<int> dimensions;  // which decomposition dimensions are tried
+  std::vector<double> priors;   // one a dimension: how much it is believed before any run is seen, against the others
   std::vector<ModelParameter> parameters;
   Formula formula;  // of x, P, then the parameters
   std::optional<LinearStart> start;
+
+  // The prior in a dimension; of one that is not among the dimensions, the mean of theirs.
+  double PriorOf(int dimension) const;
 
   // y at a number of cores, with x = P^(1/dimension) [docs/formulas.md, models].
   double Evaluate(double cores, int dimension, const std::vector<double>& values) const;

@@ -6,26 +6,50 @@
 #include "base/median.h"
 
 namespace farscale {
+namespace {
 
-std::vector<double> ErrorsForWeights(const std::vector<std::optional<double>>& standard_errors) {
-  std::vector<double> known;
-  for (const std::optional<double>& error : standard_errors) {
-    if (error) known.push_back(*error);
+// Learnt from measured series of many codes [docs/accuracy.md].
+constexpr double kLossThatIsNone = 0.02;
+constexpr double kOfLargest = 0.15;
+constexpr double kForgetting = 0.7;   // by doubling of the cores
+constexpr double kLeastValue = 1e-9;  // where a logarithm still is one
+
+}  // namespace
+
+double LogShape(double value) { return kLossThatIsNone + std::fabs(std::log(std::max(value, kLeastValue))); }
+
+std::vector<double> ShapesOf(const std::vector<DataPoint>& points) {
+  double largest = 0;
+  double most = 0;  // of the losses
+  for (const DataPoint& point : points) {
+    largest = std::max(largest, point.cores);
+    most = std::max(most, LogShape(point.value));
   }
-  if (known.empty()) return {};
-  const double median = Median(known);
-  std::vector<double> errors;
-  for (const std::optional<double>& error : standard_errors) errors.push_back(error.value_or(median));
-  const bool all_alike =
-      std::all_of(errors.begin(), errors.end(), [&](double error) { return error == errors.front(); });
-  return all_alike ? std::vector<double>() : errors;
+  std::vector<double> shapes;
+  for (const DataPoint& point : points) {
+    const double doublings = std::log2(largest / point.cores);
+    shapes.push_back(std::max(point.value, kLeastValue) * std::hypot(LogShape(point.value), kOfLargest * most) *
+                     std::hypot(1, kForgetting * doublings));
+  }
+  return shapes;
 }
 
-std::vector<double> WeightsOf(const std::vector<double>& errors, double between_runs) {
+std::vector<double> ErrorsForWeights(const std::vector<DataPoint>& points) {
+  std::vector<double> known;
+  for (const DataPoint& point : points) {
+    if (point.standard_error) known.push_back(*point.standard_error);
+  }
+  const double usual = known.empty() ? 0 : Median(known);
+  std::vector<double> errors;
+  for (const DataPoint& point : points) errors.push_back(point.standard_error.value_or(usual));
+  return errors;
+}
+
+std::vector<double> WeightsOf(const std::vector<double>& errors, const std::vector<double>& shapes, double scatter) {
   std::vector<double> logarithms;
   double mean = 0;
-  for (const double error : errors) {
-    logarithms.push_back(-2 * std::log(std::hypot(error, between_runs)));
+  for (std::size_t i = 0; i < errors.size(); ++i) {
+    logarithms.push_back(-2 * std::log(std::hypot(errors[i], scatter * shapes[i])));
     mean += logarithms.back() / static_cast<double>(errors.size());
   }
   std::vector<double> weights;
@@ -39,22 +63,17 @@ bool HardlyDiffer(const std::vector<double>& weights) {
   return weights.empty() || *most <= kNoDifference * *least;
 }
 
-std::vector<double> FirstWeightsOf(const std::vector<double>& errors) {
-  std::vector<double> believed;
-  for (const double error : errors) believed.push_back(std::max(error, kSmallestSigma));
-  return WeightsOf(believed, 0);
-}
-
-double BetweenRuns(const std::vector<double>& errors, const std::vector<double>& weights,
-                   const std::vector<double>& residuals, const std::vector<double>& leverages) {
+double ScatterOf(const std::vector<double>& errors, const std::vector<double>& shapes,
+                 const std::vector<double>& weights, const std::vector<double>& residuals,
+                 const std::vector<double>& leverages) {
   double squares = 0, expected = 0, free = 0;
   for (std::size_t i = 0; i < errors.size(); ++i) {
     squares += weights[i] * residuals[i] * residuals[i];
     expected += weights[i] * (1 - leverages[i]) * errors[i] * errors[i];
-    free += weights[i] * (1 - leverages[i]);
+    free += weights[i] * (1 - leverages[i]) * shapes[i] * shapes[i];
   }
   const double variance = free > 0 ? (squares - expected) / free : 0;
-  return std::max(kSmallestSigma, std::sqrt(std::max(0.0, variance)));
+  return std::max(kSmallestScatter, std::sqrt(std::max(0.0, variance)));
 }
 
 }  // namespace farscale

@@ -1,8 +1,10 @@
-// How much each measured value counts in a fit, by what is known of its error [docs/formulas.md, weights].
+// How far measured values lie from a curve that is right, and so how much each counts in a fit [docs/formulas.md,
+// weights].
 //
-// A value errs by its own standard error s, which the iterations of its run tell, and by what differs from run to run,
-// with a standard deviation τ that one run's iterations cannot tell: the points around the curve do. Its weight is
-// 1 / (s² + τ²).
+// A value errs by its own standard error s, which the iterations of its run tell, and by a scatter that they cannot
+// tell: what differs from run to run, and what no smooth curve describes. The scatter is a multiple of the loss, with
+// a little for values without loss, and grows with the distance from the largest run: the further a run is from where
+// the curve is to be continued, the less it says about it. The weight of a value is 1 / (s² + (scatter · shape)²).
 #pragma once
 
 #include <optional>
@@ -10,26 +12,43 @@
 
 namespace farscale {
 
-// Smallest standard deviation between runs that is believed: factors of repeated runs hardly ever agree better.
-inline constexpr double kSmallestSigma = 0.001;
+// A measured value of a factor.
+struct DataPoint {
+  double cores = 0;
+  double value = 0;
+  std::optional<double> standard_error = std::nullopt;  // within its run
 
-// What to take for s of every point: its own, else the median of the others'. Empty when none has a standard error or
-// all have the same, so that all points count alike.
-std::vector<double> ErrorsForWeights(const std::vector<std::optional<double>>& standard_errors);
+  friend bool operator==(const DataPoint&, const DataPoint&) = default;
+};
 
-// 1 / (s² + τ²), scaled so that their product is 1.
-std::vector<double> WeightsOf(const std::vector<double>& errors, double between_runs);
+// Whether points count by what is said above, or all alike, as [Rosas14] has it.
+enum class PointWeights { kByScatter, kAlike };
+
+// Least scatter that is believed, and the usual one, both as multiples of the shape [docs/accuracy.md].
+inline constexpr double kSmallestScatter = 0.002;
+inline constexpr double kUsualScatter = 0.05;
+
+// Scatter of ln y for a scatter of 1: the loss |ln y|, and 0.02 more.
+double LogShape(double value);
+
+// Scatter of the values, in their unit, for a scatter of 1: y · l · sqrt(1 + (0.7 log2(Pmax / P))²) with
+// l² = LogShape(y)² + (0.15 · the largest LogShape of the points)²: next to large losses none is known to be small.
+std::vector<double> ShapesOf(const std::vector<DataPoint>& points);
+
+// What to take for s of every point: its own, else the median of the others', else 0.
+std::vector<double> ErrorsForWeights(const std::vector<DataPoint>& points);
+
+// 1 / (s² + (scatter · shape)²), scaled so that their product is 1.
+std::vector<double> WeightsOf(const std::vector<double>& errors, const std::vector<double>& shapes, double scatter);
 
 // Whether they differ by no more than a percent, which is as good as not at all.
 bool HardlyDiffer(const std::vector<double>& weights);
 
-// Weights to find τ with: 1 / s², as if nothing differed between runs.
-std::vector<double> FirstWeightsOf(const std::vector<double>& errors);
-
-// τ by the method of moments [DerSimonian86; DerSimonian07]: what the residuals r of a fit with weights a are larger
-// than the errors s make them, τ² = (Σ a r² - Σ a (1 - h) s²) / Σ a (1 - h), never below kSmallestSigma². h are the
-// leverages of that fit: how much each value moves the curve at its own place.
-double BetweenRuns(const std::vector<double>& errors, const std::vector<double>& weights,
-                   const std::vector<double>& residuals, const std::vector<double>& leverages);
+// The scatter by the method of moments [DerSimonian86; DerSimonian07]: what the residuals r of a fit with weights a
+// are larger than the errors s make them, (Σ a r² - Σ a (1 - h) s²) / Σ a (1 - h) shape², never below
+// kSmallestScatter². h are the leverages of that fit: how much each value moves the curve at its own place.
+double ScatterOf(const std::vector<double>& errors, const std::vector<double>& shapes,
+                 const std::vector<double>& weights, const std::vector<double>& residuals,
+                 const std::vector<double>& leverages);
 
 }  // namespace farscale

@@ -1,0 +1,54 @@
+// All models that could be behind the measured values of a factor, each as much as it is believed [docs/formulas.md,
+// weights of models].
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "models/fit.h"
+#include "models/posterior.h"
+#include "models/scaling_model.h"
+
+namespace farscale {
+
+// A model with the dimensions to try.
+struct Candidate {
+  const ScalingModel* model = nullptr;
+  std::vector<int> dimensions;
+};
+
+struct Member {
+  const ScalingModel* model = nullptr;
+  FittedModel fit;
+  double weight = 0;  // 0 where the fit is of no use; all have the sum 1
+  Posterior posterior;
+
+  double Evaluate(double cores, const std::vector<double>& parameters) const {
+    return model->Evaluate(cores, fit.dimension, parameters);
+  }
+};
+
+struct Ensemble {
+  std::vector<Member> members;  // by weight, the heaviest first; ties and members of no use as they were named
+  std::optional<double> limit;  // of the factor
+
+  // Whether at least one member is of use.
+  bool IsUsable() const;
+  // The members' curves at their best parameters, averaged by weight: the logarithms of the losses -ln y of what has a
+  // limit of 1, else the logarithms of the values. So a single member is its own curve, and a few members that see no
+  // loss cannot make a large one half as large.
+  double ValueAt(double cores) const;
+};
+
+// Fits every candidate in every dimension and weighs it by its prior (fits/) and by the probability of the measured
+// values under it. That is the product of what it says of each run from the smaller ones [Dawid84], so models weigh
+// as much as they predict; parameters that are not needed make it smaller by themselves [Kass95].
+//
+// A curve that is not positive, or above the limit, at any of the core counts in `reach` is of no use. With one core
+// count there is nothing to choose from: no member is of use.
+Ensemble FitEnsemble(const std::vector<Candidate>& candidates, const std::vector<DataPoint>& points,
+                     std::optional<double> limit, const std::vector<double>& reach, std::uint64_t seed,
+                     PointWeights weights = PointWeights::kByScatter);
+
+}  // namespace farscale

@@ -1,0 +1,241 @@
+#include "models/posterior.h"
+
+#include <Eigen/Dense>
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numbers>
+#include <set>
+
+namespace farscale {
+namespace {
+
+constexpr int kDraws = 400;
+constexpr double kTails = 4;  // degrees of freedom of the proposal: heavy enough for what is no ellipse
+// The prior of the scatter is log-normal around kUsualScatter, on a grid.
+constexpr int kScatters = 10;
+constexpr double kLargestScatter = 0.6;
+constexpr double kSpreadOfScatter = 1.2;
+constexpr double kNever = -std::numeric_limits<double>::infinity();
+
+struct Scatter {
+  double value = 0;
+  double log_prior = 0;
+};
+
+std::vector<Scatter> ScatterGrid() {
+  std::vector<Scatter> grid;
+  double sum = 0;
+  for (int i = 0; i < kScatters; ++i) {
+    const double value = kSmallestScatter * std::pow(kLargestScatter / kSmallestScatter, i / (kScatters - 1.0));
+    const double z = std::log(value / kUsualScatter) / kSpreadOfScatter;
+    grid.push_back({value, -z * z / 2});
+    sum += std::exp(-z * z / 2);
+  }
+  for (Scatter& scatter : grid) scatter.log_prior -= std::log(sum);
+  return grid;
+}
+
+double LogSumExp(const std::vector<double>& logarithms) {
+  const double largest = *std::max_element(logarithms.begin(), logarithms.end());
+  if (largest == kNever) return kNever;
+  double sum = 0;
+  for (const double logarithm : logarithms) sum += std::exp(logarithm - largest);
+  return largest + std::log(sum);
+}
+
+// Where the prior is flat: core counts spread over the measured ones, as many as parameters.
+std::vector<double> ReferenceCores(const std::vector<DataPoint>& points, std::size_t parameters) {
+  std::set<double> distinct;
+  for (const DataPoint& point : points) distinct.insert(point.cores);
+  const std::vector<double> cores(distinct.begin(), distinct.end());
+  if (parameters == 1) return {cores.back()};
+  std::vector<double> chosen;
+  for (std::size_t i = 0; i < parameters; ++i) chosen.push_back(cores[i * (cores.size() - 1) / (parameters - 1)]);
+  return chosen;
+}
+
+class Sampler {
+ public:
+  Sampler(const ScalingModel& model, const FittedModel& fit, std::optional<double> limit,
+          const std::vector<double>& reach)
+      : model_(model), fit_(fit), limit_(limit), reach_(reach), parameters_(fit.parameters.size()) {
+    const std::vector<double> errors = ErrorsForWeights(fit.points), shapes = ShapesOf(fit.points);
+    double widest = 0;
+    for (std::size_t i = 0; i < fit.points.size(); ++i) {
+      const double value = std::max(fit.points[i].value, 1e-9);
+      points_.push_back({fit.points[i].cores, std::log(value), errors[i] / value, shapes[i] / value});
+      widest = std::max(widest, std::fabs(1 / value - 1));
+    }
+    log_width_ = std::log(std::max(kNarrowest, kNarrowest + widest / 2));
+    reference_ = ReferenceCores(fit.points, parameters_);
+  }
+
+  Posterior Run(Random& random) {
+    Posterior posterior;
+    MakeProposals();
+    std::vector<double> logarithms;
+    std::size_t of_grid = 0;
+    double passed = grid_.empty() ? 0 : share_.front();
+    for (int i = 0; i < kDraws; ++i) {
+      const double position = (i + 0.5) / kDraws;
+      while (of_grid + 1 < share_.size() && passed < position) passed += share_[++of_grid];
+      posterior.draws.push_back({{}, grid_[of_grid].value});
+      logarithms.push_back(Draw(of_grid, posterior.draws.back(), random));
+    }
+    const double sum = LogSumExp(logarithms);
+    posterior.log_evidence = sum - std::log(static_cast<double>(kDraws));
+    if (sum == kNever) return {kNever, {}, {}};
+    for (const double logarithm : logarithms) posterior.weights.push_back(std::exp(logarithm - sum));
+    return posterior;
+  }
+
+ private:
+  static constexpr double kNarrowest = 0.02;
+
+  // Of ln y: what was measured, its own error, and its scatter for a scatter of 1.
+  struct Point {
+    double cores, log_value, error, shape;
+    double Variance(double scatter) const { return error * error + scatter * scatter * shape * shape; }
+  };
+
+  double LogCurve(double cores, const std::vector<double>& parameters) const {
+    return std::log(model_.Evaluate(cores, fit_.dimension, parameters));
+  }
+
+  // Logarithm of the probability of the points; minus infinity where the curve is not defined or leaves its range.
+  double LogLikelihood(const std::vector<double>& parameters, double scatter) const {
+    double sum = 0;
+    for (const Point& point : points_) {
+      const double residual = point.log_value - LogCurve(point.cores, parameters);
+      const double variance = point.Variance(scatter);
+      sum -= (residual * residual / variance + std::log(2 * std::numbers::pi * variance)) / 2;
+    }
+    for (const double cores : reach_) {
+      const double value = model_.Evaluate(cores, fit_.dimension, parameters);
+      if (!(value > 0) || (limit_ && value > *limit_ * (1 + 1e-9))) return kNever;
+    }
+    return std::isfinite(sum) ? sum : kNever;
+  }
+
+  bool IsWithinBounds(const std::vector<double>& parameters) const {
+    for (std::size_t i = 0; i < parameters_; ++i) {
+      const std::optional<double> upper = model_.parameters[i].upper ? model_.parameters[i].upper : limit_;
+      if (parameters[i] < model_.parameters[i].lower || (upper && parameters[i] > *upper)) return false;
+    }
+    return true;
+  }
+
+  // Derivatives of `value`(cores) by the parameters, at all the core counts.
+  template <typename Value>
+  Eigen::MatrixXd Derivatives(const std::vector<double>& cores, const std::vector<double>& parameters,
+                              Value value) const {
+    Eigen::MatrixXd derivatives(cores.size(), parameters_);
+    std::vector<double> moved = parameters;
+    for (std::size_t row = 0; row < cores.size(); ++row) {
+      for (std::size_t i = 0; i < parameters_; ++i) {
+        const double step = 1e-6 * std::max(1e-3, std::fabs(parameters[i]));
+        moved[i] = parameters[i] + step;
+        const double up = value(cores[row], moved);
+        moved[i] = parameters[i] - step;
+        derivatives(static_cast<Eigen::Index>(row), static_cast<Eigen::Index>(i)) =
+            (up - value(cores[row], moved)) / (2 * step);
+        moved[i] = parameters[i];
+      }
+    }
+    return derivatives;
+  }
+
+  // Logarithm of the prior density of the parameters: that of the reciprocals, over the range they may have.
+  double LogPrior(const std::vector<double>& parameters) const {
+    const Eigen::MatrixXd derivatives = Derivatives(
+        reference_, parameters,
+        [&](double cores, const std::vector<double>& at) { return 1 / model_.Evaluate(cores, fit_.dimension, at); });
+    const double volume = std::fabs(derivatives.determinant());
+    if (!(volume > 0) || !std::isfinite(volume)) return kNever;
+    return std::log(volume) - static_cast<double>(parameters_) * log_width_;
+  }
+
+  // One proposal for each scatter: an ellipse around the fit, wider with more scatter; and how often to take it.
+  void MakeProposals() {
+    std::vector<double> cores;
+    for (const Point& point : points_) cores.push_back(point.cores);
+    const Eigen::MatrixXd jacobian =
+        Derivatives(cores, fit_.parameters,
+                    [&](double at, const std::vector<double>& parameters) { return LogCurve(at, parameters); });
+    std::vector<double> logarithms;
+    for (const Scatter& scatter : grid_) {
+      Eigen::MatrixXd precision = Eigen::MatrixXd::Zero(jacobian.cols(), jacobian.cols());
+      for (Eigen::Index row = 0; row < jacobian.rows(); ++row) {
+        const double variance = points_[static_cast<std::size_t>(row)].Variance(scatter.value);
+        if (jacobian.row(row).allFinite()) precision += jacobian.row(row).transpose() * jacobian.row(row) / variance;
+      }
+      for (std::size_t i = 0; i < parameters_; ++i) precision(ToIndex(i), ToIndex(i)) += 1 / Square(RangeOf(i));
+      const Eigen::LLT<Eigen::MatrixXd> decomposition(precision);
+      factors_.push_back(decomposition.matrixL());
+      double log_volume = 0;
+      for (Eigen::Index i = 0; i < precision.rows(); ++i) log_volume -= std::log(factors_.back()(i, i));
+      log_volumes_.push_back(log_volume);
+      logarithms.push_back(scatter.log_prior + LogLikelihood(fit_.parameters, scatter.value) + log_volume);
+    }
+    const double sum = LogSumExp(logarithms);
+    for (std::size_t i = 0; i < grid_.size(); ++i) {
+      const double believed = sum == kNever ? 0 : std::exp(logarithms[i] - sum);
+      share_.push_back(kBlind * std::exp(grid_[i].log_prior) + (1 - kBlind) * believed);
+    }
+    if (sum == kNever) share_.assign(grid_.size(), 1.0 / static_cast<double>(grid_.size()));
+  }
+
+  static Eigen::Index ToIndex(std::size_t i) { return static_cast<Eigen::Index>(i); }
+  static double Square(double value) { return value * value; }
+
+  // Far enough for any value of the parameter; keeps the proposal an ellipse where the points say nothing about it.
+  double RangeOf(std::size_t i) const {
+    const std::optional<double> upper = model_.parameters[i].upper ? model_.parameters[i].upper : limit_;
+    return upper ? *upper - model_.parameters[i].lower : 10 * std::max(1.0, std::fabs(fit_.parameters[i]));
+  }
+
+  // Draws parameters and returns the logarithm of their weight.
+  double Draw(std::size_t of_grid, CurveDraw& draw, Random& random) const {
+    const auto dimension = static_cast<double>(parameters_);
+    Eigen::VectorXd step(ToIndex(parameters_));
+    for (std::size_t i = 0; i < parameters_; ++i) step(ToIndex(i)) = random.Normal();
+    const double chi_squared = 2 * (random.Exponential() + random.Exponential());  // with kTails degrees of freedom
+    step *= std::sqrt(kTails / chi_squared);
+    const double log_proposal = std::lgamma((kTails + dimension) / 2) - std::lgamma(kTails / 2) -
+                                dimension / 2 * std::log(kTails * std::numbers::pi) - log_volumes_[of_grid] -
+                                (kTails + dimension) / 2 * std::log1p(step.squaredNorm() / kTails);
+    factors_[of_grid].triangularView<Eigen::Lower>().transpose().solveInPlace(step);
+    draw.parameters = fit_.parameters;
+    for (std::size_t i = 0; i < parameters_; ++i) draw.parameters[i] += step(ToIndex(i));
+    if (!IsWithinBounds(draw.parameters)) return kNever;
+    const double log_likelihood = LogLikelihood(draw.parameters, draw.scatter);
+    if (log_likelihood == kNever) return kNever;
+    return grid_[of_grid].log_prior - std::log(share_[of_grid]) + log_likelihood + LogPrior(draw.parameters) -
+           log_proposal;
+  }
+
+  static constexpr double kBlind = 0.1;  // share of the draws that do not trust the ellipse about the scatter
+
+  const ScalingModel& model_;
+  const FittedModel& fit_;
+  const std::optional<double> limit_;
+  const std::vector<double>& reach_;
+  const std::size_t parameters_;
+  const std::vector<Scatter> grid_ = ScatterGrid();
+  std::vector<Point> points_;
+  std::vector<double> reference_;
+  double log_width_ = 0;
+  std::vector<Eigen::MatrixXd> factors_;  // of the precisions, one a scatter
+  std::vector<double> log_volumes_;
+  std::vector<double> share_;
+};
+
+}  // namespace
+
+Posterior SamplePosterior(const ScalingModel& model, const FittedModel& fit, std::optional<double> limit,
+                          const std::vector<double>& reach, Random& random) {
+  return Sampler(model, fit, limit, reach).Run(random);
+}
+
+}  // namespace farscale
