@@ -3,15 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <boost/math/distributions/students_t.hpp>
 #include <cmath>
 #include <limits>
 #include <set>
 
 #include "base/error.h"
 #include "base/parallel.h"
-#include "models/selection.h"
+#include "models/ensemble.h"
 #include "phases/rank_groups.h"
+#include "projection/factor_draws.h"
 #include "projection/factor_parts.h"
 
 namespace farscale {
@@ -20,63 +20,21 @@ namespace {
 constexpr double kLargestTarget = 1e6;
 constexpr int kCurvePointsPerDoubling = 4;
 
-// Two-sided quantile of Student's t distribution.
-double Quantile(double coverage, int degrees_of_freedom) {
-  const boost::math::students_t distribution(std::max(1, degrees_of_freedom));
-  return boost::math::quantile(distribution, 0.5 + coverage / 2);
-}
-
-// A value with what is known of its uncertainty, before it becomes an interval. Relative, so that products add up.
-struct Uncertain {
-  double value = 0;
-  std::optional<double> relative_variance;
-  int degrees_of_freedom = std::numeric_limits<int>::max();
-};
-
 std::optional<double> LimitOf(Factor factor) {
   return Describe(factor).at_most_one ? std::optional(1.0) : std::nullopt;
 }
 
-// [value - t s, value + t s], within [0, limit] [docs/formulas.md, intervals].
-std::optional<IntervalBounds> MakeInterval(const Uncertain& u, double coverage, std::optional<double> limit) {
-  if (!u.relative_variance) return std::nullopt;
-  const double reach = Quantile(coverage, u.degrees_of_freedom) * std::sqrt(*u.relative_variance) * u.value;
-  IntervalBounds bounds{std::max(0.0, u.value - reach), u.value + reach};
-  if (limit) {
-    bounds.high = std::max(std::min(bounds.high, *limit), std::min(u.value, *limit));
-    bounds.low = std::min(bounds.low, bounds.high);
-  }
-  return bounds;
+// Quantile of sorted values, between the two nearest.
+double Quantile(const std::vector<double>& sorted, double share) {
+  const double position = share * static_cast<double>(sorted.size() - 1);
+  const auto below = static_cast<std::size_t>(position);
+  const std::size_t above = std::min(below + 1, sorted.size() - 1);
+  return sorted[below] + (position - static_cast<double>(below)) * (sorted[above] - sorted[below]);
 }
 
-ProjectedValue MakeValue(const Uncertain& u, double cores, double largest_fitted, std::optional<double> limit) {
-  return {cores, cores / largest_fitted, u.value, MakeInterval(u, 0.80, limit), MakeInterval(u, 0.95, limit)};
-}
-
-Uncertain EvaluateUncertain(const ScalingModel& model, const FittedModel& fit, double cores) {
-  const CurveValue curve = EvaluateFit(model, fit, cores);
-  Uncertain result{curve.value, std::nullopt, fit.degrees_of_freedom};
-  if (curve.standard_error && curve.value > 0) {
-    // Of a new run at that count: the curve's own error and the scatter of runs around it.
-    const double variance = *curve.standard_error * *curve.standard_error + fit.sigma * fit.sigma;
-    result.relative_variance = variance / (curve.value * curve.value);
-  }
-  return result;
-}
-
-// Independent factors: relative variances of a product add up to first order.
-Uncertain Product(const std::vector<Uncertain>& parts) {
-  Uncertain product{1, 0.0};
-  for (const Uncertain& part : parts) {
-    product.value *= part.value;
-    product.degrees_of_freedom = std::min(product.degrees_of_freedom, part.degrees_of_freedom);
-    if (!part.relative_variance || !product.relative_variance) {
-      product.relative_variance.reset();
-    } else {
-      *product.relative_variance += *part.relative_variance;
-    }
-  }
-  return product;
+// The middle part of what the draws say, and the value itself [docs/formulas.md, intervals].
+IntervalBounds MakeInterval(const std::vector<double>& sorted, double coverage, double value) {
+  return {std::min(value, Quantile(sorted, 0.5 - coverage / 2)), std::max(value, Quantile(sorted, 0.5 + coverage / 2))};
 }
 
 std::vector<Candidate> Resolve(const ModelChoice& choice, const ModelLibrary& library) {
@@ -155,10 +113,19 @@ class PhaseProjector {
       FactorProjection projection;
       projection.factor = factor;
       const std::vector<Candidate> candidates = Resolve(ChoiceFor(options_.models, result_.phase, factor), library_);
-      projection.fit = SelectModel(candidates, Points(factor), LimitOf(factor), grid_);
-      if (IsUsable(projection.fit.outcome)) {
-        projection.formula = library_.Get(projection.fit.model, "").formula.text();
+      const std::string name = fmt::format("{}\n{}\n{}", result_.series, result_.phase, Describe(factor).id);
+      const std::uint64_t seed = SeedFor(options_.seed, name);
+      const Ensemble& ensemble = ensembles_
+                                     .emplace(factor, FitEnsemble(candidates, Points(factor), LimitOf(factor), grid_,
+                                                                  seed, options_.models.weights))
+                                     .first->second;
+      if (!ensemble.members.empty()) projection.fit = ensemble.members.front().fit;
+      projection.rivals = RivalsOf(ensemble);
+      if (ensemble.IsUsable()) {
+        projection.formula = ensemble.members.front().model->formula.text();
         fitted_.push_back(factor);
+        const FactorDraws draws(ensemble, SeedFor(seed, "draws"));
+        for (const double cores : grid_) drawn_[factor].push_back(draws.At(cores));
       }
       result_.factors.push_back(std::move(projection));
     }
@@ -168,6 +135,24 @@ class PhaseProjector {
     } else if (fitted_.empty()) {
       result_.obstacle = "no factor could be fitted";
     }
+  }
+
+  std::vector<Rival> RivalsOf(const Ensemble& ensemble) const {
+    std::vector<Rival> rivals;
+    for (const Member& member : ensemble.members) {
+      Rival rival{member.model->id,
+                  member.fit.dimension,
+                  member.fit.outcome,
+                  member.weight,
+                  member.fit.names,
+                  member.fit.parameters,
+                  {}};
+      for (std::size_t i = 0; i < targets_.size() && IsUsable(member.fit.outcome); ++i) {
+        rival.values.push_back(member.Evaluate(targets_[i], member.fit.parameters));
+      }
+      rivals.push_back(std::move(rival));
+    }
+    return rivals;
   }
 
   void MakeGrid() {
@@ -186,35 +171,49 @@ class PhaseProjector {
     grid_.erase(std::unique(grid_.begin(), grid_.end()), grid_.end());
   }
 
-  // The fitted factor at a core count.
-  Uncertain At(Factor factor, double cores) const {
-    for (const FactorProjection& projection : result_.factors) {
-      if (projection.factor != factor) continue;
-      return EvaluateUncertain(library_.Get(projection.fit.model, ""), projection.fit, cores);
-    }
-    return {};
+  // Product of fitted factors.
+  double ValueAt(const std::vector<Factor>& parts, double cores) const {
+    double product = 1;
+    for (const Factor part : parts) product *= ensembles_.at(part).ValueAt(cores);
+    return product;
   }
 
-  template <typename ValueAt>
-  void Fill(FactorProjection& projection, ValueAt value_at) const {
-    const std::optional<double> limit = LimitOf(projection.factor);
-    for (const double cores : targets_)
-      projection.targets.push_back(MakeValue(value_at(cores), cores, largest_, limit));
-    for (const double cores : grid_) projection.curve.push_back(MakeValue(value_at(cores), cores, largest_, limit));
+  // A product of fitted factors at one place of the grid, in the unit that `in_unit`(product, cores) makes of it, which
+  // must rise with the product.
+  template <typename InUnit>
+  ProjectedValue ProjectAt(const std::vector<Factor>& parts, std::size_t place, InUnit in_unit) const {
+    std::vector<double> draws(kFactorDraws, 1.0);
+    for (const Factor part : parts) {
+      const std::vector<double>& of_part = drawn_.at(part)[place];
+      for (std::size_t i = 0; i < draws.size(); ++i) draws[i] *= of_part[i];
+    }
+    std::sort(draws.begin(), draws.end());
+    const double cores = grid_[place], product = ValueAt(parts, cores);
+    const auto interval = [&](double coverage) {
+      const IntervalBounds bounds = MakeInterval(draws, coverage, product);
+      return IntervalBounds{in_unit(bounds.low, cores), in_unit(bounds.high, cores)};
+    };
+    return {cores, cores / largest_, in_unit(product, cores), interval(0.80), interval(0.95)};
+  }
+
+  template <typename InUnit>
+  void Fill(FactorProjection& projection, const std::vector<Factor>& parts, InUnit in_unit) const {
+    for (std::size_t place = 0; place < grid_.size(); ++place) {
+      projection.curve.push_back(ProjectAt(parts, place, in_unit));
+      if (std::binary_search(targets_.begin(), targets_.end(), grid_[place])) {
+        projection.targets.push_back(projection.curve.back());
+      }
+    }
+  }
+
+  void Fill(FactorProjection& projection, const std::vector<Factor>& parts) const {
+    Fill(projection, parts, [](double product, double) { return product; });
   }
 
   void AddValues() {
     for (FactorProjection& projection : result_.factors) {
-      if (!IsUsable(projection.fit.outcome)) continue;
-      const ScalingModel& model = library_.Get(projection.fit.model, "");
-      Fill(projection, [&](double cores) { return EvaluateUncertain(model, projection.fit, cores); });
+      if (ensembles_.at(projection.factor).IsUsable()) Fill(projection, {projection.factor});
     }
-  }
-
-  Uncertain ProductAt(const std::vector<Factor>& parts, double cores) const {
-    std::vector<Uncertain> values;
-    for (const Factor part : parts) values.push_back(At(part, cores));
-    return Product(values);
   }
 
   void AddProducts() {
@@ -224,7 +223,7 @@ class PhaseProjector {
       FactorProjection projection;
       projection.factor = type.factor;
       projection.is_product = true;
-      Fill(projection, [&](double cores) { return ProductAt(parts, cores); });
+      Fill(projection, parts);
       result_.factors.push_back(std::move(projection));
     }
     SortFactors();
@@ -274,11 +273,7 @@ class PhaseProjector {
     FactorProjection projection;
     projection.factor = Factor::kSpeedup;
     projection.is_product = true;
-    Fill(projection, [&](double cores) {
-      Uncertain value = ProductAt(parts, cores);
-      value.value = SpeedupFrom(value.value, cores, *anchor);
-      return value;
-    });
+    Fill(projection, parts, [&](double product, double cores) { return SpeedupFrom(product, cores, *anchor); });
     result_.factors.push_back(std::move(projection));
     SortFactors();
   }
@@ -287,7 +282,7 @@ class PhaseProjector {
     Factor worst = losses.front();
     double smallest = std::numeric_limits<double>::infinity();
     for (const Factor factor : losses) {
-      const double value = At(factor, cores).value;
+      const double value = ensembles_.at(factor).ValueAt(cores);
       if (value < smallest) {
         smallest = value;
         worst = factor;
@@ -337,7 +332,9 @@ class PhaseProjector {
   std::vector<Factor> fitted_;
   double largest_ = 0;
   std::vector<double> targets_;
-  std::vector<double> grid_;
+  std::vector<double> grid_;              // of the curves; contains the targets and the fitted counts
+  std::map<Factor, Ensemble> ensembles_;  // of every factor that is fitted
+  std::map<Factor, std::vector<std::vector<double>>> drawn_;  // of every one of use, at each place of the grid
 };
 
 void RequireModels(const ModelSettings& settings, const ModelLibrary& library) {
@@ -359,7 +356,10 @@ const FactorProjection* PhaseProjection::Find(Factor factor) const {
 
 ModelSettings DefaultModelSettings() {
   ModelSettings settings;
-  settings.standard.options = {{"amdahl", {}}, {"pipeline", {}}, {"constant", {}}};
+  for (const char* model : {"constant", "logarithm", "amdahl", "pipeline", "saturation", "quadratic", "linlog",
+                            "extremes", "power", "universal", "boundary"}) {
+    settings.standard.options.push_back({model, {}});
+  }
   return settings;
 }
 

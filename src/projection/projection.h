@@ -33,11 +33,25 @@ struct ProjectedValue {
   friend bool operator==(const ProjectedValue&, const ProjectedValue&) = default;
 };
 
+// A model that was tried, with what it predicts by itself.
+struct Rival {
+  std::string model;
+  int dimension = 1;
+  FitOutcome outcome = FitOutcome::kConverged;
+  double weight = 0;               // how much it is believed; the weights of a factor have the sum 1
+  std::vector<std::string> names;  // of the parameters
+  std::vector<double> parameters;  // empty where there is no fit
+  std::vector<double> values;      // at the targets; empty where it is of no use
+
+  friend bool operator==(const Rival&, const Rival&) = default;
+};
+
 struct FactorProjection {
   Factor factor = Factor::kParallelEfficiency;
-  bool is_product = false;  // of its children; then `fit` is empty
-  FittedModel fit;
-  std::string formula;                  // of the model, for people
+  bool is_product = false;              // of its children; then `fit` is empty
+  FittedModel fit;                      // of the model that is believed most
+  std::string formula;                  // of that model, for people
+  std::vector<Rival> rivals;            // all models tried, by weight, that one first
   std::vector<ProjectedValue> targets;  // empty when nothing could be fitted
   std::vector<ProjectedValue> curve;    // the same on a fine grid, for plots
   std::vector<DataPoint> measured;      // every measured value, fitted or not
@@ -82,15 +96,17 @@ struct ModelSettings {
   std::map<Factor, ModelChoice> by_factor;
   // By phase, then factor.
   std::map<std::string, std::map<Factor, ModelChoice>> by_phase;
+  PointWeights weights = PointWeights::kByScatter;
 };
 
-// amdahl, pipeline, constant, in all their dimensions.
+// All models of fits/, in all their dimensions.
 ModelSettings DefaultModelSettings();
 
 struct ProjectionOptions {
   ModelSettings models;
   std::vector<double> targets;      // core counts; empty: powers of two from above the largest fitted to 10^6
   std::optional<double> train_max;  // fit only runs up to this many cores
+  std::uint64_t seed = 1;           // of the draws that make the intervals
 };
 
 // Powers of two above the largest fitted count, up to 10^6 and 10^6 itself.

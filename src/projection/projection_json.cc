@@ -13,8 +13,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json ToJson(const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); }
-
 std::optional<double> NumberOf(const Json& json) {
   return json.is_null() ? std::nullopt : std::optional(json.get<double>());
 }
@@ -99,14 +97,6 @@ Json ToJson(const FittedModel& fit) {
     }
     parameters.push_back(parameter);
   }
-  Json rivals = Json::array();
-  for (const Rival& rival : fit.rivals) {
-    rivals.push_back({{"model", rival.model},
-                      {"dimension", rival.dimension},
-                      {"outcome", ToJson(rival.outcome)},
-                      {"leftOutError", ToJson(rival.left_out_error)},
-                      {"aicc", ToJson(rival.aicc)}});
-  }
   Json json = {{"model", fit.model},
                {"dimension", fit.dimension},
                {"outcome", ToJson(fit.outcome)},
@@ -117,13 +107,10 @@ Json ToJson(const FittedModel& fit) {
                {"sumOfSquares", fit.sum_of_squares},
                {"sigma", fit.sigma},
                {"sigmaIsAssumed", fit.sigma_is_assumed},
-               {"degreesOfFreedom", fit.degrees_of_freedom},
-               {"leftOutError", ToJson(fit.left_out_error)},
-               {"aicc", ToJson(fit.aicc)},
-               {"rivals", rivals}};
+               {"degreesOfFreedom", fit.degrees_of_freedom}};
   if (!fit.weights.empty()) {
     json["weights"] = fit.weights;
-    json["betweenRuns"] = fit.between_runs;
+    json["scatter"] = fit.scatter;
   }
   return json;
 }
@@ -142,19 +129,36 @@ FittedModel FitOf(const Json& json) {
   fit.points = PointsOf(json.at("points"));
   fit.residuals = json.at("residuals").get<std::vector<double>>();
   fit.weights = json.value("weights", std::vector<double>());
-  fit.between_runs = json.value("betweenRuns", 0.0);
+  fit.scatter = json.value("scatter", 0.0);
   fit.sum_of_squares = json.at("sumOfSquares").get<double>();
   fit.sigma = json.at("sigma").get<double>();
   fit.sigma_is_assumed = json.at("sigmaIsAssumed").get<bool>();
   fit.degrees_of_freedom = json.at("degreesOfFreedom").get<int>();
-  fit.left_out_error = NumberOf(json.at("leftOutError"));
-  fit.aicc = NumberOf(json.at("aicc"));
-  for (const Json& rival : json.at("rivals")) {
-    fit.rivals.push_back({rival.at("model").get<std::string>(), rival.at("dimension").get<int>(),
-                          OutcomeOf(rival.at("outcome")), NumberOf(rival.at("leftOutError")),
-                          NumberOf(rival.at("aicc"))});
-  }
   return fit;
+}
+
+Json ToJson(const Rival& rival) {
+  Json parameters = Json::object();
+  for (std::size_t i = 0; i < rival.parameters.size(); ++i) parameters[rival.names[i]] = rival.parameters[i];
+  return {{"model", rival.model},   {"dimension", rival.dimension}, {"outcome", ToJson(rival.outcome)},
+          {"weight", rival.weight}, {"parameters", parameters},     {"values", rival.values}};
+}
+
+// Files of earlier versions know no weights.
+Rival RivalOf(const Json& json) {
+  Rival rival{json.at("model").get<std::string>(),
+              json.at("dimension").get<int>(),
+              OutcomeOf(json.at("outcome")),
+              json.value("weight", 0.0),
+              {},
+              {},
+              json.value("values", std::vector<double>())};
+  if (!json.contains("parameters")) return rival;
+  for (const auto& [name, value] : json.at("parameters").items()) {
+    rival.names.push_back(name);
+    rival.parameters.push_back(value.get<double>());
+  }
+  return rival;
 }
 
 Factor FactorOf(const Json& json) {
@@ -168,6 +172,8 @@ Json ToJson(const FactorProjection& projection) {
   if (!projection.is_product) {
     json["formula"] = projection.formula;
     json["fit"] = ToJson(projection.fit);
+    json["rivals"] = Json::array();
+    for (const Rival& rival : projection.rivals) json["rivals"].push_back(ToJson(rival));
   }
   json["measured"] = ToJson(projection.measured);
   json["targets"] = ToJson(projection.targets);
@@ -182,6 +188,7 @@ FactorProjection ProjectionOf(const Json& json) {
   if (!projection.is_product) {
     projection.formula = json.at("formula").get<std::string>();
     projection.fit = FitOf(json.at("fit"));
+    for (const Json& rival : json.value("rivals", Json::array())) projection.rivals.push_back(RivalOf(rival));
   }
   projection.measured = PointsOf(json.at("measured"));
   projection.targets = ValuesOf(json.at("targets"));

@@ -13,6 +13,7 @@
 #include "projection/factor_parts.h"
 #include "report/comparison.h"
 #include "report/figures.h"
+#include "report/rivals.h"
 #include "report/summary.h"
 #include "report/timelines.h"
 
@@ -390,14 +391,12 @@ class PhaseSection {
                  {"variable", fit.dimension == 1 ? "x = P" : fmt::format("x = P^(1/{})", fit.dimension)},
                  {"points", std::to_string(fit.points.size())},
                  {"sigma", fit.sigma_is_assumed ? fmt::format("{} (assumed: no point to spare)", fit.sigma)
-                                                : FormatSignificant(fit.sigma, 2)},
-                 {"leftOutError", fit.left_out_error ? FormatSignificant(*fit.left_out_error, 2) : "–"}};
+                                                : FormatSignificant(fit.sigma, 2)}};
     data["weighting"] = Weighting(fit);
     data["isWeighted"] = !fit.weights.empty();
     data["parameters"] = Parameters(fit);
     data["residuals"] = Residuals(fit);
-    data["rivals"] = Rivals(fit);
-    data["hasRivals"] = !data["rivals"].empty();
+    AddRivals(projection, data);
     data["figure"] = drawn ? FitFigure(projection) : Data{{"svg", ""}, {"file", ""}, {"alt", ""}};
     return data;
   }
@@ -423,9 +422,9 @@ class PhaseSection {
     if (fit.weights.empty()) return "";
     const auto [least, most] = std::minmax_element(fit.weights.begin(), fit.weights.end());
     return fmt::format(
-        "The runs count by the spread of their iterations and a standard deviation of {} between runs, with weights "
-        "from {} to {}.",
-        FormatSignificant(fit.between_runs, 2), FormatSignificant(*least, 2), FormatSignificant(*most, 2));
+        "The runs count by {}their loss and their distance from the largest run, with weights from {} to {}.",
+        fit.scatter > 0 ? "the spread of their iterations, " : "", FormatSignificant(*least, 2),
+        FormatSignificant(*most, 2));
   }
 
   static Data Parameters(const FittedModel& fit) {
@@ -448,18 +447,6 @@ class PhaseSection {
       list.push_back({{"cores", FormatCores(fit.points[i].cores)},
                       {"measured", FormatFactor(fit.points[i].value)},
                       {"residual", fmt::format("{:+.4f}", fit.residuals[i])}});
-    }
-    return list;
-  }
-
-  static Data Rivals(const FittedModel& fit) {
-    Data list = Data::array();
-    for (std::size_t i = 1; i < fit.rivals.size(); ++i) {
-      const Rival& rival = fit.rivals[i];
-      list.push_back(
-          {{"model", rival.dimension == 1 ? rival.model : fmt::format("{}, d = {}", rival.model, rival.dimension)},
-           {"error", rival.left_out_error ? FormatSignificant(*rival.left_out_error, 2) : ToString(rival.outcome)},
-           {"isLast", i + 1 == fit.rivals.size()}});
     }
     return list;
   }

@@ -13,6 +13,7 @@
 #include "report/summary.h"
 #include "report/text_table.h"
 #include "report/write_report.h"
+#include "support/models.h"
 #include "support/temporary_folder.h"
 #include "support/traces.h"
 
@@ -21,14 +22,6 @@ namespace {
 
 using testing::HasSubstr;
 using testing::Not;
-
-ModelLibrary LoadLibrary() {
-  ModelLibrary library;
-  for (const auto& entry : std::filesystem::directory_iterator(test::SourceFolder() + "/fits")) {
-    library.Add(ParseModel(ReadFile(entry.path()), entry.path().string()));
-  }
-  return library;
-}
 
 ReportTemplates LoadOwnTemplates() {
   const std::string folder = test::SourceFolder() + "/templates/";
@@ -60,7 +53,7 @@ Results MakeResults(const std::string& phase = "cycle") {
   failed.error = "event file is truncated";
   results.runs = {run, failed};
   results.phases = {{phase, "region " + phase}};
-  results.projections = Project(results.table, LoadLibrary(), {DefaultModelSettings(), {64, 1024}, {}});
+  results.projections = Project(results.table, test::AllModels(), {DefaultModelSettings(), {64, 1024}, {}});
   return results;
 }
 
@@ -107,7 +100,7 @@ TEST(ReportModel, PhasesWithLikeNamesKeepTheirFigures) {
       "phase,cores,loadBalance\na b,8,0.9\na b,16,0.8\na-b,8,0.7\na-b,16,0.6\nMeasured,8,0.5\nMeasured,16,0.4\n",
       "t.csv");
   CompleteTable(results.table);
-  results.projections = Project(results.table, LoadLibrary(), {DefaultModelSettings(), {64}, {}});
+  results.projections = Project(results.table, test::AllModels(), {DefaultModelSettings(), {64}, {}});
   const ReportModel model = BuildReportModel(results);
   EXPECT_EQ(model.data["phases"][0]["anchor"], "a-b");
   EXPECT_EQ(model.data["phases"][1]["anchor"], "a-b-2");
@@ -167,7 +160,7 @@ Results MakeResultsWithErrors() {
   results.table.rows[0].standard_errors[Factor::kTransfer] = 0.0004;  // would print as 0.000
   results.table.rows[1].standard_errors[Factor::kLoadBalance] = 0.03;
   results.table.rows[1].runtime_error = 0.02;
-  results.projections = Project(results.table, LoadLibrary(), {DefaultModelSettings(), {64, 1024}, {}});
+  results.projections = Project(results.table, test::AllModels(), {DefaultModelSettings(), {64, 1024}, {}});
   return results;
 }
 
@@ -179,7 +172,10 @@ TEST(Report, StandardErrorsStandBesideTheirValues) {
   EXPECT_THAT(html, HasSubstr("1.60 s<br><small>± 20.0 ms</small>"));
   EXPECT_THAT(html, HasSubstr("0.980</td>"));
   EXPECT_THAT(html, HasSubstr("the standard error of the run by itself"));
-  EXPECT_THAT(html, HasSubstr("The runs count by the spread of their iterations and a standard deviation of "));
+  EXPECT_THAT(
+      html,
+      HasSubstr(
+          "The runs count by the spread of their iterations, their loss and their distance from the largest run"));
   const std::string markdown = RenderTemplate(LoadOwnTemplates().markdown, model.data, Escape::kMarkdown);
   EXPECT_THAT(markdown, HasSubstr(" 0.950 ± 0.012 |"));
   ReportModel plain = BuildReportModel(MakeResults());

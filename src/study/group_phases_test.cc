@@ -11,6 +11,7 @@
 #include "factors/factor_table_json.h"
 #include "report/results_json.h"
 #include "study/run_study.h"
+#include "support/models.h"
 #include "support/programs_with_groups.h"
 #include "support/temporary_folder.h"
 #include "support/traces.h"
@@ -29,10 +30,6 @@ class GroupPhasesTest : public testing::Test {
     study_.phases = {PhaseSpec::WholeRun()};
     study_.projection.models = DefaultModelSettings();
     study_.projection.targets = {128, 1024};
-    for (const char* id : {"amdahl", "pipeline", "constant"}) {
-      const std::string file = test::SourceFolder() + "/fits/" + id + ".toml";
-      library_.Add(ParseModel(ReadFile(file), file));
-    }
   }
 
   void Add(const Trace& trace) {
@@ -68,7 +65,7 @@ class GroupPhasesTest : public testing::Test {
 
   test::TemporaryFolder folder_;
   Study study_;
-  ModelLibrary library_;
+  ModelLibrary library_ = test::AllModels();
 };
 
 TEST_F(GroupPhasesTest, ParticleAndMeshRanksAreProjectedByThemselves) {

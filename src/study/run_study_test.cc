@@ -7,6 +7,7 @@
 
 #include "base/files.h"
 #include "study/phase_marks.h"
+#include "support/models.h"
 #include "support/otf2_archive.h"
 #include "support/temporary_folder.h"
 #include "support/traces.h"
@@ -201,12 +202,7 @@ TEST_F(RunStudyTest, OneRunGivesFactorsButNoProjection) {
   AddRun("a", 2);
   study_.phases = {PhaseSpec::Region("step")};
   study_.projection.models = DefaultModelSettings();
-  ModelLibrary library;
-  for (const char* id : {"amdahl", "pipeline", "constant"}) {
-    const std::string file = test::SourceFolder() + "/fits/" + id + ".toml";
-    library.Add(ParseModel(ReadFile(file), file));
-  }
-  const StudyOutcome outcome = RunStudy(study_, library, nullptr);
+  const StudyOutcome outcome = RunStudy(study_, test::AllModels(), nullptr);
   EXPECT_EQ(outcome.results.table.rows.size(), 1u);
   ASSERT_TRUE(outcome.evidence);
   EXPECT_EQ(outcome.evidence->exit_code(), 4);

@@ -290,6 +290,11 @@ void ParseModels(const ConfigTable& root, const std::string& file, Study& study)
       if (candidates->empty()) table->Fail("candidates", "'candidates' must name at least one model");
     }
     if (const auto factors = table->Table("factors")) options.models.by_factor = ParseChoices(*factors);
+    if (const auto weights = table->String("weights")) {
+      if (*weights != "scatter" && *weights != "alike")
+        table->Fail("weights", "'weights' must be \"scatter\" or \"alike\"");
+      options.models.weights = *weights == "alike" ? PointWeights::kAlike : PointWeights::kByScatter;
+    }
     if (const auto train_max = table->Integer("train_max")) {
       options.train_max = static_cast<double>(Positive(*table, "train_max", *train_max));
     }
@@ -360,8 +365,9 @@ std::string ModelsInWords(const ModelSettings& settings) {
   };
   const bool single = settings.standard.options.size() == 1 && settings.standard.options[0].dimensions.size() == 1;
   std::string text = single ? in_words(settings.standard) + " for every factor"
-                            : "for every factor the best of " + in_words(settings.standard) +
-                                  ", by the error at the largest run when it is left out";
+                            : "for every factor all of " + in_words(settings.standard) +
+                                  ", each as much as it predicts larger runs from smaller ones";
+  if (settings.weights == PointWeights::kAlike) text += "; all runs count alike";
   for (const auto& [factor, choice] : settings.by_factor) {
     text += fmt::format("; {}: {}", Describe(factor).id, in_words(choice));
   }

@@ -1,0 +1,91 @@
+#include "projection/factor_draws.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/median.h"
+
+namespace farscale {
+namespace {
+
+// Learnt from measured series of many codes, so that the intervals hold as often as they say [docs/accuracy.md].
+constexpr double kDrift = 0.15;  // relative, of the loss, by doubling
+constexpr double kDriftPower = 0.25;
+constexpr double kNewLossShare = 0.1;  // of the draws
+constexpr double kNewLoss = 0.03;      // its mean by doubling, where there is one
+
+// Series that scatter more also drift more.
+double DriftOf(double scatter) { return kDrift * std::pow(scatter / kUsualScatter, kDriftPower); }
+
+}  // namespace
+
+FactorDraws::FactorDraws(const Ensemble& ensemble, std::uint64_t seed) : ensemble_(ensemble) {
+  Random random(seed);
+  std::vector<double> own;
+  for (const DataPoint& point : ensemble.members.front().fit.points) {
+    anchor_ = std::max(anchor_, point.cores);
+    if (point.standard_error && point.value > 0) own.push_back(*point.standard_error / point.value);
+  }
+  if (!own.empty()) own_error_ = Median(own);
+  double passed = 0;
+  std::size_t taken = 0;
+  for (const Member& member : ensemble.members) {
+    for (std::size_t i = 0; i < member.posterior.draws.size() && member.weight > 0; ++i) {
+      passed += member.weight * member.posterior.weights[i];
+      const CurveDraw& curve = member.posterior.draws[i];
+      // Evenly spaced through all the weights: as often as the weight says, give or take one.
+      for (; taken < kFactorDraws && (static_cast<double>(taken) + 0.5) / kFactorDraws < passed; ++taken) {
+        draws_.push_back({&member, &curve.parameters, curve.scatter, 0, 0, 0});
+      }
+    }
+  }
+  while (!draws_.empty() && draws_.size() < kFactorDraws) draws_.push_back(draws_.back());  // rounding of the sum
+  random.Shuffle(draws_);
+  for (Draw& draw : draws_) {
+    draw.drift = random.Normal();
+    draw.noise = random.Normal();
+    if (random.Uniform() < kNewLossShare) draw.new_loss = kNewLoss * random.Exponential();
+  }
+}
+
+double FactorDraws::Doublings(double cores) const { return std::max(0.0, std::log2(cores / anchor_)); }
+
+double FactorDraws::Disturb(const Draw& draw, double value, double cores) const {
+  const double doublings = Doublings(cores);
+  const bool has_limit = ensemble_.limit.has_value();
+  double loss = -std::log(value) * std::exp(DriftOf(draw.scatter) * doublings * draw.drift);
+  // What may exceed 1 may also gain.
+  loss += draw.new_loss * doublings * (has_limit || draw.drift > 0 ? 1 : -1);
+  loss += std::hypot(own_error_, draw.scatter * LogShape(value)) * draw.noise;
+  return std::exp(-(has_limit ? std::max(0.0, loss) : loss));
+}
+
+std::vector<double> FactorDraws::CurvesAt(double cores) const {
+  std::vector<double> values;
+  values.reserve(draws_.size());
+  for (const Draw& draw : draws_) values.push_back(draw.member->Evaluate(cores, *draw.parameters));
+  return values;
+}
+
+std::vector<double> FactorDraws::At(double cores) const {
+  std::vector<double> values = CurvesAt(cores);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = Disturb(draws_[i], values[i], cores);
+  return values;
+}
+
+double FactorDraws::LogDeviation(std::size_t draw, double value, double cores) const {
+  const double scatter = std::hypot(own_error_, draws_[draw].scatter * LogShape(value));
+  return std::hypot(scatter, DriftOf(draws_[draw].scatter) * Doublings(cores) * std::log(value));
+}
+
+void FactorDraws::Choose(const std::vector<std::size_t>& chosen) {
+  std::vector<Draw> draws;
+  draws.reserve(draws_.size());
+  for (std::size_t i = 0; i < draws_.size(); ++i) {
+    draws.push_back({draws_[chosen[i]].member, draws_[chosen[i]].parameters, draws_[chosen[i]].scatter, draws_[i].drift,
+                     draws_[i].new_loss, draws_[i].noise});
+  }
+  draws_ = std::move(draws);
+}
+
+}  // namespace farscale
