@@ -1,0 +1,89 @@
+#include "cli/table_options.h"
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/text.h"
+#include "factors/factor_table_csv.h"
+#include "report/results_json.h"
+#include "study/resources.h"
+#include "study/study.h"
+
+namespace farscale {
+namespace {
+
+// "loadBalance=amdahl:3"
+void AddChoice(const std::string& text, ModelSettings& settings) {
+  const std::size_t equals = text.find('=');
+  const Factor factor = FactorNamed(text.substr(0, equals), "--model " + text);
+  if (equals == std::string::npos) {
+    throw Error(ErrorKind::kUsage, "--model " + text, "no model after the factor",
+                "write FACTOR=MODEL or FACTOR=MODEL:DIMENSION");
+  }
+  settings.by_factor[factor] = ParseModelChoice(text.substr(equals + 1), "--model " + text);
+}
+
+FactorTable ParseTable(const std::string& path) {
+  const std::string text = ReadFile(path);
+  const std::string_view trimmed = Trim(text);
+  if (!trimmed.empty() && trimmed.front() == '{') return ReadTableFromJson(text, path);
+  return ReadFactorCsv(text, path);
+}
+
+}  // namespace
+
+Factor FactorNamed(const std::string& id, const std::string& where) {
+  const auto factor = FactorById(id);
+  if (!factor) throw Error(ErrorKind::kUsage, where, "unknown factor '" + id + "'", DidYouMean(id, FactorIds()));
+  return *factor;
+}
+
+FactorTable ReadTable(const TableOptions& options) {
+  FactorTable table = ParseTable(options.table);
+  if (!table.scaling && !options.scaling.empty()) table.scaling = ScalingByName(options.scaling);
+  CompleteTable(table);
+  ChangeTerms(table, ScalingByName(options.scaling),
+              options.reference > 0 ? std::optional(options.reference) : std::nullopt);
+  return table;
+}
+
+ProjectionOptions ProjectionOptionsOf(const TableOptions& options) {
+  ProjectionOptions result;
+  result.models = DefaultModelSettings();
+  if (!options.preset.empty()) {
+    const auto preset = LoadPreset(options.preset);
+    if (!preset) {
+      throw Error(ErrorKind::kUsage, "--preset", "no preset '" + options.preset + "'",
+                  "there are " + Join(PresetNames(), ", "));
+    }
+    result = ParseProjectionPreset(*preset);
+  }
+  if (!options.candidates.empty()) {
+    result.models.standard = ModelChoice{{}, "--candidates"};
+    for (const std::string& text : options.candidates) {
+      result.models.standard.options.push_back(ParseModelChoice(text, "--candidates").options.front());
+    }
+  }
+  for (const std::string& choice : options.choices) AddChoice(choice, result.models);
+  return result;
+}
+
+void AddTableOptions(CLI::App* command, TableOptions& options) {
+  command->add_option("table", options.table, "The factor table (.json or .csv)")->required();
+  command->add_option("--candidates", options.candidates,
+                      "Models to choose from for every factor, separated by blanks; MODEL:1,3 gives dimensions");
+  command
+      ->add_option("--model", options.choices,
+                   "Model of one factor: FACTOR=MODEL or FACTOR=MODEL:DIMENSION; "
+                   "repeat for several")
+      ->allow_extra_args(false);
+  command
+      ->add_option("--fits", options.model_files, "Model file of your own, or a folder with such; repeat for several")
+      ->allow_extra_args(false);
+  command->add_option("--preset", options.preset, "Preset with the models to use, such as rosas14");
+  command->add_option("--scaling", options.scaling, "How the runs scale (default: as the table says)")
+      ->check(CLI::IsMember({"strong", "weak"}));
+  command->add_option("--reference", options.reference, "Cores of the reference run (default: as in the table)")
+      ->check(CLI::PositiveNumber);
+}
+
+}  // namespace farscale

@@ -1,0 +1,38 @@
+// What commands that begin with a factor table share: the table, the terms it is put in, and the models for it.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "factors/factor_table.h"
+#include "models/scaling_model.h"
+#include "projection/projection.h"
+
+namespace farscale {
+
+inline constexpr std::int64_t kMostCores = 1000000000;  // that can be asked for
+
+struct TableOptions {
+  std::string table;
+  std::string preset;
+  std::string scaling;
+  std::int64_t reference = 0;  // 0: as in the table
+  std::vector<std::string> candidates;
+  std::vector<std::string> choices;
+  std::vector<std::string> model_files;
+};
+
+void AddTableOptions(CLI::App* command, TableOptions& options);
+
+// A factor table, or the one of results.json, completed and in the terms asked for.
+FactorTable ReadTable(const TableOptions& options);
+
+// The models asked for. Throws a usage error for presets and factors that do not exist.
+ProjectionOptions ProjectionOptionsOf(const TableOptions& options);
+
+// "loadBalance" and the like. Throws a usage error naming the nearest at `where` for anything else.
+Factor FactorNamed(const std::string& id, const std::string& where);
+
+}  // namespace farscale
