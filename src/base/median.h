@@ -1,7 +1,8 @@
-// The value in the middle.
+// The value in the middle, and the one below which most lie.
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <vector>
 
@@ -23,6 +24,16 @@ Value Median(std::vector<Value> values) {
   if (values.size() % 2 == 1) return *middle;
   const Value below = *std::max_element(values.begin(), middle);
   return below + (*middle - below) / 2;
+}
+
+// The value below which a share of the others lies, on the straight line between its neighbours: for 0.5 the median.
+// Not for none.
+inline double Percentile(std::vector<double> values, double share) {
+  std::sort(values.begin(), values.end());
+  const double place = share * static_cast<double>(values.size() - 1);
+  const auto below = static_cast<std::size_t>(std::floor(place));
+  const std::size_t above = std::min(below + 1, values.size() - 1);
+  return values[below] + (place - std::floor(place)) * (values[above] - values[below]);
 }
 
 }  // namespace farscale
