@@ -6,14 +6,11 @@
 #include "factors/factor_table_csv.h"
 
 namespace farscale {
-namespace {
 
-std::string Bounds(const std::optional<IntervalBounds>& interval) {
+std::string BoundsAsCsv(const std::optional<IntervalBounds>& interval) {
   if (!interval) return ",";
   return FormatExact(interval->low) + "," + FormatExact(interval->high);
 }
-
-}  // namespace
 
 std::string WriteProjectionCsv(const std::vector<PhaseProjection>& projections) {
   std::string text = "series,phase,factor,model,dimension,cores,ratio,value,low80,high80,low95,high95\n";
@@ -23,8 +20,8 @@ std::string WriteProjectionCsv(const std::vector<PhaseProjection>& projections) 
         text += fmt::format("{},{},{},{},{},{},{},{},{},{}\n", CsvField(phase.series), CsvField(phase.phase),
                             Describe(factor.factor).id, factor.is_product ? "product" : factor.fit.model,
                             factor.is_product ? "" : std::to_string(factor.fit.dimension), FormatExact(target.cores),
-                            FormatExact(target.ratio), FormatExact(target.value), Bounds(target.interval80),
-                            Bounds(target.interval95));
+                            FormatExact(target.ratio), FormatExact(target.value), BoundsAsCsv(target.interval80),
+                            BoundsAsCsv(target.interval95));
       }
     }
   }

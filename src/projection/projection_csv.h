@@ -1,6 +1,7 @@
 // Projections as CSV, one row a factor and target [docs/file-formats.md].
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,5 +12,8 @@ namespace farscale {
 // Columns series,phase,factor,model,dimension,cores,ratio,value,low80,high80,low95,high95. Products have the model
 // `product` and no dimension; bounds are empty where there is no interval.
 std::string WriteProjectionCsv(const std::vector<PhaseProjection>& projections);
+
+// The two fields of an interval, "0.8,0.9"; both empty without one.
+std::string BoundsAsCsv(const std::optional<IntervalBounds>& interval);
 
 }  // namespace farscale

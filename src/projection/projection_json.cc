@@ -238,6 +238,12 @@ std::vector<PhaseProjection> ProjectionsFromJson(const Json& json) {
   return projections;
 }
 
+Json ProjectedValueToJson(const ProjectedValue& value) { return ToJson(value); }
+
+ProjectedValue ProjectedValueFromJson(const Json& json) { return ValueOf(json); }
+
+Factor FactorFromJson(const Json& json) { return FactorOf(json); }
+
 std::string WriteProjectionJson(const std::vector<PhaseProjection>& projections) {
   const Json json = {{"format", "farscale-projection"},
                      {"version", kProjectionVersion},

@@ -15,6 +15,11 @@ nlohmann::ordered_json ProjectionsToJson(const std::vector<PhaseProjection>& pro
 // Throws nlohmann::json::exception where the JSON is not what ProjectionsToJson writes.
 std::vector<PhaseProjection> ProjectionsFromJson(const nlohmann::ordered_json& json);
 
+// Parts that files of other kinds have, too. Reading throws an input error for what cannot be.
+nlohmann::ordered_json ProjectedValueToJson(const ProjectedValue& value);
+ProjectedValue ProjectedValueFromJson(const nlohmann::ordered_json& json);
+Factor FactorFromJson(const nlohmann::ordered_json& json);
+
 // The file of `farscale predict`.
 std::string WriteProjectionJson(const std::vector<PhaseProjection>& projections);
 

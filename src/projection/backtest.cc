@@ -1,0 +1,233 @@
+#include "projection/backtest.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "base/parallel.h"
+#include "base/text.h"
+
+namespace farscale {
+namespace {
+
+constexpr std::size_t kFewestToTrain = 2;    // with fewer there is no projection
+constexpr std::size_t kFewestByDefault = 3;  // with fewer no model can be chosen
+constexpr std::size_t kSplitsOfReports = 3;  // enough to see ratios of 2, 4 and 8 where counts double
+constexpr const char* kWhole = "a series";   // what has neither a name nor a phase
+
+// All runs of one phase of one series.
+struct PhaseRuns {
+  std::string series;
+  std::string phase;
+  std::vector<FactorRow> rows;  // by cores and repeat
+  std::vector<double> cores;    // distinct, ascending
+
+  // How many core counts are not hidden.
+  std::size_t CountsUpTo(double train_max) const {
+    return static_cast<std::size_t>(std::upper_bound(cores.begin(), cores.end(), train_max) - cores.begin());
+  }
+};
+
+struct TrainingSplit {
+  const PhaseRuns* runs = nullptr;
+  double train_max = 0;
+};
+
+// What one split gives.
+struct SplitOutcome {
+  std::vector<BacktestRow> rows;
+  std::size_t not_predicted = 0;
+  std::size_t not_measured = 0;
+  PhaseProjection fitted;  // which factors were, and nothing else
+};
+
+std::vector<PhaseRuns> RunsOf(const FactorTable& table) {
+  std::vector<PhaseRuns> all;
+  for (const std::string& series : table.Series()) {
+    for (const std::string& phase : table.Phases(series)) {
+      PhaseRuns runs{series, phase, table.Rows(series, phase), {}};
+      std::set<double> cores;
+      for (const FactorRow& row : runs.rows) cores.insert(static_cast<double>(row.cores));
+      runs.cores.assign(cores.begin(), cores.end());
+      all.push_back(std::move(runs));
+    }
+  }
+  return all;
+}
+
+void Skip(const PhaseRuns& runs, const std::string& of_split, std::size_t& count, SkippedSplits& skipped) {
+  ++count;
+  if (!skipped.example.empty()) return;
+  std::string name = runs.series;
+  if (!runs.phase.empty()) name += (name.empty() ? "phase " : ", phase ") + runs.phase;
+  skipped.example = (name.empty() ? kWhole : name) + of_split;
+}
+
+void AddDefaultSplits(const PhaseRuns& runs, std::size_t most, std::vector<TrainingSplit>& splits,
+                      SkippedSplits& skipped) {
+  const std::size_t counts = runs.cores.size();
+  if (counts <= kFewestByDefault) {
+    ++skipped.tried;
+    Skip(runs, "", skipped.too_few, skipped);
+    return;
+  }
+  std::size_t first = kFewestByDefault;
+  if (most > 0) first = std::max(first, counts - std::min(most, counts));
+  for (std::size_t trained = first; trained < counts; ++trained) {
+    ++skipped.tried;
+    splits.push_back({&runs, runs.cores[trained - 1]});
+  }
+}
+
+void AddSplits(const PhaseRuns& runs, const std::set<double>& train_max, std::vector<TrainingSplit>& splits,
+               SkippedSplits& skipped) {
+  std::size_t before = 0;  // core counts that the last split trains on
+  for (const double most : train_max) {
+    const std::size_t trained = runs.CountsUpTo(most);
+    const std::string of_split = fmt::format(" up to {} cores", most);
+    ++skipped.tried;
+    if (trained < kFewestToTrain) {
+      Skip(runs, of_split, skipped.too_few, skipped);
+    } else if (trained == runs.cores.size()) {
+      Skip(runs, of_split, skipped.nothing_larger, skipped);
+    } else if (trained == before) {
+      Skip(runs, of_split, skipped.same_runs, skipped);
+    } else {
+      splits.push_back({&runs, most});
+      before = trained;
+    }
+  }
+}
+
+// Which factors have a model, for what was asked in vain.
+PhaseProjection FittedOf(const PhaseProjection& projection) {
+  PhaseProjection fitted;
+  fitted.series = projection.series;
+  fitted.phase = projection.phase;
+  for (const FactorProjection& factor : projection.factors) {
+    fitted.factors.emplace_back().factor = factor.factor;
+    fitted.factors.back().is_product = factor.is_product;
+  }
+  return fitted;
+}
+
+void Compare(const FactorProjection& projection, const TrainingSplit& split, SplitOutcome& outcome) {
+  const std::vector<FactorRow>& runs = split.runs->rows;
+  const bool is_measured = std::any_of(runs.begin(), runs.end(),
+                                       [&](const FactorRow& run) { return run.values[projection.factor].has_value(); });
+  for (const FactorRow& run : runs) {
+    const auto cores = static_cast<double>(run.cores);
+    if (cores <= split.train_max) continue;
+    const std::optional<double>& measured = run.values[projection.factor];
+    const auto predicted = std::find_if(projection.targets.begin(), projection.targets.end(),
+                                        [&](const ProjectedValue& target) { return target.cores == cores; });
+    if (predicted == projection.targets.end()) {
+      if (measured) ++outcome.not_predicted;
+    } else if (!measured) {
+      if (is_measured) ++outcome.not_measured;
+    } else {
+      outcome.rows.push_back({split.runs->series, split.runs->phase, projection.factor, split.train_max, run.repeat,
+                              *measured, *predicted, projection.is_product ? kProduct : projection.fit.model});
+    }
+  }
+}
+
+SplitOutcome Predict(const TrainingSplit& split, const FactorTable& table, const ModelLibrary& library,
+                     const ProjectionOptions& asked) {
+  FactorTable training;
+  training.scaling = table.scaling;
+  training.reference = table.reference;
+  for (const FactorRow& run : split.runs->rows) {
+    if (static_cast<double>(run.cores) <= split.train_max) training.rows.push_back(run);
+  }
+  ProjectionOptions options = asked;
+  options.train_max.reset();
+  const std::vector<double>& cores = split.runs->cores;
+  options.targets.assign(std::upper_bound(cores.begin(), cores.end(), split.train_max), cores.end());
+  SplitOutcome outcome;
+  for (const PhaseProjection& projection : Project(training, library, options)) {
+    for (const FactorProjection& factor : projection.factors) Compare(factor, split, outcome);
+    outcome.fitted = FittedOf(projection);
+  }
+  return outcome;
+}
+
+// Appends the outcomes of the splits of one phase.
+void Append(std::vector<SplitOutcome>& outcomes, std::size_t first, std::size_t end, BacktestResult& result) {
+  const auto begin = static_cast<std::ptrdiff_t>(result.rows.size());
+  for (std::size_t i = first; i < end; ++i) {
+    result.not_predicted += outcomes[i].not_predicted;
+    result.not_measured += outcomes[i].not_measured;
+    for (BacktestRow& row : outcomes[i].rows) result.rows.push_back(std::move(row));
+  }
+  std::stable_sort(result.rows.begin() + begin, result.rows.end(),
+                   [](const BacktestRow& a, const BacktestRow& b) { return a.factor < b.factor; });
+}
+
+}  // namespace
+
+BacktestResult Backtest(const FactorTable& table, const ModelLibrary& library, const BacktestOptions& options) {
+  const std::vector<PhaseRuns> phases = RunsOf(table);
+  const std::set<double> train_max(options.train_max.begin(), options.train_max.end());
+  BacktestResult result;
+  std::vector<TrainingSplit> splits;
+  for (const PhaseRuns& runs : phases) {
+    if (train_max.empty()) {
+      AddDefaultSplits(runs, options.most_splits, splits, result.skipped);
+    } else {
+      AddSplits(runs, train_max, splits, result.skipped);
+    }
+  }
+  std::vector<SplitOutcome> outcomes(splits.size());
+  ParallelFor(splits.size(),
+              [&](std::size_t i) { outcomes[i] = Predict(splits[i], table, library, options.projection); });
+  for (std::size_t first = 0, end = 0; first < splits.size(); first = end) {
+    while (end < splits.size() && splits[end].runs == splits[first].runs) ++end;
+    Append(outcomes, first, end, result);
+  }
+  std::vector<PhaseProjection> fitted;
+  fitted.reserve(outcomes.size());
+  for (SplitOutcome& outcome : outcomes) fitted.push_back(std::move(outcome.fitted));
+  if (!fitted.empty()) result.findings = FindUnusedModels(options.projection.models, fitted);
+  return result;
+}
+
+std::vector<BacktestRow> BacktestForReport(const FactorTable& table, const ModelLibrary& library,
+                                           const ProjectionOptions& options) {
+  return Backtest(table, library, {options, {}, kSplitsOfReports}).rows;
+}
+
+std::vector<std::string> DescribeGaps(const BacktestResult& result) {
+  std::vector<std::string> sentences;
+  const SkippedSplits& skipped = result.skipped;
+  std::vector<std::string> reasons;
+  const auto add = [&](std::size_t count, const std::string& reason) {
+    if (count > 0) reasons.push_back(fmt::format("{} {}", count, reason));
+  };
+  add(skipped.too_few, "with too few core counts to train on");
+  add(skipped.nothing_larger, "with no larger run to predict");
+  add(skipped.same_runs, "with the same runs as a smaller one");
+  if (!reasons.empty()) {
+    sentences.push_back(
+        fmt::format("{} of {} splits into runs to train on and runs to predict give nothing: {} (first: {})",
+                    skipped.too_few + skipped.nothing_larger + skipped.same_runs, skipped.tried, Join(reasons, ", "),
+                    skipped.example));
+  }
+  if (result.not_predicted > 0) {
+    sentences.push_back(fmt::format(
+        "{} hidden values are not predicted, since no model could be fitted to their factor", result.not_predicted));
+  }
+  if (result.not_measured > 0) {
+    sentences.push_back(
+        fmt::format("{} predictions are of factors that the hidden run does not have", result.not_measured));
+  }
+  return sentences;
+}
+
+std::optional<double> RelativeErrorOf(const BacktestRow& row) {
+  if (row.measured == 0) return std::nullopt;
+  return (row.predicted.value - row.measured) / row.measured;
+}
+
+}  // namespace farscale
