@@ -67,6 +67,7 @@ int Predict(const PredictOptions& options, const Common& common) {
   if (!options.report.empty()) {
     Results results = ResultsOfTable(table, projections, input.stem().string());
     results.models = ModelsInWords(projection_options.models);
+    results.backtest = BacktestForReport(table, library, projection_options);
     WriteReport(results, LoadTemplates(), options.report,
                 {ReportFormat::kHtml, ReportFormat::kMarkdown, ReportFormat::kJson, ReportFormat::kCsv});
   }

@@ -4,6 +4,7 @@
 
 #include "base/files.h"
 #include "cli/command.h"
+#include "report/backtest_section.h"
 #include "report/comparison.h"
 #include "report/summary.h"
 #include "report/write_report.h"
@@ -31,6 +32,8 @@ void PrintSummary(const Results& results, const std::vector<std::filesystem::pat
       for (const std::string& sentence : SummarizePhase(results.table.Rows(series, phase), found)) {
         fmt::print("  {}\n", sentence);
       }
+      const std::string backtest = SummarizeBacktest(results, series, phase);
+      if (!backtest.empty()) fmt::print("  {}\n", backtest);
       for (const std::string& sentence : SummarizeComparison(results, series, phase)) fmt::print("  {}\n", sentence);
     }
   }

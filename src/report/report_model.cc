@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "base/version.h"
 #include "projection/factor_parts.h"
+#include "report/backtest_section.h"
 #include "report/comparison.h"
 #include "report/figures.h"
 #include "report/rivals.h"
@@ -176,6 +177,7 @@ class PhaseSection {
       AddDominance();
     }
     AddFits(projected);
+    section_.update(BacktestOfPhase(results_, series_, phase_));
     AddComparison();
     return section_;
   }

@@ -7,6 +7,8 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "factors/factor_table_csv.h"
+#include "report/backtest_section.h"
+#include "report/backtest_tables.h"
 #include "report/chart.h"
 #include "report/report_model.h"
 #include "report/results_json.h"
@@ -184,6 +186,61 @@ TEST(Report, StandardErrorsStandBesideTheirValues) {
               Not(HasSubstr("of the run by itself")));
 }
 
+// A row a hidden value: of parallel efficiency 64 cores from 16, 64 from 32, and so on.
+BacktestRow HiddenValue(Factor factor, double train_max, double measured, double value, double reach) {
+  BacktestRow row{"", "cycle", factor, train_max, 0, measured, {64, 64 / train_max, value, {}, {}}, "amdahl"};
+  row.predicted.interval80 = IntervalBounds{value - reach, value + reach};
+  row.predicted.interval95 = IntervalBounds{value - 2 * reach, value + 2 * reach};
+  return row;
+}
+
+// Parallel efficiency is off by 10 and 20 %. 0.55 lies in 0.5 ± 0.06, 0.6 in 0.5 ± 0.12 only, 0.9 not in 0.5 ± 0.12.
+Results MakeResultsWithBacktest() {
+  Results results = MakeResults();
+  results.backtest = {HiddenValue(Factor::kParallelEfficiency, 16, 0.5, 0.55, 0.06),
+                      HiddenValue(Factor::kParallelEfficiency, 32, 0.5, 0.4, 0.06),
+                      HiddenValue(Factor::kLoadBalance, 32, 0.9, 0.5, 0.06)};
+  for (std::size_t i : {0u, 1u}) results.backtest[i].model = kProduct;
+  results.backtest.push_back(results.backtest.back());
+  results.backtest.back().phase = "another";
+  return results;
+}
+
+TEST(Backtest, SaysHowManyHiddenValuesWereMet) {
+  const Results results = MakeResultsWithBacktest();
+  const std::string sentence =
+      "With the largest runs hidden, 1 of 3 values lie in their 80 % intervals and 2 in those of 95 %; parallel "
+      "efficiency was off by 15.0 % in the median.";
+  EXPECT_EQ(SummarizeBacktest(results, "", "cycle"), sentence);
+  EXPECT_EQ(SummarizeBacktest(results, "", "none"), "");
+  ReportModel model = BuildReportModel(results);
+  model.data["style"] = "";
+  const std::string html = RenderTemplate(LoadOwnTemplates().html, model.data, Escape::kHtml);
+  EXPECT_THAT(html, HasSubstr("<p>" + sentence + "</p>"));
+  EXPECT_THAT(html, HasSubstr("<th scope=\"row\">Parallel efficiency</th><td>16</td><td>64</td><td>4.0×</td><td>0.500"
+                              "</td><td>0.550</td><td>0.490 – 0.610</td><td>+10.0 %</td><td>80 %</td>"));
+  EXPECT_THAT(html, HasSubstr("<td>-44.4 %</td><td class=\"outside\">neither</td>"));
+  const std::string markdown = RenderTemplate(LoadOwnTemplates().markdown, model.data, Escape::kMarkdown);
+  EXPECT_THAT(markdown, HasSubstr("|  | 32 | 64 | 2.0× | 0.500 | 0.400 | 0.340 – 0.460 | -20.0 % | 95 % |"));
+  EXPECT_THAT(markdown, Not(HasSubstr("still fewer runs")));
+}
+
+TEST(Backtest, NoSectionWithoutOne) {
+  EXPECT_EQ(BacktestOfPhase(MakeResults(), "", "cycle"), (ReportData{{"hasBacktest", false}}));
+}
+
+// 50 values from 16 cores and 20 from 32: the sentence counts all, the table shows the latter.
+TEST(Backtest, LongTablesShowTheLargestSplits) {
+  Results results;
+  for (int i = 0; i < 70; ++i) {
+    results.backtest.push_back(HiddenValue(Factor::kLoadBalance, i < 50 ? 16 : 32, 0.9, 0.9, 0.01));
+  }
+  const ReportData data = BacktestOfPhase(results, "", "cycle");
+  EXPECT_THAT(data["backtestSummary"].get<std::string>(), HasSubstr("70 of 70"));
+  EXPECT_EQ(data["backtest"].size(), 20u);
+  EXPECT_TRUE(data["isBacktestShortened"].get<bool>());
+}
+
 TEST(Report, NamesFromTracesStayText) {
   const std::string html = RenderTemplate(
       LoadOwnTemplates().html,
@@ -219,7 +276,7 @@ TEST(Report, AFileInTheWayLeavesNothingHalfWritten) {
 
 // From its JSON a report comes out the same.
 TEST(Results, ReadBackGivesTheSameReport) {
-  const Results results = MakeResults();
+  const Results results = MakeResultsWithBacktest();
   const std::string json = WriteResultsJson(results);
   const Results again = ReadResultsJson(json, "results.json");
   EXPECT_EQ(WriteResultsJson(again), json);
@@ -228,6 +285,8 @@ TEST(Results, ReadBackGivesTheSameReport) {
   WriteReport(again, LoadOwnTemplates(), folder / "b", {ReportFormat::kHtml});
   EXPECT_EQ(ReadFile(folder / "a" / "report.html"), ReadFile(folder / "b" / "report.html"));
   EXPECT_EQ(ReadTableFromJson(json, "f").rows, results.table.rows);
+  EXPECT_EQ(again.backtest, results.backtest);
+  EXPECT_THAT(WriteResultsJson(MakeResults()), Not(HasSubstr("backtest")));  // as earlier versions wrote it
 }
 
 TEST(Results, ErrorsOfOtherFiles) {
@@ -258,6 +317,25 @@ TEST(TextTable, StandardErrors) {
   EXPECT_THAT(factors, HasSubstr("cores                              8      ±      16        ±      32\n"));
   EXPECT_THAT(factors, HasSubstr("    Load balance               0.950  0.012   0.900    0.030   0.700\n"));
   EXPECT_THAT(factors, HasSubstr("Run time                      1.50 s         1.60 s  20.0 ms  1.70 s\n"));
+}
+
+TEST(TextTable, Backtests) {
+  const std::vector<BacktestRow> rows = MakeResultsWithBacktest().backtest;
+  EXPECT_EQ(
+      FormatErrors(ErrorsByRatio(rows)),
+      "factor               ratio  points  median error  90th percentile  in 80 %  score 80 %  in 95 %  score 95 %\n"
+      "Parallel efficiency     2×       1        20.0 %           20.0 %    0.0 %        0.52  100.0 %        0.24\n"
+      "                        4×       1        10.0 %           10.0 %  100.0 %        0.12  100.0 %        0.24\n"
+      "Load balance            2×       2        44.4 %           44.4 %    0.0 %         3.5    0.0 %          11\n");
+  EXPECT_THAT(FormatErrorsByPhase(rows, Factor::kLoadBalance), HasSubstr("Load balance   points  median error"));
+  std::vector<BacktestRow> others = rows;
+  others[1].predicted.value = 0.45;
+  others[1].predicted.interval80->high = 0.4;
+  others[2].predicted.interval80.reset();
+  EXPECT_THAT(FormatErrors(ErrorsByRatio(others)), HasSubstr("\n1 points have no interval\n"));
+  const std::string text = FormatComparison(CompareBacktests(rows, others, "amdahl"));
+  // Off by 20 and 10 %; 0.12 + 10 · 0.04 = 0.52 against 0.06 + 10 · 0.1 = 1.06.
+  EXPECT_THAT(text, HasSubstr("2×       1        20.0 %  10.0 %           20.0 %  10.0 %        0.52     1.1  0.49×"));
 }
 
 TEST(TextTable, FactorsAndProjections) {

@@ -9,6 +9,7 @@
 #include "base/diagnostics.h"
 #include "factors/factor_table.h"
 #include "factors/run_picture.h"
+#include "projection/backtest.h"
 #include "projection/projection.h"
 
 namespace farscale {
@@ -100,6 +101,7 @@ struct Results {
   std::vector<PhaseRecord> phases;
   FactorTable table;
   std::vector<PhaseProjection> projections;
+  std::vector<BacktestRow> backtest;
   Comparison comparison = Comparison::kNoise;
   std::vector<Variant> variants;
 };

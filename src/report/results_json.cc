@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/version.h"
 #include "factors/factor_table_json.h"
+#include "projection/backtest_json.h"
 #include "projection/projection_json.h"
 #include "report/timeline_json.h"
 
@@ -109,6 +110,7 @@ std::string WriteResultsJson(const Results& results) {
   }
   json["factors"] = FactorTableToJson(results.table);
   json["projections"] = ProjectionsToJson(results.projections);
+  if (!results.backtest.empty()) json["backtest"] = BacktestRowsToJson(results.backtest);
   if (!results.variants.empty()) {
     json["comparison"] = results.comparison == Comparison::kNoise ? "noise" : "what-if";
     json["variants"] = Json::array();
@@ -139,6 +141,7 @@ Results ReadResultsJson(const std::string& text, const std::string& file) {
     }
     results.table = FactorTableFromJson(json.at("factors"), file);
     results.projections = ProjectionsFromJson(json.at("projections"));
+    if (json.contains("backtest")) results.backtest = BacktestRowsFromJson(json.at("backtest"));
     if (json.value("comparison", "noise") == "what-if") results.comparison = Comparison::kWhatIf;
     for (const Json& variant : json.value("variants", Json::array())) {
       results.variants.push_back(VariantFromJson(variant, file));

@@ -376,6 +376,7 @@ StudyOutcome RunStudy(const Study& study, const ModelLibrary& library, const Pro
   results.table = std::move(measured.table);
   results.phases = std::move(measured.phases);
   results.projections = Project(results.table, library, study.projection);
+  results.backtest = BacktestForReport(results.table, library, study.projection);
   results.variants = std::move(measured.variants);
   for (Variant& variant : results.variants) variant.projections = Project(variant.table, library, study.projection);
   for (const Finding& finding : FindUnusedModels(study.projection.models, results.projections)) {

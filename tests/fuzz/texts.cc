@@ -84,6 +84,8 @@ std::vector<std::string> Seeds() {
   run.phases = {{"p", {{0, 1, 1, 0.5, 0.5, 0.9, 0.1, 1, 0, ""}, {1, 3, 2, 1.5, 0.7, 0.9, 0.2, 2, 1, "late"}}, std::nullopt}};
   results.runs = {run};
   add(4, WriteResultsJson(results));
+  BacktestOptions options{{DefaultModelSettings(), {}, {}}, {4}, 0};
+  results.backtest = Backtest(table, library, options).rows;
   results.variants = {{"quiet", "without network noise", "replayed", true, results.table, results.projections}};
   add(4, WriteResultsJson(results));
   add(5, ReadFile(root + "/configs/networks/infiniband-hdr.toml"));
