@@ -78,7 +78,7 @@ class CliTest(unittest.TestCase):
 class Help(CliTest):
     def test_help_of_everything(self):
         overview = self.run_ok("--help").stdout
-        for command in ("run", "inspect", "phases", "factors", "predict", "calibrate", "whatif", "cut", "report"):
+        for command in ("run", "inspect", "phases", "factors", "predict", "backtest", "calibrate", "whatif", "cut", "report"):
             self.assertIn(command, overview)
             self.assertIn("Usage", self.run_ok(command, "--help").stdout)
         self.assertRegex(self.run_ok("--version").stdout, r"^farscale \d+\.\d+\.\d+\n$")
@@ -676,6 +676,102 @@ class Predict(CliTest):
         self.assertEqual(result.returncode, 0)  # a and b are projected
         self.assertIn("c: no projection", result.stderr)
         self.assertEqual({row["series"] for row in read_csv(result.stdout)}, {"a", "b"})
+
+
+class Backtest(CliTest):
+    TABLE = "series,cores,loadBalance,communicationEfficiency\n" + "".join(
+        f"{series},{cores},{0.95 - 0.001 * cores},{1 / (1 + slope * cores)}\n"
+        for series, slope in (("a", 0.001), ("b", 0.002)) for cores in (2, 4, 8, 16, 32))
+
+    def test_every_hidden_value_is_a_row(self):
+        table = self.write("t.csv", self.TABLE)
+        text = self.run_ok("backtest", table, "--train-max", "8,16", "-o", "-").stdout
+        self.assertEqual(text.splitlines()[0],
+                         "series,phase,factor,train_max,cores,ratio,measured,value,low80,high80,low95,high95,model")
+        rows = read_csv(text)
+        self.assertEqual([(row["train_max"], row["cores"], row["ratio"]) for row in rows if row["series"] == "b" and
+                          row["factor"] == "loadBalance"], [("8", "16", "2"), ("8", "32", "4"), ("16", "32", "2")])
+        measured = {(row["series"], row["cores"]): float(row["loadBalance"]) for row in read_csv(table)}
+        projected = read_csv(self.run_ok("predict", table, "--train-max", 8, "--targets", "16,32", "-o", "-").stdout)
+        values = {(row["series"], row["factor"], row["cores"]): row["value"] for row in projected}
+        for row in rows:
+            if row["factor"] == "loadBalance":
+                self.assertEqual(float(row["measured"]), measured[row["series"], row["cores"]])
+            if row["train_max"] == "8":
+                self.assertEqual(row["value"], values[row["series"], row["factor"], row["cores"]])
+        self.assertEqual(self.run_ok("backtest", table, "-o", "-").stdout, text)  # by default as well
+
+    def test_summary(self):
+        table = self.write("t.csv", self.TABLE)
+        text = self.run_ok("backtest", table).stdout
+        self.assertRegex(text, r"Parallel efficiency +2× +4 ")
+        self.assertRegex(text, r"\n +4× +2 ")
+        text = self.run_ok("backtest", table, "--factor", "communicationEfficiency", "--by-series", "-o",
+                           self.folder / "b.csv").stdout
+        self.assertNotIn("Load balance", text)
+        self.assertRegex(text, r"\nCommunication efficiency +points .*\na +3 .*\nb +3 ")
+        self.assertEqual(len(read_csv(self.folder / "b.csv")), 18)  # three factors, two series, three values
+        self.assertEqual(self.run_ok("backtest", table, "-q", "-o", self.folder / "b.csv").stdout, "")
+
+    def test_against(self):
+        table = self.write("t.csv", self.TABLE)
+        text = self.run_ok("backtest", table, "--against", "constant", "-o", self.folder / "b.json").stdout
+        self.assertIn("better", text)
+        found = json.loads((self.folder / "b.json").read_text())
+        for own, other in zip(found["comparison"]["summary"], found["comparison"]["summaryAgainst"], strict=True):
+            self.assertEqual((own["factor"], own["ratio"]), (other["factor"], other["ratio"]))
+            if own["factor"] == "communicationEfficiency":
+                self.assertLess(own["errors"]["median"], other["errors"]["median"])
+        self.fails(2, "no model 'linear'", "backtest", table, "--against", "linear")
+
+    def test_same_bytes_at_any_thread_count(self):
+        table = self.write("t.csv", self.TABLE)
+        texts = [self.run_ok("backtest", table, "-j", jobs, "-o", "-").stdout for jobs in (1, 3)]
+        self.assertEqual(texts[0], texts[1])
+
+    def test_tables_of_other_commands(self):
+        self.run_ok("run", LU / "study.toml", "-o", self.folder / "out", "-q")
+        self.run_ok("factors", LU / "study.toml", "-o", self.folder / "f.json", "-q")
+        text = self.run_ok("backtest", self.folder / "f.json", "-o", "-").stdout
+        self.assertEqual(self.run_ok("backtest", self.folder / "out/results.json", "-o", "-").stdout, text)
+        results = json.loads((self.folder / "out/results.json").read_text())
+        self.assertEqual([row["value"] for row in results["backtest"]], [float(row["value"]) for row in read_csv(text)])
+        self.assertIn("### Backtest", (self.folder / "out/report.md").read_text())
+        self.run_ok("predict", self.folder / "f.json", "--report", self.folder / "report")
+        self.assertIn("<h3>Backtest</h3>", (self.folder / "report/report.html").read_text())
+        self.run_ok("predict", self.folder / "f.json", "--train-max", 8, "--report", self.folder / "report")
+        again = json.loads((self.folder / "report/results.json").read_text())
+        self.assertEqual(again["backtest"], results["backtest"])
+
+    def test_what_is_left_out_is_said(self):
+        table = self.write("t.csv", self.TABLE + "c,64,0.9,0.9\n")
+        self.assertIn("1 of 3 splits into runs to train on and runs to predict give nothing: 1 with too few core counts "
+                      "to train on (first: c up to 16 cores)",
+                      self.run_ok("backtest", table, "--train-max", 16).stderr)
+        self.assertEqual(self.run_ok("backtest", table, "-q").stderr, "")
+        result = self.run_ok("backtest", table, "--model", "parallelEfficiency=constant")
+        self.assertIn("modelNotUsed", result.stderr)
+
+    def test_errors(self):
+        table = self.write("t.csv", self.TABLE)
+        few = self.write("few.csv", "cores,loadBalance\n2,0.9\n4,0.8\n8,0.7\n")
+        self.fails(4, "too few core counts to train on (first: a series); by default a backtest needs runs at four",
+                   "backtest", few, "-o", self.folder / "b.csv")
+        self.assertFalse((self.folder / "b.csv").exists())
+        self.fails(4, "1 with no larger run to predict (first: a series up to 2 cores); --train-max must leave",
+                   "backtest", few, "--train-max", "2,8")
+        line = self.write("line.toml", "id='line'\nname='L'\nformula='e0*(1-x/10)'\n[parameters.e0]\nupper=1\n"
+                                       "starts=[0.9]\n")
+        self.fails(4, "no model could be fitted", "backtest", table, "--fits", line, "--candidates", "line", "--train-max",
+                   "8")
+        self.fails(4, "no prediction of serializationEfficiency", "backtest", table, "--factor", "serializationEfficiency")
+        self.fails(2, "unknown factor 'loadbalance'; did you mean 'loadBalance'?", "backtest", table, "--factor",
+                   "loadbalance")
+        self.fails(2, "--train-max", "backtest", table, "--train-max", "0")
+        self.fails(2, "would overwrite the input", "backtest", table, "-o", table)
+        self.fails(2, "must end in .json or .csv", "backtest", table, "-o", "x.txt")
+        self.fails(3, "no such file", "backtest", self.folder / "none.csv")
+        self.fails(5, "cannot", "backtest", table, "-o", "/proc/none/b.csv")
 
 
 class Report(CliTest):

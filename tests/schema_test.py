@@ -34,7 +34,7 @@ class SchemaTest(unittest.TestCase):
         return done.stdout
 
     def test_schemas_are_schemas(self):
-        self.assertEqual(len(SCHEMAS), 4)
+        self.assertEqual(len(SCHEMAS), 5)
         for schema in SCHEMAS.values():
             jsonschema.Draft202012Validator.check_schema(schema)
 
@@ -48,6 +48,9 @@ class SchemaTest(unittest.TestCase):
                 validate(json.loads(table.read_text()))
                 self.run_farscale("predict", table, "-o", projection)
                 validate(json.loads(projection.read_text()))
+                if len({row["cores"] for row in json.loads(table.read_text())["rows"]}) > 3:
+                    self.run_farscale("backtest", table, "--against", "amdahl:1", "-o", self.folder / "backtest.json")
+                    validate(json.loads((self.folder / "backtest.json").read_text()))
                 trace = next(study.parent.glob("traces/*/traces.otf2"))
                 validate(json.loads(self.run_farscale("inspect", trace, "--json")))
 

@@ -24,6 +24,7 @@ constexpr const char* kFooter =
     "  farscale run study.toml                         the main job: report with projections\n"
     "  farscale factors study.toml -o factors.csv      stop after the factor table\n"
     "  farscale predict factors.csv --targets 1024     fit and extrapolate a factor table\n"
+    "  farscale backtest factors.csv                   hide the larger runs and see how well they are predicted\n"
     "  farscale cut T.otf2 --phase loop -o L/l.otf2    keep one phase of a trace\n"
     "\n"
     "Exit codes: 0 done, 2 wrong usage or study file, 3 unreadable or damaged input, 4 not enough evidence to\n"
@@ -55,6 +56,7 @@ int Main(int argc, char** argv) {
   AddPhasesCommand(app, common, action);
   AddFactorsCommand(app, common, action);
   AddPredictCommand(app, common, action);
+  AddBacktestCommand(app, common, action);
   AddCalibrateCommand(app, common, action);
   AddWhatIfCommand(app, common, action);
   AddCutCommand(app, common, action);

@@ -1,0 +1,135 @@
+#include "projection/backtest.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "cli/command.h"
+#include "cli/table_options.h"
+#include "projection/backtest_csv.h"
+#include "projection/backtest_errors.h"
+#include "projection/backtest_json.h"
+#include "report/backtest_tables.h"
+#include "study/resources.h"
+#include "study/study.h"
+
+namespace farscale {
+namespace {
+
+struct BacktestCommand {
+  TableOptions table;
+  std::vector<std::int64_t> train_max;
+  std::vector<std::string> factors;
+  std::string against;
+  std::string output;
+  bool by_series = false;
+};
+
+// Rows of what is asked for; all when nothing is.
+std::vector<BacktestRow> Chosen(const std::vector<BacktestRow>& rows, const std::vector<Factor>& factors) {
+  std::vector<BacktestRow> chosen;
+  for (const BacktestRow& row : rows) {
+    const bool is_asked = std::find(factors.begin(), factors.end(), row.factor) != factors.end();
+    if (factors.empty() || is_asked) chosen.push_back(row);
+  }
+  return chosen;
+}
+
+// What series are compared by when nothing is asked for: the widest efficiency of ranks that all have.
+std::vector<Factor> FactorsBySeries(const std::vector<BacktestRow>& rows, const std::vector<Factor>& asked) {
+  if (!asked.empty()) return asked;
+  for (const BacktestRow& row : rows) {
+    if (row.factor == Factor::kParallelEfficiency) return {row.factor};
+  }
+  return {rows.front().factor};
+}
+
+void Print(const std::vector<BacktestRow>& rows, const std::vector<Factor>& factors,
+           const std::optional<BacktestComparison>& comparison, bool by_series) {
+  fmt::print("{}", FormatErrors(ErrorsByRatio(rows)));
+  if (comparison) fmt::print("\n{}", FormatComparison(*comparison));
+  if (!by_series) return;
+  for (const Factor factor : FactorsBySeries(rows, factors)) fmt::print("\n{}", FormatErrorsByPhase(rows, factor));
+}
+
+[[noreturn]] void FailWithoutRows(const BacktestCommand& command, const BacktestResult& result) {
+  std::string advice =
+      command.train_max.empty()
+          ? "by default a backtest needs runs at four core counts, three to train on and one to predict"
+          : "--train-max must leave two core counts to train on and larger runs to predict";
+  if (result.not_predicted > 0) advice.clear();
+  throw Error(ErrorKind::kEvidence, command.table.table,
+              "nothing can be backtested: " + Join(DescribeGaps(result), "; "), advice);
+}
+
+int RunBacktest(const BacktestCommand& command, const Common& common) {
+  const Messages messages(common);
+  const bool to_file = !command.output.empty() && command.output != "-";
+  const TableFormat format = to_file ? TableFormatOf(command.output) : TableFormat::kCsv;
+  if (to_file) RefuseOverwriting(command.table.table, command.output);
+  std::vector<Factor> factors;
+  for (const std::string& id : command.factors) factors.push_back(FactorNamed(id, "--factor"));
+  BacktestOptions options{ProjectionOptionsOf(command.table), {command.train_max.begin(), command.train_max.end()}, 0};
+  const FactorTable table = ReadTable(command.table);
+  const ModelLibrary library = LoadModels(command.table.model_files);
+  const BacktestResult result = Backtest(table, library, options);
+  messages.Findings("", table.findings);
+  messages.Findings("", result.findings);
+  if (result.rows.empty()) FailWithoutRows(command, result);
+  for (const std::string& gap : DescribeGaps(result)) messages.Warning(gap);
+  std::vector<BacktestRow> others;
+  if (!command.against.empty()) {
+    options.projection.models = {ParseModelChoice(command.against, "--against"), {}, {}};
+    others = Backtest(table, library, options).rows;
+  }
+  const auto comparison_of = [&](const std::vector<BacktestRow>& rows) -> std::optional<BacktestComparison> {
+    if (command.against.empty()) return std::nullopt;
+    return CompareBacktests(rows, others, command.against);
+  };
+  if (!command.output.empty()) {
+    WriteOutput(command.output, format == TableFormat::kJson
+                                    ? WriteBacktestJson(result.rows, comparison_of(result.rows))
+                                    : WriteBacktestCsv(result.rows));
+  }
+  if (command.output == "-" || (to_file && common.quiet)) return 0;
+  const std::vector<BacktestRow> chosen = Chosen(result.rows, factors);
+  if (chosen.empty()) {
+    throw Error(ErrorKind::kEvidence, "--factor", "no prediction of " + command.factors.front() + " can be backtested");
+  }
+  Print(chosen, factors, comparison_of(chosen), command.by_series);
+  return 0;
+}
+
+}  // namespace
+
+void AddBacktestCommand(CLI::App& app, const Common& common, CommandResult& action) {
+  auto command = std::make_shared<BacktestCommand>();
+  CLI::App* added = app.add_subcommand(
+      "backtest", "Hide the larger runs of a factor table, predict them from the others, and compare");
+  added->footer(
+      "The table is factors.json, results.json, or a CSV file as for predict; every series and phase in it counts by\n"
+      "itself. Printed are errors of the predictions, how often the intervals held, and their scores (smaller is\n"
+      "better), by factor and by how many times larger the predicted run is than those trained on.");
+  AddTableOptions(added, command->table);
+  added
+      ->add_option(
+          "--train-max", command->train_max,
+          "Cores up to which runs are trained on, separated by commas: each by itself (default: all that leave "
+          "three core counts to train on and one to predict)")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check(CLI::Range(std::int64_t{1}, kMostCores));
+  added->add_option("--factor", command->factors, "Factors to print, by id, separated by commas (default: all)")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  added->add_flag("--by-series", command->by_series,
+                  "Print one line a series and phase, too: of parallel efficiency, or of the factors given");
+  added->add_option("--against", command->against,
+                    "Predict with this one model for every factor, too, and compare: MODEL or MODEL:DIMENSION");
+  added->add_option("-o,--output", command->output, "File for every prediction, .json or .csv; - prints CSV");
+  added->callback(
+      [command, &common, &action] { action = [command, &common] { return RunBacktest(*command, common); }; });
+}
+
+}  // namespace farscale
