@@ -61,6 +61,8 @@ std::string FormatBytes(std::uint64_t bytes) {
 std::string FormatCount(std::uint64_t count) { return Grouped(count); }
 
 std::string FormatCores(double cores) {
+  constexpr double kMost = 1e15;  // digits beyond would be made up
+  if (!(cores < kMost)) return FormatSignificant(cores, 3);
   const double whole = std::round(cores);
   if (std::fabs(cores - whole) > 1e-9 || whole < 0) return fmt::format("{:.1f}", cores);
   return Grouped(static_cast<std::uint64_t>(whole));

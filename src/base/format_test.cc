@@ -41,6 +41,7 @@ TEST(Format, BytesAndCounts) {
   EXPECT_EQ(FormatCount(1048576), "1,048,576");
   EXPECT_EQ(FormatCores(1000000), "1,000,000");
   EXPECT_EQ(FormatCores(12.5), "12.5");
+  EXPECT_EQ(FormatCores(1e20), "1.00e+20");
 }
 
 TEST(Format, SignificantDigits) {
