@@ -417,7 +417,10 @@ std::vector<PhaseProjection> Project(const FactorTable& table, const ModelLibrar
   }
   std::vector<PhaseProjection> projections(keys.size());
   ParallelFor(keys.size(), [&](std::size_t i) {
-    projections[i] = PhaseProjector(table, library, options, keys[i].first, keys[i].second).Run();
+    PhaseProjection& projection = projections[i];
+    projection = PhaseProjector(table, library, options, keys[i].first, keys[i].second).Run();
+    projection.horizon = FindHorizon(projection, options.horizon_width);
+    projection.answers = Answer(projection, table, options.answers);
   });
   return projections;
 }

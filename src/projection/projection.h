@@ -12,15 +12,11 @@
 #include "factors/factor_table.h"
 #include "models/fit.h"
 #include "models/scaling_model.h"
+#include "projection/answers.h"
+#include "projection/bounds.h"
+#include "projection/horizon.h"
 
 namespace farscale {
-
-struct IntervalBounds {
-  double low = 0;
-  double high = 0;
-
-  friend bool operator==(const IntervalBounds&, const IntervalBounds&) = default;
-};
 
 // A factor at one core count. `ratio` is the core count over the largest one that was fitted.
 struct ProjectedValue {
@@ -75,6 +71,8 @@ struct PhaseProjection {
   std::vector<Dominance> dominance;       // the first entry begins at the smallest measured count
   std::map<double, Factor> dominant_at;   // at every target
   std::string obstacle;                   // why there is no projection; empty when there is one
+  std::optional<EvidenceHorizon> horizon;
+  std::optional<PhaseAnswers> answers;
 
   const FactorProjection* Find(Factor factor) const;
 
@@ -107,6 +105,8 @@ struct ProjectionOptions {
   std::vector<double> targets;      // core counts; empty: powers of two from above the largest fitted to 10^6
   std::optional<double> train_max;  // fit only runs up to this many cores
   std::uint64_t seed = 1;           // of the draws that make the intervals
+  double horizon_width = kHorizonWidth;
+  AnswerSettings answers = {};
 };
 
 // Powers of two above the largest fitted count, up to 10^6 and 10^6 itself.

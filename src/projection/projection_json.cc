@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/version.h"
+#include "projection/answers_json.h"
 
 namespace farscale {
 namespace {
@@ -213,6 +214,8 @@ Json ProjectionsToJson(const std::vector<PhaseProjection>& projections) {
     for (const auto& [cores, factor] : phase.dominant_at) {
       json["dominantAt"].push_back({{"cores", cores}, {"factor", Describe(factor).id}});
     }
+    if (phase.horizon) json["horizon"] = HorizonToJson(*phase.horizon);
+    if (phase.answers) json["answers"] = AnswersToJson(phase, *phase.answers);
     list.push_back(json);
   }
   return list;
@@ -232,6 +235,11 @@ std::vector<PhaseProjection> ProjectionsFromJson(const Json& json) {
     }
     for (const Json& at : one.at("dominantAt")) {
       phase.dominant_at[CoresOf(at)] = FactorOf(at.at("factor"));
+    }
+    if (one.contains("horizon")) phase.horizon = HorizonFromJson(one.at("horizon"));
+    if (one.contains("answers")) phase.answers = AnswersFromJson(one.at("answers"));
+    if ((phase.horizon || phase.answers) && phase.fitted_cores.empty()) {
+      throw Error(ErrorKind::kInput, "", "a projection has answers but no fitted runs");
     }
     projections.push_back(std::move(phase));
   }

@@ -165,7 +165,8 @@ TEST_F(ProjectionTest, FilesReadBack) {
   const std::vector<PhaseProjection> again = ProjectionsFromJson(nlohmann::ordered_json::parse(json.dump()));
   EXPECT_EQ(again.front(), projection_);
   const std::string csv = WriteProjectionCsv({projection_});
-  EXPECT_THAT(csv, HasSubstr("series,phase,factor,model,dimension,cores,ratio,value,low80,high80,low95,high95\n"));
+  EXPECT_THAT(csv,
+              HasSubstr("series,phase,factor,model,dimension,cores,ratio,value,low80,high80,low95,high95,evidence\n"));
   EXPECT_THAT(csv, HasSubstr(",,loadBalance,amdahl,1,64,2,0."));
   EXPECT_THAT(csv, HasSubstr(",,parallelEfficiency,product,,1024,32,"));
 }

@@ -1,0 +1,289 @@
+#include "projection/answers.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include "projection/factor_parts.h"
+#include "projection/projection.h"
+
+namespace farscale {
+namespace {
+
+using Kind = CountBound::Kind;
+using Curve = std::vector<ProjectedValue>;
+using Reading = std::function<double(const ProjectedValue&)>;
+
+// The part of a curve that begins at the smallest run: below it nobody has looked.
+Curve FromSmallestRun(const PhaseProjection& phase, const FactorProjection& projection) {
+  Curve curve;
+  for (const ProjectedValue& value : projection.curve) {
+    if (value.cores >= phase.fitted_cores.front()) curve.push_back(value);
+  }
+  return curve;
+}
+
+bool HasIntervals(const Curve& curve) {
+  return std::all_of(curve.begin(), curve.end(), [](const ProjectedValue& value) { return value.interval80; });
+}
+
+// Where a quantity that is `at` at one point and `next` at the following one is `level`, over the logarithm of cores.
+double CoresAt(const ProjectedValue& point, const ProjectedValue& following, double at, double next, double level) {
+  return point.cores * std::pow(following.cores / point.cores, (at - level) / (at - next));
+}
+
+// The largest count at which the reading is at least `level`.
+CountBound LastReaching(const Curve& curve, double level, const Reading& read) {
+  for (std::size_t i = curve.size(); i-- > 0;) {
+    const double at = read(curve[i]);
+    if (!(at >= level)) continue;
+    if (i + 1 == curve.size()) return {Kind::kMoreThan, curve[i].cores};
+    return {Kind::kAt, WholeCores(CoresAt(curve[i], curve[i + 1], at, read(curve[i + 1]), level))};
+  }
+  return {Kind::kBelow, curve.front().cores};
+}
+
+// The smallest count at which the reading is at least `level`; it is so somewhere.
+CountBound FirstReaching(const Curve& curve, double level, const Reading& read) {
+  for (std::size_t i = 0; i < curve.size(); ++i) {
+    const double at = read(curve[i]);
+    if (!(at >= level)) continue;
+    if (i == 0) return {Kind::kAt, curve[i].cores};
+    return {Kind::kAt, std::ceil(CoresAt(curve[i - 1], curve[i], read(curve[i - 1]), at, level) * (1 - 1e-12))};
+  }
+  return {Kind::kMoreThan, curve.back().cores};
+}
+
+double ValueOf(const ProjectedValue& value) { return value.value; }
+double LowOf(const ProjectedValue& value) { return value.interval80->low; }
+double HighOf(const ProjectedValue& value) { return value.interval80->high; }
+
+// `scale` turns values of the curve into the efficiency that is asked for.
+CountAnswer LargestCount(const Curve& curve, double level, const Reading& scale) {
+  const auto last = [&](double (*bound)(const ProjectedValue&)) {
+    return LastReaching(curve, level, [&](const ProjectedValue& value) { return bound(value) * scale(value); });
+  };
+  CountAnswer answer{last(ValueOf), std::nullopt, std::nullopt};
+  if (!HasIntervals(curve)) return answer;
+  answer.low = last(LowOf);
+  answer.high = last(HighOf);
+  return answer;
+}
+
+// Where the parabola through a point and its neighbours is largest, between these, over logarithms of both.
+double TopOfParabola(const ProjectedValue& before, const ProjectedValue& top, const ProjectedValue& behind) {
+  const double left = std::log(top.cores / before.cores), right = std::log(behind.cores / top.cores);
+  const double rise = std::log(top.value / before.value) / left;
+  const double fall = std::log(top.value / behind.value) / right;
+  const double curvature = (rise + fall) / (left + right);
+  if (!(curvature > 0)) return top.cores;
+  const double shift = (rise * right - fall * left) / (left + right) / (2 * curvature);
+  return top.cores * std::exp(std::clamp(shift, -left, right));
+}
+
+std::optional<SpeedupPeak> FindPeak(const Curve& curve) {
+  if (curve.empty()) return std::nullopt;
+  std::size_t top = 0;
+  for (std::size_t i = 0; i < curve.size(); ++i) {
+    if (curve[i].value > curve[top].value) top = i;
+  }
+  SpeedupPeak peak;
+  peak.speedup = curve[top].value;
+  peak.speedup80 = curve[top].interval80;
+  if (top + 1 == curve.size()) {
+    peak.count.value = {Kind::kMoreThan, curve[top].cores};
+  } else if (top == 0) {
+    peak.count.value = {Kind::kAt, curve[top].cores};
+  } else {
+    peak.count.value = {Kind::kAt, std::round(TopOfParabola(curve[top - 1], curve[top], curve[top + 1]))};
+  }
+  if (!HasIntervals(curve)) return peak;
+  // Counts that no other surely beats: their upper bound reaches the largest lower bound.
+  double sure = 0;
+  for (const ProjectedValue& value : curve) sure = std::max(sure, LowOf(value));
+  peak.count.low = FirstReaching(curve, sure, HighOf);
+  peak.count.high = LastReaching(curve, sure, HighOf);
+  return peak;
+}
+
+// The runs that the others are compared with: at the reference, or at the smallest count of a phase without that.
+struct ReferenceRuns {
+  double cores = 0;
+  double speedup = 1;      // their mean, against whatever the table compares with
+  double iterations = 1;   // mean
+  double reach = 0;        // mean of seconds an iteration times speedup
+  bool has_times = false;  // `reach` is known
+};
+
+std::optional<ReferenceRuns> FindReference(const std::vector<FactorRow>& rows, std::optional<std::int64_t> reference) {
+  if (rows.empty()) return std::nullopt;
+  std::int64_t cores = rows.front().cores;  // rows are in their order
+  for (const FactorRow& row : rows) {
+    if (row.cores == reference) cores = row.cores;
+  }
+  ReferenceRuns runs{static_cast<double>(cores), 0, 0, 0, true};
+  double count = 0;
+  for (const FactorRow& row : rows) {
+    if (row.cores != cores) continue;
+    const double speedup = row.values[Factor::kSpeedup].value_or(1);
+    runs.speedup += speedup;
+    runs.iterations += row.iterations;
+    runs.has_times = runs.has_times && row.runtime && row.values[Factor::kSpeedup];
+    runs.reach += row.runtime.value_or(0) / row.iterations * speedup;
+    ++count;
+  }
+  runs.speedup /= count;
+  runs.iterations /= count;
+  runs.reach /= count;
+  return runs;
+}
+
+// How the runs scale where the table does not say it: strong when run time times speedup is the same at every core
+// count, weak when it grows with the cores.
+std::optional<Scaling> ScalingOf(const FactorTable& table, const std::vector<FactorRow>& rows) {
+  constexpr double kSame = 0.01;
+  if (table.scaling) return table.scaling;
+  const FactorRow* first = nullptr;
+  bool is_strong = true, is_weak = true, differs = false;
+  for (const FactorRow& row : rows) {
+    if (!row.runtime || !row.values[Factor::kSpeedup]) continue;
+    if (first == nullptr) first = &row;
+    const auto reach = [](const FactorRow& one) {
+      return *one.runtime / one.iterations * *one.values[Factor::kSpeedup];
+    };
+    const double growth = static_cast<double>(row.cores) / static_cast<double>(first->cores);
+    const double ratio = reach(row) / reach(*first);
+    is_strong = is_strong && std::fabs(ratio - 1) < kSame;
+    is_weak = is_weak && std::fabs(ratio / growth - 1) < kSame;
+    differs = differs || row.cores != first->cores;
+  }
+  if (!differs || is_strong == is_weak) return std::nullopt;
+  return is_strong ? Scaling::kStrong : Scaling::kWeak;
+}
+
+// T = T_0 S_0 / S, with weak scaling times P / P_0 [docs/formulas.md, answers].
+double SecondsFrom(double speedup, double cores, const ReferenceRuns& runs, Scaling scaling) {
+  return runs.reach / speedup * (scaling == Scaling::kWeak ? cores / runs.cores : 1);
+}
+
+std::optional<TimeAnswer> ProjectTime(const FactorProjection& speedup, const ReferenceRuns& runs, Scaling scaling) {
+  TimeAnswer answer;
+  answer.iterations = runs.iterations;
+  for (const ProjectedValue& target : speedup.targets) {
+    const auto seconds = [&](double at) { return SecondsFrom(at, target.cores, runs, scaling); };
+    const auto turned = [&](const std::optional<IntervalBounds>& bounds) -> std::optional<OpenBounds> {
+      if (!bounds) return std::nullopt;
+      const double longest = seconds(bounds->low);
+      return OpenBounds{seconds(bounds->high), std::isfinite(longest) ? std::optional(longest) : std::nullopt};
+    };
+    const double value = seconds(target.value);
+    if (!std::isfinite(value)) continue;
+    answer.targets.push_back({target.cores, target.ratio, value, turned(target.interval80), turned(target.interval95)});
+  }
+  return answer.targets.empty() ? std::nullopt : std::optional(answer);
+}
+
+std::optional<OpenBounds> GainBounds(const std::optional<IntervalBounds>& factor) {
+  if (!factor || !std::isfinite(1 / factor->high)) return std::nullopt;
+  const double most = 1 / factor->low - 1;
+  return OpenBounds{1 / factor->high - 1, std::isfinite(most) ? std::optional(most) : std::nullopt};
+}
+
+// What the factors that are fitted would bring if they were 1, one at a time.
+class PerfectFactors {
+ public:
+  PerfectFactors(const PhaseProjection& phase, const std::optional<TimeAnswer>& time) : phase_(phase), time_(time) {
+    for (const FactorProjection& projection : phase.factors) {
+      if (!projection.is_product && !projection.targets.empty()) fitted_.push_back(projection.factor);
+    }
+  }
+
+  std::vector<PerfectAtTarget> AtAllTargets() const {
+    std::vector<PerfectAtTarget> list;
+    if (fitted_.empty()) return list;
+    const std::vector<Factor> losses = LossesAmong(fitted_);
+    const std::size_t count = phase_.Find(losses.front())->targets.size();
+    for (std::size_t i = 0; i < count; ++i) {
+      PerfectAtTarget at{phase_.Find(losses.front())->targets[i].cores, {}};
+      for (const Factor factor : losses) {
+        const PerfectFactor perfect = Perfect(factor, i);
+        if (std::isfinite(perfect.gain)) at.factors.push_back(perfect);
+      }
+      std::stable_sort(at.factors.begin(), at.factors.end(),
+                       [](const PerfectFactor& a, const PerfectFactor& b) { return a.gain > b.gain; });
+      list.push_back(at);
+    }
+    return list;
+  }
+
+ private:
+  PerfectFactor Perfect(Factor factor, std::size_t target) const {
+    const ProjectedValue& value = phase_.Find(factor)->targets[target];
+    PerfectFactor perfect;
+    perfect.factor = factor;
+    perfect.gain = 1 / value.value - 1;
+    perfect.gain80 = GainBounds(value.interval80);
+    perfect.parallel_efficiency = Without(factor, Factor::kParallelEfficiency, target);
+    if (perfect.parallel_efficiency) perfect.parallel_efficiency = std::min(1.0, *perfect.parallel_efficiency);
+    perfect.global_efficiency = Without(factor, Factor::kGlobalEfficiency, target);
+    if (perfect.global_efficiency && time_) {
+      for (const ProjectedTime& time : time_->targets) {
+        if (time.cores == value.cores) perfect.seconds = time.seconds * value.value;
+      }
+    }
+    return perfect;
+  }
+
+  // An efficiency divided by one of its parts; nothing where it has no such part.
+  std::optional<double> Without(Factor part, Factor whole, std::size_t target) const {
+    const std::vector<Factor> parts = PartsOf(whole, fitted_);
+    const FactorProjection* projection = phase_.Find(whole);
+    if (projection == nullptr || std::find(parts.begin(), parts.end(), part) == parts.end()) return std::nullopt;
+    return projection->targets[target].value / phase_.Find(part)->targets[target].value;
+  }
+
+  const PhaseProjection& phase_;
+  const std::optional<TimeAnswer>& time_;
+  std::vector<Factor> fitted_;
+};
+
+}  // namespace
+
+std::optional<PhaseAnswers> Answer(const PhaseProjection& phase, const FactorTable& table,
+                                   const AnswerSettings& settings) {
+  if (!phase.obstacle.empty() || phase.fitted_cores.empty()) return std::nullopt;
+  PhaseAnswers answers;
+  const auto curve_of = [&](Factor factor) {
+    const FactorProjection* projection = phase.Find(factor);
+    return projection == nullptr ? Curve() : FromSmallestRun(phase, *projection);
+  };
+  const Curve parallel = curve_of(Factor::kParallelEfficiency), speedup = curve_of(Factor::kSpeedup);
+  const std::vector<FactorRow> rows = table.Rows(phase.series, phase.phase);
+  const std::optional<ReferenceRuns> runs = FindReference(rows, table.reference);
+  const bool compares = runs && !speedup.empty();
+  if (compares) answers.reference = runs->cores;
+  for (const double level : settings.levels) {
+    LevelAnswer answer{level, std::nullopt, std::nullopt};
+    if (!parallel.empty()) answer.parallel = LargestCount(parallel, level, [](const ProjectedValue&) { return 1.0; });
+    if (compares) {
+      answer.relative = LargestCount(
+          speedup, level, [&](const ProjectedValue& value) { return runs->cores / (runs->speedup * value.cores); });
+    }
+    if (answer.parallel || answer.relative) answers.levels.push_back(answer);
+  }
+  answers.peak = FindPeak(speedup);
+  const std::optional<Scaling> scaling = ScalingOf(table, rows);
+  if (compares && runs->has_times && scaling) {
+    answers.time = ProjectTime(*phase.Find(Factor::kSpeedup), *runs, *scaling);
+  }
+  answers.perfect = PerfectFactors(phase, answers.time).AtAllTargets();
+  return answers;
+}
+
+double CoreHours(double cores, double seconds) { return cores * seconds / 3600; }
+
+bool IsEvidence(const PhaseProjection& projection, const CountBound& value) {
+  return value.kind == Kind::kBelow || IsEvidence(projection, value.cores);
+}
+
+}  // namespace farscale

@@ -1,0 +1,115 @@
+// What people ask a projection: up to how many cores it pays, where speedup ends, what an iteration takes and costs,
+// and what a better factor would bring [docs/formulas.md, answers].
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "factors/factor.h"
+#include "factors/factor_table.h"
+#include "projection/bounds.h"
+
+namespace farscale {
+
+struct PhaseProjection;
+
+struct AnswerSettings {
+  std::vector<double> levels = {0.8, 0.75, 0.5};  // of efficiency, as shares
+};
+
+// A core count that may lie outside of what is known.
+struct CountBound {
+  enum class Kind {
+    kAt,
+    kBelow,    // less than `cores`, the smallest fitted count
+    kMoreThan  // than `cores`, where the curve ends
+  };
+  Kind kind = Kind::kAt;
+  double cores = 0;  // a whole number for kAt
+
+  friend bool operator==(const CountBound&, const CountBound&) = default;
+};
+
+// A core count read off a curve, and what the 80 % interval of the curve leaves open of it: both bounds or none.
+struct CountAnswer {
+  CountBound value;
+  std::optional<CountBound> low, high;
+
+  friend bool operator==(const CountAnswer&, const CountAnswer&) = default;
+};
+
+// The largest core count with an efficiency of at least `level`.
+struct LevelAnswer {
+  double level = 0;
+  std::optional<CountAnswer> parallel;  // of parallel efficiency; nothing where it is not projected
+  std::optional<CountAnswer> relative;  // of efficiency relative to the reference; nothing without speedup
+
+  friend bool operator==(const LevelAnswer&, const LevelAnswer&) = default;
+};
+
+// Where the projected speedup is largest; kMoreThan where it still grows at the end of the curve.
+struct SpeedupPeak {
+  CountAnswer count;
+  double speedup = 0;  // there, or at the end of the curve
+  std::optional<IntervalBounds> speedup80;
+
+  friend bool operator==(const SpeedupPeak&, const SpeedupPeak&) = default;
+};
+
+struct ProjectedTime {
+  double cores = 0;
+  double ratio = 0;    // over the largest fitted count
+  double seconds = 0;  // an iteration
+  std::optional<OpenBounds> interval80, interval95;
+
+  friend bool operator==(const ProjectedTime&, const ProjectedTime&) = default;
+};
+
+struct TimeAnswer {
+  double iterations = 1;               // of the phase in the reference run
+  std::vector<ProjectedTime> targets;  // those with a time that a number can hold
+
+  friend bool operator==(const TimeAnswer&, const TimeAnswer&) = default;
+};
+
+// What things would be if one factor were 1 and the others stayed.
+struct PerfectFactor {
+  Factor factor = Factor::kLoadBalance;
+  double gain = 0;  // 1 / factor - 1: the share by which what it is part of grows; negative for a factor above 1
+  std::optional<OpenBounds> gain80;
+  std::optional<double> parallel_efficiency, global_efficiency;  // then; nothing where it is not part of them
+  std::optional<double> seconds;                                 // an iteration, then
+
+  friend bool operator==(const PerfectFactor&, const PerfectFactor&) = default;
+};
+
+struct PerfectAtTarget {
+  double cores = 0;
+  std::vector<PerfectFactor> factors;  // the largest gain first
+
+  friend bool operator==(const PerfectAtTarget&, const PerfectAtTarget&) = default;
+};
+
+struct PhaseAnswers {
+  std::optional<double> reference;  // cores of the run that relative efficiency and speedup compare with
+  std::vector<LevelAnswer> levels;  // in the order of the settings
+  std::optional<SpeedupPeak> peak;  // nothing without speedup
+  std::optional<TimeAnswer> time;   // nothing where run times, speedup or the scaling are unknown
+  std::vector<PerfectAtTarget> perfect;
+
+  friend bool operator==(const PhaseAnswers&, const PhaseAnswers&) = default;
+};
+
+// Answers for a phase of a completed table; nothing where nothing is projected.
+std::optional<PhaseAnswers> Answer(const PhaseProjection& projection, const FactorTable& table,
+                                   const AnswerSettings& settings);
+
+// Of all cores, in core hours; of an iteration from its seconds.
+double CoreHours(double cores, double seconds);
+
+// Whether the value is evidence [projection/horizon.h]; that a count lies below the smallest run is.
+bool IsEvidence(const PhaseProjection& projection, const CountBound& value);
+
+}  // namespace farscale

@@ -1,0 +1,109 @@
+#include "projection/horizon.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "projection/projection.h"
+
+namespace farscale {
+namespace {
+
+using Reach = EvidenceHorizon::Reach;
+
+// A factor of value 0.5 with 80 % intervals of the given widths.
+FactorProjection WithWidths(Factor factor, const std::vector<std::pair<double, double>>& widths) {
+  FactorProjection projection;
+  projection.factor = factor;
+  for (const auto& [cores, width] : widths) {
+    ProjectedValue value{cores, cores / 8, 0.5, {}, {}};
+    if (width >= 0) value.interval80 = IntervalBounds{0.5 - width / 2, 0.5 + width / 2};
+    projection.curve.push_back(value);
+  }
+  return projection;
+}
+
+PhaseProjection Phase(const std::vector<FactorProjection>& factors) {
+  PhaseProjection phase;
+  phase.fitted_cores = {2, 4, 8};
+  phase.factors = factors;
+  return phase;
+}
+
+EvidenceHorizon Horizon(const std::vector<std::pair<double, double>>& widths, double width = 0.2) {
+  return *FindHorizon(Phase({WithWidths(Factor::kParallelEfficiency, widths)}), width);
+}
+
+// 0.1 wide at 16 and 0.3 at 64: 0.2 half-way between the logarithms, at 32.
+TEST(Horizon, WhereTheIntervalGetsTooWide) {
+  const EvidenceHorizon horizon = Horizon({{2, 0.5}, {8, 0.02}, {16, 0.1}, {64, 0.3}, {128, 0.1}});
+  EXPECT_EQ(horizon.reach, Reach::kUpTo);
+  EXPECT_EQ(horizon.cores, 32);
+  EXPECT_EQ(horizon.factor, Factor::kParallelEfficiency);
+  EXPECT_EQ(horizon.width, 0.2);
+}
+
+// A quarter of the way from 16 to 64: 16 · 4^¼ = 22.6; a width of exactly 0.3 is allowed.
+TEST(Horizon, RoundedDownAndByTheWidthAskedFor) {
+  EXPECT_EQ(Horizon({{8, 0.02}, {16, 0.1}, {64, 0.3}}, 0.15).cores, 22);
+  EXPECT_EQ(Horizon({{8, 0.0}, {16, 0.25}, {64, 0.75}}, 0.25).cores, 16);
+}
+
+TEST(Horizon, AtLeastToTheEndOfTheCurve) {
+  const EvidenceHorizon horizon = Horizon({{8, 0.02}, {16, 0.1}, {64, 0.2}});
+  EXPECT_EQ(horizon.reach, Reach::kAtLeast);
+  EXPECT_EQ(horizon.cores, 64);
+  EXPECT_EQ(Horizon({{4, 0.3}, {8, 0.02}}).cores, 8);  // nothing beyond the runs was asked for
+}
+
+// What is wider below the largest run counts for nothing, what is wider there leaves the runs alone.
+TEST(Horizon, OnlyMeasuredWhenWideAlreadyAtTheLargestRun) {
+  for (const double width : {0.25, -1.0}) {  // -1: unknown
+    const EvidenceHorizon horizon = Horizon({{2, 0.1}, {8, width}, {16, 0.1}});
+    EXPECT_EQ(horizon.reach, Reach::kOnlyMeasured);
+    EXPECT_EQ(horizon.cores, 8);
+  }
+  const EvidenceHorizon unknown = Horizon({{8, 0.1}, {16, 0.1}, {32, -1}});
+  EXPECT_EQ(unknown.reach, Reach::kUpTo);
+  EXPECT_EQ(unknown.cores, 16);
+}
+
+// Between 8 and 9 there is no whole count, so the horizon is the largest run; it is crossed beyond all the same.
+TEST(Horizon, NeverBelowTheLargestRun) {
+  const EvidenceHorizon horizon = Horizon({{8, 0.19}, {9, 0.3}});
+  EXPECT_EQ(horizon.reach, Reach::kUpTo);
+  EXPECT_EQ(horizon.cores, 8);
+}
+
+TEST(Horizon, GlobalEfficiencyThenTheFirstFactor) {
+  const FactorProjection wide = WithWidths(Factor::kTransfer, {{8, 0.1}, {16, 0.3}});
+  const FactorProjection narrow = WithWidths(Factor::kLoadBalance, {{8, 0.1}, {16, 0.1}});
+  const FactorProjection speedup = WithWidths(Factor::kSpeedup, {{8, 3}, {16, 5}});
+  const FactorProjection global = WithWidths(Factor::kGlobalEfficiency, {{8, 0.1}, {16, 0.15}});
+  EXPECT_EQ(FindHorizon(Phase({narrow, wide, speedup, global}), 0.2)->factor, Factor::kGlobalEfficiency);
+  const EvidenceHorizon first = *FindHorizon(Phase({narrow, wide, speedup}), 0.2);
+  EXPECT_EQ(first.factor, Factor::kTransfer);
+  EXPECT_EQ(first.cores, 11);  // 8 · 2^½ = 11.3
+  EXPECT_EQ(FindHorizon(Phase({narrow, speedup}), 0.2)->reach, Reach::kAtLeast);
+  EXPECT_FALSE(FindHorizon(Phase({speedup}), 0.2));
+  PhaseProjection obstacle = Phase({narrow});
+  obstacle.obstacle = "there is one run";
+  EXPECT_FALSE(FindHorizon(obstacle, 0.2));
+}
+
+TEST(Horizon, EvidenceUpToAndWith) {
+  PhaseProjection phase = Phase({WithWidths(Factor::kParallelEfficiency, {{8, 0.02}, {16, 0.1}, {64, 0.3}})});
+  EXPECT_TRUE(IsEvidence(phase, 1e6));  // nothing is known of a horizon
+  phase.horizon = FindHorizon(phase, 0.2);
+  EXPECT_TRUE(IsEvidence(phase, 32));
+  EXPECT_FALSE(IsEvidence(phase, 33));
+}
+
+TEST(WholeCores, RoundsDownWhatIsNotWholeButForItsLastBits) {
+  EXPECT_EQ(WholeCores(std::exp(std::log(64.0))), 64);
+  EXPECT_EQ(WholeCores(63.999), 63);
+  EXPECT_EQ(WholeCores(64), 64);
+}
+
+}  // namespace
+}  // namespace farscale
