@@ -4,6 +4,7 @@
 
 #include "base/files.h"
 #include "cli/command.h"
+#include "report/answers_section.h"
 #include "report/backtest_section.h"
 #include "report/comparison.h"
 #include "report/summary.h"
@@ -31,6 +32,9 @@ void PrintSummary(const Results& results, const std::vector<std::filesystem::pat
       fmt::print("Phase {}\n", phase);
       for (const std::string& sentence : SummarizePhase(results.table.Rows(series, phase), found)) {
         fmt::print("  {}\n", sentence);
+      }
+      if (found != nullptr) {
+        for (const std::string& sentence : SummarizeAnswers(*found)) fmt::print("  {}\n", sentence);
       }
       const std::string backtest = SummarizeBacktest(results, series, phase);
       if (!backtest.empty()) fmt::print("  {}\n", backtest);

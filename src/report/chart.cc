@@ -31,6 +31,7 @@ class Plot {
     svg_.Open(chart_.width, chart_.height, chart_.title, chart_.description, standalone_, left());
     Axes();
     Split();
+    Horizon();
     for (const ChartSeries& series : chart_.series) {
       Band(series.outer_band, series.color, 0.12);
       Band(series.inner_band, series.color, 0.20);
@@ -148,6 +149,18 @@ class Plot {
     svg_.Line(x, top(), x, bottom(), kFaint, "stroke-dasharray=\"2 3\"");
     if (!chart_.split_label.empty())
       svg_.Text(x + 5, bottom() - 6, chart_.split_label, "start", kFaint, "font-size=\"11\"");
+  }
+
+  void Horizon() {
+    if (!chart_.horizon_x || *chart_.horizon_x < x_.low || *chart_.horizon_x > x_.high) return;
+    const double x = X(*chart_.horizon_x);
+    if (chart_.beyond_is_grey) {
+      svg_.Rect(x, top(), right() - x, bottom() - top(), kFaint, " fill-opacity=\"0.16\"");
+    }
+    svg_.Line(x, top(), x, bottom(), kInk, "stroke-width=\"1.5\" stroke-opacity=\"0.55\"");
+    const bool near_end = x > right() - 170;
+    svg_.Text(x + (near_end ? -5 : 5), bottom() - 20, chart_.horizon_label, near_end ? "end" : "start", kInk,
+              "font-size=\"11\"");
   }
 
   void Marks() {

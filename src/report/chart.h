@@ -45,6 +45,9 @@ struct Chart {
   std::optional<double> y_max;    // at least this much is shown
   std::optional<double> split_x;  // where measurement ends and extrapolation begins
   std::string split_label;
+  std::optional<double> horizon_x;  // where evidence ends: a line, and grey beyond
+  std::string horizon_label;
+  bool beyond_is_grey = true;    // false: evidence may reach further
   std::vector<ChartMark> marks;  // vertical lines with a label
   std::vector<ChartSeries> series;
   int width = 720;

@@ -6,6 +6,7 @@
 
 #include "base/format.h"
 #include "base/text.h"
+#include "report/evidence.h"
 #include "report/figures.h"
 
 namespace farscale {
@@ -94,16 +95,14 @@ Data Targets(const std::vector<Side>& sides) {
     for (const Side& side : sides) {
       const FactorProjection* found = side.projection != nullptr ? side.projection->Find(first->factor) : nullptr;
       if (found == nullptr || i >= found->targets.size()) {
-        cells.push_back({{"text", "–"}, {"interval", ""}, {"color", "#ffffff"}});
+        cells.push_back({{"text", "–"}, {"interval", ""}, {"hasInterval", false}, {"color", kNoColor}});
         continue;
       }
-      const ProjectedValue& value = found->targets[i];
-      cells.push_back({{"text", FormatValue(first->factor, value.value)},
-                       {"interval", FormatBounds(first->factor, value.interval80)},
-                       {"color", PopColor(value.value)}});
+      cells.push_back(ProjectedCell(*side.projection, first->factor, found->targets[i], true));
     }
     targets.push_back({{"cores", FormatCores(first->targets[i].cores)},
                        {"ratio", FormatRatio(first->targets[i].ratio)},
+                       {"isEvidence", IsEvidence(*sides.front().projection, first->targets[i].cores)},
                        {"cells", cells}});
   }
   return targets;

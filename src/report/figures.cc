@@ -7,6 +7,7 @@
 
 #include "base/format.h"
 #include "base/text.h"
+#include "report/evidence.h"
 
 namespace farscale {
 namespace {
@@ -78,6 +79,7 @@ Chart EfficiencyChart(const PhaseProjection& projection, const std::string& titl
   chart.y_max = 1;
   if (!projection.fitted_cores.empty()) chart.split_x = projection.fitted_cores.back();
   chart.split_label = "extrapolated";
+  MarkHorizon(projection, chart);
   return chart;
 }
 

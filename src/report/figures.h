@@ -28,7 +28,7 @@ std::vector<ChartPoint> LineOf(const FactorProjection& projection);
 std::vector<ChartBand> BandOf(const FactorProjection& projection, bool inner);
 std::vector<ChartPoint> PointsOf(const FactorProjection& projection);
 
-// Axes of a chart of efficiencies against cores, which says where measurement ends.
+// Axes of a chart of efficiencies against cores, which says where measurement ends and where evidence does.
 Chart EfficiencyChart(const PhaseProjection& projection, const std::string& title);
 
 // The efficiency to talk about: parallel efficiency, else global efficiency; null when neither is projected.

@@ -11,8 +11,10 @@
 #include "base/text.h"
 #include "base/version.h"
 #include "projection/factor_parts.h"
+#include "report/answers_section.h"
 #include "report/backtest_section.h"
 #include "report/comparison.h"
+#include "report/evidence.h"
 #include "report/figures.h"
 #include "report/rivals.h"
 #include "report/summary.h"
@@ -176,6 +178,7 @@ class PhaseSection {
       AddProjectionTable();
       AddDominance();
     }
+    section_.update(AnswersOfPhase(projection_));
     AddFits(projected);
     section_.update(BacktestOfPhase(results_, series_, phase_));
     AddComparison();
@@ -309,6 +312,9 @@ class PhaseSection {
               "are "
               "the 80 % and 95 % intervals of " +
                   NameInSentence(headline->factor) + ".";
+    if (chart.horizon_x && chart.beyond_is_grey) {
+      section_["overviewCaption"] = section_["overviewCaption"].get<std::string>() + " Grey is beyond the evidence.";
+    }
   }
 
   void AddProjectionTable() {
@@ -330,16 +336,14 @@ class PhaseSection {
       const ProjectedValue& first = columns.front()->targets[i];
       Data cells = Data::array();
       for (const FactorProjection* column : columns) {
-        const ProjectedValue& value = column->targets[i];
         const bool colored = column->factor != Factor::kSpeedup;
-        cells.push_back({{"text", FormatValue(column->factor, value.value)},
-                         {"interval", FormatBounds(column->factor, value.interval80)},
-                         {"color", colored ? PopColor(value.value) : "#ffffff"}});
+        cells.push_back(ProjectedCell(*projection_, column->factor, column->targets[i], colored));
       }
       const auto dominant = projection_->dominant_at.find(first.cores);
       section_["targets"].push_back(
           {{"cores", FormatCores(first.cores)},
            {"ratio", FormatRatio(first.ratio)},
+           {"isEvidence", IsEvidence(*projection_, first.cores)},
            {"cells", cells},
            {"dominant", dominant == projection_->dominant_at.end() ? "–" : Name(dominant->second)}});
     }

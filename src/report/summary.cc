@@ -9,13 +9,13 @@
 #include "base/format.h"
 #include "base/text.h"
 #include "projection/factor_parts.h"
+#include "report/evidence.h"
 #include "report/figures.h"
 
 namespace farscale {
 namespace {
 
 constexpr std::size_t kFewCounts = 4;
-constexpr double kFarRatio = 16;          // beyond this, a projection shows a direction
 constexpr double kNoLoss = 0.9995;        // prints as 1.000
 constexpr double kLargeDeviation = 0.03;  // of measured values from the curve, as much as factors matter by
 
@@ -71,6 +71,15 @@ void SayProjected(const PhaseProjection& projection, std::vector<std::string>& s
   std::set<double> said;
   for (const ProjectedValue& target : {*nearest, headline->targets.back()}) {
     if (!said.insert(target.cores).second) continue;
+    if (!IsEvidence(projection, target.cores)) {
+      sentences.push_back(fmt::format(
+          "At {} cores, {} the largest fitted run, there is no evidence: the 80 % interval of {} is {}.",
+          FormatCores(target.cores), FormatRatio(target.ratio), NameInSentence(headline->factor),
+          !target.interval80
+              ? "unknown"
+              : fmt::format("{} to {}", FormatFactor(target.interval80->low), FormatFactor(target.interval80->high))));
+      continue;
+    }
     std::string sentence =
         fmt::format("At {} cores, {} the largest fitted run, {} is projected as {}", FormatCores(target.cores),
                     FormatRatio(target.ratio), NameInSentence(headline->factor), FormatFactor(target.value));
@@ -137,12 +146,6 @@ void SayEvidence(const PhaseProjection& projection, std::vector<std::string>& se
   sentence += counts < kFewCounts
                   ? ": too few to tell the models apart, so treat anything beyond twice the largest run as a guess."
                   : "; intervals come from the covariance of each fit alone and do not include the choice of model.";
-  const auto is_far = [](const FactorProjection& factor) {
-    return !factor.targets.empty() && factor.targets.back().ratio > kFarRatio;
-  };
-  if (counts >= kFewCounts && std::any_of(projection.factors.begin(), projection.factors.end(), is_far)) {
-    sentence += fmt::format(" Beyond {} the largest run they show a direction, not a number.", FormatRatio(kFarRatio));
-  }
   sentences.push_back(sentence);
 }
 
@@ -157,6 +160,7 @@ std::vector<std::string> SummarizePhase(const std::vector<FactorRow>& rows, cons
     return sentences;
   }
   SayProjected(*projection, sentences);
+  if (const std::string horizon = DescribeHorizon(*projection); !horizon.empty()) sentences.push_back(horizon);
   if (const std::string missing = DescribeMissing(*projection); !missing.empty()) {
     sentences.push_back(Capital(missing) + ".");
   }

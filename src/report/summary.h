@@ -10,7 +10,7 @@
 namespace farscale {
 
 // Efficiency now and what costs most; efficiency ahead with its interval; which factor is to blame from where; what
-// the projection rests on. `projection` may be null.
+// the projection rests on and how far it is evidence. `projection` may be null.
 std::vector<std::string> SummarizePhase(const std::vector<FactorRow>& rows, const PhaseProjection* projection);
 
 }  // namespace farscale

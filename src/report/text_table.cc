@@ -5,6 +5,8 @@
 #include <algorithm>
 
 #include "base/format.h"
+#include "report/answers_section.h"
+#include "report/evidence.h"
 #include "report/figures.h"
 
 namespace farscale {
@@ -22,6 +24,10 @@ std::string Heading(const std::string& series, const std::string& phase) {
 }
 
 using Cells = std::vector<std::vector<std::string>>;
+
+std::string Joined(const AnswerCell& cell) {
+  return cell.detail.empty() ? cell.text : cell.text + " (" + cell.detail + ")";
+}
 
 // The values of one run, and behind them the standard errors that show; no column where none does.
 void AddRun(const FactorRow& row, const std::vector<Factor>& factors, Cells& cells) {
@@ -89,6 +95,32 @@ std::string FormatFactorTable(const FactorTable& table) {
   return text;
 }
 
+std::string FormatAnswers(const std::vector<PhaseProjection>& projections, bool with_tables) {
+  std::string text;
+  for (const PhaseProjection& phase : projections) {
+    if (!text.empty()) text += "\n";
+    text += Heading(phase.series, phase.phase);
+    if (!phase.obstacle.empty()) text += "no projection: " + phase.obstacle + "\n";
+    std::vector<std::string> sentences = SummarizeAnswers(phase);
+    // Without tables nothing else says how far the projection goes.
+    if (const std::string horizon = DescribeHorizon(phase); !horizon.empty() && !with_tables) {
+      sentences.insert(sentences.begin(), horizon);
+    }
+    for (const std::string& sentence : sentences) text += sentence + "\n";
+    if (!with_tables) continue;
+    for (const AnswerTable& table : TabulateAnswers(phase)) {
+      Cells cells = {{}};
+      for (const AnswerCell& cell : table.header) cells.front().push_back(Joined(cell));
+      for (const std::vector<AnswerCell>& row : table.rows) {
+        cells.emplace_back();
+        for (const AnswerCell& cell : row) cells.back().push_back(Joined(cell));
+      }
+      text += "\n" + table.caption + "\n" + FormatTable(cells);
+    }
+  }
+  return text;
+}
+
 std::string FormatProjections(const std::vector<PhaseProjection>& projections) {
   std::string text;
   for (const PhaseProjection& phase : projections) {
@@ -112,16 +144,19 @@ std::string FormatProjections(const std::vector<PhaseProjection>& projections) {
       for (const FactorProjection& factor : phase.factors) {
         if (factor.targets.empty()) continue;
         const ProjectedValue& target = factor.targets[i];
-        cells.back().push_back(FormatValue(factor.factor, target.value));
         const bool headline =
             factor.factor == Factor::kParallelEfficiency || factor.factor == Factor::kGlobalEfficiency;
-        if (!headline) continue;
-        cells.back().push_back(target.interval80 ? fmt::format("{} to {}", FormatFactor(target.interval80->low),
-                                                               FormatFactor(target.interval80->high))
-                                                 : "unknown");
+        const std::string interval = target.interval80
+                                         ? fmt::format("{} to {}", FormatValue(factor.factor, target.interval80->low),
+                                                       FormatValue(factor.factor, target.interval80->high))
+                                         : "unknown";
+        const bool is_evidence = IsEvidence(phase, target.cores);
+        if (headline) cells.back().push_back(is_evidence ? FormatFactor(target.value) : "not evidence");
+        cells.back().push_back(headline || !is_evidence ? interval : FormatValue(factor.factor, target.value));
       }
     }
     text += FormatTable(cells);
+    if (const std::string horizon = DescribeHorizon(phase); !horizon.empty()) text += horizon + "\n";
   }
   return text;
 }

@@ -17,7 +17,10 @@ std::string FormatTable(const std::vector<std::vector<std::string>>& rows);
 std::string FormatFactorTable(const FactorTable& table);
 
 // The projections of every series and phase: factors side by side, targets below each other, 80 % intervals of
-// parallel or global efficiency.
+// parallel or global efficiency; of all factors, and no values, beyond the evidence horizon. Then where that is.
 std::string FormatProjections(const std::vector<PhaseProjection>& projections);
+
+// The answers of every series and phase in sentences: with tables below, or the evidence horizon on top.
+std::string FormatAnswers(const std::vector<PhaseProjection>& projections, bool with_tables);
 
 }  // namespace farscale

@@ -1,0 +1,69 @@
+#include "report/evidence.h"
+
+#include <fmt/format.h>
+
+#include "base/format.h"
+#include "report/figures.h"
+
+namespace farscale {
+namespace {
+
+using Reach = EvidenceHorizon::Reach;
+
+// Why the runs themselves are all: "wider than 0.2" or "unknown".
+std::string StateAtLargestRun(const PhaseProjection& projection, const EvidenceHorizon& horizon) {
+  for (const ProjectedValue& value : projection.Find(horizon.factor)->curve) {
+    if (value.cores == horizon.cores && value.interval80) return fmt::format("wider than {:g}", horizon.width);
+  }
+  return "unknown";
+}
+
+}  // namespace
+
+std::string DescribeHorizon(const PhaseProjection& projection) {
+  if (!projection.horizon || projection.Find(projection.horizon->factor) == nullptr) return "";
+  const EvidenceHorizon& horizon = *projection.horizon;
+  const std::string interval = fmt::format("the 80 % interval of {}", NameInSentence(horizon.factor));
+  const std::string cores = FormatCores(horizon.cores);
+  const std::string advice = "; more core counts would narrow it, the next best run most.";
+  switch (horizon.reach) {
+    case Reach::kAtLeast:
+      return fmt::format(
+          "The projection is evidence as far as it goes, up to {} cores: {} nowhere gets wider than {:g}.", cores,
+          interval, horizon.width);
+    case Reach::kUpTo:
+      return fmt::format(
+                 "The projection is evidence up to {} cores, {} the largest fitted run: beyond, {} is wider than {:g}",
+                 cores, FormatRatio(horizon.cores / projection.fitted_cores.back()), interval, horizon.width) +
+             advice;
+    case Reach::kOnlyMeasured: break;
+  }
+  return fmt::format("The projection is no evidence beyond the runs: at the largest fitted one, on {} cores, {} is {}",
+                     cores, interval, StateAtLargestRun(projection, horizon)) +
+         advice;
+}
+
+void MarkHorizon(const PhaseProjection& projection, Chart& chart) {
+  if (!projection.horizon) return;
+  const EvidenceHorizon& horizon = *projection.horizon;
+  const std::string cores = FormatCores(horizon.cores);
+  chart.horizon_x = horizon.cores;
+  chart.beyond_is_grey = horizon.reach != Reach::kAtLeast;
+  chart.horizon_label = horizon.reach == Reach::kAtLeast        ? "evidence to " + cores + " at least"
+                        : horizon.reach == Reach::kOnlyMeasured ? "no evidence beyond " + cores
+                                                                : "evidence to " + cores;
+}
+
+ReportData ProjectedCell(const PhaseProjection& projection, Factor factor, const ProjectedValue& value,
+                         bool is_colored) {
+  const std::string interval = FormatBounds(factor, value.interval80);
+  if (!IsEvidence(projection, value.cores)) {
+    return {{"text", interval}, {"interval", ""}, {"hasInterval", false}, {"color", kNoEvidenceColor}};
+  }
+  return {{"text", FormatValue(factor, value.value)},
+          {"interval", interval},
+          {"hasInterval", true},
+          {"color", is_colored ? PopColor(value.value) : kNoColor}};
+}
+
+}  // namespace farscale

@@ -1,0 +1,28 @@
+// What a projection is evidence for, in sentences, tables and charts. Beyond the evidence horizon a report shows the
+// interval and no number [docs/formulas.md, evidence horizon].
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "projection/projection.h"
+#include "report/chart.h"
+#include "report/report_model.h"
+
+namespace farscale {
+
+// How far the projection of a phase is evidence, why not further and what helps; empty where nothing is projected.
+std::string DescribeHorizon(const PhaseProjection& projection);
+
+// The horizon as a line with a label; beyond it the chart is grey.
+void MarkHorizon(const PhaseProjection& projection, Chart& chart);
+
+// A projected value for a table: `text` with its `interval`, `hasInterval`, `color`; beyond the horizon the interval is
+// the text. Not every column has a colour.
+ReportData ProjectedCell(const PhaseProjection& projection, Factor factor, const ProjectedValue& value,
+                         bool is_colored);
+
+inline constexpr const char* kNoColor = "#ffffff";
+inline constexpr const char* kNoEvidenceColor = "#e8ebee";
+
+}  // namespace farscale

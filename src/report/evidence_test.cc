@@ -1,0 +1,100 @@
+#include "report/evidence.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "report/figures.h"
+#include "report/summary.h"
+#include "report/text_table.h"
+
+namespace farscale {
+namespace {
+
+using testing::Contains;
+using testing::HasSubstr;
+using testing::Not;
+using Reach = EvidenceHorizon::Reach;
+
+// Fitted to 32 cores and projected to 64 and 256, with a horizon at 100.
+PhaseProjection Phase(Reach reach = Reach::kUpTo, double cores = 100) {
+  PhaseProjection phase;
+  phase.fitted_cores = {8, 16, 32};
+  FactorProjection projection;
+  projection.factor = Factor::kParallelEfficiency;
+  projection.is_product = true;
+  projection.curve = {{32, 1, 0.8, IntervalBounds{0.7, 0.9}, {}}, {256, 8, 0.5, IntervalBounds{0.3, 0.7}, {}}};
+  projection.targets = {{64, 2, 0.7, IntervalBounds{0.62, 0.78}, {}}, {256, 8, 0.5, IntervalBounds{0.3, 0.7}, {}}};
+  FactorProjection balance = projection;
+  balance.factor = Factor::kLoadBalance;
+  balance.is_product = false;
+  phase.factors = {projection, balance};
+  phase.horizon = EvidenceHorizon{Factor::kParallelEfficiency, 0.2, cores, reach};
+  return phase;
+}
+
+TEST(Evidence, OneSentenceSaysHowFarWhyAndWhatToDo) {
+  EXPECT_EQ(DescribeHorizon(Phase()),
+            "The projection is evidence up to 100 cores, 3.1× the largest fitted run: beyond, the 80 % interval of "
+            "parallel efficiency is wider than 0.2; more core counts would narrow it, the next best run most.");
+  EXPECT_EQ(DescribeHorizon(Phase(Reach::kAtLeast, 256)),
+            "The projection is evidence as far as it goes, up to 256 cores: the 80 % interval of parallel efficiency "
+            "nowhere gets wider than 0.2.");
+  EXPECT_EQ(DescribeHorizon(Phase(Reach::kOnlyMeasured, 32)),
+            "The projection is no evidence beyond the runs: at the largest fitted one, on 32 cores, the 80 % interval "
+            "of parallel efficiency is wider than 0.2; more core counts would narrow it, the next best run most.");
+  PhaseProjection unknown = Phase(Reach::kOnlyMeasured, 32);
+  unknown.factors[0].curve[0].interval80.reset();
+  EXPECT_THAT(DescribeHorizon(unknown), HasSubstr("of parallel efficiency is unknown;"));
+  unknown.horizon.reset();
+  EXPECT_EQ(DescribeHorizon(unknown), "");
+}
+
+TEST(Evidence, BeyondTheHorizonTheIntervalStandsAlone) {
+  const PhaseProjection phase = Phase();
+  const std::vector<ProjectedValue>& targets = phase.factors[0].targets;
+  const ReportData within = ProjectedCell(phase, Factor::kParallelEfficiency, targets[0], true);
+  EXPECT_EQ(within["text"], "0.700");
+  EXPECT_EQ(within["interval"], "0.620 – 0.780");
+  EXPECT_EQ(within["color"], PopColor(0.7));
+  const ReportData beyond = ProjectedCell(phase, Factor::kParallelEfficiency, targets[1], true);
+  EXPECT_EQ(beyond["text"], "0.300 – 0.700");
+  EXPECT_EQ(beyond["hasInterval"], false);
+  EXPECT_EQ(beyond["color"], kNoEvidenceColor);
+}
+
+TEST(Evidence, TerminalTables) {
+  const std::string text = FormatProjections({Phase()});
+  EXPECT_THAT(text, HasSubstr("64       2.0×                0.700  0.620 to 0.780           0.700\n"));
+  EXPECT_THAT(text, HasSubstr("256      8.0×         not evidence  0.300 to 0.700  0.300 to 0.700\n"));
+  EXPECT_THAT(text, HasSubstr("The projection is evidence up to 100 cores"));
+}
+
+TEST(Evidence, Sentences) {
+  const PhaseProjection phase = Phase();
+  const std::vector<std::string> sentences = SummarizePhase({}, &phase);
+  EXPECT_THAT(sentences, Contains("At 256 cores, 8.0× the largest fitted run, there is no evidence: the 80 % interval "
+                                  "of parallel efficiency is 0.300 to 0.700."));
+  EXPECT_THAT(sentences, Contains(DescribeHorizon(phase)));
+}
+
+TEST(Evidence, ChartsHaveALineAndGreyBeyond) {
+  const std::string grey = "fill-opacity=\"0.16\"";
+  const auto svg = [](const PhaseProjection& phase) {
+    Chart chart = EfficiencyChart(phase, "t");
+    ChartSeries series;
+    series.line = LineOf(phase.factors[0]);
+    chart.series = {series};
+    return RenderSvg(chart, true);
+  };
+  EXPECT_THAT(svg(Phase()), HasSubstr("evidence to 100<"));
+  EXPECT_THAT(svg(Phase()), HasSubstr(grey));
+  EXPECT_THAT(svg(Phase(Reach::kAtLeast, 256)), HasSubstr("evidence to 256 at least"));
+  EXPECT_THAT(svg(Phase(Reach::kAtLeast, 256)), Not(HasSubstr(grey)));
+  EXPECT_THAT(svg(Phase(Reach::kOnlyMeasured, 32)), HasSubstr("no evidence beyond 32"));
+  PhaseProjection unknown = Phase();
+  unknown.horizon.reset();
+  EXPECT_THAT(svg(unknown), Not(HasSubstr("evidence")));
+}
+
+}  // namespace
+}  // namespace farscale
