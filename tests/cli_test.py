@@ -638,7 +638,8 @@ class Predict(CliTest):
         b = self.run_ok("predict", self.folder / "f.csv", "--scaling", "strong", "-o", "-").stdout
         self.assertEqual(a, b)
         header = a.splitlines()[0]
-        self.assertEqual(header, "series,phase,factor,model,dimension,cores,ratio,value,low80,high80,low95,high95")
+        self.assertEqual(header,
+                         "series,phase,factor,model,dimension,cores,ratio,value,low80,high80,low95,high95,evidence")
         self.run_ok("predict", self.folder / "f.json", "-o", self.folder / "p.json")
         projection = json.loads((self.folder / "p.json").read_text())
         self.assertEqual(projection["format"], "farscale-projection")
@@ -658,6 +659,49 @@ class Predict(CliTest):
             if row["low80"]:
                 self.assertLessEqual(float(row["low95"]), float(row["low80"]))
                 self.assertLessEqual(float(row["low80"]), float(row["value"]))
+
+    def test_evidence_horizon(self):
+        """Up to the horizon there are numbers, beyond it intervals alone, wherever projections are shown."""
+        table = self.write("t.csv", "cores,loadBalance,communicationEfficiency,runtime\n"
+                                    "8,0.99,0.98,8\n16,0.95,0.97,4.3\n32,0.96,0.93,2.2\n64,0.9,0.91,1.3\n")
+        out = self.folder / "p.json"
+        options = ["--scaling", "strong", "--targets", "128,100000", "--horizon-width", "0.16"]
+        said = self.run_ok("predict", table, *options, "-o", out).stdout
+        horizon = json.loads(out.read_text())["phases"][0]["horizon"]
+        self.assertEqual((horizon["factor"], horizon["width"]), ("parallelEfficiency", 0.16))
+        self.assertEqual(horizon["reach"], "upTo")
+        self.assertIn(f"The projection is evidence up to {horizon['cores']:,.0f} cores", said)
+        self.assertIn(f"wrote {out}", said)
+        self.assertEqual(self.run_ok("predict", table, *options, "-o", out, "-q").stdout, "")
+        for row in read_csv(self.run_ok("predict", table, *options, "-o", "-").stdout):
+            self.assertEqual(row["evidence"], "true" if float(row["cores"]) <= horizon["cores"] else "false")
+        self.assertRegex(self.run_ok("predict", table, *options).stdout, r"100,000 .* not evidence  0\.\d+ to")
+        self.run_ok("predict", table, *options, "--report", self.folder / "r")
+        self.assertIn("not evidence |", (self.folder / "r/report.md").read_text())
+        self.fails(2, "divide percentages by 100", "predict", table, "--horizon-width", "20")
+        study = self.study(LU_TRACES[:3], more="[projection]\ntargets = [64]\nhorizon_width = 0.001")
+        self.run_ok("run", study, "-o", self.folder / "s", "-q")
+        phase = json.loads((self.folder / "s/results.json").read_text())["projections"][0]
+        self.assertEqual((phase["horizon"]["reach"], phase["horizon"]["cores"]), ("onlyMeasured", 8))
+        self.run_ok("report", self.folder / "s/results.json", "-o", self.folder / "again")
+        self.assertIn("no evidence beyond the runs", (self.folder / "again/report.md").read_text())
+
+    def test_answers(self):
+        self.run_ok("factors", LU / "study.toml", "--phase", "ssor_iter", "-o", self.folder / "f.csv")
+        said = self.run_ok("predict", self.folder / "f.csv", "--answers", "--levels", "0.9,0.4").stdout
+        for text in ("Parallel efficiency is at least 0.9 up to", "at least 0.4 up to", "Speedup peaks on",
+                     "Time and cost at the targets", "What one perfect factor would bring"):
+            self.assertIn(text, said)
+        self.fails(2, "-o - prints the projection as CSV", "predict", self.folder / "f.csv", "--answers", "-o", "-")
+        self.fails(2, "divide percentages by 100", "predict", self.folder / "f.csv", "--levels", "0.8,50")
+        rows = read_csv(self.run_ok("predict", self.folder / "f.csv", "--targets", "64", "-o", "-").stdout)
+        value = {row["factor"]: float(row["value"]) for row in rows}
+        measured = read_csv(self.folder / "f.csv")[0]
+        self.assertAlmostEqual(value["timePerIteration"] * value["speedup"],
+                               float(measured["runtime"]) / float(measured["iterations"]), places=9)
+        self.assertAlmostEqual(value["runtime"] / value["timePerIteration"], float(measured["iterations"]), places=9)
+        none = read_csv(self.run_ok("predict", TABLES / "rosas14-table5.csv", "-o", "-").stdout)
+        self.assertNotIn("runtime", {row["factor"] for row in none})
 
     def test_bad_tables(self):
         self.fails(3, "t.csv:1: unknown column 'loadbalance'; did you mean 'loadBalance'?", "predict",

@@ -18,13 +18,18 @@ struct PredictOptions {
   std::string output;
   std::string report;
   std::int64_t train_max = 0;
+  double horizon_width = 0;
   std::vector<std::int64_t> targets;
+  std::vector<double> levels;
+  bool answers = false;
 };
 
 ProjectionOptions ProjectionOptionsOf(const PredictOptions& options) {
   ProjectionOptions result = ProjectionOptionsOf(options.table);
   if (options.train_max > 0) result.train_max = static_cast<double>(options.train_max);
   if (!options.targets.empty()) result.targets.assign(options.targets.begin(), options.targets.end());
+  if (options.horizon_width > 0) result.horizon_width = options.horizon_width;
+  if (!options.levels.empty()) result.answers.levels = options.levels;
   return result;
 }
 
@@ -46,12 +51,27 @@ int ExitCode(const std::vector<PhaseProjection>& projections, const Messages& me
   return 0;
 }
 
+// The projections, unless they went to files; then in short what they say.
+void Print(const std::vector<PhaseProjection>& projections, bool with_answers,
+           const std::vector<std::filesystem::path>& written) {
+  if (written.empty()) fmt::print("{}", FormatProjections(projections));
+  if (written.empty() && with_answers) fmt::print("\n");
+  if (!written.empty() || with_answers) fmt::print("{}", FormatAnswers(projections, with_answers));
+  for (const std::filesystem::path& file : written) {
+    if (file.parent_path().filename() != "figures") fmt::print("wrote {}\n", file.string());
+  }
+}
+
 int Predict(const PredictOptions& options, const Common& common) {
   const Messages messages(common);
   const bool to_file = !options.output.empty() && options.output != "-";
   const TableFormat format = to_file ? TableFormatOf(options.output) : TableFormat::kCsv;
   const std::filesystem::path input = options.table.table;
   if (to_file) RefuseOverwriting(input, options.output);
+  if (options.answers && options.output == "-") {
+    throw Error(ErrorKind::kUsage, "--answers", "-o - prints the projection as CSV and nothing else",
+                "leave out one of both");
+  }
   if (!options.report.empty()) {
     RefuseOverwriting(input, std::filesystem::path(options.report) / "results.json");
     RefuseOverwriting(input, std::filesystem::path(options.report) / "factors.csv");
@@ -64,19 +84,20 @@ int Predict(const PredictOptions& options, const Common& common) {
     table.findings.push_back(finding);
   }
   messages.Findings("", table.findings);
+  std::vector<std::filesystem::path> written;
   if (!options.report.empty()) {
     Results results = ResultsOfTable(table, projections, input.stem().string());
     results.models = ModelsInWords(projection_options.models);
     results.backtest = BacktestForReport(table, library, projection_options);
-    WriteReport(results, LoadTemplates(), options.report,
-                {ReportFormat::kHtml, ReportFormat::kMarkdown, ReportFormat::kJson, ReportFormat::kCsv});
+    written = WriteReport(results, LoadTemplates(), options.report,
+                          {ReportFormat::kHtml, ReportFormat::kMarkdown, ReportFormat::kJson, ReportFormat::kCsv});
   }
   if (!options.output.empty()) {
     WriteOutput(options.output,
                 format == TableFormat::kJson ? WriteProjectionJson(projections) : WriteProjectionCsv(projections));
-  } else if (options.report.empty()) {
-    fmt::print("{}", FormatProjections(projections));
+    if (to_file) written.emplace_back(options.output);
   }
+  if (options.output != "-" && (written.empty() || !common.quiet)) Print(projections, options.answers, written);
   return ExitCode(projections, messages);
 }
 
@@ -99,6 +120,26 @@ void AddPredictCommand(CLI::App& app, const Common& common, CommandResult& actio
       ->delimiter(',')
       ->allow_extra_args(false)
       ->check(CLI::Range(std::int64_t{1}, kMostCores));
+  const CLI::Validator share(
+      [](std::string& text) {
+        double value = 0;
+        const bool is_share = ParseNumber(text, value) && value > 0 && value <= 1;
+        return is_share ? std::string() : "'" + text + "' does not lie between 0 and 1; divide percentages by 100";
+      },
+      "SHARE");
+  command
+      ->add_option("--horizon-width", options->horizon_width,
+                   "Widest 80 % interval of parallel efficiency that counts as evidence (default: 0.2)")
+      ->check(share);
+  command->add_flag("--answers", options->answers,
+                    "Print how many cores keep which efficiency, where speedup peaks, times, costs, and what perfect "
+                    "factors would bring");
+  command
+      ->add_option("--levels", options->levels,
+                   "Efficiencies to look for in the answers, separated by commas (default: 0.8,0.75,0.5)")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check(share);
   command->add_option("--report", options->report, "Folder for a full report of the table and its projection");
   command->add_option("-o,--output", options->output, "File to write, .json or .csv; - prints CSV");
   command->callback([options, &common, &action] { action = [options, &common] { return Predict(*options, common); }; });

@@ -311,6 +311,15 @@ void ParseProjection(const ConfigTable& root, ProjectionOptions& options) {
   for (const std::int64_t target : table->Integers("targets").value_or(std::vector<std::int64_t>())) {
     options.targets.push_back(static_cast<double>(Positive(*table, "targets", target)));
   }
+  const auto share = [&](const char* key, double value) {
+    if (value > 0 && value <= 1) return value;
+    table->Fail(key, fmt::format("'{}' must lie between 0 and 1, not {}", key, value), "divide percentages by 100");
+  };
+  if (const auto width = table->Number("horizon_width")) options.horizon_width = share("horizon_width", *width);
+  if (const auto levels = table->Numbers("levels")) {
+    options.answers.levels.clear();
+    for (const double level : *levels) options.answers.levels.push_back(share("levels", level));
+  }
   table->RefuseUnknownKeys();
 }
 

@@ -114,6 +114,8 @@ loadBalance = "amdahl"
 serializationEfficiency = { model = "pipeline", dimension = 3 }
 [projection]
 targets = [128, 1024]
+horizon_width = 0.1
+levels = [0.9, 0.6]
 [report]
 folder = "out"
 formats = ["html"]
@@ -152,6 +154,8 @@ clean = 4
   EXPECT_EQ(study.projection.train_max, 64);
   EXPECT_THAT(study.model_files, ElementsAre("dir/mine.toml"));
   EXPECT_THAT(study.projection.targets, ElementsAre(128, 1024));
+  EXPECT_EQ(study.projection.horizon_width, 0.1);
+  EXPECT_THAT(study.projection.answers.levels, ElementsAre(0.9, 0.6));
   EXPECT_EQ(study.report_folder, "dir/out");
   EXPECT_EQ(study.runs[0].trace, "/abs/8.otf2");
   EXPECT_EQ(study.runs[0].threads, 4);
@@ -201,6 +205,10 @@ TEST(Study, ErrorsNameFileAndLine) {
               HasSubstr("did you mean 'loadBalance'?"));
   EXPECT_THAT(UsageErrorOf(kRun + "[report]\nformats = ['pdf']\n"), HasSubstr("unknown format 'pdf'"));
   EXPECT_THAT(UsageErrorOf(kRun + "[projection]\ntargets = [0]\n"), HasSubstr("positive"));
+  EXPECT_THAT(UsageErrorOf(kRun + "[projection]\nhorizon_width = 0\n"),
+              HasSubstr("'horizon_width' must lie between 0 and 1, not 0"));
+  EXPECT_THAT(UsageErrorOf(kRun + "[projection]\nlevels = [0.8, 50]\n"),
+              HasSubstr("'levels' must lie between 0 and 1, not 50; divide percentages by 100"));
   EXPECT_THAT(UsageErrorOf("[study]\npreset = 'nope'\n" + kRun), HasSubstr("no preset 'nope'"));
   EXPECT_THAT(UsageErrorOf("x = [\n"), HasSubstr("dir/study.toml:"));
 }

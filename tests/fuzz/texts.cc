@@ -65,7 +65,8 @@ std::vector<std::string> Seeds() {
   add(0,
       "[study]\nscaling='weak'\nreference=8\n[replay]\nrules='causal'\neager_limit=1\n[models]\n"
       "candidates=['amdahl:1,3']\ntrain_max=8\n[models.factors]\nloadBalance={model='constant',dimension=1}\n"
-      "[projection]\ntargets=[1,2]\n[report]\nformats=['html']\n[[runs]]\ntrace='a'\nthreads=2\n"
+      "[projection]\ntargets=[1,2]\nhorizon_width=0.1\nlevels=[0.5]\n[report]\nformats=['html']\n[[runs]]\ntrace='a'"
+      "\nthreads=2\n"
       "[[phases]]\nwindow=[0,1]\n[[phases]]\nregex='a.*'\nskip=1\nkeep=2\nspan='each'\n");
   for (const char* id : {"amdahl", "pipeline"}) add(1, ReadFile(root + "/fits/" + id + ".toml"));
   add(2, WriteFactorCsv(SmallTable()));
@@ -81,7 +82,8 @@ std::vector<std::string> Seeds() {
   run.cores = run.ranks = 2;
   run.picture =
       RunPicture{4, 2, 1, {0, 1}, {{{8}, {4, 4}, {0, 8}}, {{8}, {8}, {0, 0, 8}}}, {{{0.5, 0.4, 0.6, 0, 1}}}, ""};
-  run.phases = {{"p", {{0, 1, 1, 0.5, 0.5, 0.9, 0.1, 1, 0, ""}, {1, 3, 2, 1.5, 0.7, 0.9, 0.2, 2, 1, "late"}}, std::nullopt}};
+  run.phases = {
+      {"p", {{0, 1, 1, 0.5, 0.5, 0.9, 0.1, 1, 0, ""}, {1, 3, 2, 1.5, 0.7, 0.9, 0.2, 2, 1, "late"}}, std::nullopt}};
   results.runs = {run};
   add(4, WriteResultsJson(results));
   BacktestOptions options{{DefaultModelSettings(), {}, {}}, {4}, 0};
