@@ -2,6 +2,7 @@
 
 #include <filesystem>
 
+#include "base/text.h"
 #include "cli/command.h"
 #include "cli/table_options.h"
 #include "projection/projection_csv.h"
