@@ -675,7 +675,7 @@ class Predict(CliTest):
         self.assertEqual(self.run_ok("predict", table, *options, "-o", out, "-q").stdout, "")
         for row in read_csv(self.run_ok("predict", table, *options, "-o", "-").stdout):
             self.assertEqual(row["evidence"], "true" if float(row["cores"]) <= horizon["cores"] else "false")
-        self.assertRegex(self.run_ok("predict", table, *options).stdout, r"100,000 .* not evidence  0\.\d+ to")
+        self.assertRegex(self.run_ok("predict", table, *options).stdout, r"100,000 .* not evidence  <?0\.\d+ to")
         self.run_ok("predict", table, *options, "--report", self.folder / "r")
         self.assertIn("not evidence |", (self.folder / "r/report.md").read_text())
         self.fails(2, "divide percentages by 100", "predict", table, "--horizon-width", "20")
@@ -689,7 +689,7 @@ class Predict(CliTest):
     def test_answers(self):
         self.run_ok("factors", LU / "study.toml", "--phase", "ssor_iter", "-o", self.folder / "f.csv")
         said = self.run_ok("predict", self.folder / "f.csv", "--answers", "--levels", "0.9,0.4").stdout
-        for text in ("Parallel efficiency is at least 0.9 up to", "at least 0.4 up to", "Speedup peaks on",
+        for text in ("Parallel efficiency is at least 0.9 up to", "at least 0.4 up to", "peaks",
                      "Time and cost at the targets", "What one perfect factor would bring"):
             self.assertIn(text, said)
         self.fails(2, "-o - prints the projection as CSV", "predict", self.folder / "f.csv", "--answers", "-o", "-")

@@ -64,6 +64,7 @@ ProjectionOptions ProjectionOptionsOf(const TableOptions& options) {
     }
   }
   for (const std::string& choice : options.choices) AddChoice(choice, result.models);
+  if (options.seed > 0) result.seed = static_cast<std::uint64_t>(options.seed);
   return result;
 }
 
@@ -76,6 +77,8 @@ void AddTableOptions(CLI::App* command, TableOptions& options) {
                    "Model of one factor: FACTOR=MODEL or FACTOR=MODEL:DIMENSION; "
                    "repeat for several")
       ->allow_extra_args(false);
+  command->add_option("--seed", options.seed, "Seed of the draws that make the intervals (default: 1)")
+      ->check(CLI::PositiveNumber);
   command
       ->add_option("--fits", options.model_files, "Model file of your own, or a folder with such; repeat for several")
       ->allow_extra_args(false);

@@ -19,6 +19,7 @@ struct TableOptions {
   std::string preset;
   std::string scaling;
   std::int64_t reference = 0;  // 0: as in the table
+  std::int64_t seed = 0;       // 0: the usual one
   std::vector<std::string> candidates;
   std::vector<std::string> choices;
   std::vector<std::string> model_files;

@@ -280,6 +280,22 @@ std::optional<PhaseAnswers> Answer(const PhaseProjection& phase, const FactorTab
   return answers;
 }
 
+void AddCosts(PhaseProjection& projection, const FactorTable& table) {
+  const FactorProjection* speedup = projection.Find(Factor::kSpeedup);
+  if (!projection.next_runs || speedup == nullptr) return;
+  const std::vector<FactorRow> rows = table.Rows(projection.series, projection.phase);
+  const std::optional<ReferenceRuns> runs = FindReference(rows, table.reference);
+  const std::optional<Scaling> scaling = ScalingOf(table, rows);
+  if (!runs || !runs->has_times || !scaling) return;
+  for (RunChoice& choice : projection.next_runs->choices) {
+    for (const ProjectedValue& value : speedup->curve) {
+      if (value.cores != choice.cores) continue;
+      const double seconds = SecondsFrom(value.value, value.cores, *runs, *scaling) * runs->iterations;
+      if (std::isfinite(seconds)) choice.core_hours = CoreHours(value.cores, seconds);
+    }
+  }
+}
+
 double CoreHours(double cores, double seconds) { return cores * seconds / 3600; }
 
 bool IsEvidence(const PhaseProjection& projection, const CountBound& value) {

@@ -106,6 +106,9 @@ struct PhaseAnswers {
 std::optional<PhaseAnswers> Answer(const PhaseProjection& projection, const FactorTable& table,
                                    const AnswerSettings& settings);
 
+// What the runs that are looked for next would cost, where times and speedup are known.
+void AddCosts(PhaseProjection& projection, const FactorTable& table);
+
 // Of all cores, in core hours; of an iteration from its seconds.
 double CoreHours(double cores, double seconds);
 

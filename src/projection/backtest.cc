@@ -143,6 +143,7 @@ SplitOutcome Predict(const TrainingSplit& split, const FactorTable& table, const
   }
   ProjectionOptions options = asked;
   options.train_max.reset();
+  options.next_runs = false;
   const std::vector<double>& cores = split.runs->cores;
   options.targets.assign(std::upper_bound(cores.begin(), cores.end(), split.train_max), cores.end());
   SplitOutcome outcome;

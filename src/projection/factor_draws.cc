@@ -14,6 +14,8 @@ constexpr double kDriftPower = 0.25;
 constexpr double kNewLossShare = 0.1;  // of the draws
 constexpr double kNewLoss = 0.03;      // its mean by doubling, where there is one
 
+double Doublings(double cores, double anchor) { return std::max(0.0, std::log2(cores / anchor)); }
+
 // Series that scatter more also drift more.
 double DriftOf(double scatter) { return kDrift * std::pow(scatter / kUsualScatter, kDriftPower); }
 
@@ -48,15 +50,12 @@ FactorDraws::FactorDraws(const Ensemble& ensemble, std::uint64_t seed) : ensembl
   }
 }
 
-double FactorDraws::Doublings(double cores) const { return std::max(0.0, std::log2(cores / anchor_)); }
-
-double FactorDraws::Disturb(const Draw& draw, double value, double cores) const {
-  const double doublings = Doublings(cores);
+double FactorDraws::Disturb(const Draw& draw, double scatter, double value, double doublings) const {
   const bool has_limit = ensemble_.limit.has_value();
-  double loss = -std::log(value) * std::exp(DriftOf(draw.scatter) * doublings * draw.drift);
+  double loss = -std::log(value) * std::exp(DriftOf(scatter) * doublings * draw.drift);
   // What may exceed 1 may also gain.
   loss += draw.new_loss * doublings * (has_limit || draw.drift > 0 ? 1 : -1);
-  loss += std::hypot(own_error_, draw.scatter * LogShape(value)) * draw.noise;
+  loss += std::hypot(own_error_, scatter * LogShape(value)) * draw.noise;
   return std::exp(-(has_limit ? std::max(0.0, loss) : loss));
 }
 
@@ -69,23 +68,27 @@ std::vector<double> FactorDraws::CurvesAt(double cores) const {
 
 std::vector<double> FactorDraws::At(double cores) const {
   std::vector<double> values = CurvesAt(cores);
-  for (std::size_t i = 0; i < values.size(); ++i) values[i] = Disturb(draws_[i], values[i], cores);
+  const double doublings = Doublings(cores, anchor_);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    values[i] = Disturb(draws_[i], draws_[i].scatter, values[i], doublings);
+  }
   return values;
 }
 
 double FactorDraws::LogDeviation(std::size_t draw, double value, double cores) const {
   const double scatter = std::hypot(own_error_, draws_[draw].scatter * LogShape(value));
-  return std::hypot(scatter, DriftOf(draws_[draw].scatter) * Doublings(cores) * std::log(value));
+  return std::hypot(scatter, DriftOf(draws_[draw].scatter) * Doublings(cores, anchor_) * std::log(value));
 }
 
-void FactorDraws::Choose(const std::vector<std::size_t>& chosen) {
-  std::vector<Draw> draws;
-  draws.reserve(draws_.size());
+std::vector<double> FactorDraws::AfterRun(const std::vector<double>& curves, const std::vector<std::size_t>& chosen,
+                                          double cores, double run) const {
+  const double doublings = Doublings(cores, std::max(anchor_, run));
+  std::vector<double> values;
+  values.reserve(draws_.size());
   for (std::size_t i = 0; i < draws_.size(); ++i) {
-    draws.push_back({draws_[chosen[i]].member, draws_[chosen[i]].parameters, draws_[chosen[i]].scatter, draws_[i].drift,
-                     draws_[i].new_loss, draws_[i].noise});
+    values.push_back(Disturb(draws_[i], draws_[chosen[i]].scatter, curves[chosen[i]], doublings));
   }
-  draws_ = std::move(draws);
+  return values;
 }
 
 }  // namespace farscale

@@ -27,10 +27,10 @@ class FactorDraws {
   // Standard deviation of ln y of a new run around a curve that has `value` there, drift included.
   double LogDeviation(std::size_t draw, double value, double cores) const;
 
-  // Takes draw i for chosen[i] everywhere.
-  void Choose(const std::vector<std::size_t>& chosen);
-  // Continues the drift from another core count than that of the largest run.
-  void DriftFrom(double cores) { anchor_ = cores; }
+  // The same at `cores` once a run at `run` cores is known: draw i has the curve of draw chosen[i], whose values at
+  // `cores` are given, and drifts from that run on.
+  std::vector<double> AfterRun(const std::vector<double>& curves, const std::vector<std::size_t>& chosen, double cores,
+                               double run) const;
 
  private:
   struct Draw {
@@ -42,8 +42,7 @@ class FactorDraws {
     double noise;     // standard normal
   };
 
-  double Doublings(double cores) const;
-  double Disturb(const Draw& draw, double value, double cores) const;
+  double Disturb(const Draw& draw, double scatter, double value, double doublings) const;
 
   const Ensemble& ensemble_;
   double anchor_ = 0;     // cores of the largest run

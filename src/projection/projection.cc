@@ -19,6 +19,7 @@ namespace {
 
 constexpr double kLargestTarget = 1e6;
 constexpr int kCurvePointsPerDoubling = 4;
+constexpr double kUsualReach = 16;  // of a projection without targets, over the largest run
 
 std::optional<double> LimitOf(Factor factor) {
   return Describe(factor).at_most_one ? std::optional(1.0) : std::nullopt;
@@ -84,6 +85,7 @@ class PhaseProjector {
       FindDominance();
     }
     AddMeasured();
+    if (options_.next_runs && result_.obstacle.empty()) FindNextRuns();
     return std::move(result_);
   }
 
@@ -124,7 +126,7 @@ class PhaseProjector {
       if (ensemble.IsUsable()) {
         projection.formula = ensemble.members.front().model->formula.text();
         fitted_.push_back(factor);
-        const FactorDraws draws(ensemble, SeedFor(seed, "draws"));
+        const FactorDraws& draws = draws_.try_emplace(factor, ensemble, SeedFor(seed, "draws")).first->second;
         for (const double cores : grid_) drawn_[factor].push_back(draws.At(cores));
       }
       result_.factors.push_back(std::move(projection));
@@ -167,6 +169,8 @@ class PhaseProjector {
     grid_.back() = last;
     grid_.insert(grid_.end(), result_.fitted_cores.begin(), result_.fitted_cores.end());
     grid_.insert(grid_.end(), targets_.begin(), targets_.end());
+    const std::vector<double> runs = CandidateRuns(result_.fitted_cores, targets_.back());  // to know their cost
+    grid_.insert(grid_.end(), runs.begin(), runs.end());
     std::sort(grid_.begin(), grid_.end());
     grid_.erase(std::unique(grid_.begin(), grid_.end()), grid_.end());
   }
@@ -316,6 +320,29 @@ class PhaseProjector {
     return b;
   }
 
+  // The target that the next run is to serve: the largest that was asked for, else 16 times the largest run.
+  double TargetOfNextRun() const {
+    if (!options_.targets.empty()) return targets_.back();
+    return *std::lower_bound(targets_.begin(), std::prev(targets_.end()), kUsualReach * largest_);
+  }
+
+  void FindNextRuns() {
+    const double target = TargetOfNextRun();
+    if (target <= largest_) return;
+    Factor factor = fitted_.front();
+    for (const Factor whole : {Factor::kGlobalEfficiency, Factor::kParallelEfficiency}) {
+      if (result_.Find(whole) != nullptr && !result_.Find(whole)->targets.empty()) factor = whole;
+    }
+    std::vector<const FactorDraws*> parts;
+    for (const Factor part : PartsOf(factor, fitted_)) parts.push_back(&draws_.at(part));
+    NextRuns next{factor, target, 0, {}};
+    for (const ProjectedValue& value : result_.Find(factor)->targets) {
+      if (value.cores == target) next.width = value.interval80->high - value.interval80->low;
+    }
+    next.choices = RankRuns(parts, CandidateRuns(result_.fitted_cores, target), result_.fitted_cores, target);
+    result_.next_runs = std::move(next);
+  }
+
   void AddMeasured() {
     for (FactorProjection& projection : result_.factors) {
       for (const FactorRow& row : rows_) {
@@ -334,6 +361,7 @@ class PhaseProjector {
   std::vector<double> targets_;
   std::vector<double> grid_;              // of the curves; contains the targets and the fitted counts
   std::map<Factor, Ensemble> ensembles_;  // of every factor that is fitted
+  std::map<Factor, FactorDraws> draws_;   // of every one of use
   std::map<Factor, std::vector<std::vector<double>>> drawn_;  // of every one of use, at each place of the grid
 };
 
@@ -421,6 +449,7 @@ std::vector<PhaseProjection> Project(const FactorTable& table, const ModelLibrar
     projection = PhaseProjector(table, library, options, keys[i].first, keys[i].second).Run();
     projection.horizon = FindHorizon(projection, options.horizon_width);
     projection.answers = Answer(projection, table, options.answers);
+    AddCosts(projection, table);
   });
   return projections;
 }

@@ -15,6 +15,7 @@
 #include "projection/answers.h"
 #include "projection/bounds.h"
 #include "projection/horizon.h"
+#include "projection/next_run.h"
 
 namespace farscale {
 
@@ -73,6 +74,7 @@ struct PhaseProjection {
   std::string obstacle;                   // why there is no projection; empty when there is one
   std::optional<EvidenceHorizon> horizon;
   std::optional<PhaseAnswers> answers;
+  std::optional<NextRuns> next_runs;  // what to run to know more; nothing where nothing is projected
 
   const FactorProjection* Find(Factor factor) const;
 
@@ -107,6 +109,7 @@ struct ProjectionOptions {
   std::uint64_t seed = 1;           // of the draws that make the intervals
   double horizon_width = kHorizonWidth;
   AnswerSettings answers = {};
+  bool next_runs = true;  // whether to look for the next best run
 };
 
 // Powers of two above the largest fitted count, up to 10^6 and 10^6 itself.

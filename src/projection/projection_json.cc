@@ -168,6 +168,25 @@ Factor FactorOf(const Json& json) {
   return *factor;
 }
 
+Json ToJson(const NextRuns& next) {
+  Json choices = Json::array();
+  for (const RunChoice& choice : next.choices) {
+    Json json = {{"cores", choice.cores}, {"isRepeat", choice.is_repeat}, {"width", choice.width}};
+    if (choice.core_hours) json["coreHours"] = *choice.core_hours;
+    choices.push_back(json);
+  }
+  return {{"factor", Describe(next.factor).id}, {"target", next.target}, {"width", next.width}, {"choices", choices}};
+}
+
+NextRuns NextRunsOf(const Json& json) {
+  NextRuns next{FactorOf(json.at("factor")), CoresOf(json, "target"), json.at("width").get<double>(), {}};
+  for (const Json& choice : json.at("choices")) {
+    next.choices.push_back({CoresOf(choice), choice.at("isRepeat").get<bool>(), choice.at("width").get<double>(),
+                            NumberOf(choice.value("coreHours", Json()))});
+  }
+  return next;
+}
+
 Json ToJson(const FactorProjection& projection) {
   Json json = {{"factor", Describe(projection.factor).id}, {"isProduct", projection.is_product}};
   if (!projection.is_product) {
@@ -215,6 +234,7 @@ Json ProjectionsToJson(const std::vector<PhaseProjection>& projections) {
       json["dominantAt"].push_back({{"cores", cores}, {"factor", Describe(factor).id}});
     }
     if (phase.horizon) json["horizon"] = HorizonToJson(*phase.horizon);
+    if (phase.next_runs) json["nextRuns"] = ToJson(*phase.next_runs);
     if (phase.answers) json["answers"] = AnswersToJson(phase, *phase.answers);
     list.push_back(json);
   }
@@ -237,6 +257,7 @@ std::vector<PhaseProjection> ProjectionsFromJson(const Json& json) {
       phase.dominant_at[CoresOf(at)] = FactorOf(at.at("factor"));
     }
     if (one.contains("horizon")) phase.horizon = HorizonFromJson(one.at("horizon"));
+    if (one.contains("nextRuns")) phase.next_runs = NextRunsOf(one.at("nextRuns"));
     if (one.contains("answers")) phase.answers = AnswersFromJson(one.at("answers"));
     if ((phase.horizon || phase.answers) && phase.fitted_cores.empty()) {
       throw Error(ErrorKind::kInput, "", "a projection has answers but no fitted runs");

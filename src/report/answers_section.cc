@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "report/evidence.h"
 #include "report/figures.h"
+#include "report/next_run_table.h"
 
 namespace farscale {
 namespace {
@@ -30,11 +31,6 @@ std::string FormatCountBounds(const CountAnswer& answer, const char* between) {
   if (!answer.low || !answer.high) return "unknown";
   if (*answer.low == *answer.high) return FormatBound(*answer.low);
   return FormatBound(*answer.low) + between + FormatBound(*answer.high);
-}
-
-// Three digits from a hundredth of a core hour on, two below.
-std::string FormatCoreHours(double hours) {
-  return hours < 1000 ? FormatSignificant(hours, hours < 0.01 ? 2 : 3) : FormatSpeedup(hours);
 }
 
 template <typename Format>
@@ -309,6 +305,11 @@ Data ToData(const AnswerTable& table) {
 
 }  // namespace
 
+// Three digits from a hundredth of a core hour on, two below.
+std::string FormatCoreHours(double hours) {
+  return hours < 1000 ? FormatSignificant(hours, hours < 0.01 ? 2 : 3) : FormatSpeedup(hours);
+}
+
 std::vector<std::string> SummarizeAnswers(const PhaseProjection& projection) {
   std::vector<std::string> sentences;
   if (!projection.answers) return sentences;
@@ -323,6 +324,7 @@ std::vector<std::string> SummarizeAnswers(const PhaseProjection& projection) {
     SayTime(projection, *cores, sentences);
     SayPerfect(projection, *cores, sentences);
   }
+  if (const std::string next = DescribeNextRun(projection); !next.empty()) sentences.push_back(next);
   return sentences;
 }
 
@@ -332,6 +334,7 @@ std::vector<AnswerTable> TabulateAnswers(const PhaseProjection& projection) {
   if (!projection.answers->levels.empty()) tables.push_back(LevelTable(projection));
   if (projection.answers->time) tables.push_back(TimeTable(projection));
   if (!projection.answers->perfect.empty()) tables.push_back(PerfectTable(projection));
+  if (projection.next_runs) tables.push_back(TabulateNextRuns(projection));
   return tables;
 }
 

@@ -32,6 +32,9 @@ struct AnswerTable {
 // that say nothing.
 std::vector<AnswerTable> TabulateAnswers(const PhaseProjection& projection);
 
+// Digits that tell core hours apart from the smallest to the largest.
+std::string FormatCoreHours(double hours);
+
 // Tags hasAnswers, answers and answerTables [docs/templates.md]. `projection` may be null.
 ReportData AnswersOfPhase(const PhaseProjection* projection);
 

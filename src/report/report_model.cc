@@ -327,7 +327,7 @@ class PhaseSection {
     for (const FactorProjection* column : columns) {
       used_.insert(column->factor);
       header.push_back(
-          {{"name", Name(column->factor)}, {"model", column->is_product ? "product" : ModelInWords(column->fit)}});
+          {{"name", Name(column->factor)}, {"model", column->is_product ? "product" : WeighedModel(*column)}});
     }
     section_["targetColumns"] = header;
     section_["targets"] = Data::array();
@@ -374,6 +374,13 @@ class PhaseSection {
     return fit.dimension == 1 ? fit.model : fmt::format("{}, d = {}", fit.model, fit.dimension);
   }
 
+  // The model that weighs most, and how much; a single model has no need of a weight.
+  static std::string WeighedModel(const FactorProjection& projection) {
+    const std::string model = ModelInWords(projection.fit);
+    if (projection.rivals.size() < 2) return model;
+    return fmt::format("{}, {:.0f} %", model, 100 * projection.rivals.front().weight);
+  }
+
   void AddFits(bool projected) {
     section_["fits"] = Data::array();
     if (projection_ == nullptr) return;
@@ -392,7 +399,7 @@ class PhaseSection {
                  {"outcome", ToString(fit.outcome)},
                  {"isUsable", IsUsable(fit.outcome)},
                  {"isDrawn", drawn},
-                 {"model", fit.model.empty() ? "none" : ModelInWords(fit)},
+                 {"model", fit.model.empty() ? "none" : WeighedModel(projection)},
                  {"formula", projection.formula},
                  {"variable", fit.dimension == 1 ? "x = P" : fmt::format("x = P^(1/{})", fit.dimension)},
                  {"points", std::to_string(fit.points.size())},
@@ -409,8 +416,8 @@ class PhaseSection {
 
   Data FitFigure(const FactorProjection& projection) {
     Chart chart = EfficiencyChart(*projection_, Name(projection.factor));
-    chart.description = fmt::format("{} against the number of cores: measured points and the fitted curve {}.",
-                                    Name(projection.factor), ModelInWords(projection.fit));
+    chart.description = fmt::format("{} against the number of cores: measured points and the projection, mostly {}.",
+                                    Name(projection.factor), WeighedModel(projection));
     chart.width = 430;
     chart.height = 260;
     chart.legend = false;

@@ -144,8 +144,10 @@ void SayEvidence(const PhaseProjection& projection, std::vector<std::string>& se
       fmt::format("The fits rest on {} core counts from {} to {}", counts, FormatCores(projection.fitted_cores.front()),
                   FormatCores(projection.fitted_cores.back()));
   sentence += counts < kFewCounts
-                  ? ": too few to tell the models apart, so treat anything beyond twice the largest run as a guess."
-                  : "; intervals come from the covariance of each fit alone and do not include the choice of model.";
+                  ? ": too few to tell the models apart, so the intervals rest on what is usual for other codes."
+                  : "; the intervals include what the runs scatter, what they leave open about models and their "
+                    "parameters, and how far "
+                    "other codes drift from every model.";
   sentences.push_back(sentence);
 }
 

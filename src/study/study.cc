@@ -315,6 +315,9 @@ void ParseProjection(const ConfigTable& root, ProjectionOptions& options) {
     if (value > 0 && value <= 1) return value;
     table->Fail(key, fmt::format("'{}' must lie between 0 and 1, not {}", key, value), "divide percentages by 100");
   };
+  if (const auto seed = table->Integer("seed")) {
+    options.seed = static_cast<std::uint64_t>(Positive(*table, "seed", *seed));
+  }
   if (const auto width = table->Number("horizon_width")) options.horizon_width = share("horizon_width", *width);
   if (const auto levels = table->Numbers("levels")) {
     options.answers.levels.clear();

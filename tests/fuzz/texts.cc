@@ -11,6 +11,7 @@
 #include "report/report_model.h"
 #include "report/results_json.h"
 #include "study/study.h"
+#include "support/models.h"
 #include "support/traces.h"
 
 namespace farscale::fuzz {
@@ -71,10 +72,7 @@ std::vector<std::string> Seeds() {
   for (const char* id : {"amdahl", "pipeline"}) add(1, ReadFile(root + "/fits/" + id + ".toml"));
   add(2, WriteFactorCsv(SmallTable()));
   add(3, WriteFactorJson(SmallTable()));
-  ModelLibrary library;
-  for (const char* id : {"amdahl", "pipeline", "constant"}) {
-    library.Add(ParseModel(ReadFile(root + "/fits/" + id + ".toml"), id));
-  }
+  const ModelLibrary library = test::AllModels();
   const FactorTable table = SmallTable();
   Results results = ResultsOfTable(table, Project(table, library, {DefaultModelSettings(), {64}, {}}), "t");
   add(4, WriteResultsJson(results));
