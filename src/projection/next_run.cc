@@ -18,6 +18,21 @@ double WidthOf(std::vector<double> draws) {
   return at(0.9) - at(0.1);
 }
 
+bool ArePowers(const std::vector<double>& cores, int power) {
+  return std::all_of(cores.begin(), cores.end(),
+                     [&](double count) { return std::pow(std::round(std::pow(count, 1.0 / power)), power) == count; });
+}
+
+// 3 or 2 where the program has run on cubes or squares of cores only, as some must; else 1.
+int PowerOf(const std::vector<double>& cores) {
+  const bool doubles = std::all_of(cores.begin(), cores.end(), [&](double count) {
+    const double doublings = std::log2(count / cores.front());
+    return doublings == std::round(doublings);
+  });
+  if (doubles) return 1;
+  return ArePowers(cores, 3) ? 3 : ArePowers(cores, 2) ? 2 : 1;
+}
+
 // Which draws stand for what is believed after a run has shown `outcome` where the curves have `curves`: as many as
 // before, each as often as it agrees, evenly spaced through the weights.
 std::vector<std::size_t> Agreeing(const FactorDraws& draws, const std::vector<double>& curves, double outcome,
@@ -77,10 +92,15 @@ class RunRanking {
 
 std::vector<double> CandidateRuns(const std::vector<double>& fitted_cores, double target) {
   const double smallest = fitted_cores.front(), largest = fitted_cores.back();
+  const int power = PowerOf(fitted_cores);
+  const auto nearest = [&](double cores) { return std::pow(std::round(std::pow(cores, 1.0 / power)), power); };
   std::set<double> candidates = {smallest, largest};
-  for (double cores = 2 * smallest; cores < largest; cores *= 2) candidates.insert(cores);
+  for (double cores = 2 * smallest; cores < largest; cores *= 2) {
+    if (nearest(cores) > smallest && nearest(cores) < largest) candidates.insert(nearest(cores));
+  }
   for (double times = 2; times <= 16; times *= 2) {
-    if (largest * times <= target) candidates.insert(largest * times);
+    const double cores = nearest(largest * times);
+    if (cores > largest && cores <= target) candidates.insert(cores);
   }
   return {candidates.begin(), candidates.end()};
 }

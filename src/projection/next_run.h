@@ -28,7 +28,8 @@ struct NextRuns {
 };
 
 // Core counts worth a thought: repeats of the smallest and the largest of the fitted counts (ascending), powers of two
-// times the smallest that lie between and were not run, and 2 to 16 times the largest, up to the target.
+// times the smallest that lie between and were not run, and 2 to 16 times the largest, up to the target. Where all
+// fitted counts are cubes, or squares, the nearest of these.
 std::vector<double> CandidateRuns(const std::vector<double>& fitted_cores, double target);
 
 // The choices without their costs, for a product of factors with these draws. Outcomes of a run are drawn from what is

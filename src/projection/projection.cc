@@ -19,7 +19,7 @@ namespace {
 
 constexpr double kLargestTarget = 1e6;
 constexpr int kCurvePointsPerDoubling = 4;
-constexpr double kUsualReach = 16;  // of a projection without targets, over the largest run
+constexpr double kNothing = 1e-6;  // lower bounds of efficiencies below this are none
 
 std::optional<double> LimitOf(Factor factor) {
   return Describe(factor).at_most_one ? std::optional(1.0) : std::nullopt;
@@ -35,7 +35,8 @@ double Quantile(const std::vector<double>& sorted, double share) {
 
 // The middle part of what the draws say, and the value itself [docs/formulas.md, intervals].
 IntervalBounds MakeInterval(const std::vector<double>& sorted, double coverage, double value) {
-  return {std::min(value, Quantile(sorted, 0.5 - coverage / 2)), std::max(value, Quantile(sorted, 0.5 + coverage / 2))};
+  const double low = std::min(value, Quantile(sorted, 0.5 - coverage / 2));
+  return {low < kNothing ? 0 : low, std::max(value, Quantile(sorted, 0.5 + coverage / 2))};
 }
 
 std::vector<Candidate> Resolve(const ModelChoice& choice, const ModelLibrary& library) {
@@ -320,10 +321,11 @@ class PhaseProjector {
     return b;
   }
 
-  // The target that the next run is to serve: the largest that was asked for, else 16 times the largest run.
+  // The target that the next run is to serve: the first that is not evidence, else the last.
   double TargetOfNextRun() const {
-    if (!options_.targets.empty()) return targets_.back();
-    return *std::lower_bound(targets_.begin(), std::prev(targets_.end()), kUsualReach * largest_);
+    const std::optional<EvidenceHorizon> horizon = FindHorizon(result_, options_.horizon_width);
+    const auto beyond = std::upper_bound(targets_.begin(), targets_.end(), horizon ? horizon->cores : 0);
+    return beyond == targets_.end() ? targets_.back() : *beyond;
   }
 
   void FindNextRuns() {
