@@ -2,6 +2,7 @@
 
 #include <muParser.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "base/error.h"
@@ -55,8 +56,9 @@ Formula::~Formula() = default;
 Formula::Formula(Formula&&) noexcept = default;
 Formula::Formula(const Formula& other) : Formula(other.text_, other.variables_, other.where_) {}
 
-double Formula::operator()(const std::vector<double>& values) const {
-  parser_->values = values;  // same size, so the variables keep their addresses
+double Formula::operator()(std::initializer_list<double> first, const std::vector<double>& rest) const {
+  // In place: the parser knows the addresses.
+  std::copy(rest.begin(), rest.end(), std::copy(first.begin(), first.end(), parser_->values.begin()));
   try {
     return parser_->parser.Eval();
   } catch (const mu::Parser::exception_type&) {

@@ -1,6 +1,7 @@
 // Formulas written in model files, evaluated by muParser.
 #pragma once
 
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <vector>
@@ -18,7 +19,9 @@ class Formula {
   Formula(Formula&&) noexcept;
 
   // `values` in the order of the variables. Not finite where the formula is not defined.
-  double operator()(const std::vector<double>& values) const;
+  double operator()(const std::vector<double>& values) const { return (*this)({}, values); }
+  // The same for values in two parts, so that nobody need join them.
+  double operator()(std::initializer_list<double> first, const std::vector<double>& rest) const;
 
   const std::string& text() const { return text_; }
   // Whether the formula mentions the variable.

@@ -133,9 +133,7 @@ double ScalingModel::PriorOf(int dimension) const {
 }
 
 double ScalingModel::Evaluate(double cores, int dimension, const std::vector<double>& values) const {
-  std::vector<double> variables = {dimension == 1 ? cores : std::pow(cores, 1.0 / dimension), cores};
-  variables.insert(variables.end(), values.begin(), values.end());
-  return formula(variables);
+  return formula({dimension == 1 ? cores : std::pow(cores, 1.0 / dimension), cores}, values);
 }
 
 ScalingModel ParseModel(const std::string& text, const std::string& file) {
