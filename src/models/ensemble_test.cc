@@ -269,6 +269,33 @@ TEST(Ensemble, CurvesThatLeaveTheRangeWithinReach) {
   EXPECT_EQ(Fit({{&line, {1}}}, points, 1.0, {2, 1000}).members.front().fit.outcome, FitOutcome::kLeavesRange);
 }
 
+// Whatever a table may hold, the values are numbers that the factor can have.
+TEST(Ensemble, OddValues) {
+  const std::vector<std::vector<DataPoint>> series = {
+      {{16, 0}, {32, 0}, {64, 0}},                                      // nothing useful at all
+      {{16, 1}, {32, 0}, {64, 1}, {128, 0}},                            // from one end to the other
+      {{16, 0.9, 0}, {32, 0.8, 0}, {64, 0.7, 0}},                       // errors of nothing
+      {{16, 0.9, 1e300}, {32, 0.8, 1e-300}, {64, 0.7, 1}},              // errors of anything
+      {{64, 0.7}, {16, 0.9}, {256, 0.4}, {32, 0.8}},                    // in no order
+      {{1, 1}, {2, 0.99}, {4, 0.97}, {8, 0.94}},                        // one core
+      {{16, 0.9}, {16.5, 0.9}},                                         // next to each other
+      {{16, 1e-12}, {32, 1e-13}, {64, 1e-14}},                          // hardly anything
+      {{16, 1.2}, {32, 1.3}, {64, 1.4}},                                // above the limit
+      {{16, 0.9}, {1 << 20, 0.1}, {1 << 21, 0.05}, {1 << 22, 0.026}}};  // far apart
+  for (std::size_t i = 0; i < series.size(); ++i) {
+    const Ensemble ensemble = Fit(AllCandidates(), series[i]);
+    if (!ensemble.IsUsable()) {
+      EXPECT_EQ(SumOfWeights(ensemble), 0) << i;
+      continue;
+    }
+    ExpectSound(ensemble);
+    for (const double cores : {16, 100, 8192}) {
+      EXPECT_GE(ensemble.ValueAt(cores), 0) << i;  // which a value that is no number is not
+      EXPECT_LE(ensemble.ValueAt(cores), 1) << i;
+    }
+  }
+}
+
 TEST(Ensemble, SameForTheSameSeed) {
   const std::vector<DataPoint> points = {{16, 0.95}, {32, 0.93}, {64, 0.84}, {128, 0.75}};
   const auto weights = [&](std::uint64_t seed) {
