@@ -272,13 +272,13 @@ void FindWeights(const ScalingModel& model, const std::vector<Bounds>& bounds, F
   fit.scatter = scatter;
 }
 
+}  // namespace
+
 std::size_t CountCores(const std::vector<DataPoint>& points) {
   std::set<double> cores;
   for (const DataPoint& point : points) cores.insert(point.cores);
   return cores.size();
 }
-
-}  // namespace
 
 std::string ToString(FitOutcome outcome) {
   switch (outcome) {

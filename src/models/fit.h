@@ -19,6 +19,9 @@ enum class FitOutcome {
   kLeavesRange,  // converged, but the curve leaves what the factor can be before the last target
 };
 
+// Distinct core counts.
+std::size_t CountCores(const std::vector<DataPoint>& points);
+
 std::string ToString(FitOutcome outcome);
 bool IsUsable(FitOutcome outcome);
 

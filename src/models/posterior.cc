@@ -12,7 +12,9 @@ namespace {
 
 constexpr int kDraws = 400;
 constexpr double kTails = 4;  // degrees of freedom of the proposal: heavy enough for what is no ellipse
-// The prior of the scatter is log-normal around kUsualScatter, on a grid.
+// The prior of the scatter is log-normal around kUsualScatter, on a grid. Two core counts cannot tell a smooth series
+// from one that is not, so more is expected of them.
+constexpr double kUntoldScatter = 3 * kUsualScatter;
 constexpr int kScatters = 10;
 constexpr double kLargestScatter = 0.6;
 constexpr double kSpreadOfScatter = 1.2;
@@ -23,12 +25,12 @@ struct Scatter {
   double log_prior = 0;
 };
 
-std::vector<Scatter> ScatterGrid() {
+std::vector<Scatter> ScatterGrid(double usual) {
   std::vector<Scatter> grid;
   double sum = 0;
   for (int i = 0; i < kScatters; ++i) {
     const double value = kSmallestScatter * std::pow(kLargestScatter / kSmallestScatter, i / (kScatters - 1.0));
-    const double z = std::log(value / kUsualScatter) / kSpreadOfScatter;
+    const double z = std::log(value / usual) / kSpreadOfScatter;
     grid.push_back({value, -z * z / 2});
     sum += std::exp(-z * z / 2);
   }
@@ -59,7 +61,12 @@ class Sampler {
  public:
   Sampler(const ScalingModel& model, const FittedModel& fit, std::optional<double> limit,
           const std::vector<double>& reach)
-      : model_(model), fit_(fit), limit_(limit), reach_(reach), parameters_(fit.parameters.size()) {
+      : model_(model),
+        fit_(fit),
+        limit_(limit),
+        reach_(reach),
+        parameters_(fit.parameters.size()),
+        grid_(ScatterGrid(CountCores(fit.points) > 2 ? kUsualScatter : kUntoldScatter)) {
     const std::vector<double> errors = ErrorsForWeights(fit.points), shapes = ShapesOf(fit.points);
     double widest = 0;
     for (std::size_t i = 0; i < fit.points.size(); ++i) {
@@ -222,7 +229,7 @@ class Sampler {
   const std::optional<double> limit_;
   const std::vector<double>& reach_;
   const std::size_t parameters_;
-  const std::vector<Scatter> grid_ = ScatterGrid();
+  const std::vector<Scatter> grid_;
   std::vector<Point> points_;
   std::vector<double> reference_;
   double log_width_ = 0;

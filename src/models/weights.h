@@ -26,7 +26,7 @@ enum class PointWeights { kByScatter, kAlike };
 
 // Least scatter that is believed, and the usual one, both as multiples of the shape [docs/accuracy.md].
 inline constexpr double kSmallestScatter = 0.002;
-inline constexpr double kUsualScatter = 0.05;
+inline constexpr double kUsualScatter = 0.035;
 
 // Scatter of ln y for a scatter of 1: the loss |ln y|, and 0.02 more.
 double LogShape(double value);
