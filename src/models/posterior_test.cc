@@ -24,13 +24,13 @@ struct Moments {
 };
 
 // The prior of the scatter [docs/formulas.md, posterior]: ten values from 0.002 to 0.6 by equal ratios, log-normal
-// around 0.05 with a standard deviation of 1.2.
+// around 0.035 with a standard deviation of 1.2.
 std::vector<std::pair<double, double>> ScattersWithPriors() {
   std::vector<std::pair<double, double>> scatters;
   double sum = 0;
   for (int i = 0; i < 10; ++i) {
     const double value = 0.002 * std::pow(300.0, i / 9.0);
-    const double z = std::log(value / 0.05) / 1.2;
+    const double z = std::log(value / 0.035) / 1.2;
     scatters.emplace_back(value, std::exp(-z * z / 2));
     sum += scatters.back().second;
   }

@@ -137,17 +137,16 @@ TEST(FactorDraws, ScatterOfARunAtTheLargestCount) {
 }
 
 // Two doublings beyond 64 cores. A loss of 0.2 drifts by 0.15 of itself each: 0.15 · 2 · 0.2 = 0.06; it scatters by
-// 0.05 · 0.22 = 0.011. 16 times the scatter doubles the drift, 16^(1/4). A value of 1 has no loss
-// to drift.
+// 0.035 · 0.22 = 0.0077. 16 times the scatter doubles the drift, 16^(1/4). A value of 1 has no loss to drift.
 TEST(FactorDraws, LogDeviationByHand) {
   const double value = std::exp(-0.2);
-  const Ensemble usual = Constants({{value}}, 1.0), more = Constants({{value, 1, 0.8}}, 1.0);
-  EXPECT_NEAR(FactorDraws(usual, 1).LogDeviation(0, value, 256), std::hypot(0.06, 0.011), 1e-12);
-  EXPECT_NEAR(FactorDraws(usual, 1).LogDeviation(0, value, 64), 0.011, 1e-12);
-  EXPECT_NEAR(FactorDraws(usual, 1).LogDeviation(0, 1, 256), 0.001, 1e-12);
-  EXPECT_NEAR(FactorDraws(more, 1).LogDeviation(0, value, 256), std::hypot(0.12, 0.176), 1e-12);
-  const Ensemble stated = Constants({{value}}, 1.0, 0.03);
-  EXPECT_NEAR(FactorDraws(stated, 1).LogDeviation(0, value, 64), std::hypot(0.03, 0.011), 1e-12);
+  const Ensemble usual = Constants({{value, 1, 0.035}}, 1.0), more = Constants({{value, 1, 0.56}}, 1.0);
+  EXPECT_NEAR(FactorDraws(usual, 1).LogDeviation(0, value, 256), std::hypot(0.06, 0.0077), 1e-12);
+  EXPECT_NEAR(FactorDraws(usual, 1).LogDeviation(0, value, 64), 0.0077, 1e-12);
+  EXPECT_NEAR(FactorDraws(usual, 1).LogDeviation(0, 1, 256), 0.0007, 1e-12);
+  EXPECT_NEAR(FactorDraws(more, 1).LogDeviation(0, value, 256), std::hypot(0.12, 0.1232), 1e-12);
+  const Ensemble stated = Constants({{value, 1, 0.035}}, 1.0, 0.03);
+  EXPECT_NEAR(FactorDraws(stated, 1).LogDeviation(0, value, 64), std::hypot(0.03, 0.0077), 1e-12);
 }
 
 TEST(FactorDraws, StayWithinTheLimit) {
