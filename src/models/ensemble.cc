@@ -15,11 +15,15 @@ bool HasSeveralCounts(const std::vector<DataPoint>& points) {
                      [&](const DataPoint& point) { return point.cores != points.front().cores; });
 }
 
-bool StaysInRange(const Member& member, std::optional<double> limit, const std::vector<double>& reach) {
-  return std::all_of(reach.begin(), reach.end(), [&](double cores) {
-    const double value = member.Evaluate(cores, member.fit.parameters);
-    return std::isfinite(value) && value > 0 && (!limit || value <= *limit * (1 + 1e-9));
-  });
+bool StaysInRange(const Member& member, const std::vector<double>& reach) {
+  const auto value_at = [&](double cores) {
+    return member.model->Evaluate(cores, member.fit.dimension, member.fit.parameters);
+  };
+  const bool is_positive = std::all_of(
+      reach.begin(), reach.end(), [&](double cores) { return std::isfinite(value_at(cores)) && value_at(cores) > 0; });
+  return is_positive && std::all_of(member.fit.points.begin(), member.fit.points.end(), [&](const DataPoint& point) {
+           return !member.limit || value_at(point.cores) <= *member.limit * (1 + 1e-9);
+         });
 }
 
 std::vector<double> EndsOf(const std::vector<double>& reach) {
@@ -72,9 +76,9 @@ Ensemble FitEnsemble(const std::vector<Candidate>& candidates, const std::vector
   const std::vector<double> ends = EndsOf(reach);
   for (const Candidate& candidate : candidates) {
     for (const int dimension : candidate.dimensions) {
-      Member member{candidate.model, FitModel(*candidate.model, dimension, points, limit, weights), 0, {}};
+      Member member{candidate.model, FitModel(*candidate.model, dimension, points, limit, weights), 0, {}, limit};
       if (!has_several) member.fit.outcome = FitOutcome::kTooFewPoints;
-      if (IsUsable(member.fit.outcome) && !StaysInRange(member, limit, reach)) {
+      if (IsUsable(member.fit.outcome) && !StaysInRange(member, reach)) {
         member.fit.outcome = FitOutcome::kLeavesRange;
       }
       member.posterior.log_evidence = -std::numeric_limits<double>::infinity();

@@ -24,8 +24,12 @@ struct Member {
   double weight = 0;  // 0 where the fit is of no use; all have the sum 1
   Posterior posterior;
 
+  std::optional<double> limit = std::nullopt;
+
+  // The curve, cut off at the limit of the factor: a series that rises towards it gets there and stays.
   double Evaluate(double cores, const std::vector<double>& parameters) const {
-    return model->Evaluate(cores, fit.dimension, parameters);
+    const double value = model->Evaluate(cores, fit.dimension, parameters);
+    return limit && value > *limit ? *limit : value;
   }
 };
 
@@ -45,7 +49,8 @@ struct Ensemble {
 // values under it. That is the product of what it says of each run from the smaller ones [Dawid84], so models weigh
 // as much as they predict; parameters that are not needed make it smaller by themselves [Kass95].
 //
-// A curve that is not positive, or above the limit, at any of the core counts in `reach` is of no use. With one core
+// A curve that is not positive at any of the core counts in `reach`, or above the limit at one of the points, is of no
+// use; so what is asked for beyond the points does not decide between models that differ in nothing else. With one core
 // count there is nothing to choose from: no member is of use.
 Ensemble FitEnsemble(const std::vector<Candidate>& candidates, const std::vector<DataPoint>& points,
                      std::optional<double> limit, const std::vector<double>& reach, std::uint64_t seed,

@@ -321,6 +321,18 @@ Ensemble TwoConstants(double first, double weight, double second, std::optional<
   return ensemble;
 }
 
+// A series that rises towards its limit gets there and stays, and what is asked for beyond does not choose its models.
+TEST(Ensemble, WhatRisesIsCutOffAtTheLimit) {
+  const std::vector<DataPoint> points = {{2, 0.60}, {4, 0.63}, {8, 0.66}, {16, 0.70}, {32, 0.73}};
+  const std::vector<Candidate> candidates = {{&Get("power"), {1}}, {&Get("constant"), {1}}};
+  const Ensemble near = FitEnsemble(candidates, points, 1.0, {2, 64}, 1);
+  const Ensemble far = FitEnsemble(candidates, points, 1.0, {2, 1e6}, 1);
+  EXPECT_EQ(near.members.front().model->id, "power");
+  EXPECT_DOUBLE_EQ(near.ValueAt(64), far.ValueAt(64));
+  EXPECT_GT(far.ValueAt(64), 0.73);
+  EXPECT_LE(far.ValueAt(1e6), 1);
+}
+
 // Losses -ln y of 0.1 and 0.4: half each, the root of their product is 0.2; three quarters of the first,
 // 0.1 · 4^(1/4) = 0.1 · sqrt(2). A member that sees no loss counts with one of 1e-6: (1e-6 · 0.25)^(1/2) = 0.0005.
 TEST(Ensemble, AverageOfLosses) {

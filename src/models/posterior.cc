@@ -14,7 +14,7 @@ constexpr int kDraws = 400;
 constexpr double kTails = 4;  // degrees of freedom of the proposal: heavy enough for what is no ellipse
 // The prior of the scatter is log-normal around kUsualScatter, on a grid. Two core counts cannot tell a smooth series
 // from one that is not, so more is expected of them.
-constexpr double kUntoldScatter = 3 * kUsualScatter;
+constexpr double kUntoldScatter = 5 * kUsualScatter;
 constexpr int kScatters = 10;
 constexpr double kLargestScatter = 0.6;
 constexpr double kSpreadOfScatter = 1.2;
@@ -114,13 +114,15 @@ class Sampler {
   double LogLikelihood(const std::vector<double>& parameters, double scatter) const {
     double sum = 0;
     for (const Point& point : points_) {
-      const double residual = point.log_value - LogCurve(point.cores, parameters);
+      const double log_curve = LogCurve(point.cores, parameters);
+      if (limit_ && log_curve > std::log(*limit_) + 1e-9) return kNever;
+      const double residual = point.log_value - log_curve;
       const double variance = point.Variance(scatter);
       sum -= (residual * residual / variance + std::log(2 * std::numbers::pi * variance)) / 2;
     }
     for (const double cores : reach_) {
       const double value = model_.Evaluate(cores, fit_.dimension, parameters);
-      if (!(value > 0) || (limit_ && value > *limit_ * (1 + 1e-9))) return kNever;
+      if (!(value > 0)) return kNever;
     }
     return std::isfinite(sum) ? sum : kNever;
   }

@@ -27,7 +27,8 @@ struct Posterior {
 // Importance sampling [Geweke89] around a usable fit. The prior is flat in the reciprocals 1/y of the curve at as many
 // measured core counts as the model has parameters, within the bounds of the parameters; so it does not matter how a
 // formula is written, and models of equal size are equal before the values are seen. `reach`: the smallest and the
-// largest core count the curve is asked for; draws that leave what the factor can be there do not count.
+// largest core count the curve is asked for; draws that are not positive there, or above the limit at a point, do not
+// count.
 Posterior SamplePosterior(const ScalingModel& model, const FittedModel& fit, std::optional<double> limit,
                           const std::vector<double>& reach, Random& random);
 

@@ -9,7 +9,7 @@ namespace farscale {
 namespace {
 
 // Learnt from measured series of many codes [docs/accuracy.md].
-constexpr double kLossThatIsNone = 0.02;
+constexpr double kLossThatIsNone = 0.05;
 constexpr double kOfLargest = 0.15;
 constexpr double kForgetting = 0.7;   // by doubling of the cores
 constexpr double kLeastValue = 1e-9;  // where a logarithm still is one

@@ -25,10 +25,10 @@ struct DataPoint {
 enum class PointWeights { kByScatter, kAlike };
 
 // Least scatter that is believed, and the usual one, both as multiples of the shape [docs/accuracy.md].
-inline constexpr double kSmallestScatter = 0.002;
-inline constexpr double kUsualScatter = 0.035;
+inline constexpr double kSmallestScatter = 0.001;
+inline constexpr double kUsualScatter = 0.036;
 
-// Scatter of ln y for a scatter of 1: the loss |ln y|, and 0.02 more.
+// Scatter of ln y for a scatter of 1: the loss |ln y|, and 0.05 more.
 double LogShape(double value);
 
 // Scatter of the values, in their unit, for a scatter of 1: y · l · sqrt(1 + (0.7 log2(Pmax / P))²) with

@@ -23,14 +23,14 @@ TEST(Weights, PointsWithoutErrorHaveTheMedianOfTheOthers) {
   EXPECT_THAT(ErrorsForWeights({{2, 0.9}, {4, 0.9}}), ElementsAre(0, 0));
 }
 
-// e^-0.1 at the largest count: 0.12 of itself, and 0.15 · 0.713147 for its neighbour. One half two doublings before:
-// 0.5 · 0.713147 · sqrt(1 + 0.15²) · sqrt(1 + 0.49 · 4).
+// e^-0.1 at the largest count: 0.15 of itself, and 0.15 · 0.743147 for its neighbour. One half two doublings before:
+// 0.5 · 0.743147 · sqrt(1 + 0.15²) · sqrt(1 + 0.49 · 4).
 TEST(Weights, ShapeGrowsWithLossAndDistance) {
   EXPECT_THAT(ShapesOf({{4, 0.5}, {16, std::exp(-0.1)}}),
-              ElementsAre(DoubleNear(0.5 * (0.02 + std::log(2)) * std::sqrt(1.0225 * 2.96), 1e-12),
-                          DoubleNear(std::hypot(0.12, 0.15 * (0.02 + std::log(2))) * std::exp(-0.1), 1e-12)));
-  EXPECT_DOUBLE_EQ(LogShape(1), 0.02);
-  EXPECT_DOUBLE_EQ(LogShape(2), 0.02 + std::log(2));  // gains count like losses
+              ElementsAre(DoubleNear(0.5 * (0.05 + std::log(2)) * std::sqrt(1.0225 * 2.96), 1e-12),
+                          DoubleNear(std::hypot(0.15, 0.15 * (0.05 + std::log(2))) * std::exp(-0.1), 1e-12)));
+  EXPECT_DOUBLE_EQ(LogShape(1), 0.05);
+  EXPECT_DOUBLE_EQ(LogShape(2), 0.05 + std::log(2));  // gains count like losses
 }
 
 // (0.0001² + 0.001²)/0.001² is 1.01.

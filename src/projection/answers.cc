@@ -298,8 +298,8 @@ void AddCosts(PhaseProjection& projection, const FactorTable& table) {
 
 double CoreHours(double cores, double seconds) { return cores * seconds / 3600; }
 
-bool IsEvidence(const PhaseProjection& projection, const CountBound& value) {
-  return value.kind == Kind::kBelow || IsEvidence(projection, value.cores);
+bool IsEvidence(const PhaseProjection& projection, Factor factor, const CountBound& value) {
+  return value.kind == Kind::kBelow || IsEvidence(projection, factor, value.cores);
 }
 
 }  // namespace farscale

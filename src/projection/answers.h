@@ -112,7 +112,8 @@ void AddCosts(PhaseProjection& projection, const FactorTable& table);
 // Of all cores, in core hours; of an iteration from its seconds.
 double CoreHours(double cores, double seconds);
 
-// Whether the value is evidence [projection/horizon.h]; that a count lies below the smallest run is.
-bool IsEvidence(const PhaseProjection& projection, const CountBound& value);
+// Whether a count read off the curve of a factor is evidence [projection/horizon.h]; that it lies below the smallest
+// run is.
+bool IsEvidence(const PhaseProjection& projection, Factor factor, const CountBound& value);
 
 }  // namespace farscale

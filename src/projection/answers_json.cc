@@ -12,7 +12,7 @@ using Json = nlohmann::ordered_json;
 using Kind = CountBound::Kind;
 
 // In files, in the order of the enumeration.
-constexpr std::array<const char*, 3> kReaches = {"upTo", "atLeast", "onlyMeasured"};
+constexpr std::array<const char*, 4> kReaches = {"upTo", "atLeast", "onlyMeasured", "misfit"};
 constexpr std::array<const char*, 3> kKinds = {"cores", "below", "moreThan"};
 
 double CoresOf(const Json& json) {
@@ -52,8 +52,8 @@ CountBound CountOf(const Json& json) {
   throw Error(ErrorKind::kInput, "", "an answer has no number of cores");
 }
 
-Json ToJson(const PhaseProjection& projection, const CountAnswer& answer) {
-  Json json = {{"value", ToJson(answer.value)}, {"evidence", IsEvidence(projection, answer.value)}};
+Json ToJson(const PhaseProjection& projection, Factor factor, const CountAnswer& answer) {
+  Json json = {{"value", ToJson(answer.value)}, {"evidence", IsEvidence(projection, factor, answer.value)}};
   if (answer.low) json["low80"] = ToJson(*answer.low);
   if (answer.high) json["high80"] = ToJson(*answer.high);
   return json;
@@ -67,7 +67,7 @@ CountAnswer AnswerOf(const Json& json) {
 }
 
 Json ToJson(const PhaseProjection& projection, const SpeedupPeak& peak) {
-  Json json = ToJson(projection, peak.count);
+  Json json = ToJson(projection, Factor::kSpeedup, peak.count);
   json["speedup"] = peak.speedup;
   if (peak.speedup80) json["speedup80"] = {peak.speedup80->low, peak.speedup80->high};
   return json;
@@ -89,7 +89,7 @@ Json ToJson(const PhaseProjection& projection, const TimeAnswer& time) {
                  {"secondsPerIteration", target.seconds},
                  {"coreHoursPerIteration", CoreHours(target.cores, target.seconds)},
                  {"coreHours", CoreHours(target.cores, target.seconds) * time.iterations},
-                 {"evidence", IsEvidence(projection, target.cores)}};
+                 {"evidence", IsEvidence(projection, Factor::kSpeedup, target.cores)}};
     if (target.interval80) json["secondsPerIteration80"] = ToJson(*target.interval80);
     if (target.interval95) json["secondsPerIteration95"] = ToJson(*target.interval95);
     targets.push_back(json);
@@ -155,8 +155,8 @@ Json AnswersToJson(const PhaseProjection& projection, const PhaseAnswers& answer
   json["levels"] = Json::array();
   for (const LevelAnswer& level : answers.levels) {
     Json one = {{"level", level.level}};
-    if (level.parallel) one["parallelEfficiency"] = ToJson(projection, *level.parallel);
-    if (level.relative) one["relativeEfficiency"] = ToJson(projection, *level.relative);
+    if (level.parallel) one["parallelEfficiency"] = ToJson(projection, Factor::kParallelEfficiency, *level.parallel);
+    if (level.relative) one["relativeEfficiency"] = ToJson(projection, Factor::kSpeedup, *level.relative);
     json["levels"].push_back(one);
   }
   if (answers.peak) json["speedupPeak"] = ToJson(projection, *answers.peak);

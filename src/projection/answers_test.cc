@@ -269,12 +269,12 @@ TEST(Answers, OnePerfectFactor) {
 TEST(Answers, CountsBeyondTheHorizonAreNoEvidence) {
   PhaseProjection phase = Phase({});
   phase.horizon = EvidenceHorizon{Factor::kParallelEfficiency, 0.2, 64, EvidenceHorizon::Reach::kUpTo};
-  EXPECT_TRUE(IsEvidence(phase, At(64)));
-  EXPECT_FALSE(IsEvidence(phase, At(65)));
-  EXPECT_FALSE(IsEvidence(phase, MoreThan(128)));
-  EXPECT_TRUE(IsEvidence(phase, Below(128)));
+  EXPECT_TRUE(IsEvidence(phase, Factor::kParallelEfficiency, At(64)));
+  EXPECT_FALSE(IsEvidence(phase, Factor::kParallelEfficiency, At(65)));
+  EXPECT_FALSE(IsEvidence(phase, Factor::kParallelEfficiency, MoreThan(128)));
+  EXPECT_TRUE(IsEvidence(phase, Factor::kParallelEfficiency, Below(128)));
   phase.horizon = EvidenceHorizon{Factor::kParallelEfficiency, 0.2, 128, EvidenceHorizon::Reach::kAtLeast};
-  EXPECT_TRUE(IsEvidence(phase, MoreThan(128)));
+  EXPECT_TRUE(IsEvidence(phase, Factor::kParallelEfficiency, MoreThan(128)));
 }
 
 }  // namespace

@@ -9,10 +9,10 @@ namespace farscale {
 namespace {
 
 // Learnt from measured series of many codes, so that the intervals hold as often as they say [docs/accuracy.md].
-constexpr double kDrift = 0.15;  // relative, of the loss, by doubling
+constexpr double kDrift = 0.13;  // relative, of the loss, by doubling
 constexpr double kDriftPower = 0.25;
-constexpr double kNewLossShare = 0.1;  // of the draws
-constexpr double kNewLoss = 0.03;      // its mean by doubling, where there is one
+constexpr double kNewLossShare = 0.15;  // of the draws
+constexpr double kNewLoss = 0.025;      // its mean by doubling, where there is one
 
 double Doublings(double cores, double anchor) { return std::max(0.0, std::log2(cores / anchor)); }
 
@@ -80,13 +80,22 @@ double FactorDraws::LogDeviation(std::size_t draw, double value, double cores) c
   return std::hypot(scatter, DriftOf(draws_[draw].scatter) * Doublings(cores, anchor_) * std::log(value));
 }
 
+double FactorDraws::CurveAfter(std::size_t draw, double at_cores, double at_run, double outcome, double run) const {
+  const double loss = -std::log(at_run), seen = -std::log(outcome);
+  if (!(loss * seen > 0)) return at_cores;  // no multiple of the loss explains the outcome
+  const double drift = DriftOf(draws_[draw].scatter) * Doublings(run, anchor_) * loss;
+  const double scatter = std::hypot(own_error_, draws_[draw].scatter * LogShape(at_run));
+  const double of_drift = drift * drift / (drift * drift + scatter * scatter);
+  return std::exp(std::log(at_cores) * std::pow(seen / loss, of_drift));
+}
+
 std::vector<double> FactorDraws::AfterRun(const std::vector<double>& curves, const std::vector<std::size_t>& chosen,
                                           double cores, double run) const {
   const double doublings = Doublings(cores, std::max(anchor_, run));
   std::vector<double> values;
   values.reserve(draws_.size());
   for (std::size_t i = 0; i < draws_.size(); ++i) {
-    values.push_back(Disturb(draws_[i], draws_[chosen[i]].scatter, curves[chosen[i]], doublings));
+    values.push_back(Disturb(draws_[i], draws_[chosen[i]].scatter, curves[i], doublings));
   }
   return values;
 }

@@ -27,8 +27,11 @@ class FactorDraws {
   // Standard deviation of ln y of a new run around a curve that has `value` there, drift included.
   double LogDeviation(std::size_t draw, double value, double cores) const;
 
-  // The same at `cores` once a run at `run` cores is known: draw i has the curve of draw chosen[i], whose values at
-  // `cores` are given, and drifts from that run on.
+  // What of a draw is believed at `cores` once a run at `run` cores has shown `outcome`, where its curve has the values
+  // `at_cores` and `at_run`: of the difference, the part that is drift stays, and the rest is scatter of that run.
+  double CurveAfter(std::size_t draw, double at_cores, double at_run, double outcome, double run) const;
+  // The same as At once a run at `run` cores is known: draw i has the value curves[i] of draw chosen[i], and drifts
+  // from that run on.
   std::vector<double> AfterRun(const std::vector<double>& curves, const std::vector<std::size_t>& chosen, double cores,
                                double run) const;
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "projection/projection.h"
@@ -11,13 +12,19 @@ namespace {
 
 using Reach = EvidenceHorizon::Reach;
 
-std::optional<double> WidthOf(const ProjectedValue& value) {
-  return value.interval80 ? std::optional(value.interval80->high - value.interval80->low) : std::nullopt;
+constexpr double kRounding = 1e-6;  // no misfit
+
+// Of what may exceed 1 the width counts relative to that; of speedup, which is no share of anything, to the value.
+std::optional<double> WidthOf(const FactorProjection& projection, const ProjectedValue& value) {
+  if (!value.interval80) return std::nullopt;
+  const double unit = projection.factor == Factor::kSpeedup ? value.value : std::max(1.0, value.value);
+  return (value.interval80->high - value.interval80->low) / unit;
 }
 
 // Where the width passes the limit between two points of the curve.
-double Crossing(const ProjectedValue& before, const ProjectedValue& behind, double width) {
-  const std::optional<double> a = WidthOf(before), b = WidthOf(behind);
+double Crossing(const FactorProjection& projection, const ProjectedValue& before, const ProjectedValue& behind,
+                double width) {
+  const std::optional<double> a = WidthOf(projection, before), b = WidthOf(projection, behind);
   if (!b) return before.cores;
   const double share = (width - *a) / (*b - *a);
   return before.cores * std::pow(behind.cores / before.cores, share);
@@ -25,13 +32,17 @@ double Crossing(const ProjectedValue& before, const ProjectedValue& behind, doub
 
 EvidenceHorizon HorizonOf(const FactorProjection& projection, double largest, double width) {
   EvidenceHorizon horizon{projection.factor, width, largest, Reach::kOnlyMeasured};
+  if (FindMisfit(projection, largest)) {
+    horizon.reach = Reach::kMisfit;
+    return horizon;
+  }
   const ProjectedValue* before = nullptr;
   for (const ProjectedValue& value : projection.curve) {
     if (value.cores < largest) continue;
-    const std::optional<double> here = WidthOf(value);
+    const std::optional<double> here = WidthOf(projection, value);
     if (!here || *here > width) {
       if (before == nullptr) return horizon;
-      horizon.cores = std::max(largest, WholeCores(Crossing(*before, value, width)));
+      horizon.cores = std::max(largest, WholeCores(Crossing(projection, *before, value, width)));
       horizon.reach = Reach::kUpTo;
       return horizon;
     }
@@ -59,9 +70,18 @@ std::vector<const FactorProjection*> Witnesses(const PhaseProjection& phase) {
 // Measured only, then crossed at fewer cores, then not crossed.
 bool IsNearer(const EvidenceHorizon& a, const EvidenceHorizon& b) {
   const auto is_open = [](const EvidenceHorizon& horizon) { return horizon.reach == Reach::kAtLeast; };
+  const auto is_closed = [](const EvidenceHorizon& horizon) {
+    return horizon.reach == Reach::kOnlyMeasured || horizon.reach == Reach::kMisfit;
+  };
   if (is_open(a) != is_open(b)) return is_open(b);
   if (a.cores != b.cores) return a.cores < b.cores;
-  return a.reach == Reach::kOnlyMeasured && b.reach != Reach::kOnlyMeasured;
+  return is_closed(a) && !is_closed(b);
+}
+
+// Speedup is as known as the efficiency it is a multiple of.
+const FactorProjection* KnownBy(const PhaseProjection& phase, Factor factor) {
+  const FactorProjection* global = phase.Find(Factor::kGlobalEfficiency);
+  return factor == Factor::kSpeedup && global != nullptr && !global->curve.empty() ? global : phase.Find(factor);
 }
 
 }  // namespace
@@ -78,8 +98,38 @@ std::optional<EvidenceHorizon> FindHorizon(const PhaseProjection& phase, double 
   return nearest;
 }
 
+std::optional<Misfit> FindMisfit(const FactorProjection& projection, double largest) {
+  Misfit misfit;
+  double runs = 0;
+  for (const DataPoint& point : projection.measured) {
+    if (point.cores != largest) continue;
+    misfit.measured += point.value;
+    ++runs;
+  }
+  misfit.measured /= runs;
+  for (const ProjectedValue& value : projection.curve) {
+    if (value.cores != largest || !value.interval95 || runs == 0) continue;
+    misfit.fitted95 = *value.interval95;
+    const double slack = kRounding * std::max(1.0, misfit.measured);
+    if (misfit.measured < misfit.fitted95.low - slack || misfit.measured > misfit.fitted95.high + slack) return misfit;
+  }
+  return std::nullopt;
+}
+
 bool IsEvidence(const PhaseProjection& projection, double cores) {
   return !projection.horizon || cores <= projection.horizon->cores;
+}
+
+double EvidenceUpTo(const PhaseProjection& projection, Factor factor) {
+  if (!projection.horizon) return std::numeric_limits<double>::infinity();
+  const FactorProjection* found = KnownBy(projection, factor);
+  if (found == nullptr || found->curve.empty()) return projection.horizon->cores;
+  const EvidenceHorizon own = HorizonOf(*found, projection.fitted_cores.back(), projection.horizon->width);
+  return std::min(own.cores, projection.horizon->cores);
+}
+
+bool IsEvidence(const PhaseProjection& projection, Factor factor, double cores) {
+  return cores <= EvidenceUpTo(projection, factor);
 }
 
 }  // namespace farscale

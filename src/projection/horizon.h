@@ -5,9 +5,11 @@
 #include <optional>
 
 #include "factors/factor.h"
+#include "projection/bounds.h"
 
 namespace farscale {
 
+struct FactorProjection;
 struct PhaseProjection;
 
 // The widest 80 % interval that is evidence, unless the study says otherwise.
@@ -15,9 +17,10 @@ inline constexpr double kHorizonWidth = 0.2;
 
 struct EvidenceHorizon {
   enum class Reach {
-    kUpTo,         // beyond `cores` the interval is wider
-    kAtLeast,      // it stays as narrow up to `cores`, where the curve ends
-    kOnlyMeasured  // it is wider, or unknown, at the largest fitted count already, which is `cores`
+    kUpTo,          // beyond `cores` the interval is wider
+    kAtLeast,       // it stays as narrow up to `cores`, where the curve ends
+    kOnlyMeasured,  // it is wider, or unknown, at the largest fitted count already, which is `cores`
+    kMisfit         // the largest run, on `cores`, is not as the curve has it [FindMisfit]
   };
 
   Factor factor = Factor::kParallelEfficiency;  // whose 80 % interval tells
@@ -34,9 +37,24 @@ struct EvidenceHorizon {
 // where nothing is projected.
 std::optional<EvidenceHorizon> FindHorizon(const PhaseProjection& projection, double width);
 
-// Whether a projected value at so many cores is evidence. Where no horizon is known, as in files of earlier versions,
-// nothing speaks against it.
+// A factor at the largest fitted count that its own curve does not explain: the mean of what was measured lies outside
+// of the 95 % interval there, so no model describes the runs.
+struct Misfit {
+  double measured = 0;
+  IntervalBounds fitted95;
+};
+
+std::optional<Misfit> FindMisfit(const FactorProjection& projection, double largest);
+
+// Whether so many cores lie within the horizon. Where no horizon is known, as in files of earlier versions, nothing
+// speaks against it.
 bool IsEvidence(const PhaseProjection& projection, double cores);
+
+// The largest core count at which a factor's projection is evidence: within the horizon, and as long as its own
+// interval is no wider either; for what may exceed 1 that is relative to the value. Speedup, and with it times and
+// costs, is as known as global efficiency is.
+double EvidenceUpTo(const PhaseProjection& projection, Factor factor);
+bool IsEvidence(const PhaseProjection& projection, Factor factor, double cores);
 
 // Rounded down, but not because of the last bits of an interpolation.
 double WholeCores(double cores);

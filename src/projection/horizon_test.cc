@@ -99,6 +99,43 @@ TEST(Horizon, EvidenceUpToAndWith) {
   EXPECT_FALSE(IsEvidence(phase, 33));
 }
 
+// Of 8 and 16 the mean of two runs: (0.2 + 0.3) / 2 = 0.25 is outside of 0.4 to 0.6, (0.3 + 0.6) / 2 = 0.45 is inside.
+TEST(Horizon, NoEvidenceWhereNoModelDescribesTheLargestRun) {
+  FactorProjection projection = WithWidths(Factor::kParallelEfficiency, {{8, 0.02}, {16, 0.1}});
+  for (ProjectedValue& value : projection.curve) value.interval95 = IntervalBounds{0.4, 0.6};
+  projection.measured = {{4, 0.9}, {8, 0.2}, {8, 0.3}, {16, 0.1}};
+  const EvidenceHorizon horizon = *FindHorizon(Phase({projection}), 0.2);
+  EXPECT_EQ(horizon.reach, Reach::kMisfit);
+  EXPECT_EQ(horizon.cores, 8);
+  EXPECT_DOUBLE_EQ(FindMisfit(projection, 8)->measured, 0.25);
+  EXPECT_EQ(FindMisfit(projection, 8)->fitted95, (IntervalBounds{0.4, 0.6}));
+  projection.measured[2].value = 0.6;
+  projection.measured[1].value = 0.3;
+  EXPECT_FALSE(FindMisfit(projection, 8));
+  EXPECT_EQ(FindHorizon(Phase({projection}), 0.2)->reach, Reach::kAtLeast);
+}
+
+// Parallel efficiency is known to 64, transfer to 16 · 2^½ = 22. Global efficiency is 4 at 64, where 1.2 is a width of
+// 0.3 of it: 0.2 is passed half-way from 16. Speedup follows it.
+TEST(Horizon, EveryFactorByItsOwnIntervalToo) {
+  FactorProjection global = WithWidths(Factor::kGlobalEfficiency, {{8, 0.05}, {16, 0.1}, {64, 1.2}});
+  global.curve.back().value = 4;
+  PhaseProjection phase = Phase({WithWidths(Factor::kParallelEfficiency, {{8, 0.02}, {16, 0.1}, {64, 0.1}}), global,
+                                 WithWidths(Factor::kTransfer, {{8, 0.02}, {16, 0.1}, {32, 0.3}}),
+                                 WithWidths(Factor::kSpeedup, {{8, 0.1}, {64, 0.1}})});
+  EXPECT_TRUE(IsEvidence(phase, Factor::kTransfer, 1e6));
+  phase.horizon = FindHorizon(phase, 0.2);
+  EXPECT_EQ(EvidenceUpTo(phase, Factor::kParallelEfficiency), 64);
+  EXPECT_EQ(EvidenceUpTo(phase, Factor::kTransfer), 22);
+  EXPECT_EQ(EvidenceUpTo(phase, Factor::kGlobalEfficiency), 32);
+  EXPECT_EQ(EvidenceUpTo(phase, Factor::kSpeedup), 32);
+  EXPECT_EQ(EvidenceUpTo(phase, Factor::kSerialization), 64);  // not projected: the horizon alone
+  EXPECT_TRUE(IsEvidence(phase, Factor::kTransfer, 22));
+  EXPECT_FALSE(IsEvidence(phase, Factor::kTransfer, 23));
+  phase.horizon->cores = 10;
+  EXPECT_EQ(EvidenceUpTo(phase, Factor::kTransfer), 10);
+}
+
 TEST(WholeCores, RoundsDownWhatIsNotWholeButForItsLastBits) {
   EXPECT_EQ(WholeCores(std::exp(std::log(64.0))), 64);
   EXPECT_EQ(WholeCores(63.999), 63);

@@ -74,7 +74,11 @@ class RunRanking {
       std::vector<double> product(kFactorDraws, 1.0);
       for (std::size_t f = 0; f < factors_.size(); ++f) {
         const std::vector<std::size_t> chosen = Agreeing(*factors_[f], curves[f], outcomes[f][drawn], cores);
-        const std::vector<double> after = factors_[f]->AfterRun(at_target_[f], chosen, target_, cores);
+        std::vector<double> believed;
+        for (const std::size_t i : chosen) {
+          believed.push_back(factors_[f]->CurveAfter(i, at_target_[f][i], curves[f][i], outcomes[f][drawn], cores));
+        }
+        const std::vector<double> after = factors_[f]->AfterRun(believed, chosen, target_, cores);
         for (std::size_t i = 0; i < kFactorDraws; ++i) product[i] *= after[i];
       }
       sum += WidthOf(std::move(product));

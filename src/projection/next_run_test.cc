@@ -46,6 +46,7 @@ TEST(NextRun, LargerRunsTellMore) {
   ProjectionOptions options;
   options.models = DefaultModelSettings();
   options.targets = {1024};
+  options.horizon_width = 0.05;
   const PhaseProjection projection = Project(Table(), test::AllModels(), options).front();
   ASSERT_TRUE(projection.next_runs);
   const NextRuns& next = *projection.next_runs;
@@ -81,8 +82,29 @@ TEST(NextRun, ServesTheFirstTargetThatIsNotEvidence) {
   ASSERT_TRUE(projection.horizon && projection.next_runs);
   EXPECT_GT(projection.next_runs->target, projection.horizon->cores);
   EXPECT_LE(projection.next_runs->target, 1024);
+  options.horizon_width = 1;  // all is evidence, so nothing need be run
+  EXPECT_FALSE(Project(Table(), test::AllModels(), options).front().next_runs);
+  options.horizon_width = 0.05;
   options.next_runs = false;
   EXPECT_FALSE(Project(Table(), test::AllModels(), options).front().next_runs);
+}
+
+// Parallel efficiency is flat and known, computation scalability is not: the run is to tell global efficiency.
+TEST(NextRun, ServesGlobalEfficiencyWhereOnlyThatIsUnknown) {
+  FactorTable table = ReadFactorCsv(
+      "cores,loadBalance,communicationEfficiency,computationScalability\n"
+      "8,0.9,0.95,1\n16,0.9,0.95,1.3\n32,0.9,0.95,0.8\n64,0.9,0.95,1.2\n",
+      "t.csv");
+  CompleteTable(table);
+  ProjectionOptions options;
+  options.models = DefaultModelSettings();
+  options.targets = {256};
+  const PhaseProjection projection = Project(table, test::AllModels(), options).front();
+  EXPECT_TRUE(IsEvidence(projection, Factor::kParallelEfficiency, 256));
+  EXPECT_FALSE(IsEvidence(projection, Factor::kGlobalEfficiency, 256));
+  ASSERT_TRUE(projection.next_runs);
+  EXPECT_EQ(projection.next_runs->factor, Factor::kGlobalEfficiency);
+  EXPECT_EQ(projection.next_runs->target, 256);
 }
 
 }  // namespace

@@ -86,6 +86,7 @@ class PhaseProjector {
       FindDominance();
     }
     AddMeasured();
+    result_.horizon = FindHorizon(result_, options_.horizon_width);
     if (options_.next_runs && result_.obstacle.empty()) FindNextRuns();
     return std::move(result_);
   }
@@ -116,8 +117,8 @@ class PhaseProjector {
       FactorProjection projection;
       projection.factor = factor;
       const std::vector<Candidate> candidates = Resolve(ChoiceFor(options_.models, result_.phase, factor), library_);
-      const std::string name = fmt::format("{}\n{}\n{}", result_.series, result_.phase, Describe(factor).id);
-      const std::uint64_t seed = SeedFor(options_.seed, name);
+      // By factor alone: the same values give the same numbers, whatever they are called.
+      const std::uint64_t seed = SeedFor(options_.seed, Describe(factor).id);
       const Ensemble& ensemble = ensembles_
                                      .emplace(factor, FitEnsemble(candidates, Points(factor), LimitOf(factor), grid_,
                                                                   seed, options_.models.weights))
@@ -321,20 +322,25 @@ class PhaseProjector {
     return b;
   }
 
-  // The target that the next run is to serve: the first that is not evidence, else the last.
-  double TargetOfNextRun() const {
-    const std::optional<EvidenceHorizon> horizon = FindHorizon(result_, options_.horizon_width);
-    const auto beyond = std::upper_bound(targets_.begin(), targets_.end(), horizon ? horizon->cores : 0);
-    return beyond == targets_.end() ? targets_.back() : *beyond;
+  // Whose interval the next run is to narrow, and where: parallel efficiency, or whatever is projected, unless that is
+  // evidence at all targets and global efficiency is not; at the first target that is no evidence.
+  std::optional<std::pair<Factor, double>> AimOfNextRun() const {
+    std::vector<Factor> wholes;
+    for (const Factor whole : {Factor::kParallelEfficiency, Factor::kGlobalEfficiency}) {
+      if (result_.Find(whole) != nullptr && !result_.Find(whole)->targets.empty()) wholes.push_back(whole);
+    }
+    if (wholes.empty()) wholes = {fitted_.front()};
+    for (const Factor whole : wholes) {
+      const auto target = std::upper_bound(targets_.begin(), targets_.end(), EvidenceUpTo(result_, whole));
+      if (target != targets_.end() && *target > largest_) return std::pair(whole, *target);
+    }
+    return std::nullopt;
   }
 
   void FindNextRuns() {
-    const double target = TargetOfNextRun();
-    if (target <= largest_) return;
-    Factor factor = fitted_.front();
-    for (const Factor whole : {Factor::kGlobalEfficiency, Factor::kParallelEfficiency}) {
-      if (result_.Find(whole) != nullptr && !result_.Find(whole)->targets.empty()) factor = whole;
-    }
+    const auto aim = AimOfNextRun();
+    if (!aim) return;
+    const auto [factor, target] = *aim;
     std::vector<const FactorDraws*> parts;
     for (const Factor part : PartsOf(factor, fitted_)) parts.push_back(&draws_.at(part));
     NextRuns next{factor, target, 0, {}};
@@ -449,7 +455,6 @@ std::vector<PhaseProjection> Project(const FactorTable& table, const ModelLibrar
   ParallelFor(keys.size(), [&](std::size_t i) {
     PhaseProjection& projection = projections[i];
     projection = PhaseProjector(table, library, options, keys[i].first, keys[i].second).Run();
-    projection.horizon = FindHorizon(projection, options.horizon_width);
     projection.answers = Answer(projection, table, options.answers);
     AddCosts(projection, table);
   });

@@ -74,7 +74,7 @@ struct PhaseProjection {
   std::string obstacle;                   // why there is no projection; empty when there is one
   std::optional<EvidenceHorizon> horizon;
   std::optional<PhaseAnswers> answers;
-  std::optional<NextRuns> next_runs;  // what to run to know more; nothing where nothing is projected
+  std::optional<NextRuns> next_runs;  // what to run to know more; nothing where that is not needed
 
   const FactorProjection* Find(Factor factor) const;
 

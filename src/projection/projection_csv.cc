@@ -19,16 +19,17 @@ std::string Bounds(const std::optional<OpenBounds>& interval, double scale) {
   return FormatExact(interval->low * scale) + "," + (interval->high ? FormatExact(*interval->high * scale) : "");
 }
 
-const char* Evidence(const PhaseProjection& phase, double cores) { return IsEvidence(phase, cores) ? "true" : "false"; }
+const char* Evidence(bool is_evidence) { return is_evidence ? "true" : "false"; }
 
 // Seconds of one iteration, or of as many as the phase has.
 std::string TimeRows(const PhaseProjection& phase, const char* id, double iterations) {
   std::string text;
+  const double reach = EvidenceUpTo(phase, Factor::kSpeedup);
   for (const ProjectedTime& target : phase.answers->time->targets) {
     text += fmt::format("{},{},{},product,,{},{},{},{},{},{}\n", CsvField(phase.series), CsvField(phase.phase), id,
                         FormatExact(target.cores), FormatExact(target.ratio), FormatExact(target.seconds * iterations),
                         Bounds(target.interval80, iterations), Bounds(target.interval95, iterations),
-                        Evidence(phase, target.cores));
+                        Evidence(target.cores <= reach));
   }
   return text;
 }
@@ -39,12 +40,13 @@ std::string WriteProjectionCsv(const std::vector<PhaseProjection>& projections) 
   std::string text = "series,phase,factor,model,dimension,cores,ratio,value,low80,high80,low95,high95,evidence\n";
   for (const PhaseProjection& phase : projections) {
     for (const FactorProjection& factor : phase.factors) {
+      const double reach = EvidenceUpTo(phase, factor.factor);
       for (const ProjectedValue& target : factor.targets) {
         text += fmt::format("{},{},{},{},{},{},{},{},{},{},{}\n", CsvField(phase.series), CsvField(phase.phase),
                             Describe(factor.factor).id, factor.is_product ? "product" : factor.fit.model,
                             factor.is_product ? "" : std::to_string(factor.fit.dimension), FormatExact(target.cores),
                             FormatExact(target.ratio), FormatExact(target.value), BoundsAsCsv(target.interval80),
-                            BoundsAsCsv(target.interval95), Evidence(phase, target.cores));
+                            BoundsAsCsv(target.interval95), Evidence(target.cores <= reach));
       }
     }
     if (!phase.answers || !phase.answers->time) continue;

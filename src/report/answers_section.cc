@@ -52,12 +52,19 @@ std::string InParentheses(const std::string& interval, bool is_first) {
   return fmt::format(" ({}{})", is_first ? "80 % interval " : "", interval);
 }
 
+// Which answer of a level, and the factor whose curve it was read off.
+struct LevelKind {
+  std::optional<CountAnswer> LevelAnswer::*answer;
+  Factor factor;
+};
+constexpr LevelKind kOfParallel = {&LevelAnswer::parallel, Factor::kParallelEfficiency};
+constexpr LevelKind kOfSpeedup = {&LevelAnswer::relative, Factor::kSpeedup};
+
 // The answer to one level within a sentence.
-std::string LevelInWords(const PhaseProjection& projection, double level, const CountAnswer& answer, bool is_first,
-                         bool explains_end) {
+std::string LevelInWords(double level, const CountAnswer& answer, bool is_evidence, bool is_first, bool explains_end) {
   const std::string cores = FormatCores(answer.value.cores);
   std::string text;
-  if (!IsEvidence(projection, answer.value)) {
+  if (!is_evidence) {
     text = fmt::format("at least {:g} up to a count that is not evidence", level);
   } else if (answer.value.kind == Kind::kBelow) {
     text = fmt::format("less than {:g} already on {} cores", level, cores);
@@ -72,18 +79,19 @@ std::string LevelInWords(const PhaseProjection& projection, double level, const 
 }
 
 // One sentence for all levels of one kind of efficiency. Less than a level that is reached at all counts is, too.
-void SayLevels(const PhaseProjection& projection, const std::string& name,
-               std::optional<CountAnswer> LevelAnswer::*answer, std::vector<std::string>& sentences) {
+void SayLevels(const PhaseProjection& projection, const std::string& name, const LevelKind& kind,
+               std::vector<std::string>& sentences) {
   std::vector<std::string> parts;
   const CountAnswer* before = nullptr;
   for (const LevelAnswer& level : projection.answers->levels) {
-    if (!(level.*answer)) continue;
-    const CountAnswer& here = *(level.*answer);
+    if (!(level.*kind.answer)) continue;
+    const CountAnswer& here = *(level.*kind.answer);
     const bool reached_end = before != nullptr && before->value.kind == Kind::kMoreThan;
     const bool is_repeated = reached_end && here == *before;
     before = &here;
     if (is_repeated) continue;
-    parts.push_back(LevelInWords(projection, level.level, here, parts.empty(), !reached_end));
+    parts.push_back(
+        LevelInWords(level.level, here, IsEvidence(projection, kind.factor, here.value), parts.empty(), !reached_end));
   }
   if (!parts.empty()) sentences.push_back(name + " is " + Join(parts, ", ") + ".");
 }
@@ -92,7 +100,7 @@ void SayPeak(const PhaseProjection& projection, std::vector<std::string>& senten
   const PhaseAnswers& answers = *projection.answers;
   if (!answers.peak || !answers.reference) return;
   const CountAnswer& count = answers.peak->count;
-  if (!IsEvidence(projection, count.value)) {
+  if (!IsEvidence(projection, Factor::kSpeedup, count.value)) {
     const std::string interval = count.low ? InParentheses(FormatCountBounds(count, " to ") + " cores", true) : "";
     sentences.push_back("Where speedup peaks is not evidence" + interval + ".");
     return;
@@ -114,14 +122,15 @@ void SayPeak(const PhaseProjection& projection, std::vector<std::string>& senten
   sentences.push_back(sentence + ".");
 }
 
-// Of the targets that are evidence and beyond the runs, the one nearest to eight times the largest run.
-std::optional<double> TargetToSpeakOf(const PhaseProjection& projection) {
+// Of the targets that are evidence for a factor and beyond the runs, the one nearest to eight times the largest run.
+std::optional<double> TargetToSpeakOf(const PhaseProjection& projection, Factor factor) {
   std::optional<double> best;
   double distance = 0;
+  const double reach = EvidenceUpTo(projection, factor);
   for (const PerfectAtTarget& at : projection.answers->perfect) {
     const double ratio = at.cores / projection.fitted_cores.back();
     const double here = std::fabs(std::log(ratio / kWantedRatio));
-    if (!IsEvidence(projection, at.cores) || (best && here >= distance)) continue;
+    if (at.cores > reach || (best && here >= distance)) continue;
     best = at.cores;
     distance = here;
   }
@@ -176,10 +185,11 @@ void SayPerfect(const PhaseProjection& projection, double cores, std::vector<std
   }
 }
 
-AnswerCell CountCell(const PhaseProjection& projection, const std::optional<CountAnswer>& answer) {
+AnswerCell CountCell(const PhaseProjection& projection, const LevelAnswer& level, const LevelKind& kind) {
+  const std::optional<CountAnswer>& answer = level.*kind.answer;
   if (!answer) return {"–", ""};
   const std::string interval = FormatCountBounds(*answer, " – ");
-  if (!IsEvidence(projection, answer->value)) return {interval, kNotEvidence, false};
+  if (!IsEvidence(projection, kind.factor, answer->value)) return {interval, kNotEvidence, false};
   const std::string value = FormatBound(answer->value);
   return {value, answer->low && interval != value ? interval : ""};
 }
@@ -201,15 +211,14 @@ AnswerTable LevelTable(const PhaseProjection& projection) {
   }
   for (const LevelAnswer& level : answers.levels) {
     table.rows.push_back({{fmt::format("{:g}", level.level), ""}});
-    if (has_parallel) table.rows.back().push_back(CountCell(projection, level.parallel));
-    if (has_relative) table.rows.back().push_back(CountCell(projection, level.relative));
+    if (has_parallel) table.rows.back().push_back(CountCell(projection, level, kOfParallel));
+    if (has_relative) table.rows.back().push_back(CountCell(projection, level, kOfSpeedup));
   }
   return table;
 }
 
 // The heading of a row about a target.
-AnswerCell TargetCell(const PhaseProjection& projection, double cores) {
-  const bool is_evidence = IsEvidence(projection, cores);
+AnswerCell TargetCell(const PhaseProjection& projection, double cores, bool is_evidence) {
   const std::string ratio = FormatRatio(cores / projection.fitted_cores.back());
   return {FormatCores(cores), is_evidence ? ratio : ratio + ", " + kNotEvidence, is_evidence};
 }
@@ -218,7 +227,7 @@ AnswerCell TargetCell(const PhaseProjection& projection, double cores) {
 template <typename Format>
 AnswerCell TimeCell(const PhaseProjection& projection, const ProjectedTime& target, Format format) {
   const std::string interval = FormatOpenBounds(target.interval80, " – ", format);
-  if (!IsEvidence(projection, target.cores)) return {interval, "", false};
+  if (!IsEvidence(projection, Factor::kSpeedup, target.cores)) return {interval, "", false};
   return {format(target.seconds), interval};
 }
 
@@ -234,7 +243,9 @@ AnswerTable TimeTable(const PhaseProjection& projection) {
       return TimeCell(projection, target,
                       [&](double seconds) { return FormatCoreHours(CoreHours(target.cores, seconds) * iterations); });
     };
-    table.rows.push_back({TargetCell(projection, target.cores), TimeCell(projection, target, FormatSeconds), hours(1)});
+    const bool is_evidence = IsEvidence(projection, Factor::kSpeedup, target.cores);
+    table.rows.push_back(
+        {TargetCell(projection, target.cores, is_evidence), TimeCell(projection, target, FormatSeconds), hours(1)});
     if (has_several) table.rows.back().push_back(hours(time.iterations));
   }
   return table;
@@ -250,13 +261,16 @@ Factor WholeOf(const std::vector<PerfectAtTarget>& targets) {
   return Factor::kParallelEfficiency;
 }
 
-AnswerCell GainCell(const PerfectFactor& perfect, Factor whole, bool is_evidence) {
+// What of it is known.
+AnswerCell GainCell(const PhaseProjection& projection, double cores, const PerfectFactor& perfect, Factor whole) {
   std::string detail = FormatOpenBounds(perfect.gain80, " – ", FormatGain);
-  if (!is_evidence) return {Name(perfect.factor), detail, false};
+  if (!IsEvidence(projection, perfect.factor, cores)) return {Name(perfect.factor), detail, false};
   const bool is_global = whole == Factor::kGlobalEfficiency;
   const std::optional<double>& then = is_global ? perfect.global_efficiency : perfect.parallel_efficiency;
-  if (then) detail += "; " + FormatFactor(*then);
-  if (perfect.seconds) detail += "; " + FormatSeconds(*perfect.seconds);
+  if (then && IsEvidence(projection, whole, cores)) detail += "; " + FormatFactor(*then);
+  if (perfect.seconds && IsEvidence(projection, Factor::kSpeedup, cores)) {
+    detail += "; " + FormatSeconds(*perfect.seconds);
+  }
   return {Name(perfect.factor) + " " + FormatGain(perfect.gain), detail};
 }
 
@@ -274,11 +288,10 @@ AnswerTable PerfectTable(const PhaseProjection& projection) {
     table.header.push_back({rank == 1 ? "Largest gain" : fmt::format("No. {}", rank), ""});
   }
   for (const PerfectAtTarget& at : targets) {
-    table.rows.push_back({TargetCell(projection, at.cores)});
+    table.rows.push_back({TargetCell(projection, at.cores, IsEvidence(projection, at.cores))});
     for (std::size_t i = 0; i < most; ++i) {
-      table.rows.back().push_back(i < at.factors.size()
-                                      ? GainCell(at.factors[i], whole, IsEvidence(projection, at.cores))
-                                      : AnswerCell{"–", ""});
+      table.rows.back().push_back(i < at.factors.size() ? GainCell(projection, at.cores, at.factors[i], whole)
+                                                        : AnswerCell{"–", ""});
     }
   }
   return table;
@@ -313,15 +326,15 @@ std::string FormatCoreHours(double hours) {
 std::vector<std::string> SummarizeAnswers(const PhaseProjection& projection) {
   std::vector<std::string> sentences;
   if (!projection.answers) return sentences;
-  SayLevels(projection, "Parallel efficiency", &LevelAnswer::parallel, sentences);
+  SayLevels(projection, "Parallel efficiency", kOfParallel, sentences);
   if (projection.answers->reference) {
     SayLevels(projection,
               fmt::format("Efficiency relative to the run on {} cores", FormatCores(*projection.answers->reference)),
-              &LevelAnswer::relative, sentences);
+              kOfSpeedup, sentences);
   }
   SayPeak(projection, sentences);
-  if (const std::optional<double> cores = TargetToSpeakOf(projection)) {
-    SayTime(projection, *cores, sentences);
+  if (const auto cores = TargetToSpeakOf(projection, Factor::kSpeedup)) SayTime(projection, *cores, sentences);
+  if (const auto cores = TargetToSpeakOf(projection, Factor::kParallelEfficiency)) {
     SayPerfect(projection, *cores, sentences);
   }
   if (const std::string next = DescribeNextRun(projection); !next.empty()) sentences.push_back(next);

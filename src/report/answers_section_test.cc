@@ -67,12 +67,11 @@ TEST(AnswersSection, OpenEnds) {
                     {0.5, CountAnswer{MoreThan(1024), MoreThan(1024), MoreThan(1024)}, {}},
                     {0.4, CountAnswer{MoreThan(1024), MoreThan(1024), MoreThan(1024)}, {}}};
   answers.peak = SpeedupPeak{{MoreThan(1024), At(600), MoreThan(1024)}, 60, IntervalBounds{50, 70}};
-  EXPECT_THAT(
-      SummarizeAnswers(phase),
-      ElementsAre("Parallel efficiency is at least 0.8 still on 1,024 cores, the largest count shown (80 % "
-                  "interval 500 to more than 1,024), at least 0.5 still on 1,024 cores.",
-                  "Speedup still grows on 1,024 cores, the largest count shown, to 60.0 (80 % interval 50.0 to "
-                  "70.0) times the speed of the run on 8 cores; its peak lies beyond 600."));
+  EXPECT_THAT(SummarizeAnswers(phase),
+              ElementsAre("Parallel efficiency is at least 0.8 still on 1,024 cores, the largest count shown (80 % "
+                          "interval 500 to more than 1,024), at least 0.5 still on 1,024 cores.",
+                          "Speedup still grows on 1,024 cores, the largest count shown, to 60.0 (80 % interval 50.0 to "
+                          "70.0) times the speed of the run on 8 cores; its peak lies beyond 600."));
   phase.horizon->cores = 300;
   EXPECT_THAT(SummarizeAnswers(phase).back(),
               "Where speedup peaks is not evidence (80 % interval 600 to more than 1,024 cores).");

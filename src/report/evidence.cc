@@ -18,10 +18,30 @@ std::string StateAtLargestRun(const PhaseProjection& projection, const EvidenceH
   return "unknown";
 }
 
-}  // namespace
+// What the largest run was, and what the models make of it.
+std::string DescribeMisfit(const PhaseProjection& projection, const EvidenceHorizon& horizon) {
+  const auto misfit = FindMisfit(*projection.Find(horizon.factor), horizon.cores);
+  std::string text = fmt::format(
+      "The projection is no evidence beyond the runs: no model describes them. On {} cores {} was measured as {}",
+      FormatCores(horizon.cores), NameInSentence(horizon.factor),
+      misfit ? FormatValue(horizon.factor, misfit->measured) : "something else");
+  if (misfit) {
+    text += fmt::format(", outside of the 95 % interval of what was fitted, {} to {}",
+                        FormatValue(horizon.factor, misfit->fitted95.low),
+                        FormatValue(horizon.factor, misfit->fitted95.high));
+  }
+  return text + ". Find out what is different there, or measure it once more.";
+}
 
-std::string DescribeHorizon(const PhaseProjection& projection) {
-  if (!projection.horizon || projection.Find(projection.horizon->factor) == nullptr) return "";
+// What of the rest is known less far than parallel efficiency.
+std::string DescribeGlobalReach(const PhaseProjection& projection, double horizon) {
+  const double reach = EvidenceUpTo(projection, Factor::kGlobalEfficiency);
+  if (projection.Find(Factor::kGlobalEfficiency) == nullptr || reach >= horizon) return "";
+  return fmt::format(" Global efficiency, speedup, times and costs are evidence up to {} cores only.",
+                     FormatCores(reach));
+}
+
+std::string DescribeReach(const PhaseProjection& projection) {
   const EvidenceHorizon& horizon = *projection.horizon;
   const std::string interval = fmt::format("the 80 % interval of {}", NameInSentence(horizon.factor));
   const std::string cores = FormatCores(horizon.cores);
@@ -36,11 +56,19 @@ std::string DescribeHorizon(const PhaseProjection& projection) {
                  "The projection is evidence up to {} cores, {} the largest fitted run: beyond, {} is wider than {:g}",
                  cores, FormatRatio(horizon.cores / projection.fitted_cores.back()), interval, horizon.width) +
              advice;
+    case Reach::kMisfit: return DescribeMisfit(projection, horizon);
     case Reach::kOnlyMeasured: break;
   }
   return fmt::format("The projection is no evidence beyond the runs: at the largest fitted one, on {} cores, {} is {}",
                      cores, interval, StateAtLargestRun(projection, horizon)) +
          advice;
+}
+
+}  // namespace
+
+std::string DescribeHorizon(const PhaseProjection& projection) {
+  if (!projection.horizon || projection.Find(projection.horizon->factor) == nullptr) return "";
+  return DescribeReach(projection) + DescribeGlobalReach(projection, projection.horizon->cores);
 }
 
 void MarkHorizon(const PhaseProjection& projection, Chart& chart) {
@@ -49,15 +77,18 @@ void MarkHorizon(const PhaseProjection& projection, Chart& chart) {
   const std::string cores = FormatCores(horizon.cores);
   chart.horizon_x = horizon.cores;
   chart.beyond_is_grey = horizon.reach != Reach::kAtLeast;
-  chart.horizon_label = horizon.reach == Reach::kAtLeast        ? "evidence to " + cores + " at least"
-                        : horizon.reach == Reach::kOnlyMeasured ? "no evidence beyond " + cores
-                                                                : "evidence to " + cores;
+  switch (horizon.reach) {
+    case Reach::kAtLeast: chart.horizon_label = "evidence to " + cores + " at least"; break;
+    case Reach::kUpTo: chart.horizon_label = "evidence to " + cores; break;
+    case Reach::kOnlyMeasured:
+    case Reach::kMisfit: chart.horizon_label = "no evidence beyond " + cores; break;
+  }
 }
 
 ReportData ProjectedCell(const PhaseProjection& projection, Factor factor, const ProjectedValue& value,
                          bool is_colored) {
   const std::string interval = FormatBounds(factor, value.interval80);
-  if (!IsEvidence(projection, value.cores)) {
+  if (!IsEvidence(projection, factor, value.cores)) {
     return {{"text", interval}, {"interval", ""}, {"hasInterval", false}, {"color", kNoEvidenceColor}};
   }
   return {{"text", FormatValue(factor, value.value)},

@@ -22,7 +22,9 @@ PhaseProjection Phase(Reach reach = Reach::kUpTo, double cores = 100) {
   FactorProjection projection;
   projection.factor = Factor::kParallelEfficiency;
   projection.is_product = true;
-  projection.curve = {{32, 1, 0.8, IntervalBounds{0.7, 0.9}, {}}, {256, 8, 0.5, IntervalBounds{0.3, 0.7}, {}}};
+  projection.curve = {{32, 1, 0.8, IntervalBounds{0.75, 0.85}, {}},
+                      {100, 100 / 32.0, 0.65, IntervalBounds{0.55, 0.75}, {}},
+                      {256, 8, 0.5, IntervalBounds{0.3, 0.7}, {}}};
   projection.targets = {{64, 2, 0.7, IntervalBounds{0.62, 0.78}, {}}, {256, 8, 0.5, IntervalBounds{0.3, 0.7}, {}}};
   FactorProjection balance = projection;
   balance.factor = Factor::kLoadBalance;
@@ -47,6 +49,24 @@ TEST(Evidence, OneSentenceSaysHowFarWhyAndWhatToDo) {
   EXPECT_THAT(DescribeHorizon(unknown), HasSubstr("of parallel efficiency is unknown;"));
   unknown.horizon.reset();
   EXPECT_EQ(DescribeHorizon(unknown), "");
+}
+
+TEST(Evidence, MisfitsAndWhatIsKnownLessFar) {
+  PhaseProjection misfit = Phase(Reach::kMisfit, 32);
+  misfit.factors[0].curve[0].interval95 = IntervalBounds{0.65, 0.92};
+  misfit.factors[0].measured = {{32, 0.4}};
+  EXPECT_EQ(
+      DescribeHorizon(misfit),
+      "The projection is no evidence beyond the runs: no model describes them. On 32 cores parallel efficiency was "
+      "measured as 0.400, outside of the 95 % interval of what was fitted, 0.650 to 0.920. Find out what is "
+      "different there, or measure it once more.");
+  PhaseProjection phase = Phase();
+  FactorProjection global = phase.factors[0];
+  global.factor = Factor::kGlobalEfficiency;
+  global.curve = {{32, 1, 0.8, IntervalBounds{0.5, 0.9}, {}}, {256, 8, 0.5, IntervalBounds{0.3, 0.7}, {}}};
+  phase.factors.push_back(global);
+  EXPECT_THAT(DescribeHorizon(phase),
+              testing::EndsWith(" Global efficiency, speedup, times and costs are evidence up to 32 cores only."));
 }
 
 TEST(Evidence, BeyondTheHorizonTheIntervalStandsAlone) {

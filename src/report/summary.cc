@@ -71,7 +71,7 @@ void SayProjected(const PhaseProjection& projection, std::vector<std::string>& s
   std::set<double> said;
   for (const ProjectedValue& target : {*nearest, headline->targets.back()}) {
     if (!said.insert(target.cores).second) continue;
-    if (!IsEvidence(projection, target.cores)) {
+    if (!IsEvidence(projection, headline->factor, target.cores)) {
       sentences.push_back(fmt::format(
           "At {} cores, {} the largest fitted run, there is no evidence: the 80 % interval of {} is {}.",
           FormatCores(target.cores), FormatRatio(target.ratio), NameInSentence(headline->factor),

@@ -150,7 +150,7 @@ std::string FormatProjections(const std::vector<PhaseProjection>& projections) {
                                          ? fmt::format("{} to {}", FormatValue(factor.factor, target.interval80->low),
                                                        FormatValue(factor.factor, target.interval80->high))
                                          : "unknown";
-        const bool is_evidence = IsEvidence(phase, target.cores);
+        const bool is_evidence = IsEvidence(phase, factor.factor, target.cores);
         if (headline) cells.back().push_back(is_evidence ? FormatFactor(target.value) : "not evidence");
         cells.back().push_back(headline || !is_evidence ? interval : FormatValue(factor.factor, target.value));
       }
