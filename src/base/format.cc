@@ -23,6 +23,7 @@ std::string Grouped(std::uint64_t count) {
 }  // namespace
 
 std::string FormatFactor(double value) {
+  if (value >= 1000) return FormatSpeedup(value);
   if (value <= 0 || value >= 0.01) return fmt::format("{:.3f}", value);
   return value < 0.0001 ? "<0.0001" : FormatSignificant(value, 2);
 }

@@ -11,6 +11,7 @@ TEST(Format, Factors) {
   EXPECT_EQ(FormatFactor(0), "0.000");
   EXPECT_EQ(FormatFactor(0.00123), "0.0012");
   EXPECT_EQ(FormatFactor(0.00001), "<0.0001");
+  EXPECT_EQ(FormatFactor(12345.6), "12,300");  // a bound of what may exceed 1
   EXPECT_EQ(FormatPercent(0.8734), "87.3 %");
 }
 

@@ -77,8 +77,14 @@ void AddTableOptions(CLI::App* command, TableOptions& options) {
                    "Model of one factor: FACTOR=MODEL or FACTOR=MODEL:DIMENSION; "
                    "repeat for several")
       ->allow_extra_args(false);
-  command->add_option("--seed", options.seed, "Seed of the draws that make the intervals (default: 1)")
-      ->check(CLI::PositiveNumber);
+  const CLI::Validator whole(
+      [](std::string& text) {
+        long long seed = 0;
+        return ParseInteger(text, seed) && seed > 0 ? std::string()
+                                                    : "'" + text + "' is no whole number from 1 to 9223372036854775807";
+      },
+      "WHOLE");
+  command->add_option("--seed", options.seed, "Seed of the draws that make the intervals (default: 1)")->check(whole);
   command
       ->add_option("--fits", options.model_files, "Model file of your own, or a folder with such; repeat for several")
       ->allow_extra_args(false);

@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::size_t kFewestToTrain = 2;    // with fewer there is no projection
 constexpr std::size_t kFewestByDefault = 3;  // with fewer no model can be chosen
+constexpr std::size_t kMostByDefault = 16;   // splits of a phase
 constexpr std::size_t kSplitsOfReports = 3;  // enough to see ratios of 2, 4 and 8 where counts double
 constexpr const char* kWhole = "a series";   // what has neither a name nor a phase
 
@@ -74,9 +75,10 @@ void AddDefaultSplits(const PhaseRuns& runs, std::size_t most, std::vector<Train
   }
   std::size_t first = kFewestByDefault;
   if (most > 0) first = std::max(first, counts - std::min(most, counts));
-  for (std::size_t trained = first; trained < counts; ++trained) {
+  const std::size_t all = counts - first, taken = std::min(all, kMostByDefault);
+  for (std::size_t i = 0; i < taken; ++i) {  // evenly spread, the largest among them
     ++skipped.tried;
-    splits.push_back({&runs, runs.cores[trained - 1]});
+    splits.push_back({&runs, runs.cores[counts - 2 - (taken - 1 - i) * all / taken]});
   }
 }
 

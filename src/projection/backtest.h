@@ -34,7 +34,7 @@ inline constexpr const char* kProduct = "product";
 
 struct BacktestOptions {
   ProjectionOptions projection;   // of which train_max and targets do not count
-  std::vector<double> train_max;  // empty: every core count with two smaller and one larger at least
+  std::vector<double> train_max;  // empty: core counts with two smaller and one larger at least, 16 at most
   std::size_t most_splits = 0;    // with those: only so many of the largest; 0: all
 };
 

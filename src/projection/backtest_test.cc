@@ -7,6 +7,7 @@
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -101,6 +102,18 @@ TEST(Backtest, LawsAreFoundAgain) {
     EXPECT_TRUE(Contains(*row.predicted.interval95, row.measured));
   }
   EXPECT_THAT(DescribeGaps(result), IsEmpty());
+}
+
+// 43 core counts allow 40 splits; 16 of them are evenly spread, up to the one that leaves a single run.
+TEST(Backtest, ManyCountsAreNotAllSplit) {
+  std::string csv = "cores,loadBalance\n";
+  for (int p = 1; p <= 43; ++p) csv += std::to_string(p) + ",0.9\n";
+  const BacktestResult result = Backtest(Table(csv), Library(), Fixed("constant"));
+  std::set<double> splits;
+  for (const BacktestRow& row : result.rows) splits.insert(row.train_max);
+  EXPECT_EQ(splits.size(), 16u);
+  EXPECT_EQ(*splits.begin(), 5);
+  EXPECT_EQ(*splits.rbegin(), 42);
 }
 
 // Nothing in the smaller runs tells that load balance falls.
