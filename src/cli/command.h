@@ -32,6 +32,8 @@ void AddPredictCommand(CLI::App& app, const Common& common, CommandResult& actio
 void AddBacktestCommand(CLI::App& app, const Common& common, CommandResult& action);
 void AddCalibrateCommand(CLI::App& app, const Common& common, CommandResult& action);
 void AddWhatIfCommand(CLI::App& app, const Common& common, CommandResult& action);
+void AddGateCommand(CLI::App& app, const Common& common, CommandResult& action);
+void AddHistoryCommand(CLI::App& app, const Common& common, CommandResult& action);
 void AddReportCommand(CLI::App& app, const Common& common, CommandResult& action);
 
 // Lines on stderr; silent with --quiet.

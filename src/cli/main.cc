@@ -26,9 +26,10 @@ constexpr const char* kFooter =
     "  farscale predict factors.csv --targets 1024     fit and extrapolate a factor table\n"
     "  farscale backtest factors.csv                   hide the larger runs and see how well they are predicted\n"
     "  farscale cut T.otf2 --phase loop -o L/l.otf2    keep one phase of a trace\n"
+    "  farscale gate results.json --baseline history   fail a CI job when scaling got worse\n"
     "\n"
-    "Exit codes: 0 done, 2 wrong usage or study file, 3 unreadable or damaged input, 4 not enough evidence to\n"
-    "answer, 5 cannot write.";
+    "Exit codes: 0 done or gate passed, 1 gate failed, 2 wrong usage or study file, 3 unreadable or damaged input,\n"
+    "4 not enough evidence to answer, 5 cannot write.";
 
 constexpr const char* kCommonFooter = "Every command also takes -j/--jobs N, -q/--quiet and -v/--verbose.";
 
@@ -61,6 +62,8 @@ int Main(int argc, char** argv) {
   AddWhatIfCommand(app, common, action);
   AddCutCommand(app, common, action);
   AddReportCommand(app, common, action);
+  AddGateCommand(app, common, action);
+  AddHistoryCommand(app, common, action);
   AddFooters(app);
   try {
     app.parse(argc, argv);

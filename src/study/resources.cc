@@ -74,6 +74,22 @@ std::vector<std::string> PresetNames() {
   return names;
 }
 
+ConfigTable LoadGateRules(const std::string& name) {
+  std::error_code code;
+  const fs::path own = DataFolder() / "configs" / "gate" / (name + ".toml");
+  if (fs::is_regular_file(name, code)) return ConfigTable::Parse(ReadFile(name), name);
+  if (fs::is_regular_file(own, code)) return ConfigTable::Parse(ReadFile(own), "configs/gate/" + name + ".toml");
+  const std::string advice = DidYouMean(name, GateRuleNames());
+  throw Error(ErrorKind::kUsage, "--rules", "no rules '" + name + "'",
+              advice.empty() ? "there are " + Join(GateRuleNames(), ", ") + ", or name a file" : advice);
+}
+
+std::vector<std::string> GateRuleNames() {
+  std::vector<std::string> names;
+  for (const fs::path& file : TomlFiles(DataFolder() / "configs" / "gate")) names.push_back(file.stem().string());
+  return names;
+}
+
 Network LoadNetwork(const std::string& name, const std::string& where) {
   std::error_code code;
   const fs::path own = DataFolder() / "configs" / "networks" / (name + ".toml");

@@ -26,6 +26,11 @@ ModelLibrary LoadModels(const std::vector<std::string>& user_files = {});
 std::optional<ConfigTable> LoadPreset(const std::string& name);
 std::vector<std::string> PresetNames();
 
+// Rules of a gate by the name of their file in configs/gate/ ("strict"), or by path. Throws a usage error naming the
+// nearest when there are none.
+ConfigTable LoadGateRules(const std::string& name);
+std::vector<std::string> GateRuleNames();
+
 // A network by the name of its file in configs/networks/ ("infiniband-hdr"), or by path. Throws a usage error naming
 // the nearest when there is none.
 Network LoadNetwork(const std::string& name, const std::string& where = "");

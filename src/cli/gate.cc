@@ -1,0 +1,127 @@
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "base/files.h"
+#include "cli/command.h"
+#include "cli/table_options.h"
+#include "gate/outputs.h"
+#include "gate/verdicts.h"
+#include "study/resources.h"
+
+namespace farscale {
+namespace {
+
+struct GateOptions {
+  std::vector<std::string> results;
+  std::string rules = "default";
+  std::string baseline;
+  std::string json, junit, markdown, badge, openmetrics;
+  std::string annotations, annotations_file = "-";
+  std::vector<std::string> model_files;
+};
+
+// One form of the verdicts, and where it goes.
+struct GateOutput {
+  std::string path;
+  std::string text;
+};
+
+// A folder is a history, a file one commit of it.
+History ReadBaseline(const std::string& path) {
+  std::error_code code;
+  if (std::filesystem::is_directory(path, code)) return ReadHistory(path);
+  MeasuredResults results = ReadResultFile(path);
+  return {HistoryEntry{path, results.commit, results.date, "", std::move(results.table)}};
+}
+
+std::vector<GateOutput> OutputsOf(const GateOptions& options, const GateReport& report, const FactorTable& table) {
+  std::vector<GateOutput> outputs;
+  const auto add = [&](const std::string& path, const std::string& text) {
+    if (!path.empty()) outputs.push_back({path, text});
+  };
+  add(options.json, WriteGateJson(report));
+  add(options.junit, WriteGateJunit(report));
+  add(options.markdown, WriteGateMarkdown(report));
+  add(options.badge, WriteGateBadge(report));
+  add(options.openmetrics, WriteOpenMetrics(report, table));
+  if (options.annotations == "github") add(options.annotations_file, WriteGithubAnnotations(report));
+  if (options.annotations == "gitlab") add(options.annotations_file, WriteGitlabAnnotations(report));
+  return outputs;
+}
+
+void RefuseOverwritingInputs(const GateOptions& options) {
+  for (const std::string& output :
+       {options.json, options.junit, options.markdown, options.badge, options.openmetrics, options.annotations_file}) {
+    if (output.empty() || output == "-") continue;
+    for (const std::string& input : options.results) RefuseOverwriting(input, output);
+    if (!options.baseline.empty()) RefuseOverwriting(options.baseline, output);
+    RefuseOverwriting(options.rules, output);
+  }
+}
+
+// Only one form fits on standard output; then the table gives way, except to annotations, which CI servers pick out of
+// the log.
+bool PrintsTable(const std::vector<GateOutput>& outputs, const GateOptions& options) {
+  std::size_t on_stdout = 0;
+  for (const GateOutput& output : outputs) on_stdout += output.path == "-" ? 1 : 0;
+  if (on_stdout > 1) {
+    throw Error(ErrorKind::kUsage, "-", "several outputs go to standard output", "give a file name to all but one");
+  }
+  return on_stdout == 0 || (options.annotations == "github" && options.annotations_file == "-");
+}
+
+int Gate(const GateOptions& options, const Common& common) {
+  const Messages messages(common);
+  RefuseOverwritingInputs(options);
+  const std::string& name = options.rules;
+  const ConfigTable config = LoadGateRules(name);
+  const std::string where = config.Where();
+  const GateRules rules = ParseRules(config, where.substr(0, where.rfind(".toml") + 5));
+  GateInput input;
+  input.results = ReadResultFiles(options.results);
+  input.baseline_name = options.baseline;
+  if (!options.baseline.empty()) input.baseline = ReadBaseline(options.baseline);
+  input.project = [&](const FactorTable& table, const std::vector<double>& targets) {
+    ProjectionOptions projection = ProjectionOptionsOf(TableOptions());
+    projection.targets = targets;
+    projection.next_runs = false;
+    return Project(table, LoadModels(options.model_files), projection);
+  };
+  messages.Findings("", input.results.table.findings);
+  const GateReport report = Judge(rules, input);
+  const std::vector<GateOutput> outputs = OutputsOf(options, report, input.results.table);
+  if (PrintsTable(outputs, options) && !common.quiet) fmt::print("{}", WriteGateTable(report));
+  for (const GateOutput& output : outputs) WriteOutput(output.path, output.text);
+  return report.ExitCode();
+}
+
+}  // namespace
+
+void AddGateCommand(CLI::App& app, const Common& common, CommandResult& action) {
+  auto options = std::make_shared<GateOptions>();
+  CLI::App* command = app.add_subcommand(
+      "gate", "Judge results by rules and against a baseline, for CI: pass, warn, fail, or no evidence");
+  command->footer(
+      "Results and baseline are results.json, factors.json, a CSV table, or entries of a history; several results are\n"
+      "repeats of each other. A file name of - is standard output. Exit codes: 0 passed, with warnings or without,\n"
+      "1 failed, 4 not enough evidence. docs/gate.md describes rules, verdicts and outputs.");
+  command->add_option("results", options->results, "Results to judge")->required();
+  command->add_option("--rules", options->rules, "File of rules, or default, strict or targets (default: default)");
+  command->add_option("--baseline", options->baseline,
+                      "Earlier results to compare with: a file, or a folder made by farscale history add");
+  command->add_option("--json", options->json, "File for the verdicts as JSON");
+  command->add_option("--junit", options->junit, "File for the verdicts as JUnit XML");
+  command->add_option("--markdown", options->markdown, "File for the verdicts as Markdown, for a pull request");
+  command->add_option("--badge", options->badge, "File for a badge (SVG)");
+  command->add_option("--openmetrics", options->openmetrics, "File for factors and verdicts as OpenMetrics text");
+  command->add_option("--annotations", options->annotations, "Mark rules in the CI server: github or gitlab")
+      ->check(CLI::IsMember({"github", "gitlab"}));
+  command->add_option("--annotations-file", options->annotations_file, "File for the annotations (default: -)");
+  command
+      ->add_option("--fits", options->model_files, "Model file of your own, or a folder with such; repeat for several")
+      ->allow_extra_args(false);
+  command->callback([options, &common, &action] { action = [options, &common] { return Gate(*options, common); }; });
+}
+
+}  // namespace farscale

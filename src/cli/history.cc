@@ -1,0 +1,139 @@
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <ctime>
+#include <filesystem>
+
+#include "base/files.h"
+#include "base/text.h"
+#include "cli/command.h"
+#include "gate/history_json.h"
+#include "gate/history_view.h"
+#include "gate/result_files.h"
+
+namespace farscale {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct HistoryOptions {
+  std::string folder;
+  std::string title = "History";
+  std::string html, markdown;
+};
+
+struct AddOptions {
+  std::vector<std::string> results;
+  std::string into, commit, date, accepted;
+};
+
+// The first of these variables of the environment that says something.
+std::string FromEnvironment(const std::vector<const char*>& names) {
+  for (const char* name : names) {
+    const char* value = std::getenv(name);
+    if (value != nullptr && *value != '\0') return value;
+  }
+  return "";
+}
+
+// As asked for, else as GitHub, GitLab or Jenkins say it.
+std::string CommitOf(const AddOptions& options) {
+  const std::string commit =
+      options.commit.empty() ? FromEnvironment({"GITHUB_SHA", "CI_COMMIT_SHA", "GIT_COMMIT"}) : options.commit;
+  if (!commit.empty()) return commit;
+  throw Error(ErrorKind::kUsage, "--commit", "which commit the results are of is not known",
+              "give --commit \"$(git rev-parse HEAD)\"; GITHUB_SHA, CI_COMMIT_SHA and GIT_COMMIT say it, too");
+}
+
+std::string DateOf(const AddOptions& options) {
+  if (options.date == "now") return DateFromSeconds(static_cast<std::int64_t>(std::time(nullptr)));
+  std::string text = options.date;
+  if (text.empty()) text = FromEnvironment({"CI_COMMIT_TIMESTAMP"});
+  long long seconds = 0;
+  if (text.empty() && ParseInteger(FromEnvironment({"SOURCE_DATE_EPOCH"}), seconds)) return DateFromSeconds(seconds);
+  if (text.empty()) {
+    throw Error(ErrorKind::kUsage, "--date", "the date of the results is not known",
+                "give --date \"$(git show -s --format=%cI)\" or --date now; CI_COMMIT_TIMESTAMP and SOURCE_DATE_EPOCH "
+                "say it, too");
+  }
+  const auto date = DateFrom(text);
+  if (!date) {
+    throw Error(ErrorKind::kUsage, "--date", "'" + text + "' is no date", "write it like 2026-11-20T12:00:00Z, or now");
+  }
+  return *date;
+}
+
+// A second result of a commit is a repeat and gets a file of its own.
+fs::path FreeName(const fs::path& folder, const HistoryEntry& entry) {
+  fs::path path = folder / FileNameOf(entry);
+  const std::string stem = path.stem().string();
+  std::error_code code;
+  for (int i = 2; fs::exists(path, code); ++i) path = folder / fmt::format("{}-{}.json", stem, i);
+  return path;
+}
+
+int AddToHistory(const AddOptions& options, const Common& common) {
+  HistoryEntry entry;
+  entry.commit = CommitOf(options);
+  entry.date = DateOf(options);
+  entry.accepted = options.accepted;
+  entry.table = ReadResultFiles(options.results).table;
+  CreateFolder(options.into);
+  const fs::path path = FreeName(options.into, entry);
+  WriteFile(path, WriteHistoryJson(entry));
+  if (!common.quiet) fmt::print("wrote {}\n", path.string());
+  return 0;
+}
+
+int ShowHistory(const HistoryOptions& options, const Common& common) {
+  if (options.folder.empty()) {
+    throw Error(ErrorKind::kUsage, "history", "no folder is given", "farscale history --help shows how");
+  }
+  const History history = ReadHistory(options.folder);
+  if (history.empty()) {
+    throw Error(ErrorKind::kEvidence, options.folder, "holds no results yet", "add some with farscale history add");
+  }
+  const HistoryView view = ViewOf(history, options.title);
+  if (options.html == "-" && options.markdown == "-") {
+    throw Error(ErrorKind::kUsage, "-", "several outputs go to standard output", "give a file name to all but one");
+  }
+  if (!options.html.empty()) WriteOutput(options.html, WriteHistoryPage(view));
+  if (!options.markdown.empty()) WriteOutput(options.markdown, WriteHistoryMarkdown(view));
+  if (options.html == "-" || options.markdown == "-" || common.quiet) return 0;
+  fmt::print("{}", WriteHistoryTable(view));
+  for (const std::string& file : {options.html, options.markdown}) {
+    if (!file.empty()) fmt::print("wrote {}\n", file);
+  }
+  return 0;
+}
+
+}  // namespace
+
+void AddHistoryCommand(CLI::App& app, const Common& common, CommandResult& action) {
+  auto options = std::make_shared<HistoryOptions>();
+  CLI::App* command = app.add_subcommand("history", "Keep results of many commits, and draw every factor over them");
+  command->footer(
+      "farscale history add RESULTS --into FOLDER adds results with commit and date; farscale history FOLDER shows "
+      "them.\n"
+      "A file name of - is standard output.");
+  command->add_option("folder", options->folder, "Folder of the history");
+  command->add_option("--title", options->title, "Title of page and tables");
+  command->add_option("--html", options->html, "File for a page with charts");
+  command->add_option("--markdown", options->markdown, "File for tables in Markdown");
+  command->callback([options, command, &common, &action] {
+    if (command->get_subcommands().empty()) action = [options, &common] { return ShowHistory(*options, common); };
+  });
+
+  auto added = std::make_shared<AddOptions>();
+  CLI::App* add = command->add_subcommand("add", "Add results of one commit; several files are repeats of each other");
+  add->add_option("results", added->results, "results.json, factors.json or a CSV table")->required();
+  add->add_option("--into", added->into, "Folder of the history; made when it is not there")->required();
+  add->add_option("--commit", added->commit, "Commit (default: as GitHub, GitLab or Jenkins say it)");
+  add->add_option("--date", added->date,
+                  "Date of the commit, like 2026-11-20T12:00:00Z, or now (default: CI_COMMIT_TIMESTAMP, or "
+                  "SOURCE_DATE_EPOCH)");
+  add->add_option("--accept", added->accepted, "Why the level changes on purpose: baselines begin anew here");
+  add->callback([added, &common, &action] { action = [added, &common] { return AddToHistory(*added, common); }; });
+}
+
+}  // namespace farscale

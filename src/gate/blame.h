@@ -1,0 +1,40 @@
+// Which factor to look at first: the part of the tree that causes most of a loss, or of a change.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "factors/factor_table.h"
+#include "gate/quantity.h"
+#include "projection/projection.h"
+
+namespace farscale {
+
+struct Blame {
+  Factor factor = Factor::kLoadBalance;
+  double effect = 0;  // logarithm of what it does to the quantity; below 0
+  double share = 1;   // of everything that makes it worse
+};
+
+// Logarithms of factors, averaged over runs and core counts.
+struct FactorLogs {
+  std::map<Factor, double> factors;
+  // Of computation by itself, not against a reference, so that commits compare: useful time, instructions, IPC and
+  // clock, each so that more is better, under the factor that measures its scaling.
+  std::map<Factor, double> computation;
+};
+
+// Of the runs at these core counts; what a run of them does not know is left out.
+FactorLogs LogsOf(const std::vector<const FactorTable*>& tables, const std::string& series, const std::string& phase,
+                  const std::vector<double>& cores);
+// Of the values projected to one core count.
+FactorLogs LogsOf(const PhaseProjection& projection, double cores);
+
+// Of a value that is too low (a time that is too long): the part with the largest loss.
+std::optional<Blame> BlameForLoss(const Quantity& quantity, const FactorLogs& logs);
+// Of a change for the worse: the part that changed most. A time is that of computation over parallel efficiency.
+std::optional<Blame> BlameForChange(const Quantity& quantity, const FactorLogs& before, const FactorLogs& after);
+
+}  // namespace farscale

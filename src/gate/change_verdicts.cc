@@ -1,0 +1,281 @@
+// Changes against the baseline: max_drop and max_rise.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/format.h"
+#include "gate/judging.h"
+#include "projection/horizon.h"
+
+namespace farscale {
+namespace {
+
+constexpr double kShownConfidence = 0.95;
+
+std::string Percent(double share) { return FormatSignificant(100 * share, share < 0.1 ? 2 : 3) + " %"; }
+
+// Geometric means over core counts whose runs scatter by themselves.
+Measurement MeanOf(const std::vector<Measurement>& parts) {
+  double logs = 0;
+  Measurement mean;
+  for (const Measurement& part : parts) {
+    logs += std::log(part.value) / static_cast<double>(parts.size());
+    mean.runs += part.runs;
+  }
+  mean.value = std::exp(logs);
+  return mean;
+}
+
+class ChangeFinder {
+ public:
+  ChangeFinder(EvidenceAtHand& evidence, std::size_t rule, const PhaseKey& key)
+      : evidence_(evidence), rule_(evidence.rules().rules[rule]), key_(key) {
+    base_.judgement.rule = rule;
+    base_.judgement.series = key.first;
+    base_.judgement.phase = key.second;
+    base_.judgement.quantity = rule_.quantity;
+    base_.judgement.check = Judgement::Check::kChange;
+    base_.judgement.bound = rule_.max_drop ? rule_.max_drop : rule_.max_rise;
+  }
+
+  std::vector<PendingChange> All() {
+    const std::string subject = IdOf(rule_.quantity) + " of " + PlaceOf(evidence_, key_);
+    if (!evidence_.input().baseline)
+      return {Undecidable({}, subject + " has no baseline to compare with; give --baseline")};
+    if (evidence_.history().empty()) {
+      return {Undecidable({}, fmt::format("{} has no baseline to compare with: {} holds no results yet", subject,
+                                          evidence_.input().baseline_name))};
+    }
+    newest_ = SamplesOf(evidence_.table(), key_.first, key_.second, rule_.quantity);
+    track_ = TrackOf(evidence_.history(), key_.first, key_.second, rule_.quantity);
+    const SamplesByCores* last = LastKnown();
+    if (newest_.empty() && rule_.counts != Rule::Counts::kTargets) return {Undecidable({}, subject + " is unknown")};
+    if (last == nullptr) return {Undecidable({}, fmt::format("the baseline does not know {}", subject))};
+    std::vector<double> shared;
+    for (const auto& [cores, samples] : newest_) {
+      if (last->count(cores) > 0) shared.push_back(cores);
+    }
+    noise_ = LearnNoise(track_, newest_, shared, evidence_.rules().noise);
+    commits_ = BaselineCommits(track_, shared, noise_, evidence_.rules().window);
+    return rule_.counts == Rule::Counts::kAll ? Together(shared, *last) : OneByOne(shared, *last);
+  }
+
+ private:
+  PendingChange Undecidable(const std::vector<double>& cores, const std::string& why) const {
+    PendingChange pending = base_;
+    pending.judgement.cores = cores;
+    pending.judgement.sentence = why + ".";
+    return pending;
+  }
+
+  const SamplesByCores* LastKnown() const {
+    for (std::size_t i = track_.commits.size(); i-- > 0;) {
+      if (!track_.commits[i].empty()) return &track_.commits[i];
+    }
+    return nullptr;
+  }
+
+  std::string Subject(const std::vector<double>& cores) const {
+    return fmt::format("{} of {} at {}", IdOf(rule_.quantity), PlaceOf(evidence_, key_), CoresInWords(cores));
+  }
+
+  std::optional<Look> LookAt(double cores) const {
+    const auto found = newest_.find(cores);
+    if (found == newest_.end()) return std::nullopt;
+    const std::optional<Measurement> before = BaselineAt(track_, commits_, cores, noise_);
+    const std::optional<Measurement> after = NewestAt(found->second, cores, noise_);
+    if (!before || !after) return std::nullopt;
+    return Look{{cores}, *before, *after, ChangeBetween(*before, *after)};
+  }
+
+  // All counts: the mean change and every single one; counts that the results lack by themselves.
+  std::vector<PendingChange> Together(const std::vector<double>& shared, const SamplesByCores& last) const {
+    PendingChange pending = base_;
+    pending.baseline = commits_;
+    std::vector<Look> singles;
+    std::vector<Measurement> before, after;
+    std::vector<Change> changes;
+    for (const double cores : shared) {
+      if (newest_.at(cores).values.size() < static_cast<std::size_t>(rule_.min_runs)) continue;
+      const std::optional<Look> look = LookAt(cores);
+      if (!look) continue;
+      singles.push_back(*look);
+      pending.judgement.cores.push_back(cores);
+      before.push_back(look->before);
+      after.push_back(look->after);
+      changes.push_back(look->change);
+    }
+    if (singles.empty()) {
+      return {Undecidable({}, fmt::format("{} of {} was measured at no core count of the baseline{}",
+                                          IdOf(rule_.quantity), PlaceOf(evidence_, key_),
+                                          rule_.min_runs > 1 ? " in as many runs as the rule asks for" : ""))};
+    }
+    if (singles.size() > 1) {
+      pending.looks.push_back(
+          {pending.judgement.cores, MeanOf(before), MeanOf(after), MeanChange(changes, noise_, commits_.size())});
+    }
+    pending.looks.insert(pending.looks.end(), singles.begin(), singles.end());
+    std::vector<PendingChange> all = {pending};
+    std::vector<double> lost;
+    for (const auto& [cores, samples] : last) {
+      if (newest_.count(cores) == 0) lost.push_back(cores);
+    }
+    if (!lost.empty()) {
+      all.push_back(Undecidable(lost, fmt::format("{} is in the baseline and not in the results", Subject(lost))));
+    }
+    return all;
+  }
+
+  std::vector<PendingChange> OneByOne(const std::vector<double>& shared, const SamplesByCores& last) {
+    std::vector<double> counts = rule_.cores;
+    if (rule_.counts == Rule::Counts::kTargets) counts = evidence_.Targets(key_);
+    if (rule_.counts == Rule::Counts::kMeasured) {
+      for (const auto& [cores, samples] : newest_) counts.push_back(cores);
+    }
+    std::vector<PendingChange> all;
+    for (const double cores : counts) {
+      const bool is_shared = std::find(shared.begin(), shared.end(), cores) != shared.end();
+      if (is_shared && newest_.at(cores).values.size() < static_cast<std::size_t>(rule_.min_runs)) {
+        all.push_back(
+            Undecidable({cores}, fmt::format("{} was measured in fewer than the {} runs that the rule asks for",
+                                             Subject({cores}), rule_.min_runs)));
+      } else if (const std::optional<Look> look = is_shared ? LookAt(cores) : std::nullopt) {
+        all.push_back(base_);
+        all.back().judgement.cores = {cores};
+        all.back().looks = {*look};
+        all.back().baseline = commits_;
+      } else if (newest_.count(cores) > 0) {
+        all.push_back(Undecidable({cores}, fmt::format("{} is not in the baseline", Subject({cores}))));
+      } else if (last.count(cores) > 0) {
+        all.push_back(
+            Undecidable({cores}, fmt::format("{} is in the baseline and not in the results", Subject({cores}))));
+      } else {
+        all.push_back(Projected(cores));
+      }
+    }
+    if (all.empty()) all.push_back(Undecidable({}, Subject({}) + ": nothing is projected"));
+    return all;
+  }
+
+  // From the interval: what it leaves open is the noise.
+  std::optional<Measurement> MeasurementOf(const PhaseProjection* projection, double cores) const {
+    const Factor witness = rule_.quantity.IsTime() ? Factor::kSpeedup : rule_.quantity.factor;
+    if (projection == nullptr || projection->fitted_cores.empty() || cores < projection->fitted_cores.front() ||
+        !IsEvidence(*projection, witness, cores)) {
+      return std::nullopt;
+    }
+    const auto reading = ReadingAt(*projection, rule_.quantity, cores);
+    const auto interval = reading ? reading->IntervalAt(0.8) : std::nullopt;
+    if (!interval || !(interval->low > 0)) return std::nullopt;
+    constexpr double kKnown = 1e9;
+    const double width = std::log(interval->high / interval->low);
+    return Measurement{reading->value, width / 2 / StudentQuantile(0.8, kKnown), kKnown, 0};
+  }
+
+  PendingChange Projected(double cores) {
+    const auto after = MeasurementOf(evidence_.Projection(key_), cores);
+    const auto before = after ? MeasurementOf(evidence_.BaselineProjection(key_), cores) : std::nullopt;
+    if (!after || !before) {
+      PendingChange pending =
+          Undecidable({cores}, fmt::format("{} was not measured, and what is projected from {} is no evidence there",
+                                           Subject({cores}), after ? "the baseline" : "the results"));
+      pending.judgement.is_projected = true;
+      return pending;
+    }
+    PendingChange pending = base_;
+    pending.judgement.cores = {cores};
+    pending.judgement.is_projected = true;
+    pending.looks = {{{cores}, *before, *after, ChangeBetween(*before, *after)}};
+    return pending;
+  }
+
+  EvidenceAtHand& evidence_;
+  const Rule& rule_;
+  PhaseKey key_;
+  PendingChange base_;
+  SamplesByCores newest_;
+  Track track_;
+  TrackNoise noise_;
+  std::vector<std::size_t> commits_;
+};
+
+// How much worse: a share of the baseline, below 0 for better.
+double Worse(const Rule& rule, double ratio) { return rule.quantity.IsTime() ? ratio - 1 : 1 - ratio; }
+
+std::optional<Blame> BlameOf(EvidenceAtHand& evidence, const PendingChange& pending, const Look& look) {
+  const Judgement& judgement = pending.judgement;
+  if (judgement.is_projected) {
+    const PhaseKey key{judgement.series, judgement.phase};
+    return BlameForChange(judgement.quantity, LogsOf(*evidence.BaselineProjection(key), look.cores.front()),
+                          LogsOf(*evidence.Projection(key), look.cores.front()));
+  }
+  std::vector<const FactorTable*> tables;
+  for (const std::size_t place : pending.baseline) tables.push_back(&evidence.history()[place].table);
+  return BlameForChange(judgement.quantity, LogsOf(tables, judgement.series, judgement.phase, look.cores),
+                        LogsOf({&evidence.table()}, judgement.series, judgement.phase, look.cores));
+}
+
+// "dropped by 5.1 % from 0.800 to 0.759 at 16 and 32 cores (95 % interval: a drop of 4.5 to 5.7 %)"
+std::string SentenceOf(const EvidenceAtHand& evidence, const Rule& rule, const Judgement& judgement, const Look& look) {
+  const double change = look.change.ratio - 1;
+  const std::string verb = change < 0 ? "dropped" : "rose";
+  std::string text = fmt::format("{} of {} {} by {} from {} to {} at {}", IdOf(rule.quantity),
+                                 PlaceOf(evidence, {judgement.series, judgement.phase}), verb,
+                                 Percent(std::fabs(change)), FormatQuantity(rule.quantity, look.before.value),
+                                 FormatQuantity(rule.quantity, look.after.value), CoresInWords(look.cores));
+  if (!rule.by_value) {
+    text += fmt::format(" ({} interval of the change {:+.1f} to {:+.1f} %)", Percent(judgement.confidence),
+                        100 * judgement.interval->low, 100 * judgement.interval->high);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::vector<PendingChange> FindChanges(EvidenceAtHand& evidence, std::size_t rule, const PhaseKey& key) {
+  return ChangeFinder(evidence, rule, key).All();
+}
+
+Judgement DecideChange(EvidenceAtHand& evidence, PendingChange pending, std::size_t looks) {
+  Judgement& judgement = pending.judgement;
+  if (pending.looks.empty()) return judgement;
+  const Rule& rule = evidence.rules().rules[judgement.rule];
+  const double allowed = *judgement.bound;
+  const double chance = 1 - rule.confidence.value_or(kChangeConfidence);
+  const double confidence = 1 - chance / static_cast<double>(std::max<std::size_t>(1, looks));
+  const auto exceeds = [&](const Look& look) { return Worse(rule, look.change.ratio) > allowed; };
+  const Look* reported = nullptr;
+  const Look* doubtful = nullptr;
+  for (const Look& look : pending.looks) {
+    if (!exceeds(look)) continue;
+    if (rule.by_value || look.change.IsBeyondNoise(confidence)) {
+      if (reported == nullptr) reported = &look;
+    } else if (doubtful == nullptr && (&look == &pending.looks.front() || look.change.IsBeyondNoise())) {
+      doubtful = &look;
+    }
+  }
+  judgement.verdict = Verdict::kPass;
+  std::string reason = fmt::format("{} is allowed", Percent(allowed));
+  if (reported != nullptr) {
+    judgement.verdict = Verdict::kFail;
+  } else if (doubtful != nullptr) {
+    reported = doubtful;
+    judgement.verdict = rule.undecided.value_or(judgement.is_projected ? Verdict::kNoEvidence : Verdict::kWarn);
+    reason += ", but that may be noise";
+  } else {
+    reported = &pending.looks.front();
+  }
+  judgement.cores = reported->cores;
+  judgement.before = reported->before.value;
+  judgement.value = reported->after.value;
+  judgement.runs = reported->after.runs;
+  judgement.change = reported->change.ratio - 1;
+  judgement.confidence = kShownConfidence;
+  judgement.interval = {reported->change.Low(kShownConfidence) - 1, reported->change.High(kShownConfidence) - 1};
+  judgement.sentence = SentenceOf(evidence, rule, judgement, *reported) + "; " + reason + ".";
+  if (judgement.verdict != Verdict::kPass) judgement.blame = BlameOf(evidence, pending, *reported);
+  return judgement;
+}
+
+}  // namespace farscale

@@ -1,0 +1,82 @@
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/random.h"
+#include "base/text.h"
+#include "gate/outputs.h"
+
+namespace farscale {
+namespace {
+
+// "gate.toml:12" apart.
+struct Place {
+  std::string file;
+  long long line = 1;
+};
+
+Place PlaceOf(const Rule& rule) {
+  const std::size_t colon = rule.where.rfind(':');
+  Place place{rule.where, 1};
+  if (colon != std::string::npos && ParseInteger(rule.where.substr(colon + 1), place.line)) {
+    place.file = rule.where.substr(0, colon);
+  }
+  return place;
+}
+
+// As GitHub's runner reads workflow commands: data of a message, and of a property.
+std::string Escape(const std::string& text, bool is_property) {
+  std::string escaped;
+  for (const char c : text) {
+    const bool special = c == '%' || c == '\r' || c == '\n' || (is_property && (c == ':' || c == ','));
+    escaped += special ? fmt::format("%{:02X}", static_cast<unsigned char>(c)) : std::string(1, c);
+  }
+  return escaped;
+}
+
+std::string TitleOf(const GateReport& report, const Judgement& judgement) {
+  const JudgementCells cells = CellsOf(report, judgement);
+  return fmt::format("{} of {}: {}", cells.factor, cells.phase, InWords(judgement.verdict));
+}
+
+bool IsError(const GateReport& report, const Judgement& judgement) {
+  return judgement.verdict == Verdict::kFail ||
+         (judgement.verdict == Verdict::kNoEvidence && report.RuleOf(judgement).severity == RuleSeverity::kError);
+}
+
+}  // namespace
+
+std::string WriteGithubAnnotations(const GateReport& report) {
+  std::string text;
+  for (const Judgement& judgement : report.judgements) {
+    if (judgement.verdict == Verdict::kPass) continue;
+    const Place place = PlaceOf(report.RuleOf(judgement));
+    text += fmt::format("::{} file={},line={},title={}::{}\n", IsError(report, judgement) ? "error" : "warning",
+                        Escape(place.file, true), place.line, Escape(TitleOf(report, judgement), true),
+                        Escape(judgement.sentence, false));
+  }
+  return text + fmt::format("::notice title=farscale gate::{}\n", Escape(SummaryOf(report), false));
+}
+
+std::string WriteGitlabAnnotations(const GateReport& report) {
+  using Json = nlohmann::ordered_json;
+  Json list = Json::array();
+  for (const Judgement& judgement : report.judgements) {
+    if (judgement.verdict == Verdict::kPass) continue;
+    const Rule& rule = report.RuleOf(judgement);
+    const Place place = PlaceOf(rule);
+    // Of what is judged, not of its value: the same finding in the next commit is the same to GitLab.
+    std::string what = rule.text + '\n' + judgement.series + '\n' + judgement.phase;
+    for (const double cores : judgement.cores) what += fmt::format("\n{}", cores);
+    list.push_back({{"description", judgement.sentence},
+                    {"check_name", "farscale." + IdOf(judgement.quantity)},
+                    {"fingerprint", fmt::format("{:016x}{:016x}", SeedFor(0, what), SeedFor(1, what))},
+                    {"severity", judgement.verdict == Verdict::kFail         ? "critical"
+                                 : judgement.verdict == Verdict::kNoEvidence ? "minor"
+                                                                             : "major"},
+                    {"location", {{"path", place.file}, {"lines", {{"begin", place.line}}}}}});
+  }
+  return list.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace farscale

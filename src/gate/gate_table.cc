@@ -1,0 +1,86 @@
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "base/format.h"
+#include "base/text.h"
+#include "gate/judging.h"
+#include "gate/outputs.h"
+#include "report/text_table.h"
+
+namespace farscale {
+namespace {
+
+// "-5.1 %", with a minus that every terminal shows.
+std::string SignedPercent(double change) { return fmt::format("{:+.1f} %", 100 * change); }
+
+std::string Counted(std::size_t count, const char* one, const char* several) {
+  return fmt::format("{} {}", count, count == 1 ? one : several);
+}
+
+std::string BoundInWords(const Judgement& judgement) {
+  if (!judgement.bound) return "";
+  const bool is_time = judgement.quantity.IsTime();
+  if (judgement.check == Judgement::Check::kChange) {
+    return fmt::format("{}{} %", is_time ? "+" : "-", FormatSignificant(100 * *judgement.bound, 3));
+  }
+  return (is_time ? "<= " : ">= ") + FormatQuantity(judgement.quantity, *judgement.bound);
+}
+
+}  // namespace
+
+JudgementCells CellsOf(const GateReport& report, const Judgement& judgement) {
+  JudgementCells cells;
+  (void)report;
+  cells.phase = judgement.series.empty() || judgement.phase.empty() ? judgement.series + judgement.phase
+                                                                    : judgement.series + ": " + judgement.phase;
+  if (cells.phase.empty()) cells.phase = "-";
+  cells.factor = IdOf(judgement.quantity);
+  std::vector<std::string> counts;
+  for (const double cores : judgement.cores) counts.push_back(FormatCores(cores));
+  cells.cores = counts.empty() ? "-" : counts.size() > 4 ? counts.front() + " to " + counts.back() : Join(counts, ", ");
+  cells.baseline = judgement.before ? FormatQuantity(judgement.quantity, *judgement.before) : "-";
+  cells.value = judgement.value ? FormatQuantity(judgement.quantity, *judgement.value) : "-";
+  if (judgement.value && judgement.is_projected) cells.value += " projected";
+  cells.change = judgement.change ? SignedPercent(*judgement.change) : "-";
+  cells.bound = judgement.bound ? BoundInWords(judgement) : "-";
+  return cells;
+}
+
+std::string SummaryOf(const GateReport& report) {
+  std::vector<std::string> counts;
+  const std::size_t failed = report.Count(Verdict::kFail), warned = report.Count(Verdict::kWarn),
+                    unknown = report.Count(Verdict::kNoEvidence), passed = report.Count(Verdict::kPass);
+  if (failed > 0) counts.push_back(fmt::format("{} failed", failed));
+  if (warned > 0) counts.push_back(Counted(warned, "warning", "warnings"));
+  if (unknown > 0) counts.push_back(fmt::format("{} without enough evidence", unknown));
+  counts.push_back(fmt::format("{} passed", passed));
+  const char* head = "";
+  switch (report.Overall()) {
+    case Verdict::kFail: head = "Gate failed"; break;
+    case Verdict::kNoEvidence: head = "Gate undecided, not enough evidence"; break;
+    case Verdict::kWarn: head = "Gate passed with warnings"; break;
+    case Verdict::kPass: head = "Gate passed"; break;
+  }
+  return fmt::format("{}: {}.", head, Join(counts, ", "));
+}
+
+std::string WriteGateTable(const GateReport& report) {
+  std::string text = fmt::format("Results   {}\nRules     {}\n", report.results, report.rules);
+  text += fmt::format("Baseline  {}\n\n", report.baseline.empty() ? "none" : report.baseline);
+  std::vector<std::vector<std::string>> rows = {{"verdict", "", "", "cores", "baseline", "value", "change", "allowed"}};
+  for (const Judgement& judgement : report.judgements) {
+    const JudgementCells cells = CellsOf(report, judgement);
+    rows.push_back({judgement.verdict == Verdict::kNoEvidence ? "evidence?" : InWords(judgement.verdict), cells.phase,
+                    cells.factor, cells.cores, cells.baseline, cells.value, cells.change, cells.bound});
+  }
+  if (rows.size() > 1) text += FormatTable(rows) + "\n";
+  for (const Verdict verdict : {Verdict::kFail, Verdict::kNoEvidence, Verdict::kWarn}) {
+    for (const Judgement& judgement : report.judgements) {
+      if (judgement.verdict == verdict) text += fmt::format("{}: {}\n", InWords(verdict), judgement.sentence);
+    }
+  }
+  return text + SummaryOf(report) + "\n";
+}
+
+}  // namespace farscale

@@ -1,0 +1,194 @@
+#include "gate/history_json.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <chrono>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/version.h"
+#include "factors/factor_table_json.h"
+#include "gate/result_files.h"
+
+namespace farscale {
+namespace {
+
+using Json = nlohmann::ordered_json;
+namespace fs = std::filesystem;
+
+constexpr std::size_t kDateLength = 20;  // of "2026-11-20T12-00-00Z"
+
+// Digits at a place of a text as a number; nothing for anything else.
+std::optional<int> Digits(const std::string& text, std::size_t place, std::size_t count) {
+  if (text.size() < place + count) return std::nullopt;
+  int value = 0;
+  for (std::size_t i = place; i < place + count; ++i) {
+    if (std::isdigit(static_cast<unsigned char>(text[i])) == 0) return std::nullopt;
+    value = 10 * value + (text[i] - '0');
+  }
+  return value;
+}
+
+bool IsOneOf(const std::string& text, std::size_t place, const std::string& characters) {
+  return place < text.size() && characters.find(text[place]) != std::string::npos;
+}
+
+// Minutes that "+01:00", "-0530", "Z" or "" lie ahead of universal time.
+std::optional<int> MinutesOfZone(const std::string& zone) {
+  if (zone.empty() || zone == "Z" || zone == "z") return 0;
+  if (zone.front() != '+' && zone.front() != '-') return std::nullopt;
+  const std::size_t minutes_at = zone.size() == 6 ? 4 : 3;
+  const auto hours = Digits(zone, 1, 2), minutes = Digits(zone, minutes_at, 2);
+  if (!hours || !minutes || zone.size() != minutes_at + 2) return std::nullopt;
+  return (zone.front() == '-' ? -1 : 1) * (60 * *hours + *minutes);
+}
+
+// Seconds since midnight of "12:00:00.5+01:00" in universal time.
+std::optional<int> SecondsOfTime(const std::string& time) {
+  const auto hour = Digits(time, 0, 2), minute = Digits(time, 3, 2);
+  if (!hour || !minute || !IsOneOf(time, 2, ":-") || *hour > 23 || *minute > 59) return std::nullopt;
+  std::size_t end = 5;
+  int second = 0;
+  if (IsOneOf(time, 5, ":-") && Digits(time, 6, 2) && (time.size() == 8 || !IsOneOf(time, 8, ":"))) {
+    second = *Digits(time, 6, 2);
+    end = 8;
+    if (second > 60) return std::nullopt;
+  }
+  if (IsOneOf(time, end, ".")) {
+    do ++end;
+    while (Digits(time, end, 1));
+  }
+  const std::size_t zone = time.find_first_not_of(' ', end);
+  const auto ahead = MinutesOfZone(zone == std::string::npos ? "" : time.substr(zone));
+  if (!ahead) return std::nullopt;
+  return 3600 * *hour + 60 * *minute + second - 60 * *ahead;
+}
+
+// Date and commit out of the name of a file.
+bool ReadName(const fs::path& path, HistoryEntry& entry) {
+  const std::string stem = path.stem().string();
+  const std::size_t length = stem.size() > kDateLength && stem[kDateLength - 1] == 'Z' ? kDateLength : kDateLength - 1;
+  if (stem.size() < length + 2 || stem[length] != '-') return false;
+  const auto date = DateFrom(stem.substr(0, length));
+  if (!date) return false;
+  entry.date = *date;
+  entry.commit = stem.substr(length + 1);
+  return true;
+}
+
+HistoryEntry ReadEntry(const fs::path& path) {
+  MeasuredResults results = ReadResultFile(path.string());
+  HistoryEntry entry;
+  entry.file = path.string();
+  entry.table = std::move(results.table);
+  entry.commit = results.commit;
+  entry.date = results.date;
+  entry.accepted = results.accepted;
+  if (entry.date.empty() && !ReadName(path, entry)) {
+    throw Error(ErrorKind::kInput, entry.file, "says neither commit nor date",
+                "add results with farscale history add, or name them like 2026-11-20T12-00-00Z-abc1234.json");
+  }
+  return entry;
+}
+
+}  // namespace
+
+std::string DateFromSeconds(std::int64_t since_1970) {
+  using namespace std::chrono;
+  const sys_seconds time{seconds(since_1970)};
+  const auto day = floor<days>(time);
+  const year_month_day date(day);
+  const hh_mm_ss clock(time - day);
+  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z", static_cast<int>(date.year()),
+                     static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()), clock.hours().count(),
+                     clock.minutes().count(), clock.seconds().count());
+}
+
+std::optional<std::string> DateFrom(const std::string& text) {
+  using namespace std::chrono;
+  const auto y = Digits(text, 0, 4), m = Digits(text, 5, 2), d = Digits(text, 8, 2);
+  if (!y || !m || !d || text[4] != '-' || text[7] != '-') return std::nullopt;
+  const year_month_day date{year(*y), month(static_cast<unsigned>(*m)), day(static_cast<unsigned>(*d))};
+  if (!date.ok()) return std::nullopt;
+  int second = 0;
+  if (text.size() > 10) {
+    if (!IsOneOf(text, 10, "Tt ")) return std::nullopt;
+    const auto time = SecondsOfTime(text.substr(11));
+    if (!time) return std::nullopt;
+    second = *time;
+  }
+  return DateFromSeconds(sys_seconds(sys_days(date)).time_since_epoch().count() + second);
+}
+
+std::string WriteHistoryJson(const HistoryEntry& entry) {
+  Json json = {{"format", kHistoryFormat},
+               {"version", kHistoryVersion},
+               {"generator", Generator()},
+               {"commit", entry.commit},
+               {"date", entry.date}};
+  if (!entry.accepted.empty()) json["accepted"] = entry.accepted;
+  json["factors"] = FactorTableToJson(entry.table);
+  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+HistoryEntry ReadHistoryJson(const std::string& text, const std::string& file) {
+  HistoryEntry entry;
+  entry.file = file;
+  try {
+    const Json json = Json::parse(text);
+    if (json.at("version").get<int>() != kHistoryVersion) {
+      throw Error(ErrorKind::kInput, file,
+                  fmt::format("has version {} of a history, this program reads {}", json.at("version").get<int>(),
+                              kHistoryVersion));
+    }
+    entry.commit = json.at("commit").get<std::string>();
+    const auto date = DateFrom(json.at("date").get<std::string>());
+    if (!date) throw Error(ErrorKind::kInput, file, "has a date that is none", "write it like 2026-11-20T12:00:00Z");
+    entry.date = *date;
+    entry.accepted = json.value("accepted", "");
+    entry.table = FactorTableFromJson(json.at("factors"), file);
+  } catch (const nlohmann::json::exception& error) {
+    throw Error(ErrorKind::kInput, file, std::string("is damaged: ") + error.what());
+  }
+  return entry;
+}
+
+std::string FileNameOf(const HistoryEntry& entry) {
+  std::string name = entry.date + "-";
+  std::replace(name.begin(), name.end(), ':', '-');
+  for (const char c : entry.commit) {
+    name += std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '_' ? c : '-';
+  }
+  return name + ".json";
+}
+
+History ReadHistory(const fs::path& folder) {
+  std::vector<fs::path> files;
+  std::error_code code;
+  for (const fs::directory_entry& file : fs::directory_iterator(folder, code)) {
+    const std::string ending = file.path().extension().string();
+    if (file.is_regular_file(code) && (ending == ".json" || ending == ".csv")) files.push_back(file.path());
+  }
+  if (code) throw Error(ErrorKind::kInput, folder.string(), "cannot be read: " + code.message());
+  std::sort(files.begin(), files.end());
+  History all;
+  for (const fs::path& file : files) all.push_back(ReadEntry(file));
+  std::stable_sort(all.begin(), all.end(),
+                   [](const HistoryEntry& a, const HistoryEntry& b) { return a.date < b.date; });
+  History history;
+  for (HistoryEntry& entry : all) {
+    const auto same = std::find_if(history.begin(), history.end(),
+                                   [&](const HistoryEntry& other) { return other.commit == entry.commit; });
+    if (same == history.end()) {
+      history.push_back(std::move(entry));
+    } else {
+      same->table = MergeRepeats({same->table, entry.table});
+      if (same->accepted.empty()) same->accepted = entry.accepted;
+    }
+  }
+  return history;
+}
+
+}  // namespace farscale

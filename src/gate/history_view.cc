@@ -1,0 +1,138 @@
+#include "gate/history_view.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "base/text.h"
+#include "gate/judging.h"
+
+namespace farscale {
+namespace {
+
+constexpr std::int64_t kWindow = 10;
+constexpr std::size_t kShort = 8;
+
+std::vector<PhaseKey> PhasesOf(const History& history) {
+  std::vector<PhaseKey> keys;
+  for (const HistoryEntry& entry : history) {
+    for (const std::string& series : entry.table.Series()) {
+      for (const std::string& phase : entry.table.Phases(series)) {
+        const PhaseKey key{series, phase};
+        if (std::find(keys.begin(), keys.end(), key) == keys.end()) keys.push_back(key);
+      }
+    }
+  }
+  return keys;
+}
+
+// Core counts of the newest commit that most commits before have too; of one that has few in common, its own.
+std::vector<double> SharedCores(const Track& track) {
+  std::vector<double> shared;
+  const SamplesByCores* newest = nullptr;
+  std::size_t known = 0;
+  for (const SamplesByCores& commit : track.commits) {
+    if (commit.empty()) continue;
+    newest = &commit;
+    ++known;
+  }
+  if (newest == nullptr) return shared;
+  for (const auto& [cores, samples] : *newest) {
+    const auto with =
+        std::count_if(track.commits.begin(), track.commits.end(),
+                      [&, count = cores](const SamplesByCores& commit) { return commit.count(count) > 0; });
+    if (2 * static_cast<std::size_t>(with) > known) shared.push_back(cores);
+  }
+  return shared;
+}
+
+// The newest commit against those before it.
+std::optional<Change> LastChange(const Track& track, const std::vector<double>& cores) {
+  if (track.commits.size() < 2 || track.commits.back().empty()) return std::nullopt;
+  Track before = track;
+  const SamplesByCores newest = before.commits.back();
+  before.commits.pop_back();
+  before.accepted.pop_back();
+  const TrackNoise noise = LearnNoise(before, newest, cores, Noise());
+  const std::vector<std::size_t> commits = BaselineCommits(before, cores, noise, kWindow);
+  std::vector<Change> changes;
+  for (const double count : cores) {
+    const auto found = newest.find(count);
+    const auto old = BaselineAt(before, commits, count, noise);
+    if (found == newest.end() || !old) continue;
+    changes.push_back(ChangeBetween(*old, *NewestAt(found->second, count, noise)));
+  }
+  if (changes.empty()) return std::nullopt;
+  return changes.size() == 1 ? changes.front() : MeanChange(changes, noise, commits.size());
+}
+
+HistoryTrack MakeTrack(const History& history, const PhaseKey& key, const Quantity& quantity) {
+  const Track track = TrackOf(history, key.first, key.second, quantity);
+  HistoryTrack made{key.first, key.second, quantity, {}, {}, SharedCores(track), {}, {}, std::nullopt};
+  std::set<double> cores;
+  for (const SamplesByCores& commit : track.commits) {
+    for (const auto& [count, samples] : commit) cores.insert(count);
+  }
+  made.cores.assign(cores.begin(), cores.end());
+  std::vector<double> means;
+  std::vector<std::size_t> places;
+  for (std::size_t i = 0; i < track.commits.size(); ++i) {
+    std::vector<std::optional<double>> values;
+    for (const double count : made.cores) {
+      const std::optional<double> log = MeanOverCounts(track.commits[i], {count});
+      values.push_back(log ? std::optional(std::exp(*log)) : std::nullopt);
+    }
+    made.values.push_back(values);
+    const std::optional<double> mean = MeanOverCounts(track.commits[i], made.shared);
+    made.means.push_back(mean ? std::optional(std::exp(*mean)) : std::nullopt);
+    if (!mean) continue;
+    means.push_back(*mean);
+    places.push_back(i);
+  }
+  const TrackNoise noise = LearnNoise(track, {}, made.shared, Noise());
+  if (noise.mean) {
+    for (const std::size_t step : FindSteps(means, *noise.mean)) made.steps.push_back(places[step]);
+  }
+  made.last = LastChange(track, made.shared);
+  return made;
+}
+
+}  // namespace
+
+HistoryView ViewOf(const History& history, const std::string& title) {
+  HistoryView view{title, history, {}};
+  std::vector<Quantity> quantities = {Quantity::TimePerIteration()};
+  for (const FactorType& type : AllFactors()) quantities.push_back(Quantity::Of(type.factor));
+  for (const PhaseKey& key : PhasesOf(history)) {
+    for (const Quantity& quantity : quantities) {
+      HistoryTrack track = MakeTrack(history, key, quantity);
+      if (!track.cores.empty()) view.tracks.push_back(std::move(track));
+    }
+  }
+  return view;
+}
+
+std::string PhaseTitle(const HistoryTrack& track) {
+  const std::string phase = track.phase.empty() ? "whole run" : track.phase;
+  return track.series.empty() ? phase : track.series + ": " + phase;
+}
+
+std::string ShortCommit(const HistoryEntry& entry) {
+  return entry.commit.empty() ? "?" : ToUtf8(entry.commit.substr(0, kShort));
+}
+
+std::string LastChangeInWords(const HistoryTrack& track) {
+  if (!track.last) return "";
+  return fmt::format("{:+.1f} %{}", 100 * (track.last->ratio - 1),
+                     track.last->IsBeyondNoise(kChangeConfidence) ? ", beyond noise" : "");
+}
+
+std::string StepsInWords(const HistoryView& view, const HistoryTrack& track) {
+  std::vector<std::string> names;
+  for (const std::size_t step : track.steps) names.push_back(ShortCommit(view.history[step]));
+  return names.empty() ? "none" : Join(names, ", ");
+}
+
+}  // namespace farscale

@@ -1,0 +1,48 @@
+// A history as people look at it: every quantity of every phase over the commits.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "gate/track.h"
+
+namespace farscale {
+
+struct HistoryTrack {
+  std::string series, phase;
+  Quantity quantity;
+  std::vector<double> cores;                               // of any commit, ascending
+  std::vector<std::vector<std::optional<double>>> values;  // by commit, then by core count: means of the runs
+  std::vector<double> shared;                              // core counts that the means below are over
+  std::vector<std::optional<double>> means;                // by commit
+  std::vector<std::size_t> steps;                          // commits at which a new level begins
+  std::optional<Change> last;                              // the newest commit against the baseline before it
+};
+
+struct HistoryView {
+  std::string title;
+  History history;                   // the oldest first
+  std::vector<HistoryTrack> tracks;  // phases in their order, then quantities
+};
+
+HistoryView ViewOf(const History& history, const std::string& title);
+
+// "phase solve, 16, 32 and 64 cores"
+std::string PhaseTitle(const HistoryTrack& track);
+// A short name for a commit: its first eight letters.
+std::string ShortCommit(const HistoryEntry& entry);
+// "-5.1 %, beyond noise", or "" for a single commit.
+std::string LastChangeInWords(const HistoryTrack& track);
+// The commits at which a new level begins, or "none".
+std::string StepsInWords(const HistoryView& view, const HistoryTrack& track);
+
+std::string WriteHistoryTable(const HistoryView& view);  // for the terminal
+std::string WriteHistoryMarkdown(const HistoryView& view);
+// One offline page without scripts: a chart and a table for every track.
+std::string WriteHistoryPage(const HistoryView& view);
+
+// The chart of a track as an <svg> element.
+std::string DrawTrack(const HistoryView& view, const HistoryTrack& track);
+
+}  // namespace farscale

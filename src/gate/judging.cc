@@ -1,0 +1,179 @@
+#include "gate/judging.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+
+#include "base/format.h"
+#include "base/text.h"
+
+namespace farscale {
+namespace {
+
+const PhaseProjection* FindPhase(const std::vector<PhaseProjection>& projections, const PhaseKey& key) {
+  for (const PhaseProjection& projection : projections) {
+    if (projection.series == key.first && projection.phase == key.second) return &projection;
+  }
+  return nullptr;
+}
+
+std::vector<PhaseKey> PhasesOf(const FactorTable& table) {
+  std::vector<PhaseKey> keys;
+  for (const std::string& series : table.Series()) {
+    for (const std::string& phase : table.Phases(series)) keys.emplace_back(series, phase);
+  }
+  return keys;
+}
+
+}  // namespace
+
+std::optional<IntervalBounds> ProjectedReading::IntervalAt(double confidence) const {
+  constexpr double kNormal = 1e9;
+  const bool is_wide = interval95 && (confidence > 0.875 || !interval80);
+  const std::optional<OpenBounds>& nearest = is_wide ? interval95 : interval80;
+  if (!nearest || !nearest->high) return std::nullopt;
+  const double known = is_wide ? 0.95 : 0.8;
+  if (confidence == known) return IntervalBounds{nearest->low, *nearest->high};
+  const double scale = StudentQuantile(confidence, kNormal) / StudentQuantile(known, kNormal);
+  return IntervalBounds{std::max(0.0, value - scale * (value - nearest->low)),
+                        value + scale * (*nearest->high - value)};
+}
+
+std::optional<ProjectedReading> ReadingAt(const PhaseProjection& projection, const Quantity& quantity, double cores) {
+  const auto open = [](const std::optional<IntervalBounds>& bounds) {
+    return bounds ? std::optional(OpenBounds{bounds->low, bounds->high}) : std::nullopt;
+  };
+  if (!quantity.IsTime()) {
+    const FactorProjection* found = projection.Find(quantity.factor);
+    if (found == nullptr) return std::nullopt;
+    for (const ProjectedValue& value : found->targets) {
+      if (value.cores == cores) return ProjectedReading{value.value, open(value.interval80), open(value.interval95)};
+    }
+    return std::nullopt;
+  }
+  if (!projection.answers || !projection.answers->time) return std::nullopt;
+  const TimeAnswer& time = *projection.answers->time;
+  const double scale = quantity.kind == Quantity::Kind::kRuntime ? time.iterations : 1;
+  const auto scaled = [&](std::optional<OpenBounds> bounds) {
+    if (bounds) bounds->low *= scale;
+    if (bounds && bounds->high) *bounds->high *= scale;
+    return bounds;
+  };
+  for (const ProjectedTime& target : time.targets) {
+    if (target.cores == cores) {
+      return ProjectedReading{target.seconds * scale, scaled(target.interval80), scaled(target.interval95)};
+    }
+  }
+  return std::nullopt;
+}
+
+EvidenceAtHand::EvidenceAtHand(const GateRules& rules, const GateInput& input)
+    : rules_(rules), input_(input), phases_(PhasesOf(input.results.table)) {
+  std::set<double> targets;
+  for (const Rule& rule : rules.rules) targets.insert(rule.cores.begin(), rule.cores.end());
+  targets_.assign(targets.begin(), targets.end());
+}
+
+bool EvidenceAtHand::HasPhase(const PhaseKey& key) const {
+  return std::find(phases_.begin(), phases_.end(), key) != phases_.end();
+}
+
+std::vector<PhaseKey> EvidenceAtHand::LostPhases() const {
+  std::vector<PhaseKey> lost;
+  if (history().empty()) return lost;
+  for (const PhaseKey& key : PhasesOf(history().back().table)) {
+    if (!HasPhase(key)) lost.push_back(key);
+  }
+  return lost;
+}
+
+const History& EvidenceAtHand::history() const { return input_.baseline ? *input_.baseline : none_; }
+
+std::vector<double> EvidenceAtHand::MeasuredCores(const PhaseKey& key) const {
+  std::set<double> cores;
+  for (const FactorRow& row : table().Rows(key.first, key.second)) cores.insert(static_cast<double>(row.cores));
+  return {cores.begin(), cores.end()};
+}
+
+bool EvidenceAtHand::ResultsHaveTargets() const {
+  const auto has = [&](const PhaseProjection& projection, double cores) {
+    if (!projection.obstacle.empty() || projection.factors.empty()) return true;  // making it anew does not help
+    return std::any_of(projection.factors.begin(), projection.factors.end(), [&](const FactorProjection& factor) {
+      return std::any_of(factor.targets.begin(), factor.targets.end(),
+                         [&](const ProjectedValue& value) { return value.cores == cores; });
+    });
+  };
+  for (const PhaseKey& key : phases_) {
+    const PhaseProjection* projection = FindPhase(input_.results.projections, key);
+    if (projection == nullptr) return false;
+    const std::vector<double> measured = MeasuredCores(key);
+    for (const double cores : targets_) {
+      const bool is_measured = std::find(measured.begin(), measured.end(), cores) != measured.end();
+      if (!is_measured && !has(*projection, cores)) return false;
+    }
+  }
+  return true;
+}
+
+std::vector<double> EvidenceAtHand::Targets(const PhaseKey& key) {
+  std::vector<double> targets;
+  const PhaseProjection* projection = Projection(key);
+  if (projection == nullptr) return targets;
+  for (const FactorProjection& factor : projection->factors) {
+    for (const ProjectedValue& value : factor.targets) targets.push_back(value.cores);
+    if (!targets.empty()) break;
+  }
+  return targets;
+}
+
+const PhaseProjection* EvidenceAtHand::Projection(const PhaseKey& key) {
+  if (!projections_) {
+    if (ResultsHaveTargets()) {
+      projections_ = input_.results.projections;
+    } else {
+      projections_ = input_.project(table(), targets_);
+    }
+  }
+  return FindPhase(*projections_, key);
+}
+
+const PhaseProjection* EvidenceAtHand::BaselineProjection(const PhaseKey& key) {
+  if (history().empty()) return nullptr;
+  if (!baseline_) {
+    std::vector<FactorTable> tables;
+    const std::size_t most = std::min(history().size(), static_cast<std::size_t>(rules_.window));
+    for (std::size_t i = history().size() - most; i < history().size(); ++i) {
+      if (!history()[i].accepted.empty()) tables.clear();
+      tables.push_back(history()[i].table);
+    }
+    std::set<double> targets(targets_.begin(), targets_.end());
+    const bool any_target = std::any_of(rules_.rules.begin(), rules_.rules.end(),
+                                        [](const Rule& rule) { return rule.counts == Rule::Counts::kTargets; });
+    for (const PhaseKey& other : phases_) {
+      if (!any_target) break;
+      for (const double cores : Targets(other)) targets.insert(cores);
+    }
+    baseline_ = input_.project(MergeRepeats(tables), {targets.begin(), targets.end()});
+  }
+  return FindPhase(*baseline_, key);
+}
+
+std::string PlaceOf(const EvidenceAtHand& evidence, const PhaseKey& key) {
+  const std::string phase = key.second.empty() ? "the run" : "phase " + key.second;
+  const bool several = evidence.table().Series().size() > 1;
+  return several && !key.first.empty() ? phase + " of " + key.first : phase;
+}
+
+std::string CoresInWords(const std::vector<double>& cores) {
+  std::vector<std::string> words;
+  for (const double count : cores) words.push_back(FormatCores(count));
+  if (words.empty()) return "no cores";
+  const std::string last = words.back();
+  words.pop_back();
+  return (words.empty() ? last : Join(words, ", ") + " and " + last) + (last == "1" ? " core" : " cores");
+}
+
+}  // namespace farscale

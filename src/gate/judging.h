@@ -1,0 +1,89 @@
+// What a gate knows while it judges: results, baseline, and projections of both, made only when a rule asks for them.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gate/track.h"
+#include "gate/verdicts.h"
+
+namespace farscale {
+
+// A phase of a series.
+using PhaseKey = std::pair<std::string, std::string>;
+
+// A projected value, with its interval.
+struct ProjectedReading {
+  double value = 0;
+  std::optional<OpenBounds> interval80, interval95;
+
+  // At any confidence: as given for 80 and 95 %, else the nearer one scaled like a normal distribution's. Nothing
+  // where there is none, or no upper bound.
+  std::optional<IntervalBounds> IntervalAt(double confidence) const;
+};
+
+// Nothing where it is not projected to these cores.
+std::optional<ProjectedReading> ReadingAt(const PhaseProjection& projection, const Quantity& quantity, double cores);
+
+class EvidenceAtHand {
+ public:
+  EvidenceAtHand(const GateRules& rules, const GateInput& input);
+
+  const GateRules& rules() const { return rules_; }
+  const GateInput& input() const { return input_; }
+  const FactorTable& table() const { return input_.results.table; }
+  const std::vector<PhaseKey>& phases() const { return phases_; }
+  bool HasPhase(const PhaseKey& key) const;
+  // Phases of the newest commit of the baseline that the results lack.
+  std::vector<PhaseKey> LostPhases() const;
+
+  // The commits before; empty without a baseline.
+  const History& history() const;
+  // All core counts that any run of the results has.
+  std::vector<double> MeasuredCores(const PhaseKey& key) const;
+  // What the results are projected to; those of results.json, or the usual ones.
+  std::vector<double> Targets(const PhaseKey& key);
+
+  const PhaseProjection* Projection(const PhaseKey& key);
+  // Of the commits that make the baseline.
+  const PhaseProjection* BaselineProjection(const PhaseKey& key);
+
+ private:
+  bool ResultsHaveTargets() const;
+
+  const GateRules& rules_;
+  const GateInput& input_;
+  History none_;
+  std::vector<PhaseKey> phases_;
+  std::vector<double> targets_;  // that rules list and no run has
+  std::optional<std::vector<PhaseProjection>> projections_, baseline_;
+};
+
+// "phase solve", with the series where there are several.
+std::string PlaceOf(const EvidenceAtHand& evidence, const PhaseKey& key);
+// "1,024 cores", or "16, 32 and 64 cores".
+std::string CoresInWords(const std::vector<double>& cores);
+
+// The values themselves against min, max and warn; one judgement a core count.
+std::vector<Judgement> JudgeLevels(EvidenceAtHand& evidence, std::size_t rule, const PhaseKey& key);
+
+// A change that was measured or projected, before it is known how many others there are.
+struct Look {
+  std::vector<double> cores;
+  Measurement before, after;  // geometric means over the cores
+  Change change;
+};
+
+struct PendingChange {
+  Judgement judgement;                // decided already where `looks` is empty
+  std::vector<Look> looks;            // the first is the one to report unless another fails
+  std::vector<std::size_t> baseline;  // the commits compared with
+};
+
+// Against the baseline. The second step decides, with the chance of error shared among all looks of the gate.
+std::vector<PendingChange> FindChanges(EvidenceAtHand& evidence, std::size_t rule, const PhaseKey& key);
+Judgement DecideChange(EvidenceAtHand& evidence, PendingChange pending, std::size_t looks);
+
+}  // namespace farscale

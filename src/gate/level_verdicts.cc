@@ -1,0 +1,193 @@
+// Values against bounds: min, max, warn.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/format.h"
+#include "gate/judging.h"
+#include "projection/horizon.h"
+
+namespace farscale {
+namespace {
+
+constexpr double kMeasuredConfidence = 0.95;
+constexpr double kProjectedConfidence = 0.8;
+
+class LevelJudge {
+ public:
+  LevelJudge(EvidenceAtHand& evidence, std::size_t rule, const PhaseKey& key)
+      : evidence_(evidence), rule_(evidence.rules().rules[rule]), key_(key) {
+    base_.rule = rule;
+    base_.series = key.first;
+    base_.phase = key.second;
+    base_.quantity = rule_.quantity;
+    base_.bound = rule_.min ? rule_.min : rule_.max ? rule_.max : rule_.warn;
+    samples_ = SamplesOf(evidence.table(), key.first, key.second, rule_.quantity);
+    const Track track = TrackOf(evidence.history(), key.first, key.second, rule_.quantity);
+    std::vector<double> cores;
+    for (const auto& [count, runs] : samples_) cores.push_back(count);
+    noise_ = LearnNoise(track, samples_, cores, evidence.rules().noise);
+  }
+
+  std::vector<Judgement> All() {
+    std::vector<double> counts = rule_.cores;
+    if (rule_.counts == Rule::Counts::kAll || rule_.counts == Rule::Counts::kMeasured) {
+      for (const auto& [cores, runs] : samples_) counts.push_back(cores);
+    } else if (rule_.counts == Rule::Counts::kTargets) {
+      counts = evidence_.Targets(key_);
+    }
+    std::vector<Judgement> judgements;
+    for (const double cores : counts) judgements.push_back(At(cores));
+    if (counts.empty()) {
+      judgements.push_back(
+          Undecidable(base_, rule_.counts == Rule::Counts::kTargets
+                                 ? fmt::format("{} is not projected to any core count", PlaceOf(evidence_, key_))
+                                 : fmt::format("{} of {} is unknown", IdOf(rule_.quantity), PlaceOf(evidence_, key_))));
+    }
+    return judgements;
+  }
+
+ private:
+  static Judgement Undecidable(Judgement judgement, const std::string& why) {
+    judgement.verdict = Verdict::kNoEvidence;
+    judgement.sentence = why + ".";
+    return judgement;
+  }
+
+  std::string Subject(double cores) const {
+    return fmt::format("{} of {} at {}", IdOf(rule_.quantity), PlaceOf(evidence_, key_), CoresInWords({cores}));
+  }
+
+  Judgement At(double cores) {
+    Judgement judgement = base_;
+    judgement.cores = {cores};
+    const auto found = samples_.find(cores);
+    if (found != samples_.end()) return Measured(judgement, found->second);
+    const std::vector<double> measured = evidence_.MeasuredCores(key_);
+    if (std::find(measured.begin(), measured.end(), cores) != measured.end()) {
+      return Undecidable(judgement, fmt::format("{} is unknown", Subject(cores)));
+    }
+    if (!measured.empty() && cores < measured.front()) {
+      return Undecidable(judgement, fmt::format("{} was not measured, and runs begin at {}", Subject(cores),
+                                                CoresInWords({measured.front()})));
+    }
+    return Projected(judgement);
+  }
+
+  Judgement Measured(Judgement judgement, const Samples& samples) {
+    const double cores = judgement.cores.front();
+    judgement.runs = samples.values.size();
+    if (judgement.runs < static_cast<std::size_t>(rule_.min_runs)) {
+      return Undecidable(judgement, fmt::format("{} was measured in {} of the {} runs that the rule asks for",
+                                                Subject(cores), judgement.runs, rule_.min_runs));
+    }
+    const std::optional<Measurement> mean = NewestAt(samples, cores, noise_);
+    judgement.value = mean->value;
+    judgement.confidence = rule_.confidence.value_or(kMeasuredConfidence);
+    const double reach = std::exp(mean->error * StudentQuantile(judgement.confidence, mean->freedom));
+    judgement.interval = {mean->value / reach, Limited(mean->value * reach, mean->value)};
+    const FactorLogs logs = LogsOf({&evidence_.table()}, key_.first, key_.second, {cores});
+    return Decide(judgement, logs);
+  }
+
+  // Shares end at 1.
+  double Limited(double high, double value) const {
+    const bool is_share = !rule_.quantity.IsTime() && Describe(rule_.quantity.factor).at_most_one;
+    return is_share ? std::max(value, std::min(high, 1.0)) : high;
+  }
+
+  Judgement Projected(Judgement judgement) {
+    const double cores = judgement.cores.front();
+    judgement.is_projected = true;
+    const PhaseProjection* projection = evidence_.Projection(key_);
+    const auto reading = projection == nullptr ? std::nullopt : ReadingAt(*projection, rule_.quantity, cores);
+    if (!reading) {
+      const std::string why = projection == nullptr ? "" : DescribeMissing(*projection);
+      return Undecidable(judgement, fmt::format("{} was neither measured nor can it be projected{}", Subject(cores),
+                                                why.empty() ? "" : ": " + why));
+    }
+    const Factor witness = rule_.quantity.IsTime() ? Factor::kSpeedup : rule_.quantity.factor;
+    const double reach = EvidenceUpTo(*projection, witness);
+    if (cores > reach) {
+      return Undecidable(judgement, fmt::format("{} lies beyond what the runs are evidence for, which ends at {}",
+                                                Subject(cores), CoresInWords({WholeCores(reach)})));
+    }
+    judgement.value = reading->value;
+    judgement.confidence = rule_.confidence.value_or(kProjectedConfidence);
+    judgement.interval = reading->IntervalAt(judgement.confidence);
+    if (!judgement.interval && !rule_.by_value) {
+      return Undecidable(judgement, fmt::format("the interval of {} is unknown", Subject(cores)));
+    }
+    return Decide(judgement, LogsOf(*projection, cores));
+  }
+
+  // Below 0: worse than the bound.
+  double Beyond(double value, double bound) const { return rule_.quantity.IsTime() ? bound - value : value - bound; }
+
+  Judgement Decide(Judgement judgement, const FactorLogs& logs) {
+    const std::optional<double> bound = rule_.min ? rule_.min : rule_.max;
+    const bool is_time = rule_.quantity.IsTime();
+    judgement.verdict = Verdict::kPass;
+    std::string reason;
+    if (bound) {
+      const double best = rule_.by_value ? *judgement.value
+                          : is_time      ? judgement.interval->low
+                                         : judgement.interval->high;
+      const double worst = rule_.by_value ? *judgement.value
+                           : is_time      ? judgement.interval->high
+                                          : judgement.interval->low;
+      const std::string limit = FormatQuantity(rule_.quantity, *bound);
+      const char* side = is_time ? "above" : "below";
+      if (Beyond(best, *bound) < 0) {
+        judgement.verdict = Verdict::kFail;
+        reason = fmt::format("{} {}", side, limit);
+      } else if (Beyond(worst, *bound) < 0) {
+        judgement.verdict = rule_.undecided.value_or(judgement.is_projected ? Verdict::kNoEvidence : Verdict::kWarn);
+        reason = fmt::format("too near to {} to tell", limit);
+      } else {
+        reason = fmt::format("{} {}", is_time ? "not above" : "not below", limit);
+      }
+    }
+    if (rule_.warn && judgement.verdict == Verdict::kPass) {
+      const std::string limit = FormatQuantity(rule_.quantity, *rule_.warn);
+      if (Beyond(*judgement.value, *rule_.warn) < 0) {
+        judgement.verdict = Verdict::kWarn;
+        judgement.bound = rule_.warn;
+        reason = fmt::format("{} {}, where warnings begin", is_time ? "above" : "below", limit);
+      } else if (!bound) {
+        reason = fmt::format("{} {}", is_time ? "not above" : "not below", limit);
+      }
+    }
+    judgement.sentence = Sentence(judgement, reason);
+    if (judgement.verdict != Verdict::kPass) judgement.blame = BlameForLoss(rule_.quantity, logs);
+    return judgement;
+  }
+
+  std::string Sentence(const Judgement& judgement, const std::string& reason) const {
+    std::string text =
+        fmt::format("{} is {}{}", Subject(judgement.cores.front()), judgement.is_projected ? "projected to be " : "",
+                    FormatQuantity(rule_.quantity, *judgement.value));
+    if (judgement.interval && !rule_.by_value) {
+      text += fmt::format(" ({} interval {} to {})", FormatSignificant(100 * judgement.confidence, 4) + " %",
+                          FormatQuantity(rule_.quantity, judgement.interval->low),
+                          FormatQuantity(rule_.quantity, judgement.interval->high));
+    }
+    return text + ", " + reason + ".";
+  }
+
+  EvidenceAtHand& evidence_;
+  const Rule& rule_;
+  PhaseKey key_;
+  Judgement base_;
+  SamplesByCores samples_;
+  TrackNoise noise_;
+};
+
+}  // namespace
+
+std::vector<Judgement> JudgeLevels(EvidenceAtHand& evidence, std::size_t rule, const PhaseKey& key) {
+  return LevelJudge(evidence, rule, key).All();
+}
+
+}  // namespace farscale

@@ -1,0 +1,31 @@
+// The verdicts of a gate in the forms that terminals, pull requests and CI servers read [docs/gate.md, outputs].
+#pragma once
+
+#include <string>
+
+#include "gate/verdicts.h"
+
+namespace farscale {
+
+inline constexpr int kGateVersion = 1;
+
+// What was judged, as people read it: "16, 32 and 64", "0.812", "-5.1 %", "at most 3 % down".
+struct JudgementCells {
+  std::string phase, factor, cores, baseline, value, change, bound;
+};
+
+JudgementCells CellsOf(const GateReport& report, const Judgement& judgement);
+// "Gate failed: 1 failed, 2 warnings, 9 passed, 1 without enough evidence."
+std::string SummaryOf(const GateReport& report);
+
+std::string WriteGateTable(const GateReport& report);          // for the terminal
+std::string WriteGateJson(const GateReport& report);           // [docs/schema/gate.schema.json]
+std::string WriteGateMarkdown(const GateReport& report);       // for a pull request
+std::string WriteGateJunit(const GateReport& report);          // [docs/schema/junit.xsd]
+std::string WriteGateBadge(const GateReport& report);          // an SVG of its own
+std::string WriteGithubAnnotations(const GateReport& report);  // workflow commands, for the log of the job
+std::string WriteGitlabAnnotations(const GateReport& report);  // code quality
+// The newest values of all factors, and the verdicts [OpenMetrics 1.0].
+std::string WriteOpenMetrics(const GateReport& report, const FactorTable& table);
+
+}  // namespace farscale

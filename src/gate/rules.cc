@@ -1,0 +1,234 @@
+#include "gate/rules.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+
+#include "base/error.h"
+#include "base/format.h"
+#include "base/text.h"
+
+namespace farscale {
+namespace {
+
+// Values as good as those stated by someone who knows the machine.
+constexpr double kStatedFreedom = 20;
+constexpr double kMostCoresOfRule = 1e9;
+
+std::string Shares(double share) { return FormatSignificant(100 * share, 4) + " %"; }
+
+template <typename Value>
+Value OneOf(const ConfigTable& table, const std::string& key, const std::string& text,
+            const std::vector<std::pair<std::string, Value>>& choices) {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : choices) {
+    if (name == text) return value;
+    names.push_back(name);
+  }
+  table.Fail(key, fmt::format("'{}' is no value of '{}'", text, key), "there are " + Join(names, ", "));
+}
+
+void RequireShare(const ConfigTable& table, const std::string& key, const std::optional<double>& value) {
+  if (!value || (*value >= 0 && *value < 1)) return;
+  table.Fail(key, fmt::format("'{}' is a share of the baseline and must lie between 0 and 1", key),
+             "divide percentages by 100");
+}
+
+void RequirePositive(const ConfigTable& table, const std::string& key, const std::optional<double>& value) {
+  if (!value || (std::isfinite(*value) && *value > 0)) return;
+  table.Fail(key, fmt::format("'{}' must be above 0", key));
+}
+
+void ReadCounts(const ConfigTable& table, Rule& rule) {
+  if (!table.Has("cores")) return;
+  if (table.IsString("cores")) {
+    rule.counts = OneOf<Rule::Counts>(table, "cores", *table.String("cores"),
+                                      {{"measured", Rule::Counts::kMeasured}, {"targets", Rule::Counts::kTargets}});
+    return;
+  }
+  rule.counts = Rule::Counts::kListed;
+  rule.cores.clear();
+  const auto listed = table.Integers("cores").value_or(std::vector<std::int64_t>());
+  for (const std::int64_t cores : listed) {
+    if (cores < 1 || static_cast<double>(cores) > kMostCoresOfRule) {
+      table.Fail("cores", fmt::format("{} is no number of cores", cores));
+    }
+    rule.cores.push_back(static_cast<double>(cores));
+  }
+  if (rule.cores.empty())
+    table.Fail("cores", "the list of cores is empty", "leave the key out for all measured counts");
+}
+
+void ReadBounds(const ConfigTable& table, Rule& rule) {
+  const auto read = [&](const char* key, std::optional<double>& bound) {
+    if (!table.Has(key)) return;
+    if (bound) table.Fail(key, fmt::format("the rule in words says '{}' already", key));
+    bound = table.Number(key);
+  };
+  read("min", rule.min);
+  read("max", rule.max);
+  read("warn", rule.warn);
+  read("max_drop", rule.max_drop);
+  read("max_rise", rule.max_rise);
+  RequirePositive(table, "min", rule.min);
+  RequirePositive(table, "max", rule.max);
+  RequirePositive(table, "warn", rule.warn);
+  RequireShare(table, "max_drop", rule.max_drop);
+  if (rule.max_rise && !(std::isfinite(*rule.max_rise) && *rule.max_rise >= 0)) {
+    table.Fail("max_rise", "'max_rise' is a share of the baseline and must not be below 0");
+  }
+}
+
+// Times get worse by rising, everything else by falling.
+void RefuseWrongSide(const Rule& rule) {
+  const std::string id = IdOf(rule.quantity);
+  const bool is_time = rule.quantity.IsTime();
+  const auto refuse = [&](bool given, const char* key, const char* instead) {
+    if (!given) return;
+    throw Error(
+        ErrorKind::kUsage, rule.where,
+        fmt::format("{} is better when it is {}, so '{}' says nothing", id, is_time ? "smaller" : "larger", key),
+        fmt::format("write '{}'", instead));
+  };
+  refuse(is_time && rule.min, "min", "max");
+  refuse(is_time && rule.max_drop, "max_drop", "max_rise");
+  refuse(!is_time && rule.max, "max", "min");
+  refuse(!is_time && rule.max_rise, "max_rise", "max_drop");
+  const bool crossed =
+      is_time ? rule.max && rule.warn && *rule.warn > *rule.max : rule.min && rule.warn && *rule.warn < *rule.min;
+  if (crossed) {
+    throw Error(ErrorKind::kUsage, rule.where,
+                fmt::format("'warn' must be {} '{}', so that a warning comes before a failure",
+                            is_time ? "below" : "above", is_time ? "max" : "min"));
+  }
+  if (!rule.HasLevel() && !rule.HasChange()) {
+    throw Error(ErrorKind::kUsage, rule.where, "the rule has no bound",
+                is_time ? "say max, warn or max_rise" : "say min, warn or max_drop");
+  }
+}
+
+void ReadJudging(const ConfigTable& table, Rule& rule) {
+  rule.confidence = table.Number("confidence");
+  if (rule.confidence && !(*rule.confidence >= 0.5 && *rule.confidence < 1)) {
+    table.Fail("confidence", "'confidence' must be at least 0.5 and below 1");
+  }
+  if (const auto judge = table.String("judge")) {
+    rule.by_value = OneOf<bool>(table, "judge", *judge, {{"interval", false}, {"value", true}});
+  }
+  if (const auto undecided = table.String("undecided")) {
+    rule.undecided = OneOf<Verdict>(table, "undecided", *undecided,
+                                    {{"pass", Verdict::kPass},
+                                     {"warn", Verdict::kWarn},
+                                     {"fail", Verdict::kFail},
+                                     {"evidence", Verdict::kNoEvidence}});
+  }
+  rule.min_runs = table.Integer("min_runs").value_or(1);
+  rule.if_known = table.Bool("if_known").value_or(false);
+  if (rule.min_runs < 1) table.Fail("min_runs", "'min_runs' must be at least 1");
+  if (const auto severity = table.String("severity")) {
+    rule.severity = OneOf<RuleSeverity>(
+        table, "severity", *severity,
+        {{"error", RuleSeverity::kError}, {"warn", RuleSeverity::kWarn}, {"off", RuleSeverity::kOff}});
+  }
+}
+
+// One rule for every factor that it names.
+std::vector<Rule> ParseRule(const ConfigTable& table) {
+  Rule rule;
+  rule.where = table.Where();
+  std::vector<Quantity> quantities;
+  if (const auto words = table.String("rule")) {
+    rule = ParseRuleInWords(*words, table.Where("rule"));
+    quantities = {rule.quantity};
+  }
+  for (const std::string& id : table.Strings("factor").value_or(std::vector<std::string>())) {
+    const auto quantity = QuantityById(id);
+    if (!quantity) table.Fail("factor", "unknown factor '" + id + "'", DidYouMean(id, QuantityIds()));
+    if (!rule.text.empty()) table.Fail("factor", "the rule in words names its factor already");
+    quantities.push_back(*quantity);
+  }
+  if (quantities.empty()) {
+    table.Fail("", "the rule names no factor", "say factor = \"parallelEfficiency\", or a rule in words");
+  }
+  if (const auto phases = table.Strings("phase")) rule.phases = *phases;
+  if (const auto series = table.Strings("series")) rule.series = *series;
+  ReadCounts(table, rule);
+  ReadBounds(table, rule);
+  ReadJudging(table, rule);
+  table.RefuseUnknownKeys();
+  std::vector<Rule> rules;
+  for (const Quantity& quantity : quantities) {
+    rule.quantity = quantity;
+    RefuseWrongSide(rule);
+    rules.push_back(rule);
+    rules.back().text = InWords(rule);
+  }
+  return rules;
+}
+
+}  // namespace
+
+std::string IdOf(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kPass: return "pass";
+    case Verdict::kWarn: return "warn";
+    case Verdict::kFail: return "fail";
+    default: return "notEnoughEvidence";
+  }
+}
+
+std::string InWords(Verdict verdict) { return verdict == Verdict::kNoEvidence ? "not enough evidence" : IdOf(verdict); }
+
+GateRules ParseRules(const ConfigTable& config, const std::string& file) {
+  GateRules set;
+  set.file = file;
+  const std::optional<double> noise = config.Number("noise");
+  if (noise) {
+    if (!(*noise > 0 && *noise < 1))
+      config.Fail("noise", "'noise' must lie between 0 and 1", "divide percentages by 100");
+    set.noise = {*noise, kStatedFreedom};
+  }
+  set.window = config.Integer("window").value_or(set.window);
+  if (set.window < 1) config.Fail("window", "'window' must be at least 1");
+  std::vector<Rule> rules;
+  for (const std::string& words : config.Strings("rules").value_or(std::vector<std::string>())) {
+    rules.push_back(ParseRuleInWords(words, config.Where("rules")));
+    RefuseWrongSide(rules.back());
+  }
+  for (const ConfigTable& table : config.Tables("rule")) {
+    for (Rule& rule : ParseRule(table)) rules.push_back(std::move(rule));
+  }
+  config.RefuseUnknownKeys();
+  if (rules.empty()) {
+    throw Error(ErrorKind::kUsage, file, "contains no rule", "write [[rule]] with factor and min or max_drop");
+  }
+  for (Rule& rule : rules) {
+    if (rule.severity == RuleSeverity::kOff) {
+      ++set.rules_off;
+    } else {
+      set.rules.push_back(std::move(rule));
+    }
+  }
+  return set;
+}
+
+std::string InWords(const Rule& rule) {
+  std::string text = IdOf(rule.quantity);
+  if (!rule.phases.empty()) text += " of phase " + Join(rule.phases, ", ");
+  if (!rule.series.empty()) text += " of series " + Join(rule.series, ", ");
+  if (rule.counts == Rule::Counts::kMeasured) text += " at measured";
+  if (rule.counts == Rule::Counts::kTargets) text += " at targets";
+  std::vector<std::string> cores, bounds;
+  for (const double count : rule.cores) cores.push_back(fmt::format("{:.0f}", count));
+  if (!cores.empty()) text += " at " + Join(cores, ", ");
+  const char* better = rule.quantity.IsTime() ? "<=" : ">=";
+  if (rule.min) bounds.push_back(fmt::format(">= {}", FormatExact(*rule.min)));
+  if (rule.max) bounds.push_back(fmt::format("<= {}", FormatExact(*rule.max)));
+  if (rule.warn) bounds.push_back(fmt::format("warn unless {} {}", better, FormatExact(*rule.warn)));
+  if (rule.max_drop) bounds.push_back("drops at most " + Shares(*rule.max_drop));
+  if (rule.max_rise) bounds.push_back("rises at most " + Shares(*rule.max_rise));
+  return text + " " + Join(bounds, ", ");
+}
+
+}  // namespace farscale

@@ -1,0 +1,69 @@
+// The rules of a gate, as a file says them [docs/gate.md].
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/config.h"
+#include "factors/change.h"
+#include "gate/quantity.h"
+
+namespace farscale {
+
+enum class RuleSeverity { kOff, kWarn, kError };
+
+enum class Verdict { kPass, kWarn, kFail, kNoEvidence };
+
+// "pass", "warn", "fail", "notEnoughEvidence" in files; "not enough evidence" for people.
+std::string IdOf(Verdict verdict);
+std::string InWords(Verdict verdict);
+
+struct Rule {
+  // Which core counts a rule is about.
+  enum class Counts {
+    kAll,       // not said: every measured one; changes are judged over all of them together
+    kMeasured,  // every measured one by itself
+    kTargets,   // those the results are projected to
+    kListed
+  };
+
+  std::string text;   // in words
+  std::string where;  // "gate.toml:12"
+  Quantity quantity;
+  std::vector<std::string> phases;  // empty: all
+  std::vector<std::string> series;  // empty: all
+  Counts counts = Counts::kAll;
+  std::vector<double> cores;  // for kListed
+  std::optional<double> min, max, warn;
+  std::optional<double> max_drop, max_rise;  // relative: 0.03 is 3 % of the baseline
+  std::optional<double> confidence;          // of intervals and of what is beyond noise; nothing: the usual
+  bool by_value = false;                     // intervals and noise do not count
+  std::optional<Verdict> undecided;          // where the interval contains the bound; nothing: the usual
+  std::int64_t min_runs = 1;                 // at a core count, for a measured value to be evidence
+  bool if_known = false;                     // silent where neither results nor baseline know the factor
+  RuleSeverity severity = RuleSeverity::kError;
+
+  bool HasLevel() const { return min || max || warn; }
+  bool HasChange() const { return max_drop || max_rise; }
+};
+
+struct GateRules {
+  std::string file;
+  std::vector<Rule> rules;  // none is off
+  std::size_t rules_off = 0;
+  Noise noise;               // expected before anything is known
+  std::int64_t window = 10;  // commits of a history that make the baseline, at most
+};
+
+// Throws a usage error with file and line for what is no rule, for unknown keys, and when there is no rule at all.
+GateRules ParseRules(const ConfigTable& config, const std::string& file);
+
+// A rule in one sentence: "parallelEfficiency of phase solve at 1024 >= 0.75". Throws a usage error at `where`.
+Rule ParseRuleInWords(const std::string& text, const std::string& where);
+
+// The same, made from a rule.
+std::string InWords(const Rule& rule);
+
+}  // namespace farscale

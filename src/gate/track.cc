@@ -1,0 +1,267 @@
+#include "gate/track.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "base/median.h"
+
+namespace farscale {
+namespace {
+
+constexpr double kNormalMedian = 0.6745;         // of |x|, in standard deviations
+constexpr double kMedianError = 1.2533;          // of a median over that of a mean, of many
+constexpr double kLargeDifference = 5;           // in standard deviations: no noise
+constexpr double kFreedomOfDifference = 2. / 3;  // a commit takes part in two
+constexpr double kMostShared = 16;               // degrees of freedom that one core count gets from the others
+constexpr double kFreedomBesideOwn = 4;          // of the usual noise, where repeats speak for themselves
+constexpr double kStepConfidence = 0.9999;
+constexpr std::size_t kShortestLevel = 2;
+
+double LogOf(const Samples& samples) {
+  double sum = 0;
+  for (const double value : samples.values) sum += std::log(value);
+  return sum / static_cast<double>(samples.values.size());
+}
+
+Noise Capped(Noise noise, double freedom) {
+  noise.freedom = std::min(noise.freedom, freedom);
+  return noise;
+}
+
+// Means of the commits that have this count, in their order.
+std::vector<double> LogsAt(const Track& track, double cores) {
+  std::vector<double> logs;
+  for (const SamplesByCores& commit : track.commits) {
+    const auto found = commit.find(cores);
+    if (found != commit.end()) logs.push_back(LogOf(found->second));
+  }
+  return logs;
+}
+
+std::vector<double> MeansOverCounts(const Track& track, const std::vector<double>& cores) {
+  std::vector<double> means;
+  for (const SamplesByCores& commit : track.commits) {
+    if (const auto mean = MeanOverCounts(commit, cores)) means.push_back(*mean);
+  }
+  return means;
+}
+
+double UsualRuns(const Track& track) {
+  std::vector<double> runs;
+  for (const SamplesByCores& commit : track.commits) {
+    for (const auto& [cores, samples] : commit) runs.push_back(static_cast<double>(samples.values.size()));
+  }
+  return runs.empty() ? 1 : Median(runs);
+}
+
+// Every value the middle one of itself and its neighbours: what lasts stays, single bad runs go.
+std::vector<double> WithoutSpikes(const std::vector<double>& values) {
+  if (values.size() < 3) return values;
+  std::vector<double> middle(values.size());
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const std::size_t first = std::clamp<std::size_t>(i, 1, values.size() - 2) - 1;
+    middle[i] = Median(std::vector<double>(values.begin() + static_cast<std::ptrdiff_t>(first),
+                                           values.begin() + static_cast<std::ptrdiff_t>(first) + 3));
+  }
+  return middle;
+}
+
+// Splits a level where both sides differ most, and each side again.
+void SplitLevel(const std::vector<double>& values, std::size_t begin, std::size_t end, const Noise& noise, double reach,
+                std::vector<std::size_t>& steps) {
+  const auto mean = [&](std::size_t from, std::size_t to) {
+    double sum = 0;
+    for (std::size_t i = from; i < to; ++i) sum += values[i];
+    return sum / static_cast<double>(to - from);
+  };
+  std::size_t best = 0;
+  double farthest = reach;
+  for (std::size_t place = begin + kShortestLevel; place + kShortestLevel <= end; ++place) {
+    const double error =
+        noise.deviation * std::sqrt(1 / static_cast<double>(place - begin) + 1 / static_cast<double>(end - place));
+    const double distance = std::fabs(mean(place, end) - mean(begin, place)) / error;
+    if (distance > farthest) {
+      farthest = distance;
+      best = place;
+    }
+  }
+  if (best == 0) return;
+  SplitLevel(values, begin, best, noise, reach, steps);
+  steps.push_back(best);
+  SplitLevel(values, best, end, noise, reach, steps);
+}
+
+}  // namespace
+
+SamplesByCores SamplesOf(const FactorTable& table, const std::string& series, const std::string& phase,
+                         const Quantity& quantity) {
+  SamplesByCores samples;
+  for (const FactorRow& row : table.Rows(series, phase)) {
+    const std::optional<double> value = ValueOf(row, quantity);
+    if (!value || !(*value > 0)) continue;
+    Samples& at = samples[static_cast<double>(row.cores)];
+    at.values.push_back(*value);
+    at.errors.push_back(ErrorOf(row, quantity));
+  }
+  if (quantity.IsOneAtReference() && table.reference && samples.size() > 1) {
+    samples.erase(static_cast<double>(*table.reference));
+  }
+  return samples;
+}
+
+Track TrackOf(const History& history, const std::string& series, const std::string& phase, const Quantity& quantity) {
+  Track track;
+  for (const HistoryEntry& entry : history) {
+    track.commits.push_back(SamplesOf(entry.table, series, phase, quantity));
+    track.accepted.push_back(!entry.accepted.empty());
+  }
+  return track;
+}
+
+std::optional<Noise> NoiseOfDifferences(const std::vector<std::vector<double>>& tracks) {
+  std::vector<double> sizes;
+  for (const std::vector<double>& track : tracks) {
+    for (std::size_t i = 1; i < track.size(); ++i) sizes.push_back(std::fabs(track[i] - track[i - 1]));
+  }
+  if (sizes.empty()) return std::nullopt;
+  const double limit = kLargeDifference * Median(sizes) / kNormalMedian;
+  double squares = 0, count = 0;
+  for (const double size : sizes) {
+    if (size > limit) continue;
+    squares += size * size;
+    ++count;
+  }
+  return Noise{std::sqrt(squares / (2 * count)), kFreedomOfDifference * count};
+}
+
+Noise Pool(const Noise& a, const Noise& b) {
+  const double freedom = a.freedom + b.freedom;
+  return {std::sqrt((a.freedom * a.deviation * a.deviation + b.freedom * b.deviation * b.deviation) / freedom),
+          freedom};
+}
+
+std::optional<double> MeanOverCounts(const SamplesByCores& commit, const std::vector<double>& cores) {
+  double sum = 0;
+  for (const double count : cores) {
+    const auto found = commit.find(count);
+    if (found == commit.end()) return std::nullopt;
+    sum += LogOf(found->second);
+  }
+  return cores.empty() ? std::nullopt : std::optional(sum / static_cast<double>(cores.size()));
+}
+
+TrackNoise LearnNoise(const Track& track, const SamplesByCores& newest, const std::vector<double>& cores,
+                      const Noise& expected) {
+  std::vector<std::vector<double>> repeats, tracks;
+  for (const SamplesByCores& commit : track.commits) {
+    for (const auto& [count, samples] : commit) repeats.push_back(samples.values);
+  }
+  for (const auto& [count, samples] : newest) repeats.push_back(samples.values);
+  TrackNoise noise;
+  const std::optional<Noise> within = NoiseOfRepeats(repeats);
+  noise.runs = within ? Pool(expected, *within) : expected;
+  for (const double count : cores) tracks.push_back(LogsAt(track, count));
+  const std::optional<Noise> shared = NoiseOfDifferences(tracks);
+  if (!shared) return noise;
+  const Noise of_runs{noise.runs.deviation / std::sqrt(UsualRuns(track)), expected.freedom};
+  const Noise usual = Capped(Pool(of_runs, *shared), kMostShared);
+  double squares = 0;
+  for (std::size_t i = 0; i < cores.size(); ++i) {
+    const std::optional<Noise> own = NoiseOfDifferences({tracks[i]});
+    const Noise& at = noise.counts[cores[i]] = own ? Pool(usual, *own) : usual;
+    squares += at.deviation * at.deviation;
+  }
+  const double count = static_cast<double>(cores.size());
+  const Noise independent{std::sqrt(squares) / count, expected.freedom};
+  const std::optional<Noise> of_means = NoiseOfDifferences({MeansOverCounts(track, cores)});
+  noise.mean = of_means ? Pool(independent, *of_means) : independent;
+  return noise;
+}
+
+std::vector<std::size_t> FindSteps(const std::vector<double>& logarithms, const Noise& noise) {
+  std::vector<std::size_t> steps;
+  if (logarithms.size() < 2 * kShortestLevel) return steps;
+  const double reach = StudentQuantile(kStepConfidence, noise.freedom);
+  SplitLevel(WithoutSpikes(logarithms), 0, logarithms.size(), noise, reach, steps);
+  return steps;
+}
+
+std::vector<std::size_t> BaselineCommits(const Track& track, const std::vector<double>& cores, const TrackNoise& noise,
+                                         std::int64_t window) {
+  std::vector<std::size_t> places;
+  std::vector<double> means;
+  for (std::size_t i = 0; i < track.commits.size(); ++i) {
+    if (track.accepted[i]) {
+      places.clear();
+      means.clear();
+    }
+    const std::optional<double> mean = MeanOverCounts(track.commits[i], cores);
+    if (!mean) continue;
+    places.push_back(i);
+    means.push_back(*mean);
+  }
+  if (noise.mean) {
+    const std::vector<std::size_t> steps = FindSteps(means, *noise.mean);
+    if (!steps.empty()) places.erase(places.begin(), places.begin() + static_cast<std::ptrdiff_t>(steps.back()));
+  }
+  const auto most = static_cast<std::size_t>(window);
+  if (places.size() > most) places.erase(places.begin(), places.end() - static_cast<std::ptrdiff_t>(most));
+  return places;
+}
+
+std::optional<Measurement> BaselineAt(const Track& track, const std::vector<std::size_t>& commits, double cores,
+                                      const TrackNoise& noise) {
+  std::vector<double> logs;
+  std::size_t runs = 0;
+  const Samples* only = nullptr;
+  for (const std::size_t place : commits) {
+    const auto found = track.commits[place].find(cores);
+    if (found == track.commits[place].end()) continue;
+    logs.push_back(LogOf(found->second));
+    runs += found->second.values.size();
+    only = &found->second;
+  }
+  if (logs.empty()) return std::nullopt;
+  if (logs.size() == 1) return NewestAt(*only, cores, noise);
+  const auto known = noise.counts.find(cores);
+  const Noise scatter = known != noise.counts.end() ? known->second : noise.runs;
+  const auto count = static_cast<double>(logs.size());
+  Measurement measurement{std::exp(Median(logs)), scatter.deviation / std::sqrt(count), scatter.freedom, runs};
+  if (logs.size() > 2) measurement.error *= kMedianError;
+  return measurement;
+}
+
+std::optional<Measurement> NewestAt(const Samples& samples, double cores, const TrackNoise& noise) {
+  std::optional<Measurement> measurement = Measure(samples.values, samples.errors, noise.runs);
+  if (!measurement) return measurement;
+  // One bad run among the repeats shows in their own scatter, however well the usual one is known.
+  const auto own = Measure(samples.values, samples.errors, Capped(noise.runs, kFreedomBesideOwn));
+  measurement->error = std::max(measurement->error, own->error);
+  const auto known = noise.counts.find(cores);
+  if (known != noise.counts.end() && known->second.deviation > measurement->error) {
+    measurement->error = known->second.deviation;
+    measurement->freedom = known->second.freedom;
+  }
+  return measurement;
+}
+
+Change MeanChange(const std::vector<Change>& singles, const TrackNoise& noise, std::size_t commits) {
+  std::vector<double> ratios;
+  double squares = 0, freedom = std::numeric_limits<double>::infinity();
+  for (const Change& single : singles) {
+    ratios.push_back(single.ratio);
+    squares += single.error * single.error / static_cast<double>(singles.size());
+    freedom = std::min(freedom, single.freedom);
+  }
+  const std::optional<Measurement> mean = Measure(ratios, {}, {std::sqrt(squares), freedom});
+  Change change{mean->value, mean->error, mean->freedom};
+  if (noise.mean) {
+    const double of_median = commits > 2 ? kMedianError : 1;
+    const double error = noise.mean->deviation * std::sqrt(1 + of_median * of_median / static_cast<double>(commits));
+    if (error > change.error) change = {change.ratio, error, noise.mean->freedom};
+  }
+  return change;
+}
+
+}  // namespace farscale

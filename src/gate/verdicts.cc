@@ -1,0 +1,171 @@
+#include "gate/verdicts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/format.h"
+#include "base/text.h"
+#include "gate/judging.h"
+
+namespace farscale {
+namespace {
+
+bool Contains(const std::vector<std::string>& names, const std::string& name) {
+  return names.empty() || std::find(names.begin(), names.end(), name) != names.end();
+}
+
+bool IsAbout(const Rule& rule, const PhaseKey& key) {
+  return Contains(rule.series, key.first) && Contains(rule.phases, key.second);
+}
+
+bool Knows(const FactorTable& table, const PhaseKey& key, const Quantity& quantity) {
+  const std::vector<FactorRow> rows = table.Rows(key.first, key.second);
+  return std::any_of(rows.begin(), rows.end(),
+                     [&](const FactorRow& row) { return ValueOf(row, quantity).has_value(); });
+}
+
+class GateJudge {
+ public:
+  GateJudge(const GateRules& rules, const GateInput& input) : evidence_(rules, input) {}
+
+  std::vector<Judgement> All() {
+    for (std::size_t i = 0; i < evidence_.rules().rules.size(); ++i) JudgeRule(i);
+    std::size_t looks = 0;
+    for (const PendingChange& pending : pending_) looks += pending.looks.size();
+    std::vector<Judgement> judgements;
+    for (PendingChange& pending : pending_) {
+      judgements.push_back(Finish(DecideChange(evidence_, std::move(pending), looks)));
+    }
+    return judgements;
+  }
+
+ private:
+  void JudgeRule(std::size_t place) {
+    const Rule& rule = evidence_.rules().rules[place];
+    for (const std::string& name : MissingNames(rule)) AddMissing(place, name);
+    for (const PhaseKey& key : evidence_.phases()) {
+      if (!IsAbout(rule, key) || (rule.if_known && !IsKnown(key, rule.quantity))) continue;
+      if (rule.HasLevel()) {
+        for (Judgement& judgement : JudgeLevels(evidence_, place, key))
+          pending_.push_back({std::move(judgement), {}, {}});
+      }
+      if (rule.HasChange()) {
+        for (PendingChange& change : FindChanges(evidence_, place, key)) pending_.push_back(std::move(change));
+      }
+    }
+    if (!rule.HasChange() || !rule.phases.empty()) return;
+    for (const PhaseKey& key : evidence_.LostPhases()) {
+      if (!IsAbout(rule, key) || (rule.if_known && !IsKnown(key, rule.quantity))) continue;
+      Judgement judgement = Empty(place, key);
+      judgement.check = Judgement::Check::kChange;
+      judgement.sentence = fmt::format("{} is in the baseline and not in the results.", PlaceOf(evidence_, key));
+      pending_.push_back({judgement, {}, {}});
+    }
+  }
+
+  bool IsKnown(const PhaseKey& key, const Quantity& quantity) const {
+    if (Knows(evidence_.table(), key, quantity)) return true;
+    const History& history = evidence_.history();
+    return !history.empty() && Knows(history.back().table, key, quantity);
+  }
+
+  // Phases and series that a rule names and the results lack.
+  std::vector<std::string> MissingNames(const Rule& rule) const {
+    std::vector<std::string> missing, phases, series;
+    for (const PhaseKey& key : evidence_.phases()) {
+      phases.push_back(key.second);
+      series.push_back(key.first);
+    }
+    const auto look = [&](const std::vector<std::string>& names, const std::vector<std::string>& known,
+                          const char* what) {
+      for (const std::string& name : names) {
+        if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+        const std::string advice = DidYouMean(name, known);
+        missing.push_back(
+            fmt::format("{} {} is not in the results{}", what, name, advice.empty() ? "" : "; " + advice));
+      }
+    };
+    look(rule.phases, phases, "phase");
+    look(rule.series, series, "series");
+    return missing;
+  }
+
+  Judgement Empty(std::size_t place, const PhaseKey& key) const {
+    Judgement judgement;
+    judgement.rule = place;
+    judgement.series = key.first;
+    judgement.phase = key.second;
+    judgement.quantity = evidence_.rules().rules[place].quantity;
+    return judgement;
+  }
+
+  void AddMissing(std::size_t place, const std::string& why) {
+    const Rule& rule = evidence_.rules().rules[place];
+    Judgement judgement = Empty(place, {rule.series.size() == 1 ? rule.series.front() : "",
+                                        rule.phases.size() == 1 ? rule.phases.front() : ""});
+    if (rule.HasChange()) judgement.check = Judgement::Check::kChange;
+    judgement.sentence = why + (why.back() == '?' ? "" : ".");
+    pending_.push_back({judgement, {}, {}});
+  }
+
+  // What a rule of severity warn finds does not fail; what is to blame is said at the end.
+  Judgement Finish(Judgement judgement) const {
+    const Rule& rule = evidence_.rules().rules[judgement.rule];
+    if (rule.severity == RuleSeverity::kWarn && judgement.verdict == Verdict::kFail) judgement.verdict = Verdict::kWarn;
+    if (!judgement.blame) return judgement;
+    const std::string what = judgement.check == Judgement::Check::kChange ? "of what got worse" : "of the loss";
+    judgement.sentence += fmt::format(" {} explains {:.0f} % {}.", Describe(judgement.blame->factor).name,
+                                      100 * judgement.blame->share, what);
+    return judgement;
+  }
+
+  EvidenceAtHand evidence_;
+  std::vector<PendingChange> pending_;
+};
+
+std::string BaselineInWords(const GateInput& input) {
+  if (!input.baseline) return "";
+  const History& history = *input.baseline;
+  if (history.empty()) return input.baseline_name + ", which holds no results yet";
+  if (history.size() == 1) return input.baseline_name;
+  return fmt::format("{}, {} commits up to {} of {}", input.baseline_name, history.size(), history.back().commit,
+                     history.back().date);
+}
+
+}  // namespace
+
+std::size_t GateReport::Count(Verdict verdict) const {
+  return static_cast<std::size_t>(std::count_if(judgements.begin(), judgements.end(),
+                                                [&](const Judgement& one) { return one.verdict == verdict; }));
+}
+
+Verdict GateReport::Overall() const {
+  if (Count(Verdict::kFail) > 0) return Verdict::kFail;
+  const bool undecided = std::any_of(judgements.begin(), judgements.end(), [&](const Judgement& one) {
+    return one.verdict == Verdict::kNoEvidence && RuleOf(one).severity == RuleSeverity::kError;
+  });
+  if (undecided || judgements.empty()) return Verdict::kNoEvidence;
+  return Count(Verdict::kWarn) + Count(Verdict::kNoEvidence) > 0 ? Verdict::kWarn : Verdict::kPass;
+}
+
+int GateReport::ExitCode() const {
+  switch (Overall()) {
+    case Verdict::kFail: return 1;
+    case Verdict::kNoEvidence: return 4;
+    default: return 0;
+  }
+}
+
+GateReport Judge(const GateRules& rules, const GateInput& input) {
+  GateReport report;
+  report.results = input.results.name;
+  report.rules = rules.file;
+  report.baseline = BaselineInWords(input);
+  report.rule_set = rules;
+  report.judgements = GateJudge(rules, input).All();
+  return report;
+}
+
+}  // namespace farscale

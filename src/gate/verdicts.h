@@ -1,0 +1,70 @@
+// What the rules of a gate say of results [docs/gate.md, verdicts].
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "gate/blame.h"
+#include "gate/history_json.h"
+#include "gate/result_files.h"
+#include "gate/rules.h"
+#include "projection/bounds.h"
+
+namespace farscale {
+
+// The chance that nothing is wrong with unchanged code, over everything that one gate compares with its baseline. So
+// strict because a gate judges every commit.
+inline constexpr double kChangeConfidence = 0.999;
+
+struct GateInput {
+  MeasuredResults results;
+  std::optional<History> baseline;  // nothing: none was given
+  std::string baseline_name;
+  // Projects a table to these core counts; to the usual ones when there are none.
+  std::function<std::vector<PhaseProjection>(const FactorTable&, const std::vector<double>& targets)> project;
+};
+
+// One rule on one phase.
+struct Judgement {
+  enum class Check { kLevel, kChange };
+
+  std::size_t rule = 0;  // in the rule set
+  std::string series, phase;
+  Quantity quantity;
+  Check check = Check::kLevel;
+  std::vector<double> cores;  // judged; several: over all of them together
+  bool is_projected = false;
+  Verdict verdict = Verdict::kNoEvidence;
+  std::string sentence;  // what is the case and why the verdict is what it is
+
+  // What is known; nothing where that is missing.
+  std::optional<double> value;
+  std::optional<IntervalBounds> interval;  // of the value, or of the change
+  double confidence = 0;                   // of the interval
+  std::optional<double> bound;             // of the value, or of the change
+  std::optional<double> before;            // the baseline
+  std::optional<double> change;            // relative: -0.05 is a drop of 5 %
+  std::size_t runs = 0;                    // of the results at these counts
+  std::optional<Blame> blame;              // for what is not as it should be
+};
+
+struct GateReport {
+  std::string results;  // names of the files
+  std::string rules;
+  std::string baseline;  // in words
+  GateRules rule_set;
+  std::vector<Judgement> judgements;  // in the order of rules, then phases
+
+  const Rule& RuleOf(const Judgement& judgement) const { return rule_set.rules[judgement.rule]; }
+  std::size_t Count(Verdict verdict) const;
+  // Fail where a rule fails, not enough evidence where one of severity error is undecided, warn, or pass.
+  Verdict Overall() const;
+  // 0, 1 or 4 [docs/file-formats.md, exit codes].
+  int ExitCode() const;
+};
+
+GateReport Judge(const GateRules& rules, const GateInput& input);
+
+}  // namespace farscale
