@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kShownConfidence = 0.95;
 
-std::string Percent(double share) { return FormatSignificant(100 * share, share < 0.1 ? 2 : 3) + " %"; }
+std::string Percent(double share) { return fmt::format("{:.3g} %", 100 * share); }
 
 // Geometric means over core counts whose runs scatter by themselves.
 Measurement MeanOf(const std::vector<Measurement>& parts) {

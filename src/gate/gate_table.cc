@@ -11,7 +11,7 @@
 namespace farscale {
 namespace {
 
-// "-5.1 %", with a minus that every terminal shows.
+// "-5.1 %".
 std::string SignedPercent(double change) { return fmt::format("{:+.1f} %", 100 * change); }
 
 std::string Counted(std::size_t count, const char* one, const char* several) {
@@ -22,7 +22,7 @@ std::string BoundInWords(const Judgement& judgement) {
   if (!judgement.bound) return "";
   const bool is_time = judgement.quantity.IsTime();
   if (judgement.check == Judgement::Check::kChange) {
-    return fmt::format("{}{} %", is_time ? "+" : "-", FormatSignificant(100 * *judgement.bound, 3));
+    return fmt::format("{}{:.4g} %", is_time ? "+" : "-", 100 * *judgement.bound);
   }
   return (is_time ? "<= " : ">= ") + FormatQuantity(judgement.quantity, *judgement.bound);
 }

@@ -16,7 +16,7 @@ namespace {
 constexpr double kStatedFreedom = 20;
 constexpr double kMostCoresOfRule = 1e9;
 
-std::string Shares(double share) { return FormatSignificant(100 * share, 4) + " %"; }
+std::string Shares(double share) { return fmt::format("{:.4g} %", 100 * share); }
 
 template <typename Value>
 Value OneOf(const ConfigTable& table, const std::string& key, const std::string& text,

@@ -29,6 +29,22 @@ Noise Capped(Noise noise, double freedom) {
   return noise;
 }
 
+// Repeats without those that scatter much more than repeats usually do: a bad run is among them.
+std::vector<std::vector<double>> UsualRepeats(const std::vector<std::vector<double>>& repeats) {
+  std::vector<std::vector<double>> usual;
+  std::vector<double> deviations;
+  for (const std::vector<double>& values : repeats) {
+    if (const auto noise = NoiseOfRepeats({values})) deviations.push_back(noise->deviation);
+  }
+  if (deviations.empty()) return usual;
+  const double limit = kLargeDifference * Median(deviations);
+  for (const std::vector<double>& values : repeats) {
+    const auto noise = NoiseOfRepeats({values});
+    if (noise && noise->deviation <= limit) usual.push_back(values);
+  }
+  return usual;
+}
+
 // Means of the commits that have this count, in their order.
 std::vector<double> LogsAt(const Track& track, double cores) {
   std::vector<double> logs;
@@ -159,7 +175,7 @@ TrackNoise LearnNoise(const Track& track, const SamplesByCores& newest, const st
   }
   for (const auto& [count, samples] : newest) repeats.push_back(samples.values);
   TrackNoise noise;
-  const std::optional<Noise> within = NoiseOfRepeats(repeats);
+  const std::optional<Noise> within = NoiseOfRepeats(UsualRepeats(repeats));
   noise.runs = within ? Pool(expected, *within) : expected;
   for (const double count : cores) tracks.push_back(LogsAt(track, count));
   const std::optional<Noise> shared = NoiseOfDifferences(tracks);

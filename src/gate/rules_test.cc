@@ -1,0 +1,121 @@
+#include "gate/rules.h"
+
+#include <gmock/gmock.h>
+
+#include "base/error.h"
+
+namespace farscale {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+GateRules Parse(const std::string& text) { return ParseRules(ConfigTable::Parse(text, "gate.toml"), "gate.toml"); }
+
+std::string ErrorOfRules(const std::string& text) {
+  try {
+    Parse(text);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kUsage);
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Rules, ReadsEveryKey) {
+  const GateRules rules = Parse(R"(noise = 0.02
+window = 5
+[[rule]]
+factor = "parallelEfficiency"
+phase = "solve"
+series = ["a", "b"]
+cores = [64, 1024]
+min = 0.75
+warn = 0.8
+max_drop = 0.03
+severity = "warn"
+confidence = 0.9
+judge = "value"
+undecided = "fail"
+min_runs = 3
+if_known = true
+[[rule]]
+factor = "runtime"
+cores = "measured"
+max = 10
+severity = "off"
+)");
+  ASSERT_EQ(rules.rules.size(), 1u);
+  EXPECT_EQ(rules.rules_off, 1u);
+  EXPECT_EQ(rules.noise.deviation, 0.02);
+  EXPECT_EQ(rules.window, 5);
+  const Rule& rule = rules.rules.front();
+  EXPECT_EQ(rule.where, "gate.toml:3");
+  EXPECT_THAT(rule.phases, ElementsAre("solve"));
+  EXPECT_THAT(rule.series, ElementsAre("a", "b"));
+  EXPECT_THAT(rule.cores, ElementsAre(64, 1024));
+  EXPECT_EQ(rule.min, 0.75);
+  EXPECT_EQ(rule.warn, 0.8);
+  EXPECT_EQ(rule.max_drop, 0.03);
+  EXPECT_EQ(rule.confidence, 0.9);
+  EXPECT_TRUE(rule.by_value);
+  EXPECT_EQ(rule.undecided, Verdict::kFail);
+  EXPECT_EQ(rule.min_runs, 3);
+  EXPECT_EQ(rule.severity, RuleSeverity::kWarn);
+  EXPECT_EQ(
+      rule.text,
+      "parallelEfficiency of phase solve of series a, b at 64, 1024 >= 0.75, warn unless >= 0.8, drops at most 3 %");
+}
+
+TEST(Rules, InWords) {
+  const Rule rule = ParseRuleInWords("parallelEfficiency of phase solve at 1024 >= 0.75", "gate.toml:2");
+  EXPECT_EQ(rule.quantity, Quantity::Of(Factor::kParallelEfficiency));
+  EXPECT_THAT(rule.phases, ElementsAre("solve"));
+  EXPECT_THAT(rule.cores, ElementsAre(1024));
+  EXPECT_EQ(rule.min, 0.75);
+  const Rule drop = ParseRuleInWords("loadBalance of phase lower sweep at measured drops at most 3 %", "");
+  EXPECT_THAT(drop.phases, ElementsAre("lower sweep"));
+  EXPECT_EQ(drop.counts, Rule::Counts::kMeasured);
+  EXPECT_DOUBLE_EQ(*drop.max_drop, 0.03);
+  const Rule time = ParseRuleInWords("timePerIteration of phase 'at sea' at 16, 32 and 64 cores <= 1.5", "");
+  EXPECT_THAT(time.phases, ElementsAre("at sea"));
+  EXPECT_THAT(time.cores, ElementsAre(16, 32, 64));
+  EXPECT_EQ(time.max, 1.5);
+  EXPECT_THAT(ParseRuleInWords("speedup >= 10", "").phases, IsEmpty());
+}
+
+// What a rule says of itself can be read again.
+TEST(Rules, WordsOfARuleAreARule) {
+  for (const char* text : {"parallelEfficiency of phase solve at 1024 >= 0.75", "runtime at targets <= 20",
+                           "speedup of series x at 16, 32 >= 1.5, drops at most 2.5 %"}) {
+    EXPECT_EQ(InWords(ParseRuleInWords(text, "")), text);
+  }
+}
+
+TEST(Rules, ErrorsNameFileAndLine) {
+  EXPECT_THAT(ErrorOfRules("[[rule]]\nfactor = \"loadBalanse\"\nmin = 0.5"),
+              HasSubstr("gate.toml:2: unknown factor 'loadBalanse'; did you mean 'loadBalance'?"));
+  EXPECT_THAT(ErrorOfRules("[[rule]]\nfactor = \"loadBalance\"\nminimum = 0.5"), HasSubstr("gate.toml:3: unknown key"));
+  EXPECT_THAT(ErrorOfRules("[[rules]]\nfactor = \"loadBalance\"\nmin = 0.5"), HasSubstr("gate.toml:1"));
+  EXPECT_THAT(ErrorOfRules("[[rule]]\nfactor = \"loadBalance\""), HasSubstr("the rule has no bound"));
+  EXPECT_THAT(ErrorOfRules("[[rule]]\nfactor = \"runtime\"\nmin = 2"), HasSubstr("write 'max'"));
+  EXPECT_THAT(ErrorOfRules("[[rule]]\nfactor = \"loadBalance\"\nmax_drop = 3"), HasSubstr("divide percentages by 100"));
+  EXPECT_THAT(ErrorOfRules("[[rule]]\nfactor = \"loadBalance\"\nmin = 0.8\nwarn = 0.7"),
+              HasSubstr("'warn' must be above"));
+  EXPECT_THAT(ErrorOfRules("[[rule]]\nfactor = \"loadBalance\"\ncores = 0\nmin = 0.5"),
+              HasSubstr("no number of cores"));
+  EXPECT_THAT(ErrorOfRules("[[rule]]\nfactor = \"loadBalance\"\ncores = \"all\"\nmin = 0.5"),
+              HasSubstr("measured, targets"));
+  EXPECT_THAT(ErrorOfRules("[[rule]]\nmin = 0.5"), HasSubstr("names no factor"));
+  EXPECT_THAT(ErrorOfRules("[[rule]]\nfactor = \"loadBalance\"\nmin = 0.5\nseverity = \"fatal\""),
+              HasSubstr("gate.toml:4: 'fatal' is no value of 'severity'"));
+  EXPECT_THAT(ErrorOfRules(""), HasSubstr("contains no rule"));
+  EXPECT_THAT(ErrorOfRules("rules = [\"loadBalance of phase >= 0.5\"]"), HasSubstr("a name is missing"));
+  EXPECT_THAT(ErrorOfRules("rules = [\"loadBalance >= high\"]"), HasSubstr("'high' is no number"));
+  EXPECT_THAT(ErrorOfRules("rules = [\"loadBalance quickly >= 0.5\"]"), HasSubstr("'quickly' is not expected there"));
+  EXPECT_THAT(ErrorOfRules("rules = [\"loadBalance >=\"]"), HasSubstr("a number is missing at its end"));
+}
+
+}  // namespace
+}  // namespace farscale

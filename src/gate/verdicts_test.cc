@@ -1,0 +1,199 @@
+#include "gate/verdicts.h"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+
+namespace farscale {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+FactorRow RowOf(std::int64_t cores, double balance, double transfer, const std::string& phase = "solve") {
+  FactorRow row;
+  row.phase = phase;
+  row.cores = row.ranks = cores;
+  row.values[Factor::kLoadBalance] = balance;
+  row.values[Factor::kSerialization] = 1;
+  row.values[Factor::kTransfer] = transfer;
+  row.runtime = 100 / (balance * transfer) / static_cast<double>(cores);
+  return row;
+}
+
+FactorTable TableOf(std::vector<FactorRow> rows) {
+  FactorTable table;
+  table.scaling = Scaling::kStrong;
+  table.rows = std::move(rows);
+  CompleteTable(table);
+  return table;
+}
+
+GateReport JudgeTable(const std::string& rules, FactorTable table, std::optional<History> baseline = std::nullopt,
+                      std::vector<PhaseProjection> projections = {}) {
+  GateInput input;
+  input.results.table = std::move(table);
+  input.results.projections = projections;
+  input.baseline = std::move(baseline);
+  input.baseline_name = "old";
+  input.project = [projections](const FactorTable&, const std::vector<double>&) { return projections; };
+  return Judge(ParseRules(ConfigTable::Parse(rules, "gate.toml"), "gate.toml"), input);
+}
+
+Judgement Only(const GateReport& report) {
+  EXPECT_EQ(report.judgements.size(), 1u);
+  return report.judgements.empty() ? Judgement() : report.judgements.front();
+}
+
+History OneCommit(FactorTable table) { return {{"old.json", "a", "2026-11-20T12:00:00Z", "", std::move(table)}}; }
+
+const char* const kMin = "[[rule]]\nfactor = \"parallelEfficiency\"\nmin = 0.75\n";
+
+// 1 % of noise with 4 degrees of freedom: t = 2.776, so the 95 % interval of one run is ±2.8 %.
+TEST(Levels, TheIntervalDecides) {
+  EXPECT_EQ(Only(JudgeTable(kMin, TableOf({RowOf(64, 0.8, 0.98)}))).verdict, Verdict::kPass);  // 0.784
+  EXPECT_EQ(Only(JudgeTable(kMin, TableOf({RowOf(64, 0.8, 0.95)}))).verdict, Verdict::kWarn);  // 0.76
+  EXPECT_EQ(Only(JudgeTable(kMin, TableOf({RowOf(64, 0.8, 0.92)}))).verdict, Verdict::kWarn);  // 0.736
+  const Judgement low = Only(JudgeTable(kMin, TableOf({RowOf(64, 0.8, 0.9)})));                // 0.72
+  EXPECT_EQ(low.verdict, Verdict::kFail);
+  EXPECT_NEAR(low.interval->high, 0.72 * std::exp(0.01 * 2.776), 1e-4);
+  ASSERT_TRUE(low.blame);
+  EXPECT_EQ(low.blame->factor, Factor::kLoadBalance);
+  EXPECT_NEAR(low.blame->share, std::log(0.8) / std::log(0.72), 1e-12);
+  EXPECT_THAT(low.sentence, HasSubstr("phase solve at 64 cores is 0.720"));
+  EXPECT_THAT(low.sentence, HasSubstr("Load balance explains 68 % of the loss."));
+}
+
+TEST(Levels, AsTheRuleSays) {
+  const FactorTable near = TableOf({RowOf(64, 0.8, 0.92)});  // 0.736
+  const std::string rule = kMin;
+  EXPECT_EQ(Only(JudgeTable(rule + "judge = \"value\"", near)).verdict, Verdict::kFail);
+  EXPECT_EQ(Only(JudgeTable(rule + "undecided = \"fail\"", near)).verdict, Verdict::kFail);
+  EXPECT_EQ(Only(JudgeTable(rule + "undecided = \"evidence\"", near)).verdict, Verdict::kNoEvidence);
+  EXPECT_EQ(Only(JudgeTable(rule + "confidence = 0.6", near)).verdict, Verdict::kFail);
+  EXPECT_EQ(Only(JudgeTable(rule + "min_runs = 2", near)).verdict, Verdict::kNoEvidence);
+  const GateReport off = JudgeTable(rule + "judge = \"value\"\nseverity = \"warn\"", near);
+  EXPECT_EQ(Only(off).verdict, Verdict::kWarn);
+  EXPECT_EQ(off.ExitCode(), 0);
+  EXPECT_EQ(Only(JudgeTable("[[rule]]\nfactor = \"parallelEfficiency\"\nwarn = 0.9\n", near)).verdict, Verdict::kWarn);
+}
+
+TEST(Levels, TimesAreBetterWhenSmaller) {
+  const FactorTable table = TableOf({RowOf(10, 1, 1)});  // 10 s
+  const auto judge = [&](const char* more) {
+    return Only(JudgeTable(std::string("[[rule]]\nfactor = \"timePerIteration\"\n") + more, table)).verdict;
+  };
+  EXPECT_EQ(judge("max = 11"), Verdict::kPass);
+  EXPECT_EQ(judge("max = 10"), Verdict::kWarn);
+  EXPECT_EQ(judge("max = 9"), Verdict::kFail);
+  EXPECT_EQ(judge("max = 20\nwarn = 9"), Verdict::kWarn);
+}
+
+TEST(Levels, WhatIsMissingIsNoEvidence) {
+  const FactorTable table = TableOf({RowOf(64, 0.9, 0.9)});
+  const auto judge = [&](const std::string& rule) {
+    const GateReport report = JudgeTable("[[rule]]\nmin = 0.5\n" + rule, table);
+    EXPECT_EQ(report.ExitCode(), 4);
+    return Only(report).sentence;
+  };
+  EXPECT_THAT(judge("factor = \"loadBalance\"\nphase = \"slove\""), HasSubstr("phase slove is not in the results"));
+  EXPECT_THAT(judge("factor = \"ipcScaling\""), HasSubstr("ipcScaling of phase solve is unknown"));
+  EXPECT_THAT(judge("factor = \"loadBalance\"\ncores = 32"), HasSubstr("runs begin at 64 cores"));
+  EXPECT_THAT(judge("factor = \"loadBalance\"\ncores = 128"), HasSubstr("neither measured nor can it be projected"));
+}
+
+PhaseProjection ProjectionOf(double value, double low, double high, double evidence) {
+  PhaseProjection projection;
+  projection.phase = "solve";
+  projection.fitted_cores = {32, 64};
+  FactorProjection factor;
+  factor.factor = Factor::kParallelEfficiency;
+  factor.targets = {{1024, 16, value, IntervalBounds{low, high}, IntervalBounds{low / 2, 1}}};
+  projection.factors = {factor};
+  projection.horizon = EvidenceHorizon{Factor::kParallelEfficiency, 0.2, evidence, EvidenceHorizon::Reach::kUpTo};
+  return projection;
+}
+
+TEST(Levels, ProjectedValuesUpToWhereTheyAreEvidence) {
+  const FactorTable table = TableOf({RowOf(32, 0.95, 0.95), RowOf(64, 0.9, 0.9)});
+  const auto judge = [&](double value, double low, double high, double evidence) {
+    return Only(JudgeTable(std::string(kMin) + "cores = 1024", table, std::nullopt,
+                           {ProjectionOf(value, low, high, evidence)}));
+  };
+  EXPECT_EQ(judge(0.8, 0.76, 0.84, 2000).verdict, Verdict::kPass);
+  EXPECT_EQ(judge(0.7, 0.66, 0.74, 2000).verdict, Verdict::kFail);
+  EXPECT_EQ(judge(0.7, 0.6, 0.8, 2000).verdict, Verdict::kNoEvidence);
+  const Judgement beyond = judge(0.9, 0.88, 0.92, 500);
+  EXPECT_EQ(beyond.verdict, Verdict::kNoEvidence);
+  EXPECT_THAT(beyond.sentence, HasSubstr("which ends at 500 cores"));
+  EXPECT_FALSE(beyond.value);
+}
+
+const char* const kDrop = "[[rule]]\nfactor = \"parallelEfficiency\"\nmax_drop = 0.03\n";
+
+TEST(Changes, BeyondNoiseAndAllowanceFails) {
+  const FactorTable old = TableOf({RowOf(64, 0.9, 0.9), RowOf(128, 0.9, 0.8)});
+  EXPECT_EQ(Only(JudgeTable(kDrop, old, OneCommit(old))).verdict, Verdict::kPass);
+  // One run each and no history: 4 % may be noise of 1 % that nobody has measured.
+  const GateReport doubtful =
+      JudgeTable(kDrop, TableOf({RowOf(64, 0.9, 0.865), RowOf(128, 0.9, 0.77)}), OneCommit(old));
+  EXPECT_EQ(Only(doubtful).verdict, Verdict::kWarn);
+  EXPECT_EQ(doubtful.ExitCode(), 0);
+  const GateReport failed = JudgeTable(kDrop, TableOf({RowOf(64, 0.9, 0.75), RowOf(128, 0.9, 0.66)}), OneCommit(old));
+  const Judgement judgement = Only(failed);
+  EXPECT_EQ(judgement.verdict, Verdict::kFail);
+  EXPECT_EQ(failed.ExitCode(), 1);
+  EXPECT_THAT(judgement.cores, ElementsAre(64, 128));
+  ASSERT_TRUE(judgement.blame);
+  EXPECT_EQ(judgement.blame->factor, Factor::kTransfer);
+  EXPECT_NEAR(judgement.blame->share, 1, 1e-12);
+  EXPECT_THAT(judgement.sentence, HasSubstr("Transfer explains 100 % of what got worse."));
+}
+
+TEST(Changes, ValuesAloneWhereTheRuleSaysSo) {
+  const FactorTable old = TableOf({RowOf(64, 0.9, 0.9)});
+  const std::string rule = std::string(kDrop) + "judge = \"value\"";
+  EXPECT_EQ(Only(JudgeTable(rule, TableOf({RowOf(64, 0.9, 0.87)}), OneCommit(old))).verdict, Verdict::kFail);
+  EXPECT_EQ(Only(JudgeTable(rule, TableOf({RowOf(64, 0.9, 0.875)}), OneCommit(old))).verdict, Verdict::kPass);
+}
+
+// Twice the computation at the same efficiencies: no factor of the table moves, the time does.
+TEST(Changes, AUniformSlowdownIsComputation) {
+  FactorRow slow = RowOf(64, 0.9, 0.9);
+  *slow.runtime *= 2;
+  const Judgement judgement = Only(JudgeTable("[[rule]]\nfactor = \"timePerIteration\"\nmax_rise = 0.03\n",
+                                              TableOf({slow}), OneCommit(TableOf({RowOf(64, 0.9, 0.9)}))));
+  EXPECT_EQ(judgement.verdict, Verdict::kFail);
+  ASSERT_TRUE(judgement.blame);
+  EXPECT_EQ(judgement.blame->factor, Factor::kComputationScalability);
+  EXPECT_NEAR(judgement.blame->effect, -std::log(2), 1e-12);
+}
+
+TEST(Changes, WithoutABaselineThereIsNoEvidence) {
+  const FactorTable table = TableOf({RowOf(64, 0.9, 0.9)});
+  EXPECT_THAT(Only(JudgeTable(kDrop, table)).sentence, HasSubstr("give --baseline"));
+  EXPECT_THAT(Only(JudgeTable(kDrop, table, History())).sentence, HasSubstr("holds no results yet"));
+  EXPECT_EQ(JudgeTable(kDrop, table, History()).ExitCode(), 4);
+}
+
+TEST(Changes, WhatTheResultsLostIsNoEvidence) {
+  const FactorTable old =
+      TableOf({RowOf(64, 0.9, 0.9), RowOf(128, 0.9, 0.8), RowOf(64, 0.9, 0.9, "io"), RowOf(128, 0.9, 0.9, "io")});
+  const GateReport report = JudgeTable(kDrop, TableOf({RowOf(64, 0.9, 0.9)}), OneCommit(old));
+  ASSERT_EQ(report.judgements.size(), 3u);
+  EXPECT_EQ(report.judgements[0].verdict, Verdict::kPass);
+  EXPECT_THAT(report.judgements[1].sentence, HasSubstr("at 128 cores is in the baseline and not in the results"));
+  EXPECT_THAT(report.judgements[2].sentence, HasSubstr("phase io is in the baseline and not in the results"));
+  EXPECT_EQ(report.ExitCode(), 4);
+}
+
+TEST(Changes, OnlyWhatIsKnownWhereTheRuleSaysSo) {
+  const FactorTable table = TableOf({RowOf(64, 0.9, 0.9)});
+  const GateReport report =
+      JudgeTable(std::string(kDrop) + "[[rule]]\nfactor = \"ipcScaling\"\nmax_drop = 0.1\nif_known = true\n", table,
+                 OneCommit(table));
+  EXPECT_EQ(Only(report).verdict, Verdict::kPass);
+}
+
+}  // namespace
+}  // namespace farscale
