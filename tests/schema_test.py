@@ -34,7 +34,7 @@ class SchemaTest(unittest.TestCase):
         return done.stdout
 
     def test_schemas_are_schemas(self):
-        self.assertEqual(len(SCHEMAS), 5)
+        self.assertEqual(len(SCHEMAS), 7)
         for schema in SCHEMAS.values():
             jsonschema.Draft202012Validator.check_schema(schema)
 
@@ -51,6 +51,11 @@ class SchemaTest(unittest.TestCase):
                 if len({row["cores"] for row in json.loads(table.read_text())["rows"]}) > 3:
                     self.run_farscale("backtest", table, "--against", "amdahl:1", "-o", self.folder / "backtest.json")
                     validate(json.loads((self.folder / "backtest.json").read_text()))
+                history = self.folder / study.parent.name
+                self.run_farscale("history", "add", table, "--into", history, "--commit", "a", "--date", "2026-11-20",
+                                  "--accept", "the first")
+                validate(json.loads(next(history.iterdir()).read_text()))
+                validate(json.loads(self.run_farscale("gate", table, "--baseline", history, "--json", "-")))
                 trace = next(study.parent.glob("traces/*/traces.otf2"))
                 validate(json.loads(self.run_farscale("inspect", trace, "--json")))
 

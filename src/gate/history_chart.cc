@@ -22,17 +22,16 @@ class TrackDrawing {
   TrackDrawing(const HistoryView& view, const HistoryTrack& track) : view_(view), track_(track) {
     double low = 0, high = 0;
     bool first = true;
-    for (const auto& commit : track.values) {
-      for (const std::optional<double>& value : commit) {
-        if (!value) continue;
-        low = first ? *value : std::min(low, *value);
-        high = first ? *value : std::max(high, *value);
+    for (std::size_t place = 0; place < track.cores.size(); ++place) {
+      unit_.push_back(UnitOf(place));
+      for (const auto& commit : track.values) {
+        if (!commit[place]) continue;
+        const double value = *commit[place] / unit_[place];
+        low = first ? value : std::min(low, value);
+        high = first ? value : std::max(high, value);
         first = false;
       }
     }
-    unit_ = track.quantity.IsTime() ? UnitFor(high) : TimeUnit{"", 1};
-    low /= unit_.seconds;
-    high /= unit_.seconds;
     // Noise must not fill the chart: at least a tenth of the value is shown.
     const double margin = std::max(0.08 * (high - low), 0.05 * high);
     step_ = NiceStep(std::max(high - low + 2 * margin, 1e-12), 5);
@@ -50,7 +49,18 @@ class TrackDrawing {
   }
 
  private:
-  std::string Title() const { return NameOf(track_.quantity) + ", " + PhaseTitle(track_); }
+  // Times of different core counts differ by far more than commits do, so each is shown against its first.
+  double UnitOf(std::size_t place) const {
+    for (const auto& commit : track_.values) {
+      if (track_.quantity.IsTime() && commit[place]) return *commit[place];
+    }
+    return 1;
+  }
+
+  std::string Title() const {
+    return NameOf(track_.quantity) + (track_.quantity.IsTime() ? " over that of the first commit, " : ", ") +
+           PhaseTitle(track_);
+  }
 
   std::string Description() const {
     std::string text = fmt::format("{} over {} commits, a line for each of {}. ", NameOf(track_.quantity),
@@ -97,7 +107,6 @@ class TrackDrawing {
     }
     svg_.Line(kLeft, kBottom, kRight, kBottom, kFaint);
     svg_.Text((kLeft + kRight) / 2, kHeight - 8, "commit, oldest first", "middle", kInk);
-    if (track_.quantity.IsTime()) svg_.Text(kLeft - 8, top_ - 12, unit_.name, "end", kFaint);
   }
 
   void Marks() {
@@ -126,7 +135,7 @@ class TrackDrawing {
         is_open = false;
         continue;
       }
-      const double x = X(i), y = Y(*value / unit_.seconds);
+      const double x = X(i), y = Y(*value / unit_[place]);
       path += fmt::format("{}{} {}", is_open ? "L" : "M", Pixel(x), Pixel(y));
       is_open = true;
       points += fmt::format(
@@ -140,7 +149,7 @@ class TrackDrawing {
 
   const HistoryView& view_;
   const HistoryTrack& track_;
-  TimeUnit unit_{"", 1};
+  std::vector<double> unit_;  // by core count
   double low_ = 0, high_ = 1, step_ = 1, top_ = 60;
   Svg svg_;
 };

@@ -192,6 +192,8 @@ TrackNoise LearnNoise(const Track& track, const SamplesByCores& newest, const st
   const Noise independent{std::sqrt(squares) / count, expected.freedom};
   const std::optional<Noise> of_means = NoiseOfDifferences({MeansOverCounts(track, cores)});
   noise.mean = of_means ? Pool(independent, *of_means) : independent;
+  // Core counts that share the noise of a day, or of a reference, do not average it out.
+  if (of_means) noise.mean->deviation = std::max(noise.mean->deviation, of_means->deviation);
   return noise;
 }
 
