@@ -91,7 +91,7 @@ def check_coverage():
     """What the sources define and the pages must describe."""
     source = {name: (ROOT / "src" / name).read_text() for name in
               ("factors/factor.cc", "base/diagnostics.cc", "study/study.cc", "study/named_groups.cc",
-               "models/scaling_model.cc", "replay/network.cc")}
+               "models/scaling_model.cc", "replay/network.cc", "gate/rules.cc")}
     key = r'(?:->|\.)(?:String|Strings|Bool|Integer|Integers|Number|Numbers|Table|Tables|RequiredString|RequiredNumber)' \
           r'\("(\w+)"\)'
     # Keys of networks, some read by functions for several; names of collectives, growths and sizes.
@@ -105,6 +105,8 @@ def check_coverage():
                                    "file-formats.md"),
         "study-file.md": missing(re.findall(key, source["study/study.cc"] + source["study/named_groups.cc"]),
                                  "study-file.md"),
+        "gate.md": missing(re.findall(key, source["gate/rules.cc"]) + re.findall(r'read\("(\w+)"', source["gate/rules.cc"]),
+                           "gate.md"),
         "model-files.md": missing(re.findall(key, source["models/scaling_model.cc"]), "model-files.md"),
         "network-files.md": missing(network_names, "network-files.md"),
         "templates.md": missing(re.findall(r"\{\{\{?[#^/]?(\w+)\}", tags), "templates.md"),

@@ -1,6 +1,7 @@
 // A history for the terminal, and as Markdown.
 #include <fmt/format.h>
 
+#include "base/format.h"
 #include "gate/history_view.h"
 #include "gate/judging.h"
 #include "report/text_table.h"
@@ -27,6 +28,13 @@ std::string SpanOf(const HistoryView& view) {
                      ShortCommit(last), last.date);
 }
 
+// "16 to 128": what the means are over.
+std::string CoreSpan(const HistoryTrack& track) {
+  if (track.shared.empty()) return "-";
+  const std::string first = FormatCores(track.shared.front());
+  return track.shared.size() == 1 ? first : first + " to " + FormatCores(track.shared.back());
+}
+
 // Names of phases and commits stay text.
 std::string Plain(const std::string& text) {
   std::string plain;
@@ -47,15 +55,15 @@ std::string WriteHistoryTable(const HistoryView& view) {
     if (rows.size() > 1) text += FormatTable(rows);
   };
   for (const HistoryTrack& track : view.tracks) {
-    const std::string title = fmt::format("\n{}, mean over {}\n", PhaseTitle(track), CoresInWords(track.shared));
+    const std::string title = "\n" + PhaseTitle(track) + "\n";
     if (title != phase) {
       flush();
       phase = title;
       text += title;
-      rows = {{"", "first", "newest", "last change", "steps at"}};
+      rows = {{"", "cores", "first", "newest", "last change", "steps at"}};
     }
-    rows.push_back({IdOf(track.quantity), ValueAt(track, true), ValueAt(track, false), LastChangeInWords(track),
-                    StepsInWords(view, track)});
+    rows.push_back({IdOf(track.quantity), CoreSpan(track), ValueAt(track, true), ValueAt(track, false),
+                    LastChangeInWords(track), StepsInWords(view, track)});
   }
   flush();
   for (const HistoryEntry& entry : view.history) {
