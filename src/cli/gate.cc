@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "base/files.h"
+#include "base/text.h"
 #include "cli/command.h"
 #include "cli/table_options.h"
 #include "gate/outputs.h"
@@ -26,6 +27,13 @@ struct GateOutput {
   std::string path;
   std::string text;
 };
+
+// "gate.toml" of "gate.toml:1".
+std::string FileOf(const std::string& where) {
+  const std::size_t colon = where.rfind(':');
+  long long line = 0;
+  return colon != std::string::npos && ParseInteger(where.substr(colon + 1), line) ? where.substr(0, colon) : where;
+}
 
 // A folder is a history, a file one commit of it.
 History ReadBaseline(const std::string& path) {
@@ -74,10 +82,8 @@ bool PrintsTable(const std::vector<GateOutput>& outputs, const GateOptions& opti
 int Gate(const GateOptions& options, const Common& common) {
   const Messages messages(common);
   RefuseOverwritingInputs(options);
-  const std::string& name = options.rules;
-  const ConfigTable config = LoadGateRules(name);
-  const std::string where = config.Where();
-  const GateRules rules = ParseRules(config, where.substr(0, where.rfind(".toml") + 5));
+  const ConfigTable config = LoadGateRules(options.rules);
+  const GateRules rules = ParseRules(config, FileOf(config.Where()));
   GateInput input;
   input.results = ReadResultFiles(options.results);
   input.baseline_name = options.baseline;

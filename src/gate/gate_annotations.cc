@@ -34,8 +34,8 @@ std::string Escape(const std::string& text, bool is_property) {
   return escaped;
 }
 
-std::string TitleOf(const GateReport& report, const Judgement& judgement) {
-  const JudgementCells cells = CellsOf(report, judgement);
+std::string TitleOf(const Judgement& judgement) {
+  const JudgementCells cells = CellsOf(judgement);
   return fmt::format("{} of {}: {}", cells.factor, cells.phase, InWords(judgement.verdict));
 }
 
@@ -52,7 +52,7 @@ std::string WriteGithubAnnotations(const GateReport& report) {
     if (judgement.verdict == Verdict::kPass) continue;
     const Place place = PlaceOf(report.RuleOf(judgement));
     text += fmt::format("::{} file={},line={},title={}::{}\n", IsError(report, judgement) ? "error" : "warning",
-                        Escape(place.file, true), place.line, Escape(TitleOf(report, judgement), true),
+                        Escape(place.file, true), place.line, Escape(TitleOf(judgement), true),
                         Escape(judgement.sentence, false));
   }
   return text + fmt::format("::notice title=farscale gate::{}\n", Escape(SummaryOf(report), false));

@@ -20,7 +20,7 @@ Outcome OutcomeOf(const GateReport& report, const Judgement& judgement) {
 }
 
 std::string CaseOf(const GateReport& report, const Judgement& judgement) {
-  const JudgementCells cells = CellsOf(report, judgement);
+  const JudgementCells cells = CellsOf(judgement);
   const std::string name = fmt::format("{} at {}", report.RuleOf(judgement).text, CoresInWords(judgement.cores));
   std::string text = fmt::format("    <testcase name=\"{}\" classname=\"farscale.{}.{}\">\n", EscapeXml(name),
                                  EscapeXml(cells.phase), cells.factor);

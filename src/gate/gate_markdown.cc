@@ -40,8 +40,8 @@ const char* Mark(Verdict verdict) {
   }
 }
 
-std::string Row(const GateReport& report, const Judgement& judgement) {
-  const JudgementCells cells = CellsOf(report, judgement);
+std::string Row(const Judgement& judgement) {
+  const JudgementCells cells = CellsOf(judgement);
   std::string blame = judgement.blame ? std::string(Describe(judgement.blame->factor).name) : "";
   return fmt::format("| {} | {} | {} | {} | {} | {} | {} | {} | {} |\n", Mark(judgement.verdict), Cell(cells.phase),
                      cells.factor, cells.cores, cells.baseline, cells.value, cells.change, Cell(cells.bound), blame);
@@ -58,7 +58,7 @@ std::string WriteGateMarkdown(const GateReport& report) {
   std::string text = "<!-- farscale gate -->\n## " + SummaryOf(report) + "\n\n";
   std::string open, passed;
   for (const Judgement& judgement : report.judgements) {
-    (judgement.verdict == Verdict::kPass ? passed : open) += Row(report, judgement);
+    (judgement.verdict == Verdict::kPass ? passed : open) += Row(judgement);
   }
   if (!open.empty()) text += kHead + open + "\n";
   for (const Judgement& judgement : report.judgements) {

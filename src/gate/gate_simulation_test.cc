@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 
 #include "base/random.h"
 #include "gate/verdicts.h"
@@ -92,7 +93,13 @@ int FalseAlarms(const Simulation& simulation, int commits, std::uint64_t seed) {
   int failed = 0;
   for (int i = 0; i < commits; ++i) {
     FactorTable table = CommitOf(simulation, 0, random);
-    failed += JudgeCommit(table, history).Overall() == Verdict::kFail ? 1 : 0;
+    const GateReport report = JudgeCommit(table, history);
+    failed += report.Overall() == Verdict::kFail ? 1 : 0;
+    if (std::getenv("GATE_SHOW") != nullptr) {
+      for (const Judgement& judgement : report.judgements) {
+        if (judgement.verdict == Verdict::kFail) std::printf("%s\n", judgement.sentence.c_str());
+      }
+    }
     Append(history, std::move(table));
   }
   return failed;

@@ -12,7 +12,10 @@ namespace farscale {
 namespace {
 
 // "-5.1 %".
-std::string SignedPercent(double change) { return fmt::format("{:+.1f} %", 100 * change); }
+std::string SignedPercent(double change) {
+  const std::string text = fmt::format("{:+.1f} %", 100 * change);
+  return text == "-0.0 %" ? "+0.0 %" : text;
+}
 
 std::string Counted(std::size_t count, const char* one, const char* several) {
   return fmt::format("{} {}", count, count == 1 ? one : several);
@@ -29,9 +32,8 @@ std::string BoundInWords(const Judgement& judgement) {
 
 }  // namespace
 
-JudgementCells CellsOf(const GateReport& report, const Judgement& judgement) {
+JudgementCells CellsOf(const Judgement& judgement) {
   JudgementCells cells;
-  (void)report;
   cells.phase = judgement.series.empty() || judgement.phase.empty() ? judgement.series + judgement.phase
                                                                     : judgement.series + ": " + judgement.phase;
   if (cells.phase.empty()) cells.phase = "-";
@@ -70,7 +72,7 @@ std::string WriteGateTable(const GateReport& report) {
   text += fmt::format("Baseline  {}\n\n", report.baseline.empty() ? "none" : report.baseline);
   std::vector<std::vector<std::string>> rows = {{"verdict", "", "", "cores", "baseline", "value", "change", "allowed"}};
   for (const Judgement& judgement : report.judgements) {
-    const JudgementCells cells = CellsOf(report, judgement);
+    const JudgementCells cells = CellsOf(judgement);
     rows.push_back({judgement.verdict == Verdict::kNoEvidence ? "evidence?" : InWords(judgement.verdict), cells.phase,
                     cells.factor, cells.cores, cells.baseline, cells.value, cells.change, cells.bound});
   }

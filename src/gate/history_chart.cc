@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kWidth = 720, kHeight = 300;
 constexpr double kLeft = 64, kRight = kWidth - 16, kBottom = kHeight - 44;
-constexpr std::size_t kMostLabels = 12;
+constexpr std::size_t kMostLabels = 10;
 constexpr double kLetter = 6.6;
 
 class TrackDrawing {

@@ -125,7 +125,8 @@ std::string ShortCommit(const HistoryEntry& entry) {
 
 std::string LastChangeInWords(const HistoryTrack& track) {
   if (!track.last) return "";
-  return fmt::format("{:+.1f} %{}", 100 * (track.last->ratio - 1),
+  const double percent = 100 * (track.last->ratio - 1);
+  return fmt::format("{:+.1f} %{}", std::fabs(percent) < 0.05 ? 0 : percent,
                      track.last->IsBeyondNoise(kChangeConfidence) ? ", beyond noise" : "");
 }
 

@@ -14,7 +14,7 @@ struct JudgementCells {
   std::string phase, factor, cores, baseline, value, change, bound;
 };
 
-JudgementCells CellsOf(const GateReport& report, const Judgement& judgement);
+JudgementCells CellsOf(const Judgement& judgement);
 // "Gate failed: 1 failed, 2 warnings, 9 passed, 1 without enough evidence."
 std::string SummaryOf(const GateReport& report);
 

@@ -22,6 +22,10 @@ bool Quantity::IsOneAtReference() const {
   }
 }
 
+bool Quantity::ComparesWithReference() const {
+  return IsOneAtReference() || (kind == Kind::kFactor && factor == Factor::kGlobalEfficiency);
+}
+
 std::optional<Quantity> QuantityById(std::string_view id) {
   if (id == kTimePerIterationId) return Quantity::TimePerIteration();
   if (id == kRuntimeId) return Quantity{Quantity::Kind::kRuntime, Factor::kParallelEfficiency};

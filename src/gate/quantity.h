@@ -24,6 +24,9 @@ struct Quantity {
   // Whether it is 1 at the reference run by definition, whatever happens there.
   bool IsOneAtReference() const;
 
+  // Whether all core counts have the error of the reference run in common.
+  bool ComparesWithReference() const;
+
   friend bool operator==(const Quantity&, const Quantity&) = default;
 };
 

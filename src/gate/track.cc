@@ -14,6 +14,7 @@ constexpr double kMedianError = 1.2533;          // of a median over that of a m
 constexpr double kLargeDifference = 5;           // in standard deviations: no noise
 constexpr double kFreedomOfDifference = 2. / 3;  // a commit takes part in two
 constexpr double kMostShared = 16;               // degrees of freedom that one core count gets from the others
+constexpr double kMostSharedInCommon = 4;        // the same where all of them err together
 constexpr double kFreedomBesideOwn = 4;          // of the usual noise, where repeats speak for themselves
 constexpr double kStepConfidence = 0.9999;
 constexpr std::size_t kShortestLevel = 2;
@@ -128,6 +129,7 @@ SamplesByCores SamplesOf(const FactorTable& table, const std::string& series, co
 
 Track TrackOf(const History& history, const std::string& series, const std::string& phase, const Quantity& quantity) {
   Track track;
+  track.has_common_error = quantity.ComparesWithReference();
   for (const HistoryEntry& entry : history) {
     track.commits.push_back(SamplesOf(entry.table, series, phase, quantity));
     track.accepted.push_back(!entry.accepted.empty());
@@ -181,7 +183,7 @@ TrackNoise LearnNoise(const Track& track, const SamplesByCores& newest, const st
   const std::optional<Noise> shared = NoiseOfDifferences(tracks);
   if (!shared) return noise;
   const Noise of_runs{noise.runs.deviation / std::sqrt(UsualRuns(track)), expected.freedom};
-  const Noise usual = Capped(Pool(of_runs, *shared), kMostShared);
+  const Noise usual = Capped(Pool(of_runs, *shared), track.has_common_error ? kMostSharedInCommon : kMostShared);
   double squares = 0;
   for (std::size_t i = 0; i < cores.size(); ++i) {
     const std::optional<Noise> own = NoiseOfDifferences({tracks[i]});
@@ -193,7 +195,9 @@ TrackNoise LearnNoise(const Track& track, const SamplesByCores& newest, const st
   const std::optional<Noise> of_means = NoiseOfDifferences({MeansOverCounts(track, cores)});
   noise.mean = of_means ? Pool(independent, *of_means) : independent;
   // Core counts that share the noise of a day, or of a reference, do not average it out.
-  if (of_means) noise.mean->deviation = std::max(noise.mean->deviation, of_means->deviation);
+  if (of_means && of_means->deviation > noise.mean->deviation) {
+    noise.mean = track.has_common_error ? *of_means : Noise{of_means->deviation, noise.mean->freedom};
+  }
   return noise;
 }
 

@@ -29,7 +29,8 @@ SamplesByCores SamplesOf(const FactorTable& table, const std::string& series, co
 // The commits of a history, the oldest first; empty where a commit lacks the quantity.
 struct Track {
   std::vector<SamplesByCores> commits;
-  std::vector<bool> accepted;  // a level that begins there on purpose
+  std::vector<bool> accepted;     // a level that begins there on purpose
+  bool has_common_error = false;  // that of the reference run, at all core counts
 };
 
 Track TrackOf(const History& history, const std::string& series, const std::string& phase, const Quantity& quantity);

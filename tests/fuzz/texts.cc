@@ -1,4 +1,5 @@
-// Everything that is read as text. The first byte says as what: study, model, factor table, results, network.
+// Everything that is read as text. The first byte says as what: study, model, factor table, results, network, rules of
+// a gate, entry of a history.
 #include <filesystem>
 
 #include "base/error.h"
@@ -6,6 +7,8 @@
 #include "factors/factor_table_csv.h"
 #include "factors/factor_table_json.h"
 #include "fuzz/target.h"
+#include "gate/history_view.h"
+#include "gate/rules.h"
 #include "models/scaling_model.h"
 #include "replay/network.h"
 #include "report/report_model.h"
@@ -17,7 +20,7 @@
 namespace farscale::fuzz {
 namespace {
 
-constexpr std::size_t kKinds = 6;
+constexpr std::size_t kKinds = 8;
 
 FactorTable SmallTable() {
   FactorTable table = ReadFactorCsv(
@@ -48,6 +51,13 @@ void TryAs(std::size_t kind, const std::string& text) {
       const Results results = ReadResultsJson(text, "results.json");
       BuildReportModel(results);
       WriteResultsJson(results);
+      break;
+    }
+    case 5: ParseRules(ConfigTable::Parse(text, "gate.toml"), "gate.toml"); break;
+    case 6: {
+      HistoryEntry entry = ReadHistoryJson(text, "entry.json");
+      CompleteTable(entry.table);
+      WriteHistoryPage(ViewOf({entry, entry}, "t"));
       break;
     }
     default: WriteNetworkToml(ParseNetwork(text, "network.toml", "network"));
@@ -88,7 +98,12 @@ std::vector<std::string> Seeds() {
   results.backtest = Backtest(table, library, options).rows;
   results.variants = {{"quiet", "without network noise", "replayed", true, results.table, results.projections}};
   add(4, WriteResultsJson(results));
-  add(5, ReadFile(root + "/configs/networks/infiniband-hdr.toml"));
+  add(5, ReadFile(root + "/configs/gate/strict.toml"));
+  add(5,
+      "rules=['speedup of phase a at 16, 32 >= 2 %', 'runtime at targets rises at most 3']\n[[rule]]\n"
+      "rule='loadBalance at measured drops at most 3 %'\nconfidence=0.9\njudge='value'\nundecided='fail'\n");
+  add(6, WriteHistoryJson({"", "abc", "2026-11-20T12:00:00Z", "why", SmallTable()}));
+  add(7, ReadFile(root + "/configs/networks/infiniband-hdr.toml"));
   return seeds;
 }
 
