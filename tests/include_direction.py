@@ -14,7 +14,7 @@ ROOMS = ["base", "trace", "phases", "replay", "factors", "imbalance", "balance",
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 # Which room alone may know a library, by a part of the include.
 OWNERS = {"otf2/": ["trace"], "ceres/": ["models"], "toml++/": ["base"], "CLI/": ["cli"], "mustache.hpp": ["report"],
-          "muParser": ["models"], "tbb/": ["base", "cli"], "zlib.h": ["trace"], "trace/paraver_": ["trace"],
+          "muParser": ["models"], "tbb/": ["base", "cli"], "zlib.h": ["trace"], "openssl/": ["base"], "trace/paraver_": ["trace"],
           "trace/otf2_reader": ["trace"]}
 ANY_INCLUDE = re.compile(r'^\s*#\s*include\s+[<"]([^>"]+)[>"]', re.MULTILINE)
 

@@ -17,7 +17,6 @@ namespace {
 using Data = ReportData;
 using Kind = CountBound::Kind;
 
-constexpr const char* kNotEvidence = "not evidence";
 constexpr double kWantedRatio = 8;  // of the target that sentences speak of
 
 std::string FormatBound(const CountBound& bound) {
@@ -301,7 +300,8 @@ Data ToData(const AnswerCell& cell) {
   return {{"text", cell.text},
           {"detail", cell.detail},
           {"hasDetail", !cell.detail.empty()},
-          {"color", cell.is_evidence ? kNoColor : kNoEvidenceColor}};
+          {"color", cell.is_evidence ? kNoColor : kNoEvidenceColor},
+          {"tone", cell.is_evidence ? kNoTone : kNoEvidenceTone}};
 }
 
 Data ToData(const AnswerTable& table) {

@@ -20,30 +20,79 @@ std::string TickLabel(double value) {
   return fmt::format("{:g}", value);
 }
 
+struct Place {
+  double x = 0, y = 0;  // in pixels
+};
+
+// How far a line may be from where it should be, in pixels.
+constexpr double kUnseen = 0.2;
+
+// Keeps of places[first, last] what it takes to be no farther off than that [Douglas73].
+void KeepNeeded(const std::vector<Place>& places, std::size_t first, std::size_t last, std::vector<bool>& keep) {
+  keep[first] = keep[last] = true;
+  const double dx = places[last].x - places[first].x, dy = places[last].y - places[first].y;
+  const double length = std::max(1e-9, std::hypot(dx, dy));
+  double farthest = kUnseen;
+  std::size_t at = first;
+  for (std::size_t i = first + 1; i < last; ++i) {
+    const double off = std::fabs(dx * (places[i].y - places[first].y) - dy * (places[i].x - places[first].x)) / length;
+    if (off <= farthest) continue;
+    farthest = off;
+    at = i;
+  }
+  if (at == first) return;
+  KeepNeeded(places, first, at, keep);
+  KeepNeeded(places, at, last, keep);
+}
+
+// What belongs to a series in a page, for its script.
+std::string DataOf(const ChartSeries& series) {
+  if (series.id.empty()) return "";
+  std::string data = " data-series=\"" + EscapeXml(series.id) + "\"";
+  if (series.is_chosen) data += " data-factor=\"" + EscapeXml(series.id) + "\"";
+  if (series.side > 0) data += fmt::format(" data-side=\"{}\"", series.side);
+  return series.is_overlay ? data + " class=\"overlay\"" : data;
+}
+
 class Plot {
  public:
   Plot(const Chart& chart, bool standalone) : chart_(chart), standalone_(standalone) {
+    for (const ChartSeries& one : chart.series) {
+      if (!standalone || !one.is_overlay) series_.push_back(&one);
+    }
     FindRanges();
     LayOutLegend();
   }
 
   std::string Render() {
-    svg_.Open(chart_.width, chart_.height, chart_.title, chart_.description, standalone_, left());
-    Axes();
+    svg_.Open(chart_.width, chart_.height, chart_.title, chart_.description, standalone_, left(), PlotData());
+    if (standalone_) Axes();
+    if (!standalone_) CompactAxes();
+    Labels();
     Split();
     Horizon();
-    for (const ChartSeries& series : chart_.series) {
-      Band(series.outer_band, series.color, 0.12);
-      Band(series.inner_band, series.color, 0.20);
+    for (const ChartSeries* series : series_) {
+      Band(*series, series->outer_band, 0.12);
+      Band(*series, series->inner_band, 0.20);
     }
     Marks();
-    for (const ChartSeries& series : chart_.series) Line(series);
-    for (const ChartSeries& series : chart_.series) Points(series);
+    for (const ChartSeries* series : series_) Line(*series);
+    for (const ChartSeries* series : series_) {
+      if (standalone_) Points(*series);
+      if (!standalone_) CompactPoints(*series);
+    }
     Legend();
     return svg_.Close();
   }
 
  private:
+  std::string PlotData() const {
+    if (standalone_) return "";
+    if (!chart_.log_x) return " class=\"chart\"";
+    return fmt::format(" class=\"chart\" data-plot=\"{:g} {:g} {} {} {} {}\"", x_.low, x_.high, Pixel(left()),
+                       Pixel(right()), Pixel(top()), Pixel(bottom()));
+  }
+
   double left() const { return 56; }
   double right() const { return chart_.width - 14; }
   double top() const { return 34 + legend_height_; }
@@ -68,10 +117,10 @@ class Plot {
       highest = std::max(highest, y);
       first = false;
     };
-    for (const ChartSeries& series : chart_.series) {
-      for (const ChartPoint& point : series.line) see(point.x, point.y);
-      for (const ChartPoint& point : series.points) see(point.x, point.y);
-      for (const ChartBand& band : series.inner_band) see(band.x, std::min(band.high, 1.5 * highest));
+    for (const ChartSeries* series : series_) {
+      for (const ChartPoint& point : series->line) see(point.x, point.y);
+      for (const ChartPoint& point : series->points) see(point.x, point.y);
+      for (const ChartBand& band : series->inner_band) see(band.x, std::min(band.high, 1.5 * highest));
     }
     if (first || (chart_.log_x && x_.low <= 0)) x_ = {1, 10};
     if (!(x_.high > x_.low)) x_ = {x_.low / 2, x_.high * 2};
@@ -89,6 +138,7 @@ class Plot {
     double x = left();
     int rows = 1;
     for (const ChartSeries& series : chart_.series) {
+      if (series.is_overlay) continue;
       const double width = 44 + 6.6 * static_cast<double>(series.name.size());
       if (x + width > right() && x > left()) {
         x = left();
@@ -133,6 +183,28 @@ class Plot {
       svg_.Text(X(x), bottom() + 17, TickLabel(x), "middle", kFaint);
     }
     svg_.Line(left(), bottom(), right(), bottom(), kFaint);
+  }
+
+  // The same in a few elements.
+  void CompactAxes() {
+    std::string grid, numbers, counts;
+    const auto steps = static_cast<int>(std::floor((y_.high - y_.low) / y_step_ + 1e-9));
+    for (int i = 0; i <= steps; ++i) {
+      const double y = y_.low + i * y_step_;
+      grid += fmt::format("M{} {}H{}", Pixel(left()), Pixel(Y(y)), Pixel(right()));
+      numbers += fmt::format("<text x=\"{:g}\" y=\"{}\">{}</text>", left() - 8, Pixel(Y(y) + 4), TickText(y));
+    }
+    for (const double x : XTicks()) {
+      grid += fmt::format("M{} {}V{}", Pixel(X(x)), Pixel(top()), Pixel(bottom()));
+      counts += fmt::format("<text x=\"{}\" y=\"{:g}\">{}</text>", Pixel(X(x)), bottom() + 17, TickLabel(x));
+    }
+    svg_.Append(fmt::format("<path d=\"{}\" stroke=\"{}\"/><path d=\"M{} {}H{}\" stroke=\"{}\"/>", grid, kGrid,
+                            Pixel(left()), Pixel(bottom()), Pixel(right()), kFaint));
+    svg_.Append(fmt::format("<g fill=\"{}\" text-anchor=\"end\">{}</g><g fill=\"{}\" text-anchor=\"middle\">{}</g>",
+                            kFaint, numbers, kFaint, counts));
+  }
+
+  void Labels() {
     svg_.Text((left() + right()) / 2, chart_.height - 10, chart_.x_label, "middle", kInk);
     const double middle = (top() + bottom()) / 2;
     svg_.Text(14, middle, chart_.y_label, "middle", kInk,
@@ -174,35 +246,50 @@ class Plot {
     }
   }
 
-  void Band(const std::vector<ChartBand>& band, int color, double opacity) {
-    if (band.size() < 2) return;
+  // "x,y x,y", by fewer points where nobody can tell.
+  std::string Joined(const std::vector<Place>& places) const {
+    std::vector<bool> keep(places.size(), standalone_);
+    if (!standalone_) KeepNeeded(places, 0, places.size() - 1, keep);
     std::string points;
-    for (const ChartBand& b : band) points += Pixel(X(b.x)) + "," + Pixel(Y(b.high)) + " ";
-    for (auto b = band.rbegin(); b != band.rend(); ++b) points += Pixel(X(b->x)) + "," + Pixel(Y(b->low)) + " ";
-    points.pop_back();
-    svg_.Append(
-        fmt::format("<polygon points=\"{}\" fill=\"{}\" fill-opacity=\"{}\"/>", points, PaletteColor(color), opacity));
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      if (keep[i]) points += (points.empty() ? "" : " ") + Pixel(places[i].x) + "," + Pixel(places[i].y);
+    }
+    return points;
+  }
+
+  void Band(const ChartSeries& series, const std::vector<ChartBand>& band, double opacity) {
+    if (band.size() < 2) return;
+    std::vector<Place> high, low;
+    for (const ChartBand& b : band) high.push_back({X(b.x), Y(b.high)});
+    for (auto b = band.rbegin(); b != band.rend(); ++b) low.push_back({X(b->x), Y(b->low)});
+    svg_.Append(fmt::format("<polygon points=\"{} {}\" fill=\"{}\" fill-opacity=\"{}\"{}/>", Joined(high), Joined(low),
+                            PaletteColor(series.color), opacity, standalone_ ? "" : DataOf(series)));
+  }
+
+  static const char* Dashes(const ChartSeries& series, bool dashed) {
+    if (series.is_overlay) return " stroke-dasharray=\"1.5 3\"";
+    return dashed ? " stroke-dasharray=\"6 4\"" : "";
   }
 
   void Polyline(const std::vector<ChartPoint>& line, std::size_t first, std::size_t end, const ChartSeries& series,
                 bool dashed) {
     if (end - first < 2) return;
-    std::string points;
-    for (std::size_t i = first; i < end; ++i) points += Pixel(X(line[i].x)) + "," + Pixel(Y(line[i].y)) + " ";
-    points.pop_back();
-    svg_.Append(fmt::format("<polyline points=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"{}\"{}/>", points,
-                            PaletteColor(series.color), series.width, dashed ? " stroke-dasharray=\"6 4\"" : ""));
+    std::vector<Place> places;
+    for (std::size_t i = first; i < end; ++i) places.push_back({X(line[i].x), Y(line[i].y)});
+    svg_.Append(fmt::format("<polyline points=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"{}\"{}{}/>",
+                            Joined(places), PaletteColor(series.color), series.width, Dashes(series, dashed),
+                            standalone_ ? "" : DataOf(series)));
   }
 
   void Line(const ChartSeries& series) {
     std::size_t split = series.line.size();
-    if (chart_.split_x) {
+    if (chart_.split_x && !series.is_overlay) {
       split = 0;
       while (split < series.line.size() && series.line[split].x <= *chart_.split_x * (1 + 1e-9)) ++split;
     }
     Polyline(series.line, 0, split, series, series.dashed);
     if (split > 0) --split;  // the two parts share a point
-    if (chart_.split_x) Polyline(series.line, split, series.line.size(), series, true);
+    if (chart_.split_x && !series.is_overlay) Polyline(series.line, split, series.line.size(), series, true);
   }
 
   void Points(const ChartSeries& series) {
@@ -221,24 +308,42 @@ class Plot {
     }
   }
 
-  void Legend() {
-    for (std::size_t i = 0; i < legend_.size(); ++i) {
-      const ChartSeries& series = chart_.series[i];
-      const auto [x, y] = legend_[i];
-      if (series.line.empty()) {
-        svg_.Append(
-            fmt::format("<circle cx=\"{}\" cy=\"{}\" r=\"4\" fill=\"#ffffff\" stroke=\"{}\" stroke-width=\"2\"/>",
-                        Pixel(x + 12), Pixel(y - 4), PaletteColor(series.color)));
-      } else {
-        svg_.Line(x, y - 4, x + 24, y - 4, PaletteColor(series.color).c_str(),
-                  fmt::format("stroke-width=\"{}\"{}", series.width, series.dashed ? " stroke-dasharray=\"6 4\"" : ""));
-      }
-      svg_.Text(x + 30, y, series.name, "start", kInk);
+  void CompactPoints(const ChartSeries& series) {
+    if (series.points.empty()) return;
+    svg_.Append(fmt::format("<g fill=\"#ffffff\" stroke=\"{}\" stroke-width=\"2\"{}>", PaletteColor(series.color),
+                            DataOf(series)));
+    for (const ChartPoint& point : series.points) {
+      svg_.Append(fmt::format("<circle cx=\"{}\" cy=\"{}\" r=\"{}\"/>", Pixel(X(point.x)), Pixel(Y(point.y)),
+                              series.is_overlay ? "2.5" : "4"));
     }
+    svg_.Append("</g>");
+  }
+
+  void Legend() {
+    std::size_t i = 0;
+    for (const ChartSeries& one : chart_.series) {
+      if (one.is_overlay || i == legend_.size()) continue;
+      if (!standalone_) svg_.Append("<g" + DataOf(one) + ">");
+      LegendEntry(one, legend_[i++]);
+      if (!standalone_) svg_.Append("</g>");
+    }
+  }
+
+  void LegendEntry(const ChartSeries& series, std::pair<double, double> at) {
+    const auto [x, y] = at;
+    if (series.line.empty()) {
+      svg_.Append(fmt::format("<circle cx=\"{}\" cy=\"{}\" r=\"4\" fill=\"#ffffff\" stroke=\"{}\" stroke-width=\"2\"/>",
+                              Pixel(x + 12), Pixel(y - 4), PaletteColor(series.color)));
+    } else {
+      svg_.Line(x, y - 4, x + 24, y - 4, PaletteColor(series.color).c_str(),
+                fmt::format("stroke-width=\"{}\"{}", series.width, series.dashed ? " stroke-dasharray=\"6 4\"" : ""));
+    }
+    svg_.Text(x + 30, y, series.name, "start", kInk);
   }
 
   const Chart& chart_;
   const bool standalone_;
+  std::vector<const ChartSeries*> series_;  // that are drawn
   Svg svg_;
   Range x_, y_;
   double y_step_ = 0.2;

@@ -1,5 +1,11 @@
 // Charts as SVG: our own small writer, because a report must be one offline file, print well and be the same bytes on
 // every run. Log or linear x axis, linear y axis, lines, points, bands, legend, a tooltip on every point.
+//
+// A chart comes in two forms: a file of its own, which explains itself, and an element of an HTML page. The latter is
+// smaller, since a report may have hundreds: lines are drawn by no more points than it takes to look the same, and
+// tooltips are left to the script of the page. It says which series is about what (templates/report.js), in attributes:
+// data-plot of the <svg> is the range of x and the left, right, top and bottom of the plot in pixels; of what belongs
+// to a series, data-series is its id, data-side the machine it is about, and data-factor what it is chosen by.
 #pragma once
 
 #include <optional>
@@ -22,7 +28,11 @@ struct ChartBand {
 
 struct ChartSeries {
   std::string name;
-  int color = 0;  // index into the palette
+  std::string id;           // in HTML: of the factor it is about
+  int side = 0;             // in HTML: 0 as measured, else the number of the variant
+  bool is_chosen = false;   // in HTML: whether a reader can leave it out by its factor
+  bool is_overlay = false;  // in HTML only, and hidden until a reader wants to see that side
+  int color = 0;            // index into the palette
   bool dashed = false;
   double width = 2;
   std::vector<ChartPoint> line;    // drawn solid up to Chart::split_x, dashed beyond
@@ -56,6 +66,7 @@ struct Chart {
 };
 
 // A complete <svg> element. `standalone`: with name space and white ground, for a file of its own.
+// Overlays are drawn only in the other form.
 std::string RenderSvg(const Chart& chart, bool standalone);
 
 }  // namespace farscale

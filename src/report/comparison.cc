@@ -56,11 +56,15 @@ Data Columns(const std::vector<FactorRow>& rows) {
 }
 
 template <typename Cell>
-void AddRows(const std::vector<Side>& sides, const std::string& name, Cell cell, Data& rows) {
+void AddRows(const std::vector<Side>& sides, const std::string& name, std::string_view factor, Cell cell, Data& rows) {
   for (std::size_t i = 0; i < sides.size(); ++i) {
     Data cells = Data::array();
     for (const FactorRow& row : sides[i].rows) cells.push_back(cell(row));
-    rows.push_back({{"name", i == 0 ? name : ""}, {"variant", sides[i].name}, {"isFirst", i == 0}, {"cells", cells}});
+    rows.push_back({{"name", i == 0 ? name : ""},
+                    {"factor", std::string(factor)},
+                    {"variant", sides[i].name},
+                    {"isFirst", i == 0},
+                    {"cells", cells}});
   }
 }
 
@@ -69,17 +73,19 @@ Data Rows(const std::vector<Side>& sides) {
   for (const Factor factor : kCompared) {
     if (!sides.front().rows.empty() && !sides.front().rows.front().values[factor]) continue;
     AddRows(
-        sides, Name(factor),
+        sides, Name(factor), Describe(factor).id,
         [&](const FactorRow& row) -> Data {
           const auto& value = row.values[factor];
-          return {{"text", value ? FormatValue(factor, *value) : "–"}, {"color", value ? PopColor(*value) : "#ffffff"}};
+          return {{"text", value ? FormatValue(factor, *value) : "–"},
+                  {"color", value ? PopColor(*value) : kNoColor},
+                  {"tone", value ? PopTone(*value) : kNoTone}};
         },
         rows);
   }
   AddRows(
-      sides, "Run time of the phase",
+      sides, "Run time of the phase", "",
       [](const FactorRow& row) -> Data {
-        return {{"text", row.runtime ? FormatSeconds(*row.runtime) : "–"}, {"color", "#ffffff"}};
+        return {{"text", row.runtime ? FormatSeconds(*row.runtime) : "–"}, {"color", kNoColor}, {"tone", kNoTone}};
       },
       rows);
   return rows;
@@ -95,7 +101,8 @@ Data Targets(const std::vector<Side>& sides) {
     for (const Side& side : sides) {
       const FactorProjection* found = side.projection != nullptr ? side.projection->Find(first->factor) : nullptr;
       if (found == nullptr || i >= found->targets.size()) {
-        cells.push_back({{"text", "–"}, {"interval", ""}, {"hasInterval", false}, {"color", kNoColor}});
+        cells.push_back(
+            {{"text", "–"}, {"interval", ""}, {"hasInterval", false}, {"color", kNoColor}, {"tone", kNoTone}});
         continue;
       }
       cells.push_back(ProjectedCell(*side.projection, first->factor, found->targets[i], true));
@@ -120,6 +127,8 @@ std::optional<Chart> FigureOf(const std::vector<Side>& sides, const std::string&
     if (found == nullptr) continue;
     ChartSeries series;
     series.name = side.name;
+    series.id = Describe(first->factor).id;
+    series.side = static_cast<int>(&side - sides.data());
     series.color = color++;
     series.line = LineOf(*found);
     series.points = PointsOf(*found);

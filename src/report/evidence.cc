@@ -89,12 +89,19 @@ ReportData ProjectedCell(const PhaseProjection& projection, Factor factor, const
                          bool is_colored) {
   const std::string interval = FormatBounds(factor, value.interval80);
   if (!IsEvidence(projection, factor, value.cores)) {
-    return {{"text", interval}, {"interval", ""}, {"hasInterval", false}, {"color", kNoEvidenceColor}};
+    return {{"text", interval},
+            {"interval", ""},
+            {"hasInterval", false},
+            {"color", kNoEvidenceColor},
+            {"tone", kNoEvidenceTone}};
   }
   return {{"text", FormatValue(factor, value.value)},
           {"interval", interval},
           {"hasInterval", true},
-          {"color", is_colored ? PopColor(value.value) : kNoColor}};
+          {"color", is_colored ? PopColor(value.value) : kNoColor},
+          {"tone", is_colored ? PopTone(value.value) : kNoTone}};
 }
+
+std::string ToneOf(Factor factor, double value) { return factor == Factor::kSpeedup ? kNoTone : PopTone(value); }
 
 }  // namespace farscale

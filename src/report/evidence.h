@@ -17,12 +17,20 @@ std::string DescribeHorizon(const PhaseProjection& projection);
 // The horizon as a line with a label; beyond it the chart is grey.
 void MarkHorizon(const PhaseProjection& projection, Chart& chart);
 
-// A projected value for a table: `text` with its `interval`, `hasInterval`, `color`; beyond the horizon the interval is
-// the text. Not every column has a colour.
+// A projected value for a table: `text` with its `interval`, `hasInterval`, `color`, `tone`; beyond the horizon the
+// interval is the text. Not every column has a colour.
 ReportData ProjectedCell(const PhaseProjection& projection, Factor factor, const ProjectedValue& value,
                          bool is_colored);
 
 inline constexpr const char* kNoColor = "#ffffff";
 inline constexpr const char* kNoEvidenceColor = "#e8ebee";
+// The same among the tones of PopTone.
+inline constexpr const char* kNoTone = "n";
+inline constexpr const char* kNoEvidenceTone = "x";
+
+inline constexpr const char* kNotEvidence = "not evidence";
+
+// PopTone of an efficiency; speedup has no colour.
+std::string ToneOf(Factor factor, double value);
 
 }  // namespace farscale

@@ -26,27 +26,31 @@ mustache::data ToMustache(const ReportData& data) {
   return object;
 }
 
-std::size_t LineOf(const std::string& text, const std::string& tag) {
-  std::size_t at = text.find("{{" + tag);
-  for (const char* kind : {"#", "^", "{", "&", "> "}) at = std::min(at, text.find("{{" + (kind + tag)));
-  if (at == std::string::npos) return 1;
-  return 1 + static_cast<std::size_t>(std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n'));
-}
-
 // Mustache prints nothing for a tag without a value; here that is an error, since a report must not lose numbers.
 class StrictContext : public mustache::context<std::string> {
  public:
-  StrictContext(const mustache::data* data, const Template& source) : context(data), source_(source) {}
+  StrictContext(const mustache::data* data, const std::vector<TagPlace>& places) : context(data), places_(places) {}
 
-  const mustache::data* get(const std::string& name) const override {
+  // `numbered`: the name of a tag and its number among the places.
+  const mustache::data* get(const std::string& numbered) const override {
+    const std::size_t at = numbered.find(ExpandedTemplate::kNumber);
+    const std::string name = numbered.substr(0, at);
+    const TagPlace& place = places_[std::stoul(numbered.substr(at + 1))];
     const mustache::data* value = context::get(name);
-    if (value != nullptr) return value;
-    throw Error(ErrorKind::kUsage, fmt::format("{}:{}", source_.file, LineOf(source_.text, name)),
-                "the tag '" + name + "' has no value", "docs/templates.md lists the tags");
+    if (value == nullptr) {
+      throw Error(ErrorKind::kUsage, place.Where(), "the tag '" + name + "' has no value",
+                  "docs/templates.md lists the tags");
+    }
+    const bool is_printed = place.kind == 'v' || place.kind == '&';
+    if (is_printed && !value->is_string()) {
+      throw Error(ErrorKind::kUsage, place.Where(), "the tag '" + name + "' is no text that could be printed",
+                  fmt::format("it begins a section: {{{{#{}}}}}", name));
+    }
+    return value;
   }
 
  private:
-  const Template& source_;
+  const std::vector<TagPlace>& places_;
 };
 
 std::string EscapeMarkdown(const std::string& text) {
@@ -71,14 +75,16 @@ std::string WithoutDoubleBlankLines(const std::string& text) {
 
 }  // namespace
 
-std::string RenderTemplate(const Template& source, const ReportData& data, Escape escape) {
-  mustache::mustache engine(source.text);
+std::string RenderTemplate(const Template& source, const ReportData& data, Escape escape, const Partials& partials) {
+  const ExpandedTemplate expanded = Expand(source, partials);
+  mustache::mustache engine(fmt::format("{{{{={} {}=}}}}", ExpandedTemplate::kOpen, ExpandedTemplate::kClose) +
+                            expanded.text);
   if (!engine.is_valid()) {
     throw Error(ErrorKind::kUsage, source.file, "is not a well-formed template: " + engine.error_message());
   }
   engine.set_custom_escape(escape == Escape::kHtml ? EscapeXml : EscapeMarkdown);
   const mustache::data values = ToMustache(data);
-  StrictContext context(&values, source);
+  StrictContext context(&values, expanded.places);
   const std::string text = engine.render(context);
   return escape == Escape::kMarkdown ? WithoutDoubleBlankLines(text) : text;
 }

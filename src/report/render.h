@@ -4,19 +4,15 @@
 #include <string>
 
 #include "report/report_model.h"
+#include "report/template_text.h"
 
 namespace farscale {
 
 enum class Escape { kHtml, kMarkdown };
 
-// A mustache template, as read from a file.
-struct Template {
-  std::string text;
-  std::string file;  // for error messages
-};
-
-// Fills the template. Throws a usage error with file and line when it is not well-formed or has a tag without a
-// value.
-std::string RenderTemplate(const Template& source, const ReportData& data, Escape escape);
+// Fills the template. Throws a usage error with file and line when it is not well-formed, has a tag without a value,
+// prints what is no text, or asks for a partial that does not exist.
+std::string RenderTemplate(const Template& source, const ReportData& data, Escape escape,
+                           const Partials& partials = {});
 
 }  // namespace farscale

@@ -16,6 +16,7 @@
 #include "report/comparison.h"
 #include "report/evidence.h"
 #include "report/figures.h"
+#include "report/readings.h"
 #include "report/rivals.h"
 #include "report/summary.h"
 #include "report/timelines.h"
@@ -138,6 +139,7 @@ Data Glossary(const std::set<Factor>& used) {
     if (used.count(type.factor) == 0) continue;
     list.push_back({{"name", std::string(type.name)},
                     {"id", std::string(type.id)},
+                    {"depth", std::to_string(DepthOf(type.factor))},
                     {"formula", std::string(type.formula)},
                     {"source", std::string(type.source)},
                     {"meaning", std::string(type.meaning)},
@@ -151,14 +153,16 @@ Data Glossary(const std::set<Factor>& used) {
 class PhaseSection {
  public:
   PhaseSection(const Results& results, const PhaseProjection* projection, const std::string& series,
-               const std::string& phase, ReportModel& model, std::set<Factor>& used, std::set<std::string>& anchors)
+               const std::string& phase, ReportModel& model, std::set<Factor>& used, std::set<std::string>& anchors,
+               Data& choices)
       : results_(results),
         series_(series),
         phase_(phase),
         projection_(projection),
         rows_(results.table.Rows(series, phase)),
         model_(model),
-        used_(used) {
+        used_(used),
+        choices_(choices) {
     heading_ = series.empty() ? phase : series + (phase.empty() ? "" : ", " + phase);
     if (heading_.empty()) heading_ = "All runs";
     slug_ = UniqueSlug(series.empty() ? phase : series + "-" + phase, anchors);
@@ -173,8 +177,10 @@ class PhaseSection {
     section_["obstacle"] = projection_ != nullptr ? projection_->obstacle : "no projection was made";
     section_["findings"] = Data::array();
     for (const std::string& sentence : SummarizePhase(rows_, projection_)) section_["findings"].push_back(sentence);
+    section_["hasReadings"] = false;
     if (projected) {
       AddOverview();
+      AddReadings();
       AddProjectionTable();
       AddDominance();
     }
@@ -193,10 +199,15 @@ class PhaseSection {
     return "";
   }
 
-  // A cell of the table of measured factors; `error` is empty where there is nothing to show.
-  Data Cell(const std::string& text, const std::string& color, const std::string& error) {
+  // A cell of the table of measured factors, coloured by an efficiency; `error` is empty where there is nothing to
+  // show.
+  Data Cell(const std::string& text, const std::optional<double>& efficiency, const std::string& error) {
     if (!error.empty()) section_["hasErrors"] = true;
-    return {{"text", text}, {"color", color}, {"error", error}, {"hasError", !error.empty()}};
+    return {{"text", text},
+            {"color", efficiency ? PopColor(*efficiency) : kNoColor},
+            {"tone", efficiency ? PopTone(*efficiency) : kNoTone},
+            {"error", error},
+            {"hasError", !error.empty()}};
   }
 
   void AddMeasuredTable() {
@@ -210,15 +221,13 @@ class PhaseSection {
     section_["rows"] = Data::array();
     for (const FactorType& type : AllFactors()) AddFactorRow(type);
     AddPlainRow("Run time of the phase", [&](const FactorRow& row) {
-      if (!row.runtime) return Cell("–", "#ffffff", "");
-      return Cell(FormatSeconds(*row.runtime), "#ffffff", FormatSecondsError(*row.runtime, row.runtime_error));
+      if (!row.runtime) return Cell("–", {}, "");
+      return Cell(FormatSeconds(*row.runtime), {}, FormatSecondsError(*row.runtime, row.runtime_error));
     });
-    AddPlainRow("Iterations",
-                [&](const FactorRow& row) { return Cell(fmt::format("{:g}", row.iterations), "#ffffff", ""); });
+    AddPlainRow("Iterations", [&](const FactorRow& row) { return Cell(fmt::format("{:g}", row.iterations), {}, ""); });
     const bool has_spans = std::any_of(rows_.begin(), rows_.end(), [](const FactorRow& row) { return row.span; });
     if (has_spans) {
-      AddPlainRow("Span",
-                  [&](const FactorRow& row) { return Cell(row.span ? ToString(*row.span) : "–", "#ffffff", ""); });
+      AddPlainRow("Span", [&](const FactorRow& row) { return Cell(row.span ? ToString(*row.span) : "–", {}, ""); });
     }
   }
 
@@ -231,14 +240,14 @@ class PhaseSection {
     Data cells = Data::array();
     for (const FactorRow& row : rows_) {
       const std::optional<double>& value = row.values[type.factor];
-      cells.push_back(Cell(value ? FormatValue(type.factor, *value) : "–",
-                           value && colored ? PopColor(*value) : "#ffffff",
+      cells.push_back(Cell(value ? FormatValue(type.factor, *value) : "–", colored ? value : std::nullopt,
                            value ? FormatError(type.factor, *value, row.standard_errors[type.factor]) : ""));
     }
     const int depth = DepthOf(type.factor);
     std::string indent;
     for (int i = 0; i < depth; ++i) indent += "  ";  // no-break spaces, for Markdown
     section_["rows"].push_back({{"name", std::string(type.name)},
+                                {"factor", std::string(type.id)},
                                 {"indent", indent},
                                 {"depth", std::to_string(depth)},
                                 {"formula", std::string(type.formula)},
@@ -250,8 +259,13 @@ class PhaseSection {
   void AddPlainRow(const std::string& name, MakeCell make_cell) {
     Data cells = Data::array();
     for (const FactorRow& row : rows_) cells.push_back(make_cell(row));
-    section_["rows"].push_back(
-        {{"name", name}, {"indent", ""}, {"depth", "0"}, {"formula", ""}, {"isPlain", true}, {"cells", cells}});
+    section_["rows"].push_back({{"name", name},
+                                {"factor", ""},
+                                {"indent", ""},
+                                {"depth", "0"},
+                                {"formula", ""},
+                                {"isPlain", true},
+                                {"cells", cells}});
   }
 
   Data Figure(const std::string& name, const Chart& chart) {
@@ -287,9 +301,14 @@ class PhaseSection {
     chart.height = 420;
     const FactorProjection* headline = HeadlineOf(*projection_);
     int color = 0;
-    for (const FactorProjection* projection : OverviewFactors()) {
+    section_["overviewColumns"] = Data::array();
+    const std::vector<const FactorProjection*> factors = OverviewFactors();
+    for (const FactorProjection* projection : factors) {
+      section_["overviewColumns"].push_back({{"name", Name(projection->factor)}});
       ChartSeries series;
       series.name = Name(projection->factor);
+      series.id = Describe(projection->factor).id;
+      series.is_chosen = true;
       series.color = color++;
       series.width = projection == headline ? 3.2 : 1.8;
       series.line = LineOf(*projection);
@@ -300,6 +319,8 @@ class PhaseSection {
       }
       chart.series.push_back(series);
     }
+    AddOtherSides(factors, chart);
+    section_["overviewRows"] = RowsBehindChart(*projection_, factors);
     for (std::size_t i = 1; i < projection_->dominance.size(); ++i) {
       const Dominance& change = projection_->dominance[i];
       chart.marks.push_back({change.cores, fmt::format("from {}: {}", FormatCores(change.cores), Name(change.factor))});
@@ -317,6 +338,46 @@ class PhaseSection {
     }
   }
 
+  // The phase as measured and on the other machines.
+  std::vector<ReadSide> Sides() const {
+    std::vector<ReadSide> sides = {{"as measured", projection_}};
+    for (const Variant& variant : results_.variants) {
+      ReadSide side{variant.name, nullptr};
+      for (const PhaseProjection& projection : variant.projections) {
+        if (projection.series == series_ && projection.phase == phase_) side.projection = &projection;
+      }
+      sides.push_back(side);
+    }
+    return sides;
+  }
+
+  // The factors of the chart as they are on other machines, over the same factors as measured.
+  void AddOtherSides(const std::vector<const FactorProjection*>& factors, Chart& chart) const {
+    const std::vector<ReadSide> sides = Sides();
+    for (std::size_t side = 1; side < sides.size(); ++side) {
+      for (std::size_t i = 0; i < factors.size(); ++i) {
+        const FactorProjection* other =
+            sides[side].projection != nullptr ? sides[side].projection->Find(factors[i]->factor) : nullptr;
+        if (other == nullptr || other->curve.empty()) continue;
+        ChartSeries series = chart.series[i];
+        series.side = static_cast<int>(side);
+        series.is_overlay = true;
+        series.line = LineOf(*other);
+        series.points = PointsOf(*other);
+        series.inner_band.clear();
+        series.outer_band.clear();
+        chart.series.push_back(std::move(series));
+      }
+    }
+  }
+
+  // Numbers to read off the chart.
+  void AddReadings() {
+    Readings readings = ReadingsOfPhase(Sides(), slug_);
+    section_.update(readings.table);
+    if (!readings.choices.empty()) choices_.push_back(std::move(readings.choices));
+  }
+
   void AddProjectionTable() {
     std::vector<const FactorProjection*> columns;
     for (const FactorProjection& projection : projection_->factors) {
@@ -326,8 +387,9 @@ class PhaseSection {
     Data header = Data::array();
     for (const FactorProjection* column : columns) {
       used_.insert(column->factor);
-      header.push_back(
-          {{"name", Name(column->factor)}, {"model", column->is_product ? "product" : WeighedModel(*column)}});
+      header.push_back({{"name", Name(column->factor)},
+                        {"factor", std::string(Describe(column->factor).id)},
+                        {"model", column->is_product ? "product" : WeighedModel(*column)}});
     }
     section_["targetColumns"] = header;
     section_["targets"] = Data::array();
@@ -338,6 +400,7 @@ class PhaseSection {
       for (const FactorProjection* column : columns) {
         const bool colored = column->factor != Factor::kSpeedup;
         cells.push_back(ProjectedCell(*projection_, column->factor, column->targets[i], colored));
+        cells.back()["factor"] = std::string(Describe(column->factor).id);
       }
       const auto dominant = projection_->dominant_at.find(first.cores);
       section_["targets"].push_back(
@@ -395,6 +458,7 @@ class PhaseSection {
     const FittedModel& fit = projection.fit;
     const bool drawn = projected && IsUsable(fit.outcome);
     Data data = {{"name", Name(projection.factor)},
+                 {"factor", std::string(Describe(projection.factor).id)},
                  {"meaning", std::string(Describe(projection.factor).meaning)},
                  {"outcome", ToString(fit.outcome)},
                  {"isUsable", IsUsable(fit.outcome)},
@@ -410,6 +474,7 @@ class PhaseSection {
     data["parameters"] = Parameters(fit);
     data["residuals"] = Residuals(fit);
     AddRivals(projection, data);
+    data["chartRows"] = drawn ? RowsBehindChart(*projection_, {&projection}) : Data::array();
     data["figure"] = drawn ? FitFigure(projection) : Data{{"svg", ""}, {"file", ""}, {"alt", ""}};
     return data;
   }
@@ -423,6 +488,7 @@ class PhaseSection {
     chart.legend = false;
     chart.y_label = "";
     ChartSeries series;
+    series.id = Describe(projection.factor).id;
     series.line = LineOf(projection);
     series.points = PointsOf(projection);
     series.inner_band = BandOf(projection, true);
@@ -470,6 +536,7 @@ class PhaseSection {
   const std::vector<FactorRow> rows_;
   ReportModel& model_;
   std::set<Factor>& used_;
+  Data& choices_;
   std::string heading_;
   std::string slug_;
   Data section_;
@@ -505,6 +572,13 @@ std::string PopColor(double value) {
   return Mix(kWhite, kRed, std::min(1.0, 0.25 + 0.75 * (kGood - value) / (kGood - kBad)));
 }
 
+std::string PopTone(double value) {
+  constexpr double kStep = 0.05, kGood = 0.8;
+  constexpr std::string_view kTones = "0123456789a";
+  const double steps = std::floor((value - kGood) / kStep + 1e-9);
+  return std::string(1, kTones[static_cast<std::size_t>(std::clamp(7 + steps, 0.0, 10.0))]);
+}
+
 ReportModel BuildReportModel(const Results& results) {
   ReportModel model;
   std::set<Factor> used;
@@ -520,10 +594,11 @@ ReportModel BuildReportModel(const Results& results) {
   data["failures"] = Failures(results);
   data["hasFailures"] = !data["failures"].empty();
   data["phases"] = Data::array();
+  Data choices = Data::array();
   for (const std::string& series : results.table.Series()) {
     for (const std::string& phase : results.table.Phases(series)) {
       const PhaseProjection* projection = ProjectionOf(results, series, phase);
-      data["phases"].push_back(PhaseSection(results, projection, series, phase, model, used, anchors).Build());
+      data["phases"].push_back(PhaseSection(results, projection, series, phase, model, used, anchors, choices).Build());
     }
   }
   data["severalPhases"] = data["phases"].size() > 1;
@@ -531,6 +606,7 @@ ReportModel BuildReportModel(const Results& results) {
   data["diagnostics"] = AllFindings(results);
   data["hasDiagnostics"] = !data["diagnostics"].empty();
   data["glossary"] = Glossary(used);
+  data["choices"] = ToScriptJson({{"phases", choices}});
   return model;
 }
 

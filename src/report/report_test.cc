@@ -16,6 +16,7 @@
 #include "report/text_table.h"
 #include "report/write_report.h"
 #include "support/models.h"
+#include "support/own_templates.h"
 #include "support/temporary_folder.h"
 #include "support/traces.h"
 
@@ -24,13 +25,6 @@ namespace {
 
 using testing::HasSubstr;
 using testing::Not;
-
-ReportTemplates LoadOwnTemplates() {
-  const std::string folder = test::SourceFolder() + "/templates/";
-  return {{ReadFile(folder + "report.html.mustache"), "report.html.mustache"},
-          {ReadFile(folder + "report.md.mustache"), "report.md.mustache"},
-          ReadFile(folder + "style.css")};
-}
 
 Results MakeResults(const std::string& phase = "cycle") {
   Results results;
@@ -140,9 +134,8 @@ TEST(Render, EscapesForTheTarget) {
 }
 
 TEST(Report, HtmlSaysWhatWasFound) {
-  ReportModel model = BuildReportModel(MakeResults());
-  model.data["style"] = "";
-  const std::string html = RenderTemplate(LoadOwnTemplates().html, model.data, Escape::kHtml);
+  const ReportModel model = BuildReportModel(MakeResults());
+  const std::string html = RenderHtml(model, test::OwnTemplates());
   EXPECT_THAT(html, HasSubstr("A &lt;b&gt;study&lt;/b&gt;"));
   EXPECT_THAT(html, HasSubstr("At 32 cores, the largest run, parallel efficiency is 0.638"));
   EXPECT_THAT(html, HasSubstr("load balance costs most (0.700)"));
@@ -167,9 +160,8 @@ Results MakeResultsWithErrors() {
 }
 
 TEST(Report, StandardErrorsStandBesideTheirValues) {
-  ReportModel model = BuildReportModel(MakeResultsWithErrors());
-  model.data["style"] = "";
-  const std::string html = RenderTemplate(LoadOwnTemplates().html, model.data, Escape::kHtml);
+  const ReportModel model = BuildReportModel(MakeResultsWithErrors());
+  const std::string html = RenderHtml(model, test::OwnTemplates());
   EXPECT_THAT(html, HasSubstr("0.950<br><small>± 0.012</small>"));
   EXPECT_THAT(html, HasSubstr("1.60 s<br><small>± 20.0 ms</small>"));
   EXPECT_THAT(html, HasSubstr("0.980</td>"));
@@ -178,12 +170,9 @@ TEST(Report, StandardErrorsStandBesideTheirValues) {
       html,
       HasSubstr(
           "The runs count by the spread of their iterations, their loss and their distance from the largest run"));
-  const std::string markdown = RenderTemplate(LoadOwnTemplates().markdown, model.data, Escape::kMarkdown);
+  const std::string markdown = RenderTemplate(test::OwnTemplates().markdown, model.data, Escape::kMarkdown);
   EXPECT_THAT(markdown, HasSubstr(" 0.950 ± 0.012 |"));
-  ReportModel plain = BuildReportModel(MakeResults());
-  plain.data["style"] = "";
-  EXPECT_THAT(RenderTemplate(LoadOwnTemplates().html, plain.data, Escape::kHtml),
-              Not(HasSubstr("of the run by itself")));
+  EXPECT_THAT(test::OwnHtml(MakeResults()), Not(HasSubstr("of the run by itself")));
 }
 
 // A row a hidden value: of parallel efficiency 64 cores from 16, 64 from 32, and so on.
@@ -213,14 +202,13 @@ TEST(Backtest, SaysHowManyHiddenValuesWereMet) {
       "efficiency was off by 15.0 % in the median.";
   EXPECT_EQ(SummarizeBacktest(results, "", "cycle"), sentence);
   EXPECT_EQ(SummarizeBacktest(results, "", "none"), "");
-  ReportModel model = BuildReportModel(results);
-  model.data["style"] = "";
-  const std::string html = RenderTemplate(LoadOwnTemplates().html, model.data, Escape::kHtml);
+  const ReportModel model = BuildReportModel(results);
+  const std::string html = RenderHtml(model, test::OwnTemplates());
   EXPECT_THAT(html, HasSubstr("<p>" + sentence + "</p>"));
   EXPECT_THAT(html, HasSubstr("<th scope=\"row\">Parallel efficiency</th><td>16</td><td>64</td><td>4.0×</td><td>0.500"
                               "</td><td>0.550</td><td>0.490 – 0.610</td><td>+10.0 %</td><td>80 %</td>"));
   EXPECT_THAT(html, HasSubstr("<td>-44.4 %</td><td class=\"outside\">neither</td>"));
-  const std::string markdown = RenderTemplate(LoadOwnTemplates().markdown, model.data, Escape::kMarkdown);
+  const std::string markdown = RenderTemplate(test::OwnTemplates().markdown, model.data, Escape::kMarkdown);
   EXPECT_THAT(markdown, HasSubstr("|  | 32 | 64 | 2.0× | 0.500 | 0.400 | 0.340 – 0.460 | -20.0 % | 95 % |"));
   EXPECT_THAT(markdown, Not(HasSubstr("still fewer runs")));
 }
@@ -242,21 +230,15 @@ TEST(Backtest, LongTablesShowTheLargestSplits) {
 }
 
 TEST(Report, NamesFromTracesStayText) {
-  const std::string html = RenderTemplate(
-      LoadOwnTemplates().html,
-      [] {
-        ReportModel model = BuildReportModel(MakeResults("<script>alert(1)</script>"));
-        model.data["style"] = "";
-        return model.data;
-      }(),
-      Escape::kHtml);
-  EXPECT_THAT(html, Not(HasSubstr("<script>")));
+  const std::string html = test::OwnHtml(MakeResults("</script><script>alert(1)</script>"));
+  EXPECT_THAT(html, Not(HasSubstr("<script>alert")));
+  EXPECT_THAT(html, HasSubstr("&lt;/script&gt;&lt;script&gt;alert(1)&lt;/script&gt;"));
 }
 
 TEST(Report, EveryFormAndFigureIsWritten) {
   const test::TemporaryFolder folder;
   const auto files =
-      WriteReport(MakeResults(), LoadOwnTemplates(), folder / "report",
+      WriteReport(MakeResults(), test::OwnTemplates(), folder / "report",
                   {ReportFormat::kHtml, ReportFormat::kMarkdown, ReportFormat::kJson, ReportFormat::kCsv});
   const std::string markdown = ReadFile(folder / "report" / "report.md");
   int figures = 0;
@@ -271,7 +253,7 @@ TEST(Report, EveryFormAndFigureIsWritten) {
 TEST(Report, AFileInTheWayLeavesNothingHalfWritten) {
   const test::TemporaryFolder folder;
   folder.Write("report", "");
-  EXPECT_THROW(WriteReport(MakeResults(), LoadOwnTemplates(), folder / "report", {ReportFormat::kHtml}), Error);
+  EXPECT_THROW(WriteReport(MakeResults(), test::OwnTemplates(), folder / "report", {ReportFormat::kHtml}), Error);
 }
 
 // From its JSON a report comes out the same.
@@ -281,8 +263,8 @@ TEST(Results, ReadBackGivesTheSameReport) {
   const Results again = ReadResultsJson(json, "results.json");
   EXPECT_EQ(WriteResultsJson(again), json);
   const test::TemporaryFolder folder;
-  WriteReport(results, LoadOwnTemplates(), folder / "a", {ReportFormat::kHtml});
-  WriteReport(again, LoadOwnTemplates(), folder / "b", {ReportFormat::kHtml});
+  WriteReport(results, test::OwnTemplates(), folder / "a", {ReportFormat::kHtml});
+  WriteReport(again, test::OwnTemplates(), folder / "b", {ReportFormat::kHtml});
   EXPECT_EQ(ReadFile(folder / "a" / "report.html"), ReadFile(folder / "b" / "report.html"));
   EXPECT_EQ(ReadTableFromJson(json, "f").rows, results.table.rows);
   EXPECT_EQ(again.backtest, results.backtest);

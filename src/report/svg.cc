@@ -54,9 +54,10 @@ TimeUnit UnitFor(double seconds) {
 std::string TickText(double value) { return fmt::format("{:g}", std::round(value * 1e6) / 1e6); }
 
 void Svg::Open(int width, int height, const std::string& title, const std::string& description, bool standalone,
-               double title_x) {
-  text_ = fmt::format("<svg {}role=\"img\" viewBox=\"0 0 {} {}\" width=\"{}\" height=\"{}\" {} font-size=\"12\">",
-                      standalone ? "xmlns=\"http://www.w3.org/2000/svg\" " : "", width, height, width, height, kFont);
+               double title_x, const std::string& more) {
+  text_ = fmt::format("<svg {}role=\"img\" viewBox=\"0 0 {} {}\" width=\"{}\" height=\"{}\" {} font-size=\"12\"{}>",
+                      standalone ? "xmlns=\"http://www.w3.org/2000/svg\" " : "", width, height, width, height,
+                      standalone ? kFont : "", more);
   text_ += "<title>" + EscapeXml(title) + "</title><desc>" + EscapeXml(description) + "</desc>";
   if (standalone) text_ += "<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>";
   Text(title_x, 20, title, "start", kInk, "font-weight=\"600\" font-size=\"14\"");

@@ -37,9 +37,9 @@ std::string TickText(double value);
 class Svg {
  public:
   // `standalone`: with name space and white ground, for a file of its own. Title and description are read out by
-  // screen readers; the title is drawn too.
+  // screen readers; the title is drawn too. `more` attributes are put into the element.
   void Open(int width, int height, const std::string& title, const std::string& description, bool standalone,
-            double title_x);
+            double title_x, const std::string& more = "");
   void Text(double x, double y, const std::string& text, const char* anchor, const char* color,
             const std::string& more = "");
   void Line(double x1, double y1, double x2, double y2, const char* color, const std::string& more = "");

@@ -24,6 +24,7 @@ constexpr std::int64_t kFewestIterations = 3;  // that are worth a figure
 constexpr std::size_t kFewPhases = 8;          // that may have figures with details
 constexpr std::size_t kMostBars = 400;         // of a run in a figure; half of that with many phases
 constexpr std::size_t kMostTooltips = 60;      // of a figure
+constexpr std::size_t kMostRows = 40;          // of a run in the table behind a figure
 constexpr Factor kChangedFactors[] = {Factor::kParallelEfficiency, Factor::kLoadBalance, Factor::kSerialization,
                                       Factor::kTransfer};
 
@@ -157,6 +158,25 @@ Data LeftOutRow(const Results& results, const RunRecord& run, const PhaseMarks& 
           {"why", ReasonsOf(phase)}};
 }
 
+// The table behind the figure: an iteration a row, or some that follow each other where there are many.
+void AddIterationRows(const std::string& heading, std::vector<IterationRecord> iterations, Data& rows) {
+  JoinIterations(iterations, kMostRows);
+  std::int64_t number = 1;
+  for (const IterationRecord& record : iterations) {
+    const std::string first = FormatCores(static_cast<double>(number));
+    const std::string last = FormatCores(static_cast<double>(number + record.iterations - 1));
+    rows.push_back({{"run", heading},
+                    {"number", record.iterations == 1 ? first : first + " to " + last},
+                    {"length", FormatSeconds(record.elapsed)},
+                    {"useful", FormatSeconds(record.useful)},
+                    {"parallelEfficiency", FormatFactor(record.parallel_efficiency)},
+                    {"loadBalance", FormatFactor(record.load_balance)},
+                    {"disturbance", record.disturbance ? FormatPercent(*record.disturbance) : "–"},
+                    {"leftOut", FormatCores(static_cast<double>(record.left_out))}});
+    number += record.iterations;
+  }
+}
+
 std::string IterationCaption(const IterationChart& chart) {
   std::int64_t together = 1;
   for (const IterationPanel& panel : chart.panels) {
@@ -224,11 +244,13 @@ ReportData IterationsOfPhase(const Results& results, const std::string& phase, c
   IterationChart chart;
   chart.title = "Iterations: " + heading;
   chart.description = "Length of the iterations of " + heading + ", run by run.";
+  data["iterationRows"] = Data::array();
   std::size_t bars = 0;
   for (const RunRecord* run : Spread(WithoutRepeats(runs), is_small ? 3 : 1)) {
     IterationPanel& panel = chart.panels.emplace_back();
     panel.name = HeadingOf(*run);
     panel.iterations = IterationsOf(*run, phase)->iterations;
+    AddIterationRows(panel.name, panel.iterations, data["iterationRows"]);
     JoinIterations(panel.iterations, is_small ? kMostBars : kMostBars / 2);
     bars += panel.iterations.size();
   }

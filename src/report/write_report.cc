@@ -2,7 +2,10 @@
 
 #include <map>
 
+#include "base/error.h"
 #include "base/files.h"
+#include "base/sha256.h"
+#include "base/text.h"
 #include "factors/factor_table_csv.h"
 #include "projection/projection_csv.h"
 #include "report/report_model.h"
@@ -33,6 +36,13 @@ std::vector<std::string> ReportFormatNames() {
 
 namespace {
 
+// Text that becomes the content of an element, which its end tag would end.
+void RequireInside(const std::string& text, const std::string& element, const std::string& file) {
+  if (ToLower(text).find("</" + element) == std::string::npos) return;
+  throw Error(ErrorKind::kUsage, file, "contains </" + element + ", which would end it within the report",
+              "write <\\/" + element);
+}
+
 // By file name.
 using Files = std::vector<std::pair<std::filesystem::path, std::string>>;
 
@@ -51,14 +61,14 @@ Files DataFiles(const Results& results, const std::set<ReportFormat>& formats) {
 }
 
 Files RenderedFiles(const Results& results, const ReportTemplates& templates, const std::set<ReportFormat>& formats) {
-  ReportModel model = BuildReportModel(results);
-  model.data["style"] = templates.style;
+  const ReportModel model = BuildReportModel(results);
   Files files;
   if (formats.count(ReportFormat::kHtml) > 0) {
-    files.emplace_back("report.html", RenderTemplate(templates.html, model.data, Escape::kHtml));
+    files.emplace_back("report.html", RenderHtml(model, templates));
   }
   if (formats.count(ReportFormat::kMarkdown) > 0) {
-    files.emplace_back("report.md", RenderTemplate(templates.markdown, model.data, Escape::kMarkdown));
+    files.emplace_back("report.md",
+                       RenderTemplate(templates.markdown, model.data, Escape::kMarkdown, templates.partials));
     for (const auto& [name, svg] : model.figures) {
       files.emplace_back(std::filesystem::path("figures") / name, svg + "\n");
     }
@@ -67,6 +77,17 @@ Files RenderedFiles(const Results& results, const ReportTemplates& templates, co
 }
 
 }  // namespace
+
+std::string RenderHtml(const ReportModel& model, const ReportTemplates& templates) {
+  RequireInside(templates.style, "style", "style.css");
+  RequireInside(templates.script, "script", "report.js");
+  ReportData data = model.data;
+  data["style"] = templates.style;
+  data["styleHash"] = Sha256Base64(templates.style);
+  data["script"] = templates.script;
+  data["scriptHash"] = Sha256Base64(templates.script);
+  return RenderTemplate(templates.html, data, Escape::kHtml, templates.partials);
+}
 
 std::vector<std::filesystem::path> WriteReport(const Results& results, const ReportTemplates& templates,
                                                const std::filesystem::path& folder,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <set>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -22,10 +23,24 @@ std::vector<fs::path> TomlFiles(const fs::path& folder) {
   return files;
 }
 
+constexpr std::string_view kTemplateEnding = ".mustache";
+
+// A file of the user's folder, else of the program's own. Lines end alike everywhere, since browsers make them so
+// before they compare a text with its hash.
 Template LoadTemplate(const std::string& folder, const std::string& name) {
   fs::path path = DataFolder() / "templates" / name;
   if (!folder.empty() && fs::exists(fs::path(folder) / name)) path = fs::path(folder) / name;
-  return {ReadFile(path), path.string()};
+  std::string text = ReadFile(path);
+  for (std::size_t at = 0; (at = text.find("\r\n", at)) != std::string::npos;) text.erase(at, 1);
+  return {text, path.string()};
+}
+
+// Names of templates without their ending.
+void AddTemplateNames(const fs::path& folder, std::set<std::string>& names) {
+  std::error_code code;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, code)) {
+    if (entry.path().extension() == kTemplateEnding) names.insert(entry.path().stem().string());
+  }
 }
 
 }  // namespace
@@ -112,8 +127,17 @@ ReportTemplates LoadTemplates(const std::string& folder) {
   if (!folder.empty() && !fs::is_directory(folder, code)) {
     throw Error(ErrorKind::kUsage, folder, "is not a folder with templates");
   }
-  return {LoadTemplate(folder, "report.html.mustache"), LoadTemplate(folder, "report.md.mustache"),
-          LoadTemplate(folder, "style.css").text};
+  ReportTemplates templates = {LoadTemplate(folder, "report.html.mustache"),
+                               LoadTemplate(folder, "report.md.mustache"),
+                               LoadTemplate(folder, "style.css").text,
+                               LoadTemplate(folder, "report.js").text,
+                               {}};
+  std::set<std::string> names;
+  AddTemplateNames(DataFolder() / "templates", names);
+  if (!folder.empty()) AddTemplateNames(folder, names);
+  for (const std::string& name : names)
+    templates.partials[name] = LoadTemplate(folder, name + std::string(kTemplateEnding));
+  return templates;
 }
 
 }  // namespace farscale

@@ -36,7 +36,8 @@ std::vector<std::string> GateRuleNames();
 Network LoadNetwork(const std::string& name, const std::string& where = "");
 std::vector<std::string> NetworkNames();
 
-// Templates from a folder of the user, with those it lacks from the program's own; empty: the program's own.
+// Templates, style sheet and script from a folder of the user, with those it lacks from the program's own; empty: the
+// program's own. NAME.mustache of either folder is the partial {{> NAME}}.
 ReportTemplates LoadTemplates(const std::string& folder = "");
 
 }  // namespace farscale

@@ -1,18 +1,17 @@
 #include "trace/trace_reader.h"
 
 #include <fmt/format.h>
-#include <openssl/evp.h>
 
 #include <algorithm>
 #include <array>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <memory>
 #include <numeric>
 
 #include "base/error.h"
 #include "base/parallel.h"
+#include "base/sha256.h"
 #include "base/text.h"
 #include "trace/otf2_reader.h"
 #include "trace/paraver_reader.h"
@@ -80,31 +79,13 @@ TraceFormat FormatOf(const fs::path& path) {
               IsTraceName(path) ? "the file is damaged" : "name the file that ends in .otf2, .prv or .prv.gz");
 }
 
-using DigestContext = std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)>;
-
-class Sha256 {
- public:
-  Sha256() : context_(EVP_MD_CTX_new(), EVP_MD_CTX_free) { EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr); }
-  void Add(const char* data, std::size_t size) { EVP_DigestUpdate(context_.get(), data, size); }
-  std::string Hex() {
-    std::array<unsigned char, 32> digest{};
-    EVP_DigestFinal_ex(context_.get(), digest.data(), nullptr);
-    std::string hex;
-    for (const unsigned char byte : digest) hex += fmt::format("{:02x}", byte);
-    return hex;
-  }
-
- private:
-  DigestContext context_;
-};
-
 std::string HashFile(const std::string& path) {
   std::ifstream stream(path, std::ios::binary);
   std::vector<char> buffer(1 << 18);
   Sha256 hash;
   while (stream) {
     stream.read(buffer.data(), static_cast<std::streamsize>(buffer.size()));
-    hash.Add(buffer.data(), static_cast<std::size_t>(stream.gcount()));
+    hash.Add({buffer.data(), static_cast<std::size_t>(stream.gcount())});
   }
   if (!stream.eof()) throw Error(ErrorKind::kInput, path, "cannot be read to the end");
   return hash.Hex();
@@ -155,7 +136,7 @@ std::string FingerprintOfTrace(const std::string& path) {
     lines[i] = HashFile(files[i]) + "  " + fs::path(files[i]).lexically_relative(folder).string() + "\n";
   });
   Sha256 hash;
-  for (const std::string& line : lines) hash.Add(line.data(), line.size());
+  for (const std::string& line : lines) hash.Add(line);
   return hash.Hex();
 }
 

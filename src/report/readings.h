@@ -1,0 +1,42 @@
+// What a reader of the HTML report can read off the charts: every factor at many core counts, as text, for the script
+// of the page to choose from. The script calculates nothing and formats nothing [templates/report.js].
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "report/report_model.h"
+#include "report/results.h"
+
+namespace farscale {
+
+// Counts of the curve that readers choose from are at most so many, besides those measured and the targets.
+inline constexpr std::size_t kMostCounts = 40;
+
+// One phase as measured, and the same phase on other machines.
+struct ReadSide {
+  std::string name;
+  const PhaseProjection* projection = nullptr;  // null: there is none
+};
+
+struct Readings {
+  // The table at the first count shown, which is the last that is evidence: `readingCores`, `readingRatio`,
+  // `readingCount`, `readingPlace`, `readingLast`, `readingSides`, `readings`.
+  ReportData table;
+  // For the script: `anchor`, `counts` (numbers, as printed, and the ratio to the largest run), `place` of the first
+  // one shown, and by side and factor `values` ("value low high", with "-" for a value that is not evidence, one
+  // after the other by semicolons), `tones` (a letter each) and `measured` (by place).
+  ReportData choices;
+};
+
+// `sides` begin with what was measured, which has a projection.
+Readings ReadingsOfPhase(const std::vector<ReadSide>& sides, const std::string& anchor);
+
+// The table behind a chart: a row for every measured count and every target, a cell for every factor with `text`,
+// `interval`, `hasInterval`, `measured`, `hasMeasured`.
+ReportData RowsBehindChart(const PhaseProjection& projection, const std::vector<const FactorProjection*>& factors);
+
+// JSON that may stand in a <script> element: nothing in it ends one.
+std::string ToScriptJson(const ReportData& data);
+
+}  // namespace farscale

@@ -1,0 +1,306 @@
+// What moves in report.html. Every number shown was calculated and formatted before: the element #choices holds, for
+// every phase, the texts of every factor at many core counts, and this script picks among them. It fetches nothing.
+"use strict";
+(() => {
+  const all = (selector, within = document) => [...within.querySelectorAll(selector)];
+  const phases = new Map();  // by anchor
+
+  // "0.9 0.8 1;- 0.7 0.9": value and interval at one core count after the other; - is no evidence.
+  const unpack = (factor) => {
+    factor.at = factor.values.split(";").map((entry, place) => {
+      const [value, low, high] = entry.split(" ");
+      return {
+        value: value === "-" ? "not evidence" : value,
+        interval: low === undefined ? "unknown" : `${low} – ${high}`,
+        tone: factor.tones[place],
+        measured: factor.measured[place],
+      };
+    });
+  };
+
+  const load = () => {
+    for (const phase of JSON.parse(document.getElementById("choices").textContent).phases) {
+      for (const side of phase.sides) Object.values(side.factors).forEach(unpack);
+      phases.set(phase.anchor, phase);
+    }
+  };
+
+  // The place of the count nearest to `cores`, as far as the eye can tell on a logarithmic axis.
+  const nearest = (phase, cores) => {
+    let best = 0;
+    const distance = (number) => Math.abs(Math.log(number / cores));
+    phase.numbers.forEach((number, place) => {
+      if (distance(number) < distance(phase.numbers[best])) best = place;
+    });
+    return best;
+  };
+
+  // ---- the charts ----
+
+  const kSvg = "http://www.w3.org/2000/svg";
+
+  // Range and frame of a chart, from its data-plot; kept, since the pointer asks for it again and again.
+  const frames = new WeakMap();
+  const frameOf = (svg) => {
+    if (!frames.has(svg)) {
+      const [low, high, left, right, top, bottom] = svg.dataset.plot.split(" ").map(Number);
+      frames.set(svg, { low, high, left, right, top, bottom });
+    }
+    return frames.get(svg);
+  };
+  const toX = (frame, cores) =>
+    frame.left + (Math.log(cores / frame.low) / Math.log(frame.high / frame.low)) * (frame.right - frame.left);
+  const toCores = (frame, x) =>
+    frame.low * Math.exp(((x - frame.left) / (frame.right - frame.left)) * Math.log(frame.high / frame.low));
+
+  // A vertical line in a chart; `kind` is "cursor" or "mark".
+  const drawLine = (svg, kind, cores) => {
+    const frame = frameOf(svg);
+    let line = svg.querySelector(`.${kind}`);
+    if (!line) {
+      line = document.createElementNS(kSvg, "line");
+      line.setAttribute("class", kind);
+      line.setAttribute("y1", frame.top);
+      line.setAttribute("y2", frame.bottom);
+      svg.append(line);
+    }
+    const x = toX(frame, cores).toFixed(1);
+    line.setAttribute("x1", x);
+    line.setAttribute("x2", x);
+  };
+
+  const factorName = (id) => {
+    const box = document.querySelector(`.choose-factor[value="${CSS.escape(id)}"]`);
+    return box ? box.parentElement.textContent.trim() : id;
+  };
+
+  // The series that are to be seen in a chart, each once: [factor, side, colour].
+  const seriesOf = (svg) => {
+    const found = new Map();
+    for (const element of all("polyline[data-series]", svg)) {
+      if (element.matches(".off, .overlay:not(.shown)")) continue;
+      const { series, side = "0" } = element.dataset;
+      found.set(`${series} ${side}`, [series, Number(side), element.getAttribute("stroke")]);
+    }
+    return [...found.values()];
+  };
+
+  const readout = document.getElementById("readout");
+  let shownIn = null;  // the chart that the readout belongs to
+
+  const addRow = (table, cells) => {
+    const row = table.insertRow();
+    cells.forEach((text, i) => {
+      const cell = i === 0 ? row.appendChild(document.createElement("th")) : row.insertCell();
+      if (i === 0) cell.scope = "row";
+      cell.textContent = text;
+    });
+    return row;
+  };
+
+  const swatch = (stroke) => {
+    const svg = document.createElementNS(kSvg, "svg");
+    svg.setAttribute("class", "chart swatch");
+    svg.setAttribute("viewBox", "0 0 1 1");
+    svg.setAttribute("aria-hidden", "true");
+    const rect = svg.appendChild(document.createElementNS(kSvg, "rect"));
+    rect.setAttribute("width", 1);
+    rect.setAttribute("height", 1);
+    rect.setAttribute("fill", stroke);
+    return svg;
+  };
+
+  // The numbers of a chart at one place, beside the line that marks it.
+  const showReadout = (plot, svg, phase, place) => {
+    const table = document.createElement("table");
+    const isMeasured = (series, side) => phase.sides[side].factors[series].at[place].measured;
+    const shown = seriesOf(svg).filter(([series, side]) => phase.sides[side].factors[series]);
+    const anyMeasured = shown.some(([series, side]) => isMeasured(series, side));
+    for (const [series, side, stroke] of shown) {
+      const at = phase.sides[side].factors[series].at[place];
+      const name = factorName(series) + (side > 0 ? `, ${phase.sides[side].name}` : "");
+      const cells = [name, at.value, at.interval];
+      if (anyMeasured) cells.push(at.measured ? `measured ${at.measured}` : "");
+      addRow(table, cells).cells[0].prepend(swatch(stroke));
+    }
+    table.createCaption().textContent = `${phase.counts[place]} cores, ${phase.ratios[place]} the largest run`;
+    readout.replaceChildren(table);
+    readout.hidden = false;
+    shownIn = svg;
+    drawLine(svg, "cursor", phase.numbers[place]);
+    // Beside the line, on the side with more room.
+    const frame = frameOf(svg);
+    const box = svg.getBoundingClientRect();
+    const x = box.left + (toX(frame, phase.numbers[place]) / svg.viewBox.baseVal.width) * box.width;
+    const left = x > document.documentElement.clientWidth / 2 ? x - readout.offsetWidth - 14 : x + 14;
+    const most = document.documentElement.clientWidth - readout.offsetWidth - 4;
+    readout.style.left = `${Math.max(4, Math.min(left, most)) + window.scrollX}px`;
+    readout.style.top = `${box.top + box.height * 0.18 + window.scrollY}px`;
+    plot.dataset.place = place;
+  };
+
+  const hideReadout = () => {
+    readout.hidden = true;
+    if (shownIn) shownIn.querySelector(".cursor")?.remove();
+    shownIn = null;
+  };
+
+  const moves = { ArrowLeft: -1, ArrowRight: 1, PageDown: -5, PageUp: 5, Home: -Infinity, End: Infinity };
+
+  const readChart = (plot) => {
+    const svg = plot.querySelector("svg[data-plot]");
+    const phase = phases.get(plot.dataset.phase);
+    if (!svg || !phase) return;
+    plot.tabIndex = 0;
+    plot.setAttribute("role", "group");
+    plot.setAttribute("aria-label", `${svg.querySelector("title").textContent}. Arrow keys read values.`);
+    // Else the browser would show the title of the picture over the numbers.
+    svg.setAttribute("aria-label", svg.querySelector("title").textContent);
+    svg.addEventListener("pointermove", (event) => {
+      const box = svg.getBoundingClientRect();
+      const x = ((event.clientX - box.left) / box.width) * svg.viewBox.baseVal.width;
+      showReadout(plot, svg, phase, nearest(phase, toCores(frameOf(svg), x)));
+    });
+    svg.addEventListener("pointerleave", hideReadout);
+    svg.addEventListener("click", (event) => {
+      const box = svg.getBoundingClientRect();
+      const x = ((event.clientX - box.left) / box.width) * svg.viewBox.baseVal.width;
+      choose(toCores(frameOf(svg), x));
+    });
+    plot.addEventListener("focus", () => {
+      if (plot.matches(":focus-visible")) showReadout(plot, svg, phase, Number(plot.dataset.place ?? phase.place));
+    });
+    plot.addEventListener("blur", hideReadout);
+    plot.addEventListener("keydown", (event) => {
+      if (event.key === "Escape") hideReadout();
+      if (!(event.key in moves)) return;
+      event.preventDefault();
+      const place = Number(plot.dataset.place ?? phase.place) + moves[event.key];
+      showReadout(plot, svg, phase, Math.max(0, Math.min(place, phase.numbers.length - 1)));
+    });
+  };
+
+  // ---- the target ----
+
+  const fillCell = (cell, at) => {
+    const value = document.createElement("span");
+    value.textContent = at ? at.value : "–";
+    cell.className = `tone-${at ? at.tone : "n"}${cell.classList.contains("shown") ? " shown" : ""}`;
+    cell.replaceChildren(value);
+    if (!at) return;
+    const interval = document.createElement("small");
+    interval.textContent = at.interval;
+    cell.append(document.createElement("br"), interval);
+  };
+
+  const showTarget = (phase, place) => {
+    phase.place = place;
+    const { range, count, table, charts } = phase;
+    if (!table) return;
+    range.value = place;
+    range.setAttribute("aria-valuetext", `${phase.counts[place]} cores`);
+    if (document.activeElement !== count) count.value = phase.numbers[place];
+    table.querySelector(".at-cores").textContent = phase.counts[place];
+    table.querySelector(".at-ratio").textContent = phase.ratios[place];
+    for (const row of table.tBodies[0].rows) {
+      for (const cell of all("td", row)) {
+        fillCell(cell, phase.sides[Number(cell.dataset.side ?? 0)].factors[row.dataset.factor]?.at[place]);
+      }
+    }
+    for (const svg of charts) drawLine(svg, "mark", phase.numbers[place]);
+  };
+
+  // All phases go to the same target, so that they can be compared.
+  const choose = (cores) => {
+    if (!(cores > 0)) return;
+    for (const phase of phases.values()) showTarget(phase, nearest(phase, cores));
+  };
+
+  const connectTargets = () => {
+    for (const phase of phases.values()) {
+      const own = `[data-phase="${phase.anchor}"]`;
+      phase.range = document.querySelector(`.target${own}`);
+      phase.count = document.querySelector(`.count${own}`);
+      phase.table = document.querySelector(`.readings${own}`);
+      phase.charts = all(`.plot${own} svg[data-plot]`);
+      if (!phase.range || !phase.count || !phase.table) {
+        phase.table = null;
+        continue;
+      }
+      phase.range.addEventListener("input", () => choose(phase.numbers[Number(phase.range.value)]));
+      phase.count.addEventListener("input", () => choose(Number(phase.count.value)));
+      phase.count.addEventListener("change", () => (phase.count.value = phase.numbers[phase.place]));
+      showTarget(phase, phase.place);
+    }
+  };
+
+  // ---- what is shown ----
+
+  const connectSides = () => {
+    for (const box of all("input.side")) {
+      const section = box.closest("section");
+      box.addEventListener("change", () => {
+        const parts = `.readings [data-side="${box.value}"], .overlay[data-side="${box.value}"]`;
+        for (const part of all(parts, section)) part.classList.toggle("shown", box.checked);
+      });
+    }
+  };
+
+  const connectChoices = () => {
+    for (const box of all(".choose-phase")) {
+      box.addEventListener("change", () => {
+        document.getElementById(box.value).hidden = !box.checked;
+        const link = document.querySelector(`[data-phase-link="${box.value}"]`);
+        if (link) link.hidden = !box.checked;
+      });
+    }
+    for (const box of all(".choose-factor")) {
+      box.addEventListener("change", () => {
+        for (const part of all(`[data-factor="${box.value}"]`)) part.classList.toggle("off", !box.checked);
+      });
+    }
+  };
+
+  const connectTheme = () => {
+    const button = document.getElementById("theme");
+    const root = document.documentElement;
+    const show = (isDark) => {
+      root.dataset.theme = isDark ? "dark" : "light";
+      button.setAttribute("aria-pressed", String(isDark));
+    };
+    const preference = window.matchMedia("(prefers-color-scheme: dark)");
+    show(preference.matches);
+    preference.addEventListener("change", () => show(preference.matches));
+    button.addEventListener("click", () => show(root.dataset.theme !== "dark"));
+  };
+
+  // The link to the section that is being read.
+  const followReader = () => {
+    const links = new Map(all(".contents a").map((link) => [link.hash.slice(1), link]));
+    let current = null;
+    const observer = new IntersectionObserver((entries) => {
+      for (const entry of entries) {
+        if (!entry.isIntersecting || !links.has(entry.target.id)) continue;
+        current?.removeAttribute("aria-current");
+        current = links.get(entry.target.id);
+        current.setAttribute("aria-current", "true");
+      }
+    }, { rootMargin: "0px 0px -75% 0px" });
+    for (const id of links.keys()) {
+      const target = document.getElementById(id);
+      if (target) observer.observe(target);
+    }
+    if (window.matchMedia("(max-width: 70rem)").matches) {
+      for (const details of all(".contents > details")) details.open = false;
+    }
+  };
+
+  document.documentElement.classList.add("js");
+  load();
+  connectTheme();
+  connectTargets();
+  connectSides();
+  connectChoices();
+  all(".plot").forEach(readChart);
+  followReader();
+})();

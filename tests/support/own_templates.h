@@ -1,0 +1,27 @@
+// The templates of the program, as a report is made from them.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "base/files.h"
+#include "report/write_report.h"
+#include "support/traces.h"
+
+namespace farscale::test {
+
+inline ReportTemplates OwnTemplates() {
+  const std::string folder = SourceFolder() + "/templates/";
+  const auto load = [&](const std::string& name) { return Template{ReadFile(folder + name), name}; };
+  ReportTemplates templates = {load("report.html.mustache"), load("report.md.mustache"), load("style.css").text,
+                               load("report.js").text, {}};
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    const std::filesystem::path name = entry.path().filename();
+    if (name.extension() == ".mustache") templates.partials[name.stem().string()] = load(name.string());
+  }
+  return templates;
+}
+
+inline std::string OwnHtml(const Results& results) { return RenderHtml(BuildReportModel(results), OwnTemplates()); }
+
+}  // namespace farscale::test
