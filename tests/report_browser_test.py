@@ -1,0 +1,309 @@
+#!/usr/bin/env python3
+"""The HTML report as its readers use it: opened in a headless Chromium, clicked, dragged, read out and printed.
+
+    FARSCALE=build/dev/bin/farscale tests/report_browser_test.py
+"""
+
+import json
+import os
+import pathlib
+import random
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from browser import Browser, find_browser
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+PROGRAM = str(pathlib.Path(os.environ["FARSCALE"]).resolve())
+CHECKS = (ROOT / "tests/report_accessibility.js").read_text()
+HOSTILE = "</script><script>alert(1)</script>"
+
+
+def farscale(*arguments):
+    subprocess.run([PROGRAM, "-q", *map(str, arguments)], check=True, timeout=120)
+
+
+def phases_of(results):
+    """Every list in which the phases of a results file are told, with the key of their names."""
+    yield results["phases"], "name"
+    for part in (results, *results.get("variants", [])):
+        yield part["factors"]["rows"], "phase"
+        yield part["projections"], "phase"
+    for run in results["runs"]:
+        yield run["phases"], "phase"
+
+
+def add_phase(results, old, new):
+    """The same phase again, by another name."""
+    for entries, key in phases_of(results):
+        entries.extend(dict(entry, **{key: new}) for entry in entries[:] if entry[key] == old)
+
+
+def large_results(folder):
+    """4,096 ranks in the largest of 12 runs, 20 phases; pictures in which hardly a cell is as its neighbour."""
+    rows = ["phase,cores,nodes,loadBalance,serializationEfficiency,transferEfficiency,instructionScaling,ipcScaling,"
+            "frequencyScaling,runtime,iterations"]
+    for i in range(12):
+        share = [1 - loss * (i + 1) / 12 for loss in (0.15, 0.05, 0.25, 0.02, 0.01, 0.005)]
+        factors = ",".join(f"{value:.4f}" for value in share)
+        rows.append(f"phase 0,{2 << i},1,{factors},{100 / (2 << i):.4f},400")
+    (folder / "table.csv").write_text("\n".join(rows) + "\n")
+    farscale("predict", folder / "table.csv", "-o", folder / "small.json", "--report", folder / "table")
+    results = json.loads((folder / "table/results.json").read_text())
+    some = random.Random(1)
+    for i in range(12):
+        cores = 2 << i
+        picture = {"seconds": 4, "ranks": cores, "ranksPerRow": max(1, cores // 64), "columns": 360,
+                   "nodeBegins": [0], "shares": {name: {"mean": 0.5, "least": 0, "leastRank": 0, "most": 1, "mostRank": 1}
+                              for name in ("computation", "waiting")},
+                   "rows": [" ".join(f"c{level}w{8 - level}" for level in some.choices(range(1, 8), k=360))
+                            for _ in range(min(64, cores))]}
+        iterations = [{"begin": 0.01 * k, "end": 0.01 * k + 0.009, "elapsed": 0.009, "useful": 0.001 * some.random(),
+                       "parallelEfficiency": 0.8, "loadBalance": 0.9} for k in range(400)]
+        results["runs"].append({
+            "path": f"{cores}.otf2", "program": "p", "format": "OTF2", "creator": "c", "sha256": "a" * 64, "bytes": 1,
+            "events": 1, "seconds": 4, "cores": cores, "ranks": cores, "threads": 1, "nodes": 1, "repeat": 0,
+            "coverage": 1, "diagnostics": [], "phases": [{"phase": "phase 0", "iterations": iterations}],
+            "picture": picture})
+    for number in range(1, 20):
+        add_phase(results, "phase 0", f"phase {number}")
+    return results
+
+
+@unittest.skipUnless(find_browser(), "no browser is installed: apt-get install chromium")
+class ReportBrowserTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls._folder = tempfile.TemporaryDirectory()
+        cls.folder = pathlib.Path(cls._folder.name)
+        farscale("run", ROOT / "sample-runs/comd-noise/study.toml", "-o", cls.folder / "run")
+        results = json.loads((cls.folder / "run/results.json").read_text())
+        cls.phase = results["phases"][0]["name"]
+        add_phase(results, cls.phase, HOSTILE)
+        cls.results = results
+        cls.report = cls.render(results, "report")
+        cls.browser = Browser(find_browser())
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.browser.close()
+        cls._folder.cleanup()
+
+    @classmethod
+    def render(cls, results, name):
+        path = cls.folder / f"{name}.json"
+        path.write_text(json.dumps(results))
+        farscale("report", path, "-o", cls.folder / name, "--format", "html")
+        return cls.folder / name / "report.html"
+
+    def setUp(self):
+        self.browser.prefer("light")
+        self.browser.open(self.report)
+        self.choices = json.loads(self.browser.run("document.getElementById('choices').textContent"))["phases"]
+
+    def tearDown(self):
+        self.assertEqual(self.browser.complaints(), [])
+        self.assertEqual([url for url in self.browser.requests() if not url.endswith("/report.html")], [])
+
+    def run_js(self, script):
+        return self.browser.run(script)
+
+    def visible(self, selector):
+        """How many of them can be seen. (Browsers do not tell checkVisibility() the truth about <g>.)"""
+        return self.run_js(f"""
+            const hidden = (e) => e && (getComputedStyle(e).display === "none" || hidden(e.parentElement));
+            const seen = (e) => !hidden(e) && !e.closest("details:not([open]) > :not(summary)");
+            return [...document.querySelectorAll({selector!r})].filter(seen).length;""")
+
+    def readings(self, anchor):
+        """What the table at the target says: [factor, value, interval] of what was measured."""
+        return self.run_js(f"""
+            const rows = document.querySelector('.readings[data-phase="{anchor}"]').tBodies[0].rows;
+            return [...rows].map((row) => [row.dataset.factor, row.cells[1].querySelector("span").textContent,
+                                           row.cells[1].querySelector("small").textContent]);""")
+
+    def expected(self, phase, place, side=0):
+        """The same, as the data has it."""
+        rows = []
+        for factor, texts in phase["sides"][side]["factors"].items():
+            value, low, high = texts["values"].split(";")[place].split(" ")
+            rows.append([factor, "not evidence" if value == "-" else value, f"{low} – {high}"])
+        return rows
+
+    def test_what_is_on_the_page(self):
+        self.assertEqual(self.visible("main > section.phase"), 2)
+        self.assertGreaterEqual(self.visible("svg[data-plot]"), 12)
+        self.assertEqual(self.run_js("window.alert.toString().includes('native code')"), True)
+        self.assertIn(HOSTILE, self.run_js("document.querySelectorAll('h2')[1].textContent"))
+        self.assertEqual(self.run_js("document.scripts.length"), 2)
+
+    def test_the_policy_stops_what_is_not_ours(self):
+        self.assertEqual(self.run_js("""
+            window.ran = false;
+            const script = document.createElement("script");
+            script.textContent = "window.ran = true";
+            document.body.append(script);
+            return window.ran;"""), False)
+        self.assertTrue(self.browser.complaints())
+        self.browser.events.clear()
+        self.assertIn("Failed to fetch", self.run_js(
+            "return fetch('data:text/plain,x').then(() => 'fetched').catch((error) => String(error))"))
+        self.browser.events.clear()
+
+    def test_the_target_moves_all_numbers(self):
+        for place in (0, 7, len(self.choices[0]["counts"]) - 1):
+            self.run_js(f"""
+                const range = document.querySelector(".target");
+                range.value = {place};
+                range.dispatchEvent(new Event("input"));
+                return 0;""")
+            for phase in self.choices:
+                self.assertEqual(self.readings(phase["anchor"]), self.expected(phase, place))
+            count = self.choices[0]["counts"][place]
+            self.assertEqual(self.run_js("document.querySelector('.at-cores').textContent"), count)
+            self.assertEqual(self.run_js("document.querySelector('.target').getAttribute('aria-valuetext')"),
+                             f"{count} cores")
+        self.assertIn("not evidence", [row[1] for row in self.readings(self.choices[0]["anchor"])])
+
+    def test_what_is_evidence_is_as_the_results_say(self):
+        projection = self.results["projections"][0]
+        horizon = projection["horizon"]["cores"]
+        texts = self.choices[0]["sides"][0]["factors"]["parallelEfficiency"]["values"].split(";")
+        for number, text in zip(self.choices[0]["numbers"], texts):
+            self.assertEqual(text.startswith("-"), number > horizon, (number, horizon, text))
+
+    def test_a_count_typed_in_chooses_the_nearest(self):
+        target = self.results["projections"][0]["factors"][0]["targets"][1]["cores"]
+        self.run_js(f"""
+            const count = document.querySelector(".count");
+            count.focus();
+            count.value = {target * 1.01};
+            count.dispatchEvent(new Event("input"));
+            return 0;""")
+        self.assertEqual(self.run_js("document.querySelector('.at-cores').textContent"), f"{target:,.0f}")
+
+    def test_the_keyboard_moves_the_target(self):
+        self.run_js("document.querySelector('.target').focus()")
+        before = int(self.run_js("document.querySelector('.target').value"))
+        self.browser.press("ArrowLeft", 37)
+        self.assertEqual(int(self.run_js("document.querySelector('.target').value")), before - 1)
+        self.assertEqual(self.readings(self.choices[0]["anchor"]), self.expected(self.choices[0], before - 1))
+
+    def test_pointing_at_a_chart_reads_its_values(self):
+        left, top, width, height = self.run_js("""
+            const svg = document.querySelector("svg[data-plot]");
+            svg.scrollIntoView({block: "center"});
+            const box = svg.getBoundingClientRect();
+            return [box.left, box.top, box.width, box.height];""")
+        for share in (0.2, 0.8):
+            self.browser.point_at(left + share * width, top + height / 2)
+            text = self.run_js("document.getElementById('readout').hidden ? '' : "
+                               "document.getElementById('readout').innerText")
+            count = re.match(r"([\d,.]+) cores", text)
+            self.assertTrue(count, text)
+            place = self.choices[0]["counts"].index(count.group(1))
+            for factor, value, interval in self.expected(self.choices[0], place):
+                if factor in ("parallelEfficiency", "loadBalance"):
+                    self.assertRegex(text, f"{value}\\s+{interval}")
+        self.browser.point_at(left + 0.06 * width, top + height / 2)
+        self.assertRegex(self.run_js("document.getElementById('readout').innerText"), "measured 0.9")
+        self.browser.point_at(1, 1)
+        self.assertTrue(self.run_js("document.getElementById('readout').hidden"))
+
+    def test_a_chart_is_read_by_the_keyboard(self):
+        self.run_js("document.querySelector('.plot').focus({focusVisible: true})")
+        self.browser.press("Home", 36)
+        first = self.run_js("document.getElementById('readout').innerText")
+        self.browser.press("ArrowRight", 39)
+        second = self.run_js("document.getElementById('readout').innerText")
+        self.assertTrue(first.startswith(f"{self.choices[0]['counts'][0]} cores"), first)
+        self.assertTrue(second.startswith(f"{self.choices[0]['counts'][1]} cores"), second)
+        self.browser.press("Escape", 27)
+        self.assertTrue(self.run_js("document.getElementById('readout').hidden"))
+
+    def test_factors_and_phases_can_be_left_out(self):
+        self.assertGreater(self.visible('[data-factor="transferEfficiency"]'), 10)
+        self.run_js("document.querySelector('.choose').open = true")
+        click = "document.querySelector('input[value=\"{}\"]').click()"
+        self.run_js(click.format("transferEfficiency"))
+        self.assertEqual(self.visible('[data-factor="transferEfficiency"]'), 0)
+        self.assertGreater(self.visible('[data-factor="loadBalance"]'), 10)
+        self.run_js(click.format("transferEfficiency"))
+        self.assertGreater(self.visible('[data-factor="transferEfficiency"]'), 10)
+        anchor = self.choices[1]["anchor"]
+        self.run_js(click.format(anchor))
+        self.assertEqual(self.visible(f"#{anchor}"), 0)
+        self.assertEqual(self.visible("main > section.phase"), 1)
+
+    def test_measured_beside_noise_free(self):
+        name = self.results["variants"][0]["name"]
+        self.assertEqual(self.visible(".overlay"), 0)
+        self.run_js("document.querySelector('input.side').click()")
+        self.assertGreater(self.visible(".overlay"), 5)
+        place = self.choices[0]["place"]
+        shown = self.run_js("""
+            const table = document.querySelector(".readings");
+            const shown = (cell) => cell.checkVisibility();
+            return [[...table.tHead.rows[0].cells].filter(shown).map((cell) => cell.textContent),
+                    [...table.tBodies[0].rows].map((row) => [...row.cells].filter(shown)[2].textContent)];""")
+        self.assertEqual(shown[0][2], name)
+        self.assertEqual(shown[1], [value + interval for _, value, interval in
+                                    self.expected(self.choices[0], place, side=1)])
+
+    def test_themes(self):
+        ground = "getComputedStyle(document.body).backgroundColor"
+        self.assertEqual(self.run_js(ground), "rgb(255, 255, 255)")
+        self.run_js("document.getElementById('theme').click()")
+        self.assertEqual(self.run_js(ground), "rgb(20, 25, 30)")
+        self.assertEqual(self.run_js("document.getElementById('theme').getAttribute('aria-pressed')"), "true")
+        self.browser.prefer("dark", media="print")
+        self.assertEqual(self.run_js(ground), "rgb(255, 255, 255)")
+        self.browser.prefer("dark")
+        self.browser.open(self.report)
+        self.assertEqual(self.run_js(ground), "rgb(20, 25, 30)")
+
+    def test_accessibility(self):
+        for scheme in ("light", "dark"):
+            self.browser.prefer(scheme)
+            self.browser.open(self.report)
+            self.run_js("for (const details of document.querySelectorAll('details')) details.open = true")
+            self.run_js("for (const box of document.querySelectorAll('input.side')) box.click()")
+            self.assertEqual(self.run_js(CHECKS), [], scheme)
+
+    def test_everything_is_reached_by_the_keyboard(self):
+        self.browser.press("Tab", 9)
+        self.assertEqual(self.run_js("document.activeElement.className"), "skip")
+        self.browser.press("Tab", 9)
+        self.assertEqual(self.run_js("document.activeElement.id"), "theme")
+        self.assertNotEqual(self.run_js("getComputedStyle(document.activeElement).outlineStyle"), "none")
+
+    def test_narrow_pages_do_not_scroll_sideways(self):
+        self.browser.open(self.report, width=400)
+        self.assertEqual(self.run_js("document.documentElement.scrollWidth"), 400)
+        self.assertEqual(self.visible(".contents li"), 0)
+
+    def test_print(self):
+        pdf = self.browser.print()
+        self.assertTrue(pdf.startswith(b"%PDF"))
+        self.assertGreaterEqual(len(re.findall(rb"/Type\s*/Page\b", pdf)), 4)
+        self.browser.prefer("light", media="print")
+        for selector in (".controls", ".contents", ".skip", ".mark"):
+            self.assertEqual(self.visible(selector), 0, selector)
+        self.assertGreater(self.visible("table"), 10)
+
+    def test_a_large_report_is_small_and_fast(self):
+        path = self.render(large_results(self.folder), "large")
+        size = path.stat().st_size
+        self.browser.open(path)
+        milliseconds = self.run_js("performance.getEntriesByType('navigation')[0].loadEventEnd")
+        print(f"20 phases, 12 runs, 4,096 ranks: {size / 1e6:.2f} MB, open after {milliseconds:.0f} ms", file=sys.stderr)
+        self.assertLess(size, 3_000_000)
+        self.assertEqual(self.visible("main > section.phase"), 20)
+        self.assertLess(milliseconds, float(os.environ.get("FARSCALE_OPENS_WITHIN", "1000")))
+
+
+if __name__ == "__main__":
+    unittest.main()
