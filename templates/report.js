@@ -256,9 +256,17 @@
     }
     for (const box of all(".choose-factor")) {
       box.addEventListener("change", () => {
-        for (const part of all(`[data-factor="${box.value}"]`)) part.classList.toggle("off", !box.checked);
+        for (const part of all(`[data-factor="${box.value}"]`).flatMap(withColumn)) {
+          part.classList.toggle("off", !box.checked);
+        }
       });
     }
+  };
+
+  // A factor that is the heading of a column takes the column with it.
+  const withColumn = (part) => {
+    if (part.scope !== "col") return [part];
+    return [...part.closest("table").rows].map((row) => row.cells[part.cellIndex]);
   };
 
   const connectTheme = () => {

@@ -25,7 +25,7 @@ struct Place {
 };
 
 // How far a line may be from where it should be, in pixels.
-constexpr double kUnseen = 0.2;
+constexpr double kUnseen = 0.3;
 
 // Keeps of places[first, last] what it takes to be no farther off than that [Douglas73].
 void KeepNeeded(const std::vector<Place>& places, std::size_t first, std::size_t last, std::vector<bool>& keep) {

@@ -191,10 +191,15 @@ ReportData RowsBehindChart(const PhaseProjection& projection, const std::vector<
   for (const double count : counts) {
     Data cells = Data::array();
     for (const FactorProjection* factor : factors) {
-      Data cell = ReadingCell({"", &projection}, factor->factor, count);
-      cell["measured"] = MeasuredAt(*factor, count);
-      cell["hasMeasured"] = cell["measured"] != "";
-      cells.push_back(std::move(cell));
+      const ProjectedValue* value = ValueAt(*factor, count);
+      const std::string interval = value != nullptr ? FormatBounds(factor->factor, value->interval80) : "–";
+      const bool is_evidence = value != nullptr && IsEvidence(projection, factor->factor, count);
+      const std::string measured = MeasuredAt(*factor, count);
+      cells.push_back({{"text", is_evidence ? FormatValue(factor->factor, value->value) : interval},
+                       {"interval", interval},
+                       {"isEvidence", is_evidence},
+                       {"measured", measured},
+                       {"hasMeasured", !measured.empty()}});
     }
     rows.push_back({{"cores", FormatCores(count)}, {"cells", cells}});
   }

@@ -11,7 +11,7 @@
 namespace farscale {
 
 // Counts of the curve that readers choose from are at most so many, besides those measured and the targets.
-inline constexpr std::size_t kMostCounts = 40;
+inline constexpr std::size_t kMostCounts = 30;
 
 // One phase as measured, and the same phase on other machines.
 struct ReadSide {
@@ -32,8 +32,8 @@ struct Readings {
 // `sides` begin with what was measured, which has a projection.
 Readings ReadingsOfPhase(const std::vector<ReadSide>& sides, const std::string& anchor);
 
-// The table behind a chart: a row for every measured count and every target, a cell for every factor with `text`,
-// `interval`, `hasInterval`, `measured`, `hasMeasured`.
+// The table behind a chart: a row for every measured count and every target, a cell for every factor with `text` (the
+// value, beyond the evidence horizon the interval), `interval`, `measured` and `hasMeasured`.
 ReportData RowsBehindChart(const PhaseProjection& projection, const std::vector<const FactorProjection*>& factors);
 
 // JSON that may stand in a <script> element: nothing in it ends one.

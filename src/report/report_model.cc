@@ -304,7 +304,8 @@ class PhaseSection {
     section_["overviewColumns"] = Data::array();
     const std::vector<const FactorProjection*> factors = OverviewFactors();
     for (const FactorProjection* projection : factors) {
-      section_["overviewColumns"].push_back({{"name", Name(projection->factor)}});
+      section_["overviewColumns"].push_back(
+          {{"name", Name(projection->factor)}, {"factor", std::string(Describe(projection->factor).id)}});
       ChartSeries series;
       series.name = Name(projection->factor);
       series.id = Describe(projection->factor).id;
@@ -400,7 +401,6 @@ class PhaseSection {
       for (const FactorProjection* column : columns) {
         const bool colored = column->factor != Factor::kSpeedup;
         cells.push_back(ProjectedCell(*projection_, column->factor, column->targets[i], colored));
-        cells.back()["factor"] = std::string(Describe(column->factor).id);
       }
       const auto dominant = projection_->dominant_at.find(first.cores);
       section_["targets"].push_back(

@@ -19,7 +19,7 @@ using Data = ReportData;
 using Runs = std::vector<const RunRecord*>;
 
 constexpr double kSmallestShare = 0.0005;  // of a state, to be printed as more than nothing
-constexpr std::size_t kMostPictureBytes = 100'000;
+constexpr std::size_t kMostPictureBytes = 40'000;
 constexpr std::int64_t kFewestIterations = 3;  // that are worth a figure
 constexpr std::size_t kFewPhases = 8;          // that may have figures with details
 constexpr std::size_t kMostBars = 400;         // of a run in a figure; half of that with many phases
