@@ -77,9 +77,9 @@
   // The series that are to be seen in a chart, each once: [factor, side, colour].
   const seriesOf = (svg) => {
     const found = new Map();
-    for (const element of all("polyline[data-series]", svg)) {
+    for (const element of all("polyline[data-series], polyline[data-factor]", svg)) {
       if (element.matches(".off, .overlay:not(.shown)")) continue;
-      const { series, side = "0" } = element.dataset;
+      const { factor, series = factor, side = "0" } = element.dataset;
       found.set(`${series} ${side}`, [series, Number(side), element.getAttribute("stroke")]);
     }
     return [...found.values()];

@@ -48,8 +48,7 @@ void KeepNeeded(const std::vector<Place>& places, std::size_t first, std::size_t
 // What belongs to a series in a page, for its script.
 std::string DataOf(const ChartSeries& series) {
   if (series.id.empty()) return "";
-  std::string data = " data-series=\"" + EscapeXml(series.id) + "\"";
-  if (series.is_chosen) data += " data-factor=\"" + EscapeXml(series.id) + "\"";
+  std::string data = fmt::format(" data-{}=\"{}\"", series.is_chosen ? "factor" : "series", EscapeXml(series.id));
   if (series.side > 0) data += fmt::format(" data-side=\"{}\"", series.side);
   return series.is_overlay ? data + " class=\"overlay\"" : data;
 }

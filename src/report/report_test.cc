@@ -1,18 +1,24 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <fmt/format.h>
 
+#include <cmath>
 #include <filesystem>
 #include <regex>
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/sha256.h"
+#include "base/text.h"
 #include "factors/factor_table_csv.h"
 #include "report/backtest_section.h"
 #include "report/backtest_tables.h"
 #include "report/chart.h"
+#include "report/readings.h"
 #include "report/report_model.h"
 #include "report/results_json.h"
 #include "report/summary.h"
+#include "report/svg.h"
 #include "report/text_table.h"
 #include "report/write_report.h"
 #include "support/models.h"
@@ -78,6 +84,44 @@ TEST(Chart, DrawsAxesPointsBandsAndTooltips) {
   EXPECT_THAT(RenderSvg(chart, false), Not(HasSubstr("xmlns")));
 }
 
+// Points on a straight line are not drawn, and the script of the page is told what is what.
+TEST(Chart, InAPageItIsSmall) {
+  Chart chart;
+  ChartSeries series;
+  series.id = "loadBalance";
+  series.is_chosen = true;
+  for (int i = 0; i <= 10; ++i) series.line.push_back({std::exp(i), 1 - 0.05 * i, ""});
+  series.points = {{1, 0.9, "1 core: 0.900"}};
+  ChartSeries other = series;
+  other.side = 1;
+  other.is_overlay = true;
+  chart.series = {series, other};
+  const std::string svg = RenderSvg(chart, false);
+  EXPECT_TRUE(std::regex_search(
+      svg, std::regex("<polyline points=\"[0-9.]+,[0-9.]+ [0-9.]+,[0-9.]+\" [^>]*data-factor=\"loadBalance\"/>")));
+  EXPECT_THAT(svg, HasSubstr("data-factor=\"loadBalance\" data-side=\"1\" class=\"overlay\""));
+  EXPECT_THAT(svg, HasSubstr(" data-plot=\""));
+  EXPECT_THAT(svg, Not(HasSubstr("1 core")));
+  const std::string file = RenderSvg(chart, true);
+  EXPECT_THAT(file, HasSubstr("1 core: 0.900"));
+  EXPECT_THAT(file, Not(HasSubstr("data-")));
+  EXPECT_THAT(file, Not(HasSubstr("overlay")));
+}
+
+// What charts are drawn in has to be told apart on a dark ground, too.
+TEST(Chart, TheStyleSheetKnowsEveryColour) {
+  const std::string style = test::OwnTemplates().style;
+  for (int i = 0; i < 8; ++i) {
+    for (const char* attribute : {"fill", "stroke"}) {
+      EXPECT_THAT(style, HasSubstr(fmt::format("svg.chart [{0}=\"{1}\"] {{ {0}: var(--c{2}); }}", attribute,
+                                               PaletteColor(i), i)));
+    }
+  }
+  for (const char* color : {kInk, kFaint, kGrid}) {
+    EXPECT_THAT(style, HasSubstr(fmt::format("svg.chart [stroke=\"{}\"]", color)));
+  }
+}
+
 TEST(Chart, DegenerateDataStaysFinite) {
   Chart chart;
   EXPECT_THAT(RenderSvg(chart, true), Not(HasSubstr("nan")));
@@ -112,6 +156,13 @@ TEST(PopColor, GreenAboveRedBelow) {
   EXPECT_NE(PopColor(0.81), PopColor(0.79));
 }
 
+// Steps of 0.05 up to 0.95; whole steps belong to the better side.
+TEST(PopTone, RedToGreen) {
+  std::string tones;
+  for (const double value : {0.1, 0.499, 0.5, 0.799, 0.8, 0.85, 0.949, 0.95, 1.0, 1.4}) tones += PopTone(value);
+  EXPECT_EQ(tones, "0016789aaa");
+}
+
 TEST(Render, TagWithoutValueIsAnErrorWithFileAndLine) {
   try {
     RenderTemplate({"one\n{{known}} {{unknown}}\n", "t.mustache"}, {{"known", "x"}}, Escape::kHtml);
@@ -120,6 +171,49 @@ TEST(Render, TagWithoutValueIsAnErrorWithFileAndLine) {
     EXPECT_EQ(error.kind(), ErrorKind::kUsage);
     EXPECT_THAT(error.what(), HasSubstr("t.mustache:2: the tag 'unknown' has no value"));
   }
+}
+
+std::string ErrorOf(const std::string& text, const Partials& partials = {}) {
+  try {
+    RenderTemplate({text, "t"}, {{"a", "x"}, {"list", {{{"b", "y"}}}}}, Escape::kHtml, partials);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kUsage);
+    return error.what();
+  }
+  return "rendered";
+}
+
+// The first `b` has a value where it stands.
+TEST(Render, ErrorsAreWhereTheTagIs) {
+  EXPECT_THAT(ErrorOf("{{#list}}{{b}}{{/list}}\n{{a}}\n{{b}} {{a}}"), HasSubstr("t:3: the tag 'b' has no value"));
+  EXPECT_THAT(ErrorOf("\n{{list}}"), HasSubstr("t:2: the tag 'list' is no text that could be printed"));
+  EXPECT_THAT(ErrorOf("{{a}}\n{{#list}}\n{{/a}}"), HasSubstr("t:3: closes the section 'a'"));
+  EXPECT_THAT(ErrorOf("{{a}}\n{{/a}}"), HasSubstr("t:2: closes the section 'a'"));
+  EXPECT_THAT(ErrorOf("\n{{#list}}"), HasSubstr("t:2: the section 'list' is not closed"));
+  EXPECT_THAT(ErrorOf("\n{{a"), HasSubstr("t:2: the tag does not end"));
+  EXPECT_THAT(ErrorOf("\n{{ }}"), HasSubstr("t:2: the tag has no name"));
+}
+
+TEST(Render, Partials) {
+  const Partials partials = {{"row", {"<{{b}}>\n", "row.mustache"}}, {"name", {"{{a}}", "name.mustache"}}};
+  const ReportData data = {{"a", "x"}, {"list", {{{"b", "1"}}, {{"b", "2"}}}}};
+  const auto render = [&](const std::string& text) {
+    return RenderTemplate({text, "t"}, data, Escape::kHtml, partials);
+  };
+  EXPECT_EQ(render("{{#list}}\n  {{> row}}\n{{/list}}\nend\n"), "<1>\n<2>\nend\n");
+  EXPECT_EQ(render("({{>name}})\n"), "(x)\n");
+  EXPECT_EQ(render("{{! what is\nleft out }}\n{{=<% %>=}}\n<%a%>{{a}}<%& a %>\n"), "x{{a}}x\n");
+}
+
+TEST(Render, ErrorsOfPartials) {
+  const Partials partials = {{"row", {"\n{{c}}", "row.mustache"}},
+                             {"open", {"{{#list}}", "open.mustache"}},
+                             {"self", {"{{> other}}", "self.mustache"}},
+                             {"other", {"\n{{> self}}", "other.mustache"}}};
+  EXPECT_THAT(ErrorOf("\n\n{{> row}}", partials), HasSubstr("row.mustache:2: the tag 'c' has no value"));
+  EXPECT_THAT(ErrorOf("{{> open}}{{/list}}", partials), HasSubstr("open.mustache:1: the section 'list' is not closed"));
+  EXPECT_THAT(ErrorOf("{{> self}}", partials), HasSubstr("other.mustache:2: the partial 'self' contains itself"));
+  EXPECT_THAT(ErrorOf("\n{{> rows}}", partials), HasSubstr("t:2: there is no partial 'rows'; did you mean 'row'?"));
 }
 
 TEST(Render, MalformedTemplate) {
@@ -233,6 +327,48 @@ TEST(Report, NamesFromTracesStayText) {
   const std::string html = test::OwnHtml(MakeResults("</script><script>alert(1)</script>"));
   EXPECT_THAT(html, Not(HasSubstr("<script>alert")));
   EXPECT_THAT(html, HasSubstr("&lt;/script&gt;&lt;script&gt;alert(1)&lt;/script&gt;"));
+}
+
+// Only what stands in the two elements may act on the page, byte by byte.
+TEST(Report, ThePolicyAllowsStyleAndScriptAlone) {
+  ReportTemplates templates = test::OwnTemplates();
+  const std::string html = RenderHtml(BuildReportModel(MakeResults()), templates);
+  EXPECT_THAT(html, HasSubstr("default-src 'none'; script-src 'sha256-" + Sha256Base64(templates.script) +
+                              "'; style-src 'sha256-" + Sha256Base64(templates.style) +
+                              "'; base-uri 'none'; form-action 'none'"));
+  EXPECT_THAT(html, HasSubstr("<style>" + templates.style + "</style>"));
+  EXPECT_THAT(html, HasSubstr("<script>" + templates.script + "</script>"));
+  EXPECT_THAT(html, Not(HasSubstr(" style=")));
+  EXPECT_THAT(html, Not(HasSubstr(" onclick=")));
+  templates.style = "/* </STYLE> */";
+  EXPECT_THROW(RenderHtml(BuildReportModel(MakeResults()), templates), Error);
+}
+
+TEST(Report, JsonForScriptsEndsNone) {
+  EXPECT_EQ(ToScriptJson({{"name", "</script><!--"}}), "{\"name\":\"\\u003c/script>\\u003c!--\"}");
+}
+
+// Beyond the evidence horizon there is an interval and no value, in the first table shown and in what readers choose.
+TEST(Report, ReadingsKeepToTheEvidence) {
+  Results results = MakeResults();
+  results.projections[0].horizon = EvidenceHorizon{Factor::kParallelEfficiency, 0.9, 64, EvidenceHorizon::Reach::kUpTo};
+  const PhaseProjection& projection = results.projections[0];
+  const Readings readings = ReadingsOfPhase({{"as measured", &projection}}, "cycle");
+  EXPECT_EQ(readings.table["readingCores"], "64");
+  EXPECT_EQ(readings.table["readingRatio"], "2.0×");
+  EXPECT_EQ(readings.choices["counts"].front(), "8");
+  EXPECT_EQ(readings.choices["counts"].back(), "1,024");
+  for (const FactorProjection& factor : projection.factors) {
+    const std::string id(Describe(factor.factor).id);
+    const ReportData& texts = readings.choices["sides"][0]["factors"][id];
+    const std::vector<std::string> values = Split(texts["values"].get<std::string>(), ';');
+    ASSERT_EQ(values.size(), readings.choices["numbers"].size());
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const bool is_evidence = IsEvidence(projection, factor.factor, readings.choices["numbers"][i].get<double>());
+      EXPECT_EQ(values[i].substr(0, 2) != "- ", is_evidence) << id << " " << values[i];
+    }
+  }
+  EXPECT_EQ(readings.choices["sides"][0]["factors"]["loadBalance"]["measured"]["0"], "0.950");
 }
 
 TEST(Report, EveryFormAndFigureIsWritten) {

@@ -143,9 +143,10 @@ class Expansion {
     if (found == partials_.end()) {
       std::vector<std::string> names;
       for (const auto& [name, partial] : partials_) names.push_back(name);
-      throw Error(ErrorKind::kUsage, place.Where(),
-                  fmt::format("there is no partial '{}'{}", place.name, DidYouMean(place.name, names)),
-                  fmt::format("a file {}.mustache in the folder of templates would be it", place.name));
+      const std::string advice = DidYouMean(place.name, names);
+      throw Error(
+          ErrorKind::kUsage, place.Where(), fmt::format("there is no partial '{}'", place.name),
+          advice.empty() ? fmt::format("{}.mustache in the folder of templates would be it", place.name) : advice);
     }
     if (std::find(open_files_.begin(), open_files_.end(), found->second.file) != open_files_.end()) {
       throw Error(ErrorKind::kUsage, place.Where(), fmt::format("the partial '{}' contains itself", place.name),
