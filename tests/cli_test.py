@@ -839,6 +839,30 @@ class Report(CliTest):
         self.assertEqual(sorted(path.name for path in (self.folder / "d").iterdir()),
                          ["factors.csv", "projection.csv", "results.json"])  # what was measured is not lost
         self.fails(3, "is not a results file", "report", self.write("x.json", "{}"), "-o", self.folder / "e")
+
+    def test_parts_of_templates(self):
+        results = self.folder / "a/results.json"
+        self.run_ok("predict", TABLES / "rosas14-table2.csv", "--report", self.folder / "a", "-q")
+        templates = self.folder / "templates"
+        templates.mkdir()
+        (templates / "report_glossary.mustache").write_text("<p>{{> house}}: {{title}}</p>\n")
+        (templates / "house.mustache").write_text("House of {{generator}}")
+        self.run_ok("report", results, "-o", self.folder / "b", "--templates", templates)
+        ours, theirs = ((self.folder / name / "report.html").read_text() for name in "ab")
+        self.assertIn("What the factors mean", ours)
+        self.assertIn("<p>House of farscale", theirs)
+        self.assertNotIn('<section id="glossary"', theirs)
+        self.assertIn('<section id="measured"', theirs)
+        (templates / "house.mustache").write_text("\n{{phases}}")
+        self.fails(2, "house.mustache:2: the tag 'phases' is no text", "report", results, "-o", self.folder / "d",
+                   "--templates", templates)
+        (templates / "house.mustache").write_text("{{> report_glossary}}")
+        self.fails(2, "house.mustache:1: the partial 'report_glossary' contains itself", "report", results, "-o",
+                   self.folder / "d", "--templates", templates)
+        (templates / "house.mustache").unlink()
+        self.fails(2, "report_glossary.mustache:1: there is no partial 'house'", "report", results, "-o",
+                   self.folder / "d", "--templates", templates)
+        self.assertFalse((self.folder / "d").exists())
         self.fails(2, "unknown format 'pdf'", "report", self.folder / "a/results.json", "-o", self.folder / "e",
                    "--format", "pdf")
 

@@ -53,10 +53,11 @@ class StrictContext : public mustache::context<std::string> {
   const std::vector<TagPlace>& places_;
 };
 
+// As GitHub reads it: dollars begin formulas, tildes strike out.
 std::string EscapeMarkdown(const std::string& text) {
   std::string escaped;
   for (const char c : text) {
-    if (std::string_view("\\`*_|<>[]").find(c) != std::string_view::npos) escaped += '\\';
+    if (std::string_view("\\`*_|<>[]$~").find(c) != std::string_view::npos) escaped += '\\';
     escaped += c == '\n' ? ' ' : c;
   }
   return escaped;

@@ -224,6 +224,7 @@ TEST(Render, EscapesForTheTarget) {
   const ReportData data = {{"name", "<script>|x_y"}};
   EXPECT_EQ(RenderTemplate({"{{name}}", "t"}, data, Escape::kHtml), "&lt;script&gt;|x_y");
   EXPECT_EQ(RenderTemplate({"{{name}}", "t"}, data, Escape::kMarkdown), "\\<script\\>\\|x\\_y");
+  EXPECT_EQ(RenderTemplate({"{{name}}", "t"}, {{"name", "$a$ ~~b~~"}}, Escape::kMarkdown), "\\$a\\$ \\~\\~b\\~\\~");
   EXPECT_EQ(RenderTemplate({"{{{name}}}", "t"}, data, Escape::kHtml), "<script>|x_y");
 }
 
