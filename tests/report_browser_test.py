@@ -285,6 +285,15 @@ class ReportBrowserTest(unittest.TestCase):
         self.assertEqual(self.run_js("document.documentElement.scrollWidth"), 400)
         self.assertEqual(self.visible(".contents li"), 0)
 
+    def test_a_report_without_a_projection(self):
+        results = json.loads(json.dumps(self.results))
+        results["projections"][1] = {"series": "comd", "phase": HOSTILE, "obstacle": "there is one run",
+                                     "fittedCores": [], "factors": [], "dominance": [], "dominantAt": []}
+        self.browser.open(self.render(results, "obstacle"))
+        self.assertEqual(self.visible("input.target"), 1)
+        self.assertIn("there is one run", self.run_js("document.querySelectorAll('section.phase')[1].textContent"))
+        self.assertEqual(self.run_js(CHECKS), [])
+
     def test_print(self):
         pdf = self.browser.print()
         self.assertTrue(pdf.startswith(b"%PDF"))
@@ -297,9 +306,17 @@ class ReportBrowserTest(unittest.TestCase):
     def test_a_large_report_is_small_and_fast(self):
         path = self.render(large_results(self.folder), "large")
         size = path.stat().st_size
+        # Time of the page's thread, so that it does not matter what else the machine does.
+        self.browser.send("Performance.enable", timeDomain="threadTicks")
         self.browser.open(path)
-        milliseconds = self.run_js("performance.getEntriesByType('navigation')[0].loadEventEnd")
-        print(f"20 phases, 12 runs, 4,096 ranks: {size / 1e6:.2f} MB, open after {milliseconds:.0f} ms", file=sys.stderr)
+        elapsed = self.run_js("""
+            return new Promise((painted) => requestAnimationFrame(() => requestAnimationFrame(() =>
+                painted(performance.now()))));""")
+        metrics = {entry["name"]: entry["value"] for entry in self.browser.send("Performance.getMetrics")["metrics"]}
+        milliseconds = 1000 * metrics["TaskDuration"]
+        self.browser.send("Performance.disable")
+        print(f"20 phases, 12 runs, 4,096 ranks: {size / 1e6:.2f} MB, {milliseconds:.0f} ms of work to open, "
+              f"painted after {elapsed:.0f} ms", file=sys.stderr)
         self.assertLess(size, 3_000_000)
         self.assertEqual(self.visible("main > section.phase"), 20)
         self.assertLess(milliseconds, float(os.environ.get("FARSCALE_OPENS_WITHIN", "1000")))
