@@ -783,7 +783,7 @@ class Backtest(CliTest):
         self.assertEqual([row["value"] for row in results["backtest"]], [float(row["value"]) for row in read_csv(text)])
         self.assertIn("### Backtest", (self.folder / "out/report.md").read_text())
         self.run_ok("predict", self.folder / "f.json", "--report", self.folder / "report")
-        self.assertIn("<h3>Backtest</h3>", (self.folder / "report/report.html").read_text())
+        self.assertIn(">Backtest</h3>", (self.folder / "report/report.html").read_text())
         self.run_ok("predict", self.folder / "f.json", "--train-max", 8, "--report", self.folder / "report")
         again = json.loads((self.folder / "report/results.json").read_text())
         self.assertEqual(again["backtest"], results["backtest"])

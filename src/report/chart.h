@@ -5,7 +5,8 @@
 // smaller, since a report may have hundreds: lines are drawn by no more points than it takes to look the same, and
 // tooltips are left to the script of the page. It says which series is about what (templates/report.js), in attributes:
 // data-plot of the <svg> is the range of x and the left, right, top and bottom of the plot in pixels; of what belongs
-// to a series, data-series is its id, or data-factor where readers can choose it, and data-side the machine it is about.
+// to a series, data-series is its id, or data-factor where readers can choose it, and data-side the machine it is
+// about.
 #pragma once
 
 #include <optional>
