@@ -3,6 +3,10 @@
 #include "base/files.h"
 #include "base/text.h"
 #include "cli/command.h"
+#include "cli/results_input.h"
+#include "cli/table_options.h"
+#include "report/allocation_pages.h"
+#include "report/allocation_words.h"
 #include "report/results_json.h"
 #include "report/write_report.h"
 #include "study/resources.h"
@@ -12,14 +16,23 @@ namespace {
 
 struct ReportOptions {
   std::string results;
+  std::string form = "report";
   std::string output;
   std::string templates;
   std::vector<std::string> formats;
+  // Of allocations.
+  std::string scaling;
+  std::string series;
+  std::string phase;
+  double efficiency = 0.75;
+  double iterations = 0;  // 0: as the study says
+  std::int64_t baseline = 0;
+  std::int64_t up_to = 0;
 };
 
-int Report(const ReportOptions& options, const Common& common) {
+std::set<ReportFormat> FormatsOf(const std::vector<std::string>& names) {
   std::set<ReportFormat> formats;
-  for (const std::string& name : options.formats) {
+  for (const std::string& name : names) {
     const auto format = ReportFormatByName(name);
     if (!format) {
       throw Error(ErrorKind::kUsage, "--format", "unknown format '" + name + "'",
@@ -27,11 +40,82 @@ int Report(const ReportOptions& options, const Common& common) {
     }
     formats.insert(*format);
   }
-  const Results results = ReadResultsJson(ReadFile(options.results), options.results);
-  for (const auto& file : WriteReport(results, LoadTemplates(options.templates), options.output, formats)) {
+  return formats;
+}
+
+void Say(const std::vector<std::filesystem::path>& files, const Common& common) {
+  for (const auto& file : files) {
     if (!common.quiet && file.parent_path().filename() != "figures") fmt::print("wrote {}\n", file.string());
   }
+}
+
+AllocationOptions AllocationOptionsOf(const ReportOptions& options) {
+  AllocationOptions result;
+  if (!options.series.empty()) result.series = options.series;
+  if (!options.phase.empty()) result.phase = options.phase;
+  result.efficiency = options.efficiency;
+  if (options.iterations > 0) result.iterations = options.iterations;
+  if (options.baseline > 0) result.baseline = options.baseline;
+  if (options.up_to > 0) result.up_to = static_cast<double>(options.up_to);
+  return result;
+}
+
+int WriteAllocationPack(const ReportOptions& options, const Common& common) {
+  const Results results = ReadResults(options.results, {"", options.scaling});
+  const AllocationPack pack = MakeAllocationPack(results, AllocationOptionsOf(options));
+  const std::string folder = options.output.empty() ? "allocation" : options.output;
+  const auto files = WriteAllocation(results, pack, LoadFormTemplates("allocation", options.templates), folder);
+  if (!common.quiet) {
+    for (const std::string& sentence : DescribeRecommendation(pack)) fmt::print("{}\n", sentence);
+  }
+  for (const std::string& sentence : pack.missing) Messages(common).Warning(sentence);
+  Say(files, common);
   return 0;
+}
+
+int Report(const ReportOptions& options, const Common& common) {
+  if (options.form == "allocation") return WriteAllocationPack(options, common);
+  if (options.output.empty()) {
+    throw Error(ErrorKind::kUsage, "--output", "is missing", "-o DIR names the folder of the report");
+  }
+  const std::set<ReportFormat> formats = FormatsOf(options.formats);
+  const Results results = ReadResultsJson(ReadFile(options.results), options.results);
+  Say(WriteReport(results, LoadTemplates(options.templates), options.output, formats), common);
+  return 0;
+}
+
+void AddAllocationOptions(CLI::App* command, ReportOptions& options) {
+  const CLI::Validator share(
+      [](std::string& text) {
+        double value = 0;
+        const bool is_share = ParseNumber(text, value) && value > 0 && value <= 1;
+        return is_share ? std::string() : "'" + text + "' does not lie between 0 and 1; divide percentages by 100";
+      },
+      "SHARE");
+  const std::string group = "With --form allocation";
+  command->add_option("--phase", options.phase, "Phase that it is about (default: the one that takes most time)")
+      ->group(group);
+  command->add_option("--series", options.series, "Series that it is about (default: the first)")->group(group);
+  command->add_option("--efficiency", options.efficiency, "Efficiency that the recommended job keeps (default: 0.75)")
+      ->check(share)
+      ->group(group);
+  command
+      ->add_option("--iterations", options.iterations,
+                   "Iterations of the phase that are planned, for wall times and core hours (default: as the study "
+                   "says, else as many as the baseline ran)")
+      ->check(CLI::PositiveNumber)
+      ->group(group);
+  command->add_option("--baseline", options.baseline, "Cores of the run to compare with (default: the reference)")
+      ->check(CLI::Range(std::int64_t{1}, kMostCores))
+      ->group(group);
+  command
+      ->add_option("--up-to", options.up_to,
+                   "Largest target to show (default: four times as many cores as are evidence)")
+      ->check(CLI::Range(std::int64_t{1}, kMostCores))
+      ->group(group);
+  command->add_option("--scaling", options.scaling, "How the runs of a factor table scale (default: as it says)")
+      ->check(CLI::IsMember({"strong", "weak"}))
+      ->group(group);
 }
 
 }  // namespace
@@ -39,14 +123,23 @@ int Report(const ReportOptions& options, const Common& common) {
 void AddReportCommand(CLI::App& app, const Common& common, CommandResult& action) {
   auto options = std::make_shared<ReportOptions>();
   options->formats = {"html", "markdown", "csv"};
-  CLI::App* command = app.add_subcommand("report", "Render the report of an earlier run again, or in other templates");
+  CLI::App* command = app.add_subcommand(
+      "report",
+      "Render the report of an earlier run again, in other templates, or as an application for computing time");
+  command->footer(
+      "--form allocation writes what computing centres ask for: times, speedup, efficiency, core hours and a job "
+      "size,\n"
+      "as Markdown, HTML, LaTeX and CSV. It also takes a factor table (.json or .csv) in place of results.json.");
   command->add_option("results", options->results, "results.json of an earlier run")->required();
-  command->add_option("-o,--output", options->output, "Folder of the report")->required();
+  command->add_option("-o,--output", options->output, "Folder of the report (of an allocation: allocation)");
+  command->add_option("--form", options->form, "report (default) or allocation")
+      ->check(CLI::IsMember({"report", "allocation"}));
   command->add_option("--templates", options->templates,
                       "Folder with templates of your own; what it lacks comes from farscale (docs/templates.md)");
-  command->add_option("--format", options->formats, "html, markdown, json, csv, separated by commas")
+  command->add_option("--format", options->formats, "Of a report: html, markdown, json, csv, separated by commas")
       ->delimiter(',')
       ->allow_extra_args(false);
+  AddAllocationOptions(command, *options);
   command->callback([options, &common, &action] { action = [options, &common] { return Report(*options, common); }; });
 }
 

@@ -296,6 +296,12 @@ void AddCosts(PhaseProjection& projection, const FactorTable& table) {
   }
 }
 
+CountAnswer LargestCountWith(const PhaseProjection& projection, const FactorProjection& factor, double level,
+                             const std::function<double(double cores)>& scale) {
+  return LargestCount(FromSmallestRun(projection, factor), level,
+                      [&](const ProjectedValue& value) { return scale(value.cores); });
+}
+
 double CoreHours(double cores, double seconds) { return cores * seconds / 3600; }
 
 bool IsEvidence(const PhaseProjection& projection, Factor factor, const CountBound& value) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,6 +14,7 @@
 
 namespace farscale {
 
+struct FactorProjection;
 struct PhaseProjection;
 
 struct AnswerSettings {
@@ -108,6 +110,10 @@ std::optional<PhaseAnswers> Answer(const PhaseProjection& projection, const Fact
 
 // What the runs that are looked for next would cost, where times and speedup are known.
 void AddCosts(PhaseProjection& projection, const FactorTable& table);
+
+// The largest core count at which a factor that is projected, multiplied by `scale`(cores), is at least `level`.
+CountAnswer LargestCountWith(const PhaseProjection& projection, const FactorProjection& factor, double level,
+                             const std::function<double(double cores)>& scale);
 
 // Of all cores, in core hours; of an iteration from its seconds.
 double CoreHours(double cores, double seconds);

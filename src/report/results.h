@@ -65,6 +65,7 @@ struct RunRecord {
   std::int64_t threads = 1;
   std::int64_t nodes = 0;
   std::int64_t repeat = 0;
+  std::optional<double> size;  // of its problem in total, where the study says so of this run
   double coverage = 0;  // share of the run's time that lies in at least one phase
   std::vector<Finding> findings;
   std::optional<RunPicture> picture;  // nothing: not taken
@@ -90,6 +91,18 @@ struct Variant {
   std::vector<PhaseProjection> projections;
 };
 
+// What is computed, as the study says: a problem of one size, or of one size for every process, in units such as "atoms".
+struct ProblemCase {
+  std::optional<double> size;              // in total, of every run
+  std::optional<double> size_per_process;  // of every run
+  std::string unit;
+  std::optional<double> iterations;  // planned for production
+
+  bool IsKnown() const { return size || size_per_process || !unit.empty() || iterations; }
+
+  friend bool operator==(const ProblemCase&, const ProblemCase&) = default;
+};
+
 // What the variants of a study are for.
 enum class Comparison { kNoise, kWhatIf };
 
@@ -97,6 +110,7 @@ struct Results {
   std::string title;
   std::string description;  // of the program and case; may be empty
   std::string models;       // how models were chosen, in words
+  ProblemCase problem;
   std::vector<RunRecord> runs;
   std::vector<PhaseRecord> phases;
   FactorTable table;

@@ -16,6 +16,24 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+std::optional<double> OptionalNumber(const Json& json, const char* key) {
+  return json.contains(key) ? std::optional(json.at(key).get<double>()) : std::nullopt;
+}
+
+Json ProblemToJson(const ProblemCase& problem) {
+  Json json = Json::object();
+  if (problem.size) json["size"] = *problem.size;
+  if (problem.size_per_process) json["sizePerProcess"] = *problem.size_per_process;
+  if (!problem.unit.empty()) json["unit"] = problem.unit;
+  if (problem.iterations) json["iterations"] = *problem.iterations;
+  return json;
+}
+
+ProblemCase ProblemFromJson(const Json& json) {
+  return {OptionalNumber(json, "size"), OptionalNumber(json, "sizePerProcess"), json.value("unit", ""),
+          OptionalNumber(json, "iterations")};
+}
+
 Json RunToJson(const RunRecord& run) {
   Json json = {{"path", run.path}};
   if (!run.error.empty()) {
@@ -36,6 +54,7 @@ Json RunToJson(const RunRecord& run) {
                {"repeat", run.repeat},
                {"coverage", run.coverage},
                {"diagnostics", FindingsToJson(run.findings)}});
+  if (run.size) json["size"] = *run.size;
   if (!run.phases.empty()) json["phases"] = MarksToJson(run.phases);
   if (run.picture) json["picture"] = PictureToJson(*run.picture);
   return json;
@@ -59,6 +78,7 @@ RunRecord RunFromJson(const Json& json, const std::string& file) {
   run.nodes = json.at("nodes").get<std::int64_t>();
   run.repeat = json.at("repeat").get<std::int64_t>();
   run.coverage = json.at("coverage").get<double>();
+  run.size = OptionalNumber(json, "size");
   run.findings = FindingsFromJson(json.at("diagnostics"));
   if (json.contains("phases")) run.phases = MarksFromJson(json.at("phases"), file);
   if (json.contains("picture")) run.picture = PictureFromJson(json.at("picture"), file);
@@ -102,6 +122,7 @@ std::string FormatOf(const Json& json) {
 std::string WriteResultsJson(const Results& results) {
   Json json = {{"format", "farscale-results"}, {"version", kResultsVersion}, {"generator", Generator()}};
   json["study"] = {{"title", results.title}, {"description", results.description}, {"models", results.models}};
+  if (results.problem.IsKnown()) json["study"]["case"] = ProblemToJson(results.problem);
   json["runs"] = Json::array();
   for (const RunRecord& run : results.runs) json["runs"].push_back(RunToJson(run));
   json["phases"] = Json::array();
@@ -135,6 +156,7 @@ Results ReadResultsJson(const std::string& text, const std::string& file) {
     results.title = json.at("study").at("title").get<std::string>();
     results.description = json.at("study").at("description").get<std::string>();
     results.models = json.at("study").at("models").get<std::string>();
+    if (json.at("study").contains("case")) results.problem = ProblemFromJson(json.at("study").at("case"));
     for (const Json& run : json.at("runs")) results.runs.push_back(RunFromJson(run, file));
     for (const Json& phase : json.at("phases")) {
       results.phases.push_back({phase.at("name").get<std::string>(), phase.at("description").get<std::string>()});
@@ -150,6 +172,10 @@ Results ReadResultsJson(const std::string& text, const std::string& file) {
     throw Error(ErrorKind::kInput, file, std::string("is damaged: ") + error.what());
   }
   return results;
+}
+
+bool IsResultsJson(const std::string& text) {
+  return FormatOf(Json::parse(text, nullptr, false)) == "farscale-results";
 }
 
 FactorTable ReadTableFromJson(const std::string& text, const std::string& file) {

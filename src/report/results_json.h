@@ -13,6 +13,9 @@ std::string WriteResultsJson(const Results& results);
 // Throws an input error naming `file` when it is not such a file.
 Results ReadResultsJson(const std::string& text, const std::string& file);
 
+// Whether a text is results.json, of any version.
+bool IsResultsJson(const std::string& text);
+
 // The factor table of factors.json or of results.json.
 FactorTable ReadTableFromJson(const std::string& text, const std::string& file);
 

@@ -28,6 +28,7 @@ ReadOptions WhatToRead(const Study& study, const RunSpec& run, bool for_scenario
 RunRecord RecordOf(const Trace& trace, const RunSpec& spec, const std::vector<PhaseCut>& cuts) {
   RunRecord record;
   record.path = spec.trace;
+  record.size = spec.size;
   record.program = trace.program;
   record.format = trace.format;
   record.creator = trace.creator;

@@ -43,6 +43,23 @@ void AddTemplateNames(const fs::path& folder, std::set<std::string>& names) {
   }
 }
 
+// Every template may be a partial of another, those of the folder before ours.
+Partials LoadPartials(const std::string& folder) {
+  std::set<std::string> names;
+  AddTemplateNames(DataFolder() / "templates", names);
+  if (!folder.empty()) AddTemplateNames(folder, names);
+  Partials partials;
+  for (const std::string& name : names) partials[name] = LoadTemplate(folder, name + std::string(kTemplateEnding));
+  return partials;
+}
+
+void RequireFolder(const std::string& folder) {
+  std::error_code code;
+  if (!folder.empty() && !fs::is_directory(folder, code)) {
+    throw Error(ErrorKind::kUsage, folder, "is not a folder with templates");
+  }
+}
+
 }  // namespace
 
 fs::path DataFolder() {
@@ -123,21 +140,15 @@ std::vector<std::string> NetworkNames() {
 }
 
 ReportTemplates LoadTemplates(const std::string& folder) {
-  std::error_code code;
-  if (!folder.empty() && !fs::is_directory(folder, code)) {
-    throw Error(ErrorKind::kUsage, folder, "is not a folder with templates");
-  }
-  ReportTemplates templates = {LoadTemplate(folder, "report.html.mustache"),
-                               LoadTemplate(folder, "report.md.mustache"),
-                               LoadTemplate(folder, "style.css").text,
-                               LoadTemplate(folder, "report.js").text,
-                               {}};
-  std::set<std::string> names;
-  AddTemplateNames(DataFolder() / "templates", names);
-  if (!folder.empty()) AddTemplateNames(folder, names);
-  for (const std::string& name : names)
-    templates.partials[name] = LoadTemplate(folder, name + std::string(kTemplateEnding));
-  return templates;
+  RequireFolder(folder);
+  return {LoadTemplate(folder, "report.html.mustache"), LoadTemplate(folder, "report.md.mustache"),
+          LoadTemplate(folder, "style.css").text, LoadTemplate(folder, "report.js").text, LoadPartials(folder)};
+}
+
+ReportTemplates LoadFormTemplates(const std::string& form, const std::string& folder) {
+  RequireFolder(folder);
+  return {LoadTemplate(folder, form + ".html.mustache"), LoadTemplate(folder, form + ".md.mustache"),
+          LoadTemplate(folder, "handout.css").text, "", LoadPartials(folder)};
 }
 
 }  // namespace farscale

@@ -40,4 +40,7 @@ std::vector<std::string> NetworkNames();
 // program's own. NAME.mustache of either folder is the partial {{> NAME}}.
 ReportTemplates LoadTemplates(const std::string& folder = "");
 
+// The same of a form with templates of its own, "allocation" or "compare", which share handout.css.
+ReportTemplates LoadFormTemplates(const std::string& form, const std::string& folder = "");
+
 }  // namespace farscale

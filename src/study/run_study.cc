@@ -372,6 +372,7 @@ StudyOutcome RunStudy(const Study& study, const ModelLibrary& library, const Pro
   results.title = study.title;
   results.description = study.description;
   results.models = ModelsInWords(study.projection.models);
+  results.problem = study.problem;
   results.runs = std::move(measured.runs);
   results.table = std::move(measured.table);
   results.phases = std::move(measured.phases);

@@ -56,6 +56,36 @@ void ParseHeader(const ConfigTable& root, const std::string& file, Study& study)
   table->RefuseUnknownKeys();
 }
 
+std::optional<double> PositiveNumber(const ConfigTable& table, const std::string& key) {
+  const std::optional<double> value = table.Number(key);
+  if (value && !(*value > 0 && std::isfinite(*value))) table.Fail(key, "'" + key + "' must be a number above 0");
+  return value;
+}
+
+// [case]: what is computed, for applications for computing time.
+void ParseCase(const ConfigTable& root, Study& study) {
+  const auto table = root.Table("case");
+  if (!table) return;
+  ProblemCase& problem = study.problem;
+  problem.size = PositiveNumber(*table, "size");
+  problem.size_per_process = PositiveNumber(*table, "size_per_process");
+  problem.unit = table->String("unit").value_or("");
+  problem.iterations = PositiveNumber(*table, "iterations");
+  if (problem.size && problem.size_per_process) {
+    table->Fail("size_per_process", "'size' and 'size_per_process' exclude each other",
+                "give the size in total for strong scaling, the one per process for weak scaling");
+  }
+  if (problem.size && study.scaling == Scaling::kWeak) {
+    table->Fail("size", "with weak scaling the size in total grows with the processes",
+                "give 'size_per_process' instead, or 'size' in every [[runs]]");
+  }
+  if (problem.size_per_process && study.scaling == Scaling::kStrong) {
+    table->Fail("size_per_process", "with strong scaling the size per process falls with the processes",
+                "give 'size' instead");
+  }
+  table->RefuseUnknownKeys();
+}
+
 void ParseReplay(const ConfigTable& root, Study& study) {
   const auto table = root.Table("replay");
   if (!table) return;
@@ -119,6 +149,7 @@ void ParseRuns(const ConfigTable& root, const std::string& file, Study& study) {
     if (const auto application = table.Integer("application")) {
       run.application = static_cast<int>(Positive(table, "application", *application));
     }
+    run.size = PositiveNumber(table, "size");
     table.RefuseUnknownKeys();
     for (const RunSpec& other : study.runs) {
       if (fs::weakly_canonical(other.trace) == fs::weakly_canonical(run.trace)) {
@@ -412,6 +443,7 @@ Study ParseStudy(const std::string& text, const std::string& file, const PresetR
   const ConfigTable root = WithPreset(ConfigTable::Parse(text, file), presets, preset);
   Study study;
   ParseHeader(root, file, study);
+  ParseCase(root, study);
   ParseReplay(root, study);
   ParseCounters(root, study);
   ParseNoise(root, file, study);

@@ -26,6 +26,7 @@ struct RunSpec {
   std::optional<std::int64_t> repeat;             // numbered in the order of the study when absent
   std::string where;                              // file and line
   std::optional<int> application = std::nullopt;  // of a trace with several, from 1 on
+  std::optional<double> size = std::nullopt;      // of its problem in total
 };
 
 // What [noise] asks for.
@@ -40,6 +41,7 @@ struct Study {
   std::string title;
   std::string description;
   std::string series;  // name of the program in factor tables; may be empty
+  ProblemCase problem;
   std::vector<RunSpec> runs;
   std::vector<PhaseSpec> phases;  // at least one
   std::vector<GroupSpec> groups;  // of ranks, in every phase

@@ -1,0 +1,19 @@
+// What commands read that begin with results: results.json whole, or a factor table, which is then projected.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "report/results.h"
+
+namespace farscale {
+
+struct ResultsOptions {
+  std::string preset;   // of models, for tables
+  std::string scaling;  // of tables; empty: as they say
+};
+
+// Throws a usage error when `scaling` is given for results.json, which knows its own.
+Results ReadResults(const std::string& path, const ResultsOptions& options = {});
+
+}  // namespace farscale

@@ -1,0 +1,261 @@
+#include "report/allocation_words.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/format.h"
+#include "base/text.h"
+#include "base/version.h"
+#include "report/answers_section.h"
+#include "report/figures.h"
+
+namespace farscale {
+namespace {
+
+std::string Cores(double cores) { return FormatCores(cores) + (cores == 1 ? " core" : " cores"); }
+std::string Percent(double share) { return fmt::format("{:g} %", 100 * share); }
+
+std::string Iterations(double count) { return FormatCores(count) + (count == 1 ? " iteration" : " iterations"); }
+
+// "39", "less than 2", "more than 1,024".
+std::string BoundInWords(const CountBound& bound) {
+  switch (bound.kind) {
+    case CountBound::Kind::kBelow: return "less than " + FormatCores(bound.cores);
+    case CountBound::Kind::kMoreThan: return "more than " + FormatCores(bound.cores);
+    case CountBound::Kind::kAt: break;
+  }
+  return FormatCores(bound.cores);
+}
+
+std::string IntervalInWords(const Recommendation& recommendation) {
+  if (!recommendation.low || !recommendation.high) return "";
+  return fmt::format(" (80 % interval {} to {} cores)", BoundInWords(*recommendation.low),
+                     BoundInWords(*recommendation.high));
+}
+
+// What such a job takes and costs.
+std::string CostInWords(const AllocationPack& pack) {
+  const Recommendation& job = pack.recommendation;
+  if (!job.efficiency.value) return "";
+  std::string text =
+      fmt::format("With {} the efficiency is {}", Cores(job.cores), FormatPercent(*job.efficiency.value));
+  if (job.efficiency.interval80 && job.efficiency.interval80->high) {
+    text += fmt::format(" (80 % interval {} to {})", FormatPercent(job.efficiency.interval80->low),
+                        FormatPercent(*job.efficiency.interval80->high));
+  }
+  if (job.work.value) {
+    text += fmt::format("; {} of the phase take {} and cost {} core hours", Iterations(pack.iterations),
+                        FormatWallTime(*job.work.value), FormatCoreHours(*job.core_hours.value));
+    const std::optional<OpenBounds>& cost = job.core_hours.interval80;
+    if (cost && cost->high) {
+      text += fmt::format(" ({} to {})", FormatCoreHours(cost->low), FormatCoreHours(*cost->high));
+    }
+  }
+  return text + ".";
+}
+
+std::string CautionInWords(const AllocationPack& pack) {
+  const Recommendation& job = pack.recommendation;
+  if (!job.low || job.low->kind != CountBound::Kind::kAt || !(job.low->cores < job.cores)) return "";
+  return fmt::format("Whoever must be nearly certain (nine times of ten) of {} takes {}.", Percent(pack.required),
+                     Cores(job.low->cores));
+}
+
+// The tools that wrote the traces, each once.
+std::string Tracers(const Results& results) {
+  std::vector<std::string> tracers;
+  for (const RunRecord& run : results.runs) {
+    if (!run.error.empty()) continue;
+    const std::string tracer = run.creator.empty() ? run.format : run.creator + " (" + run.format + ")";
+    if (std::find(tracers.begin(), tracers.end(), tracer) == tracers.end()) tracers.push_back(tracer);
+  }
+  return Join(tracers, ", ");
+}
+
+std::string NoiseInWords(const AllocationPack& pack) {
+  if (!pack.noise) return "Every core count was run once, so what differs from run to run is not known.";
+  return fmt::format(
+      "{} of {} core counts {} run more than once; {} {} from run to run by {} (standard deviation), "
+      "and intervals of measured rows come from that.",
+      pack.repeated_counts, pack.counts, pack.repeated_counts == 1 ? "was" : "were",
+      pack.basis == EfficiencyBasis::kTimes ? "times" : "efficiencies",
+      pack.basis == EfficiencyBasis::kTimes ? "vary" : "vary", FormatPercent(pack.noise->deviation));
+}
+
+std::optional<double> MeanAt(const std::vector<FactorRow>& rows, Factor factor, std::int64_t cores) {
+  double sum = 0, count = 0;
+  for (const FactorRow& row : rows) {
+    if (row.cores != cores || !row.values[factor]) continue;
+    sum += *row.values[factor];
+    ++count;
+  }
+  return count > 0 ? std::optional(sum / count) : std::nullopt;
+}
+
+// What the noise of the machine costs in the largest run, where the study removed it.
+std::string RemovedNoiseInWords(const Results& results, const AllocationPack& pack) {
+  if (results.comparison != Comparison::kNoise || results.variants.empty()) return "";
+  const std::vector<FactorRow> rows = results.table.Rows(pack.series, pack.phase);
+  const FactorTable& clean = results.variants.back().table;
+  const auto measured = MeanAt(rows, Factor::kParallelEfficiency, rows.back().cores);
+  const auto without = MeanAt(clean.Rows(pack.series, pack.phase), Factor::kParallelEfficiency, rows.back().cores);
+  if (!measured || !without) return "";
+  return fmt::format(
+      " Replayed {}, parallel efficiency on {} is {} instead of {}: noise of the machine is part of the "
+      "measured times.",
+      results.variants.back().name, Cores(static_cast<double>(rows.back().cores)), FormatFactor(*without),
+      FormatFactor(*measured));
+}
+
+std::string FormulaInWords(const AllocationPack& pack) {
+  const std::string baseline = Cores(pack.baseline);
+  switch (pack.basis) {
+    case EfficiencyBasis::kTimes:
+      if (pack.scaling == Scaling::kWeak) {
+        return fmt::format(
+            " The baseline is the run on {}. Efficiency is E = T_b / T_N, with the time T_b there and T_N on N cores, "
+            "since the work grows "
+            "with the cores; speedup is E times N over the cores of the baseline, and counts the larger problem.",
+            baseline);
+      }
+      return fmt::format(
+          " The baseline is the run on {}. Speedup is S = T_b / T_N and efficiency E = p_b T_b / (p_N T_N), with cores "
+          "p and times T of "
+          "an iteration there and on N cores.",
+          baseline);
+    case EfficiencyBasis::kSpeedup:
+      return fmt::format(" The baseline is the run on {}; efficiency is speedup over that, a core.", baseline);
+    case EfficiencyBasis::kGlobalEfficiency:
+      return fmt::format(
+          " The baseline is the run on {}. Efficiency is global efficiency over that of the baseline, which is p_b T_b "
+          "/ (p_N T_N) for "
+          "strong and T_b / T_N for weak scaling; speedup is that times the cores over those of the baseline.",
+          baseline);
+    case EfficiencyBasis::kParallelEfficiency:
+      return fmt::format(
+          " The baseline is the run on {}. Efficiency is parallel efficiency over that of the baseline, as if "
+          "computation itself scaled "
+          "ideally.",
+          baseline);
+    case EfficiencyBasis::kNone: break;
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string FormatWallTime(double seconds) {
+  constexpr double kHour = 3600;
+  return seconds < 2 * kHour ? FormatSeconds(seconds) : FormatSpeedup(seconds / kHour) + " h";
+}
+
+std::vector<std::string> DescribeRecommendation(const AllocationPack& pack) {
+  const Recommendation& job = pack.recommendation;
+  std::vector<std::string> sentences;
+  const std::string against =
+      fmt::format("efficiency of at least {} against the run on {}", Percent(pack.required), Cores(pack.baseline));
+  std::string nodes;
+  if (job.nodes && *job.nodes > 0) {
+    nodes = fmt::format(", {} full {}", FormatCores(*job.nodes), *job.nodes == 1 ? "node" : "nodes");
+  }
+  switch (job.kind) {
+    case Recommendation::Kind::kReached:
+      sentences.push_back(job.is_measured
+                              ? fmt::format("Up to {}{}, an {} was measured; on the next larger count it was less.",
+                                            Cores(job.cores), nodes, against)
+                              : fmt::format("Jobs of up to {}{}, keep an {}{}.", Cores(job.cores), nodes, against,
+                                            IntervalInWords(job)));
+      break;
+    case Recommendation::Kind::kEvidenceEnds:
+      sentences.push_back(
+          fmt::format("Jobs of up to {}{}, keep an {}, which is as far as {}. Larger jobs may do so too{}, but that "
+                      "is not evidence.",
+                      Cores(job.cores), nodes, against, job.is_measured ? "was measured" : "the evidence goes",
+                      IntervalInWords(job)));
+      break;
+    case Recommendation::Kind::kTooLow:
+      sentences.push_back(
+          fmt::format("No job size can be recommended at an {}: on {}, the smallest run, it is less already{}.",
+                      against, Cores(job.cores), IntervalInWords(job)));
+      break;
+    case Recommendation::Kind::kUnknown:
+      sentences.push_back("No job size can be recommended, since efficiency is unknown.");
+      break;
+  }
+  for (const std::string& sentence : {CostInWords(pack), CautionInWords(pack)}) {
+    if (!sentence.empty()) sentences.push_back(sentence);
+  }
+  return sentences;
+}
+
+std::string DescribeMeasurement(const Results& results, const AllocationPack& pack) {
+  const AllocationRow* smallest = nullptr;
+  const AllocationRow* largest = nullptr;
+  for (const AllocationRow& row : pack.rows) {
+    if (!row.is_measured) continue;
+    if (smallest == nullptr) smallest = &row;
+    largest = &row;
+  }
+  const std::string tracers = Tracers(results);
+  std::string text = fmt::format("Measured rows are {} {} on {} core {}", pack.runs, pack.runs == 1 ? "run" : "runs",
+                                 pack.counts, pack.counts == 1 ? "count" : "counts");
+  if (pack.counts > 1) text += fmt::format(" from {} to {}", FormatCores(smallest->cores), FormatCores(largest->cores));
+  text += tracers.empty() ? ", from a table of factors" : ", recorded as traces by " + tracers;
+  if (pack.cores_per_node) {
+    text += fmt::format(", with {} a node in the largest", Cores(std::round(*pack.cores_per_node * 10) / 10));
+  }
+  text += ".";
+  if (!pack.phase.empty()) {
+    text +=
+        fmt::format(" All numbers are about the phase \"{}\"{}, not about start and end of the program.", pack.phase,
+                    pack.phase_description.empty() || tracers.empty() ? "" : " (" + pack.phase_description + ")");
+  }
+  const bool has_times = largest->iteration.value.has_value();
+  if (has_times) {
+    text += tracers.empty() ? " Times are those of the table"
+                            : " Times are wall-clock times of the traced runs, with what tracing costs";
+    text += largest->runs > 1 || pack.repeated_counts > 0 ? ", geometric means over repeats." : ".";
+  }
+  text += FormulaInWords(pack);
+  return text + " " + NoiseInWords(pack) + RemovedNoiseInWords(results, pack);
+}
+
+std::string DescribePrediction(const Results& results, const AllocationPack& pack) {
+  if (pack.curve.empty()) {
+    return "Nothing is predicted: every row was measured. A projection needs runs on two core counts at least, better "
+           "five, and factors that were measured in them.";
+  }
+  std::string text = "Predicted rows were not run.";
+  if (!results.table.rules.empty()) {
+    text += fmt::format(
+        " Each trace was replayed on an ideal network (rules \"{}\"), which splits what is lost on every core count "
+        "into load balance, "
+        "serialization, transfer and the scaling of computation, as the POP methodology defines them.",
+        results.table.rules);
+  } else {
+    text +=
+        " What is lost on every core count is split into factors such as load balance, serialization, transfer and "
+        "the scaling of computation.";
+  }
+  text += " Scaling models are fitted to each factor by itself";
+  if (!results.models.empty()) text += fmt::format(" ({})", results.models);
+  text += " and extrapolated; their product is the efficiency, from which follow speedup";
+  const bool has_times = std::any_of(pack.rows.begin(), pack.rows.end(), [](const AllocationRow& row) {
+    return !row.is_measured && row.iteration.interval80;
+  });
+  text += has_times ? ", times and core hours." : ".";
+  text +=
+      " Intervals of predictions hold four of five new runs (80 %): they contain the scatter of the runs, what these "
+      "leave open about "
+      "models and parameters, and how far other codes drift from every model.";
+  text += fmt::format(
+      " Predictions are evidence up to {}, where the intervals of the efficiencies get too wide to decide by{}; "
+      "beyond, a row gives the "
+      "interval only.",
+      Cores(pack.evidence), pack.evidence >= pack.largest_target ? " at the earliest" : "");
+  return text + " Made by " + Generator() + ".";
+}
+
+}  // namespace farscale
