@@ -34,7 +34,7 @@ class SchemaTest(unittest.TestCase):
         return done.stdout
 
     def test_schemas_are_schemas(self):
-        self.assertEqual(len(SCHEMAS), 7)
+        self.assertEqual(len(SCHEMAS), 8)
         for schema in SCHEMAS.values():
             jsonschema.Draft202012Validator.check_schema(schema)
 
@@ -64,6 +64,28 @@ class SchemaTest(unittest.TestCase):
             projection = self.folder / "projection.json"
             self.run_farscale("predict", table, "-o", projection)
             validate(json.loads(projection.read_text()))
+
+    def test_comparisons(self):
+        """Two studies with times and projections, and tables of factors without."""
+        for name in ("npb-lu", "lulesh"):
+            self.run_farscale("run", ROOT / f"sample-runs/{name}/study.toml", "-o", self.folder / name)
+        tables = sorted(ROOT.glob("tests/tables/*.csv"))[:3]
+        lu, lulesh = (self.folder / name / "results.json" for name in ("npb-lu", "lulesh"))
+        for inputs in ((lu, lu), (lu, lulesh), tables):
+            self.run_farscale("compare", *inputs, "-o", self.folder / "c")
+            validate(json.loads((self.folder / "c/compare.json").read_text()))
+
+    def test_case_of_a_study(self):
+        text = (ROOT / "sample-runs/npb-lu/study.toml").read_text()
+        text = text.replace("traces/2/traces.otf2\"", "traces/2/traces.otf2\"\nsize = 100")
+        study = self.folder / "study.toml"
+        study.write_text(text.replace("traces/", f"{ROOT}/sample-runs/npb-lu/traces/") +
+                         '\n[case]\nsize = 110\nunit = "points"\niterations = 10\n')
+        self.run_farscale("run", study, "-o", self.folder / "r")
+        results = json.loads((self.folder / "r/results.json").read_text())
+        validate(results)
+        self.assertEqual(results["study"]["case"], {"size": 110, "unit": "points", "iterations": 10})
+        self.assertEqual(results["runs"][0]["size"], 100)
 
     def test_failed_run_and_no_projection(self):
         """One run is missing, one is left: no fit is possible, and both are said in the results."""

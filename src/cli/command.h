@@ -34,6 +34,7 @@ void AddCalibrateCommand(CLI::App& app, const Common& common, CommandResult& act
 void AddWhatIfCommand(CLI::App& app, const Common& common, CommandResult& action);
 void AddGateCommand(CLI::App& app, const Common& common, CommandResult& action);
 void AddHistoryCommand(CLI::App& app, const Common& common, CommandResult& action);
+void AddCompareCommand(CLI::App& app, const Common& common, CommandResult& action);
 void AddReportCommand(CLI::App& app, const Common& common, CommandResult& action);
 
 // Lines on stderr; silent with --quiet.

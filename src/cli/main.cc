@@ -61,6 +61,7 @@ int Main(int argc, char** argv) {
   AddCalibrateCommand(app, common, action);
   AddWhatIfCommand(app, common, action);
   AddCutCommand(app, common, action);
+  AddCompareCommand(app, common, action);
   AddReportCommand(app, common, action);
   AddGateCommand(app, common, action);
   AddHistoryCommand(app, common, action);

@@ -61,7 +61,7 @@ AllocationOptions AllocationOptionsOf(const ReportOptions& options) {
 }
 
 int WriteAllocationPack(const ReportOptions& options, const Common& common) {
-  const Results results = ReadResults(options.results, {"", options.scaling});
+  const Results results = ReadResults(options.results, {"", options.scaling, false});
   const AllocationPack pack = MakeAllocationPack(results, AllocationOptionsOf(options));
   const std::string folder = options.output.empty() ? "allocation" : options.output;
   const auto files = WriteAllocation(results, pack, LoadFormTemplates("allocation", options.templates), folder);

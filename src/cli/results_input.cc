@@ -16,7 +16,7 @@ Results ReadResults(const std::string& path, const ResultsOptions& options) {
   const std::string text = ReadFile(path);
   if (IsResultsJson(text)) {
     Results results = ReadResultsJson(text, path);
-    if (options.scaling.empty()) return results;
+    if (options.scaling.empty() || options.is_one_of_several) return results;
     throw Error(ErrorKind::kUsage, "--scaling", path + " says how its runs scale",
                 "say it in the study, or leave --scaling to factor tables");
   }

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/format.h"
 #include "base/text.h"
+#include "report/curve.h"
 
 namespace farscale {
 namespace {
@@ -332,25 +333,6 @@ class PackMaker {
     }
   }
 
-  // The curve between two of its points, over the logarithm of both where that is possible.
-  static ProjectedValue ValueAt(const FactorProjection& projection, double cores) {
-    const std::vector<ProjectedValue>& curve = projection.curve;
-    std::size_t behind = 0;
-    while (behind + 1 < curve.size() && curve[behind].cores < cores) ++behind;
-    if (behind == 0 || curve[behind].cores == cores) return curve[behind];
-    const ProjectedValue &a = curve[behind - 1], &b = curve[behind];
-    const double share = std::log(cores / a.cores) / std::log(b.cores / a.cores);
-    const auto between = [&](double x, double y) {
-      return x > 0 && y > 0 ? x * std::pow(y / x, share) : x + (y - x) * share;
-    };
-    ProjectedValue value{cores, 0, between(a.value, b.value), std::nullopt, std::nullopt};
-    if (a.interval80 && b.interval80) {
-      value.interval80 = IntervalBounds{between(a.interval80->low, b.interval80->low),
-                                        between(a.interval80->high, b.interval80->high)};
-    }
-    return value;
-  }
-
   Recommendation Recommend() const {
     const FactorProjection* projection = projection_ == nullptr ? nullptr : BasisProjection();
     if (projection == nullptr || !BaselineValue()) return RecommendMeasured();
@@ -370,7 +352,7 @@ class PackMaker {
     result.cores = std::floor(ends ? evidence : answer.value.cores);
     if (pack_.cores_per_node) result.nodes = std::floor(result.cores / *pack_.cores_per_node + 1e-9);
     AllocationRow row = RowAt(result.cores, *places_.back().rows.front());
-    Fill(row, ValueAt(*projection, result.cores));
+    Fill(row, *ReadCurve(*projection, result.cores));
     result.efficiency = row.efficiency;
     result.work = row.work;
     result.core_hours = row.core_hours;

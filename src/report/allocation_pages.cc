@@ -22,15 +22,23 @@ using Data = ReportData;
 using Format = std::function<std::string(double)>;
 
 constexpr const char* kUnknown = "–";
+constexpr std::size_t kHeadingLines = 3, kShortHeading = 13;
+constexpr double kHour = 3600, kManySeconds = 2 * kHour;
 
 bool Any(const AllocationPack& pack, const std::function<bool(const AllocationRow&)>& has) {
   return std::any_of(pack.rows.begin(), pack.rows.end(), has);
 }
 
+// "2.64 – 3.06 ms": a unit that both share is said once.
 std::string IntervalText(const OpenBounds& bounds, const Format& format) {
   if (!bounds.high) return "from " + format(bounds.low);
-  const std::string low = format(bounds.low), high = format(*bounds.high);
-  return low == high ? "" : low + " – " + high;
+  std::string low = format(bounds.low);
+  const std::string high = format(*bounds.high);
+  if (low == high) return "";
+  const std::size_t unit_low = low.rfind(' '), unit_high = high.rfind(' ');
+  const bool has_units = unit_low != std::string::npos && unit_high != std::string::npos;
+  if (has_units && low.substr(unit_low) == high.substr(unit_high)) low.resize(unit_low);
+  return low + " – " + high;
 }
 
 AllocationCell Cell(const Estimate& estimate, const Format& format) {
@@ -44,6 +52,7 @@ AllocationCell Cell(const std::optional<double>& value, const Format& format) {
   return {value ? format(*value) : kUnknown, ""};
 }
 
+std::string Hours(double seconds) { return FormatSignificant(seconds / kHour, 3) + " h"; }
 std::string Percents(double share) { return FormatPercent(share); }
 std::string Size(double size) { return size < 1e15 ? FormatCores(size) : FormatSignificant(size, 4); }
 
@@ -77,9 +86,12 @@ std::vector<Column> ColumnsOf(const AllocationPack& pack, const ProblemCase& pro
   const bool has_times = Any(pack, [](const AllocationRow& row) { return row.iteration.value.has_value(); });
   const std::string work = fmt::format("{} iteration{}", FormatCores(pack.iterations), pack.iterations == 1 ? "" : "s");
   if (has_times && pack.iterations != 1) {
-    add("Wall time, 1 iteration", [](const AllocationRow& row) { return Cell(row.iteration, FormatWallTime); });
+    add("Wall time, 1 iteration", [](const AllocationRow& row) { return Cell(row.iteration, FormatSeconds); });
   }
-  if (has_times) add("Wall time, " + work, [](const AllocationRow& row) { return Cell(row.work, FormatWallTime); });
+  // One unit for the whole column.
+  const bool in_hours = Any(pack, [](const AllocationRow& row) { return row.work.value.value_or(0) >= kManySeconds; });
+  const Format time = in_hours ? Format(Hours) : Format(FormatSeconds);
+  if (has_times) add("Wall time, " + work, [time](const AllocationRow& row) { return Cell(row.work, time); });
   add("Speedup", [](const AllocationRow& row) { return Cell(row.speedup, FormatSpeedup); });
   add("Ideal speedup", [](const AllocationRow& row) { return AllocationCell{FormatSpeedup(row.ideal), ""}; });
   add("Efficiency", [](const AllocationRow& row) { return Cell(row.efficiency, Percents); });
@@ -184,6 +196,27 @@ Data TextList(const std::vector<std::string>& texts) {
   return list;
 }
 
+// A heading in lines, so that columns of LaTeX stay narrow: what stands before a comma, then the words behind it.
+std::vector<std::string> LinesOf(const std::string& heading) {
+  const std::size_t comma = heading.find(", ");
+  std::vector<std::string> lines =
+      comma == std::string::npos ? Split(heading, ' ') : std::vector{heading.substr(0, comma)};
+  if (comma == std::string::npos) return lines;
+  const std::string rest = heading.substr(comma + 2);
+  if (rest.size() < kShortHeading) {
+    lines.push_back(rest);
+    return lines;
+  }
+  for (const std::string& word : Split(rest, ' ')) {
+    if (lines.size() < kHeadingLines) {
+      lines.push_back(word);
+    } else {
+      lines.back() += " " + word;
+    }
+  }
+  return lines;
+}
+
 std::string OneLine(std::string text) {
   std::replace_if(
       text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
@@ -262,14 +295,16 @@ std::string WriteAllocationTable(const Results& results, const AllocationPack& p
   const AllocationTable table = TabulateAllocation(pack, results.problem);
   std::string text = "% " + OneLine(ToUtf8(results.title)) +
                      "\n% For \\input into a table; needs no package. Below numbers: 80 % intervals.\n";
-  text += "\\begin{tabular}{l" + std::string(table.header.size(), 'r') + "}\n\\hline\n";
-  std::string first, second;  // headings in two lines, so that columns stay narrow
+  text +=
+      "{\\setlength{\\tabcolsep}{3.5pt}\n\\begin{tabular}{l" + std::string(table.header.size(), 'r') + "}\n\\hline\n";
+  std::vector<std::string> headings(kHeadingLines);
   for (const std::string& heading : table.header) {
-    const std::size_t split = heading.find(' ');
-    first += " & " + EscapeLatex(heading.substr(0, split));
-    second += " & " + (split == std::string::npos ? "" : EscapeLatex(heading.substr(split + 1)));
+    const std::vector<std::string> lines = LinesOf(heading);
+    for (std::size_t i = 0; i < kHeadingLines; ++i)
+      headings[i] += " & " + (i < lines.size() ? EscapeLatex(lines[i]) : "");
   }
-  text += first + " \\\\\n" + second + " \\\\\n\\hline\n";
+  for (const std::string& line : headings) text += line + " \\\\\n";
+  text += "\\hline\n";
   bool was_measured = true;
   for (const AllocationLine& line : table.lines) {
     if (was_measured && !line.is_measured) text += "\\hline\n";
@@ -279,13 +314,15 @@ std::string WriteAllocationTable(const Results& results, const AllocationPack& p
     bool has_intervals = false;
     for (const AllocationCell& cell : line.cells) {
       const std::string value = EscapeLatex(cell.text);
-      values += " & " + (line.is_measured ? value : "\\textit{" + value + "}");
+      values += " & " + (line.is_measured   ? value
+                         : line.is_evidence ? "\\textit{" + value + "}"
+                                            : "{\\scriptsize\\itshape " + value + "}");
       intervals += " & " + (cell.interval.empty() ? "" : "{\\scriptsize " + EscapeLatex(cell.interval) + "}");
       has_intervals = has_intervals || !cell.interval.empty();
     }
     text += values + " \\\\\n" + (has_intervals ? intervals + " \\\\\n" : "");
   }
-  return text + "\\hline\n\\end{tabular}\n";
+  return text + "\\hline\n\\end{tabular}}\n";
 }
 
 std::string WriteAllocationText(const Results& results, const AllocationPack& pack) {

@@ -46,8 +46,9 @@ std::string CostInWords(const AllocationPack& pack) {
                         FormatPercent(*job.efficiency.interval80->high));
   }
   if (job.work.value) {
-    text += fmt::format("; {} of the phase take {} and cost {} core hours", Iterations(pack.iterations),
-                        FormatWallTime(*job.work.value), FormatCoreHours(*job.core_hours.value));
+    text += fmt::format("; {} of the phase {} {} and cost{} {} core hours", Iterations(pack.iterations),
+                        pack.iterations == 1 ? "takes" : "take", FormatWallTime(*job.work.value),
+                        pack.iterations == 1 ? "s" : "", FormatCoreHours(*job.core_hours.value));
     const std::optional<OpenBounds>& cost = job.core_hours.interval80;
     if (cost && cost->high) {
       text += fmt::format(" ({} to {})", FormatCoreHours(cost->low), FormatCoreHours(*cost->high));
@@ -59,8 +60,8 @@ std::string CostInWords(const AllocationPack& pack) {
 std::string CautionInWords(const AllocationPack& pack) {
   const Recommendation& job = pack.recommendation;
   if (!job.low || job.low->kind != CountBound::Kind::kAt || !(job.low->cores < job.cores)) return "";
-  return fmt::format("Whoever must be nearly certain (nine times of ten) of {} takes {}.", Percent(pack.required),
-                     Cores(job.low->cores));
+  return fmt::format("On {} it is at least {} with a probability of 90 %.", Cores(job.low->cores),
+                     Percent(pack.required));
 }
 
 // The tools that wrote the traces, each once.

@@ -15,6 +15,7 @@ namespace farscale {
 namespace {
 
 constexpr double kWidth = 720, kHeight = 460;
+constexpr double kCentimetres = 0.02;  // a pixel on paper, so that the figure is as wide as a column of text
 constexpr double kLeft = 66, kRight = 704, kTop = 34, kBottom = 408;
 
 using Points = std::vector<std::pair<double, double>>;
@@ -92,7 +93,6 @@ class SvgCanvas : public Canvas {
   Svg svg_;
 };
 
-// A pixel is a fiftieth of a centimetre, so that the figure is as wide as a column of text.
 class TikzCanvas : public Canvas {
  public:
   void Line(const Points& points, Pen pen) override {
@@ -309,25 +309,24 @@ std::string SpeedupSvg(const AllocationPack& pack, bool standalone) {
 std::string SpeedupTikz(const AllocationPack& pack) {
   TikzCanvas canvas;
   Drawing(pack, canvas).Draw();
-  return "% The figure by itself: pdflatex makes allocation-figure.pdf of it, for \\includegraphics.\n"
-         "\\documentclass{article}\n"
-         "\\usepackage{tikz}\n"
-         "\\pagestyle{empty}\n"
-         "\\newsavebox{\\figurebox}\n"
-         "\\begin{document}\n"
-         "\\sbox{\\figurebox}{\\footnotesize\n"
-         "\\begin{tikzpicture}[x=0.02cm, y=-0.02cm, font=\\footnotesize]\n" +
-         canvas.text() +
-         "\\end{tikzpicture}}%\n"
-         "% A page as large as the figure and a margin around it.\n"
-         "\\hoffset=-1in \\voffset=-1in \\oddsidemargin=2mm \\topmargin=2mm \\headheight=0pt \\headsep=0pt\n"
-         "\\topskip=0pt \\parindent=0pt\n"
-         "\\paperwidth=\\dimexpr\\wd\\figurebox+4mm\\relax\n"
-         "\\paperheight=\\dimexpr\\ht\\figurebox+\\dp\\figurebox+4mm\\relax\n"
-         "\\textwidth=\\wd\\figurebox \\textheight=\\paperheight\n"
-         "\\csname pdfpagewidth\\endcsname=\\paperwidth \\csname pdfpageheight\\endcsname=\\paperheight\n"
-         "\\shipout\\vbox{\\usebox{\\figurebox}}\n"
-         "\\end{document}\n";
+  return fmt::format(
+             "% The figure by itself: pdflatex makes allocation-figure.pdf of it, for \\includegraphics.\n"
+             "\\documentclass{{article}}\n"
+             "\\usepackage{{tikz}}\n"
+             "\\pagestyle{{empty}}\n"
+             "% A page as large as the figure with a margin of 2 mm.\n"
+             "\\paperwidth={}cm \\paperheight={}cm\n"
+             "\\ifdefined\\pagewidth \\pagewidth=\\paperwidth \\pageheight=\\paperheight\n"
+             "\\else \\pdfpagewidth=\\paperwidth \\pdfpageheight=\\paperheight \\fi\n"
+             "\\hoffset=-1in \\voffset=-1in \\oddsidemargin=2mm \\topmargin=2mm\n"
+             "\\headheight=0pt \\headsep=0pt \\footskip=0pt \\topskip=0pt \\parindent=0pt\n"
+             "\\textwidth={}cm \\textheight={}cm\n"
+             "\\begin{{document}}\n"
+             "\\begin{{tikzpicture}}[x={}cm, y=-{}cm, font=\\footnotesize]\n"
+             "\\useasboundingbox (0,0) rectangle ({},{});\n",
+             kWidth * kCentimetres + 0.4, kHeight * kCentimetres + 0.4, kWidth * kCentimetres + 0.1,
+             kHeight * kCentimetres + 0.2, kCentimetres, kCentimetres, kWidth, kHeight) +
+         canvas.text() + "\\end{tikzpicture}\n\\end{document}\n";
 }
 
 }  // namespace farscale

@@ -1,0 +1,259 @@
+#include "report/allocation.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "base/error.h"
+#include "report/allocation_pages.h"
+#include "report/allocation_words.h"
+#include "report/latex.h"
+#include "report/speedup_figure.h"
+
+namespace farscale {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using Kind = Recommendation::Kind;
+
+FactorRow Row(std::int64_t cores, double runtime, double iterations = 1, std::int64_t repeat = 0) {
+  FactorRow row;
+  row.phase = "solve";
+  row.cores = row.ranks = cores;
+  row.nodes = std::max<std::int64_t>(1, cores / 4);
+  row.repeat = repeat;
+  row.runtime = runtime;
+  row.iterations = iterations;
+  return row;
+}
+
+Results Strong(const std::vector<FactorRow>& rows) {
+  Results results;
+  results.title = "A code";
+  results.table.rows = rows;
+  results.table.scaling = Scaling::kStrong;
+  results.table.reference = rows.front().cores;
+  return results;
+}
+
+// 2 · 100 / (4 · 62.5) = 0.8; with weak scaling the cores do not count.
+TEST(Allocation, EfficiencyOfTimes) {
+  EXPECT_DOUBLE_EQ(EfficiencyOfTimes(Scaling::kStrong, 2, 100, 4, 62.5), 0.8);
+  EXPECT_DOUBLE_EQ(EfficiencyOfTimes(Scaling::kWeak, 2, 100, 4, 125), 0.8);
+}
+
+// 10 iterations: 36 s, 20 s and 15 s on 4, 8 and 16 cores. E = 36 / (2 · 20) = 0.9 and 36 / (4 · 15) = 0.6; 1000
+// iterations take 3600, 2000 and 1500 s: 4 · 3600 / 3600 = 4, 8 · 2000 / 3600 = 4.44 and 6.67 core hours.
+TEST(Allocation, StrongScalingOnPaper) {
+  AllocationOptions options;
+  options.iterations = 1000;
+  const AllocationPack pack = MakeAllocationPack(Strong({Row(4, 36, 10), Row(8, 20, 10), Row(16, 15, 10)}), options);
+  ASSERT_EQ(pack.rows.size(), 3u);
+  EXPECT_EQ(pack.basis, EfficiencyBasis::kTimes);
+  EXPECT_EQ(pack.baseline, 4);
+  EXPECT_TRUE(pack.rows[0].is_baseline);
+  EXPECT_DOUBLE_EQ(*pack.rows[1].efficiency.value, 0.9);
+  EXPECT_DOUBLE_EQ(*pack.rows[1].speedup.value, 1.8);
+  EXPECT_DOUBLE_EQ(pack.rows[1].ideal, 2);
+  EXPECT_DOUBLE_EQ(*pack.rows[2].efficiency.value, 0.6);
+  EXPECT_DOUBLE_EQ(*pack.rows[1].iteration.value, 2);
+  EXPECT_DOUBLE_EQ(*pack.rows[1].work.value, 2000);
+  EXPECT_NEAR(*pack.rows[1].core_hours.value, 8 * 2000 / 3600.0, 1e-12);
+  EXPECT_FALSE(pack.rows[1].efficiency.interval80);  // no repeats: nothing known of noise
+  // Without a projection: the largest run that keeps 75 %; the next one does not.
+  EXPECT_EQ(pack.recommendation.kind, Kind::kReached);
+  EXPECT_EQ(pack.recommendation.cores, 8);
+  EXPECT_TRUE(pack.recommendation.is_measured);
+  EXPECT_NEAR(*pack.recommendation.core_hours.value, 40 / 9.0, 1e-12);
+}
+
+// Per process as much: 10 s and 12.5 s are E = 0.8, and S = 0.8 · 4.
+TEST(Allocation, WeakScalingWithSizes) {
+  Results results = Strong({Row(4, 10), Row(16, 12.5)});
+  results.table.scaling = Scaling::kWeak;
+  results.problem.size_per_process = 1000;
+  results.problem.unit = "atoms";
+  const AllocationPack pack = MakeAllocationPack(results, {});
+  EXPECT_DOUBLE_EQ(*pack.rows[1].efficiency.value, 0.8);
+  EXPECT_DOUBLE_EQ(*pack.rows[1].speedup.value, 3.2);
+  EXPECT_EQ(pack.rows[1].size, 16000);
+  EXPECT_EQ(pack.rows[1].portion, 1000);
+  EXPECT_EQ(pack.recommendation.kind, Kind::kEvidenceEnds);  // as far as was measured
+  EXPECT_THAT(BuildAllocationModel(results, pack).data.dump(),
+              HasSubstr("1,000 atoms per process; in total 4,000 atoms on 4 and 16,000 atoms on 16 cores"));
+}
+
+TEST(Allocation, SizeOfARunComesFirst) {
+  Results results = Strong({Row(4, 10), Row(16, 4)});
+  results.problem.size = 100;
+  RunRecord run;
+  run.cores = 16;
+  run.size = 160;
+  results.runs = {run};
+  const AllocationPack pack = MakeAllocationPack(results, {});
+  EXPECT_EQ(pack.rows[0].size, 100);
+  EXPECT_EQ(pack.rows[0].portion, 25);
+  EXPECT_EQ(pack.rows[1].size, 160);
+  EXPECT_EQ(pack.rows[1].portion, 10);
+}
+
+// Repeats of e^±0.02 around 10 s on 4 cores: deviation sqrt(0.0008) with one degree of freedom, so the mean of both has
+// the error 0.02 and, with t(0.8; 2 degrees: one known, one here) = 1.886, the interval 10 e^±0.0377.
+TEST(Allocation, IntervalsOfRepeats) {
+  const AllocationPack pack =
+      MakeAllocationPack(Strong({Row(4, 10 * std::exp(0.02)), Row(4, 10 * std::exp(-0.02), 1, 1), Row(8, 5)}), {});
+  ASSERT_TRUE(pack.noise);
+  EXPECT_NEAR(pack.noise->deviation, std::sqrt(0.0008), 1e-12);
+  EXPECT_EQ(pack.rows[0].runs, 2u);
+  EXPECT_NEAR(*pack.rows[0].iteration.value, 10, 1e-9);
+  EXPECT_NEAR(*pack.rows[0].iteration.interval80->high, 10 * std::exp(1.8856 * 0.02), 2e-3);
+  EXPECT_DOUBLE_EQ(pack.rows[0].efficiency.interval80->low, 1);  // the baseline is 1 by its meaning
+  EXPECT_LT(pack.rows[1].efficiency.interval80->low, 0.97);
+}
+
+// Global efficiency 0.9 · 0.5 measured on 4 and 16 cores, projected 0.72 on 32 and 0.36 on 64, evidence up to 40.
+Results Projected() {
+  Results results = Strong({Row(4, 100), Row(16, 25)});
+  PhaseProjection phase;
+  phase.phase = "solve";
+  phase.fitted_cores = {4, 16};
+  FactorProjection global;
+  global.factor = Factor::kGlobalEfficiency;
+  global.is_product = true;
+  FactorProjection speedup = global;
+  speedup.factor = Factor::kSpeedup;
+  const auto add = [&](double cores, double efficiency, double width, bool is_target) {
+    const auto scaled = [&](double by) {
+      return ProjectedValue{
+          cores, cores / 16, efficiency * by, IntervalBounds{(efficiency - width) * by, (efficiency + width) * by}, {}};
+    };
+    global.curve.push_back(scaled(1));
+    speedup.curve.push_back(scaled(cores / 4));
+    if (!is_target) return;
+    global.targets.push_back(global.curve.back());
+    speedup.targets.push_back(speedup.curve.back());
+  };
+  add(4, 1, 0, false);
+  add(16, 1, 0.01, false);
+  add(32, 0.8, 0.05, true);
+  add(64, 0.4, 0.2, true);
+  phase.factors = {global, speedup};
+  phase.horizon = EvidenceHorizon{Factor::kGlobalEfficiency, 0.2, 40, EvidenceHorizon::Reach::kUpTo};
+  results.projections = {phase};
+  for (FactorRow& row : results.table.rows) {
+    row.values[Factor::kGlobalEfficiency] = 1;
+    row.values[Factor::kSpeedup] = static_cast<double>(row.cores) / 4;
+  }
+  return results;
+}
+
+// On 32 cores E = 0.8 (0.75 to 0.85): T = 100 · 4 / (32 · 0.8) = 15.625 s, between 400 / (32 · 0.85) and
+// 400 / (32 · 0.75) = 16.67 s. On 64 cores there is no evidence, so no number.
+TEST(Allocation, PredictedRows) {
+  const AllocationPack pack = MakeAllocationPack(Projected(), {});
+  ASSERT_EQ(pack.rows.size(), 4u);
+  const AllocationRow &known = pack.rows[2], &beyond = pack.rows[3];
+  EXPECT_FALSE(known.is_measured);
+  EXPECT_DOUBLE_EQ(*known.efficiency.value, 0.8);
+  EXPECT_DOUBLE_EQ(*known.speedup.value, 6.4);
+  EXPECT_DOUBLE_EQ(*known.iteration.value, 15.625);
+  EXPECT_DOUBLE_EQ(known.iteration.interval80->low, 400 / (32 * 0.85));
+  EXPECT_DOUBLE_EQ(*known.iteration.interval80->high, 400 / (32 * 0.75));
+  EXPECT_NEAR(*known.core_hours.value, 32 * 15.625 / 3600, 1e-12);
+  EXPECT_EQ(known.nodes, 8);
+  EXPECT_FALSE(beyond.is_evidence);
+  EXPECT_FALSE(beyond.efficiency.value);
+  EXPECT_FALSE(beyond.iteration.value);
+  EXPECT_NEAR(beyond.efficiency.interval80->low, 0.2, 1e-12);
+  EXPECT_EQ(TabulateAllocation(pack, {}).lines[3].source, "not evidence");
+}
+
+// E falls from 0.8 on 32 to 0.4 on 64 cores, over the logarithm: 0.75 lies at 32 · 2^(1/8) = 34.9 cores, 0.6 at 45.3,
+// which is beyond 40, where the evidence ends.
+TEST(Allocation, RecommendationStaysWithinTheEvidence) {
+  AllocationOptions options;
+  EXPECT_EQ(MakeAllocationPack(Projected(), options).recommendation.kind, Kind::kReached);
+  EXPECT_EQ(MakeAllocationPack(Projected(), options).recommendation.cores, 34);
+  EXPECT_EQ(MakeAllocationPack(Projected(), options).recommendation.nodes, 8);  // full ones of 4 cores
+  options.efficiency = 0.6;
+  const AllocationPack pack = MakeAllocationPack(Projected(), options);
+  EXPECT_EQ(pack.recommendation.kind, Kind::kEvidenceEnds);
+  EXPECT_EQ(pack.recommendation.cores, 40);
+  EXPECT_THAT(DescribeRecommendation(pack).front(), HasSubstr("not evidence"));
+}
+
+// 16 cores as baseline: E there is 1 by definition; the projection is compared with that too.
+TEST(Allocation, AnotherBaseline) {
+  Results results = Projected();
+  results.table.rows[1].runtime = 31.25;  // E = 0.8 against 4 cores
+  results.table.rows[1].values[Factor::kGlobalEfficiency] = 0.8;
+  results.table.rows[1].values[Factor::kSpeedup] = 3.2;
+  AllocationOptions options;
+  options.baseline = 16;
+  const AllocationPack pack = MakeAllocationPack(results, options);
+  EXPECT_DOUBLE_EQ(*pack.rows[0].efficiency.value, 1.25);
+  EXPECT_DOUBLE_EQ(*pack.rows[1].efficiency.value, 1);
+  EXPECT_DOUBLE_EQ(*pack.rows[2].efficiency.value, 1);  // 0.8 / 0.8
+  options.baseline = 5;
+  EXPECT_THROW(MakeAllocationPack(results, options), Error);
+}
+
+TEST(Allocation, FactorsWithoutTimes) {
+  Results results = Strong({Row(4, 1), Row(8, 1)});
+  for (FactorRow& row : results.table.rows) row.runtime.reset();
+  EXPECT_THROW(MakeAllocationPack(results, {}), Error);
+  results.table.rows[0].values[Factor::kParallelEfficiency] = 0.8;
+  results.table.rows[1].values[Factor::kParallelEfficiency] = 0.6;
+  const AllocationPack pack = MakeAllocationPack(results, {});
+  EXPECT_DOUBLE_EQ(*pack.rows[1].efficiency.value, 0.75);
+  EXPECT_DOUBLE_EQ(*pack.rows[1].speedup.value, 1.5);
+  EXPECT_FALSE(pack.rows[1].iteration.value);
+  EXPECT_THAT(pack.missing, Contains(HasSubstr("neither wall times nor core hours")));
+  EXPECT_THAT(pack.missing, Contains(HasSubstr("parallel efficiency alone")));
+}
+
+TEST(Allocation, TheLongestPhaseThatIsNoGroup) {
+  FactorTable table;
+  table.rows = {Row(4, 1), Row(4, 5), Row(4, 9)};
+  table.rows[1].phase = "step";
+  table.rows[2].phase = "step / pme";
+  EXPECT_EQ(MostImportantPhase(table, ""), "step");
+}
+
+TEST(Allocation, LatexOfAnyName) {
+  EXPECT_EQ(EscapeLatex("a_b & 50 % of $x^2 #1 {~\\}"),
+            "a\\_b \\& 50 \\% of \\$x\\textasciicircum{}2 \\#1 \\{\\textasciitilde{}\\textbackslash{}\\}");
+  EXPECT_EQ(EscapeLatex("<T> [i]*\n--"), "\\textless{}T\\textgreater{} {[}i]{*} -{}-{}");
+  EXPECT_EQ(EscapeLatex("µ – é 中"), "\\ensuremath{\\mu} -- é {[}U+4E2D]");
+}
+
+TEST(Allocation, NamesFromTracesAreEscapedEverywhere) {
+  Results results = Projected();
+  results.title = "<script>alert(1)</script> a_b & 5 %";
+  const AllocationPack pack = MakeAllocationPack(results, {});
+  EXPECT_THAT(WriteAllocationText(results, pack), HasSubstr("\\textless{}script\\textgreater{}alert(1)"));
+  EXPECT_THAT(WriteAllocationText(results, pack), HasSubstr("a\\_b \\& 5 \\%"));
+  results.title = "two\nlines";
+  EXPECT_THAT(WriteAllocationCsv(results, pack), HasSubstr("# two lines, phase solve; baseline 4 cores"));
+  EXPECT_THAT(WriteAllocationTable(results, pack), HasSubstr("% two lines\n"));
+}
+
+TEST(Allocation, FiguresShowWhatIsKnown) {
+  const AllocationPack pack = MakeAllocationPack(Projected(), {});
+  for (const std::string& figure : {SpeedupSvg(pack, false), SpeedupTikz(pack)}) {
+    EXPECT_THAT(figure, HasSubstr("ideal"));
+    EXPECT_THAT(figure, HasSubstr("measured"));
+    EXPECT_THAT(figure, HasSubstr("not evidence"));
+    EXPECT_THAT(figure, HasSubstr("evidence ends at 40 cores"));
+    EXPECT_THAT(figure, Not(HasSubstr("nan")));
+    EXPECT_THAT(figure, Not(HasSubstr("inf")));
+  }
+}
+
+}  // namespace
+}  // namespace farscale

@@ -1,0 +1,16 @@
+// Comparisons as JSON [docs/schema/compare.schema.json].
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "report/compared_results.h"
+
+namespace farscale {
+
+inline constexpr int kCompareVersion = 1;
+
+// Each result against the first.
+std::string WriteCompareJson(const std::vector<ComparedResults>& comparisons);
+
+}  // namespace farscale

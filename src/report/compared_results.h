@@ -1,0 +1,110 @@
+// Two results side by side: two codes, machines or compilers, or before and after. What of a phase changed, by how much
+// more than noise, and which factor explains it [docs/formulas.md, comparison].
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "factors/change.h"
+#include "report/results.h"
+
+namespace farscale {
+
+// A measured quantity on both sides; the change where both know it and mean the same by it.
+struct ComparedNumber {
+  std::optional<double> before, after;  // geometric means of the runs
+  std::optional<Change> change;
+};
+
+// Part of a difference of logarithms. A factor, the rest that no factor explains (the whole is not exactly the product
+// of its parts), or of times the base: what the reference run computes, in parts where counters tell.
+struct Contribution {
+  enum class Kind { kFactor, kBase, kBaseInstructions, kBaseRate, kBaseIpc, kBaseFrequency, kRest };
+  Kind kind = Kind::kFactor;
+  Factor factor = Factor::kLoadBalance;  // of kFactor
+  double logarithm = 0;                  // that it adds to ln(after / before) of the whole
+
+  friend bool operator==(const Contribution&, const Contribution&) = default;
+};
+
+// ln(after / before) of a product as the sum of its parts, exactly.
+struct Decomposition {
+  double logarithm = 0;
+  std::vector<Contribution> parts;
+
+  // The part that goes furthest in the direction of the whole; null where the whole did not change.
+  const Contribution* Largest() const;
+  double ShareOf(const Contribution& part) const { return part.logarithm / logarithm; }
+};
+
+struct ComparedFactor {
+  Factor factor = Factor::kParallelEfficiency;
+  ComparedNumber number;
+};
+
+// One core count that was run on either side.
+struct ComparedCount {
+  double cores = 0;
+  bool is_common = false;
+  std::vector<ComparedFactor> factors;       // in the order of reports, those that either side knows
+  ComparedNumber seconds;                    // an iteration
+  Factor whole = Factor::kGlobalEfficiency;  // that `efficiency` is about; parallel efficiency where that is all
+  std::optional<Decomposition> efficiency;   // of the whole
+  std::optional<Decomposition> time;         // of `seconds`
+
+  const ComparedNumber* Find(Factor factor) const;
+};
+
+// A projected quantity on both sides.
+struct ProjectedPair {
+  std::optional<ProjectedValue> before, after;
+  bool is_evidence = false;  // on both sides
+  bool is_apart = false;     // the 80 % intervals do not overlap
+};
+
+struct ComparedTarget {
+  double cores = 0;
+  Factor whole = Factor::kGlobalEfficiency;
+  ProjectedPair efficiency;                               // of the whole
+  ProjectedPair seconds;                                  // an iteration
+  std::vector<std::pair<Factor, ProjectedPair>> factors;  // its parts
+  std::optional<Decomposition> explained;                 // of the whole
+};
+
+// A phase on both sides.
+struct ComparedPhase {
+  std::string name;           // as reports call it
+  std::string before, after;  // phases; they may have different names where each side has only one
+  std::vector<ComparedCount> counts;
+  std::vector<ComparedTarget> targets;
+  std::optional<Noise> noise;       // of times, else of the efficiency, between repeats; nothing: it is assumed
+  std::optional<double> reference;  // cores that both sides compare with
+  std::vector<std::string> notes;   // sentences: what does not compare and why
+  const PhaseProjection* projection_before = nullptr;  // of the results that were compared; null: none
+  const PhaseProjection* projection_after = nullptr;
+
+  // The largest core count that was run on both sides; null where there is none.
+  const ComparedCount* LargestCommon() const;
+};
+
+struct ComparedResults {
+  std::string before, after;  // names of both sides
+  std::vector<ComparedPhase> phases;
+  std::vector<std::string> only_before, only_after;  // phases
+};
+
+// Phases are compared by their names, and series by theirs unless each side has only one; where no name is common, the
+// most important phase of each. `targets` are core counts to compare projections at; empty: those of the results. The
+// results must outlive what is returned.
+ComparedResults CompareResults(const Results& before, const Results& after, const std::string& name_before,
+                               const std::string& name_after, const std::vector<double>& targets = {});
+
+// Splits ln(after / before) of a factor into its parts; nothing where they are not known on both sides. Values above 0.
+std::optional<Decomposition> Explain(Factor whole, const FactorValues& before, const FactorValues& after);
+
+// The same of the time of an iteration: T = base / efficiency, so that factors count with the opposite sign.
+// `efficiency` is what Explain says of global efficiency.
+Decomposition ExplainTime(double before, double after, const Decomposition& efficiency);
+
+}  // namespace farscale

@@ -1,0 +1,211 @@
+#include "report/compared_results.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "report/compared_json.h"
+#include "report/compared_pages.h"
+#include "report/compared_words.h"
+
+namespace farscale {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using Kind = Contribution::Kind;
+
+double Sum(const Decomposition& difference) {
+  double sum = 0;
+  for (const Contribution& part : difference.parts) sum += part.logarithm;
+  return sum;
+}
+
+FactorValues Values(double balance, double serialization, double transfer, double computation) {
+  FactorValues values;
+  values[Factor::kLoadBalance] = balance;
+  values[Factor::kSerialization] = serialization;
+  values[Factor::kTransfer] = transfer;
+  values[Factor::kComputationScalability] = computation;
+  values.DeriveParents();
+  return values;
+}
+
+FactorRow Row(std::int64_t cores, double runtime, const FactorValues& values) {
+  FactorRow row;
+  row.phase = "solve";
+  row.cores = row.ranks = cores;
+  row.runtime = runtime;
+  row.values = values;
+  return row;
+}
+
+Results Table(const std::vector<FactorRow>& rows) {
+  Results results;
+  results.table.rows = rows;
+  results.table.scaling = Scaling::kStrong;
+  results.table.reference = rows.front().cores;
+  return results;
+}
+
+// Load balance halves, transfer doubles, serialization falls by e^-0.1: ln = -0.693 - 0.1 + 0.693 = -0.1 in all.
+TEST(Compare, PartsAddUp) {
+  const auto explained =
+      Explain(Factor::kGlobalEfficiency, Values(0.8, 0.9, 0.4, 0.9), Values(0.4, 0.9 * std::exp(-0.1), 0.8, 0.9));
+  ASSERT_TRUE(explained);
+  EXPECT_NEAR(explained->logarithm, -0.1, 1e-12);
+  EXPECT_NEAR(Sum(*explained), explained->logarithm, 1e-12);
+  ASSERT_EQ(explained->parts.size(), 4u);
+  EXPECT_EQ(explained->Largest()->factor, Factor::kLoadBalance);
+  EXPECT_NEAR(explained->ShareOf(*explained->Largest()), std::log(2) / 0.1, 1e-9);
+}
+
+// The whole is given as 0.5 where the parts make 0.72 · 0.9: the difference is the rest.
+TEST(Compare, WhatPartsDoNotExplainIsTheRest) {
+  FactorValues before = Values(0.8, 0.9, 1, 0.9), after = Values(0.8, 0.9, 1, 0.9);
+  after[Factor::kGlobalEfficiency] = 0.5;
+  const auto explained = Explain(Factor::kGlobalEfficiency, before, after);
+  EXPECT_EQ(explained->parts.back().kind, Kind::kRest);
+  EXPECT_NEAR(explained->parts.back().logarithm, std::log(0.5 / 0.648), 1e-12);
+  EXPECT_NEAR(Sum(*explained), explained->logarithm, 1e-12);
+  EXPECT_FALSE(Explain(Factor::kGlobalEfficiency, {}, {}));
+}
+
+// Times 10 and 12 s: ln 1.2 = 0.1823. Global efficiency falls from 0.8 to 0.72, ln = -0.1054; the base makes up the
+// rest: ln(12 · 0.72 / (10 · 0.8)) = ln 1.08 = 0.0770.
+TEST(Compare, TimeIsBaseOverEfficiency) {
+  const Decomposition time =
+      ExplainTime(10, 12, *Explain(Factor::kGlobalEfficiency, Values(0.8, 1, 1, 1), Values(0.72, 1, 1, 1)));
+  EXPECT_NEAR(time.logarithm, std::log(1.2), 1e-12);
+  EXPECT_EQ(time.parts.front().kind, Kind::kBase);
+  EXPECT_NEAR(time.parts.front().logarithm, std::log(1.08), 1e-12);
+  EXPECT_NEAR(time.parts[1].logarithm, std::log(0.8 / 0.72), 1e-12);
+  EXPECT_NEAR(Sum(time), time.logarithm, 1e-12);
+  EXPECT_EQ(time.Largest()->factor, Factor::kLoadBalance);
+}
+
+// Transfer falls by 10 % on 8 cores and nothing else changes; single runs are taken to differ by 1 %, which is 1.4 % of
+// a difference: 10 % are beyond that, 1 % is not.
+TEST(Compare, BeyondNoiseAndWithin) {
+  const Results before = Table({Row(4, 10, Values(1, 1, 1, 1)), Row(8, 6.25, Values(1, 1, 0.8, 1))});
+  const Results after = Table({Row(4, 10.1, Values(1, 1, 1, 1)), Row(8, 6.25 / 0.9, Values(1, 1, 0.72, 1))});
+  const ComparedResults compared = CompareResults(before, after, "a", "b");
+  ASSERT_EQ(compared.phases.size(), 1u);
+  const ComparedPhase& phase = compared.phases.front();
+  EXPECT_FALSE(phase.noise);
+  ASSERT_EQ(phase.counts.size(), 2u);
+  EXPECT_FALSE(phase.counts[0].seconds.change->IsBeyondNoise());
+  EXPECT_NEAR(phase.counts[0].seconds.change->error, 0.01 * std::sqrt(2), 1e-12);
+  EXPECT_TRUE(phase.counts[1].seconds.change->IsBeyondNoise());
+  EXPECT_TRUE(phase.counts[1].Find(Factor::kTransfer)->change->IsBeyondNoise());
+  EXPECT_EQ(phase.counts[1].time->Largest()->factor, Factor::kTransfer);
+  EXPECT_NEAR(phase.counts[1].time->ShareOf(*phase.counts[1].time->Largest()), 1, 1e-9);
+  EXPECT_THAT(SummarizeComparedPhase(compared, phase).front(),
+              HasSubstr("On 8 cores, an iteration takes 6.25 s in a and 6.94 s in b: +11.1 %, beyond noise"));
+  EXPECT_THAT(SummarizeComparedPhase(compared, phase).front(), HasSubstr("Transfer contributes most"));
+}
+
+// Repeats that differ by e^±0.05 are the noise of both sides.
+TEST(Compare, RepeatsAreTheNoise) {
+  std::vector<FactorRow> rows = {Row(4, 10 * std::exp(0.05), Values(1, 1, 1, 1)),
+                                 Row(4, 10 * std::exp(-0.05), Values(1, 1, 1, 1))};
+  rows[1].repeat = 1;
+  const Results before = Table(rows), after = Table({Row(4, 10.5, Values(1, 1, 1, 1))});
+  const ComparedResults compared = CompareResults(before, after, "a", "b");
+  EXPECT_NEAR(compared.phases[0].noise->deviation, std::sqrt(0.005), 1e-12);
+  EXPECT_NEAR(compared.phases[0].counts[0].seconds.change->ratio, 1.05, 1e-12);
+  EXPECT_FALSE(compared.phases[0].counts[0].seconds.change->IsBeyondNoise());
+}
+
+TEST(Compare, PhasesAndCountsOfOneSideAreNamed) {
+  Results before = Table({Row(4, 10, Values(1, 1, 1, 1)), Row(8, 6, Values(1, 1, 0.8, 1))});
+  before.table.rows[1].phase = "io";
+  const Results after = Table({Row(4, 10, Values(1, 1, 1, 1)), Row(16, 3, Values(1, 1, 0.8, 1))});
+  const ComparedResults compared = CompareResults(before, after, "a", "b");
+  EXPECT_THAT(compared.only_before, ElementsAre("io"));
+  EXPECT_THAT(SummarizeCompared(compared), Contains("Only in a: phase io."));
+  EXPECT_TRUE(compared.phases[0].counts[0].is_common);
+  EXPECT_FALSE(compared.phases[0].counts[1].is_common);
+  EXPECT_FALSE(compared.phases[0].counts[1].seconds.before);
+}
+
+// Two codes: neither series nor phases have the same names.
+TEST(Compare, TheMostImportantPhasesOfTwoCodes) {
+  const Results before = Table({Row(4, 10, Values(1, 1, 1, 1))});
+  Results after = Table({Row(4, 20, Values(1, 1, 1, 1)), Row(4, 5, Values(1, 1, 1, 1))});
+  after.table.rows[0].phase = "step";
+  after.table.rows[1].phase = "output";
+  const ComparedResults compared = CompareResults(before, after, "a", "b");
+  ASSERT_EQ(compared.phases.size(), 1u);
+  EXPECT_EQ(compared.phases[0].name, "solve and step");
+  EXPECT_THAT(compared.only_after, ElementsAre("output"));
+}
+
+// One compares with 4 cores, the other with 8: both are put in terms of 8, where computation scalability is 1.
+TEST(Compare, ReferencesAreMadeTheSame) {
+  Results before = Table({Row(4, 10, Values(1, 1, 1, 1)), Row(8, 6, Values(1, 1, 0.9, 0.8))});
+  Results after = Table({Row(8, 6, Values(1, 1, 0.9, 1))});
+  const ComparedResults compared = CompareResults(before, after, "a", "b");
+  EXPECT_EQ(compared.phases[0].reference, 8);
+  EXPECT_NEAR(*compared.phases[0].counts[1].Find(Factor::kComputationScalability)->before, 1, 1e-12);
+  EXPECT_NEAR(compared.phases[0].counts[1].Find(Factor::kGlobalEfficiency)->change->ratio, 1, 1e-12);
+}
+
+TEST(Compare, StrongAgainstWeakComparesParallelEfficiencyAlone) {
+  const Results before = Table({Row(4, 10, Values(1, 1, 0.9, 1))});
+  Results after = Table({Row(4, 10, Values(1, 1, 0.8, 1))});
+  after.table.scaling = Scaling::kWeak;
+  const ComparedPhase phase = CompareResults(before, after, "a", "b").phases.front();
+  EXPECT_EQ(phase.counts[0].whole, Factor::kParallelEfficiency);
+  EXPECT_TRUE(phase.counts[0].efficiency);
+  EXPECT_FALSE(phase.counts[0].time);
+  EXPECT_THAT(phase.notes, Contains(HasSubstr("scales strong")));
+}
+
+PhaseProjection Projection(double efficiency, double width, double evidence) {
+  PhaseProjection phase;
+  phase.phase = "solve";
+  phase.fitted_cores = {4, 8};
+  for (const Factor factor : {Factor::kParallelEfficiency, Factor::kTransfer}) {
+    FactorProjection projection;
+    projection.factor = factor;
+    for (const double cores : {8.0, 16.0, 64.0}) {
+      projection.curve.push_back(
+          {cores, cores / 8, efficiency, IntervalBounds{efficiency - width, efficiency + width}, {}});
+    }
+    projection.targets = {projection.curve[1], projection.curve[2]};
+    phase.factors.push_back(projection);
+  }
+  phase.horizon = EvidenceHorizon{Factor::kParallelEfficiency, 0.2, evidence, EvidenceHorizon::Reach::kUpTo};
+  return phase;
+}
+
+// 0.8 ± 0.05 and 0.65 ± 0.05 are apart; on 64 cores one of both is not evidence.
+TEST(Compare, ProjectionsAreEvidenceWhereIntervalsAreApart) {
+  FactorValues values;
+  values[Factor::kTransfer] = values[Factor::kParallelEfficiency] = 0.9;
+  Results before = Table({Row(4, 1, values), Row(8, 1, values)}), after = before;
+  before.projections = {Projection(0.8, 0.05, 64)};
+  after.projections = {Projection(0.65, 0.05, 32)};
+  const ComparedResults compared = CompareResults(before, after, "a", "b");
+  const ComparedPhase& phase = compared.phases.front();
+  ASSERT_EQ(phase.targets.size(), 2u);
+  EXPECT_TRUE(phase.targets[0].efficiency.is_evidence);
+  EXPECT_TRUE(phase.targets[0].efficiency.is_apart);
+  EXPECT_FALSE(phase.targets[1].efficiency.is_evidence);
+  EXPECT_NEAR(phase.targets[0].explained->logarithm, std::log(0.65 / 0.8), 1e-12);
+  EXPECT_THAT(SummarizeComparedPhase(compared, phase), Contains(HasSubstr("evidence of a difference")));
+}
+
+TEST(Compare, FilesHaveEveryTag) {
+  const Results before = Table({Row(4, 10, Values(1, 1, 1, 1)), Row(8, 6.25, Values(1, 1, 0.8, 1))});
+  const std::vector<ComparedResults> compared = {CompareResults(before, before, "a", "<b>")};
+  EXPECT_THAT(WriteCompareJson(compared), HasSubstr("\"beyondNoise\": false"));
+  EXPECT_EQ(BuildCompareModel(compared).data["comparisons"].size(), 1u);
+  EXPECT_THAT(FormatCompared(compared[0]), HasSubstr("On the 2 common core counts no factor changed beyond noise."));
+}
+
+}  // namespace
+}  // namespace farscale
