@@ -25,6 +25,8 @@ constexpr const char* kFooter =
     "  farscale factors study.toml -o factors.csv      stop after the factor table\n"
     "  farscale predict factors.csv --targets 1024     fit and extrapolate a factor table\n"
     "  farscale backtest factors.csv                   hide the larger runs and see how well they are predicted\n"
+    "  farscale report results.json --form allocation  what computing centres ask for\n"
+    "  farscale compare before.json after.json         what changed, and which factor explains it\n"
     "  farscale cut T.otf2 --phase loop -o L/l.otf2    keep one phase of a trace\n"
     "  farscale gate results.json --baseline history   fail a CI job when scaling got worse\n"
     "\n"

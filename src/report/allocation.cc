@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::size_t kCountsAskedFor = 3;
 constexpr double kBeyondEvidence = 4;  // how far beyond the evidence targets are shown, unless asked for
+constexpr double kBeyondRuns = 16;     // the same of the largest run, where evidence goes on
 
 // The runs at one core count.
 struct Place {
@@ -317,7 +318,8 @@ class PackMaker {
     if (projection == nullptr || !BaselineValue()) return;
     pack_.evidence = EvidenceOf(*projection);
     const double largest_run = static_cast<double>(places_.back().cores);
-    const double shown = options_.up_to.value_or(kBeyondEvidence * std::max(pack_.evidence, largest_run));
+    const double shown = options_.up_to.value_or(
+        std::min(kBeyondEvidence * std::max(pack_.evidence, largest_run), kBeyondRuns * largest_run));
     for (const ProjectedValue& value : projection->targets) {
       pack_.largest_target = value.cores;
       const bool was_run = std::any_of(places_.begin(), places_.end(), [&](const Place& place) {

@@ -66,7 +66,7 @@ struct Column {
   std::function<AllocationCell(const AllocationRow&)> cell;
 };
 
-std::vector<Column> ColumnsOf(const AllocationPack& pack, const ProblemCase& problem) {
+std::vector<Column> ColumnsOf(const AllocationPack& pack, const ProblemCase& problem, bool is_narrow) {
   std::vector<Column> columns;
   const auto add = [&](const std::string& heading, std::function<AllocationCell(const AllocationRow&)> cell) {
     columns.push_back({heading, std::move(cell)});
@@ -85,7 +85,7 @@ std::vector<Column> ColumnsOf(const AllocationPack& pack, const ProblemCase& pro
   }
   const bool has_times = Any(pack, [](const AllocationRow& row) { return row.iteration.value.has_value(); });
   const std::string work = fmt::format("{} iteration{}", FormatCores(pack.iterations), pack.iterations == 1 ? "" : "s");
-  if (has_times && pack.iterations != 1) {
+  if (has_times && pack.iterations != 1 && !(is_narrow && pack.are_planned)) {
     add("Wall time, 1 iteration", [](const AllocationRow& row) { return Cell(row.iteration, FormatSeconds); });
   }
   // One unit for the whole column.
@@ -233,9 +233,9 @@ std::string Numbers(const Estimate& estimate) {
 
 }  // namespace
 
-AllocationTable TabulateAllocation(const AllocationPack& pack, const ProblemCase& problem) {
+AllocationTable TabulateAllocation(const AllocationPack& pack, const ProblemCase& problem, bool is_narrow) {
   AllocationTable table;
-  const std::vector<Column> columns = ColumnsOf(pack, problem);
+  const std::vector<Column> columns = ColumnsOf(pack, problem, is_narrow);
   for (const Column& column : columns) table.header.push_back(column.heading);
   for (const AllocationRow& row : pack.rows) {
     AllocationLine line{row.is_measured   ? "measured"
@@ -245,7 +245,7 @@ AllocationTable TabulateAllocation(const AllocationPack& pack, const ProblemCase
                         row.is_evidence,
                         row.is_baseline,
                         {}};
-    if (row.is_baseline) line.source += ", baseline";
+    if (row.is_baseline) line.source = is_narrow ? "baseline" : "measured, baseline";
     for (const Column& column : columns) line.cells.push_back(column.cell(row));
     table.lines.push_back(std::move(line));
   }
@@ -292,11 +292,10 @@ std::string WriteAllocationCsv(const Results& results, const AllocationPack& pac
 }
 
 std::string WriteAllocationTable(const Results& results, const AllocationPack& pack) {
-  const AllocationTable table = TabulateAllocation(pack, results.problem);
+  const AllocationTable table = TabulateAllocation(pack, results.problem, true);
   std::string text = "% " + OneLine(ToUtf8(results.title)) +
                      "\n% For \\input into a table; needs no package. Below numbers: 80 % intervals.\n";
-  text +=
-      "{\\setlength{\\tabcolsep}{3.5pt}\n\\begin{tabular}{l" + std::string(table.header.size(), 'r') + "}\n\\hline\n";
+  text += "{\\setlength{\\tabcolsep}{3pt}\n\\begin{tabular}{l" + std::string(table.header.size(), 'r') + "}\n\\hline\n";
   std::vector<std::string> headings(kHeadingLines);
   for (const std::string& heading : table.header) {
     const std::vector<std::string> lines = LinesOf(heading);

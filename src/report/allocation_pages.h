@@ -31,7 +31,8 @@ struct AllocationTable {
   std::vector<AllocationLine> lines;
 };
 
-AllocationTable TabulateAllocation(const AllocationPack& pack, const ProblemCase& problem);
+// `is_narrow`: without what follows from other columns, for paper.
+AllocationTable TabulateAllocation(const AllocationPack& pack, const ProblemCase& problem, bool is_narrow = false);
 
 // The tags of templates/allocation.*.mustache [docs/templates.md], but for `style`.
 ReportModel BuildAllocationModel(const Results& results, const AllocationPack& pack);

@@ -157,24 +157,25 @@ std::vector<std::string> DescribeRecommendation(const AllocationPack& pack) {
   std::vector<std::string> sentences;
   const std::string against =
       fmt::format("efficiency of at least {} against the run on {}", Percent(pack.required), Cores(pack.baseline));
-  std::string nodes;
+  std::string size = Cores(job.cores);
   if (job.nodes && *job.nodes > 0) {
-    nodes = fmt::format(", {} full {}", FormatCores(*job.nodes), *job.nodes == 1 ? "node" : "nodes");
+    size += fmt::format(" ({} full {})", FormatCores(*job.nodes), *job.nodes == 1 ? "node" : "nodes");
   }
   switch (job.kind) {
     case Recommendation::Kind::kReached:
-      sentences.push_back(job.is_measured
-                              ? fmt::format("Up to {}{}, an {} was measured; on the next larger count it was less.",
-                                            Cores(job.cores), nodes, against)
-                              : fmt::format("Jobs of up to {}{}, keep an {}{}.", Cores(job.cores), nodes, against,
-                                            IntervalInWords(job)));
+      sentences.push_back(
+          job.is_measured
+              ? fmt::format("Jobs of up to {} have an {}, as measured; on the next larger count it is less.", size,
+                            against)
+              : fmt::format("Jobs of up to {} are expected to have an {}{}.", size, against, IntervalInWords(job)));
       break;
     case Recommendation::Kind::kEvidenceEnds:
       sentences.push_back(
-          fmt::format("Jobs of up to {}{}, keep an {}, which is as far as {}. Larger jobs may do so too{}, but that "
-                      "is not evidence.",
-                      Cores(job.cores), nodes, against, job.is_measured ? "was measured" : "the evidence goes",
-                      IntervalInWords(job)));
+          job.is_measured
+              ? fmt::format("Jobs of up to {} have an {}, as measured; larger ones were not run.", size, against)
+              : fmt::format("Jobs of up to {} are expected to have an {}, which is as far as the evidence goes. "
+                            "Larger jobs may have it too{}, but that is not evidence.",
+                            size, against, IntervalInWords(job)));
       break;
     case Recommendation::Kind::kTooLow:
       sentences.push_back(

@@ -88,6 +88,7 @@ double LargestFitted(const ComparedPhase& phase) {
 }
 
 std::string SayProjected(const ComparedResults& compared, const ComparedPhase& phase) {
+  if (phase.targets.empty()) return "";
   // Of the targets that are evidence the one nearest to eight times the largest run.
   const ComparedTarget* told = nullptr;
   const double aim = kTellingRatio * LargestFitted(phase);
@@ -97,7 +98,7 @@ std::string SayProjected(const ComparedResults& compared, const ComparedPhase& p
     if (target.efficiency.is_evidence && is_nearer) told = &target;
   }
   if (told == nullptr) {
-    return phase.targets.empty() ? "" : "The projections are not evidence on both sides at any common target.";
+    return "The projections are not evidence on both sides at any common target.";
   }
   const ProjectedPair& pair = told->efficiency;
   std::string text = fmt::format("On {}, which is evidence on both sides, {} is projected as {} in {} and {} in {}",

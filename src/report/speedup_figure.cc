@@ -16,7 +16,7 @@ namespace {
 
 constexpr double kWidth = 720, kHeight = 460;
 constexpr double kCentimetres = 0.02;  // a pixel on paper, so that the figure is as wide as a column of text
-constexpr double kLeft = 66, kRight = 704, kTop = 34, kBottom = 408;
+constexpr double kLeft = 66, kRight = 684, kTop = 34, kBottom = 408;
 
 using Points = std::vector<std::pair<double, double>>;
 
