@@ -172,9 +172,10 @@ class PackMaker {
     }
     pack_.counts = places_.size();
     pack_.noise = NoiseOfRepeats(repeats);
-    const FactorRow& largest = *places_.back().rows.front();
-    if (largest.nodes && *largest.nodes > 0) {
-      pack_.cores_per_node = static_cast<double>(largest.cores) / static_cast<double>(*largest.nodes);
+    for (const FactorRow& row : rows_) {
+      if (!row.nodes || *row.nodes < 1) continue;
+      const double filled = static_cast<double>(row.cores) / static_cast<double>(*row.nodes);
+      pack_.cores_per_node = std::max(pack_.cores_per_node.value_or(0), filled);
     }
   }
 

@@ -33,7 +33,7 @@ struct Estimate {
 struct AllocationRow {
   double cores = 0;
   double processes = 0;
-  std::optional<double> nodes;  // of targets: as full as those of the largest run
+  std::optional<double> nodes;  // of targets: as full as the fullest of a run
   bool is_measured = true;
   bool is_baseline = false;
   bool is_evidence = true;
@@ -91,7 +91,7 @@ struct AllocationPack {
   Recommendation recommendation;
   double evidence = 0;                   // cores up to which the projection is evidence; 0: there is none
   double largest_target = 0;             // of the results; more than the last row where that is not shown
-  std::optional<double> cores_per_node;  // of the largest run
+  std::optional<double> cores_per_node;  // of the run with the fullest nodes
   std::size_t runs = 0;
   std::size_t counts = 0;  // measured
   std::size_t repeated_counts = 0;

@@ -161,7 +161,7 @@ std::string TableNote(const AllocationPack& pack) {
                         FormatCores(pack.evidence));
   }
   const bool reckoned = pack.cores_per_node && Any(pack, [](const AllocationRow& row) { return !row.is_measured; });
-  if (reckoned) note += " Nodes of predicted rows are as full as those of the largest run.";
+  if (reckoned) note += " Nodes of predicted rows are as full as the fullest of a run.";
   const bool has_times = Any(pack, [](const AllocationRow& row) { return row.iteration.value.has_value(); });
   if (has_times && !pack.are_planned)
     note += fmt::format(" The baseline ran {} iterations.", FormatCores(pack.iterations));

@@ -228,7 +228,7 @@ TEST(Allocation, TheLongestPhaseThatIsNoGroup) {
 TEST(Allocation, LatexOfAnyName) {
   EXPECT_EQ(EscapeLatex("a_b & 50 % of $x^2 #1 {~\\}"),
             "a\\_b \\& 50 \\% of \\$x\\textasciicircum{}2 \\#1 \\{\\textasciitilde{}\\textbackslash{}\\}");
-  EXPECT_EQ(EscapeLatex("<T> [i]*\n--"), "\\textless{}T\\textgreater{} {[}i]{*} -{}-{}");
+  EXPECT_EQ(EscapeLatex("<T> [i]*\n--"), "\\textless{}T\\textgreater{} {[}i]{*} -{}-");
   EXPECT_EQ(EscapeLatex("µ – é 中"), "\\ensuremath{\\mu} -- é {[}U+4E2D]");
 }
 

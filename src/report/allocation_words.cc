@@ -206,7 +206,7 @@ std::string DescribeMeasurement(const Results& results, const AllocationPack& pa
   if (pack.counts > 1) text += fmt::format(" from {} to {}", FormatCores(smallest->cores), FormatCores(largest->cores));
   text += tracers.empty() ? ", from a table of factors" : ", recorded as traces by " + tracers;
   if (pack.cores_per_node) {
-    text += fmt::format(", with {} a node in the largest", Cores(std::round(*pack.cores_per_node * 10) / 10));
+    text += fmt::format(", with up to {} a node", Cores(std::round(*pack.cores_per_node * 10) / 10));
   }
   text += ".";
   if (!pack.phase.empty()) {

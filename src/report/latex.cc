@@ -27,11 +27,8 @@ constexpr std::pair<std::uint32_t, const char*> kEscapes[] = {
     {'"', "\\textquotedblright{}"},
     {'`', "\\textasciigrave{}"},
     {'\'', "\\textquoteright{}"},
-    {'-', "-{}"},  // two of them would become a dash
     {'[', "{[}"},  // behind the end of a line it would begin an option
     {'*', "{*}"},  // the same
-    {'?', "?{}"},  // before a grave accent it would be another character
-    {'!', "!{}"},
     {0xA0, "~"},
     {0xB0, "\\ensuremath{^\\circ}"},
     {0xB1, "\\ensuremath{\\pm}"},
@@ -83,8 +80,11 @@ std::string EscapeLatex(std::string_view source) {
     for (const auto& [one, escape] : kEscapes) {
       if (one == character) known = escape;
     }
+    const bool becomes_a_dash = character == '-' && at < text.size() && text[at] == '-';
     if (known != nullptr) {
       escaped += known;
+    } else if (becomes_a_dash) {
+      escaped += "-{}";
     } else if (character < 0x20 || character == 0x7F) {
       escaped += ' ';
     } else if (character < 0x80 || IsAccentedLetter(character)) {

@@ -224,6 +224,20 @@ TEST(Study, Noise) {
   EXPECT_THAT(UsageErrorOf("[noise]\ncomputation = 'magic'\n" + kRun), HasSubstr("computation must be auto"));
 }
 
+TEST(Study, CaseForApplications) {
+  const Study study =
+      Parse("[case]\nsize_per_process = 32000\nunit = 'atoms'\niterations = 1e6\n" + kRun + "size = 64000\n");
+  EXPECT_EQ(study.problem, (ProblemCase{std::nullopt, 32000, "atoms", 1e6}));
+  EXPECT_EQ(study.runs[0].size, 64000);
+  EXPECT_FALSE(Parse(kRun).problem.IsKnown());
+  EXPECT_THAT(UsageErrorOf("[case]\nsize = 0\n" + kRun), HasSubstr("study.toml:2: 'size' must be a number above 0"));
+  EXPECT_THAT(UsageErrorOf("[case]\nsize = 1\nsize_per_process = 1\n" + kRun), HasSubstr("exclude each other"));
+  EXPECT_THAT(UsageErrorOf("[study]\nscaling = 'weak'\n[case]\nsize = 1\n" + kRun),
+              HasSubstr("grows with the processes"));
+  EXPECT_THAT(UsageErrorOf("[study]\nscaling = 'strong'\n[case]\nsize_per_process = 1\n" + kRun),
+              HasSubstr("falls with the processes"));
+}
+
 TEST(Study, WindowsThatOverlap) {
   EXPECT_THAT(UsageErrorOf(kRun + "[[phases]]\nname = 'a'\nwindow = [0, 2]\n[[phases]]\nname = 'b'\nwindow = [1, 3]\n"),
               HasSubstr("the windows of phases 'a' and 'b' overlap between 1 s and 2 s"));
