@@ -75,7 +75,7 @@ std::string SayFactors(const ComparedPhase& phase) {
   if (common == 0) return "";
   const std::string counts = common == 1 ? "one common core count" : fmt::format("{} common core counts", common);
   if (changed.empty()) return fmt::format("On the {} no factor changed beyond noise.", counts);
-  return fmt::format("Beyond noise changed, of the {}: {}.", counts, Join(changed, ", "));
+  return fmt::format("On the {} these factors changed beyond noise: {}.", counts, Join(changed, ", "));
 }
 
 std::string Projected(Factor factor, const ProjectedValue& value) {
