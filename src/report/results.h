@@ -66,7 +66,7 @@ struct RunRecord {
   std::int64_t nodes = 0;
   std::int64_t repeat = 0;
   std::optional<double> size;  // of its problem in total, where the study says so of this run
-  double coverage = 0;  // share of the run's time that lies in at least one phase
+  double coverage = 0;         // share of the run's time that lies in at least one phase
   std::vector<Finding> findings;
   std::optional<RunPicture> picture;  // nothing: not taken
   std::vector<PhaseMarks> phases;
@@ -91,7 +91,8 @@ struct Variant {
   std::vector<PhaseProjection> projections;
 };
 
-// What is computed, as the study says: a problem of one size, or of one size for every process, in units such as "atoms".
+// What is computed, as the study says: a problem of one size, or of one size for every process, in units such as
+// "atoms".
 struct ProblemCase {
   std::optional<double> size;              // in total, of every run
   std::optional<double> size_per_process;  // of every run
