@@ -177,6 +177,7 @@ TrackNoise LearnNoise(const Track& track, const SamplesByCores& newest, const st
   }
   for (const auto& [count, samples] : newest) repeats.push_back(samples.values);
   TrackNoise noise;
+  noise.has_common_error = track.has_common_error;
   const std::optional<Noise> within = NoiseOfRepeats(UsualRepeats(repeats));
   noise.runs = within ? Pool(expected, *within) : expected;
   for (const double count : cores) tracks.push_back(LogsAt(track, count));
@@ -184,20 +185,25 @@ TrackNoise LearnNoise(const Track& track, const SamplesByCores& newest, const st
   if (!shared) return noise;
   const Noise of_runs{noise.runs.deviation / std::sqrt(UsualRuns(track)), expected.freedom};
   const Noise usual = Capped(Pool(of_runs, *shared), track.has_common_error ? kMostSharedInCommon : kMostShared);
-  double squares = 0;
+  double squares = 0, largest = 0;
   for (std::size_t i = 0; i < cores.size(); ++i) {
     const std::optional<Noise> own = NoiseOfDifferences({tracks[i]});
     const Noise& at = noise.counts[cores[i]] = own ? Pool(usual, *own) : usual;
     squares += at.deviation * at.deviation;
+    largest = std::max({largest, at.deviation, own ? own->deviation : 0});
+  }
+  // Core counts that err together say little of how much: the largest estimate counts for all, and for their mean.
+  if (track.has_common_error) {
+    for (auto& [count, at] : noise.counts) at.deviation = largest;
+    noise.mean = Noise{largest, usual.freedom};
+    return noise;
   }
   const double count = static_cast<double>(cores.size());
   const Noise independent{std::sqrt(squares) / count, expected.freedom};
   const std::optional<Noise> of_means = NoiseOfDifferences({MeansOverCounts(track, cores)});
   noise.mean = of_means ? Pool(independent, *of_means) : independent;
-  // Core counts that share the noise of a day, or of a reference, do not average it out.
-  if (of_means && of_means->deviation > noise.mean->deviation) {
-    noise.mean = track.has_common_error ? *of_means : Noise{of_means->deviation, noise.mean->freedom};
-  }
+  // Core counts that share the noise of a day do not average it out.
+  if (of_means) noise.mean->deviation = std::max(noise.mean->deviation, of_means->deviation);
   return noise;
 }
 
@@ -278,6 +284,7 @@ Change MeanChange(const std::vector<Change>& singles, const TrackNoise& noise, s
   }
   const std::optional<Measurement> mean = Measure(ratios, {}, {std::sqrt(squares), freedom});
   Change change{mean->value, mean->error, mean->freedom};
+  if (noise.has_common_error) change = {mean->value, std::max(mean->error, std::sqrt(squares)), freedom};
   if (noise.mean) {
     const double of_median = commits > 2 ? kMedianError : 1;
     const double error = noise.mean->deviation * std::sqrt(1 + of_median * of_median / static_cast<double>(commits));

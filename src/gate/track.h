@@ -40,6 +40,7 @@ struct TrackNoise {
   Noise runs;                      // of a single run
   std::map<double, Noise> counts;  // of the mean of a commit's runs at a core count; empty with fewer than two commits
   std::optional<Noise> mean;       // of the mean over the core counts of a commit; nothing with fewer than two
+  bool has_common_error = false;   // means over core counts are no better known than single counts
 };
 
 // From repeats, and from differences between commits that follow each other, of which the few large ones are steps of
