@@ -363,7 +363,7 @@ class History(GateCase):
         self.assertFalse(re.search(r"(src|href)=\"(?!#)", page))
         self.assertEqual(page.count("<svg "), page.count("<summary>Values</summary>"))
         self.assertTrue("step at &lt;slow&gt;0" in page)
-        for name in ("Load balance", "Transfer", "Time an iteration"):
+        for name in ("Load balance", "Transfer", "Time of an iteration"):
             self.assertTrue(f"<h3>{name}</h3>" in page, name)
         for svg in re.findall("<svg .*?</svg>", page, re.DOTALL):
             drawn = ElementTree.fromstring(svg)

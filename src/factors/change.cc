@@ -73,6 +73,12 @@ std::optional<Noise> NoiseOfRepeats(const std::vector<std::vector<double>>& repe
   return Noise{std::sqrt(squares / freedom), freedom};
 }
 
+Noise Pool(const Noise& a, const Noise& b) {
+  const double freedom = a.freedom + b.freedom;
+  return {std::sqrt((a.freedom * a.deviation * a.deviation + b.freedom * b.deviation * b.deviation) / freedom),
+          freedom};
+}
+
 double Change::Low(double confidence) const { return ratio * std::exp(-Reach(*this, confidence)); }
 double Change::High(double confidence) const { return ratio * std::exp(Reach(*this, confidence)); }
 

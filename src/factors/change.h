@@ -38,6 +38,9 @@ std::optional<Measurement> Measure(const std::vector<double>& values, const std:
 // Noise as repeats show it: (value, value, …) at each place, all pooled; nothing without any repeat.
 std::optional<Noise> NoiseOfRepeats(const std::vector<std::vector<double>>& repeats);
 
+// Both together, each with its degrees of freedom.
+Noise Pool(const Noise& a, const Noise& b);
+
 struct Change {
   double ratio = 1;  // after over before
   double error = 0;  // standard error of its logarithm

@@ -86,7 +86,29 @@ void AddComputation(const FactorLogs& before, const FactorLogs& after, std::map<
   effects.merge(Difference(known, before.computation, after.computation));
 }
 
+struct ComputationNames {
+  const char* name;
+  const char* id;
+};
+
+ComputationNames NamesOfComputation(Factor factor) {
+  switch (factor) {
+    case Factor::kInstructionScaling: return {"Instructions", "instructions"};
+    case Factor::kIpcScaling: return {"IPC", "ipc"};
+    case Factor::kFrequencyScaling: return {"Frequency", "frequency"};
+    default: return {"Useful time", "usefulTime"};
+  }
+}
+
 }  // namespace
+
+std::string NameOf(const Blame& blame) {
+  return blame.is_computation ? NamesOfComputation(blame.factor).name : std::string(Describe(blame.factor).name);
+}
+
+std::string IdOf(const Blame& blame) {
+  return blame.is_computation ? NamesOfComputation(blame.factor).id : std::string(Describe(blame.factor).id);
+}
 
 FactorLogs LogsOf(const std::vector<const FactorTable*>& tables, const std::string& series, const std::string& phase,
                   const std::vector<double>& cores) {
@@ -137,7 +159,9 @@ std::optional<Blame> BlameForChange(const Quantity& quantity, const FactorLogs& 
   std::map<Factor, double> effects =
       Difference(PartsOf(Factor::kParallelEfficiency, known), before.factors, after.factors);
   AddComputation(before, after, effects);
-  return Largest(effects);
+  std::optional<Blame> blame = Largest(effects);
+  if (blame) blame->is_computation = before.computation.count(blame->factor) > 0;
+  return blame;
 }
 
 }  // namespace farscale

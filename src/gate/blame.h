@@ -16,7 +16,15 @@ struct Blame {
   Factor factor = Factor::kLoadBalance;
   double effect = 0;  // logarithm of what it does to the quantity; below 0
   double share = 1;   // of everything that makes it worse
+  // It is what the factor measures the scaling of, useful time, instructions, IPC or frequency, at every core count
+  // alike or not: a slower program is not one that scales worse.
+  bool is_computation = false;
 };
+
+// "Load balance"; of computation "Useful time", "Instructions", "IPC", "Frequency".
+std::string NameOf(const Blame& blame);
+// "loadBalance"; of computation "usefulTime", "instructions", "ipc", "frequency".
+std::string IdOf(const Blame& blame);
 
 // Logarithms of factors, averaged over runs and core counts.
 struct FactorLogs {

@@ -35,7 +35,7 @@ Json ToJson(const GateReport& report, const Judgement& judgement) {
     json["confidence"] = judgement.confidence;
   }
   if (judgement.blame) {
-    json["blame"] = {{"factor", Describe(judgement.blame->factor).id},
+    json["blame"] = {{"factor", IdOf(*judgement.blame)},
                      {"effect", std::exp(judgement.blame->effect) - 1},
                      {"share", judgement.blame->share}};
   }

@@ -42,7 +42,7 @@ const char* Mark(Verdict verdict) {
 
 std::string Row(const Judgement& judgement) {
   const JudgementCells cells = CellsOf(judgement);
-  std::string blame = judgement.blame ? std::string(Describe(judgement.blame->factor).name) : "";
+  std::string blame = judgement.blame ? NameOf(*judgement.blame) : "";
   return fmt::format("| {} | {} | {} | {} | {} | {} | {} | {} | {} |\n", Mark(judgement.verdict), Cell(cells.phase),
                      cells.factor, cells.cores, cells.baseline, cells.value, cells.change, Cell(cells.bound), blame);
 }

@@ -50,7 +50,7 @@ std::string IdOf(const Quantity& quantity) {
 
 std::string NameOf(const Quantity& quantity) {
   switch (quantity.kind) {
-    case Quantity::Kind::kTimePerIteration: return "Time an iteration";
+    case Quantity::Kind::kTimePerIteration: return "Time of an iteration";
     case Quantity::Kind::kRuntime: return "Run time";
     default: return std::string(Describe(quantity.factor).name);
   }

@@ -153,12 +153,6 @@ std::optional<Noise> NoiseOfDifferences(const std::vector<std::vector<double>>& 
   return Noise{std::sqrt(squares / (2 * count)), kFreedomOfDifference * count};
 }
 
-Noise Pool(const Noise& a, const Noise& b) {
-  const double freedom = a.freedom + b.freedom;
-  return {std::sqrt((a.freedom * a.deviation * a.deviation + b.freedom * b.deviation * b.deviation) / freedom),
-          freedom};
-}
-
 std::optional<double> MeanOverCounts(const SamplesByCores& commit, const std::vector<double>& cores) {
   double sum = 0;
   for (const double count : cores) {

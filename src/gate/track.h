@@ -51,8 +51,6 @@ TrackNoise LearnNoise(const Track& track, const SamplesByCores& newest, const st
 
 // √(Σ d² / 2n) of the differences between neighbours, without those 5 times as large as usual. Nothing without any.
 std::optional<Noise> NoiseOfDifferences(const std::vector<std::vector<double>>& tracks);
-// Both together, each with its degrees of freedom.
-Noise Pool(const Noise& a, const Noise& b);
 
 // The logarithm of the geometric mean over these core counts; nothing where the commit lacks one of them.
 std::optional<double> MeanOverCounts(const SamplesByCores& commit, const std::vector<double>& cores);

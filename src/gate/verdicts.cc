@@ -116,8 +116,8 @@ class GateJudge {
     if (rule.severity == RuleSeverity::kWarn && judgement.verdict == Verdict::kFail) judgement.verdict = Verdict::kWarn;
     if (!judgement.blame) return judgement;
     const std::string what = judgement.check == Judgement::Check::kChange ? "of what got worse" : "of the loss";
-    judgement.sentence += fmt::format(" {} explains {:.0f} % {}.", Describe(judgement.blame->factor).name,
-                                      100 * judgement.blame->share, what);
+    judgement.sentence +=
+        fmt::format(" {} explains {:.0f} % {}.", NameOf(*judgement.blame), 100 * judgement.blame->share, what);
     return judgement;
   }
 

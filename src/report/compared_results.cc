@@ -216,7 +216,9 @@ class PhaseComparer {
       if (factor) return row.standard_errors[*factor];
       return row.runtime_error ? std::optional(*row.runtime_error / row.iterations) : std::nullopt;
     };
-    const Noise noise = NoiseOf(before_, after_, value).value_or(Noise{});
+    // Repeats that agree by luck, or because a table is rounded, do not make the noise 0.
+    const std::optional<Noise> repeats = NoiseOf(before_, after_, value);
+    const Noise noise = repeats ? Pool(*repeats, Noise{}) : Noise{};
     ComparedNumber number;
     std::optional<Measurement> measured[2];
     for (const Side* side : {&before_, &after_}) {

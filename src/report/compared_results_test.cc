@@ -204,7 +204,8 @@ TEST(Compare, FilesHaveEveryTag) {
   const std::vector<ComparedResults> compared = {CompareResults(before, before, "a", "<b>")};
   EXPECT_THAT(WriteCompareJson(compared), HasSubstr("\"beyondNoise\": false"));
   EXPECT_EQ(BuildCompareModel(compared).data["comparisons"].size(), 1u);
-  EXPECT_THAT(FormatCompared(compared[0]), HasSubstr("On the 2 common core counts no factor changed beyond noise."));
+  EXPECT_THAT(FormatCompared(compared[0]),
+              HasSubstr("On the 2 common core counts no factor changed beyond noise, 14 changes taken together."));
 }
 
 }  // namespace

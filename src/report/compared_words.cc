@@ -58,24 +58,37 @@ std::string SayEfficiency(const ComparedResults& compared, const ComparedCount& 
   return text + ".";
 }
 
-// Factors that changed beyond noise, with the counts at which they did.
+std::size_t CountChanges(const ComparedPhase& phase) {
+  std::size_t changes = 0;
+  for (const ComparedCount& count : phase.counts) {
+    for (const ComparedFactor& factor : count.factors) changes += factor.number.change ? 1 : 0;
+  }
+  return changes;
+}
+
+// Factors that changed beyond noise, with the counts at which they did. One of so many would do so by chance, so they
+// share the chance of an error [Dunn61].
 std::string SayFactors(const ComparedPhase& phase) {
   std::vector<std::string> changed;
   std::size_t common = 0;
   for (const ComparedCount& count : phase.counts) common += count.is_common ? 1 : 0;
+  const std::size_t changes = CountChanges(phase);
+  const double confidence = 1 - 0.05 / static_cast<double>(std::max<std::size_t>(1, changes));
   for (const FactorType& type : AllFactors()) {
     std::size_t beyond = 0;
     for (const ComparedCount& count : phase.counts) {
       const ComparedNumber* number = count.Find(type.factor);
-      beyond += number != nullptr && number->change && number->change->IsBeyondNoise() ? 1 : 0;
+      beyond += number != nullptr && number->change && number->change->IsBeyondNoise(confidence) ? 1 : 0;
     }
     if (beyond > 0)
       changed.push_back(NameInSentence(type.factor) + (common == 1 ? "" : fmt::format(" (on {})", beyond)));
   }
   if (common == 0) return "";
   const std::string counts = common == 1 ? "one common core count" : fmt::format("{} common core counts", common);
-  if (changed.empty()) return fmt::format("On the {} no factor changed beyond noise.", counts);
-  return fmt::format("On the {} these factors changed beyond noise: {}.", counts, Join(changed, ", "));
+  if (changed.empty())
+    return fmt::format("On the {} no factor changed beyond noise, {} changes taken together.", counts, changes);
+  return fmt::format("On the {} these factors changed beyond noise, {} changes taken together: {}.", counts, changes,
+                     Join(changed, ", "));
 }
 
 std::string Projected(Factor factor, const ProjectedValue& value) {

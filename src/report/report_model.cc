@@ -582,7 +582,8 @@ std::string PopTone(double value) {
 ReportModel BuildReportModel(const Results& results) {
   ReportModel model;
   std::set<Factor> used;
-  std::set<std::string> anchors = {"timelines", "measured", "glossary"};
+  // Ids that the page has besides its phases.
+  std::set<std::string> anchors = {"choices", "glossary", "measured", "readout", "report", "theme", "timelines"};
   Data& data = model.data;
   data = {{"title", results.title},
           {"description", results.description},
