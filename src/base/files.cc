@@ -56,4 +56,14 @@ void WriteFile(const fs::path& path, const std::string& content) {
   }
 }
 
+std::vector<std::filesystem::path> WriteFiles(const std::filesystem::path& folder, const NamedTexts& texts) {
+  CreateFolder(folder);
+  std::vector<std::filesystem::path> paths;
+  for (const auto& [name, text] : texts) {
+    WriteFile(folder / name, text);
+    paths.push_back(folder / name);
+  }
+  return paths;
+}
+
 }  // namespace farscale

@@ -3,6 +3,8 @@
 
 #include <filesystem>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace farscale {
 
@@ -14,5 +16,10 @@ void WriteFile(const std::filesystem::path& path, const std::string& content);
 
 // Creates the folder and its parents; throws an output error when that fails or something else has the name.
 void CreateFolder(const std::filesystem::path& path);
+
+// Texts by the names of their files within a folder.
+using NamedTexts = std::vector<std::pair<std::filesystem::path, std::string>>;
+// Makes the folder where it is missing, and writes each text whole or not at all. Returns the paths.
+std::vector<std::filesystem::path> WriteFiles(const std::filesystem::path& folder, const NamedTexts& texts);
 
 }  // namespace farscale

@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "base/files.h"
+#include "base/text.h"
 #include "study/resources.h"
 
 namespace farscale {
@@ -123,6 +124,15 @@ TableFormat TableFormatOf(const std::string& path) {
   if (ending == ".json") return TableFormat::kJson;
   if (ending == ".csv") return TableFormat::kCsv;
   throw Error(ErrorKind::kUsage, path, "the name of the output must end in .json or .csv");
+}
+
+CLI::Validator Share() {
+  return {[](std::string& text) {
+            double value = 0;
+            const bool is_share = ParseNumber(text, value) && value > 0 && value <= 1;
+            return is_share ? std::string() : "'" + text + "' does not lie between 0 and 1; divide percentages by 100";
+          },
+          "SHARE"};
 }
 
 }  // namespace farscale

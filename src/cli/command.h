@@ -74,6 +74,9 @@ void RefuseOverwriting(const std::filesystem::path& input, const std::filesystem
 // read.
 void RequireFree(const std::filesystem::path& output, const std::string& ending);
 
+// A number above 0 and up to 1.
+CLI::Validator Share();
+
 enum class TableFormat { kJson, kCsv };
 // By the ending of the name; throws a usage error for others.
 TableFormat TableFormatOf(const std::string& path);

@@ -121,13 +121,7 @@ void AddPredictCommand(CLI::App& app, const Common& common, CommandResult& actio
       ->delimiter(',')
       ->allow_extra_args(false)
       ->check(CLI::Range(std::int64_t{1}, kMostCores));
-  const CLI::Validator share(
-      [](std::string& text) {
-        double value = 0;
-        const bool is_share = ParseNumber(text, value) && value > 0 && value <= 1;
-        return is_share ? std::string() : "'" + text + "' does not lie between 0 and 1; divide percentages by 100";
-      },
-      "SHARE");
+  const CLI::Validator share = Share();
   command
       ->add_option("--horizon-width", options->horizon_width,
                    "Widest 80 % interval of parallel efficiency that counts as evidence (default: 0.2)")

@@ -85,13 +85,7 @@ int Report(const ReportOptions& options, const Common& common) {
 }
 
 void AddAllocationOptions(CLI::App* command, ReportOptions& options) {
-  const CLI::Validator share(
-      [](std::string& text) {
-        double value = 0;
-        const bool is_share = ParseNumber(text, value) && value > 0 && value <= 1;
-        return is_share ? std::string() : "'" + text + "' does not lie between 0 and 1; divide percentages by 100";
-      },
-      "SHARE");
+  const CLI::Validator share = Share();
   const std::string group = "With --form allocation";
   command->add_option("--phase", options.phase, "Phase that it is about (default: the one that takes most time)")
       ->group(group);

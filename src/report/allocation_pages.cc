@@ -343,10 +343,9 @@ std::vector<std::filesystem::path> WriteAllocation(const Results& results, const
                                                    const ReportTemplates& templates,
                                                    const std::filesystem::path& folder) {
   ReportModel model = BuildAllocationModel(results, pack);
-  model.data["style"] = templates.style;
-  std::vector<std::pair<std::filesystem::path, std::string>> files = {
-      {"allocation.md", RenderTemplate(templates.markdown, model.data, Escape::kMarkdown)},
-      {"allocation.html", RenderTemplate(templates.html, model.data, Escape::kHtml)},
+  NamedTexts files = {
+      {"allocation.md", RenderTemplate(templates.markdown, model.data, Escape::kMarkdown, templates.partials)},
+      {"allocation.html", RenderHtml(model, templates)},
       {"allocation.csv", WriteAllocationCsv(results, pack)},
       {"allocation.tex", WriteAllocationTable(results, pack)},
       {"allocation-text.tex", WriteAllocationText(results, pack)},
@@ -354,13 +353,7 @@ std::vector<std::filesystem::path> WriteAllocation(const Results& results, const
   for (const auto& [name, svg] : model.figures) {
     files.emplace_back(std::filesystem::path("figures") / name, svg + "\n");
   }
-  CreateFolder(folder);
-  std::vector<std::filesystem::path> paths;
-  for (const auto& [name, content] : files) {
-    WriteFile(folder / name, content);
-    paths.push_back(folder / name);
-  }
-  return paths;
+  return WriteFiles(folder, files);
 }
 
 }  // namespace farscale

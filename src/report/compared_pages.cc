@@ -273,21 +273,14 @@ std::vector<std::filesystem::path> WriteCompared(const std::vector<ComparedResul
                                                  const ReportTemplates& templates,
                                                  const std::filesystem::path& folder) {
   ReportModel model = BuildCompareModel(comparisons);
-  model.data["style"] = templates.style;
-  std::vector<std::pair<std::filesystem::path, std::string>> files = {
-      {"compare.html", RenderTemplate(templates.html, model.data, Escape::kHtml)},
-      {"compare.md", RenderTemplate(templates.markdown, model.data, Escape::kMarkdown)},
+  NamedTexts files = {
+      {"compare.html", RenderHtml(model, templates)},
+      {"compare.md", RenderTemplate(templates.markdown, model.data, Escape::kMarkdown, templates.partials)},
       {"compare.json", WriteCompareJson(comparisons)}};
   for (const auto& [name, svg] : model.figures) {
     files.emplace_back(std::filesystem::path("figures") / name, svg + "\n");
   }
-  CreateFolder(folder);
-  std::vector<std::filesystem::path> paths;
-  for (const auto& [name, content] : files) {
-    WriteFile(folder / name, content);
-    paths.push_back(folder / name);
-  }
-  return paths;
+  return WriteFiles(folder, files);
 }
 
 }  // namespace farscale

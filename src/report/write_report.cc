@@ -43,11 +43,8 @@ void RequireInside(const std::string& text, const std::string& element, const st
               "write <\\/" + element);
 }
 
-// By file name.
-using Files = std::vector<std::pair<std::filesystem::path, std::string>>;
-
-Files DataFiles(const Results& results, const std::set<ReportFormat>& formats) {
-  Files files;
+NamedTexts DataFiles(const Results& results, const std::set<ReportFormat>& formats) {
+  NamedTexts files;
   if (formats.count(ReportFormat::kCsv) > 0) {
     files.emplace_back("factors.csv", WriteFactorCsv(results.table));
     files.emplace_back("projection.csv", WriteProjectionCsv(results.projections));
@@ -60,9 +57,10 @@ Files DataFiles(const Results& results, const std::set<ReportFormat>& formats) {
   return files;
 }
 
-Files RenderedFiles(const Results& results, const ReportTemplates& templates, const std::set<ReportFormat>& formats) {
+NamedTexts RenderedFiles(const Results& results, const ReportTemplates& templates,
+                         const std::set<ReportFormat>& formats) {
   const ReportModel model = BuildReportModel(results);
-  Files files;
+  NamedTexts files;
   if (formats.count(ReportFormat::kHtml) > 0) {
     files.emplace_back("report.html", RenderHtml(model, templates));
   }
@@ -92,15 +90,9 @@ std::string RenderHtml(const ReportModel& model, const ReportTemplates& template
 std::vector<std::filesystem::path> WriteReport(const Results& results, const ReportTemplates& templates,
                                                const std::filesystem::path& folder,
                                                const std::set<ReportFormat>& formats) {
-  Files files = RenderedFiles(results, templates, formats);
+  NamedTexts files = RenderedFiles(results, templates, formats);
   for (auto& file : DataFiles(results, formats)) files.push_back(std::move(file));
-  CreateFolder(folder);
-  std::vector<std::filesystem::path> paths;
-  for (const auto& [name, content] : files) {
-    WriteFile(folder / name, content);
-    paths.push_back(folder / name);
-  }
-  return paths;
+  return WriteFiles(folder, files);
 }
 
 }  // namespace farscale
