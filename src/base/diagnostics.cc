@@ -160,6 +160,10 @@ const std::vector<AnomalyType>& Table() {
        kNever},
       {Anomaly::kScenarioNotPossible, "scenarioNotPossible", kWarning,
        "replays on other machines are missing, since the runs do not tell what they need", kNever},
+      {Anomaly::kHistoryFileSkipped, "historyFileSkipped", kWarning,
+       "files of the history are no results with commit and date and were skipped", kNever},
+      {Anomaly::kSameResultsTwice, "sameResultsTwice", kWarning,
+       "results are the same numbers as others of the same code and count once, not as repeats", kNever},
   };
   return table;
 }

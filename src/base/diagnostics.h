@@ -78,6 +78,9 @@ enum class Anomaly {
   kParentNotProduct,
   kModelNotUsed,
   kScenarioNotPossible,
+  // Gates and histories.
+  kHistoryFileSkipped,
+  kSameResultsTwice,
 };
 
 // A row of the table of anomalies: name in JSON, how serious, one sentence, and the share above which the run fails

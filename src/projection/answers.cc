@@ -138,8 +138,8 @@ std::optional<ReferenceRuns> FindReference(const std::vector<FactorRow>& rows, s
   return runs;
 }
 
-// How the runs scale where the table does not say it: strong when run time times speedup is the same at every core
-// count, weak when it grows with the cores.
+}  // namespace
+
 std::optional<Scaling> ScalingOf(const FactorTable& table, const std::vector<FactorRow>& rows) {
   constexpr double kSame = 0.01;
   if (table.scaling) return table.scaling;
@@ -160,6 +160,8 @@ std::optional<Scaling> ScalingOf(const FactorTable& table, const std::vector<Fac
   if (!differs || is_strong == is_weak) return std::nullopt;
   return is_strong ? Scaling::kStrong : Scaling::kWeak;
 }
+
+namespace {
 
 // T = T_0 S_0 / S, with weak scaling times P / P_0 [docs/formulas.md, answers].
 double SecondsFrom(double speedup, double cores, const ReferenceRuns& runs, Scaling scaling) {
