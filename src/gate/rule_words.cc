@@ -41,7 +41,11 @@ class Words {
   }
   // Everything up to where another part of a rule begins.
   std::string Name() {
-    if (!AtEnd() && words_[next_].front() == '\'') return Unquoted(words_[next_++]);
+    if (!AtEnd() && words_[next_].front() == '\'') {
+      const std::string name = Unquoted(words_[next_++]);
+      if (Trim(name).empty()) Fail("a name is empty");
+      return name;
+    }
     std::vector<std::string> parts;
     while (!AtEnd() && !BeginsPart(next_)) parts.push_back(words_[next_++]);
     if (parts.empty()) Fail("a name is missing");
@@ -153,8 +157,13 @@ Rule ParseRuleInWords(const std::string& text, const std::string& where) {
   }
   rule.quantity = *quantity;
   while (!words.AtEnd()) ReadPart(words, rule);
-  if ((rule.max_drop && !(*rule.max_drop >= 0 && *rule.max_drop < 1)) || (rule.max_rise && !(*rule.max_rise >= 0))) {
-    words.Fail("a drop or rise is a share of the baseline, such as 0.03 or 3 %");
+  for (const std::optional<double>& change : {rule.max_drop, rule.max_rise}) {
+    if (change && !(*change >= 0 && *change < 1)) {
+      words.Fail("a drop or rise is a share of the baseline, such as 0.03 or 3 %");
+    }
+  }
+  if (const std::string why = rule.min ? WhyNoBound(rule.quantity, *rule.min) : ""; !why.empty()) {
+    words.Fail(fmt::format("{}; {}", why, PercentageAdvice(*rule.min)));
   }
   for (const std::optional<double>& bound : {rule.min, rule.max}) {
     if (bound && !(*bound > 0)) words.Fail("a bound must be above 0");

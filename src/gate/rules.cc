@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -15,6 +16,9 @@ namespace {
 // Values as good as those stated by someone who knows the machine.
 constexpr double kStatedFreedom = 20;
 constexpr double kMostCoresOfRule = 1e9;
+constexpr double kPercent = 100;
+// No program computes twice as well as its reference; a bound above is a percentage.
+constexpr double kLargestScalability = 2;
 
 std::string Shares(double share) { return fmt::format("{:.4g} %", 100 * share); }
 
@@ -32,12 +36,22 @@ Value OneOf(const ConfigTable& table, const std::string& key, const std::string&
 void RequireShare(const ConfigTable& table, const std::string& key, const std::optional<double>& value) {
   if (!value || (*value >= 0 && *value < 1)) return;
   table.Fail(key, fmt::format("'{}' is a share of the baseline and must lie between 0 and 1", key),
-             "divide percentages by 100");
+             *value >= 1 && *value < kPercent ? PercentageAdvice(*value) : "divide percentages by 100");
 }
 
 void RequirePositive(const ConfigTable& table, const std::string& key, const std::optional<double>& value) {
   if (!value || (std::isfinite(*value) && *value > 0)) return;
   table.Fail(key, fmt::format("'{}' must be above 0", key));
+}
+
+// Names of phases or series. An empty list would mean all to some and none to others.
+std::vector<std::string> ReadNames(const ConfigTable& table, const std::string& key) {
+  const std::optional<std::vector<std::string>> names = table.Strings(key);
+  if (!names) return {};
+  const bool is_empty = names->empty() || std::any_of(names->begin(), names->end(),
+                                                      [](const std::string& name) { return Trim(name).empty(); });
+  if (is_empty) table.Fail(key, fmt::format("'{}' names none", key), "leave the key out for all");
+  return *names;
 }
 
 void ReadCounts(const ConfigTable& table, Rule& rule) {
@@ -75,8 +89,14 @@ void ReadBounds(const ConfigTable& table, Rule& rule) {
   RequirePositive(table, "max", rule.max);
   RequirePositive(table, "warn", rule.warn);
   RequireShare(table, "max_drop", rule.max_drop);
-  if (rule.max_rise && !(std::isfinite(*rule.max_rise) && *rule.max_rise >= 0)) {
-    table.Fail("max_rise", "'max_rise' is a share of the baseline and must not be below 0");
+  RequireShare(table, "max_rise", rule.max_rise);
+}
+
+void RefusePercentages(const ConfigTable& table, const Rule& rule) {
+  for (const auto& [key, bound] : {std::pair("min", rule.min), std::pair("warn", rule.warn)}) {
+    const std::string why = bound ? WhyNoBound(rule.quantity, *bound) : "";
+    // Of a rule in words, its own sentence says it.
+    if (!why.empty() && table.Has(key)) table.Fail(key, why, PercentageAdvice(*bound));
   }
 }
 
@@ -111,7 +131,8 @@ void RefuseWrongSide(const Rule& rule) {
 void ReadJudging(const ConfigTable& table, Rule& rule) {
   rule.confidence = table.Number("confidence");
   if (rule.confidence && !(*rule.confidence >= 0.5 && *rule.confidence < 1)) {
-    table.Fail("confidence", "'confidence' must be at least 0.5 and below 1");
+    table.Fail("confidence", "'confidence' must be at least 0.5 and below 1",
+               *rule.confidence > 1 ? PercentageAdvice(*rule.confidence) : "");
   }
   if (const auto judge = table.String("judge")) {
     rule.by_value = OneOf<bool>(table, "judge", *judge, {{"interval", false}, {"value", true}});
@@ -151,8 +172,8 @@ std::vector<Rule> ParseRule(const ConfigTable& table) {
   if (quantities.empty()) {
     table.Fail("", "the rule names no factor", "say factor = \"parallelEfficiency\", or a rule in words");
   }
-  if (const auto phases = table.Strings("phase")) rule.phases = *phases;
-  if (const auto series = table.Strings("series")) rule.series = *series;
+  if (table.Has("phase")) rule.phases = ReadNames(table, "phase");
+  if (table.Has("series")) rule.series = ReadNames(table, "series");
   ReadCounts(table, rule);
   ReadBounds(table, rule);
   ReadJudging(table, rule);
@@ -161,6 +182,7 @@ std::vector<Rule> ParseRule(const ConfigTable& table) {
   for (const Quantity& quantity : quantities) {
     rule.quantity = quantity;
     RefuseWrongSide(rule);
+    RefusePercentages(table, rule);
     rules.push_back(rule);
     rules.back().text = InWords(rule);
   }
@@ -168,6 +190,18 @@ std::vector<Rule> ParseRule(const ConfigTable& table) {
 }
 
 }  // namespace
+
+std::string WhyNoBound(const Quantity& quantity, double value) {
+  if (quantity.IsTime() || quantity.factor == Factor::kSpeedup) return "";
+  const bool ends_at_one = Describe(quantity.factor).at_most_one;
+  if (value <= (ends_at_one ? 1 : kLargestScalability)) return "";
+  return fmt::format("{} is a share{} and {} is none", IdOf(quantity), ends_at_one ? " of at most 1" : "",
+                     FormatExact(value));
+}
+
+std::string PercentageAdvice(double value) {
+  return fmt::format("if {0} % are meant, write {1}", FormatExact(value), FormatExact(value / kPercent));
+}
 
 std::string IdOf(Verdict verdict) {
   switch (verdict) {

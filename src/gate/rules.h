@@ -51,7 +51,8 @@ struct Rule {
 
 struct GateRules {
   std::string file;
-  std::vector<Rule> rules;  // none is off
+  bool is_built_in = false;  // then no file of the user's has them
+  std::vector<Rule> rules;   // none is off
   std::size_t rules_off = 0;
   Noise noise;               // expected before anything is known
   std::int64_t window = 10;  // commits of a history that make the baseline, at most
@@ -65,5 +66,10 @@ Rule ParseRuleInWords(const std::string& text, const std::string& where);
 
 // The same, made from a rule.
 std::string InWords(const Rule& rule);
+
+// Why a value of `min` or `warn` is none of this quantity, as 75 is none of an efficiency; "" where it may be one.
+std::string WhyNoBound(const Quantity& quantity, double value);
+// "if 75 % are meant, write 0.75".
+std::string PercentageAdvice(double value);
 
 }  // namespace farscale

@@ -1,5 +1,6 @@
 #include "gate/rules.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include "base/error.h"
@@ -93,6 +94,22 @@ TEST(Rules, WordsOfARuleAreARule) {
   }
 }
 
+// 75 is meant as a percentage of an efficiency, and is a fine bound of a speedup or a time.
+TEST(Rules, RefusesPercentagesOfEfficiencies) {
+  EXPECT_THAT(ErrorOfRules("[[rule]]\nfactor = \"loadBalance\"\nphase = \"solve\"\nmin = 75"),
+              HasSubstr("gate.toml:4: loadBalance is a share of at most 1 and 75 is none; if 75 % are meant, write "
+                        "0.75"));
+  EXPECT_THAT(ErrorOfRules("[[rule]]\nfactor = \"loadBalance\"\nmin = 0.75\nwarn = 80"),
+              HasSubstr("gate.toml:4: loadBalance is a share of at most 1 and 80 is none; if 80 % are meant, write "
+                        "0.8"));
+  EXPECT_THAT(ErrorOfRules("[[rule]]\nfactor = [\"speedup\", \"computationScalability\"]\nmin = 75"),
+              HasSubstr("computationScalability is a share and 75 is none"));
+  EXPECT_THAT(ErrorOfRules("rules = [\"globalEfficiency at 64 >= 75\"]"),
+              HasSubstr("globalEfficiency is a share and 75 is none; if 75 % are meant, write 0.75"));
+  EXPECT_EQ(ErrorOfRules("rules = [\"globalEfficiency >= 75 %\", \"computationScalability >= 1.2\"]"), "");
+  EXPECT_EQ(ErrorOfRules("rules = [\"speedup >= 75\", \"runtime <= 75\", \"loadBalance >= 1\"]"), "");
+}
+
 TEST(Rules, ErrorsNameFileAndLine) {
   EXPECT_THAT(ErrorOfRules("[[rule]]\nfactor = \"loadBalanse\"\nmin = 0.5"),
               HasSubstr("gate.toml:2: unknown factor 'loadBalanse'; did you mean 'loadBalance'?"));
@@ -100,7 +117,9 @@ TEST(Rules, ErrorsNameFileAndLine) {
   EXPECT_THAT(ErrorOfRules("[[rules]]\nfactor = \"loadBalance\"\nmin = 0.5"), HasSubstr("gate.toml:1"));
   EXPECT_THAT(ErrorOfRules("[[rule]]\nfactor = \"loadBalance\""), HasSubstr("the rule has no bound"));
   EXPECT_THAT(ErrorOfRules("[[rule]]\nfactor = \"runtime\"\nmin = 2"), HasSubstr("write 'max'"));
-  EXPECT_THAT(ErrorOfRules("[[rule]]\nfactor = \"loadBalance\"\nmax_drop = 3"), HasSubstr("divide percentages by 100"));
+  EXPECT_THAT(ErrorOfRules("[[rule]]\nfactor = \"loadBalance\"\nmax_drop = 3"), HasSubstr("write 0.03"));
+  EXPECT_THAT(ErrorOfRules("[[rule]]\nfactor = \"loadBalance\"\nmax_drop = -1"),
+              HasSubstr("divide percentages by 100"));
   EXPECT_THAT(ErrorOfRules("[[rule]]\nfactor = \"loadBalance\"\nmin = 0.8\nwarn = 0.7"),
               HasSubstr("'warn' must be above"));
   EXPECT_THAT(ErrorOfRules("[[rule]]\nfactor = \"loadBalance\"\ncores = 0\nmin = 0.5"),
@@ -111,6 +130,17 @@ TEST(Rules, ErrorsNameFileAndLine) {
   EXPECT_THAT(ErrorOfRules("[[rule]]\nfactor = \"loadBalance\"\nmin = 0.5\nseverity = \"fatal\""),
               HasSubstr("gate.toml:4: 'fatal' is no value of 'severity'"));
   EXPECT_THAT(ErrorOfRules(""), HasSubstr("contains no rule"));
+  EXPECT_THAT(ErrorOfRules("[[rule]]\nfactor = \"runtime\"\nmax_rise = 3"),
+              HasSubstr("gate.toml:3: 'max_rise' is a share of the baseline and must lie between 0 and 1; if 3 % are "
+                        "meant, write 0.03"));
+  EXPECT_THAT(ErrorOfRules("[[rule]]\nfactor = \"loadBalance\"\nmin = 0.5\nconfidence = 95"), HasSubstr("write 0.95"));
+  for (const char* names : {"[]", "\"\"", "[\"solve\", \" \"]"}) {
+    for (const char* key : {"phase", "series"}) {
+      EXPECT_THAT(ErrorOfRules(fmt::format("[[rule]]\nfactor = \"loadBalance\"\n{} = {}\nmin = 0.5", key, names)),
+                  HasSubstr(fmt::format("gate.toml:3: '{}' names none; leave the key out for all", key)));
+    }
+  }
+  EXPECT_THAT(ErrorOfRules("rules = [\"loadBalance of phase '' >= 0.5\"]"), HasSubstr("a name is empty"));
   EXPECT_THAT(ErrorOfRules("rules = [\"loadBalance of phase >= 0.5\"]"), HasSubstr("a name is missing"));
   EXPECT_THAT(ErrorOfRules("rules = [\"loadBalance >= high\"]"), HasSubstr("'high' is no number"));
   EXPECT_THAT(ErrorOfRules("rules = [\"loadBalance quickly >= 0.5\"]"), HasSubstr("'quickly' is not expected there"));
