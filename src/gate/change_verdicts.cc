@@ -11,8 +11,6 @@
 namespace farscale {
 namespace {
 
-constexpr double kShownConfidence = 0.95;
-
 std::string Percent(double share) { return fmt::format("{:.3g} %", 100 * share); }
 
 // Geometric means over core counts whose runs scatter by themselves.
@@ -216,7 +214,8 @@ std::optional<Blame> BlameOf(EvidenceAtHand& evidence, const PendingChange& pend
                         LogsOf({&evidence.table()}, judgement.series, judgement.phase, look.cores));
 }
 
-// "dropped by 5.1 % from 0.800 to 0.759 at 16 and 32 cores (95 % interval: a drop of 4.5 to 5.7 %)"
+// "parallelEfficiency of phase solve dropped by 5.1 % from 0.800 to 0.759 at 16 and 32 cores (99.97 % interval of the
+// change -7.2 to -3.1 %)": the interval that decides what is beyond noise.
 std::string SentenceOf(const EvidenceAtHand& evidence, const Rule& rule, const Judgement& judgement, const Look& look) {
   const double change = look.change.ratio - 1;
   const std::string verb = change < 0 ? "dropped" : "rose";
@@ -225,7 +224,7 @@ std::string SentenceOf(const EvidenceAtHand& evidence, const Rule& rule, const J
                                  Percent(std::fabs(change)), FormatQuantity(rule.quantity, look.before.value),
                                  FormatQuantity(rule.quantity, look.after.value), CoresInWords(look.cores));
   if (!rule.by_value) {
-    text += fmt::format(" ({} interval of the change {:+.1f} to {:+.1f} %)", Percent(judgement.confidence),
+    text += fmt::format(" ({} interval of the change {:+.1f} to {:+.1f} %)", ConfidenceInWords(judgement.confidence),
                         100 * judgement.interval->low, 100 * judgement.interval->high);
   }
   return text;
@@ -271,8 +270,8 @@ Judgement DecideChange(EvidenceAtHand& evidence, PendingChange pending, std::siz
   judgement.value = reported->after.value;
   judgement.runs = reported->after.runs;
   judgement.change = reported->change.ratio - 1;
-  judgement.confidence = kShownConfidence;
-  judgement.interval = {reported->change.Low(kShownConfidence) - 1, reported->change.High(kShownConfidence) - 1};
+  judgement.confidence = confidence;
+  judgement.interval = {reported->change.Low(confidence) - 1, reported->change.High(confidence) - 1};
   judgement.sentence = SentenceOf(evidence, rule, judgement, *reported) + "; " + reason + ".";
   if (judgement.verdict != Verdict::kPass) judgement.blame = BlameOf(evidence, pending, *reported);
   return judgement;

@@ -176,4 +176,15 @@ std::string CoresInWords(const std::vector<double>& cores) {
   return (words.empty() ? last : Join(words, ", ") + " and " + last) + (last == "1" ? " core" : " cores");
 }
 
+std::string ConfidenceInWords(double confidence) {
+  const double missing = 100 * (1 - confidence);
+  const int digits = std::clamp(static_cast<int>(std::ceil(-std::log10(missing) - 1e-9)) + 1, 0, 9);
+  std::string text = fmt::format("{:.{}f}", 100 * confidence, digits);
+  if (text.find('.') != std::string::npos) {
+    text.erase(text.find_last_not_of('0') + 1);
+    if (text.back() == '.') text.pop_back();
+  }
+  return text + " %";
+}
+
 }  // namespace farscale

@@ -65,6 +65,8 @@ class EvidenceAtHand {
 std::string PlaceOf(const EvidenceAtHand& evidence, const PhaseKey& key);
 // "1,024 cores", or "16, 32 and 64 cores".
 std::string CoresInWords(const std::vector<double>& cores);
+// "95 %", or "99.989 %": two digits of what is missing to certainty.
+std::string ConfidenceInWords(double confidence);
 
 // The values themselves against min, max and warn; one judgement a core count.
 std::vector<Judgement> JudgeLevels(EvidenceAtHand& evidence, std::size_t rule, const PhaseKey& key);

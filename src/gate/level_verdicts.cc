@@ -169,7 +169,7 @@ class LevelJudge {
         fmt::format("{} is {}{}", Subject(judgement.cores.front()), judgement.is_projected ? "projected to be " : "",
                     FormatQuantity(rule_.quantity, *judgement.value));
     if (judgement.interval && !rule_.by_value) {
-      text += fmt::format(" ({} interval {} to {})", fmt::format("{:.4g} %", 100 * judgement.confidence),
+      text += fmt::format(" ({} interval {} to {})", ConfidenceInWords(judgement.confidence),
                           FormatQuantity(rule_.quantity, judgement.interval->low),
                           FormatQuantity(rule_.quantity, judgement.interval->high));
     }
