@@ -28,13 +28,6 @@ struct GateOutput {
   std::string text;
 };
 
-// "gate.toml" of "gate.toml:1".
-std::string FileOf(const std::string& where) {
-  const std::size_t colon = where.rfind(':');
-  long long line = 0;
-  return colon != std::string::npos && ParseInteger(where.substr(colon + 1), line) ? where.substr(0, colon) : where;
-}
-
 // A folder is a history, a file one commit of it.
 History ReadBaseline(const std::string& path) {
   std::error_code code;
@@ -82,8 +75,9 @@ bool PrintsTable(const std::vector<GateOutput>& outputs, const GateOptions& opti
 int Gate(const GateOptions& options, const Common& common) {
   const Messages messages(common);
   RefuseOverwritingInputs(options);
-  const ConfigTable config = LoadGateRules(options.rules);
-  const GateRules rules = ParseRules(config, FileOf(config.Where()));
+  const GateRulesFile file = LoadGateRules(options.rules);
+  GateRules rules = ParseRules(file.config, file.name);
+  rules.is_built_in = file.is_built_in;
   GateInput input;
   input.results = ReadResultFiles(options.results);
   input.baseline_name = options.baseline;

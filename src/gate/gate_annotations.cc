@@ -9,13 +9,14 @@
 namespace farscale {
 namespace {
 
-// "gate.toml:12" apart.
 struct Place {
   std::string file;
   long long line = 1;
 };
 
-Place PlaceOf(const Rule& rule) {
+// "gate.toml:12" apart. Built-in rules stand in no file of the repository; there the results have to do.
+Place PlaceOf(const GateReport& report, const Rule& rule) {
+  if (report.rule_set.is_built_in) return {report.results_file, 1};
   const std::size_t colon = rule.where.rfind(':');
   Place place{rule.where, 1};
   if (colon != std::string::npos && ParseInteger(rule.where.substr(colon + 1), place.line)) {
@@ -50,12 +51,15 @@ std::string WriteGithubAnnotations(const GateReport& report) {
   std::string text;
   for (const Judgement& judgement : report.judgements) {
     if (judgement.verdict == Verdict::kPass) continue;
-    const Place place = PlaceOf(report.RuleOf(judgement));
-    text += fmt::format("::{} file={},line={},title={}::{}\n", IsError(report, judgement) ? "error" : "warning",
-                        Escape(place.file, true), place.line, Escape(TitleOf(judgement), true),
-                        Escape(judgement.sentence, false));
+    // GitHub marks a line of the repository, or none; results are seldom part of it.
+    const Place place = PlaceOf(report, report.RuleOf(judgement));
+    const std::string mark =
+        report.rule_set.is_built_in ? "" : fmt::format("file={},line={},", Escape(place.file, true), place.line);
+    text += fmt::format("::{} {}title={}::{}\n", IsError(report, judgement) ? "error" : "warning", mark,
+                        Escape(TitleOf(judgement), true), Escape(judgement.sentence, false));
   }
-  return text + fmt::format("::notice title=farscale gate::{}\n", Escape(SummaryOf(report), false));
+  return text + fmt::format("::{} title=farscale gate::{}\n", report.AllRulesOff() ? "warning" : "notice",
+                            Escape(SummaryOf(report), false));
 }
 
 std::string WriteGitlabAnnotations(const GateReport& report) {
@@ -64,7 +68,7 @@ std::string WriteGitlabAnnotations(const GateReport& report) {
   for (const Judgement& judgement : report.judgements) {
     if (judgement.verdict == Verdict::kPass) continue;
     const Rule& rule = report.RuleOf(judgement);
-    const Place place = PlaceOf(rule);
+    const Place place = PlaceOf(report, rule);
     // Of what is judged, not of its value: the same finding in the next commit is the same to GitLab.
     std::string what = rule.text + '\n' + judgement.series + '\n' + judgement.phase;
     for (const double cores : judgement.cores) what += fmt::format("\n{}", cores);

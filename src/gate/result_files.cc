@@ -26,6 +26,7 @@ std::string FormatOf(const std::string& text) {
 MeasuredResults ReadResultFile(const std::string& path) {
   MeasuredResults read;
   read.name = path;
+  read.files = {path};
   const std::string text = ReadFile(path);
   const std::string_view trimmed = Trim(text);
   const std::string format = !trimmed.empty() && trimmed.front() == '{' ? FormatOf(text) : "";
@@ -52,6 +53,7 @@ MeasuredResults ReadResultFiles(const std::vector<std::string>& paths) {
   if (paths.size() == 1) return ReadResultFile(paths.front());
   MeasuredResults merged;
   merged.name = Join(paths, ", ");
+  merged.files = paths;
   std::vector<FactorTable> tables;
   for (const std::string& path : paths) tables.push_back(ReadResultFile(path).table);
   merged.table = MergeRepeats(tables);

@@ -11,6 +11,7 @@ namespace farscale {
 
 struct MeasuredResults {
   std::string name;                          // of the files
+  std::vector<std::string> files;            // their paths
   FactorTable table;                         // complete
   std::vector<PhaseProjection> projections;  // of one results.json; else empty
   std::string commit, date, accepted;        // of an entry of a history; else empty

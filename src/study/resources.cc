@@ -106,11 +106,12 @@ std::vector<std::string> PresetNames() {
   return names;
 }
 
-ConfigTable LoadGateRules(const std::string& name) {
+GateRulesFile LoadGateRules(const std::string& name) {
   std::error_code code;
   const fs::path own = DataFolder() / "configs" / "gate" / (name + ".toml");
-  if (fs::is_regular_file(name, code)) return ConfigTable::Parse(ReadFile(name), name);
-  if (fs::is_regular_file(own, code)) return ConfigTable::Parse(ReadFile(own), "configs/gate/" + name + ".toml");
+  if (fs::is_regular_file(name, code)) return {ConfigTable::Parse(ReadFile(name), name), name, false};
+  const std::string built_in = name + " (built in)";
+  if (fs::is_regular_file(own, code)) return {ConfigTable::Parse(ReadFile(own), built_in), built_in, true};
   const std::string advice = DidYouMean(name, GateRuleNames());
   throw Error(ErrorKind::kUsage, "--rules", "no rules '" + name + "'",
               advice.empty() ? "there are " + Join(GateRuleNames(), ", ") + ", or name a file" : advice);

@@ -26,9 +26,16 @@ ModelLibrary LoadModels(const std::vector<std::string>& user_files = {});
 std::optional<ConfigTable> LoadPreset(const std::string& name);
 std::vector<std::string> PresetNames();
 
-// Rules of a gate by the name of their file in configs/gate/ ("strict"), or by path. Throws a usage error naming the
+// A file of rules; one that comes with the program is no file of the user's.
+struct GateRulesFile {
+  ConfigTable config;
+  std::string name;  // the path, or "strict (built in)"
+  bool is_built_in = false;
+};
+
+// Rules of a gate by path, or by the name of their file in configs/gate/ ("strict"). Throws a usage error naming the
 // nearest when there are none.
-ConfigTable LoadGateRules(const std::string& name);
+GateRulesFile LoadGateRules(const std::string& name);
 std::vector<std::string> GateRuleNames();
 
 // A network by the name of its file in configs/networks/ ("infiniband-hdr"), or by path. Throws a usage error naming
