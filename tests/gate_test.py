@@ -117,6 +117,22 @@ class Verdicts(GateCase):
         self.assertIn("beyond what the runs are evidence for", self.verdict(rules + "cores = 1000000", 4)["sentence"])
         self.assertEqual(self.verdict(rules + 'phase = "slove"\nseverity = "warn"', 0)["verdict"], "notEnoughEvidence")
 
+    def test_every_rule_off(self):
+        """Nothing was asked for: that passes, and says so everywhere."""
+        rules = self.write("gate.toml", MIN + 'min = 0.99\nseverity = "off"\n')
+        done = self.farscale("gate", self.write("new.csv", table()), "--rules", rules, "--json", "gate.json", "--badge",
+                             "gate.svg", "--junit", "gate.xml", "--annotations", "github")
+        summary = "Gate passed with warnings: nothing judged, every rule is off."
+        self.assertIn(summary + "\n", done.stdout)
+        self.assertIn("::warning title=farscale gate::" + summary, done.stdout)
+        report = json.loads((self.folder / "gate.json").read_text())
+        validate(report)
+        self.assertEqual([report[key] for key in ("verdict", "exitCode", "rulesOff", "judgements")], ["warn", 0, 1, []])
+        self.assertIn("nothing judged", (self.folder / "gate.svg").read_text())
+        ElementTree.parse(self.folder / "gate.xml")
+        some = self.gate(MIN + 'min = 0.5\n' + MIN + 'min = 0.99\nseverity = "off"\n', 0)
+        self.assertEqual(some["summary"], "Gate passed: 1 passed, 1 rule off.")
+
     def test_projected(self):
         judged = self.verdict('rules = ["parallelEfficiency of phase solve at 256 >= 0.5"]', 0)
         self.assertTrue(judged["isProjected"])
@@ -136,6 +152,23 @@ class Verdicts(GateCase):
         self.assertEqual(judged["cores"], [16, 32, 64, 128])
         self.assertEqual(self.verdict(drop + 'severity = "warn"', 0, "--baseline", old, results=worse)["verdict"],
                          "warn")
+
+    def test_the_interval_shown_is_the_one_that_decided(self):
+        """Four counts and their mean share 0.001: 99.98 %. What fails excludes 0, what may be noise contains it."""
+        drop = '[[rule]]\nfactor = "parallelEfficiency"\nmax_drop = 0.03\n'
+        for cores, code, verdict, confidence in (((16, 32, 64, 128), 1, "fail", 99.98), ((64,), 0, "warn", 99.9)):
+            judged = self.verdict(drop, code, "--baseline", self.write("old.csv", table(cores=cores)),
+                                  results=self.write("new.csv", table(transfer=0.91, cores=cores)))
+            low, high = judged["interval"]
+            self.assertEqual(judged["verdict"], verdict)
+            self.assertAlmostEqual(judged["confidence"], confidence / 100)
+            self.assertEqual(low < 0 < high, verdict == "warn")
+            self.assertIn(f"({confidence} % interval of the change {100 * low:+.1f} to {100 * high:+.1f} %)",
+                          judged["sentence"])
+        judged = self.verdict(drop + "confidence = 0.9\n", 1, "--baseline", self.write("old.csv", table()),
+                              results=self.write("new.csv", table(transfer=0.8)))
+        self.assertAlmostEqual(judged["confidence"], 0.98)
+        self.assertIn("(98 % interval of the change", judged["sentence"])
 
     def test_repeats_and_history_see_what_single_runs_cannot(self):
         drop = '[[rule]]\nfactor = "parallelEfficiency"\nmax_drop = 0.03\n'
@@ -259,6 +292,14 @@ class Outputs(GateCase):
             self.assertRegex(one["fingerprint"], "^[0-9a-f]{32}$")
             self.assertGreater(one["location"]["lines"]["begin"], 0)
         self.assertEqual(len({one["fingerprint"] for one in found}), len(found))
+
+    def test_built_in_rules_stand_in_no_file_of_the_user(self):
+        github = self.farscale("gate", self.new, "--annotations", "github", code=4).stdout
+        self.assertRegex(github, r"::error title=[^,]+::parallelEfficiency of phase")
+        found = json.loads(self.farscale("gate", self.new, "--annotations", "gitlab", code=4).stdout)
+        self.assertEqual({one["location"]["path"] for one in found}, {str(self.new)})
+        self.assertIn("Rules     default (built in)\n", github)
+        self.assertNotIn("configs/gate", github)
 
     def test_badge(self):
         self.output("--badge", self.folder / "gate.svg")

@@ -21,7 +21,7 @@ std::string WriteGateBadge(const GateReport& report) {
       break;
     case Verdict::kWarn:
       color = "#8a5a00";
-      message = "passed with warnings";
+      message = report.AllRulesOff() ? "nothing judged" : "passed with warnings";
       break;
     case Verdict::kNoEvidence:
       color = "#5f6368";

@@ -56,7 +56,13 @@ std::string SummaryOf(const GateReport& report) {
   if (failed > 0) counts.push_back(fmt::format("{} failed", failed));
   if (warned > 0) counts.push_back(Counted(warned, "warning", "warnings"));
   if (unknown > 0) counts.push_back(fmt::format("{} without enough evidence", unknown));
-  counts.push_back(fmt::format("{} passed", passed));
+  if (report.AllRulesOff()) {
+    counts.emplace_back("nothing judged, every rule is off");
+  } else {
+    counts.push_back(fmt::format("{} passed", passed));
+  }
+  const std::size_t off = report.rule_set.rules_off;
+  if (off > 0 && !report.AllRulesOff()) counts.push_back(Counted(off, "rule off", "rules off"));
   const char* head = "";
   switch (report.Overall()) {
     case Verdict::kFail: head = "Gate failed"; break;

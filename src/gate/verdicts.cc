@@ -142,6 +142,7 @@ std::size_t GateReport::Count(Verdict verdict) const {
 }
 
 Verdict GateReport::Overall() const {
+  if (AllRulesOff()) return Verdict::kWarn;
   if (Count(Verdict::kFail) > 0) return Verdict::kFail;
   const bool undecided = std::any_of(judgements.begin(), judgements.end(), [&](const Judgement& one) {
     return one.verdict == Verdict::kNoEvidence && RuleOf(one).severity == RuleSeverity::kError;
@@ -161,6 +162,7 @@ int GateReport::ExitCode() const {
 GateReport Judge(const GateRules& rules, const GateInput& input) {
   GateReport report;
   report.results = input.results.name;
+  report.results_file = input.results.files.empty() ? input.results.name : input.results.files.front();
   report.rules = rules.file;
   report.baseline = BaselineInWords(input);
   report.rule_set = rules;

@@ -51,7 +51,8 @@ struct Judgement {
 };
 
 struct GateReport {
-  std::string results;  // names of the files
+  std::string results;       // names of the files
+  std::string results_file;  // the first of them
   std::string rules;
   std::string baseline;  // in words
   GateRules rule_set;
@@ -59,6 +60,8 @@ struct GateReport {
 
   const Rule& RuleOf(const Judgement& judgement) const { return rule_set.rules[judgement.rule]; }
   std::size_t Count(Verdict verdict) const;
+  // Whoever switches every rule off asks for nothing to be judged: that passes, with a warning.
+  bool AllRulesOff() const { return rule_set.rules.empty() && rule_set.rules_off > 0; }
   // Fail where a rule fails, not enough evidence where one of severity error is undecided, warn, or pass.
   Verdict Overall() const;
   // 0, 1 or 4 [docs/file-formats.md, exit codes].
