@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "base/version.h"
 #include "factors/factor_table_json.h"
 #include "projection/backtest_json.h"
@@ -178,11 +179,30 @@ bool IsResultsJson(const std::string& text) {
   return FormatOf(Json::parse(text, nullptr, false)) == "farscale-results";
 }
 
+std::string FormatOfResults(const std::string& text, const std::string& file) {
+  constexpr const char* kAdvice = "farscale run and farscale factors -o factors.json write results";
+  const std::string_view trimmed = Trim(text);
+  if (trimmed.empty()) throw Error(ErrorKind::kInput, file, "is empty", kAdvice);
+  const bool is_json = file.ends_with(".json") || trimmed.front() == '{' || trimmed.front() == '[';
+  if (!is_json) return "";
+  const Json json = Parse(text, file);
+  if (!json.is_object()) {
+    throw Error(
+        ErrorKind::kInput, file,
+        fmt::format("holds JSON, but {} and no results of farscale", json.is_array() ? "a list" : "a single value"),
+        kAdvice);
+  }
+  const std::string format = FormatOf(json);
+  if (!format.empty()) return format;
+  throw Error(ErrorKind::kInput, file, "holds JSON, but no results of farscale: it has no \"format\"", kAdvice);
+}
+
 FactorTable ReadTableFromJson(const std::string& text, const std::string& file) {
   const Json json = Parse(text, file);
   if (FormatOf(json) == "farscale-results") return ReadResultsJson(text, file).table;
   if (FormatOf(json) != "farscale-factors") {
-    throw Error(ErrorKind::kInput, file, "is not a factor table of farscale",
+    const std::string other = FormatOf(json).empty() ? "" : ", its format is " + FormatOf(json);
+    throw Error(ErrorKind::kInput, file, "is not a factor table of farscale" + other,
                 "farscale factors -o factors.json writes one");
   }
   return FactorTableFromJson(json, file);
