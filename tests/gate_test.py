@@ -189,8 +189,96 @@ class Verdicts(GateCase):
 
     def test_several_results_are_repeats(self):
         first = self.write("a.csv", table())
-        report = self.gate(MIN + "min = 0.5\nmin_runs = 2\n", 0, self.write("b.csv", table()), results=first)
+        other = self.write("b.csv", table(transfer=0.951))
+        report = self.gate(MIN + "min = 0.5\nmin_runs = 2\n", 0, other, results=first)
         self.assertEqual(report["judgements"][0]["runs"], 2)
+
+    def test_the_same_results_are_no_repeat(self):
+        """A path twice is a mistake; a copy counts once, whatever it is called."""
+        first = self.write("a.csv", table())
+        copy = self.write("copy.csv", first.read_text())
+        (self.folder / "link.csv").symlink_to("a.csv")
+        self.fails(2, "is given twice", "gate", first, first)
+        self.fails(2, "is given twice", "gate", "a.csv", self.folder / "." / "a.csv")
+        self.fails(2, "link.csv: is given twice", "gate", first, "link.csv")
+        self.fails(2, "is given twice", "history", "add", first, first, "--into", "h", "--commit", "a", "--date", "now")
+        report = self.gate(MIN + "min = 0.5\n", 0, copy, results=first)
+        self.assertEqual(report["judgements"][0]["runs"], 1)
+        rules = self.folder / "gate.toml"
+        done = self.farscale("gate", "a.csv", "copy.csv", self.write("b.csv", table(transfer=0.951)), "--rules", rules)
+        self.assertEqual(done.stderr.count("warning: "), 1)
+        self.assertIn("sameResultsTwice: ", done.stderr)
+        self.assertIn("(copy.csv is the same as a.csv)", done.stderr)
+        for _ in range(2):
+            self.farscale("history", "add", first, "--into", "h", "--commit", "a", "--date", "2026-11-20")
+        shown = self.farscale("history", "h")
+        self.assertIn("sameResultsTwice", shown.stderr)
+        self.assertIn("History: 1 commit,", shown.stdout)
+
+    def test_scaling_of_tables(self):
+        """Rules on what compares with the reference need to know how the runs scale. The time at 16 cores over that at
+        64 is 4: a speedup of 4 with strong scaling, of 16 with weak."""
+        rules = 'rules = ["speedup of phase solve at 64 >= 2"]'
+        self.assertIn("give --scaling strong or weak", self.verdict(rules, 4)["sentence"])
+        self.assertAlmostEqual(self.verdict(rules, 0, "--scaling", "strong")["value"], 4)
+        self.assertAlmostEqual(self.verdict(rules, 0, "--scaling", "weak")["value"], 16)
+        projected = self.verdict('rules = ["timePerIteration at 256 <= 5"]', 0, "--scaling", "strong")
+        self.assertAlmostEqual(projected["value"], 100 / 256 / 0.9 / 0.95, delta=0.01)
+        worse = self.write("worse.csv", table(slower=1.5))
+        drop = '[[rule]]\nfactor = "speedup"\ncores = 64\nmax_drop = 0.03\n'
+        self.assertAlmostEqual(self.verdict(drop, 0, "--scaling", "strong", "--baseline", worse)["change"], 0)
+        # Speedups in the table tell it.
+        lines = [f"{cores},{80 / cores},{cores / 16},0.9" for cores in (16, 32, 64)]
+        told = self.write("told.csv", "cores,runtime,speedup,parallelEfficiency\n" + "\n".join(lines))
+        self.assertEqual(self.verdict('rules = ["computationScalability at 64 >= 0.5"]', 0, results=told)["value"], 1)
+        self.fails(2, "--scaling", "gate", told, "--scaling", "sideways")
+        self.fails(2, "told.csv: row of 16 cores: ", "gate", told, "--scaling", "weak")
+        self.farscale("run", ROOT / "sample-runs/npb-lu/study.toml", "-o", "r", "--quiet")
+        self.fails(2, "says how its runs scale", "gate", "r/results.json", "--scaling", "weak")
+
+    def test_targets_and_models_of_projections(self):
+        """cores = "targets" means what --targets says, also beside rules that list others; models as in predict."""
+        rules = ('[[rule]]\nfactor = "parallelEfficiency"\ncores = "targets"\nmin = 0.3\n'
+                 '[[rule]]\nfactor = "parallelEfficiency"\ncores = 200\nmin = 0.3\n')
+        cores = lambda report: [judged["cores"] for judged in report["judgements"]]
+        self.assertEqual(cores(self.gate(rules, 0, "--targets", "160,170")), [[160], [170], [200]])
+        usual = cores(self.gate(rules, 4))
+        self.assertEqual(usual[:2] + usual[-1:], [[256], [512], [200]])
+        value = lambda *options: self.gate(rules, 0, "--targets", "160", *options)["judgements"][0]["value"]
+        fixed = ("--model", "loadBalance=amdahl:1", "--model", "transferEfficiency=amdahl:1")
+        new, projection = self.folder / "new.csv", self.folder / "projection.json"
+        self.farscale("predict", new, *fixed, "--targets", "160", "-o", projection)
+        factors = json.loads(projection.read_text())["phases"][0]["factors"]
+        expected = next(one for one in factors if one["factor"] == "parallelEfficiency")["targets"][0]["value"]
+        self.assertAlmostEqual(value(*fixed), expected)
+        value("--preset", "rosas14")
+        self.fails(2, "no preset 'rosas15'", "gate", new, "--preset", "rosas15")
+        self.fails(2, "unknown factor 'loadBalanse'", "gate", new, "--model", "loadBalanse=amdahl")
+
+    def test_json_that_is_no_results(self):
+        for text, sentence in (("[1, 2]", "holds JSON, but a list and no results of farscale"), ("", "is empty"),
+                               ("7", "holds JSON, but a single value"), ('{"a": 1}', 'it has no "format"'),
+                               ('{"format"', "is not valid JSON"),
+                               ('{"format": "farscale-gate"}', "its format is farscale-gate")):
+            add = ("history", "add", "--into", "h", "--commit", "a", "--date", "now")
+            for command in (("gate",), ("predict",), add):
+                self.fails(3, sentence, *command, self.write("bad.json", text))
+        self.assertFalse((self.folder / "h").exists())
+
+    def test_stray_files_in_a_history(self):
+        """What is no entry is skipped and named; a damaged entry is an error, since the baseline would be another."""
+        history = self.history(3)
+        for name, text in (("notes.csv", "day,weather\n1,rain\n"), ("list.json", "[]"), ("factors.csv", table())):
+            (history / name).write_text(text)
+        drop = '[[rule]]\nfactor = "parallelEfficiency"\nmax_drop = 0.03\n'
+        for done in (self.farscale("gate", self.write("new.csv", table()), "--baseline", "history"),
+                     self.farscale("history", "history")):
+            self.assertIn("3 commits", done.stdout)
+            self.assertIn("warning: history: historyFileSkipped: ", done.stderr)
+            self.assertIn("(3, first factors.csv)", done.stderr)
+        entry = next(history.glob("2026*.json"))
+        entry.write_text(entry.read_text()[:-50])
+        self.fails(3, f"{entry.name}: is not valid JSON", "gate", "new.csv", "--baseline", "history")
 
     def test_results_of_a_run(self):
         self.farscale("run", ROOT / "sample-runs/npb-lu/study.toml", "-o", "r", "--quiet")
@@ -213,7 +301,7 @@ class Verdicts(GateCase):
                    self.write("gate.toml", '[[rule]]\nfactor = "loadBalanse"\nmin = 1\n'))
         self.fails(3, "nowhere.csv", "gate", "nowhere.csv")
         self.fails(3, "nowhere", "gate", new, "--baseline", "nowhere")
-        self.fails(3, "says neither commit nor date", "gate", new, "--baseline", self.folder)
+        self.assertIn("holds no results yet", self.farscale("gate", new, "--baseline", self.folder, code=4).stdout)
         self.fails(2, "several outputs go to standard output", "gate", new, "--json", "-", "--junit", "-")
         self.fails(2, "overwrite", "gate", new, "--json", new)
         self.fails(5, "cannot", "gate", new, "--baseline", new, "--json", new / "gate.json", "-q")

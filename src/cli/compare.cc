@@ -85,15 +85,10 @@ void AddCompareCommand(CLI::App& app, const Common& common, CommandResult& actio
   command
       ->add_option("--names", options->names, "What to call them, separated by commas or blanks (default: their files)")
       ->delimiter(',');
-  command
-      ->add_option("--targets", options->targets,
-                   "Core counts to compare projections at, separated by commas (default: the targets of both)")
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->check(CLI::Range(std::int64_t{1}, kMostCores));
+  AddTargetsOption(command, options->targets,
+                   "Core counts to compare projections at, separated by commas (default: the targets of both)");
   command->add_option("--preset", options->preset, "Preset with the models for factor tables, such as rosas14");
-  command->add_option("--scaling", options->scaling, "How the runs of factor tables scale (default: as they say)")
-      ->check(CLI::IsMember({"strong", "weak"}));
+  AddScalingOption(command, options->scaling, "How the runs of factor tables scale (default: as they say)");
   command->add_option("--templates", options->templates,
                       "Folder with templates of your own; what it lacks comes from farscale (docs/templates.md)");
   command->callback([options, &common, &action] { action = [options, &common] { return Compare(*options, common); }; });

@@ -19,7 +19,8 @@ struct GateOptions {
   std::string baseline;
   std::string json, junit, markdown, badge, openmetrics;
   std::string annotations, annotations_file = "-";
-  std::vector<std::string> model_files;
+  TableOptions table;  // its models and scaling
+  std::vector<std::int64_t> targets;
 };
 
 // One form of the verdicts, and where it goes.
@@ -29,10 +30,10 @@ struct GateOutput {
 };
 
 // A folder is a history, a file one commit of it.
-History ReadBaseline(const std::string& path) {
+History ReadBaseline(const std::string& path, std::optional<Scaling> scaling, Diagnostics& diagnostics) {
   std::error_code code;
-  if (std::filesystem::is_directory(path, code)) return ReadHistory(path);
-  MeasuredResults results = ReadResultFile(path);
+  if (std::filesystem::is_directory(path, code)) return ReadHistory(path, diagnostics, scaling);
+  MeasuredResults results = ReadResultFile(path, scaling);
   return {HistoryEntry{path, results.commit, results.date, "", std::move(results.table)}};
 }
 
@@ -72,23 +73,41 @@ bool PrintsTable(const std::vector<GateOutput>& outputs, const GateOptions& opti
   return on_stdout == 0 || (options.annotations == "github" && options.annotations_file == "-");
 }
 
+void RefuseScalingOfResults(const MeasuredResults& results, const std::string& scaling) {
+  if (!results.is_results_json || scaling.empty()) return;
+  throw Error(ErrorKind::kUsage, "--scaling", results.name + " says how its runs scale",
+              "say it in the study, or leave --scaling to factor tables");
+}
+
+GateInput ReadInput(const GateOptions& options, const Messages& messages) {
+  const std::optional<Scaling> scaling = ScalingByName(options.table.scaling);
+  GateInput input;
+  input.results = ReadResultFiles(options.results, scaling);
+  RefuseScalingOfResults(input.results, options.table.scaling);
+  messages.Findings("", input.results.table.findings);
+  input.baseline_name = options.baseline;
+  Diagnostics diagnostics;
+  if (!options.baseline.empty()) input.baseline = ReadBaseline(options.baseline, scaling, diagnostics);
+  messages.Findings(options.baseline, diagnostics.findings());
+  input.targets.assign(options.targets.begin(), options.targets.end());
+  input.project_anew = options.table.AskForModels();
+  input.project = [&options](const FactorTable& table, const std::vector<double>& targets) {
+    ProjectionOptions projection = ProjectionOptionsOf(options.table);
+    projection.targets = targets;
+    projection.next_runs = false;
+    return Project(table, LoadModels(options.table.model_files), projection);
+  };
+  return input;
+}
+
 int Gate(const GateOptions& options, const Common& common) {
   const Messages messages(common);
   RefuseOverwritingInputs(options);
   const GateRulesFile file = LoadGateRules(options.rules);
   GateRules rules = ParseRules(file.config, file.name);
   rules.is_built_in = file.is_built_in;
-  GateInput input;
-  input.results = ReadResultFiles(options.results);
-  input.baseline_name = options.baseline;
-  if (!options.baseline.empty()) input.baseline = ReadBaseline(options.baseline);
-  input.project = [&](const FactorTable& table, const std::vector<double>& targets) {
-    ProjectionOptions projection = ProjectionOptionsOf(TableOptions());
-    projection.targets = targets;
-    projection.next_runs = false;
-    return Project(table, LoadModels(options.model_files), projection);
-  };
-  messages.Findings("", input.results.table.findings);
+  ProjectionOptionsOf(options.table);  // what is wrong with the options is said whether a rule projects or not
+  const GateInput input = ReadInput(options, messages);
   const GateReport report = Judge(rules, input);
   const std::vector<GateOutput> outputs = OutputsOf(options, report, input.results.table);
   if (PrintsTable(outputs, options) && !common.quiet) fmt::print("{}", WriteGateTable(report));
@@ -118,9 +137,12 @@ void AddGateCommand(CLI::App& app, const Common& common, CommandResult& action) 
   command->add_option("--annotations", options->annotations, "Mark rules in the CI server: github or gitlab")
       ->check(CLI::IsMember({"github", "gitlab"}));
   command->add_option("--annotations-file", options->annotations_file, "File for the annotations (default: -)");
-  command
-      ->add_option("--fits", options->model_files, "Model file of your own, or a folder with such; repeat for several")
-      ->allow_extra_args(false);
+  AddScalingOption(command, options->table.scaling, "How the runs of factor tables scale (default: as they say)");
+  AddTargetsOption(
+      command, options->targets,
+      "Core counts that cores = \"targets\" means, separated by commas (default: those of results.json, else "
+      "powers of two up to a million)");
+  AddModelOptions(command, options->table);
   command->callback([options, &common, &action] { action = [options, &common] { return Gate(*options, common); }; });
 }
 

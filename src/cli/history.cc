@@ -7,6 +7,7 @@
 #include "base/files.h"
 #include "base/text.h"
 #include "cli/command.h"
+#include "cli/table_options.h"
 #include "gate/history_json.h"
 #include "gate/history_view.h"
 #include "gate/result_files.h"
@@ -24,7 +25,7 @@ struct HistoryOptions {
 
 struct AddOptions {
   std::vector<std::string> results;
-  std::string into, commit, date, accepted;
+  std::string into, commit, date, accepted, scaling;
 };
 
 // The first of these variables of the environment that says something.
@@ -77,7 +78,8 @@ int AddToHistory(const AddOptions& options, const Common& common) {
   entry.commit = CommitOf(options);
   entry.date = DateOf(options);
   entry.accepted = options.accepted;
-  entry.table = ReadResultFiles(options.results).table;
+  entry.table = ReadResultFiles(options.results, ScalingByName(options.scaling)).table;
+  Messages(common).Findings("", entry.table.findings);
   CreateFolder(options.into);
   const fs::path path = FreeName(options.into, entry);
   WriteFile(path, WriteHistoryJson(entry));
@@ -89,7 +91,9 @@ int ShowHistory(const HistoryOptions& options, const Common& common) {
   if (options.folder.empty()) {
     throw Error(ErrorKind::kUsage, "history", "no folder is given", "farscale history --help shows how");
   }
-  const History history = ReadHistory(options.folder);
+  Diagnostics diagnostics;
+  const History history = ReadHistory(options.folder, diagnostics);
+  Messages(common).Findings(options.folder, diagnostics.findings());
   if (history.empty()) {
     throw Error(ErrorKind::kEvidence, options.folder, "holds no results yet", "add some with farscale history add");
   }
@@ -132,6 +136,7 @@ void AddHistoryCommand(CLI::App& app, const Common& common, CommandResult& actio
   add->add_option("--date", added->date,
                   "Date of the commit, like 2026-11-20T12:00:00Z, or now (default: CI_COMMIT_TIMESTAMP, or "
                   "SOURCE_DATE_EPOCH)");
+  AddScalingOption(add, added->scaling, "How the runs of factor tables scale (default: as they say)");
   add->add_option("--accept", added->accepted, "Why the level changes on purpose: baselines begin anew here");
   add->callback([added, &common, &action] { action = [added, &common] { return AddToHistory(*added, common); }; });
 }

@@ -114,13 +114,8 @@ void AddPredictCommand(CLI::App& app, const Common& common, CommandResult& actio
   AddTableOptions(command, options->table);
   command->add_option("--train-max", options->train_max, "Fit only runs up to this many cores")
       ->check(CLI::PositiveNumber);
-  command
-      ->add_option("--targets", options->targets,
-                   "Core counts to project to, separated by commas (default: powers "
-                   "of two up to a million)")
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->check(CLI::Range(std::int64_t{1}, kMostCores));
+  AddTargetsOption(command, options->targets,
+                   "Core counts to project to, separated by commas (default: powers of two up to a million)");
   const CLI::Validator share = Share();
   command
       ->add_option("--horizon-width", options->horizon_width,

@@ -4,6 +4,7 @@
 #include "base/files.h"
 #include "base/text.h"
 #include "factors/factor_table_csv.h"
+#include "gate/result_files.h"
 #include "report/results_json.h"
 #include "study/resources.h"
 #include "study/study.h"
@@ -24,9 +25,7 @@ void AddChoice(const std::string& text, ModelSettings& settings) {
 
 FactorTable ParseTable(const std::string& path) {
   const std::string text = ReadFile(path);
-  const std::string_view trimmed = Trim(text);
-  if (!trimmed.empty() && trimmed.front() == '{') return ReadTableFromJson(text, path);
-  return ReadFactorCsv(text, path);
+  return FormatOfResults(text, path).empty() ? ReadFactorCsv(text, path) : ReadTableFromJson(text, path);
 }
 
 }  // namespace
@@ -39,10 +38,8 @@ Factor FactorNamed(const std::string& id, const std::string& where) {
 
 FactorTable ReadTable(const TableOptions& options) {
   FactorTable table = ParseTable(options.table);
-  if (!table.scaling && !options.scaling.empty()) table.scaling = ScalingByName(options.scaling);
-  CompleteTable(table);
-  ChangeTerms(table, ScalingByName(options.scaling),
-              options.reference > 0 ? std::optional(options.reference) : std::nullopt);
+  PutInTerms(table, ScalingByName(options.scaling),
+             options.reference > 0 ? std::optional(options.reference) : std::nullopt);
   return table;
 }
 
@@ -68,8 +65,7 @@ ProjectionOptions ProjectionOptionsOf(const TableOptions& options) {
   return result;
 }
 
-void AddTableOptions(CLI::App* command, TableOptions& options) {
-  command->add_option("table", options.table, "The factor table (.json or .csv)")->required();
+void AddModelOptions(CLI::App* command, TableOptions& options) {
   command->add_option("--candidates", options.candidates,
                       "Models to choose from for every factor, separated by blanks; MODEL:1,3 gives dimensions");
   command
@@ -89,8 +85,23 @@ void AddTableOptions(CLI::App* command, TableOptions& options) {
       ->add_option("--fits", options.model_files, "Model file of your own, or a folder with such; repeat for several")
       ->allow_extra_args(false);
   command->add_option("--preset", options.preset, "Preset with the models to use, such as rosas14");
-  command->add_option("--scaling", options.scaling, "How the runs scale (default: as the table says)")
-      ->check(CLI::IsMember({"strong", "weak"}));
+}
+
+void AddScalingOption(CLI::App* command, std::string& scaling, const std::string& what) {
+  command->add_option("--scaling", scaling, what)->check(CLI::IsMember({"strong", "weak"}));
+}
+
+void AddTargetsOption(CLI::App* command, std::vector<std::int64_t>& targets, const std::string& what) {
+  command->add_option("--targets", targets, what)
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check(CLI::Range(std::int64_t{1}, kMostCores));
+}
+
+void AddTableOptions(CLI::App* command, TableOptions& options) {
+  command->add_option("table", options.table, "The factor table (.json or .csv)")->required();
+  AddModelOptions(command, options);
+  AddScalingOption(command, options.scaling, "How the runs scale (default: as the table says)");
   command->add_option("--reference", options.reference, "Cores of the reference run (default: as in the table)")
       ->check(CLI::PositiveNumber);
 }

@@ -23,9 +23,20 @@ struct TableOptions {
   std::vector<std::string> candidates;
   std::vector<std::string> choices;
   std::vector<std::string> model_files;
+
+  bool AskForModels() const {
+    return !preset.empty() || seed > 0 || !candidates.empty() || !choices.empty() || !model_files.empty();
+  }
 };
 
+// The table and all of the following but --targets.
 void AddTableOptions(CLI::App* command, TableOptions& options);
+// --candidates, --model, --seed, --fits and --preset.
+void AddModelOptions(CLI::App* command, TableOptions& options);
+// --scaling strong or weak; `what` is its line in the help.
+void AddScalingOption(CLI::App* command, std::string& scaling, const std::string& what);
+// --targets 1024,4096.
+void AddTargetsOption(CLI::App* command, std::vector<std::int64_t>& targets, const std::string& what);
 
 // A factor table, or the one of results.json, completed and in the terms asked for.
 FactorTable ReadTable(const TableOptions& options);

@@ -48,7 +48,8 @@ class ChangeFinder {
     newest_ = SamplesOf(evidence_.table(), key_.first, key_.second, rule_.quantity);
     track_ = TrackOf(evidence_.history(), key_.first, key_.second, rule_.quantity);
     const SamplesByCores* last = LastKnown();
-    if (newest_.empty() && rule_.counts != Rule::Counts::kTargets) return {Undecidable({}, subject + " is unknown")};
+    if (newest_.empty() && rule_.counts != Rule::Counts::kTargets)
+      return {Undecidable({}, subject + " is unknown" + WhyUnknown(evidence_, rule_.quantity))};
     if (last == nullptr) return {Undecidable({}, fmt::format("the baseline does not know {}", subject))};
     std::vector<double> shared;
     for (const auto& [cores, samples] : newest_) {

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/files.h"
 #include "base/version.h"
 #include "factors/factor_table_json.h"
 #include "gate/result_files.h"
@@ -78,19 +79,57 @@ bool ReadName(const fs::path& path, HistoryEntry& entry) {
   return true;
 }
 
-HistoryEntry ReadEntry(const fs::path& path) {
-  MeasuredResults results = ReadResultFile(path.string());
+// Whether a file says that it is part of the history, by its name or, damaged or not, by its format.
+bool ClaimsToBeEntry(const fs::path& path) {
+  HistoryEntry named;
+  if (ReadName(path, named)) return true;
+  const std::string text = ReadFile(path);
+  const Json json = Json::parse(text, nullptr, false);
+  if (json.is_discarded()) return text.find(fmt::format("\"{}\"", kHistoryFormat)) != std::string::npos;
+  return json.is_object() && json.value("format", Json()) == kHistoryFormat;
+}
+
+HistoryEntry ReadEntry(const fs::path& path, std::optional<Scaling> scaling) {
+  MeasuredResults results = ReadResultFile(path.string(), scaling);
   HistoryEntry entry;
   entry.file = path.string();
   entry.table = std::move(results.table);
   entry.commit = results.commit;
   entry.date = results.date;
   entry.accepted = results.accepted;
-  if (entry.date.empty() && !ReadName(path, entry)) {
-    throw Error(ErrorKind::kInput, entry.file, "says neither commit nor date",
-                "add results with farscale history add, or name them like 2026-11-20T12-00-00Z-abc1234.json");
-  }
+  if (entry.date.empty()) ReadName(path, entry);
   return entry;
+}
+
+// Files of the folder that may be results, in the order of their names.
+std::vector<fs::path> CandidatesIn(const fs::path& folder) {
+  std::vector<fs::path> files;
+  std::error_code code;
+  for (const fs::directory_entry& file : fs::directory_iterator(folder, code)) {
+    const std::string ending = file.path().extension().string();
+    if (file.is_regular_file(code) && (ending == ".json" || ending == ".csv")) files.push_back(file.path());
+  }
+  if (code) throw Error(ErrorKind::kInput, folder.string(), "cannot be read: " + code.message());
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+// One more result of a commit is a repeat, unless it is the same one again.
+void AddRepeat(const HistoryEntry& entry, HistoryEntry& commit, Diagnostics& diagnostics) {
+  if (commit.accepted.empty()) commit.accepted = entry.accepted;
+  const std::vector<FactorRow>& all = commit.table.rows;
+  const std::vector<FactorRow>& more = entry.table.rows;
+  const auto is_there = [&](FactorRow row) {
+    return std::any_of(all.begin(), all.end(), [&](const FactorRow& other) {
+      row.repeat = other.repeat;
+      return row == other;
+    });
+  };
+  if (std::all_of(more.begin(), more.end(), is_there)) {
+    diagnostics.Add(Anomaly::kSameResultsTwice, 1, fs::path(entry.file).filename().string());
+  } else {
+    commit.table = MergeRepeats({commit.table, entry.table});
+  }
 }
 
 }  // namespace
@@ -164,17 +203,15 @@ std::string FileNameOf(const HistoryEntry& entry) {
   return name + ".json";
 }
 
-History ReadHistory(const fs::path& folder) {
-  std::vector<fs::path> files;
-  std::error_code code;
-  for (const fs::directory_entry& file : fs::directory_iterator(folder, code)) {
-    const std::string ending = file.path().extension().string();
-    if (file.is_regular_file(code) && (ending == ".json" || ending == ".csv")) files.push_back(file.path());
-  }
-  if (code) throw Error(ErrorKind::kInput, folder.string(), "cannot be read: " + code.message());
-  std::sort(files.begin(), files.end());
+History ReadHistory(const fs::path& folder, Diagnostics& diagnostics, std::optional<Scaling> scaling) {
   History all;
-  for (const fs::path& file : files) all.push_back(ReadEntry(file));
+  for (const fs::path& file : CandidatesIn(folder)) {
+    if (ClaimsToBeEntry(file)) {
+      all.push_back(ReadEntry(file, scaling));
+    } else {
+      diagnostics.Add(Anomaly::kHistoryFileSkipped, 1, file.filename().string());
+    }
+  }
   std::stable_sort(all.begin(), all.end(),
                    [](const HistoryEntry& a, const HistoryEntry& b) { return a.date < b.date; });
   History history;
@@ -184,8 +221,7 @@ History ReadHistory(const fs::path& folder) {
     if (same == history.end()) {
       history.push_back(std::move(entry));
     } else {
-      same->table = MergeRepeats({same->table, entry.table});
-      if (same->accepted.empty()) same->accepted = entry.accepted;
+      AddRepeat(entry, *same, diagnostics);
     }
   }
   return history;

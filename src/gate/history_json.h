@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/diagnostics.h"
 #include "factors/factor_table.h"
 
 namespace farscale {
@@ -36,8 +37,11 @@ HistoryEntry ReadHistoryJson(const std::string& text, const std::string& file);
 // "2026-11-20T12-00-00Z-abc1234.json": sorts by date, and no system refuses it.
 std::string FileNameOf(const HistoryEntry& entry);
 
-// All entries of a folder, in the order of their dates. Results that are no entries must have a name as above. Several
-// of one commit are repeats of each other. Throws an input error for a file that is neither.
-History ReadHistory(const std::filesystem::path& folder);
+// All entries of a folder, in the order of their dates: files of the format, and results with a name as above; tables
+// among them are put in the scaling asked for. Several of one commit are repeats of each other, unless they are the
+// same. Other .json and .csv files are skipped and counted. Throws an input error for an entry that is damaged: a
+// baseline that lost commits would be another baseline.
+History ReadHistory(const std::filesystem::path& folder, Diagnostics& diagnostics,
+                    std::optional<Scaling> scaling = std::nullopt);
 
 }  // namespace farscale

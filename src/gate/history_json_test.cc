@@ -69,7 +69,9 @@ TEST_F(HistoryFolder, IsInTheOrderOfDatesAndJoinsRepeats) {
   WriteFile(folder_ / "a.json", WriteHistoryJson({"", "second", "2026-11-02", "", OneRow(0.9)}));
   WriteFile(folder_ / "b.json", WriteHistoryJson({"", "second", "2026-11-02", "", OneRow(0.7)}));
   WriteFile(folder_ / "2026-11-03T10-00-00Z-third.csv", "phase,cores,loadBalance\nsolve,16,0.5\n");
-  const History history = ReadHistory(folder_);
+  Diagnostics diagnostics;
+  const History history = ReadHistory(folder_, diagnostics);
+  EXPECT_TRUE(diagnostics.empty());
   ASSERT_EQ(history.size(), 3u);
   EXPECT_EQ(history[0].commit, "first");
   EXPECT_EQ(history[1].table.rows.size(), 2u);
@@ -77,15 +79,71 @@ TEST_F(HistoryFolder, IsInTheOrderOfDatesAndJoinsRepeats) {
   EXPECT_EQ(history[2].commit, "third");
 }
 
-TEST_F(HistoryFolder, RefusesResultsWithoutDate) {
-  WriteFile(folder_ / "results.csv", "phase,cores,loadBalance\nsolve,16,0.5\n");
-  try {
-    ReadHistory(folder_);
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::kInput);
-    EXPECT_THAT(error.what(), HasSubstr("says neither commit nor date"));
+constexpr const char* kTable = "phase,cores,loadBalance\nsolve,16,0.5\n";
+
+// What is no entry by name or format is skipped and counted; the first is named.
+TEST_F(HistoryFolder, SkipsWhatIsNoEntry) {
+  WriteFile(folder_ / "a.json", WriteHistoryJson({"", "first", "2026-11-01", "", OneRow(0.8)}));
+  WriteFile(folder_ / "notes.csv", "day,weather\n1,rain\n");
+  WriteFile(folder_ / "results.csv", kTable);
+  WriteFile(folder_ / "2026-11-03-results.csv", kTable);
+  WriteFile(folder_ / "empty.json", "");
+  WriteFile(folder_ / "list.json", "[1, 2]");
+  WriteFile(folder_ / "README.md", "# History");
+  Diagnostics diagnostics;
+  EXPECT_EQ(ReadHistory(folder_, diagnostics).size(), 1u);
+  EXPECT_EQ(diagnostics.count(Anomaly::kHistoryFileSkipped), 5u);
+  EXPECT_EQ(diagnostics.findings().at(0).example, "2026-11-03-results.csv");
+}
+
+// An entry that cannot be read is an error.
+TEST_F(HistoryFolder, RefusesDamagedEntries) {
+  const std::string entry = WriteHistoryJson({"", "first", "2026-11-01", "", OneRow(0.8)});
+  for (const auto& [name, text] :
+       std::vector<std::pair<std::string, std::string>>{{"a.json", entry.substr(0, entry.size() - 20)},
+                                                        {"2026-11-03T10-00-00Z-third.json", "[]"},
+                                                        {"2026-11-03T10-00-00Z-third.csv", "day,weather\n1,rain\n"}}) {
+    WriteFile(folder_ / name, text);
+    try {
+      Diagnostics diagnostics;
+      ReadHistory(folder_, diagnostics);
+      ADD_FAILURE() << name;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::kInput);
+      EXPECT_THAT(error.what(), HasSubstr(name));
+    }
+    std::filesystem::remove(folder_ / name);
   }
+}
+
+// A job that ran twice with the same results did not measure twice.
+TEST_F(HistoryFolder, CountsTheSameResultsOnce) {
+  WriteFile(folder_ / "2026-11-03T10-00-00Z-a.csv", kTable);
+  WriteFile(folder_ / "2026-11-03T11-00-00Z-a.csv", kTable);
+  WriteFile(folder_ / "2026-11-04T11-00-00Z-b.csv", kTable);
+  Diagnostics diagnostics;
+  const History history = ReadHistory(folder_, diagnostics);
+  ASSERT_EQ(history.size(), 2u);
+  EXPECT_EQ(history[0].table.rows.size(), 1u);
+  EXPECT_EQ(diagnostics.count(Anomaly::kSameResultsTwice), 1u);
+}
+
+// Run time times speedup is the same at both counts: strong scaling, so that computation can be compared, too.
+TEST_F(HistoryFolder, RunTimesAndSpeedupsTellTheScaling) {
+  WriteFile(folder_ / "2026-11-03T10-00-00Z-a.csv",
+            "cores,runtime,speedup,parallelEfficiency\n16,8,1,0.9\n32,5,1.6,0.8\n");
+  WriteFile(folder_ / "2026-11-04T10-00-00Z-b.csv", "cores,runtime,parallelEfficiency\n16,8,0.9\n32,5,0.8\n");
+  Diagnostics diagnostics;
+  History history = ReadHistory(folder_, diagnostics);
+  ASSERT_EQ(history.size(), 2u);
+  EXPECT_EQ(history[0].table.scaling, Scaling::kStrong);
+  EXPECT_EQ(history[0].table.scaling_source, "run times");
+  // Useful time is 16 · 8 · 0.9 = 115.2 and 32 · 5 · 0.8 = 128.
+  EXPECT_NEAR(*history[0].table.rows[1].values[Factor::kComputationScalability], 0.9, 1e-12);
+  EXPECT_FALSE(history[1].table.scaling);
+  EXPECT_FALSE(history[1].table.rows[1].values[Factor::kSpeedup]);
+  history = ReadHistory(folder_, diagnostics, Scaling::kStrong);
+  EXPECT_NEAR(*history[1].table.rows[1].values[Factor::kSpeedup], 1.6, 1e-12);
 }
 
 }  // namespace

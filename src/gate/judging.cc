@@ -28,6 +28,15 @@ std::vector<PhaseKey> PhasesOf(const FactorTable& table) {
   return keys;
 }
 
+std::vector<double> TargetsOf(const PhaseProjection& projection) {
+  std::vector<double> targets;
+  for (const FactorProjection& factor : projection.factors) {
+    for (const ProjectedValue& value : factor.targets) targets.push_back(value.cores);
+    if (!targets.empty()) break;
+  }
+  return targets;
+}
+
 }  // namespace
 
 std::optional<IntervalBounds> ProjectedReading::IntervalAt(double confidence) const {
@@ -72,7 +81,7 @@ std::optional<ProjectedReading> ReadingAt(const PhaseProjection& projection, con
 
 EvidenceAtHand::EvidenceAtHand(const GateRules& rules, const GateInput& input)
     : rules_(rules), input_(input), phases_(PhasesOf(input.results.table)) {
-  std::set<double> targets;
+  std::set<double> targets(input.targets.begin(), input.targets.end());
   for (const Rule& rule : rules.rules) targets.insert(rule.cores.begin(), rule.cores.end());
   targets_.assign(targets.begin(), targets.end());
 }
@@ -118,23 +127,38 @@ bool EvidenceAtHand::ResultsHaveTargets() const {
   return true;
 }
 
-std::vector<double> EvidenceAtHand::Targets(const PhaseKey& key) {
-  std::vector<double> targets;
-  const PhaseProjection* projection = Projection(key);
-  if (projection == nullptr) return targets;
-  for (const FactorProjection& factor : projection->factors) {
-    for (const ProjectedValue& value : factor.targets) targets.push_back(value.cores);
-    if (!targets.empty()) break;
+std::vector<double> EvidenceAtHand::TargetsOfResults(const PhaseKey& key) const {
+  const PhaseProjection* projection = FindPhase(input_.results.projections, key);
+  if (projection != nullptr) return TargetsOf(*projection);
+  const std::vector<double> measured = MeasuredCores(key);
+  return measured.empty() ? measured : DefaultTargets(measured.back());
+}
+
+std::vector<double> EvidenceAtHand::CoresToProject() const {
+  std::set<double> cores(targets_.begin(), targets_.end());
+  const bool any_target = std::any_of(rules_.rules.begin(), rules_.rules.end(),
+                                      [](const Rule& rule) { return rule.counts == Rule::Counts::kTargets; });
+  for (const PhaseKey& key : phases_) {
+    if (!any_target || !input_.targets.empty()) break;
+    for (const double count : TargetsOfResults(key)) cores.insert(count);
   }
-  return targets;
+  return {cores.begin(), cores.end()};
+}
+
+std::vector<double> EvidenceAtHand::Targets(const PhaseKey& key) {
+  const PhaseProjection* projection = Projection(key);
+  if (projection == nullptr || TargetsOf(*projection).empty()) return {};
+  if (input_.targets.empty()) return TargetsOfResults(key);
+  const std::set<double> asked(input_.targets.begin(), input_.targets.end());
+  return {asked.begin(), asked.end()};
 }
 
 const PhaseProjection* EvidenceAtHand::Projection(const PhaseKey& key) {
   if (!projections_) {
-    if (ResultsHaveTargets()) {
+    if (!input_.project_anew && ResultsHaveTargets()) {
       projections_ = input_.results.projections;
     } else {
-      projections_ = input_.project(table(), targets_);
+      projections_ = input_.project(table(), CoresToProject());
     }
   }
   return FindPhase(*projections_, key);
@@ -149,14 +173,7 @@ const PhaseProjection* EvidenceAtHand::BaselineProjection(const PhaseKey& key) {
       if (!history()[i].accepted.empty()) tables.clear();
       tables.push_back(history()[i].table);
     }
-    std::set<double> targets(targets_.begin(), targets_.end());
-    const bool any_target = std::any_of(rules_.rules.begin(), rules_.rules.end(),
-                                        [](const Rule& rule) { return rule.counts == Rule::Counts::kTargets; });
-    for (const PhaseKey& other : phases_) {
-      if (!any_target) break;
-      for (const double cores : Targets(other)) targets.insert(cores);
-    }
-    baseline_ = input_.project(MergeRepeats(tables), {targets.begin(), targets.end()});
+    baseline_ = input_.project(MergeRepeats(tables), CoresToProject());
   }
   return FindPhase(*baseline_, key);
 }
@@ -165,6 +182,12 @@ std::string PlaceOf(const EvidenceAtHand& evidence, const PhaseKey& key) {
   const std::string phase = key.second.empty() ? "the run" : "phase " + key.second;
   const bool several = evidence.table().Series().size() > 1;
   return several && !key.first.empty() ? phase + " of " + key.first : phase;
+}
+
+std::string WhyUnknown(const EvidenceAtHand& evidence, const Quantity& quantity) {
+  const bool needs_scaling = quantity.IsTime() || quantity.ComparesWithReference();
+  if (evidence.table().scaling || !needs_scaling) return "";
+  return "; how the runs scale is not known, give --scaling strong or weak";
 }
 
 std::string CoresInWords(const std::vector<double>& cores) {

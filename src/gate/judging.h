@@ -43,7 +43,7 @@ class EvidenceAtHand {
   const History& history() const;
   // All core counts that any run of the results has.
   std::vector<double> MeasuredCores(const PhaseKey& key) const;
-  // What the results are projected to; those of results.json, or the usual ones.
+  // What the results are projected to: what is asked for, else those of results.json, else the usual ones.
   std::vector<double> Targets(const PhaseKey& key);
 
   const PhaseProjection* Projection(const PhaseKey& key);
@@ -52,17 +52,21 @@ class EvidenceAtHand {
 
  private:
   bool ResultsHaveTargets() const;
+  std::vector<double> TargetsOfResults(const PhaseKey& key) const;
+  std::vector<double> CoresToProject() const;
 
   const GateRules& rules_;
   const GateInput& input_;
   History none_;
   std::vector<PhaseKey> phases_;
-  std::vector<double> targets_;  // that rules list and no run has
+  std::vector<double> targets_;  // that rules list or someone asks for, ascending
   std::optional<std::vector<PhaseProjection>> projections_, baseline_;
 };
 
 // "phase solve", with the series where there are several.
 std::string PlaceOf(const EvidenceAtHand& evidence, const PhaseKey& key);
+// "; how the runs scale is not known, give --scaling strong or weak" where that is why a quantity is unknown, else "".
+std::string WhyUnknown(const EvidenceAtHand& evidence, const Quantity& quantity);
 // "1,024 cores", or "16, 32 and 64 cores".
 std::string CoresInWords(const std::vector<double>& cores);
 // "95 %", or "99.989 %": two digits of what is missing to certainty.

@@ -43,7 +43,8 @@ class LevelJudge {
       judgements.push_back(
           Undecidable(base_, rule_.counts == Rule::Counts::kTargets
                                  ? fmt::format("{} is not projected to any core count", PlaceOf(evidence_, key_))
-                                 : fmt::format("{} of {} is unknown", IdOf(rule_.quantity), PlaceOf(evidence_, key_))));
+                                 : fmt::format("{} of {} is unknown{}", IdOf(rule_.quantity), PlaceOf(evidence_, key_),
+                                               WhyUnknown(evidence_, rule_.quantity))));
     }
     return judgements;
   }
@@ -66,7 +67,8 @@ class LevelJudge {
     if (found != samples_.end()) return Measured(judgement, found->second);
     const std::vector<double> measured = evidence_.MeasuredCores(key_);
     if (std::find(measured.begin(), measured.end(), cores) != measured.end()) {
-      return Undecidable(judgement, fmt::format("{} is unknown", Subject(cores)));
+      return Undecidable(judgement,
+                         fmt::format("{} is unknown{}", Subject(cores), WhyUnknown(evidence_, rule_.quantity)));
     }
     if (!measured.empty() && cores < measured.front()) {
       return Undecidable(judgement, fmt::format("{} was not measured, and runs begin at {}", Subject(cores),
@@ -103,9 +105,10 @@ class LevelJudge {
     const PhaseProjection* projection = evidence_.Projection(key_);
     const auto reading = projection == nullptr ? std::nullopt : ReadingAt(*projection, rule_.quantity, cores);
     if (!reading) {
-      const std::string why = projection == nullptr ? "" : DescribeMissing(*projection);
-      return Undecidable(judgement, fmt::format("{} was neither measured nor can it be projected{}", Subject(cores),
-                                                why.empty() ? "" : ": " + why));
+      const std::string missing = projection == nullptr ? "" : DescribeMissing(*projection);
+      const std::string why = missing.empty() ? WhyUnknown(evidence_, rule_.quantity) : ": " + missing;
+      return Undecidable(judgement,
+                         fmt::format("{} was neither measured nor can it be projected{}", Subject(cores), why));
     }
     const Factor witness = rule_.quantity.IsTime() ? Factor::kSpeedup : rule_.quantity.factor;
     const double reach = EvidenceUpTo(*projection, witness);

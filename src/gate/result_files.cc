@@ -1,7 +1,7 @@
 #include "gate/result_files.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
+#include <filesystem>
 #include <tuple>
 
 #include "base/error.h"
@@ -9,54 +9,100 @@
 #include "base/text.h"
 #include "factors/factor_table_csv.h"
 #include "gate/history_json.h"
+#include "projection/answers.h"
 #include "report/results_json.h"
 
 namespace farscale {
 namespace {
 
-// The text under "format", or "" for anything else; what is wrong with the JSON, its reader says.
-std::string FormatOf(const std::string& text) {
-  const auto json = nlohmann::ordered_json::parse(text, nullptr, false);
-  if (!json.is_object() || !json.contains("format") || !json.at("format").is_string()) return "";
-  return json.at("format").get<std::string>();
+// What all phases say of their scaling, unless they contradict each other.
+std::optional<Scaling> ImpliedScaling(const FactorTable& table) {
+  std::optional<Scaling> implied;
+  for (const std::string& series : table.Series()) {
+    for (const std::string& phase : table.Phases(series)) {
+      const std::optional<Scaling> scaling = ScalingOf(table, table.Rows(series, phase));
+      if (implied && scaling && *implied != *scaling) return std::nullopt;
+      if (scaling) implied = scaling;
+    }
+  }
+  return implied;
+}
+
+void RefuseTwice(const std::vector<std::string>& paths) {
+  for (std::size_t i = 0; i < paths.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      if (std::filesystem::weakly_canonical(paths[i]) != std::filesystem::weakly_canonical(paths[j])) continue;
+      throw Error(ErrorKind::kUsage, paths[i], "is given twice, and a run is no repeat of itself");
+    }
+  }
 }
 
 }  // namespace
 
-MeasuredResults ReadResultFile(const std::string& path) {
+void PutInTerms(FactorTable& table, std::optional<Scaling> scaling, std::optional<std::int64_t> reference) {
+  if (!table.scaling) {
+    table.scaling = ImpliedScaling(table);
+    if (table.scaling) table.scaling_source = "run times";
+  }
+  if (!table.scaling) table.scaling = scaling;
+  CompleteTable(table);
+  if (scaling || reference) ChangeTerms(table, scaling, reference);
+}
+
+MeasuredResults ReadResultFile(const std::string& path, std::optional<Scaling> scaling) {
   MeasuredResults read;
   read.name = path;
   read.files = {path};
   const std::string text = ReadFile(path);
-  const std::string_view trimmed = Trim(text);
-  const std::string format = !trimmed.empty() && trimmed.front() == '{' ? FormatOf(text) : "";
+  const std::string format = FormatOfResults(text, path);
   if (format == "farscale-results") {
     Results results = ReadResultsJson(text, path);
     read.table = std::move(results.table);
     read.projections = std::move(results.projections);
+    read.is_results_json = true;
+    scaling.reset();
   } else if (format == kHistoryFormat) {
     HistoryEntry entry = ReadHistoryJson(text, path);
     read.table = std::move(entry.table);
     read.commit = entry.commit;
     read.date = entry.date;
     read.accepted = entry.accepted;
-  } else if (!trimmed.empty() && trimmed.front() == '{') {
-    read.table = ReadTableFromJson(text, path);
   } else {
-    read.table = ReadFactorCsv(text, path);
+    read.table = format.empty() ? ReadFactorCsv(text, path) : ReadTableFromJson(text, path);
   }
-  CompleteTable(read.table);
+  try {
+    PutInTerms(read.table, scaling, std::nullopt);
+  } catch (const Error& error) {
+    throw Error(error.kind(), path, error.what());  // which of many files it is
+  }
   return read;
 }
 
-MeasuredResults ReadResultFiles(const std::vector<std::string>& paths) {
-  if (paths.size() == 1) return ReadResultFile(paths.front());
-  MeasuredResults merged;
+MeasuredResults ReadResultFiles(const std::vector<std::string>& paths, std::optional<Scaling> scaling) {
+  RefuseTwice(paths);
+  std::vector<MeasuredResults> distinct;
+  Diagnostics diagnostics;
+  for (const std::string& path : paths) {
+    MeasuredResults read = ReadResultFile(path, scaling);
+    const auto same = std::find_if(distinct.begin(), distinct.end(),
+                                   [&](const MeasuredResults& other) { return other.table.rows == read.table.rows; });
+    if (same == distinct.end()) {
+      distinct.push_back(std::move(read));
+    } else {
+      diagnostics.Add(Anomaly::kSameResultsTwice, 1, path + " is the same as " + same->name);
+    }
+  }
+  MeasuredResults merged = std::move(distinct.front());
+  if (distinct.size() > 1) {
+    std::vector<FactorTable> tables = {std::move(merged.table)};
+    for (std::size_t i = 1; i < distinct.size(); ++i) tables.push_back(std::move(distinct[i].table));
+    merged.table = MergeRepeats(tables);
+    merged.projections.clear();
+  }
   merged.name = Join(paths, ", ");
   merged.files = paths;
-  std::vector<FactorTable> tables;
-  for (const std::string& path : paths) tables.push_back(ReadResultFile(path).table);
-  merged.table = MergeRepeats(tables);
+  const std::vector<Finding> found = diagnostics.findings();
+  merged.table.findings.insert(merged.table.findings.end(), found.begin(), found.end());
   return merged;
 }
 

@@ -14,13 +14,20 @@ struct MeasuredResults {
   std::vector<std::string> files;            // their paths
   FactorTable table;                         // complete
   std::vector<PhaseProjection> projections;  // of one results.json; else empty
+  bool is_results_json = false;              // which says how its runs scale
   std::string commit, date, accepted;        // of an entry of a history; else empty
 };
 
-// results.json, factors.json, a CSV table, or an entry of a history. Throws an input error for anything else.
-MeasuredResults ReadResultFile(const std::string& path);
-// Several files are repeats of each other.
-MeasuredResults ReadResultFiles(const std::vector<std::string>& paths);
+// results.json, factors.json, a CSV table, or an entry of a history. Tables are put in the scaling asked for. Throws an
+// input error for anything else.
+MeasuredResults ReadResultFile(const std::string& path, std::optional<Scaling> scaling = {});
+// Several files are repeats of each other. Throws a usage error when a file is given twice; the same numbers in two
+// files count once, with a finding in the table.
+MeasuredResults ReadResultFiles(const std::vector<std::string>& paths, std::optional<Scaling> scaling = {});
+
+// Completes a table and puts it in the terms asked for. Where neither it nor anyone says how its runs scale, run times
+// and speedups do, if they can. Throws as ChangeTerms.
+void PutInTerms(FactorTable& table, std::optional<Scaling> scaling, std::optional<std::int64_t> reference);
 
 // The runs of all tables in one, as repeats; scaling and reference are those of the first.
 FactorTable MergeRepeats(const std::vector<FactorTable>& tables);

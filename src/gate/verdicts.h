@@ -22,6 +22,8 @@ struct GateInput {
   MeasuredResults results;
   std::optional<History> baseline;  // nothing: none was given
   std::string baseline_name;
+  std::vector<double> targets;  // asked for; empty: those of results.json, or the usual ones
+  bool project_anew = false;    // though results.json has projections
   // Projects a table to these core counts; to the usual ones when there are none.
   std::function<std::vector<PhaseProjection>(const FactorTable&, const std::vector<double>& targets)> project;
 };
