@@ -4,19 +4,32 @@
 #include "gate/history_view.h"
 #include "gate/judging.h"
 #include "report/svg.h"
+#include "report/write_report.h"
 
 namespace farscale {
 namespace {
 
-constexpr const char* kHead = R"(<!doctype html>
+// The policy allows the style sheet by its hash and nothing else.
+constexpr const char* kPage = R"(<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'sha256-{{{styleHash}}}'; base-uri 'none'; form-action 'none'">
+<title>{{title}}</title>
+<style>{{{style}}}</style>
+</head>
+<body>
+<a class="skip" href="#main">To the charts</a>
+<header><h1>{{title}}</h1><p>{{summary}}</p></header>
+<nav aria-label="Phases"><ul>{{{navigation}}}<li><a href="#commits">Commits</a></li></ul></nav>
+<main id="main">
+{{{body}}}</main>
+</body>
+</html>
 )";
 
-constexpr const char* kStyle = R"(<style>
+constexpr const char* kStyle = R"(
 :root { color-scheme: light dark; --ground: #ffffff; --ink: #1f2933; --faint: #52606d; --line: #d5dae0; }
 @media (prefers-color-scheme: dark) { :root { --ground: #16191d; --ink: #e6e9ec; --faint: #a9b2bb; --line: #3b434b; } }
 body { margin: 0 auto; max-width: 60rem; padding: 1rem; background: var(--ground); color: var(--ink);
@@ -35,7 +48,6 @@ summary { cursor: pointer; }
 summary:focus-visible, a:focus-visible, .table:focus-visible { outline: 2px solid #0072b2; outline-offset: 2px; }
 .beyond { font-weight: 600; }
 @media print { nav, .skip { display: none; } figure { break-inside: avoid; } svg { border: 0; } }
-</style>
 )";
 
 std::string Tag(const char* tag, const std::string& text, const char* more = "") {
@@ -110,17 +122,18 @@ std::string WriteHistoryPage(const HistoryView& view) {
               DataTable(view, track);
     }
   }
-  std::string text = kHead;
-  text += Tag("title", view.title) + "\n" + kStyle +
-          "</head>\n<body>\n<a class=\"skip\" href=\"#main\">To the charts</a>\n";
-  text +=
-      "<header>" + Tag("h1", view.title) +
-      Tag("p", fmt::format("{} commits. A change is beyond noise when the scatter of earlier commits and of repeats "
-                           "explains it with a chance below {:g}.",
-                           view.history.size(), 1 - kChangeConfidence)) +
-      "</header>\n";
-  text += "<nav aria-label=\"Phases\"><ul>" + navigation + "<li><a href=\"#commits\">Commits</a></li></ul></nav>\n";
-  return text + "<main id=\"main\">\n" + body + Commits(view) + "</main>\n</body>\n</html>\n";
+  ReportModel model;
+  model.data["title"] = view.title;
+  model.data["summary"] = fmt::format(
+      "{} {}. A change is beyond noise when the scatter of earlier commits and of repeats explains it with a chance "
+      "below {:g}.",
+      view.history.size(), view.history.size() == 1 ? "commit" : "commits", 1 - kChangeConfidence);
+  model.data["navigation"] = navigation;
+  model.data["body"] = body + Commits(view);
+  ReportTemplates templates;
+  templates.html = {kPage, "the page of a history"};
+  templates.style = kStyle;
+  return RenderHtml(model, templates);
 }
 
 }  // namespace farscale
