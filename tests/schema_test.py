@@ -34,7 +34,7 @@ class SchemaTest(unittest.TestCase):
         return done.stdout
 
     def test_schemas_are_schemas(self):
-        self.assertEqual(len(SCHEMAS), 8)
+        self.assertEqual(len(SCHEMAS), 9)
         for schema in SCHEMAS.values():
             jsonschema.Draft202012Validator.check_schema(schema)
 
@@ -55,6 +55,7 @@ class SchemaTest(unittest.TestCase):
                 self.run_farscale("history", "add", table, "--into", history, "--commit", "a", "--date", "2026-11-20",
                                   "--accept", "the first")
                 validate(json.loads(next(history.iterdir()).read_text()))
+                validate(json.loads(self.run_farscale("history", history, "--json", "-")))
                 validate(json.loads(self.run_farscale("gate", table, "--baseline", history, "--json", "-")))
                 trace = next(study.parent.glob("traces/*/traces.otf2"))
                 validate(json.loads(self.run_farscale("inspect", trace, "--json")))

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <ctime>
 #include <filesystem>
@@ -20,7 +21,7 @@ namespace fs = std::filesystem;
 struct HistoryOptions {
   std::string folder;
   std::string title = "History";
-  std::string html, markdown;
+  std::string html, markdown, json;
 };
 
 struct AddOptions {
@@ -97,16 +98,21 @@ int ShowHistory(const HistoryOptions& options, const Common& common) {
   if (history.empty()) {
     throw Error(ErrorKind::kEvidence, options.folder, "holds no results yet", "add some with farscale history add");
   }
-  const HistoryView view = ViewOf(history, options.title);
-  if (options.html == "-" && options.markdown == "-") {
+  const HistoryView view = ViewOf(history, options.title, diagnostics.findings());
+  const std::vector<std::pair<std::string, std::string (*)(const HistoryView&)>> outputs = {
+      {options.html, WriteHistoryPage}, {options.markdown, WriteHistoryMarkdown}, {options.json, WriteTracksJson}};
+  const auto on_stdout =
+      std::count_if(outputs.begin(), outputs.end(), [](const auto& output) { return output.first == "-"; });
+  if (on_stdout > 1) {
     throw Error(ErrorKind::kUsage, "-", "several outputs go to standard output", "give a file name to all but one");
   }
-  if (!options.html.empty()) WriteOutput(options.html, WriteHistoryPage(view));
-  if (!options.markdown.empty()) WriteOutput(options.markdown, WriteHistoryMarkdown(view));
-  if (options.html == "-" || options.markdown == "-" || common.quiet) return 0;
+  for (const auto& [path, write] : outputs) {
+    if (!path.empty()) WriteOutput(path, write(view));
+  }
+  if (on_stdout > 0 || common.quiet) return 0;
   fmt::print("{}", WriteHistoryTable(view));
-  for (const std::string& file : {options.html, options.markdown}) {
-    if (!file.empty()) fmt::print("wrote {}\n", file);
+  for (const auto& [path, write] : outputs) {
+    if (!path.empty()) fmt::print("wrote {}\n", path);
   }
   return 0;
 }
@@ -124,6 +130,7 @@ void AddHistoryCommand(CLI::App& app, const Common& common, CommandResult& actio
   command->add_option("--title", options->title, "Title of page and tables");
   command->add_option("--html", options->html, "File for a page with charts");
   command->add_option("--markdown", options->markdown, "File for tables in Markdown");
+  command->add_option("--json", options->json, "File for all values, steps and last changes as JSON");
   command->callback([options, command, &common, &action] {
     if (command->get_subcommands().empty()) action = [options, &common] { return ShowHistory(*options, common); };
   });

@@ -101,8 +101,8 @@ HistoryTrack MakeTrack(const History& history, const PhaseKey& key, const Quanti
 
 }  // namespace
 
-HistoryView ViewOf(const History& history, const std::string& title) {
-  HistoryView view{title, history, {}};
+HistoryView ViewOf(const History& history, const std::string& title, const std::vector<Finding>& findings) {
+  HistoryView view{title, history, {}, findings};
   std::vector<Quantity> quantities = {Quantity::TimePerIteration()};
   for (const FactorType& type : AllFactors()) quantities.push_back(Quantity::Of(type.factor));
   for (const PhaseKey& key : PhasesOf(history)) {

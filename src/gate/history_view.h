@@ -24,9 +24,12 @@ struct HistoryView {
   std::string title;
   History history;                   // the oldest first
   std::vector<HistoryTrack> tracks;  // phases in their order, then quantities
+  std::vector<Finding> findings;     // what was odd about the folder
 };
 
-HistoryView ViewOf(const History& history, const std::string& title);
+inline constexpr int kTracksVersion = 1;
+
+HistoryView ViewOf(const History& history, const std::string& title, const std::vector<Finding>& findings = {});
 
 // "phase solve, 16, 32 and 64 cores"
 std::string PhaseTitle(const HistoryTrack& track);
@@ -39,7 +42,8 @@ std::string StepsInWords(const HistoryView& view, const HistoryTrack& track);
 
 std::string WriteHistoryTable(const HistoryView& view);  // for the terminal
 std::string WriteHistoryMarkdown(const HistoryView& view);
-// One offline page without scripts: a chart and a table for every track.
+std::string WriteTracksJson(const HistoryView& view);  // [docs/schema/tracks.schema.json]
+// One offline page without scripts, by the policy of the report: a chart and a table for every track.
 std::string WriteHistoryPage(const HistoryView& view);
 
 // The chart of a track as an <svg> element.
