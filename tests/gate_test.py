@@ -5,6 +5,8 @@ files of configs/ci by running their commands, and histories.
     FARSCALE=build/dev/bin/farscale tests/gate_test.py
 """
 
+import base64
+import hashlib
 import json
 import math
 import os
@@ -276,6 +278,8 @@ class Verdicts(GateCase):
             self.assertIn("3 commits", done.stdout)
             self.assertIn("warning: history: historyFileSkipped: ", done.stderr)
             self.assertIn("(3, first factors.csv)", done.stderr)
+        report = self.gate(drop, 0, "--baseline", history)
+        self.assertEqual([(one["id"], one["count"]) for one in report["diagnostics"]], [("historyFileSkipped", 3)])
         entry = next(history.glob("2026*.json"))
         entry.write_text(entry.read_text()[:-50])
         self.fails(3, f"{entry.name}: is not valid JSON", "gate", "new.csv", "--baseline", "history")
@@ -499,6 +503,38 @@ class History(GateCase):
             self.assertTrue(drawn.find("title").text and drawn.find("desc").text)
         self.assertNotIn("<slow>", (self.folder / "h.md").read_text())
         self.assertTrue(page == self.farscale("history", "history", "--html", "-", "-j", 1).stdout)
+
+
+    def test_json(self):
+        """What the page draws, as numbers: a step at the first slow commit, and what was skipped."""
+        self.history(8)
+        for i in range(3):
+            slow = self.write("old.csv", table(transfer=0.85, repeats=3, noise=0.01))
+            self.farscale("history", "add", slow, "--into", "history", "--commit", f"slow{i}",
+                          "--date", f"2026-11-{i + 20}")
+        self.write("history/notes.csv", "day\n1\n")
+        history = json.loads(self.farscale("history", "history", "--json", "-", "--title", "LU").stdout)
+        validate(history)
+        self.assertEqual(history["title"], "LU")
+        self.assertEqual([one["commit"] for one in history["commits"]][-4:], ["commit7", "slow0", "slow1", "slow2"])
+        tracks = {one["factor"]: one for one in history["tracks"]}
+        self.assertEqual((tracks["transferEfficiency"]["steps"], tracks["loadBalance"]["steps"]), ([8], []))
+        self.assertEqual(tracks["loadBalance"]["cores"], [16, 32, 64, 128])
+        self.assertAlmostEqual(tracks["loadBalance"]["values"][10][2], 0.9)
+        self.assertEqual(tracks["loadBalance"]["lastChange"]["confidence"], 0.999)
+        self.assertEqual([one["id"] for one in history["diagnostics"]], ["historyFileSkipped"])
+        self.farscale("history", "history", "--json", "h.json", "--html", "h.html")
+        self.fails(2, "several outputs", "history", "history", "--json", "-", "--html", "-")
+
+    def test_page_allows_its_style_sheet_alone(self):
+        self.history(2)
+        page = self.farscale("history", "history", "--html", "-", "--title", "<b>{{x}}").stdout
+        style = re.search("<style>(.*?)</style>", page, re.DOTALL).group(1)
+        digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+        self.assertIn(f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'", page)
+        self.assertNotIn("unsafe-inline", page)
+        self.assertNotRegex(page, r"<[^>]* style=")
+        self.assertIn("<h1>&lt;b&gt;{{x}}</h1>", page)
 
 
 class ContinuousIntegration(GateCase):

@@ -88,7 +88,8 @@ GateInput ReadInput(const GateOptions& options, const Messages& messages) {
   input.baseline_name = options.baseline;
   Diagnostics diagnostics;
   if (!options.baseline.empty()) input.baseline = ReadBaseline(options.baseline, scaling, diagnostics);
-  messages.Findings(options.baseline, diagnostics.findings());
+  input.baseline_findings = diagnostics.findings();
+  messages.Findings(options.baseline, input.baseline_findings);
   input.targets.assign(options.targets.begin(), options.targets.end());
   input.project_anew = options.table.AskForModels();
   input.project = [&options](const FactorTable& table, const std::vector<double>& targets) {

@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/version.h"
+#include "factors/factor_table_json.h"
 #include "gate/outputs.h"
 
 namespace farscale {
@@ -57,6 +58,7 @@ std::string WriteGateJson(const GateReport& report) {
                {"rulesOff", report.rule_set.rules_off},
                {"judgements", Json::array()}};
   for (const Judgement& judgement : report.judgements) json["judgements"].push_back(ToJson(report, judgement));
+  json["diagnostics"] = FindingsToJson(report.findings);
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

@@ -167,6 +167,8 @@ GateReport Judge(const GateRules& rules, const GateInput& input) {
   report.baseline = BaselineInWords(input);
   report.rule_set = rules;
   report.judgements = GateJudge(rules, input).All();
+  report.findings = input.results.table.findings;
+  report.findings.insert(report.findings.end(), input.baseline_findings.begin(), input.baseline_findings.end());
   return report;
 }
 

@@ -22,6 +22,7 @@ struct GateInput {
   MeasuredResults results;
   std::optional<History> baseline;  // nothing: none was given
   std::string baseline_name;
+  std::vector<Finding> baseline_findings;
   std::vector<double> targets;  // asked for; empty: those of results.json, or the usual ones
   bool project_anew = false;    // though results.json has projections
   // Projects a table to these core counts; to the usual ones when there are none.
@@ -59,6 +60,7 @@ struct GateReport {
   std::string baseline;  // in words
   GateRules rule_set;
   std::vector<Judgement> judgements;  // in the order of rules, then phases
+  std::vector<Finding> findings;      // of results and baseline
 
   const Rule& RuleOf(const Judgement& judgement) const { return rule_set.rules[judgement.rule]; }
   std::size_t Count(Verdict verdict) const;
