@@ -146,11 +146,14 @@ class Verdicts(GateCase):
     def test_change(self):
         old = self.write("old.csv", table())
         drop = '[[rule]]\nfactor = "parallelEfficiency"\nmax_drop = 0.03\n'
-        self.assertEqual(self.verdict(drop, 0, "--baseline", old)["verdict"], "pass")
+        same = self.verdict(drop, 0, "--baseline", old)
+        self.assertEqual(same["verdict"], "pass")
+        self.assertIn("parallelEfficiency of phase solve is unchanged, from 0.829 to 0.829 at ", same["sentence"])
         worse = self.write("worse.csv", table(transfer=0.8))
         judged = self.verdict(drop, 1, "--baseline", old, results=worse)
         self.assertEqual(judged["blame"]["factor"], "transferEfficiency")
         self.assertAlmostEqual(judged["change"], 0.8 / 0.95 - 1)
+        self.assertIn("dropped by 15.8 % from 0.829 to 0.698 at", judged["sentence"])
         self.assertEqual(judged["cores"], [16, 32, 64, 128])
         self.assertEqual(self.verdict(drop + 'severity = "warn"', 0, "--baseline", old, results=worse)["verdict"],
                          "warn")

@@ -219,10 +219,11 @@ std::optional<Blame> BlameOf(EvidenceAtHand& evidence, const PendingChange& pend
 // change -7.2 to -3.1 %)": the interval that decides what is beyond noise.
 std::string SentenceOf(const EvidenceAtHand& evidence, const Rule& rule, const Judgement& judgement, const Look& look) {
   const double change = look.change.ratio - 1;
-  const std::string verb = change < 0 ? "dropped" : "rose";
-  std::string text = fmt::format("{} of {} {} by {} from {} to {} at {}", IdOf(rule.quantity),
-                                 PlaceOf(evidence, {judgement.series, judgement.phase}), verb,
-                                 Percent(std::fabs(change)), FormatQuantity(rule.quantity, look.before.value),
+  const std::string size = fmt::format("{:.1f} %", 100 * std::fabs(change));
+  const std::string moved = size == "0.0 %" ? "is unchanged," : (change < 0 ? "dropped by " : "rose by ") + size;
+  std::string text = fmt::format("{} of {} {} from {} to {} at {}", IdOf(rule.quantity),
+                                 PlaceOf(evidence, {judgement.series, judgement.phase}), moved,
+                                 FormatQuantity(rule.quantity, look.before.value),
                                  FormatQuantity(rule.quantity, look.after.value), CoresInWords(look.cores));
   if (!rule.by_value) {
     text += fmt::format(" ({} interval of the change {:+.1f} to {:+.1f} %)", ConfidenceInWords(judgement.confidence),
