@@ -36,7 +36,7 @@ Value OneOf(const ConfigTable& table, const std::string& key, const std::string&
 void RequireShare(const ConfigTable& table, const std::string& key, const std::optional<double>& value) {
   if (!value || (*value >= 0 && *value < 1)) return;
   table.Fail(key, fmt::format("'{}' is a share of the baseline and must lie between 0 and 1", key),
-             *value >= 1 && *value < kPercent ? PercentageAdvice(*value) : "divide percentages by 100");
+             PercentageAdvice(*value));
 }
 
 void RequirePositive(const ConfigTable& table, const std::string& key, const std::optional<double>& value) {
@@ -200,6 +200,7 @@ std::string WhyNoBound(const Quantity& quantity, double value) {
 }
 
 std::string PercentageAdvice(double value) {
+  if (!(value >= 1 && value <= kPercent)) return "divide percentages by 100";
   return fmt::format("if {0} % are meant, write {1}", FormatExact(value), FormatExact(value / kPercent));
 }
 

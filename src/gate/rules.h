@@ -69,7 +69,7 @@ std::string InWords(const Rule& rule);
 
 // Why a value of `min` or `warn` is none of this quantity, as 75 is none of an efficiency; "" where it may be one.
 std::string WhyNoBound(const Quantity& quantity, double value);
-// "if 75 % are meant, write 0.75".
+// "if 75 % are meant, write 0.75"; in general words for what is no percentage of a share.
 std::string PercentageAdvice(double value);
 
 }  // namespace farscale

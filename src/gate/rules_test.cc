@@ -107,6 +107,7 @@ TEST(Rules, RefusesPercentagesOfEfficiencies) {
   EXPECT_THAT(ErrorOfRules("rules = [\"globalEfficiency at 64 >= 75\"]"),
               HasSubstr("globalEfficiency is a share and 75 is none; if 75 % are meant, write 0.75"));
   EXPECT_EQ(ErrorOfRules("rules = [\"globalEfficiency >= 75 %\", \"computationScalability >= 1.2\"]"), "");
+  EXPECT_THAT(ErrorOfRules("[[rule]]\nfactor = \"loadBalance\"\nmin = 750"), HasSubstr("divide percentages by 100"));
   EXPECT_EQ(ErrorOfRules("rules = [\"speedup >= 75\", \"runtime <= 75\", \"loadBalance >= 1\"]"), "");
 }
 
