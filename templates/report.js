@@ -25,14 +25,29 @@
     }
   };
 
-  // The place of the count nearest to `cores`, as far as the eye can tell on a logarithmic axis.
+  const isEvidence = (phase, place) => place <= phase.lastEvidence;
+
+  // The place of the count nearest to `cores`, as far as the eye can tell on a logarithmic axis, but on the same side of
+  // the evidence horizon.
   const nearest = (phase, cores) => {
-    let best = 0;
-    const distance = (number) => Math.abs(Math.log(number / cores));
-    phase.numbers.forEach((number, place) => {
-      if (distance(number) < distance(phase.numbers[best])) best = place;
-    });
+    const { numbers, lastEvidence } = phase;
+    const isWithin = cores <= numbers[lastEvidence];
+    const last = isWithin ? lastEvidence : numbers.length - 1;
+    const distance = (place) => Math.abs(Math.log(numbers[place] / cores));
+    let best = isWithin ? 0 : Math.min(lastEvidence + 1, last);
+    for (let place = best + 1; place <= last; ++place) {
+      if (distance(place) < distance(best)) best = place;
+    }
     return best;
+  };
+
+  // So many counts up or down from `cores`, which need not be one of them.
+  const stepFrom = (phase, cores, step) => {
+    const last = phase.numbers.length - 1;
+    const below = phase.numbers.findLastIndex((number) => number < cores);
+    const above = phase.numbers.findIndex((number) => number > cores);
+    const place = step < 0 ? below + step + 1 : (above < 0 ? last : above) + step - 1;
+    return Math.max(0, Math.min(place, last));
   };
 
   // ---- the charts ----
@@ -165,7 +180,7 @@
     svg.addEventListener("click", (event) => {
       const box = svg.getBoundingClientRect();
       const x = ((event.clientX - box.left) / box.width) * svg.viewBox.baseVal.width;
-      choose(toCores(frameOf(svg), x));
+      choose(phase.numbers[nearest(phase, toCores(frameOf(svg), x))]);
     });
     plot.addEventListener("focus", () => {
       if (plot.matches(":focus-visible")) showReadout(plot, svg, phase, Number(plot.dataset.place ?? phase.place));
@@ -193,13 +208,20 @@
     cell.append(document.createElement("br"), interval);
   };
 
-  const showTarget = (phase, place) => {
+  // `cores` is what was asked for: where there are no numbers for it, the note says so.
+  const showTarget = (phase, place, cores) => {
     phase.place = place;
-    const { range, count, table, charts } = phase;
+    const { range, count, note, table, charts } = phase;
     if (!table) return;
     range.value = place;
-    range.setAttribute("aria-valuetext", `${phase.counts[place]} cores`);
+    const aside = isEvidence(phase, place) ? "" : ", not evidence";
+    range.setAttribute("aria-valuetext", `${phase.counts[place]} cores${aside}`);
     if (document.activeElement !== count) count.value = phase.numbers[place];
+    const where = isEvidence(phase, place) ? phase.within : phase.beyond;
+    const said = cores === phase.numbers[place] ? where
+                                                : `Nearest count with numbers: ${phase.counts[place]}. ${where}`;
+    if (note.textContent !== said) note.textContent = said;
+    note.classList.toggle("outside", said !== phase.within);
     table.querySelector(".at-cores").textContent = phase.counts[place];
     table.querySelector(".at-ratio").textContent = phase.ratios[place];
     for (const row of table.tBodies[0].rows) {
@@ -213,7 +235,22 @@
   // All phases go to the same target, so that they can be compared.
   const choose = (cores) => {
     if (!(cores > 0)) return;
-    for (const phase of phases.values()) showTarget(phase, nearest(phase, cores));
+    for (const phase of phases.values()) showTarget(phase, nearest(phase, cores), cores);
+  };
+
+  const steps = { ArrowDown: -1, ArrowUp: 1, PageDown: -5, PageUp: 5 };
+
+  const connectCount = (phase) => {
+    const { count } = phase;
+    count.addEventListener("input", () => choose(Number(count.value)));
+    count.addEventListener("change", () => (count.value = phase.numbers[phase.place]));
+    count.addEventListener("keydown", (event) => {
+      if (!(event.key in steps)) return;
+      event.preventDefault();
+      const from = Number(count.value) || phase.numbers[phase.place];
+      choose(phase.numbers[stepFrom(phase, from, steps[event.key])]);
+      count.value = phase.numbers[phase.place];
+    });
   };
 
   const connectTargets = () => {
@@ -221,16 +258,16 @@
       const own = `[data-phase="${phase.anchor}"]`;
       phase.range = document.querySelector(`.target${own}`);
       phase.count = document.querySelector(`.count${own}`);
+      phase.note = document.querySelector(`.note${own}`);
       phase.table = document.querySelector(`.readings${own}`);
       phase.charts = all(`.plot${own} svg[data-plot]`);
-      if (!phase.range || !phase.count || !phase.table) {
+      if (!phase.range || !phase.count || !phase.note || !phase.table) {
         phase.table = null;
         continue;
       }
       phase.range.addEventListener("input", () => choose(phase.numbers[Number(phase.range.value)]));
-      phase.count.addEventListener("input", () => choose(Number(phase.count.value)));
-      phase.count.addEventListener("change", () => (phase.count.value = phase.numbers[phase.place]));
-      showTarget(phase, phase.place);
+      connectCount(phase);
+      showTarget(phase, phase.place, phase.numbers[phase.place]);
     }
   };
 

@@ -165,7 +165,7 @@ class ReportBrowserTest(unittest.TestCase):
             count = self.choices[0]["counts"][place]
             self.assertEqual(self.run_js("document.querySelector('.at-cores').textContent"), count)
             self.assertEqual(self.run_js("document.querySelector('.target').getAttribute('aria-valuetext')"),
-                             f"{count} cores")
+                             f"{count} cores" + (", not evidence" if place > self.choices[0]["lastEvidence"] else ""))
         self.assertIn("not evidence", [row[1] for row in self.readings(self.choices[0]["anchor"])])
 
     def test_what_is_evidence_is_as_the_results_say(self):
@@ -175,15 +175,56 @@ class ReportBrowserTest(unittest.TestCase):
         for number, text in zip(self.choices[0]["numbers"], texts):
             self.assertEqual(text.startswith("-"), number > horizon, (number, horizon, text))
 
-    def test_a_count_typed_in_chooses_the_nearest(self):
-        target = self.results["projections"][0]["factors"][0]["targets"][1]["cores"]
+    def test_counts_to_choose_from(self):
+        projection = self.results["projections"][0]
+        for phase in self.choices:
+            numbers = phase["numbers"]
+            self.assertEqual(numbers, sorted(set(numbers)))
+            self.assertTrue(all(isinstance(number, int) for number in numbers), numbers)
+            targets = [target["cores"] for target in projection["factors"][0]["targets"]]
+            for count in (*projection["fittedCores"], *targets, projection["horizon"]["cores"]):
+                self.assertIn(count, numbers)
+            self.assertEqual(numbers[phase["lastEvidence"]], projection["horizon"]["cores"])
+
+    def type_count(self, cores):
         self.run_js(f"""
             const count = document.querySelector(".count");
             count.focus();
-            count.value = {target * 1.01};
+            count.value = {cores};
             count.dispatchEvent(new Event("input"));
             return 0;""")
-        self.assertEqual(self.run_js("document.querySelector('.at-cores').textContent"), f"{target:,.0f}")
+        return self.run_js("[document.querySelector('.at-cores').textContent, document.querySelector('.note').textContent]")
+
+    def test_a_count_typed_in_chooses_the_nearest_and_says_so(self):
+        numbers, counts, last = (self.choices[0][key] for key in ("numbers", "counts", "lastEvidence"))
+        ends = f"ends at {counts[last]} cores."
+        self.assertEqual(self.type_count(numbers[3]), [counts[3], f"Evidence {ends}"])
+        self.assertEqual(self.type_count(numbers[3] + 0.1),
+                         [counts[3], f"Nearest count with numbers: {counts[3]}. Evidence {ends}"])
+        # On its own side of the horizon, however near the other is.
+        self.assertEqual(self.type_count(numbers[last] + 0.1)[0], counts[last + 1])
+        self.assertEqual(self.type_count(numbers[last + 1]), [counts[last + 1], f"Beyond the evidence, which {ends}"])
+        self.assertEqual(self.type_count(1e9)[1],
+                         f"Nearest count with numbers: {counts[-1]}. Beyond the evidence, which {ends}")
+        self.run_js("document.querySelector('.count').dispatchEvent(new Event('change'))")
+        self.assertEqual(self.run_js("Number(document.querySelector('.count').value)"), numbers[-1])
+
+    def test_arrow_keys_step_through_the_counts(self):
+        numbers, counts, last = (self.choices[0][key] for key in ("numbers", "counts", "lastEvidence"))
+        value = "Number(document.querySelector('.count').value)"
+        self.type_count(numbers[last] + 0.1)
+        self.browser.press("ArrowDown", 40)
+        self.assertEqual(self.run_js(value), numbers[last])
+        self.assertNotIn("Beyond", self.run_js("document.querySelector('.note').textContent"))
+        self.browser.press("ArrowUp", 38)
+        self.assertEqual(self.run_js(value), numbers[last + 1])
+        self.assertIn("Beyond the evidence", self.run_js("document.querySelector('.note').textContent"))
+        self.assertEqual(self.readings(self.choices[0]["anchor"]), self.expected(self.choices[0], last + 1))
+        self.browser.press("PageDown", 34)
+        self.assertEqual(self.run_js(value), numbers[last - 4])
+        for _ in range(len(numbers)):
+            self.browser.press("ArrowUp", 38)
+        self.assertEqual(self.run_js(value), numbers[-1])
 
     def test_the_keyboard_moves_the_target(self):
         self.run_js("document.querySelector('.target').focus()")

@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <set>
 
 #include "base/format.h"
 #include "base/text.h"
+#include "report/curve.h"
 #include "report/evidence.h"
 #include "report/figures.h"
 
@@ -30,28 +32,24 @@ std::set<double> MeasuredCounts(const FactorProjection& projection) {
   return counts;
 }
 
-// Counts of the curve: those measured, the targets, and as many of the rest as fit, evenly.
-std::vector<double> ChooseCounts(const FactorProjection& projection) {
-  std::set<double> must = MeasuredCounts(projection);
-  for (const ProjectedValue& target : projection.targets) must.insert(target.cores);
-  std::vector<double> others;
+// Whole counts, each once: those measured, the targets, the last that is evidence, and as many of the curve's as fit,
+// evenly. The curve's own are no whole ones, and readers choose cores.
+std::vector<double> ChooseCounts(const PhaseProjection& phase, const FactorProjection& projection) {
+  std::set<double> counts = MeasuredCounts(projection);
+  for (const ProjectedValue& target : projection.targets) counts.insert(std::round(target.cores));
+  if (phase.horizon) counts.insert(phase.horizon->cores);
+  std::set<double> others;
   for (const ProjectedValue& value : projection.curve) {
-    if (must.count(value.cores) == 0) others.push_back(value.cores);
+    if (counts.count(std::round(value.cores)) == 0) others.insert(std::round(value.cores));
   }
-  std::vector<double> counts;
-  for (const ProjectedValue& value : projection.curve) {
-    if (must.count(value.cores) > 0) counts.push_back(value.cores);
+  const std::vector<double> rest(others.begin(), others.end());
+  const std::size_t shown = std::min(rest.size(), kMostCounts);
+  for (std::size_t i = 0; i < shown; ++i) counts.insert(rest[i * rest.size() / shown]);
+  std::vector<double> chosen;
+  for (const double count : counts) {
+    if (ReadCurve(projection, count)) chosen.push_back(count);
   }
-  const std::size_t shown = std::min(others.size(), kMostCounts);
-  for (std::size_t i = 0; i < shown; ++i) counts.push_back(others[i * others.size() / shown]);
-  std::sort(counts.begin(), counts.end());
-  return counts;
-}
-
-const ProjectedValue* ValueAt(const FactorProjection& projection, double cores) {
-  const auto found = std::lower_bound(projection.curve.begin(), projection.curve.end(), cores,
-                                      [](const ProjectedValue& value, double count) { return value.cores < count; });
-  return found != projection.curve.end() && found->cores == cores ? &*found : nullptr;
+  return chosen;
 }
 
 // "0.912", or "0.912, 0.908" of repeated runs; empty where there was no run.
@@ -69,16 +67,16 @@ Data FactorChoices(const PhaseProjection& phase, const FactorProjection& factor,
   std::string tones;
   Data measured = Data::object();
   for (std::size_t place = 0; place < counts.size(); ++place) {
-    const ProjectedValue* value = ValueAt(factor, counts[place]);
-    const bool is_evidence = value != nullptr && counts[place] <= reach;
+    const std::optional<ProjectedValue> value = ReadCurve(factor, counts[place]);
+    const bool is_evidence = value && counts[place] <= reach;
     std::string text = is_evidence ? FormatValue(factor.factor, value->value) : "-";
-    if (value != nullptr && value->interval80) {
+    if (value && value->interval80) {
       text += " " + FormatValue(factor.factor, value->interval80->low) + " " +
               FormatValue(factor.factor, value->interval80->high);
     }
     values.push_back(text);
-    if (value == nullptr) tones += kNoTone;
-    if (value != nullptr) tones += is_evidence ? ToneOf(factor.factor, value->value) : kNoEvidenceTone;
+    if (!value) tones += kNoTone;
+    if (value) tones += is_evidence ? ToneOf(factor.factor, value->value) : kNoEvidenceTone;
     const std::string runs = MeasuredAt(factor, counts[place]);
     if (!runs.empty()) measured[std::to_string(place)] = runs;
   }
@@ -99,8 +97,8 @@ Data SideChoices(const ReadSide& side, const std::vector<double>& counts) {
 // What a table shows of a factor of one side.
 Data ReadingCell(const ReadSide& side, Factor factor, double cores) {
   const FactorProjection* found = side.projection != nullptr ? side.projection->Find(factor) : nullptr;
-  const ProjectedValue* value = found != nullptr ? ValueAt(*found, cores) : nullptr;
-  if (value == nullptr) {
+  const std::optional<ProjectedValue> value = found != nullptr ? ReadCurve(*found, cores) : std::nullopt;
+  if (!value) {
     return {{"text", "–"}, {"interval", ""}, {"hasInterval", false}, {"tone", kNoTone}};
   }
   const bool is_evidence = IsEvidence(*side.projection, factor, cores);
@@ -118,6 +116,13 @@ std::size_t FirstPlace(const PhaseProjection& projection, const std::vector<doub
     if (counts[i] <= largest || IsEvidence(projection, counts[i])) place = i;
   }
   return place;
+}
+
+// The place of the last count within the evidence horizon; -1 where there is none.
+std::int64_t LastEvidence(const PhaseProjection& projection, const std::vector<double>& counts) {
+  std::int64_t last = -1;
+  for (const double count : counts) last += IsEvidence(projection, count) ? 1 : 0;
+  return last;
 }
 
 Data ReadingRows(const std::vector<ReadSide>& sides, double cores) {
@@ -138,11 +143,16 @@ Data ReadingRows(const std::vector<ReadSide>& sides, double cores) {
   return rows;
 }
 
-// A count with as many digits as it is printed with.
-Data Printable(double count) {
-  const double rounded = count < 100 ? std::round(10 * count) / 10 : std::round(count);
-  if (rounded == std::round(rounded)) return static_cast<std::int64_t>(rounded);
-  return rounded;
+// What is said of a count besides its numbers, on either side of the evidence horizon.
+struct Notes {
+  std::string within, beyond;
+};
+
+Notes NotesOf(const PhaseProjection& projection) {
+  if (!projection.horizon) return {};
+  const std::string cores = FormatCores(projection.horizon->cores);
+  if (projection.horizon->reach == EvidenceHorizon::Reach::kAtLeast) return {"Evidence as far as the curves go.", ""};
+  return {"Evidence ends at " + cores + " cores.", "Beyond the evidence, which ends at " + cores + " cores."};
 }
 
 }  // namespace
@@ -153,13 +163,13 @@ Readings ReadingsOfPhase(const std::vector<ReadSide>& sides, const std::string& 
   Readings readings;
   readings.table = {{"hasReadings", curve != nullptr}};
   if (curve == nullptr) return readings;
-  const std::vector<double> counts = ChooseCounts(*curve);
+  const std::vector<double> counts = ChooseCounts(projection, *curve);
   const std::size_t place = FirstPlace(projection, counts);
   Data numbers = Data::array(), printed = Data::array(), ratios = Data::array(), choices = Data::array();
   const double largest = projection.fitted_cores.empty() ? counts.back() : projection.fitted_cores.back();
   for (const double count : counts) {
-    numbers.push_back(Printable(count));
-    printed.push_back(FormatCores(numbers.back().get<double>()));
+    numbers.push_back(static_cast<std::int64_t>(count));
+    printed.push_back(FormatCores(count));
     ratios.push_back(FormatRatio(count / largest));
   }
   Data names = Data::array();
@@ -167,7 +177,10 @@ Readings ReadingsOfPhase(const std::vector<ReadSide>& sides, const std::string& 
     choices.push_back(SideChoices(sides[side], counts));
     names.push_back({{"name", sides[side].name}, {"side", std::to_string(side)}, {"isOther", side > 0}});
   }
-  readings.table.update({{"readingCores", printed[place]},
+  const Notes notes = NotesOf(projection);
+  const bool is_within = IsEvidence(projection, counts[place]);
+  readings.table.update({{"readingNote", is_within ? notes.within : notes.beyond},
+                         {"readingCores", printed[place]},
                          {"readingRatio", ratios[place]},
                          {"readingCount", numbers[place].dump()},
                          {"readingLeast", numbers.front().dump()},
@@ -176,8 +189,10 @@ Readings ReadingsOfPhase(const std::vector<ReadSide>& sides, const std::string& 
                          {"readingLast", std::to_string(counts.size() - 1)},
                          {"readingSides", names},
                          {"readings", ReadingRows(sides, counts[place])}});
-  readings.choices = {{"anchor", anchor}, {"numbers", numbers}, {"counts", printed},
-                      {"ratios", ratios}, {"place", place},     {"sides", choices}};
+  readings.choices = {
+      {"anchor", anchor},       {"numbers", numbers},     {"counts", printed},
+      {"ratios", ratios},       {"place", place},         {"sides", choices},
+      {"within", notes.within}, {"beyond", notes.beyond}, {"lastEvidence", LastEvidence(projection, counts)}};
   return readings;
 }
 
@@ -191,9 +206,9 @@ ReportData RowsBehindChart(const PhaseProjection& projection, const std::vector<
   for (const double count : counts) {
     Data cells = Data::array();
     for (const FactorProjection* factor : factors) {
-      const ProjectedValue* value = ValueAt(*factor, count);
-      const std::string interval = value != nullptr ? FormatBounds(factor->factor, value->interval80) : "–";
-      const bool is_evidence = value != nullptr && IsEvidence(projection, factor->factor, count);
+      const std::optional<ProjectedValue> value = ReadCurve(*factor, count);
+      const std::string interval = value ? FormatBounds(factor->factor, value->interval80) : "–";
+      const bool is_evidence = value && IsEvidence(projection, factor->factor, count);
       const std::string measured = MeasuredAt(*factor, count);
       cells.push_back({{"text", is_evidence ? FormatValue(factor->factor, value->value) : interval},
                        {"interval", interval},

@@ -10,7 +10,8 @@
 
 namespace farscale {
 
-// Counts of the curve that readers choose from are at most so many, besides those measured and the targets.
+// Counts that readers choose from are whole ones, each once: those measured, the targets, the last that is evidence,
+// and at most so many others. Between the points of a curve they are read off it [report/curve.h].
 inline constexpr std::size_t kMostCounts = 30;
 
 // One phase as measured, and the same phase on other machines.
@@ -20,12 +21,13 @@ struct ReadSide {
 };
 
 struct Readings {
-  // The table at the first count shown, which is the last that is evidence: `readingCores`, `readingRatio`,
-  // `readingCount`, `readingPlace`, `readingLast`, `readingSides`, `readings`.
+  // The table at the first count shown, which is the last that is evidence: `readingNote`,
+  // `readingCores`, `readingRatio`, `readingCount`, `readingPlace`, `readingLast`, `readingSides`, `readings`.
   ReportData table;
-  // For the script: `anchor`, `counts` (numbers, as printed, and the ratio to the largest run), `place` of the first
-  // one shown, and by side and factor `values` ("value low high", with "-" for a value that is not evidence, one
-  // after the other by semicolons), `tones` (a letter each) and `measured` (by place).
+  // For the script: `anchor`, `numbers`, `counts` and `ratios` (as they are, as printed, and to the largest run),
+  // `place` of the first one shown, `lastEvidence` (place), what to say `within` and `beyond` the evidence horizon, and
+  // by side and factor `values` ("value low high", with "-" for a value that is not evidence, one after the other by
+  // semicolons), `tones` (a letter each) and `measured` (by place).
   ReportData choices;
 };
 
