@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -118,6 +119,24 @@ std::string FormatOf(const Json& json) {
   return json.at("format").get<std::string>();
 }
 
+[[noreturn]] void RefuseTable(const std::string& file) {
+  throw Error(ErrorKind::kInput, file, "is a factor table, not the results of a run",
+              "farscale predict TABLE --report DIR projects it and writes a report, farscale report TABLE --form "
+              "allocation an application for computing time");
+}
+
+// Tables as CSV are told by their heading, so that nobody who passes one is told about JSON.
+void RequireNoTable(std::string_view text, const std::string& file) {
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = Trim(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (line.empty() || line.front() == '#') continue;
+    if (line.front() != '{' && line.find(',') != std::string_view::npos) RefuseTable(file);
+    return;
+  }
+}
+
 }  // namespace
 
 std::string WriteResultsJson(const Results& results) {
@@ -142,7 +161,9 @@ std::string WriteResultsJson(const Results& results) {
 }
 
 Results ReadResultsJson(const std::string& text, const std::string& file) {
+  RequireNoTable(text, file);
   const Json json = Parse(text, file);
+  if (FormatOf(json) == "farscale-factors") RefuseTable(file);
   if (FormatOf(json) != "farscale-results") {
     throw Error(ErrorKind::kInput, file, "is not a results file of farscale",
                 "farscale run writes results.json into the report folder");
