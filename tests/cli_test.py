@@ -343,6 +343,16 @@ class Run(CliTest):
                                  "results.json"])
         self.assertEqual(self.run_ok("run", LU / "study.toml", "-o", self.folder / "out", "-q").stdout, "")
 
+    def test_a_report_is_not_made_of_a_table(self):
+        table = self.folder / "t.csv"
+        table.write_text("# measured\nphase,cores,loadBalance\nall,2,0.9\nall,4,0.8\nall,8,0.7\n")
+        self.run_ok("factors", LU_TRACES[0], "-o", self.folder / "t.json")
+        for name in ("t.csv", "t.json"):
+            result = self.fails(3, "is a factor table, not the results of a run", "report", self.folder / name, "-o",
+                                self.folder / "out")
+            self.assertIn("farscale predict TABLE --report DIR", result.stderr)
+            self.assertIn("--form allocation", result.stderr)
+
     def test_same_bytes_at_any_thread_count(self):
         for jobs in ("1", "2", "5"):
             self.run_ok("run", LU / "study.toml", "-o", self.folder / jobs, "--jobs", jobs, "-q")
@@ -862,7 +872,27 @@ class Report(CliTest):
         (templates / "house.mustache").unlink()
         self.fails(2, "report_glossary.mustache:1: there is no partial 'house'", "report", results, "-o",
                    self.folder / "d", "--templates", templates)
+        (templates / "report_glossary.mustache").unlink()
+        (templates / "report_fits.mustache").write_text("{{title}}")
+        result = self.fails(2, "report_fits.mustache: is no template of farscale, nor a partial of one", "report", results,
+                            "-o", self.folder / "d", "--templates", templates)
+        self.assertIn("did you mean 'report_fit.mustache'?", result.stderr)
+        (templates / "report_fits.mustache").unlink()
+        (templates / "theirs.css").write_text("")
+        self.fails(2, "theirs.css: is no template of farscale", "report", results, "-o", self.folder / "d",
+                   "--templates", templates)
+        (templates / "theirs.css").unlink()
+        (templates / "style.css").write_bytes(b"a {}\r/* one\r\n*/ </style\n")
+        self.fails(2, "templates/style.css:3: contains </style", "report", results, "-o", self.folder / "d", "--templates",
+                   templates)
         self.assertFalse((self.folder / "d").exists())
+        (templates / "style.css").unlink()
+        (templates / "report.md.mustache").write_bytes(b"\xef\xbb\xbfone\rtwo\r{{titel}}")
+        self.fails(2, "report.md.mustache:3: the tag 'titel' has no value", "report", results, "-o", self.folder / "d",
+                   "--templates", templates)
+        (templates / "report.md.mustache").write_bytes(b"\xef\xbb\xbfone\rtwo\r\nthree")
+        self.run_ok("report", results, "-o", self.folder / "f", "--templates", templates, "--format", "markdown")
+        self.assertEqual((self.folder / "f/report.md").read_bytes(), b"one\ntwo\nthree")
         self.fails(2, "unknown format 'pdf'", "report", self.folder / "a/results.json", "-o", self.folder / "e",
                    "--format", "pdf")
 

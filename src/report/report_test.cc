@@ -110,7 +110,7 @@ TEST(Chart, InAPageItIsSmall) {
 
 // What charts are drawn in has to be told apart on a dark ground, too.
 TEST(Chart, TheStyleSheetKnowsEveryColour) {
-  const std::string style = test::OwnTemplates().style;
+  const std::string style = test::OwnTemplates().style.text;
   for (int i = 0; i < 8; ++i) {
     for (const char* attribute : {"fill", "stroke"}) {
       EXPECT_THAT(style, HasSubstr(fmt::format("svg.chart [{0}=\"{1}\"] {{ {0}: var(--c{2}); }}", attribute,
@@ -334,15 +334,20 @@ TEST(Report, NamesFromTracesStayText) {
 TEST(Report, ThePolicyAllowsStyleAndScriptAlone) {
   ReportTemplates templates = test::OwnTemplates();
   const std::string html = RenderHtml(BuildReportModel(MakeResults()), templates);
-  EXPECT_THAT(html, HasSubstr("default-src 'none'; script-src 'sha256-" + Sha256Base64(templates.script) +
-                              "'; style-src 'sha256-" + Sha256Base64(templates.style) +
+  EXPECT_THAT(html, HasSubstr("default-src 'none'; script-src 'sha256-" + Sha256Base64(templates.script.text) +
+                              "'; style-src 'sha256-" + Sha256Base64(templates.style.text) +
                               "'; base-uri 'none'; form-action 'none'"));
-  EXPECT_THAT(html, HasSubstr("<style>" + templates.style + "</style>"));
-  EXPECT_THAT(html, HasSubstr("<script>" + templates.script + "</script>"));
+  EXPECT_THAT(html, HasSubstr("<style>" + templates.style.text + "</style>"));
+  EXPECT_THAT(html, HasSubstr("<script>" + templates.script.text + "</script>"));
   EXPECT_THAT(html, Not(HasSubstr(" style=")));
   EXPECT_THAT(html, Not(HasSubstr(" onclick=")));
-  templates.style = "/* </STYLE> */";
-  EXPECT_THROW(RenderHtml(BuildReportModel(MakeResults()), templates), Error);
+  templates.style = {"/* 1\n*/ </STYLE>", "mine/style.css"};
+  try {
+    RenderHtml(BuildReportModel(MakeResults()), templates);
+    FAIL() << "a style sheet that ends its element was taken";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.where(), "mine/style.css:2");
+  }
 }
 
 TEST(Report, JsonForScriptsEndsNone) {

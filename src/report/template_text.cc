@@ -18,6 +18,10 @@ struct Tag {
   std::size_t begin = 0, end = 0;  // in the text
 };
 
+std::size_t LineIn(std::string_view text, std::size_t at) {
+  return 1 + static_cast<std::size_t>(std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n'));
+}
+
 // Reads the tags of one file in turn.
 class TagReader {
  public:
@@ -38,16 +42,11 @@ class TagReader {
     return true;
   }
 
-  std::string Where(std::size_t at) const { return fmt::format("{}:{}", source_.file, LineOf(at)); }
-
-  std::size_t LineOf(std::size_t at) const {
-    const auto begin = source_.text.begin();
-    return 1 + static_cast<std::size_t>(std::count(begin, begin + static_cast<std::ptrdiff_t>(at), '\n'));
-  }
+  std::size_t LineOf(std::size_t at) const { return LineIn(source_.text, at); }
 
  private:
   [[noreturn]] void Refuse(std::size_t at, const std::string& what, const std::string& advice) const {
-    throw Error(ErrorKind::kUsage, Where(at), what, advice);
+    throw Error(ErrorKind::kUsage, PlaceIn(source_, at), what, advice);
   }
 
   void Understand(const std::string& content, bool is_triple, Tag& tag) {
@@ -181,6 +180,10 @@ class Expansion {
 };
 
 }  // namespace
+
+std::string PlaceIn(const Template& source, std::size_t at) {
+  return fmt::format("{}:{}", source.file, LineIn(source.text, at));
+}
 
 std::string TagPlace::Where() const { return fmt::format("{}:{}", file, line); }
 

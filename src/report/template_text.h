@@ -8,11 +8,14 @@
 
 namespace farscale {
 
-// A mustache template, as read from a file.
+// A mustache template, as read from a file; its lines end by \n alone.
 struct Template {
   std::string text;
   std::string file;  // for error messages
 };
+
+// The file and line that a character of it stands in: "style.css:12".
+std::string PlaceIn(const Template& source, std::size_t at);
 
 // By the name that {{> name}} asks for.
 using Partials = std::map<std::string, Template>;

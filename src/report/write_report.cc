@@ -37,10 +37,11 @@ std::vector<std::string> ReportFormatNames() {
 namespace {
 
 // Text that becomes the content of an element, which its end tag would end.
-void RequireInside(const std::string& text, const std::string& element, const std::string& file) {
-  if (ToLower(text).find("</" + element) == std::string::npos) return;
-  throw Error(ErrorKind::kUsage, file, "contains </" + element + ", which would end it within the report",
-              "write <\\/" + element);
+void RequireInside(const Template& content, const std::string& element) {
+  const std::size_t at = ToLower(content.text).find("</" + element);
+  if (at == std::string::npos) return;
+  throw Error(ErrorKind::kUsage, PlaceIn(content, at),
+              "contains </" + element + ", which would end it within the report", "write <\\/" + element);
 }
 
 NamedTexts DataFiles(const Results& results, const std::set<ReportFormat>& formats) {
@@ -77,13 +78,13 @@ NamedTexts RenderedFiles(const Results& results, const ReportTemplates& template
 }  // namespace
 
 std::string RenderHtml(const ReportModel& model, const ReportTemplates& templates) {
-  RequireInside(templates.style, "style", "style.css");
-  RequireInside(templates.script, "script", "report.js");
+  RequireInside(templates.style, "style");
+  RequireInside(templates.script, "script");
   ReportData data = model.data;
-  data["style"] = templates.style;
-  data["styleHash"] = Sha256Base64(templates.style);
-  data["script"] = templates.script;
-  data["scriptHash"] = Sha256Base64(templates.script);
+  data["style"] = templates.style.text;
+  data["styleHash"] = Sha256Base64(templates.style.text);
+  data["script"] = templates.script.text;
+  data["scriptHash"] = Sha256Base64(templates.script.text);
   return RenderTemplate(templates.html, data, Escape::kHtml, templates.partials);
 }
 

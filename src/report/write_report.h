@@ -19,11 +19,11 @@ std::optional<ReportFormat> ReportFormatByName(std::string_view name);
 std::vector<std::string> ReportFormatNames();
 
 struct ReportTemplates {
-  Template html;       // report.html.mustache
-  Template markdown;   // report.md.mustache
-  std::string style;   // style.css, put into the HTML
-  std::string script;  // report.js, put into the HTML
-  Partials partials;   // every other NAME.mustache
+  Template html;      // report.html.mustache
+  Template markdown;  // report.md.mustache
+  Template style;     // style.css, put into the HTML
+  Template script;    // report.js, put into the HTML
+  Partials partials;  // every other NAME.mustache
 };
 
 // The HTML form. Style sheet and script stand in it, allowed by their hashes alone: nothing else runs, and nothing is

@@ -25,14 +25,25 @@ std::vector<fs::path> TomlFiles(const fs::path& folder) {
 
 constexpr std::string_view kTemplateEnding = ".mustache";
 
-// A file of the user's folder, else of the program's own. Lines end alike everywhere, since browsers make them so
-// before they compare a text with its hash.
+// Without a byte order mark, which would end up in the middle of a page, and with lines that all end alike, since
+// browsers make them so before they compare a text with its hash.
+std::string PlainText(const std::string& text) {
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+  std::string plain;
+  plain.reserve(text.size());
+  for (std::size_t i = text.rfind(kByteOrderMark, 0) == 0 ? kByteOrderMark.size() : 0; i < text.size(); ++i) {
+    const bool is_before_newline = i + 1 < text.size() && text[i + 1] == '\n';
+    if (text[i] != '\r') plain += text[i];
+    if (text[i] == '\r' && !is_before_newline) plain += '\n';
+  }
+  return plain;
+}
+
+// A file of the user's folder, else of the program's own.
 Template LoadTemplate(const std::string& folder, const std::string& name) {
   fs::path path = DataFolder() / "templates" / name;
   if (!folder.empty() && fs::exists(fs::path(folder) / name)) path = fs::path(folder) / name;
-  std::string text = ReadFile(path);
-  for (std::size_t at = 0; (at = text.find("\r\n", at)) != std::string::npos;) text.erase(at, 1);
-  return {text, path.string()};
+  return {PlainText(ReadFile(path)), path.string()};
 }
 
 // Names of templates without their ending.
@@ -53,11 +64,49 @@ Partials LoadPartials(const std::string& folder) {
   return partials;
 }
 
+std::vector<std::string> FileNames(const fs::path& folder) {
+  std::vector<std::string> names;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+    if (entry.is_regular_file()) names.push_back(entry.path().filename().string());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+// Whether any of the templates asks for the partial, by whatever delimiters.
+bool IsAskedFor(const std::string& partial, const std::string& folder, const std::vector<std::string>& names) {
+  return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+    if (fs::path(name).extension() != kTemplateEnding) return false;
+    const std::string text = LoadTemplate(folder, name).text;
+    for (std::size_t at = text.find(partial); at != std::string::npos; at = text.find(partial, at + 1)) {
+      const std::string_view before = Trim(std::string_view(text).substr(0, at));
+      if (!before.empty() && before.back() == '>') return true;
+    }
+    return false;
+  });
+}
+
+// A template by a name that nobody asks for would change nothing, and leave one wondering why. Other files may lie
+// beside, such as notes.
+void RequireKnownNames(const std::string& folder) {
+  const std::vector<std::string> known = FileNames(DataFolder() / "templates"), own = FileNames(folder);
+  for (const std::string& name : own) {
+    const std::string ending = fs::path(name).extension();
+    const bool is_template = ending == kTemplateEnding || ending == ".css" || ending == ".js";
+    if (!is_template || std::find(known.begin(), known.end(), name) != known.end()) continue;
+    if (ending == kTemplateEnding && IsAskedFor(fs::path(name).stem(), folder, own)) continue;
+    const std::string nearest = DidYouMean(name, known);
+    throw Error(ErrorKind::kUsage, (fs::path(folder) / name).string(),
+                "is no template of farscale, nor a partial of one",
+                nearest.empty() ? "there are " + Join(known, ", ") : nearest);
+  }
+}
+
 void RequireFolder(const std::string& folder) {
   std::error_code code;
-  if (!folder.empty() && !fs::is_directory(folder, code)) {
-    throw Error(ErrorKind::kUsage, folder, "is not a folder with templates");
-  }
+  if (folder.empty()) return;
+  if (!fs::is_directory(folder, code)) throw Error(ErrorKind::kUsage, folder, "is not a folder with templates");
+  RequireKnownNames(folder);
 }
 
 }  // namespace
@@ -143,13 +192,16 @@ std::vector<std::string> NetworkNames() {
 ReportTemplates LoadTemplates(const std::string& folder) {
   RequireFolder(folder);
   return {LoadTemplate(folder, "report.html.mustache"), LoadTemplate(folder, "report.md.mustache"),
-          LoadTemplate(folder, "style.css").text, LoadTemplate(folder, "report.js").text, LoadPartials(folder)};
+          LoadTemplate(folder, "style.css"), LoadTemplate(folder, "report.js"), LoadPartials(folder)};
 }
 
 ReportTemplates LoadFormTemplates(const std::string& form, const std::string& folder) {
   RequireFolder(folder);
-  return {LoadTemplate(folder, form + ".html.mustache"), LoadTemplate(folder, form + ".md.mustache"),
-          LoadTemplate(folder, "handout.css").text, "", LoadPartials(folder)};
+  return {LoadTemplate(folder, form + ".html.mustache"),
+          LoadTemplate(folder, form + ".md.mustache"),
+          LoadTemplate(folder, "handout.css"),
+          {},
+          LoadPartials(folder)};
 }
 
 }  // namespace farscale

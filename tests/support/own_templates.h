@@ -14,7 +14,7 @@ inline ReportTemplates OwnTemplates() {
   const std::string folder = SourceFolder() + "/templates/";
   const auto load = [&](const std::string& name) { return Template{ReadFile(folder + name), name}; };
   ReportTemplates templates = {
-      load("report.html.mustache"), load("report.md.mustache"), load("style.css").text, load("report.js").text, {}};
+      load("report.html.mustache"), load("report.md.mustache"), load("style.css"), load("report.js"), {}};
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     const std::filesystem::path name = entry.path().filename();
     if (name.extension() == ".mustache") templates.partials[name.stem().string()] = load(name.string());
