@@ -125,74 +125,204 @@
     return svg;
   };
 
-  // The numbers of a chart at one place, beside the line that marks it.
-  const showReadout = (plot, svg, phase, place) => {
+  // A table in the readout, beside a place of a picture, on the side with more room; x and y in its own pixels.
+  const openReadout = (svg, x, y, caption, fill) => {
     const table = document.createElement("table");
-    const isMeasured = (series, side) => phase.sides[side].factors[series].at[place].measured;
-    const shown = seriesOf(svg).filter(([series, side]) => phase.sides[side].factors[series]);
-    const anyMeasured = shown.some(([series, side]) => isMeasured(series, side));
-    for (const [series, side, stroke] of shown) {
-      const at = phase.sides[side].factors[series].at[place];
-      const name = factorName(series) + (side > 0 ? `, ${phase.sides[side].name}` : "");
-      const cells = [name, at.value, at.interval];
-      if (anyMeasured) cells.push(at.measured ? `measured ${at.measured}` : "");
-      addRow(table, cells).cells[0].prepend(swatch(stroke));
-    }
-    table.createCaption().textContent = `${phase.counts[place]} cores, ${phase.ratios[place]} the largest run`;
+    fill(table);
+    table.createCaption().textContent = caption;
     readout.replaceChildren(table);
     readout.hidden = false;
+    if (shownIn !== svg) removeCursor();
     shownIn = svg;
-    drawLine(svg, "cursor", phase.numbers[place]);
-    // Beside the line, on the side with more room.
-    const frame = frameOf(svg);
     const box = svg.getBoundingClientRect();
-    const x = box.left + (toX(frame, phase.numbers[place]) / svg.viewBox.baseVal.width) * box.width;
-    const left = x > document.documentElement.clientWidth / 2 ? x - readout.offsetWidth - 14 : x + 14;
+    const scale = box.width / svg.viewBox.baseVal.width;
+    const at = box.left + x * scale;
+    const left = at > document.documentElement.clientWidth / 2 ? at - readout.offsetWidth - 14 : at + 14;
     const most = document.documentElement.clientWidth - readout.offsetWidth - 4;
     readout.style.left = `${Math.max(4, Math.min(left, most)) + window.scrollX}px`;
-    readout.style.top = `${box.top + box.height * 0.18 + window.scrollY}px`;
-    plot.dataset.place = place;
+    readout.style.top = `${box.top + y * scale + window.scrollY}px`;
+  };
+
+  const removeCursor = () => {
+    if (shownIn) for (const line of all(".cursor", shownIn)) line.remove();
   };
 
   const hideReadout = () => {
     readout.hidden = true;
-    if (shownIn) shownIn.querySelector(".cursor")?.remove();
+    removeCursor();
     shownIn = null;
   };
 
-  const moves = { ArrowLeft: -1, ArrowRight: 1, PageDown: -5, PageUp: 5, Home: -Infinity, End: Infinity };
+  // Where the pointer is, in the pixels of the picture.
+  const pointIn = (svg, event) => {
+    const box = svg.getBoundingClientRect();
+    const scale = svg.viewBox.baseVal.width / box.width;
+    return { x: (event.clientX - box.left) * scale, y: (event.clientY - box.top) * scale };
+  };
 
-  const readChart = (plot) => {
-    const svg = plot.querySelector("svg[data-plot]");
-    const phase = phases.get(plot.dataset.phase);
-    if (!svg || !phase) return;
+  // What all pictures that are read have in common: `find` the place under the pointer, or null; `move` on by a key;
+  // `show` the values there. A place that only the picture itself understands; `start` is the first.
+  const readBy = (plot, svg, { start, find, move, show }) => {
+    let place = null;
+    const title = svg.querySelector("title").textContent;
+    const go = (to) => {
+      place = to;
+      show(to);
+    };
     plot.tabIndex = 0;
     plot.setAttribute("role", "group");
-    plot.setAttribute("aria-label", `${svg.querySelector("title").textContent}. Arrow keys read values.`);
+    plot.setAttribute("aria-label", `${title}. Arrow keys read values.`);
     // Else the browser would show the title of the picture over the numbers.
-    svg.setAttribute("aria-label", svg.querySelector("title").textContent);
+    svg.setAttribute("aria-label", title);
     svg.addEventListener("pointermove", (event) => {
-      const box = svg.getBoundingClientRect();
-      const x = ((event.clientX - box.left) / box.width) * svg.viewBox.baseVal.width;
-      showReadout(plot, svg, phase, nearest(phase, toCores(frameOf(svg), x)));
+      const found = find(pointIn(svg, event), event);
+      if (found === null) hideReadout();
+      else go(found);
     });
     svg.addEventListener("pointerleave", hideReadout);
-    svg.addEventListener("click", (event) => {
-      const box = svg.getBoundingClientRect();
-      const x = ((event.clientX - box.left) / box.width) * svg.viewBox.baseVal.width;
-      choose(phase.numbers[nearest(phase, toCores(frameOf(svg), x))]);
-    });
     plot.addEventListener("focus", () => {
-      if (plot.matches(":focus-visible")) showReadout(plot, svg, phase, Number(plot.dataset.place ?? phase.place));
+      if (plot.matches(":focus-visible")) go(place ?? start());
     });
     plot.addEventListener("blur", hideReadout);
     plot.addEventListener("keydown", (event) => {
       if (event.key === "Escape") hideReadout();
-      if (!(event.key in moves)) return;
+      const to = move(place ?? start(), event.key);
+      if (to === null) return;
       event.preventDefault();
-      const place = Number(plot.dataset.place ?? phase.place) + moves[event.key];
-      showReadout(plot, svg, phase, Math.max(0, Math.min(place, phase.numbers.length - 1)));
+      go(to);
     });
+  };
+
+  const moves = { ArrowLeft: -1, ArrowRight: 1, PageDown: -5, PageUp: 5, Home: -Infinity, End: Infinity };
+  const within = (place, count) => Math.max(0, Math.min(place, count - 1));
+
+  // The numbers of a chart at one place.
+  const showChart = (svg, phase, place) => {
+    const isMeasured = (series, side) => phase.sides[side].factors[series].at[place].measured;
+    const shown = seriesOf(svg).filter(([series, side]) => phase.sides[side].factors[series]);
+    const anyMeasured = shown.some(([series, side]) => isMeasured(series, side));
+    const frame = frameOf(svg);
+    const caption = `${phase.counts[place]} cores, ${phase.ratios[place]} the largest run`;
+    openReadout(svg, toX(frame, phase.numbers[place]), 0.18 * svg.viewBox.baseVal.height, caption, (table) => {
+      for (const [series, side, stroke] of shown) {
+        const at = phase.sides[side].factors[series].at[place];
+        const name = factorName(series) + (side > 0 ? `, ${phase.sides[side].name}` : "");
+        const cells = [name, at.value, at.interval];
+        if (anyMeasured) cells.push(at.measured ? `measured ${at.measured}` : "");
+        addRow(table, cells).cells[0].prepend(swatch(stroke));
+      }
+    });
+    drawLine(svg, "cursor", phase.numbers[place]);
+  };
+
+  const readChart = (plot, svg) => {
+    const phase = phases.get(plot.dataset.phase);
+    if (!phase) return;
+    const placeAt = ({ x }) => nearest(phase, toCores(frameOf(svg), x));
+    readBy(plot, svg, {
+      start: () => phase.place,
+      find: placeAt,
+      move: (place, key) => (key in moves ? within(place + moves[key], phase.numbers.length) : null),
+      show: (place) => showChart(svg, phase, place),
+    });
+    svg.addEventListener("click", (event) => choose(phase.numbers[placeAt(pointIn(svg, event))]));
+  };
+
+  // Lines over a picture that mark what is read out, from [x1, y1, x2, y2].
+  const drawCursor = (svg, lines) => {
+    removeCursor();
+    for (const ends of lines) {
+      const line = document.createElementNS(kSvg, "line");
+      line.setAttribute("class", "cursor");
+      ["x1", "y1", "x2", "y2"].forEach((name, i) => line.setAttribute(name, ends[i].toFixed(1)));
+      svg.append(line);
+    }
+  };
+
+  // Bars of iterations are read off the table behind them, which is data enough.
+  const readBars = (plot, svg) => {
+    const table = plot.closest("figure").nextElementSibling.querySelector("table");
+    const [left, right, most, top, height, bars] = svg.dataset.bars.split(" ").map(Number);
+    const heads = [...table.tHead.rows[0].cells].map((cell) => cell.textContent);
+    const panels = [];  // runs, of each its rows
+    for (const row of table.tBodies[0].rows) {
+      const [run, number, ...texts] = [...row.cells].map((cell) => cell.textContent);
+      if (panels.at(-1)?.run !== run) panels.push({ run, rows: [] });
+      const [first, last = first] = number.replaceAll(",", "").split(" to ").map(Number);
+      panels.at(-1).rows.push({ number, texts, first, last });
+    }
+    const place = (panel, row) => ({ panel, row: within(row, panels[panel].rows.length) });
+    readBy(plot, svg, {
+      start: () => place(0, 0),
+      find: ({ x, y }) => {
+        const panel = within(Math.floor((y - top) / height), panels.length);
+        const number = Math.ceil(((x - left) / (right - left)) * most);
+        const row = panels[panel].rows.findIndex(({ first, last }) => first <= number && number <= last);
+        return row < 0 ? null : place(panel, row);
+      },
+      move: ({ panel, row }, key) => {
+        if (key in moves) return place(panel, row + moves[key]);
+        if (key !== "ArrowUp" && key !== "ArrowDown") return null;
+        return place(within(panel + (key === "ArrowUp" ? -1 : 1), panels.length), row);
+      },
+      show: ({ panel, row }) => {
+        const { number, texts, first, last } = panels[panel].rows[row];
+        const x = left + (((first + last) / 2 - 0.5) / most) * (right - left);
+        const y = top + height * panel;
+        openReadout(svg, x, y, `${panels[panel].run}, ${heads[1].toLowerCase()} ${number}`, (readings) => {
+          texts.forEach((text, i) => addRow(readings, [heads[i + 2], text]));
+        });
+        drawCursor(svg, [[x, y, x, y + bars]]);
+      },
+    });
+  };
+
+  // A timeline: what ranks do at a time, and which phases run then.
+  const readTimeline = (plot, svg) => {
+    const [left, right, top, bottom, columns, rows, parts] = svg.dataset.cells.split(" ").map(Number);
+    const [states, ranks, times] = ["states", "ranks", "times"].map((name) => svg.dataset[name].split(";"));
+    const mixAt = (column, row) => {
+      const point = new DOMPoint(column + 0.5, row);
+      const strokes = all("path[data-mix]", svg);
+      return (strokes.find((path) => path.isPointInStroke(point)) ?? svg.querySelector("rect[data-mix]")).dataset.mix;
+    };
+    const timeOf = (column) => Math.floor((column * times.length) / columns);
+    readBy(plot, svg, {
+      start: () => ({ column: 0, row: 0 }),
+      find: ({ x, y }, event) => {
+        const column = Math.floor(((x - left) / (right - left)) * columns);
+        const row = Math.floor(((y - top) / (bottom - top)) * rows);
+        if (column !== within(column, columns) || row !== within(row, rows)) return null;
+        return { column, row, mix: event.target.dataset.mix };
+      },
+      move: ({ column, row }, key) => {
+        const step = Math.ceil(columns / times.length);
+        if (key in moves) return { column: within(column + step * moves[key], columns), row };
+        if (key !== "ArrowUp" && key !== "ArrowDown") return null;
+        return { column, row: within(row + (key === "ArrowUp" ? -1 : 1), rows) };
+      },
+      show: ({ column, row, mix = mixAt(column, row) }) => {
+        const x = left + ((column + 0.5) / columns) * (right - left);
+        const y = top + ((row + 0.5) / rows) * (bottom - top);
+        const several = ranks[row].includes(" ") ? "Ranks" : "Rank";
+        openReadout(svg, x, y, `${several} ${ranks[row]}, about ${times[timeOf(column)]} after the begin`, (table) => {
+          [...mix].forEach((part, i) => part > 0 && addRow(table, [states[i], `${part}/${parts} of the time`]));
+          for (const band of all("[data-band]", svg)) {
+            const point = new DOMPoint(x, Number(band.dataset.band));
+            const isRunning = all("path", band).some((path) => path.isPointInStroke(point));
+            if (isRunning) addRow(table, ["phase", band.querySelector("title").textContent]);
+          }
+        });
+        drawCursor(svg, [[x, top, x, bottom], [left, y, right, y]]);
+      },
+    });
+  };
+
+  const readPlot = (plot) => {
+    const svg = plot.querySelector("svg");
+    if (svg?.dataset.plot) readChart(plot, svg);
+    if (svg?.dataset.bars) readBars(plot, svg);
+    if (svg?.dataset.cells) readTimeline(plot, svg);
   };
 
   // ---- the target ----
@@ -346,6 +476,6 @@
   connectTargets();
   connectSides();
   connectChoices();
-  all(".plot").forEach(readChart);
+  all(".plot").forEach(readPlot);
   followReader();
 })();

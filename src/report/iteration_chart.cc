@@ -39,8 +39,10 @@ class Panels {
   }
 
   std::string Render(bool standalone) {
+    with_tooltips_ = standalone && chart_.with_tooltips;
     const double bottom = kTop + panel_ * static_cast<double>(chart_.panels.size()) - kGap;
-    svg_.Open(kWidth, static_cast<int>(std::ceil(bottom + 46)), chart_.title, chart_.description, standalone, 14);
+    svg_.Open(kWidth, static_cast<int>(std::ceil(bottom + 46)), chart_.title, chart_.description, standalone, 14,
+              standalone ? "" : BarData());
     Legend();
     for (std::size_t i = 0; i < chart_.panels.size(); ++i) {
       Panel(chart_.panels[i], kTop + panel_ * static_cast<double>(i));
@@ -50,6 +52,12 @@ class Panels {
   }
 
  private:
+  // For the script of a page: left, right, number of iterations, top of the first panel, height of a panel, of its
+  // bars.
+  std::string BarData() const {
+    return fmt::format(" data-bars=\"{} {} {} {} {} {}\"", kLeft, kRight, most_, kTop, panel_, kUp);
+  }
+
   // Middle of an iteration, which are numbered from 1.
   double X(double number) const { return kLeft + (number - 0.5) * Slot(); }
   double Slot() const { return (kRight - kLeft) / static_cast<double>(most_); }
@@ -104,7 +112,7 @@ class Panels {
     if (is_disturbed_ && most_disturbed_ > 0) {
       svg_.Text(kLeft - 8, base + kDown, FormatPercent(most_disturbed_), "end", kFaint, "font-size=\"11\"");
     }
-    if (chart_.with_tooltips) Tooltips(panel.iterations, top, base);
+    if (with_tooltips_) Tooltips(panel.iterations, top, base);
   }
 
   void Bars(const std::vector<IterationRecord>& iterations, double base, double scale) {
@@ -170,6 +178,7 @@ class Panels {
   bool is_disturbed_ = false, has_left_out_ = false;
   double most_disturbed_ = 0;
   double panel_ = 0;
+  bool with_tooltips_ = false;
 };
 
 }  // namespace

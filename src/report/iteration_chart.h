@@ -18,7 +18,7 @@ struct IterationChart {
   std::string title;
   std::string description;
   std::vector<IterationPanel> panels;  // at least one, none without iterations
-  bool with_tooltips = false;          // on every bar
+  bool with_tooltips = false;          // on every bar, in a file of its own; pages have a script that reads them out
 };
 
 // A complete <svg> element; `standalone` as for charts [report/svg.h].

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <vector>
 
 #include "base/format.h"
 #include "base/text.h"
@@ -26,8 +27,9 @@ constexpr std::array<Color, kRunStates> kColors = {{{197, 220, 241},    // compu
 
 constexpr int kWidth = 860;
 constexpr double kLeft = 120, kRight = kWidth - 14;
-constexpr double kNarrowestMark = 4;   // narrower iterations are not told apart
-constexpr std::size_t kFewPhases = 8;  // more of them have narrow bands
+constexpr double kNarrowestMark = 4;       // narrower iterations are not told apart
+constexpr std::size_t kNamedColumns = 90;  // whose times readers can read
+constexpr std::size_t kFewPhases = 8;      // more of them have narrow bands
 
 std::string Hex(const Color& color) { return fmt::format("#{:02x}{:02x}{:02x}", color[0], color[1], color[2]); }
 
@@ -90,7 +92,9 @@ class Drawing {
   }
 
   std::string Render(bool standalone) {
-    svg_.Open(kWidth, static_cast<int>(std::ceil(bottom_ + 46)), Title(run_), DescribeTimeline(run_), standalone, 14);
+    svg_.Open(kWidth, static_cast<int>(std::ceil(bottom_ + 46)), Title(run_), DescribeTimeline(run_), standalone, 14,
+              standalone ? "" : CellData());
+    standalone_ = standalone;
     Legend();
     for (std::size_t i = 0; i < run_.phases.size(); ++i) Band(run_.phases[i], 58 + band_ * static_cast<double>(i));
     Cells();
@@ -103,6 +107,37 @@ class Drawing {
  private:
   double X(double seconds) const { return kLeft + std::clamp(seconds / picture_.seconds, 0.0, 1.0) * (kRight - kLeft); }
   double Y(double row) const { return top_ + row_ * row; }
+
+  // For the script of a page: left, right, top, bottom, columns and rows of the cells, into how many parts a cell is
+  // divided, what the states, the rows and evenly spaced columns are called. Every path says which mixture it is.
+  std::string CellData() const {
+    const std::size_t columns = picture_.rows.front().size(), named = std::min(columns, kNamedColumns);
+    std::vector<std::string> states, ranks, times;
+    for (std::size_t state = 0; state < kRunStates; ++state) {
+      states.emplace_back(ToString(static_cast<RunState>(state)));
+    }
+    for (std::size_t row = 0; row < picture_.rows.size(); ++row) {
+      const std::int64_t first = picture_.ranks_per_row * static_cast<std::int64_t>(row);
+      const std::int64_t last = std::min(first + picture_.ranks_per_row, picture_.ranks) - 1;
+      ranks.push_back(FormatCores(static_cast<double>(first)));
+      if (last > first) ranks.back() += " to " + FormatCores(static_cast<double>(last));
+    }
+    for (std::size_t i = 0; i < named; ++i) {
+      times.push_back(FormatSeconds(picture_.seconds * static_cast<double>(i) / static_cast<double>(named)));
+    }
+    return fmt::format(" data-cells=\"{} {} {} {} {} {} {}\" data-states=\"{}\" data-ranks=\"{}\" data-times=\"{}\"",
+                       kLeft, kRight, Pixel(top_), Pixel(bottom_), columns, picture_.rows.size(), kCellLevels,
+                       EscapeXml(Join(states, ";")), Join(ranks, ";"), Join(times, ";"));
+  }
+
+  // "53": five parts of the first state, three of the second; what follows is none.
+  std::string MixData(const PictureCell& cell) const {
+    if (standalone_) return "";
+    std::string digits;
+    for (const std::uint8_t level : cell) digits += static_cast<char>('0' + level);
+    while (digits.size() > 1 && digits.back() == '0') digits.pop_back();
+    return fmt::format(" data-mix=\"{}\"", digits);
+  }
 
   // A stretch of a band, in whole tenths of pixels.
   enum BlockKind : std::size_t { kDark, kLight, kSomeLeftOut, kLeftOut, kBlockKinds };
@@ -151,7 +186,8 @@ class Drawing {
                            : fmt::format("m{:.1f} 0h{:.1f}", block.from - at[block.kind], block.to - block.from);
       at[block.kind] = block.to;
     }
-    svg_.Append(fmt::format("<g fill=\"none\" stroke-width=\"{}\"><title>{}</title>", Pixel(band_ - 4),
+    svg_.Append(fmt::format("<g fill=\"none\" stroke-width=\"{}\"{}><title>{}</title>", Pixel(band_ - 4),
+                            standalone_ ? "" : fmt::format(" data-band=\"{}\"", Pixel(middle)),
                             EscapeXml(BandTitle(phase))));
     for (std::size_t kind = 0; kind < paths.size(); ++kind) {
       if (!paths[kind].empty()) {
@@ -217,14 +253,16 @@ class Drawing {
     }
     const auto ground = std::max_element(counts.begin(), counts.end(),
                                          [](const auto& a, const auto& b) { return a.second < b.second; });
-    svg_.Rect(kLeft, top_, kRight - kLeft, bottom_ - top_, CellColor(ground->first));
+    svg_.Rect(kLeft, top_, kRight - kLeft, bottom_ - top_, CellColor(ground->first), MixData(ground->first));
     const auto columns = static_cast<double>(picture_.rows.front().size());
     svg_.Append(fmt::format(
         "<g fill=\"none\" shape-rendering=\"crispEdges\" transform=\"matrix({:.6g} 0 0 {:.6g} {:.6g} {:.6g})\">",
         (kRight - kLeft) / columns, row_, kLeft, top_ + row_ / 2));
-    std::map<std::string, std::string> paths;  // by colour
+    std::map<PictureCell, std::string> paths;
     for (std::size_t row = 0; row < picture_.rows.size(); ++row) AddStrokes(row, ground->first, paths);
-    for (const auto& [color, path] : paths) svg_.Append(fmt::format("<path stroke=\"{}\" d=\"{}\"/>", color, path));
+    for (const auto& [cell, path] : paths) {
+      svg_.Append(fmt::format("<path stroke=\"{}\"{} d=\"{}\"/>", CellColor(cell), MixData(cell), path));
+    }
     svg_.Append("</g>");
     if (row_ < 12) return;
     for (std::size_t row = 1; row < picture_.rows.size(); ++row) {
@@ -232,18 +270,18 @@ class Drawing {
     }
   }
 
-  void AddStrokes(std::size_t row, const PictureCell& ground, std::map<std::string, std::string>& paths) const {
+  void AddStrokes(std::size_t row, const PictureCell& ground, std::map<PictureCell, std::string>& paths) const {
     const std::vector<PictureCell>& cells = picture_.rows[row];
-    std::map<std::string, std::size_t> at;  // where the strokes of a colour in this row have come to
+    std::map<PictureCell, std::size_t> at;  // where the strokes of a kind in this row have come to
     for (std::size_t first = 0, end = 0; first < cells.size(); first = end) {
       while (end < cells.size() && cells[end] == cells[first]) ++end;
       if (cells[first] == ground) continue;
-      const std::string color = CellColor(cells[first]);
-      const auto before = at.find(color);
-      std::string& path = paths[color];
+      const PictureCell& cell = cells[first];
+      const auto before = at.find(cell);
+      std::string& path = paths[cell];
       path += before == at.end() ? fmt::format("M{} {}h{}", first, row, end - first)
                                  : fmt::format("m{} 0h{}", first - before->second, end - first);
-      at[color] = end;
+      at[cell] = end;
     }
   }
 
@@ -291,6 +329,7 @@ class Drawing {
   const RunRecord& run_;
   const RunPicture& picture_;
   Svg svg_;
+  bool standalone_ = false;
   double band_ = 0, top_ = 0, row_ = 0, bottom_ = 0;
 };
 
