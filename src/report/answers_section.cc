@@ -40,8 +40,9 @@ std::string FormatOpenBounds(const std::optional<OpenBounds>& bounds, const char
   return low == high ? low : low + between + high;
 }
 
+// What is above 1 has nothing to gain from being 1.
 std::string FormatGain(double gain) {
-  const double percent = 100 * gain;
+  const double percent = 100 * std::max(0.0, gain);
   if (percent >= 100) return "+" + FormatSpeedup(percent) + " %";
   return std::fabs(percent) < 0.05 ? "0 %" : fmt::format("{:+.1f} %", percent);
 }
@@ -273,8 +274,18 @@ AnswerCell GainCell(const PhaseProjection& projection, double cores, const Perfe
   return {Name(perfect.factor) + " " + FormatGain(perfect.gain), detail};
 }
 
+// Without factors above 1.
+std::vector<PerfectAtTarget> WithGains(std::vector<PerfectAtTarget> targets) {
+  for (PerfectAtTarget& at : targets) {
+    at.factors.erase(std::remove_if(at.factors.begin(), at.factors.end(),
+                                    [](const PerfectFactor& perfect) { return perfect.gain < 0; }),
+                     at.factors.end());
+  }
+  return targets;
+}
+
 AnswerTable PerfectTable(const PhaseProjection& projection) {
-  const std::vector<PerfectAtTarget>& targets = projection.answers->perfect;
+  const std::vector<PerfectAtTarget> targets = WithGains(projection.answers->perfect);
   AnswerTable table;
   const Factor whole = WholeOf(targets);
   table.caption = fmt::format("What one perfect factor would bring, and the {}{} then", NameInSentence(whole),
@@ -346,7 +357,10 @@ std::vector<AnswerTable> TabulateAnswers(const PhaseProjection& projection) {
   if (!projection.answers) return tables;
   if (!projection.answers->levels.empty()) tables.push_back(LevelTable(projection));
   if (projection.answers->time) tables.push_back(TimeTable(projection));
-  if (!projection.answers->perfect.empty()) tables.push_back(PerfectTable(projection));
+  if (!projection.answers->perfect.empty()) {
+    AnswerTable perfect = PerfectTable(projection);
+    if (perfect.header.size() > 1) tables.push_back(std::move(perfect));
+  }
   if (projection.next_runs) tables.push_back(TabulateNextRuns(projection));
   return tables;
 }
