@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "report/svg.h"
@@ -146,7 +147,26 @@ class Plot {
       legend_.push_back({x, 40.0 + 18 * (rows - 1)});
       x += width;
     }
+    LayOutSides(rows);
     legend_height_ = 18.0 * rows;
+  }
+
+  // A row for the sides that a reader may lay over the others, each once.
+  void LayOutSides(int& rows) {
+    double x = left();
+    for (const ChartSeries* series : series_) {
+      const bool is_known = std::any_of(sides_.begin(), sides_.end(),
+                                        [&](const auto& entry) { return entry.first->side == series->side; });
+      if (!series->is_overlay || series->side_name.empty() || is_known) continue;
+      if (sides_.empty()) ++rows;
+      const double width = 44 + 6.6 * static_cast<double>(series->side_name.size());
+      if (x + width > right() && x > left()) {
+        x = left();
+        ++rows;
+      }
+      sides_.push_back({series, {x, 40.0 + 18 * (rows - 1)}});
+      x += width;
+    }
   }
 
   std::vector<double> XTicks() const {
@@ -265,30 +285,58 @@ class Plot {
                             PaletteColor(series.color), opacity, standalone_ ? "" : DataOf(series)));
   }
 
+  // Overlays are told apart by side, else dashes are what is extrapolated.
   static const char* Dashes(const ChartSeries& series, bool dashed) {
-    if (series.is_overlay) return " stroke-dasharray=\"1.5 3\"";
+    constexpr std::array<const char*, 3> kOfSides = {" stroke-dasharray=\"1.5 3\"", " stroke-dasharray=\"7 3 1.5 3\"",
+                                                     " stroke-dasharray=\"3 5\""};
+    if (series.is_overlay) return kOfSides[static_cast<std::size_t>(series.side - 1) % kOfSides.size()];
     return dashed ? " stroke-dasharray=\"6 4\"" : "";
   }
 
   void Polyline(const std::vector<ChartPoint>& line, std::size_t first, std::size_t end, const ChartSeries& series,
-                bool dashed) {
-    if (end - first < 2) return;
+                bool dashed, bool is_pale) {
+    if (end < first + 2) return;
     std::vector<Place> places;
     for (std::size_t i = first; i < end; ++i) places.push_back({X(line[i].x), Y(line[i].y)});
-    svg_.Append(fmt::format("<polyline points=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"{}\"{}{}/>",
+    svg_.Append(fmt::format("<polyline points=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"{}\"{}{}{}/>",
                             Joined(places), PaletteColor(series.color), series.width, Dashes(series, dashed),
-                            standalone_ ? "" : DataOf(series)));
+                            is_pale ? " stroke-opacity=\".4\"" : "", standalone_ ? "" : DataOf(series)));
+  }
+
+  // The line with a point where its evidence ends.
+  std::vector<ChartPoint> LineOf(const ChartSeries& series) const {
+    std::vector<ChartPoint> line = series.line;
+    if (!series.evidence_x) return line;
+    const double end = *series.evidence_x;
+    const auto next = std::find_if(line.begin(), line.end(), [&](const ChartPoint& point) { return point.x >= end; });
+    if (next == line.begin() || next == line.end() || next->x == end) return line;
+    const ChartPoint &a = *std::prev(next), &b = *next;
+    const double share = (X(end) - X(a.x)) / (X(b.x) - X(a.x));
+    line.insert(next, {end, a.y + share * (b.y - a.y), ""});
+    return line;
+  }
+
+  // How many points lie up to there.
+  static std::size_t CountUpTo(const std::vector<ChartPoint>& line, const std::optional<double>& x) {
+    if (!x) return line.size();
+    const auto end =
+        std::find_if(line.begin(), line.end(), [&](const ChartPoint& point) { return point.x > *x * (1 + 1e-9); });
+    return static_cast<std::size_t>(end - line.begin());
   }
 
   void Line(const ChartSeries& series) {
-    std::size_t split = series.line.size();
-    if (chart_.split_x && !series.is_overlay) {
-      split = 0;
-      while (split < series.line.size() && series.line[split].x <= *chart_.split_x * (1 + 1e-9)) ++split;
-    }
-    Polyline(series.line, 0, split, series, series.dashed);
-    if (split > 0) --split;  // the two parts share a point
-    if (chart_.split_x && !series.is_overlay) Polyline(series.line, split, series.line.size(), series, true);
+    const std::vector<ChartPoint> line = LineOf(series);
+    const std::size_t split = series.is_overlay ? line.size() : CountUpTo(line, chart_.split_x);
+    const std::size_t evidence = std::max(std::min(split, line.size()), CountUpTo(line, series.evidence_x));
+    const bool is_split = chart_.split_x && !series.is_overlay;
+    // Parts share a point with the next.
+    Polyline(line, 0, is_split ? split : evidence, series, series.dashed, false);
+    if (is_split) Polyline(line, split > 0 ? split - 1 : 0, evidence, series, true, false);
+    if (!series.evidence_x || evidence == 0 || evidence == line.size()) return;
+    Polyline(line, evidence - 1, line.size(), series, true, true);
+    const ChartPoint& last = line[evidence - 1];
+    svg_.Append(fmt::format("<path d=\"M{} {}v14\" stroke=\"{}\" stroke-width=\"2\"{}/>", Pixel(X(last.x)),
+                            Pixel(Y(last.y) - 7), PaletteColor(series.color), standalone_ ? "" : DataOf(series)));
   }
 
   void Points(const ChartSeries& series) {
@@ -326,6 +374,13 @@ class Plot {
       LegendEntry(one, legend_[i++]);
       if (!standalone_) svg_.Append("</g>");
     }
+    for (const auto& [series, at] : sides_) {
+      svg_.Append(fmt::format("<g class=\"overlay\" data-side=\"{}\">", series->side));
+      svg_.Line(at.first, at.second - 4, at.first + 24, at.second - 4, kInk,
+                std::string("stroke-width=\"1.8\"") + Dashes(*series, true));
+      svg_.Text(at.first + 30, at.second, series->side_name, "start", kInk);
+      svg_.Append("</g>");
+    }
   }
 
   void LegendEntry(const ChartSeries& series, std::pair<double, double> at) {
@@ -348,6 +403,7 @@ class Plot {
   double y_step_ = 0.2;
   double legend_height_ = 0;
   std::vector<std::pair<double, double>> legend_;
+  std::vector<std::pair<const ChartSeries*, std::pair<double, double>>> sides_;  // legend of overlays
 };
 
 }  // namespace

@@ -33,11 +33,13 @@ struct ChartSeries {
   int side = 0;             // in HTML: 0 as measured, else the number of the variant
   bool is_chosen = false;   // in HTML: whether a reader can leave it out by its factor
   bool is_overlay = false;  // in HTML only, and hidden until a reader wants to see that side
+  std::string side_name;    // of an overlay: what the legend calls that side
   int color = 0;            // index into the palette
   bool dashed = false;
   double width = 2;
-  std::vector<ChartPoint> line;    // drawn solid up to Chart::split_x, dashed beyond
-  std::vector<ChartPoint> points;  // drawn as markers
+  std::vector<ChartPoint> line;      // drawn solid up to Chart::split_x, dashed beyond
+  std::optional<double> evidence_x;  // where its own evidence ends: a bar across the line, which is pale beyond
+  std::vector<ChartPoint> points;    // drawn as markers
   std::vector<ChartBand> inner_band;
   std::vector<ChartBand> outer_band;
 };

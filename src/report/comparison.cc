@@ -115,11 +115,18 @@ Data Targets(const std::vector<Side>& sides) {
   return targets;
 }
 
+// Where the evidence of a curve ends, when that is before the line of the chart.
+std::optional<double> EndsEarlier(const Side& side, Factor factor, const Chart& chart) {
+  const double end = EvidenceUpTo(*side.projection, factor);
+  return chart.horizon_x && end < *chart.horizon_x ? std::optional(end) : std::nullopt;
+}
+
 std::optional<Chart> FigureOf(const std::vector<Side>& sides, const std::string& heading) {
   const FactorProjection* first = sides.front().projection != nullptr ? HeadlineOf(*sides.front().projection) : nullptr;
   if (first == nullptr) return std::nullopt;
   Chart chart = EfficiencyChart(*sides.front().projection, Name(first->factor) + ": " + heading);
   chart.description = Name(first->factor) + " of " + heading + " as measured and on other machines, against cores.";
+  MarkHorizon(*sides.front().projection, first->factor, chart);
   chart.width = 860;
   int color = 0;
   for (const Side& side : sides) {
@@ -131,6 +138,7 @@ std::optional<Chart> FigureOf(const std::vector<Side>& sides, const std::string&
     series.side = static_cast<int>(&side - sides.data());
     series.color = color++;
     series.line = LineOf(*found);
+    series.evidence_x = EndsEarlier(side, first->factor, chart);
     series.points = PointsOf(*found);
     if (&side == &sides.front()) series.inner_band = BandOf(*found, true);
     chart.series.push_back(series);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/format.h"
+#include "base/text.h"
 #include "report/figures.h"
 
 namespace farscale {
@@ -83,6 +84,51 @@ void MarkHorizon(const PhaseProjection& projection, Chart& chart) {
     case Reach::kOnlyMeasured:
     case Reach::kMisfit: chart.horizon_label = "no evidence beyond " + cores; break;
   }
+}
+
+void MarkHorizon(const PhaseProjection& projection, Factor factor, Chart& chart) {
+  MarkHorizon(projection, chart);
+  const std::optional<double> end = EndsEarly(projection, factor);
+  if (!end) return;
+  const bool is_measured = *end <= projection.fitted_cores.back();
+  chart.horizon_x = end;
+  chart.beyond_is_grey = true;
+  chart.horizon_label = (is_measured ? "no evidence beyond " : "evidence to ") + FormatCores(*end);
+}
+
+std::optional<double> EndsEarly(const PhaseProjection& projection, Factor factor) {
+  if (!projection.horizon) return std::nullopt;
+  const double end = EvidenceUpTo(projection, factor);
+  return end < projection.horizon->cores ? std::optional(end) : std::nullopt;
+}
+
+std::string DescribeEarlyEnds(const PhaseProjection& projection, const std::vector<const FactorProjection*>& factors) {
+  std::vector<std::string> ends;
+  for (const FactorProjection* factor : factors) {
+    const std::optional<double> end = EndsEarly(projection, factor->factor);
+    if (end) ends.push_back(fmt::format("{} at {} cores", NameInSentence(factor->factor), FormatCores(*end)));
+  }
+  if (ends.empty()) return "";
+  return fmt::format(
+      "The line marks where the evidence of {} ends; a bar across a curve, pale beyond, marks where it ends earlier: "
+      "{}.",
+      NameInSentence(projection.horizon->factor), Join(ends, ", "));
+}
+
+KnownDominance DominanceWithinEvidence(const PhaseProjection& projection) {
+  KnownDominance known;
+  for (const Dominance& next : projection.dominance) {
+    const bool is_change = !known.ranges.empty();
+    const bool is_known = IsEvidence(projection, next.factor, next.cores) &&
+                          (!is_change || IsEvidence(projection, known.ranges.back().factor, next.cores));
+    if (is_change && !is_known) break;
+    known.ranges.push_back(next);
+  }
+  if (known.ranges.empty() || !projection.horizon) return known;
+  const double end = EvidenceUpTo(projection, known.ranges.back().factor);
+  const bool is_open = projection.horizon->reach == Reach::kAtLeast && end >= projection.horizon->cores;
+  if (!is_open || known.ranges.size() < projection.dominance.size()) known.end = end;
+  return known;
 }
 
 ReportData ProjectedCell(const PhaseProjection& projection, Factor factor, const ProjectedValue& value,

@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "projection/projection.h"
 #include "report/chart.h"
@@ -14,8 +15,22 @@ namespace farscale {
 // How far the projection of a phase is evidence, why not further and what helps; empty where nothing is projected.
 std::string DescribeHorizon(const PhaseProjection& projection);
 
-// The horizon as a line with a label; beyond it the chart is grey.
+// The horizon as a line with a label; beyond it the chart is grey. With a factor: where the evidence of that ends.
 void MarkHorizon(const PhaseProjection& projection, Chart& chart);
+void MarkHorizon(const PhaseProjection& projection, Factor factor, Chart& chart);
+
+// Where the evidence of a factor ends, when that is before the horizon of the phase; nothing else.
+std::optional<double> EndsEarly(const PhaseProjection& projection, Factor factor);
+
+// A sentence on the factors of a chart whose evidence ends before the line that marks the horizon; empty without any.
+std::string DescribeEarlyEnds(const PhaseProjection& projection, const std::vector<const FactorProjection*>& factors);
+
+// Which factor dominates the loss, as far as that is evidence.
+struct KnownDominance {
+  std::vector<Dominance> ranges;  // a change counts where both factors are evidence
+  std::optional<double> end;      // up to so many cores; nothing: as far as the curves go
+};
+KnownDominance DominanceWithinEvidence(const PhaseProjection& projection);
 
 // A projected value for a table: `text` with its `interval`, `hasInterval`, `color`, `tone`; beyond the horizon the
 // interval is the text. Not every column has a colour.

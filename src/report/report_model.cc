@@ -313,6 +313,7 @@ class PhaseSection {
       series.color = color++;
       series.width = projection == headline ? 3.2 : 1.8;
       series.line = LineOf(*projection);
+      series.evidence_x = EndsEarly(*projection_, projection->factor);
       series.points = PointsOf(*projection);
       if (projection == headline) {
         series.inner_band = BandOf(*projection, true);
@@ -322,8 +323,9 @@ class PhaseSection {
     }
     AddOtherSides(factors, chart);
     section_["overviewRows"] = RowsBehindChart(*projection_, factors);
-    for (std::size_t i = 1; i < projection_->dominance.size(); ++i) {
-      const Dominance& change = projection_->dominance[i];
+    const std::vector<Dominance> ranges = DominanceWithinEvidence(*projection_).ranges;
+    for (std::size_t i = 1; i < ranges.size(); ++i) {
+      const Dominance& change = ranges[i];
       chart.marks.push_back({change.cores, fmt::format("from {}: {}", FormatCores(change.cores), Name(change.factor))});
     }
     section_["overview"] = Figure("projection", chart);
@@ -336,6 +338,9 @@ class PhaseSection {
                   NameInSentence(headline->factor) + ".";
     if (chart.horizon_x && chart.beyond_is_grey) {
       section_["overviewCaption"] = section_["overviewCaption"].get<std::string>() + " Grey is beyond the evidence.";
+    }
+    if (const std::string ends = DescribeEarlyEnds(*projection_, factors); !ends.empty()) {
+      section_["overviewCaption"] = section_["overviewCaption"].get<std::string>() + " " + ends;
     }
   }
 
@@ -364,6 +369,8 @@ class PhaseSection {
         series.side = static_cast<int>(side);
         series.is_overlay = true;
         series.line = LineOf(*other);
+        series.evidence_x = EndsEarly(*sides[side].projection, factors[i]->factor);
+        series.side_name = sides[side].name;
         series.points = PointsOf(*other);
         series.inner_band.clear();
         series.outer_band.clear();
@@ -408,7 +415,9 @@ class PhaseSection {
            {"ratio", FormatRatio(first.ratio)},
            {"isEvidence", IsEvidence(*projection_, first.cores)},
            {"cells", cells},
-           {"dominant", dominant == projection_->dominant_at.end() ? "–" : Name(dominant->second)}});
+           {"dominant", dominant == projection_->dominant_at.end()                ? "–"
+                        : IsEvidence(*projection_, dominant->second, first.cores) ? Name(dominant->second)
+                                                                                  : kNotEvidence}});
     }
   }
 
@@ -420,12 +429,15 @@ class PhaseSection {
 
   void AddDominance() {
     Data list = Data::array();
-    for (std::size_t i = 0; i < projection_->dominance.size(); ++i) {
-      const Dominance& dominance = projection_->dominance[i];
-      const bool last = i + 1 == projection_->dominance.size();
+    const KnownDominance known = DominanceWithinEvidence(*projection_);
+    for (std::size_t i = 0; i < known.ranges.size(); ++i) {
+      const Dominance& dominance = known.ranges[i];
+      const bool last = i + 1 == known.ranges.size();
+      const bool is_open = last && !known.end;
       const std::string from = FormatCores(dominance.cores);
-      const std::string to = last ? "" : FormatCores(projection_->dominance[i + 1].cores - 1);
-      const std::string range = last ? from + " cores and more" : (from == to ? from : from + " to " + to) + " cores";
+      const std::string to = is_open ? "" : FormatCores(last ? *known.end : known.ranges[i + 1].cores - 1);
+      std::string range = is_open ? from + " cores and more" : (from == to ? from : from + " to " + to) + " cores";
+      if (last && known.end) range += ", as far as there is evidence";
       list.push_back({{"range", range},
                       {"factor", Name(dominance.factor)},
                       {"advice", std::string(Describe(dominance.factor).advice)}});
@@ -466,7 +478,7 @@ class PhaseSection {
                  {"model", fit.model.empty() ? "none" : WeighedModel(projection)},
                  {"formula", projection.formula},
                  {"variable", fit.dimension == 1 ? "x = P" : fmt::format("x = P^(1/{})", fit.dimension)},
-                 {"points", std::to_string(fit.points.size())},
+                 {"points", fmt::format("{} {}", fit.points.size(), fit.points.size() == 1 ? "point" : "points")},
                  {"sigma", fit.sigma_is_assumed ? fmt::format("{} (assumed: no point to spare)", fit.sigma)
                                                 : FormatSignificant(fit.sigma, 2)}};
     data["weighting"] = Weighting(fit);
@@ -483,6 +495,7 @@ class PhaseSection {
     Chart chart = EfficiencyChart(*projection_, Name(projection.factor));
     chart.description = fmt::format("{} against the number of cores: measured points and the projection, mostly {}.",
                                     Name(projection.factor), WeighedModel(projection));
+    MarkHorizon(*projection_, projection.factor, chart);
     chart.width = 430;
     chart.height = 260;
     chart.legend = false;

@@ -107,17 +107,18 @@ void SayDominance(const PhaseProjection& projection, std::vector<std::string>& s
     sentences.push_back("No factor costs anything at the core counts shown.");
     return;
   }
-  if (projection.dominance.size() == 1) {
-    sentences.push_back(fmt::format("{} dominates the loss at every core count shown.",
-                                    Capital(NameInSentence(projection.dominance.front().factor))));
+  const KnownDominance known = DominanceWithinEvidence(projection);
+  std::string sentence = Capital(NameInSentence(known.ranges.front().factor)) + " dominates the loss";
+  if (known.ranges.size() == 1) {
+    sentences.push_back(sentence + (known.end ? " as far as there is evidence." : " at every core count shown."));
     return;
   }
-  std::string sentence = Capital(NameInSentence(projection.dominance.front().factor)) + " dominates the loss at first";
-  for (std::size_t i = 1; i < projection.dominance.size(); ++i) {
-    sentence += fmt::format(", {} from {} cores on", NameInSentence(projection.dominance[i].factor),
-                            FormatCores(projection.dominance[i].cores));
+  sentence += " at first";
+  for (std::size_t i = 1; i < known.ranges.size(); ++i) {
+    sentence += fmt::format(", {} from {} cores on", NameInSentence(known.ranges[i].factor),
+                            FormatCores(known.ranges[i].cores));
   }
-  sentences.push_back(sentence + ".");
+  sentences.push_back(sentence + (known.end ? ", as far as there is evidence." : "."));
 }
 
 // Curves that miss their points by so much that following them further is a guess.
