@@ -5,22 +5,34 @@
   const all = (selector, within = document) => [...within.querySelectorAll(selector)];
   const phases = new Map();  // by anchor
 
-  // "0.9 0.8 1;- 0.7 0.9": value and interval at one core count after the other; - is no evidence.
-  const unpack = (factor) => {
-    factor.at = factor.values.split(";").map((entry, place) => {
-      const [value, low, high] = entry.split(" ");
+  // Codes of equally many digits in base 36: below 1000 three decimals of 0, from 1000 on the place of a text.
+  const decode = (codes, { width, texts }) => {
+    const numbers = [];
+    for (let at = 0; at < codes.length; at += width) numbers.push(parseInt(codes.slice(at, at + width), 36));
+    const textOf = (number) => (number < 1000 ? `0.${String(number).padStart(3, "0")}` : texts[number - 1000]);
+    return { numbers, texts: numbers.map(textOf) };
+  };
+
+  // Value, bounds and what was measured at every count; - is no evidence.
+  const unpack = (factor, phase) => {
+    const { texts } = decode(factor.values, phase);
+    const measured = decode(factor.measured, phase);
+    factor.at = phase.numbers.map((_, place) => {
+      const [value, low, high] = texts.slice(3 * place, 3 * place + 3);
       return {
         value: value === "-" ? "not evidence" : value,
-        interval: low === undefined ? "unknown" : `${low} – ${high}`,
+        interval: low === "-" ? "unknown" : `${low} – ${high}`,
         tone: factor.tones[place],
-        measured: factor.measured[place],
       };
+    });
+    measured.numbers.forEach((place, i) => {
+      if (i % 2 === 0) factor.at[place].measured = measured.texts[i + 1];
     });
   };
 
   const load = () => {
     for (const phase of JSON.parse(document.getElementById("choices").textContent).phases) {
-      for (const side of phase.sides) Object.values(side.factors).forEach(unpack);
+      for (const side of phase.sides) Object.values(side.factors).forEach((factor) => unpack(factor, phase));
       phases.set(phase.anchor, phase);
     }
   };
@@ -58,13 +70,17 @@
   const frames = new WeakMap();
   const frameOf = (svg) => {
     if (!frames.has(svg)) {
-      const [low, high, left, right, top, bottom] = svg.dataset.plot.split(" ").map(Number);
-      frames.set(svg, { low, high, left, right, top, bottom });
+      const [low, high, left, right, top, bottom, least, most] = svg.dataset.plot.split(" ").map(Number);
+      frames.set(svg, { low, high, left, right, top, bottom, least, most });
     }
     return frames.get(svg);
   };
   const toX = (frame, cores) =>
     frame.left + (Math.log(cores / frame.low) / Math.log(frame.high / frame.low)) * (frame.right - frame.left);
+  const toY = (frame, value) => {
+    const share = (value - frame.least) / (frame.most - frame.least);
+    return frame.bottom - Math.max(0, Math.min(share, 1)) * (frame.bottom - frame.top);
+  };
   const toCores = (frame, x) =>
     frame.low * Math.exp(((x - frame.left) / (frame.right - frame.left)) * Math.log(frame.high / frame.low));
 
@@ -89,11 +105,11 @@
     return box ? box.parentElement.textContent.trim() : id;
   };
 
-  // The series that are to be seen in a chart, each once: [factor, side, colour].
-  const seriesOf = (svg) => {
+  // The series that are to be seen in a chart, or all, each once: [factor, side, colour].
+  const seriesOf = (svg, isAll = false) => {
     const found = new Map();
     for (const element of all("polyline[data-series], polyline[data-factor]", svg)) {
-      if (element.matches(".off, .overlay:not(.shown)")) continue;
+      if (!isAll && element.matches(".off, .overlay:not(.shown)")) continue;
       const { factor, series = factor, side = "0" } = element.dataset;
       found.set(`${series} ${side}`, [series, Number(side), element.getAttribute("stroke")]);
     }
@@ -403,10 +419,44 @@
 
   // ---- what is shown ----
 
+  const addShape = (svg, kind, attributes) => {
+    const shape = document.createElementNS(kSvg, kind);
+    for (const [name, value] of Object.entries(attributes)) shape.setAttribute(name, value);
+    svg.append(shape);
+    return shape;
+  };
+
+  const dashes = ["1.5 3", "7 3 1.5 3", "3 5"];  // of other machines
+
+  // The curves of another machine over those of the chart, as far as they are evidence, and what was measured there.
+  const layOver = (svg, phase, side) => {
+    const frame = frameOf(svg);
+    const dash = dashes[(side - 1) % dashes.length];
+    svg.querySelector(`g.overlay[data-side="${side}"] line`).setAttribute("stroke-dasharray", dash);
+    for (const [series, from, stroke] of seriesOf(svg, true)) {
+      const factor = phase.sides[side].factors[series];
+      if (from > 0 || !factor) continue;
+      const isOff = svg.querySelector(`[data-factor="${series}"]`).matches(".off");
+      const curve = [];
+      const dots = [];
+      factor.at.forEach(({ value, measured }, place) => {
+        const x = toX(frame, phase.numbers[place]).toFixed(1);
+        if (value !== "not evidence") curve.push(`${x},${toY(frame, parseFloat(value) || 0).toFixed(1)}`);
+        for (const run of measured?.split(", ") ?? []) dots.push(`M${x} ${toY(frame, parseFloat(run) || 0).toFixed(1)}h0`);
+      });
+      const common = { class: `overlay${isOff ? " off" : ""}`, "data-factor": series, "data-side": side, fill: "none", stroke };
+      addShape(svg, "polyline", { ...common, points: curve.join(" "), "stroke-width": 1.8, "stroke-dasharray": dash });
+      addShape(svg, "path", { ...common, d: dots.join(""), "stroke-width": 5, "stroke-linecap": "round" });
+    }
+  };
+
   const connectSides = () => {
     for (const box of all("input.side")) {
       const section = box.closest("section");
+      const phase = phases.get(box.dataset.phase);
+      const svg = section.querySelector("svg[data-plot]");
       box.addEventListener("change", () => {
+        if (!svg.querySelector(`polyline.overlay[data-side="${box.value}"]`)) layOver(svg, phase, Number(box.value));
         const parts = `.readings [data-side="${box.value}"], .overlay[data-side="${box.value}"]`;
         for (const part of all(parts, section)) part.classList.toggle("shown", box.checked);
       });

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "report/svg.h"
@@ -26,7 +25,7 @@ struct Place {
 };
 
 // How far a line may be from where it should be, in pixels.
-constexpr double kUnseen = 0.3;
+constexpr double kUnseen = 0.5;
 
 // Keeps of places[first, last] what it takes to be no farther off than that [Douglas73].
 void KeepNeeded(const std::vector<Place>& places, std::size_t first, std::size_t last, std::vector<bool>& keep) {
@@ -51,15 +50,13 @@ std::string DataOf(const ChartSeries& series) {
   if (series.id.empty()) return "";
   std::string data = fmt::format(" data-{}=\"{}\"", series.is_chosen ? "factor" : "series", EscapeXml(series.id));
   if (series.side > 0) data += fmt::format(" data-side=\"{}\"", series.side);
-  return series.is_overlay ? data + " class=\"overlay\"" : data;
+  return data;
 }
 
 class Plot {
  public:
   Plot(const Chart& chart, bool standalone) : chart_(chart), standalone_(standalone) {
-    for (const ChartSeries& one : chart.series) {
-      if (!standalone || !one.is_overlay) series_.push_back(&one);
-    }
+    for (const ChartSeries& one : chart.series) series_.push_back(&one);
     FindRanges();
     LayOutLegend();
   }
@@ -89,8 +86,8 @@ class Plot {
   std::string PlotData() const {
     if (standalone_) return "";
     if (!chart_.log_x) return " class=\"chart\"";
-    return fmt::format(" class=\"chart\" data-plot=\"{:g} {:g} {} {} {} {}\"", x_.low, x_.high, Pixel(left()),
-                       Pixel(right()), Pixel(top()), Pixel(bottom()));
+    return fmt::format(" class=\"chart\" data-plot=\"{:g} {:g} {} {} {} {} {:g} {:g}\"", x_.low, x_.high, Pixel(left()),
+                       Pixel(right()), Pixel(top()), Pixel(bottom()), y_.low, y_.high);
   }
 
   double left() const { return 56; }
@@ -138,7 +135,6 @@ class Plot {
     double x = left();
     int rows = 1;
     for (const ChartSeries& series : chart_.series) {
-      if (series.is_overlay) continue;
       const double width = 44 + 6.6 * static_cast<double>(series.name.size());
       if (x + width > right() && x > left()) {
         x = left();
@@ -151,20 +147,17 @@ class Plot {
     legend_height_ = 18.0 * rows;
   }
 
-  // A row for the sides that a reader may lay over the others, each once.
+  // Rows for the sides that a reader may lay over the others.
   void LayOutSides(int& rows) {
-    double x = left();
-    for (const ChartSeries* series : series_) {
-      const bool is_known = std::any_of(sides_.begin(), sides_.end(),
-                                        [&](const auto& entry) { return entry.first->side == series->side; });
-      if (!series->is_overlay || series->side_name.empty() || is_known) continue;
-      if (sides_.empty()) ++rows;
-      const double width = 44 + 6.6 * static_cast<double>(series->side_name.size());
-      if (x + width > right() && x > left()) {
+    if (standalone_) return;
+    double x = right();
+    for (const std::string& name : chart_.sides) {
+      const double width = 44 + 6.6 * static_cast<double>(name.size());
+      if (x + width > right()) {
         x = left();
         ++rows;
       }
-      sides_.push_back({series, {x, 40.0 + 18 * (rows - 1)}});
+      sides_.push_back({x, 40.0 + 18 * (rows - 1)});
       x += width;
     }
   }
@@ -226,6 +219,7 @@ class Plot {
   void Labels() {
     svg_.Text((left() + right()) / 2, chart_.height - 10, chart_.x_label, "middle", kInk);
     const double middle = (top() + bottom()) / 2;
+    if (chart_.y_label.empty()) return;
     svg_.Text(14, middle, chart_.y_label, "middle", kInk,
               fmt::format("transform=\"rotate(-90 14 {})\"", Pixel(middle)));
   }
@@ -285,22 +279,15 @@ class Plot {
                             PaletteColor(series.color), opacity, standalone_ ? "" : DataOf(series)));
   }
 
-  // Overlays are told apart by side, else dashes are what is extrapolated.
-  static const char* Dashes(const ChartSeries& series, bool dashed) {
-    constexpr std::array<const char*, 3> kOfSides = {" stroke-dasharray=\"1.5 3\"", " stroke-dasharray=\"7 3 1.5 3\"",
-                                                     " stroke-dasharray=\"3 5\""};
-    if (series.is_overlay) return kOfSides[static_cast<std::size_t>(series.side - 1) % kOfSides.size()];
-    return dashed ? " stroke-dasharray=\"6 4\"" : "";
-  }
-
   void Polyline(const std::vector<ChartPoint>& line, std::size_t first, std::size_t end, const ChartSeries& series,
                 bool dashed, bool is_pale) {
     if (end < first + 2) return;
     std::vector<Place> places;
     for (std::size_t i = first; i < end; ++i) places.push_back({X(line[i].x), Y(line[i].y)});
     svg_.Append(fmt::format("<polyline points=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"{}\"{}{}{}/>",
-                            Joined(places), PaletteColor(series.color), series.width, Dashes(series, dashed),
-                            is_pale ? " stroke-opacity=\".4\"" : "", standalone_ ? "" : DataOf(series)));
+                            Joined(places), PaletteColor(series.color), series.width,
+                            dashed ? " stroke-dasharray=\"6 4\"" : "", is_pale ? " stroke-opacity=\".4\"" : "",
+                            standalone_ ? "" : DataOf(series)));
   }
 
   // The line with a point where its evidence ends.
@@ -326,9 +313,9 @@ class Plot {
 
   void Line(const ChartSeries& series) {
     const std::vector<ChartPoint> line = LineOf(series);
-    const std::size_t split = series.is_overlay ? line.size() : CountUpTo(line, chart_.split_x);
+    const std::size_t split = CountUpTo(line, chart_.split_x);
     const std::size_t evidence = std::max(std::min(split, line.size()), CountUpTo(line, series.evidence_x));
-    const bool is_split = chart_.split_x && !series.is_overlay;
+    const bool is_split = chart_.split_x.has_value();
     // Parts share a point with the next.
     Polyline(line, 0, is_split ? split : evidence, series, series.dashed, false);
     if (is_split) Polyline(line, split > 0 ? split - 1 : 0, evidence, series, true, false);
@@ -357,28 +344,27 @@ class Plot {
 
   void CompactPoints(const ChartSeries& series) {
     if (series.points.empty()) return;
-    svg_.Append(fmt::format("<g fill=\"#ffffff\" stroke=\"{}\" stroke-width=\"2\"{}>", PaletteColor(series.color),
-                            DataOf(series)));
-    for (const ChartPoint& point : series.points) {
-      svg_.Append(fmt::format("<circle cx=\"{}\" cy=\"{}\" r=\"{}\"/>", Pixel(X(point.x)), Pixel(Y(point.y)),
-                              series.is_overlay ? "2.5" : "4"));
-    }
-    svg_.Append("</g>");
+    std::string dots;
+    for (const ChartPoint& point : series.points) dots += fmt::format("M{} {}h0", Pixel(X(point.x)), Pixel(Y(point.y)));
+    svg_.Append(fmt::format(
+        "<g fill=\"none\" stroke-linecap=\"round\"{}><path d=\"{}\" stroke=\"{}\" stroke-width=\"10\"/><path d=\"{}\" "
+        "stroke=\"#ffffff\" stroke-width=\"6\"/></g>",
+        DataOf(series), dots, PaletteColor(series.color), dots));
   }
 
   void Legend() {
     std::size_t i = 0;
     for (const ChartSeries& one : chart_.series) {
-      if (one.is_overlay || i == legend_.size()) continue;
+      if (i == legend_.size()) continue;
       if (!standalone_) svg_.Append("<g" + DataOf(one) + ">");
       LegendEntry(one, legend_[i++]);
       if (!standalone_) svg_.Append("</g>");
     }
-    for (const auto& [series, at] : sides_) {
-      svg_.Append(fmt::format("<g class=\"overlay\" data-side=\"{}\">", series->side));
-      svg_.Line(at.first, at.second - 4, at.first + 24, at.second - 4, kInk,
-                std::string("stroke-width=\"1.8\"") + Dashes(*series, true));
-      svg_.Text(at.first + 30, at.second, series->side_name, "start", kInk);
+    for (std::size_t side = 0; side < sides_.size(); ++side) {
+      const auto [x, y] = sides_[side];
+      svg_.Append(fmt::format("<g class=\"overlay\" data-side=\"{}\">", side + 1));
+      svg_.Line(x, y - 4, x + 24, y - 4, kInk, "stroke-width=\"1.8\"");
+      svg_.Text(x + 30, y, chart_.sides[side], "start", kInk);
       svg_.Append("</g>");
     }
   }
@@ -403,7 +389,7 @@ class Plot {
   double y_step_ = 0.2;
   double legend_height_ = 0;
   std::vector<std::pair<double, double>> legend_;
-  std::vector<std::pair<const ChartSeries*, std::pair<double, double>>> sides_;  // legend of overlays
+  std::vector<std::pair<double, double>> sides_;  // legend of what a reader may lay over
 };
 
 }  // namespace

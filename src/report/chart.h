@@ -4,9 +4,9 @@
 // A chart comes in two forms: a file of its own, which explains itself, and an element of an HTML page. The latter is
 // smaller, since a report may have hundreds: lines are drawn by no more points than it takes to look the same, and
 // tooltips are left to the script of the page. It says which series is about what (templates/report.js), in attributes:
-// data-plot of the <svg> is the range of x and the left, right, top and bottom of the plot in pixels; of what belongs
-// to a series, data-series is its id, or data-factor where readers can choose it, and data-side the machine it is
-// about.
+// data-plot of the <svg> is the range of x, the left, right, top and bottom of the plot in pixels, and the range of y;
+// of what belongs to a series, data-series is its id, or data-factor where readers can choose it, and data-side the
+// machine it is about.
 #pragma once
 
 #include <optional>
@@ -29,12 +29,10 @@ struct ChartBand {
 
 struct ChartSeries {
   std::string name;
-  std::string id;           // in HTML: of the factor it is about
-  int side = 0;             // in HTML: 0 as measured, else the number of the variant
-  bool is_chosen = false;   // in HTML: whether a reader can leave it out by its factor
-  bool is_overlay = false;  // in HTML only, and hidden until a reader wants to see that side
-  std::string side_name;    // of an overlay: what the legend calls that side
-  int color = 0;            // index into the palette
+  std::string id;          // in HTML: of the factor it is about
+  int side = 0;            // in HTML: 0 as measured, else the number of the variant
+  bool is_chosen = false;  // in HTML: whether a reader can leave it out by its factor
+  int color = 0;           // index into the palette
   bool dashed = false;
   double width = 2;
   std::vector<ChartPoint> line;      // drawn solid up to Chart::split_x, dashed beyond
@@ -63,13 +61,13 @@ struct Chart {
   bool beyond_is_grey = true;    // false: evidence may reach further
   std::vector<ChartMark> marks;  // vertical lines with a label
   std::vector<ChartSeries> series;
+  std::vector<std::string> sides;  // in HTML: machines whose curves the script lays over these, from side 1 on
   int width = 720;
   int height = 380;
   bool legend = true;
 };
 
 // A complete <svg> element. `standalone`: with name space and white ground, for a file of its own.
-// Overlays are drawn only in the other form.
 std::string RenderSvg(const Chart& chart, bool standalone);
 
 }  // namespace farscale

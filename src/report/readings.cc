@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <optional>
 #include <set>
 
@@ -43,7 +44,8 @@ std::vector<double> ChooseCounts(const PhaseProjection& phase, const FactorProje
     if (counts.count(std::round(value.cores)) == 0) others.insert(std::round(value.cores));
   }
   const std::vector<double> rest(others.begin(), others.end());
-  const std::size_t shown = std::min(rest.size(), kMostCounts);
+  const std::size_t wanted = std::max(kFewestOthers, kMostCounts - std::min(kMostCounts, counts.size()));
+  const std::size_t shown = std::min(rest.size(), wanted);
   for (std::size_t i = 0; i < shown; ++i) counts.insert(rest[i * rest.size() / shown]);
   std::vector<double> chosen;
   for (const double count : counts) {
@@ -61,37 +63,90 @@ std::string MeasuredAt(const FactorProjection& projection, double cores) {
   return Join(values, ", ");
 }
 
-Data FactorChoices(const PhaseProjection& phase, const FactorProjection& factor, const std::vector<double>& counts) {
+// Texts as codes of equally many digits, for the script to look up.
+class Codes {
+ public:
+  std::size_t operator()(const std::string& text) {
+    const bool is_short = text.size() == 5 && text.compare(0, 2, "0.") == 0 &&
+                          text.find_first_not_of("0123456789", 2) == std::string::npos;
+    if (is_short) return std::stoul(text.substr(2));
+    const auto [found, is_new] = numbers_.emplace(text, texts_.size());
+    if (is_new) texts_.push_back(text);
+    return kFirst + found->second;
+  }
+
+  std::size_t Width() const {
+    return kFirst + texts_.size() <= 36 * 36 ? 2 : kFirst + texts_.size() <= 36 * 36 * 36 ? 3 : 4;
+  }
+  const std::vector<std::string>& Texts() const { return texts_; }
+
+  static std::string Joined(const std::vector<std::size_t>& codes, std::size_t width) {
+    constexpr std::string_view kDigits = "0123456789abcdefghijklmnopqrstuvwxyz";
+    std::string joined;
+    for (std::size_t code : codes) {
+      std::string digits(width, '0');
+      for (std::size_t i = width; i-- > 0; code /= 36) digits[i] = kDigits[code % 36];
+      joined += digits;
+    }
+    return joined;
+  }
+
+ private:
+  static constexpr std::size_t kFirst = 1000;
+  std::vector<std::string> texts_;
+  std::map<std::string, std::size_t> numbers_;
+};
+
+// One factor of one side, before it is known how many digits codes have.
+struct FactorChoices {
+  std::string id, tones;
+  std::vector<std::size_t> values, measured;
+};
+
+FactorChoices ChoicesOf(const PhaseProjection& phase, const FactorProjection& factor, const std::vector<double>& counts,
+                        Codes& codes) {
   const double reach = EvidenceUpTo(phase, factor.factor);
-  std::vector<std::string> values;
-  std::string tones;
-  Data measured = Data::object();
+  FactorChoices choices{std::string(Describe(factor.factor).id), "", {}, {}};
   for (std::size_t place = 0; place < counts.size(); ++place) {
     const std::optional<ProjectedValue> value = ReadCurve(factor, counts[place]);
     const bool is_evidence = value && counts[place] <= reach;
-    std::string text = is_evidence ? FormatValue(factor.factor, value->value) : "-";
-    if (value && value->interval80) {
-      text += " " + FormatValue(factor.factor, value->interval80->low) + " " +
-              FormatValue(factor.factor, value->interval80->high);
-    }
-    values.push_back(text);
-    if (!value) tones += kNoTone;
-    if (value) tones += is_evidence ? ToneOf(factor.factor, value->value) : kNoEvidenceTone;
+    choices.values.push_back(codes(is_evidence ? FormatValue(factor.factor, value->value) : "-"));
+    const bool is_known = value && value->interval80;
+    choices.values.push_back(codes(is_known ? FormatValue(factor.factor, value->interval80->low) : "-"));
+    choices.values.push_back(codes(is_known ? FormatValue(factor.factor, value->interval80->high) : "-"));
+    if (!value) choices.tones += kNoTone;
+    if (value) choices.tones += is_evidence ? ToneOf(factor.factor, value->value) : kNoEvidenceTone;
     const std::string runs = MeasuredAt(factor, counts[place]);
-    if (!runs.empty()) measured[std::to_string(place)] = runs;
+    if (runs.empty()) continue;
+    choices.measured.push_back(place);
+    choices.measured.push_back(codes(runs));
   }
-  return {{"values", Join(values, ";")}, {"tones", tones}, {"measured", measured}};
+  return choices;
 }
 
-Data SideChoices(const ReadSide& side, const std::vector<double>& counts) {
-  Data factors = Data::object();
-  if (side.projection != nullptr) {
+// The factors of every side, and the texts that they share: `sides`, `texts`, `width`.
+Data ChoicesOf(const std::vector<ReadSide>& sides, const std::vector<double>& counts) {
+  Codes codes;
+  std::vector<std::vector<FactorChoices>> all;
+  for (const ReadSide& side : sides) {
+    all.emplace_back();
+    if (side.projection == nullptr) continue;
     for (const FactorProjection& factor : side.projection->factors) {
-      if (factor.curve.empty()) continue;
-      factors[std::string(Describe(factor.factor).id)] = FactorChoices(*side.projection, factor, counts);
+      if (!factor.curve.empty()) all.back().push_back(ChoicesOf(*side.projection, factor, counts, codes));
     }
   }
-  return {{"name", side.name}, {"factors", factors}};
+  const std::size_t width = codes.Width();
+  Data data = {{"texts", codes.Texts()}, {"width", width}, {"sides", Data::array()}};
+  for (std::size_t side = 0; side < sides.size(); ++side) {
+    Data factors = Data::object();
+    for (const FactorChoices& choices : all[side]) {
+      factors[choices.id] = {{"values", Codes::Joined(choices.values, width)},
+                             {"tones", choices.tones},
+                             {"measured", Codes::Joined(choices.measured, width)}};
+    }
+    data["sides"].push_back({{"name", sides[side].name}, {"factors", factors}});
+  }
+  return data;
 }
 
 // What a table shows of a factor of one side.
@@ -165,7 +220,7 @@ Readings ReadingsOfPhase(const std::vector<ReadSide>& sides, const std::string& 
   if (curve == nullptr) return readings;
   const std::vector<double> counts = ChooseCounts(projection, *curve);
   const std::size_t place = FirstPlace(projection, counts);
-  Data numbers = Data::array(), printed = Data::array(), ratios = Data::array(), choices = Data::array();
+  Data numbers = Data::array(), printed = Data::array(), ratios = Data::array();
   const double largest = projection.fitted_cores.empty() ? counts.back() : projection.fitted_cores.back();
   for (const double count : counts) {
     numbers.push_back(static_cast<std::int64_t>(count));
@@ -174,7 +229,6 @@ Readings ReadingsOfPhase(const std::vector<ReadSide>& sides, const std::string& 
   }
   Data names = Data::array();
   for (std::size_t side = 0; side < sides.size(); ++side) {
-    choices.push_back(SideChoices(sides[side], counts));
     names.push_back({{"name", sides[side].name}, {"side", std::to_string(side)}, {"isOther", side > 0}});
   }
   const Notes notes = NotesOf(projection);
@@ -189,10 +243,15 @@ Readings ReadingsOfPhase(const std::vector<ReadSide>& sides, const std::string& 
                          {"readingLast", std::to_string(counts.size() - 1)},
                          {"readingSides", names},
                          {"readings", ReadingRows(sides, counts[place])}});
-  readings.choices = {
-      {"anchor", anchor},       {"numbers", numbers},     {"counts", printed},
-      {"ratios", ratios},       {"place", place},         {"sides", choices},
-      {"within", notes.within}, {"beyond", notes.beyond}, {"lastEvidence", LastEvidence(projection, counts)}};
+  readings.choices = ChoicesOf(sides, counts);
+  readings.choices.update({{"anchor", anchor},
+                           {"numbers", numbers},
+                           {"counts", printed},
+                           {"ratios", ratios},
+                           {"place", place},
+                           {"lastEvidence", LastEvidence(projection, counts)},
+                           {"within", notes.within},
+                           {"beyond", notes.beyond}});
   return readings;
 }
 

@@ -11,8 +11,9 @@
 namespace farscale {
 
 // Counts that readers choose from are whole ones, each once: those measured, the targets, the last that is evidence,
-// and at most so many others. Between the points of a curve they are read off it [report/curve.h].
-inline constexpr std::size_t kMostCounts = 30;
+// and others until there are so many, but at least a few. Between the points of a curve they are read off it
+// [report/curve.h].
+inline constexpr std::size_t kMostCounts = 40, kFewestOthers = 10;
 
 // One phase as measured, and the same phase on other machines.
 struct ReadSide {
@@ -26,8 +27,11 @@ struct Readings {
   ReportData table;
   // For the script: `anchor`, `numbers`, `counts` and `ratios` (as they are, as printed, and to the largest run),
   // `place` of the first one shown, `lastEvidence` (place), what to say `within` and `beyond` the evidence horizon, and
-  // by side and factor `values` ("value low high", with "-" for a value that is not evidence, one after the other by
-  // semicolons), `tones` (a letter each) and `measured` (by place).
+  // by side and factor `values` (text, lower and upper bound of every count, "-" for what is not evidence), `measured`
+  // (place and text of every measured count) and `tones` (a letter for every count). Places and texts are codes,
+  // numbers in base 36 of `width` digits: n below 1000 is the text 0.n of three decimals, n from 1000 on stands for the
+  // text with number n - 1000 in `texts`. Reports may have 20 phases on three machines, and these are most of their
+  // numbers.
   ReportData choices;
 };
 

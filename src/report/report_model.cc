@@ -321,7 +321,7 @@ class PhaseSection {
       }
       chart.series.push_back(series);
     }
-    AddOtherSides(factors, chart);
+    for (const Variant& variant : results_.variants) chart.sides.push_back(variant.name);
     section_["overviewRows"] = RowsBehindChart(*projection_, factors);
     const std::vector<Dominance> ranges = DominanceWithinEvidence(*projection_).ranges;
     for (std::size_t i = 1; i < ranges.size(); ++i) {
@@ -355,28 +355,6 @@ class PhaseSection {
       sides.push_back(side);
     }
     return sides;
-  }
-
-  // The factors of the chart as they are on other machines, over the same factors as measured.
-  void AddOtherSides(const std::vector<const FactorProjection*>& factors, Chart& chart) const {
-    const std::vector<ReadSide> sides = Sides();
-    for (std::size_t side = 1; side < sides.size(); ++side) {
-      for (std::size_t i = 0; i < factors.size(); ++i) {
-        const FactorProjection* other =
-            sides[side].projection != nullptr ? sides[side].projection->Find(factors[i]->factor) : nullptr;
-        if (other == nullptr || other->curve.empty()) continue;
-        ChartSeries series = chart.series[i];
-        series.side = static_cast<int>(side);
-        series.is_overlay = true;
-        series.line = LineOf(*other);
-        series.evidence_x = EndsEarly(*sides[side].projection, factors[i]->factor);
-        series.side_name = sides[side].name;
-        series.points = PointsOf(*other);
-        series.inner_band.clear();
-        series.outer_band.clear();
-        chart.series.push_back(std::move(series));
-      }
-    }
   }
 
   // Numbers to read off the chart.

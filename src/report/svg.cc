@@ -33,7 +33,11 @@ std::string EscapeXml(const std::string& text) {
   return escaped;
 }
 
-std::string Pixel(double value) { return fmt::format("{:.1f}", value); }
+std::string Pixel(double value) {
+  std::string text = fmt::format("{:.1f}", value);
+  if (text.compare(text.size() - 2, 2, ".0") == 0) text.resize(text.size() - 2);
+  return text == "-0" ? "0" : text;
+}
 
 double NiceStep(double span, int wanted) {
   const double raw = span / wanted;
@@ -65,8 +69,9 @@ void Svg::Open(int width, int height, const std::string& title, const std::strin
 
 void Svg::Text(double x, double y, const std::string& text, const char* anchor, const char* color,
                const std::string& more) {
-  text_ += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"{}\" fill=\"{}\" {}>{}</text>", Pixel(x), Pixel(y),
-                       anchor, color, more, EscapeXml(text));
+  const std::string anchored = std::string_view(anchor) == "start" ? "" : fmt::format(" text-anchor=\"{}\"", anchor);
+  text_ += fmt::format("<text x=\"{}\" y=\"{}\"{} fill=\"{}\"{}{}>{}</text>", Pixel(x), Pixel(y), anchored, color,
+                       more.empty() ? "" : " ", more, EscapeXml(text));
 }
 
 void Svg::Line(double x1, double y1, double x2, double y2, const char* color, const std::string& more) {

@@ -17,7 +17,7 @@ std::string PaletteColor(int index);
 // Text for XML and HTML, outside and inside of attributes.
 std::string EscapeXml(const std::string& text);
 
-// Pixels with one decimal: precise enough, and the same text on every machine.
+// Pixels with one decimal, or none: precise enough, and the same text on every machine.
 std::string Pixel(double value);
 
 // Steps of 1, 2 or 5 times a power of ten, about `wanted` of them in a span.
