@@ -276,6 +276,51 @@ class ReportBrowserTest(unittest.TestCase):
         self.browser.press("Escape", 27)
         self.assertTrue(self.run_js("document.getElementById('readout').hidden"))
 
+    def read_picture(self, selector, keys):
+        """What the readout says of a picture, after each key."""
+        self.run_js(f"document.querySelector('{selector}').focus({{focusVisible: true}})")
+        said = [self.run_js("document.getElementById('readout').innerText")]
+        for key, code in keys:
+            self.browser.press(key, code)
+            said.append(self.run_js("document.getElementById('readout').innerText"))
+        return said
+
+    def test_a_timeline_is_read(self):
+        selector = ".plot:has(svg[data-cells])"
+        first, right, down, last = self.read_picture(selector, [("ArrowRight", 39), ("ArrowDown", 40), ("End", 35)])
+        self.assertRegex(first, r"^Rank 0, about 0 s after the begin")
+        self.assertRegex(right, r"^Rank 0, about [\d.]+ [mµ]s after the begin")
+        self.assertRegex(down, r"^Rank 1, about [\d.]+ [mµ]s after the begin")
+        for text in (first, right, down, last):
+            parts = [int(part) for part in re.findall(r"(\d)/8 of the time", text)]
+            self.assertEqual(sum(parts), 8, text)
+        self.assertRegex(last, r"phase\s+time step: 2 iterations")
+        left, top, width, height = self.run_js("""
+            const rect = document.querySelector("svg[data-cells] rect[data-mix]");
+            rect.scrollIntoView({block: "center"});
+            const box = rect.getBoundingClientRect();
+            return [box.left, box.top, box.width, box.height];""")
+        self.browser.point_at(left + width / 2, top + 0.99 * height)
+        self.assertRegex(self.run_js("document.getElementById('readout').innerText"), "^Rank 7, about")
+        self.assertEqual(self.visible("line.cursor"), 2)
+        self.browser.point_at(1, 1)
+        self.assertEqual(self.visible("line.cursor"), 0)
+
+    def test_iterations_are_read(self):
+        results = json.loads(json.dumps(self.results))
+        for run in results["runs"]:
+            run["phases"] = [{"phase": self.phase, "iterations": [
+                {"begin": 0.01 * k, "end": 0.01 * k + 0.009, "elapsed": 0.001 * (k + 1), "useful": 0.001,
+                 "parallelEfficiency": 0.8, "loadBalance": 0.9} for k in range(5)]}]
+        self.browser.open(self.render(results, "iterations"))
+        first, second, below = self.read_picture(".iterated .plot", [("ArrowRight", 39), ("ArrowDown", 40)])
+        self.assertRegex(first, r"^8 cores, iteration 1\s+Length\s+1.00 ms")
+        self.assertRegex(second, r"^8 cores, iteration 2\s+Length\s+2.00 ms\s+Useful\s+1.00 ms")
+        self.assertRegex(below, r"^16 cores, iteration 2\s")
+        self.browser.press("Escape", 27)
+        self.assertTrue(self.run_js("document.getElementById('readout').hidden"))
+        self.assertEqual(self.run_js(CHECKS), [])
+
     def test_factors_and_phases_can_be_left_out(self):
         self.assertGreater(self.visible('[data-factor="transferEfficiency"]'), 10)
         self.run_js("document.querySelector('.choose').open = true")
@@ -294,7 +339,10 @@ class ReportBrowserTest(unittest.TestCase):
         name = self.results["variants"][0]["name"]
         self.assertEqual(self.visible(".overlay"), 0)
         self.run_js("document.querySelector('input.side').click()")
-        self.assertGreater(self.visible(".overlay"), 5)
+        self.assertGreater(self.visible("polyline.overlay"), 5)
+        self.assertEqual(self.visible("g.overlay"), 1)  # in the legend
+        self.assertEqual(self.run_js("document.querySelector('g.overlay.shown').textContent"), name)
+        self.assertTrue(self.run_js("document.querySelector('g.overlay.shown line').getAttribute('stroke-dasharray')"))
         place = self.choices[0]["place"]
         shown = self.run_js("""
             const table = document.querySelector(".readings");
@@ -336,6 +384,15 @@ class ReportBrowserTest(unittest.TestCase):
         self.browser.open(self.report, width=400)
         self.assertEqual(self.run_js("document.documentElement.scrollWidth"), 400)
         self.assertEqual(self.visible(".contents li"), 0)
+        results = json.loads(json.dumps(self.results).replace(json.dumps(HOSTILE)[1:-1], "x" * 90))
+        results["study"]["title"] = "y" * 90
+        for run in results["runs"]:
+            run["path"] = "z" * 120
+        self.browser.open(self.render(results, "long"), width=400)
+        self.run_js("for (const details of document.querySelectorAll('main details')) details.open = true")
+        self.run_js("for (const box of document.querySelectorAll('input.side')) box.click()")
+        self.assertEqual(self.run_js("document.documentElement.scrollWidth"), 400)
+        self.assertEqual(self.run_js("[...document.querySelectorAll('main table')].filter((table) => !table.closest('.scroll')).length"), 0)
 
     def test_a_report_without_a_projection(self):
         results = json.loads(json.dumps(self.results))
@@ -354,6 +411,14 @@ class ReportBrowserTest(unittest.TestCase):
         for selector in (".controls", ".contents", ".skip", ".mark"):
             self.assertEqual(self.visible(selector), 0, selector)
         self.assertGreater(self.visible("table"), 10)
+        self.assertEqual(self.visible("summary"), 0)
+        self.assertNotIn("chosen above", self.run_js("document.body.innerText"))
+        # Nothing is smaller than 7 points; pictures shrink to the width of a page, where they are largest.
+        self.assertEqual(self.run_js("""
+            const small = (e) => e.checkVisibility() && parseFloat(getComputedStyle(e).fontSize) < 7 * 96 / 72 - 0.1;
+            const says = (e) => [...e.childNodes].some((node) => node.nodeType === 3 && node.textContent.trim());
+            const found = [...document.querySelectorAll("body *")].filter((e) => !e.closest("svg, script, .unseen"));
+            return [...new Set(found.filter((e) => says(e) && small(e)).map((e) => e.outerHTML.slice(0, 60)))];"""), [])
 
     def test_a_large_report_is_small_and_fast(self):
         path = self.render(large_results(self.folder), "large")

@@ -57,6 +57,24 @@ TEST(AnswersSection, Sentences) {
           "%), parallel efficiency 0.625 instead of 0.500."));
 }
 
+// What is above 1 already has nothing to gain from being 1.
+TEST(AnswersSection, FactorsAboveOneGainNothing) {
+  PhaseProjection phase = Phase();
+  PerfectFactor instructions{Factor::kInstructionScaling, -0.999, OpenBounds{-1, 0.2}, {}, 0.001, 400.0};
+  for (PerfectAtTarget& at : phase.answers->perfect) at.factors.push_back(instructions);
+  phase.answers->perfect[0].factors[1].gain80->low = -0.05;
+  for (const AnswerTable& table : TabulateAnswers(phase)) {
+    for (const std::vector<AnswerCell>& row : table.rows) {
+      for (const AnswerCell& cell : row) {
+        EXPECT_EQ((cell.text + cell.detail).find("Instruction scaling"), std::string::npos) << cell.text;
+        EXPECT_EQ((cell.text + cell.detail).find("-"), std::string::npos) << cell.text << " " << cell.detail;
+      }
+    }
+  }
+  for (PerfectAtTarget& at : phase.answers->perfect) at.factors = {instructions};
+  EXPECT_EQ(TabulateAnswers(phase).size(), 2u);  // levels and times
+}
+
 TEST(AnswersSection, OpenEnds) {
   PhaseProjection phase = Phase();
   phase.horizon = EvidenceHorizon{Factor::kParallelEfficiency, 0.2, 1024, EvidenceHorizon::Reach::kAtLeast};

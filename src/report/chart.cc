@@ -313,9 +313,9 @@ class Plot {
 
   void Line(const ChartSeries& series) {
     const std::vector<ChartPoint> line = LineOf(series);
-    const std::size_t split = CountUpTo(line, chart_.split_x);
-    const std::size_t evidence = std::max(std::min(split, line.size()), CountUpTo(line, series.evidence_x));
     const bool is_split = chart_.split_x.has_value();
+    const std::size_t split = is_split ? CountUpTo(line, chart_.split_x) : 0;
+    const std::size_t evidence = std::max(split, CountUpTo(line, series.evidence_x));
     // Parts share a point with the next.
     Polyline(line, 0, is_split ? split : evidence, series, series.dashed, false);
     if (is_split) Polyline(line, split > 0 ? split - 1 : 0, evidence, series, true, false);

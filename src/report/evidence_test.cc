@@ -69,6 +69,51 @@ TEST(Evidence, MisfitsAndWhatIsKnownLessFar) {
               testing::EndsWith(" Global efficiency, speedup, times and costs are evidence up to 32 cores only."));
 }
 
+// Its interval is wider than 0.2 from the largest run on, so global efficiency is known to 32 cores and no further.
+TEST(Evidence, FactorsEndBeforeTheHorizonOfThePhase) {
+  PhaseProjection phase = Phase();
+  FactorProjection global = phase.factors[0];
+  global.factor = Factor::kGlobalEfficiency;
+  global.curve = {{32, 1, 0.8, IntervalBounds{0.5, 0.9}, {}}, {256, 8, 0.5, IntervalBounds{0.3, 0.7}, {}}};
+  phase.factors.push_back(global);
+  EXPECT_EQ(EndsEarly(phase, Factor::kGlobalEfficiency), 32);
+  EXPECT_EQ(EndsEarly(phase, Factor::kParallelEfficiency), std::nullopt);
+  EXPECT_EQ(
+      DescribeEarlyEnds(phase, {&phase.factors[0], &phase.factors[2]}),
+      "The line marks where the evidence of parallel efficiency ends; a bar across a curve, pale beyond, marks where "
+      "it ends earlier: global efficiency at 32 cores.");
+  EXPECT_EQ(DescribeEarlyEnds(phase, {&phase.factors[0]}), "");
+  Chart chart;
+  MarkHorizon(phase, Factor::kGlobalEfficiency, chart);
+  EXPECT_EQ(chart.horizon_x, 32);
+  EXPECT_EQ(chart.horizon_label, "no evidence beyond 32");
+  MarkHorizon(phase, Factor::kParallelEfficiency, chart);
+  EXPECT_EQ(chart.horizon_label, "evidence to 100");
+}
+
+TEST(Evidence, DominanceIsToldAsFarAsItIsEvidence) {
+  PhaseProjection phase = Phase();
+  phase.dominance = {{8, Factor::kParallelEfficiency}, {64, Factor::kLoadBalance}, {200, Factor::kParallelEfficiency}};
+  const KnownDominance known = DominanceWithinEvidence(phase);
+  ASSERT_EQ(known.ranges.size(), 2u);
+  EXPECT_EQ(known.ranges.back().factor, Factor::kLoadBalance);
+  EXPECT_EQ(known.end, 100);
+  EXPECT_THAT(SummarizePhase({}, &phase),
+              Contains("Parallel efficiency dominates the loss at first, load balance from 64 "
+                       "cores on, as far as there is evidence."));
+  phase.dominance.resize(1);
+  EXPECT_THAT(SummarizePhase({}, &phase),
+              Contains("Parallel efficiency dominates the loss as far as there is evidence."));
+  for (FactorProjection& factor : phase.factors) {
+    for (ProjectedValue& value : factor.curve)
+      value.interval80 = IntervalBounds{value.value - 0.01, value.value + 0.01};
+  }
+  phase.horizon = EvidenceHorizon{Factor::kParallelEfficiency, 0.2, 256, Reach::kAtLeast};
+  EXPECT_EQ(DominanceWithinEvidence(phase).end, std::nullopt);
+  EXPECT_THAT(SummarizePhase({}, &phase),
+              Contains("Parallel efficiency dominates the loss at every core count shown."));
+}
+
 TEST(Evidence, BeyondTheHorizonTheIntervalStandsAlone) {
   const PhaseProjection phase = Phase();
   const std::vector<ProjectedValue>& targets = phase.factors[0].targets;

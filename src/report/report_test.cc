@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <filesystem>
+#include <functional>
 #include <regex>
 
 #include "base/error.h"
@@ -92,20 +93,37 @@ TEST(Chart, InAPageItIsSmall) {
   series.is_chosen = true;
   for (int i = 0; i <= 10; ++i) series.line.push_back({std::exp(i), 1 - 0.05 * i, ""});
   series.points = {{1, 0.9, "1 core: 0.900"}};
-  ChartSeries other = series;
-  other.side = 1;
-  other.is_overlay = true;
-  chart.series = {series, other};
+  chart.series = {series};
+  chart.sides = {"without noise"};
   const std::string svg = RenderSvg(chart, false);
   EXPECT_TRUE(std::regex_search(
       svg, std::regex("<polyline points=\"[0-9.]+,[0-9.]+ [0-9.]+,[0-9.]+\" [^>]*data-factor=\"loadBalance\"/>")));
-  EXPECT_THAT(svg, HasSubstr("data-factor=\"loadBalance\" data-side=\"1\" class=\"overlay\""));
+  EXPECT_TRUE(
+      std::regex_search(svg, std::regex("<g class=\"overlay\" data-side=\"1\"><line .*without noise</text></g>")));
   EXPECT_THAT(svg, HasSubstr(" data-plot=\""));
   EXPECT_THAT(svg, Not(HasSubstr("1 core")));
   const std::string file = RenderSvg(chart, true);
   EXPECT_THAT(file, HasSubstr("1 core: 0.900"));
   EXPECT_THAT(file, Not(HasSubstr("data-")));
-  EXPECT_THAT(file, Not(HasSubstr("overlay")));
+  EXPECT_THAT(file, Not(HasSubstr("without noise")));
+}
+
+// Straight to 1000 over a logarithmic axis; evidence ends halfway, at 10^1.5, where the line has come to 0.7.
+TEST(Chart, ABarMarksWhereTheEvidenceOfACurveEnds) {
+  Chart chart;
+  chart.y_max = 1;
+  ChartSeries series;
+  series.line = {{1, 1, ""}, {1000, 0.4, ""}};
+  chart.series = {series};
+  EXPECT_THAT(RenderSvg(chart, true), Not(HasSubstr("stroke-opacity=\".4\"")));
+  chart.series[0].evidence_x = std::pow(10, 1.5);
+  const std::string svg = RenderSvg(chart, true);
+  std::smatch bar;
+  ASSERT_TRUE(std::regex_search(svg, bar, std::regex("<path d=\"M([0-9.]+) ([0-9.]+)v14\"")));
+  const std::string meeting = bar[1].str() + "," + TickText(std::stod(bar[2]) + 7);
+  EXPECT_THAT(svg, HasSubstr(" " + meeting + "\" fill=\"none\""));     // the line ends there
+  EXPECT_THAT(svg, HasSubstr("<polyline points=\"" + meeting + " "));  // and the pale one begins
+  EXPECT_NEAR(std::stod(bar[1]), (56 + 706) / 2.0, 0.06);              // the plot is from 56 to 706
 }
 
 // What charts are drawn in has to be told apart on a dark ground, too.
@@ -259,7 +277,7 @@ TEST(Report, StandardErrorsStandBesideTheirValues) {
   const std::string html = RenderHtml(model, test::OwnTemplates());
   EXPECT_THAT(html, HasSubstr("0.950<br><small>± 0.012</small>"));
   EXPECT_THAT(html, HasSubstr("1.60 s<br><small>± 20.0 ms</small>"));
-  EXPECT_THAT(html, HasSubstr("0.980</td>"));
+  EXPECT_THAT(html, testing::ContainsRegex("<td class=tone-.>0.980"));
   EXPECT_THAT(html, HasSubstr("the standard error of the run by itself"));
   EXPECT_THAT(
       html,
@@ -300,9 +318,9 @@ TEST(Backtest, SaysHowManyHiddenValuesWereMet) {
   const ReportModel model = BuildReportModel(results);
   const std::string html = RenderHtml(model, test::OwnTemplates());
   EXPECT_THAT(html, HasSubstr("<p>" + sentence + "</p>"));
-  EXPECT_THAT(html, HasSubstr("<th scope=\"row\">Parallel efficiency</th><td>16</td><td>64</td><td>4.0×</td><td>0.500"
-                              "</td><td>0.550</td><td>0.490 – 0.610</td><td>+10.0 %</td><td>80 %</td>"));
-  EXPECT_THAT(html, HasSubstr("<td>-44.4 %</td><td class=\"outside\">neither</td>"));
+  EXPECT_THAT(html, HasSubstr("<th scope=row>Parallel efficiency<td>16<td>64<td>4.0×<td>0.500"
+                              "<td>0.550<td>0.490 – 0.610<td>+10.0 %<td>80 %"));
+  EXPECT_THAT(html, HasSubstr("<td>-44.4 %<td class=\"outside\">neither"));
   const std::string markdown = RenderTemplate(test::OwnTemplates().markdown, model.data, Escape::kMarkdown);
   EXPECT_THAT(markdown, HasSubstr("|  | 32 | 64 | 2.0× | 0.500 | 0.400 | 0.340 – 0.460 | -20.0 % | 95 % |"));
   EXPECT_THAT(markdown, Not(HasSubstr("still fewer runs")));
@@ -354,6 +372,18 @@ TEST(Report, JsonForScriptsEndsNone) {
   EXPECT_EQ(ToScriptJson({{"name", "</script><!--"}}), "{\"name\":\"\\u003c/script>\\u003c!--\"}");
 }
 
+// What the script of the page makes of codes.
+std::vector<std::string> Decoded(const ReportData& choices, const std::string& codes) {
+  const auto width = choices["width"].get<std::size_t>();
+  std::vector<std::string> texts;
+  for (std::size_t at = 0; at < codes.size(); at += width) {
+    const std::size_t number = std::stoul(codes.substr(at, width), nullptr, 36);
+    texts.push_back(number < 1000 ? fmt::format("0.{:03}", number)
+                                  : choices["texts"][number - 1000].get<std::string>());
+  }
+  return texts;
+}
+
 // Beyond the evidence horizon there is an interval and no value, in the first table shown and in what readers choose.
 TEST(Report, ReadingsKeepToTheEvidence) {
   Results results = MakeResults();
@@ -367,14 +397,27 @@ TEST(Report, ReadingsKeepToTheEvidence) {
   for (const FactorProjection& factor : projection.factors) {
     const std::string id(Describe(factor.factor).id);
     const ReportData& texts = readings.choices["sides"][0]["factors"][id];
-    const std::vector<std::string> values = Split(texts["values"].get<std::string>(), ';');
-    ASSERT_EQ(values.size(), readings.choices["numbers"].size());
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      const bool is_evidence = IsEvidence(projection, factor.factor, readings.choices["numbers"][i].get<double>());
-      EXPECT_EQ(values[i].substr(0, 2) != "- ", is_evidence) << id << " " << values[i];
+    const std::vector<std::string> values = Decoded(readings.choices, texts["values"]);
+    ASSERT_EQ(values.size(), 3 * readings.choices["numbers"].size());
+    for (std::size_t i = 0; i < values.size(); i += 3) {
+      const bool is_evidence = IsEvidence(projection, factor.factor, readings.choices["numbers"][i / 3].get<double>());
+      EXPECT_EQ(values[i] != "-", is_evidence) << id << " " << values[i];
     }
   }
-  EXPECT_EQ(readings.choices["sides"][0]["factors"]["loadBalance"]["measured"]["0"], "0.950");
+  const ReportData& balance = readings.choices["sides"][0]["factors"]["loadBalance"];
+  EXPECT_EQ(Decoded(readings.choices, balance["measured"])[1], "0.950");  // at place 0
+}
+
+// Whole counts, each once, with those measured, the targets and the horizon among them.
+TEST(Report, ReadersChooseWholeCounts) {
+  Results results = MakeResults();
+  results.projections[0].horizon = EvidenceHorizon{Factor::kParallelEfficiency, 0.9, 61, EvidenceHorizon::Reach::kUpTo};
+  const Readings readings = ReadingsOfPhase({{"as measured", &results.projections[0]}}, "cycle");
+  const auto numbers = readings.choices["numbers"].get<std::vector<std::int64_t>>();
+  EXPECT_EQ(std::adjacent_find(numbers.begin(), numbers.end(), std::greater_equal<>()), numbers.end());
+  EXPECT_THAT(numbers, testing::IsSupersetOf({8, 16, 32, 61, 64, 1024}));
+  EXPECT_EQ(numbers.at(readings.choices["lastEvidence"].get<std::size_t>()), 61);
+  EXPECT_EQ(readings.choices["beyond"], "Beyond the evidence, which ends at 61 cores.");
 }
 
 TEST(Report, EveryFormAndFigureIsWritten) {
