@@ -270,13 +270,18 @@ class Plot {
     return points;
   }
 
+  // Bands and points need be found only where readers can leave their series out.
+  std::string ChoiceOf(const ChartSeries& series) const {
+    return standalone_ || !series.is_chosen ? "" : DataOf(series);
+  }
+
   void Band(const ChartSeries& series, const std::vector<ChartBand>& band, double opacity) {
     if (band.size() < 2) return;
     std::vector<Place> high, low;
     for (const ChartBand& b : band) high.push_back({X(b.x), Y(b.high)});
     for (auto b = band.rbegin(); b != band.rend(); ++b) low.push_back({X(b->x), Y(b->low)});
     svg_.Append(fmt::format("<polygon points=\"{} {}\" fill=\"{}\" fill-opacity=\"{}\"{}/>", Joined(high), Joined(low),
-                            PaletteColor(series.color), opacity, standalone_ ? "" : DataOf(series)));
+                            PaletteColor(series.color), opacity, ChoiceOf(series)));
   }
 
   void Polyline(const std::vector<ChartPoint>& line, std::size_t first, std::size_t end, const ChartSeries& series,
@@ -349,7 +354,7 @@ class Plot {
     svg_.Append(fmt::format(
         "<g fill=\"none\" stroke-linecap=\"round\"{}><path d=\"{}\" stroke=\"{}\" stroke-width=\"10\"/><path d=\"{}\" "
         "stroke=\"#ffffff\" stroke-width=\"6\"/></g>",
-        DataOf(series), dots, PaletteColor(series.color), dots));
+        ChoiceOf(series), dots, PaletteColor(series.color), dots));
   }
 
   void Legend() {
