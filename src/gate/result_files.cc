@@ -8,8 +8,8 @@
 #include "base/files.h"
 #include "base/text.h"
 #include "factors/factor_table_csv.h"
+#include "factors/run_scaling.h"
 #include "gate/history_json.h"
-#include "projection/answers.h"
 #include "report/results_json.h"
 
 namespace farscale {

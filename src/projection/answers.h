@@ -104,10 +104,6 @@ struct PhaseAnswers {
   friend bool operator==(const PhaseAnswers&, const PhaseAnswers&) = default;
 };
 
-// How the runs of a phase scale: as the table says; else strong when run time times speedup is the same at every core
-// count, weak when it grows with the cores. Nothing where they do not tell.
-std::optional<Scaling> ScalingOf(const FactorTable& table, const std::vector<FactorRow>& rows);
-
 // Answers for a phase of a completed table; nothing where nothing is projected.
 std::optional<PhaseAnswers> Answer(const PhaseProjection& projection, const FactorTable& table,
                                    const AnswerSettings& settings);

@@ -1,0 +1,31 @@
+#include "factors/run_scaling.h"
+
+#include <cmath>
+
+namespace farscale {
+
+std::optional<Scaling> ScalingOf(const FactorTable& table, const std::vector<FactorRow>& rows) {
+  return table.scaling ? table.scaling : ScalingShownBy(rows);
+}
+
+std::optional<Scaling> ScalingShownBy(const std::vector<FactorRow>& rows) {
+  constexpr double kSame = 0.01;
+  const FactorRow* first = nullptr;
+  bool is_strong = true, is_weak = true, differs = false;
+  for (const FactorRow& row : rows) {
+    if (!row.runtime || !row.values[Factor::kSpeedup]) continue;
+    if (first == nullptr) first = &row;
+    const auto reach = [](const FactorRow& one) {
+      return *one.runtime / one.iterations * *one.values[Factor::kSpeedup];
+    };
+    const double growth = static_cast<double>(row.cores) / static_cast<double>(first->cores);
+    const double ratio = reach(row) / reach(*first);
+    is_strong = is_strong && std::fabs(ratio - 1) < kSame;
+    is_weak = is_weak && std::fabs(ratio / growth - 1) < kSame;
+    differs = differs || row.cores != first->cores;
+  }
+  if (!differs || is_strong == is_weak) return std::nullopt;
+  return is_strong ? Scaling::kStrong : Scaling::kWeak;
+}
+
+}  // namespace farscale

@@ -1,0 +1,18 @@
+// How runs scale, read off what they took and how they are said to scale.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "factors/factor_table.h"
+
+namespace farscale {
+
+// How the runs of a phase scale: as the table says, else as their times and speedups show.
+std::optional<Scaling> ScalingOf(const FactorTable& table, const std::vector<FactorRow>& rows);
+
+// Strong when the time of an iteration times speedup is the same at every core count, weak when it grows with the
+// cores; nothing where neither holds, or where times or speedups are unknown.
+std::optional<Scaling> ScalingShownBy(const std::vector<FactorRow>& rows);
+
+}  // namespace farscale
