@@ -82,12 +82,11 @@ struct AllocationPack {
   EfficiencyBasis basis = EfficiencyBasis::kNone;
   std::optional<Scaling> scaling;
   double required = 0.75;
-  double baseline = 0;                    // cores
-  std::optional<Estimate> baseline_time;  // seconds an iteration
-  double iterations = 1;                  // that `work` and core hours are for
-  bool are_planned = false;               // else: as many as the baseline ran
-  std::vector<AllocationRow> rows;        // measured, then projected, each by cores
-  std::vector<SpeedupPoint> curve;        // from the smallest run to the last row; empty where nothing is projected
+  double baseline = 0;              // cores
+  double iterations = 1;            // that `work` and core hours are for
+  bool are_planned = false;         // else: as many as the baseline ran
+  std::vector<AllocationRow> rows;  // measured, then projected, each by cores
+  std::vector<SpeedupPoint> curve;  // from the smallest run to the last row; empty where nothing is projected
   Recommendation recommendation;
   double evidence = 0;                   // cores up to which the projection is evidence; 0: there is none
   double largest_target = 0;             // of the results; more than the last row where that is not shown
