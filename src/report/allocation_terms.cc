@@ -162,9 +162,9 @@ Estimate AllocationTerms::MeasuredEfficiency(const RunsAt& runs) const {
   const auto measured = MeasuredOf(BasisValues(runs)), at_baseline = MeasuredOf(BasisValues(*baseline_));
   if (!measured) return {};
   Estimate estimate{EfficiencyAt(measured->value, at_baseline->value, static_cast<double>(runs.cores)), std::nullopt};
-  if (!noise_) return estimate;
+  if (!noise_ || &runs == baseline_) return estimate;
   const Change change = ChangeBetween(*at_baseline, *measured);
-  const double reach = runs.cores == baseline_->cores ? 1 : change.High(0.8) / change.ratio;
+  const double reach = change.High(0.8) / change.ratio;
   estimate.interval80 = OpenBounds{*estimate.value / reach, *estimate.value * reach};
   return estimate;
 }
