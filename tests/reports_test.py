@@ -164,6 +164,21 @@ class Allocation(ReportsTest):
         self.assertIn("weak: the problem grows with the cores", text)
         self.assertIn("noise of the machine is part of the measured times", text)
 
+    def test_what_was_measured_comes_first(self):
+        """4 cores have 90.6 % as measured, though the projection would stop at 3; the baseline has 100 % by definition."""
+        results = self.samples / "npb-lu/results.json"
+        _, result = self.pack(results, "--phase", "upper sweep", "--efficiency", 0.9)
+        self.assertIn("Jobs of up to 4 cores (4 nodes) have an efficiency of at least 90 %", result.stdout)
+        for name in ("allocation.md", "allocation.html", "allocation.csv", "allocation-text.tex"):
+            self.assertIn("Measurement and projection disagree: on 4 cores", (self.folder / "a" / name).read_text())
+        _, result = self.pack(results, "--phase", "upper sweep", "--efficiency", 1)
+        self.assertIn("Jobs of up to 2 cores (2 nodes) have an efficiency of at least 100 %", result.stdout)
+        self.assertIn("by definition; on 4 cores, the next larger count, it is less (90.6 %)", result.stdout)
+
+    def test_probability_at_the_end_of_the_evidence(self):
+        _, result = self.pack(self.samples / "comd-noise/results.json")
+        self.assertRegex(result.stdout, r"On \d+ cores it is at least 75 % with a probability of more than 90 %\.")
+
     def test_bare_table_with_times(self):
         rows, result = self.pack(self.write("t.csv", TABLE), "--scaling", "strong", "--iterations", 7200)
         self.assertEqual([row["efficiency"][:6] for row in rows[:3]], ["1", "0.9000", "0.8000"])

@@ -57,20 +57,32 @@ struct SpeedupPoint {
   friend bool operator==(const SpeedupPoint&, const SpeedupPoint&) = default;
 };
 
-// The largest job that is efficient enough, never larger than is known.
+// A measured count of which measurement and projection say different things: one has the efficiency required, the
+// other has not.
+struct Disagreement {
+  double cores = 0;
+  bool is_baseline = false;
+  Estimate measured, projected;  // efficiency
+};
+
+// The largest job that is efficient enough, never larger than is known. What was measured comes first: it is no less
+// than the largest measured count that is efficient enough, and less than the next measured one, which is not.
 struct Recommendation {
   enum class Kind {
-    kReached,       // up to `cores` and not beyond
-    kEvidenceEnds,  // more may do, but what is known ends at `cores`
-    kTooLow,        // the smallest run, on `cores`, is less efficient already
-    kUnknown        // neither measured nor projected
+    kReached,      // up to `cores` and not beyond
+    kEvidenceEnds  // more may do, but what is known ends at `cores`
   };
-  Kind kind = Kind::kUnknown;
-  bool is_measured = false;  // read off the runs, since there is no projection
+  Kind kind = Kind::kReached;
+  bool is_measured = false;  // read off the runs, not off the projection
+  bool is_baseline = false;  // efficient by definition
   double cores = 0;
-  std::optional<double> nodes;          // full ones
-  std::optional<CountBound> low, high;  // 80 % interval of where the efficiency falls below
+  std::optional<double> nodes;          // of a measured count; else full ones
+  std::optional<CountBound> low, high;  // of projected counts: 80 % interval of where the efficiency falls below
   Estimate efficiency, work, core_hours;
+  std::optional<double> sure;               // cores, up to `cores`, that are enough with a probability of 90 %
+  bool is_surer = false;                    // `sure` has a higher probability
+  std::optional<CountBound> projected;      // what the projection says alone, where it was overruled
+  std::vector<Disagreement> disagreements;  // by cores
 };
 
 // What the efficiency is made from.

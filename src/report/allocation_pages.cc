@@ -274,6 +274,7 @@ std::string WriteAllocationCsv(const Results& results, const AllocationPack& pac
   std::string text =
       fmt::format("# {}, phase {}; baseline {} cores; {} scaling\n", OneLine(results.title), OneLine(pack.phase),
                   FormatExact(pack.baseline), pack.scaling ? ToString(*pack.scaling) : "unknown");
+  for (const std::string& sentence : DescribeRecommendation(pack)) text += "# " + OneLine(sentence) + "\n";
   text += "source,evidence,cores,processes,nodes,runs,size,size_per_process";
   for (const char* name : {"seconds_per_iteration", "seconds", "core_hours", "speedup", "efficiency"}) {
     text += fmt::format(",{0},{0}_low80,{0}_high80", name);

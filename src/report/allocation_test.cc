@@ -112,7 +112,8 @@ TEST(Allocation, IntervalsOfRepeats) {
   EXPECT_EQ(pack.rows[0].runs, 2u);
   EXPECT_NEAR(*pack.rows[0].iteration.value, 10, 1e-9);
   EXPECT_NEAR(*pack.rows[0].iteration.interval80->high, 10 * std::exp(1.8856 * 0.02), 2e-3);
-  EXPECT_DOUBLE_EQ(pack.rows[0].efficiency.interval80->low, 1);  // the baseline is 1 by its meaning
+  EXPECT_FALSE(pack.rows[0].efficiency.interval80);  // the baseline is 1 by definition
+  EXPECT_FALSE(pack.rows[0].speedup.interval80);
   EXPECT_LT(pack.rows[1].efficiency.interval80->low, 0.97);
 }
 
@@ -185,6 +186,87 @@ TEST(Allocation, RecommendationStaysWithinTheEvidence) {
   EXPECT_EQ(pack.recommendation.kind, Kind::kEvidenceEnds);
   EXPECT_EQ(pack.recommendation.cores, 40);
   EXPECT_THAT(DescribeRecommendation(pack).front(), HasSubstr("not evidence"));
+}
+
+// The lower bound falls from 0.75 on 32 to 0.2 on 64 cores: 0.78 is between 16 (0.99) and 32, 0.5 at
+// 32 · 2^(25/55) = 43.8 cores, beyond the evidence.
+TEST(Allocation, SureSizes) {
+  AllocationOptions options;
+  options.efficiency = 0.5;
+  AllocationPack pack = MakeAllocationPack(Projected(), options);
+  EXPECT_EQ(pack.recommendation.sure, 40);
+  EXPECT_TRUE(pack.recommendation.is_surer);
+  EXPECT_THAT(DescribeRecommendation(pack),
+              Contains("On 40 cores it is at least 50 % with a probability of more than 90 %."));
+  pack = MakeAllocationPack(Projected(), {});
+  EXPECT_EQ(pack.recommendation.sure, 32);
+  EXPECT_FALSE(pack.recommendation.is_surer);
+}
+
+// On 16 cores 100 · 4 / (16 · T) = 0.7 was measured where 1 is projected: the run is stronger evidence, so that the
+// baseline remains, and the projection alone would go to 34 cores.
+TEST(Allocation, NothingBeyondRunsThatFail) {
+  Results results = Projected();
+  results.table.rows[1].runtime = 25 / 0.7;
+  const AllocationPack pack = MakeAllocationPack(results, {});
+  const Recommendation& job = pack.recommendation;
+  EXPECT_EQ(job.kind, Kind::kReached);
+  EXPECT_TRUE(job.is_measured);
+  EXPECT_TRUE(job.is_baseline);
+  EXPECT_EQ(job.cores, 4);
+  EXPECT_EQ(job.projected->cores, 34);
+  ASSERT_EQ(job.disagreements.size(), 1u);
+  EXPECT_DOUBLE_EQ(*job.disagreements[0].measured.value, 0.7);
+  EXPECT_DOUBLE_EQ(*job.disagreements[0].projected.value, 1);
+  EXPECT_THAT(DescribeRecommendation(pack),
+              Contains("Measurement and projection disagree: on 16 cores the efficiency is 70.0 % as measured and "
+                       "100.0 % (80 % interval 99.0 % to 101.0 %) as projected. What was measured comes first; the "
+                       "projection alone allows 34 cores."));
+  EXPECT_THAT(WriteAllocationCsv(results, pack), HasSubstr("# Measurement and projection disagree: on 16 cores"));
+  EXPECT_THAT(WriteAllocationText(results, pack), HasSubstr("Measurement and projection disagree: on 16 cores"));
+  EXPECT_THAT(BuildAllocationModel(results, pack).data.dump(), HasSubstr("Measurement and projection disagree"));
+}
+
+// On 32 cores 0.85 was measured where 0.8 is projected: with 0.82 required, the projection would stop at
+// 16 · 2^0.9 = 29 cores, and the run is enough.
+TEST(Allocation, NothingLessThanARunThatIsEnough) {
+  Results results = Projected();
+  FactorRow row = Row(32, 12.5 / 0.85);
+  row.values[Factor::kSpeedup] = 6.8;
+  results.table.rows.push_back(row);
+  AllocationOptions options;
+  options.efficiency = 0.82;
+  const AllocationPack pack = MakeAllocationPack(results, options);
+  EXPECT_EQ(pack.recommendation.cores, 32);
+  EXPECT_TRUE(pack.recommendation.is_measured);
+  EXPECT_EQ(pack.recommendation.kind, Kind::kEvidenceEnds);
+  EXPECT_EQ(pack.recommendation.projected->cores, 29);
+  EXPECT_THAT(DescribeRecommendation(pack).front(), HasSubstr("as measured; larger ones were not run."));
+}
+
+// A requirement of 1 is met by the baseline by definition, though the projection there may be a bit less.
+TEST(Allocation, TheBaselineIsEfficientByDefinition) {
+  Results results = Strong({Row(4, 100), Row(16, 26)});
+  AllocationOptions options;
+  options.efficiency = 1;
+  EXPECT_EQ(MakeAllocationPack(results, options).recommendation.cores, 4);
+  EXPECT_THAT(DescribeRecommendation(MakeAllocationPack(results, options)).front(),
+              HasSubstr("by definition; on 16 cores, the next larger count, it is less (96.2 %)."));
+}
+
+// E = 1, 0.6, 0.8: the largest is enough, and the one before is named.
+TEST(Allocation, SmallerRunsThatFailAreNamed) {
+  const AllocationPack pack = MakeAllocationPack(Strong({Row(4, 100), Row(8, 50 / 0.6), Row(16, 25 / 0.8)}), {});
+  EXPECT_EQ(pack.recommendation.cores, 16);
+  EXPECT_THAT(DescribeRecommendation(pack), Contains("Smaller jobs had less, though: 60.0 % on 8 cores, as measured."));
+}
+
+// Repeats that differ by 4 % leave a mean of 0.9 surely above 0.75, with a probability of 90 % at least.
+TEST(Allocation, SureAsMeasured) {
+  const AllocationPack pack =
+      MakeAllocationPack(Strong({Row(4, 100), Row(4, 102, 1, 1), Row(8, 54 / 0.9), Row(8, 52 / 0.9, 1, 1)}), {});
+  EXPECT_EQ(pack.recommendation.sure, 8);
+  EXPECT_THAT(DescribeRecommendation(pack), Contains("On 8 cores it is at least 75 % with a probability of 90 %."));
 }
 
 // 16 cores as baseline: E there is 1 by definition; the projection is compared with that too.

@@ -57,11 +57,84 @@ std::string CostInWords(const AllocationPack& pack) {
   return text + ".";
 }
 
+// Measured counts up to the recommended one that are efficient enough, or are not.
+const AllocationRow* LargestEnough(const AllocationPack& pack) {
+  const AllocationRow* largest = nullptr;
+  for (const AllocationRow& row : pack.rows) {
+    const bool is_within = row.is_measured && !row.is_baseline && row.cores <= pack.recommendation.cores;
+    if (is_within && row.efficiency.value && *row.efficiency.value >= pack.required) largest = &row;
+  }
+  return largest;
+}
+
 std::string CautionInWords(const AllocationPack& pack) {
   const Recommendation& job = pack.recommendation;
-  if (!job.low || job.low->kind != CountBound::Kind::kAt || !(job.low->cores < job.cores)) return "";
-  return fmt::format("On {} it is at least {} with a probability of 90 %.", Cores(job.low->cores),
-                     Percent(pack.required));
+  std::string text;
+  if (job.sure) {
+    text = fmt::format("On {} it is at least {} with a probability of {}90 %.", Cores(*job.sure),
+                       Percent(pack.required), job.is_surer ? "more than " : "");
+  }
+  const AllocationRow* largest = LargestEnough(pack);
+  if (job.is_measured || largest == nullptr || largest->cores <= job.sure.value_or(0)) return text;
+  return text + fmt::format("{}On {}, the largest run that has it, {} was measured.", text.empty() ? "" : " ",
+                            Cores(largest->cores), FormatPercent(*largest->efficiency.value));
+}
+
+// Smaller runs that are less efficient than a larger one that is efficient enough.
+std::string ExceptionsInWords(const AllocationPack& pack) {
+  std::vector<std::string> exceptions;
+  for (const AllocationRow& row : pack.rows) {
+    const bool is_within = row.is_measured && row.cores < pack.recommendation.cores && row.efficiency.value;
+    if (is_within && !row.is_baseline && *row.efficiency.value < pack.required)
+      exceptions.push_back(fmt::format("{} on {}", FormatPercent(*row.efficiency.value), Cores(row.cores)));
+  }
+  return exceptions.empty() ? ""
+                            : fmt::format("Smaller jobs had less, though: {}, as measured.", Join(exceptions, ", "));
+}
+
+std::string WithInterval(const Estimate& estimate) {
+  std::string text = FormatPercent(*estimate.value);
+  if (!estimate.interval80 || !estimate.interval80->high) return text;
+  return text + fmt::format(" (80 % interval {} to {})", FormatPercent(estimate.interval80->low),
+                            FormatPercent(*estimate.interval80->high));
+}
+
+std::string DisagreementInWords(const AllocationPack& pack) {
+  const Recommendation& job = pack.recommendation;
+  if (job.disagreements.empty()) return "";
+  std::vector<std::string> texts;
+  for (const Disagreement& one : job.disagreements) {
+    texts.push_back(fmt::format("on {} the efficiency is {} {} and {} as projected", Cores(one.cores),
+                                WithInterval(one.measured), one.is_baseline ? "by definition" : "as measured",
+                                WithInterval(one.projected)));
+  }
+  std::string text = "Measurement and projection disagree: " + Join(texts, "; ") + ". What was measured comes first";
+  if (!job.projected) return text + ".";
+  switch (job.projected->kind) {
+    case CountBound::Kind::kBelow: return text + "; by the projection alone no job has the efficiency required.";
+    case CountBound::Kind::kMoreThan:
+      return text + fmt::format("; the projection alone allows more than {}.", Cores(job.projected->cores));
+    case CountBound::Kind::kAt: break;
+  }
+  return text + fmt::format("; the projection alone allows {}.", Cores(job.projected->cores));
+}
+
+// What the recommended job size is read off, where that is the runs.
+std::string MeasuredInWords(const AllocationPack& pack, const std::string& size, const std::string& against) {
+  const Recommendation& job = pack.recommendation;
+  const AllocationRow* next = nullptr;
+  for (const AllocationRow& row : pack.rows) {
+    if (next == nullptr && row.is_measured && row.cores > job.cores && row.efficiency.value) next = &row;
+  }
+  std::string text = fmt::format("Jobs of up to {} have an {}, ", size, against);
+  text += job.is_baseline ? "by definition" : "as measured";
+  if (next != nullptr) {
+    return text + fmt::format("; on {}, the next larger count, it is less ({}).", Cores(next->cores),
+                              WithInterval(next->efficiency));
+  }
+  text += "; larger ones were not run";
+  const bool is_beyond = pack.evidence > 0 && job.disagreements.empty();
+  return text + (is_beyond ? ", and what is projected for them is not evidence." : ".");
 }
 
 // The tools that wrote the traces, each once.
@@ -159,34 +232,22 @@ std::vector<std::string> DescribeRecommendation(const AllocationPack& pack) {
       fmt::format("efficiency of at least {} against the run on {}", Percent(pack.required), Cores(pack.baseline));
   std::string size = Cores(job.cores);
   if (job.nodes && *job.nodes > 0) {
-    size += fmt::format(" ({} full {})", FormatCores(*job.nodes), *job.nodes == 1 ? "node" : "nodes");
+    size += fmt::format(" ({}{} {})", FormatCores(*job.nodes), job.is_measured ? "" : " full",
+                        *job.nodes == 1 ? "node" : "nodes");
   }
-  switch (job.kind) {
-    case Recommendation::Kind::kReached:
-      sentences.push_back(
-          job.is_measured
-              ? fmt::format("Jobs of up to {} have an {}, as measured; on the next larger count it is less.", size,
-                            against)
-              : fmt::format("Jobs of up to {} are expected to have an {}{}.", size, against, IntervalInWords(job)));
-      break;
-    case Recommendation::Kind::kEvidenceEnds:
-      sentences.push_back(
-          job.is_measured
-              ? fmt::format("Jobs of up to {} have an {}, as measured; larger ones were not run.", size, against)
-              : fmt::format("Jobs of up to {} are expected to have an {}, which is as far as the evidence goes. "
-                            "Larger jobs may have it too{}, but that is not evidence.",
-                            size, against, IntervalInWords(job)));
-      break;
-    case Recommendation::Kind::kTooLow:
-      sentences.push_back(
-          fmt::format("No job size can be recommended at an {}: on {}, the smallest run, it is less already{}.",
-                      against, Cores(job.cores), IntervalInWords(job)));
-      break;
-    case Recommendation::Kind::kUnknown:
-      sentences.push_back("No job size can be recommended, since efficiency is unknown.");
-      break;
+  if (job.is_measured) {
+    sentences.push_back(MeasuredInWords(pack, size, against));
+  } else if (job.kind == Recommendation::Kind::kReached) {
+    sentences.push_back(
+        fmt::format("Jobs of up to {} are expected to have an {}{}.", size, against, IntervalInWords(job)));
+  } else {
+    sentences.push_back(
+        fmt::format("Jobs of up to {} are expected to have an {}, which is as far as the evidence goes. "
+                    "Larger jobs may have it too{}, but that is not evidence.",
+                    size, against, IntervalInWords(job)));
   }
-  for (const std::string& sentence : {CostInWords(pack), CautionInWords(pack)}) {
+  for (const std::string& sentence :
+       {CostInWords(pack), CautionInWords(pack), ExceptionsInWords(pack), DisagreementInWords(pack)}) {
     if (!sentence.empty()) sentences.push_back(sentence);
   }
   return sentences;
