@@ -212,6 +212,9 @@ class Allocation(ReportsTest):
                    *target, "--phase", "none")
         self.fails(2, "there is no run on 3 cores", "report", results, *target, "--baseline", 3)
         self.fails(2, "does not lie between 0 and 1", "report", results, *target, "--efficiency", 75)
+        for value in ("nan", "0", "inf", "-1", "many"):
+            self.fails(2, f"--iterations: '{value}' is no number above 0", "report", results, *target,
+                       f"--iterations={value}")
         self.fails(3, "missing.json", "report", self.folder / "missing.json", *target)
         self.fails(2, "says how its runs scale", "report", results, *target, "--scaling", "weak")
         self.assertFalse((self.folder / "x").exists())

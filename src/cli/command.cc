@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
 
@@ -133,6 +134,15 @@ CLI::Validator Share() {
             return is_share ? std::string() : "'" + text + "' does not lie between 0 and 1; divide percentages by 100";
           },
           "SHARE"};
+}
+
+CLI::Validator Positive() {
+  return {[](std::string& text) {
+            double value = 0;
+            const bool is_positive = ParseNumber(text, value) && std::isfinite(value) && value > 0;
+            return is_positive ? std::string() : "'" + text + "' is no number above 0";
+          },
+          "POSITIVE"};
 }
 
 }  // namespace farscale

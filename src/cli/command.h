@@ -77,6 +77,9 @@ void RequireFree(const std::filesystem::path& output, const std::string& ending)
 // A number above 0 and up to 1.
 CLI::Validator Share();
 
+// A finite number above 0.
+CLI::Validator Positive();
+
 enum class TableFormat { kJson, kCsv };
 // By the ending of the name; throws a usage error for others.
 TableFormat TableFormatOf(const std::string& path);

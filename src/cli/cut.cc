@@ -132,7 +132,7 @@ void AddCutCommand(CLI::App& app, const Common& common, CommandResult& action) {
       "show (default: the whole run)");
   command->add_option("--skip", options->skip, "Leave out this many iterations at the beginning")
       ->check(CLI::NonNegativeNumber);
-  command->add_option("--keep", options->keep, "Keep this many iterations")->check(CLI::PositiveNumber);
+  command->add_option("--keep", options->keep, "Keep this many iterations")->check(Positive());
   command->add_flag("--clean", options->clean, "Of those, keep the longest run of undisturbed iterations");
   command->add_option("--window", options->window, "Cut out BEGIN,END instead, in seconds since the start of the run");
   command->add_option("--network", options->network,

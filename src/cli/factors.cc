@@ -125,7 +125,7 @@ void AddFactorsCommand(CLI::App& app, const Common& common, CommandResult& actio
       ->check(CLI::IsMember({"whole", "each"}));
   command->add_option("--skip", options->skip, "Leave out this many iterations at the beginning")
       ->check(CLI::NonNegativeNumber);
-  command->add_option("--keep", options->keep, "Keep this many iterations")->check(CLI::PositiveNumber);
+  command->add_option("--keep", options->keep, "Keep this many iterations")->check(Positive());
   command->add_option("--clean", options->clean,
                       "Keep the longest run of undisturbed iterations (longest), or so many of the cleanest");
   command->add_option("--rules", options->rules, "Rules of the ideal replay (default: bsc)")
@@ -135,7 +135,7 @@ void AddFactorsCommand(CLI::App& app, const Common& common, CommandResult& actio
   command->add_option("--scaling", options->scaling, "How the runs scale (default: from how the work grows)")
       ->check(CLI::IsMember({"strong", "weak"}));
   command->add_option("--reference", options->reference, "Cores of the reference run (default: the smallest)")
-      ->check(CLI::PositiveNumber);
+      ->check(Positive());
   command
       ->add_option("--groups", options->groups,
                    "Factors for groups of ranks that do different work, as they are found, too (default: as the study "

@@ -113,7 +113,7 @@ void AddPredictCommand(CLI::App& app, const Common& common, CommandResult& actio
       "(loadBalance, serializationEfficiency, ...; docs/file-formats.md). Without -o the projection is printed.");
   AddTableOptions(command, options->table);
   command->add_option("--train-max", options->train_max, "Fit only runs up to this many cores")
-      ->check(CLI::PositiveNumber);
+      ->check(Positive());
   AddTargetsOption(command, options->targets,
                    "Core counts to project to, separated by commas (default: powers of two up to a million)");
   const CLI::Validator share = Share();

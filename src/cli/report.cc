@@ -97,7 +97,7 @@ void AddAllocationOptions(CLI::App* command, ReportOptions& options) {
       ->add_option("--iterations", options.iterations,
                    "Iterations of the phase that are planned, for wall times and core hours (default: as the study "
                    "says, else as many as the baseline ran)")
-      ->check(CLI::PositiveNumber)
+      ->check(Positive())
       ->group(group);
   command->add_option("--baseline", options.baseline, "Cores of the run to compare with (default: the reference)")
       ->check(CLI::Range(std::int64_t{1}, kMostCores))

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/text.h"
+#include "cli/command.h"
 #include "factors/factor_table_csv.h"
 #include "gate/result_files.h"
 #include "report/results_json.h"
@@ -103,7 +104,7 @@ void AddTableOptions(CLI::App* command, TableOptions& options) {
   AddModelOptions(command, options);
   AddScalingOption(command, options.scaling, "How the runs scale (default: as the table says)");
   command->add_option("--reference", options.reference, "Cores of the reference run (default: as in the table)")
-      ->check(CLI::PositiveNumber);
+      ->check(Positive());
 }
 
 }  // namespace farscale
