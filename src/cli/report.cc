@@ -2,11 +2,9 @@
 
 #include "base/files.h"
 #include "base/text.h"
+#include "cli/allocation_form.h"
 #include "cli/command.h"
 #include "cli/results_input.h"
-#include "cli/table_options.h"
-#include "report/allocation_pages.h"
-#include "report/allocation_words.h"
 #include "report/results_json.h"
 #include "report/write_report.h"
 #include "study/resources.h"
@@ -20,14 +18,8 @@ struct ReportOptions {
   std::string output;
   std::string templates;
   std::vector<std::string> formats;
-  // Of allocations.
-  std::string scaling;
-  std::string series;
-  std::string phase;
-  double efficiency = 0.75;
-  double iterations = 0;  // 0: as the study says
-  std::int64_t baseline = 0;
-  std::int64_t up_to = 0;
+  AllocationFormOptions allocation;
+  std::string scaling;  // of a factor table
 };
 
 std::set<ReportFormat> FormatsOf(const std::vector<std::string>& names) {
@@ -49,27 +41,10 @@ void Say(const std::vector<std::filesystem::path>& files, const Common& common) 
   }
 }
 
-AllocationOptions AllocationOptionsOf(const ReportOptions& options) {
-  AllocationOptions result;
-  if (!options.series.empty()) result.series = options.series;
-  if (!options.phase.empty()) result.phase = options.phase;
-  result.efficiency = options.efficiency;
-  if (options.iterations > 0) result.iterations = options.iterations;
-  if (options.baseline > 0) result.baseline = options.baseline;
-  if (options.up_to > 0) result.up_to = static_cast<double>(options.up_to);
-  return result;
-}
-
 int WriteAllocationPack(const ReportOptions& options, const Common& common) {
   const Results results = ReadResults(options.results, {"", options.scaling, false});
-  const AllocationPack pack = MakeAllocationPack(results, AllocationOptionsOf(options));
   const std::string folder = options.output.empty() ? "allocation" : options.output;
-  const auto files = WriteAllocation(results, pack, LoadFormTemplates("allocation", options.templates), folder);
-  if (!common.quiet) {
-    for (const std::string& sentence : DescribeRecommendation(pack)) fmt::print("{}\n", sentence);
-  }
-  for (const std::string& sentence : pack.missing) Messages(common).Warning(sentence);
-  Say(files, common);
+  WriteAllocationForm(results, options.allocation, LoadFormTemplates("allocation", options.templates), folder, common);
   return 0;
 }
 
@@ -82,34 +57,6 @@ int Report(const ReportOptions& options, const Common& common) {
   const Results results = ReadResultsJson(ReadFile(options.results), options.results);
   Say(WriteReport(results, LoadTemplates(options.templates), options.output, formats), common);
   return 0;
-}
-
-void AddAllocationOptions(CLI::App* command, ReportOptions& options) {
-  const CLI::Validator share = Share();
-  const std::string group = "With --form allocation";
-  command->add_option("--phase", options.phase, "Phase that it is about (default: the one that takes most time)")
-      ->group(group);
-  command->add_option("--series", options.series, "Series that it is about (default: the first)")->group(group);
-  command->add_option("--efficiency", options.efficiency, "Efficiency that the recommended job keeps (default: 0.75)")
-      ->check(share)
-      ->group(group);
-  command
-      ->add_option("--iterations", options.iterations,
-                   "Iterations of the phase that are planned, for wall times and core hours (default: as the study "
-                   "says, else as many as the baseline ran)")
-      ->check(Positive())
-      ->group(group);
-  command->add_option("--baseline", options.baseline, "Cores of the run to compare with (default: the reference)")
-      ->check(CLI::Range(std::int64_t{1}, kMostCores))
-      ->group(group);
-  command
-      ->add_option("--up-to", options.up_to,
-                   "Largest target to show (default: four times as many cores as are evidence)")
-      ->check(CLI::Range(std::int64_t{1}, kMostCores))
-      ->group(group);
-  command->add_option("--scaling", options.scaling, "How the runs of a factor table scale (default: as it says)")
-      ->check(CLI::IsMember({"strong", "weak"}))
-      ->group(group);
 }
 
 }  // namespace
@@ -133,7 +80,10 @@ void AddReportCommand(CLI::App& app, const Common& common, CommandResult& action
   command->add_option("--format", options->formats, "Of a report: html, markdown, json, csv, separated by commas")
       ->delimiter(',')
       ->allow_extra_args(false);
-  AddAllocationOptions(command, *options);
+  AddAllocationOptions(command, options->allocation);
+  command->add_option("--scaling", options->scaling, "How the runs of a factor table scale (default: as it says)")
+      ->check(CLI::IsMember({"strong", "weak"}))
+      ->group(kAllocationGroup);
   command->callback([options, &common, &action] { action = [options, &common] { return Report(*options, common); }; });
 }
 

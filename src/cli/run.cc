@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "base/files.h"
+#include "cli/allocation_form.h"
 #include "cli/command.h"
 #include "report/answers_section.h"
 #include "report/backtest_section.h"
@@ -20,6 +21,8 @@ struct RunOptions {
   std::string output;
   std::string preset;
   std::string templates;
+  std::string form = "report";
+  AllocationFormOptions allocation;
 };
 
 void PrintSummary(const Results& results, const std::vector<std::filesystem::path>& files) {
@@ -65,6 +68,8 @@ int Run(const RunOptions& options, const Common& common) {
   if (!options.output.empty()) study.report_folder = options.output;
   const ModelLibrary library = LoadModels(study.model_files);
   const ReportTemplates templates = LoadTemplates(options.templates);
+  const bool is_allocation = options.form == "allocation";
+  const ReportTemplates form = is_allocation ? LoadFormTemplates("allocation", options.templates) : ReportTemplates();
   CreateFolder(study.report_folder);  // before hours of work, not after
   const StudyOutcome outcome = RunStudy(study, library, messages.Progress(), ScenariosOf(study));
   messages.FindingsOf(outcome.results);
@@ -74,6 +79,10 @@ int Run(const RunOptions& options, const Common& common) {
     if (!run.error.empty()) PrintError(Error(ErrorKind::kInput, "run failed", run.error));
   }
   if (outcome.evidence) PrintError(*outcome.evidence);
+  if (is_allocation && !outcome.results.table.rows.empty()) {
+    const std::filesystem::path folder = std::filesystem::path(study.report_folder) / "allocation";
+    WriteAllocationForm(outcome.results, options.allocation, form, folder, common);
+  }
   if (outcome.failure) return outcome.failure->exit_code();
   return outcome.evidence ? outcome.evidence->exit_code() : 0;
 }
@@ -84,11 +93,17 @@ void AddRunCommand(CLI::App& app, const Common& common, CommandResult& action) {
   auto options = std::make_shared<RunOptions>();
   CLI::App* command = app.add_subcommand(
       "run", "Run a study: measure the factors of every run and phase, fit, extrapolate, write the report");
-  command->footer("docs/study-file.md describes the study file key by key.");
+  command->footer(
+      "docs/study-file.md describes the study file key by key. --form allocation writes, besides the report, its "
+      "folder\n"
+      "allocation: what computing centres ask for, as farscale report --form allocation does.");
   command->add_option("study", options->study, "The study file (TOML)")->required();
   command->add_option("-o,--output", options->output, "Folder of the report (default: as the study says)");
   command->add_option("--preset", options->preset, "Preset whose settings fill what the study leaves out");
   command->add_option("--templates", options->templates, "Folder with templates of your own");
+  command->add_option("--form", options->form, "report (default), or allocation for that and an allocation pack")
+      ->check(CLI::IsMember({"report", "allocation"}));
+  AddAllocationOptions(command, options->allocation);
   command->callback([options, &common, &action] { action = [options, &common] { return Run(*options, common); }; });
 }
 

@@ -1,0 +1,64 @@
+#include "cli/allocation_form.h"
+
+#include <fmt/format.h>
+
+#include "cli/table_options.h"
+#include "report/allocation_pages.h"
+#include "report/allocation_words.h"
+
+namespace farscale {
+namespace {
+
+AllocationOptions AllocationOptionsOf(const AllocationFormOptions& options) {
+  AllocationOptions result;
+  if (!options.series.empty()) result.series = options.series;
+  if (!options.phase.empty()) result.phase = options.phase;
+  result.efficiency = options.efficiency;
+  if (options.iterations > 0) result.iterations = options.iterations;
+  if (options.baseline > 0) result.baseline = options.baseline;
+  if (options.up_to > 0) result.up_to = static_cast<double>(options.up_to);
+  return result;
+}
+
+}  // namespace
+
+void AddAllocationOptions(CLI::App* command, AllocationFormOptions& options) {
+  const CLI::Validator share = Share();
+  const std::string group = kAllocationGroup;
+  command->add_option("--phase", options.phase, "Phase that it is about (default: the one that takes most time)")
+      ->group(group);
+  command->add_option("--series", options.series, "Series that it is about (default: the first)")->group(group);
+  command->add_option("--efficiency", options.efficiency, "Efficiency that the recommended job keeps (default: 0.75)")
+      ->check(share)
+      ->group(group);
+  command
+      ->add_option("--iterations", options.iterations,
+                   "Iterations of the phase that are planned, for wall times and core hours (default: as the study "
+                   "says, else as many as the baseline ran)")
+      ->check(Positive())
+      ->group(group);
+  command->add_option("--baseline", options.baseline, "Cores of the run to compare with (default: the reference)")
+      ->check(CLI::Range(std::int64_t{1}, kMostCores))
+      ->group(group);
+  command
+      ->add_option("--up-to", options.up_to,
+                   "Largest target to show (default: four times as many cores as are evidence)")
+      ->check(CLI::Range(std::int64_t{1}, kMostCores))
+      ->group(group);
+}
+
+void WriteAllocationForm(const Results& results, const AllocationFormOptions& options, const ReportTemplates& templates,
+                         const std::filesystem::path& folder, const Common& common) {
+  const AllocationPack pack = MakeAllocationPack(results, AllocationOptionsOf(options));
+  const auto files = WriteAllocation(results, pack, templates, folder);
+  if (!common.quiet) {
+    for (const std::string& sentence : DescribeRecommendation(pack)) fmt::print("{}\n", sentence);
+  }
+  for (const std::string& sentence : pack.contradictions) Messages(common).Warning(sentence);
+  for (const std::string& sentence : pack.missing) Messages(common).Warning(sentence);
+  for (const auto& file : files) {
+    if (!common.quiet && file.parent_path().filename() != "figures") fmt::print("wrote {}\n", file.string());
+  }
+}
+
+}  // namespace farscale
