@@ -31,16 +31,16 @@ struct AllocationTable {
   std::vector<AllocationLine> lines;
 };
 
-// `is_narrow`: without what follows from other columns, for paper.
-AllocationTable TabulateAllocation(const AllocationPack& pack, const ProblemCase& problem, bool is_narrow = false);
+// All columns, or some for paper: how large the problem is, how it scales, what it takes and costs. Where sizes are not
+// known, the nodes are among those of scaling.
+enum class AllocationColumns { kAll, kProblem, kScaling, kCosts };
+AllocationTable TabulateAllocation(const AllocationPack& pack, const ProblemCase& problem,
+                                   AllocationColumns part = AllocationColumns::kAll);
 
 // The tags of templates/allocation.*.mustache [docs/templates.md], but for `style`.
 ReportModel BuildAllocationModel(const Results& results, const AllocationPack& pack);
 
 std::string WriteAllocationCsv(const Results& results, const AllocationPack& pack);
-// A tabular, and the text around it; for \input.
-std::string WriteAllocationTable(const Results& results, const AllocationPack& pack);
-std::string WriteAllocationText(const Results& results, const AllocationPack& pack);
 
 // Writes all or nothing of each file; everything is rendered before the first is written. Returns the paths.
 std::vector<std::filesystem::path> WriteAllocation(const Results& results, const AllocationPack& pack,

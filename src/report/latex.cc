@@ -24,7 +24,6 @@ constexpr std::pair<std::uint32_t, const char*> kEscapes[] = {
     {'<', "\\textless{}"},
     {'>', "\\textgreater{}"},
     {'|', "\\textbar{}"},
-    {'"', "\\textquotedblright{}"},
     {'`', "\\textasciigrave{}"},
     {'\'', "\\textquoteright{}"},
     {'[', "{[}"},  // behind the end of a line it would begin an option
@@ -61,6 +60,12 @@ std::uint32_t NextCharacter(std::string_view text, std::size_t& at) {
   return character;
 }
 
+// A quotation mark opens at the beginning, behind a blank, a bracket or a dash, and closes elsewhere.
+const char* QuotationMark(std::string_view text, std::size_t at) {
+  const bool opens = at == 0 || std::string_view(" \t\n([{-/").find(text[at - 1]) != std::string_view::npos;
+  return opens ? "``" : "''";
+}
+
 // Letters of Latin-1 that every font has, as base letters with accents.
 bool IsAccentedLetter(std::uint32_t character) {
   const bool is_in_block = character >= 0xC0 && character <= 0xFF;
@@ -81,7 +86,9 @@ std::string EscapeLatex(std::string_view source) {
       if (one == character) known = escape;
     }
     const bool becomes_a_dash = character == '-' && at < text.size() && text[at] == '-';
-    if (known != nullptr) {
+    if (character == '"') {
+      escaped += QuotationMark(text, begin);
+    } else if (known != nullptr) {
       escaped += known;
     } else if (becomes_a_dash) {
       escaped += "-{}";
