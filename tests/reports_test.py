@@ -205,6 +205,33 @@ class Allocation(ReportsTest):
         self.fails(2, "study.toml:", "run", study, "-o", self.folder / "r")
         self.fails(2, "with strong scaling the size per process falls", "run", study, "-o", self.folder / "r")
 
+    def test_form_of_a_run(self):
+        """One command from traces to the pack, the same as from the results."""
+        study = ROOT / "sample-runs/npb-lu/study.toml"
+        result = self.run_ok("run", study, "-o", self.folder / "r", "--form", "allocation", "--efficiency", 0.9)
+        self.assertIn("have an efficiency of at least 90 % against the run on 2 cores", result.stdout)
+        self.assertTrue((self.folder / "r/report.html").exists())
+        self.pack(self.folder / "r/results.json", "--efficiency", 0.9)
+        for path in (self.folder / "a").glob("*.*"):
+            self.assertEqual(path.read_bytes(), (self.folder / "r/allocation" / path.name).read_bytes(), path.name)
+
+    def test_contradictions(self):
+        """Times of weak runs under strong scaling; times that no scaling explains; the scaling that a table shows."""
+        weak = self.write("w.csv", "cores,runtime,parallelEfficiency,globalEfficiency\n8,10,1,1\n16,10.5,0.95,0.95\n"
+                                   "32,11,0.91,0.91\n")
+        self.fails(2, "times and factors contradict each other with strong scaling: efficiency is on 16 cores 47.6 % by "
+                      "times and 95.0 % by factors", "report", weak, "--form", "allocation", "-o", self.folder / "x",
+                   "--scaling", "strong")
+        self.assertFalse((self.folder / "x").exists())
+        _, result = self.pack(weak, "--scaling", "weak")
+        self.assertNotIn("contradict", result.stderr)
+        odd = self.write("o.csv", weak.read_text().replace("32,11,", "32,14,"))
+        _, result = self.pack(odd, "--scaling", "weak")
+        self.assertIn("warning: Times and factors contradict each other beyond noise: with weak scaling, efficiency is "
+                      "on 32 cores 71.4 % by times and 91.0 % by factors", result.stderr)
+        for name in ("allocation.md", "allocation.html", "allocation.csv", "allocation-text.tex"):
+            self.assertIn("contradict each other beyond noise", (self.folder / "a" / name).read_text())
+
     def test_errors(self):
         results = self.samples / "npb-lu/results.json"
         target = ("--form", "allocation", "-o", self.folder / "x")
@@ -219,28 +246,56 @@ class Allocation(ReportsTest):
         self.fails(2, "says how its runs scale", "report", results, *target, "--scaling", "weak")
         self.assertFalse((self.folder / "x").exists())
 
-    def test_latex_compiles(self):
-        """Any name from a trace: the table, the text and the figure, where a TeX is at hand."""
+    def tex(self):
         tex = shutil.which("pdflatex") or shutil.which("tectonic")
         if tex is None:
             self.skipTest("neither pdflatex nor tectonic is installed")
+        return [tex, *(["-interaction=nonstopmode", "-halt-on-error"] if "pdflatex" in tex else [])]
+
+    def compile(self, tex, name):
+        """What TeX prints; a file of the pack, or one beside it."""
+        done = subprocess.run([*tex, name], cwd=self.folder / "a", capture_output=True, timeout=120)
+        output = (done.stdout + done.stderr).decode(errors="replace")
+        if "tikz.sty' not found" in output:
+            self.skipTest("TikZ is not installed")
+        self.assertEqual(done.returncode, 0, output[-2000:])
+        self.assertTrue((self.folder / "a" / name).with_suffix(".pdf").exists())
+        self.assertNotIn("\n!", output)
+        return output
+
+    def odd_results(self):
+        """Any name from a trace."""
         results = json.loads((self.samples / "npb-lu/results.json").read_text())
         results["study"]["title"] = "a_b & 50 % of $x^2 #1 {~\\} <script> [é中µ] \"q\" 'r' |"
         results["phases"][0]["description"] = "region \\input{/etc/passwd} ^^41 ``"
-        self.pack(self.write("r.json", json.dumps(results)))
-        document = "\\documentclass{article}\\begin{document}\\input{allocation-text}" \
-                   "\\begin{table}\\footnotesize\\input{allocation}\\end{table}\\end{document}\n"
-        (self.folder / "a/document.tex").write_text(document)
+        return self.write("r.json", json.dumps(results))
+
+    def test_latex_compiles(self):
+        tex = self.tex()
+        self.pack(self.odd_results())
+        text = (self.folder / "a/allocation-text.tex").read_text()
+        self.assertIn("``q''", text)
+        self.assertIn("the phase ``", text)
+        (self.folder / "a/document.tex").write_text(
+            "\\documentclass{article}\\begin{document}\\input{allocation-text}\\end{document}\n")
         for name in ("document.tex", "allocation-figure.tex"):
             with self.subTest(name):
-                options = ["-interaction=nonstopmode", "-halt-on-error"] if "pdflatex" in tex else []
-                done = subprocess.run([tex, *options, name], cwd=self.folder / "a", capture_output=True, timeout=120)
-                output = done.stdout.decode(errors="replace")
-                if "tikz.sty' not found" in output:
-                    self.skipTest("TikZ is not installed")
-                self.assertEqual(done.returncode, 0, output[-2000:])
-                self.assertTrue((self.folder / "a" / name).with_suffix(".pdf").exists())
-        self.assertNotIn("\n!", output)
+                self.compile(tex, name)
+
+    def test_latex_fits_the_column(self):
+        """The table in an article, as wide as its text, with sizes, hours and all columns there are."""
+        tex = self.tex()
+        sample = ROOT / "sample-runs/comd-noise"
+        study = (sample / "study.toml").read_text().replace("traces/", f"{sample}/traces/")
+        study = study.replace('"network.toml"', f'"{sample}/network.toml"')
+        study += '\n[case]\nsize_per_process = 4000000\nunit = "atoms"\niterations = 250000\n'
+        self.run_ok("run", self.write("study.toml", study), "-o", self.folder / "r", "--quiet")
+        for results in (self.folder / "r/results.json", self.samples / "npb-lu/results.json"):
+            self.pack(results)
+            (self.folder / "a/document.tex").write_text(
+                "\\documentclass{article}\\begin{document}\\begin{table}\\centering\\input{allocation}"
+                "\\caption{Scaling}\\end{table}\\end{document}\n")
+            self.assertNotIn("Overfull", self.compile(tex, "document.tex"))
 
 
 class Compare(ReportsTest):

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "report/allocation_checks.h"
 #include "report/allocation_gaps.h"
 #include "report/allocation_rows.h"
 #include "report/allocation_terms.h"
@@ -100,6 +101,7 @@ AllocationPack MakeAllocationPack(const Results& results, const AllocationOption
   pack.phase_description = DescriptionOf(results, pack.phase);
   pack.basis = terms.basis();
   pack.scaling = terms.scaling();
+  pack.is_scaling_shown = pack.scaling && !results.table.scaling;
   pack.required = options.efficiency;
   pack.baseline = terms.baseline_cores();
   CountRuns(terms, pack);
@@ -108,6 +110,7 @@ AllocationPack MakeAllocationPack(const Results& results, const AllocationOption
   for (const RunsAt& runs : terms.counts()) pack.rows.push_back(MeasuredRow(terms, plan, runs));
   AddProjected(terms, plan, pack);
   pack.recommendation = RecommendJobSize(terms, plan, pack.rows);
+  pack.contradictions = FindContradictions(terms, pack.rows);
   pack.missing = FindGaps(terms, pack);
   return pack;
 }

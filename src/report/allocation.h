@@ -93,6 +93,7 @@ struct AllocationPack {
   std::string phase_description;
   EfficiencyBasis basis = EfficiencyBasis::kNone;
   std::optional<Scaling> scaling;
+  bool is_scaling_shown = false;  // nobody says it, but times and speedups show it
   double required = 0.75;
   double baseline = 0;              // cores
   double iterations = 1;            // that `work` and core hours are for
@@ -106,12 +107,13 @@ struct AllocationPack {
   std::size_t runs = 0;
   std::size_t counts = 0;  // measured
   std::size_t repeated_counts = 0;
-  std::optional<Noise> noise;        // of times, else of efficiencies, between repeats
-  std::vector<std::string> missing;  // sentences: what an application should say and the results do not know
+  std::optional<Noise> noise;               // of times, else of efficiencies, between repeats
+  std::vector<std::string> contradictions;  // sentences: what of the results cannot be true together
+  std::vector<std::string> missing;         // sentences: what an application should say and the results do not know
 };
 
-// Throws a usage error for a series, phase or baseline that the results do not have, and an evidence error when the
-// phase has no efficiency at all.
+// Throws a usage error for a series, phase or baseline that the results do not have, and where times and factors agree
+// with the other kind of scaling alone; an evidence error when the phase has no efficiency at all.
 AllocationPack MakeAllocationPack(const Results& results, const AllocationOptions& options);
 
 // The phase of a series that takes most time in the largest run; groups of ranks are none. The first where times are

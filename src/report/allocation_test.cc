@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "report/allocation_latex.h"
 #include "report/allocation_pages.h"
 #include "report/allocation_words.h"
 #include "report/latex.h"
@@ -269,6 +270,63 @@ TEST(Allocation, SureAsMeasured) {
   EXPECT_THAT(DescribeRecommendation(pack), Contains("On 8 cores it is at least 75 % with a probability of 90 %."));
 }
 
+// Weak runs called strong: T = 10 and 10.5 s on 4 and 16 cores are E = 0.24 with strong scaling, and 0.95 as the
+// factors have it and weak scaling would.
+TEST(Allocation, TheWrongScalingIsRefused) {
+  Results results = Strong({Row(4, 10), Row(16, 10.5)});
+  results.table.rows[0].values[Factor::kGlobalEfficiency] = 1;
+  results.table.rows[1].values[Factor::kGlobalEfficiency] = 0.95;
+  try {
+    MakeAllocationPack(results, {});
+    FAIL() << "not refused";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("phase 'solve': times and factors contradict each other with strong scaling: "
+                                        "efficiency is on 16 cores 23.8 % by times and 95.0 % by factors; with weak "
+                                        "scaling they agree"));
+  }
+  results.table.scaling = Scaling::kWeak;
+  EXPECT_THAT(MakeAllocationPack(results, {}).contradictions, IsEmpty());
+}
+
+// E = 0.95 by times on 16 cores and 0.8 by factors is a contradiction that no scaling explains; 0.94 is noise.
+TEST(Allocation, TimesThatContradictFactors) {
+  Results results = Strong({Row(4, 10), Row(16, 2.5 / 0.95)});
+  results.table.rows[0].values[Factor::kGlobalEfficiency] = 1;
+  results.table.rows[1].values[Factor::kGlobalEfficiency] = 0.94;
+  EXPECT_THAT(MakeAllocationPack(results, {}).contradictions, IsEmpty());
+  results.table.rows[1].values[Factor::kGlobalEfficiency] = 0.8;
+  const AllocationPack pack = MakeAllocationPack(results, {});
+  EXPECT_THAT(pack.contradictions, ElementsAre(HasSubstr("on 16 cores 95.0 % by times and 80.0 % by factors")));
+  for (const std::string& form : {WriteAllocationCsv(results, pack), WriteAllocationText(results, pack),
+                                  BuildAllocationModel(results, pack).data.dump()}) {
+    EXPECT_THAT(form, HasSubstr("contradict each other beyond noise"));
+  }
+}
+
+TEST(Allocation, SizesThatContradictTheScaling) {
+  Results results = Strong({Row(4, 10), Row(16, 4)});
+  results.problem.size = 100;
+  RunRecord run;
+  run.cores = 16;
+  run.size = 160;
+  results.runs = {run};
+  EXPECT_THAT(MakeAllocationPack(results, {}).contradictions,
+              ElementsAre(HasSubstr("the same size, but it is 100 on 4 cores, and 160 on 16: these")));
+}
+
+// The table does not say how its runs scale, but 10 s · 1 is 3.125 s · 3.2: strong.
+TEST(Allocation, TheScalingThatTimesShow) {
+  Results results = Strong({Row(4, 10), Row(16, 3.125)});
+  results.table.scaling.reset();
+  results.table.rows[0].values[Factor::kSpeedup] = 1;
+  results.table.rows[1].values[Factor::kSpeedup] = 3.2;
+  const AllocationPack pack = MakeAllocationPack(results, {});
+  EXPECT_EQ(pack.basis, EfficiencyBasis::kTimes);
+  EXPECT_DOUBLE_EQ(*pack.rows[1].efficiency.value, 0.8);
+  EXPECT_TRUE(pack.is_scaling_shown);
+  EXPECT_THAT(BuildAllocationModel(results, pack).data.dump(), HasSubstr("as its times and speedups show"));
+}
+
 // 16 cores as baseline: E there is 1 by definition; the projection is compared with that too.
 TEST(Allocation, AnotherBaseline) {
   Results results = Projected();
@@ -312,6 +370,12 @@ TEST(Allocation, LatexOfAnyName) {
             "a\\_b \\& 50 \\% of \\$x\\textasciicircum{}2 \\#1 \\{\\textasciitilde{}\\textbackslash{}\\}");
   EXPECT_EQ(EscapeLatex("<T> [i]*\n--"), "\\textless{}T\\textgreater{} {[}i]{*} -{}-");
   EXPECT_EQ(EscapeLatex("µ – é 中"), "\\ensuremath{\\mu} -- é {[}U+4E2D]");
+}
+
+// A quotation mark opens before a word and closes behind one.
+TEST(Allocation, LatexOfQuotations) {
+  EXPECT_EQ(EscapeLatex("the phase \"step\", (\"a b\") and \"c\""), "the phase ``step'', (``a b'') and ``c''");
+  EXPECT_EQ(EscapeLatex("\""), "``");
 }
 
 TEST(Allocation, NamesFromTracesAreEscapedEverywhere) {

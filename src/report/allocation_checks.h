@@ -1,0 +1,17 @@
+// Whether what the results say of a phase can be true together [docs/formulas.md, allocation].
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "report/allocation.h"
+#include "report/allocation_terms.h"
+
+namespace farscale {
+
+// Sentences: runs whose efficiency by times is not that by factors, beyond noise, and problem sizes that do not go with
+// the scaling. `rows` are those of the pack. Throws a usage error where times and factors agree with the other kind of
+// scaling and not with the one stated.
+std::vector<std::string> FindContradictions(const AllocationTerms& terms, const std::vector<AllocationRow>& rows);
+
+}  // namespace farscale
