@@ -1,5 +1,6 @@
 #include "factors/run_scaling.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace farscale {
@@ -9,15 +10,21 @@ std::optional<Scaling> ScalingOf(const FactorTable& table, const std::vector<Fac
 }
 
 std::optional<Scaling> ScalingShownBy(const std::vector<FactorRow>& rows) {
-  constexpr double kSame = 0.01;
+  constexpr double kSame = 0.02;
+  const bool has_speedups = std::any_of(
+      rows.begin(), rows.end(), [](const FactorRow& row) { return row.runtime && row.values[Factor::kSpeedup]; });
+  // Up to a constant, speedup is global efficiency times cores.
+  const auto speedup_of = [&](const FactorRow& row) -> std::optional<double> {
+    if (has_speedups) return row.values[Factor::kSpeedup];
+    const std::optional<double>& efficiency = row.values[Factor::kGlobalEfficiency];
+    return efficiency ? std::optional(*efficiency * static_cast<double>(row.cores)) : std::nullopt;
+  };
   const FactorRow* first = nullptr;
   bool is_strong = true, is_weak = true, differs = false;
   for (const FactorRow& row : rows) {
-    if (!row.runtime || !row.values[Factor::kSpeedup]) continue;
+    if (!row.runtime || !speedup_of(row)) continue;
     if (first == nullptr) first = &row;
-    const auto reach = [](const FactorRow& one) {
-      return *one.runtime / one.iterations * *one.values[Factor::kSpeedup];
-    };
+    const auto reach = [&](const FactorRow& one) { return *one.runtime / one.iterations * *speedup_of(one); };
     const double growth = static_cast<double>(row.cores) / static_cast<double>(first->cores);
     const double ratio = reach(row) / reach(*first);
     is_strong = is_strong && std::fabs(ratio - 1) < kSame;

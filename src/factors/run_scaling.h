@@ -12,7 +12,8 @@ namespace farscale {
 std::optional<Scaling> ScalingOf(const FactorTable& table, const std::vector<FactorRow>& rows);
 
 // Strong when the time of an iteration times speedup is the same at every core count, weak when it grows with the
-// cores; nothing where neither holds, or where times or speedups are unknown.
+// cores, to two digits. Where no speedup is known, global efficiency times cores does. Nothing where neither holds, or
+// where times or both of these are unknown.
 std::optional<Scaling> ScalingShownBy(const std::vector<FactorRow>& rows);
 
 }  // namespace farscale

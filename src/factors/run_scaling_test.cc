@@ -21,6 +21,16 @@ TEST(RunScaling, TimesAndSpeedupsShowIt) {
   EXPECT_EQ(ScalingShownBy({Row(4, 20, 1, 2), Row(8, 6.25, 1.6)}), Scaling::kStrong);  // times of an iteration
 }
 
+// GE · P instead: 10 · 4 and 6.25 · 0.8 · 8 are both 40.
+TEST(RunScaling, GlobalEfficiencyDoes) {
+  std::vector<FactorRow> rows = {Row(4, 10, std::nullopt), Row(8, 6.25, std::nullopt)};
+  rows[0].values[Factor::kGlobalEfficiency] = 1;
+  rows[1].values[Factor::kGlobalEfficiency] = 0.8;
+  EXPECT_EQ(ScalingShownBy(rows), Scaling::kStrong);
+  rows[1].runtime = 12.5;
+  EXPECT_EQ(ScalingShownBy(rows), Scaling::kWeak);
+}
+
 TEST(RunScaling, NothingWhereItDoesNotShow) {
   EXPECT_FALSE(ScalingShownBy({}));
   EXPECT_FALSE(ScalingShownBy({Row(4, 10, 1)}));
