@@ -340,6 +340,29 @@ class Compare(ReportsTest):
         self.assertIn("One side scales strong, the other weak", result.stdout)
         self.check_page(self.folder / "c/compare.html")
 
+    def test_results_and_their_own_table(self):
+        """factors.csv does not say how its runs scale, but its times and efficiencies do: nothing is lost."""
+        folder = self.samples / "npb-lu"
+        result = self.run_ok("compare", folder / "results.json", folder / "factors.csv")
+        self.assertIn("On 32 cores, global efficiency is 0.787 in results and 0.787 in factors: 0.0 %", result.stdout)
+        self.assertIn("factors does not say how its runs scale; its times and efficiencies show strong scaling.",
+                      result.stdout)
+
+    def test_plain_tables_of_both_kinds(self):
+        """Strong against weak, another reference, and a table without times, said in all forms."""
+        strong = self.write("s.csv", "cores,runtime,parallelEfficiency,computationScalability\n8,10,1,1\n16,5.25,0.95,1\n"
+                                     "32,2.75,0.91,1\n")
+        weak = self.write("w.csv", strong.read_text().replace("5.25,", "10.5,").replace("2.75,", "11,"))
+        from_16 = self.write("f.csv", "\n".join(line for line in strong.read_text().splitlines() if line[:2] != "8,"))
+        bare = self.write("b.csv", "cores,parallelEfficiency\n8,1\n16,0.95\n32,0.91\n")
+        for other, sentence in ((weak, "One side scales strong, the other weak"),
+                                (from_16, "The reference runs differ: 8 cores in s, 16 in f."),
+                                (bare, "Only s knows global efficiency, computation scalability, time of an iteration.")):
+            result = self.run_ok("compare", strong, other, "-o", self.folder / "c")
+            self.assertIn(sentence, result.stdout)
+            for name in ("compare.md", "compare.html", "compare.json"):
+                self.assertIn(sentence, (self.folder / "c" / name).read_text())
+
     def test_several_and_mixed(self):
         before, after = self.tables()
         result = self.run_ok("compare", before, after, before, "--scaling", "strong", "--names", "a,b,c")

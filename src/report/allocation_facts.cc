@@ -17,7 +17,7 @@ std::string WithUnit(const std::string& text, const std::string& unit) {
 
 std::string ScalingInWords(const AllocationPack& pack, const ProblemCase& problem) {
   if (!pack.scaling) return "not known whether strong or weak";
-  const std::string shown = pack.is_scaling_shown ? " (as its times and speedups show)" : "";
+  const std::string shown = pack.is_scaling_shown ? " (as its times and efficiencies show)" : "";
   const AllocationRow* first = nullptr;
   const AllocationRow* last = nullptr;
   for (const AllocationRow& row : pack.rows) {

@@ -324,7 +324,7 @@ TEST(Allocation, TheScalingThatTimesShow) {
   EXPECT_EQ(pack.basis, EfficiencyBasis::kTimes);
   EXPECT_DOUBLE_EQ(*pack.rows[1].efficiency.value, 0.8);
   EXPECT_TRUE(pack.is_scaling_shown);
-  EXPECT_THAT(BuildAllocationModel(results, pack).data.dump(), HasSubstr("as its times and speedups show"));
+  EXPECT_THAT(BuildAllocationModel(results, pack).data.dump(), HasSubstr("as its times and efficiencies show"));
 }
 
 // 16 cores as baseline: E there is 1 by definition; the projection is compared with that too.

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "factors/change.h"
+#include "report/decomposition.h"
 #include "report/results.h"
 
 namespace farscale {
@@ -15,27 +16,6 @@ namespace farscale {
 struct ComparedNumber {
   std::optional<double> before, after;  // geometric means of the runs
   std::optional<Change> change;
-};
-
-// Part of a difference of logarithms. A factor, the rest that no factor explains (the whole is not exactly the product
-// of its parts), or of times the base: what the reference run computes, in parts where counters tell.
-struct Contribution {
-  enum class Kind { kFactor, kBase, kBaseInstructions, kBaseRate, kBaseIpc, kBaseFrequency, kRest };
-  Kind kind = Kind::kFactor;
-  Factor factor = Factor::kLoadBalance;  // of kFactor
-  double logarithm = 0;                  // that it adds to ln(after / before) of the whole
-
-  friend bool operator==(const Contribution&, const Contribution&) = default;
-};
-
-// ln(after / before) of a product as the sum of its parts, exactly.
-struct Decomposition {
-  double logarithm = 0;
-  std::vector<Contribution> parts;
-
-  // The part that goes furthest in the direction of the whole; null where the whole did not change.
-  const Contribution* Largest() const;
-  double ShareOf(const Contribution& part) const { return part.logarithm / logarithm; }
 };
 
 struct ComparedFactor {
@@ -80,7 +60,7 @@ struct ComparedPhase {
   std::vector<ComparedTarget> targets;
   std::optional<Noise> noise;       // of times, else of the efficiency, between repeats; nothing: it is assumed
   std::optional<double> reference;  // cores that both sides compare with
-  std::vector<std::string> notes;   // sentences: what does not compare and why
+  std::vector<std::string> notes;   // sentences: what was done to compare, and what does not compare and why
   const PhaseProjection* projection_before = nullptr;  // of the results that were compared; null: none
   const PhaseProjection* projection_after = nullptr;
 
@@ -99,12 +79,5 @@ struct ComparedResults {
 // results must outlive what is returned.
 ComparedResults CompareResults(const Results& before, const Results& after, const std::string& name_before,
                                const std::string& name_after, const std::vector<double>& targets = {});
-
-// Splits ln(after / before) of a factor into its parts; nothing where they are not known on both sides. Values above 0.
-std::optional<Decomposition> Explain(Factor whole, const FactorValues& before, const FactorValues& after);
-
-// The same of the time of an iteration: T = base / efficiency, so that factors count with the opposite sign.
-// `efficiency` is what Explain says of global efficiency.
-Decomposition ExplainTime(double before, double after, const Decomposition& efficiency);
 
 }  // namespace farscale

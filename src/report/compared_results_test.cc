@@ -151,6 +151,47 @@ TEST(Compare, ReferencesAreMadeTheSame) {
   EXPECT_EQ(compared.phases[0].reference, 8);
   EXPECT_NEAR(*compared.phases[0].counts[1].Find(Factor::kComputationScalability)->before, 1, 1e-12);
   EXPECT_NEAR(compared.phases[0].counts[1].Find(Factor::kGlobalEfficiency)->change->ratio, 1, 1e-12);
+  const auto is_said =
+      Contains(HasSubstr("The reference runs differ: 4 cores in a, 8 in b. Both are put in terms of the "
+                         "run on 8 cores"));
+  EXPECT_THAT(SummarizeComparedPhase(compared, compared.phases[0]), is_said);
+  EXPECT_THAT(WriteCompareJson({compared}), HasSubstr("The reference runs differ"));
+  EXPECT_THAT(BuildCompareModel({compared}).data.dump(), HasSubstr("The reference runs differ"));
+}
+
+// Neither table says how its runs scale, but times and global efficiencies do: 10 s · 4 · 1 = 6.25 s · 8 · 0.8 on one
+// side, and times that grow on the other.
+TEST(Compare, ScalingThatTimesShow) {
+  Results before = Table({Row(4, 10, Values(1, 1, 1, 1)), Row(8, 6.25, Values(1, 1, 0.8, 1))});
+  Results after = Table({Row(4, 10, Values(1, 1, 1, 1)), Row(8, 12.5, Values(1, 1, 0.8, 1))});
+  before.table.scaling.reset();
+  after.table.scaling.reset();
+  const ComparedPhase phase = CompareResults(before, after, "a", "b").phases.front();
+  EXPECT_THAT(phase.notes,
+              Contains("a does not say how its runs scale; its times and efficiencies show strong scaling."));
+  EXPECT_THAT(phase.notes, Contains(HasSubstr("One side scales strong, the other weak")));
+  EXPECT_EQ(phase.counts[1].whole, Factor::kParallelEfficiency);
+  EXPECT_FALSE(phase.counts[1].time);
+  const ComparedPhase same = CompareResults(before, before, "a", "b").phases.front();
+  EXPECT_TRUE(same.counts[1].time);
+}
+
+// Without computation there is no global efficiency, so nothing shows how the runs scale.
+TEST(Compare, TimesThatNothingExplains) {
+  Results before = Table({Row(4, 10, Values(1, 1, 1, 1)), Row(8, 6.25, Values(1, 1, 0.8, 1))});
+  before.table.scaling.reset();
+  Results after = before;
+  for (FactorRow& row : after.table.rows) {
+    row.values[Factor::kComputationScalability].reset();
+    row.values[Factor::kGlobalEfficiency].reset();
+  }
+  const ComparedPhase one = CompareResults(before, after, "a", "b").phases.front();
+  EXPECT_THAT(one.notes,
+              Contains(HasSubstr("How the runs of b scale is not known, so what compares with the reference")));
+  EXPECT_THAT(one.notes, Contains("Only a knows global efficiency, computation scalability."));
+  const ComparedPhase both = CompareResults(after, after, "a", "b").phases.front();
+  EXPECT_THAT(both.notes, ElementsAre(HasSubstr("How the runs scale is not known on either side")));
+  EXPECT_THAT(both.notes, ElementsAre(HasSubstr("Times of an iteration stand side by side, unexplained.")));
 }
 
 TEST(Compare, StrongAgainstWeakComparesParallelEfficiencyAlone) {
