@@ -93,7 +93,8 @@ std::string AllocationNote(const AllocationPack& pack) {
   if (reckoned) note += " Nodes of predicted rows are as full as the fullest of a run.";
   const bool has_times = Any(pack, [](const AllocationRow& row) { return row.iteration.value.has_value(); });
   if (has_times && !pack.are_planned)
-    note += fmt::format(" The baseline ran {} iterations.", FormatCores(pack.iterations));
+    note +=
+        fmt::format(" The baseline ran {} iteration{}.", FormatCores(pack.iterations), pack.iterations == 1 ? "" : "s");
   if (pack.largest_target > pack.rows.back().cores) {
     note +=
         fmt::format(" The projection goes on to {} cores; --up-to shows more of it.", FormatCores(pack.largest_target));
