@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "report/evidence.h"
 #include "report/figures.h"
+#include "report/pop_colors.h"
 
 namespace farscale {
 namespace {

@@ -5,6 +5,7 @@
 #include "base/format.h"
 #include "base/text.h"
 #include "report/figures.h"
+#include "report/pop_colors.h"
 
 namespace farscale {
 namespace {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "report/figures.h"
+#include "report/pop_colors.h"
 #include "report/summary.h"
 #include "report/text_table.h"
 

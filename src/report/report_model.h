@@ -25,10 +25,4 @@ ReportModel BuildReportModel(const Results& results);
 ReportData AddFigure(ReportModel& model, const std::string& name, const std::string& svg, const std::string& file,
                      const std::string& alt);
 
-// Background of a factor in tables: green above 0.8, fading to white there, red below 0.5, as POP reports have it.
-std::string PopColor(double value);
-// The same in steps of 0.05, as a letter that style sheets have a colour for, light and dark: 0 (below 0.5) to 6 (up to
-// 0.8) are red, 7 to a (0.95 and above) are green.
-std::string PopTone(double value);
-
 }  // namespace farscale

@@ -15,6 +15,7 @@
 #include "report/backtest_section.h"
 #include "report/backtest_tables.h"
 #include "report/chart.h"
+#include "report/pop_colors.h"
 #include "report/readings.h"
 #include "report/report_model.h"
 #include "report/results_json.h"

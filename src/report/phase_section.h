@@ -1,0 +1,23 @@
+// One phase of one series in a report: tables, figures and words.
+#pragma once
+
+#include <set>
+#include <string>
+
+#include "report/report_model.h"
+
+namespace farscale {
+
+// What the sections of a report share.
+struct ReportParts {
+  ReportModel& model;              // gets the figures
+  std::set<Factor>& used;          // factors that the glossary explains
+  std::set<std::string>& anchors;  // ids of the page
+  ReportData& choices;             // what the script reads
+};
+
+// The tags of a phase in docs/templates.md. `projection` is null where none was made.
+ReportData SectionOfPhase(const Results& results, const PhaseProjection* projection, const std::string& series,
+                          const std::string& phase, const ReportParts& parts);
+
+}  // namespace farscale

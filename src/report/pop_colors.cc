@@ -1,0 +1,36 @@
+#include "report/pop_colors.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace farscale {
+namespace {
+
+std::string Mix(const std::array<double, 3>& a, const std::array<double, 3>& b, double share) {
+  std::string color = "#";
+  for (std::size_t i = 0; i < 3; ++i) {
+    color += fmt::format("{:02x}", static_cast<int>(std::lround(a[i] + (b[i] - a[i]) * share)));
+  }
+  return color;
+}
+
+}  // namespace
+
+std::string PopColor(double value) {
+  constexpr std::array<double, 3> kWhite = {255, 255, 255}, kGreen = {116, 196, 118}, kRed = {239, 101, 72};
+  constexpr double kGood = 0.8, kBad = 0.5;
+  if (value >= kGood) return Mix(kWhite, kGreen, std::min(1.0, 0.25 + 0.75 * (value - kGood) / (1 - kGood)));
+  return Mix(kWhite, kRed, std::min(1.0, 0.25 + 0.75 * (kGood - value) / (kGood - kBad)));
+}
+
+std::string PopTone(double value) {
+  constexpr double kStep = 0.05, kGood = 0.8;
+  constexpr std::string_view kTones = "0123456789a";
+  const double steps = std::floor((value - kGood) / kStep + 1e-9);
+  return std::string(1, kTones[static_cast<std::size_t>(std::clamp(7 + steps, 0.0, 10.0))]);
+}
+
+}  // namespace farscale
