@@ -14,7 +14,6 @@
 #include "report/fits_section.h"
 #include "report/pop_colors.h"
 #include "report/readings.h"
-#include "report/rivals.h"
 #include "report/slug.h"
 #include "report/summary.h"
 #include "report/timelines.h"
