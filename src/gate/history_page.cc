@@ -132,7 +132,7 @@ std::string WriteHistoryPage(const HistoryView& view) {
   model.data["body"] = body + Commits(view);
   ReportTemplates templates;
   templates.html = {kPage, "the page of a history"};
-  templates.style = kStyle;
+  templates.style = {kStyle, "the page of a history"};
   return RenderHtml(model, templates);
 }
 

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/format.h"
+#include "report/evidence.h"
 #include "report/figures.h"
 #include "report/readings.h"
 #include "report/rivals.h"
