@@ -219,9 +219,8 @@ class Allocation(ReportsTest):
         """Times of weak runs under strong scaling; times that no scaling explains; the scaling that a table shows."""
         weak = self.write("w.csv", "cores,runtime,parallelEfficiency,globalEfficiency\n8,10,1,1\n16,10.5,0.95,0.95\n"
                                    "32,11,0.91,0.91\n")
-        self.fails(2, "times and factors contradict each other with strong scaling: efficiency is on 16 cores 47.6 % by "
-                      "times and 95.0 % by factors", "report", weak, "--form", "allocation", "-o", self.folder / "x",
-                   "--scaling", "strong")
+        self.fails(2, "times and efficiencies of the table show weak scaling", "report", weak, "--form", "allocation",
+                   "-o", self.folder / "x", "--scaling", "strong")
         self.assertFalse((self.folder / "x").exists())
         _, result = self.pack(weak, "--scaling", "weak")
         self.assertNotIn("contradict", result.stderr)
@@ -382,7 +381,7 @@ class Compare(ReportsTest):
         self.fails(2, "needs two results", "compare", before)
         self.fails(2, "there are 1 names for 2 results", "compare", before, before, "--names", "a")
         self.fails(3, "missing.json", "compare", before, self.folder / "missing.json")
-        self.fails(3, "is not a factor table", "compare", before, self.write("x.json", "{}"))
+        self.fails(3, "but no results of farscale", "compare", before, self.write("x.json", "{}"))
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "factors/factor_table_csv.h"
+#include "factors/run_scaling.h"
 #include "gate/result_files.h"
 #include "report/results_json.h"
 #include "study/resources.h"

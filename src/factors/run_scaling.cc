@@ -3,7 +3,25 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/error.h"
+
 namespace farscale {
+namespace {
+
+// What all phases say of their scaling, unless they contradict each other.
+std::optional<Scaling> ImpliedScaling(const FactorTable& table) {
+  std::optional<Scaling> implied;
+  for (const std::string& series : table.Series()) {
+    for (const std::string& phase : table.Phases(series)) {
+      const std::optional<Scaling> scaling = ScalingShownBy(table.Rows(series, phase));
+      if (implied && scaling && *implied != *scaling) return std::nullopt;
+      if (scaling) implied = scaling;
+    }
+  }
+  return implied;
+}
+
+}  // namespace
 
 std::optional<Scaling> ScalingOf(const FactorTable& table, const std::vector<FactorRow>& rows) {
   return table.scaling ? table.scaling : ScalingShownBy(rows);
@@ -33,6 +51,21 @@ std::optional<Scaling> ScalingShownBy(const std::vector<FactorRow>& rows) {
   }
   if (!differs || is_strong == is_weak) return std::nullopt;
   return is_strong ? Scaling::kStrong : Scaling::kWeak;
+}
+
+void PutInTerms(FactorTable& table, std::optional<Scaling> scaling, std::optional<std::int64_t> reference) {
+  if (!table.scaling) {
+    table.scaling = ImpliedScaling(table);
+    if (table.scaling) table.scaling_source = kShownByTimes;
+    if (table.scaling && scaling && *scaling != *table.scaling) {
+      throw Error(ErrorKind::kUsage, "--scaling " + ToString(*scaling),
+                  "times and efficiencies of the table show " + ToString(*table.scaling) + " scaling",
+                  "correct the table, or leave --scaling out");
+    }
+  }
+  if (!table.scaling) table.scaling = scaling;
+  CompleteTable(table);
+  if (scaling || reference) ChangeTerms(table, scaling, reference);
 }
 
 }  // namespace farscale

@@ -16,4 +16,11 @@ std::optional<Scaling> ScalingOf(const FactorTable& table, const std::vector<Fac
 // where times or both of these are unknown.
 std::optional<Scaling> ScalingShownBy(const std::vector<FactorRow>& rows);
 
+// Source of the scaling of a table that does not say it.
+inline constexpr const char* kShownByTimes = "run times";
+
+// Completes a table and puts it in the terms asked for. Where it does not say how its runs scale, their times do, if
+// they can: then asking for the other scaling is a usage error. Throws as ChangeTerms.
+void PutInTerms(FactorTable& table, std::optional<Scaling> scaling, std::optional<std::int64_t> reference);
+
 }  // namespace farscale

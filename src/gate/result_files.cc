@@ -15,19 +15,6 @@
 namespace farscale {
 namespace {
 
-// What all phases say of their scaling, unless they contradict each other.
-std::optional<Scaling> ImpliedScaling(const FactorTable& table) {
-  std::optional<Scaling> implied;
-  for (const std::string& series : table.Series()) {
-    for (const std::string& phase : table.Phases(series)) {
-      const std::optional<Scaling> scaling = ScalingOf(table, table.Rows(series, phase));
-      if (implied && scaling && *implied != *scaling) return std::nullopt;
-      if (scaling) implied = scaling;
-    }
-  }
-  return implied;
-}
-
 void RefuseTwice(const std::vector<std::string>& paths) {
   for (std::size_t i = 0; i < paths.size(); ++i) {
     for (std::size_t j = 0; j < i; ++j) {
@@ -38,16 +25,6 @@ void RefuseTwice(const std::vector<std::string>& paths) {
 }
 
 }  // namespace
-
-void PutInTerms(FactorTable& table, std::optional<Scaling> scaling, std::optional<std::int64_t> reference) {
-  if (!table.scaling) {
-    table.scaling = ImpliedScaling(table);
-    if (table.scaling) table.scaling_source = "run times";
-  }
-  if (!table.scaling) table.scaling = scaling;
-  CompleteTable(table);
-  if (scaling || reference) ChangeTerms(table, scaling, reference);
-}
 
 MeasuredResults ReadResultFile(const std::string& path, std::optional<Scaling> scaling) {
   MeasuredResults read;

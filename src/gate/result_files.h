@@ -25,10 +25,6 @@ MeasuredResults ReadResultFile(const std::string& path, std::optional<Scaling> s
 // files count once, with a finding in the table.
 MeasuredResults ReadResultFiles(const std::vector<std::string>& paths, std::optional<Scaling> scaling = {});
 
-// Completes a table and puts it in the terms asked for. Where neither it nor anyone says how its runs scale, run times
-// and speedups do, if they can. Throws as ChangeTerms.
-void PutInTerms(FactorTable& table, std::optional<Scaling> scaling, std::optional<std::int64_t> reference);
-
 // The runs of all tables in one, as repeats; scaling and reference are those of the first.
 FactorTable MergeRepeats(const std::vector<FactorTable>& tables);
 

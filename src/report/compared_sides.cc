@@ -33,7 +33,8 @@ ComparedSide SideOf(const SideOfResults& of) {
   side.name = of.name;
   side.rows = of.results.table.Rows(of.key.first, of.key.second);
   side.scaling = ScalingOf(of.results.table, side.rows);
-  side.is_scaling_shown = side.scaling && !of.results.table.scaling;
+  side.is_scaling_shown =
+      side.scaling && (!of.results.table.scaling || of.results.table.scaling_source == kShownByTimes);
   const std::set<std::int64_t> counts = side.Counts();
   const std::optional<std::int64_t> reference = of.results.table.reference;
   side.reference = reference && counts.count(*reference) > 0 ? *reference : *counts.begin();
