@@ -95,6 +95,10 @@ const std::vector<AnomalyType>& Table() {
        kNever},
       {Anomaly::kIdealAboveMeasured, "idealAboveMeasured", kWarning,
        "phases take longer on the ideal network than measured, which points to clock error", kNever},
+      {Anomaly::kReceivedBeforeSent, "receivedBeforeSent", kWarning,
+       "messages were received before they were sent, so clocks of ranks differ by more than messages take; waits for "
+       "them cannot be told",
+       0.2},
       {Anomaly::kCounterNotUsed, "counterNotUsed", kWarning,
        "counters are there but cannot say how long computation takes, so the noise removal goes without them", kNever},
       {Anomaly::kBurstInterrupted, "burstInterrupted", kWarning,

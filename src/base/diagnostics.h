@@ -50,6 +50,8 @@ enum class Anomaly {
   kCollectiveCutAtEdge,
   kRendezvousReleased,
   kIdealAboveMeasured,
+  // Wait states.
+  kReceivedBeforeSent,
   // Noise removal.
   kCounterNotUsed,
   kBurstInterrupted,

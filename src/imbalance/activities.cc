@@ -1,0 +1,134 @@
+#include "imbalance/activities.h"
+
+#include <algorithm>
+
+#include "base/parallel.h"
+
+namespace farscale {
+namespace {
+
+class Tiler {
+ public:
+  Tiler(const Trace& trace, const RankTimeline& timeline, const PhaseCut& cut, const RankCut& rank, CallPaths& paths,
+        RankActivities& result)
+      : trace_(trace), timeline_(timeline), rank_(rank), paths_(paths), result_(result) {
+    if (cut.span == Span::kEach || rank.iterations.size() > 1) occurrences_ = &rank.iterations;
+    hides_between_ = cut.span == Span::kEach;
+  }
+
+  void Run(Tick origin) {
+    const Interval& window = rank_.window;
+    result_.present = true;
+    result_.first_call = window.begin.call;
+    result_.call_activity.reserve(window.end.call - window.begin.call);
+    result_.call_occurrence.reserve(window.end.call - window.begin.call);
+    result_.edges.push_back(origin);
+    OpenRegionsBefore(window.begin.event);
+    CloseAt(window.begin.tick, kBeforePhase);
+    std::size_t event = window.begin.event;
+    for (std::size_t call = window.begin.call; call < window.end.call; ++call) {
+      for (; event < window.end.event && timeline_.region_event(event).call <= call; ++event) TakeEvent(event);
+      const std::uint32_t region = timeline_.region(call);
+      const Tick enter = std::max(timeline_.enter(call), window.begin.tick);
+      ComputeUntil(enter);
+      if (trace_.regions[region].call == MpiCall::kFinalize) return;
+      TakeCall(call, region, std::min(timeline_.leave(call), window.end.tick));
+    }
+    for (; event < window.end.event; ++event) TakeEvent(event);
+    ComputeUntil(window.end.tick);
+  }
+
+ private:
+  void OpenRegionsBefore(std::size_t end) {
+    for (std::size_t event = 0; event < end; ++event) Apply(timeline_.region_event(event));
+  }
+
+  void TakeEvent(std::size_t index) {
+    const RankTimeline::RegionEvent event = timeline_.region_event(index);
+    ComputeUntil(event.tick);
+    Apply(event);
+  }
+
+  void Apply(const RankTimeline::RegionEvent& event) {
+    if (!event.is_leave) {
+      stack_.push_back(paths_.Child(Current(), event.region));
+    } else if (!stack_.empty()) {
+      stack_.pop_back();
+    }
+  }
+
+  PathId Current() const { return stack_.empty() ? kOutsideRegions : stack_.back(); }
+
+  // Up to `tick`, in the current path; edges of occurrences part it where the time between them is not counted.
+  void ComputeUntil(Tick tick) {
+    if (!hides_between_) return CloseAt(tick, Current());
+    while (occurrence_ < occurrences_->size()) {
+      const Interval& next = (*occurrences_)[occurrence_];
+      CloseAt(std::min(tick, next.begin.tick), kBetweenOccurrences);
+      CloseAt(std::min(tick, next.end.tick), Current());
+      if (tick <= next.end.tick) return;
+      ++occurrence_;
+    }
+    CloseAt(tick, kBetweenOccurrences);
+  }
+
+  void CloseAt(Tick tick, PathId path) {
+    if (tick <= result_.edges.back()) return;
+    result_.edges.push_back(tick);
+    result_.path.push_back(path);
+  }
+
+  void TakeCall(std::size_t call, std::uint32_t region, Tick leave) {
+    const std::uint32_t occurrence = OccurrenceOf(call);
+    const bool is_hidden = hides_between_ && occurrence == kNoCall;
+    result_.call_activity.push_back(static_cast<std::uint32_t>(result_.path.size()));
+    result_.call_occurrence.push_back(occurrence);
+    result_.path.push_back(is_hidden ? kBetweenOccurrences : paths_.Child(Current(), region));
+    result_.edges.push_back(std::max(leave, result_.edges.back()));
+  }
+
+  // Calls come in order, so the occurrence is found by going on.
+  std::uint32_t OccurrenceOf(std::size_t call) {
+    if (occurrences_ == nullptr) return 0;
+    while (call_occurrence_ < occurrences_->size() && (*occurrences_)[call_occurrence_].end.call <= call) {
+      ++call_occurrence_;
+    }
+    if (call_occurrence_ == occurrences_->size() || (*occurrences_)[call_occurrence_].begin.call > call) {
+      return hides_between_ ? kNoCall : static_cast<std::uint32_t>(std::min(call_occurrence_, occurrences_->size() - 1));
+    }
+    return static_cast<std::uint32_t>(call_occurrence_);
+  }
+
+  const Trace& trace_;
+  const RankTimeline& timeline_;
+  const RankCut& rank_;
+  CallPaths& paths_;
+  RankActivities& result_;
+  const std::vector<Interval>* occurrences_ = nullptr;
+  bool hides_between_ = false;
+  std::size_t occurrence_ = 0, call_occurrence_ = 0;
+  std::vector<PathId> stack_;
+};
+
+}  // namespace
+
+Activities CollectActivities(const Trace& trace, const PhaseCut& cut) {
+  Activities activities{CallPaths(trace), std::vector<RankActivities>(trace.size()), cut.begin(), cut.begin()};
+  std::vector<CallPaths> own(trace.size(), activities.paths);
+  ParallelFor(trace.size(), [&](std::size_t rank) {
+    if (!cut.ranks[rank].present) return;
+    Tiler(trace, trace.timelines[rank], cut, cut.ranks[rank], own[rank], activities.ranks[rank]).Run(activities.begin);
+  });
+  std::vector<std::vector<PathId>> numbers;
+  numbers.reserve(trace.size());
+  for (const CallPaths& paths : own) numbers.push_back(paths.MergeInto(activities.paths));
+  ParallelFor(trace.size(), [&](std::size_t rank) {
+    for (PathId& path : activities.ranks[rank].path) path = numbers[rank][path];
+  });
+  for (const RankActivities& rank : activities.ranks) {
+    if (rank.present) activities.end = std::max(activities.end, rank.end());
+  }
+  return activities;
+}
+
+}  // namespace farscale

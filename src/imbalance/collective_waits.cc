@@ -1,0 +1,231 @@
+#include "imbalance/collective_waits.h"
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+#include "base/parallel.h"
+#include "base/text.h"
+#include "replay/posts.h"
+
+namespace farscale {
+namespace {
+
+struct Flow {
+  CollectivePattern pattern;
+  WaitKind kind;
+};
+
+Flow FlowOf(CollectiveKind kind) {
+  switch (kind) {
+    case CollectiveKind::kBarrier: return {CollectivePattern::kAllToAll, WaitKind::kWaitAtBarrier};
+    case CollectiveKind::kAllgather:
+    case CollectiveKind::kAlltoall:
+    case CollectiveKind::kAllreduce:
+    case CollectiveKind::kReduceScatter: return {CollectivePattern::kAllToAll, WaitKind::kWaitAtNxN};
+    case CollectiveKind::kBroadcast:
+    case CollectiveKind::kScatter: return {CollectivePattern::kFromRoot, WaitKind::kLateBroadcast};
+    case CollectiveKind::kReduce:
+    case CollectiveKind::kGather: return {CollectivePattern::kToRoot, WaitKind::kEarlyReduce};
+    case CollectiveKind::kScan:
+    case CollectiveKind::kExscan: return {CollectivePattern::kPrefix, WaitKind::kEarlyScan};
+    case CollectiveKind::kCreateHandle: return {CollectivePattern::kAllToAll, WaitKind::kWaitAtCreation};
+    case CollectiveKind::kDestroyHandle: break;
+  }
+  return {CollectivePattern::kNone, WaitKind::kWaitAtNxN};
+}
+
+// Operations in which every rank says how much it gives and gets, so that some may take no part.
+bool HasSizesOfItsOwn(std::string_view region) {
+  const std::string name = ToLower(region);
+  for (const std::string_view part : {"allgatherv", "alltoallv", "alltoallw", "gatherv", "scatterv"}) {
+    if (name.find(part) != std::string::npos) return true;
+  }
+  return false;
+}
+
+struct Found {
+  Participant participant;
+  std::uint32_t type = 0;  // of the collective, of the rank's timeline
+  bool has_sizes = false;
+};
+
+// The operations that a rank posts in the phase, in the order of its calls.
+std::vector<Found> OperationsOf(const RankTimeline& timeline, const RankMatching& matching,
+                                const RankActivities& activities, std::uint32_t rank,
+                                const std::vector<bool>& region_has_sizes) {
+  std::vector<Found> found;
+  Posts posts = PostsBefore(timeline, timeline.first_record(activities.first_call));
+  for (std::uint32_t call = 0; call < activities.calls(); ++call) {
+    const std::size_t in_timeline = activities.first_call + call;
+    const std::size_t end = timeline.first_record(in_timeline + 1);
+    for (std::size_t record = timeline.first_record(in_timeline); record < end; ++record) {
+      const RecordKind kind = timeline.record_kind(record);
+      const std::size_t ordinal = posts.collectives;
+      posts.Count(kind);
+      if (posts.collectives == ordinal || matching.collectives[ordinal] == kNoCollective) continue;
+      Participant participant{rank, matching.collectives[ordinal], call, kNoParticipant, activities.enter(call),
+                              true, true, kind == RecordKind::kCollective};
+      if (participant.is_blocking) {
+        const RankTimeline::Record sizes = timeline.record(record);
+        participant.sends = sizes.bytes > 0;
+        participant.receives = sizes.received > 0;
+      }
+      found.push_back({participant, matching.collective_types[ordinal],
+                       participant.is_blocking && region_has_sizes[timeline.region(in_timeline)]});
+    }
+  }
+  return found;
+}
+
+}  // namespace
+
+CollectiveWaits::CollectiveWaits(const Trace& trace, const Matching& matching, const Activities& activities)
+    : types_(matching.collectives.size()), first_(matching.collectives.size() + 1), sync_calls_(trace.size()) {
+  local_ranks_.resize(trace.communicators.size());
+  Gather(trace, matching, activities);
+  ParallelFor(types_.size(), [&](std::size_t i) { Resolve(trace, static_cast<std::uint32_t>(i)); });
+  for (const Participant& participant : participants_) {
+    const CollectivePattern pattern = types_[participant.operation].pattern;
+    if (!participant.is_blocking) continue;
+    if (pattern == CollectivePattern::kAllToAll || pattern == CollectivePattern::kPrefix) {
+      sync_calls_[participant.rank].push_back({participant.call, participant.operation});
+    }
+  }
+  ParallelFor(trace.size(), [&](std::size_t rank) {
+    std::sort(sync_calls_[rank].begin(), sync_calls_[rank].end(),
+              [](const SyncCall& a, const SyncCall& b) { return a.call < b.call; });
+  });
+}
+
+void CollectiveWaits::Gather(const Trace& trace, const Matching& matching, const Activities& activities) {
+  std::vector<bool> region_has_sizes;
+  for (const Region& region : trace.regions) region_has_sizes.push_back(region.IsCollective() && HasSizesOfItsOwn(region.name));
+  std::vector<std::vector<Found>> found(trace.size());
+  ParallelFor(trace.size(), [&](std::size_t rank) {
+    if (!activities.ranks[rank].present) return;
+    found[rank] = OperationsOf(trace.timelines[rank], matching.ranks[rank], activities.ranks[rank],
+                               static_cast<std::uint32_t>(rank), region_has_sizes);
+  });
+  for (const std::vector<Found>& of_rank : found) {
+    for (const Found& one : of_rank) ++first_[one.participant.operation + 1];
+  }
+  for (std::size_t i = 1; i < first_.size(); ++i) first_[i] += first_[i - 1];
+  participants_.resize(first_.back());
+  std::vector<std::uint32_t> next(first_.begin(), first_.end() - 1);
+  for (std::size_t rank = 0; rank < found.size(); ++rank) {
+    for (const Found& one : found[rank]) {
+      participants_[next[one.participant.operation]++] = one.participant;
+      const CollectiveType& type = trace.timelines[rank].collective_types()[one.type];
+      const Flow flow = FlowOf(type.kind);
+      Type& known = types_[one.participant.operation];
+      // Groups of intercommunicators depend on each other in ways that traces do not tell.
+      const bool is_between_groups = !trace.communicators[type.communicator].remote.empty();
+      known.pattern = is_between_groups ? CollectivePattern::kNone : flow.pattern;
+      known.kind = flow.kind;
+      known.root = type.root == kNoRoot ? kNoParticipant : static_cast<std::uint32_t>(type.root);
+      known.communicator = type.communicator;
+      known.has_sizes = known.has_sizes || one.has_sizes;
+      if (flow.pattern != CollectivePattern::kPrefix) continue;
+      std::vector<std::uint32_t>& local = local_ranks_[type.communicator];
+      if (!local.empty()) continue;
+      local.assign(trace.size(), 0);
+      const std::vector<std::int32_t>& members = trace.communicators[type.communicator].members;
+      for (std::uint32_t i = 0; i < members.size(); ++i) local[static_cast<std::size_t>(members[i])] = i;
+    }
+  }
+}
+
+void CollectiveWaits::Resolve(const Trace&, std::uint32_t operation) {
+  Participant* const first = participants_.data() + first_[operation];
+  Participant* const last = participants_.data() + first_[operation + 1];
+  if (first == last) return;
+  const Type& type = types_[operation];
+  const bool sizes_known =
+      type.has_sizes && std::any_of(first, last, [](const Participant& p) { return p.sends || p.receives; });
+  if (!sizes_known) {
+    std::for_each(first, last, [](Participant& p) { p.sends = p.receives = true; });
+  }
+  const auto index_of = [&](const Participant* p) { return static_cast<std::uint32_t>(p - participants_.data()); };
+  switch (type.pattern) {
+    case CollectivePattern::kNone: break;
+    case CollectivePattern::kAllToAll: {
+      const std::uint32_t latest = Latest(operation, kNoParticipant);
+      std::for_each(first, last, [&](Participant& p) { p.depends_on = p.receives ? latest : kNoParticipant; });
+      break;
+    }
+    case CollectivePattern::kFromRoot: {
+      const Participant* root = Find(operation, type.root);
+      if (root == nullptr) break;
+      std::for_each(first, last, [&](Participant& p) {
+        if (&p != root && p.receives) p.depends_on = index_of(root);
+      });
+      break;
+    }
+    case CollectivePattern::kToRoot:
+      std::for_each(first, last, [&](Participant& p) {
+        if (p.rank == type.root) p.depends_on = Latest(operation, p.rank);
+      });
+      break;
+    case CollectivePattern::kPrefix: {
+      std::vector<Participant*> order;
+      for (Participant* p = first; p != last; ++p) order.push_back(p);
+      const std::vector<std::uint32_t>& local = local_ranks_[type.communicator];
+      std::sort(order.begin(), order.end(),
+                [&](const Participant* a, const Participant* b) { return local[a->rank] < local[b->rank]; });
+      const Participant* latest = nullptr;
+      for (Participant* p : order) {
+        if (latest != nullptr) p->depends_on = index_of(latest);
+        if (latest == nullptr || p->enter > latest->enter || (p->enter == latest->enter && p->rank < latest->rank)) latest = p;
+      }
+      break;
+    }
+  }
+}
+
+// The participant that gives something and comes last; of equals the lowest rank.
+std::uint32_t CollectiveWaits::Latest(std::uint32_t operation, std::uint32_t except) const {
+  std::uint32_t latest = kNoParticipant;
+  for (std::uint32_t i = first_[operation]; i < first_[operation + 1]; ++i) {
+    if (participants_[i].rank == except || !participants_[i].sends) continue;
+    if (latest == kNoParticipant || participants_[i].enter > participants_[latest].enter) latest = i;
+  }
+  return latest;
+}
+
+std::optional<Dependency> CollectiveWaits::DependencyOf(std::uint32_t operation, std::uint32_t rank) const {
+  const Participant* self = Find(operation, rank);
+  if (self == nullptr || self->depends_on == kNoParticipant) return std::nullopt;
+  const Participant& other = participants_[self->depends_on];
+  if (other.rank == rank) return std::nullopt;
+  return Dependency{other.rank, other.call, other.enter, types_[operation].kind};
+}
+
+const Participant* CollectiveWaits::Find(std::uint32_t operation, std::uint32_t rank) const {
+  const Participant* const first = begin(operation);
+  const Participant* const last = end(operation);
+  // On MPI_COMM_WORLD every rank is at its own place.
+  if (rank < static_cast<std::size_t>(last - first) && first[rank].rank == rank) return first + rank;
+  const Participant* found =
+      std::lower_bound(first, last, rank, [](const Participant& p, std::uint32_t wanted) { return p.rank < wanted; });
+  return found != last && found->rank == rank ? found : nullptr;
+}
+
+std::optional<CollectiveWaits::SyncedCalls> CollectiveWaits::Synchronises(std::uint32_t operation, std::uint32_t rank,
+                                                                          std::uint32_t peer) const {
+  const Participant* self = Find(operation, rank);
+  const Participant* other = Find(operation, peer);
+  if (self == nullptr || other == nullptr || !self->is_blocking || !other->is_blocking) return std::nullopt;
+  const Type& type = types_[operation];
+  if (type.pattern == CollectivePattern::kAllToAll) {
+    const bool is_synced = (self->receives && other->sends) || (self->sends && other->receives);
+    return is_synced ? std::optional(SyncedCalls{self->call, other->call}) : std::nullopt;
+  }
+  const std::vector<std::uint32_t>& local = local_ranks_[type.communicator];
+  const bool is_lower = local[rank] < local[peer];
+  const Participant& lower = is_lower ? *self : *other;
+  const Participant& higher = is_lower ? *other : *self;
+  return lower.enter > higher.enter ? std::optional(SyncedCalls{self->call, other->call}) : std::nullopt;
+}
+
+}  // namespace farscale

@@ -1,0 +1,80 @@
+// Who waits for whom in collective operations, and which ranks they synchronise [Boehme13, section 4.2].
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <vector>
+
+#include "imbalance/activities.h"
+#include "imbalance/wait_states.h"
+#include "replay/matching.h"
+#include "trace/trace.h"
+
+namespace farscale {
+
+// How data flows in an operation.
+enum class CollectivePattern : std::uint8_t { kNone, kAllToAll, kFromRoot, kToRoot, kPrefix };
+
+inline constexpr std::uint32_t kNoParticipant = std::numeric_limits<std::uint32_t>::max();
+
+// Of one rank in one operation.
+struct Participant {
+  std::uint32_t rank = 0;
+  std::uint32_t operation = 0;
+  std::uint32_t call = 0;        // that posts it
+  std::uint32_t depends_on = kNoParticipant;  // whose entering it needs: an index among the participants
+  Tick enter = 0;
+  bool sends = true, receives = true;  // bytes; both where sizes are not recorded
+  bool is_blocking = true;
+};
+
+class CollectiveWaits {
+ public:
+  CollectiveWaits(const Trace& trace, const Matching& matching, const Activities& activities);
+
+  // What the rank's completion of an operation depends on; nothing when on nobody else.
+  std::optional<Dependency> DependencyOf(std::uint32_t operation, std::uint32_t rank) const;
+
+  // All who take part within the phase, in the order of ranks.
+  const Participant* begin(std::uint32_t operation) const { return participants_.data() + first_[operation]; }
+  const Participant* end(std::uint32_t operation) const { return participants_.data() + first_[operation + 1]; }
+  const Participant* Find(std::uint32_t operation, std::uint32_t rank) const;
+  CollectivePattern pattern(std::uint32_t operation) const { return types_[operation].pattern; }
+  std::size_t operations() const { return types_.size(); }
+
+  // Blocking operations of a rank that synchronise it with more than those it has marks with, in the order of calls:
+  // all-to-all ones with every participant, prefixes with lower ranks that came later.
+  struct SyncCall {
+    std::uint32_t call = 0;
+    std::uint32_t operation = 0;
+  };
+  const std::vector<SyncCall>& sync_calls(std::uint32_t rank) const { return sync_calls_[rank]; }
+  // Whether such an operation synchronises these two; their calls in it.
+  struct SyncedCalls {
+    std::uint32_t call = 0, peer_call = 0;
+  };
+  std::optional<SyncedCalls> Synchronises(std::uint32_t operation, std::uint32_t rank, std::uint32_t peer) const;
+
+ private:
+  struct Type {
+    CollectivePattern pattern = CollectivePattern::kNone;
+    WaitKind kind = WaitKind::kWaitAtNxN;
+    std::uint32_t root = kNoParticipant;
+    std::uint32_t communicator = 0;
+    bool has_sizes = false;  // of every rank: v and w operations
+  };
+
+  void Gather(const Trace& trace, const Matching& matching, const Activities& activities);
+  void Resolve(const Trace& trace, std::uint32_t operation);
+  std::uint32_t Latest(std::uint32_t operation, std::uint32_t except) const;
+
+  std::vector<Type> types_;                 // of operations
+  std::vector<std::uint32_t> first_;        // of operations, into participants_
+  std::vector<Participant> participants_;
+  std::vector<std::vector<SyncCall>> sync_calls_;
+  std::vector<std::vector<std::uint32_t>> local_ranks_;  // of communicators with prefixes, by world rank
+};
+
+}  // namespace farscale

@@ -1,0 +1,57 @@
+#include "imbalance/critical_path.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+namespace farscale {
+
+std::vector<PathSegment> FindCriticalPath(const Activities& activities, const WaitStates& states) {
+  std::vector<PathSegment> segments;
+  std::uint32_t rank = 0;
+  bool is_found = false;
+  for (std::uint32_t r = 0; r < activities.ranks.size(); ++r) {
+    const RankActivities& other = activities.ranks[r];
+    if (!other.present || (is_found && other.end() <= activities.ranks[rank].end())) continue;
+    rank = r;
+    is_found = true;
+  }
+  if (!is_found) return segments;
+  Tick end = activities.ranks[rank].end();
+  while (true) {
+    const RankActivities& own = activities.ranks[rank];
+    const std::vector<WaitState>& waits = states.ranks[rank].waits;
+    // The last wait that was over by then: what follows on this rank went on without help from others.
+    const auto behind = std::partition_point(waits.begin(), waits.end(),
+                                             [&](const WaitState& wait) { return own.leave(wait.call) <= end; });
+    if (behind == waits.begin()) {
+      segments.push_back({rank, own.begin(), end});
+      break;
+    }
+    const WaitState& wait = *std::prev(behind);
+    const Tick released = own.enter(wait.call) + wait.length;
+    segments.push_back({rank, released, end});
+    rank = wait.delayer;
+    end = released;
+  }
+  std::reverse(segments.begin(), segments.end());
+  return segments;
+}
+
+std::vector<RankPathTicks> ProfileOf(const Activities& activities, const std::vector<PathSegment>& segments) {
+  std::map<std::pair<std::uint32_t, PathId>, Tick> profile;
+  for (const PathSegment& segment : segments) {
+    const RankActivities& own = activities.ranks[segment.rank];
+    auto a = static_cast<std::size_t>(std::upper_bound(own.edges.begin(), own.edges.end(), segment.begin) -
+                                      own.edges.begin() - 1);
+    for (; a < own.size() && own.edges[a] < segment.end; ++a) {
+      const Tick ticks = std::min(own.edges[a + 1], segment.end) - std::max(own.edges[a], segment.begin);
+      if (ticks > 0) profile[{segment.rank, own.path[a]}] += ticks;
+    }
+  }
+  std::vector<RankPathTicks> result;
+  for (const auto& [key, ticks] : profile) result.push_back({key.first, key.second, static_cast<double>(ticks)});
+  return result;
+}
+
+}  // namespace farscale

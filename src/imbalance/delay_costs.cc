@@ -1,0 +1,268 @@
+#include "imbalance/delay_costs.h"
+
+#include <algorithm>
+#include <optional>
+#include <queue>
+#include <utility>
+
+#include "base/parallel.h"
+#include "imbalance/interval_times.h"
+#include "imbalance/synchronization.h"
+
+namespace farscale {
+namespace {
+
+// What lies between a wait state and the synchronization point before it, on the side of the delayer.
+struct DelayInterval {
+  std::uint32_t first_delay = 0, end_delay = 0;  // into the delays of the waiter
+  std::uint32_t first_wait = 0, end_wait = 0;    // waits of the delayer
+  Tick delays = 0;                               // sum of both
+  Tick waits = 0;
+};
+
+struct Delay {
+  PathId path = 0;
+  Tick ticks = 0;  // by which the delayer was longer in it
+};
+
+struct RankIntervals {
+  std::vector<DelayInterval> intervals;  // one a wait state
+  std::vector<Delay> delays;
+};
+
+class IntervalSearch {
+ public:
+  IntervalSearch(const Activities& activities, const WaitStates& states, const CollectiveWaits& collectives,
+                 DelayRules rules)
+      : activities_(activities), states_(states), collectives_(collectives), rules_(rules) {
+    times_.resize(states.ranks.size());
+    sums_.resize(states.ranks.size());
+    ParallelFor(states.ranks.size(), [&](std::size_t rank) {
+      const std::vector<WaitState>& waits = states.ranks[rank].waits;
+      std::vector<Tick>& sums = sums_[rank];
+      sums.assign(waits.size() + 1, 0);
+      for (std::size_t i = 0; i < waits.size(); ++i) sums[i + 1] = sums[i] + waits[i].length;
+      if (activities.ranks[rank].present) times_[rank].emplace(activities.ranks[rank], waits);
+    });
+  }
+
+  RankIntervals Run(std::uint32_t rank) const {
+    RankIntervals result;
+    PathTimes own(activities_.paths.size()), other(activities_.paths.size());
+    for (const WaitState& wait : states_.ranks[rank].waits) {
+      const SyncPoint from = PointBefore(states_, collectives_, rank, wait);
+      own.Clear();
+      other.Clear();
+      AddBetween(own, rank, from.call, wait.call);
+      AddBetween(other, wait.delayer, from.delayer_call, wait.delayer_call);
+      DelayInterval interval;
+      interval.first_delay = static_cast<std::uint32_t>(result.delays.size());
+      for (const PathId path : other.used()) {
+        const Tick excess = other[path] - own[path];
+        if (excess <= 0) continue;
+        result.delays.push_back({path, excess});
+        interval.delays += excess;
+      }
+      interval.end_delay = static_cast<std::uint32_t>(result.delays.size());
+      interval.first_wait = FirstWaitBehind(wait.delayer, from.delayer_call);
+      interval.end_wait = std::max(interval.first_wait, FirstWaitFrom(wait.delayer, wait.delayer_call));
+      interval.waits = sums_[wait.delayer][interval.end_wait] - sums_[wait.delayer][interval.first_wait];
+      result.intervals.push_back(interval);
+    }
+    return result;
+  }
+
+ private:
+  // Activities behind one call and before another; from the beginning without the first.
+  void AddBetween(PathTimes& times, std::uint32_t rank, std::uint32_t from, std::uint32_t to) const {
+    const RankActivities& activities = activities_.ranks[rank];
+    const std::size_t behind = rules_ == DelayRules::kScalasca ? 0 : 1;
+    const std::size_t first = from == kNoCall ? 0 : activities.call_activity[from] + behind;
+    times_[rank]->AddTo(times, first, activities.call_activity[to]);
+  }
+
+  std::uint32_t FirstWaitFrom(std::uint32_t rank, std::uint32_t call) const {
+    const std::vector<WaitState>& waits = states_.ranks[rank].waits;
+    return static_cast<std::uint32_t>(
+        std::partition_point(waits.begin(), waits.end(), [call](const WaitState& w) { return w.call < call; }) -
+        waits.begin());
+  }
+
+  std::uint32_t FirstWaitBehind(std::uint32_t rank, std::uint32_t call) const {
+    return call == kNoCall ? 0 : FirstWaitFrom(rank, call + 1);
+  }
+
+  const Activities& activities_;
+  const WaitStates& states_;
+  const CollectiveWaits& collectives_;
+  const DelayRules rules_;
+  std::vector<std::optional<IntervalTimes>> times_;
+  std::vector<std::vector<Tick>> sums_;  // of the waits of every rank before each
+};
+
+// What flows back to the waits of one rank, asked for from the last wait to the first. Short ranges are added wait by
+// wait, long ones at their ends.
+class WaitLedger {
+ public:
+  explicit WaitLedger(std::size_t waits) : caused_(waits), share_(waits), begins_(waits), ends_(waits), next_(waits) {}
+
+  // Waits [first, end) caused so much each tick of theirs; `share`: of which this much is waiting they passed on.
+  void Add(std::uint32_t first, std::uint32_t end, const ByWaitKind& each, double share) {
+    if (end <= first) return;
+    if (end - first <= kShort) {
+      for (std::uint32_t i = first; i < end; ++i) {
+        for (std::size_t kind = 0; kind < kWaitKinds; ++kind) caused_[i][kind] += each[kind];
+        share_[i] = std::max(share_[i], share);
+      }
+      return;
+    }
+    for (std::size_t kind = 0; kind < kWaitKinds; ++kind) {
+      ends_[end - 1][kind] += each[kind];
+      begins_[first][kind] += each[kind];
+    }
+    wide_.emplace(share, first);
+  }
+
+  struct Flow {
+    ByWaitKind caused{};  // each tick
+    double share = 0;
+  };
+  // Of the wait before the one asked for last.
+  Flow TakePrevious() {
+    const std::size_t i = --next_;
+    for (std::size_t kind = 0; kind < kWaitKinds; ++kind) running_[kind] += ends_[i][kind];
+    Flow flow{caused_[i], share_[i]};
+    while (!wide_.empty() && wide_.top().second > i) wide_.pop();
+    if (!wide_.empty()) flow.share = std::max(flow.share, wide_.top().first);
+    for (std::size_t kind = 0; kind < kWaitKinds; ++kind) {
+      flow.caused[kind] += running_[kind];
+      running_[kind] -= begins_[i][kind];
+    }
+    if (wide_.empty()) running_ = {};
+    return flow;
+  }
+
+ private:
+  static constexpr std::uint32_t kShort = 64;
+
+  std::vector<ByWaitKind> caused_;
+  std::vector<double> share_;
+  std::vector<ByWaitKind> begins_, ends_;  // of long ranges
+  ByWaitKind running_{};                   // of long ranges around the next wait
+  std::priority_queue<std::pair<double, std::uint32_t>> wide_;
+  std::size_t next_;
+};
+
+struct WaitPlace {
+  Tick end = 0;
+  std::uint32_t rank = 0;
+  std::uint32_t index = 0;
+};
+
+// All wait states, the one that ends last first: what a wait causes has ended later, so it is known.
+std::vector<WaitPlace> LastToFirst(const Activities& activities, const WaitStates& states) {
+  std::vector<WaitPlace> places;
+  for (std::uint32_t rank = 0; rank < states.ranks.size(); ++rank) {
+    const std::vector<WaitState>& waits = states.ranks[rank].waits;
+    for (std::uint32_t i = 0; i < waits.size(); ++i) {
+      places.push_back({activities.ranks[rank].enter(waits[i].call) + waits[i].length, rank, i});
+    }
+  }
+  std::sort(places.begin(), places.end(), [](const WaitPlace& a, const WaitPlace& b) {
+    return a.end != b.end ? a.end > b.end : a.rank != b.rank ? a.rank < b.rank : a.index > b.index;
+  });
+  return places;
+}
+
+class Accounting {
+ public:
+  Accounting(const Activities& activities, const WaitStates& states, const std::vector<RankIntervals>& intervals,
+             DelayRules rules)
+      : activities_(activities), states_(states), intervals_(intervals), rules_(rules) {
+    costs_.ranks.resize(states.ranks.size());
+    place_.resize(states.ranks.size());
+    for (std::size_t rank = 0; rank < states.ranks.size(); ++rank) {
+      ledgers_.emplace_back(states.ranks[rank].waits.size());
+      costs_.ranks[rank].waits.resize(states.ranks[rank].waits.size());
+    }
+  }
+
+  DelayCosts Run() {
+    for (const WaitPlace& place : LastToFirst(activities_, states_)) Settle(place.rank, place.index);
+    for (RankCosts& rank : costs_.ranks) {
+      std::sort(rank.paths.begin(), rank.paths.end(),
+                [](const PathCosts& a, const PathCosts& b) { return a.path < b.path; });
+    }
+    return std::move(costs_);
+  }
+
+ private:
+  void Settle(std::uint32_t rank, std::uint32_t index) {
+    const WaitState& wait = states_.ranks[rank].waits[index];
+    const DelayInterval& interval = intervals_[rank].intervals[index];
+    const auto length = static_cast<double>(wait.length);
+    const auto kind = static_cast<std::size_t>(wait.kind);
+    const double counted = activities_.ranks[rank].counts(wait.call) ? length : 0;
+    const WaitLedger::Flow flow = ledgers_[rank].TakePrevious();
+    ByWaitKind caused{};
+    WaitParts& parts = costs_.ranks[rank].waits[index];
+    for (std::size_t k = 0; k < kWaitKinds; ++k) {
+      caused[k] = flow.caused[k] * length;
+      parts.caused += caused[k];
+    }
+    parts.propagating = std::min(1.0, flow.share) * length;
+    const auto sum = static_cast<double>(interval.delays + interval.waits);
+    if (sum <= 0) {
+      for (std::size_t k = 0; k < kWaitKinds; ++k) costs_.unattributed[k] += caused[k];
+      costs_.unattributed[kind] += counted;
+      return;
+    }
+    double charged = counted;
+    if (rules_ == DelayRules::kScalasca && charged > sum) charged = sum;
+    costs_.lost[kind] += counted - charged;
+    parts.indirect = length * static_cast<double>(interval.waits) / sum;
+    ByWaitKind each{};
+    for (std::size_t k = 0; k < kWaitKinds; ++k) each[k] = caused[k] / sum;
+    each[kind] += charged / sum;
+    ledgers_[wait.delayer].Add(interval.first_wait, interval.end_wait, each, length / sum);
+    for (std::uint32_t i = interval.first_delay; i < interval.end_delay; ++i) {
+      const Delay& delay = intervals_[rank].delays[i];
+      const auto ticks = static_cast<double>(delay.ticks);
+      PathCosts& costs = CostsOf(wait.delayer, delay.path);
+      costs.short_term[kind] += ticks * charged / sum;
+      for (std::size_t k = 0; k < kWaitKinds; ++k) costs.long_term[k] += ticks * caused[k] / sum;
+    }
+  }
+
+  PathCosts& CostsOf(std::uint32_t rank, PathId path) {
+    std::vector<std::uint32_t>& places = place_[rank];
+    if (places.size() <= path) places.resize(activities_.paths.size(), kNoCall);
+    std::vector<PathCosts>& paths = costs_.ranks[rank].paths;
+    if (places[path] == kNoCall) {
+      places[path] = static_cast<std::uint32_t>(paths.size());
+      paths.push_back({path, {}, {}});
+    }
+    return paths[places[path]];
+  }
+
+  const Activities& activities_;
+  const WaitStates& states_;
+  const std::vector<RankIntervals>& intervals_;
+  const DelayRules rules_;
+  DelayCosts costs_;
+  std::vector<WaitLedger> ledgers_;
+  std::vector<std::vector<std::uint32_t>> place_;  // of the costs of a path, of every rank
+};
+
+}  // namespace
+
+DelayCosts FindDelayCosts(const Activities& activities, const WaitStates& states, const CollectiveWaits& collectives,
+                          DelayRules rules) {
+  const IntervalSearch search(activities, states, collectives, rules);
+  std::vector<RankIntervals> intervals(states.ranks.size());
+  ParallelFor(states.ranks.size(),
+              [&](std::size_t rank) { intervals[rank] = search.Run(static_cast<std::uint32_t>(rank)); });
+  return Accounting(activities, states, intervals, rules).Run();
+}
+
+}  // namespace farscale

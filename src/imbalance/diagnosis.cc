@@ -1,0 +1,265 @@
+#include "imbalance/diagnosis.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+#include "base/parallel.h"
+#include "imbalance/collective_waits.h"
+
+namespace farscale {
+namespace {
+
+double Sum(const ByWaitKind& values) { return std::accumulate(values.begin(), values.end(), 0.0); }
+
+ByWaitKind& operator+=(ByWaitKind& sum, const ByWaitKind& more) {
+  for (std::size_t kind = 0; kind < kWaitKinds; ++kind) sum[kind] += more[kind];
+  return sum;
+}
+
+// Fills in everything of one rank that needs no other.
+class RankAccount {
+ public:
+  RankAccount(const Activities& all, const RankActivities& activities, RankLosses& result)
+      : activities_(activities), result_(result), place_(all.paths.size(), kNoCall) {
+    for (const PathId path : activities.path) place_[path] = 0;
+    for (PathId path = 0; path < place_.size(); ++path) {
+      if (place_[path] == kNoCall) continue;
+      place_[path] = static_cast<std::uint32_t>(result.paths.size());
+      result.paths.push_back(path);
+    }
+    result.losses.resize(result.paths.size());
+    result.present = true;
+  }
+
+  void AddTime() {
+    for (std::size_t a = 0; a < activities_.size(); ++a) {
+      PathLosses& losses = Of(activities_.path[a]);
+      losses.time += static_cast<double>(activities_.edges[a + 1] - activities_.edges[a]);
+      ++losses.visits;
+    }
+  }
+
+  void AddWaits(const RankWaits& states, const RankCosts& costs) {
+    for (std::size_t i = 0; i < states.waits.size(); ++i) {
+      const WaitState& wait = states.waits[i];
+      PathLosses& losses = OfCall(wait.call);
+      losses.waiting[static_cast<std::size_t>(wait.kind)] += static_cast<double>(wait.length);
+      losses.indirect += costs.waits[i].indirect;
+      losses.propagating += costs.waits[i].propagating;
+      losses.caused += costs.waits[i].caused;
+    }
+    for (const WrongOrder& wrong : states.wrong_order) {
+      const WaitState& wait = states.waits[wrong.wait];
+      const auto length = static_cast<double>(wait.length);
+      OfCall(wait.call).wrong_order += length;
+      if (wrong.same_source) OfCall(wait.call).wrong_order_same += length;
+    }
+    for (const PathCosts& path : costs.paths) {
+      Of(path.path).short_term += path.short_term;
+      Of(path.path).long_term += path.long_term;
+    }
+  }
+
+  PathLosses& OfCall(std::uint32_t call) { return Of(activities_.path[activities_.call_activity[call]]); }
+
+ private:
+  PathLosses& Of(PathId path) { return result_.losses[place_[path]]; }
+
+  const RankActivities& activities_;
+  RankLosses& result_;
+  std::vector<std::uint32_t> place_;  // of every path among those of the rank
+};
+
+// max(0, X_r - max(min_j X_j, max_j E_j)): from when the first rank could leave.
+void AddCompletion(const Activities& activities, const CollectiveWaits& collectives,
+                   std::vector<RankLosses>& ranks) {
+  for (std::uint32_t operation = 0; operation < collectives.operations(); ++operation) {
+    if (collectives.pattern(operation) != CollectivePattern::kAllToAll) continue;
+    Tick first_leave = std::numeric_limits<Tick>::max(), last_enter = std::numeric_limits<Tick>::min();
+    for (const Participant* p = collectives.begin(operation); p != collectives.end(operation); ++p) {
+      if (!p->is_blocking) continue;
+      first_leave = std::min(first_leave, activities.ranks[p->rank].leave(p->call));
+      last_enter = std::max(last_enter, p->enter);
+    }
+    for (const Participant* p = collectives.begin(operation); p != collectives.end(operation); ++p) {
+      if (!p->is_blocking) continue;
+      const RankActivities& own = activities.ranks[p->rank];
+      const Tick completion = own.leave(p->call) - std::max(first_leave, last_enter);
+      if (completion <= 0) continue;
+      RankLosses& losses = ranks[p->rank];
+      const auto place = std::lower_bound(losses.paths.begin(), losses.paths.end(), own.path[own.call_activity[p->call]]);
+      losses.losses[static_cast<std::size_t>(place - losses.paths.begin())].completion += static_cast<double>(completion);
+    }
+  }
+}
+
+template <typename Visit>
+void ForEach(std::vector<RankLosses>& ranks, Visit visit) {
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    for (std::size_t i = 0; i < ranks[rank].paths.size(); ++i) visit(rank, ranks[rank].paths[i], ranks[rank].losses[i]);
+  }
+}
+
+// How much of the critical path in every call path is on ranks of the group of each rank: 1 for all without groups.
+class GroupShares {
+ public:
+  GroupShares(const Diagnosis& diagnosis, const std::vector<RankGroup>& groups)
+      : group_of_(diagnosis.ranks.size(), groups.size()), critical_(groups.size() + 1) {
+    for (std::size_t group = 0; group < groups.size(); ++group) {
+      for (const std::size_t rank : groups[group].ranks) group_of_[rank] = group;
+    }
+    for (std::vector<double>& of_group : critical_) of_group.assign(diagnosis.totals.size(), 0);
+    for (std::size_t rank = 0; rank < diagnosis.ranks.size(); ++rank) {
+      const RankLosses& losses = diagnosis.ranks[rank];
+      for (std::size_t i = 0; i < losses.paths.size(); ++i) {
+        critical_[group_of_[rank]][losses.paths[i]] += losses.losses[i].critical;
+      }
+    }
+  }
+
+  double Within(std::size_t rank, PathId path, double critical) const {
+    return critical_[group_of_[rank]][path] / critical;
+  }
+
+ private:
+  std::vector<std::size_t> group_of_;
+  std::vector<std::vector<double>> critical_;
+};
+
+// [Boehme13, section 4.4.3]: what every rank waits, shared among the call paths that are longer on the critical path
+// than on the rank itself.
+void AddImpact(Diagnosis& diagnosis, const std::vector<RankGroup>& groups) {
+  const GroupShares shares(diagnosis, groups);
+  for (std::size_t rank = 0; rank < diagnosis.ranks.size(); ++rank) {
+    RankLosses& own = diagnosis.ranks[rank];
+    if (!own.present) continue;
+    double waiting = own.idle;
+    std::vector<double> execution(diagnosis.totals.size(), 0);
+    for (std::size_t i = 0; i < own.paths.size(); ++i) {
+      waiting += own.losses[i].Waiting();
+      execution[own.paths[i]] = own.losses[i].Execution();
+    }
+    double all = 0;
+    for (PathId path = 0; path < execution.size(); ++path) {
+      all += std::max(0.0, diagnosis.totals[path].critical - execution[path]);
+    }
+    if (all <= 0) continue;
+    for (PathId path = 0; path < execution.size(); ++path) {
+      PathLosses& total = diagnosis.totals[path];
+      const double excess = total.critical - execution[path];
+      if (excess <= 0) continue;
+      const double cost = excess / all * waiting;
+      const double within = groups.empty() ? (execution[path] > 0 ? 1.0 : 0.0) : shares.Within(rank, path, total.critical);
+      total.intra += cost * within;
+      total.inter += cost * (1 - within);
+    }
+  }
+}
+
+void AddTotals(Diagnosis& diagnosis) {
+  diagnosis.totals.assign(diagnosis.paths.size(), {});
+  ForEach(diagnosis.ranks, [&](std::size_t, PathId path, PathLosses& losses) { diagnosis.totals[path] += losses; });
+  for (const PathLosses& total : diagnosis.totals) {
+    const double average = total.Execution() / static_cast<double>(std::max<std::size_t>(1, diagnosis.processes));
+    diagnosis.imbalance.push_back(total.critical > 0 ? std::max(0.0, total.critical - average) : 0);
+  }
+}
+
+void ToSeconds(PathLosses& losses, double second) {
+  for (double* value : {&losses.time, &losses.wrong_order, &losses.wrong_order_same, &losses.completion,
+                        &losses.indirect, &losses.propagating, &losses.caused, &losses.critical, &losses.intra,
+                        &losses.inter}) {
+    *value *= second;
+  }
+  for (ByWaitKind* values : {&losses.waiting, &losses.short_term, &losses.long_term}) {
+    for (double& value : *values) value *= second;
+  }
+}
+
+// Ticks are whole numbers, so that everything before is exact.
+void ToSeconds(Diagnosis& diagnosis, double second) {
+  ForEach(diagnosis.ranks, [&](std::size_t, PathId, PathLosses& losses) { ToSeconds(losses, second); });
+  for (PathLosses& total : diagnosis.totals) ToSeconds(total, second);
+  for (double& imbalance : diagnosis.imbalance) imbalance *= second;
+  for (ByWaitKind* values : {&diagnosis.unattributed, &diagnosis.lost}) {
+    for (double& value : *values) value *= second;
+  }
+  for (RankLosses& rank : diagnosis.ranks) {
+    rank.idle *= second;
+    diagnosis.idle += rank.idle;
+  }
+}
+
+void AddCritical(const Activities& activities, Diagnosis& diagnosis) {
+  for (const RankPathTicks& part : ProfileOf(activities, diagnosis.critical)) {
+    RankLosses& losses = diagnosis.ranks[part.rank];
+    const auto place = std::lower_bound(losses.paths.begin(), losses.paths.end(), part.path);
+    losses.losses[static_cast<std::size_t>(place - losses.paths.begin())].critical = part.ticks;
+  }
+}
+
+}  // namespace
+
+double PathLosses::Waiting() const { return Sum(waiting); }
+double PathLosses::ShortTerm() const { return Sum(short_term); }
+double PathLosses::LongTerm() const { return Sum(long_term); }
+
+PathLosses& PathLosses::operator+=(const PathLosses& other) {
+  time += other.time;
+  visits += other.visits;
+  farscale::operator+=(waiting, other.waiting);
+  wrong_order += other.wrong_order;
+  wrong_order_same += other.wrong_order_same;
+  completion += other.completion;
+  indirect += other.indirect;
+  propagating += other.propagating;
+  caused += other.caused;
+  farscale::operator+=(short_term, other.short_term);
+  farscale::operator+=(long_term, other.long_term);
+  critical += other.critical;
+  intra += other.intra;
+  inter += other.inter;
+  return *this;
+}
+
+const PathLosses* RankLosses::Find(PathId path) const {
+  const auto place = std::lower_bound(paths.begin(), paths.end(), path);
+  return place != paths.end() && *place == path ? &losses[static_cast<std::size_t>(place - paths.begin())] : nullptr;
+}
+
+double Diagnosis::Waiting() const {
+  double sum = 0;
+  for (const PathLosses& total : totals) sum += total.Waiting();
+  return sum;
+}
+
+Diagnosis Diagnose(const Trace& trace, const Matching& matching, const PhaseCut& cut,
+                   const DiagnosisOptions& options) {
+  Activities activities = CollectActivities(trace, cut);
+  const CollectiveWaits collectives(trace, matching, activities);
+  const WaitStates states = FindWaitStates(trace, matching, activities, collectives);
+  const DelayCosts costs = FindDelayCosts(activities, states, collectives, options.rules);
+  const double second = 1 / trace.ticks_per_second;
+  Diagnosis diagnosis{activities.paths, std::vector<RankLosses>(trace.size()), {}, {}, {}, costs.unattributed,
+                      costs.lost, 0, 0, 0, 0, states.diagnostics};
+  ParallelFor(trace.size(), [&](std::size_t rank) {
+    if (!activities.ranks[rank].present) return;
+    RankAccount account(activities, activities.ranks[rank], diagnosis.ranks[rank]);
+    account.AddTime();
+    account.AddWaits(states.ranks[rank], costs.ranks[rank]);
+    diagnosis.ranks[rank].idle = static_cast<double>(activities.end - activities.ranks[rank].end());
+  });
+  AddCompletion(activities, collectives, diagnosis.ranks);
+  diagnosis.critical = FindCriticalPath(activities, states);
+  AddCritical(activities, diagnosis);
+  for (const RankLosses& rank : diagnosis.ranks) diagnosis.processes += rank.present;
+  AddTotals(diagnosis);
+  AddImpact(diagnosis, options.groups);
+  ToSeconds(diagnosis, second);
+  diagnosis.begin = trace.Seconds(activities.begin - trace.begin());
+  diagnosis.length = trace.Seconds(activities.end - activities.begin);
+  return diagnosis;
+}
+
+}  // namespace farscale

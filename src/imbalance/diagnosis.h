@@ -1,0 +1,84 @@
+// Where a phase of one run loses time: wait states, what caused them, what decided its length
+// [Boehme13, chapter 4; docs/formulas.md, imbalance].
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/diagnostics.h"
+#include "imbalance/activities.h"
+#include "imbalance/critical_path.h"
+#include "imbalance/delay_costs.h"
+#include "imbalance/wait_states.h"
+#include "phases/phase_cut.h"
+#include "phases/rank_groups.h"
+#include "replay/matching.h"
+#include "trace/trace.h"
+
+namespace farscale {
+
+// Of one rank in one call path, or of several added up. Seconds of ranks' time, but for `critical`, which is time of
+// the run.
+struct PathLosses {
+  double time = 0;            // with its waits
+  std::uint64_t visits = 0;   // activities
+  ByWaitKind waiting{};       // by kind
+  double wrong_order = 0;     // of the late senders those that another order of receiving would have avoided
+  double wrong_order_same = 0;  // those with messages from the same rank
+  double completion = 0;      // of barriers and N×N operations, after the first rank left
+  double indirect = 0, propagating = 0;  // of its waits
+  double caused = 0;          // waiting elsewhere that its waits brought about (phi)
+  ByWaitKind short_term{}, long_term{};  // waits that it caused
+  double critical = 0;        // on the critical path
+  double intra = 0, inter = 0;  // time that other ranks lose while it is on the critical path
+
+  double Waiting() const;
+  double Execution() const { return time - Waiting(); }
+  double ShortTerm() const;
+  double LongTerm() const;
+  double Costs() const { return ShortTerm() + LongTerm(); }
+  PathLosses& operator+=(const PathLosses& other);
+};
+
+struct RankLosses {
+  bool present = false;
+  std::vector<PathId> paths;       // rising, those that the rank was ever in
+  std::vector<PathLosses> losses;  // one a path
+  double idle = 0;                 // between its end and that of the phase
+
+  const PathLosses* Find(PathId path) const;
+};
+
+
+struct Diagnosis {
+  CallPaths paths;
+  std::vector<RankLosses> ranks;     // one a rank of the trace
+  std::vector<PathLosses> totals;    // one a path, over all ranks
+  std::vector<double> imbalance;     // one a path: critical-path imbalance (iota), seconds
+  std::vector<PathSegment> critical; // in ticks of the trace
+  ByWaitKind unattributed{};         // waiting behind which no delay was found
+  ByWaitKind lost{};                 // by the rules of Scalasca
+  double begin = 0;                  // of the phase since the begin of the trace
+  double length = 0;
+  std::size_t processes = 0;
+  double idle = 0;
+  Diagnostics diagnostics;
+
+  double Waiting() const;
+};
+
+struct DiagnosisOptions {
+  DelayRules rules = DelayRules::kConserving;
+  // Ranks that do different work. Nothing: a rank that is never in a call path is of another group than those in it.
+  std::vector<RankGroup> groups;
+};
+
+Diagnosis Diagnose(const Trace& trace, const Matching& matching, const PhaseCut& cut,
+                   const DiagnosisOptions& options = {});
+
+}  // namespace farscale

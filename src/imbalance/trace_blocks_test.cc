@@ -1,0 +1,172 @@
+// The small programs of tests/programs/imbalance.txt with the waits, costs and critical paths worked out by hand there.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <regex>
+#include <string>
+
+#include "base/files.h"
+#include "imbalance/collective_waits.h"
+#include "imbalance/diagnosis.h"
+#include "support/program.h"
+#include "support/traces.h"
+
+namespace farscale {
+namespace {
+
+constexpr double kExact = 1e-12;
+
+// "25/3"
+double Value(const std::string& text) {
+  const std::size_t slash = text.find('/');
+  return slash == std::string::npos ? std::stod(text) : std::stod(text) / std::stod(text.substr(slash + 1));
+}
+
+// What the programs expect, read off a diagnosis.
+class Reading {
+ public:
+  explicit Reading(const test::TextProgram& program)
+      : trace_(program.trace),
+        matching_(MatchTrace(trace_)),
+        cut_(CutPhase(trace_, PhaseSpec::WholeRun())),
+        activities_(CollectActivities(trace_, cut_)),
+        collectives_(trace_, matching_, activities_),
+        states_(FindWaitStates(trace_, matching_, activities_, collectives_)),
+        costs_(FindDelayCosts(activities_, states_, collectives_)),
+        diagnosis_(Diagnose(trace_, matching_, cut_)) {}
+
+  double Of(const std::string& what) const {
+    const std::size_t space = what.find(' ');
+    const std::string quantity = what.substr(0, space), of = space == std::string::npos ? "" : what.substr(space + 1);
+    if (quantity == "waitsum") return WaitSum(of);
+    if (quantity == "cplen") return CriticalLength();
+    if (quantity == "idle") return diagnosis_.ranks[RankOf(of)].idle;
+    if (quantity == "what") return Waiting(RankOf(of));
+    if (quantity == "shortsum") return Total().ShortTerm();
+    if (quantity == "longsum") return Total().LongTerm();
+    if (quantity == "direct") return Total().Waiting() - Total().indirect;
+    if (quantity == "indirect") return Total().indirect;
+    if (quantity == "propagating") return Total().propagating;
+    if (quantity == "terminal") return Total().Waiting() - Total().propagating;
+    const std::size_t number = of.find('#');
+    if (number != std::string::npos || quantity == "phi") {
+      const std::size_t n = number == std::string::npos ? 1 : std::stoul(of.substr(number + 1));
+      return OfWait(quantity, of.substr(0, number), n);
+    }
+    return OfLosses(quantity, of);
+  }
+
+ private:
+  static std::size_t RankOf(const std::string& text) { return std::stoul(text.substr(1)); }
+
+  // "Recv" and "comp" are named MPI_Recv and comp in the trace.
+  bool IsNamed(PathId path, const std::string& name) const {
+    const std::string& region = diagnosis_.paths.region_name(path);
+    return region == name || region == "MPI_" + name;
+  }
+
+  PathLosses Total() const {
+    PathLosses total;
+    for (const PathLosses& losses : diagnosis_.totals) total += losses;
+    return total;
+  }
+
+  double Waiting(std::size_t rank) const {
+    double sum = diagnosis_.ranks[rank].idle;
+    for (const PathLosses& losses : diagnosis_.ranks[rank].losses) sum += losses.Waiting();
+    return sum;
+  }
+
+  double WaitSum(const std::string& kind) const {
+    if (kind == "all") return diagnosis_.Waiting();
+    for (const WaitKindName& known : WaitKindNames()) {
+      std::string id(known.id);
+      id[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(id[0])));
+      if (id == kind) return Total().waiting[static_cast<std::size_t>(known.kind)];
+    }
+    throw std::invalid_argument(kind);
+  }
+
+  double CriticalLength() const {
+    double sum = 0;
+    for (const PathSegment& segment : diagnosis_.critical) sum += trace_.Seconds(segment.end - segment.begin);
+    return sum;
+  }
+
+  // "r1.Recv", the n-th wait of it.
+  double OfWait(const std::string& quantity, const std::string& where, std::size_t n) const {
+    const std::size_t rank = RankOf(where), dot = where.find('.');
+    const RankActivities& activities = activities_.ranks[rank];
+    for (std::size_t i = 0; i < states_.ranks[rank].waits.size(); ++i) {
+      const WaitState& wait = states_.ranks[rank].waits[i];
+      if (!IsNamed(activities.path[activities.call_activity[wait.call]], where.substr(dot + 1)) || --n > 0) continue;
+      return quantity == "phi" ? costs_.ranks[rank].waits[i].caused : static_cast<double>(wait.length);
+    }
+    return 0;
+  }
+
+  // "r1.Recv" or "Recv" of all ranks.
+  double OfLosses(const std::string& quantity, const std::string& of) const {
+    const std::size_t dot = of.find('.');
+    const std::string name = dot == std::string::npos ? of : of.substr(dot + 1);
+    double sum = 0;
+    for (PathId path = 0; path < diagnosis_.paths.size(); ++path) {
+      if (!IsNamed(path, name)) continue;
+      const PathLosses* losses =
+          dot == std::string::npos ? &diagnosis_.totals[path] : diagnosis_.ranks[RankOf(of)].Find(path);
+      if (losses != nullptr) sum += OfPath(quantity, path, *losses);
+    }
+    return sum;
+  }
+
+  double OfPath(const std::string& quantity, PathId path, const PathLosses& losses) const {
+    if (quantity == "wait") return losses.Waiting();
+    if (quantity == "short") return losses.ShortTerm();
+    if (quantity == "long") return losses.LongTerm();
+    if (quantity == "cp") return losses.critical;
+    if (quantity == "compl") return losses.completion;
+    if (quantity == "iota") return diagnosis_.imbalance[path];
+    if (quantity == "avg") return losses.Execution() / static_cast<double>(diagnosis_.processes);
+    if (quantity == "intra") return losses.intra;
+    if (quantity == "inter") return losses.inter;
+    if (quantity == "impact") return losses.Execution() + losses.intra + losses.inter;
+    throw std::invalid_argument(quantity);
+  }
+
+  const Trace& trace_;
+  Matching matching_;
+  PhaseCut cut_;
+  Activities activities_;
+  CollectiveWaits collectives_;
+  WaitStates states_;
+  DelayCosts costs_;
+  Diagnosis diagnosis_;
+};
+
+// Fork and the barrier at the end of a parallel region are a broadcast and a barrier among threads.
+std::string ThreadsAsRanks(std::string text) {
+  text = std::regex_replace(text, std::regex("\\bFork\\b"), "Bcast");
+  return std::regex_replace(text, std::regex("\\bIBarrier\\b"), "Barrier");
+}
+
+TEST(Programs, HaveTheWaitsCostsAndPathsWorkedOutByHand) {
+  // Of phases and the ideal network: tests of the rooms that know those.
+  const std::set<std::string> elsewhere = {"T", "est", "tideal", "maxcomp", "avgcomp"};
+  std::size_t expected = 0, programs = 0;
+  const std::string text = ThreadsAsRanks(ReadFile(test::SourceFolder() + "/tests/programs/imbalance.txt"));
+  for (const test::TextProgram& program : test::ParsePrograms(text)) {
+    const Reading reading(program);
+    ++programs;
+    for (const auto& [what, value] : program.expect) {
+      if (elsewhere.count(what) > 0) continue;
+      EXPECT_NEAR(reading.Of(what), Value(value), kExact) << program.name << ": " << what;
+      ++expected;
+    }
+  }
+  EXPECT_EQ(programs, 14u);
+  EXPECT_GT(expected, 150u);
+}
+
+}  // namespace
+}  // namespace farscale

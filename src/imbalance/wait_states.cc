@@ -1,0 +1,382 @@
+#include "imbalance/wait_states.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <unordered_map>
+
+#include "base/parallel.h"
+#include "base/text.h"
+#include "imbalance/collective_waits.h"
+#include "replay/posts.h"
+
+namespace farscale {
+namespace {
+
+// Calls that post the two ends of every message; kNoCall outside of the phase. Senders write one table, receivers the
+// other, so that ranks can be looked at in parallel.
+struct MessageEnds {
+  std::vector<std::uint32_t> sent, received;
+};
+
+// How a region waits, by what its name says beyond its kind.
+enum class Waiting : std::uint8_t {
+  kNever,
+  kForAll,    // that it completes
+  kForFirst,  // waitany and waitsome: what they complete releases them
+  kForNext,   // probe: for the message that the next receive gets
+};
+
+std::vector<Waiting> HowRegionsWait(const Trace& trace) {
+  std::vector<Waiting> waiting;
+  for (const Region& region : trace.regions) {
+    const std::string name = ToLower(region.name);
+    const auto has = [&name](std::string_view part) { return name.find(part) != std::string::npos; };
+    Waiting how = Waiting::kNever;
+    switch (region.call) {
+      case MpiCall::kSend: how = has("rsend") ? Waiting::kNever : Waiting::kForAll; break;
+      case MpiCall::kWait: how = has("waitany") || has("waitsome") ? Waiting::kForFirst : Waiting::kForAll; break;
+      case MpiCall::kProbe: how = has("improbe") || has("iprobe") ? Waiting::kNever : Waiting::kForNext; break;
+      case MpiCall::kSynchronousSend:
+      case MpiCall::kReceive:
+      case MpiCall::kSendReceive:
+      case MpiCall::kCollective:
+      case MpiCall::kInputOutput:
+      case MpiCall::kOther: how = Waiting::kForAll; break;
+      default: break;
+    }
+    waiting.push_back(how);
+  }
+  return waiting;
+}
+
+// Sends that never wait for their receiver.
+bool IsLocalSend(const Region& region) {
+  return region.call == MpiCall::kBufferedSend || region.call == MpiCall::kImmediateBufferedSend ||
+         ToLower(region.name).find("rsend") != std::string::npos;
+}
+
+struct RankInput {
+  const Trace& trace;
+  const RankTimeline& timeline;
+  const RankMatching& matching;
+  const RankActivities& activities;
+  std::uint32_t rank;
+};
+
+// Calls sink(call, record, posts before it) for every record of the phase.
+template <typename Sink>
+void ForEachRecord(const RankInput& input, Sink sink) {
+  Posts posts = PostsBefore(input.timeline, input.timeline.first_record(input.activities.first_call));
+  std::size_t record = input.timeline.first_record(input.activities.first_call);
+  for (std::uint32_t call = 0; call < input.activities.calls(); ++call) {
+    const std::size_t end = input.timeline.first_record(input.activities.first_call + call + 1);
+    for (; record < end; ++record) {
+      sink(call, record, posts);
+      posts.Count(input.timeline.record_kind(record));
+    }
+  }
+}
+
+void FindEnds(const RankInput& input, MessageEnds& ends) {
+  ForEachRecord(input, [&](std::uint32_t call, std::size_t record, const Posts& posts) {
+    switch (input.timeline.record_kind(record)) {
+      case RecordKind::kSend:
+      case RecordKind::kSendPost: {
+        const std::uint32_t message = input.matching.sends[posts.sends];
+        if (message != kNoMessage) ends.sent[message] = call;
+        break;
+      }
+      case RecordKind::kReceive:
+      case RecordKind::kReceivePost: {
+        const std::uint32_t message = input.matching.receives[posts.receives];
+        if (message != kNoMessage) ends.received[message] = call;
+        break;
+      }
+      default: break;
+    }
+  });
+}
+
+// A message received, for the search of those in wrong order.
+struct Received {
+  std::uint32_t call = 0;
+  std::uint32_t source = 0;
+  Tick sent = 0;
+};
+
+class RankSearch {
+ public:
+  RankSearch(const RankInput& input, const Activities& all, const MessageEnds& ends,
+             const CollectiveWaits& collectives, const std::vector<Waiting>& waiting,
+             const std::vector<bool>& local_sends)
+      : input_(input), all_(all), ends_(ends), collectives_(collectives), waiting_(waiting), local_sends_(local_sends) {}
+
+  void Run() {
+    std::uint32_t current = kNoCall;
+    ForEachRecord(input_, [&](std::uint32_t call, std::size_t record, const Posts& posts) {
+      if (call != current) {
+        EndCall(current);
+        BeginCall(current = call);
+      }
+      Take(record, posts);
+    });
+    EndCall(current);
+    std::sort(waits_.waits.begin(), waits_.waits.end(),
+              [](const WaitState& a, const WaitState& b) { return a.call < b.call; });
+    FindWrongOrder();
+  }
+
+  RankWaits TakeWaits() { return std::move(waits_); }
+  std::vector<SyncMark> TakeMarks() { return std::move(marks_); }
+  std::uint64_t violations() const { return violations_; }
+  std::uint64_t receives() const { return received_.size(); }
+
+ private:
+  std::uint32_t RegionOf(std::uint32_t call) const {
+    return input_.timeline.region(input_.activities.first_call + call);
+  }
+
+  void BeginCall(std::uint32_t call) {
+    call_ = call;
+    how_ = waiting_[RegionOf(call)];
+    // Probes have no records: they lie between the call with the last one and this.
+    for (; next_probe_ < call; ++next_probe_) {
+      if (waiting_[RegionOf(next_probe_)] == Waiting::kForNext) probes_.push_back(next_probe_);
+    }
+    next_probe_ = call + 1;
+    dependencies_.clear();
+    is_released_ = false;
+  }
+
+  void Take(std::size_t record, const Posts& posts) {
+    const RankTimeline& timeline = input_.timeline;
+    const std::size_t back = timeline.record_back(record);
+    switch (timeline.record_kind(record)) {
+      case RecordKind::kSend:
+        sends_.push_back({timeline.record_target(record), call_});
+        NeedReceive(posts.sends);
+        break;
+      case RecordKind::kSendPost: sends_.push_back({timeline.record_target(record), call_}); break;
+      case RecordKind::kSendComplete: NeedReceive(posts.sends - 1 - back); break;
+      case RecordKind::kReceive: NeedSend(posts.receives, timeline.record_target(record)); break;
+      case RecordKind::kReceiveComplete: NeedSend(posts.receives - 1 - back, timeline.record_target(record)); break;
+      case RecordKind::kCollective: NeedCollective(posts.collectives); break;
+      case RecordKind::kCollectiveComplete: NeedCollective(posts.collectives - 1 - back); break;
+      default: break;
+    }
+  }
+
+  // Sends posted before the phase are not in sends_; their completions release whoever waits for the first.
+  void NeedReceive(std::size_t ordinal) {
+    const std::size_t first = FirstSend();
+    const std::uint32_t message = input_.matching.sends[ordinal];
+    if (ordinal < first || message == kNoMessage || ends_.received[message] == kNoCall) return Release();
+    const SendPost& post = sends_[ordinal - first];
+    if (local_sends_[RegionOf(post.call)]) return Release();
+    const auto peer = static_cast<std::uint32_t>(input_.timeline.endpoints()[post.endpoint].peer);
+    Need(peer, ends_.received[message], WaitKind::kLateReceiver);
+  }
+
+  std::size_t FirstSend() {
+    if (!first_send_) first_send_ = PostsBefore(input_.timeline, input_.timeline.first_record(input_.activities.first_call)).sends;
+    return *first_send_;
+  }
+
+  void NeedSend(std::size_t ordinal, std::uint32_t endpoint) {
+    const std::uint32_t message = input_.matching.receives[ordinal];
+    if (message == kNoMessage || ends_.sent[message] == kNoCall) return Release();
+    const auto peer = static_cast<std::uint32_t>(input_.timeline.endpoints()[endpoint].peer);
+    const Tick sent = all_.ranks[peer].enter(ends_.sent[message]);
+    received_.push_back({call_, peer, sent});
+    violations_ += sent > input_.activities.leave(call_);
+    EndProbes(Dependency{peer, ends_.sent[message], sent, WaitKind::kLateSender});
+    Need(peer, ends_.sent[message], WaitKind::kLateSender);
+  }
+
+  void NeedCollective(std::size_t ordinal) {
+    const std::uint32_t operation = input_.matching.collectives[ordinal];
+    if (operation == kNoCollective) return Release();
+    const std::optional<Dependency> dependency = collectives_.DependencyOf(operation, input_.rank);
+    if (!dependency) return Release();
+    Take(*dependency);
+    if (collectives_.pattern(operation) == CollectivePattern::kToRoot) MarkLateSenders(operation);
+  }
+
+  // The root of an N-to-1 operation runs apart from every rank that came after it.
+  void MarkLateSenders(std::uint32_t operation) {
+    for (const Participant* other = collectives_.begin(operation); other != collectives_.end(operation); ++other) {
+      if (other->rank != input_.rank && other->sends) MarkIfLate({other->rank, other->call, other->enter, WaitKind::kEarlyReduce});
+    }
+  }
+
+  void Need(std::uint32_t peer, std::uint32_t peer_call, WaitKind kind) {
+    if (peer == input_.rank) return Release();
+    Take({peer, peer_call, all_.ranks[peer].enter(peer_call), kind});
+  }
+
+  void Take(const Dependency& dependency) {
+    if (how_ == Waiting::kNever) return;
+    if (!IsLate(dependency, call_)) return Release();
+    dependencies_.push_back(dependency);
+    MarkIfLate(dependency);
+  }
+
+  void MarkIfLate(const Dependency& dependency) {
+    if (IsLate(dependency, call_)) marks_.push_back({dependency.rank, call_, dependency.call});
+  }
+
+  // Something that the call completes was there when it began.
+  void Release() { is_released_ = true; }
+
+  bool IsLate(const Dependency& dependency, std::uint32_t call) const {
+    return input_.activities.enter(call) < dependency.enter && dependency.enter < input_.activities.leave(call);
+  }
+
+  void EndCall(std::uint32_t call) {
+    if (call == kNoCall || dependencies_.empty()) return;
+    if (how_ == Waiting::kForFirst && is_released_) return;
+    // Of equals the lowest rank, then the kind that comes first.
+    const auto is_earlier = [](const Dependency& a, const Dependency& b) { return a.enter < b.enter; };
+    std::sort(dependencies_.begin(), dependencies_.end(), [](const Dependency& a, const Dependency& b) {
+      return a.rank != b.rank ? a.rank < b.rank : a.kind != b.kind ? a.kind < b.kind : a.call < b.call;
+    });
+    const Dependency& last = how_ == Waiting::kForFirst
+                                 ? *std::min_element(dependencies_.begin(), dependencies_.end(), is_earlier)
+                                 : *std::max_element(dependencies_.begin(), dependencies_.end(), is_earlier);
+    AddWait(call, last);
+  }
+
+  void AddWait(std::uint32_t call, const Dependency& by) {
+    waits_.waits.push_back({call, by.rank, by.call, by.kind, by.enter - input_.activities.enter(call)});
+  }
+
+  // The message received next is what the probes before it saw.
+  void EndProbes(const Dependency& message) {
+    for (const std::uint32_t probe : probes_) {
+      if (message.rank == input_.rank || !IsLate(message, probe)) continue;
+      marks_.push_back({message.rank, probe, message.call});
+      AddWait(probe, message);
+    }
+    probes_.clear();
+  }
+
+  // From the last message to the first, with the earliest sending of all received later.
+  void FindWrongOrder() {
+    constexpr Tick kNever = std::numeric_limits<Tick>::max();
+    Tick earliest = kNever;
+    std::unordered_map<std::uint32_t, Tick> earliest_of;
+    std::size_t next = received_.size();
+    for (std::size_t i = waits_.waits.size(); i-- > 0;) {
+      const WaitState& wait = waits_.waits[i];
+      for (; next > 0 && received_[next - 1].call > wait.call; --next) {
+        const Received& later = received_[next - 1];
+        earliest = std::min(earliest, later.sent);
+        Tick& of_source = earliest_of.try_emplace(later.source, kNever).first->second;
+        of_source = std::min(of_source, later.sent);
+      }
+      if (wait.kind != WaitKind::kLateSender) continue;
+      const Tick awaited = input_.activities.enter(wait.call) + wait.length;
+      if (awaited <= earliest) continue;
+      const auto same = earliest_of.find(wait.delayer);
+      waits_.wrong_order.push_back({static_cast<std::uint32_t>(i), same != earliest_of.end() && same->second < awaited});
+    }
+    std::reverse(waits_.wrong_order.begin(), waits_.wrong_order.end());
+  }
+
+  struct SendPost {
+    std::uint32_t endpoint = 0;
+    std::uint32_t call = 0;
+  };
+
+  const RankInput& input_;
+  const Activities& all_;
+  const MessageEnds& ends_;
+  const CollectiveWaits& collectives_;
+  const std::vector<Waiting>& waiting_;
+  const std::vector<bool>& local_sends_;
+
+  std::uint32_t call_ = 0;
+  Waiting how_ = Waiting::kNever;
+  std::vector<Dependency> dependencies_;  // late ones of the call
+  bool is_released_ = false;
+  std::vector<SendPost> sends_;  // of the phase
+  std::optional<std::size_t> first_send_;
+  std::vector<std::uint32_t> probes_;  // without their message so far
+  std::uint32_t next_probe_ = 0;
+  std::vector<Received> received_;
+
+  RankWaits waits_;
+  std::vector<SyncMark> marks_;
+  std::uint64_t violations_ = 0;
+};
+
+// Every mark on both of its ranks.
+void MirrorMarks(std::vector<std::vector<SyncMark>>& marks) {
+  std::vector<std::size_t> own;
+  for (const std::vector<SyncMark>& of_rank : marks) own.push_back(of_rank.size());
+  for (std::uint32_t rank = 0; rank < marks.size(); ++rank) {
+    for (std::size_t i = 0; i < own[rank]; ++i) {
+      const SyncMark mark = marks[rank][i];
+      marks[mark.peer].push_back({rank, mark.peer_call, mark.call});
+    }
+  }
+  ParallelFor(marks.size(), [&](std::size_t rank) {
+    std::sort(marks[rank].begin(), marks[rank].end());
+    marks[rank].erase(std::unique(marks[rank].begin(), marks[rank].end()), marks[rank].end());
+  });
+}
+
+}  // namespace
+
+const std::array<WaitKindName, kWaitKinds>& WaitKindNames() {
+  static const std::array<WaitKindName, kWaitKinds> names = {{
+      {WaitKind::kLateSender, "lateSender", "Late sender"},
+      {WaitKind::kLateReceiver, "lateReceiver", "Late receiver"},
+      {WaitKind::kLateBroadcast, "lateBroadcast", "Late broadcast"},
+      {WaitKind::kEarlyReduce, "earlyReduce", "Early reduce"},
+      {WaitKind::kEarlyScan, "earlyScan", "Early scan"},
+      {WaitKind::kWaitAtNxN, "waitAtNxN", "Wait at N×N"},
+      {WaitKind::kWaitAtBarrier, "waitAtBarrier", "Wait at barrier"},
+      {WaitKind::kWaitAtCreation, "waitAtCreation", "Wait at creation of communicators and files"},
+  }};
+  return names;
+}
+
+WaitStates FindWaitStates(const Trace& trace, const Matching& matching, const Activities& activities,
+                          const CollectiveWaits& collectives) {
+  const std::vector<Waiting> waiting = HowRegionsWait(trace);
+  std::vector<bool> local_sends;
+  for (const Region& region : trace.regions) local_sends.push_back(IsLocalSend(region));
+  MessageEnds ends{std::vector<std::uint32_t>(matching.messages, kNoCall),
+                   std::vector<std::uint32_t>(matching.messages, kNoCall)};
+  const auto input_of = [&](std::size_t rank) {
+    return RankInput{trace, trace.timelines[rank], matching.ranks[rank], activities.ranks[rank],
+                     static_cast<std::uint32_t>(rank)};
+  };
+  ParallelFor(trace.size(), [&](std::size_t rank) {
+    if (activities.ranks[rank].present) FindEnds(input_of(rank), ends);
+  });
+  WaitStates states{std::vector<RankWaits>(trace.size()), std::vector<std::vector<SyncMark>>(trace.size()), {}};
+  std::vector<std::uint64_t> violations(trace.size()), receives(trace.size());
+  ParallelFor(trace.size(), [&](std::size_t rank) {
+    if (!activities.ranks[rank].present) return;
+    const RankInput input = input_of(rank);
+    RankSearch search(input, activities, ends, collectives, waiting, local_sends);
+    search.Run();
+    violations[rank] = search.violations();
+    receives[rank] = search.receives();
+    states.ranks[rank] = search.TakeWaits();
+    states.marks[rank] = search.TakeMarks();
+  });
+  MirrorMarks(states.marks);
+  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
+    states.diagnostics.AddPopulation(Anomaly::kReceivedBeforeSent, receives[rank]);
+    states.diagnostics.Add(Anomaly::kReceivedBeforeSent, violations[rank], fmt::format("on rank {}", rank));
+  }
+  return states;
+}
+
+}  // namespace farscale

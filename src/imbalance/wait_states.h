@@ -1,0 +1,89 @@
+// Wait states: calls that could not go on because another rank was late [Boehme13, section 4.2; docs/formulas.md,
+// wait states].
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "base/diagnostics.h"
+#include "imbalance/activities.h"
+#include "replay/matching.h"
+#include "trace/trace.h"
+
+namespace farscale {
+
+enum class WaitKind : std::uint8_t {
+  kLateSender,
+  kLateReceiver,
+  kLateBroadcast,  // 1-to-N: broadcast, scatter
+  kEarlyReduce,    // N-to-1: reduce, gather
+  kEarlyScan,
+  kWaitAtNxN,
+  kWaitAtBarrier,
+  kWaitAtCreation,  // of communicators, windows and files, which need not synchronise
+};
+inline constexpr std::size_t kWaitKinds = 8;
+
+struct WaitKindName {
+  WaitKind kind;
+  std::string_view id;    // "lateSender"
+  std::string_view name;  // "Late sender"
+};
+const std::array<WaitKindName, kWaitKinds>& WaitKindNames();
+
+// A call that waited for another rank to enter a call of its own. Calls are those of Activities.
+struct WaitState {
+  std::uint32_t call = 0;
+  std::uint32_t delayer = 0;  // rank
+  std::uint32_t delayer_call = 0;
+  WaitKind kind = WaitKind::kLateSender;
+  Tick length = 0;  // from entering the call to the delayer's entering its own
+
+  friend bool operator==(const WaitState&, const WaitState&) = default;
+};
+
+// What the end of a call depends on: another rank's entering a call.
+struct Dependency {
+  std::uint32_t rank = 0;
+  std::uint32_t call = 0;
+  Tick enter = 0;
+  WaitKind kind = WaitKind::kLateSender;
+};
+
+// Late sender waits for a message that was sent later than one received afterwards: receiving in another order would
+// have waited less.
+struct WrongOrder {
+  std::uint32_t wait = 0;      // index into the waits of the rank
+  bool same_source = false;    // a message from the same rank was sent earlier
+};
+
+struct RankWaits {
+  std::vector<WaitState> waits;  // by call, at most one a call
+  std::vector<WrongOrder> wrong_order;
+};
+
+// Places on two ranks from which on they run apart: where one waited for the other. Sorted by peer, call, peer's call.
+struct SyncMark {
+  std::uint32_t peer = 0;
+  std::uint32_t call = 0;
+  std::uint32_t peer_call = 0;
+
+  friend auto operator<=>(const SyncMark&, const SyncMark&) = default;
+};
+
+struct WaitStates {
+  std::vector<RankWaits> ranks;
+  std::vector<std::vector<SyncMark>> marks;  // of every rank, without those of collectives that synchronise all
+  Diagnostics diagnostics;
+};
+
+class CollectiveWaits;
+
+WaitStates FindWaitStates(const Trace& trace, const Matching& matching, const Activities& activities,
+                          const CollectiveWaits& collectives);
+
+}  // namespace farscale
