@@ -1,0 +1,140 @@
+// What holds for wait states, delay costs and critical paths of every program [docs/formulas.md, imbalance].
+#include <gtest/gtest.h>
+#include <tbb/global_control.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "imbalance/diagnosis.h"
+#include "support/random_program.h"
+#include "support/traces.h"
+#include "trace/trace_reader.h"
+
+namespace farscale {
+namespace {
+
+constexpr std::uint64_t kPrograms = 1000;
+
+// Differences of sums over that many seconds, which are rounded.
+double Tolerance(double seconds) { return 1e-9 * (seconds + 1e-9); }
+
+void ExpectTiles(const Diagnosis& diagnosis) {
+  for (const RankLosses& rank : diagnosis.ranks) {
+    if (!rank.present) continue;
+    double time = rank.idle;
+    for (const PathLosses& losses : rank.losses) {
+      time += losses.time;
+      EXPECT_LE(losses.Waiting(), losses.time + Tolerance(losses.time));
+      EXPECT_GE(losses.indirect, 0);
+      EXPECT_LE(losses.indirect, losses.Waiting() + Tolerance(losses.time));
+      EXPECT_GE(losses.propagating, 0);
+      EXPECT_LE(losses.propagating, losses.Waiting() + Tolerance(losses.time));
+    }
+    EXPECT_NEAR(time, diagnosis.length, Tolerance(diagnosis.length));
+  }
+}
+
+// Costs add up to the waiting time, in all and by kind; direct waits are what short-term costs charge.
+void ExpectConservation(const Diagnosis& diagnosis) {
+  PathLosses sum;
+  for (PathId path = 0; path < diagnosis.totals.size(); ++path) {
+    PathLosses total = diagnosis.totals[path];
+    if (path == kBetweenOccurrences) total.waiting = {};  // none of the phase's
+    sum += total;
+  }
+  double unattributed = 0, costs = 0;
+  for (std::size_t kind = 0; kind < kWaitKinds; ++kind) {
+    EXPECT_NEAR(sum.short_term[kind] + sum.long_term[kind] + diagnosis.unattributed[kind], sum.waiting[kind],
+                1e-9 * (1e-9 + sum.Waiting() + sum.LongTerm()))
+        << WaitKindNames()[kind].id;
+    unattributed += diagnosis.unattributed[kind];
+    costs += sum.short_term[kind] + sum.long_term[kind];
+    EXPECT_EQ(diagnosis.lost[kind], 0);
+  }
+  EXPECT_NEAR(costs + unattributed, sum.Waiting(), Tolerance(sum.Waiting()));
+  if (unattributed == 0 && diagnosis.totals[kBetweenOccurrences].Waiting() == 0) {
+    EXPECT_NEAR(sum.ShortTerm(), sum.Waiting() - sum.indirect, Tolerance(sum.Waiting()));
+  }
+}
+
+void ExpectCriticalPath(const Diagnosis& diagnosis, const Trace& trace) {
+  double critical = 0, imbalance = 0, impact = 0, costs = 0, waiting = diagnosis.idle;
+  for (std::size_t path = 0; path < diagnosis.totals.size(); ++path) {
+    const PathLosses& total = diagnosis.totals[path];
+    critical += total.critical;
+    imbalance += diagnosis.imbalance[path];
+    costs += total.intra + total.inter;
+    waiting += total.Waiting();
+    impact += total.Execution() + total.intra + total.inter;
+  }
+  const double allocation = diagnosis.length * static_cast<double>(diagnosis.processes);
+  EXPECT_NEAR(critical, diagnosis.length, Tolerance(diagnosis.length));
+  EXPECT_NEAR(costs, waiting, Tolerance(allocation));
+  EXPECT_NEAR(impact, allocation, Tolerance(allocation));
+  EXPECT_GE(imbalance, waiting / static_cast<double>(diagnosis.processes) - Tolerance(diagnosis.length));
+  for (std::size_t i = 0; i < diagnosis.critical.size(); ++i) {
+    const PathSegment& segment = diagnosis.critical[i];
+    EXPECT_LE(segment.begin, segment.end);
+    if (i > 0) {
+      EXPECT_EQ(segment.begin, diagnosis.critical[i - 1].end);
+    }
+  }
+  EXPECT_NEAR(trace.Seconds(diagnosis.critical.back().end - diagnosis.critical.front().begin), diagnosis.length,
+              Tolerance(diagnosis.length));
+}
+
+void ExpectInvariants(const Trace& trace, const PhaseCut& cut) {
+  const Diagnosis diagnosis = Diagnose(trace, MatchTrace(trace), cut);
+  ExpectTiles(diagnosis);
+  ExpectConservation(diagnosis);
+  ExpectCriticalPath(diagnosis, trace);
+}
+
+PhaseSpec Window(const Trace& trace, double begin, double length) {
+  PhaseSpec window;
+  window.name = "window";
+  window.kind = PhaseSpec::Kind::kTimeWindow;
+  const double run = trace.Seconds(trace.end() - trace.begin());
+  window.window_begin = run * begin;
+  window.window_end = run * std::min(1.0, begin + length);
+  return window;
+}
+
+TEST(ImbalanceProperty, HoldsOnRandomPrograms) {
+  for (std::uint64_t seed = 0; seed < kPrograms; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    const Trace trace = test::MakeRandomProgram(seed, test::VariedOptions(seed));
+    ExpectInvariants(trace, CutPhase(trace, PhaseSpec::WholeRun()));
+    if (HasFailure()) return;
+  }
+}
+
+TEST(ImbalanceProperty, HoldsInWindowsOfRandomPrograms) {
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    const Trace trace = test::MakeRandomProgram(seed, test::VariedOptions(seed));
+    const double begin = static_cast<double>(seed % 10) / 20;
+    ExpectInvariants(trace, CutPhase(trace, Window(trace, begin, 0.1 + static_cast<double>(seed % 4) / 10)));
+    if (HasFailure()) return;
+  }
+}
+
+TEST(ImbalanceProperty, HoldsOnRealTraces) {
+  for (const std::string& path : test::AllTraces()) {
+    SCOPED_TRACE(path);
+    const Trace trace = ReadTrace(path);
+    ExpectInvariants(trace, CutPhase(trace, PhaseSpec::WholeRun()));
+    ExpectInvariants(trace, CutPhase(trace, Window(trace, 0.3, 0.4)));
+    // A region that recurs: the time between its occurrences is a path of its own.
+    for (const RegionSummary& region : SummarizeRegions(trace)) {
+      if (!region.IsLoop(trace)) continue;
+      PhaseSpec spec = PhaseSpec::Region(region.name);
+      spec.span = Span::kEach;
+      ExpectInvariants(trace, CutPhase(trace, spec));
+      break;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace farscale
