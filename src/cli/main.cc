@@ -58,6 +58,7 @@ int Main(int argc, char** argv) {
   AddInspectCommand(app, common, action);
   AddPhasesCommand(app, common, action);
   AddFactorsCommand(app, common, action);
+  AddImbalanceCommand(app, common, action);
   AddPredictCommand(app, common, action);
   AddBacktestCommand(app, common, action);
   AddCalibrateCommand(app, common, action);

@@ -31,11 +31,15 @@ class Tiler {
       const std::uint32_t region = timeline_.region(call);
       const Tick enter = std::max(timeline_.enter(call), window.begin.tick);
       ComputeUntil(enter);
-      if (trace_.regions[region].call == MpiCall::kFinalize) return;
+      if (trace_.regions[region].call == MpiCall::kFinalize) {
+        result_.calls = call - window.begin.call;
+        return;
+      }
       TakeCall(call, region, std::min(timeline_.leave(call), window.end.tick));
     }
     for (; event < window.end.event; ++event) TakeEvent(event);
     ComputeUntil(window.end.tick);
+    result_.calls = window.end.call - window.begin.call;
   }
 
  private:
@@ -126,7 +130,14 @@ Activities CollectActivities(const Trace& trace, const PhaseCut& cut) {
     for (PathId& path : activities.ranks[rank].path) path = numbers[rank][path];
   });
   for (const RankActivities& rank : activities.ranks) {
-    if (rank.present) activities.end = std::max(activities.end, rank.end());
+    if (rank.present) activities.end = std::max(activities.end, rank.edges.back());
+  }
+  for (RankActivities& rank : activities.ranks) {
+    if (!rank.present) continue;
+    rank.call_activity.push_back(static_cast<std::uint32_t>(rank.path.size()));
+    rank.call_occurrence.push_back(rank.call_occurrence.empty() ? 0 : rank.call_occurrence.back());
+    rank.path.push_back(kAfterPhase);
+    rank.edges.push_back(activities.end);
   }
   return activities;
 }

@@ -24,11 +24,12 @@ struct RankActivities {
   std::vector<std::uint32_t> call_activity;    // of every call in the window
   std::vector<std::uint32_t> call_occurrence;  // iteration or occurrence it lies in, kNoCall between them
   std::size_t first_call = 0;                  // in the timeline
+  std::size_t calls = 0;                       // of the timeline; one more stands for the end of the phase
 
   std::size_t size() const { return path.size(); }
-  std::size_t calls() const { return call_activity.size(); }
   Tick begin() const { return edges.front(); }
-  Tick end() const { return edges.back(); }
+  // Of what the rank does: it enters the end of the phase, in which it is idle until the last rank is there.
+  Tick end() const { return edges[edges.size() - 2]; }
   Tick enter(std::size_t call) const { return edges[call_activity[call]]; }
   Tick leave(std::size_t call) const { return edges[call_activity[call] + 1]; }
   bool counts(std::size_t call) const { return call_occurrence[call] != kNoCall; }
@@ -41,8 +42,9 @@ struct Activities {
   Tick end = 0;                       // of the last
 };
 
-// Of the ranks in a phase. All begin when the first does: whoever comes later is "before the phase" until then. A rank
-// ends with its window, or where it enters MPI_Finalize.
+// Of the ranks in a phase. All begin when the first does: whoever comes later is "before the phase" until then. What a
+// rank does ends with its window, or where it enters MPI_Finalize; its last activity is that it is "after the phase"
+// until the last rank ends, and counts as a call.
 Activities CollectActivities(const Trace& trace, const PhaseCut& cut);
 
 }  // namespace farscale

@@ -8,7 +8,8 @@
 namespace farscale {
 namespace {
 
-const std::string kSpecialNames[kSpecialPaths] = {"(outside regions)", "(before the phase)", "(between occurrences)"};
+const std::string kSpecialNames[kSpecialPaths] = {"(outside regions)", "(before the phase)", "(between occurrences)",
+                                                   "(after the phase)"};
 constexpr std::string_view kSeparator = " / ";
 
 }  // namespace

@@ -18,7 +18,8 @@ using PathId = std::uint32_t;
 inline constexpr PathId kOutsideRegions = 0;
 inline constexpr PathId kBeforePhase = 1;         // a rank is late: others are in the phase already
 inline constexpr PathId kBetweenOccurrences = 2;  // of a phase that recurs with other work between
-inline constexpr PathId kSpecialPaths = 3;
+inline constexpr PathId kAfterPhase = 3;          // a rank is done: others are in the phase still
+inline constexpr PathId kSpecialPaths = 4;
 
 // Regions nested deeper than this belong to the path above them.
 inline constexpr std::size_t kDeepestPath = 100;
@@ -26,6 +27,7 @@ inline constexpr std::size_t kDeepestPath = 100;
 // A tree of paths. Regions of one name are one region.
 class CallPaths {
  public:
+  CallPaths() = default;
   explicit CallPaths(const Trace& trace);
 
   // The path of a region called on another path; made when it is not known yet.
@@ -51,7 +53,7 @@ class CallPaths {
     std::vector<std::pair<std::uint32_t, PathId>> children;  // by region, the one used last in front
   };
 
-  const Trace* trace_;
+  const Trace* trace_ = nullptr;
   // Of every region of the trace the first with its name; copies of the paths share it.
   std::shared_ptr<const std::vector<std::uint32_t>> first_of_name_;
   std::vector<Node> nodes_;

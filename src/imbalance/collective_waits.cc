@@ -56,7 +56,7 @@ std::vector<Found> OperationsOf(const RankTimeline& timeline, const RankMatching
                                 const std::vector<bool>& region_has_sizes) {
   std::vector<Found> found;
   Posts posts = PostsBefore(timeline, timeline.first_record(activities.first_call));
-  for (std::uint32_t call = 0; call < activities.calls(); ++call) {
+  for (std::uint32_t call = 0; call < activities.calls; ++call) {
     const std::size_t in_timeline = activities.first_call + call;
     const std::size_t end = timeline.first_record(in_timeline + 1);
     for (std::size_t record = timeline.first_record(in_timeline); record < end; ++record) {

@@ -177,8 +177,10 @@ std::vector<WaitPlace> LastToFirst(const Activities& activities, const WaitState
 class Accounting {
  public:
   Accounting(const Activities& activities, const WaitStates& states, const std::vector<RankIntervals>& intervals,
-             DelayRules rules)
-      : activities_(activities), states_(states), intervals_(intervals), rules_(rules) {
+             std::size_t iterations, const DelayOptions& options)
+      : activities_(activities), states_(states), intervals_(intervals), iterations_(iterations), options_(options) {
+    const LossRaster empty{std::min(kRasterCells, states.ranks.size()), std::min(kRasterCells, iterations), {}};
+    costs_.rasters.assign(activities.paths.size(), empty);
     costs_.ranks.resize(states.ranks.size());
     place_.resize(states.ranks.size());
     for (std::size_t rank = 0; rank < states.ranks.size(); ++rank) {
@@ -204,6 +206,10 @@ class Accounting {
     const auto kind = static_cast<std::size_t>(wait.kind);
     const double counted = activities_.ranks[rank].counts(wait.call) ? length : 0;
     const WaitLedger::Flow flow = ledgers_[rank].TakePrevious();
+    if (wait.kind == WaitKind::kWaitAtEnd && !options_.charge_end) {
+      costs_.at_end += counted;
+      return;
+    }
     ByWaitKind caused{};
     WaitParts& parts = costs_.ranks[rank].waits[index];
     for (std::size_t k = 0; k < kWaitKinds; ++k) {
@@ -218,7 +224,7 @@ class Accounting {
       return;
     }
     double charged = counted;
-    if (rules_ == DelayRules::kScalasca && charged > sum) charged = sum;
+    if (options_.rules == DelayRules::kScalasca && charged > sum) charged = sum;
     costs_.lost[kind] += counted - charged;
     parts.indirect = length * static_cast<double>(interval.waits) / sum;
     ByWaitKind each{};
@@ -231,7 +237,18 @@ class Accounting {
       PathCosts& costs = CostsOf(wait.delayer, delay.path);
       costs.short_term[kind] += ticks * charged / sum;
       for (std::size_t k = 0; k < kWaitKinds; ++k) costs.long_term[k] += ticks * caused[k] / sum;
+      AddToRaster(delay.path, wait.delayer, activities_.ranks[rank].call_occurrence[wait.call],
+                  ticks * (charged + parts.caused) / sum);
     }
+  }
+
+  void AddToRaster(PathId path, std::size_t rank, std::uint32_t iteration, double cost) {
+    if (cost <= 0) return;
+    LossRaster& raster = costs_.rasters[path];
+    const std::size_t last = iterations_ - 1;
+    // What is caused by waits between occurrences is as late as the first of those that it causes; the last will do.
+    const std::size_t column = iteration == kNoCall ? last : std::min<std::size_t>(iteration, last);
+    raster.Add(rank * raster.rows / states_.ranks.size(), column * raster.columns / iterations_, cost);
   }
 
   PathCosts& CostsOf(std::uint32_t rank, PathId path) {
@@ -248,7 +265,8 @@ class Accounting {
   const Activities& activities_;
   const WaitStates& states_;
   const std::vector<RankIntervals>& intervals_;
-  const DelayRules rules_;
+  const std::size_t iterations_;  // of the phase
+  const DelayOptions options_;
   DelayCosts costs_;
   std::vector<WaitLedger> ledgers_;
   std::vector<std::vector<std::uint32_t>> place_;  // of the costs of a path, of every rank
@@ -257,12 +275,12 @@ class Accounting {
 }  // namespace
 
 DelayCosts FindDelayCosts(const Activities& activities, const WaitStates& states, const CollectiveWaits& collectives,
-                          DelayRules rules) {
-  const IntervalSearch search(activities, states, collectives, rules);
+                          std::size_t iterations, const DelayOptions& options) {
+  const IntervalSearch search(activities, states, collectives, options.rules);
   std::vector<RankIntervals> intervals(states.ranks.size());
   ParallelFor(states.ranks.size(),
               [&](std::size_t rank) { intervals[rank] = search.Run(static_cast<std::uint32_t>(rank)); });
-  return Accounting(activities, states, intervals, rules).Run();
+  return Accounting(activities, states, intervals, std::max<std::size_t>(1, iterations), options).Run();
 }
 
 }  // namespace farscale

@@ -20,6 +20,11 @@ enum class DelayRules : std::uint8_t {
                 // than what its delayer did is charged in part only
 };
 
+struct DelayOptions {
+  DelayRules rules = DelayRules::kConserving;
+  bool charge_end = false;  // waits at the end, too
+};
+
 // By kind of the wait state that is caused in the end, in ticks summed over ranks.
 using ByWaitKind = std::array<double, kWaitKinds>;
 
@@ -42,13 +47,31 @@ struct RankCosts {
   std::vector<WaitParts> waits;   // of every wait state of the rank
 };
 
+// Where in a phase something arises: ranks from top to bottom, iterations from left to right, neighbours joined where
+// there are many.
+struct LossRaster {
+  std::size_t rows = 0, columns = 0;
+  std::vector<double> cells;  // row by row; empty: nothing arises
+
+  void Add(std::size_t row, std::size_t column, double value) {
+    if (cells.empty()) cells.assign(rows * columns, 0);
+    cells[row * columns + column] += value;
+  }
+  friend bool operator==(const LossRaster&, const LossRaster&) = default;
+};
+
+// Cells of a raster at most, in either direction.
+inline constexpr std::size_t kRasterCells = 64;
+
 struct DelayCosts {
   std::vector<RankCosts> ranks;
   ByWaitKind unattributed{};  // waits, and what they caused, behind which no delay is found
   ByWaitKind lost{};          // not charged by the rules of Scalasca
+  std::vector<LossRaster> rasters;  // of costs, one a path: rank of the delay, iteration of the wait
+  double at_end = 0;          // waits at the end, where they are not charged
 };
 
 DelayCosts FindDelayCosts(const Activities& activities, const WaitStates& states, const CollectiveWaits& collectives,
-                          DelayRules rules = DelayRules::kConserving);
+                          std::size_t iterations = 1, const DelayOptions& options = {});
 
 }  // namespace farscale

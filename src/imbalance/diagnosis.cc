@@ -134,7 +134,7 @@ void AddImpact(Diagnosis& diagnosis, const std::vector<RankGroup>& groups) {
   for (std::size_t rank = 0; rank < diagnosis.ranks.size(); ++rank) {
     RankLosses& own = diagnosis.ranks[rank];
     if (!own.present) continue;
-    double waiting = own.idle;
+    double waiting = 0;
     std::vector<double> execution(diagnosis.totals.size(), 0);
     for (std::size_t i = 0; i < own.paths.size(); ++i) {
       waiting += own.losses[i].Waiting();
@@ -185,10 +185,10 @@ void ToSeconds(Diagnosis& diagnosis, double second) {
   for (ByWaitKind* values : {&diagnosis.unattributed, &diagnosis.lost}) {
     for (double& value : *values) value *= second;
   }
-  for (RankLosses& rank : diagnosis.ranks) {
-    rank.idle *= second;
-    diagnosis.idle += rank.idle;
+  for (LossRaster& raster : diagnosis.rasters) {
+    for (double& cell : raster.cells) cell *= second;
   }
+  diagnosis.at_end *= second;
 }
 
 void AddCritical(const Activities& activities, Diagnosis& diagnosis) {
@@ -234,21 +234,29 @@ double Diagnosis::Waiting() const {
   return sum;
 }
 
+double Diagnosis::Allocation() const { return length * static_cast<double>(processes); }
+
 Diagnosis Diagnose(const Trace& trace, const Matching& matching, const PhaseCut& cut,
                    const DiagnosisOptions& options) {
   Activities activities = CollectActivities(trace, cut);
   const CollectiveWaits collectives(trace, matching, activities);
   const WaitStates states = FindWaitStates(trace, matching, activities, collectives);
-  const DelayCosts costs = FindDelayCosts(activities, states, collectives, options.rules);
+  DelayCosts costs = FindDelayCosts(activities, states, collectives, cut.iterations, options.delays);
   const double second = 1 / trace.ticks_per_second;
-  Diagnosis diagnosis{activities.paths, std::vector<RankLosses>(trace.size()), {}, {}, {}, costs.unattributed,
-                      costs.lost, 0, 0, 0, 0, states.diagnostics};
+  Diagnosis diagnosis;
+  diagnosis.paths = activities.paths;
+  diagnosis.ranks.resize(trace.size());
+  diagnosis.rasters = std::move(costs.rasters);
+  diagnosis.iterations = std::max<std::size_t>(1, cut.iterations);
+  diagnosis.unattributed = costs.unattributed;
+  diagnosis.lost = costs.lost;
+  diagnosis.at_end = costs.at_end;
+  diagnosis.diagnostics = states.diagnostics;
   ParallelFor(trace.size(), [&](std::size_t rank) {
     if (!activities.ranks[rank].present) return;
     RankAccount account(activities, activities.ranks[rank], diagnosis.ranks[rank]);
     account.AddTime();
     account.AddWaits(states.ranks[rank], costs.ranks[rank]);
-    diagnosis.ranks[rank].idle = static_cast<double>(activities.end - activities.ranks[rank].end());
   });
   AddCompletion(activities, collectives, diagnosis.ranks);
   diagnosis.critical = FindCriticalPath(activities, states);

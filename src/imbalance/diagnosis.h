@@ -35,7 +35,7 @@ struct PathLosses {
   double caused = 0;          // waiting elsewhere that its waits brought about (phi)
   ByWaitKind short_term{}, long_term{};  // waits that it caused
   double critical = 0;        // on the critical path
-  double intra = 0, inter = 0;  // time that other ranks lose while it is on the critical path
+  double intra = 0, inter = 0;  // waits of other ranks that go with its being on the critical path
 
   double Waiting() const;
   double Execution() const { return time - Waiting(); }
@@ -49,7 +49,6 @@ struct RankLosses {
   bool present = false;
   std::vector<PathId> paths;       // rising, those that the rank was ever in
   std::vector<PathLosses> losses;  // one a path
-  double idle = 0;                 // between its end and that of the phase
 
   const PathLosses* Find(PathId path) const;
 };
@@ -61,19 +60,22 @@ struct Diagnosis {
   std::vector<PathLosses> totals;    // one a path, over all ranks
   std::vector<double> imbalance;     // one a path: critical-path imbalance (iota), seconds
   std::vector<PathSegment> critical; // in ticks of the trace
+  std::vector<LossRaster> rasters;   // one a path: seconds of costs
+  std::size_t iterations = 1;
   ByWaitKind unattributed{};         // waiting behind which no delay was found
   ByWaitKind lost{};                 // by the rules of Scalasca
   double begin = 0;                  // of the phase since the begin of the trace
   double length = 0;
   std::size_t processes = 0;
-  double idle = 0;
+  double at_end = 0;  // waits at the end of the phase, where they are not charged to what caused them
   Diagnostics diagnostics;
 
-  double Waiting() const;
+  double Waiting() const;     // of all ranks
+  double Allocation() const;  // processes times length
 };
 
 struct DiagnosisOptions {
-  DelayRules rules = DelayRules::kConserving;
+  DelayOptions delays;
   // Ranks that do different work. Nothing: a rank that is never in a call path is of another group than those in it.
   std::vector<RankGroup> groups;
 };

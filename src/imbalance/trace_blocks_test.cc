@@ -41,14 +41,14 @@ class Reading {
     const std::string quantity = what.substr(0, space), of = space == std::string::npos ? "" : what.substr(space + 1);
     if (quantity == "waitsum") return WaitSum(of);
     if (quantity == "cplen") return CriticalLength();
-    if (quantity == "idle") return diagnosis_.ranks[RankOf(of)].idle;
+    if (quantity == "idle") return AtEnd(RankOf(of));
     if (quantity == "what") return Waiting(RankOf(of));
     if (quantity == "shortsum") return Total().ShortTerm();
     if (quantity == "longsum") return Total().LongTerm();
-    if (quantity == "direct") return Total().Waiting() - Total().indirect;
+    if (quantity == "direct") return WaitSum("all") - Total().indirect;
     if (quantity == "indirect") return Total().indirect;
     if (quantity == "propagating") return Total().propagating;
-    if (quantity == "terminal") return Total().Waiting() - Total().propagating;
+    if (quantity == "terminal") return WaitSum("all") - Total().propagating;
     const std::size_t number = of.find('#');
     if (number != std::string::npos || quantity == "phi") {
       const std::size_t n = number == std::string::npos ? 1 : std::stoul(of.substr(number + 1));
@@ -72,14 +72,16 @@ class Reading {
     return total;
   }
 
+  double AtEnd(std::size_t rank) const { return diagnosis_.ranks[rank].Find(kAfterPhase)->Waiting(); }
+
   double Waiting(std::size_t rank) const {
-    double sum = diagnosis_.ranks[rank].idle;
+    double sum = 0;
     for (const PathLosses& losses : diagnosis_.ranks[rank].losses) sum += losses.Waiting();
     return sum;
   }
 
   double WaitSum(const std::string& kind) const {
-    if (kind == "all") return diagnosis_.Waiting();
+    if (kind == "all") return diagnosis_.Waiting() - diagnosis_.at_end;
     for (const WaitKindName& known : WaitKindNames()) {
       std::string id(known.id);
       id[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(id[0])));

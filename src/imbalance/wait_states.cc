@@ -71,7 +71,7 @@ template <typename Sink>
 void ForEachRecord(const RankInput& input, Sink sink) {
   Posts posts = PostsBefore(input.timeline, input.timeline.first_record(input.activities.first_call));
   std::size_t record = input.timeline.first_record(input.activities.first_call);
-  for (std::uint32_t call = 0; call < input.activities.calls(); ++call) {
+  for (std::uint32_t call = 0; call < input.activities.calls; ++call) {
     const std::size_t end = input.timeline.first_record(input.activities.first_call + call + 1);
     for (; record < end; ++record) {
       sink(call, record, posts);
@@ -329,6 +329,22 @@ void MirrorMarks(std::vector<std::vector<SyncMark>>& marks) {
   });
 }
 
+// Every rank waits at the end of the phase for the last one, of equals the lowest.
+void AddWaitsAtEnd(const Activities& activities, std::vector<RankWaits>& ranks) {
+  std::uint32_t last = kNoCall;
+  for (std::uint32_t rank = 0; rank < ranks.size(); ++rank) {
+    const RankActivities& own = activities.ranks[rank];
+    if (own.present && own.end() == activities.end && last == kNoCall) last = rank;
+  }
+  for (std::uint32_t rank = 0; rank < ranks.size(); ++rank) {
+    const RankActivities& own = activities.ranks[rank];
+    if (!own.present || own.end() == activities.end) continue;
+    const auto call = [](const RankActivities& of) { return static_cast<std::uint32_t>(of.call_activity.size() - 1); };
+    ranks[rank].waits.push_back({call(own), last, call(activities.ranks[last]), WaitKind::kWaitAtEnd,
+                                 activities.end - own.end()});
+  }
+}
+
 }  // namespace
 
 const std::array<WaitKindName, kWaitKinds>& WaitKindNames() {
@@ -341,6 +357,7 @@ const std::array<WaitKindName, kWaitKinds>& WaitKindNames() {
       {WaitKind::kWaitAtNxN, "waitAtNxN", "Wait at N×N"},
       {WaitKind::kWaitAtBarrier, "waitAtBarrier", "Wait at barrier"},
       {WaitKind::kWaitAtCreation, "waitAtCreation", "Wait at creation of communicators and files"},
+      {WaitKind::kWaitAtEnd, "waitAtEnd", "Wait at the end"},
   }};
   return names;
 }
@@ -372,6 +389,7 @@ WaitStates FindWaitStates(const Trace& trace, const Matching& matching, const Ac
     states.marks[rank] = search.TakeMarks();
   });
   MirrorMarks(states.marks);
+  AddWaitsAtEnd(activities, states.ranks);
   for (std::size_t rank = 0; rank < trace.size(); ++rank) {
     states.diagnostics.AddPopulation(Anomaly::kReceivedBeforeSent, receives[rank]);
     states.diagnostics.Add(Anomaly::kReceivedBeforeSent, violations[rank], fmt::format("on rank {}", rank));

@@ -25,8 +25,9 @@ enum class WaitKind : std::uint8_t {
   kWaitAtNxN,
   kWaitAtBarrier,
   kWaitAtCreation,  // of communicators, windows and files, which need not synchronise
+  kWaitAtEnd,       // of the phase, until the last rank is done: pseudo-synchronisation
 };
-inline constexpr std::size_t kWaitKinds = 8;
+inline constexpr std::size_t kWaitKinds = 9;
 
 struct WaitKindName {
   WaitKind kind;

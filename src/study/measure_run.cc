@@ -7,6 +7,7 @@
 #include "factors/disturbance.h"
 #include "factors/phase_factors.h"
 #include "factors/run_picture.h"
+#include "imbalance/diagnosis.h"
 #include "replay/matching.h"
 #include "study/phase_marks.h"
 #include "trace/trace_reader.h"
@@ -134,6 +135,15 @@ std::vector<std::shared_ptr<const IterationShape>> ShapesOf(const Study& study, 
   return shapes;
 }
 
+LossRecord LossesOf(const Trace& trace, const Matching& matching, const PhaseCut& cut,
+                    const std::vector<RankGroup>& groups, const RunRecord& run) {
+  const Diagnosis diagnosis = Diagnose(trace, matching, cut, {{}, groups});
+  LossRecord losses = RecordOf(diagnosis, cut.spec.name);
+  losses.trace = run.path;
+  losses.cores = run.cores;
+  return losses;
+}
+
 MeasuredRun ReadAndMeasure(const Study& study, const RunSpec& spec, const std::vector<Scenario>& scenarios,
                            bool wants_shapes, Detail detail) {
   MeasuredRun result;
@@ -150,7 +160,7 @@ MeasuredRun ReadAndMeasure(const Study& study, const RunSpec& spec, const std::v
   std::vector<PhaseCut> cuts = CutPhases(study, trace, result);
   std::vector<PhaseMarks> marks;
   for (PhaseCut& cut : cuts) {
-    if (detail == Detail::kFactors) {
+    if (detail != Detail::kPictures) {
       cut = CutClean(trace, matching, cut, study.factors);
       continue;
     }
@@ -164,8 +174,10 @@ MeasuredRun ReadAndMeasure(const Study& study, const RunSpec& spec, const std::v
   auto cut = cuts.begin();
   for (const std::optional<PhaseNotFound>& missing : result.missing) {
     result.rows.emplace_back();
+    if (detail == Detail::kLosses) result.losses.emplace_back();
     if (missing) continue;
     const std::vector<RankGroup> groups = GroupsOf(study, trace, *cut, diagnostics);
+    if (detail == Detail::kLosses) result.losses.back() = LossesOf(trace, matching, *cut, groups, result.record);
     const GroupedFactors factors = MeasurePhase(trace, matching, *cut++, groups, study.factors);
     diagnostics.Merge(factors.whole.diagnostics);
     result.rows.back() = RowsOf(study, result.record, factors, groups);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "imbalance/loss_record.h"
 #include "phases/phase_cut.h"
 #include "report/results.h"
 #include "study/group_phases.h"
@@ -22,14 +23,16 @@ struct MeasuredRun {
   std::vector<std::vector<PhaseRows>> scenario_rows;          // the same of every scenario, with the same groups
   std::vector<std::optional<PhaseNotFound>> missing;          // why a phase does not occur
   std::vector<std::shared_ptr<const IterationShape>> shapes;  // of the phases that need them, when asked for
+  std::vector<std::optional<LossRecord>> losses;  // one a phase, when asked for
   std::vector<std::string> scenario_descriptions;
   std::vector<std::string> scenario_errors;  // empty where there is none
   std::set<std::string> regions;
   std::optional<Error> error;
 };
 
-// Whether records of runs get what reports draw: pictures and iterations.
-enum class Detail { kFactors, kPictures };
+// What to find out of a run: factors; besides, what reports draw of it, pictures and iterations; or besides factors
+// where its time is lost.
+enum class Detail { kFactors, kPictures, kLosses };
 
 // A run that fails is a result with its error. `wants_shapes`: say what the iterations look like where phases depend on
 // it.

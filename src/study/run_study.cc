@@ -95,6 +95,9 @@ void NumberRepeats(const Study& study, std::vector<MeasuredRun>& runs) {
       }
     };
     number(runs[i].rows);
+    for (std::optional<LossRecord>& losses : runs[i].losses) {
+      if (losses) losses->repeat = repeat;
+    }
     for (std::vector<PhaseRows>& rows : runs[i].scenario_rows) number(rows);
   }
 }
@@ -342,6 +345,11 @@ MeasuredRuns MeasureRuns(const Study& study, const ProgressSink& progress, const
     variant.table = TableOf(
         study, runs, groups, [&](const MeasuredRun& run) -> const auto& { return run.scenario_rows[i]; });
     result.variants.push_back(std::move(variant));
+  }
+  for (std::size_t phase = 0; phase < study.phases.size(); ++phase) {
+    for (MeasuredRun& run : runs) {
+      if (phase < run.losses.size() && run.losses[phase]) result.losses.push_back(std::move(*run.losses[phase]));
+    }
   }
   for (MeasuredRun& run : runs) result.runs.push_back(std::move(run.record));
   return result;

@@ -23,7 +23,8 @@ struct MeasuredRuns {
   std::vector<RunRecord> runs;  // in the order of cores and repeats, failed ones last
   FactorTable table;            // completed
   std::vector<PhaseRecord> phases;
-  std::vector<Variant> variants;  // tables of the scenarios, completed; not yet projected
+  std::vector<LossRecord> losses;  // where asked for: phase by phase, runs as above
+  std::vector<Variant> variants;   // tables of the scenarios, completed; not yet projected
   std::optional<Error> failure;   // of the first run that failed, in the order of the study
 };
 

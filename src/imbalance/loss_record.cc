@@ -1,0 +1,72 @@
+#include "imbalance/loss_record.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+namespace farscale {
+namespace {
+
+PathRecord RecordOfPath(const Diagnosis& diagnosis, PathId path, const std::vector<std::size_t>& ranks) {
+  PathRecord record;
+  record.path = diagnosis.paths.Name(path);
+  record.is_mpi = diagnosis.paths.is_mpi(path);
+  record.total = diagnosis.totals[path];
+  record.imbalance = diagnosis.imbalance[path];
+  if (path < diagnosis.rasters.size()) record.raster = diagnosis.rasters[path];
+  for (const std::size_t rank : ranks) {
+    const PathLosses* losses = diagnosis.ranks[rank].Find(path);
+    record.execution.push_back(losses == nullptr ? 0 : losses->Execution());
+    record.waiting.push_back(losses == nullptr ? 0 : losses->Waiting());
+    record.costs.push_back(losses == nullptr ? 0 : losses->Costs());
+    record.critical.push_back(losses == nullptr ? 0 : losses->critical);
+  }
+  return record;
+}
+
+double Sum(const ByWaitKind& values) { return std::accumulate(values.begin(), values.end(), 0.0); }
+
+}  // namespace
+
+double LossRecord::Waiting() const { return Sum(waiting); }
+
+double LossRecord::Costs() const { return Sum(short_term) + Sum(long_term); }
+
+const PathRecord* LossRecord::Find(const std::string& path) const {
+  const auto found =
+      std::find_if(paths.begin(), paths.end(), [&](const PathRecord& record) { return record.path == path; });
+  return found == paths.end() ? nullptr : &*found;
+}
+
+LossRecord RecordOf(const Diagnosis& diagnosis, const std::string& phase) {
+  LossRecord record;
+  record.phase = phase;
+  record.length = diagnosis.length;
+  record.allocation = diagnosis.Allocation();
+  record.at_end = diagnosis.at_end;
+  record.unattributed = diagnosis.unattributed;
+  record.iterations = diagnosis.iterations;
+  for (std::size_t rank = 0; rank < diagnosis.ranks.size(); ++rank) {
+    if (diagnosis.ranks[rank].present) record.ranks.push_back(rank);
+  }
+  for (PathId path = 0; path < diagnosis.totals.size(); ++path) {
+    const PathLosses& total = diagnosis.totals[path];
+    if (total.visits == 0) continue;
+    record.paths.push_back(RecordOfPath(diagnosis, path, record.ranks));
+    for (std::size_t kind = 0; kind < kWaitKinds; ++kind) {
+      record.waiting[kind] += total.waiting[kind];
+      record.short_term[kind] += total.short_term[kind];
+      record.long_term[kind] += total.long_term[kind];
+    }
+    record.wrong_order += total.wrong_order;
+    record.indirect += total.indirect;
+    record.propagating += total.propagating;
+  }
+  std::sort(record.paths.begin(), record.paths.end(), [](const PathRecord& a, const PathRecord& b) {
+    return std::pair(-a.total.Costs(), a.path) < std::pair(-b.total.Costs(), b.path);
+  });
+  record.findings = diagnosis.diagnostics.findings();
+  return record;
+}
+
+}  // namespace farscale

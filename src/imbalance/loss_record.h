@@ -1,0 +1,46 @@
+// What reports and comparisons of runs need of a diagnosis: call paths by name, without the trace.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "imbalance/diagnosis.h"
+
+namespace farscale {
+
+struct PathRecord {
+  std::string path;  // "main / step / MPI_Recv"
+  bool is_mpi = false;
+  PathLosses total;      // over all ranks
+  double imbalance = 0;  // on the critical path (iota)
+  // By rank of the phase, in the order of LossRecord::ranks.
+  std::vector<double> execution, waiting, costs, critical;
+  LossRaster raster;  // of costs
+};
+
+// One phase of one run.
+struct LossRecord {
+  std::string trace;
+  std::string phase;
+  std::int64_t cores = 0;
+  std::int64_t repeat = 0;
+  double length = 0;      // of the phase
+  double allocation = 0;  // times its ranks
+  double at_end = 0;      // waits that are charged to nobody
+  ByWaitKind waiting{}, short_term{}, long_term{}, unattributed{};
+  double wrong_order = 0, indirect = 0, propagating = 0;
+  std::size_t iterations = 1;
+  std::vector<std::size_t> ranks;  // that are in the phase
+  std::vector<PathRecord> paths;   // what causes most first; of equals by name
+  std::vector<Finding> findings;
+
+  double Waiting() const;  // of all ranks, with that at the end
+  double Costs() const;    // of all paths: all waits but those at the end and unattributed ones
+  const PathRecord* Find(const std::string& path) const;
+};
+
+LossRecord RecordOf(const Diagnosis& diagnosis, const std::string& phase);
+
+}  // namespace farscale

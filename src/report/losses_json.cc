@@ -1,0 +1,99 @@
+#include "report/losses_json.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/version.h"
+
+namespace farscale {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Kinds that occur, by id.
+Json ToJson(const ByWaitKind& values) {
+  Json json = Json::object();
+  for (const WaitKindName& kind : WaitKindNames()) {
+    const double value = values[static_cast<std::size_t>(kind.kind)];
+    if (value != 0) json[std::string(kind.id)] = value;
+  }
+  return json;
+}
+
+// Nothing for ranks that all have none.
+void AddByRank(const char* key, const std::vector<double>& values, Json& json) {
+  if (std::any_of(values.begin(), values.end(), [](double value) { return value != 0; })) json[key] = values;
+}
+
+Json ToJson(const LossRaster& raster) {
+  Json rows = Json::array();
+  for (std::size_t row = 0; row < raster.rows; ++row) {
+    const auto first = raster.cells.begin() + static_cast<std::ptrdiff_t>(row * raster.columns);
+    rows.push_back(std::vector<double>(first, first + static_cast<std::ptrdiff_t>(raster.columns)));
+  }
+  return rows;
+}
+
+Json ToJson(const PathRecord& path) {
+  Json json = {{"path", path.path},
+               {"isMpi", path.is_mpi},
+               {"visits", path.total.visits},
+               {"time", path.total.time},
+               {"execution", path.total.Execution()},
+               {"waiting", ToJson(path.total.waiting)},
+               {"shortTerm", ToJson(path.total.short_term)},
+               {"longTerm", ToJson(path.total.long_term)},
+               {"indirect", path.total.indirect},
+               {"propagating", path.total.propagating},
+               {"caused", path.total.caused},
+               {"wrongOrder", path.total.wrong_order},
+               {"wrongOrderSameSource", path.total.wrong_order_same},
+               {"completion", path.total.completion},
+               {"criticalPath", path.total.critical},
+               {"criticalPathImbalance", path.imbalance},
+               {"impactWithin", path.total.intra},
+               {"impactBetween", path.total.inter}};
+  Json by_rank = Json::object();
+  AddByRank("execution", path.execution, by_rank);
+  AddByRank("waiting", path.waiting, by_rank);
+  AddByRank("costs", path.costs, by_rank);
+  AddByRank("criticalPath", path.critical, by_rank);
+  json["byRank"] = std::move(by_rank);
+  if (!path.raster.cells.empty()) json["costsByRankAndIteration"] = ToJson(path.raster);
+  return json;
+}
+
+Json ToJson(const LossRecord& record) {
+  Json json = {{"trace", record.trace},
+               {"phase", record.phase},
+               {"cores", record.cores},
+               {"repeat", record.repeat},
+               {"iterations", record.iterations},
+               {"ranks", record.ranks},
+               {"length", record.length},
+               {"allocation", record.allocation},
+               {"waiting", ToJson(record.waiting)},
+               {"shortTerm", ToJson(record.short_term)},
+               {"longTerm", ToJson(record.long_term)},
+               {"unattributed", ToJson(record.unattributed)},
+               {"atEnd", record.at_end},
+               {"indirect", record.indirect},
+               {"propagating", record.propagating},
+               {"wrongOrder", record.wrong_order}};
+  Json paths = Json::array();
+  for (const PathRecord& path : record.paths) paths.push_back(ToJson(path));
+  json["callPaths"] = std::move(paths);
+  return json;
+}
+
+}  // namespace
+
+std::string WriteLossesJson(const std::vector<LossRecord>& records) {
+  Json json = {{"format", "farscale-losses"}, {"version", 1}, {"generator", Generator()}};
+  Json list = Json::array();
+  for (const LossRecord& record : records) list.push_back(ToJson(record));
+  json["phases"] = std::move(list);
+  return json.dump(1) + "\n";
+}
+
+}  // namespace farscale
