@@ -3,8 +3,10 @@
 #include <filesystem>
 
 #include "cli/command.h"
+#include "report/loss_growth.h"
 #include "report/losses_json.h"
 #include "report/losses_text.h"
+#include "study/resources.h"
 #include "study/run_study.h"
 
 namespace farscale {
@@ -35,14 +37,19 @@ int Imbalance(const ImbalanceOptions& options, const Common& common) {
   results.table = measured.table;
   messages.FindingsOf(results);
   for (const LossRecord& losses : measured.losses) messages.Findings(losses.trace, losses.findings);
+  const ModelLibrary library = LoadModels(study.model_files);
+  const std::vector<LossProjection> projected = ProjectLosses(measured.losses, library, study.projection);
   if (options.output.empty()) {
     bool is_first = true;
     for (const LossRecord& losses : measured.losses) {
       fmt::print("{}{}", is_first ? "" : "\n", FormatLosses(losses, static_cast<std::size_t>(options.top)));
       is_first = false;
     }
+    if (measured.losses.size() > study.phases.size()) {
+      fmt::print("\n{}", FormatGrowth(DescribeGrowth(projected, Project(measured.table, library, study.projection))));
+    }
   } else {
-    WriteOutput(options.output, WriteLossesJson(measured.losses));
+    WriteOutput(options.output, WriteLossesJson(measured.losses, projected));
   }
   for (const RunRecord& run : measured.runs) {
     if (!run.error.empty()) PrintError(Error(ErrorKind::kInput, "run failed", run.error));

@@ -41,8 +41,8 @@ const PathRecord* LossRecord::Find(const std::string& path) const {
 LossRecord RecordOf(const Diagnosis& diagnosis, const std::string& phase) {
   LossRecord record;
   record.phase = phase;
-  record.length = diagnosis.length;
-  record.allocation = diagnosis.Allocation();
+  record.allocation = diagnosis.Allocation() - diagnosis.totals[kBetweenOccurrences].time;
+  record.length = record.allocation / static_cast<double>(std::max<std::size_t>(1, diagnosis.processes));
   record.at_end = diagnosis.at_end;
   record.unattributed = diagnosis.unattributed;
   record.iterations = diagnosis.iterations;

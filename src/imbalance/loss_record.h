@@ -3,10 +3,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "imbalance/diagnosis.h"
+#include "imbalance/factor_losses.h"
 
 namespace farscale {
 
@@ -26,7 +28,7 @@ struct LossRecord {
   std::string phase;
   std::int64_t cores = 0;
   std::int64_t repeat = 0;
-  double length = 0;      // of the phase
+  double length = 0;      // of the phase; of one that recurs, the mean over ranks of the time in its occurrences
   double allocation = 0;  // times its ranks
   double at_end = 0;      // waits that are charged to nobody
   ByWaitKind waiting{}, short_term{}, long_term{}, unattributed{};
@@ -34,6 +36,7 @@ struct LossRecord {
   std::size_t iterations = 1;
   std::vector<std::size_t> ranks;  // that are in the phase
   std::vector<PathRecord> paths;   // what causes most first; of equals by name
+  std::optional<FactorLosses> by_factor;  // nothing: not asked for
   std::vector<Finding> findings;
 
   double Waiting() const;  // of all ranks, with that at the end

@@ -11,6 +11,7 @@
 #include "base/parallel.h"
 #include "models/ensemble.h"
 #include "phases/rank_groups.h"
+#include "projection/draw_intervals.h"
 #include "projection/factor_draws.h"
 #include "projection/factor_parts.h"
 
@@ -19,33 +20,9 @@ namespace {
 
 constexpr double kLargestTarget = 1e6;
 constexpr int kCurvePointsPerDoubling = 4;
-constexpr double kNothing = 1e-6;  // lower bounds of efficiencies below this are none
 
 std::optional<double> LimitOf(Factor factor) {
   return Describe(factor).at_most_one ? std::optional(1.0) : std::nullopt;
-}
-
-// Quantile of sorted values, between the two nearest.
-double Quantile(const std::vector<double>& sorted, double share) {
-  const double position = share * static_cast<double>(sorted.size() - 1);
-  const auto below = static_cast<std::size_t>(position);
-  const std::size_t above = std::min(below + 1, sorted.size() - 1);
-  return sorted[below] + (position - static_cast<double>(below)) * (sorted[above] - sorted[below]);
-}
-
-// The middle part of what the draws say, and the value itself [docs/formulas.md, intervals].
-IntervalBounds MakeInterval(const std::vector<double>& sorted, double coverage, double value) {
-  const double low = std::min(value, Quantile(sorted, 0.5 - coverage / 2));
-  return {low < kNothing ? 0 : low, std::max(value, Quantile(sorted, 0.5 + coverage / 2))};
-}
-
-std::vector<Candidate> Resolve(const ModelChoice& choice, const ModelLibrary& library) {
-  std::vector<Candidate> candidates;
-  for (const ModelChoice::Option& option : choice.options) {
-    const ScalingModel& model = library.Get(option.model, choice.where);
-    candidates.push_back({&model, option.dimensions.empty() ? model.dimensions : option.dimensions});
-  }
-  return candidates;
 }
 
 // What is chosen for a phase holds for the groups of its ranks, too.
@@ -116,7 +93,7 @@ class PhaseProjector {
     for (const Factor factor : FittedFactors(rows)) {
       FactorProjection projection;
       projection.factor = factor;
-      const std::vector<Candidate> candidates = Resolve(ChoiceFor(options_.models, result_.phase, factor), library_);
+      const std::vector<Candidate> candidates = CandidatesOf(ChoiceFor(options_.models, result_.phase, factor), library_);
       // By factor alone: the same values give the same numbers, whatever they are called.
       const std::uint64_t seed = SeedFor(options_.seed, Describe(factor).id);
       const Ensemble& ensemble = ensembles_
@@ -196,7 +173,7 @@ class PhaseProjector {
     std::sort(draws.begin(), draws.end());
     const double cores = grid_[place], product = ValueAt(parts, cores);
     const auto interval = [&](double coverage) {
-      const IntervalBounds bounds = MakeInterval(draws, coverage, product);
+      const IntervalBounds bounds = IntervalOf(draws, coverage, product);
       return IntervalBounds{in_unit(bounds.low, cores), in_unit(bounds.high, cores)};
     };
     return {cores, cores / largest_, in_unit(product, cores), interval(0.80), interval(0.95)};
@@ -374,10 +351,10 @@ class PhaseProjector {
 };
 
 void RequireModels(const ModelSettings& settings, const ModelLibrary& library) {
-  Resolve(settings.standard, library);
-  for (const auto& [factor, choice] : settings.by_factor) Resolve(choice, library);
+  CandidatesOf(settings.standard, library);
+  for (const auto& [factor, choice] : settings.by_factor) CandidatesOf(choice, library);
   for (const auto& [phase, choices] : settings.by_phase) {
-    for (const auto& [factor, choice] : choices) Resolve(choice, library);
+    for (const auto& [factor, choice] : choices) CandidatesOf(choice, library);
   }
 }
 

@@ -83,16 +83,57 @@ Json ToJson(const LossRecord& record) {
   Json paths = Json::array();
   for (const PathRecord& path : record.paths) paths.push_back(ToJson(path));
   json["callPaths"] = std::move(paths);
+  if (record.by_factor) {
+    Json losses = Json::array();
+    for (const PathFactorLoss& path : record.by_factor->paths) {
+      losses.push_back({{"path", path.path}, {"loadBalance", path.load_balance}, {"serialization", path.serialization}});
+    }
+    json["byFactor"] = std::move(losses);
+  }
   return json;
+}
+
+Json ToJson(const std::optional<IntervalBounds>& bounds) { return {bounds->low, bounds->high}; }
+
+Json ToJson(const std::vector<LossProjection>& projections) {
+  Json list = Json::array();
+  for (const LossProjection& projection : projections) {
+    Json paths = Json::array();
+    for (const PathLossProjection& path : projection.paths) {
+      Json measured = Json::array(), targets = Json::array();
+      for (const DataPoint& point : path.measured) measured.push_back({{"cores", point.cores}, {"loss", point.value}});
+      for (const ProjectedLoss& value : path.targets) {
+        targets.push_back({{"cores", value.cores},
+                           {"loss", value.loss},
+                           {"loss80", ToJson(value.loss80)},
+                           {"loss95", ToJson(value.loss95)},
+                           {"part", value.part},
+                           {"part80", ToJson(value.part80)},
+                           {"part95", ToJson(value.part95)},
+                           {"evidence", value.is_evidence}});
+      }
+      Json one = {{"path", path.path}, {"measured", std::move(measured)}};
+      if (!path.model.empty()) one["model"] = path.model;
+      one["targets"] = std::move(targets);
+      paths.push_back(std::move(one));
+    }
+    Json json = {{"phase", projection.phase}, {"measure", ToString(projection.measure)}};
+    if (!projection.obstacle.empty()) json["obstacle"] = projection.obstacle;
+    json["callPaths"] = std::move(paths);
+    list.push_back(std::move(json));
+  }
+  return list;
 }
 
 }  // namespace
 
-std::string WriteLossesJson(const std::vector<LossRecord>& records) {
+std::string WriteLossesJson(const std::vector<LossRecord>& records,
+                            const std::vector<LossProjection>& projections) {
   Json json = {{"format", "farscale-losses"}, {"version", 1}, {"generator", Generator()}};
   Json list = Json::array();
   for (const LossRecord& record : records) list.push_back(ToJson(record));
   json["phases"] = std::move(list);
+  json["projections"] = ToJson(projections);
   return json.dump(1) + "\n";
 }
 

@@ -5,9 +5,11 @@
 #include <vector>
 
 #include "imbalance/loss_record.h"
+#include "projection/loss_projection.h"
 
 namespace farscale {
 
-std::string WriteLossesJson(const std::vector<LossRecord>& records);
+std::string WriteLossesJson(const std::vector<LossRecord>& records,
+                            const std::vector<LossProjection>& projections);
 
 }  // namespace farscale

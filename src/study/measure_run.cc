@@ -136,11 +136,12 @@ std::vector<std::shared_ptr<const IterationShape>> ShapesOf(const Study& study, 
 }
 
 LossRecord LossesOf(const Trace& trace, const Matching& matching, const PhaseCut& cut,
-                    const std::vector<RankGroup>& groups, const RunRecord& run) {
+                    const std::vector<RankGroup>& groups, const ReplayRules& rules, const RunRecord& run) {
   const Diagnosis diagnosis = Diagnose(trace, matching, cut, {{}, groups});
   LossRecord losses = RecordOf(diagnosis, cut.spec.name);
   losses.trace = run.path;
   losses.cores = run.cores;
+  losses.by_factor = SplitByFactor(trace, matching, cut, rules);
   return losses;
 }
 
@@ -177,7 +178,7 @@ MeasuredRun ReadAndMeasure(const Study& study, const RunSpec& spec, const std::v
     if (detail == Detail::kLosses) result.losses.emplace_back();
     if (missing) continue;
     const std::vector<RankGroup> groups = GroupsOf(study, trace, *cut, diagnostics);
-    if (detail == Detail::kLosses) result.losses.back() = LossesOf(trace, matching, *cut, groups, result.record);
+    if (detail == Detail::kLosses) result.losses.back() = LossesOf(trace, matching, *cut, groups, study.factors.rules, result.record);
     const GroupedFactors factors = MeasurePhase(trace, matching, *cut++, groups, study.factors);
     diagnostics.Merge(factors.whole.diagnostics);
     result.rows.back() = RowsOf(study, result.record, factors, groups);

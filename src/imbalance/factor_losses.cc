@@ -1,0 +1,85 @@
+#include "imbalance/factor_losses.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+
+#include "imbalance/diagnosis.h"
+#include "replay/replay.h"
+#include "replay/replayed_trace.h"
+
+namespace farscale {
+namespace {
+
+Network OneTickNetwork(const Trace& trace) {
+  Network network = IdealNetwork();
+  const double tick = 1 / trace.ticks_per_second;
+  network.local.latency = network.remote.latency = tick;
+  for (CollectiveCost& cost : network.collectives) cost.fan_in.growth = CollectiveGrowth::kConstant;
+  return network;
+}
+
+bool IsUseful(const Diagnosis& diagnosis, PathId path) {
+  return !diagnosis.paths.is_mpi(path) && path != kBeforePhase && path != kBetweenOccurrences && path != kAfterPhase;
+}
+
+// Of the present ranks the one that computes most, the lowest of equals.
+const RankLosses* MostLoaded(const Diagnosis& diagnosis) {
+  const RankLosses* most = nullptr;
+  double largest = -1;
+  for (const RankLosses& rank : diagnosis.ranks) {
+    if (!rank.present) continue;
+    double useful = 0;
+    for (std::size_t i = 0; i < rank.paths.size(); ++i) {
+      if (IsUseful(diagnosis, rank.paths[i])) useful += rank.losses[i].Execution();
+    }
+    if (useful <= largest) continue;
+    largest = useful;
+    most = &rank;
+  }
+  return most;
+}
+
+}  // namespace
+
+FactorLosses SplitByFactor(const Trace& trace, const Matching& matching, const PhaseCut& cut,
+                           const ReplayRules& rules) {
+  const Network network = OneTickNetwork(trace);
+  const ReplayResult replayed =
+      Replay(trace, matching, CutPhase(trace, PhaseSpec::WholeRun()), {rules, true, &network, nullptr});
+  const Trace ideal = ReplayedTrace(trace, replayed);
+  DiagnosisOptions options;
+  options.delays.charge_end = true;
+  const Diagnosis diagnosis = Diagnose(ideal, matching, MoveCut(trace, ideal, cut), options);
+  FactorLosses losses;
+  const RankLosses* most = MostLoaded(diagnosis);
+  if (most == nullptr) return losses;
+  const auto processes = static_cast<double>(diagnosis.processes);
+  double unattributed = 0;
+  for (const double of_kind : diagnosis.unattributed) unattributed += of_kind / processes;
+  const auto add = [&](const std::string& path, double load_balance, double serialization) {
+    if (load_balance == 0 && serialization == 0) return;
+    losses.paths.push_back({path, load_balance, serialization});
+    losses.load_balance += load_balance;
+    losses.serialization += serialization;
+  };
+  for (PathId path = 0; path < diagnosis.totals.size(); ++path) {
+    const double costs = diagnosis.totals[path].Costs() / processes;
+    const double average = diagnosis.totals[path].Execution() / processes;
+    if (IsUseful(diagnosis, path)) {
+      const PathLosses* own = most->Find(path);
+      const double excess = (own == nullptr ? 0 : own->Execution()) - average;
+      losses.average_useful += average;
+      add(diagnosis.paths.Name(path), excess, costs - excess);
+    } else {
+      add(diagnosis.paths.Name(path), 0, path == kBetweenOccurrences ? costs : costs + average);
+    }
+  }
+  add("(not attributed)", 0, unattributed);
+  std::sort(losses.paths.begin(), losses.paths.end(),
+            [](const PathFactorLoss& a, const PathFactorLoss& b) { return a.path < b.path; });
+  return losses;
+}
+
+}  // namespace farscale

@@ -1,0 +1,35 @@
+// Which call paths take away how much of load balance and of serialization [docs/formulas.md, losses by factor].
+//
+// On the ideal network nothing is left but computation and waiting for others, so all waiting there, charged to what
+// causes it, is what both factors lose together. What of it is load balance's is known exactly: the call paths in which
+// the rank that computes most exceeds the average. The rest is serialization's.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "phases/phase_cut.h"
+#include "replay/matching.h"
+#include "replay/rules.h"
+#include "trace/trace.h"
+
+namespace farscale {
+
+// Seconds of the run that a call path costs; may be negative, where others make up for it.
+struct PathFactorLoss {
+  std::string path;
+  double load_balance = 0;
+  double serialization = 0;
+};
+
+struct FactorLosses {
+  std::vector<PathFactorLoss> paths;  // by name; those that cost anything
+  double average_useful = 0;          // seconds
+  double load_balance = 0;            // sum over paths: largest minus average useful time
+  double serialization = 0;           // the same: ideal minus largest useful time
+};
+
+// Replays the whole run on a network whose messages take one tick, so that who waits for whom stays visible.
+FactorLosses SplitByFactor(const Trace& trace, const Matching& matching, const PhaseCut& cut, const ReplayRules& rules);
+
+}  // namespace farscale

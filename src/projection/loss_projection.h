@@ -1,0 +1,60 @@
+// How the losses of call paths grow with the number of cores: each path by its own curve, with intervals
+// [docs/formulas.md, losses of call paths].
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "imbalance/loss_record.h"
+#include "models/scaling_model.h"
+#include "projection/projection.h"
+
+namespace farscale {
+
+// What is extrapolated of a call path. All are shares, so that runs of any length compare.
+enum class LossMeasure {
+  kDelayCosts,         // waiting that it causes, of all ranks' time
+  kLoadBalance,        // what it takes away of the run's time by load balance [imbalance/factor_losses.h]
+  kSerialization,      // the same by serialization
+  kCriticalImbalance,  // its imbalance on the critical path, of the run's time
+};
+inline constexpr std::array<LossMeasure, 4> kLossMeasures = {LossMeasure::kDelayCosts, LossMeasure::kLoadBalance,
+                                                             LossMeasure::kSerialization,
+                                                             LossMeasure::kCriticalImbalance};
+std::string ToString(LossMeasure measure);  // "delayCosts"
+
+struct ProjectedLoss {
+  double cores = 0;
+  double loss = 0;  // share of the allocation
+  std::optional<IntervalBounds> loss80, loss95;
+  double part = 0;  // of the losses of all paths
+  std::optional<IntervalBounds> part80, part95;
+  bool is_evidence = false;  // the interval of the loss is narrow enough up to here
+};
+
+struct PathLossProjection {
+  std::string path;
+  std::vector<DataPoint> measured;  // loss of every run
+  std::string model, formula;       // that is believed most; empty: no fit
+  std::vector<ProjectedLoss> targets;
+};
+
+struct LossProjection {
+  std::string phase;
+  LossMeasure measure = LossMeasure::kDelayCosts;
+  std::vector<double> fitted_cores;
+  std::vector<PathLossProjection> paths;  // the largest at the last target that is evidence first; small ones as one
+  std::string obstacle;                   // why there is no projection; empty when there is one
+};
+
+// Name of all paths together whose losses are small in every run.
+inline constexpr const char* kOtherPaths = "(all others)";
+
+// Every phase and measure of the runs of a study. `records`: in any order. Targets, seed and models are those of the
+// options.
+std::vector<LossProjection> ProjectLosses(const std::vector<LossRecord>& records, const ModelLibrary& library,
+                                          const ProjectionOptions& options);
+
+}  // namespace farscale
