@@ -84,7 +84,7 @@ CollectiveWaits::CollectiveWaits(const Trace& trace, const Matching& matching, c
     : types_(matching.collectives.size()), first_(matching.collectives.size() + 1), sync_calls_(trace.size()) {
   local_ranks_.resize(trace.communicators.size());
   Gather(trace, matching, activities);
-  ParallelFor(types_.size(), [&](std::size_t i) { Resolve(trace, static_cast<std::uint32_t>(i)); });
+  ParallelFor(types_.size(), [&](std::size_t i) { Resolve(static_cast<std::uint32_t>(i)); });
   for (const Participant& participant : participants_) {
     const CollectivePattern pattern = types_[participant.operation].pattern;
     if (!participant.is_blocking) continue;
@@ -136,7 +136,7 @@ void CollectiveWaits::Gather(const Trace& trace, const Matching& matching, const
   }
 }
 
-void CollectiveWaits::Resolve(const Trace&, std::uint32_t operation) {
+void CollectiveWaits::Resolve(std::uint32_t operation) {
   Participant* const first = participants_.data() + first_[operation];
   Participant* const last = participants_.data() + first_[operation + 1];
   if (first == last) return;

@@ -42,6 +42,7 @@ class CollectiveWaits {
   const Participant* end(std::uint32_t operation) const { return participants_.data() + first_[operation + 1]; }
   const Participant* Find(std::uint32_t operation, std::uint32_t rank) const;
   CollectivePattern pattern(std::uint32_t operation) const { return types_[operation].pattern; }
+  bool IsRoot(std::uint32_t operation, std::uint32_t rank) const { return types_[operation].root == rank; }
   std::size_t operations() const { return types_.size(); }
 
   // Blocking operations of a rank that synchronise it with more than those it has marks with, in the order of calls:
@@ -67,7 +68,7 @@ class CollectiveWaits {
   };
 
   void Gather(const Trace& trace, const Matching& matching, const Activities& activities);
-  void Resolve(const Trace& trace, std::uint32_t operation);
+  void Resolve(std::uint32_t operation);
   std::uint32_t Latest(std::uint32_t operation, std::uint32_t except) const;
 
   std::vector<Type> types_;                 // of operations

@@ -6,6 +6,7 @@
 
 #include "base/parallel.h"
 #include "imbalance/collective_waits.h"
+#include "imbalance/slack.h"
 
 namespace farscale {
 namespace {
@@ -168,12 +169,22 @@ void AddTotals(Diagnosis& diagnosis) {
 
 void ToSeconds(PathLosses& losses, double second) {
   for (double* value : {&losses.time, &losses.wrong_order, &losses.wrong_order_same, &losses.completion,
-                        &losses.indirect, &losses.propagating, &losses.caused, &losses.critical, &losses.intra,
-                        &losses.inter}) {
+                        &losses.indirect, &losses.propagating, &losses.caused, &losses.critical,
+                        &losses.nearly_critical, &losses.intra, &losses.inter}) {
     *value *= second;
   }
   for (ByWaitKind* values : {&losses.waiting, &losses.short_term, &losses.long_term}) {
     for (double& value : *values) value *= second;
+  }
+}
+
+void AddSlack(const Slack& slack, Diagnosis& diagnosis) {
+  for (std::size_t rank = 0; rank < diagnosis.ranks.size(); ++rank) {
+    if (diagnosis.ranks[rank].present) diagnosis.ranks[rank].slack = static_cast<double>(slack.of_rank[rank]);
+  }
+  for (PathId path = 0; path < diagnosis.totals.size(); ++path) {
+    diagnosis.slack.push_back(static_cast<double>(slack.of_path[path]));
+    diagnosis.totals[path].nearly_critical = slack.nearly_critical[path];
   }
 }
 
@@ -182,6 +193,8 @@ void ToSeconds(Diagnosis& diagnosis, double second) {
   ForEach(diagnosis.ranks, [&](std::size_t, PathId, PathLosses& losses) { ToSeconds(losses, second); });
   for (PathLosses& total : diagnosis.totals) ToSeconds(total, second);
   for (double& imbalance : diagnosis.imbalance) imbalance *= second;
+  for (double& slack : diagnosis.slack) slack *= second;
+  for (RankLosses& rank : diagnosis.ranks) rank.slack *= second;
   for (ByWaitKind* values : {&diagnosis.unattributed, &diagnosis.lost}) {
     for (double& value : *values) value *= second;
   }
@@ -218,6 +231,7 @@ PathLosses& PathLosses::operator+=(const PathLosses& other) {
   farscale::operator+=(short_term, other.short_term);
   farscale::operator+=(long_term, other.long_term);
   critical += other.critical;
+  nearly_critical += other.nearly_critical;
   intra += other.intra;
   inter += other.inter;
   return *this;
@@ -264,6 +278,7 @@ Diagnosis Diagnose(const Trace& trace, const Matching& matching, const PhaseCut&
   for (const RankLosses& rank : diagnosis.ranks) diagnosis.processes += rank.present;
   AddTotals(diagnosis);
   AddImpact(diagnosis, options.groups);
+  AddSlack(FindSlack(trace, matching, activities, states, collectives), diagnosis);
   ToSeconds(diagnosis, second);
   diagnosis.begin = trace.Seconds(activities.begin - trace.begin());
   diagnosis.length = trace.Seconds(activities.end - activities.begin);

@@ -35,6 +35,7 @@ struct PathLosses {
   double caused = 0;          // waiting elsewhere that its waits brought about (phi)
   ByWaitKind short_term{}, long_term{};  // waits that it caused
   double critical = 0;        // on the critical path
+  double nearly_critical = 0;   // with little slack, on the critical path or not [imbalance/slack.h]
   double intra = 0, inter = 0;  // waits of other ranks that go with its being on the critical path
 
   double Waiting() const;
@@ -47,6 +48,7 @@ struct PathLosses {
 
 struct RankLosses {
   bool present = false;
+  double slack = 0;                // the least of anything it does
   std::vector<PathId> paths;       // rising, those that the rank was ever in
   std::vector<PathLosses> losses;  // one a path
 
@@ -59,6 +61,7 @@ struct Diagnosis {
   std::vector<RankLosses> ranks;     // one a rank of the trace
   std::vector<PathLosses> totals;    // one a path, over all ranks
   std::vector<double> imbalance;     // one a path: critical-path imbalance (iota), seconds
+  std::vector<double> slack;         // one a path: the least of any of its activities, seconds
   std::vector<PathSegment> critical; // in ticks of the trace
   std::vector<LossRaster> rasters;   // one a path: seconds of costs
   std::size_t iterations = 1;

@@ -13,6 +13,7 @@ PathRecord RecordOfPath(const Diagnosis& diagnosis, PathId path, const std::vect
   record.is_mpi = diagnosis.paths.is_mpi(path);
   record.total = diagnosis.totals[path];
   record.imbalance = diagnosis.imbalance[path];
+  record.slack = diagnosis.slack[path];
   if (path < diagnosis.rasters.size()) record.raster = diagnosis.rasters[path];
   for (const std::size_t rank : ranks) {
     const PathLosses* losses = diagnosis.ranks[rank].Find(path);

@@ -17,6 +17,7 @@ struct PathRecord {
   bool is_mpi = false;
   PathLosses total;      // over all ranks
   double imbalance = 0;  // on the critical path (iota)
+  double slack = 0;      // the least of any of its activities
   // By rank of the phase, in the order of LossRecord::ranks.
   std::vector<double> execution, waiting, costs, critical;
   LossRaster raster;  // of costs

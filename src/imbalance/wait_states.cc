@@ -10,7 +10,7 @@
 #include "base/parallel.h"
 #include "base/text.h"
 #include "imbalance/collective_waits.h"
-#include "replay/posts.h"
+#include "imbalance/phase_records.h"
 
 namespace farscale {
 namespace {
@@ -58,29 +58,7 @@ bool IsLocalSend(const Region& region) {
          ToLower(region.name).find("rsend") != std::string::npos;
 }
 
-struct RankInput {
-  const Trace& trace;
-  const RankTimeline& timeline;
-  const RankMatching& matching;
-  const RankActivities& activities;
-  std::uint32_t rank;
-};
-
-// Calls sink(call, record, posts before it) for every record of the phase.
-template <typename Sink>
-void ForEachRecord(const RankInput& input, Sink sink) {
-  Posts posts = PostsBefore(input.timeline, input.timeline.first_record(input.activities.first_call));
-  std::size_t record = input.timeline.first_record(input.activities.first_call);
-  for (std::uint32_t call = 0; call < input.activities.calls; ++call) {
-    const std::size_t end = input.timeline.first_record(input.activities.first_call + call + 1);
-    for (; record < end; ++record) {
-      sink(call, record, posts);
-      posts.Count(input.timeline.record_kind(record));
-    }
-  }
-}
-
-void FindEnds(const RankInput& input, MessageEnds& ends) {
+void FindEnds(const RankRecords& input, MessageEnds& ends) {
   ForEachRecord(input, [&](std::uint32_t call, std::size_t record, const Posts& posts) {
     switch (input.timeline.record_kind(record)) {
       case RecordKind::kSend:
@@ -109,7 +87,7 @@ struct Received {
 
 class RankSearch {
  public:
-  RankSearch(const RankInput& input, const Activities& all, const MessageEnds& ends,
+  RankSearch(const RankRecords& input, const Activities& all, const MessageEnds& ends,
              const CollectiveWaits& collectives, const std::vector<Waiting>& waiting,
              const std::vector<bool>& local_sends)
       : input_(input), all_(all), ends_(ends), collectives_(collectives), waiting_(waiting), local_sends_(local_sends) {}
@@ -291,7 +269,7 @@ class RankSearch {
     std::uint32_t call = 0;
   };
 
-  const RankInput& input_;
+  const RankRecords& input_;
   const Activities& all_;
   const MessageEnds& ends_;
   const CollectiveWaits& collectives_;
@@ -369,10 +347,7 @@ WaitStates FindWaitStates(const Trace& trace, const Matching& matching, const Ac
   for (const Region& region : trace.regions) local_sends.push_back(IsLocalSend(region));
   MessageEnds ends{std::vector<std::uint32_t>(matching.messages, kNoCall),
                    std::vector<std::uint32_t>(matching.messages, kNoCall)};
-  const auto input_of = [&](std::size_t rank) {
-    return RankInput{trace, trace.timelines[rank], matching.ranks[rank], activities.ranks[rank],
-                     static_cast<std::uint32_t>(rank)};
-  };
+  const auto input_of = [&](std::size_t rank) { return RecordsOf(trace, matching, activities, rank); };
   ParallelFor(trace.size(), [&](std::size_t rank) {
     if (activities.ranks[rank].present) FindEnds(input_of(rank), ends);
   });
@@ -380,7 +355,7 @@ WaitStates FindWaitStates(const Trace& trace, const Matching& matching, const Ac
   std::vector<std::uint64_t> violations(trace.size()), receives(trace.size());
   ParallelFor(trace.size(), [&](std::size_t rank) {
     if (!activities.ranks[rank].present) return;
-    const RankInput input = input_of(rank);
+    const RankRecords input = input_of(rank);
     RankSearch search(input, activities, ends, collectives, waiting, local_sends);
     search.Run();
     violations[rank] = search.violations();

@@ -51,6 +51,8 @@ Json ToJson(const PathRecord& path) {
                {"completion", path.total.completion},
                {"criticalPath", path.total.critical},
                {"criticalPathImbalance", path.imbalance},
+               {"slack", path.slack},
+               {"nearlyCritical", path.total.nearly_critical},
                {"impactWithin", path.total.intra},
                {"impactBetween", path.total.inter}};
   Json by_rank = Json::object();

@@ -83,11 +83,29 @@ void ExpectCriticalPath(const Diagnosis& diagnosis, const Trace& trace) {
               Tolerance(diagnosis.length));
 }
 
+// What is on the critical path has no slack at all, and nothing else is less than nothing.
+void ExpectSlack(const Diagnosis& diagnosis) {
+  for (std::size_t path = 0; path < diagnosis.totals.size(); ++path) {
+    const PathLosses& total = diagnosis.totals[path];
+    EXPECT_GE(diagnosis.slack[path], 0);
+    if (total.critical > 0) {
+      EXPECT_EQ(diagnosis.slack[path], 0);
+      EXPECT_GE(total.nearly_critical, total.critical - Tolerance(diagnosis.length));
+    }
+    EXPECT_LE(total.nearly_critical, total.Execution() + Tolerance(total.time));
+  }
+  for (const PathSegment& segment : diagnosis.critical) {
+    if (segment.begin == segment.end) continue;
+    EXPECT_EQ(diagnosis.ranks[segment.rank].slack, 0);
+  }
+}
+
 void ExpectInvariants(const Trace& trace, const PhaseCut& cut) {
   const Diagnosis diagnosis = Diagnose(trace, MatchTrace(trace), cut);
   ExpectTiles(diagnosis);
   ExpectConservation(diagnosis);
   ExpectCriticalPath(diagnosis, trace);
+  ExpectSlack(diagnosis);
 }
 
 PhaseSpec Window(const Trace& trace, double begin, double length) {
