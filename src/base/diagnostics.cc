@@ -95,9 +95,9 @@ const std::vector<AnomalyType>& Table() {
        kNever},
       {Anomaly::kIdealAboveMeasured, "idealAboveMeasured", kWarning,
        "phases take longer on the ideal network than measured, which points to clock error", kNever},
-      {Anomaly::kReceivedBeforeSent, "receivedBeforeSent", kWarning,
-       "messages were received before they were sent, so clocks of ranks differ by more than messages take; waits for "
-       "them cannot be told",
+      {Anomaly::kEndedBeforeNeeded, "endedBeforeNeeded", kWarning,
+       "calls ended before another rank began to send, or to take part in, what they need, so clocks of ranks differ; "
+       "what waits there cannot be told",
        0.2},
       {Anomaly::kCounterNotUsed, "counterNotUsed", kWarning,
        "counters are there but cannot say how long computation takes, so the noise removal goes without them", kNever},

@@ -51,7 +51,7 @@ enum class Anomaly {
   kRendezvousReleased,
   kIdealAboveMeasured,
   // Wait states.
-  kReceivedBeforeSent,
+  kEndedBeforeNeeded,
   // Noise removal.
   kCounterNotUsed,
   kBurstInterrupted,

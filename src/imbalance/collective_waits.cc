@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 
 #include "base/parallel.h"
 #include "base/text.h"
@@ -50,11 +51,18 @@ struct Found {
   bool has_sizes = false;
 };
 
+void SetDone(const RankActivities& activities, std::uint32_t call, Participant& participant) {
+  participant.done = call;
+  participant.done_enter = activities.enter(call);
+  participant.done_leave = activities.leave(call);
+}
+
 // The operations that a rank posts in the phase, in the order of its calls.
 std::vector<Found> OperationsOf(const RankTimeline& timeline, const RankMatching& matching,
                                 const RankActivities& activities, std::uint32_t rank,
-                                const std::vector<bool>& region_has_sizes) {
+                                const std::vector<Region>& regions, const std::vector<bool>& region_has_sizes) {
   std::vector<Found> found;
+  std::unordered_map<std::size_t, std::size_t> pending;  // of posts without completion, by number
   Posts posts = PostsBefore(timeline, timeline.first_record(activities.first_call));
   for (std::uint32_t call = 0; call < activities.calls; ++call) {
     const std::size_t in_timeline = activities.first_call + call;
@@ -63,13 +71,25 @@ std::vector<Found> OperationsOf(const RankTimeline& timeline, const RankMatching
       const RecordKind kind = timeline.record_kind(record);
       const std::size_t ordinal = posts.collectives;
       posts.Count(kind);
+      // Nobody waits in a test.
+      if (kind == RecordKind::kCollectiveComplete && regions[timeline.region(in_timeline)].call != MpiCall::kTest) {
+        const auto post = pending.find(ordinal - 1 - timeline.record_back(record));
+        if (post != pending.end()) SetDone(activities, call, found[post->second].participant);
+      }
       if (posts.collectives == ordinal || matching.collectives[ordinal] == kNoCollective) continue;
-      Participant participant{rank, matching.collectives[ordinal], call, kNoParticipant, activities.enter(call),
-                              true, true, kind == RecordKind::kCollective};
+      Participant participant;
+      participant.rank = rank;
+      participant.operation = matching.collectives[ordinal];
+      participant.call = call;
+      participant.enter = activities.enter(call);
+      participant.is_blocking = kind == RecordKind::kCollective;
       if (participant.is_blocking) {
         const RankTimeline::Record sizes = timeline.record(record);
         participant.sends = sizes.bytes > 0;
         participant.receives = sizes.received > 0;
+        SetDone(activities, call, participant);
+      } else {
+        pending[ordinal] = found.size();
       }
       found.push_back({participant, matching.collective_types[ordinal],
                        participant.is_blocking && region_has_sizes[timeline.region(in_timeline)]});
@@ -87,9 +107,11 @@ CollectiveWaits::CollectiveWaits(const Trace& trace, const Matching& matching, c
   ParallelFor(types_.size(), [&](std::size_t i) { Resolve(static_cast<std::uint32_t>(i)); });
   for (const Participant& participant : participants_) {
     const CollectivePattern pattern = types_[participant.operation].pattern;
-    if (!participant.is_blocking) continue;
-    if (pattern == CollectivePattern::kAllToAll || pattern == CollectivePattern::kPrefix) {
-      sync_calls_[participant.rank].push_back({participant.call, participant.operation});
+    if (pattern != CollectivePattern::kAllToAll && pattern != CollectivePattern::kPrefix) continue;
+    std::vector<SyncCall>& calls = sync_calls_[participant.rank];
+    calls.push_back({participant.call, participant.operation});
+    if (participant.done != kNoCall && participant.done != participant.call) {
+      calls.push_back({participant.done, participant.operation});
     }
   }
   ParallelFor(trace.size(), [&](std::size_t rank) {
@@ -105,7 +127,7 @@ void CollectiveWaits::Gather(const Trace& trace, const Matching& matching, const
   ParallelFor(trace.size(), [&](std::size_t rank) {
     if (!activities.ranks[rank].present) return;
     found[rank] = OperationsOf(trace.timelines[rank], matching.ranks[rank], activities.ranks[rank],
-                               static_cast<std::uint32_t>(rank), region_has_sizes);
+                               static_cast<std::uint32_t>(rank), trace.regions, region_has_sizes);
   });
   for (const std::vector<Found>& of_rank : found) {
     for (const Found& one : of_rank) ++first_[one.participant.operation + 1];
@@ -211,21 +233,26 @@ const Participant* CollectiveWaits::Find(std::uint32_t operation, std::uint32_t 
   return found != last && found->rank == rank ? found : nullptr;
 }
 
+bool CollectiveWaits::HasWaitedFor(const Type& type, const Participant& self, const Participant& other) const {
+  if (self.done == kNoCall || other.enter <= self.done_enter || other.enter >= self.done_leave) return false;
+  if (type.pattern == CollectivePattern::kAllToAll) return self.receives && other.sends;
+  const std::vector<std::uint32_t>& local = local_ranks_[type.communicator];
+  return local[other.rank] < local[self.rank];
+}
+
 std::optional<CollectiveWaits::SyncedCalls> CollectiveWaits::Synchronises(std::uint32_t operation, std::uint32_t rank,
                                                                           std::uint32_t peer) const {
   const Participant* self = Find(operation, rank);
   const Participant* other = Find(operation, peer);
-  if (self == nullptr || other == nullptr || !self->is_blocking || !other->is_blocking) return std::nullopt;
+  if (self == nullptr || other == nullptr) return std::nullopt;
   const Type& type = types_[operation];
-  if (type.pattern == CollectivePattern::kAllToAll) {
+  if (type.pattern == CollectivePattern::kAllToAll && self->is_blocking && other->is_blocking) {
     const bool is_synced = (self->receives && other->sends) || (self->sends && other->receives);
     return is_synced ? std::optional(SyncedCalls{self->call, other->call}) : std::nullopt;
   }
-  const std::vector<std::uint32_t>& local = local_ranks_[type.communicator];
-  const bool is_lower = local[rank] < local[peer];
-  const Participant& lower = is_lower ? *self : *other;
-  const Participant& higher = is_lower ? *other : *self;
-  return lower.enter > higher.enter ? std::optional(SyncedCalls{self->call, other->call}) : std::nullopt;
+  if (HasWaitedFor(type, *self, *other)) return SyncedCalls{self->done, other->call};
+  if (HasWaitedFor(type, *other, *self)) return SyncedCalls{self->call, other->done};
+  return std::nullopt;
 }
 
 }  // namespace farscale

@@ -24,8 +24,10 @@ struct Participant {
   std::uint32_t rank = 0;
   std::uint32_t operation = 0;
   std::uint32_t call = 0;        // that posts it
+  std::uint32_t done = kNoCall;  // that completes it: the same of a blocking operation; kNoCall: nobody waits for it
   std::uint32_t depends_on = kNoParticipant;  // whose entering it needs: an index among the participants
-  Tick enter = 0;
+  Tick enter = 0;                      // of the call that posts it
+  Tick done_enter = 0, done_leave = 0;  // of the call that completes it
   bool sends = true, receives = true;  // bytes; both where sizes are not recorded
   bool is_blocking = true;
 };
@@ -45,8 +47,8 @@ class CollectiveWaits {
   bool IsRoot(std::uint32_t operation, std::uint32_t rank) const { return types_[operation].root == rank; }
   std::size_t operations() const { return types_.size(); }
 
-  // Blocking operations of a rank that synchronise it with more than those it has marks with, in the order of calls:
-  // all-to-all ones with every participant, prefixes with lower ranks that came later.
+  // Calls of a rank in operations that synchronise it with more ranks than those it has marks with, in their order:
+  // blocking all-to-all ones with every participant, others where one of the two waited for the other.
   struct SyncCall {
     std::uint32_t call = 0;
     std::uint32_t operation = 0;
@@ -67,6 +69,8 @@ class CollectiveWaits {
     bool has_sizes = false;  // of every rank: v and w operations
   };
 
+  // Whether one can wait for the other in such an operation, and the trace shows that it did.
+  bool HasWaitedFor(const Type& type, const Participant& self, const Participant& other) const;
   void Gather(const Trace& trace, const Matching& matching, const Activities& activities);
   void Resolve(std::uint32_t operation);
   std::uint32_t Latest(std::uint32_t operation, std::uint32_t except) const;

@@ -24,7 +24,7 @@ SyncPoint PointBefore(const WaitStates& states, const CollectiveWaits& collectiv
     --call;
     if (last.call != kNoCall && call->call <= last.call) break;
     const auto synced = collectives.Synchronises(call->operation, rank, wait.delayer);
-    if (!synced || synced->peer_call >= wait.delayer_call) continue;
+    if (!synced || synced->call != call->call || synced->peer_call >= wait.delayer_call) continue;
     return {synced->call, synced->peer_call};
   }
   return last;

@@ -110,7 +110,7 @@ class RankSearch {
   RankWaits TakeWaits() { return std::move(waits_); }
   std::vector<SyncMark> TakeMarks() { return std::move(marks_); }
   std::uint64_t violations() const { return violations_; }
-  std::uint64_t receives() const { return received_.size(); }
+  std::uint64_t needs() const { return needs_; }
 
  private:
   std::uint32_t RegionOf(std::uint32_t call) const {
@@ -139,7 +139,11 @@ class RankSearch {
         break;
       case RecordKind::kSendPost: sends_.push_back({timeline.record_target(record), call_}); break;
       case RecordKind::kSendComplete: NeedReceive(posts.sends - 1 - back); break;
-      case RecordKind::kReceive: NeedSend(posts.receives, timeline.record_target(record)); break;
+      case RecordKind::kReceivePost: BindProbes(posts.receives); break;
+      case RecordKind::kReceive:
+        BindProbes(posts.receives);
+        NeedSend(posts.receives, timeline.record_target(record));
+        break;
       case RecordKind::kReceiveComplete: NeedSend(posts.receives - 1 - back, timeline.record_target(record)); break;
       case RecordKind::kCollective: NeedCollective(posts.collectives); break;
       case RecordKind::kCollectiveComplete: NeedCollective(posts.collectives - 1 - back); break;
@@ -169,8 +173,7 @@ class RankSearch {
     const auto peer = static_cast<std::uint32_t>(input_.timeline.endpoints()[endpoint].peer);
     const Tick sent = all_.ranks[peer].enter(ends_.sent[message]);
     received_.push_back({call_, peer, sent});
-    violations_ += sent > input_.activities.leave(call_);
-    EndProbes(Dependency{peer, ends_.sent[message], sent, WaitKind::kLateSender});
+    EndProbes(ordinal, {peer, ends_.sent[message], sent, WaitKind::kLateSender});
     Need(peer, ends_.sent[message], WaitKind::kLateSender);
   }
 
@@ -185,6 +188,7 @@ class RankSearch {
 
   // The root of an N-to-1 operation runs apart from every rank that came after it.
   void MarkLateSenders(std::uint32_t operation) {
+    if (how_ == Waiting::kNever) return;
     for (const Participant* other = collectives_.begin(operation); other != collectives_.end(operation); ++other) {
       if (other->rank != input_.rank && other->sends) MarkIfLate({other->rank, other->call, other->enter, WaitKind::kEarlyReduce});
     }
@@ -197,6 +201,10 @@ class RankSearch {
 
   void Take(const Dependency& dependency) {
     if (how_ == Waiting::kNever) return;
+    if (dependency.kind != WaitKind::kLateReceiver) {  // an eager send needs no receiver
+      ++needs_;
+      violations_ += dependency.enter > input_.activities.leave(call_);
+    }
     if (!IsLate(dependency, call_)) return Release();
     dependencies_.push_back(dependency);
     MarkIfLate(dependency);
@@ -231,14 +239,20 @@ class RankSearch {
     waits_.waits.push_back({call, by.rank, by.call, by.kind, by.enter - input_.activities.enter(call)});
   }
 
-  // The message received next is what the probes before it saw.
-  void EndProbes(const Dependency& message) {
-    for (const std::uint32_t probe : probes_) {
+  // What probes saw is what the receive posted next gets.
+  void BindProbes(std::size_t receive) {
+    if (!probes_.empty()) probes_of_[receive].swap(probes_);
+  }
+
+  void EndProbes(std::size_t receive, const Dependency& message) {
+    const auto probes = probes_of_.find(receive);
+    if (probes == probes_of_.end()) return;
+    for (const std::uint32_t probe : probes->second) {
       if (message.rank == input_.rank || !IsLate(message, probe)) continue;
       marks_.push_back({message.rank, probe, message.call});
       AddWait(probe, message);
     }
-    probes_.clear();
+    probes_of_.erase(probes);
   }
 
   // From the last message to the first, with the earliest sending of all received later.
@@ -282,13 +296,14 @@ class RankSearch {
   bool is_released_ = false;
   std::vector<SendPost> sends_;  // of the phase
   std::optional<std::size_t> first_send_;
-  std::vector<std::uint32_t> probes_;  // without their message so far
+  std::vector<std::uint32_t> probes_;  // behind which no receive was posted so far
+  std::unordered_map<std::size_t, std::vector<std::uint32_t>> probes_of_;  // by the number of the receive
   std::uint32_t next_probe_ = 0;
   std::vector<Received> received_;
 
   RankWaits waits_;
   std::vector<SyncMark> marks_;
-  std::uint64_t violations_ = 0;
+  std::uint64_t needs_ = 0, violations_ = 0;
 };
 
 // Every mark on both of its ranks.
@@ -352,22 +367,22 @@ WaitStates FindWaitStates(const Trace& trace, const Matching& matching, const Ac
     if (activities.ranks[rank].present) FindEnds(input_of(rank), ends);
   });
   WaitStates states{std::vector<RankWaits>(trace.size()), std::vector<std::vector<SyncMark>>(trace.size()), {}};
-  std::vector<std::uint64_t> violations(trace.size()), receives(trace.size());
+  std::vector<std::uint64_t> violations(trace.size()), needs(trace.size());
   ParallelFor(trace.size(), [&](std::size_t rank) {
     if (!activities.ranks[rank].present) return;
     const RankRecords input = input_of(rank);
     RankSearch search(input, activities, ends, collectives, waiting, local_sends);
     search.Run();
     violations[rank] = search.violations();
-    receives[rank] = search.receives();
+    needs[rank] = search.needs();
     states.ranks[rank] = search.TakeWaits();
     states.marks[rank] = search.TakeMarks();
   });
   MirrorMarks(states.marks);
   AddWaitsAtEnd(activities, states.ranks);
   for (std::size_t rank = 0; rank < trace.size(); ++rank) {
-    states.diagnostics.AddPopulation(Anomaly::kReceivedBeforeSent, receives[rank]);
-    states.diagnostics.Add(Anomaly::kReceivedBeforeSent, violations[rank], fmt::format("on rank {}", rank));
+    states.diagnostics.AddPopulation(Anomaly::kEndedBeforeNeeded, needs[rank]);
+    states.diagnostics.Add(Anomaly::kEndedBeforeNeeded, violations[rank], fmt::format("on rank {}", rank));
   }
   return states;
 }
