@@ -1,6 +1,7 @@
 #include "imbalance/synchronization.h"
 
 #include <algorithm>
+#include <iterator>
 #include <vector>
 
 namespace farscale {
@@ -22,10 +23,12 @@ SyncPoint PointBefore(const WaitStates& states, const CollectiveWaits& collectiv
                                [](const SyncCall& sync, std::uint32_t before) { return sync.call < before; });
   while (call != calls.begin()) {
     --call;
-    if (last.call != kNoCall && call->call <= last.call) break;
+    if (last.call != kNoCall && call->call < last.call) break;
     const auto synced = collectives.Synchronises(call->operation, rank, wait.delayer);
     if (!synced || synced->call != call->call || synced->peer_call >= wait.delayer_call) continue;
-    return {synced->call, synced->peer_call};
+    // One call may complete several operations.
+    const bool is_later = last.call != synced->call || last.delayer_call < synced->peer_call;
+    if (is_later) last = {synced->call, synced->peer_call};
   }
   return last;
 }
