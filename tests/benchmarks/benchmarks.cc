@@ -21,6 +21,7 @@
 #include "benchmarks/paraver_trace.h"
 #include "benchmarks/synthetic.h"
 #include "factors/phase_factors.h"
+#include "imbalance/diagnosis.h"
 #include "replay/replay.h"
 #include "study/resources.h"
 #include "study/run_study.h"
@@ -35,6 +36,7 @@ constexpr int kIterations = 9000;  // about 130 MB
 constexpr int kStudyTraces = 6;
 constexpr int kStudyIterations = 1200;  // six of about 17 MB
 constexpr std::size_t kReplayCalls = 2000000;
+constexpr std::size_t kManyCalls = 2500000;  // about ten million events of OTF2
 
 struct Traces {
   test::TemporaryFolder folder;
@@ -174,6 +176,21 @@ void Factors(benchmark::State& state) {
   }
 }
 
+void Losses(benchmark::State& state) {
+  const tbb::global_control control(tbb::global_control::max_allowed_parallelism, 1);
+  const Trace& trace = LargeTrace();
+  const PhaseCut cut = CutPhase(trace, PhaseSpec::Region("step"));
+  for (auto _ : state) benchmark::DoNotOptimize(Diagnose(trace, MatchTrace(trace), cut));
+}
+
+// On all cores, at growing numbers of ranks.
+void LossesOfManyRanks(benchmark::State& state) {
+  const Trace trace = MakeStencil(static_cast<int>(state.range(0)), kManyCalls);
+  const PhaseCut cut = CutPhase(trace, PhaseSpec::WholeRun());
+  for (auto _ : state) benchmark::DoNotOptimize(Diagnose(trace, MatchTrace(trace), cut));
+  state.SetItemsProcessed(static_cast<std::int64_t>(state.iterations() * kManyCalls));
+}
+
 void ReplayOnIdeal(benchmark::State& state) {
   const tbb::global_control control(tbb::global_control::max_allowed_parallelism, 1);
   const Trace trace = MakeStencil(static_cast<int>(state.range(0)), kReplayCalls);
@@ -283,6 +300,14 @@ class Keeper : public benchmark::ConsoleReporter {
       row("factors with ideal replay against reading, one core",
           fmt::format("{:.2f}", at("Factors/real_time").seconds / at("Read/1/real_time").seconds), "<= 1.0");
     }
+    if (has("Losses/real_time") && has("Read/1/real_time")) {
+      row("wait states, delay costs and critical path against reading, one core",
+          fmt::format("{:.2f}", at("Losses/real_time").seconds / at("Read/1/real_time").seconds), "<= 3.0");
+    }
+    if (has("LossesOfManyRanks/4096/real_time")) {
+      row("the same of 2.5 million calls on 4096 ranks, seconds, all cores",
+          fmt::format("{:.1f}", at("LossesOfManyRanks/4096/real_time").seconds), "<= 10");
+    }
     if (has("Replay/1024/real_time")) {
       row("replay at 1024 ranks, million calls a second, one core",
           fmt::format("{:.1f}", at("Replay/1024/real_time").items_per_second / 1e6), ">= 10");
@@ -341,6 +366,8 @@ BENCHMARK(EmptyCallbacks)->UseRealTime()->Unit(benchmark::kMillisecond);
 BENCHMARK(Read)->Arg(1)->Arg(2)->UseRealTime()->Unit(benchmark::kMillisecond);
 BENCHMARK(ReadParaver)->Arg(1)->Arg(2)->UseRealTime()->Unit(benchmark::kMillisecond);
 BENCHMARK(Factors)->UseRealTime()->Unit(benchmark::kMillisecond);
+BENCHMARK(Losses)->UseRealTime()->Unit(benchmark::kMillisecond);
+BENCHMARK(LossesOfManyRanks)->Arg(64)->Arg(4096)->UseRealTime()->Unit(benchmark::kMillisecond);
 BENCHMARK(Match)->Arg(64)->Arg(1024)->Arg(4096)->UseRealTime()->Unit(benchmark::kMillisecond);
 BENCHMARK(ReplayOnIdeal)
     ->Name("Replay")
