@@ -1,0 +1,84 @@
+#include "imbalance/factor_losses.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "replay/replay.h"
+#include "support/program.h"
+#include "support/traces.h"
+#include "trace/trace_reader.h"
+
+namespace farscale {
+namespace {
+
+PathFactorLoss Of(const FactorLosses& losses, const std::string& path) {
+  const auto found =
+      std::find_if(losses.paths.begin(), losses.paths.end(), [&](const auto& one) { return one.path == path; });
+  return found == losses.paths.end() ? PathFactorLoss{} : *found;
+}
+
+FactorLosses Split(const Trace& trace, const PhaseSpec& spec = PhaseSpec::WholeRun()) {
+  return SplitByFactor(trace, MatchTrace(trace), CutPhase(trace, spec), {});
+}
+
+// Ticks are milliseconds here: that the network of the split takes one a message does not show.
+Trace Fine(const std::string& text) {
+  Trace trace = test::ParseTrace(text);
+  trace.ticks_per_second = 1000;
+  return trace;
+}
+
+// Rank 1 computes 900 in b, rank 0 300: load balance loses 900 - 600 in b, and nothing else is lost.
+TEST(FactorLosses, OfAnUnbalancedPathAreLoadBalance) {
+  const FactorLosses losses = Split(Fine(
+      "r0: a 0-100 | b 100-400 | Barrier@1 400-1000\n"
+      "r1: a 0-100 | b 100-1000 | Barrier@1 1000-1001\n"));
+  EXPECT_NEAR(Of(losses, "b").load_balance, 0.3, 0.005);
+  EXPECT_NEAR(Of(losses, "b").serialization, 0, 0.005);
+  EXPECT_NEAR(losses.load_balance, 0.3, 0.005);
+  EXPECT_NEAR(losses.serialization, 0, 0.005);
+}
+
+// Both compute 900, one after the other: the ideal time is 1500, and 600 are lost by a, which makes the other wait, and
+// by b, for which the first waits at the end; each the half.
+TEST(FactorLosses, OfAChainAreSerialization) {
+  const FactorLosses losses = Split(Fine(
+      "r0: a 0-600 | Send>1#m 600-601 | c 601-901\n"
+      "r1: Recv<0#m 0-602 | b 602-1502\n"));
+  EXPECT_NEAR(losses.load_balance, 0, 0.005);
+  EXPECT_NEAR(losses.serialization, 0.6, 0.005);
+  EXPECT_GT(Of(losses, "a").serialization + Of(losses, "b").serialization + Of(losses, "c").serialization, 0.55);
+}
+
+// Sums are largest minus average useful time, and ideal minus largest useful time, on every real trace.
+TEST(FactorLosses, AddUpToWhatTheFactorsLose) {
+  for (const std::string& path : test::AllTraces()) {
+    const Trace trace = ReadTrace(path);
+    const PhaseCut cut = CutPhase(trace, PhaseSpec::WholeRun());
+    if (trace.size() < 2) continue;
+    const Matching matching = MatchTrace(trace);
+    const FactorLosses losses = SplitByFactor(trace, matching, cut, {});
+    double sum = 0, largest = 0, end = 0;
+    const ReplayResult ideal = Replay(trace, matching, cut, {});
+    for (std::size_t rank = 0; rank < trace.size(); ++rank) {
+      const Interval& window = cut.ranks[rank].window;
+      double useful = trace.Seconds(window.length());
+      for (std::size_t call = window.begin.call; call < window.end.call; ++call) {
+        useful -= trace.Seconds(trace.timelines[rank].duration(call));
+      }
+      sum += useful;
+      largest = std::max(largest, useful);
+      end = std::max(end, trace.Seconds(ideal.Duration()));
+    }
+    const double average = sum / static_cast<double>(trace.size());
+    // MPI_Finalize ends the phase here, and messages take a tick.
+    const double tolerance = 0.02 * end;
+    EXPECT_NEAR(losses.average_useful, average, tolerance) << path;
+    EXPECT_NEAR(losses.load_balance, largest - average, tolerance) << path;
+    EXPECT_NEAR(losses.load_balance + losses.serialization, end - average, tolerance) << path;
+  }
+}
+
+}  // namespace
+}  // namespace farscale
