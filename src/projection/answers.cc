@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <iterator>
+#include <map>
 
 #include "factors/run_scaling.h"
 #include "projection/factor_parts.h"
@@ -33,15 +35,19 @@ double CoresAt(const ProjectedValue& point, const ProjectedValue& following, dou
   return point.cores * std::pow(following.cores / point.cores, (at - level) / (at - next));
 }
 
-// The largest count at which the reading is at least `level`.
-CountBound LastReaching(const Curve& curve, double level, const Reading& read) {
-  for (std::size_t i = curve.size(); i-- > 0;) {
-    const double at = read(curve[i]);
-    if (!(at >= level)) continue;
-    if (i + 1 == curve.size()) return {Kind::kMoreThan, curve[i].cores};
-    return {Kind::kAt, WholeCores(CoresAt(curve[i], curve[i + 1], at, read(curve[i + 1]), level))};
+// The largest count at which the reading is at least `level`: from the runs on, to where it first falls below. What rises
+// again far behind, as wide intervals may, is no answer.
+CountBound LastReaching(const Curve& curve, double level, double largest_run, const Reading& read) {
+  const auto reaches = [&](std::size_t i) { return read(curve[i]) >= level; };
+  std::size_t last = curve.size();
+  for (std::size_t i = 0; i < curve.size() && (curve[i].cores <= largest_run || last == curve.size()); ++i) {
+    if (reaches(i)) last = i;
   }
-  return {Kind::kBelow, curve.front().cores};
+  if (last == curve.size()) return {Kind::kBelow, curve.front().cores};
+  while (last + 1 < curve.size() && reaches(last + 1)) ++last;
+  if (last + 1 == curve.size()) return {Kind::kMoreThan, curve[last].cores};
+  const double at = read(curve[last]), next = read(curve[last + 1]);
+  return {Kind::kAt, WholeCores(CoresAt(curve[last], curve[last + 1], at, next, level))};
 }
 
 // The smallest count at which the reading is at least `level`; it is so somewhere.
@@ -60,15 +66,50 @@ double LowOf(const ProjectedValue& value) { return value.interval80->low; }
 double HighOf(const ProjectedValue& value) { return value.interval80->high; }
 
 // `scale` turns values of the curve into the efficiency that is asked for.
-CountAnswer LargestCount(const Curve& curve, double level, const Reading& scale) {
+CountAnswer LargestCount(const Curve& curve, double level, double largest_run, const Reading& scale) {
   const auto last = [&](double (*bound)(const ProjectedValue&)) {
-    return LastReaching(curve, level, [&](const ProjectedValue& value) { return bound(value) * scale(value); });
+    return LastReaching(curve, level, largest_run,
+                        [&](const ProjectedValue& value) { return bound(value) * scale(value); });
   };
   CountAnswer answer{last(ValueOf), std::nullopt, std::nullopt};
   if (!HasIntervals(curve)) return answer;
   answer.low = last(LowOf);
   answer.high = last(HighOf);
   return answer;
+}
+
+// Means of what the fitted runs measured, times `scale` over the cores to the power `power`.
+std::map<double, double> MeasuredMeans(const PhaseProjection& phase, Factor factor, double scale, int power) {
+  std::map<double, double> sums, counts;
+  for (const DataPoint& point : phase.Find(factor)->measured) {
+    if (point.cores > phase.fitted_cores.back()) continue;
+    sums[point.cores] += point.value * scale / std::pow(point.cores, power);
+    ++counts[point.cores];
+  }
+  for (auto& [cores, sum] : sums) sum /= counts[cores];
+  return sums;
+}
+
+double LowestOf(const CountBound& bound) { return bound.kind == Kind::kBelow ? 0 : bound.cores; }
+
+// What was measured is stronger than the curve: the count is none below the largest run that reaches the level, and
+// none from the next run on, which does not.
+void RespectRuns(const std::map<double, double>& measured, double level, CountAnswer& answer) {
+  auto reaching = measured.end();
+  for (auto run = measured.begin(); run != measured.end(); ++run) {
+    if (run->second >= level) reaching = run;
+  }
+  const auto failing = reaching == measured.end() ? measured.begin() : std::next(reaching);
+  CountBound& value = answer.value;
+  const bool passes = failing != measured.end() && value.kind != Kind::kBelow && value.cores >= failing->first;
+  if (passes && reaching == measured.end()) {
+    value = {Kind::kBelow, failing->first};
+  } else if (reaching != measured.end() && (passes || LowestOf(value) < reaching->first)) {
+    value = {Kind::kAt, reaching->first};
+  }
+  if (answer.low && LowestOf(*answer.low) > LowestOf(value)) answer.low = value;
+  const bool is_open = answer.high && answer.high->kind == Kind::kMoreThan;
+  if (answer.high && !is_open && LowestOf(*answer.high) < LowestOf(value)) answer.high = value;
 }
 
 // Where the parabola through a point and its neighbours is largest, between these, over logarithms of both.
@@ -103,7 +144,7 @@ std::optional<SpeedupPeak> FindPeak(const Curve& curve) {
   double sure = 0;
   for (const ProjectedValue& value : curve) sure = std::max(sure, LowOf(value));
   peak.count.low = FirstReaching(curve, sure, HighOf);
-  peak.count.high = LastReaching(curve, sure, HighOf);
+  peak.count.high = LastReaching(curve, sure, curve[top].cores, HighOf);
   return peak;
 }
 
@@ -242,10 +283,16 @@ std::optional<PhaseAnswers> Answer(const PhaseProjection& phase, const FactorTab
   if (compares) answers.reference = runs->cores;
   for (const double level : settings.levels) {
     LevelAnswer answer{level, std::nullopt, std::nullopt};
-    if (!parallel.empty()) answer.parallel = LargestCount(parallel, level, [](const ProjectedValue&) { return 1.0; });
+    const double largest = phase.fitted_cores.back();
+    if (!parallel.empty()) {
+      answer.parallel = LargestCount(parallel, level, largest, [](const ProjectedValue&) { return 1.0; });
+      RespectRuns(MeasuredMeans(phase, Factor::kParallelEfficiency, 1, 0), level, *answer.parallel);
+    }
     if (compares) {
-      answer.relative = LargestCount(
-          speedup, level, [&](const ProjectedValue& value) { return runs->cores / (runs->speedup * value.cores); });
+      answer.relative = LargestCount(speedup, level, largest, [&](const ProjectedValue& value) {
+        return runs->cores / (runs->speedup * value.cores);
+      });
+      RespectRuns(MeasuredMeans(phase, Factor::kSpeedup, runs->cores / runs->speedup, 1), level, *answer.relative);
     }
     if (answer.parallel || answer.relative) answers.levels.push_back(answer);
   }
@@ -276,7 +323,7 @@ void AddCosts(PhaseProjection& projection, const FactorTable& table) {
 
 CountAnswer LargestCountWith(const PhaseProjection& projection, const FactorProjection& factor, double level,
                              const std::function<double(double cores)>& scale) {
-  return LargestCount(FromSmallestRun(projection, factor), level,
+  return LargestCount(FromSmallestRun(projection, factor), level, projection.fitted_cores.back(),
                       [&](const ProjectedValue& value) { return scale(value.cores); });
 }
 

@@ -172,8 +172,14 @@ void SayPerfect(const PhaseProjection& projection, double cores, std::vector<std
     if (at.cores != cores || at.factors.empty()) continue;
     const PerfectFactor& best = at.factors.front();
     if (best.gain < 0.0005) continue;
-    std::string sentence = fmt::format("On {} cores {} would bring most if it were perfect: {}", FormatCores(cores),
-                                       NameInSentence(best.factor), FormatGain(best.gain));
+    std::string sentence = fmt::format("On {} cores {} would bring most if it were perfect", FormatCores(cores),
+                                       NameInSentence(best.factor));
+    if (!IsEvidence(projection, best.factor, cores)) {
+      const std::string range = FormatOpenBounds(best.gain80, " to ", FormatGain);
+      sentences.push_back(sentence + "; how much is not evidence" + (range.empty() ? "" : " (" + range + ")") + ".");
+      continue;
+    }
+    sentence += ": " + FormatGain(best.gain);
     if (best.gain80) sentence += InParentheses(FormatOpenBounds(best.gain80, " to ", FormatGain), true);
     const Factor whole = best.parallel_efficiency ? Factor::kParallelEfficiency : Factor::kGlobalEfficiency;
     const std::optional<double> then = best.parallel_efficiency ? best.parallel_efficiency : best.global_efficiency;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <optional>
 #include <set>
@@ -39,6 +40,9 @@ std::vector<double> ChooseCounts(const PhaseProjection& phase, const FactorProje
   std::set<double> counts = MeasuredCounts(projection);
   for (const ProjectedValue& target : projection.targets) counts.insert(std::round(target.cores));
   if (phase.horizon) counts.insert(phase.horizon->cores);
+  for (const FactorProjection& factor : phase.factors) {
+    if (!factor.curve.empty()) counts.insert(std::floor(EvidenceUpTo(phase, factor.factor)));
+  }
   std::set<double> others;
   for (const ProjectedValue& value : projection.curve) {
     if (counts.count(std::round(value.cores)) == 0) others.insert(std::round(value.cores));
@@ -163,12 +167,17 @@ Data ReadingCell(const ReadSide& side, Factor factor, double cores) {
           {"tone", is_evidence ? ToneOf(factor, value->value) : kNoEvidenceTone}};
 }
 
-// The last count that is evidence, but none before the largest run.
+// The last count at which every efficiency that matters most is evidence, but none before the largest run.
 std::size_t FirstPlace(const PhaseProjection& projection, const std::vector<double>& counts) {
   const double largest = projection.fitted_cores.empty() ? counts.front() : projection.fitted_cores.back();
+  double known = std::numeric_limits<double>::infinity();
+  for (const Factor factor : {Factor::kParallelEfficiency, Factor::kGlobalEfficiency}) {
+    const FactorProjection* found = projection.Find(factor);
+    if (found != nullptr && !found->curve.empty()) known = std::min(known, EvidenceUpTo(projection, factor));
+  }
   std::size_t place = 0;
   for (std::size_t i = 0; i < counts.size(); ++i) {
-    if (counts[i] <= largest || IsEvidence(projection, counts[i])) place = i;
+    if (counts[i] <= largest || (IsEvidence(projection, counts[i]) && counts[i] <= known)) place = i;
   }
   return place;
 }
