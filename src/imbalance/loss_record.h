@@ -9,6 +9,8 @@
 
 #include "imbalance/diagnosis.h"
 #include "imbalance/factor_losses.h"
+#include "imbalance/load_shape.h"
+#include "imbalance/process_grid.h"
 
 namespace farscale {
 
@@ -21,6 +23,7 @@ struct PathRecord {
   // By rank of the phase, in the order of LossRecord::ranks.
   std::vector<double> execution, waiting, costs, critical;
   LossRaster raster;  // of costs
+  std::optional<LoadShape> shape;  // of its execution time; only of the paths with the largest costs
 };
 
 // One phase of one run.
@@ -38,6 +41,8 @@ struct LossRecord {
   std::vector<std::size_t> ranks;  // that are in the phase
   std::vector<PathRecord> paths;   // what causes most first; of equals by name
   std::optional<FactorLosses> by_factor;  // nothing: not asked for
+  std::optional<LoadShape> shape;         // of all useful time together
+  std::optional<ProcessGrid> grid;        // of `ranks`; nothing: none is known
   std::vector<Finding> findings;
 
   double Waiting() const;  // of all ranks, with that at the end

@@ -1,0 +1,34 @@
+// Execution time, waits left out, by rank and iteration.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+#include "imbalance/activities.h"
+#include "imbalance/wait_states.h"
+#include "phases/phase_cut.h"
+#include "trace/trace.h"
+
+namespace farscale {
+
+struct LoadMatrix {
+  std::vector<std::size_t> ranks;  // world ranks in the phase, rising: one row each
+  std::size_t iterations = 0;      // columns
+  std::vector<double> seconds;     // row by row
+
+  double At(std::size_t row, std::size_t iteration) const { return seconds[row * iterations + iteration]; }
+  // Of every row, over all iterations.
+  std::vector<double> Sums() const;
+};
+
+// Computation in the program's regions: neither MPI nor time outside of what the phase counts.
+bool IsUseful(const CallPaths& paths, PathId path);
+
+// Of one call path, or without `path` of all useful ones together. Computation that reaches over the edge of an
+// iteration is parted there; a call belongs to the iteration in which it is counted. Where ranks differ in their number
+// of iterations, which then cannot be compared, all time is in one column. Linear in activities.
+LoadMatrix LoadOf(const Trace& trace, const PhaseCut& cut, const Activities& activities, const WaitStates& states,
+                  std::optional<PathId> path = std::nullopt);
+
+}  // namespace farscale

@@ -1,0 +1,50 @@
+// The grid on which a program lays out its ranks, read off who exchanges messages with whom or off its communicators
+// [docs/formulas.md, process grids].
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "phases/phase_cut.h"
+#include "trace/trace.h"
+
+namespace farscale {
+
+enum class GridSource : std::uint8_t { kMessages, kCommunicators };
+
+// One to three dimensions, of two ranks or more each. The last one changes fastest: the i-th rank of the phase has the
+// coordinates of the i-th element of a C array with these extents.
+struct ProcessGrid {
+  std::vector<std::size_t> extents;
+  std::vector<bool> periodic;  // one a dimension; false for two ranks, where both ends are neighbours anyway
+  bool has_diagonals = false;  // ranks exchange messages with diagonal neighbours, too
+  GridSource source = GridSource::kMessages;
+  double explained = 0;  // share of the pairs of partners that are neighbours in the grid
+
+  std::size_t size() const;
+  // Of the i-th rank of the phase, one a dimension.
+  std::vector<std::size_t> CoordinatesOf(std::size_t index) const;
+
+  friend bool operator==(const ProcessGrid&, const ProcessGrid&) = default;
+};
+
+// Two ranks of the phase, by their place among them (the lower first), and the messages between them in both
+// directions.
+struct Partners {
+  std::size_t a = 0, b = 0;
+  std::uint64_t messages = 0;
+};
+
+// Nothing when no grid explains the partners. `ranks`: of the phase.
+std::optional<ProcessGrid> GridOfPartners(std::size_t ranks, const std::vector<Partners>& partners);
+
+// Who exchanges messages in the phase, in the order of pairs. Partners outside of the phase are left out.
+std::vector<Partners> PartnersOf(const Trace& trace, const PhaseCut& cut);
+
+// From the communicators where they are the lines or planes of a grid, else from the partners of the phase.
+std::optional<ProcessGrid> FindProcessGrid(const Trace& trace, const PhaseCut& cut);
+
+}  // namespace farscale
