@@ -6,6 +6,7 @@
 
 #include "base/parallel.h"
 #include "imbalance/collective_waits.h"
+#include "imbalance/load_matrix.h"
 #include "imbalance/slack.h"
 
 namespace farscale {
@@ -188,6 +189,21 @@ void AddSlack(const Slack& slack, Diagnosis& diagnosis) {
   }
 }
 
+// Of equals those first by name.
+std::vector<PathId> LargestCosts(const Diagnosis& diagnosis, std::size_t most) {
+  std::vector<std::pair<double, PathId>> costs;
+  for (PathId path = 0; path < diagnosis.totals.size(); ++path) {
+    if (diagnosis.totals[path].Costs() > 0) costs.emplace_back(-diagnosis.totals[path].Costs(), path);
+  }
+  std::sort(costs.begin(), costs.end(), [&](const auto& a, const auto& b) {
+    return a.first != b.first ? a.first < b.first
+                              : diagnosis.paths.Name(a.second) < diagnosis.paths.Name(b.second);
+  });
+  std::vector<PathId> paths;
+  for (std::size_t i = 0; i < std::min(most, costs.size()); ++i) paths.push_back(costs[i].second);
+  return paths;
+}
+
 // Ticks are whole numbers, so that everything before is exact.
 void ToSeconds(Diagnosis& diagnosis, double second) {
   ForEach(diagnosis.ranks, [&](std::size_t, PathId, PathLosses& losses) { ToSeconds(losses, second); });
@@ -209,6 +225,15 @@ void AddCritical(const Activities& activities, Diagnosis& diagnosis) {
     RankLosses& losses = diagnosis.ranks[part.rank];
     const auto place = std::lower_bound(losses.paths.begin(), losses.paths.end(), part.path);
     losses.losses[static_cast<std::size_t>(place - losses.paths.begin())].critical = part.ticks;
+  }
+}
+
+// One after the other: a matrix of ranks and iterations can be as large as the trace.
+void AddShapes(const Trace& trace, const PhaseCut& cut, const Activities& activities, const WaitStates& states,
+               std::size_t paths, Diagnosis& diagnosis) {
+  diagnosis.useful_shape = ShapeOf(LoadOf(trace, cut, activities, states));
+  for (const PathId path : LargestCosts(diagnosis, paths)) {
+    diagnosis.shapes.emplace_back(path, ShapeOf(LoadOf(trace, cut, activities, states, path)));
   }
 }
 
@@ -279,6 +304,7 @@ Diagnosis Diagnose(const Trace& trace, const Matching& matching, const PhaseCut&
   AddTotals(diagnosis);
   AddImpact(diagnosis, options.groups);
   AddSlack(FindSlack(trace, matching, activities, states, collectives), diagnosis);
+  if (options.shapes) AddShapes(trace, cut, activities, states, *options.shapes, diagnosis);
   ToSeconds(diagnosis, second);
   diagnosis.begin = trace.Seconds(activities.begin - trace.begin());
   diagnosis.length = trace.Seconds(activities.end - activities.begin);

@@ -14,6 +14,7 @@
 #include "imbalance/activities.h"
 #include "imbalance/critical_path.h"
 #include "imbalance/delay_costs.h"
+#include "imbalance/load_shape.h"
 #include "imbalance/wait_states.h"
 #include "phases/phase_cut.h"
 #include "phases/rank_groups.h"
@@ -64,6 +65,8 @@ struct Diagnosis {
   std::vector<double> slack;         // one a path: the least of any of its activities, seconds
   std::vector<PathSegment> critical; // in ticks of the trace
   std::vector<LossRaster> rasters;   // one a path: seconds of costs
+  std::vector<std::pair<PathId, LoadShape>> shapes;  // of the paths that cost most, in that order
+  std::optional<LoadShape> useful_shape;             // of all useful time
   std::size_t iterations = 1;
   ByWaitKind unattributed{};         // waiting behind which no delay was found
   ByWaitKind lost{};                 // by the rules of Scalasca
@@ -81,6 +84,8 @@ struct DiagnosisOptions {
   DelayOptions delays;
   // Ranks that do different work. Nothing: a rank that is never in a call path is of another group than those in it.
   std::vector<RankGroup> groups;
+  // Paths at most whose shapes are asked for, besides that of all useful time; nothing: none at all.
+  std::optional<std::size_t> shapes;
 };
 
 Diagnosis Diagnose(const Trace& trace, const Matching& matching, const PhaseCut& cut,

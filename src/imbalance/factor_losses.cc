@@ -6,6 +6,7 @@
 #include <map>
 
 #include "imbalance/diagnosis.h"
+#include "imbalance/load_matrix.h"
 #include "replay/replay.h"
 #include "replay/replayed_trace.h"
 
@@ -20,10 +21,6 @@ Network OneTickNetwork(const Trace& trace) {
   return network;
 }
 
-bool IsUseful(const Diagnosis& diagnosis, PathId path) {
-  return !diagnosis.paths.is_mpi(path) && path != kBeforePhase && path != kBetweenOccurrences && path != kAfterPhase;
-}
-
 // Of the present ranks the one that computes most, the lowest of equals.
 const RankLosses* MostLoaded(const Diagnosis& diagnosis) {
   const RankLosses* most = nullptr;
@@ -32,7 +29,7 @@ const RankLosses* MostLoaded(const Diagnosis& diagnosis) {
     if (!rank.present) continue;
     double useful = 0;
     for (std::size_t i = 0; i < rank.paths.size(); ++i) {
-      if (IsUseful(diagnosis, rank.paths[i])) useful += rank.losses[i].Execution();
+      if (IsUseful(diagnosis.paths, rank.paths[i])) useful += rank.losses[i].Execution();
     }
     if (useful <= largest) continue;
     largest = useful;
@@ -67,7 +64,7 @@ FactorLosses SplitByFactor(const Trace& trace, const Matching& matching, const P
   for (PathId path = 0; path < diagnosis.totals.size(); ++path) {
     const double costs = diagnosis.totals[path].Costs() / processes;
     const double average = diagnosis.totals[path].Execution() / processes;
-    if (IsUseful(diagnosis, path)) {
+    if (IsUseful(diagnosis.paths, path)) {
       const PathLosses* own = most->Find(path);
       const double excess = (own == nullptr ? 0 : own->Execution()) - average;
       losses.average_useful += average;

@@ -1,4 +1,5 @@
-// How a load is spread over ranks and over iterations, and what helps against it [docs/formulas.md, shapes of imbalance].
+// How a load is spread over ranks and over iterations, and what helps against it [docs/formulas.md, shapes of
+// imbalance].
 #pragma once
 
 #include <cstddef>

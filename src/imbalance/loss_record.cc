@@ -15,6 +15,9 @@ PathRecord RecordOfPath(const Diagnosis& diagnosis, PathId path, const std::vect
   record.imbalance = diagnosis.imbalance[path];
   record.slack = diagnosis.slack[path];
   if (path < diagnosis.rasters.size()) record.raster = diagnosis.rasters[path];
+  for (const auto& [shaped, shape] : diagnosis.shapes) {
+    if (shaped == path) record.shape = shape;
+  }
   for (const std::size_t rank : ranks) {
     const PathLosses* losses = diagnosis.ranks[rank].Find(path);
     record.execution.push_back(losses == nullptr ? 0 : losses->Execution());
@@ -47,6 +50,7 @@ LossRecord RecordOf(const Diagnosis& diagnosis, const std::string& phase) {
   record.at_end = diagnosis.at_end;
   record.unattributed = diagnosis.unattributed;
   record.iterations = diagnosis.iterations;
+  record.shape = diagnosis.useful_shape;
   for (std::size_t rank = 0; rank < diagnosis.ranks.size(); ++rank) {
     if (diagnosis.ranks[rank].present) record.ranks.push_back(rank);
   }

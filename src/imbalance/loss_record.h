@@ -50,6 +50,7 @@ struct LossRecord {
   const PathRecord* Find(const std::string& path) const;
 };
 
+// Without trace, cores, repeat, by_factor and grid.
 LossRecord RecordOf(const Diagnosis& diagnosis, const std::string& phase);
 
 }  // namespace farscale

@@ -34,6 +34,37 @@ Json ToJson(const LossRaster& raster) {
   return rows;
 }
 
+Json ToJson(const LoadShape& shape) {
+  Json json = {{"overRanks", NameOf(shape.over_ranks).id},
+               {"overTime", NameOf(shape.over_time).id},
+               {"imbalance", shape.imbalance},
+               {"imbalanceInIteration", shape.imbalance_in_iteration},
+               {"spread", shape.spread}};
+  if (shape.count > 0) {
+    json["count"] = shape.count;
+    json["ranks"] = shape.ranks;
+    json["level"] = shape.level;
+    json["clearness"] = shape.clearness;
+  }
+  if (shape.static_part + shape.drifting_part + shape.alternating_part > 0) {
+    json["static"] = shape.static_part;
+    json["drifting"] = shape.drifting_part;
+    json["alternating"] = shape.alternating_part;
+  }
+  if (shape.lasts > 0) json["lasts"] = shape.lasts;
+  const std::string remedy = RemedyFor(shape);
+  if (!remedy.empty()) json["remedy"] = remedy;
+  return json;
+}
+
+Json ToJson(const ProcessGrid& grid) {
+  return {{"extents", grid.extents},
+          {"periodic", grid.periodic},
+          {"diagonals", grid.has_diagonals},
+          {"source", grid.source == GridSource::kMessages ? "messages" : "communicators"},
+          {"explained", grid.explained}};
+}
+
 Json ToJson(const PathRecord& path) {
   Json json = {{"path", path.path},
                {"isMpi", path.is_mpi},
@@ -61,6 +92,7 @@ Json ToJson(const PathRecord& path) {
   AddByRank("costs", path.costs, by_rank);
   AddByRank("criticalPath", path.critical, by_rank);
   json["byRank"] = std::move(by_rank);
+  if (path.shape) json["shape"] = ToJson(*path.shape);
   if (!path.raster.cells.empty()) json["costsByRankAndIteration"] = ToJson(path.raster);
   return json;
 }
@@ -82,6 +114,8 @@ Json ToJson(const LossRecord& record) {
                {"indirect", record.indirect},
                {"propagating", record.propagating},
                {"wrongOrder", record.wrong_order}};
+  if (record.shape) json["shape"] = ToJson(*record.shape);
+  if (record.grid) json["processGrid"] = ToJson(*record.grid);
   Json paths = Json::array();
   for (const PathRecord& path : record.paths) paths.push_back(ToJson(path));
   json["callPaths"] = std::move(paths);

@@ -135,13 +135,17 @@ std::vector<std::shared_ptr<const IterationShape>> ShapesOf(const Study& study, 
   return shapes;
 }
 
+// Call paths whose shape of imbalance is told.
+constexpr std::size_t kShapedPaths = 10;
+
 LossRecord LossesOf(const Trace& trace, const Matching& matching, const PhaseCut& cut,
                     const std::vector<RankGroup>& groups, const ReplayRules& rules, const RunRecord& run) {
-  const Diagnosis diagnosis = Diagnose(trace, matching, cut, {{}, groups});
+  const Diagnosis diagnosis = Diagnose(trace, matching, cut, {{}, groups, kShapedPaths});
   LossRecord losses = RecordOf(diagnosis, cut.spec.name);
   losses.trace = run.path;
   losses.cores = run.cores;
   losses.by_factor = SplitByFactor(trace, matching, cut, rules);
+  losses.grid = FindProcessGrid(trace, cut);
   return losses;
 }
 

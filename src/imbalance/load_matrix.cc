@@ -1,0 +1,107 @@
+#include "imbalance/load_matrix.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/parallel.h"
+
+namespace farscale {
+namespace {
+
+// Goes over the activities of one rank, with the wait in each and the iteration in which it is.
+class RowFiller {
+ public:
+  RowFiller(const RankActivities& activities, const std::vector<WaitState>& waits,
+            const std::vector<Interval>& iterations, std::size_t columns)
+      : activities_(activities), waits_(waits), iterations_(iterations), columns_(columns) {}
+
+  // Adds ticks of those activities whose paths are wanted.
+  void Fill(const std::vector<char>& is_wanted, std::vector<Tick>& row) {
+    for (std::size_t a = 0; a < activities_.size(); ++a) {
+      const bool is_call = call_ < activities_.call_activity.size() && activities_.call_activity[call_] == a;
+      if (is_wanted[activities_.path[a]]) {
+        if (is_call) {
+          row[ColumnOfCall()] += activities_.edges[a + 1] - activities_.edges[a] - WaitOfCall();
+        } else {
+          Part(activities_.edges[a], activities_.edges[a + 1], row);
+        }
+      }
+      call_ += is_call;
+    }
+  }
+
+ private:
+  std::size_t ColumnOfCall() const {
+    const std::uint32_t occurrence = activities_.call_occurrence[call_];
+    return std::min<std::size_t>(occurrence == kNoCall ? 0 : occurrence, columns_ - 1);
+  }
+
+  Tick WaitOfCall() {
+    while (wait_ < waits_.size() && waits_[wait_].call < call_) ++wait_;
+    return wait_ < waits_.size() && waits_[wait_].call == call_ ? waits_[wait_].length : 0;
+  }
+
+  // An iteration lasts until its end, from the end of the one before on.
+  void Part(Tick begin, Tick end, std::vector<Tick>& row) {
+    while (column_ + 1 < columns_ && iterations_[column_].end.tick <= begin) ++column_;
+    for (std::size_t column = column_; begin < end; ++column) {
+      const Tick until = column + 1 < columns_ ? std::min(end, iterations_[column].end.tick) : end;
+      row[column] += until - begin;
+      begin = until;
+    }
+  }
+
+  const RankActivities& activities_;
+  const std::vector<WaitState>& waits_;
+  const std::vector<Interval>& iterations_;
+  std::size_t columns_;
+  std::size_t call_ = 0, wait_ = 0, column_ = 0;
+};
+
+// 1 where ranks differ in their number.
+std::size_t CommonIterations(const PhaseCut& cut, const std::vector<std::size_t>& ranks) {
+  const auto differs = [&](std::size_t rank) {
+    return cut.ranks[rank].iterations.size() != cut.ranks[ranks.front()].iterations.size();
+  };
+  if (ranks.empty() || std::any_of(ranks.begin(), ranks.end(), differs)) return 1;
+  return std::max<std::size_t>(1, cut.ranks[ranks.front()].iterations.size());
+}
+
+}  // namespace
+
+std::vector<double> LoadMatrix::Sums() const {
+  std::vector<double> sums;
+  for (std::size_t row = 0; row < ranks.size(); ++row) {
+    const auto first = seconds.begin() + static_cast<std::ptrdiff_t>(row * iterations);
+    sums.push_back(std::accumulate(first, first + static_cast<std::ptrdiff_t>(iterations), 0.0));
+  }
+  return sums;
+}
+
+bool IsUseful(const CallPaths& paths, PathId path) {
+  return !paths.is_mpi(path) && path != kBeforePhase && path != kBetweenOccurrences && path != kAfterPhase;
+}
+
+LoadMatrix LoadOf(const Trace& trace, const PhaseCut& cut, const Activities& activities, const WaitStates& states,
+                  std::optional<PathId> path) {
+  LoadMatrix load;
+  for (std::size_t rank = 0; rank < activities.ranks.size(); ++rank) {
+    if (activities.ranks[rank].present) load.ranks.push_back(rank);
+  }
+  load.iterations = CommonIterations(cut, load.ranks);
+  load.seconds.resize(load.ranks.size() * load.iterations);
+  std::vector<char> is_wanted(activities.paths.size());
+  for (PathId other = 0; other < is_wanted.size(); ++other) {
+    is_wanted[other] = path ? other == *path : IsUseful(activities.paths, other);
+  }
+  ParallelFor(load.ranks.size(), [&](std::size_t i) {
+    const std::size_t rank = load.ranks[i];
+    std::vector<Tick> row(load.iterations);
+    RowFiller(activities.ranks[rank], states.ranks[rank].waits, cut.ranks[rank].iterations, load.iterations)
+        .Fill(is_wanted, row);
+    for (std::size_t k = 0; k < row.size(); ++k) load.seconds[i * load.iterations + k] = trace.Seconds(row[k]);
+  });
+  return load;
+}
+
+}  // namespace farscale

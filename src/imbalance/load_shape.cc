@@ -1,0 +1,202 @@
+#include "imbalance/load_shape.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <optional>
+
+#include "base/median.h"
+#include "imbalance/load_over_time.h"
+
+namespace farscale {
+namespace {
+
+// The slowest rank takes less than this longer than the average: nothing to gain.
+constexpr double kNoImbalance = 0.02;
+// With fewer ranks, chance makes any shape.
+constexpr std::size_t kFewestRanks = 8;
+// A minority: at most one rank of so many.
+constexpr std::size_t kFew = 4;
+// Ranks that differ by less than this from each other are taken to be equal.
+constexpr double kEqual = 0.005;
+constexpr double kNormalSpread = 1.4826;  // standard deviation over the median absolute deviation
+
+// (max - avg) / max, of 1 - 1/N that it can be.
+double ImbalanceOf(double largest, double average, std::size_t ranks) {
+  if (largest <= 0 || ranks < 2) return 0;
+  const auto n = static_cast<double>(ranks);
+  return std::max(0.0, (largest - average) / largest * n / (n - 1));
+}
+
+// The quantile of the normal distribution, by halving.
+double NormalQuantile(double probability) {
+  double low = -10, high = 10;
+  for (int step = 0; step < 50; ++step) {
+    const double middle = (low + high) / 2;
+    (std::erfc(-middle / std::sqrt(2)) / 2 < probability ? low : high) = middle;
+  }
+  return (low + high) / 2;
+}
+
+// Distance from the median, in robust standard deviations, that a normal distribution of so many values exceeds once
+// in a hundred samples at most; the last term is for the error of the spread itself.
+double OutlierDistance(double n) { return std::sqrt(2 * std::log(n)) + 1 + 40 / n; }
+
+// Share of the variance between the two best groups that the same exceeds as rarely; 0.64 is usual, 0.75 for values
+// that are spread evenly.
+double GroupShare(double n) { return 0.8 + 1.1 / n; }
+
+// Squared correlation with normal scores [Shapiro72] that the same is below of as rarely, but not stricter than
+// shows.
+double NormalCorrelation(double n) { return std::min(0.93, 1 - 3 / n); }
+
+// Loads of all ranks in rising order, with their places.
+class OverRanks {
+ public:
+  explicit OverRanks(const std::vector<double>& loads) : order_(loads.size()) {
+    std::iota(order_.begin(), order_.end(), std::size_t{0});
+    std::stable_sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) { return loads[a] < loads[b]; });
+    for (const std::size_t place : order_) sorted_.push_back(loads[place]);
+    average_ = std::accumulate(sorted_.begin(), sorted_.end(), 0.0) / Size();
+    median_ = Median(sorted_);
+    std::vector<double> distances;
+    distances.reserve(sorted_.size());
+    for (const double load : sorted_) distances.push_back(std::abs(load - median_));
+    spread_ = kNormalSpread * Median(distances);
+  }
+
+  // `places` are of the loads given; those that stand out.
+  void Describe(LoadShape& shape, std::vector<std::size_t>& places) const {
+    shape.spread = median_ > 0 ? spread_ / median_ : 0;
+    if (ImbalanceOf(sorted_.back(), average_, sorted_.size()) < kNoImbalance) {
+      shape.over_ranks = ShapeOverRanks::kBalanced;
+    } else if (sorted_.size() < kFewestRanks) {
+      shape.over_ranks = ShapeOverRanks::kUnknown;
+    } else if (!DescribeFew(shape, places) && !DescribeGroups(shape, places)) {
+      shape.over_ranks = IsNormal() ? ShapeOverRanks::kGaussian : ShapeOverRanks::kIrregular;
+    }
+  }
+
+ private:
+  double Size() const { return static_cast<double>(sorted_.size()); }
+  double Floor() const { return std::max(spread_, kEqual * average_); }
+
+  double MeanOf(std::size_t first, std::size_t end) const {
+    const auto at = [&](std::size_t i) { return sorted_.begin() + static_cast<std::ptrdiff_t>(i); };
+    return std::accumulate(at(first), at(end), 0.0) / static_cast<double>(end - first);
+  }
+
+  // Of those [first, end) in rising order, above or below all others.
+  void Name(std::size_t first, std::size_t end, LoadShape& shape, std::vector<std::size_t>& places) const {
+    const double others = first > 0 ? MeanOf(0, first) : MeanOf(end, sorted_.size());
+    shape.count = end - first;
+    shape.level = others > 0 ? MeanOf(first, end) / others : 0;
+    places.assign(order_.begin() + static_cast<std::ptrdiff_t>(first),
+                  order_.begin() + static_cast<std::ptrdiff_t>(end));
+  }
+
+  // Outliers on the side that costs more: all wait for the most loaded rank, while of those with less to do only they
+  // wait themselves.
+  bool DescribeFew(LoadShape& shape, std::vector<std::size_t>& places) const {
+    const double distance = OutlierDistance(Size()) * Floor();
+    std::size_t below = 0, first_above = sorted_.size();
+    double below_cost = 0;
+    while (below < sorted_.size() && median_ - sorted_[below] > distance) below_cost += median_ - sorted_[below++];
+    while (first_above > 0 && sorted_[first_above - 1] - median_ > distance) --first_above;
+    const std::size_t above = sorted_.size() - first_above;
+    if (below + above == 0 || (below + above) * kFew > sorted_.size()) return false;
+    if (above > 0 && (sorted_.back() - median_) * Size() >= below_cost) {
+      shape.over_ranks = ShapeOverRanks::kOverloadedFew;
+      shape.clearness = (sorted_[first_above] - median_) / Floor();
+      Name(first_above, sorted_.size(), shape, places);
+    } else {
+      shape.over_ranks = ShapeOverRanks::kUnderloadedFew;
+      shape.clearness = (median_ - sorted_[below - 1]) / Floor();
+      Name(0, below, shape, places);
+    }
+    return true;
+  }
+
+  // The best parting into two by least squares; of equals the first.
+  bool DescribeGroups(LoadShape& shape, std::vector<std::size_t>& places) const {
+    double variance = 0;
+    for (const double load : sorted_) variance += (load - average_) * (load - average_);
+    double sum = 0, best = 0;
+    std::size_t first_heavy = 0;
+    for (std::size_t light = 1; light < sorted_.size(); ++light) {
+      sum += sorted_[light - 1] - average_;
+      const auto n = static_cast<double>(light);
+      const double between = sum * sum * Size() / (n * (Size() - n));
+      if (between <= best) continue;
+      best = between;
+      first_heavy = light;
+    }
+    const std::size_t smaller = std::min(first_heavy, sorted_.size() - first_heavy);
+    if (smaller * kFew <= sorted_.size() || best < GroupShare(Size()) * variance) return false;
+    shape.over_ranks = ShapeOverRanks::kTwoGroups;
+    shape.clearness = best / variance;
+    Name(first_heavy, sorted_.size(), shape, places);
+    return true;
+  }
+
+  bool IsNormal() const {
+    double product = 0, scores = 0, variance = 0;
+    for (std::size_t i = 0; i < sorted_.size(); ++i) {
+      const double score = NormalQuantile((static_cast<double>(i) + 0.625) / (Size() + 0.25));
+      product += score * sorted_[i];
+      scores += score * score;
+      variance += (sorted_[i] - average_) * (sorted_[i] - average_);
+    }
+    return product * product >= NormalCorrelation(Size()) * scores * variance;
+  }
+
+  std::vector<std::size_t> order_;
+  std::vector<double> sorted_;
+  double average_ = 0, median_ = 0, spread_ = 0;
+};
+
+// The mean over iterations of the smallest load, of the second smallest and so on.
+std::vector<double> TypicalIteration(const LoadMatrix& load) {
+  std::vector<double> typical(load.ranks.size()), loads(load.ranks.size());
+  for (std::size_t i = 0; i < load.iterations; ++i) {
+    for (std::size_t row = 0; row < loads.size(); ++row) loads[row] = load.At(row, i);
+    std::sort(loads.begin(), loads.end());
+    for (std::size_t k = 0; k < loads.size(); ++k) typical[k] += loads[k] / static_cast<double>(load.iterations);
+  }
+  return typical;
+}
+
+}  // namespace
+
+LoadShape ShapeOf(const LoadMatrix& load) {
+  LoadShape shape;
+  const std::vector<double> sums = load.Sums();
+  const double total = std::accumulate(sums.begin(), sums.end(), 0.0);
+  if (total <= 0) return shape;
+  const double average = total / static_cast<double>(sums.size());
+  double slowest = 0;
+  for (std::size_t i = 0; i < load.iterations; ++i) {
+    double largest = 0;
+    for (std::size_t row = 0; row < sums.size(); ++row) largest = std::max(largest, load.At(row, i));
+    slowest += largest;
+  }
+  shape.imbalance = ImbalanceOf(*std::max_element(sums.begin(), sums.end()), average, sums.size());
+  shape.imbalance_in_iteration = ImbalanceOf(slowest, average, sums.size());
+  if (sums.size() > 1 && shape.imbalance_in_iteration < kNoImbalance) {
+    if (load.iterations > 1) shape.over_time = ShapeOverTime::kBalanced;
+  } else {
+    DescribeOverTime(load, shape);
+  }
+  std::vector<std::size_t> places;
+  if (sums.size() < 2) return shape;
+  if (shape.over_time == ShapeOverTime::kDrifting || shape.over_time == ShapeOverTime::kAlternating) {
+    OverRanks(TypicalIteration(load)).Describe(shape, places);
+    return shape;
+  }
+  OverRanks(sums).Describe(shape, places);
+  for (const std::size_t place : places) shape.ranks.push_back(load.ranks[place]);
+  std::sort(shape.ranks.begin(), shape.ranks.end());
+  return shape;
+}
+
+}  // namespace farscale

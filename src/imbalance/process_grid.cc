@@ -1,0 +1,209 @@
+#include "imbalance/process_grid.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include "base/median.h"
+#include "base/parallel.h"
+#include "phases/rank_profile.h"
+
+namespace farscale {
+namespace {
+
+constexpr std::size_t kFewestRanks = 4;    // of fewer, every layout is a line
+constexpr std::size_t kMostPartners = 40;  // a rank: more than a grid has, with room for those that it does not explain
+// Pairs with less than this part of the messages of the pair in the middle are no partners.
+constexpr double kRare = 0.05;
+constexpr double kExplained = 0.9;  // of pairs of partners, by neighbours in the grid
+constexpr double kUsed = 0.9;       // of pairs of neighbours in one direction, by partners
+constexpr std::size_t kDirections = 27;
+
+using Extents = std::array<std::size_t, 3>;  // 1 for dimensions that are not there
+
+Extents Coordinates(const Extents& extents, std::size_t index) {
+  return {index / (extents[1] * extents[2]), index / extents[2] % extents[1], index % extents[2]};
+}
+
+// A layout against the partners. Directions are steps of -1, 0, 1 in each dimension, as a number to the base of three;
+// a pair has one direction and its opposite, of which the larger number counts.
+class Candidate {
+ public:
+  Candidate(const Extents& extents, const std::vector<Partners>& partners) : extents_(extents), partners_(partners) {
+    for (std::size_t d = 0; d < 3; ++d) is_periodic_[d] = extents[d] > 2 && ClosesRing(d);
+    for (const Partners& pair : partners) ++used_[DirectionOf(pair, is_periodic_)];
+  }
+
+  // Every dimension has neighbours that exchange messages, and neighbours explain the partners.
+  bool Explains() const {
+    for (std::size_t d = 0; d < 3; ++d) {
+      if (extents_[d] > 1 && !IsUsed(Straight(d))) return false;
+    }
+    return Explained() >= kExplained;
+  }
+
+  double Explained() const {
+    std::size_t explained = 0;
+    for (std::size_t direction = kDirections / 2 + 1; direction < kDirections; ++direction) {
+      if (IsUsed(direction)) explained += used_[direction];
+    }
+    return static_cast<double>(explained) / static_cast<double>(partners_.size());
+  }
+
+  ProcessGrid Result() const {
+    ProcessGrid grid;
+    for (std::size_t d = 0; d < 3; ++d) {
+      if (extents_[d] == 1) continue;
+      grid.extents.push_back(extents_[d]);
+      grid.periodic.push_back(is_periodic_[d]);
+    }
+    for (std::size_t direction = kDirections / 2 + 1; direction < kDirections; ++direction) {
+      const bool is_straight = direction == Straight(0) || direction == Straight(1) || direction == Straight(2);
+      grid.has_diagonals |= !is_straight && IsUsed(direction);
+    }
+    grid.explained = Explained();
+    return grid;
+  }
+
+ private:
+  static constexpr std::size_t kNone = kDirections / 2;  // no neighbours
+
+  static std::size_t Straight(std::size_t dimension) {
+    constexpr std::size_t kSteps[] = {9, 3, 1};
+    return kNone + kSteps[dimension];
+  }
+
+  // Of dimension d alone: the pairs at both of its ends.
+  bool ClosesRing(std::size_t d) const {
+    std::size_t closing = 0;
+    std::array<bool, 3> alone{};
+    alone[d] = true;
+    for (const Partners& pair : partners_) {
+      const Extents a = Coordinates(extents_, pair.a), b = Coordinates(extents_, pair.b);
+      const bool is_closing = std::max(a[d], b[d]) - std::min(a[d], b[d]) == extents_[d] - 1;
+      closing += is_closing && DirectionOf(pair, alone) == Straight(d);
+    }
+    const std::size_t lines = extents_[0] * extents_[1] * extents_[2] / extents_[d];
+    return static_cast<double>(closing) >= kUsed * static_cast<double>(lines);
+  }
+
+  std::size_t DirectionOf(const Partners& pair, const std::array<bool, 3>& is_periodic) const {
+    const Extents a = Coordinates(extents_, pair.a), b = Coordinates(extents_, pair.b);
+    std::size_t direction = 0;
+    for (std::size_t d = 0; d < 3; ++d) {
+      auto step = static_cast<std::ptrdiff_t>(b[d]) - static_cast<std::ptrdiff_t>(a[d]);
+      const auto ring = static_cast<std::ptrdiff_t>(extents_[d]);
+      if (is_periodic[d] && step == ring - 1) step = -1;
+      if (is_periodic[d] && step == 1 - ring) step = 1;
+      if (step < -1 || step > 1) return kNone;
+      direction = direction * 3 + static_cast<std::size_t>(step + 1);
+    }
+    return std::max(direction, kDirections - 1 - direction);
+  }
+
+  bool IsUsed(std::size_t direction) const {
+    double pairs = 1;
+    for (std::size_t d = 0, step = 9; d < 3; ++d, step /= 3) {
+      const bool moves = direction / step % 3 != 1;
+      pairs *= static_cast<double>(extents_[d] - (moves && !is_periodic_[d] ? 1 : 0));
+    }
+    return pairs > 0 && used_[direction] > 0 && static_cast<double>(used_[direction]) >= kUsed * pairs;
+  }
+
+  Extents extents_;
+  const std::vector<Partners>& partners_;
+  std::array<bool, 3> is_periodic_{};
+  std::array<std::size_t, kDirections> used_{};  // pairs of partners, by direction
+};
+
+std::vector<std::size_t> Divisors(std::size_t n) {
+  std::vector<std::size_t> divisors;
+  for (std::size_t d = 1; d <= n; ++d) {
+    if (n % d == 0) divisors.push_back(d);
+  }
+  return divisors;
+}
+
+// All layouts, those of fewer dimensions first.
+std::vector<Extents> Layouts(std::size_t ranks) {
+  std::vector<Extents> layouts = {{1, 1, ranks}};
+  const std::vector<std::size_t> divisors = Divisors(ranks);
+  for (const std::size_t first : divisors) {
+    if (first > 1 && first < ranks) layouts.push_back({1, first, ranks / first});
+  }
+  for (const std::size_t first : divisors) {
+    for (const std::size_t second : divisors) {
+      if (first == 1 || second == 1 || ranks % (first * second) != 0 || first * second == ranks) continue;
+      layouts.push_back({first, second, ranks / first / second});
+    }
+  }
+  return layouts;
+}
+
+std::vector<Partners> WithoutRare(const std::vector<Partners>& partners) {
+  std::vector<std::uint64_t> messages;
+  for (const Partners& pair : partners) messages.push_back(pair.messages);
+  const double least = kRare * static_cast<double>(Median(messages));
+  std::vector<Partners> often;
+  std::copy_if(partners.begin(), partners.end(), std::back_inserter(often),
+               [&](const Partners& pair) { return static_cast<double>(pair.messages) >= least; });
+  return often;
+}
+
+}  // namespace
+
+std::size_t ProcessGrid::size() const {
+  std::size_t size = 1;
+  for (const std::size_t extent : extents) size *= extent;
+  return size;
+}
+
+std::vector<std::size_t> ProcessGrid::CoordinatesOf(std::size_t index) const {
+  std::vector<std::size_t> coordinates(extents.size());
+  for (std::size_t d = extents.size(); d-- > 0; index /= extents[d]) coordinates[d] = index % extents[d];
+  return coordinates;
+}
+
+std::optional<ProcessGrid> GridOfPartners(std::size_t ranks, const std::vector<Partners>& partners) {
+  if (ranks < kFewestRanks || partners.empty() || partners.size() > ranks * kMostPartners / 2) return std::nullopt;
+  const std::vector<Partners> often = WithoutRare(partners);
+  std::optional<ProcessGrid> best;
+  for (const Extents& extents : Layouts(ranks)) {
+    const Candidate candidate(extents, often);
+    if (candidate.Explains() && (!best || candidate.Explained() > best->explained)) best = candidate.Result();
+  }
+  return best;
+}
+
+std::vector<Partners> PartnersOf(const Trace& trace, const PhaseCut& cut) {
+  std::vector<MessageCounts> counts(trace.size());
+  ParallelFor(trace.size(), [&](std::size_t rank) {
+    if (cut.ranks[rank].present) counts[rank] = CountMessages(trace, cut, rank);
+  });
+  std::vector<std::size_t> place(trace.size());
+  std::size_t present = 0;
+  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
+    place[rank] = present;
+    present += cut.ranks[rank].present;
+  }
+  // Both ranks count a message, one when it is sent and one when it is received.
+  std::map<std::pair<std::size_t, std::size_t>, std::uint64_t> messages;
+  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
+    for (const auto& [peer, count] : counts[rank].by_peer) {
+      const auto other = static_cast<std::size_t>(peer);
+      if (peer < 0 || other >= trace.size() || other == rank || !cut.ranks[other].present) continue;
+      messages[std::minmax(place[rank], place[other])] += count;
+    }
+  }
+  std::vector<Partners> partners;
+  for (const auto& [pair, count] : messages) partners.push_back({pair.first, pair.second, (count + 1) / 2});
+  return partners;
+}
+
+std::optional<ProcessGrid> FindProcessGrid(const Trace& trace, const PhaseCut& cut) {
+  const auto ranks =
+      std::count_if(cut.ranks.begin(), cut.ranks.end(), [](const RankCut& rank) { return rank.present; });
+  return GridOfPartners(static_cast<std::size_t>(ranks), PartnersOf(trace, cut));
+}
+
+}  // namespace farscale
