@@ -51,12 +51,13 @@ LossRecord RecordOf(const Diagnosis& diagnosis, const std::string& phase) {
   record.unattributed = diagnosis.unattributed;
   record.iterations = diagnosis.iterations;
   record.shape = diagnosis.useful_shape;
+  record.run_ranks = diagnosis.ranks.size();
   for (std::size_t rank = 0; rank < diagnosis.ranks.size(); ++rank) {
     if (diagnosis.ranks[rank].present) record.ranks.push_back(rank);
   }
   for (PathId path = 0; path < diagnosis.totals.size(); ++path) {
     const PathLosses& total = diagnosis.totals[path];
-    if (total.visits == 0) continue;
+    if (total.visits == 0 || path == kBetweenOccurrences) continue;  // the latter is not of the phase
     record.paths.push_back(RecordOfPath(diagnosis, path, record.ranks));
     for (std::size_t kind = 0; kind < kWaitKinds; ++kind) {
       record.waiting[kind] += total.waiting[kind];

@@ -38,6 +38,7 @@ struct LossRecord {
   ByWaitKind waiting{}, short_term{}, long_term{}, unattributed{};
   double wrong_order = 0, indirect = 0, propagating = 0;
   std::size_t iterations = 1;
+  std::size_t run_ranks = 0;       // of the run: what rows of rasters stand for
   std::vector<std::size_t> ranks;  // that are in the phase
   std::vector<PathRecord> paths;   // what causes most first; of equals by name
   std::optional<FactorLosses> by_factor;  // nothing: not asked for
