@@ -20,9 +20,18 @@ Json ToJson(const ByWaitKind& values) {
   return json;
 }
 
-// Nothing for ranks that all have none.
-void AddByRank(const char* key, const std::vector<double>& values, Json& json) {
-  if (std::any_of(values.begin(), values.end(), [](double value) { return value != 0; })) json[key] = values;
+// Nothing for ranks that all have none; by rank where few have any.
+void AddByRank(const char* key, const std::vector<double>& values, const std::vector<std::size_t>& ranks, Json& json) {
+  const auto others = static_cast<std::size_t>(std::count(values.begin(), values.end(), 0.0));
+  if (others == values.size()) return;
+  if (4 * (values.size() - others) > values.size()) {
+    json[key] = values;
+    return;
+  }
+  json[key] = Json::object();
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (values[i] != 0) json[key][std::to_string(ranks[i])] = values[i];
+  }
 }
 
 Json ToJson(const LossRaster& raster) {
@@ -65,7 +74,7 @@ Json ToJson(const ProcessGrid& grid) {
           {"explained", grid.explained}};
 }
 
-Json ToJson(const PathRecord& path) {
+Json ToJson(const PathRecord& path, const std::vector<std::size_t>& ranks) {
   Json json = {{"path", path.path},
                {"isMpi", path.is_mpi},
                {"visits", path.total.visits},
@@ -87,22 +96,25 @@ Json ToJson(const PathRecord& path) {
                {"impactWithin", path.total.intra},
                {"impactBetween", path.total.inter}};
   Json by_rank = Json::object();
-  AddByRank("execution", path.execution, by_rank);
-  AddByRank("waiting", path.waiting, by_rank);
-  AddByRank("costs", path.costs, by_rank);
-  AddByRank("criticalPath", path.critical, by_rank);
+  AddByRank("execution", path.execution, ranks, by_rank);
+  AddByRank("waiting", path.waiting, ranks, by_rank);
+  AddByRank("costs", path.costs, ranks, by_rank);
+  AddByRank("criticalPath", path.critical, ranks, by_rank);
   json["byRank"] = std::move(by_rank);
   if (path.shape) json["shape"] = ToJson(*path.shape);
   if (!path.raster.cells.empty()) json["costsByRankAndIteration"] = ToJson(path.raster);
   return json;
 }
 
-Json ToJson(const LossRecord& record) {
+}  // namespace
+
+Json LossesToJson(const LossRecord& record) {
   Json json = {{"trace", record.trace},
                {"phase", record.phase},
                {"cores", record.cores},
                {"repeat", record.repeat},
                {"iterations", record.iterations},
+               {"runRanks", record.run_ranks},
                {"ranks", record.ranks},
                {"length", record.length},
                {"allocation", record.allocation},
@@ -117,21 +129,29 @@ Json ToJson(const LossRecord& record) {
   if (record.shape) json["shape"] = ToJson(*record.shape);
   if (record.grid) json["processGrid"] = ToJson(*record.grid);
   Json paths = Json::array();
-  for (const PathRecord& path : record.paths) paths.push_back(ToJson(path));
+  for (const PathRecord& path : record.paths) paths.push_back(ToJson(path, record.ranks));
   json["callPaths"] = std::move(paths);
   if (record.by_factor) {
     Json losses = Json::array();
     for (const PathFactorLoss& path : record.by_factor->paths) {
-      losses.push_back({{"path", path.path}, {"loadBalance", path.load_balance}, {"serialization", path.serialization}});
+      losses.push_back(
+          {{"path", path.path}, {"loadBalance", path.load_balance}, {"serialization", path.serialization}});
     }
     json["byFactor"] = std::move(losses);
   }
   return json;
 }
 
-Json ToJson(const std::optional<IntervalBounds>& bounds) { return {bounds->low, bounds->high}; }
+namespace {
 
-Json ToJson(const std::vector<LossProjection>& projections) {
+// Null where there is no interval.
+Json ToJson(const std::optional<IntervalBounds>& bounds) {
+  return bounds ? Json{bounds->low, bounds->high} : Json(nullptr);
+}
+
+}  // namespace
+
+Json LossProjectionsToJson(const std::vector<LossProjection>& projections) {
   Json list = Json::array();
   for (const LossProjection& projection : projections) {
     Json paths = Json::array();
@@ -150,10 +170,13 @@ Json ToJson(const std::vector<LossProjection>& projections) {
       }
       Json one = {{"path", path.path}, {"measured", std::move(measured)}};
       if (!path.model.empty()) one["model"] = path.model;
+      if (!path.formula.empty()) one["formula"] = path.formula;
       one["targets"] = std::move(targets);
       paths.push_back(std::move(one));
     }
-    Json json = {{"phase", projection.phase}, {"measure", ToString(projection.measure)}};
+    Json json = {{"phase", projection.phase},
+                 {"measure", ToString(projection.measure)},
+                 {"fittedCores", projection.fitted_cores}};
     if (!projection.obstacle.empty()) json["obstacle"] = projection.obstacle;
     json["callPaths"] = std::move(paths);
     list.push_back(std::move(json));
@@ -161,16 +184,13 @@ Json ToJson(const std::vector<LossProjection>& projections) {
   return list;
 }
 
-}  // namespace
-
-std::string WriteLossesJson(const std::vector<LossRecord>& records,
-                            const std::vector<LossProjection>& projections) {
+std::string WriteLossesJson(const std::vector<LossRecord>& records, const std::vector<LossProjection>& projections) {
   Json json = {{"format", "farscale-losses"}, {"version", 1}, {"generator", Generator()}};
   Json list = Json::array();
-  for (const LossRecord& record : records) list.push_back(ToJson(record));
+  for (const LossRecord& record : records) list.push_back(LossesToJson(record));
   json["phases"] = std::move(list);
-  json["projections"] = ToJson(projections);
-  return json.dump(1) + "\n";
+  json["projections"] = LossProjectionsToJson(projections);
+  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace farscale

@@ -41,9 +41,9 @@ std::string WaitTable(const LossRecord& losses) {
     const auto k = static_cast<std::size_t>(kind.kind);
     if (losses.waiting[k] <= 0) continue;
     const bool is_end = kind.kind == WaitKind::kWaitAtEnd && losses.at_end > 0;
-    rows.push_back({std::string(kind.name), FormatSeconds(losses.waiting[k]), ShareOf(losses.waiting[k], losses.allocation),
-                    is_end ? "not charged" : cost(losses.short_term[k]), is_end ? "" : cost(losses.long_term[k]),
-                    cost(losses.unattributed[k])});
+    rows.push_back({std::string(kind.name), FormatSeconds(losses.waiting[k]),
+                    ShareOf(losses.waiting[k], losses.allocation), is_end ? "not charged" : cost(losses.short_term[k]),
+                    is_end ? "" : cost(losses.long_term[k]), cost(losses.unattributed[k])});
   }
   return FormatTable(rows);
 }
@@ -75,7 +75,8 @@ std::string CriticalTable(const LossRecord& losses, std::size_t top) {
   const auto critical = [](const PathRecord& path) { return path.total.critical; };
   for (const PathRecord* path : Largest(losses, top, critical)) {
     rows.push_back({path->path, FormatSeconds(path->total.critical), ShareOf(path->total.critical, losses.length),
-                    FormatSeconds(path->imbalance), FormatSeconds(path->total.intra), FormatSeconds(path->total.inter)});
+                    FormatSeconds(path->imbalance), FormatSeconds(path->total.intra),
+                    FormatSeconds(path->total.inter)});
   }
   return FormatTable(rows);
 }

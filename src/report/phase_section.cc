@@ -14,6 +14,7 @@
 #include "report/fits_section.h"
 #include "report/pop_colors.h"
 #include "report/readings.h"
+#include "report/report_losses.h"
 #include "report/slug.h"
 #include "report/summary.h"
 #include "report/timelines.h"
@@ -44,6 +45,7 @@ class PhaseSection {
 
   Data Build() {
     AddMeasuredTable();
+    section_.update(LossesInReport(results_, series_, phase_, heading_));
     section_.update(IterationsOfPhase(results_, phase_, heading_, slug_, model_));
     const bool projected = projection_ != nullptr && projection_->obstacle.empty();
     section_["hasProjection"] = projected;

@@ -9,7 +9,9 @@
 #include "base/diagnostics.h"
 #include "factors/factor_table.h"
 #include "factors/run_picture.h"
+#include "imbalance/loss_record.h"
 #include "projection/backtest.h"
+#include "projection/loss_projection.h"
 #include "projection/projection.h"
 
 namespace farscale {
@@ -117,6 +119,8 @@ struct Results {
   FactorTable table;
   std::vector<PhaseProjection> projections;
   std::vector<BacktestRow> backtest;
+  std::vector<LossRecord> losses;                // of the largest run of every phase [report_losses.h]
+  std::vector<LossProjection> loss_projections;  // of all runs
   Comparison comparison = Comparison::kNoise;
   std::vector<Variant> variants;
 };

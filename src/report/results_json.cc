@@ -11,6 +11,7 @@
 #include "factors/factor_table_json.h"
 #include "projection/backtest_json.h"
 #include "projection/projection_json.h"
+#include "report/losses_json.h"
 #include "report/timeline_json.h"
 
 namespace farscale {
@@ -152,6 +153,11 @@ std::string WriteResultsJson(const Results& results) {
   json["factors"] = FactorTableToJson(results.table);
   json["projections"] = ProjectionsToJson(results.projections);
   if (!results.backtest.empty()) json["backtest"] = BacktestRowsToJson(results.backtest);
+  if (!results.losses.empty()) {
+    json["losses"] = Json::array();
+    for (const LossRecord& losses : results.losses) json["losses"].push_back(LossesToJson(losses));
+    json["lossProjections"] = LossProjectionsToJson(results.loss_projections);
+  }
   if (!results.variants.empty()) {
     json["comparison"] = results.comparison == Comparison::kNoise ? "noise" : "what-if";
     json["variants"] = Json::array();
@@ -186,6 +192,11 @@ Results ReadResultsJson(const std::string& text, const std::string& file) {
     results.table = FactorTableFromJson(json.at("factors"), file);
     results.projections = ProjectionsFromJson(json.at("projections"));
     if (json.contains("backtest")) results.backtest = BacktestRowsFromJson(json.at("backtest"));
+    for (const Json& losses : json.value("losses", Json::array()))
+      results.losses.push_back(LossesFromJson(losses, file));
+    if (json.contains("lossProjections")) {
+      results.loss_projections = LossProjectionsFromJson(json.at("lossProjections"), file);
+    }
     if (json.value("comparison", "noise") == "what-if") results.comparison = Comparison::kWhatIf;
     for (const Json& variant : json.value("variants", Json::array())) {
       results.variants.push_back(VariantFromJson(variant, file));

@@ -1,0 +1,24 @@
+// Small pictures of where a call path makes others wait: ranks and iterations, or a grid of processes. Colour is one
+// hue whose strength grows with the value, so that pictures read without colour too; numbers stand in a table behind
+// them.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "imbalance/delay_costs.h"
+
+namespace farscale {
+
+// Ranks from top to bottom, iterations from left to right; beside it the sum of every row as a bar. Of a raster without
+// cells nothing is drawn but the ground.
+std::string RenderHeatMap(const LossRaster& raster, const std::string& title, const std::string& description);
+
+// The same raster without bars, in square cells: places of a grid.
+std::string RenderGridMap(const LossRaster& grid, const std::string& title, const std::string& description);
+
+// A raster whose neighbours are added up until there are at most so many rows and columns.
+LossRaster Joined(const LossRaster& raster, std::size_t rows, std::size_t columns);
+
+}  // namespace farscale

@@ -1,0 +1,22 @@
+// Where runs lose time as one page: HTML or Markdown.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "imbalance/loss_record.h"
+#include "report/loss_growth.h"
+#include "report/report_model.h"
+#include "report/write_report.h"
+
+namespace farscale {
+
+// The tags of templates/imbalance.*.mustache [docs/templates.md], but for `style`. `records`: phase by phase, runs
+// rising, at least one; the last of a phase is told in full. `title`: of the study or its trace.
+ReportModel BuildLossesModel(const std::vector<LossRecord>& records, const std::vector<LossGrowth>& growth,
+                             const std::string& title, std::size_t top = 10);
+
+std::string WriteLossesHtml(const ReportModel& model, const ReportTemplates& templates);
+std::string WriteLossesMarkdown(const ReportModel& model, const ReportTemplates& templates);
+
+}  // namespace farscale

@@ -1,0 +1,96 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <regex>
+
+#include "report/heat_map.h"
+#include "report/losses_pages.h"
+#include "report/losses_section.h"
+#include "support/losses.h"
+#include "support/own_templates.h"
+
+namespace farscale {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+ReportTemplates ImbalanceTemplates() {
+  ReportTemplates templates = test::OwnTemplates();
+  templates.html = templates.partials.at("imbalance.html");
+  templates.markdown = templates.partials.at("imbalance.md");
+  return templates;
+}
+
+// Two of four iterations in either half: 0 1 | 2 3 and 4 5 | 6 7 become 1 5 and 9 13.
+TEST(HeatMap, NeighboursAreAddedUp) {
+  const LossRaster raster{2, 4, {0, 1, 2, 3, 4, 5, 6, 7}};
+  EXPECT_EQ(Joined(raster, 2, 2), (LossRaster{2, 2, {1, 5, 9, 13}}));
+  EXPECT_EQ(Joined(raster, 1, 1), (LossRaster{1, 1, {28}}));
+  EXPECT_EQ(Joined(raster, 8, 8), raster);
+}
+
+// Cells of one strength are one path; 1 of 8 is the weakest of eight steps, and nothing is not drawn.
+TEST(HeatMap, StrengthTellsTheValue) {
+  const std::string svg = RenderHeatMap({2, 3, {0, 1, 8, 8, 8, 0}}, "costs", "of <two> ranks");
+  EXPECT_THAT(svg, HasSubstr("role=\"img\""));
+  EXPECT_THAT(svg, HasSubstr("<desc>of &lt;two&gt; ranks</desc>"));
+  EXPECT_THAT(svg, HasSubstr("stroke-opacity=\"0.125\" d=\"M1 0.5h1\""));
+  EXPECT_THAT(svg, HasSubstr("stroke-opacity=\"1\" d=\"M2 0.5h1M0 1.5h2\""));
+  EXPECT_THAT(RenderHeatMap({2, 2, {}}, "t", "d"), Not(HasSubstr("<path")));
+  EXPECT_THAT(RenderGridMap({1, 2, {0, 3}}, "t", "d"), HasSubstr("d=\"M1 0.5h1\""));
+}
+
+TEST(LossesSection, SaysHowMuchIsWaitingAndForWhom) {
+  const std::vector<std::string> sentences = SummarizeLosses(test::MakeLosses());
+  EXPECT_EQ(sentences[0], "50.0 % of the time of all ranks is waiting: 4.00 s of 8.00 s on 2 ranks.");
+  EXPECT_EQ(sentences[1], "50.0 % of the waiting is caused by main / work, most of it on rank 1 (100.0 %).");
+  EXPECT_THAT(sentences[3], HasSubstr("25.0 % of the waiting (1.00 s) is for the last rank at the end"));
+  EXPECT_THAT(sentences[4], HasSubstr("12.5 % of the waiting (500 ms) could not be attributed"));
+  EXPECT_EQ(SummarizeLosses(LossRecord()), std::vector<std::string>{"No rank waits for another."});
+}
+
+TEST(LossesSection, TablesHoldTheTopAndSayWhatIsLeft) {
+  const ReportData data = LossesOfPhase(test::MakeLosses(), {}, "step", {1, 1});
+  ASSERT_EQ(data["causes"].size(), 1u);
+  EXPECT_EQ(data["causes"][0]["path"], "main / work");
+  EXPECT_EQ(data["causes"][0]["most"], "1 (100.0 %)");
+  EXPECT_EQ(data["moreCauses"], "All other call paths together cause 12.5 % of the waiting.");
+  ASSERT_EQ(data["maps"].size(), 1u);
+  const ReportData& table = data["maps"][0]["table"];
+  EXPECT_EQ(table["header"].dump(), R"([{"text":"1"},{"text":"2"},{"text":"all"}])");
+  EXPECT_EQ(table["rows"][1].dump(),
+            R"({"heading":"1","cells":[{"text":"500 ms"},{"text":"1.50 s"},{"text":"2.00 s"}]})");
+  EXPECT_FALSE(data["hasGrowth"].get<bool>());
+}
+
+// 128 ranks in 64 rows, and those in eight of the table: 16 in each.
+TEST(LossesSection, TablesBehindMapsNameTheRanksOfBlocks) {
+  LossRecord losses = test::MakeLosses();
+  losses.run_ranks = 128;
+  losses.iterations = 100;
+  losses.paths[0].raster = {64, 64, std::vector<double>(64 * 64, 1)};
+  const ReportData table = LossesOfPhase(losses, {}, "step")["maps"][0]["table"];
+  EXPECT_EQ(table["rows"][0]["heading"], "0 – 15");
+  EXPECT_EQ(table["rows"][7]["heading"], "112 – 127");
+  EXPECT_EQ(table["header"][0]["text"], "1 – 18");  // 11 of 64 columns: up to 11 · 100 / 64, rounded up
+  EXPECT_EQ(table["header"][5]["text"], "85 – 100");
+}
+
+TEST(LossesPages, OnePageWithoutScripts) {
+  const ReportModel model = BuildLossesModel({test::MakeLosses(1), test::MakeLosses(2)}, test::MakeGrowth(), "a <b> c");
+  const std::string html = WriteLossesHtml(model, ImbalanceTemplates());
+  EXPECT_THAT(html, HasSubstr("a &lt;b&gt; c"));
+  EXPECT_THAT(html, HasSubstr("default-src 'none'; style-src 'sha256-"));
+  EXPECT_THAT(html, Not(HasSubstr("<script")));
+  EXPECT_THAT(html, Not(HasSubstr(" style=")));
+  EXPECT_THAT(html, HasSubstr("[Boehme13, section 4.3]"));
+  EXPECT_THAT(html, HasSubstr("class=\"chart heat\""));
+  EXPECT_THAT(html, HasSubstr("the largest in full"));
+  const std::string markdown = WriteLossesMarkdown(model, ImbalanceTemplates());
+  EXPECT_THAT(markdown, HasSubstr("| 1 | main / work | 2.00 s | 50.0 % | 2.00 s | – | 1 (100.0 %) |"));
+  EXPECT_THAT(markdown, Not(HasSubstr("<svg")));
+}
+
+}  // namespace
+}  // namespace farscale

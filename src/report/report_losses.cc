@@ -1,0 +1,124 @@
+#include "report/report_losses.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+#include <utility>
+
+#include "report/heat_map.h"
+
+namespace farscale {
+namespace {
+
+// Cells of a raster in either direction, at most.
+constexpr std::size_t kCells = 32;
+
+// What a report names of a call path's ranks.
+constexpr std::size_t kRanks = 2;
+
+double Rounded(double value) { return std::stod(fmt::format("{:.4g}", value)); }
+
+// The paths with most of anything that has a table.
+std::vector<PathRecord> ToldPaths(const LossRecord& losses, std::size_t most) {
+  std::set<std::string> told;
+  const auto add = [&](auto value) {
+    for (const PathRecord* path : LargestPaths(losses, most, value)) told.insert(path->path);
+  };
+  add([](const PathRecord& path) { return path.total.Costs(); });
+  add([](const PathRecord& path) { return path.total.Waiting(); });
+  add([](const PathRecord& path) { return path.total.wrong_order; });
+  add([](const PathRecord& path) { return path.total.critical; });
+  std::vector<PathRecord> paths;
+  for (const PathRecord& path : losses.paths) {
+    if (told.count(path.path) > 0) paths.push_back(path);
+  }
+  return paths;
+}
+
+// Zero but for the largest, of equals the first.
+void KeepLargest(std::vector<double>& values) {
+  std::vector<std::size_t> order(values.size());
+  std::iota(order.begin(), order.end(), 0);
+  const auto middle = order.begin() + static_cast<std::ptrdiff_t>(std::min(kRanks, order.size()));
+  std::partial_sort(order.begin(), middle, order.end(),
+                    [&](std::size_t a, std::size_t b) { return std::pair(-values[a], a) < std::pair(-values[b], b); });
+  std::for_each(order.begin(), middle, [&](std::size_t i) { values[i] = Rounded(values[i]); });
+  std::for_each(middle, order.end(), [&](std::size_t i) { values[i] = 0; });
+}
+
+LossRecord Reduced(const LossRecord& losses, const LossDetail& detail) {
+  LossRecord reduced = losses;
+  reduced.findings.clear();
+  reduced.paths = ToldPaths(losses, detail.rows);
+  std::size_t number = 0;
+  for (PathRecord& path : reduced.paths) {
+    const bool has_map = ++number <= detail.maps && !path.raster.cells.empty();
+    path.raster = has_map ? Joined(path.raster, kCells, kCells) : LossRaster();
+    for (double& cell : path.raster.cells) cell = Rounded(cell);
+    path.execution.clear();
+    path.critical.clear();
+    KeepLargest(path.waiting);
+    KeepLargest(path.costs);
+  }
+  if (!losses.by_factor) return reduced;
+  std::vector<PathFactorLoss>& paths = reduced.by_factor->paths;
+  std::stable_sort(paths.begin(), paths.end(), [](const PathFactorLoss& a, const PathFactorLoss& b) {
+    return a.load_balance + a.serialization > b.load_balance + b.serialization;
+  });
+  if (paths.size() > detail.rows) paths.resize(detail.rows);
+  return reduced;
+}
+
+}  // namespace
+
+LossDetail DetailFor(std::size_t phases) {
+  if (phases <= 3) return {10, 3};
+  if (phases <= 8) return {10, 1};
+  return {5, 0};
+}
+
+std::vector<LossRecord> LossesForReport(const std::vector<LossRecord>& records) {
+  std::vector<LossRecord> largest;
+  for (const LossRecord& record : records) {
+    if (largest.empty() || largest.back().phase != record.phase) {
+      largest.push_back(record);
+    } else if (record.cores > largest.back().cores) {
+      largest.back() = record;
+    }
+  }
+  const LossDetail detail = DetailFor(largest.size());
+  for (LossRecord& record : largest) record = Reduced(record, detail);
+  return largest;
+}
+
+std::vector<LossProjection> LossProjectionsForReport(std::vector<LossProjection> projections) {
+  std::set<std::string> phases;
+  for (const LossProjection& projection : projections) phases.insert(projection.phase);
+  const std::size_t rows = DetailFor(phases.size()).rows;
+  for (LossProjection& projection : projections) {
+    if (projection.paths.size() > rows) projection.paths.resize(rows);
+  }
+  return projections;
+}
+
+ReportData LossesInReport(const Results& results, const std::string& series, const std::string& phase,
+                          const std::string& heading) {
+  const auto found = std::find_if(results.losses.begin(), results.losses.end(),
+                                  [&](const LossRecord& losses) { return losses.phase == phase; });
+  if (found == results.losses.end()) return {{"hasLosses", false}};
+  std::vector<LossProjection> projections;
+  for (const LossProjection& projection : results.loss_projections) {
+    if (projection.phase == phase) projections.push_back(projection);
+  }
+  std::vector<PhaseProjection> factors;
+  for (const PhaseProjection& projection : results.projections) {
+    if (projection.phase == phase && projection.series == series) factors.push_back(projection);
+  }
+  return {{"hasLosses", true},
+          {"losses",
+           LossesOfPhase(*found, DescribeGrowth(projections, factors, 2), heading, DetailFor(results.losses.size()))}};
+}
+
+}  // namespace farscale

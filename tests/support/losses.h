@@ -1,0 +1,65 @@
+// A run that waits in every way that can be told, in round numbers.
+#pragma once
+
+#include <vector>
+
+#include "imbalance/loss_record.h"
+#include "report/loss_growth.h"
+
+namespace farscale::test {
+
+inline void SetKind(ByWaitKind& values, WaitKind kind, double seconds) {
+  values[static_cast<std::size_t>(kind)] = seconds;
+}
+
+// Two ranks for 4 s each, half of which is waiting: 3 s for messages, of which 2 s are caused by work on rank 1, 0.5 s
+// by a sum and 0.5 s by nobody, and 1 s at the end.
+inline LossRecord MakeLosses(std::int64_t cores = 2) {
+  LossRecord losses;
+  losses.trace = "2/traces.otf2";
+  losses.phase = "step";
+  losses.cores = cores;
+  losses.length = 4;
+  losses.allocation = 8;
+  losses.at_end = 1;
+  losses.iterations = 2;
+  losses.run_ranks = 2;
+  losses.ranks = {0, 1};
+  losses.indirect = 1;
+  losses.propagating = 0.5;
+  losses.wrong_order = 0.4;
+  SetKind(losses.waiting, WaitKind::kLateSender, 3);
+  SetKind(losses.waiting, WaitKind::kWaitAtEnd, 1);
+  SetKind(losses.short_term, WaitKind::kLateSender, 2);
+  SetKind(losses.long_term, WaitKind::kLateSender, 0.5);
+  SetKind(losses.unattributed, WaitKind::kLateSender, 0.5);
+  PathRecord work{"main / work", false, {}, 0.5, 0, {1, 3}, {0, 0}, {0, 2}, {0, 3}, {2, 2, {0, 0, 0.5, 1.5}}, {}};
+  work.total.time = 4;
+  work.total.critical = 3;
+  work.total.nearly_critical = 4;
+  work.total.intra = 1;
+  work.total.inter = 0.25;
+  SetKind(work.total.short_term, WaitKind::kLateSender, 2);
+  PathRecord receive{"main / MPI_Recv", true, {}, 0, 1, {0, 0}, {3, 1}, {0.5, 0}, {0, 0}, {2, 2, {0.5, 0, 0, 0}}, {}};
+  receive.total.time = 4;
+  receive.total.indirect = 1;
+  receive.total.propagating = 0.5;
+  receive.total.wrong_order = 0.4;
+  receive.total.wrong_order_same = 0.1;
+  SetKind(receive.total.waiting, WaitKind::kLateSender, 3);
+  SetKind(receive.total.waiting, WaitKind::kWaitAtEnd, 1);
+  SetKind(receive.total.long_term, WaitKind::kLateSender, 0.5);
+  losses.paths = {work, receive};
+  losses.by_factor = FactorLosses{{{"main / MPI_Recv", -0.04, 0.2}, {"main / work", 0.8, 0.04}}, 2, 0.76, 0.24};
+  return losses;
+}
+
+inline std::vector<LossGrowth> MakeGrowth() {
+  return {{"step",
+           LossMeasure::kDelayCosts,
+           "What causes waiting",
+           {"It grows."},
+           {{"Call path", "2", "→ 64"}, {"main / work", "50.0 %", "60.0 %"}}}};
+}
+
+}  // namespace farscale::test
