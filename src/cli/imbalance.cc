@@ -2,9 +2,11 @@
 
 #include <filesystem>
 
+#include "base/files.h"
 #include "cli/command.h"
 #include "report/loss_growth.h"
 #include "report/losses_json.h"
+#include "report/losses_pages.h"
 #include "report/losses_text.h"
 #include "study/resources.h"
 #include "study/run_study.h"
@@ -18,13 +20,67 @@ struct ImbalanceOptions {
   std::vector<std::string> phases;
   std::int64_t top = 10;
   std::string output;
+  std::string templates;
 };
 
-int Imbalance(const ImbalanceOptions& options, const Common& common) {
-  const std::string ending = std::filesystem::path(options.output).extension().string();
-  if (!options.output.empty() && options.output != "-" && ending != ".json") {
-    throw Error(ErrorKind::kUsage, options.output, "the name of the output must end in .json");
+enum class Form { kText, kJson, kHtml, kMarkdown, kFolder };
+
+// A name without ending is that of a folder, which gets all.
+Form FormOf(const std::string& output) {
+  if (output.empty()) return Form::kText;
+  const std::string ending = std::filesystem::path(output).extension().string();
+  if (output == "-" || ending == ".json") return Form::kJson;
+  if (ending == ".html") return Form::kHtml;
+  if (ending == ".md") return Form::kMarkdown;
+  if (ending.empty()) return Form::kFolder;
+  throw Error(ErrorKind::kUsage, output, "the name of the output must end in .html, .md or .json, or be a folder");
+}
+
+// What was found out: by run, and how it grows over them.
+struct Losses {
+  std::string title;
+  std::vector<LossRecord> records;
+  std::vector<LossProjection> projected;
+  std::vector<LossGrowth> growth;
+};
+
+void Print(const Losses& losses, std::size_t top) {
+  bool is_first = true;
+  for (const LossRecord& record : losses.records) {
+    fmt::print("{}{}", is_first ? "" : "\n", FormatLosses(record, top));
+    is_first = false;
   }
+  if (!losses.growth.empty()) fmt::print("\n{}", FormatGrowth(losses.growth));
+}
+
+void Write(const Losses& losses, Form form, const ImbalanceOptions& options, const ReportTemplates& templates) {
+  if (form == Form::kJson) {
+    WriteOutput(options.output, WriteLossesJson(losses.records, losses.projected));
+    return;
+  }
+  const ReportModel model =
+      BuildLossesModel(losses.records, losses.growth, losses.title, static_cast<std::size_t>(options.top));
+  if (form == Form::kHtml) {
+    WriteOutput(options.output, WriteLossesHtml(model, templates));
+  } else if (form == Form::kMarkdown) {
+    WriteOutput(options.output, WriteLossesMarkdown(model, templates));
+  } else {
+    WriteFiles(options.output, {{"imbalance.html", WriteLossesHtml(model, templates)},
+                                {"imbalance.md", WriteLossesMarkdown(model, templates)},
+                                {"imbalance.json", WriteLossesJson(losses.records, losses.projected)}});
+  }
+}
+
+// Of a study its title, of traces the name of the program.
+std::string TitleOf(const Study& study, const MeasuredRuns& measured) {
+  if (!study.title.empty()) return study.title;
+  const std::string program = measured.runs.front().program;
+  return program.empty() ? measured.runs.front().path : std::filesystem::path(program).filename().string();
+}
+
+int Imbalance(const ImbalanceOptions& options, const Common& common) {
+  const Form form = FormOf(options.output);
+  const ReportTemplates templates = LoadFormTemplates("imbalance", options.templates);
   const Messages messages(common);
   Study study = StudyOfInputs(options.inputs, "", options.application);
   if (!options.phases.empty()) {
@@ -38,18 +94,15 @@ int Imbalance(const ImbalanceOptions& options, const Common& common) {
   messages.FindingsOf(results);
   for (const LossRecord& losses : measured.losses) messages.Findings(losses.trace, losses.findings);
   const ModelLibrary library = LoadModels(study.model_files);
-  const std::vector<LossProjection> projected = ProjectLosses(measured.losses, library, study.projection);
-  if (options.output.empty()) {
-    bool is_first = true;
-    for (const LossRecord& losses : measured.losses) {
-      fmt::print("{}{}", is_first ? "" : "\n", FormatLosses(losses, static_cast<std::size_t>(options.top)));
-      is_first = false;
-    }
-    if (measured.losses.size() > study.phases.size()) {
-      fmt::print("\n{}", FormatGrowth(DescribeGrowth(projected, Project(measured.table, library, study.projection))));
-    }
+  Losses losses{TitleOf(study, measured), measured.losses, {}, {}};
+  losses.projected = ProjectLosses(losses.records, library, study.projection);
+  if (losses.records.size() > study.phases.size()) {
+    losses.growth = DescribeGrowth(losses.projected, Project(measured.table, library, study.projection));
+  }
+  if (form == Form::kText) {
+    Print(losses, static_cast<std::size_t>(options.top));
   } else {
-    WriteOutput(options.output, WriteLossesJson(measured.losses, projected));
+    Write(losses, form, options, templates);
   }
   for (const RunRecord& run : measured.runs) {
     if (!run.error.empty()) PrintError(Error(ErrorKind::kInput, "run failed", run.error));
@@ -64,7 +117,8 @@ void AddImbalanceCommand(CLI::App& app, const Common& common, CommandResult& act
   CLI::App* command =
       app.add_subcommand("imbalance", "Say where time is lost: wait states, what caused them, the critical path");
   command->footer(
-      "Waits are charged to the call paths that made the others wait, through chains of waits: short-term costs are of\n"
+      "Waits are charged to the call paths that made the others wait, through chains of waits: short-term costs are "
+      "of\n"
       "waits that a delay caused itself, long-term costs of those that these caused in turn.");
   command->add_option("input", options->inputs, "A study file, or traces of one program (.otf2, .prv, .prv.gz)")
       ->required();
@@ -75,7 +129,11 @@ void AddImbalanceCommand(CLI::App& app, const Common& common, CommandResult& act
       ->allow_extra_args(false);
   command->add_option("--top", options->top, "Rows of each table")->check(CLI::PositiveNumber)->capture_default_str();
   AddApplicationOption(command, options->application);
-  command->add_option("-o,--output", options->output, "File to write with everything, .json; - prints it");
+  command->add_option(
+      "-o,--output", options->output,
+      "File to write: .html, .md (the top rows), .json (everything; - prints it); or a folder for all three");
+  command->add_option("--templates", options->templates,
+                      "Folder with templates of your own; what it lacks comes from farscale (docs/templates.md)");
   command->callback(
       [options, &common, &action] { action = [options, &common] { return Imbalance(*options, common); }; });
 }

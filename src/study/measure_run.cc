@@ -165,7 +165,7 @@ MeasuredRun ReadAndMeasure(const Study& study, const RunSpec& spec, const std::v
   std::vector<PhaseCut> cuts = CutPhases(study, trace, result);
   std::vector<PhaseMarks> marks;
   for (PhaseCut& cut : cuts) {
-    if (detail != Detail::kPictures) {
+    if (detail != Detail::kReport) {
       cut = CutClean(trace, matching, cut, study.factors);
       continue;
     }
@@ -175,14 +175,14 @@ MeasuredRun ReadAndMeasure(const Study& study, const RunSpec& spec, const std::v
   }
   result.record = RecordOf(trace, spec, cuts);
   result.record.phases = std::move(marks);
-  if (detail == Detail::kPictures) result.record.picture = PictureOf(trace, matching, study.factors.rules);
+  if (detail == Detail::kReport) result.record.picture = PictureOf(trace, matching, study.factors.rules);
   auto cut = cuts.begin();
   for (const std::optional<PhaseNotFound>& missing : result.missing) {
     result.rows.emplace_back();
-    if (detail == Detail::kLosses) result.losses.emplace_back();
+    if (detail != Detail::kFactors) result.losses.emplace_back();
     if (missing) continue;
     const std::vector<RankGroup> groups = GroupsOf(study, trace, *cut, diagnostics);
-    if (detail == Detail::kLosses) result.losses.back() = LossesOf(trace, matching, *cut, groups, study.factors.rules, result.record);
+    if (detail != Detail::kFactors) result.losses.back() = LossesOf(trace, matching, *cut, groups, study.factors.rules, result.record);
     const GroupedFactors factors = MeasurePhase(trace, matching, *cut++, groups, study.factors);
     diagnostics.Merge(factors.whole.diagnostics);
     result.rows.back() = RowsOf(study, result.record, factors, groups);

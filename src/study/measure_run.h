@@ -30,9 +30,9 @@ struct MeasuredRun {
   std::optional<Error> error;
 };
 
-// What to find out of a run: factors; besides, what reports draw of it, pictures and iterations; or besides factors
-// where its time is lost.
-enum class Detail { kFactors, kPictures, kLosses };
+// What to find out of a run: factors; besides, where its time is lost; besides both, what reports draw of it, pictures
+// and iterations.
+enum class Detail { kFactors, kLosses, kReport };
 
 // A run that fails is a result with its error. `wants_shapes`: say what the iterations look like where phases depend on
 // it.

@@ -47,7 +47,8 @@ std::vector<std::string> NetworkNames();
 // program's own. NAME.mustache of either folder is the partial {{> NAME}}.
 ReportTemplates LoadTemplates(const std::string& folder = "");
 
-// The same of a form with templates of its own, "allocation" or "compare", which share handout.css.
+// The same of a form with templates of its own: "allocation" and "compare", which share handout.css, and "imbalance",
+// which is styled as the report is.
 ReportTemplates LoadFormTemplates(const std::string& form, const std::string& folder = "");
 
 }  // namespace farscale

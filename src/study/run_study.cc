@@ -13,6 +13,7 @@
 #include "base/median.h"
 #include "base/parallel.h"
 #include "base/text.h"
+#include "report/report_losses.h"
 #include "study/measure_run.h"
 #include "study/resources.h"
 #include "trace/trace_reader.h"
@@ -372,7 +373,7 @@ StudyOutcome RunStudy(const Study& study, const ModelLibrary& library, const Pro
     problem = error.what();
     std::erase_if(replayed, [](const Scenario& scenario) { return !scenario.network; });
   }
-  MeasuredRuns measured = MeasureRuns(study, progress, replayed, Detail::kPictures);
+  MeasuredRuns measured = MeasureRuns(study, progress, replayed, Detail::kReport);
   if (!problem.empty()) AddFinding(Anomaly::kScenarioNotPossible, problem, measured.table);
   StudyOutcome outcome;
   outcome.failure = measured.failure;
@@ -386,6 +387,10 @@ StudyOutcome RunStudy(const Study& study, const ModelLibrary& library, const Pro
   results.phases = std::move(measured.phases);
   results.projections = Project(results.table, library, study.projection);
   results.backtest = BacktestForReport(results.table, library, study.projection);
+  results.losses = LossesForReport(measured.losses);
+  if (measured.losses.size() > results.losses.size()) {
+    results.loss_projections = LossProjectionsForReport(ProjectLosses(measured.losses, library, study.projection));
+  }
   results.variants = std::move(measured.variants);
   for (Variant& variant : results.variants) variant.projections = Project(variant.table, library, study.projection);
   for (const Finding& finding : FindUnusedModels(study.projection.models, results.projections)) {

@@ -86,7 +86,7 @@ TEST_F(RunStudyTest, PicturesAndIterationsForReports) {
   AddRun("a", 2);
   study_.phases = {PhaseSpec::Region("step"), PhaseSpec::WholeRun()};
   EXPECT_FALSE(Measure().runs[0].picture);
-  const RunRecord run = MeasureRuns(study_, nullptr, {}, Detail::kPictures).runs[0];
+  const RunRecord run = MeasureRuns(study_, nullptr, {}, Detail::kReport).runs[0];
   ASSERT_TRUE(run.picture);
   EXPECT_EQ(run.picture->rows.size(), 2u);
   EXPECT_EQ(run.picture->problem, "");
