@@ -78,8 +78,8 @@ class CliTest(unittest.TestCase):
 class Help(CliTest):
     def test_help_of_everything(self):
         overview = self.run_ok("--help").stdout
-        for command in ("run", "inspect", "phases", "factors", "predict", "backtest", "calibrate", "whatif", "cut", "report",
-                        "gate", "history", "compare"):
+        for command in ("run", "inspect", "phases", "factors", "predict", "backtest", "calibrate", "whatif", "imbalance", "cut",
+                        "report", "gate", "history", "compare"):
             self.assertIn(command, overview)
             self.assertIn("Usage", self.run_ok(command, "--help").stdout)
         self.assertRegex(self.run_ok("--version").stdout, r"^farscale \d+\.\d+\.\d+\n$")
