@@ -45,6 +45,45 @@ LossRaster RasterFrom(const Json& json, const std::string& file) {
   return raster;
 }
 
+// The value whose name has the id.
+template <typename Shape>
+Shape ShapeNamed(const std::string& id, std::size_t count, const std::string& file) {
+  for (std::size_t i = 0; i < count; ++i) {
+    if (NameOf(static_cast<Shape>(i)).id == id) return static_cast<Shape>(i);
+  }
+  RefuseLosses(file, "'" + id + "' is no shape of a load");
+}
+
+std::optional<LoadShape> ShapeFrom(const Json& json, const std::string& file) {
+  if (!json.contains("shape")) return std::nullopt;
+  const Json& from = json.at("shape");
+  LoadShape shape;
+  shape.over_ranks = ShapeNamed<ShapeOverRanks>(from.at("overRanks").get<std::string>(), kShapesOverRanks, file);
+  shape.over_time = ShapeNamed<ShapeOverTime>(from.at("overTime").get<std::string>(), kShapesOverTime, file);
+  shape.imbalance = from.at("imbalance").get<double>();
+  shape.imbalance_in_iteration = from.at("imbalanceInIteration").get<double>();
+  shape.spread = from.at("spread").get<double>();
+  shape.count = from.value("count", std::size_t{0});
+  shape.ranks = from.value("ranks", std::vector<std::size_t>());
+  shape.level = from.value("level", 0.0);
+  shape.clearness = from.value("clearness", 0.0);
+  shape.static_part = from.value("static", 0.0);
+  shape.drifting_part = from.value("drifting", 0.0);
+  shape.alternating_part = from.value("alternating", 0.0);
+  shape.lasts = from.value("lasts", std::size_t{0});
+  return shape;
+}
+
+ProcessGrid GridFrom(const Json& json) {
+  ProcessGrid grid;
+  grid.extents = json.at("extents").get<std::vector<std::size_t>>();
+  grid.periodic = json.at("periodic").get<std::vector<bool>>();
+  grid.has_diagonals = json.at("diagonals").get<bool>();
+  grid.source = json.at("source") == "messages" ? GridSource::kMessages : GridSource::kCommunicators;
+  grid.explained = json.at("explained").get<double>();
+  return grid;
+}
+
 PathRecord PathFrom(const Json& json, const std::vector<std::size_t>& ranks, const std::string& file) {
   PathRecord path;
   path.path = json.at("path").get<std::string>();
@@ -72,6 +111,7 @@ PathRecord PathFrom(const Json& json, const std::vector<std::size_t>& ranks, con
   path.waiting = ByRank(by_rank, "waiting", ranks, file);
   path.costs = ByRank(by_rank, "costs", ranks, file);
   path.critical = ByRank(by_rank, "criticalPath", ranks, file);
+  path.shape = ShapeFrom(json, file);
   if (json.contains("costsByRankAndIteration")) path.raster = RasterFrom(json.at("costsByRankAndIteration"), file);
   return path;
 }
@@ -122,6 +162,8 @@ LossRecord LossesFromJson(const Json& json, const std::string& file) {
   losses.indirect = json.at("indirect").get<double>();
   losses.propagating = json.at("propagating").get<double>();
   losses.wrong_order = json.at("wrongOrder").get<double>();
+  losses.shape = ShapeFrom(json, file);
+  if (json.contains("processGrid")) losses.grid = GridFrom(json.at("processGrid"));
   for (const Json& path : json.at("callPaths")) losses.paths.push_back(PathFrom(path, losses.ranks, file));
   if (!json.contains("byFactor")) return losses;
   losses.by_factor.emplace();

@@ -45,6 +45,7 @@ TEST(LossesSection, SaysHowMuchIsWaitingAndForWhom) {
   const std::vector<std::string> sentences = SummarizeLosses(test::MakeLosses());
   EXPECT_EQ(sentences[0], "50.0 % of the time of all ranks is waiting: 4.00 s of 8.00 s on 2 ranks.");
   EXPECT_EQ(sentences[1], "50.0 % of the waiting is caused by main / work, most of it on rank 1 (100.0 %).");
+  EXPECT_THAT(sentences[2], HasSubstr("25.0 % of the waiting is indirect"));
   EXPECT_THAT(sentences[3], HasSubstr("25.0 % of the waiting (1.00 s) is for the last rank at the end"));
   EXPECT_THAT(sentences[4], HasSubstr("12.5 % of the waiting (500 ms) could not be attributed"));
   EXPECT_EQ(SummarizeLosses(LossRecord()), std::vector<std::string>{"No rank waits for another."});
@@ -62,6 +63,19 @@ TEST(LossesSection, TablesHoldTheTopAndSayWhatIsLeft) {
   EXPECT_EQ(table["rows"][1].dump(),
             R"({"heading":"1","cells":[{"text":"500 ms"},{"text":"1.50 s"},{"text":"2.00 s"}]})");
   EXPECT_FALSE(data["hasGrowth"].get<bool>());
+}
+
+TEST(LossesSection, ShapesAndGridsAreTold) {
+  const ReportData data = LossesOfPhase(test::MakeLosses(), {}, "step");
+  ASSERT_EQ(data["shapes"].size(), 1u);
+  EXPECT_EQ(data["shapes"][0]["shape"],
+            "1 overloaded rank (1) with 3.0× the load of the others, the same ranks all the time (static)");
+  EXPECT_THAT(data["shapes"][0]["remedy"].get<std::string>(), HasSubstr("Take work away"));
+  EXPECT_THAT(data["maps"][0]["grid"]["caption"].get<std::string>(), HasSubstr("a grid of 1 × 2 ranks"));
+  LossRecord losses = test::MakeLosses();
+  losses.grid->extents = {2, 1, 1};  // two planes with a gap between
+  EXPECT_THAT(LossesOfPhase(losses, {}, "step")["maps"][0]["grid"]["svg"].get<std::string>(),
+              HasSubstr("d=\"M2 0.5h1\""));
 }
 
 // 128 ranks in 64 rows, and those in eight of the table: 16 in each.

@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 
 #include "base/format.h"
 #include "base/text.h"
 #include "report/heat_map.h"
+#include "report/shape_words.h"
 
 namespace farscale {
 namespace {
@@ -187,6 +189,30 @@ std::string InnermostOf(const std::string& path) {
   return at == std::string::npos ? path : path.substr(at + 3);
 }
 
+// Costs on the process grid: a plane as it is, planes of three dimensions side by side.
+LossRaster OnGrid(const ProcessGrid& grid, const std::vector<double>& costs) {
+  std::vector<std::size_t> extents = grid.extents;
+  while (extents.size() < 3) extents.insert(extents.begin(), 1);
+  const std::size_t planes = extents[0], rows = extents[1], columns = extents[2], gap = planes > 1 ? 1 : 0;
+  LossRaster raster{rows, planes * (columns + gap) - gap, {}};
+  for (std::size_t i = 0; i < std::min(costs.size(), planes * rows * columns); ++i) {
+    const std::size_t plane = i / (rows * columns), place = i % (rows * columns);
+    raster.Add(place / columns, plane * (columns + gap) + place % columns, costs[i]);
+  }
+  return raster;
+}
+
+Data GridMapOf(const LossRecord& losses, const PathRecord& path, const std::string& what) {
+  if (!losses.grid || losses.grid->extents.empty() || losses.grid->extents.size() > 3) return {{"hasGrid", false}};
+  const std::string grid = DescribeGrid(*losses.grid);
+  return {{"hasGrid", true},
+          {"grid",
+           {{"svg", RenderGridMap(OnGrid(*losses.grid, path.costs), what + " on the process grid",
+                                  fmt::format("{}; {}.", grid, WhereMost(path, losses)))},
+            {"caption", fmt::format("The same on {}, rank 0 at the top left{}.", grid,
+                                    losses.grid->extents.size() > 2 ? "; planes stand side by side" : "")}}}};
+}
+
 Data MapOf(const LossRecord& losses, const PathRecord& path, std::size_t number, const std::string& heading) {
   const LossRaster& raster = path.raster;
   const double largest = *std::max_element(raster.cells.begin(), raster.cells.end());
@@ -198,13 +224,15 @@ Data MapOf(const LossRecord& losses, const PathRecord& path, std::size_t number,
       fmt::format("{}. {}; the strongest colour is {}{}. Bars: all iterations together.", path.path, size,
                   FormatSeconds(largest), is_joined ? ", of neighbours that share a place" : "");
   const std::string title = fmt::format("{}, cause {} of {}", what, number, heading);
-  const std::string description =
-      fmt::format("{}; {}.", size, WhereMost(path, losses));
-  return {{"svg", RenderHeatMap(raster, title, description)},
-          {"title", what},
-          {"number", std::to_string(number)},
-          {"caption", caption},
-          {"table", TableBehind(losses, raster)}};
+  const std::string description = fmt::format("{}; {}.", size, WhereMost(path, losses));
+  Data map = {{"svg", RenderHeatMap(raster, title, description)},
+              {"title", what},
+              {"number", std::to_string(number)},
+              {"caption", caption},
+              {"table", TableBehind(losses, raster)}};
+  map.update(
+      GridMapOf(losses, path, fmt::format("Costs of {}, cause {} of {}", InnermostOf(path.path), number, heading)));
+  return map;
 }
 
 Data Maps(const LossRecord& losses, std::size_t most, const std::string& heading) {
@@ -215,6 +243,23 @@ Data Maps(const LossRecord& losses, std::size_t most, const std::string& heading
     if (!path->raster.cells.empty()) maps.push_back(MapOf(losses, *path, number, heading));
   }
   return maps;
+}
+
+// How computation is spread, all of it and that of the first causes, and what helps.
+Data Shapes(const LossRecord& losses, std::size_t most) {
+  Data rows = Data::array();
+  const auto add = [&](const std::string& name, const std::optional<LoadShape>& shape) {
+    if (!shape || shape->over_ranks == ShapeOverRanks::kUnknown) return;
+    const std::string remedy = RemedyFor(*shape);
+    rows.push_back({{"name", name},
+                    {"imbalance", FormatPercent(shape->imbalance)},
+                    {"inIteration", FormatPercent(shape->imbalance_in_iteration)},
+                    {"shape", DescribeShape(*shape)},
+                    {"remedy", remedy.empty() ? "–" : remedy}});
+  };
+  add("All computation", losses.shape);
+  for (const PathRecord* path : LargestPaths(losses, most, CostsOf)) add(path->path, path->shape);
+  return rows;
 }
 
 Data Growth(const std::vector<LossGrowth>& growth, std::size_t most) {
@@ -286,20 +331,24 @@ ReportData LossesOfPhase(const LossRecord& losses, const std::vector<LossGrowth>
                {"trace", losses.trace}};
   data["sentences"] = Data::array();
   for (const std::string& sentence : SummarizeLosses(losses)) data["sentences"].push_back(sentence);
+  data["isFull"] = !detail.is_brief;
   const auto add = [&](const char* key, const char* has, Data rows) {
     data[has] = !rows.empty();
     data[key] = std::move(rows);
   };
-  add("kinds", "hasKinds", Kinds(losses));
   add("causes", "hasCauses", Causes(losses, detail.rows));
   data["moreCauses"] = MoreCauses(losses, detail.rows);
   data["hasMoreCauses"] = data["moreCauses"] != "";
   add("maps", "hasMaps", Maps(losses, detail.maps, heading));
-  add("waiters", "hasWaiters", Waiters(losses, detail.rows));
-  add("wrongOrder", "hasWrongOrder", OutOfOrder(losses, detail.rows));
-  add("critical", "hasCritical", Critical(losses, detail.rows));
-  add("byFactor", "hasByFactor", ByFactor(losses, detail.rows));
-  add("growth", "hasGrowth", Growth(growth, detail.rows));
+  const std::size_t rows = detail.is_brief ? 0 : detail.rows;
+  add("shapes", "hasShapes", detail.is_brief ? Data::array() : Shapes(losses, rows));
+  add("kinds", "hasKinds", detail.is_brief ? Data::array() : Kinds(losses));
+  add("waiters", "hasWaiters", Waiters(losses, rows));
+  add("wrongOrder", "hasWrongOrder", OutOfOrder(losses, rows));
+  add("critical", "hasCritical", Critical(losses, rows));
+  add("byFactor", "hasByFactor", ByFactor(losses, rows));
+  add("growth", "hasGrowth",
+      detail.is_brief && growth.size() > 1 ? Growth({growth.front()}, 0) : Growth(growth, rows));
   return data;
 }
 

@@ -16,6 +16,7 @@ namespace farscale {
 struct LossDetail {
   std::size_t rows = 10;  // of each table
   std::size_t maps = 5;   // call paths with a heat map
+  bool is_brief = false;  // sentences and causes alone
 };
 
 // `heading`: of the phase, for names of figures. `growth`: of this phase; nothing where there is one run.

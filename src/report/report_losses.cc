@@ -48,6 +48,12 @@ void KeepLargest(std::vector<double>& values) {
   std::for_each(middle, order.end(), [&](std::size_t i) { values[i] = 0; });
 }
 
+// Reports name a few.
+void ShortenRanks(std::optional<LoadShape>& shape) {
+  constexpr std::size_t kNamed = 8;
+  if (shape && shape->ranks.size() > kNamed) shape->ranks.resize(kNamed);
+}
+
 LossRecord Reduced(const LossRecord& losses, const LossDetail& detail) {
   LossRecord reduced = losses;
   reduced.findings.clear();
@@ -60,8 +66,14 @@ LossRecord Reduced(const LossRecord& losses, const LossDetail& detail) {
     path.execution.clear();
     path.critical.clear();
     KeepLargest(path.waiting);
-    KeepLargest(path.costs);
+    if (has_map && losses.grid) {
+      for (double& cost : path.costs) cost = Rounded(cost);
+    } else {
+      KeepLargest(path.costs);
+    }
+    ShortenRanks(path.shape);
   }
+  ShortenRanks(reduced.shape);
   if (!losses.by_factor) return reduced;
   std::vector<PathFactorLoss>& paths = reduced.by_factor->paths;
   std::stable_sort(paths.begin(), paths.end(), [](const PathFactorLoss& a, const PathFactorLoss& b) {
@@ -74,9 +86,9 @@ LossRecord Reduced(const LossRecord& losses, const LossDetail& detail) {
 }  // namespace
 
 LossDetail DetailFor(std::size_t phases) {
-  if (phases <= 3) return {10, 3};
-  if (phases <= 8) return {10, 1};
-  return {5, 0};
+  if (phases <= 3) return {10, 3, false};
+  if (phases <= 8) return {10, 1, false};
+  return {3, 0, true};
 }
 
 std::vector<LossRecord> LossesForReport(const std::vector<LossRecord>& records) {

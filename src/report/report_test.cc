@@ -2,9 +2,11 @@
 #include <gtest/gtest.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <functional>
+#include <numeric>
 #include <regex>
 
 #include "base/error.h"
@@ -17,12 +19,14 @@
 #include "report/chart.h"
 #include "report/pop_colors.h"
 #include "report/readings.h"
+#include "report/report_losses.h"
 #include "report/report_model.h"
 #include "report/results_json.h"
 #include "report/summary.h"
 #include "report/svg.h"
 #include "report/text_table.h"
 #include "report/write_report.h"
+#include "support/losses.h"
 #include "support/models.h"
 #include "support/own_templates.h"
 #include "support/temporary_folder.h"
@@ -455,6 +459,47 @@ TEST(Results, ReadBackGivesTheSameReport) {
   EXPECT_EQ(ReadTableFromJson(json, "f").rows, results.table.rows);
   EXPECT_EQ(again.backtest, results.backtest);
   EXPECT_THAT(WriteResultsJson(MakeResults()), Not(HasSubstr("backtest")));  // as earlier versions wrote it
+}
+
+// The same of losses, of which a report keeps what it shows.
+TEST(Results, LossesReadBackGiveTheSameReport) {
+  Results results = MakeResults();
+  LossRecord losses = test::MakeLosses(32);
+  losses.phase = "cycle";
+  results.losses = LossesForReport({test::MakeLosses(16), losses});
+  ASSERT_EQ(results.losses.size(), 2u);  // of two phases
+  results.loss_projections = {test::MakeLossProjection()};
+  results.loss_projections[0].phase = "cycle";
+  const std::string json = WriteResultsJson(results), html = test::OwnHtml(results);
+  const Results again = ReadResultsJson(json, "results.json");
+  EXPECT_EQ(WriteResultsJson(again), json);
+  EXPECT_EQ(test::OwnHtml(again), html);
+  EXPECT_THAT(html, HasSubstr("50.0 % of the waiting is caused by main / work, most of it on rank 1 (100.0 %)."));
+  EXPECT_THAT(html, HasSubstr("At 64 cores practically all of the waiting is caused by main / work."));
+  EXPECT_THROW(ReadResultsJson(std::regex_replace(json, std::regex("delayCosts"), "luck"), "f"), Error);
+}
+
+// Of 100 ranks in 3 paths the two with most stay, and rasters of 32 rows; all in the path of a heat map with a grid.
+TEST(Results, LossesAreReducedToWhatIsShown) {
+  LossRecord losses = test::MakeLosses();
+  losses.grid.reset();
+  losses.run_ranks = 100;
+  losses.ranks.resize(100);
+  std::iota(losses.ranks.begin(), losses.ranks.end(), 0);
+  for (PathRecord& path : losses.paths) {
+    path.waiting.assign(100, 0.1);
+    path.costs.assign(100, 0.001);
+    path.costs[7] = 1.23456;
+    path.raster = {64, 4, std::vector<double>(256, 1)};
+  }
+  const LossRecord reduced = LossesForReport({losses})[0];
+  EXPECT_EQ(reduced.paths[0].raster, (LossRaster{32, 4, std::vector<double>(128, 2)}));
+  EXPECT_EQ(reduced.paths[0].costs[7], 1.235);
+  EXPECT_EQ(std::count(reduced.paths[0].costs.begin(), reduced.paths[0].costs.end(), 0), 98);
+  EXPECT_EQ(reduced.Costs(), losses.Costs());
+  losses.grid = ProcessGrid{{10, 10}, {false, false}, false, GridSource::kMessages, 1};
+  EXPECT_EQ(std::count(reduced.paths[0].costs.begin(), reduced.paths[0].costs.end(), 0), 98);
+  EXPECT_EQ(LossesForReport({losses})[0].paths[0].costs[99], 0.001);
 }
 
 TEST(Results, ErrorsOfOtherFiles) {

@@ -10,6 +10,7 @@
 #include "factors/factor_table_csv.h"
 #include "report/report_model.h"
 #include "report/write_report.h"
+#include "support/losses.h"
 #include "support/models.h"
 #include "support/own_templates.h"
 
@@ -57,6 +58,8 @@ Results Everything() {
   results.runs = {run, failed};
   BacktestRow row{"", "step", Factor::kLoadBalance, 16, 0, 0.7, {32, 2, 0.8, {}, {}}, "amdahl"};
   results.backtest = {row};
+  results.losses = {test::MakeLosses()};
+  results.loss_projections = {test::MakeLossProjection()};
   results.variants = {{"clean", "without noise", "replayed", true, results.table, results.projections}};
   return results;
 }

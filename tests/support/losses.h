@@ -49,6 +49,14 @@ inline LossRecord MakeLosses(std::int64_t cores = 2) {
   SetKind(receive.total.waiting, WaitKind::kLateSender, 3);
   SetKind(receive.total.waiting, WaitKind::kWaitAtEnd, 1);
   SetKind(receive.total.long_term, WaitKind::kLateSender, 0.5);
+  work.shape = LoadShape();
+  work.shape->over_ranks = ShapeOverRanks::kOverloadedFew;
+  work.shape->over_time = ShapeOverTime::kStatic;
+  work.shape->ranks = {1};
+  work.shape->count = 1;
+  work.shape->level = 3;
+  work.shape->imbalance = work.shape->imbalance_in_iteration = 0.5;
+  losses.grid = ProcessGrid{{1, 2}, {false, false}, false, GridSource::kMessages, 1};
   losses.paths = {work, receive};
   losses.by_factor = FactorLosses{{{"main / MPI_Recv", -0.04, 0.2}, {"main / work", 0.8, 0.04}}, 2, 0.76, 0.24};
   return losses;
@@ -60,6 +68,17 @@ inline std::vector<LossGrowth> MakeGrowth() {
            "What causes waiting",
            {"It grows."},
            {{"Call path", "2", "→ 64"}, {"main / work", "50.0 %", "60.0 %"}}}};
+}
+
+// What causes waiting, in two runs.
+inline LossProjection MakeLossProjection() {
+  LossProjection projection;
+  projection.phase = "step";
+  projection.fitted_cores = {1, 2};
+  projection.paths = {{"main / work", {{1, 0.2}, {2, 0.25}}, "amdahl", "a + b", {}}};
+  projection.paths[0].targets = {{64, 0.5, IntervalBounds{0.4, 0.6}, IntervalBounds{0.3, 0.7}, 1, IntervalBounds{1, 1},
+                                  IntervalBounds{0.9, 1}, true}};
+  return projection;
 }
 
 }  // namespace farscale::test

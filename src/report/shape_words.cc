@@ -1,0 +1,67 @@
+#include "report/shape_words.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "base/format.h"
+#include "base/text.h"
+
+namespace farscale {
+namespace {
+
+// Ranks that are named, at most.
+constexpr std::size_t kNamed = 4;
+
+// " (3, 17)", or nothing where they differ between iterations.
+std::string Names(const std::vector<std::size_t>& ranks) {
+  if (ranks.empty()) return "";
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < std::min(kNamed, ranks.size()); ++i) names.push_back(std::to_string(ranks[i]));
+  if (ranks.size() > kNamed) names.emplace_back("…");
+  return " (" + Join(names, ", ") + ")";
+}
+
+std::string OverRanks(const LoadShape& shape) {
+  const auto few = [&](const char* kind) {
+    return fmt::format("{} {} rank{}{} with {} the load of the others", shape.count, kind, shape.count == 1 ? "" : "s",
+                       Names(shape.ranks), FormatRatio(shape.level));
+  };
+  switch (shape.over_ranks) {
+    case ShapeOverRanks::kUnknown: return "too few ranks to tell the shape";
+    case ShapeOverRanks::kBalanced: return "balanced over the ranks";
+    case ShapeOverRanks::kGaussian: return "all ranks differ a little (gaussian)";
+    case ShapeOverRanks::kOverloadedFew: return few("overloaded");
+    case ShapeOverRanks::kUnderloadedFew: return few("underloaded");
+    case ShapeOverRanks::kTwoGroups:
+      return fmt::format("two groups, one of {} ranks{} with {} the load of the other", shape.count, Names(shape.ranks),
+                         FormatRatio(shape.level));
+    case ShapeOverRanks::kIrregular: return "irregular over the ranks";
+  }
+  return "";
+}
+
+std::string OverTime(const LoadShape& shape) {
+  switch (shape.over_time) {
+    case ShapeOverTime::kUnknown: return "";
+    case ShapeOverTime::kBalanced: return ", in every iteration";
+    case ShapeOverTime::kStatic: return ", the same ranks all the time (static)";
+    case ShapeOverTime::kDrifting: return ", slow ranks stay slow for a while (drifting)";
+    case ShapeOverTime::kAlternating: return ", other ranks in every iteration (alternating)";
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string DescribeShape(const LoadShape& shape) { return OverRanks(shape) + OverTime(shape); }
+
+std::string DescribeGrid(const ProcessGrid& grid) {
+  std::vector<std::string> extents;
+  for (const std::size_t extent : grid.extents) extents.push_back(std::to_string(extent));
+  return fmt::format("a grid of {} ranks, read off the {}", Join(extents, " × "),
+                     grid.source == GridSource::kMessages ? "messages" : "communicators");
+}
+
+}  // namespace farscale
