@@ -1013,6 +1013,50 @@ class Calibrate(CliTest):
         self.fails(5, "cannot", "calibrate", LU_TRACES[0], "-o", "/proc/none/n.toml")
 
 
+class Imbalance(CliTest):
+    """Where time is lost, in every form."""
+
+    def test_one_trace(self):
+        text = self.run_ok("imbalance", LU_TRACES[2], "--phase", "ssor_iter", "--top", "2").stdout
+        self.assertIn("Cause of waiting", text)
+        losses = json.loads(self.run_ok("imbalance", LU_TRACES[2], "--phase", "ssor_iter", "-o", "-").stdout)
+        self.assertEqual(losses["format"], "farscale-losses")
+        phase = losses["phases"][0]
+        costs = sum(sum(path[term].values()) for path in phase["callPaths"] for term in ("shortTerm", "longTerm"))
+        waiting = sum(phase["waiting"].values())
+        self.assertAlmostEqual(costs + sum(phase["unattributed"].values()) + phase["atEnd"], waiting, delta=1e-9 * waiting)
+
+    def test_pages(self):
+        study = self.study(LU_TRACES[:3])
+        self.assertEqual(self.run_ok("imbalance", study, "-o", self.folder / "l", "-q").stdout, "")
+        html, markdown = ((self.folder / "l" / name).read_text() for name in ("imbalance.html", "imbalance.md"))
+        for text in ("main / ssor_iter / lower_sweep", "Boehme13", "All runs", "class=\"chart heat\"", "On the critical path"):
+            self.assertIn(text, html)
+        self.assertNotIn("<script", html)
+        self.assertIn("| 1 | main / ssor\\_iter / ", markdown)
+        self.run_ok("imbalance", study, "-o", self.folder / "x.html")
+        self.assertEqual((self.folder / "x.html").read_text(), html)
+        self.run_ok("imbalance", study, "-o", self.folder / "x.md", "--top", "1")
+        self.assertNotIn("| 2 |", (self.folder / "x.md").read_text().split("Wait state")[0].split("What causes")[1])
+        self.fails(2, "must end in .html, .md or .json", "imbalance", study, "-o", self.folder / "x.csv")
+
+    def test_templates_of_ones_own(self):
+        mine = self.folder / "mine"
+        mine.mkdir()
+        (mine / "imbalance.md.mustache").write_text("{{#phases}}{{#losses}}{{#causes}}{{path}}\n{{/causes}}{{/losses}}{{/phases}}")
+        self.run_ok("imbalance", LU_TRACES[0], "--phase", "ssor_iter", "-o", self.folder / "x.md", "--templates", mine)
+        self.assertTrue((self.folder / "x.md").read_text().startswith("main / "))
+
+    def test_reports_tell_of_losses(self):
+        """And those made again from results.json are the same."""
+        self.run_ok("run", self.study(LU_TRACES[:3]), "-o", self.folder / "r")
+        self.run_ok("report", self.folder / "r/results.json", "-o", self.folder / "again")
+        for name in ("report.html", "report.md"):
+            text = (self.folder / "r" / name).read_text()
+            self.assertIn("Where the time is lost", text)
+            self.assertEqual((self.folder / "again" / name).read_text(), text)
+
+
 class Installed(CliTest):
     def test_data_is_found_beside_the_program(self):
         prefix = self.folder / "prefix"

@@ -34,6 +34,8 @@ def phases_of(results):
         yield part["projections"], "phase"
     for run in results["runs"]:
         yield run["phases"], "phase"
+    for part in ("losses", "lossProjections"):
+        yield results.get(part, []), "phase"
 
 
 def add_phase(results, old, new):
@@ -74,6 +76,18 @@ def large_results(folder):
     results["variants"] = [{"id": "network", "name": "without network noise", "description": "replayed", **parts},
                            {"id": "all", "name": "without any noise", "description": "replayed", **parts}]
     return results
+
+
+def add_losses(results, small):
+    """Those of a small study for every phase, on 4,096 ranks, with three long call paths that all cause waiting."""
+    losses, projections = small["losses"][0], [p for p in small["lossProjections"] if p["phase"] == small["losses"][0]["phase"]]
+    path = dict(losses["callPaths"][0])
+    path["byRank"] = {key: {str(rank): 0.001 for rank in (17, 4095)} for key in ("waiting", "costs")}
+    path.pop("costsByRankAndIteration", None)  # of more than eight phases none is kept
+    paths = [dict(path, path=" / ".join(["main", "a_region_with_a_long_name"] * 4 + [str(i)])) for i in range(3)]
+    phases = [phase["name"] for phase in results["phases"]]
+    results["losses"] = [dict(losses, phase=phase, runRanks=4096, ranks=list(range(4096)), callPaths=paths) for phase in phases]
+    results["lossProjections"] = [dict(one, phase=phase) for phase in phases for one in projections]
 
 
 def decoded(phase, codes):
@@ -421,7 +435,9 @@ class ReportBrowserTest(unittest.TestCase):
             return [...new Set(found.filter((e) => says(e) && small(e)).map((e) => e.outerHTML.slice(0, 60)))];"""), [])
 
     def test_a_large_report_is_small_and_fast(self):
-        path = self.render(large_results(self.folder), "large")
+        results = large_results(self.folder)
+        add_losses(results, json.loads((self.folder / "run/results.json").read_text()))
+        path = self.render(results, "large")
         size = path.stat().st_size
         # Time of the page's thread, so that it does not matter what else the machine does.
         self.browser.send("Performance.enable", timeDomain="threadTicks")
@@ -437,6 +453,43 @@ class ReportBrowserTest(unittest.TestCase):
         self.assertLess(size, 3_000_000)
         self.assertEqual(self.visible("main > section.phase"), 20)
         self.assertLess(milliseconds, float(os.environ.get("FARSCALE_OPENS_WITHIN", "1000")))
+
+
+@unittest.skipUnless(find_browser(), "no browser is installed: apt-get install chromium")
+class LossesPageTest(unittest.TestCase):
+    """The page of farscale imbalance: no script, heat maps with tables behind them."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls._folder = tempfile.TemporaryDirectory()
+        cls.page = pathlib.Path(cls._folder.name) / "losses.html"
+        farscale("imbalance", ROOT / "sample-runs/comd-noise/study.toml", "-o", cls.page)
+        cls.browser = Browser(find_browser())
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.browser.close()
+        cls._folder.cleanup()
+
+    def test_what_is_on_the_page(self):
+        for scheme, ground in (("light", "rgb(255, 255, 255)"), ("dark", "rgb(20, 25, 30)")):
+            self.browser.prefer(scheme)
+            self.browser.open(self.page)
+            self.browser.run("for (const details of document.querySelectorAll('details')) details.open = true")
+            self.assertEqual(self.browser.run("getComputedStyle(document.body).backgroundColor"), ground)
+            self.assertEqual(self.browser.run(CHECKS), [], scheme)
+            maps = self.browser.run("[...document.querySelectorAll('svg.heat')].map((map) => map.getBoundingClientRect().height)")
+            self.assertGreaterEqual(len(maps), 2)
+            self.assertTrue(all(20 < height <= 160 for height in maps), maps)
+            self.assertEqual(self.browser.run("document.querySelectorAll('figure').length"),
+                             self.browser.run("document.querySelectorAll('figure table').length"))
+        self.assertEqual(self.browser.complaints(), [])
+        self.assertEqual({url.split("/")[-1] for url in self.browser.requests()}, {"losses.html"})
+
+    def test_narrow_pages_do_not_scroll_sideways(self):
+        self.browser.open(self.page, width=400)
+        self.browser.run("for (const details of document.querySelectorAll('details')) details.open = true")
+        self.assertEqual(self.browser.run("document.documentElement.scrollWidth"), 400)
 
 
 if __name__ == "__main__":

@@ -34,7 +34,7 @@ class SchemaTest(unittest.TestCase):
         return done.stdout
 
     def test_schemas_are_schemas(self):
-        self.assertEqual(len(SCHEMAS), 9)
+        self.assertEqual(len(SCHEMAS), 10)
         for schema in SCHEMAS.values():
             jsonschema.Draft202012Validator.check_schema(schema)
 
@@ -57,6 +57,7 @@ class SchemaTest(unittest.TestCase):
                 validate(json.loads(next(history.iterdir()).read_text()))
                 validate(json.loads(self.run_farscale("history", history, "--json", "-")))
                 validate(json.loads(self.run_farscale("gate", table, "--baseline", history, "--json", "-")))
+                validate(json.loads(self.run_farscale("imbalance", study, "-o", "-")))
                 trace = next(study.parent.glob("traces/*/traces.otf2"))
                 validate(json.loads(self.run_farscale("inspect", trace, "--json")))
 
