@@ -88,7 +88,7 @@ TEST(LossesSection, TablesBehindMapsNameTheRanksOfBlocks) {
   EXPECT_EQ(table["rows"][0]["heading"], "0 – 15");
   EXPECT_EQ(table["rows"][7]["heading"], "112 – 127");
   EXPECT_EQ(table["header"][0]["text"], "1 – 18");  // 11 of 64 columns: up to 11 · 100 / 64, rounded up
-  EXPECT_EQ(table["header"][5]["text"], "85 – 100");
+  EXPECT_EQ(table["header"][5]["text"], "86 – 100");
 }
 
 TEST(LossesPages, OnePageWithoutScripts) {

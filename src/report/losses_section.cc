@@ -347,8 +347,7 @@ ReportData LossesOfPhase(const LossRecord& losses, const std::vector<LossGrowth>
   add("wrongOrder", "hasWrongOrder", OutOfOrder(losses, rows));
   add("critical", "hasCritical", Critical(losses, rows));
   add("byFactor", "hasByFactor", ByFactor(losses, rows));
-  add("growth", "hasGrowth",
-      detail.is_brief && growth.size() > 1 ? Growth({growth.front()}, 0) : Growth(growth, rows));
+  add("growth", "hasGrowth", detail.is_brief && growth.size() > 1 ? Growth({growth.front()}, 0) : Growth(growth, rows));
   return data;
 }
 

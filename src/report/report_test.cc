@@ -288,7 +288,9 @@ TEST(Report, StandardErrorsStandBesideTheirValues) {
       html,
       HasSubstr(
           "The runs count by the spread of their iterations, their loss and their distance from the largest run"));
-  const std::string markdown = RenderTemplate(test::OwnTemplates().markdown, model.data, Escape::kMarkdown);
+  const ReportTemplates templates = test::OwnTemplates();
+  const std::string markdown =
+      RenderTemplate(templates.markdown, model.data, Escape::kMarkdown, templates.partials);
   EXPECT_THAT(markdown, HasSubstr(" 0.950 ± 0.012 |"));
   EXPECT_THAT(test::OwnHtml(MakeResults()), Not(HasSubstr("of the run by itself")));
 }
@@ -326,7 +328,9 @@ TEST(Backtest, SaysHowManyHiddenValuesWereMet) {
   EXPECT_THAT(html, HasSubstr("<th scope=row>Parallel efficiency<td>16<td>64<td>4.0×<td>0.500"
                               "<td>0.550<td>0.490 – 0.610<td>+10.0 %<td>80 %"));
   EXPECT_THAT(html, HasSubstr("<td>-44.4 %<td class=\"outside\">neither"));
-  const std::string markdown = RenderTemplate(test::OwnTemplates().markdown, model.data, Escape::kMarkdown);
+  const ReportTemplates templates = test::OwnTemplates();
+  const std::string markdown =
+      RenderTemplate(templates.markdown, model.data, Escape::kMarkdown, templates.partials);
   EXPECT_THAT(markdown, HasSubstr("|  | 32 | 64 | 2.0× | 0.500 | 0.400 | 0.340 – 0.460 | -20.0 % | 95 % |"));
   EXPECT_THAT(markdown, Not(HasSubstr("still fewer runs")));
 }

@@ -122,7 +122,8 @@ TEST(Templates, EverythingIsRendered) {
   const ReportModel model = BuildReportModel(Everything());
   const ReportTemplates templates = test::OwnTemplates();
   EXPECT_THAT(RenderHtml(model, templates), testing::HasSubstr("without noise"));
-  EXPECT_THAT(RenderTemplate(templates.markdown, model.data, Escape::kMarkdown), testing::HasSubstr("without noise"));
+  EXPECT_THAT(RenderTemplate(templates.markdown, model.data, Escape::kMarkdown, templates.partials),
+              testing::HasSubstr("without noise"));
 }
 
 }  // namespace
