@@ -11,6 +11,8 @@ namespace farscale {
 namespace {
 
 constexpr std::size_t kFewestIterations = 4;
+// How likely it may be that by chance the same rank is slowest in all of them.
+constexpr double kByChance = 0.01;
 // An iteration in which the slowest rank exceeds the average by more than so many times what is usual counts as if it
 // were so many times: one disturbance decides nothing.
 constexpr double kLargestWeight = 3;
@@ -110,9 +112,11 @@ class OverTime {
 
   // Of an excess that surely grows or shrinks, what is there both in the first and the last third; else all.
   double Lasting() const {
+    std::vector<double> excess;
+    for (std::size_t i = 0; i < n_; ++i) excess.push_back(weight_[i] * excess_[i]);
     std::vector<std::size_t> order(n_);
     std::iota(order.begin(), order.end(), std::size_t{0});
-    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return excess_[a] < excess_[b]; });
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return excess[a] < excess[b]; });
     const auto n = static_cast<double>(n_);
     double differences = 0;  // Spearman's
     for (std::size_t place = 0; place < n_; ++place) {
@@ -122,9 +126,9 @@ class OverTime {
     const double correlation = 1 - 6 * differences / (n * (n * n - 1));
     if (std::abs(correlation) * std::sqrt(n - 1) < kTrend) return 1;
     const auto third = static_cast<std::ptrdiff_t>(n_ / 3);
-    const double first = std::accumulate(excess_.begin(), excess_.begin() + third, 0.0);
-    const double last = std::accumulate(excess_.end() - third, excess_.end(), 0.0);
-    const double all = std::accumulate(excess_.begin(), excess_.end(), 0.0);
+    const double first = std::accumulate(excess.begin(), excess.begin() + third, 0.0);
+    const double last = std::accumulate(excess.end() - third, excess.end(), 0.0);
+    const double all = std::accumulate(excess.begin(), excess.end(), 0.0);
     return std::clamp(std::min(first, last) / static_cast<double>(third) / (all / n), 0.0, 1.0);
   }
 
@@ -151,7 +155,8 @@ class OverTime {
 }  // namespace
 
 void DescribeOverTime(const LoadMatrix& load, LoadShape& shape) {
-  if (load.iterations < kFewestIterations || load.ranks.size() < 2) return;
+  const double by_chance = std::pow(static_cast<double>(load.ranks.size()), 1 - static_cast<double>(load.iterations));
+  if (load.iterations < kFewestIterations || by_chance > kByChance) return;
   OverTime(load).Describe(shape);
 }
 

@@ -72,7 +72,7 @@ class OverRanks {
       shape.over_ranks = ShapeOverRanks::kBalanced;
     } else if (sorted_.size() < kFewestRanks) {
       shape.over_ranks = ShapeOverRanks::kUnknown;
-    } else if (!DescribeFew(shape, places) && !DescribeGroups(shape, places)) {
+    } else if (!DescribeGroups(shape, places) && !DescribeFew(shape, places)) {
       shape.over_ranks = IsNormal() ? ShapeOverRanks::kGaussian : ShapeOverRanks::kIrregular;
     }
   }

@@ -6,6 +6,7 @@
 
 #include "base/median.h"
 #include "base/parallel.h"
+#include "imbalance/communicator_grid.h"
 #include "phases/rank_profile.h"
 
 namespace farscale {
@@ -43,6 +44,7 @@ class Candidate {
   }
 
   double Explained() const {
+    if (partners_.empty()) return 0;
     std::size_t explained = 0;
     for (std::size_t direction = kDirections / 2 + 1; direction < kDirections; ++direction) {
       if (IsUsed(direction)) explained += used_[direction];
@@ -203,7 +205,16 @@ std::vector<Partners> PartnersOf(const Trace& trace, const PhaseCut& cut) {
 std::optional<ProcessGrid> FindProcessGrid(const Trace& trace, const PhaseCut& cut) {
   const auto ranks =
       std::count_if(cut.ranks.begin(), cut.ranks.end(), [](const RankCut& rank) { return rank.present; });
-  return GridOfPartners(static_cast<std::size_t>(ranks), PartnersOf(trace, cut));
+  const std::vector<Partners> partners = PartnersOf(trace, cut);
+  std::optional<ProcessGrid> grid = GridOfPartners(static_cast<std::size_t>(ranks), partners);
+  if (grid) return grid;
+  const std::vector<std::size_t> lines = ExtentsOfCommunicators(trace, cut);
+  if (lines.empty()) return std::nullopt;
+  Extents extents = {1, 1, 1};
+  std::copy(lines.begin(), lines.end(), extents.end() - static_cast<std::ptrdiff_t>(lines.size()));
+  grid = Candidate(extents, partners).Result();
+  grid->source = GridSource::kCommunicators;
+  return grid;
 }
 
 }  // namespace farscale

@@ -22,7 +22,7 @@ struct ProcessGrid {
   std::vector<bool> periodic;  // one a dimension; false for two ranks, where both ends are neighbours anyway
   bool has_diagonals = false;  // ranks exchange messages with diagonal neighbours, too
   GridSource source = GridSource::kMessages;
-  double explained = 0;  // share of the pairs of partners that are neighbours in the grid
+  double explained = 0;  // share of the pairs of partners that are neighbours in the grid; 0 without messages
 
   std::size_t size() const;
   // Of the i-th rank of the phase, one a dimension.
@@ -44,7 +44,7 @@ std::optional<ProcessGrid> GridOfPartners(std::size_t ranks, const std::vector<P
 // Who exchanges messages in the phase, in the order of pairs. Partners outside of the phase are left out.
 std::vector<Partners> PartnersOf(const Trace& trace, const PhaseCut& cut);
 
-// From the communicators where they are the lines or planes of a grid, else from the partners of the phase.
+// From the partners of the phase; where no grid explains them, from the communicators.
 std::optional<ProcessGrid> FindProcessGrid(const Trace& trace, const PhaseCut& cut);
 
 }  // namespace farscale
