@@ -228,13 +228,15 @@ void AddCritical(const Activities& activities, Diagnosis& diagnosis) {
   }
 }
 
-// One after the other: a matrix of ranks and iterations can be as large as the trace.
+// A matrix of ranks and iterations can be as large as the trace, so that none is kept.
 void AddShapes(const Trace& trace, const PhaseCut& cut, const Activities& activities, const WaitStates& states,
                std::size_t paths, Diagnosis& diagnosis) {
   diagnosis.useful_shape = ShapeOf(LoadOf(trace, cut, activities, states));
-  for (const PathId path : LargestCosts(diagnosis, paths)) {
-    diagnosis.shapes.emplace_back(path, ShapeOf(LoadOf(trace, cut, activities, states, path)));
-  }
+  for (const PathId path : LargestCosts(diagnosis, paths)) diagnosis.shapes.emplace_back(path, LoadShape());
+  ParallelFor(diagnosis.shapes.size(), [&](std::size_t i) {
+    auto& [path, shape] = diagnosis.shapes[i];
+    shape = ShapeOf(LoadOf(trace, cut, activities, states, path));
+  });
 }
 
 }  // namespace

@@ -25,18 +25,15 @@ constexpr double kTrend = 3;
 
 class OverTime {
  public:
-  explicit OverTime(const LoadMatrix& load) : load_(load), n_(load.iterations) {
-    for (std::size_t i = 0; i < n_; ++i) {
-      std::size_t slowest = 0;
-      double sum = 0;
-      for (std::size_t row = 0; row < load.ranks.size(); ++row) {
-        sum += load.At(row, i);
-        if (load.At(row, i) > load.At(slowest, i)) slowest = row;
+  explicit OverTime(const LoadMatrix& load)
+      : load_(load), n_(load.iterations), slowest_(n_), average_(n_), excess_(n_) {
+    for (std::size_t row = 0; row < load.ranks.size(); ++row) {
+      for (std::size_t i = 0; i < n_; ++i) {
+        average_[i] += load.At(row, i) / static_cast<double>(load.ranks.size());
+        if (load.At(row, i) > load.At(slowest_[i], i)) slowest_[i] = row;
       }
-      slowest_.push_back(slowest);
-      average_.push_back(sum / static_cast<double>(load.ranks.size()));
-      excess_.push_back(load.At(slowest, i) - average_[i]);
     }
+    for (std::size_t i = 0; i < n_; ++i) excess_[i] = load.At(slowest_[i], i) - average_[i];
     const double usual = Median(excess_);
     for (const double excess : excess_) {
       weight_.push_back(usual > 0 && excess > kLargestWeight * usual ? kLargestWeight * usual / excess : 1);

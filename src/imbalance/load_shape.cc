@@ -174,14 +174,13 @@ LoadShape ShapeOf(const LoadMatrix& load) {
   const double total = std::accumulate(sums.begin(), sums.end(), 0.0);
   if (total <= 0) return shape;
   const double average = total / static_cast<double>(sums.size());
-  double slowest = 0;
-  for (std::size_t i = 0; i < load.iterations; ++i) {
-    double largest = 0;
-    for (std::size_t row = 0; row < sums.size(); ++row) largest = std::max(largest, load.At(row, i));
-    slowest += largest;
+  std::vector<double> largest(load.iterations);
+  for (std::size_t row = 0; row < sums.size(); ++row) {
+    for (std::size_t i = 0; i < load.iterations; ++i) largest[i] = std::max(largest[i], load.At(row, i));
   }
   shape.imbalance = ImbalanceOf(*std::max_element(sums.begin(), sums.end()), average, sums.size());
-  shape.imbalance_in_iteration = ImbalanceOf(slowest, average, sums.size());
+  shape.imbalance_in_iteration =
+      ImbalanceOf(std::accumulate(largest.begin(), largest.end(), 0.0), average, sums.size());
   if (sums.size() > 1 && shape.imbalance_in_iteration < kNoImbalance) {
     if (load.iterations > 1) shape.over_time = ShapeOverTime::kBalanced;
   } else {
