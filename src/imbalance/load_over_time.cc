@@ -149,9 +149,27 @@ class OverTime {
   double all_ = 0;
 };
 
+// Without the iterations in which nobody has any: a set-up, or what is done every tenth time.
+LoadMatrix WhereThereIsLoad(const LoadMatrix& load) {
+  std::vector<char> is_there(load.iterations);
+  for (std::size_t row = 0; row < load.ranks.size(); ++row) {
+    for (std::size_t i = 0; i < load.iterations; ++i) is_there[i] |= load.At(row, i) > 0;
+  }
+  LoadMatrix some;
+  some.ranks = load.ranks;
+  some.iterations = static_cast<std::size_t>(std::count(is_there.begin(), is_there.end(), 1));
+  for (std::size_t row = 0; row < load.ranks.size(); ++row) {
+    for (std::size_t i = 0; i < load.iterations; ++i) {
+      if (is_there[i]) some.seconds.push_back(load.At(row, i));
+    }
+  }
+  return some;
+}
+
 }  // namespace
 
-void DescribeOverTime(const LoadMatrix& load, LoadShape& shape) {
+void DescribeOverTime(const LoadMatrix& all, LoadShape& shape) {
+  const LoadMatrix load = WhereThereIsLoad(all);
   const double by_chance = std::pow(static_cast<double>(load.ranks.size()), 1 - static_cast<double>(load.iterations));
   if (load.iterations < kFewestIterations || by_chance > kByChance) return;
   OverTime(load).Describe(shape);

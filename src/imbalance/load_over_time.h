@@ -6,7 +6,7 @@
 
 namespace farscale {
 
-// Fills in the shape over time and its parts.
+// Fills in the shape over time and its parts. Iterations without any load are left out.
 void DescribeOverTime(const LoadMatrix& load, LoadShape& shape);
 
 }  // namespace farscale

@@ -211,6 +211,17 @@ TEST(LoadShape, NoiseIsNotStatic) {
   }
 }
 
+// What happens in the first iteration alone, or in every tenth.
+TEST(LoadShape, IterationsWithoutLoad) {
+  const auto every = [](std::size_t step) {
+    return ShapeOf(Make(16, 60, [=](std::size_t rank, std::size_t i) {
+      return i % step > 0 ? 0.0 : rank == 5 ? 2.0 : 1.0;
+    }));
+  };
+  EXPECT_EQ(every(60).over_time, ShapeOverTime::kUnknown);
+  EXPECT_EQ(every(10).over_time, ShapeOverTime::kStatic);
+}
+
 // One iteration in which a rank is disturbed does not make a static load another one.
 TEST(LoadShape, OneDisturbance) {
   const LoadShape shape = ShapeOf(Make(16, 20, [](std::size_t rank, std::size_t i) {
