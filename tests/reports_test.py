@@ -327,7 +327,7 @@ class Compare(ReportsTest):
     def test_the_same_twice(self):
         results = self.samples / "npb-lu/results.json"
         result = self.run_ok("compare", results, results, "--names", "a", "b")
-        self.assertEqual(result.stdout.count("no factor changed beyond noise"), 3)
+        self.assertEqual(result.stdout.count("nothing changed beyond noise"), 3)
         self.assertNotIn("beyond noise (95", result.stdout)
 
     def test_two_codes(self):

@@ -39,7 +39,7 @@ Json NumberToJson(const ComparedNumber& number) {
     json["ratio"] = number.change->ratio;
     json["low95"] = number.change->Low();
     json["high95"] = number.change->High();
-    json["beyondNoise"] = number.change->IsBeyondNoise();
+    json["beyondNoise"] = number.is_beyond_noise;
   }
   return json;
 }

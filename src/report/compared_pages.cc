@@ -35,7 +35,7 @@ Data ChangeCell(const ComparedNumber& number, bool rises_for_better, Format form
   const std::string before = number.before ? format(*number.before) : "–",
                     after = number.after ? format(*number.after) : "–";
   const bool is_change = number.change.has_value();
-  const bool beyond = is_change && number.change->IsBeyondNoise();
+  const bool beyond = number.is_beyond_noise;
   const bool is_better = is_change && (number.change->ratio > 1) == rises_for_better;
   return {{"text", before + " → " + after},
           {"change", is_change ? FormatRise(number.change->ratio) : ""},

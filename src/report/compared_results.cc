@@ -10,11 +10,26 @@
 namespace farscale {
 namespace {
 
+constexpr double kErrorOfAll = 0.05;  // chance that any change of a phase is called more than noise, and is none
+
 // As reports call a phase of both sides.
 std::string CommonName(const SeriesAndPhase& before, const SeriesAndPhase& after) {
   const std::string name = before.second == after.second ? before.second : before.second + " and " + after.second;
   if (before.first != after.first || before.first.empty()) return name;
   return before.first + (name.empty() ? "" : ", " + name);
+}
+
+// One change of many would be beyond noise by chance, so all of a phase share the chance of an error [Dunn61].
+void JudgeChanges(ComparedPhase& phase) {
+  const std::size_t changes = phase.CountChanges();
+  const double confidence = 1 - kErrorOfAll / static_cast<double>(std::max<std::size_t>(1, changes));
+  const auto judge = [&](ComparedNumber& number) {
+    number.is_beyond_noise = number.change && number.change->IsBeyondNoise(confidence);
+  };
+  for (ComparedCount& count : phase.counts) {
+    for (ComparedFactor& one : count.factors) judge(one.number);
+    judge(count.seconds);
+  }
 }
 
 ComparedPhase ComparePhase(const SideOfResults& before, const SideOfResults& after,
@@ -34,6 +49,7 @@ ComparedPhase ComparePhase(const SideOfResults& before, const SideOfResults& aft
         NoiseBetweenRepeats(sides, [](const FactorRow& row) { return row.values[Factor::kParallelEfficiency]; });
   }
   phase.counts = CompareCounts(sides);
+  JudgeChanges(phase);
   phase.targets = CompareTargets(sides, targets);
   return phase;
 }
@@ -89,6 +105,15 @@ const ComparedNumber* ComparedCount::Find(Factor factor) const {
     if (one.factor == factor) return &one.number;
   }
   return nullptr;
+}
+
+std::size_t ComparedPhase::CountChanges() const {
+  std::size_t changes = 0;
+  for (const ComparedCount& count : counts) {
+    for (const ComparedFactor& one : count.factors) changes += one.number.change ? 1 : 0;
+    changes += count.seconds.change ? 1 : 0;
+  }
+  return changes;
 }
 
 const ComparedCount* ComparedPhase::LargestCommon() const {

@@ -2,6 +2,7 @@
 // more than noise, and which factor explains it [docs/formulas.md, comparison].
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,6 +17,7 @@ namespace farscale {
 struct ComparedNumber {
   std::optional<double> before, after;  // geometric means of the runs
   std::optional<Change> change;
+  bool is_beyond_noise = false;  // at the confidence of all changes of the phase together
 };
 
 struct ComparedFactor {
@@ -64,6 +66,8 @@ struct ComparedPhase {
   const PhaseProjection* projection_before = nullptr;  // of the results that were compared; null: none
   const PhaseProjection* projection_after = nullptr;
 
+  // How many changes there are, of factors and of times, at all common core counts.
+  std::size_t CountChanges() const;
   // The largest core count that was run on both sides; null where there is none.
   const ComparedCount* LargestCommon() const;
 };

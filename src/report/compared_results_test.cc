@@ -240,13 +240,47 @@ TEST(Compare, ProjectionsAreEvidenceWhereIntervalsAreApart) {
   EXPECT_THAT(SummarizeComparedPhase(compared, phase), Contains(HasSubstr("evidence of a difference")));
 }
 
+// With 4 + 4 degrees of freedom 3.5 % is beyond t = 2.31 errors of sqrt(2) %, so beyond 95 %, but 16 changes together
+// need t = 4.2: within noise in all sentences, tables and files.
+TEST(Compare, OneNotionOfNoise) {
+  const Results before = Table({Row(4, 10, Values(1, 1, 1, 1)), Row(8, 6.25, Values(1, 1, 0.8, 1))});
+  const Results after = Table({Row(4, 10, Values(1, 1, 1, 1)), Row(8, 6.25 / 0.965, Values(1, 1, 0.8 * 0.965, 1))});
+  const std::vector<ComparedResults> compared = {CompareResults(before, after, "a", "b")};
+  const ComparedCount& count = compared[0].phases[0].counts[1];
+  EXPECT_TRUE(count.seconds.change->IsBeyondNoise());
+  EXPECT_FALSE(count.seconds.is_beyond_noise);
+  EXPECT_FALSE(count.Find(Factor::kTransfer)->is_beyond_noise);
+  const std::string text = FormatCompared(compared[0]);
+  EXPECT_THAT(text, HasSubstr("nothing changed beyond noise"));
+  EXPECT_THAT(text, testing::Not(HasSubstr(", beyond noise (")));
+  EXPECT_THAT(text, testing::Not(HasSubstr("yes")));
+  EXPECT_THAT(WriteCompareJson(compared), testing::Not(HasSubstr("\"beyondNoise\": true")));
+  EXPECT_THAT(BuildCompareModel(compared).data.dump(), testing::Not(HasSubstr("\"isBeyondNoise\":true")));
+}
+
+// Apart on 16 cores, overlapping on 64, nearer to eight times the largest run: that there is a difference is told.
+TEST(Compare, AnyProjectionThatIsApartIsTold) {
+  FactorValues values;
+  values[Factor::kTransfer] = values[Factor::kParallelEfficiency] = 0.9;
+  Results before = Table({Row(4, 1, values), Row(8, 1, values)}), after = before;
+  before.projections = {Projection(0.8, 0.05, 64)};
+  after.projections = {Projection(0.65, 0.05, 64)};
+  ComparedResults compared = CompareResults(before, after, "a", "b");
+  ComparedPhase& phase = compared.phases.front();
+  phase.targets[0].efficiency.is_apart = true;
+  phase.targets[1].efficiency.is_apart = false;
+  EXPECT_THAT(SummarizeComparedPhase(compared, phase),
+              Contains(testing::AllOf(HasSubstr("On 16 cores, which is evidence"), HasSubstr("intervals are apart"),
+                                      HasSubstr("From 64 cores on the intervals overlap."))));
+}
+
 TEST(Compare, FilesHaveEveryTag) {
   const Results before = Table({Row(4, 10, Values(1, 1, 1, 1)), Row(8, 6.25, Values(1, 1, 0.8, 1))});
   const std::vector<ComparedResults> compared = {CompareResults(before, before, "a", "<b>")};
   EXPECT_THAT(WriteCompareJson(compared), HasSubstr("\"beyondNoise\": false"));
   EXPECT_EQ(BuildCompareModel(compared).data["comparisons"].size(), 1u);
   EXPECT_THAT(FormatCompared(compared[0]),
-              HasSubstr("On the 2 common core counts no factor changed beyond noise, 14 changes taken together."));
+              HasSubstr("On the 2 common core counts nothing changed beyond noise, 16 changes taken together."));
 }
 
 }  // namespace

@@ -26,9 +26,9 @@ std::string Capital(std::string text) {
 }
 
 // "beyond noise (95 % interval +1.0 % to +2.0 %)"
-std::string Verdict(const Change& change) {
-  return fmt::format("{} (95 % interval {})", change.IsBeyondNoise() ? "beyond noise" : "within noise",
-                     FormatRiseInterval(change));
+std::string Verdict(const ComparedNumber& number) {
+  return fmt::format("{} (95 % interval {})", number.is_beyond_noise ? "beyond noise" : "within noise",
+                     FormatRiseInterval(*number.change));
 }
 
 std::string SayTime(const ComparedResults& compared, const ComparedCount& count) {
@@ -36,9 +36,9 @@ std::string SayTime(const ComparedResults& compared, const ComparedCount& count)
   std::string text =
       fmt::format("On {}, an iteration takes {} in {} and {} in {}: {}, {}", Cores(count.cores),
                   FormatSeconds(*count.seconds.before), compared.before, FormatSeconds(*count.seconds.after),
-                  compared.after, FormatRise(change.ratio), Verdict(change));
+                  compared.after, FormatRise(change.ratio), Verdict(count.seconds));
   const Contribution* largest = count.time ? count.time->Largest() : nullptr;
-  if (largest != nullptr && change.IsBeyondNoise()) {
+  if (largest != nullptr && count.seconds.is_beyond_noise) {
     text += fmt::format(". {} contributes most: {}", Capital(NameOf(*largest)), DescribeParts(*count.time, 4));
   }
   return text + ".";
@@ -50,44 +50,40 @@ std::string SayEfficiency(const ComparedResults& compared, const ComparedCount& 
   std::string text =
       fmt::format("On {}, {} is {} in {} and {} in {}: {}, {}", Cores(count.cores), NameInSentence(count.whole),
                   FormatFactor(*number->before), compared.before, FormatFactor(*number->after), compared.after,
-                  FormatRise(number->change->ratio), Verdict(*number->change));
+                  FormatRise(number->change->ratio), Verdict(*number));
   const Contribution* largest = count.efficiency->Largest();
-  if (largest != nullptr && number->change->IsBeyondNoise()) {
+  if (largest != nullptr && number->is_beyond_noise) {
     text += fmt::format(". {} contributes most: {}", Capital(NameOf(*largest)), DescribeParts(*count.efficiency, 4));
   }
   return text + ".";
 }
 
-std::size_t CountChanges(const ComparedPhase& phase) {
-  std::size_t changes = 0;
-  for (const ComparedCount& count : phase.counts) {
-    for (const ComparedFactor& factor : count.factors) changes += factor.number.change ? 1 : 0;
-  }
-  return changes;
-}
-
-// Factors that changed beyond noise, with the counts at which they did. One of so many would do so by chance, so they
-// share the chance of an error [Dunn61].
-std::string SayFactors(const ComparedPhase& phase) {
+// What changed beyond noise, with the counts at which it did.
+std::string SayChanges(const ComparedPhase& phase) {
   std::vector<std::string> changed;
-  std::size_t common = 0;
-  for (const ComparedCount& count : phase.counts) common += count.is_common ? 1 : 0;
-  const std::size_t changes = CountChanges(phase);
-  const double confidence = 1 - 0.05 / static_cast<double>(std::max<std::size_t>(1, changes));
+  std::size_t common = 0, times = 0;
+  for (const ComparedCount& count : phase.counts) {
+    common += count.is_common ? 1 : 0;
+    times += count.seconds.is_beyond_noise ? 1 : 0;
+  }
+  if (common == 0) return "";
+  const auto add = [&](const std::string& name, std::size_t beyond) {
+    if (beyond > 0) changed.push_back(name + (common == 1 ? "" : fmt::format(" (on {})", beyond)));
+  };
   for (const FactorType& type : AllFactors()) {
     std::size_t beyond = 0;
     for (const ComparedCount& count : phase.counts) {
       const ComparedNumber* number = count.Find(type.factor);
-      beyond += number != nullptr && number->change && number->change->IsBeyondNoise(confidence) ? 1 : 0;
+      beyond += number != nullptr && number->is_beyond_noise ? 1 : 0;
     }
-    if (beyond > 0)
-      changed.push_back(NameInSentence(type.factor) + (common == 1 ? "" : fmt::format(" (on {})", beyond)));
+    add(NameInSentence(type.factor), beyond);
   }
-  if (common == 0) return "";
+  add("time of an iteration", times);
   const std::string counts = common == 1 ? "one common core count" : fmt::format("{} common core counts", common);
+  const std::size_t changes = phase.CountChanges();
   if (changed.empty())
-    return fmt::format("On the {} no factor changed beyond noise, {} changes taken together.", counts, changes);
-  return fmt::format("On the {} these factors changed beyond noise, {} changes taken together: {}.", counts, changes,
+    return fmt::format("On the {} nothing changed beyond noise, {} changes taken together.", counts, changes);
+  return fmt::format("On the {} these changed beyond noise, {} changes taken together: {}.", counts, changes,
                      Join(changed, ", "));
 }
 
@@ -100,19 +96,34 @@ double LargestFitted(const ComparedPhase& phase) {
   return std::max(phase.projection_before->fitted_cores.back(), phase.projection_after->fitted_cores.back());
 }
 
+// Of the targets that are evidence: the largest on which the intervals are apart, else the one nearest to eight times
+// the largest run.
+const ComparedTarget* TellingTarget(const ComparedPhase& phase) {
+  const ComparedTarget* apart = nullptr;
+  const ComparedTarget* nearest = nullptr;
+  const double aim = kTellingRatio * LargestFitted(phase);
+  const auto distance = [&](const ComparedTarget& target) { return std::fabs(std::log(target.cores / aim)); };
+  for (const ComparedTarget& target : phase.targets) {
+    if (!target.efficiency.is_evidence) continue;
+    if (target.efficiency.is_apart) apart = &target;
+    if (nearest == nullptr || distance(target) < distance(*nearest)) nearest = &target;
+  }
+  return apart != nullptr ? apart : nearest;
+}
+
+// Targets that are evidence and larger than that, where the intervals overlap again.
+std::string SayWhereTheyOverlap(const ComparedPhase& phase, const ComparedTarget& told) {
+  const ComparedTarget* first = nullptr;
+  for (const ComparedTarget& target : phase.targets) {
+    if (target.efficiency.is_evidence && target.cores > told.cores && first == nullptr) first = &target;
+  }
+  return first == nullptr ? "" : fmt::format(" From {} on the intervals overlap.", Cores(first->cores));
+}
+
 std::string SayProjected(const ComparedResults& compared, const ComparedPhase& phase) {
   if (phase.targets.empty()) return "";
-  // Of the targets that are evidence the one nearest to eight times the largest run.
-  const ComparedTarget* told = nullptr;
-  const double aim = kTellingRatio * LargestFitted(phase);
-  for (const ComparedTarget& target : phase.targets) {
-    const bool is_nearer =
-        told == nullptr || std::fabs(std::log(target.cores / aim)) < std::fabs(std::log(told->cores / aim));
-    if (target.efficiency.is_evidence && is_nearer) told = &target;
-  }
-  if (told == nullptr) {
-    return "The projections are not evidence on both sides at any common target.";
-  }
+  const ComparedTarget* told = TellingTarget(phase);
+  if (told == nullptr) return "The projections are not evidence on both sides at any common target.";
   const ProjectedPair& pair = told->efficiency;
   std::string text = fmt::format("On {}, which is evidence on both sides, {} is projected as {} in {} and {} in {}",
                                  Cores(told->cores), NameInSentence(told->whole), Projected(told->whole, *pair.before),
@@ -123,7 +134,7 @@ std::string SayProjected(const ComparedResults& compared, const ComparedPhase& p
   if (largest != nullptr) {
     text += fmt::format("; {} contributes most: {}", NameOf(*largest), DescribeParts(*told->explained, 3));
   }
-  return text + ".";
+  return text + "." + SayWhereTheyOverlap(phase, *told);
 }
 
 using Cells = std::vector<std::vector<std::string>>;
@@ -134,9 +145,9 @@ std::string Number(Factor factor, const std::optional<double>& value) {
 std::string Seconds(const std::optional<double>& value) { return value ? FormatSeconds(*value) : "-"; }
 
 // What a change is: "+1.2 %", its interval, and whether it is noise.
-std::vector<std::string> ChangeCells(const std::optional<Change>& change) {
-  if (!change) return {"-", "-", "-"};
-  return {FormatRise(change->ratio), FormatRiseInterval(*change), change->IsBeyondNoise() ? "yes" : "no"};
+std::vector<std::string> ChangeCells(const ComparedNumber& number) {
+  if (!number.change) return {"-", "-", "-"};
+  return {FormatRise(number.change->ratio), FormatRiseInterval(*number.change), number.is_beyond_noise ? "yes" : "no"};
 }
 
 std::string ShareOf(const std::optional<Decomposition>& difference, Factor factor) {
@@ -150,19 +161,18 @@ std::string ShareOf(const std::optional<Decomposition>& difference, Factor facto
 std::string TableOfFactors(const ComparedResults& compared, const ComparedCount& count) {
   Cells cells = {{"on " + Cores(count.cores), compared.before, compared.after, "change", "95 % interval",
                   "beyond noise", "part of " + (count.efficiency ? NameInSentence(count.whole) : "it")}};
-  const auto add = [&](std::vector<std::string> row, const std::optional<Change>& change, const std::string& part) {
-    for (std::string& cell : ChangeCells(change)) row.push_back(std::move(cell));
+  const auto add = [&](std::vector<std::string> row, const ComparedNumber& number, const std::string& part) {
+    for (std::string& cell : ChangeCells(number)) row.push_back(std::move(cell));
     row.push_back(part);
     cells.push_back(std::move(row));
   };
   for (const ComparedFactor& one : count.factors) {
     const std::string indent(2 * static_cast<std::size_t>(DepthOf(one.factor)), ' ');
     add({indent + Name(one.factor), Number(one.factor, one.number.before), Number(one.factor, one.number.after)},
-        one.number.change, ShareOf(count.efficiency, one.factor));
+        one.number, ShareOf(count.efficiency, one.factor));
   }
   if (count.seconds.before || count.seconds.after) {
-    add({"Time of an iteration", Seconds(count.seconds.before), Seconds(count.seconds.after)}, count.seconds.change,
-        "");
+    add({"Time of an iteration", Seconds(count.seconds.before), Seconds(count.seconds.after)}, count.seconds, "");
   }
   return FormatTable(cells);
 }
@@ -187,7 +197,7 @@ std::string TableOfCounts(const ComparedResults& compared, const ComparedPhase& 
     const ComparedNumber* number = count.Find(whole);
     const ComparedNumber none;
     if (number == nullptr) number = &none;
-    const std::vector<std::string> change = ChangeCells(number->change);
+    const std::vector<std::string> change = ChangeCells(*number);
     const Contribution* largest = count.efficiency ? count.efficiency->Largest() : nullptr;
     row.insert(row.end(), {Number(whole, number->before), Number(whole, number->after), change[0], change[2],
                            largest != nullptr ? "most by " + NameOf(*largest) : ""});
@@ -265,7 +275,7 @@ std::vector<std::string> SummarizeComparedPhase(const ComparedResults& compared,
   } else {
     if (largest->seconds.change) sentences.push_back(SayTime(compared, *largest));
     sentences.push_back(SayEfficiency(compared, *largest));
-    sentences.push_back(SayFactors(phase));
+    sentences.push_back(SayChanges(phase));
   }
   sentences.push_back(SayProjected(compared, phase));
   for (const auto& [side, projection] :
