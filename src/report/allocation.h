@@ -76,7 +76,8 @@ struct Recommendation {
   bool is_measured = false;  // read off the runs, not off the projection
   bool is_baseline = false;  // efficient by definition
   double cores = 0;
-  std::optional<double> nodes;          // of a measured count; else full ones
+  std::optional<double> nodes;          // of a measured count; else full ones, with all cores of the job
+  std::optional<double> limit;          // projected cores before they were rounded down to nodes or processes
   std::optional<CountBound> low, high;  // of projected counts: 80 % interval of where the efficiency falls below
   Estimate efficiency, work, core_hours;
   std::optional<double> sure;               // cores, up to `cores`, that are enough with a probability of 90 %

@@ -180,13 +180,35 @@ TEST(Allocation, PredictedRows) {
 TEST(Allocation, RecommendationStaysWithinTheEvidence) {
   AllocationOptions options;
   EXPECT_EQ(MakeAllocationPack(Projected(), options).recommendation.kind, Kind::kReached);
-  EXPECT_EQ(MakeAllocationPack(Projected(), options).recommendation.cores, 34);
+  EXPECT_EQ(MakeAllocationPack(Projected(), options).recommendation.cores, 32);  // full nodes
+  EXPECT_EQ(MakeAllocationPack(Projected(), options).recommendation.limit, 34);
   EXPECT_EQ(MakeAllocationPack(Projected(), options).recommendation.nodes, 8);  // full ones of 4 cores
   options.efficiency = 0.6;
   const AllocationPack pack = MakeAllocationPack(Projected(), options);
   EXPECT_EQ(pack.recommendation.kind, Kind::kEvidenceEnds);
   EXPECT_EQ(pack.recommendation.cores, 40);
   EXPECT_THAT(DescribeRecommendation(pack).front(), HasSubstr("not evidence"));
+}
+
+// The limit of 34.9 cores holds 4 processes of 8 threads without nodes, and 4 full nodes of 8 cores; time, efficiency
+// and core hours are those of that count.
+TEST(Allocation, RecommendedJobsFitNodesAndProcesses) {
+  Results results = Projected();
+  for (FactorRow& row : results.table.rows) row.nodes.reset();
+  EXPECT_EQ(MakeAllocationPack(results, {}).recommendation.cores, 34);
+  for (FactorRow& row : results.table.rows) row.threads = 8;
+  AllocationPack pack = MakeAllocationPack(results, {});
+  EXPECT_EQ(pack.recommendation.cores, 32);
+  EXPECT_DOUBLE_EQ(*pack.recommendation.efficiency.value, 0.8);
+  EXPECT_DOUBLE_EQ(*pack.recommendation.core_hours.value, 32 * 15.625 / 3600);
+  EXPECT_THAT(DescribeRecommendation(pack).front(), HasSubstr("the limit is at 34, 80 % interval"));
+  results = Projected();
+  results.table.rows[0].nodes = 1;
+  results.table.rows[1].nodes = 2;
+  pack = MakeAllocationPack(results, {});
+  EXPECT_EQ(pack.cores_per_node, 8);
+  EXPECT_EQ(pack.recommendation.cores, 32);
+  EXPECT_EQ(pack.recommendation.nodes, 4);
 }
 
 // The lower bound falls from 0.75 on 32 to 0.2 on 64 cores: 0.78 is between 16 (0.99) and 32, 0.5 at

@@ -31,8 +31,12 @@ std::string BoundInWords(const CountBound& bound) {
 
 std::string IntervalInWords(const Recommendation& recommendation) {
   if (!recommendation.low || !recommendation.high) return "";
-  return fmt::format(" (80 % interval {} to {} cores)", BoundInWords(*recommendation.low),
-                     BoundInWords(*recommendation.high));
+  const bool is_reached = recommendation.kind == Recommendation::Kind::kReached;
+  const std::string limit =
+      is_reached && recommendation.limit ? fmt::format("the limit is at {}, ", FormatCores(*recommendation.limit)) : "";
+  const bool is_one = recommendation.high->kind == CountBound::Kind::kAt && recommendation.high->cores == 1;
+  return fmt::format(" ({}80 % interval {} to {} {})", limit, BoundInWords(*recommendation.low),
+                     BoundInWords(*recommendation.high), is_one ? "core" : "cores");
 }
 
 // What such a job takes and costs.

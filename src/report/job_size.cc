@@ -59,24 +59,37 @@ class JobSize {
     job_.core_hours = row.core_hours;
   }
 
+  // As many cores as full nodes have, where it is at least one, and as whole processes have.
+  double Fitting(double cores) const {
+    double fitting = std::floor(cores + kRounding);
+    if (plan_.cores_per_node && FullNodes(cores) >= 1) fitting = std::floor(FullNodes(cores) * *plan_.cores_per_node);
+    const auto threads = static_cast<double>(terms_.counts().back().rows.front()->threads);
+    return threads > 1 ? std::floor(fitting / threads) * threads : fitting;
+  }
+
+  double FullNodes(double cores) const { return std::floor(cores / *plan_.cores_per_node + kRounding); }
+
   // The projection decides beyond the largest run that is efficient enough, up to the next one, which is not.
   void Project(const CountAnswer& answer) {
     const bool is_below = answer.value.kind == CountBound::Kind::kBelow;
     const double evidence = terms_.Evidence();
     const bool ends = answer.value.kind == CountBound::Kind::kMoreThan || answer.value.cores > evidence;
-    const double cores = is_below ? 0 : std::floor(ends ? evidence : answer.value.cores);
+    const double limit = is_below ? 0 : std::floor(ends ? evidence : answer.value.cores);
+    const double cores = Fitting(limit);
     const auto value = ReadCurve(*terms_.projection(), cores);
     if (!value || cores <= largest_->cores || (next_ != nullptr && cores >= next_->cores)) return;
     job_.is_measured = job_.is_baseline = false;
     job_.kind = ends && next_ == nullptr ? Kind::kEvidenceEnds : Kind::kReached;
     job_.cores = cores;
+    if (cores != limit) job_.limit = limit;
     job_.nodes.reset();
-    if (plan_.cores_per_node) job_.nodes = std::floor(cores / *plan_.cores_per_node + 1e-9);
+    if (plan_.cores_per_node && FullNodes(limit) >= 1) job_.nodes = FullNodes(limit);
     job_.low = answer.low;
     job_.high = answer.high;
     Fill(ProjectedRow(terms_, plan_, *value));
     if (!job_.low || job_.low->kind == CountBound::Kind::kBelow) return;
-    job_.sure = std::min(job_.low->cores, cores);
+    const double sure = Fitting(std::min(job_.low->cores, cores));
+    if (sure > 0) job_.sure = sure;
     job_.is_surer = job_.low->kind == CountBound::Kind::kMoreThan || job_.low->cores > cores;
   }
 
