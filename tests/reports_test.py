@@ -147,7 +147,7 @@ class Allocation(ReportsTest):
         self.assertGreater(float(predicted[1]["efficiency_high80"]), float(predicted[1]["efficiency_low80"]))
         page = self.check_page(self.folder / "a/allocation.html")
         for text in ("Recommended job size", "measured, baseline", "not evidence", "Ideal speedup", "Method",
-                     "E = p_b T_b / (p_N T_N)", "core hours", "rules \"bsc\""):
+                     "E = p₀ T₀ / (p T)", "core hours", "rules \"bsc\""):
             self.assertIn(text, page.text)
         self.assertIn("<svg", (self.folder / "a/allocation.html").read_text())
         self.check_markdown_tables(self.folder / "a/allocation.md")

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/format.h"
 #include "base/text.h"
@@ -31,15 +32,15 @@ std::string ScalingInWords(const AllocationPack& pack, const ProblemCase& proble
     if (first == nullptr) return text;
     text += ", " + with_unit(*first->size) + " in total";
     if (first == last) return text + fmt::format(", {} per process", with_unit(*first->portion));
-    return text + fmt::format("; per process {} on {} and {} on {} cores", with_unit(*first->portion),
-                              FormatCores(first->cores), with_unit(*last->portion), FormatCores(last->cores));
+    return text + fmt::format("; per process {} on {} and {} on {}", with_unit(*first->portion),
+                              FormatCores(first->cores), with_unit(*last->portion), CoresInWords(last->cores));
   }
   std::string text = "weak" + shown + ": the problem grows with the cores";
   if (first == nullptr) return text;
   text += fmt::format(", {} per process; in total {} on {}", with_unit(*first->portion), with_unit(*first->size),
                       FormatCores(first->cores));
-  return first == last ? text + " cores"
-                       : text + fmt::format(" and {} on {} cores", with_unit(*last->size), FormatCores(last->cores));
+  return first == last ? text + (first->cores == 1 ? " core" : " cores")
+                       : text + fmt::format(" and {} on {}", with_unit(*last->size), CoresInWords(last->cores));
 }
 
 std::string TracedRuns(const AllocationPack& pack) {
@@ -63,7 +64,20 @@ bool HasSizes(const AllocationPack& pack) {
   return Any(pack, [](const AllocationRow& row) { return row.size.has_value(); });
 }
 
-std::string FormatProblemSize(double size) { return size < 1e15 ? FormatCores(size) : FormatSignificant(size, 4); }
+// Parts of a unit are no news in thousands of them.
+std::string FormatProblemSize(double size) {
+  if (!(size < 1e15)) return FormatSignificant(size, 4);
+  if (size >= 1000) return FormatCores(std::round(size));
+  return size < 1 && size > 0 ? FormatSignificant(size, 3) : FormatCores(size);
+}
+
+std::string FormatIdealSpeedup(double ideal) {
+  const bool is_whole = std::fabs(ideal - std::round(ideal)) < 1e-9 * ideal;
+  if (is_whole) return FormatCores(std::round(ideal));
+  return ideal < 1000 ? fmt::format("{:.2f}", ideal) : FormatCores(ideal);
+}
+
+std::string CoresInWords(double cores) { return FormatCores(cores) + (cores == 1 ? " core" : " cores"); }
 
 AllocationFacts FactsOf(const Results& results, const AllocationPack& pack) {
   AllocationFacts facts;
@@ -73,9 +87,11 @@ AllocationFacts FactsOf(const Results& results, const AllocationPack& pack) {
     facts.emplace_back("Phase", pack.phase + (pack.phase_description.empty() ? "" : ": " + pack.phase_description));
   }
   facts.emplace_back("Scaling", ScalingInWords(pack, results.problem));
-  facts.emplace_back("Baseline", FormatCores(pack.baseline) + " cores");
+  facts.emplace_back("Baseline", CoresInWords(pack.baseline));
   facts.emplace_back("Measured", TracedRuns(pack));
-  if (pack.are_planned) facts.emplace_back("Planned work", FormatCores(pack.iterations) + " iterations");
+  if (pack.are_planned)
+    facts.emplace_back("Planned work",
+                       FormatCores(pack.iterations) + (pack.iterations == 1 ? " iteration" : " iterations"));
   return facts;
 }
 
@@ -86,8 +102,8 @@ std::string AllocationNote(const AllocationPack& pack) {
   }
   const bool any_beyond = Any(pack, [](const AllocationRow& row) { return !row.is_evidence; });
   if (any_beyond) {
-    note += fmt::format(" Beyond {} cores there is no evidence, so rows give the interval only.",
-                        FormatCores(pack.evidence));
+    note +=
+        fmt::format(" Beyond {} there is no evidence, so rows give the interval only.", CoresInWords(pack.evidence));
   }
   const bool reckoned = pack.cores_per_node && Any(pack, [](const AllocationRow& row) { return !row.is_measured; });
   if (reckoned) note += " Nodes of predicted rows are as full as the fullest of a run.";
@@ -97,7 +113,7 @@ std::string AllocationNote(const AllocationPack& pack) {
         fmt::format(" The baseline ran {} iteration{}.", FormatCores(pack.iterations), pack.iterations == 1 ? "" : "s");
   if (pack.largest_target > pack.rows.back().cores) {
     note +=
-        fmt::format(" The projection goes on to {} cores; --up-to shows more of it.", FormatCores(pack.largest_target));
+        fmt::format(" Larger core counts, projected up to {} cores, are left out.", FormatCores(pack.largest_target));
   }
   return std::string(Trim(note));
 }

@@ -22,6 +22,12 @@ bool Any(const AllocationPack& pack, const std::function<bool(const AllocationRo
 bool HasTimes(const AllocationPack& pack);
 bool HasSizes(const AllocationPack& pack);
 
+// All digits where it is a whole number.
+std::string FormatIdealSpeedup(double ideal);
+
+// "1 core", "1,024 cores".
+std::string CoresInWords(double cores);
+
 std::string FormatProblemSize(double size);
 
 }  // namespace farscale

@@ -1,6 +1,8 @@
 #include "report/allocation_latex.h"
 
 #include <algorithm>
+#include <string_view>
+#include <utility>
 
 #include "base/text.h"
 #include "report/allocation_facts.h"
@@ -12,6 +14,19 @@ namespace farscale {
 namespace {
 
 constexpr std::size_t kHeadingLines = 3, kShortHeading = 13;
+
+// As DescribeMeasurement writes them, and in LaTeX.
+constexpr std::pair<std::string_view, std::string_view> kFormulas[] = {
+    {"E = p₀ T₀ / (p T)", "$E = p_0 T_0 / (p\\,T)$"},
+    {"E = T₀ / T", "$E = T_0 / T$"},
+    {"S = T₀ / T", "$S = T_0 / T$"},
+    {"p₀ T₀ / (p T)", "$p_0 T_0 / (p\\,T)$"},
+    {"T₀ / T", "$T_0 / T$"},
+    {"p and T elsewhere", "$p$ and $T$ elsewhere"},
+    {"and T elsewhere", "and $T$ elsewhere"},
+    {"p₀", "$p_0$"},
+    {"T₀", "$T_0$"},
+};
 
 // A heading in lines, so that columns of LaTeX stay narrow: what stands before a comma, then the words behind it.
 std::vector<std::string> LinesOf(const std::string& heading) {
@@ -76,6 +91,24 @@ std::string TabularOf(const AllocationTable& table) {
   return text + "\\hline\n\\end{tabular}";
 }
 
+// Escaped, with the formulas of the words in mathematics.
+std::string EscapeWithFormulas(std::string_view text) {
+  std::string escaped;
+  for (std::size_t at = 0; at < text.size();) {
+    std::size_t begin = text.size();
+    const std::pair<std::string_view, std::string_view>* next = nullptr;
+    for (const auto& formula : kFormulas) {  // the longest first where two begin at the same place
+      const std::size_t found = text.find(formula.first, at);
+      if (found < begin) begin = found, next = &formula;
+    }
+    escaped += EscapeLatex(text.substr(at, begin - at));
+    if (next == nullptr) break;
+    escaped += next->second;
+    at = begin + next->first.size();
+  }
+  return escaped;
+}
+
 }  // namespace
 
 std::string OneLine(std::string text) {
@@ -110,7 +143,7 @@ std::string WriteAllocationText(const Results& results, const AllocationPack& pa
   for (const std::string& sentence : pack.contradictions) text += EscapeLatex(sentence) + "\n\n";
   text += "\\paragraph{Recommended job size.}\n";
   for (const std::string& sentence : DescribeRecommendation(pack)) text += EscapeLatex(sentence) + "\n";
-  text += "\n\\paragraph{Method.}\n" + EscapeLatex(DescribeMeasurement(results, pack)) + "\n\n" +
+  text += "\n\\paragraph{Method.}\n" + EscapeWithFormulas(DescribeMeasurement(results, pack)) + "\n\n" +
           EscapeLatex(DescribePrediction(results, pack)) + "\n";
   if (!pack.missing.empty()) text += "\n% What is missing:\n";
   for (const std::string& sentence : pack.missing) text += "% - " + OneLine(sentence) + "\n";

@@ -88,7 +88,9 @@ std::vector<Column> ColumnsOf(const AllocationPack& pack, const ProblemCase& pro
   const Format time = in_hours ? Format(Hours) : Format(FormatSeconds);
   if (has_times) add(costs, "Wall time, " + work, [time](const AllocationRow& row) { return Cell(row.work, time); });
   add(scaling, "Speedup", [](const AllocationRow& row) { return Cell(row.speedup, FormatSpeedup); });
-  add(scaling, "Ideal speedup", [](const AllocationRow& row) { return AllocationCell{FormatSpeedup(row.ideal), ""}; });
+  add(scaling, "Ideal speedup", [](const AllocationRow& row) {
+    return AllocationCell{FormatIdealSpeedup(row.ideal), ""};
+  });
   add(scaling, "Efficiency", [](const AllocationRow& row) { return Cell(row.efficiency, Percents); });
   if (has_times) {
     add(costs, "Core hours, " + work, [](const AllocationRow& row) { return Cell(row.core_hours, FormatCoreHours); });

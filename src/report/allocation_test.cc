@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/error.h"
@@ -409,6 +410,30 @@ TEST(Allocation, NamesFromTracesAreEscapedEverywhere) {
   results.title = "two\nlines";
   EXPECT_THAT(WriteAllocationCsv(results, pack), HasSubstr("# two lines, phase solve; baseline 4 cores"));
   EXPECT_THAT(WriteAllocationTable(results, pack), HasSubstr("% two lines\n"));
+}
+
+// 1,024 stays so; 530,604 in all are 66,325.5 each, of which no half is told; the baseline has one core.
+TEST(Allocation, TextToHandIn) {
+  Results results = Strong({Row(1, 1024), Row(8, 130), Row(1024, 1.1)});
+  results.problem.size = 530604;
+  const AllocationPack pack = MakeAllocationPack(results, {});
+  const AllocationTable table = TabulateAllocation(pack, results.problem);
+  const auto cell = [&](std::size_t line, const std::string& heading) {
+    const auto at = std::find(table.header.begin(), table.header.end(), heading) - table.header.begin();
+    return table.lines[line].cells[static_cast<std::size_t>(at)].text;
+  };
+  EXPECT_EQ(cell(2, "Ideal speedup"), "1,024");
+  EXPECT_EQ(cell(1, "Size per process"), "66,326");
+  const std::string data = BuildAllocationModel(results, pack).data.dump();
+  for (const std::string& text : {data, SpeedupTikz(pack), WriteAllocationText(results, pack)}) {
+    EXPECT_THAT(text, Not(HasSubstr(" 1 cores")));
+    EXPECT_THAT(text, Not(HasSubstr("--up-to")));
+  }
+  EXPECT_THAT(data, HasSubstr("E = p₀ T₀ / (p T)"));
+  EXPECT_THAT(
+      WriteAllocationText(results, pack),
+      HasSubstr("Speedup is $S = T_0 / T$ and efficiency $E = p_0 T_0 / (p\\,T)$, with $p_0$ cores and the time "
+                "$T_0$ of an iteration there, and $p$ and $T$ elsewhere."));
 }
 
 TEST(Allocation, FiguresShowWhatIsKnown) {

@@ -8,13 +8,14 @@
 #include "base/format.h"
 #include "base/text.h"
 #include "base/version.h"
+#include "report/allocation_facts.h"
 #include "report/answers_section.h"
 #include "report/figures.h"
 
 namespace farscale {
 namespace {
 
-std::string Cores(double cores) { return FormatCores(cores) + (cores == 1 ? " core" : " cores"); }
+std::string Cores(double cores) { return CoresInWords(cores); }
 std::string Percent(double share) { return fmt::format("{:g} %", 100 * share); }
 
 std::string Iterations(double count) { return FormatCores(count) + (count == 1 ? " iteration" : " iterations"); }
@@ -193,23 +194,23 @@ std::string FormulaInWords(const AllocationPack& pack) {
     case EfficiencyBasis::kTimes:
       if (pack.scaling == Scaling::kWeak) {
         return fmt::format(
-            " The baseline is the run on {}. Efficiency is E = T_b / T_N, with the time T_b there and T_N on N cores, "
+            " The baseline is the run on {}. Efficiency is E = T₀ / T, with the time T₀ of an iteration there and T "
+            "elsewhere, "
             "since the work grows "
-            "with the cores; speedup is E times N over the cores of the baseline, and counts the larger problem.",
+            "with the cores; speedup is E times the cores over those of the baseline, and counts the larger problem.",
             baseline);
       }
       return fmt::format(
-          " The baseline is the run on {}. Speedup is S = T_b / T_N and efficiency E = p_b T_b / (p_N T_N), with cores "
-          "p and times T of "
-          "an iteration there and on N cores.",
+          " The baseline is the run on {}. Speedup is S = T₀ / T and efficiency E = p₀ T₀ / (p T), with "
+          "p₀ cores and the time T₀ of an iteration there, and p and T elsewhere.",
           baseline);
     case EfficiencyBasis::kSpeedup:
       return fmt::format(" The baseline is the run on {}; efficiency is speedup over that, a core.", baseline);
     case EfficiencyBasis::kGlobalEfficiency:
       return fmt::format(
-          " The baseline is the run on {}. Efficiency is global efficiency over that of the baseline, which is p_b T_b "
-          "/ (p_N T_N) for "
-          "strong and T_b / T_N for weak scaling; speedup is that times the cores over those of the baseline.",
+          " The baseline is the run on {}. Efficiency is global efficiency over that of the baseline, which is "
+          "p₀ T₀ / (p T) for strong and T₀ / T for weak scaling; speedup is that times the cores over those of the "
+          "baseline.",
           baseline);
     case EfficiencyBasis::kParallelEfficiency:
       return fmt::format(

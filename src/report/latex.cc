@@ -37,6 +37,7 @@ constexpr std::pair<std::uint32_t, const char*> kEscapes[] = {
     {0x3BC, "\\ensuremath{\\mu}"},
     {0xB7, "\\ensuremath{\\cdot}"},
     {0xD7, "\\ensuremath{\\times}"},
+    {0x2080, "\\ensuremath{_0}"},
     {0x2013, "--"},
     {0x2014, "---"},
     {0x2018, "\\textquoteleft{}"},

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/format.h"
+#include "report/allocation_facts.h"
 #include "report/latex.h"
 #include "report/svg.h"
 
@@ -198,7 +199,7 @@ class Drawing {
     }
     canvas_.Line({{kLeft, kTop}, {kLeft, kBottom}, {kRight, kBottom}}, Pen::kAxis);
     canvas_.Text((kLeft + kRight) / 2, kHeight - 12, "cores", Anchor::kMiddle);
-    canvas_.UprightText(16, (kTop + kBottom) / 2, fmt::format("speedup over {} cores", FormatCores(pack_.baseline)));
+    canvas_.UprightText(16, (kTop + kBottom) / 2, "speedup over " + CoresInWords(pack_.baseline));
   }
 
   // A share of the ideal speedup, from where it comes into view.
@@ -233,7 +234,7 @@ class Drawing {
     canvas_.Line({{x, kTop}, {x, kBottom}}, Pen::kLimit);
     const bool is_right = x > (kLeft + kRight) / 2;
     canvas_.Text(x + (is_right ? -6 : 6), kBottom - 10,
-                 fmt::format("evidence ends at {} cores", FormatCores(pack_.evidence)),
+                 fmt::format("evidence ends at {}", CoresInWords(pack_.evidence)),
                  is_right ? Anchor::kEnd : Anchor::kStart);
   }
 
@@ -251,7 +252,7 @@ class Drawing {
   void Point(const AllocationRow& row) {
     if (!row.speedup.value) return;
     canvas_.Disc(X(row.cores), Y(*row.speedup.value), row.is_measured,
-                 fmt::format("{} cores: speedup {} ({})", FormatCores(row.cores), FormatSpeedup(*row.speedup.value),
+                 fmt::format("{}: speedup {} ({})", CoresInWords(row.cores), FormatSpeedup(*row.speedup.value),
                              row.is_measured ? "measured" : "predicted"));
   }
 
@@ -286,16 +287,15 @@ class Drawing {
 }  // namespace
 
 std::string DescribeSpeedup(const AllocationPack& pack) {
-  std::string text = fmt::format("Speedup over the run on {} cores against the number of cores, with the ideal line",
-                                 FormatCores(pack.baseline));
+  std::string text = fmt::format("Speedup over the run on {} against the number of cores, with the ideal line",
+                                 CoresInWords(pack.baseline));
   const AllocationRow* largest = nullptr;
   for (const AllocationRow& row : pack.rows) {
     if (row.is_measured && row.speedup.value) largest = &row;
   }
   if (largest != nullptr) {
-    text +=
-        fmt::format(": {} was measured on {} cores, where {} would be ideal", FormatSpeedup(*largest->speedup.value),
-                    FormatCores(largest->cores), FormatSpeedup(largest->ideal));
+    text += fmt::format(": {} was measured on {}, where {} would be ideal", FormatSpeedup(*largest->speedup.value),
+                        CoresInWords(largest->cores), FormatIdealSpeedup(largest->ideal));
   }
   return text + ". The table has every value.";
 }
