@@ -660,6 +660,24 @@ class Predict(CliTest):
         self.run_ok("run", LU / "study.toml", "-o", self.folder / "out", "-q")
         self.assertEqual(self.run_ok("predict", self.folder / "out/results.json", "-o", "-").stdout, a)
 
+    def test_core_counts_are_plain_digits(self):
+        """1,024 is neither 1 and 24 nor 1 and 20 cores, 0100 not 64, and nothing is left out in silence."""
+        table, other = TABLES / "rosas14-table2.csv", TABLES / "rosas14-table5.csv"
+        for command in (["predict", table, "--targets"], ["gate", table, "--targets"],
+                        ["compare", table, other, "--targets"], ["backtest", table, "--train-max"],
+                        ["predict", table, "--train-max"], ["predict", table, "--reference"],
+                        ["factors", LU_TRACES[0], "--reference"],
+                        ["report", table, "--form", "allocation", "--baseline"],
+                        ["report", table, "--form", "allocation", "--up-to"]):
+            self.fails(2, command[-1] + ": '024' is no number of cores, for it begins with a zero; write 1024", *command,
+                       "1,024")
+            self.fails(2, command[-1] + ": '0100' is no number of cores, for it begins with a zero; write 100", *command,
+                       "0100")
+            self.fails(2, command[-1] + ": a number of cores is missing beside a comma", *command, "1,,2")
+        self.fails(2, "'16,32' is more than one number of cores", "predict", table, "--reference", "16,32")
+        targets = ["predict", table, "-o", "-", "--targets"]
+        self.assertEqual(self.run_ok(*targets, "4096, 8192").stdout, self.run_ok(*targets, 4096, "--targets", 8192).stdout)
+
     def test_train_max_and_targets(self):
         self.run_ok("factors", LU / "study.toml", "-o", self.folder / "f.csv", "-q")
         out = self.run_ok("predict", self.folder / "f.csv", "--train-max", "8", "--targets", "16,32", "-o", "-").stdout

@@ -38,12 +38,12 @@ void AddAllocationOptions(CLI::App* command, AllocationFormOptions& options) {
       ->check(Positive())
       ->group(group);
   command->add_option("--baseline", options.baseline, "Cores of the run to compare with (default: the reference)")
-      ->check(CLI::Range(std::int64_t{1}, kMostCores))
+      ->check(CoreCount())
       ->group(group);
   command
       ->add_option("--up-to", options.up_to,
                    "Largest target to show (default: four times as many cores as are evidence)")
-      ->check(CLI::Range(std::int64_t{1}, kMostCores))
+      ->check(CoreCount())
       ->group(group);
 }
 

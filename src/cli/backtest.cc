@@ -112,14 +112,9 @@ void AddBacktestCommand(CLI::App& app, const Common& common, CommandResult& acti
       "itself. Printed are errors of the predictions, how often the intervals held, and their scores (smaller is\n"
       "better), by factor and by how many times larger the predicted run is than those trained on.");
   AddTableOptions(added, command->table);
-  added
-      ->add_option(
-          "--train-max", command->train_max,
-          "Cores up to which runs are trained on, separated by commas: each by itself (default: all that leave "
-          "three core counts to train on and one to predict)")
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->check(CLI::Range(std::int64_t{1}, kMostCores));
+  AddCoreCountsOption(added, "--train-max", command->train_max,
+                      "Cores up to which runs are trained on, separated by commas: each by itself (default: all that "
+                      "leave three core counts to train on and one to predict)");
   added->add_option("--factor", command->factors, "Factors to print, by id, separated by commas (default: all)")
       ->delimiter(',')
       ->allow_extra_args(false);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "cli/command.h"
+#include "cli/table_options.h"
 #include "factors/factor_table_csv.h"
 #include "factors/factor_table_json.h"
 #include "report/text_table.h"
@@ -135,7 +136,7 @@ void AddFactorsCommand(CLI::App& app, const Common& common, CommandResult& actio
   command->add_option("--scaling", options->scaling, "How the runs scale (default: from how the work grows)")
       ->check(CLI::IsMember({"strong", "weak"}));
   command->add_option("--reference", options->reference, "Cores of the reference run (default: the smallest)")
-      ->check(Positive());
+      ->check(CoreCount());
   command
       ->add_option("--groups", options->groups,
                    "Factors for groups of ranks that do different work, as they are found, too (default: as the study "

@@ -112,8 +112,7 @@ void AddPredictCommand(CLI::App& app, const Common& common, CommandResult& actio
       "The table is factors.json, results.json, or a CSV file with the column cores and factors by their ids\n"
       "(loadBalance, serializationEfficiency, ...; docs/file-formats.md). Without -o the projection is printed.");
   AddTableOptions(command, options->table);
-  command->add_option("--train-max", options->train_max, "Fit only runs up to this many cores")
-      ->check(Positive());
+  command->add_option("--train-max", options->train_max, "Fit only runs up to this many cores")->check(CoreCount());
   AddTargetsOption(command, options->targets,
                    "Core counts to project to, separated by commas (default: powers of two up to a million)");
   const CLI::Validator share = Share();

@@ -1,5 +1,6 @@
 #include "cli/table_options.h"
 
+#include "base/core_count.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "base/text.h"
@@ -93,11 +94,33 @@ void AddScalingOption(CLI::App* command, std::string& scaling, const std::string
   command->add_option("--scaling", scaling, what)->check(CLI::IsMember({"strong", "weak"}));
 }
 
+// CLI11 would leave out what is empty between commas and read zeros in front as octal.
+CLI::Option* AddCoreCountsOption(CLI::App* command, const std::string& name, std::vector<std::int64_t>& cores,
+                                 const std::string& what) {
+  const auto read = [name, &cores](const std::vector<std::string>& texts) {
+    cores.clear();
+    for (const std::string& text : texts) {
+      const std::string why = WhyNoCoreCounts(text, cores);
+      if (!why.empty()) throw CLI::ValidationError(name, why);
+    }
+  };
+  return command->add_option_function<std::vector<std::string>>(name, read, what)
+      ->type_name("CORES,...")
+      ->allow_extra_args(false);
+}
+
+CLI::Validator CoreCount() {
+  return {[](std::string& text) {
+            // As a list, so that the advice on "1,024" is the number meant.
+            std::vector<std::int64_t> cores;
+            const std::string why = WhyNoCoreCounts(text, cores);
+            return why.empty() && cores.size() > 1 ? "'" + text + "' is more than one number of cores" : why;
+          },
+          "CORES"};
+}
+
 void AddTargetsOption(CLI::App* command, std::vector<std::int64_t>& targets, const std::string& what) {
-  command->add_option("--targets", targets, what)
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->check(CLI::Range(std::int64_t{1}, kMostCores));
+  AddCoreCountsOption(command, "--targets", targets, what);
 }
 
 void AddTableOptions(CLI::App* command, TableOptions& options) {
@@ -105,7 +128,7 @@ void AddTableOptions(CLI::App* command, TableOptions& options) {
   AddModelOptions(command, options);
   AddScalingOption(command, options.scaling, "How the runs scale (default: as the table says)");
   command->add_option("--reference", options.reference, "Cores of the reference run (default: as in the table)")
-      ->check(Positive());
+      ->check(CoreCount());
 }
 
 }  // namespace farscale

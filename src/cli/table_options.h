@@ -12,8 +12,6 @@
 
 namespace farscale {
 
-inline constexpr std::int64_t kMostCores = 1000000000;  // that can be asked for
-
 struct TableOptions {
   std::string table;
   std::string preset;
@@ -35,6 +33,10 @@ void AddTableOptions(CLI::App* command, TableOptions& options);
 void AddModelOptions(CLI::App* command, TableOptions& options);
 // --scaling strong or weak; `what` is its line in the help.
 void AddScalingOption(CLI::App* command, std::string& scaling, const std::string& what);
+// An option that takes core counts separated by commas, and one that takes a single count.
+CLI::Option* AddCoreCountsOption(CLI::App* command, const std::string& name, std::vector<std::int64_t>& cores,
+                                 const std::string& what);
+CLI::Validator CoreCount();
 // --targets 1024,4096.
 void AddTargetsOption(CLI::App* command, std::vector<std::int64_t>& targets, const std::string& what);
 

@@ -5,7 +5,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
+#include "base/core_count.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "gate/rules.h"
@@ -17,9 +19,7 @@ constexpr const char* kExample = "write it like 'parallelEfficiency of phase sol
 
 class Words {
  public:
-  Words(const std::string& text, const std::string& where) : text_(text), where_(where) {
-    for (const std::string& word : SplitWords(text)) words_.push_back(word);
-  }
+  Words(const std::string& text, const std::string& where) : text_(text), where_(where) { SplitWords(text); }
 
   bool AtEnd() const { return next_ >= words_.size(); }
   // Takes these words when they come next.
@@ -39,6 +39,10 @@ class Words {
     if (AtEnd()) Fail(fmt::format("{} is missing at its end", expected));
     return words_[next_++];
   }
+  // Commas between the last word taken and the next.
+  std::ptrdiff_t CommasAhead() const { return AtEnd() ? 0 : std::count(gaps_[next_].begin(), gaps_[next_].end(), ','); }
+  // The last word taken when the next follows behind a comma alone, as in "1,024".
+  std::string GluedBefore() const { return !AtEnd() && next_ > 0 && gaps_[next_] == "," ? words_[next_ - 1] : ""; }
   // Everything up to where another part of a rule begins.
   std::string Name() {
     if (!AtEnd() && words_[next_].front() == '\'') {
@@ -56,21 +60,23 @@ class Words {
   }
 
  private:
-  static std::vector<std::string> SplitWords(const std::string& text) {
-    std::vector<std::string> words;
-    std::string word;
-    bool quoted = false;
+  void SplitWords(const std::string& text) {
+    bool quoted = false, in_word = false;
+    std::string gap;
     for (const char c : text) {
       if (c == '\'') quoted = !quoted;
       if (!quoted && (c == ' ' || c == '\t' || c == ',')) {
-        if (!word.empty()) words.push_back(std::move(word));
-        word.clear();
+        gap += c;
+        in_word = false;
         continue;
       }
-      word += c;
+      if (!in_word) {
+        words_.emplace_back();
+        gaps_.push_back(std::exchange(gap, ""));
+        in_word = true;
+      }
+      words_.back() += c;
     }
-    if (!word.empty()) words.push_back(word);
-    return words;
   }
   static std::string Unquoted(const std::string& word) {
     const std::size_t end = word.size() > 1 && word.back() == '\'' ? word.size() - 2 : word.size() - 1;
@@ -84,6 +90,7 @@ class Words {
 
   std::string text_, where_;
   std::vector<std::string> words_;
+  std::vector<std::string> gaps_;  // what stands before each word
   std::size_t next_ = 0;
 };
 
@@ -108,11 +115,14 @@ void ReadCounts(Words& words, Rule& rule) {
     return;
   }
   rule.counts = Rule::Counts::kListed;
+  if (words.CommasAhead() > 0) words.Fail(kEmptyCoreCount);
   do {
-    long long cores = 0;
-    const std::string word = words.Next("a number of cores");
-    if (!ParseInteger(word, cores) || cores < 1) words.Fail(fmt::format("'{}' is no number of cores", word));
+    std::int64_t cores = 0;
+    const std::string before = words.GluedBefore();
+    const std::string why = WhyNoCoreCount(words.Next("a number of cores"), cores, before);
+    if (!why.empty()) words.Fail(why);
     rule.cores.push_back(static_cast<double>(cores));
+    if (words.CommasAhead() > 1) words.Fail(kEmptyCoreCount);
     words.Take({"and"});
   } while (words.AtNumber());
   words.Take({"cores"});

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "base/error.h"
+#include "base/core_count.h"
 #include "base/format.h"
 #include "base/text.h"
 
@@ -15,7 +16,6 @@ namespace {
 
 // Values as good as those stated by someone who knows the machine.
 constexpr double kStatedFreedom = 20;
-constexpr double kMostCoresOfRule = 1e9;
 constexpr double kPercent = 100;
 // No program computes twice as well as its reference; a bound above is a percentage.
 constexpr double kLargestScalability = 2;
@@ -65,7 +65,7 @@ void ReadCounts(const ConfigTable& table, Rule& rule) {
   rule.cores.clear();
   const auto listed = table.Integers("cores").value_or(std::vector<std::int64_t>());
   for (const std::int64_t cores : listed) {
-    if (cores < 1 || static_cast<double>(cores) > kMostCoresOfRule) {
+    if (cores < 1 || cores > kMostCores) {
       table.Fail("cores", fmt::format("{} is no number of cores", cores));
     }
     rule.cores.push_back(static_cast<double>(cores));

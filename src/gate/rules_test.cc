@@ -86,6 +86,22 @@ TEST(Rules, InWords) {
   EXPECT_THAT(ParseRuleInWords("speedup >= 10", "").phases, IsEmpty());
 }
 
+// 1,024 is neither 1 and 24 cores nor octal.
+TEST(Rules, CoreCountsInWordsArePlainDigits) {
+  const auto why_not = [](const std::string& counts) {
+    return ErrorOfRules(fmt::format("rules = [\"loadBalance at {} >= 0.9\"]", counts));
+  };
+  EXPECT_THAT(why_not("1,024"), HasSubstr("'024' is no number of cores, for it begins with a zero; write 1024"));
+  EXPECT_THAT(why_not("16, 1,024"), HasSubstr("write 1024"));
+  EXPECT_THAT(why_not("16, 032"), HasSubstr("begins with a zero; write 32"));
+  EXPECT_THAT(why_not("0100"), HasSubstr("write 100"));
+  EXPECT_THAT(why_not("2000000000"), HasSubstr("no whole number of cores"));
+  for (const char* counts : {",16", "16,,32", "16, , 32", "16,,"}) {
+    EXPECT_THAT(why_not(counts), HasSubstr("a number of cores is missing beside a comma")) << counts;
+  }
+  for (const char* counts : {"16,32", "16, 32, and 64 cores", "16,"}) EXPECT_EQ(why_not(counts), "") << counts;
+}
+
 // What a rule says of itself can be read again.
 TEST(Rules, WordsOfARuleAreARule) {
   for (const char* text : {"parallelEfficiency of phase solve at 1024 >= 0.75", "runtime at targets <= 20",

@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "base/core_count.h"
 #include "base/text.h"
 #include "study/named_groups.h"
 
@@ -14,8 +15,6 @@ namespace farscale {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr std::int64_t kMostCores = 1000000000;
 
 std::string Relative(const std::string& path, const std::string& file) {
   if (fs::path(path).is_absolute()) return path;
