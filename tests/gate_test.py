@@ -222,11 +222,19 @@ class Verdicts(GateCase):
 
     def test_scaling_of_tables(self):
         """Rules on what compares with the reference need to know how the runs scale. The time at 16 cores over that at
-        64 is 4: a speedup of 4 with strong scaling, of 16 with weak."""
+        64 is 4: a speedup of 4 with strong scaling. Weak scaling cannot be: the time falls and the work does not grow."""
         rules = 'rules = ["speedup of phase solve at 64 >= 2"]'
         self.assertIn("give --scaling strong or weak", self.verdict(rules, 4)["sentence"])
         self.assertAlmostEqual(self.verdict(rules, 0, "--scaling", "strong")["value"], 4)
-        self.assertAlmostEqual(self.verdict(rules, 0, "--scaling", "weak")["value"], 16)
+        self.fails(2, "new.csv: --scaling weak: the problem does not grow with the cores: from 16 to 128 cores an "
+                      "iteration falls from 7.31 to 0.914 s", "gate", "new.csv", "--scaling", "weak")
+        for command in (["history", "add", "new.csv", "--into", "h", "--commit", "a", "--date", "2026-11-20"],
+                        ["compare", "new.csv", "new.csv"], ["report", "new.csv", "--form", "allocation"]):
+            self.fails(2, "--scaling weak: the problem does not grow", *command, "--scaling", "weak")
+        # 100 / 16 and 400 / 64 s with the same efficiency.
+        grown = self.write("weak.csv", "cores,runtime,parallelEfficiency\n16,6.25,0.9\n64,6.25,0.9\n")
+        self.assertAlmostEqual(self.verdict('rules = ["speedup at 64 >= 2"]', 0, "--scaling", "weak", results=grown)
+                               ["value"], 4)
         projected = self.verdict('rules = ["timePerIteration at 256 <= 5"]', 0, "--scaling", "strong")
         self.assertAlmostEqual(projected["value"], 100 / 256 / 0.9 / 0.95, delta=0.01)
         worse = self.write("worse.csv", table(slower=1.5))
@@ -237,7 +245,7 @@ class Verdicts(GateCase):
         told = self.write("told.csv", "cores,runtime,speedup,parallelEfficiency\n" + "\n".join(lines))
         self.assertEqual(self.verdict('rules = ["computationScalability at 64 >= 0.5"]', 0, results=told)["value"], 1)
         self.fails(2, "--scaling", "gate", told, "--scaling", "sideways")
-        self.fails(2, "told.csv: row of 16 cores: ", "gate", told, "--scaling", "weak")
+        self.fails(2, "told.csv: --scaling weak: times and efficiencies of the table show strong", "gate", told, "--scaling", "weak")
         self.farscale("run", ROOT / "sample-runs/npb-lu/study.toml", "-o", "r", "--quiet")
         self.fails(2, "says how its runs scale", "gate", "r/results.json", "--scaling", "weak")
 

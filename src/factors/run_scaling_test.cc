@@ -1,6 +1,11 @@
 #include "factors/run_scaling.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <array>
+
+#include "base/error.h"
 
 namespace farscale {
 namespace {
@@ -45,6 +50,54 @@ TEST(RunScaling, WhatTheTableSaysComesFirst) {
   EXPECT_EQ(ScalingOf(table, rows), Scaling::kStrong);
   table.scaling = Scaling::kWeak;
   EXPECT_EQ(ScalingOf(table, rows), Scaling::kWeak);
+}
+
+// Rows with times and parallel efficiency alone.
+FactorTable Told(const std::vector<std::array<double, 3>>& runs, const std::string& phase = "") {
+  FactorTable table;
+  for (const auto& [cores, runtime, efficiency] : runs) {
+    table.rows.push_back(Row(static_cast<std::int64_t>(cores), runtime, std::nullopt));
+    table.rows.back().phase = phase;
+    table.rows.back().values[Factor::kParallelEfficiency] = efficiency;
+  }
+  return table;
+}
+
+std::string WhyNot(FactorTable table, Scaling scaling) {
+  try {
+    PutInTerms(table, scaling, std::nullopt);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+// 16 · 8 · 0.9 = 115.2 s of computation and 64 · 2.5 · 0.75 = 120 s: 1.04 times as much on 4 times the cores.
+TEST(RunScaling, WeakRunsHaveMoreToCompute) {
+  const FactorTable strong = Told({{16, 8, 0.9}, {64, 2.5, 0.75}});
+  EXPECT_THAT(WhyNot(strong, Scaling::kWeak),
+              testing::HasSubstr("--scaling weak: the problem does not grow with the cores: from 16 to 64 cores an "
+                                 "iteration falls from 8 to 2.5 s, and its computation on all cores together is 1.04 "
+                                 "times as much, not 4 times"));
+  EXPECT_EQ(WhyNot(strong, Scaling::kStrong), "");
+  EXPECT_EQ(WhyNot(Told({{16, 8, 0.9}, {32, 3.5, 0.9}}), Scaling::kWeak), "");  // too few cores to be sure
+}
+
+// In turn: weak runs; those that waited for something at first; computation that every rank repeats; one rank that
+// computes while the others wait.
+TEST(RunScaling, KeepsSilentWhenUnsure) {
+  EXPECT_EQ(WhyNot(Told({{16, 8, 0.9}, {64, 9, 0.8}}), Scaling::kWeak), "");
+  EXPECT_EQ(WhyNot(Told({{16, 8, 0.2}, {64, 2, 0.8}}), Scaling::kWeak), "");
+  EXPECT_EQ(WhyNot(Told({{16, 8, 0.9}, {64, 8, 0.9}}), Scaling::kStrong), "");
+  EXPECT_EQ(WhyNot(Told({{16, 8, 1. / 16}, {64, 8, 1. / 64}}), Scaling::kWeak), "");
+}
+
+// Work of a fixed size inside a weak run shows nothing of the run.
+TEST(RunScaling, TheLongestPhaseTells) {
+  FactorTable table = Told({{16, 80, 0.9}, {64, 85, 0.8}}, "iteration");
+  const FactorTable fixed = Told({{16, 8, 0.9}, {64, 2.5, 0.75}}, "table");
+  table.rows.insert(table.rows.begin(), fixed.rows.begin(), fixed.rows.end());
+  EXPECT_EQ(WhyNot(table, Scaling::kWeak), "");
 }
 
 }  // namespace
