@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/format.h"
+#include "base/text.h"
 #include "gate/judging.h"
 #include "projection/horizon.h"
 
@@ -50,7 +51,9 @@ class ChangeFinder {
     const SamplesByCores* last = LastKnown();
     if (newest_.empty() && rule_.counts != Rule::Counts::kTargets)
       return {Undecidable({}, subject + " is unknown" + WhyUnknown(evidence_, rule_.quantity))};
-    if (last == nullptr) return {Undecidable({}, fmt::format("the baseline does not know {}", subject))};
+    if (last == nullptr) {
+      return {Undecidable({}, fmt::format("the baseline does not know {}{}", subject, SeriesOfBaseline()))};
+    }
     std::vector<double> shared;
     for (const auto& [cores, samples] : newest_) {
       if (last->count(cores) > 0) shared.push_back(cores);
@@ -66,6 +69,14 @@ class ChangeFinder {
     pending.judgement.cores = cores;
     pending.judgement.sentence = why + ".";
     return pending;
+  }
+
+  // Where results and baseline are of different series, as of two programs, that is why.
+  std::string SeriesOfBaseline() const {
+    const std::vector<std::string> series = evidence_.history().back().table.Series();
+    if (std::find(series.begin(), series.end(), key_.first) != series.end()) return "";
+    const std::string names = Join(series, ", ");
+    return names.empty() ? ", for its runs name no series" : ", for it is of series " + names;
   }
 
   const SamplesByCores* LastKnown() const {

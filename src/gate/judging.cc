@@ -180,8 +180,13 @@ const PhaseProjection* EvidenceAtHand::BaselineProjection(const PhaseKey& key) {
 
 std::string PlaceOf(const EvidenceAtHand& evidence, const PhaseKey& key) {
   const std::string phase = key.second.empty() ? "the run" : "phase " + key.second;
-  const bool several = evidence.table().Series().size() > 1;
-  return several && !key.first.empty() ? phase + " of " + key.first : phase;
+  const std::vector<std::string> own = evidence.table().Series();
+  std::set<std::string> series(own.begin(), own.end());
+  if (!evidence.history().empty()) {
+    for (const std::string& other : evidence.history().back().table.Series()) series.insert(other);
+  }
+  if (series.size() < 2) return phase;
+  return phase + (key.first.empty() ? " without a series" : " of series " + key.first);
 }
 
 std::string WhyUnknown(const EvidenceAtHand& evidence, const Quantity& quantity) {

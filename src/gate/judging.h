@@ -63,7 +63,7 @@ class EvidenceAtHand {
   std::optional<std::vector<PhaseProjection>> projections_, baseline_;
 };
 
-// "phase solve", with the series where there are several.
+// "phase solve", with the series where results and baseline have several.
 std::string PlaceOf(const EvidenceAtHand& evidence, const PhaseKey& key);
 // "; how the runs scale is not known, give --scaling strong or weak" where that is why a quantity is unknown, else "".
 std::string WhyUnknown(const EvidenceAtHand& evidence, const Quantity& quantity);

@@ -82,14 +82,24 @@ class GateJudge {
                           const char* what) {
       for (const std::string& name : names) {
         if (std::find(known.begin(), known.end(), name) != known.end()) continue;
-        const std::string advice = DidYouMean(name, known);
-        missing.push_back(
-            fmt::format("{} {} is not in the results{}", what, name, advice.empty() ? "" : "; " + advice));
+        missing.push_back(fmt::format("{} {} is not in the results; {}", what, name, AdviceOn(name, known, what)));
       }
     };
     look(rule.phases, phases, "phase");
     look(rule.series, series, "series");
     return missing;
+  }
+
+  // The name that was meant, else all there are.
+  static std::string AdviceOn(const std::string& name, const std::vector<std::string>& known, const char* what) {
+    const std::string nearest = DidYouMean(name, known);
+    if (!nearest.empty()) return nearest;
+    std::vector<std::string> named;
+    for (const std::string& one : known) {
+      const bool is_new = std::find(named.begin(), named.end(), one) == named.end();
+      if (!one.empty() && is_new) named.push_back(one);
+    }
+    return named.empty() ? fmt::format("they name no {}", what) : "there are " + Join(named, ", ");
   }
 
   Judgement Empty(std::size_t place, const PhaseKey& key) const {

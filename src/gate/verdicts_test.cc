@@ -96,7 +96,12 @@ TEST(Levels, WhatIsMissingIsNoEvidence) {
     EXPECT_EQ(report.ExitCode(), 4);
     return Only(report).sentence;
   };
-  EXPECT_THAT(judge("factor = \"loadBalance\"\nphase = \"slove\""), HasSubstr("phase slove is not in the results"));
+  EXPECT_THAT(judge("factor = \"loadBalance\"\nphase = \"slove\""),
+              HasSubstr("phase slove is not in the results; did you mean 'solve'?"));
+  EXPECT_THAT(judge("factor = \"loadBalance\"\nphase = \"halo exchange\""),
+              HasSubstr("phase halo exchange is not in the results; there are solve."));
+  EXPECT_THAT(judge("factor = \"loadBalance\"\nseries = \"lulesh\""),
+              HasSubstr("series lulesh is not in the results; they name no series."));
   EXPECT_THAT(judge("factor = \"ipcScaling\""), HasSubstr("ipcScaling of phase solve is unknown"));
   EXPECT_THAT(judge("factor = \"loadBalance\"\ncores = 32"), HasSubstr("runs begin at 64 cores"));
   EXPECT_THAT(judge("factor = \"loadBalance\"\ncores = 128"), HasSubstr("neither measured nor can it be projected"));
@@ -185,6 +190,20 @@ TEST(Changes, WhatTheResultsLostIsNoEvidence) {
   EXPECT_THAT(report.judgements[1].sentence, HasSubstr("at 128 cores is in the baseline and not in the results"));
   EXPECT_THAT(report.judgements[2].sentence, HasSubstr("phase io is in the baseline and not in the results"));
   EXPECT_EQ(report.ExitCode(), 4);
+}
+
+// The results of one program against those of another.
+TEST(Changes, ABaselineOfAnotherSeriesIsNamed) {
+  FactorTable ours = TableOf({RowOf(64, 0.9, 0.9)}), theirs = ours;
+  ours.rows[0].series = "lammps";
+  theirs.rows[0].series = "lulesh";
+  const GateReport report = JudgeTable(kDrop, ours, OneCommit(theirs));
+  ASSERT_EQ(report.judgements.size(), 2u);
+  EXPECT_THAT(report.judgements[0].sentence, HasSubstr("of phase solve of series lammps, for it is of series lulesh."));
+  EXPECT_EQ(report.judgements[1].sentence, "phase solve of series lulesh is in the baseline and not in the results.");
+  theirs.rows[0].series = "";
+  EXPECT_THAT(JudgeTable(kDrop, ours, OneCommit(theirs)).judgements[0].sentence,
+              HasSubstr("of phase solve of series lammps, for its runs name no series."));
 }
 
 TEST(Changes, OnlyWhatIsKnownWhereTheRuleSaysSo) {
