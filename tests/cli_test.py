@@ -914,6 +914,23 @@ class Report(CliTest):
         self.fails(2, "unknown format 'pdf'", "report", self.folder / "a/results.json", "-o", self.folder / "e",
                    "--format", "pdf")
 
+    def test_what_is_wrong_is_said_first(self):
+        """Options of another form; files that are none of results, even where -o is missing, too."""
+        results, study = self.folder / "a/results.json", self.study(LU_TRACES[:1])
+        self.run_ok("predict", TABLES / "rosas14-table2.csv", "--report", self.folder / "a", "-q")
+        for option in (["--phase", "solve"], ["--efficiency", 0.9], ["--up-to", 64], ["--scaling", "weak"]):
+            for command in (["report", results], ["run", study]):
+                if option[0] == "--scaling" and command[0] == "run":
+                    continue
+                self.fails(2, f"{option[0]}: says something of an allocation pack, and none is asked for; add --form "
+                              "allocation", *command, *option, "-o", self.folder / "b")
+        self.assertFalse((self.folder / "b").exists())
+        for form in ([], ["--form", "allocation"]):
+            self.fails(2, "study.toml: is a study, not the results of a run; farscale run", "report", study, *form)
+            self.fails(3, "nosuch.json: ", "report", self.folder / "nosuch.json", *form)
+        self.fails(3, "is a factor table", "report", TABLES / "rosas14-table2.csv")
+        self.fails(2, "--output: is missing; -o DIR", "report", results)
+
 
 class Cut(CliTest):
     def factors(self, *arguments):

@@ -47,6 +47,14 @@ void AddAllocationOptions(CLI::App* command, AllocationFormOptions& options) {
       ->group(group);
 }
 
+void RefuseAllocationOptions(const CLI::App& command) {
+  for (const CLI::Option* option : command.get_options()) {
+    if (option->get_group() != kAllocationGroup || option->count() == 0) continue;
+    throw Error(ErrorKind::kUsage, option->get_name(), "says something of an allocation pack, and none is asked for",
+                "add --form allocation, or leave it out");
+  }
+}
+
 void WriteAllocationForm(const Results& results, const AllocationFormOptions& options, const ReportTemplates& templates,
                          const std::filesystem::path& folder, const Common& common) {
   const AllocationPack pack = MakeAllocationPack(results, AllocationOptionsOf(options));

@@ -26,6 +26,9 @@ void AddAllocationOptions(CLI::App* command, AllocationFormOptions& options);
 
 inline constexpr const char* kAllocationGroup = "With --form allocation";
 
+// Throws a usage error naming the first option of that group that was given, for a command without --form allocation.
+void RefuseAllocationOptions(const CLI::App& command);
+
 // Writes the pack and prints the recommendation and what is missing.
 void WriteAllocationForm(const Results& results, const AllocationFormOptions& options, const ReportTemplates& templates,
                          const std::filesystem::path& folder, const Common& common);

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <filesystem>
+
 #include "base/files.h"
 #include "base/text.h"
 #include "cli/allocation_form.h"
@@ -48,13 +50,21 @@ int WriteAllocationPack(const ReportOptions& options, const Common& common) {
   return 0;
 }
 
+void RefuseStudy(const std::string& path) {
+  if (std::filesystem::path(path).extension() != ".toml") return;
+  throw Error(ErrorKind::kUsage, path, "is a study, not the results of a run",
+              "farscale run measures it and writes its report");
+}
+
 int Report(const ReportOptions& options, const Common& common) {
+  const std::string text = ReadFile(options.results);
+  RefuseStudy(options.results);
   if (options.form == "allocation") return WriteAllocationPack(options, common);
+  const Results results = ReadResultsJson(text, options.results);
   if (options.output.empty()) {
     throw Error(ErrorKind::kUsage, "--output", "is missing", "-o DIR names the folder of the report");
   }
   const std::set<ReportFormat> formats = FormatsOf(options.formats);
-  const Results results = ReadResultsJson(ReadFile(options.results), options.results);
   Say(WriteReport(results, LoadTemplates(options.templates), options.output, formats), common);
   return 0;
 }
@@ -84,7 +94,12 @@ void AddReportCommand(CLI::App& app, const Common& common, CommandResult& action
   command->add_option("--scaling", options->scaling, "How the runs of a factor table scale (default: as it says)")
       ->check(CLI::IsMember({"strong", "weak"}))
       ->group(kAllocationGroup);
-  command->callback([options, &common, &action] { action = [options, &common] { return Report(*options, common); }; });
+  command->callback([options, command, &common, &action] {
+    action = [options, command, &common] {
+      if (options->form != "allocation") RefuseAllocationOptions(*command);
+      return Report(*options, common);
+    };
+  });
 }
 
 }  // namespace farscale

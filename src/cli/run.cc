@@ -104,7 +104,12 @@ void AddRunCommand(CLI::App& app, const Common& common, CommandResult& action) {
   command->add_option("--form", options->form, "report (default), or allocation for that and an allocation pack")
       ->check(CLI::IsMember({"report", "allocation"}));
   AddAllocationOptions(command, options->allocation);
-  command->callback([options, &common, &action] { action = [options, &common] { return Run(*options, common); }; });
+  command->callback([options, command, &common, &action] {
+    action = [options, command, &common] {
+      if (options->form != "allocation") RefuseAllocationOptions(*command);
+      return Run(*options, common);
+    };
+  });
 }
 
 }  // namespace farscale
