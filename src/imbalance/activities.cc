@@ -98,7 +98,8 @@ class Tiler {
       ++call_occurrence_;
     }
     if (call_occurrence_ == occurrences_->size() || (*occurrences_)[call_occurrence_].begin.call > call) {
-      return hides_between_ ? kNoCall : static_cast<std::uint32_t>(std::min(call_occurrence_, occurrences_->size() - 1));
+      return hides_between_ ? kNoCall
+                            : static_cast<std::uint32_t>(std::min(call_occurrence_, occurrences_->size() - 1));
     }
     return static_cast<std::uint32_t>(call_occurrence_);
   }

@@ -9,7 +9,7 @@ namespace farscale {
 namespace {
 
 const std::string kSpecialNames[kSpecialPaths] = {"(outside regions)", "(before the phase)", "(between occurrences)",
-                                                   "(after the phase)"};
+                                                  "(after the phase)"};
 constexpr std::string_view kSeparator = " / ";
 
 }  // namespace

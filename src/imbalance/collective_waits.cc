@@ -122,7 +122,8 @@ CollectiveWaits::CollectiveWaits(const Trace& trace, const Matching& matching, c
 
 void CollectiveWaits::Gather(const Trace& trace, const Matching& matching, const Activities& activities) {
   std::vector<bool> region_has_sizes;
-  for (const Region& region : trace.regions) region_has_sizes.push_back(region.IsCollective() && HasSizesOfItsOwn(region.name));
+  for (const Region& region : trace.regions)
+    region_has_sizes.push_back(region.IsCollective() && HasSizesOfItsOwn(region.name));
   std::vector<std::vector<Found>> found(trace.size());
   ParallelFor(trace.size(), [&](std::size_t rank) {
     if (!activities.ranks[rank].present) return;
@@ -198,7 +199,8 @@ void CollectiveWaits::Resolve(std::uint32_t operation) {
       const Participant* latest = nullptr;
       for (Participant* p : order) {
         if (latest != nullptr) p->depends_on = index_of(latest);
-        if (latest == nullptr || p->enter > latest->enter || (p->enter == latest->enter && p->rank < latest->rank)) latest = p;
+        if (latest == nullptr || p->enter > latest->enter || (p->enter == latest->enter && p->rank < latest->rank))
+          latest = p;
       }
       break;
     }

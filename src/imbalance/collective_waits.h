@@ -26,9 +26,9 @@ struct Participant {
   std::uint32_t call = 0;        // that posts it
   std::uint32_t done = kNoCall;  // that completes it: the same of a blocking operation; kNoCall: nobody waits for it
   std::uint32_t depends_on = kNoParticipant;  // whose entering it needs: an index among the participants
-  Tick enter = 0;                      // of the call that posts it
-  Tick done_enter = 0, done_leave = 0;  // of the call that completes it
-  bool sends = true, receives = true;  // bytes; both where sizes are not recorded
+  Tick enter = 0;                             // of the call that posts it
+  Tick done_enter = 0, done_leave = 0;        // of the call that completes it
+  bool sends = true, receives = true;         // bytes; both where sizes are not recorded
   bool is_blocking = true;
 };
 
@@ -75,8 +75,8 @@ class CollectiveWaits {
   void Resolve(std::uint32_t operation);
   std::uint32_t Latest(std::uint32_t operation, std::uint32_t except) const;
 
-  std::vector<Type> types_;                 // of operations
-  std::vector<std::uint32_t> first_;        // of operations, into participants_
+  std::vector<Type> types_;           // of operations
+  std::vector<std::uint32_t> first_;  // of operations, into participants_
   std::vector<Participant> participants_;
   std::vector<std::vector<SyncCall>> sync_calls_;
   std::vector<std::vector<std::uint32_t>> local_ranks_;  // of communicators with prefixes, by world rank

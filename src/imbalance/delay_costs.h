@@ -43,8 +43,8 @@ struct WaitParts {
 };
 
 struct RankCosts {
-  std::vector<PathCosts> paths;   // in the order of paths, those with costs
-  std::vector<WaitParts> waits;   // of every wait state of the rank
+  std::vector<PathCosts> paths;  // in the order of paths, those with costs
+  std::vector<WaitParts> waits;  // of every wait state of the rank
 };
 
 // Where in a phase something arises: ranks from top to bottom, iterations from left to right, neighbours joined where
@@ -65,10 +65,10 @@ inline constexpr std::size_t kRasterCells = 64;
 
 struct DelayCosts {
   std::vector<RankCosts> ranks;
-  ByWaitKind unattributed{};  // waits, and what they caused, behind which no delay is found
-  ByWaitKind lost{};          // not charged by the rules of Scalasca
+  ByWaitKind unattributed{};        // waits, and what they caused, behind which no delay is found
+  ByWaitKind lost{};                // not charged by the rules of Scalasca
   std::vector<LossRaster> rasters;  // of costs, one a path: rank of the delay, iteration of the wait
-  double at_end = 0;          // waits at the end, where they are not charged
+  double at_end = 0;                // waits at the end, where they are not charged
 };
 
 DelayCosts FindDelayCosts(const Activities& activities, const WaitStates& states, const CollectiveWaits& collectives,

@@ -74,8 +74,7 @@ class RankAccount {
 };
 
 // max(0, X_r - max(min_j X_j, max_j E_j)): from when the first rank could leave.
-void AddCompletion(const Activities& activities, const CollectiveWaits& collectives,
-                   std::vector<RankLosses>& ranks) {
+void AddCompletion(const Activities& activities, const CollectiveWaits& collectives, std::vector<RankLosses>& ranks) {
   for (std::uint32_t operation = 0; operation < collectives.operations(); ++operation) {
     if (collectives.pattern(operation) != CollectivePattern::kAllToAll) continue;
     Tick first_leave = std::numeric_limits<Tick>::max(), last_enter = std::numeric_limits<Tick>::min();
@@ -90,8 +89,10 @@ void AddCompletion(const Activities& activities, const CollectiveWaits& collecti
       const Tick completion = own.leave(p->call) - std::max(first_leave, last_enter);
       if (completion <= 0) continue;
       RankLosses& losses = ranks[p->rank];
-      const auto place = std::lower_bound(losses.paths.begin(), losses.paths.end(), own.path[own.call_activity[p->call]]);
-      losses.losses[static_cast<std::size_t>(place - losses.paths.begin())].completion += static_cast<double>(completion);
+      const auto place =
+          std::lower_bound(losses.paths.begin(), losses.paths.end(), own.path[own.call_activity[p->call]]);
+      losses.losses[static_cast<std::size_t>(place - losses.paths.begin())].completion +=
+          static_cast<double>(completion);
     }
   }
 }
@@ -152,7 +153,8 @@ void AddImpact(Diagnosis& diagnosis, const std::vector<RankGroup>& groups) {
       const double excess = total.critical - execution[path];
       if (excess <= 0) continue;
       const double cost = excess / all * waiting;
-      const double within = groups.empty() ? (execution[path] > 0 ? 1.0 : 0.0) : shares.Within(rank, path, total.critical);
+      const double within =
+          groups.empty() ? (execution[path] > 0 ? 1.0 : 0.0) : shares.Within(rank, path, total.critical);
       total.intra += cost * within;
       total.inter += cost * (1 - within);
     }
@@ -169,9 +171,9 @@ void AddTotals(Diagnosis& diagnosis) {
 }
 
 void ToSeconds(PathLosses& losses, double second) {
-  for (double* value : {&losses.time, &losses.wrong_order, &losses.wrong_order_same, &losses.completion,
-                        &losses.indirect, &losses.propagating, &losses.caused, &losses.critical,
-                        &losses.nearly_critical, &losses.intra, &losses.inter}) {
+  for (double* value :
+       {&losses.time, &losses.wrong_order, &losses.wrong_order_same, &losses.completion, &losses.indirect,
+        &losses.propagating, &losses.caused, &losses.critical, &losses.nearly_critical, &losses.intra, &losses.inter}) {
     *value *= second;
   }
   for (ByWaitKind* values : {&losses.waiting, &losses.short_term, &losses.long_term}) {
@@ -189,15 +191,14 @@ void AddSlack(const Slack& slack, Diagnosis& diagnosis) {
   }
 }
 
-// Of equals those first by name.
+// Of those that are regions of the trace; of equals those first by name.
 std::vector<PathId> LargestCosts(const Diagnosis& diagnosis, std::size_t most) {
   std::vector<std::pair<double, PathId>> costs;
-  for (PathId path = 0; path < diagnosis.totals.size(); ++path) {
+  for (PathId path = kSpecialPaths; path < diagnosis.totals.size(); ++path) {
     if (diagnosis.totals[path].Costs() > 0) costs.emplace_back(-diagnosis.totals[path].Costs(), path);
   }
   std::sort(costs.begin(), costs.end(), [&](const auto& a, const auto& b) {
-    return a.first != b.first ? a.first < b.first
-                              : diagnosis.paths.Name(a.second) < diagnosis.paths.Name(b.second);
+    return a.first != b.first ? a.first < b.first : diagnosis.paths.Name(a.second) < diagnosis.paths.Name(b.second);
   });
   std::vector<PathId> paths;
   for (std::size_t i = 0; i < std::min(most, costs.size()); ++i) paths.push_back(costs[i].second);
@@ -277,8 +278,7 @@ double Diagnosis::Waiting() const {
 
 double Diagnosis::Allocation() const { return length * static_cast<double>(processes); }
 
-Diagnosis Diagnose(const Trace& trace, const Matching& matching, const PhaseCut& cut,
-                   const DiagnosisOptions& options) {
+Diagnosis Diagnose(const Trace& trace, const Matching& matching, const PhaseCut& cut, const DiagnosisOptions& options) {
   Activities activities = CollectActivities(trace, cut);
   const CollectiveWaits collectives(trace, matching, activities);
   const WaitStates states = FindWaitStates(trace, matching, activities, collectives);

@@ -26,18 +26,18 @@ namespace farscale {
 // Of one rank in one call path, or of several added up. Seconds of ranks' time, but for `critical`, which is time of
 // the run.
 struct PathLosses {
-  double time = 0;            // with its waits
-  std::uint64_t visits = 0;   // activities
-  ByWaitKind waiting{};       // by kind
-  double wrong_order = 0;     // of the late senders those that another order of receiving would have avoided
-  double wrong_order_same = 0;  // those with messages from the same rank
-  double completion = 0;      // of barriers and N×N operations, after the first rank left
+  double time = 0;                       // with its waits
+  std::uint64_t visits = 0;              // activities
+  ByWaitKind waiting{};                  // by kind
+  double wrong_order = 0;                // of the late senders those that another order of receiving would have avoided
+  double wrong_order_same = 0;           // those with messages from the same rank
+  double completion = 0;                 // of barriers and N×N operations, after the first rank left
   double indirect = 0, propagating = 0;  // of its waits
-  double caused = 0;          // waiting elsewhere that its waits brought about (phi)
+  double caused = 0;                     // waiting elsewhere that its waits brought about (phi)
   ByWaitKind short_term{}, long_term{};  // waits that it caused
-  double critical = 0;        // on the critical path
-  double nearly_critical = 0;   // with little slack, on the critical path or not [imbalance/slack.h]
-  double intra = 0, inter = 0;  // waits of other ranks that go with its being on the critical path
+  double critical = 0;                   // on the critical path
+  double nearly_critical = 0;            // with little slack, on the critical path or not [imbalance/slack.h]
+  double intra = 0, inter = 0;           // waits of other ranks that go with its being on the critical path
 
   double Waiting() const;
   double Execution() const { return time - Waiting(); }
@@ -56,21 +56,20 @@ struct RankLosses {
   const PathLosses* Find(PathId path) const;
 };
 
-
 struct Diagnosis {
   CallPaths paths;
-  std::vector<RankLosses> ranks;     // one a rank of the trace
-  std::vector<PathLosses> totals;    // one a path, over all ranks
-  std::vector<double> imbalance;     // one a path: critical-path imbalance (iota), seconds
-  std::vector<double> slack;         // one a path: the least of any of its activities, seconds
-  std::vector<PathSegment> critical; // in ticks of the trace
-  std::vector<LossRaster> rasters;   // one a path: seconds of costs
+  std::vector<RankLosses> ranks;                     // one a rank of the trace
+  std::vector<PathLosses> totals;                    // one a path, over all ranks
+  std::vector<double> imbalance;                     // one a path: critical-path imbalance (iota), seconds
+  std::vector<double> slack;                         // one a path: the least of any of its activities, seconds
+  std::vector<PathSegment> critical;                 // in ticks of the trace
+  std::vector<LossRaster> rasters;                   // one a path: seconds of costs
   std::vector<std::pair<PathId, LoadShape>> shapes;  // of the paths that cost most, in that order
   std::optional<LoadShape> useful_shape;             // of all useful time
   std::size_t iterations = 1;
-  ByWaitKind unattributed{};         // waiting behind which no delay was found
-  ByWaitKind lost{};                 // by the rules of Scalasca
-  double begin = 0;                  // of the phase since the begin of the trace
+  ByWaitKind unattributed{};  // waiting behind which no delay was found
+  ByWaitKind lost{};          // by the rules of Scalasca
+  double begin = 0;           // of the phase since the begin of the trace
   double length = 0;
   std::size_t processes = 0;
   double at_end = 0;  // waits at the end of the phase, where they are not charged to what caused them

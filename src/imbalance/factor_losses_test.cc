@@ -31,9 +31,9 @@ Trace Fine(const std::string& text) {
 
 // Rank 1 computes 900 in b, rank 0 300: load balance loses 900 - 600 in b, and nothing else is lost.
 TEST(FactorLosses, OfAnUnbalancedPathAreLoadBalance) {
-  const FactorLosses losses = Split(Fine(
-      "r0: a 0-100 | b 100-400 | Barrier@1 400-1000\n"
-      "r1: a 0-100 | b 100-1000 | Barrier@1 1000-1001\n"));
+  const FactorLosses losses =
+      Split(Fine("r0: a 0-100 | b 100-400 | Barrier@1 400-1000\n"
+                 "r1: a 0-100 | b 100-1000 | Barrier@1 1000-1001\n"));
   EXPECT_NEAR(Of(losses, "b").load_balance, 0.3, 0.005);
   EXPECT_NEAR(Of(losses, "b").serialization, 0, 0.005);
   EXPECT_NEAR(losses.load_balance, 0.3, 0.005);
@@ -43,9 +43,9 @@ TEST(FactorLosses, OfAnUnbalancedPathAreLoadBalance) {
 // Both compute 900, one after the other: the ideal time is 1500, and 600 are lost by a, which makes the other wait, and
 // by b, for which the first waits at the end; each the half.
 TEST(FactorLosses, OfAChainAreSerialization) {
-  const FactorLosses losses = Split(Fine(
-      "r0: a 0-600 | Send>1#m 600-601 | c 601-901\n"
-      "r1: Recv<0#m 0-602 | b 602-1502\n"));
+  const FactorLosses losses =
+      Split(Fine("r0: a 0-600 | Send>1#m 600-601 | c 601-901\n"
+                 "r1: Recv<0#m 0-602 | b 602-1502\n"));
   EXPECT_NEAR(losses.load_balance, 0, 0.005);
   EXPECT_NEAR(losses.serialization, 0.6, 0.005);
   EXPECT_GT(Of(losses, "a").serialization + Of(losses, "b").serialization + Of(losses, "c").serialization, 0.55);

@@ -22,7 +22,7 @@ struct PathRecord {
   double slack = 0;      // the least of any of its activities
   // By rank of the phase, in the order of LossRecord::ranks.
   std::vector<double> execution, waiting, costs, critical;
-  LossRaster raster;  // of costs
+  LossRaster raster;               // of costs
   std::optional<LoadShape> shape;  // of its execution time; only of the paths with the largest costs
 };
 
@@ -38,9 +38,9 @@ struct LossRecord {
   ByWaitKind waiting{}, short_term{}, long_term{}, unattributed{};
   double wrong_order = 0, indirect = 0, propagating = 0;
   std::size_t iterations = 1;
-  std::size_t run_ranks = 0;       // of the run: what rows of rasters stand for
-  std::vector<std::size_t> ranks;  // that are in the phase
-  std::vector<PathRecord> paths;   // what causes most first; of equals by name
+  std::size_t run_ranks = 0;              // of the run: what rows of rasters stand for
+  std::vector<std::size_t> ranks;         // that are in the phase
+  std::vector<PathRecord> paths;          // what causes most first; of equals by name
   std::optional<FactorLosses> by_factor;  // nothing: not asked for
   std::optional<LoadShape> shape;         // of all useful time together
   std::optional<ProcessGrid> grid;        // of `ranks`; nothing: none is known

@@ -50,9 +50,7 @@ void CollectMoments(const RankRecords& records, std::vector<Moment>& moments) {
     const std::size_t back = records.timeline.record_back(record);
     const RankMatching& matching = records.matching;
     switch (records.timeline.record_kind(record)) {
-      case RecordKind::kSend:
-        add(call, Happening::kSent, matching.sends[posts.sends], kNoMessage);
-        [[fallthrough]];
+      case RecordKind::kSend: add(call, Happening::kSent, matching.sends[posts.sends], kNoMessage); [[fallthrough]];
       case RecordKind::kSendPost: add(call, Happening::kSendPosted, matching.sends[posts.sends], kNoMessage); break;
       case RecordKind::kSendComplete:
         add(call, Happening::kSent, matching.sends[posts.sends - 1 - back], kNoMessage);
@@ -124,7 +122,8 @@ class SlackWalk {
         after_[moment.rank][moment.call] = slack;
         break;
       case Happening::kSent:
-        if (wait != nullptr && wait->kind == WaitKind::kLateReceiver) needed_by_sender_[moment.target] = released + slack;
+        if (wait != nullptr && wait->kind == WaitKind::kLateReceiver)
+          needed_by_sender_[moment.target] = released + slack;
         after_[moment.rank][moment.call] = slack;
         break;
       case Happening::kCollectiveDone:

@@ -90,7 +90,12 @@ class RankSearch {
   RankSearch(const RankRecords& input, const Activities& all, const MessageEnds& ends,
              const CollectiveWaits& collectives, const std::vector<Waiting>& waiting,
              const std::vector<bool>& local_sends)
-      : input_(input), all_(all), ends_(ends), collectives_(collectives), waiting_(waiting), local_sends_(local_sends) {}
+      : input_(input),
+        all_(all),
+        ends_(ends),
+        collectives_(collectives),
+        waiting_(waiting),
+        local_sends_(local_sends) {}
 
   void Run() {
     std::uint32_t current = kNoCall;
@@ -163,7 +168,8 @@ class RankSearch {
   }
 
   std::size_t FirstSend() {
-    if (!first_send_) first_send_ = PostsBefore(input_.timeline, input_.timeline.first_record(input_.activities.first_call)).sends;
+    if (!first_send_)
+      first_send_ = PostsBefore(input_.timeline, input_.timeline.first_record(input_.activities.first_call)).sends;
     return *first_send_;
   }
 
@@ -190,7 +196,8 @@ class RankSearch {
   void MarkLateSenders(std::uint32_t operation) {
     if (how_ == Waiting::kNever) return;
     for (const Participant* other = collectives_.begin(operation); other != collectives_.end(operation); ++other) {
-      if (other->rank != input_.rank && other->sends) MarkIfLate({other->rank, other->call, other->enter, WaitKind::kEarlyReduce});
+      if (other->rank != input_.rank && other->sends)
+        MarkIfLate({other->rank, other->call, other->enter, WaitKind::kEarlyReduce});
     }
   }
 
@@ -273,7 +280,8 @@ class RankSearch {
       const Tick awaited = input_.activities.enter(wait.call) + wait.length;
       if (awaited <= earliest) continue;
       const auto same = earliest_of.find(wait.delayer);
-      waits_.wrong_order.push_back({static_cast<std::uint32_t>(i), same != earliest_of.end() && same->second < awaited});
+      waits_.wrong_order.push_back(
+          {static_cast<std::uint32_t>(i), same != earliest_of.end() && same->second < awaited});
     }
     std::reverse(waits_.wrong_order.begin(), waits_.wrong_order.end());
   }
@@ -296,7 +304,7 @@ class RankSearch {
   bool is_released_ = false;
   std::vector<SendPost> sends_;  // of the phase
   std::optional<std::size_t> first_send_;
-  std::vector<std::uint32_t> probes_;  // behind which no receive was posted so far
+  std::vector<std::uint32_t> probes_;                                      // behind which no receive was posted so far
   std::unordered_map<std::size_t, std::vector<std::uint32_t>> probes_of_;  // by the number of the receive
   std::uint32_t next_probe_ = 0;
   std::vector<Received> received_;
@@ -333,8 +341,8 @@ void AddWaitsAtEnd(const Activities& activities, std::vector<RankWaits>& ranks) 
     const RankActivities& own = activities.ranks[rank];
     if (!own.present || own.end() == activities.end) continue;
     const auto call = [](const RankActivities& of) { return static_cast<std::uint32_t>(of.call_activity.size() - 1); };
-    ranks[rank].waits.push_back({call(own), last, call(activities.ranks[last]), WaitKind::kWaitAtEnd,
-                                 activities.end - own.end()});
+    ranks[rank].waits.push_back(
+        {call(own), last, call(activities.ranks[last]), WaitKind::kWaitAtEnd, activities.end - own.end()});
   }
 }
 

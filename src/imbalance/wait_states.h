@@ -58,8 +58,8 @@ struct Dependency {
 // Late sender waits for a message that was sent later than one received afterwards: receiving in another order would
 // have waited less.
 struct WrongOrder {
-  std::uint32_t wait = 0;      // index into the waits of the rank
-  bool same_source = false;    // a message from the same rank was sent earlier
+  std::uint32_t wait = 0;    // index into the waits of the rank
+  bool same_source = false;  // a message from the same rank was sent earlier
 };
 
 struct RankWaits {

@@ -35,8 +35,8 @@ double CoresAt(const ProjectedValue& point, const ProjectedValue& following, dou
   return point.cores * std::pow(following.cores / point.cores, (at - level) / (at - next));
 }
 
-// The largest count at which the reading is at least `level`: from the runs on, to where it first falls below. What rises
-// again far behind, as wide intervals may, is no answer.
+// The largest count at which the reading is at least `level`: from the runs on, to where it first falls below. What
+// rises again far behind, as wide intervals may, is no answer.
 CountBound LastReaching(const Curve& curve, double level, double largest_run, const Reading& read) {
   const auto reaches = [&](std::size_t i) { return read(curve[i]) >= level; };
   std::size_t last = curve.size();
@@ -104,7 +104,9 @@ void RespectRuns(const std::map<double, double>& measured, double level, CountAn
   const bool passes = failing != measured.end() && value.kind != Kind::kBelow && value.cores >= failing->first;
   if (passes && reaching == measured.end()) {
     value = {Kind::kBelow, failing->first};
-  } else if (reaching != measured.end() && (passes || LowestOf(value) < reaching->first)) {
+  } else if (passes) {
+    value = {Kind::kAt, failing->first - 1};
+  } else if (reaching != measured.end() && LowestOf(value) < reaching->first) {
     value = {Kind::kAt, reaching->first};
   }
   if (answer.low && LowestOf(*answer.low) > LowestOf(value)) answer.low = value;

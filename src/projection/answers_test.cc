@@ -99,6 +99,31 @@ TEST(Answers, TheLastCrossingCounts) {
   EXPECT_EQ(Level(Phase({bumpy}), 0.9).parallel->value, Below(2));
 }
 
+// The curve is 0.8 at 16, but the run on 8 has 0.79: no more than 7. It is 0.75 at 22.6, and all runs reach that. With
+// 0.82 on 8 and 0.85 on 4 the level of 0.83 is reached on 4, though the curve says less on 2 already.
+TEST(Answers, RunsAreStrongerThanTheCurve) {
+  PhaseProjection phase =
+      Phase({Curve(Factor::kParallelEfficiency, {{2, 0.98}, {8, 0.9}, {32, 0.7}, {64, 0.5}}, 0.05, 0.05)});
+  phase.factors[0].measured = {{2, 0.97}, {4, 0.9}, {8, 0.79}, {16, 0.1}};  // the last one was not fitted
+  EXPECT_EQ(Level(phase, 0.8).parallel->value, At(7));
+  EXPECT_LE(Level(phase, 0.8).parallel->low->cores, 7);
+  EXPECT_EQ(Level(phase, 0.75).parallel->value, At(22));
+  phase.factors[0] = Curve(Factor::kParallelEfficiency, {{2, 0.8}, {8, 0.7}, {64, 0.5}}, 0.05, 0.05);
+  phase.factors[0].measured = {{2, 0.9}, {4, 0.85}, {8, 0.82}};
+  EXPECT_EQ(Level(phase, 0.83).parallel->value, At(4));
+  phase.factors[0].measured = {{2, 0.7}, {4, 0.6}, {8, 0.5}};
+  EXPECT_EQ(Level(phase, 0.75).parallel->value, Below(2));
+}
+
+// Where the upper bound falls below 0.5 is the end, though it is 0.5 again at the end of the curve.
+TEST(Answers, WhatRisesAgainFarBehindIsNoAnswer) {
+  PhaseProjection phase =
+      Phase({Curve(Factor::kParallelEfficiency, {{2, 0.9}, {8, 0.8}, {32, 0.4}, {128, 0.2}}, 0, 0)});
+  phase.factors[0].curve[3].interval80 = IntervalBounds{0, 0.51};
+  EXPECT_EQ(Level(phase, 0.5).parallel->high->kind, Kind::kAt);
+  EXPECT_LT(Level(phase, 0.5).parallel->high->cores, 32);
+}
+
 TEST(Answers, WithoutIntervalsThereIsOnlyTheValue) {
   FactorProjection curve = Curve(Factor::kParallelEfficiency, {{2, 0.9}, {8, 0.7}}, 0.1, 0.1);
   curve.curve.back().interval80.reset();

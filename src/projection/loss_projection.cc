@@ -13,9 +13,9 @@
 namespace farscale {
 namespace {
 
-constexpr double kSmallLoss = 0.001;      // of a path in every run: goes to all others together
-constexpr std::size_t kMostPaths = 12;    // with a curve of their own
-constexpr double kSmallestValue = 1e-3;   // of 1 - loss: what several runs lost together may exceed all by rounding
+constexpr double kSmallLoss = 0.001;     // of a path in every run: goes to all others together
+constexpr std::size_t kMostPaths = 12;   // with a curve of their own
+constexpr double kSmallestValue = 1e-3;  // of 1 - loss: what several runs lost together may exceed all by rounding
 
 // Loss of every path in one run.
 using PathLossesOfRun = std::map<std::string, double>;
@@ -227,7 +227,8 @@ std::vector<LossProjection> ProjectLosses(const std::vector<LossRecord>& records
       if (options.train_max && cores > *options.train_max) continue;
       runs.push_back({cores, LossesOf(record, projection.measure)});
     }
-    std::stable_sort(runs.begin(), runs.end(), [](const RunLosses& a, const RunLosses& b) { return a.cores < b.cores; });
+    std::stable_sort(runs.begin(), runs.end(),
+                     [](const RunLosses& a, const RunLosses& b) { return a.cores < b.cores; });
     LossProjector(std::move(runs), library, options, projection).Run();
   });
   return projections;

@@ -20,9 +20,8 @@ enum class LossMeasure {
   kSerialization,      // the same by serialization
   kCriticalImbalance,  // its imbalance on the critical path, of the run's time
 };
-inline constexpr std::array<LossMeasure, 4> kLossMeasures = {LossMeasure::kDelayCosts, LossMeasure::kLoadBalance,
-                                                             LossMeasure::kSerialization,
-                                                             LossMeasure::kCriticalImbalance};
+inline constexpr std::array<LossMeasure, 4> kLossMeasures = {
+    LossMeasure::kDelayCosts, LossMeasure::kLoadBalance, LossMeasure::kSerialization, LossMeasure::kCriticalImbalance};
 std::string ToString(LossMeasure measure);  // "delayCosts"
 
 struct ProjectedLoss {

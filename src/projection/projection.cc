@@ -93,7 +93,8 @@ class PhaseProjector {
     for (const Factor factor : FittedFactors(rows)) {
       FactorProjection projection;
       projection.factor = factor;
-      const std::vector<Candidate> candidates = CandidatesOf(ChoiceFor(options_.models, result_.phase, factor), library_);
+      const std::vector<Candidate> candidates =
+          CandidatesOf(ChoiceFor(options_.models, result_.phase, factor), library_);
       // By factor alone: the same values give the same numbers, whatever they are called.
       const std::uint64_t seed = SeedFor(options_.seed, Describe(factor).id);
       const Ensemble& ensemble = ensembles_

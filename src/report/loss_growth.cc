@@ -38,10 +38,9 @@ std::vector<std::size_t> TargetsWithEvidence(const LossProjection& losses, std::
   if (losses.paths.empty()) return places;
   const std::size_t targets = losses.paths.front().targets.size();
   for (std::size_t i = 0; i < targets; ++i) {
-    const bool is_evidence =
-        std::all_of(losses.paths.begin(), losses.paths.end(), [&](const PathLossProjection& path) {
-          return i < path.targets.size() && path.targets[i].is_evidence;
-        });
+    const bool is_evidence = std::all_of(losses.paths.begin(), losses.paths.end(), [&](const PathLossProjection& path) {
+      return i < path.targets.size() && path.targets[i].is_evidence;
+    });
     if (!is_evidence) break;
     places.push_back(i);
   }
@@ -105,8 +104,8 @@ std::vector<std::string> SentencesOf(const LossProjection& losses, const PhasePr
   constexpr double kAll = 0.9995;
   const std::string part = last.part80->low > kAll
                                ? "practically all"
-                               : fmt::format("{} ({} to {})", FormatPercent(last.part),
-                                             FormatPercent(last.part80->low), FormatPercent(last.part80->high));
+                               : fmt::format("{} ({} to {})", FormatPercent(last.part), FormatPercent(last.part80->low),
+                                             FormatPercent(last.part80->high));
   std::vector<std::string> sentences = {
       fmt::format("At {} cores {} {} {}.", FormatCores(last.cores), part, RoleOf(losses.measure), first.path)};
   const std::optional<Factor> factor = FactorOf(losses.measure);

@@ -289,8 +289,7 @@ TEST(Report, StandardErrorsStandBesideTheirValues) {
       HasSubstr(
           "The runs count by the spread of their iterations, their loss and their distance from the largest run"));
   const ReportTemplates templates = test::OwnTemplates();
-  const std::string markdown =
-      RenderTemplate(templates.markdown, model.data, Escape::kMarkdown, templates.partials);
+  const std::string markdown = RenderTemplate(templates.markdown, model.data, Escape::kMarkdown, templates.partials);
   EXPECT_THAT(markdown, HasSubstr(" 0.950 ± 0.012 |"));
   EXPECT_THAT(test::OwnHtml(MakeResults()), Not(HasSubstr("of the run by itself")));
 }
@@ -329,8 +328,7 @@ TEST(Backtest, SaysHowManyHiddenValuesWereMet) {
                               "<td>0.550<td>0.490 – 0.610<td>+10.0 %<td>80 %"));
   EXPECT_THAT(html, HasSubstr("<td>-44.4 %<td class=\"outside\">neither"));
   const ReportTemplates templates = test::OwnTemplates();
-  const std::string markdown =
-      RenderTemplate(templates.markdown, model.data, Escape::kMarkdown, templates.partials);
+  const std::string markdown = RenderTemplate(templates.markdown, model.data, Escape::kMarkdown, templates.partials);
   EXPECT_THAT(markdown, HasSubstr("|  | 32 | 64 | 2.0× | 0.500 | 0.400 | 0.340 – 0.460 | -20.0 % | 95 % |"));
   EXPECT_THAT(markdown, Not(HasSubstr("still fewer runs")));
 }

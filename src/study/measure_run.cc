@@ -182,7 +182,8 @@ MeasuredRun ReadAndMeasure(const Study& study, const RunSpec& spec, const std::v
     if (detail != Detail::kFactors) result.losses.emplace_back();
     if (missing) continue;
     const std::vector<RankGroup> groups = GroupsOf(study, trace, *cut, diagnostics);
-    if (detail != Detail::kFactors) result.losses.back() = LossesOf(trace, matching, *cut, groups, study.factors.rules, result.record);
+    if (detail != Detail::kFactors)
+      result.losses.back() = LossesOf(trace, matching, *cut, groups, study.factors.rules, result.record);
     const GroupedFactors factors = MeasurePhase(trace, matching, *cut++, groups, study.factors);
     diagnostics.Merge(factors.whole.diagnostics);
     result.rows.back() = RowsOf(study, result.record, factors, groups);

@@ -25,7 +25,7 @@ struct MeasuredRuns {
   std::vector<PhaseRecord> phases;
   std::vector<LossRecord> losses;  // where asked for: phase by phase, runs as above
   std::vector<Variant> variants;   // tables of the scenarios, completed; not yet projected
-  std::optional<Error> failure;   // of the first run that failed, in the order of the study
+  std::optional<Error> failure;    // of the first run that failed, in the order of the study
 };
 
 // trace -> phases -> replay -> factors; of groups of ranks too, where they do different work. A run that fails is
