@@ -2,6 +2,8 @@
 
 #include "factors/phase_factors.h"
 #include "factors/run_picture.h"
+#include "imbalance/diagnosis.h"
+#include "imbalance/factor_losses.h"
 #include "phases/rank_groups.h"
 #include "replay/calibration.h"
 #include "replay/computation.h"
@@ -20,6 +22,11 @@ void AnalyseTrace(const std::string& path, const ReadOptions& reading, bool writ
       FactorOptions options;
       options.rules.set = set;
       const PhaseCut cut = CutPhase(trace, spec);
+      DiagnosisOptions diagnosis;
+      diagnosis.delays.rules = set == RuleSet::kBsc ? DelayRules::kConserving : DelayRules::kScalasca;
+      diagnosis.shapes = 3;
+      Diagnose(trace, matching, cut, diagnosis);
+      SplitByFactor(trace, matching, cut, options.rules);
       MeasurePhase(trace, matching, cut, FindGroups(trace, cut).groups, options);
     }
   }
