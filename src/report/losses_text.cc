@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
 
 #include "base/format.h"
+#include "report/losses_section.h"
 #include "report/text_table.h"
 
 namespace farscale {
@@ -15,20 +15,7 @@ using Rows = std::vector<std::vector<std::string>>;
 
 std::string ShareOf(double value, double whole) { return whole > 0 ? FormatPercent(value / whole) : "-"; }
 
-// The paths with most of something, and none without.
-std::vector<const PathRecord*> Largest(const LossRecord& losses, std::size_t top,
-                                       const std::function<double(const PathRecord&)>& value) {
-  std::vector<const PathRecord*> paths;
-  for (const PathRecord& path : losses.paths) {
-    if (value(path) > 0) paths.push_back(&path);
-  }
-  std::stable_sort(paths.begin(), paths.end(),
-                   [&](const PathRecord* a, const PathRecord* b) { return value(*a) > value(*b); });
-  if (paths.size() > top) paths.resize(top);
-  return paths;
-}
-
-// "3" or "3, 17": the ranks with most of it, with their share.
+// The rank with most of it.
 std::string LargestRank(const std::vector<double>& by_rank, const std::vector<std::size_t>& ranks) {
   const auto largest = std::max_element(by_rank.begin(), by_rank.end());
   return largest == by_rank.end() ? "-" : std::to_string(ranks[static_cast<std::size_t>(largest - by_rank.begin())]);
@@ -51,7 +38,7 @@ std::string WaitTable(const LossRecord& losses) {
 std::string CauseTable(const LossRecord& losses, std::size_t top) {
   Rows rows = {{"Cause of waiting", "costs", "of waiting", "short-term", "long-term", "most on rank"}};
   const auto costs = [](const PathRecord& path) { return path.total.Costs(); };
-  for (const PathRecord* path : Largest(losses, top, costs)) {
+  for (const PathRecord* path : LargestPaths(losses, top, costs)) {
     rows.push_back({path->path, FormatSeconds(path->total.Costs()), ShareOf(path->total.Costs(), losses.Waiting()),
                     FormatSeconds(path->total.ShortTerm()), FormatSeconds(path->total.LongTerm()),
                     LargestRank(path->costs, losses.ranks)});
@@ -62,7 +49,7 @@ std::string CauseTable(const LossRecord& losses, std::size_t top) {
 std::string WaiterTable(const LossRecord& losses, std::size_t top) {
   Rows rows = {{"Where ranks wait", "waiting", "of allocation", "indirect", "propagating", "most on rank"}};
   const auto waiting = [](const PathRecord& path) { return path.total.Waiting(); };
-  for (const PathRecord* path : Largest(losses, top, waiting)) {
+  for (const PathRecord* path : LargestPaths(losses, top, waiting)) {
     const double all = path->total.Waiting();
     rows.push_back({path->path, FormatSeconds(all), ShareOf(all, losses.allocation), ShareOf(path->total.indirect, all),
                     ShareOf(path->total.propagating, all), LargestRank(path->waiting, losses.ranks)});
@@ -73,7 +60,7 @@ std::string WaiterTable(const LossRecord& losses, std::size_t top) {
 std::string CriticalTable(const LossRecord& losses, std::size_t top) {
   Rows rows = {{"On the critical path", "time", "of the phase", "imbalance", "others lose within", "between groups"}};
   const auto critical = [](const PathRecord& path) { return path.total.critical; };
-  for (const PathRecord* path : Largest(losses, top, critical)) {
+  for (const PathRecord* path : LargestPaths(losses, top, critical)) {
     rows.push_back({path->path, FormatSeconds(path->total.critical), ShareOf(path->total.critical, losses.length),
                     FormatSeconds(path->imbalance), FormatSeconds(path->total.intra),
                     FormatSeconds(path->total.inter)});
