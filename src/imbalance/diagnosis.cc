@@ -183,10 +183,10 @@ void ToSeconds(PathLosses& losses, double second) {
 
 void AddSlack(const Slack& slack, Diagnosis& diagnosis) {
   for (std::size_t rank = 0; rank < diagnosis.ranks.size(); ++rank) {
-    if (diagnosis.ranks[rank].present) diagnosis.ranks[rank].slack = static_cast<double>(slack.of_rank[rank]);
+    if (slack.of_rank[rank]) diagnosis.ranks[rank].slack = static_cast<double>(*slack.of_rank[rank]);
   }
   for (PathId path = 0; path < diagnosis.totals.size(); ++path) {
-    diagnosis.slack.push_back(static_cast<double>(slack.of_path[path]));
+    if (slack.of_path[path]) diagnosis.slack[path] = static_cast<double>(*slack.of_path[path]);
     diagnosis.totals[path].nearly_critical = slack.nearly_critical[path];
   }
 }
@@ -210,8 +210,12 @@ void ToSeconds(Diagnosis& diagnosis, double second) {
   ForEach(diagnosis.ranks, [&](std::size_t, PathId, PathLosses& losses) { ToSeconds(losses, second); });
   for (PathLosses& total : diagnosis.totals) ToSeconds(total, second);
   for (double& imbalance : diagnosis.imbalance) imbalance *= second;
-  for (double& slack : diagnosis.slack) slack *= second;
-  for (RankLosses& rank : diagnosis.ranks) rank.slack *= second;
+  for (std::optional<double>& slack : diagnosis.slack) {
+    if (slack) *slack *= second;
+  }
+  for (RankLosses& rank : diagnosis.ranks) {
+    if (rank.slack) *rank.slack *= second;
+  }
   for (ByWaitKind* values : {&diagnosis.unattributed, &diagnosis.lost}) {
     for (double& value : *values) value *= second;
   }
@@ -305,10 +309,10 @@ Diagnosis Diagnose(const Trace& trace, const Matching& matching, const PhaseCut&
   for (const RankLosses& rank : diagnosis.ranks) diagnosis.processes += rank.present;
   AddTotals(diagnosis);
   AddImpact(diagnosis, options.groups);
-  AddSlack(FindSlack(trace, matching, activities, states, collectives), diagnosis);
+  diagnosis.slack.resize(diagnosis.totals.size());
+  if (options.slack) AddSlack(FindSlack(trace, matching, activities, states, collectives), diagnosis);
   if (options.shapes) AddShapes(trace, cut, activities, states, *options.shapes, diagnosis);
   ToSeconds(diagnosis, second);
-  diagnosis.begin = trace.Seconds(activities.begin - trace.begin());
   diagnosis.length = trace.Seconds(activities.end - activities.begin);
   return diagnosis;
 }

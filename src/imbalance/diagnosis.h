@@ -49,7 +49,7 @@ struct PathLosses {
 
 struct RankLosses {
   bool present = false;
-  double slack = 0;                // the least of anything it does
+  std::optional<double> slack;     // the least of anything it does; nothing where nothing takes time
   std::vector<PathId> paths;       // rising, those that the rank was ever in
   std::vector<PathLosses> losses;  // one a path
 
@@ -61,7 +61,7 @@ struct Diagnosis {
   std::vector<RankLosses> ranks;                     // one a rank of the trace
   std::vector<PathLosses> totals;                    // one a path, over all ranks
   std::vector<double> imbalance;                     // one a path: critical-path imbalance (iota), seconds
-  std::vector<double> slack;                         // one a path: the least of any of its activities, seconds
+  std::vector<std::optional<double>> slack;          // one a path: the least of any of its activities that take time
   std::vector<PathSegment> critical;                 // in ticks of the trace
   std::vector<LossRaster> rasters;                   // one a path: seconds of costs
   std::vector<std::pair<PathId, LoadShape>> shapes;  // of the paths that cost most, in that order
@@ -69,7 +69,6 @@ struct Diagnosis {
   std::size_t iterations = 1;
   ByWaitKind unattributed{};  // waiting behind which no delay was found
   ByWaitKind lost{};          // by the rules of Scalasca
-  double begin = 0;           // of the phase since the begin of the trace
   double length = 0;
   std::size_t processes = 0;
   double at_end = 0;  // waits at the end of the phase, where they are not charged to what caused them
@@ -85,6 +84,7 @@ struct DiagnosisOptions {
   std::vector<RankGroup> groups;
   // Paths at most whose shapes are asked for, besides that of all useful time; nothing: none at all.
   std::optional<std::size_t> shapes;
+  bool slack = true;  // whether to look for it, and for what is nearly critical
 };
 
 Diagnosis Diagnose(const Trace& trace, const Matching& matching, const PhaseCut& cut,

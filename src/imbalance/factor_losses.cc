@@ -1,9 +1,6 @@
 #include "imbalance/factor_losses.h"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
-#include <map>
 
 #include "imbalance/diagnosis.h"
 #include "imbalance/load_matrix.h"
@@ -40,15 +37,17 @@ const RankLosses* MostLoaded(const Diagnosis& diagnosis) {
 
 }  // namespace
 
-FactorLosses SplitByFactor(const Trace& trace, const Matching& matching, const PhaseCut& cut,
-                           const ReplayRules& rules) {
+Trace OneTickRun(const Trace& trace, const Matching& matching, const ReplayRules& rules) {
   const Network network = OneTickNetwork(trace);
-  const ReplayResult replayed =
-      Replay(trace, matching, CutPhase(trace, PhaseSpec::WholeRun()), {rules, true, &network, nullptr});
-  const Trace ideal = ReplayedTrace(trace, replayed);
+  return ReplayedTrace(
+      trace, Replay(trace, matching, CutPhase(trace, PhaseSpec::WholeRun()), {rules, true, &network, nullptr}));
+}
+
+FactorLosses SplitByFactor(const Trace& trace, const Trace& one_tick, const Matching& matching, const PhaseCut& cut) {
   DiagnosisOptions options;
   options.delays.charge_end = true;
-  const Diagnosis diagnosis = Diagnose(ideal, matching, MoveCut(trace, ideal, cut), options);
+  options.slack = false;
+  const Diagnosis diagnosis = Diagnose(one_tick, matching, MoveCut(trace, one_tick, cut), options);
   FactorLosses losses;
   const RankLosses* most = MostLoaded(diagnosis);
   if (most == nullptr) return losses;

@@ -29,7 +29,11 @@ struct FactorLosses {
   double serialization = 0;           // the same: ideal minus largest useful time
 };
 
-// Replays the whole run on a network whose messages take one tick, so that who waits for whom stays visible.
-FactorLosses SplitByFactor(const Trace& trace, const Matching& matching, const PhaseCut& cut, const ReplayRules& rules);
+// The whole run on a network whose messages take one tick, so that who waits for whom stays visible; for all phases of
+// the run. Throws an input error as Replay does.
+Trace OneTickRun(const Trace& trace, const Matching& matching, const ReplayRules& rules);
+
+// `one_tick`: the same run as OneTickRun makes it. `cut`: of the trace as measured.
+FactorLosses SplitByFactor(const Trace& trace, const Trace& one_tick, const Matching& matching, const PhaseCut& cut);
 
 }  // namespace farscale

@@ -36,12 +36,6 @@ double LossRecord::Waiting() const { return Sum(waiting); }
 
 double LossRecord::Costs() const { return Sum(short_term) + Sum(long_term); }
 
-const PathRecord* LossRecord::Find(const std::string& path) const {
-  const auto found =
-      std::find_if(paths.begin(), paths.end(), [&](const PathRecord& record) { return record.path == path; });
-  return found == paths.end() ? nullptr : &*found;
-}
-
 LossRecord RecordOf(const Diagnosis& diagnosis, const std::string& phase) {
   LossRecord record;
   record.phase = phase;

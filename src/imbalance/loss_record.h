@@ -17,9 +17,9 @@ namespace farscale {
 struct PathRecord {
   std::string path;  // "main / step / MPI_Recv"
   bool is_mpi = false;
-  PathLosses total;      // over all ranks
-  double imbalance = 0;  // on the critical path (iota)
-  double slack = 0;      // the least of any of its activities
+  PathLosses total;             // over all ranks
+  double imbalance = 0;         // on the critical path (iota)
+  std::optional<double> slack;  // the least of any of its activities; nothing where none takes time
   // By rank of the phase, in the order of LossRecord::ranks.
   std::vector<double> execution, waiting, costs, critical;
   LossRaster raster;               // of costs
@@ -48,7 +48,6 @@ struct LossRecord {
 
   double Waiting() const;  // of all ranks, with that at the end
   double Costs() const;    // of all paths: all waits but those at the end and unattributed ones
-  const PathRecord* Find(const std::string& path) const;
 };
 
 // Without trace, cores, repeat, by_factor and grid.

@@ -207,8 +207,8 @@ Slack FindSlack(const Trace& trace, const Matching& matching, const Activities& 
   std::sort(moments.begin(), moments.end(), IsLater);
   SlackWalk walk(activities, states, collectives, matching.messages);
   walk.Run(moments);
-  Slack result{std::vector<Tick>(trace.size(), kNever), std::vector<Tick>(activities.paths.size(), kNever),
-               std::vector<double>(activities.paths.size())};
+  Slack result{std::vector<std::optional<Tick>>(trace.size()),
+               std::vector<std::optional<Tick>>(activities.paths.size()), std::vector<double>(activities.paths.size())};
   const auto little = static_cast<Tick>(kNearlyCritical * static_cast<double>(activities.end - activities.begin));
   for (std::size_t rank = 0; rank < trace.size(); ++rank) {
     const RankActivities& own = activities.ranks[rank];
@@ -218,9 +218,9 @@ Slack FindSlack(const Trace& trace, const Matching& matching, const Activities& 
     ForEachActivity(own, walk, rank, activities.end - own.end(), [&](std::size_t a, Tick slack) {
       const Tick execution = own.edges[a + 1] - own.edges[a] - waits[a];
       if (execution <= 0) return;
-      Tick& of_path = result.of_path[own.path[a]];
-      of_path = std::min(of_path, slack);
-      result.of_rank[rank] = std::min(result.of_rank[rank], slack);
+      for (std::optional<Tick>* least : {&result.of_path[own.path[a]], &result.of_rank[rank]}) {
+        *least = std::min(least->value_or(slack), slack);
+      }
       if (slack <= little) result.nearly_critical[own.path[a]] += static_cast<double>(execution);
     });
   }

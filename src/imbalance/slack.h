@@ -2,6 +2,7 @@
 // [docs/formulas.md, slack].
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "imbalance/activities.h"
@@ -16,8 +17,9 @@ namespace farscale {
 inline constexpr double kNearlyCritical = 0.05;
 
 struct Slack {
-  std::vector<Tick> of_rank;            // the least of any activity; 0 for those on the critical path
-  std::vector<Tick> of_path;            // of every call path, over all ranks
+  // The least of any activity that takes time, of every rank and of every call path over all ranks; 0 on the critical
+  // path, nothing where there is none.
+  std::vector<std::optional<Tick>> of_rank, of_path;
   std::vector<double> nearly_critical;  // of every call path: ticks of all ranks with little slack, waits left out
 };
 

@@ -18,7 +18,7 @@ struct Slacks {
     diagnosis = Diagnose(trace, MatchTrace(trace), CutPhase(trace, PhaseSpec::WholeRun()));
     for (PathId path = 0; path < diagnosis.paths.size(); ++path) names.push_back(diagnosis.paths.Name(path));
   }
-  double Of(const std::string& name) const {
+  std::optional<double> Of(const std::string& name) const {
     const auto found = std::find(names.begin(), names.end(), name);
     return diagnosis.slack.at(static_cast<std::size_t>(found - names.begin()));
   }
@@ -78,6 +78,16 @@ TEST(Slack, OfOperationsWithARoot) {
       "r1: b 0-5 | Bcast@1/0 5-6 | d 6-8\n");
   EXPECT_EQ(other.Of("a"), 2);
   EXPECT_EQ(other.Of("c"), 2);
+}
+
+// Being done takes no time, and neither does posting in a call of no length: no slack is told of either.
+TEST(Slack, OfWhatTakesNoTimeIsNone) {
+  const Slacks slacks(
+      "r0: a 0-3 | Isend>1#m 3-3 | c 3-5\n"
+      "r1: b 0-5 | Recv<0#m 5-6\n");
+  EXPECT_EQ(slacks.Of("MPI_Isend"), std::nullopt);
+  EXPECT_EQ(slacks.Of("(after the phase)"), std::nullopt);
+  EXPECT_EQ(slacks.Of("c"), 1);
 }
 
 }  // namespace

@@ -178,6 +178,32 @@ TEST(Programs, HaveTheWaitsCostsAndPathsWorkedOutByHand) {
   EXPECT_GT(ExpectAll(programs), 150u);
 }
 
+// T12 with the rules of Scalasca: the end of the call at the synchronization point counts as work. The wait of 6 on
+// rank 0 is for what rank 1 did since its first receive, that receive's 4 without waiting included: 5 in Recv, and the
+// wait of 2 for rank 2. S = 7, so Recv on rank 1 costs 6 · 5/7, and the wait passes 6 · 2/7 on to rank 2.
+TEST(Programs, ByTheRulesOfScalasca) {
+  const test::TextProgram program = test::ParseProgram(
+      "r0: comp 0-1 | Send>1#a 1-2 | Recv<1#c 2-9\n"
+      "r1: Recv<0#a 0-5 | Recv<2#b 5-8 | Send>0#c 8-9\n"
+      "r2: comp 0-7 | Send>1#b 7-8\n");
+  DiagnosisOptions options;
+  options.delays.rules = DelayRules::kScalasca;
+  const Diagnosis diagnosis =
+      Diagnose(program.trace, MatchTrace(program.trace), CutPhase(program.trace, PhaseSpec::WholeRun()), options);
+  double short_term = 0, long_term = 0;
+  for (PathId path = 0; path < diagnosis.paths.size(); ++path) {
+    if (diagnosis.paths.Name(path) == "MPI_Recv") {
+      EXPECT_NEAR(diagnosis.ranks[1].Find(path)->ShortTerm(), 30.0 / 7, kExact);
+    }
+    if (diagnosis.paths.Name(path) == "comp") {
+      EXPECT_NEAR(diagnosis.ranks[2].Find(path)->LongTerm(), 12.0 / 7, kExact);
+    }
+    short_term += diagnosis.totals[path].ShortTerm();
+    long_term += diagnosis.totals[path].LongTerm();
+  }
+  EXPECT_NEAR(short_term + long_term, 9, kExact);
+}
+
 TEST(Programs, AgreeWithAnotherImplementation) {
   const std::string text = ReadFile(test::SourceFolder() + "/tests/programs/random_losses.txt");
   const std::vector<test::TextProgram> programs = test::ParsePrograms(text);

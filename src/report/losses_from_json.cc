@@ -89,7 +89,7 @@ PathRecord PathFrom(const Json& json, const std::vector<std::size_t>& ranks, con
   path.path = json.at("path").get<std::string>();
   path.is_mpi = json.at("isMpi").get<bool>();
   path.imbalance = json.at("criticalPathImbalance").get<double>();
-  path.slack = json.at("slack").get<double>();
+  if (json.contains("slack")) path.slack = json.at("slack").get<double>();
   PathLosses& total = path.total;
   total.visits = json.at("visits").get<std::uint64_t>();
   total.time = json.at("time").get<double>();

@@ -91,10 +91,10 @@ Json ToJson(const PathRecord& path, const std::vector<std::size_t>& ranks) {
                {"completion", path.total.completion},
                {"criticalPath", path.total.critical},
                {"criticalPathImbalance", path.imbalance},
-               {"slack", path.slack},
                {"nearlyCritical", path.total.nearly_critical},
                {"impactWithin", path.total.intra},
                {"impactBetween", path.total.inter}};
+  if (path.slack) json["slack"] = *path.slack;
   Json by_rank = Json::object();
   AddByRank("execution", path.execution, ranks, by_rank);
   AddByRank("waiting", path.waiting, ranks, by_rank);

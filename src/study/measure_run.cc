@@ -135,16 +135,27 @@ std::vector<std::shared_ptr<const IterationShape>> ShapesOf(const Study& study, 
   return shapes;
 }
 
+// Nothing where the calls of the whole run cannot be replayed, which phases of it may not need.
+std::optional<Trace> TryOneTickRun(const Trace& trace, const Matching& matching, const ReplayRules& rules,
+                                   Diagnostics& diagnostics) {
+  try {
+    return OneTickRun(trace, matching, rules);
+  } catch (const Error& error) {
+    diagnostics.Add(Anomaly::kScenarioNotPossible, 1, std::string("losses by factor: ") + error.what());
+    return std::nullopt;
+  }
+}
+
 // Call paths whose shape of imbalance is told.
 constexpr std::size_t kShapedPaths = 10;
 
 LossRecord LossesOf(const Trace& trace, const Matching& matching, const PhaseCut& cut,
-                    const std::vector<RankGroup>& groups, const ReplayRules& rules, const RunRecord& run) {
+                    const std::vector<RankGroup>& groups, const std::optional<Trace>& one_tick, const RunRecord& run) {
   const Diagnosis diagnosis = Diagnose(trace, matching, cut, {{}, groups, kShapedPaths});
   LossRecord losses = RecordOf(diagnosis, cut.spec.name);
   losses.trace = run.path;
   losses.cores = run.cores;
-  losses.by_factor = SplitByFactor(trace, matching, cut, rules);
+  if (one_tick) losses.by_factor = SplitByFactor(trace, *one_tick, matching, cut);
   losses.grid = FindProcessGrid(trace, cut);
   return losses;
 }
@@ -176,14 +187,17 @@ MeasuredRun ReadAndMeasure(const Study& study, const RunSpec& spec, const std::v
   result.record = RecordOf(trace, spec, cuts);
   result.record.phases = std::move(marks);
   if (detail == Detail::kReport) result.record.picture = PictureOf(trace, matching, study.factors.rules);
+  std::optional<Trace> one_tick;
+  if (detail != Detail::kFactors) one_tick = TryOneTickRun(trace, matching, study.factors.rules, diagnostics);
   auto cut = cuts.begin();
   for (const std::optional<PhaseNotFound>& missing : result.missing) {
     result.rows.emplace_back();
     if (detail != Detail::kFactors) result.losses.emplace_back();
     if (missing) continue;
     const std::vector<RankGroup> groups = GroupsOf(study, trace, *cut, diagnostics);
-    if (detail != Detail::kFactors)
-      result.losses.back() = LossesOf(trace, matching, *cut, groups, study.factors.rules, result.record);
+    if (detail != Detail::kFactors) {
+      result.losses.back() = LossesOf(trace, matching, *cut, groups, one_tick, result.record);
+    }
     const GroupedFactors factors = MeasurePhase(trace, matching, *cut++, groups, study.factors);
     diagnostics.Merge(factors.whole.diagnostics);
     result.rows.back() = RowsOf(study, result.record, factors, groups);

@@ -87,7 +87,8 @@ void ExpectCriticalPath(const Diagnosis& diagnosis, const Trace& trace) {
 void ExpectSlack(const Diagnosis& diagnosis) {
   for (std::size_t path = 0; path < diagnosis.totals.size(); ++path) {
     const PathLosses& total = diagnosis.totals[path];
-    EXPECT_GE(diagnosis.slack[path], 0);
+    EXPECT_EQ(diagnosis.slack[path].has_value(), total.Execution() > 0);
+    EXPECT_GE(diagnosis.slack[path].value_or(0), 0);
     if (total.critical > 0) {
       EXPECT_EQ(diagnosis.slack[path], 0);
       EXPECT_GE(total.nearly_critical, total.critical - Tolerance(diagnosis.length));
