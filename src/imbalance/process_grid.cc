@@ -152,7 +152,65 @@ std::vector<Partners> WithoutRare(const std::vector<Partners>& partners) {
   return often;
 }
 
+Extents ThreeOf(const std::vector<std::size_t>& extents) {
+  Extents three = {1, 1, 1};
+  std::copy(extents.begin(), extents.end(), three.end() - static_cast<std::ptrdiff_t>(extents.size()));
+  return three;
+}
+
+// The place of every rank of the phase in a topology; empty unless it has a place for each and for no others.
+std::vector<std::size_t> PlacesIn(const CartesianTopology& topology, const Trace& trace, const PhaseCut& cut) {
+  const std::vector<std::int32_t>& members = trace.communicators[topology.communicator].members;
+  std::vector<std::optional<std::size_t>> place_of(trace.size());
+  for (std::size_t i = 0; i < members.size(); ++i) place_of[static_cast<std::size_t>(members[i])] = topology.places[i];
+  std::vector<std::size_t> places;
+  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
+    if (!cut.ranks[rank].present) continue;
+    if (!place_of[rank]) return {};
+    places.push_back(*place_of[rank]);
+  }
+  if (places.size() != members.size()) places.clear();
+  return places;
+}
+
+// As the program laid it out. Of several topologies the one that explains most of the partners.
+std::optional<ProcessGrid> GridOfTopologies(const Trace& trace, const PhaseCut& cut,
+                                            const std::vector<Partners>& partners) {
+  std::optional<ProcessGrid> best;
+  for (const CartesianTopology& topology : trace.topologies) {
+    std::vector<std::size_t> places = PlacesIn(topology, trace, cut);
+    std::vector<std::size_t> extents;
+    std::vector<bool> periodic;
+    for (std::size_t d = 0; d < topology.extents.size(); ++d) {
+      if (topology.extents[d] == 1) continue;
+      extents.push_back(topology.extents[d]);
+      periodic.push_back(topology.periodic[d] && topology.extents[d] > 2);
+    }
+    if (places.empty() || extents.empty() || extents.size() > 3) continue;
+    std::vector<Partners> placed;
+    for (const Partners& pair : partners) {
+      const auto [a, b] = std::minmax(places[pair.a], places[pair.b]);
+      placed.push_back({a, b, pair.messages});
+    }
+    ProcessGrid grid = Candidate(ThreeOf(extents), placed).Result();
+    grid.periodic = std::move(periodic);
+    grid.source = GridSource::kTopology;
+    if (!std::is_sorted(places.begin(), places.end())) grid.places = std::move(places);
+    if (!best || grid.explained > best->explained) best = std::move(grid);
+  }
+  return best;
+}
+
 }  // namespace
+
+std::string_view ToString(GridSource source) {
+  switch (source) {
+    case GridSource::kTopology: return "topology";
+    case GridSource::kMessages: return "messages";
+    case GridSource::kCommunicators: break;
+  }
+  return "communicators";
+}
 
 std::size_t ProcessGrid::size() const {
   std::size_t size = 1;
@@ -162,7 +220,8 @@ std::size_t ProcessGrid::size() const {
 
 std::vector<std::size_t> ProcessGrid::CoordinatesOf(std::size_t index) const {
   std::vector<std::size_t> coordinates(extents.size());
-  for (std::size_t d = extents.size(); d-- > 0; index /= extents[d]) coordinates[d] = index % extents[d];
+  std::size_t place = PlaceOf(index);
+  for (std::size_t d = extents.size(); d-- > 0; place /= extents[d]) coordinates[d] = place % extents[d];
   return coordinates;
 }
 
@@ -206,13 +265,12 @@ std::optional<ProcessGrid> FindProcessGrid(const Trace& trace, const PhaseCut& c
   const auto ranks =
       std::count_if(cut.ranks.begin(), cut.ranks.end(), [](const RankCut& rank) { return rank.present; });
   const std::vector<Partners> partners = PartnersOf(trace, cut);
-  std::optional<ProcessGrid> grid = GridOfPartners(static_cast<std::size_t>(ranks), partners);
+  std::optional<ProcessGrid> grid = GridOfTopologies(trace, cut, partners);
+  if (!grid) grid = GridOfPartners(static_cast<std::size_t>(ranks), partners);
   if (grid) return grid;
   const std::vector<std::size_t> lines = ExtentsOfCommunicators(trace, cut);
   if (lines.empty()) return std::nullopt;
-  Extents extents = {1, 1, 1};
-  std::copy(lines.begin(), lines.end(), extents.end() - static_cast<std::ptrdiff_t>(lines.size()));
-  grid = Candidate(extents, partners).Result();
+  grid = Candidate(ThreeOf(lines), partners).Result();
   grid->source = GridSource::kCommunicators;
   return grid;
 }

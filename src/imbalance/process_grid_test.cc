@@ -152,6 +152,23 @@ TEST(ProcessGrid, OfCommunicators) {
   }
 }
 
+// Columns first, as the program says: rank 1 is the fourth place. One that has no place for rank 5 is left.
+TEST(ProcessGrid, OfTopologies) {
+  Trace trace = WithCommunicators(6, {{0, 1, 2, 3, 4, 5}, {0, 1, 2, 3}});
+  const auto world = static_cast<std::uint32_t>(trace.communicators.size() - 2);
+  trace.topologies.push_back({"", world + 1, {2, 2}, {false, false}, {0, 1, 2, 3}});
+  const PhaseCut cut = CutPhase(trace, PhaseSpec::WholeRun());
+  EXPECT_FALSE(FindProcessGrid(trace, cut));
+  trace.topologies.push_back({"", world, {2, 1, 3}, {true, true, true}, {0, 3, 1, 4, 2, 5}});
+  const std::optional<ProcessGrid> grid = FindProcessGrid(trace, cut);
+  ASSERT_TRUE(grid);
+  EXPECT_EQ(grid->source, GridSource::kTopology);
+  EXPECT_EQ(grid->extents, (Sizes{2, 3}));
+  EXPECT_EQ(grid->periodic, (std::vector<bool>{false, true}));
+  EXPECT_EQ(grid->CoordinatesOf(1), (Sizes{1, 0}));
+  EXPECT_EQ(grid->CoordinatesOf(4), (Sizes{0, 2}));
+}
+
 // What the programs print of their layout, or is known of it: LULESH is a cube with all neighbours, LU and Sweep3D are
 // planes, CoMD and LAMMPS periodic boxes; a dimension of two ranks has no other neighbours over its edges. CG exchanges
 // messages between ranks whose numbers differ in one bit, and transposes.

@@ -201,6 +201,7 @@ void CopyDefinitions(const Trace& trace, TraceBuilder& builder) {
   copy.nodes = trace.nodes;
   copy.regions = trace.regions;
   copy.communicators = trace.communicators;
+  copy.topologies = trace.topologies;
   copy.counters = trace.counters;
   for (const Rank& rank : trace.ranks) builder.AddRank(rank);
   RegionNamed(builder, {std::string(kOutsideRegion), false, MpiCall::kNone, true});

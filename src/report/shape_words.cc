@@ -23,20 +23,25 @@ std::string Names(const std::vector<std::size_t>& ranks) {
   return " (" + Join(names, ", ") + ")";
 }
 
+// "1.03×": how much more than 1 it is must be seen.
+std::string LevelInWords(double level) {
+  return level > 0.8 && level < 1.25 ? fmt::format("{:.2f}×", level) : FormatRatio(level);
+}
+
 std::string OverRanks(const LoadShape& shape) {
   const auto few = [&](const char* kind) {
     return fmt::format("{} {} rank{}{} with {} the load of the others", shape.count, kind, shape.count == 1 ? "" : "s",
-                       Names(shape.ranks), FormatRatio(shape.level));
+                       Names(shape.ranks), LevelInWords(shape.level));
   };
   switch (shape.over_ranks) {
     case ShapeOverRanks::kUnknown: return "too few ranks to tell the shape";
     case ShapeOverRanks::kBalanced: return "balanced over the ranks";
-    case ShapeOverRanks::kGaussian: return "all ranks differ a little (gaussian)";
+    case ShapeOverRanks::kGaussian: return "ranks are spread around a middle (gaussian)";
     case ShapeOverRanks::kOverloadedFew: return few("overloaded");
     case ShapeOverRanks::kUnderloadedFew: return few("underloaded");
     case ShapeOverRanks::kTwoGroups:
       return fmt::format("two groups, one of {} ranks{} with {} the load of the other", shape.count, Names(shape.ranks),
-                         FormatRatio(shape.level));
+                         LevelInWords(shape.level));
     case ShapeOverRanks::kIrregular: return "irregular over the ranks";
   }
   return "";
@@ -60,8 +65,13 @@ std::string DescribeShape(const LoadShape& shape) { return OverRanks(shape) + Ov
 std::string DescribeGrid(const ProcessGrid& grid) {
   std::vector<std::string> extents;
   for (const std::size_t extent : grid.extents) extents.push_back(std::to_string(extent));
-  return fmt::format("a grid of {} ranks, read off the {}", Join(extents, " × "),
-                     grid.source == GridSource::kMessages ? "messages" : "communicators");
+  const std::string ranks = Join(extents, " × ") + " ranks";
+  switch (grid.source) {
+    case GridSource::kTopology: return fmt::format("the program's grid of {}", ranks);
+    case GridSource::kMessages: return fmt::format("a grid of {}, read off the messages", ranks);
+    case GridSource::kCommunicators: break;
+  }
+  return fmt::format("a grid of {}, read off the communicators", ranks);
 }
 
 }  // namespace farscale

@@ -46,6 +46,16 @@ struct RawDefinitions {
     std::uint32_t group = OTF2_UNDEFINED_GROUP;
     std::uint32_t remote = OTF2_UNDEFINED_GROUP;
   };
+  struct Dimension {
+    std::size_t extent = 0;
+    bool is_periodic = false;
+  };
+  struct Topology {
+    std::uint32_t name = OTF2_UNDEFINED_STRING;
+    std::uint32_t communicator = OTF2_UNDEFINED_COMM;
+    std::vector<std::uint32_t> dimensions;
+    std::map<std::uint32_t, std::vector<std::uint32_t>> coordinates;  // by local rank
+  };
   struct Region {
     std::uint32_t name = OTF2_UNDEFINED_STRING;
     bool is_mpi = false;
@@ -67,6 +77,8 @@ struct RawDefinitions {
   std::map<std::uint32_t, Region> regions;
   std::map<std::uint32_t, Group> groups;
   std::map<std::uint32_t, Communicator> communicators;
+  std::map<std::uint32_t, Dimension> dimensions;
+  std::map<std::uint32_t, Topology> topologies;
   std::map<std::uint32_t, Member> members;
   std::map<std::uint32_t, std::vector<std::uint32_t>> metric_classes;
   std::map<std::uint32_t, std::uint32_t> metric_instances;
@@ -156,6 +168,30 @@ OTF2_CallbackCode OnInterCommunicator(void* user, OTF2_CommRef self, OTF2_String
   return Guard(user, [&](RawDefinitions& raw) { raw.communicators[self] = {name, group, remote}; });
 }
 
+OTF2_CallbackCode OnCartDimension(void* user, OTF2_CartDimensionRef self, OTF2_StringRef, std::uint32_t size,
+                                  OTF2_CartPeriodicity periodicity) {
+  return Guard(user, [&](RawDefinitions& raw) {
+    raw.dimensions[self] = {size, periodicity == OTF2_CART_PERIODIC_TRUE};
+  });
+}
+
+OTF2_CallbackCode OnCartTopology(void* user, OTF2_CartTopologyRef self, OTF2_StringRef name, OTF2_CommRef communicator,
+                                 std::uint8_t count, const OTF2_CartDimensionRef* dimensions) {
+  return Guard(user, [&](RawDefinitions& raw) {
+    RawDefinitions::Topology& topology = raw.topologies[self];
+    topology.name = name;
+    topology.communicator = communicator;
+    if (dimensions != nullptr) topology.dimensions.assign(dimensions, dimensions + count);
+  });
+}
+
+OTF2_CallbackCode OnCartCoordinate(void* user, OTF2_CartTopologyRef topology, std::uint32_t rank, std::uint8_t count,
+                                   const std::uint32_t* coordinates) {
+  return Guard(user, [&](RawDefinitions& raw) {
+    if (coordinates != nullptr) raw.topologies[topology].coordinates[rank].assign(coordinates, coordinates + count);
+  });
+}
+
 OTF2_CallbackCode OnMetricMember(void* user, OTF2_MetricMemberRef self, OTF2_StringRef name, OTF2_StringRef description,
                                  OTF2_MetricType, OTF2_MetricMode mode, OTF2_Type type, OTF2_Base base,
                                  std::int64_t exponent, OTF2_StringRef unit) {
@@ -191,6 +227,9 @@ void ReadRaw(OTF2_Reader* reader, const std::string& path, RawDefinitions& raw) 
   OTF2_GlobalDefReaderCallbacks_SetGroupCallback(callbacks, OnGroup);
   OTF2_GlobalDefReaderCallbacks_SetCommCallback(callbacks, OnCommunicator);
   OTF2_GlobalDefReaderCallbacks_SetInterCommCallback(callbacks, OnInterCommunicator);
+  OTF2_GlobalDefReaderCallbacks_SetCartDimensionCallback(callbacks, OnCartDimension);
+  OTF2_GlobalDefReaderCallbacks_SetCartTopologyCallback(callbacks, OnCartTopology);
+  OTF2_GlobalDefReaderCallbacks_SetCartCoordinateCallback(callbacks, OnCartCoordinate);
   OTF2_GlobalDefReaderCallbacks_SetMetricMemberCallback(callbacks, OnMetricMember);
   OTF2_GlobalDefReaderCallbacks_SetMetricClassCallback(callbacks, OnMetricClass);
   OTF2_GlobalDefReaderCallbacks_SetMetricInstanceCallback(callbacks, OnMetricInstance);
@@ -332,6 +371,45 @@ void AddCommunicators(const RawDefinitions& raw, const std::string& path, TraceB
   }
 }
 
+// Index of every local rank in the grid; empty unless all of them have a place of their own.
+std::vector<std::size_t> PlacesOf(const RawDefinitions::Topology& topology, const std::vector<std::size_t>& extents,
+                                  std::size_t ranks) {
+  std::vector<std::size_t> places;
+  std::set<std::size_t> taken;
+  for (const auto& [rank, coordinates] : topology.coordinates) {
+    if (rank != places.size() || coordinates.size() != extents.size()) return {};
+    std::size_t place = 0;
+    for (std::size_t d = 0; d < extents.size(); ++d) {
+      if (coordinates[d] >= extents[d]) return {};
+      place = place * extents[d] + coordinates[d];
+    }
+    if (!taken.insert(place).second) return {};
+    places.push_back(place);
+  }
+  if (places.size() != ranks) places.clear();
+  return places;
+}
+
+// Those that say of every rank of a communicator where it is.
+void AddTopologies(const RawDefinitions& raw, const Otf2Definitions& result, TraceBuilder& builder) {
+  for (const auto& [reference, definition] : raw.topologies) {
+    CartesianTopology topology{raw.Text(definition.name), result.communicators[definition.communicator], {}, {}, {}};
+    if (topology.communicator == ReferenceTable::kUnknown || definition.dimensions.empty()) continue;
+    const Communicator& communicator = builder.definitions().communicators[topology.communicator];
+    std::size_t size = 1;
+    for (const std::uint32_t dimension : definition.dimensions) {
+      const auto found = raw.dimensions.find(dimension);
+      const std::size_t extent = found == raw.dimensions.end() ? 0 : found->second.extent;
+      topology.extents.push_back(extent);
+      topology.periodic.push_back(extent > 0 && found->second.is_periodic);
+      size = size * extent > communicator.members.size() ? 0 : size * extent;
+    }
+    if (size == 0 || size != communicator.members.size() || !communicator.remote.empty()) continue;
+    topology.places = PlacesOf(definition, topology.extents, size);
+    if (!topology.places.empty()) builder.AddTopology(std::move(topology));
+  }
+}
+
 MetricUse UseOf(OTF2_MetricMode mode) {
   const int property = mode & OTF2_METRIC_VALUE_MASK;
   const int timing = mode & OTF2_METRIC_TIMING_MASK;
@@ -391,6 +469,7 @@ Otf2Definitions ReadOtf2Definitions(OTF2_Reader* reader, const CounterSelection&
   AddRanks(raw, path, builder, result);
   AddRegions(raw, builder, result);
   AddCommunicators(raw, path, builder, result);
+  AddTopologies(raw, result, builder);
   AddMetrics(raw, counters, builder, result);
   for (const auto& [reference, text] : raw.strings) {
     if (reference >= kDenseReferences) continue;

@@ -149,6 +149,25 @@ TEST_F(Otf2ReaderTest, CollectivesOnSubCommunicatorsAndSelf) {
   EXPECT_EQ(trace.communicators[broadcast.communicator].members, (std::vector<std::int32_t>{2, 0}));
 }
 
+// Kept are those that give every rank of a communicator a place of its own: here columns first, so that rank 1 is at
+// (1, 0), the third place.
+TEST_F(Otf2ReaderTest, CartesianTopologies) {
+  archive_.AddWorld(4);
+  archive_.AddTopology(0, {2, 2}, true, {{0, 0}, {1, 0}, {0, 1}, {1, 1}});
+  archive_.AddTopology(0, {2, 2}, true, {{0, 0}, {1, 0}, {0, 1}});                       // a rank without place
+  archive_.AddTopology(0, {2, 2}, true, {{0, 0}, {1, 0}, {0, 1}, {0, 1}});               // two ranks at one
+  archive_.AddTopology(0, {2, 2}, true, {{0, 0}, {1, 0}, {0, 1}, {2, 1}});               // outside
+  archive_.AddTopology(0, {2, 2}, true, {{0}, {1, 0}, {0, 1}, {1, 1}});                  // of fewer dimensions
+  archive_.AddTopology(0, {4, 4}, true, {{0, 0}, {1, 0}, {0, 1}, {1, 1}});               // larger than the communicator
+  archive_.AddTopology(0, {0xFFFFFFFF, 0xFFFFFFFF, 2}, true, {{0, 0}, {1, 0}, {0, 1}});  // too large to count
+  archive_.AddTopology(0, {}, true, {});
+  archive_.AddTopology(7, {2, 2}, true, {{0, 0}, {1, 0}, {0, 1}, {1, 1}});  // of a communicator that there is not
+  for (std::uint64_t rank = 0; rank < 4; ++rank) archive_.Location(rank).Enter(0, "main").Leave(1, "main");
+  const Trace trace = Read();
+  ASSERT_EQ(trace.topologies.size(), 1u);
+  EXPECT_EQ(trace.topologies[0], (CartesianTopology{"", 0, {2, 2}, {true, true}, {0, 2, 1, 3}}));
+}
+
 TEST_F(Otf2ReaderTest, MetricsOfEveryTypeAndMode) {
   archive_.AddWorld(1);
   const auto total = archive_.AddMetricClass({"total"}, OTF2_METRIC_ACCUMULATED_START, OTF2_TYPE_UINT64);

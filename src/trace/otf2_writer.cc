@@ -332,6 +332,7 @@ class DefinitionWriter {
     for (std::size_t rank = 0; rank < trace_.size(); ++rank) WriteRank(rank, events[rank]);
     WriteRegions();
     WriteCommunicators();
+    WriteTopologies();
     WriteCounters(metrics);
   }
 
@@ -410,6 +411,30 @@ class DefinitionWriter {
           WriteGroup(OTF2_GROUP_TYPE_COMM_GROUP, {communicator.remote.begin(), communicator.remote.end()});
       Done(OTF2_GlobalDefWriter_WriteInterComm(writer_, i, name, group, remote, OTF2_UNDEFINED_COMM,
                                                OTF2_COMM_FLAG_NONE));
+    }
+  }
+
+  void WriteTopologies() {
+    OTF2_CartDimensionRef dimensions = 0;
+    for (std::uint32_t i = 0; i < trace_.topologies.size(); ++i) {
+      const CartesianTopology& topology = trace_.topologies[i];
+      const OTF2_StringRef name = String(topology.name);
+      std::vector<OTF2_CartDimensionRef> own;
+      for (std::size_t d = 0; d < topology.extents.size(); ++d) {
+        own.push_back(dimensions++);
+        Done(OTF2_GlobalDefWriter_WriteCartDimension(
+            writer_, own.back(), kEmptyString, static_cast<std::uint32_t>(topology.extents[d]),
+            topology.periodic[d] ? OTF2_CART_PERIODIC_TRUE : OTF2_CART_PERIODIC_FALSE));
+      }
+      const auto count = static_cast<std::uint8_t>(own.size());
+      Done(OTF2_GlobalDefWriter_WriteCartTopology(writer_, i, name, topology.communicator, count, own.data()));
+      for (std::uint32_t rank = 0; rank < topology.places.size(); ++rank) {
+        std::vector<std::uint32_t> coordinates(own.size());
+        std::size_t place = topology.places[rank];
+        for (std::size_t d = own.size(); d-- > 0; place /= topology.extents[d])
+          coordinates[d] = static_cast<std::uint32_t>(place % topology.extents[d]);
+        Done(OTF2_GlobalDefWriter_WriteCartCoordinate(writer_, i, rank, count, coordinates.data()));
+      }
     }
   }
 

@@ -126,9 +126,11 @@ TEST_F(Definitions, EveryKindOfRecord) {
   rank2.Receive(1, inter_, 4, 5);  // from rank 1
   rank2.Leave(0, recv);
   builder_.SetTimeline(rank2);  // ranks 1 and 3 do nothing
+  builder_.AddTopology({"box", world_, {2, 2, 1}, {true, false, false}, {0, 2, 1, 3}});
   const Trace trace = std::move(builder_).Finish();
   const Trace back = RoundTrip(trace);
   EXPECT_EQ(test::Difference(trace, back), "");
+  EXPECT_EQ(back.topologies.size(), 1u);
   EXPECT_EQ(back.begin(), -40);
   EXPECT_EQ(back.threads(), 3);
   EXPECT_THAT(back.creator, testing::MatchesRegex("farscale .*, recorded by tracer 2.0"));

@@ -159,6 +159,7 @@ std::uint64_t Trace::MemoryBytes() const {
   for (const Communicator& communicator : communicators) {
     bytes += sizeof communicator + Bytes(communicator.members) + Bytes(communicator.remote);
   }
+  for (const CartesianTopology& topology : topologies) bytes += sizeof topology + Bytes(topology.places);
   for (const RankTimeline& timeline : timelines) bytes += timeline.MemoryBytes();
   return bytes;
 }

@@ -48,6 +48,17 @@ struct Communicator {
   bool is_self = false;               // MPI_COMM_SELF: every rank has its own, `members` is empty
 };
 
+// A grid on which a program laid out the ranks of a communicator (MPI_Cart_create).
+struct CartesianTopology {
+  std::string name;
+  std::uint32_t communicator = 0;
+  std::vector<std::size_t> extents;
+  std::vector<bool> periodic;       // one a dimension
+  std::vector<std::size_t> places;  // by local rank: index into the grid, the last dimension changing fastest
+
+  friend bool operator==(const CartesianTopology&, const CartesianTopology&) = default;
+};
+
 struct Counter {
   std::string name;
   std::string description;
@@ -262,6 +273,7 @@ struct Trace {
   std::vector<Rank> ranks;
   std::vector<Region> regions;
   std::vector<Communicator> communicators;
+  std::vector<CartesianTopology> topologies;
   std::vector<Counter> counters;
   std::vector<RankTimeline> timelines;  // one a rank
 

@@ -140,6 +140,7 @@ class TraceBuilder {
   std::uint32_t AddRegion(Region region);
   std::uint32_t AddCounter(Counter counter);
   std::uint32_t AddCommunicator(Communicator communicator);
+  void AddTopology(CartesianTopology topology) { trace_.topologies.push_back(std::move(topology)); }
   std::uint32_t AddNode(const std::string& name);
   void AddRank(Rank rank);
   // `ranks` ranks on one node and their MPI_COMM_WORLD; returns the communicator.

@@ -69,6 +69,11 @@ std::uint32_t Otf2Archive::AddCommunicator(const std::string& name, const std::v
   return static_cast<std::uint32_t>(communicators_.size() - 1);
 }
 
+void Otf2Archive::AddTopology(std::uint32_t communicator, const std::vector<std::uint32_t>& extents, bool is_periodic,
+                              const std::vector<std::vector<std::uint32_t>>& coordinates) {
+  topologies_.push_back({communicator, extents, is_periodic, coordinates});
+}
+
 std::uint32_t Otf2Archive::AddMetricClass(const std::vector<std::string>& names, OTF2_MetricMode mode, OTF2_Type type) {
   metrics_.push_back({names, mode, type});
   return static_cast<std::uint32_t>(metrics_.size() - 1);
@@ -142,6 +147,7 @@ void Otf2Archive::WriteDefinitions() {
     Check(OTF2_GlobalDefWriter_WriteComm(w, static_cast<std::uint32_t>(i), String(c.name), group, OTF2_UNDEFINED_COMM,
                                          OTF2_COMM_FLAG_NONE));
   }
+  WriteTopologies();
   std::uint32_t member = 0;
   for (std::size_t i = 0; i < metrics_.size(); ++i) {
     std::vector<OTF2_MetricMemberRef> members;
@@ -153,6 +159,26 @@ void Otf2Archive::WriteDefinitions() {
     Check(OTF2_GlobalDefWriter_WriteMetricClass(w, static_cast<std::uint32_t>(i),
                                                 static_cast<std::uint8_t>(members.size()), members.data(),
                                                 OTF2_METRIC_SYNCHRONOUS_STRICT, OTF2_RECORDER_KIND_CPU));
+  }
+}
+
+void Otf2Archive::WriteTopologies() {
+  OTF2_GlobalDefWriter* w = OTF2_Archive_GetGlobalDefWriter(archive_);
+  std::uint32_t dimension = 0;
+  for (std::uint32_t i = 0; i < topologies_.size(); ++i) {
+    const Topology& topology = topologies_[i];
+    std::vector<OTF2_CartDimensionRef> dimensions;
+    for (const std::uint32_t extent : topology.extents) {
+      Check(OTF2_GlobalDefWriter_WriteCartDimension(
+          w, dimension, kEmpty, extent, topology.is_periodic ? OTF2_CART_PERIODIC_TRUE : OTF2_CART_PERIODIC_FALSE));
+      dimensions.push_back(dimension++);
+    }
+    Check(OTF2_GlobalDefWriter_WriteCartTopology(w, i, kEmpty, topology.communicator,
+                                                 static_cast<std::uint8_t>(dimensions.size()), dimensions.data()));
+    for (std::uint32_t rank = 0; rank < topology.coordinates.size(); ++rank) {
+      const std::vector<std::uint32_t>& at = topology.coordinates[rank];
+      Check(OTF2_GlobalDefWriter_WriteCartCoordinate(w, i, rank, static_cast<std::uint8_t>(at.size()), at.data()));
+    }
   }
 }
 

@@ -76,6 +76,9 @@ class Otf2Archive {
   // World and self for the processes added so far, spread over nodes as they are.
   void AddMpi();
   std::uint32_t AddCommunicator(const std::string& name, const std::vector<std::uint64_t>& world_ranks);
+  // `coordinates` by local rank, written as they are: damage is the caller's.
+  void AddTopology(std::uint32_t communicator, const std::vector<std::uint32_t>& extents, bool is_periodic,
+                   const std::vector<std::vector<std::uint32_t>>& coordinates);
   std::uint32_t AddMetricClass(const std::vector<std::string>& names, OTF2_MetricMode mode, OTF2_Type type);
   void SetClock(std::uint64_t ticks_per_second, std::uint64_t offset);
   void DefineLastProcessFirst() { last_first_ = true; }
@@ -99,12 +102,19 @@ class Otf2Archive {
     OTF2_MetricMode mode;
     OTF2_Type type;
   };
+  struct Topology {
+    std::uint32_t communicator;
+    std::vector<std::uint32_t> extents;
+    bool is_periodic;
+    std::vector<std::vector<std::uint32_t>> coordinates;
+  };
   struct Communicator {
     std::string name;
     std::vector<std::uint64_t> members;
     bool is_self;
   };
   void WriteDefinitions();
+  void WriteTopologies();
 
   std::filesystem::path folder_;
   std::string name_;
@@ -116,6 +126,7 @@ class Otf2Archive {
   std::vector<std::string> nodes_;
   std::vector<Process> processes_;
   std::vector<Communicator> communicators_;
+  std::vector<Topology> topologies_;
   std::vector<MetricClass> metrics_;
   std::map<std::uint64_t, OTF2_EvtWriter*> writers_;
   std::map<std::uint64_t, std::uint64_t> events_;

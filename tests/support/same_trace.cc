@@ -91,6 +91,7 @@ std::string Difference(const Trace& a, const Trace& b) {
         CompareLists("counters", a.counters, b.counters)}) {
     if (!difference.empty()) return difference;
   }
+  if (a.topologies != b.topologies) return "topologies";
   for (std::size_t rank = 0; rank < a.size(); ++rank) {
     const std::string difference = CompareTimelines(a.timelines[rank], b.timelines[rank], a.counters.size());
     if (!difference.empty()) return fmt::format("rank {}: {}", rank, difference);
