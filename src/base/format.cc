@@ -36,7 +36,10 @@ std::string FormatSpeedup(double value) {
   return FormatCores(std::round(value / unit) * unit);
 }
 
-std::string FormatPercent(double share) { return fmt::format("{:.1f} %", 100 * share); }
+std::string FormatPercent(double share) {
+  const std::string size = fmt::format("{:.1f} %", std::fabs(100 * share));
+  return share < 0 && size != "0.0 %" ? "−" + size : size;
+}
 
 std::string FormatSeconds(double seconds) {
   const double size = std::fabs(seconds);

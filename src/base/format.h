@@ -9,7 +9,7 @@ namespace farscale {
 
 std::string FormatFactor(double value);                   // 0.8734 -> "0.873", 0.00123 -> "0.0012"
 std::string FormatSpeedup(double value);                  // 2.345 -> "2.35", 26237.4 -> "26,200"
-std::string FormatPercent(double share);                  // 0.8734 -> "87.3 %"
+std::string FormatPercent(double share);                  // 0.8734 -> "87.3 %", -0.02 -> "−2.0 %"
 std::string FormatSeconds(double seconds);                // 0.00123 -> "1.23 ms"
 std::string FormatBytes(std::uint64_t bytes);             // 3600721 -> "3.4 MiB"
 std::string FormatCount(std::uint64_t count);             // 1048576 -> "1,048,576"
