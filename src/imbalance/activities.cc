@@ -115,7 +115,19 @@ class Tiler {
   std::vector<PathId> stack_;
 };
 
+void NoteIterations(const RankCut& cut, RankActivities& rank) {
+  for (const Interval& iteration : cut.iterations) {
+    const auto edge = std::lower_bound(rank.edges.begin(), rank.edges.end(), iteration.begin.tick);
+    rank.iteration_begin.push_back(static_cast<std::uint32_t>(edge - rank.edges.begin()));
+  }
+}
+
 }  // namespace
+
+std::size_t RankActivities::IterationOf(std::size_t activity) const {
+  const auto behind = std::upper_bound(iteration_begin.begin(), iteration_begin.end(), activity);
+  return behind == iteration_begin.begin() ? 0 : static_cast<std::size_t>(behind - iteration_begin.begin()) - 1;
+}
 
 Activities CollectActivities(const Trace& trace, const PhaseCut& cut) {
   Activities activities{CallPaths(trace), std::vector<RankActivities>(trace.size()), cut.begin(), cut.begin()};
@@ -123,6 +135,7 @@ Activities CollectActivities(const Trace& trace, const PhaseCut& cut) {
   ParallelFor(trace.size(), [&](std::size_t rank) {
     if (!cut.ranks[rank].present) return;
     Tiler(trace, trace.timelines[rank], cut, cut.ranks[rank], own[rank], activities.ranks[rank]).Run(activities.begin);
+    NoteIterations(cut.ranks[rank], activities.ranks[rank]);
   });
   std::vector<std::vector<PathId>> numbers;
   numbers.reserve(trace.size());
@@ -136,7 +149,9 @@ Activities CollectActivities(const Trace& trace, const PhaseCut& cut) {
   for (RankActivities& rank : activities.ranks) {
     if (!rank.present) continue;
     rank.call_activity.push_back(static_cast<std::uint32_t>(rank.path.size()));
-    rank.call_occurrence.push_back(rank.call_occurrence.empty() ? 0 : rank.call_occurrence.back());
+    // Of a phase that recurs, the end is that of its last occurrence, and nothing of the phase.
+    const bool counts = cut.span != Span::kEach;
+    rank.call_occurrence.push_back(!counts ? kNoCall : rank.call_occurrence.empty() ? 0 : rank.call_occurrence.back());
     rank.path.push_back(kAfterPhase);
     rank.edges.push_back(activities.end);
   }

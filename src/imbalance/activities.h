@@ -23,6 +23,7 @@ struct RankActivities {
   std::vector<PathId> path;                    // of every activity
   std::vector<std::uint32_t> call_activity;    // of every call in the window
   std::vector<std::uint32_t> call_occurrence;  // iteration or occurrence it lies in, kNoCall between them
+  std::vector<std::uint32_t> iteration_begin;  // activity with which every iteration or occurrence begins
   std::size_t first_call = 0;                  // in the timeline
   std::size_t calls = 0;                       // of the timeline; one more stands for the end of the phase
 
@@ -33,6 +34,8 @@ struct RankActivities {
   Tick enter(std::size_t call) const { return edges[call_activity[call]]; }
   Tick leave(std::size_t call) const { return edges[call_activity[call] + 1]; }
   bool counts(std::size_t call) const { return call_occurrence[call] != kNoCall; }
+  // That an activity lies in or behind; 0 before the first.
+  std::size_t IterationOf(std::size_t activity) const;
 };
 
 struct Activities {

@@ -7,6 +7,7 @@
 
 #include "base/parallel.h"
 #include "imbalance/interval_times.h"
+#include "imbalance/path_visits.h"
 #include "imbalance/synchronization.h"
 
 namespace farscale {
@@ -183,6 +184,10 @@ class Accounting {
     costs_.rasters.assign(activities.paths.size(), empty);
     costs_.ranks.resize(states.ranks.size());
     place_.resize(states.ranks.size());
+    visits_.resize(states.ranks.size());
+    ParallelFor(iterations > 1 ? states.ranks.size() : 0, [&](std::size_t rank) {
+      if (activities.ranks[rank].present) visits_[rank].emplace(activities.ranks[rank], activities.paths.size());
+    });
     for (std::size_t rank = 0; rank < states.ranks.size(); ++rank) {
       ledgers_.emplace_back(states.ranks[rank].waits.size());
       costs_.ranks[rank].waits.resize(states.ranks[rank].waits.size());
@@ -237,18 +242,21 @@ class Accounting {
       PathCosts& costs = CostsOf(wait.delayer, delay.path);
       costs.short_term[kind] += ticks * charged / sum;
       for (std::size_t k = 0; k < kWaitKinds; ++k) costs.long_term[k] += ticks * caused[k] / sum;
-      AddToRaster(delay.path, wait.delayer, activities_.ranks[rank].call_occurrence[wait.call],
-                  ticks * (charged + parts.caused) / sum);
+      AddToRaster(delay.path, wait, ticks * (charged + parts.caused) / sum);
     }
   }
 
-  void AddToRaster(PathId path, std::size_t rank, std::uint32_t iteration, double cost) {
+  // In the iteration in which the delayer was last in the path before it let the other go.
+  void AddToRaster(PathId path, const WaitState& wait, double cost) {
     if (cost <= 0) return;
     LossRaster& raster = costs_.rasters[path];
-    const std::size_t last = iterations_ - 1;
-    // What is caused by waits between occurrences is as late as the first of those that it causes; the last will do.
-    const std::size_t column = iteration == kNoCall ? last : std::min<std::size_t>(iteration, last);
-    raster.Add(rank * raster.rows / states_.ranks.size(), column * raster.columns / iterations_, cost);
+    std::size_t iteration = 0;
+    if (iterations_ > 1) {
+      const RankActivities& delayer = activities_.ranks[wait.delayer];
+      const std::size_t until = delayer.call_activity[wait.delayer_call];
+      iteration = std::min(delayer.IterationOf(visits_[wait.delayer]->LastBefore(until, path)), iterations_ - 1);
+    }
+    raster.Add(wait.delayer * raster.rows / states_.ranks.size(), iteration * raster.columns / iterations_, cost);
   }
 
   PathCosts& CostsOf(std::uint32_t rank, PathId path) {
@@ -269,10 +277,20 @@ class Accounting {
   const DelayOptions options_;
   DelayCosts costs_;
   std::vector<WaitLedger> ledgers_;
+  std::vector<std::optional<PathVisits>> visits_;  // where there are iterations
   std::vector<std::vector<std::uint32_t>> place_;  // of the costs of a path, of every rank
 };
 
 }  // namespace
+
+std::string_view ToString(DelayRules rules) { return rules == DelayRules::kConserving ? "conserving" : "scalasca"; }
+
+std::optional<DelayRules> ParseDelayRules(std::string_view id) {
+  for (const DelayRules rules : {DelayRules::kConserving, DelayRules::kScalasca}) {
+    if (id == ToString(rules)) return rules;
+  }
+  return std::nullopt;
+}
 
 DelayCosts FindDelayCosts(const Activities& activities, const WaitStates& states, const CollectiveWaits& collectives,
                           std::size_t iterations, const DelayOptions& options) {

@@ -5,6 +5,8 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <string_view>
 #include <vector>
 
 #include "imbalance/activities.h"
@@ -19,6 +21,9 @@ enum class DelayRules : std::uint8_t {
   kScalasca,    // as Scalasca 2: the end of the call at the synchronization point counts as work, and a wait longer
                 // than what its delayer did is charged in part only
 };
+
+std::string_view ToString(DelayRules rules);                     // "conserving", "scalasca"
+std::optional<DelayRules> ParseDelayRules(std::string_view id);  // nothing: none of these
 
 struct DelayOptions {
   DelayRules rules = DelayRules::kConserving;
@@ -67,7 +72,7 @@ struct DelayCosts {
   std::vector<RankCosts> ranks;
   ByWaitKind unattributed{};        // waits, and what they caused, behind which no delay is found
   ByWaitKind lost{};                // not charged by the rules of Scalasca
-  std::vector<LossRaster> rasters;  // of costs, one a path: rank of the delay, iteration of the wait
+  std::vector<LossRaster> rasters;  // of costs, one a path: rank and iteration of the delay
   double at_end = 0;                // waits at the end, where they are not charged
 };
 

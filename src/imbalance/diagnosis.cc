@@ -244,7 +244,24 @@ void AddShapes(const Trace& trace, const PhaseCut& cut, const Activities& activi
   });
 }
 
+// Of the rank that spends most time in the occurrences of the phase.
+double LongestInside(const Diagnosis& diagnosis) {
+  double longest = 0;
+  for (const RankLosses& rank : diagnosis.ranks) {
+    double inside = 0;
+    for (std::size_t i = 0; i < rank.paths.size(); ++i) {
+      if (!diagnosis.IsOutside(rank.paths[i])) inside += rank.losses[i].time;
+    }
+    longest = std::max(longest, inside);
+  }
+  return longest;
+}
+
 }  // namespace
+
+bool Diagnosis::IsOutside(PathId path) const {
+  return recurs && (path == kBeforePhase || path == kBetweenOccurrences || path == kAfterPhase);
+}
 
 double PathLosses::Waiting() const { return Sum(waiting); }
 double PathLosses::ShortTerm() const { return Sum(short_term); }
@@ -276,7 +293,7 @@ const PathLosses* RankLosses::Find(PathId path) const {
 
 double Diagnosis::Waiting() const {
   double sum = 0;
-  for (const PathLosses& total : totals) sum += total.Waiting();
+  for (PathId path = 0; path < totals.size(); ++path) sum += IsOutside(path) ? 0 : totals[path].Waiting();
   return sum;
 }
 
@@ -295,6 +312,7 @@ Diagnosis Diagnose(const Trace& trace, const Matching& matching, const PhaseCut&
   diagnosis.iterations = std::max<std::size_t>(1, cut.iterations);
   diagnosis.unattributed = costs.unattributed;
   diagnosis.lost = costs.lost;
+  diagnosis.rules = options.delays.rules;
   diagnosis.at_end = costs.at_end;
   diagnosis.diagnostics = states.diagnostics;
   ParallelFor(trace.size(), [&](std::size_t rank) {
@@ -304,6 +322,7 @@ Diagnosis Diagnose(const Trace& trace, const Matching& matching, const PhaseCut&
     account.AddWaits(states.ranks[rank], costs.ranks[rank]);
   });
   AddCompletion(activities, collectives, diagnosis.ranks);
+  diagnosis.recurs = cut.span == Span::kEach;
   diagnosis.critical = FindCriticalPath(activities, states);
   AddCritical(activities, diagnosis);
   for (const RankLosses& rank : diagnosis.ranks) diagnosis.processes += rank.present;
@@ -313,7 +332,8 @@ Diagnosis Diagnose(const Trace& trace, const Matching& matching, const PhaseCut&
   if (options.slack) AddSlack(FindSlack(trace, matching, activities, states, collectives), diagnosis);
   if (options.shapes) AddShapes(trace, cut, activities, states, *options.shapes, diagnosis);
   ToSeconds(diagnosis, second);
-  diagnosis.length = trace.Seconds(activities.end - activities.begin);
+  diagnosis.window = trace.Seconds(activities.end - activities.begin);
+  diagnosis.length = diagnosis.recurs ? LongestInside(diagnosis) : diagnosis.window;
   return diagnosis;
 }
 

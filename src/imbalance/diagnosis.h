@@ -68,14 +68,21 @@ struct Diagnosis {
   std::optional<LoadShape> useful_shape;             // of all useful time
   std::size_t iterations = 1;
   ByWaitKind unattributed{};  // waiting behind which no delay was found
-  ByWaitKind lost{};          // by the rules of Scalasca
-  double length = 0;
+  ByWaitKind lost{};          // not charged by the rules of Scalasca
+  DelayRules rules = DelayRules::kConserving;
+  // The occurrences of the phase lie apart: only what is in them counts, but for the critical path, which goes through
+  // what lies between them, too.
+  bool recurs = false;
+  double length = 0;  // of a phase that recurs, of the rank that is in it longest
+  double window = 0;  // from the first begin to the last end: the length of the critical path
   std::size_t processes = 0;
   double at_end = 0;  // waits at the end of the phase, where they are not charged to what caused them
   Diagnostics diagnostics;
 
-  double Waiting() const;     // of all ranks
+  double Waiting() const;     // of all ranks, in the phase
   double Allocation() const;  // processes times length
+  // Whether a path stands for what is not in the phase, which may cause waits in it all the same.
+  bool IsOutside(PathId path) const;
 };
 
 struct DiagnosisOptions {

@@ -37,6 +37,12 @@ const RankLosses* MostLoaded(const Diagnosis& diagnosis) {
 
 }  // namespace
 
+const PathFactorLoss* FactorLosses::Find(const std::string& path) const {
+  const auto found =
+      std::find_if(paths.begin(), paths.end(), [&](const PathFactorLoss& loss) { return loss.path == path; });
+  return found == paths.end() ? nullptr : &*found;
+}
+
 Trace OneTickRun(const Trace& trace, const Matching& matching, const ReplayRules& rules) {
   const Network network = OneTickNetwork(trace);
   return ReplayedTrace(
@@ -52,7 +58,7 @@ FactorLosses SplitByFactor(const Trace& trace, const Trace& one_tick, const Matc
   const RankLosses* most = MostLoaded(diagnosis);
   if (most == nullptr) return losses;
   const auto processes = static_cast<double>(diagnosis.processes);
-  double unattributed = 0;
+  double unattributed = 0, inside = 0;
   for (const double of_kind : diagnosis.unattributed) unattributed += of_kind / processes;
   const auto add = [&](const std::string& path, double load_balance, double serialization) {
     if (load_balance == 0 && serialization == 0) return;
@@ -69,10 +75,12 @@ FactorLosses SplitByFactor(const Trace& trace, const Trace& one_tick, const Matc
       losses.average_useful += average;
       add(diagnosis.paths.Name(path), excess, costs - excess);
     } else {
-      add(diagnosis.paths.Name(path), 0, path == kBetweenOccurrences ? costs : costs + average);
+      add(diagnosis.paths.Name(path), 0, diagnosis.IsOutside(path) ? costs : costs + average);
     }
+    if (!diagnosis.IsOutside(path)) inside += diagnosis.totals[path].time / processes;
   }
   add("(not attributed)", 0, unattributed);
+  if (diagnosis.recurs) add("(occurrences shorter than the longest rank's)", 0, diagnosis.length - inside);
   std::sort(losses.paths.begin(), losses.paths.end(),
             [](const PathFactorLoss& a, const PathFactorLoss& b) { return a.path < b.path; });
   return losses;

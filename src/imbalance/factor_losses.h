@@ -27,6 +27,8 @@ struct FactorLosses {
   double average_useful = 0;          // seconds
   double load_balance = 0;            // sum over paths: largest minus average useful time
   double serialization = 0;           // the same: ideal minus largest useful time
+
+  const PathFactorLoss* Find(const std::string& path) const;  // nullptr: it costs nothing
 };
 
 // The whole run on a network whose messages take one tick, so that who waits for whom stays visible; for all phases of

@@ -194,7 +194,8 @@ LoadShape ShapeOf(const LoadMatrix& load) {
   }
   OverRanks(sums).Describe(shape, places);
   for (const std::size_t place : places) shape.ranks.push_back(load.ranks[place]);
-  std::sort(shape.ranks.begin(), shape.ranks.end());
+  // Those that stand out most first; places rise with the load.
+  if (shape.over_ranks != ShapeOverRanks::kUnderloadedFew) std::reverse(shape.ranks.begin(), shape.ranks.end());
   return shape;
 }
 

@@ -50,8 +50,8 @@ struct LoadShape {
   double imbalance = 0;               // of the sums over all iterations
   double imbalance_in_iteration = 0;  // of sums over iterations of their largest and average loads
   double spread = 0;                  // robust standard deviation over the median, of what over_ranks tells of
-  // World ranks, rising: the overloaded or underloaded few; of two groups the one with the larger load. Empty where
-  // they differ between iterations.
+  // World ranks: the overloaded few, those with most first; the underloaded few, those with least first; of two groups
+  // the one with the larger load, with most first. Empty where they differ between iterations.
   std::vector<std::size_t> ranks;
   std::size_t count = 0;  // how many those are, also where they differ between iterations
   double level = 0;       // their mean load over that of the others; 0 where there are none
@@ -73,5 +73,8 @@ LoadShape ShapeOf(const LoadMatrix& load);
 
 // What the literature advises, in one or two sentences; empty where nothing is known to be wrong.
 std::string RemedyFor(const LoadShape& shape);
+
+// For call paths that cost more by making ranks wait for each other in turn than by how much they have to do.
+std::string RemedyForSerialization();
 
 }  // namespace farscale

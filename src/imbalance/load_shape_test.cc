@@ -50,7 +50,7 @@ TEST(LoadShape, ImbalanceInIterations) {
 TEST(LoadShape, FewAndGroupsAreNamed) {
   const LoadShape over = Of({1, 1.01, 0.99, 1, 2, 1.02, 0.98, 1, 1.01, 2.2, 1, 0.99, 1, 1, 1.01, 0.99});
   EXPECT_EQ(over.over_ranks, ShapeOverRanks::kOverloadedFew);
-  EXPECT_EQ(over.ranks, (Ranks{4, 9}));
+  EXPECT_EQ(over.ranks, (Ranks{9, 4}));
   EXPECT_EQ(over.count, 2u);
   EXPECT_NEAR(over.level, 2.1, 0.01);
   const LoadShape under = Of({5, 5, 5, 1, 5, 5, 5, 5});
@@ -59,7 +59,7 @@ TEST(LoadShape, FewAndGroupsAreNamed) {
   EXPECT_DOUBLE_EQ(under.level, 0.2);
   const LoadShape groups = Of({1, 3, 1, 3, 1, 3, 1, 3});
   EXPECT_EQ(groups.over_ranks, ShapeOverRanks::kTwoGroups);
-  EXPECT_EQ(groups.ranks, (Ranks{1, 3, 5, 7}));
+  EXPECT_EQ(groups.ranks, (Ranks{7, 5, 3, 1}));
   EXPECT_DOUBLE_EQ(groups.clearness, 1);
   EXPECT_DOUBLE_EQ(groups.level, 3);
 }

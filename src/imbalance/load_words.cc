@@ -76,6 +76,11 @@ std::string RemedyForAlternation(ShapeOverRanks shape) {
 const ShapeName& NameOf(ShapeOverRanks shape) { return kOverRanks[static_cast<std::size_t>(shape)]; }
 const ShapeName& NameOf(ShapeOverTime shape) { return kOverTime[static_cast<std::size_t>(shape)]; }
 
+std::string RemedyForSerialization() {
+  return "Other work for the ranks helps little, since they wait in turn: break the chain of dependencies, by smaller "
+         "pieces that go on earlier, another order, or work that does not depend on it in between.";
+}
+
 std::string RemedyFor(const LoadShape& shape) {
   if (shape.over_ranks == ShapeOverRanks::kBalanced && shape.over_time != ShapeOverTime::kDrifting &&
       shape.over_time != ShapeOverTime::kAlternating) {

@@ -28,6 +28,18 @@ PathRecord RecordOfPath(const Diagnosis& diagnosis, PathId path, const std::vect
   return record;
 }
 
+// Of what is not in the phase: that it makes ranks wait in it, and is on the critical path through it.
+void OnlyEffects(PathRecord& record) {
+  PathLosses effects;
+  effects.short_term = record.total.short_term;
+  effects.long_term = record.total.long_term;
+  effects.critical = record.total.critical;
+  effects.intra = record.total.intra;
+  effects.inter = record.total.inter;
+  record.total = effects;
+  for (std::vector<double>* values : {&record.execution, &record.waiting}) std::fill(values->begin(), values->end(), 0);
+}
+
 double Sum(const ByWaitKind& values) { return std::accumulate(values.begin(), values.end(), 0.0); }
 
 }  // namespace
@@ -39,10 +51,14 @@ double LossRecord::Costs() const { return Sum(short_term) + Sum(long_term); }
 LossRecord RecordOf(const Diagnosis& diagnosis, const std::string& phase) {
   LossRecord record;
   record.phase = phase;
-  record.allocation = diagnosis.Allocation() - diagnosis.totals[kBetweenOccurrences].time;
-  record.length = record.allocation / static_cast<double>(std::max<std::size_t>(1, diagnosis.processes));
+  record.recurs = diagnosis.recurs;
+  record.allocation = diagnosis.Allocation();
+  record.length = diagnosis.length;
+  record.window = diagnosis.window;
   record.at_end = diagnosis.at_end;
+  record.rules = diagnosis.rules;
   record.unattributed = diagnosis.unattributed;
+  record.lost = diagnosis.lost;
   record.iterations = diagnosis.iterations;
   record.shape = diagnosis.useful_shape;
   record.run_ranks = diagnosis.ranks.size();
@@ -51,13 +67,16 @@ LossRecord RecordOf(const Diagnosis& diagnosis, const std::string& phase) {
   }
   for (PathId path = 0; path < diagnosis.totals.size(); ++path) {
     const PathLosses& total = diagnosis.totals[path];
-    if (total.visits == 0 || path == kBetweenOccurrences) continue;  // the latter is not of the phase
+    const bool is_outside = diagnosis.IsOutside(path);
+    if (total.visits == 0 || (is_outside && total.Costs() <= 0 && total.critical <= 0)) continue;
     record.paths.push_back(RecordOfPath(diagnosis, path, record.ranks));
+    if (is_outside) OnlyEffects(record.paths.back());
     for (std::size_t kind = 0; kind < kWaitKinds; ++kind) {
-      record.waiting[kind] += total.waiting[kind];
+      if (!is_outside) record.waiting[kind] += total.waiting[kind];
       record.short_term[kind] += total.short_term[kind];
       record.long_term[kind] += total.long_term[kind];
     }
+    if (is_outside) continue;
     record.wrong_order += total.wrong_order;
     record.indirect += total.indirect;
     record.propagating += total.propagating;

@@ -32,14 +32,19 @@ struct LossRecord {
   std::string phase;
   std::int64_t cores = 0;
   std::int64_t repeat = 0;
-  double length = 0;      // of the phase; of one that recurs, the mean over ranks of the time in its occurrences
+  bool recurs = false;    // its occurrences lie apart: the critical path goes through what is between them, too
+  double length = 0;      // of the phase, as the factors count it
+  double window = 0;      // from its first begin to its last end: the length of the critical path
   double allocation = 0;  // times its ranks
   double at_end = 0;      // waits that are charged to nobody
+  DelayRules rules = DelayRules::kConserving;
   ByWaitKind waiting{}, short_term{}, long_term{}, unattributed{};
+  ByWaitKind lost{};  // not charged by the rules of Scalasca
   double wrong_order = 0, indirect = 0, propagating = 0;
   std::size_t iterations = 1;
   std::size_t run_ranks = 0;              // of the run: what rows of rasters stand for
   std::vector<std::size_t> ranks;         // that are in the phase
+  std::vector<std::string> groups;        // of ranks that do different work; empty: none are known
   std::vector<PathRecord> paths;          // what causes most first; of equals by name
   std::optional<FactorLosses> by_factor;  // nothing: not asked for
   std::optional<LoadShape> shape;         // of all useful time together
@@ -47,10 +52,10 @@ struct LossRecord {
   std::vector<Finding> findings;
 
   double Waiting() const;  // of all ranks, with that at the end
-  double Costs() const;    // of all paths: all waits but those at the end and unattributed ones
+  double Costs() const;    // of all paths: all waits but those at the end, unattributed and lost ones
 };
 
-// Without trace, cores, repeat, by_factor and grid.
+// Without trace, cores, repeat, groups, by_factor and grid.
 LossRecord RecordOf(const Diagnosis& diagnosis, const std::string& phase);
 
 }  // namespace farscale
