@@ -19,6 +19,7 @@ struct ImbalanceOptions {
   std::vector<std::string> inputs;
   std::vector<std::string> phases;
   std::int64_t top = 10;
+  std::string rules = "conserving";
   std::string output;
   std::string templates;
 };
@@ -87,6 +88,7 @@ int Imbalance(const ImbalanceOptions& options, const Common& common) {
     study.phases.clear();
     for (const std::string& text : options.phases) study.phases.push_back(PhaseSpec::Region(text));
   }
+  study.delays = *ParseDelayRules(options.rules);
   const MeasuredRuns measured = MeasureRuns(study, messages.Progress(), {}, Detail::kLosses);
   Results results;
   results.runs = measured.runs;
@@ -95,10 +97,9 @@ int Imbalance(const ImbalanceOptions& options, const Common& common) {
   for (const LossRecord& losses : measured.losses) messages.Findings(losses.trace, losses.findings);
   const ModelLibrary library = LoadModels(study.model_files);
   Losses losses{TitleOf(study, measured), measured.losses, {}, {}};
-  losses.projected = ProjectLosses(losses.records, library, study.projection);
-  if (losses.records.size() > study.phases.size()) {
-    losses.growth = DescribeGrowth(losses.projected, Project(measured.table, library, study.projection));
-  }
+  const std::vector<PhaseProjection> factors = Project(measured.table, library, study.projection);
+  losses.projected = ProjectLosses(losses.records, factors, library, study.projection);
+  if (losses.records.size() > study.phases.size()) losses.growth = DescribeGrowth(losses.projected, factors);
   if (form == Form::kText) {
     Print(losses, static_cast<std::size_t>(options.top));
   } else {
@@ -127,7 +128,16 @@ void AddImbalanceCommand(CLI::App& app, const Common& common, CommandResult& act
                    "Region to analyse, by name or as /regular expression/, or auto for the iterations that the MPI "
                    "calls show; repeat for several (default: the study's phases, or the whole run)")
       ->allow_extra_args(false);
-  command->add_option("--top", options->top, "Rows of each table")->check(CLI::PositiveNumber)->capture_default_str();
+  command->add_option("--top", options->top, "Rows of each table")
+      ->check(CLI::Range(1, 1000000))
+      ->capture_default_str();
+  command
+      ->add_option("--rules", options->rules,
+                   "How waits are charged to delays: conserving (all of it, as published), or scalasca (as Scalasca 2: "
+                   "the call at the last synchronization counts as work, and a wait longer than what its delayer did "
+                   "is charged in part)")
+      ->check(CLI::IsMember({"conserving", "scalasca"}))
+      ->capture_default_str();
   AddApplicationOption(command, options->application);
   command->add_option(
       "-o,--output", options->output,

@@ -1,6 +1,9 @@
 #include "projection/loss_projection.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 #include <utility>
@@ -15,7 +18,10 @@ namespace {
 
 constexpr double kSmallLoss = 0.001;     // of a path in every run: goes to all others together
 constexpr std::size_t kMostPaths = 12;   // with a curve of their own
+constexpr double kNoLoss = 1e-9;         // rounding
 constexpr double kSmallestValue = 1e-3;  // of 1 - loss: what several runs lost together may exceed all by rounding
+// Of what paths lose, others may make up for so much before the losses of single paths say nothing of the whole.
+constexpr double kMostOffset = 0.15;
 
 // Loss of every path in one run.
 using PathLossesOfRun = std::map<std::string, double>;
@@ -25,9 +31,10 @@ PathLossesOfRun LossesOf(const LossRecord& record, LossMeasure measure) {
   switch (measure) {
     case LossMeasure::kDelayCosts:
       for (const PathRecord& path : record.paths) losses[path.path] = path.total.Costs() / record.allocation;
+      losses[kChargedToNobody] = (record.Waiting() - record.Costs()) / record.allocation;
       break;
     case LossMeasure::kCriticalImbalance:
-      for (const PathRecord& path : record.paths) losses[path.path] = path.imbalance / record.length;
+      for (const PathRecord& path : record.paths) losses[path.path] = path.imbalance / record.window;
       break;
     case LossMeasure::kLoadBalance:
     case LossMeasure::kSerialization:
@@ -50,8 +57,8 @@ struct RunLosses {
 class LossProjector {
  public:
   LossProjector(std::vector<RunLosses> runs, const ModelLibrary& library, const ProjectionOptions& options,
-                LossProjection& result)
-      : runs_(std::move(runs)), library_(library), options_(options), result_(result) {}
+                const PhaseProjection* factors, LossProjection& result)
+      : runs_(std::move(runs)), library_(library), options_(options), factors_(factors), result_(result) {}
 
   void Run() {
     std::set<double> cores;
@@ -61,6 +68,7 @@ class LossProjector {
       result_.obstacle = "a fit needs runs at two core counts at least, there is one";
     }
     ChoosePaths();
+    FindOffsets();
     if (result_.obstacle.empty()) FitPaths();
     Rank();
   }
@@ -70,7 +78,7 @@ class LossProjector {
   void ChoosePaths() {
     std::map<std::string, double> largest;
     for (const RunLosses& run : runs_) {
-      for (const auto& [path, loss] : run.losses) largest[path] = std::max(largest[path], loss);
+      for (const auto& [path, loss] : run.losses) largest[path] = std::max(largest[path], std::abs(loss));
     }
     std::vector<std::pair<double, std::string>> order;
     for (const auto& [path, loss] : largest) {
@@ -93,8 +101,27 @@ class LossProjector {
     }
     // Others that never lose anything are none.
     std::erase_if(result_.paths, [](const PathLossProjection& path) {
-      return std::all_of(path.measured.begin(), path.measured.end(), [](const DataPoint& p) { return p.value <= 0; });
+      return std::all_of(path.measured.begin(), path.measured.end(),
+                         [](const DataPoint& p) { return std::abs(p.value) < kNoLoss; });
     });
+  }
+
+  // A path in which the busiest rank is quick makes up for others in which it is slow. Each by itself would then be
+  // extrapolated to losses that the whole never has.
+  void FindOffsets() {
+    double lost = 0, made_up = 0, most = 0;
+    std::string where;
+    for (const PathLossProjection& path : result_.paths) {
+      for (const DataPoint& point : path.measured) {
+        (point.value > 0 ? lost : made_up) += std::abs(point.value);
+        if (point.value < most)
+          where = fmt::format("{} by {:.1f} % at {:g} cores", path.path, -100 * point.value, point.cores);
+        most = std::min(most, point.value);
+      }
+    }
+    if (!result_.obstacle.empty() || made_up <= kMostOffset * lost) return;
+    result_.obstacle =
+        "some call paths make up for what others lose (" + where + "), so that single ones say nothing of the whole";
   }
 
   void FitPaths() {
@@ -145,7 +172,8 @@ class LossProjector {
   void MarkEvidence(PathLossProjection& path) const {
     bool is_evidence = true;
     for (ProjectedLoss& target : path.targets) {
-      is_evidence = is_evidence && target.loss80->high - target.loss80->low <= options_.horizon_width;
+      is_evidence = is_evidence && target.loss80->high - target.loss80->low <= options_.horizon_width &&
+                    (factors_ == nullptr || IsEvidence(*factors_, FactorOf(result_.measure), target.cores));
       target.is_evidence = is_evidence;
     }
   }
@@ -193,6 +221,7 @@ class LossProjector {
   const std::vector<RunLosses> runs_;
   const ModelLibrary library_;  // formulas are not for several threads, so every measure has its own
   const ProjectionOptions& options_;
+  const PhaseProjection* const factors_;  // of the phase; nothing: not projected
   LossProjection& result_;
 };
 
@@ -208,7 +237,14 @@ std::string ToString(LossMeasure measure) {
   return "";
 }
 
-std::vector<LossProjection> ProjectLosses(const std::vector<LossRecord>& records, const ModelLibrary& library,
+Factor FactorOf(LossMeasure measure) {
+  if (measure == LossMeasure::kLoadBalance) return Factor::kLoadBalance;
+  if (measure == LossMeasure::kSerialization) return Factor::kSerialization;
+  return Factor::kParallelEfficiency;
+}
+
+std::vector<LossProjection> ProjectLosses(const std::vector<LossRecord>& records,
+                                          const std::vector<PhaseProjection>& factors, const ModelLibrary& library,
                                           const ProjectionOptions& options) {
   std::vector<std::string> phases;
   for (const LossRecord& record : records) {
@@ -229,7 +265,9 @@ std::vector<LossProjection> ProjectLosses(const std::vector<LossRecord>& records
     }
     std::stable_sort(runs.begin(), runs.end(),
                      [](const RunLosses& a, const RunLosses& b) { return a.cores < b.cores; });
-    LossProjector(std::move(runs), library, options, projection).Run();
+    const auto own = std::find_if(factors.begin(), factors.end(),
+                                  [&](const PhaseProjection& other) { return other.phase == projection.phase; });
+    LossProjector(std::move(runs), library, options, own == factors.end() ? nullptr : &*own, projection).Run();
   });
   return projections;
 }

@@ -30,7 +30,7 @@ struct ProjectedLoss {
   std::optional<IntervalBounds> loss80, loss95;
   double part = 0;  // of the losses of all paths
   std::optional<IntervalBounds> part80, part95;
-  bool is_evidence = false;  // the interval of the loss is narrow enough up to here
+  bool is_evidence = false;  // the interval of the loss is narrow enough up to here, and the factor's is, too
 };
 
 struct PathLossProjection {
@@ -48,12 +48,18 @@ struct LossProjection {
   std::string obstacle;                   // why there is no projection; empty when there is one
 };
 
-// Name of all paths together whose losses are small in every run.
+// Names of all paths together whose losses are small in every run, and of waits that no path is charged for.
 inline constexpr const char* kOtherPaths = "(all others)";
+inline constexpr const char* kChargedToNobody = "(charged to nobody)";
 
-// Every phase and measure of the runs of a study. `records`: in any order. Targets, seed and models are those of the
-// options.
-std::vector<LossProjection> ProjectLosses(const std::vector<LossRecord>& records, const ModelLibrary& library,
+// The factor whose loss the paths share: its evidence is theirs. Delay costs and the critical path go with parallel
+// efficiency.
+Factor FactorOf(LossMeasure measure);
+
+// Every phase and measure of the runs of a study. `records`: in any order; `factors`: the projection of their factors,
+// beyond whose evidence nothing is. Targets, seed and models are those of the options.
+std::vector<LossProjection> ProjectLosses(const std::vector<LossRecord>& records,
+                                          const std::vector<PhaseProjection>& factors, const ModelLibrary& library,
                                           const ProjectionOptions& options);
 
 }  // namespace farscale

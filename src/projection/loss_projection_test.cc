@@ -17,7 +17,7 @@ LossRecord RunWith(std::int64_t cores, const std::vector<std::pair<std::string, 
   LossRecord record;
   record.phase = "step";
   record.cores = cores;
-  record.length = 1;
+  record.length = record.window = 1;
   record.allocation = static_cast<double>(cores);
   for (const auto& [path, share] : shares) {
     PathRecord one;
@@ -28,11 +28,12 @@ LossRecord RunWith(std::int64_t cores, const std::vector<std::pair<std::string, 
   return record;
 }
 
-LossProjection CostsOf(const std::vector<LossRecord>& records, std::vector<double> targets) {
+LossProjection CostsOf(const std::vector<LossRecord>& records, std::vector<double> targets,
+                       const std::vector<PhaseProjection>& factors = {}) {
   ProjectionOptions options;
   options.models = DefaultModelSettings();
   options.targets = std::move(targets);
-  for (const LossProjection& projection : ProjectLosses(records, test::AllModels(), options)) {
+  for (const LossProjection& projection : ProjectLosses(records, factors, test::AllModels(), options)) {
     if (projection.measure == LossMeasure::kDelayCosts) return projection;
   }
   return {};
@@ -86,6 +87,53 @@ TEST(LossProjection, OneCoreCountIsNoEvidence) {
   EXPECT_FALSE(projection.obstacle.empty());
   ASSERT_EQ(projection.paths.size(), 1u);
   EXPECT_TRUE(projection.paths[0].targets.empty());
+}
+
+// Waits at the end are charged to nobody: 0.02 of the time of all ranks, a third of all waiting.
+TEST(LossProjection, SharesAreOfAllWaiting) {
+  std::vector<LossRecord> records;
+  for (const std::int64_t cores : {16, 32, 64, 128}) {
+    LossRecord record = RunWith(cores, {{"steady", 0.04}});
+    record.short_term[0] = 0.04 * record.allocation;
+    record.waiting[0] = 0.06 * record.allocation;
+    records.push_back(record);
+  }
+  const LossProjection projection = CostsOf(records, {256});
+  ASSERT_THAT(PathsOf(projection), ElementsAre("steady", kChargedToNobody));
+  EXPECT_NEAR(projection.paths[0].targets[0].part, 2.0 / 3, 0.02);
+}
+
+// What is no evidence for the factor is none for the call paths that share its loss.
+TEST(LossProjection, EvidenceReachesNoFurtherThanThatOfTheFactor) {
+  std::vector<LossRecord> records;
+  for (const std::int64_t cores : {16, 32, 64, 128}) records.push_back(RunWith(cores, {{"steady", 0.04}}));
+  PhaseProjection factors;
+  factors.phase = "step";
+  factors.horizon = EvidenceHorizon{Factor::kParallelEfficiency, kHorizonWidth, 300, EvidenceHorizon::Reach::kUpTo};
+  const LossProjection projection = CostsOf(records, {256, 512}, {factors});
+  EXPECT_TRUE(projection.paths[0].targets[0].is_evidence);
+  EXPECT_FALSE(projection.paths[0].targets[1].is_evidence);
+  EXPECT_TRUE(CostsOf(records, {256, 512}).paths[0].targets[1].is_evidence);
+}
+
+// One path makes up for most of what the other loses: neither is extrapolated, and both are told.
+TEST(LossProjection, PathsThatMakeUpForOthersAreNotExtrapolated) {
+  std::vector<LossRecord> records;
+  for (const std::int64_t cores : {16, 32, 64, 128}) {
+    LossRecord record = RunWith(cores, {});
+    record.by_factor.emplace();
+    record.by_factor->paths = {{"slow", 0, 0.03}, {"quick", 0, -0.02}};
+    records.push_back(record);
+  }
+  ProjectionOptions options;
+  options.models = DefaultModelSettings();
+  options.targets = {256};
+  for (const LossProjection& projection : ProjectLosses(records, {}, test::AllModels(), options)) {
+    if (projection.measure != LossMeasure::kSerialization) continue;
+    EXPECT_THAT(PathsOf(projection), ElementsAre("slow", "quick"));
+    EXPECT_THAT(projection.obstacle, testing::HasSubstr("make up for what others lose (quick by 2.0 % at"));
+    EXPECT_TRUE(projection.paths[0].targets.empty());
+  }
 }
 
 }  // namespace

@@ -150,10 +150,12 @@ std::optional<Trace> TryOneTickRun(const Trace& trace, const Matching& matching,
 constexpr std::size_t kShapedPaths = 10;
 
 LossRecord LossesOf(const Trace& trace, const Matching& matching, const PhaseCut& cut,
-                    const std::vector<RankGroup>& groups, const std::optional<Trace>& one_tick, const RunRecord& run) {
-  const Diagnosis diagnosis = Diagnose(trace, matching, cut, {{}, groups, kShapedPaths});
+                    const std::vector<RankGroup>& groups, const std::optional<Trace>& one_tick, const RunRecord& run,
+                    DelayRules rules) {
+  const Diagnosis diagnosis = Diagnose(trace, matching, cut, {{rules}, groups, kShapedPaths});
   LossRecord losses = RecordOf(diagnosis, cut.spec.name);
   losses.trace = run.path;
+  for (const RankGroup& group : groups) losses.groups.push_back(group.name);
   losses.cores = run.cores;
   if (one_tick) losses.by_factor = SplitByFactor(trace, *one_tick, matching, cut);
   losses.grid = FindProcessGrid(trace, cut);
@@ -196,7 +198,7 @@ MeasuredRun ReadAndMeasure(const Study& study, const RunSpec& spec, const std::v
     if (missing) continue;
     const std::vector<RankGroup> groups = GroupsOf(study, trace, *cut, diagnostics);
     if (detail != Detail::kFactors) {
-      result.losses.back() = LossesOf(trace, matching, *cut, groups, one_tick, result.record);
+      result.losses.back() = LossesOf(trace, matching, *cut, groups, one_tick, result.record, study.delays);
     }
     const GroupedFactors factors = MeasurePhase(trace, matching, *cut++, groups, study.factors);
     diagnostics.Merge(factors.whole.diagnostics);

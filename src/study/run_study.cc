@@ -389,7 +389,8 @@ StudyOutcome RunStudy(const Study& study, const ModelLibrary& library, const Pro
   results.backtest = BacktestForReport(results.table, library, study.projection);
   results.losses = LossesForReport(measured.losses);
   if (measured.losses.size() > results.losses.size()) {
-    results.loss_projections = LossProjectionsForReport(ProjectLosses(measured.losses, library, study.projection));
+    results.loss_projections =
+        LossProjectionsForReport(ProjectLosses(measured.losses, results.projections, library, study.projection));
   }
   results.variants = std::move(measured.variants);
   for (Variant& variant : results.variants) variant.projections = Project(variant.table, library, study.projection);

@@ -12,6 +12,7 @@
 #include "base/config.h"
 #include "factors/factor_table.h"
 #include "factors/phase_factors.h"
+#include "imbalance/delay_costs.h"
 #include "phases/group_spec.h"
 #include "phases/phase_spec.h"
 #include "projection/projection.h"
@@ -49,6 +50,7 @@ struct Study {
   std::optional<Scaling> scaling;
   std::optional<std::int64_t> reference;
   FactorOptions factors;
+  DelayRules delays = DelayRules::kConserving;  // of losses
   std::optional<NoiseSpec> noise;
   ProjectionOptions projection;
   std::vector<std::string> model_files;  // of the user, relative to the working folder
