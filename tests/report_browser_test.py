@@ -480,7 +480,7 @@ class LossesPageTest(unittest.TestCase):
             self.assertEqual(self.browser.run(CHECKS), [], scheme)
             maps = self.browser.run("[...document.querySelectorAll('svg.heat')].map((map) => map.getBoundingClientRect().height)")
             self.assertGreaterEqual(len(maps), 2)
-            self.assertTrue(all(20 < height <= 160 for height in maps), maps)
+            self.assertTrue(all(20 < height <= 170 for height in maps), maps)
             self.assertEqual(self.browser.run("document.querySelectorAll('figure').length"),
                              self.browser.run("document.querySelectorAll('figure table').length"))
         self.assertEqual(self.browser.complaints(), [])

@@ -16,6 +16,7 @@ constexpr std::size_t kLevels = 8;
 constexpr const char* kHeat = "#d55e00";  // the style sheet shows it lighter on a dark page
 
 constexpr double kMapWidth = 300, kMapHeight = 140, kBarWidth = 70, kGap = 8;
+constexpr double kLabelWidth = 40, kLabelHeight = 16, kStep = 10, kScaleWidth = 160;
 
 std::size_t LevelOf(double value, double most) {
   if (value <= 0 || most <= 0) return 0;
@@ -50,17 +51,19 @@ double CellSize(std::size_t cells, double room, double most) {
 
 std::string Open(double width, double height, const std::string& title, const std::string& description) {
   return fmt::format(
-      "<svg class=\"chart heat\" role=\"img\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" height=\"{1}\">"
+      "<svg class=\"chart heat\" role=\"img\" font-size=\"11\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" height=\"{1}\">"
       "<title>{2}</title><desc>{3}</desc>",
       Pixel(width), Pixel(height), EscapeXml(title), EscapeXml(description));
 }
 
+std::string Ground(double left, double width, double height, const char* outline, double top = 0) {
+  return fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"#66727f\" fill-opacity=\".1\"{}/>",
+                     Pixel(left), Pixel(top), Pixel(width), Pixel(height), outline);
+}
+
 std::string Map(const LossRaster& raster, double cell_width, double cell_height) {
-  return fmt::format(
-      "<rect width=\"{}\" height=\"{}\" fill=\"#66727f\" fill-opacity=\".1\"/>"
-      "<g fill=\"none\" shape-rendering=\"crispEdges\" transform=\"scale({:.4g} {:.4g})\">{}</g>",
-      Pixel(cell_width * static_cast<double>(raster.columns)), Pixel(cell_height * static_cast<double>(raster.rows)),
-      cell_width, cell_height, Cells(raster));
+  return fmt::format("<g fill=\"none\" shape-rendering=\"crispEdges\" transform=\"scale({:.4g} {:.4g})\">{}</g>",
+                     cell_width, cell_height, Cells(raster));
 }
 
 std::string Bars(const LossRaster& raster, double left, double cell_height) {
@@ -74,21 +77,54 @@ std::string Bars(const LossRaster& raster, double left, double cell_height) {
   return fmt::format("<path fill=\"#66727f\" fill-opacity=\".7\" d=\"{}H{}z\"/>", outline, Pixel(left));
 }
 
+std::string Label(double x, double y, const char* anchor, const std::string& text) {
+  return fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"{}\" fill=\"#66727f\">{}</text>", Pixel(x), Pixel(y),
+                     anchor, EscapeXml(text));
+}
+
+// From nothing to the strongest colour.
+std::string Scale(double y, const std::string& strongest) {
+  std::string scale = Label(kLabelWidth - 4, y + 9, "end", "0") + Ground(kLabelWidth, kLevels * kStep, kStep, "", y);
+  for (std::size_t level = 1; level <= kLevels; ++level) {
+    scale += fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"{}\" fill-opacity=\"{:.3g}\"/>",
+                         Pixel(kLabelWidth + kStep * static_cast<double>(level - 1)), Pixel(y), Pixel(kStep),
+                         Pixel(kStep), kHeat, static_cast<double>(level) / kLevels);
+  }
+  return scale + Label(kLabelWidth + kLevels * kStep + 4, y + 9, "start", strongest);
+}
+
 }  // namespace
 
-std::string RenderHeatMap(const LossRaster& raster, const std::string& title, const std::string& description) {
+std::string RenderHeatMap(const LossRaster& raster, const HeatLabels& labels, const std::string& title,
+                          const std::string& description) {
   const double cell_width = CellSize(raster.columns, kMapWidth, 24),
                cell_height = CellSize(raster.rows, kMapHeight, 14);
   const double width = cell_width * static_cast<double>(raster.columns),
-               height = cell_height * static_cast<double>(raster.rows);
-  return Open(width + kGap + kBarWidth, height, title, description) + Map(raster, cell_width, cell_height) +
-         Bars(raster, width + kGap, cell_height) + "</svg>";
+               height = cell_height * static_cast<double>(raster.rows), below = height + kLabelHeight;
+  std::string text =
+      Open(kLabelWidth + std::max(width + kGap + kBarWidth, kScaleWidth), below + kStep + 2, title, description);
+  text += Label(kLabelWidth - 4, 9, "end", labels.top);
+  if (labels.bottom != labels.top && height > 20) text += Label(kLabelWidth - 4, height, "end", labels.bottom);
+  text += Label(kLabelWidth, below - 4, "start", labels.left);
+  if (labels.right != labels.left && width > 40) text += Label(kLabelWidth + width, below - 4, "end", labels.right);
+  text += fmt::format("<g transform=\"translate({} 0)\">", Pixel(kLabelWidth)) + Ground(0, width, height, "") +
+          Map(raster, cell_width, cell_height) + Bars(raster, width + kGap, cell_height) + "</g>";
+  return text + Scale(below, labels.strongest) + "</svg>";
 }
 
-std::string RenderGridMap(const LossRaster& grid, const std::string& title, const std::string& description) {
+std::string RenderGridMap(const LossRaster& grid, std::size_t planes, const std::string& strongest,
+                          const std::string& title, const std::string& description) {
   const double cell = std::min(CellSize(grid.columns, kMapWidth, 20), CellSize(grid.rows, kMapHeight, 20));
-  return Open(cell * static_cast<double>(grid.columns), cell * static_cast<double>(grid.rows), title, description) +
-         Map(grid, cell, cell) + "</svg>";
+  const double height = cell * static_cast<double>(grid.rows), width = cell * static_cast<double>(grid.columns);
+  const char* outline = planes > 1 ? " stroke=\"#66727f\" stroke-width=\".5\"" : "";
+  std::string ground;
+  // A column lies between planes.
+  const double plane = (width + cell) / static_cast<double>(planes);
+  for (std::size_t i = 0; i < planes; ++i)
+    ground += Ground(static_cast<double>(i) * plane, planes > 1 ? plane - cell : width, height, outline);
+  return Open(kLabelWidth + std::max(width, kScaleWidth), height + kGap + kStep + 2, title, description) +
+         fmt::format("<g transform=\"translate({} 0)\">", Pixel(kLabelWidth)) + ground + Map(grid, cell, cell) +
+         "</g>" + Scale(height + kGap, strongest) + "</svg>";
 }
 
 LossRaster Joined(const LossRaster& raster, std::size_t rows, std::size_t columns) {

@@ -11,12 +11,21 @@
 
 namespace farscale {
 
-// Ranks from top to bottom, iterations from left to right; beside it the sum of every row as a bar. Of a raster without
-// cells nothing is drawn but the ground.
-std::string RenderHeatMap(const LossRaster& raster, const std::string& title, const std::string& description);
+// What stands at the edges of a map.
+struct HeatLabels {
+  std::string top, bottom;  // rows: the first and the last rank; the same: one
+  std::string left, right;  // columns: the first and the last iteration
+  std::string strongest;    // what the strongest colour stands for
+};
 
-// The same raster without bars, in square cells: places of a grid.
-std::string RenderGridMap(const LossRaster& grid, const std::string& title, const std::string& description);
+// Ranks from top to bottom, iterations from left to right; beside it the sum of every row as a bar, below it the scale
+// of colours. Of a raster without cells nothing is drawn but the ground.
+std::string RenderHeatMap(const LossRaster& raster, const HeatLabels& labels, const std::string& title,
+                          const std::string& description);
+
+// The same without bars, in square cells: places of a grid, in planes side by side with an empty column between them.
+std::string RenderGridMap(const LossRaster& grid, std::size_t planes, const std::string& strongest,
+                          const std::string& title, const std::string& description);
 
 // A raster whose neighbours are added up until there are at most so many rows and columns.
 LossRaster Joined(const LossRaster& raster, std::size_t rows, std::size_t columns);

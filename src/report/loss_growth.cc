@@ -32,19 +32,16 @@ std::string RoleOf(LossMeasure measure) {
   return "";
 }
 
-// Targets at which every path is evidence; the last ones of many.
+// Targets at which every path is evidence; of many the first, the last and some between.
 std::vector<std::size_t> TargetsWithEvidence(const LossProjection& losses, std::size_t most) {
+  std::size_t count = 0;
+  const auto is_evidence = [&](const PathLossProjection& path) {
+    return count < path.targets.size() && path.targets[count].is_evidence;
+  };
+  while (!losses.paths.empty() && std::all_of(losses.paths.begin(), losses.paths.end(), is_evidence)) ++count;
   std::vector<std::size_t> places;
-  if (losses.paths.empty()) return places;
-  const std::size_t targets = losses.paths.front().targets.size();
-  for (std::size_t i = 0; i < targets; ++i) {
-    const bool is_evidence = std::all_of(losses.paths.begin(), losses.paths.end(), [&](const PathLossProjection& path) {
-      return i < path.targets.size() && path.targets[i].is_evidence;
-    });
-    if (!is_evidence) break;
-    places.push_back(i);
-  }
-  if (places.size() > most) places.erase(places.begin(), places.end() - static_cast<std::ptrdiff_t>(most));
+  const std::size_t shown = std::min(most, count);
+  for (std::size_t i = 0; i < shown; ++i) places.push_back(shown == 1 ? count - 1 : i * (count - 1) / (shown - 1));
   return places;
 }
 
@@ -80,16 +77,22 @@ std::vector<std::vector<std::string>> TableOf(const LossProjection& losses, cons
   return rows;
 }
 
-std::optional<Factor> FactorOf(LossMeasure measure) {
-  if (measure == LossMeasure::kLoadBalance) return Factor::kLoadBalance;
-  if (measure == LossMeasure::kSerialization) return Factor::kSerialization;
-  return std::nullopt;
-}
-
-// The factor itself, or a parent or child of it by which its loss is told.
 bool Dominates(const PhaseProjection& projection, Factor factor, double cores) {
   const auto found = projection.dominant_at.find(cores);
   return found != projection.dominant_at.end() && found->second == factor;
+}
+
+// The widest 80 % interval of a share that is told.
+constexpr double kWidestPart = 0.5;
+
+// The call path with the largest loss at a target, of those that have a name.
+const PathLossProjection* LargestNamed(const LossProjection& losses, std::size_t target) {
+  const PathLossProjection* largest = nullptr;
+  for (const PathLossProjection& path : losses.paths) {
+    if (path.path == kOtherPaths || path.path == kChargedToNobody || target >= path.targets.size()) continue;
+    if (largest == nullptr || path.targets[target].loss > largest->targets[target].loss) largest = &path;
+  }
+  return largest;
 }
 
 std::vector<std::string> SentencesOf(const LossProjection& losses, const PhaseProjection* factors,
@@ -97,24 +100,38 @@ std::vector<std::string> SentencesOf(const LossProjection& losses, const PhasePr
   if (losses.paths.empty()) return {"No call path loses anything worth telling."};
   if (!losses.obstacle.empty()) return {"Not extrapolated: " + losses.obstacle + "."};
   if (targets.empty()) {
-    return {"Beyond the runs there is not enough evidence: the intervals of the losses are too wide at once."};
+    return {
+        "Beyond the runs there is not enough evidence: the intervals of the losses, or of their factor, are too wide "
+        "at once."};
   }
-  const PathLossProjection& first = losses.paths.front();
-  const ProjectedLoss& last = first.targets[targets.back()];
+  const PathLossProjection* first = LargestNamed(losses, targets.back());
+  if (first == nullptr) return {"No single call path stands out."};
+  const auto known = std::find_if(targets.rbegin(), targets.rend(), [&](std::size_t target) {
+    const IntervalBounds& part = *first->targets[target].part80;
+    return part.high - part.low <= kWidestPart;
+  });
+  if (known == targets.rend()) {
+    const ProjectedLoss& next = first->targets[targets.front()];
+    return {
+        fmt::format("How much {} {} is not known well enough beyond the runs: at {} cores {} to {} (80 % interval).",
+                    RoleOf(losses.measure), first->path, FormatCores(next.cores), FormatPercent(next.part80->low),
+                    FormatPercent(next.part80->high))};
+  }
+  const ProjectedLoss& last = first->targets[*known];
   constexpr double kAll = 0.9995;
   const std::string part = last.part80->low > kAll
                                ? "practically all"
-                               : fmt::format("{} ({} to {})", FormatPercent(last.part), FormatPercent(last.part80->low),
-                                             FormatPercent(last.part80->high));
+                               : fmt::format("{} (80 % interval {} to {})", FormatPercent(last.part),
+                                             FormatPercent(last.part80->low), FormatPercent(last.part80->high));
   std::vector<std::string> sentences = {
-      fmt::format("At {} cores {} {} {}.", FormatCores(last.cores), part, RoleOf(losses.measure), first.path)};
-  const std::optional<Factor> factor = FactorOf(losses.measure);
-  if (factor && factors != nullptr && Dominates(*factors, *factor, last.cores)) {
-    sentences.push_back(fmt::format("{} is what loses most there.", Describe(*factor).name));
+      fmt::format("At {} cores {} {} {}.", FormatCores(last.cores), part, RoleOf(losses.measure), first->path)};
+  const bool is_of_factor =
+      losses.measure == LossMeasure::kLoadBalance || losses.measure == LossMeasure::kSerialization;
+  const Factor factor = FactorOf(losses.measure);
+  if (is_of_factor && factors != nullptr && Dominates(*factors, factor, last.cores)) {
+    sentences.push_back(fmt::format("{} is what loses most there.", Describe(factor).name));
   }
-  if (last.cores < first.targets.back().cores) {
-    sentences.push_back("Beyond that the intervals are too wide to be evidence.");
-  }
+  if (last.cores < first->targets.back().cores) sentences.push_back("Further out there is not enough evidence.");
   return sentences;
 }
 

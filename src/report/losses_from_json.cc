@@ -74,12 +74,20 @@ std::optional<LoadShape> ShapeFrom(const Json& json, const std::string& file) {
   return shape;
 }
 
-ProcessGrid GridFrom(const Json& json) {
+ProcessGrid GridFrom(const Json& json, const std::string& file) {
   ProcessGrid grid;
   grid.extents = json.at("extents").get<std::vector<std::size_t>>();
   grid.periodic = json.at("periodic").get<std::vector<bool>>();
   grid.has_diagonals = json.at("diagonals").get<bool>();
-  grid.source = json.at("source") == "messages" ? GridSource::kMessages : GridSource::kCommunicators;
+  const auto source = std::find_if(std::begin(kGridSources), std::end(kGridSources),
+                                   [&](GridSource one) { return json.at("source") == ToString(one); });
+  if (source == std::end(kGridSources)) RefuseLosses(file, json.at("source").dump() + " is no source of a grid");
+  grid.source = *source;
+  grid.places = json.value("places", std::vector<std::size_t>());
+  const bool in_place =
+      std::all_of(grid.places.begin(), grid.places.end(), [&](std::size_t place) { return place < grid.size(); });
+  if (!grid.places.empty() && (grid.places.size() != grid.size() || !in_place))
+    RefuseLosses(file, "places lie outside of the grid");
   grid.explained = json.at("explained").get<double>();
   return grid;
 }
@@ -152,24 +160,33 @@ LossRecord LossesFromJson(const Json& json, const std::string& file) {
   losses.iterations = json.at("iterations").get<std::size_t>();
   losses.run_ranks = json.at("runRanks").get<std::size_t>();
   losses.ranks = json.at("ranks").get<std::vector<std::size_t>>();
+  losses.groups = json.at("groups").get<std::vector<std::string>>();
+  losses.recurs = json.at("recurs").get<bool>();
   losses.length = json.at("length").get<double>();
+  losses.window = json.at("window").get<double>();
   losses.allocation = json.at("allocation").get<double>();
   losses.waiting = ByKind(json.at("waiting"));
   losses.short_term = ByKind(json.at("shortTerm"));
   losses.long_term = ByKind(json.at("longTerm"));
   losses.unattributed = ByKind(json.at("unattributed"));
+  const auto rules = ParseDelayRules(json.at("rules").get<std::string>());
+  if (!rules) RefuseLosses(file, json.at("rules").dump() + " are no rules of delay costs");
+  losses.rules = *rules;
+  losses.lost = ByKind(json.at("notCharged"));
   losses.at_end = json.at("atEnd").get<double>();
   losses.indirect = json.at("indirect").get<double>();
   losses.propagating = json.at("propagating").get<double>();
   losses.wrong_order = json.at("wrongOrder").get<double>();
   losses.shape = ShapeFrom(json, file);
-  if (json.contains("processGrid")) losses.grid = GridFrom(json.at("processGrid"));
+  if (json.contains("processGrid")) losses.grid = GridFrom(json.at("processGrid"), file);
   for (const Json& path : json.at("callPaths")) losses.paths.push_back(PathFrom(path, losses.ranks, file));
   if (!json.contains("byFactor")) return losses;
   losses.by_factor.emplace();
   for (const Json& path : json.at("byFactor")) {
     losses.by_factor->paths.push_back({path.at("path").get<std::string>(), path.at("loadBalance").get<double>(),
                                        path.at("serialization").get<double>()});
+    losses.by_factor->load_balance += losses.by_factor->paths.back().load_balance;
+    losses.by_factor->serialization += losses.by_factor->paths.back().serialization;
   }
   return losses;
 }

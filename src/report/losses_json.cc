@@ -67,11 +67,13 @@ Json ToJson(const LoadShape& shape) {
 }
 
 Json ToJson(const ProcessGrid& grid) {
-  return {{"extents", grid.extents},
-          {"periodic", grid.periodic},
-          {"diagonals", grid.has_diagonals},
-          {"source", grid.source == GridSource::kMessages ? "messages" : "communicators"},
-          {"explained", grid.explained}};
+  Json json = {{"extents", grid.extents},
+               {"periodic", grid.periodic},
+               {"diagonals", grid.has_diagonals},
+               {"source", ToString(grid.source)},
+               {"explained", grid.explained}};
+  if (!grid.places.empty()) json["places"] = grid.places;
+  return json;
 }
 
 Json ToJson(const PathRecord& path, const std::vector<std::size_t>& ranks) {
@@ -116,12 +118,17 @@ Json LossesToJson(const LossRecord& record) {
                {"iterations", record.iterations},
                {"runRanks", record.run_ranks},
                {"ranks", record.ranks},
+               {"groups", record.groups},
+               {"recurs", record.recurs},
                {"length", record.length},
+               {"window", record.window},
                {"allocation", record.allocation},
                {"waiting", ToJson(record.waiting)},
                {"shortTerm", ToJson(record.short_term)},
                {"longTerm", ToJson(record.long_term)},
+               {"rules", ToString(record.rules)},
                {"unattributed", ToJson(record.unattributed)},
+               {"notCharged", ToJson(record.lost)},
                {"atEnd", record.at_end},
                {"indirect", record.indirect},
                {"propagating", record.propagating},

@@ -32,13 +32,14 @@ TEST(HeatMap, NeighboursAreAddedUp) {
 
 // Cells of one strength are one path; 1 of 8 is the weakest of eight steps, and nothing is not drawn.
 TEST(HeatMap, StrengthTellsTheValue) {
-  const std::string svg = RenderHeatMap({2, 3, {0, 1, 8, 8, 8, 0}}, "costs", "of <two> ranks");
+  const std::string svg =
+      RenderHeatMap({2, 3, {0, 1, 8, 8, 8, 0}}, {"rank 0", "1", "iteration 1", "3", "8 ms"}, "costs", "of <two> ranks");
   EXPECT_THAT(svg, HasSubstr("role=\"img\""));
   EXPECT_THAT(svg, HasSubstr("<desc>of &lt;two&gt; ranks</desc>"));
   EXPECT_THAT(svg, HasSubstr("stroke-opacity=\"0.125\" d=\"M1 0.5h1\""));
   EXPECT_THAT(svg, HasSubstr("stroke-opacity=\"1\" d=\"M2 0.5h1M0 1.5h2\""));
-  EXPECT_THAT(RenderHeatMap({2, 2, {}}, "t", "d"), Not(HasSubstr("<path")));
-  EXPECT_THAT(RenderGridMap({1, 2, {0, 3}}, "t", "d"), HasSubstr("d=\"M1 0.5h1\""));
+  EXPECT_THAT(RenderHeatMap({2, 2, {}}, {}, "t", "d"), Not(HasSubstr("<path")));
+  EXPECT_THAT(RenderGridMap({1, 2, {0, 3}}, 1, "3 ms", "t", "d"), HasSubstr("d=\"M1 0.5h1\""));
 }
 
 TEST(LossesSection, SaysHowMuchIsWaitingAndForWhom) {
@@ -76,6 +77,9 @@ TEST(LossesSection, ShapesAndGridsAreTold) {
   losses.grid->extents = {2, 1, 1};  // two planes with a gap between
   EXPECT_THAT(LossesOfPhase(losses, {}, "step")["maps"][0]["grid"]["svg"].get<std::string>(),
               HasSubstr("d=\"M2 0.5h1\""));
+  losses.grid->places = {1, 0};  // ranks in the other order: rank 1 is in the first plane
+  EXPECT_THAT(LossesOfPhase(losses, {}, "step")["maps"][0]["grid"]["svg"].get<std::string>(),
+              HasSubstr("d=\"M0 0.5h1\""));
 }
 
 // 128 ranks in 64 rows, and those in eight of the table: 16 in each.

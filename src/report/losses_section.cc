@@ -23,7 +23,11 @@ std::string ShareOf(double value, double whole) { return whole > 0 ? FormatPerce
 
 std::string TimeOrDash(double seconds) { return seconds > 0 ? FormatSeconds(seconds) : "–"; }
 
+constexpr double kNothing = 0.0005;  // shares below are 0.0 %
+
 double CostsOf(const PathRecord& path) { return path.total.Costs(); }
+
+std::string RanksInWords(std::size_t ranks) { return ranks == 1 ? "1 rank" : fmt::format("{} ranks", ranks); }
 
 // "3 (71.0 %), 0 (12.0 %)": the two ranks with most, with what share of the whole they have.
 std::string MostRanks(const std::vector<double>& by_rank, const std::vector<std::size_t>& ranks, double whole) {
@@ -32,7 +36,7 @@ std::string MostRanks(const std::vector<double>& by_rank, const std::vector<std:
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return by_rank[a] > by_rank[b]; });
   std::vector<std::string> texts;
   for (const std::size_t i : order) {
-    if (texts.size() == 2 || by_rank[i] <= 0) break;
+    if (texts.size() == 2 || by_rank[i] <= kNothing * whole) break;
     texts.push_back(fmt::format("{} ({})", ranks[i], ShareOf(by_rank[i], whole)));
   }
   return texts.empty() ? "–" : Join(texts, ", ");
@@ -82,7 +86,7 @@ std::string MoreCauses(const LossRecord& losses, std::size_t most) {
   double told = 0;
   for (const PathRecord* path : LargestPaths(losses, most, CostsOf)) told += path->total.Costs();
   const double rest = losses.Costs() - told;
-  if (rest <= 0.0005 * losses.Waiting()) return "";  // 0.0 %
+  if (rest <= kNothing * losses.Waiting()) return "";
   return fmt::format("All other call paths together cause {} of the waiting.", ShareOf(rest, losses.Waiting()));
 }
 
@@ -114,38 +118,35 @@ Data OutOfOrder(const LossRecord& losses, std::size_t most) {
 Data Critical(const LossRecord& losses, std::size_t most) {
   Data rows = Data::array();
   for (const PathRecord* path : LargestPaths(losses, most, [](const PathRecord& p) { return p.total.critical; })) {
-    rows.push_back({{"path", path->path},
-                    {"time", FormatSeconds(path->total.critical)},
-                    {"share", ShareOf(path->total.critical, losses.length)},
-                    {"imbalance", TimeOrDash(path->imbalance)},
-                    {"nearly", ShareOf(path->total.nearly_critical, losses.allocation)},
-                    {"within", TimeOrDash(path->total.intra)},
-                    {"between", TimeOrDash(path->total.inter)}});
+    rows.push_back(
+        {{"path", path->path},
+         {"time", FormatSeconds(path->total.critical)},
+         {"share", ShareOf(path->total.critical, losses.window)},
+         {"imbalance", TimeOrDash(path->imbalance)},
+         {"nearly", ShareOf(path->total.nearly_critical, losses.window * static_cast<double>(losses.ranks.size()))},
+         {"within", TimeOrDash(path->total.intra)},
+         {"between", TimeOrDash(path->total.inter)}});
   }
   return rows;
-}
-
-// "12.3 %" of the phase; of what makes up for others "−1.2 %".
-std::string SignedShare(double value, double whole) {
-  if (whole <= 0) return "–";
-  return value < 0 ? "−" + FormatPercent(-value / whole) : FormatPercent(value / whole);
 }
 
 Data ByFactor(const LossRecord& losses, std::size_t most) {
   Data rows = Data::array();
   if (!losses.by_factor) return rows;
   std::vector<const PathFactorLoss*> paths;
-  const auto value = [](const PathFactorLoss& path) { return path.load_balance + path.serialization; };
+  const auto size = [](const PathFactorLoss* path) {
+    return std::max(std::abs(path->load_balance), std::abs(path->serialization));
+  };
   for (const PathFactorLoss& path : losses.by_factor->paths) {
-    if (value(path) > 0) paths.push_back(&path);
+    if (size(&path) >= kNothing * losses.length) paths.push_back(&path);
   }
   std::stable_sort(paths.begin(), paths.end(),
-                   [&](const PathFactorLoss* a, const PathFactorLoss* b) { return value(*a) > value(*b); });
+                   [&](const PathFactorLoss* a, const PathFactorLoss* b) { return size(a) > size(b); });
   if (paths.size() > most) paths.resize(most);
   for (const PathFactorLoss* path : paths) {
     rows.push_back({{"path", path->path},
-                    {"loadBalance", SignedShare(path->load_balance, losses.length)},
-                    {"serialization", SignedShare(path->serialization, losses.length)}});
+                    {"loadBalance", ShareOf(path->load_balance, losses.length)},
+                    {"serialization", ShareOf(path->serialization, losses.length)}});
   }
   return rows;
 }
@@ -189,6 +190,10 @@ std::string InnermostOf(const std::string& path) {
   return at == std::string::npos ? path : path.substr(at + 3);
 }
 
+double LargestOf(const std::vector<double>& values) {
+  return values.empty() ? 0 : *std::max_element(values.begin(), values.end());
+}
+
 // Costs on the process grid: a plane as it is, planes of three dimensions side by side.
 LossRaster OnGrid(const ProcessGrid& grid, const std::vector<double>& costs) {
   std::vector<std::size_t> extents = grid.extents;
@@ -196,7 +201,7 @@ LossRaster OnGrid(const ProcessGrid& grid, const std::vector<double>& costs) {
   const std::size_t planes = extents[0], rows = extents[1], columns = extents[2], gap = planes > 1 ? 1 : 0;
   LossRaster raster{rows, planes * (columns + gap) - gap, {}};
   for (std::size_t i = 0; i < std::min(costs.size(), planes * rows * columns); ++i) {
-    const std::size_t plane = i / (rows * columns), place = i % (rows * columns);
+    const std::size_t plane = grid.PlaceOf(i) / (rows * columns), place = grid.PlaceOf(i) % (rows * columns);
     raster.Add(place / columns, plane * (columns + gap) + place % columns, costs[i]);
   }
   return raster;
@@ -205,27 +210,31 @@ LossRaster OnGrid(const ProcessGrid& grid, const std::vector<double>& costs) {
 Data GridMapOf(const LossRecord& losses, const PathRecord& path, const std::string& what) {
   if (!losses.grid || losses.grid->extents.empty() || losses.grid->extents.size() > 3) return {{"hasGrid", false}};
   const std::string grid = DescribeGrid(*losses.grid);
-  return {{"hasGrid", true},
-          {"grid",
-           {{"svg", RenderGridMap(OnGrid(*losses.grid, path.costs), what + " on the process grid",
-                                  fmt::format("{}; {}.", grid, WhereMost(path, losses)))},
-            {"caption", fmt::format("The same on {}, rank 0 at the top left{}.", grid,
-                                    losses.grid->extents.size() > 2 ? "; planes stand side by side" : "")}}}};
+  const std::size_t planes = losses.grid->extents.size() > 2 ? losses.grid->extents[0] : 1;
+  return {
+      {"hasGrid", true},
+      {"grid",
+       {{"svg", RenderGridMap(OnGrid(*losses.grid, path.costs), planes, FormatSeconds(LargestOf(path.costs)),
+                              what + " on the process grid", fmt::format("{}; {}.", grid, WhereMost(path, losses)))},
+        {"caption",
+         fmt::format("The same on {}{}{}.", grid, losses.grid->places.empty() ? ", rank 0 at the top left" : "",
+                     planes > 1 ? "; planes stand side by side" : "")}}}};
 }
 
 Data MapOf(const LossRecord& losses, const PathRecord& path, std::size_t number, const std::string& heading) {
   const LossRaster& raster = path.raster;
-  const double largest = *std::max_element(raster.cells.begin(), raster.cells.end());
+  const double largest = LargestOf(raster.cells);
+  const HeatLabels labels{"rank 0", std::to_string(losses.run_ranks - 1), "iteration 1",
+                          std::to_string(losses.iterations), FormatSeconds(largest)};
   const std::string what = fmt::format("Costs of {} by rank and iteration", InnermostOf(path.path));
-  std::string size = fmt::format("{} ranks from top to bottom", losses.run_ranks);
+  std::string size = RanksInWords(losses.run_ranks) + " from top to bottom";
   if (losses.iterations > 1) size += fmt::format(", {} iterations from left to right", losses.iterations);
   const bool is_joined = raster.rows < losses.run_ranks || raster.columns < losses.iterations;
-  const std::string caption =
-      fmt::format("{}. {}; the strongest colour is {}{}. Bars: all iterations together.", path.path, size,
-                  FormatSeconds(largest), is_joined ? ", of neighbours that share a place" : "");
+  const std::string caption = fmt::format("{}. {}, where the delays are{}. Bars: all iterations together.", path.path,
+                                          size, is_joined ? "; neighbours share a place" : "");
   const std::string title = fmt::format("{}, cause {} of {}", what, number, heading);
   const std::string description = fmt::format("{}; {}.", size, WhereMost(path, losses));
-  Data map = {{"svg", RenderHeatMap(raster, title, description)},
+  Data map = {{"svg", RenderHeatMap(raster, labels, title, description)},
               {"title", what},
               {"number", std::to_string(number)},
               {"caption", caption},
@@ -245,21 +254,51 @@ Data Maps(const LossRecord& losses, std::size_t most, const std::string& heading
   return maps;
 }
 
+// Call paths that cause less of the waiting need no remedy, and neither do loads that cost less of the run time.
+constexpr double kWorthShape = 0.05, kWorthRemedy = 0.01;
+
 // How computation is spread, all of it and that of the first causes, and what helps.
 Data Shapes(const LossRecord& losses, std::size_t most) {
   Data rows = Data::array();
-  const auto add = [&](const std::string& name, const std::optional<LoadShape>& shape) {
+  const auto add = [&](const std::string& name, const std::optional<LoadShape>& shape, const std::string& remedy) {
     if (!shape || shape->over_ranks == ShapeOverRanks::kUnknown) return;
-    const std::string remedy = RemedyFor(*shape);
     rows.push_back({{"name", name},
                     {"imbalance", FormatPercent(shape->imbalance)},
                     {"inIteration", FormatPercent(shape->imbalance_in_iteration)},
                     {"shape", DescribeShape(*shape)},
                     {"remedy", remedy.empty() ? "–" : remedy}});
   };
-  add("All computation", losses.shape);
-  for (const PathRecord* path : LargestPaths(losses, most, CostsOf)) add(path->path, path->shape);
+  const auto worth = [&](double seconds) { return seconds >= kWorthRemedy * losses.length; };
+  const bool is_known = losses.by_factor.has_value();
+  const bool loses_balance = !is_known || worth(losses.by_factor->load_balance);
+  if (losses.shape) add("All computation", losses.shape, loses_balance ? RemedyFor(*losses.shape) : "");
+  for (const PathRecord* path : LargestPaths(losses, most, CostsOf)) {
+    if (path->is_mpi || !path->shape || path->total.Costs() < kWorthShape * losses.Waiting()) continue;
+    const PathFactorLoss* loss = is_known ? losses.by_factor->Find(path->path) : nullptr;
+    std::string remedy = RemedyFor(*path->shape);
+    if (loss != nullptr && loss->serialization > loss->load_balance) {
+      remedy = worth(loss->serialization) ? RemedyForSerialization() : "";
+    } else if (loss != nullptr && !worth(loss->load_balance)) {
+      remedy.clear();
+    }
+    add(path->path, path->shape, remedy);
+  }
   return rows;
+}
+
+// What names in parentheses mean, of those that occur.
+std::string ExplainParentheses(const LossRecord& losses) {
+  std::vector<std::string> texts;
+  for (const auto& [name, meaning] :
+       {std::pair{"(before the phase)", "ranks that enter the phase later than the first"},
+        std::pair{"(between occurrences)", "what lies between occurrences of the phase"},
+        std::pair{"(after the phase)", "ranks that are done until the last one is"},
+        std::pair{"(outside regions)", "what no recorded region encloses"}}) {
+    const bool occurs = std::any_of(losses.paths.begin(), losses.paths.end(),
+                                    [&](const PathRecord& path) { return path.path.starts_with(name); });
+    if (occurs) texts.push_back(fmt::format("{}: {}", name, meaning));
+  }
+  return texts.empty() ? "" : "Names in parentheses are no call paths. " + Join(texts, "; ") + ".";
 }
 
 Data Growth(const std::vector<LossGrowth>& growth, std::size_t most) {
@@ -288,12 +327,24 @@ Data Growth(const std::vector<LossGrowth>& growth, std::size_t most) {
 
 }  // namespace
 
+std::pair<std::string, std::string> HeadingsOfImpact(const LossRecord& losses) {
+  if (losses.groups.empty()) return {"Ranks in it lose", "Ranks never in it lose"};
+  return {"Its group loses", "Other groups lose"};
+}
+
+std::string DescribeRules(const LossRecord& losses) {
+  if (losses.rules == DelayRules::kConserving) return "";
+  const double lost = std::accumulate(losses.lost.begin(), losses.lost.end(), 0.0);
+  return fmt::format("Costs are by the rules of Scalasca, which charge {} of the waiting ({}) to nothing.",
+                     ShareOf(lost, losses.Waiting()), FormatSeconds(lost));
+}
+
 std::vector<std::string> SummarizeLosses(const LossRecord& losses) {
   const double waiting = losses.Waiting();
   if (waiting <= 0) return {"No rank waits for another."};
-  std::vector<std::string> sentences = {fmt::format("{} of the time of all ranks is waiting: {} of {} on {} ranks.",
-                                                    ShareOf(waiting, losses.allocation), FormatSeconds(waiting),
-                                                    FormatSeconds(losses.allocation), losses.ranks.size())};
+  std::vector<std::string> sentences = {
+      fmt::format("{} of the time of all ranks is waiting: {} of {} on {}.", ShareOf(waiting, losses.allocation),
+                  FormatSeconds(waiting), FormatSeconds(losses.allocation), RanksInWords(losses.ranks.size()))};
   const std::vector<const PathRecord*> causes = LargestPaths(losses, 1, CostsOf);
   if (!causes.empty()) {
     const PathRecord& first = *causes.front();
@@ -311,12 +362,19 @@ std::vector<std::string> SummarizeLosses(const LossRecord& losses) {
   }
   double unattributed = 0;
   for (const double value : losses.unattributed) unattributed += value;
-  if (unattributed > 0) {
+  if (unattributed >= kNothing * waiting) {
     sentences.push_back(
         fmt::format("{} of the waiting ({}) could not be attributed: the rank that came late did nothing longer than "
                     "the one that waited.",
                     ShareOf(unattributed, waiting), FormatSeconds(unattributed)));
   }
+  if (losses.recurs) {
+    sentences.push_back(
+        "The phase recurs with other work between: times are of its occurrences. What ranks did between them may make "
+        "others wait in them, and is on the critical path from the first begin to the last end.");
+  }
+  const std::string rules = DescribeRules(losses);
+  if (!rules.empty()) sentences.push_back(rules);
   if (losses.wrong_order > 0) {
     sentences.push_back(
         fmt::format("{} of the waiting is for messages received in another order than they were sent in.",
@@ -327,11 +385,18 @@ std::vector<std::string> SummarizeLosses(const LossRecord& losses) {
 
 ReportData LossesOfPhase(const LossRecord& losses, const std::vector<LossGrowth>& growth, const std::string& heading,
                          const LossDetail& detail) {
-  Data data = {{"run", fmt::format("{} cores", FormatCores(static_cast<double>(losses.cores)))},
+  Data data = {{"run", losses.cores == 1 ? "1 core" : FormatCores(static_cast<double>(losses.cores)) + " cores"},
                {"trace", losses.trace}};
   data["sentences"] = Data::array();
   for (const std::string& sentence : SummarizeLosses(losses)) data["sentences"].push_back(sentence);
+  data["isOneOfMany"] = !growth.empty();
   data["isFull"] = !detail.is_brief;
+  const auto [within, between] = HeadingsOfImpact(losses);
+  data["withinHeading"] = within;
+  data["betweenHeading"] = between;
+  data["groups"] = losses.groups.empty() ? "" : fmt::format(" Groups: {}.", Join(losses.groups, ", "));
+  data["parentheses"] = ExplainParentheses(losses);
+  data["hasParentheses"] = data["parentheses"] != "";
   const auto add = [&](const char* key, const char* has, Data rows) {
     data[has] = !rows.empty();
     data[key] = std::move(rows);

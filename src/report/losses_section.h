@@ -26,6 +26,12 @@ ReportData LossesOfPhase(const LossRecord& losses, const std::vector<LossGrowth>
 // What stands above the tables.
 std::vector<std::string> SummarizeLosses(const LossRecord& losses);
 
+// Over what ranks lose while a call path is on the critical path: those that do the same work, and others.
+std::pair<std::string, std::string> HeadingsOfImpact(const LossRecord& losses);
+
+// What the rules of delay costs leave out; empty for those that leave nothing.
+std::string DescribeRules(const LossRecord& losses);
+
 // The call paths with most of something, and none without.
 template <typename Value>
 std::vector<const PathRecord*> LargestPaths(const LossRecord& losses, std::size_t most, Value value) {

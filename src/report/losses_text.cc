@@ -22,7 +22,7 @@ std::string LargestRank(const std::vector<double>& by_rank, const std::vector<st
 }
 
 std::string WaitTable(const LossRecord& losses) {
-  Rows rows = {{"Wait state", "time", "of allocation", "short-term", "long-term", "not attributed"}};
+  Rows rows = {{"Wait state", "time", "of all ranks' time", "short-term", "long-term", "not attributed"}};
   const auto cost = [](double seconds) { return seconds > 0 ? FormatSeconds(seconds) : "-"; };
   for (const WaitKindName& kind : WaitKindNames()) {
     const auto k = static_cast<std::size_t>(kind.kind);
@@ -47,7 +47,7 @@ std::string CauseTable(const LossRecord& losses, std::size_t top) {
 }
 
 std::string WaiterTable(const LossRecord& losses, std::size_t top) {
-  Rows rows = {{"Where ranks wait", "waiting", "of allocation", "indirect", "propagating", "most on rank"}};
+  Rows rows = {{"Where ranks wait", "waiting", "of all ranks' time", "indirect", "propagating", "most on rank"}};
   const auto waiting = [](const PathRecord& path) { return path.total.Waiting(); };
   for (const PathRecord* path : LargestPaths(losses, top, waiting)) {
     const double all = path->total.Waiting();
@@ -58,10 +58,11 @@ std::string WaiterTable(const LossRecord& losses, std::size_t top) {
 }
 
 std::string CriticalTable(const LossRecord& losses, std::size_t top) {
-  Rows rows = {{"On the critical path", "time", "of the phase", "imbalance", "others lose within", "between groups"}};
+  const auto [within, between] = HeadingsOfImpact(losses);
+  Rows rows = {{"On the critical path", "time", "of the path", "imbalance", within, between}};
   const auto critical = [](const PathRecord& path) { return path.total.critical; };
   for (const PathRecord* path : LargestPaths(losses, top, critical)) {
-    rows.push_back({path->path, FormatSeconds(path->total.critical), ShareOf(path->total.critical, losses.length),
+    rows.push_back({path->path, FormatSeconds(path->total.critical), ShareOf(path->total.critical, losses.window),
                     FormatSeconds(path->imbalance), FormatSeconds(path->total.intra),
                     FormatSeconds(path->total.inter)});
   }
@@ -71,11 +72,14 @@ std::string CriticalTable(const LossRecord& losses, std::size_t top) {
 }  // namespace
 
 std::string FormatLosses(const LossRecord& losses, std::size_t top) {
-  std::string text = fmt::format("{}\nphase {} on {} cores: {} on {} ranks, of which {} waiting ({})\n\n", losses.trace,
-                                 losses.phase, losses.cores, FormatSeconds(losses.length), losses.ranks.size(),
+  std::string text = fmt::format("{}\nphase {} on {} core{}: {} on {} rank{}, of which {} waiting ({})\n\n",
+                                 losses.trace, losses.phase, losses.cores, losses.cores == 1 ? "" : "s",
+                                 FormatSeconds(losses.length), losses.ranks.size(), losses.ranks.size() == 1 ? "" : "s",
                                  FormatSeconds(losses.Waiting()), ShareOf(losses.Waiting(), losses.allocation));
   if (losses.Waiting() > 0) {
     text += WaitTable(losses) + "\n";
+    const std::string rules = DescribeRules(losses);
+    if (!rules.empty()) text += rules + "\n\n";
     if (losses.Costs() > 0) text += CauseTable(losses, top) + "\n";
     text += WaiterTable(losses, top) + "\n";
   }

@@ -499,7 +499,7 @@ TEST(Results, LossesAreReducedToWhatIsShown) {
   EXPECT_EQ(reduced.paths[0].costs[7], 1.235);
   EXPECT_EQ(std::count(reduced.paths[0].costs.begin(), reduced.paths[0].costs.end(), 0), 98);
   EXPECT_EQ(reduced.Costs(), losses.Costs());
-  losses.grid = ProcessGrid{{10, 10}, {false, false}, false, GridSource::kMessages, 1};
+  losses.grid = ProcessGrid{{10, 10}, {false, false}, {}, false, GridSource::kMessages, 1};
   EXPECT_EQ(std::count(reduced.paths[0].costs.begin(), reduced.paths[0].costs.end(), 0), 98);
   EXPECT_EQ(LossesForReport({losses})[0].paths[0].costs[99], 0.001);
 }

@@ -19,7 +19,7 @@ inline LossRecord MakeLosses(std::int64_t cores = 2) {
   losses.trace = "2/traces.otf2";
   losses.phase = "step";
   losses.cores = cores;
-  losses.length = 4;
+  losses.length = losses.window = 4;
   losses.allocation = 8;
   losses.at_end = 1;
   losses.iterations = 2;
@@ -56,7 +56,7 @@ inline LossRecord MakeLosses(std::int64_t cores = 2) {
   work.shape->count = 1;
   work.shape->level = 3;
   work.shape->imbalance = work.shape->imbalance_in_iteration = 0.5;
-  losses.grid = ProcessGrid{{1, 2}, {false, false}, false, GridSource::kMessages, 1};
+  losses.grid = ProcessGrid{{1, 2}, {false, false}, {}, false, GridSource::kMessages, 1};
   losses.paths = {work, receive};
   losses.by_factor = FactorLosses{{{"main / MPI_Recv", -0.04, 0.2}, {"main / work", 0.8, 0.04}}, 2, 0.76, 0.24};
   return losses;
