@@ -52,6 +52,25 @@ const std::vector<AnomalyType>& Table() {
        "processes with several threads are analysed at process level: time outside MPI on the main thread is useful, "
        "whatever the other threads do",
        kNever},
+      {Anomaly::kTeamRecordsUnbalanced, "teamRecordsUnbalanced", kWarning,
+       "forks of OpenMP teams have no join, or threads enter or leave a team that nobody forked; waiting there is not "
+       "told",
+       kNever},
+      {Anomaly::kTeamNested, "teamNested", kNote,
+       "OpenMP teams were forked inside other teams; waiting in the inner ones is not told", kNever},
+      {Anomaly::kTeamIncomplete, "teamIncomplete", kWarning,
+       "OpenMP teams were entered by other threads than belong to them; waiting there is not told", kNever},
+      {Anomaly::kTeamBarrierMismatch, "teamBarrierMismatch", kWarning,
+       "OpenMP teams have barriers that not all of their threads entered; waiting at the barriers of these teams is "
+       "not told",
+       kNever},
+      {Anomaly::kTaskInTeamBarrier, "taskInTeamBarrier", kNote,
+       "barriers of OpenMP teams have other regions inside, as tasks do; waiting at the barriers of these teams is not "
+       "told",
+       kNever},
+      {Anomaly::kThreadOutsideTeams, "threadOutsideTeams", kWarning,
+       "threads recorded something outside of any OpenMP team, or were in none; that is not part of the analysis",
+       kNever},
       {Anomaly::kOtherLocationsIgnored, "otherLocationsIgnored", kNote,
        "locations of accelerators or of asynchronous metrics are not part of the analysis", kNever},
       {Anomaly::kMeasurementOff, "measurementOff", kWarning,

@@ -29,8 +29,7 @@ class Tiler {
     for (std::size_t call = window.begin.call; call < window.end.call; ++call) {
       for (; event < window.end.event && timeline_.region_event(event).call <= call; ++event) TakeEvent(event);
       const std::uint32_t region = timeline_.region(call);
-      const Tick enter = std::max(timeline_.enter(call), window.begin.tick);
-      ComputeUntil(enter);
+      ComputeUntil(std::max({timeline_.enter(call), window.begin.tick, BeginOfOccurrence(call)}));
       if (trace_.regions[region].call == MpiCall::kFinalize) {
         result_.calls = call - window.begin.call;
         return;
@@ -80,6 +79,12 @@ class Tiler {
     if (tick <= result_.edges.back()) return;
     result_.edges.push_back(tick);
     result_.path.push_back(path);
+  }
+
+  // Threads are idle from one occurrence into the next, until a fork in it: what lies before does not count.
+  Tick BeginOfOccurrence(std::size_t call) {
+    const std::uint32_t occurrence = hides_between_ ? OccurrenceOf(call) : kNoCall;
+    return occurrence == kNoCall ? rank_.window.begin.tick : (*occurrences_)[occurrence].begin.tick;
   }
 
   void TakeCall(std::size_t call, std::uint32_t region, Tick leave) {

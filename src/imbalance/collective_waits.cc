@@ -31,6 +31,9 @@ Flow FlowOf(CollectiveKind kind) {
     case CollectiveKind::kScan:
     case CollectiveKind::kExscan: return {CollectivePattern::kPrefix, WaitKind::kEarlyScan};
     case CollectiveKind::kCreateHandle: return {CollectivePattern::kAllToAll, WaitKind::kWaitAtCreation};
+    case CollectiveKind::kFork: return {CollectivePattern::kFromRoot, WaitKind::kWaitAtFork};
+    case CollectiveKind::kThreadBarrier: return {CollectivePattern::kAllToAll, WaitKind::kWaitAtThreadBarrier};
+    case CollectiveKind::kImplicitBarrier: return {CollectivePattern::kAllToAll, WaitKind::kWaitAtImplicitBarrier};
     case CollectiveKind::kDestroyHandle: break;
   }
   return {CollectivePattern::kNone, WaitKind::kWaitAtNxN};
@@ -107,7 +110,8 @@ CollectiveWaits::CollectiveWaits(const Trace& trace, const Matching& matching, c
   ParallelFor(types_.size(), [&](std::size_t i) { Resolve(static_cast<std::uint32_t>(i)); });
   for (const Participant& participant : participants_) {
     const CollectivePattern pattern = types_[participant.operation].pattern;
-    if (pattern != CollectivePattern::kAllToAll && pattern != CollectivePattern::kPrefix) continue;
+    const bool synchronises = pattern == CollectivePattern::kAllToAll || pattern == CollectivePattern::kPrefix;
+    if (!synchronises && !IsFork(participant.operation)) continue;
     std::vector<SyncCall>& calls = sync_calls_[participant.rank];
     calls.push_back({participant.call, participant.operation});
     if (participant.done != kNoCall && participant.done != participant.call) {
@@ -248,6 +252,8 @@ std::optional<CollectiveWaits::SyncedCalls> CollectiveWaits::Synchronises(std::u
   const Participant* other = Find(operation, peer);
   if (self == nullptr || other == nullptr) return std::nullopt;
   const Type& type = types_[operation];
+  // None does anything for a team before the fork.
+  if (IsFork(operation)) return SyncedCalls{self->call, other->call};
   if (type.pattern == CollectivePattern::kAllToAll && self->is_blocking && other->is_blocking) {
     const bool is_synced = (self->receives && other->sends) || (self->sends && other->receives);
     return is_synced ? std::optional(SyncedCalls{self->call, other->call}) : std::nullopt;

@@ -48,7 +48,7 @@ class CollectiveWaits {
   std::size_t operations() const { return types_.size(); }
 
   // Calls of a rank in operations that synchronise it with more ranks than those it has marks with, in their order:
-  // blocking all-to-all ones with every participant, others where one of the two waited for the other.
+  // blocking all-to-all ones and forks with every participant, others where one of the two waited for the other.
   struct SyncCall {
     std::uint32_t call = 0;
     std::uint32_t operation = 0;
@@ -69,6 +69,7 @@ class CollectiveWaits {
     bool has_sizes = false;  // of every rank: v and w operations
   };
 
+  bool IsFork(std::uint32_t operation) const { return types_[operation].kind == WaitKind::kWaitAtFork; }
   // Whether one can wait for the other in such an operation, and the trace shows that it did.
   bool HasWaitedFor(const Type& type, const Participant& self, const Participant& other) const;
   void Gather(const Trace& trace, const Matching& matching, const Activities& activities);

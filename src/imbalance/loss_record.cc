@@ -48,9 +48,10 @@ double LossRecord::Waiting() const { return Sum(waiting); }
 
 double LossRecord::Costs() const { return Sum(short_term) + Sum(long_term); }
 
-LossRecord RecordOf(const Diagnosis& diagnosis, const std::string& phase) {
+LossRecord RecordOf(const Diagnosis& diagnosis, const std::string& phase, const std::vector<Location>& locations) {
   LossRecord record;
   record.phase = phase;
+  record.locations = locations;
   record.recurs = diagnosis.recurs;
   record.allocation = diagnosis.Allocation();
   record.length = diagnosis.length;

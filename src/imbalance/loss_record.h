@@ -11,6 +11,7 @@
 #include "imbalance/factor_losses.h"
 #include "imbalance/load_shape.h"
 #include "imbalance/process_grid.h"
+#include "trace/trace.h"
 
 namespace farscale {
 
@@ -42,8 +43,11 @@ struct LossRecord {
   ByWaitKind lost{};  // not charged by the rules of Scalasca
   double wrong_order = 0, indirect = 0, propagating = 0;
   std::size_t iterations = 1;
-  std::size_t run_ranks = 0;              // of the run: what rows of rasters stand for
-  std::vector<std::size_t> ranks;         // that are in the phase
+  std::size_t run_ranks = 0;       // of the run: what rows of rasters stand for
+  std::vector<std::size_t> ranks;  // that are in the phase
+  // Where threads are told one by one, all those of the run: then they are the ranks of everything here but by_factor,
+  // and each number of a rank is a place in this list. Empty: ranks are ranks.
+  std::vector<Location> locations;
   std::vector<std::string> groups;        // of ranks that do different work; empty: none are known
   std::vector<PathRecord> paths;          // what causes most first; of equals by name
   std::optional<FactorLosses> by_factor;  // nothing: not asked for
@@ -55,7 +59,7 @@ struct LossRecord {
   double Costs() const;    // of all paths: all waits but those at the end, unattributed and lost ones
 };
 
-// Without trace, cores, repeat, groups, by_factor and grid.
-LossRecord RecordOf(const Diagnosis& diagnosis, const std::string& phase);
+// Without trace, cores, repeat, groups, by_factor and grid. `locations`: of a diagnosis of threads.
+LossRecord RecordOf(const Diagnosis& diagnosis, const std::string& phase, const std::vector<Location>& locations = {});
 
 }  // namespace farscale

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "imbalance/collective_waits.h"
 #include "imbalance/phase_records.h"
+#include "trace/location_trace.h"
 
 namespace farscale {
 namespace {
@@ -358,6 +359,9 @@ const std::array<WaitKindName, kWaitKinds>& WaitKindNames() {
       {WaitKind::kWaitAtNxN, "waitAtNxN", "Wait at N×N"},
       {WaitKind::kWaitAtBarrier, "waitAtBarrier", "Wait at barrier"},
       {WaitKind::kWaitAtCreation, "waitAtCreation", "Wait at creation of communicators and files"},
+      {WaitKind::kWaitAtFork, "waitAtFork", "Wait for an OpenMP fork"},
+      {WaitKind::kWaitAtThreadBarrier, "waitAtThreadBarrier", "Wait at OpenMP barrier"},
+      {WaitKind::kWaitAtImplicitBarrier, "waitAtImplicitBarrier", "Wait at implicit OpenMP barrier"},
       {WaitKind::kWaitAtEnd, "waitAtEnd", "Wait at the end"},
   }};
   return names;
@@ -390,7 +394,7 @@ WaitStates FindWaitStates(const Trace& trace, const Matching& matching, const Ac
   AddWaitsAtEnd(activities, states.ranks);
   for (std::size_t rank = 0; rank < trace.size(); ++rank) {
     states.diagnostics.AddPopulation(Anomaly::kEndedBeforeNeeded, needs[rank]);
-    states.diagnostics.Add(Anomaly::kEndedBeforeNeeded, violations[rank], fmt::format("on rank {}", rank));
+    states.diagnostics.Add(Anomaly::kEndedBeforeNeeded, violations[rank], "on " + NameOfRank(trace, rank));
   }
   return states;
 }

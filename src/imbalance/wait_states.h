@@ -25,9 +25,12 @@ enum class WaitKind : std::uint8_t {
   kWaitAtNxN,
   kWaitAtBarrier,
   kWaitAtCreation,  // of communicators, windows and files, which need not synchronise
-  kWaitAtEnd,       // of the phase, until the last rank is done: pseudo-synchronisation
+  kWaitAtFork,      // of a team of threads, by its main one [trace/location_trace.h]
+  kWaitAtThreadBarrier,
+  kWaitAtImplicitBarrier,  // at the end of a parallel region, loop or other construct
+  kWaitAtEnd,              // of the phase, until the last rank is done: pseudo-synchronisation
 };
-inline constexpr std::size_t kWaitKinds = 9;
+inline constexpr std::size_t kWaitKinds = 12;
 
 struct WaitKindName {
   WaitKind kind;

@@ -90,22 +90,7 @@ class BuilderSink : public TimelineSink {
   void MeasurementOn(Tick tick) override { rank_.MeasurementOn(tick); }
   void BufferFlush(Tick begin, Tick end) override { rank_.BufferFlush(begin, end); }
 
-  void Record(const FedRecord& r) override {
-    switch (r.kind) {
-      case RecordKind::kSend: return rank_.Send(r.peer, r.communicator, r.tag, r.bytes);
-      case RecordKind::kSendPost: return rank_.SendPost(r.peer, r.communicator, r.tag, r.bytes, r.request);
-      case RecordKind::kSendComplete: return rank_.SendComplete(r.request);
-      case RecordKind::kSendCancelled: return rank_.RequestCancelled(r.request);
-      case RecordKind::kReceive: return rank_.Receive(r.peer, r.communicator, r.tag, r.bytes);
-      case RecordKind::kReceivePost: return rank_.ReceivePost(r.request);
-      case RecordKind::kReceiveComplete:
-        return rank_.ReceiveComplete(r.peer, r.communicator, r.tag, r.bytes, r.request);
-      case RecordKind::kCollective: return rank_.Collective(r.collective, r.communicator, r.root, r.bytes, r.received);
-      case RecordKind::kCollectivePost: return rank_.CollectivePost(r.request);
-      case RecordKind::kCollectiveComplete:
-        return rank_.CollectiveComplete(r.collective, r.communicator, r.root, r.bytes, r.received, r.request);
-    }
-  }
+  void Record(const FedRecord& record) override { TellRecord(record, rank_); }
 
  private:
   RankBuilder& rank_;

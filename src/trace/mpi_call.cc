@@ -140,6 +140,9 @@ std::string_view ToString(CollectiveKind kind) {
     case CollectiveKind::kExscan: return "exclusive scan";
     case CollectiveKind::kCreateHandle: return "creation of a communicator or other handle";
     case CollectiveKind::kDestroyHandle: return "release of a communicator or other handle";
+    case CollectiveKind::kFork: return "fork of a team of threads";
+    case CollectiveKind::kThreadBarrier: return "barrier among threads";
+    case CollectiveKind::kImplicitBarrier: return "implicit barrier among threads";
   }
   return "collective";
 }

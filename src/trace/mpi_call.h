@@ -48,8 +48,12 @@ enum class CollectiveKind : std::uint8_t {
   kReduceScatter,
   kScan,
   kExscan,
-  kCreateHandle,  // communicators, windows, files: all members take part
-  kDestroyHandle,
+  kCreateHandle,   // communicators, windows, files: all members take part
+  kDestroyHandle,  // the last one of MPI
+  // Among the threads of a rank, in traces whose ranks are threads [trace/location_trace.h]; never replayed.
+  kFork,             // of a team, by its root
+  kThreadBarrier,    // written by the programmer
+  kImplicitBarrier,  // at the end of a construct
 };
 
 std::string_view ToString(CollectiveKind kind);

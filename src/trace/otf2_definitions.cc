@@ -60,6 +60,7 @@ struct RawDefinitions {
     std::uint32_t name = OTF2_UNDEFINED_STRING;
     bool is_mpi = false;
     bool is_artificial = false;
+    TeamRole team_role = TeamRole::kNone;
   };
   struct Member {
     std::uint32_t name = OTF2_UNDEFINED_STRING, description = OTF2_UNDEFINED_STRING, unit = OTF2_UNDEFINED_STRING;
@@ -141,11 +142,23 @@ OTF2_CallbackCode OnLocation(void* user, OTF2_LocationRef self, OTF2_StringRef, 
   return Guard(user, [&](RawDefinitions& raw) { raw.locations[self] = {type, events, group}; });
 }
 
+// Of OpenMP; other paradigms fork no teams.
+TeamRole TeamRoleOf(OTF2_RegionRole role, OTF2_Paradigm paradigm) {
+  if (paradigm != OTF2_PARADIGM_OPENMP) return TeamRole::kNone;
+  switch (role) {
+    case OTF2_REGION_ROLE_PARALLEL: return TeamRole::kParallel;
+    case OTF2_REGION_ROLE_BARRIER: return TeamRole::kBarrier;
+    case OTF2_REGION_ROLE_IMPLICIT_BARRIER: return TeamRole::kImplicitBarrier;
+    default: return TeamRole::kNone;
+  }
+}
+
 OTF2_CallbackCode OnRegion(void* user, OTF2_RegionRef self, OTF2_StringRef name, OTF2_StringRef, OTF2_StringRef,
                            OTF2_RegionRole role, OTF2_Paradigm paradigm, OTF2_RegionFlag, OTF2_StringRef, std::uint32_t,
                            std::uint32_t) {
   return Guard(user, [&](RawDefinitions& raw) {
-    raw.regions[self] = {name, paradigm == OTF2_PARADIGM_MPI, role == OTF2_REGION_ROLE_ARTIFICIAL};
+    raw.regions[self] = {name, paradigm == OTF2_PARADIGM_MPI, role == OTF2_REGION_ROLE_ARTIFICIAL,
+                         TeamRoleOf(role, paradigm)};
   });
 }
 
@@ -303,9 +316,10 @@ void AddRanks(const RawDefinitions& raw, const std::string& path, TraceBuilder& 
     }
     rank_of_group.try_emplace(location.group, static_cast<std::int32_t>(rank));
     builder.AddRank({entry->second, 0, has_group ? raw.Text(group->second.name) : fmt::format("rank {}", rank)});
-    result.locations.push_back({mains[rank], static_cast<std::int32_t>(rank), true, location.events});
+    result.locations.push_back({mains[rank], static_cast<std::int32_t>(rank), true, 0, location.events});
   }
   const std::set<std::uint64_t> main_set(mains.begin(), mains.end());
+  std::vector<std::int32_t> workers(mains.size());
   for (const auto& [reference, location] : raw.locations) {
     const auto rank = rank_of_group.find(location.group);
     if (location.type != OTF2_LOCATION_TYPE_CPU_THREAD || rank == rank_of_group.end()) {
@@ -316,7 +330,8 @@ void AddRanks(const RawDefinitions& raw, const std::string& path, TraceBuilder& 
     }
     ++builder.trace().ranks[static_cast<std::size_t>(rank->second)].threads;
     if (main_set.count(reference) == 0) {
-      result.locations.push_back({reference, rank->second, false, location.events});
+      const std::int32_t thread = ++workers[static_cast<std::size_t>(rank->second)];
+      result.locations.push_back({reference, rank->second, false, thread, location.events});
     }
   }
   for (Rank& rank : builder.trace().ranks) rank.threads = std::max(rank.threads, 1);
@@ -330,7 +345,7 @@ void AddRegions(const RawDefinitions& raw, TraceBuilder& builder, Otf2Definition
     if (is_mpi && call == MpiCall::kNone) call = MpiCall::kOther;
     const bool is_outside = !is_mpi && region.is_artificial && name == kOutsideRegion;
     const bool is_pause = !is_mpi && region.is_artificial && name.starts_with(kPauseRegion);
-    result.regions.Set(reference, builder.AddRegion({name, is_mpi, call, is_outside, is_pause}));
+    result.regions.Set(reference, builder.AddRegion({name, is_mpi, call, is_outside, is_pause, region.team_role}));
   }
 }
 
@@ -369,6 +384,47 @@ void AddCommunicators(const RawDefinitions& raw, const std::string& path, TraceB
     if (remote != raw.groups.end()) communicator.remote = MembersOf(remote->second, result, ranks, path);
     result.communicators.Set(reference, builder.AddCommunicator(std::move(communicator)));
   }
+}
+
+// References of the locations that a group names by their place in the list of its paradigm, or directly. Nothing when
+// it names one that is not there.
+std::vector<std::uint64_t> LocationsOfGroup(const RawDefinitions& raw, const RawDefinitions::Group& group) {
+  const bool is_direct =
+      group.type == OTF2_GROUP_TYPE_COMM_LOCATIONS || (group.flags & OTF2_GROUP_FLAG_GLOBAL_MEMBERS) != 0;
+  if (is_direct) return group.members;
+  const auto all = std::find_if(raw.groups.begin(), raw.groups.end(), [&](const auto& entry) {
+    return entry.second.type == OTF2_GROUP_TYPE_COMM_LOCATIONS && entry.second.paradigm == group.paradigm;
+  });
+  if (all == raw.groups.end()) return {};
+  std::vector<std::uint64_t> locations;
+  for (const std::uint64_t member : group.members) {
+    if (member >= all->second.members.size()) return {};
+    locations.push_back(all->second.members[member]);
+  }
+  return locations;
+}
+
+// Communicators that are not of MPI: teams of threads.
+void AddTeams(const RawDefinitions& raw, TraceBuilder& builder, Otf2Definitions& result) {
+  std::unordered_map<std::uint64_t, Location> threads;
+  for (const Otf2Location& location : result.locations) {
+    threads[location.reference] = {location.rank, location.thread};
+  }
+  std::vector<ThreadTeam>& teams = builder.trace().team_threads.teams;
+  for (const auto& [reference, definition] : raw.communicators) {
+    const auto group = raw.groups.find(definition.group);
+    if (group == raw.groups.end() || group->second.paradigm == OTF2_PARADIGM_MPI) continue;
+    result.teams.Set(reference, static_cast<std::uint32_t>(teams.size()));
+    ThreadTeam& team = teams.emplace_back();
+    for (const std::uint64_t location : LocationsOfGroup(raw, group->second)) {
+      const auto thread = threads.find(location);
+      // A member of no rank stands for one that never takes part.
+      team.members.push_back(thread == threads.end() ? Location{-1, 0} : thread->second);
+    }
+    std::sort(team.members.begin(), team.members.end());
+  }
+  result.unknown_team = static_cast<std::uint32_t>(teams.size());
+  teams.emplace_back();
 }
 
 // Index of every local rank in the grid; empty unless all of them have a place of their own.
@@ -469,6 +525,7 @@ Otf2Definitions ReadOtf2Definitions(OTF2_Reader* reader, const CounterSelection&
   AddRanks(raw, path, builder, result);
   AddRegions(raw, builder, result);
   AddCommunicators(raw, path, builder, result);
+  AddTeams(raw, builder, result);
   AddTopologies(raw, result, builder);
   AddMetrics(raw, counters, builder, result);
   for (const auto& [reference, text] : raw.strings) {

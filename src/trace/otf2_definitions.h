@@ -50,6 +50,7 @@ struct Otf2Location {
   OTF2_LocationRef reference = 0;
   std::int32_t rank = 0;
   bool is_main = false;      // carries the rank's timeline; others are worker threads
+  std::int32_t thread = 0;   // 0 for the main one, workers from 1 on in the order of their references
   std::uint64_t events = 0;  // as defined; 0 when the writer did not say
 };
 
@@ -57,6 +58,8 @@ struct Otf2Definitions {
   std::uint64_t origin = 0;  // time stamp of tick 0
   ReferenceTable regions;
   ReferenceTable communicators;
+  ReferenceTable teams;            // communicators of threads, by the same references
+  std::uint32_t unknown_team = 0;  // for those that are not defined
   std::unordered_map<std::uint32_t, std::vector<Otf2Metric>> metrics;  // by class or instance reference
   std::vector<Otf2Location> locations;                                 // of CPU threads of ranks
   std::vector<std::string> strings;                                    // by reference; "" where undefined

@@ -49,6 +49,11 @@ struct LocationReader {
     return index;
   }
 
+  std::uint32_t Team(OTF2_CommRef reference) const {
+    const std::uint32_t index = definitions.teams[reference];
+    return index == ReferenceTable::kUnknown ? definitions.unknown_team : index;
+  }
+
   [[noreturn]] void Damaged(const std::string& what) const {
     throw Error(ErrorKind::kInput, Where(), what, "the event file is damaged");
   }
@@ -254,7 +259,36 @@ OTF2_CallbackCode OnProgramBegin(OTF2_LocationRef, OTF2_TimeStamp, std::uint64_t
   });
 }
 
-// Worker threads are read only to know whether they call MPI.
+OTF2_CallbackCode OnThreadFork(OTF2_LocationRef, OTF2_TimeStamp time, std::uint64_t, void* user, OTF2_AttributeList*,
+                               OTF2_Paradigm, std::uint32_t) {
+  return Guard(user, [&](LocationReader& r) { r.builder.Team(TeamEvent::Kind::kFork, r.ToTick(time)); });
+}
+
+OTF2_CallbackCode OnThreadJoin(OTF2_LocationRef, OTF2_TimeStamp time, std::uint64_t, void* user, OTF2_AttributeList*,
+                               OTF2_Paradigm) {
+  return Guard(user, [&](LocationReader& r) { r.builder.Team(TeamEvent::Kind::kJoin, r.ToTick(time)); });
+}
+
+OTF2_CallbackCode OnTeamBegin(OTF2_LocationRef, OTF2_TimeStamp time, std::uint64_t, void* user, OTF2_AttributeList*,
+                              OTF2_CommRef team) {
+  return Guard(user, [&](LocationReader& r) { r.builder.Team(TeamEvent::Kind::kBegin, r.ToTick(time), r.Team(team)); });
+}
+
+OTF2_CallbackCode OnTeamEnd(OTF2_LocationRef, OTF2_TimeStamp time, std::uint64_t, void* user, OTF2_AttributeList*,
+                            OTF2_CommRef team) {
+  return Guard(user, [&](LocationReader& r) { r.builder.Team(TeamEvent::Kind::kEnd, r.ToTick(time), r.Team(team)); });
+}
+
+OTF2_CallbackCode OnWorkerEvent(OTF2_LocationRef, OTF2_TimeStamp time, std::uint64_t, void* user, OTF2_AttributeList*,
+                                OTF2_RegionRef region) {
+  return Guard(user, [&](LocationReader& r) {
+    const std::uint32_t index = r.Region(region);
+    if (r.builder.IsMpi(index)) ++r.mpi_calls_on_worker;
+    r.builder.Enter(r.ToTick(time), index);
+  });
+}
+
+// Worker threads are read only to know whether they call MPI, unless they are kept.
 OTF2_CallbackCode OnWorkerEnter(OTF2_LocationRef, OTF2_TimeStamp, std::uint64_t, void* user, OTF2_AttributeList*,
                                 OTF2_RegionRef region) {
   return Guard(user, [&](LocationReader& r) {
@@ -265,7 +299,14 @@ OTF2_CallbackCode OnWorkerEnter(OTF2_LocationRef, OTF2_TimeStamp, std::uint64_t,
 
 using CallbacksPointer = std::unique_ptr<OTF2_EvtReaderCallbacks, decltype(&OTF2_EvtReaderCallbacks_Delete)>;
 
-CallbacksPointer MainCallbacks() {
+void SetTeamCallbacks(OTF2_EvtReaderCallbacks* callbacks) {
+  OTF2_EvtReaderCallbacks_SetThreadForkCallback(callbacks, OnThreadFork);
+  OTF2_EvtReaderCallbacks_SetThreadJoinCallback(callbacks, OnThreadJoin);
+  OTF2_EvtReaderCallbacks_SetThreadTeamBeginCallback(callbacks, OnTeamBegin);
+  OTF2_EvtReaderCallbacks_SetThreadTeamEndCallback(callbacks, OnTeamEnd);
+}
+
+CallbacksPointer MainCallbacks(bool keep_threads) {
   CallbacksPointer callbacks(OTF2_EvtReaderCallbacks_New(), OTF2_EvtReaderCallbacks_Delete);
   OTF2_EvtReaderCallbacks* c = callbacks.get();
   OTF2_EvtReaderCallbacks_SetEnterCallback(c, OnEnter);
@@ -284,12 +325,17 @@ CallbacksPointer MainCallbacks() {
   OTF2_EvtReaderCallbacks_SetMeasurementOnOffCallback(c, OnMeasurement);
   OTF2_EvtReaderCallbacks_SetBufferFlushCallback(c, OnFlush);
   OTF2_EvtReaderCallbacks_SetProgramBeginCallback(c, OnProgramBegin);
+  if (keep_threads) SetTeamCallbacks(c);
   return callbacks;
 }
 
-CallbacksPointer WorkerCallbacks() {
+CallbacksPointer WorkerCallbacks(bool keep_threads) {
   CallbacksPointer callbacks(OTF2_EvtReaderCallbacks_New(), OTF2_EvtReaderCallbacks_Delete);
-  OTF2_EvtReaderCallbacks_SetEnterCallback(callbacks.get(), OnWorkerEnter);
+  OTF2_EvtReaderCallbacks* c = callbacks.get();
+  OTF2_EvtReaderCallbacks_SetEnterCallback(c, keep_threads ? OnWorkerEvent : OnWorkerEnter);
+  if (!keep_threads) return callbacks;
+  OTF2_EvtReaderCallbacks_SetLeaveCallback(c, OnLeave);
+  SetTeamCallbacks(c);
   return callbacks;
 }
 
@@ -438,8 +484,11 @@ std::vector<std::size_t> BySize(const std::vector<Otf2Location>& locations) {
 // What is known of a location once its events are read.
 struct LocationResult {
   RankTimeline timeline;
+  std::vector<TeamEvent> team_events;
+  std::uint64_t mpi_calls_on_worker = 0;
   Diagnostics diagnostics;
   std::string program;
+  std::string where;
   std::uint64_t events = 0;
 };
 
@@ -453,16 +502,44 @@ LocationResult ReadLocation(Archive& archive, const Trace& trace, const Otf2Defi
   result.events = archive.ReadEvents(reader, callbacks);
   CheckEventCount(reader, result.events);
   result.program = reader.program;
+  result.where = reader.Where();
+  result.mpi_calls_on_worker = reader.mpi_calls_on_worker;
   result.timeline = reader.builder.Finish();
+  result.team_events = reader.builder.TakeTeamEvents();
   result.diagnostics = reader.builder.diagnostics();
-  result.diagnostics.Add(Anomaly::kMpiOnWorkerThread, reader.mpi_calls_on_worker, reader.Where());
-  result.diagnostics.AddPopulation(Anomaly::kMpiOnWorkerThread, reader.mpi_calls_on_worker + result.timeline.calls());
   return result;
 }
 
-void ReadLocations(Archive& archive, const Otf2Definitions& definitions, TraceBuilder& builder) {
-  const CallbacksPointer main_callbacks = MainCallbacks();
-  const CallbacksPointer worker_callbacks = WorkerCallbacks();
+void AddMpiOnWorkers(const LocationResult& result, bool is_main, Diagnostics& diagnostics) {
+  diagnostics.Add(Anomaly::kMpiOnWorkerThread, result.mpi_calls_on_worker, result.where);
+  const std::uint64_t calls = is_main ? result.timeline.calls() : 0;
+  diagnostics.AddPopulation(Anomaly::kMpiOnWorkerThread, result.mpi_calls_on_worker + calls);
+}
+
+// Of locations in the order of ranks, then threads.
+void KeepThreads(const std::vector<Otf2Location>& locations, std::vector<LocationResult>& results,
+                 TeamThreads& threads) {
+  threads.of_ranks.resize(
+      static_cast<std::size_t>(std::count_if(locations.begin(), locations.end(), [](auto& l) { return l.is_main; })));
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    const Otf2Location& location = locations[i];
+    if (location.is_main) {
+      threads.of_ranks[static_cast<std::size_t>(location.rank)] = std::move(results[i].team_events);
+      continue;
+    }
+    threads.diagnostics.Merge(results[i].diagnostics);
+    threads.workers.push_back(
+        {{location.rank, location.thread}, std::move(results[i].timeline), std::move(results[i].team_events)});
+  }
+  std::sort(threads.workers.begin(), threads.workers.end(),
+            [](const WorkerThread& a, const WorkerThread& b) { return a.location < b.location; });
+  const auto is_in_teams = [](const WorkerThread& worker) { return !worker.team_events.empty(); };
+  if (std::none_of(threads.workers.begin(), threads.workers.end(), is_in_teams)) threads = {};
+}
+
+void ReadLocations(Archive& archive, const Otf2Definitions& definitions, bool keep_threads, TraceBuilder& builder) {
+  const CallbacksPointer main_callbacks = MainCallbacks(keep_threads);
+  const CallbacksPointer worker_callbacks = WorkerCallbacks(keep_threads);
   const std::vector<std::size_t> order = BySize(definitions.locations);
   std::vector<LocationResult> results(order.size());
   ParallelFor(order.size(), [&](std::size_t i) {
@@ -474,16 +551,19 @@ void ReadLocations(Archive& archive, const Otf2Definitions& definitions, TraceBu
   for (std::size_t i = 0; i < results.size(); ++i) {
     const Otf2Location& location = definitions.locations[i];
     trace.events += results[i].events;
-    trace.diagnostics.Merge(results[i].diagnostics);
+    AddMpiOnWorkers(results[i], location.is_main, trace.diagnostics);
     if (!location.is_main) continue;
+    trace.diagnostics.Merge(results[i].diagnostics);
     if (trace.program.empty()) trace.program = results[i].program;
     trace.timelines[static_cast<std::size_t>(location.rank)] = std::move(results[i].timeline);
   }
+  if (!keep_threads) trace.team_threads = {};
+  if (keep_threads) KeepThreads(definitions.locations, results, trace.team_threads);
 }
 
 }  // namespace
 
-Trace ReadOtf2(const std::string& anchor, const CounterSelection& counters) {
+Trace ReadOtf2(const std::string& anchor, const CounterSelection& counters, bool keep_threads) {
   const Otf2Layout layout = RequireSoundAnchor(anchor, DefinitionBytes(anchor));
   if (layout.is_plain) {
     RequireEndOfFile(DefinitionsFile(anchor).string(), Otf2FileKind::kDefinitions, layout.definition_chunk, anchor);
@@ -496,7 +576,7 @@ Trace ReadOtf2(const std::string& anchor, const CounterSelection& counters) {
   const Otf2Definitions definitions = ReadOtf2Definitions(archive.reader(), counters, builder);
   if (layout.is_plain) RequireLocationFiles(anchor, definitions.locations);
   archive.OpenFiles(definitions.locations);
-  ReadLocations(archive, definitions, builder);
+  ReadLocations(archive, definitions, keep_threads, builder);
   std::uint64_t threaded = 0;
   for (const Rank& rank : builder.definitions().ranks) threaded += rank.threads > 1 ? 1 : 0;
   builder.trace().diagnostics.Add(Anomaly::kThreadsAtProcessLevel, threaded);

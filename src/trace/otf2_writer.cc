@@ -107,6 +107,9 @@ OTF2_CollectiveOp OperationOf(CollectiveKind kind) {
     case CollectiveKind::kExscan: return OTF2_COLLECTIVE_OP_EXSCAN;
     case CollectiveKind::kCreateHandle: return OTF2_COLLECTIVE_OP_CREATE_HANDLE;
     case CollectiveKind::kDestroyHandle: return OTF2_COLLECTIVE_OP_DESTROY_HANDLE;
+    case CollectiveKind::kFork: return OTF2_COLLECTIVE_OP_BCAST;
+    case CollectiveKind::kThreadBarrier:
+    case CollectiveKind::kImplicitBarrier: break;
   }
   return OTF2_COLLECTIVE_OP_BARRIER;
 }

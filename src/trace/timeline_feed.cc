@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "trace/trace_builder.h"
+
 namespace farscale {
 namespace {
 
@@ -256,6 +258,22 @@ std::uint32_t LocalRanks::Root(std::uint32_t communicator, std::int32_t root) co
   const Groups& groups = communicators_[communicator];
   if (groups.is_self) return 0;
   return Find(groups.remote.empty() ? groups.members : groups.remote, root).value();
+}
+
+void TellRecord(const FedRecord& r, RankBuilder& rank) {
+  switch (r.kind) {
+    case RecordKind::kSend: return rank.Send(r.peer, r.communicator, r.tag, r.bytes);
+    case RecordKind::kSendPost: return rank.SendPost(r.peer, r.communicator, r.tag, r.bytes, r.request);
+    case RecordKind::kSendComplete: return rank.SendComplete(r.request);
+    case RecordKind::kSendCancelled: return rank.RequestCancelled(r.request);
+    case RecordKind::kReceive: return rank.Receive(r.peer, r.communicator, r.tag, r.bytes);
+    case RecordKind::kReceivePost: return rank.ReceivePost(r.request);
+    case RecordKind::kReceiveComplete: return rank.ReceiveComplete(r.peer, r.communicator, r.tag, r.bytes, r.request);
+    case RecordKind::kCollective: return rank.Collective(r.collective, r.communicator, r.root, r.bytes, r.received);
+    case RecordKind::kCollectivePost: return rank.CollectivePost(r.request);
+    case RecordKind::kCollectiveComplete:
+      return rank.CollectiveComplete(r.collective, r.communicator, r.root, r.bytes, r.received, r.request);
+  }
 }
 
 TimelineWindow WholeTimeline(const RankTimeline& timeline) {

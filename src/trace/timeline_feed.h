@@ -12,6 +12,8 @@
 
 namespace farscale {
 
+class RankBuilder;
+
 enum class OperationClass : std::uint8_t { kSend, kReceive, kCollective };
 
 // Which operation of its class a record belongs to, by the number of its post.
@@ -75,6 +77,9 @@ class TimelineSink {
   virtual void MeasurementOn(Tick tick) = 0;
   virtual void BufferFlush(Tick begin, Tick end) = 0;
 };
+
+// A record for a sink that builds another trace.
+void TellRecord(const FedRecord& record, RankBuilder& rank);
 
 // Part of a timeline, from one place between calls and events to another. Calls that reach beyond `begin` or `end` are
 // cut there.

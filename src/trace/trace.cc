@@ -161,6 +161,10 @@ std::uint64_t Trace::MemoryBytes() const {
   }
   for (const CartesianTopology& topology : topologies) bytes += sizeof topology + Bytes(topology.places);
   for (const RankTimeline& timeline : timelines) bytes += timeline.MemoryBytes();
+  for (const WorkerThread& worker : team_threads.workers) {
+    bytes += worker.timeline.MemoryBytes() + Bytes(worker.team_events);
+  }
+  for (const std::vector<TeamEvent>& of_rank : team_threads.of_ranks) bytes += Bytes(of_rank);
   return bytes;
 }
 

@@ -26,6 +26,9 @@ namespace farscale {
 
 using Tick = std::int64_t;
 
+// What a region is to a team of threads.
+enum class TeamRole : std::uint8_t { kNone, kParallel, kBarrier, kImplicitBarrier };
+
 struct Region {
   std::string name;
   bool is_mpi = false;
@@ -33,9 +36,12 @@ struct Region {
   // No regions of the program:
   bool is_outside = false;  // around the records that lie outside a cut
   bool is_pause = false;    // time outside MPI in which the rank did not run, by what the trace says of its state
+  TeamRole team_role = TeamRole::kNone;
+  bool is_fork = false;  // of a team of threads [trace/location_trace.h]
 
   bool IsUser() const { return !is_mpi && !is_outside && !is_pause; }
   bool IsCollective() const { return call == MpiCall::kCollective || call == MpiCall::kImmediateCollective; }
+  bool IsTeamBarrier() const { return team_role == TeamRole::kBarrier || team_role == TeamRole::kImplicitBarrier; }
 };
 // Their names, by which readers know them; that of a pause goes on with what the rank did instead.
 inline constexpr std::string_view kOutsideRegion = "farscale: outside the cut";
@@ -256,6 +262,45 @@ class RankTimeline {
   Tick begin_ = 0, end_ = 0;
 };
 
+// A thread of a rank. Thread 0 is the one whose events are those of the rank.
+struct Location {
+  std::int32_t rank = 0;
+  std::int32_t thread = 0;
+
+  friend auto operator<=>(const Location&, const Location&) = default;
+};
+
+// What a thread says of the teams it forks or is in. Its place is behind `call` calls and `event` region events of its
+// timeline.
+struct TeamEvent {
+  enum class Kind : std::uint8_t { kFork, kBegin, kEnd, kJoin };
+  Kind kind = Kind::kFork;
+  Tick tick = 0;
+  std::uint32_t call = 0;
+  std::uint32_t event = 0;
+  std::uint32_t team = 0;  // of a begin or end: index into TeamThreads::teams
+};
+
+struct ThreadTeam {
+  std::vector<Location> members;  // rising; empty: not known
+};
+
+struct WorkerThread {
+  Location location;
+  RankTimeline timeline;  // MPI calls in it have no records
+  std::vector<TeamEvent> team_events;
+};
+
+// Threads of the ranks, where a reader was asked to keep them and they form teams.
+struct TeamThreads {
+  std::vector<ThreadTeam> teams;
+  std::vector<std::vector<TeamEvent>> of_ranks;  // of thread 0 of every rank
+  std::vector<WorkerThread> workers;             // by rank, then thread
+  Diagnostics diagnostics;                       // of the workers' events
+
+  bool empty() const { return workers.empty(); }
+};
+
 struct Rank {
   std::int32_t node = 0;  // index into Trace::nodes
   std::int32_t threads = 1;
@@ -276,6 +321,8 @@ struct Trace {
   std::vector<CartesianTopology> topologies;
   std::vector<Counter> counters;
   std::vector<RankTimeline> timelines;  // one a rank
+  TeamThreads team_threads;             // nothing unless asked for
+  std::vector<Location> locations;      // of a trace whose ranks are threads, one a rank; else empty
 
   std::uint64_t events = 0;      // records read, as the format counts them
   std::uint64_t disk_bytes = 0;  // of the files they came from

@@ -347,6 +347,12 @@ void RankBuilder::CollectiveComplete(CollectiveKind kind, std::uint32_t communic
   AddRecord(RecordKind::kCollectiveComplete, type, timeline_.collectives_ - 1 - *ordinal, sent, received);
 }
 
+void RankBuilder::Team(TeamEvent::Kind kind, Tick tick, std::uint32_t team) {
+  if (call_depth_ > 0) return;
+  team_events_.push_back({kind, std::max(tick, last_tick_), static_cast<std::uint32_t>(columns_.enter.size()),
+                          static_cast<std::uint32_t>(columns_.event_tick.size()), team});
+}
+
 void RankBuilder::MeasurementOff(Tick tick) {
   if (!off_since_) off_since_ = std::max(tick, last_tick_);
 }

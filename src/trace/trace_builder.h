@@ -19,6 +19,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "trace/trace.h"
@@ -61,6 +62,9 @@ class RankBuilder {
   // Of a counter whose samples are there but do not tell all that happened between them.
   void DistrustCounter(std::uint32_t counter);
 
+  // Where the thread forks, joins, enters or leaves a team; left out within MPI calls.
+  void Team(TeamEvent::Kind kind, Tick tick, std::uint32_t team = 0);
+
   void MeasurementOff(Tick tick);
   void MeasurementOn(Tick tick);
   void BufferFlush(Tick begin, Tick end);
@@ -69,8 +73,9 @@ class RankBuilder {
   bool IsMpi(std::uint32_t region) const { return trace_.regions[region].is_mpi; }
   Diagnostics& diagnostics() { return diagnostics_; }
 
-  // Closes what is open and hands over; the builder is done.
+  // Closes what is open and hands over; the builder is done, but for its team events.
   RankTimeline Finish();
+  std::vector<TeamEvent> TakeTeamEvents() { return std::move(team_events_); }
 
  private:
   enum class Operation : std::uint8_t { kSend, kReceive, kCollective };
@@ -108,6 +113,7 @@ class RankBuilder {
   TimelineColumns<PackedColumnBuilder> columns_;
   std::vector<CounterColumns<PackedColumnBuilder>> counter_columns_;
   Diagnostics diagnostics_;
+  std::vector<TeamEvent> team_events_;
 
   std::vector<std::uint32_t> open_regions_;
   std::size_t call_depth_ = 0;  // open_regions_[call_depth_ - 1] is the MPI call we are in; 0 outside MPI

@@ -4,15 +4,33 @@
 #include "factors/run_picture.h"
 #include "imbalance/diagnosis.h"
 #include "imbalance/factor_losses.h"
+#include "imbalance/loss_record.h"
+#include "phases/location_cut.h"
 #include "phases/rank_groups.h"
 #include "replay/calibration.h"
 #include "replay/computation.h"
 #include "replay/cut_trace.h"
 #include "replay/replayed_trace.h"
 #include "support/temporary_folder.h"
+#include "trace/location_trace.h"
 #include "trace/otf2_writer.h"
 
 namespace farscale::fuzz {
+
+namespace {
+
+void AnalyseThreads(const Trace& trace) {
+  if (trace.team_threads.empty()) return;
+  const Trace threads = LocationTrace(trace);
+  const Matching matching = MatchTrace(threads);
+  for (const PhaseSpec& spec : {PhaseSpec::WholeRun(), PhaseSpec::Region("step")}) {
+    const PhaseCut cut = CutPhase(trace, spec);
+    const Diagnosis diagnosis = Diagnose(threads, matching, CutOfLocations(trace, cut, threads));
+    RecordOf(diagnosis, spec.name, threads.locations);
+  }
+}
+
+}  // namespace
 
 void AnalyseTrace(const std::string& path, const ReadOptions& reading, bool writes) {
   const Trace trace = ReadTrace(path, reading);
@@ -30,6 +48,7 @@ void AnalyseTrace(const std::string& path, const ReadOptions& reading, bool writ
       MeasurePhase(trace, matching, cut, FindGroups(trace, cut).groups, options);
     }
   }
+  AnalyseThreads(trace);
   PictureOf(trace, matching, {});
   SummarizeRegions(trace);
   PhaseSpec window;

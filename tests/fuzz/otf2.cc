@@ -12,14 +12,19 @@
 namespace farscale::fuzz {
 namespace {
 
-constexpr const char* kFiles[] = {"traces.otf2", "traces.def", "traces/0.def", "traces/0.evt", "traces/1.evt"};
+constexpr const char* kFiles[] = {"traces.otf2",  "traces.def",   "traces/0.def",
+                                  "traces/0.evt", "traces/1.evt", "traces/1001.evt"};
 
-// Two ranks with every kind of record the reader knows.
+// Two ranks with every kind of record the reader knows, the first with a thread.
 class GoodArchive {
  public:
   GoodArchive() {
     test::Otf2Archive archive(folder_ / "a", "traces");
-    archive.AddWorld(2);
+    const std::uint32_t node = archive.Node("node0");
+    archive.AddProcess(node, 2);
+    archive.AddProcess(node);
+    archive.AddMpi();
+    const std::uint32_t team = archive.AddTeam({0, 1001});
     const auto sub = archive.AddCommunicator("sub", {1, 0});
     const auto metric = archive.AddMetricClass({"ins", "cyc"}, OTF2_METRIC_ACCUMULATED_START, OTF2_TYPE_UINT64);
     for (const std::uint64_t rank : {0u, 1u}) {
@@ -57,8 +62,9 @@ class GoodArchive {
             .Leave(t + 33, "MPI_Wait")
             .Measurement(t + 40, false)
             .Measurement(t + 50, true)
-            .Flush(t + 60, t + 61)
-            .Leave(t + 900, "step");
+            .Flush(t + 60, t + 61);
+        if (rank == 0) AddTeam(archive, team, t + 100);
+        events.Leave(t + 900, "step");
       }
       events.Enter(4990, "MPI_Wait").Irecv(4991, peer, 0, 3, 8, 200).IrecvRequest(4991, 201).Leave(4992, "MPI_Wait");
       events.Leave(5000, "main");
@@ -66,6 +72,23 @@ class GoodArchive {
     }
     anchor_ = archive.Close();
     for (const char* file : kFiles) contents_.push_back(ReadFile(folder_ / "a" / file));
+  }
+
+  static void AddTeam(test::Otf2Archive& archive, std::uint32_t team, std::uint64_t t) {
+    const std::string region = "!$omp parallel", barrier = "!$omp barrier", end = "!$omp implicit barrier";
+    archive.Location(0).ThreadFork(t, 2);
+    for (const std::uint64_t location : {0u, 1001u}) {
+      archive.Location(location)
+          .TeamBegin(t + 1, team)
+          .Enter(t + 1, region)
+          .Enter(t + 50, barrier)
+          .Leave(t + 60, barrier)
+          .Enter(t + 100, end)
+          .Leave(t + 110, end)
+          .Leave(t + 110, region)
+          .TeamEnd(t + 110, team);
+    }
+    archive.Location(0).ThreadJoin(t + 120);
   }
 
   const std::string& anchor() const { return anchor_; }
@@ -98,7 +121,9 @@ void Try(const std::string& input) {
   const std::size_t file = static_cast<unsigned char>(input[0]) % std::size(kFiles);
   Archive().Write(file, input.substr(1));
   try {
-    AnalyseTrace(Archive().anchor(), {}, input.size() % 8 == 0);
+    ReadOptions options;
+    options.keep_threads = true;
+    AnalyseTrace(Archive().anchor(), options, input.size() % 8 == 0);
   } catch (const Error&) {
   }
   Archive().Write(file, Archive().content(file));

@@ -4,12 +4,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <random>
 
 #include "factors/phase_factors.h"
 #include "imbalance/diagnosis.h"
 #include "imbalance/factor_losses.h"
+#include "phases/location_cut.h"
+#include "support/hybrid_program.h"
 #include "support/random_program.h"
 #include "support/traces.h"
+#include "trace/location_trace.h"
 #include "trace/trace_reader.h"
 
 namespace farscale {
@@ -153,6 +157,42 @@ TEST(ImbalanceProperty, HoldsInWindowsOfRandomPrograms) {
     const Trace trace = test::MakeRandomProgram(seed, test::VariedOptions(seed));
     const double begin = static_cast<double>(seed % 10) / 20;
     ExpectInvariants(trace, CutPhase(trace, Window(trace, begin, 0.1 + static_cast<double>(seed % 4) / 10)));
+    if (HasFailure()) return;
+  }
+}
+
+// By thread, in the whole run, in a phase that recurs and in a window.
+TEST(ImbalanceProperty, HoldsOnThreadsOfRandomPrograms) {
+  for (std::uint64_t seed = 0; seed < 500; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    const Trace trace = test::MakeHybridProgram(seed);
+    const Trace threads = LocationTrace(trace);
+    EXPECT_TRUE(threads.diagnostics.empty());
+    EXPECT_TRUE(MatchTrace(threads).diagnostics.empty());
+    for (const PhaseSpec& spec : {PhaseSpec::WholeRun(), PhaseSpec::Region("step"), Window(trace, 0.3, 0.4)}) {
+      ExpectInvariants(threads, CutOfLocations(trace, CutPhase(trace, spec), threads));
+    }
+    if (HasFailure()) return;
+  }
+}
+
+void DropSome(std::vector<TeamEvent>& events, std::mt19937_64& random) {
+  std::erase_if(events, [&](const TeamEvent&) { return random() % 20 == 0; });
+}
+
+// Where records of teams are missing, these are left without waits, and all others are as they should be.
+TEST(ImbalanceProperty, HoldsWhereRecordsOfTeamsAreMissing) {
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Trace trace = test::MakeHybridProgram(seed);
+    std::mt19937_64 random(seed);
+    for (std::vector<TeamEvent>& of_rank : trace.team_threads.of_ranks) DropSome(of_rank, random);
+    for (WorkerThread& worker : trace.team_threads.workers) DropSome(worker.team_events, random);
+    const Trace threads = LocationTrace(trace);
+    EXPECT_TRUE(MatchTrace(threads).diagnostics.empty());
+    for (const PhaseSpec& spec : {PhaseSpec::WholeRun(), PhaseSpec::Region("step")}) {
+      ExpectInvariants(threads, CutOfLocations(trace, CutPhase(trace, spec), threads));
+    }
     if (HasFailure()) return;
   }
 }

@@ -1,5 +1,6 @@
 #include "support/otf2_archive.h"
 
+#include <algorithm>
 #include <stdexcept>
 
 #include "trace/trace.h"
@@ -11,6 +12,22 @@ constexpr std::uint32_t kEmpty = 0;  // the string ""
 
 void Check(OTF2_ErrorCode code) {
   if (code != OTF2_SUCCESS) throw std::runtime_error(std::string("OTF2: ") + OTF2_Error_GetDescription(code));
+}
+
+constexpr std::uint32_t kThreadsGroup = 1 << 20;  // of all locations of OpenMP
+
+OTF2_RegionRole RoleOf(const std::string& region) {
+  const auto begins = [&](const char* text) { return region.rfind(text, 0) == 0; };
+  if (region == kOutsideRegion) return OTF2_REGION_ROLE_ARTIFICIAL;
+  if (begins("!$omp parallel")) return OTF2_REGION_ROLE_PARALLEL;
+  if (begins("!$omp barrier")) return OTF2_REGION_ROLE_BARRIER;
+  if (begins("!$omp implicit barrier")) return OTF2_REGION_ROLE_IMPLICIT_BARRIER;
+  return begins("!$omp") ? OTF2_REGION_ROLE_LOOP : OTF2_REGION_ROLE_FUNCTION;
+}
+
+OTF2_Paradigm ParadigmOf(const std::string& region) {
+  if (region.rfind("MPI_", 0) == 0) return OTF2_PARADIGM_MPI;
+  return region.rfind("!$omp", 0) == 0 ? OTF2_PARADIGM_OPENMP : OTF2_PARADIGM_USER;
 }
 
 OTF2_FlushType BeforeFlush(void*, OTF2_FileType, OTF2_LocationRef, void*, bool) { return OTF2_FLUSH; }
@@ -69,6 +86,11 @@ std::uint32_t Otf2Archive::AddCommunicator(const std::string& name, const std::v
   return static_cast<std::uint32_t>(communicators_.size() - 1);
 }
 
+std::uint32_t Otf2Archive::AddTeam(const std::vector<std::uint64_t>& locations) {
+  communicators_.push_back({"OpenMP team", locations, false, true});
+  return static_cast<std::uint32_t>(communicators_.size() - 1);
+}
+
 void Otf2Archive::AddTopology(std::uint32_t communicator, const std::vector<std::uint32_t>& extents, bool is_periodic,
                               const std::vector<std::vector<std::uint32_t>>& coordinates) {
   topologies_.push_back({communicator, extents, is_periodic, coordinates});
@@ -123,13 +145,9 @@ void Otf2Archive::WriteDefinitions() {
     }
   }
   for (std::size_t i = 0; i < regions_.size(); ++i) {
-    const bool is_mpi = regions_[i].compare(0, 4, "MPI_") == 0;
-    const bool is_outside = regions_[i] == kOutsideRegion;
     const std::uint32_t name = String(regions_[i]);
-    Check(OTF2_GlobalDefWriter_WriteRegion(w, static_cast<std::uint32_t>(i), name, name, kEmpty,
-                                           is_outside ? OTF2_REGION_ROLE_ARTIFICIAL : OTF2_REGION_ROLE_FUNCTION,
-                                           is_mpi ? OTF2_PARADIGM_MPI : OTF2_PARADIGM_USER, OTF2_REGION_FLAG_NONE,
-                                           kEmpty, 0, 0));
+    Check(OTF2_GlobalDefWriter_WriteRegion(w, static_cast<std::uint32_t>(i), name, name, kEmpty, RoleOf(regions_[i]),
+                                           ParadigmOf(regions_[i]), OTF2_REGION_FLAG_NONE, kEmpty, 0, 0));
   }
   if (!communicators_.empty()) {
     std::vector<std::uint64_t> locations(processes_.size());
@@ -138,12 +156,28 @@ void Otf2Archive::WriteDefinitions() {
                                           OTF2_GROUP_FLAG_NONE, static_cast<std::uint32_t>(locations.size()),
                                           locations.data()));
   }
+  std::vector<std::uint64_t> threads;
+  for (const Communicator& c : communicators_) {
+    if (c.is_team) threads.insert(threads.end(), c.members.begin(), c.members.end());
+  }
+  std::sort(threads.begin(), threads.end());
+  threads.erase(std::unique(threads.begin(), threads.end()), threads.end());
+  if (!threads.empty()) {
+    Check(OTF2_GlobalDefWriter_WriteGroup(w, kThreadsGroup, kEmpty, OTF2_GROUP_TYPE_COMM_LOCATIONS,
+                                          OTF2_PARADIGM_OPENMP, OTF2_GROUP_FLAG_NONE,
+                                          static_cast<std::uint32_t>(threads.size()), threads.data()));
+  }
   for (std::size_t i = 0; i < communicators_.size(); ++i) {
-    const Communicator& c = communicators_[i];
+    Communicator c = communicators_[i];
+    for (std::uint64_t& member : c.members) {  // by their places among all
+      if (!c.is_team) break;
+      member = static_cast<std::uint64_t>(std::lower_bound(threads.begin(), threads.end(), member) - threads.begin());
+    }
     const auto group = static_cast<std::uint32_t>(i + 1);
-    Check(OTF2_GlobalDefWriter_WriteGroup(
-        w, group, kEmpty, c.is_self ? OTF2_GROUP_TYPE_COMM_SELF : OTF2_GROUP_TYPE_COMM_GROUP, OTF2_PARADIGM_MPI,
-        OTF2_GROUP_FLAG_NONE, static_cast<std::uint32_t>(c.members.size()), c.members.data()));
+    Check(OTF2_GlobalDefWriter_WriteGroup(w, group, kEmpty,
+                                          c.is_self ? OTF2_GROUP_TYPE_COMM_SELF : OTF2_GROUP_TYPE_COMM_GROUP,
+                                          c.is_team ? OTF2_PARADIGM_OPENMP : OTF2_PARADIGM_MPI, OTF2_GROUP_FLAG_NONE,
+                                          static_cast<std::uint32_t>(c.members.size()), c.members.data()));
     Check(OTF2_GlobalDefWriter_WriteComm(w, static_cast<std::uint32_t>(i), String(c.name), group, OTF2_UNDEFINED_COMM,
                                          OTF2_COMM_FLAG_NONE));
   }
@@ -298,6 +332,22 @@ Otf2Writer& Otf2Writer::MetricSigned(std::uint64_t time, std::uint32_t metric,
 }
 Otf2Writer& Otf2Writer::MetricDouble(std::uint64_t time, std::uint32_t metric, const std::vector<double>& values) {
   WriteMetric(writer_, time, metric, values, OTF2_TYPE_DOUBLE, [](auto& v, auto x) { v.floating_point = x; });
+  return *this;
+}
+Otf2Writer& Otf2Writer::ThreadFork(std::uint64_t time, std::uint32_t threads) {
+  Check(OTF2_EvtWriter_ThreadFork(writer_, nullptr, time, OTF2_PARADIGM_OPENMP, threads));
+  return *this;
+}
+Otf2Writer& Otf2Writer::ThreadJoin(std::uint64_t time) {
+  Check(OTF2_EvtWriter_ThreadJoin(writer_, nullptr, time, OTF2_PARADIGM_OPENMP));
+  return *this;
+}
+Otf2Writer& Otf2Writer::TeamBegin(std::uint64_t time, std::uint32_t team) {
+  Check(OTF2_EvtWriter_ThreadTeamBegin(writer_, nullptr, time, team));
+  return *this;
+}
+Otf2Writer& Otf2Writer::TeamEnd(std::uint64_t time, std::uint32_t team) {
+  Check(OTF2_EvtWriter_ThreadTeamEnd(writer_, nullptr, time, team));
   return *this;
 }
 Otf2Writer& Otf2Writer::Measurement(std::uint64_t time, bool on) {

@@ -46,6 +46,10 @@ class Otf2Writer {
   Otf2Writer& MetricUnsigned(std::uint64_t time, std::uint32_t metric, const std::vector<std::uint64_t>& values);
   Otf2Writer& MetricSigned(std::uint64_t time, std::uint32_t metric, const std::vector<std::int64_t>& values);
   Otf2Writer& MetricDouble(std::uint64_t time, std::uint32_t metric, const std::vector<double>& values);
+  Otf2Writer& ThreadFork(std::uint64_t time, std::uint32_t threads);
+  Otf2Writer& ThreadJoin(std::uint64_t time);
+  Otf2Writer& TeamBegin(std::uint64_t time, std::uint32_t team);
+  Otf2Writer& TeamEnd(std::uint64_t time, std::uint32_t team);
   Otf2Writer& Measurement(std::uint64_t time, bool on);
   Otf2Writer& Flush(std::uint64_t begin, std::uint64_t end);
   Otf2Writer& ProgramBegin(std::uint64_t time, const std::string& name);
@@ -65,7 +69,8 @@ class Otf2Archive {
   Otf2Archive& operator=(const Otf2Archive&) = delete;
 
   // Definitions; may be added until Close().
-  std::uint32_t Region(const std::string& name);  // MPI_ names get the MPI paradigm
+  // MPI_ names get the MPI paradigm; those with "!$omp" in front that of OpenMP, and the role that they name.
+  std::uint32_t Region(const std::string& name);
   std::uint32_t String(const std::string& text);
   std::uint32_t Node(const std::string& name);
   // A process on a node with so many threads; its main thread is a location, the others have the numbers
@@ -76,6 +81,8 @@ class Otf2Archive {
   // World and self for the processes added so far, spread over nodes as they are.
   void AddMpi();
   std::uint32_t AddCommunicator(const std::string& name, const std::vector<std::uint64_t>& world_ranks);
+  // Of threads, by their locations.
+  std::uint32_t AddTeam(const std::vector<std::uint64_t>& locations);
   // `coordinates` by local rank, written as they are: damage is the caller's.
   void AddTopology(std::uint32_t communicator, const std::vector<std::uint32_t>& extents, bool is_periodic,
                    const std::vector<std::vector<std::uint32_t>>& coordinates);
@@ -112,6 +119,7 @@ class Otf2Archive {
     std::string name;
     std::vector<std::uint64_t> members;
     bool is_self;
+    bool is_team = false;
   };
   void WriteDefinitions();
   void WriteTopologies();

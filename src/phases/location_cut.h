@@ -1,0 +1,20 @@
+// A phase of a run in the trace of its threads.
+#pragma once
+
+#include <vector>
+
+#include "phases/phase_cut.h"
+#include "phases/rank_groups.h"
+#include "trace/trace.h"
+
+namespace farscale {
+
+// The same phase in LocationTrace(trace): thread 0 has the edges of its rank. The other threads have them at the same
+// times, but for the end of what they do: where a thread is idle at the end of the phase or of an iteration, waiting
+// for a fork behind it, its part ends with its last team.
+PhaseCut CutOfLocations(const Trace& trace, const PhaseCut& cut, const Trace& locations);
+
+// The groups with all threads of their ranks.
+std::vector<RankGroup> GroupsOfLocations(const std::vector<RankGroup>& groups, const Trace& locations);
+
+}  // namespace farscale
