@@ -151,6 +151,26 @@ LossMeasure MeasureFrom(const std::string& name, const std::string& file) {
 
 }  // namespace
 
+namespace {
+
+// Of every thread of the run, so that all numbers of the record name one.
+std::vector<Location> LocationsFrom(const Json& json, const LossRecord& losses, const std::string& file) {
+  std::vector<Location> locations;
+  std::int32_t rank = 0;
+  for (const Json& threads : json) {
+    for (const Json& thread : threads) locations.push_back({rank, thread.get<std::int32_t>()});
+    ++rank;
+  }
+  const bool is_known = std::all_of(losses.ranks.begin(), losses.ranks.end(),
+                                    [&](std::size_t known) { return known < locations.size(); });
+  if (locations.size() != losses.run_ranks || !is_known) {
+    RefuseLosses(file, "its threads are not those of its phases");
+  }
+  return locations;
+}
+
+}  // namespace
+
 LossRecord LossesFromJson(const Json& json, const std::string& file) {
   LossRecord losses;
   losses.trace = json.at("trace").get<std::string>();
@@ -160,6 +180,7 @@ LossRecord LossesFromJson(const Json& json, const std::string& file) {
   losses.iterations = json.at("iterations").get<std::size_t>();
   losses.run_ranks = json.at("runRanks").get<std::size_t>();
   losses.ranks = json.at("ranks").get<std::vector<std::size_t>>();
+  if (json.contains("threads")) losses.locations = LocationsFrom(json.at("threads"), losses, file);
   losses.groups = json.at("groups").get<std::vector<std::string>>();
   losses.recurs = json.at("recurs").get<bool>();
   losses.length = json.at("length").get<double>();

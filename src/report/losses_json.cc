@@ -43,7 +43,8 @@ Json ToJson(const LossRaster& raster) {
   return rows;
 }
 
-Json ToJson(const LoadShape& shape) {
+// What helps is known for ranks, not for threads.
+Json ToJson(const LoadShape& shape, bool of_threads) {
   Json json = {{"overRanks", NameOf(shape.over_ranks).id},
                {"overTime", NameOf(shape.over_time).id},
                {"imbalance", shape.imbalance},
@@ -61,8 +62,18 @@ Json ToJson(const LoadShape& shape) {
     json["alternating"] = shape.alternating_part;
   }
   if (shape.lasts > 0) json["lasts"] = shape.lasts;
-  const std::string remedy = RemedyFor(shape);
+  const std::string remedy = of_threads ? "" : RemedyFor(shape);
   if (!remedy.empty()) json["remedy"] = remedy;
+  return json;
+}
+
+// Threads of every rank.
+Json ToJson(const std::vector<Location>& locations) {
+  Json json = Json::array();
+  for (const Location& location : locations) {
+    if (location.thread == 0) json.push_back(Json::array());
+    json.back().push_back(location.thread);
+  }
   return json;
 }
 
@@ -76,7 +87,8 @@ Json ToJson(const ProcessGrid& grid) {
   return json;
 }
 
-Json ToJson(const PathRecord& path, const std::vector<std::size_t>& ranks) {
+Json ToJson(const PathRecord& path, const LossRecord& losses) {
+  const std::vector<std::size_t>& ranks = losses.ranks;
   Json json = {{"path", path.path},
                {"isMpi", path.is_mpi},
                {"visits", path.total.visits},
@@ -103,7 +115,7 @@ Json ToJson(const PathRecord& path, const std::vector<std::size_t>& ranks) {
   AddByRank("costs", path.costs, ranks, by_rank);
   AddByRank("criticalPath", path.critical, ranks, by_rank);
   json["byRank"] = std::move(by_rank);
-  if (path.shape) json["shape"] = ToJson(*path.shape);
+  if (path.shape) json["shape"] = ToJson(*path.shape, !losses.locations.empty());
   if (!path.raster.cells.empty()) json["costsByRankAndIteration"] = ToJson(path.raster);
   return json;
 }
@@ -133,10 +145,11 @@ Json LossesToJson(const LossRecord& record) {
                {"indirect", record.indirect},
                {"propagating", record.propagating},
                {"wrongOrder", record.wrong_order}};
-  if (record.shape) json["shape"] = ToJson(*record.shape);
+  if (!record.locations.empty()) json["threads"] = ToJson(record.locations);
+  if (record.shape) json["shape"] = ToJson(*record.shape, !record.locations.empty());
   if (record.grid) json["processGrid"] = ToJson(*record.grid);
   Json paths = Json::array();
-  for (const PathRecord& path : record.paths) paths.push_back(ToJson(path, record.ranks));
+  for (const PathRecord& path : record.paths) paths.push_back(ToJson(path, record));
   json["callPaths"] = std::move(paths);
   if (record.by_factor) {
     Json losses = Json::array();

@@ -9,6 +9,7 @@
 #include "base/format.h"
 #include "base/text.h"
 #include "report/heat_map.h"
+#include "report/loss_ranks.h"
 #include "report/shape_words.h"
 
 namespace farscale {
@@ -27,28 +28,27 @@ constexpr double kNothing = 0.0005;  // shares below are 0.0 %
 
 double CostsOf(const PathRecord& path) { return path.total.Costs(); }
 
-std::string RanksInWords(std::size_t ranks) { return ranks == 1 ? "1 rank" : fmt::format("{} ranks", ranks); }
-
 // "3 (71.0 %), 0 (12.0 %)": the two ranks with most, with what share of the whole they have.
-std::string MostRanks(const std::vector<double>& by_rank, const std::vector<std::size_t>& ranks, double whole) {
+std::string MostRanks(const std::vector<double>& by_rank, const LossRecord& losses, double whole) {
   std::vector<std::size_t> order(by_rank.size());
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return by_rank[a] > by_rank[b]; });
   std::vector<std::string> texts;
   for (const std::size_t i : order) {
     if (texts.size() == 2 || by_rank[i] <= kNothing * whole) break;
-    texts.push_back(fmt::format("{} ({})", ranks[i], ShareOf(by_rank[i], whole)));
+    texts.push_back(fmt::format("{} ({})", LossRanks(losses).NumberOf(losses.ranks[i]), ShareOf(by_rank[i], whole)));
   }
-  return texts.empty() ? "–" : Join(texts, ", ");
+  return texts.empty() ? "–" : Join(texts, losses.locations.empty() ? ", " : "; ");
 }
 
 // "most of it on rank 3 (71.0 %)"
 std::string WhereMost(const PathRecord& path, const LossRecord& losses) {
   const auto largest = std::max_element(path.costs.begin(), path.costs.end());
-  if (largest == path.costs.end()) return "on ranks that are not known";
+  if (largest == path.costs.end()) return fmt::format("on {} that are not known", LossRanks(losses).many());
   const double share = *largest / path.total.Costs();
-  return fmt::format("{} on rank {} ({})", share >= 0.5 ? "most of it" : "the largest part of it",
-                     losses.ranks[static_cast<std::size_t>(largest - path.costs.begin())], FormatPercent(share));
+  return fmt::format("{} on {} ({})", share >= 0.5 ? "most of it" : "the largest part of it",
+                     LossRanks(losses).NameOf(losses.ranks[static_cast<std::size_t>(largest - path.costs.begin())]),
+                     FormatPercent(share));
 }
 
 Data Kinds(const LossRecord& losses) {
@@ -76,7 +76,7 @@ Data Causes(const LossRecord& losses, std::size_t most) {
                     {"share", ShareOf(path->total.Costs(), losses.Waiting())},
                     {"shortTerm", TimeOrDash(path->total.ShortTerm())},
                     {"longTerm", TimeOrDash(path->total.LongTerm())},
-                    {"most", MostRanks(path->costs, losses.ranks, path->total.Costs())}});
+                    {"most", MostRanks(path->costs, losses, path->total.Costs())}});
   }
   return rows;
 }
@@ -99,7 +99,7 @@ Data Waiters(const LossRecord& losses, std::size_t most) {
                     {"share", ShareOf(all, losses.allocation)},
                     {"indirect", ShareOf(path->total.indirect, all)},
                     {"propagating", ShareOf(path->total.propagating, all)},
-                    {"most", MostRanks(path->waiting, losses.ranks, all)}});
+                    {"most", MostRanks(path->waiting, losses, all)}});
   }
   return rows;
 }
@@ -156,21 +156,23 @@ std::size_t FirstOf(std::size_t part, std::size_t parts, std::size_t count) {
   return (part * count + parts - 1) / parts;
 }
 
-// "8 – 15": which of `count` things lie in a block of rows or columns of a raster. `origin`: number of the first thing.
-std::string NameOfBlock(std::size_t block, std::size_t blocks, std::size_t cells, std::size_t count,
-                        std::size_t origin) {
-  const std::size_t first = FirstOf(FirstOf(block, blocks, cells), cells, count) + origin;
-  const std::size_t next = FirstOf(FirstOf(block + 1, blocks, cells), cells, count) + origin;
-  return first + 1 == next ? std::to_string(first) : fmt::format("{} – {}", first, next - 1);
+// "8 – 15": which of `count` things lie in a block of rows or columns of a raster, by the name of each.
+template <typename NameOf>
+std::string NameOfBlock(std::size_t block, std::size_t blocks, std::size_t cells, std::size_t count, NameOf name_of) {
+  const std::size_t first = FirstOf(FirstOf(block, blocks, cells), cells, count);
+  const std::size_t next = FirstOf(FirstOf(block + 1, blocks, cells), cells, count);
+  return first + 1 == next ? name_of(first) : fmt::format("{} – {}", name_of(first), name_of(next - 1));
 }
 
 // Sums of blocks of the map, few enough to be read.
 Data TableBehind(const LossRecord& losses, const LossRaster& raster) {
   const LossRaster blocks = Joined(raster, kTableRows, kTableColumns), sums = Joined(blocks, blocks.rows, 1);
   const std::size_t columns = blocks.columns > 1 ? blocks.columns : 0;  // one is the same as all
+  const auto name_of_iteration = [](std::size_t iteration) { return std::to_string(iteration + 1); };
+  const auto name_of_rank = [&](std::size_t rank) { return LossRanks(losses).NumberOf(rank); };
   Data header = Data::array(), rows = Data::array();
   for (std::size_t column = 0; column < columns; ++column) {
-    header.push_back({{"text", NameOfBlock(column, columns, raster.columns, losses.iterations, 1)}});
+    header.push_back({{"text", NameOfBlock(column, columns, raster.columns, losses.iterations, name_of_iteration)}});
   }
   header.push_back({{"text", "all"}});
   for (std::size_t row = 0; row < blocks.rows; ++row) {
@@ -179,8 +181,8 @@ Data TableBehind(const LossRecord& losses, const LossRaster& raster) {
       cells.push_back({{"text", TimeOrDash(blocks.cells[row * columns + column])}});
     }
     cells.push_back({{"text", TimeOrDash(sums.cells[row])}});
-    rows.push_back(
-        {{"heading", NameOfBlock(row, blocks.rows, raster.rows, losses.run_ranks, 0)}, {"cells", std::move(cells)}});
+    rows.push_back({{"heading", NameOfBlock(row, blocks.rows, raster.rows, losses.run_ranks, name_of_rank)},
+                    {"cells", std::move(cells)}});
   }
   return {{"header", std::move(header)}, {"rows", std::move(rows)}};
 }
@@ -223,11 +225,14 @@ Data GridMapOf(const LossRecord& losses, const PathRecord& path, const std::stri
 
 Data MapOf(const LossRecord& losses, const PathRecord& path, std::size_t number, const std::string& heading) {
   const LossRaster& raster = path.raster;
+  const LossRanks names(losses);
   const double largest = LargestOf(raster.cells);
-  const HeatLabels labels{"rank 0", std::to_string(losses.run_ranks - 1), "iteration 1",
+  const HeatLabels labels{names.NameOf(0), names.NumberOf(losses.run_ranks - 1), "iteration 1",
                           std::to_string(losses.iterations), FormatSeconds(largest)};
-  const std::string what = fmt::format("Costs of {} by rank and iteration", InnermostOf(path.path));
-  std::string size = RanksInWords(losses.run_ranks) + " from top to bottom";
+  const std::string what = fmt::format("Costs of {} by {} and iteration", InnermostOf(path.path), names.one());
+  std::string size =
+      fmt::format("{} {} from top to bottom{}", losses.run_ranks, losses.run_ranks == 1 ? names.one() : names.many(),
+                  names.are_threads() ? ", those of a rank together" : "");
   if (losses.iterations > 1) size += fmt::format(", {} iterations from left to right", losses.iterations);
   const bool is_joined = raster.rows < losses.run_ranks || raster.columns < losses.iterations;
   const std::string caption = fmt::format("{}. {}, where the delays are{}. Bars: all iterations together.", path.path,
@@ -260,12 +265,14 @@ constexpr double kWorthShape = 0.05, kWorthRemedy = 0.01;
 // How computation is spread, all of it and that of the first causes, and what helps.
 Data Shapes(const LossRecord& losses, std::size_t most) {
   Data rows = Data::array();
-  const auto add = [&](const std::string& name, const std::optional<LoadShape>& shape, const std::string& remedy) {
+  const LossRanks names(losses);
+  const auto add = [&](const std::string& name, const std::optional<LoadShape>& shape, const std::string& help) {
     if (!shape || shape->over_ranks == ShapeOverRanks::kUnknown) return;
+    const std::string remedy = names.are_threads() ? "" : help;  // known for ranks alone
     rows.push_back({{"name", name},
                     {"imbalance", FormatPercent(shape->imbalance)},
                     {"inIteration", FormatPercent(shape->imbalance_in_iteration)},
-                    {"shape", DescribeShape(*shape)},
+                    {"shape", DescribeShape(*shape, names)},
                     {"remedy", remedy.empty() ? "–" : remedy}});
   };
   const auto worth = [&](double seconds) { return seconds >= kWorthRemedy * losses.length; };
@@ -328,7 +335,8 @@ Data Growth(const std::vector<LossGrowth>& growth, std::size_t most) {
 }  // namespace
 
 std::pair<std::string, std::string> HeadingsOfImpact(const LossRecord& losses) {
-  if (losses.groups.empty()) return {"Ranks in it lose", "Ranks never in it lose"};
+  const std::string ranks = losses.locations.empty() ? "Ranks" : "Threads";
+  if (losses.groups.empty()) return {ranks + " in it lose", ranks + " never in it lose"};
   return {"Its group loses", "Other groups lose"};
 }
 
@@ -341,32 +349,37 @@ std::string DescribeRules(const LossRecord& losses) {
 
 std::vector<std::string> SummarizeLosses(const LossRecord& losses) {
   const double waiting = losses.Waiting();
-  if (waiting <= 0) return {"No rank waits for another."};
+  const LossRanks ranks(losses);
+  if (waiting <= 0) return {fmt::format("No {} waits for another.", ranks.one())};
   std::vector<std::string> sentences = {
-      fmt::format("{} of the time of all ranks is waiting: {} of {} on {}.", ShareOf(waiting, losses.allocation),
-                  FormatSeconds(waiting), FormatSeconds(losses.allocation), RanksInWords(losses.ranks.size()))};
+      fmt::format("{} of the time of all {} is waiting: {} of {} on {}.", ShareOf(waiting, losses.allocation),
+                  ranks.many(), FormatSeconds(waiting), FormatSeconds(losses.allocation), ranks.Count())};
+  if (ranks.are_threads()) {
+    sentences.emplace_back(
+        "Threads are told one by one here, those that wait for a fork too; factors and losses by factor are of ranks.");
+  }
   const std::vector<const PathRecord*> causes = LargestPaths(losses, 1, CostsOf);
   if (!causes.empty()) {
     const PathRecord& first = *causes.front();
     sentences.push_back(fmt::format("{} of the waiting is caused by {}, {}.", ShareOf(first.total.Costs(), waiting),
                                     first.path, WhereMost(first, losses)));
     sentences.push_back(
-        fmt::format("{} of the waiting is indirect, brought about by waits of the rank that came late; {} makes others "
+        fmt::format("{} of the waiting is indirect, brought about by waits of the {} that came late; {} makes others "
                     "wait in turn.",
-                    ShareOf(losses.indirect, waiting), ShareOf(losses.propagating, waiting)));
+                    ShareOf(losses.indirect, waiting), ranks.one(), ShareOf(losses.propagating, waiting)));
   }
   if (losses.at_end > 0) {
     sentences.push_back(
-        fmt::format("{} of the waiting ({}) is for the last rank at the end of the phase, and charged to nobody.",
-                    ShareOf(losses.at_end, waiting), FormatSeconds(losses.at_end)));
+        fmt::format("{} of the waiting ({}) is for the last {} at the end of the phase, and charged to nobody.",
+                    ShareOf(losses.at_end, waiting), FormatSeconds(losses.at_end), ranks.one()));
   }
   double unattributed = 0;
   for (const double value : losses.unattributed) unattributed += value;
   if (unattributed >= kNothing * waiting) {
     sentences.push_back(
-        fmt::format("{} of the waiting ({}) could not be attributed: the rank that came late did nothing longer than "
+        fmt::format("{} of the waiting ({}) could not be attributed: the {} that came late did nothing longer than "
                     "the one that waited.",
-                    ShareOf(unattributed, waiting), FormatSeconds(unattributed)));
+                    ShareOf(unattributed, waiting), FormatSeconds(unattributed), ranks.one()));
   }
   if (losses.recurs) {
     sentences.push_back(
@@ -386,7 +399,8 @@ std::vector<std::string> SummarizeLosses(const LossRecord& losses) {
 ReportData LossesOfPhase(const LossRecord& losses, const std::vector<LossGrowth>& growth, const std::string& heading,
                          const LossDetail& detail) {
   Data data = {{"run", losses.cores == 1 ? "1 core" : FormatCores(static_cast<double>(losses.cores)) + " cores"},
-               {"trace", losses.trace}};
+               {"trace", losses.trace},
+               {"who", LossRanks(losses).many()}};
   data["sentences"] = Data::array();
   for (const std::string& sentence : SummarizeLosses(losses)) data["sentences"].push_back(sentence);
   data["isOneOfMany"] = !growth.empty();

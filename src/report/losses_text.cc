@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/format.h"
+#include "report/loss_ranks.h"
 #include "report/losses_section.h"
 #include "report/text_table.h"
 
@@ -16,13 +17,15 @@ using Rows = std::vector<std::vector<std::string>>;
 std::string ShareOf(double value, double whole) { return whole > 0 ? FormatPercent(value / whole) : "-"; }
 
 // The rank with most of it.
-std::string LargestRank(const std::vector<double>& by_rank, const std::vector<std::size_t>& ranks) {
+std::string LargestRank(const std::vector<double>& by_rank, const LossRecord& losses) {
   const auto largest = std::max_element(by_rank.begin(), by_rank.end());
-  return largest == by_rank.end() ? "-" : std::to_string(ranks[static_cast<std::size_t>(largest - by_rank.begin())]);
+  if (largest == by_rank.end()) return "-";
+  return LossRanks(losses).NumberOf(losses.ranks[static_cast<std::size_t>(largest - by_rank.begin())]);
 }
 
 std::string WaitTable(const LossRecord& losses) {
-  Rows rows = {{"Wait state", "time", "of all ranks' time", "short-term", "long-term", "not attributed"}};
+  Rows rows = {{"Wait state", "time", fmt::format("of all {}' time", LossRanks(losses).many()), "short-term",
+                "long-term", "not attributed"}};
   const auto cost = [](double seconds) { return seconds > 0 ? FormatSeconds(seconds) : "-"; };
   for (const WaitKindName& kind : WaitKindNames()) {
     const auto k = static_cast<std::size_t>(kind.kind);
@@ -41,18 +44,19 @@ std::string CauseTable(const LossRecord& losses, std::size_t top) {
   for (const PathRecord* path : LargestPaths(losses, top, costs)) {
     rows.push_back({path->path, FormatSeconds(path->total.Costs()), ShareOf(path->total.Costs(), losses.Waiting()),
                     FormatSeconds(path->total.ShortTerm()), FormatSeconds(path->total.LongTerm()),
-                    LargestRank(path->costs, losses.ranks)});
+                    LargestRank(path->costs, losses)});
   }
   return FormatTable(rows);
 }
 
 std::string WaiterTable(const LossRecord& losses, std::size_t top) {
-  Rows rows = {{"Where ranks wait", "waiting", "of all ranks' time", "indirect", "propagating", "most on rank"}};
+  Rows rows = {{fmt::format("Where {} wait", LossRanks(losses).many()), "waiting",
+                fmt::format("of all {}' time", LossRanks(losses).many()), "indirect", "propagating", "most on rank"}};
   const auto waiting = [](const PathRecord& path) { return path.total.Waiting(); };
   for (const PathRecord* path : LargestPaths(losses, top, waiting)) {
     const double all = path->total.Waiting();
     rows.push_back({path->path, FormatSeconds(all), ShareOf(all, losses.allocation), ShareOf(path->total.indirect, all),
-                    ShareOf(path->total.propagating, all), LargestRank(path->waiting, losses.ranks)});
+                    ShareOf(path->total.propagating, all), LargestRank(path->waiting, losses)});
   }
   return FormatTable(rows);
 }
@@ -72,10 +76,10 @@ std::string CriticalTable(const LossRecord& losses, std::size_t top) {
 }  // namespace
 
 std::string FormatLosses(const LossRecord& losses, std::size_t top) {
-  std::string text = fmt::format("{}\nphase {} on {} core{}: {} on {} rank{}, of which {} waiting ({})\n\n",
-                                 losses.trace, losses.phase, losses.cores, losses.cores == 1 ? "" : "s",
-                                 FormatSeconds(losses.length), losses.ranks.size(), losses.ranks.size() == 1 ? "" : "s",
-                                 FormatSeconds(losses.Waiting()), ShareOf(losses.Waiting(), losses.allocation));
+  std::string text =
+      fmt::format("{}\nphase {} on {} core{}: {} on {}, of which {} waiting ({})\n\n", losses.trace, losses.phase,
+                  losses.cores, losses.cores == 1 ? "" : "s", FormatSeconds(losses.length), LossRanks(losses).Count(),
+                  FormatSeconds(losses.Waiting()), ShareOf(losses.Waiting(), losses.allocation));
   if (losses.Waiting() > 0) {
     text += WaitTable(losses) + "\n";
     const std::string rules = DescribeRules(losses);

@@ -8,16 +8,19 @@
 #include "factors/phase_factors.h"
 #include "factors/run_picture.h"
 #include "imbalance/diagnosis.h"
+#include "phases/location_cut.h"
 #include "replay/matching.h"
 #include "study/phase_marks.h"
+#include "trace/location_trace.h"
 #include "trace/trace_reader.h"
 
 namespace farscale {
 namespace {
 
 // Scenarios may take computation from any counter.
-ReadOptions WhatToRead(const Study& study, const RunSpec& run, bool for_scenarios) {
+ReadOptions WhatToRead(const Study& study, const RunSpec& run, bool for_scenarios, Detail detail) {
   ReadOptions options;
+  options.keep_threads = detail != Detail::kFactors;
   options.application = run.application;
   const CounterNames& names = study.factors.counters;
   if (for_scenarios || names.instructions.empty() || names.cycles.empty()) return options;
@@ -149,23 +152,49 @@ std::optional<Trace> TryOneTickRun(const Trace& trace, const Matching& matching,
 // Call paths whose shape of imbalance is told.
 constexpr std::size_t kShapedPaths = 10;
 
-LossRecord LossesOf(const Trace& trace, const Matching& matching, const PhaseCut& cut,
-                    const std::vector<RankGroup>& groups, const std::optional<Trace>& one_tick, const RunRecord& run,
-                    DelayRules rules) {
-  const Diagnosis diagnosis = Diagnose(trace, matching, cut, {{rules}, groups, kShapedPaths});
-  LossRecord losses = RecordOf(diagnosis, cut.spec.name);
+// The run with its threads as ranks.
+struct ThreadedRun {
+  Trace trace;
+  Matching matching;
+};
+
+// Nothing where ranks have no threads that tell of their teams. Takes them out of the trace.
+std::optional<ThreadedRun> TakeThreads(Trace& trace, Diagnostics& diagnostics) {
+  if (trace.team_threads.empty()) return std::nullopt;
+  ThreadedRun threaded{LocationTrace(trace), {}};
+  trace.team_threads = {};
+  threaded.matching = MatchTrace(threaded.trace);
+  diagnostics.Merge(threaded.trace.diagnostics);
+  return threaded;
+}
+
+LossRecord LossesOfThreads(const Trace& trace, const ThreadedRun& threaded, const PhaseCut& cut,
+                           const std::vector<RankGroup>& groups, DelayRules rules) {
+  const PhaseCut of_threads = CutOfLocations(trace, cut, threaded.trace);
+  const DiagnosisOptions options = {{rules}, GroupsOfLocations(groups, threaded.trace), kShapedPaths};
+  return RecordOf(Diagnose(threaded.trace, threaded.matching, of_threads, options), cut.spec.name,
+                  threaded.trace.locations);
+}
+
+// Losses by factor are always of ranks, as factors are; a grid of processes says nothing of threads.
+LossRecord LossesOf(const Trace& trace, const Matching& matching, const std::optional<ThreadedRun>& threaded,
+                    const PhaseCut& cut, const std::vector<RankGroup>& groups, const std::optional<Trace>& one_tick,
+                    const RunRecord& run, DelayRules rules) {
+  LossRecord losses = threaded
+                          ? LossesOfThreads(trace, *threaded, cut, groups, rules)
+                          : RecordOf(Diagnose(trace, matching, cut, {{rules}, groups, kShapedPaths}), cut.spec.name);
   losses.trace = run.path;
   for (const RankGroup& group : groups) losses.groups.push_back(group.name);
   losses.cores = run.cores;
   if (one_tick) losses.by_factor = SplitByFactor(trace, *one_tick, matching, cut);
-  losses.grid = FindProcessGrid(trace, cut);
+  if (!threaded) losses.grid = FindProcessGrid(trace, cut);
   return losses;
 }
 
 MeasuredRun ReadAndMeasure(const Study& study, const RunSpec& spec, const std::vector<Scenario>& scenarios,
                            bool wants_shapes, Detail detail) {
   MeasuredRun result;
-  Trace trace = ReadTrace(spec.trace, WhatToRead(study, spec, !scenarios.empty()));
+  Trace trace = ReadTrace(spec.trace, WhatToRead(study, spec, !scenarios.empty(), detail));
   Diagnostics diagnostics = trace.diagnostics;
   if (HasUnevenThreads(trace)) diagnostics.Add(Anomaly::kUnevenThreads);
   if (spec.threads.value_or(1) > 1 && trace.threads() == 1) {
@@ -174,6 +203,7 @@ MeasuredRun ReadAndMeasure(const Study& study, const RunSpec& spec, const std::v
   const Matching matching = MatchTrace(trace);
   diagnostics.Merge(matching.diagnostics);
   diagnostics.FailPastThreshold(spec.trace);
+  const std::optional<ThreadedRun> threaded = TakeThreads(trace, diagnostics);
   if (wants_shapes) result.shapes = ShapesOf(study, trace);
   std::vector<PhaseCut> cuts = CutPhases(study, trace, result);
   std::vector<PhaseMarks> marks;
@@ -198,7 +228,7 @@ MeasuredRun ReadAndMeasure(const Study& study, const RunSpec& spec, const std::v
     if (missing) continue;
     const std::vector<RankGroup> groups = GroupsOf(study, trace, *cut, diagnostics);
     if (detail != Detail::kFactors) {
-      result.losses.back() = LossesOf(trace, matching, *cut, groups, one_tick, result.record, study.delays);
+      result.losses.back() = LossesOf(trace, matching, threaded, *cut, groups, one_tick, result.record, study.delays);
     }
     const GroupedFactors factors = MeasurePhase(trace, matching, *cut++, groups, study.factors);
     diagnostics.Merge(factors.whole.diagnostics);

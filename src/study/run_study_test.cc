@@ -6,6 +6,10 @@
 #include <filesystem>
 
 #include "base/files.h"
+#include "factors/factor_table_csv.h"
+#include "report/losses_json.h"
+#include "report/losses_section.h"
+#include "report/losses_text.h"
 #include "study/phase_marks.h"
 #include "support/models.h"
 #include "support/otf2_archive.h"
@@ -186,6 +190,37 @@ TEST_F(RunStudyTest, ThreadsOfTheStudyCountAsCores) {
   const MeasuredRuns measured = Measure();
   EXPECT_EQ(measured.table.rows[0].cores, 8);
   EXPECT_EQ(measured.table.rows[0].ranks, 2);
+}
+
+// Thread 1 works 300 and thread 0 100, so that thread 0 waits 200 at the barrier; thread 1 waits 50 for the fork.
+TEST_F(RunStudyTest, LossesOfHybridProgramsAreToldByThread) {
+  test::Otf2Archive archive(folder_ / "a", "traces");
+  archive.AddProcess(archive.Node("n"), 2);
+  const std::uint32_t team = archive.AddTeam({0, 1001});
+  const std::string end = "!$omp implicit barrier";
+  archive.Location(0).Enter(0, "main").ThreadFork(50, 2);
+  for (const std::uint64_t location : {0u, 1001u}) {
+    const std::uint64_t done = location == 0 ? 160 : 360;
+    archive.Location(location).TeamBegin(60, team).Enter(60, "work").Leave(done, "work").Enter(done, end);
+    archive.Location(location).Leave(370, end).TeamEnd(370, team);
+  }
+  archive.Location(0).ThreadJoin(370).Leave(400, "main");
+  study_.runs.push_back({archive.Close(), std::nullopt, std::nullopt, "test"});
+  study_.phases = {PhaseSpec::WholeRun()};
+  const MeasuredRuns measured = MeasureRuns(study_, nullptr, {}, Detail::kLosses);
+  EXPECT_EQ(WriteFactorCsv(measured.table), WriteFactorCsv(MeasureRuns(study_, nullptr).table));  // of ranks
+  ASSERT_EQ(measured.losses.size(), 1u);
+  const LossRecord& losses = measured.losses[0];
+  EXPECT_EQ(losses.locations, (std::vector<Location>{{0, 0}, {0, 1}}));
+  EXPECT_DOUBLE_EQ(losses.length, 400e-9);
+  EXPECT_DOUBLE_EQ(losses.allocation, 800e-9);
+  EXPECT_FALSE(losses.grid);
+  const std::string text = FormatLosses(losses, 10);
+  EXPECT_THAT(text, HasSubstr("400 ns on 2 threads of 1 rank"));
+  EXPECT_THAT(text, HasSubstr("Wait at implicit OpenMP barrier"));
+  EXPECT_THAT(text, HasSubstr("0, thread 1"));
+  EXPECT_THAT(SummarizeLosses(losses)[0], HasSubstr("of the time of all threads"));
+  EXPECT_EQ(LossesToJson(LossesFromJson(LossesToJson(losses), "test")), LossesToJson(losses));
 }
 
 TEST_F(RunStudyTest, RepeatsTheStudyNumbers) {
