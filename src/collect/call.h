@@ -1,0 +1,70 @@
+// The hot path: what happens around every MPI call. No locks, no allocation, two looks at the clock.
+#pragma once
+
+#include "collect/clock.h"
+#include "collect/page.h"
+#include "mpi_functions.h"
+
+#define FARSCALE_EXPORT __attribute__((visibility("default")))
+
+namespace farscale::collect {
+
+// How a thread is measured. Useful time is that of the main thread, the one that called MPI_Init; calls of the others
+// are counted and their time in MPI is summed up by itself.
+// kMainSlowly is the main thread where more than two looks at the clock are needed, for counters or a trace.
+enum class Role : unsigned char { kUnknown, kMain, kMainSlowly, kOther };
+
+struct ThreadState {
+  Tick entered = 0;
+  unsigned depth = 0;  // of MPI calls within MPI calls; only the outermost counts
+  Role role = Role::kUnknown;
+  bool is_recording = false;  // events of this thread go into a trace
+};
+
+extern thread_local ThreadState this_thread __attribute__((tls_model("initial-exec")));
+
+// The page of this process; before MPI_Init one that nobody looks at.
+extern Page* page;
+
+// The rare cases: threads seen for the first time or other than the main one, counters, traces.
+void EnterSlowly(CallId id);
+void LeaveSlowly(CallId id);
+
+// Written by the main thread alone and read by others at any time.
+inline void Store(std::uint64_t& value, std::uint64_t next) { __atomic_store_n(&value, next, __ATOMIC_RELAXED); }
+
+class Call {
+ public:
+  explicit Call(CallId id) : id_(id) {
+    ThreadState& thread = this_thread;
+    if (thread.depth++ != 0) return;
+    if (thread.role != Role::kMain) [[unlikely]] {
+      EnterSlowly(id);
+      return;
+    }
+    Store(page->entered, Now());
+  }
+
+  ~Call() {
+    ThreadState& thread = this_thread;
+    if (--thread.depth != 0) return;
+    if (thread.role != Role::kMain) [[unlikely]] {
+      LeaveSlowly(id_);
+      return;
+    }
+    Store(page->mpi, page->mpi + (Now() - page->entered));
+    Store(page->calls, page->calls + 1);
+    Store(page->entered, 0);
+  }
+
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
+
+  // Whether this call has to leave records in a trace.
+  bool is_recorded() const { return this_thread.is_recording && this_thread.depth == 1; }
+
+ private:
+  const CallId id_;
+};
+
+}  // namespace farscale::collect

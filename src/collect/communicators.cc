@@ -1,0 +1,104 @@
+#include "collect/communicators.h"
+
+#include <cstring>
+#include <numeric>
+#include <unordered_map>
+
+#include "collect/ideal_clock.h"
+#include "collect/requests.h"
+#include "collect/run.h"
+#include "mpi_functions.h"
+
+namespace farscale::collect {
+namespace {
+
+std::uint64_t KeyOf(MPI_Comm communicator) {
+  std::uint64_t key = 0;
+  std::memcpy(&key, &communicator, sizeof communicator);
+  return key;
+}
+
+std::unordered_map<std::uint64_t, TracedCommunicator> communicators;
+std::vector<CommunicatorDefinition> definitions;
+std::uint64_t last_key = 0;
+const TracedCommunicator* last_found = nullptr;
+std::uint32_t made = 0;  // by this rank as rank 0 of the communicator
+std::uint64_t unknown = 0;
+
+TracedCommunicator Describe(MPI_Comm communicator, std::uint32_t id) {
+  TracedCommunicator described;
+  described.id = id;
+  PMPI_Comm_size(communicator, &described.size);
+  PMPI_Comm_rank(communicator, &described.rank);
+  return described;
+}
+
+std::vector<std::int32_t> MembersOf(MPI_Comm communicator, int size) {
+  MPI_Group group = MPI_GROUP_NULL, world = MPI_GROUP_NULL;
+  PMPI_Comm_group(communicator, &group);
+  PMPI_Comm_group(MPI_COMM_WORLD, &world);
+  std::vector<int> here(static_cast<std::size_t>(size)), there(here.size());
+  std::iota(here.begin(), here.end(), 0);
+  PMPI_Group_translate_ranks(group, size, here.data(), world, there.data());
+  PMPI_Group_free(&group);
+  PMPI_Group_free(&world);
+  return {there.begin(), there.end()};
+}
+
+}  // namespace
+
+void StartCommunicators() {
+  TracedCommunicator& world = communicators[KeyOf(MPI_COMM_WORLD)] = Describe(MPI_COMM_WORLD, kWorldId);
+  world.shadow = MakeShadow(MPI_COMM_WORLD);
+  communicators[KeyOf(MPI_COMM_SELF)] = Describe(MPI_COMM_SELF, kSelfId);
+}
+
+const TracedCommunicator* FindCommunicator(MPI_Comm communicator) {
+  const std::uint64_t key = KeyOf(communicator);
+  if (last_found != nullptr && key == last_key) return last_found;
+  const auto found = communicators.find(key);
+  if (found == communicators.end()) {
+    ++unknown;
+    return nullptr;
+  }
+  last_key = key;
+  last_found = &found->second;
+  return last_found;
+}
+
+void AddCommunicator(MPI_Comm communicator) {
+  if (communicator == MPI_COMM_NULL) return;
+  int is_inter = 0, world_rank = 0, world_size = 0;
+  PMPI_Comm_test_inter(communicator, &is_inter);
+  if (is_inter != 0) return;
+  TracedCommunicator added = Describe(communicator, 0);
+  PMPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
+  PMPI_Comm_size(MPI_COMM_WORLD, &world_size);
+  // Its rank 0 names it, by a number that no other rank gives.
+  unsigned id = 2U + static_cast<unsigned>(world_rank) + made * static_cast<unsigned>(world_size);
+  real.MPI_Bcast(&id, 1, MPI_UNSIGNED, 0, communicator);
+  added.id = id;
+  if (added.rank == 0) {
+    ++made;
+    const std::vector<std::int32_t> members = MembersOf(communicator, added.size);
+    definitions.push_back({id, members});
+  }
+  added.shadow = MakeShadow(communicator);
+  last_found = nullptr;
+  communicators[KeyOf(communicator)] = added;
+}
+
+void RemoveCommunicator(MPI_Comm communicator) {
+  const auto found = communicators.find(KeyOf(communicator));
+  if (found == communicators.end()) return;
+  last_found = nullptr;
+  MPI_Comm shadow = found->second.shadow;
+  communicators.erase(found);
+  if (shadow != MPI_COMM_NULL && !NeedsShadow(shadow)) real.MPI_Comm_free(&shadow);
+}
+
+const std::vector<CommunicatorDefinition>& OwnDefinitions() { return definitions; }
+
+std::uint64_t UnknownCommunicators() { return unknown; }
+
+}  // namespace farscale::collect

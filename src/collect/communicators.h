@@ -1,0 +1,40 @@
+// The communicators of a traced run, by numbers that all their members agree on.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstdint>
+#include <vector>
+
+namespace farscale::collect {
+
+inline constexpr std::uint32_t kWorldId = 0, kSelfId = 1;
+
+struct TracedCommunicator {
+  std::uint32_t id = 0;
+  int size = 0;
+  int rank = 0;
+  MPI_Comm shadow = MPI_COMM_NULL;  // for ideal clocks
+};
+
+// Kept by the member with rank 0 until the definitions are written.
+struct CommunicatorDefinition {
+  std::uint32_t id = 0;
+  std::vector<std::int32_t> members;  // ranks of MPI_COMM_WORLD
+};
+
+void StartCommunicators();
+
+// Nothing for communicators between two groups, and those made where farscale did not see it.
+const TracedCommunicator* FindCommunicator(MPI_Comm communicator);
+
+// A communicator was made; all its members call, so that they agree on its number. MPI_COMM_NULL is ignored.
+void AddCommunicator(MPI_Comm communicator);
+void RemoveCommunicator(MPI_Comm communicator);
+
+const std::vector<CommunicatorDefinition>& OwnDefinitions();
+
+// Calls that could not be recorded because their communicator is not known.
+std::uint64_t UnknownCommunicators();
+
+}  // namespace farscale::collect

@@ -1,0 +1,130 @@
+#!/usr/bin/env python3
+"""Writes the wrappers of an MPI's functions, from its own header as its compiler sees it.
+
+    generate_wrappers.py --header preprocessed.h --local local_functions.txt --traced traced_functions.h --output FOLDER
+
+Two files come out: mpi_functions.h, the table of the functions that are wrapped and of the real ones behind them, and
+mpi_wrappers.cc. A wrapper is
+
+    int MPI_Send(const void* a1, int a2, ...) {
+      const Call call(CallId::kMPI_Send);
+      if (call.is_recorded()) return TracedMPI_Send(a1, a2, ...);   // where traced_functions.h declares one
+      return real.MPI_Send(a1, a2, ...);
+    }
+
+It goes by both names, MPI_Send and PMPI_Send, because the Fortran bindings of both MPIs call the latter in places.
+"""
+
+import argparse
+import fnmatch
+import pathlib
+import re
+
+PROTOTYPE = re.compile(r"\bint\s+P(MPIX?_\w+)\s*\(")
+PARAMETER = re.compile(r"^(?P<type>.*?)\b(?P<name>\w+)\s*(?P<array>(\[[^\]]*\]\s*)*)$", re.DOTALL)
+
+
+def without_attributes(text):
+    """Removes __attribute__((...)) with whatever is inside."""
+    result, place = [], 0
+    for match in re.finditer(r"__attribute__\s*\(", text):
+        if match.start() < place:
+            continue
+        depth, end = 1, match.end()
+        while depth > 0:
+            depth += {"(": 1, ")": -1}.get(text[end], 0)
+            end += 1
+        result.append(text[place:match.start()])
+        place = end
+    return "".join(result) + text[place:]
+
+
+def kind_of(parameter):
+    """Type and array part of a parameter, with a name or without."""
+    found = PARAMETER.match(parameter)
+    if not found:
+        return parameter, ""  # "const char *"
+    kind, array = found["type"].strip(), found["array"].replace(" ", "")
+    if kind in ("", "const") or found["name"] in ("int", "char", "void"):
+        return (f"{kind} {found['name']}").strip(), array
+    return kind, array
+
+
+def functions_of(header):
+    """Name and parameters, each (type, array), of every function that can be profiled and returns an error code."""
+    text = "\n".join(line for line in header.splitlines() if not line.startswith("#"))
+    text = without_attributes(text)
+    functions = {}
+    for match in PROTOTYPE.finditer(text):
+        end = text.index(")", match.end())
+        inside = " ".join(text[match.end():end].split())
+        parameters = []
+        if inside not in ("", "void"):
+            for parameter in inside.split(","):
+                parameter = parameter.strip()
+                if parameter == "...":
+                    parameters = None
+                    break
+                parameters.append(kind_of(parameter))
+        functions[match.group(1)] = parameters
+    return functions
+
+
+class LocalFunctions:
+    """What local_functions.txt lists."""
+
+    def __init__(self, text):
+        lines = [line.split("#")[0].strip() for line in text.splitlines()]
+        self.patterns = [line for line in lines if line and not line.startswith("!")]
+        self.exceptions = {line[1:] for line in lines if line.startswith("!")}
+
+    def contains(self, name):
+        plain = re.sub(r"_c$", "", name)
+        return plain not in self.exceptions and any(fnmatch.fnmatchcase(plain, p) for p in self.patterns)
+
+
+def wrapper(name, parameters, is_traced):
+    declared = ", ".join(f"{kind} a{i}{array}" for i, (kind, array) in enumerate(parameters, 1)) or "void"
+    passed = ", ".join(f"a{i}" for i in range(1, len(parameters) + 1))
+    traced = f"  if (call.is_recorded()) return Traced{name}({passed});\n" if is_traced else ""
+    return (f"FARSCALE_EXPORT int {name}({declared}) {{\n  const Call call(CallId::k{name});\n{traced}"
+            f"  return real.{name}({passed});\n}}\n"
+            f'FARSCALE_EXPORT int P{name}({declared}) __attribute__((alias("{name}")));\n')
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--header", required=True, type=pathlib.Path)
+    parser.add_argument("--local", required=True, type=pathlib.Path)
+    parser.add_argument("--traced", type=pathlib.Path)
+    parser.add_argument("--output", required=True, type=pathlib.Path)
+    options = parser.parse_args()
+    functions = functions_of(options.header.read_text())
+    local = LocalFunctions(options.local.read_text())
+    by_hand = ["MPI_Init", "MPI_Init_thread", "MPI_Finalize", "MPI_Abort"]
+    wrapped = sorted(name for name in functions if not local.contains(name) and functions[name] is not None)
+    traced = set(re.findall(r"\bTraced(MPI_\w+)\(", options.traced.read_text())) if options.traced else set()
+    options.output.mkdir(parents=True, exist_ok=True)
+    table = ["// Written by generate_wrappers.py.", "#pragma once", "#include <mpi.h>",
+             "namespace farscale::collect {", "enum class CallId : unsigned short {"]
+    table += [f"  k{name}," for name in by_hand + wrapped]
+    table += ["  kCount", "};", "inline constexpr const char* kCallNames[] = {"]
+    table += [f'  "{re.sub("_c$", "", name)}",' for name in by_hand + wrapped]
+    table += ["};", "struct RealFunctions {"]
+    table += [f"  decltype(&P{name}) {name};" for name in by_hand + wrapped]
+    table += ["};", "extern RealFunctions real;", "}  // namespace farscale::collect", ""]
+    code = ["// Written by generate_wrappers.py.", '#include "mpi_functions.h"', '#include "collect/call.h"',
+            '#include "collect/real_functions.h"']
+    if options.traced:
+        code += ['#include "collect/traced_functions.h"']
+    code += ["namespace farscale::collect {", "RealFunctions real;", "void FindRealFunctions() {"]
+    code += [f'  real.{name} = FindReal<decltype(&P{name})>("P{name}");' for name in by_hand + wrapped]
+    code += ["}", "}  // namespace farscale::collect", "using namespace farscale::collect;", 'extern "C" {']
+    code += [wrapper(name, functions[name], name in traced) for name in wrapped]
+    code += ["}", ""]
+    (options.output / "mpi_functions.h").write_text("\n".join(table))
+    (options.output / "mpi_wrappers.cc").write_text("\n".join(code))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,130 @@
+#include "collect/ideal_clock.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string_view>
+#include <unordered_map>
+
+#include "collect/call.h"
+#include "collect/run.h"
+#include "mpi_functions.h"
+
+namespace farscale::collect {
+namespace {
+
+struct SentClock {
+  std::uint64_t value = 0;
+  MPI_Request request = MPI_REQUEST_NULL;
+};
+
+struct Reduction {
+  std::uint64_t own = 0;
+  std::uint64_t latest = 0;
+  MPI_Request request = MPI_REQUEST_NULL;
+};
+
+bool has_clock = false;
+std::deque<SentClock> sent;  // elements stay where they are while both ends change
+std::unordered_map<std::uint64_t, std::unique_ptr<Reduction>> reductions;
+std::uint64_t numbers = 0;
+
+void Become(std::uint64_t value) { Store(page->ideal, std::max(page->ideal, value)); }
+
+// Forgets what has been sent.
+void Sweep() {
+  while (!sent.empty()) {
+    int is_done = 0;
+    real.MPI_Test(&sent.front().request, &is_done, MPI_STATUS_IGNORE);
+    if (is_done == 0) return;
+    sent.pop_front();
+  }
+}
+
+}  // namespace
+
+bool WantsIdealClock() {
+  const char* wanted = std::getenv("FARSCALE_IDEAL");
+  return wanted != nullptr && std::strcmp(wanted, "1") == 0;
+}
+
+void StartIdealClock() { has_clock = true; }
+
+bool HasIdealClock() { return has_clock; }
+
+std::uint64_t IdealStart(std::uint64_t begin, MPI_Comm world) {
+  char host[kNameBytes];
+  GetHostName(host);
+  const std::uint64_t node = std::hash<std::string_view>()(host);
+  // The smallest as the complement of the largest.
+  const std::uint64_t own[] = {begin, ~begin, node, ~node};
+  std::uint64_t largest[4] = {};
+  real.MPI_Allreduce(own, largest, 4, MPI_UINT64_T, MPI_MAX, world);
+  return largest[2] == ~largest[3] ? largest[0] - ~largest[1] : 0;
+}
+
+void StopIdealClock() {
+  for (SentClock& clock : sent) real.MPI_Wait(&clock.request, MPI_STATUS_IGNORE);
+  sent.clear();
+  has_clock = false;
+}
+
+MPI_Comm MakeShadow(MPI_Comm of) {
+  MPI_Comm shadow = MPI_COMM_NULL;
+  if (has_clock) real.MPI_Comm_dup(of, &shadow);
+  return shadow;
+}
+
+void SendClock(int peer, int tag, MPI_Comm shadow) {
+  if (shadow == MPI_COMM_NULL) return;
+  Sweep();
+  SentClock& clock = sent.emplace_back();
+  clock.value = page->ideal;
+  real.MPI_Isend(&clock.value, 1, MPI_UINT64_T, peer, tag, shadow, &clock.request);
+}
+
+void ReceiveClock(int peer, int tag, MPI_Comm shadow) {
+  if (shadow == MPI_COMM_NULL) return;
+  std::uint64_t value = 0;
+  real.MPI_Recv(&value, 1, MPI_UINT64_T, peer, tag, shadow, MPI_STATUS_IGNORE);
+  Become(value);
+}
+
+void ReduceClock(MPI_Comm shadow, ClockWait wait) {
+  if (shadow == MPI_COMM_NULL) return;
+  const std::uint64_t own = page->ideal;
+  std::uint64_t latest = 0;
+  if (wait == ClockWait::kLower) {
+    real.MPI_Scan(&own, &latest, 1, MPI_UINT64_T, MPI_MAX, shadow);
+  } else {
+    real.MPI_Allreduce(&own, &latest, 1, MPI_UINT64_T, MPI_MAX, shadow);
+  }
+  if (wait != ClockWait::kNothing) Become(latest);
+}
+
+std::uint64_t PostReduceClock(MPI_Comm shadow, ClockWait wait) {
+  if (shadow == MPI_COMM_NULL) return 0;
+  auto reduction = std::make_unique<Reduction>();
+  reduction->own = page->ideal;
+  Reduction& r = *reduction;
+  if (wait == ClockWait::kLower) {
+    real.MPI_Iscan(&r.own, &r.latest, 1, MPI_UINT64_T, MPI_MAX, shadow, &r.request);
+  } else {
+    real.MPI_Iallreduce(&r.own, &r.latest, 1, MPI_UINT64_T, MPI_MAX, shadow, &r.request);
+  }
+  reductions[++numbers] = std::move(reduction);
+  return numbers;
+}
+
+void CompleteReduceClock(std::uint64_t number, ClockWait wait) {
+  const auto found = reductions.find(number);
+  if (found == reductions.end()) return;
+  real.MPI_Wait(&found->second->request, MPI_STATUS_IGNORE);
+  if (wait != ClockWait::kNothing) Become(found->second->latest);
+  reductions.erase(found);
+}
+
+}  // namespace farscale::collect

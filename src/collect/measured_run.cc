@@ -1,0 +1,233 @@
+#include "collect/measured_run.h"
+
+#include <signal.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+#include "collect/clock.h"
+#include "collect/sums.h"
+
+namespace farscale::collect {
+namespace {
+
+// A page with what its clock needs to become seconds.
+struct Process {
+  const Page* page = nullptr;
+  Sums sums{};
+  double seconds_a_tick = 1e-9;
+  int node = 0;
+};
+
+double SecondsATick(const Page& page, Tick now_tick, std::uint64_t now_clock) {
+  if ((page.flags & kClockIsTsc) == 0) return 1e-9;
+  const Tick end_tick = page.end_tick != 0 ? page.end_tick : now_tick;
+  const std::uint64_t end_clock = page.end_tick != 0 ? page.end_clock : now_clock;
+  if (end_tick <= page.begin_tick || end_clock <= page.begin_clock) return 1e-9;
+  return static_cast<double>(end_clock - page.begin_clock) * 1e-9 / static_cast<double>(end_tick - page.begin_tick);
+}
+
+std::string Text(const char* text, std::size_t bytes) { return {text, std::find(text, text + bytes, '\0')}; }
+
+std::vector<std::string> Lines(const std::string& text) {
+  std::vector<std::string> lines;
+  std::size_t begin = 0;
+  while (begin < text.size()) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    lines.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return lines;
+}
+
+std::vector<Process> ProcessesOf(const std::vector<Page>& pages, MeasuredRun& run) {
+  ChooseClock();
+  const Tick now_tick = Now();
+  const std::uint64_t now_clock = Nanoseconds(CLOCK_MONOTONIC);
+  std::vector<Process> processes;
+  std::map<std::string, int> nodes;
+  for (const Page& page : pages) {
+    const std::string host = Text(page.host, sizeof page.host);
+    const auto [entry, is_new] = nodes.try_emplace(host, static_cast<int>(nodes.size()));
+    if (is_new) run.nodes.push_back({host, {}});
+    run.nodes[static_cast<std::size_t>(entry->second)].ranks.push_back(page.rank);
+    const Tick now = (page.flags & kClockIsTsc) != 0 ? now_tick : now_clock;
+    processes.push_back({&page, SumsOfPage(page, now), SecondsATick(page, now_tick, now_clock), entry->second});
+  }
+  return processes;
+}
+
+// Where CPU time was taken, on the ranks whose pages have it.
+void AddCpu(const std::vector<const RegionRecord*>& records, const std::vector<const Process*>& processes,
+            RegionMetrics& metrics) {
+  double cpu = 0, covered = 0, process_cpu = 0;
+  std::uint64_t preemptions = 0;
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    if (records[i]->cpu_ticks == 0) continue;
+    covered += static_cast<double>(records[i]->cpu_ticks) * processes[i]->seconds_a_tick;
+    cpu += static_cast<double>(records[i]->total.cpu) * 1e-9;
+    process_cpu += static_cast<double>(records[i]->total.process_cpu) * 1e-9;
+    preemptions += records[i]->total.preemptions;
+  }
+  if (covered <= 0) return;
+  metrics.cpu_share = cpu / covered;
+  metrics.preemptions = preemptions;
+  metrics.process_cpu = process_cpu;
+}
+
+// The whole run of one node goes from where its first rank began to where its last one ended, as in a trace
+// [formulas.md, spans]; clocks of several nodes do not compare. Only of ranks that have ended.
+double SpanOf(const std::vector<Process>& processes, double otherwise) {
+  Tick begin = ~Tick{0}, end = 0;
+  for (const Process& process : processes) {
+    const Page& page = *process.page;
+    if (process.node != processes.front().node || page.end_tick == 0) return otherwise;
+    begin = std::min(begin, page.begin_tick);
+    end = std::max(end, page.end_tick);
+  }
+  return std::max(otherwise, static_cast<double>(end - begin) * processes.front().seconds_a_tick);
+}
+
+RegionMetrics Measure(const std::vector<Process>& processes, const std::string& name, bool is_whole) {
+  RegionMetrics metrics;
+  metrics.name = name;
+  metrics.fewest_starts = ~std::uint64_t{0};
+  std::vector<const RegionRecord*> records;
+  std::vector<const Process*> taking_part;
+  std::vector<int> nodes;
+  double instructions = 0, cycles = 0;
+  bool has_counters = true, has_ideal = true;
+  double ideal = 0;
+  for (const Process& process : processes) {
+    const int index = is_whole ? 0 : FindRegion(*process.page, name.c_str());
+    if (index < 0 || process.page->region[index].starts == 0) continue;
+    const RegionRecord& record = process.page->region[index];
+    const Sums total = TotalOf(*process.page, record, process.sums);
+    const double elapsed = static_cast<double>(total.elapsed) * process.seconds_a_tick;
+    const double mpi = static_cast<double>(std::min(total.mpi, total.elapsed)) * process.seconds_a_tick;
+    records.push_back(&record);
+    taking_part.push_back(&process);
+    nodes.push_back(process.node);
+    metrics.ranks.push_back(process.page->rank);
+    metrics.fewest_starts = std::min(metrics.fewest_starts, record.starts);
+    metrics.most_starts = std::max(metrics.most_starts, record.starts);
+    metrics.is_open_somewhere |= record.open != 0 && !is_whole;
+    metrics.elapsed = std::max(metrics.elapsed, elapsed);
+    metrics.mpi_total += mpi;
+    metrics.elapsed_by_rank.push_back(elapsed);
+    metrics.useful_by_rank.push_back(elapsed - mpi);
+    metrics.mpi_calls += total.calls;
+    metrics.mpi_calls_of_other_threads += total.other_calls;
+    if (elapsed > 0) {
+      metrics.calls_a_millisecond =
+          std::max(metrics.calls_a_millisecond, static_cast<double>(total.calls) / (elapsed * 1e3));
+    }
+    has_counters = has_counters && (process.page->flags & kHasCounters) != 0;
+    has_ideal = has_ideal && (process.page->flags & kHasIdeal) != 0;
+    ideal = std::max(ideal, static_cast<double>(total.ideal) * process.seconds_a_tick);
+    instructions += static_cast<double>(total.instructions);
+    cycles += static_cast<double>(total.cycles);
+  }
+  metrics.useful_total = std::accumulate(metrics.useful_by_rank.begin(), metrics.useful_by_rank.end(), 0.0);
+  metrics.useful_average = metrics.useful_total / static_cast<double>(std::max<std::size_t>(1, records.size()));
+  for (const double useful : metrics.useful_by_rank) metrics.useful_largest = std::max(metrics.useful_largest, useful);
+  if (is_whole && !processes.empty()) metrics.elapsed = SpanOf(processes, metrics.elapsed);
+  metrics.efficiencies = EfficienciesOf(metrics.useful_by_rank, nodes, metrics.elapsed);
+  if (metrics.efficiencies) metrics.node_load_largest = metrics.useful_average / metrics.efficiencies->load_balance_out;
+  if (has_counters && cycles > 0) {
+    metrics.instructions = instructions;
+    metrics.cycles = cycles;
+  }
+  if (has_ideal && ideal > 0) metrics.ideal_elapsed = ideal;
+  AddCpu(records, taking_part, metrics);
+  return metrics;
+}
+
+std::vector<std::string> RegionNames(const std::vector<Process>& processes) {
+  std::vector<std::string> names;
+  for (const Process& process : processes) {
+    for (std::uint32_t i = 1; i < process.page->regions; ++i) {
+      const std::string name = Text(process.page->region[i].name, kNameBytes);
+      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+    }
+  }
+  return names;
+}
+
+void AddEndings(const std::vector<Page>& pages, MeasuredRun& run) {
+  int expected = 0;
+  for (const Page& page : pages) {
+    for (; expected < page.rank; ++expected) run.missing.push_back(expected);
+    expected = page.rank + 1;
+    const auto ending = static_cast<Ending>(page.ending);
+    if (ending == Ending::kFinalized) continue;
+    run.not_finalized.push_back(page.rank);
+    // An abort explains the signals that it made others get, and anything explains ranks that still run.
+    const auto weight = [](Ending e) {
+      return e == Ending::kAborted ? 4 : e == Ending::kSignal ? 3 : e == Ending::kNotFinalized ? 2 : 1;
+    };
+    // A crash explains that the others were told to end.
+    const bool explains = ending == Ending::kSignal && run.ending == Ending::kSignal && run.signal == SIGTERM;
+    if (run.ending != Ending::kFinalized && weight(ending) <= weight(run.ending) && !explains) continue;
+    run.ending = ending;
+    run.signal = page.signal;
+  }
+  for (; expected < run.ranks; ++expected) run.missing.push_back(expected);
+}
+
+}  // namespace
+
+std::optional<Efficiencies> EfficienciesOf(const std::vector<double>& useful, const std::vector<int>& node,
+                                           double elapsed) {
+  double total = 0, largest = 0;
+  std::map<int, std::pair<double, int>> loads;
+  for (std::size_t i = 0; i < useful.size(); ++i) {
+    total += useful[i];
+    largest = std::max(largest, useful[i]);
+    loads[node[i]].first += useful[i];
+    ++loads[node[i]].second;
+  }
+  if (!(largest > 0) || !(elapsed > 0)) return std::nullopt;
+  double largest_load = 0;  // mean over the ranks of a node
+  for (const auto& [key, load] : loads) largest_load = std::max(largest_load, load.first / load.second);
+  const double average = total / static_cast<double>(useful.size());
+  Efficiencies e;
+  e.parallel = average / elapsed;
+  e.load_balance = average / largest;
+  e.load_balance_in = largest_load / largest;
+  e.load_balance_out = average / largest_load;
+  e.communication = largest / elapsed;
+  return e;
+}
+
+MeasuredRun Summarize(std::vector<Page> pages) {
+  std::sort(pages.begin(), pages.end(), [](const Page& a, const Page& b) { return a.rank < b.rank; });
+  const Page& first = pages.front();
+  MeasuredRun run;
+  run.job = Text(first.job, sizeof first.job);
+  run.program = Text(first.program, sizeof first.program);
+  run.command = Lines(Text(first.command, sizeof first.command));
+  run.mpi_library = Text(first.mpi_library, sizeof first.mpi_library);
+  run.output = Text(first.output, sizeof first.output);
+  run.ranks = first.ranks;
+  run.threads = std::max(1, first.threads);
+  run.clock_is_tsc = (first.flags & kClockIsTsc) != 0;
+  run.started = first.started;
+  for (const Page& page : pages) {
+    run.started = std::min(run.started, page.started);
+    run.counters_refused |= (page.flags & kHasCounters) == 0;
+    run.too_many_regions |= (page.flags & kTooManyRegions) != 0;
+    run.regions_out_of_order |= (page.flags & kRegionsOutOfOrder) != 0;
+  }
+  AddEndings(pages, run);
+  const std::vector<Process> processes = ProcessesOf(pages, run);
+  run.regions.push_back(Measure(processes, "whole run", true));
+  for (const std::string& name : RegionNames(processes)) {
+    RegionMetrics metrics = Measure(processes, name, false);
+    if (!metrics.ranks.empty()) run.regions.push_back(std::move(metrics));
+  }
+  return run;
+}
+
+}  // namespace farscale::collect

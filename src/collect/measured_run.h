@@ -1,0 +1,90 @@
+// The metrics of a measured run, from the pages of its ranks. Definitions and names are those of the trace path
+// [docs/formulas.md]: T is the longest elapsed time of any rank [Lopez21, eq. 1].
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "collect/page.h"
+
+namespace farscale::collect {
+
+struct Efficiencies {
+  double parallel = 0;
+  double load_balance = 0;
+  double load_balance_in = 0;
+  double load_balance_out = 0;
+  double communication = 0;
+};
+
+// Of one region over all ranks. Seconds.
+struct RegionMetrics {
+  std::string name;
+  std::vector<int> ranks;  // that have started it
+  std::uint64_t fewest_starts = 0;
+  std::uint64_t most_starts = 0;
+  bool is_open_somewhere = false;  // the program left it open
+  double elapsed = 0;              // T
+  double useful_average = 0;       // over the ranks that have started it
+  double useful_largest = 0;
+  double useful_total = 0;
+  double mpi_total = 0;
+  double node_load_largest = 0;
+  std::uint64_t mpi_calls = 0;
+  std::uint64_t mpi_calls_of_other_threads = 0;
+  double calls_a_millisecond = 0;   // of the rank with most
+  std::optional<double> cpu_share;  // CPU time over elapsed time, main threads, where it was taken
+  std::optional<std::uint64_t> preemptions;
+  std::optional<double> process_cpu;  // CPU time of all threads of all ranks
+  std::optional<double> instructions;
+  std::optional<double> cycles;
+  std::optional<double> ideal_elapsed;  // T_ideal, the longest of any rank
+  std::vector<double> elapsed_by_rank;  // in the order of `ranks`
+  std::vector<double> useful_by_rank;
+  std::optional<Efficiencies> efficiencies;  // nothing when no rank computed
+};
+
+struct MeasuredNode {
+  std::string name;
+  std::vector<int> ranks;
+};
+
+struct MeasuredRun {
+  std::string job;
+  std::string program;
+  std::vector<std::string> command;
+  std::string mpi_library;
+  std::string output;
+  std::uint64_t started = 0;  // ns since 1970
+  int ranks = 0;
+  int threads = 1;
+  std::vector<MeasuredNode> nodes;
+  std::vector<int> missing;  // ranks nothing is known of
+  Ending ending = Ending::kFinalized;
+  int signal = 0;
+  std::vector<int> not_finalized;  // ranks that did not come to MPI_Finalize
+  bool clock_is_tsc = false;
+  bool counters_refused = false;
+  bool too_many_regions = false;
+  bool regions_out_of_order = false;
+  std::vector<RegionMetrics> regions;  // the whole run first
+};
+
+// `pages` must not be empty and belong to one job. A page of a process that still runs counts until now.
+MeasuredRun Summarize(std::vector<Page> pages);
+
+// useful time of every rank with the node it is on; nothing when all are 0.
+std::optional<Efficiencies> EfficienciesOf(const std::vector<double>& useful, const std::vector<int>& node,
+                                           double elapsed);
+
+// What deserves the reader's attention, as sentences with an id each.
+struct Remark {
+  std::string id;
+  bool is_warning = true;
+  std::string sentence;
+};
+std::vector<Remark> RemarksOn(const MeasuredRun& run);
+
+}  // namespace farscale::collect

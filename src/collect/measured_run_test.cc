@@ -1,0 +1,155 @@
+#include "collect/measured_run.h"
+
+#include <gmock/gmock.h>
+
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "collect/measured_run_text.h"
+#include "collect/sums.h"
+
+namespace farscale::collect {
+namespace {
+
+using testing::DoubleNear;
+using testing::ElementsAre;
+
+// A process that ended at MPI_Finalize, with a clock in nanoseconds: elapsed and MPI time in milliseconds.
+Page PageOf(int rank, int ranks, const char* host, std::uint64_t elapsed, std::uint64_t mpi) {
+  Page page{};
+  std::memcpy(page.magic, kPageMagic, sizeof page.magic);
+  page.version = kPageVersion;
+  page.rank = rank;
+  page.ranks = ranks;
+  page.ending = static_cast<int>(Ending::kFinalized);
+  page.begin_tick = page.begin_clock = 1'000'000'000;
+  page.end_tick = page.end_clock = page.begin_tick + elapsed * 1'000'000;
+  std::strcpy(page.job, "job");
+  std::strcpy(page.host, host);
+  std::strcpy(page.program, "app");
+  std::strcpy(page.command, "./app\n-n\n3\n");
+  page.regions = 1;
+  CopyName("whole run", page.region[0].name);
+  page.region[0].starts = page.region[0].stops = 1;
+  page.region[0].total.elapsed = elapsed * 1'000'000;
+  page.region[0].total.mpi = mpi * 1'000'000;
+  page.region[0].total.calls = 100;
+  return page;
+}
+
+void AddRegion(Page& page, const char* name, std::uint64_t starts, std::uint64_t elapsed, std::uint64_t mpi) {
+  RegionRecord& region = page.region[page.regions++];
+  CopyName(name, region.name);
+  region.starts = region.stops = starts;
+  region.total.elapsed = elapsed * 1'000'000;
+  region.total.mpi = mpi * 1'000'000;
+}
+
+std::vector<std::string> Ids(const MeasuredRun& run) {
+  std::vector<std::string> ids;
+  for (const Remark& remark : RemarksOn(run)) ids.push_back(remark.id);
+  return ids;
+}
+
+// Two nodes with two ranks. T = 100 ms, useful 80, 60, 40, 40: the mean is 55, the largest 80, node loads are 70 and
+// 40. PE = 55/100, LB = 55/80, out = 55/70, in = 70/80, CommE = 80/100.
+TEST(MeasuredRun, HasTheFactorsOfTheDefinitions) {
+  const MeasuredRun run = Summarize(
+      {PageOf(3, 4, "b", 100, 60), PageOf(0, 4, "a", 100, 20), PageOf(2, 4, "b", 100, 60), PageOf(1, 4, "a", 100, 40)});
+  ASSERT_EQ(run.nodes.size(), 2U);
+  EXPECT_THAT(run.nodes[1].ranks, ElementsAre(2, 3));
+  EXPECT_THAT(run.command, ElementsAre("./app", "-n", "3"));
+  const RegionMetrics& whole = run.regions.front();
+  EXPECT_THAT(whole.elapsed, DoubleNear(0.1, 1e-12));
+  ASSERT_TRUE(whole.efficiencies.has_value());
+  EXPECT_THAT(whole.efficiencies->parallel, DoubleNear(0.55, 1e-12));
+  EXPECT_THAT(whole.efficiencies->load_balance, DoubleNear(0.6875, 1e-12));
+  EXPECT_THAT(whole.efficiencies->load_balance_out, DoubleNear(55.0 / 70, 1e-12));
+  EXPECT_THAT(whole.efficiencies->load_balance_in, DoubleNear(0.875, 1e-12));
+  EXPECT_THAT(whole.efficiencies->communication, DoubleNear(0.8, 1e-12));
+  EXPECT_THAT(whole.node_load_largest, DoubleNear(0.07, 1e-12));
+  EXPECT_EQ(whole.mpi_calls, 400U);
+  EXPECT_THAT(whole.calls_a_millisecond, DoubleNear(1.0, 1e-12));
+}
+
+TEST(MeasuredRun, TakesTheLongestRankAsElapsed) {
+  const MeasuredRun run = Summarize({PageOf(0, 2, "a", 100, 0), PageOf(1, 2, "a", 50, 0)});
+  EXPECT_THAT(run.regions.front().efficiencies->parallel, DoubleNear(0.75, 1e-12));
+}
+
+TEST(MeasuredRun, SaysWhichRegionsAreOnSomeRanksOnly) {
+  Page first = PageOf(0, 2, "a", 100, 20), second = PageOf(1, 2, "a", 100, 20);
+  AddRegion(first, "output", 3, 10, 0);
+  AddRegion(first, "step", 5, 50, 10);
+  AddRegion(second, "step", 4, 40, 10);
+  const MeasuredRun run = Summarize({first, second});
+  ASSERT_EQ(run.regions.size(), 3U);
+  EXPECT_EQ(run.regions[1].name, "output");
+  EXPECT_THAT(run.regions[1].ranks, ElementsAre(0));
+  EXPECT_THAT(run.regions[1].efficiencies->parallel, DoubleNear(1.0, 1e-12));
+  // T = 50, useful 40 and 30.
+  EXPECT_THAT(run.regions[2].efficiencies->parallel, DoubleNear(0.7, 1e-12));
+  EXPECT_EQ(run.regions[2].fewest_starts, 4U);
+  EXPECT_THAT(Ids(run), ElementsAre("regionOnSomeRanks", "regionStartsDiffer", "noCounters"));
+}
+
+TEST(MeasuredRun, CountsARegionLeftOpenUntilTheEndOnce) {
+  Page page = PageOf(0, 1, "a", 100, 20);
+  AddRegion(page, "step", 1, 50, 10);
+  page.region[1].open = 1;
+  page.region[1].stops = 0;
+  const MeasuredRun run = Summarize({page});
+  EXPECT_THAT(run.regions[1].elapsed, DoubleNear(0.05, 1e-12));
+  EXPECT_THAT(Ids(run), ElementsAre("regionLeftOpen", "noCounters"));
+}
+
+TEST(MeasuredRun, KnowsHowItEndedAndWhoIsMissing) {
+  Page aborted = PageOf(1, 4, "a", 100, 20), killed = PageOf(3, 4, "a", 100, 20);
+  aborted.ending = static_cast<int>(Ending::kAborted);
+  killed.ending = static_cast<int>(Ending::kSignal);
+  killed.signal = 15;
+  const MeasuredRun run = Summarize({killed, aborted});
+  EXPECT_EQ(run.ending, Ending::kAborted);
+  EXPECT_THAT(run.missing, ElementsAre(0, 2));
+  EXPECT_THAT(run.not_finalized, ElementsAre(1, 3));
+  EXPECT_THAT(Ids(run), ElementsAre("aborted", "ranksMissing", "noCounters"));
+}
+
+TEST(MeasuredRun, HasNoFactorsWhereNobodyComputes) {
+  const MeasuredRun run = Summarize({PageOf(0, 1, "a", 100, 100)});
+  EXPECT_FALSE(run.regions.front().efficiencies.has_value());
+  EXPECT_THAT(Ids(run), ElementsAre("nothingUseful", "noCounters"));
+}
+
+TEST(MeasuredRun, WarnsOfPreemptionAndOfManyCalls) {
+  Page page = PageOf(0, 1, "a", 100, 20);
+  page.region[0].cpu_ticks = 100'000'000;
+  page.region[0].total.cpu = 80'000'000;
+  page.region[0].total.preemptions = 7;
+  page.region[0].total.calls = 40'000;
+  const MeasuredRun run = Summarize({page});
+  EXPECT_THAT(*run.regions.front().cpu_share, DoubleNear(0.8, 1e-12));
+  EXPECT_THAT(Ids(run), ElementsAre("manyCalls", "preempted", "noCounters"));
+}
+
+// Useful instructions over useful time: 3e8 cycles in 80 ms and 1.5 instructions a cycle.
+TEST(MeasuredRun, ReportsCounters) {
+  Page page = PageOf(0, 1, "a", 100, 20);
+  page.flags |= kHasCounters;
+  page.region[0].total.instructions = 450'000'000;
+  page.region[0].total.cycles = 300'000'000;
+  const auto json = nlohmann::json::parse(ToJsonText(Summarize({page}), "farscale"));
+  EXPECT_THAT(json["regions"][0]["ipc"].get<double>(), DoubleNear(1.5, 1e-12));
+  EXPECT_THAT(json["regions"][0]["frequency"].get<double>(), DoubleNear(3.75e9, 1));
+  EXPECT_TRUE(json["diagnostics"].empty());
+}
+
+TEST(MeasuredRun, FormatsSeconds) {
+  EXPECT_EQ(FormatSeconds(123.4), "123 s");
+  EXPECT_EQ(FormatSeconds(1.234), "1.23 s");
+  EXPECT_EQ(FormatSeconds(0.0123), "12.3 ms");
+  EXPECT_EQ(FormatSeconds(4.56e-6), "4.56 us");
+}
+
+}  // namespace
+}  // namespace farscale::collect

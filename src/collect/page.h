@@ -1,0 +1,100 @@
+// What a measured process knows of itself: one page of shared memory a process, updated in place. Whoever has the page
+// has the measurement, so it outlives the process, and others on the node can read it while the process runs.
+//
+// The layout is a file format [docs/file-formats.md, shared pages]: it changes only together with kPageVersion.
+// Numbers are in the machine's own byte order; a reader that is on the node has the same.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace farscale::collect {
+
+inline constexpr std::uint32_t kPageVersion = 1;
+inline constexpr char kPageMagic[8] = {'f', 'a', 'r', 's', 'c', 'a', 'l', 'e'};
+inline constexpr std::size_t kMostRegions = 256;
+inline constexpr std::size_t kNameBytes = 64;
+
+// How a process ended, or kRunning.
+enum class Ending : std::int32_t { kRunning = 0, kFinalized = 1, kNotFinalized = 2, kAborted = 3, kSignal = 4 };
+
+enum PageFlags : std::uint32_t {
+  kClockIsTsc = 1,         // ticks are of the processor's time stamp counter, else nanoseconds
+  kHasCounters = 2,        // instructions and cycles are counted
+  kTooManyRegions = 4,     // some regions were not measured
+  kRegionsOutOfOrder = 8,  // a stop without a start
+  kHasIdeal = 32,          // there is an ideal clock
+  kCountersRefused = 16,   // the kernel did not let us count
+};
+
+// What adds up over time. `elapsed` is in ticks; of the main thread unless it says otherwise.
+struct Sums {
+  std::uint64_t elapsed;
+  std::uint64_t mpi;           // ticks inside MPI
+  std::uint64_t calls;         // MPI calls that were entered from outside MPI
+  std::uint64_t other_calls;   // by other threads
+  std::uint64_t cpu;           // CPU time, ns
+  std::uint64_t process_cpu;   // CPU time of all threads, ns
+  std::uint64_t preemptions;   // involuntary context switches
+  std::uint64_t instructions;  // outside MPI
+  std::uint64_t cycles;        // outside MPI
+  std::uint64_t ideal;         // ticks on a network that takes no time, where that is measured
+};
+
+// Region 0 is the whole run.
+struct RegionRecord {
+  char name[kNameBytes];
+  std::uint64_t starts;
+  std::uint64_t stops;
+  std::uint32_t open;       // starts not stopped yet; only the outermost counts
+  std::uint32_t times_cpu;  // whether the occurrence that is open takes CPU time, too
+  std::uint64_t cpu_ticks;  // elapsed ticks of the occurrences that CPU time and preemptions were taken of
+  Sums at_start;            // of the process when it was started last
+  Sums total;               // of its occurrences that were stopped
+};
+
+struct Page {
+  char magic[8];
+  std::uint32_t version;
+  std::uint32_t bytes;  // of this structure
+  std::uint32_t flags;
+  std::int32_t ending;
+  std::int32_t signal;
+  std::int32_t pid;
+  std::int32_t rank;
+  std::int32_t ranks;
+  std::int32_t threads;       // a rank, as far as told
+  std::uint32_t regions;      // how many of the records are in use
+  std::uint64_t started;      // wall clock, ns since 1970
+  std::uint64_t begin_tick;   // where the run begins: MPI_Init has returned
+  std::uint64_t begin_clock;  // CLOCK_MONOTONIC at that tick, ns
+  std::uint64_t end_tick;     // 0 while it runs
+  std::uint64_t end_clock;
+  std::uint64_t entered;  // tick at which the main thread went into MPI; 0 outside MPI
+  std::uint64_t mpi;      // ticks in MPI so far, calls that ended
+  std::uint64_t calls;
+  std::uint64_t instructions;
+  std::uint64_t cycles;
+  std::uint64_t ideal;        // ticks of the ideal clock when the main thread was last in MPI
+  std::uint64_t left;         // tick at which it left MPI, where there is an ideal clock
+  std::uint64_t reserved[6];  // keeps what other threads write away from what the main thread writes
+  std::uint64_t other_calls;
+  std::uint64_t other_mpi;  // of all other threads together, ticks
+  char job[kNameBytes];     // the same on all ranks of a run, and on no other run
+  char host[kNameBytes];
+  char program[kNameBytes];  // name of the executable
+  char mpi_library[128];
+  char command[1024];  // arguments separated by line feeds
+  char output[1024];   // where the results go
+  RegionRecord region[kMostRegions];
+};
+
+static_assert(sizeof(Sums) == 80 && sizeof(RegionRecord) == 256);
+static_assert(offsetof(Page, started) == 48 && offsetof(Page, job) == 208 && offsetof(Page, region) == 2576);
+
+// What of a page is worth sending: without the records that are not in use.
+inline std::size_t UsedBytes(const Page& page) {
+  return offsetof(Page, region) + static_cast<std::size_t>(page.regions) * sizeof(RegionRecord);
+}
+
+}  // namespace farscale::collect

@@ -1,0 +1,94 @@
+#include "collect/process.h"
+
+#include <sys/resource.h>
+
+#include "collect/call.h"
+#include "collect/counters.h"
+#include "collect/recorder.h"
+
+namespace farscale::collect {
+namespace {
+
+// Before MPI_Init and after MPI_Finalize calls are counted where nobody looks.
+Page nobodys_page;
+
+bool is_measuring = false;
+Counts counts_at_leave;
+
+void CountInstructions() {
+  if ((page->flags & kHasCounters) == 0) return;
+  const Counts counts = ReadCounts();
+  Store(page->instructions, page->instructions + (counts.instructions - counts_at_leave.instructions));
+  Store(page->cycles, page->cycles + (counts.cycles - counts_at_leave.cycles));
+  counts_at_leave = counts;
+}
+
+}  // namespace
+
+thread_local ThreadState this_thread __attribute__((tls_model("initial-exec")));
+Page* page = &nobodys_page;
+
+void EnterSlowly(CallId id) {
+  ThreadState& thread = this_thread;
+  if (thread.role == Role::kUnknown) thread.role = is_measuring ? Role::kOther : Role::kUnknown;
+  thread.entered = Now();
+  if (thread.role != Role::kMainSlowly) return;
+  CountInstructions();
+  if ((page->flags & kHasIdeal) != 0) Store(page->ideal, page->ideal + (thread.entered - page->left));
+  Store(page->entered, thread.entered);
+  if (thread.is_recording) RecordEnter(id, thread.entered);
+}
+
+void LeaveSlowly(CallId id) {
+  ThreadState& thread = this_thread;
+  if (thread.role == Role::kMainSlowly) {
+    const Tick left = Now();
+    if (thread.is_recording) RecordLeave(id, left);
+    Store(page->mpi, page->mpi + (left - page->entered));
+    Store(page->calls, page->calls + 1);
+    if ((page->flags & kHasIdeal) != 0) Store(page->left, left);
+    Store(page->entered, 0);
+    if ((page->flags & kHasCounters) != 0) counts_at_leave = ReadCounts();
+  } else if (thread.role == Role::kOther) {
+    __atomic_fetch_add(&page->other_calls, 1, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&page->other_mpi, Now() - thread.entered, __ATOMIC_RELAXED);
+  }
+}
+
+bool IsMeasuring() { return is_measuring; }
+
+bool IsMainThread() { return this_thread.role == Role::kMain || this_thread.role == Role::kMainSlowly; }
+
+void StartMeasuring(Page* fresh, bool is_slow) {
+  page = fresh;
+  is_measuring = true;
+  if ((page->flags & kHasCounters) != 0) counts_at_leave = ReadCounts();
+  this_thread.role = is_slow ? Role::kMainSlowly : Role::kMain;
+}
+
+void StopMeasuring() {
+  is_measuring = false;
+  this_thread.is_recording = false;
+  page = &nobodys_page;
+}
+
+Sums SumsSoFar(bool with_cpu) {
+  Sums sums{};
+  const Tick now = Now();
+  sums.elapsed = now - page->begin_tick;
+  sums.mpi = page->mpi + (page->entered != 0 ? now - page->entered : 0);
+  sums.calls = page->calls;
+  sums.other_calls = __atomic_load_n(&page->other_calls, __ATOMIC_RELAXED);
+  if (this_thread.depth == 0) CountInstructions();
+  sums.instructions = page->instructions;
+  sums.cycles = page->cycles;
+  if ((page->flags & kHasIdeal) != 0) sums.ideal = page->ideal + (page->entered == 0 ? now - page->left : 0);
+  if (!with_cpu) return sums;
+  sums.cpu = Nanoseconds(CLOCK_THREAD_CPUTIME_ID);
+  sums.process_cpu = Nanoseconds(CLOCK_PROCESS_CPUTIME_ID);
+  rusage usage{};
+  if (getrusage(RUSAGE_THREAD, &usage) == 0) sums.preemptions = static_cast<std::uint64_t>(usage.ru_nivcsw);
+  return sums;
+}
+
+}  // namespace farscale::collect

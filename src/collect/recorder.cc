@@ -1,0 +1,227 @@
+#include "collect/recorder.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "collect/call.h"
+#include "collect/clock.h"
+#include "collect/communicators.h"
+#include "collect/counters.h"
+#include "collect/trace_archive.h"
+#include "collect/trace_definitions.h"
+
+namespace farscale::collect {
+namespace {
+
+// CPU time is a system call, which takes longer than many MPI calls. It is asked for at an edge only when the last
+// answer is older than this; in between it is taken to pass like time.
+constexpr std::uint64_t kCpuTimeAge = 50'000;
+
+OTF2_EvtWriter* writer = nullptr;
+bool is_writing = false;
+bool has_counters = false;
+std::uint64_t last_time = 0;  // of the last edge
+std::uint64_t cpu_asked = 0;  // when
+std::uint64_t cpu_then = 0;
+std::uint64_t cpu_written = 0;
+bool is_used[static_cast<std::size_t>(CallId::kCount)];
+std::vector<std::string> only;  // regions to record; empty for all
+int open_only = 0;              // how many of them are open
+
+void Check(OTF2_ErrorCode code) {
+  if (code == OTF2_SUCCESS) return;
+  if (is_writing) std::fprintf(stderr, "farscale: the trace ends early: %s\n", OTF2_Error_GetDescription(code));
+  is_writing = false;
+}
+
+std::uint64_t CpuTime(std::uint64_t time) {
+  if (time - cpu_asked >= kCpuTimeAge) {
+    cpu_then = Nanoseconds(CLOCK_THREAD_CPUTIME_ID);
+    cpu_asked = time;
+  }
+  const std::uint64_t cpu = cpu_then + (time - cpu_asked);
+  cpu_written = cpu > cpu_written ? cpu : cpu_written;
+  return cpu_written;
+}
+
+void WriteCounters(std::uint64_t time) {
+  constexpr OTF2_Type kTypes[] = {OTF2_TYPE_INT64, OTF2_TYPE_INT64, OTF2_TYPE_INT64};
+  OTF2_MetricValue values[3];
+  values[0].signed_int = static_cast<std::int64_t>(CpuTime(time));
+  if (has_counters) {
+    const Counts counts = ReadCounts();
+    values[1].signed_int = static_cast<std::int64_t>(counts.instructions);
+    values[2].signed_int = static_cast<std::int64_t>(counts.cycles);
+  }
+  Check(OTF2_EvtWriter_Metric(writer, nullptr, time, 0, has_counters ? 3 : 1, kTypes, values));
+}
+
+void Enter(std::uint32_t region, std::uint64_t time) {
+  last_time = time;
+  if (region < static_cast<std::uint32_t>(CallId::kCount)) is_used[region] = true;
+  WriteCounters(time);
+  Check(OTF2_EvtWriter_Enter(writer, nullptr, time, region));
+}
+
+void Leave(std::uint32_t region, std::uint64_t time) {
+  last_time = time;
+  WriteCounters(time);
+  Check(OTF2_EvtWriter_Leave(writer, nullptr, time, region));
+}
+
+bool IsOnly(const char* name) {
+  for (const std::string& region : only) {
+    if (region == name) return true;
+  }
+  return false;
+}
+
+void ReadOnly() {
+  const char* names = std::getenv("FARSCALE_ONLY");
+  for (std::string rest = names != nullptr ? names : ""; !rest.empty();) {
+    const std::size_t end = rest.find('\n');
+    only.push_back(rest.substr(0, end).substr(0, kNameBytes - 1));
+    rest.erase(0, end == std::string::npos ? rest.size() : end + 1);
+  }
+}
+
+void Switch(bool on) {
+  const std::uint64_t time = Now();
+  last_time = time;
+  is_writing = true;
+  Check(OTF2_EvtWriter_MeasurementOnOff(writer, nullptr, time, on ? OTF2_MEASUREMENT_ON : OTF2_MEASUREMENT_OFF));
+  is_writing = on;
+}
+
+}  // namespace
+
+std::vector<std::uint32_t> UsedCalls() {
+  std::vector<std::uint32_t> used;
+  for (std::uint32_t i = 0; i < static_cast<std::uint32_t>(CallId::kCount); ++i) {
+    if (is_used[i]) used.push_back(i);
+  }
+  return used;
+}
+
+bool IsWriting() { return is_writing; }
+
+bool StartRecording(const Page& fresh) {
+  const std::string why = OpenArchive(fresh, writer);
+  if (!why.empty()) {
+    if (fresh.rank == 0) std::fprintf(stderr, "farscale: no trace: %s\n", why.c_str());
+    return false;
+  }
+  has_counters = (fresh.flags & kHasCounters) != 0;
+  ReadOnly();
+  StartCommunicators();
+  MeasureClockOffset();
+  return true;
+}
+
+void RecordBegin(std::uint64_t together) {
+  this_thread.is_recording = true;
+  is_writing = true;
+  const std::uint64_t time = page->begin_tick;
+  if (page->rank == 0) Check(OTF2_EvtWriter_ProgramBegin(writer, nullptr, time, kProgramString, 0, nullptr));
+  const auto init = static_cast<std::uint32_t>(CallId::kMPI_Init);
+  Enter(init, time);
+  Leave(init, together);
+  if (!only.empty()) Switch(false);
+}
+
+std::string FinishRecording() {
+  const bool was_writing = is_writing;
+  if (!was_writing && !only.empty()) Switch(true);
+  const std::uint64_t time = page->end_tick > last_time ? page->end_tick : last_time;
+  const auto finalize = static_cast<std::uint32_t>(CallId::kMPI_Finalize);
+  if (is_writing) {
+    Enter(finalize, time);
+    Leave(finalize, time);
+    if (page->rank == 0) {
+      Check(OTF2_EvtWriter_ProgramEnd(writer, nullptr, time, static_cast<std::int64_t>(OTF2_UNDEFINED_INT64)));
+    }
+  }
+  is_writing = false;
+  this_thread.is_recording = false;
+  MeasureClockOffset();
+  return CloseArchive(writer, has_counters);
+}
+
+void RecordEnter(CallId id, std::uint64_t time) {
+  if (is_writing) Enter(static_cast<std::uint32_t>(id), time);
+}
+
+void RecordLeave(CallId id, std::uint64_t time) {
+  if (is_writing) Leave(static_cast<std::uint32_t>(id), time);
+}
+
+void RecordRegion(int index, bool is_start) {
+  const auto region = static_cast<std::uint32_t>(CallId::kCount) + static_cast<std::uint32_t>(index);
+  const bool switches = !only.empty() && IsOnly(page->region[index].name);
+  if (is_start && switches && open_only++ == 0) Switch(true);
+  if (is_writing) is_start ? Enter(region, Now()) : Leave(region, Now());
+  if (!is_start && switches && open_only > 0 && --open_only == 0) Switch(false);
+}
+
+void RecordSend(int peer, std::uint32_t communicator, int tag, std::uint64_t bytes) {
+  if (!is_writing) return;
+  Check(OTF2_EvtWriter_MpiSend(writer, nullptr, last_time, static_cast<std::uint32_t>(peer), communicator,
+                               static_cast<std::uint32_t>(tag), bytes));
+}
+
+void RecordSendPost(int peer, std::uint32_t communicator, int tag, std::uint64_t bytes, std::uint64_t request) {
+  if (!is_writing) return;
+  Check(OTF2_EvtWriter_MpiIsend(writer, nullptr, last_time, static_cast<std::uint32_t>(peer), communicator,
+                                static_cast<std::uint32_t>(tag), bytes, request));
+}
+
+void RecordSendComplete(std::uint64_t request) {
+  if (is_writing) Check(OTF2_EvtWriter_MpiIsendComplete(writer, nullptr, last_time, request));
+}
+
+void RecordReceive(int peer, std::uint32_t communicator, int tag, std::uint64_t bytes) {
+  if (!is_writing) return;
+  Check(OTF2_EvtWriter_MpiRecv(writer, nullptr, last_time, static_cast<std::uint32_t>(peer), communicator,
+                               static_cast<std::uint32_t>(tag), bytes));
+}
+
+void RecordReceivePost(std::uint64_t request) {
+  if (is_writing) Check(OTF2_EvtWriter_MpiIrecvRequest(writer, nullptr, last_time, request));
+}
+
+void RecordReceiveComplete(int peer, std::uint32_t communicator, int tag, std::uint64_t bytes, std::uint64_t request) {
+  if (!is_writing) return;
+  Check(OTF2_EvtWriter_MpiIrecv(writer, nullptr, last_time, static_cast<std::uint32_t>(peer), communicator,
+                                static_cast<std::uint32_t>(tag), bytes, request));
+}
+
+void RecordCancelled(std::uint64_t request) {
+  if (is_writing) Check(OTF2_EvtWriter_MpiRequestCancelled(writer, nullptr, last_time, request));
+}
+
+void RecordCollectiveBegin() {
+  if (is_writing) Check(OTF2_EvtWriter_MpiCollectiveBegin(writer, nullptr, last_time));
+}
+
+void RecordCollectiveEnd(OTF2_CollectiveOp operation, std::uint32_t communicator, std::uint32_t root,
+                         CollectiveSizes sizes) {
+  if (!is_writing) return;
+  Check(OTF2_EvtWriter_MpiCollectiveEnd(writer, nullptr, last_time, operation, communicator, root, sizes.sent,
+                                        sizes.received));
+}
+
+void RecordCollectivePost(std::uint64_t request) {
+  if (is_writing) Check(OTF2_EvtWriter_NonBlockingCollectiveRequest(writer, nullptr, last_time, request));
+}
+
+void RecordCollectiveComplete(OTF2_CollectiveOp operation, std::uint32_t communicator, std::uint32_t root,
+                              CollectiveSizes sizes, std::uint64_t request) {
+  if (!is_writing) return;
+  Check(OTF2_EvtWriter_NonBlockingCollectiveComplete(writer, nullptr, last_time, operation, communicator, root,
+                                                     sizes.sent, sizes.received, request));
+}
+
+}  // namespace farscale::collect

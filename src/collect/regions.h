@@ -1,0 +1,18 @@
+// Regions that the program marks itself.
+#pragma once
+
+#include "collect/page.h"
+
+namespace farscale::collect {
+
+// Codes of farscale.h.
+int StartRegion(const char* name);
+int StopRegion(const char* name);
+
+// Region 0, which is open as long as the run.
+void OpenWholeRun(Page& fresh);
+void SetWholeRunStart();
+// Ends all that is open; regions that the program left open keep saying so.
+void CloseRegions();
+
+}  // namespace farscale::collect

@@ -1,0 +1,101 @@
+#include <cstdio>
+
+#include "collect/measured_run.h"
+
+namespace farscale::collect {
+namespace {
+
+// From this rate on the two looks at the clock of every call are more than a percent of the time.
+constexpr double kManyCalls = 300;
+constexpr double kLittleCpu = 0.95;
+
+template <typename... Values>
+std::string Format(const char* format, Values... values) {
+  char text[512];
+  std::snprintf(text, sizeof text, format, values...);
+  return text;
+}
+
+std::string List(const std::vector<int>& ranks) {
+  std::string text;
+  for (std::size_t i = 0; i < ranks.size() && i < 8; ++i) text += (i > 0 ? ", " : "") + std::to_string(ranks[i]);
+  return ranks.size() > 8 ? text + " and more" : text;
+}
+
+std::string Ranks(const std::vector<int>& ranks) { return (ranks.size() == 1 ? "rank " : "ranks ") + List(ranks); }
+
+void AddEnding(const MeasuredRun& run, std::vector<Remark>& remarks) {
+  if (run.ending == Ending::kAborted) {
+    remarks.push_back({"aborted", true, "the program aborted; what was measured until then is reported"});
+  } else if (run.ending == Ending::kSignal) {
+    remarks.push_back({"endedBySignal", true,
+                       Format("signal %d ended the program; what was measured until then is reported", run.signal)});
+  } else if (run.ending == Ending::kNotFinalized) {
+    remarks.push_back({"notFinalized", true,
+                       Ranks(run.not_finalized) + " did not reach MPI_Finalize; what was measured is reported"});
+  }
+  if (!run.missing.empty()) {
+    remarks.push_back({"ranksMissing", true, "nothing is known of " + Ranks(run.missing)});
+  }
+}
+
+void AddRegionRemarks(const MeasuredRun& run, const RegionMetrics& region, std::vector<Remark>& remarks) {
+  const int known = run.ranks - static_cast<int>(run.missing.size());
+  if (static_cast<int>(region.ranks.size()) < known) {
+    remarks.push_back({"regionOnSomeRanks", true,
+                       Format("region %s was started on %d of %d ranks; its factors are of those alone",
+                              region.name.c_str(), static_cast<int>(region.ranks.size()), known)});
+  } else if (region.fewest_starts != region.most_starts) {
+    remarks.push_back({"regionStartsDiffer", false,
+                       Format("region %s was started %llu to %llu times a rank", region.name.c_str(),
+                              static_cast<unsigned long long>(region.fewest_starts),
+                              static_cast<unsigned long long>(region.most_starts))});
+  }
+  if (region.is_open_somewhere) {
+    remarks.push_back(
+        {"regionLeftOpen", true, "region " + region.name + " was not stopped on every rank; it counts until the end"});
+  }
+}
+
+}  // namespace
+
+std::vector<Remark> RemarksOn(const MeasuredRun& run) {
+  std::vector<Remark> remarks;
+  AddEnding(run, remarks);
+  const RegionMetrics& whole = run.regions.front();
+  if (whole.calls_a_millisecond >= kManyCalls) {
+    remarks.push_back({"manyCalls", true,
+                       Format("%.0f MPI calls a millisecond: measuring them may take more than 1 %% of the time",
+                              whole.calls_a_millisecond)});
+  }
+  if (whole.cpu_share && *whole.cpu_share < kLittleCpu) {
+    remarks.push_back({"preempted", true,
+                       Format("the ranks ran only %.0f %% of the time (%llu preemptions): they share cores with each "
+                              "other or with something else, or sleep, and useful time contains the rest",
+                              *whole.cpu_share * 100, static_cast<unsigned long long>(whole.preemptions.value_or(0)))});
+  }
+  if (whole.mpi_calls_of_other_threads > 0) {
+    remarks.push_back({"callsOfOtherThreads", false,
+                       Format("%llu MPI calls were made by other threads than the one that called MPI_Init; useful "
+                              "time is that of this thread",
+                              static_cast<unsigned long long>(whole.mpi_calls_of_other_threads))});
+  }
+  if (!whole.efficiencies) remarks.push_back({"nothingUseful", true, "no rank computed anything outside MPI"});
+  for (const RegionMetrics& region : run.regions) AddRegionRemarks(run, region, remarks);
+  if (run.too_many_regions) {
+    remarks.push_back(
+        {"tooManyRegions", true,
+         Format("only the first %d regions of a rank were measured", static_cast<int>(kMostRegions) - 1)});
+  }
+  if (run.regions_out_of_order) {
+    remarks.push_back({"stopWithoutStart", true, "a region was stopped that was not started; the stop was ignored"});
+  }
+  if (run.counters_refused) {
+    remarks.push_back(
+        {"noCounters", false,
+         "instructions and cycles are not known: the kernel or the machine does not let them be counted"});
+  }
+  return remarks;
+}
+
+}  // namespace farscale::collect

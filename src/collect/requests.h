@@ -1,0 +1,46 @@
+// Requests that are under way or persistent, by their handles. Both MPIs give the same handle to several requests when
+// these complete at once, so a handle may stand for several.
+#pragma once
+
+#include <mpi.h>
+#include <otf2/otf2.h>
+
+#include <cstdint>
+#include <optional>
+
+#include "collect/ideal_clock.h"
+#include "collect/recorder.h"
+
+namespace farscale::collect {
+
+enum class RequestKind : std::uint8_t { kSend, kReceive, kCollective };
+
+struct TracedRequest {
+  RequestKind kind = RequestKind::kSend;
+  bool is_persistent = false;
+  bool is_active = true;
+  bool is_recorded = false;  // its post is in the trace
+  std::uint32_t communicator = 0;
+  std::uint64_t number = 0;
+  int peer = MPI_PROC_NULL;  // of persistent sends
+  int tag = 0;
+  std::uint64_t bytes = 0;
+  OTF2_CollectiveOp operation = OTF2_COLLECTIVE_OP_BARRIER;
+  std::uint32_t root = OTF2_COLLECTIVE_ROOT_NONE;
+  CollectiveSizes sizes;
+  MPI_Comm shadow = MPI_COMM_NULL;  // for ideal clocks
+  std::uint64_t reduction = 0;      // of ideal clocks
+  ClockWait wait = ClockWait::kAll;
+};
+
+// Gives the request a number and records its post unless it is persistent.
+void AddRequest(MPI_Request handle, TracedRequest request);
+// A persistent request is started: its post is recorded.
+void StartRequest(MPI_Request handle);
+// A request has completed with this status; `handle` as it was before.
+void CompleteRequest(MPI_Request handle, const MPI_Status& status);
+void FreeRequest(MPI_Request handle);
+// Whether a request still needs the communicator of ideal clocks.
+bool NeedsShadow(MPI_Comm shadow);
+
+}  // namespace farscale::collect

@@ -1,0 +1,223 @@
+#include "collect/run.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "collect/call.h"
+#include "collect/communicators.h"
+#include "collect/counters.h"
+#include "collect/ending.h"
+#include "collect/ideal_clock.h"
+#include "collect/measured_run.h"
+#include "collect/measured_run_text.h"
+#include "collect/page_file.h"
+#include "collect/process.h"
+#include "collect/recorder.h"
+#include "collect/regions.h"
+#include "collect/result_file.h"
+
+namespace farscale::collect {
+namespace {
+
+MPI_Comm own_world = MPI_COMM_NULL;
+std::string page_path;
+bool is_tracing = false;
+
+// What rank 0 tells all.
+struct RunNames {
+  char job[kNameBytes];
+  char output[sizeof Page::output];
+};
+
+std::string Variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr ? value : "";
+}
+
+void Copy(const std::string& text, char* to, std::size_t bytes) {
+  const std::size_t length = text.size() < bytes - 1 ? text.size() : bytes - 1;
+  std::memcpy(to, text.data(), length);
+  to[length] = '\0';
+}
+
+}  // namespace
+
+void GetHostName(char (&name)[kNameBytes]) {
+  name[0] = '\0';
+  gethostname(name, kNameBytes - 1);
+  name[kNameBytes - 1] = '\0';
+  const std::string told = Variable("FARSCALE_NODE");
+  if (!told.empty()) CopyName(told.c_str(), name);
+}
+
+namespace {
+
+std::string HostName() {
+  char host[kNameBytes];
+  GetHostName(host);
+  return host;
+}
+
+// Unlike any other run's: host, process and start.
+RunNames NameRun() {
+  RunNames names{};
+  std::string host = HostName().substr(0, 20);
+  for (char& c : host) {
+    if (c == '/' || c == '"' || c == '\\') c = '_';
+  }
+  char job[kNameBytes];
+  std::snprintf(job, sizeof job, "%s-%d-%llx", host.c_str(), static_cast<int>(getpid()),
+                static_cast<unsigned long long>(Nanoseconds(CLOCK_REALTIME)));
+  Copy(job, names.job, sizeof names.job);
+  std::string output = Variable("FARSCALE_OUTPUT");
+  if (output.empty()) output = "farscale.json";
+  char folder[PATH_MAX];
+  if (output[0] != '/' && getcwd(folder, sizeof folder) != nullptr) output = std::string(folder) + "/" + output;
+  Copy(output, names.output, sizeof names.output);
+  return names;
+}
+
+// The arguments of this process, as the kernel has them.
+std::string CommandLine() {
+  const int file = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+  char text[sizeof Page::command] = {};
+  const ssize_t bytes = file < 0 ? 0 : read(file, text, sizeof text - 1);
+  if (file >= 0) close(file);
+  std::string command(text, bytes > 0 ? static_cast<std::size_t>(bytes) : 0);
+  for (char& c : command) c = c == '\n' ? ' ' : c == '\0' ? '\n' : c;
+  return command;
+}
+
+std::string ProgramName() {
+  char path[PATH_MAX];
+  const ssize_t length = readlink("/proc/self/exe", path, sizeof path);
+  std::string name(path, length > 0 ? static_cast<std::size_t>(length) : 0);
+  return name.substr(name.rfind('/') + 1);
+}
+
+void FillPage(Page& fresh, const RunNames& names) {
+  std::memcpy(fresh.magic, kPageMagic, sizeof fresh.magic);
+  fresh.version = kPageVersion;
+  fresh.bytes = sizeof(Page);
+  fresh.pid = getpid();
+  PMPI_Comm_rank(own_world, &fresh.rank);
+  PMPI_Comm_size(own_world, &fresh.ranks);
+  fresh.threads = std::atoi(Variable("FARSCALE_THREADS").c_str());
+  fresh.started = Nanoseconds(CLOCK_REALTIME);
+  Copy(names.job, fresh.job, sizeof fresh.job);
+  Copy(names.output, fresh.output, sizeof fresh.output);
+  Copy(HostName(), fresh.host, sizeof fresh.host);
+  Copy(ProgramName(), fresh.program, sizeof fresh.program);
+  Copy(CommandLine(), fresh.command, sizeof fresh.command);
+  char library[MPI_MAX_LIBRARY_VERSION_STRING] = {};
+  int length = 0;
+  PMPI_Get_library_version(library, &length);
+  Copy(std::string(library).substr(0, std::string(library).find_first_of(",\n\t")), fresh.mpi_library,
+       sizeof fresh.mpi_library);
+  if (clock_is_tsc) fresh.flags |= kClockIsTsc;
+  fresh.flags |= OpenCounters() ? kHasCounters : kCountersRefused;
+}
+
+// All pages at rank 0, each as long as it is used.
+std::vector<Page> GatherPages() {
+  int rank = 0, ranks = 0;
+  PMPI_Comm_rank(own_world, &rank);
+  PMPI_Comm_size(own_world, &ranks);
+  int bytes = static_cast<int>(UsedBytes(*page));
+  std::vector<int> sizes(static_cast<std::size_t>(ranks)), places(static_cast<std::size_t>(ranks));
+  real.MPI_Gather(&bytes, 1, MPI_INT, sizes.data(), 1, MPI_INT, 0, own_world);
+  // One at a time: a page less used part is small, but all of them at once need not be.
+  std::vector<Page> pages;
+  if (rank != 0) {
+    real.MPI_Send(page, bytes, MPI_BYTE, 0, 0, own_world);
+    return pages;
+  }
+  pages.resize(static_cast<std::size_t>(ranks));
+  std::memcpy(&pages[0], page, static_cast<std::size_t>(bytes));
+  for (int other = 1; other < ranks; ++other) {
+    const auto i = static_cast<std::size_t>(other);
+    real.MPI_Recv(&pages[i], sizes[i], MPI_BYTE, other, 0, own_world, MPI_STATUS_IGNORE);
+  }
+  return pages;
+}
+
+void Report(const std::vector<Page>& pages, const std::string& trace) {
+  const MeasuredRun run = Summarize(pages);
+  const std::string output = trace.empty() ? run.output : run.output + "/farscale.json";
+  std::string why;
+  const std::string path = WriteResult(output, run.job, ToJsonText(run, FARSCALE_GENERATOR), why);
+  const std::string written =
+      (trace.empty() ? "" : trace + "\n") + (path.empty() ? "farscale: " + why : "wrote " + path);
+  if (!IsQuiet()) std::fprintf(stderr, "%s", ToSummary(run, written).c_str());
+}
+
+}  // namespace
+
+MPI_Comm OwnWorld() { return own_world; }
+
+bool IsQuiet() { return Variable("FARSCALE_QUIET") == "1"; }
+
+void BeginRun() {
+  RunNames names{};
+  if (real.MPI_Comm_dup(MPI_COMM_WORLD, &own_world) != MPI_SUCCESS) return;
+  int rank = 0;
+  PMPI_Comm_rank(own_world, &rank);
+  if (rank == 0) names = NameRun();
+  real.MPI_Bcast(&names, sizeof names, MPI_BYTE, 0, own_world);
+  page_path = PagePath(names.job, rank);
+  Page* fresh = CreatePage(page_path);
+  if (fresh == nullptr) {
+    page_path.clear();
+    fresh = new (std::nothrow) Page{};
+    if (fresh == nullptr) return;
+  }
+  FillPage(*fresh, names);
+  const bool is_ideal = WantsIdealClock();
+  if (is_ideal) StartIdealClock();
+  if (is_ideal) fresh->flags |= kHasIdeal;
+  is_tracing = Variable("FARSCALE_MODE") == "trace" && StartRecording(*fresh);
+  if (is_ideal && !is_tracing) StartCommunicators();
+  PrepareForBadEnds(*fresh);
+  // The run begins with all ranks together: after MPI_Init these may be far apart, after a barrier hardly. The second
+  // one is what MPI_Init is in the run.
+  real.MPI_Barrier(own_world);
+  fresh->begin_clock = Nanoseconds(CLOCK_MONOTONIC);
+  fresh->begin_tick = Now();
+  real.MPI_Barrier(own_world);
+  if (is_ideal) fresh->ideal = IdealStart(fresh->begin_tick, own_world);
+  const Tick together = Now();
+  fresh->mpi = together - fresh->begin_tick;
+  fresh->left = together;
+  OpenWholeRun(*fresh);
+  StartMeasuring(fresh, is_tracing || is_ideal || (fresh->flags & kHasCounters) != 0);
+  SetWholeRunStart();
+  if (is_tracing) RecordBegin(together);
+  this_thread.is_recording = is_tracing || is_ideal;
+}
+
+void EndRun() {
+  if (!IsMeasuring()) return;
+  // Before what takes system calls, so that the end of the run is the same for the page and a trace.
+  page->end_clock = Nanoseconds(CLOCK_MONOTONIC);
+  page->end_tick = Now();
+  CloseRegions();
+  page->ending = static_cast<int>(Ending::kFinalized);
+  if (HasIdealClock()) StopIdealClock();
+  const std::string trace = is_tracing ? FinishRecording() : "";
+  ForgetBadEnds();
+  const std::vector<Page> pages = GatherPages();
+  if (!pages.empty()) Report(pages, trace);
+  if (!page_path.empty()) unlink(page_path.c_str());
+  StopMeasuring();
+  real.MPI_Comm_free(&own_world);
+}
+
+}  // namespace farscale::collect

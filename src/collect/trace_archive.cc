@@ -1,0 +1,123 @@
+#include "collect/trace_archive.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+#include "collect/call.h"
+#include "collect/communicators.h"
+#include "collect/run.h"
+#include "collect/trace_definitions.h"
+
+#include <otf2/OTF2_MPI_Collectives.h>  // its functions are of MPI's names, which are the wrappers'
+
+namespace farscale::collect {
+namespace {
+
+constexpr std::uint64_t kEventChunk = std::uint64_t{1} << 20;
+constexpr std::uint64_t kDefinitionChunk = std::uint64_t{1} << 22;
+// Chunks of events that a rank keeps in memory; then they are written to the file, and the trace says so.
+constexpr std::size_t kMostChunks = 16;
+constexpr const char* kName = "traces";
+
+OTF2_Archive* archive = nullptr;
+std::string anchor;
+
+// The chunks of one buffer.
+struct Chunks {
+  void* chunk[kMostChunks];
+  std::size_t made;
+  std::size_t used;
+};
+
+void* Allocate(void*, OTF2_FileType, OTF2_LocationRef, void** of_buffer, std::uint64_t size) {
+  if (*of_buffer == nullptr) *of_buffer = std::calloc(1, sizeof(Chunks));
+  auto* chunks = static_cast<Chunks*>(*of_buffer);
+  if (chunks == nullptr || chunks->used == kMostChunks) return nullptr;
+  if (chunks->used == chunks->made) {
+    void* fresh = std::malloc(size);
+    if (fresh == nullptr) return nullptr;
+    chunks->chunk[chunks->made++] = fresh;
+  }
+  return chunks->chunk[chunks->used++];
+}
+
+void FreeAll(void*, OTF2_FileType, OTF2_LocationRef, void** of_buffer, bool is_last) {
+  auto* chunks = static_cast<Chunks*>(*of_buffer);
+  if (chunks == nullptr) return;
+  chunks->used = 0;
+  if (!is_last) return;
+  for (std::size_t i = 0; i < chunks->made; ++i) std::free(chunks->chunk[i]);
+  std::free(chunks);
+  *of_buffer = nullptr;
+}
+
+OTF2_FlushType BeforeFlush(void*, OTF2_FileType, OTF2_LocationRef, void*, bool) { return OTF2_FLUSH; }
+OTF2_TimeStamp AfterFlush(void*, OTF2_FileType, OTF2_LocationRef) { return Now(); }
+
+constexpr OTF2_MemoryCallbacks kMemory = {Allocate, FreeAll};
+constexpr OTF2_FlushCallbacks kFlush = {BeforeFlush, AfterFlush};
+
+// Made by rank 0 alone, before the others look into it.
+std::string MakeFolder(const std::string& folder) {
+  for (std::size_t end = folder.find('/', 1); end != std::string::npos; end = folder.find('/', end + 1)) {
+    mkdir(folder.substr(0, end).c_str(), 0777);
+  }
+  if (mkdir(folder.c_str(), 0777) != 0 && errno != EEXIST) return folder + " cannot be made: " + std::strerror(errno);
+  if (access((folder + "/" + kName + ".otf2").c_str(), F_OK) == 0 ||
+      access((folder + "/" + kName).c_str(), F_OK) == 0) {
+    return folder + " contains a trace already; choose another folder, or remove it";
+  }
+  return "";
+}
+
+bool Agree(bool good) {
+  int mine = good ? 1 : 0, all = 0;
+  real.MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, OwnWorld());
+  return all != 0;
+}
+
+}  // namespace
+
+std::string OpenArchive(const Page& fresh, OTF2_EvtWriter*& writer) {
+  const std::string folder = fresh.output;
+  const std::string why = fresh.rank == 0 ? MakeFolder(folder) : "";
+  if (!Agree(why.empty())) return why.empty() ? "rank 0 could not make the folder" : why;
+  anchor = folder + "/" + kName + ".otf2";
+  archive = OTF2_Archive_Open(folder.c_str(), kName, OTF2_FILEMODE_WRITE, kEventChunk, kDefinitionChunk,
+                              OTF2_SUBSTRATE_POSIX, OTF2_COMPRESSION_NONE);
+  bool good = archive != nullptr;
+  good = good && OTF2_Archive_SetFlushCallbacks(archive, &kFlush, nullptr) == OTF2_SUCCESS;
+  good = good && OTF2_Archive_SetMemoryCallbacks(archive, &kMemory, nullptr) == OTF2_SUCCESS;
+  good = good && OTF2_Archive_SetCreator(archive, FARSCALE_GENERATOR) == OTF2_SUCCESS;
+  if (!Agree(good)) return anchor + " cannot be written";
+  good = OTF2_MPI_Archive_SetCollectiveCallbacks(archive, OwnWorld(), MPI_COMM_NULL) == OTF2_SUCCESS;
+  good = good && OTF2_Archive_OpenEvtFiles(archive) == OTF2_SUCCESS;
+  if (good) writer = OTF2_Archive_GetEvtWriter(archive, static_cast<OTF2_LocationRef>(fresh.rank));
+  if (!Agree(good && writer != nullptr)) return anchor + " cannot be written";
+  return "";
+}
+
+std::string CloseArchive(OTF2_EvtWriter* writer, bool has_counters) {
+  std::uint64_t events = 0;
+  OTF2_EvtWriter_GetNumberOfEvents(writer, &events);
+  const std::uint64_t unknown = UnknownCommunicators();
+  bool good = OTF2_Archive_CloseEvtWriter(archive, writer) == OTF2_SUCCESS;
+  good = OTF2_Archive_CloseEvtFiles(archive) == OTF2_SUCCESS && good;
+  good = WriteDefinitions(archive, events, has_counters) && good;
+  good = OTF2_Archive_Close(archive) == OTF2_SUCCESS && good;
+  std::uint64_t unknown_of_all = 0;
+  real.MPI_Allreduce(&unknown, &unknown_of_all, 1, MPI_UINT64_T, MPI_SUM, OwnWorld());
+  if (!Agree(good)) return "farscale: " + anchor + " could not be written whole";
+  std::string told = "wrote " + anchor;
+  if (unknown_of_all > 0) {
+    told = "warning: " + std::to_string(unknown_of_all) +
+           " operations on communicators between two groups are in the trace as calls alone\n" + told;
+  }
+  return told;
+}
+
+}  // namespace farscale::collect

@@ -1,0 +1,168 @@
+#include "collect/trace_definitions.h"
+
+#include <algorithm>
+#include <cstring>
+#include <ctime>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "collect/call.h"
+#include "collect/communicators.h"
+#include "collect/rank_definitions.h"
+#include "collect/recorder.h"
+#include "collect/run.h"
+
+namespace farscale::collect {
+namespace {
+
+struct ClockOffset {
+  std::uint64_t time;
+  std::int64_t offset;
+};
+std::vector<ClockOffset> offsets;  // of this rank; none on the node of rank 0
+
+constexpr int kRounds = 10;
+
+// Rank 0 answers with its clock as often as it is asked.
+void AnswerClock(int rank) {
+  for (int round = 0; round < kRounds; ++round) {
+    char question = 0;
+    real.MPI_Recv(&question, 1, MPI_CHAR, rank, 1, OwnWorld(), MPI_STATUS_IGNORE);
+    const std::uint64_t time = Now();
+    real.MPI_Send(&time, 1, MPI_UINT64_T, rank, 1, OwnWorld());
+  }
+}
+
+// The answer that came back fastest was under way for the shortest time, half of it each way.
+ClockOffset AskClock() {
+  ClockOffset best{};
+  std::uint64_t shortest = ~std::uint64_t{0};
+  for (int round = 0; round < kRounds; ++round) {
+    const char question = 0;
+    std::uint64_t there = 0;
+    const std::uint64_t begin = Now();
+    real.MPI_Send(&question, 1, MPI_CHAR, 0, 1, OwnWorld());
+    real.MPI_Recv(&there, 1, MPI_UINT64_T, 0, 1, OwnWorld(), MPI_STATUS_IGNORE);
+    const std::uint64_t end = Now();
+    if (end - begin >= shortest) continue;
+    shortest = end - begin;
+    best.time = begin + shortest / 2;
+    best.offset = static_cast<std::int64_t>(there - best.time);
+  }
+  return best;
+}
+
+std::int64_t LastOffset() { return offsets.empty() ? 0 : offsets.back().offset; }
+
+// Everything the others tell, at rank 0; its position is the rank.
+std::vector<RankDefinitions> Gather(const RankDefinitions& own) {
+  const std::string bytes = Pack(own);
+  int size = static_cast<int>(bytes.size()), rank = 0, ranks = 0;
+  PMPI_Comm_rank(OwnWorld(), &rank);
+  PMPI_Comm_size(OwnWorld(), &ranks);
+  std::vector<int> sizes(static_cast<std::size_t>(ranks));
+  real.MPI_Gather(&size, 1, MPI_INT, sizes.data(), 1, MPI_INT, 0, OwnWorld());
+  std::vector<RankDefinitions> all;
+  if (rank != 0) {
+    real.MPI_Send(bytes.data(), size, MPI_BYTE, 0, 2, OwnWorld());
+    return all;
+  }
+  all.push_back(own);
+  for (int other = 1; other < ranks; ++other) {
+    std::string text(static_cast<std::size_t>(sizes[static_cast<std::size_t>(other)]), '\0');
+    real.MPI_Recv(text.data(), static_cast<int>(text.size()), MPI_BYTE, other, 2, OwnWorld(), MPI_STATUS_IGNORE);
+    all.push_back(Unpack(text));
+  }
+  return all;
+}
+
+// Where every rank's regions are among those of all. Rank 0 tells.
+std::vector<std::uint32_t> MapRegions(std::vector<RankDefinitions>& all, std::size_t own_count,
+                                      std::vector<std::string>& names) {
+  const auto first = static_cast<std::uint32_t>(CallId::kCount);
+  std::map<std::string, std::uint32_t> index;
+  std::vector<std::uint32_t> own(own_count);
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    std::vector<std::uint32_t> mapped;
+    for (const std::string& name : all[rank].regions) {
+      const auto [entry, is_new] = index.try_emplace(name, first + static_cast<std::uint32_t>(index.size()));
+      if (is_new) names.push_back(name);
+      mapped.push_back(entry->second);
+    }
+    if (rank == 0) own = mapped;
+    if (rank > 0) {
+      real.MPI_Send(mapped.data(), static_cast<int>(mapped.size()), MPI_UINT32_T, static_cast<int>(rank), 3,
+                    OwnWorld());
+    }
+  }
+  if (all.empty()) {
+    real.MPI_Recv(own.data(), static_cast<int>(own.size()), MPI_UINT32_T, 0, 3, OwnWorld(), MPI_STATUS_IGNORE);
+  }
+  return own;
+}
+
+bool WriteLocalDefinitions(OTF2_Archive* archive, const std::vector<std::uint32_t>& regions) {
+  bool good = OTF2_Archive_OpenDefFiles(archive) == OTF2_SUCCESS;
+  OTF2_DefWriter* writer = good ? OTF2_Archive_GetDefWriter(archive, static_cast<std::uint64_t>(page->rank)) : nullptr;
+  if (writer == nullptr) return false;
+  for (const ClockOffset& offset : offsets) {
+    good = OTF2_DefWriter_WriteClockOffset(writer, offset.time, offset.offset, 0) == OTF2_SUCCESS && good;
+  }
+  if (!regions.empty()) {
+    std::vector<std::uint32_t> mapping(static_cast<std::size_t>(CallId::kCount));
+    for (std::uint32_t i = 0; i < mapping.size(); ++i) mapping[i] = i;
+    mapping.insert(mapping.end(), regions.begin(), regions.end());
+    OTF2_IdMap* map = OTF2_IdMap_CreateFromUint32Array(mapping.size(), mapping.data(), false);
+    good = OTF2_DefWriter_WriteMappingTable(writer, OTF2_MAPPING_REGION, map) == OTF2_SUCCESS && good;
+    OTF2_IdMap_Free(map);
+  }
+  good = OTF2_Archive_CloseDefWriter(archive, writer) == OTF2_SUCCESS && good;
+  return OTF2_Archive_CloseDefFiles(archive) == OTF2_SUCCESS && good;
+}
+
+RankDefinitions OwnDefinitionsOf(std::uint64_t events) {
+  RankDefinitions own;
+  own.host = page->host;
+  own.events = events;
+  own.begin = page->begin_tick + static_cast<std::uint64_t>(LastOffset());
+  own.end = page->end_tick + static_cast<std::uint64_t>(LastOffset());
+  own.calls = UsedCalls();
+  // Region 0, the whole run, is no region of the trace; keeping its place keeps the numbers simple.
+  for (std::uint32_t i = 0; i < page->regions; ++i) own.regions.emplace_back(page->region[i].name);
+  own.communicators = OwnDefinitions();
+  return own;
+}
+
+}  // namespace
+
+void MeasureClockOffset() {
+  char host[kNameBytes] = {}, first[kNameBytes] = {};
+  GetHostName(host);
+  std::memcpy(first, host, sizeof host);
+  int rank = 0, ranks = 0;
+  PMPI_Comm_rank(OwnWorld(), &rank);
+  PMPI_Comm_size(OwnWorld(), &ranks);
+  real.MPI_Bcast(first, sizeof first, MPI_CHAR, 0, OwnWorld());
+  const int is_elsewhere = std::strcmp(host, first) != 0 ? 1 : 0;
+  std::vector<int> elsewhere(static_cast<std::size_t>(ranks));
+  real.MPI_Gather(&is_elsewhere, 1, MPI_INT, elsewhere.data(), 1, MPI_INT, 0, OwnWorld());
+  if (is_elsewhere != 0) offsets.push_back(AskClock());
+  for (int other = 1; rank == 0 && other < ranks; ++other) {
+    if (elsewhere[static_cast<std::size_t>(other)] != 0) AnswerClock(other);
+  }
+}
+
+bool WriteDefinitions(OTF2_Archive* archive, std::uint64_t events, bool has_counters) {
+  const RankDefinitions own = OwnDefinitionsOf(events);
+  std::vector<RankDefinitions> all = Gather(own);
+  std::vector<std::string> names;
+  const std::vector<std::uint32_t> regions = MapRegions(all, own.regions.size(), names);
+  const bool good = WriteLocalDefinitions(archive, regions);
+  if (all.empty()) return good;
+  OTF2_GlobalDefWriter* writer = OTF2_Archive_GetGlobalDefWriter(archive);
+  return writer != nullptr && GlobalDefinitions(writer, all, names, has_counters).Write() && good;
+}
+
+}  // namespace farscale::collect

@@ -1,0 +1,20 @@
+// The definitions of a trace: gathered from all ranks, written by rank 0; what is a rank's own beside its events.
+#pragma once
+
+#include <otf2/otf2.h>
+
+#include <cstdint>
+
+namespace farscale::collect {
+
+// References of the first strings: the program's name is needed before the definitions are written.
+inline constexpr OTF2_StringRef kEmptyString = 0, kProgramString = 1;
+
+// How far this node's clock is from that of rank 0, by messages back and forth; called at the begin and at the end of
+// the run. Collective.
+void MeasureClockOffset();
+
+// Collective; whether all could be written here.
+bool WriteDefinitions(OTF2_Archive* archive, std::uint64_t events, bool has_counters);
+
+}  // namespace farscale::collect
