@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "base/version.h"
 #include "factors/factor_table_json.h"
+#include "factors/measured_run_json.h"
 #include "projection/backtest_json.h"
 #include "projection/projection_json.h"
 #include "report/losses_json.h"
@@ -232,6 +233,7 @@ std::string FormatOfResults(const std::string& text, const std::string& file) {
 FactorTable ReadTableFromJson(const std::string& text, const std::string& file) {
   const Json json = Parse(text, file);
   if (FormatOf(json) == "farscale-results") return ReadResultsJson(text, file).table;
+  if (FormatOf(json) == kMeasuredRunFormat) return TableOfMeasuredRuns({{text, file}});
   if (FormatOf(json) != "farscale-factors") {
     const std::string other = FormatOf(json).empty() ? "" : ", its format is " + FormatOf(json);
     throw Error(ErrorKind::kInput, file, "is not a factor table of farscale" + other,

@@ -1,0 +1,25 @@
+// Runs that `farscale measure` has measured, as rows of a factor table [docs/schema/measured-run.schema.json].
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "factors/factor_table.h"
+
+namespace farscale {
+
+inline constexpr const char* kMeasuredRunFormat = "farscale-measured-run";
+inline constexpr int kMeasuredRunVersion = 1;
+
+struct MeasuredRunFile {
+  std::string text;
+  std::string file;
+};
+
+// One row for the whole run of each file, phase "whole", and one for every region that all ranks have started. Runs of
+// one core count are repeats in the order given; runs of several programs are series. How the runs scale is read off
+// their useful time, with a finding that says so. Throws an input error naming the file for anything else than a
+// measured run, for a run of which ranks are missing, and for the same run given twice.
+FactorTable TableOfMeasuredRuns(const std::vector<MeasuredRunFile>& files);
+
+}  // namespace farscale
