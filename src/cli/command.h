@@ -19,6 +19,7 @@ struct Common {
   int jobs = 0;  // 0: as many as the machine has cores
   bool quiet = false;
   bool verbose = false;
+  std::vector<std::string> program;  // that measure and trace run, with its arguments
 };
 
 // Adds a subcommand; what its callback returns becomes the exit code of the program.
@@ -37,6 +38,9 @@ void AddGateCommand(CLI::App& app, const Common& common, CommandResult& action);
 void AddHistoryCommand(CLI::App& app, const Common& common, CommandResult& action);
 void AddCompareCommand(CLI::App& app, const Common& common, CommandResult& action);
 void AddReportCommand(CLI::App& app, const Common& common, CommandResult& action);
+void AddMeasureCommand(CLI::App& app, const Common& common, CommandResult& action);
+void AddTraceCommand(CLI::App& app, const Common& common, CommandResult& action);
+void AddWatchCommand(CLI::App& app, const Common& common, CommandResult& action);
 
 // Lines on stderr; silent with --quiet.
 class Messages {

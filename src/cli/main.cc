@@ -4,11 +4,13 @@
 #include <tbb/global_control.h>
 #include <tbb/info.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 
 #include "base/version.h"
 #include "cli/command.h"
+#include "cli/launch.h"
 
 namespace farscale {
 namespace {
@@ -29,6 +31,7 @@ constexpr const char* kFooter =
     "  farscale compare before.json after.json         what changed, and which factor explains it\n"
     "  farscale cut T.otf2 --phase loop -o L/l.otf2    keep one phase of a trace\n"
     "  farscale gate results.json --baseline history   fail a CI job when scaling got worse\n"
+    "  mpirun -n 8 farscale measure ./app              factors of a run, without a trace\n"
     "\n"
     "Exit codes: 0 done or gate passed, 1 gate failed, 2 wrong usage or study file, 3 unreadable or damaged input,\n"
     "4 not enough evidence to answer, 5 cannot write.";
@@ -68,9 +71,15 @@ int Main(int argc, char** argv) {
   AddReportCommand(app, common, action);
   AddGateCommand(app, common, action);
   AddHistoryCommand(app, common, action);
+  AddMeasureCommand(app, common, action);
+  AddTraceCommand(app, common, action);
+  AddWatchCommand(app, common, action);
   AddFooters(app);
+  std::vector<std::string> arguments(argv + 1, argv + argc);
+  common.program = TakeProgram(arguments);
+  std::reverse(arguments.begin(), arguments.end());  // as the library takes them
   try {
-    app.parse(argc, argv);
+    app.parse(arguments);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
     fmt::print(stderr, "farscale: {}; farscale --help shows how\n", error.what());

@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "factors/factor_table_csv.h"
+#include "factors/measured_run_json.h"
 #include "factors/run_scaling.h"
 #include "gate/result_files.h"
 #include "report/results_json.h"
@@ -26,7 +27,12 @@ void AddChoice(const std::string& text, ModelSettings& settings) {
   settings.by_factor[factor] = ParseModelChoice(text.substr(equals + 1), "--model " + text);
 }
 
-FactorTable ParseTable(const std::string& path) {
+FactorTable ParseTable(const std::string& path, const std::vector<std::string>& more_runs) {
+  if (!more_runs.empty()) {
+    std::vector<MeasuredRunFile> runs = {{ReadFile(path), path}};
+    for (const std::string& run : more_runs) runs.push_back({ReadFile(run), run});
+    return TableOfMeasuredRuns(runs);
+  }
   const std::string text = ReadFile(path);
   return FormatOfResults(text, path).empty() ? ReadFactorCsv(text, path) : ReadTableFromJson(text, path);
 }
@@ -40,7 +46,7 @@ Factor FactorNamed(const std::string& id, const std::string& where) {
 }
 
 FactorTable ReadTable(const TableOptions& options) {
-  FactorTable table = ParseTable(options.table);
+  FactorTable table = ParseTable(options.table, options.more_runs);
   PutInTerms(table, ScalingByName(options.scaling),
              options.reference > 0 ? std::optional(options.reference) : std::nullopt);
   return table;
@@ -124,7 +130,8 @@ void AddTargetsOption(CLI::App* command, std::vector<std::int64_t>& targets, con
 }
 
 void AddTableOptions(CLI::App* command, TableOptions& options) {
-  command->add_option("table", options.table, "The factor table (.json or .csv)")->required();
+  command->add_option("table", options.table, "The factor table (.json or .csv), or a measured run")->required();
+  command->add_option("runs", options.more_runs, "More measured runs, which make one table with the first");
   AddModelOptions(command, options);
   AddScalingOption(command, options.scaling, "How the runs scale (default: as the table says)");
   command->add_option("--reference", options.reference, "Cores of the reference run (default: as in the table)")

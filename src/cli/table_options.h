@@ -14,6 +14,7 @@ namespace farscale {
 
 struct TableOptions {
   std::string table;
+  std::vector<std::string> more_runs;  // measured runs that make one table with it
   std::string preset;
   std::string scaling;
   std::int64_t reference = 0;  // 0: as in the table

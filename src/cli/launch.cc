@@ -1,0 +1,206 @@
+#include "cli/launch.h"
+
+#include <elf.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace farscale {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A file of 64-bit ELF read in pieces, each checked against the file's end.
+class ElfFile {
+ public:
+  explicit ElfFile(const fs::path& path) : stream_(path, std::ios::binary) {
+    stream_.seekg(0, std::ios::end);
+    size_ = stream_ ? static_cast<std::uint64_t>(stream_.tellg()) : 0;
+  }
+
+  template <typename Part>
+  std::optional<Part> Read(std::uint64_t offset) {
+    Part part{};
+    if (offset > size_ || sizeof part > size_ - offset) return std::nullopt;
+    stream_.seekg(static_cast<std::streamoff>(offset));
+    stream_.read(reinterpret_cast<char*>(&part), sizeof part);
+    return stream_ ? std::optional(part) : std::nullopt;
+  }
+
+  std::string Text(std::uint64_t offset) {
+    if (offset >= size_) return "";
+    stream_.seekg(static_cast<std::streamoff>(offset));
+    std::string text;
+    std::getline(stream_, text, '\0');
+    return text;
+  }
+
+ private:
+  std::ifstream stream_;
+  std::uint64_t size_ = 0;
+};
+
+std::vector<Elf64_Phdr> ProgramHeaders(ElfFile& file) {
+  std::vector<Elf64_Phdr> headers;
+  const auto header = file.Read<Elf64_Ehdr>(0);
+  if (!header || std::memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 || header->e_ident[EI_CLASS] != ELFCLASS64) {
+    return headers;
+  }
+  for (std::uint64_t i = 0; i < header->e_phnum; ++i) {
+    const auto segment = file.Read<Elf64_Phdr>(header->e_phoff + i * sizeof(Elf64_Phdr));
+    if (!segment) break;
+    headers.push_back(*segment);
+  }
+  return headers;
+}
+
+// Where an address of the loaded program lies in its file.
+std::uint64_t OffsetOf(const std::vector<Elf64_Phdr>& headers, std::uint64_t address) {
+  for (const Elf64_Phdr& segment : headers) {
+    const bool is_inside = address >= segment.p_vaddr && address - segment.p_vaddr < segment.p_filesz;
+    if (segment.p_type == PT_LOAD && is_inside) return segment.p_offset + (address - segment.p_vaddr);
+  }
+  return ~std::uint64_t{0};
+}
+
+// Options whose value is the next word.
+bool TakesNextWord(const std::string& word) {
+  static const std::vector<std::string> options = {"-j",    "--jobs",    "-o",       "--output",
+                                                   "--mpi", "--threads", "--finish", "--only"};
+  return std::find(options.begin(), options.end(), word) != options.end();
+}
+
+// Of the first word from `begin` on that is neither an option nor the value of one.
+std::size_t FirstWord(const std::vector<std::string>& arguments, std::size_t begin) {
+  std::size_t i = begin;
+  while (i < arguments.size() && arguments[i].starts_with('-')) {
+    if (arguments[i] == "--") return i + 1;
+    i += TakesNextWord(arguments[i]) ? 2 : 1;
+  }
+  return std::min(i, arguments.size());
+}
+
+fs::path FindProgram(const std::string& name) {
+  if (name.find('/') != std::string::npos) return name;
+  const char* paths = std::getenv("PATH");
+  for (const std::string& folder : Split(paths != nullptr ? paths : "", ':')) {
+    const fs::path path = fs::path(folder.empty() ? "." : folder) / name;
+    if (access(path.c_str(), X_OK) == 0 && !fs::is_directory(path)) return path;
+  }
+  return name;
+}
+
+std::string NameOfMpi(const std::string& id) { return id == "openmpi" ? "Open MPI" : id == "mpich" ? "MPICH" : id; }
+
+std::vector<fs::path> LibraryFolders() {
+  const fs::path folder = OwnProgram().parent_path();
+  return {folder / "../lib/farscale", folder / ".." / FARSCALE_LIBRARY_FOLDER};
+}
+
+// The MPI of the program decides; where it does not say, as scripts do not, the launcher's.
+std::string ChooseMpi(const Launch& launch) {
+  if (!launch.mpi.empty()) return launch.mpi;
+  const auto linked = MpiOfLibraries(NeededLibraries(FindProgram(launch.command.front())));
+  const auto launcher = MpiOfLauncher();
+  if (linked && launcher && *linked != *launcher) {
+    throw Error(ErrorKind::kUsage, launch.command.front(),
+                fmt::format("is linked with {}, but was started by the launcher of {}", NameOfMpi(*linked),
+                            NameOfMpi(*launcher)),
+                "start it with the mpirun of its MPI, or say --mpi");
+  }
+  if (linked) return *linked;
+  if (launcher) return *launcher;
+  throw Error(ErrorKind::kUsage, launch.command.front(),
+              "neither the program nor its surroundings say which MPI it uses",
+              "start it with mpirun, or say --mpi openmpi or --mpi mpich");
+}
+
+fs::path PreloadLibrary(const std::string& mpi) {
+  for (const fs::path& folder : LibraryFolders()) {
+    const fs::path library = folder / fmt::format("libfarscale-{}.so", mpi);
+    std::error_code code;
+    if (fs::exists(library, code)) return fs::canonical(library);
+  }
+  throw Error(ErrorKind::kUsage, "libfarscale-" + mpi + ".so",
+              fmt::format("there is no preload library for {}", NameOfMpi(mpi)),
+              "build farscale where the MPI's development files are installed");
+}
+
+void SetVariable(const std::string& name, const std::string& value) { setenv(name.c_str(), value.c_str(), 1); }
+
+}  // namespace
+
+std::vector<std::string> TakeProgram(std::vector<std::string>& arguments) {
+  const std::size_t command = FirstWord(arguments, 0);
+  if (command >= arguments.size() || (arguments[command] != "measure" && arguments[command] != "trace")) return {};
+  const auto begin = arguments.begin() + static_cast<std::ptrdiff_t>(FirstWord(arguments, command + 1));
+  std::vector<std::string> program(begin, arguments.end());
+  arguments.erase(begin, arguments.end());
+  if (arguments.back() == "--") arguments.pop_back();
+  return program;
+}
+
+fs::path OwnProgram() {
+  std::error_code code;
+  const fs::path path = fs::read_symlink("/proc/self/exe", code);
+  if (code) throw Error(ErrorKind::kInput, "/proc/self/exe", "cannot be read: " + code.message());
+  return path;
+}
+
+std::vector<std::string> NeededLibraries(const fs::path& path) {
+  ElfFile file(path);
+  const std::vector<Elf64_Phdr> headers = ProgramHeaders(file);
+  std::vector<std::string> libraries;
+  for (const Elf64_Phdr& segment : headers) {
+    if (segment.p_type != PT_DYNAMIC) continue;
+    std::vector<std::uint64_t> names;
+    std::uint64_t strings = 0;
+    for (std::uint64_t i = 0; i < segment.p_filesz / sizeof(Elf64_Dyn); ++i) {
+      const auto entry = file.Read<Elf64_Dyn>(segment.p_offset + i * sizeof(Elf64_Dyn));
+      if (!entry || entry->d_tag == DT_NULL) break;
+      if (entry->d_tag == DT_NEEDED) names.push_back(entry->d_un.d_val);
+      if (entry->d_tag == DT_STRTAB) strings = OffsetOf(headers, entry->d_un.d_ptr);
+    }
+    for (const std::uint64_t name : names) libraries.push_back(file.Text(strings + name));
+  }
+  return libraries;
+}
+
+std::optional<std::string> MpiOfLibraries(const std::vector<std::string>& libraries) {
+  for (const std::string& library : libraries) {
+    if (library.starts_with("libmpich") || library == "libmpi.so.12" || library == "libmpifort.so.12") return "mpich";
+    const bool is_open = library.starts_with("libmpi.so.") || library.starts_with("libmpi_mpifh") ||
+                         library.starts_with("libmpi_usempi") || library.starts_with("libmpi_cxx");
+    if (is_open) return "openmpi";
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> MpiOfLauncher() {
+  if (std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr) return "openmpi";
+  if (std::getenv("PMI_RANK") != nullptr || std::getenv("PMI_FD") != nullptr) return "mpich";
+  return std::nullopt;
+}
+
+void BecomeProgram(const Launch& launch) {
+  const fs::path library = PreloadLibrary(ChooseMpi(launch));
+  const char* others = std::getenv("LD_PRELOAD");
+  SetVariable("LD_PRELOAD", library.string() + (others != nullptr && *others != '\0' ? ":" + std::string(others) : ""));
+  SetVariable("FARSCALE_PROGRAM", OwnProgram().string());
+  for (const auto& [name, value] : launch.variables) SetVariable(name, value);
+  std::vector<char*> arguments;
+  for (const std::string& argument : launch.command) arguments.push_back(const_cast<char*>(argument.c_str()));
+  arguments.push_back(nullptr);
+  execvp(arguments[0], arguments.data());
+  throw Error(ErrorKind::kUsage, launch.command.front(), std::string("cannot be run: ") + std::strerror(errno));
+}
+
+}  // namespace farscale

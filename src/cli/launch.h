@@ -1,0 +1,37 @@
+// Starting a program with the preload library of its MPI, which is how farscale measures and traces.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace farscale {
+
+struct Launch {
+  std::vector<std::string> command;              // program and arguments
+  std::string mpi;                               // "openmpi"; empty: found out
+  std::map<std::string, std::string> variables;  // FARSCALE_MODE and the like
+};
+
+// Takes the program and its arguments off a command line of measure or trace: all from the first word that is neither
+// an option of farscale nor the value of one. Leaves other command lines alone.
+std::vector<std::string> TakeProgram(std::vector<std::string>& arguments);
+
+// Becomes the program: returns only by throwing, a usage error that says what is wrong with the command or the MPI.
+[[noreturn]] void BecomeProgram(const Launch& launch);
+
+// The shared libraries that an ELF file names as needed; empty for anything else, such as a script.
+std::vector<std::string> NeededLibraries(const std::filesystem::path& file);
+
+// The MPI that one of these libraries belongs to: "openmpi", "mpich", or nothing.
+std::optional<std::string> MpiOfLibraries(const std::vector<std::string>& libraries);
+
+// The MPI whose mpirun has started this process, by what it leaves in the environment.
+std::optional<std::string> MpiOfLauncher();
+
+// This program's own file.
+std::filesystem::path OwnProgram();
+
+}  // namespace farscale

@@ -1,0 +1,133 @@
+// farscale measure and farscale trace: the program runs with the preload library of its MPI.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "base/version.h"
+#include "cli/command.h"
+#include "cli/launch.h"
+#include "collect/measured_run.h"
+#include "collect/measured_run_text.h"
+#include "collect/page_file.h"
+#include "collect/result_file.h"
+
+namespace farscale {
+namespace {
+
+struct LaunchOptions {
+  std::string output;
+  std::string mpi;
+  std::string finish;
+  int threads = 1;
+  bool ideal = false;
+  std::vector<std::string> regions;
+};
+
+bool IsQuietHelper() {
+  const char* quiet = std::getenv("FARSCALE_QUIET");
+  return quiet != nullptr && std::string(quiet) == "1";
+}
+
+// What a program that ended without MPI_Finalize left behind. Called by its preload library on its way out, on every
+// node; the node of rank 0 writes to the name that was asked for.
+int Finish(const std::string& job) {
+  const std::vector<collect::FoundPage> found = collect::FindPages(job);
+  if (found.empty()) return 0;
+  std::vector<collect::Page> pages;
+  bool any_runs = false;
+  for (const collect::FoundPage& page : found) {
+    pages.push_back(page.page);
+    any_runs |= page.is_running;
+  }
+  const collect::MeasuredRun run = collect::Summarize(pages);
+  // After exit, the last one reports. After anything worse, who knows whether there will be another one.
+  if (any_runs && run.ending == collect::Ending::kNotFinalized) return 0;
+  std::string output = run.output;
+  std::error_code code;
+  if (std::filesystem::is_directory(output, code)) output += "/farscale.json";  // of a trace
+  if (!run.missing.empty() && run.missing.front() == 0) output += "." + run.nodes.front().name;
+  std::string why;
+  const std::string path = collect::WriteResult(output, job, collect::ToJsonText(run, Generator()), why);
+  if (collect::TellOnce(job) && !IsQuietHelper()) {
+    fmt::print(stderr, "{}", collect::ToSummary(run, path.empty() ? "farscale: " + why : "wrote " + path));
+  }
+  if (any_runs) return 0;
+  for (const collect::FoundPage& page : found) unlink(page.path.c_str());
+  return 0;
+}
+
+Launch LaunchOf(const LaunchOptions& options, const Common& common, const std::string& mode) {
+  if (common.program.empty()) {
+    throw Error(ErrorKind::kUsage, "farscale " + mode, "no program to run",
+                "write mpirun -n 4 farscale " + mode + " ./program arguments");
+  }
+  Launch launch;
+  launch.command = common.program;
+  launch.mpi = options.mpi;
+  launch.variables = {{"FARSCALE_MODE", mode},
+                      {"FARSCALE_OUTPUT", options.output},
+                      {"FARSCALE_IDEAL", options.ideal ? "1" : "0"},
+                      {"FARSCALE_THREADS", std::to_string(options.threads)},
+                      {"FARSCALE_QUIET", common.quiet ? "1" : "0"}};
+  return launch;
+}
+
+void AddLaunchOptions(CLI::App* command, LaunchOptions& options) {
+  command->add_option("--mpi", options.mpi, "The program's MPI: openmpi, mpich (default: found out)");
+  command->add_flag("--ideal", options.ideal,
+                    "Measure serialization and transfer, too, by clocks that follow every message");
+  command->add_option("--threads", options.threads, "Threads a rank uses, for the number of cores")
+      ->check(CLI::Range(1, 1000000))
+      ->capture_default_str();
+}
+
+}  // namespace
+
+void AddMeasureCommand(CLI::App& app, const Common& common, CommandResult& action) {
+  auto options = std::make_shared<LaunchOptions>();
+  options->output = "farscale.json";
+  CLI::App* command =
+      app.add_subcommand("measure", "Run an MPI program and report its efficiency factors at the end, without a trace");
+  command->footer(
+      "Put it between mpirun and the program: mpirun -n 8 farscale measure ./program arguments\n"
+      "Options of farscale stand before the program's name.");
+  command->add_option("-o,--output", options->output, "Where the results go (default: farscale.json)");
+  command->add_option("--finish", options->finish, "Report on what a job left behind")->group("");
+  AddLaunchOptions(command, *options);
+  command->callback([options, &common, &action] {
+    action = [options, &common]() -> int {
+      if (!options->finish.empty()) return Finish(options->finish);
+      collect::RemoveStalePages();
+      BecomeProgram(LaunchOf(*options, common, "measure"));
+    };
+  });
+}
+
+void AddTraceCommand(CLI::App& app, const Common& common, CommandResult& action) {
+  auto options = std::make_shared<LaunchOptions>();
+  options->output = "farscale-trace";
+  CLI::App* command = app.add_subcommand("trace", "Run an MPI program and record an OTF2 trace of it");
+  command->footer(
+      "Put it between mpirun and the program: mpirun -n 8 farscale trace -o traces/8 ./program arguments\n"
+      "Options of farscale stand before the program's name.");
+  command->add_option("-o,--output", options->output,
+                      "Folder for the archive, traces.otf2 and what belongs to it (default: farscale-trace)");
+  command
+      ->add_option("--only", options->regions,
+                   "Record only while this region is open, which the program marks; repeat for several")
+      ->allow_extra_args(false);
+  AddLaunchOptions(command, *options);
+  command->callback([options, &common, &action] {
+    action = [options, &common]() -> int {
+      collect::RemoveStalePages();
+      Launch launch = LaunchOf(*options, common, "trace");
+      std::string regions;
+      for (const std::string& region : options->regions) regions += region + "\n";
+      launch.variables["FARSCALE_ONLY"] = regions;
+      BecomeProgram(launch);
+    };
+  });
+}
+
+}  // namespace farscale

@@ -1,0 +1,103 @@
+// farscale watch: what the running programs of this user on this node have measured so far.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <thread>
+
+#include "cli/command.h"
+#include "base/text.h"
+#include "base/version.h"
+#include "collect/measured_run.h"
+#include "collect/measured_run_text.h"
+#include "collect/page_file.h"
+#include "report/text_table.h"
+
+namespace farscale {
+namespace {
+
+struct WatchOptions {
+  double interval = 2;
+  bool once = false;
+  bool json = false;
+};
+
+// Pages of running processes by job.
+std::map<std::string, std::vector<collect::Page>> RunningJobs() {
+  std::map<std::string, std::vector<collect::Page>> jobs;
+  for (const collect::FoundPage& found : collect::FindPages("")) {
+    if (found.is_running && found.page.begin_tick != 0) jobs[found.page.job].push_back(found.page);
+  }
+  return jobs;
+}
+
+std::string Share(double share) { return fmt::format("{:.1f} %", share * 100); }
+
+void AddRows(const collect::MeasuredRun& run, std::vector<std::vector<std::string>>& cells) {
+  const auto here = run.regions.front().ranks.size();
+  for (const collect::RegionMetrics& region : run.regions) {
+    std::vector<std::string> row = {&region == &run.regions.front() ? run.program : "  " + region.name,
+                                    fmt::format("{} of {}", region.ranks.size(), run.ranks),
+                                    collect::FormatSeconds(region.elapsed),
+                                    "",
+                                    "",
+                                    "",
+                                    fmt::format("{:.3g}", region.calls_a_millisecond)};
+    if (region.efficiencies) {
+      row[3] = Share(region.efficiencies->parallel);
+      row[4] = Share(region.efficiencies->load_balance);
+      row[5] = Share(region.efficiencies->communication);
+    }
+    if (here > 0) cells.push_back(std::move(row));
+  }
+}
+
+void Print(const WatchOptions& options) {
+  const auto jobs = RunningJobs();
+  if (options.json) {
+    std::string list;
+    for (const auto& [job, pages] : jobs) {
+      list += (list.empty() ? "" : ",\n") + collect::ToJsonText(collect::Summarize(pages), Generator());
+    }
+    fmt::print("[{}]\n", list);
+    return;
+  }
+  if (jobs.empty()) {
+    fmt::print("No program of yours is measured on this node. mpirun -n 8 farscale measure ./program starts one.\n");
+    return;
+  }
+  std::vector<std::vector<std::string>> cells = {
+      {"program", "ranks here", "elapsed", "parallel", "balance", "communic.", "calls/ms"}};
+  for (const auto& [job, pages] : jobs) AddRows(collect::Summarize(pages), cells);
+  fmt::print("{}", FormatTable(cells));
+}
+
+int Watch(const WatchOptions& options) {
+  const bool is_terminal = isatty(STDOUT_FILENO) != 0;
+  while (true) {
+    if (is_terminal && !options.once) fmt::print("\033[H\033[2J");
+    Print(options);
+    if (options.once) return 0;
+    if (std::fflush(stdout) != 0) throw Error(ErrorKind::kOutput, "standard output", "cannot be written");
+    std::this_thread::sleep_for(std::chrono::duration<double>(options.interval));
+  }
+}
+
+}  // namespace
+
+void AddWatchCommand(CLI::App& app, const Common&, CommandResult& action) {
+  auto options = std::make_shared<WatchOptions>();
+  CLI::App* command =
+      app.add_subcommand("watch", "Show the factors of your programs that run on this node under farscale, live");
+  command->footer("Only the ranks of this node are seen: factors are of those.");
+  command->add_option("--interval", options->interval, "Seconds between two looks")
+      ->check(CLI::Range(0.1, 3600.0))
+      ->capture_default_str();
+  command->add_flag("--once", options->once, "Look once and end");
+  command->add_flag("--json", options->json, "Print a list of measured runs as JSON");
+  command->callback([options, &action] { action = [options] { return Watch(*options); }; });
+}
+
+}  // namespace farscale
