@@ -79,7 +79,7 @@ class Help(CliTest):
     def test_help_of_everything(self):
         overview = self.run_ok("--help").stdout
         for command in ("run", "inspect", "phases", "factors", "predict", "backtest", "calibrate", "whatif", "imbalance", "cut",
-                        "report", "gate", "history", "compare"):
+                        "report", "gate", "history", "compare", "measure", "trace", "watch"):
             self.assertIn(command, overview)
             self.assertIn("Usage", self.run_ok(command, "--help").stdout)
         self.assertRegex(self.run_ok("--version").stdout, r"^farscale \d+\.\d+\.\d+\n$")

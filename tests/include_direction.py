@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Checks that data flows one way: a room includes headers only from rooms above it, `collect` from none.
+"""Checks that data flows one way: a room includes headers only from rooms above it, `collect` from none, and only `cli`
+from `collect`.
 
 Rooms are the folders of src/, in the order of the stages. Tests may also use tests/support.
 """
@@ -13,7 +14,7 @@ ROOMS = ["base", "trace", "phases", "replay", "factors", "imbalance", "balance",
          "gate", "study", "cli"]
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 # Which room alone may know a library, by a part of the include.
-OWNERS = {"otf2/": ["trace"], "ceres/": ["models"], "toml++/": ["base"], "CLI/": ["cli"], "mustache.hpp": ["report"],
+OWNERS = {"otf2/": ["trace", "collect"], "mpi.h": ["collect"], "ceres/": ["models"], "toml++/": ["base"], "CLI/": ["cli"], "mustache.hpp": ["report"],
           "muParser": ["models"], "tbb/": ["base", "cli"], "zlib.h": ["trace"], "openssl/": ["base"], "trace/paraver_": ["trace"],
           "trace/otf2_reader": ["trace"]}
 ANY_INCLUDE = re.compile(r'^\s*#\s*include\s+[<"]([^>"]+)[>"]', re.MULTILINE)
@@ -29,7 +30,9 @@ def violations():
         for included in INCLUDE.findall(text):
             target = included.split("/")[0]
             if room == "collect":
-                allowed = target == "collect"
+                allowed = target in ("collect", "mpi_functions.h")  # the latter is generated
+            elif target == "collect":
+                allowed = room == "cli"
             elif target in ROOMS:
                 allowed = ROOMS.index(target) <= ROOMS.index(room)
             else:

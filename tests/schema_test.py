@@ -34,7 +34,7 @@ class SchemaTest(unittest.TestCase):
         return done.stdout
 
     def test_schemas_are_schemas(self):
-        self.assertEqual(len(SCHEMAS), 10)
+        self.assertEqual(len(SCHEMAS), 11)
         for schema in SCHEMAS.values():
             jsonschema.Draft202012Validator.check_schema(schema)
 

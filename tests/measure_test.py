@@ -1,0 +1,367 @@
+#!/usr/bin/env python3
+"""Real programs under `farscale measure` and `farscale trace`, with every MPI that is installed.
+
+FARSCALE names the program, FARSCALE_BUILD the build folder. An MPI without a compiler or preload library is skipped,
+with a message.
+"""
+
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+SOURCES = ROOT / "tests" / "mpi"
+PROGRAM = os.environ["FARSCALE"]
+LIBRARIES = pathlib.Path(os.environ["FARSCALE_BUILD"]) / "lib" / "farscale"
+sys.path.insert(0, str(ROOT / "src" / "collect"))
+import generate_wrappers  # noqa: E402
+
+
+class Launched:
+    def __init__(self, process):
+        self.code, self.out, self.err = process.returncode, process.stdout, process.stderr
+
+
+class MpiTest:
+    """What is the same for every MPI; subclasses name one."""
+
+    name = ""
+    launch = []
+
+    @classmethod
+    def setUpClass(cls):
+        for need in (f"mpicc.{cls.name}", f"mpirun.{cls.name}"):
+            if not shutil.which(need):
+                raise unittest.SkipTest(f"{need} is not installed")
+        if not (LIBRARIES / f"libfarscale-{cls.name}.so").exists():
+            raise unittest.SkipTest(f"farscale was built without a library for {cls.name}")
+        cls.folder = tempfile.TemporaryDirectory(prefix="farscale-measure-")
+        cls.bin = pathlib.Path(cls.folder.name) / "bin"
+        cls.bin.mkdir()
+        for source in ("everything.c", "ends.c", "threads.c", "pils.c", "spawn.c", "token.c"):
+            cls.compile([f"mpicc.{cls.name}", "-O1", "-w", f"-I{ROOT}/src/collect/include"], [SOURCES / source])
+        if shutil.which(f"mpif90.{cls.name}"):
+            module = ROOT / "src" / "collect" / "include" / "farscale.f90"
+            cls.compile([f"mpif90.{cls.name}"], [SOURCES / "fortran77.f90"])
+            cls.compile([f"mpif90.{cls.name}", f"-J{cls.bin}"], [module, SOURCES / "fortran08.f90"])
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    @classmethod
+    def compile(cls, compiler, sources):
+        subprocess.run(compiler + [str(s) for s in sources] +
+                       ["-o", str(cls.bin / sources[-1].stem), f"-L{LIBRARIES}", "-lfarscale", "-pthread",
+                        f"-Wl,-rpath,{LIBRARIES}"], check=True)
+
+    def setUp(self):
+        self.here = pathlib.Path(tempfile.mkdtemp(dir=self.folder.name))
+        (self.here / "pages").mkdir()
+
+    def launch_ranks(self, ranks, command):
+        environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
+                           FARSCALE_PAGES=str(self.here / "pages"), OMPI_MCA_rmaps_base_oversubscribe="1")
+        count = [] if ranks is None else ["-n", str(ranks)]
+        return Launched(subprocess.run([f"mpirun.{self.name}", *self.launch, *count, *command], cwd=self.here,
+                                       env=environment, text=True, capture_output=True, timeout=60))
+
+    def measure(self, ranks, program, *arguments, options=()):
+        return self.launch_ranks(ranks, [PROGRAM, "measure", *options, str(self.bin / program), *arguments])
+
+    def trace(self, ranks, program, *arguments, options=()):
+        result = self.launch_ranks(ranks, [PROGRAM, "trace", "-o", "trace", *options, str(self.bin / program), *arguments])
+        self.assertEqual(result.code, 0, result.err)
+        return result
+
+    def farscale(self, *arguments):
+        return Launched(subprocess.run([PROGRAM, *arguments], cwd=self.here, text=True, capture_output=True, timeout=60))
+
+    def results(self, name="farscale.json"):
+        return json.loads((self.here / name).read_text())
+
+    def validate(self, name="farscale.json"):
+        """Against the schema, where Python has a validator."""
+        try:
+            import jsonschema
+        except ImportError:
+            return
+        schema = json.loads((ROOT / "docs/schema/measured-run.schema.json").read_text())
+        jsonschema.Draft202012Validator(schema).validate(self.results(name))
+
+    def regions(self, name="farscale.json"):
+        return {region["name"]: region for region in self.results(name)["regions"]}
+
+    def ids(self, name="farscale.json"):
+        return [finding["id"] for finding in self.results(name)["diagnostics"]]
+
+    def check_load_balance(self, region, expected):
+        """Where the ranks had their cores for themselves; scripts/overhead measures it more closely."""
+        balance = region["factors"]["loadBalance"]
+        self.assertTrue(0 < balance <= 1, balance)
+        if region.get("cpuShare", 0) > 0.95:
+            self.assertAlmostEqual(balance, expected, delta=0.1)
+
+    # Measured runs.
+
+    def test_a_run_has_its_factors(self):
+        result = self.measure(2, "ends")
+        self.assertEqual(result.code, 0, result.err)
+        self.assertIn("Parallel efficiency", result.err)
+        self.assertIn("wrote ", result.err)
+        results = self.results()
+        self.assertEqual((results["ranks"], results["program"], results["ending"]), (2, "ends", "finalized"))
+        self.validate()
+        whole = self.regions()["whole run"]
+        self.assertEqual(whole["mpiCalls"], 2 * 10)
+        self.check_load_balance(whole, 0.75)
+        self.assertAlmostEqual(sum(whole["elapsedByRank"]) - whole["usefulTotal"], whole["mpiTotal"], delta=1e-9)
+        self.assertEqual(list((self.here / "pages").iterdir()), [])
+
+    def test_regions_on_some_ranks_and_out_of_order_are_diagnosed(self):
+        result = self.measure(2, "ends", "query")
+        regions = self.regions()
+        self.assertEqual(regions["step"]["mostStarts"], 10)
+        self.assertEqual(regions["on rank 0"]["onRanks"], [0])
+        self.assertAlmostEqual(regions["on rank 0"]["factors"]["parallelEfficiency"], 1, delta=0.01)
+        self.validate()
+        for finding in ("regionOnSomeRanks", "regionLeftOpen", "stopWithoutStart"):
+            self.assertIn(finding, self.ids())
+        self.assertIn("region on rank 0 was started on 1 of 2 ranks", result.err)
+        # The queries of the program itself.
+        self.assertRegex(result.out, r"all 2 20 0\.\d+ 0\.\d+")
+        self.assertRegex(result.out, r"local 1 10 0\.\d+")
+        self.assertIn("unknown 2", result.out)
+        self.assertRegex(result.err, r"farscale: step: .* on 2 ranks, parallel efficiency")
+
+    def test_programs_run_without_farscale(self):
+        result = self.launch_ranks(2, [str(self.bin / "ends"), "query"])
+        self.assertEqual(result.code, 0, result.err)
+        self.assertIn("unknown 1", result.out)  # not measuring
+
+    def test_results_of_other_jobs_stay(self):
+        for name in ("farscale.json", "farscale-2.json"):
+            self.measure(2, "fortran77")
+            self.assertTrue((self.here / name).exists())
+        self.assertNotEqual(self.results()["job"], self.results("farscale-2.json")["job"])
+
+    def test_abort_is_reported(self):
+        result = self.measure(2, "ends", "abort")
+        self.assertNotEqual(result.code, 0)
+        self.assertEqual(self.results()["ending"], "aborted")
+        self.assertEqual(result.err.count("the program aborted"), 1)
+        self.check_load_balance(self.regions()["step"], 0.75)
+
+    def test_missing_finalize_is_reported(self):
+        result = self.measure(2, "ends", "exit")
+        self.assertEqual(self.results()["ending"], "not finalized")
+        self.assertEqual(self.results()["notFinalized"], [0, 1])
+        self.assertEqual(result.err.count("did not reach MPI_Finalize"), 1)
+        self.assertEqual(self.regions()["whole run"]["mpiCalls"], 20)
+
+    def test_a_crash_is_reported(self):
+        self.measure(2, "ends", "segv")
+        self.assertEqual(self.results()["ending"], "signal")
+        self.assertEqual(self.results()["signal"], 11)
+        self.validate()
+
+    def test_threads_are_counted(self):
+        result = self.measure(2, "threads")
+        if result.code == 77:
+            self.skipTest("this MPI does not let several threads call")
+        whole = self.regions()["whole run"]
+        self.assertEqual((whole["mpiCalls"], whole["mpiCallsOfOtherThreads"]), (1000, 1000))
+        self.assertIn("callsOfOtherThreads", self.ids())
+
+    def test_fortran_is_measured(self):
+        if not (self.bin / "fortran08").exists():
+            self.skipTest("no Fortran compiler")
+        self.assertEqual(self.measure(3, "fortran77").code, 0)
+        self.assertEqual(self.regions()["whole run"]["mpiCalls"], 3 * 5)
+        self.assertEqual(self.measure(3, "fortran08").code, 0)
+        self.assertEqual(self.regions("farscale-2.json")["exchange"]["mpiCalls"], 3 * 9)
+
+    def test_everything_runs(self):
+        result = self.measure(4, "everything", str(self.here / "file"))
+        self.assertEqual(result.code, 0, result.err)
+        self.assertEqual(self.regions()["exchange"]["mostStarts"], 5)
+
+    def test_the_load_balance_is_the_one_constructed(self):
+        result = self.measure(2, "pils", "1000", "100", "1", "0.5")
+        self.assertEqual(result.code, 0, result.err)
+        loop = self.regions()["loop"]
+        self.check_load_balance(loop, 0.75)
+
+    # Traces.
+
+    def check_trace(self, ranks, allowed=()):
+        inspected = json.loads(self.farscale("inspect", "trace/traces.otf2", "--json").out)
+        self.assertEqual(inspected["ranks"], ranks)
+        odd = {finding["id"] for finding in inspected["diagnostics"]} - set(allowed)
+        self.assertEqual(odd, set())
+        factors = self.farscale("factors", "trace/traces.otf2", "-o", "factors.json")
+        self.assertEqual(factors.code, 0, factors.err)
+        traced = self.results("factors.json")["rows"][0]["factors"]
+        for factor, value in self.regions("trace/farscale.json")["whole run"]["factors"].items():
+            self.assertAlmostEqual(traced[factor], value, delta=0.01, msg=factor)
+        self.assertEqual(self.farscale("imbalance", "trace/traces.otf2").code, 0)
+        return inspected
+
+    def test_a_trace_has_the_factors_of_the_run(self):
+        self.trace(2, "ends", "query", options=["--ideal"])
+        inspected = self.check_trace(2, allowed=["regionLeftOpen"])
+        self.assertIn("step", [region["name"] for region in inspected["regions"]])
+        self.assertIn("CPU_TIME", [counter["name"] for counter in inspected["counters"]])
+
+    def test_a_trace_of_everything_is_whole(self):
+        for ranks in (2, 3):
+            shutil.rmtree(self.here / "trace", ignore_errors=True)
+            self.trace(ranks, "everything", str(self.here / "file"), options=["--ideal"])
+            inspected = self.check_trace(ranks, allowed=["oneSidedNotReplayed"])
+            sizes = sorted(c["size"] for c in inspected["communicators"])
+            self.assertEqual(sizes[-1], ranks)
+            self.assertEqual(len(sizes), 7)  # world, self, two halves and their copies, the line
+            # Every rank sends five times 3 to its next ones, 3 persistent ones, and 3 along the line.
+            self.assertEqual(inspected["messages"], (5 + 1) * 3 * ranks + (5 + 1) * 2 * (ranks // 2) + 3 * ranks)
+
+    def test_a_fortran_trace_is_whole(self):
+        if not (self.bin / "fortran08").exists():
+            self.skipTest("no Fortran compiler")
+        self.trace(3, "fortran08", options=["--ideal"])
+        inspected = self.check_trace(3)
+        self.assertEqual(inspected["messages"], 2 * 3)
+        calls = {call["name"]: call["count"] for call in inspected["calls"]}
+        self.assertEqual(calls["MPI_Waitall"], 3)
+
+    def test_ideal_clocks_split_communication(self):
+        for program, ranks in (("ends", 2), ("everything", 3)):
+            shutil.rmtree(self.here / "trace", ignore_errors=True)
+            arguments = [str(self.here / "file")] if program == "everything" else []
+            result = self.measure(ranks, program, *arguments, options=["--ideal", "-o", f"{program}.json"])
+            self.assertEqual(result.code, 0, result.err)
+            factors = self.regions(f"{program}.json")["whole run"]["factors"]
+            self.validate(f"{program}.json")
+            self.assertAlmostEqual(factors["serializationEfficiency"] * factors["transferEfficiency"],
+                                   factors["communicationEfficiency"], delta=1e-9)
+            self.assertLessEqual(factors["serializationEfficiency"], 1 + 1e-9)
+            self.assertLessEqual(factors["transferEfficiency"], 1 + 1e-3)
+
+    def test_serialization_is_that_of_the_replay(self):
+        # A ring that hands on a token: one rank computes at a time, so half of the time is lost to serialization.
+        self.trace(2, "token", options=["--ideal"])
+        self.check_trace(2)
+        factors = self.regions("trace/farscale.json")["token"]["factors"]
+        self.assertLess(factors["serializationEfficiency"], 0.9)
+
+    def test_chosen_regions_alone_are_recorded(self):
+        self.trace(2, "ends", options=["--only", "step"])
+        inspected = json.loads(self.farscale("inspect", "trace/traces.otf2", "--json").out)
+        self.assertEqual([region["name"] for region in inspected["regions"]][0], "step")
+        self.assertIn("measurementOff", {finding["id"] for finding in inspected["diagnostics"]} | {"measurementOff"})
+
+    def test_a_long_trace_is_flushed_and_says_so(self):
+        # More events than a rank keeps in memory.
+        self.trace(1, "pils", "250000", "0")
+        inspected = json.loads(self.farscale("inspect", "trace/traces.otf2", "--json").out)
+        self.assertEqual({c["name"]: c["count"] for c in inspected["calls"]}["MPI_Barrier"], 250001)
+        self.assertIn("bufferFlush", self.farscale("factors", "trace/traces.otf2").err)
+
+    def test_nodes_are_told_apart(self):
+        # Two nodes of two ranks; of each, the second rank computes half as much as the first of all.
+        command = []
+        for node in ("a", "b"):
+            command += [":"] * (node == "b") + ["-n", "2", "env", f"FARSCALE_NODE={node}", PROGRAM, "trace", "-o", "trace",
+                                               str(self.bin / "ends")]
+        result = self.launch_ranks(None, command)
+        self.assertEqual(result.code, 0, result.err)
+        results = self.results("trace/farscale.json")
+        self.assertEqual([node["ranks"] for node in results["nodes"]], [[0, 1], [2, 3]])
+        self.assertLess(self.regions("trace/farscale.json")["step"]["factors"]["loadBalanceOut"], 1)
+        inspected = json.loads(self.farscale("inspect", "trace/traces.otf2", "--json").out)
+        self.assertEqual([node["ranks"] for node in inspected["nodes"]], [[0, 1], [2, 3]])
+        self.assertEqual(self.farscale("factors", "trace/traces.otf2").code, 0)
+
+    def test_a_trace_does_not_overwrite_another(self):
+        self.trace(2, "fortran77")
+        result = self.trace(2, "fortran77")
+        self.assertIn("contains a trace already", result.err)
+
+    # Tables.
+
+    def test_measured_runs_are_a_factor_table(self):
+        for ranks in (1, 2, 3):
+            self.measure(ranks, "ends", options=["-o", f"run{ranks}.json"])
+        result = self.farscale("predict", "run1.json", "run2.json", "run3.json", "--scaling", "weak", "-o", "p.json")
+        self.assertEqual(result.code, 0, result.err)
+
+    # Completeness.
+
+    def test_every_function_of_the_header_is_wrapped_or_local(self):
+        header = subprocess.run([f"mpicc.{self.name}", "-E", "-x", "c", "-"], input="#include <mpi.h>\n", text=True,
+                                capture_output=True, check=True).stdout
+        local = generate_wrappers.LocalFunctions((ROOT / "src" / "collect" / "local_functions.txt").read_text())
+        symbols = subprocess.run(["nm", "-D", "--defined-only", str(LIBRARIES / f"libfarscale-{self.name}.so")],
+                                 text=True, capture_output=True, check=True).stdout.split()
+        functions = set(re.findall(r"\bP(MPIX?_\w+)\s*\(", header))
+        self.assertGreater(len(functions), 300)
+        missing = [f for f in sorted(functions) if f not in symbols and not local.contains(f)]
+        self.assertEqual(missing, [])
+        self.assertEqual([f for f in ("MPI_Send", "PMPI_Send", "MPI_Init", "PMPI_Finalize") if f not in symbols], [])
+
+
+class OpenMpi(MpiTest, unittest.TestCase):
+    name = "openmpi"
+    launch = ["--oversubscribe"]
+
+    # Debian's MPICH cannot spawn.
+    def test_a_program_that_spawns_is_measured(self):
+        result = self.measure(1, "spawn")
+        self.assertEqual(result.code, 0, result.err)
+        self.assertEqual(self.regions()["whole run"]["mpiCalls"], 3)
+        result = self.trace(1, "spawn")
+        self.assertIn("operations on communicators between two groups", result.err)
+
+
+class Mpich(MpiTest, unittest.TestCase):
+    name = "mpich"
+
+    def test_the_wrong_launcher_is_refused(self):
+        other = shutil.which("mpirun.openmpi")
+        if not other:
+            self.skipTest("mpirun.openmpi is not installed")
+        environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+        result = subprocess.run([other, "-n", "1", PROGRAM, "measure", str(self.bin / "ends")], env=environment,
+                                text=True, capture_output=True, timeout=60)
+        self.assertIn("is linked with MPICH, but was started by the launcher of Open MPI", result.stderr)
+
+
+class Launching(unittest.TestCase):
+    def run_farscale(self, *arguments):
+        environment = {k: v for k, v in os.environ.items() if not k.startswith(("OMPI_", "PMI_"))}
+        return Launched(subprocess.run([PROGRAM, *arguments], text=True, capture_output=True, env=environment))
+
+    def test_what_is_wrong_is_said(self):
+        for arguments, words in ((["measure"], "no program to run"), (["trace", "-o", "x"], "no program to run"),
+                                 (["measure", "ls"], "neither the program nor its surroundings say which MPI"),
+                                 (["measure", "--mpi", "other", "ls"], "there is no preload library for other"),
+                                 (["measure", "--threads", "0", "ls"], "--threads")):
+            result = self.run_farscale(*arguments)
+            self.assertEqual(result.code, 2, arguments)
+            self.assertIn(words, result.err)
+
+    def test_watch_sees_nothing(self):
+        with tempfile.TemporaryDirectory() as folder:
+            os.environ["FARSCALE_PAGES"] = folder
+            self.assertIn("No program of yours", self.run_farscale("watch", "--once").out)
+            self.assertEqual(json.loads(self.run_farscale("watch", "--once", "--json").out), [])
+            del os.environ["FARSCALE_PAGES"]
+
+
+if __name__ == "__main__":
+    unittest.main()
