@@ -118,8 +118,8 @@ double UsefulOf(const FactorRow& row) {
   return static_cast<double>(row.ranks) * *row.runtime * *row.values[Factor::kParallelEfficiency];
 }
 
-// Work that hardly grows with the cores is strong scaling, work that grows with them weak scaling; the nearer one in the
-// logarithm is it, as for runs that were traced.
+// Work that hardly grows with the cores is strong scaling, work that grows with them weak scaling; the nearer one in
+// the logarithm is it, as for runs that were traced.
 void GuessScaling(FactorTable& table) {
   const FactorRow* smallest = nullptr;
   const FactorRow* largest = nullptr;

@@ -19,7 +19,7 @@ std::string Region(const std::string& name, int ranks, int starts, double elapse
 }
 
 std::string RunOf(const std::string& job, const std::string& program, int ranks, const std::string& regions,
-                const std::string& more = "") {
+                  const std::string& more = "") {
   std::string nodes = "{\"name\": \"a\", \"ranks\": [0]}";
   return fmt::format(
       R"({{"format": "farscale-measured-run", "version": 1, "job": "{}", "program": "{}", "ranks": {}, "threads": 1,
@@ -48,8 +48,9 @@ TEST(MeasuredRuns, AreAFactorTable) {
 
 // 2 · 1 · 0.9 = 1.8 and 8 · 1.2 · 0.8 = 7.68.
 TEST(MeasuredRuns, WhoseWorkGrowsScaleWeakly) {
-  const FactorTable table = TableOfMeasuredRuns({{RunOf("a", "app", 2, Region("whole run", 2, 1, 1, 0.9)), "2.json"},
-                                                 {RunOf("b", "app", 8, Region("whole run", 8, 1, 1.2, 0.8)), "8.json"}});
+  const FactorTable table =
+      TableOfMeasuredRuns({{RunOf("a", "app", 2, Region("whole run", 2, 1, 1, 0.9)), "2.json"},
+                           {RunOf("b", "app", 8, Region("whole run", 8, 1, 1.2, 0.8)), "8.json"}});
   EXPECT_EQ(table.scaling, Scaling::kWeak);
 }
 
@@ -73,18 +74,28 @@ TEST(MeasuredRuns, LeaveOutRegionsOfSomeRanks) {
 
 TEST(MeasuredRuns, AreRefusedWhereTheyDoNotFit) {
   const std::string run = RunOf("a", "app", 2, Region("whole run", 2, 1, 4, 0.9));
-  EXPECT_THAT([&] { TableOfMeasuredRuns({{run, "1"}, {run, "2"}}); },
-              ThrowsMessage<Error>(HasSubstr("2: the same run is given twice")));
-  EXPECT_THAT([] { TableOfMeasuredRuns({{"{\"format\": \"farscale-factors\"}", "f"}}); },
-              ThrowsMessage<Error>(HasSubstr("f: is not a measured run")));
+  EXPECT_THAT(
+      [&] {
+        TableOfMeasuredRuns({{run, "1"}, {run, "2"}});
+      },
+      ThrowsMessage<Error>(HasSubstr("2: the same run is given twice")));
+  EXPECT_THAT(
+      [] {
+        TableOfMeasuredRuns({{"{\"format\": \"farscale-factors\"}", "f"}});
+      },
+      ThrowsMessage<Error>(HasSubstr("f: is not a measured run")));
   EXPECT_THAT([] { TableOfMeasuredRuns({{"{", "f"}}); }, ThrowsMessage<Error>(HasSubstr("f: is damaged")));
   EXPECT_THAT(
       [] {
-        TableOfMeasuredRuns({{RunOf("a", "app", 2, Region("whole run", 2, 1, 4, 0.9), ", \"missingRanks\": [1]"), "f"}});
+        TableOfMeasuredRuns(
+            {{RunOf("a", "app", 2, Region("whole run", 2, 1, 4, 0.9), ", \"missingRanks\": [1]"), "f"}});
       },
       ThrowsMessage<Error>(HasSubstr("nothing is known of 1 of its 2 ranks")));
-  EXPECT_THAT([] { TableOfMeasuredRuns({{RunOf("a", "app", 2, Region("whole run", 2, 1, 0, 0.9)), "f"}}); },
-              ThrowsMessage<Error>(HasSubstr("elapsed must be positive")));
+  EXPECT_THAT(
+      [] {
+        TableOfMeasuredRuns({{RunOf("a", "app", 2, Region("whole run", 2, 1, 0, 0.9)), "f"}});
+      },
+      ThrowsMessage<Error>(HasSubstr("elapsed must be positive")));
 }
 
 }  // namespace
