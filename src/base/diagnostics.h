@@ -86,6 +86,13 @@ enum class Anomaly {
   kParentNotProduct,
   kModelNotUsed,
   kScenarioNotPossible,
+  // Files of TALP.
+  kCounterImpossible,
+  kTimesImpossible,
+  kFactorImpossible,
+  kFileContradictsItself,
+  kRegionWithoutFactors,
+  kDevicesNotCounted,
   // Gates and histories.
   kHistoryFileSkipped,
   kSameResultsTwice,

@@ -5,10 +5,13 @@
 
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
+#include <ctime>
 #include <filesystem>
 
 #include "base/files.h"
 #include "base/text.h"
+#include "gate/history_json.h"
 #include "study/resources.h"
 
 namespace farscale {
@@ -102,6 +105,32 @@ void WriteOutput(const std::string& path, const std::string& text) {
     return;
   }
   WriteFile(path, text);
+}
+
+std::string FromEnvironment(const std::vector<const char*>& names) {
+  for (const char* name : names) {
+    const char* value = std::getenv(name);
+    if (value != nullptr && *value != '\0') return value;
+  }
+  return "";
+}
+
+std::string DateGiven(const std::string& date_option) {
+  if (date_option == "now") return DateFromSeconds(static_cast<std::int64_t>(std::time(nullptr)));
+  std::string text = date_option;
+  if (text.empty()) text = FromEnvironment({"CI_COMMIT_TIMESTAMP"});
+  long long seconds = 0;
+  if (text.empty() && ParseInteger(FromEnvironment({"SOURCE_DATE_EPOCH"}), seconds)) return DateFromSeconds(seconds);
+  if (text.empty()) {
+    throw Error(ErrorKind::kUsage, "--date", "the date of the results is not known",
+                "give --date \"$(git show -s --format=%cI)\" or --date now; CI_COMMIT_TIMESTAMP and SOURCE_DATE_EPOCH "
+                "say it, too");
+  }
+  const auto date = DateFrom(text);
+  if (!date) {
+    throw Error(ErrorKind::kUsage, "--date", "'" + text + "' is no date", "write it like 2026-11-20T12:00:00Z, or now");
+  }
+  return *date;
 }
 
 void RefuseOverwriting(const std::filesystem::path& input, const std::filesystem::path& output) {

@@ -65,6 +65,13 @@ void PrintError(const Error& error);
 // Writes `text` to `path`, or to stdout when path is "-".
 void WriteOutput(const std::string& path, const std::string& text);
 
+// The first of these variables of the environment that says something.
+std::string FromEnvironment(const std::vector<const char*>& names);
+
+// The date that --date says, which may be "now", else that of the environment, like 2026-11-20T12:00:00Z. Throws a
+// usage error when there is none.
+std::string DateGiven(const std::string& date_option);
+
 // A study from its file, or of some traces with the whole run as its phase. Throws a usage error for anything else.
 Study StudyOfInputs(const std::vector<std::string>& inputs, const std::string& preset = "", int application = 0);
 

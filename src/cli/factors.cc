@@ -1,11 +1,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 
+#include "base/files.h"
+#include "base/text.h"
 #include "cli/command.h"
 #include "cli/table_options.h"
 #include "factors/factor_table_csv.h"
 #include "factors/factor_table_json.h"
+#include "factors/talp_json.h"
 #include "report/text_table.h"
 #include "study/resources.h"
 #include "study/run_study.h"
@@ -23,6 +27,8 @@ struct FactorsOptions {
   std::string series;
   std::string groups;
   std::string output;
+  std::string format;
+  std::string date;
   std::string preset;
   CounterNames counters;
   std::int64_t eager_limit = -1;
@@ -83,10 +89,92 @@ void Apply(const FactorsOptions& options, Study& study) {
   if (!options.counters.cycles.empty()) study.factors.counters.cycles = options.counters.cycles;
 }
 
+// What to write, by the option, else by the name of the file.
+std::string FormatOf(const FactorsOptions& options) {
+  const bool to_file = !options.output.empty() && options.output != "-";
+  if (options.format == "talp" && !to_file) {
+    throw Error(ErrorKind::kUsage, "--format talp", "TALP has one file a run", "give a folder for them with -o");
+  }
+  if (options.format != "talp" && !options.date.empty()) {
+    throw Error(ErrorKind::kUsage, "--date", "is for --format talp; other tables carry no date");
+  }
+  if (!options.format.empty()) return options.format;
+  return to_file && TableFormatOf(options.output) == TableFormat::kJson ? "json" : "csv";
+}
+
+// Into a folder, or into the file named when there is one run.
+void WriteTalp(const FactorTable& table, const FactorsOptions& options, const Messages& messages) {
+  std::string timestamp = DateGiven(options.date);
+  if (timestamp.ends_with('Z')) timestamp.pop_back();  // TALP's have no zone
+  std::vector<std::string> left_out;
+  const std::vector<NamedText> runs = WriteTalpJson(table, timestamp, left_out);
+  const bool has_whole =
+      std::any_of(table.rows.begin(), table.rows.end(), [](const FactorRow& row) { return row.phase == "whole"; });
+  if (!has_whole) {
+    messages.Warning("no phase 'whole', so there is no region Global, which badges of TALP-Pages need");
+  }
+  for (const std::string& row : left_out) messages.Warning(row + ": TALP has no place for it, so it is left out");
+  const std::filesystem::path output = options.output;
+  if (output.extension() == ".json") {
+    if (runs.size() == 1) return WriteOutput(options.output, runs.front().second);
+    throw Error(ErrorKind::kUsage, options.output,
+                fmt::format("TALP has one file a run, and there are {}", runs.size()), "give a folder for them");
+  }
+  for (const auto& [name, text] : runs) CreateFolder((output / name).parent_path());
+  for (const auto& [name, text] : runs) WriteFile(output / name, text);
+}
+
+void WriteTable(const FactorTable& table, const std::string& format, const FactorsOptions& options,
+                const Messages& messages) {
+  if (format == "talp") return WriteTalp(table, options, messages);
+  if (options.output.empty() && options.format.empty()) {
+    fmt::print("{}", FormatFactorTable(table));
+    return;
+  }
+  WriteOutput(options.output.empty() ? "-" : options.output,
+              format == "json" ? WriteFactorJson(table) : WriteFactorCsv(table));
+}
+
+// Factors may be there already: as tables of this program, or measured by TALP.
+bool AreTables(const std::vector<std::string>& inputs) {
+  return std::all_of(inputs.begin(), inputs.end(), [](const std::string& input) {
+    const std::string ending = std::filesystem::path(input).extension().string();
+    return ending == ".json" || ending == ".csv";
+  });
+}
+
+FactorTable ReadTables(const FactorsOptions& options) {
+  const bool is_for_traces = !options.phases.empty() || !options.span.empty() || !options.rules.empty() ||
+                             !options.groups.empty() || !options.preset.empty() || !options.clean.empty() ||
+                             !options.counters.instructions.empty() || !options.counters.cycles.empty() ||
+                             options.skip > 0 || options.keep > 0 || options.eager_limit >= 0 ||
+                             options.application > 0;
+  if (is_for_traces) {
+    throw Error(ErrorKind::kUsage, options.inputs.front(),
+                "holds factors already, and only --scaling, --reference, --series, --format and --date are for such");
+  }
+  for (const std::string& input : options.inputs) RefuseOverwriting(input, options.output);
+  TableOptions table_options;
+  table_options.table = options.inputs.front();
+  table_options.more_runs.assign(options.inputs.begin() + 1, options.inputs.end());
+  table_options.scaling = options.scaling;
+  table_options.reference = options.reference;
+  FactorTable table = ReadTable(table_options);
+  if (!options.series.empty()) {
+    for (FactorRow& row : table.rows) row.series = options.series;
+  }
+  return table;
+}
+
 int Factors(const FactorsOptions& options, const Common& common) {
   const Messages messages(common);
-  const bool to_file = !options.output.empty() && options.output != "-";
-  const TableFormat format = to_file ? TableFormatOf(options.output) : TableFormat::kCsv;
+  const std::string format = FormatOf(options);
+  if (AreTables(options.inputs)) {
+    const FactorTable table = ReadTables(options);
+    messages.Findings("", table.findings);
+    WriteTable(table, format, options, messages);
+    return 0;
+  }
   Study study = StudyOfInputs(options.inputs, options.preset, options.application);
   Apply(options, study);
   const MeasuredRuns measured = MeasureRuns(study, messages.Progress());
@@ -94,12 +182,7 @@ int Factors(const FactorsOptions& options, const Common& common) {
   results.runs = measured.runs;
   results.table = measured.table;
   messages.FindingsOf(results);
-  if (options.output.empty()) {
-    fmt::print("{}", FormatFactorTable(measured.table));
-  } else {
-    WriteOutput(options.output,
-                format == TableFormat::kJson ? WriteFactorJson(measured.table) : WriteFactorCsv(measured.table));
-  }
+  WriteTable(measured.table, format, options, messages);
   for (const RunRecord& run : measured.runs) {
     if (!run.error.empty()) PrintError(Error(ErrorKind::kInput, "run failed", run.error));
   }
@@ -112,7 +195,10 @@ void AddFactorsCommand(CLI::App& app, const Common& common, CommandResult& actio
   auto options = std::make_shared<FactorsOptions>();
   CLI::App* command = app.add_subcommand("factors", "Measure the efficiency factors of a study or of some traces");
   command->footer("Without -o the table is printed. The table is small; keep it, and predict from it later.");
-  command->add_option("input", options->inputs, "A study file, or traces of one program (.otf2, .prv, .prv.gz)")
+  command
+      ->add_option("input", options->inputs,
+                   "A study file, traces of one program (.otf2, .prv, .prv.gz), a factor table, or "
+                   "runs measured by TALP (.json)")
       ->required();
   command
       ->add_option(
@@ -147,7 +233,13 @@ void AddFactorsCommand(CLI::App& app, const Common& common, CommandResult& actio
   command->add_option("--cycles", options->counters.cycles, "Counter that holds cycles");
   command->add_option("--series", options->series, "Name of the program in the table");
   command->add_option("--preset", options->preset, "Preset whose settings fill what the study leaves out");
-  command->add_option("-o,--output", options->output, "File to write, .json or .csv; - prints CSV");
+  command->add_option("-o,--output", options->output,
+                      "File to write, .json or .csv; - prints CSV; of --format talp a folder");
+  command->add_option("--format", options->format, "What to write (default: by the name of the file)")
+      ->check(CLI::IsMember({"csv", "json", "talp"}));
+  command->add_option("--date", options->date,
+                      "With --format talp: date of the runs, like 2026-11-20T12:00:00Z, or now (default: "
+                      "CI_COMMIT_TIMESTAMP, or SOURCE_DATE_EPOCH)");
   command->callback([options, &common, &action] { action = [options, &common] { return Factors(*options, common); }; });
 }
 

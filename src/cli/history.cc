@@ -1,8 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <ctime>
 #include <filesystem>
 
 #include "base/files.h"
@@ -29,15 +27,6 @@ struct AddOptions {
   std::string into, commit, date, accepted, scaling;
 };
 
-// The first of these variables of the environment that says something.
-std::string FromEnvironment(const std::vector<const char*>& names) {
-  for (const char* name : names) {
-    const char* value = std::getenv(name);
-    if (value != nullptr && *value != '\0') return value;
-  }
-  return "";
-}
-
 // As asked for, else as GitHub, GitLab or Jenkins say it.
 std::string CommitOf(const AddOptions& options) {
   const std::string commit =
@@ -45,24 +34,6 @@ std::string CommitOf(const AddOptions& options) {
   if (!commit.empty()) return commit;
   throw Error(ErrorKind::kUsage, "--commit", "which commit the results are of is not known",
               "give --commit \"$(git rev-parse HEAD)\"; GITHUB_SHA, CI_COMMIT_SHA and GIT_COMMIT say it, too");
-}
-
-std::string DateOf(const AddOptions& options) {
-  if (options.date == "now") return DateFromSeconds(static_cast<std::int64_t>(std::time(nullptr)));
-  std::string text = options.date;
-  if (text.empty()) text = FromEnvironment({"CI_COMMIT_TIMESTAMP"});
-  long long seconds = 0;
-  if (text.empty() && ParseInteger(FromEnvironment({"SOURCE_DATE_EPOCH"}), seconds)) return DateFromSeconds(seconds);
-  if (text.empty()) {
-    throw Error(ErrorKind::kUsage, "--date", "the date of the results is not known",
-                "give --date \"$(git show -s --format=%cI)\" or --date now; CI_COMMIT_TIMESTAMP and SOURCE_DATE_EPOCH "
-                "say it, too");
-  }
-  const auto date = DateFrom(text);
-  if (!date) {
-    throw Error(ErrorKind::kUsage, "--date", "'" + text + "' is no date", "write it like 2026-11-20T12:00:00Z, or now");
-  }
-  return *date;
 }
 
 // A second result of a commit is a repeat and gets a file of its own.
@@ -77,7 +48,7 @@ fs::path FreeName(const fs::path& folder, const HistoryEntry& entry) {
 int AddToHistory(const AddOptions& options, const Common& common) {
   HistoryEntry entry;
   entry.commit = CommitOf(options);
-  entry.date = DateOf(options);
+  entry.date = DateGiven(options.date);
   entry.accepted = options.accepted;
   entry.table = ReadResultFiles(options.results, ScalingByName(options.scaling)).table;
   Messages(common).Findings("", entry.table.findings);

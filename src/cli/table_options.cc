@@ -8,6 +8,7 @@
 #include "factors/factor_table_csv.h"
 #include "factors/measured_run_json.h"
 #include "factors/run_scaling.h"
+#include "factors/talp_json.h"
 #include "gate/result_files.h"
 #include "report/results_json.h"
 #include "study/resources.h"
@@ -29,6 +30,11 @@ void AddChoice(const std::string& text, ModelSettings& settings) {
 
 FactorTable ParseTable(const std::string& path, const std::vector<std::string>& more_runs) {
   if (!more_runs.empty()) {
+    if (FormatOfResults(ReadFile(path), path) == kTalpFormat) {
+      std::vector<TalpFile> runs = {{ReadFile(path), path}};
+      for (const std::string& run : more_runs) runs.push_back({ReadFile(run), run});
+      return TableOfTalpFiles(runs);
+    }
     std::vector<MeasuredRunFile> runs = {{ReadFile(path), path}};
     for (const std::string& run : more_runs) runs.push_back({ReadFile(run), run});
     return TableOfMeasuredRuns(runs);
@@ -130,7 +136,8 @@ void AddTargetsOption(CLI::App* command, std::vector<std::int64_t>& targets, con
 }
 
 void AddTableOptions(CLI::App* command, TableOptions& options) {
-  command->add_option("table", options.table, "The factor table (.json or .csv), or a measured run")->required();
+  command->add_option("table", options.table, "The factor table (.json or .csv), or a run measured by farscale or TALP")
+      ->required();
   command->add_option("runs", options.more_runs, "More measured runs, which make one table with the first");
   AddModelOptions(command, options);
   AddScalingOption(command, options.scaling, "How the runs scale (default: as the table says)");

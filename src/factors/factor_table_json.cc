@@ -22,13 +22,13 @@ Json ErrorsToJson(const RelativeErrors& errors) {
 }
 
 Json TotalsToJson(const PhaseTotals& totals) {
-  Json json = {{"elapsed", totals.elapsed},
-               {"idealElapsed", totals.ideal_elapsed},
-               {"usefulAverage", totals.average_useful},
-               {"usefulLargest", totals.largest_useful},
-               {"usefulTotal", totals.total_useful},
-               {"mpiTotal", totals.total_mpi},
-               {"nodeLoadLargest", totals.largest_node_load}};
+  Json json = {{"elapsed", totals.elapsed}};
+  if (totals.ideal_elapsed > 0) json["idealElapsed"] = totals.ideal_elapsed;
+  json["usefulAverage"] = totals.average_useful;
+  json["usefulLargest"] = totals.largest_useful;
+  json["usefulTotal"] = totals.total_useful;
+  json["mpiTotal"] = totals.total_mpi;
+  json["nodeLoadLargest"] = totals.largest_node_load;
   if (totals.total_paused > 0) {
     json["pausedTotal"] = totals.total_paused;
     json["computationLargest"] = totals.largest_computation;
@@ -58,7 +58,7 @@ RelativeErrors ErrorsFromJson(const Json& json) {
 PhaseTotals TotalsFromJson(const Json& json) {
   PhaseTotals totals;
   totals.elapsed = json.at("elapsed").get<double>();
-  totals.ideal_elapsed = json.at("idealElapsed").get<double>();
+  totals.ideal_elapsed = OptionalNumber(json, "idealElapsed").value_or(0);
   totals.average_useful = json.at("usefulAverage").get<double>();
   totals.largest_useful = json.at("usefulLargest").get<double>();
   totals.total_useful = json.at("usefulTotal").get<double>();

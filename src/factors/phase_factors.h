@@ -63,7 +63,7 @@ struct BlockSamples {
 // Sums over one phase of one run, in seconds and counts.
 struct PhaseTotals {
   double elapsed = 0;              // T
-  double ideal_elapsed = 0;        // T_ideal
+  double ideal_elapsed = 0;        // T_ideal; 0 where runs were measured without a trace
   double average_useful = 0;       // avg t
   double largest_useful = 0;       // max t
   double total_useful = 0;         // Σ t

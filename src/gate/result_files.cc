@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "factors/factor_table_csv.h"
 #include "factors/run_scaling.h"
+#include "factors/talp_json.h"
 #include "gate/history_json.h"
 #include "report/results_json.h"
 
@@ -22,6 +23,22 @@ void RefuseTwice(const std::vector<std::string>& paths) {
       throw Error(ErrorKind::kUsage, paths[i], "is given twice, and a run is no repeat of itself");
     }
   }
+}
+
+// Runs that TALP has measured, each in a file of its own, are one table: alone each would be its own reference. Nothing
+// when there are others among them.
+std::optional<MeasuredResults> ReadTalpRuns(const std::vector<std::string>& paths, std::optional<Scaling> scaling) {
+  std::vector<TalpFile> runs;
+  for (const std::string& path : paths) {
+    runs.push_back({ReadFile(path), path});
+    if (FormatOfResults(runs.back().text, path) != kTalpFormat) return std::nullopt;
+  }
+  MeasuredResults read;
+  read.name = Join(paths, ", ");
+  read.files = paths;
+  read.table = TableOfTalpFiles(runs);
+  PutInTerms(read.table, scaling, std::nullopt);
+  return read;
 }
 
 }  // namespace
@@ -57,6 +74,9 @@ MeasuredResults ReadResultFile(const std::string& path, std::optional<Scaling> s
 
 MeasuredResults ReadResultFiles(const std::vector<std::string>& paths, std::optional<Scaling> scaling) {
   RefuseTwice(paths);
+  if (paths.size() > 1) {
+    if (auto runs = ReadTalpRuns(paths, scaling)) return std::move(*runs);
+  }
   std::vector<MeasuredResults> distinct;
   Diagnostics diagnostics;
   for (const std::string& path : paths) {

@@ -18,11 +18,12 @@ struct MeasuredResults {
   std::string commit, date, accepted;        // of an entry of a history; else empty
 };
 
-// results.json, factors.json, a CSV table, or an entry of a history. Tables are put in the scaling asked for. Throws an
-// input error for anything else.
+// results.json, factors.json, a CSV table, a run measured by TALP, or an entry of a history. Tables are put in the
+// scaling asked for. Throws an input error for anything else.
 MeasuredResults ReadResultFile(const std::string& path, std::optional<Scaling> scaling = {});
-// Several files are repeats of each other. Throws a usage error when a file is given twice; the same numbers in two
-// files count once, with a finding in the table.
+// Several files are repeats of each other; several runs measured by TALP are one table, whatever their core counts.
+// Throws a usage error when a file is given twice; the same numbers in two files count once, with a finding in the
+// table.
 MeasuredResults ReadResultFiles(const std::vector<std::string>& paths, std::optional<Scaling> scaling = {});
 
 // The runs of all tables in one, as repeats; scaling and reference are those of the first.

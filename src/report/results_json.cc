@@ -10,6 +10,7 @@
 #include "base/version.h"
 #include "factors/factor_table_json.h"
 #include "factors/measured_run_json.h"
+#include "factors/talp_json.h"
 #include "projection/backtest_json.h"
 #include "projection/projection_json.h"
 #include "report/losses_json.h"
@@ -227,12 +228,14 @@ std::string FormatOfResults(const std::string& text, const std::string& file) {
   }
   const std::string format = FormatOf(json);
   if (!format.empty()) return format;
+  if (IsTalpJson(json)) return std::string(kTalpFormat);
   throw Error(ErrorKind::kInput, file, "holds JSON, but no results of farscale: it has no \"format\"", kAdvice);
 }
 
 FactorTable ReadTableFromJson(const std::string& text, const std::string& file) {
   const Json json = Parse(text, file);
   if (FormatOf(json) == "farscale-results") return ReadResultsJson(text, file).table;
+  if (IsTalpJson(json)) return TableOfTalpFiles({{text, file}});
   if (FormatOf(json) == kMeasuredRunFormat) return TableOfMeasuredRuns({{text, file}});
   if (FormatOf(json) != "farscale-factors") {
     const std::string other = FormatOf(json).empty() ? "" : ", its format is " + FormatOf(json);

@@ -16,12 +16,12 @@ Results ReadResultsJson(const std::string& text, const std::string& file);
 // Whether a text is results.json, of any version.
 bool IsResultsJson(const std::string& text);
 
-// What a file of results is: the format that its JSON names ("farscale-results", "farscale-factors" …), or "" for a CSV
-// table, which is what no JSON is. Throws an input error naming `file` for an empty one, and for JSON that is damaged
-// or names no format.
+// What a file of results is: the format that its JSON names ("farscale-results", "farscale-factors" …), "talp" for
+// what TALP has written, or "" for a CSV table, which is what no JSON is. Throws an input error naming `file` for an
+// empty one, and for JSON that is damaged or names no format.
 std::string FormatOfResults(const std::string& text, const std::string& file);
 
-// The factor table of factors.json or of results.json.
+// The factor table of factors.json or of results.json, or of one run that TALP has measured.
 FactorTable ReadTableFromJson(const std::string& text, const std::string& file);
 
 }  // namespace farscale

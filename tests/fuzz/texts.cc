@@ -1,11 +1,12 @@
 // Everything that is read as text. The first byte says as what: study, model, factor table, results, network, rules of
-// a gate, entry of a history.
+// a gate, entry of a history, run measured by TALP.
 #include <filesystem>
 
 #include "base/error.h"
 #include "base/files.h"
 #include "factors/factor_table_csv.h"
 #include "factors/factor_table_json.h"
+#include "factors/talp_json.h"
 #include "fuzz/target.h"
 #include "gate/history_view.h"
 #include "gate/rules.h"
@@ -20,7 +21,7 @@
 namespace farscale::fuzz {
 namespace {
 
-constexpr std::size_t kKinds = 8;
+constexpr std::size_t kKinds = 9;
 
 FactorTable SmallTable() {
   FactorTable table = ReadFactorCsv(
@@ -58,6 +59,13 @@ void TryAs(std::size_t kind, const std::string& text) {
       HistoryEntry entry = ReadHistoryJson(text, "entry.json");
       CompleteTable(entry.table);
       WriteHistoryPage(ViewOf({entry, entry}, "t"));
+      break;
+    }
+    case 7: {
+      FactorTable table = TableOfTalpFiles({{text, "talp.json"}});
+      CompleteTable(table);
+      std::vector<std::string> left_out;
+      WriteTalpJson(table, "2026-11-20T12:00:00", left_out);
       break;
     }
     default: WriteNetworkToml(ParseNetwork(text, "network.toml", "network"));
@@ -103,7 +111,16 @@ std::vector<std::string> Seeds() {
       "rules=['speedup of phase a at 16, 32 >= 2 %', 'runtime at targets rises at most 3']\n[[rule]]\n"
       "rule='loadBalance at measured drops at most 3 %'\nconfidence=0.9\njudge='value'\nundecided='fail'\n");
   add(6, WriteHistoryJson({"", "abc", "2026-11-20T12:00:00Z", "why", SmallTable()}));
-  add(7, ReadFile(root + "/configs/networks/infiniband-hdr.toml"));
+  add(7,
+      "{\"dlbVersion\":\"3.6\",\"resources\":{\"numCpus\":4,\"numNodes\":1,\"numMpiRanks\":2},\"Application\":"
+      "{\"Global\":{\"numCpus\":4,\"numMpiRanks\":2,\"cycles\":-3,\"instructions\":5,\"numMeasurements\":2,"
+      "\"elapsedTime\":9,\"usefulTime\":9,\"mpiTime\":3,\"minMpiNormdProc\":0.5,\"minMpiNormdNode\":0.6,"
+      "\"parallelEfficiency\":0.8}}}");
+  add(7,
+      "{\"popMetrics\":[{\"name\":\"a\",\"elapsedTime\":9,\"lbIn\":0.9,\"lbOut\":0.8}],\"popRaw\":[{\"name\":\"a\","
+      "\"numCpus\":2,\"numNodes\":1,\"elapsedTime\":9,\"elapsedUseful\":8,\"usefulCpuTotal\":12,\"usefulCpuNode\":12}]"
+      "}");
+  add(8, ReadFile(root + "/configs/networks/infiniband-hdr.toml"));
   return seeds;
 }
 

@@ -1,0 +1,54 @@
+// What TALP says of one region of a run, and what of it is a row of a factor table.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "base/diagnostics.h"
+#include "factors/factor_table.h"
+
+namespace farscale {
+
+// In seconds. Sums are over all CPUs of all processes; "normalised" is a sum over the CPUs of a process, or of a node,
+// divided by their number.
+struct TalpRegion {
+  std::string name;
+  std::string where;  // with its file, for messages
+  // Useful time counts all CPUs of a process while it is outside MPI: before 3.5, and as this program writes it. Else a
+  // CPU is useful by itself.
+  bool at_process_level = false;
+
+  std::int64_t ranks = 0;      // of the region
+  std::int64_t all_ranks = 0;  // of the run
+  std::int64_t cpus = 0;       // of the run
+  std::optional<std::int64_t> nodes;
+  std::optional<std::int64_t> measurements;  // sum over the processes
+  double gpus = 0;
+
+  double elapsed = 0;  // the longest of any process
+  std::optional<double> useful;
+  std::optional<double> mpi;  // of the threads that call MPI alone
+  double mpi_idle = 0;        // of the others meanwhile, since 3.8
+  double openmp_lost = 0;
+  double gpu_calls = 0;                                 // on the host
+  std::optional<double> most_useful, most_useful_node;  // normalised, up to 3.5
+  std::optional<double> least_mpi, least_mpi_node;      // normalised, since 3.6
+  std::optional<double> instructions, cycles;           // in useful time
+
+  // Rounded to two digits.
+  struct Efficiencies {
+    std::optional<double> parallel;
+    std::optional<double> mpi, communication, balance, balance_in, balance_out;
+    std::optional<double> openmp;
+  } given;
+};
+
+using NotePlace = std::function<void(Anomaly, const std::string& place)>;
+
+// Everything of the row but phase, iterations, span and repeat. Nothing for a region of which no factor can be told;
+// `note` gets that and everything else that is odd.
+std::optional<FactorRow> RowOf(const TalpRegion& region, const NotePlace& note);
+
+}  // namespace farscale
