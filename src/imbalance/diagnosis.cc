@@ -327,7 +327,7 @@ Diagnosis Diagnose(const Trace& trace, const Matching& matching, const PhaseCut&
   AddCritical(activities, diagnosis);
   for (const RankLosses& rank : diagnosis.ranks) diagnosis.processes += rank.present;
   AddTotals(diagnosis);
-  AddImpact(diagnosis, options.groups);
+  if (!diagnosis.recurs) AddImpact(diagnosis, options.groups);
   diagnosis.slack.resize(diagnosis.totals.size());
   if (options.slack) AddSlack(FindSlack(trace, matching, activities, states, collectives), diagnosis);
   if (options.shapes) AddShapes(trace, cut, activities, states, *options.shapes, diagnosis);

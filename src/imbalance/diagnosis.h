@@ -37,7 +37,8 @@ struct PathLosses {
   ByWaitKind short_term{}, long_term{};  // waits that it caused
   double critical = 0;                   // on the critical path
   double nearly_critical = 0;            // with little slack, on the critical path or not [imbalance/slack.h]
-  double intra = 0, inter = 0;           // waits of other ranks that go with its being on the critical path
+  double intra = 0, inter = 0;           // waits of other ranks that go with its being on the critical path; not told
+                                         // of phases that recur
 
   double Waiting() const;
   double Execution() const { return time - Waiting(); }

@@ -43,17 +43,23 @@ const PathFactorLoss* FactorLosses::Find(const std::string& path) const {
   return found == paths.end() ? nullptr : &*found;
 }
 
-Trace OneTickRun(const Trace& trace, const Matching& matching, const ReplayRules& rules) {
+FactorLosses SplitByFactor(const Trace& trace, const Matching& matching, const PhaseCut& cut,
+                           const ReplayRules& rules) {
   const Network network = OneTickNetwork(trace);
-  return ReplayedTrace(
-      trace, Replay(trace, matching, CutPhase(trace, PhaseSpec::WholeRun()), {rules, true, &network, nullptr}));
-}
-
-FactorLosses SplitByFactor(const Trace& trace, const Trace& one_tick, const Matching& matching, const PhaseCut& cut) {
+  const ReplayResult replayed = Replay(trace, matching, cut, {rules, true, &network, nullptr});
+  const Trace one_tick = ReplayedPart(trace, cut, replayed);
+  PhaseCut moved = MoveCut(trace, one_tick, cut);
+  // A window may begin or end within a call, of which the replay knows how much is in it.
+  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
+    Interval& window = moved.ranks[rank].window;
+    if (!moved.ranks[rank].present) continue;
+    window.begin.tick = cut.ranks[rank].window.begin.tick;
+    window.end.tick = cut.begin() + replayed.end[rank];
+  }
   DiagnosisOptions options;
   options.delays.charge_end = true;
   options.slack = false;
-  const Diagnosis diagnosis = Diagnose(one_tick, matching, MoveCut(trace, one_tick, cut), options);
+  const Diagnosis diagnosis = Diagnose(one_tick, matching, moved, options);
   FactorLosses losses;
   const RankLosses* most = MostLoaded(diagnosis);
   if (most == nullptr) return losses;
@@ -80,7 +86,7 @@ FactorLosses SplitByFactor(const Trace& trace, const Trace& one_tick, const Matc
     if (!diagnosis.IsOutside(path)) inside += diagnosis.totals[path].time / processes;
   }
   add("(not attributed)", 0, unattributed);
-  if (diagnosis.recurs) add("(occurrences shorter than the longest rank's)", 0, diagnosis.length - inside);
+  if (diagnosis.recurs) add(kUnequalOccurrences, 0, diagnosis.length - inside);
   std::sort(losses.paths.begin(), losses.paths.end(),
             [](const PathFactorLoss& a, const PathFactorLoss& b) { return a.path < b.path; });
   return losses;

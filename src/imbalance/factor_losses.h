@@ -15,6 +15,9 @@
 
 namespace farscale {
 
+// Stands for that ranks spend less in the occurrences of a phase that recurs than the longest one does.
+inline constexpr const char* kUnequalOccurrences = "(occurrences of unequal length)";
+
 // Seconds of the run that a call path costs; may be negative, where others make up for it.
 struct PathFactorLoss {
   std::string path;
@@ -31,11 +34,9 @@ struct FactorLosses {
   const PathFactorLoss* Find(const std::string& path) const;  // nullptr: it costs nothing
 };
 
-// The whole run on a network whose messages take one tick, so that who waits for whom stays visible; for all phases of
-// the run. Throws an input error as Replay does.
-Trace OneTickRun(const Trace& trace, const Matching& matching, const ReplayRules& rules);
-
-// `one_tick`: the same run as OneTickRun makes it. `cut`: of the trace as measured.
-FactorLosses SplitByFactor(const Trace& trace, const Trace& one_tick, const Matching& matching, const PhaseCut& cut);
+// Replays the phase on a network whose messages take one tick, so that who waits for whom stays visible. Throws an
+// input error as Replay does.
+FactorLosses SplitByFactor(const Trace& trace, const Matching& matching, const PhaseCut& cut,
+                           const ReplayRules& rules = {});
 
 }  // namespace farscale

@@ -20,7 +20,7 @@ PathFactorLoss Of(const FactorLosses& losses, const std::string& path) {
 
 FactorLosses Split(const Trace& trace, const PhaseSpec& spec = PhaseSpec::WholeRun()) {
   const Matching matching = MatchTrace(trace);
-  return SplitByFactor(trace, OneTickRun(trace, matching, {}), matching, CutPhase(trace, spec));
+  return SplitByFactor(trace, matching, CutPhase(trace, spec));
 }
 
 // Ticks are milliseconds here: that the network of the split takes one a message does not show.
@@ -59,7 +59,7 @@ TEST(FactorLosses, AddUpToWhatTheFactorsLose) {
     const PhaseCut cut = CutPhase(trace, PhaseSpec::WholeRun());
     if (trace.size() < 2) continue;
     const Matching matching = MatchTrace(trace);
-    const FactorLosses losses = SplitByFactor(trace, OneTickRun(trace, matching, {}), matching, cut);
+    const FactorLosses losses = SplitByFactor(trace, matching, cut);
     double sum = 0, largest = 0, end = 0;
     const ReplayResult ideal = Replay(trace, matching, cut, {});
     for (std::size_t rank = 0; rank < trace.size(); ++rank) {

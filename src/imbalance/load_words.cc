@@ -26,8 +26,9 @@ constexpr std::array<ShapeName, kShapesOverTime> kOverTime = {{{"unknown", "unkn
 std::string RemedyForPlaces(ShapeOverRanks shape) {
   switch (shape) {
     case ShapeOverRanks::kOverloadedFew:
-      return "Take work away from these few ranks, by another decomposition or by weights from measured times: all "
-             "others wait for them.";
+      return "Take work away from these few ranks, by another decomposition or by weights from measured times: the "
+             "most "
+             "loaded one decides how long all take.";
     case ShapeOverRanks::kUnderloadedFew:
       return "Little is to be gained by giving these few ranks more work; use fewer ranks, or let them do what keeps "
              "the others busy, such as input and output.";
@@ -36,7 +37,7 @@ std::string RemedyForPlaces(ShapeOverRanks shape) {
              "work, "
              "move ranks from the group that waits to the other one, until both take equally long.";
     case ShapeOverRanks::kGaussian:
-      return "No rank is to blame by itself: weigh the parts of the decomposition by measured times, or make more and "
+      return "Ranks differ by degrees: weigh the parts of the decomposition by measured times, or make more and "
              "smaller parts than ranks.";
     default: return "Decompose differently, or with weights from measured times.";
   }

@@ -164,4 +164,27 @@ Trace ReplayedTrace(const Trace& trace, const ReplayResult& result, const BurstL
   return replayed;
 }
 
+Trace ReplayedPart(const Trace& trace, const PhaseCut& cut, const ReplayResult& result) {
+  ReplayResult whole;
+  whole.begin.resize(trace.size());
+  whole.end.resize(trace.size());
+  whole.leave.resize(trace.size());
+  const Tick origin = trace.begin(), part = cut.begin() - origin;
+  ParallelFor(trace.size(), [&](std::size_t rank) {
+    const RankTimeline& timeline = trace.timelines[rank];
+    const RankCut& own = cut.ranks[rank];
+    std::vector<Tick>& leave = whole.leave[rank];
+    for (std::size_t call = 0; call < timeline.calls(); ++call) leave.push_back(timeline.leave(call) - origin);
+    whole.begin[rank] = timeline.begin() - origin;
+    whole.end[rank] = timeline.end() - origin;
+    if (!own.present) return;
+    const Tick shift = part + result.end[rank] - (own.window.end.tick - origin);
+    const std::vector<Tick>& replayed = result.leave[rank];
+    for (std::size_t i = 0; i < replayed.size(); ++i) leave[own.window.begin.call + i] = part + replayed[i];
+    for (std::size_t call = own.window.begin.call + replayed.size(); call < leave.size(); ++call) leave[call] += shift;
+    whole.end[rank] += shift;
+  });
+  return ReplayedTrace(trace, whole);
+}
+
 }  // namespace farscale

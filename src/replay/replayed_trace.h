@@ -15,6 +15,10 @@ namespace farscale {
 // call. `bursts`: what was replayed; nothing: the computation as measured.
 Trace ReplayedTrace(const Trace& trace, const ReplayResult& result, const BurstLengths* bursts = nullptr);
 
+// The trace with a part of it at the times of its replay, which kept the times of all calls: what is before stays as it
+// was measured, what is behind moves along. Only within the part do messages take the time that the replay gave them.
+Trace ReplayedPart(const Trace& trace, const PhaseCut& cut, const ReplayResult& result);
+
 // The same part of the run in its replayed trace.
 PhaseCut MoveCut(const Trace& trace, const Trace& replayed, const PhaseCut& cut);
 

@@ -138,17 +138,6 @@ std::vector<std::shared_ptr<const IterationShape>> ShapesOf(const Study& study, 
   return shapes;
 }
 
-// Nothing where the calls of the whole run cannot be replayed, which phases of it may not need.
-std::optional<Trace> TryOneTickRun(const Trace& trace, const Matching& matching, const ReplayRules& rules,
-                                   Diagnostics& diagnostics) {
-  try {
-    return OneTickRun(trace, matching, rules);
-  } catch (const Error& error) {
-    diagnostics.Add(Anomaly::kScenarioNotPossible, 1, std::string("losses by factor: ") + error.what());
-    return std::nullopt;
-  }
-}
-
 // Call paths whose shape of imbalance is told.
 constexpr std::size_t kShapedPaths = 10;
 
@@ -178,15 +167,16 @@ LossRecord LossesOfThreads(const Trace& trace, const ThreadedRun& threaded, cons
 
 // Losses by factor are always of ranks, as factors are; a grid of processes says nothing of threads.
 LossRecord LossesOf(const Trace& trace, const Matching& matching, const std::optional<ThreadedRun>& threaded,
-                    const PhaseCut& cut, const std::vector<RankGroup>& groups, const std::optional<Trace>& one_tick,
-                    const RunRecord& run, DelayRules rules) {
+                    const PhaseCut& cut, const std::vector<RankGroup>& groups, const RunRecord& run,
+                    const Study& study) {
+  const DelayRules rules = study.delays;
   LossRecord losses = threaded
                           ? LossesOfThreads(trace, *threaded, cut, groups, rules)
                           : RecordOf(Diagnose(trace, matching, cut, {{rules}, groups, kShapedPaths}), cut.spec.name);
   losses.trace = run.path;
   for (const RankGroup& group : groups) losses.groups.push_back(group.name);
   losses.cores = run.cores;
-  if (one_tick) losses.by_factor = SplitByFactor(trace, *one_tick, matching, cut);
+  losses.by_factor = SplitByFactor(trace, matching, cut, study.factors.rules);
   if (!threaded) losses.grid = FindProcessGrid(trace, cut);
   return losses;
 }
@@ -219,8 +209,6 @@ MeasuredRun ReadAndMeasure(const Study& study, const RunSpec& spec, const std::v
   result.record = RecordOf(trace, spec, cuts);
   result.record.phases = std::move(marks);
   if (detail == Detail::kReport) result.record.picture = PictureOf(trace, matching, study.factors.rules);
-  std::optional<Trace> one_tick;
-  if (detail != Detail::kFactors) one_tick = TryOneTickRun(trace, matching, study.factors.rules, diagnostics);
   auto cut = cuts.begin();
   for (const std::optional<PhaseNotFound>& missing : result.missing) {
     result.rows.emplace_back();
@@ -228,7 +216,7 @@ MeasuredRun ReadAndMeasure(const Study& study, const RunSpec& spec, const std::v
     if (missing) continue;
     const std::vector<RankGroup> groups = GroupsOf(study, trace, *cut, diagnostics);
     if (detail != Detail::kFactors) {
-      result.losses.back() = LossesOf(trace, matching, threaded, *cut, groups, one_tick, result.record, study.delays);
+      result.losses.back() = LossesOf(trace, matching, threaded, *cut, groups, result.record, study);
     }
     const GroupedFactors factors = MeasurePhase(trace, matching, *cut++, groups, study.factors);
     diagnostics.Merge(factors.whole.diagnostics);

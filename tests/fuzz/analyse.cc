@@ -44,7 +44,7 @@ void AnalyseTrace(const std::string& path, const ReadOptions& reading, bool writ
       diagnosis.delays.rules = set == RuleSet::kBsc ? DelayRules::kConserving : DelayRules::kScalasca;
       diagnosis.shapes = 3;
       Diagnose(trace, matching, cut, diagnosis);
-      SplitByFactor(trace, OneTickRun(trace, matching, options.rules), matching, cut);
+      SplitByFactor(trace, matching, cut, options.rules);
       MeasurePhase(trace, matching, cut, FindGroups(trace, cut).groups, options);
     }
   }
