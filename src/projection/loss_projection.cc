@@ -107,12 +107,14 @@ class LossProjector {
   }
 
   // A path in which the busiest rank is quick makes up for others in which it is slow. Each by itself would then be
-  // extrapolated to losses that the whole never has.
+  // extrapolated to losses that the whole never has. In the largest run, from which it is extrapolated.
   void FindOffsets() {
+    const double largest = result_.fitted_cores.back();
     double lost = 0, made_up = 0, most = 0;
     std::string where;
     for (const PathLossProjection& path : result_.paths) {
       for (const DataPoint& point : path.measured) {
+        if (point.cores != largest) continue;
         (point.value > 0 ? lost : made_up) += std::abs(point.value);
         if (point.value < most)
           where = fmt::format("{} by {:.1f} % at {:g} cores", path.path, -100 * point.value, point.cores);

@@ -16,7 +16,7 @@ std::string TitleOf(LossMeasure measure) {
     case LossMeasure::kDelayCosts: return "What causes waiting, as a share of all ranks' time";
     case LossMeasure::kLoadBalance: return "What load balance loses, as a share of the run time";
     case LossMeasure::kSerialization: return "What serialization loses, as a share of the run time";
-    case LossMeasure::kCriticalImbalance: return "Imbalance on the critical path, as a share of the run time";
+    case LossMeasure::kCriticalImbalance: return "Imbalance on the critical path, as a share of its length";
   }
   return "";
 }
@@ -89,7 +89,9 @@ constexpr double kWidestPart = 0.5;
 const PathLossProjection* LargestNamed(const LossProjection& losses, std::size_t target) {
   const PathLossProjection* largest = nullptr;
   for (const PathLossProjection& path : losses.paths) {
-    if (path.path == kOtherPaths || path.path == kChargedToNobody || target >= path.targets.size()) continue;
+    if (path.path == kOtherPaths || path.path == kChargedToNobody || path.path == kUnequalOccurrences ||
+        target >= path.targets.size())
+      continue;
     if (largest == nullptr || path.targets[target].loss > largest->targets[target].loss) largest = &path;
   }
   return largest;
@@ -131,7 +133,11 @@ std::vector<std::string> SentencesOf(const LossProjection& losses, const PhasePr
   if (is_of_factor && factors != nullptr && Dominates(*factors, factor, last.cores)) {
     sentences.push_back(fmt::format("{} is what loses most there.", Describe(factor).name));
   }
-  if (last.cores < first->targets.back().cores) sentences.push_back("Further out there is not enough evidence.");
+  if (*known < targets.back()) {
+    sentences.push_back("Further out its share is not known well enough.");
+  } else if (last.cores < first->targets.back().cores) {
+    sentences.push_back("Further out there is not enough evidence.");
+  }
   return sentences;
 }
 

@@ -58,8 +58,11 @@ Data TableBehind(const LossRecord& losses, const LossRaster& raster) {
   return {{"header", std::move(header)}, {"rows", std::move(rows)}};
 }
 
-std::string InnermostOf(const std::string& path) {
-  const std::size_t at = path.rfind(" / ");
+// An MPI call with the region around it, since it is called in many.
+std::string InnermostOf(const PathRecord& record) {
+  const std::string& path = record.path;
+  std::size_t at = path.rfind(" / ");
+  if (record.is_mpi && at != std::string::npos && at > 0) at = path.rfind(" / ", at - 1);
   return at == std::string::npos ? path : path.substr(at + 3);
 }
 
@@ -100,7 +103,7 @@ Data MapOf(const LossRecord& losses, const PathRecord& path, std::size_t number,
   const double largest = LargestOf(raster.cells);
   const HeatLabels labels{names.NameOf(0), names.NumberOf(losses.run_ranks - 1), "iteration 1",
                           std::to_string(losses.iterations), FormatSeconds(largest)};
-  const std::string what = fmt::format("Costs of {} by {} and iteration", InnermostOf(path.path), names.one());
+  const std::string what = fmt::format("Costs of {} by {} and iteration", InnermostOf(path), names.one());
   std::string size =
       fmt::format("{} {} from top to bottom{}", losses.run_ranks, losses.run_ranks == 1 ? names.one() : names.many(),
                   names.are_threads() ? ", those of a rank together" : "");
@@ -115,8 +118,7 @@ Data MapOf(const LossRecord& losses, const PathRecord& path, std::size_t number,
               {"number", std::to_string(number)},
               {"caption", caption},
               {"table", TableBehind(losses, raster)}};
-  map.update(
-      GridMapOf(losses, path, fmt::format("Costs of {}, cause {} of {}", InnermostOf(path.path), number, heading)));
+  map.update(GridMapOf(losses, path, fmt::format("Costs of {}, cause {} of {}", InnermostOf(path), number, heading)));
   return map;
 }
 

@@ -49,7 +49,7 @@ Data Kinds(const LossRecord& losses) {
                     {"share", ShareOf(losses.waiting[k], losses.allocation)},
                     {"shortTerm", is_end ? "not charged" : TimeOrDash(losses.short_term[k])},
                     {"longTerm", is_end ? "–" : TimeOrDash(losses.long_term[k])},
-                    {"unattributed", TimeOrDash(losses.unattributed[k])}});
+                    {"unattributed", TimeOrDash(losses.unattributed[k] + losses.lost[k])}});
   }
   return rows;
 }
@@ -57,6 +57,7 @@ Data Kinds(const LossRecord& losses) {
 Data Causes(const LossRecord& losses, std::size_t most) {
   Data rows = Data::array();
   for (const PathRecord* path : LargestPaths(losses, most, CostsOf)) {
+    if (!rows.empty() && path->total.Costs() < kNothing * losses.Waiting()) break;
     rows.push_back({{"number", std::to_string(rows.size() + 1)},
                     {"path", path->path},
                     {"costs", FormatSeconds(path->total.Costs())},
@@ -184,6 +185,10 @@ std::string ExplainParentheses(const LossRecord& losses) {
                                     [&](const PathRecord& path) { return path.path.starts_with(name); });
     if (occurs) texts.push_back(fmt::format("{}: {}", name, meaning));
   }
+  if (losses.by_factor && losses.by_factor->Find(kUnequalOccurrences) != nullptr) {
+    texts.push_back(std::string(kUnequalOccurrences) +
+                    ": ranks that spend less in the occurrences than the longest one");
+  }
   return texts.empty() ? "" : "Names in parentheses are no call paths. " + Join(texts, "; ") + ".";
 }
 
@@ -222,6 +227,7 @@ std::pair<std::string, std::string> HeadingsOfImpact(const LossRecord& losses) {
 std::string DescribeRules(const LossRecord& losses) {
   if (losses.rules == DelayRules::kConserving) return "";
   const double lost = std::accumulate(losses.lost.begin(), losses.lost.end(), 0.0);
+  if (lost <= 0) return "Costs are by the rules of Scalasca, which charge all of the waiting here.";
   return fmt::format("Costs are by the rules of Scalasca, which charge {} of the waiting ({}) to nothing.",
                      ShareOf(lost, losses.Waiting()), FormatSeconds(lost));
 }

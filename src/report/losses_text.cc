@@ -25,7 +25,7 @@ std::string LargestRank(const std::vector<double>& by_rank, const LossRecord& lo
 
 std::string WaitTable(const LossRecord& losses) {
   Rows rows = {{"Wait state", "time", fmt::format("of all {}' time", LossRanks(losses).many()), "short-term",
-                "long-term", "not attributed"}};
+                "long-term", "to nobody"}};
   const auto cost = [](double seconds) { return seconds > 0 ? FormatSeconds(seconds) : "-"; };
   for (const WaitKindName& kind : WaitKindNames()) {
     const auto k = static_cast<std::size_t>(kind.kind);
@@ -33,7 +33,7 @@ std::string WaitTable(const LossRecord& losses) {
     const bool is_end = kind.kind == WaitKind::kWaitAtEnd && losses.at_end > 0;
     rows.push_back({std::string(kind.name), FormatSeconds(losses.waiting[k]),
                     ShareOf(losses.waiting[k], losses.allocation), is_end ? "not charged" : cost(losses.short_term[k]),
-                    is_end ? "" : cost(losses.long_term[k]), cost(losses.unattributed[k])});
+                    is_end ? "" : cost(losses.long_term[k]), cost(losses.unattributed[k] + losses.lost[k])});
   }
   return FormatTable(rows);
 }
