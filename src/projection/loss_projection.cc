@@ -65,7 +65,8 @@ class LossProjector {
     for (const RunLosses& run : runs_) cores.insert(run.cores);
     result_.fitted_cores.assign(cores.begin(), cores.end());
     if (cores.size() < 2) {
-      result_.obstacle = "a fit needs runs at two core counts at least, there is one";
+      result_.obstacle =
+          fmt::format("a fit needs runs at two core counts at least, there is {}", cores.empty() ? "none" : "one");
     }
     ChoosePaths();
     FindOffsets();
@@ -109,6 +110,7 @@ class LossProjector {
   // A path in which the busiest rank is quick makes up for others in which it is slow. Each by itself would then be
   // extrapolated to losses that the whole never has. In the largest run, from which it is extrapolated.
   void FindOffsets() {
+    if (!result_.obstacle.empty()) return;
     const double largest = result_.fitted_cores.back();
     double lost = 0, made_up = 0, most = 0;
     std::string where;
@@ -121,7 +123,7 @@ class LossProjector {
         most = std::min(most, point.value);
       }
     }
-    if (!result_.obstacle.empty() || made_up <= kMostOffset * lost) return;
+    if (made_up <= kMostOffset * lost) return;
     result_.obstacle =
         "some call paths make up for what others lose (" + where + "), so that single ones say nothing of the whole";
   }

@@ -136,5 +136,15 @@ TEST(LossProjection, PathsThatMakeUpForOthersAreNotExtrapolated) {
   }
 }
 
+TEST(LossProjection, NoRunToFitIsNoEvidence) {
+  ProjectionOptions options;
+  options.models = DefaultModelSettings();
+  options.train_max = 8;
+  for (const LossProjection& projection : ProjectLosses({RunWith(16, {{"a", 0.1}})}, {}, test::AllModels(), options)) {
+    EXPECT_TRUE(projection.fitted_cores.empty());
+    EXPECT_FALSE(projection.obstacle.empty());
+  }
+}
+
 }  // namespace
 }  // namespace farscale
