@@ -27,8 +27,7 @@ std::string RemedyForPlaces(ShapeOverRanks shape) {
   switch (shape) {
     case ShapeOverRanks::kOverloadedFew:
       return "Take work away from these few ranks, by another decomposition or by weights from measured times: the "
-             "most "
-             "loaded one decides how long all take.";
+             "most loaded one decides how long all take.";
     case ShapeOverRanks::kUnderloadedFew:
       return "Little is to be gained by giving these few ranks more work; use fewer ranks, or let them do what keeps "
              "the others busy, such as input and output.";

@@ -34,8 +34,6 @@ void OnlyEffects(PathRecord& record) {
   effects.short_term = record.total.short_term;
   effects.long_term = record.total.long_term;
   effects.critical = record.total.critical;
-  effects.intra = record.total.intra;
-  effects.inter = record.total.inter;
   record.total = effects;
   for (std::vector<double>* values : {&record.execution, &record.waiting}) std::fill(values->begin(), values->end(), 0);
 }

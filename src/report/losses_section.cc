@@ -54,10 +54,16 @@ Data Kinds(const LossRecord& losses) {
   return rows;
 }
 
+// The largest ones, without those that are nearly nothing beside the first.
+std::vector<const PathRecord*> CausesToTell(const LossRecord& losses, std::size_t most) {
+  std::vector<const PathRecord*> causes = LargestPaths(losses, most, CostsOf);
+  while (causes.size() > 1 && causes.back()->total.Costs() < kNothing * losses.Waiting()) causes.pop_back();
+  return causes;
+}
+
 Data Causes(const LossRecord& losses, std::size_t most) {
   Data rows = Data::array();
-  for (const PathRecord* path : LargestPaths(losses, most, CostsOf)) {
-    if (!rows.empty() && path->total.Costs() < kNothing * losses.Waiting()) break;
+  for (const PathRecord* path : CausesToTell(losses, most)) {
     rows.push_back({{"number", std::to_string(rows.size() + 1)},
                     {"path", path->path},
                     {"costs", FormatSeconds(path->total.Costs())},
@@ -72,7 +78,7 @@ Data Causes(const LossRecord& losses, std::size_t most) {
 // What is not in the list of causes.
 std::string MoreCauses(const LossRecord& losses, std::size_t most) {
   double told = 0;
-  for (const PathRecord* path : LargestPaths(losses, most, CostsOf)) told += path->total.Costs();
+  for (const PathRecord* path : CausesToTell(losses, most)) told += path->total.Costs();
   const double rest = losses.Costs() - told;
   if (rest <= kNothing * losses.Waiting()) return "";
   return fmt::format("All other call paths together cause {} of the waiting.", ShareOf(rest, losses.Waiting()));

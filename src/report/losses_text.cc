@@ -64,11 +64,11 @@ std::string WaiterTable(const LossRecord& losses, std::size_t top) {
 std::string CriticalTable(const LossRecord& losses, std::size_t top) {
   const auto [within, between] = HeadingsOfImpact(losses);
   Rows rows = {{"On the critical path", "time", "of the path", "imbalance", within, between}};
+  const auto lost = [&](double seconds) { return losses.recurs ? "-" : FormatSeconds(seconds); };
   const auto critical = [](const PathRecord& path) { return path.total.critical; };
   for (const PathRecord* path : LargestPaths(losses, top, critical)) {
     rows.push_back({path->path, FormatSeconds(path->total.critical), ShareOf(path->total.critical, losses.window),
-                    FormatSeconds(path->imbalance), FormatSeconds(path->total.intra),
-                    FormatSeconds(path->total.inter)});
+                    FormatSeconds(path->imbalance), lost(path->total.intra), lost(path->total.inter)});
   }
   return FormatTable(rows);
 }
