@@ -11,11 +11,9 @@ namespace {
 
 constexpr double kLongestReplay = 1e18;  // ticks; room for computation and overhead before 2^63
 
-// Every message of a sender's window: its size says its time, the nodes of both its way.
-void AddMessageDelays(const Trace& trace, const RankMatching& matching, const RankCut& cut, std::size_t rank,
-                      const Network& network, Program& program) {
-  const RankTimeline& timeline = trace.timelines[rank];
-  const std::int32_t node = trace.ranks[rank].node;
+// Calls visit(message, peer, bytes) for every message sent in a rank's window.
+template <typename Visit>
+void VisitSends(const RankTimeline& timeline, const RankMatching& matching, const RankCut& cut, const Visit& visit) {
   const std::size_t first = timeline.first_record(cut.window.begin.call);
   const std::size_t end = timeline.first_record(cut.window.end.call);
   std::size_t send = PostsBefore(timeline, first).sends;
@@ -24,14 +22,22 @@ void AddMessageDelays(const Trace& trace, const RankMatching& matching, const Ra
     if (kind != RecordKind::kSend && kind != RecordKind::kSendPost) continue;
     const std::uint32_t message = matching.sends[send++];
     if (message == kNoMessage) continue;
-    const std::int32_t peer = timeline.endpoints()[timeline.record_target(i)].peer;
+    visit(message, timeline.endpoints()[timeline.record_target(i)].peer, timeline.record_bytes(i));
+  }
+}
+
+// Its size says a message's time, the nodes of both its way.
+void AddMessageDelays(const Trace& trace, const RankMatching& matching, const RankCut& cut, std::size_t rank,
+                      const Network& network, Program& program) {
+  const std::int32_t node = trace.ranks[rank].node;
+  VisitSends(trace.timelines[rank], matching, cut, [&](std::uint32_t message, std::int32_t peer, std::uint64_t bytes) {
     const std::int32_t to = trace.ranks[static_cast<std::size_t>(peer)].node;
     const Link& link = to == node ? network.local : network.remote;
-    const double transfer = link.TransferSeconds(static_cast<double>(timeline.record_bytes(i)));
+    const double transfer = link.TransferSeconds(static_cast<double>(bytes));
     program.message_delays[message] = ToTicks(trace, link.latency + transfer);
     if (network.HasContention())
       program.paths[message] = {node, to, ToTicks(trace, transfer), program.message_delays[message]};
-  }
+  });
 }
 
 // Bytes of every collective operation, over the ranks whose windows it lies in.
@@ -63,6 +69,17 @@ void AddBytes(const Trace& trace, const RankMatching& matching, const RankCut& c
   }
 }
 
+std::vector<OperationBytes> BytesOfOperations(const Trace& trace, const Matching& matching, const PhaseCut& cut) {
+  std::vector<OperationBytes> operations(matching.collectives.size());
+  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
+    if (cut.ranks[rank].present) AddBytes(trace, matching.ranks[rank], cut.ranks[rank], rank, operations);
+  }
+  for (OperationBytes& of : operations) {
+    if (of.ranks > 0) of.bytes.mean /= of.ranks;
+  }
+  return operations;
+}
+
 // Whether all members of every communicator share a node.
 std::vector<bool> FindLocalCommunicators(const Trace& trace) {
   std::vector<bool> local;
@@ -91,18 +108,14 @@ void AddDelays(const Trace& trace, const Matching& matching, const PhaseCut& cut
       AddMessageDelays(trace, matching.ranks[rank], cut.ranks[rank], rank, network, program);
     }
   });
-  std::vector<OperationBytes> operations(matching.collectives.size());
-  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
-    if (cut.ranks[rank].present) AddBytes(trace, matching.ranks[rank], cut.ranks[rank], rank, operations);
-  }
+  const std::vector<OperationBytes> operations = BytesOfOperations(trace, matching, cut);
   double longest = 0;  // were everything to happen one after the other
   for (const Tick delay : program.message_delays) longest += static_cast<double>(delay);
   const std::vector<bool> is_local = FindLocalCommunicators(trace);
   program.collective_delays.assign(operations.size(), 0);
   for (std::size_t i = 0; i < operations.size(); ++i) {
-    OperationBytes& of = operations[i];
+    const OperationBytes& of = operations[i];
     if (of.ranks == 0) continue;
-    of.bytes.mean /= of.ranks;
     const CollectiveOperation& operation = matching.collectives[i];
     program.collective_delays[i] =
         ToTicks(trace, CollectiveSeconds(network, operation.kind, static_cast<std::size_t>(of.ranks),
@@ -112,6 +125,23 @@ void AddDelays(const Trace& trace, const Matching& matching, const PhaseCut& cut
   if (longest > kLongestReplay) {
     throw Error(ErrorKind::kUsage, "network '" + network.name + "'",
                 "is so slow that the times of a replay exceed the clock of the trace");
+  }
+}
+
+void AddTaskSizes(const Trace& trace, const Matching& matching, const PhaseCut& cut, Program& program) {
+  program.task_messages.resize(program.messages);
+  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
+    if (!cut.ranks[rank].present) continue;
+    VisitSends(trace.timelines[rank], matching.ranks[rank], cut.ranks[rank],
+               [&](std::uint32_t message, std::int32_t peer, std::uint64_t bytes) {
+                 TaskMessage& of = program.task_messages[message];
+                 of.bytes = bytes;
+                 of.from = static_cast<std::uint32_t>(rank);
+                 of.to = static_cast<std::uint32_t>(peer);
+               });
+  }
+  for (const OperationBytes& of : BytesOfOperations(trace, matching, cut)) {
+    program.task_collectives.push_back({of.bytes, static_cast<std::uint32_t>(of.ranks)});
   }
 }
 

@@ -16,4 +16,7 @@ inline Tick ToTicks(const Trace& trace, double seconds) {
 void AddDelays(const Trace& trace, const Matching& matching, const PhaseCut& cut, const Network& network,
                Program& program);
 
+// Fills Program::task_messages, but for what the rules say of them, and task_collectives.
+void AddTaskSizes(const Trace& trace, const Matching& matching, const PhaseCut& cut, Program& program);
+
 }  // namespace farscale

@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <limits>
 #include <optional>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "replay/program.h"
 #include "replay/replay.h"
+#include "replay/scan_arrivals.h"
 
 namespace farscale {
 
@@ -44,7 +44,12 @@ template <typename Links>
 class Engine {
  public:
   Engine(const Trace& trace, const Matching& matching, const Program& program, bool keep_calls)
-      : trace_(trace), matching_(matching), program_(program), keep_calls_(keep_calls), links_(trace, program) {
+      : trace_(trace),
+        matching_(matching),
+        program_(program),
+        keep_calls_(keep_calls),
+        links_(trace, program),
+        scans_(trace, matching, program) {
     const std::size_t ranks = program.ranks.size();
     if constexpr (Links::kTimed) first_posts_.assign(program.messages, kUnknown);
     states_.resize(ranks);
@@ -113,7 +118,8 @@ class Engine {
   bool Do(std::uint32_t rank, RankState& state) {
     const std::uint32_t target = state.next->target;
     switch (state.next->step) {
-      case Step::kNothing: return true;
+      case Step::kNothing:
+      case Step::kIterationEnd: return true;
       case Step::kSend: Transfer(target, state.clock); return true;
       case Step::kSendRendezvous:
       case Step::kReceiveRendezvous: PostSide(target, state.clock); return true;
@@ -121,11 +127,12 @@ class Engine {
       case Step::kWaitForSend: return WaitFor(rank, state, sent_[target]);
       case Step::kWaitForReceive: return WaitFor(rank, state, received_[target]);
       case Step::kArrive: Arrive(target, state.clock, false); return true;
-      case Step::kArriveAsRoot: Arrive(target, state.clock, true); return true;
-      case Step::kArriveInOrder:
-        AddToPrefix(rank, target, state.clock);
-        Arrive(target, state.clock, false);
+      case Step::kArriveAsRoot:
+        collectives_[target].root = state.clock;
+        collectives_[target].root_missing = false;
+        Arrive(target, state.clock, true);
         return true;
+      case Step::kArriveInOrder: Arrive(target, state.clock, scans_.Arrive(target, rank, state.clock)); return true;
       case Step::kWaitForAll:
       case Step::kWaitForRoot:
       case Step::kWaitForLower: return WaitForCollective(rank, state, target);
@@ -199,14 +206,11 @@ class Engine {
     ready_.push_back(rank);
   }
 
-  void Arrive(std::uint32_t operation, Tick time, bool is_root) {
+  // frees_some: ranks may leave for which others need not have arrived.
+  void Arrive(std::uint32_t operation, Tick time, bool frees_some) {
     CollectiveState& state = collectives_[operation];
     state.latest = std::max(state.latest, time);
-    if (is_root) {
-      state.root = time;
-      state.root_missing = false;
-    }
-    if (--state.missing > 0 && !is_root) return;
+    if (--state.missing > 0 && !frees_some) return;
     std::uint32_t waiter = std::exchange(state.first_waiter, kNobody);
     while (waiter != kNobody) {
       const std::uint32_t next = states_[waiter].next_waiter;
@@ -225,10 +229,11 @@ class Engine {
     const CollectiveState& state = collectives_[operation];
     const Tick delay = links_.CollectiveDelay(operation);
     if (step == Step::kWaitForRoot) return state.root_missing ? kUnknown : state.root + delay;
-    if (state.missing > 0) return kUnknown;
-    if (step != Step::kWaitForLower) return state.latest + delay;
-    const auto prefix = prefixes_.find(operation);  // none when every rank arrived before the window
-    return (prefix == prefixes_.end() ? state.latest : prefix->second[LocalRank(operation, rank)]) + delay;
+    if (step == Step::kWaitForLower) {
+      const Tick known = scans_.TimeFor(operation, rank);
+      return known < 0 ? kUnknown : known + delay;
+    }
+    return state.missing > 0 ? kUnknown : state.latest + delay;
   }
 
   bool WaitForCollective(std::uint32_t rank, RankState& state, std::uint32_t operation) {
@@ -239,29 +244,6 @@ class Engine {
     }
     state.clock = std::max(state.clock, known);
     return true;
-  }
-
-  // Arrivals at a scan by local rank. Once all are there they become the latest arrival up to each.
-  void AddToPrefix(std::uint32_t rank, std::uint32_t operation, Tick time) {
-    std::vector<Tick>& arrivals = prefixes_[operation];
-    arrivals.resize(Members(operation).size() + 1);  // one more for a rank that is no member
-    arrivals[LocalRank(operation, rank)] = time;
-    if (collectives_[operation].missing > 1) return;
-    for (std::size_t i = 1; i < arrivals.size(); ++i) arrivals[i] = std::max(arrivals[i], arrivals[i - 1]);
-  }
-
-  const std::vector<std::int32_t>& Members(std::uint32_t operation) const {
-    return trace_.communicators[matching_.collectives[operation].communicator].members;
-  }
-
-  std::size_t LocalRank(std::uint32_t operation, std::uint32_t rank) {
-    const std::vector<std::int32_t>& members = Members(operation);
-    std::vector<std::size_t>& local = local_ranks_[matching_.collectives[operation].communicator];
-    if (local.empty()) {
-      local.assign(trace_.size(), members.size());
-      for (std::size_t i = 0; i < members.size(); ++i) local[static_cast<std::size_t>(members[i])] = i;
-    }
-    return local[rank];
   }
 
   // The trace proves that the program got on, so large sends that wait for each other did not wait in truth.
@@ -292,8 +274,7 @@ class Engine {
   std::vector<Tick> received_;  // when a sender that waits is free: on the ideal network, when the receive was posted
   std::vector<Tick> first_posts_;  // on a timed network, when the first side of a rendezvous message was posted
   std::vector<CollectiveState> collectives_;
-  std::unordered_map<std::uint32_t, std::vector<Tick>> prefixes_;            // of scans, by operation
-  std::unordered_map<std::uint32_t, std::vector<std::size_t>> local_ranks_;  // of world ranks, by communicator
+  Scans scans_;
   std::vector<std::uint32_t> ready_;
 };
 

@@ -13,6 +13,21 @@
 
 namespace farscale {
 
+// Until when each of a number of places for transfers is taken.
+class TransferPlaces {
+ public:
+  explicit TransferPlaces(int count)
+      : free_(std::greater<Tick>(), std::vector<Tick>(static_cast<std::size_t>(count), 0)) {}
+  Tick NextFree() const { return free_.top(); }
+  void TakeUntil(Tick time) {
+    free_.pop();
+    free_.push(time);
+  }
+
+ private:
+  std::priority_queue<Tick, std::vector<Tick>, std::greater<Tick>> free_;
+};
+
 // The ideal network: nothing takes time.
 class IdealLinks {
  public:
@@ -93,20 +108,7 @@ class SharedLinks : public FreeLinks {
   }
 
  private:
-  // Until when each of a number of places is taken.
-  class Places {
-   public:
-    explicit Places(int count) : free_(std::greater<Tick>(), std::vector<Tick>(static_cast<std::size_t>(count), 0)) {}
-    Tick NextFree() const { return free_.top(); }
-    void TakeUntil(Tick time) {
-      free_.pop();
-      free_.push(time);
-    }
-
-   private:
-    std::priority_queue<Tick, std::vector<Tick>, std::greater<Tick>> free_;
-  };
-
+  using Places = TransferPlaces;
   using Request = std::pair<Tick, std::uint32_t>;
   std::vector<Request> queue_;  // a heap, earliest first
   std::vector<Places> sending_, receiving_;

@@ -292,12 +292,12 @@ Network Scaled(const Network& network, const NetworkScale& scale) {
   return scaled;
 }
 
-double CollectiveSeconds(const Network& network, CollectiveKind kind, std::size_t ranks, bool is_local,
-                         const CollectiveBytes& bytes) {
+double CollectiveSeconds(const Network& network, CollectiveKind kind, std::size_t ranks, std::size_t processors,
+                         bool is_local, const CollectiveBytes& bytes) {
   const Link& link = is_local ? network.local : network.remote;
   double seconds = 0;
   for (const CollectiveHalf& half : {network.CostOf(kind).fan_in, network.CostOf(kind).fan_out}) {
-    const double steps = Steps(half.growth, ranks);
+    const double steps = Steps(half.growth, half.growth == CollectiveGrowth::kLogarithmic ? processors : ranks);
     if (steps > 0) seconds += steps * (link.latency + link.TransferSeconds(BytesFor(half.size, bytes)));
   }
   return seconds;

@@ -110,8 +110,13 @@ struct CollectiveBytes {
   double largest_sum = 0;
 };
 
-// Seconds from the last arrival at a collective of `ranks` ranks until it is over.
-double CollectiveSeconds(const Network& network, CollectiveKind kind, std::size_t ranks, bool is_local,
-                         const CollectiveBytes& bytes);
+// Seconds from the last arrival at a collective of `ranks` ranks until it is over. Where several ranks share a
+// processor, trees have one place for each of the `processors`, while every rank still gives its own to every other.
+double CollectiveSeconds(const Network& network, CollectiveKind kind, std::size_t ranks, std::size_t processors,
+                         bool is_local, const CollectiveBytes& bytes);
+inline double CollectiveSeconds(const Network& network, CollectiveKind kind, std::size_t ranks, bool is_local,
+                                const CollectiveBytes& bytes) {
+  return CollectiveSeconds(network, kind, ranks, ranks, is_local, bytes);
+}
 
 }  // namespace farscale

@@ -6,17 +6,17 @@
 #include <utility>
 
 #include "base/format.h"
+#include "base/parallel.h"
 #include "replay/delays.h"
 #include "replay/posts.h"
-#include "base/parallel.h"
 
 namespace farscale {
 namespace {
 
 // What happens to a message inside the windows. Its sender writes the first table, its receiver the second, so that
 // ranks can be looked at in parallel.
-enum : std::uint8_t { kSent = 1, kSenderWaits = 2, kRendezvous = 4, kRemote = 8 };  // by the sender
-enum : std::uint8_t { kReceivePosted = 1, kReceiverWaits = 2 };                     // by the receiver
+enum : std::uint8_t { kSent = 1, kSenderWaits = 2, kRendezvous = 4, kRemote = 8, kAnySize = 16 };  // by the sender
+enum : std::uint8_t { kReceivePosted = 1, kReceiverWaits = 2 };                                    // by the receiver
 
 struct MessageFlags {
   std::vector<std::uint8_t> sender, receiver;
@@ -31,6 +31,7 @@ struct RankView {
   const ReplayRules& rules;
   const Network* network;           // nothing: the ideal one
   const std::vector<Tick>* bursts;  // nothing: as measured
+  bool as_tasks = false;
 
   std::size_t first_record() const { return timeline.first_record(cut.window.begin.call); }
   std::size_t end_record() const { return timeline.first_record(cut.window.end.call); }
@@ -43,10 +44,15 @@ struct RankView {
 struct Sending {
   bool is_remote = false;
   bool rendezvous = false;
+  bool any_size = false;  // whatever the limit
 };
 
 Sending SendingOf(const RankView& view, MpiCall call, const RankTimeline::Record& record) {
   if (view.network == nullptr) return {false, view.rules.IsRendezvous(call, record.bytes)};
+  if (view.as_tasks) {
+    const std::uint64_t limit = std::min(view.network->local.eager_limit, view.network->remote.eager_limit);
+    return {false, view.rules.IsRendezvous(call, record.bytes, limit), view.rules.IsRendezvous(call, 0, 1)};
+  }
   const bool is_remote = view.NodeOf(view.timeline.endpoints()[record.target].peer) != view.Node();
   const Link& link = is_remote ? view.network->remote : view.network->local;
   return {is_remote, view.rules.IsRendezvous(call, record.bytes, link.eager_limit)};
@@ -60,6 +66,7 @@ std::uint8_t SenderFlags(const RankView& view, std::size_t call, std::size_t rec
   if (sending.rendezvous) flags |= kRendezvous;
   if (sending.rendezvous && may_wait) flags |= kSenderWaits;
   if (sending.is_remote) flags |= kRemote;
+  if (sending.any_size) flags |= kAnySize;
   return flags;
 }
 
@@ -112,25 +119,47 @@ class RankCompiler {
   // Returns the computation after the last call.
   Tick Run() {
     const Interval& window = view_.cut.window;
-    Tick measured_leave = window.begin.tick;
-    const std::vector<Tick>* bursts = view_.bursts;
+    left_ = window.begin.tick;
     std::size_t record = view_.first_record();
     for (call_ = window.begin.call; call_ < window.end.call; ++call_) {
-      const Tick enter = std::max(view_.timeline.enter(call_), window.begin.tick);
-      compute_ += bursts != nullptr ? (*bursts)[call_] : std::max<Tick>(0, enter - measured_leave);
-      measured_leave = view_.timeline.leave(call_);
+      Compute(std::max(view_.timeline.enter(call_), window.begin.tick));
+      left_ = view_.timeline.leave(call_);
       const std::size_t end = view_.timeline.first_record(call_ + 1);
       CompileCall(record, end);
       record = end;
     }
-    return compute_ + (bursts != nullptr ? bursts->back() : std::max<Tick>(0, window.end.tick - measured_leave));
+    Compute(window.end.tick);
+    return compute_;
   }
 
+  std::vector<std::uint32_t> TakeCallMessages() { return std::move(call_messages_); }
+
  private:
+  // The computation since the call before, until that at `call_` or the end of the window.
+  void Compute(Tick until) {
+    if (view_.bursts != nullptr) {
+      compute_ += call_ < view_.cut.window.end.call ? (*view_.bursts)[call_] : view_.bursts->back();
+      return;
+    }
+    if (view_.as_tasks) EndIterations();
+    compute_ += std::max<Tick>(0, until - left_);
+  }
+
+  // Of iterations that end before the call at `call_`. The last ends with the window.
+  void EndIterations() {
+    const std::vector<Interval>& iterations = view_.cut.iterations;
+    while (iteration_ + 1 < iterations.size() && iterations[iteration_].end.call <= call_) {
+      const Tick end = std::max(left_, iterations[iteration_].end.tick);
+      compute_ += end - left_;
+      left_ = end;
+      Emit(Step::kIterationEnd, static_cast<std::uint32_t>(iteration_++), kNoRecord);
+    }
+  }
+
   void CompileCall(std::size_t first, std::size_t end) {
     const std::size_t emitted = emitted_;
     const Posts before = posts_;
-    if (view_.network != nullptr && first < end) compute_ += Overhead(first, end);
+    if (view_.network != nullptr && first < end) AddOverhead(first, end);
     for (std::size_t record = first; record < end; ++record) Tell(record);
     const bool is_init = view_.matching.init != kNoCollective && call_ == view_.matching.init_call;
     const bool is_finalize = view_.matching.finalize != kNoCollective && call_ == view_.matching.finalize_call &&
@@ -147,27 +176,43 @@ class RankCompiler {
   }
 
   // Time that the call itself costs on a timed network: a remote one when any of its messages leaves the node.
-  Tick Overhead(std::size_t first, std::size_t end) const {
-    Posts posts = posts_;
+  void AddOverhead(std::size_t first, std::size_t end) {
+    const std::size_t list = call_messages_.size();
+    if (view_.as_tasks) call_messages_.push_back(0);
     bool is_remote = false;
-    for (std::size_t record = first; record < end && !is_remote; ++record) {
+    VisitMessages(first, end, [&](std::uint32_t message) {
+      is_remote = is_remote || message == kNoMessage || (flags_.sender[message] & kRemote) != 0;
+      if (!view_.as_tasks || is_remote || (flags_.sender[message] & kSent) == 0) return;
+      call_messages_.push_back(message);
+      ++call_messages_[list];
+    });
+    if (!view_.as_tasks) {
+      compute_ += ToTicks(view_.trace, (is_remote ? view_.network->remote : view_.network->local).overhead);
+      return;
+    }
+    overhead_ = is_remote ? CallOverhead::kRemote : CallOverhead::kByMessages;
+    if (is_remote) call_messages_.resize(list);
+  }
+
+  // Calls visit(message) for every record of a call: kNoMessage for collectives and messages that nobody completes.
+  template <typename Visit>
+  void VisitMessages(std::size_t first, std::size_t end, const Visit& visit) const {
+    Posts posts = posts_;
+    for (std::size_t record = first; record < end; ++record) {
       const RecordKind kind = view_.timeline.record_kind(record);
       posts.Count(kind);
       const std::size_t back = view_.timeline.record_back(record);
-      std::uint32_t message = kNoMessage;
       switch (kind) {
         case RecordKind::kSend:
-        case RecordKind::kSendPost: message = view_.matching.sends[posts.sends - 1]; break;
+        case RecordKind::kSendPost: visit(view_.matching.sends[posts.sends - 1]); break;
         case RecordKind::kSendComplete:
-        case RecordKind::kSendCancelled: message = view_.matching.sends[posts.sends - 1 - back]; break;
+        case RecordKind::kSendCancelled: visit(view_.matching.sends[posts.sends - 1 - back]); break;
         case RecordKind::kReceive:
-        case RecordKind::kReceivePost: message = view_.matching.receives[posts.receives - 1]; break;
-        case RecordKind::kReceiveComplete: message = view_.matching.receives[posts.receives - 1 - back]; break;
-        default: is_remote = true; break;  // collectives
+        case RecordKind::kReceivePost: visit(view_.matching.receives[posts.receives - 1]); break;
+        case RecordKind::kReceiveComplete: visit(view_.matching.receives[posts.receives - 1 - back]); break;
+        default: visit(kNoMessage); break;  // collectives
       }
-      is_remote = is_remote || message == kNoMessage || (flags_.sender[message] & kRemote) != 0;
     }
-    return ToTicks(view_.trace, (is_remote ? view_.network->remote : view_.network->local).overhead);
   }
 
   void Tell(std::size_t record) {
@@ -272,7 +317,8 @@ class RankCompiler {
 
   // An instruction is held back until it is known whether it ends its call.
   void Emit(Step step, std::uint32_t target, std::size_t record) {
-    sink_(Instruction{std::exchange(compute_, 0), target, step, false}, call_, record);
+    sink_(Instruction{std::exchange(compute_, 0), target, step, false, std::exchange(overhead_, CallOverhead::kNone)},
+          call_, record);
     ++emitted_;
   }
 
@@ -284,6 +330,10 @@ class RankCompiler {
   Posts posts_;
   Sink& sink_;
   Tick compute_ = 0;
+  Tick left_ = 0;  // when the last call was, as measured
+  std::size_t iteration_ = 0;
+  CallOverhead overhead_ = CallOverhead::kNone;  // of the call whose first instruction comes next
+  std::vector<std::uint32_t> call_messages_;     // as in RankProgram
   std::size_t call_ = 0;
   std::size_t emitted_ = 0;
 };
@@ -319,7 +369,8 @@ RankView ViewOf(const Trace& trace, const Matching& matching, const PhaseCut& cu
           cut.ranks[rank],
           options.rules,
           options.TimedNetwork(),
-          options.bursts != nullptr ? &(*options.bursts)[rank] : nullptr};
+          options.bursts != nullptr ? &(*options.bursts)[rank] : nullptr,
+          options.as_tasks};
 }
 
 struct PhaseFlags {
@@ -341,14 +392,28 @@ PhaseFlags FlagPhase(const Trace& trace, const Matching& matching, const PhaseCu
   return flags;
 }
 
-void CountArrivals(const RankProgram& rank, Program& program) {
-  for (const Instruction& instruction : rank.instructions) {
+void CountArrivals(std::uint32_t rank, Program& program) {
+  for (const Instruction& instruction : program.ranks[rank].instructions) {
     switch (instruction.step) {
+      case Step::kArriveInOrder:
+        program.scan_ranks[instruction.target].push_back(rank);
+        ++program.arrivals[instruction.target];
+        break;
       case Step::kArriveAsRoot: program.root_arrives[instruction.target] = true; [[fallthrough]];
-      case Step::kArrive:
-      case Step::kArriveInOrder: ++program.arrivals[instruction.target]; break;
+      case Step::kArrive: ++program.arrivals[instruction.target]; break;
       default: break;
     }
+  }
+}
+
+// What the rules say of the messages of tasks.
+void AddTaskRules(const MessageFlags& flags, Program& program) {
+  for (std::size_t i = 0; i < program.task_messages.size(); ++i) {
+    TaskMessage& message = program.task_messages[i];
+    message.is_sent = (flags.sender[i] & kSent) != 0;
+    message.is_awaited = (flags.receiver[i] & kReceiverWaits) != 0;
+    message.may_rendezvous = (flags.sender[i] & kRendezvous) != 0;
+    message.always_waits = (flags.sender[i] & kAnySize) != 0;
   }
 }
 
@@ -381,19 +446,26 @@ Program Compile(const Trace& trace, const Matching& matching, const PhaseCut& cu
     result.begin = view.cut.window.begin.tick - origin;
     result.instructions.reserve(view.end_record() - view.first_record());
     Append append{result.instructions};
-    result.compute_after =
-        RankCompiler<Append>(view, flags.messages, options.keep_calls, flags.posts[rank], append).Run();
+    RankCompiler<Append> compiler(view, flags.messages, options.keep_calls || options.as_tasks, flags.posts[rank],
+                                  append);
+    result.compute_after = compiler.Run();
+    result.call_messages = compiler.TakeCallMessages();
   });
   program.arrivals.assign(matching.collectives.size(), 0);
   program.root_arrives.assign(matching.collectives.size(), false);
   for (std::size_t rank = 0; rank < trace.size(); ++rank) {
-    CountArrivals(program.ranks[rank], program);
+    CountArrivals(static_cast<std::uint32_t>(rank), program);
     if (cut.ranks[rank].present) {
       program.calls += cut.ranks[rank].window.end.call - cut.ranks[rank].window.begin.call;
     }
   }
   CountCuts(matching, flags.messages, cut.spec.name, program);
-  if (const Network* network = options.TimedNetwork()) AddDelays(trace, matching, cut, *network, program);
+  if (options.as_tasks) {
+    AddTaskSizes(trace, matching, cut, program);
+    AddTaskRules(flags.messages, program);
+  } else if (const Network* network = options.TimedNetwork()) {
+    AddDelays(trace, matching, cut, *network, program);
+  }
   return program;
 }
 
@@ -402,7 +474,7 @@ std::string DescribeInstruction(const Trace& trace, const Matching& matching, co
   const PhaseFlags flags = FlagPhase(trace, matching, cut, options);
   const RankView view = ViewOf(trace, matching, cut, options, rank);
   Find find{instruction};
-  RankCompiler<Find>(view, flags.messages, options.keep_calls, flags.posts[rank], find).Run();
+  RankCompiler<Find>(view, flags.messages, options.keep_calls || options.as_tasks, flags.posts[rank], find).Run();
   const RankTimeline& timeline = view.timeline;
   std::string text = fmt::format("rank {} in {} at {}", rank, trace.regions[timeline.region(find.call)].name,
                                  FormatSeconds(trace.Seconds(timeline.enter(find.call) - trace.begin())));

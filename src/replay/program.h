@@ -4,11 +4,13 @@
 
 #include <cstdint>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "base/diagnostics.h"
 #include "phases/phase_cut.h"
 #include "replay/matching.h"
+#include "replay/network.h"
 #include "replay/options.h"
 #include "trace/trace.h"
 
@@ -28,6 +30,14 @@ enum class Step : std::uint8_t {
   kWaitForAll,     // until every participant has arrived
   kWaitForRoot,
   kWaitForLower,  // until the ranks up to this one have arrived
+  kIterationEnd,  // of a task: its iteration `target` is over
+};
+
+// Whether a call costs the overhead of a link, where that is not yet part of the computation.
+enum class CallOverhead : std::uint8_t {
+  kNone,
+  kRemote,
+  kByMessages,  // of the remote link when any of its messages leaves the node
 };
 
 // Computes for `compute` ticks, then does its step. A call is some instructions, the last of which ends it; within a
@@ -37,12 +47,15 @@ struct Instruction {
   std::uint32_t target = 0;
   Step step = Step::kNothing;
   bool ends_call = false;
+  CallOverhead overhead = CallOverhead::kNone;  // of tasks: of the call that begins with this instruction
 };
 
 struct RankProgram {
   std::vector<Instruction> instructions;
   Tick begin = 0;          // of the window, since the earliest window of any rank
   Tick compute_after = 0;  // the last call
+  // Of tasks: messages of the calls whose overhead depends on them, call by call, each list behind its length.
+  std::vector<std::uint32_t> call_messages;
 };
 
 // Where a message travels between nodes, and how long it occupies what it travels on.
@@ -50,6 +63,22 @@ struct Path {
   std::int32_t from = 0, to = 0;  // nodes; equal for messages within one, which wait for nothing
   Tick transfer = 0;
   Tick delay = 0;  // from its start to its arrival
+};
+
+// What a message is, wherever its tasks lie.
+struct TaskMessage {
+  std::uint64_t bytes = 0;
+  std::uint32_t from = 0, to = 0;
+  bool is_sent = false;         // within the windows
+  bool is_awaited = false;      // its receiver waits for it there
+  bool always_waits = false;    // for its receiver, whatever the size
+  bool may_rendezvous = false;  // else it is sent at once, whatever the link
+};
+
+// The same of a collective operation: its bytes, and how many of the tasks that take part do so within the windows.
+struct TaskCollective {
+  CollectiveBytes bytes;
+  std::uint32_t tasks = 0;
 };
 
 struct Program {
@@ -60,13 +89,18 @@ struct Program {
   std::vector<Tick> message_delays;
   std::vector<Path> paths;
   std::vector<Tick> collective_delays;
+  // Of tasks, in place of delays and paths.
+  std::vector<TaskMessage> task_messages;
+  std::vector<TaskCollective> task_collectives;
   int sending = 0, receiving = 0;       // transfers of a node at once; 0: any number
   std::vector<std::uint32_t> arrivals;  // how many participants of every collective operation lie in the windows
   std::vector<bool> root_arrives;       // whether its root is among them
-  std::uint64_t calls = 0;              // over all ranks
+  std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> scan_ranks;  // participants of every scan there
+  std::uint64_t calls = 0;                                                   // over all ranks
   Diagnostics diagnostics;
 };
 
+// With as_tasks, every message that some link would make wait for its receiver has the steps of one that does.
 // With keep_calls, calls that do nothing in the replay become instructions too, so that the engine can say when each
 // was left. What lies outside the windows counts as having happened at the start: sends there are received, messages
 // from there are ready.
