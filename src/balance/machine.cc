@@ -1,0 +1,105 @@
+#include "balance/machine.h"
+
+#include <algorithm>
+#include <set>
+
+namespace farscale {
+namespace {
+
+bool IsOneNode(const Machine& machine) { return std::set(machine.nodes.begin(), machine.nodes.end()).size() <= 1; }
+
+double Collective(const Machine& machine, CollectiveKind kind, double bytes) {
+  const Network* network = machine.TimedNetwork();
+  if (network == nullptr || machine.processors() < 2) return 0;
+  return CollectiveSeconds(*network, kind, machine.processors(), IsOneNode(machine), {bytes, bytes, bytes, 2 * bytes});
+}
+
+// Until when the places of one side are taken.
+class Side {
+ public:
+  Side(std::size_t owners, int places) : until_(owners, std::vector<double>(static_cast<std::size_t>(places), 0)) {}
+
+  double NextFree(std::size_t owner) const {
+    return until_[owner].empty() ? 0 : *std::min_element(until_[owner].begin(), until_[owner].end());
+  }
+  void Take(std::size_t owner, double until) {
+    if (!until_[owner].empty()) *std::min_element(until_[owner].begin(), until_[owner].end()) = until;
+  }
+
+ private:
+  std::vector<std::vector<double>> until_;  // none: any number at once
+};
+
+}  // namespace
+
+std::vector<std::int32_t> NodesInBlocks(std::size_t processors, std::size_t per_node) {
+  std::vector<std::int32_t> nodes(processors);
+  for (std::size_t i = 0; i < processors; ++i) nodes[i] = static_cast<std::int32_t>(i / per_node);
+  return nodes;
+}
+
+std::vector<std::int32_t> NodesInTurn(std::size_t processors, std::size_t per_node) {
+  const std::size_t count = (processors + per_node - 1) / per_node;
+  std::vector<std::int32_t> nodes(processors);
+  for (std::size_t i = 0; i < processors; ++i) nodes[i] = static_cast<std::int32_t>(i % count);
+  return nodes;
+}
+
+std::vector<std::uint32_t> TasksInBlocks(std::size_t tasks, std::size_t processors) {
+  std::vector<std::uint32_t> placement(tasks);
+  for (std::size_t i = 0; i < tasks; ++i) placement[i] = static_cast<std::uint32_t>(i * processors / tasks);
+  return placement;
+}
+
+std::vector<std::uint32_t> TasksInTurn(std::size_t tasks, std::size_t processors) {
+  std::vector<std::uint32_t> placement(tasks);
+  for (std::size_t i = 0; i < tasks; ++i) placement[i] = static_cast<std::uint32_t>(i % processors);
+  return placement;
+}
+
+double BarrierSeconds(const Machine& machine) { return Collective(machine, CollectiveKind::kBarrier, 0); }
+
+double DecisionSeconds(const Machine& machine, const Strategy& strategy, const BalancingDecision& decision,
+                       std::size_t tasks, const BalancingCosts& costs) {
+  const double thinking = decision.steps * costs.step_seconds;
+  const double share = costs.record_bytes * static_cast<double>(tasks) / static_cast<double>(machine.processors());
+  if (strategy.is_central) {
+    // Along the tree records add up: the last step brings those of half of the processors.
+    return thinking + Collective(machine, CollectiveKind::kGather, share) +
+           Collective(machine, CollectiveKind::kBroadcast, costs.record_bytes * static_cast<double>(tasks));
+  }
+  const Network* network = machine.TimedNetwork();
+  if (network == nullptr || machine.processors() < 2) return thinking;
+  const Link& link = IsOneNode(machine) ? network->local : network->remote;
+  return thinking + 2 * (link.latency + link.TransferSeconds(share));
+}
+
+double MigrationSeconds(const Machine& machine, const std::vector<std::uint32_t>& from,
+                        const std::vector<std::uint32_t>& to, const std::vector<double>& task_bytes) {
+  const Network* network = machine.TimedNetwork();
+  if (network == nullptr || task_bytes.empty()) return 0;
+  const std::size_t nodes = static_cast<std::size_t>(*std::max_element(machine.nodes.begin(), machine.nodes.end())) + 1;
+  Side sender(machine.processors(), 1), receiver(machine.processors(), 1);
+  Side leaving(nodes, network->sending.value_or(0)), arriving(nodes, network->receiving.value_or(0));
+  double last = 0;
+  for (std::size_t task = 0; task < from.size(); ++task) {
+    if (from[task] == to[task]) continue;
+    const auto node = static_cast<std::size_t>(machine.nodes[from[task]]);
+    const auto other = static_cast<std::size_t>(machine.nodes[to[task]]);
+    const bool is_local = node == other;
+    const Link& link = is_local ? network->local : network->remote;
+    double start = std::max(sender.NextFree(from[task]), receiver.NextFree(to[task]));
+    if (!is_local) start = std::max({start, leaving.NextFree(node), arriving.NextFree(other)});
+    const double until = start + link.TransferSeconds(task_bytes[task]);
+    sender.Take(from[task], until);
+    receiver.Take(to[task], until);
+    if (!is_local) {
+      leaving.Take(node, until);
+      arriving.Take(other, until);
+    }
+    last = std::max(last, until + link.latency);
+  }
+  return last;
+}
+
+}  // namespace farscale

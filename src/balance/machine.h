@@ -1,0 +1,51 @@
+// The machine that tasks are replayed on, and what it costs there to balance them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "balance/strategy.h"
+#include "replay/network.h"
+
+namespace farscale {
+
+struct Machine {
+  std::vector<std::int32_t> nodes;   // of every processor
+  const Network* network = nullptr;  // nothing: the ideal one
+
+  std::size_t processors() const { return nodes.size(); }
+  const Network* TimedNetwork() const { return network != nullptr && !network->IsIdeal() ? network : nullptr; }
+};
+
+// Processors on nodes: `per_node` neighbours on each, or dealt out one by one over as many nodes.
+std::vector<std::int32_t> NodesInBlocks(std::size_t processors, std::size_t per_node);
+std::vector<std::int32_t> NodesInTurn(std::size_t processors, std::size_t per_node);
+
+// Tasks on processors: neighbours together, shares as equal as possible, or dealt out one by one.
+std::vector<std::uint32_t> TasksInBlocks(std::size_t tasks, std::size_t processors);
+std::vector<std::uint32_t> TasksInTurn(std::size_t tasks, std::size_t processors);
+
+// What balancing costs besides the wait for the last task [docs/formulas.md, balancing points].
+struct BalancingCosts {
+  std::vector<double> task_bytes;  // state of every task; empty: nothing has to be sent
+  double step_seconds = 50e-9;     // of one step of a strategy
+  double record_bytes = 32;        // what a processor tells of a task, and is told
+  bool are_free = false;           // nothing takes time
+};
+
+// A barrier of all processors, in seconds.
+double BarrierSeconds(const Machine& machine);
+
+// From the barrier to the decision on every processor: a central strategy collects what is known of every task on one
+// processor, decides and tells all; the others tell their neighbours and decide by themselves.
+double DecisionSeconds(const Machine& machine, const Strategy& strategy, const BalancingDecision& decision,
+                       std::size_t tasks, const BalancingCosts& costs);
+
+// Until the state of every task that moves is in its new place. A processor sends one state at a time and receives one
+// at a time; nodes limit their transfers as the network says. States set off in the order of their tasks, each as soon
+// as both sides are free.
+double MigrationSeconds(const Machine& machine, const std::vector<std::uint32_t>& from,
+                        const std::vector<std::uint32_t>& to, const std::vector<double>& task_bytes);
+
+}  // namespace farscale

@@ -1,0 +1,65 @@
+#include "balance/strategy.h"
+
+#include <fmt/format.h>
+
+#include "balance/strategies.h"
+#include "base/error.h"
+#include "base/text.h"
+
+namespace farscale {
+
+const std::vector<Strategy>& Strategies() {
+  static const std::vector<Strategy> strategies = {
+      {.id = "none",
+       .name = "no balancing",
+       .description = "Tasks stay where they start.",
+       .steps = "none",
+       .moves = false},
+      {.id = "greedy",
+       .name = "GreedyLB",
+       .description = "Tasks by falling load, each to the processor with least so far, wherever they are now.",
+       .steps = "n log2 n + n log2 P for n tasks on P processors",
+       .decide = DecideGreedy},
+      {.id = "refine",
+       .name = "RefineLB",
+       .description = "Takes tasks from processors above the tolerance only, the largest that fits elsewhere.",
+       .steps = "tasks of the processor that gives times processors below the average, added up over moves and tries",
+       .decide = DecideRefine},
+      {.id = "greedy-refine",
+       .name = "GreedyRefine",
+       .description = "Greedy, but a task stays where that makes the largest load no larger than greedy's, or than the "
+                      "tolerance.",
+       .steps = "2 n log2 n + n log2 P for greedy, and log2 P for every task that does not stay",
+       .decide = DecideGreedyRefine},
+      {.id = "bisection",
+       .name = "recursive bisection",
+       .description = "Halves tasks and processors again and again, with few bytes between the halves.",
+       .steps = "tasks and ends of edges looked at, about (n + edges) log2 P",
+       .decide = DecideBisection},
+      {.id = "diffusion",
+       .name = "diffusion",
+       .description = "Processors give load to neighbours that have less.",
+       .steps = "rounds times neighbours, and tasks looked at to follow the flows, of the processor with most",
+       .is_central = false,
+       .decide = DecideDiffusion},
+  };
+  return strategies;
+}
+
+const Strategy& StrategyById(const std::string& id) {
+  std::vector<std::string> ids;
+  for (const Strategy& strategy : Strategies()) {
+    if (strategy.id == id) return strategy;
+    ids.push_back(strategy.id);
+  }
+  throw Error(ErrorKind::kUsage, "", fmt::format("no strategy '{}' among {}", id, Join(ids, ", ")),
+              DidYouMean(id, ids));
+}
+
+std::vector<double> ProcessorLoads(const BalancingProblem& problem, const std::vector<std::uint32_t>& placement) {
+  std::vector<double> loads(problem.processors);
+  for (std::size_t task = 0; task < problem.tasks(); ++task) loads[placement[task]] += problem.loads[task];
+  return loads;
+}
+
+}  // namespace farscale

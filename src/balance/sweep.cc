@@ -1,0 +1,253 @@
+#include "balance/sweep.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <numeric>
+#include <optional>
+#include <set>
+#include <tuple>
+
+#include "balance/noise_replica.h"
+#include "balance/outcome.h"
+#include "base/error.h"
+#include "base/median.h"
+#include "base/parallel.h"
+
+namespace farscale {
+namespace {
+
+constexpr std::size_t kRows = 64, kColumns = 160;  // of a history
+constexpr double kStateFactors[] = {0, 0.1, 10, 100};
+
+// Configurations of one run on one number of processors and with one placement share what they are compared with.
+using Group = std::tuple<std::size_t, std::size_t, Placement>;
+Group GroupOf(const BalanceConfiguration& configuration) {
+  return {configuration.run, configuration.processors, configuration.placement};
+}
+
+bool Balances(const BalanceOutcome& outcome) { return outcome.configuration.interval > 0; }
+
+class Sweeping {
+ public:
+  Sweeping(const std::vector<SweepRun>& runs, const SweepOptions& options, const SweepProgress& progress,
+           WhatIf& what_if)
+      : runs_(runs), options_(options), progress_(progress), what_if_(what_if) {}
+
+  void Run() {
+    ReplayAll(ConfigurationsOf(runs_, options_, what_if_.left_out));
+    FindReferences();
+    AddGains();
+    Rank();
+    AddReplicas();
+    AddGains();
+    Rank();
+    AddHistories();
+    AddStateCosts();
+  }
+
+ private:
+  void ReplayAll(const std::vector<BalanceConfiguration>& configurations) {
+    std::vector<std::optional<BalanceOutcome>> outcomes(configurations.size());
+    std::vector<std::string> failures(configurations.size());
+    std::mutex mutex;
+    std::size_t done = 0;
+    ParallelFor(configurations.size(), [&](std::size_t i) {
+      const SweepRun& run = runs_[configurations[i].run];
+      try {
+        const TaskReplayResult result = ReplayConfiguration(run, configurations[i], options_);
+        outcomes[i] = OutcomeOf(*run.tasks, configurations[i].processors, result);
+        outcomes[i]->configuration = configurations[i];
+      } catch (const Error& error) {
+        if (error.kind() != ErrorKind::kEvidence) throw;
+        failures[i] = error.what();
+      }
+      const std::lock_guard lock(mutex);
+      if (progress_) progress_(++done, configurations.size());
+    });
+    for (std::size_t i = 0; i < configurations.size(); ++i) {
+      if (outcomes[i]) {
+        what_if_.outcomes.push_back(*std::move(outcomes[i]));
+      } else {
+        what_if_.left_out.push_back({configurations[i], failures[i]});
+      }
+    }
+    if (what_if_.outcomes.empty()) {
+      throw Error(ErrorKind::kEvidence, "", "nothing of what was asked for can be simulated",
+                  what_if_.left_out.empty() ? "a run needs at least three ranks, or --processors that it has ranks for"
+                                            : what_if_.left_out.front().why);
+    }
+  }
+
+  // What every outcome is compared with: the same without balancing; and the run that has as many ranks as there are
+  // processors.
+  void FindReferences() {
+    std::map<Group, std::size_t> without;
+    for (std::size_t i = 0; i < what_if_.outcomes.size(); ++i) {
+      const BalanceConfiguration& configuration = what_if_.outcomes[i].configuration;
+      if (configuration.interval == 0) without.emplace(GroupOf(configuration), i);
+      if (what_if_.same_problem && configuration.tasks == configuration.processors && configuration.interval == 0) {
+        originals_.emplace(configuration.processors, i);
+      }
+    }
+    for (BalanceOutcome& outcome : what_if_.outcomes) outcome.baseline = without.at(GroupOf(outcome.configuration));
+  }
+
+  std::optional<std::size_t> OriginalOf(const BalanceOutcome& outcome) const {
+    const auto found = originals_.find(outcome.configuration.processors);
+    if (found == originals_.end() || &what_if_.outcomes[found->second] == &outcome) return std::nullopt;
+    return found->second;
+  }
+
+  void AddGains() {
+    for (BalanceOutcome& outcome : what_if_.outcomes) {
+      outcome.gain = GainOver(what_if_.outcomes[outcome.baseline], outcome);
+      if (const auto original = OriginalOf(outcome)) {
+        outcome.gain_over_original = GainOver(what_if_.outcomes[*original], outcome);
+      }
+    }
+  }
+
+  // By what runs on so many processors are compared with, so that different ones can be ranked.
+  double RankOf(const BalanceOutcome& outcome, bool by_robustness) const {
+    const std::size_t reference = OriginalOf(outcome).value_or(outcome.baseline);
+    const BalanceOutcome& of = what_if_.outcomes[reference];
+    if (!by_robustness || outcome.replicas.empty() || of.replicas.empty()) return outcome.makespan / of.makespan;
+    std::vector<double> ratios;
+    for (std::size_t i = 0; i < outcome.replicas.size(); ++i) ratios.push_back(outcome.replicas[i] / of.replicas[i]);
+    return Percentile(ratios, 0.9);
+  }
+
+  void Rank() {
+    what_if_.by_time.clear();
+    for (std::size_t i = 0; i < what_if_.outcomes.size(); ++i) {
+      if (Balances(what_if_.outcomes[i])) what_if_.by_time.push_back(i);
+    }
+    const auto order = [&](std::vector<std::size_t>& list, bool by_robustness) {
+      std::stable_sort(list.begin(), list.end(), [&](std::size_t a, std::size_t b) {
+        return RankOf(what_if_.outcomes[a], by_robustness) < RankOf(what_if_.outcomes[b], by_robustness);
+      });
+    };
+    order(what_if_.by_time, false);
+    what_if_.by_robustness.clear();
+    for (const std::size_t i : what_if_.by_time) {
+      if (!what_if_.outcomes[i].replicas.empty()) what_if_.by_robustness.push_back(i);
+    }
+    order(what_if_.by_robustness, true);
+  }
+
+  // Of the best, and of all that these are compared with.
+  std::set<std::size_t> WithReplicas() const {
+    std::set<std::size_t> chosen;
+    for (std::size_t i = 0; i < std::min(options_.best, what_if_.by_time.size()); ++i) {
+      const BalanceOutcome& outcome = what_if_.outcomes[what_if_.by_time[i]];
+      chosen.insert(what_if_.by_time[i]);
+      chosen.insert(outcome.baseline);
+      if (const auto original = OriginalOf(outcome)) chosen.insert(*original);
+    }
+    return chosen;
+  }
+
+  void AddReplicas() {
+    const std::set<std::size_t> chosen_set = WithReplicas();
+    const std::vector<std::size_t> chosen(chosen_set.begin(), chosen_set.end());
+    std::set<std::size_t> of_runs;
+    for (const std::size_t i : chosen) of_runs.insert(what_if_.outcomes[i].configuration.run);
+    std::map<std::size_t, TaskLoads> loads;
+    for (const std::size_t run : of_runs) loads.emplace(run, LoadsOf(*runs_[run].tasks));
+    if (chosen.empty() || options_.replicas == 0) return;
+    for (const auto& [run, of] : loads) {
+      if (!NoiseReplica(of, options_.seed)) return;
+    }
+    for (const std::size_t i : chosen) what_if_.outcomes[i].replicas.resize(options_.replicas);
+    std::mutex mutex;
+    std::size_t done = 0;
+    const std::size_t total = chosen.size() * options_.replicas;
+    ParallelFor(total, [&](std::size_t index) {
+      BalanceOutcome& outcome = what_if_.outcomes[chosen[index / options_.replicas]];
+      const std::size_t replica = index % options_.replicas;
+      const BalanceConfiguration& configuration = outcome.configuration;
+      const LoadScale scale = *NoiseReplica(loads.at(configuration.run), options_.seed + replica);
+      const SweepRun& run = runs_[configuration.run];
+      const TaskReplayResult result = ReplayConfiguration(run, configuration, options_, &scale);
+      outcome.replicas[replica] = run.tasks->Seconds(result.Makespan());
+      const std::lock_guard lock(mutex);
+      if (progress_) progress_(++done, total);
+    });
+    what_if_.noise_replicas = options_.replicas;
+  }
+
+  // Of the best, of the best of every other strategy in its group, and of what they are compared with.
+  void AddHistories() {
+    if (what_if_.by_time.empty()) return;
+    const BalanceOutcome& best = what_if_.outcomes[what_if_.by_time.front()];
+    std::vector<std::size_t> drawn = {best.baseline};
+    std::set<std::string> strategies;
+    for (const std::size_t i : what_if_.by_time) {
+      const BalanceConfiguration& configuration = what_if_.outcomes[i].configuration;
+      if (GroupOf(configuration) != GroupOf(best.configuration)) continue;
+      if (drawn.size() < 4 && strategies.insert(configuration.strategy).second) drawn.push_back(i);
+    }
+    what_if_.histories.resize(drawn.size());
+    ParallelFor(drawn.size(), [&](std::size_t i) {
+      const BalanceConfiguration& configuration = what_if_.outcomes[drawn[i]].configuration;
+      const SweepRun& run = runs_[configuration.run];
+      const TaskReplayResult result = ReplayConfiguration(run, configuration, options_);
+      what_if_.histories[i] = HistoryOf(*run.tasks, configuration.processors, result, kRows, kColumns);
+      what_if_.histories[i].outcome = drawn[i];
+    });
+  }
+
+  // The state of tasks is often only estimated: does the answer depend on it?
+  void AddStateCosts() {
+    if (what_if_.by_time.empty()) return;
+    const BalanceOutcome& best = what_if_.outcomes[what_if_.by_time.front()];
+    if (best.migrations == 0 || runs_[best.configuration.run].task_bytes.empty()) return;
+    const double reference = what_if_.outcomes[best.baseline].makespan;
+    what_if_.state_costs.resize(std::size(kStateFactors));
+    ParallelFor(what_if_.state_costs.size(), [&](std::size_t i) {
+      SweepRun run = runs_[best.configuration.run];
+      for (double& bytes : run.task_bytes) bytes *= kStateFactors[i];
+      StateCost& cost = what_if_.state_costs[i];
+      cost.factor = kStateFactors[i];
+      cost.makespan = run.tasks->Seconds(ReplayConfiguration(run, best.configuration, options_).Makespan());
+      cost.gain.value = cost.gain.low = cost.gain.high = 1 - cost.makespan / reference;
+    });
+  }
+
+  const std::vector<SweepRun>& runs_;
+  const SweepOptions& options_;
+  const SweepProgress& progress_;
+  WhatIf& what_if_;
+  std::map<std::size_t, std::size_t> originals_;  // outcomes by processors
+};
+
+}  // namespace
+
+TaskReplayResult ReplayConfiguration(const SweepRun& run, const BalanceConfiguration& configuration,
+                                     const SweepOptions& options, const LoadScale* scale) {
+  const Machine machine{NodesInBlocks(configuration.processors, run.per_node), options.network};
+  TaskReplayOptions replay;
+  replay.placement = configuration.placement == Placement::kRoundRobin
+                         ? TasksInTurn(configuration.tasks, configuration.processors)
+                         : TasksInBlocks(configuration.tasks, configuration.processors);
+  replay.strategy = &StrategyById(configuration.strategy);
+  replay.strategy_options = options.strategy_options;
+  replay.interval = configuration.interval;
+  replay.predictor = options.predictor;
+  replay.always_migrates = options.always_migrates;
+  replay.costs = options.costs;
+  replay.costs.task_bytes = run.task_bytes;
+  replay.scale = scale;
+  return ReplayTasks(*run.tasks, machine, replay);
+}
+
+void Sweep(const std::vector<SweepRun>& runs, const SweepOptions& options, const SweepProgress& progress,
+           WhatIf& what_if) {
+  what_if.same_problem = options.same_problem;
+  Sweeping(runs, options, progress, what_if).Run();
+}
+
+}  // namespace farscale

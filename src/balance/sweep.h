@@ -1,0 +1,61 @@
+// Many configurations of dynamic load balancing side by side: how finely decomposed, on how many processors, with which
+// strategy, how often.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "balance/task_program.h"
+#include "balance/task_replay.h"
+#include "balance/what_if.h"
+
+namespace farscale {
+
+// A run whose ranks are the tasks.
+struct SweepRun {
+  std::shared_ptr<const TaskProgram> tasks;
+  std::size_t per_node = 1;        // processors of a node
+  std::vector<double> task_bytes;  // state of every task; empty: not counted
+};
+
+struct SweepOptions {
+  std::vector<std::size_t> processors;  // empty: as the levels say
+  std::vector<std::size_t> levels;      // tasks a processor; empty: all that the processors leave, else 2, 4 and 8
+  std::vector<std::size_t> intervals;   // empty: 5, 10, 20 and 40, as far as the iterations reach
+  std::vector<std::string> strategies;  // ids; empty: all
+  std::vector<Placement> placements = {Placement::kBlock};
+  LoadPredictor predictor = LoadPredictor::kLast;
+  StrategyOptions strategy_options;
+  bool always_migrates = false;  // as in TaskReplayOptions
+  BalancingCosts costs;          // without the state of tasks
+  const Network* network = nullptr;
+  bool same_problem =
+      false;  // the runs solve one problem: then the run with as many ranks as processors is the original
+  std::size_t replicas = 20;  // with noise in another order, of the best and of what they are compared with
+  std::size_t best = 10;      // how many get replicas
+  std::uint64_t seed = 1;
+};
+
+// Called from any thread, but never twice at once.
+using SweepProgress = std::function<void(std::size_t done, std::size_t total)>;
+
+// What is to be simulated, in the order of WhatIf::outcomes: of every run and number of processors first that without
+// balancing. What cannot be goes to `left_out`.
+std::vector<BalanceConfiguration> ConfigurationsOf(const std::vector<SweepRun>& runs, const SweepOptions& options,
+                                                   std::vector<LeftOut>& left_out);
+
+// Fills outcomes, rankings, histories, the number of replicas and what was left out. Configurations are replayed in
+// parallel; the result does not depend on the number of threads. Throws an evidence error when nothing can be
+// simulated.
+void Sweep(const std::vector<SweepRun>& runs, const SweepOptions& options, const SweepProgress& progress,
+           WhatIf& what_if);
+
+// Replays one configuration.
+TaskReplayResult ReplayConfiguration(const SweepRun& run, const BalanceConfiguration& configuration,
+                                     const SweepOptions& options, const LoadScale* scale = nullptr);
+
+}  // namespace farscale

@@ -1,0 +1,329 @@
+// Balancing points and sweeps: small cases on paper, and what holds for any loads.
+#include "balance/sweep.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <numeric>
+
+#include "balance/load_prediction.h"
+#include "balance/node_mapping.h"
+#include "balance/noise_replica.h"
+#include "balance/outcome.h"
+#include "base/error.h"
+#include "base/random.h"
+#include "support/program.h"
+#include "support/ring_program.h"
+
+namespace farscale {
+namespace {
+
+using testing::DoubleEq;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr ReplayRules kRules{RuleSet::kBsc, 32768};
+
+struct Tasks {
+  Trace trace;
+  Matching matching;
+  PhaseCut cut;
+  TaskProgram Compiled(const Network* network = nullptr) const {
+    return CompileTasks(trace, matching, cut, kRules, network);
+  }
+  std::shared_ptr<const TaskProgram> Shared(const Network* network = nullptr) const {
+    return std::make_shared<TaskProgram>(Compiled(network));
+  }
+};
+
+std::unique_ptr<Tasks> TasksOf(const std::string& text) {
+  const test::TextProgram program = test::ParseProgram(text);
+  auto tasks = std::make_unique<Tasks>();
+  tasks->trace = program.trace;
+  tasks->matching = MatchTrace(tasks->trace);
+  tasks->cut = test::CutOf(program);
+  return tasks;
+}
+
+// Tasks that only compute, so many seconds in every iteration.
+std::unique_ptr<Tasks> Computing(const std::vector<std::vector<int>>& loads) {
+  std::string text, cuts = "cuts:";
+  for (std::size_t task = 0; task < loads.size(); ++task) {
+    text += fmt::format("r{}: comp 0-{}\n", task, std::accumulate(loads[task].begin(), loads[task].end(), 0));
+    cuts += fmt::format("{} r{}", task > 0 ? ";" : "", task);
+    int end = 0;
+    for (const int load : loads[task]) cuts += fmt::format(" {}", end += load);
+  }
+  return TasksOf(text + cuts);
+}
+
+TaskReplayOptions Options(const std::string& strategy, std::size_t interval, std::size_t tasks,
+                          std::size_t processors) {
+  TaskReplayOptions options;
+  options.placement = TasksInBlocks(tasks, processors);
+  options.strategy = &StrategyById(strategy);
+  options.interval = interval;
+  return options;
+}
+
+// Loads 4 2 | 1 1 twice. Without balancing the first processor computes 12. GreedyLB after the first iteration, at 6,
+// gives the 4 one processor and 2, 1 and 1 the other: each 4 more.
+TEST(Balancing, GreedyAfterTheFirstIteration) {
+  const auto tasks = Computing({{4, 4}, {2, 2}, {1, 1}, {1, 1}});
+  const TaskProgram program = tasks->Compiled();
+  const Machine machine{{0, 0}, nullptr};
+  EXPECT_EQ(ReplayTasks(program, machine, Options("none", 0, 4, 2)).Makespan(), 12);
+  const TaskReplayResult result = ReplayTasks(program, machine, Options("greedy", 1, 4, 2));
+  EXPECT_EQ(result.Makespan(), 10);
+  EXPECT_EQ(result.balancing_points, 1u);
+  EXPECT_EQ(result.migrations, 1u);
+  ASSERT_EQ(result.epochs.size(), 2u);
+  EXPECT_THAT(result.epochs.back().placement, ElementsAre(0, 1, 1, 1));
+  EXPECT_THAT(result.iteration_end, ElementsAre(6, 10));
+}
+
+// The same by its parts: 16 s of computation on two processors; 2 + 0 above the mean of 4 in the two intervals.
+TEST(Balancing, PartsOfTheMakespan) {
+  const auto tasks = Computing({{4, 4}, {2, 2}, {1, 1}, {1, 1}});
+  const TaskProgram program = tasks->Compiled();
+  const TaskReplayResult result = ReplayTasks(program, {{0, 0}, nullptr}, Options("greedy", 1, 4, 2));
+  const BalanceOutcome outcome = OutcomeOf(program, 2, result);
+  EXPECT_DOUBLE_EQ(outcome.makespan, 10);
+  EXPECT_DOUBLE_EQ(outcome.parts.computation, 8);
+  EXPECT_DOUBLE_EQ(outcome.parts.imbalance, 2);
+  EXPECT_DOUBLE_EQ(outcome.parts.Total(), 10);
+  EXPECT_DOUBLE_EQ(outcome.load_balance, 8.0 / 10);
+  EXPECT_DOUBLE_EQ(outcome.parallel_efficiency, 0.8);
+  const LoadHistory history = HistoryOf(program, 2, result, 8, 8);
+  EXPECT_THAT(history.load, ElementsAre(6, 4, 2, 4));  // processor by processor
+  EXPECT_THAT(history.time, ElementsAre(6, 10));
+  EXPECT_THAT(history.average_load, ElementsAre(DoubleEq(8.0 / 12), DoubleEq(1)));
+  EXPECT_THAT(HistoryOf(program, 2, result, 1, 1).load, ElementsAre(4));
+}
+
+// Latency 1 s, 10 bytes a second, on two nodes. The barrier of two processors is one step up and one down: 2 s. Two
+// tasks of 32 bytes each a record are collected in one step, 1 + 64/10 s, and told in one, 1 + 128/10 s; 8 + 8 steps of
+// 0.5 s for GreedyLB (4 tasks, 2 processors). One task of 50 bytes moves: 1 + 5 s.
+TEST(Balancing, Costs) {
+  const auto tasks = Computing({{4, 4}, {2, 2}, {1, 1}, {1, 1}});
+  Network network;
+  network.remote = {1, 10, 0, 1000};
+  network.local = {0, 100, 0, 1000};
+  network.collectives = StandardCollectives();
+  TaskReplayOptions options = Options("greedy", 1, 4, 2);
+  options.costs.task_bytes.assign(4, 50);
+  options.costs.step_seconds = 0.5;
+  const TaskProgram program = tasks->Compiled(&network);
+  const Machine machine{{0, 1}, &network};
+  const BalancingDecision decision{{0, 1, 1, 1}, 12};
+  EXPECT_DOUBLE_EQ(BarrierSeconds(machine), 2);
+  EXPECT_DOUBLE_EQ(DecisionSeconds(machine, StrategyById("greedy"), decision, 4, options.costs), 6 + 7.4 + 13.8);
+  const TaskReplayResult result = ReplayTasks(program, machine, options);
+  EXPECT_EQ(result.barriers, 2);
+  EXPECT_EQ(result.migration, 6);
+  EXPECT_EQ(result.Makespan(), 10 + 2 + result.strategy + 6);
+  EXPECT_DOUBLE_EQ(result.migrated_bytes, 50);
+  options.costs.are_free = true;
+  EXPECT_EQ(ReplayTasks(program, machine, options).Makespan(), 10);
+}
+
+// Processor 0 sends two states of 10 bytes at 10 bytes a second, one after the other, to two nodes: 1 + 1 s and 1 s of
+// latency. From different processors of the same node they go side by side, unless the node sends one at a time.
+TEST(Balancing, MigrationsShareProcessorsAndNodes) {
+  Network network;
+  network.remote = {1, 10, 0, 1000};
+  network.local = {0, 100, 0, 1000};
+  const Machine machine{{0, 0, 1, 2}, &network};
+  const std::vector<double> bytes = {10, 10};
+  EXPECT_DOUBLE_EQ(MigrationSeconds(machine, {0, 0}, {2, 3}, bytes), 3);
+  EXPECT_DOUBLE_EQ(MigrationSeconds(machine, {0, 1}, {2, 3}, bytes), 2);
+  EXPECT_DOUBLE_EQ(MigrationSeconds(machine, {0, 0}, {0, 1}, bytes), 0.1);
+  network.sending = 1;
+  EXPECT_DOUBLE_EQ(MigrationSeconds(machine, {0, 1}, {2, 3}, bytes), 3);
+  EXPECT_DOUBLE_EQ(MigrationSeconds(machine, {0, 1}, {0, 1}, bytes), 0);
+}
+
+// The last interval says that task 0 is heavy, though task 1 will be: the exact predictor knows better.
+TEST(Balancing, Predictors) {
+  const TaskLoads loads = {{2, 4, 6, 1}, {1, 1, 1, 9}};
+  EXPECT_THAT(PredictLoads(loads, 3, 1, LoadPredictor::kLast), ElementsAre(6, 1));
+  EXPECT_THAT(PredictLoads(loads, 3, 1, LoadPredictor::kMean), ElementsAre(4, 1));
+  EXPECT_THAT(PredictLoads(loads, 3, 1, LoadPredictor::kTrend), ElementsAre(8, 1));
+  EXPECT_THAT(PredictLoads(loads, 3, 1, LoadPredictor::kExact), ElementsAre(1, 9));
+  EXPECT_THAT(PredictLoads(loads, 2, 2, LoadPredictor::kTrend), ElementsAre(6, 2));  // no interval before: the last
+}
+
+// Rank 0 ends its first iteration only after a message that rank 1 sends in its second.
+TEST(Balancing, IterationsThatDependOnLaterOnesAreNamed) {
+  const auto tasks = TasksOf(
+      "r0: comp 0-1 | Recv<1#a 1-4 | comp 4-5 | comp 5-6\n"
+      "r1: comp 0-1 | comp 1-3 | Send>0#a 3-4 | comp 4-5\n"
+      "cuts: r0 5 6; r1 1 5");
+  const TaskProgram program = tasks->Compiled();
+  try {
+    ReplayTasks(program, {{0, 0}, nullptr}, Options("greedy", 1, 2, 2));
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kEvidence);
+    EXPECT_THAT(error.what(), HasSubstr("iterations depend on later iterations of other ranks"));
+    EXPECT_THAT(error.what(), HasSubstr("rank 0 in MPI_Recv"));
+  }
+}
+
+TEST(Balancing, RanksMustHaveEquallyManyIterations) {
+  const auto tasks = TasksOf("r0: comp 0-4\nr1: comp 0-4\ncuts: r0 2 4; r1 4");
+  EXPECT_THROW(tasks->Compiled(), Error);
+}
+
+// No strategy changes the work, whatever the loads; and with constant loads balancing that costs nothing is never
+// slower than none.
+TEST(Balancing, ConstantLoadsAreNeverSlowedDown) {
+  Random random(7);
+  for (int trial = 0; trial < 60; ++trial) {
+    const std::size_t count = 3 + random.Index(14), processors = 2 + random.Index(3), iterations = 2 + random.Index(5);
+    std::vector<std::vector<int>> loads;
+    int total = 0;
+    for (std::size_t task = 0; task < count; ++task) {
+      const int load = static_cast<int>(random.Index(20));
+      loads.emplace_back(iterations, load);
+      total += load * static_cast<int>(iterations);
+    }
+    const auto tasks = Computing(loads);
+    const TaskProgram program = tasks->Compiled();
+    const Machine machine{std::vector<std::int32_t>(processors, 0), nullptr};
+    const Tick without = ReplayTasks(program, machine, Options("none", 0, count, processors)).Makespan();
+    for (const Strategy& strategy : Strategies()) {
+      for (const std::size_t interval : {1, 2, 3}) {
+        TaskReplayOptions options = Options(strategy.id, interval, count, processors);
+        options.costs.are_free = true;
+        const TaskReplayResult result = ReplayTasks(program, machine, options);
+        const BalanceOutcome outcome = OutcomeOf(program, processors, result);
+        EXPECT_LE(result.Makespan(), without) << strategy.id << " trial " << trial;
+        EXPECT_NEAR(outcome.parts.computation * static_cast<double>(processors), total, 1e-9);
+        EXPECT_NEAR(outcome.parts.Total(), outcome.makespan, 1e-9);
+      }
+    }
+  }
+}
+
+std::unique_ptr<Tasks> Ring(std::size_t ranks, std::size_t iterations) {
+  auto tasks = std::make_unique<Tasks>();
+  tasks->trace = test::MakeRing(ranks, iterations, 5);
+  tasks->matching = MatchTrace(tasks->trace);
+  tasks->cut = CutPhase(tasks->trace, PhaseSpec::Region("step"));
+  return tasks;
+}
+
+Network SomeNetwork() {
+  Network network;
+  network.name = "test";
+  network.local = {1e-6, 1e10, 0, 65536};
+  network.remote = {2e-6, 1e9, 0, 65536};
+  network.sending = network.receiving = 1;
+  network.collectives = StandardCollectives();
+  return network;
+}
+
+// A quarter of the tasks has three times the work of the others, in blocks on a quarter of the processors: a processor
+// has 3 times the load of most. Balanced, an iteration takes half of that. What remains is told by its parts.
+TEST(Sweep, FindsWhatBalancingBrings) {
+  const Network network = SomeNetwork();
+  const auto tasks = Ring(32, 40);
+  std::vector<SweepRun> runs;
+  runs.push_back({tasks->Shared(&network), 4, std::vector<double>(32, 1e5)});
+  SweepOptions options;
+  options.network = &network;
+  options.processors = {8};
+  options.strategies = {"greedy", "refine"};
+  WhatIf what_if;
+  std::size_t reported = 0;
+  Sweep(
+      runs, options, [&](std::size_t, std::size_t) { ++reported; }, what_if);
+  ASSERT_EQ(what_if.outcomes.size(), 1 + 2 * 3u);  // intervals 5, 10 and 20
+  EXPECT_EQ(reported, 7 + 7 * 20u);
+  EXPECT_EQ(what_if.noise_replicas, 20u);
+  const BalanceOutcome& best = what_if.outcomes[what_if.by_time.front()];
+  EXPECT_GT(best.gain.value, 0.2);
+  EXPECT_GT(best.gain.low, 0.15);
+  EXPECT_LE(best.gain.low, best.gain.value);
+  EXPECT_FALSE(best.gain_over_original);
+  EXPECT_EQ(what_if.by_robustness.size(), 6u);
+  for (const BalanceOutcome& outcome : what_if.outcomes) {
+    EXPECT_NEAR(outcome.parts.Total(), outcome.makespan, 1e-9);
+    EXPECT_NEAR(outcome.parts.computation, what_if.outcomes.front().parts.computation, 1e-12);
+  }
+  ASSERT_EQ(what_if.histories.size(), 3u);
+  EXPECT_EQ(what_if.histories.front().outcome, 0u);
+}
+
+// The same problem on 8 and on 32 ranks: the first is the original of the second on 8 processors.
+TEST(Sweep, ComparesWithTheOriginalRun) {
+  const auto small = Ring(8, 12), large = Ring(32, 12);
+  std::vector<SweepRun> runs;
+  runs.push_back({small->Shared(), 8, {}});
+  runs.push_back({large->Shared(), 8, {}});
+  SweepOptions options;
+  options.processors = {8};
+  options.levels = {1, 4, 8};
+  options.strategies = {"greedy"};
+  options.intervals = {5};
+  options.same_problem = true;
+  WhatIf what_if;
+  Sweep(runs, options, {}, what_if);
+  ASSERT_EQ(what_if.outcomes.size(), 3u);
+  EXPECT_EQ(what_if.outcomes[0].configuration.tasks, 8u);
+  EXPECT_FALSE(what_if.outcomes[0].gain_over_original);
+  ASSERT_TRUE(what_if.outcomes[2].gain_over_original);
+  EXPECT_DOUBLE_EQ(what_if.outcomes[2].gain_over_original->value,
+                   1 - what_if.outcomes[2].makespan / what_if.outcomes[0].makespan);
+  ASSERT_EQ(what_if.left_out.size(), 1u);
+  EXPECT_EQ(what_if.left_out.front().why, "no run has 64 ranks");
+}
+
+TEST(Sweep, NothingToSimulateIsSaid) {
+  const auto tasks = Ring(4, 4);
+  std::vector<SweepRun> runs;
+  runs.push_back({tasks->Shared(), 4, {}});
+  SweepOptions options;
+  options.processors = {16};
+  WhatIf what_if;
+  EXPECT_THROW(Sweep(runs, options, {}, what_if), Error);
+}
+
+// A replica has the same noise: sums of a task's load stay near, what all tasks do together stays in its iteration.
+TEST(NoiseReplica, KeepsWhatIsNoNoise) {
+  const auto tasks = Ring(16, 40);
+  const TaskProgram program = tasks->Compiled();
+  TaskLoads loads = LoadsOf(program);
+  for (std::vector<Tick>& task : loads) task[24] *= 10;  // something that all do
+  const auto scale = NoiseReplica(loads, 3);
+  ASSERT_TRUE(scale);
+  for (std::size_t task = 0; task < loads.size(); ++task) {
+    EXPECT_NEAR((*scale)[task][24], 1, 0.25);
+    for (const double factor : (*scale)[task]) EXPECT_GT(factor, 0);
+  }
+  EXPECT_EQ(*NoiseReplica(loads, 3), *scale);
+  EXPECT_NE(*NoiseReplica(loads, 4), *scale);
+  EXPECT_FALSE(NoiseReplica(LoadsOf(Ring(4, 5)->Compiled()), 1));
+}
+
+// Neighbours in a ring: dealt out over the nodes, every message leaves its node. Nodes have equal loads then.
+TEST(NodeMapping, RoundRobinSendsMoreBetweenNodes) {
+  const Network network = SomeNetwork();
+  auto tasks = Ring(16, 4);
+  std::vector<std::int32_t> nodes(16);
+  for (std::size_t i = 0; i < 16; ++i) nodes[i] = static_cast<std::int32_t>(1 - i / 8);
+  const std::vector<NodeMapping> mappings = TryMappings(tasks->Compiled(&network), nodes, &network);
+  ASSERT_EQ(mappings.size(), 2u);  // as measured is in blocks already
+  EXPECT_EQ(mappings[1].placement, Placement::kRoundRobin);
+  EXPECT_DOUBLE_EQ(mappings[0].remote_share, 4.0 / 32);
+  EXPECT_DOUBLE_EQ(mappings[1].remote_share, 1);
+  EXPECT_GT(mappings[1].load_balance_out, mappings[0].load_balance_out);
+  EXPECT_DOUBLE_EQ(mappings[1].gain.value, 1 - mappings[1].makespan / mappings[0].makespan);
+  EXPECT_TRUE(TryMappings(tasks->Compiled(), std::vector<std::int32_t>(16, 0), nullptr).empty());
+}
+
+}  // namespace
+}  // namespace farscale

@@ -1,0 +1,69 @@
+// Replays a phase with its ranks as tasks on processors: a processor runs one task at a time and takes up the next one,
+// in the order in which they became ready, when the task waits in MPI [docs/formulas.md, tasks on processors]. With one
+// task a processor and no balancing it is exactly the replay of replay/replay.h.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "balance/machine.h"
+#include "balance/strategy.h"
+#include "balance/task_program.h"
+
+namespace farscale {
+
+// What loads a strategy is given for the interval that comes.
+enum class LoadPredictor : std::uint8_t {
+  kLast,   // those of the interval before, as Charm++ does
+  kMean,   // the mean of all iterations so far
+  kTrend,  // the line through the last two intervals
+  kExact,  // those that will come: no run knows them, but nothing can be better
+};
+
+std::string ToString(LoadPredictor predictor);  // "last", "mean", "trend", "exact"
+std::optional<LoadPredictor> ParseLoadPredictor(const std::string& name);
+
+struct TaskReplayOptions {
+  std::vector<std::uint32_t> placement;  // processor of every task at the start
+  const Strategy* strategy = nullptr;    // nothing: none
+  StrategyOptions strategy_options;
+  std::size_t interval = 0;  // iterations between balancing points; 0: there are none
+  LoadPredictor predictor = LoadPredictor::kLast;
+  // Carry out decisions that do not lower the largest predicted load of a processor, too, as Charm++ does. Else tasks
+  // stay where they are.
+  bool always_migrates = false;
+  BalancingCosts costs;
+  const LoadScale* scale = nullptr;  // of computation; nothing: as it is
+};
+
+// Tasks lay like this from an iteration on.
+struct PlacementEpoch {
+  std::size_t first_iteration = 0;
+  std::vector<std::uint32_t> placement;
+};
+
+// Times are ticks since the earliest begin of the phase.
+struct TaskReplayResult {
+  std::vector<Tick> end;            // of every task
+  std::vector<Tick> iteration_end;  // when the last task had finished every iteration
+  std::vector<PlacementEpoch> epochs;
+  TaskLoads loads;
+  Tick barriers = 0, strategy = 0, migration = 0;  // sums over the balancing points
+  std::size_t balancing_points = 0;
+  std::size_t migrations = 0;
+  double migrated_bytes = 0;
+  std::size_t messages = 0, between_processors = 0, between_nodes = 0;
+  std::uint64_t released = 0;  // senders that waited for each other
+
+  Tick Makespan() const;
+};
+
+// The machine's network must be the one that the tasks were compiled for. Throws an evidence error when a balancing
+// point is never passed, because a task needs something that another sends only after it; an input error when the calls
+// cannot complete in any order.
+TaskReplayResult ReplayTasks(const TaskProgram& tasks, const Machine& machine, const TaskReplayOptions& options);
+
+}  // namespace farscale

@@ -1,0 +1,142 @@
+// What dynamic load balancing would bring: results of replays with tasks placed on processors, ready for reports.
+// Times are in seconds unless a name says otherwise.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/diagnostics.h"
+
+namespace farscale {
+
+// How tasks lie on processors at the start, and ranks on nodes: neighbours together, or dealt out one by one.
+enum class Placement : std::uint8_t { kAsMeasured, kBlock, kRoundRobin };
+
+std::string ToString(Placement placement);  // "measured", "block", "round-robin"
+std::optional<Placement> ParsePlacement(const std::string& name);
+
+struct BalanceConfiguration {
+  std::size_t run = 0;  // index into WhatIf::runs: whose ranks are the tasks
+  std::size_t tasks = 0;
+  std::size_t processors = 0;
+  std::string strategy;      // id
+  std::size_t interval = 0;  // iterations between balancing points; 0: there are none
+  Placement placement = Placement::kBlock;
+
+  double level() const { return static_cast<double>(tasks) / static_cast<double>(processors); }
+
+  friend bool operator==(const BalanceConfiguration&, const BalanceConfiguration&) = default;
+};
+
+// What the makespan of a configuration is made of; the parts add up to it.
+struct MakespanParts {
+  double computation = 0;    // of all tasks, divided by the processors: what perfect balance would leave
+  double imbalance = 0;      // between balancing points, the largest load of a processor above the mean load, added up
+  double barriers = 0;       // at balancing points: the barrier itself, not the wait for the last task
+  double strategy = 0;       // deciding, with collecting loads and telling the decision
+  double migration = 0;      // from the decision to the last task in its new place
+  double communication = 0;  // the rest: messages, and waiting for others within an interval
+
+  double Total() const { return computation + imbalance + barriers + strategy + migration + communication; }
+};
+
+// A share gained or lost, with what noise makes of it.
+struct Gain {
+  double value = 0;  // 1 - makespan / makespan of what it is compared with
+  double low = 0;    // 80 % of the replicas lie between; both equal the value where there are no replicas
+  double high = 0;
+};
+
+struct BalanceOutcome {
+  BalanceConfiguration configuration;
+  double makespan = 0;
+  MakespanParts parts;
+  double load_balance = 1;  // mean over largest load of a processor, over the whole phase
+  double parallel_efficiency = 1;
+  std::size_t balancing_points = 0;
+  std::size_t migrations = 0;
+  double migrated_bytes = 0;
+  std::size_t messages_between_processors = 0;  // of the program, not of migration
+  std::vector<double> replicas;                 // makespans with the noise of the run in another order
+  std::size_t baseline = 0;                     // index into WhatIf::outcomes: the same without balancing
+  Gain gain;                                    // against the baseline
+  // Against the run of the same problem with as many ranks as there are processors here, replayed; nothing where the
+  // study has none, or grows the problem with the ranks.
+  std::optional<Gain> gain_over_original;
+};
+
+// How the load of processors went, of a configuration that a report draws. Columns are iterations; where there are
+// more rows or columns than the raster may have, neighbours are joined and hold their mean.
+struct LoadHistory {
+  std::size_t outcome = 0;  // index into WhatIf::outcomes
+  std::size_t processors = 0, iterations = 0;
+  std::size_t rows = 0, columns = 0;
+  std::vector<double> load;  // row by row: seconds of computation of a processor in an iteration
+  // At the end of every column's last iteration: when the last task finished it, and which share of the time since the
+  // column before processors computed, on average.
+  std::vector<double> time, average_load;
+};
+
+// Ranks placed on nodes in another way, one task a processor [Lopez21].
+struct NodeMapping {
+  std::size_t run = 0;
+  Placement placement = Placement::kAsMeasured;
+  std::size_t nodes = 0;
+  double load_balance_in = 1, load_balance_out = 1;  // within and between nodes
+  double remote_share = 0;                           // of the messages, that leave their node
+  double makespan = 0;
+  Gain gain;  // against the mapping as measured
+};
+
+struct BalanceRun {
+  std::string path;
+  std::size_t ranks = 0, nodes = 0, ranks_per_node = 0;
+  std::size_t iterations = 0;
+  double measured = 0;      // length of the phase in the trace
+  double replayed = 0;      // replayed with one task a processor: what the network model makes of it
+  double load_balance = 1;  // as measured
+  double task_bytes = 0;    // mean state of a task
+  // Share of the computation of all tasks that the one with most has over the phase; 0: unknown. No placement gives the
+  // processor of that task less.
+  double heaviest_task = 0;
+};
+
+// The best configuration with the states of its tasks so many times as large.
+struct StateCost {
+  double factor = 1;
+  double makespan = 0;
+  Gain gain;  // against the same baseline
+};
+
+// Something simulated did not get through: its iterations depend on later ones of others, or a run lacks what is
+// needed.
+struct LeftOut {
+  BalanceConfiguration configuration;
+  std::string why;
+};
+
+struct WhatIf {
+  std::string title;
+  std::string phase;
+  bool same_problem = false;      // the runs of the study solve one problem (strong scaling)
+  std::string network;            // name
+  std::string computation;        // what lengths of computation are: as measured, or without noise
+  std::string task_bytes_source;  // where the state of tasks comes from
+  std::string predictor;          // what loads strategies are given
+  std::string cost_model;         // how barriers, strategies and migrations are counted
+  std::size_t noise_replicas = 0;
+  std::vector<BalanceRun> runs;            // by ranks
+  std::vector<BalanceOutcome> outcomes;    // by run, processors, placement, strategy, interval
+  std::vector<std::size_t> by_time;        // outcomes with balancing, best first
+  std::vector<std::size_t> by_robustness;  // the same by the worst tenth of the replicas
+  std::vector<LoadHistory> histories;      // of the best, and of what it is compared with
+  std::vector<StateCost> state_costs;      // of the best configuration, where tasks have a state and it moves some
+  std::vector<NodeMapping> mappings;
+  std::vector<LeftOut> left_out;
+  std::vector<Finding> findings;
+};
+
+}  // namespace farscale
