@@ -23,15 +23,21 @@ std::size_t LevelOf(double value, double most) {
   return std::max<std::size_t>(1, static_cast<std::size_t>(std::ceil(kLevels * value / most - 1e-9)));
 }
 
+// On a scale that need not begin at nothing.
+std::size_t LevelOf(double value, const HeatScale& scale) {
+  if (value <= 0 || scale.high <= scale.low) return value > 0 ? 1 : 0;
+  return std::clamp<std::size_t>(LevelOf(value - scale.low, scale.high - scale.low), 1, kLevels);
+}
+
 // Cells of one strength are one path, neighbours in a row one stroke of it.
-std::string Cells(const LossRaster& raster) {
-  const double most = raster.cells.empty() ? 0 : *std::max_element(raster.cells.begin(), raster.cells.end());
+template <typename LevelOfValue>
+std::string Cells(const LossRaster& raster, LevelOfValue level_of) {
   std::array<std::string, kLevels + 1> strokes;
-  for (std::size_t row = 0; row < raster.rows && most > 0; ++row) {
+  for (std::size_t row = 0; row < raster.rows && !raster.cells.empty(); ++row) {
     const double* cells = &raster.cells[row * raster.columns];
     for (std::size_t column = 0; column < raster.columns;) {
-      const std::size_t level = LevelOf(cells[column], most), first = column;
-      while (column < raster.columns && LevelOf(cells[column], most) == level) ++column;
+      const std::size_t level = level_of(cells[column]), first = column;
+      while (column < raster.columns && level_of(cells[column]) == level) ++column;
       if (level > 0) strokes[level] += fmt::format("M{} {}.5h{}", first, row, column - first);
     }
   }
@@ -49,11 +55,14 @@ double CellSize(std::size_t cells, double room, double most) {
   return cells == 0 ? most : std::min(most, room / static_cast<double>(cells));
 }
 
-std::string Open(double width, double height, const std::string& title, const std::string& description) {
+std::string Open(double width, double height, const std::string& title, const std::string& description,
+                 bool standalone = false) {
   return fmt::format(
-      "<svg class=\"chart heat\" role=\"img\" font-size=\"11\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" height=\"{1}\">"
-      "<title>{2}</title><desc>{3}</desc>",
-      Pixel(width), Pixel(height), EscapeXml(title), EscapeXml(description));
+             "<svg {} role=\"img\" font-size=\"11\" viewBox=\"0 0 {} {}\" width=\"{}\" height=\"{}\">",
+             standalone ? fmt::format("xmlns=\"http://www.w3.org/2000/svg\" {}", kSvgFont) : "class=\"chart heat\"",
+             Pixel(width), Pixel(height), Pixel(width), Pixel(height)) +
+         fmt::format("<title>{}</title><desc>{}</desc>{}", EscapeXml(title), EscapeXml(description),
+                     standalone ? "<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>" : "");
 }
 
 std::string Ground(double left, double width, double height, const char* outline, double top = 0) {
@@ -61,9 +70,14 @@ std::string Ground(double left, double width, double height, const char* outline
                      Pixel(left), Pixel(top), Pixel(width), Pixel(height), outline);
 }
 
-std::string Map(const LossRaster& raster, double cell_width, double cell_height) {
+std::string Scaled(const std::string& cells, double cell_width, double cell_height) {
   return fmt::format("<g fill=\"none\" shape-rendering=\"crispEdges\" transform=\"scale({:.4g} {:.4g})\">{}</g>",
-                     cell_width, cell_height, Cells(raster));
+                     cell_width, cell_height, cells);
+}
+
+std::string Map(const LossRaster& raster, double cell_width, double cell_height) {
+  const double most = raster.cells.empty() ? 0 : *std::max_element(raster.cells.begin(), raster.cells.end());
+  return Scaled(Cells(raster, [&](double value) { return LevelOf(value, most); }), cell_width, cell_height);
 }
 
 std::string Bars(const LossRaster& raster, double left, double cell_height) {
@@ -82,15 +96,25 @@ std::string Label(double x, double y, const char* anchor, const std::string& tex
                      anchor, EscapeXml(text));
 }
 
-// From nothing to the strongest colour.
-std::string Scale(double y, const std::string& strongest) {
-  std::string scale = Label(kLabelWidth - 4, y + 9, "end", "0") + Ground(kLabelWidth, kLevels * kStep, kStep, "", y);
+// From the weakest to the strongest colour.
+std::string Scale(double y, const std::string& strongest, const std::string& weakest = "0", double left = kLabelWidth) {
+  std::string scale = Label(left - 4, y + 9, "end", weakest) + Ground(left, kLevels * kStep, kStep, "", y);
   for (std::size_t level = 1; level <= kLevels; ++level) {
     scale += fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"{}\" fill-opacity=\"{:.3g}\"/>",
-                         Pixel(kLabelWidth + kStep * static_cast<double>(level - 1)), Pixel(y), Pixel(kStep),
-                         Pixel(kStep), kHeat, static_cast<double>(level) / kLevels);
+                         Pixel(left + kStep * static_cast<double>(level - 1)), Pixel(y), Pixel(kStep), Pixel(kStep),
+                         kHeat, static_cast<double>(level) / kLevels);
   }
-  return scale + Label(kLabelWidth + kLevels * kStep + 4, y + 9, "start", strongest);
+  return scale + Label(left + kLevels * kStep + 4, y + 9, "start", strongest);
+}
+
+// The first and last of rows and columns at the edges of a map.
+std::string Edges(const HeatLabels& labels, double width, double height) {
+  const double below = height + kLabelHeight;
+  std::string text = Label(kLabelWidth - 4, 9, "end", labels.top);
+  if (labels.bottom != labels.top && height > 20) text += Label(kLabelWidth - 4, height, "end", labels.bottom);
+  text += Label(kLabelWidth, below - 4, "start", labels.left);
+  if (labels.right != labels.left && width > 40) text += Label(kLabelWidth + width, below - 4, "end", labels.right);
+  return text;
 }
 
 }  // namespace
@@ -103,10 +127,7 @@ std::string RenderHeatMap(const LossRaster& raster, const HeatLabels& labels, co
                height = cell_height * static_cast<double>(raster.rows), below = height + kLabelHeight;
   std::string text =
       Open(kLabelWidth + std::max(width + kGap + kBarWidth, kScaleWidth), below + kStep + 2, title, description);
-  text += Label(kLabelWidth - 4, 9, "end", labels.top);
-  if (labels.bottom != labels.top && height > 20) text += Label(kLabelWidth - 4, height, "end", labels.bottom);
-  text += Label(kLabelWidth, below - 4, "start", labels.left);
-  if (labels.right != labels.left && width > 40) text += Label(kLabelWidth + width, below - 4, "end", labels.right);
+  text += Edges(labels, width, height);
   text += fmt::format("<g transform=\"translate({} 0)\">", Pixel(kLabelWidth)) + Ground(0, width, height, "") +
           Map(raster, cell_width, cell_height) + Bars(raster, width + kGap, cell_height) + "</g>";
   return text + Scale(below, labels.strongest) + "</svg>";
@@ -125,6 +146,19 @@ std::string RenderGridMap(const LossRaster& grid, std::size_t planes, const std:
   return Open(kLabelWidth + std::max(width, kScaleWidth), height + kGap + kStep + 2, title, description) +
          fmt::format("<g transform=\"translate({} 0)\">", Pixel(kLabelWidth)) + ground + Map(grid, cell, cell) +
          "</g>" + Scale(height + kGap, strongest) + "</svg>";
+}
+
+std::string RenderLoadMap(const LossRaster& loads, const HeatScale& scale, const HeatLabels& labels,
+                          const std::string& title, const std::string& description, bool standalone) {
+  constexpr double kWidth = 340, kHeight = 190, kScaleLeft = kLabelWidth + 70, kScaleRoom = 260;
+  const double cell_width = CellSize(loads.columns, kWidth, 24), cell_height = CellSize(loads.rows, kHeight, 14);
+  const double width = cell_width * static_cast<double>(loads.columns),
+               height = cell_height * static_cast<double>(loads.rows), below = height + kLabelHeight;
+  const std::string cells = Cells(loads, [&](double value) { return LevelOf(value, scale); });
+  return Open(kLabelWidth + std::max(width, kScaleRoom), below + kStep + kGap, title, description, standalone) +
+         Edges(labels, width, height) + fmt::format("<g transform=\"translate({} 0)\">", Pixel(kLabelWidth)) +
+         Ground(0, width, height, "") + Scaled(cells, cell_width, cell_height) + "</g>" +
+         Scale(below + 2, scale.high_text, scale.low_text, kScaleLeft) + "</svg>";
 }
 
 LossRaster Joined(const LossRaster& raster, std::size_t rows, std::size_t columns) {

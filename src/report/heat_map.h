@@ -27,6 +27,17 @@ std::string RenderHeatMap(const LossRaster& raster, const HeatLabels& labels, co
 std::string RenderGridMap(const LossRaster& grid, std::size_t planes, const std::string& strongest,
                           const std::string& title, const std::string& description);
 
+// What the weakest and the strongest colour of several maps stand for, so that they compare.
+struct HeatScale {
+  double low = 0, high = 1;
+  std::string low_text, high_text;
+};
+
+// Loads of processors, from top to bottom, in iterations, from left to right, in the colours of a scale that other maps
+// share: values outside have the colour of its ends, none at all is not drawn. `standalone`: a file of its own.
+std::string RenderLoadMap(const LossRaster& loads, const HeatScale& scale, const HeatLabels& labels,
+                          const std::string& title, const std::string& description, bool standalone);
+
 // A raster whose neighbours are added up until there are at most so many rows and columns.
 LossRaster Joined(const LossRaster& raster, std::size_t rows, std::size_t columns);
 

@@ -10,7 +10,6 @@ namespace {
 
 constexpr std::array<const char*, 8> kPalette = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
                                                  "#56b4e9", "#b8860b", "#000000", "#7f7f7f"};
-constexpr const char* kFont = "font-family=\"system-ui,'Segoe UI','DejaVu Sans',Helvetica,Arial,sans-serif\"";
 
 }  // namespace
 
@@ -61,7 +60,7 @@ void Svg::Open(int width, int height, const std::string& title, const std::strin
                double title_x, const std::string& more) {
   text_ = fmt::format("<svg {}role=\"img\" viewBox=\"0 0 {} {}\" width=\"{}\" height=\"{}\" {} font-size=\"12\"{}>",
                       standalone ? "xmlns=\"http://www.w3.org/2000/svg\" " : "", width, height, width, height,
-                      standalone ? kFont : "", more);
+                      standalone ? kSvgFont : "", more);
   text_ += "<title>" + EscapeXml(title) + "</title><desc>" + EscapeXml(description) + "</desc>";
   if (standalone) text_ += "<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>";
   Text(title_x, 20, title, "start", kInk, "font-weight=\"600\" font-size=\"14\"");

@@ -10,6 +10,8 @@ namespace farscale {
 inline constexpr const char* kInk = "#1f2933";
 inline constexpr const char* kFaint = "#66727f";
 inline constexpr const char* kGrid = "#e3e7eb";
+// The attribute that files of their own need.
+inline constexpr const char* kSvgFont = "font-family=\"system-ui,'Segoe UI','DejaVu Sans',Helvetica,Arial,sans-serif\"";
 
 // "#0072b2" and so on; easily told apart, also by colour-blind readers [Okabe08].
 std::string PaletteColor(int index);

@@ -1,0 +1,322 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/files.h"
+#include "factors/factor_table_csv.h"
+#include "report/balance_cases.h"
+#include "report/balance_figures.h"
+#include "report/balance_json.h"
+#include "report/balance_pages.h"
+#include "report/balance_reasons.h"
+#include "report/balance_text.h"
+#include "report/balance_words.h"
+#include "report/heat_map.h"
+#include "report/stacked_bars.h"
+#include "support/models.h"
+#include "support/own_templates.h"
+#include "support/what_if.h"
+
+namespace farscale {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+ReportTemplates BalanceTemplates() {
+  ReportTemplates templates = test::OwnTemplates();
+  templates.html = templates.partials.at("balance.html");
+  templates.markdown = templates.partials.at("balance.md");
+  return templates;
+}
+
+BalanceCase OnlyCase(const WhatIf& what_if) { return CasesOf(what_if).at(0); }
+
+// The tasks of the best outcome take so long instead, and replicas say so.
+WhatIf WithBest(double makespan, const Gain& over_original) {
+  WhatIf what_if = test::MakeWhatIf();
+  what_if.outcomes[5].makespan = makespan;
+  what_if.outcomes[5].gain_over_original = over_original;
+  return what_if;
+}
+
+// One outcome without balancing on so many processors.
+WhatIf WithoutBalancing(std::size_t processors) {
+  WhatIf what_if;
+  what_if.title = "t";
+  what_if.runs = {{"t/traces.otf2", processors, 0, 0, 10, 1, 1, 1, 0, 0}};
+  BalanceOutcome outcome;
+  outcome.configuration = {0, processors, processors, "none", 0, Placement::kBlock};
+  outcome.makespan = outcome.parts.computation = 1;
+  what_if.outcomes = {outcome};
+  return what_if;
+}
+
+TEST(BalanceCases, OneForEveryNumberOfProcessorsOfAProblem) {
+  WhatIf what_if = test::MakeWhatIf();
+  ASSERT_EQ(CasesOf(what_if).size(), 1u);
+  const BalanceCase one = OnlyCase(what_if);
+  EXPECT_EQ(one.run, std::nullopt);
+  EXPECT_EQ(one.ranking, what_if.by_time);
+  EXPECT_EQ(one.robust, 4u);
+  EXPECT_EQ(one.original, 0u);
+  what_if.same_problem = false;  // then the runs do not compare
+  ASSERT_EQ(CasesOf(what_if).size(), 2u);
+  EXPECT_THAT(CasesOf(what_if)[0].ranking, IsEmpty());
+  EXPECT_EQ(CasesOf(what_if)[1].run, 1u);
+  EXPECT_EQ(CasesOf(what_if)[1].original, std::nullopt);
+  EXPECT_EQ(NameOfCase(what_if, CasesOf(what_if)[1]), "16 processors (run on 64 ranks)");
+}
+
+TEST(BalanceCases, SweepsHoldEverythingElse) {
+  const WhatIf what_if = test::MakeWhatIf();
+  const std::vector<SweepLine> intervals = SweepOver(what_if, OnlyCase(what_if), BalanceAxis::kInterval);
+  ASSERT_EQ(intervals.size(), 3u);
+  EXPECT_EQ(intervals[1].strategy, "refine");
+  EXPECT_EQ(intervals[1].points[0].outcome, 4u);
+  EXPECT_EQ(intervals[1].points[1].x, 20);
+  EXPECT_EQ(intervals[2].strategy, "none");  // the same at every interval
+  EXPECT_EQ(intervals[2].points[0].outcome, 1u);
+  EXPECT_EQ(intervals[2].points[1].outcome, 1u);
+  const std::vector<SweepLine> levels = SweepOver(what_if, OnlyCase(what_if), BalanceAxis::kLevel);
+  ASSERT_EQ(levels.size(), 3u);
+  EXPECT_EQ(levels[2].points.size(), 2u);  // without balancing at both levels
+  EXPECT_EQ(levels[0].points.size(), 1u);
+  EXPECT_THAT(SweepOver(what_if, OnlyCase(what_if), BalanceAxis::kProcessors), IsEmpty());
+  EXPECT_THAT(BestOfStrategies(what_if, OnlyCase(what_if)), ElementsAre(0, 1, 5, 3));
+}
+
+TEST(BalanceWords, TheAnswerSaysWhetherItPays) {
+  const WhatIf what_if = test::MakeWhatIf();
+  EXPECT_EQ(AnswerOf(what_if, OnlyCase(what_if)),
+            "With RefineLB every 20 iterations, 64 tasks on 16 processors take 8.20 s instead of the 10.0 s of the run "
+            "with 16 ranks: 18.0 % less (80 % of the replicas between 16.0 % and 20.0 %).");
+  WhatIf alone = what_if;  // without replicas and the original run
+  alone.noise_replicas = 0;
+  for (BalanceOutcome& outcome : alone.outcomes) {
+    outcome.gain_over_original.reset();
+    outcome.gain.low = outcome.gain.high = outcome.gain.value;
+  }
+  EXPECT_EQ(AnswerOf(alone, OnlyCase(alone)),
+            "With RefineLB every 20 iterations, 64 tasks on 16 processors take 8.20 s instead of 10.4 s without "
+            "balancing: 21.2 % less.");
+  const WhatIf noise = WithBest(9.9, {0.01, -0.01, 0.03});
+  EXPECT_EQ(
+      AnswerOf(noise, OnlyCase(noise)),
+      "On 16 processors no balancing brings more than noise: the best, RefineLB every 20 iterations with 64 tasks, "
+      "takes 9.90 s instead of the 10.0 s of the run with 16 ranks: 1.0 % less (80 % of the replicas between "
+      "−1.0 % and 3.0 %).");
+  const WhatIf little = WithBest(9.98, {0.002, 0.001, 0.003});
+  EXPECT_THAT(AnswerOf(little, OnlyCase(little)), HasSubstr("On 16 processors balancing brings next to nothing"));
+  const WhatIf loss = WithBest(10.5, {-0.05, -0.06, -0.04});
+  EXPECT_EQ(
+      AnswerOf(loss, OnlyCase(loss)),
+      "On 16 processors balancing costs more than it brings: even the best, RefineLB every 20 iterations with 64 "
+      "tasks, takes 10.5 s instead of the 10.0 s of the run with 16 ranks: 5.0 % more (80 % of the replicas between "
+      "4.0 % and 6.0 %).");
+}
+
+TEST(BalanceWords, NothingIsSaidToo) {
+  EXPECT_THAT(AnswersOf(WhatIf()), ElementsAre("Nothing was simulated."));
+  WhatIf refused;
+  refused.left_out = test::MakeWhatIf().left_out;
+  EXPECT_THAT(AnswersOf(refused), ElementsAre(HasSubstr("Nothing could be simulated")));
+  EXPECT_THAT(AnswersOf(WithoutBalancing(1)), ElementsAre("On 1 processor there is nothing to balance."));
+  EXPECT_THAT(AnswersOf(WithoutBalancing(4)), ElementsAre("On 4 processors nothing was balanced."));
+}
+
+// 2 + 0.5 s of 10 s become 0.2 + 0.45 s of 8.2 s; the heaviest of 16 tasks is not among those of the best.
+TEST(BalanceReasons, SayWhatWentAndWhatIsLeft) {
+  WhatIf what_if = test::MakeWhatIf();
+  EXPECT_THAT(
+      ReasonsOf(what_if, OnlyCase(what_if)),
+      ElementsAre(
+          "Without balancing, processors do not compute for 2.50 s of 10.0 s (2.00 s imbalance, 500 ms "
+          "communication and waiting); with it for 650 ms of 8.20 s (200 ms imbalance, 450 ms communication and "
+          "waiting).",
+          "Balancing itself takes 50.0 ms (0.6 %) at 2 balancing points: 10.0 ms for barriers, 10.0 ms for the "
+          "strategy, 30.0 ms for 20 migrations of tasks that carry 20.0 MiB of state.",
+          "64,000 messages between processors instead of 16,000: what is migrated or finer has other neighbours.",
+          "Over-decomposition alone, 64 tasks without balancing, takes 10.4 s: 4.0 % more than the original run.",
+          "Shared out evenly, computation alone would take 7.50 s (91.5 % of 8.20 s). The rest is communication "
+          "and waiting (5.5 %), imbalance (2.4 %)."));
+  // 0.1 of 7.5 s · 16 is 12 s, 1.6 times the 7.5 s of a processor.
+  what_if.runs[1].heaviest_task = 0.1;
+  EXPECT_EQ(ReasonsOf(what_if, OnlyCase(what_if)).back(),
+            "The heaviest task computes for 12.0 s, 1.6× of what a processor has in perfect balance: no strategy gets "
+            "below that, smaller tasks would.");
+  EXPECT_THAT(ReasonsOf(WithoutBalancing(4), OnlyCase(WithoutBalancing(4))), IsEmpty());
+}
+
+TEST(BalanceReasons, AdviceIsAboutWhatWasTried) {
+  const WhatIf what_if = test::MakeWhatIf();
+  EXPECT_THAT(
+      AdviceOf(what_if, OnlyCase(what_if)),
+      ElementsAre("RefineLB is best every 20 iterations; every 10 iterations the makespan is 8.40 s, with 250 ms "
+                  "more communication and waiting. More rarely was not tried.",
+                  "The next best strategy: GreedyLB every 20 iterations with 64 tasks takes 8.60 s, 4.9 % more.",
+                  "By the worst tenth of the replicas, RefineLB every 10 iterations with 64 tasks is ahead: it is "
+                  "the safer choice.",
+                  "The state of tasks matters: the gain of 21.2 % over no balancing becomes 21.4 % without any, "
+                  "18.6 % with 10× as much."));
+  WhatIf flat = what_if;
+  flat.outcomes[4].makespan = 8.21;
+  EXPECT_THAT(
+      AdviceOf(flat, OnlyCase(flat)).front(),
+      "How often tasks are balanced hardly matters: between 10 and 20 iterations, RefineLB changes the makespan "
+      "by no more than 0.1 %.");
+}
+
+TEST(BalanceReasons, MappingsAreConfirmedOrNot) {
+  WhatIf what_if = test::MakeWhatIf();
+  EXPECT_THAT(
+      SayMappings(what_if),
+      ElementsAre("16 ranks round robin over 4 nodes: balance between nodes 0.970 (measured: 0.830), replayed in "
+                  "10.3 s instead of 10.0 s, 3.0 % more (80 % of the replicas between 2.0 % and 4.0 %). It moves "
+                  "imbalance from between nodes into them, which pays only where processors of a node share "
+                  "work."));
+  what_if.mappings[1].gain = {0.03, 0.02, 0.04};
+  EXPECT_THAT(SayMappings(what_if)[0], HasSubstr("That it helps is confirmed by replay."));
+  EXPECT_THAT(SayFidelity(what_if), ElementsAre(HasSubstr("64 ranks takes 2.60 s instead of 2.90 s as measured")));
+}
+
+// 0.1 to 0.2 s: nothing lies far off, and the scale begins with the least.
+TEST(BalanceFigures, MapsShareAScale) {
+  const LoadRange range = RangeOfLoads(test::MakeWhatIf().histories);
+  EXPECT_EQ(range.low, 0.1);
+  EXPECT_EQ(range.high, 0.2);
+  EXPECT_FALSE(range.is_low_cut || range.is_high_cut);
+  const std::string svg = RenderLoadMap({1, 3, {0, 0.1, 0.2}}, {0.1, 0.2, "100 ms", "200 ms"},
+                                        {"0", "0", "iteration 1", "3", ""}, "t", "d", false);
+  EXPECT_THAT(svg, HasSubstr("stroke-opacity=\"0.125\" d=\"M1 0.5h1\""));
+  EXPECT_THAT(svg, HasSubstr("stroke-opacity=\"1\" d=\"M2 0.5h1\""));
+  ReportModel model;
+  const ReportData maps = LoadMaps(test::MakeWhatIf(), "b", model);
+  ASSERT_EQ(maps.size(), 2u);
+  EXPECT_EQ(maps[0]["title"], "RefineLB every 20, 4 tasks a processor");
+  EXPECT_EQ(
+      maps[0]["table"]["rows"][1].dump(),
+      R"({"heading":"8 – 15","cells":[{"text":"200 ms"},{"text":"200 ms"},{"text":"150 ms"},{"text":"150 ms"}]})");
+  EXPECT_THAT(model.figures.at("b-load-1.svg"), HasSubstr("xmlns="));
+}
+
+TEST(BalanceFigures, BarsAreStacked) {
+  const StackedBars bars = {
+      "t", "d", "makespan", {{"a", 0}, {"b", 1}}, {{"one", {1, 3}, "4 s"}, {"two", {2, -1}, "2 s"}}};
+  const std::string svg = RenderStackedBars(bars, true);
+  EXPECT_THAT(svg, HasSubstr("<desc>d</desc>"));
+  EXPECT_THAT(svg, HasSubstr("<rect x=\"14\" y=\"76\" width=\"118\" height=\"16\" fill=\"#0072b2\"/>"));  // 472 / 4
+  EXPECT_THAT(svg, HasSubstr("<rect x=\"132\" y=\"76\" width=\"354\" height=\"16\" fill=\"#d55e00\"/>"));
+  EXPECT_THAT(svg, HasSubstr("makespan (s)"));
+}
+
+BalancedProjection MakeProjection(const std::string& label, double lost) {
+  std::string csv = "phase,cores,loadBalance,serializationEfficiency,transferEfficiency,instructionScaling,runtime\n";
+  for (const int cores : {4, 8, 16, 32})
+    csv += fmt::format("step,{},{},0.99,0.98,1,{}\n", cores, 1 - lost * cores, 64.0 / cores);
+  BalancedProjection side;
+  side.label = label;
+  side.table = ReadFactorCsv(csv, "t.csv");
+  side.table.scaling = Scaling::kStrong;
+  CompleteTable(side.table);
+  side.projected = Project(side.table, test::AllModels(), {DefaultModelSettings(), {64, 4096}, {}});
+  return side;
+}
+
+TEST(BalanceProjections, StandBesideThoseAsMeasured) {
+  const std::vector<BalancedProjection> list = {MakeProjection("as measured", 0.008),
+                                                MakeProjection("RefineLB every 20 iterations", 0.001)};
+  const ReportData tables = TablesOfProjections(list);
+  ASSERT_EQ(tables.size(), 2u);
+  EXPECT_EQ(tables[1]["caption"], "Load balance");
+  EXPECT_EQ(tables[1]["rows"][0]["cells"][0]["text"], "0.968");
+  EXPECT_EQ(tables[1]["rows"][3]["cells"][1]["text"], "0.968");
+  ASSERT_EQ(tables[1]["rows"].size(), 6u);
+  EXPECT_TRUE(tables[1]["rows"][4]["isProjected"].get<bool>());
+  EXPECT_THAT(tables[1]["rows"][5]["cells"][0]["text"].get<std::string>(), HasSubstr("not evidence ("));
+  EXPECT_EQ(tables[1]["rows"][5]["cells"][0]["tone"], "x");
+  ASSERT_EQ(SayProjections(list).size(), 1u);
+  EXPECT_THAT(SayProjections(list)[0],
+              HasSubstr("With RefineLB every 20 iterations, parallel efficiency on 64 processors"));
+  EXPECT_THAT(FormatBalancedProjections(list), HasSubstr("4,096 processors, projected  not evidence ("));
+  EXPECT_THAT(TablesOfProjections({list[0]}), IsEmpty());
+  EXPECT_EQ(FormatBalancedProjections({}), "");
+}
+
+TEST(BalancePages, EverythingIsOnOnePageWithoutScripts) {
+  const ReportModel model = BuildBalanceModel(
+      test::MakeWhatIf(), {MakeProjection("as measured", 0.008), MakeProjection("with balancing", 0.001)}, 2);
+  const std::string html = WriteBalanceHtml(model, BalanceTemplates());
+  EXPECT_THAT(html, HasSubstr("a &lt;b&gt; c"));
+  EXPECT_THAT(html, Not(HasSubstr("<script")));
+  EXPECT_THAT(html, Not(HasSubstr(" style=")));
+  for (const char* part :
+       {"What the makespan is made of", "Makespan against balancing interval", "Makespan against over-decomposition",
+        "Average load of the processors over time", "Beyond the runs", "Other mappings of ranks to nodes",
+        "All 6 configurations", "How this was simulated", "in a circle", "messages were lost"}) {
+    EXPECT_THAT(html, HasSubstr(part));
+  }
+  const std::string markdown = WriteBalanceMarkdown(model, BalanceTemplates());
+  EXPECT_THAT(markdown,
+              HasSubstr("| RefineLB every 20 iterations | 16 | 64 | 4 | 8.20 s | 21.2 % (19.2 % – 23.2 %) |"));
+  EXPECT_THAT(markdown, Not(HasSubstr("GreedyLB every 10")));
+  for (const auto& [name, svg] : model.figures) EXPECT_THAT(markdown, HasSubstr("(figures/" + name + ")"));
+}
+
+TEST(BalancePages, LittleIsAPageToo) {
+  WhatIf quiet = test::MakeWhatIf();  // neither replicas nor an original run
+  quiet.noise_replicas = 0;
+  for (BalanceOutcome& outcome : quiet.outcomes) {
+    outcome.gain_over_original.reset();
+    outcome.replicas.clear();
+    outcome.gain.low = outcome.gain.high = outcome.gain.value;
+  }
+  WhatIf several = test::MakeWhatIf();
+  several.same_problem = false;
+  several.outcomes[2].configuration.placement = Placement::kRoundRobin;
+  for (const WhatIf& what_if : {WhatIf(), WithoutBalancing(1), WithoutBalancing(4), quiet, several}) {
+    const ReportModel model = BuildBalanceModel(what_if);
+    EXPECT_THAT(WriteBalanceHtml(model, BalanceTemplates()), HasSubstr("</html>"));
+    EXPECT_THAT(WriteBalanceMarkdown(model, BalanceTemplates()), HasSubstr("How this was simulated"));
+    EXPECT_THAT(FormatWhatIf(what_if, 3), HasSubstr(DescribeWhatIf(what_if)));
+  }
+}
+
+TEST(BalanceText, TheBestAndWhatTheyAreComparedWith) {
+  const std::string text = FormatWhatIf(test::MakeWhatIf(), 1);
+  EXPECT_THAT(text, HasSubstr("Phase step of 2 runs on 16 and 64 ranks, replayed in 6 configurations, 4 of them with "
+                              "balancing.\n"));
+  EXPECT_THAT(text,
+              HasSubstr("\nRefineLB every 20 iterations     64            4    8.20 s  21.2 % (19.2 % – 23.2 %)  "));
+  EXPECT_THAT(text, HasSubstr("\nno balancing                     16            1    10.0 s"));
+  EXPECT_THAT(text, HasSubstr("\n3 configurations more\n"));
+  EXPECT_THAT(text, HasSubstr("\nLeft out:\nRefineLB every 20 iterations with 64 tasks on 8 processors: tasks wait for "
+                              "each other in a circle\n"));
+  EXPECT_THAT(text, HasSubstr("\nunmatchedSend: messages were lost (3 of 100, first on rank 0)\n"));
+}
+
+TEST(BalanceJson, HasEverything) {
+  const auto json = nlohmann::ordered_json::parse(WriteWhatIfJson(test::MakeWhatIf()));
+  EXPECT_EQ(json["format"], "farscale-balance");
+  EXPECT_EQ(
+      json["outcomes"][5]["configuration"].dump(),
+      R"({"run":1,"tasks":64,"processors":16,"level":4.0,"strategy":"refine","interval":20,"placement":"block"})");
+  EXPECT_EQ(
+      json["outcomes"][5]["parts"].dump(),
+      R"({"computation":7.5,"imbalance":0.2,"barriers":0.01,"strategy":0.01,"migration":0.03,"communication":0.45})");
+  EXPECT_EQ(json["outcomes"][5]["replicas"].size(), 2u);
+  EXPECT_FALSE(json["outcomes"][0].contains("gainOverOriginal"));
+  EXPECT_EQ(json["histories"][0]["load"].dump(), "[[0.1,0.1,0.1,0.1],[0.2,0.2,0.15,0.15]]");
+  EXPECT_EQ(json["mappings"][1]["placement"], "round-robin");
+  EXPECT_EQ(json["stateCosts"][1]["factor"], 10);
+  EXPECT_EQ(json["leftOut"][0]["why"], "tasks wait for each other in a circle");
+  EXPECT_EQ(json["findings"][0]["population"], 100);
+  EXPECT_EQ(nlohmann::ordered_json::parse(WriteWhatIfJson(WhatIf()))["outcomes"].dump(), "[]");
+}
+
+}  // namespace
+}  // namespace farscale

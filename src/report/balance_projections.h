@@ -1,0 +1,30 @@
+// Factors with balancing beside those as measured, on the processors that were simulated and at targets.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "factors/factor_table.h"
+#include "projection/projection.h"
+#include "report/report_model.h"
+
+namespace farscale {
+
+// One way to run: as measured, or with a strategy.
+struct BalancedProjection {
+  std::string label;  // "as measured", "RefineLB every 20 iterations"
+  FactorTable table;  // its cores are processors
+  std::vector<PhaseProjection> projected;
+};
+
+// Parallel efficiency and load balance of every phase, a table each: `caption`, `columns`, `rows`. The first of the
+// list is what the others stand beside; with one alone there is nothing to compare, and no table.
+ReportData TablesOfProjections(const std::vector<BalancedProjection>& list);
+
+// What balancing makes of parallel efficiency at the largest target that is evidence with and without it.
+std::vector<std::string> SayProjections(const std::vector<BalancedProjection>& list);
+
+// Both for a terminal; empty where there is nothing to compare.
+std::string FormatBalancedProjections(const std::vector<BalancedProjection>& list);
+
+}  // namespace farscale

@@ -1,0 +1,287 @@
+#include "report/balance_reasons.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/format.h"
+#include "base/text.h"
+#include "report/balance_words.h"
+
+namespace farscale {
+namespace {
+
+constexpr double kMatters = 0.01;   // of a makespan
+constexpr double kHeavy = 0.05;     // of a makespan, for what could be had for less
+constexpr double kTooHeavy = 1.02;  // of the mean load of a processor, for one task
+constexpr double kHardly = 0.005;   // gains below are nothing to act upon
+constexpr double kFarOff = 0.1;     // replayed against measured
+
+std::string Capital(std::string text) {
+  if (!text.empty() && text[0] >= 'a' && text[0] <= 'z') text[0] = static_cast<char>(text[0] - 'a' + 'A');
+  return text;
+}
+
+std::string ShareOf(double part, double whole) { return whole > 0 ? FormatPercent(part / whole) : "–"; }
+
+// What the best outcome is compared with, where it is among the outcomes.
+const BalanceOutcome& Before(const WhatIf& what_if, const BalanceCase& one, const BalanceOutcome& best) {
+  return what_if.outcomes[best.gain_over_original && one.original ? *one.original : best.baseline];
+}
+
+// Imbalance that moves within an interval is waiting there, and without balancing the whole phase is one interval: only
+// both together compare.
+std::string SayImbalance(const BalanceOutcome& before, const BalanceOutcome& best) {
+  const auto say = [](const BalanceOutcome& outcome) {
+    return fmt::format("for {} of {} ({} imbalance, {} communication and waiting)",
+                       FormatSeconds(outcome.parts.imbalance + outcome.parts.communication),
+                       FormatSeconds(outcome.makespan), FormatSeconds(outcome.parts.imbalance),
+                       FormatSeconds(outcome.parts.communication));
+  };
+  return fmt::format("Without balancing, processors do not compute {}; with it {}.", say(before), say(best));
+}
+
+std::string SayCosts(const BalanceOutcome& best) {
+  return fmt::format(
+      "Balancing itself takes {} ({}) at {}: {} for barriers, {} for the strategy, {} for {} of tasks that carry {} of "
+      "state.",
+      FormatSeconds(CostsOfBalancing(best.parts)), ShareOf(CostsOfBalancing(best.parts), best.makespan),
+      CountOf(best.balancing_points, "balancing point"), FormatSeconds(best.parts.barriers),
+      FormatSeconds(best.parts.strategy), FormatSeconds(best.parts.migration), CountOf(best.migrations, "migration"),
+      FormatBytes(static_cast<std::uint64_t>(std::max(0.0, best.migrated_bytes))));
+}
+
+std::string SayMessages(const BalanceOutcome& before, const BalanceOutcome& best) {
+  if (best.messages_between_processors == before.messages_between_processors) return "";
+  return fmt::format("{} between processors instead of {}: what is migrated or finer has other neighbours.",
+                     CountOf(best.messages_between_processors, "message"),
+                     FormatCount(before.messages_between_processors));
+}
+
+// What over-decomposition does before anything is balanced.
+std::string SayDecomposition(const WhatIf& what_if, const BalanceCase& one, const BalanceOutcome& best) {
+  const BalanceOutcome& alone = what_if.outcomes[best.baseline];
+  if (!best.gain_over_original || best.configuration.tasks == best.configuration.processors) return "";
+  const double original = MakespanComparedWith(what_if, one, best);
+  return fmt::format("Over-decomposition alone, {} without balancing, takes {}: {} than the original run.",
+                     CountOf(best.configuration.tasks, "task"), FormatSeconds(alone.makespan),
+                     std::fabs(alone.makespan - original) < 0.0005 * original ? "no more and no less"
+                                                                              : SayGain(1 - alone.makespan / original));
+}
+
+std::string SayLimits(const BalanceOutcome& best) {
+  std::vector<NamedPart> parts = PartsOf(best.parts);
+  const double computation = parts.front().seconds;
+  parts.erase(parts.begin());
+  std::erase_if(parts, [&](const NamedPart& part) { return part.seconds < kMatters * best.makespan; });
+  std::stable_sort(parts.begin(), parts.end(), [](const auto& a, const auto& b) { return a.seconds > b.seconds; });
+  const std::string text =
+      fmt::format("Shared out evenly, computation alone would take {} ({} of {})", FormatSeconds(computation),
+                  ShareOf(computation, best.makespan), FormatSeconds(best.makespan));
+  if (parts.empty()) return text + ": there is next to nothing more to gain.";
+  std::vector<std::string> names;
+  for (const NamedPart& part : parts) {
+    names.push_back(fmt::format("{} ({})", part.name, ShareOf(part.seconds, best.makespan)));
+  }
+  return fmt::format("{}. The rest is {}.", text, Join(names, ", "));
+}
+
+// A task cannot be shared out: it takes as long as it computes, wherever it is.
+std::string SayHeaviest(const WhatIf& what_if, const BalanceOutcome& best) {
+  const double share = what_if.runs[best.configuration.run].heaviest_task;
+  const auto processors = static_cast<double>(best.configuration.processors);
+  if (share * processors < kTooHeavy) return "";
+  return fmt::format(
+      "The heaviest task computes for {}, {} of what a processor has in perfect balance: no strategy gets below that, "
+      "smaller tasks would.",
+      FormatSeconds(share * processors * best.parts.computation), FormatRatio(share * processors));
+}
+
+// Which part is larger by most in another outcome: "imbalance is 800 ms more".
+std::string WorstPart(const BalanceOutcome& other, const BalanceOutcome& best) {
+  const std::vector<NamedPart> parts = PartsOf(other.parts), of_best = PartsOf(best.parts);
+  std::size_t worst = 0;
+  for (std::size_t i = 1; i < parts.size(); ++i) {
+    if (parts[i].seconds - of_best[i].seconds > parts[worst].seconds - of_best[worst].seconds) worst = i;
+  }
+  const double more = parts[worst].seconds - of_best[worst].seconds;
+  return more > 0 ? fmt::format("{} more {}", FormatSeconds(more), parts[worst].name) : "no part larger by itself";
+}
+
+// The values of an axis in words.
+struct AxisWords {
+  const char* hardly;  // "How often tasks are balanced"
+  const char* unit;
+  const char* beyond_lowest;  // of the values that were tried
+  const char* beyond_highest;
+  std::string (*at)(double);  // "every 20 iterations", "with 4 tasks a processor"
+};
+
+constexpr AxisWords kIntervalWords = {
+    "How often tasks are balanced", "iterations", " More often was not tried.", " More rarely was not tried.",
+    [](double x) { return x == 1 ? "after every iteration" : fmt::format("every {:g} iterations", x); }};
+constexpr AxisWords kLevelWords = {
+    "How finely the problem is decomposed", "tasks a processor", "", " More was not tried.",
+    [](double x) { return x == 1 ? "with one task a processor" : fmt::format("with {:g} tasks a processor", x); }};
+
+// The neighbours of the best value, and where the values end.
+std::string SayPlace(const WhatIf& what_if, const SweepLine& line, std::vector<SweepPoint>::const_iterator at,
+                     const AxisWords& words) {
+  const BalanceOutcome& best = what_if.outcomes[at->outcome];
+  std::string text = fmt::format("{} is best {}", NameOfStrategy(line.strategy), words.at(at->x));
+  const auto add = [&](const SweepPoint& point) {
+    const BalanceOutcome& other = what_if.outcomes[point.outcome];
+    text += fmt::format("; {} the makespan is {}, with {}", words.at(point.x), FormatSeconds(other.makespan),
+                        WorstPart(other, best));
+  };
+  const bool is_lowest = at == line.points.begin(), is_highest = std::next(at) == line.points.end();
+  if (!is_lowest) add(*std::prev(at));
+  if (!is_highest) add(*std::next(at));
+  const bool could_be_less = is_lowest && at->x > 1;
+  return Capital(text) + "." + (could_be_less ? words.beyond_lowest : "") + (is_highest ? words.beyond_highest : "");
+}
+
+// What one thing does to the makespan with the strategy of the best outcome.
+std::string SaySweep(const WhatIf& what_if, const BalanceCase& one, BalanceAxis axis, const AxisWords& words) {
+  const double shortest = what_if.outcomes[one.ranking.front()].makespan;
+  for (const SweepLine& line : SweepOver(what_if, one, axis)) {
+    const auto at = std::find_if(line.points.begin(), line.points.end(),
+                                 [&](const SweepPoint& point) { return point.outcome == one.ranking.front(); });
+    if (at == line.points.end() || line.points.size() < 2) continue;
+    double longest = shortest;
+    for (const SweepPoint& point : line.points) longest = std::max(longest, what_if.outcomes[point.outcome].makespan);
+    if (longest >= (1 + kMatters) * shortest) return SayPlace(what_if, line, at, words);
+    return fmt::format("{} hardly matters: between {:g} and {:g} {}, {} changes the makespan by no more than {}.",
+                       words.hardly, line.points.front().x, line.points.back().x, words.unit,
+                       NameOfStrategy(line.strategy), FormatPercent(longest / shortest - 1));
+  }
+  return "";
+}
+
+std::string SayStrategies(const WhatIf& what_if, const BalanceCase& one) {
+  const BalanceOutcome& best = what_if.outcomes[one.ranking.front()];
+  for (const std::size_t i : one.ranking) {
+    const BalanceOutcome& next = what_if.outcomes[i];
+    if (next.configuration.strategy == best.configuration.strategy) continue;
+    const bool is_close = next.makespan < (1 + kMatters) * best.makespan;
+    return fmt::format(
+        "{}: {} with {} takes {}{}.", is_close ? "Another strategy does as well" : "The next best strategy",
+        NameOfBalancing(next.configuration), CountOf(next.configuration.tasks, "task"), FormatSeconds(next.makespan),
+        is_close ? "" : fmt::format(", {} more", FormatPercent(next.makespan / best.makespan - 1)));
+  }
+  return "";
+}
+
+std::string SayRobust(const WhatIf& what_if, const BalanceCase& one) {
+  if (what_if.noise_replicas == 0 || !one.robust || *one.robust == one.ranking.front()) return "";
+  const BalanceOutcome& robust = what_if.outcomes[*one.robust];
+  return fmt::format("By the worst tenth of the replicas, {} with {} is ahead: it is the safer choice.",
+                     NameOfBalancing(robust.configuration), CountOf(robust.configuration.tasks, "task"));
+}
+
+std::string SayMigration(const WhatIf& what_if, const BalanceOutcome& best) {
+  if (best.parts.migration < kHeavy * best.makespan) return "";
+  return fmt::format(
+      "Migration takes {} of the makespan with {} of state a task: check that number first, then "
+      "balance more rarely or by a strategy that moves less.",
+      ShareOf(best.parts.migration, best.makespan),
+      FormatBytes(static_cast<std::uint64_t>(what_if.runs[best.configuration.run].task_bytes)));
+}
+
+// "without any", "with 10× as much".
+std::string SayFactor(double factor) {
+  return factor == 0 ? "without any" : fmt::format("with {} as much", FormatRatio(factor));
+}
+
+// What other states of tasks would make of the gain, since states are often only estimated.
+std::string SayStateCosts(const WhatIf& what_if, const BalanceCase& one) {
+  if (what_if.state_costs.empty() || one.ranking.front() != what_if.by_time.front()) return "";
+  const Gain& gain = what_if.outcomes[one.ranking.front()].gain;
+  std::vector<std::string> gains;
+  double farthest = 0;
+  for (const StateCost& cost : what_if.state_costs) {
+    farthest = std::max(farthest, std::fabs(cost.gain.value - gain.value));
+    gains.push_back(fmt::format("{} {}", FormatPercent(cost.gain.value), SayFactor(cost.factor)));
+  }
+  return fmt::format("{}: the gain of {} over no balancing becomes {}.",
+                     farthest < kMatters ? "How much state tasks have hardly matters" : "The state of tasks matters",
+                     FormatPercent(gain.value), Join(gains, ", "));
+}
+
+const NodeMapping* MeasuredMapping(const WhatIf& what_if, std::size_t run) {
+  for (const NodeMapping& mapping : what_if.mappings) {
+    if (mapping.run == run && mapping.placement == Placement::kAsMeasured) return &mapping;
+  }
+  return nullptr;
+}
+
+void AddIfAny(std::string sentence, std::vector<std::string>& sentences) {
+  if (!sentence.empty()) sentences.push_back(std::move(sentence));
+}
+
+}  // namespace
+
+std::vector<std::string> ReasonsOf(const WhatIf& what_if, const BalanceCase& one) {
+  if (one.ranking.empty()) return {};
+  const BalanceOutcome& best = what_if.outcomes[one.ranking.front()];
+  const BalanceOutcome& before = Before(what_if, one, best);
+  std::vector<std::string> sentences = {SayImbalance(before, best), SayCosts(best)};
+  AddIfAny(SayMessages(before, best), sentences);
+  AddIfAny(SayDecomposition(what_if, one, best), sentences);
+  sentences.push_back(SayLimits(best));
+  AddIfAny(SayHeaviest(what_if, best), sentences);
+  return sentences;
+}
+
+std::vector<std::string> AdviceOf(const WhatIf& what_if, const BalanceCase& one) {
+  if (one.ranking.empty()) return {};
+  std::vector<std::string> sentences;
+  AddIfAny(SaySweep(what_if, one, BalanceAxis::kInterval, kIntervalWords), sentences);
+  AddIfAny(SaySweep(what_if, one, BalanceAxis::kLevel, kLevelWords), sentences);
+  AddIfAny(SayStrategies(what_if, one), sentences);
+  AddIfAny(SayRobust(what_if, one), sentences);
+  AddIfAny(SayMigration(what_if, what_if.outcomes[one.ranking.front()]), sentences);
+  AddIfAny(SayStateCosts(what_if, one), sentences);
+  return sentences;
+}
+
+std::vector<std::string> SayMappings(const WhatIf& what_if) {
+  std::vector<std::string> sentences;
+  for (const NodeMapping& mapping : what_if.mappings) {
+    const NodeMapping* measured = MeasuredMapping(what_if, mapping.run);
+    if (measured == nullptr || mapping.placement == Placement::kAsMeasured) continue;
+    const double change = mapping.load_balance_out - measured->load_balance_out;
+    const bool gains = mapping.gain.value >= kHardly && mapping.gain.low > 0;
+    std::string text =
+        fmt::format("{} ranks {} over {}: balance between nodes {} (measured: {}), replayed in {} instead of {}, {}.",
+                    FormatCount(what_if.runs[mapping.run].ranks), NameOfPlacement(mapping.placement),
+                    CountOf(mapping.nodes, "node"), FormatFactor(mapping.load_balance_out),
+                    FormatFactor(measured->load_balance_out), FormatSeconds(mapping.makespan),
+                    FormatSeconds(measured->makespan), SayGain(mapping.gain));
+    if (gains) {
+      text += " That it helps is confirmed by replay.";
+    } else if (change > 0.01) {
+      text +=
+          " It moves imbalance from between nodes into them, which pays only where processors of a node share work.";
+    } else {
+      text += " The replay does not confirm that it would help.";
+    }
+    sentences.push_back(std::move(text));
+  }
+  return sentences;
+}
+
+std::vector<std::string> SayFidelity(const WhatIf& what_if) {
+  std::vector<std::string> sentences;
+  for (const BalanceRun& run : what_if.runs) {
+    if (!(run.measured > 0) || std::fabs(run.replayed / run.measured - 1) < kFarOff) continue;
+    sentences.push_back(fmt::format(
+        "Replayed without any change, the run on {} takes {} instead of {} as measured: differences between "
+        "configurations tell more than times, and a calibrated network would tell them better.",
+        CountOf(run.ranks, "rank"), FormatSeconds(run.replayed), FormatSeconds(run.measured)));
+  }
+  return sentences;
+}
+
+}  // namespace farscale

@@ -1,0 +1,25 @@
+// Why balancing brings what it brings, and what to do about the rest, in sentences with numbers.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "balance/what_if.h"
+#include "report/balance_cases.h"
+
+namespace farscale {
+
+// Which part of the makespan went away in the best configuration of a case, what that cost, and what limits the rest.
+// Empty where nothing was balanced.
+std::vector<std::string> ReasonsOf(const WhatIf& what_if, const BalanceCase& one);
+
+// How often, how finely, by which strategy; what could be tried. Empty where nothing was balanced.
+std::vector<std::string> AdviceOf(const WhatIf& what_if, const BalanceCase& one);
+
+// Whether other ranks on nodes would help, a sentence for every mapping that was not measured.
+std::vector<std::string> SayMappings(const WhatIf& what_if);
+
+// What the replay makes of runs without any change, where that is far from what was measured.
+std::vector<std::string> SayFidelity(const WhatIf& what_if);
+
+}  // namespace farscale

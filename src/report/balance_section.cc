@@ -1,0 +1,228 @@
+#include "report/balance_section.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/format.h"
+#include "report/balance_cases.h"
+#include "report/balance_figures.h"
+#include "report/balance_reasons.h"
+#include "report/balance_words.h"
+
+namespace farscale {
+namespace {
+
+using Data = ReportData;
+
+// Cases with figures and reasons; the table has all.
+constexpr std::size_t kDetailed = 4;
+
+Data Texts(const std::vector<std::string>& sentences) {
+  Data list = Data::array();
+  for (const std::string& sentence : sentences) list.push_back(sentence);
+  return list;
+}
+
+void Add(const char* key, const char* has, Data list, Data& data) {
+  data[has] = !list.empty();
+  data[key] = std::move(list);
+}
+
+std::string Bytes(double bytes) { return FormatBytes(static_cast<std::uint64_t>(std::max(0.0, bytes))); }
+
+// A case in a line.
+Data LineOf(const WhatIf& what_if, const BalanceCase& one) {
+  Data line = {{"name", NameOfCase(what_if, one)}, {"isBalanced", !one.ranking.empty()}};
+  if (one.ranking.empty()) return line;
+  const BalanceOutcome& best = what_if.outcomes[one.ranking.front()];
+  const Gain& gain = GainThatCounts(best);
+  line.update({{"best", NameOfBalancing(best.configuration)},
+               {"tasks", FormatCount(best.configuration.tasks)},
+               {"makespan", FormatSeconds(best.makespan)},
+               {"instead", FormatSeconds(MakespanComparedWith(what_if, one, best))},
+               {"gain", FormatPercent(gain.value)},
+               {"interval", GainInterval(gain)},
+               {"hasInterval", HasInterval(gain)}});
+  return line;
+}
+
+Data Detail(const WhatIf& what_if, const BalanceCase& one, bool is_only, const std::string& slug, ReportModel& model) {
+  Data data = {{"heading", is_only ? "Why, and what limits the rest" : "On " + NameOfCase(what_if, one)},
+               {"anchor", slug},
+               {"isOneOfMany", !is_only},
+               {"answer", AnswerOf(what_if, one)}};
+  Add("reasons", "hasReasons", Texts(ReasonsOf(what_if, one)), data);
+  Add("advice", "hasAdvice", Texts(AdviceOf(what_if, one)), data);
+  Add("figures", "hasFigures", FiguresOfCase(what_if, one, slug, model), data);
+  return data;
+}
+
+// The cases in which balancing brings most, in their order.
+std::vector<bool> ChooseDetailed(const WhatIf& what_if, const std::vector<BalanceCase>& cases) {
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    if (!cases[i].ranking.empty()) order.push_back(i);
+  }
+  const auto gain = [&](std::size_t i) { return GainThatCounts(what_if.outcomes[cases[i].ranking.front()]).value; };
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return gain(a) > gain(b); });
+  std::vector<bool> chosen(cases.size(), false);
+  for (std::size_t i = 0; i < std::min(order.size(), kDetailed); ++i) chosen[order[i]] = true;
+  return chosen;
+}
+
+Data RowOf(const BalanceOutcome& outcome, bool is_top) {
+  const BalanceConfiguration& configuration = outcome.configuration;
+  const bool is_unbalanced = IsUnbalanced(outcome);
+  const std::optional<Gain>& original = outcome.gain_over_original;
+  const std::optional<NamedPart> limit = LimitOf(outcome);
+  return {{"name", NameOfBalancing(configuration)},
+          {"isTop", is_top},
+          {"isBalanced", !is_unbalanced},
+          {"processors", FormatCount(configuration.processors)},
+          {"tasks", FormatCount(configuration.tasks)},
+          {"level", FormatCores(configuration.level())},
+          {"placement", NameOfPlacement(configuration.placement)},
+          {"makespan", FormatSeconds(outcome.makespan)},
+          {"gain", is_unbalanced ? "–" : FormatPercent(outcome.gain.value)},
+          {"interval", is_unbalanced ? "" : GainInterval(outcome.gain)},
+          {"hasInterval", HasInterval(outcome.gain) && !is_unbalanced},
+          {"original", original ? FormatPercent(original->value) : "–"},
+          {"originalInterval", original ? GainInterval(*original) : ""},
+          {"hasOriginalInterval", original && HasInterval(*original)},
+          {"loadBalance", FormatFactor(outcome.load_balance)},
+          {"parallelEfficiency", FormatFactor(outcome.parallel_efficiency)},
+          {"migrations", is_unbalanced ? "–" : FormatCount(outcome.migrations)},
+          {"moved", is_unbalanced ? "–" : Bytes(outcome.migrated_bytes)},
+          {"limit", limit ? FormatPercent(limit->seconds / outcome.makespan) : "–"},
+          {"limitName", limit ? limit->name : ""}};
+}
+
+// Case by case, best first, then what is not balanced.
+Data Configurations(const WhatIf& what_if, const std::vector<BalanceCase>& cases, std::size_t top) {
+  Data rows = Data::array();
+  for (const BalanceCase& one : cases) {
+    std::size_t place = 0;
+    for (const std::size_t i : one.ranking) rows.push_back(RowOf(what_if.outcomes[i], place++ < top));
+    for (const std::size_t i : one.outcomes) {
+      if (IsUnbalanced(what_if.outcomes[i])) rows.push_back(RowOf(what_if.outcomes[i], true));
+    }
+  }
+  return rows;
+}
+
+Data Mappings(const WhatIf& what_if) {
+  Data rows = Data::array();
+  for (const NodeMapping& mapping : what_if.mappings) {
+    const bool is_measured = mapping.placement == Placement::kAsMeasured;
+    rows.push_back({{"name", NameOfPlacement(mapping.placement)},
+                    {"ranks", FormatCount(what_if.runs[mapping.run].ranks)},
+                    {"nodes", FormatCount(mapping.nodes)},
+                    {"within", FormatFactor(mapping.load_balance_in)},
+                    {"between", FormatFactor(mapping.load_balance_out)},
+                    {"remote", FormatPercent(mapping.remote_share)},
+                    {"makespan", FormatSeconds(mapping.makespan)},
+                    {"gain", is_measured ? "–" : FormatPercent(mapping.gain.value)},
+                    {"interval", is_measured ? "" : GainInterval(mapping.gain)},
+                    {"hasInterval", HasInterval(mapping.gain) && !is_measured}});
+  }
+  return rows;
+}
+
+Data Runs(const WhatIf& what_if) {
+  Data rows = Data::array();
+  for (const BalanceRun& run : what_if.runs) {
+    rows.push_back({{"path", run.path},
+                    {"ranks", FormatCount(run.ranks)},
+                    {"nodes", run.nodes > 0 ? FormatCount(run.nodes) : "–"},
+                    {"iterations", FormatCount(run.iterations)},
+                    {"measured", FormatSeconds(run.measured)},
+                    {"replayed", FormatSeconds(run.replayed)},
+                    {"loadBalance", FormatFactor(run.load_balance)},
+                    {"heaviest", run.heaviest_task > 0 ? FormatPercent(run.heaviest_task) : "–"},
+                    {"state", Bytes(run.task_bytes)}});
+  }
+  return rows;
+}
+
+// The best configuration with other states of its tasks.
+Data StateCosts(const WhatIf& what_if) {
+  Data rows = Data::array();
+  for (const StateCost& cost : what_if.state_costs) {
+    rows.push_back({{"factor", cost.factor == 0 ? "none" : FormatRatio(cost.factor)},
+                    {"makespan", FormatSeconds(cost.makespan)},
+                    {"gain", FormatPercent(cost.gain.value)}});
+  }
+  return rows;
+}
+
+Data Findings(const WhatIf& what_if) {
+  Data list = Data::array();
+  for (const Finding& finding : what_if.findings) {
+    const std::string detail = DetailOf(finding);
+    list.push_back({{"id", finding.id},
+                    {"severity", finding.severity == Severity::kWarning ? "warning" : "note"},
+                    {"isWarning", finding.severity == Severity::kWarning},
+                    {"sentence", finding.sentence},
+                    {"detail", detail},
+                    {"hasDetail", !detail.empty()}});
+  }
+  return list;
+}
+
+Data Method(const WhatIf& what_if) {
+  Data list = Data::array();
+  for (const auto& [name, value] : DescribeMethod(what_if)) list.push_back({{"name", name}, {"value", value}});
+  return list;
+}
+
+bool HaveSeveralPlacements(const WhatIf& what_if) {
+  return std::any_of(what_if.outcomes.begin(), what_if.outcomes.end(), [&](const BalanceOutcome& outcome) {
+    return outcome.configuration.placement != what_if.outcomes.front().configuration.placement;
+  });
+}
+
+}  // namespace
+
+ReportData SectionOfBalance(const WhatIf& what_if, const std::vector<BalancedProjection>& projections, std::size_t top,
+                            const std::string& slug, ReportModel& model) {
+  const std::vector<BalanceCase> cases = CasesOf(what_if);
+  Data data = {{"phase", what_if.phase},
+               {"anchor", slug},
+               {"description", DescribeWhatIf(what_if)},
+               {"answers", Texts(AnswersOf(what_if))},
+               {"hasSeveralCases", cases.size() > 1},
+               {"hasSeveralPlacements", HaveSeveralPlacements(what_if)},
+               {"hasReplicas", what_if.noise_replicas > 0}};
+  data["hasOriginal"] =
+      std::any_of(what_if.outcomes.begin(), what_if.outcomes.end(),
+                  [](const BalanceOutcome& outcome) { return outcome.gain_over_original.has_value(); });
+  data["cases"] = Data::array();
+  data["details"] = Data::array();
+  const std::vector<bool> is_detailed = ChooseDetailed(what_if, cases);
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    data["cases"].push_back(LineOf(what_if, cases[i]));
+    if (!is_detailed[i]) continue;
+    data["details"].push_back(
+        Detail(what_if, cases[i], cases.size() == 1, fmt::format("{}-case-{}", slug, i + 1), model));
+  }
+  Add("maps", "hasMaps", LoadMaps(what_if, slug, model), data);
+  Add("averages", "hasAverages", AverageLoadFigures(what_if, slug, model), data);
+  Add("configurations", "hasConfigurations", Configurations(what_if, cases, top), data);
+  data["configurationCount"] = CountOf(what_if.outcomes.size(), "configuration");
+  const auto is_hidden = [](const Data& row) { return !row["isTop"].get<bool>(); };
+  data["hasMoreConfigurations"] = std::any_of(data["configurations"].begin(), data["configurations"].end(), is_hidden);
+  Add("projections", "hasProjections", TablesOfProjections(projections), data);
+  data["projectionSentences"] = Texts(SayProjections(projections));
+  Add("mappings", "hasMappings", Mappings(what_if), data);
+  data["mappingSentences"] = Texts(SayMappings(what_if));
+  Add("leftOut", "hasLeftOut", Texts(DescribeLeftOut(what_if)), data);
+  Add("runs", "hasRuns", Runs(what_if), data);
+  Add("stateCosts", "hasStateCosts", StateCosts(what_if), data);
+  Add("fidelity", "hasFidelity", Texts(SayFidelity(what_if)), data);
+  data["method"] = Method(what_if);
+  Add("diagnostics", "hasDiagnostics", Findings(what_if), data);
+  return data;
+}
+
+}  // namespace farscale

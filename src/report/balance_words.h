@@ -1,0 +1,58 @@
+// What a what-if of balancing found, in words: the same in the terminal, HTML and Markdown.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "balance/what_if.h"
+#include "report/balance_cases.h"
+
+namespace farscale {
+
+// "RefineLB", "as measured", and "RefineLB every 20 iterations" or "no balancing".
+std::string NameOfStrategy(const std::string& id);
+std::string NameOfPlacement(Placement placement);
+std::string NameOfBalancing(const BalanceConfiguration& configuration);
+// "64 tasks".
+std::string CountOf(std::size_t count, const std::string& one);
+// "RefineLB every 20 iterations, 4 a processor": in legends, among others on as many processors.
+std::string ShortName(const BalanceConfiguration& configuration);
+// "16 processors", and of which run where the runs do not solve the same problem.
+std::string NameOfCase(const WhatIf& what_if, const BalanceCase& one);
+
+// "21.2 % less", "2.0 % more" or "no change".
+std::string SayGain(double gain);
+// The same with the 80 % of the replicas, where there are any: not every configuration has some.
+bool HasInterval(const Gain& gain);
+std::string SayGain(const Gain& gain);
+// For tables: "18.0 % – 23.1 %", or nothing.
+std::string GainInterval(const Gain& gain);
+
+// The parts of a makespan by name, in the order of MakespanParts, but what is to be done first and what it costs last.
+struct NamedPart {
+  std::string name;
+  double seconds = 0;
+  int color = 0;  // of the palette
+};
+std::vector<NamedPart> PartsOf(const MakespanParts& parts);
+
+// What keeps a configuration from perfect balance without communication: the largest part of the makespan that is not
+// computation; nothing where it would not show.
+std::optional<NamedPart> LimitOf(const BalanceOutcome& outcome);
+
+// Whether balancing pays, in a case and in all of them: the most telling first, few of the others.
+std::string AnswerOf(const WhatIf& what_if, const BalanceCase& one);
+std::vector<std::string> AnswersOf(const WhatIf& what_if);
+
+// What was simulated, in a sentence, and how: name and value.
+std::string DescribeWhatIf(const WhatIf& what_if);
+std::vector<std::pair<std::string, std::string>> DescribeMethod(const WhatIf& what_if);
+
+// What was left out, by reason: "3 configurations (RefineLB every 20 iterations with 64 tasks on 16 processors, …):
+// why".
+std::vector<std::string> DescribeLeftOut(const WhatIf& what_if);
+
+}  // namespace farscale
