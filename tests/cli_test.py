@@ -10,6 +10,7 @@ import io
 import json
 import os
 import pathlib
+import re
 import shutil
 import stat
 import subprocess
@@ -78,7 +79,7 @@ class CliTest(unittest.TestCase):
 class Help(CliTest):
     def test_help_of_everything(self):
         overview = self.run_ok("--help").stdout
-        for command in ("run", "inspect", "phases", "factors", "predict", "backtest", "calibrate", "whatif", "imbalance", "cut",
+        for command in ("run", "inspect", "phases", "factors", "predict", "backtest", "calibrate", "whatif", "imbalance", "balance", "cut",
                         "report", "gate", "history", "compare", "measure", "trace", "watch"):
             self.assertIn(command, overview)
             self.assertIn("Usage", self.run_ok(command, "--help").stdout)
@@ -1046,6 +1047,62 @@ class Calibrate(CliTest):
         anchor = self.copy_trace(2)
         self.fails(2, "would overwrite the input", "calibrate", anchor, "-o", anchor)
         self.fails(5, "cannot", "calibrate", LU_TRACES[0], "-o", "/proc/none/n.toml")
+
+
+class Balance(CliTest):
+    """What dynamic load balancing would bring, in every form."""
+    LULESH = ROOT / "sample-runs/lulesh/traces/64/traces.otf2"
+
+    def test_one_trace(self):
+        arguments = ("balance", self.LULESH, "--processors", "16", "--strategies", "greedy,refine", "--intervals", "1,2")
+        text = self.run_ok(*arguments).stdout
+        for expected in ("on 16 processors", "RefineLB after every iteration", "no balancing", "limited by", "Ranks on nodes"):
+            self.assertIn(expected, text)
+        for threads in ("1", "3"):
+            self.assertEqual(self.run_ok(*arguments, "-j", threads).stdout, text)
+        what_if = json.loads(self.run_ok(*arguments, "-o", "-").stdout)
+        self.assertEqual(len(what_if["outcomes"]), 5)
+        for outcome in what_if["outcomes"]:
+            self.assertAlmostEqual(sum(outcome["parts"].values()), outcome["makespan"], delta=1e-9 * outcome["makespan"])
+
+    def test_strong_scaling_has_an_original_run(self):
+        study = self.study(LU_TRACES[:3])
+        what_if = json.loads(self.run_ok("balance", study, "--processors", "4", "--levels", "1,2,4", "--free", "-o", "-").stdout)
+        self.assertEqual({outcome["configuration"]["tasks"] for outcome in what_if["outcomes"]}, {4, 8})
+        self.assertEqual([left["why"] for left in what_if["leftOut"]], ["no run has 16 ranks"])
+
+    def test_pages(self):
+        self.run_ok("balance", self.LULESH, "--levels", "4", "-o", self.folder / "b", "-q")
+        html, markdown = ((self.folder / "b" / name).read_text() for name in ("balance.html", "balance.md"))
+        self.assertNotIn("<script", html)
+        self.assertIn("RefineLB", markdown)
+        for figure in re.findall(r"\((figures/[^)]*)\)", markdown):
+            self.assertTrue((self.folder / "b" / figure).exists(), figure)
+        self.run_ok("balance", self.LULESH, "--levels", "4", "-o", self.folder / "x.html")
+        self.assertEqual((self.folder / "x.html").read_text(), html)
+        self.run_ok("balance", self.LULESH, "--levels", "4", "-o", self.folder / "y" / "x.md")
+        self.assertEqual((self.folder / "y" / "x.md").read_text(), markdown)
+
+    def test_state_of_tasks(self):
+        sizes = self.write("sizes.csv", "rank,bytes\n" + "".join(f"{rank},{1000 * rank}\n" for rank in range(64)))
+        few = ("--levels", "4", "--strategies", "greedy", "--intervals", "1")
+        what_if = json.loads(self.run_ok("balance", self.LULESH, *few, "--task-bytes", sizes, "-o", "-").stdout)
+        self.assertAlmostEqual(what_if["runs"][0]["taskBytes"], 31500)
+        what_if = json.loads(self.run_ok("balance", self.LULESH, *few, "--task-bytes", "1.5MiB", "-o", "-").stdout)
+        self.assertAlmostEqual(what_if["runs"][0]["taskBytes"], 1.5 * 2**20)
+        for text, fault in (("x\n", "the first line is not rank,bytes"), ("rank,bytes\n0,1\n0,1\n", "rank 0 is there twice"),
+                            ("rank,bytes\n0,1\n", "nothing is said of rank 1"), ("rank,bytes\n0,-1\n", "no number of bytes"),
+                            ("rank,bytes\nx,1\n", "no rank in")):
+            self.fails(2, fault, "balance", self.LULESH, "--task-bytes", self.write("bad.csv", text))
+        self.fails(2, "neither a size nor a file", "balance", self.LULESH, "--task-bytes", "many")
+
+    def test_what_cannot_be(self):
+        self.fails(2, "did you mean 'refine'", "balance", self.LULESH, "--strategies", "refin")
+        self.fails(4, "nothing of what was asked for", "balance", self.LULESH, "--processors", "100")
+        self.fails(2, "no network 'nowhere'", "balance", self.LULESH, "--network", "nowhere")
+        self.fails(2, "must end in .html, .md or .json", "balance", self.LULESH, "-o", self.folder / "x.csv")
+        self.fails(2, "--tolerance", "balance", self.LULESH, "--tolerance", "0.5")
+        self.fails(3, "no such trace", "balance", "none.otf2")
 
 
 class Imbalance(CliTest):

@@ -34,7 +34,7 @@ class SchemaTest(unittest.TestCase):
         return done.stdout
 
     def test_schemas_are_schemas(self):
-        self.assertEqual(len(SCHEMAS), 11)
+        self.assertEqual(len(SCHEMAS), 12)
         for schema in SCHEMAS.values():
             jsonschema.Draft202012Validator.check_schema(schema)
 
@@ -58,6 +58,7 @@ class SchemaTest(unittest.TestCase):
                 validate(json.loads(self.run_farscale("history", history, "--json", "-")))
                 validate(json.loads(self.run_farscale("gate", table, "--baseline", history, "--json", "-")))
                 validate(json.loads(self.run_farscale("imbalance", study, "-o", "-")))
+                validate(json.loads(self.run_farscale("balance", study, "--intervals", "1", "--replicas", "5", "-o", "-")))
                 trace = next(study.parent.glob("traces/*/traces.otf2"))
                 validate(json.loads(self.run_farscale("inspect", trace, "--json")))
 

@@ -30,6 +30,7 @@ void AddPhasesCommand(CLI::App& app, const Common& common, CommandResult& action
 void AddCutCommand(CLI::App& app, const Common& common, CommandResult& action);
 void AddFactorsCommand(CLI::App& app, const Common& common, CommandResult& action);
 void AddImbalanceCommand(CLI::App& app, const Common& common, CommandResult& action);
+void AddBalanceCommand(CLI::App& app, const Common& common, CommandResult& action);
 void AddPredictCommand(CLI::App& app, const Common& common, CommandResult& action);
 void AddBacktestCommand(CLI::App& app, const Common& common, CommandResult& action);
 void AddCalibrateCommand(CLI::App& app, const Common& common, CommandResult& action);

@@ -30,6 +30,7 @@ constexpr const char* kFooter =
     "  farscale report results.json --form allocation  what computing centres ask for\n"
     "  farscale compare before.json after.json         what changed, and which factor explains it\n"
     "  farscale cut T.otf2 --phase loop -o L/l.otf2    keep one phase of a trace\n"
+    "  farscale balance study.toml                     what dynamic load balancing would bring\n"
     "  farscale gate results.json --baseline history   fail a CI job when scaling got worse\n"
     "  mpirun -n 8 farscale measure ./app              factors of a run, without a trace\n"
     "\n"
@@ -62,6 +63,7 @@ int Main(int argc, char** argv) {
   AddPhasesCommand(app, common, action);
   AddFactorsCommand(app, common, action);
   AddImbalanceCommand(app, common, action);
+  AddBalanceCommand(app, common, action);
   AddPredictCommand(app, common, action);
   AddBacktestCommand(app, common, action);
   AddCalibrateCommand(app, common, action);

@@ -18,6 +18,7 @@
 #include <memory>
 #include <thread>
 
+#include "balance/sweep.h"
 #include "benchmarks/paraver_trace.h"
 #include "benchmarks/synthetic.h"
 #include "factors/phase_factors.h"
@@ -25,6 +26,7 @@
 #include "replay/replay.h"
 #include "study/resources.h"
 #include "study/run_study.h"
+#include "support/ring_program.h"
 #include "support/temporary_folder.h"
 #include "trace/trace_reader.h"
 
@@ -235,6 +237,45 @@ void Match(benchmark::State& state) {
   state.SetItemsProcessed(static_cast<std::int64_t>(state.iterations() * kReplayCalls));
 }
 
+// --- Balancing -----------------------------------------------------------------------------------------------------
+
+// 64 tasks with 500 iterations and messages between neighbours, on 16 processors.
+struct BalancedRing {
+  Network network = MakeNetwork(true);
+  Trace trace = test::MakeRing(64, 500, 1);
+  Matching matching = MatchTrace(trace);
+  PhaseCut cut = CutPhase(trace, PhaseSpec::Region("step"));
+  std::vector<SweepRun> runs;
+  SweepOptions options;
+
+  BalancedRing() {
+    runs.push_back({std::make_shared<TaskProgram>(CompileTasks(trace, matching, cut, {}, &network)), 4,
+                    std::vector<double>(64, 1e6)});
+    options.network = &network;
+    options.processors = {16};
+    options.replicas = 0;
+  }
+};
+
+void BalanceOne(benchmark::State& state) {
+  const BalancedRing ring;
+  const BalanceConfiguration configuration = {0, 64, 16, "refine", 20, Placement::kBlock};
+  for (auto _ : state) benchmark::DoNotOptimize(ReplayConfiguration(ring.runs[0], configuration, ring.options));
+}
+
+// 5 strategies at 20 intervals, and none, on so many cores.
+void BalanceSweep(benchmark::State& state) {
+  const tbb::global_control control(tbb::global_control::max_allowed_parallelism,
+                                    static_cast<std::size_t>(state.range(0)));
+  BalancedRing ring;
+  for (std::size_t interval = 5; interval <= 100; interval += 5) ring.options.intervals.push_back(interval);
+  for (auto _ : state) {
+    WhatIf what_if;
+    Sweep(ring.runs, ring.options, {}, what_if);
+    benchmark::DoNotOptimize(what_if);
+  }
+}
+
 // --- A whole study, with all cores ---------------------------------------------------------------------------------
 
 void ReadStudyTraces(benchmark::State& state) {
@@ -319,6 +360,15 @@ class Keeper : public benchmark::ConsoleReporter {
           "<= 2");
     }
     PrintTimedReplays();
+    if (has("BalanceOne/real_time")) {
+      row("balancing 64 tasks of 500 iterations on 16 processors, seconds",
+          fmt::format("{:.3f}", at("BalanceOne/real_time").seconds), "<= 1");
+    }
+    if (has("BalanceSweep/1/real_time") && has("BalanceSweep/2/real_time")) {
+      row("a sweep of 101 such configurations on two cores against one",
+          fmt::format("{:.2f}", at("BalanceSweep/1/real_time").seconds / at("BalanceSweep/2/real_time").seconds),
+          ">= 1.7");
+    }
     if (has("StudyOfSix/real_time") && has("ReadStudyTraces/real_time")) {
       row("a study of six traces against reading them, all cores",
           fmt::format("{:.2f}", at("StudyOfSix/real_time").seconds / at("ReadStudyTraces/real_time").seconds), "<= 2");
@@ -382,6 +432,8 @@ BENCHMARK(ReplayTimed)
     ->ArgNames({"ranks", "contention"})
     ->UseRealTime()
     ->Unit(benchmark::kMillisecond);
+BENCHMARK(BalanceOne)->UseRealTime()->Unit(benchmark::kMillisecond);
+BENCHMARK(BalanceSweep)->Arg(1)->Arg(2)->UseRealTime()->Unit(benchmark::kMillisecond);
 BENCHMARK(ReadStudyTraces)->UseRealTime()->Unit(benchmark::kMillisecond);
 BENCHMARK(StudyOfSix)->UseRealTime()->Unit(benchmark::kMillisecond);
 

@@ -1,0 +1,112 @@
+#include "study/balance_run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+#include "balance/outcome.h"
+#include "balance/task_state.h"
+#include "base/error.h"
+#include "base/files.h"
+#include "base/format.h"
+#include "factors/phase_factors.h"
+#include "study/scenario.h"
+#include "trace/trace_reader.h"
+
+namespace farscale {
+namespace {
+
+void RequireLoop(const Trace& trace, const PhaseCut& cut) {
+  if (cut.iterations < 2) {
+    throw Error(ErrorKind::kEvidence, trace.path,
+                fmt::format("phase '{}' has one iteration, so there is nothing to balance between", cut.spec.name),
+                "name the region of an iteration by --phase, or auto");
+  }
+}
+
+// Computation without noise, and the places of the phase in the trace that has it.
+void CleanComputationOf(const BalanceInput& input, const Study& study, BalanceRunData& run) {
+  Scenario scenario;
+  scenario.network = input.network != nullptr ? *input.network : IdealNetwork();
+  scenario.clean_computation = true;
+  scenario.source = input.source;
+  ScenarioRun clean = ReplayScenario(run.trace, run.matching, {run.cut}, scenario, study.factors);
+  clean.trace.path = run.trace.path;
+  run.trace = std::move(clean.trace);
+  run.cut = clean.cuts.front();
+  const std::size_t part = clean.description.find("; ");
+  run.computation = part == std::string::npos ? clean.description : clean.description.substr(part + 2);
+}
+
+std::size_t LargestNode(const std::vector<std::int32_t>& nodes) {
+  std::map<std::int32_t, std::size_t> ranks;
+  std::size_t largest = 1;
+  for (const std::int32_t node : nodes) largest = std::max(largest, ++ranks[node]);
+  return largest;
+}
+
+void FindTaskBytes(const BalanceInput& input, BalanceRunData& run) {
+  std::vector<double>& bytes = run.sweep.task_bytes;
+  if (!input.task_bytes_file.empty()) {
+    bytes = ParseTaskBytes(ReadFile(input.task_bytes_file), input.task_bytes_file, run.trace.size());
+    run.task_bytes_source = "as given by rank in " + input.task_bytes_file;
+  } else if (input.task_bytes) {
+    bytes.assign(run.trace.size(), *input.task_bytes);
+    run.task_bytes_source = FormatBytes(*input.task_bytes) + " each, as given";
+  } else {
+    bytes = EstimateTaskBytes(*run.sweep.tasks);
+    run.task_bytes_source = fmt::format(
+        "estimated from the largest messages: each is one face of a cube that the task holds in {:g} arrays",
+        kStateArrays);
+  }
+}
+
+void Describe(const PhaseCut& measured, const Trace& trace, const BalanceInput& input, BalanceRunData& run) {
+  BalanceRun& record = run.record;
+  record.path = trace.path;
+  record.ranks = trace.size();
+  record.nodes = trace.nodes.size();
+  record.ranks_per_node = LargestNode(run.nodes);
+  record.iterations = run.sweep.tasks->iterations;
+  record.measured = trace.Seconds(measured.end() - measured.begin());
+  const std::vector<double>& bytes = run.sweep.task_bytes;
+  record.task_bytes =
+      std::accumulate(bytes.begin(), bytes.end(), 0.0) / static_cast<double>(std::max<std::size_t>(1, bytes.size()));
+  TaskReplayOptions options;
+  options.placement = TasksInBlocks(trace.size(), trace.size());
+  const TaskReplayResult result = ReplayTasks(*run.sweep.tasks, {run.nodes, input.network}, options);
+  const BalanceOutcome outcome = OutcomeOf(*run.sweep.tasks, trace.size(), result);
+  record.replayed = outcome.makespan;
+  record.load_balance = outcome.load_balance;
+  Tick heaviest = 0, all = 0;
+  for (const std::vector<Tick>& task : result.loads) {
+    const Tick load = std::accumulate(task.begin(), task.end(), Tick{0});
+    heaviest = std::max(heaviest, load);
+    all += load;
+  }
+  if (all > 0) record.heaviest_task = static_cast<double>(heaviest) / static_cast<double>(all);
+}
+
+}  // namespace
+
+std::unique_ptr<BalanceRunData> LoadBalanceRun(const Study& study, const RunSpec& spec, const BalanceInput& input) {
+  auto run = std::make_unique<BalanceRunData>();
+  run->trace = ReadTrace(spec.trace, {true, {}, spec.application});
+  run->matching = MatchTrace(run->trace);
+  run->cut = CutPhase(run->trace, input.phase);
+  RequireLoop(run->trace, run->cut);
+  const PhaseCut measured = run->cut;
+  run->computation = "as measured";
+  for (const Rank& rank : run->trace.ranks) run->nodes.push_back(rank.node);
+  if (input.clean_computation) CleanComputationOf(input, study, *run);
+  run->sweep.tasks = std::make_shared<TaskProgram>(
+      CompileTasks(run->trace, run->matching, run->cut, study.factors.rules, input.network));
+  run->sweep.per_node = input.per_node.value_or(LargestNode(run->nodes));
+  FindTaskBytes(input, *run);
+  Describe(measured, run->trace, input, *run);
+  return run;
+}
+
+}  // namespace farscale

@@ -1,0 +1,47 @@
+// A run of a study as the balance stage takes it.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "balance/sweep.h"
+#include "balance/what_if.h"
+#include "phases/phase_cut.h"
+#include "replay/computation.h"
+#include "replay/matching.h"
+#include "replay/network.h"
+#include "study/study.h"
+#include "trace/trace.h"
+
+namespace farscale {
+
+// What the simulation of a run is told besides the sweep.
+struct BalanceInput {
+  PhaseSpec phase;
+  const Network* network = nullptr;
+  bool clean_computation = false;
+  std::optional<ComputationSource> source;  // of clean computation; nothing: the best that the trace has
+  std::optional<double> task_bytes;         // of every task
+  std::string task_bytes_file;              // of every rank; empty: none
+  std::optional<std::size_t> per_node;      // processors of a node; nothing: as many as the run has ranks on one
+};
+
+// Parts refer to each other, so it stays where it is.
+struct BalanceRunData {
+  Trace trace;
+  Matching matching;
+  PhaseCut cut;
+  SweepRun sweep;
+  std::vector<std::int32_t> nodes;  // of every rank
+  BalanceRun record;
+  std::string computation;        // what lengths of computation are, in words
+  std::string task_bytes_source;  // in words
+};
+
+// What lies between the occurrences of a phase is simulated with them. Throws an evidence error when it has one
+// iteration, or ranks differ in their number.
+std::unique_ptr<BalanceRunData> LoadBalanceRun(const Study& study, const RunSpec& spec, const BalanceInput& input);
+
+}  // namespace farscale

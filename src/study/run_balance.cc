@@ -1,0 +1,258 @@
+#include "study/run_balance.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "balance/node_mapping.h"
+#include "base/error.h"
+#include "base/parallel.h"
+#include "report/balance_words.h"
+#include "study/balanced_factors.h"
+#include "study/resources.h"
+#include "study/scenario.h"
+#include "trace/trace_reader.h"
+
+namespace farscale {
+namespace {
+
+// Regions of whole iterations, then the loop that the calls show; of a phase asked for only that.
+std::vector<PhaseSpec> Candidates(const Study& study, bool phase_is_given) {
+  if (phase_is_given) return study.phases;
+  std::vector<PhaseSpec> candidates;
+  for (const PhaseSpec& phase : study.phases) {
+    if (phase.Repeats() && phase.part.empty()) candidates.push_back(phase);
+  }
+  const bool has_loop = std::any_of(candidates.begin(), candidates.end(),
+                                    [](const PhaseSpec& phase) { return phase.kind == PhaseSpec::Kind::kFoundLoop; });
+  if (!has_loop) candidates.push_back(PhaseSpec::FoundLoop());
+  return candidates;
+}
+
+struct Measured {
+  MeasuredRuns runs;
+  PhaseSpec phase;
+};
+
+bool IsLoop(const std::vector<FactorRow>& rows, bool without_gaps) {
+  return !rows.empty() && std::all_of(rows.begin(), rows.end(), [&](const FactorRow& row) {
+    return row.iterations > 1 && (!without_gaps || row.span == Span::kWhole);
+  });
+}
+
+// The first candidate that is a loop without gaps in all runs, else the first that is a loop; when none is, the first,
+// which will say why.
+Measured ChoosePhase(const Study& study, bool phase_is_given, const ProgressSink& progress) {
+  Measured measured;
+  Study tried = study;
+  tried.phases = Candidates(study, phase_is_given);
+  tried.finds_groups = false;
+  tried.groups.clear();
+  measured.runs = MeasureRuns(tried, progress);
+  measured.phase = tried.phases.front();
+  for (const bool without_gaps : {true, false}) {
+    for (const PhaseSpec& phase : tried.phases) {
+      if (!IsLoop(measured.runs.table.Rows(study.series, phase.name), without_gaps)) continue;
+      measured.phase = phase;
+      return measured;
+    }
+  }
+  return measured;
+}
+
+// What the loop looks like in the largest run, so that the others show the same.
+void FindShape(const std::vector<RunSpec>& runs, PhaseSpec& phase) {
+  if (!phase.NeedsShape()) return;
+  std::vector<std::string> paths;
+  for (const RunSpec& run : runs) paths.push_back(run.trace);
+  for (const std::size_t i : LargestFirst(paths)) {
+    const std::optional<IterationShape> shape =
+        ShapeOfPhase(ReadTrace(runs[i].trace, {false, {}, runs[i].application}), phase);
+    if (!shape) continue;
+    phase.shape = std::make_shared<const IterationShape>(*shape);
+    return;
+  }
+}
+
+void AddFinding(WhatIf& what_if, const std::string& id, const std::string& sentence, const std::string& example) {
+  what_if.findings.push_back({id, Severity::kWarning, sentence, 1, 0, example});
+}
+
+// One run a count, smallest first; repeats say nothing new of a simulation.
+std::vector<RunSpec> RunsOf(const Study& study, const MeasuredRuns& measured) {
+  std::vector<RunSpec> runs;
+  for (const RunRecord& record : measured.runs) {
+    if (!record.error.empty() || record.repeat > 0) continue;
+    const auto spec = std::find_if(study.runs.begin(), study.runs.end(),
+                                   [&](const RunSpec& run) { return run.trace == record.path; });
+    if (spec != study.runs.end()) runs.push_back(*spec);
+  }
+  return runs;
+}
+
+// Nothing: the ideal network.
+std::optional<Network> NetworkOf(const Study& study, const BalanceStudy& balance, WhatIf& what_if) {
+  std::optional<Network> network;
+  if (balance.network && *balance.network != "calibrated") {
+    network = LoadNetwork(*balance.network, "--network");
+  } else {
+    try {
+      network = CalibrateToRuns(study.runs, study.factors.rules);
+    } catch (const Error& error) {
+      if (balance.network || error.kind() != ErrorKind::kEvidence) throw;
+      AddFinding(what_if, "networkUnknown",
+                 "messages, barriers and migrations take no time, because no network could be calibrated; --network "
+                 "names one",
+                 error.what());
+    }
+  }
+  what_if.network = network ? network->name : "ideal";
+  return network;
+}
+
+std::vector<std::unique_ptr<BalanceRunData>> LoadRuns(const Study& study, const std::vector<RunSpec>& specs,
+                                                      const BalanceInput& input, WhatIf& what_if) {
+  std::vector<std::unique_ptr<BalanceRunData>> loaded(specs.size());
+  std::vector<std::optional<Error>> failures(specs.size());
+  ParallelFor(specs.size(), [&](std::size_t i) {
+    try {
+      loaded[i] = LoadBalanceRun(study, specs[i], input);
+    } catch (const Error& error) {
+      if (error.kind() == ErrorKind::kUsage && dynamic_cast<const PhaseNotFound*>(&error) == nullptr) throw;
+      failures[i] = error;
+    }
+  });
+  for (std::size_t i = 0; i < specs.size(); ++i) {
+    if (failures[i]) AddFinding(what_if, "runNotSimulated", "runs could not be simulated", failures[i]->what());
+  }
+  std::erase(loaded, nullptr);
+  if (loaded.empty()) throw *failures.front();
+  return loaded;
+}
+
+std::string InWords(LoadPredictor predictor) {
+  switch (predictor) {
+    case LoadPredictor::kLast: return "those of the interval before";
+    case LoadPredictor::kMean: return "the mean of all iterations so far";
+    case LoadPredictor::kTrend: return "the last two intervals, continued";
+    case LoadPredictor::kExact: return "those that will come, which no run knows: nothing can be better";
+  }
+  return "";
+}
+
+void DescribeCosts(const BalanceStudy& balance, WhatIf& what_if) {
+  what_if.predictor = InWords(balance.sweep.predictor);
+  if (balance.sweep.costs.are_free) {
+    what_if.cost_model = "balancing costs nothing but the wait for the last task";
+    return;
+  }
+  what_if.cost_model = fmt::format(
+      "a barrier, {:g} bytes a task to the strategy and back, {:g} ns for each of its steps, and the states of the "
+      "tasks "
+      "that move, one at a time from and to each processor",
+      balance.sweep.costs.record_bytes, balance.sweep.costs.step_seconds * 1e9);
+}
+
+void AddMappings(const std::vector<std::unique_ptr<BalanceRunData>>& runs, const Network* network, WhatIf& what_if) {
+  std::vector<std::vector<NodeMapping>> mappings(runs.size());
+  ParallelFor(runs.size(),
+              [&](std::size_t i) { mappings[i] = TryMappings(*runs[i]->sweep.tasks, runs[i]->nodes, network); });
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    for (NodeMapping& mapping : mappings[i]) {
+      mapping.run = i;
+      what_if.mappings.push_back(mapping);
+    }
+  }
+}
+
+std::string LabelOf(const BalanceConfiguration& configuration, std::size_t level) {
+  return fmt::format("{}, {} tasks a processor", NameOfBalancing(configuration), level);
+}
+
+// All runs under one way of balancing at one level, which is rounded, so that 27 tasks on 14 processors are 2 a
+// processor. Runs that never pass its balancing points are left out, as they are in the sweep. `whole`: as measured.
+BalancedTable TableOf(const std::vector<std::unique_ptr<BalanceRunData>>& runs, const Study& study,
+                      const SweepOptions& options, const FactorTable& whole, BalanceConfiguration configuration) {
+  const auto level = static_cast<std::size_t>(std::lround(configuration.level()));
+  BalancedTable balanced{LabelOf(configuration, level), whole};
+  FactorTable& table = balanced.table;
+  table.rows.clear();
+  table.reference.reset();
+  table.findings.clear();
+  for (const auto& run : runs) {
+    const auto row = std::find_if(whole.rows.begin(), whole.rows.end(), [&](const FactorRow& of) {
+      return of.ranks == static_cast<std::int64_t>(run->record.ranks);
+    });
+    configuration.tasks = run->record.ranks;
+    configuration.processors = (configuration.tasks + level - 1) / level;
+    if (row == whole.rows.end() || configuration.processors < 2) continue;
+    try {
+      table.rows.push_back(BalancedRow(*run, configuration, options, *row, study.factors.rules));
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::kEvidence) throw;
+    }
+  }
+  return balanced;
+}
+
+// As measured, and the best way of balancing beside none at its level.
+std::vector<BalancedTable> TablesOf(const std::vector<std::unique_ptr<BalanceRunData>>& runs, const Study& study,
+                                    const SweepOptions& options, const Measured& measured, const WhatIf& what_if) {
+  if (what_if.by_time.empty()) return {};
+  const BalanceOutcome& best = what_if.outcomes[what_if.by_time.front()];
+  FactorTable whole = measured.runs.table;
+  whole.rows = measured.runs.table.Rows(study.series, measured.phase.name);
+  if (!IsLoop(whole.rows, true)) return {};  // what was measured leaves out what lies between the occurrences
+  std::vector<BalancedTable> tables = {{"as measured", whole}};
+  for (const BalanceOutcome* outcome : {&what_if.outcomes[best.baseline], &best}) {
+    BalancedTable balanced = TableOf(runs, study, options, whole, outcome->configuration);
+    if (balanced.table.rows.size() < 2) return {};
+    CompleteTable(balanced.table);
+    tables.push_back(std::move(balanced));
+  }
+  return tables;
+}
+
+}  // namespace
+
+BalanceResults RunBalance(const Study& study, const BalanceStudy& balance, const ProgressSink& progress) {
+  BalanceResults results;
+  WhatIf& what_if = results.what_if;
+  Measured measured = ChoosePhase(study, balance.phase_is_given, {});
+  const std::vector<RunSpec> specs = RunsOf(study, measured.runs);
+  FindShape(specs, measured.phase);
+  const std::optional<Network> network = NetworkOf(study, balance, what_if);
+  const BalanceInput input = {
+      measured.phase,     network ? &*network : nullptr, balance.clean_computation, balance.source,
+      balance.task_bytes, balance.task_bytes_file,       balance.per_node};
+  const auto runs = LoadRuns(study, specs, input, what_if);
+  what_if.title = study.title;
+  what_if.phase = measured.phase.name;
+  what_if.computation = runs.back()->computation;
+  if (std::any_of(runs.begin(), runs.end(), [](const auto& run) { return run->cut.span == Span::kEach; })) {
+    what_if.computation += "; what lies between the occurrences of the phase is simulated with them";
+  }
+  what_if.task_bytes_source = runs.back()->task_bytes_source;
+  DescribeCosts(balance, what_if);
+  std::vector<SweepRun> sweeps;
+  for (const auto& run : runs) {
+    what_if.runs.push_back(run->record);
+    sweeps.push_back(run->sweep);
+  }
+  SweepOptions options = balance.sweep;
+  options.network = input.network;
+  options.same_problem = measured.runs.table.scaling == Scaling::kStrong && runs.size() > 1;
+  Sweep(
+      sweeps, options,
+      [&](std::size_t done, std::size_t total) {
+        if (progress) progress(done, total, "configurations");
+      },
+      what_if);
+  AddMappings(runs, input.network, what_if);
+  results.tables = TablesOf(runs, study, options, measured, what_if);
+  return results;
+}
+
+}  // namespace farscale
