@@ -60,6 +60,9 @@ struct BalanceOutcome {
   std::size_t migrations = 0;
   double migrated_bytes = 0;
   std::size_t messages_between_processors = 0;  // of the program, not of migration
+  // What an iteration takes from the first balancing point on, and the same iterations without balancing: what a longer
+  // run gains. Nothing without balancing points.
+  std::optional<double> later_iteration, later_iteration_without;
   std::vector<double> replicas;                 // makespans with the noise of the run in another order
   std::size_t baseline = 0;                     // index into WhatIf::outcomes: the same without balancing
   Gain gain;                                    // against the baseline
