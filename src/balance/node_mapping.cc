@@ -61,11 +61,11 @@ std::vector<NodeMapping> TryMappings(const TaskProgram& tasks, const std::vector
   const std::vector<std::int32_t> nodes = Renumbered(measured_nodes);
   const std::size_t count = std::set(nodes.begin(), nodes.end()).size();
   if (count < 2) return {};
-  const std::size_t per_node = (nodes.size() + count - 1) / count;
   std::vector<NodeMapping> mappings = {Try(tasks, Placement::kAsMeasured, nodes, network)};
   for (const Placement placement : {Placement::kBlock, Placement::kRoundRobin}) {
-    const std::vector<std::int32_t> other =
-        placement == Placement::kBlock ? NodesInBlocks(nodes.size(), per_node) : NodesInTurn(nodes.size(), per_node);
+    const std::vector<std::uint32_t> places =
+        placement == Placement::kBlock ? TasksInBlocks(nodes.size(), count) : TasksInTurn(nodes.size(), count);
+    const std::vector<std::int32_t> other(places.begin(), places.end());
     if (other == nodes) continue;
     mappings.push_back(Try(tasks, placement, other, network));
     const double measured = mappings.front().makespan;

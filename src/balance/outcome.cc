@@ -77,11 +77,27 @@ BalanceOutcome OutcomeOf(const TaskProgram& tasks, std::size_t processors, const
   const double largest = static_cast<double>(*std::max_element(totals.begin(), totals.end()));
   if (largest > 0) outcome.load_balance = Mean(totals) / largest;
   if (outcome.makespan > 0) outcome.parallel_efficiency = parts.computation / outcome.makespan;
+  if (result.balancing_points > 0) {
+    const std::size_t later = tasks.iterations - result.epochs[1].first_iteration;
+    outcome.later_iteration = tasks.Seconds(result.Makespan() - result.first_resume) / static_cast<double>(later);
+  }
   outcome.balancing_points = result.balancing_points;
   outcome.migrations = result.migrations;
   outcome.migrated_bytes = result.migrated_bytes;
   outcome.messages_between_processors = result.between_processors;
   return outcome;
+}
+
+double LaterIteration(const TaskLoads& loads, double makespan, std::size_t before) {
+  double all = 0, later = 0;
+  for (const std::vector<Tick>& task : loads) {
+    for (std::size_t i = 0; i < task.size(); ++i) {
+      all += static_cast<double>(task[i]);
+      if (i >= before) later += static_cast<double>(task[i]);
+    }
+  }
+  const auto iterations = static_cast<double>(loads.front().size() - before);
+  return all > 0 ? makespan * later / all / iterations : 0;
 }
 
 LoadHistory HistoryOf(const TaskProgram& tasks, std::size_t processors, const TaskReplayResult& result,

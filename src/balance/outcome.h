@@ -2,14 +2,19 @@
 #pragma once
 
 #include <cstddef>
+#include <vector>
 
 #include "balance/task_replay.h"
 #include "balance/what_if.h"
 
 namespace farscale {
 
-// Without configuration, replicas and gains.
+// Without configuration, replicas, gains and what later iterations take without balancing.
 BalanceOutcome OutcomeOf(const TaskProgram& tasks, std::size_t processors, const TaskReplayResult& result);
+
+// What an iteration behind the first `before` ones takes without balancing: by their share of the computation, because
+// without balancing points tasks may be in different iterations.
+double LaterIteration(const TaskLoads& loads, double makespan, std::size_t before);
 
 // How the load of the processors went, in at most so many rows and columns.
 LoadHistory HistoryOf(const TaskProgram& tasks, std::size_t processors, const TaskReplayResult& result,

@@ -76,7 +76,7 @@ class Sweeping {
     }
     if (what_if_.outcomes.empty()) {
       throw Error(ErrorKind::kEvidence, "", "nothing of what was asked for can be simulated",
-                  what_if_.left_out.empty() ? "a run needs at least three ranks, or --processors that it has ranks for"
+                  what_if_.left_out.empty() ? "no run has as many ranks as the processors and levels need"
                                             : what_if_.left_out.front().why);
     }
   }
@@ -85,14 +85,32 @@ class Sweeping {
   // processors.
   void FindReferences() {
     std::map<Group, std::size_t> without;
+    std::map<std::size_t, TaskLoads> loads;  // by run
+    for (std::size_t run = 0; run < runs_.size(); ++run) loads.emplace(run, LoadsOf(*runs_[run].tasks));
     for (std::size_t i = 0; i < what_if_.outcomes.size(); ++i) {
       const BalanceConfiguration& configuration = what_if_.outcomes[i].configuration;
       if (configuration.interval == 0) without.emplace(GroupOf(configuration), i);
       if (what_if_.same_problem && configuration.tasks == configuration.processors && configuration.interval == 0) {
         originals_.emplace(configuration.processors, i);
       }
+      if (configuration.interval == 0) rank_references_.emplace(ComparableWith(configuration), i);
     }
-    for (BalanceOutcome& outcome : what_if_.outcomes) outcome.baseline = without.at(GroupOf(outcome.configuration));
+    for (BalanceOutcome& outcome : what_if_.outcomes) {
+      outcome.baseline = without.at(GroupOf(outcome.configuration));
+      if (outcome.balancing_points == 0) continue;
+      outcome.later_iteration_without =
+          LaterIteration(loads.at(outcome.configuration.run), what_if_.outcomes[outcome.baseline].makespan,
+                         outcome.configuration.interval);
+    }
+  }
+
+  // Makespans compare on as many processors: of one run, or of all that solve the same problem.
+  std::pair<std::size_t, std::size_t> ComparableWith(const BalanceConfiguration& configuration) const {
+    return {what_if_.same_problem ? 0 : configuration.run, configuration.processors};
+  }
+
+  std::size_t RankReferenceOf(const BalanceOutcome& outcome) const {
+    return OriginalOf(outcome).value_or(rank_references_.at(ComparableWith(outcome.configuration)));
   }
 
   std::optional<std::size_t> OriginalOf(const BalanceOutcome& outcome) const {
@@ -110,10 +128,9 @@ class Sweeping {
     }
   }
 
-  // By what runs on so many processors are compared with, so that different ones can be ranked.
+  // By one reference for all whose makespans compare, so that those are ranked by time, and others by what they gain.
   double RankOf(const BalanceOutcome& outcome, bool by_robustness) const {
-    const std::size_t reference = OriginalOf(outcome).value_or(outcome.baseline);
-    const BalanceOutcome& of = what_if_.outcomes[reference];
+    const BalanceOutcome& of = what_if_.outcomes[RankReferenceOf(outcome)];
     if (!by_robustness || outcome.replicas.empty() || of.replicas.empty()) return outcome.makespan / of.makespan;
     std::vector<double> ratios;
     for (std::size_t i = 0; i < outcome.replicas.size(); ++i) ratios.push_back(outcome.replicas[i] / of.replicas[i]);
@@ -145,7 +162,7 @@ class Sweeping {
       const BalanceOutcome& outcome = what_if_.outcomes[what_if_.by_time[i]];
       chosen.insert(what_if_.by_time[i]);
       chosen.insert(outcome.baseline);
-      if (const auto original = OriginalOf(outcome)) chosen.insert(*original);
+      chosen.insert(RankReferenceOf(outcome));
     }
     return chosen;
   }
@@ -204,7 +221,7 @@ class Sweeping {
   void AddStateCosts() {
     if (what_if_.by_time.empty()) return;
     const BalanceOutcome& best = what_if_.outcomes[what_if_.by_time.front()];
-    if (best.migrations == 0 || runs_[best.configuration.run].task_bytes.empty()) return;
+    if (best.parts.migration == 0) return;  // nothing moves, or nobody knows what that costs
     const double reference = what_if_.outcomes[best.baseline].makespan;
     what_if_.state_costs.resize(std::size(kStateFactors));
     ParallelFor(what_if_.state_costs.size(), [&](std::size_t i) {
@@ -222,6 +239,7 @@ class Sweeping {
   const SweepProgress& progress_;
   WhatIf& what_if_;
   std::map<std::size_t, std::size_t> originals_;  // outcomes by processors
+  std::map<std::pair<std::size_t, std::size_t>, std::size_t> rank_references_;
 };
 
 }  // namespace

@@ -9,24 +9,36 @@
 namespace farscale {
 namespace {
 
-std::vector<std::size_t> IntervalsOf(const SweepOptions& options, std::size_t iterations) {
-  const auto reaches = [&](std::size_t interval) { return interval < iterations; };
-  std::vector<std::size_t> intervals;
-  if (!options.intervals.empty()) {
-    std::copy_if(options.intervals.begin(), options.intervals.end(), std::back_inserter(intervals), reaches);
-    return intervals;
-  }
-  for (const std::size_t interval : {5, 10, 20, 40}) {
-    if (reaches(interval)) intervals.push_back(interval);
-  }
-  // Of short phases at least two.
-  if (intervals.size() < 2) {
-    intervals.clear();
-    for (const std::size_t interval : {1, 2, 5}) {
-      if (reaches(interval)) intervals.push_back(interval);
+bool Reaches(std::size_t interval, std::size_t iterations) { return interval < iterations; }
+
+std::set<std::size_t> IntervalsOf(const SweepOptions& options, std::size_t iterations) {
+  const auto reaching = [&](const std::vector<std::size_t>& intervals) {
+    std::set<std::size_t> reached;
+    for (const std::size_t interval : intervals) {
+      if (Reaches(interval, iterations)) reached.insert(interval);
+    }
+    return reached;
+  };
+  if (!options.intervals.empty()) return reaching(options.intervals);
+  const std::set<std::size_t> usual = reaching({5, 10, 20, 40});
+  return usual.size() < 2 ? reaching({1, 2, 5}) : usual;  // of short phases at least two
+}
+
+// Intervals asked for after which the phase of a run is over.
+void AddTooLong(const std::vector<SweepRun>& runs, const SweepOptions& options, std::vector<LeftOut>& left_out) {
+  for (std::size_t run = 0; run < runs.size(); ++run) {
+    const std::size_t iterations = runs[run].tasks->iterations;
+    for (const std::size_t interval : std::set(options.intervals.begin(), options.intervals.end())) {
+      if (Reaches(interval, iterations)) continue;
+      LeftOut left;
+      left.configuration.run = run;
+      left.configuration.tasks = runs[run].tasks->tasks();
+      left.configuration.interval = interval;
+      left.why = fmt::format("the phase has {} iterations on {} ranks, so no balancing point comes after {}",
+                             iterations, runs[run].tasks->tasks(), interval);
+      left_out.push_back(left);
     }
   }
-  return intervals;
 }
 
 // On how many processors the tasks of a run are placed.
@@ -101,7 +113,8 @@ void AddConfigurations(std::size_t run, const SweepRun& of, std::size_t processo
 
 std::vector<BalanceConfiguration> ConfigurationsOf(const std::vector<SweepRun>& runs, const SweepOptions& options,
                                                    std::vector<LeftOut>& left_out) {
-  if (!options.levels.empty()) AddMissing(runs, options, left_out);
+  AddMissing(runs, options, left_out);
+  AddTooLong(runs, options, left_out);
   std::vector<std::set<std::size_t>> processors;
   std::set<std::size_t> all;
   for (const SweepRun& run : runs) {

@@ -292,6 +292,49 @@ TEST(Sweep, NothingToSimulateIsSaid) {
   EXPECT_THROW(Sweep(runs, options, {}, what_if), Error);
 }
 
+// Loads 4 2 | 1 1 in four iterations: 24 s without balancing. Balanced after the first, at 6, every later iteration
+// takes 4 s instead of 6.
+TEST(Sweep, LaterIterationsAreToldApart) {
+  const auto tasks = Computing({{4, 4, 4, 4}, {2, 2, 2, 2}, {1, 1, 1, 1}, {1, 1, 1, 1}});
+  std::vector<SweepRun> runs;
+  runs.push_back({tasks->Shared(), 2, {}});
+  SweepOptions options;
+  options.processors = {2, 2};
+  options.strategies = {"greedy"};
+  options.intervals = {1, 1, 9};
+  WhatIf what_if;
+  Sweep(runs, options, {}, what_if);
+  ASSERT_EQ(what_if.outcomes.size(), 2u);
+  EXPECT_FALSE(what_if.outcomes[0].later_iteration);
+  EXPECT_DOUBLE_EQ(what_if.outcomes[1].makespan, 18);
+  EXPECT_DOUBLE_EQ(what_if.outcomes[1].later_iteration.value(), 4);
+  EXPECT_DOUBLE_EQ(what_if.outcomes[1].later_iteration_without.value(), 6);
+  ASSERT_EQ(what_if.left_out.size(), 1u);
+  EXPECT_THAT(what_if.left_out.front().why, HasSubstr("no balancing point comes after 9"));
+}
+
+// Loads 1 5 1 5, dealt out 1 1 | 5 5: blocks have 12 each and need no balancing, dealt out they have 4 and 20. Whatever
+// is gained there, blocks are ahead.
+TEST(Sweep, PlacementsAreRankedByTime) {
+  const auto tasks = Computing({{1, 1}, {5, 5}, {1, 1}, {5, 5}});
+  std::vector<SweepRun> runs;
+  runs.push_back({tasks->Shared(), 2, {}});
+  SweepOptions options;
+  options.processors = {2};
+  options.strategies = {"greedy"};
+  options.intervals = {1};
+  options.placements = {Placement::kRoundRobin, Placement::kBlock};
+  WhatIf what_if;
+  Sweep(runs, options, {}, what_if);
+  const BalanceOutcome& best = what_if.outcomes[what_if.by_time.front()];
+  EXPECT_EQ(best.configuration.placement, Placement::kBlock);
+  EXPECT_DOUBLE_EQ(best.makespan, 12);
+  EXPECT_DOUBLE_EQ(best.gain.value, 0);
+  const BalanceOutcome& other = what_if.outcomes[what_if.by_time.back()];
+  EXPECT_DOUBLE_EQ(other.makespan, 16);  // 10 and 6
+  EXPECT_DOUBLE_EQ(other.gain.value, 0.2);
+}
+
 // A replica has the same noise: sums of a task's load stay near, what all tasks do together stays in its iteration.
 TEST(NoiseReplica, KeepsWhatIsNoNoise) {
   const auto tasks = Ring(16, 40);

@@ -269,6 +269,7 @@ void TaskEngine::Balance(Tick time) {
   ++result_.balancing_points;
   if (options_.strategy != nullptr && options_.strategy->moves) until += Decide(next);
   result_.epochs.push_back({next, placement_});
+  if (result_.balancing_points == 1) result_.first_resume = until;
   for (std::uint32_t task = 0; task < states_.size(); ++task) Wake(task, until);
 }
 

@@ -51,6 +51,7 @@ struct TaskReplayResult {
   std::vector<Tick> iteration_end;  // when the last task had finished every iteration
   std::vector<PlacementEpoch> epochs;
   TaskLoads loads;
+  Tick first_resume = 0;                           // when tasks went on after the first balancing point; 0 without
   Tick barriers = 0, strategy = 0, migration = 0;  // sums over the balancing points
   std::size_t balancing_points = 0;
   std::size_t migrations = 0;

@@ -12,6 +12,8 @@
 namespace farscale {
 namespace {
 
+constexpr double kLargestState = 1e15;  // bytes
+
 [[noreturn]] void Fail(const std::string& file, std::size_t line, const std::string& what) {
   throw Error(ErrorKind::kUsage, fmt::format("{}:{}", file, line), what,
               "the file has a line rank,bytes and then one for every rank");
@@ -44,7 +46,8 @@ std::vector<double> ParseTaskBytes(const std::string& text, const std::string& f
     double value = -1;
     if (!ParseInteger(line.substr(0, comma), rank) || rank < 0) Fail(file, number, "no rank in '" + line + "'");
     const bool has_bytes = comma != std::string::npos && ParseNumber(line.substr(comma + 1), value);
-    if (!has_bytes || !(value >= 0)) Fail(file, number, "no number of bytes in '" + line + "'");
+    if (!has_bytes || !(value >= 0 && value <= kLargestState))
+      Fail(file, number, "no number of bytes in '" + line + "'");
     if (rank >= static_cast<long long>(tasks)) continue;  // of a larger run
     double& of = bytes[static_cast<std::size_t>(rank)];
     if (of >= 0) Fail(file, number, fmt::format("rank {} is there twice", rank));

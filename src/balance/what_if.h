@@ -63,9 +63,9 @@ struct BalanceOutcome {
   // What an iteration takes from the first balancing point on, and the same iterations without balancing: what a longer
   // run gains. Nothing without balancing points.
   std::optional<double> later_iteration, later_iteration_without;
-  std::vector<double> replicas;                 // makespans with the noise of the run in another order
-  std::size_t baseline = 0;                     // index into WhatIf::outcomes: the same without balancing
-  Gain gain;                                    // against the baseline
+  std::vector<double> replicas;  // makespans with the noise of the run in another order
+  std::size_t baseline = 0;      // index into WhatIf::outcomes: the same without balancing
+  Gain gain;                     // against the baseline
   // Against the run of the same problem with as many ranks as there are processors here, replayed; nothing where the
   // study has none, or grows the problem with the ranks.
   std::optional<Gain> gain_over_original;

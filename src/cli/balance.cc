@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <cmath>
 #include <filesystem>
 #include <map>
 
@@ -52,6 +51,19 @@ Form FormOf(const std::string& output) {
   throw Error(ErrorKind::kUsage, output, "the name of the output must end in .html, .md or .json, or be a folder");
 }
 
+constexpr double kLargestState = 1e15;  // bytes
+
+// A number from `low` to `high`; CLI::Range takes nan for one.
+CLI::Validator Between(double low, double high) {
+  return CLI::Validator(
+      [low, high](const std::string& text) {
+        double number = 0;
+        const bool is_one = ParseNumber(text, number) && number >= low && number <= high;
+        return is_one ? std::string() : fmt::format("'{}' is no number from {:g} to {:g}", text, low, high);
+      },
+      "NUMBER");
+}
+
 // A number with or without a unit (64MB, 1.5GiB), else a file that says it rank by rank.
 void ReadTaskBytes(const std::string& text, BalanceStudy& balance) {
   if (text.empty()) return;
@@ -62,7 +74,7 @@ void ReadTaskBytes(const std::string& text, BalanceStudy& balance) {
   double number = 0;
   if (ParseNumber(text.substr(0, end), number)) {
     const auto unit = units.find(end == std::string::npos ? "" : text.substr(end));
-    if (unit != units.end() && number >= 0 && std::isfinite(number)) {
+    if (unit != units.end() && number >= 0 && number * unit->second <= kLargestState) {
       balance.task_bytes = number * unit->second;
       return;
     }
@@ -179,7 +191,7 @@ void AddSweepOptions(CLI::App* command, BalanceOptions& options) {
       ->check(CLI::IsMember({"last", "mean", "trend", "exact"}))
       ->capture_default_str();
   command->add_option("--tolerance", options.tolerance, "Load above the average that RefineLB and others tolerate")
-      ->check(CLI::Range(1.0, 100.0))
+      ->check(Between(1, 100))
       ->capture_default_str();
   command->add_flag("--always-migrate", options.always_migrate,
                     "Carry out decisions that do not lower the largest load, too, as Charm++ does");
@@ -200,7 +212,7 @@ void AddMachineOptions(CLI::App* command, BalanceOptions& options) {
                       "State of a rank, which is sent when it moves: a size (64MB, 1.5GiB), or a file with a line "
                       "rank,bytes and one for every rank (default: estimated from the largest messages)");
   command->add_option("--step-time", options.step_time, "Nanoseconds that a step of a strategy takes")
-      ->check(CLI::Range(0.0, 1e9))
+      ->check(Between(0, 1e9))
       ->capture_default_str();
   command->add_flag("--free", options.free, "Barriers, strategies and migrations take no time");
   command->add_option("--replicas", options.replicas, "Repetitions of the best with the noise in another order")

@@ -36,7 +36,7 @@ void CleanComputationOf(const BalanceInput& input, const Study& study, BalanceRu
   clean.trace.path = run.trace.path;
   run.trace = std::move(clean.trace);
   run.cut = clean.cuts.front();
-  const std::size_t part = clean.description.find("; ");
+  const std::size_t part = clean.description.rfind("; computation ");
   run.computation = part == std::string::npos ? clean.description : clean.description.substr(part + 2);
 }
 

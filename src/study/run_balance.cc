@@ -80,11 +80,13 @@ void AddFinding(WhatIf& what_if, const std::string& id, const std::string& sente
   what_if.findings.push_back({id, Severity::kWarning, sentence, 1, 0, example});
 }
 
-// One run a count, smallest first; repeats say nothing new of a simulation.
-std::vector<RunSpec> RunsOf(const Study& study, const MeasuredRuns& measured) {
+// One run a count, smallest first: the first repeat that can be read, since others say nothing new of a simulation.
+std::vector<RunSpec> RunsOf(const Study& study, const MeasuredRuns& measured, WhatIf& what_if) {
   std::vector<RunSpec> runs;
+  std::set<std::int64_t> counts;
   for (const RunRecord& record : measured.runs) {
-    if (!record.error.empty() || record.repeat > 0) continue;
+    if (!record.error.empty()) AddFinding(what_if, "runNotSimulated", "runs could not be simulated", record.error);
+    if (!record.error.empty() || !counts.insert(record.cores).second) continue;
     const auto spec = std::find_if(study.runs.begin(), study.runs.end(),
                                    [&](const RunSpec& run) { return run.trace == record.path; });
     if (spec != study.runs.end()) runs.push_back(*spec);
@@ -142,6 +144,39 @@ std::string InWords(LoadPredictor predictor) {
   return "";
 }
 
+// Runs of one problem are compared with each other, so all are simulated on one kind of node, the largest.
+void ShareNodes(const std::vector<std::unique_ptr<BalanceRunData>>& runs, WhatIf& what_if) {
+  std::size_t largest = 0, smallest = runs.front()->sweep.per_node;
+  for (const auto& run : runs) {
+    largest = std::max(largest, run->sweep.per_node);
+    smallest = std::min(smallest, run->sweep.per_node);
+  }
+  for (const auto& run : runs) run->sweep.per_node = largest;
+  if (smallest == largest) return;
+  AddFinding(what_if, "nodesDiffer",
+             "the runs have different numbers of ranks on a node, and are all simulated with the largest",
+             fmt::format("{} to {}; --per-node says otherwise", smallest, largest));
+}
+
+// What cannot be told of migrations is said, not taken for nothing.
+void CheckMigrations(const std::vector<std::unique_ptr<BalanceRunData>>& runs, const Network* network,
+                     const BalanceStudy& balance, WhatIf& what_if) {
+  if (network == nullptr || balance.sweep.costs.are_free) return;
+  if (std::isinf(network->remote.bandwidth) || std::isinf(network->local.bandwidth)) {
+    AddFinding(what_if, "bandwidthUnknown",
+               "the bandwidth of a link is not known, so what moving tasks over it costs is not told; --network names "
+               "a network that has one",
+               network->name);
+  }
+  for (const auto& run : runs) {
+    if (run->record.task_bytes > 0 || balance.task_bytes) continue;
+    AddFinding(what_if, "stateUnknown",
+               "tasks send no messages to estimate their state from, so moving them costs a latency; --task-bytes says "
+               "it",
+               run->record.path);
+  }
+}
+
 void DescribeCosts(const BalanceStudy& balance, WhatIf& what_if) {
   what_if.predictor = InWords(balance.sweep.predictor);
   if (balance.sweep.costs.are_free) {
@@ -187,7 +222,8 @@ BalancedTable TableOf(const std::vector<std::unique_ptr<BalanceRunData>>& runs, 
     });
     configuration.tasks = run->record.ranks;
     configuration.processors = (configuration.tasks + level - 1) / level;
-    if (row == whole.rows.end() || configuration.processors < 2) continue;
+    const bool is_balanced = configuration.interval < run->record.iterations;
+    if (row == whole.rows.end() || configuration.processors < 2 || !is_balanced) continue;
     try {
       table.rows.push_back(BalancedRow(*run, configuration, options, *row, study.factors.rules));
     } catch (const Error& error) {
@@ -197,11 +233,26 @@ BalancedTable TableOf(const std::vector<std::unique_ptr<BalanceRunData>>& runs, 
   return balanced;
 }
 
-// As measured, and the best way of balancing beside none at its level.
+// On how many of the runs a configuration is possible at its level.
+std::size_t RunsFor(const BalanceConfiguration& configuration, const WhatIf& what_if) {
+  return static_cast<std::size_t>(std::count_if(what_if.runs.begin(), what_if.runs.end(), [&](const BalanceRun& run) {
+    const auto processors = std::ceil(static_cast<double>(run.ranks) / std::round(configuration.level()));
+    return processors >= 2 && configuration.interval < run.iterations;
+  }));
+}
+
+// The best of those that most runs can have: a projection needs runs more than the last percent.
+std::size_t ProjectedOutcome(const WhatIf& what_if) {
+  return *std::max_element(what_if.by_time.begin(), what_if.by_time.end(), [&](std::size_t a, std::size_t b) {
+    return RunsFor(what_if.outcomes[a].configuration, what_if) < RunsFor(what_if.outcomes[b].configuration, what_if);
+  });
+}
+
+// As measured, and a way of balancing beside none at its level.
 std::vector<BalancedTable> TablesOf(const std::vector<std::unique_ptr<BalanceRunData>>& runs, const Study& study,
                                     const SweepOptions& options, const Measured& measured, const WhatIf& what_if) {
   if (what_if.by_time.empty()) return {};
-  const BalanceOutcome& best = what_if.outcomes[what_if.by_time.front()];
+  const BalanceOutcome& best = what_if.outcomes[ProjectedOutcome(what_if)];
   FactorTable whole = measured.runs.table;
   whole.rows = measured.runs.table.Rows(study.series, measured.phase.name);
   if (!IsLoop(whole.rows, true)) return {};  // what was measured leaves out what lies between the occurrences
@@ -221,7 +272,7 @@ BalanceResults RunBalance(const Study& study, const BalanceStudy& balance, const
   BalanceResults results;
   WhatIf& what_if = results.what_if;
   Measured measured = ChoosePhase(study, balance.phase_is_given, {});
-  const std::vector<RunSpec> specs = RunsOf(study, measured.runs);
+  const std::vector<RunSpec> specs = RunsOf(study, measured.runs, what_if);
   FindShape(specs, measured.phase);
   const std::optional<Network> network = NetworkOf(study, balance, what_if);
   const BalanceInput input = {
@@ -236,6 +287,9 @@ BalanceResults RunBalance(const Study& study, const BalanceStudy& balance, const
   }
   what_if.task_bytes_source = runs.back()->task_bytes_source;
   DescribeCosts(balance, what_if);
+  const bool same_problem = measured.runs.table.scaling == Scaling::kStrong && runs.size() > 1;
+  if (same_problem && !balance.per_node) ShareNodes(runs, what_if);
+  CheckMigrations(runs, input.network, balance, what_if);
   std::vector<SweepRun> sweeps;
   for (const auto& run : runs) {
     what_if.runs.push_back(run->record);
@@ -243,7 +297,7 @@ BalanceResults RunBalance(const Study& study, const BalanceStudy& balance, const
   }
   SweepOptions options = balance.sweep;
   options.network = input.network;
-  options.same_problem = measured.runs.table.scaling == Scaling::kStrong && runs.size() > 1;
+  options.same_problem = same_problem;
   Sweep(
       sweeps, options,
       [&](std::size_t done, std::size_t total) {
