@@ -6,6 +6,7 @@
 #include "base/files.h"
 #include "base/text.h"
 #include "cli/command.h"
+#include "cli/page_form.h"
 #include "report/balance_json.h"
 #include "report/balance_pages.h"
 #include "report/balance_text.h"
@@ -37,19 +38,6 @@ struct BalanceOptions {
   std::string output;
   std::string templates;
 };
-
-enum class Form { kText, kJson, kHtml, kMarkdown, kFolder };
-
-// A name without ending is that of a folder, which gets all.
-Form FormOf(const std::string& output) {
-  if (output.empty()) return Form::kText;
-  const std::string ending = std::filesystem::path(output).extension().string();
-  if (output == "-" || ending == ".json") return Form::kJson;
-  if (ending == ".html") return Form::kHtml;
-  if (ending == ".md") return Form::kMarkdown;
-  if (ending.empty()) return Form::kFolder;
-  throw Error(ErrorKind::kUsage, output, "the name of the output must end in .html, .md or .json, or be a folder");
-}
 
 constexpr double kLargestState = 1e15;  // bytes
 
@@ -121,13 +109,13 @@ std::vector<BalancedProjection> ProjectTables(std::vector<BalancedTable> tables,
   return projections;
 }
 
-void Write(const WhatIf& what_if, const std::vector<BalancedProjection>& projections, Form form,
+void Write(const WhatIf& what_if, const std::vector<BalancedProjection>& projections, PageForm form,
            const BalanceOptions& options, const ReportTemplates& templates) {
-  if (form == Form::kJson) return WriteOutput(options.output, WriteWhatIfJson(what_if));
+  if (form == PageForm::kJson) return WriteOutput(options.output, WriteWhatIfJson(what_if));
   const ReportModel model = BuildBalanceModel(what_if, projections, static_cast<std::size_t>(options.top));
-  if (form == Form::kHtml) return WriteOutput(options.output, WriteBalanceHtml(model, templates));
+  if (form == PageForm::kHtml) return WriteOutput(options.output, WriteBalanceHtml(model, templates));
   const std::filesystem::path output(options.output);
-  const bool is_folder = form == Form::kFolder;
+  const bool is_folder = form == PageForm::kFolder;
   const std::filesystem::path markdown = is_folder ? "balance.md" : output.filename();
   std::vector<std::pair<std::filesystem::path, std::string>> files = {
       {markdown, WriteBalanceMarkdown(model, templates)}};
@@ -140,7 +128,7 @@ void Write(const WhatIf& what_if, const std::vector<BalancedProjection>& project
 }
 
 int Balance(const BalanceOptions& options, const Common& common) {
-  const Form form = FormOf(options.output);
+  const PageForm form = PageFormOf(options.output);
   const ReportTemplates templates = LoadFormTemplates("balance", options.templates);
   const Messages messages(common);
   Study study = StudyOfInputs(options.inputs, "", options.application);
@@ -151,7 +139,7 @@ int Balance(const BalanceOptions& options, const Common& common) {
   if (!options.targets.empty()) study.projection.targets = options.targets;
   BalanceResults results = RunBalance(study, BalanceOf(options), messages.Progress());
   const std::vector<BalancedProjection> projections = ProjectTables(std::move(results.tables), study);
-  if (form == Form::kText) {
+  if (form == PageForm::kText) {
     fmt::print("{}", FormatWhatIf(results.what_if, static_cast<std::size_t>(options.top)));
     const std::string projected = FormatBalancedProjections(projections);
     if (!projected.empty()) fmt::print("\n{}", projected);

@@ -4,6 +4,7 @@
 
 #include "base/files.h"
 #include "cli/command.h"
+#include "cli/page_form.h"
 #include "report/loss_growth.h"
 #include "report/losses_json.h"
 #include "report/losses_pages.h"
@@ -24,19 +25,6 @@ struct ImbalanceOptions {
   std::string templates;
 };
 
-enum class Form { kText, kJson, kHtml, kMarkdown, kFolder };
-
-// A name without ending is that of a folder, which gets all.
-Form FormOf(const std::string& output) {
-  if (output.empty()) return Form::kText;
-  const std::string ending = std::filesystem::path(output).extension().string();
-  if (output == "-" || ending == ".json") return Form::kJson;
-  if (ending == ".html") return Form::kHtml;
-  if (ending == ".md") return Form::kMarkdown;
-  if (ending.empty()) return Form::kFolder;
-  throw Error(ErrorKind::kUsage, output, "the name of the output must end in .html, .md or .json, or be a folder");
-}
-
 // What was found out: by run, and how it grows over them.
 struct Losses {
   std::string title;
@@ -54,16 +42,16 @@ void Print(const Losses& losses, std::size_t top) {
   if (!losses.growth.empty()) fmt::print("\n{}", FormatGrowth(losses.growth));
 }
 
-void Write(const Losses& losses, Form form, const ImbalanceOptions& options, const ReportTemplates& templates) {
-  if (form == Form::kJson) {
+void Write(const Losses& losses, PageForm form, const ImbalanceOptions& options, const ReportTemplates& templates) {
+  if (form == PageForm::kJson) {
     WriteOutput(options.output, WriteLossesJson(losses.records, losses.projected));
     return;
   }
   const ReportModel model =
       BuildLossesModel(losses.records, losses.growth, losses.title, static_cast<std::size_t>(options.top));
-  if (form == Form::kHtml) {
+  if (form == PageForm::kHtml) {
     WriteOutput(options.output, WriteLossesHtml(model, templates));
-  } else if (form == Form::kMarkdown) {
+  } else if (form == PageForm::kMarkdown) {
     WriteOutput(options.output, WriteLossesMarkdown(model, templates));
   } else {
     WriteFiles(options.output, {{"imbalance.html", WriteLossesHtml(model, templates)},
@@ -80,7 +68,7 @@ std::string TitleOf(const Study& study, const MeasuredRuns& measured) {
 }
 
 int Imbalance(const ImbalanceOptions& options, const Common& common) {
-  const Form form = FormOf(options.output);
+  const PageForm form = PageFormOf(options.output);
   const ReportTemplates templates = LoadFormTemplates("imbalance", options.templates);
   const Messages messages(common);
   Study study = StudyOfInputs(options.inputs, "", options.application);
@@ -100,7 +88,7 @@ int Imbalance(const ImbalanceOptions& options, const Common& common) {
   const std::vector<PhaseProjection> factors = Project(measured.table, library, study.projection);
   losses.projected = ProjectLosses(losses.records, factors, library, study.projection);
   if (losses.records.size() > study.phases.size()) losses.growth = DescribeGrowth(losses.projected, factors);
-  if (form == Form::kText) {
+  if (form == PageForm::kText) {
     Print(losses, static_cast<std::size_t>(options.top));
   } else {
     Write(losses, form, options, templates);
