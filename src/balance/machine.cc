@@ -1,6 +1,7 @@
 #include "balance/machine.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 namespace farscale {
@@ -12,6 +13,12 @@ double Collective(const Machine& machine, CollectiveKind kind, double bytes) {
   const Network* network = machine.TimedNetwork();
   if (network == nullptr || machine.processors() < 2) return 0;
   return CollectiveSeconds(*network, kind, machine.processors(), IsOneNode(machine), {bytes, bytes, bytes, 2 * bytes});
+}
+
+// A node is at least as fast within as to others, where only that is known.
+double TransferSeconds(const Network& network, bool is_local, double bytes) {
+  const bool is_known = std::isfinite(network.local.bandwidth);
+  return (is_local && is_known ? network.local : network.remote).TransferSeconds(bytes);
 }
 
 // Until when the places of one side are taken.
@@ -90,7 +97,7 @@ double MigrationSeconds(const Machine& machine, const std::vector<std::uint32_t>
     const Link& link = is_local ? network->local : network->remote;
     double start = std::max(sender.NextFree(from[task]), receiver.NextFree(to[task]));
     if (!is_local) start = std::max({start, leaving.NextFree(node), arriving.NextFree(other)});
-    const double until = start + link.TransferSeconds(task_bytes[task]);
+    const double until = start + TransferSeconds(*network, is_local, task_bytes[task]);
     sender.Take(from[task], until);
     receiver.Take(to[task], until);
     if (!is_local) {

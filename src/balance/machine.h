@@ -44,7 +44,7 @@ double DecisionSeconds(const Machine& machine, const Strategy& strategy, const B
 
 // Until the state of every task that moves is in its new place. A processor sends one state at a time and receives one
 // at a time; nodes limit their transfers as the network says. States set off in the order of their tasks, each as soon
-// as both sides are free.
+// as both sides are free. Within nodes of unknown bandwidth they take as long as between nodes.
 double MigrationSeconds(const Machine& machine, const std::vector<std::uint32_t>& from,
                         const std::vector<std::uint32_t>& to, const std::vector<double>& task_bytes);
 

@@ -132,9 +132,7 @@ int Balance(const BalanceOptions& options, const Common& common) {
   const ReportTemplates templates = LoadFormTemplates("balance", options.templates);
   const Messages messages(common);
   Study study = StudyOfInputs(options.inputs, "", options.application);
-  if (options.inputs.size() == 1 && study.runs.front().trace == options.inputs.front()) {
-    study.title = options.inputs.front();  // "traces" says nothing
-  }
+  if (study.runs.front().trace == options.inputs.front()) study.title.clear();  // no study: the name of its program
   if (!options.phase.empty()) study.phases = {PhaseSpec::Region(options.phase)};
   if (!options.targets.empty()) study.projection.targets = options.targets;
   BalanceResults results = RunBalance(study, BalanceOf(options), messages.Progress());
@@ -224,7 +222,7 @@ void AddBalanceCommand(CLI::App& app, const Common& common, CommandResult& actio
       ->required();
   command->add_option("--phase", options->phase,
                       "Region of an iteration, by name or as /regular expression/, or auto (default: the first phase "
-                      "of the study that is one, or auto)");
+                      "of the study that is one, or auto, or the largest region that repeats)");
   AddSweepOptions(command, *options);
   AddMachineOptions(command, *options);
   command

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <set>
 
 #include "balance/node_mapping.h"
@@ -42,22 +43,40 @@ bool IsLoop(const std::vector<FactorRow>& rows, bool without_gaps) {
   });
 }
 
-// The first candidate that is a loop without gaps in all runs, else the first that is a loop; when none is, the first,
-// which will say why.
-Measured ChoosePhase(const Study& study, bool phase_is_given, const ProgressSink& progress) {
-  Measured measured;
+// The first phase that is a loop without gaps in all runs, else the first that is a loop.
+const PhaseSpec* FindLoop(const Study& study, const FactorTable& table) {
+  for (const bool without_gaps : {true, false}) {
+    for (const PhaseSpec& phase : study.phases) {
+      if (IsLoop(table.Rows(study.series, phase.name), without_gaps)) return &phase;
+    }
+  }
+  return nullptr;
+}
+
+// The region that takes most of the largest run among those that every rank enters equally often.
+std::optional<PhaseSpec> LargestLoopRegion(const Study& study) {
+  std::vector<std::string> paths;
+  for (const RunSpec& run : study.runs) paths.push_back(run.trace);
+  const RunSpec& largest = study.runs[LargestFirst(paths).front()];
+  const Trace trace = ReadTrace(largest.trace, {false, {}, largest.application});
+  for (const RegionSummary& region : SummarizeRegions(trace)) {
+    if (region.IsLoop(trace)) return PhaseSpec::Region(region.name);
+  }
+  return std::nullopt;
+}
+
+// A phase of the study, the loop that the calls show, or a region; when none is a loop, the first, which will say why.
+Measured ChoosePhase(const Study& study, bool phase_is_given) {
   Study tried = study;
   tried.phases = Candidates(study, phase_is_given);
   tried.finds_groups = false;
   tried.groups.clear();
-  measured.runs = MeasureRuns(tried, progress);
-  measured.phase = tried.phases.front();
-  for (const bool without_gaps : {true, false}) {
-    for (const PhaseSpec& phase : tried.phases) {
-      if (!IsLoop(measured.runs.table.Rows(study.series, phase.name), without_gaps)) continue;
-      measured.phase = phase;
-      return measured;
-    }
+  Measured measured{MeasureRuns(tried, {}), tried.phases.front()};
+  if (const PhaseSpec* loop = FindLoop(tried, measured.runs.table)) {
+    measured.phase = *loop;
+  } else if (const auto region = phase_is_given ? std::nullopt : LargestLoopRegion(study)) {
+    tried.phases = {*region};
+    measured = {MeasureRuns(tried, {}), *region};
   }
   return measured;
 }
@@ -92,6 +111,11 @@ std::vector<RunSpec> RunsOf(const Study& study, const MeasuredRuns& measured, Wh
     if (spec != study.runs.end()) runs.push_back(*spec);
   }
   return runs;
+}
+
+std::string NameOfProgram(const MeasuredRuns& measured) {
+  const std::string program = std::filesystem::path(measured.runs.front().program).filename().string();
+  return program.empty() ? measured.runs.front().path : program;
 }
 
 // Nothing: the ideal network.
@@ -162,10 +186,11 @@ void ShareNodes(const std::vector<std::unique_ptr<BalanceRunData>>& runs, WhatIf
 void CheckMigrations(const std::vector<std::unique_ptr<BalanceRunData>>& runs, const Network* network,
                      const BalanceStudy& balance, WhatIf& what_if) {
   if (network == nullptr || balance.sweep.costs.are_free) return;
-  if (std::isinf(network->remote.bandwidth) || std::isinf(network->local.bandwidth)) {
+  const bool has_nodes = std::any_of(runs.begin(), runs.end(), [](const auto& run) { return run->record.nodes > 1; });
+  if (std::isinf(network->remote.bandwidth) && (has_nodes || std::isinf(network->local.bandwidth))) {
     AddFinding(what_if, "bandwidthUnknown",
-               "the bandwidth of a link is not known, so what moving tasks over it costs is not told; --network names "
-               "a network that has one",
+               "the bandwidth between nodes is not known, so moving tasks costs a latency; --network names a network "
+               "that has one",
                network->name);
   }
   for (const auto& run : runs) {
@@ -271,7 +296,7 @@ std::vector<BalancedTable> TablesOf(const std::vector<std::unique_ptr<BalanceRun
 BalanceResults RunBalance(const Study& study, const BalanceStudy& balance, const ProgressSink& progress) {
   BalanceResults results;
   WhatIf& what_if = results.what_if;
-  Measured measured = ChoosePhase(study, balance.phase_is_given, {});
+  Measured measured = ChoosePhase(study, balance.phase_is_given);
   const std::vector<RunSpec> specs = RunsOf(study, measured.runs, what_if);
   FindShape(specs, measured.phase);
   const std::optional<Network> network = NetworkOf(study, balance, what_if);
@@ -279,7 +304,7 @@ BalanceResults RunBalance(const Study& study, const BalanceStudy& balance, const
       measured.phase,     network ? &*network : nullptr, balance.clean_computation, balance.source,
       balance.task_bytes, balance.task_bytes_file,       balance.per_node};
   const auto runs = LoadRuns(study, specs, input, what_if);
-  what_if.title = study.title;
+  what_if.title = study.title.empty() ? NameOfProgram(measured.runs) : study.title;
   what_if.phase = measured.phase.name;
   what_if.computation = runs.back()->computation;
   if (std::any_of(runs.begin(), runs.end(), [](const auto& run) { return run->cut.span == Span::kEach; })) {

@@ -36,7 +36,8 @@ struct BalanceResults {
   std::vector<BalancedTable> tables;  // as measured first; empty where fewer than two runs can be balanced alike
 };
 
-// Of the study's phases the first of whole iterations, or the loop that the calls show. Throws what keeps everything
+// Of the study's phases the first of whole iterations, or the loop that the calls show, or the region that takes most of
+// the largest run among those that all ranks enter equally often. Throws what keeps everything
 // from being simulated; runs that cannot be are findings.
 BalanceResults RunBalance(const Study& study, const BalanceStudy& balance, const ProgressSink& progress);
 
