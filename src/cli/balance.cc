@@ -111,7 +111,7 @@ std::vector<BalancedProjection> ProjectTables(std::vector<BalancedTable> tables,
 
 void Write(const WhatIf& what_if, const std::vector<BalancedProjection>& projections, PageForm form,
            const BalanceOptions& options, const ReportTemplates& templates) {
-  if (form == PageForm::kJson) return WriteOutput(options.output, WriteWhatIfJson(what_if));
+  if (form == PageForm::kJson) return WriteOutput(options.output, WriteWhatIfJson(what_if, projections));
   const ReportModel model = BuildBalanceModel(what_if, projections, static_cast<std::size_t>(options.top));
   if (form == PageForm::kHtml) return WriteOutput(options.output, WriteBalanceHtml(model, templates));
   const std::filesystem::path output(options.output);
@@ -121,7 +121,7 @@ void Write(const WhatIf& what_if, const std::vector<BalancedProjection>& project
       {markdown, WriteBalanceMarkdown(model, templates)}};
   if (is_folder) {
     files.emplace_back("balance.html", WriteBalanceHtml(model, templates));
-    files.emplace_back("balance.json", WriteWhatIfJson(what_if));
+    files.emplace_back("balance.json", WriteWhatIfJson(what_if, projections));
   }
   for (const auto& [name, svg] : model.figures) files.emplace_back(std::filesystem::path("figures") / name, svg);
   WriteFiles(is_folder ? output : output.parent_path(), files);

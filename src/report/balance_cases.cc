@@ -3,11 +3,15 @@
 #include <algorithm>
 #include <tuple>
 
+#include "balance/outcome.h"
+
 namespace farscale {
 namespace {
 
 // Gains and losses below are nothing to act upon.
 constexpr double kHardly = 0.005;
+// Cases that are told in full.
+constexpr std::size_t kDetailed = 4;
 
 using Configuration = BalanceConfiguration;
 
@@ -52,6 +56,33 @@ void SpreadOverIntervals(std::vector<SweepLine>& lines, const std::vector<double
   }
 }
 
+// What balancing is best compared with: it may be done without.
+std::optional<std::size_t> LeadOf(const WhatIf& what_if, const BalanceCase& one) {
+  if (one.ranking.empty()) return std::nullopt;
+  const BalanceOutcome& best = what_if.outcomes[one.ranking.front()];
+  const std::size_t reference = ReferenceOf(what_if, one, best);
+  std::optional<std::size_t> without;
+  for (const std::size_t i : one.outcomes) {
+    if (!IsUnbalanced(what_if.outcomes[i]) || i == reference) continue;
+    if (!without || what_if.outcomes[i].makespan < what_if.outcomes[*without].makespan) without = i;
+  }
+  const bool leads = without && (best.migrations == 0 || what_if.outcomes[*without].makespan <= best.makespan);
+  return leads ? without : one.ranking.front();
+}
+
+// In a case makespans compare, so by time; in the order of the ranking where they are the same.
+void RankIn(const WhatIf& what_if, BalanceCase& one) {
+  for (const std::size_t i : what_if.by_time) {
+    if (IsInCase(what_if, one, what_if.outcomes[i].configuration)) one.ranking.push_back(i);
+  }
+  std::stable_sort(one.ranking.begin(), one.ranking.end(), [&](std::size_t a, std::size_t b) {
+    return what_if.outcomes[a].makespan < what_if.outcomes[b].makespan;
+  });
+  for (const std::size_t i : what_if.by_robustness) {
+    if (!one.robust && IsInCase(what_if, one, what_if.outcomes[i].configuration)) one.robust = i;
+  }
+}
+
 }  // namespace
 
 std::vector<BalanceCase> CasesOf(const WhatIf& what_if) {
@@ -72,12 +103,8 @@ std::vector<BalanceCase> CasesOf(const WhatIf& what_if) {
     }
   }
   for (BalanceCase& one : cases) {
-    for (const std::size_t i : what_if.by_time) {
-      if (IsInCase(what_if, one, what_if.outcomes[i].configuration)) one.ranking.push_back(i);
-    }
-    for (const std::size_t i : what_if.by_robustness) {
-      if (!one.robust && IsInCase(what_if, one, what_if.outcomes[i].configuration)) one.robust = i;
-    }
+    RankIn(what_if, one);
+    one.lead = LeadOf(what_if, one);
   }
   std::stable_sort(cases.begin(), cases.end(), [](const BalanceCase& a, const BalanceCase& b) {
     return std::tuple(a.run.value_or(0), a.processors) < std::tuple(b.run.value_or(0), b.processors);
@@ -89,21 +116,36 @@ bool IsUnbalanced(const BalanceOutcome& outcome) {
   return outcome.configuration.interval == 0 || outcome.configuration.strategy == "none";
 }
 
-const Gain& GainThatCounts(const BalanceOutcome& outcome) {
-  return outcome.gain_over_original ? *outcome.gain_over_original : outcome.gain;
+std::size_t ReferenceOf(const WhatIf& what_if, const BalanceCase& one, const BalanceOutcome& outcome) {
+  if (outcome.gain_over_original && one.original) return *one.original;
+  for (const std::size_t i : one.outcomes) {
+    const BalanceOutcome& other = what_if.outcomes[i];
+    if (IsUnbalanced(other) && other.configuration.run == outcome.configuration.run) return i;
+  }
+  return outcome.baseline;
 }
 
-double MakespanComparedWith(const WhatIf& what_if, const BalanceCase& one, const BalanceOutcome& outcome) {
-  if (!outcome.gain_over_original) return what_if.outcomes[outcome.baseline].makespan;
-  if (one.original) return what_if.outcomes[*one.original].makespan;
-  return outcome.makespan / (1 - outcome.gain_over_original->value);
+Gain GainThatCounts(const WhatIf& what_if, const BalanceCase& one, const BalanceOutcome& outcome) {
+  const std::size_t reference = ReferenceOf(what_if, one, outcome);
+  if (outcome.gain_over_original && reference == one.original) return *outcome.gain_over_original;
+  return reference == outcome.baseline ? outcome.gain : GainOver(what_if.outcomes[reference], outcome);
+}
+
+bool HasSeveralPlacements(const WhatIf& what_if, const BalanceCase& one) {
+  return std::any_of(one.outcomes.begin(), one.outcomes.end(), [&](std::size_t i) {
+    return what_if.outcomes[i].configuration.placement !=
+           what_if.outcomes[one.outcomes.front()].configuration.placement;
+  });
 }
 
 double CostsOfBalancing(const MakespanParts& parts) { return parts.barriers + parts.strategy + parts.migration; }
 
 BalanceVerdict VerdictOf(const WhatIf& what_if, const BalanceCase& one) {
   if (one.ranking.empty()) return BalanceVerdict::kNothingBalanced;
-  const Gain& gain = GainThatCounts(what_if.outcomes[one.ranking.front()]);
+  const BalanceOutcome& lead = what_if.outcomes[*one.lead];
+  if (what_if.outcomes[one.ranking.front()].migrations == 0) return BalanceVerdict::kNothingMoved;
+  if (IsUnbalanced(lead)) return BalanceVerdict::kUnbalancedLeads;
+  const Gain gain = GainThatCounts(what_if, one, lead);
   if (gain.low < gain.high && gain.low <= 0 && gain.high >= 0) return BalanceVerdict::kWithinNoise;
   if (gain.value > -kHardly && gain.value < kHardly) return BalanceVerdict::kHardlyAnything;
   return gain.value > 0 ? BalanceVerdict::kGains : BalanceVerdict::kCosts;
@@ -111,10 +153,34 @@ BalanceVerdict VerdictOf(const WhatIf& what_if, const BalanceCase& one) {
 
 const BalanceCase& MostTelling(const WhatIf& what_if, const std::vector<BalanceCase>& cases) {
   const auto gain = [&](const BalanceCase& one) {
-    return one.ranking.empty() ? -1e9 : GainThatCounts(what_if.outcomes[one.ranking.front()]).value;
+    return one.lead ? GainThatCounts(what_if, one, what_if.outcomes[*one.lead]).value : -1e9;
   };
   return *std::max_element(cases.begin(), cases.end(),
                            [&](const BalanceCase& a, const BalanceCase& b) { return gain(a) < gain(b); });
+}
+
+std::vector<bool> ChooseDetailed(const WhatIf& what_if, const std::vector<BalanceCase>& cases) {
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    if (cases[i].lead) order.push_back(i);
+  }
+  const auto gain = [&](std::size_t i) {
+    return GainThatCounts(what_if, cases[i], what_if.outcomes[*cases[i].lead]).value;
+  };
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return gain(a) > gain(b); });
+  std::vector<bool> chosen(cases.size(), false);
+  for (std::size_t i = 0; i < std::min(order.size(), kDetailed); ++i) chosen[order[i]] = true;
+  return chosen;
+}
+
+std::vector<std::size_t> RowsOf(const WhatIf& what_if, const BalanceCase& one) {
+  std::vector<std::size_t> rows;
+  if (one.lead && IsUnbalanced(what_if.outcomes[*one.lead])) rows.push_back(*one.lead);
+  rows.insert(rows.end(), one.ranking.begin(), one.ranking.end());
+  for (const std::size_t i : one.outcomes) {
+    if (IsUnbalanced(what_if.outcomes[i]) && i != one.lead) rows.push_back(i);
+  }
+  return rows;
 }
 
 std::vector<SweepLine> SweepOver(const WhatIf& what_if, const BalanceCase& one, BalanceAxis axis) {
@@ -145,8 +211,10 @@ std::vector<std::size_t> BestOfStrategies(const WhatIf& what_if, const BalanceCa
   if (one.ranking.empty()) return one.outcomes;
   std::vector<std::size_t> told;
   if (one.original) told.push_back(*one.original);
-  const std::size_t baseline = what_if.outcomes[one.ranking.front()].baseline;
-  if (one.original != baseline) told.push_back(baseline);
+  for (const std::size_t i : {*one.lead, what_if.outcomes[one.ranking.front()].baseline}) {
+    const bool is_told = std::find(told.begin(), told.end(), i) != told.end();
+    if (!is_told && IsUnbalanced(what_if.outcomes[i])) told.push_back(i);
+  }
   for (const std::size_t i : one.ranking) {
     const std::string& strategy = what_if.outcomes[i].configuration.strategy;
     const bool is_told = std::any_of(told.begin(), told.end(), [&](std::size_t other) {

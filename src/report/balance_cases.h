@@ -17,6 +17,10 @@ struct BalanceCase {
   std::vector<std::size_t> ranking;     // those with balancing, best first
   std::optional<std::size_t> robust;    // the best of them by the worst tenth of the replicas
   std::optional<std::size_t> original;  // one task a processor and no balancing
+  // What the case is told by: the best with balancing, unless something without is as fast (finer, or placed in another
+  // way), or the best with balancing moves nothing, so that what it gains is not of balancing. Nothing where nothing is
+  // balanced.
+  std::optional<std::size_t> lead;
 };
 
 // By run, then processors. Every outcome is in one of them.
@@ -25,25 +29,37 @@ std::vector<BalanceCase> CasesOf(const WhatIf& what_if);
 // Whether an outcome is without balancing: what others are compared with.
 bool IsUnbalanced(const BalanceOutcome& outcome);
 
-// What counts: the gain over the original run, where that is known, else over the same without balancing.
-const Gain& GainThatCounts(const BalanceOutcome& outcome);
-// Seconds of what that gain is over.
-double MakespanComparedWith(const WhatIf& what_if, const BalanceCase& one, const BalanceOutcome& outcome);
+// What an outcome of a case is compared with: the original run, where that is known, else the same tasks without
+// balancing, placed in the first of the ways that were tried.
+std::size_t ReferenceOf(const WhatIf& what_if, const BalanceCase& one, const BalanceOutcome& outcome);
+// The gain over that.
+Gain GainThatCounts(const WhatIf& what_if, const BalanceCase& one, const BalanceOutcome& outcome);
+
+// Whether tasks of a case are placed in more ways than one, so that names have to say it.
+bool HasSeveralPlacements(const WhatIf& what_if, const BalanceCase& one);
 
 // Time spent on balancing itself.
 double CostsOfBalancing(const MakespanParts& parts);
 
 enum class BalanceVerdict {
   kNothingBalanced,  // no outcome with balancing
-  kGains,            // more than noise, where that is known, and than half a percent
+  kNothingMoved,     // the best one with balancing migrates nothing: whatever it gains is not of balancing
+  kUnbalancedLeads,  // it does, but something without balancing is as fast
+  kGains,            // the best gains more than noise, where that is known, and than half a percent
   kWithinNoise,      // the replicas do not agree that it gains or loses
   kHardlyAnything,   // less than half a percent either way
   kCosts             // the best one is slower
 };
 BalanceVerdict VerdictOf(const WhatIf& what_if, const BalanceCase& one);
 
-// The case in which balancing brings most; the first where none is balanced. There must be one.
+// The case in which most is gained; the first where none is balanced. There must be one.
 const BalanceCase& MostTelling(const WhatIf& what_if, const std::vector<BalanceCase>& cases);
+
+// Which cases are told in full, those in which most is gained; tables have all.
+std::vector<bool> ChooseDetailed(const WhatIf& what_if, const std::vector<BalanceCase>& cases);
+
+// The outcomes of a case in the order of tables: what it is told by, with balancing best first, without.
+std::vector<std::size_t> RowsOf(const WhatIf& what_if, const BalanceCase& one);
 
 // What one thing that varies does to the makespan.
 enum class BalanceAxis { kInterval, kLevel, kProcessors };
@@ -62,8 +78,8 @@ struct SweepLine {
 // that is the same value everywhere. Empty where there is no best, or only one value of x.
 std::vector<SweepLine> SweepOver(const WhatIf& what_if, const BalanceCase& one, BalanceAxis axis);
 
-// The original run, the tasks of the best outcome without balancing, where that is something else, and the best outcome
-// of every strategy, best first. Where nothing is balanced, all there is.
+// The original run, what leads without balancing, the tasks of the best outcome without balancing, where these are
+// something else, and the best outcome of every strategy, best first. Where nothing is balanced, all there is.
 std::vector<std::size_t> BestOfStrategies(const WhatIf& what_if, const BalanceCase& one);
 
 }  // namespace farscale

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "balance/strategy.h"
 #include "base/format.h"
 #include "report/balance_words.h"
 #include "report/chart.h"
@@ -32,6 +33,15 @@ Data Row(const std::string& heading, const std::vector<std::string>& texts) {
 
 Data Table(const std::string& corner, const std::vector<std::string>& header, Data rows) {
   return {{"corner", corner}, {"header", Cells(header)}, {"rows", std::move(rows)}};
+}
+
+// A strategy has one colour in all figures, and none is grey; that of the list of strategies, so that it does not
+// depend on which others a case has.
+int ColorOf(const std::string& strategy) {
+  constexpr int kGrey = 7;
+  const std::vector<Strategy>& all = Strategies();
+  const auto found = std::find_if(all.begin(), all.end(), [&](const Strategy& one) { return one.id == strategy; });
+  return found == all.end() || !found->moves ? kGrey : static_cast<int>(found - all.begin() - 1) % kGrey;
 }
 
 // A load that is exceeded by one in so many at most.
@@ -190,12 +200,11 @@ void AddSweep(const WhatIf& what_if, const BalanceCase& one, BalanceAxis axis, c
   chart.log_x = false;
   chart.width = 560;
   chart.height = 340;
-  int color = 0;
   for (const SweepLine& line : lines) {
     const bool is_unbalanced = IsUnbalanced(what_if.outcomes[line.points.front().outcome]);
     ChartSeries series;
     series.name = NameOfLine(what_if, line);
-    series.color = is_unbalanced ? 7 : color++;
+    series.color = ColorOf(is_unbalanced ? "none" : line.strategy);
     series.dashed = is_unbalanced;
     for (const SweepPoint& point : line.points) {
       series.line.push_back({point.x, what_if.outcomes[point.outcome].makespan / unit.seconds, ""});
@@ -349,7 +358,9 @@ ReportData AverageLoadFigures(const WhatIf& what_if, const std::string& slug, Re
     ChartSeries series;
     series.name =
         fmt::format("{}: {}", NameOfHistory(what_if, history), FormatSeconds(OutcomeOf(what_if, history).makespan));
-    series.color = static_cast<int>(chart.series.size());
+    const BalanceOutcome& outcome = OutcomeOf(what_if, history);
+    series.color = ColorOf(IsUnbalanced(outcome) ? "none" : outcome.configuration.strategy);
+    series.dashed = IsUnbalanced(outcome);
     series.line.push_back({0, history.average_load.front(), ""});
     for (std::size_t i = 0; i < history.time.size(); ++i) {
       series.line.push_back({history.time[i] / unit.seconds, history.average_load[i], ""});

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/version.h"
+#include "report/balance_cases.h"
 
 namespace farscale {
 namespace {
@@ -41,6 +42,8 @@ Json ToJson(const BalanceOutcome& outcome) {
                {"replicas", outcome.replicas},
                {"baseline", outcome.baseline},
                {"gain", ToJson(outcome.gain)}};
+  if (outcome.later_iteration) json["laterIteration"] = *outcome.later_iteration;
+  if (outcome.later_iteration_without) json["laterIterationWithout"] = *outcome.later_iteration_without;
   if (outcome.gain_over_original) json["gainOverOriginal"] = ToJson(*outcome.gain_over_original);
   return json;
 }
@@ -88,6 +91,47 @@ Json ToJson(const BalanceRun& run) {
   return json;
 }
 
+// What a case is told by, and what that is compared with.
+Json CasesToJson(const WhatIf& what_if) {
+  Json list = Json::array();
+  for (const BalanceCase& one : CasesOf(what_if)) {
+    Json json = {{"processors", one.processors}};
+    if (one.run) json["run"] = *one.run;
+    if (one.lead) {
+      const BalanceOutcome& lead = what_if.outcomes[*one.lead];
+      json["lead"] = *one.lead;
+      json["reference"] = ReferenceOf(what_if, one, lead);
+      json["gain"] = ToJson(GainThatCounts(what_if, one, lead));
+    }
+    list.push_back(std::move(json));
+  }
+  return list;
+}
+
+Json ToJson(const BalancedValue& value) {
+  Json json = {{"value", value.value}, {"isReplayed", value.is_replayed}, {"isEvidence", value.is_evidence}};
+  if (value.interval80) json["interval80"] = {value.interval80->low, value.interval80->high};
+  return json;
+}
+
+Json ProjectionsToJson(const std::vector<BalancedProjection>& projections) {
+  Json list = Json::array();
+  if (projections.size() < 2) return list;  // nothing stands beside it
+  for (const BalancedProjection& side : projections) {
+    Json targets = Json::array();
+    for (const BalancedTarget& target : ValuesOf(projections, side)) {
+      if (!target.parallel_efficiency && !target.load_balance) continue;
+      Json json = {{"phase", target.phase}, {"cores", target.cores}};
+      if (!target.series.empty()) json["series"] = target.series;
+      if (target.parallel_efficiency) json["parallelEfficiency"] = ToJson(*target.parallel_efficiency);
+      if (target.load_balance) json["loadBalance"] = ToJson(*target.load_balance);
+      targets.push_back(std::move(json));
+    }
+    list.push_back({{"label", side.label}, {"targets", std::move(targets)}});
+  }
+  return list;
+}
+
 Json ToJson(const LeftOut& one) { return {{"configuration", ToJson(one.configuration)}, {"why", one.why}}; }
 
 Json ToJson(const Finding& finding) {
@@ -109,7 +153,7 @@ Json ListOf(const std::vector<Value>& values) {
 
 }  // namespace
 
-std::string WriteWhatIfJson(const WhatIf& what_if) {
+std::string WriteWhatIfJson(const WhatIf& what_if, const std::vector<BalancedProjection>& projections) {
   const Json json = {{"format", "farscale-balance"},
                      {"version", 1},
                      {"generator", Generator()},
@@ -124,10 +168,12 @@ std::string WriteWhatIfJson(const WhatIf& what_if) {
                      {"noiseReplicas", what_if.noise_replicas},
                      {"runs", ListOf(what_if.runs)},
                      {"outcomes", ListOf(what_if.outcomes)},
+                     {"cases", CasesToJson(what_if)},
                      {"byTime", what_if.by_time},
                      {"byRobustness", what_if.by_robustness},
                      {"histories", ListOf(what_if.histories)},
                      {"stateCosts", ListOf(what_if.state_costs)},
+                     {"projections", ProjectionsToJson(projections)},
                      {"mappings", ListOf(what_if.mappings)},
                      {"leftOut", ListOf(what_if.left_out)},
                      {"findings", ListOf(what_if.findings)}};

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "balance/what_if.h"
+#include "report/balance_projections.h"
 
 namespace farscale {
 
-std::string WriteWhatIfJson(const WhatIf& what_if);
+std::string WriteWhatIfJson(const WhatIf& what_if, const std::vector<BalancedProjection>& projections = {});
 
 }  // namespace farscale

@@ -60,99 +60,117 @@ std::set<double> TargetsOf(const List& list, const PhaseName& name, Factor facto
   return cores;
 }
 
-std::string Bounds(Factor factor, const ProjectedValue& value) {
-  if (!value.interval80) return "unknown";
-  return FormatValue(factor, value.interval80->low) + " to " + FormatValue(factor, value.interval80->high);
+std::string Bounds(Factor factor, const std::optional<IntervalBounds>& interval) {
+  if (!interval) return "unknown";
+  return FormatValue(factor, interval->low) + " to " + FormatValue(factor, interval->high);
 }
 
-Data EmptyCell() {
-  return {{"text", "–"}, {"interval", ""}, {"hasInterval", false}, {"color", kNoColor}, {"tone", kNoTone}};
+// Of the first run on so many processors, else projected.
+std::optional<BalancedValue> ValueAt(const BalancedProjection& side, const PhaseName& name, Factor factor,
+                                     double cores) {
+  for (const FactorRow& row : side.table.Rows(name.series, name.phase)) {
+    const std::optional<double>& value = row.values[factor];
+    if (static_cast<double>(row.cores) == cores && value) return BalancedValue{*value, std::nullopt, true, true};
+  }
+  const ProjectedValue* value = TargetOf(side, name, factor, cores);
+  if (value == nullptr) return std::nullopt;
+  return BalancedValue{value->value, value->interval80, false, IsEvidence(*Find(side, name), factor, cores)};
 }
 
 Data CellOf(const BalancedProjection& side, const PhaseName& name, Factor factor, double cores) {
-  const ProjectedValue* value = TargetOf(side, name, factor, cores);
-  if (value == nullptr) return EmptyCell();
-  Data cell = ProjectedCell(*Find(side, name), factor, *value, true);
+  const std::optional<BalancedValue> value = ValueAt(side, name, factor, cores);
+  if (!value) return {{"text", "–"}, {"interval", ""}, {"hasInterval", false}, {"color", kNoColor}, {"tone", kNoTone}};
+  if (value->is_replayed) {
+    return {{"text", FormatValue(factor, value->value)},
+            {"interval", ""},
+            {"hasInterval", false},
+            {"color", PopColor(value->value)},
+            {"tone", PopTone(value->value)}};
+  }
+  const ProjectedValue& projected = *TargetOf(side, name, factor, cores);
+  Data cell = ProjectedCell(*Find(side, name), factor, projected, true);
   if (cell["hasInterval"].get<bool>()) {
-    cell["interval"] = Bounds(factor, *value);
+    cell["interval"] = Bounds(factor, projected.interval80);
   } else {
-    cell["text"] = fmt::format("{} ({})", kNotEvidence, Bounds(factor, *value));
+    cell["text"] = fmt::format("{} ({})", kNotEvidence, Bounds(factor, projected.interval80));
   }
   return cell;
 }
 
-// Of the first run on so many processors.
-Data MeasuredCell(const BalancedProjection& side, const PhaseName& name, Factor factor, std::int64_t cores) {
-  for (const FactorRow& row : side.table.Rows(name.series, name.phase)) {
-    const std::optional<double>& value = row.values[factor];
-    if (row.cores != cores || !value) continue;
-    return {{"text", FormatValue(factor, *value)},
-            {"interval", ""},
-            {"hasInterval", false},
-            {"color", PopColor(*value)},
-            {"tone", PopTone(*value)}};
+// Processors that were replayed, and those of projections.
+std::set<double> RowsOf(const List& list, const PhaseName& name, Factor factor) {
+  std::set<double> cores = TargetsOf(list, name, factor);
+  for (const BalancedProjection& side : list) {
+    for (const FactorRow& row : side.table.Rows(name.series, name.phase)) {
+      if (row.values[factor]) cores.insert(static_cast<double>(row.cores));
+    }
   }
-  return EmptyCell();
+  return cores;
 }
 
-Data RowOf(double cores, bool is_projected, Data cells) {
+// Sides need not be replayed on as many processors: one can be projected where another was replayed.
+const char* KindOf(bool has_replayed, bool has_projected) {
+  if (!has_replayed) return "projected";
+  return has_projected ? "replayed, or projected with an interval" : "replayed";
+}
+
+Data RowAt(const List& list, const PhaseName& name, Factor factor, double cores) {
+  Data cells = Data::array();
+  bool has_replayed = false, has_projected = false;
+  for (const BalancedProjection& side : list) {
+    const std::optional<BalancedValue> value = ValueAt(side, name, factor, cores);
+    has_replayed = has_replayed || (value && value->is_replayed);
+    has_projected = has_projected || (value && !value->is_replayed);
+    cells.push_back(CellOf(side, name, factor, cores));
+  }
   return {{"cores", FormatCores(cores)},
-          {"isProjected", is_projected},
-          {"kind", is_projected ? "projected" : "replayed"},
+          {"isProjected", !has_replayed},
+          {"kind", KindOf(has_replayed, has_projected)},
           {"cells", std::move(cells)}};
 }
 
 Data TableOf(const List& list, const PhaseName& name, Factor factor, const std::string& caption) {
   Data columns = Data::array(), rows = Data::array();
-  std::set<std::int64_t> measured;
-  for (const BalancedProjection& side : list) {
-    columns.push_back({{"name", side.label}});
-    for (const FactorRow& row : side.table.Rows(name.series, name.phase)) {
-      if (row.values[factor]) measured.insert(row.cores);
-    }
-  }
-  for (const std::int64_t cores : measured) {
-    Data cells = Data::array();
-    for (const BalancedProjection& side : list) cells.push_back(MeasuredCell(side, name, factor, cores));
-    rows.push_back(RowOf(static_cast<double>(cores), false, std::move(cells)));
-  }
-  for (const double cores : TargetsOf(list, name, factor)) {
-    if (measured.count(static_cast<std::int64_t>(cores)) > 0) continue;
-    Data cells = Data::array();
-    for (const BalancedProjection& side : list) cells.push_back(CellOf(side, name, factor, cores));
-    rows.push_back(RowOf(cores, true, std::move(cells)));
-  }
+  for (const BalancedProjection& side : list) columns.push_back({{"name", side.label}});
+  for (const double cores : RowsOf(list, name, factor)) rows.push_back(RowAt(list, name, factor, cores));
   return {{"caption", caption}, {"columns", std::move(columns)}, {"rows", std::move(rows)}};
 }
 
-bool IsEvidenceAt(const BalancedProjection& side, const PhaseName& name, double cores) {
-  const PhaseProjection* projection = Find(side, name);
-  return projection != nullptr && TargetOf(side, name, Factor::kParallelEfficiency, cores) != nullptr &&
-         IsEvidence(*projection, Factor::kParallelEfficiency, cores);
+bool AreApart(const BalancedValue& a, const BalancedValue& b) {
+  const auto bounds = [](const BalancedValue& value) {
+    return value.is_replayed ? IntervalBounds{value.value, value.value}
+                             : value.interval80.value_or(IntervalBounds{-1e300, 1e300});
+  };
+  return bounds(a).high < bounds(b).low || bounds(b).high < bounds(a).low;
 }
 
-bool AreApart(const ProjectedValue& a, const ProjectedValue& b) {
-  return a.interval80 && b.interval80 &&
-         (a.interval80->high < b.interval80->low || b.interval80->high < a.interval80->low);
-}
-
-std::string Say(const BalancedProjection& side, const BalancedProjection& first, const PhaseName& name,
-                const std::set<double>& targets) {
+std::string InWords(const BalancedValue& value) {
   constexpr Factor kFactor = Factor::kParallelEfficiency;
+  return fmt::format("{} ({})", FormatValue(kFactor, value.value),
+                     value.is_replayed ? "replayed" : Bounds(kFactor, value.interval80));
+}
+
+// Labels are no part of a sentence: what they are called is not decided here.
+std::string Say(const BalancedProjection& side, const BalancedProjection& first, const PhaseName& name,
+                const std::set<double>& rows) {
   std::optional<double> cores;
-  for (const double target : targets) {
-    if (IsEvidenceAt(side, name, target) && IsEvidenceAt(first, name, target)) cores = target;
+  const auto value_at = [&](const BalancedProjection& of, double at) {
+    return ValueAt(of, name, Factor::kParallelEfficiency, at);
+  };
+  for (const double row : rows) {
+    const auto with = value_at(side, row), without = value_at(first, row);
+    if (with && without && with->is_evidence && without->is_evidence) cores = row;
   }
   if (!cores) {
-    return fmt::format("With {}, parallel efficiency is at no target evidence both with balancing and {}.", side.label,
-                       first.label);
+    return fmt::format(
+        "{}: parallel efficiency is evidence on no number of processors on which it is also evidence {}. Runs at more "
+        "counts would narrow it.",
+        side.label, first.label);
   }
-  const ProjectedValue &with = *TargetOf(side, name, kFactor, *cores),
-                       &without = *TargetOf(first, name, kFactor, *cores);
-  return fmt::format("With {}, parallel efficiency on {} processors is {} ({}); {} it is {} ({}){}.", side.label,
-                     FormatCores(*cores), FormatFactor(with.value), Bounds(kFactor, with), first.label,
-                     FormatFactor(without.value), Bounds(kFactor, without),
-                     AreApart(with, without) ? "" : ": the 80 % intervals overlap");
+  const BalancedValue with = *value_at(side, *cores), without = *value_at(first, *cores);
+  return fmt::format("{}: parallel efficiency {} on {} processors; {}: {}{}.", side.label, InWords(with),
+                     FormatCores(*cores), first.label, InWords(without),
+                     AreApart(with, without) ? "" : ". The 80 % intervals overlap");
 }
 
 }  // namespace
@@ -172,12 +190,25 @@ ReportData TablesOfProjections(const List& list) {
   return tables;
 }
 
+std::vector<BalancedTarget> ValuesOf(const List& list, const BalancedProjection& side) {
+  std::vector<BalancedTarget> values;
+  for (const PhaseName& name : PhasesOf(list)) {
+    std::set<double> rows = RowsOf(list, name, Factor::kParallelEfficiency);
+    rows.merge(RowsOf(list, name, Factor::kLoadBalance));
+    for (const double cores : rows) {
+      values.push_back({name.series, name.phase, cores, ValueAt(side, name, Factor::kParallelEfficiency, cores),
+                        ValueAt(side, name, Factor::kLoadBalance, cores)});
+    }
+  }
+  return values;
+}
+
 std::vector<std::string> SayProjections(const List& list) {
   std::vector<std::string> sentences;
   for (const PhaseName& name : PhasesOf(list)) {
-    const std::set<double> targets = TargetsOf(list, name, Factor::kParallelEfficiency);
-    if (targets.empty()) continue;
-    for (std::size_t i = 1; i < list.size(); ++i) sentences.push_back(Say(list[i], list.front(), name, targets));
+    if (TargetsOf(list, name, Factor::kParallelEfficiency).empty()) continue;
+    const std::set<double> rows = RowsOf(list, name, Factor::kParallelEfficiency);
+    for (std::size_t i = 1; i < list.size(); ++i) sentences.push_back(Say(list[i], list.front(), name, rows));
   }
   return sentences;
 }

@@ -1,6 +1,7 @@
 // Factors with balancing beside those as measured, on the processors that were simulated and at targets.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,7 +22,25 @@ struct BalancedProjection {
 // list is what the others stand beside; with one alone there is nothing to compare, and no table.
 ReportData TablesOfProjections(const std::vector<BalancedProjection>& list);
 
-// What balancing makes of parallel efficiency at the largest target that is evidence with and without it.
+// A factor on so many processors: replayed where it was, else projected.
+struct BalancedValue {
+  double value = 0;
+  std::optional<IntervalBounds> interval80;  // of projections, where it is known
+  bool is_replayed = false;
+  bool is_evidence = false;
+};
+
+struct BalancedTarget {
+  std::string series, phase;
+  double cores = 0;  // processors
+  std::optional<BalancedValue> parallel_efficiency, load_balance;
+};
+
+// The rows of all tables, with what one of the list has to say there.
+std::vector<BalancedTarget> ValuesOf(const std::vector<BalancedProjection>& list, const BalancedProjection& side);
+
+// What balancing makes of parallel efficiency on the most processors that were replayed or are evidence, with and
+// without it.
 std::vector<std::string> SayProjections(const std::vector<BalancedProjection>& list);
 
 // Both for a terminal; empty where there is nothing to compare.

@@ -7,6 +7,7 @@
 
 #include "base/format.h"
 #include "base/text.h"
+#include "report/balance_answers.h"
 #include "report/balance_words.h"
 
 namespace farscale {
@@ -25,21 +26,31 @@ std::string Capital(std::string text) {
 
 std::string ShareOf(double part, double whole) { return whole > 0 ? FormatPercent(part / whole) : "–"; }
 
-// What the best outcome is compared with, where it is among the outcomes.
-const BalanceOutcome& Before(const WhatIf& what_if, const BalanceCase& one, const BalanceOutcome& best) {
-  return what_if.outcomes[best.gain_over_original && one.original ? *one.original : best.baseline];
-}
-
 // Imbalance that moves within an interval is waiting there, and without balancing the whole phase is one interval: only
 // both together compare.
-std::string SayImbalance(const BalanceOutcome& before, const BalanceOutcome& best) {
+std::string SayImbalance(const WhatIf& what_if, const BalanceCase& one, const BalanceOutcome& lead) {
   const auto say = [](const BalanceOutcome& outcome) {
     return fmt::format("for {} of {} ({} imbalance, {} communication and waiting)",
                        FormatSeconds(outcome.parts.imbalance + outcome.parts.communication),
                        FormatSeconds(outcome.makespan), FormatSeconds(outcome.parts.imbalance),
                        FormatSeconds(outcome.parts.communication));
   };
-  return fmt::format("Without balancing, processors do not compute {}; with it {}.", say(before), say(best));
+  const BalanceOutcome& before = what_if.outcomes[ReferenceOf(what_if, one, lead)];
+  if (&before == &lead) return fmt::format("Processors do not compute {}.", say(lead));
+  const std::string with = IsUnbalanced(lead) ? NameWithTasks(what_if, one, lead.configuration) : "balancing";
+  return fmt::format("With {}, processors do not compute {}; with {} {}.", NameOfReference(what_if, one, lead),
+                     say(before), with, say(lead));
+}
+
+// What goes on once tasks have been balanced: what comes before is a smaller part of a longer run.
+std::string SayLater(const BalanceOutcome& best) {
+  if (!best.later_iteration || !best.later_iteration_without || best.migrations == 0) return "";
+  const std::string gain = SayGain(1 - *best.later_iteration / *best.later_iteration_without);
+  return fmt::format(
+      "After the first balancing point an iteration takes {} instead of {} without balancing: {}, which is what a "
+      "longer run would {}.",
+      FormatSeconds(*best.later_iteration), FormatSeconds(*best.later_iteration_without), gain,
+      *best.later_iteration <= *best.later_iteration_without ? "gain" : "lose");
 }
 
 std::string SayCosts(const BalanceOutcome& best) {
@@ -49,7 +60,7 @@ std::string SayCosts(const BalanceOutcome& best) {
       FormatSeconds(CostsOfBalancing(best.parts)), ShareOf(CostsOfBalancing(best.parts), best.makespan),
       CountOf(best.balancing_points, "balancing point"), FormatSeconds(best.parts.barriers),
       FormatSeconds(best.parts.strategy), FormatSeconds(best.parts.migration), CountOf(best.migrations, "migration"),
-      FormatBytes(static_cast<std::uint64_t>(std::max(0.0, best.migrated_bytes))));
+      SayBytes(best.migrated_bytes));
 }
 
 std::string SayMessages(const BalanceOutcome& before, const BalanceOutcome& best) {
@@ -57,17 +68,6 @@ std::string SayMessages(const BalanceOutcome& before, const BalanceOutcome& best
   return fmt::format("{} between processors instead of {}: what is migrated or finer has other neighbours.",
                      CountOf(best.messages_between_processors, "message"),
                      FormatCount(before.messages_between_processors));
-}
-
-// What over-decomposition does before anything is balanced.
-std::string SayDecomposition(const WhatIf& what_if, const BalanceCase& one, const BalanceOutcome& best) {
-  const BalanceOutcome& alone = what_if.outcomes[best.baseline];
-  if (!best.gain_over_original || best.configuration.tasks == best.configuration.processors) return "";
-  const double original = MakespanComparedWith(what_if, one, best);
-  return fmt::format("Over-decomposition alone, {} without balancing, takes {}: {} than the original run.",
-                     CountOf(best.configuration.tasks, "task"), FormatSeconds(alone.makespan),
-                     std::fabs(alone.makespan - original) < 0.0005 * original ? "no more and no less"
-                                                                              : SayGain(1 - alone.makespan / original));
 }
 
 std::string SayLimits(const BalanceOutcome& best) {
@@ -116,14 +116,57 @@ struct AxisWords {
   const char* beyond_lowest;  // of the values that were tried
   const char* beyond_highest;
   std::string (*at)(double);  // "every 20 iterations", "with 4 tasks a processor"
+  // Whether there are values beyond, above or below, that nobody asked for.
+  bool (*is_open)(const WhatIf&, const BalanceConfiguration&, bool above);
 };
 
+// Whether a configuration of the same processors and tasks, or of any tasks, was replayed or refused.
+bool WasTried(const WhatIf& what_if, const BalanceConfiguration& best, auto is_beyond) {
+  const auto is_it = [&](const BalanceConfiguration& other) {
+    return other.processors == best.processors && is_beyond(other);
+  };
+  return std::any_of(what_if.outcomes.begin(), what_if.outcomes.end(),
+                     [&](const BalanceOutcome& outcome) { return is_it(outcome.configuration); }) ||
+         std::any_of(what_if.left_out.begin(), what_if.left_out.end(),
+                     [&](const LeftOut& left) { return is_it(left.configuration); });
+}
+
+// Between balancing after every iteration and not at all.
+bool IsIntervalOpen(const WhatIf& what_if, const BalanceConfiguration& best, bool above) {
+  if (above ? best.interval + 1 >= what_if.runs[best.run].iterations : best.interval < 2) return false;
+  return !WasTried(what_if, best, [&](const BalanceConfiguration& other) {
+    const bool is_beyond =
+        above ? other.interval > best.interval : other.interval > 0 && other.interval < best.interval;
+    return is_beyond && other.run == best.run && other.strategy == best.strategy;
+  });
+}
+
+bool IsLevelOpen(const WhatIf& what_if, const BalanceConfiguration& best, bool above) {
+  return above && !WasTried(what_if, best, [&](const BalanceConfiguration& other) { return other.tasks > best.tasks; });
+}
+
 constexpr AxisWords kIntervalWords = {
-    "How often tasks are balanced", "iterations", " More often was not tried.", " More rarely was not tried.",
-    [](double x) { return x == 1 ? "after every iteration" : fmt::format("every {:g} iterations", x); }};
+    "How often tasks are balanced",
+    "iterations",
+    " More often was not tried.",
+    " More rarely was not tried.",
+    [](double x) { return x == 1 ? "after every iteration" : fmt::format("every {:g} iterations", x); },
+    IsIntervalOpen};
 constexpr AxisWords kLevelWords = {
-    "How finely the problem is decomposed", "tasks a processor", "", " More was not tried.",
-    [](double x) { return x == 1 ? "with one task a processor" : fmt::format("with {:g} tasks a processor", x); }};
+    "How finely the problem is decomposed",
+    "tasks a processor",
+    "",
+    " More was not tried.",
+    [](double x) { return x == 1 ? "with one task a processor" : fmt::format("with {:g} tasks a processor", x); },
+    IsLevelOpen};
+
+// Whether one is slower by its start alone: balanced more rarely, its tasks stay out of balance for longer at first.
+bool IsOnlyLater(const BalanceOutcome& other, const BalanceOutcome& best) {
+  if (other.configuration.tasks != best.configuration.tasks) return false;
+  if (other.configuration.interval <= best.configuration.interval) return false;
+  return other.later_iteration && best.later_iteration &&
+         *other.later_iteration < (1 + kMatters) * *best.later_iteration;
+}
 
 // The neighbours of the best value, and where the values end.
 std::string SayPlace(const WhatIf& what_if, const SweepLine& line, std::vector<SweepPoint>::const_iterator at,
@@ -134,12 +177,15 @@ std::string SayPlace(const WhatIf& what_if, const SweepLine& line, std::vector<S
     const BalanceOutcome& other = what_if.outcomes[point.outcome];
     text += fmt::format("; {} the makespan is {}, with {}", words.at(point.x), FormatSeconds(other.makespan),
                         WorstPart(other, best));
+    if (IsOnlyLater(other, best))
+      text += ", only since the first balancing point comes later: after it, iterations take as long";
   };
   const bool is_lowest = at == line.points.begin(), is_highest = std::next(at) == line.points.end();
+  const bool less_is_open = is_lowest && words.is_open(what_if, best.configuration, false);
+  const bool more_is_open = is_highest && words.is_open(what_if, best.configuration, true);
   if (!is_lowest) add(*std::prev(at));
   if (!is_highest) add(*std::next(at));
-  const bool could_be_less = is_lowest && at->x > 1;
-  return Capital(text) + "." + (could_be_less ? words.beyond_lowest : "") + (is_highest ? words.beyond_highest : "");
+  return Capital(text) + "." + (less_is_open ? words.beyond_lowest : "") + (more_is_open ? words.beyond_highest : "");
 }
 
 // What one thing does to the makespan with the strategy of the best outcome.
@@ -159,6 +205,13 @@ std::string SaySweep(const WhatIf& what_if, const BalanceCase& one, BalanceAxis 
   return "";
 }
 
+// What is left of a difference after the first balancing points.
+std::string SayOnceBalanced(const BalanceOutcome& next, const BalanceOutcome& best) {
+  if (!next.later_iteration || !best.later_iteration) return "";
+  return fmt::format("; after the first balancing point an iteration takes {}",
+                     SayChange(*next.later_iteration, *best.later_iteration));
+}
+
 std::string SayStrategies(const WhatIf& what_if, const BalanceCase& one) {
   const BalanceOutcome& best = what_if.outcomes[one.ranking.front()];
   for (const std::size_t i : one.ranking) {
@@ -168,7 +221,9 @@ std::string SayStrategies(const WhatIf& what_if, const BalanceCase& one) {
     return fmt::format(
         "{}: {} with {} takes {}{}.", is_close ? "Another strategy does as well" : "The next best strategy",
         NameOfBalancing(next.configuration), CountOf(next.configuration.tasks, "task"), FormatSeconds(next.makespan),
-        is_close ? "" : fmt::format(", {} more", FormatPercent(next.makespan / best.makespan - 1)));
+        is_close ? ""
+                 : fmt::format(", {} more{}", FormatPercent(next.makespan / best.makespan - 1),
+                               SayOnceBalanced(next, best)));
   }
   return "";
 }
@@ -185,8 +240,7 @@ std::string SayMigration(const WhatIf& what_if, const BalanceOutcome& best) {
   return fmt::format(
       "Migration takes {} of the makespan with {} of state a task: check that number first, then "
       "balance more rarely or by a strategy that moves less.",
-      ShareOf(best.parts.migration, best.makespan),
-      FormatBytes(static_cast<std::uint64_t>(what_if.runs[best.configuration.run].task_bytes)));
+      ShareOf(best.parts.migration, best.makespan), SayBytes(what_if.runs[best.configuration.run].task_bytes));
 }
 
 // "without any", "with 10× as much".
@@ -196,7 +250,7 @@ std::string SayFactor(double factor) {
 
 // What other states of tasks would make of the gain, since states are often only estimated.
 std::string SayStateCosts(const WhatIf& what_if, const BalanceCase& one) {
-  if (what_if.state_costs.empty() || one.ranking.front() != what_if.by_time.front()) return "";
+  if (!DependsOnState(what_if) || one.ranking.front() != what_if.by_time.front()) return "";
   const Gain& gain = what_if.outcomes[one.ranking.front()].gain;
   std::vector<std::string> gains;
   double farthest = 0;
@@ -222,20 +276,27 @@ void AddIfAny(std::string sentence, std::vector<std::string>& sentences) {
 
 }  // namespace
 
+bool DependsOnState(const WhatIf& what_if) {
+  if (what_if.state_costs.empty() || what_if.by_time.empty()) return false;
+  if (!(what_if.outcomes[what_if.by_time.front()].parts.migration > 0)) return false;
+  return std::any_of(what_if.state_costs.begin(), what_if.state_costs.end(),
+                     [&](const StateCost& cost) { return cost.makespan != what_if.state_costs.front().makespan; });
+}
+
 std::vector<std::string> ReasonsOf(const WhatIf& what_if, const BalanceCase& one) {
-  if (one.ranking.empty()) return {};
-  const BalanceOutcome& best = what_if.outcomes[one.ranking.front()];
-  const BalanceOutcome& before = Before(what_if, one, best);
-  std::vector<std::string> sentences = {SayImbalance(before, best), SayCosts(best)};
-  AddIfAny(SayMessages(before, best), sentences);
-  AddIfAny(SayDecomposition(what_if, one, best), sentences);
+  if (!one.lead) return {};
+  const BalanceOutcome& best = what_if.outcomes[*one.lead];
+  std::vector<std::string> sentences = {SayImbalance(what_if, one, best)};
+  AddIfAny(SayLater(best), sentences);
+  if (!IsUnbalanced(best)) sentences.push_back(SayCosts(best));
+  AddIfAny(SayMessages(what_if.outcomes[ReferenceOf(what_if, one, best)], best), sentences);
   sentences.push_back(SayLimits(best));
   AddIfAny(SayHeaviest(what_if, best), sentences);
   return sentences;
 }
 
 std::vector<std::string> AdviceOf(const WhatIf& what_if, const BalanceCase& one) {
-  if (one.ranking.empty()) return {};
+  if (!one.lead || IsUnbalanced(what_if.outcomes[*one.lead])) return {};  // then there is none to choose
   std::vector<std::string> sentences;
   AddIfAny(SaySweep(what_if, one, BalanceAxis::kInterval, kIntervalWords), sentences);
   AddIfAny(SaySweep(what_if, one, BalanceAxis::kLevel, kLevelWords), sentences);

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/format.h"
+#include "report/balance_answers.h"
 #include "report/balance_cases.h"
 #include "report/balance_figures.h"
 #include "report/balance_reasons.h"
@@ -14,9 +15,6 @@ namespace farscale {
 namespace {
 
 using Data = ReportData;
-
-// Cases with figures and reasons; the table has all.
-constexpr std::size_t kDetailed = 4;
 
 Data Texts(const std::vector<std::string>& sentences) {
   Data list = Data::array();
@@ -29,18 +27,16 @@ void Add(const char* key, const char* has, Data list, Data& data) {
   data[key] = std::move(list);
 }
 
-std::string Bytes(double bytes) { return FormatBytes(static_cast<std::uint64_t>(std::max(0.0, bytes))); }
-
 // A case in a line.
 Data LineOf(const WhatIf& what_if, const BalanceCase& one) {
-  Data line = {{"name", NameOfCase(what_if, one)}, {"isBalanced", !one.ranking.empty()}};
-  if (one.ranking.empty()) return line;
-  const BalanceOutcome& best = what_if.outcomes[one.ranking.front()];
-  const Gain& gain = GainThatCounts(best);
-  line.update({{"best", NameOfBalancing(best.configuration)},
+  Data line = {{"name", NameOfCase(what_if, one)}, {"isBalanced", one.lead.has_value()}};
+  if (!one.lead) return line;
+  const BalanceOutcome& best = what_if.outcomes[*one.lead];
+  const Gain gain = GainThatCounts(what_if, one, best);
+  line.update({{"best", NameInCase(what_if, one, best.configuration)},
                {"tasks", FormatCount(best.configuration.tasks)},
                {"makespan", FormatSeconds(best.makespan)},
-               {"instead", FormatSeconds(MakespanComparedWith(what_if, one, best))},
+               {"instead", FormatSeconds(what_if.outcomes[ReferenceOf(what_if, one, best)].makespan)},
                {"gain", FormatPercent(gain.value)},
                {"interval", GainInterval(gain)},
                {"hasInterval", HasInterval(gain)}});
@@ -58,18 +54,7 @@ Data Detail(const WhatIf& what_if, const BalanceCase& one, bool is_only, const s
   return data;
 }
 
-// The cases in which balancing brings most, in their order.
-std::vector<bool> ChooseDetailed(const WhatIf& what_if, const std::vector<BalanceCase>& cases) {
-  std::vector<std::size_t> order;
-  for (std::size_t i = 0; i < cases.size(); ++i) {
-    if (!cases[i].ranking.empty()) order.push_back(i);
-  }
-  const auto gain = [&](std::size_t i) { return GainThatCounts(what_if.outcomes[cases[i].ranking.front()]).value; };
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return gain(a) > gain(b); });
-  std::vector<bool> chosen(cases.size(), false);
-  for (std::size_t i = 0; i < std::min(order.size(), kDetailed); ++i) chosen[order[i]] = true;
-  return chosen;
-}
+std::string SayLater(const std::optional<double>& seconds) { return seconds ? FormatSeconds(*seconds) : "–"; }
 
 Data RowOf(const BalanceOutcome& outcome, bool is_top) {
   const BalanceConfiguration& configuration = outcome.configuration;
@@ -93,19 +78,23 @@ Data RowOf(const BalanceOutcome& outcome, bool is_top) {
           {"loadBalance", FormatFactor(outcome.load_balance)},
           {"parallelEfficiency", FormatFactor(outcome.parallel_efficiency)},
           {"migrations", is_unbalanced ? "–" : FormatCount(outcome.migrations)},
-          {"moved", is_unbalanced ? "–" : Bytes(outcome.migrated_bytes)},
+          {"moved", is_unbalanced ? "–" : SayBytes(outcome.migrated_bytes)},
+          {"later", SayLater(outcome.later_iteration)},
+          {"laterWithout", SayLater(outcome.later_iteration_without)},
+          {"hasLater", outcome.later_iteration && outcome.later_iteration_without},
           {"limit", limit ? FormatPercent(limit->seconds / outcome.makespan) : "–"},
           {"limitName", limit ? limit->name : ""}};
 }
 
-// Case by case, best first, then what is not balanced.
+// Case by case: what it is told by, best first, then what is not balanced.
 Data Configurations(const WhatIf& what_if, const std::vector<BalanceCase>& cases, std::size_t top) {
   Data rows = Data::array();
   for (const BalanceCase& one : cases) {
     std::size_t place = 0;
-    for (const std::size_t i : one.ranking) rows.push_back(RowOf(what_if.outcomes[i], place++ < top));
-    for (const std::size_t i : one.outcomes) {
-      if (IsUnbalanced(what_if.outcomes[i])) rows.push_back(RowOf(what_if.outcomes[i], true));
+    for (const std::size_t i : RowsOf(what_if, one)) {
+      const bool is_unbalanced = IsUnbalanced(what_if.outcomes[i]);
+      rows.push_back(RowOf(what_if.outcomes[i], is_unbalanced || place < top));
+      if (!is_unbalanced) ++place;
     }
   }
   return rows;
@@ -140,7 +129,7 @@ Data Runs(const WhatIf& what_if) {
                     {"replayed", FormatSeconds(run.replayed)},
                     {"loadBalance", FormatFactor(run.load_balance)},
                     {"heaviest", run.heaviest_task > 0 ? FormatPercent(run.heaviest_task) : "–"},
-                    {"state", Bytes(run.task_bytes)}});
+                    {"state", SayBytes(run.task_bytes)}});
   }
   return rows;
 }
@@ -148,6 +137,7 @@ Data Runs(const WhatIf& what_if) {
 // The best configuration with other states of its tasks.
 Data StateCosts(const WhatIf& what_if) {
   Data rows = Data::array();
+  if (!DependsOnState(what_if)) return rows;
   for (const StateCost& cost : what_if.state_costs) {
     rows.push_back({{"factor", cost.factor == 0 ? "none" : FormatRatio(cost.factor)},
                     {"makespan", FormatSeconds(cost.makespan)},
@@ -197,6 +187,9 @@ ReportData SectionOfBalance(const WhatIf& what_if, const std::vector<BalancedPro
   data["hasOriginal"] =
       std::any_of(what_if.outcomes.begin(), what_if.outcomes.end(),
                   [](const BalanceOutcome& outcome) { return outcome.gain_over_original.has_value(); });
+  data["hasLaterIterations"] =
+      std::any_of(what_if.outcomes.begin(), what_if.outcomes.end(),
+                  [](const BalanceOutcome& outcome) { return outcome.later_iteration.has_value(); });
   data["cases"] = Data::array();
   data["details"] = Data::array();
   const std::vector<bool> is_detailed = ChooseDetailed(what_if, cases);

@@ -6,6 +6,7 @@
 
 #include "base/diagnostics.h"
 #include "base/format.h"
+#include "report/balance_answers.h"
 #include "report/balance_cases.h"
 #include "report/balance_reasons.h"
 #include "report/balance_words.h"
@@ -48,8 +49,7 @@ std::vector<Column> ColumnsOf(const WhatIf& what_if, const BalanceCase& one) {
     return std::any_of(one.outcomes.begin(), one.outcomes.end(),
                        [&](std::size_t i) { return condition(what_if.outcomes[i]); });
   };
-  const Placement placement = what_if.outcomes[one.outcomes.front()].configuration.placement;
-  if (any([&](const BalanceOutcome& outcome) { return outcome.configuration.placement != placement; })) {
+  if (HasSeveralPlacements(what_if, one)) {
     columns.push_back({"placed", [](const WhatIf&, const BalanceOutcome& outcome) {
                          return NameOfPlacement(outcome.configuration.placement);
                        }});
@@ -87,9 +87,9 @@ std::string TableOfCase(const WhatIf& what_if, const BalanceCase& one, std::size
     rows.push_back({NameOfBalancing(outcome.configuration)});
     for (const Column& column : columns) rows.back().push_back(column.cell(what_if, outcome));
   };
-  for (std::size_t i = 0; i < std::min(top, one.ranking.size()); ++i) add(one.ranking[i]);
-  for (const std::size_t i : one.outcomes) {
-    if (IsUnbalanced(what_if.outcomes[i])) add(i);
+  std::size_t place = 0;
+  for (const std::size_t i : RowsOf(what_if, one)) {
+    if (IsUnbalanced(what_if.outcomes[i]) || place++ < top) add(i);
   }
   std::string text = FormatTable(rows);
   if (one.ranking.size() > top) {
@@ -104,12 +104,15 @@ std::string CaseTable(const WhatIf& what_if, const std::vector<BalanceCase>& cas
   Rows rows = {{"Case", "", "tasks", "makespan", "instead of", "gain"}};
   for (const BalanceCase& one : cases) {
     rows.push_back({NameOfCase(what_if, one)});
-    if (one.ranking.empty()) continue;
-    const BalanceOutcome& best = what_if.outcomes[one.ranking.front()];
-    rows.back().insert(
-        rows.back().end(),
-        {NameOfBalancing(best.configuration), FormatCount(best.configuration.tasks), FormatSeconds(best.makespan),
-         FormatSeconds(MakespanComparedWith(what_if, one, best)), GainCell(GainThatCounts(best))});
+    if (!one.lead) {
+      rows.back().insert(rows.back().end(), {"nothing was balanced", "-", "-", "-", "-"});
+      continue;
+    }
+    const BalanceOutcome& lead = what_if.outcomes[*one.lead];
+    rows.back().insert(rows.back().end(), {NameInCase(what_if, one, lead.configuration),
+                                           FormatCount(lead.configuration.tasks), FormatSeconds(lead.makespan),
+                                           FormatSeconds(what_if.outcomes[ReferenceOf(what_if, one, lead)].makespan),
+                                           GainCell(GainThatCounts(what_if, one, lead))});
   }
   return FormatTable(rows);
 }
@@ -128,6 +131,25 @@ std::string MappingTable(const WhatIf& what_if) {
   return FormatTable(rows) + Lines(SayMappings(what_if));
 }
 
+// Those in which most is gained, in full.
+void AddCases(const WhatIf& what_if, const std::vector<BalanceCase>& cases, std::size_t top, std::string& text) {
+  const std::vector<bool> is_detailed = ChooseDetailed(what_if, cases);
+  std::size_t others = 0;
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    if (!is_detailed[i] && cases.size() > 1) {
+      ++others;
+      continue;
+    }
+    const BalanceCase& one = cases[i];
+    AddBlock(AnswerOf(what_if, one) + "\n" + Lines(ReasonsOf(what_if, one)) + Lines(AdviceOf(what_if, one)), text);
+    AddBlock(TableOfCase(what_if, one, top), text);
+  }
+  if (others == 0) return;
+  AddBlock(fmt::format("{} more {} in the table above; -o FOLDER or -o FILE.json has all configurations of all.\n",
+                       CountOf(others, "case"), others == 1 ? "is" : "are"),
+           text);
+}
+
 std::string Method(const WhatIf& what_if) {
   std::string text = DescribeWhatIf(what_if) + "\n";
   for (const auto& [name, value] : DescribeMethod(what_if)) text += fmt::format("{}: {}\n", name, value);
@@ -143,10 +165,7 @@ std::string FormatWhatIf(const WhatIf& what_if, std::size_t top) {
   AddBlock(Lines(SayFidelity(what_if)), text);
   if (cases.empty()) AddBlock(Lines(AnswersOf(what_if)), text);
   AddBlock(CaseTable(what_if, cases), text);
-  for (const BalanceCase& one : cases) {
-    AddBlock(AnswerOf(what_if, one) + "\n" + Lines(ReasonsOf(what_if, one)) + Lines(AdviceOf(what_if, one)), text);
-    AddBlock(TableOfCase(what_if, one, top), text);
-  }
+  AddCases(what_if, cases, top, text);
   AddBlock(MappingTable(what_if), text);
   std::vector<std::string> left_out = DescribeLeftOut(what_if);
   if (!left_out.empty()) AddBlock("Left out:\n" + Lines(left_out), text);

@@ -12,16 +12,11 @@
 namespace farscale {
 namespace {
 
-constexpr std::size_t kMostAnswers = 4;  // sentences, one a case
-constexpr std::size_t kMostNamed = 3;    // configurations by name that were left out for one reason
-constexpr double kShown = 0.0005;        // shares below are 0.0 %
+constexpr std::size_t kMostNamed = 3;  // configurations by name that were left out for one reason
+constexpr double kShown = 0.0005;      // shares below are 0.0 %
 
-// "the 15.6 s of the run with 16 ranks", or "15.6 s without balancing".
-std::string ComparedWith(const WhatIf& what_if, const BalanceCase& one, const BalanceOutcome& outcome) {
-  const std::string time = FormatSeconds(MakespanComparedWith(what_if, one, outcome));
-  if (!outcome.gain_over_original) return time + " without balancing";
-  return fmt::format("the {} of the run with {}", time, CountOf(one.processors, "rank"));
-}
+constexpr double kLargestCount = 9e18;  // bytes that an integer holds
+constexpr double kExbibyte = 1152921504606846976.0;
 
 std::string TasksOn(const BalanceConfiguration& configuration) {
   return fmt::format("{} on {}", CountOf(configuration.tasks, "task"), CountOf(configuration.processors, "processor"));
@@ -64,6 +59,15 @@ std::string NameOfBalancing(const BalanceConfiguration& configuration) {
   return fmt::format("{} every {}", name, CountOf(configuration.interval, "iteration"));
 }
 
+std::string NameInCase(const WhatIf& what_if, const BalanceCase& one, const BalanceConfiguration& configuration) {
+  const std::string name = NameOfBalancing(configuration);
+  return HasSeveralPlacements(what_if, one) ? name + ", placed " + NameOfPlacement(configuration.placement) : name;
+}
+
+std::string NameWithTasks(const WhatIf& what_if, const BalanceCase& one, const BalanceConfiguration& configuration) {
+  return fmt::format("{} with {}", NameInCase(what_if, one, configuration), CountOf(configuration.tasks, "task"));
+}
+
 std::string ShortName(const BalanceConfiguration& configuration) {
   std::string name = configuration.interval == 0
                          ? "no balancing"
@@ -82,6 +86,16 @@ std::string NameOfCase(const WhatIf& what_if, const BalanceCase& one) {
 std::string SayGain(double gain) {
   if (std::fabs(gain) < kShown) return "no change";
   return FormatPercent(std::fabs(gain)) + (gain > 0 ? " less" : " more");
+}
+
+std::string SayChange(double makespan, double reference) {
+  const std::string change = SayGain(1 - makespan / reference);
+  return change == "no change" ? "no more and no less" : change;
+}
+
+std::string SayBytes(double bytes) {
+  if (bytes < kLargestCount) return FormatBytes(static_cast<std::uint64_t>(std::max(0.0, bytes)));
+  return fmt::format("{:.3g} EiB", bytes / kExbibyte);
 }
 
 bool HasInterval(const Gain& gain) { return gain.low < gain.high; }
@@ -113,47 +127,6 @@ std::optional<NamedPart> LimitOf(const BalanceOutcome& outcome) {
                                         [](const auto& a, const auto& b) { return a.seconds < b.seconds; });
   if (!(outcome.makespan > 0) || largest->seconds < kShown * outcome.makespan) return std::nullopt;
   return *largest;
-}
-
-std::string AnswerOf(const WhatIf& what_if, const BalanceCase& one) {
-  const std::string on = "On " + NameOfCase(what_if, one);
-  const BalanceVerdict verdict = VerdictOf(what_if, one);
-  if (verdict == BalanceVerdict::kNothingBalanced) {
-    return on + (one.processors == 1 ? " there is nothing to balance." : " nothing was balanced.");
-  }
-  const BalanceOutcome& best = what_if.outcomes[one.ranking.front()];
-  const std::string instead = fmt::format("{} instead of {}: {}.", FormatSeconds(best.makespan),
-                                          ComparedWith(what_if, one, best), SayGain(GainThatCounts(best)));
-  if (verdict == BalanceVerdict::kGains) {
-    return fmt::format("With {}, {} take{} {}", NameOfBalancing(best.configuration), TasksOn(best.configuration),
-                       best.configuration.tasks == 1 ? "s" : "", instead);
-  }
-  const std::string name =
-      fmt::format("{} with {}", NameOfBalancing(best.configuration), CountOf(best.configuration.tasks, "task"));
-  if (verdict == BalanceVerdict::kWithinNoise) {
-    return fmt::format("{} no balancing brings more than noise: the best, {}, takes {}", on, name, instead);
-  }
-  if (verdict == BalanceVerdict::kHardlyAnything) {
-    return fmt::format("{} balancing brings next to nothing: the best, {}, takes {}", on, name, instead);
-  }
-  return fmt::format("{} balancing costs more than it brings: even the best, {}, takes {}", on, name, instead);
-}
-
-std::vector<std::string> AnswersOf(const WhatIf& what_if) {
-  const std::vector<BalanceCase> cases = CasesOf(what_if);
-  if (cases.empty()) {
-    return {what_if.left_out.empty() ? "Nothing was simulated."
-                                     : "Nothing could be simulated: see below for what was left out, and why."};
-  }
-  const BalanceCase& first = MostTelling(what_if, cases);
-  std::vector<std::string> answers = {AnswerOf(what_if, first)};
-  for (const BalanceCase& one : cases) {
-    if (&one != &first && answers.size() < kMostAnswers) answers.push_back(AnswerOf(what_if, one));
-  }
-  if (cases.size() > answers.size()) {
-    answers.push_back(fmt::format("{} more are in the table.", CountOf(cases.size() - answers.size(), "case")));
-  }
-  return answers;
 }
 
 std::string DescribeWhatIf(const WhatIf& what_if) {

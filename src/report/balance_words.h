@@ -16,6 +16,10 @@ namespace farscale {
 std::string NameOfStrategy(const std::string& id);
 std::string NameOfPlacement(Placement placement);
 std::string NameOfBalancing(const BalanceConfiguration& configuration);
+// The same with where tasks lie at first, where a case has several ways: "no balancing, placed round robin".
+std::string NameInCase(const WhatIf& what_if, const BalanceCase& one, const BalanceConfiguration& configuration);
+// "RefineLB every 20 iterations with 64 tasks".
+std::string NameWithTasks(const WhatIf& what_if, const BalanceCase& one, const BalanceConfiguration& configuration);
 // "64 tasks".
 std::string CountOf(std::size_t count, const std::string& one);
 // "RefineLB every 20 iterations, 4 a processor": in legends, among others on as many processors.
@@ -28,8 +32,13 @@ std::string SayGain(double gain);
 // The same with the 80 % of the replicas, where there are any: not every configuration has some.
 bool HasInterval(const Gain& gain);
 std::string SayGain(const Gain& gain);
+// Of a makespan over that of what it is compared with: "no more and no less", too.
+std::string SayChange(double makespan, double reference);
 // For tables: "18.0 % – 23.1 %", or nothing.
 std::string GainInterval(const Gain& gain);
+
+// Bytes that are no integer, or more than one holds.
+std::string SayBytes(double bytes);
 
 // The parts of a makespan by name, in the order of MakespanParts, but what is to be done first and what it costs last.
 struct NamedPart {
@@ -42,10 +51,6 @@ std::vector<NamedPart> PartsOf(const MakespanParts& parts);
 // What keeps a configuration from perfect balance without communication: the largest part of the makespan that is not
 // computation; nothing where it would not show.
 std::optional<NamedPart> LimitOf(const BalanceOutcome& outcome);
-
-// Whether balancing pays, in a case and in all of them: the most telling first, few of the others.
-std::string AnswerOf(const WhatIf& what_if, const BalanceCase& one);
-std::vector<std::string> AnswersOf(const WhatIf& what_if);
 
 // What was simulated, in a sentence, and how: name and value.
 std::string DescribeWhatIf(const WhatIf& what_if);

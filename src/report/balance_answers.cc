@@ -1,0 +1,137 @@
+#include "report/balance_answers.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/format.h"
+#include "report/balance_words.h"
+
+namespace farscale {
+namespace {
+
+constexpr std::size_t kMostAnswers = 4;  // sentences, one a case
+
+std::string TasksOn(const BalanceConfiguration& configuration) {
+  return fmt::format("{} on {}", CountOf(configuration.tasks, "task"), CountOf(configuration.processors, "processor"));
+}
+
+double Makespan(const WhatIf& what_if, const BalanceCase& one, const BalanceOutcome& outcome) {
+  return what_if.outcomes[ReferenceOf(what_if, one, outcome)].makespan;
+}
+
+// "the 15.6 s of the run with 16 ranks", or "15.6 s without balancing, placed in blocks".
+std::string ComparedWith(const WhatIf& what_if, const BalanceCase& one, const BalanceOutcome& outcome) {
+  const std::string time = FormatSeconds(Makespan(what_if, one, outcome));
+  if (outcome.gain_over_original)
+    return fmt::format("the {} of the run with {}", time, CountOf(one.processors, "rank"));
+  const BalanceConfiguration& reference = what_if.outcomes[ReferenceOf(what_if, one, outcome)].configuration;
+  if (reference.placement == outcome.configuration.placement) return time + " without balancing";
+  return fmt::format("{} {}placed {}", time, IsUnbalanced(outcome) ? "" : "without balancing, ",
+                     NameOfPlacement(reference.placement));
+}
+
+// Whether there is an original run that is decomposed more coarsely.
+bool IsFiner(const BalanceOutcome& outcome) {
+  return outcome.gain_over_original && outcome.configuration.tasks != outcome.configuration.processors;
+}
+
+// What an outcome without balancing gains: by being finer than the original run, or by where tasks are placed.
+std::string SayUnbalanced(const WhatIf& what_if, const BalanceCase& one, const BalanceOutcome& lead) {
+  const std::string placed =
+      HasSeveralPlacements(what_if, one) ? ", placed " + NameOfPlacement(lead.configuration.placement) + "," : "";
+  const std::string takes =
+      fmt::format("take{} {}", lead.configuration.tasks == 1 || IsFiner(lead) ? "s" : "", FormatSeconds(lead.makespan));
+  std::string text = IsFiner(lead)
+                         ? fmt::format("Over-decomposition alone, {} without balancing{}{} {}",
+                                       TasksOn(lead.configuration), placed, placed.empty() ? "," : "", takes)
+                         : fmt::format("Without balancing, {}{} {}", TasksOn(lead.configuration), placed, takes);
+  if (&what_if.outcomes[ReferenceOf(what_if, one, lead)] == &lead) return text + ".";
+  return fmt::format("{} instead of {}: {}.", text, ComparedWith(what_if, one, lead),
+                     SayGain(GainThatCounts(what_if, one, lead)));
+}
+
+// What strategies do beside that.
+std::string SayBestBalanced(const WhatIf& what_if, const BalanceCase& one, const BalanceOutcome& lead) {
+  const BalanceOutcome& best = what_if.outcomes[one.ranking.front()];
+  const bool none_moves = std::all_of(one.ranking.begin(), one.ranking.end(),
+                                      [&](std::size_t i) { return what_if.outcomes[i].migrations == 0; });
+  const char* finding = best.migrations > 0 ? "No strategy improves on that"
+                        : none_moves        ? "No strategy finds anything worth moving"
+                                            : "Strategies that move tasks take longer";
+  return fmt::format(" {}: the best, {}, {}takes {}, {}.", finding, NameWithTasks(what_if, one, best.configuration),
+                     best.migrations == 0 && !none_moves ? "moves none and " : "", FormatSeconds(best.makespan),
+                     SayChange(best.makespan, lead.makespan));
+}
+
+// The gain over the original run, in what is finer and what is moved.
+std::string SaySplit(const WhatIf& what_if, const BalanceCase& one, const BalanceOutcome& best) {
+  if (!IsFiner(best)) return "";
+  const BalanceOutcome& alone = what_if.outcomes[best.baseline];
+  const double original = Makespan(what_if, one, best);
+  return fmt::format(" Over-decomposition alone, without balancing, takes {}: {}; balancing then makes it {}.",
+                     FormatSeconds(alone.makespan), SayChange(alone.makespan, original),
+                     SayChange(best.makespan, alone.makespan));
+}
+
+std::string SayNothingMoved(const WhatIf& what_if, const BalanceCase& one, const BalanceOutcome& best) {
+  return fmt::format("On {} no strategy finds anything worth moving: the best, {}, takes {} instead of {}: {}.",
+                     NameOfCase(what_if, one), NameWithTasks(what_if, one, best.configuration),
+                     FormatSeconds(best.makespan), ComparedWith(what_if, one, best),
+                     SayGain(GainThatCounts(what_if, one, best)));
+}
+
+}  // namespace
+
+std::string NameOfReference(const WhatIf& what_if, const BalanceCase& one, const BalanceOutcome& outcome) {
+  if (outcome.gain_over_original) return "the run with " + CountOf(one.processors, "rank");
+  return NameInCase(what_if, one, what_if.outcomes[ReferenceOf(what_if, one, outcome)].configuration);
+}
+
+std::string AnswerOf(const WhatIf& what_if, const BalanceCase& one) {
+  const std::string on = "On " + NameOfCase(what_if, one);
+  const BalanceVerdict verdict = VerdictOf(what_if, one);
+  if (verdict == BalanceVerdict::kNothingBalanced) {
+    return on + (one.processors == 1 ? " there is nothing to balance." : " nothing was balanced.");
+  }
+  const BalanceOutcome& lead = what_if.outcomes[*one.lead];
+  if (IsUnbalanced(lead)) return SayUnbalanced(what_if, one, lead) + SayBestBalanced(what_if, one, lead);
+  if (verdict == BalanceVerdict::kNothingMoved) return SayNothingMoved(what_if, one, lead);
+  const std::string instead =
+      fmt::format("{} instead of {}: {}.{}", FormatSeconds(lead.makespan), ComparedWith(what_if, one, lead),
+                  SayGain(GainThatCounts(what_if, one, lead)), SaySplit(what_if, one, lead));
+  if (verdict == BalanceVerdict::kGains) {
+    return fmt::format("With {}, {} take{} {}", NameInCase(what_if, one, lead.configuration),
+                       TasksOn(lead.configuration), lead.configuration.tasks == 1 ? "s" : "", instead);
+  }
+  const std::string name = NameWithTasks(what_if, one, lead.configuration);
+  const char* both = IsFiner(lead) ? "over-decomposition and balancing bring" : "balancing brings";
+  if (verdict == BalanceVerdict::kWithinNoise) {
+    return fmt::format("{} {} no more than noise: the best, {}, takes {}", on, both, name, instead);
+  }
+  if (verdict == BalanceVerdict::kHardlyAnything) {
+    return fmt::format("{} {} next to nothing: the best, {}, takes {}", on, both, name, instead);
+  }
+  const std::string ahead =
+      IsFiner(lead) ? NameOfReference(what_if, one, lead) + " stays ahead" : "balancing costs more than it brings";
+  return fmt::format("{} {}: even the best, {}, takes {}", on, ahead, name, instead);
+}
+
+std::vector<std::string> AnswersOf(const WhatIf& what_if) {
+  const std::vector<BalanceCase> cases = CasesOf(what_if);
+  if (cases.empty()) {
+    return {what_if.left_out.empty() ? "Nothing was simulated."
+                                     : "Nothing could be simulated: see below for what was left out, and why."};
+  }
+  const BalanceCase& first = MostTelling(what_if, cases);
+  std::vector<std::string> answers = {AnswerOf(what_if, first)};
+  for (const BalanceCase& one : cases) {
+    if (&one != &first && answers.size() < kMostAnswers) answers.push_back(AnswerOf(what_if, one));
+  }
+  if (cases.size() > answers.size()) {
+    answers.push_back(fmt::format("{} more are in the table.", CountOf(cases.size() - answers.size(), "case")));
+  }
+  return answers;
+}
+
+}  // namespace farscale
