@@ -56,12 +56,14 @@ std::string SayBestBalanced(const WhatIf& what_if, const BalanceCase& one, const
   const BalanceOutcome& best = what_if.outcomes[one.ranking.front()];
   const bool none_moves = std::all_of(one.ranking.begin(), one.ranking.end(),
                                       [&](std::size_t i) { return what_if.outcomes[i].migrations == 0; });
-  const char* finding = best.migrations > 0 ? "No strategy improves on that"
-                        : none_moves        ? "No strategy finds anything worth moving"
-                                            : "Strategies that move tasks take longer";
-  return fmt::format(" {}: the best, {}, {}takes {}, {}.", finding, NameWithTasks(what_if, one, best.configuration),
-                     best.migrations == 0 && !none_moves ? "moves none and " : "", FormatSeconds(best.makespan),
-                     SayChange(best.makespan, lead.makespan));
+  const std::string takes =
+      fmt::format("takes {}, {}", FormatSeconds(best.makespan), SayChange(best.makespan, lead.makespan));
+  const std::string name = NameWithTasks(what_if, one, best.configuration);
+  if (best.migrations > 0) return fmt::format(" No strategy improves on that: the best, {}, {}.", name, takes);
+  const char* finding = " No strategy finds anything worth moving";
+  if (none_moves) return fmt::format("{}: the best, {}, {}.", finding, name, takes);
+  return fmt::format("{}: those that move tasks take longer, and the best, {}, moves none and {}.", finding, name,
+                     takes);
 }
 
 // The gain over the original run, in what is finer and what is moved.
@@ -82,11 +84,6 @@ std::string SayNothingMoved(const WhatIf& what_if, const BalanceCase& one, const
 }
 
 }  // namespace
-
-std::string NameOfReference(const WhatIf& what_if, const BalanceCase& one, const BalanceOutcome& outcome) {
-  if (outcome.gain_over_original) return "the run with " + CountOf(one.processors, "rank");
-  return NameInCase(what_if, one, what_if.outcomes[ReferenceOf(what_if, one, outcome)].configuration);
-}
 
 std::string AnswerOf(const WhatIf& what_if, const BalanceCase& one) {
   const std::string on = "On " + NameOfCase(what_if, one);
@@ -112,8 +109,8 @@ std::string AnswerOf(const WhatIf& what_if, const BalanceCase& one) {
   if (verdict == BalanceVerdict::kHardlyAnything) {
     return fmt::format("{} {} next to nothing: the best, {}, takes {}", on, both, name, instead);
   }
-  const std::string ahead =
-      IsFiner(lead) ? NameOfReference(what_if, one, lead) + " stays ahead" : "balancing costs more than it brings";
+  const std::string ahead = IsFiner(lead) ? fmt::format("the run with {} stays ahead", CountOf(one.processors, "rank"))
+                                          : "balancing costs more than it brings";
   return fmt::format("{} {}: even the best, {}, takes {}", on, ahead, name, instead);
 }
 

@@ -9,9 +9,6 @@
 
 namespace farscale {
 
-// What an outcome is compared with in its case: "the run with 16 ranks", "no balancing".
-std::string NameOfReference(const WhatIf& what_if, const BalanceCase& one, const BalanceOutcome& outcome);
-
 // Of a case, and of all of them: the most telling first, few of the others.
 std::string AnswerOf(const WhatIf& what_if, const BalanceCase& one);
 std::vector<std::string> AnswersOf(const WhatIf& what_if);

@@ -163,7 +163,7 @@ std::string Say(const BalancedProjection& side, const BalancedProjection& first,
   }
   if (!cores) {
     return fmt::format(
-        "{}: parallel efficiency is evidence on no number of processors on which it is also evidence {}. Runs at more "
+        "{}: there is no number of processors for which parallel efficiency is evidence both so and {}. Runs at more "
         "counts would narrow it.",
         side.label, first.label);
   }

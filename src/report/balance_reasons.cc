@@ -30,16 +30,24 @@ std::string ShareOf(double part, double whole) { return whole > 0 ? FormatPercen
 // both together compare.
 std::string SayImbalance(const WhatIf& what_if, const BalanceCase& one, const BalanceOutcome& lead) {
   const auto say = [](const BalanceOutcome& outcome) {
-    return fmt::format("for {} of {} ({} imbalance, {} communication and waiting)",
-                       FormatSeconds(outcome.parts.imbalance + outcome.parts.communication),
-                       FormatSeconds(outcome.makespan), FormatSeconds(outcome.parts.imbalance),
-                       FormatSeconds(outcome.parts.communication));
+    const std::vector<NamedPart> parts = PartsOf(outcome.parts);
+    return fmt::format("for {} of {} ({} {}, {} {})", FormatSeconds(parts[1].seconds + parts[2].seconds),
+                       FormatSeconds(outcome.makespan), FormatSeconds(parts[1].seconds), parts[1].name,
+                       FormatSeconds(parts[2].seconds), parts[2].name);
   };
   const BalanceOutcome& before = what_if.outcomes[ReferenceOf(what_if, one, lead)];
   if (&before == &lead) return fmt::format("Processors do not compute {}.", say(lead));
-  const std::string with = IsUnbalanced(lead) ? NameWithTasks(what_if, one, lead.configuration) : "balancing";
-  return fmt::format("With {}, processors do not compute {}; with {} {}.", NameOfReference(what_if, one, lead),
-                     say(before), with, say(lead));
+  const std::string placed = "placed " + NameOfPlacement(lead.configuration.placement);
+  std::string first = "Without balancing", with = "with balancing";
+  if (lead.gain_over_original) {
+    first = "In the run with " + CountOf(one.processors, "rank");
+    if (IsUnbalanced(lead)) with = "with " + CountOf(lead.configuration.tasks, "task");
+    if (before.configuration.placement != lead.configuration.placement) with += " " + placed;
+  } else if (IsUnbalanced(lead)) {
+    first = "Placed " + NameOfPlacement(before.configuration.placement);
+    with = placed;
+  }
+  return fmt::format("{}, processors do not compute {}; {} {}.", first, say(before), with, say(lead));
 }
 
 // What goes on once tasks have been balanced: what comes before is a smaller part of a longer run.

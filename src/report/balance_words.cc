@@ -65,7 +65,9 @@ std::string NameInCase(const WhatIf& what_if, const BalanceCase& one, const Bala
 }
 
 std::string NameWithTasks(const WhatIf& what_if, const BalanceCase& one, const BalanceConfiguration& configuration) {
-  return fmt::format("{} with {}", NameInCase(what_if, one, configuration), CountOf(configuration.tasks, "task"));
+  const std::string name =
+      fmt::format("{} with {}", NameOfBalancing(configuration), CountOf(configuration.tasks, "task"));
+  return HasSeveralPlacements(what_if, one) ? name + " placed " + NameOfPlacement(configuration.placement) : name;
 }
 
 std::string ShortName(const BalanceConfiguration& configuration) {
@@ -113,12 +115,17 @@ std::string GainInterval(const Gain& gain) {
 }
 
 std::vector<NamedPart> PartsOf(const MakespanParts& parts) {
-  return {{"computation, shared out evenly", parts.computation, 0},
-          {"imbalance", parts.imbalance, 1},
-          {"communication and waiting", parts.communication, 4},
-          {"migration", parts.migration, 3},
-          {"strategy", parts.strategy, 5},
-          {"barriers", parts.barriers, 7}};
+  std::vector<NamedPart> named = {{"computation, shared out evenly", parts.computation, 0},
+                                  {"imbalance", parts.imbalance, 1},
+                                  {"communication and waiting", parts.communication, 4},
+                                  {"migration", parts.migration, 3},
+                                  {"strategy", parts.strategy, 5},
+                                  {"barriers", parts.barriers, 7}};
+  // What is left of a difference of doubles is no time.
+  for (NamedPart& part : named) {
+    if (std::fabs(part.seconds) < 1e-12 * parts.Total()) part.seconds = 0;
+  }
+  return named;
 }
 
 std::optional<NamedPart> LimitOf(const BalanceOutcome& outcome) {

@@ -18,7 +18,7 @@ std::string NameOfPlacement(Placement placement);
 std::string NameOfBalancing(const BalanceConfiguration& configuration);
 // The same with where tasks lie at first, where a case has several ways: "no balancing, placed round robin".
 std::string NameInCase(const WhatIf& what_if, const BalanceCase& one, const BalanceConfiguration& configuration);
-// "RefineLB every 20 iterations with 64 tasks".
+// "RefineLB every 20 iterations with 64 tasks", or "... with 64 tasks placed in blocks".
 std::string NameWithTasks(const WhatIf& what_if, const BalanceCase& one, const BalanceConfiguration& configuration);
 // "64 tasks".
 std::string CountOf(std::size_t count, const std::string& one);
