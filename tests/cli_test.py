@@ -1074,6 +1074,7 @@ class Balance(CliTest):
     def test_pages(self):
         self.run_ok("balance", self.LULESH, "--levels", "4", "-o", self.folder / "b", "-q")
         html, markdown = ((self.folder / "b" / name).read_text() for name in ("balance.html", "balance.md"))
+        self.assertIn("prefers-color-scheme: dark", html)
         self.assertNotIn("<script", html)
         self.assertIn("RefineLB", markdown)
         for figure in re.findall(r"\((figures/[^)]*)\)", markdown):

@@ -199,7 +199,7 @@ ReportTemplates LoadFormTemplates(const std::string& form, const std::string& fo
   RequireFolder(folder);
   return {LoadTemplate(folder, form + ".html.mustache"),
           LoadTemplate(folder, form + ".md.mustache"),
-          LoadTemplate(folder, form == "imbalance" ? "style.css" : "handout.css"),
+          LoadTemplate(folder, form == "imbalance" || form == "balance" ? "style.css" : "handout.css"),
           {},
           LoadPartials(folder)};
 }
