@@ -266,6 +266,10 @@ TEST(BalanceReasons, LaterIterationsTellWhatALongerRunGains) {
       AdviceOf(what_if, OnlyCase(what_if)),
       testing::Contains(HasSubstr("takes 8.60 s, 4.9 % more; after the first balancing point an iteration takes "
                                   "2.0 % more.")));
+  what_if.outcomes[3].later_iteration = 0.12;
+  EXPECT_THAT(AdviceOf(what_if, OnlyCase(what_if)),
+              testing::Contains(HasSubstr("4.9 % more; but after the first balancing point an iteration takes 20.0 % "
+                                          "less, so in a longer run it is ahead.")));
   what_if.outcomes[4].makespan = 8;  // every 10 iterations is best now, and only the start makes the difference
   what_if.outcomes[4].later_iteration = 0.15;
   EXPECT_THAT(AdviceOf(what_if, OnlyCase(what_if))[0],

@@ -216,8 +216,10 @@ std::string SaySweep(const WhatIf& what_if, const BalanceCase& one, BalanceAxis 
 // What is left of a difference after the first balancing points.
 std::string SayOnceBalanced(const BalanceOutcome& next, const BalanceOutcome& best) {
   if (!next.later_iteration || !best.later_iteration) return "";
-  return fmt::format("; after the first balancing point an iteration takes {}",
-                     SayChange(*next.later_iteration, *best.later_iteration));
+  const bool is_ahead = *next.later_iteration < (1 - kMatters) * *best.later_iteration;
+  return fmt::format("; {}after the first balancing point an iteration takes {}{}", is_ahead ? "but " : "",
+                     SayChange(*next.later_iteration, *best.later_iteration),
+                     is_ahead ? ", so in a longer run it is ahead" : "");
 }
 
 std::string SayStrategies(const WhatIf& what_if, const BalanceCase& one) {
