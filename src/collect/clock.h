@@ -22,6 +22,9 @@ inline std::uint64_t Nanoseconds(clockid_t clock) {
 extern bool clock_is_tsc;
 void ChooseClock();
 
+// Ticks of Now() a nanosecond, as they have passed since the clock was chosen.
+double TicksANanosecond();
+
 inline Tick Now() {
 #if defined(__x86_64__)
   if (clock_is_tsc) [[likely]]

@@ -133,7 +133,12 @@ void GlobalDefinitions::WriteClock() {
     begin = std::min(begin, rank.begin);
     end = std::max(end, rank.end);
   }
-  Done(OTF2_GlobalDefWriter_WriteClockProperties(writer_, 1'000'000'000, begin, end - begin + 1, page->started));
+  const auto ticks = static_cast<double>(page->end_tick - page->begin_tick);
+  const auto nanoseconds = static_cast<double>(page->end_clock - page->begin_clock);
+  const bool is_known = clock_is_tsc && ticks > 0 && nanoseconds > 0;
+  const double ticks_a_second = is_known ? ticks / nanoseconds * 1e9 : 1e9;
+  Done(OTF2_GlobalDefWriter_WriteClockProperties(writer_, static_cast<std::uint64_t>(ticks_a_second), begin,
+                                                 end - begin + 1, page->started));
 }
 
 void GlobalDefinitions::WriteNodesAndRanks() {
@@ -213,8 +218,12 @@ void GlobalDefinitions::WriteCounters() {
     write(1, "instructions", "Instructions of the main thread in user mode", "#", OTF2_METRIC_TYPE_OTHER);
     write(2, "cycles", "Cycles of the main thread in user mode", "#", OTF2_METRIC_TYPE_OTHER);
   }
-  Done(OTF2_GlobalDefWriter_WriteMetricClass(writer_, 0, has_counters_ ? 3 : 1, members, OTF2_METRIC_SYNCHRONOUS_STRICT,
+  Done(OTF2_GlobalDefWriter_WriteMetricClass(writer_, kCpuTimeClass, 1, members, OTF2_METRIC_SYNCHRONOUS,
                                              OTF2_RECORDER_KIND_CPU));
+  if (has_counters_) {
+    Done(OTF2_GlobalDefWriter_WriteMetricClass(writer_, kCountersClass, 2, members + 1, OTF2_METRIC_SYNCHRONOUS_STRICT,
+                                               OTF2_RECORDER_KIND_CPU));
+  }
 }
 
 OTF2_StringRef GlobalDefinitions::String(const std::string& text) {

@@ -26,6 +26,9 @@ struct RankDefinitions {
 std::string Pack(const RankDefinitions& definitions);
 RankDefinitions Unpack(const std::string& bytes);
 
+// Metric classes: CPU time where it was asked for, instructions and cycles at every edge.
+inline constexpr std::uint32_t kCpuTimeClass = 0, kCountersClass = 1;
+
 class GlobalDefinitions {
  public:
   GlobalDefinitions(OTF2_GlobalDefWriter* writer, const std::vector<RankDefinitions>& ranks,

@@ -10,6 +10,7 @@
 #include "collect/clock.h"
 #include "collect/communicators.h"
 #include "collect/counters.h"
+#include "collect/rank_definitions.h"
 #include "collect/trace_archive.h"
 #include "collect/trace_definitions.h"
 
@@ -17,16 +18,17 @@ namespace farscale::collect {
 namespace {
 
 // CPU time is a system call, which takes longer than many MPI calls. It is asked for at an edge only when the last
-// answer is older than this; in between it is taken to pass like time.
-constexpr std::uint64_t kCpuTimeAge = 50'000;
+// answer is older than this; in between it passes like time, so there is nothing to write.
+constexpr double kCpuTimeAge = 50e3;  // ns
 
 OTF2_EvtWriter* writer = nullptr;
 bool is_writing = false;
 bool has_counters = false;
 std::uint64_t last_time = 0;  // of the last edge
 std::uint64_t cpu_asked = 0;  // when
-std::uint64_t cpu_then = 0;
+std::uint64_t cpu_age = 0;    // in ticks
 std::uint64_t cpu_written = 0;
+double ticks_a_nanosecond = 1;
 bool is_used[static_cast<std::size_t>(CallId::kCount)];
 std::vector<std::string> only;  // regions to record; empty for all
 int open_only = 0;              // how many of them are open
@@ -37,38 +39,43 @@ void Check(OTF2_ErrorCode code) {
   is_writing = false;
 }
 
-std::uint64_t CpuTime(std::uint64_t time) {
-  if (time - cpu_asked >= kCpuTimeAge) {
-    cpu_then = Nanoseconds(CLOCK_THREAD_CPUTIME_ID);
-    cpu_asked = time;
-  }
-  const std::uint64_t cpu = cpu_then + (time - cpu_asked);
-  cpu_written = cpu > cpu_written ? cpu : cpu_written;
-  return cpu_written;
+void WriteCpuTime(std::uint64_t time) {
+  // The question takes a while, and at the end of the run comes late.
+  const std::uint64_t now = Nanoseconds(CLOCK_THREAD_CPUTIME_ID);
+  const auto since = static_cast<std::uint64_t>(static_cast<double>(Now() - time) / ticks_a_nanosecond);
+  cpu_asked = time;
+  if (now > since && now - since > cpu_written) cpu_written = now - since;
+  constexpr OTF2_Type kType = OTF2_TYPE_INT64;
+  OTF2_MetricValue value;
+  value.signed_int = static_cast<std::int64_t>(cpu_written);
+  Check(OTF2_EvtWriter_Metric(writer, nullptr, time, kCpuTimeClass, 1, &kType, &value));
 }
 
 void WriteCounters(std::uint64_t time) {
-  constexpr OTF2_Type kTypes[] = {OTF2_TYPE_INT64, OTF2_TYPE_INT64, OTF2_TYPE_INT64};
-  OTF2_MetricValue values[3];
-  values[0].signed_int = static_cast<std::int64_t>(CpuTime(time));
-  if (has_counters) {
-    const Counts counts = ReadCounts();
-    values[1].signed_int = static_cast<std::int64_t>(counts.instructions);
-    values[2].signed_int = static_cast<std::int64_t>(counts.cycles);
-  }
-  Check(OTF2_EvtWriter_Metric(writer, nullptr, time, 0, has_counters ? 3 : 1, kTypes, values));
+  constexpr OTF2_Type kTypes[] = {OTF2_TYPE_INT64, OTF2_TYPE_INT64};
+  const Counts counts = ReadCounts();
+  OTF2_MetricValue values[2];
+  values[0].signed_int = static_cast<std::int64_t>(counts.instructions);
+  values[1].signed_int = static_cast<std::int64_t>(counts.cycles);
+  Check(OTF2_EvtWriter_Metric(writer, nullptr, time, kCountersClass, 2, kTypes, values));
+}
+
+// What is known at an edge, before it.
+void WriteSamples(std::uint64_t time) {
+  last_time = time;
+  if (time - cpu_asked >= cpu_age) [[unlikely]]
+    WriteCpuTime(time);
+  if (has_counters) WriteCounters(time);
 }
 
 void Enter(std::uint32_t region, std::uint64_t time) {
-  last_time = time;
+  WriteSamples(time);
   if (region < static_cast<std::uint32_t>(CallId::kCount)) is_used[region] = true;
-  WriteCounters(time);
   Check(OTF2_EvtWriter_Enter(writer, nullptr, time, region));
 }
 
 void Leave(std::uint32_t region, std::uint64_t time) {
-  last_time = time;
-  WriteCounters(time);
+  WriteSamples(time);
   Check(OTF2_EvtWriter_Leave(writer, nullptr, time, region));
 }
 
@@ -92,7 +99,10 @@ void Switch(bool on) {
   const std::uint64_t time = Now();
   last_time = time;
   is_writing = true;
+  // What passes while nothing is written is known at both of its ends.
+  if (!on) WriteCpuTime(time);
   Check(OTF2_EvtWriter_MeasurementOnOff(writer, nullptr, time, on ? OTF2_MEASUREMENT_ON : OTF2_MEASUREMENT_OFF));
+  if (on) cpu_asked = 0;
   is_writing = on;
 }
 
@@ -115,6 +125,8 @@ bool StartRecording(const Page& fresh) {
     return false;
   }
   has_counters = (fresh.flags & kHasCounters) != 0;
+  ticks_a_nanosecond = TicksANanosecond();
+  cpu_age = static_cast<std::uint64_t>(kCpuTimeAge * ticks_a_nanosecond);
   ReadOnly();
   StartCommunicators();
   MeasureClockOffset();
@@ -138,6 +150,7 @@ std::string FinishRecording() {
   const std::uint64_t time = page->end_tick > last_time ? page->end_tick : last_time;
   const auto finalize = static_cast<std::uint32_t>(CallId::kMPI_Finalize);
   if (is_writing) {
+    cpu_asked = 0;
     Enter(finalize, time);
     Leave(finalize, time);
     if (page->rank == 0) {

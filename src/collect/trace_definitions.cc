@@ -54,6 +54,8 @@ ClockOffset AskClock() {
   return best;
 }
 
+// Clocks of two nodes may tick at different rates, so every end of the run has its own.
+std::int64_t FirstOffset() { return offsets.empty() ? 0 : offsets.front().offset; }
 std::int64_t LastOffset() { return offsets.empty() ? 0 : offsets.back().offset; }
 
 // Everything the others tell, at rank 0; its position is the rank.
@@ -126,7 +128,7 @@ RankDefinitions OwnDefinitionsOf(std::uint64_t events) {
   RankDefinitions own;
   own.host = page->host;
   own.events = events;
-  own.begin = page->begin_tick + static_cast<std::uint64_t>(LastOffset());
+  own.begin = page->begin_tick + static_cast<std::uint64_t>(FirstOffset());
   own.end = page->end_tick + static_cast<std::uint64_t>(LastOffset());
   own.calls = UsedCalls();
   // Region 0, the whole run, is no region of the trace; keeping its place keeps the numbers simple.

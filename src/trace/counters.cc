@@ -100,6 +100,11 @@ std::optional<std::size_t> ChooseCounter(const Trace& trace, CounterMeaning mean
   return std::nullopt;
 }
 
+bool IsNameOfCpuTime(const std::string& name) {
+  const std::vector<std::string_view>& usual = UsualNames(CounterMeaning::kCpuTime);
+  return std::find(usual.begin(), usual.end(), ToLower(name)) != usual.end();
+}
+
 std::string ToString(CounterMeaning meaning) {
   switch (meaning) {
     case CounterMeaning::kInstructions: return "instructions";

@@ -35,6 +35,9 @@ std::optional<std::size_t> ChooseCounter(const Trace& trace, CounterMeaning mean
 // "cycles", "instructions", "CPU time".
 std::string ToString(CounterMeaning meaning);
 
+// Whether a counter of this name is CPU time, by the usual names.
+bool IsNameOfCpuTime(const std::string& name);
+
 // How many counts of a CPU time counter are one second, by its unit and scale. Nanoseconds where the unit is none of
 // time: clocks of PAPI and perf are recorded so, with "#" as unit.
 double CountsPerSecond(const Counter& counter);

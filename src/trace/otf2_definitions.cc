@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "trace/counters.h"
 #include "trace/otf2_error.h"
 
 namespace farscale {
@@ -82,6 +83,7 @@ struct RawDefinitions {
   std::map<std::uint32_t, Topology> topologies;
   std::map<std::uint32_t, Member> members;
   std::map<std::uint32_t, std::vector<std::uint32_t>> metric_classes;
+  std::set<std::uint32_t> sparse_members;  // of classes that do not promise a sample at every edge
   std::map<std::uint32_t, std::uint32_t> metric_instances;
 
   std::exception_ptr failure;
@@ -215,9 +217,13 @@ OTF2_CallbackCode OnMetricMember(void* user, OTF2_MetricMemberRef self, OTF2_Str
 }
 
 OTF2_CallbackCode OnMetricClass(void* user, OTF2_MetricRef self, std::uint8_t count,
-                                const OTF2_MetricMemberRef* members, OTF2_MetricOccurrence, OTF2_RecorderKind) {
+                                const OTF2_MetricMemberRef* members, OTF2_MetricOccurrence occurrence,
+                                OTF2_RecorderKind) {
   return Guard(user, [&](RawDefinitions& raw) {
-    if (members != nullptr) raw.metric_classes[self].assign(members, members + count);
+    if (members == nullptr) return;
+    raw.metric_classes[self].assign(members, members + count);
+    if (occurrence != OTF2_METRIC_SYNCHRONOUS) return;
+    for (const std::uint32_t member : raw.metric_classes[self]) raw.sparse_members.insert(member);
   });
 }
 
@@ -482,6 +488,10 @@ void AddMetrics(const RawDefinitions& raw, const CounterSelection& selection, Tr
     Otf2Metric& metric = metric_of_member[reference];
     metric.use = UseOf(member.mode);
     metric.type = member.type;
+    const bool is_sparse = raw.sparse_members.contains(reference) && member.type != OTF2_TYPE_DOUBLE;
+    if (metric.use == MetricUse::kTotal && is_sparse && IsNameOfCpuTime(raw.Text(member.name))) {
+      metric.use = MetricUse::kCpuTime;
+    }
     Counter counter{raw.Text(member.name), raw.Text(member.description),    raw.Text(member.unit),
                     member.scale,          member.type == OTF2_TYPE_DOUBLE, metric.use != MetricUse::kLevel};
     if (!selection.Keeps(counter.name)) continue;

@@ -213,6 +213,10 @@ void AddSample(LocationReader& reader, Tick tick, const Otf2Metric& metric, OTF2
     reader.builder.SetCounter(tick, metric.counter, bits);
     return;
   }
+  if (metric.use == MetricUse::kCpuTime) {
+    reader.builder.SetCpuTime(tick, metric.counter, value.signed_int);
+    return;
+  }
   double& total = reader.running_totals[metric.counter];
   if (metric.use == MetricUse::kNextIncrement) {
     total += std::exchange(reader.pending_increments[metric.counter], AsDouble(type, value));

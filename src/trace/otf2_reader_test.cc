@@ -216,6 +216,27 @@ TEST_F(Otf2ReaderTest, MetricsOfEveryTypeAndMode) {
   EXPECT_FALSE(timeline.has_counter(*trace.FindCounter("level")));
 }
 
+// Of a class that promises no sample at every edge, CPU time passes between samples and everything else stands still.
+TEST_F(Otf2ReaderTest, CpuTimeSampledNowAndThen) {
+  archive_.AddWorld(1);
+  const auto metrics = archive_.AddMetricClass({"CPU_TIME", "visits"}, OTF2_METRIC_ACCUMULATED_START, OTF2_TYPE_INT64,
+                                               OTF2_METRIC_SYNCHRONOUS);
+  archive_.Location(0)
+      .MetricSigned(0, metrics, {100, 1})
+      .Enter(0, "main")
+      .Enter(5, "MPI_Barrier")
+      .Collective(5, OTF2_COLLECTIVE_OP_BARRIER, kWorld, OTF2_UNDEFINED_UINT32, 0, 0)
+      .Leave(8, "MPI_Barrier")
+      .MetricSigned(20, metrics, {120, 9})
+      .Leave(20, "main");
+  const Trace trace = Read();
+  const RankTimeline& timeline = trace.timelines[0];
+  EXPECT_EQ(timeline.counter_at_enter(*trace.FindCounter("CPU_TIME"), 0), 105);
+  EXPECT_EQ(timeline.counter_at_leave(*trace.FindCounter("CPU_TIME"), 0), 108);
+  EXPECT_EQ(timeline.counter_at_enter(*trace.FindCounter("visits"), 0), 1);
+  EXPECT_EQ(timeline.counter_at_leave(*trace.FindCounter("visits"), 0), 1);
+}
+
 TEST_F(Otf2ReaderTest, OnlyTheCountersAskedFor) {
   archive_.AddWorld(1);
   const auto metrics = archive_.AddMetricClass({"a", "b"}, OTF2_METRIC_ACCUMULATED_START, OTF2_TYPE_UINT64);

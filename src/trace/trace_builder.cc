@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <utility>
 
 #include "base/error.h"
+#include "trace/counters.h"
 
 namespace farscale {
 namespace {
@@ -28,7 +30,8 @@ RankBuilder::RankBuilder(const Trace& trace, std::int32_t rank)
       rank_(rank),
       counter_columns_(trace.counters.size()),
       counters_at_enter_(trace.counters.size()),
-      samples_(trace.counters.size()) {
+      samples_(trace.counters.size()),
+      cpu_times_(trace.counters.size()) {
   timeline_.counters_.resize(trace.counters.size());
   for (std::size_t i = 0; i < trace.counters.size(); ++i) {
     timeline_.counters_[i].is_double = trace.counters[i].is_double;
@@ -149,6 +152,7 @@ void RankBuilder::AddRegionEvent(Tick tick, std::uint32_t region, bool is_leave)
 std::int64_t RankBuilder::SampleAt(Tick tick, std::size_t counter) {
   Sample& sample = samples_[counter];
   if (!timeline_.counters_[counter].recorded) return sample.value;
+  if (!cpu_times_[counter].empty()) return sample.value;  // what it is here will be known at the end
   if (sample.tick != tick) diagnostics_.Add(Anomaly::kCounterNotAtEdges, 1);
   // A sample a little ahead of its edge still tells what happened since the edge before.
   ++sample.edges;
@@ -174,6 +178,55 @@ void RankBuilder::SetCounter(Tick tick, std::uint32_t counter, std::int64_t valu
   sample.value = value;
   sample.tick = std::max(tick, last_tick_);
   sample.is_new = true;
+}
+
+void RankBuilder::SetCpuTime(Tick tick, std::uint32_t counter, std::int64_t value) {
+  SetCounter(tick, counter, value);
+  cpu_times_[counter].push_back({samples_[counter].tick, value});
+}
+
+namespace {
+
+// Walks with the edges of a rank along its samples of CPU time.
+template <typename Samples>
+class PassingCpuTime {
+ public:
+  PassingCpuTime(const Samples& samples, double counts_a_tick) : samples_(samples), counts_a_tick_(counts_a_tick) {}
+
+  // Ticks come in order.
+  std::int64_t At(Tick tick) {
+    while (next_ < samples_.size() && samples_[next_].tick <= tick) ++next_;
+    if (next_ == 0) return samples_[0].value;
+    const auto& last = samples_[next_ - 1];
+    const double passed = static_cast<double>(tick - last.tick) * counts_a_tick_;
+    if (next_ < samples_.size()) {
+      const std::int64_t at_next = std::max(last.value, samples_[next_].value);
+      if (passed >= static_cast<double>(at_next) - static_cast<double>(last.value)) return at_next;
+    }
+    return last.value + std::llround(std::min(passed, 1e18));
+  }
+
+ private:
+  const Samples& samples_;
+  const double counts_a_tick_;
+  std::size_t next_ = 0;
+};
+
+}  // namespace
+
+CounterColumns<PackedColumn> RankBuilder::CpuTimeAtEdges(std::size_t counter) const {
+  const double counts_a_tick = CountsPerSecond(trace_.counters[counter]) / trace_.ticks_per_second;
+  PassingCpuTime at_call(cpu_times_[counter], counts_a_tick), at_event(cpu_times_[counter], counts_a_tick);
+  CounterColumns<PackedColumnBuilder> columns;
+  for (std::size_t call = 0; call < timeline_.calls(); ++call) {
+    const std::int64_t at_enter = at_call.At(timeline_.enter(call));
+    columns.at_enter.Append(at_enter);
+    columns.in_call.Append(at_call.At(timeline_.leave(call)) - at_enter);
+  }
+  for (std::size_t event = 0; event < timeline_.region_events(); ++event) {
+    columns.at_event.Append(at_event.At(timeline_.event_tick(event)));
+  }
+  return {columns.at_enter.Finish(), columns.in_call.Finish(), columns.at_event.Finish()};
 }
 
 void RankBuilder::DistrustCounter(std::uint32_t counter) { timeline_.counters_[counter].unreliable = true; }
@@ -384,6 +437,11 @@ RankTimeline RankBuilder::Finish() {
   timeline_.columns_ = FinishColumns(columns_);
   for (std::size_t i = 0; i < counter_columns_.size(); ++i) {
     if (!timeline_.counters_[i].recorded) continue;
+    if (!cpu_times_[i].empty()) {
+      timeline_.counters_[i].edge_share = 1;
+      timeline_.counters_[i].columns = CpuTimeAtEdges(i);
+      continue;
+    }
     if (samples_[i].edges > 0) {
       timeline_.counters_[i].edge_share =
           1 - static_cast<float>(samples_[i].edges_without) / static_cast<float>(samples_[i].edges);

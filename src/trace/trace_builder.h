@@ -59,6 +59,10 @@ class RankBuilder {
   // Comes before the edge it belongs to.
   void SetCounter(Tick tick, std::uint32_t counter, std::int64_t value);
 
+  // The same of CPU time that is sampled now and then, not at every edge: after a sample it passes like time as far as
+  // the next one lets it, so what a thread did not run lies right before the later sample. Counts are integers.
+  void SetCpuTime(Tick tick, std::uint32_t counter, std::int64_t value);
+
   // Of a counter whose samples are there but do not tell all that happened between them.
   void DistrustCounter(std::uint32_t counter);
 
@@ -83,6 +87,10 @@ class RankBuilder {
     Operation operation;
     std::uint64_t ordinal;
   };
+  struct CpuTime {
+    Tick tick;
+    std::int64_t value;
+  };
   struct Sample {
     std::int64_t value = 0;
     Tick tick = std::numeric_limits<Tick>::min();
@@ -105,6 +113,7 @@ class RankBuilder {
   void Remember(std::uint64_t request, Operation operation, std::uint64_t ordinal);
   std::optional<std::uint64_t> TakeRequest(std::uint64_t request, Operation operation);
   std::int64_t SampleAt(Tick tick, std::size_t counter);
+  CounterColumns<PackedColumn> CpuTimeAtEdges(std::size_t counter) const;
   std::string Place() const;
 
   const Trace& trace_;
@@ -128,7 +137,8 @@ class RankBuilder {
   std::uint64_t messages_ = 0;
   std::optional<Tick> off_since_;
 
-  std::vector<Sample> samples_;  // one a counter
+  std::vector<Sample> samples_;                  // one a counter
+  std::vector<std::vector<CpuTime>> cpu_times_;  // of counters that are sampled now and then
   std::unordered_map<std::uint64_t, Request> requests_;
   struct EndpointHash {
     std::size_t operator()(const Endpoint& endpoint) const;

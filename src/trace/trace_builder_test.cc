@@ -334,6 +334,37 @@ TEST_F(RankBuilderTest, CounterThatFallsOrBeginsLateIsUnreliable) {
   EXPECT_FALSE(late.Finish().counter_is_reliable(counter_));
 }
 
+// CPU time asked for at 0 (1000), 60 (1060) and 200 (1150). From 60 to 200 the thread ran for 90 of 140 ticks: what it
+// did not run lies before 200, so that at 100 it had run for 40 more, at 150 for 90 more, all of it. After the last
+// sample it runs on.
+TEST_F(RankBuilderTest, CpuTimeThatIsSampledNowAndThenPassesLikeTime) {
+  const std::uint32_t cpu = builder_.AddCounter({"CPU_TIME", "", "ns"});
+  RankBuilder rank = Rank();
+  rank.SetCpuTime(0, cpu, 1000);
+  rank.Enter(0, user_);
+  rank.Enter(10, send_);
+  rank.Leave(30, send_);
+  rank.SetCpuTime(60, cpu, 1060);
+  rank.Enter(60, send_);
+  rank.Leave(100, send_);
+  rank.Enter(150, send_);
+  rank.SetCpuTime(200, cpu, 1150);
+  rank.Leave(200, send_);
+  rank.Leave(230, user_);
+  const RankTimeline timeline = rank.Finish();
+  EXPECT_TRUE(timeline.counter_is_reliable(cpu));
+  EXPECT_EQ(timeline.counter_edge_share(cpu), 1);
+  EXPECT_EQ(timeline.counter_at_event(cpu, 0), 1000);
+  EXPECT_EQ(timeline.counter_at_enter(cpu, 0), 1010);
+  EXPECT_EQ(timeline.counter_in_call(cpu, 0), 20);
+  EXPECT_EQ(timeline.counter_at_enter(cpu, 1), 1060);
+  EXPECT_EQ(timeline.counter_in_call(cpu, 1), 40);
+  EXPECT_EQ(timeline.counter_before_call(cpu, 2), 50);
+  EXPECT_EQ(timeline.counter_in_call(cpu, 2), 0);
+  EXPECT_EQ(timeline.counter_at_event(cpu, 1), 1180);
+  EXPECT_TRUE(rank.diagnostics().empty());
+}
+
 TEST_F(RankBuilderTest, DoubleCounters) {
   const std::uint32_t joules = builder_.AddCounter({"energy", "", "J", 1, true});
   RankBuilder rank = Rank();

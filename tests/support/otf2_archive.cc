@@ -96,8 +96,9 @@ void Otf2Archive::AddTopology(std::uint32_t communicator, const std::vector<std:
   topologies_.push_back({communicator, extents, is_periodic, coordinates});
 }
 
-std::uint32_t Otf2Archive::AddMetricClass(const std::vector<std::string>& names, OTF2_MetricMode mode, OTF2_Type type) {
-  metrics_.push_back({names, mode, type});
+std::uint32_t Otf2Archive::AddMetricClass(const std::vector<std::string>& names, OTF2_MetricMode mode, OTF2_Type type,
+                                          OTF2_MetricOccurrence occurrence) {
+  metrics_.push_back({names, mode, occurrence, type});
   return static_cast<std::uint32_t>(metrics_.size() - 1);
 }
 
@@ -192,7 +193,7 @@ void Otf2Archive::WriteDefinitions() {
     }
     Check(OTF2_GlobalDefWriter_WriteMetricClass(w, static_cast<std::uint32_t>(i),
                                                 static_cast<std::uint8_t>(members.size()), members.data(),
-                                                OTF2_METRIC_SYNCHRONOUS_STRICT, OTF2_RECORDER_KIND_CPU));
+                                                metrics_[i].occurrence, OTF2_RECORDER_KIND_CPU));
   }
 }
 

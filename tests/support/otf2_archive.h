@@ -86,7 +86,8 @@ class Otf2Archive {
   // `coordinates` by local rank, written as they are: damage is the caller's.
   void AddTopology(std::uint32_t communicator, const std::vector<std::uint32_t>& extents, bool is_periodic,
                    const std::vector<std::vector<std::uint32_t>>& coordinates);
-  std::uint32_t AddMetricClass(const std::vector<std::string>& names, OTF2_MetricMode mode, OTF2_Type type);
+  std::uint32_t AddMetricClass(const std::vector<std::string>& names, OTF2_MetricMode mode, OTF2_Type type,
+                               OTF2_MetricOccurrence occurrence = OTF2_METRIC_SYNCHRONOUS_STRICT);
   void SetClock(std::uint64_t ticks_per_second, std::uint64_t offset);
   void DefineLastProcessFirst() { last_first_ = true; }
   // Region and communicator numbers in the events of a location are shifted by its mapping tables: what it writes as
@@ -107,6 +108,7 @@ class Otf2Archive {
   struct MetricClass {
     std::vector<std::string> names;
     OTF2_MetricMode mode;
+    OTF2_MetricOccurrence occurrence;
     OTF2_Type type;
   };
   struct Topology {
