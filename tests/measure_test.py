@@ -320,12 +320,17 @@ class OpenMpi(MpiTest, unittest.TestCase):
     launch = ["--oversubscribe"]
 
     # Debian's MPICH cannot spawn.
-    def test_a_program_that_spawns_is_measured(self):
-        result = self.measure(1, "spawn")
-        self.assertEqual(result.code, 0, result.err)
-        self.assertEqual(self.regions()["whole run"]["mpiCalls"], 3)
-        result = self.trace(1, "spawn")
-        self.assertIn("operations on communicators between two groups", result.err)
+    def test_a_program_that_spawns_is_measured_with_its_children(self):
+        for how, calls in (("", (3, 2 * 3)), ("multiple", (3, 2 * 3))):
+            result = self.measure(1, "spawn", *how.split(), options=["-o", f"{how}run.json"])
+            self.assertEqual(result.code, 0, result.err)
+            found = {run["ranks"]: run["regions"][0]["mpiCalls"]
+                     for run in (self.results(f"{how}run.json"), self.results(f"{how}run-2.json"))}
+            self.assertEqual(found, {1: calls[0], 2: calls[1]})
+        result = self.trace(1, "spawn", "merge", options=["--ideal"])
+        self.assertIn("operations on communicators between two groups, with ranks of another run", result.err)
+        for folder in ("trace", "trace-2"):
+            self.assertEqual(self.farscale("factors", f"{folder}/traces.otf2").code, 0)
 
 
 class Mpich(MpiTest, unittest.TestCase):

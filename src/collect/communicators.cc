@@ -1,5 +1,6 @@
 #include "collect/communicators.h"
 
+#include <algorithm>
 #include <cstring>
 #include <numeric>
 #include <unordered_map>
@@ -72,6 +73,9 @@ void AddCommunicator(MPI_Comm communicator) {
   PMPI_Comm_test_inter(communicator, &is_inter);
   if (is_inter != 0) return;
   TracedCommunicator added = Describe(communicator, 0);
+  const std::vector<std::int32_t> members = MembersOf(communicator, added.size);
+  // Ranks that were started later belong to a run of their own. All members see some, so all leave here.
+  if (std::find(members.begin(), members.end(), MPI_UNDEFINED) != members.end()) return;
   PMPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
   PMPI_Comm_size(MPI_COMM_WORLD, &world_size);
   // Its rank 0 names it, by a number that no other rank gives.
@@ -80,7 +84,6 @@ void AddCommunicator(MPI_Comm communicator) {
   added.id = id;
   if (added.rank == 0) {
     ++made;
-    const std::vector<std::int32_t> members = MembersOf(communicator, added.size);
     definitions.push_back({id, members});
   }
   added.shadow = MakeShadow(communicator);

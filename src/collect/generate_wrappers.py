@@ -101,8 +101,10 @@ def main():
     options = parser.parse_args()
     functions = functions_of(options.header.read_text())
     local = LocalFunctions(options.local.read_text())
-    by_hand = ["MPI_Init", "MPI_Init_thread", "MPI_Finalize", "MPI_Abort"]
-    wrapped = sorted(name for name in functions if not local.contains(name) and functions[name] is not None)
+    by_hand = ["MPI_Init", "MPI_Init_thread", "MPI_Finalize", "MPI_Abort", "MPI_Comm_spawn",
+               "MPI_Comm_spawn_multiple"]
+    wrapped = sorted(name for name in functions
+                     if not local.contains(name) and functions[name] is not None and name not in by_hand)
     traced = set(re.findall(r"\bTraced(MPI_\w+)\(", options.traced.read_text())) if options.traced else set()
     options.output.mkdir(parents=True, exist_ok=True)
     table = ["// Written by generate_wrappers.py.", "#pragma once", "#include <mpi.h>",

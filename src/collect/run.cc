@@ -2,8 +2,10 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -66,6 +68,16 @@ std::string HostName() {
   return host;
 }
 
+// The traces of processes that a traced program starts lie beside its own. Whoever makes a folder has it.
+std::string FolderOfChildren(const std::string& folder) {
+  std::string own;
+  for (int number = 2; number < 100000; ++number) {
+    own = folder + "-" + std::to_string(number);
+    if (mkdir(own.c_str(), 0777) == 0 || errno != EEXIST) break;
+  }
+  return own;
+}
+
 // Unlike any other run's: host, process and start.
 RunNames NameRun() {
   RunNames names{};
@@ -81,6 +93,9 @@ RunNames NameRun() {
   if (output.empty()) output = "farscale.json";
   char folder[PATH_MAX];
   if (output[0] != '/' && getcwd(folder, sizeof folder) != nullptr) output = std::string(folder) + "/" + output;
+  MPI_Comm parent = MPI_COMM_NULL;
+  PMPI_Comm_get_parent(&parent);
+  if (parent != MPI_COMM_NULL && Variable("FARSCALE_MODE") == "trace") output = FolderOfChildren(output);
   Copy(output, names.output, sizeof names.output);
   return names;
 }

@@ -134,8 +134,11 @@ std::string CloseArchive(OTF2_EvtWriter* writer, bool has_counters) {
   if (!Agree(good)) return "farscale: " + anchor + " could not be written whole";
   std::string told = "wrote " + anchor;
   if (unknown_of_all > 0) {
-    told = "warning: " + std::to_string(unknown_of_all) +
-           " operations on communicators between two groups are in the trace as calls alone\n" + told;
+    told =
+        "warning: " + std::to_string(unknown_of_all) +
+        " operations on communicators between two groups, with ranks of another run, or made by MPI_Comm_idup are in "
+        "the trace as calls alone\n" +
+        told;
   }
   return told;
 }

@@ -1,0 +1,122 @@
+#include "collect/spawning.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "collect/call.h"
+#include "collect/process.h"
+#include "collect/real_functions.h"
+
+namespace farscale::collect {
+namespace {
+
+std::string Variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr ? value : "";
+}
+
+// Empty where the key is not there.
+std::string InfoValue(MPI_Info info, const char* key) {
+  char value[MPI_MAX_INFO_VAL + 1] = {};
+  int is_there = 0;
+  if (info != MPI_INFO_NULL) PMPI_Info_get(info, key, MPI_MAX_INFO_VAL, value, &is_there);
+  return is_there != 0 ? value : "";
+}
+
+bool IsFound(const std::string& command, const std::string& folder) {
+  if (command.find('/') != std::string::npos) {
+    const bool is_there = command[0] == '/' || folder.empty();
+    return access((is_there ? command : folder + "/" + command).c_str(), X_OK) == 0;
+  }
+  for (std::string rest = Variable("PATH") + ":"; !rest.empty();) {
+    const std::size_t end = rest.find(':');
+    const std::string path = rest.substr(0, end);
+    if (access(((path.empty() ? "." : path) + "/" + command).c_str(), X_OK) == 0) return true;
+    rest.erase(0, end + 1);
+  }
+  return false;
+}
+
+// What this process was started with. Results go beside its own.
+std::vector<std::string> LauncherWords() {
+  std::vector<std::string> words;
+  if (Variable("FARSCALE_QUIET") == "1") words.emplace_back("--quiet");
+  words.insert(words.end(), {Variable("FARSCALE_MODE"), "--mpi", FARSCALE_MPI_NAME, "-o", page->output, "--threads",
+                             std::to_string(page->threads > 0 ? page->threads : 1)});
+  if (Variable("FARSCALE_IDEAL") == "1") words.emplace_back("--ideal");
+  for (std::string rest = Variable("FARSCALE_ONLY"); !rest.empty();) {
+    const std::size_t end = rest.find('\n');
+    words.insert(words.end(), {"--only", rest.substr(0, end)});
+    rest.erase(0, end == std::string::npos ? rest.size() : end + 1);
+  }
+  return words;
+}
+
+}  // namespace
+
+SpawnedCommand::SpawnedCommand(const char* command, char** arguments, MPI_Info info)
+    : command_(command), arguments_(arguments) {
+  const char* launcher = std::getenv("FARSCALE_PROGRAM");
+  if (launcher == nullptr || command == nullptr || !IsMeasuring()) return;
+  const std::string mode = Variable("FARSCALE_MODE");
+  if (mode != "measure" && mode != "trace") return;
+  if (!InfoValue(info, "path").empty() || !IsFound(command, InfoValue(info, "wdir"))) return;
+  const std::string name = std::string(command).substr(std::string(command).rfind('/') + 1);
+  if (name == "farscale") return;
+  words_ = LauncherWords();
+  words_.emplace_back(command);
+  for (char** word = arguments; word != MPI_ARGV_NULL && *word != nullptr; ++word) words_.emplace_back(*word);
+  for (std::string& word : words_) pointers_.push_back(word.data());
+  pointers_.push_back(nullptr);
+  command_ = launcher;
+  arguments_ = pointers_.data();
+}
+
+}  // namespace farscale::collect
+
+using namespace farscale::collect;
+
+extern "C" {
+
+FARSCALE_EXPORT int MPI_Comm_spawn(const char* command, char* argv[], int count, MPI_Info info, int root, MPI_Comm in,
+                                   MPI_Comm* made, int errors[]) {
+  const Call call(CallId::kMPI_Comm_spawn);
+  int rank = 0;
+  PMPI_Comm_rank(in, &rank);
+  // Elsewhere the arguments mean nothing.
+  if (rank != root) return real.MPI_Comm_spawn(command, argv, count, info, root, in, made, errors);
+  SpawnedCommand spawned(command, argv, info);
+  return real.MPI_Comm_spawn(spawned.command(), spawned.arguments(), count, info, root, in, made, errors);
+}
+FARSCALE_EXPORT int PMPI_Comm_spawn(const char* command, char* argv[], int count, MPI_Info info, int root, MPI_Comm in,
+                                    MPI_Comm* made, int errors[]) __attribute__((alias("MPI_Comm_spawn")));
+
+FARSCALE_EXPORT int MPI_Comm_spawn_multiple(int count, char* commands[], char** argvs[], const int counts[],
+                                            const MPI_Info infos[], int root, MPI_Comm in, MPI_Comm* made,
+                                            int errors[]) {
+  const Call call(CallId::kMPI_Comm_spawn_multiple);
+  int rank = 0;
+  PMPI_Comm_rank(in, &rank);
+  if (rank != root) {
+    return real.MPI_Comm_spawn_multiple(count, commands, argvs, counts, infos, root, in, made, errors);
+  }
+  std::vector<SpawnedCommand> spawned;
+  spawned.reserve(static_cast<std::size_t>(count > 0 ? count : 0));
+  std::vector<char*> launched;
+  std::vector<char**> arguments;
+  for (int i = 0; i < count; ++i) {
+    spawned.emplace_back(commands[i], argvs == MPI_ARGVS_NULL ? MPI_ARGV_NULL : argvs[i], infos[i]);
+    launched.push_back(const_cast<char*>(spawned.back().command()));
+    arguments.push_back(spawned.back().arguments());
+  }
+  // A command without arguments is a list that ends at once, where others have some.
+  char* none[] = {nullptr};
+  for (char**& list : arguments) list = list == MPI_ARGV_NULL ? none : list;
+  return real.MPI_Comm_spawn_multiple(count, launched.data(), arguments.data(), counts, infos, root, in, made, errors);
+}
+FARSCALE_EXPORT int PMPI_Comm_spawn_multiple(int count, char* commands[], char** argvs[], const int counts[],
+                                             const MPI_Info infos[], int root, MPI_Comm in, MPI_Comm* made,
+                                             int errors[]) __attribute__((alias("MPI_Comm_spawn_multiple")));
+
+}  // extern "C"
