@@ -336,6 +336,14 @@ class OpenMpi(MpiTest, unittest.TestCase):
 class Mpich(MpiTest, unittest.TestCase):
     name = "mpich"
 
+    # Debian's Open MPI has MPI 3.1.
+    def test_functions_of_mpi_4_are_in_the_trace(self):
+        self.compile(["mpicc.mpich", "-O1", "-w"], [SOURCES / "mpi4.c"])
+        self.trace(3, "mpi4", options=["--ideal"])
+        inspected = self.check_trace(3)
+        self.assertEqual(inspected["messages"], 6 * 3)
+        self.assertEqual({c["name"]: c["count"] for c in inspected["calls"]}["MPI_Send"], 3)
+
     def test_the_wrong_launcher_is_refused(self):
         other = shutil.which("mpirun.openmpi")
         if not other:

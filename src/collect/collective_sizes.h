@@ -24,14 +24,14 @@ inline ClockWait WaitOf(OTF2_CollectiveOp operation, int root, const TracedCommu
   return is_sent_away ? ClockWait::kNothing : ClockWait::kAll;
 }
 
-inline std::uint64_t Bytes(int count, MPI_Datatype type) {
+inline std::uint64_t Bytes(std::int64_t count, MPI_Datatype type) {
   int size = 0;
   if (count <= 0 || PMPI_Type_size(type, &size) != MPI_SUCCESS || size < 0) return 0;
   return static_cast<std::uint64_t>(count) * static_cast<std::uint64_t>(size);
 }
 
 // What one rank contributes; with MPI_IN_PLACE, what it has in the other buffer.
-inline std::uint64_t PartOf(const void* buffer, int count, MPI_Datatype type, int other_count,
+inline std::uint64_t PartOf(const void* buffer, std::int64_t count, MPI_Datatype type, std::int64_t other_count,
                             MPI_Datatype other_type) {
   return buffer == MPI_IN_PLACE ? Bytes(other_count, other_type) : Bytes(count, type);
 }
@@ -40,13 +40,16 @@ inline std::uint64_t All(const TracedCommunicator& communicator, std::uint64_t b
   return static_cast<std::uint64_t>(communicator.size) * bytes;
 }
 
-inline std::uint64_t Sum(const TracedCommunicator& communicator, const int* counts, MPI_Datatype type) {
+// Counts are of type int or MPI_Count.
+template <typename Count>
+std::uint64_t Sum(const TracedCommunicator& communicator, const Count* counts, MPI_Datatype type) {
   std::uint64_t sum = 0;
   for (int i = 0; i < communicator.size; ++i) sum += Bytes(counts[i], type);
   return sum;
 }
 
-inline std::uint64_t Sum(const TracedCommunicator& communicator, const int* counts, const MPI_Datatype* types) {
+template <typename Count>
+std::uint64_t Sum(const TracedCommunicator& communicator, const Count* counts, const MPI_Datatype* types) {
   std::uint64_t sum = 0;
   for (int i = 0; i < communicator.size; ++i) sum += Bytes(counts[i], types[i]);
   return sum;

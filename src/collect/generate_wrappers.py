@@ -3,8 +3,9 @@
 
     generate_wrappers.py --header preprocessed.h --local local_functions.txt --traced traced_functions.h --output FOLDER
 
-Two files come out: mpi_functions.h, the table of the functions that are wrapped and of the real ones behind them, and
-mpi_wrappers.cc. A wrapper is
+Out come mpi_functions.h, the table of the functions that are wrapped and of the real ones behind them, mpi_wrappers.cc,
+and for every source named by --sources a header with the traced functions of that source once more for MPI_Count (MPI 4:
+MPI_Send_c beside MPI_Send), whose text is the same but for the types of the counts. A wrapper is
 
     int MPI_Send(const void* a1, int a2, ...) {
       const Call call(CallId::kMPI_Send);
@@ -83,8 +84,12 @@ class LocalFunctions:
         return plain not in self.exceptions and any(fnmatch.fnmatchcase(plain, p) for p in self.patterns)
 
 
+def declaration(parameters):
+    return ", ".join(f"{kind} a{i}{array}" for i, (kind, array) in enumerate(parameters, 1)) or "void"
+
+
 def wrapper(name, parameters, is_traced):
-    declared = ", ".join(f"{kind} a{i}{array}" for i, (kind, array) in enumerate(parameters, 1)) or "void"
+    declared = declaration(parameters)
     passed = ", ".join(f"a{i}" for i in range(1, len(parameters) + 1))
     traced = f"  if (call.is_recorded()) return Traced{name}({passed});\n" if is_traced else ""
     return (f"FARSCALE_EXPORT int {name}({declared}) {{\n  const Call call(CallId::k{name});\n{traced}"
@@ -92,11 +97,30 @@ def wrapper(name, parameters, is_traced):
             f'FARSCALE_EXPORT int P{name}({declared}) __attribute__((alias("{name}")));\n')
 
 
+TRACED = re.compile(r"^int (TracedMPI_(\w+))\((.*?)\) \{\n(.*?)^\}\n", re.DOTALL | re.MULTILINE)
+
+
+def with_large_counts(source, functions):
+    """The traced functions of a source with counts of type MPI_Count, and their names."""
+    names, code = [], ["// Written by generate_wrappers.py.\n"]
+    for traced, plain, given, body in TRACED.findall(source):
+        name = f"MPI_{plain}_c"
+        if functions.get(name) is None:
+            continue
+        passed = [re.search(r"(\w+)(\[\])?$", parameter.strip()).group(1) for parameter in given.split(",")]
+        declared = ", ".join(f"{kind} {word}{array}" for (kind, array), word in zip(functions[name], passed, strict=True))
+        body = re.sub(rf"\breal\.MPI_{plain}\b", f"real.{name}", body)
+        code.append(f"int {traced}_c({declared}) {{\n{body}}}\n")
+        names.append(name)
+    return "\n".join(code), names
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--header", required=True, type=pathlib.Path)
     parser.add_argument("--local", required=True, type=pathlib.Path)
     parser.add_argument("--traced", type=pathlib.Path)
+    parser.add_argument("--sources", nargs="*", default=[], type=pathlib.Path)
     parser.add_argument("--output", required=True, type=pathlib.Path)
     options = parser.parse_args()
     functions = functions_of(options.header.read_text())
@@ -107,6 +131,11 @@ def main():
                      if not local.contains(name) and functions[name] is not None and name not in by_hand)
     traced = set(re.findall(r"\bTraced(MPI_\w+)\(", options.traced.read_text())) if options.traced else set()
     options.output.mkdir(parents=True, exist_ok=True)
+    large = []
+    for source in options.sources:
+        text, names = with_large_counts(source.read_text(), functions)
+        (options.output / f"{source.stem}_c.h").write_text(text)
+        large += names
     table = ["// Written by generate_wrappers.py.", "#pragma once", "#include <mpi.h>",
              "namespace farscale::collect {", "enum class CallId : unsigned short {"]
     table += [f"  k{name}," for name in by_hand + wrapped]
@@ -119,10 +148,12 @@ def main():
             '#include "collect/real_functions.h"']
     if options.traced:
         code += ['#include "collect/traced_functions.h"']
-    code += ["namespace farscale::collect {", "RealFunctions real;", "void FindRealFunctions() {"]
+    code += ["namespace farscale::collect {"]
+    code += [f"int Traced{name}({declaration(functions[name])});" for name in large]
+    code += ["RealFunctions real;", "void FindRealFunctions() {"]
     code += [f'  real.{name} = FindReal<decltype(&P{name})>("P{name}");' for name in by_hand + wrapped]
     code += ["}", "}  // namespace farscale::collect", "using namespace farscale::collect;", 'extern "C" {']
-    code += [wrapper(name, functions[name], name in traced) for name in wrapped]
+    code += [wrapper(name, functions[name], name in traced or name in large) for name in wrapped]
     code += ["}", ""]
     (options.output / "mpi_functions.h").write_text("\n".join(table))
     (options.output / "mpi_wrappers.cc").write_text("\n".join(code))

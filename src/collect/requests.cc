@@ -15,6 +15,12 @@ std::uint64_t KeyOf(MPI_Request handle) {
   return key;
 }
 
+void PostSendOf(TracedRequest& request) {
+  request.sent_number = ++numbers;
+  SendClock(request.peer, request.tag, request.shadow);
+  RecordSendPost(request.peer, request.communicator, request.tag, request.bytes, request.sent_number);
+}
+
 void Post(TracedRequest& request) {
   request.number = ++numbers;
   request.is_active = true;
@@ -25,36 +31,60 @@ void Post(TracedRequest& request) {
     case RequestKind::kSend:
       RecordSendPost(request.peer, request.communicator, request.tag, request.bytes, request.number);
       break;
-    case RequestKind::kReceive: RecordReceivePost(request.number); break;
+    case RequestKind::kReceive:
+      if (request.peer != MPI_PROC_NULL) PostSendOf(request);
+      RecordReceivePost(request.number);
+      break;
     case RequestKind::kCollective: RecordCollectivePost(request.number); break;
   }
 }
 
+struct Arrival {
+  int source = MPI_ANY_SOURCE;
+  int tag = MPI_ANY_TAG;
+  std::uint64_t bytes = 0;
+};
+
+Arrival ArrivalOf(const TracedRequest& request, const MPI_Status& status) {
+  const bool is_known = request.from != MPI_ANY_SOURCE && request.from_tag != MPI_ANY_TAG;
+  if (is_known) return {request.from, request.from_tag, request.from_bytes};
+  MPI_Count bytes = 0;
+  PMPI_Get_elements_x(&status, MPI_BYTE, &bytes);
+  return {status.MPI_SOURCE, status.MPI_TAG, static_cast<std::uint64_t>(bytes)};
+}
+
+// What sends and receives in one cannot be cancelled, and its status may say anything.
+int IsCancelled(const TracedRequest& request, const MPI_Status& status) {
+  int is_cancelled = 0;
+  if (request.sent_number == 0) PMPI_Test_cancelled(&status, &is_cancelled);
+  return is_cancelled;
+}
+
 void TakeClock(const TracedRequest& request, const MPI_Status& status) {
   int is_cancelled = 0;
-  if (request.kind == RequestKind::kReceive) PMPI_Test_cancelled(&status, &is_cancelled);
+  if (request.kind == RequestKind::kReceive) is_cancelled = IsCancelled(request, status);
   if (request.kind == RequestKind::kReceive && is_cancelled == 0) {
-    ReceiveClock(status.MPI_SOURCE, status.MPI_TAG, request.shadow);
+    const Arrival arrival = ArrivalOf(request, status);
+    ReceiveClock(arrival.source, arrival.tag, request.shadow);
   }
   if (request.kind == RequestKind::kCollective) CompleteReduceClock(request.reduction, request.wait);
 }
 
 void RecordCompletion(const TracedRequest& request, const MPI_Status& status) {
   if (!request.is_recorded) return;
+  if (request.sent_number != 0) RecordSendComplete(request.sent_number);
   int is_cancelled = 0;
-  MPI_Count bytes = 0;
   switch (request.kind) {
     case RequestKind::kSend:
     case RequestKind::kReceive:
-      PMPI_Test_cancelled(&status, &is_cancelled);
+      is_cancelled = IsCancelled(request, status);
       if (is_cancelled != 0) {
         RecordCancelled(request.number);
       } else if (request.kind == RequestKind::kSend) {
         RecordSendComplete(request.number);
       } else {
-        PMPI_Get_elements_x(&status, MPI_BYTE, &bytes);
-        RecordReceiveComplete(status.MPI_SOURCE, request.communicator, status.MPI_TAG,
-                              static_cast<std::uint64_t>(bytes), request.number);
+        const Arrival arrival = ArrivalOf(request, status);
+        RecordReceiveComplete(arrival.source, request.communicator, arrival.tag, arrival.bytes, request.number);
       }
       break;
     case RequestKind::kCollective:

@@ -22,7 +22,11 @@ struct TracedRequest {
   bool is_recorded = false;  // its post is in the trace
   std::uint32_t communicator = 0;
   std::uint64_t number = 0;
-  int peer = MPI_PROC_NULL;  // of persistent sends
+  std::uint64_t sent_number = 0;  // of the send of a receive that sends, too; peer, tag and bytes are of the send
+  int from = MPI_ANY_SOURCE;      // and this of its receive, since MPICH 4.0 says nothing of it in the status
+  int from_tag = MPI_ANY_TAG;
+  std::uint64_t from_bytes = 0;
+  int peer = MPI_PROC_NULL;  // of sends
   int tag = 0;
   std::uint64_t bytes = 0;
   OTF2_CollectiveOp operation = OTF2_COLLECTIVE_OP_BARRIER;

@@ -174,4 +174,7 @@ int TracedMPI_Exscan(const void* out, void* buffer, int count, MPI_Datatype type
                   [&] { return real.MPI_Exscan(out, buffer, count, type, operation, in); });
 }
 
+// Generated: the same with counts of type MPI_Count, where the MPI has such functions.
+#include "traced_collectives_c.h"
+
 }  // namespace farscale::collect

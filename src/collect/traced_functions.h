@@ -15,6 +15,11 @@ int TracedMPI_Recv(void*, int, MPI_Datatype, int, int, MPI_Comm, MPI_Status*);
 int TracedMPI_Sendrecv(const void*, int, MPI_Datatype, int, int, void*, int, MPI_Datatype, int, int, MPI_Comm,
                        MPI_Status*);
 int TracedMPI_Sendrecv_replace(void*, int, MPI_Datatype, int, int, int, int, MPI_Comm, MPI_Status*);
+#if MPI_VERSION >= 4
+int TracedMPI_Isendrecv(const void*, int, MPI_Datatype, int, int, void*, int, MPI_Datatype, int, int, MPI_Comm,
+                        MPI_Request*);
+int TracedMPI_Isendrecv_replace(void*, int, MPI_Datatype, int, int, int, int, MPI_Comm, MPI_Request*);
+#endif
 int TracedMPI_Isend(const void*, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request*);
 int TracedMPI_Ibsend(const void*, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request*);
 int TracedMPI_Issend(const void*, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request*);

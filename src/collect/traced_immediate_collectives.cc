@@ -189,4 +189,7 @@ int TracedMPI_Iexscan(const void* out, void* buffer, int count, MPI_Datatype typ
                    [&] { return real.MPI_Iexscan(out, buffer, count, type, operation, in, handle); });
 }
 
+// Generated: the same with counts of type MPI_Count, where the MPI has such functions.
+#include "traced_immediate_collectives_c.h"
+
 }  // namespace farscale::collect

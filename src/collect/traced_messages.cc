@@ -2,6 +2,7 @@
 #include <cstring>
 #include <unordered_map>
 
+#include "collect/collective_sizes.h"
 #include "collect/communicators.h"
 #include "collect/ideal_clock.h"
 #include "collect/requests.h"
@@ -11,13 +12,7 @@
 namespace farscale::collect {
 namespace {
 
-std::uint64_t Bytes(int count, MPI_Datatype type) {
-  int size = 0;
-  if (count <= 0 || PMPI_Type_size(type, &size) != MPI_SUCCESS || size < 0) return 0;
-  return static_cast<std::uint64_t>(count) * static_cast<std::uint64_t>(size);
-}
-
-void Send(int count, MPI_Datatype type, int peer, int tag, MPI_Comm in) {
+void Send(std::int64_t count, MPI_Datatype type, int peer, int tag, MPI_Comm in) {
   const TracedCommunicator* communicator = FindCommunicator(in);
   if (communicator == nullptr || peer == MPI_PROC_NULL) return;
   RecordSend(peer, communicator->id, tag, Bytes(count, type));
@@ -34,7 +29,7 @@ void Receive(const MPI_Status& status, const TracedCommunicator& communicator) {
 // The status to receive with: the caller's, or one of our own.
 MPI_Status* StatusOr(MPI_Status* status, MPI_Status& own) { return status == MPI_STATUS_IGNORE ? &own : status; }
 
-void PostSend(int count, MPI_Datatype type, int peer, int tag, MPI_Comm in, const MPI_Request* handle) {
+void PostSend(std::int64_t count, MPI_Datatype type, int peer, int tag, MPI_Comm in, const MPI_Request* handle) {
   const TracedCommunicator* communicator = FindCommunicator(in);
   if (communicator == nullptr || peer == MPI_PROC_NULL) return;
   TracedRequest request;
@@ -46,18 +41,43 @@ void PostSend(int count, MPI_Datatype type, int peer, int tag, MPI_Comm in, cons
   AddRequest(*handle, request);
 }
 
-template <typename Real>
-int SendWith(Real function, const void* buffer, int count, MPI_Datatype type, int peer, int tag, MPI_Comm in) {
+template <typename Real, typename Count>
+int SendWith(Real function, const void* buffer, Count count, MPI_Datatype type, int peer, int tag, MPI_Comm in) {
   Send(count, type, peer, tag, in);
   return function(buffer, count, type, peer, tag, in);
 }
 
-template <typename Real>
-int PostSendWith(Real function, const void* buffer, int count, MPI_Datatype type, int peer, int tag, MPI_Comm in,
+template <typename Real, typename Count>
+int PostSendWith(Real function, const void* buffer, Count count, MPI_Datatype type, int peer, int tag, MPI_Comm in,
                  MPI_Request* handle) {
   const int code = function(buffer, count, type, peer, tag, in, handle);
   if (code == MPI_SUCCESS) PostSend(count, type, peer, tag, in, handle);
   return code;
+}
+
+struct Part {
+  std::int64_t count;
+  MPI_Datatype type;
+  int peer;
+  int tag;
+};
+
+// A send and a receive that complete together.
+[[maybe_unused]] void PostBoth(const Part& out, const Part& back, MPI_Comm in, const MPI_Request* handle) {
+  if (back.peer == MPI_PROC_NULL) return PostSend(out.count, out.type, out.peer, out.tag, in, handle);
+  const TracedCommunicator* communicator = FindCommunicator(in);
+  if (communicator == nullptr) return;
+  TracedRequest request;
+  request.kind = RequestKind::kReceive;
+  request.communicator = communicator->id;
+  request.shadow = communicator->shadow;
+  request.peer = out.peer;
+  request.tag = out.tag;
+  request.bytes = Bytes(out.count, out.type);
+  request.from = back.peer;
+  request.from_tag = back.tag;
+  request.from_bytes = Bytes(back.count, back.type);
+  AddRequest(*handle, request);
 }
 
 // Messages that were found by Mprobe and not received yet, with their communicator.
@@ -159,6 +179,23 @@ int TracedMPI_Irecv(void* buffer, int count, MPI_Datatype type, int peer, int ta
   return code;
 }
 
+#if MPI_VERSION >= 4
+int TracedMPI_Isendrecv(const void* out, int out_count, MPI_Datatype out_type, int to, int out_tag, void* buffer,
+                        int count, MPI_Datatype type, int from, int tag, MPI_Comm in, MPI_Request* handle) {
+  const int code =
+      real.MPI_Isendrecv(out, out_count, out_type, to, out_tag, buffer, count, type, from, tag, in, handle);
+  if (code == MPI_SUCCESS) PostBoth({out_count, out_type, to, out_tag}, {count, type, from, tag}, in, handle);
+  return code;
+}
+
+int TracedMPI_Isendrecv_replace(void* buffer, int count, MPI_Datatype type, int to, int out_tag, int from, int tag,
+                                MPI_Comm in, MPI_Request* handle) {
+  const int code = real.MPI_Isendrecv_replace(buffer, count, type, to, out_tag, from, tag, in, handle);
+  if (code == MPI_SUCCESS) PostBoth({count, type, to, out_tag}, {count, type, from, tag}, in, handle);
+  return code;
+}
+#endif
+
 int TracedMPI_Mprobe(int peer, int tag, MPI_Comm in, MPI_Message* message, MPI_Status* status) {
   const int code = real.MPI_Mprobe(peer, tag, in, message, status);
   if (code == MPI_SUCCESS) Probed(*message, in);
@@ -193,5 +230,8 @@ int TracedMPI_Imrecv(void* buffer, int count, MPI_Datatype type, MPI_Message* me
   AddRequest(*handle, request);
   return code;
 }
+
+// Generated: the same with counts of type MPI_Count, where the MPI has such functions.
+#include "traced_messages_c.h"
 
 }  // namespace farscale::collect

@@ -9,8 +9,8 @@
 namespace farscale::collect {
 namespace {
 
-template <typename Real>
-int SendInitWith(Real function, const void* buffer, int count, MPI_Datatype type, int peer, int tag, MPI_Comm in,
+template <typename Real, typename Count>
+int SendInitWith(Real function, const void* buffer, Count count, MPI_Datatype type, int peer, int tag, MPI_Comm in,
                  MPI_Request* handle) {
   const int code = function(buffer, count, type, peer, tag, in, handle);
   const TracedCommunicator* communicator = FindCommunicator(in);
@@ -99,7 +99,7 @@ int TracedMPI_Startall(int count, MPI_Request handles[]) {
 }
 
 int TracedMPI_Wait(MPI_Request* handle, MPI_Status* status) {
-  MPI_Status own;
+  MPI_Status own{};
   MPI_Status* used = status == MPI_STATUS_IGNORE ? &own : status;
   const MPI_Request before = *handle;
   const int code = real.MPI_Wait(handle, used);
@@ -108,7 +108,7 @@ int TracedMPI_Wait(MPI_Request* handle, MPI_Status* status) {
 }
 
 int TracedMPI_Test(MPI_Request* handle, int* flag, MPI_Status* status) {
-  MPI_Status own;
+  MPI_Status own{};
   MPI_Status* used = status == MPI_STATUS_IGNORE ? &own : status;
   const MPI_Request before = *handle;
   const int code = real.MPI_Test(handle, flag, used);
@@ -131,7 +131,7 @@ int TracedMPI_Testall(int count, MPI_Request handles[], int* flag, MPI_Status* s
 }
 
 int TracedMPI_Waitany(int count, MPI_Request handles[], int* index, MPI_Status* status) {
-  MPI_Status own;
+  MPI_Status own{};
   MPI_Status* used = status == MPI_STATUS_IGNORE ? &own : status;
   const std::vector<MPI_Request> before(handles, handles + count);
   const int code = real.MPI_Waitany(count, handles, index, used);
@@ -140,7 +140,7 @@ int TracedMPI_Waitany(int count, MPI_Request handles[], int* index, MPI_Status* 
 }
 
 int TracedMPI_Testany(int count, MPI_Request handles[], int* index, int* flag, MPI_Status* status) {
-  MPI_Status own;
+  MPI_Status own{};
   MPI_Status* used = status == MPI_STATUS_IGNORE ? &own : status;
   const std::vector<MPI_Request> before(handles, handles + count);
   const int code = real.MPI_Testany(count, handles, index, flag, used);
@@ -167,5 +167,8 @@ int TracedMPI_Request_free(MPI_Request* handle) {
   FreeRequest(*handle);
   return real.MPI_Request_free(handle);
 }
+
+// Generated: the same with counts of type MPI_Count, where the MPI has such functions.
+#include "traced_requests_c.h"
 
 }  // namespace farscale::collect
