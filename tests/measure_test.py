@@ -44,7 +44,7 @@ class MpiTest:
         cls.folder = tempfile.TemporaryDirectory(prefix="farscale-measure-")
         cls.bin = pathlib.Path(cls.folder.name) / "bin"
         cls.bin.mkdir()
-        for source in ("everything.c", "ends.c", "threads.c", "pils.c", "spawn.c", "token.c"):
+        for source in ("everything.c", "ends.c", "threads.c", "pils.c", "spawn.c", "token.c", "odd.c"):
             cls.compile([f"mpicc.{cls.name}", "-O1", "-w", f"-I{ROOT}/src/collect/include"], [SOURCES / source])
         if shutil.which(f"mpif90.{cls.name}"):
             module = ROOT / "src" / "collect" / "include" / "farscale.f90"
@@ -165,6 +165,27 @@ class MpiTest:
         self.assertEqual(result.err.count("did not reach MPI_Finalize"), 1)
         self.assertEqual(self.regions()["whole run"]["mpiCalls"], 20)
 
+    def test_a_rank_that_leaves_is_reported_and_what_follows_is_not(self):
+        result = self.measure(2, "ends", "leave")
+        results = self.results()
+        self.assertEqual((results["ending"], results["notFinalized"]), ("not finalized", [1]))
+        self.assertIn("rank 1 did not reach MPI_Finalize", result.err)
+        self.assertLess(self.regions()["whole run"]["elapsed"], 0.4)  # of work for 0.2 s
+
+    def test_a_program_keeps_the_handlers_it_has(self):
+        self.assertEqual(self.measure(1, "odd", "faults").code, 0)
+        self.assertEqual(self.results()["ending"], "finalized")
+
+    def test_files_of_others_among_the_pages_stop_nobody(self):
+        os.mkfifo(self.here / "pages" / "farscale.1.x")
+        self.measure(2, "ends", "segv")
+        self.assertEqual(self.results()["ending"], "signal")
+
+    def test_a_trace_that_was_not_finished_leaves_nothing_but_results(self):
+        result = self.launch_ranks(2, [PROGRAM, "trace", "-o", "trace", str(self.bin / "ends"), "exit"])
+        self.assertIn("there is no trace: it is put together in MPI_Finalize", result.err)
+        self.assertEqual([file.name for file in (self.here / "trace").iterdir()], ["farscale.json"])
+
     def test_a_crash_is_reported(self):
         self.measure(2, "ends", "segv")
         self.assertEqual(self.results()["ending"], "signal")
@@ -264,6 +285,22 @@ class MpiTest:
         inspected = json.loads(self.farscale("inspect", "trace/traces.otf2", "--json").out)
         self.assertEqual([region["name"] for region in inspected["regions"]][0], "step")
         self.assertIn("measurementOff", {finding["id"] for finding in inspected["diagnostics"]} | {"measurementOff"})
+
+    def test_regions_that_overlap_nest_in_the_trace(self):
+        self.trace(1, "odd", "overlap")
+        inspected = json.loads(self.farscale("inspect", "trace/traces.otf2", "--json").out)
+        self.assertEqual(inspected["diagnostics"], [])
+        measured = self.regions("trace/farscale.json")
+        for region in inspected["regions"]:
+            elapsed = region["seconds"] * region["most"]  # the one that went on is entered again
+            self.assertAlmostEqual(elapsed, measured[region["name"]]["elapsed"], delta=0.002)
+
+    def test_receives_posted_before_a_region_are_recorded_in_it(self):
+        self.trace(2, "odd", "halo", options=["--only", "solve"])
+        self.assertEqual(self.farscale("factors", "trace/traces.otf2").code, 0)
+        shutil.rmtree(self.here / "trace")
+        result = self.trace(2, "odd", "halo", options=["--only", "sovle"])
+        self.assertIn("no rank started a region that was to be recorded", result.err)
 
     def test_a_long_trace_is_flushed_and_says_so(self):
         # More events than a rank keeps in memory.

@@ -2,7 +2,10 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdlib>
+#include <filesystem>
+#include <thread>
 
 #include "base/version.h"
 #include "cli/command.h"
@@ -29,31 +32,73 @@ bool IsQuietHelper() {
   return quiet != nullptr && std::string(quiet) == "1";
 }
 
-// What a program that ended without MPI_Finalize left behind. Called by its preload library on its way out, on every
-// node; the node of rank 0 writes to the name that was asked for.
-int Finish(const std::string& job) {
-  const std::vector<collect::FoundPage> found = collect::FindPages(job);
-  if (found.empty()) return 0;
+// The pages of a job's ranks on this node, but those whose process was killed: nobody knows until when they count.
+struct LeftBehind {
+  std::vector<collect::FoundPage> found;
   std::vector<collect::Page> pages;
   bool any_runs = false;
-  for (const collect::FoundPage& page : found) {
-    pages.push_back(page.page);
-    any_runs |= page.is_running;
+};
+
+LeftBehind FindLeftBehind(const std::string& job) {
+  LeftBehind left;
+  left.found = collect::FindPages(job);
+  for (const collect::FoundPage& page : left.found) {
+    const bool is_killed = !page.is_running && page.page.ending == static_cast<int>(collect::Ending::kRunning);
+    if (!is_killed) left.pages.push_back(page.page);
+    left.any_runs |= page.is_running;
   }
-  const collect::MeasuredRun run = collect::Summarize(pages);
-  // After exit, the last one reports. After anything worse, who knows whether there will be another one.
-  if (any_runs && run.ending == collect::Ending::kNotFinalized) return 0;
+  return left;
+}
+
+// A trace is put together in MPI_Finalize; what its ranks had written until then is of no use.
+std::string RemoveTrace(const std::filesystem::path& folder) {
+  std::error_code code;
+  if (!std::filesystem::is_directory(folder / "traces", code) ||
+      std::filesystem::exists(folder / "traces.otf2", code)) {
+    return "";
+  }
+  std::filesystem::remove_all(folder / "traces", code);
+  std::filesystem::remove(folder / "traces.def", code);
+  return "warning: there is no trace: it is put together in MPI_Finalize, which was not reached\n";
+}
+
+void ReportLeftBehind(const collect::MeasuredRun& run) {
   std::string output = run.output;
   std::error_code code;
-  if (std::filesystem::is_directory(output, code)) output += "/farscale.json";  // of a trace
+  std::string trace;
+  if (std::filesystem::is_directory(output, code)) {  // of a trace
+    if (run.is_traced) trace = RemoveTrace(output);
+    output += "/farscale.json";
+  }
   if (!run.missing.empty() && run.missing.front() == 0) output += "." + run.nodes.front().name;
   std::string why;
-  const std::string path = collect::WriteResult(output, job, collect::ToJsonText(run, Generator()), why);
-  if (collect::TellOnce(job) && !IsQuietHelper()) {
-    fmt::print(stderr, "{}", collect::ToSummary(run, path.empty() ? "farscale: " + why : "wrote " + path));
+  const std::string path = collect::WriteResult(output, run.job, collect::ToJsonText(run, Generator()), why);
+  if (IsQuietHelper()) return;
+  fmt::print(stderr, "{}", collect::ToSummary(run, trace + (path.empty() ? "farscale: " + why : "wrote " + path)));
+}
+
+// What a program that ended without MPI_Finalize left behind. Called by its preload library on its way out, on every
+// node; the node of rank 0 writes to the name that was asked for. The first who comes reports, once: what the others
+// do after one rank has gone is the launcher ending them. Ranks that all leave by exit do so at nearly the same time
+// and are waited for a little.
+int Finish(const std::string& job) {
+  constexpr auto kPatience = std::chrono::milliseconds(500);
+  setsid();  // the launcher may end the program's processes, and this one writes a file
+  LeftBehind left = FindLeftBehind(job);
+  if (left.pages.empty()) return 0;
+  const std::size_t known = left.pages.size();
+  collect::MeasuredRun run = collect::Summarize(left.pages);
+  if (run.ending == collect::Ending::kNotFinalized && left.any_runs) {
+    const auto end = std::chrono::steady_clock::now() + kPatience;
+    while (left.any_runs && std::chrono::steady_clock::now() < end) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      left = FindLeftBehind(job);
+    }
+    if (!left.any_runs && left.pages.size() >= known) run = collect::Summarize(left.pages);
   }
-  if (any_runs) return 0;
-  for (const collect::FoundPage& page : found) unlink(page.path.c_str());
+  if (collect::TellOnce(job)) ReportLeftBehind(run);
+  if (left.any_runs) return 0;
+  for (const collect::FoundPage& page : left.found) unlink(page.path.c_str());
   return 0;
 }
 

@@ -17,9 +17,11 @@
 namespace farscale::collect {
 namespace {
 
-constexpr int kSignals[] = {SIGTERM, SIGINT, SIGHUP, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGXCPU};
+constexpr int kSignals[] = {SIGTERM, SIGINT,  SIGHUP,  SIGQUIT, SIGSEGV, SIGBUS,  SIGFPE, SIGILL,
+                            SIGABRT, SIGXCPU, SIGXFSZ, SIGALRM, SIGUSR1, SIGUSR2, SIGPIPE};
 constexpr int kLargestSignal = 64;
 
+bool is_programs[kLargestSignal + 1];
 struct sigaction before[kLargestSignal + 1];
 std::atomic<bool> is_watching{false};
 
@@ -56,16 +58,37 @@ void StartHelper() {
   }
 }
 
-void OnSignal(int signal) {
+// Whatever would have happened without us happens then: MPI's handler gets what we got, the default is raised.
+void OnSignal(int signal, siginfo_t* info, void* context) {
   EndBadly(Ending::kSignal, signal);
-  // Whatever would have happened without us happens now.
-  sigaction(signal, &before[signal], nullptr);
-  raise(signal);
+  const struct sigaction& next = before[signal];
+  sigaction(signal, &next, nullptr);
+  if ((next.sa_flags & SA_SIGINFO) != 0) {
+    next.sa_sigaction(signal, info, context);
+  } else if (next.sa_handler != SIG_DFL && next.sa_handler != SIG_IGN) {
+    next.sa_handler(signal);
+  } else {
+    raise(signal);
+  }
 }
 
 void OnExit() { EndBadly(Ending::kNotFinalized, 0); }
 
 }  // namespace
+
+void RememberHandlersOfLibraries() {
+  for (const int signal : kSignals) sigaction(signal, nullptr, &before[signal]);
+}
+
+// The two kinds of handlers share a place, so that one comparison does.
+void RememberHandlersOfProgram() {
+  for (const int signal : kSignals) {
+    struct sigaction given;
+    if (sigaction(signal, nullptr, &given) != 0) continue;
+    const bool is_new = given.sa_handler != SIG_DFL && given.sa_handler != before[signal].sa_handler;
+    is_programs[signal] = is_new || given.sa_handler == SIG_IGN;
+  }
+}
 
 void PrepareForBadEnds(const Page& fresh) {
   const char* path = std::getenv("FARSCALE_PROGRAM");
@@ -78,10 +101,10 @@ void PrepareForBadEnds(const Page& fresh) {
   is_watching = true;
   for (const int signal : kSignals) {
     struct sigaction ours {};
-    ours.sa_handler = OnSignal;
-    ours.sa_flags = SA_ONSTACK;
+    ours.sa_sigaction = OnSignal;
+    ours.sa_flags = SA_ONSTACK | SA_SIGINFO;
     sigfillset(&ours.sa_mask);
-    if (sigaction(signal, nullptr, &before[signal]) != 0 || before[signal].sa_handler == SIG_IGN) continue;
+    if (is_programs[signal] || sigaction(signal, nullptr, &before[signal]) != 0) continue;
     sigaction(signal, &ours, nullptr);
   }
   std::atexit(OnExit);

@@ -6,6 +6,11 @@
 
 namespace farscale::collect {
 
+// Signals that the program itself handles or ignores need not end it, and stay its own. When this library is loaded,
+// those of the MPI have set their handlers and the program has not begun; before MPI_Init it has set its own.
+void RememberHandlersOfLibraries();
+void RememberHandlersOfProgram();
+
 // Takes what will be needed then, and watches signals and exit.
 void PrepareForBadEnds(const Page& fresh);
 void ForgetBadEnds();

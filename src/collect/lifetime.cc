@@ -19,6 +19,7 @@ namespace {
 [[gnu::constructor]] void Load() {
   ChooseClock();
   FindRealFunctions();
+  RememberHandlersOfLibraries();
 }
 
 // A name given to MPI_Pcontrol. The standard lets programs leave it out, so what lies there may be anything: it counts
@@ -38,6 +39,7 @@ bool ReadName(const char* from, char (&name)[kNameBytes]) {
 template <typename Init>
 int InitWith(Init init) {
   ++this_thread.depth;
+  if (!IsMeasuring()) RememberHandlersOfProgram();
   const int code = init();
   if (code == MPI_SUCCESS && !IsMeasuring()) BeginRun();
   --this_thread.depth;

@@ -162,7 +162,7 @@ void AddEndings(const std::vector<Page>& pages, MeasuredRun& run) {
     expected = page.rank + 1;
     const auto ending = static_cast<Ending>(page.ending);
     if (ending == Ending::kFinalized) continue;
-    run.not_finalized.push_back(page.rank);
+    if (ending != Ending::kRunning) run.not_finalized.push_back(page.rank);
     // An abort explains the signals that it made others get, and anything explains ranks that still run.
     const auto weight = [](Ending e) {
       return e == Ending::kAborted ? 4 : e == Ending::kSignal ? 3 : e == Ending::kNotFinalized ? 2 : 1;
@@ -217,6 +217,7 @@ MeasuredRun Summarize(std::vector<Page> pages) {
   for (const Page& page : pages) {
     run.started = std::min(run.started, page.started);
     run.counters_refused |= (page.flags & kHasCounters) == 0;
+    run.is_traced |= (page.flags & kIsTraced) != 0;
     run.too_many_regions |= (page.flags & kTooManyRegions) != 0;
     run.regions_out_of_order |= (page.flags & kRegionsOutOfOrder) != 0;
   }

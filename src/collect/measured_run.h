@@ -67,6 +67,7 @@ struct MeasuredRun {
   std::vector<int> not_finalized;  // ranks that did not come to MPI_Finalize
   bool clock_is_tsc = false;
   bool counters_refused = false;
+  bool is_traced = false;
   bool too_many_regions = false;
   bool regions_out_of_order = false;
   std::vector<RegionMetrics> regions;  // the whole run first

@@ -23,6 +23,7 @@ enum PageFlags : std::uint32_t {
   kHasCounters = 2,        // instructions and cycles are counted
   kTooManyRegions = 4,     // some regions were not measured
   kRegionsOutOfOrder = 8,  // a stop without a start
+  kIsTraced = 64,          // the run is recorded
   kHasIdeal = 32,          // there is an ideal clock
   kCountersRefused = 16,   // the kernel did not let us count
 };

@@ -1,5 +1,6 @@
 #include "collect/recorder.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -32,6 +33,8 @@ double ticks_a_nanosecond = 1;
 bool is_used[static_cast<std::size_t>(CallId::kCount)];
 std::vector<std::string> only;  // regions to record; empty for all
 int open_only = 0;              // how many of them are open
+bool was_only_open = false;
+std::vector<std::uint32_t> open_regions;  // in the trace, by their numbers there
 
 void Check(OTF2_ErrorCode code) {
   if (code == OTF2_SUCCESS) return;
@@ -99,7 +102,8 @@ void Switch(bool on) {
   const std::uint64_t time = Now();
   last_time = time;
   is_writing = true;
-  // What passes while nothing is written is known at both of its ends.
+  // What passes while nothing is written is known at both of its ends, and so are regions that go on.
+  for (; !on && !open_regions.empty(); open_regions.pop_back()) Leave(open_regions.back(), time);
   if (!on) WriteCpuTime(time);
   Check(OTF2_EvtWriter_MeasurementOnOff(writer, nullptr, time, on ? OTF2_MEASUREMENT_ON : OTF2_MEASUREMENT_OFF));
   if (on) cpu_asked = 0;
@@ -107,6 +111,8 @@ void Switch(bool on) {
 }
 
 }  // namespace
+
+bool RecordedNothing() { return !only.empty() && !was_only_open; }
 
 std::vector<std::uint32_t> UsedCalls() {
   std::vector<std::uint32_t> used;
@@ -171,11 +177,38 @@ void RecordLeave(CallId id, std::uint64_t time) {
   if (is_writing) Leave(static_cast<std::uint32_t>(id), time);
 }
 
+namespace {
+
+// Regions of a trace nest, those of a program may overlap: what was entered since and goes on is left and entered
+// again.
+void LeaveRegion(std::uint32_t region, std::uint64_t time) {
+  const auto found = std::find(open_regions.rbegin(), open_regions.rend(), region);
+  if (found == open_regions.rend()) return;  // entered before the recording
+  const std::vector<std::uint32_t> going_on(found.base(), open_regions.end());
+  for (auto inner = going_on.rbegin(); inner != going_on.rend(); ++inner) Leave(*inner, time);
+  Leave(region, time);
+  open_regions.erase(found.base() - 1, open_regions.end());
+  for (const std::uint32_t inner : going_on) {
+    Enter(inner, time);
+    open_regions.push_back(inner);
+  }
+}
+
+}  // namespace
+
 void RecordRegion(int index, bool is_start) {
   const auto region = static_cast<std::uint32_t>(CallId::kCount) + static_cast<std::uint32_t>(index);
   const bool switches = !only.empty() && IsOnly(page->region[index].name);
-  if (is_start && switches && open_only++ == 0) Switch(true);
-  if (is_writing) is_start ? Enter(region, Now()) : Leave(region, Now());
+  if (is_start && switches && open_only++ == 0) {
+    was_only_open = true;
+    Switch(true);
+  }
+  if (is_writing && is_start) {
+    Enter(region, Now());
+    open_regions.push_back(region);
+  } else if (is_writing) {
+    LeaveRegion(region, Now());
+  }
   if (!is_start && switches && open_only > 0 && --open_only == 0) Switch(false);
 }
 

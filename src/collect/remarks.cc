@@ -35,7 +35,9 @@ void AddEnding(const MeasuredRun& run, std::vector<Remark>& remarks) {
                        Ranks(run.not_finalized) + " did not reach MPI_Finalize; what was measured is reported"});
   }
   if (!run.missing.empty()) {
-    remarks.push_back({"ranksMissing", true, "nothing is known of " + Ranks(run.missing)});
+    remarks.push_back(
+        {"ranksMissing", true,
+         "nothing is known of " + Ranks(run.missing) + ": killed, or on another node; the rest is reported"});
   }
 }
 

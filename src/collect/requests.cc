@@ -15,28 +15,28 @@ std::uint64_t KeyOf(MPI_Request handle) {
   return key;
 }
 
-void PostSendOf(TracedRequest& request) {
-  request.sent_number = ++numbers;
-  SendClock(request.peer, request.tag, request.shadow);
-  RecordSendPost(request.peer, request.communicator, request.tag, request.bytes, request.sent_number);
+void RecordPost(TracedRequest& request) {
+  request.is_recorded = IsWriting();
+  if (request.sent_number != 0) {
+    RecordSendPost(request.peer, request.communicator, request.tag, request.bytes, request.sent_number);
+  }
+  switch (request.kind) {
+    case RequestKind::kSend:
+      RecordSendPost(request.peer, request.communicator, request.tag, request.bytes, request.number);
+      break;
+    case RequestKind::kReceive: RecordReceivePost(request.number); break;
+    case RequestKind::kCollective: RecordCollectivePost(request.number); break;
+  }
 }
 
 void Post(TracedRequest& request) {
   request.number = ++numbers;
   request.is_active = true;
-  request.is_recorded = IsWriting();
-  if (request.kind == RequestKind::kSend) SendClock(request.peer, request.tag, request.shadow);
+  const bool sends = request.peer != MPI_PROC_NULL;
+  if (request.kind == RequestKind::kReceive && sends) request.sent_number = ++numbers;
+  if (sends) SendClock(request.peer, request.tag, request.shadow);
   if (request.kind == RequestKind::kCollective) request.reduction = PostReduceClock(request.shadow, request.wait);
-  switch (request.kind) {
-    case RequestKind::kSend:
-      RecordSendPost(request.peer, request.communicator, request.tag, request.bytes, request.number);
-      break;
-    case RequestKind::kReceive:
-      if (request.peer != MPI_PROC_NULL) PostSendOf(request);
-      RecordReceivePost(request.number);
-      break;
-    case RequestKind::kCollective: RecordCollectivePost(request.number); break;
-  }
+  RecordPost(request);
 }
 
 struct Arrival {
@@ -70,7 +70,10 @@ void TakeClock(const TracedRequest& request, const MPI_Status& status) {
   if (request.kind == RequestKind::kCollective) CompleteReduceClock(request.reduction, request.wait);
 }
 
-void RecordCompletion(const TracedRequest& request, const MPI_Status& status) {
+// What was posted while nothing was recorded and completes now is in the trace as if posted now, since its other half
+// may be there.
+void RecordCompletion(TracedRequest& request, const MPI_Status& status) {
+  if (!request.is_recorded && IsWriting()) RecordPost(request);
   if (!request.is_recorded) return;
   if (request.sent_number != 0) RecordSendComplete(request.sent_number);
   int is_cancelled = 0;

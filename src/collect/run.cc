@@ -199,6 +199,7 @@ void BeginRun() {
   if (is_ideal) StartIdealClock();
   if (is_ideal) fresh->flags |= kHasIdeal;
   is_tracing = Variable("FARSCALE_MODE") == "trace" && StartRecording(*fresh);
+  if (is_tracing) fresh->flags |= kIsTraced;
   if (is_ideal && !is_tracing) StartCommunicators();
   PrepareForBadEnds(*fresh);
   // The run begins with all ranks together: after MPI_Init these may be far apart, after a barrier hardly. The second

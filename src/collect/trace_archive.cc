@@ -10,6 +10,7 @@
 
 #include "collect/call.h"
 #include "collect/communicators.h"
+#include "collect/recorder.h"
 #include "collect/run.h"
 #include "collect/trace_definitions.h"
 
@@ -87,9 +88,11 @@ std::string MakeFolder(const std::string& folder) {
     mkdir(folder.substr(0, end).c_str(), 0777);
   }
   if (mkdir(folder.c_str(), 0777) != 0 && errno != EEXIST) return folder + " cannot be made: " + std::strerror(errno);
-  if (access((folder + "/" + kName + ".otf2").c_str(), F_OK) == 0 ||
-      access((folder + "/" + kName).c_str(), F_OK) == 0) {
+  if (access((folder + "/" + kName + ".otf2").c_str(), F_OK) == 0) {
     return folder + " contains a trace already; choose another folder, or remove it";
+  }
+  if (access((folder + "/" + kName).c_str(), F_OK) == 0) {
+    return folder + " contains a trace that is not finished; choose another folder, or remove it";
   }
   return "";
 }
@@ -98,6 +101,16 @@ bool Agree(bool good) {
   int mine = good ? 1 : 0, all = 0;
   real.MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, OwnWorld());
   return all != 0;
+}
+
+}  // namespace
+
+namespace {
+
+// Leaves nothing of an archive that could not be opened.
+std::string NotOpened(const Page& fresh, const std::string& why) {
+  if (fresh.rank == 0) rmdir((std::string(fresh.output) + "/" + kName).c_str());
+  return why;
 }
 
 }  // namespace
@@ -113,11 +126,11 @@ std::string OpenArchive(const Page& fresh, OTF2_EvtWriter*& writer) {
   good = good && OTF2_Archive_SetFlushCallbacks(archive, &kFlush, nullptr) == OTF2_SUCCESS;
   good = good && OTF2_Archive_SetMemoryCallbacks(archive, &kMemory, nullptr) == OTF2_SUCCESS;
   good = good && OTF2_Archive_SetCreator(archive, FARSCALE_GENERATOR) == OTF2_SUCCESS;
-  if (!Agree(good)) return anchor + " cannot be written";
+  if (!Agree(good)) return NotOpened(fresh, anchor + " cannot be written");
   good = OTF2_MPI_Archive_SetCollectiveCallbacks(archive, OwnWorld(), MPI_COMM_NULL) == OTF2_SUCCESS;
   good = good && OTF2_Archive_OpenEvtFiles(archive) == OTF2_SUCCESS;
   if (good) writer = OTF2_Archive_GetEvtWriter(archive, static_cast<OTF2_LocationRef>(fresh.rank));
-  if (!Agree(good && writer != nullptr)) return anchor + " cannot be written";
+  if (!Agree(good && writer != nullptr)) return NotOpened(fresh, anchor + " cannot be written");
   return "";
 }
 
@@ -131,6 +144,7 @@ std::string CloseArchive(OTF2_EvtWriter* writer, bool has_counters) {
   good = OTF2_Archive_Close(archive) == OTF2_SUCCESS && good;
   std::uint64_t unknown_of_all = 0;
   real.MPI_Allreduce(&unknown, &unknown_of_all, 1, MPI_UINT64_T, MPI_SUM, OwnWorld());
+  const bool is_empty = Agree(RecordedNothing());
   if (!Agree(good)) return "farscale: " + anchor + " could not be written whole";
   std::string told = "wrote " + anchor;
   if (unknown_of_all > 0) {
@@ -140,6 +154,8 @@ std::string CloseArchive(OTF2_EvtWriter* writer, bool has_counters) {
         "the trace as calls alone\n" +
         told;
   }
+  if (is_empty)
+    told = "warning: no rank started a region that was to be recorded, so there is none in the trace\n" + told;
   return told;
 }
 

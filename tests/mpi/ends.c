@@ -45,6 +45,8 @@ int main(int argc, char** argv) {
   if (!strcmp(how, "segv") && rank == 1) *(volatile int*)0 = 1;
   if (!strcmp(how, "abort") || !strcmp(how, "segv")) MPI_Barrier(MPI_COMM_WORLD);
   if (!strcmp(how, "exit")) exit(0);
+  if (!strcmp(how, "leave") && rank == 1) exit(3);
+  if (!strcmp(how, "leave")) MPI_Barrier(MPI_COMM_WORLD);
   MPI_Finalize();
   return 0;
 }
