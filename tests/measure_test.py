@@ -199,6 +199,9 @@ class MpiTest:
         whole = self.regions()["whole run"]
         self.assertEqual((whole["mpiCalls"], whole["mpiCallsOfOtherThreads"]), (1000, 1000))
         self.assertIn("callsOfOtherThreads", self.ids())
+        result = self.trace(2, "threads", options=["--ideal"])
+        self.assertIn("idealRefused", self.ids("trace/farscale.json"))
+        self.assertIn("MPI calls of other threads are not in the trace", result.err)
 
     def test_fortran_is_measured(self):
         if not (self.bin / "fortran08").exists():
@@ -272,6 +275,7 @@ class MpiTest:
                                    factors["communicationEfficiency"], delta=1e-9)
             self.assertLessEqual(factors["serializationEfficiency"], 1 + 1e-9)
             self.assertLessEqual(factors["transferEfficiency"], 1 + 1e-3)
+            self.assertEqual("idealIncomplete" in self.ids(f"{program}.json"), program == "everything")
 
     def test_serialization_is_that_of_the_replay(self):
         # A ring that hands on a token: one rank computes at a time, so half of the time is lost to serialization.
@@ -381,6 +385,12 @@ class Mpich(MpiTest, unittest.TestCase):
         self.assertEqual(inspected["messages"], 6 * 3)
         self.assertEqual({c["name"]: c["count"] for c in inspected["calls"]}["MPI_Send"], 3)
 
+    def test_a_program_with_sessions_alone_is_told(self):
+        self.compile(["mpicc.mpich", "-O1", "-w"], [SOURCES / "sessions.c"])
+        result = self.measure(2, "sessions")
+        self.assertEqual(result.code, 0, result.err)
+        self.assertEqual(result.err.count("nothing was measured: the program used MPI_Session_init"), 1)
+
     def test_the_wrong_launcher_is_refused(self):
         other = shutil.which("mpirun.openmpi")
         if not other:
@@ -389,6 +399,10 @@ class Mpich(MpiTest, unittest.TestCase):
         result = subprocess.run([other, "-n", "1", PROGRAM, "measure", str(self.bin / "ends")], env=environment,
                                 text=True, capture_output=True, timeout=60)
         self.assertIn("is linked with MPICH, but was started by the launcher of Open MPI", result.stderr)
+        result = subprocess.run([other, "-n", "1", PROGRAM, "measure", "sh", "-c", str(self.bin / "ends")], text=True,
+                                env=environment, capture_output=True, timeout=60)
+        self.assertNotEqual(result.returncode, 0)
+        self.assertIn("the program uses another MPI (MPICH", result.stderr)
 
 
 class Launching(unittest.TestCase):

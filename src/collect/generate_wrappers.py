@@ -126,7 +126,8 @@ def main():
     functions = functions_of(options.header.read_text())
     local = LocalFunctions(options.local.read_text())
     by_hand = ["MPI_Init", "MPI_Init_thread", "MPI_Finalize", "MPI_Abort", "MPI_Comm_spawn",
-               "MPI_Comm_spawn_multiple"]
+               "MPI_Comm_spawn_multiple", "MPI_Session_init"]
+    by_hand = [name for name in by_hand if name in functions]
     wrapped = sorted(name for name in functions
                      if not local.contains(name) and functions[name] is not None and name not in by_hand)
     traced = set(re.findall(r"\bTraced(MPI_\w+)\(", options.traced.read_text())) if options.traced else set()

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <deque>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <string_view>
 #include <unordered_map>
@@ -28,6 +29,7 @@ struct Reduction {
 };
 
 bool has_clock = false;
+bool is_not_followed[static_cast<std::size_t>(CallId::kCount)];
 std::deque<SentClock> sent;  // elements stay where they are while both ends change
 std::unordered_map<std::uint64_t, std::unique_ptr<Reduction>> reductions;
 std::uint64_t numbers = 0;
@@ -51,7 +53,26 @@ bool WantsIdealClock() {
   return wanted != nullptr && std::strcmp(wanted, "1") == 0;
 }
 
-void StartIdealClock() { has_clock = true; }
+bool HasSeveralThreads(MPI_Comm world) {
+  int level = MPI_THREAD_SINGLE, highest = MPI_THREAD_SINGLE;
+  PMPI_Query_thread(&level);
+  real.MPI_Allreduce(&level, &highest, 1, MPI_INT, MPI_MAX, world);
+  return highest > MPI_THREAD_FUNNELED;
+}
+
+void StartIdealClock() {
+  has_clock = true;
+  for (std::size_t i = 0; i < std::size(kCallNames); ++i) {
+    const std::string_view name = kCallNames[i];
+    const auto contains = [&](std::string_view text) { return name.find(text) != std::string_view::npos; };
+    const bool is_collective_file = contains("MPI_File_") && (contains("_all") || contains("_ordered"));
+    const bool is_persistent = contains("_init") && !contains("end_init") && !contains("Recv_init");
+    is_not_followed[i] = contains("MPI_Win_") || contains("eighbor_") || is_collective_file || contains("_idup") ||
+                         (is_persistent && !contains("MPI_Init")) || contains("MPI_Psend") || contains("MPI_Precv");
+  }
+}
+
+bool IsNotFollowed(CallId id) { return is_not_followed[static_cast<std::size_t>(id)]; }
 
 bool HasIdealClock() { return has_clock; }
 
@@ -74,7 +95,9 @@ void StopIdealClock() {
 
 MPI_Comm MakeShadow(MPI_Comm of) {
   MPI_Comm shadow = MPI_COMM_NULL;
-  if (has_clock) real.MPI_Comm_dup(of, &shadow);
+  if (!has_clock) return shadow;
+  real.MPI_Comm_dup(of, &shadow);
+  PMPI_Comm_set_errhandler(shadow, MPI_ERRORS_RETURN);  // how the program wants errors told is not known yet
   return shadow;
 }
 

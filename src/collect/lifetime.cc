@@ -5,6 +5,9 @@
 
 #include <cctype>
 #include <cstdarg>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
 
 #include "collect/call.h"
 #include "collect/ending.h"
@@ -22,6 +25,19 @@ namespace {
   RememberHandlersOfLibraries();
 }
 
+bool uses_sessions = false;
+bool has_begun = false;
+
+// The run is that of MPI_COMM_WORLD, which a program that has sessions alone does not have.
+[[gnu::destructor]] void SayWhyNothingIsMeasured() {
+  if (!uses_sessions || has_begun) return;
+  const char* ranks[] = {std::getenv("PMI_RANK"), std::getenv("OMPI_COMM_WORLD_RANK")};
+  for (const char* rank : ranks) {
+    if (rank != nullptr && std::strcmp(rank, "0") != 0) return;
+  }
+  std::fprintf(stderr, "farscale: nothing was measured: the program used MPI_Session_init, but never MPI_Init\n");
+}
+
 // A name given to MPI_Pcontrol. The standard lets programs leave it out, so what lies there may be anything: it counts
 // if it can be read and looks like a name.
 bool ReadName(const char* from, char (&name)[kNameBytes]) {
@@ -30,18 +46,42 @@ bool ReadName(const char* from, char (&name)[kNameBytes]) {
     iovec here{&name[i], 1}, there{const_cast<char*>(from + i), 1};
     if (process_vm_readv(getpid(), &here, 1, &there, 1, 0) != 1) return false;
     if (name[i] == '\0') return i > 0;
-    if (std::isprint(static_cast<unsigned char>(name[i])) == 0) return false;
+    const auto letter = static_cast<unsigned char>(name[i]);
+    if (letter < 0x80 && std::isprint(letter) == 0) return false;
   }
   name[kNameBytes - 1] = '\0';
   return true;
 }
 
+// A script's programs may use another MPI than its launcher: their handles are not ours, so nothing can be passed on.
+void RequireOwnMpi() {
+  const auto version = FindReal<decltype(&PMPI_Get_library_version)>("PMPI_Get_library_version");
+  char text[MPI_MAX_LIBRARY_VERSION_STRING * 4] = {};
+  int length = 0;
+  if (version == nullptr || version(text, &length) != MPI_SUCCESS) return;
+#if defined(OPEN_MPI)
+  const bool is_own = std::strstr(text, "Open MPI") != nullptr;
+#else
+  const bool is_own = std::strstr(text, "Open MPI") == nullptr;
+#endif
+  if (is_own) return;
+  text[std::strcspn(text, ",\n")] = '\0';
+  std::fprintf(
+      stderr, "farscale: the program uses another MPI (%s) than %s; start it by the mpirun of that MPI, or say --mpi\n",
+      text, FARSCALE_MPI_NAME);
+  std::_Exit(2);
+}
+
 template <typename Init>
 int InitWith(Init init) {
   ++this_thread.depth;
-  if (!IsMeasuring()) RememberHandlersOfProgram();
+  if (!IsMeasuring()) {
+    RequireOwnMpi();
+    RememberHandlersOfProgram();
+  }
   const int code = init();
   if (code == MPI_SUCCESS && !IsMeasuring()) BeginRun();
+  has_begun = true;
   --this_thread.depth;
   return code;
 }
@@ -66,6 +106,15 @@ FARSCALE_EXPORT int MPI_Init_thread(int* argc, char*** argv, int required, int* 
 }
 FARSCALE_EXPORT int PMPI_Init_thread(int* argc, char*** argv, int required, int* provided)
     __attribute__((alias("MPI_Init_thread")));
+
+#if MPI_VERSION >= 4
+FARSCALE_EXPORT int MPI_Session_init(MPI_Info info, MPI_Errhandler handler, MPI_Session* session) {
+  uses_sessions = true;
+  return real.MPI_Session_init(info, handler, session);
+}
+FARSCALE_EXPORT int PMPI_Session_init(MPI_Info info, MPI_Errhandler handler, MPI_Session* session)
+    __attribute__((alias("MPI_Session_init")));
+#endif
 
 FARSCALE_EXPORT int MPI_Finalize(void) {
   ++this_thread.depth;
@@ -95,7 +144,8 @@ FARSCALE_EXPORT int MPI_Pcontrol(const int level, ...) {
   char name[kNameBytes];
   if (!ReadName(from, name)) return MPI_SUCCESS;
   if (level == 1) StartRegion(name);
-  if (level == -1) StopRegion(name);
+  // Whatever lay where a name was left out is no region.
+  if (level == -1 && FindRegion(*page, name) > 0) StopRegion(name);
   return MPI_SUCCESS;
 }
 

@@ -217,12 +217,18 @@ MeasuredRun Summarize(std::vector<Page> pages) {
   for (const Page& page : pages) {
     run.started = std::min(run.started, page.started);
     run.counters_refused |= (page.flags & kHasCounters) == 0;
+    run.ideal_refused |= (page.flags & kIdealRefused) != 0;
+    run.not_followed += page.not_followed;
     run.is_traced |= (page.flags & kIsTraced) != 0;
     run.too_many_regions |= (page.flags & kTooManyRegions) != 0;
     run.regions_out_of_order |= (page.flags & kRegionsOutOfOrder) != 0;
   }
   AddEndings(pages, run);
   const std::vector<Process> processes = ProcessesOf(pages, run);
+  for (const Process& process : processes) {
+    const double flushed = static_cast<double>(process.page->flushed) * process.seconds_a_tick;
+    run.flushed_largest = std::max(run.flushed_largest, flushed);
+  }
   run.regions.push_back(Measure(processes, "whole run", true));
   for (const std::string& name : RegionNames(processes)) {
     RegionMetrics metrics = Measure(processes, name, false);

@@ -26,6 +26,7 @@ enum PageFlags : std::uint32_t {
   kIsTraced = 64,          // the run is recorded
   kHasIdeal = 32,          // there is an ideal clock
   kCountersRefused = 16,   // the kernel did not let us count
+  kIdealRefused = 128,     // ideal clocks were asked for, but several threads may call MPI
 };
 
 // What adds up over time. `elapsed` is in ticks; of the main thread unless it says otherwise.
@@ -76,9 +77,11 @@ struct Page {
   std::uint64_t calls;
   std::uint64_t instructions;
   std::uint64_t cycles;
-  std::uint64_t ideal;        // ticks of the ideal clock when the main thread was last in MPI
-  std::uint64_t left;         // tick at which it left MPI, where there is an ideal clock
-  std::uint64_t reserved[6];  // keeps what other threads write away from what the main thread writes
+  std::uint64_t ideal;         // ticks of the ideal clock when the main thread was last in MPI
+  std::uint64_t left;          // tick at which it left MPI, where there is an ideal clock
+  std::uint64_t not_followed;  // calls that wait for others and carry no ideal clock
+  std::uint64_t flushed;       // ticks in which events were written to files, of a trace
+  std::uint64_t reserved[4];   // keeps what other threads write away from what the main thread writes
   std::uint64_t other_calls;
   std::uint64_t other_mpi;  // of all other threads together, ticks
   char job[kNameBytes];     // the same on all ranks of a run, and on no other run

@@ -97,8 +97,16 @@ TEST(Sums, NamesAreCut) {
   Page page{};
   page.regions = 2;
   CopyName(std::string(100, 'x').c_str(), page.region[1].name);
-  EXPECT_EQ(FindRegion(page, std::string(90, 'x').c_str()), 1);
+  EXPECT_EQ(FindRegion(page, std::string(100, 'x').c_str()), 1);
+  // Others that begin alike are others, 63 bytes are kept as they are, and no letter is halved: 53 bytes and an ä.
+  EXPECT_EQ(FindRegion(page, std::string(101, 'x').c_str()), -1);
   EXPECT_EQ(FindRegion(page, "y"), -1);
+  CopyName(std::string(63, 'y').c_str(), name);
+  EXPECT_EQ(std::string(name), std::string(63, 'y'));
+  CopyName((std::string(53, 'z') + "\u00e4" + std::string(20, 'z')).c_str(), name);
+  EXPECT_EQ(std::string(name).substr(0, 54), std::string(53, 'z') + "~");
+  CopyName("two\nlines", name);
+  EXPECT_STREQ(name, "two lines");
 }
 
 }  // namespace

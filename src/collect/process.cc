@@ -4,6 +4,7 @@
 
 #include "collect/call.h"
 #include "collect/counters.h"
+#include "collect/ideal_clock.h"
 #include "collect/recorder.h"
 
 namespace farscale::collect {
@@ -43,6 +44,7 @@ void LeaveSlowly(CallId id) {
   ThreadState& thread = this_thread;
   if (thread.role == Role::kMainSlowly) {
     const Tick left = Now();
+    if ((page->flags & kHasIdeal) != 0 && IsNotFollowed(id)) Store(page->not_followed, page->not_followed + 1);
     if (thread.is_recording) RecordLeave(id, left);
     Store(page->mpi, page->mpi + (left - page->entered));
     Store(page->calls, page->calls + 1);

@@ -12,6 +12,7 @@
 #include "collect/communicators.h"
 #include "collect/counters.h"
 #include "collect/rank_definitions.h"
+#include "collect/sums.h"
 #include "collect/trace_archive.h"
 #include "collect/trace_definitions.h"
 
@@ -93,7 +94,9 @@ void ReadOnly() {
   const char* names = std::getenv("FARSCALE_ONLY");
   for (std::string rest = names != nullptr ? names : ""; !rest.empty();) {
     const std::size_t end = rest.find('\n');
-    only.push_back(rest.substr(0, end).substr(0, kNameBytes - 1));
+    char name[kNameBytes];
+    CopyName(rest.substr(0, end).c_str(), name);
+    only.emplace_back(name);
     rest.erase(0, end == std::string::npos ? rest.size() : end + 1);
   }
 }

@@ -60,7 +60,7 @@ int StopRegion(const char* name) {
   if (why_not != FARSCALE_OK) return why_not;
   const int index = FindRegion(*page, name);
   if (index < 0 || page->region[index].open == 0) {
-    page->flags |= kRegionsOutOfOrder;
+    if (index >= 0 || (page->flags & kTooManyRegions) == 0) page->flags |= kRegionsOutOfOrder;
     return index < 0 ? FARSCALE_NO_SUCH_REGION : FARSCALE_NOT_STARTED;
   }
   RegionRecord& region = page->region[index];

@@ -41,6 +41,46 @@ void AddEnding(const MeasuredRun& run, std::vector<Remark>& remarks) {
   }
 }
 
+void AddThreadRemarks(const MeasuredRun& run, std::vector<Remark>& remarks) {
+  const RegionMetrics& whole = run.regions.front();
+  const std::uint64_t others = whole.mpi_calls_of_other_threads;
+  if (others == 0) return;
+  const bool is_most = others > whole.mpi_calls;
+  remarks.push_back({"callsOfOtherThreads", is_most,
+                     Format("%llu MPI calls were made by other threads than the one that called MPI_Init; useful time "
+                            "is that of this thread%s",
+                            static_cast<unsigned long long>(others),
+                            is_most ? ", which made fewer: the factors say little of this program" : "")});
+  if (!run.is_traced) return;
+  remarks.push_back({"threadsNotTraced", true,
+                     "MPI calls of other threads are not in the trace: messages between them and the threads that "
+                     "called MPI_Init lack a half, and the trace may be refused"});
+}
+
+void AddIdealRemarks(const MeasuredRun& run, std::vector<Remark>& remarks) {
+  if (run.ideal_refused) {
+    remarks.push_back({"idealRefused", true,
+                       "serialization and transfer are not known: the program lets several threads call MPI, whose "
+                       "messages carry no ideal clocks; a trace tells them apart"});
+  }
+  if (run.not_followed > 0) {
+    remarks.push_back({"idealIncomplete", true,
+                       Format("%llu calls may wait for others without ideal clocks (one-sided, collective on files or "
+                              "neighbours, persistent or partitioned, on communicators not followed): waiting in them "
+                              "counts as transfer",
+                              static_cast<unsigned long long>(run.not_followed))});
+  }
+}
+
+void AddTraceRemarks(const MeasuredRun& run, std::vector<Remark>& remarks) {
+  const double elapsed = run.regions.front().elapsed;
+  if (run.flushed_largest <= 0.01 * elapsed) return;
+  remarks.push_back({"traceFlushed", true,
+                     Format("writing the trace while the program ran took up to %.1f %% of a rank's time, which counts "
+                            "as computation or MPI wherever it happened; --only records less",
+                            100 * run.flushed_largest / elapsed)});
+}
+
 void AddRegionRemarks(const MeasuredRun& run, const RegionMetrics& region, std::vector<Remark>& remarks) {
   const int known = run.ranks - static_cast<int>(run.missing.size());
   if (static_cast<int>(region.ranks.size()) < known) {
@@ -76,12 +116,9 @@ std::vector<Remark> RemarksOn(const MeasuredRun& run) {
                               "other or with something else, or sleep, and useful time contains the rest",
                               *whole.cpu_share * 100, static_cast<unsigned long long>(whole.preemptions.value_or(0)))});
   }
-  if (whole.mpi_calls_of_other_threads > 0) {
-    remarks.push_back({"callsOfOtherThreads", false,
-                       Format("%llu MPI calls were made by other threads than the one that called MPI_Init; useful "
-                              "time is that of this thread",
-                              static_cast<unsigned long long>(whole.mpi_calls_of_other_threads))});
-  }
+  AddThreadRemarks(run, remarks);
+  AddIdealRemarks(run, remarks);
+  AddTraceRemarks(run, remarks);
   if (!whole.efficiencies) remarks.push_back({"nothingUseful", true, "no rank computed anything outside MPI"});
   for (const RegionMetrics& region : run.regions) AddRegionRemarks(run, region, remarks);
   if (run.too_many_regions) {

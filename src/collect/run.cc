@@ -195,7 +195,9 @@ void BeginRun() {
     if (fresh == nullptr) return;
   }
   FillPage(*fresh, names);
-  const bool is_ideal = WantsIdealClock();
+  const bool wants_ideal = WantsIdealClock();
+  const bool is_ideal = wants_ideal && !HasSeveralThreads(own_world);
+  if (wants_ideal && !is_ideal) fresh->flags |= kIdealRefused;
   if (is_ideal) StartIdealClock();
   if (is_ideal) fresh->flags |= kHasIdeal;
   is_tracing = Variable("FARSCALE_MODE") == "trace" && StartRecording(*fresh);
@@ -226,7 +228,10 @@ void EndRun() {
   page->end_tick = Now();
   CloseRegions();
   page->ending = static_cast<int>(Ending::kFinalized);
-  if (HasIdealClock()) StopIdealClock();
+  if (HasIdealClock()) {
+    page->not_followed += UnknownCommunicators();
+    StopIdealClock();
+  }
   const std::string trace = is_tracing ? FinishRecording() : "";
   ForgetBadEnds();
   const std::vector<Page> pages = GatherPages();

@@ -1,5 +1,6 @@
 #include "collect/sums.h"
 
+#include <cstdio>
 #include <cstring>
 
 namespace farscale::collect {
@@ -68,9 +69,20 @@ int FindRegion(const Page& page, const char* name) {
 
 void CopyName(const char* name, char* to) {
   std::size_t length = 0;
-  while (length < kNameBytes - 1 && name[length] != '\0') ++length;
-  std::memcpy(to, name, length);
-  to[length] = '\0';
+  std::uint32_t hash = 2166136261U;  // FNV-1a
+  for (; name[length] != '\0'; ++length) {
+    const auto byte = static_cast<unsigned char>(name[length]);
+    hash = (hash ^ byte) * 16777619U;
+    if (length < kNameBytes - 1) to[length] = byte < 0x20 || byte == 0x7F ? ' ' : name[length];
+  }
+  if (length < kNameBytes) {
+    to[length] = '\0';
+    return;
+  }
+  constexpr std::size_t kNumberBytes = 9;  // ~ and eight digits
+  std::size_t kept = kNameBytes - 1 - kNumberBytes;
+  while (kept > 0 && (static_cast<unsigned char>(to[kept]) & 0xC0U) == 0x80) --kept;  // never half a letter
+  std::snprintf(to + kept, kNumberBytes + 1, "~%08x", hash);
 }
 
 }  // namespace farscale::collect

@@ -19,7 +19,8 @@ Sums TotalOf(const Page& page, const RegionRecord& region, const Sums& now);
 // Index of a region other than the whole run, or -1.
 int FindRegion(const Page& page, const char* name);
 
-// Copies as much of a name as a record holds.
+// Copies a name as a record holds it: of one that is too long the begin and a number that tells it from others; control
+// characters become blanks, since names stand in tables.
 void CopyName(const char* name, char* to);
 
 }  // namespace farscale::collect

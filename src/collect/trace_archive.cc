@@ -76,8 +76,18 @@ void FreeAll(void*, OTF2_FileType type, OTF2_LocationRef, void** of_buffer, bool
   *of_buffer = nullptr;
 }
 
-OTF2_FlushType BeforeFlush(void*, OTF2_FileType, OTF2_LocationRef, void*, bool) { return OTF2_FLUSH; }
-OTF2_TimeStamp AfterFlush(void*, OTF2_FileType, OTF2_LocationRef) { return Now(); }
+Tick flush_began = 0;
+
+OTF2_FlushType BeforeFlush(void*, OTF2_FileType, OTF2_LocationRef, void*, bool) {
+  flush_began = Now();
+  return OTF2_FLUSH;
+}
+
+OTF2_TimeStamp AfterFlush(void*, OTF2_FileType, OTF2_LocationRef) {
+  const Tick now = Now();
+  if (page->end_tick == 0) Store(page->flushed, page->flushed + (now - flush_began));
+  return now;
+}
 
 constexpr OTF2_MemoryCallbacks kMemory = {Allocate, FreeAll};
 constexpr OTF2_FlushCallbacks kFlush = {BeforeFlush, AfterFlush};

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -17,6 +18,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr const char* kWholeRun = "whole run";
+constexpr double kRounding = 1e-6;
 constexpr const char* kWholePhase = "whole";  // what it is called where it comes from a trace
 
 struct Reading {
@@ -64,30 +66,60 @@ FactorValues FactorsOfRegion(const Json& region, const std::string& file) {
   return values;
 }
 
-void AddRegion(const Json& json, const Json& region, const std::string& file, Reading& reading) {
+// Numbers of one region that must fit together; a file that was changed by hand may say anything.
+void RequireTimes(const Json& region, const std::string& where) {
+  const double elapsed = region.at("elapsed").get<double>(), largest = region.at("usefulLargest").get<double>();
+  const double average = region.at("usefulAverage").get<double>(), total = region.at("usefulTotal").get<double>();
+  const bool is_possible = average >= 0 && largest >= 0 && total >= 0 && average <= largest * (1 + kRounding) &&
+                           largest <= elapsed * (1 + kRounding);
+  if (!is_possible) {
+    throw Error(ErrorKind::kInput, where, "useful times and elapsed time contradict each other",
+                "the file was changed");
+  }
+}
+
+std::int64_t CountOf(const Json& json, const std::string& id, const std::string& file) {
+  if (!json.at(id).is_number_integer() || json.at(id).get<std::int64_t>() < 1 ||
+      json.at(id).get<std::int64_t>() > std::numeric_limits<std::int32_t>::max()) {
+    throw Error(ErrorKind::kInput, file, id + " must be a whole number from 1 on");
+  }
+  return json.at(id).get<std::int64_t>();
+}
+
+// Remarks on the whole run that bear on its factors, as the run itself made them.
+void AddDoubts(const Json& json, const std::string& file, FactorTable& table) {
+  static const std::set<std::string> doubts = {"preempted",       "manyCalls",    "callsOfOtherThreads",
+                                               "idealIncomplete", "traceFlushed", "tooManyRegions"};
+  if (!json.contains("diagnostics")) return;
+  for (const Json& remark : json.at("diagnostics")) {
+    const auto id = remark.at("id").get<std::string>();
+    if (!doubts.contains(id) || remark.at("severity").get<std::string>() != "warning") continue;
+    AddFinding(table, id, "runs were measured with doubts", file + ": " + remark.at("sentence").get<std::string>());
+  }
+}
+
+void AddRegion(const Json& json, const Json& region, bool is_whole, const std::string& file, Reading& reading) {
   const auto name = region.at("name").get<std::string>();
-  const auto ranks = json.at("ranks").get<std::int64_t>();
+  const std::int64_t ranks = CountOf(json, "ranks", file);
   FactorTable& table = reading.table;
   const std::string where = fmt::format("{} of {}", name, file);
   if (region.at("ranks").get<std::int64_t>() != ranks) {
     AddFinding(table, "regionOnSomeRanks", "regions that some ranks alone have started are left out", where);
     return;
   }
+  RequireTimes(region, where);
   FactorRow row;
   row.values = FactorsOfRegion(region, file);
   if (!row.values[Factor::kParallelEfficiency]) {
     AddFinding(table, "nothingUseful", "regions in which no rank computes are left out", where);
     return;
   }
-  const bool is_whole = name == kWholeRun;
   row.series = json.at("program").get<std::string>();
-  row.phase = is_whole ? kWholePhase : name;
+  // A region of the program may have the name of the whole run; it is another phase.
+  row.phase = is_whole ? kWholePhase : name == kWholePhase || name == kWholeRun ? "region " + name : name;
   row.ranks = ranks;
-  row.threads = json.at("threads").get<std::int64_t>();
+  row.threads = CountOf(json, "threads", file);
   row.cores = row.ranks * row.threads;
-  if (row.ranks < 1 || row.threads < 1) {
-    throw Error(ErrorKind::kInput, file, "ranks and threads must be positive");
-  }
   row.nodes = static_cast<std::int64_t>(json.at("nodes").size());
   row.runtime = region.at("elapsed").get<double>();
   if (!(*row.runtime > 0)) throw Error(ErrorKind::kInput, file, "elapsed must be positive");
@@ -108,7 +140,12 @@ void AddFile(const MeasuredRunFile& file, Reading& reading) {
     if (json.at("ending").get<std::string>() != "finalized") {
       AddFinding(reading.table, "runNotFinalized", "runs ended before MPI_Finalize and count until then", file.file);
     }
-    for (const Json& region : json.at("regions")) AddRegion(json, region, file.file, reading);
+    AddDoubts(json, file.file, reading.table);
+    bool is_whole = true;  // the first one
+    for (const Json& region : json.at("regions")) {
+      AddRegion(json, region, is_whole, file.file, reading);
+      is_whole = false;
+    }
   } catch (const nlohmann::json::exception& error) {
     throw Error(ErrorKind::kInput, file.file, std::string("is damaged: ") + error.what());
   }

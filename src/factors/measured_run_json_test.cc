@@ -14,8 +14,10 @@ using testing::ThrowsMessage;
 std::string Region(const std::string& name, int ranks, int starts, double elapsed, double efficiency) {
   return fmt::format(
       R"({{"name": "{}", "ranks": {}, "fewestStarts": {}, "mostStarts": {}, "elapsed": {},
+          "usefulAverage": {}, "usefulLargest": {}, "usefulTotal": {},
           "factors": {{"parallelEfficiency": {}, "loadBalance": {}, "communicationEfficiency": 1}}}})",
-      name, ranks, starts, starts, elapsed, efficiency, efficiency);
+      name, ranks, starts, starts, elapsed, efficiency * elapsed, elapsed, efficiency * elapsed * ranks, efficiency,
+      efficiency);
 }
 
 std::string RunOf(const std::string& job, const std::string& program, int ranks, const std::string& regions,
@@ -65,11 +67,50 @@ TEST(MeasuredRuns, OfOneCountAreRepeatsAndOfSeveralProgramsSeries) {
   EXPECT_FALSE(table.scaling.has_value());
 }
 
+TEST(MeasuredRuns, TellTheWholeRunFromRegionsOfItsName) {
+  const FactorTable table =
+      TableOfMeasuredRuns({{RunOf("a", "app", 2,
+                                  Region("whole run", 2, 1, 4, 0.9) + "," + Region("whole", 2, 1, 1, 0.5) + "," +
+                                      Region("whole run", 2, 1, 2, 0.6)),
+                            "1"}});
+  ASSERT_EQ(table.rows.size(), 3U);
+  EXPECT_EQ(table.rows[0].phase, "whole");
+  EXPECT_EQ(table.rows[1].phase, "region whole");
+  EXPECT_EQ(table.rows[2].phase, "region whole run");
+  EXPECT_EQ(table.rows[2].repeat, 0);
+}
+
+TEST(MeasuredRuns, HandOnWhatMakesThemDoubtful) {
+  const FactorTable table = TableOfMeasuredRuns({{RunOf("a", "app", 2, Region("whole run", 2, 1, 4, 0.9), R"(,
+      "diagnostics": [{"id": "preempted", "severity": "warning", "sentence": "the ranks ran only 12 % of the time"},
+                      {"id": "noCounters", "severity": "note", "sentence": "not known"}])"),
+                                                  "1.json"}});
+  ASSERT_EQ(table.findings.size(), 1U);
+  EXPECT_EQ(table.findings[0].id, "preempted");
+  EXPECT_EQ(table.findings[0].example, "1.json: the ranks ran only 12 % of the time");
+}
+
 TEST(MeasuredRuns, LeaveOutRegionsOfSomeRanks) {
   const FactorTable table = TableOfMeasuredRuns(
       {{RunOf("a", "app", 2, Region("whole run", 2, 1, 4, 0.9) + "," + Region("output", 1, 1, 4, 0.9)), "1"}});
   EXPECT_EQ(table.rows.size(), 1U);
   EXPECT_EQ(table.findings.at(0).id, "regionOnSomeRanks");
+}
+
+TEST(MeasuredRuns, AreRefusedWhereTheyContradictThemselves) {
+  for (const auto& [ranks, words] :
+       {std::pair{0, "ranks must be a whole number"}, {-4, "ranks must be a whole number"}}) {
+    EXPECT_THAT(
+        [&] {
+          TableOfMeasuredRuns({{RunOf("a", "app", ranks, Region("whole run", 2, 1, 4, 0.9)), "1"}});
+        },
+        ThrowsMessage<Error>(HasSubstr(words)));
+  }
+  EXPECT_THAT(
+      [] {
+        TableOfMeasuredRuns({{RunOf("a", "app", 2, Region("whole run", 2, 1, 4, -0.9)), "1"}});
+      },
+      ThrowsMessage<Error>(HasSubstr("useful times and elapsed time contradict each other")));
 }
 
 TEST(MeasuredRuns, AreRefusedWhereTheyDoNotFit) {
