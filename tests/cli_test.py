@@ -349,7 +349,7 @@ class Run(CliTest):
         table.write_text("# measured\nphase,cores,loadBalance\nall,2,0.9\nall,4,0.8\nall,8,0.7\n")
         self.run_ok("factors", LU_TRACES[0], "-o", self.folder / "t.json")
         for name in ("t.csv", "t.json"):
-            result = self.fails(3, "is a factor table, not the results of a run", "report", self.folder / name, "-o",
+            result = self.fails(3, "is a factor table, not the results of farscale run", "report", self.folder / name, "-o",
                                 self.folder / "out")
             self.assertIn("farscale predict TABLE --report DIR", result.stderr)
             self.assertIn("--form allocation", result.stderr)

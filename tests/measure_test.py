@@ -66,7 +66,9 @@ class MpiTest:
         (self.here / "pages").mkdir()
 
     def launch_ranks(self, ranks, command):
+        # Messages within this node alone: looking for networks takes Open MPI as long as a short run.
         environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
+                           OMPI_MCA_pml="ob1", OMPI_MCA_btl="self,vader,tcp",
                            FARSCALE_PAGES=str(self.here / "pages"), OMPI_MCA_rmaps_base_oversubscribe="1")
         count = [] if ranks is None else ["-n", str(ranks)]
         return Launched(subprocess.run([f"mpirun.{self.name}", *self.launch, *count, *command], cwd=self.here,
@@ -330,8 +332,9 @@ class MpiTest:
 
     def test_a_trace_does_not_overwrite_another(self):
         self.trace(2, "fortran77")
-        result = self.trace(2, "fortran77")
-        self.assertIn("contains a trace already", result.err)
+        result = self.launch_ranks(2, [PROGRAM, "trace", "-o", "trace", str(self.bin / "fortran77")])
+        self.assertNotEqual(result.code, 0)
+        self.assertEqual(result.err.count("contains a trace already"), 1)
 
     # Tables.
 
@@ -340,6 +343,21 @@ class MpiTest:
             self.measure(ranks, "ends", options=["-o", f"run{ranks}.json"])
         result = self.farscale("predict", "run1.json", "run2.json", "run3.json", "--scaling", "weak", "-o", "p.json")
         self.assertEqual(result.code, 0, result.err)
+        runs = ["run1.json", "run2.json", "run3.json"]
+        result = self.farscale("factors", *runs, "-o", "table.json")
+        self.assertEqual(result.code, 0, result.err)
+        # One by one, every run would be its own reference.
+        result = self.farscale("gate", *runs, "--baseline", "table.json", "--scaling", "weak", "--json", "gate.json")
+        self.assertEqual(result.code, 0, result.err)
+        for judgement in self.results("gate.json")["judgements"]:
+            self.assertAlmostEqual(judgement["change"], 0, delta=1e-9)
+        self.assertIn("parallel efficiency", self.farscale("compare", "run2.json", "table.json").out)
+        self.assertEqual(self.farscale("report", "table.json", "--form", "allocation", "-o", "pack").code, 0)
+        for files in (["run1.json"], runs):
+            result = self.farscale("report", *files, "-o", "report")
+            self.assertIn("--report DIR", result.err)
+        self.assertEqual(self.farscale("predict", *runs, "--scaling", "weak", "--report", "report").code, 0)
+        self.assertTrue((self.here / "report" / "report.html").exists())
 
     # Completeness.
 
@@ -414,7 +432,11 @@ class Launching(unittest.TestCase):
         for arguments, words in ((["measure"], "no program to run"), (["trace", "-o", "x"], "no program to run"),
                                  (["measure", "ls"], "neither the program nor its surroundings say which MPI"),
                                  (["measure", "--mpi", "other", "ls"], "there is no preload library for other"),
-                                 (["measure", "--threads", "0", "ls"], "--threads")):
+                                 (["measure", "--threads", "0", "ls"], "--threads"),
+                                 (["measure", "-o", "/none/x.json", "ls"], "lies in no folder that exists"),
+                                 (["measure", "-o", "/", "ls"], "is a folder"),
+                                 (["trace", "-o", "/etc/passwd", "ls"], "is no folder"),
+                                 (["measure", "-o", "x" * 1100, "ls"], "is a path too long")):
             result = self.run_farscale(*arguments)
             self.assertEqual(result.code, 2, arguments)
             self.assertIn(words, result.err)

@@ -78,6 +78,7 @@ void AddCompareCommand(CLI::App& app, const Common& common, CommandResult& actio
       "Compare results: two codes, machines or compilers, or before and after; says which factor explains it");
   command->footer(
       "Takes results.json, factors.json and factors.csv, mixed at will. Of several, each is compared with the first.\n"
+      "Several runs of one side, measured by farscale or TALP, become a table by farscale factors FILES -o TABLE.\n"
       "Without -o the comparison is printed.");
   command->add_option("results", options->results, "Results or factor tables, the one to compare with first")
       ->required();

@@ -102,11 +102,51 @@ int Finish(const std::string& job) {
   return 0;
 }
 
+std::string Variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr ? value : "";
+}
+
+// Whether all ranks are on this node, as the launchers say it, or there is no launcher.
+bool IsWholeRunHere() {
+  return Variable("OMPI_COMM_WORLD_LOCAL_SIZE") == Variable("OMPI_COMM_WORLD_SIZE") &&
+         Variable("MPI_LOCALNRANKS") == Variable("PMI_SIZE");
+}
+
+// A path that cannot be written is better known before the run than after it. All ranks refuse, since others would
+// wait for one that is missing; the first one tells. Where ranks are on several nodes, folders may be of one node
+// alone.
+void CheckOutput(const std::string& output, const std::string& mode) {
+  namespace fs = std::filesystem;
+  if (!IsWholeRunHere()) return;
+  const auto refuse = [&](const std::string& what, const std::string& advice) {
+    const std::string rank = Variable("OMPI_COMM_WORLD_RANK") + Variable("PMI_RANK");
+    if (!rank.empty() && rank != "0") std::exit(2);
+    throw Error(ErrorKind::kUsage, output, what, advice);
+  };
+  std::error_code code;
+  const fs::path path = fs::absolute(output.empty() ? "." : output, code);
+  constexpr std::size_t kLongest = sizeof(collect::Page::output) - 32;  // with what belongs to it
+  if (path.string().size() > kLongest) refuse("is a path too long", fmt::format("{} bytes are the most", kLongest));
+  if (mode == "trace") {
+    if (fs::exists(path, code) && !fs::is_directory(path, code)) refuse("is no folder", "-o names a folder");
+    if (fs::exists(path / "traces.otf2", code)) {
+      refuse("contains a trace already", "choose another folder, or remove it");
+    }
+    return;
+  }
+  if (output.empty() || fs::is_directory(path, code)) refuse("is a folder", "-o names a file");
+  if (!fs::is_directory(path.parent_path(), code)) refuse("lies in no folder that exists", "make the folder first");
+  if (access(path.parent_path().c_str(), W_OK) != 0)
+    refuse("lies in a folder that cannot be written", "choose another");
+}
+
 Launch LaunchOf(const LaunchOptions& options, const Common& common, const std::string& mode) {
   if (common.program.empty()) {
     throw Error(ErrorKind::kUsage, "farscale " + mode, "no program to run",
                 "write mpirun -n 4 farscale " + mode + " ./program arguments");
   }
+  CheckOutput(options.output, mode);
   Launch launch;
   launch.command = common.program;
   launch.mpi = options.mpi;

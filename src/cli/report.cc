@@ -16,6 +16,7 @@ namespace {
 
 struct ReportOptions {
   std::string results;
+  std::vector<std::string> others;
   std::string form = "report";
   std::string output;
   std::string templates;
@@ -56,7 +57,16 @@ void RefuseStudy(const std::string& path) {
               "farscale run measures it and writes its report");
 }
 
+void RefuseSeveral(const ReportOptions& options) {
+  if (options.others.empty()) return;
+  throw Error(
+      ErrorKind::kUsage, options.others.front(), "is one file too many: a report is of one",
+      "of several measured runs, farscale factors FILES -o factors.json makes a table, and farscale predict FILES "
+      "--report DIR a report");
+}
+
 int Report(const ReportOptions& options, const Common& common) {
+  RefuseSeveral(options);
   const std::string text = ReadFile(options.results);
   RefuseStudy(options.results);
   if (options.form == "allocation") return WriteAllocationPack(options, common);
@@ -82,6 +92,7 @@ void AddReportCommand(CLI::App& app, const Common& common, CommandResult& action
       "size,\n"
       "as Markdown, HTML, LaTeX and CSV. It also takes a factor table (.json or .csv) in place of results.json.");
   command->add_option("results", options->results, "results.json of an earlier run")->required();
+  command->add_option("others", options->others)->group("");
   command->add_option("-o,--output", options->output, "Folder of the report (of an allocation: allocation)");
   command->add_option("--form", options->form, "report (default) or allocation")
       ->check(CLI::IsMember({"report", "allocation"}));

@@ -8,6 +8,7 @@
 #include "base/files.h"
 #include "base/text.h"
 #include "factors/factor_table_csv.h"
+#include "factors/measured_run_json.h"
 #include "factors/run_scaling.h"
 #include "factors/talp_json.h"
 #include "gate/history_json.h"
@@ -25,18 +26,22 @@ void RefuseTwice(const std::vector<std::string>& paths) {
   }
 }
 
-// Runs that TALP has measured, each in a file of its own, are one table: alone each would be its own reference. Nothing
-// when there are others among them.
-std::optional<MeasuredResults> ReadTalpRuns(const std::vector<std::string>& paths, std::optional<Scaling> scaling) {
-  std::vector<TalpFile> runs;
+// Runs that farscale measure or TALP has measured, each in a file of its own, are one table: alone each would be its
+// own reference. Nothing when there are others among them.
+std::optional<MeasuredResults> ReadSingleRuns(const std::vector<std::string>& paths, std::optional<Scaling> scaling) {
+  std::vector<TalpFile> talp;
+  std::vector<MeasuredRunFile> measured;
   for (const std::string& path : paths) {
-    runs.push_back({ReadFile(path), path});
-    if (FormatOfResults(runs.back().text, path) != kTalpFormat) return std::nullopt;
+    const std::string text = ReadFile(path);
+    const std::string format = FormatOfResults(text, path);
+    if (format == kTalpFormat) talp.push_back({text, path});
+    if (format == kMeasuredRunFormat) measured.push_back({text, path});
   }
+  if (talp.size() != paths.size() && measured.size() != paths.size()) return std::nullopt;
   MeasuredResults read;
   read.name = Join(paths, ", ");
   read.files = paths;
-  read.table = TableOfTalpFiles(runs);
+  read.table = talp.empty() ? TableOfMeasuredRuns(measured) : TableOfTalpFiles(talp);
   PutInTerms(read.table, scaling, std::nullopt);
   return read;
 }
@@ -75,7 +80,7 @@ MeasuredResults ReadResultFile(const std::string& path, std::optional<Scaling> s
 MeasuredResults ReadResultFiles(const std::vector<std::string>& paths, std::optional<Scaling> scaling) {
   RefuseTwice(paths);
   if (paths.size() > 1) {
-    if (auto runs = ReadTalpRuns(paths, scaling)) return std::move(*runs);
+    if (auto runs = ReadSingleRuns(paths, scaling)) return std::move(*runs);
   }
   std::vector<MeasuredResults> distinct;
   Diagnostics diagnostics;

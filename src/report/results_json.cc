@@ -122,8 +122,8 @@ std::string FormatOf(const Json& json) {
   return json.at("format").get<std::string>();
 }
 
-[[noreturn]] void RefuseTable(const std::string& file) {
-  throw Error(ErrorKind::kInput, file, "is a factor table, not the results of a run",
+[[noreturn]] void RefuseTable(const std::string& file, const std::string& what = "is a factor table") {
+  throw Error(ErrorKind::kInput, file, what + ", not the results of farscale run",
               "farscale predict TABLE --report DIR projects it and writes a report, farscale report TABLE --form "
               "allocation an application for computing time");
 }
@@ -172,6 +172,8 @@ Results ReadResultsJson(const std::string& text, const std::string& file) {
   RequireNoTable(text, file);
   const Json json = Parse(text, file);
   if (FormatOf(json) == "farscale-factors") RefuseTable(file);
+  if (FormatOf(json) == kMeasuredRunFormat) RefuseTable(file, "is what farscale measure found of a run");
+  if (IsTalpJson(json)) RefuseTable(file, "is what TALP found of a run");
   if (FormatOf(json) != "farscale-results") {
     throw Error(ErrorKind::kInput, file, "is not a results file of farscale",
                 "farscale run writes results.json into the report folder");
