@@ -25,6 +25,7 @@ constexpr double kCpuTimeAge = 50e3;  // ns
 
 OTF2_EvtWriter* writer = nullptr;
 bool is_writing = false;
+bool is_whole = true;  // all events could be written
 bool has_counters = false;
 std::uint64_t last_time = 0;  // of the last edge
 std::uint64_t cpu_asked = 0;  // when
@@ -39,8 +40,8 @@ std::vector<std::uint32_t> open_regions;  // in the trace, by their numbers ther
 
 void Check(OTF2_ErrorCode code) {
   if (code == OTF2_SUCCESS) return;
-  if (is_writing) std::fprintf(stderr, "farscale: the trace ends early: %s\n", OTF2_Error_GetDescription(code));
   is_writing = false;
+  is_whole = false;
 }
 
 void WriteCpuTime(std::uint64_t time) {
@@ -114,6 +115,8 @@ void Switch(bool on) {
 }
 
 }  // namespace
+
+bool IsRecordingWhole() { return is_whole; }
 
 bool RecordedNothing() { return !only.empty() && !was_only_open; }
 

@@ -48,6 +48,9 @@ void RecordCollectiveComplete(OTF2_CollectiveOp operation, std::uint32_t communi
 // MPI functions that occur in the trace of this rank, by CallId.
 std::vector<std::uint32_t> UsedCalls();
 
+// Whether all events could be written until now.
+bool IsRecordingWhole();
+
 // Whether regions alone were to be recorded and none of them was started here.
 bool RecordedNothing();
 

@@ -2,9 +2,11 @@
 
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdarg>
 #include <cstdlib>
 #include <cstring>
 
@@ -43,6 +45,8 @@ bool MakeRoom() {
   return true;
 }
 
+std::uint64_t event_bytes = 0;  // that wait to be written, in whole chunks
+
 // The chunks of one buffer.
 struct Chunks {
   void* chunk[kMostChunks];
@@ -59,6 +63,7 @@ void* Allocate(void*, OTF2_FileType type, OTF2_LocationRef, void** of_buffer, st
     if (fresh == nullptr) return nullptr;
     chunks->chunk[chunks->made++] = fresh;
   }
+  if (type == OTF2_FILETYPE_EVENTS) event_bytes += size;
   return chunks->chunk[chunks->used++];
 }
 
@@ -66,6 +71,7 @@ void FreeAll(void*, OTF2_FileType type, OTF2_LocationRef, void** of_buffer, bool
   auto* chunks = static_cast<Chunks*>(*of_buffer);
   if (chunks == nullptr) return;
   chunks->used = 0;
+  if (type == OTF2_FILETYPE_EVENTS) event_bytes = 0;
   if (!is_last) return;
   if (type == OTF2_FILETYPE_EVENTS) {
     munmap(room, kRoomBytes);
@@ -78,9 +84,14 @@ void FreeAll(void*, OTF2_FileType type, OTF2_LocationRef, void** of_buffer, bool
 
 Tick flush_began = 0;
 
+bool is_full = false;
+
+// The OTF2 library does not survive a file that cannot take its events.
 OTF2_FlushType BeforeFlush(void*, OTF2_FileType, OTF2_LocationRef, void*, bool) {
   flush_began = Now();
-  return OTF2_FLUSH;
+  struct statvfs disk;
+  if (!is_full && statvfs(page->output, &disk) == 0) is_full = disk.f_bavail * disk.f_frsize < 2 * event_bytes;
+  return is_full ? OTF2_NO_FLUSH : OTF2_FLUSH;
 }
 
 OTF2_TimeStamp AfterFlush(void*, OTF2_FileType, OTF2_LocationRef) {
@@ -107,6 +118,22 @@ std::string MakeFolder(const std::string& folder) {
   return "";
 }
 
+// What goes wrong is said by us, once.
+OTF2_ErrorCode KeepQuiet(void*, const char*, std::uint64_t, const char*, OTF2_ErrorCode code, const char*, va_list) {
+  return code;
+}
+
+// A trace that is not whole is of no use, and stands in the way of the next.
+void RemoveFiles() {
+  const std::string folder = std::string(page->output) + "/", events = folder + kName + "/";
+  for (int rank = 0; page->rank == 0 && rank < page->ranks; ++rank) {
+    for (const char* ending : {".evt", ".def"}) unlink((events + std::to_string(rank) + ending).c_str());
+  }
+  if (page->rank != 0) return;
+  rmdir(events.c_str());
+  for (const char* ending : {".def", ".otf2"}) unlink((folder + kName + ending).c_str());
+}
+
 bool Agree(bool good) {
   int mine = good ? 1 : 0, all = 0;
   real.MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, OwnWorld());
@@ -130,6 +157,7 @@ std::string OpenArchive(const Page& fresh, OTF2_EvtWriter*& writer) {
   const std::string why = fresh.rank == 0 ? MakeFolder(folder) : "";
   if (!Agree(why.empty())) return why.empty() ? "rank 0 could not make the folder" : why;
   anchor = folder + "/" + kName + ".otf2";
+  OTF2_Error_RegisterCallback(KeepQuiet, nullptr);
   archive = OTF2_Archive_Open(folder.c_str(), kName, OTF2_FILEMODE_WRITE, kEventChunk, kDefinitionChunk,
                               OTF2_SUBSTRATE_POSIX, OTF2_COMPRESSION_NONE);
   bool good = archive != nullptr && MakeRoom();
@@ -148,14 +176,22 @@ std::string CloseArchive(OTF2_EvtWriter* writer, bool has_counters) {
   std::uint64_t events = 0;
   OTF2_EvtWriter_GetNumberOfEvents(writer, &events);
   const std::uint64_t unknown = UnknownCommunicators();
-  bool good = OTF2_Archive_CloseEvtWriter(archive, writer) == OTF2_SUCCESS;
+  bool good = IsRecordingWhole();
+  if (good) good = OTF2_Archive_CloseEvtWriter(archive, writer) == OTF2_SUCCESS && !is_full;
+  if (!Agree(good)) {
+    RemoveFiles();
+    return "warning: there is no trace: " + std::string(page->output) + " has no room for it";
+  }
   good = OTF2_Archive_CloseEvtFiles(archive) == OTF2_SUCCESS && good;
   good = WriteDefinitions(archive, events, has_counters) && good;
   good = OTF2_Archive_Close(archive) == OTF2_SUCCESS && good;
   std::uint64_t unknown_of_all = 0;
   real.MPI_Allreduce(&unknown, &unknown_of_all, 1, MPI_UINT64_T, MPI_SUM, OwnWorld());
   const bool is_empty = Agree(RecordedNothing());
-  if (!Agree(good)) return "farscale: " + anchor + " could not be written whole";
+  if (!Agree(good)) {
+    RemoveFiles();
+    return "warning: there is no trace: " + anchor + " could not be written whole";
+  }
   std::string told = "wrote " + anchor;
   if (unknown_of_all > 0) {
     told =
