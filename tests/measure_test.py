@@ -44,7 +44,7 @@ class MpiTest:
         cls.folder = tempfile.TemporaryDirectory(prefix="farscale-measure-")
         cls.bin = pathlib.Path(cls.folder.name) / "bin"
         cls.bin.mkdir()
-        for source in ("everything.c", "ends.c", "threads.c", "pils.c", "spawn.c", "token.c", "odd.c"):
+        for source in ("everything.c", "ends.c", "threads.c", "pils.c", "spawn.c", "token.c", "odd.c", "groups.c"):
             cls.compile([f"mpicc.{cls.name}", "-O1", "-w", f"-I{ROOT}/src/collect/include"], [SOURCES / source])
         if shutil.which(f"mpif90.{cls.name}"):
             module = ROOT / "src" / "collect" / "include" / "farscale.f90"
@@ -256,6 +256,12 @@ class MpiTest:
             # Every rank sends five times 3 to its next ones, 3 persistent ones, and 3 along the line.
             self.assertEqual(inspected["messages"], (5 + 1) * 3 * ranks + (5 + 1) * 2 * (ranks // 2) + 3 * ranks)
 
+    def test_communicators_between_two_groups_are_in_the_trace(self):
+        self.trace(3, "groups", options=["--ideal"])
+        inspected = self.check_trace(3)
+        self.assertEqual(inspected["messages"], 3 * 2)
+        self.assertEqual({c["name"]: c["count"] for c in inspected["calls"]}["MPI_Allreduce"], 3 * 3)
+
     def test_a_fortran_trace_is_whole(self):
         if not (self.bin / "fortran08").exists():
             self.skipTest("no Fortran compiler")
@@ -387,7 +393,7 @@ class OpenMpi(MpiTest, unittest.TestCase):
                      for run in (self.results(f"{how}run.json"), self.results(f"{how}run-2.json"))}
             self.assertEqual(found, {1: calls[0], 2: calls[1]})
         result = self.trace(1, "spawn", "merge", options=["--ideal"])
-        self.assertIn("operations on communicators between two groups, with ranks of another run", result.err)
+        self.assertIn("operations on communicators with ranks of another run", result.err)
         for folder in ("trace", "trace-2"):
             self.assertEqual(self.farscale("factors", f"{folder}/traces.otf2").code, 0)
 

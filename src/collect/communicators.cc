@@ -4,6 +4,7 @@
 #include <cstring>
 #include <numeric>
 #include <unordered_map>
+#include <utility>
 
 #include "collect/ideal_clock.h"
 #include "collect/requests.h"
@@ -34,9 +35,11 @@ TracedCommunicator Describe(MPI_Comm communicator, std::uint32_t id) {
   return described;
 }
 
-std::vector<std::int32_t> MembersOf(MPI_Comm communicator, int size) {
-  MPI_Group group = MPI_GROUP_NULL, world = MPI_GROUP_NULL;
-  PMPI_Comm_group(communicator, &group);
+// As ranks of MPI_COMM_WORLD; frees the group.
+std::vector<std::int32_t> MembersOf(MPI_Group group) {
+  MPI_Group world = MPI_GROUP_NULL;
+  int size = 0;
+  PMPI_Group_size(group, &size);
   PMPI_Comm_group(MPI_COMM_WORLD, &world);
   std::vector<int> here(static_cast<std::size_t>(size)), there(here.size());
   std::iota(here.begin(), here.end(), 0);
@@ -44,6 +47,28 @@ std::vector<std::int32_t> MembersOf(MPI_Comm communicator, int size) {
   PMPI_Group_free(&group);
   PMPI_Group_free(&world);
   return {there.begin(), there.end()};
+}
+
+CommunicatorDefinition DefinitionOf(MPI_Comm communicator, bool is_inter) {
+  CommunicatorDefinition definition;
+  MPI_Group group = MPI_GROUP_NULL;
+  PMPI_Comm_group(communicator, &group);
+  definition.members = MembersOf(group);
+  if (is_inter) PMPI_Comm_remote_group(communicator, &group);
+  if (is_inter) definition.remote = MembersOf(group);
+  return definition;
+}
+
+bool HasStrangers(const std::vector<std::int32_t>& members) {
+  return std::find(members.begin(), members.end(), MPI_UNDEFINED) != members.end();
+}
+
+// Of two groups the one with the lowest rank names; its rank 0 tells the other group, and that one's rank 0 the rest of
+// the first.
+void AgreeBetweenGroups(unsigned& id, bool names, int rank, MPI_Comm communicator) {
+  const int from_here = rank == 0 ? MPI_ROOT : MPI_PROC_NULL;
+  real.MPI_Bcast(&id, 1, MPI_UNSIGNED, names ? from_here : 0, communicator);
+  real.MPI_Bcast(&id, 1, MPI_UNSIGNED, names ? 0 : from_here, communicator);
 }
 
 }  // namespace
@@ -67,24 +92,39 @@ const TracedCommunicator* FindCommunicator(MPI_Comm communicator) {
   return last_found;
 }
 
+const TracedCommunicator* FindForCollective(MPI_Comm communicator, bool has_root) {
+  const TracedCommunicator* found = FindCommunicator(communicator);
+  if (found == nullptr || !found->is_inter || !has_root) return found;
+  ++unknown;
+  return nullptr;
+}
+
 void AddCommunicator(MPI_Comm communicator) {
   if (communicator == MPI_COMM_NULL) return;
   int is_inter = 0, world_rank = 0, world_size = 0;
   PMPI_Comm_test_inter(communicator, &is_inter);
-  if (is_inter != 0) return;
-  TracedCommunicator added = Describe(communicator, 0);
-  const std::vector<std::int32_t> members = MembersOf(communicator, added.size);
+  CommunicatorDefinition definition = DefinitionOf(communicator, is_inter != 0);
   // Ranks that were started later belong to a run of their own. All members see some, so all leave here.
-  if (std::find(members.begin(), members.end(), MPI_UNDEFINED) != members.end()) return;
+  if (HasStrangers(definition.members) || HasStrangers(definition.remote)) return;
+  TracedCommunicator added = Describe(communicator, 0);
+  added.is_inter = is_inter != 0;
+  if (added.is_inter) added.size = static_cast<int>(definition.remote.size());
   PMPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
   PMPI_Comm_size(MPI_COMM_WORLD, &world_size);
   // Its rank 0 names it, by a number that no other rank gives.
   unsigned id = 2U + static_cast<unsigned>(world_rank) + made * static_cast<unsigned>(world_size);
-  real.MPI_Bcast(&id, 1, MPI_UNSIGNED, 0, communicator);
-  added.id = id;
-  if (added.rank == 0) {
+  bool names = true;
+  if (added.is_inter) {
+    names = *std::min_element(definition.members.begin(), definition.members.end()) <
+            *std::min_element(definition.remote.begin(), definition.remote.end());
+    AgreeBetweenGroups(id, names, added.rank, communicator);
+  } else {
+    real.MPI_Bcast(&id, 1, MPI_UNSIGNED, 0, communicator);
+  }
+  added.id = definition.id = id;
+  if (names && added.rank == 0) {
     ++made;
-    definitions.push_back({id, members});
+    definitions.push_back(std::move(definition));
   }
   added.shadow = MakeShadow(communicator);
   last_found = nullptr;

@@ -12,8 +12,9 @@ inline constexpr std::uint32_t kWorldId = 0, kSelfId = 1;
 
 struct TracedCommunicator {
   std::uint32_t id = 0;
-  int size = 0;
+  int size = 0;  // of the group that messages go to
   int rank = 0;
+  bool is_inter = false;            // between two groups
   MPI_Comm shadow = MPI_COMM_NULL;  // for ideal clocks
 };
 
@@ -21,12 +22,16 @@ struct TracedCommunicator {
 struct CommunicatorDefinition {
   std::uint32_t id = 0;
   std::vector<std::int32_t> members;  // ranks of MPI_COMM_WORLD
+  std::vector<std::int32_t> remote;   // the other group of a communicator between two
 };
 
 void StartCommunicators();
 
-// Nothing for communicators between two groups, and those made where farscale did not see it.
+// Nothing for communicators with ranks of another run, and those made where farscale did not see it.
 const TracedCommunicator* FindCommunicator(MPI_Comm communicator);
+// The same for a collective with a root or without; nothing for those with a root between two groups, which are not
+// recorded.
+const TracedCommunicator* FindForCollective(MPI_Comm communicator, bool has_root);
 
 // A communicator was made; all its members call, so that they agree on its number. MPI_COMM_NULL is ignored.
 void AddCommunicator(MPI_Comm communicator);

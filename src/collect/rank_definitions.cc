@@ -93,6 +93,7 @@ std::string Pack(const RankDefinitions& definitions) {
   for (const CommunicatorDefinition& communicator : definitions.communicators) {
     PackNumber(communicator.id, bytes);
     PackNumbers(communicator.members, bytes);
+    PackNumbers(communicator.remote, bytes);
   }
   return bytes;
 }
@@ -111,6 +112,7 @@ RankDefinitions Unpack(const std::string& bytes) {
   for (CommunicatorDefinition& communicator : definitions.communicators) {
     communicator.id = unpacker.Take<std::uint32_t>();
     communicator.members = unpacker.TakeNumbers<std::int32_t>();
+    communicator.remote = unpacker.TakeNumbers<std::int32_t>();
   }
   return definitions;
 }
@@ -190,8 +192,7 @@ void GlobalDefinitions::WriteCommunicators() {
   WriteCommunicator(kSelfId, "MPI_COMM_SELF", OTF2_GROUP_TYPE_COMM_SELF, {});
   for (const RankDefinitions& rank : ranks_) {
     for (const CommunicatorDefinition& communicator : rank.communicators) {
-      WriteCommunicator(communicator.id, "communicator " + std::to_string(communicator.id), OTF2_GROUP_TYPE_COMM_GROUP,
-                        {communicator.members.begin(), communicator.members.end()});
+      WriteCommunicator(communicator);
     }
   }
 }
@@ -202,6 +203,25 @@ void GlobalDefinitions::WriteCommunicator(std::uint32_t reference, const std::st
   Done(OTF2_GlobalDefWriter_WriteGroup(writer_, groups_, kEmptyString, type, OTF2_PARADIGM_MPI, OTF2_GROUP_FLAG_NONE,
                                        static_cast<std::uint32_t>(members.size()), members.data()));
   Done(OTF2_GlobalDefWriter_WriteComm(writer_, reference, text, groups_++, OTF2_UNDEFINED_COMM, OTF2_COMM_FLAG_NONE));
+}
+
+void GlobalDefinitions::WriteCommunicator(const CommunicatorDefinition& communicator) {
+  const std::string name = "communicator " + std::to_string(communicator.id);
+  const std::vector<std::uint64_t> members(communicator.members.begin(), communicator.members.end());
+  if (communicator.remote.empty()) {
+    WriteCommunicator(communicator.id, name, OTF2_GROUP_TYPE_COMM_GROUP, members);
+    return;
+  }
+  const OTF2_StringRef text = String(name);
+  const OTF2_GroupRef first = groups_;
+  const std::vector<std::uint64_t> remote(communicator.remote.begin(), communicator.remote.end());
+  for (const std::vector<std::uint64_t>& group : {members, remote}) {
+    Done(OTF2_GlobalDefWriter_WriteGroup(writer_, groups_++, kEmptyString, OTF2_GROUP_TYPE_COMM_GROUP,
+                                         OTF2_PARADIGM_MPI, OTF2_GROUP_FLAG_NONE,
+                                         static_cast<std::uint32_t>(group.size()), group.data()));
+  }
+  Done(OTF2_GlobalDefWriter_WriteInterComm(writer_, communicator.id, text, first, first + 1, OTF2_UNDEFINED_COMM,
+                                           OTF2_COMM_FLAG_NONE));
 }
 
 void GlobalDefinitions::WriteCounters() {

@@ -46,6 +46,7 @@ class GlobalDefinitions {
   void WriteCommunicators();
   void WriteCommunicator(std::uint32_t reference, const std::string& name, OTF2_GroupType type,
                          const std::vector<std::uint64_t>& members);
+  void WriteCommunicator(const CommunicatorDefinition& communicator);
   void WriteCounters();
   OTF2_StringRef String(const std::string& text);
   void Done(OTF2_ErrorCode code) { good_ = good_ && code == OTF2_SUCCESS; }

@@ -12,7 +12,7 @@ namespace {
 
 template <typename Sizes, typename Function>
 int Blocking(OTF2_CollectiveOp operation, int root, MPI_Comm in, Sizes sizes, Function function) {
-  const TracedCommunicator* found = FindCommunicator(in);
+  const TracedCommunicator* found = FindForCollective(in, root != kNoRoot);
   if (found == nullptr) return function();
   const TracedCommunicator communicator = *found;
   RecordCollectiveBegin();

@@ -72,7 +72,14 @@ int TracedMPI_Dist_graph_create_adjacent(MPI_Comm old, int in, const int sources
   });
 }
 
-// The old one has two groups, which the trace does not know.
+// Both groups call, each with a communicator of its own.
+int TracedMPI_Intercomm_create(MPI_Comm local, int leader, MPI_Comm peers, int remote_leader, int tag, MPI_Comm* made) {
+  const int code = real.MPI_Intercomm_create(local, leader, peers, remote_leader, tag, made);
+  if (code == MPI_SUCCESS) AddCommunicator(*made);
+  return code;
+}
+
+// Those of the old one may be of two runs.
 int TracedMPI_Intercomm_merge(MPI_Comm old, int high, MPI_Comm* made) {
   const int code = real.MPI_Intercomm_merge(old, high, made);
   if (code == MPI_SUCCESS) AddCommunicator(*made);

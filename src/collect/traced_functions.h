@@ -107,6 +107,7 @@ int TracedMPI_Dist_graph_create(MPI_Comm, int, const int a3[], const int a4[], c
                                 int, MPI_Comm*);
 int TracedMPI_Dist_graph_create_adjacent(MPI_Comm, int, const int a3[], const int a4[], int, const int a6[],
                                          const int a7[], MPI_Info, int, MPI_Comm*);
+int TracedMPI_Intercomm_create(MPI_Comm, int, MPI_Comm, int, int, MPI_Comm*);
 int TracedMPI_Intercomm_merge(MPI_Comm, int, MPI_Comm*);
 int TracedMPI_Comm_free(MPI_Comm*);
 int TracedMPI_Comm_disconnect(MPI_Comm*);

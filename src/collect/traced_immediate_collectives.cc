@@ -14,7 +14,7 @@ template <typename Sizes, typename Function>
 int Immediate(OTF2_CollectiveOp operation, int root, MPI_Comm in, const MPI_Request* handle, Sizes sizes,
               Function function) {
   const int code = function();
-  const TracedCommunicator* communicator = FindCommunicator(in);
+  const TracedCommunicator* communicator = FindForCollective(in, root != kNoRoot);
   if (code != MPI_SUCCESS || communicator == nullptr) return code;
   TracedRequest request;
   request.kind = RequestKind::kCollective;
