@@ -258,7 +258,12 @@ class MpiTest:
 
     def test_communicators_between_two_groups_are_in_the_trace(self):
         self.trace(3, "groups", options=["--ideal"])
+        self.assertIn("idealIncomplete", self.ids("trace/farscale.json"))  # copies made by MPI_Comm_idup
+        shutil.rmtree(self.here / "trace")
+        self.trace(3, "groups")
         inspected = self.check_trace(3)
+        # The world and self, two halves and two copies of each, three copies of self, two communicators between.
+        self.assertEqual(len(inspected["communicators"]), 2 + 2 + 4 + 3 + 2)
         self.assertEqual(inspected["messages"], 3 * 2)
         self.assertEqual({c["name"]: c["count"] for c in inspected["calls"]}["MPI_Allreduce"], 3 * 3)
 

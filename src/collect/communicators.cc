@@ -24,7 +24,8 @@ std::unordered_map<std::uint64_t, TracedCommunicator> communicators;
 std::vector<CommunicatorDefinition> definitions;
 std::uint64_t last_key = 0;
 const TracedCommunicator* last_found = nullptr;
-std::uint32_t made = 0;  // by this rank as rank 0 of the communicator
+constexpr int kCopies = 3;
+std::uint32_t numbers_given = 0;  // by this rank as rank 0 of the communicator
 std::uint64_t unknown = 0;
 
 TracedCommunicator Describe(MPI_Comm communicator, std::uint32_t id) {
@@ -71,11 +72,32 @@ void AgreeBetweenGroups(unsigned& id, bool names, int rank, MPI_Comm communicato
   real.MPI_Bcast(&id, 1, MPI_UNSIGNED, names ? 0 : from_here, communicator);
 }
 
+// Numbers that no other rank gives.
+std::uint32_t NumberOf(std::uint32_t own) {
+  int rank = 0, size = 0;
+  PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  PMPI_Comm_size(MPI_COMM_WORLD, &size);
+  return 2U + static_cast<std::uint32_t>(rank) + own * static_cast<std::uint32_t>(size);
+}
+
+std::uint32_t WorldSize() {
+  int size = 0;
+  PMPI_Comm_size(MPI_COMM_WORLD, &size);
+  return static_cast<std::uint32_t>(size);
+}
+
+void KeepNumbersForCopies(TracedCommunicator& communicator, std::uint32_t first) {
+  communicator.next_copy = first;
+  communicator.copies_left = kCopies;
+}
+
 }  // namespace
 
 void StartCommunicators() {
   TracedCommunicator& world = communicators[KeyOf(MPI_COMM_WORLD)] = Describe(MPI_COMM_WORLD, kWorldId);
   world.shadow = MakeShadow(MPI_COMM_WORLD);
+  KeepNumbersForCopies(world, 2);
+  if (world.rank == 0) numbers_given = kCopies;
   communicators[KeyOf(MPI_COMM_SELF)] = Describe(MPI_COMM_SELF, kSelfId);
 }
 
@@ -101,7 +123,7 @@ const TracedCommunicator* FindForCollective(MPI_Comm communicator, bool has_root
 
 void AddCommunicator(MPI_Comm communicator) {
   if (communicator == MPI_COMM_NULL) return;
-  int is_inter = 0, world_rank = 0, world_size = 0;
+  int is_inter = 0;
   PMPI_Comm_test_inter(communicator, &is_inter);
   CommunicatorDefinition definition = DefinitionOf(communicator, is_inter != 0);
   // Ranks that were started later belong to a run of their own. All members see some, so all leave here.
@@ -109,10 +131,7 @@ void AddCommunicator(MPI_Comm communicator) {
   TracedCommunicator added = Describe(communicator, 0);
   added.is_inter = is_inter != 0;
   if (added.is_inter) added.size = static_cast<int>(definition.remote.size());
-  PMPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
-  PMPI_Comm_size(MPI_COMM_WORLD, &world_size);
-  // Its rank 0 names it, by a number that no other rank gives.
-  unsigned id = 2U + static_cast<unsigned>(world_rank) + made * static_cast<unsigned>(world_size);
+  unsigned id = NumberOf(numbers_given);  // its rank 0 names it
   bool names = true;
   if (added.is_inter) {
     names = *std::min_element(definition.members.begin(), definition.members.end()) <
@@ -122,13 +141,39 @@ void AddCommunicator(MPI_Comm communicator) {
     real.MPI_Bcast(&id, 1, MPI_UNSIGNED, 0, communicator);
   }
   added.id = definition.id = id;
+  if (!added.is_inter) KeepNumbersForCopies(added, id + WorldSize());
   if (names && added.rank == 0) {
-    ++made;
+    numbers_given += 1 + kCopies;
     definitions.push_back(std::move(definition));
   }
   added.shadow = MakeShadow(communicator);
   last_found = nullptr;
   communicators[KeyOf(communicator)] = added;
+}
+
+void AddCopy(MPI_Comm old, MPI_Comm copy) {
+  const auto found = communicators.find(KeyOf(old));
+  if (found == communicators.end()) return;
+  TracedCommunicator& original = found->second;
+  TracedCommunicator added = original;
+  added.shadow = MPI_COMM_NULL;
+  added.copies_left = 0;
+  if (original.id == kSelfId) {
+    added.id = NumberOf(numbers_given++);
+  } else if (original.copies_left > 0) {
+    added.id = original.next_copy;
+    original.next_copy += WorldSize();
+    --original.copies_left;
+  } else {
+    return;
+  }
+  if (added.rank == 0) {
+    CommunicatorDefinition definition = DefinitionOf(old, false);
+    definition.id = added.id;
+    definitions.push_back(std::move(definition));
+  }
+  last_found = nullptr;
+  communicators[KeyOf(copy)] = added;
 }
 
 void RemoveCommunicator(MPI_Comm communicator) {

@@ -15,6 +15,9 @@ struct TracedCommunicator {
   int size = 0;  // of the group that messages go to
   int rank = 0;
   bool is_inter = false;            // between two groups
+  // Copies made by MPI_Comm_idup, whose members cannot wait to agree on a number: some are kept for them.
+  std::uint32_t next_copy = 0;
+  int copies_left = 0;
   MPI_Comm shadow = MPI_COMM_NULL;  // for ideal clocks
 };
 
@@ -35,6 +38,8 @@ const TracedCommunicator* FindForCollective(MPI_Comm communicator, bool has_root
 
 // A communicator was made; all its members call, so that they agree on its number. MPI_COMM_NULL is ignored.
 void AddCommunicator(MPI_Comm communicator);
+// The same of a copy that will be there when a request has completed. Its messages carry no ideal clocks.
+void AddCopy(MPI_Comm old, MPI_Comm copy);
 void RemoveCommunicator(MPI_Comm communicator);
 
 const std::vector<CommunicatorDefinition>& OwnDefinitions();

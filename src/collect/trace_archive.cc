@@ -194,11 +194,11 @@ std::string CloseArchive(OTF2_EvtWriter* writer, bool has_counters) {
   }
   std::string told = "wrote " + anchor;
   if (unknown_of_all > 0) {
-    told = "warning: " + std::to_string(unknown_of_all) +
-           " operations on communicators with ranks of another run, made by MPI_Comm_idup, or of two groups and with a "
-           "root are in "
-           "the trace as calls alone\n" +
-           told;
+    told =
+        "warning: " + std::to_string(unknown_of_all) +
+        " operations on communicators with ranks of another run, or of two groups and with a root, are in the trace as "
+        "calls alone\n" +
+        told;
   }
   if (is_empty)
     told = "warning: no rank started a region that was to be recorded, so there is none in the trace\n" + told;

@@ -26,6 +26,19 @@ int MakeFrom(MPI_Comm old, MPI_Comm* made, Make make) {
 int TracedMPI_Comm_dup(MPI_Comm old, MPI_Comm* made) {
   return MakeFrom(old, made, [&] { return real.MPI_Comm_dup(old, made); });
 }
+// Both MPIs know the handle of the copy at once, as its members do.
+int TracedMPI_Comm_idup(MPI_Comm old, MPI_Comm* made, MPI_Request* handle) {
+  const int code = real.MPI_Comm_idup(old, made, handle);
+  if (code == MPI_SUCCESS) AddCopy(old, *made);
+  return code;
+}
+#if MPI_VERSION >= 4
+int TracedMPI_Comm_idup_with_info(MPI_Comm old, MPI_Info info, MPI_Comm* made, MPI_Request* handle) {
+  const int code = real.MPI_Comm_idup_with_info(old, info, made, handle);
+  if (code == MPI_SUCCESS) AddCopy(old, *made);
+  return code;
+}
+#endif
 int TracedMPI_Comm_dup_with_info(MPI_Comm old, MPI_Info info, MPI_Comm* made) {
   return MakeFrom(old, made, [&] { return real.MPI_Comm_dup_with_info(old, info, made); });
 }

@@ -95,6 +95,10 @@ int TracedMPI_Iexscan(const void*, void*, int, MPI_Datatype, MPI_Op, MPI_Comm, M
 
 // Communicators.
 int TracedMPI_Comm_dup(MPI_Comm, MPI_Comm*);
+int TracedMPI_Comm_idup(MPI_Comm, MPI_Comm*, MPI_Request*);
+#if MPI_VERSION >= 4
+int TracedMPI_Comm_idup_with_info(MPI_Comm, MPI_Info, MPI_Comm*, MPI_Request*);
+#endif
 int TracedMPI_Comm_dup_with_info(MPI_Comm, MPI_Info, MPI_Comm*);
 int TracedMPI_Comm_split(MPI_Comm, int, int, MPI_Comm*);
 int TracedMPI_Comm_split_type(MPI_Comm, int, int, MPI_Info, MPI_Comm*);

@@ -25,6 +25,13 @@ int main(int argc, char** argv) {
   }
   MPI_Comm_free(&copy);
   MPI_Comm_free(&between);
+  for (i = 0; i < 3; ++i) {
+    MPI_Request request;
+    MPI_Comm_idup(i < 2 ? half : MPI_COMM_SELF, &copy, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_Barrier(copy);
+    MPI_Comm_free(&copy);
+  }
   MPI_Comm_free(&half);
   MPI_Finalize();
   return 0;
