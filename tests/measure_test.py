@@ -389,6 +389,12 @@ class OpenMpi(MpiTest, unittest.TestCase):
     name = "openmpi"
     launch = ["--oversubscribe"]
 
+    # MPICH's launcher kills the others without a word, too.
+    def test_a_rank_that_is_killed_does_not_count(self):
+        result = self.measure(3, "ends", "killed")
+        self.assertEqual(self.results()["missingRanks"], [1])
+        self.assertIn("ended the program, after rank 1 had gone without a word", result.err)
+
     # Debian's MPICH cannot spawn.
     def test_a_program_that_spawns_is_measured_with_its_children(self):
         for how, calls in (("", (3, 2 * 3)), ("multiple", (3, 2 * 3))):

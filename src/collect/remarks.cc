@@ -29,8 +29,10 @@ void AddEnding(const MeasuredRun& run, std::vector<Remark>& remarks) {
   if (run.ending == Ending::kAborted) {
     remarks.push_back({"aborted", true, "the program aborted; what was measured until then is reported"});
   } else if (run.ending == Ending::kSignal) {
+    const std::string before = run.missing.empty() ? "" : ", after " + Ranks(run.missing) + " had gone without a word";
     remarks.push_back({"endedBySignal", true,
-                       Format("signal %d ended the program; what was measured until then is reported", run.signal)});
+                       Format("signal %d ended the program%s; what was measured until then is reported", run.signal,
+                              before.c_str())});
   } else if (run.ending == Ending::kNotFinalized) {
     remarks.push_back({"notFinalized", true,
                        Ranks(run.not_finalized) + " did not reach MPI_Finalize; what was measured is reported"});

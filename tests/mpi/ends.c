@@ -1,6 +1,7 @@
 /* Ends as its first argument says, after half a second of which every rank computes a known part: rank 0 all of it, the
  * others half. */
 #include <mpi.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,6 +47,8 @@ int main(int argc, char** argv) {
   if (!strcmp(how, "abort") || !strcmp(how, "segv")) MPI_Barrier(MPI_COMM_WORLD);
   if (!strcmp(how, "exit")) exit(0);
   if (!strcmp(how, "leave") && rank == 1) exit(3);
+  if (!strcmp(how, "killed") && rank == 1) raise(SIGKILL);
+  if (!strcmp(how, "killed")) MPI_Barrier(MPI_COMM_WORLD);
   if (!strcmp(how, "leave")) MPI_Barrier(MPI_COMM_WORLD);
   MPI_Finalize();
   return 0;
