@@ -4,11 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <string_view>
 #include <tuple>
+#include <utility>
 
 #include "base/error.h"
 
@@ -18,7 +19,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr const char* kWholeRun = "whole run";
-constexpr double kRounding = 1e-6;
 constexpr const char* kWholePhase = "whole";  // what it is called where it comes from a trace
 
 struct Reading {
@@ -27,13 +27,64 @@ struct Reading {
   std::map<std::tuple<std::string, std::string, std::int64_t>, std::int64_t> repeats;
 };
 
-void AddFinding(FactorTable& table, const std::string& id, const std::string& sentence, const std::string& example) {
+void AddFinding(FactorTable& table, const std::string& id, const std::string& sentence, const std::string& example,
+                Severity severity = Severity::kWarning) {
   for (Finding& finding : table.findings) {
     if (finding.id != id) continue;
     ++finding.count;
     return;
   }
-  table.findings.push_back({id, Severity::kWarning, sentence, 1, 0, example});
+  table.findings.push_back({id, severity, sentence, 1, 0, example});
+}
+
+constexpr double kMost = 1e9;
+constexpr double kRounding = 1e-6;  // relative
+
+[[noreturn]] void Damaged(const std::string& file, const std::string& field, const std::string& what) {
+  throw Error(ErrorKind::kInput, file, fmt::format("{} {}: the file is damaged", field, what), "measure the run again");
+}
+
+// A number of an object that must be there; `field` is what an error calls it.
+double Number(const Json& object, const char* key, const std::string& file, const std::string& field) {
+  if (!object.contains(key)) Damaged(file, field, "is missing");
+  const Json& value = object.at(key);
+  if (!value.is_number()) Damaged(file, field, "is no number");
+  const auto number = value.get<double>();
+  if (!std::isfinite(number) || number < 0) Damaged(file, field, fmt::format("is {}, less than 0", number));
+  return number;
+}
+
+std::int64_t Count(const Json& object, const char* key, std::int64_t least, const std::string& file,
+                   const std::string& field) {
+  const double number = Number(object, key, file, field);
+  if (number != std::floor(number)) Damaged(file, field, fmt::format("is {}, which is no whole number", number));
+  if (number < static_cast<double>(least)) Damaged(file, field, fmt::format("must be at least {}", least));
+  if (number > kMost) Damaged(file, field, fmt::format("is {:.3g}, more than there can be", number));
+  return static_cast<std::int64_t>(number);
+}
+
+bool Agree(double a, double b) { return std::abs(a - b) <= kRounding * std::max(std::abs(a), std::abs(b)); }
+
+// The times of a region and the factors that were made of them have to fit each other.
+void CheckTimes(const Json& region, const std::string& name, const std::string& file) {
+  const auto number = [&](const char* key) {
+    return Number(region, key, file, fmt::format("{} of region '{}'", key, name));
+  };
+  const double elapsed = number("elapsed"), average = number("usefulAverage"), largest = number("usefulLargest");
+  const auto ranks = Count(region, "ranks", 1, file, fmt::format("ranks of region '{}'", name));
+  const auto contradict = [&](const char* one, const char* other) {
+    Damaged(file, fmt::format("{} and {} of region '{}'", one, other, name), "contradict each other");
+  };
+  if (largest > elapsed * (1 + kRounding)) contradict("usefulLargest", "elapsed");
+  if (average > largest * (1 + kRounding)) contradict("usefulAverage", "usefulLargest");
+  if (!Agree(number("usefulTotal"), average * static_cast<double>(ranks))) contradict("usefulTotal", "usefulAverage");
+  const Json& factors = region.at("factors");
+  const auto efficiency = factors.find("parallelEfficiency");
+  if (efficiency == factors.end()) return;
+  if (!(elapsed > 0)) Damaged(file, fmt::format("elapsed of region '{}'", name), "must be positive");
+  if (!efficiency->is_number() || !Agree(efficiency->get<double>(), average / elapsed)) {
+    contradict("parallelEfficiency", "usefulAverage");
+  }
 }
 
 void RequireMeasuredRun(const Json& json, const std::string& file) {
@@ -46,11 +97,17 @@ void RequireMeasuredRun(const Json& json, const std::string& file) {
     throw Error(ErrorKind::kInput, file,
                 fmt::format("has version {} of measured runs, this program reads {}", version, kMeasuredRunVersion));
   }
+  const std::int64_t ranks = Count(json, "ranks", 1, file, "ranks");
+  Count(json, "threads", 1, file, "threads");
   if (json.contains("missingRanks") && !json.at("missingRanks").empty()) {
     throw Error(ErrorKind::kInput, file,
-                fmt::format("nothing is known of {} of its {} ranks", json.at("missingRanks").size(),
-                            json.at("ranks").get<std::int64_t>()),
+                fmt::format("nothing is known of {} of its {} ranks", json.at("missingRanks").size(), ranks),
                 "measure the run again");
+  }
+  if (json.at("nodes").empty()) Damaged(file, "nodes", "is empty");
+  const Json& regions = json.at("regions");
+  if (!regions.is_array() || regions.empty() || regions.at(0).at("name") != kWholeRun) {
+    Damaged(file, "regions", "does not begin with the whole run");
   }
 }
 
@@ -66,48 +123,24 @@ FactorValues FactorsOfRegion(const Json& region, const std::string& file) {
   return values;
 }
 
-// Numbers of one region that must fit together; a file that was changed by hand may say anything.
-void RequireTimes(const Json& region, const std::string& where) {
-  const double elapsed = region.at("elapsed").get<double>(), largest = region.at("usefulLargest").get<double>();
-  const double average = region.at("usefulAverage").get<double>(), total = region.at("usefulTotal").get<double>();
-  const bool is_possible = average >= 0 && largest >= 0 && total >= 0 && average <= largest * (1 + kRounding) &&
-                           largest <= elapsed * (1 + kRounding);
-  if (!is_possible) {
-    throw Error(ErrorKind::kInput, where, "useful times and elapsed time contradict each other",
-                "the file was changed");
-  }
-}
-
-std::int64_t CountOf(const Json& json, const std::string& id, const std::string& file) {
-  if (!json.at(id).is_number_integer() || json.at(id).get<std::int64_t>() < 1 ||
-      json.at(id).get<std::int64_t>() > std::numeric_limits<std::int32_t>::max()) {
-    throw Error(ErrorKind::kInput, file, id + " must be a whole number from 1 on");
-  }
-  return json.at(id).get<std::int64_t>();
-}
-
-// Remarks on the whole run that bear on its factors, as the run itself made them.
-void AddDoubts(const Json& json, const std::string& file, FactorTable& table) {
-  static const std::set<std::string> doubts = {"preempted",       "manyCalls",    "callsOfOtherThreads",
-                                               "idealIncomplete", "traceFlushed", "tooManyRegions"};
-  if (!json.contains("diagnostics")) return;
-  for (const Json& remark : json.at("diagnostics")) {
-    const auto id = remark.at("id").get<std::string>();
-    if (!doubts.contains(id) || remark.at("severity").get<std::string>() != "warning") continue;
-    AddFinding(table, id, "runs were measured with doubts", file + ": " + remark.at("sentence").get<std::string>());
-  }
+// A region may have the name that the whole run has in tables, which would make it another run of the whole.
+std::string PhaseOf(const std::string& region) {
+  constexpr std::string_view kBefore = "region ";
+  std::string_view rest = region;
+  while (rest.starts_with(kBefore)) rest.remove_prefix(kBefore.size());
+  return rest == kWholePhase || rest == kWholeRun ? std::string(kBefore) + region : region;
 }
 
 void AddRegion(const Json& json, const Json& region, bool is_whole, const std::string& file, Reading& reading) {
   const auto name = region.at("name").get<std::string>();
-  const std::int64_t ranks = CountOf(json, "ranks", file);
+  const auto ranks = json.at("ranks").get<std::int64_t>();
   FactorTable& table = reading.table;
+  CheckTimes(region, name, file);
   const std::string where = fmt::format("{} of {}", name, file);
   if (region.at("ranks").get<std::int64_t>() != ranks) {
     AddFinding(table, "regionOnSomeRanks", "regions that some ranks alone have started are left out", where);
     return;
   }
-  RequireTimes(region, where);
   FactorRow row;
   row.values = FactorsOfRegion(region, file);
   if (!row.values[Factor::kParallelEfficiency]) {
@@ -115,19 +148,45 @@ void AddRegion(const Json& json, const Json& region, bool is_whole, const std::s
     return;
   }
   row.series = json.at("program").get<std::string>();
-  // A region of the program may have the name of the whole run; it is another phase.
-  row.phase = is_whole ? kWholePhase : name == kWholePhase || name == kWholeRun ? "region " + name : name;
+  row.phase = is_whole ? kWholePhase : PhaseOf(name);
   row.ranks = ranks;
-  row.threads = CountOf(json, "threads", file);
+  row.threads = json.at("threads").get<std::int64_t>();
   row.cores = row.ranks * row.threads;
   row.nodes = static_cast<std::int64_t>(json.at("nodes").size());
   row.runtime = region.at("elapsed").get<double>();
-  if (!(*row.runtime > 0)) throw Error(ErrorKind::kInput, file, "elapsed must be positive");
-  const auto starts = region.at("mostStarts").get<double>();
-  if (!is_whole && region.at("fewestStarts").get<double>() == starts && starts > 0) row.iterations = starts;
+  const auto starts = Count(region, "mostStarts", 0, file, "mostStarts");
+  const bool is_even = Count(region, "fewestStarts", 0, file, "fewestStarts") == starts;
+  if (!is_whole && is_even && starts > 0) row.iterations = static_cast<double>(starts);
   row.span = is_whole ? Span::kWhole : Span::kEach;
   row.repeat = reading.repeats[{row.series, row.phase, row.cores}]++;
   table.rows.push_back(std::move(row));
+}
+
+// What a run's own remarks are called in a table of several; the other ones are seen from the rows.
+constexpr std::pair<const char*, const char*> kRemarks[] = {
+    {"preempted", "runs had ranks that ran only part of the time, and useful time contains the rest"},
+    {"manyCalls", "runs made so many MPI calls that measuring them may take more than 1 % of the time"},
+    {"callsOfOtherThreads", "runs had MPI calls of other threads than the one whose time is measured"},
+};
+constexpr std::string_view kSeenOtherwise[] = {"aborted",      "endedBySignal", "notFinalized",     "lost",
+                                               "ranksMissing", "nothingUseful", "regionOnSomeRanks"};
+
+void AddRemarks(const Json& json, const std::string& file, FactorTable& table) {
+  for (const Json& remark : json.value("diagnostics", Json::array())) {
+    const auto id = remark.at("id").get<std::string>();
+    const bool is_warning = remark.at("severity").get<std::string>() == "warning";
+    auto sentence = remark.at("sentence").get<std::string>();
+    std::string example = file;
+    bool is_kept =
+        is_warning && std::find(std::begin(kSeenOtherwise), std::end(kSeenOtherwise), id) == std::end(kSeenOtherwise);
+    for (const auto& [known, of_several] : kRemarks) {
+      if (id != known) continue;
+      example += ": " + sentence;
+      sentence = of_several;
+      is_kept = true;
+    }
+    if (is_kept) AddFinding(table, id, sentence, example, is_warning ? Severity::kWarning : Severity::kNote);
+  }
 }
 
 void AddFile(const MeasuredRunFile& file, Reading& reading) {
@@ -140,12 +199,9 @@ void AddFile(const MeasuredRunFile& file, Reading& reading) {
     if (json.at("ending").get<std::string>() != "finalized") {
       AddFinding(reading.table, "runNotFinalized", "runs ended before MPI_Finalize and count until then", file.file);
     }
-    AddDoubts(json, file.file, reading.table);
-    bool is_whole = true;  // the first one
-    for (const Json& region : json.at("regions")) {
-      AddRegion(json, region, is_whole, file.file, reading);
-      is_whole = false;
-    }
+    AddRemarks(json, file.file, reading.table);
+    const Json& regions = json.at("regions");
+    for (const Json& region : regions) AddRegion(json, region, &region == &regions.front(), file.file, reading);
   } catch (const nlohmann::json::exception& error) {
     throw Error(ErrorKind::kInput, file.file, std::string("is damaged: ") + error.what());
   }

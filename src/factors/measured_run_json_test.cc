@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include <array>
+
 #include "base/error.h"
 
 namespace farscale {
@@ -16,7 +18,7 @@ std::string Region(const std::string& name, int ranks, int starts, double elapse
       R"({{"name": "{}", "ranks": {}, "fewestStarts": {}, "mostStarts": {}, "elapsed": {},
           "usefulAverage": {}, "usefulLargest": {}, "usefulTotal": {},
           "factors": {{"parallelEfficiency": {}, "loadBalance": {}, "communicationEfficiency": 1}}}})",
-      name, ranks, starts, starts, elapsed, efficiency * elapsed, elapsed, efficiency * elapsed * ranks, efficiency,
+      name, ranks, starts, starts, elapsed, elapsed * efficiency, elapsed, elapsed * efficiency * ranks, efficiency,
       efficiency);
 }
 
@@ -67,29 +69,6 @@ TEST(MeasuredRuns, OfOneCountAreRepeatsAndOfSeveralProgramsSeries) {
   EXPECT_FALSE(table.scaling.has_value());
 }
 
-TEST(MeasuredRuns, TellTheWholeRunFromRegionsOfItsName) {
-  const FactorTable table =
-      TableOfMeasuredRuns({{RunOf("a", "app", 2,
-                                  Region("whole run", 2, 1, 4, 0.9) + "," + Region("whole", 2, 1, 1, 0.5) + "," +
-                                      Region("whole run", 2, 1, 2, 0.6)),
-                            "1"}});
-  ASSERT_EQ(table.rows.size(), 3U);
-  EXPECT_EQ(table.rows[0].phase, "whole");
-  EXPECT_EQ(table.rows[1].phase, "region whole");
-  EXPECT_EQ(table.rows[2].phase, "region whole run");
-  EXPECT_EQ(table.rows[2].repeat, 0);
-}
-
-TEST(MeasuredRuns, HandOnWhatMakesThemDoubtful) {
-  const FactorTable table = TableOfMeasuredRuns({{RunOf("a", "app", 2, Region("whole run", 2, 1, 4, 0.9), R"(,
-      "diagnostics": [{"id": "preempted", "severity": "warning", "sentence": "the ranks ran only 12 % of the time"},
-                      {"id": "noCounters", "severity": "note", "sentence": "not known"}])"),
-                                                  "1.json"}});
-  ASSERT_EQ(table.findings.size(), 1U);
-  EXPECT_EQ(table.findings[0].id, "preempted");
-  EXPECT_EQ(table.findings[0].example, "1.json: the ranks ran only 12 % of the time");
-}
-
 TEST(MeasuredRuns, LeaveOutRegionsOfSomeRanks) {
   const FactorTable table = TableOfMeasuredRuns(
       {{RunOf("a", "app", 2, Region("whole run", 2, 1, 4, 0.9) + "," + Region("output", 1, 1, 4, 0.9)), "1"}});
@@ -97,20 +76,70 @@ TEST(MeasuredRuns, LeaveOutRegionsOfSomeRanks) {
   EXPECT_EQ(table.findings.at(0).id, "regionOnSomeRanks");
 }
 
-TEST(MeasuredRuns, AreRefusedWhereTheyContradictThemselves) {
-  for (const auto& [ranks, words] :
-       {std::pair{0, "ranks must be a whole number"}, {-4, "ranks must be a whole number"}}) {
+TEST(MeasuredRuns, KeepRegionsThatAreCalledLikeTheWholeApart) {
+  const std::string whole = Region("whole run", 2, 1, 4, 0.9);
+  std::string regions = whole;
+  for (const char* name : {"whole", "whole run", "region whole", "region of whole"}) {
+    regions += "," + Region(name, 2, 1, 1, 0.5);
+  }
+  const FactorTable table = TableOfMeasuredRuns({{RunOf("a", "app", 2, regions), "1"}});
+  ASSERT_EQ(table.rows.size(), 5U);
+  EXPECT_EQ(table.rows[0].phase, "whole");
+  EXPECT_EQ(table.rows[1].phase, "region whole");
+  EXPECT_EQ(table.rows[2].phase, "region whole run");
+  EXPECT_EQ(table.rows[3].phase, "region region whole");
+  EXPECT_EQ(table.rows[4].phase, "region of whole");
+  for (const FactorRow& row : table.rows) EXPECT_EQ(row.repeat, 0);
+}
+
+TEST(MeasuredRuns, KeepTheirWarnings) {
+  const auto remark = [](const char* id, const char* severity) {
+    return fmt::format(R"({{"id": "{}", "severity": "{}", "sentence": "the words"}})", id, severity);
+  };
+  const std::string more = ", \"diagnostics\": [" + remark("preempted", "warning") + "," +
+                           remark("noCounters", "note") + "," + remark("ofTheFuture", "warning") + "]";
+  const FactorTable table = TableOfMeasuredRuns({{RunOf("a", "app", 2, Region("whole run", 2, 1, 4, 0.9), more), "1"},
+                                                 {RunOf("b", "app", 2, Region("whole run", 2, 1, 4, 0.9), more), "2"}});
+  ASSERT_EQ(table.findings.size(), 2U);
+  EXPECT_EQ(table.findings[0].id, "preempted");
+  EXPECT_EQ(table.findings[0].count, 2U);
+  EXPECT_EQ(table.findings[0].severity, Severity::kWarning);
+  EXPECT_EQ(table.findings[0].example, "1: the words");
+  EXPECT_EQ(table.findings[1].sentence, "the words");
+  EXPECT_EQ(table.findings[1].example, "1");
+}
+
+// Each damage to a good file, and the words about it.
+TEST(MeasuredRuns, WithImpossibleNumbersAreRefused) {
+  const std::string good = RunOf("a", "app", 2, Region("whole run", 2, 1, 4, 0.5));
+  const std::vector<std::array<const char*, 3>> damages = {
+      {R"("program": "app", "ranks": 2)", R"("program": "app", "ranks": 1e12)",
+       "ranks is 1e+12, more than there can be"},
+      {R"("program": "app", "ranks": 2)", R"("program": "app", "ranks": -4)", "ranks is -4, less than 0"},
+      {R"("program": "app", "ranks": 2)", R"("program": "app", "ranks": 0)", "ranks must be at least 1"},
+      {R"("program": "app", "ranks": 2)", R"("program": "app", "ranks": 4.5)",
+       "ranks is 4.5, which is no whole number"},
+      {R"("program": "app", "ranks": 2)", R"("program": "app", "ranks": "2")", "ranks is no number"},
+      {R"("threads": 1)", R"("threads": 0)", "threads must be at least 1"},
+      {R"("usefulTotal": 4)", R"("usefulTotal": -3)", "usefulTotal of region 'whole run' is -3, less than 0"},
+      {R"("usefulTotal": 4)", R"("other": 4)", "usefulTotal of region 'whole run' is missing"},
+      {R"("usefulTotal": 4)", R"("usefulTotal": 5)", "usefulTotal and usefulAverage of region 'whole run' contradict"},
+      {R"("usefulLargest": 4)", R"("usefulLargest": 9)", "usefulLargest and elapsed of region 'whole run' contradict"},
+      {R"("usefulLargest": 4)", R"("usefulLargest": 1)", "usefulAverage and usefulLargest of region"},
+      {R"("parallelEfficiency": 0.5)", R"("parallelEfficiency": 0.9)",
+       "parallelEfficiency and usefulAverage of region"},
+      {R"("name": "whole run")", R"("name": "part")", "regions does not begin with the whole run"},
+  };
+  for (const auto& [from, to, words] : damages) {
+    std::string text = good;
+    ASSERT_NE(text.find(from), std::string::npos) << from;
+    text.replace(text.find(from), std::string(from).size(), to);
     EXPECT_THAT(
         [&] {
-          TableOfMeasuredRuns({{RunOf("a", "app", ranks, Region("whole run", 2, 1, 4, 0.9)), "1"}});
+          TableOfMeasuredRuns({{text, "f"}});
         },
-        ThrowsMessage<Error>(HasSubstr(words)));
+        ThrowsMessage<Error>(HasSubstr(std::string("f: ") + words)));
   }
-  EXPECT_THAT(
-      [] {
-        TableOfMeasuredRuns({{RunOf("a", "app", 2, Region("whole run", 2, 1, 4, -0.9)), "1"}});
-      },
-      ThrowsMessage<Error>(HasSubstr("useful times and elapsed time contradict each other")));
 }
 
 TEST(MeasuredRuns, AreRefusedWhereTheyDoNotFit) {
@@ -136,7 +165,7 @@ TEST(MeasuredRuns, AreRefusedWhereTheyDoNotFit) {
       [] {
         TableOfMeasuredRuns({{RunOf("a", "app", 2, Region("whole run", 2, 1, 0, 0.9)), "f"}});
       },
-      ThrowsMessage<Error>(HasSubstr("elapsed must be positive")));
+      ThrowsMessage<Error>(HasSubstr("elapsed of region 'whole run' must be positive")));
 }
 
 }  // namespace
