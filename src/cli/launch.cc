@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "collect/launched.h"
 
 namespace farscale {
 namespace {
@@ -73,8 +74,8 @@ std::uint64_t OffsetOf(const std::vector<Elf64_Phdr>& headers, std::uint64_t add
 
 // Options whose value is the next word.
 bool TakesNextWord(const std::string& word) {
-  static const std::vector<std::string> options = {"-j",    "--jobs",    "-o",       "--output",
-                                                   "--mpi", "--threads", "--finish", "--only"};
+  static const std::vector<std::string> options = {"-j",    "--jobs",    "-o",      "--output",
+                                                   "--mpi", "--threads", "--guard", "--only"};
   return std::find(options.begin(), options.end(), word) != options.end();
 }
 
@@ -86,6 +87,27 @@ std::size_t FirstWord(const std::vector<std::string>& arguments, std::size_t beg
     i += TakesNextWord(arguments[i]) ? 2 : 1;
   }
   return std::min(i, arguments.size());
+}
+
+bool IsLaunch(const std::vector<std::string>& arguments, std::size_t command) {
+  return command < arguments.size() && (arguments[command] == "measure" || arguments[command] == "trace");
+}
+
+struct RankOfLauncher {
+  int world = -1;
+  int local = -1;  // on its node
+};
+
+RankOfLauncher FindRank() {
+  constexpr const char* kNames[][2] = {{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK"},
+                                       {"PMI_RANK", "MPI_LOCALRANKID"},
+                                       {"SLURM_PROCID", "SLURM_LOCALID"}};
+  for (const auto& [world, local] : kNames) {
+    const char* rank = std::getenv(world);
+    const char* rank_here = std::getenv(local);
+    if (rank != nullptr && rank_here != nullptr) return {std::atoi(rank), std::atoi(rank_here)};
+  }
+  return {};
 }
 
 fs::path FindProgram(const std::string& name) {
@@ -136,11 +158,29 @@ fs::path PreloadLibrary(const std::string& mpi) {
 
 void SetVariable(const std::string& name, const std::string& value) { setenv(name.c_str(), value.c_str(), 1); }
 
+bool IsStatic(const fs::path& path) {
+  ElfFile file(path);
+  const std::vector<Elf64_Phdr> headers = ProgramHeaders(file);
+  return !headers.empty() && std::none_of(headers.begin(), headers.end(),
+                                          [](const Elf64_Phdr& segment) { return segment.p_type == PT_INTERP; });
+}
+
+// Programs that cannot be measured are told now or, as far as only their run shows it, at their end.
+void WatchForNothing(const Launch& launch) {
+  if (IsStatic(FindProgram(launch.command.front()))) {
+    fmt::print(stderr, "farscale: {} is linked statically: no library can be loaded into it, so it is not measured\n",
+               launch.command.front());
+    return;
+  }
+  const std::string mark = collect::MarkLaunch();
+  if (!mark.empty()) SetVariable("FARSCALE_LAUNCH", mark);
+}
+
 }  // namespace
 
 std::vector<std::string> TakeProgram(std::vector<std::string>& arguments) {
   const std::size_t command = FirstWord(arguments, 0);
-  if (command >= arguments.size() || (arguments[command] != "measure" && arguments[command] != "trace")) return {};
+  if (!IsLaunch(arguments, command)) return {};
   const auto begin = arguments.begin() + static_cast<std::ptrdiff_t>(FirstWord(arguments, command + 1));
   std::vector<std::string> program(begin, arguments.end());
   arguments.erase(begin, arguments.end());
@@ -186,12 +226,24 @@ std::optional<std::string> MpiOfLibraries(const std::vector<std::string>& librar
 
 std::optional<std::string> MpiOfLauncher() {
   if (std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr) return "openmpi";
-  if (std::getenv("PMI_RANK") != nullptr || std::getenv("PMI_FD") != nullptr) return "mpich";
+  // SLURM's own launcher says PMI_RANK to programs of any MPI.
+  const bool is_slurm = std::getenv("SLURM_PROCID") != nullptr && std::getenv("MPI_LOCALRANKID") == nullptr;
+  if (!is_slurm && (std::getenv("PMI_RANK") != nullptr || std::getenv("PMI_FD") != nullptr)) return "mpich";
   return std::nullopt;
+}
+
+bool IsBesideFirstRank() {
+  const RankOfLauncher rank = FindRank();
+  return rank.world <= 0 || rank.world == rank.local;
+}
+
+bool IsRepetition(const std::vector<std::string>& arguments) {
+  return IsLaunch(arguments, FirstWord(arguments, 0)) && FindRank().world > 0 && IsBesideFirstRank();
 }
 
 void BecomeProgram(const Launch& launch) {
   const fs::path library = PreloadLibrary(ChooseMpi(launch));
+  if (FindRank().world <= 0) WatchForNothing(launch);
   const char* others = std::getenv("LD_PRELOAD");
   SetVariable("LD_PRELOAD", library.string() + (others != nullptr && *others != '\0' ? ":" + std::string(others) : ""));
   SetVariable("FARSCALE_PROGRAM", OwnProgram().string());

@@ -5,8 +5,10 @@
 #include <tbb/info.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <exception>
+#include <thread>
 
 #include "base/version.h"
 #include "cli/command.h"
@@ -47,6 +49,21 @@ void AddFooters(CLI::App& app) {
   }
 }
 
+// For a rank beside another one that says the same: the launcher ends all when the first one is gone, and the words
+// of those that it ends may be lost, so this one waits.
+int EndAfterOthers(int code) {
+  std::this_thread::sleep_for(std::chrono::seconds(1));
+  return code;
+}
+
+int WithoutWords(const CommandResult& action) {
+  try {
+    return action();
+  } catch (const Error& error) {
+    return EndAfterOthers(error.exit_code());
+  }
+}
+
 int Main(int argc, char** argv) {
   CLI::App app(kDescription, "farscale");
   app.require_subcommand(1);
@@ -78,18 +95,20 @@ int Main(int argc, char** argv) {
   AddWatchCommand(app, common, action);
   AddFooters(app);
   std::vector<std::string> arguments(argv + 1, argv + argc);
+  const bool is_repetition = IsRepetition(arguments);
   common.program = TakeProgram(arguments);
   std::reverse(arguments.begin(), arguments.end());  // as the library takes them
   try {
     app.parse(arguments);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
+    if (is_repetition) return EndAfterOthers(static_cast<int>(ErrorKind::kUsage));
     fmt::print(stderr, "farscale: {}; farscale --help shows how\n", error.what());
     return static_cast<int>(ErrorKind::kUsage);
   }
   const int threads = common.jobs > 0 ? common.jobs : tbb::info::default_concurrency();
   const tbb::global_control control(tbb::global_control::max_allowed_parallelism, static_cast<std::size_t>(threads));
-  const int code = action();
+  const int code = is_repetition ? WithoutWords(action) : action();
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
     throw Error(ErrorKind::kOutput, "standard output", "cannot be written");
   }

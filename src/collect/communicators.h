@@ -14,7 +14,7 @@ struct TracedCommunicator {
   std::uint32_t id = 0;
   int size = 0;  // of the group that messages go to
   int rank = 0;
-  bool is_inter = false;            // between two groups
+  bool is_inter = false;  // between two groups
   // Copies made by MPI_Comm_idup, whose members cannot wait to agree on a number: some are kept for them.
   std::uint32_t next_copy = 0;
   int copies_left = 0;

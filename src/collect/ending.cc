@@ -1,14 +1,19 @@
 #include "collect/ending.h"
 
-#include <fcntl.h>
+#include <dlfcn.h>
+#include <sched.h>
 #include <signal.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <string>
+#include <vector>
 
 #include "collect/call.h"
 #include "collect/process.h"
@@ -17,97 +22,126 @@
 namespace farscale::collect {
 namespace {
 
-constexpr int kSignals[] = {SIGTERM, SIGINT,  SIGHUP,  SIGQUIT, SIGSEGV, SIGBUS,  SIGFPE, SIGILL,
-                            SIGABRT, SIGXCPU, SIGXFSZ, SIGALRM, SIGUSR1, SIGUSR2, SIGPIPE};
+// Open MPI takes these for itself where the program does not, to print where the fault was.
+constexpr int kFaults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGSYS, SIGTRAP};
+// What is sent. MPICH takes SIGUSR1 for itself and lives on.
+constexpr int kSent[] = {SIGTERM, SIGINT,  SIGHUP,  SIGQUIT, SIGXCPU,   SIGXFSZ,
+                         SIGPIPE, SIGALRM, SIGUSR1, SIGUSR2, SIGVTALRM, SIGPROF};
 constexpr int kLargestSignal = 64;
+constexpr std::size_t kStackBytes = 65536;
 
-bool is_programs[kLargestSignal + 1];
+bool was_left_alone[kLargestSignal + 1];
 struct sigaction before[kLargestSignal + 1];
 std::atomic<bool> is_watching{false};
 
-// What the helper is started with, made while memory may still be had.
-char program[1024];
-char job[kNameBytes];
-char pages[1024];
-char quiet[32];
-char library_path[4096];
-char* environment[4];
+// What the guard is started with.
+struct GuardStart {
+  const char* program;
+  char** arguments;
+  char** environment;
+};
 
-// "NAME=value" of a variable that is set and fits.
-bool Keep(const char* name, char* to, std::size_t bytes) {
-  const char* value = std::getenv(name);
-  if (value == nullptr || std::strlen(name) + std::strlen(value) + 2 > bytes) return false;
-  std::strcpy(to, name);
-  std::strcat(to, "=");
-  std::strcat(to, value);
-  return true;
+bool IsLeftAlone(int signal, struct sigaction& now) {
+  return sigaction(signal, nullptr, &now) == 0 && now.sa_handler == SIG_DFL;
 }
 
-void StartHelper() {
-  if (program[0] == '\0') return;
-  char measure[] = "measure", finish[] = "--finish", name[] = "farscale";
-  char* arguments[] = {name, measure, finish, job, nullptr};
-  // The child shares this memory until it becomes another program, so it runs nothing else.
-  const pid_t child = vfork();
-  if (child == 0) {
-    execve(program, arguments, environment);
-    _exit(127);
+// Handlers of what MPIs consist of only print where the fault was; some are there as soon as the library is loaded.
+bool IsOfMpi(const struct sigaction& action) {
+  Dl_info place{};
+  if (action.sa_handler == SIG_IGN || dladdr(reinterpret_cast<void*>(action.sa_handler), &place) == 0) return false;
+  const char* slash = std::strrchr(place.dli_fname, '/');
+  const std::string file = slash != nullptr ? slash + 1 : place.dli_fname;
+  for (const char* part : {"libmpi", "libopen-", "libucs", "libfabric", "libpsm"}) {
+    if (file.starts_with(part)) return true;
   }
-  int status = 0;
-  while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
+  return false;
 }
 
-// Whatever would have happened without us happens then: MPI's handler gets what we got, the default is raised.
-void OnSignal(int signal, siginfo_t* info, void* context) {
+// Faults of the program itself happen again when the handler returns; anything else has to be sent again.
+bool HappensAgain(int signal, const siginfo_t& info) {
+  if (signal == SIGBUS && info.si_code == BUS_MCEERR_AO) return false;
+  return info.si_code > 0 && (signal == SIGSEGV || signal == SIGBUS || signal == SIGFPE || signal == SIGILL);
+}
+
+void OnSignal(int signal, siginfo_t* info, void*) {
+  const int error = errno;
   EndBadly(Ending::kSignal, signal);
-  const struct sigaction& next = before[signal];
-  sigaction(signal, &next, nullptr);
-  if ((next.sa_flags & SA_SIGINFO) != 0) {
-    next.sa_sigaction(signal, info, context);
-  } else if (next.sa_handler != SIG_DFL && next.sa_handler != SIG_IGN) {
-    next.sa_handler(signal);
-  } else {
+  // Whatever would have happened without us happens now, from the same place and with the same words.
+  sigaction(signal, &before[signal], nullptr);
+  if (!HappensAgain(signal, *info) &&
+      syscall(SYS_rt_tgsigqueueinfo, getpid(), static_cast<pid_t>(syscall(SYS_gettid)), signal, info) != 0) {
     raise(signal);
   }
+  errno = error;
+}
+
+void Watch(int signal) {
+  struct sigaction ours {};
+  ours.sa_sigaction = OnSignal;
+  ours.sa_flags = SA_SIGINFO | SA_ONSTACK;
+  sigfillset(&ours.sa_mask);
+  sigaction(signal, &ours, nullptr);
 }
 
 void OnExit() { EndBadly(Ending::kNotFinalized, 0); }
 
+int BecomeGuard(void* start) {
+  const auto& with = *static_cast<const GuardStart*>(start);
+  execve(with.program, with.arguments, with.environment);
+  _exit(127);
+}
+
+// "NAME=value" of a variable that is set.
+void Keep(const std::string& name, std::vector<std::string>& variables) {
+  const char* value = std::getenv(name.c_str());
+  if (value != nullptr) variables.push_back(name + "=" + value);
+}
+
+std::vector<char*> Pointers(std::vector<std::string>& texts) {
+  std::vector<char*> pointers;
+  for (std::string& text : texts) pointers.push_back(text.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
 }  // namespace
 
-void RememberHandlersOfLibraries() {
-  for (const int signal : kSignals) sigaction(signal, nullptr, &before[signal]);
-}
-
-// The two kinds of handlers share a place, so that one comparison does.
-void RememberHandlersOfProgram() {
-  for (const int signal : kSignals) {
-    struct sigaction given;
-    if (sigaction(signal, nullptr, &given) != 0) continue;
-    const bool is_new = given.sa_handler != SIG_DFL && given.sa_handler != before[signal].sa_handler;
-    is_programs[signal] = is_new || given.sa_handler == SIG_IGN;
+void StartGuard(const Page& fresh) {
+  const char* program = std::getenv("FARSCALE_PROGRAM");
+  if (program == nullptr) return;
+  std::vector<std::string> words = {"farscale", "measure", "--guard", fresh.job}, variables;
+  for (const char* name : {"FARSCALE_PAGES", "LD_LIBRARY_PATH", "FARSCALE_QUIET"}) Keep(name, variables);
+  std::vector<char*> arguments = Pointers(words), environment = Pointers(variables);
+  GuardStart start = {program, arguments.data(), environment.data()};
+  std::vector<char> stack(kStackBytes);
+  // Unlike fork it runs nothing that the MPI wants run at a fork, and without a signal the program does not hear of a
+  // child that it has not started. The guard's own child lives on, as nobody's.
+  const auto top = reinterpret_cast<std::uintptr_t>(stack.data() + stack.size()) & ~std::uintptr_t{63};
+  const pid_t child = clone(BecomeGuard, reinterpret_cast<void*>(top), CLONE_VM | CLONE_VFORK, &start);
+  int status = 0;
+  while (child > 0 && waitpid(child, &status, __WCLONE) < 0 && errno == EINTR) {
   }
 }
 
-void PrepareForBadEnds(const Page& fresh) {
-  const char* path = std::getenv("FARSCALE_PROGRAM");
-  if (path != nullptr && std::strlen(path) < sizeof program) std::strcpy(program, path);
-  std::memcpy(job, fresh.job, sizeof job);
-  char** next = environment;
-  if (Keep("FARSCALE_PAGES", pages, sizeof pages)) *next++ = pages;
-  if (Keep("LD_LIBRARY_PATH", library_path, sizeof library_path)) *next++ = library_path;
-  if (Keep("FARSCALE_QUIET", quiet, sizeof quiet)) *next++ = quiet;
+void NoteSignals() {
+  struct sigaction now {};
+  for (const int signal : kFaults) was_left_alone[signal] = IsLeftAlone(signal, now) || IsOfMpi(now);
+}
+
+void PrepareForBadEnds() {
   is_watching = true;
-  for (const int signal : kSignals) {
-    struct sigaction ours {};
-    ours.sa_sigaction = OnSignal;
-    ours.sa_flags = SA_ONSTACK | SA_SIGINFO;
-    sigfillset(&ours.sa_mask);
-    if (is_programs[signal] || sigaction(signal, nullptr, &before[signal]) != 0) continue;
-    sigaction(signal, &ours, nullptr);
+  for (const int signal : kFaults) {
+    IsLeftAlone(signal, before[signal]);
+    if (was_left_alone[signal]) Watch(signal);
   }
+  for (const int signal : kSent) {
+    if (IsLeftAlone(signal, before[signal])) Watch(signal);
+  }
+}
+
+void WatchExit() {
   std::atexit(OnExit);
+  std::at_quick_exit(OnExit);
 }
 
 void ForgetBadEnds() { is_watching = false; }
@@ -115,13 +149,14 @@ void ForgetBadEnds() { is_watching = false; }
 void EndBadly(Ending ending, int signal) {
   // A child of the program has our page, but is none of the ranks.
   if (!IsMeasuring() || page->pid != getpid() || !is_watching.exchange(false)) return;
-  page->end_clock = Nanoseconds(CLOCK_MONOTONIC);
-  page->end_tick = Now();
-  if (IsMainThread()) CloseRegions();
   page->signal = signal;
-  if (!IsMainThread()) page->end_tick = 0;  // its sums are those of a running process
+  // The sums of another thread's process go on until it ends; the guard sees when that is.
+  if (IsMainThread()) {
+    page->end_clock = Nanoseconds(CLOCK_MONOTONIC);
+    page->end_tick = Now();
+    CloseRegions();
+  }
   __atomic_store_n(&page->ending, static_cast<std::int32_t>(ending), __ATOMIC_RELEASE);
-  StartHelper();
 }
 
 }  // namespace farscale::collect

@@ -1,21 +1,26 @@
-// Programs that end without MPI_Finalize: by exit, by MPI_Abort, by a signal. Then the launcher's program reads the
-// pages of the node's ranks and writes the results, since a process in that state can do little by itself.
+// Programs that end without MPI_Finalize: by exit, by MPI_Abort, by a signal, or killed. A process in that state can do
+// little by itself, and a killed one nothing: it marks its page, if it can, and the guard (guard.h) does the rest.
 #pragma once
 
 #include "collect/page.h"
 
 namespace farscale::collect {
 
-// Signals that the program itself handles or ignores need not end it, and stay its own. When this library is loaded,
-// those of the MPI have set their handlers and the program has not begun; before MPI_Init it has set its own.
-void RememberHandlersOfLibraries();
-void RememberHandlersOfProgram();
+// Before the MPI is initialised, which may take signals for itself: which ones the program has left to the system.
+void NoteSignals();
 
-// Takes what will be needed then, and watches signals and exit.
-void PrepareForBadEnds(const Page& fresh);
+// Starts the guard of this node's ranks. All their pages have to be there.
+void StartGuard(const Page& fresh);
+
+// Watches the signals that end the program. A signal that the program itself handles or ignores is left alone, so
+// whether it survives one never depends on us.
+void PrepareForBadEnds();
 void ForgetBadEnds();
 
-// Marks the page and has the results written. Only the first call of a process does something.
+// Marks the page. Only the first call of a process does something.
 void EndBadly(Ending ending, int signal);
+
+// At exit, after all that the program itself does then.
+void WatchExit();
 
 }  // namespace farscale::collect

@@ -3,26 +3,34 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include <cctype>
+#include <algorithm>
 #include <cstdarg>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <string>
 
 #include "collect/call.h"
 #include "collect/ending.h"
+#include "collect/launched.h"
+#include "collect/names.h"
+#include "collect/own_mpi.h"
 #include "collect/process.h"
 #include "collect/real_functions.h"
 #include "collect/regions.h"
 #include "collect/run.h"
+#include "collect/sums.h"
 
 namespace farscale::collect {
 namespace {
 
-[[gnu::constructor]] void Load() {
+[[gnu::constructor]] void Load(int, char** arguments, char**) {
+  CheckMpi(arguments);
   ChooseClock();
   FindRealFunctions();
-  RememberHandlersOfLibraries();
+  WatchLaunch();
+  WatchExit();
 }
 
 bool uses_sessions = false;
@@ -38,47 +46,32 @@ bool has_begun = false;
   std::fprintf(stderr, "farscale: nothing was measured: the program used MPI_Session_init, but never MPI_Init\n");
 }
 
+constexpr int kWrongUse = 2;
+
 // A name given to MPI_Pcontrol. The standard lets programs leave it out, so what lies there may be anything: it counts
 // if it can be read and looks like a name.
-bool ReadName(const char* from, char (&name)[kNameBytes]) {
-  name[0] = '\0';
-  for (std::size_t i = 0; i < kNameBytes - 1; ++i) {
-    iovec here{&name[i], 1}, there{const_cast<char*>(from + i), 1};
-    if (process_vm_readv(getpid(), &here, 1, &there, 1, 0) != 1) return false;
-    if (name[i] == '\0') return i > 0;
-    const auto letter = static_cast<unsigned char>(name[i]);
-    if (letter < 0x80 && std::isprint(letter) == 0) return false;
+std::string ReadName(const char* from) {
+  constexpr std::uintptr_t kPageBytes = 4096;
+  char text[1024];
+  std::size_t done = 0;
+  while (done < sizeof text) {
+    // What lies behind the name may not be readable, so never across a page's end at once.
+    const std::size_t to_edge = kPageBytes - reinterpret_cast<std::uintptr_t>(from + done) % kPageBytes;
+    const std::size_t wanted = std::min(to_edge, sizeof text - done);
+    iovec here{text + done, wanted}, there{const_cast<char*>(from + done), wanted};
+    if (process_vm_readv(getpid(), &here, 1, &there, 1, 0) != static_cast<ssize_t>(wanted)) return "";
+    if (std::memchr(text + done, 0, wanted) != nullptr) return Printable(text) == text ? text : "";
+    done += wanted;
   }
-  name[kNameBytes - 1] = '\0';
-  return true;
-}
-
-// A script's programs may use another MPI than its launcher: their handles are not ours, so nothing can be passed on.
-void RequireOwnMpi() {
-  const auto version = FindReal<decltype(&PMPI_Get_library_version)>("PMPI_Get_library_version");
-  char text[MPI_MAX_LIBRARY_VERSION_STRING * 4] = {};
-  int length = 0;
-  if (version == nullptr || version(text, &length) != MPI_SUCCESS) return;
-#if defined(OPEN_MPI)
-  const bool is_own = std::strstr(text, "Open MPI") != nullptr;
-#else
-  const bool is_own = std::strstr(text, "Open MPI") == nullptr;
-#endif
-  if (is_own) return;
-  text[std::strcspn(text, ",\n")] = '\0';
-  std::fprintf(
-      stderr, "farscale: the program uses another MPI (%s) than %s; start it by the mpirun of that MPI, or say --mpi\n",
-      text, FARSCALE_MPI_NAME);
-  std::_Exit(2);
+  return "";
 }
 
 template <typename Init>
 int InitWith(Init init) {
   ++this_thread.depth;
-  if (!IsMeasuring()) {
-    RequireOwnMpi();
-    RememberHandlersOfProgram();
-  }
+  // Both MPIs in one process, and the calls of one that end in the other, are a crash at best.
+  if (!IsOwnMpi()) std::exit(kWrongUse);
+  if (!IsMeasuring()) NoteSignals();
   const int code = init();
   if (code == MPI_SUCCESS && !IsMeasuring()) BeginRun();
   has_begun = true;
@@ -110,6 +103,7 @@ FARSCALE_EXPORT int PMPI_Init_thread(int* argc, char*** argv, int required, int*
 #if MPI_VERSION >= 4
 FARSCALE_EXPORT int MPI_Session_init(MPI_Info info, MPI_Errhandler handler, MPI_Session* session) {
   uses_sessions = true;
+  ForgetLaunch();  // there is a better word for it
   return real.MPI_Session_init(info, handler, session);
 }
 FARSCALE_EXPORT int PMPI_Session_init(MPI_Info info, MPI_Errhandler handler, MPI_Session* session)
@@ -141,11 +135,10 @@ FARSCALE_EXPORT int MPI_Pcontrol(const int level, ...) {
   va_start(arguments, level);
   const char* from = va_arg(arguments, const char*);
   va_end(arguments);
-  char name[kNameBytes];
-  if (!ReadName(from, name)) return MPI_SUCCESS;
-  if (level == 1) StartRegion(name);
-  // Whatever lay where a name was left out is no region.
-  if (level == -1 && FindRegion(*page, name) > 0) StopRegion(name);
+  const std::string name = ReadName(from);
+  if (level == 1) StartRegion(name.c_str());
+  // Without a name it may be any word that lies about.
+  if (level == -1 && FindRegion(*page, name.c_str()) >= 0) StopRegion(name.c_str());
   return MPI_SUCCESS;
 }
 

@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <tuple>
 
 #include "collect/clock.h"
+#include "collect/names.h"
 #include "collect/sums.h"
 
 namespace farscale::collect {
@@ -30,6 +32,9 @@ double SecondsATick(const Page& page, Tick now_tick, std::uint64_t now_clock) {
 
 std::string Text(const char* text, std::size_t bytes) { return {text, std::find(text, text + bytes, '\0')}; }
 
+// Pages are what anybody may have written there, and go to a terminal.
+std::string Name(const char* text, std::size_t bytes) { return Printable(Text(text, bytes)); }
+
 std::vector<std::string> Lines(const std::string& text) {
   std::vector<std::string> lines;
   std::size_t begin = 0;
@@ -48,7 +53,7 @@ std::vector<Process> ProcessesOf(const std::vector<Page>& pages, MeasuredRun& ru
   std::vector<Process> processes;
   std::map<std::string, int> nodes;
   for (const Page& page : pages) {
-    const std::string host = Text(page.host, sizeof page.host);
+    const std::string host = Name(page.host, sizeof page.host);
     const auto [entry, is_new] = nodes.try_emplace(host, static_cast<int>(nodes.size()));
     if (is_new) run.nodes.push_back({host, {}});
     run.nodes[static_cast<std::size_t>(entry->second)].ranks.push_back(page.rank);
@@ -91,7 +96,7 @@ double SpanOf(const std::vector<Process>& processes, double otherwise) {
 
 RegionMetrics Measure(const std::vector<Process>& processes, const std::string& name, bool is_whole) {
   RegionMetrics metrics;
-  metrics.name = name;
+  metrics.name = Printable(name);
   metrics.fewest_starts = ~std::uint64_t{0};
   std::vector<const RegionRecord*> records;
   std::vector<const Process*> taking_part;
@@ -145,7 +150,7 @@ RegionMetrics Measure(const std::vector<Process>& processes, const std::string& 
 }
 
 std::vector<std::string> RegionNames(const std::vector<Process>& processes) {
-  std::vector<std::string> names;
+  std::vector<std::string> names;  // as they are in the pages
   for (const Process& process : processes) {
     for (std::uint32_t i = 1; i < process.page->regions; ++i) {
       const std::string name = Text(process.page->region[i].name, kNameBytes);
@@ -155,25 +160,85 @@ std::vector<std::string> RegionNames(const std::vector<Process>& processes) {
   return names;
 }
 
+// What explains the ends of other ranks: an abort all, a fault that they were told to end, and anything ranks that run.
+int Weight(const Page& page) {
+  const bool is_told = page.signal == SIGTERM || page.signal == SIGINT || page.signal == SIGHUP;
+  switch (static_cast<Ending>(page.ending)) {
+    case Ending::kAborted: return 3;
+    case Ending::kSignal: return is_told ? 1 : 2;
+    case Ending::kNotFinalized:
+    case Ending::kLost: return 1;
+    case Ending::kRunning:
+    case Ending::kFinalized: break;
+  }
+  return 0;
+}
+
+// When ranks ended, since the first one of their node began: all nodes begin together, but their clocks do not compare.
+class Ends {
+ public:
+  explicit Ends(const std::vector<Page>& pages) {
+    for (const Page& page : pages) {
+      std::uint64_t& begin = begins_.try_emplace(Host(page), page.begin_clock).first->second;
+      begin = std::min(begin, page.begin_clock);
+    }
+  }
+
+  std::uint64_t operator()(const Page& page) const {
+    return page.end_clock != 0 ? page.end_clock - begins_.at(Host(page)) : ~std::uint64_t{0};
+  }
+
+ private:
+  static std::string Host(const Page& page) { return Text(page.host, sizeof page.host); }
+
+  std::map<std::string, std::uint64_t> begins_;
+};
+
+// Of processes that are killed the guard sees when they are gone, and a launcher is quick to kill the others.
+constexpr std::uint64_t kAtOnce = 20'000'000;
+
+std::vector<const Page*> FirstToEnd(const std::vector<Page>& pages) {
+  const Ends end_of(pages);
+  // The rank that explains most, then the earliest one. Ranks that the launcher ended afterwards are known until the
+  // first one ended, and nobody told that one.
+  const auto key = [&](const Page& page) {
+    return std::tuple(-Weight(page), end_of(page), page.ending == static_cast<int>(Ending::kSignal));
+  };
+  const Page* first = nullptr;
+  for (const Page& page : pages) {
+    if (page.ending == static_cast<int>(Ending::kFinalized)) continue;
+    if (first == nullptr || key(page) < key(*first)) first = &page;
+  }
+  if (first == nullptr) return {};
+  std::vector<const Page*> at_once = {first};
+  if (first->ending != static_cast<int>(Ending::kLost)) return at_once;
+  for (const Page& page : pages) {
+    const bool is_too = page.ending == first->ending && end_of(page) - end_of(*first) < kAtOnce;
+    if (is_too && &page != first) at_once.push_back(&page);
+  }
+  // Those that were waiting in MPI waited for the one that did it.
+  const auto waited = [](const Page* page) { return page->entered != 0; };
+  if (!std::all_of(at_once.begin(), at_once.end(), waited)) std::erase_if(at_once, waited);
+  return at_once;
+}
+
 void AddEndings(const std::vector<Page>& pages, MeasuredRun& run) {
   int expected = 0;
   for (const Page& page : pages) {
     for (; expected < page.rank; ++expected) run.missing.push_back(expected);
     expected = page.rank + 1;
-    const auto ending = static_cast<Ending>(page.ending);
-    if (ending == Ending::kFinalized) continue;
-    if (ending != Ending::kRunning) run.not_finalized.push_back(page.rank);
-    // An abort explains the signals that it made others get, and anything explains ranks that still run.
-    const auto weight = [](Ending e) {
-      return e == Ending::kAborted ? 4 : e == Ending::kSignal ? 3 : e == Ending::kNotFinalized ? 2 : 1;
-    };
-    // A crash explains that the others were told to end.
-    const bool explains = ending == Ending::kSignal && run.ending == Ending::kSignal && run.signal == SIGTERM;
-    if (run.ending != Ending::kFinalized && weight(ending) <= weight(run.ending) && !explains) continue;
-    run.ending = ending;
-    run.signal = page.signal;
+    if (page.ending == static_cast<int>(Ending::kFinalized)) continue;
+    if (page.ending != static_cast<int>(Ending::kRunning)) run.not_finalized.push_back(page.rank);
+    if (page.ending == static_cast<int>(Ending::kNotFinalized)) run.left.push_back(page.rank);
   }
   for (; expected < run.ranks; ++expected) run.missing.push_back(expected);
+  const std::vector<const Page*> first = FirstToEnd(pages);
+  if (first.empty()) return;
+  run.ending = static_cast<Ending>(first.front()->ending);
+  run.signal = first.front()->signal;
+  if (run.ending == Ending::kRunning) return;
+  for (const Page* page : first) run.ended_first.push_back(page->rank);
+  std::sort(run.ended_first.begin(), run.ended_first.end());
 }
 
 }  // namespace
@@ -206,9 +271,9 @@ MeasuredRun Summarize(std::vector<Page> pages) {
   const Page& first = pages.front();
   MeasuredRun run;
   run.job = Text(first.job, sizeof first.job);
-  run.program = Text(first.program, sizeof first.program);
+  run.program = Name(first.program, sizeof first.program);
   run.command = Lines(Text(first.command, sizeof first.command));
-  run.mpi_library = Text(first.mpi_library, sizeof first.mpi_library);
+  run.mpi_library = Name(first.mpi_library, sizeof first.mpi_library);
   run.output = Text(first.output, sizeof first.output);
   run.ranks = first.ranks;
   run.threads = std::max(1, first.threads);

@@ -64,6 +64,8 @@ struct MeasuredRun {
   std::vector<int> missing;  // ranks nothing is known of
   Ending ending = Ending::kFinalized;
   int signal = 0;
+  std::vector<int> ended_first;    // the rank whose end that is, where it is not MPI_Finalize; several if at once
+  std::vector<int> left;           // ranks that left by exit
   std::vector<int> not_finalized;  // ranks that did not come to MPI_Finalize
   bool clock_is_tsc = false;
   bool counters_refused = false;

@@ -24,6 +24,7 @@ const char* Name(Ending ending) {
     case Ending::kNotFinalized: return "not finalized";
     case Ending::kAborted: return "aborted";
     case Ending::kSignal: return "signal";
+    case Ending::kLost: return "lost";
   }
   return "finalized";
 }
@@ -85,6 +86,7 @@ std::string ToJsonText(const MeasuredRun& run, const std::string& generator) {
                {"clock", run.clock_is_tsc ? "time stamp counter" : "monotonic clock"},
                {"ending", Name(run.ending)}};
   if (run.ending == Ending::kSignal) json["signal"] = run.signal;
+  if (!run.ended_first.empty()) json["endedFirst"] = run.ended_first;
   if (!run.not_finalized.empty()) json["notFinalized"] = run.not_finalized;
   if (!run.missing.empty()) json["missingRanks"] = run.missing;
   json["nodes"] = Json::array();

@@ -2,6 +2,7 @@
 #include <cstdio>
 
 #include "collect/measured_run_text.h"
+#include "collect/names.h"
 
 namespace farscale::collect {
 namespace {
@@ -51,14 +52,15 @@ std::string RegionTable(const MeasuredRun& run) {
   if (run.regions.size() < 2) return "";
   std::size_t width = 6;
   const std::size_t shown = std::min(run.regions.size() - 1, kMostShown);
-  for (std::size_t i = 1; i <= shown; ++i) width = std::max(width, run.regions[i].name.size());
-  const int w = static_cast<int>(width);
-  std::string text = Format("\n  %-*s  %10s  %10s  %10s  %10s  %10s\n", w, "region", "starts", "elapsed", "parallel",
-                            "balance", "communic.");
+  for (std::size_t i = 1; i <= shown; ++i) width = std::max(width, Width(run.regions[i].name));
+  // Padded here, since printf counts bytes.
+  const auto padded = [&](const std::string& name) { return name + std::string(width - Width(name), ' '); };
+  std::string text = Format("\n  %s  %10s  %10s  %10s  %10s  %10s\n", padded("region").c_str(), "starts", "elapsed",
+                            "parallel", "balance", "communic.");
   for (std::size_t i = 1; i <= shown; ++i) {
     const RegionMetrics& region = run.regions[i];
-    text += Format("  %-*s  %10llu  %10s", w, region.name.c_str(), static_cast<unsigned long long>(region.most_starts),
-                   FormatSeconds(region.elapsed).c_str());
+    text += Format("  %s  %10llu  %10s", padded(region.name).c_str(),
+                   static_cast<unsigned long long>(region.most_starts), FormatSeconds(region.elapsed).c_str());
     if (region.efficiencies) {
       text +=
           Format("  %10s  %10s  %10s", Share(region.efficiencies->parallel).c_str(),

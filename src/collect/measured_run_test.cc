@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "collect/measured_run_text.h"
+#include "collect/names.h"
 #include "collect/sums.h"
 
 namespace farscale::collect {
@@ -113,6 +114,32 @@ TEST(MeasuredRun, KnowsHowItEndedAndWhoIsMissing) {
   EXPECT_THAT(run.missing, ElementsAre(0, 2));
   EXPECT_THAT(run.not_finalized, ElementsAre(1, 3));
   EXPECT_THAT(Ids(run), ElementsAre("aborted", "ranksMissing", "noCounters"));
+}
+
+// Rank 1 was killed after 40 ms and the launcher told the others to end. It computed for 40 ms, rank 0 for 30: the
+// mean is 35, T is 50, the time of the longest rank.
+TEST(MeasuredRun, NamesTheRankThatEndedFirst) {
+  Page told = PageOf(0, 2, "a", 50, 20), killed = PageOf(1, 2, "a", 40, 0);
+  told.ending = static_cast<int>(Ending::kSignal);
+  told.signal = 15;
+  killed.ending = static_cast<int>(Ending::kLost);
+  const MeasuredRun run = Summarize({told, killed});
+  EXPECT_EQ(run.ending, Ending::kLost);
+  told.end_tick = told.end_clock = killed.end_clock;  // what is known of it ends with the first one
+  EXPECT_THAT(Summarize({told, killed}).ended_first, ElementsAre(1));
+  EXPECT_THAT(run.ended_first, ElementsAre(1));
+  EXPECT_THAT(run.regions.front().efficiencies->load_balance, DoubleNear(35.0 / 40, 1e-12));
+  EXPECT_EQ(
+      RemarksOn(run).front().sentence,
+      "rank 1 ended without a word, killed or by _exit, before the others; what was measured until then is reported");
+  told.signal = 11;  // a fault explains the rest
+  EXPECT_THAT(Summarize({told, killed}).ended_first, ElementsAre(0));
+  // Killed at once, as far as the guard saw: the one that was waiting in MPI is the other one's victim.
+  told = killed;
+  told.rank = 0;
+  EXPECT_THAT(Summarize({told, killed}).ended_first, ElementsAre(0, 1));
+  told.entered = 1'030'000'000;
+  EXPECT_THAT(Summarize({told, killed}).ended_first, ElementsAre(1));
 }
 
 TEST(MeasuredRun, HasNoFactorsWhereNobodyComputes) {

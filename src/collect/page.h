@@ -16,7 +16,15 @@ inline constexpr std::size_t kMostRegions = 256;
 inline constexpr std::size_t kNameBytes = 64;
 
 // How a process ended, or kRunning.
-enum class Ending : std::int32_t { kRunning = 0, kFinalized = 1, kNotFinalized = 2, kAborted = 3, kSignal = 4 };
+// kLost: its process is gone and has not said why; it was killed, or left by _exit.
+enum class Ending : std::int32_t {
+  kRunning = 0,
+  kFinalized = 1,
+  kNotFinalized = 2,
+  kAborted = 3,
+  kSignal = 4,
+  kLost = 5
+};
 
 enum PageFlags : std::uint32_t {
   kClockIsTsc = 1,         // ticks are of the processor's time stamp counter, else nanoseconds
@@ -27,6 +35,7 @@ enum PageFlags : std::uint32_t {
   kHasIdeal = 32,          // there is an ideal clock
   kCountersRefused = 16,   // the kernel did not let us count
   kIdealRefused = 128,     // ideal clocks were asked for, but several threads may call MPI
+  kReported = 1U << 30,    // of rank 0: the results of the run are written
 };
 
 // What adds up over time. `elapsed` is in ticks; of the main thread unless it says otherwise.
@@ -77,11 +86,12 @@ struct Page {
   std::uint64_t calls;
   std::uint64_t instructions;
   std::uint64_t cycles;
-  std::uint64_t ideal;         // ticks of the ideal clock when the main thread was last in MPI
-  std::uint64_t left;          // tick at which it left MPI, where there is an ideal clock
-  std::uint64_t not_followed;  // calls that wait for others and carry no ideal clock
-  std::uint64_t flushed;       // ticks in which events were written to files, of a trace
-  std::uint64_t reserved[4];   // keeps what other threads write away from what the main thread writes
+  std::uint64_t ideal;            // ticks of the ideal clock when the main thread was last in MPI
+  std::uint64_t left;             // tick at which it left MPI, where there is an ideal clock
+  std::uint64_t not_followed;     // calls that wait for others and carry no ideal clock
+  std::uint64_t flushed;          // ticks in which events were written to files, of a trace
+  std::uint64_t process_started;  // by the kernel's count, so that a later process of the same number is another one
+  std::uint64_t reserved[3];      // keeps what other threads write away from what the main thread writes
   std::uint64_t other_calls;
   std::uint64_t other_mpi;  // of all other threads together, ticks
   char job[kNameBytes];     // the same on all ranks of a run, and on no other run

@@ -13,45 +13,82 @@
 #include <ctime>
 #include <memory>
 
+#include "collect/launched.h"
+
 namespace farscale::collect {
 namespace {
 
-constexpr const char* kPrefix = "farscale.";
-constexpr const char* kToldEnding = ".told";
 constexpr time_t kOldSeconds = 60;
 
-bool Exists(int pid) { return kill(pid, 0) == 0 || errno == EPERM; }
+// Of this user: files of others are left alone, whatever they are.
+std::string Prefix() { return "farscale." + std::to_string(geteuid()) + "."; }
 
-// Reads a file of the right owner, size and kind; anything else is none of ours.
-bool ReadPage(const std::string& path, Page& page) {
-  // Anybody may put files here: opening a pipe must not wait.
-  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-  if (file < 0) return false;
+// Opens a file of the right owner, size and kind; anything else is none of ours. A pipe that somebody has put there
+// must not make us wait, so it is opened without.
+int OpenPage(const std::string& path) {
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+  if (file < 0) return -1;
   struct stat status {};
-  bool is_page = fstat(file, &status) == 0 && status.st_uid == geteuid() && S_ISREG(status.st_mode) &&
-                 status.st_size == static_cast<off_t>(sizeof(Page));
+  const bool is_page = fstat(file, &status) == 0 && status.st_uid == geteuid() && S_ISREG(status.st_mode) &&
+                       status.st_size == static_cast<off_t>(sizeof(Page));
+  if (is_page) return file;
+  close(file);
+  return -1;
+}
+
+bool IsPage(const Page& page) {
+  return std::memcmp(page.magic, kPageMagic, sizeof page.magic) == 0 && page.version == kPageVersion &&
+         page.regions <= kMostRegions && page.ranks > 0 && page.rank >= 0 && page.rank < page.ranks && page.pid > 0;
+}
+
+bool ReadPage(const std::string& path, Page& page) {
+  const int file = OpenPage(path);
+  if (file < 0) return false;
+  bool is_whole = true;
   std::size_t done = 0;
-  while (is_page && done < sizeof page) {
+  while (is_whole && done < sizeof page) {
     const ssize_t part = read(file, reinterpret_cast<char*>(&page) + done, sizeof page - done);
-    if (part <= 0) is_page = false;
+    if (part <= 0) is_whole = false;
     if (part > 0) done += static_cast<std::size_t>(part);
   }
   close(file);
-  return is_page && std::memcmp(page.magic, kPageMagic, sizeof page.magic) == 0 && page.version == kPageVersion &&
-         page.regions <= kMostRegions && page.ranks > 0 && page.rank >= 0 && page.rank < page.ranks;
+  return is_whole && IsPage(page);
 }
 
 template <typename Action>
 void ForEachFile(Action action) {
-  const std::string folder = PageFolder();
+  const std::string folder = PageFolder(), prefix = Prefix();
   const std::unique_ptr<DIR, int (*)(DIR*)> entries(opendir(folder.c_str()), closedir);
   if (!entries) return;
   while (const dirent* entry = readdir(entries.get())) {
-    if (std::strncmp(entry->d_name, kPrefix, std::strlen(kPrefix)) == 0) action(folder + "/" + entry->d_name);
+    if (std::strncmp(entry->d_name, prefix.c_str(), prefix.size()) == 0) action(folder + "/" + entry->d_name);
   }
 }
 
 }  // namespace
+
+std::uint64_t ProcessStarted(int pid) {
+  char text[1024];
+  const std::string path = "/proc/" + std::to_string(pid) + "/stat";
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return 0;
+  const ssize_t bytes = read(file, text, sizeof text - 1);
+  close(file);
+  if (bytes <= 0) return 0;
+  text[bytes] = '\0';
+  // The name is in brackets and may contain anything. Behind it stand the state, which is field 3, and the rest.
+  const char* field = std::strrchr(text, ')');
+  if (field == nullptr || field[1] == '\0' || field[2] == 'Z' || field[2] == 'X') return 0;
+  ++field;
+  for (int number = 3; number < 22 && field != nullptr; ++number) field = std::strchr(field + 1, ' ');
+  return field == nullptr ? 0 : std::strtoull(field, nullptr, 10);
+}
+
+bool ProcessExists(const Page& page) {
+  if (kill(page.pid, 0) != 0 && errno != EPERM) return false;
+  if (page.process_started == 0) return true;
+  return ProcessStarted(page.pid) == page.process_started;
+}
 
 std::string PageFolder() {
   const char* folder = std::getenv("FARSCALE_PAGES");
@@ -59,7 +96,7 @@ std::string PageFolder() {
 }
 
 std::string PagePath(const std::string& job, int rank) {
-  return PageFolder() + "/" + kPrefix + std::to_string(geteuid()) + "." + job + "." + std::to_string(rank);
+  return PageFolder() + "/" + Prefix() + job + "." + std::to_string(rank);
 }
 
 Page* CreatePage(const std::string& path) {
@@ -85,17 +122,42 @@ std::vector<FoundPage> FindPages(const std::string& job) {
     if (!ReadPage(path, found.page)) return;
     found.page.job[kNameBytes - 1] = '\0';
     if (!job.empty() && job != found.page.job) return;
-    found.is_running = found.page.ending == static_cast<int>(Ending::kRunning) && Exists(found.page.pid);
+    found.is_running = found.page.ending == static_cast<int>(Ending::kRunning) && ProcessExists(found.page);
     pages.push_back(std::move(found));
   });
   return pages;
 }
 
-bool TellOnce(const std::string& job) {
-  const std::string path = PagePath(job, 0) + kToldEnding;
-  const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-  if (file >= 0) close(file);
-  return file >= 0 || errno != EEXIST;
+bool IsLowestHere(const std::string& job, int rank) {
+  const std::string prefix = PagePath(job, 0).substr(0, PagePath(job, 0).size() - 1);
+  bool is_lowest = true;
+  ForEachFile([&](const std::string& path) {
+    struct stat status {};
+    if (!path.starts_with(prefix) || std::atoi(path.c_str() + prefix.size()) >= rank) return;
+    if (lstat(path.c_str(), &status) == 0 && status.st_uid == geteuid()) is_lowest = false;
+  });
+  return is_lowest;
+}
+
+const Page* MapPage(const std::string& path) {
+  const int file = OpenPage(path);
+  if (file < 0) return nullptr;
+  void* memory = mmap(nullptr, sizeof(Page), PROT_READ, MAP_SHARED, file, 0);
+  close(file);
+  if (memory == MAP_FAILED) return nullptr;
+  const auto* page = static_cast<const Page*>(memory);
+  if (IsPage(*page)) return page;
+  munmap(memory, sizeof(Page));
+  return nullptr;
+}
+
+std::vector<const Page*> MapPages(const std::string& job) {
+  std::vector<const Page*> pages;
+  ForEachFile([&](const std::string& path) {
+    const Page* page = path.find("." + job + ".") == std::string::npos ? nullptr : MapPage(path);
+    if (page != nullptr && std::strncmp(page->job, job.c_str(), kNameBytes) == 0) pages.push_back(page);
+  });
+  return pages;
 }
 
 void RemoveStalePages() {
@@ -103,9 +165,9 @@ void RemoveStalePages() {
     struct stat status {};
     if (lstat(path.c_str(), &status) != 0 || status.st_uid != geteuid()) return;
     if (time(nullptr) - status.st_mtime < kOldSeconds) return;
-    if (path.ends_with(kToldEnding)) unlink(path.c_str());
+    if (IsStaleLaunch(path)) unlink(path.c_str());
     Page page{};
-    if (ReadPage(path, page) && !Exists(page.pid)) unlink(path.c_str());
+    if (ReadPage(path, page) && !ProcessExists(page)) unlink(path.c_str());
   });
 }
 

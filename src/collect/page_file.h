@@ -15,6 +15,11 @@ std::string PageFolder();
 Page* CreatePage(const std::string& path);
 std::string PagePath(const std::string& job, int rank);
 
+// When a process was started, by the kernel's count; 0 when it is none or a zombie.
+std::uint64_t ProcessStarted(int pid);
+// Whether the process that this page is of still exists.
+bool ProcessExists(const Page& page);
+
 struct FoundPage {
   std::string path;
   Page page;        // a copy
@@ -24,8 +29,12 @@ struct FoundPage {
 // Pages of this user; of one job unless `job` is empty.
 std::vector<FoundPage> FindPages(const std::string& job);
 
-// True for the first who asks on this node, so that one alone prints.
-bool TellOnce(const std::string& job);
+// Whether no lower rank of the job has a page on this node.
+bool IsLowestHere(const std::string& job, int rank);
+
+// A page of this user, mapped for reading, so that it stays when its file goes; nullptr if there is none.
+const Page* MapPage(const std::string& path);
+std::vector<const Page*> MapPages(const std::string& job);
 
 // Removes what processes left behind that ended without a word.
 void RemoveStalePages();

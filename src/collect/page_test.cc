@@ -1,12 +1,14 @@
 #include <gmock/gmock.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 
+#include "collect/names.h"
 #include "collect/page_file.h"
 #include "collect/sums.h"
 
@@ -33,7 +35,7 @@ class Pages : public testing::Test {
     ASSERT_NE(page, nullptr);
     std::memcpy(page->magic, kPageMagic, sizeof page->magic);
     page->version = kPageVersion;
-    page->ranks = 2;
+    page->ranks = 20;
     page->rank = rank;
     page->pid = pid;
     std::strcpy(page->job, job.c_str());
@@ -66,10 +68,47 @@ TEST_F(Pages, IgnoreWhatIsNoPage) {
   EXPECT_TRUE(FindPages("").empty());
 }
 
-TEST_F(Pages, LetOneTell) {
-  EXPECT_TRUE(TellOnce("one"));
-  EXPECT_FALSE(TellOnce("one"));
-  EXPECT_TRUE(TellOnce("two"));
+// A pipe without a writer makes whoever opens it wait.
+TEST_F(Pages, NeverWaitForWhatOthersPutThere) {
+  for (const char* name : {"x", "job.0"}) {
+    const std::string path = folder_ / ("farscale." + std::to_string(geteuid()) + "." + name);
+    ASSERT_EQ(mkfifo(path.c_str(), 0666), 0);
+  }
+  ASSERT_EQ(mkfifo((folder_ / "farscale.65534.x").c_str(), 0666), 0);
+  fs::create_directory(PagePath("folder", 0));
+  std::ofstream(PagePath("huge", 0)) << "x";
+  fs::resize_file(PagePath("huge", 0), std::uintmax_t{1} << 40);
+  EXPECT_TRUE(FindPages("").empty());
+  EXPECT_TRUE(MapPages("job").empty());
+  EXPECT_EQ(MapPage(PagePath("job", 0)), nullptr);
+  RemoveStalePages();
+}
+
+TEST_F(Pages, KnowTheLowestRankOfTheNode) {
+  Make("one", 3, getpid());
+  Make("one", 12, getpid());
+  Make("other", 0, getpid());
+  EXPECT_TRUE(IsLowestHere("one", 3));
+  EXPECT_FALSE(IsLowestHere("one", 12));
+}
+
+// The number of a process that has ended may be given to another one.
+TEST_F(Pages, TellProcessesOfOneNumberApart) {
+  Page page{};
+  page.pid = getpid();
+  page.process_started = ProcessStarted(getpid());
+  EXPECT_GT(page.process_started, 0U);
+  EXPECT_TRUE(ProcessExists(page));
+  ++page.process_started;
+  EXPECT_FALSE(ProcessExists(page));
+}
+
+TEST_F(Pages, StayMappedWhenTheirFileGoes) {
+  Make("one", 1, getpid());
+  const auto mapped = MapPages("one");
+  ASSERT_EQ(mapped.size(), 1U);
+  fs::remove(PagePath("one", 1));
+  EXPECT_EQ(mapped[0]->rank, 1);
 }
 
 // In a call since tick 70: 30 ticks of MPI so far, and 20 of the call.
@@ -90,23 +129,24 @@ TEST(Sums, OfARunningProcessCountUntilNow) {
   EXPECT_EQ(total.mpi, 20U);
 }
 
-TEST(Sums, NamesAreCut) {
-  char name[kNameBytes];
-  CopyName(std::string(100, 'x').c_str(), name);
-  EXPECT_EQ(std::strlen(name), kNameBytes - 1);
+// Killed at tick 90 in the region above: its 65 ticks and the 80 of the run are what is left.
+TEST(Sums, OfAKilledProcessEndWithIt) {
   Page page{};
+  page.begin_tick = 10;
+  page.mpi = 50;
   page.regions = 2;
-  CopyName(std::string(100, 'x').c_str(), page.region[1].name);
-  EXPECT_EQ(FindRegion(page, std::string(100, 'x').c_str()), 1);
-  // Others that begin alike are others, 63 bytes are kept as they are, and no letter is halved: 53 bytes and an ä.
-  EXPECT_EQ(FindRegion(page, std::string(101, 'x').c_str()), -1);
-  EXPECT_EQ(FindRegion(page, "y"), -1);
-  CopyName(std::string(63, 'y').c_str(), name);
-  EXPECT_EQ(std::string(name), std::string(63, 'y'));
-  CopyName((std::string(53, 'z') + "\u00e4" + std::string(20, 'z')).c_str(), name);
-  EXPECT_EQ(std::string(name).substr(0, 54), std::string(53, 'z') + "~");
-  CopyName("two\nlines", name);
-  EXPECT_STREQ(name, "two lines");
+  page.region[0].open = page.region[0].starts = 1;
+  page.region[0].at_start.cpu = 7;
+  page.region[1].open = 1;
+  page.region[1].at_start.elapsed = 20;
+  page.region[1].at_start.mpi = 30;
+  page.region[1].total.elapsed = 5;
+  EndAsOf(page, 90, 1000);
+  EXPECT_EQ(SumsOfPage(page, 200).elapsed, 80U);
+  EXPECT_EQ(SumsOfPage(page, 200).mpi, 50U);
+  const Sums total = TotalOf(page, page.region[1], SumsOfPage(page, 200));
+  EXPECT_EQ(total.elapsed, 65U);
+  EXPECT_EQ(total.mpi, 20U);
 }
 
 }  // namespace

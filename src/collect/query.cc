@@ -13,6 +13,7 @@
 #include "collect/include/farscale.h"
 #include "collect/measured_run.h"
 #include "collect/measured_run_text.h"
+#include "collect/names.h"
 #include "collect/process.h"
 #include "collect/recorder.h"
 #include "collect/regions.h"
@@ -133,9 +134,9 @@ FARSCALE_EXPORT int farscale_region_report(const char* name) {
     std::fprintf(stderr,
                  "farscale: %s: %s on %d rank%s, parallel efficiency %.1f %%, load balance %.1f %%, communication "
                  "efficiency %.1f %%\n",
-                 name != nullptr && *name != '\0' ? name : "whole run", FormatSeconds(metrics.elapsed).c_str(),
-                 metrics.ranks, metrics.ranks == 1 ? "" : "s", metrics.parallel_efficiency * 100,
-                 metrics.load_balance * 100, metrics.communication_efficiency * 100);
+                 name != nullptr && *name != '\0' ? Printable(name).c_str() : "whole run",
+                 FormatSeconds(metrics.elapsed).c_str(), metrics.ranks, metrics.ranks == 1 ? "" : "s",
+                 metrics.parallel_efficiency * 100, metrics.load_balance * 100, metrics.communication_efficiency * 100);
   }
   return code;
 }

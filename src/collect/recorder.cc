@@ -11,8 +11,8 @@
 #include "collect/clock.h"
 #include "collect/communicators.h"
 #include "collect/counters.h"
+#include "collect/names.h"
 #include "collect/rank_definitions.h"
-#include "collect/sums.h"
 #include "collect/trace_archive.h"
 #include "collect/trace_definitions.h"
 

@@ -4,6 +4,7 @@
 
 #include "collect/call.h"
 #include "collect/include/farscale.h"
+#include "collect/names.h"
 #include "collect/process.h"
 #include "collect/recorder.h"
 
@@ -59,6 +60,7 @@ int StopRegion(const char* name) {
   const int why_not = WhyNot(name);
   if (why_not != FARSCALE_OK) return why_not;
   const int index = FindRegion(*page, name);
+  if (index < 0 && (page->flags & kTooManyRegions) != 0) return FARSCALE_TOO_MANY_REGIONS;
   if (index < 0 || page->region[index].open == 0) {
     if (index >= 0 || (page->flags & kTooManyRegions) == 0) page->flags |= kRegionsOutOfOrder;
     return index < 0 ? FARSCALE_NO_SUCH_REGION : FARSCALE_NOT_STARTED;

@@ -9,6 +9,8 @@ namespace {
 // those of docs/performance.md: two looks at the clock of every call; records besides; a call more.
 constexpr double kManyCalls = 300, kManyCallsOfTrace = 80, kManyCallsOfIdeal = 10;
 constexpr double kLittleCpu = 0.95;
+// Below, one preemption is much: nobody learns anything from that.
+constexpr double kShortRun = 0.01;
 
 template <typename... Values>
 std::string Format(const char* format, Values... values) {
@@ -26,16 +28,19 @@ std::string List(const std::vector<int>& ranks) {
 std::string Ranks(const std::vector<int>& ranks) { return (ranks.size() == 1 ? "rank " : "ranks ") + List(ranks); }
 
 void AddEnding(const MeasuredRun& run, std::vector<Remark>& remarks) {
+  const std::string then = "; what was measured until then is reported";
+  const bool is_alone = run.ranks == 1;
+  const std::string who = is_alone ? "the program" : Ranks(run.ended_first);
+  const std::string before = run.not_finalized.size() > run.ended_first.size() ? ", before the others" : "";
+  const std::string signal = Format("signal %d", run.signal);
   if (run.ending == Ending::kAborted) {
-    remarks.push_back({"aborted", true, "the program aborted; what was measured until then is reported"});
+    remarks.push_back({"aborted", true, "the program aborted" + (is_alone ? "" : " on " + who) + then});
   } else if (run.ending == Ending::kSignal) {
-    const std::string before = run.missing.empty() ? "" : ", after " + Ranks(run.missing) + " had gone without a word";
-    remarks.push_back({"endedBySignal", true,
-                       Format("signal %d ended the program%s; what was measured until then is reported", run.signal,
-                              before.c_str())});
+    remarks.push_back({"endedBySignal", true, signal + " ended " + who + before + then});
   } else if (run.ending == Ending::kNotFinalized) {
-    remarks.push_back({"notFinalized", true,
-                       Ranks(run.not_finalized) + " did not reach MPI_Finalize; what was measured is reported"});
+    remarks.push_back({"notFinalized", true, Ranks(run.left) + " did not reach MPI_Finalize" + then});
+  } else if (run.ending == Ending::kLost) {
+    remarks.push_back({"lost", true, who + " ended without a word, killed or by _exit" + before + then});
   }
   if (!run.missing.empty()) {
     remarks.push_back(
@@ -114,7 +119,7 @@ std::vector<Remark> RemarksOn(const MeasuredRun& run) {
                        Format("%.0f MPI calls a millisecond: measuring them may take more than 1 %% of the time",
                               whole.calls_a_millisecond)});
   }
-  if (whole.cpu_share && *whole.cpu_share < kLittleCpu) {
+  if (whole.cpu_share && *whole.cpu_share < kLittleCpu && whole.elapsed >= kShortRun) {
     remarks.push_back({"preempted", true,
                        Format("the ranks ran only %.0f %% of the time (%llu preemptions): they share cores with each "
                               "other or with something else, or sleep, and useful time contains the rest",

@@ -26,7 +26,7 @@ bool WriteAll(int file, const std::string& text) {
 
 // Whether the file is an earlier version of this job's results: they name the job near the top.
 bool IsOfJob(const std::string& path, const std::string& job) {
-  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (file < 0) return false;
   char head[4096];
   const ssize_t bytes = read(file, head, sizeof head);
@@ -48,7 +48,8 @@ std::string Numbered(const std::string& path, int number) {
 }  // namespace
 
 std::string WriteResult(const std::string& path, const std::string& job, const std::string& text, std::string& why) {
-  const std::string temporary = path + "." + job + "." + std::to_string(getpid()) + ".tmp";
+  const std::string folder = path.substr(0, path.rfind('/') + 1);
+  const std::string temporary = folder + ".farscale." + job + "." + std::to_string(getpid()) + ".tmp";
   const int file = open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
   if (file < 0) {
     why = path + " cannot be written: " + std::strerror(errno);

@@ -18,9 +18,12 @@
 #include "collect/counters.h"
 #include "collect/ending.h"
 #include "collect/ideal_clock.h"
+#include "collect/launched.h"
 #include "collect/measured_run.h"
 #include "collect/measured_run_text.h"
+#include "collect/names.h"
 #include "collect/page_file.h"
+#include "collect/patience.h"
 #include "collect/process.h"
 #include "collect/recorder.h"
 #include "collect/regions.h"
@@ -33,9 +36,11 @@ MPI_Comm own_world = MPI_COMM_NULL;
 std::string page_path;
 bool is_tracing = false;
 
-// What rank 0 tells all.
+// What rank 0 tells all. What is measured has to be the same everywhere, so its options are those of all.
 struct RunNames {
   char job[kNameBytes];
+  char mode[16];
+  char ideal[4];
   char output[sizeof Page::output];
 };
 
@@ -97,7 +102,16 @@ RunNames NameRun() {
   PMPI_Comm_get_parent(&parent);
   if (parent != MPI_COMM_NULL && Variable("FARSCALE_MODE") == "trace") output = FolderOfChildren(output);
   Copy(output, names.output, sizeof names.output);
+  Copy(Variable("FARSCALE_MODE"), names.mode, sizeof names.mode);
+  Copy(Variable("FARSCALE_IDEAL"), names.ideal, sizeof names.ideal);
   return names;
+}
+
+void TakeOptions(const RunNames& names) {
+  if (Variable("FARSCALE_MODE") == names.mode && Variable("FARSCALE_IDEAL") == names.ideal) return;
+  setenv("FARSCALE_MODE", names.mode, 1);
+  setenv("FARSCALE_IDEAL", names.ideal, 1);
+  ChooseClock();
 }
 
 // The arguments of this process, as the kernel has them.
@@ -123,6 +137,7 @@ void FillPage(Page& fresh, const RunNames& names) {
   fresh.version = kPageVersion;
   fresh.bytes = sizeof(Page);
   fresh.pid = getpid();
+  fresh.process_started = ProcessStarted(fresh.pid);
   PMPI_Comm_rank(own_world, &fresh.rank);
   PMPI_Comm_size(own_world, &fresh.ranks);
   fresh.threads = std::atoi(Variable("FARSCALE_THREADS").c_str());
@@ -171,6 +186,7 @@ void Report(const std::vector<Page>& pages, const std::string& trace) {
   const std::string path = WriteResult(output, run.job, ToJsonText(run, FARSCALE_GENERATOR), why);
   const std::string written =
       (trace.empty() ? "" : trace + "\n") + (path.empty() ? "farscale: " + why : "wrote " + path);
+  __atomic_store_n(&page->flags, page->flags | kReported, __ATOMIC_RELEASE);
   if (!IsQuiet()) std::fprintf(stderr, "%s", ToSummary(run, written).c_str());
 }
 
@@ -182,11 +198,14 @@ bool IsQuiet() { return Variable("FARSCALE_QUIET") == "1"; }
 
 void BeginRun() {
   RunNames names{};
-  if (real.MPI_Comm_dup(MPI_COMM_WORLD, &own_world) != MPI_SUCCESS) return;
   int rank = 0;
-  PMPI_Comm_rank(own_world, &rank);
+  PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  ForgetLaunch();
+  const Patience patience(rank);
+  if (real.MPI_Comm_dup(MPI_COMM_WORLD, &own_world) != MPI_SUCCESS) return;
   if (rank == 0) names = NameRun();
   real.MPI_Bcast(&names, sizeof names, MPI_BYTE, 0, own_world);
+  TakeOptions(names);
   page_path = PagePath(names.job, rank);
   Page* fresh = CreatePage(page_path);
   if (fresh == nullptr) {
@@ -203,7 +222,10 @@ void BeginRun() {
   is_tracing = Variable("FARSCALE_MODE") == "trace" && StartRecording(*fresh);
   if (is_tracing) fresh->flags |= kIsTraced;
   if (is_ideal && !is_tracing) StartCommunicators();
-  PrepareForBadEnds(*fresh);
+  // All pages of the node are there now.
+  real.MPI_Barrier(own_world);
+  if (!page_path.empty() && IsLowestHere(names.job, rank)) StartGuard(*fresh);
+  PrepareForBadEnds();
   // The run begins with all ranks together: after MPI_Init these may be far apart, after a barrier hardly. The second
   // one is what MPI_Init is in the run.
   real.MPI_Barrier(own_world);

@@ -1,21 +1,29 @@
 #include "collect/sums.h"
 
-#include <cstdio>
 #include <cstring>
+
+#include "collect/names.h"
 
 namespace farscale::collect {
 
+namespace {
+
+// A page may be copied while its process writes to it; then what is later may be a little less.
+std::uint64_t Difference(std::uint64_t later, std::uint64_t earlier) { return later > earlier ? later - earlier : 0; }
+
+}  // namespace
+
 Sums Minus(const Sums& later, const Sums& earlier) {
-  return {later.elapsed - earlier.elapsed,
-          later.mpi - earlier.mpi,
-          later.calls - earlier.calls,
-          later.other_calls - earlier.other_calls,
-          later.cpu - earlier.cpu,
-          later.process_cpu - earlier.process_cpu,
-          later.preemptions - earlier.preemptions,
-          later.instructions - earlier.instructions,
-          later.cycles - earlier.cycles,
-          later.ideal - earlier.ideal};
+  return {Difference(later.elapsed, earlier.elapsed),
+          Difference(later.mpi, earlier.mpi),
+          Difference(later.calls, earlier.calls),
+          Difference(later.other_calls, earlier.other_calls),
+          Difference(later.cpu, earlier.cpu),
+          Difference(later.process_cpu, earlier.process_cpu),
+          Difference(later.preemptions, earlier.preemptions),
+          Difference(later.instructions, earlier.instructions),
+          Difference(later.cycles, earlier.cycles),
+          Difference(later.ideal, earlier.ideal)};
 }
 
 void Add(Sums& sums, const Sums& more) {
@@ -58,6 +66,18 @@ Sums TotalOf(const Page& page, const RegionRecord& region, const Sums& now) {
   return total;
 }
 
+void EndAsOf(Page& page, std::uint64_t tick, std::uint64_t clock) {
+  const Sums now = SumsOfPage(page, tick);
+  for (std::uint32_t i = 0; i < page.regions && i < kMostRegions; ++i) {
+    page.region[i].total = TotalOf(page, page.region[i], now);
+  }
+  page.region[0].stops = 1;
+  page.region[0].open = 0;
+  page.region[0].at_start = {};
+  page.end_tick = tick;
+  page.end_clock = clock;
+}
+
 int FindRegion(const Page& page, const char* name) {
   char cut[kNameBytes];
   CopyName(name, cut);
@@ -65,24 +85,6 @@ int FindRegion(const Page& page, const char* name) {
     if (std::strcmp(page.region[i].name, cut) == 0) return static_cast<int>(i);
   }
   return -1;
-}
-
-void CopyName(const char* name, char* to) {
-  std::size_t length = 0;
-  std::uint32_t hash = 2166136261U;  // FNV-1a
-  for (; name[length] != '\0'; ++length) {
-    const auto byte = static_cast<unsigned char>(name[length]);
-    hash = (hash ^ byte) * 16777619U;
-    if (length < kNameBytes - 1) to[length] = byte < 0x20 || byte == 0x7F ? ' ' : name[length];
-  }
-  if (length < kNameBytes) {
-    to[length] = '\0';
-    return;
-  }
-  constexpr std::size_t kNumberBytes = 9;  // ~ and eight digits
-  std::size_t kept = kNameBytes - 1 - kNumberBytes;
-  while (kept > 0 && (static_cast<unsigned char>(to[kept]) & 0xC0U) == 0x80) --kept;  // never half a letter
-  std::snprintf(to + kept, kNumberBytes + 1, "~%08x", hash);
 }
 
 }  // namespace farscale::collect

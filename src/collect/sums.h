@@ -16,11 +16,10 @@ Sums SumsOfPage(const Page& page, std::uint64_t now);
 // What a region of a page has taken, its open occurrence until `now`, which is SumsOfPage.
 Sums TotalOf(const Page& page, const RegionRecord& region, const Sums& now);
 
+// Ends the copy of a page whose process could not do so itself: what is open counts until `tick`.
+void EndAsOf(Page& page, std::uint64_t tick, std::uint64_t clock);
+
 // Index of a region other than the whole run, or -1.
 int FindRegion(const Page& page, const char* name);
-
-// Copies a name as a record holds it: of one that is too long the begin and a number that tells it from others; control
-// characters become blanks, since names stand in tables.
-void CopyName(const char* name, char* to);
 
 }  // namespace farscale::collect

@@ -6,6 +6,10 @@
  * Regions may nest, overlap, repeat and be started on some ranks only. A region that is started while it is open is
  * counted once, from its first start to its last stop. All functions return 0, or one of the codes below; they may be
  * called between MPI_Init and MPI_Finalize by the thread that called MPI_Init.
+ *
+ * A rank has room for 255 names; further regions are not measured. Names are UTF-8. Of a name of more than 63 bytes the
+ * first 54 are kept, control characters become question marks, and in both cases "~" and eight digits follow that
+ * tell it from others.
  */
 #ifndef FARSCALE_H
 #define FARSCALE_H
@@ -19,7 +23,7 @@ enum {
   FARSCALE_NOT_MEASURING = 1, /* farscale is not loaded, or MPI is not running */
   FARSCALE_NO_SUCH_REGION = 2,
   FARSCALE_NOT_STARTED = 3,
-  FARSCALE_TOO_MANY_REGIONS = 4,
+  FARSCALE_TOO_MANY_REGIONS = 4, /* no room for the name; of a stop: it may be one that found none */
   FARSCALE_OTHER_THREAD = 5
 };
 
@@ -49,7 +53,8 @@ typedef struct farscale_metrics {
 int farscale_region_start(const char* name);
 int farscale_region_stop(const char* name);
 
-/* Fills `metrics` with what is known so far; name 0 or "" is the whole run. */
+/* Fills `metrics` with what is known so far; name 0 or "" is the whole run. Look at what it returns: unless that is 0,
+ * `metrics` is all zeros, and so it is without farscale. */
 int farscale_query(const char* name, int scope, farscale_metrics* metrics);
 
 /* Rank 0 prints a line on stderr; all ranks must call. */

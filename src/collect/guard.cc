@@ -1,0 +1,234 @@
+#include "collect/guard.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <system_error>
+#include <vector>
+
+#include "collect/clock.h"
+#include "collect/launcher_output.h"
+#include "collect/measured_run.h"
+#include "collect/measured_run_text.h"
+#include "collect/page_file.h"
+#include "collect/result_file.h"
+#include "collect/sums.h"
+
+namespace farscale::collect {
+namespace {
+
+// How often to look where the kernel cannot tell when a process ends (before Linux 5.3).
+constexpr int kLookMilliseconds = 100;
+// Ranks that are ended within this time after the first one has ended badly are so because of it.
+constexpr std::uint64_t kAftermath = 10'000'000'000U;
+
+struct Moment {
+  Tick tick = 0;
+  std::uint64_t clock = 0;
+};
+
+// One rank of this node.
+struct Watched {
+  const Page* page = nullptr;
+  int process = -1;  // descriptor that can be read once the process has ended
+  bool is_gone = false;
+  Page state{};   // at its end
+  Page before{};  // when the first rank ended badly
+};
+
+class Guard {
+ public:
+  explicit Guard(std::string job) : job_(std::move(job)) {
+    for (const Page* page : MapPages(job_)) {
+      Watched rank;
+      rank.page = page;
+#ifdef SYS_pidfd_open
+      rank.process = static_cast<int>(syscall(SYS_pidfd_open, page->pid, 0));
+#endif
+      // Of another space of process numbers, as containers have them: then only its page can say when it ends.
+      is_visible_.push_back(ProcessExists(*page));
+      ranks_.push_back(rank);
+    }
+  }
+
+  void Wait() {
+    while (!ranks_.empty() && !AllGone()) {
+      std::vector<pollfd> waits;
+      bool has_to_look = false;
+      for (std::size_t i = 0; i < ranks_.size(); ++i) {
+        if (ranks_[i].is_gone || !is_visible_[i]) continue;
+        if (ranks_[i].process >= 0) waits.push_back({ranks_[i].process, POLLIN, 0});
+        has_to_look |= ranks_[i].process < 0;
+      }
+      poll(waits.data(), waits.size(), has_to_look ? kLookMilliseconds : -1);
+      const Moment now = {Now(), Nanoseconds(CLOCK_MONOTONIC)};
+      for (std::size_t i = 0; i < ranks_.size(); ++i) {
+        if (!ranks_[i].is_gone && is_visible_[i] && HasEnded(ranks_[i])) Bury(ranks_[i], now);
+      }
+    }
+    const Moment now = {Now(), Nanoseconds(CLOCK_MONOTONIC)};
+    for (Watched& rank : ranks_) {
+      if (!rank.is_gone) Bury(rank, now);
+    }
+  }
+
+  // Where the summary goes, as long as whoever may have to print it still lives.
+  int FindOutput() const {
+    const int output = ranks_.empty() ? -1 : LauncherOutput(ranks_.front().page->pid);
+    return output >= 0 ? output : STDERR_FILENO;
+  }
+
+  // The pages to report on; none when that has been done, or is not this node's to do.
+  std::vector<Page> PagesLeft() const {
+    std::vector<Page> pages;
+    bool all_finalized = true;
+    for (const Watched& rank : ranks_) {
+      if (rank.page->rank == 0 && (rank.state.flags & kReported) != 0) return {};
+      all_finalized = all_finalized && IsFinalized(rank.state);
+      pages.push_back(rank.state);
+      if (!IsAftermath(rank)) continue;
+      pages.back() = rank.before;
+      pages.back().ending = rank.state.ending;
+      pages.back().signal = rank.state.signal;
+    }
+    const bool has_first = std::any_of(pages.begin(), pages.end(), [](const Page& page) { return page.rank == 0; });
+    if (all_finalized && !has_first) return {};
+    return pages;
+  }
+
+  void RemovePages() const {
+    for (const Watched& rank : ranks_) unlink(PagePath(job_, rank.page->rank).c_str());
+  }
+
+ private:
+  static bool IsFinalized(const Page& page) { return page.ending == static_cast<int>(Ending::kFinalized); }
+
+  bool AllGone() const {
+    for (std::size_t i = 0; i < ranks_.size(); ++i) {
+      if (!ranks_[i].is_gone && is_visible_[i]) return false;
+    }
+    return true;
+  }
+
+  static bool HasEnded(const Watched& rank) {
+    pollfd wait = {rank.process, POLLIN, 0};
+    if (rank.process >= 0) return poll(&wait, 1, 0) > 0;
+    return !ProcessExists(*rank.page);
+  }
+
+  static Moment MomentOf(const Page& page, const Moment& now) {
+    return {(page.flags & kClockIsTsc) != 0 ? now.tick : now.clock, now.clock};
+  }
+
+  // How the rank ended, as far as its page tells; it ended now, if it does not.
+  static Page StateAt(const Page& page, const Moment& now) {
+    Page state = page;
+    if (state.ending == static_cast<int>(Ending::kRunning)) state.ending = static_cast<int>(Ending::kLost);
+    const Moment own = MomentOf(page, now);
+    if (state.end_tick == 0) EndAsOf(state, own.tick, own.clock);
+    return state;
+  }
+
+  void Bury(Watched& rank, const Moment& now) {
+    rank.is_gone = true;
+    rank.state = StateAt(*rank.page, now);
+    if (rank.process >= 0) close(rank.process);
+    if (IsFinalized(rank.state) || first_bad_.clock != 0) return;
+    first_bad_ = now;
+    for (Watched& other : ranks_) {
+      if (!other.is_gone) other.before = StateAt(*other.page, now);
+    }
+  }
+
+  // Whether a rank was still at work when the first one ended, and was then ended by the launcher. What it did in
+  // between, waiting for the dead, tells nothing of the program.
+  bool IsAftermath(const Watched& rank) const {
+    const auto ending = static_cast<Ending>(rank.state.ending);
+    const bool is_told_to = ending == Ending::kLost || (ending == Ending::kSignal && rank.state.signal == SIGTERM);
+    return is_told_to && rank.before.end_tick != 0 && rank.state.end_clock > rank.before.end_clock &&
+           rank.state.end_clock - rank.before.end_clock < kAftermath;
+  }
+
+  std::string job_;
+  std::vector<Watched> ranks_;
+  std::vector<bool> is_visible_;
+  Moment first_bad_;
+};
+
+// Out of the job's session and of everything that a launcher waits for, but standard error.
+void StandAside() {
+  if (setsid() < 0) return;
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+  for (const int ignored : {SIGHUP, SIGINT, SIGTERM, SIGPIPE}) signal(ignored, SIG_IGN);
+  const int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+  if (chdir("/") != 0) return;  // folders are not held either
+  dup2(nothing, STDIN_FILENO);
+  dup2(nothing, STDOUT_FILENO);
+  const long most = sysconf(_SC_OPEN_MAX);
+#ifdef SYS_close_range
+  if (syscall(SYS_close_range, 3U, ~0U, 0U) == 0) return;
+#endif
+  for (int file = 3; file < std::min(most, 65536L); ++file) close(file);
+}
+
+bool IsQuiet() {
+  const char* quiet = std::getenv("FARSCALE_QUIET");
+  return quiet != nullptr && std::string(quiet) == "1";
+}
+
+// A trace is put together in MPI_Finalize; what its ranks had written until then is of no use.
+std::string RemoveTrace(const std::filesystem::path& folder) {
+  std::error_code code;
+  if (!std::filesystem::is_directory(folder / "traces", code) ||
+      std::filesystem::exists(folder / "traces.otf2", code)) {
+    return "";
+  }
+  std::filesystem::remove_all(folder / "traces", code);
+  std::filesystem::remove(folder / "traces.def", code);
+  return "warning: there is no trace: it is put together in MPI_Finalize, which was not reached\n";
+}
+
+void Report(const std::vector<Page>& pages, const std::string& job, const std::string& generator, int to) {
+  const MeasuredRun run = Summarize(pages);
+  std::string output = run.output;
+  std::string trace;
+  std::error_code code;
+  if (run.is_traced && std::filesystem::is_directory(output, code)) {
+    trace = RemoveTrace(output);
+    output += "/farscale.json";
+  }
+  // The node of rank 0 writes to the name that was asked for.
+  if (!run.missing.empty() && run.missing.front() == 0) output += "." + run.nodes.front().name;
+  std::string why;
+  const std::string path = WriteResult(output, job, ToJsonText(run, generator), why);
+  if (IsQuiet()) return;
+  const std::string text = ToSummary(run, trace + (path.empty() ? "farscale: " + why : "wrote " + path));
+  // In one piece, for others write there, too.
+  if (write(to, text.data(), text.size()) < 0) std::perror("farscale");
+}
+
+}  // namespace
+
+void GuardJob(const std::string& job, const std::string& generator) {
+  StandAside();
+  ChooseClock();
+  Guard guard(job);
+  // The one that was started waits until here, so that no rank ends unseen.
+  if (fork() != 0) _exit(0);
+  const int output = guard.FindOutput();
+  guard.Wait();
+  const std::vector<Page> pages = guard.PagesLeft();
+  if (!pages.empty()) Report(pages, job, generator, output);
+  guard.RemovePages();
+}
+
+}  // namespace farscale::collect

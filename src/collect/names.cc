@@ -1,0 +1,81 @@
+#include "collect/names.h"
+
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+
+#include "collect/page.h"
+
+namespace farscale::collect {
+namespace {
+
+constexpr std::size_t kMarkBytes = 9;
+
+bool IsPlain(char c) { return c >= ' ' && c < '\x7f'; }
+
+bool Continues(char c) { return (static_cast<unsigned char>(c) & 0xC0U) == 0x80; }
+
+// Characters that move the cursor, end lines or turn the direction of writing.
+bool IsControl(std::uint32_t c) {
+  return c < 0x20 || (c >= 0x7f && c < 0xa0) || (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
+}
+
+// Bytes of the character that `text` begins with, 0 if it is none or one that cannot be printed.
+std::size_t CharacterBytes(std::string_view text) {
+  const auto first = static_cast<unsigned char>(text.front());
+  const std::size_t bytes = first < 0x80 ? 1 : first >> 5U == 6 ? 2 : first >> 4U == 14 ? 3 : first >> 3U == 30 ? 4 : 0;
+  if (bytes == 0 || bytes > text.size()) return 0;
+  std::uint32_t character = bytes == 1 ? first : first & (0x7FU >> bytes);
+  for (std::size_t i = 1; i < bytes; ++i) {
+    if (!Continues(text[i])) return 0;
+    character = character << 6U | (static_cast<unsigned char>(text[i]) & 0x3FU);
+  }
+  constexpr std::uint32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};
+  const bool is_none = character < kLeast[bytes] || character > 0x10FFFF || (character >> 11U) == 0x1B;
+  return is_none || IsControl(character) ? 0 : bytes;
+}
+
+std::uint32_t Hash(std::string_view text) {  // FNV-1a
+  std::uint32_t hash = 2166136261U;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619U;
+  return hash;
+}
+
+}  // namespace
+
+std::string Printable(std::string_view text) {
+  std::string clean;
+  while (!text.empty()) {
+    const std::size_t bytes = CharacterBytes(text);
+    if (bytes == 0) clean += '?';
+    if (bytes > 0) clean += text.substr(0, bytes);
+    text.remove_prefix(bytes > 0 ? bytes : 1);
+  }
+  return clean;
+}
+
+void CopyName(const char* name, char* to) {
+  std::size_t length = 0;
+  while (length < kNameBytes && IsPlain(name[length])) ++length;
+  if (length < kNameBytes && name[length] == '\0') {
+    std::memcpy(to, name, length + 1);
+    return;
+  }
+  std::string clean = Printable(name);
+  if (clean != name || clean.size() >= kNameBytes) {
+    std::size_t end = clean.size() < kNameBytes - kMarkBytes ? clean.size() : kNameBytes - 1 - kMarkBytes;
+    while (end > 0 && end < clean.size() && Continues(clean[end])) --end;
+    char mark[kMarkBytes + 1];
+    std::snprintf(mark, sizeof mark, "~%08x", static_cast<unsigned>(Hash(name)));
+    clean = clean.substr(0, end) + mark;
+  }
+  std::memcpy(to, clean.c_str(), clean.size() + 1);
+}
+
+std::size_t Width(std::string_view text) {
+  std::size_t width = 0;
+  for (const char c : text) width += Continues(c) ? 0 : 1;
+  return width;
+}
+
+}  // namespace farscale::collect
