@@ -310,7 +310,7 @@ class MpiTest:
         measured = self.regions("trace/farscale.json")
         for region in inspected["regions"]:
             elapsed = region["seconds"] * region["most"]  # the one that went on is entered again
-            self.assertAlmostEqual(elapsed, measured[region["name"]]["elapsed"], delta=0.002)
+            self.assertAlmostEqual(elapsed, measured[region["name"]]["elapsed"], delta=0.008)
 
     def test_receives_posted_before_a_region_are_recorded_in_it(self):
         self.trace(2, "odd", "halo", options=["--only", "solve"])
