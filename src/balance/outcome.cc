@@ -1,6 +1,7 @@
 #include "balance/outcome.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "base/median.h"
@@ -86,6 +87,17 @@ BalanceOutcome OutcomeOf(const TaskProgram& tasks, std::size_t processors, const
   outcome.migrated_bytes = result.migrated_bytes;
   outcome.messages_between_processors = result.between_processors;
   return outcome;
+}
+
+std::optional<double> LoadChange(const TaskLoads& loads) {
+  double change = 0, all = 0;
+  for (const std::vector<Tick>& task : loads) {
+    for (std::size_t i = 0; i + 1 < task.size(); ++i) {
+      change += std::abs(static_cast<double>(task[i + 1] - task[i]));
+      all += static_cast<double>(task[i]);
+    }
+  }
+  return all > 0 ? std::optional(change / all) : std::nullopt;
 }
 
 double LaterIteration(const TaskLoads& loads, double makespan, std::size_t before) {

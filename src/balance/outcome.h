@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <vector>
 
 #include "balance/task_replay.h"
@@ -11,6 +12,10 @@ namespace farscale {
 
 // Without configuration, replicas, gains and what later iterations take without balancing.
 BalanceOutcome OutcomeOf(const TaskProgram& tasks, std::size_t processors, const TaskReplayResult& result);
+
+// By which share of it the computation of a task changes from one iteration to the next: sum over tasks and iterations
+// of the change over that of the computation but for the last iteration. Nothing with one iteration or no computation.
+std::optional<double> LoadChange(const TaskLoads& loads);
 
 // What an iteration behind the first `before` ones takes without balancing: by their share of the computation, because
 // without balancing points tasks may be in different iterations.

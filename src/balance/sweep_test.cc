@@ -313,6 +313,13 @@ TEST(Sweep, LaterIterationsAreToldApart) {
   EXPECT_THAT(what_if.left_out.front().why, HasSubstr("no balancing point comes after 9"));
 }
 
+// |4 - 2| + |4 - 4| + |1 - 1| + |3 - 1| = 4 of 2 + 4 + 1 + 1 = 8.
+TEST(Balancing, LoadChange) {
+  EXPECT_DOUBLE_EQ(LoadChange({{2, 4, 4}, {1, 1, 3}}).value(), 0.5);
+  EXPECT_FALSE(LoadChange({{5}, {6}}));
+  EXPECT_FALSE(LoadChange({{0, 0}, {0, 0}}));
+}
+
 // Loads 1 5 1 5, dealt out 1 1 | 5 5: blocks have 12 each and need no balancing, dealt out they have 4 and 20. Whatever
 // is gained there, blocks are ahead.
 TEST(Sweep, PlacementsAreRankedByTime) {

@@ -105,6 +105,9 @@ struct BalanceRun {
   // Share of the computation of all tasks that the one with most has over the phase; 0: unknown. No placement gives the
   // processor of that task less.
   double heaviest_task = 0;
+  // From one iteration to the next the computation of a task changes by this share of it, on average over all tasks and
+  // iterations: what was measured says so much of what comes. Nothing with one iteration or no computation.
+  std::optional<double> load_change;
 };
 
 // The best configuration with the states of its tasks so many times as large.

@@ -88,6 +88,7 @@ Json ToJson(const BalanceRun& run) {
                {"loadBalance", run.load_balance},
                {"taskBytes", run.task_bytes}};
   if (run.heaviest_task > 0) json["heaviestTask"] = run.heaviest_task;
+  if (run.load_change) json["loadChange"] = *run.load_change;
   return json;
 }
 

@@ -50,7 +50,7 @@ WhatIf WithBest(double makespan, const Gain& over_original) {
 WhatIf WithoutBalancing(std::size_t processors) {
   WhatIf what_if;
   what_if.title = "t";
-  what_if.runs = {{"t/traces.otf2", processors, 0, 0, 10, 1, 1, 1, 0, 0}};
+  what_if.runs = {{"t/traces.otf2", processors, 0, 0, 10, 1, 1, 1, 0, 0, {}}};
   BalanceOutcome outcome;
   outcome.configuration = {0, processors, processors, "none", 0, Placement::kBlock};
   outcome.makespan = outcome.parts.computation = 1;
@@ -231,6 +231,14 @@ TEST(BalanceReasons, SayWhatWentAndWhatIsLeft) {
   EXPECT_EQ(ReasonsOf(what_if, OnlyCase(what_if)).back(),
             "The heaviest task computes for 12.0 s, 1.6× of what a processor has in perfect balance: no strategy gets "
             "below that, smaller tasks would.");
+  what_if.runs[1].load_change = 0.004;
+  EXPECT_EQ(ReasonsOf(what_if, OnlyCase(what_if))[1],
+            "From one iteration to the next the load of a task changes by 0.4 % on average: what was measured tells what "
+            "comes, and balancing once goes a long way.");
+  what_if.runs[1].load_change = 0.31;
+  EXPECT_EQ(ReasonsOf(what_if, OnlyCase(what_if))[1],
+            "From one iteration to the next the load of a task changes by 31.0 % on average: what was measured tells "
+            "little of what comes; --predictor exact shows what knowing it would bring.");
   EXPECT_THAT(ReasonsOf(WithoutBalancing(4), OnlyCase(WithoutBalancing(4))), IsEmpty());
 }
 

@@ -18,6 +18,8 @@ constexpr double kHeavy = 0.05;     // of a makespan, for what could be had for 
 constexpr double kTooHeavy = 1.02;  // of the mean load of a processor, for one task
 constexpr double kHardly = 0.005;   // gains below are nothing to act upon
 constexpr double kFarOff = 0.1;     // replayed against measured
+constexpr double kSteady = 0.02;    // change of loads from one iteration to the next
+constexpr double kUnsteady = 0.2;
 
 std::string Capital(std::string text) {
   if (!text.empty() && text[0] >= 'a' && text[0] <= 'z') text[0] = static_cast<char>(text[0] - 'a' + 'A');
@@ -104,6 +106,17 @@ std::string SayHeaviest(const WhatIf& what_if, const BalanceOutcome& best) {
       "The heaviest task computes for {}, {} of what a processor has in perfect balance: no strategy gets below that, "
       "smaller tasks would.",
       FormatSeconds(share * processors * best.parts.computation), FormatRatio(share * processors));
+}
+
+// Whether what was measured tells what comes.
+std::string SayLoadChange(const WhatIf& what_if, const BalanceOutcome& best) {
+  const std::optional<double> change = what_if.runs[best.configuration.run].load_change;
+  if (!change) return "";
+  const std::string text =
+      fmt::format("From one iteration to the next the load of a task changes by {} on average", FormatPercent(*change));
+  if (*change < kSteady) return text + ": what was measured tells what comes, and balancing once goes a long way.";
+  if (*change < kUnsteady) return text + ".";
+  return text + ": what was measured tells little of what comes; --predictor exact shows what knowing it would bring.";
 }
 
 // Which part is larger by most in another outcome: "imbalance is 800 ms more".
@@ -297,6 +310,7 @@ std::vector<std::string> ReasonsOf(const WhatIf& what_if, const BalanceCase& one
   if (!one.lead) return {};
   const BalanceOutcome& best = what_if.outcomes[*one.lead];
   std::vector<std::string> sentences = {SayImbalance(what_if, one, best)};
+  AddIfAny(SayLoadChange(what_if, best), sentences);
   AddIfAny(SayLater(best), sentences);
   if (!IsUnbalanced(best)) sentences.push_back(SayCosts(best));
   AddIfAny(SayMessages(what_if.outcomes[ReferenceOf(what_if, one, best)], best), sentences);

@@ -80,6 +80,7 @@ void Describe(const PhaseCut& measured, const Trace& trace, const BalanceInput& 
   const BalanceOutcome outcome = OutcomeOf(*run.sweep.tasks, trace.size(), result);
   record.replayed = outcome.makespan;
   record.load_balance = outcome.load_balance;
+  record.load_change = LoadChange(result.loads);
   Tick heaviest = 0, all = 0;
   for (const std::vector<Tick>& task : result.loads) {
     const Tick load = std::accumulate(task.begin(), task.end(), Tick{0});

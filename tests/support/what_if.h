@@ -51,8 +51,8 @@ inline WhatIf MakeWhatIf() {
   what_if.predictor = "the last interval";
   what_if.cost_model = "barriers of log2 P messages";
   what_if.noise_replicas = 2;
-  what_if.runs = {{"16/traces.otf2", 16, 4, 4, 40, 10.2, 10, 0.75, 4194304, 0.08},
-                  {"64/traces.otf2", 64, 16, 4, 40, 2.9, 2.6, 0.7, 1048576, 0.03}};
+  what_if.runs = {{"16/traces.otf2", 16, 4, 4, 40, 10.2, 10, 0.75, 4194304, 0.08, {}},
+                  {"64/traces.otf2", 64, 16, 4, 40, 2.9, 2.6, 0.7, 1048576, 0.03, {}}};
   what_if.outcomes = {MakeOutcome(16, "none", 0, 10, {7.5, 2, 0, 0, 0, 0.5}),
                       MakeOutcome(64, "none", 0, 10.4, {7.5, 2.2, 0, 0, 0, 0.7}),
                       MakeOutcome(64, "greedy", 10, 8.8, {7.5, 0.2, 0.02, 0.03, 0.25, 0.8}),
