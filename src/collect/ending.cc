@@ -39,6 +39,8 @@ struct GuardStart {
   const char* program;
   char** arguments;
   char** environment;
+  void* stack;       // of the process that becomes the guard
+  sigset_t signals;  // blocked in the program
 };
 
 bool IsLeftAlone(int signal, struct sigaction& now) {
@@ -87,8 +89,25 @@ void OnExit() { EndBadly(Ending::kNotFinalized, 0); }
 
 int BecomeGuard(void* start) {
   const auto& with = *static_cast<const GuardStart*>(start);
+  sigprocmask(SIG_SETMASK, &with.signals, nullptr);
   execve(with.program, with.arguments, with.environment);
   _exit(127);
+}
+
+// Starts the guard and waits until it has the pages. Running a program makes any process one whose end its parent hears
+// of, so the guard must not be the program's own child.
+int StandBetween(void* start) {
+  const pid_t guard =
+      clone(BecomeGuard, static_cast<GuardStart*>(start)->stack, CLONE_VM | CLONE_VFORK | SIGCHLD, start);
+  int status = 0;
+  while (guard > 0 && waitpid(guard, &status, __WALL) < 0 && errno == EINTR) {
+  }
+  _exit(0);
+}
+
+// The end of a stack in these bytes.
+void* TopOf(std::vector<char>& stack) {
+  return reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(stack.data() + stack.size()) & ~std::uintptr_t{63});
 }
 
 // "NAME=value" of a variable that is set.
@@ -112,15 +131,18 @@ void StartGuard(const Page& fresh) {
   std::vector<std::string> words = {"farscale", "measure", "--guard", fresh.job}, variables;
   for (const char* name : {"FARSCALE_PAGES", "LD_LIBRARY_PATH", "FARSCALE_QUIET"}) Keep(name, variables);
   std::vector<char*> arguments = Pointers(words), environment = Pointers(variables);
-  GuardStart start = {program, arguments.data(), environment.data()};
-  std::vector<char> stack(kStackBytes);
+  std::vector<char> stack(kStackBytes), stack_of_guard(kStackBytes);
+  GuardStart start = {program, arguments.data(), environment.data(), TopOf(stack_of_guard), {}};
   // Unlike fork it runs nothing that the MPI wants run at a fork, and without a signal the program does not hear of a
-  // child that it has not started. The guard's own child lives on, as nobody's.
-  const auto top = reinterpret_cast<std::uintptr_t>(stack.data() + stack.size()) & ~std::uintptr_t{63};
-  const pid_t child = clone(BecomeGuard, reinterpret_cast<void*>(top), CLONE_VM | CLONE_VFORK, &start);
+  // child that it has not started. None of the program's handlers may run in a process that shares its memory.
+  sigset_t all;
+  sigfillset(&all);
+  sigprocmask(SIG_SETMASK, &all, &start.signals);
+  const pid_t between = clone(StandBetween, TopOf(stack), CLONE_VM | CLONE_VFORK, &start);
   int status = 0;
-  while (child > 0 && waitpid(child, &status, __WCLONE) < 0 && errno == EINTR) {
+  while (between > 0 && waitpid(between, &status, __WCLONE) < 0 && errno == EINTR) {
   }
+  sigprocmask(SIG_SETMASK, &start.signals, nullptr);
 }
 
 void NoteSignals() {
