@@ -4,6 +4,7 @@
 #include <mpi.h>
 
 #include <cstdint>
+#include <limits>
 
 #include "collect/communicators.h"
 #include "collect/ideal_clock.h"
@@ -11,7 +12,7 @@
 
 namespace farscale::collect {
 
-inline constexpr int kNoRoot = -1;
+inline constexpr int kNoRoot = std::numeric_limits<int>::min();  // no MPI has such a constant
 
 inline std::uint32_t RootOf(int root) {
   return root == kNoRoot ? OTF2_COLLECTIVE_ROOT_NONE : static_cast<std::uint32_t>(root);

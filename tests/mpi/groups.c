@@ -22,6 +22,8 @@ int main(int argc, char** argv) {
     MPI_Barrier(copy);
     MPI_Allreduce(&mine, &got, 1, MPI_INT, MPI_SUM, between);
     if (got != others) MPI_Abort(MPI_COMM_WORLD, 2);
+    /* The first of the even ones tells all odd ones; the other even ones only take part. */
+    MPI_Bcast(&mine, 1, MPI_INT, rank % 2 ? 0 : rank ? MPI_PROC_NULL : MPI_ROOT, between);
   }
   MPI_Comm_free(&copy);
   MPI_Comm_free(&between);
