@@ -73,9 +73,9 @@ void AddIdealRemarks(const MeasuredRun& run, std::vector<Remark>& remarks) {
   }
   if (run.not_followed > 0) {
     remarks.push_back({"idealIncomplete", true,
-                       Format("%llu calls may wait for others without ideal clocks (one-sided, collective on files or "
-                              "neighbours, persistent or partitioned, on communicators not followed): waiting in them "
-                              "counts as transfer",
+                       Format("serialization and transfer are not known: %llu calls may wait for others without ideal "
+                              "clocks (one-sided, collective on files or neighbours, persistent or partitioned, on "
+                              "communicators not followed)",
                               static_cast<unsigned long long>(run.not_followed))});
   }
 }
