@@ -176,6 +176,8 @@ class MpiTest:
 
     def test_a_program_keeps_the_handlers_it_has(self):
         self.assertEqual(self.measure(1, "odd", "faults").code, 0)
+        result = self.measure(2, "odd", "child")  # the process that watches the ranks is no child of theirs
+        self.assertEqual(result.code, 0, result.err)
         self.assertEqual(self.results()["ending"], "finalized")
 
     def test_files_of_others_among_the_pages_stop_nobody(self):
@@ -261,7 +263,7 @@ class MpiTest:
         self.assertIn("idealIncomplete", self.ids("trace/farscale.json"))  # copies made by MPI_Comm_idup
         shutil.rmtree(self.here / "trace")
         self.trace(3, "groups")
-        inspected = self.check_trace(3)
+        inspected = self.check_trace(3, allowed=["collectiveWithoutRecord"])  # those with a root between the groups
         # The world and self, two halves and two copies of each, three copies of self, two communicators between.
         self.assertEqual(len(inspected["communicators"]), 2 + 2 + 4 + 3 + 2)
         self.assertEqual(inspected["messages"], 3 * 2)
@@ -284,11 +286,15 @@ class MpiTest:
             self.assertEqual(result.code, 0, result.err)
             factors = self.regions(f"{program}.json")["whole run"]["factors"]
             self.validate(f"{program}.json")
+            self.assertEqual("idealIncomplete" in self.ids(f"{program}.json"), program == "everything")
+            if program == "everything":  # clocks of some waits are lost, and so is what they say
+                self.assertNotIn("serializationEfficiency", factors)
+                self.assertNotIn("transferEfficiency", factors)
+                continue
             self.assertAlmostEqual(factors["serializationEfficiency"] * factors["transferEfficiency"],
                                    factors["communicationEfficiency"], delta=1e-9)
             self.assertLessEqual(factors["serializationEfficiency"], 1 + 1e-9)
             self.assertLessEqual(factors["transferEfficiency"], 1 + 1e-3)
-            self.assertEqual("idealIncomplete" in self.ids(f"{program}.json"), program == "everything")
 
     def test_serialization_is_that_of_the_replay(self):
         # A ring that hands on a token: one rank computes at a time, so half of the time is lost to serialization.
@@ -311,6 +317,13 @@ class MpiTest:
         for region in inspected["regions"]:
             elapsed = region["seconds"] * region["most"]  # the one that went on is entered again
             self.assertAlmostEqual(elapsed, measured[region["name"]]["elapsed"], delta=0.008)
+
+    def test_regions_named_like_mpi_functions_are_none(self):
+        self.trace(1, "odd", "mpi")
+        regions = [region["name"] for region in json.loads(self.farscale("inspect", "trace/traces.otf2", "--json").out)["regions"]]
+        self.assertIn("region mpi_exchange", regions)
+        self.assertEqual(self.farscale("factors", "trace/traces.otf2", "-o", "factors.json").code, 0)
+        self.assertGreater(self.results("factors.json")["rows"][0]["factors"]["parallelEfficiency"], 0.8)
 
     def test_receives_posted_before_a_region_are_recorded_in_it(self):
         self.trace(2, "odd", "halo", options=["--only", "solve"])

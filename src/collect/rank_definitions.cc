@@ -1,5 +1,7 @@
 #include "collect/rank_definitions.h"
 
+#include <strings.h>
+
 #include <algorithm>
 #include <cctype>
 #include <cstring>
@@ -11,6 +13,13 @@
 
 namespace farscale::collect {
 namespace {
+
+// Readers know MPI functions by their names, so a region of the program must not look like one.
+std::string NameInTrace(const std::string& region) {
+  const bool looks_like_mpi =
+      strncasecmp(region.c_str(), "mpi_", 4) == 0 || strncasecmp(region.c_str(), "pmpi_", 5) == 0;
+  return looks_like_mpi ? "region " + region : region;
+}
 
 template <typename Number>
 void PackNumber(Number number, std::string& bytes) {
@@ -172,7 +181,9 @@ void GlobalDefinitions::WriteRegions() {
     WriteRegion(call, name, RoleOf(name), OTF2_PARADIGM_MPI);
   }
   auto reference = static_cast<std::uint32_t>(CallId::kCount);
-  for (const std::string& name : regions_) WriteRegion(reference++, name, OTF2_REGION_ROLE_CODE, OTF2_PARADIGM_USER);
+  for (const std::string& name : regions_) {
+    WriteRegion(reference++, NameInTrace(name), OTF2_REGION_ROLE_CODE, OTF2_PARADIGM_USER);
+  }
 }
 
 void GlobalDefinitions::WriteRegion(std::uint32_t reference, const std::string& name, OTF2_RegionRole role,

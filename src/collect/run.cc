@@ -132,6 +132,20 @@ std::string ProgramName() {
   return name.substr(name.rfind('/') + 1);
 }
 
+// "Open MPI v4.1.4", "MPICH Version: 4.0.2": the first words of what libraries tell of themselves.
+std::string MpiVersion(std::string library) {
+  library.erase(std::min(library.size(), library.find_first_of(",\n")));
+  std::string words;
+  for (const char c : library) {
+    if (c != '\t') {
+      words += c;
+    } else if (!words.empty() && words.back() != ' ') {
+      words += ' ';
+    }
+  }
+  return words;
+}
+
 void FillPage(Page& fresh, const RunNames& names) {
   std::memcpy(fresh.magic, kPageMagic, sizeof fresh.magic);
   fresh.version = kPageVersion;
@@ -150,8 +164,7 @@ void FillPage(Page& fresh, const RunNames& names) {
   char library[MPI_MAX_LIBRARY_VERSION_STRING] = {};
   int length = 0;
   PMPI_Get_library_version(library, &length);
-  Copy(std::string(library).substr(0, std::string(library).find_first_of(",\n\t")), fresh.mpi_library,
-       sizeof fresh.mpi_library);
+  Copy(MpiVersion(library), fresh.mpi_library, sizeof fresh.mpi_library);
   if (clock_is_tsc) fresh.flags |= kClockIsTsc;
   fresh.flags |= OpenCounters() ? kHasCounters : kCountersRefused;
 }
