@@ -58,7 +58,8 @@ class SchemaTest(unittest.TestCase):
                 validate(json.loads(self.run_farscale("history", history, "--json", "-")))
                 validate(json.loads(self.run_farscale("gate", table, "--baseline", history, "--json", "-")))
                 validate(json.loads(self.run_farscale("imbalance", study, "-o", "-")))
-                validate(json.loads(self.run_farscale("balance", study, "--intervals", "1", "--replicas", "5", "-o", "-")))
+                validate(json.loads(self.run_farscale("balance", study, "--strategies", "refine", "--levels", "2",
+                                                      "--intervals", "1", "--replicas", "5", "-o", "-")))
                 trace = next(study.parent.glob("traces/*/traces.otf2"))
                 validate(json.loads(self.run_farscale("inspect", trace, "--json")))
 
