@@ -181,10 +181,12 @@ class RankCompiler {
     if (view_.as_tasks) call_messages_.push_back(0);
     bool is_remote = false;
     VisitMessages(first, end, [&](std::uint32_t message) {
-      is_remote = is_remote || message == kNoMessage || (flags_.sender[message] & kRemote) != 0;
-      if (!view_.as_tasks || is_remote || (flags_.sender[message] & kSent) == 0) return;
-      call_messages_.push_back(message);
-      ++call_messages_[list];
+      is_remote = message == kNoMessage || (flags_.sender[message] & kRemote) != 0;
+      if (view_.as_tasks && !is_remote && (flags_.sender[message] & kSent) != 0) {
+        call_messages_.push_back(message);
+        ++call_messages_[list];
+      }
+      return !is_remote;
     });
     if (!view_.as_tasks) {
       compute_ += ToTicks(view_.trace, (is_remote ? view_.network->remote : view_.network->local).overhead);
@@ -194,7 +196,8 @@ class RankCompiler {
     if (is_remote) call_messages_.resize(list);
   }
 
-  // Calls visit(message) for every record of a call: kNoMessage for collectives and messages that nobody completes.
+  // Calls visit(message) for every record of a call, until it says false: kNoMessage for collectives and messages that
+  // nobody completes.
   template <typename Visit>
   void VisitMessages(std::size_t first, std::size_t end, const Visit& visit) const {
     Posts posts = posts_;
@@ -202,16 +205,18 @@ class RankCompiler {
       const RecordKind kind = view_.timeline.record_kind(record);
       posts.Count(kind);
       const std::size_t back = view_.timeline.record_back(record);
+      std::uint32_t message = kNoMessage;
       switch (kind) {
         case RecordKind::kSend:
-        case RecordKind::kSendPost: visit(view_.matching.sends[posts.sends - 1]); break;
+        case RecordKind::kSendPost: message = view_.matching.sends[posts.sends - 1]; break;
         case RecordKind::kSendComplete:
-        case RecordKind::kSendCancelled: visit(view_.matching.sends[posts.sends - 1 - back]); break;
+        case RecordKind::kSendCancelled: message = view_.matching.sends[posts.sends - 1 - back]; break;
         case RecordKind::kReceive:
-        case RecordKind::kReceivePost: visit(view_.matching.receives[posts.receives - 1]); break;
-        case RecordKind::kReceiveComplete: visit(view_.matching.receives[posts.receives - 1 - back]); break;
-        default: visit(kNoMessage); break;  // collectives
+        case RecordKind::kReceivePost: message = view_.matching.receives[posts.receives - 1]; break;
+        case RecordKind::kReceiveComplete: message = view_.matching.receives[posts.receives - 1 - back]; break;
+        default: break;  // collectives
       }
+      if (!visit(message)) return;
     }
   }
 
