@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
+#include <utility>
 
 namespace farscale {
 namespace {
@@ -62,6 +64,17 @@ std::vector<std::uint32_t> TasksInTurn(std::size_t tasks, std::size_t processors
   std::vector<std::uint32_t> placement(tasks);
   for (std::size_t i = 0; i < tasks; ++i) placement[i] = static_cast<std::uint32_t>(i % processors);
   return placement;
+}
+
+double LargestNodeLoad(const std::vector<double>& loads, const std::vector<std::int32_t>& nodes) {
+  std::map<std::int32_t, std::pair<double, double>> of_node;  // sum and processors
+  for (std::size_t i = 0; i < loads.size(); ++i) {
+    of_node[nodes[i]].first += loads[i];
+    of_node[nodes[i]].second += 1;
+  }
+  double largest = 0;
+  for (const auto& [node, of] : of_node) largest = std::max(largest, of.first / of.second);
+  return largest;
 }
 
 double BarrierSeconds(const Machine& machine) { return Collective(machine, CollectiveKind::kBarrier, 0); }

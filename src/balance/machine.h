@@ -26,6 +26,9 @@ std::vector<std::int32_t> NodesInTurn(std::size_t processors, std::size_t per_no
 std::vector<std::uint32_t> TasksInBlocks(std::size_t tasks, std::size_t processors);
 std::vector<std::uint32_t> TasksInTurn(std::size_t tasks, std::size_t processors);
 
+// The largest mean load of the processors of any node.
+double LargestNodeLoad(const std::vector<double>& loads, const std::vector<std::int32_t>& nodes);
+
 // What balancing costs besides the wait for the last task [docs/formulas.md, balancing points].
 struct BalancingCosts {
   std::vector<double> task_bytes;  // state of every task; empty: nothing has to be sent

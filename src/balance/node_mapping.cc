@@ -12,20 +12,15 @@ namespace farscale {
 namespace {
 
 void AddLoadBalance(const TaskLoads& loads, const std::vector<std::int32_t>& nodes, NodeMapping& mapping) {
-  std::map<std::int32_t, std::pair<double, double>> of_node;  // sum and ranks
-  double sum = 0, largest = 0;
-  for (std::size_t task = 0; task < loads.size(); ++task) {
-    const auto load = static_cast<double>(std::accumulate(loads[task].begin(), loads[task].end(), Tick{0}));
-    sum += load;
-    largest = std::max(largest, load);
-    of_node[nodes[task]].first += load;
-    of_node[nodes[task]].second += 1;
+  std::vector<double> of_tasks;
+  for (const std::vector<Tick>& task : loads) {
+    of_tasks.push_back(static_cast<double>(std::accumulate(task.begin(), task.end(), Tick{0})));
   }
-  double largest_node = 0;
-  for (const auto& [node, of] : of_node) largest_node = std::max(largest_node, of.first / of.second);
+  const double sum = std::accumulate(of_tasks.begin(), of_tasks.end(), 0.0);
+  const double largest_node = LargestNodeLoad(of_tasks, nodes);
   if (!(largest_node > 0)) return;
-  mapping.load_balance_in = LoadBalanceWithinNodes(largest_node, largest);
-  mapping.load_balance_out = LoadBalanceBetweenNodes(sum / static_cast<double>(loads.size()), largest_node);
+  mapping.load_balance_in = LoadBalanceWithinNodes(largest_node, *std::max_element(of_tasks.begin(), of_tasks.end()));
+  mapping.load_balance_out = LoadBalanceBetweenNodes(sum / static_cast<double>(of_tasks.size()), largest_node);
 }
 
 NodeMapping Try(const TaskProgram& tasks, Placement placement, const std::vector<std::int32_t>& nodes,

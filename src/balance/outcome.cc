@@ -31,15 +31,13 @@ double Mean(const std::vector<Tick>& values) {
 }
 
 // Sum over the intervals between balancing points of the largest load of a processor above the mean.
-double ImbalanceTicks(const TaskProgram& tasks, std::size_t processors, const TaskReplayResult& result,
-                      std::vector<Tick>& totals) {
+double ImbalanceTicks(const TaskProgram& tasks, std::size_t processors, const TaskReplayResult& result) {
   double imbalance = 0;
   for (std::size_t epoch = 0; epoch < result.epochs.size(); ++epoch) {
     const std::vector<Tick> ticks =
         ProcessorTicks(result.loads, result.epochs[epoch].placement, processors, result.epochs[epoch].first_iteration,
                        EndOf(result, epoch, tasks.iterations));
     imbalance += static_cast<double>(*std::max_element(ticks.begin(), ticks.end())) - Mean(ticks);
-    for (std::size_t i = 0; i < processors; ++i) totals[i] += ticks[i];
   }
   return imbalance;
 }
@@ -64,12 +62,23 @@ std::size_t PartBegin(std::size_t i, std::size_t count, std::size_t size) { retu
 
 }  // namespace
 
+std::vector<Tick> ComputedTicks(const TaskProgram& tasks, std::size_t processors, const TaskReplayResult& result) {
+  std::vector<Tick> totals(processors, 0);
+  for (std::size_t epoch = 0; epoch < result.epochs.size(); ++epoch) {
+    const PlacementEpoch& of = result.epochs[epoch];
+    const std::vector<Tick> ticks = ProcessorTicks(result.loads, of.placement, processors, of.first_iteration,
+                                                   EndOf(result, epoch, tasks.iterations));
+    for (std::size_t i = 0; i < processors; ++i) totals[i] += ticks[i];
+  }
+  return totals;
+}
+
 BalanceOutcome OutcomeOf(const TaskProgram& tasks, std::size_t processors, const TaskReplayResult& result) {
   BalanceOutcome outcome;
   outcome.makespan = tasks.Seconds(result.Makespan());
-  std::vector<Tick> totals(processors, 0);
+  const std::vector<Tick> totals = ComputedTicks(tasks, processors, result);
   MakespanParts& parts = outcome.parts;
-  parts.imbalance = ImbalanceTicks(tasks, processors, result, totals) / tasks.ticks_per_second;
+  parts.imbalance = ImbalanceTicks(tasks, processors, result) / tasks.ticks_per_second;
   parts.computation = Mean(totals) / tasks.ticks_per_second;
   parts.barriers = tasks.Seconds(result.barriers);
   parts.strategy = tasks.Seconds(result.strategy);

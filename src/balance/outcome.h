@@ -10,6 +10,9 @@
 
 namespace farscale {
 
+// What every processor computes over the whole phase.
+std::vector<Tick> ComputedTicks(const TaskProgram& tasks, std::size_t processors, const TaskReplayResult& result);
+
 // Without configuration, replicas, gains and what later iterations take without balancing.
 BalanceOutcome OutcomeOf(const TaskProgram& tasks, std::size_t processors, const TaskReplayResult& result);
 

@@ -1,11 +1,8 @@
 #include "balance/sweep.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <map>
 #include <mutex>
-#include <numeric>
 #include <optional>
 #include <set>
 #include <tuple>
@@ -34,7 +31,9 @@ class Sweeping {
  public:
   Sweeping(const std::vector<SweepRun>& runs, const SweepOptions& options, const SweepProgress& progress,
            WhatIf& what_if)
-      : runs_(runs), options_(options), progress_(progress), what_if_(what_if) {}
+      : runs_(runs), options_(options), progress_(progress), what_if_(what_if) {
+    for (const SweepRun& run : runs) loads_.push_back(LoadsOf(*run.tasks));
+  }
 
   void Run() {
     ReplayAll(ConfigurationsOf(runs_, options_, what_if_.left_out));
@@ -85,8 +84,6 @@ class Sweeping {
   // processors.
   void FindReferences() {
     std::map<Group, std::size_t> without;
-    std::map<std::size_t, TaskLoads> loads;  // by run
-    for (std::size_t run = 0; run < runs_.size(); ++run) loads.emplace(run, LoadsOf(*runs_[run].tasks));
     for (std::size_t i = 0; i < what_if_.outcomes.size(); ++i) {
       const BalanceConfiguration& configuration = what_if_.outcomes[i].configuration;
       if (configuration.interval == 0) without.emplace(GroupOf(configuration), i);
@@ -99,7 +96,7 @@ class Sweeping {
       outcome.baseline = without.at(GroupOf(outcome.configuration));
       if (outcome.balancing_points == 0) continue;
       outcome.later_iteration_without =
-          LaterIteration(loads.at(outcome.configuration.run), what_if_.outcomes[outcome.baseline].makespan,
+          LaterIteration(loads_[outcome.configuration.run], what_if_.outcomes[outcome.baseline].makespan,
                          outcome.configuration.interval);
     }
   }
@@ -170,13 +167,9 @@ class Sweeping {
   void AddReplicas() {
     const std::set<std::size_t> chosen_set = WithReplicas();
     const std::vector<std::size_t> chosen(chosen_set.begin(), chosen_set.end());
-    std::set<std::size_t> of_runs;
-    for (const std::size_t i : chosen) of_runs.insert(what_if_.outcomes[i].configuration.run);
-    std::map<std::size_t, TaskLoads> loads;
-    for (const std::size_t run : of_runs) loads.emplace(run, LoadsOf(*runs_[run].tasks));
     if (chosen.empty() || options_.replicas == 0) return;
-    for (const auto& [run, of] : loads) {
-      if (!NoiseReplica(of, options_.seed)) return;
+    for (const std::size_t i : chosen) {
+      if (runs_[what_if_.outcomes[i].configuration.run].tasks->iterations < kFewestNoisyIterations) return;
     }
     for (const std::size_t i : chosen) what_if_.outcomes[i].replicas.resize(options_.replicas);
     std::mutex mutex;
@@ -186,7 +179,7 @@ class Sweeping {
       BalanceOutcome& outcome = what_if_.outcomes[chosen[index / options_.replicas]];
       const std::size_t replica = index % options_.replicas;
       const BalanceConfiguration& configuration = outcome.configuration;
-      const LoadScale scale = *NoiseReplica(loads.at(configuration.run), options_.seed + replica);
+      const LoadScale scale = *NoiseReplica(loads_[configuration.run], options_.seed + replica);
       const SweepRun& run = runs_[configuration.run];
       const TaskReplayResult result = ReplayConfiguration(run, configuration, options_, &scale);
       outcome.replicas[replica] = run.tasks->Seconds(result.Makespan());
@@ -238,6 +231,7 @@ class Sweeping {
   const SweepOptions& options_;
   const SweepProgress& progress_;
   WhatIf& what_if_;
+  std::vector<TaskLoads> loads_;                  // of every run
   std::map<std::size_t, std::size_t> originals_;  // outcomes by processors
   std::map<std::pair<std::size_t, std::size_t>, std::size_t> rank_references_;
 };

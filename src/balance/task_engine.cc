@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
 
 #include "balance/load_prediction.h"
 #include "base/error.h"

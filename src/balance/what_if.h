@@ -137,7 +137,7 @@ struct WhatIf {
   std::vector<BalanceRun> runs;            // by ranks
   std::vector<BalanceOutcome> outcomes;    // by run, processors, placement, strategy, interval
   std::vector<std::size_t> by_time;        // outcomes with balancing, best first
-  std::vector<std::size_t> by_robustness;  // the same by the worst tenth of the replicas
+  std::vector<std::size_t> by_robustness;  // those with replicas, by the worst tenth of them
   std::vector<LoadHistory> histories;      // of the best, and of what it is compared with
   std::vector<StateCost> state_costs;      // of the best configuration, where tasks have a state and it moves some
   std::vector<NodeMapping> mappings;

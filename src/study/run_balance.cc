@@ -210,8 +210,7 @@ void DescribeCosts(const BalanceStudy& balance, WhatIf& what_if) {
   }
   what_if.cost_model = fmt::format(
       "a barrier, {:g} bytes a task to the strategy and back, {:g} ns for each of its steps, and the states of the "
-      "tasks "
-      "that move, one at a time from and to each processor",
+      "tasks that move, one at a time from and to each processor",
       balance.sweep.costs.record_bytes, balance.sweep.costs.step_seconds * 1e9);
 }
 
