@@ -39,8 +39,7 @@ struct GuardStart {
   const char* program;
   char** arguments;
   char** environment;
-  void* stack;       // of the process that becomes the guard
-  sigset_t signals;  // blocked in the program
+  void* stack;  // of the process that becomes the guard
 };
 
 bool IsLeftAlone(int signal, struct sigaction& now) {
@@ -89,7 +88,6 @@ void OnExit() { EndBadly(Ending::kNotFinalized, 0); }
 
 int BecomeGuard(void* start) {
   const auto& with = *static_cast<const GuardStart*>(start);
-  sigprocmask(SIG_SETMASK, &with.signals, nullptr);
   execve(with.program, with.arguments, with.environment);
   _exit(127);
 }
@@ -132,17 +130,18 @@ void StartGuard(const Page& fresh) {
   for (const char* name : {"FARSCALE_PAGES", "LD_LIBRARY_PATH", "FARSCALE_QUIET"}) Keep(name, variables);
   std::vector<char*> arguments = Pointers(words), environment = Pointers(variables);
   std::vector<char> stack(kStackBytes), stack_of_guard(kStackBytes);
-  GuardStart start = {program, arguments.data(), environment.data(), TopOf(stack_of_guard), {}};
+  GuardStart start = {program, arguments.data(), environment.data(), TopOf(stack_of_guard)};
   // Unlike fork it runs nothing that the MPI wants run at a fork, and without a signal the program does not hear of a
   // child that it has not started. None of the program's handlers may run in a process that shares its memory.
-  sigset_t all;
+  // The guard clears what is blocked for itself.
+  sigset_t all, usual;
   sigfillset(&all);
-  sigprocmask(SIG_SETMASK, &all, &start.signals);
+  sigprocmask(SIG_SETMASK, &all, &usual);
   const pid_t between = clone(StandBetween, TopOf(stack), CLONE_VM | CLONE_VFORK, &start);
   int status = 0;
   while (between > 0 && waitpid(between, &status, __WCLONE) < 0 && errno == EINTR) {
   }
-  sigprocmask(SIG_SETMASK, &start.signals, nullptr);
+  sigprocmask(SIG_SETMASK, &usual, nullptr);
 }
 
 void NoteSignals() {
