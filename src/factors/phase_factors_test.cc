@@ -392,5 +392,47 @@ TEST(PhaseFactors, InterruptionsAreReported) {
   EXPECT_EQ(factors.diagnostics.count(Anomaly::kMeasurementOff), 2000u);  // microseconds
 }
 
+// Off from 1 to 3 and from 6 to 9 ms, a flush from 4 to 5: only what lies within a phase counts for it. Occurrences of
+// F from 0 to 2 and from 7 to 8 hold 1 and 1 ms of being off, and none of the flush.
+TEST(PhaseFactors, InterruptionsAreThoseWithinThePhase) {
+  constexpr Tick kMillisecond = 1000000;  // ticks are nanoseconds
+  TraceBuilder builder;
+  const auto main = builder.AddRegion("main"), f = builder.AddRegion("F");
+  builder.AddWorld(1);
+  RankBuilder rank(builder.definitions(), 0);
+  rank.Enter(0, main);
+  rank.Enter(0, f);
+  rank.MeasurementOff(1 * kMillisecond);
+  rank.Leave(2 * kMillisecond, f);
+  rank.MeasurementOn(3 * kMillisecond);
+  rank.BufferFlush(4 * kMillisecond, 5 * kMillisecond);
+  rank.MeasurementOff(6 * kMillisecond);
+  rank.Enter(7 * kMillisecond, f);
+  rank.Leave(8 * kMillisecond, f);
+  rank.MeasurementOn(9 * kMillisecond);
+  rank.Leave(10 * kMillisecond, main);
+  builder.SetTimeline(rank);
+  const Trace trace = std::move(builder).Finish();
+  const auto expect = [&](const PhaseSpec& spec, std::uint64_t off, std::uint64_t flush) {
+    const PhaseFactors factors = Measure(trace, spec);
+    EXPECT_EQ(factors.diagnostics.count(Anomaly::kMeasurementOff), off) << spec.name;
+    EXPECT_EQ(factors.diagnostics.count(Anomaly::kBufferFlush), flush) << spec.name;
+  };
+  const auto window = [](double begin, double end) {
+    PhaseSpec spec;
+    spec.name = "from " + std::to_string(begin);
+    spec.kind = PhaseSpec::Kind::kTimeWindow;
+    spec.window_begin = begin;
+    spec.window_end = end;
+    return spec;
+  };
+  expect(PhaseSpec::WholeRun(), 5000, 1000);
+  expect(PhaseSpec::Region("F"), 2000, 0);
+  expect(window(0.002, 0.008), 3000, 1000);  // 2 to 3 and 6 to 8
+  expect(window(0.0065, 0.0085), 2000, 0);   // all of it
+  expect(window(0.0045, 0.0055), 0, 500);    // half of the flush
+  expect(window(0.003, 0.004), 0, 0);        // between them
+}
+
 }  // namespace
 }  // namespace farscale
