@@ -29,10 +29,8 @@ Json TotalsToJson(const PhaseTotals& totals) {
   json["usefulTotal"] = totals.total_useful;
   json["mpiTotal"] = totals.total_mpi;
   json["nodeLoadLargest"] = totals.largest_node_load;
-  if (totals.total_paused > 0) {
-    json["pausedTotal"] = totals.total_paused;
-    json["computationLargest"] = totals.largest_computation;
-  }
+  if (totals.total_paused > 0) json["pausedTotal"] = totals.total_paused;
+  if (totals.largest_computation > totals.largest_useful) json["computationLargest"] = totals.largest_computation;
   if (totals.instructions) json["instructions"] = *totals.instructions;
   if (totals.cycles) json["cycles"] = *totals.cycles;
   if (totals.estimated_ideal) json["idealElapsedEstimate"] = *totals.estimated_ideal;

@@ -209,7 +209,9 @@ FactorValues FactorsOf(const PhaseTotals& t, RuleSet rules) {
   values[Factor::kLoadBalanceIn] = LoadBalanceWithinNodes(t.largest_node_load, t.largest_useful);
   values[Factor::kLoadBalanceOut] = LoadBalanceBetweenNodes(t.average_useful, t.largest_node_load);
   values[Factor::kCommunicationEfficiency] = CommunicationEfficiency(t.largest_useful, t.elapsed);
-  if (rules == RuleSet::kBsc && t.total_paused > 0) {
+  if (t.ideal_elapsed == 0) {
+    // Neither is known.
+  } else if (rules == RuleSet::kBsc && t.largest_computation > t.largest_useful) {
     // The BSC tools compare the replay with its own computation, and give transfer what is left.
     values[Factor::kSerialization] = Serialization(t.largest_computation, t.ideal_elapsed);
     values[Factor::kTransfer] = CommunicationEfficiency(t.largest_useful, t.elapsed) / *values[Factor::kSerialization];
@@ -223,6 +225,17 @@ FactorValues FactorsOf(const PhaseTotals& t, RuleSet rules) {
   return values;
 }
 
+namespace {
+
+// What the replay of a whole run computes before the rank's own begin: the rank has started later than others. In a
+// trace cut out of a run, and in every other phase, ranks did something else before.
+Tick BeforeOwnBegin(const Trace& trace, const PhaseCut& cut, std::size_t rank) {
+  const bool is_whole_run = cut.spec.kind == PhaseSpec::Kind::kWholeRun && !trace.IsCutOut();
+  return is_whole_run && cut.ranks[rank].present ? cut.ranks[rank].window.begin.tick - cut.begin() : 0;
+}
+
+}  // namespace
+
 PhaseTotals SumRanks(const Trace& trace, const PhaseCut& cut, const std::vector<Tick>& useful,
                      const std::vector<Tick>& paused) {
   PhaseTotals totals;
@@ -231,7 +244,7 @@ PhaseTotals SumRanks(const Trace& trace, const PhaseCut& cut, const std::vector<
     total += useful[rank];
     total_paused += paused[rank];
     largest = std::max(largest, useful[rank]);
-    largest_computation = std::max(largest_computation, useful[rank] + paused[rank]);
+    largest_computation = std::max(largest_computation, BeforeOwnBegin(trace, cut, rank) + useful[rank] + paused[rank]);
   }
   totals.total_useful = trace.Seconds(total);
   totals.average_useful = totals.total_useful / static_cast<double>(cut.CountedRanks().size());

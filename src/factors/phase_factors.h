@@ -31,9 +31,9 @@ double LoadBalanceBetweenNodes(double average_useful, double largest_node_load);
 double CommunicationEfficiency(double largest_useful, double elapsed);
 // max t / T_ideal [Rosas14, eq. 3]
 double Serialization(double largest_useful, double ideal_elapsed);
-// T_ideal / T [Rosas14, eq. 4]. With pauses, the rule set bsc takes the computation of the replay for serialization
-// (all time outside MPI) and the running time for communication efficiency, as the BSC tools do, and transfer is the
-// one over the other [docs/formulas.md, two notions of useful time].
+// T_ideal / T [Rosas14, eq. 4]. The rule set bsc takes the computation of the replay for serialization and the useful
+// time for communication efficiency, as the BSC tools do, and transfer is the one over the other
+// [docs/formulas.md, two notions of useful time].
 double Transfer(double ideal_elapsed, double elapsed);
 
 // Standard errors of what an iteration of a phase takes, as shares of it: what runs are compared by has these errors
@@ -62,14 +62,15 @@ struct BlockSamples {
 
 // Sums over one phase of one run, in seconds and counts.
 struct PhaseTotals {
-  double elapsed = 0;              // T
-  double ideal_elapsed = 0;        // T_ideal; 0 where runs were measured without a trace
-  double average_useful = 0;       // avg t
-  double largest_useful = 0;       // max t
-  double total_useful = 0;         // Σ t
-  double total_mpi = 0;            // useful + paused + MPI = length of the windows
-  double total_paused = 0;         // outside MPI, but not running
-  double largest_computation = 0;  // of any rank, outside MPI whether running or not
+  double elapsed = 0;         // T
+  double ideal_elapsed = 0;   // T_ideal; 0 where it is not known: without a trace, or with waits it does not tell
+  double average_useful = 0;  // avg t
+  double largest_useful = 0;  // max t
+  double total_useful = 0;    // Σ t
+  double total_mpi = 0;       // useful + paused + MPI = length of the windows
+  double total_paused = 0;    // outside MPI, but not running
+  // Of any rank, outside MPI whether running or not; of a whole run since its begin, also on ranks that start later.
+  double largest_computation = 0;
   double largest_node_load = 0;
   std::optional<double> instructions;  // inside useful time
   std::optional<double> cycles;

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/text.h"
+#include "replay/cut_trace.h"
 #include "support/program.h"
 #include "support/traces.h"
 #include "trace/trace_builder.h"
@@ -35,6 +36,48 @@ TEST(PhaseFactors, TwoRanksAndABarrier) {
   EXPECT_DOUBLE_EQ(factors.totals.ideal_elapsed, 8);
   EXPECT_DOUBLE_EQ(factors.totals.total_useful, 12);
   EXPECT_DOUBLE_EQ(factors.totals.total_mpi, 8);
+}
+
+// Rank 1 starts 3 s later: t = 4 and 6, T = 10, and the replay ends at 9. The BSC tools count time outside MPI from the
+// begin of the run: 4 and 3 + 6 = 9, so serialization is 9/9 and transfer what communication efficiency 6/10 leaves.
+TEST(PhaseFactors, RanksThatStartLaterComputeBefore) {
+  const Trace trace = test::ParseTrace(
+      "r0: comp 0-4 | Barrier@1 4-10\n"
+      "r1: comp 3-9 | Barrier@1 9-10");
+  const PhaseFactors bsc = Measure(trace);
+  EXPECT_DOUBLE_EQ(bsc.totals.elapsed, 10);
+  EXPECT_DOUBLE_EQ(bsc.totals.ideal_elapsed, 9);
+  EXPECT_DOUBLE_EQ(bsc.totals.largest_useful, 6);
+  EXPECT_DOUBLE_EQ(bsc.totals.largest_computation, 9);
+  EXPECT_DOUBLE_EQ(*bsc.values[Factor::kCommunicationEfficiency], 6.0 / 10);
+  EXPECT_DOUBLE_EQ(*bsc.values[Factor::kSerialization], 1);
+  EXPECT_DOUBLE_EQ(*bsc.values[Factor::kTransfer], 6.0 / 10);
+  const PhaseFactors causal = Measure(trace, PhaseSpec::WholeRun(), {{RuleSet::kCausal, 32768}, {}});
+  EXPECT_DOUBLE_EQ(*causal.values[Factor::kSerialization], 6.0 / 9);
+  EXPECT_DOUBLE_EQ(*causal.values[Factor::kTransfer], 9.0 / 10);
+}
+
+// In a loop that rank 1 reaches 3 s later it did something else before: t = 4 and 6 within windows from 2 and 5 on,
+// T = 12 - 2, and the replay ends 9 s after the first begin. The loop cut out as a trace of its own has the same
+// factors, and so has the whole run once it is copied.
+TEST(PhaseFactors, OtherPhasesCountFromTheBeginOfTheRank) {
+  const Trace trace = test::ParseTrace(
+      "r0: comp 0-2 | loop 2-6 | Barrier@1 6-12 | loop 12-12\n"
+      "r1: comp 1-5 | loop 5-11 | Barrier@1 11-12 | loop 12-12");
+  PhaseSpec loop = PhaseSpec::Region("loop");
+  loop.span = Span::kWhole;
+  const PhaseFactors factors = Measure(trace, loop);
+  EXPECT_DOUBLE_EQ(*factors.values[Factor::kSerialization], 6.0 / 9);
+  EXPECT_DOUBLE_EQ(*factors.values[Factor::kTransfer], 9.0 / 10);
+  const Matching matching = MatchTrace(trace);
+  const PhaseFactors cut = Measure(CutTrace(trace, matching, CutPhase(trace, loop)));
+  EXPECT_DOUBLE_EQ(*cut.values[Factor::kSerialization], 6.0 / 9);
+  EXPECT_DOUBLE_EQ(*cut.values[Factor::kTransfer], 9.0 / 10);
+  // Of the whole run max t is 4 + 6 on rank 1, which starts at 1 and ends the replay at 11; T = 12.
+  const PhaseFactors whole = Measure(trace);
+  EXPECT_DOUBLE_EQ(*whole.values[Factor::kSerialization], 1);
+  EXPECT_DOUBLE_EQ(*whole.values[Factor::kTransfer], 10.0 / 12);
+  EXPECT_EQ(Measure(CutTrace(trace, matching, CutPhase(trace, PhaseSpec::WholeRun()))).values, whole.values);
 }
 
 // A chain: each rank works 2 s after the one before. avg t = max t = 2, T = 12, T_ideal = 6.

@@ -176,7 +176,7 @@ std::uint32_t RegionNamed(TraceBuilder& builder, const Region& region) {
   return builder.AddRegion(region);
 }
 
-void CopyDefinitions(const Trace& trace, TraceBuilder& builder) {
+void CopyDefinitions(const Trace& trace, const PhaseCut& cut, TraceBuilder& builder) {
   Trace& copy = builder.trace();
   copy.path = trace.path;
   copy.format = trace.format;
@@ -189,6 +189,8 @@ void CopyDefinitions(const Trace& trace, TraceBuilder& builder) {
   copy.topologies = trace.topologies;
   copy.counters = trace.counters;
   for (const Rank& rank : trace.ranks) builder.AddRank(rank);
+  // Nothing lies outside a whole run, and so one that is copied as a whole is still known as one.
+  if (cut.spec.kind == PhaseSpec::Kind::kWholeRun) return;
   RegionNamed(builder, {std::string(kOutsideRegion), false, MpiCall::kNone, true});
 }
 
@@ -203,7 +205,7 @@ void MarkEdges(TraceBuilder& builder, RankPart& part) {
 
 Trace CutTrace(const Trace& trace, const Matching& matching, const PhaseCut& cut) {
   TraceBuilder builder;
-  CopyDefinitions(trace, builder);
+  CopyDefinitions(trace, cut, builder);
   const std::vector<OperationSet> keep = OperationsToKeep(trace, matching, cut);
   std::vector<RankPart> parts(trace.size());
   ParallelFor(trace.size(), [&](std::size_t rank) {

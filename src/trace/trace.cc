@@ -139,6 +139,10 @@ int Trace::threads() const {
   return most;
 }
 
+bool Trace::IsCutOut() const {
+  return std::any_of(regions.begin(), regions.end(), [](const Region& region) { return region.is_outside; });
+}
+
 std::optional<std::size_t> Trace::FindCounter(std::string_view name) const {
   for (std::size_t i = 0; i < counters.size(); ++i) {
     if (counters[i].name == name) return i;

@@ -330,6 +330,8 @@ struct Trace {
 
   std::size_t size() const { return ranks.size(); }
   double Seconds(Tick ticks) const { return static_cast<double>(ticks) / ticks_per_second; }
+  // Whether it was cut out of a longer run: what its ranks did before and behind it is not known.
+  bool IsCutOut() const;
   Tick begin() const;   // earliest event of any rank
   Tick end() const;     // latest
   int threads() const;  // the largest number of threads of any rank

@@ -234,7 +234,7 @@ TEST(ParaverRealTraces, KeepTheirFactors) {
 
 class Epoch : public testing::Test {
  protected:
-  static constexpr int kRuns[] = {1, 2, 4};
+  static constexpr int kRuns[] = {1, 2, 4, 8, 16};
 
   Epoch() : folder_(test::SharedDataFolder() + "/traces/others/epoch") {}
 
