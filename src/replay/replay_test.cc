@@ -91,11 +91,15 @@ TEST(Replay, SynchronousSendOfASmallMessage) {
   EXPECT_THAT(Ends(program, kCausal), ElementsAre(5, 4));
 }
 
-// A buffered send completes locally whatever its size; the BSC tools go by size.
-TEST(Replay, BufferedSendOfALargeMessage) {
+// A buffered send completes locally whatever its size, with any rules: rank 0 leaves it at 0 and computes until 1, rank
+// 1 posts its receive at 4 and has the message at once. The same of one that is waited for later.
+TEST(Replay, BufferedSendOfALargeMessageWaitsForNobody) {
   const std::string program = "r0: Bsend>1#a*100000 0-5 | comp 5-6\nr1: comp 0-4 | Recv<0#a*100000 4-5";
-  EXPECT_THAT(Ends(program, kBsc), ElementsAre(5, 4));
-  EXPECT_THAT(Ends(program, kCausal), ElementsAre(1, 4));
+  const std::string immediate = "r0: Ibsend>1#a*100000 0-1 | Wait~a 1-5 | comp 5-6\nr1: comp 0-4 | Recv<0#a*100000 4-5";
+  for (const ReplayRules& rules : {kBsc, kCausal}) {
+    EXPECT_THAT(Ends(program, rules), ElementsAre(1, 4)) << ToString(rules.set);
+    EXPECT_THAT(Ends(immediate, rules), ElementsAre(1, 4)) << ToString(rules.set);
+  }
 }
 
 TEST(Replay, WaitallWaitsForTheLatest) {

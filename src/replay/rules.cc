@@ -3,12 +3,11 @@
 namespace farscale {
 
 bool ReplayRules::IsRendezvous(MpiCall call, std::uint64_t bytes, std::uint64_t limit) const {
-  if (set == RuleSet::kBsc) return bytes >= limit;
   switch (call) {
-    case MpiCall::kSynchronousSend:
-    case MpiCall::kImmediateSynchronousSend: return true;
     case MpiCall::kBufferedSend:
-    case MpiCall::kImmediateBufferedSend: return false;  // completes locally [MPI 4.0, 3.4]
+    case MpiCall::kImmediateBufferedSend: return false;  // completes locally, whatever its size [MPI 4.0, 3.4]
+    case MpiCall::kSynchronousSend:
+    case MpiCall::kImmediateSynchronousSend: return set == RuleSet::kCausal || bytes >= limit;
     default: return bytes >= limit;
   }
 }

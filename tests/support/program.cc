@@ -24,7 +24,8 @@ const std::set<std::string>& MpiNames() {
       "Send",       "Ssend",    "Bsend",     "Isend",     "Issend",   "Recv",    "Irecv",   "Sendrecv",
       "Wait",       "Waitall",  "Waitany",   "Waitsome",  "Test",     "Barrier", "Bcast",   "Reduce",
       "Scan",       "Exscan",   "Allreduce", "Allgather", "Alltoall", "Gather",  "Scatter", "Reduce_scatter",
-      "Iallreduce", "Ibarrier", "Ibcast",    "Init",      "Finalize", "Start",   "Probe",   "Comm_rank"};
+      "Iallreduce", "Ibarrier", "Ibcast",    "Init",      "Finalize", "Start",   "Probe",   "Comm_rank",
+      "Ibsend"};
   return names;
 }
 

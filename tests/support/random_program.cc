@@ -41,8 +41,10 @@ class Generator {
     const auto add = [&](const char* name) { return builder_.AddRegion(name); };
     send_ = add("MPI_Send");
     ssend_ = add("MPI_Ssend");
+    bsend_ = add("MPI_Bsend");
     receive_ = add("MPI_Recv");
     isend_ = add("MPI_Isend");
+    ibsend_ = add("MPI_Ibsend");
     irecv_ = add("MPI_Irecv");
     wait_ = add("MPI_Wait");
     waitall_ = add("MPI_Waitall");
@@ -113,19 +115,23 @@ class Generator {
     return {a, b};
   }
 
-  // Large and synchronous sends are left only once the receiver has posted.
+  // Large and synchronous sends are left only once the receiver has posted, buffered ones at once.
   void SendAndReceive() {
     const auto [from, to] = TwoRanks();
     const std::uint64_t bytes = Bytes();
-    const bool synchronous = random_.Chance(10);
+    const int mode = random_.Below(100);
+    const bool synchronous = mode < 10, buffered = mode >= 90;
     const auto tag = static_cast<std::uint32_t>(random_.Below(3));
     const Tick sent = Compute(from), posted = Compute(to);
     const Tick arrival = sent + 5 + static_cast<Tick>(bytes / 1000);
-    const Tick sender_free =
-        synchronous || bytes >= 32768 ? std::max(sent, posted) + 5 + static_cast<Tick>(bytes / 1000) : sent + 2;
+    const bool waits = synchronous || (bytes >= 32768 && !buffered);
+    const Tick sender_free = waits ? std::max(sent, posted) + 5 + static_cast<Tick>(bytes / 1000) : sent + 2;
     const auto peer_to = static_cast<std::uint32_t>(to), peer_from = static_cast<std::uint32_t>(from);
-    Add(from, synchronous ? ssend_ : send_, sent, sender_free,
-        [=, this](RankBuilder& r) { r.Send(peer_to, world_, tag, bytes); });
+    Add(from,
+        synchronous ? ssend_
+        : buffered  ? bsend_
+                    : send_,
+        sent, sender_free, [=, this](RankBuilder& r) { r.Send(peer_to, world_, tag, bytes); });
     Add(to, receive_, posted, std::max({posted, arrival, sender_free}) + 1,
         [=, this](RankBuilder& r) { r.Receive(peer_from, world_, tag, bytes); });
   }
@@ -157,7 +163,7 @@ class Generator {
       const Tick first = Compute(self);
       Add(self, irecv_, first, first + 1, [=](RankBuilder& r) { r.ReceivePost(request); });
       const Tick second = Compute(self);
-      Add(self, isend_, second, second + 2,
+      Add(self, bytes % 10 == 0 ? ibsend_ : isend_, second, second + 2,
           [=, this](RankBuilder& r) { r.SendPost(peer, world_, 9, bytes, request + 1); });
       posted.push_back(second);
     }
@@ -230,8 +236,8 @@ class Generator {
   Random random_;
   const RandomProgramOptions options_;
   TraceBuilder builder_;
-  std::uint32_t send_, ssend_, receive_, isend_, irecv_, wait_, waitall_, sendrecv_, allreduce_, bcast_, reduce_,
-      gather_, scan_, loop_, world_;
+  std::uint32_t send_, ssend_, bsend_, ibsend_, receive_, isend_, irecv_, wait_, waitall_, sendrecv_, allreduce_,
+      bcast_, reduce_, gather_, scan_, loop_, world_;
   std::uint32_t sub_ = 0;
   std::vector<std::int32_t> sub_members_;
   std::vector<std::vector<Call>> calls_;

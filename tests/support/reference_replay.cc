@@ -29,6 +29,7 @@ struct Reference {
   std::map<MessageKey, bool> rendezvous;
 
   bool IsRendezvous(MpiCall call, std::uint64_t bytes) const {
+    if (call == MpiCall::kBufferedSend || call == MpiCall::kImmediateBufferedSend) return false;
     if (set == RuleSet::kBsc) return bytes >= 32768;
     return bytes >= 32768 || call == MpiCall::kSynchronousSend || call == MpiCall::kImmediateSynchronousSend;
   }
