@@ -207,6 +207,12 @@ class MpiTest:
         result = self.trace(2, "threads", options=["--ideal"])
         self.assertIn("idealRefused", self.ids("trace/farscale.json"))
         self.assertIn("MPI calls of other threads are not in the trace", result.err)
+        # The archive says it to whoever reads it.
+        inspected = json.loads(self.farscale("inspect", "--json", "trace/traces.otf2").out)
+        found = {one["id"]: one for one in inspected["diagnostics"]}
+        self.assertEqual(found["mpiOnWorkerThread"]["count"], 1000)
+        factors = self.farscale("factors", "trace/traces.otf2")
+        self.assertIn("MPI calls were made by threads other than the main one", factors.err)
 
     def test_fortran_is_measured(self):
         if not (self.bin / "fortran08").exists():

@@ -26,6 +26,8 @@ constexpr std::uint64_t kDefinitionChunk = std::uint64_t{1} << 22;
 // Chunks of events that a rank keeps in memory; then they are written to the file, and the trace says so.
 constexpr std::size_t kMostChunks = 16;
 constexpr const char* kName = "traces";
+// Number of MPI calls by other threads than those that called MPI_Init, as trace/otf2_reader.cc knows it.
+constexpr const char* kPropertyOfOtherThreads = "FARSCALE_CALLS_OF_OTHER_THREADS";
 
 OTF2_Archive* archive = nullptr;
 std::string anchor;
@@ -140,6 +142,16 @@ bool Agree(bool good) {
   return all != 0;
 }
 
+// Whoever reads the archive has to know what is not in it; the anchor is written by rank 0.
+bool WriteCallsOfOtherThreads() {
+  const std::uint64_t calls = __atomic_load_n(&page->other_calls, __ATOMIC_RELAXED);
+  std::uint64_t of_all = 0;
+  real.MPI_Allreduce(&calls, &of_all, 1, MPI_UINT64_T, MPI_SUM, OwnWorld());
+  if (of_all == 0 || page->rank != 0) return true;
+  return OTF2_Archive_SetProperty(archive, kPropertyOfOtherThreads, std::to_string(of_all).c_str(), true) ==
+         OTF2_SUCCESS;
+}
+
 }  // namespace
 
 namespace {
@@ -184,6 +196,7 @@ std::string CloseArchive(OTF2_EvtWriter* writer, bool has_counters) {
   }
   good = OTF2_Archive_CloseEvtFiles(archive) == OTF2_SUCCESS && good;
   good = WriteDefinitions(archive, events, has_counters) && good;
+  good = WriteCallsOfOtherThreads() && good;
   good = OTF2_Archive_Close(archive) == OTF2_SUCCESS && good;
   std::uint64_t unknown_of_all = 0;
   real.MPI_Allreduce(&unknown, &unknown_of_all, 1, MPI_UINT64_T, MPI_SUM, OwnWorld());

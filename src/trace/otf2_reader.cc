@@ -27,6 +27,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// As collect/trace_archive.cc writes it.
+constexpr const char* kPropertyOfOtherThreads = "FARSCALE_CALLS_OF_OTHER_THREADS";
+
 // What the callbacks of one location need. Nothing is thrown through the library: a failure is kept, reading stops.
 struct LocationReader {
   LocationReader(const Trace& trace, const Otf2Definitions& definitions_in, const Otf2Location& location_in)
@@ -470,6 +473,20 @@ std::string Creator(OTF2_Reader* reader) {
   return creator;
 }
 
+// MPI calls that farscale trace did not record, since other threads made them; 0 for archives of others.
+std::uint64_t UnrecordedCalls(OTF2_Reader* reader) {
+  char* text = nullptr;
+  TakeOtf2Words();
+  if (OTF2_Reader_GetProperty(reader, kPropertyOfOtherThreads, &text) != OTF2_SUCCESS || text == nullptr) {
+    TakeOtf2Words();  // that there is no such property is no error
+    return 0;
+  }
+  long long calls = 0;
+  const bool is_count = ParseInteger(text, calls) && calls > 0;
+  std::free(text);
+  return is_count ? static_cast<std::uint64_t>(calls) : 0;
+}
+
 std::string Format(OTF2_Reader* reader) {
   std::uint8_t major = 0, minor = 0, bugfix = 0;
   OTF2_Reader_GetVersion(reader, &major, &minor, &bugfix);
@@ -581,6 +598,9 @@ Trace ReadOtf2(const std::string& anchor, const CounterSelection& counters, bool
   if (layout.is_plain) RequireLocationFiles(anchor, definitions.locations);
   archive.OpenFiles(definitions.locations);
   ReadLocations(archive, definitions, keep_threads, builder);
+  const std::uint64_t unrecorded = UnrecordedCalls(archive.reader());
+  builder.trace().diagnostics.Add(Anomaly::kMpiOnWorkerThread, unrecorded, "calls that were not recorded");
+  builder.trace().diagnostics.AddPopulation(Anomaly::kMpiOnWorkerThread, unrecorded);
   std::uint64_t threaded = 0;
   for (const Rank& rank : builder.definitions().ranks) threaded += rank.threads > 1 ? 1 : 0;
   builder.trace().diagnostics.Add(Anomaly::kThreadsAtProcessLevel, threaded);

@@ -273,6 +273,20 @@ TEST_F(Otf2ReaderTest, NodesAndThreads) {
   EXPECT_THROW(trace.diagnostics.FailPastThreshold(""), Error);
 }
 
+// farscale trace records one thread a process, and says in the archive how many calls of others it left out: 3 of 5.
+TEST_F(Otf2ReaderTest, CallsThatWereNotRecorded) {
+  archive_.AddWorld(1);
+  archive_.AddMpi();
+  archive_.Location(0).Enter(0, "MPI_Init").Leave(1, "MPI_Init").Enter(8, "MPI_Finalize").Leave(9, "MPI_Finalize");
+  archive_.Property("FARSCALE_CALLS_OF_OTHER_THREADS", "3");
+  const Trace trace = Read();
+  const std::vector<Finding> findings = trace.diagnostics.findings();
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].id, "mpiOnWorkerThread");
+  EXPECT_EQ(DetailOf(findings[0]), "3 of 5, first calls that were not recorded");
+  EXPECT_THROW(trace.diagnostics.FailPastThreshold(""), Error);
+}
+
 // Score-P numbers regions for each location by itself and leaves tables to translate.
 TEST_F(Otf2ReaderTest, MappingTables) {
   archive_.AddWorld(1);

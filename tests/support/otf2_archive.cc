@@ -102,6 +102,10 @@ std::uint32_t Otf2Archive::AddMetricClass(const std::vector<std::string>& names,
   return static_cast<std::uint32_t>(metrics_.size() - 1);
 }
 
+void Otf2Archive::Property(const std::string& name, const std::string& value) {
+  Check(OTF2_Archive_SetProperty(archive_, name.c_str(), value.c_str(), true));
+}
+
 void Otf2Archive::SetClock(std::uint64_t ticks_per_second, std::uint64_t offset) {
   ticks_per_second_ = ticks_per_second;
   offset_ = offset;

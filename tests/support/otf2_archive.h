@@ -68,6 +68,9 @@ class Otf2Archive {
   Otf2Archive(const Otf2Archive&) = delete;
   Otf2Archive& operator=(const Otf2Archive&) = delete;
 
+  // A property of the archive, in its anchor.
+  void Property(const std::string& name, const std::string& value);
+
   // Definitions; may be added until Close().
   // MPI_ names get the MPI paradigm; those with "!$omp" in front that of OpenMP, and the role that they name.
   std::uint32_t Region(const std::string& name);
