@@ -132,6 +132,10 @@ const std::vector<AnomalyType>& Table() {
        "microseconds lie outside MPI but are not useful, since the trace says that the rank did not run (input and "
        "output, writing of trace buffers and the like); the replay counts them as computation",
        kNever},
+      {Anomaly::kPreempted, "preempted", kWarning,
+       "ranks had a core for only part of their time outside MPI: they share cores with each other or with something "
+       "else, or sleep; useful time contains the rest",
+       kNever},
       {Anomaly::kRankWithoutPhase, "rankWithoutPhase", kWarning,
        "ranks never enter the phase; they count with no useful time", kNever},
       {Anomaly::kNoLoopFound, "noLoopFound", kWarning,

@@ -65,6 +65,7 @@ enum class Anomaly {
   kIterationWithoutLike,
   // Phases and factors.
   kNotRunning,
+  kPreempted,
   kRankWithoutPhase,
   kNoLoopFound,
   kPhaseNotInRun,

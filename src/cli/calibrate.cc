@@ -8,6 +8,7 @@
 #include "base/format.h"
 #include "cli/command.h"
 #include "replay/calibration.h"
+#include "replay/processor_time.h"
 #include "report/text_table.h"
 #include "trace/trace_reader.h"
 
@@ -83,12 +84,12 @@ struct Calibrated {
 Calibrated CalibrateTrace(const std::string& path, std::optional<int> application, const ReplayRules& rules,
                           const Messages& messages, bool print) {
   ReadOptions read;
-  read.all_counters = false;
   read.application = application;
   const Trace trace = ReadTrace(path, read);
   const Matching matching = MatchTrace(trace);
   Diagnostics diagnostics = trace.diagnostics;
   diagnostics.Merge(matching.diagnostics);
+  diagnostics.Merge(CheckProcessorTime(trace, {}));
   diagnostics.FailPastThreshold(path);
   Calibrated result{Calibrate(trace, matching, rules), trace.size()};
   diagnostics.Merge(result.calibration.diagnostics);

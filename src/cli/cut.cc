@@ -9,6 +9,7 @@
 #include "phases/phase_cut.h"
 #include "replay/cut_trace.h"
 #include "replay/matching.h"
+#include "replay/processor_time.h"
 #include "study/resources.h"
 #include "study/scenario.h"
 #include "trace/otf2_writer.h"
@@ -101,6 +102,7 @@ int Cut(const CutOptions& options, const Common& common) {
   Diagnostics diagnostics = trace.diagnostics;
   diagnostics.Merge(matching.diagnostics);
   diagnostics.Merge(cut.diagnostics);
+  diagnostics.Merge(CheckProcessorTime(trace, options.counters, {cut}));
   if (scenario) {
     ScenarioRun run = ReplayScenario(trace, matching, {cut}, *scenario, {{}, options.counters});
     messages.Note("replayed on " + run.description);

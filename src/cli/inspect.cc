@@ -10,6 +10,7 @@
 #include "factors/factor_table_json.h"
 #include "phases/phase_cut.h"
 #include "replay/matching.h"
+#include "replay/processor_time.h"
 #include "report/text_table.h"
 #include "trace/trace_reader.h"
 
@@ -102,6 +103,7 @@ Inspection Inspect(const InspectOptions& options) {
   }
   Diagnostics diagnostics = inspection.trace.diagnostics;
   diagnostics.Merge(MatchTrace(inspection.trace).diagnostics);
+  diagnostics.Merge(CheckProcessorTime(inspection.trace, {}));
   inspection.findings = diagnostics.findings();
   return inspection;
 }

@@ -10,6 +10,7 @@
 #include "cli/command.h"
 #include "cli/phase_tables.h"
 #include "phases/phase_cut.h"
+#include "replay/processor_time.h"
 #include "trace/trace_reader.h"
 
 namespace farscale {
@@ -97,6 +98,7 @@ int Phases(const PhasesOptions& options, const Common& common) {
       const Trace trace = ReadTrace(options.traces[i], {true, {}, ApplicationOf(options.application)});
       structures[i] = DescribePhase(trace, spec);
       structures[i].diagnostics.Merge(trace.diagnostics);
+      structures[i].diagnostics.Merge(CheckProcessorTime(trace, {}));
       if (!spec.shape) spec.shape = structures[i].shape;
     } catch (const Error& error) {  // does not lose the others
       structures[i].text = std::string(error.what()) + "\n";

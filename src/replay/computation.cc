@@ -354,6 +354,12 @@ Computation CleanComputation(const Trace& trace, const ComputationOptions& optio
   return computation;
 }
 
+std::optional<Computation> TryComputation(const Trace& trace, ComputationSource source, const CounterNames& counters) {
+  Attempt attempt = From(trace, source, {source, counters, nullptr});
+  if (attempt.computation) AddSums(trace, *attempt.computation);
+  return std::move(attempt.computation);
+}
+
 Computation MeasuredComputation(const Trace& trace) {
   Computation computation;
   computation.lengths.resize(trace.size());

@@ -50,6 +50,8 @@ struct ComputationOptions {
 // Throws a usage error naming what is missing when the trace cannot give the source asked for, or lacks a counter named
 // in `options.counters`. The sums of a rank's lengths are its total counts by the rate, to the tick.
 Computation CleanComputation(const Trace& trace, const ComputationOptions& options);
+// From one source; nothing where the trace cannot give it.
+std::optional<Computation> TryComputation(const Trace& trace, ComputationSource source, const CounterNames& counters);
 Computation MeasuredComputation(const Trace& trace);
 
 }  // namespace farscale

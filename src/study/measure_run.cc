@@ -10,6 +10,7 @@
 #include "imbalance/diagnosis.h"
 #include "phases/location_cut.h"
 #include "replay/matching.h"
+#include "replay/processor_time.h"
 #include "study/phase_marks.h"
 #include "trace/location_trace.h"
 #include "trace/trace_reader.h"
@@ -206,6 +207,7 @@ MeasuredRun ReadAndMeasure(const Study& study, const RunSpec& spec, const std::v
     marks.push_back(MarkPhase(trace, matching, cut, choice, study.factors));
     cut = KeepClean(trace, cut, choice);
   }
+  diagnostics.Merge(CheckProcessorTime(trace, study.factors.counters, cuts));
   result.record = RecordOf(trace, spec, cuts);
   result.record.phases = std::move(marks);
   if (detail == Detail::kReport) result.record.picture = PictureOf(trace, matching, study.factors.rules);

@@ -1,0 +1,135 @@
+#include "replay/processor_time.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/format.h"
+#include "base/parallel.h"
+#include "replay/bursts.h"
+#include "replay/computation.h"
+
+namespace farscale {
+namespace {
+
+// As farscale measure has it: detours of a quiet operating system take less than a percent, a second process on the
+// core takes half.
+constexpr double kLeastShare = 0.95;
+// Below, one preemption is much: nobody learns anything from that.
+constexpr double kLeastSeconds = 0.01;
+constexpr double kLongSeconds = 100e-6;
+// The clock of a processor changes, too, with the number of busy cores and with what they compute, but not to less than
+// this of the highest one that many bursts have.
+constexpr double kSlowestClock = 0.6;
+
+struct RankTime {
+  double outside = 0;  // of MPI, ticks, without pauses
+  double missing = 0;  // of that, ticks without a processor
+};
+
+// Time intervals of a rank, in order and apart.
+std::vector<std::pair<Tick, Tick>> CountedTicks(const std::vector<PhaseCut>& cuts, std::size_t rank) {
+  std::vector<std::pair<Tick, Tick>> all, joined;
+  for (const PhaseCut& cut : cuts) {
+    for (const Interval& interval : cut.CountedTime(rank)) all.emplace_back(interval.begin.tick, interval.end.tick);
+  }
+  std::sort(all.begin(), all.end());
+  for (const auto& [begin, end] : all) {
+    if (!joined.empty() && begin <= joined.back().second) {
+      joined.back().second = std::max(joined.back().second, end);
+    } else {
+      joined.emplace_back(begin, end);
+    }
+  }
+  return joined;
+}
+
+// Whether a tick lies in one of the intervals; asked for in rising order.
+class RisingTicks {
+ public:
+  explicit RisingTicks(std::vector<std::pair<Tick, Tick>> intervals) : intervals_(std::move(intervals)) {}
+  bool Contain(Tick tick) {
+    while (next_ < intervals_.size() && intervals_[next_].second <= tick) ++next_;
+    return next_ < intervals_.size() && intervals_[next_].first <= tick;
+  }
+
+ private:
+  std::vector<std::pair<Tick, Tick>> intervals_;
+  std::size_t next_ = 0;
+};
+
+std::vector<std::pair<Tick, Tick>> PausedTicks(const RankTimeline& timeline) {
+  std::vector<std::pair<Tick, Tick>> paused;
+  for (const Pause& pause : timeline.pauses()) {
+    paused.emplace_back(timeline.event_tick(pause.begin_event), timeline.event_tick(pause.end_event));
+  }
+  return paused;
+}
+
+bool IsTouched(const std::vector<std::pair<Tick, Tick>>& pauses, Tick begin, Tick end) {
+  const auto next = std::partition_point(pauses.begin(), pauses.end(),
+                                         [&](const std::pair<Tick, Tick>& pause) { return pause.second <= begin; });
+  return next != pauses.end() && next->first < end;
+}
+
+RankTime TimeOf(const Trace& trace, std::size_t rank, const Computation& computation,
+                const std::vector<PhaseCut>& cuts) {
+  const RankTimeline& timeline = trace.timelines[rank];
+  RisingTicks counted(CountedTicks(cuts, rank));
+  const std::vector<std::pair<Tick, Tick>> pauses = PausedTicks(timeline);
+  const auto long_from = static_cast<Tick>(kLongSeconds * trace.ticks_per_second);
+  RankTime time;
+  for (std::size_t call = 0; call <= timeline.calls(); ++call) {
+    const Tick begin = BurstBegin(timeline, call), end = BurstEnd(timeline, call), length = end - begin;
+    if (length <= 0 || !counted.Contain(begin + length / 2) || IsTouched(pauses, begin, end)) continue;
+    time.outside += static_cast<double>(length);
+    const auto clean = static_cast<double>(computation.lengths[rank][call]);
+    const bool may_be_clock =
+        computation.source == ComputationSource::kCycles && clean > kSlowestClock * static_cast<double>(length);
+    if (length >= long_from && !may_be_clock) time.missing += static_cast<double>(length) - clean;
+  }
+  return time;
+}
+
+std::optional<Computation> OnProcessor(const Trace& trace, const CounterNames& names) {
+  for (const ComputationSource source : {ComputationSource::kCpuTime, ComputationSource::kCycles}) {
+    if (auto computation = TryComputation(trace, source, names)) return computation;
+  }
+  return std::nullopt;
+}
+
+double ShareOf(const RankTime& time) { return std::clamp(1 - time.missing / time.outside, 0.0, 1.0); }
+
+}  // namespace
+
+Diagnostics CheckProcessorTime(const Trace& trace, const CounterNames& names, const std::vector<PhaseCut>& cuts) {
+  Diagnostics diagnostics;
+  const std::optional<Computation> computation = OnProcessor(trace, names);
+  if (!computation) return diagnostics;
+  const std::vector<PhaseCut> whole =
+      cuts.empty() ? std::vector<PhaseCut>{CutPhase(trace, PhaseSpec::WholeRun())} : std::vector<PhaseCut>();
+  std::vector<RankTime> times(trace.size());
+  ParallelFor(trace.size(),
+              [&](std::size_t rank) { times[rank] = TimeOf(trace, rank, *computation, cuts.empty() ? whole : cuts); });
+  RankTime together;
+  std::uint64_t ranks = 0;
+  std::string first;
+  for (std::size_t rank = 0; rank < times.size(); ++rank) {
+    const RankTime& time = times[rank];
+    if (time.outside < kLeastSeconds * trace.ticks_per_second || ShareOf(time) >= kLeastShare) continue;
+    if (ranks++ == 0) {
+      first = fmt::format("rank {} with {} of {}", rank, FormatPercent(ShareOf(time)),
+                          FormatSeconds(time.outside / trace.ticks_per_second));
+    }
+    together.outside += time.outside;
+    together.missing += time.missing;
+  }
+  if (ranks == 0) return diagnostics;
+  diagnostics.Add(Anomaly::kPreempted, ranks,
+                  fmt::format("{}; {} of the time of these ranks", first, FormatPercent(ShareOf(together))));
+  diagnostics.AddPopulation(Anomaly::kPreempted, trace.size());
+  return diagnostics;
+}
+
+}  // namespace farscale
