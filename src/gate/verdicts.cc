@@ -7,6 +7,7 @@
 
 #include "base/format.h"
 #include "base/text.h"
+#include "factors/superlinear.h"
 #include "gate/judging.h"
 
 namespace farscale {
@@ -124,11 +125,21 @@ class GateJudge {
   Judgement Finish(Judgement judgement) const {
     const Rule& rule = evidence_.rules().rules[judgement.rule];
     if (rule.severity == RuleSeverity::kWarn && judgement.verdict == Verdict::kFail) judgement.verdict = Verdict::kWarn;
-    if (!judgement.blame) return judgement;
-    const std::string what = judgement.check == Judgement::Check::kChange ? "of what got worse" : "of the loss";
-    judgement.sentence +=
-        fmt::format(" {} explains {:.0f} % {}.", NameOf(*judgement.blame), 100 * judgement.blame->share, what);
+    if (judgement.blame) {
+      const std::string what = judgement.check == Judgement::Check::kChange ? "of what got worse" : "of the loss";
+      judgement.sentence +=
+          fmt::format(" {} explains {:.0f} % {}.", NameOf(*judgement.blame), 100 * judgement.blame->share, what);
+    }
+    judgement.superlinear = WhySuperlinearHere(judgement);
+    if (!judgement.superlinear.empty()) judgement.sentence += " " + judgement.superlinear;
     return judgement;
+  }
+
+  std::string WhySuperlinearHere(const Judgement& judgement) const {
+    const Quantity& quantity = judgement.quantity;
+    if (quantity.IsTime() || quantity.factor == Factor::kSpeedup) return "";
+    const double largest = std::max(judgement.value.value_or(0), judgement.before.value_or(0));
+    return WhySuperlinear(evidence_.table().Rows(judgement.series, judgement.phase), largest);
   }
 
   EvidenceAtHand evidence_;

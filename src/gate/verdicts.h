@@ -41,6 +41,8 @@ struct Judgement {
   bool is_projected = false;
   Verdict verdict = Verdict::kNoEvidence;
   std::string sentence;  // what is the case and why the verdict is what it is
+  std::string
+      superlinear;  // a sentence, also at the end of the one above: why a value above 110 % is there; else empty
 
   // What is known; nothing where that is missing.
   std::optional<double> value;

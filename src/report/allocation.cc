@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "factors/superlinear.h"
 #include "report/allocation_checks.h"
 #include "report/allocation_gaps.h"
 #include "report/allocation_rows.h"
@@ -46,6 +47,16 @@ void ChooseIterations(const AllocationTerms& terms, AllocationPack& pack) {
       terms.options().iterations ? terms.options().iterations : terms.results().problem.iterations;
   pack.are_planned = planned.has_value();
   pack.iterations = planned.value_or(terms.baseline().rows.front()->iterations);
+}
+
+// Beyond the evidence, where there is no number, the low end of the interval.
+double LargestEfficiency(const AllocationPack& pack) {
+  double largest = 0;
+  for (const AllocationRow& row : pack.rows) {
+    largest = std::max(largest, row.efficiency.value.value_or(0));
+    if (!row.efficiency.value && row.efficiency.interval80) largest = std::max(largest, row.efficiency.interval80->low);
+  }
+  return largest;
 }
 
 void AddProjected(const AllocationTerms& terms, const WorkPlan& plan, AllocationPack& pack) {
@@ -110,6 +121,7 @@ AllocationPack MakeAllocationPack(const Results& results, const AllocationOption
   for (const RunsAt& runs : terms.counts()) pack.rows.push_back(MeasuredRow(terms, plan, runs));
   AddProjected(terms, plan, pack);
   pack.recommendation = RecommendJobSize(terms, plan, pack.rows);
+  pack.superlinear = WhySuperlinear(terms.rows(), LargestEfficiency(pack), terms.baseline().cores);
   pack.contradictions = FindContradictions(terms, pack.rows);
   pack.missing = FindGaps(terms, pack);
   return pack;

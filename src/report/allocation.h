@@ -109,6 +109,7 @@ struct AllocationPack {
   std::size_t counts = 0;  // measured
   std::size_t repeated_counts = 0;
   std::optional<Noise> noise;               // of times, else of efficiencies, between repeats
+  std::string superlinear;                  // a sentence: why efficiencies above 110 % are there; else empty
   std::vector<std::string> contradictions;  // sentences: what of the results cannot be true together
   std::vector<std::string> missing;         // sentences: what an application should say and the results do not know
 };

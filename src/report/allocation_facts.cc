@@ -115,6 +115,7 @@ std::string AllocationNote(const AllocationPack& pack) {
     note +=
         fmt::format(" Larger core counts, projected up to {} cores, are left out.", FormatCores(pack.largest_target));
   }
+  if (!pack.superlinear.empty()) note += " " + pack.superlinear;
   return std::string(Trim(note));
 }
 

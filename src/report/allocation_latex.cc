@@ -129,6 +129,7 @@ std::string WriteAllocationTable(const Results& results, const AllocationPack& p
     text +=
         (part == parts.front() ? "" : "\n\n\\medskip\n") + TabularOf(TabulateAllocation(pack, results.problem, part));
   }
+  if (!pack.superlinear.empty()) text += "\n\n\\smallskip\n" + EscapeLatex(pack.superlinear) + "\n";
   return text + "\\par}\n";
 }
 

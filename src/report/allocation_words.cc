@@ -251,8 +251,8 @@ std::vector<std::string> DescribeRecommendation(const AllocationPack& pack) {
                     "Larger jobs may have it too{}, but that is not evidence.",
                     size, against, IntervalInWords(job)));
   }
-  for (const std::string& sentence :
-       {CostInWords(pack), CautionInWords(pack), ExceptionsInWords(pack), DisagreementInWords(pack)}) {
+  for (const std::string& sentence : {CostInWords(pack), pack.superlinear, CautionInWords(pack),
+                                      ExceptionsInWords(pack), DisagreementInWords(pack)}) {
     if (!sentence.empty()) sentences.push_back(sentence);
   }
   return sentences;

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/format.h"
 #include "base/text.h"
 #include "report/figures.h"
@@ -71,6 +73,22 @@ std::string DescribeReach(const PhaseProjection& projection) {
 std::string DescribeHorizon(const PhaseProjection& projection) {
   if (!projection.horizon || projection.Find(projection.horizon->factor) == nullptr) return "";
   return DescribeReach(projection) + DescribeGlobalReach(projection, projection.horizon->cores);
+}
+
+double LargestProjected(const PhaseProjection& projection) {
+  double largest = 0;
+  for (const Factor factor : {Factor::kGlobalEfficiency, Factor::kComputationScalability}) {
+    const FactorProjection* projected = projection.Find(factor);
+    if (projected == nullptr) continue;
+    for (const ProjectedValue& target : projected->targets) {
+      if (IsEvidence(projection, factor, target.cores)) {
+        largest = std::max(largest, target.value);
+      } else if (target.interval80) {
+        largest = std::max(largest, target.interval80->low);
+      }
+    }
+  }
+  return largest;
 }
 
 void MarkHorizon(const PhaseProjection& projection, Chart& chart) {

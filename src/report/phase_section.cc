@@ -52,6 +52,9 @@ class PhaseSection {
     section_["obstacle"] = projection_ != nullptr ? projection_->obstacle : "no projection was made";
     section_["findings"] = Data::array();
     for (const std::string& sentence : SummarizePhase(rows_, projection_)) section_["findings"].push_back(sentence);
+    const std::string superlinear = WhySuperlinear(rows_, projection_);
+    section_["superlinear"] = superlinear;
+    section_["isSuperlinear"] = !superlinear.empty();
     section_["hasReadings"] = false;
     if (projected) {
       AddOverview();

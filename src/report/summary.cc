@@ -8,6 +8,7 @@
 
 #include "base/format.h"
 #include "base/text.h"
+#include "factors/superlinear.h"
 #include "projection/factor_parts.h"
 #include "report/evidence.h"
 #include "report/figures.h"
@@ -154,9 +155,17 @@ void SayEvidence(const PhaseProjection& projection, std::vector<std::string>& se
 
 }  // namespace
 
+std::string WhySuperlinear(const std::vector<FactorRow>& rows, const PhaseProjection* projection) {
+  std::string measured = WhySuperlinear(rows);
+  if (!measured.empty() || projection == nullptr) return measured;
+  return WhySuperlinear(rows, LargestProjected(*projection));
+}
+
 std::vector<std::string> SummarizePhase(const std::vector<FactorRow>& rows, const PhaseProjection* projection) {
   std::vector<std::string> sentences;
   if (!rows.empty()) SayMeasured(rows, sentences);
+  const std::string superlinear = WhySuperlinear(rows, projection);
+  if (!superlinear.empty()) sentences.push_back(superlinear);
   if (projection == nullptr) return sentences;
   if (!projection->obstacle.empty()) {
     sentences.push_back("There is no projection: " + projection->obstacle + ".");

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/format.h"
+#include "factors/superlinear.h"
 #include "report/answers_section.h"
 #include "report/evidence.h"
 #include "report/figures.h"
@@ -90,6 +91,7 @@ std::string FormatFactorTable(const FactorTable& table) {
       for (const FactorRow& row : rows) AddRun(row, factors, cells);
       if (!text.empty()) text += "\n";
       text += Heading(series, phase) + FormatTable(cells);
+      if (const std::string why = WhySuperlinear(rows); !why.empty()) text += why + "\n";
     }
   }
   return text;
@@ -156,6 +158,7 @@ std::string FormatProjections(const std::vector<PhaseProjection>& projections) {
       }
     }
     text += FormatTable(cells);
+    if (const std::string why = WhySuperlinear({}, LargestProjected(phase)); !why.empty()) text += why + "\n";
     if (const std::string horizon = DescribeHorizon(phase); !horizon.empty()) text += horizon + "\n";
   }
   return text;

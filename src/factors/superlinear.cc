@@ -1,0 +1,121 @@
+#include "factors/superlinear.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/format.h"
+#include "base/text.h"
+
+namespace farscale {
+namespace {
+
+constexpr Factor kEfficiencies[] = {Factor::kGlobalEfficiency, Factor::kComputationScalability,
+                                    Factor::kInstructionScaling, Factor::kIpcScaling, Factor::kFrequencyScaling};
+constexpr double kMatters = 1.02;  // of a part
+
+constexpr const char* kReal = "real where more of the problem fits the caches of more cores";
+constexpr const char* kWrong =
+    "wrong where the scaling, the problem or the iterations are not those of the runs, or where the run compared with "
+    "was disturbed";
+
+const FactorRow* RowWithLargest(const std::vector<FactorRow>& rows, Factor factor) {
+  const FactorRow* largest = nullptr;
+  for (const FactorRow& row : rows) {
+    const bool is_larger = row.values[factor] && (largest == nullptr || *row.values[factor] > *largest->values[factor]);
+    if (is_larger) largest = &row;
+  }
+  return largest;
+}
+
+std::optional<double> MeanAt(const std::vector<FactorRow>& rows, std::int64_t cores, Factor factor) {
+  double sum = 0, known = 0;
+  for (const FactorRow& row : rows) {
+    if (row.cores != cores || !row.values[factor]) continue;
+    sum += *row.values[factor];
+    ++known;
+  }
+  return known > 0 ? std::optional(sum / known) : std::nullopt;
+}
+
+std::string OnCores(const FactorRow& row) {
+  return fmt::format("on {} core{}", FormatCores(static_cast<double>(row.cores)), row.cores == 1 ? "" : "s");
+}
+
+std::string CauseOf(Factor factor, double value) {
+  switch (factor) {
+    case Factor::kInstructionScaling:
+      return fmt::format(
+          "the program executes {:.2f} times fewer instructions than its scaling makes of the reference "
+          "run's, so check that scaling, problem and iterations are those of the runs",
+          value);
+    case Factor::kIpcScaling:
+      return fmt::format(
+          "a cycle executes {:.2f} times as many instructions as in the reference run, as it does where more of the "
+          "problem fits the caches of more cores",
+          value);
+    case Factor::kFrequencyScaling: return fmt::format("the clock is {:.2f} times that of the reference run", value);
+    default:
+      return fmt::format(
+          "computation takes {:.2f} times less than its scaling makes of the reference run's, which is "
+          "{}, and {}",
+          value, kReal, kWrong);
+  }
+}
+
+// Of computation scalability, by its parts where they are known.
+std::string CauseOfScalability(const FactorRow& row) {
+  std::vector<std::string> causes;
+  for (const Factor part : {Factor::kInstructionScaling, Factor::kIpcScaling, Factor::kFrequencyScaling}) {
+    if (row.values[part] && *row.values[part] > kMatters) causes.push_back(CauseOf(part, *row.values[part]));
+  }
+  if (!causes.empty()) return Join(causes, ", and ");
+  return CauseOf(Factor::kComputationScalability, *row.values[Factor::kComputationScalability]);
+}
+
+std::string BecauseOfScalability(const FactorRow& row) {
+  return fmt::format("come from computation scalability ({} {}): {}.",
+                     FormatFactor(*row.values[Factor::kComputationScalability]), OnCores(row), CauseOfScalability(row));
+}
+
+}  // namespace
+
+std::string WhySuperlinear(const std::vector<FactorRow>& rows, double largest, std::optional<std::int64_t> baseline) {
+  if (!(largest > kSuperlinear)) return "";
+  const std::string text = "Efficiencies above 110 % ";
+  const FactorRow* scalability = RowWithLargest(rows, Factor::kComputationScalability);
+  const FactorRow* parallel = baseline ? RowWithLargest(rows, Factor::kParallelEfficiency) : nullptr;
+  const auto scalability_there = baseline ? MeanAt(rows, *baseline, Factor::kComputationScalability) : std::nullopt;
+  const auto parallel_there = baseline ? MeanAt(rows, *baseline, Factor::kParallelEfficiency) : std::nullopt;
+  const double by_scalability =
+      scalability ? *scalability->values[Factor::kComputationScalability] / scalability_there.value_or(1) : 1;
+  const double by_parallel =
+      parallel && parallel_there ? *parallel->values[Factor::kParallelEfficiency] / *parallel_there : 1;
+  if (by_parallel > kMatters && by_parallel >= by_scalability) {
+    return text + fmt::format("come from parallel efficiency, which is {} {} and only {} in the run compared with.",
+                              FormatFactor(*parallel->values[Factor::kParallelEfficiency]), OnCores(*parallel),
+                              FormatFactor(*parallel_there));
+  }
+  if (by_scalability > kMatters && *scalability->values[Factor::kComputationScalability] > kMatters) {
+    return text + BecauseOfScalability(*scalability);
+  }
+  return text + fmt::format("are {}; they are {}.", kReal, kWrong);
+}
+
+std::string WhySuperlinear(const std::vector<FactorRow>& rows) {
+  const auto value = [&](Factor factor) {
+    const FactorRow* row = RowWithLargest(rows, factor);
+    return row == nullptr ? 0 : *row->values[factor];
+  };
+  const double whole = std::max(value(Factor::kGlobalEfficiency), value(Factor::kComputationScalability));
+  if (whole > kSuperlinear) return WhySuperlinear(rows, whole);
+  for (const Factor factor : kEfficiencies) {
+    if (!(value(factor) > kSuperlinear)) continue;
+    const FactorRow& row = *RowWithLargest(rows, factor);
+    return fmt::format("{} is {} {}: {}.", Describe(factor).name, FormatFactor(*row.values[factor]), OnCores(row),
+                       CauseOf(factor, *row.values[factor]));
+  }
+  return "";
+}
+
+}  // namespace farscale
