@@ -165,6 +165,10 @@ const std::vector<AnomalyType>& Table() {
        "estimates of the ideal time from phase profiles left the range they must lie in and were clamped", kNever},
       {Anomaly::kScalingGuessed, "scalingGuessed", kWarning,
        "the study does not say whether it scales strongly or weakly; decided from how the work grows", kNever},
+      {Anomaly::kScalingUnlikely, "scalingUnlikely", kWarning,
+       "the work of the runs does not grow as their scaling says; where that is wrong, so are speedup, computation "
+       "scalability, global efficiency and what is projected from them",
+       kNever},
       {Anomaly::kUnevenThreads, "unevenThreads", kWarning,
        "ranks differ in their number of threads; the largest counts", kNever},
       {Anomaly::kThreadsDifferBetweenRuns, "threadsDifferBetweenRuns", kWarning,
@@ -275,6 +279,8 @@ void Diagnostics::FailPastThreshold(const std::string& where) const {
   }
 }
 
+bool PutsAllInDoubt(const Finding& finding) { return finding.id == Describe(Anomaly::kScalingUnlikely).id; }
+
 std::string DetailOf(const Finding& finding) {
   std::string text;
   if (finding.population > 0) {
@@ -290,6 +296,16 @@ std::string DetailOf(const Finding& finding) {
 std::string ToSentence(const Finding& finding) {
   const std::string detail = DetailOf(finding);
   return finding.id + ": " + finding.sentence + (detail.empty() ? "" : " (" + detail + ")");
+}
+
+std::vector<std::string> DoubtsOf(const std::vector<Finding>& findings) {
+  std::vector<std::string> doubts;
+  for (const Finding& finding : findings) {
+    if (!PutsAllInDoubt(finding)) continue;
+    const std::string detail = DetailOf(finding);
+    doubts.push_back(finding.sentence + (detail.empty() ? "" : " (" + detail + ")") + ".");
+  }
+  return doubts;
 }
 
 }  // namespace farscale

@@ -69,8 +69,9 @@ void Messages::Warning(const std::string& text) const {
 void Messages::Findings(const std::string& where, const std::vector<Finding>& findings) const {
   for (const Finding& finding : findings) {
     const std::string text = (where.empty() ? "" : where + ": ") + ToSentence(finding);
+    const bool is_bold = PutsAllInDoubt(finding) && isatty(STDERR_FILENO) != 0;
     if (finding.severity == Severity::kWarning) {
-      Warning(text);
+      Warning(is_bold ? "\033[1m" + text + "\033[0m" : text);
     } else {
       Note(text);
     }

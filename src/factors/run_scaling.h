@@ -20,8 +20,8 @@ std::optional<Scaling> ScalingShownBy(const std::vector<FactorRow>& rows);
 inline constexpr const char* kShownByTimes = "run times";
 
 // Completes a table and puts it in the terms asked for. Where it does not say how its runs scale, their times do, if
-// they can: then asking for the other scaling is a usage error. So is weak scaling where times fall and computation
-// does not grow over at least four times the cores. Throws as ChangeTerms.
+// they can: then asking for the other scaling is a usage error. So is a scaling that the runs exclude, whoever says it
+// [scaling_check.h]. Throws as ChangeTerms.
 void PutInTerms(FactorTable& table, std::optional<Scaling> scaling, std::optional<std::int64_t> reference);
 
 }  // namespace farscale

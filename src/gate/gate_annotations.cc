@@ -58,6 +58,9 @@ std::string WriteGithubAnnotations(const GateReport& report) {
     text += fmt::format("::{} {}title={}::{}\n", IsError(report, judgement) ? "error" : "warning", mark,
                         Escape(TitleOf(judgement), true), Escape(judgement.sentence, false));
   }
+  for (const std::string& doubt : DoubtsOf(report.findings)) {
+    text += fmt::format("::warning title=farscale gate::{}\n", Escape(doubt, false));
+  }
   return text + fmt::format("::{} title=farscale gate::{}\n", report.AllRulesOff() ? "warning" : "notice",
                             Escape(SummaryOf(report), false));
 }

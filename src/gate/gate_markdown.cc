@@ -56,15 +56,20 @@ constexpr const char* kHead =
 std::string WriteGateMarkdown(const GateReport& report) {
   // The comment lets a bot find and renew what it wrote.
   std::string text = "<!-- farscale gate -->\n## " + SummaryOf(report) + "\n\n";
+  for (const std::string& doubt : DoubtsOf(report.findings)) text += "**⚠️ " + Cell(doubt) + "**\n\n";
   std::string open, passed;
   for (const Judgement& judgement : report.judgements) {
     (judgement.verdict == Verdict::kPass ? passed : open) += Row(judgement);
   }
   if (!open.empty()) text += kHead + open + "\n";
+  bool has_sentences = false;
   for (const Judgement& judgement : report.judgements) {
-    if (judgement.verdict != Verdict::kPass) text += "- " + Cell(judgement.sentence) + "\n";
+    const bool is_said = judgement.verdict != Verdict::kPass || !judgement.superlinear.empty();
+    if (!is_said) continue;
+    text += "- " + Cell(judgement.sentence) + "\n";
+    has_sentences = true;
   }
-  if (!open.empty()) text += "\n";
+  if (has_sentences) text += "\n";
   if (!passed.empty()) {
     text += fmt::format("<details><summary>{} passed</summary>\n\n{}{}\n</details>\n\n", report.Count(Verdict::kPass),
                         kHead, passed);

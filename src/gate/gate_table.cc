@@ -76,6 +76,7 @@ std::string SummaryOf(const GateReport& report) {
 std::string WriteGateTable(const GateReport& report) {
   std::string text = fmt::format("Results   {}\nRules     {}\n", report.results, report.rules);
   text += fmt::format("Baseline  {}\n\n", report.baseline.empty() ? "none" : report.baseline);
+  for (const std::string& doubt : DoubtsOf(report.findings)) text += "Warning: " + doubt + "\n\n";
   std::vector<std::vector<std::string>> rows = {{"verdict", "", "", "cores", "baseline", "value", "change", "allowed"}};
   for (const Judgement& judgement : report.judgements) {
     const JudgementCells cells = CellsOf(judgement);
@@ -87,6 +88,10 @@ std::string WriteGateTable(const GateReport& report) {
     for (const Judgement& judgement : report.judgements) {
       if (judgement.verdict == verdict) text += fmt::format("{}: {}\n", InWords(verdict), judgement.sentence);
     }
+  }
+  for (const Judgement& judgement : report.judgements) {
+    const bool is_said = judgement.verdict != Verdict::kPass || judgement.superlinear.empty();
+    if (!is_said) text += fmt::format("{}: {}\n", InWords(judgement.verdict), judgement.sentence);
   }
   return text + SummaryOf(report) + "\n";
 }

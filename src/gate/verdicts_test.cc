@@ -4,6 +4,9 @@
 
 #include <cmath>
 
+#include "factors/scaling_check.h"
+#include "gate/outputs.h"
+
 namespace farscale {
 namespace {
 
@@ -76,6 +79,43 @@ TEST(Levels, AsTheRuleSays) {
   EXPECT_EQ(Only(off).verdict, Verdict::kWarn);
   EXPECT_EQ(off.ExitCode(), 0);
   EXPECT_EQ(Only(JudgeTable("[[rule]]\nfactor = \"parallelEfficiency\"\nwarn = 0.9\n", near)).verdict, Verdict::kWarn);
+}
+
+// Global efficiency of 0.9 · 0.98 · 1.5 = 1.323 where caches hold more of the problem, passed or not; 0.882 needs no
+// word.
+TEST(Levels, SaysWhyAValueIsAbove110Percent) {
+  FactorTable table = TableOf({RowOf(16, 0.9, 0.98), RowOf(64, 0.9, 0.98)});
+  table.rows[1].runtime = *table.rows[1].runtime / 1.5;
+  for (FactorRow& row : table.rows) {
+    for (const Factor factor : {Factor::kComputationScalability, Factor::kGlobalEfficiency, Factor::kSpeedup}) {
+      row.values[factor].reset();
+    }
+  }
+  CompleteTable(table);
+  const std::string rule = "[[rule]]\nfactor = \"globalEfficiency\"\nmin = 0.5\n";
+  const GateReport report = JudgeTable(rule, table);
+  ASSERT_EQ(report.judgements.size(), 2u);
+  EXPECT_EQ(report.judgements[0].superlinear, "");
+  EXPECT_EQ(report.judgements[1].verdict, Verdict::kPass);
+  EXPECT_NEAR(*report.judgements[1].value, 1.323, 1e-9);
+  const std::string why = "Efficiencies above 110 % come from computation scalability (1.500 on 64 cores)";
+  EXPECT_THAT(report.judgements[1].sentence, HasSubstr(why));
+  for (const std::string& text : {WriteGateTable(report), WriteGateMarkdown(report), WriteGateJson(report)}) {
+    EXPECT_THAT(text, HasSubstr("Efficiencies above 110 % come from computation scalability"));
+  }
+}
+
+// What puts every number in doubt stands above the verdicts.
+TEST(Levels, ADoubtfulScalingIsSaidFirst) {
+  FactorTable table = TableOf({RowOf(16, 0.9, 0.98), RowOf(64, 0.9, 0.98)});
+  table.scaling = Scaling::kStrong;
+  table.rows[1].runtime = *table.rows[1].runtime * 4;
+  CheckScaling(table, "");
+  const GateReport report = JudgeTable(kMin, table);
+  EXPECT_THAT(WriteGateTable(report), HasSubstr("Warning: the work of the runs does not grow as their scaling says"));
+  EXPECT_THAT(WriteGateMarkdown(report),
+              HasSubstr("**⚠️ the work of the runs does not grow as their scaling says"));
+  EXPECT_THAT(WriteGithubAnnotations(report), HasSubstr("::warning title=farscale gate::the work of the runs"));
 }
 
 TEST(Levels, TimesAreBetterWhenSmaller) {

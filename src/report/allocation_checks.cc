@@ -129,7 +129,7 @@ void CheckSizes(const AllocationTerms& terms, const std::vector<AllocationRow>& 
 }  // namespace
 
 std::vector<std::string> FindContradictions(const AllocationTerms& terms, const std::vector<AllocationRow>& rows) {
-  std::vector<std::string> sentences;
+  std::vector<std::string> sentences = DoubtsOf(terms.results().table.findings);
   CheckTimes(terms, sentences);
   CheckSizes(terms, rows, sentences);
   return sentences;

@@ -141,7 +141,7 @@ std::string WriteAllocationText(const Results& results, const AllocationPack& pa
   }
   text += "\\end{description}\n\n";
   if (!pack.contradictions.empty()) text += "\\paragraph{Contradictions.}\n";
-  for (const std::string& sentence : pack.contradictions) text += EscapeLatex(sentence) + "\n\n";
+  for (const std::string& sentence : pack.contradictions) text += "\\textbf{" + EscapeLatex(sentence) + "}\n\n";
   text += "\\paragraph{Recommended job size.}\n";
   for (const std::string& sentence : DescribeRecommendation(pack)) text += EscapeLatex(sentence) + "\n";
   text += "\n\\paragraph{Method.}\n" + EscapeWithFormulas(DescribeMeasurement(results, pack)) + "\n\n" +

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "factors/scaling_check.h"
 #include "report/allocation_latex.h"
 #include "report/allocation_pages.h"
 #include "report/allocation_words.h"
@@ -72,6 +73,32 @@ TEST(Allocation, StrongScalingOnPaper) {
   EXPECT_EQ(pack.recommendation.cores, 8);
   EXPECT_TRUE(pack.recommendation.is_measured);
   EXPECT_NEAR(*pack.recommendation.core_hours.value, 40 / 9.0, 1e-12);
+}
+
+// 40 s on 4 cores and 8 s on 16: E = 4 · 40 / (16 · 8) = 1.25, said wherever the number is.
+TEST(Allocation, SaysWhyAnEfficiencyIsAbove110Percent) {
+  const Results results = Strong({Row(4, 40), Row(16, 8)});
+  const AllocationPack pack = MakeAllocationPack(results, {});
+  EXPECT_DOUBLE_EQ(*pack.rows[1].efficiency.value, 1.25);
+  const std::string why = "Efficiencies above 110 % are real where more of the problem fits the caches of more cores";
+  EXPECT_THAT(pack.superlinear, HasSubstr(why));
+  EXPECT_THAT(DescribeRecommendation(pack), Contains(HasSubstr(why)));
+  EXPECT_THAT(BuildAllocationModel(results, pack).data["tableNote"].get<std::string>(), HasSubstr(why));
+  EXPECT_THAT(WriteAllocationCsv(results, pack), HasSubstr(why));
+  const std::string latex = "Efficiencies above 110 \\% are real";
+  EXPECT_THAT(WriteAllocationTable(results, pack), HasSubstr(latex));
+  EXPECT_THAT(WriteAllocationText(results, pack), HasSubstr(latex));
+  EXPECT_EQ(MakeAllocationPack(Strong({Row(4, 40), Row(16, 9.5)}), {}).superlinear, "");
+}
+
+TEST(Allocation, ADoubtfulScalingIsAContradiction) {
+  Results results = Strong({Row(4, 40), Row(16, 39)});
+  results.table.scaling = Scaling::kWeak;
+  results.table.rows[1].runtime = 13;
+  CheckScaling(results.table, "");
+  const AllocationPack pack = MakeAllocationPack(results, {});
+  EXPECT_THAT(pack.contradictions, Contains(HasSubstr("said to be weak, but from 4 to 16 cores an iteration falls")));
+  EXPECT_THAT(WriteAllocationText(results, pack), HasSubstr("\\textbf{the work of the runs does not grow"));
 }
 
 // Per process as much: 10 s and 12.5 s are E = 0.8, and S = 0.8 · 4.

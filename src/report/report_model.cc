@@ -151,6 +151,8 @@ ReportModel BuildReportModel(const Results& results) {
   data["hasRuns"] = !data["runs"].empty();
   data["failures"] = Failures(results);
   data["hasFailures"] = !data["failures"].empty();
+  data["doubts"] = Data::array();
+  for (const std::string& doubt : DoubtsOf(results.table.findings)) data["doubts"].push_back(doubt);
   data["phases"] = Data::array();
   Data choices = Data::array();
   const ReportParts parts{model, used, anchors, choices};

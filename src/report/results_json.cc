@@ -10,6 +10,7 @@
 #include "base/version.h"
 #include "factors/factor_table_json.h"
 #include "factors/measured_run_json.h"
+#include "factors/scaling_check.h"
 #include "factors/talp_json.h"
 #include "projection/backtest_json.h"
 #include "projection/projection_json.h"
@@ -208,6 +209,7 @@ Results ReadResultsJson(const std::string& text, const std::string& file) {
   } catch (const nlohmann::json::exception& error) {
     throw Error(ErrorKind::kInput, file, std::string("is damaged: ") + error.what());
   }
+  CheckScaling(results.table, file + ", " + SourceOfScaling(results.table));
   return results;
 }
 

@@ -13,6 +13,7 @@
 #include "base/median.h"
 #include "base/parallel.h"
 #include "base/text.h"
+#include "factors/scaling_check.h"
 #include "report/report_losses.h"
 #include "study/measure_run.h"
 #include "study/resources.h"
@@ -325,6 +326,7 @@ MeasuredRuns MeasureRuns(const Study& study, const ProgressSink& progress, const
   const std::vector<GroupsOfPhase> groups = GroupsOfPhases(study, runs);
   result.table = TableOf(
       study, runs, groups, [](const MeasuredRun& run) -> const auto& { return run.rows; });
+  CheckScaling(result.table, SourceOfScaling(result.table));
   result.phases = RecordsOf(study, groups);
   Diagnostics missing;
   for (const GroupsOfPhase& phase : groups) phase.AddMissing(missing);

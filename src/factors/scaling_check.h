@@ -1,0 +1,47 @@
+// Whether runs scale as they are said to: the growth of their work held against the growth of their cores.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "factors/factor_table.h"
+
+namespace farscale {
+
+// From the fewest to the most cores of a phase, among runs with as many threads a process. Repeats count with their
+// mean.
+struct WorkGrowth {
+  std::int64_t first = 0, last = 0;  // cores
+  double processes = 1;              // so many times as many
+  // So many times as much in an iteration, on all processes together: instructions, else useful time. Nothing where
+  // neither is known.
+  std::optional<double> work;
+  bool is_instructions = false;
+  std::optional<double> first_seconds, last_seconds;  // of an iteration
+
+  std::optional<double> TimeRatio() const;
+};
+
+// Nothing with one core count only.
+std::optional<WorkGrowth> GrowthOfWork(const std::vector<FactorRow>& rows);
+
+enum class ScalingFit { kFits, kUnlikely, kExcluded };
+
+// Work grows by processes^e with e = 0 for strong and e = 1 for weak scaling [docs/formulas.md, weak or strong]. Real
+// codes leave these by what every process repeats (e up to 0.4) and by work that grows faster than the problem; more
+// than half way to the other is unlikely. Weak scaling is excluded where, over four times the processes or more, an
+// iteration takes less than half the time and work is nearer to constant; or, where work is unknown, less than a
+// quarter.
+ScalingFit FitOf(const WorkGrowth& growth, Scaling scaling);
+
+// Holds a completed table against its scaling, by the longest phase of every series: a smaller one may well have work
+// that does not grow. Adds a finding where the scaling is unlikely; throws a usage error at `where` when it is
+// excluded.
+void CheckScaling(FactorTable& table, const std::string& where);
+
+// Where a table says its scaling, for errors: "--scaling weak", "scaling = "weak" of the study", ...
+std::string SourceOfScaling(const FactorTable& table);
+
+}  // namespace farscale

@@ -1,0 +1,190 @@
+#include "factors/scaling_check.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "factors/run_scaling.h"
+
+namespace farscale {
+namespace {
+
+using testing::HasSubstr;
+
+struct OneRun {
+  double cores = 0;
+  double seconds = 0;  // of an iteration
+  double useful = 0;   // of all processes together, in an iteration
+  std::optional<double> instructions = std::nullopt;
+};
+
+// Rows as traces give them.
+FactorTable Traced(const std::vector<OneRun>& runs, Scaling scaling, const std::string& phase = "loop") {
+  FactorTable table;
+  table.scaling = scaling;
+  table.scaling_source = "study";
+  for (const OneRun& run : runs) {
+    FactorRow row;
+    row.phase = phase;
+    row.cores = row.ranks = static_cast<std::int64_t>(run.cores);
+    row.iterations = 10;
+    row.runtime = 10 * run.seconds;
+    row.totals.emplace();
+    row.totals->elapsed = 10 * run.seconds;
+    row.totals->total_useful = 10 * run.useful;
+    if (run.instructions) row.totals->instructions = 10 * *run.instructions;
+    table.rows.push_back(row);
+  }
+  CompleteTable(table);
+  return table;
+}
+
+std::string WhyRefused(FactorTable table) {
+  try {
+    CheckScaling(table, "here");
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kUsage);
+    return error.what();
+  }
+  return "";
+}
+
+// What is odd about the scaling; empty where nothing is.
+std::string Doubt(FactorTable table) {
+  CheckScaling(table, "here");
+  for (const Finding& finding : table.findings) {
+    if (finding.id == "scalingUnlikely") return DetailOf(finding);
+  }
+  return "";
+}
+
+// A problem of 16e9 instructions and 16 s, from 2 to 8 cores: 8 to 2 s. Said to be weak, its computation scalability
+// would be 8 / 2 = 4.
+TEST(ScalingCheck, RefusesWeakScalingOfOneProblem) {
+  const std::vector<OneRun> runs = {{2, 8, 16, 16e9}, {8, 2, 16, 16.16e9}};
+  EXPECT_THAT(
+      WhyRefused(Traced(runs, Scaling::kWeak)),
+      HasSubstr("here: the problem does not grow with the cores: from 2 to 8 cores an iteration falls from 8 to "
+                "2 s, and its instructions are 1.01 times as many, not 4 times"));
+  EXPECT_EQ(WhyRefused(Traced(runs, Scaling::kStrong)), "");
+  EXPECT_EQ(Doubt(Traced(runs, Scaling::kStrong)), "");
+}
+
+// Twice the cores alone do not exclude it, but make it unlikely: work grows by 2^0 and not by 2^1.
+TEST(ScalingCheck, DoubtsWeakScalingOfOneProblemOnTwiceTheCores) {
+  const std::vector<OneRun> runs = {{2, 8, 16}, {4, 4, 16}};
+  EXPECT_EQ(WhyRefused(Traced(runs, Scaling::kWeak)), "");
+  EXPECT_THAT(
+      Doubt(Traced(runs, Scaling::kWeak)),
+      HasSubstr("said to be weak, but from 2 to 4 cores an iteration falls from 8 to 4 s, and its computation on "
+                "all cores together is 1 times as much, not 2 times: strong scaling fits"));
+}
+
+// Work that grows from 16 to 512 s on 32 times the cores: a program of which nothing is parallel would do so, too.
+TEST(ScalingCheck, DoubtsStrongScalingOfGrownProblems) {
+  const std::vector<OneRun> runs = {{2, 8, 16}, {8, 8.1, 64}, {64, 8.4, 512}};
+  EXPECT_EQ(WhyRefused(Traced(runs, Scaling::kStrong)), "");
+  EXPECT_THAT(Doubt(Traced(runs, Scaling::kStrong)), HasSubstr("32 times as much, not the same: weak scaling fits"));
+  EXPECT_EQ(Doubt(Traced(runs, Scaling::kWeak)), "");
+}
+
+// 2 to 32 cores: 16^0.5 = 4 is half way between 1 and 16. As 3 of NAS CG and MG in work that processes repeat, as 5 of
+// neither; 100 is more than weak scaling has by more than that.
+TEST(ScalingCheck, HalfWayIsTheLimit) {
+  const auto grown = [](double work, Scaling scaling) {
+    return Doubt(Traced({{2, 8, 16}, {32, 8, 16 * work}}, scaling));
+  };
+  EXPECT_EQ(grown(3, Scaling::kStrong), "");
+  EXPECT_EQ(grown(5, Scaling::kWeak), "");
+  EXPECT_THAT(grown(5, Scaling::kStrong), HasSubstr("weak scaling fits"));
+  EXPECT_THAT(grown(3, Scaling::kWeak), HasSubstr("strong scaling fits"));
+  EXPECT_THAT(grown(100, Scaling::kWeak), HasSubstr("neither strong nor weak scaling"));
+}
+
+// Caches: 16 s of computation become 4 s on 8 times the cores, with the same instructions.
+TEST(ScalingCheck, InstructionsTellThroughCaches) {
+  EXPECT_EQ(Doubt(Traced({{2, 8, 16, 1e9}, {16, 0.25, 4, 1e9}}, Scaling::kStrong)), "");
+}
+
+TEST(ScalingCheck, NeighbouringCountsTellNothing) {
+  EXPECT_EQ(Doubt(Traced({{24, 8, 100}, {32, 6, 100}}, Scaling::kWeak)), "");
+  EXPECT_EQ(Doubt(Traced({{24, 8, 100}}, Scaling::kWeak)), "");
+}
+
+// Eight threads instead of one are no growth of processes.
+TEST(ScalingCheck, ComparesRunsWithAsManyThreads) {
+  FactorTable table = Traced({{4, 8, 32}, {32, 1.2, 4.8}, {8, 4, 32}}, Scaling::kStrong);
+  table.rows[1].threads = 8;
+  const auto growth = GrowthOfWork(table.rows);
+  ASSERT_TRUE(growth);
+  EXPECT_EQ(growth->last, 8);
+  EXPECT_DOUBLE_EQ(*growth->work, 1);
+}
+
+FactorTable Timed(const std::vector<std::pair<double, double>>& runs) {
+  FactorTable table;
+  for (const auto& [cores, seconds] : runs) {
+    FactorRow row;
+    row.cores = row.ranks = static_cast<std::int64_t>(cores);
+    row.runtime = seconds;
+    table.rows.push_back(row);
+  }
+  return table;
+}
+
+// 48 to 384 cores in 0.18 of the time: weak scaling needs a first run with at most 18 % of parallel efficiency. In 0.3
+// of it, perhaps, but an efficiency of 333 % is unlikely. Slower runs with more cores say nothing of the problem.
+TEST(ScalingCheck, TimesAlone) {
+  const auto in_terms = [](const std::vector<std::pair<double, double>>& runs, Scaling scaling) {
+    FactorTable table = Timed(runs);
+    PutInTerms(table, scaling, std::nullopt);
+    return table;
+  };
+  EXPECT_THROW(in_terms({{48, 1}, {384, 0.18}}, Scaling::kWeak), Error);
+  EXPECT_THAT(Doubt(in_terms({{48, 1}, {384, 0.3}}, Scaling::kWeak)),
+              HasSubstr("from 48 to 384 cores an iteration falls from 1 to 0.3 s: strong scaling fits"));
+  EXPECT_EQ(Doubt(in_terms({{48, 1}, {384, 0.18}}, Scaling::kStrong)), "");
+  EXPECT_EQ(Doubt(in_terms({{48, 1}, {384, 1.4}}, Scaling::kStrong)), "");
+  EXPECT_EQ(Doubt(in_terms({{48, 1}, {384, 1.4}}, Scaling::kWeak)), "");
+}
+
+// A computation scalability of 3.999 that a table gives for weak scaling on 4 times the cores is that of one problem:
+// its work grows 4 / 3.999 times.
+TEST(ScalingCheck, ScalabilityAsGiven) {
+  FactorTable table = Timed({{2, 0}, {8, 0}});
+  for (FactorRow& row : table.rows) row.runtime.reset();
+  table.rows[0].values[Factor::kComputationScalability] = 1;
+  table.rows[1].values[Factor::kComputationScalability] = 3.999;
+  table.scaling = Scaling::kWeak;
+  EXPECT_THAT(Doubt(table),
+              HasSubstr("from 2 to 8 cores an iteration's computation on all cores together is 1 times as "
+                        "much, not 4 times: strong scaling fits"));
+}
+
+// Whoever says it: the study, a file or the command line.
+TEST(ScalingCheck, TablesThatSayTheirScaling) {
+  FactorTable table = Traced({{2, 8, 16}, {8, 2, 16}}, Scaling::kWeak);
+  table.scaling_source = "file";
+  EXPECT_THROW(PutInTerms(table, std::nullopt, std::nullopt), Error);
+  EXPECT_NO_THROW(PutInTerms(table, Scaling::kStrong, std::nullopt));
+}
+
+// Of every series, with its name; once, however often a table is completed.
+TEST(ScalingCheck, EverySeriesOnce) {
+  FactorTable table = Traced({{2, 8, 16}, {8, 8, 64}}, Scaling::kStrong);
+  for (FactorRow& row : table.rows) row.series = "grown";
+  for (FactorRow row : Traced({{2, 8, 16}, {8, 2, 16}}, Scaling::kStrong).rows) {
+    row.series = "fixed";
+    table.rows.push_back(row);
+  }
+  CheckScaling(table, "here");
+  CheckScaling(table, "here");
+  ASSERT_EQ(table.findings.size(), 1u);
+  EXPECT_EQ(table.findings[0].count, 1u);
+  EXPECT_EQ(table.findings[0].population, 2u);
+  EXPECT_THAT(table.findings[0].example, HasSubstr("series grown: said to be strong"));
+  EXPECT_TRUE(PutsAllInDoubt(table.findings[0]));
+}
+
+}  // namespace
+}  // namespace farscale
