@@ -170,7 +170,9 @@ std::string FormatWhatIf(const WhatIf& what_if, std::size_t top) {
   std::vector<std::string> left_out = DescribeLeftOut(what_if);
   if (!left_out.empty()) AddBlock("Left out:\n" + Lines(left_out), text);
   std::string findings;
-  for (const Finding& finding : what_if.findings) findings += ToSentence(finding) + "\n";
+  for (const Finding& finding : what_if.findings) {
+    if (finding.severity == Severity::kWarning) findings += ToSentence(finding) + "\n";
+  }
   AddBlock(findings, text);
   return text;
 }

@@ -12,6 +12,7 @@
 #include "base/files.h"
 #include "base/format.h"
 #include "factors/phase_factors.h"
+#include "replay/processor_time.h"
 #include "study/scenario.h"
 #include "trace/trace_reader.h"
 
@@ -98,6 +99,11 @@ std::unique_ptr<BalanceRunData> LoadBalanceRun(const Study& study, const RunSpec
   run->matching = MatchTrace(run->trace);
   run->cut = CutPhase(run->trace, input.phase);
   RequireLoop(run->trace, run->cut);
+  run->diagnostics = run->trace.diagnostics;
+  for (const Diagnostics& of : {run->matching.diagnostics, run->cut.diagnostics,
+                                CheckProcessorTime(run->trace, study.factors.counters, {run->cut})}) {
+    run->diagnostics.Merge(of);
+  }
   const PhaseCut measured = run->cut;
   run->computation = "as measured";
   for (const Rank& rank : run->trace.ranks) run->nodes.push_back(rank.node);

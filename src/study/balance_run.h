@@ -36,6 +36,7 @@ struct BalanceRunData {
   SweepRun sweep;
   std::vector<std::int32_t> nodes;  // of every rank
   BalanceRun record;
+  Diagnostics diagnostics;        // what is odd about the trace and the phase in it
   std::string computation;        // what lengths of computation are, in words
   std::string task_bytes_source;  // in words
 };

@@ -158,6 +158,26 @@ std::vector<std::unique_ptr<BalanceRunData>> LoadRuns(const Study& study, const 
   return loaded;
 }
 
+// What is odd about the runs side by side, whichever of the phases tried is taken.
+void AddFindingsOf(const FactorTable& table, WhatIf& what_if) {
+  for (const Anomaly anomaly : {Anomaly::kScalingUnlikely, Anomaly::kScalingGuessed, Anomaly::kThreadsDifferBetweenRuns,
+                                Anomaly::kWorkDiffersBetweenRepeats}) {
+    for (const Finding& finding : table.findings) {
+      if (finding.id == Describe(anomaly).id) what_if.findings.push_back(finding);
+    }
+  }
+}
+
+// What is odd about the traces is said of each, as it is wherever a trace is read.
+void AddFindingsOf(const std::vector<std::unique_ptr<BalanceRunData>>& runs, WhatIf& what_if) {
+  for (const auto& run : runs) {
+    for (Finding finding : run->diagnostics.findings()) {
+      finding.example = run->record.path + (finding.example.empty() ? "" : ": " + finding.example);
+      what_if.findings.push_back(finding);
+    }
+  }
+}
+
 std::string InWords(LoadPredictor predictor) {
   switch (predictor) {
     case LoadPredictor::kLast: return "those of the interval before";
@@ -303,6 +323,8 @@ BalanceResults RunBalance(const Study& study, const BalanceStudy& balance, const
       measured.phase,     network ? &*network : nullptr, balance.clean_computation, balance.source,
       balance.task_bytes, balance.task_bytes_file,       balance.per_node};
   const auto runs = LoadRuns(study, specs, input, what_if);
+  AddFindingsOf(measured.runs.table, what_if);
+  AddFindingsOf(runs, what_if);
   what_if.title = study.title.empty() ? NameOfProgram(measured.runs) : study.title;
   what_if.phase = measured.phase.name;
   what_if.computation = runs.back()->computation;
