@@ -10,12 +10,12 @@ import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-ROOMS = ["base", "trace", "phases", "replay", "factors", "imbalance", "balance", "models", "projection", "report",
+ROOMS = ["base", "stats", "trace", "phases", "replay", "factors", "imbalance", "balance", "models", "projection", "report",
          "gate", "study", "cli"]
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 # Which room alone may know a library, by a part of the include.
 OWNERS = {"otf2/": ["trace", "collect"], "mpi.h": ["collect"], "ceres/": ["models"], "toml++/": ["base"], "CLI/": ["cli"], "mustache.hpp": ["report"],
-          "muParser": ["models"], "tbb/": ["base", "cli"], "zlib.h": ["trace"], "openssl/": ["base"], "trace/paraver_": ["trace"],
+          "muParser": ["models"], "tbb/": ["base", "cli"], "zlib.h": ["trace"], "boost/": ["stats"], "openssl/": ["base"], "trace/paraver_": ["trace"],
           "trace/otf2_reader": ["trace"]}
 ANY_INCLUDE = re.compile(r'^\s*#\s*include\s+[<"]([^>"]+)[>"]', re.MULTILINE)
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
-#include "base/median.h"
 #include "base/random.h"
+#include "stats/sample_quantiles.h"
 
 namespace farscale {
 namespace {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "base/median.h"
+#include "stats/sample_quantiles.h"
 
 namespace farscale {
 namespace {
@@ -163,8 +163,8 @@ Gain GainOver(const BalanceOutcome& reference, const BalanceOutcome& outcome) {
   for (std::size_t i = 0; i < replicas; ++i) {
     gains.push_back(reference.replicas[i] > 0 ? 1 - outcome.replicas[i] / reference.replicas[i] : 0);
   }
-  gain.low = std::min(gain.value, Percentile(gains, 0.1));
-  gain.high = std::max(gain.value, Percentile(gains, 0.9));
+  gain.low = std::min(gain.value, Quantile(gains, 0.1));
+  gain.high = std::max(gain.value, Quantile(gains, 0.9));
   return gain;
 }
 

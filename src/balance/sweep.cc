@@ -10,8 +10,8 @@
 #include "balance/noise_replica.h"
 #include "balance/outcome.h"
 #include "base/error.h"
-#include "base/median.h"
 #include "base/parallel.h"
+#include "stats/sample_quantiles.h"
 
 namespace farscale {
 namespace {
@@ -131,7 +131,7 @@ class Sweeping {
     if (!by_robustness || outcome.replicas.empty() || of.replicas.empty()) return outcome.makespan / of.makespan;
     std::vector<double> ratios;
     for (std::size_t i = 0; i < outcome.replicas.size(); ++i) ratios.push_back(outcome.replicas[i] / of.replicas[i]);
-    return Percentile(ratios, 0.9);
+    return Quantile(ratios, 0.9);
   }
 
   void Rank() {

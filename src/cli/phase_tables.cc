@@ -6,7 +6,6 @@
 #include <optional>
 
 #include "base/format.h"
-#include "base/median.h"
 #include "base/text.h"
 #include "factors/disturbance.h"
 #include "factors/iteration_profile.h"
@@ -15,6 +14,7 @@
 #include "phases/rank_groups.h"
 #include "replay/matching.h"
 #include "report/text_table.h"
+#include "stats/sample_quantiles.h"
 
 namespace farscale {
 namespace {
@@ -42,7 +42,7 @@ std::string Iterations(const std::vector<IterationProfile>& profiles, const Clea
   std::vector<double> lengths;
   for (const IterationProfile& profile : profiles) lengths.push_back(profile.elapsed);
   const double by_profiles = SumOfProfiles(profiles);
-  const double median = UpperMedian(std::move(lengths));
+  const double median = Median(std::move(lengths));
   const bool is_judged = !choice.iterations.empty();
   std::vector<std::vector<std::string>> table = {{"iteration", "begins at", "takes", "useful", "parallel eff.",
                                                   "load bal.", "serialization", "transfer", "ideal", "by profile",

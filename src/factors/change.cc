@@ -3,12 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numbers>
+
+#include "stats/distributions.h"
 
 namespace farscale {
 namespace {
-
-constexpr double kAlmostNormal = 1e5;  // degrees of freedom beyond which no digit changes
 
 double MeanOfLogarithms(const std::vector<double>& values) {
   double sum = 0;
@@ -21,19 +20,6 @@ double SquaresAroundMean(const std::vector<double>& values) {
   double sum = 0;
   for (const double value : values) sum += (std::log(value) - mean) * (std::log(value) - mean);
   return sum;
-}
-
-// P(|T| ≤ √ν tan θ): T = √ν tan θ makes the density a power of the cosine [Student08]. Simpson's rule.
-double WithinAngle(double angle, double freedom) {
-  constexpr int kSteps = 200;
-  const double step = angle / kSteps;
-  double sum = 0;
-  for (int i = 0; i <= kSteps; ++i) {
-    const double weight = i == 0 || i == kSteps ? 1 : (i % 2 == 1 ? 4 : 2);
-    sum += weight * std::pow(std::cos(i * step), freedom - 1);
-  }
-  const double scale = std::exp(std::lgamma((freedom + 1) / 2) - std::lgamma(freedom / 2));
-  return 2 / std::sqrt(std::numbers::pi) * scale * sum * step / 3;
 }
 
 double Reach(const Change& change, double confidence) {
@@ -85,8 +71,7 @@ double Change::High(double confidence) const { return ratio * std::exp(Reach(*th
 bool Change::IsBeyondNoise(double confidence) const {
   const double distance = std::fabs(std::log(ratio));
   if (error == 0) return distance > 0;
-  const double known = std::min(freedom, kAlmostNormal);
-  return WithinAngle(std::atan(distance / error / std::sqrt(known)), known) > confidence;
+  return StudentProbability(distance / error, freedom) > confidence;
 }
 
 Change ChangeBetween(const Measurement& before, const Measurement& after) {
@@ -95,16 +80,6 @@ Change ChangeBetween(const Measurement& before, const Measurement& after) {
   const double denominator = a * a / before.freedom + b * b / after.freedom;
   if (denominator > 0) change.freedom = (a + b) * (a + b) / denominator;
   return change;
-}
-
-double StudentQuantile(double probability, double freedom) {
-  const double known = std::min(freedom, kAlmostNormal);
-  double low = 0, high = std::numbers::pi / 2;
-  for (int i = 0; i < 50; ++i) {
-    const double middle = (low + high) / 2;
-    (WithinAngle(middle, known) < probability ? low : high) = middle;
-  }
-  return std::sqrt(known) * std::tan((low + high) / 2);
 }
 
 }  // namespace farscale

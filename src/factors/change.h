@@ -55,7 +55,4 @@ struct Change {
 
 Change ChangeBetween(const Measurement& before, const Measurement& after);
 
-// t with P(|T| ≤ t) = probability, for Student's distribution with so many degrees of freedom, not necessarily whole.
-double StudentQuantile(double probability, double freedom);
-
 }  // namespace farscale

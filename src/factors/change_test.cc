@@ -6,21 +6,12 @@
 #include <limits>
 
 #include "base/random.h"
+#include "stats/distributions.h"
 
 namespace farscale {
 namespace {
 
 constexpr double kKnown = std::numeric_limits<double>::infinity();
-
-// Tables of Student's distribution, two-sided.
-TEST(Change, StudentQuantiles) {
-  EXPECT_NEAR(StudentQuantile(0.95, 1), 12.7062, 1e-3);
-  EXPECT_NEAR(StudentQuantile(0.95, 2), 4.30265, 1e-4);
-  EXPECT_NEAR(StudentQuantile(0.95, 4), 2.77645, 1e-4);
-  EXPECT_NEAR(StudentQuantile(0.99, 10), 3.16927, 1e-4);
-  EXPECT_NEAR(StudentQuantile(0.95, kKnown), 1.95996, 1e-4);
-  EXPECT_NEAR(StudentQuantile(0.8, kKnown), 1.28155, 1e-4);
-}
 
 // e^0.01 and e^-0.01: Σ = 0.0002 around 0. With an expected 0.01 over 4 degrees: (4 · 0.0001 + 0.0002) / 5 = 0.00012,
 // over two runs 0.00006.
@@ -65,6 +56,20 @@ TEST(Change, OfTwoMeasurements) {
   EXPECT_TRUE(ChangeBetween({1, 0.01, kKnown, 1}, {0.97, 0.01, kKnown, 1}).IsBeyondNoise());
   EXPECT_FALSE(ChangeBetween({1, 0.01, kKnown, 1}, {0.975, 0.01, kKnown, 1}).IsBeyondNoise());
   EXPECT_FALSE(ChangeBetween({1, 0, 4, 1}, {1, 0, 4, 1}).IsBeyondNoise());
+}
+
+// Half as fast, with a noise of 0.1 % that is known: 490 standard deviations.
+TEST(Change, NothingIsTooLargeToBeSeen) {
+  const Change change = ChangeBetween({1, 0.001, kKnown, 1}, {0.5, 0.001, kKnown, 1});
+  EXPECT_TRUE(change.IsBeyondNoise());
+  EXPECT_TRUE(change.IsBeyondNoise(0.999999));
+}
+
+// 3.8906 standard deviations of 0.001·√2 on either side of 1.
+TEST(Change, BoundsOfKnownNoise) {
+  const Change change = ChangeBetween({1, 0.001, kKnown, 1}, {1, 0.001, kKnown, 1});
+  EXPECT_NEAR(change.High(0.9999), std::exp(3.890592 * 0.001 * std::sqrt(2)), 1e-8);
+  EXPECT_NEAR(change.Low(0.9999), std::exp(-3.890592 * 0.001 * std::sqrt(2)), 1e-8);
 }
 
 // The same code measured twice, three runs each with 1 % noise: beyond noise one time in twenty.

@@ -8,11 +8,11 @@
 #include <numeric>
 
 #include "base/format.h"
-#include "base/median.h"
 #include "base/parallel.h"
 #include "phases/burst_places.h"
 #include "replay/replay.h"
 #include "replay/typical_iteration.h"
+#include "stats/sample_quantiles.h"
 
 namespace farscale {
 namespace {
@@ -25,7 +25,6 @@ constexpr double kDeviations = 3, kDeviationsOfOne = 15;
 constexpr double kSmallest = 0.02, kSmallestOfOne = 0.1;
 constexpr double kOddAlone = 0.1;  // of an iteration, for one that is unlike all others, or waits
 constexpr double kMostOutstanding = 1.0 / 3;
-constexpr double kNormal = 1.4826;  // standard deviation over median absolute deviation, of normal values
 
 std::vector<std::vector<double>> UsefulTimes(const Trace& trace, const PhaseCut& cut) {
   std::vector<std::vector<double>> useful(trace.size());
@@ -270,7 +269,7 @@ double Limit(std::vector<double> values) {
   const double centre = Median(values);
   for (double& value : values) value = std::fabs(value - centre);
   const auto count = static_cast<double>(values.size());
-  const double deviation = kNormal * Median(std::move(values));
+  const double deviation = kDeviationOverMedianDistance * Median(std::move(values));
   return centre + std::max((kDeviations + kDeviationsOfOne / count) * deviation, kSmallest + kSmallestOfOne / count);
 }
 

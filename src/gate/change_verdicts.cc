@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "base/format.h"
 #include "base/text.h"
 #include "gate/judging.h"
 #include "projection/horizon.h"
+#include "stats/distributions.h"
 
 namespace farscale {
 namespace {
@@ -178,9 +180,8 @@ class ChangeFinder {
     const auto reading = ReadingAt(*projection, rule_.quantity, cores);
     const auto interval = reading ? reading->IntervalAt(0.8) : std::nullopt;
     if (!interval || !(interval->low > 0)) return std::nullopt;
-    constexpr double kKnown = 1e9;
     const double width = std::log(interval->high / interval->low);
-    return Measurement{reading->value, width / 2 / StudentQuantile(0.8, kKnown), kKnown, 0};
+    return Measurement{reading->value, width / 2 / NormalReach(0.8), std::numeric_limits<double>::infinity(), 0};
   }
 
   PendingChange Projected(double cores) {

@@ -9,6 +9,7 @@
 
 #include "base/format.h"
 #include "base/text.h"
+#include "stats/distributions.h"
 
 namespace farscale {
 namespace {
@@ -40,13 +41,12 @@ std::vector<double> TargetsOf(const PhaseProjection& projection) {
 }  // namespace
 
 std::optional<IntervalBounds> ProjectedReading::IntervalAt(double confidence) const {
-  constexpr double kNormal = 1e9;
   const bool is_wide = interval95 && (confidence > 0.875 || !interval80);
   const std::optional<OpenBounds>& nearest = is_wide ? interval95 : interval80;
   if (!nearest || !nearest->high) return std::nullopt;
   const double known = is_wide ? 0.95 : 0.8;
   if (confidence == known) return IntervalBounds{nearest->low, *nearest->high};
-  const double scale = StudentQuantile(confidence, kNormal) / StudentQuantile(known, kNormal);
+  const double scale = NormalReach(confidence) / NormalReach(known);
   return IntervalBounds{std::max(0.0, value - scale * (value - nearest->low)),
                         value + scale * (*nearest->high - value)};
 }

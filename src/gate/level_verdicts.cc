@@ -7,6 +7,7 @@
 #include "base/format.h"
 #include "gate/judging.h"
 #include "projection/horizon.h"
+#include "stats/distributions.h"
 
 namespace farscale {
 namespace {
@@ -119,6 +120,7 @@ class LevelJudge {
     judgement.value = reading->value;
     judgement.confidence = rule_.confidence.value_or(kProjectedConfidence);
     judgement.interval = reading->IntervalAt(judgement.confidence);
+    if (judgement.interval) judgement.interval->high = Limited(judgement.interval->high, reading->value);
     if (!judgement.interval && !rule_.by_value) {
       return Undecidable(judgement, fmt::format("the interval of {} is unknown", Subject(cores)));
     }

@@ -4,7 +4,8 @@
 #include <cmath>
 #include <limits>
 
-#include "base/median.h"
+#include "stats/distributions.h"
+#include "stats/sample_quantiles.h"
 
 namespace farscale {
 namespace {

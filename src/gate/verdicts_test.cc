@@ -174,6 +174,17 @@ TEST(Levels, ProjectedValuesUpToWhereTheyAreEvidence) {
   EXPECT_FALSE(beyond.value);
 }
 
+// 2.3263 / 1.9600 as far as the 95 % interval, 0.4 to 1: 0.8 - 1.1869 · 0.4, and 1 at most, since it is a share.
+TEST(Levels, IntervalsOfProjectionsAtHighConfidence) {
+  const FactorTable table = TableOf({RowOf(32, 0.95, 0.95), RowOf(64, 0.9, 0.9)});
+  const Judgement judgement = Only(JudgeTable(std::string(kMin) + "cores = 1024\nconfidence = 0.98", table,
+                                              std::nullopt, {ProjectionOf(0.8, 0.8, 0.84, 2000)}));
+  ASSERT_TRUE(judgement.interval);
+  EXPECT_NEAR(judgement.interval->low, 0.8 - 1.186934 * 0.4, 1e-6);
+  EXPECT_EQ(judgement.interval->high, 1);
+  EXPECT_THAT(judgement.sentence, HasSubstr("is projected to be 0.800 (98 % interval 0.325 to 1.000)"));
+}
+
 const char* const kDrop = "[[rule]]\nfactor = \"parallelEfficiency\"\nmax_drop = 0.03\n";
 
 TEST(Changes, BeyondNoiseAndAllowanceFails) {
@@ -193,6 +204,18 @@ TEST(Changes, BeyondNoiseAndAllowanceFails) {
   EXPECT_EQ(judgement.blame->factor, Factor::kTransfer);
   EXPECT_NEAR(judgement.blame->share, 1, 1e-12);
   EXPECT_THAT(judgement.sentence, HasSubstr("Transfer explains 100 % of what got worse."));
+}
+
+// Both sides known by the same interval: ln(0.84 / 0.76) / 2 = 0.05004 at 80 %, an error of 0.05004 / 1.28155 =
+// 0.03905; of the difference 0.05522. At 99.9 % that is 3.29053 · 0.05522 = 0.18171 on either side.
+TEST(Changes, ProjectionsHaveFiniteBounds) {
+  const FactorTable table = TableOf({RowOf(32, 0.95, 0.95), RowOf(64, 0.9, 0.9)});
+  const Judgement judgement = Only(
+      JudgeTable(std::string(kDrop) + "cores = 1024", table, OneCommit(table), {ProjectionOf(0.8, 0.76, 0.84, 2000)}));
+  ASSERT_TRUE(judgement.interval);
+  EXPECT_NEAR(judgement.interval->low, std::exp(-0.18171) - 1, 1e-4);
+  EXPECT_NEAR(judgement.interval->high, std::exp(0.18171) - 1, 1e-4);
+  EXPECT_THAT(judgement.sentence, HasSubstr("(99.9 % interval of the change -16.6 to +19.9 %)"));
 }
 
 TEST(Changes, ValuesAloneWhereTheRuleSaysSo) {

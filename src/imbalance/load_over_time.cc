@@ -5,7 +5,7 @@
 #include <numeric>
 #include <vector>
 
-#include "base/median.h"
+#include "stats/sample_quantiles.h"
 
 namespace farscale {
 namespace {

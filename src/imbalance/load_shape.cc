@@ -5,8 +5,9 @@
 #include <numeric>
 #include <optional>
 
-#include "base/median.h"
 #include "imbalance/load_over_time.h"
+#include "stats/distributions.h"
+#include "stats/sample_quantiles.h"
 
 namespace farscale {
 namespace {
@@ -19,23 +20,12 @@ constexpr std::size_t kFewestRanks = 8;
 constexpr std::size_t kFew = 4;
 // Ranks that differ by less than this from each other are taken to be equal.
 constexpr double kEqual = 0.005;
-constexpr double kNormalSpread = 1.4826;  // standard deviation over the median absolute deviation
 
 // (max - avg) / max, of 1 - 1/N that it can be.
 double ImbalanceOf(double largest, double average, std::size_t ranks) {
   if (largest <= 0 || ranks < 2) return 0;
   const auto n = static_cast<double>(ranks);
   return std::max(0.0, (largest - average) / largest * n / (n - 1));
-}
-
-// The quantile of the normal distribution, by halving.
-double NormalQuantile(double probability) {
-  double low = -10, high = 10;
-  for (int step = 0; step < 50; ++step) {
-    const double middle = (low + high) / 2;
-    (std::erfc(-middle / std::sqrt(2)) / 2 < probability ? low : high) = middle;
-  }
-  return (low + high) / 2;
 }
 
 // Distance from the median, in robust standard deviations, that a normal distribution of so many values exceeds once
@@ -62,7 +52,7 @@ class OverRanks {
     std::vector<double> distances;
     distances.reserve(sorted_.size());
     for (const double load : sorted_) distances.push_back(std::abs(load - median_));
-    spread_ = kNormalSpread * Median(distances);
+    spread_ = kDeviationOverMedianDistance * Median(distances);
   }
 
   // `places` are of the loads given; those that stand out.

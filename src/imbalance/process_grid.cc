@@ -4,10 +4,10 @@
 #include <array>
 #include <map>
 
-#include "base/median.h"
 #include "base/parallel.h"
 #include "imbalance/communicator_grid.h"
 #include "phases/rank_profile.h"
+#include "stats/sample_quantiles.h"
 
 namespace farscale {
 namespace {

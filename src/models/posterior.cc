@@ -7,6 +7,8 @@
 #include <numbers>
 #include <set>
 
+#include "stats/distributions.h"
+
 namespace farscale {
 namespace {
 
@@ -206,14 +208,11 @@ class Sampler {
 
   // Draws parameters and returns the logarithm of their weight.
   double Draw(std::size_t of_grid, CurveDraw& draw, Random& random) const {
-    const auto dimension = static_cast<double>(parameters_);
     Eigen::VectorXd step(ToIndex(parameters_));
     for (std::size_t i = 0; i < parameters_; ++i) step(ToIndex(i)) = random.Normal();
     const double chi_squared = 2 * (random.Exponential() + random.Exponential());  // with kTails degrees of freedom
     step *= std::sqrt(kTails / chi_squared);
-    const double log_proposal = std::lgamma((kTails + dimension) / 2) - std::lgamma(kTails / 2) -
-                                dimension / 2 * std::log(kTails * std::numbers::pi) - log_volumes_[of_grid] -
-                                (kTails + dimension) / 2 * std::log1p(step.squaredNorm() / kTails);
+    const double log_proposal = LogStudentDensity(step.squaredNorm(), parameters_, kTails) - log_volumes_[of_grid];
     factors_[of_grid].triangularView<Eigen::Lower>().transpose().solveInPlace(step);
     draw.parameters = fit_.parameters;
     for (std::size_t i = 0; i < parameters_; ++i) draw.parameters[i] += step(ToIndex(i));

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/median.h"
+#include "stats/sample_quantiles.h"
 
 namespace farscale {
 namespace {

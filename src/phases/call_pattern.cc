@@ -1,10 +1,9 @@
 #include "phases/call_pattern.h"
 
 #include <algorithm>
-#include <numeric>
 #include <unordered_map>
 
-#include "base/median.h"
+#include "stats/sample_quantiles.h"
 
 namespace farscale {
 namespace {
@@ -23,6 +22,13 @@ struct Candidate {
   double similarity = 0;
   double coverage = 0;
 };
+
+// Between every two marks that follow each other.
+std::vector<std::uint32_t> NumbersOfCalls(const std::vector<std::uint32_t>& marks) {
+  std::vector<std::uint32_t> numbers;
+  for (std::size_t k = 0; k + 1 < marks.size(); ++k) numbers.push_back(marks[k + 1] - marks[k]);
+  return numbers;
+}
 
 class LoopFinder {
  public:
@@ -149,12 +155,8 @@ class LoopFinder {
   // Weighted by their calls: what they share over all, of pairs of calls that follow each other, each pair at most so
   // often.
   double Similarity(const std::vector<std::uint32_t>& calls, std::size_t most_repeats) const {
-    std::vector<std::size_t> order(calls.size() - 1);
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    const auto length = [&](std::size_t k) { return calls[k + 1] - calls[k]; };
-    std::nth_element(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(order.size() / 2), order.end(),
-                     [&](std::size_t a, std::size_t b) { return std::pair(length(a), a) < std::pair(length(b), b); });
-    const std::size_t typical = order[order.size() / 2];
+    const std::vector<std::uint32_t> lengths = NumbersOfCalls(calls);
+    const std::size_t typical = PlaceOfMedian(lengths);
     std::vector<std::uint32_t> bag(pair_kinds_), used(pair_kinds_);
     std::size_t size = 0;
     for (std::uint32_t i = calls[typical]; i < calls[typical + 1]; ++i) {
@@ -171,8 +173,8 @@ class LoopFinder {
         if (count <= bag[pairs_[i]]) ++common;
       }
       for (std::uint32_t i = calls[k]; i < calls[k + 1]; ++i) used[pairs_[i]] = 0;
-      shared += static_cast<double>(common * length(k));
-      total += static_cast<double>((own + size - common) * length(k));
+      shared += static_cast<double>(common * lengths[k]);
+      total += static_cast<double>((own + size - common) * lengths[k]);
     }
     return shared / total;
   }
@@ -260,10 +262,9 @@ class LoopFinder {
 
   // The first and the last iteration may be no more than parts of one.
   static void TrimEnds(std::vector<std::uint32_t>& borders) {
-    std::vector<std::uint32_t> lengths;
-    for (std::size_t k = 0; k + 1 < borders.size(); ++k) lengths.push_back(borders[k + 1] - borders[k]);
+    const std::vector<std::uint32_t> lengths = NumbersOfCalls(borders);
     if (lengths.size() < 3) return;
-    const std::uint32_t median = UpperMedian(lengths);
+    const std::uint32_t median = Median(lengths);
     if (2 * lengths.back() < median) borders.pop_back();
     if (2 * lengths.front() < median) borders.erase(borders.begin());
   }
@@ -320,17 +321,14 @@ class LoopFinder {
 
   // Of the iteration with the median number of calls.
   CallCounts TypicalCalls(const CallLoop& loop) const {
-    std::vector<std::uint32_t> lengths;
-    for (std::size_t k = 0; k < loop.iterations(); ++k) lengths.push_back(loop.borders[k + 1] - loop.borders[k]);
-    const std::uint32_t median = UpperMedian(lengths);
-    const auto k = static_cast<std::size_t>(std::find(lengths.begin(), lengths.end(), median) - lengths.begin());
+    const std::size_t k = PlaceOfMedian(NumbersOfCalls(loop.borders));
     return CountCalls(trace_, timeline_, loop.borders[k], loop.borders[k + 1]);
   }
 
   // Time of iterations beyond one and a half times the median.
   double ExtraShare(const CallLoop& loop) const {
     const std::vector<double> lengths = Lengths(loop);
-    const double median = UpperMedian(lengths);
+    const double median = Median(lengths);
     double extra = 0, total = 0;
     for (const double length : lengths) {
       extra += std::max(0.0, length - 1.5 * median);
@@ -352,7 +350,7 @@ class LoopFinder {
   // How even the iterations are in time: what each shares with the median one, over all.
   double Evenness(const CallLoop& loop) const {
     const std::vector<double> lengths = Lengths(loop);
-    const double median = UpperMedian(lengths);
+    const double median = Median(lengths);
     double shared = 0, total = 0;
     for (const double length : lengths) {
       shared += std::min(length, median);

@@ -8,8 +8,8 @@
 #include <tuple>
 #include <utility>
 
-#include "base/median.h"
 #include "base/parallel.h"
+#include "stats/sample_quantiles.h"
 
 namespace farscale {
 namespace {
@@ -269,7 +269,7 @@ BorderBursts BurstsAtBorders(const RankTimeline& timeline, const std::vector<std
   for (std::size_t k = 1; k + 1 < borders.size(); ++k) {
     lengths.push_back(timeline.enter(borders[k]) - timeline.leave(borders[k] - 1));
   }
-  bursts.usual = UpperMedian(std::move(lengths));
+  bursts.usual = Median(std::move(lengths));
   const std::uint32_t first = borders.front(), end = borders.back();
   bursts.before = timeline.enter(first) - (first > 0 ? timeline.leave(first - 1) : timeline.begin());
   bursts.behind = (end < timeline.calls() ? timeline.enter(end) : timeline.end()) - timeline.leave(end - 1);

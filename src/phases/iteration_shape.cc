@@ -9,10 +9,10 @@
 #include <unordered_map>
 #include <utility>
 
-#include "base/median.h"
 #include "base/parallel.h"
 #include "phases/burst_places.h"
 #include "phases/phase_cut.h"
+#include "stats/sample_quantiles.h"
 
 namespace farscale {
 namespace {

@@ -6,9 +6,9 @@
 #include <cmath>
 #include <optional>
 
-#include "base/median.h"
 #include "phases/density_clusters.h"
 #include "phases/group_names.h"
+#include "stats/sample_quantiles.h"
 
 namespace farscale {
 namespace {
@@ -108,7 +108,7 @@ class GroupFinder {
       present_.push_back(rank);
       useful.push_back(profiles_.ranks[rank].useful);
     }
-    if (!useful.empty()) usual_ = std::max(1.0, UpperMedian(std::move(useful)));
+    if (!useful.empty()) usual_ = std::max(1.0, Median(std::move(useful)));
   }
 
   RankGroups Find() {

@@ -5,7 +5,7 @@
 #include <map>
 #include <tuple>
 
-#include "base/median.h"
+#include "stats/sample_quantiles.h"
 
 namespace farscale {
 namespace {
@@ -56,7 +56,7 @@ PredictionErrors ErrorsOf(const std::vector<const BacktestRow*>& rows) {
   result.without_error = rows.size() - errors.size();
   if (!errors.empty()) {
     result.median = Median(errors);
-    result.percentile90 = Percentile(errors, 0.9);
+    result.percentile90 = Quantile(errors, 0.9);
   }
   result.interval80 = RecordOf(rows, kInnerCoverage, &ProjectedValue::interval80);
   result.interval95 = RecordOf(rows, kOuterCoverage, &ProjectedValue::interval95);

@@ -13,6 +13,7 @@
 #include "replay/link_fit.h"
 #include "replay/replay.h"
 #include "replay/transfer_times.h"
+#include "stats/sample_quantiles.h"
 
 namespace farscale {
 namespace {

@@ -6,6 +6,8 @@
 #include <numeric>
 #include <utility>
 
+#include "stats/sample_quantiles.h"
+
 namespace farscale {
 namespace {
 
@@ -16,6 +18,7 @@ constexpr double kHalfWidth = 0.04;        // of a mode: what clocks vary by fro
 constexpr double kLargestHalfWidth = 0.5;
 constexpr double kSignificant = 0.1;      // of the heaviest mode's density
 constexpr std::size_t kBurstsOfMode = 3;  // one or two bursts may be an error of the timer
+constexpr std::size_t kFewInMode = 4;     // say nothing of their distribution
 constexpr double kSmallestUncertainty = 0.005;
 constexpr double kLargestUncertainty = 0.03;
 
@@ -102,8 +105,10 @@ std::optional<ClockRate> EstimateClockRate(std::vector<CountedBurst> bursts, Tic
   const double half_width = (static_cast<double>(reach) + 0.5) * kBin;
   std::erase_if(log_rates, [&](double log_rate) { return std::abs(log_rate - centre) > half_width; });
   std::sort(log_rates.begin(), log_rates.end());
-  // Within the mode, too, interruptions only lower the rate: the upper quartile rather than the median.
-  const double upper = log_rates[3 * log_rates.size() / 4], lower = log_rates[log_rates.size() / 4];
+  // Within the mode, too, interruptions only lower the rate: the upper quartile rather than the median, and of few the
+  // highest.
+  const double upper = log_rates.size() <= kFewInMode ? log_rates.back() : QuantileOfSorted(log_rates, 0.75);
+  const double lower = QuantileOfSorted(log_rates, 0.25);
   const double spread = (upper - lower) / 2 / std::sqrt(static_cast<double>(log_rates.size()));
   return ClockRate{std::exp(upper), std::clamp(3 * spread, kSmallestUncertainty, kLargestUncertainty), bursts.size()};
 }

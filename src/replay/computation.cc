@@ -9,12 +9,12 @@
 
 #include "base/error.h"
 #include "base/format.h"
-#include "base/median.h"
 #include "base/parallel.h"
 #include "base/text.h"
 #include "replay/bursts.h"
 #include "replay/clock_rate.h"
 #include "replay/typical_iteration.h"
+#include "stats/sample_quantiles.h"
 
 namespace farscale {
 namespace {

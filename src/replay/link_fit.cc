@@ -7,6 +7,8 @@
 #include <map>
 #include <utility>
 
+#include "stats/sample_quantiles.h"
+
 namespace farscale {
 namespace {
 
@@ -59,6 +61,7 @@ struct Line {
 // the points, or through one where a limit holds the line (neither latency nor time for a byte is negative); so all of
 // them are tried. There are at most some hundred groups.
 Line FitLine(const std::vector<SizeGroup>& groups) {
+  if (groups.empty()) return {};
   std::vector<double> times;
   for (const SizeGroup& group : groups) times.push_back(group.ticks);
   const double small = std::max(1.0, Quantile(times, 0.5) / 10);  // times near zero must not decide everything
@@ -155,15 +158,9 @@ double Spread(const std::vector<TransferTime>& transfers, const Line& line, bool
 
 }  // namespace
 
-double Quantile(std::vector<double> values, double share) {
-  if (values.empty()) return 0;
-  const auto at = static_cast<std::size_t>(share * static_cast<double>(values.size() - 1) + 0.5);
-  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(at), values.end());
-  return values[at];
-}
-
 LinkFit FitLink(std::vector<TransferTime>& transfers) {
   LinkFit fit;
+  if (transfers.empty()) return fit;
   fit.clock_difference = TakeOutClocks(transfers);
   std::erase_if(transfers, [](const TransferTime& transfer) { return transfer.ticks <= 0; });
   if (transfers.empty()) return fit;
@@ -179,6 +176,7 @@ LinkFit FitLink(std::vector<TransferTime>& transfers) {
 }
 
 double LatencyFor(const std::vector<TransferTime>& transfers, double ticks_per_byte) {
+  if (transfers.empty()) return 0;
   std::vector<double> latencies;
   for (const TransferTime& transfer : transfers) {
     latencies.push_back(static_cast<double>(transfer.ticks) - ticks_per_byte * static_cast<double>(transfer.bytes));

@@ -20,10 +20,8 @@ struct LinkFit {
 // Meaningless for no transfers.
 LinkFit FitLink(std::vector<TransferTime>& transfers);
 
-// The latency that goes with a bandwidth known from elsewhere; 0 when that alone is more than the messages took.
+// The latency that goes with a bandwidth known from elsewhere; 0 when that alone is more than the messages took, and
+// without any.
 double LatencyFor(const std::vector<TransferTime>& transfers, double ticks_per_byte);
-
-// The value below which a share of the values lies; 0 for none.
-double Quantile(std::vector<double> values, double share);
 
 }  // namespace farscale

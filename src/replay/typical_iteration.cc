@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <map>
 
-#include "base/median.h"
 #include "phases/burst_places.h"
 #include "replay/bursts.h"
+#include "stats/sample_quantiles.h"
 
 namespace farscale {
 namespace {

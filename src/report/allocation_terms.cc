@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "factors/run_scaling.h"
+#include "stats/distributions.h"
 
 namespace farscale {
 namespace {

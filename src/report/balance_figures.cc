@@ -12,6 +12,7 @@
 #include "report/heat_map.h"
 #include "report/stacked_bars.h"
 #include "report/svg.h"
+#include "stats/sample_quantiles.h"
 
 namespace farscale {
 namespace {
@@ -42,11 +43,6 @@ int ColorOf(const std::string& strategy) {
   const std::vector<Strategy>& all = Strategies();
   const auto found = std::find_if(all.begin(), all.end(), [&](const Strategy& one) { return one.id == strategy; });
   return found == all.end() || !found->moves ? kGrey : static_cast<int>(found - all.begin() - 1) % kGrey;
-}
-
-// A load that is exceeded by one in so many at most.
-double Quantile(const std::vector<double>& sorted, double share) {
-  return sorted[static_cast<std::size_t>(std::llround(share * static_cast<double>(sorted.size() - 1)))];
 }
 
 const BalanceOutcome& OutcomeOf(const WhatIf& what_if, const LoadHistory& history) {
@@ -125,7 +121,7 @@ std::vector<ChartBand> BandOf(const WhatIf& what_if, const SweepLine& line, doub
     std::vector<double> replicas = what_if.outcomes[point.outcome].replicas;
     if (replicas.empty()) return {};
     std::sort(replicas.begin(), replicas.end());
-    band.push_back({point.x, Quantile(replicas, 0.1) / unit, Quantile(replicas, 0.9) / unit});
+    band.push_back({point.x, QuantileOfSorted(replicas, 0.1) / unit, QuantileOfSorted(replicas, 0.9) / unit});
   }
   return band;
 }
@@ -300,8 +296,8 @@ LoadRange RangeOfLoads(const std::vector<LoadHistory>& histories) {
   if (loads.empty()) return {0, 1, false, false};
   std::sort(loads.begin(), loads.end());
   LoadRange range;
-  range.high = Quantile(loads, 0.99);
-  range.low = Quantile(loads, 0.01);
+  range.high = QuantileOfSorted(loads, 0.99);
+  range.low = QuantileOfSorted(loads, 0.01);
   // Differences of a few percent are noise, and what reaches down to a quarter may as well begin at nothing.
   if (range.low < 0.25 * range.high) range.low = 0;
   range.low = std::min(range.low, 0.9 * range.high);

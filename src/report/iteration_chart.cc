@@ -7,9 +7,9 @@
 #include <cmath>
 
 #include "base/format.h"
-#include "base/median.h"
 #include "report/svg.h"
 #include "report/timeline_picture.h"
+#include "stats/sample_quantiles.h"
 
 namespace farscale {
 namespace {

@@ -6,11 +6,11 @@
 #include <vector>
 
 #include "base/format.h"
-#include "base/median.h"
 #include "base/text.h"
 #include "report/figures.h"
 #include "report/iteration_chart.h"
 #include "report/timeline_picture.h"
+#include "stats/sample_quantiles.h"
 
 namespace farscale {
 namespace {

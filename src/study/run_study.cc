@@ -10,11 +10,11 @@
 #include <numeric>
 #include <set>
 
-#include "base/median.h"
 #include "base/parallel.h"
 #include "base/text.h"
 #include "factors/scaling_check.h"
 #include "report/report_losses.h"
+#include "stats/sample_quantiles.h"
 #include "study/measure_run.h"
 #include "study/resources.h"
 #include "trace/trace_reader.h"

@@ -1,0 +1,42 @@
+#include "stats/distributions.h"
+
+#include <algorithm>
+#include <boost/math/distributions/normal.hpp>
+#include <boost/math/distributions/students_t.hpp>
+#include <boost/math/special_functions/gamma.hpp>
+#include <cmath>
+#include <numbers>
+
+namespace farscale {
+namespace {
+
+namespace policies = boost::math::policies;
+
+// Quantiles of a distribution with heavy tails may be larger than any double.
+using InfiniteOverflow = policies::policy<policies::overflow_error<policies::ignore_error>>;
+using Normal = boost::math::normal_distribution<double, InfiniteOverflow>;
+using Student = boost::math::students_t_distribution<double, InfiniteOverflow>;
+
+}  // namespace
+
+double NormalQuantile(double probability) { return boost::math::quantile(Normal(), probability); }
+
+double NormalReach(double probability) {
+  return std::max(0.0, boost::math::quantile(boost::math::complement(Normal(), (1 - probability) / 2)));
+}
+
+double StudentQuantile(double probability, double freedom) {
+  return std::max(0.0, boost::math::quantile(boost::math::complement(Student(freedom), (1 - probability) / 2)));
+}
+
+double StudentProbability(double distance, double freedom) {
+  return std::max(0.0, 1 - 2 * boost::math::cdf(boost::math::complement(Student(freedom), distance)));
+}
+
+double LogStudentDensity(double squared_distance, std::size_t dimension, double freedom) {
+  const auto d = static_cast<double>(dimension);
+  return boost::math::lgamma((freedom + d) / 2) - boost::math::lgamma(freedom / 2) -
+         d / 2 * std::log(freedom * std::numbers::pi) - (freedom + d) / 2 * std::log1p(squared_distance / freedom);
+}
+
+}  // namespace farscale

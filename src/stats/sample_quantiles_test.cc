@@ -1,0 +1,43 @@
+#include "stats/sample_quantiles.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+
+namespace farscale {
+namespace {
+
+TEST(SampleQuantiles, MedianOfOddAndEven) {
+  EXPECT_EQ(Median(std::vector<double>{3, 1, 2}), 2);
+  EXPECT_EQ(Median(std::vector<double>{4, 1, 2, 3}), 2.5);
+  EXPECT_EQ(Median(std::vector<std::int64_t>{4, 1, 2, 3}), 2);
+}
+
+// The larger of 2 and 3; of three equal ones the second.
+TEST(SampleQuantiles, PlaceOfMedian) {
+  EXPECT_EQ(PlaceOfMedian(std::vector<double>{4, 1, 2, 3}), 3u);
+  EXPECT_EQ(PlaceOfMedian(std::vector<int>{5, 5, 5}), 1u);
+  EXPECT_EQ(PlaceOfMedian(std::vector<int>{7}), 0u);
+}
+
+// Places from 0 to 3: 0.9 is at 2.7, so 3 + 0.7 · (7 - 3).
+TEST(SampleQuantiles, OnTheLineBetweenNeighbours) {
+  EXPECT_DOUBLE_EQ(Quantile({7, 1, 3, 2}, 0.9), 5.8);
+  EXPECT_DOUBLE_EQ(Quantile({7, 1, 3, 2}, 0.5), 2.5);
+  EXPECT_DOUBLE_EQ(Quantile({7, 1, 3, 2}, 0), 1);
+  EXPECT_DOUBLE_EQ(Quantile({7, 1, 3, 2}, 1), 7);
+  EXPECT_DOUBLE_EQ(Quantile({4}, 0.9), 4);
+  EXPECT_DOUBLE_EQ(QuantileOfSorted({1, 2, 3, 7}, 0.9), 5.8);
+}
+
+// Half of any sample is below its median, by either function.
+TEST(SampleQuantiles, HalfIsTheMedian) {
+  std::vector<double> values;
+  for (int i = 0; i < 40; ++i) {
+    values.push_back(static_cast<double>(i * 37 % 41) / 7);
+    EXPECT_EQ(Quantile(values, 0.5), Median(values)) << values.size();
+  }
+}
+
+}  // namespace
+}  // namespace farscale
