@@ -42,7 +42,9 @@ class SchemaTest(unittest.TestCase):
         for study in sorted(ROOT.glob("sample-runs/*/study.toml")):
             with self.subTest(study.parent.name):
                 self.run_farscale("run", study, "-o", self.folder / "r")
-                validate(json.loads((self.folder / "r/results.json").read_text()))
+                results = json.loads((self.folder / "r/results.json").read_text())
+                validate(results)
+                self.check_shares(results["lossProjections"])
                 table, projection = self.folder / "factors.json", self.folder / "projection.json"
                 self.run_farscale("factors", study, "-o", table)
                 validate(json.loads(table.read_text()))
@@ -62,6 +64,17 @@ class SchemaTest(unittest.TestCase):
                                                       "--intervals", "1", "--replicas", "5", "-o", "-")))
                 trace = next(study.parent.glob("traces/*/traces.otf2"))
                 validate(json.loads(self.run_farscale("inspect", trace, "--json")))
+
+    def check_shares(self, projections):
+        """What call paths lose at a target are shares of one whole."""
+        self.assertTrue(projections)
+        for projection in projections:
+            sums = {}
+            for path in projection["callPaths"]:
+                for target in path["targets"]:
+                    sums[target["cores"]] = sums.get(target["cores"], 0) + target["loss"]
+            for cores, total in sums.items():
+                self.assertLessEqual(total, 1 + 1e-9, f"{projection['phase']}, {projection['measure']}, {cores} cores")
 
     def test_published_numbers(self):
         for table in sorted(ROOT.glob("tests/tables/*.csv")):

@@ -19,7 +19,8 @@ namespace {
 constexpr double kSmallLoss = 0.001;     // of a path in every run: goes to all others together
 constexpr std::size_t kMostPaths = 12;   // with a curve of their own
 constexpr double kNoLoss = 1e-9;         // rounding
-constexpr double kSmallestValue = 1e-3;  // of 1 - loss: what several runs lost together may exceed all by rounding
+constexpr double kSmallestValue = 1e-3;  // of an efficiency that is fitted
+constexpr double kLeastKept = 1e-12;     // of a draw: what is lost over what is kept stays finite
 // Of what paths lose, others may make up for so much before the losses of single paths say nothing of the whole.
 constexpr double kMostOffset = 0.15;
 
@@ -123,9 +124,33 @@ class LossProjector {
         most = std::min(most, point.value);
       }
     }
-    if (made_up <= kMostOffset * lost) return;
+    if (made_up <= kMostOffset * lost) {
+      if (lost > 0) over_net_ = lost / (lost - made_up);
+      return;
+    }
     result_.obstacle =
         "some call paths make up for what others lose (" + where + "), so that single ones say nothing of the whole";
+  }
+
+  // What of every run no path takes away. Losses that others make up for are not in it, because paths that make up for
+  // others are projected as if they lost nothing.
+  std::vector<DataPoint> Kept() const {
+    std::vector<DataPoint> kept;
+    for (const RunLosses& run : runs_) kept.push_back({run.cores, 1});
+    for (const PathLossProjection& path : result_.paths) {
+      for (std::size_t run = 0; run < kept.size(); ++run) kept[run].value -= std::max(0.0, path.measured[run].value);
+    }
+    return kept;
+  }
+
+  // The efficiency if a path were the only one that loses anything: what is kept, over that and what the path takes.
+  static std::vector<DataPoint> EfficienciesOf(const PathLossProjection& path, const std::vector<DataPoint>& kept) {
+    std::vector<DataPoint> efficiencies;
+    for (std::size_t run = 0; run < kept.size(); ++run) {
+      const double left = std::max(kSmallestValue, kept[run].value), lost = std::max(0.0, path.measured[run].value);
+      efficiencies.push_back({kept[run].cores, std::max(kSmallestValue, left / (left + lost))});
+    }
+    return efficiencies;
   }
 
   void FitPaths() {
@@ -135,41 +160,104 @@ class LossProjector {
     std::vector<double> places = result_.fitted_cores;
     places.insert(places.end(), targets.begin(), targets.end());
     const std::vector<Candidate> candidates = CandidatesOf(options_.models.standard, library_);
-    std::vector<std::vector<std::vector<double>>> drawn;  // of every path with a curve, by target
+    const std::vector<DataPoint> kept = Kept();
+    std::vector<PathRatios> ratios(targets.size());
     std::vector<PathLossProjection*> with_curve;
     for (PathLossProjection& path : result_.paths) {
-      std::vector<DataPoint> efficiencies;
-      for (const DataPoint& point : path.measured) {
-        efficiencies.push_back({point.cores, std::clamp(1 - point.value, kSmallestValue, 1.0)});
-      }
       const std::uint64_t seed = SeedFor(options_.seed, path.path);
-      const Ensemble ensemble = FitEnsemble(candidates, efficiencies, 1.0, places, seed, options_.models.weights);
+      const Ensemble ensemble =
+          FitEnsemble(candidates, EfficienciesOf(path, kept), 1.0, places, seed, options_.models.weights);
       if (!ensemble.IsUsable()) continue;
       path.model = ensemble.members.front().model->id;
       path.formula = ensemble.members.front().model->formula.text();
       const FactorDraws draws(ensemble, SeedFor(seed, "draws"));
-      std::vector<std::vector<double>>& of_path = drawn.emplace_back();
-      for (const double cores : targets) {
-        of_path.push_back(draws.At(cores));
-        path.targets.push_back({cores, 1 - ensemble.ValueAt(cores), {}, {}, 0, {}, {}, false});
-        AddLoss(of_path.back(), path.targets.back());
+      for (std::size_t target = 0; target < targets.size(); ++target) {
+        ratios[target].values.push_back(RatioOf(ensemble.ValueAt(targets[target])));
+        std::vector<double>& drawn = ratios[target].draws.emplace_back(draws.At(targets[target]));
+        std::transform(drawn.begin(), drawn.end(), drawn.begin(), RatioOf);
       }
-      MarkEvidence(path);
       with_curve.push_back(&path);
     }
-    for (std::size_t target = 0; target < targets.size(); ++target) AddParts(with_curve, drawn, target);
+    for (std::size_t target = 0; target < targets.size(); ++target) {
+      AddShares(with_curve, ratios[target], targets[target]);
+    }
+    for (PathLossProjection* path : with_curve) MarkEvidence(*path);
     if (with_curve.empty() && !result_.paths.empty()) result_.obstacle = "no model could be fitted to any call path";
   }
 
-  static IntervalBounds LossInterval(const std::vector<double>& sorted, double coverage, double loss) {
-    const IntervalBounds bounds = IntervalOf(sorted, coverage, 1 - loss);
-    return {std::max(0.0, 1 - bounds.high), 1 - bounds.low};
+  // What paths lose at a target, over what is kept there: values, and draws, of every path with a curve.
+  struct PathRatios {
+    std::vector<double> values;
+    std::vector<std::vector<double>> draws;
+  };
+
+  static double RatioOf(double efficiency) { return 1 / std::max(efficiency, kLeastKept) - 1; }
+
+  // Lost over kept, r, makes shares: r / (1 + Σ r) of all, so that all losses and what is kept are the whole
+  // [Aitchison86, 6.2]; and r / Σ r of the losses. Draw by draw for the intervals.
+  void AddShares(const std::vector<PathLossProjection*>& paths, const PathRatios& ratios, double cores) const {
+    const LossBounds most = MostLost(cores);
+    std::vector<double> sums(kFactorDraws, 0);
+    double sum = 0;
+    for (const double ratio : ratios.values) sum += ratio;
+    for (const std::vector<double>& draws : ratios.draws) {
+      for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += draws[i];
+    }
+    for (std::size_t p = 0; p < paths.size(); ++p) {
+      ProjectedLoss share{cores, 0, {}, {}, sum > 0 ? ratios.values[p] / sum : 0, {}, {}, false};
+      share.loss = share.part * std::min(sum / (1 + sum), most.value);
+      std::vector<double> parts(sums.size(), 0), losses80(sums.size(), 0), losses95(sums.size(), 0);
+      for (std::size_t i = 0; i < sums.size(); ++i) {
+        if (sums[i] > 0) parts[i] = ratios.draws[p][i] / sums[i];
+        losses80[i] = parts[i] * std::min(sums[i] / (1 + sums[i]), most.high80);
+        losses95[i] = parts[i] * std::min(sums[i] / (1 + sums[i]), most.high95);
+      }
+      share.part80 = IntervalAround(share.part, parts, 0.80);
+      share.part95 = IntervalAround(share.part, parts, 0.95);
+      share.loss80 = IntervalAround(share.loss, losses80, 0.80);
+      share.loss95 = IntervalAround(share.loss, losses95, 0.95);
+      share.loss95->low = std::min(share.loss95->low, share.loss80->low);  // where all draws reach a bound
+      paths[p]->targets.push_back(share);
+    }
   }
 
-  static void AddLoss(std::vector<double> draws, ProjectedLoss& target) {
+  static IntervalBounds IntervalAround(double value, std::vector<double> draws, double coverage) {
     std::sort(draws.begin(), draws.end());
-    target.loss80 = LossInterval(draws, 0.80, target.loss);
-    target.loss95 = LossInterval(draws, 0.95, target.loss);
+    return IntervalOf(draws, coverage, value);
+  }
+
+  // What all paths together can lose, as the factors are projected; 1 where they are not.
+  struct LossBounds {
+    double value = 1;
+    double high80 = 1, high95 = 1;
+  };
+
+  LossBounds MostLost(double cores) const {
+    // On the critical path work that differs between ranks counts as imbalance even where nobody waits.
+    if (result_.measure == LossMeasure::kCriticalImbalance) return {};
+    const ProjectedValue *factor = TargetOf(FactorOf(result_.measure), cores), *rest = nullptr;
+    if (factor == nullptr) return {};
+    // Load balance loses a share of what communication leaves of the run time, serialization of what transfer leaves.
+    if (result_.measure == LossMeasure::kLoadBalance) rest = TargetOf(Factor::kCommunicationEfficiency, cores);
+    if (result_.measure == LossMeasure::kSerialization) rest = TargetOf(Factor::kTransfer, cores);
+    const auto lost = [&](double left, double efficiency) {
+      return std::clamp(over_net_ * left * (1 - efficiency), 0.0, 1.0);
+    };
+    const auto highest = [&](const std::optional<IntervalBounds>& own, const std::optional<IntervalBounds>& left) {
+      return own ? lost(left ? left->high : 1, own->low) : 1;
+    };
+    const std::optional<IntervalBounds> none;
+    return {lost(rest != nullptr ? rest->value : 1, factor->value),
+            highest(factor->interval80, rest != nullptr ? rest->interval80 : none),
+            highest(factor->interval95, rest != nullptr ? rest->interval95 : none)};
+  }
+
+  const ProjectedValue* TargetOf(Factor factor, double cores) const {
+    const FactorProjection* found = factors_ == nullptr ? nullptr : factors_->Find(factor);
+    if (found == nullptr) return nullptr;
+    const auto at = std::find_if(found->targets.begin(), found->targets.end(),
+                                 [&](const ProjectedValue& value) { return value.cores == cores; });
+    return at == found->targets.end() ? nullptr : &*at;
   }
 
   // Up to the first target at which the interval is too wide.
@@ -179,28 +267,6 @@ class LossProjector {
       is_evidence = is_evidence && target.loss80->high - target.loss80->low <= options_.horizon_width &&
                     (factors_ == nullptr || IsEvidence(*factors_, FactorOf(result_.measure), target.cores));
       target.is_evidence = is_evidence;
-    }
-  }
-
-  // What share every path has of all losses at a target, draw by draw.
-  static void AddParts(const std::vector<PathLossProjection*>& paths,
-                       const std::vector<std::vector<std::vector<double>>>& drawn, std::size_t target) {
-    std::vector<double> sums(kFactorDraws, 0);
-    double sum = 0;
-    for (std::size_t p = 0; p < paths.size(); ++p) {
-      sum += paths[p]->targets[target].loss;
-      for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += std::max(0.0, 1 - drawn[p][target][i]);
-    }
-    for (std::size_t p = 0; p < paths.size(); ++p) {
-      ProjectedLoss& value = paths[p]->targets[target];
-      value.part = sum > 0 ? value.loss / sum : 0;
-      std::vector<double> parts(sums.size(), 0);
-      for (std::size_t i = 0; i < sums.size(); ++i) {
-        if (sums[i] > 0) parts[i] = std::max(0.0, 1 - drawn[p][target][i]) / sums[i];
-      }
-      std::sort(parts.begin(), parts.end());
-      value.part80 = IntervalOf(parts, 0.80, value.part);
-      value.part95 = IntervalOf(parts, 0.95, value.part);
     }
   }
 
@@ -227,6 +293,7 @@ class LossProjector {
   const ProjectionOptions& options_;
   const PhaseProjection* const factors_;  // of the phase; nothing: not projected
   LossProjection& result_;
+  double over_net_ = 1;  // what paths lose in the largest run, over that less what others make up for
 };
 
 }  // namespace

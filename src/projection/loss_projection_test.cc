@@ -1,16 +1,21 @@
 #include "projection/loss_projection.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <tuple>
 
+#include "base/random.h"
 #include "support/models.h"
 
 namespace farscale {
 namespace {
 
 using testing::ElementsAre;
+using testing::UnorderedElementsAre;
 
 // A run of a second on so many cores in which call paths cause waiting of these shares.
 LossRecord RunWith(std::int64_t cores, const std::vector<std::pair<std::string, double>>& shares) {
@@ -133,6 +138,117 @@ TEST(LossProjection, PathsThatMakeUpForOthersAreNotExtrapolated) {
     EXPECT_THAT(PathsOf(projection), ElementsAre("slow", "quick"));
     EXPECT_THAT(projection.obstacle, testing::HasSubstr("make up for what others lose (quick by 2.0 % at"));
     EXPECT_TRUE(projection.paths[0].targets.empty());
+  }
+}
+
+double SumAt(const LossProjection& projection, std::size_t target) {
+  double sum = 0;
+  for (const PathLossProjection& path : projection.paths) sum += path.targets[target].loss;
+  return sum;
+}
+
+// Each of three paths takes time that grows with the cores, in units of what is kept: 0.05, 0.1 and 0.15 on 16 cores.
+// On 2^16 times as many, what is kept is next to nothing, and they lose 1/6, 2/6 and 3/6 of all time. Extrapolated one
+// by one they would lose all of it, each.
+TEST(LossProjection, SharesStayShares) {
+  std::vector<LossRecord> records;
+  for (const std::int64_t cores : {16, 32, 64, 128}) {
+    const double scale = static_cast<double>(cores) / 16, kept = 1 / (1 + 0.3 * scale);
+    records.push_back(
+        RunWith(cores, {{"a", 0.05 * scale * kept}, {"b", 0.1 * scale * kept}, {"c", 0.15 * scale * kept}}));
+  }
+  const LossProjection projection = CostsOf(records, {1048576});
+  ASSERT_THAT(PathsOf(projection), UnorderedElementsAre("a", "b", "c"));
+  EXPECT_LE(SumAt(projection, 0), 1);
+  EXPECT_GT(SumAt(projection, 0), 0.99);
+  for (const PathLossProjection& path : projection.paths) {
+    const double share = path.path == "a" ? 1.0 / 6 : path.path == "b" ? 2.0 / 6 : 3.0 / 6;
+    EXPECT_NEAR(path.targets[0].loss, share, 0.02) << path.path;
+  }
+}
+
+// The waiting of a run is a part of what parallel efficiency loses: 10 % of the time, projected to lose 12 % (20 % at
+// most by its 80 % interval), though by itself the path grows further.
+TEST(LossProjection, NoLargerThanTheLossOfTheFactor) {
+  std::vector<LossRecord> records;
+  for (const std::int64_t cores : {16, 32, 64, 128}) {
+    records.push_back(RunWith(cores, {{"grows", 0.1 * static_cast<double>(cores) / 128}}));
+  }
+  PhaseProjection factors;
+  factors.phase = "step";
+  FactorProjection efficiency;
+  efficiency.factor = Factor::kParallelEfficiency;
+  efficiency.targets = {{1024, 8, 0.88, IntervalBounds{0.8, 0.9}, IntervalBounds{0.7, 0.92}}};
+  factors.factors = {efficiency};
+  const ProjectedLoss loss = CostsOf(records, {1024}, {factors}).paths[0].targets[0];
+  EXPECT_GT(CostsOf(records, {1024}).paths[0].targets[0].loss, 0.12);
+  EXPECT_DOUBLE_EQ(loss.loss, 0.12);
+  EXPECT_LE(loss.loss80->high, 0.2 + 1e-12);
+  EXPECT_LE(loss.loss95->high, 0.3 + 1e-12);
+  EXPECT_LE(loss.loss95->low, loss.loss80->low);
+}
+
+// A projection that breaks none of the rules of shares.
+void ExpectShares(const LossProjection& projection) {
+  if (projection.paths.empty() || !projection.obstacle.empty()) return;
+  for (std::size_t target = 0; target < projection.paths.front().targets.size(); ++target) {
+    double losses = 0, parts = 0;
+    for (const PathLossProjection& path : projection.paths) {
+      if (path.targets.empty()) continue;
+      const ProjectedLoss& at = path.targets[target];
+      losses += at.loss;
+      parts += at.part;
+      for (const auto& [value, inner, outer] :
+           {std::tuple(at.loss, *at.loss80, *at.loss95), std::tuple(at.part, *at.part80, *at.part95)}) {
+        EXPECT_LE(0, outer.low);
+        EXPECT_LE(outer.low, inner.low);
+        EXPECT_LE(inner.low, value);
+        EXPECT_LE(value, inner.high);
+        EXPECT_LE(inner.high, outer.high);
+        EXPECT_LE(outer.high, 1);
+      }
+    }
+    EXPECT_LE(losses, 1 + 1e-12);
+    EXPECT_TRUE(std::abs(parts - 1) < 1e-9 || losses == 0) << parts;
+  }
+}
+
+// Random tables: some paths grow, some shrink, some are missing in some runs, some make up for others.
+TEST(LossProjection, SharesOfRandomTables) {
+  Random random(20);
+  for (int table = 0; table < 40; ++table) {
+    const std::size_t paths = 1 + random.Index(15), counts = 2 + random.Index(5);
+    std::vector<double> weights, powers;
+    for (std::size_t path = 0; path < paths; ++path) {
+      weights.push_back(0.1 * random.Exponential());
+      powers.push_back(1.5 * random.Normal());
+    }
+    std::vector<LossRecord> records;
+    for (std::size_t run = 0; run < counts; ++run) {
+      const std::int64_t cores = std::int64_t{8} << run;
+      std::vector<std::pair<std::string, double>> shares;
+      double sum = 1;
+      for (std::size_t path = 0; path < paths; ++path) {
+        const double ratio = weights[path] * std::pow(2, powers[path] * static_cast<double>(run)) *
+                             (random.Uniform() < 0.1 ? 0 : std::exp(0.2 * random.Normal()));
+        shares.emplace_back(fmt::format("path {}", path), ratio);
+        sum += ratio;
+      }
+      for (auto& [path, share] : shares) share /= sum;
+      records.push_back(RunWith(cores, shares));
+      LossRecord& record = records.back();
+      record.by_factor.emplace();
+      for (const auto& [path, share] : shares) {
+        record.by_factor->paths.push_back({path, share * (random.Uniform() < 0.1 ? -0.1 : 0.5), share / 2});
+      }
+    }
+    ProjectionOptions options;
+    options.models = DefaultModelSettings();
+    options.targets = {256, 4096, 65536, 1e6};
+    for (const LossProjection& one : ProjectLosses(records, {}, test::AllModels(), options)) {
+      SCOPED_TRACE(fmt::format("table {}, {}", table, ToString(one.measure)));
+      ExpectShares(one);
+    }
   }
 }
 
