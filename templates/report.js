@@ -352,6 +352,10 @@
     const interval = document.createElement("small");
     interval.textContent = at.interval;
     cell.append(document.createElement("br"), interval);
+    if (!at.measured) return;
+    const measured = document.createElement("small");
+    measured.textContent = `measured ${at.measured}`;
+    cell.append(document.createElement("br"), measured);
   };
 
   // `cores` is what was asked for: where there are no numbers for it, the note says so.

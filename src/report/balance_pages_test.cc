@@ -390,7 +390,7 @@ BalancedProjection MakeProjection(const std::string& label, double lost) {
 }
 
 TEST(BalanceProjections, StandBesideThoseAsMeasured) {
-  const std::vector<BalancedProjection> list = {MakeProjection("as measured", 0.008),
+  const std::vector<BalancedProjection> list = {MakeProjection("without balancing", 0.008),
                                                 MakeProjection("RefineLB every 20 iterations", 0.001)};
   const ReportData tables = TablesOfProjections(list);
   ASSERT_EQ(tables.size(), 2u);
@@ -403,7 +403,7 @@ TEST(BalanceProjections, StandBesideThoseAsMeasured) {
   EXPECT_EQ(tables[1]["rows"][5]["cells"][0]["tone"], "x");
   ASSERT_EQ(SayProjections(list).size(), 1u);
   EXPECT_THAT(SayProjections(list)[0], HasSubstr("RefineLB every 20 iterations: parallel efficiency "));
-  EXPECT_THAT(SayProjections(list)[0], HasSubstr(" on 64 processors; as measured: "));
+  EXPECT_THAT(SayProjections(list)[0], HasSubstr(" on 64 processors; without balancing: "));
   EXPECT_THAT(FormatBalancedProjections(list), HasSubstr("4,096 processors, projected  not evidence ("));
   EXPECT_THAT(TablesOfProjections({list[0]}), IsEmpty());
   EXPECT_EQ(FormatBalancedProjections({}), "");
@@ -411,7 +411,7 @@ TEST(BalanceProjections, StandBesideThoseAsMeasured) {
 
 // With balancing nothing was replayed on 32 processors: the projection stands there, in the table as in the sentence.
 TEST(BalanceProjections, AreToldWhereOneSideWasReplayed) {
-  std::vector<BalancedProjection> list = {MakeProjection("as measured", 0.008),
+  std::vector<BalancedProjection> list = {MakeProjection("without balancing", 0.008),
                                           MakeProjection("not balanced, 2 tasks a processor", 0.001)};
   FactorTable& table = list[1].table;
   std::erase_if(table.rows, [](const FactorRow& row) { return row.cores == 32; });
@@ -427,7 +427,7 @@ TEST(BalanceProjections, AreToldWhereOneSideWasReplayed) {
               HasSubstr(fmt::format("not balanced, 2 tasks a processor: parallel efficiency {} ({}) on 32 processors",
                                     value, interval)));
   EXPECT_THAT(SayProjections(list)[0],
-              HasSubstr("as measured: " + row["cells"][0]["text"].get<std::string>() + " (replayed)"));
+              HasSubstr("without balancing: " + row["cells"][0]["text"].get<std::string>() + " (replayed)"));
   const auto json = nlohmann::ordered_json::parse(WriteWhatIfJson(test::MakeWhatIf(), list))["projections"];
   ASSERT_EQ(json.size(), 2u);
   EXPECT_EQ(json[1]["label"], "not balanced, 2 tasks a processor");
@@ -439,7 +439,7 @@ TEST(BalanceProjections, AreToldWhereOneSideWasReplayed) {
 
 TEST(BalancePages, EverythingIsOnOnePageWithoutScripts) {
   const ReportModel model = BuildBalanceModel(
-      test::MakeWhatIf(), {MakeProjection("as measured", 0.008), MakeProjection("with balancing", 0.001)}, 2);
+      test::MakeWhatIf(), {MakeProjection("without balancing", 0.008), MakeProjection("with balancing", 0.001)}, 2);
   const std::string html = WriteBalanceHtml(model, BalanceTemplates());
   EXPECT_THAT(html, HasSubstr("a &lt;b&gt; c"));
   EXPECT_THAT(html, Not(HasSubstr("<script")));

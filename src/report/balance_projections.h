@@ -1,4 +1,4 @@
-// Factors with balancing beside those as measured, on the processors that were simulated and at targets.
+// Factors with balancing beside those without, on the processors that were simulated and at targets.
 #pragma once
 
 #include <optional>
@@ -11,9 +11,9 @@
 
 namespace farscale {
 
-// One way to run: as measured, or with a strategy.
+// One way to run: without balancing, or with a strategy.
 struct BalancedProjection {
-  std::string label;  // "as measured", "RefineLB every 20 iterations"
+  std::string label;  // "without balancing", "RefineLB every 20 iterations"
   FactorTable table;  // its cores are processors
   std::vector<PhaseProjection> projected;
 };

@@ -102,8 +102,13 @@ Data Targets(const std::vector<Side>& sides) {
     for (const Side& side : sides) {
       const FactorProjection* found = side.projection != nullptr ? side.projection->Find(first->factor) : nullptr;
       if (found == nullptr || i >= found->targets.size()) {
-        cells.push_back(
-            {{"text", "–"}, {"interval", ""}, {"hasInterval", false}, {"color", kNoColor}, {"tone", kNoTone}});
+        cells.push_back({{"text", "–"},
+                         {"interval", ""},
+                         {"hasInterval", false},
+                         {"measured", ""},
+                         {"hasMeasured", false},
+                         {"color", kNoColor},
+                         {"tone", kNoTone}});
         continue;
       }
       cells.push_back(ProjectedCell(*side.projection, first->factor, found->targets[i], true));
@@ -126,7 +131,9 @@ std::optional<Chart> FigureOf(const std::vector<Side>& sides, const std::string&
   const FactorProjection* first = sides.front().projection != nullptr ? HeadlineOf(*sides.front().projection) : nullptr;
   if (first == nullptr) return std::nullopt;
   Chart chart = EfficiencyChart(*sides.front().projection, Name(first->factor) + ": " + heading);
-  chart.description = Name(first->factor) + " of " + heading + " as measured and on other machines, against cores.";
+  chart.description = Name(first->factor) + " of " + heading +
+                      " on the machine of the runs and on others, measured and projected, "
+                      "against cores.";
   MarkHorizon(*sides.front().projection, first->factor, chart);
   chart.width = 860;
   int color = 0;
@@ -134,7 +141,7 @@ std::optional<Chart> FigureOf(const std::vector<Side>& sides, const std::string&
     const FactorProjection* found = side.projection != nullptr ? side.projection->Find(first->factor) : nullptr;
     if (found == nullptr) continue;
     ChartSeries series;
-    series.name = side.name;
+    series.name = &side == &sides.front() ? "on the machine of the runs" : side.name;
     series.id = Describe(first->factor).id;
     series.side = static_cast<int>(&side - sides.data());
     series.color = color++;
@@ -224,7 +231,7 @@ PhaseComparison ComparePhase(const Results& results, const std::string& series, 
     variants.push_back({{"name", variant.name}, {"description", variant.description}});
   }
   for (const std::string& sentence : SummarizeComparison(results, series, phase)) sentences.push_back(sentence);
-  for (const Side& side : sides) names.push_back({{"name", side.name}});
+  for (const Side& side : sides) names.push_back({{"name", &side == &sides.front() ? kProjected : side.name}});
   comparison.data = {{"hasComparison", has},
                      {"comparisonTitle", results.comparison == Comparison::kNoise ? "Without noise" : "What if"},
                      {"comparisonFindings", sentences},

@@ -153,16 +153,22 @@ KnownDominance DominanceWithinEvidence(const PhaseProjection& projection) {
 ReportData ProjectedCell(const PhaseProjection& projection, Factor factor, const ProjectedValue& value,
                          bool is_colored) {
   const std::string interval = FormatBounds(factor, value.interval80);
+  const FactorProjection* found = projection.Find(factor);
+  const std::string measured = found != nullptr ? MeasuredAt(*found, value.cores) : "";
   if (!IsEvidence(projection, factor, value.cores)) {
     return {{"text", interval},
             {"interval", ""},
             {"hasInterval", false},
+            {"measured", measured},
+            {"hasMeasured", !measured.empty()},
             {"color", kNoEvidenceColor},
             {"tone", kNoEvidenceTone}};
   }
   return {{"text", FormatValue(factor, value.value)},
           {"interval", interval},
           {"hasInterval", true},
+          {"measured", measured},
+          {"hasMeasured", !measured.empty()},
           {"color", is_colored ? PopColor(value.value) : kNoColor},
           {"tone", is_colored ? PopTone(value.value) : kNoTone}};
 }

@@ -36,8 +36,8 @@ struct KnownDominance {
 };
 KnownDominance DominanceWithinEvidence(const PhaseProjection& projection);
 
-// A projected value for a table: `text` with its `interval`, `hasInterval`, `color`, `tone`; beyond the horizon the
-// interval is the text. Not every column has a colour.
+// A projected value for a table: `text` with its `interval`, `hasInterval`, `color`, `tone`, and what runs at that
+// count `measured`, `hasMeasured`; beyond the horizon the interval is the text. Not every column has a colour.
 ReportData ProjectedCell(const PhaseProjection& projection, Factor factor, const ProjectedValue& value,
                          bool is_colored);
 

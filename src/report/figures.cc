@@ -46,6 +46,14 @@ std::string FormatBounds(Factor factor, const std::optional<IntervalBounds>& int
   return FormatValue(factor, interval->low) + " – " + FormatValue(factor, interval->high);
 }
 
+std::string MeasuredAt(const FactorProjection& projection, double cores) {
+  std::vector<std::string> values;
+  for (const DataPoint& point : projection.measured) {
+    if (point.cores == cores) values.push_back(FormatValue(projection.factor, point.value));
+  }
+  return Join(values, ", ");
+}
+
 std::vector<ChartPoint> LineOf(const FactorProjection& projection) {
   std::vector<ChartPoint> line;
   for (const ProjectedValue& value : projection.curve) line.push_back({value.cores, value.value, ""});

@@ -23,10 +23,16 @@ std::string FormatSecondsError(double seconds, const std::optional<double>& erro
 // "0.813 – 0.902", or "unknown".
 std::string FormatBounds(Factor factor, const std::optional<IntervalBounds>& interval);
 
+// What the runs at so many cores measured: "0.912", or "0.912, 0.908" of repeated ones; empty where there was none.
+std::string MeasuredAt(const FactorProjection& projection, double cores);
+
 // The projected curve, its interval (80 % or 95 %) and the measured points with their tooltips.
 std::vector<ChartPoint> LineOf(const FactorProjection& projection);
 std::vector<ChartBand> BandOf(const FactorProjection& projection, bool inner);
 std::vector<ChartPoint> PointsOf(const FactorProjection& projection);
+
+// What projections on the machine of the runs are called beside those on other machines.
+inline const std::string kProjected = "projected";
 
 // Axes of a chart of efficiencies against cores, which says where measurement ends and where evidence does.
 Chart EfficiencyChart(const PhaseProjection& projection, const std::string& title);

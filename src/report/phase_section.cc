@@ -222,9 +222,9 @@ class PhaseSection {
     }
   }
 
-  // The phase as measured and on the other machines.
+  // The phase on the machine of the runs and on the others.
   std::vector<ReadSide> Sides() const {
-    std::vector<ReadSide> sides = {{"as measured", projection_}};
+    std::vector<ReadSide> sides = {{kProjected, projection_}};
     for (const Variant& variant : results_.variants) {
       ReadSide side{variant.name, nullptr};
       for (const PhaseProjection& projection : variant.projections) {

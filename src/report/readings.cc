@@ -58,15 +58,6 @@ std::vector<double> ChooseCounts(const PhaseProjection& phase, const FactorProje
   return chosen;
 }
 
-// "0.912", or "0.912, 0.908" of repeated runs; empty where there was no run.
-std::string MeasuredAt(const FactorProjection& projection, double cores) {
-  std::vector<std::string> values;
-  for (const DataPoint& point : projection.measured) {
-    if (point.cores == cores) values.push_back(FormatValue(projection.factor, point.value));
-  }
-  return Join(values, ", ");
-}
-
 // Texts as codes of equally many digits, for the script to look up.
 class Codes {
  public:
@@ -158,12 +149,16 @@ Data ReadingCell(const ReadSide& side, Factor factor, double cores) {
   const FactorProjection* found = side.projection != nullptr ? side.projection->Find(factor) : nullptr;
   const std::optional<ProjectedValue> value = found != nullptr ? ReadCurve(*found, cores) : std::nullopt;
   if (!value) {
-    return {{"text", "–"}, {"interval", ""}, {"hasInterval", false}, {"tone", kNoTone}};
+    return {{"text", "–"},    {"interval", ""},       {"hasInterval", false},
+            {"measured", ""}, {"hasMeasured", false}, {"tone", kNoTone}};
   }
   const bool is_evidence = IsEvidence(*side.projection, factor, cores);
+  const std::string measured = MeasuredAt(*found, cores);
   return {{"text", is_evidence ? FormatValue(factor, value->value) : kNotEvidence},
           {"interval", FormatBounds(factor, value->interval80)},
           {"hasInterval", true},
+          {"measured", measured},
+          {"hasMeasured", !measured.empty()},
           {"tone", is_evidence ? ToneOf(factor, value->value) : kNoEvidenceTone}};
 }
 

@@ -15,7 +15,7 @@ namespace farscale {
 // [report/curve.h].
 inline constexpr std::size_t kMostCounts = 40, kFewestOthers = 10;
 
-// One phase as measured, and the same phase on other machines.
+// One phase on the machine of the runs, and the same phase on other machines.
 struct ReadSide {
   std::string name;
   const PhaseProjection* projection = nullptr;  // null: there is none
@@ -35,7 +35,7 @@ struct Readings {
   ReportData choices;
 };
 
-// `sides` begin with what was measured, which has a projection.
+// `sides` begin with the machine of the runs, on which there is a projection.
 Readings ReadingsOfPhase(const std::vector<ReadSide>& sides, const std::string& anchor);
 
 // The table behind a chart: a row for every measured count and every target, a cell for every factor with `text` (the

@@ -153,8 +153,12 @@ std::string FormatProjections(const std::vector<PhaseProjection>& projections) {
                                                        FormatValue(factor.factor, target.interval80->high))
                                          : "unknown";
         const bool is_evidence = IsEvidence(phase, factor.factor, target.cores);
-        if (headline) cells.back().push_back(is_evidence ? FormatFactor(target.value) : "not evidence");
-        cells.back().push_back(headline || !is_evidence ? interval : FormatValue(factor.factor, target.value));
+        const std::string runs = MeasuredAt(factor, target.cores);
+        const std::string measured = runs.empty() ? "" : " (measured " + runs + ")";
+        if (headline) cells.back().push_back((is_evidence ? FormatFactor(target.value) : "not evidence") + measured);
+        cells.back().push_back(headline      ? interval
+                               : is_evidence ? FormatValue(factor.factor, target.value) + measured
+                                             : interval + measured);
       }
     }
     text += FormatTable(cells);

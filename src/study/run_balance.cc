@@ -300,7 +300,7 @@ std::vector<BalancedTable> TablesOf(const std::vector<std::unique_ptr<BalanceRun
   FactorTable whole = measured.runs.table;
   whole.rows = measured.runs.table.Rows(study.series, measured.phase.name);
   if (!IsLoop(whole.rows, true)) return {};  // what was measured leaves out what lies between the occurrences
-  std::vector<BalancedTable> tables = {{"as measured", whole}};
+  std::vector<BalancedTable> tables = {{"without balancing", whole}};
   for (const BalanceOutcome* outcome : {&what_if.outcomes[best.baseline], &best}) {
     BalancedTable balanced = TableOf(runs, study, options, whole, outcome->configuration);
     if (balanced.table.rows.size() < 2) return {};

@@ -27,13 +27,13 @@ struct BalanceStudy {
 
 // Factors of all runs under one way of balancing, at one level; completed.
 struct BalancedTable {
-  std::string label;  // "as measured", "RefineLB every 20 iterations, 4 tasks a processor"
+  std::string label;  // "without balancing", "RefineLB every 20 iterations, 4 tasks a processor"
   FactorTable table;
 };
 
 struct BalanceResults {
   WhatIf what_if;
-  std::vector<BalancedTable> tables;  // as measured first; empty where fewer than two runs can be balanced alike
+  std::vector<BalancedTable> tables;  // without balancing first; empty where fewer than two runs can be balanced alike
 };
 
 // Of the study's phases the first of whole iterations, or the loop that the calls show, or the region that takes most of
