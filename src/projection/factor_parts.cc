@@ -55,11 +55,15 @@ std::vector<Factor> PartsOf(Factor factor, const std::vector<Factor>& available)
 }
 
 std::vector<Factor> LossesAmong(const std::vector<Factor>& available) {
+  const std::optional<Factor> whole = WholeAmong(available);
+  return whole ? PartsOf(*whole, available) : available;
+}
+
+std::optional<Factor> WholeAmong(const std::vector<Factor>& available) {
   for (const Factor whole : {Factor::kGlobalEfficiency, Factor::kParallelEfficiency}) {
-    const std::vector<Factor> parts = PartsOf(whole, available);
-    if (!parts.empty()) return parts;
+    if (!PartsOf(whole, available).empty()) return whole;
   }
-  return available;
+  return std::nullopt;
 }
 
 std::vector<Factor> FittedFactors(const std::vector<FactorRow>& rows) {

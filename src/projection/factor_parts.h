@@ -1,6 +1,7 @@
 // Which factors are extrapolated by themselves, and which are products of those.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "factors/factor.h"
@@ -14,6 +15,8 @@ std::vector<Factor> PartsOf(Factor factor, const std::vector<Factor>& available)
 
 // The factors whose losses make up global efficiency, else parallel efficiency, else all that are available.
 std::vector<Factor> LossesAmong(const std::vector<Factor>& available);
+// The efficiency that these make up; nothing where they make up none.
+std::optional<Factor> WholeAmong(const std::vector<Factor>& available);
 
 // Factors that are fitted by themselves, each to the rows that have it: the leaves of the tree, or the deepest
 // ancestors that are known at enough core counts [docs/formulas.md, projection].

@@ -33,30 +33,57 @@ std::optional<Factor> HeadlineOf(const FactorRow& row) {
   return std::nullopt;
 }
 
-// The smallest of the factors that make up the efficiency.
-std::optional<Factor> LargestLoss(const FactorRow& row) {
-  std::vector<Factor> available;
+std::vector<Factor> FactorsOf(const FactorRow& row) {
+  std::vector<Factor> factors;
   for (const FactorType& type : AllFactors()) {
-    if (row.values[type.factor]) available.push_back(type.factor);
+    if (row.values[type.factor]) factors.push_back(type.factor);
   }
-  std::optional<Factor> worst;
-  for (const Factor factor : LossesAmong(available)) {
-    if (!worst || *row.values[factor] < *row.values[*worst]) worst = factor;
-  }
-  return worst;
+  return factors;
 }
 
+// What `whole` is the product of; empty where that is not known.
+std::vector<Factor> LossesOf(Factor whole, const std::vector<Factor>& known) {
+  std::vector<Factor> parts = PartsOf(whole, known);
+  std::erase(parts, whole);
+  return parts;
+}
+
+struct LargestLoss {
+  Factor factor = Factor::kLoadBalance;
+  Factor whole = Factor::kParallelEfficiency;  // of which it is a part: parallel efficiency if it is one of that, too
+};
+
+// The smallest of the factors that make up the widest efficiency that is known in parts.
+std::optional<LargestLoss> LargestLossOf(const FactorRow& row) {
+  const std::vector<Factor> known = FactorsOf(row);
+  for (const Factor whole : {Factor::kGlobalEfficiency, Factor::kParallelEfficiency}) {
+    const std::vector<Factor> losses = LossesOf(whole, known);
+    if (losses.empty() || !row.values[whole]) continue;
+    const Factor worst = *std::min_element(losses.begin(), losses.end(),
+                                           [&](Factor a, Factor b) { return *row.values[a] < *row.values[b]; });
+    if (*row.values[worst] >= 1) return std::nullopt;
+    const std::vector<Factor> inner = LossesOf(Factor::kParallelEfficiency, known);
+    const bool is_inner = std::find(inner.begin(), inner.end(), worst) != inner.end();
+    const bool names_inner = is_inner && row.values[Factor::kParallelEfficiency];
+    return LargestLoss{worst, names_inner ? Factor::kParallelEfficiency : whole};
+  }
+  return std::nullopt;
+}
+
+// The efficiency that is named is one that the largest loss is a part of.
 void SayMeasured(const std::vector<FactorRow>& rows, std::vector<std::string>& sentences) {
   const FactorRow& largest = rows.back();
   const std::optional<Factor> headline = HeadlineOf(largest);
   if (!headline) return;
+  const auto say = [&](Factor factor) { return FormatFactor(*largest.values[factor]); };
+  const std::optional<LargestLoss> loss = LargestLossOf(largest);
+  const Factor whole = loss ? loss->whole : *headline;
   std::string sentence =
       fmt::format("At {} cores, the largest run, {} is {}", FormatCores(static_cast<double>(largest.cores)),
-                  NameInSentence(*headline), FormatFactor(*largest.values[*headline]));
-  const std::optional<Factor> loss = LargestLoss(largest);
-  if (loss && *largest.values[*loss] < 1) {
-    sentence += fmt::format("; {} costs most ({})", NameInSentence(*loss), FormatFactor(*largest.values[*loss]));
-  }
+                  NameInSentence(whole), say(whole));
+  if (whole != *headline && loss->factor != *headline)
+    sentence += fmt::format(" ({} {})", NameInSentence(*headline), say(*headline));
+  if (loss) sentence += fmt::format("; {} costs most ({})", NameInSentence(loss->factor), say(loss->factor));
   sentences.push_back(sentence + ".");
 }
 
@@ -72,13 +99,16 @@ void SayProjected(const PhaseProjection& projection, std::vector<std::string>& s
   std::set<double> said;
   for (const ProjectedValue& target : {*nearest, headline->targets.back()}) {
     if (!said.insert(target.cores).second) continue;
+    const std::string runs = MeasuredAt(*headline, target.cores);
+    const std::string end = runs.empty() ? "." : "; the run there measured " + runs + ".";
     if (!IsEvidence(projection, headline->factor, target.cores)) {
       sentences.push_back(fmt::format(
-          "At {} cores, {} the largest fitted run, there is no evidence: the 80 % interval of {} is {}.",
+          "At {} cores, {} the largest fitted run, there is no evidence: the 80 % interval of {} is {}{}",
           FormatCores(target.cores), FormatRatio(target.ratio), NameInSentence(headline->factor),
           !target.interval80
               ? "unknown"
-              : fmt::format("{} to {}", FormatFactor(target.interval80->low), FormatFactor(target.interval80->high))));
+              : fmt::format("{} to {}", FormatFactor(target.interval80->low), FormatFactor(target.interval80->high)),
+          end));
       continue;
     }
     std::string sentence =
@@ -87,7 +117,7 @@ void SayProjected(const PhaseProjection& projection, std::vector<std::string>& s
     sentence += target.interval80 ? fmt::format(" (80 % interval {} to {})", FormatFactor(target.interval80->low),
                                                 FormatFactor(target.interval80->high))
                                   : " (interval unknown)";
-    sentences.push_back(sentence + ".");
+    sentences.push_back(sentence + end);
   }
 }
 
@@ -102,6 +132,16 @@ bool LosesAnything(const PhaseProjection& projection) {
   return false;
 }
 
+// " of global efficiency": of which efficiency factors are compared.
+std::string OfWhole(const PhaseProjection& projection) {
+  std::vector<Factor> fitted;
+  for (const FactorProjection& factor : projection.factors) {
+    if (!factor.is_product && !factor.curve.empty()) fitted.push_back(factor.factor);
+  }
+  const std::optional<Factor> whole = WholeAmong(fitted);
+  return whole && LossesAmong(fitted).size() > 1 ? " of " + NameInSentence(*whole) : "";
+}
+
 void SayDominance(const PhaseProjection& projection, std::vector<std::string>& sentences) {
   if (projection.dominance.empty()) return;
   if (!LosesAnything(projection)) {
@@ -109,7 +149,8 @@ void SayDominance(const PhaseProjection& projection, std::vector<std::string>& s
     return;
   }
   const KnownDominance known = DominanceWithinEvidence(projection);
-  std::string sentence = Capital(NameInSentence(known.ranges.front().factor)) + " dominates the loss";
+  std::string sentence =
+      Capital(NameInSentence(known.ranges.front().factor)) + " dominates the loss" + OfWhole(projection);
   if (known.ranges.size() == 1) {
     sentences.push_back(sentence + (known.end ? " as far as there is evidence." : " at every core count shown."));
     return;
