@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include <cmath>
 
 #include "base/error.h"
@@ -137,6 +139,21 @@ TEST(Calibration, ClocksThatDiffer) {
   EXPECT_DOUBLE_EQ(calibration.remote->clock_difference, 5e-6);
   EXPECT_EQ(calibration.remote->messages, 30u);
   EXPECT_THAT(calibration.notes, Contains(HasSubstr("clocks of ranks differ by up to 5.00 µs")));
+}
+
+// The same with messages of which four of ten are 40 ticks late and two 80. The median of all is 40 ticks above the
+// line through the fast ones, and 40 of 6000 ticks, those of the largest size, relative to it.
+TEST(Calibration, ClocksThatDifferUnderNoise) {
+  std::vector<Message> messages = PingPong({100, 2000, 10000});
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    messages[i].ticks += std::array<Tick, 5>{0, 0, 40, 40, 80}[i / 6];
+  }
+  const Calibration calibration = CalibrateTrace(MakeTrace(messages, {0, 1}, {0, 5000}));
+  EXPECT_DOUBLE_EQ(calibration.remote->clock_difference, 5e-6);
+  EXPECT_DOUBLE_EQ(calibration.network.remote.latency, 1e-6);
+  EXPECT_DOUBLE_EQ(calibration.network.remote.bandwidth, 2e9);
+  EXPECT_DOUBLE_EQ(calibration.remote->spread, 40e-9);
+  EXPECT_NEAR(calibration.remote->relative_spread, 40.0 / 6000, 1e-12);
 }
 
 TEST(Calibration, OneSizeTellsNoBandwidth) {

@@ -100,6 +100,19 @@ TEST(ClockRate, OneWrongSampleDoesNotRaiseIt) {
   EXPECT_DOUBLE_EQ(RateOf(bursts), 2.6);
 }
 
+// What counts has a tenth of the density of the heaviest mode, and three bursts or more: two of 20 bursts have the one,
+// three of 40 have the other, three of 20 have both.
+TEST(ClockRate, AFewWrongSamplesDoNotRaiseIt) {
+  const auto rate_with = [](std::size_t right, std::size_t wrong) {
+    std::vector<CountedBurst> bursts(right, {kMillisecond, 2.6e6});
+    bursts.insert(bursts.end(), wrong, {kMillisecond, 9e6});
+    return RateOf(bursts);
+  };
+  EXPECT_DOUBLE_EQ(rate_with(20, 2), 2.6);
+  EXPECT_DOUBLE_EQ(rate_with(40, 3), 2.6);
+  EXPECT_DOUBLE_EQ(rate_with(20, 3), 9);
+}
+
 // Three bursts, two preempted differently: the highest is all there is to go by.
 TEST(ClockRate, FewBursts) {
   EXPECT_DOUBLE_EQ(RateOf({{kMillisecond, 2.6e6}, {kMillisecond, 1.9e6}, {kMillisecond, 1.1e6}}), 2.6);

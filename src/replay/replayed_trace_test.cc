@@ -64,6 +64,25 @@ TEST(ReplayedTrace, CutsMoveAlong) {
             CutPhase(replayed, PhaseSpec::Region("work")).ranks[0].window.begin.event);
 }
 
+// Rank 0 is in the barrier from 40 to 80, and from 40 to 60 in the replay, where rank 1 leaves as soon as it comes. A
+// quarter and three quarters of the barrier, 50 and 70, are 45 and 55 then. On rank 1, 50 is computation.
+TEST(ReplayedTrace, CutsThroughCallsMoveAlong) {
+  const Trace trace = test::ParseTrace(
+      "r0: comp 0-40 | Barrier@1 40-80 | comp 80-90\n"
+      "r1: comp 0-60 | Barrier@1 60-80 | comp 80-90");
+  const Trace replayed = ReplayedTrace(trace, ReplayAll(trace, nullptr));
+  PhaseSpec spec;
+  spec.name = "window";
+  spec.kind = PhaseSpec::Kind::kTimeWindow;
+  spec.window_begin = 50;
+  spec.window_end = 70;
+  const PhaseCut moved = MoveCut(trace, replayed, CutPhase(trace, spec));
+  EXPECT_EQ(moved.ranks[0].window.begin.tick, 45);
+  EXPECT_EQ(moved.ranks[0].window.end.tick, 55);
+  EXPECT_EQ(moved.ranks[1].window.begin.tick, 50);
+  EXPECT_EQ(moved.ranks[1].window.end.tick, 60);
+}
+
 // Twice as fast: 4 -> 2. Only the region `work`, half of the burst: 4 -> 3.
 TEST(SpeedUp, AllOrOneRegion) {
   const Trace trace = test::ParseTrace("r0: comp 0-1 | work 1-3 | comp 3-4 | Barrier@1 4-4 | work 4-6");
