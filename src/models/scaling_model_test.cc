@@ -87,6 +87,18 @@ TEST(ScalingModel, ErrorsNameFileAndLine) {
   EXPECT_THAT(UsageErrorOf(head + "formula = 'e0'\ndimensions = [0]\n" + kParameter), HasSubstr("between 1 and 6"));
 }
 
+// Letters, digits and underscores, no digit first, and none of the names that formulas have of their own.
+TEST(ScalingModel, NamesOfParameters) {
+  const auto error_for = [](const std::string& name, const std::string& formula) {
+    return UsageErrorOf("id = 'm'\nname = 'M'\nformula = '" + formula + "'\n[parameters.'" + name +
+                        "']\nlower = 0\nupper = 1\nstarts = [0]\n");
+  };
+  for (const char* name : {"", "1a", "e-0", "e 0", "e.0", "P", "y", "a", "b"}) {
+    EXPECT_THAT(error_for(name, "x"), HasSubstr("'" + std::string(name) + "' cannot be the name of a parameter"));
+  }
+  for (const char* name : {"e0", "_e", "E_0", "e1"}) EXPECT_EQ(error_for(name, name), "no error");
+}
+
 TEST(ScalingModel, AWrongSelfCheckIsFound) {
   EXPECT_THAT(UsageErrorOf("id = 'm'\nname = 'M'\nformula = 'e0 * x'\n" + kParameter +
                            "[[checks]]\nparameters = { e0 = 0.5 }\nx = 3\ny = 1.6\n"),
