@@ -25,15 +25,18 @@ TEST(Greedy, MayMissTheOptimum) {
 
 TEST(GreedyRefine, StaysWhereItIsNoWorse) {
   // Greedy gets 5, so that 5.25 is allowed, 1.05 times the average. 4 stays on 1, 3 would make it 7 and goes to 0,
-  // 2 stays there, 1 stays on 1. Greedy moves all but the task with 3.
+  // 2 stays there, 1 stays on 1. Greedy moves all but the task with 3. Its 12 steps, 4 log2 4 to sort, log2 2 to move
+  // one.
   const BalancingProblem problem{2, {1, 1, 0, 1}, {4, 3, 2, 1}, {}};
   EXPECT_EQ(DecideGreedyRefine(problem, {}).placement, (Tasks{1, 0, 0, 1}));
+  EXPECT_EQ(DecideGreedyRefine(problem, {}).steps, 12 + 8 + 1);
   EXPECT_EQ(DecideGreedy(problem, {}).placement, (Tasks{0, 1, 1, 0}));
 }
 
 TEST(GreedyRefine, MovesNothingOnceBalanced) {
   const BalancingProblem problem{2, {1, 0, 0, 1}, {4, 3, 2, 1}, {}};
   EXPECT_EQ(DecideGreedyRefine(problem, {}).placement, problem.placement);
+  EXPECT_EQ(DecideGreedyRefine(problem, {}).steps, 12 + 8);
 }
 
 TEST(GreedyRefine, TakesGreedysWhereStayingLeavesNoRoom) {

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "base/error.h"
 #include "replay/replay.h"
 #include "support/program.h"
@@ -70,6 +72,20 @@ void ExpectPlainReplay(const Trace& trace, const ReplayRules& rules, const Netwo
   TaskReplayOptions options;
   options.placement = TasksInBlocks(trace.size(), trace.size());
   EXPECT_EQ(ReplayTasks(tasks, machine, options).end, plain.end) << what;
+}
+
+// Bytes both ways between every two tasks: 30 + 5 and 7; a task's messages to itself are no edge.
+TEST(TaskProgram, EdgesAreTheBytesOfMessages) {
+  const Tasks of = TasksOf(
+      "r0: Isend>1#a*30 0-1 | Recv<1#b*5 1-2 | Wait~a 2-3\n"
+      "r1: Isend>0#b*5 0-1 | Recv<0#a*30 1-2 | Wait~b 2-3 | Send>2#c*7 3-4 | Isend>1#d*9 4-5 | Recv<1#d*9 5-6\n"
+      "r2: Recv<1#c*7 0-4");
+  const TaskProgram tasks = CompileTasks(of.trace, of.matching, of.cut, kBsc, nullptr);
+  std::vector<std::array<double, 3>> edges;
+  for (const TaskEdge& edge : tasks.edges) {
+    edges.push_back({static_cast<double>(edge.first), static_cast<double>(edge.second), edge.bytes});
+  }
+  EXPECT_THAT(edges, ElementsAre(std::array<double, 3>{0, 1, 35}, std::array<double, 3>{1, 2, 7}));
 }
 
 TEST(TaskReplay, IsThePlainReplayWithOneTaskAProcessor) {
