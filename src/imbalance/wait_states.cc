@@ -44,6 +44,10 @@ std::vector<Waiting> HowRegionsWait(const Trace& trace) {
       case MpiCall::kReceive:
       case MpiCall::kSendReceive:
       case MpiCall::kCollective:
+      case MpiCall::kWindowFence:
+      case MpiCall::kWindowComplete:
+      case MpiCall::kWindowWait:
+      case MpiCall::kWindowOther:
       case MpiCall::kInputOutput:
       case MpiCall::kOther: how = Waiting::kForAll; break;
       default: break;
@@ -56,7 +60,7 @@ std::vector<Waiting> HowRegionsWait(const Trace& trace) {
 // Sends that never wait for their receiver.
 bool IsLocalSend(const Region& region) {
   return region.call == MpiCall::kBufferedSend || region.call == MpiCall::kImmediateBufferedSend ||
-         ToLower(region.name).find("rsend") != std::string::npos;
+         IsOneSided(region.call) || ToLower(region.name).find("rsend") != std::string::npos;
 }
 
 void FindEnds(const RankRecords& input, MessageEnds& ends) {

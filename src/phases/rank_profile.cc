@@ -20,10 +20,10 @@ constexpr std::uint32_t kKinds = kOneSided + 5;
 constexpr std::uint32_t kNoKind = kKinds;
 
 std::uint32_t KindOfCall(const Region& region) {
+  if (IsOneSided(region.call)) return kOneSided;
   switch (region.call) {
     case MpiCall::kInit: return kInit;
     case MpiCall::kFinalize: return kFinalize;
-    case MpiCall::kOneSided: return kOneSided;
     case MpiCall::kInputOutput: return kInputOutput;
     case MpiCall::kNone:
     case MpiCall::kOther: return kNoKind;

@@ -102,6 +102,22 @@ TEST(Replay, BufferedSendOfALargeMessageWaitsForNobody) {
   }
 }
 
+// Rank 1 opens its window to rank 0 at 4. Rank 0 starts at 1, which waits for nobody, puts, computes until 2 and waits
+// in its complete until rank 1 has posted: it leaves at 4. Rank 1 computes from 4 to 6 and waits for the complete, which
+// was told at 2. With 7 s of work in the epoch rank 0 completes at 8, and rank 1 waits for that.
+TEST(Replay, EpochsOfAWindow) {
+  const auto program = [](int work) {
+    const int end = 3 + work;
+    return "r0: comp 0-1 | Win_start 1-2 | Put 2-3 | comp 3-" + std::to_string(end) + " | Win_complete>1#c<1#p " +
+           std::to_string(end) + "-20\n" + "r1: comp 0-4 | Win_post>0#p 4-5 | comp 5-7 | Win_wait<0#c 7-21";
+  };
+  for (const ReplayRules& rules : {kBsc, kCausal}) {
+    EXPECT_THAT(Ends(program(1), rules), ElementsAre(4, 6));
+    EXPECT_THAT(Ends(program(7), rules), ElementsAre(8, 8));
+    EXPECT_THAT(Ends(program(5), {rules.set, 0}), ElementsAre(6, 6));  // a post never waits, whatever the limit
+  }
+}
+
 TEST(Replay, WaitallWaitsForTheLatest) {
   EXPECT_THAT(Ends("r0: Irecv<1#a 0-1 | Irecv<2#b 1-2 | Waitall~a,b 2-9\n"
                    "r1: comp 0-3 | Send>0#a 3-4\n"

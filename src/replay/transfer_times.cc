@@ -108,8 +108,8 @@ class RankObserver {
     ++records_;
     const bool has_both_ends =
         message < matching_.matched && ends_.sent[message].rank != kNobody && ends_.posted[message].rank != kNobody;
-    if (!has_both_ends) {
-      has_others_ = true;  // a collective, or a message of which half is missing
+    if (!has_both_ends || IsOneSided(ends_.sent[message].call)) {
+      has_others_ = true;  // a collective, a message of which half is missing, or what stands for none
       return;
     }
     if (IsSend(kind) || IsReceive(kind)) posted_.push_back(message);

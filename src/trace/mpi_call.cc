@@ -106,7 +106,27 @@ std::optional<CollectiveKind> KindOfPlain(std::string_view name) {
   return found == kinds.end() ? std::nullopt : std::optional(found->second);
 }
 
+// What comes behind "win_".
+MpiCall ClassifyWindowCall(std::string_view name) {
+  using enum MpiCall;
+  static const std::unordered_map<std::string_view, MpiCall> names = {
+      {"fence", kWindowFence}, {"free", kWindowFence},        {"post", kWindowPost},
+      {"wait", kWindowWait},   {"complete", kWindowComplete}, {"test", kWindowTest},
+      {"lock", kWindowLock},   {"unlock", kWindowLock},       {"lock_all", kWindowLockAll}};
+  const auto found = names.find(name);
+  if (found != names.end()) return found->second;
+  if (name.starts_with("unknown")) return kWindowLock;  // a call that the trace does not name may be any of them
+  return name == "unlock_all" || name.starts_with("flush") ? kWindowLockAll : kWindowOther;
+}
+
 }  // namespace
+
+bool IsOneSided(MpiCall call) { return call >= MpiCall::kOneSided && call <= MpiCall::kWindowOther; }
+
+bool IsWindowSynchronisation(MpiCall call) {
+  return call == MpiCall::kWindowFence || call == MpiCall::kWindowPost || call == MpiCall::kWindowComplete ||
+         call == MpiCall::kWindowWait;
+}
 
 MpiCall ClassifyMpiCall(std::string_view region_name) {
   const std::string lower = ToLower(region_name);
@@ -115,7 +135,7 @@ MpiCall ClassifyMpiCall(std::string_view region_name) {
   if (KindOfPlain(name)) return name.starts_with('i') ? MpiCall::kImmediateCollective : MpiCall::kCollective;
   const auto found = Names().find(name);
   if (found != Names().end()) return found->second;
-  if (name.substr(0, 4) == "win_") return MpiCall::kOneSided;
+  if (name.starts_with("win_")) return ClassifyWindowCall(name.substr(4));
   if (name.substr(0, 5) == "file_") return MpiCall::kInputOutput;
   return MpiCall::kOther;
 }

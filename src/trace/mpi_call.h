@@ -27,10 +27,23 @@ enum class MpiCall : std::uint8_t {
   kProbe,
   kCollective,
   kImmediateCollective,
-  kOneSided,
+  // One-sided communication:
+  kOneSided,        // put, get, accumulate and the like: done at the end of their epoch
+  kWindowFence,     // and the end of a window: all its ranks
+  kWindowPost,      // lets a group of ranks begin
+  kWindowComplete,  // tells a group of ranks that theirs is done
+  kWindowWait,      // for them
+  kWindowTest,
+  kWindowLock,     // and unlock: of the window of one rank, which another may hold
+  kWindowLockAll,  // and unlock_all, flush: waits for what operations do elsewhere, if there are any
+  kWindowOther,    // start, creation, sync, names: waits for nobody beyond what is recorded
   kInputOutput,
   kOther,
 };
+
+bool IsOneSided(MpiCall call);
+// Functions of one-sided communication that wait for, or release, whom only their records tell.
+bool IsWindowSynchronisation(MpiCall call);
 
 // The function as named by C, by Fortran (any case, trailing underscores) or by its profiling name (PMPI_).
 // kNone when the name does not begin like an MPI function.

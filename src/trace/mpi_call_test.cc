@@ -16,7 +16,11 @@ TEST(MpiCall, NamesOfCFortranAndProfiling) {
   EXPECT_EQ(ClassifyMpiCall("MPI_Init_thread"), MpiCall::kInit);
   EXPECT_EQ(ClassifyMpiCall("MPI_Iallreduce"), MpiCall::kImmediateCollective);
   EXPECT_EQ(ClassifyMpiCall("MPI_Neighbor_alltoallw"), MpiCall::kCollective);
-  EXPECT_EQ(ClassifyMpiCall("MPI_Win_fence"), MpiCall::kOneSided);
+  EXPECT_EQ(ClassifyMpiCall("MPI_Put"), MpiCall::kOneSided);
+  EXPECT_EQ(ClassifyMpiCall("MPI_Win_fence"), MpiCall::kWindowFence);
+  EXPECT_EQ(ClassifyMpiCall("mpi_win_unlock_all_"), MpiCall::kWindowLockAll);
+  EXPECT_EQ(ClassifyMpiCall("MPI_Win_flush_local_all"), MpiCall::kWindowLockAll);
+  EXPECT_EQ(ClassifyMpiCall("MPI_Win_create"), MpiCall::kWindowOther);
   EXPECT_EQ(ClassifyMpiCall("MPI_File_open"), MpiCall::kInputOutput);
   EXPECT_EQ(ClassifyMpiCall("MPI_Comm_rank"), MpiCall::kOther);
 }

@@ -47,6 +47,10 @@ struct RawDefinitions {
     std::uint32_t group = OTF2_UNDEFINED_GROUP;
     std::uint32_t remote = OTF2_UNDEFINED_GROUP;
   };
+  struct Window {
+    std::uint32_t name = OTF2_UNDEFINED_STRING;
+    std::uint32_t communicator = OTF2_UNDEFINED_COMM;
+  };
   struct Dimension {
     std::size_t extent = 0;
     bool is_periodic = false;
@@ -79,6 +83,7 @@ struct RawDefinitions {
   std::map<std::uint32_t, Region> regions;
   std::map<std::uint32_t, Group> groups;
   std::map<std::uint32_t, Communicator> communicators;
+  std::map<std::uint32_t, Window> windows;
   std::map<std::uint32_t, Dimension> dimensions;
   std::map<std::uint32_t, Topology> topologies;
   std::map<std::uint32_t, Member> members;
@@ -183,6 +188,11 @@ OTF2_CallbackCode OnInterCommunicator(void* user, OTF2_CommRef self, OTF2_String
   return Guard(user, [&](RawDefinitions& raw) { raw.communicators[self] = {name, group, remote}; });
 }
 
+OTF2_CallbackCode OnWindow(void* user, OTF2_RmaWinRef self, OTF2_StringRef name, OTF2_CommRef communicator,
+                           OTF2_RmaWinFlag) {
+  return Guard(user, [&](RawDefinitions& raw) { raw.windows[self] = {name, communicator}; });
+}
+
 OTF2_CallbackCode OnCartDimension(void* user, OTF2_CartDimensionRef self, OTF2_StringRef, std::uint32_t size,
                                   OTF2_CartPeriodicity periodicity) {
   return Guard(user, [&](RawDefinitions& raw) {
@@ -246,6 +256,7 @@ void ReadRaw(OTF2_Reader* reader, const std::string& path, RawDefinitions& raw) 
   OTF2_GlobalDefReaderCallbacks_SetGroupCallback(callbacks, OnGroup);
   OTF2_GlobalDefReaderCallbacks_SetCommCallback(callbacks, OnCommunicator);
   OTF2_GlobalDefReaderCallbacks_SetInterCommCallback(callbacks, OnInterCommunicator);
+  OTF2_GlobalDefReaderCallbacks_SetRmaWinCallback(callbacks, OnWindow);
   OTF2_GlobalDefReaderCallbacks_SetCartDimensionCallback(callbacks, OnCartDimension);
   OTF2_GlobalDefReaderCallbacks_SetCartTopologyCallback(callbacks, OnCartTopology);
   OTF2_GlobalDefReaderCallbacks_SetCartCoordinateCallback(callbacks, OnCartCoordinate);
@@ -392,6 +403,29 @@ void AddCommunicators(const RawDefinitions& raw, const std::string& path, TraceB
   }
 }
 
+// Windows of MPI, and what their synchronisation needs. Fences of one window are in order among each other, not among
+// the collectives of the communicator, so a window is one of its own.
+void AddWindows(const RawDefinitions& raw, const std::string& path, TraceBuilder& builder, Otf2Definitions& result) {
+  bool has_windows = false;
+  for (const auto& [reference, definition] : raw.windows) {
+    const std::uint32_t of = result.communicators[definition.communicator];
+    if (of == ReferenceTable::kUnknown) continue;
+    Communicator window = builder.definitions().communicators[of];
+    window.name = fmt::format("window {} on {}", reference, window.name);
+    result.windows.Set(reference, builder.AddCommunicator(std::move(window)));
+    has_windows = true;
+  }
+  if (!has_windows) return;
+  const std::vector<Communicator>& communicators = builder.definitions().communicators;
+  const auto self = std::find_if(communicators.begin(), communicators.end(), [](auto& c) { return c.is_self; });
+  result.alone = self != communicators.end() ? static_cast<std::uint32_t>(self - communicators.begin())
+                                             : builder.AddCommunicator({"MPI_COMM_SELF", {}, {}, true});
+  for (const auto& [reference, group] : raw.groups) {
+    const bool has_ranks = group.type == OTF2_GROUP_TYPE_COMM_GROUP && group.paradigm == OTF2_PARADIGM_MPI;
+    if (has_ranks) result.groups[reference] = MembersOf(group, result, builder.definitions().ranks.size(), path);
+  }
+}
+
 // References of the locations that a group names by their place in the list of its paradigm, or directly. Nothing when
 // it names one that is not there.
 std::vector<std::uint64_t> LocationsOfGroup(const RawDefinitions& raw, const RawDefinitions::Group& group) {
@@ -535,6 +569,7 @@ Otf2Definitions ReadOtf2Definitions(OTF2_Reader* reader, const CounterSelection&
   AddRanks(raw, path, builder, result);
   AddRegions(raw, builder, result);
   AddCommunicators(raw, path, builder, result);
+  AddWindows(raw, path, builder, result);
   AddTeams(raw, builder, result);
   AddTopologies(raw, result, builder);
   AddMetrics(raw, counters, builder, result);

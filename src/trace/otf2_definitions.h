@@ -59,6 +59,10 @@ struct Otf2Definitions {
   std::uint64_t origin = 0;  // time stamp of tick 0
   ReferenceTable regions;
   ReferenceTable communicators;
+  // Windows of one-sided communication, each a communicator of its own with the ranks of the one it was made of.
+  ReferenceTable windows;
+  std::unordered_map<std::uint32_t, std::vector<std::int32_t>> groups;  // world ranks; of MPI, where there are windows
+  std::uint32_t alone = ReferenceTable::kUnknown;                       // a communicator of every rank by itself
   ReferenceTable teams;            // communicators of threads, by the same references
   std::uint32_t unknown_team = 0;  // for those that are not defined
   std::unordered_map<std::uint32_t, std::vector<Otf2Metric>> metrics;  // by class or instance reference

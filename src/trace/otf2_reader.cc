@@ -195,6 +195,30 @@ OTF2_CallbackCode OnCollectiveComplete(OTF2_LocationRef, OTF2_TimeStamp, std::ui
   });
 }
 
+// A barrier of all ranks of a window, or its creation. Windows of other paradigms are not known.
+OTF2_CallbackCode OnWindowCollective(OTF2_LocationRef, OTF2_TimeStamp, std::uint64_t, void* user, OTF2_AttributeList*,
+                                     OTF2_CollectiveOp operation, OTF2_RmaSyncLevel, OTF2_RmaWinRef reference,
+                                     std::uint32_t root, std::uint64_t sent, std::uint64_t received) {
+  return Guard(user, [&](LocationReader& r) {
+    const std::uint32_t window = r.definitions.windows[reference];
+    if (window == ReferenceTable::kUnknown) return;
+    CollectiveKind kind = KindOf(operation, r);
+    // A window is freed only when all have called: what they did there must be done [MPI 4.0, 12.2.5].
+    if (kind == CollectiveKind::kDestroyHandle) kind = CollectiveKind::kBarrier;
+    r.builder.Collective(kind, window, RootOf(root), sent, received);
+  });
+}
+
+OTF2_CallbackCode OnWindowGroup(OTF2_LocationRef, OTF2_TimeStamp, std::uint64_t, void* user, OTF2_AttributeList*,
+                                OTF2_RmaSyncLevel, OTF2_RmaWinRef reference, OTF2_GroupRef group) {
+  return Guard(user, [&](LocationReader& r) {
+    const std::uint32_t window = r.definitions.windows[reference];
+    const auto members = r.definitions.groups.find(group);
+    if (window == ReferenceTable::kUnknown || members == r.definitions.groups.end()) return;
+    r.builder.SynchroniseGroup(window, members->second, r.definitions.alone);
+  });
+}
+
 double AsDouble(OTF2_Type type, const OTF2_MetricValue& value) {
   switch (type) {
     case OTF2_TYPE_INT64: return static_cast<double>(value.signed_int);
@@ -328,6 +352,8 @@ CallbacksPointer MainCallbacks(bool keep_threads) {
   OTF2_EvtReaderCallbacks_SetMpiCollectiveEndCallback(c, OnCollectiveEnd);
   OTF2_EvtReaderCallbacks_SetNonBlockingCollectiveRequestCallback(c, OnCollectiveRequest);
   OTF2_EvtReaderCallbacks_SetNonBlockingCollectiveCompleteCallback(c, OnCollectiveComplete);
+  OTF2_EvtReaderCallbacks_SetRmaCollectiveEndCallback(c, OnWindowCollective);
+  OTF2_EvtReaderCallbacks_SetRmaGroupSyncCallback(c, OnWindowGroup);
   OTF2_EvtReaderCallbacks_SetMetricCallback(c, OnMetric);
   OTF2_EvtReaderCallbacks_SetMeasurementOnOffCallback(c, OnMeasurement);
   OTF2_EvtReaderCallbacks_SetBufferFlushCallback(c, OnFlush);

@@ -149,6 +149,78 @@ TEST_F(Otf2ReaderTest, CollectivesOnSubCommunicatorsAndSelf) {
   EXPECT_EQ(trace.communicators[broadcast.communicator].members, (std::vector<std::int32_t>{2, 0}));
 }
 
+// A window is a communicator of its own, so that its fences are in no order with collectives. Groups hold ranks of the
+// world: rank 2 is local rank 0 of the window. The start waits for nobody, so it has no record.
+TEST_F(Otf2ReaderTest, WindowsOfOneSidedCommunication) {
+  archive_.AddWorld(3);
+  const std::uint32_t sub = archive_.AddCommunicator("sub", {2, 0});
+  const std::uint32_t window = archive_.AddWindow(sub);
+  const std::uint32_t origin = archive_.AddGroup({0}), target = archive_.AddGroup({2}), nobody = archive_.AddGroup({});
+  for (const std::uint64_t rank : {0u, 2u}) {
+    archive_.Location(rank)
+        .Enter(0, "MPI_Win_create")
+        .WindowCollective(1, OTF2_COLLECTIVE_OP_CREATE_HANDLE, window)
+        .Leave(2, "MPI_Win_create")
+        .Enter(3, "MPI_Win_fence")
+        .WindowCollective(4, OTF2_COLLECTIVE_OP_BARRIER, window)
+        .Leave(5, "MPI_Win_fence");
+  }
+  archive_.Location(0)
+      .Enter(6, "MPI_Win_start")
+      .WindowGroup(7, window, target)
+      .Leave(7, "MPI_Win_start")
+      .Enter(8, "MPI_Win_complete")
+      .WindowGroup(9, window, target)
+      .Leave(9, "MPI_Win_complete");
+  archive_.Location(2)
+      .Enter(6, "MPI_Win_post")
+      .WindowGroup(6, window, origin)
+      .Leave(7, "MPI_Win_post")
+      .Enter(8, "MPI_Win_wait")
+      .WindowGroup(9, window, origin)
+      .Leave(9, "MPI_Win_wait")
+      .Enter(10, "MPI_Win_post")
+      .WindowGroup(10, window, nobody)
+      .Leave(11, "MPI_Win_post");
+  for (const std::uint64_t rank : {0u, 2u}) {
+    archive_.Location(rank)
+        .Enter(12, "MPI_Win_free")
+        .WindowCollective(13, OTF2_COLLECTIVE_OP_DESTROY_HANDLE, window)
+        .Leave(14, "MPI_Win_free");
+  }
+  archive_.Location(1).Enter(0, "main").Leave(9, "main");
+  const Trace trace = Read();
+  const RankTimeline &first = trace.timelines[0], &second = trace.timelines[2];
+  EXPECT_THAT(KindsOf(first), ElementsAre(RecordKind::kCollective, RecordKind::kCollective, RecordKind::kReceive,
+                                          RecordKind::kSend, RecordKind::kCollective));
+  EXPECT_THAT(KindsOf(second), ElementsAre(RecordKind::kCollective, RecordKind::kCollective, RecordKind::kSend,
+                                           RecordKind::kReceive, RecordKind::kCollective, RecordKind::kCollective));
+  const auto type = [&](const RankTimeline& timeline, std::size_t record) {
+    return timeline.collective_types()[timeline.record_target(record)];
+  };
+  EXPECT_EQ(type(first, 0).kind, CollectiveKind::kCreateHandle);
+  EXPECT_EQ(type(first, 1).kind, CollectiveKind::kBarrier);
+  EXPECT_EQ(type(first, 4).kind, CollectiveKind::kBarrier);  // which the end of a window is
+  EXPECT_NE(type(first, 1).communicator, sub);
+  EXPECT_EQ(trace.communicators[type(first, 1).communicator].members, (std::vector<std::int32_t>{2, 0}));
+  EXPECT_TRUE(trace.communicators[type(second, 4).communicator].is_self);  // a post to nobody
+  EXPECT_EQ(first.endpoints()[first.record_target(2)], (Endpoint{2, type(first, 1).communicator, 0}));
+  EXPECT_EQ(first.endpoints()[first.record_target(3)], (Endpoint{2, type(first, 1).communicator, 1}));
+  EXPECT_EQ(second.endpoints()[second.record_target(2)], (Endpoint{0, type(first, 1).communicator, 0}));
+  EXPECT_TRUE(trace.diagnostics.empty());
+}
+
+// Without records nobody knows whom fences and locks wait for; a put waits for nobody.
+TEST_F(Otf2ReaderTest, WindowsWithoutRecords) {
+  archive_.AddWorld(1);
+  std::uint64_t time = 0;
+  for (const char* call : {"MPI_Win_fence", "MPI_Put", "MPI_Win_lock", "MPI_Win_unlock", "MPI_Win_sync"}) {
+    archive_.Location(0).Enter(time, call).Leave(time + 1, call);
+    time += 2;
+  }
+  EXPECT_EQ(Read().diagnostics.count(Anomaly::kOneSidedNotReplayed), 3u);
+}
+
 // Kept are those that give every rank of a communicator a place of its own: here columns first, so that rank 1 is at
 // (1, 0), the third place.
 TEST_F(Otf2ReaderTest, CartesianTopologies) {

@@ -136,9 +136,8 @@ OTF2_RegionRole RoleOf(const Region& region) {
     case MpiCall::kReceive:
     case MpiCall::kImmediateReceive:
     case MpiCall::kSendReceive: return OTF2_REGION_ROLE_POINT2POINT;
-    case MpiCall::kOneSided: return OTF2_REGION_ROLE_RMA;
     case MpiCall::kInputOutput: return OTF2_REGION_ROLE_FILE_IO;
-    default: return OTF2_REGION_ROLE_FUNCTION;
+    default: return IsOneSided(region.call) ? OTF2_REGION_ROLE_RMA : OTF2_REGION_ROLE_FUNCTION;
   }
 }
 

@@ -204,6 +204,17 @@ TEST_F(ParaverHeaderTest, NamesBesideTheTrace) {
   EXPECT_EQ(FilesOfTrace((folder_ / "t.prv").string()).size(), 3u);
 }
 
+// Calls of one-sided communication wait for whom the trace does not say, all the more when it does not name them.
+TEST_F(ParaverHeaderTest, OneSidedCallsWithoutNames) {
+  const std::string prv = test::ParaverHead(1) + "2:1:1:1:1:10:50000004:77\n2:1:1:1:1:20:50000004:0\n" + kState;
+  EXPECT_EQ(Read(prv).diagnostics.count(Anomaly::kOneSidedNotReplayed), 1u);
+  const auto named = [](const std::string& name) {
+    return "DEFAULT_OPTIONS\n\nEVENT_TYPE\n9    50000004    MPI One-sided\nVALUES\n77      " + name + "\n0   End\n";
+  };
+  EXPECT_EQ(Read(prv, named("MPI_Win_fence")).diagnostics.count(Anomaly::kOneSidedNotReplayed), 1u);
+  EXPECT_EQ(Read(prv, named("MPI_Put")).diagnostics.count(Anomaly::kOneSidedNotReplayed), 0u);
+}
+
 TEST_F(ParaverHeaderTest, EmptyAndHeaderOnly) {
   EXPECT_THAT(Failure(""), HasSubstr("is empty"));
   EXPECT_THAT(Failure("new format\n"), HasSubstr("is neither"));

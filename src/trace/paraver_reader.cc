@@ -25,6 +25,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kBlocksAtOnce = 8;
 constexpr std::uint32_t kUserFunction = 60000019;
+constexpr std::uint32_t kOneSidedEvent = 50000004;
 
 std::uint32_t ChooseApplication(const std::string& path, const ParaverHeader& header, std::optional<int> wanted) {
   const std::size_t count = header.applications.size();
@@ -289,7 +290,8 @@ class Definitions {
     switch (event) {
       case ParaverEvent::kMpi: {
         const auto function = ParaverMpiFunction(names_, symbol.type, symbol.value);
-        return Region(function.value_or(fmt::format("MPI call {} of {}", symbol.value, symbol.type)), true);
+        const char* unnamed = symbol.type == kOneSidedEvent ? "MPI_Win_unknown" : "MPI call";
+        return Region(function.value_or(fmt::format("{} {} of {}", unnamed, symbol.value, symbol.type)), true);
       }
       case ParaverEvent::kFunction:
         return Region(label ? FunctionName(*label) : fmt::format("function {}", symbol.value), false);

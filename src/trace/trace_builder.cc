@@ -126,12 +126,13 @@ void RankBuilder::EndCall(Tick tick) {
     counter_columns_[i].in_call.Append(timeline_.counters_[i].is_double ? at_leave : at_leave - counters_at_enter_[i]);
   }
   const bool has_record = columns_.record_kind.size() > call_first_record_;
-  const MpiCall call = trace_.regions[call_region_].call;
   if (!has_record && trace_.regions[call_region_].IsCollective()) {
     diagnostics_.Add(Anomaly::kCollectiveWithoutRecord, 1,
                      fmt::format("{} {}", trace_.regions[call_region_].name, Place()));
   }
-  if (call == MpiCall::kOneSided) {
+  const MpiCall call = trace_.regions[call_region_].call;
+  const bool locks = call == MpiCall::kWindowLock || call == MpiCall::kWindowLockAll;
+  if (locks || (!has_record && IsWindowSynchronisation(call))) {
     diagnostics_.Add(Anomaly::kOneSidedNotReplayed, 1,
                      fmt::format("{} {}", trace_.regions[call_region_].name, Place()));
   }
@@ -398,6 +399,30 @@ void RankBuilder::CollectiveComplete(CollectiveKind kind, std::uint32_t communic
     return;
   }
   AddRecord(RecordKind::kCollectiveComplete, type, timeline_.collectives_ - 1 - *ordinal, sent, received);
+}
+
+namespace {
+
+// Messages between the calls of a window's access epochs: from post to complete, and from complete to wait.
+constexpr std::uint32_t kPostTag = 0, kCompleteTag = 1;
+
+}  // namespace
+
+void RankBuilder::SynchroniseGroup(std::uint32_t window, const std::vector<std::int32_t>& group, std::uint32_t alone) {
+  if (!InCall()) return;
+  const MpiCall call = trace_.regions[call_region_].call;
+  const bool posts = call == MpiCall::kWindowPost, completes = call == MpiCall::kWindowComplete;
+  const bool waits = call == MpiCall::kWindowWait || call == MpiCall::kWindowTest;
+  if (!posts && !completes && !waits) return;  // a start may return before its partners have posted
+  if (group.empty()) return Collective(CollectiveKind::kBarrier, alone, std::nullopt, 0, 0);
+  const std::vector<std::int32_t>& members = trace_.communicators[window].members;
+  for (const std::int32_t rank : group) {
+    const auto peer = static_cast<std::uint32_t>(std::find(members.begin(), members.end(), rank) - members.begin());
+    if (posts) Send(peer, window, kPostTag, 0);
+    if (completes) Receive(peer, window, kPostTag, 0);
+    if (completes) Send(peer, window, kCompleteTag, 0);
+    if (waits) Receive(peer, window, kCompleteTag, 0);
+  }
 }
 
 void RankBuilder::Team(TeamEvent::Kind kind, Tick tick, std::uint32_t team) {

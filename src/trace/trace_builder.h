@@ -55,6 +55,11 @@ class RankBuilder {
   void CollectiveComplete(CollectiveKind kind, std::uint32_t communicator, std::optional<std::uint32_t> root,
                           std::uint64_t sent, std::uint64_t received, std::uint64_t request);
 
+  // The call around it synchronises the rank with these ranks of a window, which is a communicator of its own: a post
+  // tells each of them, a complete waits for the post of each and tells them, a wait waits for the complete of each.
+  // Members are world ranks. With nobody at all it is a barrier on `alone`, a communicator of the rank itself.
+  void SynchroniseGroup(std::uint32_t window, const std::vector<std::int32_t>& group, std::uint32_t alone);
+
   // The value of an accumulating counter from now on; an integer, or the bits of a double as the counter says.
   // Comes before the edge it belongs to.
   void SetCounter(Tick tick, std::uint32_t counter, std::int64_t value);

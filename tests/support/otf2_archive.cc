@@ -15,6 +15,7 @@ void Check(OTF2_ErrorCode code) {
 }
 
 constexpr std::uint32_t kThreadsGroup = 1 << 20;  // of all locations of OpenMP
+constexpr std::uint32_t kRankGroups = 1 << 21;    // the first of those that are of no communicator
 
 OTF2_RegionRole RoleOf(const std::string& region) {
   const auto begins = [&](const char* text) { return region.rfind(text, 0) == 0; };
@@ -84,6 +85,16 @@ void Otf2Archive::AddMpi() {
 std::uint32_t Otf2Archive::AddCommunicator(const std::string& name, const std::vector<std::uint64_t>& world_ranks) {
   communicators_.push_back({name, world_ranks, false});
   return static_cast<std::uint32_t>(communicators_.size() - 1);
+}
+
+std::uint32_t Otf2Archive::AddWindow(std::uint32_t communicator) {
+  windows_.push_back(communicator);
+  return static_cast<std::uint32_t>(windows_.size() - 1);
+}
+
+std::uint32_t Otf2Archive::AddGroup(const std::vector<std::uint64_t>& world_ranks) {
+  rank_groups_.push_back(world_ranks);
+  return kRankGroups + static_cast<std::uint32_t>(rank_groups_.size() - 1);
 }
 
 std::uint32_t Otf2Archive::AddTeam(const std::vector<std::uint64_t>& locations) {
@@ -185,6 +196,15 @@ void Otf2Archive::WriteDefinitions() {
                                           static_cast<std::uint32_t>(c.members.size()), c.members.data()));
     Check(OTF2_GlobalDefWriter_WriteComm(w, static_cast<std::uint32_t>(i), String(c.name), group, OTF2_UNDEFINED_COMM,
                                          OTF2_COMM_FLAG_NONE));
+  }
+  for (std::uint32_t i = 0; i < rank_groups_.size(); ++i) {
+    const std::vector<std::uint64_t>& group = rank_groups_[i];
+    Check(OTF2_GlobalDefWriter_WriteGroup(w, kRankGroups + i, kEmpty, OTF2_GROUP_TYPE_COMM_GROUP, OTF2_PARADIGM_MPI,
+                                          OTF2_GROUP_FLAG_NONE, static_cast<std::uint32_t>(group.size()),
+                                          group.data()));
+  }
+  for (std::uint32_t i = 0; i < windows_.size(); ++i) {
+    Check(OTF2_GlobalDefWriter_WriteRmaWin(w, i, kEmpty, windows_[i], OTF2_RMA_WIN_FLAG_CREATE_DESTROY_EVENTS));
   }
   WriteTopologies();
   std::uint32_t member = 0;
@@ -308,6 +328,16 @@ Otf2Writer& Otf2Writer::CollectiveRequest(std::uint64_t time, std::uint64_t requ
 Otf2Writer& Otf2Writer::CollectiveComplete(std::uint64_t time, OTF2_CollectiveOp operation, std::uint32_t comm,
                                            std::uint32_t root, std::uint64_t request) {
   Check(OTF2_EvtWriter_NonBlockingCollectiveComplete(writer_, nullptr, time, operation, comm, root, 8, 8, request));
+  return *this;
+}
+Otf2Writer& Otf2Writer::WindowCollective(std::uint64_t time, OTF2_CollectiveOp operation, std::uint32_t window) {
+  Check(OTF2_EvtWriter_RmaCollectiveBegin(writer_, nullptr, time));
+  Check(OTF2_EvtWriter_RmaCollectiveEnd(writer_, nullptr, time, operation, OTF2_RMA_SYNC_LEVEL_PROCESS, window,
+                                        OTF2_COLLECTIVE_ROOT_NONE, 0, 0));
+  return *this;
+}
+Otf2Writer& Otf2Writer::WindowGroup(std::uint64_t time, std::uint32_t window, std::uint32_t group) {
+  Check(OTF2_EvtWriter_RmaGroupSync(writer_, nullptr, time, OTF2_RMA_SYNC_LEVEL_PROCESS, window, group));
   return *this;
 }
 

@@ -43,6 +43,8 @@ class Otf2Writer {
   Otf2Writer& CollectiveRequest(std::uint64_t time, std::uint64_t request);
   Otf2Writer& CollectiveComplete(std::uint64_t time, OTF2_CollectiveOp operation, std::uint32_t comm,
                                  std::uint32_t root, std::uint64_t request);
+  Otf2Writer& WindowCollective(std::uint64_t time, OTF2_CollectiveOp operation, std::uint32_t window);
+  Otf2Writer& WindowGroup(std::uint64_t time, std::uint32_t window, std::uint32_t group);
   Otf2Writer& MetricUnsigned(std::uint64_t time, std::uint32_t metric, const std::vector<std::uint64_t>& values);
   Otf2Writer& MetricSigned(std::uint64_t time, std::uint32_t metric, const std::vector<std::int64_t>& values);
   Otf2Writer& MetricDouble(std::uint64_t time, std::uint32_t metric, const std::vector<double>& values);
@@ -84,6 +86,8 @@ class Otf2Archive {
   // World and self for the processes added so far, spread over nodes as they are.
   void AddMpi();
   std::uint32_t AddCommunicator(const std::string& name, const std::vector<std::uint64_t>& world_ranks);
+  std::uint32_t AddWindow(std::uint32_t communicator);
+  std::uint32_t AddGroup(const std::vector<std::uint64_t>& world_ranks);
   // Of threads, by their locations.
   std::uint32_t AddTeam(const std::vector<std::uint64_t>& locations);
   // `coordinates` by local rank, written as they are: damage is the caller's.
@@ -139,6 +143,8 @@ class Otf2Archive {
   std::vector<std::string> nodes_;
   std::vector<Process> processes_;
   std::vector<Communicator> communicators_;
+  std::vector<std::uint32_t> windows_;                   // their communicators
+  std::vector<std::vector<std::uint64_t>> rank_groups_;  // of no communicator
   std::vector<Topology> topologies_;
   std::vector<MetricClass> metrics_;
   std::map<std::uint64_t, OTF2_EvtWriter*> writers_;

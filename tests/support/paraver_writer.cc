@@ -43,6 +43,7 @@ struct MpiEvent {
 };
 
 MpiEvent KindOf(MpiCall call) {
+  if (IsOneSided(call)) return {50000004, 0, 15};
   switch (call) {
     case MpiCall::kSend:
     case MpiCall::kBufferedSend:
@@ -59,7 +60,6 @@ MpiEvent KindOf(MpiCall call) {
     case MpiCall::kStart: return {50000001, 0, 15};
     case MpiCall::kCollective:
     case MpiCall::kImmediateCollective: return {50000002, 0, 13};
-    case MpiCall::kOneSided: return {50000004, 0, 15};
     case MpiCall::kInputOutput: return {50000005, 0, 12};
     default: return {50000003, 0, 15};
   }

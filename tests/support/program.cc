@@ -21,28 +21,26 @@ struct Activity {
 
 const std::set<std::string>& MpiNames() {
   static const std::set<std::string> names = {
-      "Send",       "Ssend",    "Bsend",     "Isend",     "Issend",   "Recv",    "Irecv",   "Sendrecv",
-      "Wait",       "Waitall",  "Waitany",   "Waitsome",  "Test",     "Barrier", "Bcast",   "Reduce",
-      "Scan",       "Exscan",   "Allreduce", "Allgather", "Alltoall", "Gather",  "Scatter", "Reduce_scatter",
-      "Iallreduce", "Ibarrier", "Ibcast",    "Init",      "Finalize", "Start",   "Probe",   "Comm_rank",
-      "Ibsend"};
+      "Send",          "Ssend",     "Bsend",          "Isend",      "Issend",    "Recv",       "Irecv",
+      "Sendrecv",      "Wait",      "Waitall",        "Waitany",    "Waitsome",  "Test",       "Barrier",
+      "Bcast",         "Reduce",    "Scan",           "Exscan",     "Allreduce", "Allgather",  "Alltoall",
+      "Gather",        "Scatter",   "Reduce_scatter", "Iallreduce", "Ibarrier",  "Ibcast",     "Init",
+      "Finalize",      "Start",     "Probe",          "Comm_rank",  "Ibsend",    "Put",        "Win_fence",
+      "Win_post",      "Win_start", "Win_complete",   "Win_wait",   "Win_lock",  "Win_unlock", "Win_lock_all",
+      "Win_unlock_all"};
   return names;
 }
 
 CollectiveKind KindOf(std::string name) {
   if (name.size() > 1 && name[0] == 'I' && name != "Init") name[1] = static_cast<char>(std::toupper(name[1]));
   if (name.size() > 1 && name[0] == 'I' && std::isupper(static_cast<unsigned char>(name[1])) != 0) name.erase(0, 1);
-  static const std::map<std::string, CollectiveKind> kinds = {{"Barrier", CollectiveKind::kBarrier},
-                                                              {"Bcast", CollectiveKind::kBroadcast},
-                                                              {"Reduce", CollectiveKind::kReduce},
-                                                              {"Scan", CollectiveKind::kScan},
-                                                              {"Exscan", CollectiveKind::kExscan},
-                                                              {"Allreduce", CollectiveKind::kAllreduce},
-                                                              {"Allgather", CollectiveKind::kAllgather},
-                                                              {"Alltoall", CollectiveKind::kAlltoall},
-                                                              {"Gather", CollectiveKind::kGather},
-                                                              {"Scatter", CollectiveKind::kScatter},
-                                                              {"Reduce_scatter", CollectiveKind::kReduceScatter}};
+  static const std::map<std::string, CollectiveKind> kinds = {
+      {"Barrier", CollectiveKind::kBarrier},     {"Win_fence", CollectiveKind::kBarrier},
+      {"Bcast", CollectiveKind::kBroadcast},     {"Reduce", CollectiveKind::kReduce},
+      {"Scan", CollectiveKind::kScan},           {"Exscan", CollectiveKind::kExscan},
+      {"Allreduce", CollectiveKind::kAllreduce}, {"Allgather", CollectiveKind::kAllgather},
+      {"Alltoall", CollectiveKind::kAlltoall},   {"Gather", CollectiveKind::kGather},
+      {"Scatter", CollectiveKind::kScatter},     {"Reduce_scatter", CollectiveKind::kReduceScatter}};
   return kinds.at(name);
 }
 
