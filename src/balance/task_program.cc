@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/parallel.h"
+#include "replay/unknown_waits.h"
 
 namespace farscale {
 namespace {
@@ -26,6 +27,7 @@ void RequireTasks(const Trace& trace, const PhaseCut& cut) {
                             cut.ranks.front().iterations.size(), iterations, rank),
                 "balancing points come after the same iteration of every rank; choose another phase");
   }
+  RequireKnownWaits(trace, cut);
 }
 
 std::vector<TaskEdge> EdgesOf(const Program& program) {

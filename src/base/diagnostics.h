@@ -56,6 +56,8 @@ enum class Anomaly {
   kCollectiveCutAtEdge,
   kRendezvousReleased,
   kIdealAboveMeasured,
+  kWaitsUnknown,
+  kOneSidedTakesNoTime,
   // Wait states.
   kEndedBeforeNeeded,
   // Noise removal.

@@ -47,15 +47,19 @@ std::string Iterations(const std::vector<IterationProfile>& profiles, const Clea
   std::vector<std::vector<std::string>> table = {{"iteration", "begins at", "takes", "useful", "parallel eff.",
                                                   "load bal.", "serialization", "transfer", "ideal", "by profile",
                                                   "share", is_judged ? "disturbed" : "", ""}};
+  const auto if_known = [](const IterationProfile& profile, const std::string& text) {
+    return profile.ideal > 0 ? text : std::string("-");
+  };
   for (std::size_t k = 0; k < profiles.size(); ++k) {
     const IterationProfile& profile = profiles[k];
-    table.push_back(
-        {std::to_string(k + 1), FormatSeconds(profile.begin), FormatSeconds(profile.elapsed),
-         FormatSeconds(profile.average_useful), FormatFactor(profile.ParallelEfficiency()),
-         FormatFactor(profile.LoadBalance()), FormatFactor(profile.Serialization()), FormatFactor(profile.Transfer()),
-         FormatSeconds(profile.ideal), FormatSeconds(profile.largest_useful),
-         FormatPercent(by_profiles > 0 ? profile.largest_useful / by_profiles : 0),
-         is_judged ? FormatPercent(choice.iterations[k].Total()) : "", Remark(profile, median, choice.reasons[k])});
+    table.push_back({std::to_string(k + 1), FormatSeconds(profile.begin), FormatSeconds(profile.elapsed),
+                     FormatSeconds(profile.average_useful), FormatFactor(profile.ParallelEfficiency()),
+                     FormatFactor(profile.LoadBalance()), if_known(profile, FormatFactor(profile.Serialization())),
+                     if_known(profile, FormatFactor(profile.Transfer())),
+                     if_known(profile, FormatSeconds(profile.ideal)), FormatSeconds(profile.largest_useful),
+                     FormatPercent(by_profiles > 0 ? profile.largest_useful / by_profiles : 0),
+                     is_judged ? FormatPercent(choice.iterations[k].Total()) : "",
+                     Remark(profile, median, choice.reasons[k])});
   }
   return FormatTable(table);
 }
@@ -64,7 +68,7 @@ std::string Iterations(const std::vector<IterationProfile>& profiles, const Clea
 // it.
 std::string MicroLoadBalance(const PhaseFactors& factors) {
   const PhaseTotals& totals = factors.totals;
-  if (!totals.estimated_ideal) return "";
+  if (!totals.estimated_ideal || !factors.values[Factor::kSerialization]) return "";
   const double serialization = *factors.values[Factor::kSerialization];
   const double by_profiles = *factors.values[Factor::kSerializationPhaseEstimate];
   const double communication = *factors.values[Factor::kCommunicationEfficiency];

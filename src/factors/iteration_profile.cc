@@ -93,7 +93,9 @@ std::vector<IterationProfile> ProfileIterations(const Trace& trace, const PhaseC
     IterationProfile& profile = profiles.emplace_back();
     profile.begin = trace.Seconds(begin + iteration.measured.first);
     profile.elapsed = trace.Seconds(is_each ? iteration.measured.longest : advance);
-    profile.ideal = trace.Seconds(is_each ? iteration.ideal.longest : ideal_advance);
+    if (!replay.unknown_waits.any()) {
+      profile.ideal = trace.Seconds(is_each ? iteration.ideal.longest : ideal_advance);
+    }
     profile.average_useful = trace.Seconds(iteration.total_useful) / count;
     profile.largest_useful = trace.Seconds(iteration.largest_useful);
     profile.largest_computation = trace.Seconds(iteration.largest_computation);

@@ -17,7 +17,7 @@ namespace farscale {
 struct IterationProfile {
   double begin = 0;    // earliest on any rank, since the begin of the run
   double elapsed = 0;  // as measured
-  double ideal = 0;    // replayed on the ideal network
+  double ideal = 0;    // replayed on the ideal network; 0 where the trace does not tell all waits
   double average_useful = 0;
   double largest_useful = 0;       // what the iteration adds to the ideal time by phase profiles
   double largest_computation = 0;  // what serialization compares with `ideal`: the same unless ranks paused

@@ -319,7 +319,8 @@ PhaseFactors MeasureRanks(const Trace& trace, const PhaseCut& cut, const ReplayR
   PhaseTotals& totals = result.totals;
   totals = SumRanks(trace, cut, times.useful, times.paused);
   totals.elapsed = trace.Seconds(times.elapsed);
-  totals.ideal_elapsed = trace.Seconds(times.ideal);
+  const bool knows_waits = !replay.unknown_waits.any();
+  totals.ideal_elapsed = knows_waits ? trace.Seconds(times.ideal) : 0;
   const Tick useful = std::accumulate(times.useful.begin(), times.useful.end(), Tick{0});
   const Tick paused = std::accumulate(times.paused.begin(), times.paused.end(), Tick{0});
   totals.total_mpi = trace.Seconds(times.covered - useful - paused);
@@ -337,7 +338,10 @@ PhaseFactors MeasureRanks(const Trace& trace, const PhaseCut& cut, const ReplayR
     result.diagnostics.Add(Anomaly::kNotRunning, Microseconds(trace, paused), "in phase " + cut.spec.name);
     result.diagnostics.AddPopulation(Anomaly::kNotRunning, Microseconds(trace, times.covered));
   }
-  if (times.ideal > times.elapsed) {
+  if (!knows_waits) {
+    result.diagnostics.Add(Anomaly::kWaitsUnknown, replay.unknown_waits.calls,
+                           fmt::format("in phase {}: {}", cut.spec.name, replay.unknown_waits.example));
+  } else if (times.ideal > times.elapsed) {
     result.diagnostics.Add(Anomaly::kIdealAboveMeasured, 1,
                            fmt::format("phase {}: {:.6g} s ideal, {:.6g} s measured", cut.spec.name,
                                        totals.ideal_elapsed, totals.elapsed));

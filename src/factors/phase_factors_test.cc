@@ -1,6 +1,7 @@
 // Factors worked out on paper; one tick is a second in programs written as text.
 #include "factors/phase_factors.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -78,6 +79,75 @@ TEST(PhaseFactors, OtherPhasesCountFromTheBeginOfTheRank) {
   EXPECT_DOUBLE_EQ(*whole.values[Factor::kSerialization], 1);
   EXPECT_DOUBLE_EQ(*whole.values[Factor::kTransfer], 10.0 / 12);
   EXPECT_EQ(Measure(CutTrace(trace, matching, CutPhase(trace, PhaseSpec::WholeRun()))).values, whole.values);
+}
+
+// Two ranks in two epochs of a window. The first fence ends at 5, when rank 0 comes; rank 1 computes for 5 s more and
+// comes to the second at 10, rank 0 at 6. max t = 8, T = 12; without the fences rank 1 would end at 8.
+constexpr const char* kFences =
+    "r0: comp 0-5 | {0} 5-6 | Put 6-7 | comp 7-8 | {1} 8-12\n"
+    "r1: comp 0-3 | {0} 3-6 | comp 6-11 | {1} 11-12";
+
+TEST(PhaseFactors, FencesSerializeLikeBarriers) {
+  const auto measure = [](const char* first, const char* second) {
+    return Measure(test::ParseTrace(fmt::format(kFences, first, second)));
+  };
+  const PhaseFactors fences = measure("Win_fence@1", "Win_fence@2"), barriers = measure("Barrier@1", "Barrier@2");
+  EXPECT_DOUBLE_EQ(*fences.values[Factor::kSerialization], 8.0 / 10);
+  EXPECT_DOUBLE_EQ(*fences.values[Factor::kTransfer], 10.0 / 12);
+  EXPECT_EQ(fences.values, barriers.values);
+  EXPECT_EQ(fences.diagnostics.count(Anomaly::kWaitsUnknown), 0u);
+}
+
+// Where the trace does not say who waits for whom, load balance and communication efficiency are all that is known:
+// t = 6 and 8, T = 12.
+TEST(PhaseFactors, WaitsThatTheTraceDoesNotTellWithholdSerializationAndTransfer) {
+  const std::vector<std::pair<const char*, const char*>> programs = {
+      {"Win_fence", "Win_fence"}, {"Win_lock", "Win_unlock"}, {"Win_lock_all", "Win_unlock_all"}};
+  for (const RuleSet set : {RuleSet::kBsc, RuleSet::kCausal}) {
+    for (const auto& [first, second] : programs) {
+      const PhaseFactors factors =
+          Measure(test::ParseTrace(fmt::format(kFences, first, second)), PhaseSpec::WholeRun(), {{set, 32768}, {}});
+      EXPECT_DOUBLE_EQ(*factors.values[Factor::kLoadBalance], 7.0 / 8) << first;
+      EXPECT_DOUBLE_EQ(*factors.values[Factor::kCommunicationEfficiency], 8.0 / 12) << first;
+      EXPECT_FALSE(factors.values[Factor::kSerialization]) << first;
+      EXPECT_FALSE(factors.values[Factor::kTransfer]) << first;
+      EXPECT_EQ(factors.totals.ideal_elapsed, 0) << first;
+      EXPECT_EQ(factors.diagnostics.count(Anomaly::kWaitsUnknown), 4u) << first;
+    }
+  }
+}
+
+// A phase without such calls has all factors, and so has an epoch of lock_all in which nothing is done.
+TEST(PhaseFactors, UnknownWaitsElsewhereAreNoMatter) {
+  const Trace trace = test::ParseTrace(
+      "r0: Win_lock 0-1 | Put 1-2 | Win_unlock 2-3 | loop 3-5 | Barrier@1 5-8 | loop 8-8\n"
+      "r1: comp 0-3 | loop 3-7 | Barrier@1 7-8 | loop 8-8");
+  PhaseSpec loop = PhaseSpec::Region("loop");
+  loop.span = Span::kWhole;
+  EXPECT_FALSE(Measure(trace).values[Factor::kSerialization]);
+  EXPECT_DOUBLE_EQ(*Measure(trace, loop).values[Factor::kSerialization], 1);
+  const Trace nothing_done = test::ParseTrace(
+      "r0: Win_lock_all 0-1 | comp 1-5 | Barrier@1 5-6 | Win_unlock_all 6-7\n"
+      "r1: Win_lock_all 0-1 | comp 1-3 | Barrier@1 3-6 | Win_unlock_all 6-7");
+  EXPECT_TRUE(Measure(nothing_done).values[Factor::kSerialization]);
+}
+
+// What iterations take on the ideal network is not known either, but how they vary is.
+TEST(PhaseFactors, IterationsWithUnknownWaits) {
+  std::string text = "r0: ";
+  for (int k = 0; k < 4; ++k) {
+    const int at = 10 * k;
+    text += fmt::format("step {}-{} | Win_fence {}-{} | ", at, at + 6, at + 6, at + 10);
+  }
+  text += "step 40-46\n";
+  PhaseSpec steps = PhaseSpec::Region("step");
+  steps.span = Span::kWhole;
+  const PhaseFactors factors = Measure(test::ParseTrace(text), steps);
+  ASSERT_EQ(factors.profiles.size(), 5u);
+  EXPECT_EQ(factors.profiles[1].ideal, 0);
+  ASSERT_TRUE(factors.samples);
+  EXPECT_FALSE(factors.samples->values[0][Factor::kSerialization]);
+  EXPECT_TRUE(factors.samples->values[0][Factor::kCommunicationEfficiency]);
 }
 
 // A chain: each rank works 2 s after the one before. avg t = max t = 2, T = 12, T_ideal = 6.

@@ -75,6 +75,9 @@ IdealRun ReplayIdeally(const Trace& trace, const Matching& matching, const Repla
   IdealRun ideal;
   try {
     ideal.result = Replay(trace, matching, CutPhase(trace, PhaseSpec::WholeRun()), {rules, true});
+    if (ideal.result.unknown_waits.any()) {
+      ideal.problem = "the trace does not say whom some calls wait for: " + ideal.result.unknown_waits.example;
+    }
   } catch (const Error& error) {  // what was measured can be shown all the same
     ideal.problem = error.what();
   }

@@ -110,7 +110,9 @@ class BlockSampler {
     PhaseTotals totals = SumRanks(trace_, cut_, useful, paused);
     const bool is_each = cut_.span == Span::kEach;
     totals.elapsed = is_each ? Longest(all_.elapsed, block.elapsed) : totals_.elapsed - block.seconds;
-    totals.ideal_elapsed = is_each ? Longest(all_.ideal, block.ideal) : totals_.ideal_elapsed - block.ideal_seconds;
+    if (totals_.ideal_elapsed > 0) {
+      totals.ideal_elapsed = is_each ? Longest(all_.ideal, block.ideal) : totals_.ideal_elapsed - block.ideal_seconds;
+    }
     if (totals_.instructions) totals.instructions = *totals_.instructions - block.instructions;
     if (totals_.cycles) totals.cycles = *totals_.cycles - block.cycles;
     if (totals_.estimated_ideal) {
@@ -119,9 +121,10 @@ class BlockSampler {
     return totals;
   }
 
-  static bool HasWork(const PhaseTotals& sample) {
-    return sample.largest_useful > 0 && sample.elapsed > 0 && sample.ideal_elapsed > 0 &&
-           sample.instructions.value_or(1) > 0 && sample.cycles.value_or(1) > 0;
+  bool HasWork(const PhaseTotals& sample) const {
+    return sample.largest_useful > 0 && sample.elapsed > 0 &&
+           (sample.ideal_elapsed > 0 || totals_.ideal_elapsed == 0) && sample.instructions.value_or(1) > 0 &&
+           sample.cycles.value_or(1) > 0;
   }
 
   const Trace& trace_;

@@ -246,6 +246,12 @@ Calibration Calibrate(const Trace& trace, const Matching& matching, const Replay
   calibration.measured_seconds = trace.Seconds(cut.end() - cut.begin());
   calibration.replayed_seconds = trace.Seconds(replay.Duration());
   calibration.diagnostics.Merge(replay.diagnostics);
+  if (replay.unknown_waits.any()) {
+    calibration.notes.push_back(
+        fmt::format("the replayed time lacks what {} calls waited of which the trace does not "
+                    "say for whom, such as {}",
+                    FormatCount(replay.unknown_waits.calls), replay.unknown_waits.example));
+  }
   return calibration;
 }
 

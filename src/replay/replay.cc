@@ -55,6 +55,10 @@ ReplayResult Replay(const Trace& trace, const Matching& matching, const PhaseCut
                         : network->HasContention() ? RunProgram<SharedLinks>(trace, matching, cut, options, program)
                                                    : RunProgram<FreeLinks>(trace, matching, cut, options, program);
   result.diagnostics.Merge(program.diagnostics);
+  result.unknown_waits = FindUnknownWaits(trace, cut);
+  if (network != nullptr) {
+    result.diagnostics.Add(Anomaly::kOneSidedTakesNoTime, result.unknown_waits.operations, "in phase " + cut.spec.name);
+  }
   return result;
 }
 

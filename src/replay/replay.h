@@ -13,6 +13,7 @@
 #include "phases/phase_cut.h"
 #include "replay/matching.h"
 #include "replay/options.h"
+#include "replay/unknown_waits.h"
 #include "trace/trace.h"
 
 namespace farscale {
@@ -24,6 +25,8 @@ struct ReplayResult {
   // When rank r leaves the k-th call of its window; empty unless asked for.
   std::vector<std::vector<Tick>> leave;
   std::uint64_t calls = 0;  // replayed, over all ranks
+  // Where there are any, times in the replay are too early, by nobody knows how much.
+  UnknownWaits unknown_waits;
   Diagnostics diagnostics;
 
   // Latest end: T_ideal of a phase whose span is `whole`.

@@ -11,6 +11,7 @@
 #include "phases/location_cut.h"
 #include "replay/matching.h"
 #include "replay/processor_time.h"
+#include "replay/unknown_waits.h"
 #include "study/phase_marks.h"
 #include "trace/location_trace.h"
 #include "trace/trace_reader.h"
@@ -177,7 +178,9 @@ LossRecord LossesOf(const Trace& trace, const Matching& matching, const std::opt
   losses.trace = run.path;
   for (const RankGroup& group : groups) losses.groups.push_back(group.name);
   losses.cores = run.cores;
-  losses.by_factor = SplitByFactor(trace, matching, cut, study.factors.rules);
+  if (!FindUnknownWaits(trace, cut).any()) {
+    losses.by_factor = SplitByFactor(trace, matching, cut, study.factors.rules);
+  }
   if (!threaded) losses.grid = FindProcessGrid(trace, cut);
   return losses;
 }

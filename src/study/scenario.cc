@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "replay/calibration.h"
 #include "replay/replayed_trace.h"
+#include "replay/unknown_waits.h"
 #include "trace/trace_reader.h"
 
 namespace farscale {
@@ -70,11 +71,13 @@ void ChooseComputation(const Trace& trace, const std::vector<PhaseCut>& cuts, co
 
 ScenarioRun ReplayScenario(const Trace& trace, const Matching& matching, const std::vector<PhaseCut>& cuts,
                            const Scenario& scenario, const FactorOptions& options) {
+  const PhaseCut whole = CutPhase(trace, PhaseSpec::WholeRun());
+  RequireKnownWaits(trace, whole);
   Replayed replayed;
   ChooseNetwork(scenario, replayed);
   ChooseComputation(trace, cuts, scenario, options, replayed);
   const ReplayOptions replay_options = {options.rules, true, &replayed.network, &replayed.bursts};
-  const ReplayResult result = Replay(trace, matching, CutPhase(trace, PhaseSpec::WholeRun()), replay_options);
+  const ReplayResult result = Replay(trace, matching, whole, replay_options);
   ScenarioRun run;
   run.trace = ReplayedTrace(trace, result, &replayed.bursts);
   for (const PhaseCut& cut : cuts) run.cuts.push_back(MoveCut(trace, run.trace, cut));

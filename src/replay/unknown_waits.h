@@ -1,0 +1,29 @@
+// Calls in which ranks may have waited for others, though the trace does not say for whom. A replay lets nobody wait in
+// them, so it says nothing of a phase that has any [docs/formulas.md, one-sided communication].
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "phases/phase_cut.h"
+#include "trace/trace.h"
+
+namespace farscale {
+
+struct UnknownWaits {
+  std::uint64_t calls = 0;
+  std::string example;           // "rank 3 in MPI_Win_unlock at 1.2 s"; empty when there are none
+  std::uint64_t operations = 0;  // one-sided ones, for whose transfer no replay knows a time
+
+  bool any() const { return calls > 0; }
+};
+
+// In the windows of the phase: fences and calls of access epochs without records of whom they synchronise; locks of one
+// rank's window, which another may hold; and where operations are done in epochs of lock_all, the calls of these, since
+// such operations may wait for a value that another rank puts there.
+UnknownWaits FindUnknownWaits(const Trace& trace, const PhaseCut& cut);
+
+// Throws an evidence error when there are any: for what would be wrong without them, such as other times of the run.
+void RequireKnownWaits(const Trace& trace, const PhaseCut& cut);
+
+}  // namespace farscale
