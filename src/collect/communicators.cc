@@ -36,27 +36,16 @@ TracedCommunicator Describe(MPI_Comm communicator, std::uint32_t id) {
   return described;
 }
 
-// As ranks of MPI_COMM_WORLD; frees the group.
-std::vector<std::int32_t> MembersOf(MPI_Group group) {
-  MPI_Group world = MPI_GROUP_NULL;
-  int size = 0;
-  PMPI_Group_size(group, &size);
-  PMPI_Comm_group(MPI_COMM_WORLD, &world);
-  std::vector<int> here(static_cast<std::size_t>(size)), there(here.size());
-  std::iota(here.begin(), here.end(), 0);
-  PMPI_Group_translate_ranks(group, size, here.data(), world, there.data());
-  PMPI_Group_free(&group);
-  PMPI_Group_free(&world);
-  return {there.begin(), there.end()};
-}
-
 CommunicatorDefinition DefinitionOf(MPI_Comm communicator, bool is_inter) {
   CommunicatorDefinition definition;
   MPI_Group group = MPI_GROUP_NULL;
   PMPI_Comm_group(communicator, &group);
   definition.members = MembersOf(group);
-  if (is_inter) PMPI_Comm_remote_group(communicator, &group);
-  if (is_inter) definition.remote = MembersOf(group);
+  PMPI_Group_free(&group);
+  if (!is_inter) return definition;
+  PMPI_Comm_remote_group(communicator, &group);
+  definition.remote = MembersOf(group);
+  PMPI_Group_free(&group);
   return definition;
 }
 
@@ -92,6 +81,18 @@ void KeepNumbersForCopies(TracedCommunicator& communicator, std::uint32_t first)
 }
 
 }  // namespace
+
+std::vector<std::int32_t> MembersOf(MPI_Group group) {
+  MPI_Group world = MPI_GROUP_NULL;
+  int size = 0;
+  PMPI_Group_size(group, &size);
+  PMPI_Comm_group(MPI_COMM_WORLD, &world);
+  std::vector<int> here(static_cast<std::size_t>(size)), there(here.size());
+  std::iota(here.begin(), here.end(), 0);
+  PMPI_Group_translate_ranks(group, size, here.data(), world, there.data());
+  PMPI_Group_free(&world);
+  return {there.begin(), there.end()};
+}
 
 void StartCommunicators() {
   TracedCommunicator& world = communicators[KeyOf(MPI_COMM_WORLD)] = Describe(MPI_COMM_WORLD, kWorldId);

@@ -30,6 +30,9 @@ struct CommunicatorDefinition {
 
 void StartCommunicators();
 
+// The ranks of a group in MPI_COMM_WORLD; MPI_UNDEFINED for those of another run.
+std::vector<std::int32_t> MembersOf(MPI_Group group);
+
 // Nothing for communicators with ranks of another run, and those made where farscale did not see it.
 const TracedCommunicator* FindCommunicator(MPI_Comm communicator);
 // The same for a collective with a root or without; nothing for those with a root between two groups, which are not

@@ -104,6 +104,16 @@ std::string Pack(const RankDefinitions& definitions) {
     PackNumbers(communicator.members, bytes);
     PackNumbers(communicator.remote, bytes);
   }
+  PackNumber(static_cast<std::uint64_t>(definitions.windows.size()), bytes);
+  for (const WindowDefinition& window : definitions.windows) {
+    PackNumber(window.id, bytes);
+    PackNumber(window.communicator, bytes);
+  }
+  PackNumber(static_cast<std::uint64_t>(definitions.groups.size()), bytes);
+  for (const GroupDefinition& group : definitions.groups) {
+    PackNumber(group.id, bytes);
+    PackNumbers(group.members, bytes);
+  }
   return bytes;
 }
 
@@ -123,6 +133,16 @@ RankDefinitions Unpack(const std::string& bytes) {
     communicator.members = unpacker.TakeNumbers<std::int32_t>();
     communicator.remote = unpacker.TakeNumbers<std::int32_t>();
   }
+  definitions.windows.resize(unpacker.Take<std::uint64_t>());
+  for (WindowDefinition& window : definitions.windows) {
+    window.id = unpacker.Take<std::uint32_t>();
+    window.communicator = unpacker.Take<std::uint32_t>();
+  }
+  definitions.groups.resize(unpacker.Take<std::uint64_t>());
+  for (GroupDefinition& group : definitions.groups) {
+    group.id = unpacker.Take<std::uint32_t>();
+    group.members = unpacker.TakeNumbers<std::int32_t>();
+  }
   return definitions;
 }
 
@@ -134,6 +154,7 @@ bool GlobalDefinitions::Write() {
   WriteNodesAndRanks();
   WriteRegions();
   WriteCommunicators();
+  WriteWindows();
   WriteCounters();
   return good_;
 }
@@ -196,9 +217,7 @@ void GlobalDefinitions::WriteRegion(std::uint32_t reference, const std::string& 
 void GlobalDefinitions::WriteCommunicators() {
   std::vector<std::uint64_t> all(ranks_.size());
   for (std::size_t i = 0; i < all.size(); ++i) all[i] = i;
-  Done(OTF2_GlobalDefWriter_WriteGroup(writer_, groups_++, kEmptyString, OTF2_GROUP_TYPE_COMM_LOCATIONS,
-                                       OTF2_PARADIGM_MPI, OTF2_GROUP_FLAG_NONE, static_cast<std::uint32_t>(all.size()),
-                                       all.data()));
+  WriteGroup(groups_++, OTF2_GROUP_TYPE_COMM_LOCATIONS, all);
   WriteCommunicator(kWorldId, "MPI_COMM_WORLD", OTF2_GROUP_TYPE_COMM_GROUP, all);
   WriteCommunicator(kSelfId, "MPI_COMM_SELF", OTF2_GROUP_TYPE_COMM_SELF, {});
   for (const RankDefinitions& rank : ranks_) {
@@ -208,11 +227,16 @@ void GlobalDefinitions::WriteCommunicators() {
   }
 }
 
+void GlobalDefinitions::WriteGroup(OTF2_GroupRef reference, OTF2_GroupType type,
+                                   const std::vector<std::uint64_t>& members) {
+  Done(OTF2_GlobalDefWriter_WriteGroup(writer_, reference, kEmptyString, type, OTF2_PARADIGM_MPI, OTF2_GROUP_FLAG_NONE,
+                                       static_cast<std::uint32_t>(members.size()), members.data()));
+}
+
 void GlobalDefinitions::WriteCommunicator(std::uint32_t reference, const std::string& name, OTF2_GroupType type,
                                           const std::vector<std::uint64_t>& members) {
   const OTF2_StringRef text = String(name);
-  Done(OTF2_GlobalDefWriter_WriteGroup(writer_, groups_, kEmptyString, type, OTF2_PARADIGM_MPI, OTF2_GROUP_FLAG_NONE,
-                                       static_cast<std::uint32_t>(members.size()), members.data()));
+  WriteGroup(groups_, type, members);
   Done(OTF2_GlobalDefWriter_WriteComm(writer_, reference, text, groups_++, OTF2_UNDEFINED_COMM, OTF2_COMM_FLAG_NONE));
 }
 
@@ -227,12 +251,23 @@ void GlobalDefinitions::WriteCommunicator(const CommunicatorDefinition& communic
   const OTF2_GroupRef first = groups_;
   const std::vector<std::uint64_t> remote(communicator.remote.begin(), communicator.remote.end());
   for (const std::vector<std::uint64_t>& group : {members, remote}) {
-    Done(OTF2_GlobalDefWriter_WriteGroup(writer_, groups_++, kEmptyString, OTF2_GROUP_TYPE_COMM_GROUP,
-                                         OTF2_PARADIGM_MPI, OTF2_GROUP_FLAG_NONE,
-                                         static_cast<std::uint32_t>(group.size()), group.data()));
+    WriteGroup(groups_++, OTF2_GROUP_TYPE_COMM_GROUP, group);
   }
   Done(OTF2_GlobalDefWriter_WriteInterComm(writer_, communicator.id, text, first, first + 1, OTF2_UNDEFINED_COMM,
                                            OTF2_COMM_FLAG_NONE));
+}
+
+void GlobalDefinitions::WriteWindows() {
+  for (const RankDefinitions& rank : ranks_) {
+    for (const GroupDefinition& group : rank.groups) {
+      WriteGroup(group.id, OTF2_GROUP_TYPE_COMM_GROUP, {group.members.begin(), group.members.end()});
+    }
+    for (const WindowDefinition& window : rank.windows) {
+      const OTF2_StringRef name = String("window " + std::to_string(window.id));
+      Done(OTF2_GlobalDefWriter_WriteRmaWin(writer_, window.id, name, window.communicator,
+                                            OTF2_RMA_WIN_FLAG_CREATE_DESTROY_EVENTS));
+    }
+  }
 }
 
 void GlobalDefinitions::WriteCounters() {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "collect/communicators.h"
+#include "collect/windows.h"
 
 namespace farscale::collect {
 
@@ -20,6 +21,8 @@ struct RankDefinitions {
   std::vector<std::uint32_t> calls;  // that occur, by CallId
   std::vector<std::string> regions;
   std::vector<CommunicatorDefinition> communicators;
+  std::vector<WindowDefinition> windows;
+  std::vector<GroupDefinition> groups;
 };
 
 // As bytes to send between processes of one machine type.
@@ -44,9 +47,11 @@ class GlobalDefinitions {
   void WriteRegions();
   void WriteRegion(std::uint32_t reference, const std::string& name, OTF2_RegionRole role, OTF2_Paradigm paradigm);
   void WriteCommunicators();
+  void WriteGroup(OTF2_GroupRef reference, OTF2_GroupType type, const std::vector<std::uint64_t>& members);
   void WriteCommunicator(std::uint32_t reference, const std::string& name, OTF2_GroupType type,
                          const std::vector<std::uint64_t>& members);
   void WriteCommunicator(const CommunicatorDefinition& communicator);
+  void WriteWindows();
   void WriteCounters();
   OTF2_StringRef String(const std::string& text);
   void Done(OTF2_ErrorCode code) { good_ = good_ && code == OTF2_SUCCESS; }

@@ -276,4 +276,25 @@ void RecordCollectiveComplete(OTF2_CollectiveOp operation, std::uint32_t communi
                                                      sizes.sent, sizes.received, request));
 }
 
+void RecordWindowCreate(std::uint32_t window) {
+  if (is_writing) Check(OTF2_EvtWriter_RmaWinCreate(writer, nullptr, last_time, window));
+}
+
+void RecordWindowDestroy(std::uint32_t window) {
+  if (is_writing) Check(OTF2_EvtWriter_RmaWinDestroy(writer, nullptr, last_time, window));
+}
+
+void RecordWindowCollective(OTF2_CollectiveOp operation, std::uint32_t window) {
+  if (!is_writing) return;
+  constexpr OTF2_RmaSyncLevel kLevel = OTF2_RMA_SYNC_LEVEL_PROCESS | OTF2_RMA_SYNC_LEVEL_MEMORY;
+  Check(OTF2_EvtWriter_RmaCollectiveBegin(writer, nullptr, last_time));
+  Check(OTF2_EvtWriter_RmaCollectiveEnd(writer, nullptr, last_time, operation, kLevel, window,
+                                        OTF2_COLLECTIVE_ROOT_NONE, 0, 0));
+}
+
+void RecordWindowGroup(std::uint32_t window, std::uint32_t group) {
+  if (!is_writing) return;
+  Check(OTF2_EvtWriter_RmaGroupSync(writer, nullptr, last_time, OTF2_RMA_SYNC_LEVEL_PROCESS, window, group));
+}
+
 }  // namespace farscale::collect

@@ -45,6 +45,12 @@ void RecordCollectivePost(std::uint64_t request);
 void RecordCollectiveComplete(OTF2_CollectiveOp operation, std::uint32_t communicator, std::uint32_t root,
                               CollectiveSizes sizes, std::uint64_t request);
 
+// Of the ranks of a window, and of a group of them [collect/windows.h].
+void RecordWindowCreate(std::uint32_t window);
+void RecordWindowDestroy(std::uint32_t window);
+void RecordWindowCollective(OTF2_CollectiveOp operation, std::uint32_t window);
+void RecordWindowGroup(std::uint32_t window, std::uint32_t group);
+
 // MPI functions that occur in the trace of this rank, by CallId.
 std::vector<std::uint32_t> UsedCalls();
 

@@ -134,6 +134,8 @@ RankDefinitions OwnDefinitionsOf(std::uint64_t events) {
   // Region 0, the whole run, is no region of the trace; keeping its place keeps the numbers simple.
   for (std::uint32_t i = 0; i < page->regions; ++i) own.regions.emplace_back(page->region[i].name);
   own.communicators = OwnDefinitions();
+  own.windows = OwnWindows();
+  own.groups = OwnGroups();
   return own;
 }
 

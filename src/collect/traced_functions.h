@@ -116,4 +116,17 @@ int TracedMPI_Intercomm_merge(MPI_Comm, int, MPI_Comm*);
 int TracedMPI_Comm_free(MPI_Comm*);
 int TracedMPI_Comm_disconnect(MPI_Comm*);
 
+// Windows.
+int TracedMPI_Win_create(void*, MPI_Aint, int, MPI_Info, MPI_Comm, MPI_Win*);
+int TracedMPI_Win_allocate(MPI_Aint, int, MPI_Info, MPI_Comm, void*, MPI_Win*);
+int TracedMPI_Win_allocate_shared(MPI_Aint, int, MPI_Info, MPI_Comm, void*, MPI_Win*);
+int TracedMPI_Win_create_dynamic(MPI_Info, MPI_Comm, MPI_Win*);
+int TracedMPI_Win_free(MPI_Win*);
+int TracedMPI_Win_fence(int, MPI_Win);
+int TracedMPI_Win_post(MPI_Group, int, MPI_Win);
+int TracedMPI_Win_start(MPI_Group, int, MPI_Win);
+int TracedMPI_Win_complete(MPI_Win);
+int TracedMPI_Win_wait(MPI_Win);
+int TracedMPI_Win_test(MPI_Win, int*);
+
 }  // namespace farscale::collect
