@@ -94,6 +94,18 @@ TEST(ClockRate, LongBurstsThatAreNothingButPreemption) {
   EXPECT_DOUBLE_EQ(RateOf(bursts), 2.4);
 }
 
+// Twenty long bursts of 10^6 counts each at half of the clock or less, and short ones of 12,000: long ones that have a
+// tenth of all counts are taken to say all, 15 % with 9,400 short bursts, but not the 5 % that they are of 32,000.
+TEST(ClockRate, LongBurstsWithATenthOfAllCountsSayAll) {
+  const auto rate_with = [](std::size_t short_ones) {
+    std::vector<CountedBurst> bursts(20, {kMillisecond, 1e6});
+    bursts.insert(bursts.end(), short_ones, {5 * kMicrosecond, 12000});
+    return RateOf(bursts);
+  };
+  EXPECT_DOUBLE_EQ(rate_with(9400), 1);
+  EXPECT_DOUBLE_EQ(rate_with(32000), 2.4);
+}
+
 TEST(ClockRate, OneWrongSampleDoesNotRaiseIt) {
   std::vector<CountedBurst> bursts(20, {kMillisecond, 2.6e6});
   bursts.push_back({kMillisecond, 9e6});

@@ -361,6 +361,7 @@ TEST(Computation, InterruptedBurstsStayAsMeasured) {
       options.counters.instructions = "PAPI_TOT_CYC";
       const Computation computation = CleanComputation(trace, options);
       EXPECT_EQ(computation.diagnostics.count(Anomaly::kBurstInterrupted), 1u);
+      EXPECT_EQ(computation.diagnostics.findings().at(0).population, 5u);
       // 7000 ns and 8000 instructions in the other bursts: 1750 ns for 2000.
       const Tick clean = source == ComputationSource::kCycles ? 1000 : 1750;
       EXPECT_THAT(computation.lengths[0], ElementsAre(clean, clean, 8000, clean, clean));
