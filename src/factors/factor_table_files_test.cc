@@ -147,6 +147,21 @@ TEST(FactorCsv, ErrorsNameLineAndField) {
   EXPECT_THAT(CsvError("cores,loadBalance\n"), HasSubstr("the table has no rows"));
 }
 
+// A table that says no ranks has one for every so many threads, and at least one.
+TEST(FactorJson, RanksAreCoresByThreads) {
+  const auto ranks_of = [](const std::string& row) {
+    return ReadFactorJson("{\"format\": \"farscale-factors\", \"version\": 1, \"rows\": [{" + row +
+                              ", \"factors\": {\"loadBalance\": 1}}]}",
+                          "f")
+        .rows.front()
+        .ranks;
+  };
+  EXPECT_EQ(ranks_of("\"cores\": 8"), 8);
+  EXPECT_EQ(ranks_of("\"cores\": 8, \"threads\": 2"), 4);
+  EXPECT_EQ(ranks_of("\"cores\": 1, \"threads\": 2"), 1);
+  EXPECT_EQ(ranks_of("\"cores\": 8, \"threads\": 2, \"ranks\": 3"), 3);
+}
+
 TEST(FactorJson, Errors) {
   EXPECT_THAT(JsonError("{"), HasSubstr("is not valid JSON"));
   EXPECT_THAT(JsonError("[]"), HasSubstr("is not a factor table"));

@@ -264,6 +264,9 @@ TEST(FactorTable, SeriesAndPhases) {
   EXPECT_THAT(table.Series(), ElementsAre("x", "y"));
   EXPECT_THAT(table.Phases("y"), ElementsAre("q"));
   EXPECT_EQ(table.Rows("x", "p")[0].cores, 1);
+  EXPECT_EQ(table.Rows("x", "p").size(), 2u);
+  EXPECT_EQ(table.Rows("y", "q").size(), 1u);
+  EXPECT_TRUE(table.Rows("x", "q").empty());  // in the table, but not together
 }
 
 }  // namespace

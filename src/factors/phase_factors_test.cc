@@ -505,6 +505,53 @@ TEST(PhaseFactors, InterruptionsAreReported) {
   EXPECT_EQ(factors.diagnostics.count(Anomaly::kMeasurementOff), 2000u);  // microseconds
 }
 
+// Rank 0 does not run from 2 to 5: t = 5 and 8 of T = 8, with 3 s of nothing. From 4 on t is 3 and 4, and 1 s is
+// paused.
+TEST(PhaseFactors, PausesAreNeitherUsefulNorMpi) {
+  TraceBuilder builder;
+  const auto work = builder.AddRegion("work");
+  Region region;
+  region.name = std::string(kPauseRegion);
+  region.is_pause = true;
+  const auto pause = builder.AddRegion(region);
+  builder.AddWorld(2);
+  builder.trace().ticks_per_second = 1;
+  for (const std::int32_t number : {0, 1}) {
+    RankBuilder rank(builder.definitions(), number);
+    rank.Enter(0, work);
+    if (number == 0) {
+      rank.Enter(2, pause);
+      rank.Leave(5, pause);
+    }
+    rank.Leave(8, work);
+    builder.SetTimeline(rank);
+  }
+  const Trace trace = std::move(builder).Finish();
+  const PhaseTotals whole = Measure(trace).totals;
+  EXPECT_DOUBLE_EQ(whole.total_useful, 13);
+  EXPECT_DOUBLE_EQ(whole.largest_useful, 8);
+  EXPECT_DOUBLE_EQ(whole.total_paused, 3);
+  EXPECT_DOUBLE_EQ(whole.total_mpi, 0);
+  PhaseSpec later;
+  later.name = "later";
+  later.kind = PhaseSpec::Kind::kTimeWindow;
+  later.window_begin = 4;
+  later.window_end = 8;
+  const PhaseTotals end = Measure(trace, later).totals;
+  EXPECT_DOUBLE_EQ(end.total_useful, 7);
+  EXPECT_DOUBLE_EQ(end.total_paused, 1);
+  EXPECT_DOUBLE_EQ(end.total_mpi, 0);
+}
+
+// What was odd in finding the phase is odd in its factors.
+TEST(PhaseFactors, WhatTheCutFoundIsKept) {
+  const Trace trace = test::ParseTrace("r0: comp 0-4 | Barrier@1 4-10\nr1: comp 0-8 | Barrier@1 8-10");
+  PhaseCut cut = CutPhase(trace, PhaseSpec::WholeRun());
+  cut.diagnostics.Add(Anomaly::kIterationWithoutLike, 3, "example");
+  const PhaseFactors factors = MeasurePhase(trace, MatchTrace(trace), cut, {});
+  EXPECT_EQ(factors.diagnostics.count(Anomaly::kIterationWithoutLike), 3u);
+}
+
 // Off from 1 to 3 and from 6 to 9 ms, a flush from 4 to 5: only what lies within a phase counts for it. Occurrences of
 // F from 0 to 2 and from 7 to 8 hold 1 and 1 ms of being off, and none of the flush.
 TEST(PhaseFactors, InterruptionsAreThoseWithinThePhase) {

@@ -70,6 +70,20 @@ TEST(RunPicture, RanksAndTimesShareCells) {
                                          "[c4w4]wwtt"));
 }
 
+// As many rows as ranks, and one less; ranks that fill their rows leave none empty.
+TEST(RunPicture, RowsAreAsFullAsTheyCanBe) {
+  const Trace trace = test::ParseTrace("r0: comp 0-4\nr1: comp 0-4\nr2: comp 0-4\nr3: comp 0-4");
+  const auto rows_of = [&](std::int64_t most) {
+    const RunPicture picture = Picture(trace, {most, 1});
+    return std::pair(picture.ranks_per_row, picture.rows.size());
+  };
+  EXPECT_EQ(rows_of(5), std::pair(std::int64_t{1}, std::size_t{4}));
+  EXPECT_EQ(rows_of(4), std::pair(std::int64_t{1}, std::size_t{4}));
+  EXPECT_EQ(rows_of(3), std::pair(std::int64_t{2}, std::size_t{2}));
+  EXPECT_EQ(rows_of(2), std::pair(std::int64_t{2}, std::size_t{2}));
+  EXPECT_EQ(rows_of(1), std::pair(std::int64_t{4}, std::size_t{1}));
+}
+
 // Ten ticks in four columns, which begin at 0, 2, 5 and 7.
 TEST(RunPicture, ColumnsAreEquallyLongToOneTick) {
   EXPECT_THAT(Rows(Picture(test::ParseTrace("r0: comp 0-5 | Barrier@1 5-10"), {1, 4})), ElementsAre("cctt"));

@@ -92,6 +92,24 @@ TEST(RunScaling, KeepsSilentWhenUnsure) {
   EXPECT_EQ(WhyNot(Told({{16, 8, 1. / 16}, {64, 8, 1. / 64}}), Scaling::kWeak), "");
 }
 
+// Speedups 1 and 1.6 from 4 cores on are 0.625 and 1 from 8 cores on, whatever is asked for besides.
+TEST(RunScaling, ReferenceAndScalingCanBeAskedForAlone) {
+  const auto table_in = [](std::optional<Scaling> scaling, std::optional<std::int64_t> reference) {
+    FactorTable table;
+    table.rows = {Row(4, 10, 1), Row(8, 6.25, 1.6)};
+    PutInTerms(table, scaling, reference);
+    return table;
+  };
+  const FactorTable referred = table_in(std::nullopt, 8);
+  EXPECT_EQ(referred.reference, 8);
+  EXPECT_DOUBLE_EQ(*referred.rows[0].values[Factor::kSpeedup], 0.625);
+  EXPECT_DOUBLE_EQ(*referred.rows[1].values[Factor::kSpeedup], 1);
+  EXPECT_EQ(referred.scaling_source, kShownByTimes);
+  const FactorTable scaled = table_in(Scaling::kStrong, std::nullopt);
+  EXPECT_EQ(scaled.scaling_source, "command line");
+  EXPECT_DOUBLE_EQ(*scaled.rows[1].values[Factor::kSpeedup], 1.6);
+}
+
 // Work of a fixed size inside a weak run shows nothing of the run.
 TEST(RunScaling, TheLongestPhaseTells) {
   FactorTable table = Told({{16, 80, 0.9}, {64, 85, 0.8}}, "iteration");

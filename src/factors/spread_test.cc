@@ -109,8 +109,8 @@ TEST(Spread, RanksMustRunEquallyManyIterations) {
 }
 
 // Σ ins 10, 14, 12 and Σ cyc 4, 8, 6 in the iterations, t 2, 2, 2. Without one: ins 26, 22, 24, half of them 13, 11,
-// 12, so 2/3 · 2 = 4/3 as share of 12; IPC 26/14, 22/10, 24/12; f 14/4, 10/4, 12/4.
-TEST(Spread, Counters) {
+// 12, so 2/3 · 2 = 4/3 as share of 12; IPC 26/14, 22/10, 24/12; f 14/4, 10/4, 12/4. Shares are the same in thousands.
+RelativeErrors ErrorsOfCounters(double scale) {
   TraceBuilder builder;
   const auto step = builder.AddRegion("step");
   builder.AddWorld(1);
@@ -125,14 +125,21 @@ TEST(Spread, Counters) {
     if (k < 3) rank.Enter(2 * k, step);
   }
   builder.SetTimeline(rank);
-  const Trace trace = std::move(builder).Finish();
+  Trace trace = std::move(builder).Finish();
+  for (Counter& counter : trace.counters) counter.scale = scale;
   const PhaseFactors factors = MeasurePhase(trace, MatchTrace(trace), CutPhase(trace, PhaseSpec::Region("step")), {});
-  ASSERT_TRUE(factors.samples);
-  const RelativeErrors errors = ErrorsOf({*factors.samples}).front().relative;
-  EXPECT_EQ(errors.useful, 0);
-  EXPECT_NEAR(*errors.instructions, std::sqrt(4.0 / 3) / 12, 1e-12);
-  EXPECT_NEAR(*errors.ipc, JackknifeError({26.0 / 14, 22.0 / 10, 24.0 / 12}, 3, 1) / 2, 1e-12);
-  EXPECT_NEAR(*errors.frequency, JackknifeError({14.0 / 4, 10.0 / 4, 12.0 / 4}, 3, 1) / 3, 1e-12);
+  return factors.samples ? ErrorsOf({*factors.samples}).front().relative : RelativeErrors();
+}
+
+TEST(Spread, Counters) {
+  for (const double scale : {1.0, 1000.0}) {
+    const RelativeErrors errors = ErrorsOfCounters(scale);
+    ASSERT_TRUE(errors.instructions && errors.ipc && errors.frequency);
+    EXPECT_EQ(errors.useful, 0);
+    EXPECT_NEAR(*errors.instructions, std::sqrt(4.0 / 3) / 12, 1e-12);
+    EXPECT_NEAR(*errors.ipc, JackknifeError({26.0 / 14, 22.0 / 10, 24.0 / 12}, 3, 1) / 2, 1e-12);
+    EXPECT_NEAR(*errors.frequency, JackknifeError({14.0 / 4, 10.0 / 4, 12.0 / 4}, 3, 1) / 3, 1e-12);
+  }
 }
 
 TEST(Spread, Blocks) {

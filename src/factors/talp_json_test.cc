@@ -311,6 +311,61 @@ TEST(TalpJson, UnknownVersionsAreRefused) {
   EXPECT_THAT(ErrorOf(Document("soon", {{"Global", Region35()}}).dump()), HasSubstr("'soon'"));
 }
 
+// Without time in MPI there are none of its nanoseconds.
+TEST(TalpJson, NothingIsWrittenAsNothing) {
+  FactorTable table = Read(Document("3.5", {{"Global", Region35()}}));
+  table.rows[0].values = {};
+  table.rows[0].values[Factor::kParallelEfficiency] = 1;
+  std::vector<std::string> left_out;
+  const Json written = Json::parse(WriteTalpJson(table, "2026-11-20T12:00:00", left_out).at(0).second);
+  const Json& global = written.at("Application").at("Global");
+  EXPECT_EQ(global.at("mpiTime"), 0);
+  EXPECT_EQ(global.at("mpiNormdApp"), 0);
+  EXPECT_EQ(global.at("usefulTime"), 20000000000);
+}
+
+// A file without one of the counters has none, which is nothing odd.
+TEST(TalpJson, CountersThatAreNotThere) {
+  for (const char* counter : {"cycles", "instructions"}) {
+    Json region = Region35();
+    region.erase(counter);
+    const FactorTable table = Read(Document("3.5", {{"Global", region}}));
+    EXPECT_EQ(FindingOf(table, "counterImpossible"), nullptr) << counter;
+    ASSERT_TRUE(table.rows[0].totals);
+    EXPECT_FALSE(table.rows[0].totals->instructions);
+    EXPECT_FALSE(table.rows[0].totals->cycles);
+  }
+}
+
+// 0 < mean of 7.5 s <= busiest node <= busiest process <= 10 s: each is compared with the nearest one above it.
+TEST(TalpJson, TimesThatExceedEachOther) {
+  const auto example = [](double process, double node) {
+    Json region = Region35();
+    region["maxUsefulNormdProc"] = process;
+    region["maxUsefulNormdNode"] = node;
+    const FactorTable table = Read(Document("3.5", {{"Global", region}}));
+    const Finding* finding = FindingOf(table, "timesImpossible");
+    return finding == nullptr ? "" : finding->example;
+  };
+  EXPECT_EQ(example(9e9, 8e9), "");
+  EXPECT_THAT(example(11e9, 8e9), HasSubstr("the longest time outside MPI is 11 s, the run time 10 s"));
+  EXPECT_THAT(example(8e9, 9e9), HasSubstr("that of the busiest node is 9 s, the longest time outside MPI 8 s"));
+  EXPECT_THAT(example(9e9, 6e9), HasSubstr("mean time outside MPI is 7.5 s, that of the busiest node 6 s"));
+}
+
+// Numbers of something are whole, not negative and at most 10^15, which a double holds to the digit.
+TEST(TalpJson, NumbersOfSomethingAreWhole) {
+  const auto error_for = [](double measurements) {
+    Json region = Region35();
+    region["numMeasurements"] = measurements;
+    return ErrorOf(Document("3.5", {{"Global", region}}).dump());
+  };
+  for (const double fine : {2.0, 1e15}) EXPECT_EQ(error_for(fine), "no error");
+  for (const double wrong : {-2.0, 2.5, 1e15 + 2}) {
+    EXPECT_THAT(error_for(wrong), HasSubstr("Global of t.json: numMeasurements is ")) << wrong;
+  }
+}
+
 TEST(TalpJson, WhatIsWrittenReadsBackTheSame) {
   Json regions = {{"Global", Region35()}, {"step", Region35()}};
   regions["step"]["numMeasurements"] = 20;
