@@ -94,6 +94,25 @@ TEST(LoadShape, UnknownAndBalanced) {
   EXPECT_EQ(shape.over_time, ShapeOverTime::kBalanced);
 }
 
+// One of eight ranks has more: (L - avg) / L · 8/7 = d / (1 + d) for 1 + d. That is no imbalance below 2 %.
+TEST(LoadShape, BalancedIsBelowTwoPercent) {
+  const auto shape_with = [](double more) {
+    return ShapeOf(Make(8, 40, [&](std::size_t rank, std::size_t) { return rank == 3 ? 1 + more : 1; }));
+  };
+  EXPECT_NEAR(shape_with(0.019).imbalance, 0.019 / 1.019, 1e-12);
+  EXPECT_EQ(shape_with(0.019).over_ranks, ShapeOverRanks::kBalanced);
+  EXPECT_EQ(shape_with(0.019).over_time, ShapeOverTime::kBalanced);
+  EXPECT_NE(shape_with(0.022).over_ranks, ShapeOverRanks::kBalanced);
+  EXPECT_EQ(shape_with(0.022).over_time, ShapeOverTime::kStatic);
+}
+
+// A rank alone is never out of balance, which says nothing of its iterations.
+TEST(LoadShape, OneRankOverTime) {
+  const LoadShape shape = ShapeOf(Make(1, 40, [](std::size_t, std::size_t i) { return i % 2 == 0 ? 1.0 : 2.0; }));
+  EXPECT_EQ(shape.imbalance_in_iteration, 0);
+  EXPECT_NE(shape.over_time, ShapeOverTime::kBalanced);
+}
+
 // Ten ranks of which every one is slow for five iterations of fifty. Beside an iteration are two others, of 48 inner
 // ones 18 with one of the other rank's, so 1 - 9 / 50 of the excess (1 of 0.9 above the average, -0.1 where it is not).
 TEST(LoadShape, PartsOverTime) {

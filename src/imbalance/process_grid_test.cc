@@ -172,6 +172,24 @@ TEST(ProcessGrid, OfTopologies) {
 // What the programs print of their layout, or is known of it: LULESH is a cube with all neighbours, LU and Sweep3D are
 // planes, CoMD and LAMMPS periodic boxes; a dimension of two ranks has no other neighbours over its edges. CG exchanges
 // messages between ranks whose numbers differ in one bit, and transposes.
+// One message from rank 0 to 1 and from 3 to 0, two from 2 to 3. Without rank 1 the others are 0, 1 and 2 of the phase.
+TEST(ProcessGrid, PartnersAreRanksOfThePhase) {
+  const Trace trace = test::ParseTrace(
+      "r0: Send>1#x 0-1 | Recv<3#c 1-5\n"
+      "r1: Recv<0#x 0-1 | comp 1-5\n"
+      "r2: Send>3#a 0-1 | Send>3#b 1-2 | comp 2-5\n"
+      "r3: Recv<2#a 0-1 | Recv<2#b 1-2 | Send>0#c 2-3 | comp 3-5");
+  PhaseCut cut = CutPhase(trace, PhaseSpec::WholeRun());
+  const auto partners_of = [&] {
+    std::vector<std::vector<std::size_t>> found;
+    for (const Partners& pair : PartnersOf(trace, cut)) found.push_back({pair.a, pair.b, pair.messages});
+    return found;
+  };
+  EXPECT_EQ(partners_of(), (std::vector<std::vector<std::size_t>>{{0, 1, 1}, {0, 3, 1}, {2, 3, 2}}));
+  cut.ranks[1].present = false;
+  EXPECT_EQ(partners_of(), (std::vector<std::vector<std::size_t>>{{0, 2, 1}, {1, 2, 2}}));
+}
+
 TEST(ProcessGrid, OfRealTraces) {
   const std::map<std::string, Sizes> grids = {
       {"lulesh-weak/8", {2, 2, 2}},   {"lulesh-weak/27", {3, 3, 3}},    {"lulesh-weak/64", {4, 4, 4}},

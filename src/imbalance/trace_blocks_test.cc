@@ -178,6 +178,30 @@ TEST(Programs, HaveTheWaitsCostsAndPathsWorkedOutByHand) {
   EXPECT_GT(ExpectAll(programs), 150u);
 }
 
+// In each of n rounds rank 1 computes for 1 s, waits 1 s for rank 0 and receives for 1 s. Then it sends to rank 2,
+// which has waited since 1, for 3n - 1 s: of what keeps it, rank 1 computed n - 1 s more than it did, received for n s
+// and waited for n s. So n of its seconds are indirect, and every second that rank 1 waited is passed on, however many
+// waits there are.
+TEST(Programs, ManyWaitsAreAllPassedOn) {
+  for (const int n : {10, 64, 65, 100}) {
+    std::string rank0, rank1;
+    for (int i = 0; i < n; ++i) {
+      const auto at = [&](int second) { return std::to_string(3 * i + second); };
+      const std::string bar = i == 0 ? "" : " | ";
+      rank0 += bar + "comp " + at(0) + "-" + at(2) + " | Send>1#a " + at(2) + "-" + at(3);
+      rank1 += bar + "comp " + at(0) + "-" + at(1) + " | Recv<0#a " + at(1) + "-" + at(3);
+    }
+    const std::string end = std::to_string(3 * n), last = std::to_string(3 * n + 1);
+    const test::TextProgram program = test::ParseProgram("r0: " + rank0 + "\nr1: " + rank1 + " | Send>2#b " + end +
+                                                         "-" + last + "\nr2: comp 0-1 | Recv<1#b 1-" + last);
+    const Reading reading(program);
+    EXPECT_NEAR(reading.Of("waitsum all"), 4 * n - 1, 1e-9);
+    EXPECT_NEAR(reading.Of("indirect"), n, 1e-9) << n;
+    EXPECT_NEAR(reading.Of("propagating"), n, 1e-9) << n;
+    EXPECT_NEAR(reading.Of("longsum"), n, 1e-9) << n;
+  }
+}
+
 // T12 with the rules of Scalasca: the end of the call at the synchronization point counts as work. The wait of 6 on
 // rank 0 is for what rank 1 did since its first receive, that receive's 4 without waiting included: 5 in Recv, and the
 // wait of 2 for rank 2. S = 7, so Recv on rank 1 costs 6 · 5/7, and the wait passes 6 · 2/7 on to rank 2.
