@@ -59,6 +59,15 @@ TEST(AnswersOfTables, FilesReadBack) {
   EXPECT_THAT(csv, HasSubstr(",,timePerIteration,product,,16,2,"));
   EXPECT_THAT(csv, HasSubstr(",,runtime,product,,16,2,"));
   EXPECT_THAT(csv, HasSubstr(",true\n"));
+  bool has_counts = false;
+  for (const auto& [name, answer] : json[0]["answers"].items()) {
+    if (!answer.is_object() || !answer.contains("value")) continue;
+    auto without = json;
+    without[0]["answers"][name]["value"] = nlohmann::ordered_json::object();  // no number of cores
+    EXPECT_THROW(ProjectionsFromJson(without), Error) << name;
+    has_counts = true;
+  }
+  EXPECT_TRUE(has_counts);
   json[0].erase("horizon");
   json[0].erase("answers");
   EXPECT_FALSE(ProjectionsFromJson(json).front().horizon);

@@ -67,6 +67,10 @@ TEST(LossProjection, WhatGrowsComesFirst) {
   EXPECT_TRUE(grows.is_evidence);
   EXPECT_NEAR(grows.part + steady.part, 1, 1e-12);
   EXPECT_GT(grows.part80->low, 0.4);
+  EXPECT_LE(grows.part95->low, grows.part80->low);
+  EXPECT_GT(grows.part95->low, 0.2);
+  EXPECT_GE(grows.part95->high, grows.part80->high);
+  EXPECT_LT(grows.part95->high, 1);
 }
 
 // 0.05 % each, and a path that a run lacks.
@@ -85,6 +89,17 @@ TEST(LossProjection, SmallLossesAreOne) {
       EXPECT_NEAR(path.measured[0].value, 0.0009, 1e-12);
     }
   }
+}
+
+// Files and pages know measures by these names, and evidence by the factor that loses.
+TEST(LossProjection, NamesAndFactorsOfMeasures) {
+  const std::vector<std::pair<std::string, Factor>> expected = {{"delayCosts", Factor::kParallelEfficiency},
+                                                                {"loadBalance", Factor::kLoadBalance},
+                                                                {"serialization", Factor::kSerialization},
+                                                                {"criticalPathImbalance", Factor::kParallelEfficiency}};
+  std::vector<std::pair<std::string, Factor>> found;
+  for (const LossMeasure measure : kLossMeasures) found.emplace_back(ToString(measure), FactorOf(measure));
+  EXPECT_THAT(found, testing::UnorderedElementsAreArray(expected));
 }
 
 TEST(LossProjection, OneCoreCountIsNoEvidence) {

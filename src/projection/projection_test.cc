@@ -171,6 +171,30 @@ TEST_F(ProjectionTest, FilesReadBack) {
   EXPECT_THAT(csv, HasSubstr(",,parallelEfficiency,product,,1024,32,"));
 }
 
+// Errors of single parameters are the roots of the diagonal of their covariance.
+TEST_F(ProjectionTest, FilesSayErrorsOfParameters) {
+  const auto json = ProjectionsToJson({projection_});
+  for (std::size_t i = 0; i < projection_.factors.size(); ++i) {
+    if (projection_.factors[i].factor != Factor::kTransfer) continue;
+    const FittedModel& fit = projection_.factors[i].fit;
+    ASSERT_EQ(fit.covariance.size(), 4u);
+    const auto& parameters = json[0]["factors"][i]["fit"]["parameters"];
+    EXPECT_DOUBLE_EQ(parameters.at(0).at("standardError").get<double>(), std::sqrt(fit.covariance[0]));
+    EXPECT_DOUBLE_EQ(parameters.at(1).at("standardError").get<double>(), std::sqrt(fit.covariance[3]));
+  }
+}
+
+// Numbers of cores lie above 0 and up to 10^12.
+TEST_F(ProjectionTest, FilesWithImpossibleCountsAreRefused) {
+  const auto read_with = [&](double cores) {
+    auto json = nlohmann::ordered_json::parse(ProjectionsToJson({projection_}).dump());
+    json[0]["dominance"][0]["fromCores"] = cores;
+    return ProjectionsFromJson(json);
+  };
+  for (const double fine : {0.5, 1e12}) EXPECT_EQ(read_with(fine).front().dominance[0].cores, fine);
+  for (const double wrong : {-8.0, 0.0, 1.001e12}) EXPECT_THROW(read_with(wrong), Error) << wrong;
+}
+
 TEST(Projection, SpeedupAndGlobalEfficiency) {
   // Perfect parallel efficiency, computation scalability constant at 0.5 from 4 cores on: speedup P/2 · 0.5/1.
   const FactorTable table = Table(
@@ -251,6 +275,22 @@ TEST(Projection, FinestCompleteFactorsAreFitted) {
               ElementsAre(Factor::kComputationScalability, Factor::kInstructionScaling));
   EXPECT_THAT(fitted("cores,instructionScaling,ipcScaling,frequencyScaling"),
               ElementsAre(Factor::kInstructionScaling, Factor::kIpcScaling, Factor::kFrequencyScaling));
+}
+
+// Curves have four points a doubling or more, and their ends: between 100 and 110 cores none, since 4 log2(1.1) is
+// 0.55.
+TEST(Projection, CurvesAreAsFineAsTheyNeedToBe) {
+  const auto curve_to = [](double target) {
+    const PhaseProjection projection =
+        Project(Table("cores,loadBalance\n100,0.9\n110,0.89\n"), Library(), {DefaultModelSettings(), {target}, {}})
+            .front();
+    std::vector<double> cores;
+    for (const ProjectedValue& value : projection.Find(Factor::kLoadBalance)->curve) cores.push_back(value.cores);
+    return cores;
+  };
+  EXPECT_THAT(curve_to(110), ElementsAre(100, 110));
+  EXPECT_THAT(curve_to(200), testing::IsSupersetOf({100.0, 110.0, 200.0}));
+  EXPECT_GE(curve_to(200).size(), 6u);
 }
 
 TEST(Projection, OneCoreCountIsAnObstacleNotAnError) {
