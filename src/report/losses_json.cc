@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/version.h"
+#include "imbalance/loss_remedy.h"
 
 namespace farscale {
 namespace {
@@ -43,8 +44,7 @@ Json ToJson(const LossRaster& raster) {
   return rows;
 }
 
-// What helps is known for ranks, not for threads.
-Json ToJson(const LoadShape& shape, bool of_threads) {
+Json ToJson(const LoadShape& shape, const std::string& remedy) {
   Json json = {{"overRanks", NameOf(shape.over_ranks).id},
                {"overTime", NameOf(shape.over_time).id},
                {"imbalance", shape.imbalance},
@@ -62,7 +62,6 @@ Json ToJson(const LoadShape& shape, bool of_threads) {
     json["alternating"] = shape.alternating_part;
   }
   if (shape.lasts > 0) json["lasts"] = shape.lasts;
-  const std::string remedy = of_threads ? "" : RemedyFor(shape);
   if (!remedy.empty()) json["remedy"] = remedy;
   return json;
 }
@@ -115,7 +114,7 @@ Json ToJson(const PathRecord& path, const LossRecord& losses) {
   AddByRank("costs", path.costs, ranks, by_rank);
   AddByRank("criticalPath", path.critical, ranks, by_rank);
   json["byRank"] = std::move(by_rank);
-  if (path.shape) json["shape"] = ToJson(*path.shape, !losses.locations.empty());
+  if (path.shape) json["shape"] = ToJson(*path.shape, RemedyForPath(losses, path));
   if (!path.raster.cells.empty()) json["costsByRankAndIteration"] = ToJson(path.raster);
   return json;
 }
@@ -146,7 +145,7 @@ Json LossesToJson(const LossRecord& record) {
                {"propagating", record.propagating},
                {"wrongOrder", record.wrong_order}};
   if (!record.locations.empty()) json["threads"] = ToJson(record.locations);
-  if (record.shape) json["shape"] = ToJson(*record.shape, !record.locations.empty());
+  if (record.shape) json["shape"] = ToJson(*record.shape, RemedyForAll(record));
   if (record.grid) json["processGrid"] = ToJson(*record.grid);
   Json paths = Json::array();
   for (const PathRecord& path : record.paths) paths.push_back(ToJson(path, record));

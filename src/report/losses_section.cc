@@ -8,6 +8,7 @@
 
 #include "base/format.h"
 #include "base/text.h"
+#include "imbalance/loss_remedy.h"
 #include "report/loss_maps.h"
 #include "report/loss_ranks.h"
 #include "report/shape_words.h"
@@ -145,36 +146,31 @@ Data ByFactor(const LossRecord& losses, std::size_t most) {
   return rows;
 }
 
-// Call paths that cause less of the waiting need no remedy, and neither do loads that cost less of the run time.
-constexpr double kWorthShape = 0.05, kWorthRemedy = 0.01;
+// Call paths that cause less of the waiting are not told.
+constexpr double kWorthShape = 0.05;
+
+// Of few ranks something is known where their loads move.
+bool IsTold(const LoadShape& shape) {
+  return shape.over_ranks != ShapeOverRanks::kUnknown || shape.over_time == ShapeOverTime::kDrifting ||
+         shape.over_time == ShapeOverTime::kAlternating;
+}
 
 // How computation is spread, all of it and that of the first causes, and what helps.
 Data Shapes(const LossRecord& losses, std::size_t most) {
   Data rows = Data::array();
   const LossRanks names(losses);
-  const auto add = [&](const std::string& name, const std::optional<LoadShape>& shape, const std::string& help) {
-    if (!shape || shape->over_ranks == ShapeOverRanks::kUnknown) return;
-    const std::string remedy = names.are_threads() ? "" : help;  // known for ranks alone
+  const auto add = [&](const std::string& name, const std::optional<LoadShape>& shape, const std::string& remedy) {
+    if (!shape || !IsTold(*shape)) return;
     rows.push_back({{"name", name},
                     {"imbalance", FormatPercent(shape->imbalance)},
                     {"inIteration", FormatPercent(shape->imbalance_in_iteration)},
                     {"shape", DescribeShape(*shape, names)},
                     {"remedy", remedy.empty() ? "–" : remedy}});
   };
-  const auto worth = [&](double seconds) { return seconds >= kWorthRemedy * losses.length; };
-  const bool is_known = losses.by_factor.has_value();
-  const bool loses_balance = !is_known || worth(losses.by_factor->load_balance);
-  if (losses.shape) add("All computation", losses.shape, loses_balance ? RemedyFor(*losses.shape) : "");
+  add("All computation", losses.shape, RemedyForAll(losses));
   for (const PathRecord* path : LargestPaths(losses, most, CostsOf)) {
-    if (path->is_mpi || !path->shape || path->total.Costs() < kWorthShape * losses.Waiting()) continue;
-    const PathFactorLoss* loss = is_known ? losses.by_factor->Find(path->path) : nullptr;
-    std::string remedy = RemedyFor(*path->shape);
-    if (loss != nullptr && loss->serialization > loss->load_balance) {
-      remedy = worth(loss->serialization) ? RemedyForSerialization() : "";
-    } else if (loss != nullptr && !worth(loss->load_balance)) {
-      remedy.clear();
-    }
-    add(path->path, path->shape, remedy);
+    if (path->is_mpi || path->total.Costs() < kWorthShape * losses.Waiting()) continue;
+    add(path->path, path->shape, RemedyForPath(losses, *path));
   }
   return rows;
 }

@@ -1,0 +1,88 @@
+#include "imbalance/loss_remedy.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace farscale {
+namespace {
+
+// Losses below this share of the run time need no remedy.
+constexpr double kWorth = 0.01;
+// A chain of dependencies shows in waits that other waits caused: at least this share of all.
+constexpr double kChain = 0.1;
+
+// One iteration does not show whether loads move within it.
+std::string DoubtOfSerialization() {
+  return "One iteration does not show whether it is the loads that move from rank to rank instead: take the region of "
+         "an "
+         "iteration as phase (--phase).";
+}
+
+// Ranks have equally much to do in a phase of one iteration, but not at the same time.
+std::string RemedyForUnseenMoves() {
+  return "All ranks have about as much to do, but others are slow at other times: take the region of an iteration as "
+         "phase (--phase) to see for how long. Where slow ranks stay slow for a while, repartitioning by measured "
+         "loads "
+         "helps; where they change at once, fewer synchronisations do.";
+}
+
+// What computation costs on the ideal network, in seconds of the run.
+struct Loss {
+  double load_balance = 0, serialization = 0;
+  double average = 0;   // what a rank computes
+  double indirect = 0;  // share of the waiting caused that other waits brought about
+
+  double Total() const { return load_balance + serialization; }
+};
+
+// What the slowest rank has above the average, summed over iterations: from (max - avg) / max * N / (N - 1).
+double ExcessOf(const LoadShape& shape, double average, std::size_t ranks) {
+  if (ranks < 2) return 0;
+  const double part = shape.imbalance_in_iteration * static_cast<double>(ranks - 1) / static_cast<double>(ranks);
+  return average * part / std::max(1 - part, 1e-9);
+}
+
+// Loads explain, iteration by iteration, as much of a loss as the slowest rank has more than the average. When
+// they explain the smaller part, ranks that have equally much to do wait for each other.
+bool IsOfLoads(const LoadShape& shape, const Loss& loss, std::size_t ranks) {
+  return std::max(ExcessOf(shape, loss.average, ranks), loss.load_balance) >= loss.Total() / 2;
+}
+
+std::string RemedyFor(const LossRecord& losses, const LoadShape& shape, const Loss& loss) {
+  if (std::max(loss.Total(), loss.load_balance) < kWorth * losses.length) return "";
+  if (IsOfLoads(shape, loss, losses.ranks.size())) return RemedyFor(shape);
+  if (losses.iterations > 1) return RemedyForSerialization();
+  return loss.indirect < kChain ? RemedyForUnseenMoves() : RemedyForSerialization() + " " + DoubtOfSerialization();
+}
+
+// Of what ranks compute in paths, seconds of one of them.
+double AverageOf(const LossRecord& losses, const std::vector<const PathRecord*>& paths) {
+  double all = 0;
+  for (const PathRecord* path : paths) all += path->is_mpi ? 0 : path->total.Execution();
+  return losses.ranks.empty() ? 0 : all / static_cast<double>(losses.ranks.size());
+}
+
+double ShareOf(double part, double whole) { return whole > 0 ? part / whole : 0; }
+
+}  // namespace
+
+std::string RemedyForAll(const LossRecord& losses) {
+  if (!losses.shape || !losses.locations.empty()) return "";  // remedies are known for ranks alone
+  if (!losses.by_factor) return RemedyFor(*losses.shape);
+  std::vector<const PathRecord*> all;
+  for (const PathRecord& path : losses.paths) all.push_back(&path);
+  const Loss loss{losses.by_factor->load_balance, losses.by_factor->serialization, AverageOf(losses, all),
+                  ShareOf(losses.indirect, losses.Waiting())};
+  return RemedyFor(losses, *losses.shape, loss);
+}
+
+std::string RemedyForPath(const LossRecord& losses, const PathRecord& path) {
+  if (!path.shape || !losses.locations.empty()) return "";
+  const PathFactorLoss* found = losses.by_factor ? losses.by_factor->Find(path.path) : nullptr;
+  if (found == nullptr) return RemedyFor(*path.shape);
+  const Loss loss{found->load_balance, found->serialization, AverageOf(losses, {&path}),
+                  ShareOf(path.total.LongTerm(), path.total.Costs())};
+  return RemedyFor(losses, *path.shape, loss);
+}
+
+}  // namespace farscale
