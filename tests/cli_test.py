@@ -92,9 +92,9 @@ class Help(CliTest):
         self.fails(2, "must end in .json or .csv", "factors", LU_TRACES[0], "-o", "x.txt")
 
 
-def paraver_trace(ranks, steps=4, applications=1):
+def paraver_trace(ranks, steps=4, applications=1, work_of_step=100_000):
     """A loop of computation, a sendrecv to the right and an allreduce, with two counters; rank 0 computes longer."""
-    length = 100_000 // ranks
+    length = work_of_step // ranks
     duration = steps * (length + 1500) + 2000
     tasks = f"{ranks}(" + ",".join("1:1" for _ in range(ranks)) + "),1"
     lines = [f"#Paraver (20/11/26 at 10:00):{duration}_ns:1({ranks}):{applications}:" + ":".join([tasks] * applications)]
@@ -269,7 +269,7 @@ class Phases(CliTest):
     def test_study_of_found_phases(self):
         traces = [self.copy_trace(ranks) for ranks in (2, 8)]
         study = self.folder / "study.toml"
-        text = self.run_ok("phases", *traces, "-o", study).stdout
+        text = self.run_ok("phases", *traces, "--phase", "found", "-o", study).stdout
         self.assertEqual(text.count("The MPI calls show 3 iterations"), 2)
         self.fails(5, "already exists", "phases", traces[0], "-o", study)
         self.run_ok("run", study, "-o", self.folder / "out", "-q")
@@ -287,12 +287,30 @@ class Phases(CliTest):
         result = farscale("phases", trace)
         self.assertEqual(result.returncode, 4)
         self.assertIn("show no loop", result.stdout)
+        study = self.folder / "whole.toml"
+        result = self.run_ok("phases", trace, "-o", study)
+        self.assertIn("the MPI calls show no loop: the whole run is the phase", result.stderr)
+        self.assertEqual(tomllib.loads(study.read_text())["phases"], [{"whole": True}])
+        self.assertEqual(farscale("run", study, "-o", self.folder / "out", "-q").returncode, 4)  # one run: no projection
+
+    def test_loops_that_contradict_each_other(self):
+        """4 iterations of 100 us in all against 40 of 30 us: neither all ranks nor each of them computes alike in one."""
+        few = self.write("few.prv", paraver_trace(2, steps=4))
+        many = self.write("many.prv", paraver_trace(8, steps=40, work_of_step=30_000))
+        result = self.run_ok("phases", few, many, "--phase", "found", "-o", self.folder / "s.toml")
+        self.assertIn("different loops (4 on 2 ranks, 40 on 8 ranks)", result.stderr)
+        study = self.folder / "s.toml"
+        self.assertEqual(tomllib.loads(study.read_text())["phases"], [{"whole": True}])
+        self.assertEqual(farscale("phases", few, many, "--phase", "found").returncode, 4)
+        longer = self.write("longer.prv", paraver_trace(8, steps=40))  # as much work in each
+        self.run_ok("phases", few, longer, "--phase", "found", "-o", self.folder / "t.toml")
+        self.assertEqual(tomllib.loads((self.folder / "t.toml").read_text())["phases"][0], {"found": True})
         self.fails(2, "must end in .toml", "phases", trace, "-o", "x.txt")
 
     def test_one_bad_trace_does_not_lose_the_others(self):
         bad = self.copy_trace(8)
         (bad.parent / "traces/3.evt").unlink()
-        result = farscale("phases", bad, LU_TRACES[1], "-o", self.folder / "s.toml")
+        result = farscale("phases", bad, LU_TRACES[1], "--phase", "found", "-o", self.folder / "s.toml")
         self.assertEqual(result.returncode, 3)
         self.assertIn("The MPI calls show 3 iterations", result.stdout)
         self.assertFalse((self.folder / "s.toml").exists())

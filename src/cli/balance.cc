@@ -93,7 +93,7 @@ BalanceStudy BalanceOf(const BalanceOptions& options) {
   if (!options.network.empty()) balance.network = options.network;
   balance.clean_computation = !options.computation.empty() && options.computation != "measured";
   if (options.computation != "clean") balance.source = ParseComputationSource(options.computation);
-  balance.phase_is_given = !options.phase.empty();
+  balance.phase_is_given = !options.phase.empty() && options.phase != "auto";
   if (options.per_node > 0) balance.per_node = options.per_node;
   ReadTaskBytes(options.task_bytes, balance);
   return balance;
@@ -134,6 +134,7 @@ int Balance(const BalanceOptions& options, const Common& common) {
   Study study = StudyOfInputs(options.inputs, "", options.application);
   if (study.runs.front().trace == options.inputs.front()) study.title.clear();  // no study: the name of its program
   if (!options.phase.empty()) study.phases = {PhaseSpec::Region(options.phase)};
+  if (options.phase == "auto") study.phases = {PhaseSpec::WholeRun()};  // nothing that the study has chosen
   if (!options.targets.empty()) study.projection.targets = options.targets;
   BalanceResults results = RunBalance(study, BalanceOf(options), messages.Progress());
   const std::vector<BalancedProjection> projections = ProjectTables(std::move(results.tables), study);
@@ -220,9 +221,11 @@ void AddBalanceCommand(CLI::App& app, const Common& common, CommandResult& actio
       "run with as many ranks as there are processors is what gains are told against.");
   command->add_option("input", options->inputs, "A study file, or traces of one program (.otf2, .prv, .prv.gz)")
       ->required();
-  command->add_option("--phase", options->phase,
-                      "Region of an iteration, by name or as /regular expression/, or auto (default: the first phase "
-                      "of the study that is one, or auto, or the largest region that repeats)");
+  command->add_option(
+      "--phase", options->phase,
+      "Region of an iteration, by name or as /regular expression/; found: the iterations that the MPI "
+      "calls show; auto: a region that marks the iterations of all runs, else found, else another region "
+      "that repeats (default: the first phase of the study that is a loop, or auto)");
   AddSweepOptions(command, *options);
   AddMachineOptions(command, *options);
   command

@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "factors/disturbance.h"
+#include "phases/loop_choice.h"
 #include "phases/phase_cut.h"
 #include "replay/cut_trace.h"
 #include "replay/matching.h"
@@ -93,10 +94,11 @@ std::optional<Scenario> ScenarioOf(const CutOptions& options) {
 
 int Cut(const CutOptions& options, const Common& common) {
   const Messages messages(common);
-  const PhaseSpec spec = SpecOf(options);
+  PhaseSpec spec = SpecOf(options);
   RequireFree(options.output, ".otf2");
   const std::optional<Scenario> scenario = ScenarioOf(options);
   Trace trace = ReadTrace(options.trace, {true, {}, ApplicationOf(options.application)});
+  if (IsAutomatic(options.phase)) spec = WithLoopOf(trace, spec);
   const Matching matching = MatchTrace(trace);
   PhaseCut cut = CutClean(trace, matching, CutPhase(trace, spec), {{}, options.counters});
   Diagnostics diagnostics = trace.diagnostics;
@@ -130,8 +132,8 @@ void AddCutCommand(CLI::App& app, const Common& common, CommandResult& action) {
   command->add_option("-o,--output", options->output, "Anchor file to write, NAME.otf2; it must not exist")->required();
   command->add_option(
       "--phase", options->phase,
-      "Region to cut out, by name or as /regular expression/, or auto for the iterations that the MPI calls "
-      "show (default: the whole run)");
+      "Region to cut out, by name or as /regular expression/, or auto for the loop of the run: a region that marks its "
+      "iterations, else those that the MPI calls show (found takes these in any case) (default: the whole run)");
   command->add_option("--skip", options->skip, "Leave out this many iterations at the beginning")
       ->check(CLI::NonNegativeNumber);
   command->add_option("--keep", options->keep, "Keep this many iterations")->check(Positive());

@@ -11,6 +11,7 @@
 #include "factors/factor_table_json.h"
 #include "factors/talp_json.h"
 #include "report/text_table.h"
+#include "study/automatic_phases.h"
 #include "study/resources.h"
 #include "study/run_study.h"
 
@@ -48,13 +49,12 @@ void RequireRegions(const std::vector<PhaseSpec>& phases) {
 
 void ApplyPhases(const FactorsOptions& options, Study& study) {
   if (!options.phases.empty()) {
-    study.phases.clear();
     for (const std::string& text : options.phases) {
       if (std::count(options.phases.begin(), options.phases.end(), text) > 1) {
         throw Error(ErrorKind::kUsage, "--phase", "'" + text + "' is given twice");
       }
-      study.phases.push_back(PhaseSpec::Region(text));
     }
+    study.phases = PhasesNamed(options.phases, study.runs);
   }
   const bool chooses = options.skip > 0 || options.keep > 0 || !options.clean.empty();
   if (!options.span.empty() || chooses) RequireRegions(study.phases);
@@ -203,10 +203,10 @@ void AddFactorsCommand(CLI::App& app, const Common& common, CommandResult& actio
   command
       ->add_option(
           "--phase", options->phases,
-          "Region to analyse, by name or as /regular expression/, or auto for the iterations that the MPI calls show, "
-          "auto:NAME for a part of them; "
-          "repeat for several (default: the "
-          "study's phases, or the whole run)")
+          "Region to analyse, by name or as /regular expression/, or auto for the loop of the runs: a region that "
+          "marks "
+          "its iterations, else those that the MPI calls show (found takes these in any case), auto:NAME for a part of "
+          "them; repeat for several (default: the study's phases, or the whole run)")
       ->allow_extra_args(false);
   command->add_option("--span", options->span, "Count one window a rank, or each occurrence (default: by the gaps)")
       ->check(CLI::IsMember({"whole", "each"}));

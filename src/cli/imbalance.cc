@@ -9,6 +9,7 @@
 #include "report/losses_json.h"
 #include "report/losses_pages.h"
 #include "report/losses_text.h"
+#include "study/automatic_phases.h"
 #include "study/resources.h"
 #include "study/run_study.h"
 
@@ -72,10 +73,7 @@ int Imbalance(const ImbalanceOptions& options, const Common& common) {
   const ReportTemplates templates = LoadFormTemplates("imbalance", options.templates);
   const Messages messages(common);
   Study study = StudyOfInputs(options.inputs, "", options.application);
-  if (!options.phases.empty()) {
-    study.phases.clear();
-    for (const std::string& text : options.phases) study.phases.push_back(PhaseSpec::Region(text));
-  }
+  if (!options.phases.empty()) study.phases = PhasesNamed(options.phases, study.runs);
   study.delays = *ParseDelayRules(options.rules);
   const MeasuredRuns measured = MeasureRuns(study, messages.Progress(), {}, Detail::kLosses);
   Results results;
@@ -113,8 +111,9 @@ void AddImbalanceCommand(CLI::App& app, const Common& common, CommandResult& act
       ->required();
   command
       ->add_option("--phase", options->phases,
-                   "Region to analyse, by name or as /regular expression/, or auto for the iterations that the MPI "
-                   "calls show; repeat for several (default: the study's phases, or the whole run)")
+                   "Region to analyse, by name or as /regular expression/, or auto for the loop of the runs: a region "
+                   "that marks its iterations, else those that the MPI calls show (found takes these in any case); "
+                   "repeat for several (default: the study's phases, or the whole run)")
       ->allow_extra_args(false);
   command->add_option("--top", options->top, "Rows of each table")
       ->check(CLI::Range(1, 1000000))

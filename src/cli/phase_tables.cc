@@ -200,7 +200,7 @@ std::string Parts(const Trace& trace, const PhaseSpec& spec, const PhaseCut& loo
 }
 
 std::string Loop(const Trace& trace, const PhaseSpec& spec) {
-  if (spec.kind != PhaseSpec::Kind::kFoundLoop) return "";
+  if (spec.kind != PhaseSpec::Kind::kFoundLoop) return fmt::format("Iterations of {}\n", Describe(spec));
   const std::optional<FoundLoop> loop = FindLoopOfRun(trace, spec.shape ? &spec.shape->calls : nullptr);
   if (!loop) return "";
   return fmt::format("The MPI calls show {} iterations, {} alike, {} of the run\n", loop->iterations(),
@@ -226,6 +226,7 @@ void Describe(const Trace& trace, const PhaseSpec& spec, PhaseStructure& structu
   wanted.spec.clean.kind = CleanSpec::Kind::kLongest;
   const CleanChoice choice = ChooseClean(trace, matching, wanted, {});
   structure.iterations = choice.reasons.size();
+  structure.useful = factors.totals.total_useful;
   for (const std::string& reason : choice.reasons) structure.standing_out += reason.empty() ? 0 : 1;
   structure.text += Iterations(factors.profiles, choice) + MicroLoadBalance(factors);
   if (!choice.KeepsAll()) {
@@ -242,6 +243,7 @@ void Describe(const Trace& trace, const PhaseSpec& spec, PhaseStructure& structu
 
 PhaseStructure DescribePhase(const Trace& trace, const PhaseSpec& spec) {
   PhaseStructure structure;
+  structure.ranks = trace.size();
   structure.text = fmt::format("{}: {} ranks, {}\n", trace.path, FormatCount(trace.size()),
                                FormatSeconds(trace.Seconds(trace.end() - trace.begin())));
   structure.text += MarkedLoops(trace);

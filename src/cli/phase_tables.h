@@ -14,8 +14,10 @@ namespace farscale {
 struct PhaseStructure {
   std::string text;  // tables for a terminal
   bool is_found = false;
-  std::vector<std::string> parts;                // that the run has, by name
+  std::vector<std::string> parts;  // that the run has, by name
+  std::size_t ranks = 0;
   std::size_t iterations = 0, standing_out = 0;  // all, and those that something disturbed
+  double useful = 0;                             // seconds of all ranks in all iterations
   std::shared_ptr<const IterationShape> shape;   // of its iterations; null when there are none
   Diagnostics diagnostics;
 };

@@ -5,10 +5,12 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/phase_tables.h"
+#include "phases/loop_choice.h"
 #include "phases/phase_cut.h"
 #include "replay/processor_time.h"
 #include "trace/trace_reader.h"
@@ -50,13 +52,20 @@ std::string StudyText(const PhasesOptions& options, const std::string& folder) {
 
 // What the phases of a study are, as far as the runs show it.
 struct FoundPhases {
+  std::optional<PhaseSpec> loop;                          // nothing: the whole run stands in
+  std::string why;                                        // it does
   std::vector<std::string> parts;                         // in the order of an iteration
   std::map<std::string, std::vector<std::string>> lacks;  // by part, the runs without it
   std::size_t standing_out = 0, iterations = 0;
 };
 
 std::string PhasesText(const PhasesOptions& options, const FoundPhases& found) {
-  const PhaseSpec spec = PhaseSpec::Region(options.phase);
+  if (!found.loop) {
+    return fmt::format(
+        "# {}\n[[phases]]\nwhole = true\n# region = \"...\"  # of an iteration, where the program marks one\n",
+        found.why);
+  }
+  const PhaseSpec& spec = *found.loop;
   std::string loop;
   if (spec.kind == PhaseSpec::Kind::kFoundLoop) {
     loop = "found = true    # the iterations that the MPI calls show\n";
@@ -84,54 +93,126 @@ std::string PhasesText(const PhasesOptions& options, const FoundPhases& found) {
   return text;
 }
 
-// The largest trace is read first and shows the others what to look for; they are told of in the order given.
-int Phases(const PhasesOptions& options, const Common& common) {
-  const bool to_file = !options.output.empty() && options.output != "-";
-  if (to_file) RequireFree(options.output, ".toml");
-  const Messages messages(common);
-  PhaseSpec spec = PhaseSpec::Region(options.phase);
-  if (!spec.part.empty()) throw Error(ErrorKind::kUsage, "--phase", "is a part of an iteration", "name its loop: auto");
-  std::vector<PhaseStructure> structures(options.traces.size());
-  std::optional<Error> failure;
-  for (const std::size_t i : LargestFirst(options.traces)) {
-    try {
-      const Trace trace = ReadTrace(options.traces[i], {true, {}, ApplicationOf(options.application)});
-      structures[i] = DescribePhase(trace, spec);
-      structures[i].diagnostics.Merge(trace.diagnostics);
-      structures[i].diagnostics.Merge(CheckProcessorTime(trace, {}));
-      if (!spec.shape) spec.shape = structures[i].shape;
-    } catch (const Error& error) {  // does not lose the others
-      structures[i].text = std::string(error.what()) + "\n";
-      failure = error;
+// The largest trace is read first and shows the others what to look for; a trace that cannot be read does not lose the
+// others.
+class PhaseReader {
+ public:
+  PhaseReader(const PhasesOptions& options, PhaseSpec spec)
+      : options_(options), spec_(std::move(spec)), structures_(options.traces.size()) {}
+
+  void Read() {
+    for (const std::size_t i : LargestFirst(options_.traces)) {
+      try {
+        ReadOne(i);
+      } catch (const Error& error) {
+        structures_[i].text = std::string(error.what()) + "\n";
+        failure_ = error;
+      }
     }
+    if (failure_ && options_.traces.size() == 1) throw *failure_;
   }
-  if (failure && options.traces.size() == 1) throw *failure;
+
+  const PhaseSpec& spec() const { return spec_; }
+  const std::vector<PhaseStructure>& structures() const { return structures_; }  // in the order given
+  const std::optional<Error>& failure() const { return failure_; }
+
+ private:
+  void ReadOne(std::size_t i) {
+    const Trace trace = ReadTrace(options_.traces[i], {true, {}, ApplicationOf(options_.application)});
+    if (IsAutomatic(options_.phase) && !is_chosen_) spec_ = WithLoopOf(trace, spec_);
+    is_chosen_ = true;
+    structures_[i] = DescribePhase(trace, spec_);
+    structures_[i].diagnostics.Merge(trace.diagnostics);
+    structures_[i].diagnostics.Merge(CheckProcessorTime(trace, {}));
+    if (!spec_.shape) spec_.shape = structures_[i].shape;
+  }
+
+  const PhasesOptions& options_;
+  PhaseSpec spec_;
+  bool is_chosen_ = false;
+  std::vector<PhaseStructure> structures_;
+  std::optional<Error> failure_;
+};
+
+// Runs of one program go through its loop equally often, or for longer with as much work in each iteration: of all
+// ranks together (strong scaling), or of each (weak). Else what was found is not the same loop.
+bool AreOfOneLoop(const std::vector<PhaseStructure>& structures) {
+  constexpr double kFarOff = 1.4;  // as that of iterationsDiffer
+  std::set<std::size_t> counts;
+  std::vector<double> together, each;
+  for (const PhaseStructure& structure : structures) {
+    if (!structure.is_found || structure.iterations == 0) continue;
+    counts.insert(structure.iterations);
+    together.push_back(structure.useful / static_cast<double>(structure.iterations));
+    each.push_back(together.back() / static_cast<double>(structure.ranks));
+  }
+  const auto is_even = [&](const std::vector<double>& works) {
+    const auto [least, most] = std::minmax_element(works.begin(), works.end());
+    return *most < kFarOff * *least;
+  };
+  return counts.size() < 2 || is_even(together) || is_even(each);
+}
+
+std::string SayCounts(const std::vector<PhaseStructure>& structures) {
+  std::vector<std::string> counts;
+  for (const PhaseStructure& structure : structures) {
+    if (structure.is_found) counts.push_back(fmt::format("{} on {} ranks", structure.iterations, structure.ranks));
+  }
+  return Join(counts, ", ");
+}
+
+// What goes into a study.
+FoundPhases PhasesOf(const PhasesOptions& options, const PhaseReader& reader) {
   FoundPhases found;
-  bool is_found = false;
-  if (spec.shape) found.parts = spec.shape->PartNames();
+  const std::vector<PhaseStructure>& structures = reader.structures();
+  if (std::none_of(structures.begin(), structures.end(), [](const PhaseStructure& one) { return one.is_found; })) {
+    found.why = "No region marks iterations and the MPI calls show no loop: the whole run is the phase.";
+    return found;
+  }
+  if (reader.spec().kind == PhaseSpec::Kind::kFoundLoop && !AreOfOneLoop(structures)) {
+    found.why = fmt::format(
+        "The MPI calls show different loops ({}), whose iterations do not compute alike: the whole run is the phase.",
+        SayCounts(structures));
+    return found;
+  }
+  found.loop = reader.spec();
+  if (reader.spec().shape) found.parts = reader.spec().shape->PartNames();
   for (std::size_t i = 0; i < structures.size(); ++i) {
-    const PhaseStructure& structure = structures[i];
-    messages.Findings(options.traces[i], structure.diagnostics.findings());
-    fmt::print("{}{}", i > 0 ? "\n" : "", structure.text);
-    is_found = is_found || structure.is_found;
-    found.standing_out += structure.standing_out;
-    found.iterations += structure.iterations;
+    found.standing_out += structures[i].standing_out;
+    found.iterations += structures[i].iterations;
     for (const std::string& part : found.parts) {
-      const auto& has = structure.parts;
+      const auto& has = structures[i].parts;
       if (std::find(has.begin(), has.end(), part) == has.end())
         found.lacks[part].push_back(QuotedToml(options.traces[i]));
     }
   }
-  if (failure) {
-    PrintError(*failure);
-    return failure->exit_code();
+  return found;
+}
+
+int Phases(const PhasesOptions& options, const Common& common) {
+  const bool to_file = !options.output.empty() && options.output != "-";
+  if (to_file) RequireFree(options.output, ".toml");
+  const Messages messages(common);
+  const PhaseSpec spec = PhaseSpec::Region(options.phase);
+  if (!spec.part.empty()) throw Error(ErrorKind::kUsage, "--phase", "is a part of an iteration", "name its loop: auto");
+  PhaseReader reader(options, spec);
+  reader.Read();
+  bool is_first = true;
+  for (std::size_t i = 0; i < options.traces.size(); ++i) {
+    messages.Findings(options.traces[i], reader.structures()[i].diagnostics.findings());
+    fmt::print("{}{}", is_first ? "" : "\n", reader.structures()[i].text);
+    is_first = false;
   }
-  if (!is_found) return static_cast<int>(ErrorKind::kEvidence);
-  if (!options.output.empty()) {
-    const std::string folder = to_file ? std::filesystem::path(options.output).parent_path().string() : "";
-    WriteOutput(options.output, StudyText(options, folder.empty() ? "." : folder) + PhasesText(options, found));
-    if (to_file && !common.quiet) fmt::print("wrote {}\n", options.output);
+  if (reader.failure()) {
+    PrintError(*reader.failure());
+    return reader.failure()->exit_code();
   }
+  const FoundPhases found = PhasesOf(options, reader);
+  if (!found.loop) messages.Warning(found.why);
+  if (options.output.empty()) return found.loop ? 0 : static_cast<int>(ErrorKind::kEvidence);
+  const std::string folder = to_file ? std::filesystem::path(options.output).parent_path().string() : "";
+  WriteOutput(options.output, StudyText(options, folder.empty() ? "." : folder) + PhasesText(options, found));
+  if (to_file && !common.quiet) fmt::print("wrote {}\n", options.output);
   return 0;
 }
 
@@ -144,9 +225,15 @@ void AddPhasesCommand(CLI::App& app, const Common& common, CommandResult& action
   command->footer(
       "Needs no regions in the trace. Of several traces the largest shows what to look for in the others, so that "
       "phases\n"
-      "have the same names in all. Exit code 4 when the calls show no loop of three iterations or more.");
+      "have the same names in all. Where there is no loop, or runs show different ones, a study takes the whole run; "
+      "without\n"
+      "-o the exit code is 4 then.");
   command->add_option("trace", options->traces, "Traces of one program (.otf2, .prv, .prv.gz)")->required();
-  command->add_option("--phase", options->phase, "Show the iterations of this region instead (default: auto)")
+  command
+      ->add_option(
+          "--phase", options->phase,
+          "Show the iterations of this region; found: those that the MPI calls show; auto: a region that marks "
+          "iterations, else found (default: auto)")
       ->allow_extra_args(false);
   AddApplicationOption(command, options->application);
   command->add_option("-o,--output", options->output, "Study file to write (.toml), for editing; it must not exist");

@@ -9,6 +9,7 @@
 #include "report/comparison.h"
 #include "report/text_table.h"
 #include "report/write_report.h"
+#include "study/automatic_phases.h"
 #include "study/resources.h"
 #include "study/run_study.h"
 
@@ -72,7 +73,7 @@ std::vector<Scenario> ScenariosOf(const WhatIfOptions& options) {
 
 Study StudyOf(const WhatIfOptions& options) {
   Study study = StudyOfInputs(options.inputs, "", options.application);
-  if (!options.phase.empty()) study.phases = {PhaseSpec::Region(options.phase)};
+  if (!options.phase.empty()) study.phases = PhasesNamed({options.phase}, study.runs);
   if (!options.scaling.empty()) study.scaling = ScalingByName(options.scaling);
   study.noise.reset();
   return study;

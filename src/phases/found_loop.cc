@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <map>
 #include <string>
 #include <tuple>
@@ -284,8 +285,37 @@ RankCut RankCutOf(const std::vector<Edge>& edges) {
   return cut;
 }
 
-RankCut CutRank(const RankTimeline& timeline, const std::vector<std::uint32_t>& borders) {
-  const BorderBursts bursts = BurstsAtBorders(timeline, borders);
+// How much two ranks may differ in either part of a burst, as a share of the longest usual burst of any.
+constexpr double kSameParts = 0.05;
+
+// Whether the computation on every border can be divided: both parts are the same on all ranks. Where they differ, what
+// one iteration gives to the next would be another load on every rank, and the ends of the loop have more of it on
+// some.
+bool AgreeOnParts(const Trace& trace, const FoundLoop& loop, const std::vector<BorderBursts>& bursts) {
+  Tick longest = 0;
+  for (const BorderBursts& of_rank : bursts) longest = std::max(longest, of_rank.usual);
+  const double most = kSameParts * static_cast<double>(longest);
+  const auto agree = [&](auto part) {
+    Tick least = std::numeric_limits<Tick>::max(), largest = std::numeric_limits<Tick>::min();
+    for (std::size_t rank = 0; rank < trace.size(); ++rank) {
+      least = std::min(least, part(rank));
+      largest = std::max(largest, part(rank));
+    }
+    return static_cast<double>(largest - least) <= most;
+  };
+  if (!agree([&](std::size_t rank) { return bursts[rank].Lead(); })) return false;
+  if (!agree([&](std::size_t rank) { return bursts[rank].Trail(); })) return false;
+  for (std::size_t k = 1; k < loop.iterations(); ++k) {
+    const auto burst = [&](std::size_t rank) {
+      const std::uint32_t border = loop.borders[rank][k];
+      return trace.timelines[rank].enter(border) - trace.timelines[rank].leave(border - 1);
+    };
+    if (!agree(burst)) return false;
+  }
+  return true;
+}
+
+RankCut CutRank(const RankTimeline& timeline, const std::vector<std::uint32_t>& borders, const BorderBursts& bursts) {
   std::vector<Edge> edges;
   for (std::size_t k = 0; k < borders.size(); ++k) {
     const std::uint32_t call = borders[k];
@@ -303,8 +333,8 @@ RankCut CutRank(const RankTimeline& timeline, const std::vector<std::uint32_t>& 
 }
 
 // Iterations with the computation on every border on one side of it, at most so much as usual at the ends.
-RankCut CutRankBetweenBursts(const RankTimeline& timeline, const std::vector<std::uint32_t>& borders, bool begins) {
-  const BorderBursts bursts = BurstsAtBorders(timeline, borders);
+RankCut CutRankBetweenBursts(const RankTimeline& timeline, const std::vector<std::uint32_t>& borders,
+                             const BorderBursts& bursts, bool begins) {
   std::vector<Edge> edges;
   for (std::size_t k = 0; k < borders.size(); ++k) {
     const std::uint32_t call = borders[k];
@@ -317,26 +347,36 @@ RankCut CutRankBetweenBursts(const RankTimeline& timeline, const std::vector<std
   return RankCutOf(edges);
 }
 
+std::vector<BorderBursts> BurstsOfRanks(const Trace& trace, const FoundLoop& loop) {
+  std::vector<BorderBursts> bursts;
+  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
+    bursts.push_back(BurstsAtBorders(trace.timelines[rank], loop.borders[rank]));
+  }
+  return bursts;
+}
+
 }  // namespace
 
 std::vector<RankCut> CutLoop(const Trace& trace, const FoundLoop& loop) {
+  const std::vector<BorderBursts> bursts = BurstsOfRanks(trace, loop);
+  if (!AgreeOnParts(trace, loop, bursts)) return CutLoopBetweenBursts(trace, loop);
   std::vector<RankCut> cuts;
   for (std::size_t rank = 0; rank < trace.size(); ++rank) {
-    cuts.push_back(CutRank(trace.timelines[rank], loop.borders[rank]));
+    cuts.push_back(CutRank(trace.timelines[rank], loop.borders[rank], bursts[rank]));
   }
   return cuts;
 }
 
 std::vector<RankCut> CutLoopBetweenBursts(const Trace& trace, const FoundLoop& loop) {
+  const std::vector<BorderBursts> bursts = BurstsOfRanks(trace, loop);
   Tick before = 0, behind = 0;
-  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
-    const BorderBursts bursts = BurstsAtBorders(trace.timelines[rank], loop.borders[rank]);
-    before += std::min(bursts.before, bursts.usual);
-    behind += std::min(bursts.behind, bursts.usual);
+  for (const BorderBursts& of_rank : bursts) {
+    before += std::min(of_rank.before, of_rank.usual);
+    behind += std::min(of_rank.behind, of_rank.usual);
   }
   std::vector<RankCut> cuts;
   for (std::size_t rank = 0; rank < trace.size(); ++rank) {
-    cuts.push_back(CutRankBetweenBursts(trace.timelines[rank], loop.borders[rank], before > behind));
+    cuts.push_back(CutRankBetweenBursts(trace.timelines[rank], loop.borders[rank], bursts[rank], before > behind));
   }
   return cuts;
 }

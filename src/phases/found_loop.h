@@ -26,7 +26,7 @@ std::optional<FoundLoop> FindLoopOfRun(const Trace& trace, const CallCounts* lik
 
 // The windows and iterations of the loop. The computation between the last call of an iteration and the first of the
 // next ends the one or begins the other, by whether the ranks compute so behind the loop or before it; there, no more
-// than usual counts.
+// than usual counts. It is divided where they do both, and both parts are the same on all ranks.
 std::vector<RankCut> CutLoop(const Trace& trace, const FoundLoop& loop);
 
 // The same with the computation between two iterations left whole: it begins the later one where there is more of it

@@ -31,15 +31,17 @@ PhaseSpec PhaseSpec::FoundLoop() {
 }
 
 PhaseSpec PhaseSpec::Region(const std::string& text) {
-  constexpr std::string_view kPartOfFound = "auto:";
-  if (text == "auto") return FoundLoop();
-  PhaseSpec spec;
-  if (text.compare(0, kPartOfFound.size(), kPartOfFound) == 0) {
-    spec = FoundLoop();
-    spec.name = spec.part = text.substr(kPartOfFound.size());
-    if (spec.part.empty()) throw Error(ErrorKind::kUsage, text, "names no part of an iteration", "leave out the colon");
-    return spec;
+  for (const std::string_view loop : {"auto", "found"}) {
+    const bool is_part = text.size() > loop.size() && text.starts_with(loop) && text[loop.size()] == ':';
+    if (text != loop && !is_part) continue;
+    PhaseSpec found = FoundLoop();
+    if (!is_part) return found;
+    found.name = found.part = text.substr(loop.size() + 1);
+    if (found.part.empty())
+      throw Error(ErrorKind::kUsage, text, "names no part of an iteration", "leave out the colon");
+    return found;
   }
+  PhaseSpec spec;
   spec.name = text;
   const bool is_expression = text.size() > 2 && text.front() == '/' && text.back() == '/';
   spec.kind = is_expression ? Kind::kRegularExpression : Kind::kRegion;

@@ -56,8 +56,8 @@ struct PhaseSpec {
   bool Repeats() const { return kind != Kind::kWholeRun && kind != Kind::kTimeWindow; }
   // Whether it depends on what its iterations look like.
   bool NeedsShape() const { return kind == Kind::kFoundLoop || !part.empty(); }
-  // A region by name, or between slashes by regular expression: "cycle", "/Lagrange.*/"; "auto" for the found loop,
-  // "auto:exchange" for a part of it.
+  // A region by name, or between slashes by regular expression: "cycle", "/Lagrange.*/"; "found" for the found loop,
+  // "found:exchange" for a part of it. "auto" is the same here [phases/loop_choice.h].
   static PhaseSpec Region(const std::string& text);
 };
 

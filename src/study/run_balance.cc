@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/parallel.h"
 #include "report/balance_words.h"
+#include "study/automatic_phases.h"
 #include "study/balanced_factors.h"
 #include "study/resources.h"
 #include "study/scenario.h"
@@ -19,22 +20,21 @@
 namespace farscale {
 namespace {
 
-// Regions of whole iterations, then the loop that the calls show; of a phase asked for only that.
-std::vector<PhaseSpec> Candidates(const Study& study, bool phase_is_given) {
-  if (phase_is_given) return study.phases;
-  std::vector<PhaseSpec> candidates;
+// Whole iterations among the phases of the study: regions that mark them first, then those found in the calls.
+std::vector<PhaseSpec> LoopsOfStudy(const Study& study) {
+  std::vector<PhaseSpec> loops;
   for (const PhaseSpec& phase : study.phases) {
-    if (phase.Repeats() && phase.part.empty()) candidates.push_back(phase);
+    if (phase.Repeats() && phase.part.empty()) loops.push_back(phase);
   }
-  const bool has_loop = std::any_of(candidates.begin(), candidates.end(),
-                                    [](const PhaseSpec& phase) { return phase.kind == PhaseSpec::Kind::kFoundLoop; });
-  if (!has_loop) candidates.push_back(PhaseSpec::FoundLoop());
-  return candidates;
+  std::stable_partition(loops.begin(), loops.end(),
+                        [](const PhaseSpec& phase) { return phase.kind != PhaseSpec::Kind::kFoundLoop; });
+  return loops;
 }
 
 struct Measured {
   MeasuredRuns runs;
   PhaseSpec phase;
+  bool is_loop = false;  // in all runs
 };
 
 bool IsLoop(const std::vector<FactorRow>& rows, bool without_gaps) {
@@ -53,32 +53,31 @@ const PhaseSpec* FindLoop(const Study& study, const FactorTable& table) {
   return nullptr;
 }
 
-// The region that takes most of the largest run among those that every rank enters equally often.
-std::optional<PhaseSpec> LargestLoopRegion(const Study& study) {
-  std::vector<std::string> paths;
-  for (const RunSpec& run : study.runs) paths.push_back(run.trace);
-  const RunSpec& largest = study.runs[LargestFirst(paths).front()];
-  const Trace trace = ReadTrace(largest.trace, {false, {}, largest.application});
-  for (const RegionSummary& region : SummarizeRegions(trace)) {
-    if (region.IsLoop(trace)) return PhaseSpec::Region(region.name);
-  }
-  return std::nullopt;
-}
-
-// A phase of the study, the loop that the calls show, or a region; when none is a loop, the first, which will say why.
-Measured ChoosePhase(const Study& study, bool phase_is_given) {
+Measured MeasurePhases(const Study& study, const std::vector<PhaseSpec>& phases) {
   Study tried = study;
-  tried.phases = Candidates(study, phase_is_given);
+  tried.phases = phases;
   tried.finds_groups = false;
   tried.groups.clear();
-  Measured measured{MeasureRuns(tried, {}), tried.phases.front()};
-  if (const PhaseSpec* loop = FindLoop(tried, measured.runs.table)) {
-    measured.phase = *loop;
-  } else if (const auto region = phase_is_given ? std::nullopt : LargestLoopRegion(study)) {
-    tried.phases = {*region};
-    measured = {MeasureRuns(tried, {}), *region};
-  }
+  Measured measured{MeasureRuns(tried, {}), phases.front()};
+  const PhaseSpec* loop = FindLoop(tried, measured.runs.table);
+  if (loop != nullptr) measured.phase = *loop;
+  measured.is_loop = loop != nullptr;
   return measured;
+}
+
+// A phase of the study, or the first loop that all runs show; when none is a loop, the first, which will say why.
+Measured ChoosePhase(const Study& study, bool phase_is_given) {
+  if (phase_is_given) return MeasurePhases(study, study.phases);
+  std::optional<Measured> first;
+  const std::vector<PhaseSpec> of_study = LoopsOfStudy(study);
+  if (!of_study.empty()) first = MeasurePhases(study, of_study);
+  if (first && first->is_loop) return *std::move(first);
+  for (const PhaseSpec& loop : LoopsOfRuns(study.runs)) {
+    Measured measured = MeasurePhases(study, {loop});
+    if (measured.is_loop) return measured;
+    if (!first) first = std::move(measured);
+  }
+  return first ? *std::move(first) : MeasurePhases(study, {PhaseSpec::FoundLoop()});
 }
 
 // What the loop looks like in the largest run, so that the others show the same.

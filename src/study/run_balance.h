@@ -36,9 +36,9 @@ struct BalanceResults {
   std::vector<BalancedTable> tables;  // without balancing first; empty where fewer than two runs can be balanced alike
 };
 
-// Of the study's phases the first of whole iterations, or the loop that the calls show, or the region that takes most of
-// the largest run among those that all ranks enter equally often. Throws what keeps everything
-// from being simulated; runs that cannot be are findings.
+// Of the study's phases the first of whole iterations, regions before those found in the calls; else the first loop of
+// the largest run that all runs show [phases/loop_choice.h]. Throws what keeps everything from being simulated; runs
+// that cannot be are findings.
 BalanceResults RunBalance(const Study& study, const BalanceStudy& balance, const ProgressSink& progress);
 
 }  // namespace farscale

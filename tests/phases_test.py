@@ -1,0 +1,78 @@
+#!/usr/bin/env python3
+"""`farscale phases -o` always writes a study that `farscale run` accepts, whatever traces there are.
+
+    FARSCALE=build/dev/bin/farscale tests/phases_test.py
+"""
+
+import os
+import pathlib
+import subprocess
+import tempfile
+import tomllib
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+PROGRAM = str(pathlib.Path(os.environ["FARSCALE"]).resolve())
+SHARED = pathlib.Path(os.environ.get("FARSCALE_SHARED_DATA", ROOT.parent / "shared/data")) / "traces"
+MOST_RANKS = 64  # larger runs take long and show nothing new
+NOT_EVIDENCE = 4  # a report without a projection: too few runs
+
+
+def farscale(*arguments):
+    return subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=600)
+
+
+def trace_sets():
+    """Folder of a program and the traces of its runs, in sample-runs/ and in the shared data where that is there."""
+    sets = {}
+    folders = [ROOT / "sample-runs"] + [SHARED / name for name in sorted(os.listdir(SHARED))] * SHARED.is_dir()
+    for folder in folders:
+        for trace in [*folder.rglob("traces.otf2"), *folder.rglob("*.prv.gz")]:
+            ranks = "".join(c for c in trace.parent.name.split("-")[-1] if c.isdigit())
+            if "faulty" in trace.parts or int(ranks or 1) > MOST_RANKS:
+                continue
+            # Runs by Score-P lie in folders of their names, others in folders of their ranks.
+            of = trace.parent if not trace.parent.name.isdigit() else trace.parent.parent
+            sets.setdefault(of, []).append(trace)
+    return sets
+
+
+class StudiesOfPhases(unittest.TestCase):
+    def setUp(self):
+        self._folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self._folder.cleanup)
+        self.folder = pathlib.Path(self._folder.name)
+
+    def check(self, traces):
+        study = self.folder / "study.toml"
+        study.unlink(missing_ok=True)
+        result = farscale("phases", *traces, "-o", study)
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        runs = tomllib.loads(study.read_text())
+        self.assertEqual(len(runs["runs"]), len(traces))
+        output = self.folder / "report"
+        result = farscale("run", study, "-o", output, "-q")
+        self.assertIn(result.returncode, (0, NOT_EVIDENCE), study.read_text() + result.stderr)
+        self.assertTrue((output / "results.json").exists(), result.stderr)
+        return runs["phases"][0]
+
+    def test_of_all_traces(self):
+        sets = trace_sets()
+        self.assertGreaterEqual(len(sets), 4)
+        for folder, traces in sets.items():
+            with self.subTest(folder.name):
+                self.check(traces)
+
+    def test_marked_loops_come_first(self):
+        sets = {folder.name: traces for folder, traces in trace_sets().items()}
+        for name, region in (("npb-mg-strong", "mg_iter"), ("amg-weak", "pcg_iter"), ("sweep3d-weak", "inner_iter"),
+                             ("npb-lu-strong", "ssor_iter"), ("lulesh-weak", "cycle")):
+            if name not in sets:
+                continue
+            with self.subTest(name):
+                result = farscale("phases", *sets[name][:1], "-o", "-")
+                self.assertIn(f'region = "{region}"', result.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()
