@@ -24,11 +24,19 @@ std::optional<double> LoadChange(const TaskLoads& loads);
 // without balancing points tasks may be in different iterations.
 double LaterIteration(const TaskLoads& loads, double makespan, std::size_t before);
 
-// How the load of the processors went, in at most so many rows and columns.
+// What an iteration of a run takes that is so long that what comes before the first balancing point, and the first
+// migrations, do not count: what it takes from there on, less the share by which those iterations compute more than
+// others. Without balancing points the mean of all.
+double LongRunIteration(const BalanceOutcome& outcome, std::size_t iterations);
+
+// How the load of the processors went, in at most so many rows and columns. The replay must have counted computation.
 LoadHistory HistoryOf(const TaskProgram& tasks, std::size_t processors, const TaskReplayResult& result,
                       std::size_t rows, std::size_t columns);
 
 // 1 - makespan / reference; the interval from the pairs of replicas, of which both have equally many or one none.
 Gain GainOver(const BalanceOutcome& reference, const BalanceOutcome& outcome);
+// The same of iterations of long runs; both have so many in the trace.
+Gain LongRunGainOver(const BalanceOutcome& reference, std::size_t iterations_of_reference,
+                     const BalanceOutcome& outcome, std::size_t iterations);
 
 }  // namespace farscale

@@ -1,6 +1,7 @@
 #include "balance/sweep.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -125,13 +126,28 @@ class Sweeping {
     }
   }
 
+  std::size_t Iterations(const BalanceOutcome& outcome) const {
+    return runs_[outcome.configuration.run].tasks->iterations;
+  }
+
   // By one reference for all whose makespans compare, so that those are ranked by time, and others by what they gain.
   double RankOf(const BalanceOutcome& outcome, bool by_robustness) const {
     const BalanceOutcome& of = what_if_.outcomes[RankReferenceOf(outcome)];
-    if (!by_robustness || outcome.replicas.empty() || of.replicas.empty()) return outcome.makespan / of.makespan;
+    const std::vector<double>& replicas = outcome.long_run_replicas;
+    if (!by_robustness || replicas.empty() || of.replicas.empty()) {
+      return LongRunIteration(outcome, Iterations(outcome)) / LongRunIteration(of, Iterations(of));
+    }
     std::vector<double> ratios;
-    for (std::size_t i = 0; i < outcome.replicas.size(); ++i) ratios.push_back(outcome.replicas[i] / of.replicas[i]);
+    for (std::size_t i = 0; i < replicas.size(); ++i) {
+      ratios.push_back(replicas[i] / of.replicas[i] * static_cast<double>(Iterations(of)));
+    }
     return Quantile(ratios, 0.9);
+  }
+
+  // Of equal long runs the shorter over the trace is better. What is left of a difference of doubles is none.
+  std::pair<double, double> Key(const BalanceOutcome& outcome, bool by_robustness) const {
+    const double makespan = outcome.makespan / what_if_.outcomes[RankReferenceOf(outcome)].makespan;
+    return {std::round(RankOf(outcome, by_robustness) * 1e9), makespan};
   }
 
   void Rank() {
@@ -141,7 +157,7 @@ class Sweeping {
     }
     const auto order = [&](std::vector<std::size_t>& list, bool by_robustness) {
       std::stable_sort(list.begin(), list.end(), [&](std::size_t a, std::size_t b) {
-        return RankOf(what_if_.outcomes[a], by_robustness) < RankOf(what_if_.outcomes[b], by_robustness);
+        return Key(what_if_.outcomes[a], by_robustness) < Key(what_if_.outcomes[b], by_robustness);
       });
     };
     order(what_if_.by_time, false);
@@ -171,7 +187,10 @@ class Sweeping {
     for (const std::size_t i : chosen) {
       if (runs_[what_if_.outcomes[i].configuration.run].tasks->iterations < kFewestNoisyIterations) return;
     }
-    for (const std::size_t i : chosen) what_if_.outcomes[i].replicas.resize(options_.replicas);
+    for (const std::size_t i : chosen) {
+      what_if_.outcomes[i].replicas.resize(options_.replicas);
+      if (Balances(what_if_.outcomes[i])) what_if_.outcomes[i].long_run_replicas.resize(options_.replicas);
+    }
     std::mutex mutex;
     std::size_t done = 0;
     const std::size_t total = chosen.size() * options_.replicas;
@@ -182,7 +201,9 @@ class Sweeping {
       const LoadScale scale = *NoiseReplica(loads_[configuration.run], options_.seed + replica);
       const SweepRun& run = runs_[configuration.run];
       const TaskReplayResult result = ReplayConfiguration(run, configuration, options_, &scale);
-      outcome.replicas[replica] = run.tasks->Seconds(result.Makespan());
+      const BalanceOutcome of_replica = OutcomeOf(*run.tasks, configuration.processors, result);
+      outcome.replicas[replica] = of_replica.makespan;
+      if (Balances(outcome)) outcome.long_run_replicas[replica] = of_replica.long_run_iteration.value();
       const std::lock_guard lock(mutex);
       if (progress_) progress_(++done, total);
     });
@@ -204,7 +225,7 @@ class Sweeping {
     ParallelFor(drawn.size(), [&](std::size_t i) {
       const BalanceConfiguration& configuration = what_if_.outcomes[drawn[i]].configuration;
       const SweepRun& run = runs_[configuration.run];
-      const TaskReplayResult result = ReplayConfiguration(run, configuration, options_);
+      const TaskReplayResult result = ReplayConfiguration(run, configuration, options_, nullptr, true);
       what_if_.histories[i] = HistoryOf(*run.tasks, configuration.processors, result, kRows, kColumns);
       what_if_.histories[i].outcome = drawn[i];
     });
@@ -239,7 +260,7 @@ class Sweeping {
 }  // namespace
 
 TaskReplayResult ReplayConfiguration(const SweepRun& run, const BalanceConfiguration& configuration,
-                                     const SweepOptions& options, const LoadScale* scale) {
+                                     const SweepOptions& options, const LoadScale* scale, bool counts_computation) {
   const Machine machine{NodesInBlocks(configuration.processors, run.per_node), options.network};
   TaskReplayOptions replay;
   replay.placement = configuration.placement == Placement::kRoundRobin
@@ -253,6 +274,7 @@ TaskReplayResult ReplayConfiguration(const SweepRun& run, const BalanceConfigura
   replay.costs = options.costs;
   replay.costs.task_bytes = run.task_bytes;
   replay.scale = scale;
+  replay.counts_computation = counts_computation;
   return ReplayTasks(*run.tasks, machine, replay);
 }
 

@@ -56,6 +56,7 @@ void Sweep(const std::vector<SweepRun>& runs, const SweepOptions& options, const
 
 // Replays one configuration.
 TaskReplayResult ReplayConfiguration(const SweepRun& run, const BalanceConfiguration& configuration,
-                                     const SweepOptions& options, const LoadScale* scale = nullptr);
+                                     const SweepOptions& options, const LoadScale* scale = nullptr,
+                                     bool counts_computation = false);
 
 }  // namespace farscale

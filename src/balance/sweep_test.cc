@@ -14,6 +14,7 @@
 #include "balance/outcome.h"
 #include "base/error.h"
 #include "base/random.h"
+#include "support/loaded_program.h"
 #include "support/program.h"
 #include "support/ring_program.h"
 
@@ -59,6 +60,14 @@ std::unique_ptr<Tasks> Computing(const std::vector<std::vector<int>>& loads) {
   return TasksOf(text + cuts);
 }
 
+std::unique_ptr<Tasks> LoadedTasks(const test::Loads& loads, test::Synchronization synchronization) {
+  auto tasks = std::make_unique<Tasks>();
+  tasks->trace = test::MakeLoaded(loads, synchronization);
+  tasks->matching = MatchTrace(tasks->trace);
+  tasks->cut = CutPhase(tasks->trace, PhaseSpec::Region("step"));
+  return tasks;
+}
+
 TaskReplayOptions Options(const std::string& strategy, std::size_t interval, std::size_t tasks,
                           std::size_t processors) {
   TaskReplayOptions options;
@@ -88,7 +97,9 @@ TEST(Balancing, GreedyAfterTheFirstIteration) {
 TEST(Balancing, PartsOfTheMakespan) {
   const auto tasks = Computing({{4, 4}, {2, 2}, {1, 1}, {1, 1}});
   const TaskProgram program = tasks->Compiled();
-  const TaskReplayResult result = ReplayTasks(program, {{0, 0}, nullptr}, Options("greedy", 1, 4, 2));
+  TaskReplayOptions options = Options("greedy", 1, 4, 2);
+  options.counts_computation = true;
+  const TaskReplayResult result = ReplayTasks(program, {{0, 0}, nullptr}, options);
   const BalanceOutcome outcome = OutcomeOf(program, 2, result);
   EXPECT_DOUBLE_EQ(outcome.makespan, 10);
   EXPECT_DOUBLE_EQ(outcome.parts.computation, 8);
@@ -101,6 +112,93 @@ TEST(Balancing, PartsOfTheMakespan) {
   EXPECT_THAT(history.time, ElementsAre(6, 10));
   EXPECT_THAT(history.average_load, ElementsAre(DoubleEq(8.0 / 12), DoubleEq(1)));
   EXPECT_THAT(HistoryOf(program, 2, result, 1, 1).load, ElementsAre(4));
+}
+
+// Tasks that wait for nobody: 1, 1, 1 and 9 s on one processor, 9, 1, 1 and 1 s on the other. Both compute until 12 s,
+// when iterations end at 9, 10, 11 and 12 s. The last second has 9 + 1 s of work in its iteration, which is five times
+// what two processors can do in it.
+TEST(Balancing, AverageLoadIsOfTheTimeThatProcessorsHad) {
+  const auto tasks = Computing({{1, 1, 1, 9}, {9, 1, 1, 1}});
+  const TaskProgram program = tasks->Compiled();
+  TaskReplayOptions options = Options("none", 0, 2, 2);
+  options.counts_computation = true;
+  const TaskReplayResult result = ReplayTasks(program, {{0, 0}, nullptr}, options);
+  const LoadHistory history = HistoryOf(program, 2, result, 8, 8);
+  EXPECT_THAT(history.time, ElementsAre(9, 10, 11, 12));
+  EXPECT_THAT(history.average_load, ElementsAre(DoubleEq(1), DoubleEq(1), DoubleEq(1), DoubleEq(1)));
+}
+
+// Whatever moves, and however ranks wait: loads are shares, and over all times they are the computation of all tasks.
+TEST(Balancing, AverageLoadsAreSharesOfAllComputation) {
+  for (const auto movement : {test::Movement::kStatic, test::Movement::kDrifting, test::Movement::kRandomWalk}) {
+    for (const auto synchronization :
+         {test::Synchronization::kBarrier, test::Synchronization::kHalo, test::Synchronization::kChain}) {
+      const auto tasks = LoadedTasks(test::MakeLoads(movement, 12, 20, 4), synchronization);
+      const TaskProgram program = tasks->Compiled();
+      for (const std::size_t columns : {1u, 7u, 20u}) {
+        TaskReplayOptions options = Options("refine", 5, 12, 4);
+        options.counts_computation = true;
+        const TaskReplayResult result = ReplayTasks(program, {{0, 0, 1, 1}, nullptr}, options);
+        const LoadHistory history = HistoryOf(program, 4, result, 4, columns);
+        double computed = 0, before = 0, all = 0;
+        for (std::size_t i = 0; i < history.columns; ++i) {
+          EXPECT_GE(history.average_load[i], 0);
+          EXPECT_LE(history.average_load[i], 1);
+          computed += 4 * history.average_load[i] * (history.time[i] - before);
+          before = history.time[i];
+        }
+        for (const std::vector<Tick>& task : result.loads) {
+          all += program.Seconds(std::accumulate(task.begin(), task.end(), Tick{0}));
+        }
+        EXPECT_NEAR(computed, all, 1e-9 * all);
+      }
+    }
+  }
+}
+
+// Tasks on one processor each, of which in turn one computes 3 s and the other 1 s, with a barrier after each of four
+// iterations: 2 s of computation on average and 1 s of imbalance in each, and nothing else but the barrier. Both have
+// 8 s in all; without the iterations all four would be communication.
+TEST(Balancing, ImbalanceIsOfIterationsWithoutBalancing) {
+  const auto tasks = LoadedTasks({{3000000, 1000000, 3000000, 1000000}, {1000000, 3000000, 1000000, 3000000}},
+                                 test::Synchronization::kBarrier);
+  const TaskProgram program = tasks->Compiled();
+  const BalanceOutcome outcome =
+      OutcomeOf(program, 2, ReplayTasks(program, {{0, 0}, nullptr}, Options("none", 0, 2, 2)));
+  EXPECT_NEAR(outcome.makespan, 12, 1e-4);
+  EXPECT_NEAR(outcome.parts.computation, 8, 1e-9);
+  EXPECT_NEAR(outcome.parts.imbalance, 4, 1e-4);
+  EXPECT_NEAR(outcome.parts.communication, 0, 1e-4);
+}
+
+// The same without the barriers: nobody waits, so nothing is lost to imbalance.
+TEST(Balancing, ImbalanceIsNoMoreThanWhatIsWaited) {
+  const auto tasks = Computing({{3, 1, 3, 1}, {1, 3, 1, 3}});
+  const TaskProgram program = tasks->Compiled();
+  const BalanceOutcome outcome =
+      OutcomeOf(program, 2, ReplayTasks(program, {{0, 0}, nullptr}, Options("none", 0, 2, 2)));
+  EXPECT_DOUBLE_EQ(outcome.makespan, 8);
+  EXPECT_DOUBLE_EQ(outcome.parts.imbalance, 0);
+  EXPECT_DOUBLE_EQ(outcome.parts.communication, 0);
+}
+
+// Parts add up, none is negative, and whatever is balanced how often, what does not become less of imbalance does not
+// become communication: with a barrier after every iteration and no network there is none.
+TEST(Balancing, BalancingCreatesNoCommunication) {
+  for (const auto movement : {test::Movement::kStatic, test::Movement::kDrifting, test::Movement::kAlternating,
+                              test::Movement::kRandomWalk}) {
+    const auto tasks = LoadedTasks(test::MakeLoads(movement, 16, 24, 9), test::Synchronization::kBarrier);
+    const TaskProgram program = tasks->Compiled();
+    for (const std::size_t interval : {0u, 1u, 4u, 10u}) {
+      TaskReplayOptions options = Options(interval > 0 ? "refine" : "none", interval, 16, 4);
+      options.costs.are_free = true;
+      const BalanceOutcome outcome = OutcomeOf(program, 4, ReplayTasks(program, {{0, 0, 0, 0}, nullptr}, options));
+      EXPECT_NEAR(outcome.parts.Total(), outcome.makespan, 1e-9);
+      EXPECT_GE(outcome.parts.imbalance, 0);
+      EXPECT_GE(outcome.parts.communication, 0);
+      EXPECT_LT(outcome.parts.communication, 1e-6 * outcome.makespan);
+    }
+  }
 }
 
 // Latency 1 s, 10 bytes a second, on two nodes. The barrier of two processors is one step up and one down: 2 s. Two
@@ -311,6 +409,83 @@ TEST(Sweep, LaterIterationsAreToldApart) {
   EXPECT_DOUBLE_EQ(what_if.outcomes[1].later_iteration_without.value(), 6);
   ASSERT_EQ(what_if.left_out.size(), 1u);
   EXPECT_THAT(what_if.left_out.front().why, HasSubstr("no balancing point comes after 9"));
+}
+
+// Loads 4 2 | 1 1, 24 s in four iterations without balancing: 6 s each. The first balancing point costs its barrier and
+// moves one task of 50 bytes at 1 byte a second, 50 s: over the trace balancing loses. A later iteration takes 4 s and
+// what a point costs without migrations, since none follow: in a long run it gains, and leads.
+TEST(Sweep, ALongRunDecides) {
+  const auto tasks = Computing({{4, 4, 4, 4}, {2, 2, 2, 2}, {1, 1, 1, 1}, {1, 1, 1, 1}});
+  Network network;
+  network.remote = network.local = {0, 1, 0, 1000};
+  network.collectives = StandardCollectives();
+  std::vector<SweepRun> runs;
+  runs.push_back({tasks->Shared(&network), 2, std::vector<double>(4, 50)});
+  SweepOptions options;
+  options.network = &network;
+  options.processors = {2};
+  options.strategies = {"greedy"};
+  options.intervals = {1, 2};
+  options.costs.step_seconds = 0;
+  options.costs.record_bytes = 0;
+  WhatIf what_if;
+  Sweep(runs, options, {}, what_if);
+  const BalanceOutcome& every = what_if.outcomes[1];
+  EXPECT_EQ(every.configuration.interval, 1u);
+  EXPECT_EQ(every.migrations, 1u);
+  EXPECT_DOUBLE_EQ(every.makespan, 6 + 50 + 3 * 4);
+  EXPECT_DOUBLE_EQ(every.gain.value, 1 - 68.0 / 24);
+  EXPECT_DOUBLE_EQ(every.long_run_iteration.value(), 4);
+  EXPECT_DOUBLE_EQ(LongRunIteration(what_if.outcomes[0], 4), 6);
+  EXPECT_DOUBLE_EQ(LongRunGainOver(what_if.outcomes[0], 4, every, 4).value, 1 - 4.0 / 6);
+  EXPECT_LT(what_if.outcomes[2].makespan, 12 + 50 + 8 + 1e-9);
+  EXPECT_EQ(what_if.by_time.size(), 2u);
+}
+
+// Balancing points after 1 and 2 of 4 iterations of loads that stay: what both cost is spread over all iterations to
+// come, every one of which passes one. Barriers of 2 s: 2 processors, one step up and one down with a latency of 1 s.
+TEST(Sweep, ALongRunPaysForItsBalancingPoints) {
+  const auto tasks = Computing({{4, 4, 4, 4}, {4, 4, 4, 4}});
+  Network network;
+  network.remote = network.local = {1, 1e9, 0, 1000};
+  network.collectives = StandardCollectives();
+  std::vector<SweepRun> runs;
+  runs.push_back({tasks->Shared(&network), 2, {}});
+  SweepOptions options;
+  options.network = &network;
+  options.processors = {2};
+  options.levels = {1};
+  options.strategies = {"greedy"};
+  options.intervals = {1, 2, 3};
+  options.costs.step_seconds = 0;
+  options.costs.record_bytes = 0;
+  WhatIf what_if;
+  Sweep(runs, options, {}, what_if);
+  for (const BalanceOutcome& outcome : what_if.outcomes) {
+    if (outcome.configuration.interval == 0) continue;
+    const double point =
+        (outcome.parts.barriers + outcome.parts.strategy) / static_cast<double>(outcome.balancing_points);
+    EXPECT_GE(point, 2);
+    EXPECT_DOUBLE_EQ(outcome.long_run_iteration.value(),
+                     4 + point / static_cast<double>(outcome.configuration.interval));
+  }
+}
+
+// The second half of the iterations has twice the work: an iteration of a long run has one and a half times that of the
+// first, whichever half the balancing point leaves.
+TEST(Sweep, ALongRunHasIterationsOfAllKinds) {
+  const auto tasks = Computing({{2, 2, 4, 4}, {2, 2, 4, 4}});
+  std::vector<SweepRun> runs;
+  runs.push_back({tasks->Shared(), 2, {}});
+  SweepOptions options;
+  options.processors = {2};
+  options.levels = {1};
+  options.strategies = {"greedy"};
+  options.intervals = {1, 2, 3};
+  options.costs.are_free = true;
+  WhatIf what_if;
+  Sweep(runs, options, {}, what_if);
+  for (const BalanceOutcome& outcome : what_if.outcomes) EXPECT_DOUBLE_EQ(LongRunIteration(outcome, 4), 3);
 }
 
 // |4 - 2| + |4 - 4| + |1 - 1| + |3 - 1| = 4 of 2 + 4 + 1 + 1 = 8.

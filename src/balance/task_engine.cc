@@ -11,12 +11,14 @@
 
 namespace farscale {
 
-TaskEngine::TaskEngine(const TaskProgram& tasks, const Machine& machine, const TaskReplayOptions& options)
+TaskEngine::TaskEngine(const TaskProgram& tasks, const Machine& machine, const TaskReplayOptions& options,
+                       std::vector<Tick> periods)
     : tasks_(tasks),
       program_(tasks.program),
       machine_(machine),
       options_(options),
       network_(machine.TimedNetwork()),
+      periods_(std::move(periods)),
       placement_(options.placement),
       scans_(*tasks.trace, *tasks.matching, tasks.program) {
   states_.resize(tasks.tasks());
@@ -40,6 +42,7 @@ TaskEngine::TaskEngine(const TaskProgram& tasks, const Machine& machine, const T
   }
   result_.end.assign(tasks.tasks(), 0);
   result_.iteration_end.assign(tasks.iterations, 0);
+  result_.computed.assign(periods_.size(), 0);
   result_.epochs.push_back({0, placement_});
   result_.loads = LoadsOf(tasks, options.scale);
 }
@@ -96,7 +99,8 @@ void TaskEngine::Advance(std::uint32_t task) {
   Task& state = states_[task];
   while (state.next != state.end) {
     if (!state.has_computed) {
-      state.clock += Length(task, state.next->compute) + OverheadOf(task, *state.next);
+      Compute(task, state.next->compute);
+      state.clock += OverheadOf(task, *state.next);
       state.has_computed = true;
     }
     if (IsWait(*state.next)) {
@@ -108,7 +112,7 @@ void TaskEngine::Advance(std::uint32_t task) {
     ++state.next;
     state.has_computed = false;
   }
-  state.clock += Length(task, program_.ranks[task].compute_after);
+  Compute(task, program_.ranks[task].compute_after);
   Push(state.clock, EventKind::kStop, task);
 }
 
@@ -239,8 +243,17 @@ Tick TaskEngine::Ticks(double seconds) const {
   return static_cast<Tick>(std::llround(seconds * tasks_.ticks_per_second));
 }
 
-Tick TaskEngine::Length(std::uint32_t task, Tick length) const {
-  return options_.scale == nullptr ? length : ScaledLength(length, (*options_.scale)[task][states_[task].iteration]);
+void TaskEngine::Compute(std::uint32_t task, Tick length) {
+  Task& state = states_[task];
+  if (options_.scale != nullptr) length = ScaledLength(length, (*options_.scale)[task][state.iteration]);
+  Tick begin = state.clock;
+  state.clock += length;
+  auto period = std::upper_bound(periods_.begin(), periods_.end(), begin);
+  for (; period != periods_.end() && begin < state.clock; ++period) {
+    const Tick end = std::min(*period, state.clock);
+    result_.computed[static_cast<std::size_t>(period - periods_.begin())] += end - begin;
+    begin = end;
+  }
 }
 
 bool TaskEngine::IsBalancingPoint(std::uint32_t iteration) const {
@@ -268,7 +281,11 @@ void TaskEngine::Balance(Tick time) {
   ++result_.balancing_points;
   if (options_.strategy != nullptr && options_.strategy->moves) until += Decide(next);
   result_.epochs.push_back({next, placement_});
-  if (result_.balancing_points == 1) result_.first_resume = until;
+  if (result_.balancing_points == 1) {
+    result_.first_resume = until;
+    result_.first_cost = until - time;
+    result_.first_migration = result_.migration;
+  }
   for (std::uint32_t task = 0; task < states_.size(); ++task) Wake(task, until);
 }
 

@@ -19,7 +19,9 @@ namespace farscale {
 
 class TaskEngine {
  public:
-  TaskEngine(const TaskProgram& tasks, const Machine& machine, const TaskReplayOptions& options);
+  // `periods`: ends of the periods in which computation is counted, not falling; empty: it is not.
+  TaskEngine(const TaskProgram& tasks, const Machine& machine, const TaskReplayOptions& options,
+             std::vector<Tick> periods = {});
 
   TaskReplayResult Run();
 
@@ -94,7 +96,7 @@ class TaskEngine {
   std::uint32_t ProcessorOf(std::uint32_t task) const { return placement_[task]; }
   std::int32_t NodeOf(std::uint32_t task) const { return machine_.nodes[placement_[task]]; }
   Tick Ticks(double seconds) const;
-  Tick Length(std::uint32_t task, Tick length) const;
+  void Compute(std::uint32_t task, Tick length);
   void Push(Tick time, EventKind kind, std::uint32_t id) { events_.push({time, kind, id}); }
 
   const TaskProgram& tasks_;
@@ -102,6 +104,7 @@ class TaskEngine {
   const Machine& machine_;
   const TaskReplayOptions& options_;
   const Network* network_;  // nothing: the ideal one
+  std::vector<Tick> periods_;
   TaskReplayResult result_;
 
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;

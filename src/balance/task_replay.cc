@@ -9,7 +9,10 @@ namespace farscale {
 Tick TaskReplayResult::Makespan() const { return end.empty() ? 0 : *std::max_element(end.begin(), end.end()); }
 
 TaskReplayResult ReplayTasks(const TaskProgram& tasks, const Machine& machine, const TaskReplayOptions& options) {
-  return TaskEngine(tasks, machine, options).Run();
+  TaskReplayResult result = TaskEngine(tasks, machine, options).Run();
+  if (!options.counts_computation) return result;
+  // When iterations end is known only now. The second time everything goes as the first.
+  return TaskEngine(tasks, machine, options, result.iteration_end).Run();
 }
 
 }  // namespace farscale

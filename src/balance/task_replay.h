@@ -37,6 +37,7 @@ struct TaskReplayOptions {
   bool always_migrates = false;
   BalancingCosts costs;
   const LoadScale* scale = nullptr;  // of computation; nothing: as it is
+  bool counts_computation = false;   // how much is computed when, for a second run of the engine
 };
 
 // Tasks lay like this from an iteration on.
@@ -49,9 +50,12 @@ struct PlacementEpoch {
 struct TaskReplayResult {
   std::vector<Tick> end;            // of every task
   std::vector<Tick> iteration_end;  // when the last task had finished every iteration
+  // What all processors compute by then, from the end of the iteration before on; empty unless asked for.
+  std::vector<Tick> computed;
   std::vector<PlacementEpoch> epochs;
   TaskLoads loads;
   Tick first_resume = 0;                           // when tasks went on after the first balancing point; 0 without
+  Tick first_cost = 0, first_migration = 0;        // of that point, from when the last task reached it
   Tick barriers = 0, strategy = 0, migration = 0;  // sums over the balancing points
   std::size_t balancing_points = 0;
   std::size_t migrations = 0;

@@ -33,12 +33,14 @@ struct BalanceConfiguration {
 
 // What the makespan of a configuration is made of; the parts add up to it.
 struct MakespanParts {
-  double computation = 0;    // of all tasks, divided by the processors: what perfect balance would leave
-  double imbalance = 0;      // between balancing points, the largest load of a processor above the mean load, added up
+  double computation = 0;  // of all tasks, divided by the processors: what perfect balance would leave
+  // In every iteration, the largest load of a processor above the mean load, added up, as far as processors wait at
+  // all: the same with balancing and without.
+  double imbalance = 0;
   double barriers = 0;       // at balancing points: the barrier itself, not the wait for the last task
   double strategy = 0;       // deciding, with collecting loads and telling the decision
   double migration = 0;      // from the decision to the last task in its new place
-  double communication = 0;  // the rest: messages, and waiting for others within an interval
+  double communication = 0;  // the rest: messages, and waiting for others within an iteration
 
   double Total() const { return computation + imbalance + barriers + strategy + migration + communication; }
 };
@@ -60,12 +62,16 @@ struct BalanceOutcome {
   std::size_t migrations = 0;
   double migrated_bytes = 0;
   std::size_t messages_between_processors = 0;  // of the program, not of migration
-  // What an iteration takes from the first balancing point on, and the same iterations without balancing: what a longer
-  // run gains. Nothing without balancing points.
+  // What an iteration takes from the first balancing point on, where points cost what they do after every interval, and
+  // the same iterations without balancing. Nothing without balancing points.
   std::optional<double> later_iteration, later_iteration_without;
-  std::vector<double> replicas;  // makespans with the noise of the run in another order
-  std::size_t baseline = 0;      // index into WhatIf::outcomes: the same without balancing
-  Gain gain;                     // against the baseline
+  // The first of them as if those iterations computed as much as others do: what a run of production length consists
+  // of.
+  std::optional<double> long_run_iteration;
+  std::vector<double> replicas;           // makespans with the noise of the run in another order
+  std::vector<double> long_run_replicas;  // of long_run_iteration
+  std::size_t baseline = 0;               // index into WhatIf::outcomes: the same without balancing
+  Gain gain;                              // against the baseline, over the iterations of the trace
   // Against the run of the same problem with as many ranks as there are processors here, replayed; nothing where the
   // study has none, or grows the problem with the ranks.
   std::optional<Gain> gain_over_original;
@@ -79,7 +85,7 @@ struct LoadHistory {
   std::size_t rows = 0, columns = 0;
   std::vector<double> load;  // row by row: seconds of computation of a processor in an iteration
   // At the end of every column's last iteration: when the last task finished it, and which share of the time since the
-  // column before processors computed, on average.
+  // column before processors computed, whatever iteration that was of; 0 where no time went by.
   std::vector<double> time, average_load;
 };
 
@@ -136,7 +142,7 @@ struct WhatIf {
   std::size_t noise_replicas = 0;
   std::vector<BalanceRun> runs;            // by ranks
   std::vector<BalanceOutcome> outcomes;    // by run, processors, placement, strategy, interval
-  std::vector<std::size_t> by_time;        // outcomes with balancing, best first
+  std::vector<std::size_t> by_time;        // outcomes with balancing, by what an iteration of a long run takes
   std::vector<std::size_t> by_robustness;  // those with replicas, by the worst tenth of them
   std::vector<LoadHistory> histories;      // of the best, and of what it is compared with
   std::vector<StateCost> state_costs;      // of the best configuration, where tasks have a state and it moves some

@@ -61,22 +61,23 @@ std::optional<std::size_t> LeadOf(const WhatIf& what_if, const BalanceCase& one)
   if (one.ranking.empty()) return std::nullopt;
   const BalanceOutcome& best = what_if.outcomes[one.ranking.front()];
   const std::size_t reference = ReferenceOf(what_if, one, best);
+  const auto time_of = [&](std::size_t i) { return LongRunIterationOf(what_if, what_if.outcomes[i]); };
   std::optional<std::size_t> without;
   for (const std::size_t i : one.outcomes) {
     if (!IsUnbalanced(what_if.outcomes[i]) || i == reference) continue;
-    if (!without || what_if.outcomes[i].makespan < what_if.outcomes[*without].makespan) without = i;
+    if (!without || time_of(i) < time_of(*without)) without = i;
   }
-  const bool leads = without && (best.migrations == 0 || what_if.outcomes[*without].makespan <= best.makespan);
+  const bool leads = without && (best.migrations == 0 || time_of(*without) <= time_of(one.ranking.front()));
   return leads ? without : one.ranking.front();
 }
 
-// In a case makespans compare, so by time; in the order of the ranking where they are the same.
+// In a case times compare, so by those; in the order of the ranking where they are the same.
 void RankIn(const WhatIf& what_if, BalanceCase& one) {
   for (const std::size_t i : what_if.by_time) {
     if (IsInCase(what_if, one, what_if.outcomes[i].configuration)) one.ranking.push_back(i);
   }
   std::stable_sort(one.ranking.begin(), one.ranking.end(), [&](std::size_t a, std::size_t b) {
-    return what_if.outcomes[a].makespan < what_if.outcomes[b].makespan;
+    return LongRunIterationOf(what_if, what_if.outcomes[a]) < LongRunIterationOf(what_if, what_if.outcomes[b]);
   });
   for (const std::size_t i : what_if.by_robustness) {
     if (!one.robust && IsInCase(what_if, one, what_if.outcomes[i].configuration)) one.robust = i;
@@ -126,6 +127,17 @@ std::size_t ReferenceOf(const WhatIf& what_if, const BalanceCase& one, const Bal
 }
 
 Gain GainThatCounts(const WhatIf& what_if, const BalanceCase& one, const BalanceOutcome& outcome) {
+  if (!outcome.long_run_iteration) return GainOverTrace(what_if, one, outcome);
+  const BalanceOutcome& reference = what_if.outcomes[ReferenceOf(what_if, one, outcome)];
+  return LongRunGainOver(reference, what_if.runs[reference.configuration.run].iterations, outcome,
+                         what_if.runs[outcome.configuration.run].iterations);
+}
+
+double LongRunIterationOf(const WhatIf& what_if, const BalanceOutcome& outcome) {
+  return LongRunIteration(outcome, what_if.runs[outcome.configuration.run].iterations);
+}
+
+Gain GainOverTrace(const WhatIf& what_if, const BalanceCase& one, const BalanceOutcome& outcome) {
   const std::size_t reference = ReferenceOf(what_if, one, outcome);
   if (outcome.gain_over_original && reference == one.original) return *outcome.gain_over_original;
   return reference == outcome.baseline ? outcome.gain : GainOver(what_if.outcomes[reference], outcome);

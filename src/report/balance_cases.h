@@ -14,7 +14,7 @@ struct BalanceCase {
   std::optional<std::size_t> run;  // whose ranks are the tasks; nothing where all runs solve the same problem
   std::size_t processors = 0;
   std::vector<std::size_t> outcomes;    // indices into WhatIf::outcomes, in their order
-  std::vector<std::size_t> ranking;     // those with balancing, best first
+  std::vector<std::size_t> ranking;     // those with balancing, best in a long run first
   std::optional<std::size_t> robust;    // the best of them by the worst tenth of the replicas
   std::optional<std::size_t> original;  // one task a processor and no balancing
   // What the case is told by: the best with balancing, unless something without is as fast (finer, or placed in another
@@ -32,8 +32,13 @@ bool IsUnbalanced(const BalanceOutcome& outcome);
 // What an outcome of a case is compared with: the original run, where that is known, else the same tasks without
 // balancing, placed in the first of the ways that were tried.
 std::size_t ReferenceOf(const WhatIf& what_if, const BalanceCase& one, const BalanceOutcome& outcome);
-// The gain over that.
+// The gain over that in a run of production length; without balancing points that goes as the trace.
 Gain GainThatCounts(const WhatIf& what_if, const BalanceCase& one, const BalanceOutcome& outcome);
+// The same over the iterations of the trace.
+Gain GainOverTrace(const WhatIf& what_if, const BalanceCase& one, const BalanceOutcome& outcome);
+
+// What an iteration of a run of production length takes.
+double LongRunIterationOf(const WhatIf& what_if, const BalanceOutcome& outcome);
 
 // Whether tasks of a case are placed in more ways than one, so that names have to say it.
 bool HasSeveralPlacements(const WhatIf& what_if, const BalanceCase& one);

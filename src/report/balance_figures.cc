@@ -228,8 +228,7 @@ void AddParts(const WhatIf& what_if, const BalanceCase& one, const std::string& 
   bars.description = fmt::format(
       "Parts of the makespan on {}: the original run where it is known, without balancing, and the best configuration "
       "of "
-      "every strategy. Imbalance is counted between balancing points, without any over the whole phase; what moves "
-      "within is waiting.",
+      "every strategy. Imbalance is counted iteration by iteration in all of them, as far as processors wait.",
       NameOfCase(what_if, one));
   bars.axis = "makespan";
   std::vector<std::string> header;
@@ -358,8 +357,11 @@ ReportData AverageLoadFigures(const WhatIf& what_if, const std::string& slug, Re
     series.color = ColorOf(IsUnbalanced(outcome) ? "none" : outcome.configuration.strategy);
     series.dashed = IsUnbalanced(outcome);
     series.line.push_back({0, history.average_load.front(), ""});
+    double before = 0;
     for (std::size_t i = 0; i < history.time.size(); ++i) {
-      series.line.push_back({history.time[i] / unit.seconds, history.average_load[i], ""});
+      if (history.time[i] > before)
+        series.line.push_back({history.time[i] / unit.seconds, history.average_load[i], ""});
+      before = history.time[i];
     }
     series.points = {series.line.back()};
     chart.series.push_back(std::move(series));

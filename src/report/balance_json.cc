@@ -44,6 +44,8 @@ Json ToJson(const BalanceOutcome& outcome) {
                {"gain", ToJson(outcome.gain)}};
   if (outcome.later_iteration) json["laterIteration"] = *outcome.later_iteration;
   if (outcome.later_iteration_without) json["laterIterationWithout"] = *outcome.later_iteration_without;
+  if (outcome.long_run_iteration) json["longRunIteration"] = *outcome.long_run_iteration;
+  if (!outcome.long_run_replicas.empty()) json["longRunReplicas"] = outcome.long_run_replicas;
   if (outcome.gain_over_original) json["gainOverOriginal"] = ToJson(*outcome.gain_over_original);
   return json;
 }
@@ -102,7 +104,8 @@ Json CasesToJson(const WhatIf& what_if) {
       const BalanceOutcome& lead = what_if.outcomes[*one.lead];
       json["lead"] = *one.lead;
       json["reference"] = ReferenceOf(what_if, one, lead);
-      json["gain"] = ToJson(GainThatCounts(what_if, one, lead));
+      json["gain"] = ToJson(GainOverTrace(what_if, one, lead));
+      json["gainInLongRun"] = ToJson(GainThatCounts(what_if, one, lead));
     }
     list.push_back(std::move(json));
   }

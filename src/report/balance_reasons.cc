@@ -28,8 +28,7 @@ std::string Capital(std::string text) {
 
 std::string ShareOf(double part, double whole) { return whole > 0 ? FormatPercent(part / whole) : "–"; }
 
-// Imbalance that moves within an interval is waiting there, and without balancing the whole phase is one interval: only
-// both together compare.
+// Waiting for others that have more to do in an iteration, and for anything else.
 std::string SayImbalance(const WhatIf& what_if, const BalanceCase& one, const BalanceOutcome& lead) {
   const auto say = [](const BalanceOutcome& outcome) {
     const std::vector<NamedPart> parts = PartsOf(outcome.parts);
@@ -52,15 +51,21 @@ std::string SayImbalance(const WhatIf& what_if, const BalanceCase& one, const Ba
   return fmt::format("{}, processors do not compute {}; {} {}.", first, say(before), with, say(lead));
 }
 
-// What goes on once tasks have been balanced: what comes before is a smaller part of a longer run.
-std::string SayLater(const BalanceOutcome& best) {
+// Loads that change go on doing so: right behind a balancing point they fit best.
+std::string SayLater(const WhatIf& what_if, const BalanceOutcome& best) {
   if (!best.later_iteration || !best.later_iteration_without || best.migrations == 0) return "";
-  const std::string gain = SayGain(1 - *best.later_iteration / *best.later_iteration_without);
-  return fmt::format(
-      "After the first balancing point an iteration takes {} instead of {} without balancing: {}, which is what a "
-      "longer run would {}.",
-      FormatSeconds(*best.later_iteration), FormatSeconds(*best.later_iteration_without), gain,
-      *best.later_iteration <= *best.later_iteration_without ? "gain" : "lose");
+  std::string text = fmt::format(
+      "After the first balancing point an iteration takes {} instead of {} without balancing, {}; so it does in a long "
+      "run, as far as loads go on as in the trace.",
+      FormatSeconds(*best.later_iteration), FormatSeconds(*best.later_iteration_without),
+      SayGain(1 - *best.later_iteration / *best.later_iteration_without));
+  const BalanceRun& run = what_if.runs[best.configuration.run];
+  const std::size_t later = run.iterations - std::min(run.iterations, best.configuration.interval);
+  if (later >= best.configuration.interval || run.load_change.value_or(0) < kSteady) return text;
+  return text + fmt::format(
+                    " The trace has only {} behind that point, in which loads change least from what was balanced: "
+                    "a longer trace would tell more.",
+                    CountOf(later, "iteration"));
 }
 
 std::string SayCosts(const BalanceOutcome& best) {
@@ -119,7 +124,7 @@ std::string SayLoadChange(const WhatIf& what_if, const BalanceOutcome& best) {
   return text + ": what was measured tells little of what comes; --predictor exact shows what knowing it would bring.";
 }
 
-// Which part is larger by most in another outcome: "imbalance is 800 ms more".
+// Which part is larger by most in another outcome: ", with 800 ms more imbalance over the trace".
 std::string WorstPart(const BalanceOutcome& other, const BalanceOutcome& best) {
   const std::vector<NamedPart> parts = PartsOf(other.parts), of_best = PartsOf(best.parts);
   std::size_t worst = 0;
@@ -127,7 +132,8 @@ std::string WorstPart(const BalanceOutcome& other, const BalanceOutcome& best) {
     if (parts[i].seconds - of_best[i].seconds > parts[worst].seconds - of_best[worst].seconds) worst = i;
   }
   const double more = parts[worst].seconds - of_best[worst].seconds;
-  return more > 0 ? fmt::format("{} more {}", FormatSeconds(more), parts[worst].name) : "no part larger by itself";
+  if (other.makespan <= best.makespan || more <= 0) return "";
+  return fmt::format(", with {} more {} over the trace", FormatSeconds(more), parts[worst].name);
 }
 
 // The values of an axis in words.
@@ -181,14 +187,6 @@ constexpr AxisWords kLevelWords = {
     [](double x) { return x == 1 ? "with one task a processor" : fmt::format("with {:g} tasks a processor", x); },
     IsLevelOpen};
 
-// Whether one is slower by its start alone: balanced more rarely, its tasks stay out of balance for longer at first.
-bool IsOnlyLater(const BalanceOutcome& other, const BalanceOutcome& best) {
-  if (other.configuration.tasks != best.configuration.tasks) return false;
-  if (other.configuration.interval <= best.configuration.interval) return false;
-  return other.later_iteration && best.later_iteration &&
-         *other.later_iteration < (1 + kMatters) * *best.later_iteration;
-}
-
 // The neighbours of the best value, and where the values end.
 std::string SayPlace(const WhatIf& what_if, const SweepLine& line, std::vector<SweepPoint>::const_iterator at,
                      const AxisWords& words) {
@@ -196,10 +194,8 @@ std::string SayPlace(const WhatIf& what_if, const SweepLine& line, std::vector<S
   std::string text = fmt::format("{} is best {}", NameOfStrategy(line.strategy), words.at(at->x));
   const auto add = [&](const SweepPoint& point) {
     const BalanceOutcome& other = what_if.outcomes[point.outcome];
-    text += fmt::format("; {} the makespan is {}, with {}", words.at(point.x), FormatSeconds(other.makespan),
-                        WorstPart(other, best));
-    if (IsOnlyLater(other, best))
-      text += ", only since the first balancing point comes later: after it, iterations take as long";
+    text += fmt::format("; {} an iteration of a long run takes {}{}", words.at(point.x),
+                        FormatSeconds(LongRunIterationOf(what_if, other)), WorstPart(other, best));
   };
   const bool is_lowest = at == line.points.begin(), is_highest = std::next(at) == line.points.end();
   const bool less_is_open = is_lowest && words.is_open(what_if, best.configuration, false);
@@ -209,30 +205,22 @@ std::string SayPlace(const WhatIf& what_if, const SweepLine& line, std::vector<S
   return Capital(text) + "." + (less_is_open ? words.beyond_lowest : "") + (more_is_open ? words.beyond_highest : "");
 }
 
-// What one thing does to the makespan with the strategy of the best outcome.
+// What one thing does to a long run with the strategy of the best outcome.
 std::string SaySweep(const WhatIf& what_if, const BalanceCase& one, BalanceAxis axis, const AxisWords& words) {
-  const double shortest = what_if.outcomes[one.ranking.front()].makespan;
+  const auto time_of = [&](std::size_t i) { return LongRunIterationOf(what_if, what_if.outcomes[i]); };
+  const double shortest = time_of(one.ranking.front());
   for (const SweepLine& line : SweepOver(what_if, one, axis)) {
     const auto at = std::find_if(line.points.begin(), line.points.end(),
                                  [&](const SweepPoint& point) { return point.outcome == one.ranking.front(); });
     if (at == line.points.end() || line.points.size() < 2) continue;
     double longest = shortest;
-    for (const SweepPoint& point : line.points) longest = std::max(longest, what_if.outcomes[point.outcome].makespan);
+    for (const SweepPoint& point : line.points) longest = std::max(longest, time_of(point.outcome));
     if (longest >= (1 + kMatters) * shortest) return SayPlace(what_if, line, at, words);
-    return fmt::format("{} hardly matters: between {:g} and {:g} {}, {} changes the makespan by no more than {}.",
+    return fmt::format("{} hardly matters: between {:g} and {:g} {}, {} changes a long run by no more than {}.",
                        words.hardly, line.points.front().x, line.points.back().x, words.unit,
                        NameOfStrategy(line.strategy), FormatPercent(longest / shortest - 1));
   }
   return "";
-}
-
-// What is left of a difference after the first balancing points.
-std::string SayOnceBalanced(const BalanceOutcome& next, const BalanceOutcome& best) {
-  if (!next.later_iteration || !best.later_iteration) return "";
-  const bool is_ahead = *next.later_iteration < (1 - kMatters) * *best.later_iteration;
-  return fmt::format("; {}after the first balancing point an iteration takes {}{}", is_ahead ? "but " : "",
-                     SayChange(*next.later_iteration, *best.later_iteration),
-                     is_ahead ? ", so in a longer run it is ahead" : "");
 }
 
 std::string SayStrategies(const WhatIf& what_if, const BalanceCase& one) {
@@ -240,13 +228,13 @@ std::string SayStrategies(const WhatIf& what_if, const BalanceCase& one) {
   for (const std::size_t i : one.ranking) {
     const BalanceOutcome& next = what_if.outcomes[i];
     if (next.configuration.strategy == best.configuration.strategy) continue;
-    const bool is_close = next.makespan < (1 + kMatters) * best.makespan;
-    return fmt::format(
-        "{}: {} with {} takes {}{}.", is_close ? "Another strategy does as well" : "The next best strategy",
-        NameOfBalancing(next.configuration), CountOf(next.configuration.tasks, "task"), FormatSeconds(next.makespan),
-        is_close ? ""
-                 : fmt::format(", {} more{}", FormatPercent(next.makespan / best.makespan - 1),
-                               SayOnceBalanced(next, best)));
+    const double iteration = LongRunIterationOf(what_if, next), shortest = LongRunIterationOf(what_if, best);
+    const bool is_close = iteration < (1 + kMatters) * shortest;
+    return fmt::format("{}: {} with {} takes {} an iteration in a long run{}.",
+                       is_close ? "Another strategy does as well" : "The next best strategy",
+                       NameOfBalancing(next.configuration), CountOf(next.configuration.tasks, "task"),
+                       FormatSeconds(iteration),
+                       is_close ? "" : fmt::format(", {} more", FormatPercent(iteration / shortest - 1)));
   }
   return "";
 }
@@ -281,7 +269,7 @@ std::string SayStateCosts(const WhatIf& what_if, const BalanceCase& one) {
     farthest = std::max(farthest, std::fabs(cost.gain.value - gain.value));
     gains.push_back(fmt::format("{} {}", FormatPercent(cost.gain.value), SayFactor(cost.factor)));
   }
-  return fmt::format("{}: the gain of {} over no balancing becomes {}.",
+  return fmt::format("{}: over the trace, the gain of {} over no balancing becomes {}.",
                      farthest < kMatters ? "How much state tasks have hardly matters" : "The state of tasks matters",
                      FormatPercent(gain.value), Join(gains, ", "));
 }
@@ -311,7 +299,7 @@ std::vector<std::string> ReasonsOf(const WhatIf& what_if, const BalanceCase& one
   const BalanceOutcome& best = what_if.outcomes[*one.lead];
   std::vector<std::string> sentences = {SayImbalance(what_if, one, best)};
   AddIfAny(SayLoadChange(what_if, best), sentences);
-  AddIfAny(SayLater(best), sentences);
+  AddIfAny(SayLater(what_if, best), sentences);
   if (!IsUnbalanced(best)) sentences.push_back(SayCosts(best));
   AddIfAny(SayMessages(what_if.outcomes[ReferenceOf(what_if, one, best)], best), sentences);
   sentences.push_back(SayLimits(best));

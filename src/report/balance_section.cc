@@ -33,13 +33,14 @@ Data LineOf(const WhatIf& what_if, const BalanceCase& one) {
   if (!one.lead) return line;
   const BalanceOutcome& best = what_if.outcomes[*one.lead];
   const Gain gain = GainThatCounts(what_if, one, best);
-  line.update({{"best", NameInCase(what_if, one, best.configuration)},
-               {"tasks", FormatCount(best.configuration.tasks)},
-               {"makespan", FormatSeconds(best.makespan)},
-               {"instead", FormatSeconds(what_if.outcomes[ReferenceOf(what_if, one, best)].makespan)},
-               {"gain", FormatPercent(gain.value)},
-               {"interval", GainInterval(gain)},
-               {"hasInterval", HasInterval(gain)}});
+  line.update(
+      {{"best", NameInCase(what_if, one, best.configuration)},
+       {"tasks", FormatCount(best.configuration.tasks)},
+       {"iteration", FormatSeconds(LongRunIterationOf(what_if, best))},
+       {"instead", FormatSeconds(LongRunIterationOf(what_if, what_if.outcomes[ReferenceOf(what_if, one, best)]))},
+       {"gain", FormatPercent(gain.value)},
+       {"interval", GainInterval(gain)},
+       {"hasInterval", HasInterval(gain)}});
   return line;
 }
 
@@ -56,7 +57,7 @@ Data Detail(const WhatIf& what_if, const BalanceCase& one, bool is_only, const s
 
 std::string SayLater(const std::optional<double>& seconds) { return seconds ? FormatSeconds(*seconds) : "–"; }
 
-Data RowOf(const BalanceOutcome& outcome, bool is_top) {
+Data RowOf(const WhatIf& what_if, const BalanceOutcome& outcome, bool is_top) {
   const BalanceConfiguration& configuration = outcome.configuration;
   const bool is_unbalanced = IsUnbalanced(outcome);
   const std::optional<Gain>& original = outcome.gain_over_original;
@@ -68,6 +69,7 @@ Data RowOf(const BalanceOutcome& outcome, bool is_top) {
           {"tasks", FormatCount(configuration.tasks)},
           {"level", FormatCores(configuration.level())},
           {"placement", NameOfPlacement(configuration.placement)},
+          {"iteration", FormatSeconds(LongRunIterationOf(what_if, outcome))},
           {"makespan", FormatSeconds(outcome.makespan)},
           {"gain", is_unbalanced ? "–" : FormatPercent(outcome.gain.value)},
           {"interval", is_unbalanced ? "" : GainInterval(outcome.gain)},
@@ -93,7 +95,7 @@ Data Configurations(const WhatIf& what_if, const std::vector<BalanceCase>& cases
     std::size_t place = 0;
     for (const std::size_t i : RowsOf(what_if, one)) {
       const bool is_unbalanced = IsUnbalanced(what_if.outcomes[i]);
-      rows.push_back(RowOf(what_if.outcomes[i], is_unbalanced || place < top));
+      rows.push_back(RowOf(what_if, what_if.outcomes[i], is_unbalanced || place < top));
       if (!is_unbalanced) ++place;
     }
   }
