@@ -19,7 +19,8 @@ constexpr double kSameCollectives = 1;  // as many of them before it, and behind
 constexpr double kSameTime = 2;         // as on the rank that shows the landmarks best; nothing farther away than
 constexpr double kFarAway = 0.15;       // so much of an iteration
 constexpr double kRecognised = 0.55;    // of what could speak for a landmark, on that rank
-constexpr double kLeastLength = 0.2;    // of the share of the computation that it should have
+constexpr double kLeastLength = 0.2;    // of the share of the computation that it should have; of what speaks for
+constexpr double kTooShort = 0.5;       // a shorter one, so much counts
 
 // Without collectives their number says nothing.
 bool KnowsCollectives(const Landmark& landmark) {
@@ -70,8 +71,9 @@ class LandmarkFinder {
   LandmarkFinder(const Trace& trace, std::size_t rank, const std::vector<KnownLandmark>& landmarks, bool has_regions)
       : trace_(trace), timeline_(trace.timelines[rank]), landmarks_(landmarks), has_regions_(has_regions) {}
 
-  // Their places in an iteration, in order: those that most speaks for, the earlier of equal ones. `regions`: of the
-  // bursts. `times`: when the landmarks begin on another rank, empty when not known.
+  // Their places in an iteration, in order: those that most speaks for, the earlier of equal ones, and of the turns of
+  // an inner loop the first. `regions`: of the bursts. `times`: when the landmarks begin on another rank, empty when
+  // not known; then less speaks for a place whose burst is too short for the landmark.
   std::vector<std::size_t> Find(const Interval& iteration, const std::vector<std::uint32_t>& regions,
                                 const std::vector<Tick>& times) {
     const std::size_t count = PlacesOf(iteration), most = landmarks_.size();
@@ -84,7 +86,8 @@ class LandmarkFinder {
       next_.assign(count + 1, -1);
       for (std::size_t p = j; p < count; ++p) {
         const double nearness = times.empty() ? 0 : Nearness(iteration, p, times[j]);
-        const double with = best_[p] + nearness + Score(iteration, regions, p, j);
+        const bool is_too_short = times.empty() && LengthRatio(p, j) < kLeastLength;
+        const double with = best_[p] + nearness + (is_too_short ? kTooShort : 1) * Score(iteration, regions, p, j);
         const bool is_better = with > next_[p];
         next_[p + 1] = is_better ? with : next_[p];
         taken_[j * count + p] = is_better;
@@ -95,6 +98,10 @@ class LandmarkFinder {
     for (std::size_t j = most; j-- > 0 && count >= most;) {
       while (!taken_[j * count + p - 1]) --p;
       places[j] = --p;
+    }
+    for (std::size_t j = 0; j < most && count >= most; ++j) {
+      if (landmarks_[j].landmark->is_repeated)
+        places[j] = FirstTurn(iteration, regions, j, j > 0 ? places[j - 1] + 1 : 0, places[j]);
     }
     return places;
   }
@@ -120,12 +127,36 @@ class LandmarkFinder {
     return score;
   }
 
+  // Of a burst of any iteration, over the first landmark.
+  double RatioIn(const Interval& iteration, std::size_t p) {
+    Prepare(iteration, PlacesOf(iteration));
+    return LengthRatio(p, 0);
+  }
+
   // Its share of the computation, over that of the landmark.
   double LengthRatio(std::size_t p, std::size_t j) const {
     return lengths_[p] / total_ / landmarks_[j].landmark->share;
   }
 
  private:
+  // The first place behind the landmark before that is like the one found.
+  std::size_t FirstTurn(const Interval& iteration, const std::vector<std::uint32_t>& regions, std::size_t j,
+                        std::size_t begin, std::size_t found) const {
+    const KnownLandmark& known = landmarks_[j];
+    const auto looks_alike = [&](std::size_t p) {
+      const std::size_t call = iteration.begin.call + p;
+      const double ratio = lengths_[p] / std::max(lengths_[found], 1.0);
+      return known.IsBefore(timeline_, call) == known.IsBefore(timeline_, iteration.begin.call + found) &&
+             known.IsAfter(timeline_, call) == known.IsAfter(timeline_, iteration.begin.call + found) &&
+             (!has_regions_ || regions[p] == regions[found]) && ratio <= kSameShare && ratio * kSameShare >= 1;
+    };
+    std::size_t first = found;
+    for (std::size_t p = found; p-- > begin;) {
+      if (looks_alike(p)) first = p;
+    }
+    return first;
+  }
+
   void Prepare(const Interval& iteration, std::size_t count) {
     lengths_.resize(count);
     begins_.resize(count);
@@ -201,6 +232,39 @@ struct FoundLandmarks {
   std::vector<Places> places;  // by rank; of the landmarks present, in their order
 };
 
+// Whether nothing but length and order tells one from the other.
+bool AreAlike(const Landmark& a, const Landmark& b) {
+  return a.before == b.before && a.after == b.after && a.region == b.region &&
+         a.collectives_before == b.collectives_before && a.collectives_behind == b.collectives_behind;
+}
+
+// Of two landmarks beside each other that are alike, one is there and one is missing, and the place would do for
+// either: which of them it is, nobody knows. `present`: whether each of the shape is there; `places`: of those, by
+// iteration of the rank.
+std::vector<std::size_t> Ambiguous(const Trace& trace, std::size_t rank, const LoopOfRank& loop,
+                                   const std::vector<Landmark>& landmarks, const std::vector<bool>& present,
+                                   const Places& places, bool has_regions) {
+  std::vector<std::size_t> order, ambiguous;
+  for (std::size_t j = 0; j < landmarks.size(); ++j) {
+    if (present[j]) order.push_back(j);
+  }
+  for (std::size_t j = 0; j < landmarks.size(); ++j) {
+    if (present[j]) continue;
+    const std::vector<KnownLandmark> missing = Know(trace, {landmarks[j]});
+    LandmarkFinder finder(trace, rank, missing, has_regions);
+    const auto behind = static_cast<std::size_t>(std::lower_bound(order.begin(), order.end(), j) - order.begin());
+    for (std::size_t i = behind > 0 ? behind - 1 : 0; i < std::min(behind + 1, order.size()); ++i) {
+      if (!AreAlike(landmarks[j], landmarks[order[i]])) continue;
+      double ratio = 0;
+      for (std::size_t k = 0; k < places.size(); ++k) {
+        ratio += finder.RatioIn((*loop.iterations)[k], places[k][i]) / static_cast<double>(places.size());
+      }
+      if (ratio >= kLeastLength && ratio * kLeastLength <= 1) ambiguous.push_back(order[i]);
+    }
+  }
+  return ambiguous;
+}
+
 FoundLandmarks FindLandmarks(const Trace& trace, const std::vector<LoopOfRank>& loop,
                              const std::vector<Landmark>& landmarks, bool has_regions) {
   FoundLandmarks found;
@@ -231,6 +295,10 @@ FoundLandmarks FindLandmarks(const Trace& trace, const std::vector<LoopOfRank>& 
       if (!is_there) found.present[index[j]] = all = false;
     }
     if (!all) continue;
+    const std::vector<std::size_t> ambiguous =
+        Ambiguous(trace, guide, loop[guide], landmarks, found.present, found.places[guide], has_regions);
+    for (const std::size_t j : ambiguous) found.present[j] = false;
+    if (!ambiguous.empty()) continue;
     std::vector<std::vector<Tick>> times;
     const std::vector<Interval>& iterations = *loop[guide].iterations;
     for (std::size_t k = 0; k < iterations.size(); ++k) {

@@ -159,6 +159,59 @@ TEST(IterationParts, OneThatARunLacks) {
   EXPECT_THAT(Lengths(trace, spec, 2), testing::Each(60));
 }
 
+// As NAS CG does: 80 s, a sum in turns whose number grows with the ranks, and a last computation; a call of 1 s behind
+// each.
+Trace MakeSums(int turns, int sum, int last) {
+  std::string text;
+  for (int rank = 0; rank < 4; ++rank) {
+    Line line;
+    int collective = 1;
+    const std::string exchange = fmt::format("Sendrecv>{}#m<{}#m", (rank + 1) % 4, (rank + 3) % 4);
+    for (int k = 0; k < 6; ++k) {
+      line.Compute("comp", 80);
+      line.Call(exchange);
+      for (int turn = 0; turn < turns; ++turn) {
+        line.Compute("comp", sum);
+        line.Call(exchange);
+      }
+      line.Compute("comp", last);
+      line.Call(exchange);
+    }
+    line.Call(fmt::format("Barrier@{}", collective));
+    text += fmt::format("r{}: {}\n", rank, line.text());
+  }
+  return test::ParseTrace(text);
+}
+
+std::vector<Tick> LengthsWith(const Trace& trace, const std::shared_ptr<const IterationShape>& shape,
+                              const std::string& part) {
+  PhaseSpec spec = PhaseSpec::Region("auto:" + part);
+  spec.shape = shape;
+  return Lengths(trace, spec, 1);
+}
+
+// Four turns of 10 + 1 s are one part, from the first to the last, and so are two turns in another run, and one.
+TEST(IterationParts, TurnsOfAnInnerLoopAreOnePart) {
+  const Trace large = MakeSums(4, 10, 25);
+  const auto shape = std::make_shared<const IterationShape>(*ShapeOfPhase(large, PhaseSpec::FoundLoop()));
+  ASSERT_THAT(Names(*shape), ElementsAre("computation 1", "computation 2", "computation 3"));
+  EXPECT_THAT(LengthsWith(large, shape, "computation 1"), testing::Each(81));
+  EXPECT_THAT(LengthsWith(large, shape, "computation 2"), testing::Each(44));
+  EXPECT_THAT(LengthsWith(MakeSums(2, 10, 25), shape, "computation 2"), testing::Each(22));
+  EXPECT_THAT(LengthsWith(MakeSums(1, 10, 25), shape, "computation 1"), testing::Each(81));
+  EXPECT_THAT(LengthsWith(MakeSums(1, 10, 25), shape, "computation 2"), testing::Each(11));
+}
+
+// With fewer ranks the turns and the last computation are small beside the first: 3 and 8 s of 80 instead of 10 and 25.
+// The last one is as long as a turn was there, and still is the last.
+TEST(IterationParts, SmallOnesStayInTheirOrder) {
+  const auto shape = std::make_shared<const IterationShape>(*ShapeOfPhase(MakeSums(4, 10, 25), PhaseSpec::FoundLoop()));
+  const Trace small = MakeSums(2, 3, 8);
+  EXPECT_THAT(LengthsWith(small, shape, "computation 1"), testing::Each(81));
+  EXPECT_THAT(LengthsWith(small, shape, "computation 2"), testing::Each(8));
+  EXPECT_THAT(LengthsWith(small, shape, "computation 3"), testing::Each(9));
+}
+
 // With the shape of the run itself nothing changes.
 TEST(IterationParts, OwnShapeFindsTheSameLoop) {
   const Trace trace = MakeProgram({});

@@ -21,7 +21,6 @@ constexpr double kLeastShare = 0.03;    // of an iteration's computation, for a 
 constexpr double kLeastTogether = 0.3;  // the same of all landmarks
 constexpr double kLeastGap = 1.5;       // between the shortest landmark and the longest other burst
 constexpr std::size_t kMostLandmarks = 24;
-constexpr double kSameShare = 1.5;  // ratio up to which two landmarks may be turns of an inner loop
 constexpr std::size_t kFewestTurns = 3;
 constexpr std::size_t kLongestTurn = 3;  // landmarks in it
 constexpr int kFewestRounds = 5;         // of messages, for a part of its own, and between them no burst longer than
@@ -253,10 +252,8 @@ bool IsSameTurn(const Landmark& a, const Landmark& b) {
   return a.before == b.before && a.after == b.after && a.region == b.region && ratio <= kSameShare;
 }
 
-// Landmarks that come back in turn belong to an inner loop; it counts as one, from its first landmark on. `folded`
-// tells which those are.
-void FoldTurns(std::vector<Landmark>& landmarks, std::vector<std::size_t>& places, std::vector<bool>& folded) {
-  folded.assign(landmarks.size(), false);
+// Landmarks that come back in turn belong to an inner loop; it counts as one, from its first landmark on.
+void FoldTurns(std::vector<Landmark>& landmarks, std::vector<std::size_t>& places) {
   for (std::size_t length = 1; length <= kLongestTurn; ++length) {
     for (std::size_t i = 0; i + length < landmarks.size(); ++i) {
       std::size_t end = i + length;
@@ -265,8 +262,7 @@ void FoldTurns(std::vector<Landmark>& landmarks, std::vector<std::size_t>& place
       const auto first = static_cast<std::ptrdiff_t>(i + 1), last = static_cast<std::ptrdiff_t>(end);
       landmarks.erase(landmarks.begin() + first, landmarks.begin() + last);
       places.erase(places.begin() + first, places.begin() + last);
-      folded.erase(folded.begin() + first, folded.begin() + last);
-      folded[i] = true;
+      landmarks[i].is_repeated = true;
     }
   }
 }
@@ -286,14 +282,15 @@ void NumberNames(std::vector<IterationPart>& parts) {
 }
 
 std::vector<IterationPart> PartsOf(const TypicalIteration& iteration, const std::vector<std::size_t>& places,
-                                   const std::vector<bool>& folded) {
+                                   const std::vector<Landmark>& landmarks) {
   double shortest = 1;
   for (const std::size_t place : places) shortest = std::min(shortest, iteration.shares()[place]);
   std::vector<IterationPart> parts;
   for (std::size_t i = 0; i < places.size(); ++i) {
     const std::size_t next = places[(i + 1) % places.size()];
     const TypicalIteration::Rounds rounds = iteration.RoundsBetween(places[i], next);
-    const bool has_two = !folded[i] && rounds.count >= kFewestRounds && rounds.longest_burst <= kLittle * shortest;
+    const bool has_two =
+        !landmarks[i].is_repeated && rounds.count >= kFewestRounds && rounds.longest_burst <= kLittle * shortest;
     IterationPart computation = {"", PartKind::kComputation, i, false};
     const std::size_t end = has_two ? places[i] + 1 : next;
     computation.name = BaseName(iteration, computation, places[i], end);
@@ -340,9 +337,8 @@ IterationShape ShapeOf(const Trace& trace, const std::vector<RankCut>& loop) {
   if (iteration.samples() < kFewestSamples) return shape;  // what is long there may be noise
   std::vector<std::size_t> places = LongPlaces(iteration.shares());
   for (const std::size_t place : places) shape.landmarks.push_back(iteration.LandmarkAt(place));
-  std::vector<bool> folded;
-  FoldTurns(shape.landmarks, places, folded);
-  shape.parts = PartsOf(iteration, places, folded);
+  FoldTurns(shape.landmarks, places);
+  shape.parts = PartsOf(iteration, places, shape.landmarks);
   return shape;
 }
 

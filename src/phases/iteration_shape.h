@@ -15,12 +15,16 @@ namespace farscale {
 
 struct RankCut;
 
+// Ratio of lengths up to which two long computations may be turns of an inner loop.
+inline constexpr double kSameShare = 1.5;
+
 // A long computation, and what tells it from others.
 struct Landmark {
   std::string before, after;  // MPI functions on either side; empty at the edge of the run
   std::string region;         // innermost region of the program that most of it lies in; empty outside all
   double share = 0;           // of an iteration's computation
   std::uint32_t collectives_before = 0, collectives_behind = 0;  // calls of the iteration on either side
+  bool is_repeated = false;  // the first of an inner loop, whose turns a run may have more or fewer of
 
   friend bool operator==(const Landmark&, const Landmark&) = default;
 };

@@ -152,5 +152,48 @@ TEST(IterationParts, AreTheSameAtEveryNumberOfRanks) {
   }
 }
 
+// Whatever run shows what to look for: a part is found in a smaller run, or said to be missing there, as a study
+// reports.
+TEST(IterationParts, AreFoundOrMissingWhateverRunIsTheLargest) {
+  for (const std::string folder : {"npb-cg-strong", "npb-mg-strong", "lulesh-weak", "lammps-lj-weak"}) {
+    std::vector<Trace> traces;
+    for (const std::string& path : RunsOf(folder)) traces.push_back(ReadTrace(path));
+    for (std::size_t donor = 0; donor < traces.size(); ++donor) {
+      const auto found = ShapeOfPhase(traces[donor], PhaseSpec::FoundLoop());
+      if (!found) continue;
+      const auto shape = std::make_shared<const IterationShape>(*found);
+      for (std::size_t run = donor; run < traces.size(); ++run) {
+        for (const std::string& name : shape->PartNames()) {
+          PhaseSpec part = PhaseSpec::Region("auto:" + name);
+          part.shape = shape;
+          try {
+            EXPECT_GT(CutPhase(traces[run], part).iterations, 0u) << traces[run].path << " " << name;
+          } catch (const PhaseNotFound&) {
+            EXPECT_NE(run, donor) << traces[run].path << " lacks its own part " << name;
+          }
+        }
+      }
+    }
+  }
+}
+
+// The sum over the columns of NAS CG is a part whose turns grow with the ranks: each rank computes as many turns of
+// three calls as doublings of the columns, and the long computation before it makes three calls at any number of ranks.
+TEST(IterationParts, SumsOfCgAtEveryNumberOfRanks) {
+  std::shared_ptr<const IterationShape> shape;
+  const std::map<std::size_t, std::uint32_t> turns = {{64, 3}, {32, 3}, {16, 2}, {8, 2}, {4, 1}};
+  for (const std::string& path : RunsOf("npb-cg-strong")) {
+    const Trace trace = ReadTrace(path);
+    if (!shape) shape = std::make_shared<const IterationShape>(*ShapeOfPhase(trace, PhaseSpec::FoundLoop()));
+    if (trace.size() < 4 || shape->parts.size() != 4) continue;
+    for (const auto& [name, calls] : {std::pair{"computation 2", 3u}, {"computation 3", 3 * turns.at(trace.size())}}) {
+      PhaseSpec part = PhaseSpec::Region(std::string("auto:") + name);
+      part.shape = shape;
+      const Interval iteration = CutPhase(trace, part).ranks[0].iterations[8];
+      EXPECT_EQ(iteration.end.call - iteration.begin.call, calls) << path << " " << name;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace farscale
