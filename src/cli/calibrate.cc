@@ -25,12 +25,17 @@ struct CalibrateOptions {
   std::string rules;
 };
 
+std::string InMegabytes(double bandwidth) { return FormatSignificant(bandwidth / 1e6, 4) + " MB/s"; }
+
+// Only the bound of what is not known. What took no tick of the clock took less than one.
 std::vector<std::string> RowOf(const char* name, const LinkCalibration& of) {
   const Link& link = of.link;
   return {name,
-          FormatSeconds(link.latency),
-          !std::isfinite(link.bandwidth) ? "none" : FormatSignificant(link.bandwidth / 1e6, 4) + " MB/s",
-          FormatSeconds(link.overhead),
+          link.latency_at_most ? "≤ " + FormatSeconds(*link.latency_at_most) : FormatSeconds(link.latency),
+          link.bandwidth_at_least ? "≥ " + InMegabytes(*link.bandwidth_at_least) : InMegabytes(link.bandwidth),
+          link.overhead_at_most ? "≤ " + FormatSeconds(*link.overhead_at_most)
+          : link.overhead > 0   ? FormatSeconds(link.overhead)
+                                : "< " + FormatSeconds(of.tick),
           fmt::format("{} B{}", FormatCount(link.eager_limit), of.found_eager_limit ? "" : " *"),
           fmt::format("{} of {}", FormatCount(of.messages), FormatCount(of.all)),
           FormatBytes(of.smallest) + (of.largest > of.smallest ? " to " + FormatBytes(of.largest) : ""),

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 
 #include "base/error.h"
@@ -34,15 +35,17 @@ struct LinkEvidence {
   LinkObservations observations;
   LinkFit fit;
   double overhead = 0;  // ticks
+  bool has_overhead = false;
   bool usable = false;
 };
 
 LinkEvidence Gather(const char* name, LinkObservations observations) {
-  LinkEvidence evidence{name, std::move(observations), {}, 0, false};
+  LinkEvidence evidence{name, std::move(observations), {}, 0, false, false};
   std::vector<TransferTime>& transfers = evidence.observations.transfers;
-  if (transfers.size() >= kFewestMessages) evidence.fit = FitLink(transfers);
+  if (!transfers.empty()) evidence.fit = FitLink(transfers);
   evidence.usable = transfers.size() >= kFewestMessages;  // those with impossible times are gone now
-  if (evidence.observations.posts.size() >= kFewestMessages) {
+  evidence.has_overhead = evidence.observations.posts.size() >= kFewestMessages;
+  if (evidence.has_overhead) {
     const std::vector<Tick>& posts = evidence.observations.posts;
     evidence.overhead = Quantile({posts.begin(), posts.end()}, 0.25);
   }
@@ -86,6 +89,41 @@ bool TakesBandwidthOf(const LinkEvidence& evidence, const LinkEvidence& other) {
          LatencyFor(evidence.observations.transfers, other.fit.ticks_per_byte) > 0;
 }
 
+// Latency and overhead share the time that a message without bytes takes. What is not told is bounded; where calls that
+// only post take longer than whole messages, that time is halved between the two.
+void ShareLatency(const Trace& trace, const LinkEvidence& evidence, double latency, Link& link) {
+  const auto seconds = [&](double ticks) { return Rounded(trace.Seconds(1) * ticks, kMicrosecond); };
+  const double most = std::max(latency, evidence.fit.latency_range.high);
+  const bool fits = evidence.overhead < latency;
+  const double overhead = fits ? evidence.overhead : latency / 2;
+  link.latency = seconds(latency - overhead);
+  link.overhead = seconds(overhead);
+  if (!fits || !IsTold(evidence.fit.latency_range)) {
+    link.latency_at_most = seconds(fits ? most - overhead : most);
+  }
+  if (!fits || !evidence.has_overhead) link.overhead_at_most = seconds(most);
+}
+
+// What a message of all its time would have been carried at, or what the steepest line says.
+double LeastBandwidth(const Trace& trace, const LinkFit& fit, const Link& link) {
+  const double most = fit.byte_range.high;
+  const double least = most > 0 ? Rounded(trace.ticks_per_second / most, kMegabyte) : 0;
+  return std::min(least, link.bandwidth);
+}
+
+// A link whose numbers are those of the other one: what its few messages say at least.
+Link TakenLink(const Trace& trace, const LinkEvidence& evidence, Link link) {
+  constexpr double kUnbounded = std::numeric_limits<double>::infinity();
+  const bool any = !evidence.observations.transfers.empty();
+  const double most = any ? Rounded(trace.Seconds(1) * evidence.fit.latency_range.high, kMicrosecond) : kUnbounded;
+  link.latency_at_most = most;
+  link.latency = std::min(link.latency, most);
+  link.overhead_at_most = most;
+  link.overhead = std::min(link.overhead, most);
+  link.bandwidth_at_least = any ? LeastBandwidth(trace, evidence.fit, link) : 0;
+  return link;
+}
+
 // `other`: where the bandwidth comes from when these messages do not tell.
 LinkCalibration Conclude(const Trace& trace, const LinkEvidence& evidence, const LinkEvidence& other,
                          const ReplayRules& rules) {
@@ -97,6 +135,7 @@ LinkCalibration Conclude(const Trace& trace, const LinkEvidence& evidence, const
   result.all = evidence.observations.messages;
   result.smallest = smallest->bytes;
   result.largest = largest->bytes;
+  result.tick = trace.Seconds(1);
   result.has_bandwidth = evidence.fit.has_bandwidth;
   double latency = evidence.fit.latency, per_byte = evidence.fit.ticks_per_byte;
   if (TakesBandwidthOf(evidence, other)) {
@@ -104,9 +143,11 @@ LinkCalibration Conclude(const Trace& trace, const LinkEvidence& evidence, const
     latency = LatencyFor(transfers, per_byte);
   }
   Link& link = result.link;
-  link.latency = Rounded(trace.Seconds(1) * std::max(0.0, latency - evidence.overhead), kMicrosecond);
+  ShareLatency(trace, evidence, latency, link);
   if (per_byte > 0) link.bandwidth = Rounded(trace.ticks_per_second / per_byte, kMegabyte);
-  link.overhead = Rounded(trace.Seconds(1) * evidence.overhead, kMicrosecond);
+  if (!IsTold(evidence.fit.byte_range)) {
+    link.bandwidth_at_least = LeastBandwidth(trace, evidence.fit, link);
+  }
   // Where times agree with nothing, senders wait for other reasons than the size of a message.
   const bool is_telling = evidence.fit.relative_spread <= kLargestSpread;
   const auto limit = is_telling ? FindEagerLimit(evidence.observations.late, rules.Limit()) : std::nullopt;
@@ -140,7 +181,8 @@ void NoteMissing(const LinkEvidence& evidence, const LinkEvidence& other, std::v
 }
 
 void NoteDetails(const LinkCalibration& link, const LinkEvidence& evidence, std::vector<std::string>& notes) {
-  if (evidence.observations.posts.size() < kFewestMessages) {
+  if (!link.link.IsKnown()) notes.push_back(fmt::format("not known {}: {}", evidence.name, DescribeUnknown(link.link)));
+  if (!evidence.has_overhead) {
     notes.push_back(
         fmt::format("too few calls only post a message {}; calls are taken to cost nothing", evidence.name));
   }
@@ -196,17 +238,17 @@ std::string Describe(const LinkCalibration& link) {
 std::string SourceOf(const Trace& trace, const Calibration& calibration) {
   std::string text = fmt::format("calibrated from {}, {} ranks on {} node{}", trace.path, trace.size(),
                                  trace.nodes.size(), trace.nodes.size() == 1 ? "" : "s");
-  text += calibration.remote ? "; between nodes: " + Describe(*calibration.remote) : "; between nodes: as within";
-  text += calibration.local ? "; within nodes: " + Describe(*calibration.local) : "; within nodes: as between";
+  text += "; between nodes: " + (calibration.remote ? Describe(*calibration.remote) : std::string("as within"));
+  text += "; within nodes: " + (calibration.local ? Describe(*calibration.local) : std::string("as between"));
   return text + "; collectives: assumed, trees";
 }
 
-void FillNetwork(const Trace& trace, Calibration& calibration) {
+void FillNetwork(const Trace& trace, const LinkEvidence& local, const LinkEvidence& remote, Calibration& calibration) {
   Network& network = calibration.network;
   network.id = "calibrated";
   network.name = "Calibrated network" + (trace.program.empty() ? "" : ", " + trace.program);
-  network.local = (calibration.local ? calibration.local : calibration.remote)->link;
-  network.remote = (calibration.remote ? calibration.remote : calibration.local)->link;
+  network.local = calibration.local ? calibration.local->link : TakenLink(trace, local, calibration.remote->link);
+  network.remote = calibration.remote ? calibration.remote->link : TakenLink(trace, remote, calibration.local->link);
   network.collectives = StandardCollectives();
   network.source = SourceOf(trace, calibration);
 }
@@ -240,7 +282,7 @@ Calibration Calibrate(const Trace& trace, const Matching& matching, const Replay
     NoteDetails(link, evidence, calibration.notes);
     (is_local ? calibration.local : calibration.remote) = link;
   }
-  FillNetwork(trace, calibration);
+  FillNetwork(trace, local, remote, calibration);
   const PhaseCut cut = CutBetweenInitAndFinalize(trace, matching);
   const ReplayResult replay = Replay(trace, matching, cut, {rules, false, &calibration.network});
   calibration.measured_seconds = trace.Seconds(cut.end() - cut.begin());

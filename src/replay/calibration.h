@@ -24,12 +24,13 @@ inline constexpr std::uint64_t kFewestMessages = 10;
 
 // What the messages of one kind of link say. Only usable ones count: their receiver already waited for them.
 struct LinkCalibration {
-  Link link;
+  Link link;                   // with bounds of what the messages do not tell
   bool has_bandwidth = true;   // false: sizes differ too little; `link` has that of the other link, or none
   std::uint64_t messages = 0;  // usable
   std::uint64_t all = 0;       // matched messages on such links
   std::uint64_t smallest = 0;  // bytes of the usable ones
   std::uint64_t largest = 0;
+  double tick = 0;                 // seconds: an overhead of 0 is below
   double spread = 0;               // seconds: median distance of measured from fitted times
   double relative_spread = 0;      // the same as share of the fitted times
   double clock_difference = 0;     // seconds: the largest between two ranks that was taken out

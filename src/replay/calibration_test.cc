@@ -86,7 +86,8 @@ TEST(Calibration, LatencyAndBandwidth) {
   EXPECT_DOUBLE_EQ(calibration.network.remote.bandwidth, 2e9);
   EXPECT_EQ(calibration.network.remote.overhead, 0);
   EXPECT_EQ(calibration.network.remote.eager_limit, 32768u);
-  EXPECT_EQ(calibration.network.local, calibration.network.remote);
+  EXPECT_EQ(calibration.network.local.latency, calibration.network.remote.latency);
+  EXPECT_TRUE(std::isinf(calibration.network.local.latency_at_most.value_or(0)));  // not a single message
   EXPECT_THAT(calibration.notes, Contains(HasSubstr("there are no messages within nodes")));
   EXPECT_EQ(calibration.remote->messages, 30u);
   EXPECT_EQ(calibration.remote->all, 30u);
@@ -156,8 +157,69 @@ TEST(Calibration, ClocksThatDifferUnderNoise) {
   EXPECT_NEAR(calibration.remote->relative_spread, 40.0 / 6000, 1e-12);
 }
 
+// Messages of 20 and 40 kB, as quick as the line says or slower by up to 4000 ticks: of either size seven of 28 take
+// 3000 ticks less than their median. Line through fast ones: slope ((40000 / 2 + 1000) - (20000 / 2 + 1000)) / 20000 =
+// 1/2, tilted by 3000 either way 1/2 ± 6000 / 20000, so that L lies between 8000 - 0.8 · 20000 < 0 and 14000 - 0.2 ·
+// 20000 = 10000. Neither is told.
+std::vector<Message> LargeAndNoisy() {
+  std::vector<Message> messages;
+  for (int i = 0; i < 56; ++i) {
+    const std::uint64_t bytes = i % 2 == 0 ? 20000 : 40000;
+    const Tick late = i / 2 < 8 ? 0 : i / 2 < 20 ? 3000 : 4000;
+    messages.push_back({i / 2 % 2, 1 - i / 2 % 2, bytes, Expected(bytes) + late});
+  }
+  return messages;
+}
+
+TEST(Calibration, LatencyThatLargeMessagesDoNotTell) {
+  const Calibration calibration = CalibrateTrace(MakeTrace(LargeAndNoisy(), {0, 1}));
+  const Link& link = calibration.network.remote;
+  ASSERT_TRUE(link.latency_at_most);
+  EXPECT_NEAR(*link.latency_at_most, 10e-6, 1e-9);
+  EXPECT_NEAR(link.latency, 2.5e-6, 1e-9);  // no nearer to the ends of 0 to 10 us than a quarter
+  ASSERT_TRUE(link.bandwidth_at_least);
+  EXPECT_NEAR(*link.bandwidth_at_least, 1e9 / 0.8, 1e6);
+  EXPECT_THAT(calibration.notes,
+              Contains(HasSubstr("not known between nodes: latency at most 10.0 µs (2.50 µs assumed), "
+                                 "bandwidth at least 1250 MB/s")));
+  EXPECT_EQ(ParseNetwork(WriteNetworkToml(calibration.network), "n.toml", "calibrated"), calibration.network);
+}
+
+// Without that noise both are told to the digit, though no message is small.
+TEST(Calibration, LatencyThatLargeMessagesTell) {
+  const Calibration calibration = CalibrateTrace(MakeTrace(PingPong({20000, 40000}), {0, 1}));
+  EXPECT_FALSE(calibration.network.remote.latency_at_most);
+  EXPECT_FALSE(calibration.network.remote.bandwidth_at_least);
+  EXPECT_DOUBLE_EQ(calibration.network.remote.latency, 1e-6);
+  EXPECT_DOUBLE_EQ(calibration.network.remote.bandwidth, 2e9);
+}
+
+// Messages of 30 and 60 kB, larger ones slower than in proportion: the line meets no byte at 14000 - 2 · 9000 < 0. The
+// fast ones of 30 kB are all that bounds the latency.
+TEST(Calibration, LatencyIsNeverNothing) {
+  std::vector<Message> messages;
+  for (int i = 0; i < 40; ++i) messages.push_back({i % 2, 1 - i % 2, i < 20 ? 30000u : 60000u, i < 20 ? 9000 : 23000});
+  const Calibration calibration = CalibrateTrace(MakeTrace(messages, {0, 1}));
+  EXPECT_GT(calibration.network.remote.latency, 0);
+  ASSERT_TRUE(calibration.network.remote.latency_at_most);
+  EXPECT_LE(*calibration.network.remote.latency_at_most, 9e-6);
+}
+
+// Calls that only post take 3000 ticks, whole messages of 100 bytes 1050: the time without bytes is halved.
+TEST(Calibration, OverheadAboveWholeMessages) {
+  std::vector<Message> messages = PingPong({100, 2000});
+  for (Message& message : messages) message.sending = 3000;
+  const Link& link = CalibrateTrace(MakeTrace(messages, {0, 1})).network.remote;
+  EXPECT_DOUBLE_EQ(link.latency, 0.5e-6);
+  EXPECT_DOUBLE_EQ(link.overhead, 0.5e-6);
+  EXPECT_DOUBLE_EQ(link.latency_at_most.value_or(0), 1e-6);
+  EXPECT_DOUBLE_EQ(link.overhead_at_most.value_or(0), 1e-6);
+}
+
 TEST(Calibration, OneSizeTellsNoBandwidth) {
   const Calibration calibration = CalibrateTrace(MakeTrace(PingPong({2000}), {0, 1}));
+  EXPECT_DOUBLE_EQ(calibration.network.remote.latency_at_most.value_or(0), 2e-6);
+  EXPECT_DOUBLE_EQ(calibration.network.remote.bandwidth_at_least.value_or(0), 1e9);  // 2000 bytes in 2 us
   EXPECT_FALSE(calibration.remote->has_bandwidth);
   EXPECT_DOUBLE_EQ(calibration.network.remote.latency, 2e-6);
   EXPECT_TRUE(std::isinf(calibration.network.remote.bandwidth));
@@ -197,7 +259,8 @@ TEST(Calibration, TooFewMessagesOnOneLink) {
   for (int i = 0; i < 9; ++i) messages.push_back({0, 2, 2000, 5000});
   const Calibration calibration = CalibrateTrace(MakeTrace(messages, {0, 0, 1}));
   EXPECT_FALSE(calibration.remote);
-  EXPECT_EQ(calibration.network.remote, calibration.network.local);
+  EXPECT_EQ(calibration.network.remote.latency, calibration.network.local.latency);
+  EXPECT_DOUBLE_EQ(calibration.network.remote.latency_at_most.value_or(0), 5e-6);  // nine that take 5000 ticks
   EXPECT_THAT(calibration.notes,
               Contains(HasSubstr("not enough evidence between nodes: 9 of 9 messages can be used, at "
                                  "least 10 are needed; the numbers within nodes are taken for both")));

@@ -7,9 +7,19 @@
 
 namespace farscale {
 
+// What the times leave open: the line can be tilted as far as times of equally large messages differ.
+struct FitRange {
+  double low = 0, high = 0;
+};
+
+// Whether the range is narrow enough for a value of it to be one.
+bool IsTold(const FitRange& range);
+
 struct LinkFit {
-  double latency = 0;           // ticks, with what the sending call costs
+  double latency = 0;           // ticks, with what the sending call costs; not negative
   double ticks_per_byte = 0;    // 0 without a bandwidth
+  FitRange latency_range;       // around it; from 0 on without a bandwidth, as sizes then tell nothing
+  FitRange byte_range;          // of ticks_per_byte; `high` without a bandwidth, too: all of a message's time
   bool has_bandwidth = false;   // the times say so
   double spread = 0;            // ticks: median distance of the times from the line
   double relative_spread = 0;   // the same as share of the line

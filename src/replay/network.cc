@@ -19,6 +19,10 @@ constexpr int kMostTransfers = 1000000;
 constexpr double kMostMicroseconds = 1e9;
 constexpr double kSmallestBandwidth = 1e-3;  // MB/s
 
+constexpr const char* kLatencyBound = "latency_at_most_us";
+constexpr const char* kBandwidthBound = "bandwidth_at_least_MBps";
+constexpr const char* kOverheadBound = "overhead_at_most_us";
+
 // A number of the table that must not be negative, in the unit of the file.
 void ReadNumber(const ConfigTable& table, const std::string& key, double unit, double& value) {
   const auto number = table.Number(key);
@@ -29,12 +33,26 @@ void ReadNumber(const ConfigTable& table, const std::string& key, double unit, d
   value = *number * unit;
 }
 
+// What is known of a number that is not. Of a number that the table states itself, nothing holds that the standard
+// says.
+void ReadBound(const ConfigTable& table, const std::string& number, const std::string& key, double unit,
+               std::optional<double>& bound) {
+  if (table.Has(number)) bound.reset();
+  const auto value = table.Number(key);
+  if (!value) return;
+  if (!(*value >= 0)) table.Fail(key, "'" + key + "' must not be negative");
+  bound = *value * unit;
+}
+
 Link ParseLink(const ConfigTable& root, const std::string& key, const Link& standard) {
   Link link = standard;
   const auto table = root.Table(key);
   if (!table) return link;
   ReadNumber(*table, "latency_us", 1e-6, link.latency);
   ReadNumber(*table, "overhead_us", 1e-6, link.overhead);
+  ReadBound(*table, "latency_us", kLatencyBound, 1e-6, link.latency_at_most);
+  ReadBound(*table, "bandwidth_MBps", kBandwidthBound, 1e6, link.bandwidth_at_least);
+  ReadBound(*table, "overhead_us", kOverheadBound, 1e-6, link.overhead_at_most);
   if (table->Has("bandwidth_MBps")) {
     link.bandwidth = table->RequiredNumber("bandwidth_MBps") * 1e6;
     if (!(link.bandwidth >= kSmallestBandwidth * 1e6)) {
@@ -165,15 +183,23 @@ std::string Quoted(const std::string& text) {
   return quoted + "\"";
 }
 
-// `standard`: the bandwidth that leaving the key out means.
-std::string LinkToml(const Link& link, double standard) {
+std::string BoundToml(const char* key, const std::optional<double>& bound, double unit) {
+  if (!bound) return "";
+  return fmt::format("{} = {}\n", key, std::isinf(*bound) ? "inf" : InUnit(*bound, unit));
+}
+
+// `standard`: what leaving keys out means.
+std::string LinkToml(const Link& link, const Link& standard) {
   std::string text = fmt::format("latency_us = {}\n", InUnit(link.latency, 1e-6));
   if (std::isfinite(link.bandwidth)) {
     text += fmt::format("bandwidth_MBps = {}\n", InUnit(link.bandwidth, 1e6));
-  } else if (std::isfinite(standard)) {
+  } else if (std::isfinite(standard.bandwidth) || standard.bandwidth_at_least) {
     text += "bandwidth_MBps = inf\n";
   }
   text += fmt::format("overhead_us = {}\n", InUnit(link.overhead, 1e-6));
+  text += BoundToml(kLatencyBound, link.latency_at_most, 1e-6);
+  text += BoundToml(kBandwidthBound, link.bandwidth_at_least, 1e6);
+  text += BoundToml(kOverheadBound, link.overhead_at_most, 1e-6);
   return text + fmt::format("eager_limit = {}\n", link.eager_limit);
 }
 
@@ -230,6 +256,26 @@ double Steps(CollectiveGrowth growth, std::size_t ranks) {
 // On free links collectives take no time whatever their growth.
 bool Network::IsIdeal() const { return IsFree(local) && IsFree(remote) && !HasContention(); }
 
+std::string DescribeUnknown(const Link& link) {
+  std::vector<std::string> parts;
+  const auto add = [&](const char* what, const std::optional<double>& at_most, double assumed) {
+    if (!at_most) return;
+    const std::string known = std::isinf(*at_most) ? "unknown" : "at most " + FormatSeconds(*at_most);
+    parts.push_back(fmt::format("{} {} ({} assumed)", what, known, FormatSeconds(assumed)));
+  };
+  add("latency", link.latency_at_most, link.latency);
+  if (link.bandwidth_at_least) {
+    const double bound = *link.bandwidth_at_least;
+    const std::string known =
+        bound > 0 ? fmt::format("at least {} MB/s", FormatSignificant(bound / 1e6, 4)) : "unknown";
+    const std::string assumed =
+        std::isinf(link.bandwidth) ? "infinite" : FormatSignificant(link.bandwidth / 1e6, 4) + " MB/s";
+    parts.push_back(fmt::format("bandwidth {} ({} assumed)", known, assumed));
+  }
+  add("overhead", link.overhead_at_most, link.overhead);
+  return Join(parts, ", ");
+}
+
 Network IdealNetwork() {
   Network network;
   network.id = "ideal";
@@ -258,8 +304,8 @@ Network ParseNetwork(const std::string& text, const std::string& file, const std
 
 std::string WriteNetworkToml(const Network& network) {
   std::string text = fmt::format("name = {}\nsource = {}\n", Quoted(network.name), Quoted(network.source));
-  text += "\n[remote]\n" + LinkToml(network.remote, std::numeric_limits<double>::infinity());
-  text += "\n[local]\n" + LinkToml(network.local, network.remote.bandwidth);
+  text += "\n[remote]\n" + LinkToml(network.remote, Link());
+  text += "\n[local]\n" + LinkToml(network.local, network.remote);
   text += CollectivesToml(network);
   if (network.HasContention()) text += "\n[contention]\n";
   if (network.sending) text += fmt::format("sending = {}\n", *network.sending);
@@ -288,6 +334,12 @@ Network Scaled(const Network& network, const NetworkScale& scale) {
     link->latency *= scale.latency;
     link->bandwidth *= scale.bandwidth;
     link->overhead *= scale.overhead;
+    const auto multiply = [](std::optional<double>& bound, double factor) {
+      if (bound) *bound *= factor;
+    };
+    multiply(link->latency_at_most, scale.latency);
+    multiply(link->bandwidth_at_least, scale.bandwidth);
+    multiply(link->overhead_at_most, scale.overhead);
   }
   return scaled;
 }

@@ -18,7 +18,11 @@ struct Link {
   double bandwidth = std::numeric_limits<double>::infinity();  // bytes a second
   double overhead = 0;                                         // seconds of the processor's time for every call
   std::uint64_t eager_limit = 32768;                           // messages of this many bytes and more rendezvous
+  // Of values that are not known: all that is. What is above is then assumed. An infinite latency or overhead and a
+  // bandwidth of 0 are no bounds at all.
+  std::optional<double> latency_at_most{}, bandwidth_at_least{}, overhead_at_most{};
 
+  bool IsKnown() const { return !latency_at_most && !bandwidth_at_least && !overhead_at_most; }
   double TransferSeconds(double bytes) const { return bytes / bandwidth; }
 
   friend bool operator==(const Link&, const Link&) = default;
@@ -76,6 +80,10 @@ struct Network {
 
   friend bool operator==(const Network&, const Network&) = default;
 };
+
+// What is not known of a link, "latency at most 1.84 µs (460 ns assumed), overhead at most 1.84 µs (0 s assumed)";
+// empty when all is.
+std::string DescribeUnknown(const Link& link);
 
 // The ideal network: no latency, no end of bandwidth, calls cost nothing.
 Network IdealNetwork();

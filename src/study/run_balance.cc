@@ -134,6 +134,11 @@ std::optional<Network> NetworkOf(const Study& study, const BalanceStudy& balance
     }
   }
   what_if.network = network ? network->name : "ideal";
+  for (const auto& [link, where] : {std::pair{&Network::remote, "between nodes"}, {&Network::local, "within nodes"}}) {
+    if (!network || (*network.*link).IsKnown()) continue;
+    AddFinding(what_if, "networkNotKnown", "numbers of the network are assumed, as messages only bound them",
+               fmt::format("{}: {}", where, DescribeUnknown(*network.*link)));
+  }
   return network;
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "base/error.h"
 #include "base/format.h"
@@ -34,11 +35,25 @@ struct Replayed {
   Diagnostics diagnostics;
 };
 
-void ChooseNetwork(const Scenario& scenario, Replayed& result) {
+// "; not known between nodes: latency at most 1.84 µs (460 ns assumed)", of links that ranks of the run can use.
+std::string DescribeUnknown(const Trace& trace, const Network& network) {
+  std::set<std::int32_t> nodes;
+  for (const Rank& rank : trace.ranks) nodes.insert(rank.node);
+  std::string text;
+  const auto add = [&](bool is_used, const Link& link, const char* where) {
+    if (is_used && !link.IsKnown()) text += fmt::format("; not known {}: {}", where, DescribeUnknown(link));
+  };
+  add(nodes.size() > 1, network.remote, "between nodes");
+  add(nodes.size() < trace.size(), network.local, "within nodes");
+  return text;
+}
+
+void ChooseNetwork(const Trace& trace, const Scenario& scenario, Replayed& result) {
   result.network = Scaled(*scenario.network, scenario.scale);
   result.description = result.network.name;
   if (scenario.scale.latency != 1) result.description += fmt::format(", latency ×{:g}", scenario.scale.latency);
   if (scenario.scale.bandwidth != 1) result.description += fmt::format(", bandwidth ×{:g}", scenario.scale.bandwidth);
+  result.description += DescribeUnknown(trace, result.network);
 }
 
 void RequireRegion(const Trace& trace, const std::string& region) {
@@ -74,7 +89,7 @@ ScenarioRun ReplayScenario(const Trace& trace, const Matching& matching, const s
   const PhaseCut whole = CutPhase(trace, PhaseSpec::WholeRun());
   RequireKnownWaits(trace, whole);
   Replayed replayed;
-  ChooseNetwork(scenario, replayed);
+  ChooseNetwork(trace, scenario, replayed);
   ChooseComputation(trace, cuts, scenario, options, replayed);
   const ReplayOptions replay_options = {options.rules, true, &replayed.network, &replayed.bursts};
   const ReplayResult result = Replay(trace, matching, whole, replay_options);
@@ -89,22 +104,23 @@ ScenarioRun ReplayScenario(const Trace& trace, const Matching& matching, const s
 
 namespace {
 
-// The better, the less a calibration leaves open: a bandwidth between nodes, then times that lie on the line.
+// The better, the less a calibration leaves open: bandwidth and latency between nodes, then times that lie on the line.
 double Doubt(const Calibration& calibration) {
   const std::optional<LinkCalibration>& link = calibration.remote ? calibration.remote : calibration.local;
   double doubt = link->relative_spread + std::fabs(calibration.Deviation());
   if (!link->has_bandwidth) doubt += 10;
+  if (link->link.latency_at_most) doubt += 10;
   return calibration.remote ? doubt : doubt + 100;
 }
 
 std::string InWords(const Calibration& calibration, const std::string& path) {
   const bool is_remote = calibration.remote.has_value();
   const Link& link = is_remote ? calibration.network.remote : calibration.network.local;
-  const std::string bandwidth =
-      std::isinf(link.bandwidth) ? "bandwidth unknown" : fmt::format("{:.0f} MB/s", link.bandwidth / 1e6);
-  return fmt::format("network calibrated to {} ({}, {} {}; replayed there the run takes {:+.1f} %)", path,
-                     FormatSeconds(link.latency), bandwidth, is_remote ? "between nodes" : "within nodes",
-                     100 * calibration.Deviation());
+  std::string numbers;  // what is not known is said where the network is used
+  if (!link.latency_at_most) numbers = FormatSeconds(link.latency) + ", ";
+  if (!link.bandwidth_at_least) numbers += fmt::format("{:.0f} MB/s, ", link.bandwidth / 1e6);
+  return fmt::format("network calibrated to {} ({}{}; replayed there the run takes {:+.1f} %)", path, numbers,
+                     is_remote ? "between nodes" : "within nodes", 100 * calibration.Deviation());
 }
 
 }  // namespace
