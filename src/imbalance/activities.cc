@@ -1,8 +1,10 @@
 #include "imbalance/activities.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "base/parallel.h"
+#include "base/search.h"
 
 namespace farscale {
 namespace {
@@ -23,8 +25,7 @@ class Tiler {
     result_.call_activity.reserve(window.end.call - window.begin.call);
     result_.call_occurrence.reserve(window.end.call - window.begin.call);
     result_.edges.push_back(origin);
-    OpenRegionsBefore(window.begin.event);
-    CloseAt(window.begin.tick, kBeforePhase);
+    TileBefore();
     std::size_t event = window.begin.event;
     for (std::size_t call = window.begin.call; call < window.end.call; ++call) {
       for (; event < window.end.event && timeline_.region_event(event).call <= call; ++event) TakeEvent(event);
@@ -42,8 +43,36 @@ class Tiler {
   }
 
  private:
-  void OpenRegionsBefore(std::size_t end) {
-    for (std::size_t event = 0; event < end; ++event) Apply(timeline_.region_event(event));
+  // Opens the regions around the begin of the window. From when the phase begins on the first rank until then, what the
+  // rank does is in the same regions below "before the phase"; its calls there wait for nobody in the phase.
+  void TileBefore() {
+    const Edge& begin = rank_.window.begin;
+    std::vector<PathId> before;
+    const auto current = [&] { return before.empty() ? kBeforePhase : before.back(); };
+    std::size_t event = 0;
+    const auto take_events = [&](std::size_t last_call) {
+      for (; event < begin.event && timeline_.region_event(event).call <= last_call; ++event) {
+        const RankTimeline::RegionEvent next = timeline_.region_event(event);
+        CloseAt(std::min(next.tick, begin.tick), current());
+        Apply(next);
+        if (!next.is_leave) {
+          before.push_back(paths_.Child(current(), next.region));
+        } else if (!before.empty()) {
+          before.pop_back();
+        }
+      }
+    };
+    for (std::size_t call = FirstCallBehind(result_.edges.front()); call < begin.call; ++call) {
+      take_events(call);
+      CloseAt(std::min(timeline_.enter(call), begin.tick), current());
+      CloseAt(std::min(timeline_.leave(call), begin.tick), paths_.Child(current(), timeline_.region(call)));
+    }
+    take_events(std::numeric_limits<std::size_t>::max());
+    CloseAt(begin.tick, current());
+  }
+
+  std::size_t FirstCallBehind(Tick tick) const {
+    return PartitionIndex(0, timeline_.calls(), [&](std::size_t call) { return timeline_.leave(call) <= tick; });
   }
 
   void TakeEvent(std::size_t index) {

@@ -45,9 +45,9 @@ struct Activities {
   Tick end = 0;                       // of the last
 };
 
-// Of the ranks in a phase. All begin when the first does: whoever comes later is "before the phase" until then. What a
-// rank does ends with its window, or where it enters MPI_Finalize; its last activity is that it is "after the phase"
-// until the last rank ends, and counts as a call.
+// Of the ranks in a phase. All begin when the first does: whoever comes later is "before the phase" until then, and
+// there in the regions and calls that the trace shows. What a rank does ends with its window, or where it enters
+// MPI_Finalize; its last activity is that it is "after the phase" until the last rank ends, and counts as a call.
 Activities CollectActivities(const Trace& trace, const PhaseCut& cut);
 
 }  // namespace farscale

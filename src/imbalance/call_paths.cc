@@ -38,7 +38,7 @@ PathId CallPaths::Child(PathId parent, std::uint32_t region) {
   if (depth > kDeepestPath && !is_mpi) return parent;
   const auto child = static_cast<PathId>(nodes_.size());
   children.emplace_back(named, child);
-  nodes_.push_back({parent, named, depth, is_mpi, {}});
+  nodes_.push_back({parent, named, depth, is_mpi, is_before_phase(parent), {}});
   return child;
 }
 
@@ -50,7 +50,7 @@ std::string CallPaths::Name(PathId path) const {
   if (path < kSpecialPaths) return kSpecialNames[path];
   std::vector<PathId> stack;
   for (; path >= kSpecialPaths; path = nodes_[path].parent) stack.push_back(path);
-  std::string name;
+  std::string name = path == kOutsideRegions ? "" : kSpecialNames[path];
   for (auto at = stack.rbegin(); at != stack.rend(); ++at) {
     if (!name.empty()) name += kSeparator;
     name += region_name(*at);

@@ -16,7 +16,8 @@ using PathId = std::uint32_t;
 
 // Paths that are no regions of the trace.
 inline constexpr PathId kOutsideRegions = 0;
-inline constexpr PathId kBeforePhase = 1;         // a rank is late: others are in the phase already
+// A rank is late: others are in the phase already. Its children are the regions that it is in meanwhile.
+inline constexpr PathId kBeforePhase = 1;
 inline constexpr PathId kBetweenOccurrences = 2;  // of a phase that recurs with other work between
 inline constexpr PathId kAfterPhase = 3;          // a rank is done: others are in the phase still
 inline constexpr PathId kSpecialPaths = 4;
@@ -38,7 +39,8 @@ class CallPaths {
   // The innermost region: its name in brackets for special paths.
   const std::string& region_name(PathId path) const;
   bool is_mpi(PathId path) const { return nodes_[path].is_mpi; }
-  // "main / step / MPI_Recv"
+  bool is_before_phase(PathId path) const { return path == kBeforePhase || nodes_[path].is_before_phase; }
+  // "main / step / MPI_Recv", "(before the phase) / main / MPI_Recv"
   std::string Name(PathId path) const;
 
   // The same paths under the numbers of `all`, which learns those it does not have.
@@ -50,6 +52,7 @@ class CallPaths {
     std::uint32_t region = 0;  // of the trace
     std::uint32_t depth = 0;
     bool is_mpi = false;
+    bool is_before_phase = false;
     std::vector<std::pair<std::uint32_t, PathId>> children;  // by region, the one used last in front
   };
 

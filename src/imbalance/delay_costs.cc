@@ -19,6 +19,7 @@ struct DelayInterval {
   std::uint32_t first_wait = 0, end_wait = 0;    // waits of the delayer
   Tick delays = 0;                               // sum of both
   Tick waits = 0;
+  std::optional<PathId> exit_path{};  // of the delayer's call at the synchronization point
 };
 
 struct Delay {
@@ -67,6 +68,7 @@ class IntervalSearch {
       interval.end_delay = static_cast<std::uint32_t>(result.delays.size());
       interval.first_wait = FirstWaitBehind(wait.delayer, from.delayer_call);
       interval.end_wait = std::max(interval.first_wait, FirstWaitFrom(wait.delayer, wait.delayer_call));
+      if (from.call != kNoCall) interval.exit_path = PathOfCall(wait.delayer, from.delayer_call);
       interval.waits = sums_[wait.delayer][interval.end_wait] - sums_[wait.delayer][interval.first_wait];
       result.intervals.push_back(interval);
     }
@@ -80,6 +82,11 @@ class IntervalSearch {
     const std::size_t behind = rules_ == DelayRules::kScalasca ? 0 : 1;
     const std::size_t first = from == kNoCall ? 0 : activities.call_activity[from] + behind;
     times_[rank]->AddTo(times, first, activities.call_activity[to]);
+  }
+
+  PathId PathOfCall(std::uint32_t rank, std::uint32_t call) const {
+    const RankActivities& activities = activities_.ranks[rank];
+    return activities.path[activities.call_activity[call]];
   }
 
   std::uint32_t FirstWaitFrom(std::uint32_t rank, std::uint32_t call) const {
@@ -211,7 +218,7 @@ class Accounting {
     const auto kind = static_cast<std::size_t>(wait.kind);
     const double counted = activities_.ranks[rank].counts(wait.call) ? length : 0;
     const WaitLedger::Flow flow = ledgers_[rank].TakePrevious();
-    if (wait.kind == WaitKind::kWaitAtEnd && !options_.charge_end) {
+    if (wait.kind == WaitKind::kWaitAtEnd && !options_.charge_end.value_or(false)) {
       costs_.at_end += counted;
       return;
     }
@@ -224,8 +231,8 @@ class Accounting {
     parts.propagating = std::min(1.0, flow.share) * length;
     const auto sum = static_cast<double>(interval.delays + interval.waits);
     if (sum <= 0) {
-      for (std::size_t k = 0; k < kWaitKinds; ++k) costs_.unattributed[k] += caused[k];
-      costs_.unattributed[kind] += counted;
+      caused[kind] += counted;
+      ChargeExit(wait, interval, caused);
       return;
     }
     double charged = counted;
@@ -237,13 +244,32 @@ class Accounting {
     each[kind] += charged / sum;
     ledgers_[wait.delayer].Add(interval.first_wait, interval.end_wait, each, length / sum);
     for (std::uint32_t i = interval.first_delay; i < interval.end_delay; ++i) {
-      const Delay& delay = intervals_[rank].delays[i];
-      const auto ticks = static_cast<double>(delay.ticks);
-      PathCosts& costs = CostsOf(wait.delayer, delay.path);
-      costs.short_term[kind] += ticks * charged / sum;
-      for (std::size_t k = 0; k < kWaitKinds; ++k) costs.long_term[k] += ticks * caused[k] / sum;
-      AddToRaster(delay.path, wait, ticks * (charged + parts.caused) / sum);
+      Charge(wait, intervals_[rank].delays[i], sum, charged, caused);
     }
+  }
+
+  // Its share of a wait and of what that caused to a delay among others that come to `sum` with it.
+  void Charge(const WaitState& wait, const Delay& delay, double sum, double charged, const ByWaitKind& caused) {
+    const auto ticks = static_cast<double>(delay.ticks);
+    PathCosts& costs = CostsOf(wait.delayer, delay.path);
+    costs.short_term[static_cast<std::size_t>(wait.kind)] += ticks * charged / sum;
+    double all = charged;
+    for (std::size_t k = 0; k < kWaitKinds; ++k) {
+      costs.long_term[k] += ticks * caused[k] / sum;
+      all += caused[k];
+    }
+    AddToRaster(delay.path, wait, ticks * all / sum);
+  }
+
+  // A wait without a delay, and what it caused: the delayer left the call at the synchronization point later.
+  void ChargeExit(const WaitState& wait, const DelayInterval& interval, const ByWaitKind& charged) {
+    ByWaitKind& costs = interval.exit_path ? CostsOf(wait.delayer, *interval.exit_path).exit_skew : costs_.unattributed;
+    double all = 0;
+    for (std::size_t k = 0; k < kWaitKinds; ++k) {
+      costs[k] += charged[k];
+      all += charged[k];
+    }
+    if (interval.exit_path) AddToRaster(*interval.exit_path, wait, all);
   }
 
   // In the iteration in which the delayer was last in the path before it let the other go.
@@ -265,7 +291,7 @@ class Accounting {
     std::vector<PathCosts>& paths = costs_.ranks[rank].paths;
     if (places[path] == kNoCall) {
       places[path] = static_cast<std::uint32_t>(paths.size());
-      paths.push_back({path, {}, {}});
+      paths.push_back({path, {}, {}, {}});
     }
     return paths[places[path]];
   }

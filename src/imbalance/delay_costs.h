@@ -27,7 +27,8 @@ std::optional<DelayRules> ParseDelayRules(std::string_view id);  // nothing: non
 
 struct DelayOptions {
   DelayRules rules = DelayRules::kConserving;
-  bool charge_end = false;  // waits at the end, too
+  // Waits at the end, too. Nothing: those of a phase that is no whole run, where ranks go on to what comes behind it.
+  std::optional<bool> charge_end{};
 };
 
 // By kind of the wait state that is caused in the end, in ticks summed over ranks.
@@ -38,6 +39,9 @@ struct PathCosts {
   PathId path = 0;
   ByWaitKind short_term{};  // of waits it caused itself
   ByWaitKind long_term{};   // of waits that those caused in turn
+  // Of waits for a rank that did nothing longer than the one that waited, but left their last synchronization point
+  // later, and of what those caused: of its call there. [Boehme13] leaves them open.
+  ByWaitKind exit_skew{};
 };
 
 // Of one wait state, in ticks.

@@ -60,6 +60,7 @@ class RankAccount {
     for (const PathCosts& path : costs.paths) {
       Of(path.path).short_term += path.short_term;
       Of(path.path).long_term += path.long_term;
+      Of(path.path).exit_skew += path.exit_skew;
     }
   }
 
@@ -176,7 +177,7 @@ void ToSeconds(PathLosses& losses, double second) {
         &losses.propagating, &losses.caused, &losses.critical, &losses.nearly_critical, &losses.intra, &losses.inter}) {
     *value *= second;
   }
-  for (ByWaitKind* values : {&losses.waiting, &losses.short_term, &losses.long_term}) {
+  for (ByWaitKind* values : {&losses.waiting, &losses.short_term, &losses.long_term, &losses.exit_skew}) {
     for (double& value : *values) value *= second;
   }
 }
@@ -195,7 +196,8 @@ void AddSlack(const Slack& slack, Diagnosis& diagnosis) {
 std::vector<PathId> LargestCosts(const Diagnosis& diagnosis, std::size_t most) {
   std::vector<std::pair<double, PathId>> costs;
   for (PathId path = kSpecialPaths; path < diagnosis.totals.size(); ++path) {
-    if (diagnosis.totals[path].Costs() > 0) costs.emplace_back(-diagnosis.totals[path].Costs(), path);
+    if (diagnosis.totals[path].Costs() > 0 && !diagnosis.paths.is_before_phase(path))
+      costs.emplace_back(-diagnosis.totals[path].Costs(), path);
   }
   std::sort(costs.begin(), costs.end(), [&](const auto& a, const auto& b) {
     return a.first != b.first ? a.first < b.first : diagnosis.paths.Name(a.second) < diagnosis.paths.Name(b.second);
@@ -260,12 +262,13 @@ double LongestInside(const Diagnosis& diagnosis) {
 }  // namespace
 
 bool Diagnosis::IsOutside(PathId path) const {
-  return recurs && (path == kBeforePhase || path == kBetweenOccurrences || path == kAfterPhase);
+  return recurs && (paths.is_before_phase(path) || path == kBetweenOccurrences || path == kAfterPhase);
 }
 
 double PathLosses::Waiting() const { return Sum(waiting); }
 double PathLosses::ShortTerm() const { return Sum(short_term); }
 double PathLosses::LongTerm() const { return Sum(long_term); }
+double PathLosses::ExitSkew() const { return Sum(exit_skew); }
 
 PathLosses& PathLosses::operator+=(const PathLosses& other) {
   time += other.time;
@@ -279,6 +282,7 @@ PathLosses& PathLosses::operator+=(const PathLosses& other) {
   caused += other.caused;
   farscale::operator+=(short_term, other.short_term);
   farscale::operator+=(long_term, other.long_term);
+  farscale::operator+=(exit_skew, other.exit_skew);
   critical += other.critical;
   nearly_critical += other.nearly_critical;
   intra += other.intra;
@@ -303,7 +307,11 @@ Diagnosis Diagnose(const Trace& trace, const Matching& matching, const PhaseCut&
   Activities activities = CollectActivities(trace, cut);
   const CollectiveWaits collectives(trace, matching, activities);
   const WaitStates states = FindWaitStates(trace, matching, activities, collectives);
-  DelayCosts costs = FindDelayCosts(activities, states, collectives, cut.iterations, options.delays);
+  DelayOptions delays = options.delays;
+  // The end of a phase that recurs is none of its time.
+  const bool goes_on = cut.spec.kind != PhaseSpec::Kind::kWholeRun && cut.span != Span::kEach;
+  if (!delays.charge_end) delays.charge_end = goes_on;
+  DelayCosts costs = FindDelayCosts(activities, states, collectives, cut.iterations, delays);
   const double second = 1 / trace.ticks_per_second;
   Diagnosis diagnosis;
   diagnosis.paths = activities.paths;

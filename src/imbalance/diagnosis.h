@@ -35,6 +35,7 @@ struct PathLosses {
   double indirect = 0, propagating = 0;  // of its waits
   double caused = 0;                     // waiting elsewhere that its waits brought about (phi)
   ByWaitKind short_term{}, long_term{};  // waits that it caused
+  ByWaitKind exit_skew{};                // waits for ranks that left it later, as a synchronization point, and no more
   double critical = 0;                   // on the critical path
   double nearly_critical = 0;            // with little slack, on the critical path or not [imbalance/slack.h]
   double intra = 0, inter = 0;           // waits of other ranks that go with its being on the critical path; not told
@@ -44,7 +45,8 @@ struct PathLosses {
   double Execution() const { return time - Waiting(); }
   double ShortTerm() const;
   double LongTerm() const;
-  double Costs() const { return ShortTerm() + LongTerm(); }
+  double ExitSkew() const;
+  double Costs() const { return ShortTerm() + LongTerm() + ExitSkew(); }
   PathLosses& operator+=(const PathLosses& other);
 };
 
@@ -68,7 +70,7 @@ struct Diagnosis {
   std::vector<std::pair<PathId, LoadShape>> shapes;  // of the paths that cost most, in that order
   std::optional<LoadShape> useful_shape;             // of all useful time
   std::size_t iterations = 1;
-  ByWaitKind unattributed{};  // waiting behind which no delay was found
+  ByWaitKind unattributed{};  // waiting for which no cause is found
   ByWaitKind lost{};          // not charged by the rules of Scalasca
   DelayRules rules = DelayRules::kConserving;
   // The occurrences of the phase lie apart: only what is in them counts, but for the critical path, which goes through

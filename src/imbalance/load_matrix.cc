@@ -79,7 +79,7 @@ std::vector<double> LoadMatrix::Sums() const {
 }
 
 bool IsUseful(const CallPaths& paths, PathId path) {
-  return !paths.is_mpi(path) && path != kBeforePhase && path != kBetweenOccurrences && path != kAfterPhase;
+  return !paths.is_mpi(path) && !paths.is_before_phase(path) && path != kBetweenOccurrences && path != kAfterPhase;
 }
 
 LoadMatrix LoadOf(const Trace& trace, const PhaseCut& cut, const Activities& activities, const WaitStates& states,

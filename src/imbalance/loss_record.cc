@@ -33,6 +33,7 @@ void OnlyEffects(PathRecord& record) {
   PathLosses effects;
   effects.short_term = record.total.short_term;
   effects.long_term = record.total.long_term;
+  effects.exit_skew = record.total.exit_skew;
   effects.critical = record.total.critical;
   record.total = effects;
   for (std::vector<double>* values : {&record.execution, &record.waiting}) std::fill(values->begin(), values->end(), 0);
@@ -44,7 +45,7 @@ double Sum(const ByWaitKind& values) { return std::accumulate(values.begin(), va
 
 double LossRecord::Waiting() const { return Sum(waiting); }
 
-double LossRecord::Costs() const { return Sum(short_term) + Sum(long_term); }
+double LossRecord::Costs() const { return Sum(short_term) + Sum(long_term) + Sum(exit_skew); }
 
 LossRecord RecordOf(const Diagnosis& diagnosis, const std::string& phase, const std::vector<Location>& locations) {
   LossRecord record;
@@ -74,6 +75,7 @@ LossRecord RecordOf(const Diagnosis& diagnosis, const std::string& phase, const 
       if (!is_outside) record.waiting[kind] += total.waiting[kind];
       record.short_term[kind] += total.short_term[kind];
       record.long_term[kind] += total.long_term[kind];
+      record.exit_skew[kind] += total.exit_skew[kind];
     }
     if (is_outside) continue;
     record.wrong_order += total.wrong_order;

@@ -39,7 +39,7 @@ struct LossRecord {
   double allocation = 0;  // times its ranks
   double at_end = 0;      // waits that are charged to nobody
   DelayRules rules = DelayRules::kConserving;
-  ByWaitKind waiting{}, short_term{}, long_term{}, unattributed{};
+  ByWaitKind waiting{}, short_term{}, long_term{}, exit_skew{}, unattributed{};
   ByWaitKind lost{};  // not charged by the rules of Scalasca
   double wrong_order = 0, indirect = 0, propagating = 0;
   std::size_t iterations = 1;

@@ -228,6 +228,72 @@ TEST(Programs, ByTheRulesOfScalasca) {
   EXPECT_NEAR(short_term + long_term, 9, kExact);
 }
 
+// Rank 1 leaves the first barrier at 6, rank 0 at 3, and both compute for 2. Rank 0 waits 8 - 5 = 3
+// for rank 1 in the sum. Nothing is longer on rank 1; it left the first barrier 3 later, which is charged.
+TEST(Programs, ExitSkewIsChargedToTheCallThatWasLeftLate) {
+  const test::TextProgram program = test::ParseProgram(
+      "r0: comp 0-2 | Barrier@1 2-3 | comp 3-5 | Allreduce@2 5-9\n"
+      "r1: comp 0-2 | Barrier@1 2-6 | comp 6-8 | Allreduce@2 8-9\n");
+  const Diagnosis diagnosis =
+      Diagnose(program.trace, MatchTrace(program.trace), CutPhase(program.trace, PhaseSpec::WholeRun()));
+  double short_term = 0, exit_skew = 0, unattributed = 0;
+  for (PathId path = 0; path < diagnosis.paths.size(); ++path) {
+    short_term += diagnosis.totals[path].ShortTerm() + diagnosis.totals[path].LongTerm();
+    exit_skew += diagnosis.totals[path].ExitSkew();
+    if (diagnosis.paths.Name(path) == "MPI_Barrier") {
+      EXPECT_NEAR(diagnosis.ranks[1].Find(path)->ExitSkew(), 3, kExact);
+      EXPECT_NEAR(diagnosis.ranks[1].Find(path)->Costs(), 3, kExact);
+    }
+  }
+  for (const double of_kind : diagnosis.unattributed) unattributed += of_kind;
+  EXPECT_NEAR(exit_skew, 3, kExact);
+  EXPECT_NEAR(short_term, 0, kExact);
+  EXPECT_EQ(unattributed, 0);
+}
+
+// A window from 4 on: rank 0 is in it at once, and rank 1 from its first call on, at 8, before which it computes from
+// 4 to 6 and is in a barrier of its own from 6 to 8. Rank 0 waits 10 - 5 = 5 for it: 2 s of computing and 2 s in that
+// barrier before the phase, and 2 - 1 = 1 s of computing in it that rank 0 has less.
+TEST(Programs, WhatLateRanksDoBeforeThePhase) {
+  const test::TextProgram program = test::ParseProgram(
+      "r0: comp 0-4 | work 4-5 | Barrier@1 5-11\n"
+      "r1: comp 0-6 | Isend>0#m 6-8 | work 8-10 | Barrier@1 10-11\n");
+  PhaseCut cut = CutPhase(program.trace, PhaseSpec::WholeRun());
+  cut.spec.kind = PhaseSpec::Kind::kTimeWindow;
+  for (const std::size_t rank : {0, 1}) {
+    Interval& window = cut.ranks[rank].window;
+    window.begin = EdgeAtTick(
+        program.trace.timelines[rank],
+        program.trace.begin() + static_cast<Tick>((rank == 0 ? 4 : 8) * program.trace.ticks_per_second), false);
+    cut.ranks[rank].iterations = {window};
+  }
+  const Diagnosis diagnosis = Diagnose(program.trace, MatchTrace(program.trace), cut);
+  std::map<std::string, double> costs;
+  for (PathId path = 0; path < diagnosis.paths.size(); ++path) {
+    if (diagnosis.totals[path].Costs() > 0) costs[diagnosis.paths.Name(path)] = diagnosis.totals[path].Costs();
+  }
+  EXPECT_NEAR(costs["(before the phase) / comp"], 2, kExact);
+  EXPECT_NEAR(costs["(before the phase) / MPI_Isend"], 2, kExact);
+  EXPECT_NEAR(costs["work"], 1, kExact);
+  EXPECT_EQ(costs.size(), 3u);
+}
+
+// What ranks do at the end of a phase that is no whole run is charged as any other wait: rank 0 is done at 3, rank 1
+// works on until 7.
+TEST(Programs, WaitsAtTheEndOfAPhaseAreCharged) {
+  const test::TextProgram program = test::ParseProgram("r0: work 0-3\nr1: work 0-7\n");
+  PhaseCut cut = CutPhase(program.trace, PhaseSpec::WholeRun());
+  EXPECT_NEAR(Diagnose(program.trace, MatchTrace(program.trace), cut).at_end, 4, kExact);
+  cut.spec.kind = PhaseSpec::Kind::kFoundLoop;
+  const Diagnosis diagnosis = Diagnose(program.trace, MatchTrace(program.trace), cut);
+  EXPECT_EQ(diagnosis.at_end, 0);
+  for (PathId path = 0; path < diagnosis.paths.size(); ++path) {
+    if (diagnosis.paths.Name(path) == "work") {
+      EXPECT_NEAR(diagnosis.ranks[1].Find(path)->ShortTerm(), 4, kExact);
+    }
+  }
+}
+
 TEST(Programs, AgreeWithAnotherImplementation) {
   const std::string text = ReadFile(test::SourceFolder() + "/tests/programs/random_losses.txt");
   const std::vector<test::TextProgram> programs = test::ParsePrograms(text);

@@ -104,6 +104,7 @@ PathRecord PathFrom(const Json& json, const std::vector<std::size_t>& ranks, con
   total.waiting = ByKind(json.at("waiting"));
   total.short_term = ByKind(json.at("shortTerm"));
   total.long_term = ByKind(json.at("longTerm"));
+  if (json.contains("exitSkew")) total.exit_skew = ByKind(json.at("exitSkew"));  // unattributed before there were any
   total.indirect = json.at("indirect").get<double>();
   total.propagating = json.at("propagating").get<double>();
   total.caused = json.at("caused").get<double>();
@@ -189,6 +190,7 @@ LossRecord LossesFromJson(const Json& json, const std::string& file) {
   losses.waiting = ByKind(json.at("waiting"));
   losses.short_term = ByKind(json.at("shortTerm"));
   losses.long_term = ByKind(json.at("longTerm"));
+  if (json.contains("exitSkew")) losses.exit_skew = ByKind(json.at("exitSkew"));
   losses.unattributed = ByKind(json.at("unattributed"));
   const auto rules = ParseDelayRules(json.at("rules").get<std::string>());
   if (!rules) RefuseLosses(file, json.at("rules").dump() + " are no rules of delay costs");

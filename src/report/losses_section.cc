@@ -23,6 +23,7 @@ std::string ShareOf(double value, double whole) { return whole > 0 ? FormatPerce
 std::string TimeOrDash(double seconds) { return seconds > 0 ? FormatSeconds(seconds) : "–"; }
 
 constexpr double kNothing = 0.0005;  // shares below are 0.0 %
+constexpr double kWorthSkew = 0.05;  // of the waiting, to be told
 
 double CostsOf(const PathRecord& path) { return path.total.Costs(); }
 
@@ -50,6 +51,7 @@ Data Kinds(const LossRecord& losses) {
                     {"share", ShareOf(losses.waiting[k], losses.allocation)},
                     {"shortTerm", is_end ? "not charged" : TimeOrDash(losses.short_term[k])},
                     {"longTerm", is_end ? "–" : TimeOrDash(losses.long_term[k])},
+                    {"exitSkew", TimeOrDash(losses.exit_skew[k])},
                     {"unattributed", TimeOrDash(losses.unattributed[k] + losses.lost[k])}});
   }
   return rows;
@@ -71,6 +73,7 @@ Data Causes(const LossRecord& losses, std::size_t most) {
                     {"share", ShareOf(path->total.Costs(), losses.Waiting())},
                     {"shortTerm", TimeOrDash(path->total.ShortTerm())},
                     {"longTerm", TimeOrDash(path->total.LongTerm())},
+                    {"exitSkew", TimeOrDash(path->total.ExitSkew())},
                     {"most", MostRanks(path->costs, losses, path->total.Costs())}});
   }
   return rows;
@@ -179,7 +182,7 @@ Data Shapes(const LossRecord& losses, std::size_t most) {
 std::string ExplainParentheses(const LossRecord& losses) {
   std::vector<std::string> texts;
   for (const auto& [name, meaning] :
-       {std::pair{"(before the phase)", "ranks that enter the phase later than the first"},
+       {std::pair{"(before the phase)", "ranks that enter the phase later than the first, and what they do until then"},
         std::pair{"(between occurrences)", "what lies between occurrences of the phase"},
         std::pair{"(after the phase)", "ranks that are done until the last one is"},
         std::pair{"(outside regions)", "what no recorded region encloses"}}) {
@@ -234,6 +237,44 @@ std::string DescribeRules(const LossRecord& losses) {
                      ShareOf(lost, losses.Waiting()), FormatSeconds(lost));
 }
 
+namespace {
+
+bool IsBeforePhase(const PathRecord& path) { return path.path.starts_with("(before the phase)"); }
+
+// What ranks bring with them that enter the phase later than the first.
+std::string SkewOfBegin(const LossRecord& losses) {
+  double costs = 0;
+  std::vector<double> late(losses.ranks.size(), 0);
+  for (const PathRecord& path : losses.paths) {
+    if (!IsBeforePhase(path)) continue;
+    costs += path.total.Costs();
+    for (std::size_t i = 0; i < late.size(); ++i) late[i] += path.execution[i];
+  }
+  if (late.empty() || costs < kWorthSkew * losses.Waiting()) return "";
+  const double latest = *std::max_element(late.begin(), late.end());
+  const std::string by = latest > 0 ? fmt::format(", up to {} after the first", FormatSeconds(latest)) : "";
+  return fmt::format(
+      "{} of the waiting comes from before the phase: {} enter it at different times{}. Leaving out its first "
+      "iterations "
+      "leaves that out.",
+      ShareOf(costs, losses.Waiting()), LossRanks(losses).many(), by);
+}
+
+// Waits for ranks that left a call later than others, and did nothing else longer.
+std::string SkewOfExits(const LossRecord& losses) {
+  const auto skew = [](const PathRecord& path) { return path.total.ExitSkew(); };
+  double all = 0;
+  for (const PathRecord& path : losses.paths) all += skew(path);
+  if (all < kNothing * losses.Waiting()) return "";
+  const std::vector<const PathRecord*> most = LargestPaths(losses, 1, skew);
+  return fmt::format(
+      "{} of the waiting ({}) is exit skew: {} leave a call in which they met at different times and do nothing longer "
+      "until they meet again. It is charged to that call, most of it to {}.",
+      ShareOf(all, losses.Waiting()), FormatSeconds(all), LossRanks(losses).many(), most.front()->path);
+}
+
+}  // namespace
+
 std::vector<std::string> SummarizeLosses(const LossRecord& losses) {
   const double waiting = losses.Waiting();
   const LossRanks ranks(losses);
@@ -255,9 +296,12 @@ std::vector<std::string> SummarizeLosses(const LossRecord& losses) {
                     "wait in turn.",
                     ShareOf(losses.indirect, waiting), ranks.one(), ShareOf(losses.propagating, waiting)));
   }
+  for (const std::string& sentence : {SkewOfBegin(losses), SkewOfExits(losses)}) {
+    if (!sentence.empty()) sentences.push_back(sentence);
+  }
   if (losses.at_end > 0) {
     sentences.push_back(
-        fmt::format("{} of the waiting ({}) is for the last {} at the end of the phase, and charged to nobody.",
+        fmt::format("{} of the waiting ({}) is for the last {} at the end of the run, and charged to nobody.",
                     ShareOf(losses.at_end, waiting), FormatSeconds(losses.at_end), ranks.one()));
   }
   double unattributed = 0;
@@ -265,7 +309,7 @@ std::vector<std::string> SummarizeLosses(const LossRecord& losses) {
   if (unattributed >= kNothing * waiting) {
     sentences.push_back(
         fmt::format("{} of the waiting ({}) could not be attributed: the {} that came late did nothing longer than "
-                    "the one that waited.",
+                    "the one that waited, and they had not met before.",
                     ShareOf(unattributed, waiting), FormatSeconds(unattributed), ranks.one()));
   }
   if (losses.recurs) {

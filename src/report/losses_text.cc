@@ -25,7 +25,7 @@ std::string LargestRank(const std::vector<double>& by_rank, const LossRecord& lo
 
 std::string WaitTable(const LossRecord& losses) {
   Rows rows = {{"Wait state", "time", fmt::format("of all {}' time", LossRanks(losses).many()), "short-term",
-                "long-term", "to nobody"}};
+                "long-term", "exit skew", "to nobody"}};
   const auto cost = [](double seconds) { return seconds > 0 ? FormatSeconds(seconds) : "-"; };
   for (const WaitKindName& kind : WaitKindNames()) {
     const auto k = static_cast<std::size_t>(kind.kind);
@@ -33,13 +33,14 @@ std::string WaitTable(const LossRecord& losses) {
     const bool is_end = kind.kind == WaitKind::kWaitAtEnd && losses.at_end > 0;
     rows.push_back({std::string(kind.name), FormatSeconds(losses.waiting[k]),
                     ShareOf(losses.waiting[k], losses.allocation), is_end ? "not charged" : cost(losses.short_term[k]),
-                    is_end ? "" : cost(losses.long_term[k]), cost(losses.unattributed[k] + losses.lost[k])});
+                    is_end ? "" : cost(losses.long_term[k]), cost(losses.exit_skew[k]),
+                    cost(losses.unattributed[k] + losses.lost[k])});
   }
   return FormatTable(rows);
 }
 
 std::string CauseTable(const LossRecord& losses, std::size_t top) {
-  Rows rows = {{"Cause of waiting", "costs", "of waiting", "short-term", "long-term", "most on rank"}};
+  Rows rows = {{"Cause of waiting", "costs", "of waiting", "short-term", "long-term", "exit skew", "most on rank"}};
   const auto costs = [](const PathRecord& path) { return path.total.Costs(); };
   for (const PathRecord* path : LargestPaths(losses, top, costs)) {
     rows.push_back({path->path, FormatSeconds(path->total.Costs()), ShareOf(path->total.Costs(), losses.Waiting()),
