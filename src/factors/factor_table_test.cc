@@ -253,6 +253,22 @@ TEST(FactorTable, RunsWithOtherNumbersOfThreadsAreSaid) {
   EXPECT_EQ(table.findings[0].id, "threadsDifferBetweenRuns");
 }
 
+// 0.9 · 0.8 = 0.72. To one percent that is rounding, whichever way; beyond it the table contradicts itself.
+TEST(FactorTable, ParentsThatAreNotTheirProduct) {
+  const auto findings_with = [](double parallel_efficiency) {
+    FactorRow row;
+    row.cores = row.ranks = 4;
+    row.values[Factor::kLoadBalance] = 0.9;
+    row.values[Factor::kCommunicationEfficiency] = 0.8;
+    row.values[Factor::kParallelEfficiency] = parallel_efficiency;
+    const FactorTable table = Table({row}, Scaling::kStrong);
+    return std::count_if(table.findings.begin(), table.findings.end(),
+                         [](const Finding& finding) { return finding.id == Describe(Anomaly::kParentNotProduct).id; });
+  };
+  for (const double fine : {0.72, 0.726, 0.714}) EXPECT_EQ(findings_with(fine), 0) << fine;
+  for (const double wrong : {0.73, 0.71}) EXPECT_EQ(findings_with(wrong), 1) << wrong;
+}
+
 TEST(FactorTable, SeriesAndPhases) {
   FactorRow a = Row(2, 1, 1), b = Row(1, 1, 1), c = Row(1, 1, 1);
   a.series = "x";

@@ -213,6 +213,18 @@ TEST(Posterior, DrawsRespectBoundsAndRange) {
   }
 }
 
+// The grid of scatters ends at 0.6, which is as near as it comes to points that have nothing to do with each other.
+TEST(Posterior, LargestScatter) {
+  const ScalingModel constant = test::LoadModel("constant");
+  const std::vector<DataPoint> points = {{16, 0.9}, {32, 0.2}, {64, 0.9}, {128, 0.1}, {256, 0.8}, {512, 0.1}};
+  const FittedModel fit = FitModel(constant, 1, points, 1.0);
+  Random random(3);
+  const Posterior posterior = SamplePosterior(constant, fit, 1.0, {16, 1024}, random);
+  double largest = 0;
+  for (const CurveDraw& draw : posterior.draws) largest = std::max(largest, draw.scatter);
+  EXPECT_NEAR(largest, 0.6, 1e-12);
+}
+
 TEST(Posterior, SameForTheSameSeed) {
   const ScalingModel amdahl = test::LoadModel("amdahl");
   const FittedModel fit = FitModel(amdahl, 1, {{16, 0.93}, {32, 0.9}, {64, 0.88}, {128, 0.81}}, 1.0);

@@ -68,8 +68,8 @@ TEST(ReplayedTrace, CutsMoveAlong) {
 // quarter and three quarters of the barrier, 50 and 70, are 45 and 55 then. On rank 1, 50 is computation.
 TEST(ReplayedTrace, CutsThroughCallsMoveAlong) {
   const Trace trace = test::ParseTrace(
-      "r0: comp 0-40 | Barrier@1 40-80 | comp 80-90\n"
-      "r1: comp 0-60 | Barrier@1 60-80 | comp 80-90");
+      "r0: comp 0-40 | Barrier@1 40-80 | comp 80-90 | Barrier@2 90-92 | comp 92-94 | Barrier@3 94-95\n"
+      "r1: comp 0-60 | Barrier@1 60-80 | comp 80-90 | Barrier@2 90-92 | comp 92-94 | Barrier@3 94-95");
   const Trace replayed = ReplayedTrace(trace, ReplayAll(trace, nullptr));
   PhaseSpec spec;
   spec.name = "window";
