@@ -137,6 +137,18 @@ TEST(Disturbance, WarmUp) {
   EXPECT_EQ(Judge(steps).Kept(), (std::vector<std::size_t>{1, 2, 3, 4, 5}));
 }
 
+// The barrier of the second of three takes far longer, which leaves two runs of one iteration each: the last, as the
+// first computes a little longer than usual.
+TEST(Disturbance, OfRunsOfOneIterationTheLeastDisturbed) {
+  std::vector<Step> steps(3);
+  steps[0].compute = {88, 88};
+  steps[1].barrier = 60;
+  const Judged judged = Judge(steps);
+  EXPECT_GT(judged.choice.iterations[0].Total(), judged.choice.iterations[2].Total());
+  EXPECT_EQ(judged.choice.reasons[0], "");
+  EXPECT_EQ(judged.Kept(), (std::vector<std::size_t>{2}));
+}
+
 TEST(Disturbance, SetUpWithCallsOfItsOwn) {
   std::vector<Step> steps(6);
   steps[0].write = 60;
