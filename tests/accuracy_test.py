@@ -59,13 +59,15 @@ class ReadingTest(unittest.TestCase):
     def test_repeats_are_kept_apart_and_missing_intervals_left_out(self):
         with tempfile.TemporaryDirectory() as folder:
             file = pathlib.Path(folder) / "backtest.csv"
-            file.write_text("series,phase,factor,train_max,cores,ratio,measured,value,low80,high80,low95,high95,model\n"
-                            "a,,loadBalance,16,32,2,0.8,0.9,0.85,0.95,0.7,1,constant\n"
-                            "a,,loadBalance,16,32,2,0.7,0.9,,,,,constant\n")
+            file.write_text("series,phase,group,factor,train_max,cores,ratio,measured,value,low80,high80,low95,high95,model\n"
+                            "a,,,loadBalance,16,32,2,0.8,0.9,0.85,0.95,0.7,1,constant\n"
+                            "a,,,loadBalance,16,32,2,0.7,0.9,,,,,constant\n"
+                            "a,p,g,loadBalance,16,32,2,0.7,0.9,,,,,constant\n")
             points = accuracy.read_backtest(file)
         first = points["a", "", "loadBalance", 16.0, 32.0, 1]
         self.assertEqual(first["farscale"], {"value": 0.9, "intervals": {80: (0.85, 0.95), 95: (0.7, 1.0)}})
         self.assertEqual(points["a", "", "loadBalance", 16.0, 32.0, 2]["farscale"]["intervals"], {})
+        self.assertIn(("a", "p / g", "loadBalance", 16.0, 32.0, 1), points)
 
 
 class TablesTest(unittest.TestCase):

@@ -209,6 +209,9 @@ class Paraver(CliTest):
         self.assertIn("Format     Paraver", self.run_ok("inspect", path).stdout)
 
 
+WHOLE_AND_GROUPS = [("whole", ""), ("whole", "step"), ("whole", "mesh")]
+
+
 class Groups(CliTest):
     """Ranks that do different work: of four and more ranks the first half is in region step, the others in mesh."""
 
@@ -221,7 +224,8 @@ class Groups(CliTest):
         return self.write(f"g{ranks}.prv", "".join(lines))
 
     def phases_of(self, *arguments):
-        return [row["phase"] for row in read_csv(self.run_ok("factors", *arguments, "-o", "-").stdout)]
+        rows = read_csv(self.run_ok("factors", *arguments, "-o", "-").stdout)
+        return [(row["phase"], row["group"]) for row in rows]
 
     def test_shown(self):
         text = self.run_ok("phases", self.trace(8)).stdout
@@ -231,13 +235,26 @@ class Groups(CliTest):
 
     def test_factors(self):
         trace = self.trace(8)
-        self.assertEqual(self.phases_of(trace), ["whole", "whole / step", "whole / mesh"])
-        self.assertEqual(self.phases_of(trace, "--groups", "auto"), ["whole", "whole / step", "whole / mesh"])
-        self.assertEqual(self.phases_of(trace, "--groups", "none"), ["whole"])
+        self.assertEqual(self.phases_of(trace), WHOLE_AND_GROUPS)
+        self.assertEqual(self.phases_of(trace, "--groups", "auto"), WHOLE_AND_GROUPS)
+        self.assertEqual(self.phases_of(trace, "--groups", "none"), [("whole", "")])
         study = self.study([trace], more='groups = "none"', phase="")
-        self.assertEqual(self.phases_of(study), ["whole"])
-        self.assertEqual(self.phases_of(study, "--groups", "auto"), ["whole", "whole / step", "whole / mesh"])
+        self.assertEqual(self.phases_of(study), [("whole", "")])
+        self.assertEqual(self.phases_of(study, "--groups", "auto"), WHOLE_AND_GROUPS)
         self.fails(2, "--groups", "factors", trace, "--groups", "some")
+
+    def test_allocation_of_any_phase(self):
+        """A phase is what a table calls it: 9 s of "main / solve", of which 3 of 4 ranks are a group, and 1 s of set-up."""
+        table = self.write("t.csv", "phase,group,cores,ranks,runtime,parallelEfficiency\n" + "".join(
+            f"set-up,,{cores},,1,0.9\nmain / solve,,{cores},,9,0.9\nmain / solve,pme,{cores},{3 * cores // 4},8,0.8\n"
+            for cores in (4, 8, 16)))
+        for options, about in (([], "main / solve:"), (["--group", "pme"], "main / solve / pme:"),
+                               (["--phase", "main / solve / pme"], "main / solve / pme:"),
+                               (["--phase", "set-up"], "set-up:")):
+            self.run_ok("report", table, "--form", "allocation", "--scaling", "weak", *options, "-o", self.folder / "a")
+            self.assertIn(f"| **Phase** | {about}", (self.folder / "a/allocation.md").read_text())
+        self.fails(2, "no group 'pp' in the results", "report", table, "--form", "allocation", "--scaling", "weak",
+                   "--group", "pp", "-o", self.folder / "b")
 
     def test_from_study_to_prediction(self):
         study = self.study([self.trace(ranks) for ranks in (4, 8, 16)], phase="[[phases]]\nfound = true\n")
@@ -251,15 +268,17 @@ class Groups(CliTest):
         self.assertIn("ranks 2-3 (2 of 4), 4-7 (4 of 8), 8-15 (8 of 16)", report)
         whole = read_csv(self.folder / "1/projection.csv")
         again = self.run_ok("predict", self.folder / "1/factors.csv", "--scaling", "strong", "-o", "-").stdout
-        self.assertEqual({row["phase"] for row in read_csv(again)}, {row["phase"] for row in whole})
+        both = [{(row["phase"], row["group"]) for row in rows} for rows in (whole, read_csv(again))]
+        self.assertEqual(both[0], {("iteration", ""), ("iteration", "step"), ("iteration", "mesh")})
+        self.assertEqual(both[0], both[1])
         self.run_ok("predict", self.folder / "1/results.json", "--report", self.folder / "new")
         self.run_ok("report", self.folder / "1/results.json", "-o", self.folder / "again")
 
     def test_named_in_the_study(self):
         group = '[[groups]]\nname = "odd"\nevery = 2\noffset = 1\n'
         self.assertEqual(self.phases_of(self.study(LU_TRACES[1:3], phase=group)),
-                         2 * ["whole"] + 2 * ["whole / odd"] + 2 * ["whole / others"])
-        self.assertEqual(self.phases_of(self.study(LU_TRACES[1:2], phase=group), "--groups", "none"), ["whole"])
+                         2 * [("whole", "")] + 2 * [("whole", "odd")] + 2 * [("whole", "others")])
+        self.assertEqual(self.phases_of(self.study(LU_TRACES[1:2], phase=group), "--groups", "none"), [("whole", "")])
         group = '[[groups]]\nname = "last"\nranks = "4-7"\n'
         self.fails(2, "study.toml:7, " + LU_TRACES[1] + ": group 'last' has none of the 4 ranks", "factors",
                    self.study(LU_TRACES[1:2], phase=group))
@@ -669,7 +688,7 @@ class Predict(CliTest):
         self.assertEqual(a, b)
         header = a.splitlines()[0]
         self.assertEqual(header,
-                         "series,phase,factor,model,dimension,cores,ratio,value,low80,high80,low95,high95,evidence")
+                         "series,phase,group,factor,model,dimension,cores,ratio,value,low80,high80,low95,high95,evidence")
         self.run_ok("predict", self.folder / "f.json", "-o", self.folder / "p.json")
         projection = json.loads((self.folder / "p.json").read_text())
         self.assertEqual(projection["format"], "farscale-projection")
@@ -779,7 +798,7 @@ class Backtest(CliTest):
         table = self.write("t.csv", self.TABLE)
         text = self.run_ok("backtest", table, "--train-max", "8,16", "-o", "-").stdout
         self.assertEqual(text.splitlines()[0],
-                         "series,phase,factor,train_max,cores,ratio,measured,value,low80,high80,low95,high95,model")
+                         "series,phase,group,factor,train_max,cores,ratio,measured,value,low80,high80,low95,high95,model")
         rows = read_csv(text)
         self.assertEqual([(row["train_max"], row["cores"], row["ratio"]) for row in rows if row["series"] == "b" and
                           row["factor"] == "loadBalance"], [("8", "16", "2"), ("8", "32", "4"), ("16", "32", "2")])

@@ -13,6 +13,7 @@ AllocationOptions AllocationOptionsOf(const AllocationFormOptions& options) {
   AllocationOptions result;
   if (!options.series.empty()) result.series = options.series;
   if (!options.phase.empty()) result.phase = options.phase;
+  if (!options.group.empty()) result.group = options.group;
   result.efficiency = options.efficiency;
   if (options.iterations > 0) result.iterations = options.iterations;
   if (options.baseline > 0) result.baseline = options.baseline;
@@ -26,6 +27,8 @@ void AddAllocationOptions(CLI::App* command, AllocationFormOptions& options) {
   const CLI::Validator share = Share();
   const std::string group = kAllocationGroup;
   command->add_option("--phase", options.phase, "Phase that it is about (default: the one that takes most time)")
+      ->group(group);
+  command->add_option("--group", options.group, "Group of its ranks that it is about (default: all ranks)")
       ->group(group);
   command->add_option("--series", options.series, "Series that it is about (default: the first)")->group(group);
   command->add_option("--efficiency", options.efficiency, "Efficiency that the recommended job keeps (default: 0.75)")

@@ -15,6 +15,7 @@ namespace farscale {
 struct AllocationFormOptions {
   std::string series;  // empty: the first
   std::string phase;   // empty: the one that takes most time
+  std::string group;   // of its ranks; empty: all
   double efficiency = 0.75;
   double iterations = 0;      // 0: as the study says
   std::int64_t baseline = 0;  // 0: the reference

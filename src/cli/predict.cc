@@ -41,7 +41,7 @@ int ExitCode(const std::vector<PhaseProjection>& projections, const Messages& me
     const std::string missing = DescribeMissing(projection);
     if (missing.empty()) continue;
     std::string where = projection.series;
-    if (!projection.phase.empty()) where += (where.empty() ? "phase " : ", phase ") + projection.phase;
+    if (!projection.phase.IsUnnamed()) where += (where.empty() ? "phase " : ", phase ") + projection.phase.Text();
     errors.emplace_back(ErrorKind::kEvidence, where, missing);
   }
   if (!errors.empty() && errors.size() == projections.size()) {

@@ -27,12 +27,12 @@ struct RunOptions {
 
 void PrintSummary(const Results& results, const std::vector<std::filesystem::path>& files) {
   for (const std::string& series : results.table.Series()) {
-    for (const std::string& phase : results.table.Phases(series)) {
+    for (const PhaseId& phase : results.table.Phases(series)) {
       const PhaseProjection* found = nullptr;
       for (const PhaseProjection& projection : results.projections) {
         if (projection.series == series && projection.phase == phase) found = &projection;
       }
-      fmt::print("Phase {}\n", phase);
+      fmt::print("Phase {}\n", phase.Text());
       for (const std::string& sentence : SummarizePhase(results.table.Rows(series, phase), found)) {
         fmt::print("  {}\n", sentence);
       }

@@ -82,8 +82,8 @@ Study StudyOf(const WhatIfOptions& options) {
 // Rank counts side by side, scenarios below each other: run time and parallel efficiency.
 void PrintComparison(const Results& results) {
   for (const std::string& series : results.table.Series()) {
-    for (const std::string& phase : results.table.Phases(series)) {
-      fmt::print("Phase {}\n", phase);
+    for (const PhaseId& phase : results.table.Phases(series)) {
+      fmt::print("Phase {}\n", phase.Text());
       std::vector<std::vector<std::string>> table = {{"machine", "cores"}};
       for (const char* title : {"run time", "speed", "parallel eff.", "load bal.", "serial.", "transfer"}) {
         table.front().push_back(title);

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
+#include <utility>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -236,7 +238,7 @@ void CompletePhase(const std::vector<FactorRow*>& rows, const FactorTable& table
   }
   AddErrors(rows);
   if (std::any_of(rows.begin(), rows.end(), [&](const FactorRow* row) { return row->threads != rows[0]->threads; })) {
-    diagnostics.Add(Anomaly::kThreadsDifferBetweenRuns, 1, "in phase " + rows[0]->phase);
+    diagnostics.Add(Anomaly::kThreadsDifferBetweenRuns, 1, "in phase " + rows[0]->phase.Text());
   }
   for (const FactorRow* row : rows) {
     for (const FactorRow* other : rows) {
@@ -250,7 +252,7 @@ void CompletePhase(const std::vector<FactorRow*>& rows, const FactorTable& table
   }
 }
 
-std::vector<FactorRow*> RowsOf(FactorTable& table, const std::string& series, const std::string& phase) {
+std::vector<FactorRow*> RowsOf(FactorTable& table, const std::string& series, const PhaseId& phase) {
   std::vector<FactorRow*> rows;
   for (FactorRow& row : table.rows) {
     if (row.series == series && row.phase == phase) rows.push_back(&row);
@@ -326,15 +328,15 @@ std::vector<std::string> FactorTable::Series() const {
   return series;
 }
 
-std::vector<std::string> FactorTable::Phases(const std::string& series) const {
-  std::vector<std::string> phases;
+std::vector<PhaseId> FactorTable::Phases(const std::string& series) const {
+  std::vector<PhaseId> phases;
   for (const FactorRow& row : rows) {
     if (row.series == series) AddOnce(phases, row.phase);
   }
   return phases;
 }
 
-std::vector<FactorRow> FactorTable::Rows(const std::string& series, const std::string& phase) const {
+std::vector<FactorRow> FactorTable::Rows(const std::string& series, const PhaseId& phase) const {
   std::vector<FactorRow> chosen;
   for (const FactorRow& row : rows) {
     if (row.series == series && row.phase == phase) chosen.push_back(row);
@@ -345,13 +347,24 @@ std::vector<FactorRow> FactorTable::Rows(const std::string& series, const std::s
   return chosen;
 }
 
+void FindGroupsInOldTexts(FactorTable& table) {
+  std::set<std::pair<std::string, PhaseId>> groups;
+  for (const FactorRow& row : table.rows) {
+    const bool is_part = row.ranks < row.cores / row.threads;
+    if (is_part && GroupInOldText(row.phase.name)) groups.emplace(row.series, row.phase);
+  }
+  for (FactorRow& row : table.rows) {
+    if (groups.count({row.series, row.phase}) > 0) row.phase = *GroupInOldText(row.phase.name);
+  }
+}
+
 void CompleteTable(FactorTable& table) {
   if (table.rows.empty()) return;
   Diagnostics diagnostics;
   DecideScaling(table, diagnostics);
   ChooseReference(table);
   for (const std::string& series : table.Series()) {
-    for (const std::string& phase : table.Phases(series)) {
+    for (const PhaseId& phase : table.Phases(series)) {
       CompletePhase(RowsOf(table, series, phase), table, diagnostics);
     }
   }
@@ -374,7 +387,7 @@ void ChangeTerms(FactorTable& table, std::optional<Scaling> scaling, std::option
   if (reference) table.reference = reference;
   ChooseReference(table);
   for (const std::string& series : table.Series()) {
-    for (const std::string& phase : table.Phases(series)) {
+    for (const PhaseId& phase : table.Phases(series)) {
       const std::vector<FactorRow*> rows = RowsOf(table, series, phase);
       if (other_reference) MoveReference(rows, *table.reference);
       for (FactorRow* row : rows) {

@@ -23,7 +23,7 @@ std::optional<Scaling> ScalingByName(std::string_view name);
 // One phase of one run.
 struct FactorRow {
   std::string series;      // program or experiment; empty when there is only one
-  std::string phase;       // "iteration", or "iteration / pme" for some of its ranks
+  PhaseId phase;           // whole, or a group of its ranks
   std::int64_t cores = 0;  // ranks × threads of the run
   std::int64_t ranks = 0;  // that the row is about
   std::int64_t threads = 1;
@@ -54,12 +54,17 @@ struct FactorTable {
   std::string rules;                      // of the replay; empty when the table comes from elsewhere
   std::vector<Finding> findings;          // what is odd about the table as a whole
 
-  // Series and phases in the order in which they appear first.
+  // Series and phases in the order in which they appear first; groups of ranks are among the phases.
   std::vector<std::string> Series() const;
-  std::vector<std::string> Phases(const std::string& series) const;
+  std::vector<PhaseId> Phases(const std::string& series) const;
   // Rows of one phase, by cores and repeat.
-  std::vector<FactorRow> Rows(const std::string& series, const std::string& phase) const;
+  std::vector<FactorRow> Rows(const std::string& series, const PhaseId& phase) const;
 };
+
+// Files before version 2, and CSV files without the column `group`, have a group of ranks in the text of its phase,
+// "iteration / pme". A text of that form is that of a group where any row of it has fewer ranks than its run; all other
+// phases keep their names.
+void FindGroupsInOldTexts(FactorTable& table);
 
 // Decides the scaling when the table does not say it, chooses the reference (where the scalabilities given are 1, else
 // the smallest number of cores, unless given), fills the factors that compare with the reference, and derives missing

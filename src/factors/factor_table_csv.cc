@@ -9,7 +9,6 @@
 #include "base/error.h"
 #include "base/format.h"
 #include "base/text.h"
-#include "phases/rank_groups.h"
 
 namespace farscale {
 namespace {
@@ -31,8 +30,8 @@ Column ColumnOf(const std::string& name) {
 }
 
 std::vector<std::string> KnownColumns() {
-  std::vector<std::string> known = {"series", "phase",  "cores",   "ranks",     "threads",
-                                    "nodes",  "repeat", "runtime", "iterations"};
+  std::vector<std::string> known = {"series",  "phase", "group",  "cores",   "ranks",
+                                    "threads", "nodes", "repeat", "runtime", "iterations"};
   for (const std::string& id : FactorIds()) known.push_back(id);
   return known;
 }
@@ -115,7 +114,8 @@ double ReadFactor(const std::string& where, const Column& column, const std::str
 bool ReadField(const std::string& where, const Column& column, const std::string& text, FactorRow& row,
                std::optional<std::int64_t>& ranks) {
   if (column.name == "series") row.series = text;
-  if (column.name == "phase") row.phase = text;
+  if (column.name == "phase") row.phase.name = text;
+  if (column.name == "group") row.phase.group = text;
   if (text.empty()) return false;
   if (column.is_error) {
     (column.factor ? row.standard_errors[*column.factor] : row.runtime_error) = ReadError(where, column.name, text);
@@ -132,7 +132,7 @@ bool ReadField(const std::string& where, const Column& column, const std::string
   return column.name == "repeat";
 }
 
-using Key = std::tuple<std::string, std::string, std::int64_t, std::int64_t>;
+using Key = std::tuple<std::string, PhaseId, std::int64_t, std::int64_t>;
 
 void AddRow(const std::string& where, FactorRow row, bool has_repeat, std::set<Key>& seen, FactorTable& table) {
   if (!has_repeat) {
@@ -143,6 +143,17 @@ void AddRow(const std::string& where, FactorRow row, bool has_repeat, std::set<K
                 "give every run of a core count its own repeat");
   }
   table.rows.push_back(std::move(row));
+}
+
+// Only a group of ranks has fewer ranks than the run.
+void CheckRanks(const std::string& where, const FactorRow& row) {
+  const std::int64_t processes = row.cores / row.threads;
+  const bool is_whole_run = row.ranks == processes;
+  if (processes * row.threads == row.cores && (is_whole_run || (row.phase.IsGroup() && row.ranks < processes))) return;
+  throw Error(ErrorKind::kInput, where,
+              fmt::format("{} cores are not {} ranks with {} thread{} each", row.cores, row.ranks, row.threads,
+                          row.threads == 1 ? "" : "s"),
+              row.ranks < processes ? "the column 'group' names the group of ranks that a row is about" : "");
 }
 
 }  // namespace
@@ -190,15 +201,16 @@ std::string WriteFactorCsv(const FactorTable& table) {
   const std::vector<Factor> factors = known(&FactorRow::values), errors = known(&FactorRow::standard_errors);
   const bool has_runtime_errors = std::any_of(table.rows.begin(), table.rows.end(),
                                               [](const FactorRow& row) { return row.runtime_error.has_value(); });
-  std::string text = "series,phase,cores,ranks,threads,nodes,repeat,runtime,iterations";
+  std::string text = "series,phase,group,cores,ranks,threads,nodes,repeat,runtime,iterations";
   for (const Factor factor : factors) text += fmt::format(",{}", Describe(factor).id);
   if (has_runtime_errors) text += ",runtimeError";
   for (const Factor factor : errors) text += fmt::format(",{}{}", Describe(factor).id, kErrorEnding);
   text += "\n";
   const auto field = [](const std::optional<double>& value) { return value ? FormatExact(*value) : ""; };
   for (const FactorRow& row : table.rows) {
-    text += fmt::format("{},{},{},{},{},{},{},{},{}", CsvField(row.series), CsvField(row.phase), row.cores, row.ranks,
-                        row.threads, row.nodes ? std::to_string(*row.nodes) : "", row.repeat, field(row.runtime),
+    text += fmt::format("{},{},{},{},{},{},{},{},{},{}", CsvField(row.series), CsvField(row.phase.name),
+                        CsvField(row.phase.group), row.cores, row.ranks, row.threads,
+                        row.nodes ? std::to_string(*row.nodes) : "", row.repeat, field(row.runtime),
                         FormatExact(row.iterations));
     for (const Factor factor : factors) text += "," + field(row.values[factor]);
     if (has_runtime_errors) text += "," + field(row.runtime_error);
@@ -215,6 +227,7 @@ FactorTable ReadFactorCsv(const std::string& text, const std::string& file) {
   if (rest.substr(0, 3) == "\xEF\xBB\xBF") rest.remove_prefix(3);
   std::vector<Column> columns;
   std::set<Key> seen;
+  std::vector<std::string> places;  // of the rows
   std::size_t number = 0;
   for (const std::string& line : Split(rest, '\n')) {
     const std::string where = fmt::format("{}:{}", file, ++number);
@@ -237,19 +250,17 @@ FactorTable ReadFactorCsv(const std::string& text, const std::string& file) {
     }
     if (row.cores == 0) throw Error(ErrorKind::kInput, where, "the number of cores is missing");
     row.ranks = ranks.value_or(std::max<std::int64_t>(1, row.cores / row.threads));
-    const std::int64_t processes = row.cores / row.threads;
-    const bool is_part = WholeOfGroupPhase(row.phase).has_value();  // and has less ranks than the run
-    if (processes * row.threads != row.cores || row.ranks > processes || (!is_part && row.ranks != processes)) {
-      throw Error(ErrorKind::kInput, where,
-                  fmt::format("{} cores are not {} ranks with {} thread{} each", row.cores, row.ranks, row.threads,
-                              row.threads == 1 ? "" : "s"));
-    }
     if (row.nodes.value_or(1) > row.cores) {
       throw Error(ErrorKind::kInput, where, fmt::format("{} cores cannot lie on {} nodes", row.cores, *row.nodes));
     }
     AddRow(where, std::move(row), has_repeat, seen, table);
+    places.push_back(where);
   }
   if (table.rows.empty()) throw Error(ErrorKind::kInput, file, "the table has no rows");
+  const bool has_groups =
+      std::any_of(columns.begin(), columns.end(), [](const Column& column) { return column.name == "group"; });
+  if (!has_groups) FindGroupsInOldTexts(table);
+  for (std::size_t i = 0; i < table.rows.size(); ++i) CheckRanks(places[i], table.rows[i]);
   return table;
 }
 

@@ -8,6 +8,7 @@
 namespace farscale {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
 
 template <typename Read>
@@ -99,8 +100,8 @@ TEST(FactorCsv, TablesFromElsewhereMayBringErrors) {
   EXPECT_EQ(table.rows[0].standard_errors[Factor::kLoadBalance], 0.01);
   EXPECT_FALSE(table.rows[1].standard_errors[Factor::kLoadBalance]);
   EXPECT_EQ(table.rows[2].standard_errors[Factor::kLoadBalance], 0);
-  EXPECT_EQ(WriteFactorCsv(table).substr(0, 93),
-            "series,phase,cores,ranks,threads,nodes,repeat,runtime,iterations,loadBalance,loadBalanceError");
+  EXPECT_EQ(WriteFactorCsv(table).substr(0, 99),
+            "series,phase,group,cores,ranks,threads,nodes,repeat,runtime,iterations,loadBalance,loadBalanceError");
 }
 
 TEST(FactorCsv, RepeatsAreNumberedWhenTheTableDoesNot) {
@@ -108,14 +109,35 @@ TEST(FactorCsv, RepeatsAreNumberedWhenTheTableDoesNot) {
   EXPECT_EQ(table.rows[2].repeat, 2);
 }
 
-// A group of ranks has less of them than the run.
+// A group of ranks has less of them than the run; no phase has, whatever it is called.
 TEST(FactorCsv, GroupsOfRanks) {
-  const std::string header = "phase,cores,ranks,threads,loadBalance\n";
-  const FactorTable table = ReadFactorCsv(header + "step,8,4,2,0.8\nstep / pme,8,1,2,0.9\nstep / pp,8,,2,0.9\n", "f");
+  const std::string header = "phase,group,cores,ranks,threads,loadBalance\n";
+  const FactorTable table = ReadFactorCsv(
+      header + "step,,8,4,2,0.8\nstep,pme,8,1,2,0.9\nstep,pp,8,,2,0.9\nstep / pme,,8,,2,0.7\na / b,c,8,3,2,0.7\n", "f");
+  EXPECT_THAT(table.Phases(""), ElementsAre(PhaseId("step"), PhaseId("step", "pme"), PhaseId("step", "pp"),
+                                            PhaseId("step / pme"), PhaseId("a / b", "c")));
   EXPECT_EQ(table.rows[1].ranks, 1);
   EXPECT_EQ(table.rows[2].ranks, 4);
-  EXPECT_THAT(CsvError(header + "step,8,3,2,1\n"), HasSubstr("8 cores are not 3 ranks with 2"));
-  EXPECT_THAT(CsvError(header + "step / pme,8,5,2,1\n"), HasSubstr("8 cores are not 5 ranks with 2"));
+  EXPECT_EQ(table.Rows("", "step / pme").front().values[Factor::kLoadBalance], 0.7);
+  EXPECT_EQ(ReadFactorCsv(WriteFactorCsv(table), "f").rows, table.rows);
+  EXPECT_THAT(CsvError(header + "step,,8,3,2,1\n"), HasSubstr("8 cores are not 3 ranks with 2"));
+  EXPECT_THAT(CsvError(header + "step,,8,3,2,1\n"), HasSubstr("the column 'group' names the group of ranks"));
+  EXPECT_THAT(CsvError(header + "step / pme,,8,3,2,1\n"), HasSubstr("8 cores are not 3 ranks with 2"));
+  EXPECT_THAT(CsvError(header + "step,pme,8,5,2,1\n"), HasSubstr("8 cores are not 5 ranks with 2"));
+}
+
+// As farscale wrote tables before they had a column for it. A group has fewer ranks than the run in some row: 1 and 8
+// of 8; "io / write" has all in both, so it is a phase.
+TEST(FactorCsv, GroupsInTheTextOfOldTables) {
+  const std::string header = "phase,cores,ranks,loadBalance\n";
+  const FactorTable table = ReadFactorCsv(header +
+                                              "step,4,4,0.8\nstep,8,8,0.8\nstep / pme,4,1,0.9\nstep / pme,8,8,0.9\n"
+                                              "a / b / pme,8,1,0.9\nio / write,4,4,0.5\nio / write,8,,0.5\n",
+                                          "f");
+  EXPECT_THAT(table.Phases(""),
+              ElementsAre(PhaseId("step"), PhaseId("step", "pme"), PhaseId("a / b", "pme"), PhaseId("io / write")));
+  EXPECT_EQ(table.Rows("", {"step", "pme"}).size(), 2u);
+  EXPECT_THAT(CsvError(header + "step,8,3,1\n"), HasSubstr("8 cores are not 3 ranks"));
 }
 
 TEST(FactorCsv, QuotedFields) {
@@ -160,6 +182,26 @@ TEST(FactorJson, RanksAreCoresByThreads) {
   EXPECT_EQ(ranks_of("\"cores\": 8, \"threads\": 2"), 4);
   EXPECT_EQ(ranks_of("\"cores\": 1, \"threads\": 2"), 1);
   EXPECT_EQ(ranks_of("\"cores\": 8, \"threads\": 2, \"ranks\": 3"), 3);
+}
+
+// Version 1 had groups in the text of the phase. In version 2 a text is a name, whatever the ranks are.
+TEST(FactorJson, GroupsOfRanks) {
+  const auto file = [](const char* version, const char* more) {
+    const auto row = [&](const std::string& phase, const char* ranks) {
+      return R"({"phase": ")" + phase + R"(", "cores": 8, "ranks": )" + ranks + R"(, "factors": {"loadBalance": 0.9}})";
+    };
+    return R"({"format": "farscale-factors", "version": )" + std::string(version) + R"(, "rows": [)" +
+           row("step", "8") + ", " + row("step / pme", "3") + ", " + row("io / write", "8") + more + "]}";
+  };
+  EXPECT_THAT(ReadFactorJson(file("1", ""), "f").Phases(""),
+              ElementsAre(PhaseId("step"), PhaseId("step", "pme"), PhaseId("io / write")));
+  const FactorTable table = ReadFactorJson(
+      file("2", R"(, {"phase": "step", "group": "pme", "cores": 8, "ranks": 3, "factors": {"loadBalance": 0.8}})"),
+      "f");
+  EXPECT_THAT(table.Phases(""),
+              ElementsAre(PhaseId("step"), PhaseId("step / pme"), PhaseId("io / write"), PhaseId("step", "pme")));
+  EXPECT_EQ(ReadFactorJson(WriteFactorJson(table), "f").rows, table.rows);
+  EXPECT_THAT(JsonError(file("3", "")), HasSubstr("has version 3 of the factor table, this program reads 1 to 2"));
 }
 
 TEST(FactorJson, Errors) {

@@ -80,8 +80,13 @@ Json ValuesToJson(const FactorValues& values) {
 }
 
 Json RowToJson(const FactorRow& row) {
-  Json json = {{"series", row.series},   {"phase", row.phase},   {"cores", row.cores},          {"ranks", row.ranks},
-               {"threads", row.threads}, {"repeat", row.repeat}, {"iterations", row.iterations}};
+  Json json = {{"series", row.series}};
+  AddPhase(row.phase, json);
+  json.update({{"cores", row.cores},
+               {"ranks", row.ranks},
+               {"threads", row.threads},
+               {"repeat", row.repeat},
+               {"iterations", row.iterations}});
   if (row.nodes) json["nodes"] = *row.nodes;
   if (row.runtime) json["runtime"] = *row.runtime;
   if (row.span) json["span"] = ToString(*row.span);
@@ -111,7 +116,7 @@ FactorValues ValuesFromJson(const Json& json, const std::string& where, bool may
 FactorRow RowFromJson(const Json& json, const std::string& where) {
   FactorRow row;
   row.series = json.value("series", "");
-  row.phase = json.value("phase", "");
+  row.phase = PhaseFromJson(json);
   row.cores = json.at("cores").get<std::int64_t>();
   row.threads = json.value("threads", std::int64_t{1});
   if (row.cores < 1 || row.threads < 1) throw Error(ErrorKind::kInput, where, "cores and threads must be positive");
@@ -130,6 +135,13 @@ FactorRow RowFromJson(const Json& json, const std::string& where) {
 }
 
 }  // namespace
+
+void AddPhase(const PhaseId& phase, Json& json) {
+  json["phase"] = phase.name;
+  if (phase.IsGroup()) json["group"] = phase.group;
+}
+
+PhaseId PhaseFromJson(const Json& json) { return {json.value("phase", ""), json.value("group", "")}; }
 
 Json FindingsToJson(const std::vector<Finding>& findings) {
   Json list = Json::array();
@@ -176,10 +188,11 @@ FactorTable FactorTableFromJson(const Json& json, const std::string& file) {
       throw Error(ErrorKind::kInput, file, "is not a factor table of farscale",
                   "farscale factors -o factors.json writes one");
     }
-    if (json.at("version").get<int>() != kFactorTableVersion) {
-      throw Error(ErrorKind::kInput, file,
-                  fmt::format("has version {} of the factor table, this program reads {}",
-                              json.at("version").get<int>(), kFactorTableVersion));
+    const int version = json.at("version").get<int>();
+    if (version < 1 || version > kFactorTableVersion) {
+      throw Error(
+          ErrorKind::kInput, file,
+          fmt::format("has version {} of the factor table, this program reads 1 to {}", version, kFactorTableVersion));
     }
     if (json.contains("scaling")) {
       table.scaling = ScalingByName(json.at("scaling").get<std::string>());
@@ -192,6 +205,7 @@ FactorTable FactorTableFromJson(const Json& json, const std::string& file) {
     for (const Json& row : json.at("rows")) {
       table.rows.push_back(RowFromJson(row, fmt::format("{}, row {}", file, ++number)));
     }
+    if (version < 2) FindGroupsInOldTexts(table);
   } catch (const nlohmann::json::exception& error) {
     throw Error(ErrorKind::kInput, number > 0 ? fmt::format("{}, row {}", file, number) : file,
                 std::string("is not a factor table: ") + error.what());

@@ -24,7 +24,7 @@ constexpr const char* kWholePhase = "whole";  // what it is called where it come
 struct Reading {
   FactorTable table;
   std::set<std::string> jobs;
-  std::map<std::tuple<std::string, std::string, std::int64_t>, std::int64_t> repeats;
+  std::map<std::tuple<std::string, PhaseId, std::int64_t>, std::int64_t> repeats;
 };
 
 void AddFinding(FactorTable& table, const std::string& id, const std::string& sentence, const std::string& example,
@@ -148,7 +148,7 @@ void AddRegion(const Json& json, const Json& region, bool is_whole, const std::s
     return;
   }
   row.series = json.at("program").get<std::string>();
-  row.phase = is_whole ? kWholePhase : PhaseOf(name);
+  row.phase = is_whole ? std::string(kWholePhase) : PhaseOf(name);
   row.ranks = ranks;
   row.threads = json.at("threads").get<std::int64_t>();
   row.cores = row.ranks * row.threads;

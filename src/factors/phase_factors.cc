@@ -144,7 +144,7 @@ void AddEstimate(const Trace& trace, const PhaseCut& cut, PhaseFactors& result) 
   // A hair's breadth outside is rounding and the gaps between iterations, not an error of the estimate.
   if (estimate > (1 + 1e-3) * totals.elapsed || estimate < (1 - 1e-3) * totals.largest_useful) {
     result.diagnostics.Add(Anomaly::kPhaseEstimateClamped, 1,
-                           fmt::format("in phase {}: {:.6g} s where {:.6g} s to {:.6g} s are possible", cut.spec.name,
+                           fmt::format("in phase {}: {:.6g} s where {:.6g} s to {:.6g} s are possible", cut.Id().Text(),
                                        estimate, totals.largest_useful, totals.elapsed));
   }
   totals.estimated_ideal = ClampEstimate(estimate, totals);
@@ -184,7 +184,7 @@ void AddInterruptions(const Trace& trace, const PhaseCut& cut, Diagnostics& diag
   }
   for (std::size_t kind = 0; kind < inside.size(); ++kind) {
     const Anomaly anomaly = kind == 1 ? Anomaly::kBufferFlush : Anomaly::kMeasurementOff;
-    diagnostics.Add(anomaly, Microseconds(trace, inside[kind]), "in phase " + cut.spec.name);
+    diagnostics.Add(anomaly, Microseconds(trace, inside[kind]), "in phase " + cut.Id().Text());
     if (inside[kind] > 0) diagnostics.AddPopulation(anomaly, Microseconds(trace, total));
   }
 }
@@ -192,7 +192,7 @@ void AddInterruptions(const Trace& trace, const PhaseCut& cut, Diagnostics& diag
 void RequireComputation(const Trace& trace, const PhaseFactors& result) {
   if (result.totals.largest_useful > 0 && result.totals.elapsed > 0) return;
   throw Error(ErrorKind::kEvidence, trace.path,
-              fmt::format("phase '{}' contains no computation, so it has no efficiency factors", result.phase),
+              fmt::format("phase '{}' contains no computation, so it has no efficiency factors", result.phase.Text()),
               "choose another phase");
 }
 
@@ -310,7 +310,7 @@ bool HasIterations(const PhaseCut& cut) { return cut.iterations > 1 || cut.spec.
 PhaseFactors MeasureRanks(const Trace& trace, const PhaseCut& cut, const ReplayResult& replay,
                           const FactorOptions& options) {
   PhaseFactors result;
-  result.phase = cut.spec.name;
+  result.phase = cut.Id();
   result.span = cut.span;
   result.iterations = cut.iterations;
   result.diagnostics = cut.diagnostics;
@@ -335,7 +335,7 @@ PhaseFactors MeasureRanks(const Trace& trace, const PhaseCut& cut, const ReplayR
   }
   AddInterruptions(trace, cut, result.diagnostics);
   if (paused > 0) {
-    result.diagnostics.Add(Anomaly::kNotRunning, Microseconds(trace, paused), "in phase " + cut.spec.name);
+    result.diagnostics.Add(Anomaly::kNotRunning, Microseconds(trace, paused), "in phase " + cut.Id().Text());
     result.diagnostics.AddPopulation(Anomaly::kNotRunning, Microseconds(trace, times.covered));
   }
   if (!knows_waits) {
@@ -343,7 +343,7 @@ PhaseFactors MeasureRanks(const Trace& trace, const PhaseCut& cut, const ReplayR
                            fmt::format("in phase {}: {}", cut.spec.name, replay.unknown_waits.example));
   } else if (times.ideal > times.elapsed) {
     result.diagnostics.Add(Anomaly::kIdealAboveMeasured, 1,
-                           fmt::format("phase {}: {:.6g} s ideal, {:.6g} s measured", cut.spec.name,
+                           fmt::format("phase {}: {:.6g} s ideal, {:.6g} s measured", cut.Id().Text(),
                                        totals.ideal_elapsed, totals.elapsed));
   }
   return result;
@@ -367,12 +367,12 @@ GroupedFactors MeasurePhase(const Trace& trace, const Matching& matching, const 
   result.whole = MeasureRanks(trace, cut, replay, options);
   result.whole.diagnostics.Merge(replay.diagnostics);
   for (const RankGroup& group : groups) {
-    const PhaseCut part = cut.OnlyRanks(group.ranks, NameOfGroupPhase(cut.spec.name, group.name));
+    const PhaseCut part = cut.OnlyRanks(group.ranks, group.name);
     std::optional<PhaseFactors>& factors = result.groups.emplace_back();
     if (Computes(trace, part)) {
       factors = MeasureRanks(trace, part, replay, options);
     } else {
-      result.whole.diagnostics.Add(Anomaly::kGroupWithoutFactors, 1, part.spec.name);
+      result.whole.diagnostics.Add(Anomaly::kGroupWithoutFactors, 1, part.Id().Text());
     }
   }
   return result;

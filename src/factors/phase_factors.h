@@ -81,7 +81,7 @@ struct PhaseTotals {
 };
 
 struct PhaseFactors {
-  std::string phase;
+  PhaseId phase;
   Span span = Span::kWhole;
   std::size_t iterations = 1;
   PhaseTotals totals;

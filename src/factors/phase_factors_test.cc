@@ -272,18 +272,18 @@ TEST(PhaseFactors, GroupsOfRanks) {
   struct Expected {
     const PhaseFactors& factors;
     double load_balance, serialization, parallel_efficiency, useful;
-    const char* phase;
+    PhaseId phase;
   };
   for (const Expected& e : {Expected{factors.whole, 3.0 / 5, 1, 3.0 / 6, 12, "whole"},
-                            Expected{*factors.groups[0], 1, 2.0 / 5, 2.0 / 6, 4, "whole / A"},
-                            Expected{*factors.groups[1], 4.0 / 5, 1, 4.0 / 6, 8, "whole / B"}}) {
+                            Expected{*factors.groups[0], 1, 2.0 / 5, 2.0 / 6, 4, {"whole", "A"}},
+                            Expected{*factors.groups[1], 4.0 / 5, 1, 4.0 / 6, 8, {"whole", "B"}}}) {
     EXPECT_EQ(e.factors.phase, e.phase);
-    EXPECT_DOUBLE_EQ(*e.factors.values[Factor::kLoadBalance], e.load_balance) << e.phase;
-    EXPECT_DOUBLE_EQ(*e.factors.values[Factor::kSerialization], e.serialization) << e.phase;
-    EXPECT_DOUBLE_EQ(*e.factors.values[Factor::kTransfer], 5.0 / 6) << e.phase;
-    EXPECT_DOUBLE_EQ(*e.factors.values[Factor::kParallelEfficiency], e.parallel_efficiency) << e.phase;
-    EXPECT_DOUBLE_EQ(e.factors.totals.total_useful, e.useful) << e.phase;
-    EXPECT_DOUBLE_EQ(e.factors.totals.elapsed, 6) << e.phase;
+    EXPECT_DOUBLE_EQ(*e.factors.values[Factor::kLoadBalance], e.load_balance) << e.phase.Text();
+    EXPECT_DOUBLE_EQ(*e.factors.values[Factor::kSerialization], e.serialization) << e.phase.Text();
+    EXPECT_DOUBLE_EQ(*e.factors.values[Factor::kTransfer], 5.0 / 6) << e.phase.Text();
+    EXPECT_DOUBLE_EQ(*e.factors.values[Factor::kParallelEfficiency], e.parallel_efficiency) << e.phase.Text();
+    EXPECT_DOUBLE_EQ(e.factors.totals.total_useful, e.useful) << e.phase.Text();
+    EXPECT_DOUBLE_EQ(e.factors.totals.elapsed, 6) << e.phase.Text();
   }
 }
 

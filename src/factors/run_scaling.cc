@@ -16,7 +16,7 @@ namespace {
 std::optional<Scaling> ImpliedScaling(const FactorTable& table) {
   std::optional<Scaling> implied;
   for (const std::string& series : table.Series()) {
-    for (const std::string& phase : table.Phases(series)) {
+    for (const PhaseId& phase : table.Phases(series)) {
       const std::optional<Scaling> scaling = ScalingShownBy(table.Rows(series, phase));
       if (implied && scaling && *implied != *scaling) return std::nullopt;
       if (scaling) implied = scaling;

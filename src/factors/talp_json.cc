@@ -27,7 +27,7 @@ using Places = std::map<Anomaly, std::vector<std::string>>;
 struct Reading {
   FactorTable table;
   Places places;
-  std::map<std::tuple<std::string, std::int64_t>, std::int64_t> repeats;
+  std::map<std::tuple<PhaseId, std::int64_t>, std::int64_t> repeats;
 };
 
 // What a file says of all of its regions.
@@ -208,7 +208,7 @@ void AddRow(const TalpRegion& region, bool is_whole, Reading& reading) {
   const auto note = [&](Anomaly anomaly, const std::string& place) { reading.places[anomaly].push_back(place); };
   std::optional<FactorRow> row = RowOf(region, note);
   if (!row) return;
-  row->phase = is_whole ? kWholePhase : region.name;
+  row->phase = is_whole ? std::string(kWholePhase) : region.name;
   if (!is_whole && region.name == kWholePhase) row->phase = "region whole";
   row->span = is_whole ? Span::kWhole : Span::kEach;
   if (!is_whole && region.measurements.value_or(0) % region.ranks == 0) {

@@ -376,7 +376,7 @@ TEST(TalpJson, WhatIsWrittenReadsBackTheSame) {
   hybrid.cores = 8;
   table.rows.push_back(hybrid);
   FactorRow group = hybrid;
-  group.phase = "whole / pme";
+  group.phase = {"whole", "pme"};
   group.ranks = 1;
   table.rows.push_back(group);
   std::vector<std::string> left_out;

@@ -30,7 +30,7 @@ Json OrNull(std::optional<double> value) { return value ? Json(*value) : Json(nu
 Json TimeOrNull(std::optional<double> seconds) { return seconds ? Json(Nanoseconds(*seconds)) : Json(nullptr); }
 
 std::string WhyNotWritten(const FactorRow& row) {
-  if (row.ranks * row.threads != row.cores) return "is of a group of ranks";
+  if (row.phase.IsGroup() || row.ranks * row.threads != row.cores) return "is of a group of ranks";
   if (!row.runtime) return "has no run time";
   if (!row.values[Factor::kParallelEfficiency]) return "has no parallel efficiency";
   return "";
@@ -130,13 +130,13 @@ std::vector<NamedText> WriteTalpJson(const FactorTable& table, const std::string
   for (const FactorRow& row : table.rows) {
     const std::string why = WhyNotWritten(row);
     if (!why.empty()) {
-      left_out.push_back(fmt::format("phase {} at {} cores {}", row.phase, row.cores, why));
+      left_out.push_back(fmt::format("phase {} at {} cores {}", row.phase.Text(), row.cores, why));
       continue;
     }
     const RunKey key(row.series, row.cores, row.threads, row.repeat);
     auto run = std::find_if(runs.begin(), runs.end(), [&](const auto& one) { return one.first == key; });
     if (run == runs.end()) run = runs.insert(runs.end(), {key, NewRun(row, timestamp)});
-    run->second["Application"][row.phase == "whole" ? kGlobal : row.phase] = RegionToJson(row);
+    run->second["Application"][row.phase == "whole" ? kGlobal : row.phase.name] = RegionToJson(row);
   }
   if (runs.empty()) {
     throw Error(ErrorKind::kEvidence, "TALP", "no row has what TALP's JSON needs: run time and parallel efficiency");

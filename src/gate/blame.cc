@@ -110,7 +110,7 @@ std::string IdOf(const Blame& blame) {
   return blame.is_computation ? NamesOfComputation(blame.factor).id : std::string(Describe(blame.factor).id);
 }
 
-FactorLogs LogsOf(const std::vector<const FactorTable*>& tables, const std::string& series, const std::string& phase,
+FactorLogs LogsOf(const std::vector<const FactorTable*>& tables, const std::string& series, const PhaseId& phase,
                   const std::vector<double>& cores) {
   std::map<double, std::vector<FactorRow>> rows;
   for (const FactorTable* table : tables) {

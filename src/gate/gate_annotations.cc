@@ -73,7 +73,8 @@ std::string WriteGitlabAnnotations(const GateReport& report) {
     const Rule& rule = report.RuleOf(judgement);
     const Place place = PlaceOf(report, rule);
     // Of what is judged, not of its value: the same finding in the next commit is the same to GitLab.
-    std::string what = rule.text + '\n' + judgement.series + '\n' + judgement.phase;
+    std::string what = rule.text + '\n' + judgement.series + '\n' + judgement.phase.name;
+    if (judgement.phase.IsGroup()) what += '\n' + judgement.phase.group;
     for (const double cores : judgement.cores) what += fmt::format("\n{}", cores);
     list.push_back({{"description", judgement.sentence},
                     {"check_name", "farscale." + IdOf(judgement.quantity)},

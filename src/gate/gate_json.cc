@@ -16,14 +16,14 @@ Json ToJson(const GateReport& report, const Judgement& judgement) {
                {"rule", rule.text},
                {"where", rule.where},
                {"severity", rule.severity == RuleSeverity::kError ? "error" : "warn"},
-               {"series", judgement.series},
-               {"phase", judgement.phase},
-               {"factor", IdOf(judgement.quantity)},
+               {"series", judgement.series}};
+  AddPhase(judgement.phase, json);
+  json.update({{"factor", IdOf(judgement.quantity)},
                {"check", judgement.check == Judgement::Check::kLevel ? "level" : "change"},
                {"cores", judgement.cores},
                {"isProjected", judgement.is_projected},
                {"runs", judgement.runs},
-               {"sentence", judgement.sentence}};
+               {"sentence", judgement.sentence}});
   const auto add = [&](const char* key, const std::optional<double>& value) {
     if (value && std::isfinite(*value)) json[key] = *value;
   };

@@ -34,8 +34,8 @@ std::string BoundInWords(const Judgement& judgement) {
 
 JudgementCells CellsOf(const Judgement& judgement) {
   JudgementCells cells;
-  cells.phase = judgement.series.empty() || judgement.phase.empty() ? judgement.series + judgement.phase
-                                                                    : judgement.series + ": " + judgement.phase;
+  const std::string phase = judgement.phase.Text();
+  cells.phase = judgement.series + (judgement.series.empty() || phase.empty() ? "" : ": ") + phase;
   if (cells.phase.empty()) cells.phase = "-";
   cells.factor = IdOf(judgement.quantity);
   std::vector<std::string> counts;

@@ -19,7 +19,7 @@ std::vector<PhaseKey> PhasesOf(const History& history) {
   std::vector<PhaseKey> keys;
   for (const HistoryEntry& entry : history) {
     for (const std::string& series : entry.table.Series()) {
-      for (const std::string& phase : entry.table.Phases(series)) {
+      for (const PhaseId& phase : entry.table.Phases(series)) {
         const PhaseKey key{series, phase};
         if (std::find(keys.begin(), keys.end(), key) == keys.end()) keys.push_back(key);
       }
@@ -115,7 +115,7 @@ HistoryView ViewOf(const History& history, const std::string& title, const std::
 }
 
 std::string PhaseTitle(const HistoryTrack& track) {
-  const std::string phase = track.phase.empty() ? "whole run" : track.phase;
+  const std::string phase = track.phase.IsUnnamed() ? "whole run" : track.phase.Text();
   return track.series.empty() ? phase : track.series + ": " + phase;
 }
 

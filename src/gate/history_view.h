@@ -10,7 +10,8 @@
 namespace farscale {
 
 struct HistoryTrack {
-  std::string series, phase;
+  std::string series;
+  PhaseId phase;
   Quantity quantity;
   std::vector<double> cores;                               // of any commit, ascending
   std::vector<std::vector<std::optional<double>>> values;  // by commit, then by core count: means of the runs
@@ -27,7 +28,7 @@ struct HistoryView {
   std::vector<Finding> findings;     // what was odd about the folder
 };
 
-inline constexpr int kTracksVersion = 1;
+inline constexpr int kTracksVersion = 2;
 
 HistoryView ViewOf(const History& history, const std::string& title, const std::vector<Finding>& findings = {});
 

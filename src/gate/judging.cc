@@ -24,7 +24,7 @@ const PhaseProjection* FindPhase(const std::vector<PhaseProjection>& projections
 std::vector<PhaseKey> PhasesOf(const FactorTable& table) {
   std::vector<PhaseKey> keys;
   for (const std::string& series : table.Series()) {
-    for (const std::string& phase : table.Phases(series)) keys.emplace_back(series, phase);
+    for (const PhaseId& phase : table.Phases(series)) keys.emplace_back(series, phase);
   }
   return keys;
 }
@@ -179,7 +179,7 @@ const PhaseProjection* EvidenceAtHand::BaselineProjection(const PhaseKey& key) {
 }
 
 std::string PlaceOf(const EvidenceAtHand& evidence, const PhaseKey& key) {
-  const std::string phase = key.second.empty() ? "the run" : "phase " + key.second;
+  const std::string phase = key.second.IsUnnamed() ? "the run" : "phase " + key.second.Text();
   const std::vector<std::string> own = evidence.table().Series();
   std::set<std::string> series(own.begin(), own.end());
   if (!evidence.history().empty()) {

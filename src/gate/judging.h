@@ -12,7 +12,7 @@
 namespace farscale {
 
 // A phase of a series.
-using PhaseKey = std::pair<std::string, std::string>;
+using PhaseKey = std::pair<std::string, PhaseId>;
 
 // A projected value, with its interval.
 struct ProjectedReading {

@@ -43,7 +43,7 @@ std::string Family(const std::string& name, const std::string& type, const std::
 std::string ValuesOf(const FactorTable& table, const Quantity& quantity, const std::string& name, bool with_factor) {
   std::string text;
   for (const std::string& series : table.Series()) {
-    for (const std::string& phase : table.Phases(series)) {
+    for (const PhaseId& phase : table.Phases(series)) {
       SamplesByCores all;
       for (const FactorRow& row : table.Rows(series, phase)) {
         const auto value = ValueOf(row, quantity);
@@ -53,7 +53,8 @@ std::string ValuesOf(const FactorTable& table, const Quantity& quantity, const s
         double logs = 0;
         for (const double value : samples.values) logs += std::log(value) / static_cast<double>(samples.values.size());
         std::vector<std::pair<std::string, std::string>> labels = {
-            {"series", series}, {"phase", phase}, {"cores", fmt::format("{:.0f}", cores)}};
+            {"series", series}, {"phase", phase.name}, {"cores", fmt::format("{:.0f}", cores)}};
+        if (phase.IsGroup()) labels.emplace_back("group", phase.group);
         if (with_factor) labels.emplace_back("factor", IdOf(quantity));
         text += fmt::format("{}{} {}\n", name, Labels(labels), FormatExact(std::exp(logs)));
       }
@@ -73,10 +74,11 @@ std::string VerdictsOf(const GateReport& report) {
         {"rule", report.RuleOf(judgement).text},
         {"where", report.RuleOf(judgement).where},
         {"series", judgement.series},
-        {"phase", judgement.phase},
+        {"phase", judgement.phase.name},
         {"factor", IdOf(judgement.quantity)},
         {"cores", cores},
         {"check", judgement.check == Judgement::Check::kLevel ? "level" : "change"}};
+    if (judgement.phase.IsGroup()) labels.emplace_back("group", judgement.phase.group);
     if (!seen.insert(Labels(labels)).second) continue;
     for (const Verdict verdict : {Verdict::kPass, Verdict::kWarn, Verdict::kFail, Verdict::kNoEvidence}) {
       labels.emplace_back(name, IdOf(verdict));

@@ -7,7 +7,7 @@
 
 namespace farscale {
 
-inline constexpr int kGateVersion = 1;
+inline constexpr int kGateVersion = 2;
 
 // What was judged, as people read it: "16, 32 and 64", "0.812", "-5.1 %", "at most 3 % down".
 struct JudgementCells {

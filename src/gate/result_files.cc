@@ -112,7 +112,7 @@ FactorTable MergeRepeats(const std::vector<FactorTable>& tables) {
   if (tables.empty()) return {};
   FactorTable merged = tables.front();
   for (std::size_t i = 1; i < tables.size(); ++i) {
-    std::map<std::tuple<std::string, std::string, std::int64_t>, std::int64_t> next;
+    std::map<std::tuple<std::string, PhaseId, std::int64_t>, std::int64_t> next;
     for (const FactorRow& row : merged.rows) {
       std::int64_t& free = next[{row.series, row.phase, row.cores}];
       free = std::max(free, row.repeat + 1);

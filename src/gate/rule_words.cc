@@ -1,5 +1,5 @@
 // Rules in one sentence:
-//   FACTOR [of phase NAME] [of series NAME] [at COUNT, … | measured | targets] BOUND
+//   FACTOR [of phase NAME] [of group NAME] [of series NAME] [at COUNT, … | measured | targets] BOUND
 // where a bound is ">= 0.75", "<= 1.5", "drops at most 3 %" or "rises at most 5 %". Names end where the next part
 // begins, or stand in single quotes.
 #include <fmt/format.h>
@@ -85,7 +85,8 @@ class Words {
   bool BeginsPart(std::size_t place) const {
     const std::string& word = words_[place];
     if (word == "at" || word == ">=" || word == "<=" || word == "drops" || word == "rises") return true;
-    return word == "of" && place + 1 < words_.size() && (words_[place + 1] == "phase" || words_[place + 1] == "series");
+    if (word != "of" || place + 1 == words_.size()) return false;
+    return words_[place + 1] == "phase" || words_[place + 1] == "group" || words_[place + 1] == "series";
   }
 
   std::string text_, where_;
@@ -135,6 +136,8 @@ void ReadPart(Words& words, Rule& rule) {
   };
   if (words.Take({"of", "phase"})) {
     rule.phases.push_back(words.Name());
+  } else if (words.Take({"of", "group"})) {
+    rule.groups.push_back(words.Name());
   } else if (words.Take({"of", "series"})) {
     rule.series.push_back(words.Name());
   } else if (words.Take({"at"})) {

@@ -173,6 +173,7 @@ std::vector<Rule> ParseRule(const ConfigTable& table) {
     table.Fail("", "the rule names no factor", "say factor = \"parallelEfficiency\", or a rule in words");
   }
   if (table.Has("phase")) rule.phases = ReadNames(table, "phase");
+  if (table.Has("group")) rule.groups = ReadNames(table, "group");
   if (table.Has("series")) rule.series = ReadNames(table, "series");
   ReadCounts(table, rule);
   ReadBounds(table, rule);
@@ -251,6 +252,7 @@ GateRules ParseRules(const ConfigTable& config, const std::string& file) {
 std::string InWords(const Rule& rule) {
   std::string text = IdOf(rule.quantity);
   if (!rule.phases.empty()) text += " of phase " + Join(rule.phases, ", ");
+  if (!rule.groups.empty()) text += " of group " + Join(rule.groups, ", ");
   if (!rule.series.empty()) text += " of series " + Join(rule.series, ", ");
   if (rule.counts == Rule::Counts::kMeasured) text += " at measured";
   if (rule.counts == Rule::Counts::kTargets) text += " at targets";

@@ -86,6 +86,13 @@ TEST(Rules, InWords) {
   EXPECT_THAT(ParseRuleInWords("speedup >= 10", "").phases, IsEmpty());
 }
 
+TEST(Rules, GroupsInWords) {
+  const Rule rule = ParseRuleInWords("loadBalance of phase time step of group pme of series a at 8 >= 0.5", "t");
+  EXPECT_THAT(rule.phases, ElementsAre("time step"));
+  EXPECT_THAT(rule.groups, ElementsAre("pme"));
+  EXPECT_EQ(InWords(rule), "loadBalance of phase time step of group pme of series a at 8 >= 0.5");
+}
+
 // 1,024 is neither 1 and 24 cores nor octal.
 TEST(Rules, CoreCountsInWordsArePlainDigits) {
   const auto why_not = [](const std::string& counts) {

@@ -112,7 +112,7 @@ void SplitLevel(const std::vector<double>& values, std::size_t begin, std::size_
 
 }  // namespace
 
-SamplesByCores SamplesOf(const FactorTable& table, const std::string& series, const std::string& phase,
+SamplesByCores SamplesOf(const FactorTable& table, const std::string& series, const PhaseId& phase,
                          const Quantity& quantity) {
   SamplesByCores samples;
   for (const FactorRow& row : table.Rows(series, phase)) {
@@ -128,7 +128,7 @@ SamplesByCores SamplesOf(const FactorTable& table, const std::string& series, co
   return samples;
 }
 
-Track TrackOf(const History& history, const std::string& series, const std::string& phase, const Quantity& quantity) {
+Track TrackOf(const History& history, const std::string& series, const PhaseId& phase, const Quantity& quantity) {
   Track track;
   track.has_common_error = quantity.ComparesWithReference();
   for (const HistoryEntry& entry : history) {

@@ -34,9 +34,14 @@ Json ToJson(const Change& change) {
 }
 
 Json ToJson(const HistoryTrack& track) {
-  Json json = {{"series", track.series},       {"phase", track.phase},    {"factor", IdOf(track.quantity)},
-               {"cores", track.cores},         {"values", Json::array()}, {"meanOver", track.shared},
-               {"means", ToJson(track.means)}, {"steps", track.steps}};
+  Json json = {{"series", track.series}};
+  AddPhase(track.phase, json);
+  json.update({{"factor", IdOf(track.quantity)},
+               {"cores", track.cores},
+               {"values", Json::array()},
+               {"meanOver", track.shared},
+               {"means", ToJson(track.means)},
+               {"steps", track.steps}});
   for (const auto& commit : track.values) json["values"].push_back(ToJson(commit));
   if (track.last) json["lastChange"] = ToJson(*track.last);
   return json;

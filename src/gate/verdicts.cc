@@ -17,10 +17,6 @@ bool Contains(const std::vector<std::string>& names, const std::string& name) {
   return names.empty() || std::find(names.begin(), names.end(), name) != names.end();
 }
 
-bool IsAbout(const Rule& rule, const PhaseKey& key) {
-  return Contains(rule.series, key.first) && Contains(rule.phases, key.second);
-}
-
 bool Knows(const FactorTable& table, const PhaseKey& key, const Quantity& quantity) {
   const std::vector<FactorRow> rows = table.Rows(key.first, key.second);
   return std::any_of(rows.begin(), rows.end(),
@@ -29,7 +25,10 @@ bool Knows(const FactorTable& table, const PhaseKey& key, const Quantity& quanti
 
 class GateJudge {
  public:
-  GateJudge(const GateRules& rules, const GateInput& input) : evidence_(rules, input) {}
+  GateJudge(const GateRules& rules, const GateInput& input) : evidence_(rules, input) {
+    for (const PhaseKey& key : evidence_.phases()) known_.push_back(key.second);
+    for (const PhaseKey& key : evidence_.LostPhases()) known_.push_back(key.second);
+  }
 
   std::vector<Judgement> All() {
     for (std::size_t i = 0; i < evidence_.rules().rules.size(); ++i) JudgeRule(i);
@@ -43,6 +42,19 @@ class GateJudge {
   }
 
  private:
+  // A phase alone means all of its ranks; the text of a group means the group, unless a phase is called so.
+  bool IsNamed(const Rule& rule, const PhaseId& phase) const {
+    if (!rule.groups.empty())
+      return phase.IsGroup() && Contains(rule.groups, phase.group) && Contains(rule.phases, phase.name);
+    return rule.phases.empty() || std::any_of(rule.phases.begin(), rule.phases.end(), [&](const std::string& text) {
+             return PhaseByText(known_, text) == phase;
+           });
+  }
+
+  bool IsAbout(const Rule& rule, const PhaseKey& key) const {
+    return Contains(rule.series, key.first) && IsNamed(rule, key.second);
+  }
+
   void JudgeRule(std::size_t place) {
     const Rule& rule = evidence_.rules().rules[place];
     for (const std::string& name : MissingNames(rule)) AddMissing(place, name);
@@ -72,11 +84,30 @@ class GateJudge {
     return !history.empty() && Knows(history.back().table, key, quantity);
   }
 
-  // Phases and series that a rule names and the results lack.
+  // Groups that a rule names, of the phases that it names, and the results lack.
+  std::vector<std::string> MissingGroups(const Rule& rule) const {
+    std::vector<std::string> missing;
+    for (const std::string& group : rule.groups) {
+      std::vector<std::string> phases = rule.phases;
+      if (phases.empty()) phases.emplace_back();
+      for (const std::string& phase : phases) {
+        std::vector<std::string> known;
+        for (const PhaseKey& key : evidence_.phases()) {
+          if (key.second.IsGroup() && (phase.empty() || key.second.name == phase)) known.push_back(key.second.group);
+        }
+        if (std::find(known.begin(), known.end(), group) != known.end()) continue;
+        missing.push_back(fmt::format("group {}{} is not in the results; {}", group,
+                                      phase.empty() ? "" : " of phase " + phase, AdviceOn(group, known, "group")));
+      }
+    }
+    return missing;
+  }
+
+  // Phases, groups and series that a rule names and the results lack.
   std::vector<std::string> MissingNames(const Rule& rule) const {
-    std::vector<std::string> missing, phases, series;
+    std::vector<std::string> missing = MissingGroups(rule), phases, series;
     for (const PhaseKey& key : evidence_.phases()) {
-      phases.push_back(key.second);
+      phases.push_back(key.second.Text());
       series.push_back(key.first);
     }
     const auto look = [&](const std::vector<std::string>& names, const std::vector<std::string>& known,
@@ -86,7 +117,7 @@ class GateJudge {
         missing.push_back(fmt::format("{} {} is not in the results; {}", what, name, AdviceOn(name, known, what)));
       }
     };
-    look(rule.phases, phases, "phase");
+    if (rule.groups.empty()) look(rule.phases, phases, "phase");
     look(rule.series, series, "series");
     return missing;
   }
@@ -114,8 +145,8 @@ class GateJudge {
 
   void AddMissing(std::size_t place, const std::string& why) {
     const Rule& rule = evidence_.rules().rules[place];
-    Judgement judgement = Empty(place, {rule.series.size() == 1 ? rule.series.front() : "",
-                                        rule.phases.size() == 1 ? rule.phases.front() : ""});
+    const auto only = [](const std::vector<std::string>& names) { return names.size() == 1 ? names.front() : ""; };
+    Judgement judgement = Empty(place, {only(rule.series), PhaseId(only(rule.phases), only(rule.groups))});
     if (rule.HasChange()) judgement.check = Judgement::Check::kChange;
     judgement.sentence = why + (why.back() == '?' ? "" : ".");
     pending_.push_back({judgement, {}, {}});
@@ -143,6 +174,7 @@ class GateJudge {
   }
 
   EvidenceAtHand evidence_;
+  std::vector<PhaseId> known_;  // of results and baseline
   std::vector<PendingChange> pending_;
 };
 

@@ -34,7 +34,8 @@ struct Judgement {
   enum class Check { kLevel, kChange };
 
   std::size_t rule = 0;  // in the rule set
-  std::string series, phase;
+  std::string series;
+  PhaseId phase;
   Quantity quantity;
   Check check = Check::kLevel;
   std::vector<double> cores;  // judged; several: over all of them together

@@ -129,6 +129,34 @@ TEST(Levels, TimesAreBetterWhenSmaller) {
   EXPECT_EQ(judge("max = 20\nwarn = 9"), Verdict::kWarn);
 }
 
+// Load balance 0.9 of "solve", 0.8 of its group "pme", 0.7 of "io", 0.6 of its group "pme", 0.5 of "solve / pp".
+TEST(Levels, GroupsOfRanks) {
+  std::vector<FactorRow> rows = {RowOf(64, 0.9, 1), RowOf(64, 0.8, 1), RowOf(64, 0.7, 1, "io"), RowOf(64, 0.6, 1, "io"),
+                                 RowOf(64, 0.5, 1, "solve / pp")};
+  rows[1].phase.group = rows[3].phase.group = "pme";
+  const FactorTable table = TableOf(rows);
+  const auto judge = [&](const std::string& rule) {
+    return JudgeTable("[[rule]]\nfactor = \"loadBalance\"\nmin = 0.1\n" + rule, table).judgements;
+  };
+  const auto values = [&](const std::string& rule) {
+    std::vector<double> found;
+    for (const Judgement& judgement : judge(rule)) found.push_back(judgement.value.value_or(0));
+    return found;
+  };
+  EXPECT_THAT(values(""), ElementsAre(0.9, 0.8, 0.7, 0.6, 0.5));
+  EXPECT_THAT(values("phase = \"solve\""), ElementsAre(0.9));
+  EXPECT_THAT(values("group = \"pme\""), ElementsAre(0.8, 0.6));
+  EXPECT_THAT(values("phase = \"solve\"\ngroup = \"pme\""), ElementsAre(0.8));
+  EXPECT_THAT(values("phase = \"solve / pme\""), ElementsAre(0.8));
+  EXPECT_THAT(values("phase = \"solve / pp\""), ElementsAre(0.5));
+  const Judgement judged = judge("phase = \"io\"\ngroup = \"pme\"").front();
+  EXPECT_EQ(judged.phase, PhaseId("io", "pme"));
+  EXPECT_THAT(judged.sentence, HasSubstr("loadBalance of phase io / pme at 64 cores is 0.600"));
+  const Judgement missing = judge("phase = \"solve\"\ngroup = \"direct\"").front();
+  EXPECT_EQ(missing.verdict, Verdict::kNoEvidence);
+  EXPECT_EQ(missing.sentence, "group direct of phase solve is not in the results; there are pme.");
+}
+
 TEST(Levels, WhatIsMissingIsNoEvidence) {
   const FactorTable table = TableOf({RowOf(64, 0.9, 0.9)});
   const auto judge = [&](const std::string& rule) {

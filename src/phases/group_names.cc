@@ -169,15 +169,6 @@ void MatchNames(const std::vector<std::vector<RankGroup>*>& runs, std::set<std::
   }
 }
 
-std::string NameOfGroupPhase(const std::string& phase, const std::string& group) {
-  return phase + std::string(kGroupSeparator) + group;
-}
-
-std::optional<std::string> WholeOfGroupPhase(const std::string& name) {
-  const std::size_t separator = name.rfind(kGroupSeparator);
-  return separator == std::string::npos ? std::nullopt : std::optional(name.substr(0, separator));
-}
-
 std::string FormatRanks(const std::vector<std::size_t>& ranks) {
   std::vector<std::string> ranges;
   bool even = ranks.size() > 2;  // the same distance between all, more than one

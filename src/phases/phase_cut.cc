@@ -297,7 +297,7 @@ std::vector<std::size_t> PhaseCut::CountedRanks() const {
 PhaseCut PhaseCut::OnlyRanks(const std::vector<std::size_t>& some, const std::string& name) const {
   PhaseCut only;
   only.spec = spec;
-  only.spec.name = name;
+  only.group_name = name;
   only.span = span;
   only.iterations = 0;
   only.ranks.resize(ranks.size());

@@ -9,6 +9,7 @@
 #include "base/diagnostics.h"
 #include "base/error.h"
 #include "phases/iteration_shape.h"
+#include "phases/phase_id.h"
 #include "phases/phase_spec.h"
 #include "trace/trace.h"
 
@@ -45,11 +46,14 @@ struct PhaseCut {
   std::vector<RankCut> ranks;
   // Ranks whose factors are asked for, rising; empty: all. No other is present.
   std::vector<std::size_t> group;
+  std::string group_name;  // empty: all
   Diagnostics diagnostics;
 
   // The group, or all ranks of the trace.
   std::vector<std::size_t> CountedRanks() const;
-  // The same phase with some of the ranks alone, under a name of its own and without diagnostics.
+  // What its factors are known by.
+  PhaseId Id() const { return {spec.name, group_name}; }
+  // The same phase with a group of the ranks alone, without diagnostics.
   PhaseCut OnlyRanks(const std::vector<std::size_t>& some, const std::string& name) const;
   Tick begin() const;  // earliest window
   Tick end() const;    // latest

@@ -4,14 +4,13 @@
 
 #include <cstddef>
 #include <map>
-#include <optional>
 #include <set>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/diagnostics.h"
 #include "phases/phase_cut.h"
+#include "phases/phase_id.h"
 #include "phases/rank_profile.h"
 #include "trace/trace.h"
 
@@ -41,12 +40,6 @@ RankGroups FindGroups(const Trace& trace, const PhaseCut& cut);
 // Gives the groups of one phase in several runs the same names where they are the same: by name, else by what they do.
 // The first run that has a group names it, by a name that is not among those taken.
 void MatchNames(const std::vector<std::vector<RankGroup>*>& runs, std::set<std::string> taken = {});
-
-// Group phases have a name of two parts, "iteration / pme"; no name of a group contains what parts them.
-inline constexpr std::string_view kGroupSeparator = " / ";
-std::string NameOfGroupPhase(const std::string& phase, const std::string& group);
-// The phase that the ranks of all groups make up; nothing for the name of a whole phase.
-std::optional<std::string> WholeOfGroupPhase(const std::string& name);
 
 // "20-31", "0-11, 16", "3 to 31 by 4"; with many ranges the first ones.
 std::string FormatRanks(const std::vector<std::size_t>& ranks);

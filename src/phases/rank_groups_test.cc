@@ -204,12 +204,5 @@ TEST(FormatRanks, AsRanges) {
   EXPECT_EQ(FormatRanks({0, 2, 3, 5, 7, 8, 10}), "0, 2-3, 5, 7-8, …");
 }
 
-TEST(GroupPhases, NamesOfTwoParts) {
-  EXPECT_EQ(NameOfGroupPhase("step", "pme"), "step / pme");
-  EXPECT_EQ(WholeOfGroupPhase("step / pme"), "step");
-  EXPECT_EQ(WholeOfGroupPhase("a / b / pme"), "a / b");
-  EXPECT_EQ(WholeOfGroupPhase("a/b"), std::nullopt);
-}
-
 }  // namespace
 }  // namespace farscale

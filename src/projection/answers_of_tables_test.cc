@@ -168,7 +168,7 @@ TEST(AnswersOfTables, SampleRuns) {
           if (speedups[i].cores != static_cast<double>(row.cores)) continue;
           const double projected = phase.answers->time->targets.at(i).seconds * speedups[i].value;
           const double measured = *row.runtime / row.iterations * *row.values[Factor::kSpeedup];
-          EXPECT_NEAR(projected / measured, 1, 1e-9) << name << ", " << row.phase << " at " << row.cores;
+          EXPECT_NEAR(projected / measured, 1, 1e-9) << name << ", " << row.phase.Text() << " at " << row.cores;
         }
       }
     }

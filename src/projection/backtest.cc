@@ -20,7 +20,7 @@ constexpr const char* kWhole = "a series";   // what has neither a name nor a ph
 // All runs of one phase of one series.
 struct PhaseRuns {
   std::string series;
-  std::string phase;
+  PhaseId phase;
   std::vector<FactorRow> rows;  // by cores and repeat
   std::vector<double> cores;    // distinct, ascending
 
@@ -46,7 +46,7 @@ struct SplitOutcome {
 std::vector<PhaseRuns> RunsOf(const FactorTable& table) {
   std::vector<PhaseRuns> all;
   for (const std::string& series : table.Series()) {
-    for (const std::string& phase : table.Phases(series)) {
+    for (const PhaseId& phase : table.Phases(series)) {
       PhaseRuns runs{series, phase, table.Rows(series, phase), {}};
       std::set<double> cores;
       for (const FactorRow& row : runs.rows) cores.insert(static_cast<double>(row.cores));
@@ -61,7 +61,7 @@ void Skip(const PhaseRuns& runs, const std::string& of_split, std::size_t& count
   ++count;
   if (!skipped.example.empty()) return;
   std::string name = runs.series;
-  if (!runs.phase.empty()) name += (name.empty() ? "phase " : ", phase ") + runs.phase;
+  if (!runs.phase.IsUnnamed()) name += (name.empty() ? "phase " : ", phase ") + runs.phase.Text();
   skipped.example = (name.empty() ? kWhole : name) + of_split;
 }
 

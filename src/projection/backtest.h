@@ -18,7 +18,7 @@ namespace farscale {
 // A factor of one hidden run, as measured and as predicted from the runs of up to `train_max` cores.
 struct BacktestRow {
   std::string series;
-  std::string phase;
+  PhaseId phase;
   Factor factor = Factor::kParallelEfficiency;
   double train_max = 0;
   std::int64_t repeat = 0;  // which run at this core count

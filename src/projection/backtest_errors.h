@@ -57,7 +57,7 @@ struct ErrorsAtRatio {
 
 struct ErrorsOfPhase {
   std::string series;
-  std::string phase;
+  PhaseId phase;
   PredictionErrors errors;
 };
 

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/version.h"
+#include "factors/factor_table_json.h"
 #include "projection/projection_json.h"
 
 namespace farscale {
@@ -12,8 +13,12 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 Json RowToJson(const BacktestRow& row) {
-  Json json = {{"series", row.series},      {"phase", row.phase},       {"factor", Describe(row.factor).id},
-               {"trainMax", row.train_max}, {"measured", row.measured}, {"model", row.model}};
+  Json json = {{"series", row.series}};
+  AddPhase(row.phase, json);
+  json.update({{"factor", Describe(row.factor).id},
+               {"trainMax", row.train_max},
+               {"measured", row.measured},
+               {"model", row.model}});
   json.update(ProjectedValueToJson(row.predicted));
   if (row.repeat > 0) json["repeat"] = row.repeat;
   return json;
@@ -22,7 +27,7 @@ Json RowToJson(const BacktestRow& row) {
 BacktestRow RowFromJson(const Json& json) {
   BacktestRow row;
   row.series = json.at("series").get<std::string>();
-  row.phase = json.at("phase").get<std::string>();
+  row.phase = PhaseFromJson(json);
   row.factor = FactorFromJson(json.at("factor"));
   row.train_max = json.at("trainMax").get<double>();
   row.repeat = json.value("repeat", std::int64_t{0});

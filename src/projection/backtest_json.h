@@ -11,7 +11,7 @@
 
 namespace farscale {
 
-inline constexpr int kBacktestVersion = 1;
+inline constexpr int kBacktestVersion = 2;
 
 nlohmann::ordered_json BacktestRowsToJson(const std::vector<BacktestRow>& rows);
 // Throws nlohmann::json::exception where the JSON is not what BacktestRowsToJson writes, an input error for numbers

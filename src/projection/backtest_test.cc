@@ -314,10 +314,11 @@ TEST(CompareBacktests, OnlyWhatBothHave) {
 TEST(BacktestFiles, Csv) {
   BacktestRow row = Row(0.5, 0.625, IntervalBounds{0.5, 0.75});
   row.series = "a, b";
+  row.phase = {"step", "pme"};
   row.train_max = 33;
   EXPECT_EQ(WriteBacktestCsv({row}),
-            "series,phase,factor,train_max,cores,ratio,measured,value,low80,high80,low95,high95,model\n"
-            "\"a, b\",,parallelEfficiency,33,64,2,0.5,0.625,0.5,0.75,,,amdahl\n");
+            "series,phase,group,factor,train_max,cores,ratio,measured,value,low80,high80,low95,high95,model\n"
+            "\"a, b\",step,pme,parallelEfficiency,33,64,2,0.5,0.625,0.5,0.75,,,amdahl\n");
 }
 
 TEST(BacktestFiles, JsonIsReadBack) {

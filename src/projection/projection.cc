@@ -10,7 +10,6 @@
 #include "base/error.h"
 #include "base/parallel.h"
 #include "models/ensemble.h"
-#include "phases/rank_groups.h"
 #include "projection/draw_intervals.h"
 #include "projection/factor_draws.h"
 #include "projection/factor_parts.h"
@@ -26,10 +25,9 @@ std::optional<double> LimitOf(Factor factor) {
 }
 
 // What is chosen for a phase holds for the groups of its ranks, too.
-const ModelChoice& ChoiceFor(const ModelSettings& settings, const std::string& phase, Factor factor) {
+const ModelChoice& ChoiceFor(const ModelSettings& settings, const PhaseId& phase, Factor factor) {
   auto of_phase = settings.by_phase.find(phase);
-  const std::optional<std::string> whole = WholeOfGroupPhase(phase);
-  if (whole && of_phase == settings.by_phase.end()) of_phase = settings.by_phase.find(*whole);
+  if (of_phase == settings.by_phase.end()) of_phase = settings.by_phase.find(PhaseId(phase.name));
   if (of_phase != settings.by_phase.end()) {
     const auto found = of_phase->second.find(factor);
     if (found != of_phase->second.end()) return found->second;
@@ -42,7 +40,7 @@ const ModelChoice& ChoiceFor(const ModelSettings& settings, const std::string& p
 class PhaseProjector {
  public:
   PhaseProjector(const FactorTable& table, const ModelLibrary& library, const ProjectionOptions& options,
-                 const std::string& series, const std::string& phase)
+                 const std::string& series, const PhaseId& phase)
       : table_(table), library_(library), options_(options), rows_(table.Rows(series, phase)) {
     result_.series = series;
     result_.phase = phase;
@@ -393,7 +391,7 @@ std::string DescribeMissing(const PhaseProjection& projection) {
 }
 
 std::vector<Finding> FindUnusedModels(const ModelSettings& settings, const std::vector<PhaseProjection>& projections) {
-  const auto is_fitted = [&](Factor factor, const std::string* phase) {
+  const auto is_fitted = [&](Factor factor, const PhaseId* phase) {
     return std::any_of(projections.begin(), projections.end(), [&](const PhaseProjection& projection) {
       const FactorProjection* found = projection.Find(factor);
       return (phase == nullptr || projection.phase == *phase) && found != nullptr && !found->is_product;
@@ -425,9 +423,9 @@ std::vector<double> DefaultTargets(double largest_fitted) {
 std::vector<PhaseProjection> Project(const FactorTable& table, const ModelLibrary& library,
                                      const ProjectionOptions& options) {
   RequireModels(options.models, library);
-  std::vector<std::pair<std::string, std::string>> keys;
+  std::vector<std::pair<std::string, PhaseId>> keys;
   for (const std::string& series : table.Series()) {
-    for (const std::string& phase : table.Phases(series)) keys.emplace_back(series, phase);
+    for (const PhaseId& phase : table.Phases(series)) keys.emplace_back(series, phase);
   }
   std::vector<PhaseProjection> projections(keys.size());
   ParallelFor(keys.size(), [&](std::size_t i) {

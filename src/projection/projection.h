@@ -66,7 +66,7 @@ struct Dominance {
 
 struct PhaseProjection {
   std::string series;
-  std::string phase;
+  PhaseId phase;
   std::vector<double> fitted_cores;       // distinct, ascending
   std::vector<FactorProjection> factors;  // in the order of the factor table
   std::vector<Dominance> dominance;       // the first entry begins at the smallest measured count
@@ -94,8 +94,8 @@ struct ModelChoice {
 struct ModelSettings {
   ModelChoice standard;  // for every factor without its own
   std::map<Factor, ModelChoice> by_factor;
-  // By phase, then factor.
-  std::map<std::string, std::map<Factor, ModelChoice>> by_phase;
+  // By phase, then factor; of a whole phase also for the groups of its ranks that have none of their own.
+  std::map<PhaseId, std::map<Factor, ModelChoice>> by_phase;
   PointWeights weights = PointWeights::kByScatter;
 };
 

@@ -26,10 +26,10 @@ std::string TimeRows(const PhaseProjection& phase, const char* id, double iterat
   std::string text;
   const double reach = EvidenceUpTo(phase, Factor::kSpeedup);
   for (const ProjectedTime& target : phase.answers->time->targets) {
-    text += fmt::format("{},{},{},product,,{},{},{},{},{},{}\n", CsvField(phase.series), CsvField(phase.phase), id,
-                        FormatExact(target.cores), FormatExact(target.ratio), FormatExact(target.seconds * iterations),
-                        Bounds(target.interval80, iterations), Bounds(target.interval95, iterations),
-                        Evidence(target.cores <= reach));
+    text += fmt::format("{},{},{},{},product,,{},{},{},{},{},{}\n", CsvField(phase.series), CsvField(phase.phase.name),
+                        CsvField(phase.phase.group), id, FormatExact(target.cores), FormatExact(target.ratio),
+                        FormatExact(target.seconds * iterations), Bounds(target.interval80, iterations),
+                        Bounds(target.interval95, iterations), Evidence(target.cores <= reach));
   }
   return text;
 }
@@ -37,13 +37,14 @@ std::string TimeRows(const PhaseProjection& phase, const char* id, double iterat
 }  // namespace
 
 std::string WriteProjectionCsv(const std::vector<PhaseProjection>& projections) {
-  std::string text = "series,phase,factor,model,dimension,cores,ratio,value,low80,high80,low95,high95,evidence\n";
+  std::string text = "series,phase,group,factor,model,dimension,cores,ratio,value,low80,high80,low95,high95,evidence\n";
   for (const PhaseProjection& phase : projections) {
     for (const FactorProjection& factor : phase.factors) {
       const double reach = EvidenceUpTo(phase, factor.factor);
       for (const ProjectedValue& target : factor.targets) {
-        text += fmt::format("{},{},{},{},{},{},{},{},{},{},{}\n", CsvField(phase.series), CsvField(phase.phase),
-                            Describe(factor.factor).id, factor.is_product ? "product" : factor.fit.model,
+        text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{}\n", CsvField(phase.series), CsvField(phase.phase.name),
+                            CsvField(phase.phase.group), Describe(factor.factor).id,
+                            factor.is_product ? "product" : factor.fit.model,
                             factor.is_product ? "" : std::to_string(factor.fit.dimension), FormatExact(target.cores),
                             FormatExact(target.ratio), FormatExact(target.value), BoundsAsCsv(target.interval80),
                             BoundsAsCsv(target.interval95), Evidence(target.cores <= reach));

@@ -9,9 +9,9 @@
 
 namespace farscale {
 
-// Columns series,phase,factor,model,dimension,cores,ratio,value,low80,high80,low95,high95,evidence. Products have the
-// model `product` and no dimension; bounds are empty where there is none; evidence is true or false. Behind the factors
-// of a phase stand its times in seconds, as `timePerIteration` and `runtime`, where they are known.
+// Columns series,phase,group,factor,model,dimension,cores,ratio,value,low80,high80,low95,high95,evidence. Products have
+// the model `product` and no dimension; bounds are empty where there is none; evidence is true or false. Behind the
+// factors of a phase stand its times in seconds, as `timePerIteration` and `runtime`, where they are known.
 std::string WriteProjectionCsv(const std::vector<PhaseProjection>& projections);
 
 // The two fields of an interval, "0.8,0.9"; both empty without one.

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/version.h"
+#include "factors/factor_table_json.h"
 #include "projection/answers_json.h"
 
 namespace farscale {
@@ -221,7 +222,9 @@ FactorProjection ProjectionOf(const Json& json) {
 Json ProjectionsToJson(const std::vector<PhaseProjection>& projections) {
   Json list = Json::array();
   for (const PhaseProjection& phase : projections) {
-    Json json = {{"series", phase.series}, {"phase", phase.phase}, {"fittedCores", phase.fitted_cores}};
+    Json json = {{"series", phase.series}};
+    AddPhase(phase.phase, json);
+    json["fittedCores"] = phase.fitted_cores;
     if (!phase.obstacle.empty()) json["obstacle"] = phase.obstacle;
     json["factors"] = Json::array();
     for (const FactorProjection& factor : phase.factors) json["factors"].push_back(ToJson(factor));
@@ -246,7 +249,7 @@ std::vector<PhaseProjection> ProjectionsFromJson(const Json& json) {
   for (const Json& one : json) {
     PhaseProjection phase;
     phase.series = one.at("series").get<std::string>();
-    phase.phase = one.at("phase").get<std::string>();
+    phase.phase = PhaseFromJson(one);
     phase.fitted_cores = one.at("fittedCores").get<std::vector<double>>();
     phase.obstacle = one.value("obstacle", "");
     for (const Json& factor : one.at("factors")) phase.factors.push_back(ProjectionOf(factor));

@@ -9,7 +9,7 @@
 
 namespace farscale {
 
-inline constexpr int kProjectionVersion = 1;
+inline constexpr int kProjectionVersion = 2;
 
 nlohmann::ordered_json ProjectionsToJson(const std::vector<PhaseProjection>& projections);
 // Throws nlohmann::json::exception where the JSON is not what ProjectionsToJson writes.

@@ -165,10 +165,11 @@ TEST_F(ProjectionTest, FilesReadBack) {
   const std::vector<PhaseProjection> again = ProjectionsFromJson(nlohmann::ordered_json::parse(json.dump()));
   EXPECT_EQ(again.front(), projection_);
   const std::string csv = WriteProjectionCsv({projection_});
-  EXPECT_THAT(csv,
-              HasSubstr("series,phase,factor,model,dimension,cores,ratio,value,low80,high80,low95,high95,evidence\n"));
-  EXPECT_THAT(csv, HasSubstr(",,loadBalance,amdahl,1,64,2,0."));
-  EXPECT_THAT(csv, HasSubstr(",,parallelEfficiency,product,,1024,32,"));
+  EXPECT_THAT(
+      csv,
+      HasSubstr("series,phase,group,factor,model,dimension,cores,ratio,value,low80,high80,low95,high95,evidence\n"));
+  EXPECT_THAT(csv, HasSubstr(",,,loadBalance,amdahl,1,64,2,0."));
+  EXPECT_THAT(csv, HasSubstr(",,,parallelEfficiency,product,,1024,32,"));
 }
 
 // Errors of single parameters are the roots of the diagonal of their covariance.
@@ -232,9 +233,9 @@ TEST(Projection, SpeedupOfAGroupNeedsTheSameShare) {
   const auto has_speedup = [](const std::string& ranks_at_8, const std::string& ranks_at_20) {
     const std::string rest = ",0.9,0.9,0.9,1\n";
     const FactorTable table = Table(
-        "phase,cores,ranks,loadBalance,serializationEfficiency,transferEfficiency,computationScalability\n"
-        "step / pme,8," +
-        ranks_at_8 + rest + "step / pme,20," + ranks_at_20 + rest);
+        "phase,group,cores,ranks,loadBalance,serializationEfficiency,transferEfficiency,computationScalability\n"
+        "step,pme,8," +
+        ranks_at_8 + rest + "step,pme,20," + ranks_at_20 + rest);
     const PhaseProjection projection = Project(table, Library(), {DefaultModelSettings(), {64}, {}}).front();
     return projection.Find(Factor::kSpeedup) != nullptr;
   };
@@ -247,15 +248,18 @@ TEST(Projection, SpeedupOfAGroupNeedsTheSameShare) {
 // A model for one phase holds for the groups of its ranks, unless one of them has its own.
 TEST(Projection, ModelsOfAPhaseHoldForItsGroups) {
   const FactorTable table = Table(
-      "phase,cores,loadBalance\nstep,2,0.9\nstep,4,0.8\nstep / a,2,0.9\nstep / a,4,0.8\nstep / b,2,0.9\nstep / "
-      "b,4,0.8\n");
+      "phase,group,cores,loadBalance\nstep,,2,0.9\nstep,,4,0.8\nstep,a,2,0.9\nstep,a,4,0.8\nstep,b,2,0.9\n"
+      "step,b,4,0.8\nstep / a,,2,0.9\nstep / a,,4,0.8\n");
   ProjectionOptions options{DefaultModelSettings(), {64}, {}};
   options.models.by_phase["step"][Factor::kLoadBalance] = Fixed("constant", 1);
-  options.models.by_phase["step / b"][Factor::kLoadBalance] = Fixed("amdahl", 1);
+  options.models.by_phase[{"step", "b"}][Factor::kLoadBalance] = Fixed("amdahl", 1);
   const std::vector<PhaseProjection> projections = Project(table, Library(), options);
   EXPECT_EQ(projections[0].Find(Factor::kLoadBalance)->fit.model, "constant");
   EXPECT_EQ(projections[1].Find(Factor::kLoadBalance)->fit.model, "constant");
   EXPECT_EQ(projections[2].Find(Factor::kLoadBalance)->fit.model, "amdahl");
+  // A phase that only looks like a group has models of its own.
+  ASSERT_EQ(projections[3].phase, PhaseId("step / a"));
+  EXPECT_GT(projections[3].Find(Factor::kLoadBalance)->rivals.size(), 1u);
 }
 
 TEST(Projection, FinestCompleteFactorsAreFitted) {

@@ -15,9 +15,9 @@ namespace {
 constexpr double kBeyondEvidence = 4;  // how far beyond the evidence targets are shown, unless asked for
 constexpr double kBeyondRuns = 16;     // the same of the largest run, where evidence goes on
 
-std::string DescriptionOf(const Results& results, const std::string& phase) {
+std::string DescriptionOf(const Results& results, const PhaseId& phase) {
   for (const PhaseRecord& record : results.phases) {
-    if (record.name == phase) return record.description;
+    if (record.id == phase) return record.description;
   }
   return "";
 }
@@ -88,20 +88,19 @@ double EfficiencyOfTimes(Scaling scaling, double baseline_cores, double baseline
   return scaling == Scaling::kWeak ? ratio : baseline_cores / cores * ratio;
 }
 
-std::string MostImportantPhase(const FactorTable& table, const std::string& series) {
+PhaseId MostImportantPhase(const FactorTable& table, const std::string& series) {
   std::int64_t largest = 0;
   for (const FactorRow& row : table.rows) {
     if (row.series == series) largest = std::max(largest, row.cores);
   }
   const FactorRow* chosen = nullptr;
   for (const FactorRow& row : table.rows) {
-    const bool is_group = row.phase.find(" / ") != std::string::npos;
-    if (row.series != series || row.cores != largest || is_group) continue;
+    if (row.series != series || row.cores != largest || row.phase.IsGroup()) continue;
     if (chosen == nullptr || row.runtime.value_or(0) > chosen->runtime.value_or(0)) chosen = &row;
   }
   if (chosen != nullptr) return chosen->phase;
-  const std::vector<std::string> phases = table.Phases(series);
-  return phases.empty() ? "" : phases.front();
+  const std::vector<PhaseId> phases = table.Phases(series);
+  return phases.empty() ? PhaseId() : phases.front();
 }
 
 AllocationPack MakeAllocationPack(const Results& results, const AllocationOptions& options) {

@@ -14,7 +14,8 @@ namespace farscale {
 
 struct AllocationOptions {
   std::optional<std::string> series;     // nothing: the first
-  std::optional<std::string> phase;      // nothing: the one that takes most time
+  std::optional<std::string> phase;      // nothing: the one that takes most time; PhaseByText
+  std::optional<std::string> group;      // of its ranks; nothing: all of them, unless `phase` says otherwise
   double efficiency = 0.75;              // required
   std::optional<double> iterations;      // planned; nothing: as the study says
   std::optional<std::int64_t> baseline;  // cores; nothing: the reference of the results, else the smallest run
@@ -90,7 +91,8 @@ struct Recommendation {
 enum class EfficiencyBasis { kNone, kTimes, kSpeedup, kGlobalEfficiency, kParallelEfficiency };
 
 struct AllocationPack {
-  std::string series, phase;
+  std::string series;
+  PhaseId phase;
   std::string phase_description;
   EfficiencyBasis basis = EfficiencyBasis::kNone;
   std::optional<Scaling> scaling;
@@ -120,7 +122,7 @@ AllocationPack MakeAllocationPack(const Results& results, const AllocationOption
 
 // The phase of a series that takes most time in the largest run; groups of ranks are none. The first where times are
 // unknown.
-std::string MostImportantPhase(const FactorTable& table, const std::string& series);
+PhaseId MostImportantPhase(const FactorTable& table, const std::string& series);
 
 // E = p_b T_b / (p_N T_N) with strong scaling; T_b / T_N with weak scaling, where the work grows with the cores.
 double EfficiencyOfTimes(Scaling scaling, double baseline_cores, double baseline_seconds, double cores, double seconds);

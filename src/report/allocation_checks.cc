@@ -87,7 +87,7 @@ void CheckTimes(const AllocationTerms& terms, std::vector<std::string>& sentence
   if (different.empty()) return;
   if (different.size() == pairs.size() && Different(PairsOf(terms, other)).empty()) {
     throw Error(
-        ErrorKind::kUsage, terms.phase().empty() ? "" : "phase '" + terms.phase() + "'",
+        ErrorKind::kUsage, terms.phase().IsUnnamed() ? "" : "phase '" + terms.phase().Text() + "'",
         fmt::format("times and factors contradict each other with {} scaling: efficiency is {}; with {} scaling "
                     "they agree",
                     ToString(scaling), InWords(different), ToString(other)),

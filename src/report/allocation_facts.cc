@@ -83,8 +83,9 @@ AllocationFacts FactsOf(const Results& results, const AllocationPack& pack) {
   AllocationFacts facts;
   facts.emplace_back("Code and case",
                      results.description.empty() ? results.title : results.title + ". " + results.description);
-  if (!pack.phase.empty()) {
-    facts.emplace_back("Phase", pack.phase + (pack.phase_description.empty() ? "" : ": " + pack.phase_description));
+  if (!pack.phase.IsUnnamed()) {
+    facts.emplace_back("Phase",
+                       pack.phase.Text() + (pack.phase_description.empty() ? "" : ": " + pack.phase_description));
   }
   facts.emplace_back("Scaling", ScalingInWords(pack, results.problem));
   facts.emplace_back("Baseline", CoresInWords(pack.baseline));

@@ -173,8 +173,8 @@ ReportModel BuildAllocationModel(const Results& results, const AllocationPack& p
 
 std::string WriteAllocationCsv(const Results& results, const AllocationPack& pack) {
   std::string text = fmt::format("# {}{}; baseline {} cores; {} scaling\n", OneLine(results.title),
-                                 pack.phase.empty() ? "" : ", phase " + OneLine(pack.phase), FormatExact(pack.baseline),
-                                 pack.scaling ? ToString(*pack.scaling) : "unknown");
+                                 pack.phase.IsUnnamed() ? "" : ", phase " + OneLine(pack.phase.Text()),
+                                 FormatExact(pack.baseline), pack.scaling ? ToString(*pack.scaling) : "unknown");
   for (const std::string& sentence : pack.contradictions) text += "# Contradiction: " + OneLine(sentence) + "\n";
   for (const std::string& sentence : DescribeRecommendation(pack)) text += "# " + OneLine(sentence) + "\n";
   text += "source,evidence,cores,processes,nodes,runs,size,size_per_process";

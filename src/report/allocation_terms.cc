@@ -45,7 +45,7 @@ std::vector<double> ValuesOf(const RunsAt& runs, Value value) {
   return values;
 }
 
-const PhaseProjection* ProjectionOf(const Results& results, const std::string& series, const std::string& phase) {
+const PhaseProjection* ProjectionOf(const Results& results, const std::string& series, const PhaseId& phase) {
   for (const PhaseProjection& projection : results.projections) {
     const bool is_it = projection.series == series && projection.phase == phase;
     if (is_it && projection.obstacle.empty()) return &projection;
@@ -90,11 +90,36 @@ void AllocationTerms::ChooseSeries() {
 }
 
 void AllocationTerms::ChoosePhase() {
-  const std::vector<std::string> known = results_.table.Phases(series_);
-  phase_ = options_.phase.value_or(MostImportantPhase(results_.table, series_));
-  if (std::find(known.begin(), known.end(), phase_) != known.end()) return;
-  throw Error(ErrorKind::kUsage, "--phase", "no phase '" + phase_ + "' in the results",
-              "there are " + Join(known, ", "));
+  const std::vector<PhaseId> known = results_.table.Phases(series_);
+  if (options_.group) return ChooseGroup(known);
+  const std::optional<PhaseId> found =
+      options_.phase ? PhaseByText(known, *options_.phase) : MostImportantPhase(results_.table, series_);
+  if (!found) {
+    throw Error(ErrorKind::kUsage, "--phase", "no phase '" + *options_.phase + "' in the results",
+                "there are " + Join(TextsOf(known), ", "));
+  }
+  phase_ = *found;
+}
+
+// A group alone is enough where one phase has it.
+void AllocationTerms::ChooseGroup(const std::vector<PhaseId>& known) {
+  std::vector<PhaseId> groups, named;
+  for (const PhaseId& id : known) {
+    if (id.IsGroup()) groups.push_back(id);
+    if (id.group == *options_.group && (!options_.phase || id.name == *options_.phase)) named.push_back(id);
+  }
+  if (named.size() > 1) {
+    throw Error(ErrorKind::kUsage, "--group",
+                fmt::format("there is a group '{}' of {} phases", *options_.group, named.size()),
+                "say which with --phase: " + Join(TextsOf(named), ", "));
+  }
+  if (named.empty()) {
+    throw Error(ErrorKind::kUsage, "--group",
+                fmt::format("no group '{}'{} in the results", *options_.group,
+                            options_.phase ? " of phase '" + *options_.phase + "'" : ""),
+                groups.empty() ? "they have no groups of ranks" : "there are " + Join(TextsOf(groups), ", "));
+  }
+  phase_ = named.front();
 }
 
 void AllocationTerms::ChooseBaseline() {
@@ -124,7 +149,7 @@ void AllocationTerms::ChooseBasis() {
     basis_ = basis;
     if (!BasisValues(*baseline_).empty()) return;
   }
-  throw Error(ErrorKind::kEvidence, phase_.empty() ? "" : "phase '" + phase_ + "'",
+  throw Error(ErrorKind::kEvidence, phase_.IsUnnamed() ? "" : "phase '" + phase_.Text() + "'",
               fmt::format("neither times nor an efficiency are known on {} cores", baseline_->cores),
               "a scaling table needs the column runtime, globalEfficiency, speedup or parallelEfficiency");
 }

@@ -33,7 +33,7 @@ class AllocationTerms {
   const Results& results() const { return results_; }
   const AllocationOptions& options() const { return options_; }
   const std::string& series() const { return series_; }
-  const std::string& phase() const { return phase_; }
+  const PhaseId& phase() const { return phase_; }
   const std::vector<FactorRow>& rows() const { return rows_; }
   const std::vector<RunsAt>& counts() const { return counts_; }
   const RunsAt& baseline() const { return *baseline_; }
@@ -61,6 +61,7 @@ class AllocationTerms {
  private:
   void ChooseSeries();
   void ChoosePhase();
+  void ChooseGroup(const std::vector<PhaseId>& known);
   void ChooseBaseline();
   void ChooseBasis();
   void ChooseProjection();
@@ -70,7 +71,8 @@ class AllocationTerms {
 
   const Results& results_;
   const AllocationOptions& options_;
-  std::string series_, phase_;
+  std::string series_;
+  PhaseId phase_;
   std::vector<FactorRow> rows_;
   std::vector<RunsAt> counts_;
   const RunsAt* baseline_ = nullptr;

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "factors/factor_table_csv.h"
 #include "factors/scaling_check.h"
 #include "report/allocation_latex.h"
 #include "report/allocation_pages.h"
@@ -411,8 +412,60 @@ TEST(Allocation, TheLongestPhaseThatIsNoGroup) {
   FactorTable table;
   table.rows = {Row(4, 1), Row(4, 5), Row(4, 9)};
   table.rows[1].phase = "step";
-  table.rows[2].phase = "step / pme";
-  EXPECT_EQ(MostImportantPhase(table, ""), "step");
+  table.rows[2].phase = {"step", "pme"};
+  EXPECT_EQ(MostImportantPhase(table, ""), PhaseId("step"));
+}
+
+// Of 1 s set-up and 9 s solving in a phase whose name contains what stands between phase and group in texts.
+TEST(Allocation, APhaseOfAnyNameMayTakeLongest) {
+  const FactorTable table = ReadFactorCsv(
+      "phase,cores,runtime,parallelEfficiency\nset-up,4,1,0.9\nset-up,8,1,0.8\nmain / solve,4,9,0.9\n"
+      "main / solve,8,9,0.8\n",
+      "t.csv");
+  EXPECT_EQ(MostImportantPhase(table, ""), PhaseId("main / solve"));
+  const AllocationPack pack = MakeAllocationPack(ResultsOfTable(table, {}, "t"), {});
+  EXPECT_EQ(pack.phase, PhaseId("main / solve"));
+}
+
+Results OfGroups() {
+  FactorTable table;
+  table.rows = {Row(4, 5), Row(4, 4), Row(4, 3), Row(4, 2), Row(4, 1)};
+  table.rows[0].phase = "step";
+  table.rows[1].phase = {"step", "pme"};
+  table.rows[2].phase = "step / pp";
+  table.rows[3].phase = {"step", "pp"};
+  table.rows[4].phase = {"io", "pp"};
+  for (FactorRow& row : table.rows) row.values[Factor::kParallelEfficiency] = 0.9;
+  return ResultsOfTable(table, {}, "t");
+}
+
+PhaseId ChosenBy(std::optional<std::string> phase, std::optional<std::string> group) {
+  AllocationOptions options;
+  options.phase = std::move(phase);
+  options.group = std::move(group);
+  return MakeAllocationPack(OfGroups(), options).phase;
+}
+
+std::string WhyNotChosen(std::optional<std::string> phase, std::optional<std::string> group) {
+  try {
+    ChosenBy(std::move(phase), std::move(group));
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+// A group by its own option, or by its text where no phase is called so.
+TEST(Allocation, GroupsOfRanksByName) {
+  EXPECT_EQ(ChosenBy({}, {}), PhaseId("step"));
+  EXPECT_EQ(ChosenBy("step", "pp"), PhaseId("step", "pp"));
+  EXPECT_EQ(ChosenBy({}, "pme"), PhaseId("step", "pme"));
+  EXPECT_EQ(ChosenBy("step / pme", {}), PhaseId("step", "pme"));
+  EXPECT_EQ(ChosenBy("step / pp", {}), PhaseId("step / pp"));
+  EXPECT_THAT(WhyNotChosen({}, "pp"), HasSubstr("there is a group 'pp' of 2 phases"));
+  EXPECT_THAT(WhyNotChosen("io", "pme"),
+              HasSubstr("no group 'pme' of phase 'io' in the results; there are step / pme"));
+  EXPECT_THAT(WhyNotChosen("stop", {}), HasSubstr("no phase 'stop' in the results"));
 }
 
 TEST(Allocation, LatexOfAnyName) {

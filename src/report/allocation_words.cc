@@ -275,10 +275,10 @@ std::string DescribeMeasurement(const Results& results, const AllocationPack& pa
     text += fmt::format(", with up to {} a node", Cores(std::round(*pack.cores_per_node * 10) / 10));
   }
   text += ".";
-  if (!pack.phase.empty()) {
-    text +=
-        fmt::format(" All numbers are about the phase \"{}\"{}, not about start and end of the program.", pack.phase,
-                    pack.phase_description.empty() || tracers.empty() ? "" : " (" + pack.phase_description + ")");
+  if (!pack.phase.IsUnnamed()) {
+    text += fmt::format(" All numbers are about the phase \"{}\"{}, not about start and end of the program.",
+                        pack.phase.Text(),
+                        pack.phase_description.empty() || tracers.empty() ? "" : " (" + pack.phase_description + ")");
   }
   const bool has_times = largest->iteration.value.has_value();
   if (has_times) {

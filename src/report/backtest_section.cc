@@ -19,7 +19,7 @@ using Data = ReportData;
 constexpr std::size_t kMostRows = 30;
 
 // The efficiency as a whole and the factors whose losses make it up.
-std::vector<BacktestRow> RowsOf(const Results& results, const std::string& series, const std::string& phase) {
+std::vector<BacktestRow> RowsOf(const Results& results, const std::string& series, const PhaseId& phase) {
   std::vector<BacktestRow> rows;
   std::set<Factor> leaves;
   for (const BacktestRow& row : results.backtest) {
@@ -113,7 +113,7 @@ std::string Sentence(const std::vector<BacktestRow>& rows) {
 
 }  // namespace
 
-ReportData BacktestOfPhase(const Results& results, const std::string& series, const std::string& phase) {
+ReportData BacktestOfPhase(const Results& results, const std::string& series, const PhaseId& phase) {
   std::vector<BacktestRow> rows = RowsOf(results, series, phase);
   Data data = {{"hasBacktest", !rows.empty()}};
   if (rows.empty()) return data;
@@ -126,7 +126,7 @@ ReportData BacktestOfPhase(const Results& results, const std::string& series, co
   return data;
 }
 
-std::string SummarizeBacktest(const Results& results, const std::string& series, const std::string& phase) {
+std::string SummarizeBacktest(const Results& results, const std::string& series, const PhaseId& phase) {
   const std::vector<BacktestRow> rows = RowsOf(results, series, phase);
   return rows.empty() ? "" : Sentence(rows);
 }

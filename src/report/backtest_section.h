@@ -9,9 +9,9 @@
 namespace farscale {
 
 // For the tags that docs/templates.md lists under backtest; without a backtest the data says so.
-ReportData BacktestOfPhase(const Results& results, const std::string& series, const std::string& phase);
+ReportData BacktestOfPhase(const Results& results, const std::string& series, const PhaseId& phase);
 
 // How many of the hidden values lie in the intervals, and the median error; empty without a backtest.
-std::string SummarizeBacktest(const Results& results, const std::string& series, const std::string& phase);
+std::string SummarizeBacktest(const Results& results, const std::string& series, const PhaseId& phase);
 
 }  // namespace farscale

@@ -81,7 +81,7 @@ std::string FormatErrorsByPhase(const std::vector<BacktestRow>& rows, Factor fac
   std::vector<const PredictionErrors*> all;
   for (const ErrorsOfPhase& one : list) {
     std::string name = one.series;
-    if (!one.phase.empty()) name += (name.empty() ? "phase " : ", phase ") + one.phase;
+    if (!one.phase.IsUnnamed()) name += (name.empty() ? "phase " : ", phase ") + one.phase.Text();
     cells.push_back(Joined({name.empty() ? "all runs" : name}, ErrorCells(one.errors)));
     all.push_back(&one.errors);
   }

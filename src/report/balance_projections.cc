@@ -19,27 +19,28 @@ using List = std::vector<BalancedProjection>;
 
 constexpr Factor kTold[] = {Factor::kParallelEfficiency, Factor::kLoadBalance};
 
-struct PhaseName {
-  std::string series, phase;
+struct PhaseOfSeries {
+  std::string series;
+  PhaseId phase;
 };
 
-std::vector<PhaseName> PhasesOf(const List& list) {
-  std::vector<PhaseName> phases;
+std::vector<PhaseOfSeries> PhasesOf(const List& list) {
+  std::vector<PhaseOfSeries> phases;
   if (list.size() < 2) return phases;
   for (const std::string& series : list.front().table.Series()) {
-    for (const std::string& phase : list.front().table.Phases(series)) phases.push_back({series, phase});
+    for (const PhaseId& phase : list.front().table.Phases(series)) phases.push_back({series, phase});
   }
   return phases;
 }
 
-const PhaseProjection* Find(const BalancedProjection& side, const PhaseName& name) {
+const PhaseProjection* Find(const BalancedProjection& side, const PhaseOfSeries& name) {
   for (const PhaseProjection& projection : side.projected) {
     if (projection.series == name.series && projection.phase == name.phase) return &projection;
   }
   return nullptr;
 }
 
-const ProjectedValue* TargetOf(const BalancedProjection& side, const PhaseName& name, Factor factor, double cores) {
+const ProjectedValue* TargetOf(const BalancedProjection& side, const PhaseOfSeries& name, Factor factor, double cores) {
   const PhaseProjection* projection = Find(side, name);
   const FactorProjection* found = projection != nullptr ? projection->Find(factor) : nullptr;
   if (found == nullptr) return nullptr;
@@ -49,7 +50,7 @@ const ProjectedValue* TargetOf(const BalancedProjection& side, const PhaseName& 
   return nullptr;
 }
 
-std::set<double> TargetsOf(const List& list, const PhaseName& name, Factor factor) {
+std::set<double> TargetsOf(const List& list, const PhaseOfSeries& name, Factor factor) {
   std::set<double> cores;
   for (const BalancedProjection& side : list) {
     const PhaseProjection* projection = Find(side, name);
@@ -66,7 +67,7 @@ std::string Bounds(Factor factor, const std::optional<IntervalBounds>& interval)
 }
 
 // Of the first run on so many processors, else projected.
-std::optional<BalancedValue> ValueAt(const BalancedProjection& side, const PhaseName& name, Factor factor,
+std::optional<BalancedValue> ValueAt(const BalancedProjection& side, const PhaseOfSeries& name, Factor factor,
                                      double cores) {
   for (const FactorRow& row : side.table.Rows(name.series, name.phase)) {
     const std::optional<double>& value = row.values[factor];
@@ -77,7 +78,7 @@ std::optional<BalancedValue> ValueAt(const BalancedProjection& side, const Phase
   return BalancedValue{value->value, value->interval80, false, IsEvidence(*Find(side, name), factor, cores)};
 }
 
-Data CellOf(const BalancedProjection& side, const PhaseName& name, Factor factor, double cores) {
+Data CellOf(const BalancedProjection& side, const PhaseOfSeries& name, Factor factor, double cores) {
   const std::optional<BalancedValue> value = ValueAt(side, name, factor, cores);
   if (!value) return {{"text", "–"}, {"interval", ""}, {"hasInterval", false}, {"color", kNoColor}, {"tone", kNoTone}};
   if (value->is_replayed) {
@@ -98,7 +99,7 @@ Data CellOf(const BalancedProjection& side, const PhaseName& name, Factor factor
 }
 
 // Processors that were replayed, and those of projections.
-std::set<double> RowsOf(const List& list, const PhaseName& name, Factor factor) {
+std::set<double> RowsOf(const List& list, const PhaseOfSeries& name, Factor factor) {
   std::set<double> cores = TargetsOf(list, name, factor);
   for (const BalancedProjection& side : list) {
     for (const FactorRow& row : side.table.Rows(name.series, name.phase)) {
@@ -114,7 +115,7 @@ const char* KindOf(bool has_replayed, bool has_projected) {
   return has_projected ? "replayed, or projected with an interval" : "replayed";
 }
 
-Data RowAt(const List& list, const PhaseName& name, Factor factor, double cores) {
+Data RowAt(const List& list, const PhaseOfSeries& name, Factor factor, double cores) {
   Data cells = Data::array();
   bool has_replayed = false, has_projected = false;
   for (const BalancedProjection& side : list) {
@@ -129,7 +130,7 @@ Data RowAt(const List& list, const PhaseName& name, Factor factor, double cores)
           {"cells", std::move(cells)}};
 }
 
-Data TableOf(const List& list, const PhaseName& name, Factor factor, const std::string& caption) {
+Data TableOf(const List& list, const PhaseOfSeries& name, Factor factor, const std::string& caption) {
   Data columns = Data::array(), rows = Data::array();
   for (const BalancedProjection& side : list) columns.push_back({{"name", side.label}});
   for (const double cores : RowsOf(list, name, factor)) rows.push_back(RowAt(list, name, factor, cores));
@@ -151,7 +152,7 @@ std::string InWords(const BalancedValue& value) {
 }
 
 // Labels are no part of a sentence: what they are called is not decided here.
-std::string Say(const BalancedProjection& side, const BalancedProjection& first, const PhaseName& name,
+std::string Say(const BalancedProjection& side, const BalancedProjection& first, const PhaseOfSeries& name,
                 const std::set<double>& rows) {
   std::optional<double> cores;
   const auto value_at = [&](const BalancedProjection& of, double at) {
@@ -177,12 +178,12 @@ std::string Say(const BalancedProjection& side, const BalancedProjection& first,
 
 ReportData TablesOfProjections(const List& list) {
   Data tables = Data::array();
-  const std::vector<PhaseName> phases = PhasesOf(list);
-  for (const PhaseName& name : phases) {
+  const std::vector<PhaseOfSeries> phases = PhasesOf(list);
+  for (const PhaseOfSeries& name : phases) {
     for (const Factor factor : kTold) {
       std::string caption = Name(factor);
       if (phases.size() > 1)
-        caption += fmt::format(" of {}{}{}", name.series, name.series.empty() ? "" : ", ", name.phase);
+        caption += fmt::format(" of {}{}{}", name.series, name.series.empty() ? "" : ", ", name.phase.Text());
       Data table = TableOf(list, name, factor, caption);
       if (!table["rows"].empty()) tables.push_back(std::move(table));
     }
@@ -192,11 +193,11 @@ ReportData TablesOfProjections(const List& list) {
 
 std::vector<BalancedTarget> ValuesOf(const List& list, const BalancedProjection& side) {
   std::vector<BalancedTarget> values;
-  for (const PhaseName& name : PhasesOf(list)) {
+  for (const PhaseOfSeries& name : PhasesOf(list)) {
     std::set<double> rows = RowsOf(list, name, Factor::kParallelEfficiency);
     rows.merge(RowsOf(list, name, Factor::kLoadBalance));
     for (const double cores : rows) {
-      values.push_back({name.series, name.phase, cores, ValueAt(side, name, Factor::kParallelEfficiency, cores),
+      values.push_back({name.series, name.phase.Text(), cores, ValueAt(side, name, Factor::kParallelEfficiency, cores),
                         ValueAt(side, name, Factor::kLoadBalance, cores)});
     }
   }
@@ -205,7 +206,7 @@ std::vector<BalancedTarget> ValuesOf(const List& list, const BalancedProjection&
 
 std::vector<std::string> SayProjections(const List& list) {
   std::vector<std::string> sentences;
-  for (const PhaseName& name : PhasesOf(list)) {
+  for (const PhaseOfSeries& name : PhasesOf(list)) {
     if (TargetsOf(list, name, Factor::kParallelEfficiency).empty()) continue;
     const std::set<double> rows = RowsOf(list, name, Factor::kParallelEfficiency);
     for (std::size_t i = 1; i < list.size(); ++i) sentences.push_back(Say(list[i], list.front(), name, rows));

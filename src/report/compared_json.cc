@@ -84,7 +84,9 @@ Json TargetToJson(const ComparedTarget& target) {
 }
 
 Json PhaseToJson(const ComparedPhase& phase) {
-  Json json = {{"name", phase.name}, {"before", phase.before}, {"after", phase.after}};
+  Json json = {{"name", phase.name}, {"before", phase.before.name}, {"after", phase.after.name}};
+  if (phase.before.IsGroup()) json["groupBefore"] = phase.before.group;
+  if (phase.after.IsGroup()) json["groupAfter"] = phase.after.group;
   if (phase.reference) json["reference"] = *phase.reference;
   json["noise"] = phase.noise ? phase.noise->deviation : kUsualNoise;
   json["noiseIsMeasured"] = phase.noise.has_value();

@@ -8,7 +8,7 @@
 
 namespace farscale {
 
-inline constexpr int kCompareVersion = 1;
+inline constexpr int kCompareVersion = 2;
 
 // Each result against the first.
 std::string WriteCompareJson(const std::vector<ComparedResults>& comparisons);

@@ -14,7 +14,8 @@ constexpr double kErrorOfAll = 0.05;  // chance that any change of a phase is ca
 
 // As reports call a phase of both sides.
 std::string CommonName(const SeriesAndPhase& before, const SeriesAndPhase& after) {
-  const std::string name = before.second == after.second ? before.second : before.second + " and " + after.second;
+  const std::string text = before.second.Text();
+  const std::string name = before.second == after.second ? text : text + " and " + after.second.Text();
   if (before.first != after.first || before.first.empty()) return name;
   return before.first + (name.empty() ? "" : ", " + name);
 }
@@ -59,14 +60,14 @@ using Key = SeriesAndPhase;
 std::vector<Key> KeysOf(const FactorTable& table) {
   std::vector<Key> keys;
   for (const std::string& series : table.Series()) {
-    for (const std::string& phase : table.Phases(series)) keys.emplace_back(series, phase);
+    for (const PhaseId& phase : table.Phases(series)) keys.emplace_back(series, phase);
   }
   return keys;
 }
 
 std::string NameOf(const Key& key, bool with_series) {
-  if (!with_series || key.first.empty()) return key.second.empty() ? "all runs" : key.second;
-  return key.first + (key.second.empty() ? "" : ", " + key.second);
+  if (!with_series || key.first.empty()) return key.second.IsUnnamed() ? "all runs" : key.second.Text();
+  return key.first + (key.second.IsUnnamed() ? "" : ", " + key.second.Text());
 }
 
 // Keys that mean the same on both sides, in the order of the first.

@@ -56,8 +56,8 @@ struct ComparedTarget {
 
 // A phase on both sides.
 struct ComparedPhase {
-  std::string name;           // as reports call it
-  std::string before, after;  // phases; they may have different names where each side has only one
+  std::string name;       // as reports call it
+  PhaseId before, after;  // phases; they may have different names where each side has only one
   std::vector<ComparedCount> counts;
   std::vector<ComparedTarget> targets;
   std::optional<Noise> noise;       // of times, else of the efficiency, between repeats; nothing: it is assumed

@@ -12,7 +12,7 @@
 
 namespace farscale {
 
-using SeriesAndPhase = std::pair<std::string, std::string>;
+using SeriesAndPhase = std::pair<std::string, PhaseId>;
 
 // Reads one quantity off a row.
 using RowReading = std::function<std::optional<double>(const FactorRow&)>;

@@ -299,7 +299,7 @@ std::vector<std::string> SummarizeCompared(const ComparedResults& compared) {
     if (phase.before == phase.after) continue;
     sentences.push_back(fmt::format(
         "No phase has the same name on both sides; \"{}\" of {} is compared with \"{}\" of {}, which take most time.",
-        phase.before, compared.before, phase.after, compared.after));
+        phase.before.Text(), compared.before, phase.after.Text(), compared.after));
   }
   for (const auto& [side, names] :
        {std::pair(&compared.before, &compared.only_before), std::pair(&compared.after, &compared.only_after)}) {

@@ -30,14 +30,14 @@ struct Side {
 };
 
 const PhaseProjection* Find(const std::vector<PhaseProjection>& projections, const std::string& series,
-                            const std::string& phase) {
+                            const PhaseId& phase) {
   for (const PhaseProjection& projection : projections) {
     if (projection.series == series && projection.phase == phase) return &projection;
   }
   return nullptr;
 }
 
-std::vector<Side> SidesOf(const Results& results, const std::string& series, const std::string& phase) {
+std::vector<Side> SidesOf(const Results& results, const std::string& series, const PhaseId& phase) {
   std::vector<Side> sides = {
       {"as measured", results.table.Rows(series, phase), Find(results.projections, series, phase), true}};
   for (const Variant& variant : results.variants) {
@@ -204,8 +204,7 @@ std::string WhatIfSentence(const Side& measured, const Side& other) {
 
 }  // namespace
 
-std::vector<std::string> SummarizeComparison(const Results& results, const std::string& series,
-                                             const std::string& phase) {
+std::vector<std::string> SummarizeComparison(const Results& results, const std::string& series, const PhaseId& phase) {
   std::vector<std::string> sentences;
   if (results.variants.empty()) return sentences;
   const std::vector<Side> sides = SidesOf(results, series, phase);
@@ -220,7 +219,7 @@ std::vector<std::string> SummarizeComparison(const Results& results, const std::
   return sentences;
 }
 
-PhaseComparison ComparePhase(const Results& results, const std::string& series, const std::string& phase,
+PhaseComparison ComparePhase(const Results& results, const std::string& series, const PhaseId& phase,
                              const std::string& heading) {
   PhaseComparison comparison;
   const bool has = !results.variants.empty();

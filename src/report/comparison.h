@@ -16,11 +16,10 @@ struct PhaseComparison {
 };
 
 // Without variants the data says that there is no comparison.
-PhaseComparison ComparePhase(const Results& results, const std::string& series, const std::string& phase,
+PhaseComparison ComparePhase(const Results& results, const std::string& series, const PhaseId& phase,
                              const std::string& heading);
 
 // What the variants say, in sentences: which loss the noise explains, or what another machine would bring.
-std::vector<std::string> SummarizeComparison(const Results& results, const std::string& series,
-                                             const std::string& phase);
+std::vector<std::string> SummarizeComparison(const Results& results, const std::string& series, const PhaseId& phase);
 
 }  // namespace farscale

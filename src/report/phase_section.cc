@@ -28,7 +28,7 @@ using Data = ReportData;
 class PhaseSection {
  public:
   PhaseSection(const Results& results, const PhaseProjection* projection, const std::string& series,
-               const std::string& phase, const ReportParts& parts)
+               const PhaseId& phase, const ReportParts& parts)
       : results_(results),
         series_(series),
         phase_(phase),
@@ -37,9 +37,10 @@ class PhaseSection {
         model_(parts.model),
         used_(parts.used),
         choices_(parts.choices) {
-    heading_ = series.empty() ? phase : series + (phase.empty() ? "" : ", " + phase);
+    const std::string text = phase.Text();
+    heading_ = series.empty() ? text : series + (text.empty() ? "" : ", " + text);
     if (heading_.empty()) heading_ = "All runs";
-    slug_ = UniqueSlug(series.empty() ? phase : series + "-" + phase, parts.anchors);
+    slug_ = UniqueSlug(series.empty() ? text : series + "-" + text, parts.anchors);
     section_ = {{"heading", heading_}, {"anchor", slug_}, {"description", DescriptionOf(results, phase)}};
   }
 
@@ -70,9 +71,9 @@ class PhaseSection {
   }
 
  private:
-  static std::string DescriptionOf(const Results& results, const std::string& phase) {
+  static std::string DescriptionOf(const Results& results, const PhaseId& phase) {
     for (const PhaseRecord& record : results.phases) {
-      if (record.name == phase) return record.description;
+      if (record.id == phase) return record.description;
     }
     return "";
   }
@@ -302,7 +303,8 @@ class PhaseSection {
   }
 
   const Results& results_;
-  const std::string series_, phase_;
+  const std::string series_;
+  const PhaseId phase_;
   const PhaseProjection* projection_;
   const std::vector<FactorRow> rows_;
   ReportModel& model_;
@@ -316,7 +318,7 @@ class PhaseSection {
 }  // namespace
 
 ReportData SectionOfPhase(const Results& results, const PhaseProjection* projection, const std::string& series,
-                          const std::string& phase, const ReportParts& parts) {
+                          const PhaseId& phase, const ReportParts& parts) {
   return PhaseSection(results, projection, series, phase, parts).Build();
 }
 

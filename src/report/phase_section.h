@@ -18,6 +18,6 @@ struct ReportParts {
 
 // The tags of a phase in docs/templates.md. `projection` is null where none was made.
 ReportData SectionOfPhase(const Results& results, const PhaseProjection* projection, const std::string& series,
-                          const std::string& phase, const ReportParts& parts);
+                          const PhaseId& phase, const ReportParts& parts);
 
 }  // namespace farscale

@@ -115,7 +115,7 @@ std::vector<LossProjection> LossProjectionsForReport(std::vector<LossProjection>
   return projections;
 }
 
-ReportData LossesInReport(const Results& results, const std::string& series, const std::string& phase,
+ReportData LossesInReport(const Results& results, const std::string& series, const PhaseId& phase,
                           const std::string& heading) {
   const auto found = std::find_if(results.losses.begin(), results.losses.end(),
                                   [&](const LossRecord& losses) { return losses.phase == phase; });

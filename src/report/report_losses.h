@@ -22,7 +22,7 @@ std::vector<LossRecord> LossesForReport(const std::vector<LossRecord>& records);
 std::vector<LossProjection> LossProjectionsForReport(std::vector<LossProjection> projections);
 
 // `losses` and `hasLosses` of a phase [docs/templates.md].
-ReportData LossesInReport(const Results& results, const std::string& series, const std::string& phase,
+ReportData LossesInReport(const Results& results, const std::string& series, const PhaseId& phase,
                           const std::string& heading);
 
 }  // namespace farscale

@@ -121,7 +121,7 @@ Data Glossary(const std::set<Factor>& used) {
   return list;
 }
 
-const PhaseProjection* ProjectionOf(const Results& results, const std::string& series, const std::string& phase) {
+const PhaseProjection* ProjectionOf(const Results& results, const std::string& series, const PhaseId& phase) {
   for (const PhaseProjection& projection : results.projections) {
     if (projection.series == series && projection.phase == phase) return &projection;
   }
@@ -157,7 +157,7 @@ ReportModel BuildReportModel(const Results& results) {
   Data choices = Data::array();
   const ReportParts parts{model, used, anchors, choices};
   for (const std::string& series : results.table.Series()) {
-    for (const std::string& phase : results.table.Phases(series)) {
+    for (const PhaseId& phase : results.table.Phases(series)) {
       const PhaseProjection* projection = ProjectionOf(results, series, phase);
       data["phases"].push_back(SectionOfPhase(results, projection, series, phase, parts));
     }

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <filesystem>
 #include <functional>
+#include <nlohmann/json.hpp>
 #include <numeric>
 #include <regex>
 
@@ -553,6 +554,51 @@ TEST(Results, LossesAreReducedToWhatIsShown) {
   losses.grid = ProcessGrid{{10, 10}, {false, false}, {}, false, GridSource::kMessages, 1};
   EXPECT_EQ(std::count(reduced.paths[0].costs.begin(), reduced.paths[0].costs.end(), 0), 98);
   EXPECT_EQ(LossesForReport({losses})[0].paths[0].costs[99], 0.001);
+}
+
+// A phase "io / write" and a group "pme" of every other phase beside what the results have.
+Results WithGroups(Results results) {
+  const auto add = [](auto& list, auto phase_of) {
+    const auto before = list;
+    for (const auto& one : before) {
+      list.push_back(one);
+      phase_of(list.back()).group = "pme";
+    }
+    list.push_back(before.front());
+    phase_of(list.back()) = "io / write";
+  };
+  add(results.phases, [](PhaseRecord& phase) -> PhaseId& { return phase.id; });
+  add(results.projections, [](PhaseProjection& projection) -> PhaseId& { return projection.phase; });
+  add(results.backtest, [](BacktestRow& row) -> PhaseId& { return row.phase; });
+  add(results.table.rows, [](FactorRow& row) -> PhaseId& { return row.phase; });
+  for (FactorRow& row : results.table.rows) row.ranks = row.phase.IsGroup() ? 1 : row.cores / row.threads;
+  return results;
+}
+
+// As version 1 had it: groups are in the text of the phase.
+void MakeOld(nlohmann::ordered_json& json) {
+  for (auto& child : json) {
+    if (child.is_structured()) MakeOld(child);
+  }
+  if (!json.is_object()) return;
+  if (json.contains("version")) json["version"] = 1;
+  if (!json.contains("group")) return;
+  const char* key = json.contains("phase") ? "phase" : "name";
+  json[key] = json[key].get<std::string>() + " / " + json["group"].get<std::string>();
+  json.erase("group");
+}
+
+TEST(Results, GroupsOfRanksInFilesOfBothVersions) {
+  Results results = MakeResultsWithBacktest();
+  for (BacktestRow& row : results.backtest) row.phase = "cycle";
+  results = WithGroups(std::move(results));
+  results.variants = {{"slow", "slow", "", true, results.table, results.projections}};
+  const std::string json = WriteResultsJson(results);
+  EXPECT_TRUE(WriteResultsJson(ReadResultsJson(json, "f")) == json);  // long, so it is not printed
+  nlohmann::ordered_json old = nlohmann::ordered_json::parse(json);
+  MakeOld(old);
+  ASSERT_THAT(old.dump(), Not(HasSubstr("\"group\"")));
+  EXPECT_TRUE(WriteResultsJson(ReadResultsJson(old.dump(), "f")) == json);
 }
 
 TEST(Results, ErrorsOfOtherFiles) {

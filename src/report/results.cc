@@ -66,7 +66,7 @@ Results ResultsOfTable(const FactorTable& table, const std::vector<PhaseProjecti
   results.projections = projections;
   for (const FactorRow& row : table.rows) {
     const bool known = std::any_of(results.phases.begin(), results.phases.end(),
-                                   [&](const PhaseRecord& phase) { return phase.name == row.phase; });
+                                   [&](const PhaseRecord& phase) { return phase.id == row.phase; });
     if (!known) results.phases.push_back({row.phase, "as given by the factor table"});
   }
   return results;

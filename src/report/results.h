@@ -77,7 +77,7 @@ struct RunRecord {
 };
 
 struct PhaseRecord {
-  std::string name;
+  PhaseId id;
   std::string description;  // which part of a run it is, in words
 
   friend bool operator==(const PhaseRecord&, const PhaseRecord&) = default;

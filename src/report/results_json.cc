@@ -141,6 +141,20 @@ void RequireNoTable(std::string_view text, const std::string& file) {
   }
 }
 
+// In results before version 2 groups of ranks are in the texts of their phases; which texts, the table knows, because
+// it knows their ranks.
+void FindGroupsInOldTexts(Results& results) {
+  std::vector<PhaseId> known;
+  for (const FactorRow& row : results.table.rows) known.push_back(row.phase);
+  const auto find = [&](PhaseId& id) { id = PhaseByText(known, id.name).value_or(id); };
+  for (PhaseRecord& phase : results.phases) find(phase.id);
+  for (PhaseProjection& projection : results.projections) find(projection.phase);
+  for (BacktestRow& row : results.backtest) find(row.phase);
+  for (Variant& variant : results.variants) {
+    for (PhaseProjection& projection : variant.projections) find(projection.phase);
+  }
+}
+
 }  // namespace
 
 std::string WriteResultsJson(const Results& results) {
@@ -151,7 +165,10 @@ std::string WriteResultsJson(const Results& results) {
   for (const RunRecord& run : results.runs) json["runs"].push_back(RunToJson(run));
   json["phases"] = Json::array();
   for (const PhaseRecord& phase : results.phases) {
-    json["phases"].push_back({{"name", phase.name}, {"description", phase.description}});
+    Json one = {{"name", phase.id.name}};
+    if (phase.id.IsGroup()) one["group"] = phase.id.group;
+    one["description"] = phase.description;
+    json["phases"].push_back(one);
   }
   json["factors"] = FactorTableToJson(results.table);
   json["projections"] = ProjectionsToJson(results.projections);
@@ -181,10 +198,10 @@ Results ReadResultsJson(const std::string& text, const std::string& file) {
   }
   Results results;
   try {
-    if (json.at("version").get<int>() != kResultsVersion) {
+    const int version = json.at("version").get<int>();
+    if (version < 1 || version > kResultsVersion) {
       throw Error(ErrorKind::kInput, file,
-                  fmt::format("has version {} of the results, this program reads {}", json.at("version").get<int>(),
-                              kResultsVersion));
+                  fmt::format("has version {} of the results, this program reads 1 to {}", version, kResultsVersion));
     }
     results.title = json.at("study").at("title").get<std::string>();
     results.description = json.at("study").at("description").get<std::string>();
@@ -192,7 +209,8 @@ Results ReadResultsJson(const std::string& text, const std::string& file) {
     if (json.at("study").contains("case")) results.problem = ProblemFromJson(json.at("study").at("case"));
     for (const Json& run : json.at("runs")) results.runs.push_back(RunFromJson(run, file));
     for (const Json& phase : json.at("phases")) {
-      results.phases.push_back({phase.at("name").get<std::string>(), phase.at("description").get<std::string>()});
+      results.phases.push_back({{phase.at("name").get<std::string>(), phase.value("group", "")},
+                                phase.at("description").get<std::string>()});
     }
     results.table = FactorTableFromJson(json.at("factors"), file);
     results.projections = ProjectionsFromJson(json.at("projections"));
@@ -206,6 +224,7 @@ Results ReadResultsJson(const std::string& text, const std::string& file) {
     for (const Json& variant : json.value("variants", Json::array())) {
       results.variants.push_back(VariantFromJson(variant, file));
     }
+    if (version < 2) FindGroupsInOldTexts(results);
   } catch (const nlohmann::json::exception& error) {
     throw Error(ErrorKind::kInput, file, std::string("is damaged: ") + error.what());
   }

@@ -7,7 +7,7 @@
 
 namespace farscale {
 
-inline constexpr int kResultsVersion = 1;
+inline constexpr int kResultsVersion = 2;
 
 std::string WriteResultsJson(const Results& results);
 // Throws an input error naming `file` when it is not such a file.

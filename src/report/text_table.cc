@@ -19,9 +19,9 @@ std::size_t WidthOf(const std::string& text) {
       std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
 }
 
-std::string Heading(const std::string& series, const std::string& phase) {
-  if (series.empty()) return phase.empty() ? "" : "Phase " + phase + "\n";
-  return series + (phase.empty() ? "" : ", phase " + phase) + "\n";
+std::string Heading(const std::string& series, const PhaseId& phase) {
+  if (series.empty()) return phase.IsUnnamed() ? "" : "Phase " + phase.Text() + "\n";
+  return series + (phase.IsUnnamed() ? "" : ", phase " + phase.Text()) + "\n";
 }
 
 using Cells = std::vector<std::vector<std::string>>;
@@ -75,7 +75,7 @@ std::string FormatTable(const std::vector<std::vector<std::string>>& rows) {
 std::string FormatFactorTable(const FactorTable& table) {
   std::string text;
   for (const std::string& series : table.Series()) {
-    for (const std::string& phase : table.Phases(series)) {
+    for (const PhaseId& phase : table.Phases(series)) {
       const std::vector<FactorRow> rows = table.Rows(series, phase);
       Cells cells = {{"cores"}};
       std::vector<Factor> factors;

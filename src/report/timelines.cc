@@ -109,7 +109,7 @@ Data IterationRow(const RunRecord& run, const PhaseMarks& phase) {
 }
 
 // Null when there are too few.
-const PhaseMarks* IterationsOf(const RunRecord& run, const std::string& phase) {
+const PhaseMarks* IterationsOf(const RunRecord& run, const PhaseId& phase) {
   for (const PhaseMarks& marks : run.phases) {
     if (marks.phase == phase && marks.Count() >= kFewestIterations) return &marks;
   }
@@ -222,7 +222,7 @@ void AddTimelines(const Results& results, ReportModel& model) {
   }
 }
 
-ReportData IterationsOfPhase(const Results& results, const std::string& phase, const std::string& heading,
+ReportData IterationsOfPhase(const Results& results, const PhaseId& phase, const std::string& heading,
                              const std::string& slug, ReportModel& model) {
   Data data = {{"hasIterations", false}, {"iterations", Data::array()}, {"leftOut", Data::array()}};
   data["leftOutFactors"] = Data::array();

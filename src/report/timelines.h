@@ -18,7 +18,7 @@ void AddTimelines(const Results& results, ReportModel& model);
 
 // The iterations of one phase, for the tags listed under iterations; drawn when a run has at least three. `slug`: what
 // the name of the figure begins with.
-ReportData IterationsOfPhase(const Results& results, const std::string& phase, const std::string& heading,
+ReportData IterationsOfPhase(const Results& results, const PhaseId& phase, const std::string& heading,
                              const std::string& slug, ReportModel& model);
 
 }  // namespace farscale

@@ -13,9 +13,9 @@ const RankGroup* FindGroup(const PhaseRows& rows, const std::string& name) {
   return found == rows.groups.end() ? nullptr : &*found;
 }
 
-// Names of groups whose phase would have the name of another one.
+// Names of groups that would read like another phase.
 std::set<std::string> NamesTaken(const std::string& phase, const std::set<std::string>& phases) {
-  const std::string begin = NameOfGroupPhase(phase, "");
+  const std::string begin = phase + std::string(kGroupSeparator);
   std::set<std::string> names;
   for (const std::string& name : phases) {
     if (name.starts_with(begin)) names.insert(name.substr(begin.size()));
@@ -46,8 +46,6 @@ GroupsOfPhase::GroupsOfPhase(const Study& study, std::size_t phase, std::vector<
   }
 }
 
-std::string GroupsOfPhase::NameOfPhase(const std::string& group) const { return NameOfGroupPhase(spec_.name, group); }
-
 std::string GroupsOfPhase::Describe(const std::string& group) const {
   std::string text = farscale::Describe(spec_) + ", ranks";
   std::string last;
@@ -68,7 +66,7 @@ void GroupsOfPhase::AddMissing(Diagnostics& diagnostics) const {
     for (const PhaseRows* run : runs_) {
       if (FindGroup(*run, name) != nullptr) continue;
       diagnostics.Add(Anomaly::kGroupNotInEveryRun, 1,
-                      fmt::format("{} not at {} cores", NameOfPhase(name), run->whole->cores));
+                      fmt::format("{} not at {} cores", IdOf(name).Text(), run->whole->cores));
     }
   }
 }

@@ -28,13 +28,14 @@ std::vector<RankGroup> GroupsOf(const Study& study, const Trace& trace, const Ph
 // The same phase in all runs of a study, smallest first; those in which it does not occur are left out.
 class GroupsOfPhase {
  public:
-  // Gives groups found the same names in all runs, none of them such that the phase of the group is among `taken`.
+  // Gives groups found the same names in all runs, none of them such that the group reads like a phase among
+  // `taken`.
   GroupsOfPhase(const Study& study, std::size_t phase, std::vector<PhaseRows*> runs,
                 const std::set<std::string>& taken);
 
   // Of all runs, those of the largest run first.
   const std::vector<std::string>& names() const { return names_; }
-  std::string NameOfPhase(const std::string& group) const;
+  PhaseId IdOf(const std::string& group) const { return {spec_.name, group}; }
   // "region step, ranks 20-31 (12 of 32), 40-63 (24 of 64)"
   std::string Describe(const std::string& group) const;
   // Groups that some runs have and others lack.

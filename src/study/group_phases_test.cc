@@ -58,7 +58,7 @@ class GroupPhasesTest : public testing::Test {
   static std::vector<std::string> Rows(const FactorTable& table) {
     std::vector<std::string> rows;
     for (const FactorRow& row : table.rows) {
-      rows.push_back(row.phase + ": " + std::to_string(row.ranks) + " of " + std::to_string(row.cores));
+      rows.push_back(row.phase.Text() + ": " + std::to_string(row.ranks) + " of " + std::to_string(row.cores));
     }
     return rows;
   }
@@ -95,12 +95,12 @@ TEST_F(GroupPhasesTest, ParticleAndMeshRanksAreProjectedByThemselves) {
     EXPECT_LT(*results.table.rows[2].values[Factor::kLoadBalance], 0.9);
     // The work is that of one problem, for both.
     for (const FactorRow& one : results.table.rows) {
-      EXPECT_NEAR(*one.values[Factor::kComputationScalability], 1, 0.03) << one.phase;
-      EXPECT_TRUE(one.standard_errors[Factor::kLoadBalance]) << one.phase;
+      EXPECT_NEAR(*one.values[Factor::kComputationScalability], 1, 0.03) << one.phase.Text();
+      EXPECT_TRUE(one.standard_errors[Factor::kLoadBalance]) << one.phase.Text();
     }
     ASSERT_EQ(results.projections.size(), 3u);
     for (const PhaseProjection& projection : results.projections) {
-      EXPECT_TRUE(projection.obstacle.empty()) << projection.phase;
+      EXPECT_TRUE(projection.obstacle.empty()) << projection.phase.Text();
       ASSERT_NE(projection.Find(Factor::kParallelEfficiency), nullptr);
       EXPECT_EQ(projection.Find(Factor::kSpeedup)->targets.size(), 2u);
     }
@@ -166,7 +166,7 @@ TEST_F(GroupPhasesTest, FoundInSomeRunsOnly) {
   EXPECT_TRUE(speedup == nullptr || speedup->targets.empty());
 }
 
-// What the study calls a phase is no group.
+// No group reads like what the study calls a phase.
 TEST_F(GroupPhasesTest, NamesOfPhasesAreTaken) {
   AddDynamics(16, true);
   study_.phases.push_back(PhaseSpec::Region("step"));
@@ -196,7 +196,7 @@ TEST_F(GroupPhasesTest, ModelsOfThePhase) {
   for (const int ranks : {16, 32, 64}) AddDynamics(ranks, true);
   study_.projection.models.by_phase["whole"][Factor::kLoadBalance] = {{{"constant", {}}}, "test"};
   for (const PhaseProjection& projection : RunStudy(study_, library_, nullptr).results.projections) {
-    EXPECT_EQ(projection.Find(Factor::kLoadBalance)->fit.model, "constant") << projection.phase;
+    EXPECT_EQ(projection.Find(Factor::kLoadBalance)->fit.model, "constant") << projection.phase.Text();
   }
 }
 

@@ -43,7 +43,7 @@ void ParseMembers(const ConfigTable& table, GroupSpec& group) {
 void CheckName(const ConfigTable& table, const std::string& name, const std::vector<GroupSpec>& others) {
   if (name.empty()) table.Fail("name", "a group of ranks needs a name");
   if (name.find(kGroupSeparator) != std::string::npos) {
-    table.Fail("name", "'" + std::string(kGroupSeparator) + "' parts the name of a phase from that of a group",
+    table.Fail("name", "'" + std::string(kGroupSeparator) + "' stands between a phase and a group of its ranks",
                "choose another name");
   }
   if (name == kOtherRanks)

@@ -219,7 +219,7 @@ FactorTable TableOf(const Study& study, const std::vector<MeasuredRun>& runs, co
         const FactorRow* row = FindRow(rows_of(run)[phase], run.rows[phase].groups, group);
         if (row == nullptr) continue;
         table.rows.push_back(*row);
-        table.rows.back().phase = groups[phase].NameOfPhase(group);
+        table.rows.back().phase = groups[phase].IdOf(group);
       }
     }
   }
@@ -246,7 +246,7 @@ std::vector<PhaseRecord> RecordsOf(const Study& study, const std::vector<GroupsO
   for (std::size_t phase = 0; phase < study.phases.size(); ++phase) {
     records.push_back({study.phases[phase].name, Describe(study.phases[phase])});
     for (const std::string& group : groups[phase].names()) {
-      records.push_back({groups[phase].NameOfPhase(group), groups[phase].Describe(group)});
+      records.push_back({groups[phase].IdOf(group), groups[phase].Describe(group)});
     }
   }
   return records;
@@ -401,10 +401,9 @@ StudyOutcome RunStudy(const Study& study, const ModelLibrary& library, const Pro
   }
   for (const PhaseProjection& projection : results.projections) {
     const std::string missing = DescribeMissing(projection);
-    const bool is_group = std::none_of(study.phases.begin(), study.phases.end(),
-                                       [&](const PhaseSpec& phase) { return phase.name == projection.phase; });
-    if (missing.empty() || is_group || outcome.evidence) continue;  // groups may be in too few of the runs
-    outcome.evidence = Error(ErrorKind::kEvidence, "phase '" + projection.phase + "'", missing,
+    // Groups may be in too few of the runs.
+    if (missing.empty() || projection.phase.IsGroup() || outcome.evidence) continue;
+    outcome.evidence = Error(ErrorKind::kEvidence, "phase '" + projection.phase.name + "'", missing,
                              "the report contains what was measured");
   }
   return outcome;

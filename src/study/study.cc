@@ -294,10 +294,6 @@ void ParsePhases(const ConfigTable& root, Study& study) {
                        ? "iteration"
                        : fmt::format("{} s to {} s", phase.window_begin, phase.window_end);
     }
-    if (phase.name.find(" / ") != std::string::npos) {
-      table.Fail("name",
-                 "' / ' stands between a phase and a group of its ranks, so it cannot be part of '" + phase.name + "'");
-    }
     if (const auto models = table.Table("models")) study.projection.models.by_phase[phase.name] = ParseChoices(*models);
     RefuseOverlap(table, phase, study.phases);
     table.RefuseUnknownKeys();
@@ -415,7 +411,7 @@ std::string ModelsInWords(const ModelSettings& settings) {
   }
   for (const auto& [phase, choices] : settings.by_phase) {
     for (const auto& [factor, choice] : choices) {
-      text += fmt::format("; {} in {}: {}", Describe(factor).id, phase, in_words(choice));
+      text += fmt::format("; {} in {}: {}", Describe(factor).id, phase.Text(), in_words(choice));
     }
   }
   return text;

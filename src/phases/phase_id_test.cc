@@ -1,0 +1,33 @@
+#include "phases/phase_id.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace farscale {
+namespace {
+
+TEST(PhaseId, PartsAreComparedNotTexts) {
+  const PhaseId phase("step / pme"), group("step", "pme");
+  EXPECT_EQ(phase.Text(), group.Text());
+  EXPECT_NE(phase, group);
+  EXPECT_FALSE(phase.IsGroup());
+  EXPECT_TRUE(group.IsGroup());
+}
+
+TEST(PhaseId, TextMeansThePhaseFirst) {
+  const std::vector<PhaseId> both = {"step", {"step", "pme"}, "step / pme"}, grouped = {"step", {"step", "pme"}};
+  EXPECT_EQ(PhaseByText(both, "step / pme"), PhaseId("step / pme"));
+  EXPECT_EQ(PhaseByText(grouped, "step / pme"), PhaseId("step", "pme"));
+  EXPECT_EQ(PhaseByText(grouped, "step"), PhaseId("step"));
+  EXPECT_EQ(PhaseByText(grouped, "pme"), std::nullopt);
+}
+
+TEST(PhaseId, OldTextsAreTakenApartAtTheLastSeparator) {
+  EXPECT_EQ(GroupInOldText("step / pme"), PhaseId("step", "pme"));
+  EXPECT_EQ(GroupInOldText("a / b / pme"), PhaseId("a / b", "pme"));
+  EXPECT_EQ(GroupInOldText("a/b"), std::nullopt);
+  EXPECT_EQ(GroupInOldText("a / "), std::nullopt);
+}
+
+}  // namespace
+}  // namespace farscale
