@@ -16,7 +16,7 @@ constexpr std::size_t kLevels = 8;
 constexpr const char* kHeat = "#d55e00";  // the style sheet shows it lighter on a dark page
 
 constexpr double kMapWidth = 300, kMapHeight = 140, kBarWidth = 70, kGap = 8;
-constexpr double kLabelWidth = 40, kLabelHeight = 16, kStep = 10, kScaleWidth = 160;
+constexpr double kLabelWidth = 40, kLabelHeight = 16, kStep = 10, kScaleWidth = 260;
 
 std::size_t LevelOf(double value, double most) {
   if (value <= 0 || most <= 0) return 0;

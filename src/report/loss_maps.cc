@@ -66,6 +66,11 @@ std::string InnermostOf(const PathRecord& record) {
   return at == std::string::npos ? path : path.substr(at + 3);
 }
 
+// "104 ms, summed over ranks"
+std::string SumInWords(double seconds, const LossRanks& names) {
+  return FormatSeconds(seconds) + ", " + names.Summed();
+}
+
 double LargestOf(const std::vector<double>& values) {
   return values.empty() ? 0 : *std::max_element(values.begin(), values.end());
 }
@@ -87,14 +92,14 @@ Data GridMapOf(const LossRecord& losses, const PathRecord& path, const std::stri
   if (!losses.grid || losses.grid->extents.empty() || losses.grid->extents.size() > 3) return {{"hasGrid", false}};
   const std::string grid = DescribeGrid(*losses.grid);
   const std::size_t planes = losses.grid->extents.size() > 2 ? losses.grid->extents[0] : 1;
-  return {
-      {"hasGrid", true},
-      {"grid",
-       {{"svg", RenderGridMap(OnGrid(*losses.grid, path.costs), planes, FormatSeconds(LargestOf(path.costs)),
-                              what + " on the process grid", fmt::format("{}; {}.", grid, WhereMost(path, losses)))},
-        {"caption",
-         fmt::format("The same on {}{}{}.", grid, losses.grid->places.empty() ? ", rank 0 at the top left" : "",
-                     planes > 1 ? "; planes stand side by side" : "")}}}};
+  return {{"hasGrid", true},
+          {"grid",
+           {{"svg", RenderGridMap(OnGrid(*losses.grid, path.costs), planes,
+                                  SumInWords(LargestOf(path.costs), LossRanks(losses)), what + " on the process grid",
+                                  fmt::format("{}; {}.", grid, WhereMost(path, losses)))},
+            {"caption",
+             fmt::format("The same on {}{}{}.", grid, losses.grid->places.empty() ? ", rank 0 at the top left" : "",
+                         planes > 1 ? "; planes stand side by side" : "")}}}};
 }
 
 Data MapOf(const LossRecord& losses, const PathRecord& path, std::size_t number, const std::string& heading) {
@@ -102,15 +107,18 @@ Data MapOf(const LossRecord& losses, const PathRecord& path, std::size_t number,
   const LossRanks names(losses);
   const double largest = LargestOf(raster.cells);
   const HeatLabels labels{names.NameOf(0), names.NumberOf(losses.run_ranks - 1), "iteration 1",
-                          std::to_string(losses.iterations), FormatSeconds(largest)};
+                          std::to_string(losses.iterations), SumInWords(largest, names)};
   const std::string what = fmt::format("Costs of {} by {} and iteration", InnermostOf(path), names.one());
   std::string size =
       fmt::format("{} {} from top to bottom{}", losses.run_ranks, losses.run_ranks == 1 ? names.one() : names.many(),
                   names.are_threads() ? ", those of a rank together" : "");
   if (losses.iterations > 1) size += fmt::format(", {} iterations from left to right", losses.iterations);
   const bool is_joined = raster.rows < losses.run_ranks || raster.columns < losses.iterations;
-  const std::string caption = fmt::format("{}. {}, where the delays are{}. Bars: all iterations together.", path.path,
-                                          size, is_joined ? "; neighbours share a place" : "");
+  const std::string caption = fmt::format(
+      "{}. {}, where the delays are{}. The strongest colour is {}: what all {} together wait because of "
+      "one place, {} on the average {}. Bars: all iterations together.",
+      path.path, size, is_joined ? "; neighbours share a place" : "", SumInWords(largest, names), names.many(),
+      FormatSeconds(names.PerRank(largest)), names.one());
   const std::string title = fmt::format("{}, cause {} of {}", what, number, heading);
   const std::string description = fmt::format("{}; {}.", size, WhereMost(path, losses));
   Data map = {{"svg", RenderHeatMap(raster, labels, title, description)},

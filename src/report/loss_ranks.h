@@ -22,6 +22,12 @@ class LossRanks {
   std::string NameOf(std::size_t rank) const { return "rank " + NumberOf(rank); }
   // Those in the phase: "8 ranks", or "24 threads of 8 ranks".
   std::string Count() const;
+  // What waits and costs are: those of all ranks of the phase together, which may be many times as long as the phase.
+  std::string Summed() const { return std::string("summed over ") + many(); }
+  // The same by rank: how much of the length of the phase a sum stands for.
+  double PerRank(double seconds) const {
+    return losses_.ranks.empty() ? 0 : seconds / static_cast<double>(losses_.ranks.size());
+  }
 
  private:
   const LossRecord& losses_;

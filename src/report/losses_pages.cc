@@ -7,6 +7,7 @@
 
 #include "base/format.h"
 #include "base/version.h"
+#include "report/loss_ranks.h"
 #include "report/losses_section.h"
 #include "report/render.h"
 #include "report/slug.h"
@@ -61,6 +62,7 @@ ReportModel BuildLossesModel(const std::vector<LossRecord>& records, const std::
          {"anchor", UniqueSlug(phase, anchors)},
          {"severalRuns", runs.size() > 1},
          {"runs", std::move(runs)},
+         {"summed", LossRanks(*largest).Summed()},
          {"losses", LossesOfPhase(*largest, of_phase, heading, {top, std::min<std::size_t>(top, 5)})}});
   }
   return model;

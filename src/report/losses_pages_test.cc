@@ -1,11 +1,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <numeric>
 #include <regex>
 
 #include "report/heat_map.h"
 #include "report/losses_pages.h"
 #include "report/losses_section.h"
+#include "report/losses_text.h"
 #include "support/losses.h"
 #include "support/own_templates.h"
 
@@ -44,11 +46,15 @@ TEST(HeatMap, StrengthTellsTheValue) {
 
 TEST(LossesSection, SaysHowMuchIsWaitingAndForWhom) {
   const std::vector<std::string> sentences = SummarizeLosses(test::MakeLosses());
-  EXPECT_EQ(sentences[0], "50.0 % of the time of all ranks is waiting: 4.00 s of 8.00 s on 2 ranks.");
+  EXPECT_EQ(
+      sentences[0],
+      "50.0 % of the time of all ranks is waiting: 4.00 s of 8.00 s, summed over 2 ranks; 2.00 s of 4.00 s on the "
+      "average rank.");
   EXPECT_EQ(sentences[1], "50.0 % of the waiting is caused by main / work, most of it on rank 1 (100.0 %).");
   EXPECT_THAT(sentences[2], HasSubstr("25.0 % of the waiting is indirect"));
-  EXPECT_THAT(sentences[3], HasSubstr("25.0 % of the waiting (1.00 s) is for the last rank at the end"));
-  EXPECT_THAT(sentences[4], HasSubstr("12.5 % of the waiting (500 ms) could not be attributed"));
+  EXPECT_THAT(sentences[3],
+              HasSubstr("25.0 % of the waiting (1.00 s, summed over ranks) is for the last rank at the end"));
+  EXPECT_THAT(sentences[4], HasSubstr("12.5 % of the waiting (500 ms, summed over ranks) could not be attributed"));
   EXPECT_EQ(SummarizeLosses(LossRecord()), std::vector<std::string>{"No rank waits for another."});
 }
 
@@ -95,6 +101,74 @@ TEST(LossesSection, TablesBehindMapsNameTheRanksOfBlocks) {
   EXPECT_EQ(table["header"][5]["text"], "86 – 100");
 }
 
+std::size_t CountOf(const std::string& text, const std::string& wanted) {
+  std::size_t count = 0;
+  for (std::size_t at = text.find(wanted); at != std::string::npos; at = text.find(wanted, at + 1)) ++count;
+  return count;
+}
+
+// Of 64 ranks in a phase of 9 ms, one place of the map makes all the others wait: 104 ms together, 104 / 64 = 1.625 ms
+// of the phase.
+TEST(LossesSection, SumsOverRanksAreSaidToBeSo) {
+  LossRecord losses = test::MakeLosses(64);
+  losses.length = losses.window = 0.009;
+  losses.run_ranks = 64;
+  losses.ranks.resize(64);
+  std::iota(losses.ranks.begin(), losses.ranks.end(), 0);
+  losses.allocation = 64 * losses.length;
+  losses.paths.resize(1);
+  losses.paths[0].raster = {64, 1, std::vector<double>(64, 0)};
+  losses.paths[0].raster.cells[3] = 0.104;
+  losses.paths[0].costs.assign(64, 0);
+  losses.paths[0].costs[3] = 0.104;
+  test::SetKind(losses.paths[0].total.short_term, WaitKind::kLateSender, 0.104);
+  losses.iterations = 1;
+  losses.grid->extents = {8, 8};
+  const ReportData map = LossesOfPhase(losses, {}, "step", {1, 1})["maps"][0];
+  EXPECT_THAT(
+      map["caption"].get<std::string>(),
+      HasSubstr("The strongest colour is 104 ms, summed over ranks: what all ranks together wait because of one "
+                "place, 1.62 ms on the average rank."));
+  EXPECT_THAT(map["svg"].get<std::string>(), HasSubstr(">104 ms, summed over ranks<"));
+  EXPECT_THAT(map["grid"]["svg"].get<std::string>(), HasSubstr(">104 ms, summed over ranks<"));
+}
+
+// Each table with such times, once: causes, data of two maps (what unfolds them, and the caption), kinds, waiters,
+// order of messages, critical path; with several runs, those too.
+TEST(LossesPages, SumsOverRanksAreSaidToBeSo) {
+  const std::string html =
+      WriteLossesHtml(BuildLossesModel({test::MakeLosses(1), test::MakeLosses(2)}, {}, "t"), ImbalanceTemplates());
+  for (const char* caption :
+       {"<caption>What causes waiting, in time summed over ranks<",
+        "<summary>Data of map 1, in time summed over ranks<",
+        "<caption>Wait states by kind, in time summed over ranks<",
+        "<caption>Where ranks wait, in time summed over ranks<",
+        "<caption>Messages received in another order than they were sent in, in time summed over ranks<",
+        "<caption>On the critical path; what ranks lose is summed over ranks<",
+        "<caption>All runs, waiting summed over ranks; the largest in full below<"}) {
+    EXPECT_EQ(CountOf(html, caption), 1u) << caption;
+  }
+  const std::string markdown =
+      WriteLossesMarkdown(BuildLossesModel({test::MakeLosses(1), test::MakeLosses(2)}, {}, "t"), ImbalanceTemplates());
+  for (const char* head : {"| What causes waiting, summed over ranks |", "| Wait state, summed over ranks |",
+                           "| Where ranks wait, summed over ranks |", "| Length | Waiting, summed over ranks |",
+                           "| Received in another order than sent, summed over ranks |",
+                           "| Ranks in it lose, summed | Ranks never in it lose, summed |"}) {
+    EXPECT_EQ(CountOf(markdown, head), 1u) << head;
+  }
+}
+
+// 2.00 s that 2 ranks wait because of work are 1.00 s of a phase of 4.00 s.
+TEST(LossesText, SumsOverRanksAreSaidToBeSo) {
+  const std::string text = FormatLosses(test::MakeLosses(), 1);
+  EXPECT_THAT(text, HasSubstr("4.00 s on 2 ranks, of which a rank waits 2.00 s on average (50.0 %)"));
+  EXPECT_THAT(text, HasSubstr("Wait state, summed over ranks"));
+  EXPECT_THAT(text, HasSubstr("Where ranks wait, summed over ranks"));
+  EXPECT_THAT(text, HasSubstr("Ranks in it lose, summed"));
+  EXPECT_THAT(text, testing::ContainsRegex("Cause of waiting, summed over ranks +costs +per rank +of all waiting "));
+  EXPECT_THAT(text, testing::ContainsRegex("main / work +2.00 s +1.00 s +50.0 %"));
+}
+
 TEST(LossesPages, OnePageWithoutScripts) {
   const ReportModel model = BuildLossesModel({test::MakeLosses(1), test::MakeLosses(2)}, test::MakeGrowth(), "a <b> c");
   const std::string html = WriteLossesHtml(model, ImbalanceTemplates());
@@ -106,7 +180,7 @@ TEST(LossesPages, OnePageWithoutScripts) {
   EXPECT_THAT(html, HasSubstr("class=\"chart heat\""));
   EXPECT_THAT(html, HasSubstr("the largest in full"));
   const std::string markdown = WriteLossesMarkdown(model, ImbalanceTemplates());
-  EXPECT_THAT(markdown, HasSubstr("| 1 | main / work | 2.00 s | 50.0 % | 2.00 s | – | 1 (100.0 %) |"));
+  EXPECT_THAT(markdown, HasSubstr("| 1 | main / work | 2.00 s | 1.00 s | 50.0 % | 2.00 s | – | 1 (100.0 %) |"));
   EXPECT_THAT(markdown, Not(HasSubstr("<svg")));
 }
 

@@ -70,6 +70,7 @@ Data Causes(const LossRecord& losses, std::size_t most) {
     rows.push_back({{"number", std::to_string(rows.size() + 1)},
                     {"path", path->path},
                     {"costs", FormatSeconds(path->total.Costs())},
+                    {"perRank", FormatSeconds(LossRanks(losses).PerRank(path->total.Costs()))},
                     {"share", ShareOf(path->total.Costs(), losses.Waiting())},
                     {"shortTerm", TimeOrDash(path->total.ShortTerm())},
                     {"longTerm", TimeOrDash(path->total.LongTerm())},
@@ -225,16 +226,16 @@ Data Growth(const std::vector<LossGrowth>& growth, std::size_t most) {
 
 std::pair<std::string, std::string> HeadingsOfImpact(const LossRecord& losses) {
   const std::string ranks = losses.locations.empty() ? "Ranks" : "Threads";
-  if (losses.groups.empty()) return {ranks + " in it lose", ranks + " never in it lose"};
-  return {"Its group loses", "Other groups lose"};
+  if (losses.groups.empty()) return {ranks + " in it lose, summed", ranks + " never in it lose, summed"};
+  return {"Its group loses, summed", "Other groups lose, summed"};
 }
 
 std::string DescribeRules(const LossRecord& losses) {
   if (losses.rules == DelayRules::kConserving) return "";
   const double lost = std::accumulate(losses.lost.begin(), losses.lost.end(), 0.0);
   if (lost <= 0) return "Costs are by the rules of Scalasca, which charge all of the waiting here.";
-  return fmt::format("Costs are by the rules of Scalasca, which charge {} of the waiting ({}) to nothing.",
-                     ShareOf(lost, losses.Waiting()), FormatSeconds(lost));
+  return fmt::format("Costs are by the rules of Scalasca, which charge {} of the waiting ({}, {}) to nothing.",
+                     ShareOf(lost, losses.Waiting()), FormatSeconds(lost), LossRanks(losses).Summed());
 }
 
 namespace {
@@ -268,9 +269,10 @@ std::string SkewOfExits(const LossRecord& losses) {
   if (all < kNothing * losses.Waiting()) return "";
   const std::vector<const PathRecord*> most = LargestPaths(losses, 1, skew);
   return fmt::format(
-      "{} of the waiting ({}) is exit skew: {} leave a call in which they met at different times and do nothing longer "
-      "until they meet again. It is charged to that call, most of it to {}.",
-      ShareOf(all, losses.Waiting()), FormatSeconds(all), LossRanks(losses).many(), most.front()->path);
+      "{} of the waiting ({}, {}) is exit skew: {} leave a call in which they met at different times and do nothing "
+      "longer until they meet again. It is charged to that call, most of it to {}.",
+      ShareOf(all, losses.Waiting()), FormatSeconds(all), LossRanks(losses).Summed(), LossRanks(losses).many(),
+      most.front()->path);
 }
 
 }  // namespace
@@ -280,8 +282,10 @@ std::vector<std::string> SummarizeLosses(const LossRecord& losses) {
   const LossRanks ranks(losses);
   if (waiting <= 0) return {fmt::format("No {} waits for another.", ranks.one())};
   std::vector<std::string> sentences = {
-      fmt::format("{} of the time of all {} is waiting: {} of {} on {}.", ShareOf(waiting, losses.allocation),
-                  ranks.many(), FormatSeconds(waiting), FormatSeconds(losses.allocation), ranks.Count())};
+      fmt::format("{} of the time of all {} is waiting: {} of {}, summed over {}; {} of {} on the average {}.",
+                  ShareOf(waiting, losses.allocation), ranks.many(), FormatSeconds(waiting),
+                  FormatSeconds(losses.allocation), ranks.Count(), FormatSeconds(ranks.PerRank(waiting)),
+                  FormatSeconds(ranks.PerRank(losses.allocation)), ranks.one())};
   if (ranks.are_threads()) {
     sentences.emplace_back(
         "Threads are told one by one here, those that wait for a fork too; factors and losses by factor are of ranks.");
@@ -301,16 +305,16 @@ std::vector<std::string> SummarizeLosses(const LossRecord& losses) {
   }
   if (losses.at_end > 0) {
     sentences.push_back(
-        fmt::format("{} of the waiting ({}) is for the last {} at the end of the run, and charged to nobody.",
-                    ShareOf(losses.at_end, waiting), FormatSeconds(losses.at_end), ranks.one()));
+        fmt::format("{} of the waiting ({}, {}) is for the last {} at the end of the run, and charged to nobody.",
+                    ShareOf(losses.at_end, waiting), FormatSeconds(losses.at_end), ranks.Summed(), ranks.one()));
   }
   double unattributed = 0;
   for (const double value : losses.unattributed) unattributed += value;
   if (unattributed >= kNothing * waiting) {
     sentences.push_back(
-        fmt::format("{} of the waiting ({}) could not be attributed: the {} that came late did nothing longer than "
-                    "the one that waited, and they had not met before.",
-                    ShareOf(unattributed, waiting), FormatSeconds(unattributed), ranks.one()));
+        fmt::format("{} of the waiting ({}, {}) could not be attributed: the {} that came late did nothing longer "
+                    "than the one that waited, and they had not met before.",
+                    ShareOf(unattributed, waiting), FormatSeconds(unattributed), ranks.Summed(), ranks.one()));
   }
   if (losses.recurs) {
     sentences.push_back(
@@ -331,7 +335,9 @@ ReportData LossesOfPhase(const LossRecord& losses, const std::vector<LossGrowth>
                          const LossDetail& detail) {
   Data data = {{"run", losses.cores == 1 ? "1 core" : FormatCores(static_cast<double>(losses.cores)) + " cores"},
                {"trace", losses.trace},
-               {"who", LossRanks(losses).many()}};
+               {"who", LossRanks(losses).many()},
+               {"one", LossRanks(losses).one()},
+               {"summed", LossRanks(losses).Summed()}};
   data["sentences"] = Data::array();
   for (const std::string& sentence : SummarizeLosses(losses)) data["sentences"].push_back(sentence);
   data["isOneOfMany"] = !growth.empty();

@@ -24,8 +24,9 @@ std::string LargestRank(const std::vector<double>& by_rank, const LossRecord& lo
 }
 
 std::string WaitTable(const LossRecord& losses) {
-  Rows rows = {{"Wait state", "time", fmt::format("of all {}' time", LossRanks(losses).many()), "short-term",
-                "long-term", "exit skew", "to nobody"}};
+  Rows rows = {{"Wait state, " + LossRanks(losses).Summed(), "time",
+                fmt::format("of all {}' time", LossRanks(losses).many()), "short-term", "long-term", "exit skew",
+                "to nobody"}};
   const auto cost = [](double seconds) { return seconds > 0 ? FormatSeconds(seconds) : "-"; };
   for (const WaitKindName& kind : WaitKindNames()) {
     const auto k = static_cast<std::size_t>(kind.kind);
@@ -40,19 +41,23 @@ std::string WaitTable(const LossRecord& losses) {
 }
 
 std::string CauseTable(const LossRecord& losses, std::size_t top) {
-  Rows rows = {{"Cause of waiting", "costs", "of waiting", "short-term", "long-term", "exit skew", "most on rank"}};
+  const LossRanks ranks(losses);
+  Rows rows = {{"Cause of waiting, " + ranks.Summed(), "costs", fmt::format("per {}", ranks.one()), "of all waiting",
+                "short-term", "long-term", "exit skew", "most on rank"}};
   const auto costs = [](const PathRecord& path) { return path.total.Costs(); };
   for (const PathRecord* path : LargestPaths(losses, top, costs)) {
-    rows.push_back({path->path, FormatSeconds(path->total.Costs()), ShareOf(path->total.Costs(), losses.Waiting()),
-                    FormatSeconds(path->total.ShortTerm()), FormatSeconds(path->total.LongTerm()),
+    rows.push_back({path->path, FormatSeconds(path->total.Costs()), FormatSeconds(ranks.PerRank(path->total.Costs())),
+                    ShareOf(path->total.Costs(), losses.Waiting()), FormatSeconds(path->total.ShortTerm()),
+                    FormatSeconds(path->total.LongTerm()), FormatSeconds(path->total.ExitSkew()),
                     LargestRank(path->costs, losses)});
   }
   return FormatTable(rows);
 }
 
 std::string WaiterTable(const LossRecord& losses, std::size_t top) {
-  Rows rows = {{fmt::format("Where {} wait", LossRanks(losses).many()), "waiting",
-                fmt::format("of all {}' time", LossRanks(losses).many()), "indirect", "propagating", "most on rank"}};
+  Rows rows = {{fmt::format("Where {} wait, {}", LossRanks(losses).many(), LossRanks(losses).Summed()), "waiting",
+                fmt::format("of all {}' time", LossRanks(losses).many()), "of it indirect", "propagating",
+                "most on rank"}};
   const auto waiting = [](const PathRecord& path) { return path.total.Waiting(); };
   for (const PathRecord* path : LargestPaths(losses, top, waiting)) {
     const double all = path->total.Waiting();
@@ -77,10 +82,11 @@ std::string CriticalTable(const LossRecord& losses, std::size_t top) {
 }  // namespace
 
 std::string FormatLosses(const LossRecord& losses, std::size_t top) {
-  std::string text =
-      fmt::format("{}\nphase {} on {} core{}: {} on {}, of which {} waiting ({})\n\n", losses.trace, losses.phase,
-                  losses.cores, losses.cores == 1 ? "" : "s", FormatSeconds(losses.length), LossRanks(losses).Count(),
-                  FormatSeconds(losses.Waiting()), ShareOf(losses.Waiting(), losses.allocation));
+  const LossRanks ranks(losses);
+  std::string text = fmt::format(
+      "{}\nphase {} on {} core{}: {} on {}, of which a {} waits {} on average ({})\n\n", losses.trace, losses.phase,
+      losses.cores, losses.cores == 1 ? "" : "s", FormatSeconds(losses.length), ranks.Count(), ranks.one(),
+      FormatSeconds(ranks.PerRank(losses.Waiting())), ShareOf(losses.Waiting(), losses.allocation));
   if (losses.Waiting() > 0) {
     text += WaitTable(losses) + "\n";
     const std::string rules = DescribeRules(losses);
