@@ -283,6 +283,23 @@ TEST(Changes, WhatTheResultsLostIsNoEvidence) {
   EXPECT_EQ(report.ExitCode(), 4);
 }
 
+// Of two phases that had a group, one has lost it; a phase that reads like the lost one does not stand for it.
+TEST(Changes, ALostGroupIsNoEvidence) {
+  std::vector<FactorRow> rows = {RowOf(64, 0.9, 0.9), RowOf(64, 0.9, 0.9, "io"), RowOf(64, 0.9, 0.9, "io / pme")};
+  rows[0].phase.group = rows[1].phase.group = "pme";
+  const FactorTable old = TableOf(rows), now = TableOf({rows[0], rows[2]});
+  const GateReport report = JudgeTable(std::string(kDrop) + "group = \"pme\"\n", now, OneCommit(old));
+  ASSERT_EQ(report.judgements.size(), 2u);
+  EXPECT_EQ(report.judgements[0].phase, PhaseId("solve", "pme"));
+  EXPECT_EQ(report.judgements[0].verdict, Verdict::kPass);
+  EXPECT_EQ(report.judgements[1].phase, PhaseId("io", "pme"));
+  EXPECT_EQ(report.judgements[1].sentence, "phase io / pme is in the baseline and not in the results.");
+  EXPECT_THAT(WriteGateJson(report), HasSubstr("\"phase\": \"io\",\n      \"group\": \"pme\""));
+  const std::string metrics = WriteOpenMetrics(report, now);
+  EXPECT_THAT(metrics, HasSubstr("phase=\"solve\",cores=\"64\",group=\"pme\""));
+  EXPECT_THAT(metrics, HasSubstr("phase=\"io / pme\",cores=\"64\",factor"));
+}
+
 // The results of one program against those of another.
 TEST(Changes, ABaselineOfAnotherSeriesIsNamed) {
   FactorTable ours = TableOf({RowOf(64, 0.9, 0.9)}), theirs = ours;
