@@ -70,7 +70,7 @@ std::optional<double> GrowthBehindScalability(const std::vector<FactorRow>& rows
 std::vector<FactorRow> LongestPhase(const FactorTable& table, const std::string& series) {
   std::vector<FactorRow> longest;
   double most = -1;
-  for (const std::string& phase : table.Phases(series)) {
+  for (const PhaseId& phase : table.Phases(series)) {
     std::vector<FactorRow> rows = table.Rows(series, phase);
     const double seconds = rows.front().runtime.value_or(0);
     if (seconds <= most) continue;
