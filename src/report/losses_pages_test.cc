@@ -58,6 +58,24 @@ TEST(LossesSection, SaysHowMuchIsWaitingAndForWhom) {
   EXPECT_EQ(SummarizeLosses(LossRecord()), std::vector<std::string>{"No rank waits for another."});
 }
 
+// Of 4 s of waiting 0.5 s are for ranks that left MPI_Recv late, and 2 s for rank 1, which comes 2.5 s after rank 0.
+TEST(LossesSection, SaysWhatCausesOfNoRegionAre) {
+  LossRecord losses = test::MakeLosses();
+  test::SetKind(losses.unattributed, WaitKind::kLateSender, 0);
+  test::SetKind(losses.exit_skew, WaitKind::kLateSender, 0.5);
+  test::SetKind(losses.paths[1].total.exit_skew, WaitKind::kLateSender, 0.5);
+  losses.paths[0].path = "(before the phase) / main";
+  losses.paths[0].execution = {0, 2.5};
+  const std::vector<std::string> sentences = SummarizeLosses(losses);
+  EXPECT_THAT(sentences, testing::Contains("50.0 % of the waiting comes from before the phase: ranks enter it at "
+                                           "different times, up to 2.50 s after the first. Leaving out the first "
+                                           "iterations avoids it."));
+  EXPECT_THAT(sentences, testing::Contains("12.5 % of the waiting (500 ms) is exit skew: ranks leave a call in which "
+                                           "they met at different times and do nothing longer until they meet again. "
+                                           "It is charged to that call, most of it to main / MPI_Recv."));
+  EXPECT_EQ(LossesOfPhase(losses, {}, "step", {2, 1})["causes"][1]["exitSkew"], "500 ms");
+}
+
 TEST(LossesSection, TablesHoldTheTopAndSayWhatIsLeft) {
   const ReportData data = LossesOfPhase(test::MakeLosses(), {}, "step", {1, 1});
   ASSERT_EQ(data["causes"].size(), 1u);
@@ -180,7 +198,7 @@ TEST(LossesPages, OnePageWithoutScripts) {
   EXPECT_THAT(html, HasSubstr("class=\"chart heat\""));
   EXPECT_THAT(html, HasSubstr("the largest in full"));
   const std::string markdown = WriteLossesMarkdown(model, ImbalanceTemplates());
-  EXPECT_THAT(markdown, HasSubstr("| 1 | main / work | 2.00 s | 1.00 s | 50.0 % | 2.00 s | – | 1 (100.0 %) |"));
+  EXPECT_THAT(markdown, HasSubstr("| 1 | main / work | 2.00 s | 1.00 s | 50.0 % | 2.00 s | – | – | 1 (100.0 %) |"));
   EXPECT_THAT(markdown, Not(HasSubstr("<svg")));
 }
 

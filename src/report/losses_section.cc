@@ -255,9 +255,8 @@ std::string SkewOfBegin(const LossRecord& losses) {
   const double latest = *std::max_element(late.begin(), late.end());
   const std::string by = latest > 0 ? fmt::format(", up to {} after the first", FormatSeconds(latest)) : "";
   return fmt::format(
-      "{} of the waiting comes from before the phase: {} enter it at different times{}. Leaving out its first "
-      "iterations "
-      "leaves that out.",
+      "{} of the waiting comes from before the phase: {} enter it at different times{}. Leaving out the first "
+      "iterations avoids it.",
       ShareOf(costs, losses.Waiting()), LossRanks(losses).many(), by);
 }
 
@@ -313,7 +312,7 @@ std::vector<std::string> SummarizeLosses(const LossRecord& losses) {
   if (unattributed >= kNothing * waiting) {
     sentences.push_back(
         fmt::format("{} of the waiting ({}, {}) could not be attributed: the {} that came late did nothing longer "
-                    "than the one that waited, and they had not met before.",
+                    "than the one that waited.",
                     ShareOf(unattributed, waiting), FormatSeconds(unattributed), ranks.Summed(), ranks.one()));
   }
   if (losses.recurs) {
