@@ -68,8 +68,8 @@ TEST(LossesSection, SaysWhatCausesOfNoRegionAre) {
   losses.paths[0].execution = {0, 2.5};
   const std::vector<std::string> sentences = SummarizeLosses(losses);
   EXPECT_THAT(sentences, testing::Contains("50.0 % of the waiting comes from before the phase: ranks enter it at "
-                                           "different times, up to 2.50 s after the first. Leaving out the first "
-                                           "iterations avoids it."));
+                                           "different times, up to 2.50 s after the first. If that comes from the "
+                                           "start of the run, leave out the first iterations."));
   EXPECT_THAT(sentences, testing::Contains("12.5 % of the waiting (500 ms) is exit skew: ranks leave a call in which "
                                            "they met at different times and do nothing longer until they meet again. "
                                            "It is charged to that call, most of it to main / MPI_Recv."));

@@ -254,10 +254,10 @@ std::string SkewOfBegin(const LossRecord& losses) {
   if (late.empty() || costs < kWorthSkew * losses.Waiting()) return "";
   const double latest = *std::max_element(late.begin(), late.end());
   const std::string by = latest > 0 ? fmt::format(", up to {} after the first", FormatSeconds(latest)) : "";
-  return fmt::format(
-      "{} of the waiting comes from before the phase: {} enter it at different times{}. Leaving out the first "
-      "iterations avoids it.",
-      ShareOf(costs, losses.Waiting()), LossRanks(losses).many(), by);
+  const char* const remedy =
+      losses.recurs ? "" : " If that comes from the start of the run, leave out the first iterations.";
+  return fmt::format("{} of the waiting comes from before the phase: {} enter it at different times{}.{}",
+                     ShareOf(costs, losses.Waiting()), LossRanks(losses).many(), by, remedy);
 }
 
 // Waits for ranks that left a call later than others, and did nothing else longer.

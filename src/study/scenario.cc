@@ -117,10 +117,13 @@ std::string InWords(const Calibration& calibration, const std::string& path) {
   const bool is_remote = calibration.remote.has_value();
   const Link& link = is_remote ? calibration.network.remote : calibration.network.local;
   std::string numbers;  // what is not known is said where the network is used
-  if (!link.latency_at_most) numbers = FormatSeconds(link.latency) + ", ";
-  if (!link.bandwidth_at_least) numbers += fmt::format("{:.0f} MB/s, ", link.bandwidth / 1e6);
-  return fmt::format("network calibrated to {} ({}{}; replayed there the run takes {:+.1f} %)", path, numbers,
-                     is_remote ? "between nodes" : "within nodes", 100 * calibration.Deviation());
+  if (!link.latency_at_most) numbers = FormatSeconds(link.latency);
+  if (!link.bandwidth_at_least) {
+    numbers += fmt::format("{}{:.0f} MB/s", numbers.empty() ? "" : ", ", link.bandwidth / 1e6);
+  }
+  if (!numbers.empty()) numbers += is_remote ? " between nodes; " : " within nodes; ";
+  return fmt::format("network calibrated to {} ({}replayed there the run takes {:+.1f} %)", path, numbers,
+                     100 * calibration.Deviation());
 }
 
 }  // namespace
