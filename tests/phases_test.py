@@ -14,7 +14,7 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PROGRAM = str(pathlib.Path(os.environ["FARSCALE"]).resolve())
 SHARED = pathlib.Path(os.environ.get("FARSCALE_SHARED_DATA", ROOT.parent / "shared/data")) / "traces"
-MOST_RANKS = 64  # larger runs take long and show nothing new
+MOST_RANKS = 32  # larger runs take long and show nothing new
 NOT_EVIDENCE = 4  # a report without a projection: too few runs
 
 

@@ -1,7 +1,6 @@
 #include "imbalance/loss_remedy.h"
 
 #include <algorithm>
-#include <vector>
 
 namespace farscale {
 namespace {
@@ -42,24 +41,16 @@ double ExcessOf(const LoadShape& shape, double average, std::size_t ranks) {
   return average * part / std::max(1 - part, 1e-9);
 }
 
-// Loads explain, iteration by iteration, as much of a loss as the slowest rank has more than the average. When
-// they explain the smaller part, ranks that have equally much to do wait for each other.
-bool IsOfLoads(const LoadShape& shape, const Loss& loss, std::size_t ranks) {
-  return std::max(ExcessOf(shape, loss.average, ranks), loss.load_balance) >= loss.Total() / 2;
-}
-
+// Loads explain, iteration by iteration, as much of a loss as the slowest rank has more than the average. Where they
+// explain the smaller part, ranks that have equally much to do wait for each other.
 std::string RemedyFor(const LossRecord& losses, const LoadShape& shape, const Loss& loss) {
-  if (std::max(loss.Total(), loss.load_balance) < kWorth * losses.length) return "";
-  if (IsOfLoads(shape, loss, losses.ranks.size())) return RemedyFor(shape);
+  const double worth = kWorth * losses.length;
+  const double of_loads = std::max(ExcessOf(shape, loss.average, losses.ranks.size()), loss.load_balance);
+  const double rest = loss.Total() - of_loads;
+  if (rest <= of_loads) return std::max(loss.Total(), loss.load_balance) < worth ? "" : RemedyFor(shape);
+  if (rest < worth) return "";
   if (losses.iterations > 1) return RemedyForSerialization();
   return loss.indirect < kChain ? RemedyForUnseenMoves() : RemedyForSerialization() + " " + DoubtOfSerialization();
-}
-
-// Of what ranks compute in paths, seconds of one of them.
-double AverageOf(const LossRecord& losses, const std::vector<const PathRecord*>& paths) {
-  double all = 0;
-  for (const PathRecord* path : paths) all += path->is_mpi ? 0 : path->total.Execution();
-  return losses.ranks.empty() ? 0 : all / static_cast<double>(losses.ranks.size());
 }
 
 double ShareOf(double part, double whole) { return whole > 0 ? part / whole : 0; }
@@ -69,10 +60,16 @@ double ShareOf(double part, double whole) { return whole > 0 ? part / whole : 0;
 std::string RemedyForAll(const LossRecord& losses) {
   if (!losses.shape || !losses.locations.empty()) return "";  // remedies are known for ranks alone
   if (!losses.by_factor) return RemedyFor(*losses.shape);
-  std::vector<const PathRecord*> all;
-  for (const PathRecord& path : losses.paths) all.push_back(&path);
-  const Loss loss{losses.by_factor->load_balance, losses.by_factor->serialization, AverageOf(losses, all),
-                  ShareOf(losses.indirect, losses.Waiting())};
+  Loss loss;
+  for (const PathRecord& path : losses.paths) {
+    // What lies outside of the phase has effects in it, but takes no time there.
+    const PathFactorLoss* found = losses.by_factor->Find(path.path);
+    if (path.is_mpi || !(path.total.Execution() > 0) || found == nullptr) continue;
+    loss.load_balance += found->load_balance;
+    loss.serialization += found->serialization;
+    loss.average += path.total.Execution() / static_cast<double>(losses.ranks.size());
+  }
+  loss.indirect = ShareOf(losses.indirect, losses.Waiting());
   return RemedyFor(losses, *losses.shape, loss);
 }
 
@@ -80,7 +77,8 @@ std::string RemedyForPath(const LossRecord& losses, const PathRecord& path) {
   if (!path.shape || !losses.locations.empty()) return "";
   const PathFactorLoss* found = losses.by_factor ? losses.by_factor->Find(path.path) : nullptr;
   if (found == nullptr) return RemedyFor(*path.shape);
-  const Loss loss{found->load_balance, found->serialization, AverageOf(losses, {&path}),
+  const Loss loss{found->load_balance, found->serialization,
+                  path.total.Execution() / static_cast<double>(losses.ranks.size()),
                   ShareOf(path.total.LongTerm(), path.total.Costs())};
   return RemedyFor(losses, *path.shape, loss);
 }

@@ -254,8 +254,12 @@ struct BorderBursts {
   Tick before = 0;  // the first iteration
   Tick behind = 0;  // the last one
 
+  // Much longer than usual, it does more than belongs to an iteration.
+  bool IsUsual(Tick burst) const { return 2 * burst <= 3 * usual; }
+  Tick OfIteration(Tick burst) const { return IsUsual(burst) ? burst : usual; }
+
   Tick Trail() const {
-    if (2 * behind <= 3 * usual) return behind;
+    if (IsUsual(behind)) return behind;
     return before < usual ? usual - before : usual;
   }
   Tick Lead() const {
@@ -332,7 +336,7 @@ RankCut CutRank(const RankTimeline& timeline, const std::vector<std::uint32_t>& 
   return RankCutOf(edges);
 }
 
-// Iterations with the computation on every border on one side of it, at most so much as usual at the ends.
+// Iterations with the computation on every border on one side of it, not much more than usual at the ends.
 RankCut CutRankBetweenBursts(const RankTimeline& timeline, const std::vector<std::uint32_t>& borders,
                              const BorderBursts& bursts, bool begins) {
   std::vector<Edge> edges;
@@ -340,11 +344,24 @@ RankCut CutRankBetweenBursts(const RankTimeline& timeline, const std::vector<std
     const std::uint32_t call = borders[k];
     const bool is_last = k + 1 == borders.size();
     Tick tick = is_last || (begins && k > 0) ? timeline.leave(call - 1) : timeline.enter(call);
-    if (k == 0 && begins) tick -= std::min(bursts.before, bursts.usual);
-    if (is_last && !begins) tick += std::min(bursts.behind, bursts.usual);
+    if (k == 0 && begins) tick -= bursts.OfIteration(bursts.before);
+    if (is_last && !begins) tick += bursts.OfIteration(bursts.behind);
     edges.push_back({tick, call, EdgeAtTick(timeline, tick, false).event});
   }
   return RankCutOf(edges);
+}
+
+// Whether more of the bursts is before the loop than behind it. One that is much longer than usual does more than an
+// iteration does there and says nothing; then what the other side lacks of the usual is taken to be on this one.
+bool BeginIterations(const std::vector<BorderBursts>& bursts) {
+  Tick before = 0, behind = 0;
+  for (const BorderBursts& of_rank : bursts) {
+    const bool knows_before = of_rank.IsUsual(of_rank.before), knows_behind = of_rank.IsUsual(of_rank.behind);
+    const Tick at_begin = std::min(of_rank.before, of_rank.usual), at_end = std::min(of_rank.behind, of_rank.usual);
+    before += knows_before || !knows_behind ? at_begin : of_rank.usual - at_end;
+    behind += knows_behind || !knows_before ? at_end : of_rank.usual - at_begin;
+  }
+  return before > behind;
 }
 
 std::vector<BorderBursts> BurstsOfRanks(const Trace& trace, const FoundLoop& loop) {
@@ -369,14 +386,10 @@ std::vector<RankCut> CutLoop(const Trace& trace, const FoundLoop& loop) {
 
 std::vector<RankCut> CutLoopBetweenBursts(const Trace& trace, const FoundLoop& loop) {
   const std::vector<BorderBursts> bursts = BurstsOfRanks(trace, loop);
-  Tick before = 0, behind = 0;
-  for (const BorderBursts& of_rank : bursts) {
-    before += std::min(of_rank.before, of_rank.usual);
-    behind += std::min(of_rank.behind, of_rank.usual);
-  }
+  const bool begins = BeginIterations(bursts);
   std::vector<RankCut> cuts;
   for (std::size_t rank = 0; rank < trace.size(); ++rank) {
-    cuts.push_back(CutRankBetweenBursts(trace.timelines[rank], loop.borders[rank], bursts[rank], before > behind));
+    cuts.push_back(CutRankBetweenBursts(trace.timelines[rank], loop.borders[rank], bursts[rank], begins));
   }
   return cuts;
 }

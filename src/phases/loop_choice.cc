@@ -11,6 +11,19 @@ constexpr double kLeastCoverage = 0.1;
 // Regions that are tried: where every function is one, most of them are called once an iteration.
 constexpr std::size_t kMostRegions = 16;
 
+// What lies between the iterations that a region marks takes no more than this share of them: an output, a norm.
+constexpr double kLargestGaps = 0.5;
+
+// Of the time in the region, over all ranks.
+double GapsOf(const PhaseCut& cut) {
+  Tick inside = 0, window = 0;
+  for (const RankCut& rank : cut.ranks) {
+    window += rank.window.length();
+    for (const Interval& iteration : rank.iterations) inside += iteration.length();
+  }
+  return inside > 0 ? static_cast<double>(window - inside) / static_cast<double>(inside) : 1;
+}
+
 PhaseSpec Marked(const std::string& region) {
   PhaseSpec spec;
   spec.name = spec.region = region;
@@ -21,17 +34,18 @@ PhaseSpec Marked(const std::string& region) {
 }  // namespace
 
 std::vector<PhaseSpec> LoopsOf(const Trace& trace) {
-  std::vector<PhaseSpec> loops, small, with_gaps;
+  std::vector<PhaseSpec> loops, with_gaps, others;
   std::size_t tried = 0;
   for (const RegionSummary& region : SummarizeRegions(trace)) {
     if (!region.IsLoop(trace) || tried++ == kMostRegions) continue;
     const PhaseSpec spec = Marked(region.name);
-    const bool has_gaps = CutPhase(trace, spec).span == Span::kEach;
-    (has_gaps ? with_gaps : region.share < kLeastCoverage ? small : loops).push_back(spec);
+    const PhaseCut cut = CutPhase(trace, spec);
+    const bool is_small = region.share < kLeastCoverage || GapsOf(cut) > kLargestGaps;
+    (is_small ? others : cut.span == Span::kEach ? with_gaps : loops).push_back(spec);
   }
-  if (FindLoopOfRun(trace)) loops.push_back(PhaseSpec::FoundLoop());
-  loops.insert(loops.end(), small.begin(), small.end());
   loops.insert(loops.end(), with_gaps.begin(), with_gaps.end());
+  if (FindLoopOfRun(trace)) loops.push_back(PhaseSpec::FoundLoop());
+  loops.insert(loops.end(), others.begin(), others.end());
   return loops;
 }
 
