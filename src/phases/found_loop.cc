@@ -274,7 +274,7 @@ BorderBursts BurstsAtBorders(const RankTimeline& timeline, const std::vector<std
   for (std::size_t k = 1; k + 1 < borders.size(); ++k) {
     lengths.push_back(timeline.enter(borders[k]) - timeline.leave(borders[k] - 1));
   }
-  bursts.usual = Median(std::move(lengths));
+  bursts.usual = lengths[PlaceOfMedian(lengths)];
   const std::uint32_t first = borders.front(), end = borders.back();
   bursts.before = timeline.enter(first) - (first > 0 ? timeline.leave(first - 1) : timeline.begin());
   bursts.behind = (end < timeline.calls() ? timeline.enter(end) : timeline.end()) - timeline.leave(end - 1);
@@ -372,11 +372,20 @@ std::vector<BorderBursts> BurstsOfRanks(const Trace& trace, const FoundLoop& loo
   return bursts;
 }
 
+std::vector<RankCut> CutBetween(const Trace& trace, const FoundLoop& loop, const std::vector<BorderBursts>& bursts,
+                                bool begins) {
+  std::vector<RankCut> cuts;
+  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
+    cuts.push_back(CutRankBetweenBursts(trace.timelines[rank], loop.borders[rank], bursts[rank], begins));
+  }
+  return cuts;
+}
+
 }  // namespace
 
 std::vector<RankCut> CutLoop(const Trace& trace, const FoundLoop& loop) {
   const std::vector<BorderBursts> bursts = BurstsOfRanks(trace, loop);
-  if (!AgreeOnParts(trace, loop, bursts)) return CutLoopBetweenBursts(trace, loop);
+  if (!AgreeOnParts(trace, loop, bursts)) return CutBetween(trace, loop, bursts, BeginIterations(bursts));
   std::vector<RankCut> cuts;
   for (std::size_t rank = 0; rank < trace.size(); ++rank) {
     cuts.push_back(CutRank(trace.timelines[rank], loop.borders[rank], bursts[rank]));
@@ -385,13 +394,16 @@ std::vector<RankCut> CutLoop(const Trace& trace, const FoundLoop& loop) {
 }
 
 std::vector<RankCut> CutLoopBetweenBursts(const Trace& trace, const FoundLoop& loop) {
-  const std::vector<BorderBursts> bursts = BurstsOfRanks(trace, loop);
-  const bool begins = BeginIterations(bursts);
-  std::vector<RankCut> cuts;
-  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
-    cuts.push_back(CutRankBetweenBursts(trace.timelines[rank], loop.borders[rank], bursts[rank], begins));
+  std::vector<BorderBursts> bursts = BurstsOfRanks(trace, loop);
+  Tick before = 0, behind = 0;
+  for (BorderBursts& of_rank : bursts) {
+    // Parts are recognised by their share of an iteration: what more than usual lies at its ends is left out.
+    of_rank.before = std::min(of_rank.before, of_rank.usual);
+    of_rank.behind = std::min(of_rank.behind, of_rank.usual);
+    before += of_rank.before;
+    behind += of_rank.behind;
   }
-  return cuts;
+  return CutBetween(trace, loop, bursts, before > behind);
 }
 
 }  // namespace farscale
