@@ -27,7 +27,7 @@ constexpr std::uint64_t kDefinitionChunk = std::uint64_t{1} << 22;
 constexpr std::size_t kMostChunks = 16;
 constexpr const char* kName = "traces";
 // Number of MPI calls by other threads than those that called MPI_Init, as trace/otf2_reader.cc knows it.
-constexpr const char* kPropertyOfOtherThreads = "FARSCALE_CALLS_OF_OTHER_THREADS";
+constexpr const char* kPropertyOfOtherThreads = "FARSCALE::CALLS_OF_OTHER_THREADS";
 
 OTF2_Archive* archive = nullptr;
 std::string anchor;

@@ -28,7 +28,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // As collect/trace_archive.cc writes it.
-constexpr const char* kPropertyOfOtherThreads = "FARSCALE_CALLS_OF_OTHER_THREADS";
+constexpr const char* kPropertyOfOtherThreads = "FARSCALE::CALLS_OF_OTHER_THREADS";
 
 // What the callbacks of one location need. Nothing is thrown through the library: a failure is kept, reading stops.
 struct LocationReader {

@@ -350,7 +350,7 @@ TEST_F(Otf2ReaderTest, CallsThatWereNotRecorded) {
   archive_.AddWorld(1);
   archive_.AddMpi();
   archive_.Location(0).Enter(0, "MPI_Init").Leave(1, "MPI_Init").Enter(8, "MPI_Finalize").Leave(9, "MPI_Finalize");
-  archive_.Property("FARSCALE_CALLS_OF_OTHER_THREADS", "3");
+  archive_.Property("FARSCALE::CALLS_OF_OTHER_THREADS", "3");
   const Trace trace = Read();
   const std::vector<Finding> findings = trace.diagnostics.findings();
   ASSERT_EQ(findings.size(), 1u);
