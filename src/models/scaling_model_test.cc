@@ -96,7 +96,7 @@ TEST(ScalingModel, NamesOfParameters) {
   for (const char* name : {"", "1a", "e-0", "e 0", "e.0", "P", "y", "a", "b"}) {
     EXPECT_THAT(error_for(name, "x"), HasSubstr("'" + std::string(name) + "' cannot be the name of a parameter"));
   }
-  for (const char* name : {"e0", "_e", "E_0", "e1"}) EXPECT_EQ(error_for(name, name), "no error");
+  for (const char* name : {"e0", "_e0", "E_0", "e1"}) EXPECT_EQ(error_for(name, name), "no error");
 }
 
 TEST(ScalingModel, AWrongSelfCheckIsFound) {

@@ -70,7 +70,7 @@ TEST(LossesSection, SaysWhatCausesOfNoRegionAre) {
   EXPECT_THAT(sentences, testing::Contains("50.0 % of the waiting comes from before the phase: ranks enter it at "
                                            "different times, up to 2.50 s after the first. If that comes from the "
                                            "start of the run, leave out the first iterations."));
-  EXPECT_THAT(sentences, testing::Contains("12.5 % of the waiting (500 ms) is exit skew: ranks leave a call in which "
+  EXPECT_THAT(sentences, testing::Contains("12.5 % of the waiting (500 ms, summed over ranks) is exit skew: ranks leave a call in which "
                                            "they met at different times and do nothing longer until they meet again. "
                                            "It is charged to that call, most of it to main / MPI_Recv."));
   EXPECT_EQ(LossesOfPhase(losses, {}, "step", {2, 1})["causes"][1]["exitSkew"], "500 ms");
