@@ -239,12 +239,16 @@ class MpiTest:
     def check_trace(self, ranks, allowed=()):
         inspected = json.loads(self.farscale("inspect", "trace/traces.otf2", "--json").out)
         self.assertEqual(inspected["ranks"], ranks)
-        odd = {finding["id"] for finding in inspected["diagnostics"]} - set(allowed)
+        # Whether ranks have cores of their own is up to the machine.
+        odd = {finding["id"] for finding in inspected["diagnostics"]} - set(allowed) - {"preempted"}
         self.assertEqual(odd, set())
         factors = self.farscale("factors", "trace/traces.otf2", "-o", "factors.json")
         self.assertEqual(factors.code, 0, factors.err)
         traced = self.results("factors.json")["rows"][0]["factors"]
         for factor, value in self.regions("trace/farscale.json")["whole run"]["factors"].items():
+            # Of a whole run BSC's formula counts from the begin of the trace, the clocks of a run from that of each rank.
+            if factor in ("serializationEfficiency", "transferEfficiency"):
+                continue
             self.assertAlmostEqual(traced[factor], value, delta=0.01, msg=factor)
         self.assertEqual(self.farscale("imbalance", "trace/traces.otf2").code, 0)
         return inspected
@@ -310,6 +314,10 @@ class MpiTest:
         self.check_trace(2)
         factors = self.regions("trace/farscale.json")["token"]["factors"]
         self.assertLess(factors["serializationEfficiency"], 0.9)
+        self.farscale("factors", "trace/traces.otf2", "--phase", "token", "-o", "token.json")
+        traced = self.results("token.json")["rows"][0]["factors"]
+        for factor in ("serializationEfficiency", "transferEfficiency"):
+            self.assertAlmostEqual(traced[factor], factors[factor], delta=0.01, msg=factor)
 
     def test_one_sided_communication_is_replayed(self):
         # Ranks compute 2.5 ms an iteration on average, where the run needs 4: serialization is 2.5/4, with a barrier as
@@ -320,11 +328,10 @@ class MpiTest:
             self.trace(2, "windows", how)
             factors = self.farscale("factors", "trace/traces.otf2", "--phase", "loop", "-o", f"{how}.json")
             self.assertEqual(factors.code, 0, factors.err)
-            ids = {finding["id"] for finding in self.results(f"{how}.json")["diagnostics"]}
             values = self.results(f"{how}.json")["rows"][0]["factors"]
             self.assertIn("loadBalance", values)
             self.assertIn("communicationEfficiency", values)
-            self.assertEqual(how == "locks", "waitsUnknown" in ids)
+            self.assertEqual(how == "locks", "waitsUnknown" in factors.err)
             if how == "locks":
                 self.assertNotIn("serializationEfficiency", values)
                 self.assertNotIn("transferEfficiency", values)
