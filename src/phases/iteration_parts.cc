@@ -45,6 +45,8 @@ struct KnownLandmark {
   }
 };
 
+// They refer to the landmarks, which must outlive them.
+std::vector<KnownLandmark> Know(const Trace& trace, std::vector<Landmark>&& landmarks) = delete;
 std::vector<KnownLandmark> Know(const Trace& trace, const std::vector<Landmark>& landmarks) {
   const auto is_one = [&](const std::string& name) {
     return std::any_of(landmarks.begin(), landmarks.end(), [&](const Landmark& l) { return l.region == name; });
@@ -250,7 +252,8 @@ std::vector<std::size_t> Ambiguous(const Trace& trace, std::size_t rank, const L
   }
   for (std::size_t j = 0; j < landmarks.size(); ++j) {
     if (present[j]) continue;
-    const std::vector<KnownLandmark> missing = Know(trace, {landmarks[j]});
+    const std::vector<Landmark> alone = {landmarks[j]};
+    const std::vector<KnownLandmark> missing = Know(trace, alone);
     LandmarkFinder finder(trace, rank, missing, has_regions);
     const auto behind = static_cast<std::size_t>(std::lower_bound(order.begin(), order.end(), j) - order.begin());
     for (std::size_t i = behind > 0 ? behind - 1 : 0; i < std::min(behind + 1, order.size()); ++i) {
