@@ -132,6 +132,48 @@ TEST(PhaseFactors, UnknownWaitsElsewhereAreNoMatter) {
   EXPECT_TRUE(Measure(nothing_done).values[Factor::kSerialization]);
 }
 
+// A collective without records, such as one among neighbours: who waits for whom is not known. t = 6 and 8, T = 12;
+// replayed as if nobody waited, serialization would be 8/8, where a barrier in its place gives 8/10.
+TEST(PhaseFactors, CollectivesWithoutRecordsWithholdSerializationAndTransfer) {
+  const PhaseFactors factors =
+      Measure(test::ParseTrace(fmt::format(kFences, "Neighbor_alltoall", "Neighbor_alltoall")));
+  EXPECT_DOUBLE_EQ(*factors.values[Factor::kLoadBalance], 7.0 / 8);
+  EXPECT_DOUBLE_EQ(*factors.values[Factor::kCommunicationEfficiency], 8.0 / 12);
+  EXPECT_FALSE(factors.values[Factor::kSerialization]);
+  EXPECT_FALSE(factors.values[Factor::kTransfer]);
+  EXPECT_EQ(factors.diagnostics.count(Anomaly::kWaitsUnknown), 4u);
+}
+
+// Of 1,000 s that rank 0 spends in the phase, 10 s in them still pass, 11 s do not.
+TEST(PhaseFactors, CollectivesWithoutRecordsMatterFromAHundredthOn) {
+  const auto measure = [](int length) {
+    return Measure(test::ParseTrace(
+        fmt::format("r0: comp 0-500 | Neighbor_alltoall 500-{0} | comp {0}-990 | Barrier@1 990-1000\n"
+                    "r1: comp 0-500 | Neighbor_alltoall 500-501 | comp 501-995 | Barrier@1 995-1000",
+                    500 + length)));
+  };
+  EXPECT_TRUE(measure(10).values[Factor::kSerialization]);
+  EXPECT_EQ(measure(10).diagnostics.count(Anomaly::kWaitsUnknown), 0u);
+  EXPECT_FALSE(measure(11).values[Factor::kSerialization]);
+  EXPECT_EQ(measure(11).diagnostics.count(Anomaly::kWaitsUnknown), 2u);
+}
+
+// One that does not block takes its time in the wait that completes it, which has no record either: the first on each
+// rank. Without such a collective before it, a wait is nothing to doubt.
+TEST(PhaseFactors, CollectivesWithoutRecordsMayCompleteInWaits) {
+  const auto measure = [](const char* first) {
+    return Measure(test::ParseTrace(
+        fmt::format("r0: {} 0-0 | comp 0-5 | Wait 5-10 | comp 10-12 | Wait 12-14 | Barrier@1 14-15\n"
+                    "r1: {} 0-0 | comp 0-9 | Wait 9-10 | comp 10-14 | Wait 14-14 | Barrier@1 14-15",
+                    first, first)));
+  };
+  EXPECT_TRUE(measure("Comm_rank").values[Factor::kSerialization]);
+  const PhaseFactors unknown = measure("Ineighbor_alltoall");
+  EXPECT_FALSE(unknown.values[Factor::kSerialization]);
+  EXPECT_EQ(unknown.diagnostics.count(Anomaly::kWaitsUnknown), 2u);
+  EXPECT_THAT(unknown.diagnostics.findings().back().example, testing::HasSubstr("rank 0 in MPI_Wait at 5.00 s"));
+}
+
 // What iterations take on the ideal network is not known either, but how they vary is.
 TEST(PhaseFactors, IterationsWithUnknownWaits) {
   std::string text = "r0: ";

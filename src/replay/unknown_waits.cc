@@ -12,29 +12,80 @@
 namespace farscale {
 namespace {
 
-// Of one rank.
-struct Found {
-  std::uint64_t operations = 0;
-  std::uint64_t unknown = 0, lock_all = 0;
-  std::size_t first_unknown = 0, first_lock_all = 0;  // calls
+// Calls of one kind on one rank.
+struct Calls {
+  std::uint64_t count = 0;
+  std::size_t first = 0;
 
-  void Add(MpiCall kind, std::size_t call, bool has_record) {
-    operations += kind == MpiCall::kOneSided;
-    if (kind == MpiCall::kWindowLock || (IsWindowSynchronisation(kind) && !has_record)) {
-      if (unknown++ == 0) first_unknown = call;
-    }
-    if (kind == MpiCall::kWindowLockAll && lock_all++ == 0) first_lock_all = call;
+  void Add(std::size_t call) {
+    if (count++ == 0) first = call;
   }
 };
 
-Found Search(const Trace& trace, const RankTimeline& timeline, const Interval& window) {
-  Found found;
-  for (std::size_t call = window.begin.call; call < window.end.call; ++call) {
-    const MpiCall kind = trace.regions[timeline.region(call)].call;
-    if (!IsOneSided(kind)) continue;
-    found.Add(kind, call, timeline.first_record(call) < timeline.first_record(call + 1));
+// Of one rank.
+struct Found {
+  std::uint64_t operations = 0;
+  Calls unknown, lock_all, collectives;
+  Tick in_collectives = 0;
+};
+
+class RankSearch {
+ public:
+  RankSearch(const Trace& trace, const RankTimeline& timeline, const Interval& window)
+      : trace_(trace), timeline_(timeline), window_(window) {}
+
+  Found Run() {
+    for (std::size_t call = window_.begin.call; call < window_.end.call; ++call) {
+      const Region& function = trace_.regions[timeline_.region(call)];
+      if (IsOneSided(function.call)) AddOneSided(function.call, call);
+      if (function.IsCollective()) AddCollective(function.call, call);
+      if (function.call == MpiCall::kWait && pending_ > 0) AddCompletion(call);
+    }
+    return found_;
   }
-  return found;
+
+ private:
+  bool HasRecord(std::size_t call) const { return timeline_.first_record(call) < timeline_.first_record(call + 1); }
+
+  void AddOneSided(MpiCall kind, std::size_t call) {
+    found_.operations += kind == MpiCall::kOneSided;
+    if (kind == MpiCall::kWindowLock || (IsWindowSynchronisation(kind) && !HasRecord(call))) found_.unknown.Add(call);
+    if (kind == MpiCall::kWindowLockAll) found_.lock_all.Add(call);
+  }
+
+  void AddCollective(MpiCall kind, std::size_t call) {
+    if (HasRecord(call)) return;
+    if (kind == MpiCall::kImmediateCollective) {
+      ++pending_;
+    } else {
+      AddTime(call);
+    }
+  }
+
+  // A wait without records is that for a collective; in one with records a collective may be completed, too.
+  void AddCompletion(std::size_t call) {
+    AddTime(call);
+    if (!HasRecord(call)) --pending_;
+  }
+
+  void AddTime(std::size_t call) {
+    found_.collectives.Add(call);
+    found_.in_collectives += std::max<Tick>(0, std::min(timeline_.leave(call), window_.end.tick) -
+                                                   std::max(timeline_.enter(call), window_.begin.tick));
+  }
+
+  const Trace& trace_;
+  const RankTimeline& timeline_;
+  const Interval& window_;
+  Found found_;
+  std::uint64_t pending_ = 0;  // collectives without records that may not be complete
+};
+
+// Whether the rank spends a noticeable part of its time in the phase in collectives without records.
+bool IsNoticeable(const Found& found, const PhaseCut& cut, std::size_t rank) {
+  Tick length = 0;
+  for (const Interval& interval : cut.CountedTime(rank)) length += interval.length();
+  return static_cast<double>(found.in_collectives) > kNoticeableCollectives * static_cast<double>(length);
 }
 
 std::string Describe(const Trace& trace, std::size_t rank, std::size_t call) {
@@ -47,20 +98,27 @@ std::string Describe(const Trace& trace, std::size_t rank, std::size_t call) {
 
 UnknownWaits FindUnknownWaits(const Trace& trace, const PhaseCut& cut) {
   UnknownWaits waits;
-  const bool has_any = std::any_of(trace.regions.begin(), trace.regions.end(),
-                                   [](const Region& region) { return IsOneSided(region.call); });
+  const bool has_any = std::any_of(trace.regions.begin(), trace.regions.end(), [](const Region& region) {
+    return IsOneSided(region.call) || region.IsCollective();
+  });
   if (!has_any) return waits;
   std::vector<Found> found(trace.size());
+  std::vector<char> is_noticeable(trace.size());  // not bits: written by several threads
   ParallelFor(trace.size(), [&](std::size_t rank) {
-    if (cut.ranks[rank].present) found[rank] = Search(trace, trace.timelines[rank], cut.ranks[rank].window);
+    if (!cut.ranks[rank].present) return;
+    found[rank] = RankSearch(trace, trace.timelines[rank], cut.ranks[rank].window).Run();
+    is_noticeable[rank] = IsNoticeable(found[rank], cut, rank) ? 1 : 0;
   });
   for (const Found& rank : found) waits.operations += rank.operations;
+  const bool collectives_matter = std::count(is_noticeable.begin(), is_noticeable.end(), 1) > 0;
   for (std::size_t rank = 0; rank < found.size(); ++rank) {
-    const Found& of = found[rank];
-    const std::uint64_t lock_all = waits.operations > 0 ? of.lock_all : 0;
-    const bool is_first = waits.calls == 0 && of.unknown + lock_all > 0;
-    if (is_first) waits.example = Describe(trace, rank, of.unknown > 0 ? of.first_unknown : of.first_lock_all);
-    waits.calls += of.unknown + lock_all;
+    const auto add = [&](const Calls& calls) {
+      if (waits.calls == 0 && calls.count > 0) waits.example = Describe(trace, rank, calls.first);
+      waits.calls += calls.count;
+    };
+    add(found[rank].unknown);
+    if (waits.operations > 0) add(found[rank].lock_all);
+    if (collectives_matter) add(found[rank].collectives);
   }
   return waits;
 }
@@ -70,11 +128,11 @@ void RequireKnownWaits(const Trace& trace, const PhaseCut& cut) {
   if (!waits.any()) return;
   throw Error(
       ErrorKind::kEvidence, trace.path,
-      fmt::format("the trace does not say for whom {} calls of one-sided communication wait in phase '{}', such "
-                  "as {}, so the phase cannot be replayed",
+      fmt::format("the trace does not say for whom {} calls wait in phase '{}', such as {}, so the phase cannot be "
+                  "replayed",
                   FormatCount(waits.calls), cut.spec.name, waits.example),
       "choose a phase without them; fences, post, start, complete and wait are replayed from OTF2 traces of "
-      "farscale trace or Score-P, locks never");
+      "farscale trace or Score-P, collectives where they have records, locks never");
 }
 
 }  // namespace farscale

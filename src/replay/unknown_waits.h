@@ -16,11 +16,18 @@ struct UnknownWaits {
   std::uint64_t operations = 0;  // one-sided ones, for whose transfer no replay knows a time
 
   bool any() const { return calls > 0; }
+
+  friend bool operator==(const UnknownWaits&, const UnknownWaits&) = default;
 };
+
+// Collectives without records may take so much of a rank's time in the phase before they matter.
+inline constexpr double kNoticeableCollectives = 0.01;
 
 // In the windows of the phase: fences and calls of access epochs without records of whom they synchronise; locks of one
 // rank's window, which another may hold; and where operations are done in epochs of lock_all, the calls of these, since
-// such operations may wait for a value that another rank puts there.
+// such operations may wait for a value that another rank puts there. Also collectives without records, such as those
+// among neighbours, where any rank spends a noticeable part of the phase in them; those that do not block, in the waits
+// in which they may complete.
 UnknownWaits FindUnknownWaits(const Trace& trace, const PhaseCut& cut);
 
 // Throws an evidence error when there are any: for what would be wrong without them, such as other times of the run.

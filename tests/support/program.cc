@@ -27,7 +27,7 @@ const std::set<std::string>& MpiNames() {
       "Gather",        "Scatter",   "Reduce_scatter", "Iallreduce", "Ibarrier",  "Ibcast",     "Init",
       "Finalize",      "Start",     "Probe",          "Comm_rank",  "Ibsend",    "Put",        "Win_fence",
       "Win_post",      "Win_start", "Win_complete",   "Win_wait",   "Win_lock",  "Win_unlock", "Win_lock_all",
-      "Win_unlock_all"};
+      "Win_unlock_all", "Neighbor_alltoall", "Ineighbor_alltoall"};
   return names;
 }
 
