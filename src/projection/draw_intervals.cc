@@ -1,6 +1,7 @@
 #include "projection/draw_intervals.h"
 
 #include <algorithm>
+#include <stdexcept>
 
 #include "stats/sample_quantiles.h"
 
@@ -21,6 +22,7 @@ std::vector<Candidate> CandidatesOf(const ModelChoice& choice, const ModelLibrar
 }
 
 IntervalBounds IntervalOf(const std::vector<double>& sorted, double coverage, double value) {
+  if (!(coverage >= 0 && coverage <= 1)) throw std::domain_error("the coverage of an interval must lie between 0 and 1");
   const double low = std::min(value, QuantileOfSorted(sorted, 0.5 - coverage / 2));
   return {low < kNothing ? 0 : low, std::max(value, QuantileOfSorted(sorted, 0.5 + coverage / 2))};
 }

@@ -12,7 +12,8 @@ namespace farscale {
 // Throws a usage error for models that do not exist.
 std::vector<Candidate> CandidatesOf(const ModelChoice& choice, const ModelLibrary& library);
 
-// The middle part of what sorted draws of an efficiency say, and the value itself [docs/formulas.md, intervals].
+// The middle part of what sorted draws of an efficiency say, and the value itself [docs/formulas.md, intervals]. Throws
+// std::domain_error for a coverage outside 0 to 1, and without draws.
 IntervalBounds IntervalOf(const std::vector<double>& sorted, double coverage, double value);
 
 }  // namespace farscale

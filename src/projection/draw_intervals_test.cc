@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <stdexcept>
+
 namespace farscale {
 namespace {
 
@@ -17,6 +19,14 @@ TEST(DrawIntervals, MiddlePartOfTheDraws) {
   EXPECT_NEAR(IntervalOf(draws, 0.5, 0.5).high, 0.75, 1e-12);
   EXPECT_EQ(IntervalOf(draws, 1, 0.5).low, 0);
   EXPECT_EQ(IntervalOf(draws, 1, 0.5).high, 1);
+}
+
+// A coverage of 80 says per cent, and no part of the draws.
+TEST(DrawIntervals, OnlySharesAreCovered) {
+  for (const double coverage : {-0.8, 1.2, 80.0}) {
+    EXPECT_THROW(IntervalOf({0.1, 0.5, 0.9}, coverage, 0.5), std::domain_error) << coverage;
+  }
+  EXPECT_THROW(IntervalOf({}, 0.8, 0.5), std::domain_error);
 }
 
 // A curve beside its draws widens the interval to itself, never to less than the draws say.

@@ -6,6 +6,7 @@
 #include <boost/math/special_functions/gamma.hpp>
 #include <cmath>
 #include <numbers>
+#include <stdexcept>
 
 namespace farscale {
 namespace {
@@ -17,16 +18,22 @@ using InfiniteOverflow = policies::policy<policies::overflow_error<policies::ign
 using Normal = boost::math::normal_distribution<double, InfiniteOverflow>;
 using Student = boost::math::students_t_distribution<double, InfiniteOverflow>;
 
+// Of a reach to both sides: a negative one would be no error to the tail beyond it.
+double TailBeyond(double probability) {
+  if (!(probability >= 0 && probability <= 1)) throw std::domain_error("a probability must lie between 0 and 1");
+  return (1 - probability) / 2;
+}
+
 }  // namespace
 
 double NormalQuantile(double probability) { return boost::math::quantile(Normal(), probability); }
 
 double NormalReach(double probability) {
-  return std::max(0.0, boost::math::quantile(boost::math::complement(Normal(), (1 - probability) / 2)));
+  return std::max(0.0, boost::math::quantile(boost::math::complement(Normal(), TailBeyond(probability))));
 }
 
 double StudentQuantile(double probability, double freedom) {
-  return std::max(0.0, boost::math::quantile(boost::math::complement(Student(freedom), (1 - probability) / 2)));
+  return std::max(0.0, boost::math::quantile(boost::math::complement(Student(freedom), TailBeyond(probability))));
 }
 
 double StudentProbability(double distance, double freedom) {

@@ -1,5 +1,5 @@
-// Quantiles and probabilities of distributions, by Boost.Math. Values outside of what a parameter may be throw
-// std::domain_error; what is too large for a double is infinite.
+// Quantiles and probabilities of distributions, by Boost.Math. Values outside of what a parameter may be, such as
+// probabilities outside 0 to 1, throw std::domain_error; what is too large for a double is infinite.
 #pragma once
 
 #include <cstddef>

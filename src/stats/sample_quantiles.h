@@ -35,7 +35,8 @@ std::size_t PlaceOfMedian(const std::vector<Value>& values) {
   return *middle;
 }
 
-// The value below which this share, from 0 to 1, of the values lies. Not for none.
+// The value below which this share of the values lies. Throws std::domain_error for shares outside 0 to 1, and for no
+// values.
 double QuantileOfSorted(const std::vector<double>& sorted, double share);
 double Quantile(std::vector<double> values, double share);
 

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstdint>
+#include <stdexcept>
 
 namespace farscale {
 namespace {
@@ -28,6 +30,14 @@ TEST(SampleQuantiles, OnTheLineBetweenNeighbours) {
   EXPECT_DOUBLE_EQ(Quantile({7, 1, 3, 2}, 1), 7);
   EXPECT_DOUBLE_EQ(Quantile({4}, 0.9), 4);
   EXPECT_DOUBLE_EQ(QuantileOfSorted({1, 2, 3, 7}, 0.9), 5.8);
+}
+
+TEST(SampleQuantiles, OfNoShareThereIsNone) {
+  for (const double share : {-0.1, 1.1, std::nan("")}) {
+    EXPECT_THROW(Quantile({1, 2, 3}, share), std::domain_error) << share;
+    EXPECT_THROW(QuantileOfSorted({1, 2, 3}, share), std::domain_error) << share;
+  }
+  EXPECT_THROW(Quantile({}, 0.5), std::domain_error);
 }
 
 // Half of any sample is below its median, by either function.
