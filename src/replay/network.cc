@@ -116,7 +116,7 @@ Value ByName(const ConfigTable& table, const std::string& key, const std::string
 
 // ["log", "max"]
 CollectiveHalf ParseHalf(const ConfigTable& table, const std::string& key) {
-  const auto words = table.Strings(key);
+  const auto words = table.IsString(key) ? std::nullopt : table.Strings(key);
   if (!words || words->empty() || words->size() > 2) {
     table.Fail(key, "'" + key + "' must be [growth, size] such as [\"log\", \"max\"], or [\"none\"]");
   }

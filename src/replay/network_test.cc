@@ -225,7 +225,7 @@ TEST(NetworkFile, Errors) {
   EXPECT_THAT(UsageErrorOf("[remote]\nbandwidth_MBps = 0\n"), HasSubstr("must be positive"));
   EXPECT_THAT(UsageErrorOf("[collectives]\nbroadcast = { in = ['log'], out = ['log'] }\n"), HasSubstr("bcast"));
   EXPECT_THAT(UsageErrorOf("[collectives]\nbcast = { in = ['exp'], out = ['log'] }\n"), HasSubstr("unknown 'exp'"));
-  for (const char* half : {"[]", "['log', 'max', 'min']"}) {
+  for (const char* half : {"[]", "['log', 'max', 'min']", "'log'", "'max'", "1"}) {
     EXPECT_THAT(UsageErrorOf("[collectives]\nbcast = { in = " + std::string(half) + ", out = ['log'] }\n"),
                 HasSubstr("n.toml:2"))
         << half;
