@@ -201,11 +201,21 @@ void MarkEdges(TraceBuilder& builder, RankPart& part) {
   part.edges.left.push_back(region);
 }
 
+// Calls that the trace lacks, the part may lack, too. Which of them, nobody knows, so they stand among those of the run.
+void CopyUnrecordedCalls(const Diagnostics& of_trace, Diagnostics& of_part) {
+  for (const Finding& finding : of_trace.findings()) {
+    if (finding.id != Describe(Anomaly::kMpiOnWorkerThread).id) continue;
+    of_part.Add(Anomaly::kMpiOnWorkerThread, finding.count, finding.example);
+    of_part.AddPopulation(Anomaly::kMpiOnWorkerThread, finding.population);
+  }
+}
+
 }  // namespace
 
 Trace CutTrace(const Trace& trace, const Matching& matching, const PhaseCut& cut) {
   TraceBuilder builder;
   CopyDefinitions(trace, cut, builder);
+  CopyUnrecordedCalls(trace.diagnostics, builder.trace().diagnostics);
   const std::vector<OperationSet> keep = OperationsToKeep(trace, matching, cut);
   std::vector<RankPart> parts(trace.size());
   ParallelFor(trace.size(), [&](std::size_t rank) {

@@ -21,14 +21,12 @@
 #include "trace/otf2_chunks.h"
 #include "trace/otf2_definitions.h"
 #include "trace/otf2_error.h"
+#include "trace/otf2_properties.h"
 
 namespace farscale {
 namespace {
 
 namespace fs = std::filesystem;
-
-// As collect/trace_archive.cc writes it.
-constexpr const char* kPropertyOfOtherThreads = "FARSCALE::CALLS_OF_OTHER_THREADS";
 
 // What the callbacks of one location need. Nothing is thrown through the library: a failure is kept, reading stops.
 struct LocationReader {
@@ -499,11 +497,11 @@ std::string Creator(OTF2_Reader* reader) {
   return creator;
 }
 
-// MPI calls that farscale trace did not record, since other threads made them; 0 for archives of others.
-std::uint64_t UnrecordedCalls(OTF2_Reader* reader) {
+// A positive number of calls; 0 for archives that do not say it, as those of others.
+std::uint64_t CallsByProperty(OTF2_Reader* reader, const char* property) {
   char* text = nullptr;
   TakeOtf2Words();
-  if (OTF2_Reader_GetProperty(reader, kPropertyOfOtherThreads, &text) != OTF2_SUCCESS || text == nullptr) {
+  if (OTF2_Reader_GetProperty(reader, property, &text) != OTF2_SUCCESS || text == nullptr) {
     TakeOtf2Words();  // that there is no such property is no error
     return 0;
   }
@@ -511,6 +509,18 @@ std::uint64_t UnrecordedCalls(OTF2_Reader* reader) {
   const bool is_count = ParseInteger(text, calls) && calls > 0;
   std::free(text);
   return is_count ? static_cast<std::uint64_t>(calls) : 0;
+}
+
+// MPI calls that were not recorded, since other threads made them. In a part of a run they are those of the whole, so
+// that their share is, too.
+void AddUnrecordedCalls(OTF2_Reader* reader, Trace& trace) {
+  const std::uint64_t unrecorded = CallsByProperty(reader, kPropertyOfOtherThreads);
+  const std::uint64_t of_all = CallsByProperty(reader, kPropertyOfAllThreads);
+  std::uint64_t recorded = 0;
+  for (const RankTimeline& timeline : trace.timelines) recorded += timeline.calls();
+  const std::uint64_t others = of_all > recorded ? of_all - recorded : 0;
+  trace.diagnostics.Add(Anomaly::kMpiOnWorkerThread, unrecorded, "calls that were not recorded");
+  trace.diagnostics.AddPopulation(Anomaly::kMpiOnWorkerThread, std::max(others, unrecorded));
 }
 
 std::string Format(OTF2_Reader* reader) {
@@ -624,9 +634,7 @@ Trace ReadOtf2(const std::string& anchor, const CounterSelection& counters, bool
   if (layout.is_plain) RequireLocationFiles(anchor, definitions.locations);
   archive.OpenFiles(definitions.locations);
   ReadLocations(archive, definitions, keep_threads, builder);
-  const std::uint64_t unrecorded = UnrecordedCalls(archive.reader());
-  builder.trace().diagnostics.Add(Anomaly::kMpiOnWorkerThread, unrecorded, "calls that were not recorded");
-  builder.trace().diagnostics.AddPopulation(Anomaly::kMpiOnWorkerThread, unrecorded);
+  AddUnrecordedCalls(archive.reader(), builder.trace());
   std::uint64_t threaded = 0;
   for (const Rank& rank : builder.definitions().ranks) threaded += rank.threads > 1 ? 1 : 0;
   builder.trace().diagnostics.Add(Anomaly::kThreadsAtProcessLevel, threaded);

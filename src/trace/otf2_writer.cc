@@ -19,6 +19,7 @@
 #include "base/text.h"
 #include "base/version.h"
 #include "trace/otf2_error.h"
+#include "trace/otf2_properties.h"
 #include "trace/timeline_feed.h"
 
 namespace farscale {
@@ -496,6 +497,18 @@ std::string CreatorOf(const Trace& trace) {
   return trace.creator.empty() ? Generator() : Generator() + std::string(kRecordedBy) + trace.creator;
 }
 
+// Calls of threads that are not in the trace.
+void WriteUnrecordedCalls(const Trace& trace, const fs::path& anchor, OTF2_Archive* archive) {
+  for (const Finding& finding : trace.diagnostics.findings()) {
+    if (finding.id != Describe(Anomaly::kMpiOnWorkerThread).id) continue;
+    for (const auto& [property, calls] :
+         {std::pair(kPropertyOfOtherThreads, finding.count), std::pair(kPropertyOfAllThreads, finding.population)}) {
+      Check(OTF2_Archive_SetProperty(archive, property, std::to_string(calls).c_str(), true), anchor,
+            "creating the archive");
+    }
+  }
+}
+
 ArchivePointer OpenArchive(const Trace& trace, const fs::path& anchor, const Staging& staging) {
   CaptureOtf2Errors();
   ArchivePointer archive(OTF2_Archive_Open(staging.folder().c_str(), staging.name().c_str(), OTF2_FILEMODE_WRITE,
@@ -506,6 +519,7 @@ ArchivePointer OpenArchive(const Trace& trace, const fs::path& anchor, const Sta
   Check(OTF2_Archive_SetFlushCallbacks(archive.get(), &kFlushCallbacks, nullptr), anchor, "creating the archive");
   Check(OTF2_Archive_SetSerialCollectiveCallbacks(archive.get()), anchor, "creating the archive");
   Check(OTF2_Archive_SetCreator(archive.get(), creator.c_str()), anchor, "creating the archive");
+  WriteUnrecordedCalls(trace, anchor, archive.get());
   return archive;
 }
 

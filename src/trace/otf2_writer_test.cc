@@ -139,6 +139,20 @@ TEST_F(Definitions, EveryKindOfRecord) {
   EXPECT_EQ(again.creator, back.creator);
 }
 
+// 3 of 400 calls of the run were made by other threads. The archive has none of all these, and their share is the same.
+TEST_F(Otf2WriterTest, CallsThatWereNotRecorded) {
+  TraceBuilder builder;
+  builder.AddWorld(1);
+  builder.trace().diagnostics.Add(Anomaly::kMpiOnWorkerThread, 3);
+  builder.trace().diagnostics.AddPopulation(Anomaly::kMpiOnWorkerThread, 400);
+  const std::vector<Finding> found = RoundTrip(std::move(builder).Finish()).diagnostics.findings();
+  const auto finding =
+      std::find_if(found.begin(), found.end(), [](const Finding& one) { return one.id == "mpiOnWorkerThread"; });
+  ASSERT_NE(finding, found.end());
+  EXPECT_EQ(finding->count, 3u);
+  EXPECT_EQ(finding->population, 400u);
+}
+
 TEST_F(Definitions, EveryCollectiveOperation) {
   const std::uint32_t call = Region("MPI_Allreduce");
   RankBuilder rank(builder_.definitions(), 1);
