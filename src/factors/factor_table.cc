@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "factors/run_errors.h"
+#include "factors/scaling_check.h"
 
 namespace farscale {
 namespace {
@@ -24,37 +25,31 @@ void AddOnce(std::vector<Value>& values, const Value& value) {
   if (std::find(values.begin(), values.end(), value) == values.end()) values.push_back(value);
 }
 
-// Work of a row, in whatever the trace knows best. An iteration's worth, so that cuts of different length compare.
-double Work(const FactorRow& row, bool use_instructions) {
-  const double total = use_instructions ? *row.totals->instructions : row.totals->total_useful;
-  return total / row.iterations;
+// Of the longest phase of a series, as the trace tells it. Where no runs have as many threads, cores stand for
+// processes.
+std::optional<WorkGrowth> MeasuredGrowth(const FactorTable& table, const std::string& series) {
+  std::vector<FactorRow> rows = LongestPhase(table, series);
+  std::erase_if(rows, [](const FactorRow& row) { return !row.totals; });
+  if (const std::optional<WorkGrowth> growth = GrowthOfWork(rows)) return growth;
+  for (FactorRow& row : rows) row.threads = 1;
+  return GrowthOfWork(rows);
 }
 
-// Strong scaling keeps the total work, weak scaling lets it grow with the cores; the nearer one (in the logarithm)
-// is it.
+// Strong scaling keeps the total work, weak scaling lets it grow with the processes; the nearer one (in the logarithm)
+// is it. The first series that tells decides.
 void DecideScaling(FactorTable& table, Diagnostics& diagnostics) {
   if (table.scaling) return;
-  const FactorRow* smallest = nullptr;
-  const FactorRow* largest = nullptr;
-  for (const FactorRow& row : table.rows) {
-    if (!row.totals) continue;
-    if (smallest == nullptr || row.cores < smallest->cores) smallest = &row;
+  for (const std::string& series : table.Series()) {
+    const std::optional<WorkGrowth> growth = MeasuredGrowth(table, series);
+    if (!growth || !growth->work) continue;
+    table.scaling = *growth->work > std::sqrt(growth->processes) ? Scaling::kWeak : Scaling::kStrong;
+    table.scaling_source = growth->is_instructions ? "instructions" : "useful time";
+    diagnostics.Add(Anomaly::kScalingGuessed, 1,
+                    fmt::format("{} {} {:.3g} times from {} to {} cores: {} scaling", table.scaling_source,
+                                growth->is_instructions ? "grow" : "grows", *growth->work, growth->first, growth->last,
+                                ToString(*table.scaling)));
+    return;
   }
-  if (smallest == nullptr) return;
-  for (const FactorRow& row : table.rows) {
-    const bool same_phase = row.series == smallest->series && row.phase == smallest->phase;
-    if (row.totals && same_phase && (largest == nullptr || row.cores > largest->cores)) largest = &row;
-  }
-  if (largest->cores == smallest->cores) return;
-  const bool use_instructions = smallest->totals->instructions && largest->totals->instructions;
-  const double growth = Work(*largest, use_instructions) / Work(*smallest, use_instructions);
-  const double cores = static_cast<double>(largest->cores) / static_cast<double>(smallest->cores);
-  table.scaling = growth > std::sqrt(cores) ? Scaling::kWeak : Scaling::kStrong;
-  table.scaling_source = use_instructions ? "instructions" : "useful time";
-  diagnostics.Add(Anomaly::kScalingGuessed, 1,
-                  fmt::format("{} {} {:.3g} times from {} to {} cores: {} scaling", table.scaling_source,
-                              use_instructions ? "grow" : "grows", growth, smallest->cores, largest->cores,
-                              ToString(*table.scaling)));
 }
 
 // The number of cores at which the scalabilities and speedups that a table from elsewhere gives are 1.

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "factors/scaling_check.h"
 
 namespace farscale {
 namespace {
@@ -138,6 +139,28 @@ TEST(FactorTable, ScalingIsDecidedFromTheWork) {
   const FactorTable by_instructions = Table({a, b}, std::nullopt);
   EXPECT_EQ(by_instructions.scaling, Scaling::kWeak);
   EXPECT_EQ(by_instructions.scaling_source, "instructions");
+}
+
+// The setup comes first and computes the same in both runs; the loop takes longest and grows fourfold with the cores. The
+// check of scaling looks at the loop, too, so it does not contradict what was decided.
+TEST(FactorTable, TheLongestPhaseDecidesTheScaling) {
+  FactorRow setup = Row(2, 1, 0.5), loop = Row(2, 10, 5), larger_setup = Row(8, 1, 0.2), larger_loop = Row(8, 40, 5);
+  setup.phase = larger_setup.phase = "setup";
+  FactorTable table = Table({setup, larger_setup, loop, larger_loop}, std::nullopt);
+  EXPECT_EQ(table.scaling, Scaling::kWeak);
+  ASSERT_EQ(table.findings.size(), 1u);
+  EXPECT_THAT(table.findings[0].example, HasSubstr("useful time grows 4 times from 2 to 8 cores: weak scaling"));
+  CheckScaling(table, "table");
+  EXPECT_EQ(table.findings.size(), 1u);
+}
+
+// Two, then four threads a process, and no other runs: four times the work on four times the cores is weak scaling.
+TEST(FactorTable, CoresDecideTheScalingWhereThreadsDiffer) {
+  FactorRow few = Row(2, 10, 5), many = Row(8, 40, 5);
+  few.ranks = many.ranks = 1;
+  few.threads = 2;
+  many.threads = 8;
+  EXPECT_EQ(Table({few, many}, std::nullopt).scaling, Scaling::kWeak);
 }
 
 TEST(FactorTable, OneRunAloneIsItsOwnReference) {

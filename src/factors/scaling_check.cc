@@ -66,20 +66,6 @@ std::optional<double> GrowthBehindScalability(const std::vector<FactorRow>& rows
   return (scaling == Scaling::kWeak ? growth.processes : 1) / *scalability;
 }
 
-// The phase of a series that takes longest at its fewest cores.
-std::vector<FactorRow> LongestPhase(const FactorTable& table, const std::string& series) {
-  std::vector<FactorRow> longest;
-  double most = -1;
-  for (const PhaseId& phase : table.Phases(series)) {
-    std::vector<FactorRow> rows = table.Rows(series, phase);
-    const double seconds = rows.front().runtime.value_or(0);
-    if (seconds <= most) continue;
-    most = seconds;
-    longest = std::move(rows);
-  }
-  return longest;
-}
-
 // "from 8 to 64 cores an iteration falls from 4 to 0.6 s, and its instructions are 1.04 times as many, not 8 times"
 std::string InWords(const WorkGrowth& growth, Scaling scaling) {
   std::string text = fmt::format("from {} to {} cores", growth.first, growth.last);
@@ -104,6 +90,19 @@ std::string WithSeries(const std::string& series, const std::string& text) {
 
 std::optional<double> WorkGrowth::TimeRatio() const {
   return first_seconds && last_seconds ? std::optional(*last_seconds / *first_seconds) : std::nullopt;
+}
+
+std::vector<FactorRow> LongestPhase(const FactorTable& table, const std::string& series) {
+  std::vector<FactorRow> longest;
+  double most = -1;
+  for (const PhaseId& phase : table.Phases(series)) {
+    std::vector<FactorRow> rows = table.Rows(series, phase);
+    const double seconds = rows.front().runtime.value_or(0);
+    if (seconds <= most) continue;
+    most = seconds;
+    longest = std::move(rows);
+  }
+  return longest;
 }
 
 std::optional<WorkGrowth> GrowthOfWork(const std::vector<FactorRow>& rows) {

@@ -27,6 +27,10 @@ struct WorkGrowth {
 // Nothing with one core count only.
 std::optional<WorkGrowth> GrowthOfWork(const std::vector<FactorRow>& rows);
 
+// The rows of the phase of a series that takes longest at its fewest cores: a smaller one may well have work that does
+// not grow. By it scaling is decided where nobody says it, and checked where somebody does.
+std::vector<FactorRow> LongestPhase(const FactorTable& table, const std::string& series);
+
 enum class ScalingFit { kFits, kUnlikely, kExcluded };
 
 // Work grows by processes^e with e = 0 for strong and e = 1 for weak scaling [docs/formulas.md, weak or strong]. Real
@@ -36,9 +40,8 @@ enum class ScalingFit { kFits, kUnlikely, kExcluded };
 // quarter.
 ScalingFit FitOf(const WorkGrowth& growth, Scaling scaling);
 
-// Holds a completed table against its scaling, by the longest phase of every series: a smaller one may well have work
-// that does not grow. Adds a finding where the scaling is unlikely; throws a usage error at `where` when it is
-// excluded.
+// Holds a completed table against its scaling, by the longest phase of every series. Adds a finding where the scaling
+// is unlikely; throws a usage error at `where` when it is excluded.
 void CheckScaling(FactorTable& table, const std::string& where);
 
 // Where a table says its scaling, for errors: "--scaling weak", "scaling = "weak" of the study", ...
