@@ -353,6 +353,19 @@ void FindGroupsInOldTexts(FactorTable& table) {
   }
 }
 
+void AddFindingsOfRows(FactorTable& table) {
+  const std::string_view id = Describe(Anomaly::kWaitsUnknown).id;
+  std::erase_if(table.findings, [&](const Finding& finding) { return finding.id == id; });
+  Diagnostics diagnostics;
+  for (const FactorRow& row : table.rows) {
+    if (!row.unknown_waits || row.phase.IsGroup()) continue;  // a group has those of its phase
+    diagnostics.Add(
+        Anomaly::kWaitsUnknown, row.unknown_waits->calls,
+        fmt::format("at {} cores in phase {}: {}", row.cores, row.phase.Text(), row.unknown_waits->example));
+  }
+  for (const Finding& finding : diagnostics.findings()) table.findings.push_back(finding);
+}
+
 void CompleteTable(FactorTable& table) {
   if (table.rows.empty()) return;
   Diagnostics diagnostics;

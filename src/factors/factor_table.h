@@ -42,6 +42,7 @@ struct FactorRow {
   std::optional<PhaseTotals> totals;
   std::optional<Span> span;
   std::optional<BlockSamples> samples;  // until the table is complete, then part of the errors
+  std::optional<UnknownWaits> unknown_waits;  // why there are no serialization and transfer; without `operations`
 
   friend bool operator==(const FactorRow&, const FactorRow&) = default;
 };
@@ -65,6 +66,10 @@ struct FactorTable {
 // "iteration / pme". A text of that form is that of a group where any row of it has fewer ranks than its run; all other
 // phases keep their names.
 void FindGroupsInOldTexts(FactorTable& table);
+
+// Adds what rows say of themselves to the findings of the table, in place of what they said before. For tables without
+// the records of their runs, which say it otherwise.
+void AddFindingsOfRows(FactorTable& table);
 
 // Decides the scaling when the table does not say it, chooses the reference (where the scalabilities given are 1, else
 // the smallest number of cores, unless given), fills the factors that compare with the reference, and derives missing

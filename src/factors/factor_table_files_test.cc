@@ -71,6 +71,28 @@ TEST(FactorJson, ReadsBackTheSame) {
   EXPECT_EQ(WriteFactorJson(again), WriteFactorJson(table));
 }
 
+// Why serialization and transfer are missing is kept with the row, and said of a table that is read back.
+TEST(FactorJson, UnknownWaitsAreTheReason) {
+  FactorTable table = MakeTable();
+  table.rows[0].unknown_waits = UnknownWaits{4, "rank 3 in MPI_Win_unlock at 1.20 s"};
+  const std::string text = WriteFactorJson(table);
+  FactorTable again = ReadFactorJson(text, "f");
+  EXPECT_EQ(again.rows, table.rows);
+  for (int i = 0; i < 2; ++i) AddFindingsOfRows(again);  // once for all
+  std::vector<Finding> found;
+  for (const Finding& finding : again.findings) {
+    if (finding.id == "waitsUnknown") found.push_back(finding);
+  }
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].count, 4u);
+  EXPECT_THAT(found[0].example, testing::HasSubstr("rank 3 in MPI_Win_unlock at 1.20 s"));
+  const std::string calls = "\"calls\": 4";
+  std::string none = text;
+  ASSERT_NE(none.find(calls), std::string::npos);
+  none.replace(none.find(calls), calls.size(), "\"calls\": 0");
+  EXPECT_THROW(ReadFactorJson(none, "f"), Error);
+}
+
 TEST(FactorCsv, ReadsBackTheSameNumbers) {
   FactorTable table = MakeTable();
   for (FactorRow& row : table.rows) {

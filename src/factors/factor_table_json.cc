@@ -91,6 +91,9 @@ Json RowToJson(const FactorRow& row) {
   if (row.runtime) json["runtime"] = *row.runtime;
   if (row.span) json["span"] = ToString(*row.span);
   if (row.totals) json["totals"] = TotalsToJson(*row.totals);
+  if (row.unknown_waits) {
+    json["waitsUnknown"] = {{"calls", row.unknown_waits->calls}, {"example", row.unknown_waits->example}};
+  }
   if (row.runtime_error) json["runtimeError"] = *row.runtime_error;
   json["factors"] = ValuesToJson(row.values);
   if (row.standard_errors != FactorValues()) json["standardErrors"] = ValuesToJson(row.standard_errors);
@@ -113,6 +116,14 @@ FactorValues ValuesFromJson(const Json& json, const std::string& where, bool may
   return values;
 }
 
+UnknownWaits WaitsFromJson(const Json& json, const std::string& where) {
+  UnknownWaits waits;
+  waits.calls = json.at("calls").get<std::uint64_t>();
+  waits.example = json.at("example").get<std::string>();
+  if (waits.calls == 0) throw Error(ErrorKind::kInput, where, "waitsUnknown has no calls", "leave it out where waits are known");
+  return waits;
+}
+
 FactorRow RowFromJson(const Json& json, const std::string& where) {
   FactorRow row;
   row.series = json.value("series", "");
@@ -128,6 +139,7 @@ FactorRow RowFromJson(const Json& json, const std::string& where) {
   row.runtime = OptionalNumber(json, "runtime");
   if (json.contains("span")) row.span = json.at("span").get<std::string>() == "each" ? Span::kEach : Span::kWhole;
   if (json.contains("totals")) row.totals = TotalsFromJson(json.at("totals"));
+  if (json.contains("waitsUnknown")) row.unknown_waits = WaitsFromJson(json.at("waitsUnknown"), where);
   row.values = ValuesFromJson(json.at("factors"), where, false);
   row.runtime_error = OptionalNumber(json, "runtimeError");
   if (json.contains("standardErrors")) row.standard_errors = ValuesFromJson(json.at("standardErrors"), where, true);

@@ -319,6 +319,7 @@ PhaseFactors MeasureRanks(const Trace& trace, const PhaseCut& cut, const ReplayR
   PhaseTotals& totals = result.totals;
   totals = SumRanks(trace, cut, times.useful, times.paused);
   totals.elapsed = trace.Seconds(times.elapsed);
+  result.unknown_waits = replay.unknown_waits;
   const bool knows_waits = !replay.unknown_waits.any();
   totals.ideal_elapsed = knows_waits ? trace.Seconds(times.ideal) : 0;
   const Tick useful = std::accumulate(times.useful.begin(), times.useful.end(), Tick{0});

@@ -86,6 +86,7 @@ struct PhaseFactors {
   std::size_t iterations = 1;
   PhaseTotals totals;
   FactorValues values;                     // those that need no reference run
+  UnknownWaits unknown_waits;              // any: why there are no serialization and transfer
   std::optional<BlockSamples> samples;     // how they vary; nothing with too few iterations
   std::vector<IterationProfile> profiles;  // of every iteration; empty for a phase that has none
   Diagnostics diagnostics;

@@ -57,6 +57,7 @@ MeasuredResults ReadResultFile(const std::string& path, std::optional<Scaling> s
   if (format == "farscale-results") {
     Results results = ReadResultsJson(text, path);
     read.table = std::move(results.table);
+    AddFindingsOfRows(read.table);
     read.projections = std::move(results.projections);
     read.is_results_json = true;
     scaling.reset();

@@ -257,7 +257,11 @@ std::string FormatOfResults(const std::string& text, const std::string& file) {
 
 FactorTable ReadTableFromJson(const std::string& text, const std::string& file) {
   const Json json = Parse(text, file);
-  if (FormatOf(json) == "farscale-results") return ReadResultsJson(text, file).table;
+  if (FormatOf(json) == "farscale-results") {
+    FactorTable table = ReadResultsJson(text, file).table;
+    AddFindingsOfRows(table);
+    return table;
+  }
   if (IsTalpJson(json)) return TableOfTalpFiles({{text, file}});
   if (FormatOf(json) == kMeasuredRunFormat) return TableOfMeasuredRuns({{text, file}});
   if (FormatOf(json) != "farscale-factors") {
@@ -265,7 +269,9 @@ FactorTable ReadTableFromJson(const std::string& text, const std::string& file) 
     throw Error(ErrorKind::kInput, file, "is not a factor table of farscale" + other,
                 "farscale factors -o factors.json writes one");
   }
-  return FactorTableFromJson(json, file);
+  FactorTable table = FactorTableFromJson(json, file);
+  AddFindingsOfRows(table);
+  return table;
 }
 
 }  // namespace farscale

@@ -63,6 +63,8 @@ FactorRow RowOf(const Study& study, const RunRecord& run, const PhaseFactors& fa
   row.samples = factors.samples;
   row.totals = factors.totals;
   row.span = factors.span;
+  const UnknownWaits& waits = factors.unknown_waits;
+  if (waits.any()) row.unknown_waits = UnknownWaits{waits.calls, waits.example};
   return row;
 }
 
