@@ -335,7 +335,12 @@ class MpiTest:
             if how == "locks":
                 self.assertNotIn("serializationEfficiency", values)
                 self.assertNotIn("transferEfficiency", values)
+                reason = self.results("locks.json")["rows"][0]["waitsUnknown"]
+                self.assertGreater(reason["calls"], 0)
+                again = self.farscale("factors", "locks.json")  # the table gives the reason that the trace gave
+                self.assertIn(reason["example"], again.err)
                 continue
+            self.assertNotIn("waitsUnknown", self.results(f"{how}.json")["rows"][0])
             self.assertLess(values["serializationEfficiency"], 0.8, how)
             self.assertGreater(values["serializationEfficiency"], 0.4, how)
             self.assertAlmostEqual(values["serializationEfficiency"] * values["transferEfficiency"],
