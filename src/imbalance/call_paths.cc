@@ -1,5 +1,7 @@
 #include "imbalance/call_paths.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string_view>
 #include <unordered_map>
@@ -56,6 +58,12 @@ std::string CallPaths::Name(PathId path) const {
     name += region_name(*at);
   }
   return name;
+}
+
+std::string CallPaths::InnermostName(PathId path) const {
+  const bool is_inside = is_mpi(path) && parent(path) != kOutsideRegions;
+  if (!is_inside) return region_name(path);
+  return fmt::format("{}{}{}", region_name(parent(path)), kSeparator, region_name(path));
 }
 
 std::vector<PathId> CallPaths::MergeInto(CallPaths& all) const {

@@ -42,6 +42,8 @@ class CallPaths {
   bool is_before_phase(PathId path) const { return path == kBeforePhase || nodes_[path].is_before_phase; }
   // "main / step / MPI_Recv", "(before the phase) / main / MPI_Recv"
   std::string Name(PathId path) const;
+  // The innermost region; of an MPI call with the one around it, since it is called in many: "step / MPI_Recv".
+  std::string InnermostName(PathId path) const;
 
   // The same paths under the numbers of `all`, which learns those it does not have.
   std::vector<PathId> MergeInto(CallPaths& all) const;

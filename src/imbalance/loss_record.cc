@@ -10,6 +10,7 @@ namespace {
 PathRecord RecordOfPath(const Diagnosis& diagnosis, PathId path, const std::vector<std::size_t>& ranks) {
   PathRecord record;
   record.path = diagnosis.paths.Name(path);
+  record.innermost = diagnosis.paths.InnermostName(path);
   record.is_mpi = diagnosis.paths.is_mpi(path);
   record.total = diagnosis.totals[path];
   record.imbalance = diagnosis.imbalance[path];

@@ -16,7 +16,8 @@
 namespace farscale {
 
 struct PathRecord {
-  std::string path;  // "main / step / MPI_Recv"
+  std::string path;       // "main / step / MPI_Recv"
+  std::string innermost;  // the last of these regions, "step"; of an MPI call with the one around it, "step / MPI_Recv"
   bool is_mpi = false;
   PathLosses total;             // over all ranks
   double imbalance = 0;         // on the critical path (iota)

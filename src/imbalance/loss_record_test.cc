@@ -4,10 +4,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <numeric>
 
 #include "imbalance/diagnosis.h"
 #include "support/program.h"
+#include "trace/trace_builder.h"
 
 namespace farscale {
 namespace {
@@ -49,6 +51,30 @@ TEST(LossRecord, SumsOverPathsAndRanks) {
   EXPECT_THAT(record.paths[1].costs, ElementsAre(0, testing::DoubleNear(3, 1e-12), 0, 0));
   EXPECT_THAT(record.paths[1].waiting, ElementsAre(0, 4, 0, 0));
   EXPECT_THAT(record.paths[1].execution, ElementsAre(0, 2, 0, 0));
+}
+
+// The name of a region may contain what separates regions.
+TEST(LossRecord, InnermostRegionsAreNotReadOffTheText) {
+  TraceBuilder builder;
+  builder.trace().ticks_per_second = 1;
+  const std::uint32_t world = builder.AddWorld(2), solve = builder.AddRegion("solve / a / b"),
+                      barrier = builder.AddRegion("MPI_Barrier");
+  for (std::int32_t rank = 0; rank < 2; ++rank) {
+    RankBuilder timeline(builder.definitions(), rank);
+    timeline.Enter(0, solve);
+    timeline.Enter(rank == 0 ? 4 : 2, barrier);
+    timeline.Collective(CollectiveKind::kBarrier, world, std::nullopt, 0, 0);
+    timeline.Leave(5, barrier);
+    timeline.Leave(6, solve);
+    builder.SetTimeline(timeline);
+  }
+  const Trace trace = std::move(builder).Finish();
+  const LossRecord record =
+      RecordOf(Diagnose(trace, MatchTrace(trace), CutPhase(trace, PhaseSpec::WholeRun())), "whole");
+  std::map<std::string, std::string> innermost;
+  for (const PathRecord& path : record.paths) innermost[path.path] = path.innermost;
+  EXPECT_EQ(innermost["solve / a / b"], "solve / a / b");
+  EXPECT_EQ(innermost["solve / a / b / MPI_Barrier"], "solve / a / b / MPI_Barrier");
 }
 
 // F takes 2 and 3 s with 3 s between: the critical path of 8 s goes through all of it, and no time of what lies between

@@ -58,12 +58,9 @@ Data TableBehind(const LossRecord& losses, const LossRaster& raster) {
   return {{"header", std::move(header)}, {"rows", std::move(rows)}};
 }
 
-// An MPI call with the region around it, since it is called in many.
-std::string InnermostOf(const PathRecord& record) {
-  const std::string& path = record.path;
-  std::size_t at = path.rfind(" / ");
-  if (record.is_mpi && at != std::string::npos && at > 0) at = path.rfind(" / ", at - 1);
-  return at == std::string::npos ? path : path.substr(at + 3);
+// Files written before it was told have the whole path.
+const std::string& InnermostOf(const PathRecord& record) {
+  return record.innermost.empty() ? record.path : record.innermost;
 }
 
 // "104 ms, summed over ranks"

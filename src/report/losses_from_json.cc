@@ -95,6 +95,7 @@ ProcessGrid GridFrom(const Json& json, const std::string& file) {
 PathRecord PathFrom(const Json& json, const std::vector<std::size_t>& ranks, const std::string& file) {
   PathRecord path;
   path.path = json.at("path").get<std::string>();
+  path.innermost = json.value("innermost", path.path);
   path.is_mpi = json.at("isMpi").get<bool>();
   path.imbalance = json.at("criticalPathImbalance").get<double>();
   if (json.contains("slack")) path.slack = json.at("slack").get<double>();

@@ -89,6 +89,7 @@ Json ToJson(const ProcessGrid& grid) {
 Json ToJson(const PathRecord& path, const LossRecord& losses) {
   const std::vector<std::size_t>& ranks = losses.ranks;
   Json json = {{"path", path.path},
+               {"innermost", path.innermost.empty() ? path.path : path.innermost},
                {"isMpi", path.is_mpi},
                {"visits", path.total.visits},
                {"time", path.total.time},

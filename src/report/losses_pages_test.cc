@@ -76,6 +76,14 @@ TEST(LossesSection, SaysWhatCausesOfNoRegionAre) {
   EXPECT_EQ(LossesOfPhase(losses, {}, "step", {2, 1})["causes"][1]["exitSkew"], "500 ms");
 }
 
+// A region may be called "a / b"; the last name of a path is what the record says it is.
+TEST(LossesSection, MapsAreNamedAfterTheInnermostRegion) {
+  LossRecord losses = test::MakeLosses();
+  losses.paths[0].path = "main / a / b";
+  losses.paths[0].innermost = "a / b";
+  EXPECT_EQ(LossesOfPhase(losses, {}, "step", {1, 1})["maps"][0]["title"], "Costs of a / b by rank and iteration");
+}
+
 TEST(LossesSection, TablesHoldTheTopAndSayWhatIsLeft) {
   const ReportData data = LossesOfPhase(test::MakeLosses(), {}, "step", {1, 1});
   ASSERT_EQ(data["causes"].size(), 1u);
