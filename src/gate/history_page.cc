@@ -116,6 +116,7 @@ std::string WriteHistoryPage(const HistoryView& view) {
     while (end < view.tracks.size() && PhaseTitle(view.tracks[end]) == title) ++end;
     navigation += fmt::format("<li><a href=\"#phase{}\">{}</a></li>", i, EscapeXml(title));
     body += fmt::format("<h2 id=\"phase{}\">{}</h2>\n", i, EscapeXml(title)) + Overview(view, i, end);
+    if (const std::string why = SuperlinearInWords(view, view.tracks[i]); !why.empty()) body += Tag("p", why) + "\n";
     for (; i < end; ++i) {
       const HistoryTrack& track = view.tracks[i];
       body += Tag("h3", NameOf(track.quantity)) + "\n<figure>" + DrawTrack(view, track) + "</figure>\n" +

@@ -49,10 +49,11 @@ std::string Plain(const std::string& text) {
 
 std::string WriteHistoryTable(const HistoryView& view) {
   std::string text = fmt::format("{}: {}\n", view.title, SpanOf(view));
-  std::string phase;
+  std::string phase, superlinear;
   std::vector<std::vector<std::string>> rows;
   const auto flush = [&] {
     if (rows.size() > 1) text += FormatTable(rows);
+    if (!superlinear.empty()) text += superlinear + "\n";
   };
   for (const HistoryTrack& track : view.tracks) {
     const std::string title = "\n" + PhaseTitle(track) + "\n";
@@ -60,6 +61,7 @@ std::string WriteHistoryTable(const HistoryView& view) {
       flush();
       phase = title;
       text += title;
+      superlinear = SuperlinearInWords(view, track);
       rows = {{"", "cores", "first", "newest", "last change", "steps at"}};
     }
     rows.push_back({IdOf(track.quantity), CoreSpan(track), ValueAt(track, true), ValueAt(track, false),
@@ -79,10 +81,11 @@ std::string WriteHistoryMarkdown(const HistoryView& view) {
     const std::string title = PhaseTitle(track);
     if (title != phase || &track == &view.tracks.front()) {
       phase = title;
-      text += fmt::format(
-          "\n## {}\n\n| Factor | Mean over | First | Newest | Last change | Steps at |\n"
-          "|---|---|---:|---:|---:|---|\n",
-          Plain(title));
+      text += fmt::format("\n## {}\n", Plain(title));
+      if (const std::string why = SuperlinearInWords(view, track); !why.empty()) text += "\n" + Plain(why) + "\n";
+      text +=
+          "\n| Factor | Mean over | First | Newest | Last change | Steps at |\n"
+          "|---|---|---:|---:|---:|---|\n";
     }
     text += fmt::format("| {} | {} | {} | {} | {} | {} |\n", NameOf(track.quantity), CoresInWords(track.shared),
                         ValueAt(track, true), ValueAt(track, false), LastChangeInWords(track),

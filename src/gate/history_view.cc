@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/text.h"
+#include "factors/superlinear.h"
 #include "gate/judging.h"
 
 namespace farscale {
@@ -128,6 +129,14 @@ std::string LastChangeInWords(const HistoryTrack& track) {
   const double percent = 100 * (track.last->ratio - 1);
   return fmt::format("{:+.1f} %{}", std::fabs(percent) < 0.05 ? 0 : percent,
                      track.last->IsBeyondNoise(kChangeConfidence) ? ", beyond noise" : "");
+}
+
+std::string SuperlinearInWords(const HistoryView& view, const HistoryTrack& track) {
+  for (auto entry = view.history.rbegin(); entry != view.history.rend(); ++entry) {
+    const std::string why = WhySuperlinear(entry->table.Rows(track.series, track.phase));
+    if (!why.empty()) return fmt::format("At {}: {}", ShortCommit(*entry), why);
+  }
+  return "";
 }
 
 std::string StepsInWords(const HistoryView& view, const HistoryTrack& track) {

@@ -41,6 +41,9 @@ std::string LastChangeInWords(const HistoryTrack& track);
 // The commits at which a new level begins, or "none".
 std::string StepsInWords(const HistoryView& view, const HistoryTrack& track);
 
+// Why efficiencies of the phase of a track are above 110 %, at the newest commit that has such; empty where none has.
+std::string SuperlinearInWords(const HistoryView& view, const HistoryTrack& track);
+
 std::string WriteHistoryTable(const HistoryView& view);  // for the terminal
 std::string WriteHistoryMarkdown(const HistoryView& view);
 std::string WriteTracksJson(const HistoryView& view);  // [docs/schema/tracks.schema.json]

@@ -6,6 +6,7 @@
 #include "report/compared_counts.h"
 #include "report/compared_sides.h"
 #include "report/compared_targets.h"
+#include "report/summary.h"
 
 namespace farscale {
 namespace {
@@ -52,6 +53,10 @@ ComparedPhase ComparePhase(const SideOfResults& before, const SideOfResults& aft
   phase.counts = CompareCounts(sides);
   JudgeChanges(phase);
   phase.targets = CompareTargets(sides, targets);
+  for (const ComparedSide* side : {&sides.before, &sides.after}) {
+    const std::string why = WhySuperlinear(side->rows, side->projection);
+    if (!why.empty()) phase.notes.push_back(side->name + ": " + why);
+  }
   return phase;
 }
 

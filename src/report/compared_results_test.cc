@@ -107,6 +107,19 @@ TEST(Compare, BeyondNoiseAndWithin) {
   EXPECT_THAT(SummarizeComparedPhase(compared, phase).front(), HasSubstr("Transfer contributes most"));
 }
 
+// On one side computation scalability is 1.5: the note says so of that side, wherever notes are shown.
+TEST(Compare, EfficienciesAboveOneAreExplained) {
+  const Results before = Table({Row(4, 10, Values(1, 1, 1, 1)), Row(8, 5, Values(1, 1, 1, 1))});
+  const Results after = Table({Row(4, 10, Values(1, 1, 1, 1)), Row(8, 3.33, Values(1, 1, 1, 1.5))});
+  const ComparedResults compared = CompareResults(before, after, "a", "b");
+  const char* why = "b: Efficiencies above 110 % come from computation scalability (1.500 on 8 cores)";
+  EXPECT_THAT(compared.phases[0].notes, testing::ElementsAre(HasSubstr(why)));
+  EXPECT_THAT(FormatCompared(compared), HasSubstr(why));
+  EXPECT_THAT(WriteCompareJson({compared}), HasSubstr(why));
+  EXPECT_THAT(BuildCompareModel({compared}).data.dump(), HasSubstr(why));
+  EXPECT_THAT(CompareResults(before, before, "a", "b").phases[0].notes, testing::IsEmpty());
+}
+
 // Repeats that differ by e^±0.05 are the noise of both sides.
 TEST(Compare, RepeatsAreTheNoise) {
   std::vector<FactorRow> rows = {Row(4, 10 * std::exp(0.05), Values(1, 1, 1, 1)),
