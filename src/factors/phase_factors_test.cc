@@ -174,6 +174,20 @@ TEST(PhaseFactors, CollectivesWithoutRecordsMayCompleteInWaits) {
   EXPECT_THAT(unknown.diagnostics.findings().back().example, testing::HasSubstr("rank 0 in MPI_Wait at 5.00 s"));
 }
 
+// Those of Paraver traces have a record of their begin alone.
+TEST(PhaseFactors, CollectivesWhoseEndIsUnknownMayCompleteInWaits) {
+  const auto measure = [](const char* wait) {
+    return Measure(test::ParseTrace(
+        fmt::format("r0: Iallreduce@2 0-0 | comp 0-5 | {0} 5-10 | comp 10-14 | Barrier@1 14-15\n"
+                    "r1: Iallreduce@2 0-0 | comp 0-9 | {0} 9-10 | comp 10-14 | Barrier@1 14-15",
+                    wait)));
+  };
+  EXPECT_TRUE(measure("Wait~2").values[Factor::kSerialization]);
+  const PhaseFactors unknown = measure("Wait");
+  EXPECT_FALSE(unknown.values[Factor::kSerialization]);
+  EXPECT_EQ(unknown.diagnostics.count(Anomaly::kWaitsUnknown), 2u);
+}
+
 // What iterations take on the ideal network is not known either, but how they vary is.
 TEST(PhaseFactors, IterationsWithUnknownWaits) {
   std::string text = "r0: ";

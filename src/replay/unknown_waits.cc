@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/format.h"
 #include "base/parallel.h"
+#include "replay/posts.h"
 
 namespace farscale {
 namespace {
@@ -29,17 +30,35 @@ struct Found {
   Tick in_collectives = 0;
 };
 
+// Collectives of a rank by their number: whether they do not block and no record tells where they complete, as in
+// Paraver traces.
+std::vector<bool> NeverCompleted(const RankTimeline& timeline) {
+  std::vector<bool> never(timeline.collectives());
+  Posts posts;
+  for (std::size_t record = 0; record < timeline.records(); ++record) {
+    const RecordKind kind = timeline.record_kind(record);
+    if (kind == RecordKind::kCollectivePost) never[posts.collectives] = true;
+    if (kind == RecordKind::kCollectiveComplete) never[posts.collectives - 1 - timeline.record_back(record)] = false;
+    posts.Count(kind);
+  }
+  return never;
+}
+
 class RankSearch {
  public:
   RankSearch(const Trace& trace, const RankTimeline& timeline, const Interval& window)
-      : trace_(trace), timeline_(timeline), window_(window) {}
+      : trace_(trace), timeline_(timeline), window_(window), never_completed_(NeverCompleted(timeline)) {}
 
   Found Run() {
+    posts_ = PostsBefore(timeline_, timeline_.first_record(window_.begin.call));
     for (std::size_t call = window_.begin.call; call < window_.end.call; ++call) {
       const Region& function = trace_.regions[timeline_.region(call)];
       if (IsOneSided(function.call)) AddOneSided(function.call, call);
       if (function.IsCollective()) AddCollective(function.call, call);
       if (function.call == MpiCall::kWait && pending_ > 0) AddCompletion(call);
+      for (std::size_t record = timeline_.first_record(call); record < timeline_.first_record(call + 1); ++record) {
+        posts_.Count(timeline_.record_kind(record));
+      }
     }
     return found_;
   }
@@ -54,7 +73,8 @@ class RankSearch {
   }
 
   void AddCollective(MpiCall kind, std::size_t call) {
-    if (HasRecord(call)) return;
+    const bool is_posted = kind == MpiCall::kImmediateCollective && HasRecord(call);
+    if (is_posted ? !never_completed_[posts_.collectives] : HasRecord(call)) return;
     if (kind == MpiCall::kImmediateCollective) {
       ++pending_;
     } else {
@@ -77,8 +97,10 @@ class RankSearch {
   const Trace& trace_;
   const RankTimeline& timeline_;
   const Interval& window_;
+  const std::vector<bool> never_completed_;
+  Posts posts_;  // before the call
   Found found_;
-  std::uint64_t pending_ = 0;  // collectives without records that may not be complete
+  std::uint64_t pending_ = 0;  // collectives that may not be complete, and no record will tell
 };
 
 // Whether the rank spends a noticeable part of its time in the phase in collectives without records.

@@ -27,7 +27,7 @@ inline constexpr double kNoticeableCollectives = 0.01;
 // rank's window, which another may hold; and where operations are done in epochs of lock_all, the calls of these, since
 // such operations may wait for a value that another rank puts there. Also collectives without records, such as those
 // among neighbours, where any rank spends a noticeable part of the phase in them; those that do not block, in the waits
-// in which they may complete.
+// in which they may complete, which Paraver traces do not tell of any.
 UnknownWaits FindUnknownWaits(const Trace& trace, const PhaseCut& cut);
 
 // Throws an evidence error when there are any: for what would be wrong without them, such as other times of the run.
