@@ -4,6 +4,7 @@
     FARSCALE=build/dev/bin/farscale tests/phases_test.py
 """
 
+import json
 import os
 import pathlib
 import subprocess
@@ -62,6 +63,25 @@ class StudiesOfPhases(unittest.TestCase):
         for folder, traces in sets.items():
             with self.subTest(folder.name):
                 self.check(traces)
+
+    # LAMMPS builds its neighbour lists anew in iterations 5 and 10, LU computes a norm in the last one: work of the
+    # program, which stands out in some runs and can be left out in some. All runs keep all iterations, so that the
+    # study has the factors that `factors --phase auto` has.
+    def test_work_of_the_program_is_not_cleaned_away(self):
+        sets = {folder.name: traces for folder, traces in trace_sets().items()}
+        for name in ("lammps-lj-weak-cpu-papinames", "lammps-lj-weak", "npb-lu-strong"):
+            if name not in sets:
+                continue
+            with self.subTest(name):
+                phase = self.check(sets[name])
+                self.assertNotIn("clean", phase)
+                table = self.folder / f"{name}.json"
+                self.assertEqual(farscale("factors", *sets[name], "--phase", "auto", "-o", table).returncode, 0)
+                results = json.loads((self.folder / "report/results.json").read_text())
+                of_study = {row["cores"]: row["factors"] for row in results["factors"]["rows"]
+                            if row["phase"] == phase["region"]}
+                self.assertEqual(of_study, {row["cores"]: row["factors"]
+                                            for row in json.loads(table.read_text())["rows"]})
 
     def test_marked_loops_come_first(self):
         sets = {folder.name: traces for folder, traces in trace_sets().items()}

@@ -155,8 +155,25 @@ std::string CleanRun(const PhaseFactors& all, const PhaseFactors& kept, const Cl
 
 double Share(Tick part, Tick all) { return all > 0 ? static_cast<double>(part) / static_cast<double>(all) : 0; }
 
+// More than this share of an iteration is more than the medians leave open.
+constexpr double kWork = 0.02;
+
+CleanChoice ChooseLongest(const Trace& trace, const Matching& matching, PhaseCut cut) {
+  cut.spec.clean.kind = CleanSpec::Kind::kLongest;
+  return ChooseClean(trace, matching, cut, {});
+}
+
+Cleaning CleaningBy(const CleanChoice& choice) {
+  Cleaning cleaning;
+  cleaning.is_judged = !choice.iterations.empty() && !choice.too_many_differ;
+  for (const std::string& reason : choice.reasons) cleaning.standing_out.push_back(!reason.empty());
+  cleaning.takes_work = choice.RegularWorkLost() > kWork;
+  return cleaning;
+}
+
 // The parts of an iteration, by the names that hold in every run of its shape.
-std::string Parts(const Trace& trace, const PhaseSpec& spec, const PhaseCut& loop, PhaseStructure& structure) {
+std::string Parts(const Trace& trace, const Matching& matching, const PhaseSpec& spec, const PhaseCut& loop,
+                  PhaseStructure& structure) {
   const IterationShape& shape = *structure.shape;
   if (shape.parts.empty()) return "";
   Tick all = 0;
@@ -185,6 +202,7 @@ std::string Parts(const Trace& trace, const PhaseSpec& spec, const PhaseCut& loo
       }
       covered += Share(length, all);
       structure.parts.push_back(part.name);
+      structure.cleaning[part.name] = CleaningBy(ChooseLongest(trace, matching, cut));
       table.push_back({part.name, FormatPercent(Share(length, all)), FormatPercent(Share(in_calls, length)),
                        fmt::format("{:.1f}", static_cast<double>(calls) /
                                                  static_cast<double>(std::max<std::size_t>(1, occurrences))),
@@ -217,17 +235,15 @@ void Describe(const Trace& trace, const PhaseSpec& spec, PhaseStructure& structu
   structure.text += Loop(trace, spec);
   structure.shape = spec.shape;
   if (!structure.shape) structure.shape = std::make_shared<const IterationShape>(*ShapeOfPhase(trace, spec));
-  structure.text += Parts(trace, spec, cut, structure);
   const Matching matching = MatchTrace(trace);
+  structure.text += Parts(trace, matching, spec, cut, structure);
   const PhaseFactors factors = MeasurePhase(trace, matching, cut, {});
   structure.diagnostics.Merge(matching.diagnostics);
   structure.diagnostics.Merge(factors.diagnostics);
-  PhaseCut wanted = cut;
-  wanted.spec.clean.kind = CleanSpec::Kind::kLongest;
-  const CleanChoice choice = ChooseClean(trace, matching, wanted, {});
+  const CleanChoice choice = ChooseLongest(trace, matching, cut);
   structure.iterations = choice.reasons.size();
   structure.useful = factors.totals.total_useful;
-  for (const std::string& reason : choice.reasons) structure.standing_out += reason.empty() ? 0 : 1;
+  structure.cleaning[""] = CleaningBy(choice);
   structure.text += Iterations(factors.profiles, choice) + MicroLoadBalance(factors);
   if (!choice.KeepsAll()) {
     const PhaseFactors kept = MeasurePhase(trace, matching, KeepIterations(trace, cut, choice.kept), {});

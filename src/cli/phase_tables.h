@@ -2,6 +2,7 @@
 // ranks.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -11,14 +12,22 @@
 
 namespace farscale {
 
+// What keeping only clean iterations would do.
+struct Cleaning {
+  bool is_judged = false;          // whether disturbed iterations can be told
+  std::vector<bool> standing_out;  // by iteration
+  bool takes_work = false;         // leaves out work of the program, not noise alone
+};
+
 struct PhaseStructure {
   std::string text;  // tables for a terminal
   bool is_found = false;
-  std::vector<std::string> parts;  // that the run has, by name
+  std::vector<std::string> parts;            // that the run has, by name
+  std::map<std::string, Cleaning> cleaning;  // of these parts, and of the loop (empty name)
   std::size_t ranks = 0;
-  std::size_t iterations = 0, standing_out = 0;  // all, and those that something disturbed
-  double useful = 0;                             // seconds of all ranks in all iterations
-  std::shared_ptr<const IterationShape> shape;   // of its iterations; null when there are none
+  std::size_t iterations = 0;
+  double useful = 0;                            // seconds of all ranks in all iterations
+  std::shared_ptr<const IterationShape> shape;  // of its iterations; null when there are none
   Diagnostics diagnostics;
 };
 

@@ -50,14 +50,30 @@ std::string StudyText(const PhasesOptions& options, const std::string& folder) {
   return text;
 }
 
+// Whether to leave out what stands out in a phase.
+struct CleanAdvice {
+  std::size_t standing_out = 0, iterations = 0;  // of all runs
+  std::string obstacle;                          // why it would not be noise alone, or not in every run; empty: it would
+
+  bool IsTaken() const { return standing_out > 0 && obstacle.empty(); }
+};
+
 // What the phases of a study are, as far as the runs show it.
 struct FoundPhases {
   std::optional<PhaseSpec> loop;                          // nothing: the whole run stands in
   std::string why;                                        // it does
   std::vector<std::string> parts;                         // in the order of an iteration
   std::map<std::string, std::vector<std::string>> lacks;  // by part, the runs without it
-  std::size_t standing_out = 0, iterations = 0;
+  std::map<std::string, CleanAdvice> cleaning;            // by part, that of the loop under an empty name
 };
+
+// A line of a study that takes clean iterations, or says why it does not.
+std::string CleanText(const CleanAdvice& advice) {
+  if (advice.standing_out == 0) return "# clean = true  # the longest run of undisturbed iterations: none stands out\n";
+  const std::string which = fmt::format("{} of {} iterations of all runs", advice.standing_out, advice.iterations);
+  if (advice.IsTaken()) return fmt::format("clean = true    # {} stand out as disturbed\n", which);
+  return fmt::format("# clean = true  # {} stand out, but {}\n", which, advice.obstacle);
+}
 
 std::string PhasesText(const PhasesOptions& options, const FoundPhases& found) {
   if (!found.loop) {
@@ -76,10 +92,7 @@ std::string PhasesText(const PhasesOptions& options, const FoundPhases& found) {
   }
   std::string text =
       "[[phases]]\n" + loop + "# skip = 1      # leave out a warm-up; keep = 10 takes so many after that\n";
-  text += found.standing_out > 0
-              ? fmt::format("clean = true    # {} of {} iterations of all runs stand out as disturbed\n",
-                            found.standing_out, found.iterations)
-              : "# clean = true  # the longest run of undisturbed iterations: none stands out\n";
+  text += CleanText(found.cleaning.at(""));
   for (const std::string& part : found.parts) {
     const auto lacks = found.lacks.find(part);
     const std::size_t without = lacks == found.lacks.end() ? 0 : lacks->second.size();
@@ -87,7 +100,11 @@ std::string PhasesText(const PhasesOptions& options, const FoundPhases& found) {
     const bool is_scarce = without > 0 && options.traces.size() - without < 2;
     const std::string comment = is_scarce ? "# " : "";
     text += fmt::format("\n{0}[[phases]]\n{0}{1}{0}part = {2}\n", comment, loop, QuotedToml(part));
-    if (found.standing_out > 0) text += comment + "clean = true\n";
+    const CleanAdvice& of_part = found.cleaning.at(part);
+    if (found.cleaning.at("").IsTaken() && of_part.standing_out > 0) {
+      const std::string line = CleanText(of_part);
+      text += line.starts_with('#') ? line : comment + line;
+    }
     if (without > 0) text += fmt::format("# not in {}\n", Join(lacks->second, ", "));
   }
   return text;
@@ -161,6 +178,50 @@ std::string SayCounts(const std::vector<PhaseStructure>& structures) {
   return Join(counts, ", ");
 }
 
+// An iteration that stands out in most of the runs does so because of what the program does in it: noise does not come
+// at the same place again.
+std::size_t IterationOfTheProgram(const std::vector<const Cleaning*>& runs) {
+  std::map<std::size_t, std::size_t> counts;
+  for (const Cleaning* run : runs) {
+    for (std::size_t k = 0; k < run->standing_out.size(); ++k) counts[k + 1] += run->standing_out[k] ? 1 : 0;
+  }
+  for (const auto& [iteration, count] : counts) {
+    if (count > 1 && 2 * count > runs.size()) return iteration;
+  }
+  return 0;
+}
+
+// `runs`: names of files, at least one.
+std::string SuchAs(const std::vector<std::string>& runs) {
+  return runs.size() == 1 ? "in " + runs.front() : fmt::format("in {} runs, such as {}", runs.size(), runs.front());
+}
+
+// Clean iterations of some runs do not compare with all iterations of others, nor with others' iterations that do more.
+CleanAdvice AdviceOn(const std::string& part, const PhasesOptions& options,
+                     const std::vector<PhaseStructure>& structures) {
+  CleanAdvice advice;
+  std::vector<const Cleaning*> runs;
+  std::vector<std::string> unjudged, takes_work;
+  for (std::size_t i = 0; i < structures.size(); ++i) {
+    const auto found = structures[i].cleaning.find(part);
+    if (found == structures[i].cleaning.end()) continue;
+    const Cleaning& run = *runs.emplace_back(&found->second);
+    advice.iterations += run.standing_out.size();
+    advice.standing_out +=
+        static_cast<std::size_t>(std::count(run.standing_out.begin(), run.standing_out.end(), true));
+    if (!run.is_judged) unjudged.push_back(QuotedToml(options.traces[i]));
+    if (run.takes_work) takes_work.push_back(QuotedToml(options.traces[i]));
+  }
+  if (!unjudged.empty()) {
+    advice.obstacle = "disturbed ones cannot be told " + SuchAs(unjudged);
+  } else if (!takes_work.empty()) {
+    advice.obstacle = "without them the program does other work " + SuchAs(takes_work);
+  } else if (const std::size_t iteration = IterationOfTheProgram(runs); iteration > 0) {
+    advice.obstacle = fmt::format("iteration {} does in most runs, so the program makes it", iteration);
+  }
+  return advice;
+}
+
 // What goes into a study.
 FoundPhases PhasesOf(const PhasesOptions& options, const PhaseReader& reader) {
   FoundPhases found;
@@ -177,9 +238,9 @@ FoundPhases PhasesOf(const PhasesOptions& options, const PhaseReader& reader) {
   }
   found.loop = reader.spec();
   if (reader.spec().shape) found.parts = reader.spec().shape->PartNames();
+  found.cleaning[""] = AdviceOn("", options, structures);
+  for (const std::string& part : found.parts) found.cleaning[part] = AdviceOn(part, options, structures);
   for (std::size_t i = 0; i < structures.size(); ++i) {
-    found.standing_out += structures[i].standing_out;
-    found.iterations += structures[i].iterations;
     for (const std::string& part : found.parts) {
       const auto& has = structures[i].parts;
       if (std::find(has.begin(), has.end(), part) == has.end())

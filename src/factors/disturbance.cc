@@ -170,9 +170,9 @@ std::vector<bool> AreRare(const std::vector<std::vector<std::size_t>>& kinds, st
 }
 
 // Means over the ranks: what an iteration takes, what of that is useful, what it takes beyond the median of its kind,
-// and the same beyond the ideal replay. A kind of fewer than three is not judged.
+// the same beyond the ideal replay, and what it usually spends in MPI. A kind of fewer than three is not judged.
 struct IterationTimes {
-  std::vector<double> elapsed, useful, longer, unexplained;
+  std::vector<double> elapsed, useful, longer, unexplained, usual_calls;
 };
 
 // Adds what each value of a rank is beyond the median of its kind.
@@ -194,11 +194,12 @@ IterationTimes TimesOf(const Trace& trace, const PhaseCut& cut, const ReplayResu
                        const std::vector<std::vector<std::size_t>>& kinds,
                        const std::vector<std::vector<double>>& useful, const std::vector<double>& trend) {
   const std::vector<double> none(cut.iterations);
-  IterationTimes times{none, none, none, none};
+  IterationTimes times{none, none, none, none, none};
+  std::vector<double> calls_beyond = none;
   const auto ranks = static_cast<double>(trace.size());
   for (std::size_t rank = 0; rank < trace.size(); ++rank) {
     const RankCut& rank_cut = cut.ranks[rank];
-    std::vector<double> beyond_ideal, lengths;
+    std::vector<double> beyond_ideal, lengths, calls;
     for (std::size_t k = 0; k < rank_cut.iterations.size(); ++k) {
       const Interval& iteration = rank_cut.iterations[k];
       const Tick ideal = replay.TimeAt(trace.timelines[rank], rank_cut, rank, iteration.end) -
@@ -207,9 +208,14 @@ IterationTimes TimesOf(const Trace& trace, const PhaseCut& cut, const ReplayResu
       times.useful[k] += useful[rank][k] / ranks;
       beyond_ideal.push_back(static_cast<double>(iteration.length() - ideal));
       lengths.push_back(static_cast<double>(iteration.length()) / trend[k]);
+      calls.push_back(static_cast<double>(iteration.length()) - useful[rank][k]);
     }
     AddBeyondUsual(beyond_ideal, kinds[rank], ranks, times.unexplained);
     AddBeyondUsual(lengths, kinds[rank], ranks, times.longer);
+    AddBeyondUsual(calls, kinds[rank], ranks, calls_beyond);
+  }
+  for (std::size_t k = 0; k < cut.iterations; ++k) {
+    times.usual_calls[k] = times.elapsed[k] - times.useful[k] - calls_beyond[k];
   }
   return times;
 }
@@ -223,12 +229,12 @@ std::vector<Disturbance> MeasureDisturbance(const Trace& trace, const Matching& 
   const std::vector<double> trend = Trend(useful, cut.iterations);
   const auto instructions = ChooseCounter(trace, CounterMeaning::kInstructions, options.counters);
   const auto clock = ClockCounter(trace, options.counters);
-  std::vector<std::vector<double>> longer(trace.size()), slower(trace.size());
+  std::vector<std::vector<double>> expected(trace.size()), longer(trace.size()), slower(trace.size());
   ParallelFor(trace.size(), [&](std::size_t rank) {
     const std::vector<Interval>& iterations = cut.ranks[rank].iterations;
-    longer[rank] = ExpectedTimes(trace, rank, iterations, useful[rank], trend, instructions).Find();
+    expected[rank] = ExpectedTimes(trace, rank, iterations, useful[rank], trend, instructions).Find();
     for (std::size_t k = 0; k < iterations.size(); ++k) {
-      longer[rank][k] = std::max(0.0, useful[rank][k] - longer[rank][k]);
+      longer[rank].push_back(std::max(0.0, useful[rank][k] - expected[rank][k]));
     }
     const RankTimeline& timeline = trace.timelines[rank];
     const bool has_clock = clock && timeline.has_counter(*clock) && timeline.counter_is_reliable(*clock);
@@ -258,6 +264,10 @@ std::vector<Disturbance> MeasureDisturbance(const Trace& trace, const Matching& 
     d.is_judged = !rare[k];
     d.is_alone = alone[k];
     d.odd = std::max(times.elapsed[k] / usual - 1, std::fabs(times.useful[k] / usually_useful - 1));
+    d.regular = times.usual_calls[k] / usual;
+    for (const std::vector<double>& of_rank : expected) {
+      if (!of_rank.empty()) d.regular += of_rank[k] / usual / static_cast<double>(trace.size());
+    }
   }
   return disturbances;
 }
@@ -348,6 +358,17 @@ std::vector<bool> Cleanest(const std::vector<Disturbance>& iterations, std::size
 }  // namespace
 
 std::size_t CleanChoice::Kept() const { return static_cast<std::size_t>(std::count(kept.begin(), kept.end(), true)); }
+
+double CleanChoice::RegularWorkLost() const {
+  double all = 0, in_kept = 0;
+  for (std::size_t k = 0; k < iterations.size(); ++k) {
+    all += iterations[k].regular;
+    if (kept[k]) in_kept += iterations[k].regular;
+  }
+  if (!(all > 0) || Kept() == 0) return 0;
+  const double average = all / static_cast<double>(kept.size());
+  return std::fabs(1 - in_kept / static_cast<double>(Kept()) / average);
+}
 
 CleanChoice ChooseClean(const Trace& trace, const Matching& matching, const PhaseCut& cut,
                         const FactorOptions& options) {

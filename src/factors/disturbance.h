@@ -27,6 +27,9 @@ struct Disturbance {
   bool is_judged = true;  // most ranks make the same calls in two other iterations
   bool is_alone = false;  // most ranks make calls in it that they make in no other
   double odd = 0;         // what it takes more than the median iteration, or computes more or less
+  // What it takes without any of this: its work at the usual rate, and the usual time in MPI of iterations with the
+  // same calls; mean of all ranks. An iteration that cannot be compared takes what it takes.
+  double regular = 0;
 
   double Total() const { return (bursts > clock ? bursts : clock) + calls; }
 };
@@ -44,6 +47,9 @@ struct CleanChoice {
 
   std::size_t Kept() const;
   bool KeepsAll() const { return Kept() == kept.size(); }
+  // By how much the iterations kept differ on average from all in what they take without disturbances, as a share of
+  // the average of all. Noise takes nothing away of that; a choice that does leaves out work of the program.
+  double RegularWorkLost() const;
 };
 
 // Keeps the longest run of consecutive clean iterations, or the cleanest ones, as the spec of the cut says.

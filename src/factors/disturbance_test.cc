@@ -205,6 +205,26 @@ TEST(Disturbance, TheCleanest) {
   EXPECT_TRUE(all.choice.KeepsAll());
 }
 
+// Nine iterations of 100 s, one of which takes 50 s more by noise: the eight others do the same work.
+TEST(Disturbance, NoiseIsNoWork) {
+  std::vector<Step> steps(9);
+  steps[2].compute[1] = 137;
+  const Judged judged = Judge(steps);
+  EXPECT_EQ(judged.choice.Kept(), 6u);
+  EXPECT_NEAR(judged.choice.RegularWorkLost(), 0, 1e-12);
+}
+
+// The first of ten iterations makes a call of its own for 61 s, so all take (9 * 100 + 161) / 10 = 106.1 s on average,
+// and those kept 100 s. The fourth takes 20 s more by noise, which does not count.
+TEST(Disturbance, CallsOfItsOwnAreWork) {
+  std::vector<Step> steps(10);
+  steps[0].write = 61;
+  steps[3].barrier = 22;
+  const Judged judged = Judge(steps);
+  EXPECT_EQ(judged.Kept(), (std::vector<std::size_t>{4, 5, 6, 7, 8, 9}));
+  EXPECT_NEAR(judged.choice.RegularWorkLost(), 1 - 100 / 106.1, 1e-12);
+}
+
 // Iterations kept count each by itself: 3 of 100 s, 97 s of which are useful.
 TEST(Disturbance, KeptIterationsCountEach) {
   std::vector<Step> steps(8);
