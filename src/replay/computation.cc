@@ -228,6 +228,7 @@ Attempt FromCycles(const Trace& trace, std::size_t counter, const RankTotal& tot
   std::vector<double> ticks_per_count;
   for (const double rate : clocks->rates) ticks_per_count.push_back(1 / rate);
   Computation computation = ByCounter(trace, ComputationSource::kCycles, counter, total, ticks_per_count);
+  computation.clocks = clocks->rates;
   computation.description = DescribeClocks(trace, counter, *clocks);
   computation.diagnostics.Add(Anomaly::kClockBorrowed, clocks->borrowed);
   return {std::move(computation), "", false};

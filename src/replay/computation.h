@@ -36,6 +36,7 @@ struct Computation {
   std::string description;
   double measured_seconds = 0;  // sums over all ranks
   double clean_seconds = 0;
+  std::vector<double> clocks;  // of kCycles: counts per tick of every rank, by which lengths are taken; else empty
   Diagnostics diagnostics;
 };
 

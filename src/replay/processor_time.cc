@@ -20,12 +20,17 @@ constexpr double kLeastShare = 0.95;
 constexpr double kLeastSeconds = 0.01;
 constexpr double kLongSeconds = 100e-6;
 // The clock of a processor changes, too, with the number of busy cores and with what they compute, but not to less than
-// this of the highest one that many bursts have.
-constexpr double kSlowestClock = 0.6;
+// this of the highest one that many bursts of any rank on the node have: two processes on a core get half of it each.
+constexpr double kSlowestClock = 0.52;
+// Such changes come to most ranks of a node alike, though. A rank with less than this of the cycles per time that the
+// first number of the others have at least did not have its core all the time.
+constexpr double kMostOthers = 0.75, kLeastOfOthers = 0.75;
 
 struct RankTime {
   double outside = 0;  // of MPI, ticks, without pauses
   double missing = 0;  // of that, ticks without a processor
+  // Of the long bursts among it: their ticks, and how many those would be at the highest clock of the node.
+  double in_long = 0, at_clock = 0;
 };
 
 // Time intervals of a rank, in order and apart.
@@ -73,7 +78,8 @@ bool IsTouched(const std::vector<std::pair<Tick, Tick>>& pauses, Tick begin, Tic
   return next != pauses.end() && next->first < end;
 }
 
-RankTime TimeOf(const Trace& trace, std::size_t rank, const Computation& computation,
+// `own_clock`: of the rank, as a share of the highest on its node; 1 where lengths are CPU time.
+RankTime TimeOf(const Trace& trace, std::size_t rank, const Computation& computation, double own_clock,
                 const std::vector<PhaseCut>& cuts) {
   const RankTimeline& timeline = trace.timelines[rank];
   RisingTicks counted(CountedTicks(cuts, rank));
@@ -84,12 +90,47 @@ RankTime TimeOf(const Trace& trace, std::size_t rank, const Computation& computa
     const Tick begin = BurstBegin(timeline, call), end = BurstEnd(timeline, call), length = end - begin;
     if (length <= 0 || !counted.Contain(begin + length / 2) || IsTouched(pauses, begin, end)) continue;
     time.outside += static_cast<double>(length);
-    const auto clean = static_cast<double>(computation.lengths[rank][call]);
+    if (length < long_from) continue;
+    const double clean = own_clock * static_cast<double>(computation.lengths[rank][call]);
     const bool may_be_clock =
         computation.source == ComputationSource::kCycles && clean > kSlowestClock * static_cast<double>(length);
-    if (length >= long_from && !may_be_clock) time.missing += static_cast<double>(length) - clean;
+    if (!may_be_clock) time.missing += static_cast<double>(length) - clean;
+    time.in_long += static_cast<double>(length);
+    time.at_clock += clean;
   }
   return time;
+}
+
+// Of every rank, as a share of the highest on its node.
+std::vector<double> ClocksOfNodes(const Trace& trace, const Computation& computation) {
+  std::vector<double> clocks(trace.size(), 1), highest(trace.nodes.size());
+  if (computation.source != ComputationSource::kCycles) return clocks;
+  const auto node = [&](std::size_t rank) { return static_cast<std::size_t>(trace.ranks[rank].node); };
+  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
+    highest[node(rank)] = std::max(highest[node(rank)], computation.clocks[rank]);
+  }
+  for (std::size_t rank = 0; rank < trace.size(); ++rank) clocks[rank] = computation.clocks[rank] / highest[node(rank)];
+  return clocks;
+}
+
+// What ranks lack that have far fewer cycles in their time than most others on their node.
+void CompareOnNodes(const Trace& trace, std::vector<RankTime>& times) {
+  std::vector<std::vector<double>> shares(trace.nodes.size());
+  const auto share = [&](std::size_t rank) { return times[rank].at_clock / times[rank].in_long; };
+  const auto is_known = [&](std::size_t rank) { return times[rank].in_long > 0; };
+  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
+    if (is_known(rank)) shares[static_cast<std::size_t>(trace.ranks[rank].node)].push_back(share(rank));
+  }
+  for (std::vector<double>& of_node : shares) std::sort(of_node.begin(), of_node.end());
+  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
+    const std::vector<double>& of_node = shares[static_cast<std::size_t>(trace.ranks[rank].node)];
+    if (!is_known(rank) || of_node.size() < 2) continue;
+    // The rank itself is among the lowest if anything is missing, so it is left out at the front.
+    const double others = static_cast<double>(of_node.size() - 1);
+    const double usual = of_node[1 + static_cast<std::size_t>(std::floor((1 - kMostOthers) * others))];
+    if (share(rank) >= kLeastOfOthers * usual) continue;
+    times[rank].missing = std::max(times[rank].missing, (1 - share(rank) / usual) * times[rank].in_long);
+  }
 }
 
 std::optional<Computation> OnProcessor(const Trace& trace, const CounterNames& names) {
@@ -110,8 +151,11 @@ Diagnostics CheckProcessorTime(const Trace& trace, const CounterNames& names, co
   const std::vector<PhaseCut> whole =
       cuts.empty() ? std::vector<PhaseCut>{CutPhase(trace, PhaseSpec::WholeRun())} : std::vector<PhaseCut>();
   std::vector<RankTime> times(trace.size());
-  ParallelFor(trace.size(),
-              [&](std::size_t rank) { times[rank] = TimeOf(trace, rank, *computation, cuts.empty() ? whole : cuts); });
+  const std::vector<double> clocks = ClocksOfNodes(trace, *computation);
+  ParallelFor(trace.size(), [&](std::size_t rank) {
+    times[rank] = TimeOf(trace, rank, *computation, clocks[rank], cuts.empty() ? whole : cuts);
+  });
+  if (computation->source == ComputationSource::kCycles) CompareOnNodes(trace, times);
   RankTime together;
   std::uint64_t ranks = 0;
   std::string first;

@@ -2,6 +2,7 @@
 // else.
 #include "replay/processor_time.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -111,6 +112,27 @@ TEST(ProcessorTime, CyclesAtTheClockOfTheRun) {
 // would say 12.5 %.
 TEST(ProcessorTime, AClockThatChangesIsNoPreemption) {
   EXPECT_EQ(Said(Make("PAPI_TOT_CYC", 3, {Repeat(40, {{kMs, kMs}, {kMs, kMs * 3 / 4}})})), "");
+}
+
+// Rank 0 has 45 or 62 % of the cycles of its time in every burst, so that its bursts agree on a slow clock; the three
+// other ranks of the node show what the clock is.
+TEST(ProcessorTime, CyclesAtTheClockOfTheNode) {
+  const Bursts full = Repeat(20, {{5 * kMs, 5 * kMs}});
+  for (const Tick percent : {45, 62}) {
+    const Bursts part = Repeat(20, {{5 * kMs, 5 * kMs * percent / 100}});
+    EXPECT_EQ(Said(Make("PAPI_TOT_CYC", 2, {part, full, full, full})),
+              fmt::format("1 of 4, rank 0 with {0}.0 % of 100 ms; {0}.0 % of the time of these ranks", percent));
+  }
+}
+
+// All ranks fall to 55 % of the clock of the first three bursts, or half of them are always slower, as on processors of
+// two kinds of cores.
+TEST(ProcessorTime, AClockThatManyRanksHaveIsNoPreemption) {
+  Bursts falls = Repeat(20, {{5 * kMs, 5 * kMs * 55 / 100}});
+  for (std::size_t i = 0; i < 3; ++i) falls[i].on = 5 * kMs;
+  EXPECT_EQ(Said(Make("PAPI_TOT_CYC", 2, {falls, falls, falls, falls})), "");
+  const Bursts fast = Repeat(20, {{5 * kMs, 5 * kMs}}), slow = Repeat(20, {{5 * kMs, 5 * kMs * 55 / 100}});
+  EXPECT_EQ(Said(Make("PAPI_TOT_CYC", 2, {fast, fast, fast, fast, slow, slow, slow, slow})), "");
 }
 
 // Input and output is known to the trace, and said by itself.
