@@ -67,8 +67,7 @@ std::optional<std::size_t> LeadOf(const WhatIf& what_if, const BalanceCase& one)
     if (!IsUnbalanced(what_if.outcomes[i]) || i == reference) continue;
     if (!without || time_of(i) < time_of(*without)) without = i;
   }
-  const bool leads = without && (best.migrations == 0 || time_of(*without) <= time_of(one.ranking.front()));
-  return leads ? without : one.ranking.front();
+  return without && time_of(*without) <= time_of(one.ranking.front()) ? without : one.ranking.front();
 }
 
 // In a case times compare, so by those; in the order of the ranking where they are the same.

@@ -173,6 +173,25 @@ TEST(BalanceWords, NothingWorthMovingIsSaid) {
                 "and takes 260 ms an iteration"));
 }
 
+// No run has as many ranks as there are processors. 64 tasks take 10.4 s, with RefineLB as without, for it moves none;
+// 32 tasks take 12 s. The 64 lead, not the 32 because they are something else without balancing.
+TEST(BalanceWords, WhatIsSlowerDoesNotLead) {
+  WhatIf what_if = test::MakeWhatIf();
+  what_if.outcomes[0].configuration.tasks = 32;
+  what_if.outcomes[0].makespan = 12;
+  for (BalanceOutcome& outcome : what_if.outcomes) {
+    outcome.gain_over_original.reset();
+    if (IsUnbalanced(outcome)) continue;
+    outcome.migrations = 0;
+    outcome.makespan = what_if.outcomes[1].makespan;
+  }
+  const BalanceCase one = OnlyCase(what_if);
+  EXPECT_EQ(one.original, std::nullopt);
+  EXPECT_EQ(one.lead, one.ranking.front());
+  EXPECT_THAT(AnswerOf(what_if, one), HasSubstr("no strategy finds anything worth moving"));
+  EXPECT_THAT(AnswerOf(what_if, one), HasSubstr("instead of 260 ms"));
+}
+
 // 64 tasks in blocks take 10.4 s, dealt out 7 s; RefineLB makes that 8.2 s. There is no original run.
 WhatIf WithRoundRobin() {
   WhatIf what_if = test::MakeWhatIf();
