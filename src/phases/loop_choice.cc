@@ -37,7 +37,7 @@ std::vector<PhaseSpec> LoopsOf(const Trace& trace) {
   std::vector<PhaseSpec> loops, with_gaps, others;
   std::size_t tried = 0;
   for (const RegionSummary& region : SummarizeRegions(trace)) {
-    if (!region.IsLoop(trace) || tried++ == kMostRegions) continue;
+    if (!region.IsLoop(trace) || tried++ >= kMostRegions) continue;
     const PhaseSpec spec = Marked(region.name);
     const PhaseCut cut = CutPhase(trace, spec);
     const bool is_small = region.share < kLeastCoverage || GapsOf(cut) > kLargestGaps;

@@ -91,6 +91,29 @@ TEST(LoopChoice, SmallRegionsStandInWhereTheCallsShowNothing) {
   EXPECT_THAT(NamesOf(LoopsOf(trace)), ElementsAre("iterate"));
 }
 
+// Twenty regions follow each other in each of four iterations, each a twentieth of it: none covers a tenth of the run,
+// and of the first sixteen no more are tried.
+TEST(LoopChoice, OfManyRegionsTheFirstAreTried) {
+  TraceBuilder builder;
+  builder.trace().ticks_per_second = 1e6;
+  std::vector<std::uint32_t> regions;
+  for (int i = 0; i < 20; ++i) regions.push_back(builder.AddRegion("f" + std::to_string(100 + i)));
+  builder.AddWorld(2);
+  for (std::int32_t rank = 0; rank < 2; ++rank) {
+    RankBuilder events(builder.definitions(), rank);
+    Tick now = 0;
+    for (int i = 0; i < 4; ++i) {
+      for (const std::uint32_t region : regions) {
+        events.Enter(now, region);
+        events.Leave(now += 100, region);
+      }
+    }
+    builder.SetTimeline(events);
+  }
+  const Trace trace = std::move(builder).Finish();
+  EXPECT_EQ(LoopsOf(trace).size(), 16u);
+}
+
 // Whoever has how much to do in which iteration, and whatever all compute behind the loop: no border divides what a
 // rank computes at a stretch, and all bursts are on the same side of theirs. Before, with a tail of 500 of a burst of
 // 1000 or 2000, half the burst or a quarter of it went to the iteration before.
