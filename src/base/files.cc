@@ -57,7 +57,7 @@ void WriteFile(const fs::path& path, const std::string& content) {
 }
 
 std::vector<std::filesystem::path> WriteFiles(const std::filesystem::path& folder, const NamedTexts& texts) {
-  CreateFolder(folder);
+  if (!folder.empty()) CreateFolder(folder);
   std::vector<std::filesystem::path> paths;
   for (const auto& [name, text] : texts) {
     WriteFile(folder / name, text);

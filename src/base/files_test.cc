@@ -31,6 +31,16 @@ TEST(Files, WriteThenReadGivesTheSameBytes) {
   EXPECT_EQ(FilesIn(folder / "new"), 1u);  // no temporary file is left
 }
 
+TEST(Files, NoFolderIsTheCurrentOne) {
+  const test::TemporaryFolder folder;
+  const fs::path before = fs::current_path();
+  fs::current_path(folder.path());
+  EXPECT_EQ(ExitCodeOf([] { WriteFiles("", {{"f.txt", "x"}, {"figures/g.svg", "y"}}); }), 0);
+  fs::current_path(before);
+  EXPECT_EQ(ReadFile(folder / "f.txt"), "x");
+  EXPECT_EQ(ReadFile(folder / "figures" / "g.svg"), "y");
+}
+
 TEST(Files, WritingReplaces) {
   const test::TemporaryFolder folder;
   WriteFile(folder / "f", "long content");
