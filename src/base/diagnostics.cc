@@ -114,7 +114,9 @@ const std::vector<AnomalyType>& Table() {
        "treated as eager",
        kNever},
       {Anomaly::kIdealAboveMeasured, "idealAboveMeasured", kWarning,
-       "phases take longer on the ideal network than measured, which points to clock error", kNever},
+       "phases take longer on the ideal network than measured, so transfer is above 1: clocks of ranks differ, or ranks "
+       "wait in occurrences of a phase for what they waited for before them",
+       kNever},
       {Anomaly::kWaitsUnknown, "waitsUnknown", kWarning,
        "calls may have waited for ranks that the trace does not tell, so there are no serialization and transfer",
        kNever},

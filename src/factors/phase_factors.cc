@@ -84,6 +84,17 @@ struct Times {
   Tick ideal = 0;
 };
 
+// From the earliest begin of a window to the latest end, as measured.
+Tick MeasuredDuration(const PhaseCut& cut) {
+  Tick begin = std::numeric_limits<Tick>::max(), end = 0;
+  for (const RankCut& rank : cut.ranks) {
+    if (!rank.present) continue;
+    begin = std::min(begin, rank.window.begin.tick);
+    end = std::max(end, rank.window.end.tick);
+  }
+  return end - begin;
+}
+
 // From the earliest begin of a window to the latest end in the replay.
 Tick IdealDuration(const PhaseCut& cut, const ReplayResult& replay) {
   Tick begin = std::numeric_limits<Tick>::max(), end = 0;
@@ -93,6 +104,13 @@ Tick IdealDuration(const PhaseCut& cut, const ReplayResult& replay) {
     end = std::max(end, replay.end[rank]);
   }
   return end - begin;
+}
+
+// Of a phase that takes longer in the replay than measured, whether that is since ranks get to its occurrences earlier
+// there, and wait in them for what they waited for before: then all from the first occurrence to the last takes no
+// longer than measured. Else measured times contradict each other.
+bool WaitsMovedIn(const PhaseCut& cut, const ReplayResult& replay) {
+  return cut.span == Span::kEach && IdealDuration(cut, replay) <= MeasuredDuration(cut);
 }
 
 Times MeasureTimes(const Trace& trace, const PhaseCut& cut, const ReplayResult& replay) {
@@ -344,8 +362,10 @@ PhaseFactors MeasureRanks(const Trace& trace, const PhaseCut& cut, const ReplayR
                            fmt::format("in phase {}: {}", cut.spec.name, replay.unknown_waits.example));
   } else if (times.ideal > times.elapsed) {
     result.diagnostics.Add(Anomaly::kIdealAboveMeasured, 1,
-                           fmt::format("phase {}: {:.6g} s ideal, {:.6g} s measured", cut.Id().Text(),
-                                       totals.ideal_elapsed, totals.elapsed));
+                           fmt::format("phase {}: {:.6g} s ideal, {:.6g} s measured; {}", cut.Id().Text(),
+                                       totals.ideal_elapsed, totals.elapsed,
+                                       WaitsMovedIn(cut, replay) ? "waits from between its occurrences move into them"
+                                                                 : "clocks of ranks differ"));
   }
   return result;
 }

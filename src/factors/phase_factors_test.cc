@@ -303,6 +303,61 @@ TEST(PhaseFactors, SpanWhole) {
   EXPECT_DOUBLE_EQ(*factors.values[Factor::kTransfer], 12.0 / 15);
 }
 
+std::string WhyIdealIsAbove(const PhaseFactors& factors) {
+  for (const Finding& finding : factors.diagnostics.findings()) {
+    if (finding.id == "idealAboveMeasured") return finding.example;
+  }
+  return "";
+}
+
+// Rank 0 waits 5 s for a message between two occurrences of F, which rank 1 sent when it began to wait; then both are
+// in F from 6 on. On the ideal network rank 0 is there at 1 and waits for the next message until rank 1 has worked, to
+// 6: 1 + 6 s in F instead of 1 + 3. From begin to end that is 7 s instead of 9, so no clock is wrong.
+TEST(PhaseFactors, WaitsThatMoveIntoOccurrencesAreNoClockError) {
+  TraceBuilder builder;
+  builder.trace().ticks_per_second = 1;
+  const auto f = builder.AddRegion("F"), send = builder.AddRegion("MPI_Send"), recv = builder.AddRegion("MPI_Recv");
+  const auto world = builder.AddWorld(2);
+  RankBuilder r0(builder.definitions(), 0), r1(builder.definitions(), 1);
+  const auto receive = [&](Tick from, Tick to) {
+    r0.Enter(from, recv);
+    r0.Receive(1, world, 0, 8);
+    r0.Leave(to, recv);
+  };
+  r0.Enter(0, f);
+  r0.Leave(1, f);
+  receive(1, 6);
+  r0.Enter(6, f);
+  receive(7, 8);
+  r0.Leave(9, f);
+  r1.Enter(0, f);
+  r1.Leave(1, f);
+  for (const Tick at : {1, 7}) {
+    if (at == 7) r1.Enter(6, f);
+    r1.Enter(at, send);
+    r1.Send(0, world, 0, 8);
+    r1.Leave(at + 1, send);
+  }
+  r1.Leave(8, f);
+  builder.SetTimeline(r0);
+  builder.SetTimeline(r1);
+  const Trace trace = std::move(builder).Finish();
+  const PhaseFactors factors = Measure(trace, PhaseSpec::Region("F"));
+  EXPECT_EQ(factors.span, Span::kEach);
+  EXPECT_DOUBLE_EQ(factors.totals.elapsed, 4);
+  EXPECT_DOUBLE_EQ(factors.totals.ideal_elapsed, 7);
+  EXPECT_THAT(WhyIdealIsAbove(factors), testing::HasSubstr("waits from between its occurrences move into them"));
+}
+
+// A receive ends at 2, three seconds before its message is sent: 5 + 2 s on the ideal network instead of 6.
+TEST(PhaseFactors, AMessageReceivedBeforeItIsSentIsAClockError) {
+  const PhaseFactors factors =
+      Measure(test::ParseTrace("r0: comp 0-5 | Send>1#a 5-6\n"
+                               "r1: Recv<0#a 0-2 | comp 2-4"));
+  EXPECT_DOUBLE_EQ(factors.totals.ideal_elapsed, 7);
+  EXPECT_THAT(WhyIdealIsAbove(factors), testing::HasSubstr("clocks of ranks differ"));
+}
+
 RankGroup Ranks(const std::string& name, const std::vector<std::size_t>& ranks) {
   RankGroup group;
   group.name = name;
