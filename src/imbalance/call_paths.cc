@@ -16,6 +16,11 @@ constexpr std::string_view kSeparator = " / ";
 
 }  // namespace
 
+bool LiesOutsidePhase(const std::string& name) {
+  return std::any_of(std::begin(kSpecialNames) + kBeforePhase, std::end(kSpecialNames),
+                     [&](const std::string& special) { return name.starts_with(special); });
+}
+
 CallPaths::CallPaths(const Trace& trace) : trace_(&trace), nodes_(kSpecialPaths) {
   std::unordered_map<std::string_view, std::uint32_t> first;
   std::vector<std::uint32_t> named;

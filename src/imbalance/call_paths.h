@@ -25,6 +25,9 @@ inline constexpr PathId kSpecialPaths = 4;
 // Regions nested deeper than this belong to the path above them.
 inline constexpr std::size_t kDeepestPath = 100;
 
+// Whether a name is that of a path before the phase, between its occurrences or behind it.
+bool LiesOutsidePhase(const std::string& name);
+
 // A tree of paths. Regions of one name are one region.
 class CallPaths {
  public:

@@ -26,6 +26,9 @@ struct PathRecord {
   std::vector<double> execution, waiting, costs, critical;
   LossRaster raster;               // of costs
   std::optional<LoadShape> shape;  // of its execution time; only of the paths with the largest costs
+
+  // Whether it stands for what ranks do before the phase, between its occurrences or behind it.
+  bool IsOutside() const { return LiesOutsidePhase(path); }
 };
 
 // One phase of one run.

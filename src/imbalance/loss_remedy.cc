@@ -25,11 +25,18 @@ std::string RemedyForUnseenMoves() {
          "helps; where they change at once, fewer synchronisations do.";
 }
 
+// The same in a phase of several: every iteration is balanced, but what is between two synchronisations in it is not.
+std::string RemedyForMovesWithinIterations() {
+  return "All ranks have about as much to do in an iteration, but others are slow at other times within it: balance by "
+         "itself what lies between two synchronisations (the parts of the iteration, --phase auto:NAME, show where), "
+         "or synchronise less often, so that delays of different ranks even out.";
+}
+
 // What computation costs on the ideal network, in seconds of the run.
 struct Loss {
   double load_balance = 0, serialization = 0;
   double average = 0;   // what a rank computes
-  double indirect = 0;  // share of the waiting caused that other waits brought about
+  double indirect = 0;  // share of the waiting that it causes, which other waits brought about
 
   double Total() const { return load_balance + serialization; }
 };
@@ -49,8 +56,9 @@ std::string RemedyFor(const LossRecord& losses, const LoadShape& shape, const Lo
   const double rest = loss.Total() - of_loads;
   if (rest <= of_loads) return std::max(loss.Total(), loss.load_balance) < worth ? "" : RemedyFor(shape);
   if (rest < worth) return "";
-  if (losses.iterations > 1) return RemedyForSerialization();
-  return loss.indirect < kChain ? RemedyForUnseenMoves() : RemedyForSerialization() + " " + DoubtOfSerialization();
+  const bool is_chain = loss.indirect >= kChain;
+  if (losses.iterations > 1) return is_chain ? RemedyForSerialization() : RemedyForMovesWithinIterations();
+  return is_chain ? RemedyForSerialization() + " " + DoubtOfSerialization() : RemedyForUnseenMoves();
 }
 
 double ShareOf(double part, double whole) { return whole > 0 ? part / whole : 0; }
@@ -61,20 +69,24 @@ std::string RemedyForAll(const LossRecord& losses) {
   if (!losses.shape || !losses.locations.empty()) return "";  // remedies are known for ranks alone
   if (!losses.by_factor) return RemedyFor(*losses.shape);
   Loss loss;
+  double costs = 0, long_term = 0;
   for (const PathRecord& path : losses.paths) {
-    // What lies outside of the phase has effects in it, but takes no time there.
+    // Ranks that enter the phase late are late by what they did before it, and what lies between occurrences takes no
+    // time in the phase.
     const PathFactorLoss* found = losses.by_factor->Find(path.path);
-    if (path.is_mpi || !(path.total.Execution() > 0) || found == nullptr) continue;
+    if (path.is_mpi || path.IsOutside() || !(path.total.Execution() > 0) || found == nullptr) continue;
+    costs += path.total.Costs();
+    long_term += path.total.LongTerm();
     loss.load_balance += found->load_balance;
     loss.serialization += found->serialization;
     loss.average += path.total.Execution() / static_cast<double>(losses.ranks.size());
   }
-  loss.indirect = ShareOf(losses.indirect, losses.Waiting());
+  loss.indirect = ShareOf(long_term, costs);
   return RemedyFor(losses, *losses.shape, loss);
 }
 
 std::string RemedyForPath(const LossRecord& losses, const PathRecord& path) {
-  if (!path.shape || !losses.locations.empty()) return "";
+  if (!path.shape || path.IsOutside() || !losses.locations.empty()) return "";
   const PathFactorLoss* found = losses.by_factor ? losses.by_factor->Find(path.path) : nullptr;
   if (found == nullptr) return RemedyFor(*path.shape);
   const Loss loss{found->load_balance, found->serialization,

@@ -17,15 +17,18 @@ using testing::Not;
 
 constexpr const char* kChain = "break the chain of dependencies";
 
-LossRecord LossesOf(const Trace& trace, const PhaseSpec& phase = PhaseSpec::Region("step")) {
+LossRecord LossesOf(const Trace& trace, const PhaseCut& cut) {
   const Matching matching = MatchTrace(trace);
-  const PhaseCut cut = CutPhase(trace, phase);
   DiagnosisOptions options;
   options.shapes = 3;
   const Diagnosis diagnosis = Diagnose(trace, matching, cut, options);
-  LossRecord losses = RecordOf(diagnosis, phase.name);
+  LossRecord losses = RecordOf(diagnosis, cut.spec.name);
   losses.by_factor = SplitByFactor(trace, matching, cut);
   return losses;
+}
+
+LossRecord LossesOf(const Trace& trace, const PhaseSpec& phase = PhaseSpec::Region("step")) {
+  return LossesOf(trace, CutPhase(trace, phase));
 }
 
 // The call path in which ranks compute.
@@ -70,6 +73,52 @@ TEST(LossRemedy, IsToBreakTheChainWhereRanksWaitInTurn) {
       LossesOf(test::MakeLoaded(test::Loads(16, std::vector<Tick>(8, 1000)), Synchronization::kChain));
   EXPECT_THAT(RemedyForAll(losses), HasSubstr(kChain));
   EXPECT_THAT(RemedyForPath(losses, Work(losses)), HasSubstr(kChain));
+}
+
+// Steps two by two.
+PhaseCut InPairs(PhaseCut cut) {
+  cut.iterations /= 2;
+  for (RankCut& rank : cut.ranks) {
+    std::vector<Interval> pairs;
+    for (std::size_t i = 0; i + 1 < rank.iterations.size(); i += 2) {
+      pairs.push_back({rank.iterations[i].begin, rank.iterations[i + 1].end});
+    }
+    rank.iterations = pairs;
+  }
+  return cut;
+}
+
+// In the first half of an iteration one half of the ranks has 2000, in the second half the other: each has 3000 in
+// all, and waits 1000 of 4000. Nobody waits for a rank that waits itself.
+TEST(LossRemedy, IsToBalanceStepsWhereLoadsMoveWithinIterations) {
+  test::Loads loads(16, std::vector<Tick>(24, 1000));
+  for (std::size_t rank = 0; rank < 16; ++rank) {
+    for (std::size_t step = 0; step < 24; ++step) loads[rank][step] += (rank < 8) == (step % 2 == 0) ? 1000 : 0;
+  }
+  for (const auto synchronization : {Synchronization::kBarrier, Synchronization::kAllreduce}) {
+    const Trace trace = test::MakeLoaded(loads, synchronization);
+    const LossRecord losses = LossesOf(trace, InPairs(CutPhase(trace, PhaseSpec::Region("step"))));
+    ASSERT_EQ(losses.iterations, 12u);
+    for (const std::string& told : {RemedyForAll(losses), RemedyForPath(losses, Work(losses))}) {
+      EXPECT_THAT(told, HasSubstr("others are slow at other times within it"));
+      EXPECT_THAT(told, Not(HasSubstr(kChain)));
+    }
+  }
+}
+
+// Rank 0 enters the phase 4000 late, so that the others wait for it one after the other. In the phase rank 3 computes
+// 1300 in every step and all others 1000: that is what to mend in it.
+TEST(LossRemedy, OfComputationIsNotThatOfLateEntries) {
+  test::Loads loads(16, std::vector<Tick>(12, 1000));
+  loads[0][0] += 4000;
+  for (std::size_t step = 1; step < 12; ++step) loads[3][step] = 1300;
+  const Trace trace = test::MakeLoaded(loads, Synchronization::kHalo);
+  PhaseSpec spec = PhaseSpec::Region("step");
+  spec.skip = 1;
+  const LossRecord losses = LossesOf(trace, CutPhase(trace, spec));
+  ASSERT_TRUE(std::any_of(losses.paths.begin(), losses.paths.end(),
+                          [](const PathRecord& path) { return path.IsOutside() && path.total.Costs() > 0; }));
+  EXPECT_THAT(RemedyForAll(losses), HasSubstr("Take work away from these few ranks"));
 }
 
 // The whole run is one iteration, in which loads that move cannot be seen: a barrier lets nobody wait indirectly, so it
