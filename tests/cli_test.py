@@ -76,6 +76,49 @@ class CliTest(unittest.TestCase):
         return self.write("study.toml", f'[study]\ntitle = "T"\nscaling = "strong"\n{more}\n{runs}{phase}')
 
 
+# Rank 0 computes for 5 ms and rank 1 for 1 ms, then both meet in a fence until 5.02 ms, without a record of it.
+FENCES = """#Paraver (20/11/26 at 10:00):5020000_ns:1(2):1:2(1:1,1:1),1
+c:1:1:2:1:2
+2:1:1:1:1:0:40000001:1
+2:2:1:2:1:0:40000001:1
+2:2:1:2:1:1000000:50000004:4
+2:1:1:1:1:5000000:50000004:4
+2:1:1:1:1:5020000:50000004:0
+2:2:1:2:1:5020000:50000004:0
+"""
+FENCES_PCF = """EVENT_TYPE
+9   50000004    MPI One-sided
+VALUES
+4   MPI_Win_fence
+0   End
+"""
+
+
+class UnknownWaits(CliTest):
+    # Rank 1 waits for 4 ms, which the trace does not say: no wait, and none of 0 s, is right.
+    def test_are_not_told_as_none(self):
+        self.write("fences.pcf", FENCES_PCF)
+        trace = self.write("fences.prv", FENCES)
+        study = self.write("study.toml", '[study]\nscaling = "strong"\n[[runs]]\ntrace = "fences.prv"\n[[phases]]\nwhole = true\n')
+        self.run_ok("imbalance", trace, "-o", self.folder / "losses")
+        report = farscale("run", study, "-o", self.folder / "report")
+        self.assertTrue((self.folder / "report/report.md").exists(), report.stderr)
+        texts = {"terminal": self.run_ok("imbalance", trace).stdout}
+        for name in ("losses/imbalance.md", "losses/imbalance.html", "report/report.md", "report/report.html"):
+            texts[name] = (self.folder / name).read_text()
+        for name, text in texts.items():
+            with self.subTest(name):
+                self.assertIn("How long ranks wait is unknown", text)
+                self.assertNotIn("No rank waits", text)
+                self.assertNotIn("waits 0 s", text)
+        losses = json.loads((self.folder / "losses/imbalance.json").read_text())["phases"][0]
+        self.assertEqual(losses["waitsUnknown"], {"calls": 2, "example": "rank 0 in MPI_Win_fence at 5.00 ms"})
+        for key in ("waiting", "callPaths", "byFactor"):
+            self.assertNotIn(key, losses)
+        again = self.run_ok("report", self.folder / "report/results.json", "-o", self.folder / "again")
+        self.assertIn("How long ranks wait is unknown", (self.folder / "again/report.md").read_text(), again.stderr)
+
+
 class Help(CliTest):
     def test_help_of_everything(self):
         overview = self.run_ok("--help").stdout

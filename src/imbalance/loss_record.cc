@@ -48,6 +48,17 @@ double LossRecord::Waiting() const { return Sum(waiting); }
 
 double LossRecord::Costs() const { return Sum(short_term) + Sum(long_term) + Sum(exit_skew); }
 
+void WithholdWaits(LossRecord& record, const UnknownWaits& waits) {
+  record.unknown_waits = waits;
+  for (ByWaitKind* values : {&record.waiting, &record.short_term, &record.long_term, &record.exit_skew,
+                             &record.unattributed, &record.lost}) {
+    values->fill(0);
+  }
+  record.at_end = record.wrong_order = record.indirect = record.propagating = 0;
+  record.paths.clear();
+  record.by_factor.reset();
+}
+
 LossRecord RecordOf(const Diagnosis& diagnosis, const std::string& phase, const std::vector<Location>& locations) {
   LossRecord record;
   record.phase = phase;

@@ -11,6 +11,7 @@
 #include "imbalance/factor_losses.h"
 #include "imbalance/load_shape.h"
 #include "imbalance/process_grid.h"
+#include "replay/unknown_waits.h"
 #include "trace/trace.h"
 
 namespace farscale {
@@ -58,12 +59,18 @@ struct LossRecord {
   std::optional<LoadShape> shape;         // of all useful time together
   std::optional<ProcessGrid> grid;        // of `ranks`; nothing: none is known
   std::vector<Finding> findings;
+  // The trace does not say for whom ranks wait in some calls. Then nothing is known of waits, their causes and the
+  // critical path, so there are no call paths; nothing: all waits are known.
+  std::optional<UnknownWaits> unknown_waits;
 
   double Waiting() const;  // of all ranks, with that at the end
   double Costs() const;    // of all paths: all waits but those at the end, unattributed and lost ones
 };
 
-// Without trace, cores, repeat, groups, by_factor and grid. `locations`: of a diagnosis of threads.
+// Leaves of a record what holds whoever waited for whom: how long the phase is and how its computation is spread.
+void WithholdWaits(LossRecord& record, const UnknownWaits& waits);
+
+// Without trace, cores, repeat, groups, by_factor, grid and unknown_waits. `locations`: of a diagnosis of threads.
 LossRecord RecordOf(const Diagnosis& diagnosis, const std::string& phase, const std::vector<Location>& locations = {});
 
 }  // namespace farscale

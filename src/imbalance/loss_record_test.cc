@@ -77,6 +77,24 @@ TEST(LossRecord, InnermostRegionsAreNotReadOffTheText) {
   EXPECT_EQ(innermost["solve / a / b / MPI_Barrier"], "solve / a / b / MPI_Barrier");
 }
 
+// Rank 1 waits 3 s for rank 0 in the barrier. If some other wait is unknown, nothing of that is told; the shape is.
+TEST(LossRecord, WithoutWaitsOnlyWhatHoldsInAnyCase) {
+  const Trace trace = test::ParseTrace(
+      "r0: comp 0-5 | Barrier@1 5-6\n"
+      "r1: comp 0-2 | Barrier@1 2-6");
+  const PhaseCut cut = CutPhase(trace, PhaseSpec::WholeRun());
+  LossRecord record = RecordOf(Diagnose(trace, MatchTrace(trace), cut, {{}, {}, 1}), "whole");
+  ASSERT_NEAR(record.Waiting(), 3, 1e-12);
+  ASSERT_TRUE(record.shape);
+  WithholdWaits(record, {2, "rank 0 in MPI_Win_lock at 1 s", 0});
+  EXPECT_EQ(record.Waiting(), 0);
+  EXPECT_EQ(record.Costs(), 0);
+  EXPECT_TRUE(record.paths.empty());
+  EXPECT_EQ(record.unknown_waits->calls, 2u);
+  EXPECT_NEAR(record.length, 6, 1e-12);
+  EXPECT_NEAR(record.shape->imbalance, 0.6, 1e-12);  // (5 - 3.5) / 5, of at most 1 - 1/2
+}
+
 // F takes 2 and 3 s with 3 s between: the critical path of 8 s goes through all of it, and no time of what lies between
 // counts for the phase.
 TEST(LossRecord, WhatLiesBetweenOccurrencesHasEffectsOnly) {

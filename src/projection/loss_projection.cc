@@ -319,6 +319,7 @@ std::vector<LossProjection> ProjectLosses(const std::vector<LossRecord>& records
                                           const ProjectionOptions& options) {
   std::vector<std::string> phases;
   for (const LossRecord& record : records) {
+    if (record.unknown_waits) continue;
     if (std::find(phases.begin(), phases.end(), record.phase) == phases.end()) phases.push_back(record.phase);
   }
   std::vector<LossProjection> projections;
@@ -330,7 +331,7 @@ std::vector<LossProjection> ProjectLosses(const std::vector<LossRecord>& records
     std::vector<RunLosses> runs;
     for (const LossRecord& record : records) {
       const auto cores = static_cast<double>(record.cores);
-      if (record.phase != projection.phase || record.allocation <= 0) continue;
+      if (record.phase != projection.phase || record.allocation <= 0 || record.unknown_waits) continue;
       if (options.train_max && cores > *options.train_max) continue;
       runs.push_back({cores, LossesOf(record, projection.measure)});
     }

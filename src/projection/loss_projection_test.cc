@@ -109,6 +109,18 @@ TEST(LossProjection, OneCoreCountIsNoEvidence) {
   EXPECT_TRUE(projection.paths[0].targets.empty());
 }
 
+// A run whose waits are unknown is none in which nothing is lost, and a phase with such runs alone has no projection.
+TEST(LossProjection, RunsWithUnknownWaitsAreLeftOut) {
+  const std::vector<LossRecord> known = {RunWith(16, {{"a", 0.1}}), RunWith(32, {{"a", 0.2}})};
+  std::vector<LossRecord> records = known;
+  records.push_back(RunWith(64, {}));
+  records.back().unknown_waits = UnknownWaits{3, "rank 0 in MPI_Win_lock at 1 s", 0};
+  const LossProjection projection = CostsOf(records, {128});
+  EXPECT_EQ(projection.fitted_cores, (std::vector<double>{16, 32}));
+  EXPECT_EQ(projection.paths.at(0).measured.size(), 2u);
+  EXPECT_TRUE(ProjectLosses({records.back()}, {}, test::AllModels(), {}).empty());
+}
+
 // Waits at the end are charged to nobody: 0.02 of the time of all ranks, a third of all waiting.
 TEST(LossProjection, SharesAreOfAllWaiting) {
   std::vector<LossRecord> records;

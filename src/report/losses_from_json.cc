@@ -188,21 +188,26 @@ LossRecord LossesFromJson(const Json& json, const std::string& file) {
   losses.length = json.at("length").get<double>();
   losses.window = json.at("window").get<double>();
   losses.allocation = json.at("allocation").get<double>();
+  const auto rules = ParseDelayRules(json.at("rules").get<std::string>());
+  if (!rules) RefuseLosses(file, json.at("rules").dump() + " are no rules of delay costs");
+  losses.rules = *rules;
+  losses.shape = ShapeFrom(json, file);
+  if (json.contains("processGrid")) losses.grid = GridFrom(json.at("processGrid"), file);
+  if (json.contains("waitsUnknown")) {
+    const Json& waits = json.at("waitsUnknown");
+    losses.unknown_waits = UnknownWaits{waits.at("calls").get<std::uint64_t>(), waits.at("example").get<std::string>()};
+    return losses;
+  }
   losses.waiting = ByKind(json.at("waiting"));
   losses.short_term = ByKind(json.at("shortTerm"));
   losses.long_term = ByKind(json.at("longTerm"));
   if (json.contains("exitSkew")) losses.exit_skew = ByKind(json.at("exitSkew"));
   losses.unattributed = ByKind(json.at("unattributed"));
-  const auto rules = ParseDelayRules(json.at("rules").get<std::string>());
-  if (!rules) RefuseLosses(file, json.at("rules").dump() + " are no rules of delay costs");
-  losses.rules = *rules;
   losses.lost = ByKind(json.at("notCharged"));
   losses.at_end = json.at("atEnd").get<double>();
   losses.indirect = json.at("indirect").get<double>();
   losses.propagating = json.at("propagating").get<double>();
   losses.wrong_order = json.at("wrongOrder").get<double>();
-  losses.shape = ShapeFrom(json, file);
-  if (json.contains("processGrid")) losses.grid = GridFrom(json.at("processGrid"), file);
   for (const Json& path : json.at("callPaths")) losses.paths.push_back(PathFrom(path, losses.ranks, file));
   if (!json.contains("byFactor")) return losses;
   losses.by_factor.emplace();

@@ -136,20 +136,24 @@ Json LossesToJson(const LossRecord& record) {
                {"length", record.length},
                {"window", record.window},
                {"allocation", record.allocation},
-               {"waiting", ToJson(record.waiting)},
-               {"shortTerm", ToJson(record.short_term)},
-               {"longTerm", ToJson(record.long_term)},
-               {"exitSkew", ToJson(record.exit_skew)},
-               {"rules", ToString(record.rules)},
-               {"unattributed", ToJson(record.unattributed)},
-               {"notCharged", ToJson(record.lost)},
-               {"atEnd", record.at_end},
-               {"indirect", record.indirect},
-               {"propagating", record.propagating},
-               {"wrongOrder", record.wrong_order}};
+               {"rules", ToString(record.rules)}};
   if (!record.locations.empty()) json["threads"] = ToJson(record.locations);
   if (record.shape) json["shape"] = ToJson(*record.shape, RemedyForAll(record));
   if (record.grid) json["processGrid"] = ToJson(*record.grid);
+  if (record.unknown_waits) {
+    json["waitsUnknown"] = {{"calls", record.unknown_waits->calls}, {"example", record.unknown_waits->example}};
+    return json;
+  }
+  json["waiting"] = ToJson(record.waiting);
+  json["shortTerm"] = ToJson(record.short_term);
+  json["longTerm"] = ToJson(record.long_term);
+  json["exitSkew"] = ToJson(record.exit_skew);
+  json["unattributed"] = ToJson(record.unattributed);
+  json["notCharged"] = ToJson(record.lost);
+  json["atEnd"] = record.at_end;
+  json["indirect"] = record.indirect;
+  json["propagating"] = record.propagating;
+  json["wrongOrder"] = record.wrong_order;
   Json paths = Json::array();
   for (const PathRecord& path : record.paths) paths.push_back(ToJson(path, record));
   json["callPaths"] = std::move(paths);

@@ -26,8 +26,9 @@ Data RowOf(const LossRecord& losses) {
   if (losses.repeat > 0) run += fmt::format(", repeat {}", losses.repeat);
   return {{"cores", run},
           {"length", FormatSeconds(losses.length)},
-          {"waiting", FormatSeconds(waiting)},
-          {"share", losses.allocation > 0 ? FormatPercent(waiting / losses.allocation) : "–"},
+          {"waiting", losses.unknown_waits ? "unknown" : FormatSeconds(waiting)},
+          {"share", losses.unknown_waits    ? "unknown"
+                    : losses.allocation > 0 ? FormatPercent(waiting / losses.allocation) : "–"},
           {"cause", causes.empty() ? "–" : causes.front()->path},
           {"part", causes.empty() ? "–" : FormatPercent(causes.front()->total.Costs() / waiting)}};
 }

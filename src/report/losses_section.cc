@@ -276,7 +276,18 @@ std::string SkewOfExits(const LossRecord& losses) {
 
 }  // namespace
 
+std::string DescribeUnknownWaits(const LossRecord& losses) {
+  if (!losses.unknown_waits) return "";
+  const UnknownWaits& waits = *losses.unknown_waits;
+  return fmt::format(
+      "How long {} wait is unknown: they may have waited in {} ({}) for {} that the trace does not tell. So nothing is "
+      "said of what causes waiting, and of the critical path.",
+      LossRanks(losses).many(), waits.calls == 1 ? "a call" : FormatCount(waits.calls) + " calls",
+      waits.calls == 1 ? waits.example : "such as " + waits.example, LossRanks(losses).many());
+}
+
 std::vector<std::string> SummarizeLosses(const LossRecord& losses) {
+  if (losses.unknown_waits) return {DescribeUnknownWaits(losses)};
   const double waiting = losses.Waiting();
   const LossRanks ranks(losses);
   if (waiting <= 0) return {fmt::format("No {} waits for another.", ranks.one())};

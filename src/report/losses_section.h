@@ -23,6 +23,9 @@ struct LossDetail {
 ReportData LossesOfPhase(const LossRecord& losses, const std::vector<LossGrowth>& growth, const std::string& heading,
                          const LossDetail& detail = {});
 
+// Why nothing is said of waits; empty where they are known.
+std::string DescribeUnknownWaits(const LossRecord& losses);
+
 // What stands above the tables.
 std::vector<std::string> SummarizeLosses(const LossRecord& losses);
 

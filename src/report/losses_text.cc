@@ -83,10 +83,12 @@ std::string CriticalTable(const LossRecord& losses, std::size_t top) {
 
 std::string FormatLosses(const LossRecord& losses, std::size_t top) {
   const LossRanks ranks(losses);
-  std::string text = fmt::format(
-      "{}\nphase {} on {} core{}: {} on {}, of which a {} waits {} on average ({})\n\n", losses.trace, losses.phase,
-      losses.cores, losses.cores == 1 ? "" : "s", FormatSeconds(losses.length), ranks.Count(), ranks.one(),
-      FormatSeconds(ranks.PerRank(losses.Waiting())), ShareOf(losses.Waiting(), losses.allocation));
+  std::string text =
+      fmt::format("{}\nphase {} on {} core{}: {} on {}", losses.trace, losses.phase, losses.cores,
+                  losses.cores == 1 ? "" : "s", FormatSeconds(losses.length), ranks.Count());
+  if (losses.unknown_waits) return text + "\n" + DescribeUnknownWaits(losses) + "\n";
+  text += fmt::format(", of which a {} waits {} on average ({})\n\n", ranks.one(),
+                      FormatSeconds(ranks.PerRank(losses.Waiting())), ShareOf(losses.Waiting(), losses.allocation));
   if (losses.Waiting() > 0) {
     text += WaitTable(losses) + "\n";
     const std::string rules = DescribeRules(losses);

@@ -180,7 +180,9 @@ LossRecord LossesOf(const Trace& trace, const Matching& matching, const std::opt
   losses.trace = run.path;
   for (const RankGroup& group : groups) losses.groups.push_back(group.name);
   losses.cores = run.cores;
-  if (!FindUnknownWaits(trace, cut).any()) {
+  if (const UnknownWaits waits = FindUnknownWaits(trace, cut); waits.any()) {
+    WithholdWaits(losses, waits);
+  } else {
     losses.by_factor = SplitByFactor(trace, matching, cut, study.factors.rules);
   }
   if (!threaded) losses.grid = FindProcessGrid(trace, cut);
