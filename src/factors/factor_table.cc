@@ -255,13 +255,6 @@ std::vector<FactorRow*> RowsOf(FactorTable& table, const std::string& series, co
   return rows;
 }
 
-void ForgetComparison(FactorRow& row) {
-  for (FactorValues* values : {&row.values, &row.standard_errors}) {
-    for (const Factor factor : kCompared) (*values)[factor].reset();
-    (*values)[Factor::kGlobalEfficiency].reset();
-  }
-}
-
 [[noreturn]] void RefuseTerms(const FactorRow& row, const std::string& why) {
   throw Error(ErrorKind::kUsage, fmt::format("row of {} cores", row.cores), why,
               "make the table anew from the traces, or predict from factors.json, which knows the totals");
@@ -343,13 +336,33 @@ std::vector<FactorRow> FactorTable::Rows(const std::string& series, const PhaseI
 }
 
 void FindGroupsInOldTexts(FactorTable& table) {
-  std::set<std::pair<std::string, PhaseId>> groups;
+  using Text = std::pair<std::string, PhaseId>;
+  const auto is_part = [](const FactorRow& row) { return row.ranks < row.cores / row.threads; };
+  std::set<Text> groups;
+  std::set<std::pair<Text, std::int64_t>> parts;  // at these core counts
   for (const FactorRow& row : table.rows) {
-    const bool is_part = row.ranks < row.cores / row.threads;
-    if (is_part && GroupInOldText(row.phase.name)) groups.emplace(row.series, row.phase);
+    if (!is_part(row) || !GroupInOldText(row.phase.name)) continue;
+    groups.emplace(row.series, row.phase);
+    parts.emplace(Text(row.series, row.phase), row.cores);
+  }
+  // A group has some of the ranks or all of them at one core count: where there are rows of both kinds, those of all
+  // ranks are a phase with the same text.
+  std::set<Text> phases;
+  for (const FactorRow& row : table.rows) {
+    const Text text(row.series, row.phase);
+    if (!is_part(row) && parts.count({text, row.cores}) > 0) phases.insert(text);
   }
   for (FactorRow& row : table.rows) {
-    if (groups.count({row.series, row.phase}) > 0) row.phase = *GroupInOldText(row.phase.name);
+    const Text text(row.series, row.phase);
+    if (groups.count(text) > 0 && (is_part(row) || phases.count(text) == 0))
+      row.phase = *GroupInOldText(row.phase.name);
+  }
+}
+
+void ForgetComparison(FactorRow& row) {
+  for (FactorValues* values : {&row.values, &row.standard_errors}) {
+    for (const Factor factor : kCompared) (*values)[factor].reset();
+    (*values)[Factor::kGlobalEfficiency].reset();
   }
 }
 

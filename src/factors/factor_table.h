@@ -41,7 +41,7 @@ struct FactorRow {
   // Only for rows from traces.
   std::optional<PhaseTotals> totals;
   std::optional<Span> span;
-  std::optional<BlockSamples> samples;  // until the table is complete, then part of the errors
+  std::optional<BlockSamples> samples;        // until the table is complete, then part of the errors
   std::optional<UnknownWaits> unknown_waits;  // why there are no serialization and transfer; without `operations`
 
   friend bool operator==(const FactorRow&, const FactorRow&) = default;
@@ -63,8 +63,8 @@ struct FactorTable {
 };
 
 // Files before version 2, and CSV files without the column `group`, have a group of ranks in the text of its phase,
-// "iteration / pme". A text of that form is that of a group where any row of it has fewer ranks than its run; all other
-// phases keep their names.
+// "iteration / pme". A text of that form is that of a group where any row of it has fewer ranks than its run, but for
+// rows of all ranks at core counts that have both; all other phases keep their names.
 void FindGroupsInOldTexts(FactorTable& table);
 
 // Adds what rows say of themselves to the findings of the table, in place of what they said before. For tables without
@@ -80,6 +80,9 @@ void CompleteTable(FactorTable& table);
 // reference is made anew from the totals; rows without totals are divided by their values at the new reference.
 // Throws a usage error when the reference is not a run of the table, and when the rows do not know enough.
 void ChangeTerms(FactorTable& table, std::optional<Scaling> scaling, std::optional<std::int64_t> reference);
+
+// Takes away what compares with the reference: computation scalability, its parts, speedup and global efficiency.
+void ForgetComparison(FactorRow& row);
 
 // A run whose speedup is known.
 struct SpeedupAnchor {

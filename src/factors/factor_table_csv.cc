@@ -115,7 +115,10 @@ bool ReadField(const std::string& where, const Column& column, const std::string
                std::optional<std::int64_t>& ranks) {
   if (column.name == "series") row.series = text;
   if (column.name == "phase") row.phase.name = text;
-  if (column.name == "group") row.phase.group = text;
+  if (column.name == "group") {
+    CheckGroupName(where, text);
+    row.phase.group = text;
+  }
   if (text.empty()) return false;
   if (column.is_error) {
     (column.factor ? row.standard_errors[*column.factor] : row.runtime_error) = ReadError(where, column.name, text);

@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -204,6 +205,32 @@ TEST(FactorJson, RanksAreCoresByThreads) {
   EXPECT_EQ(ranks_of("\"cores\": 8, \"threads\": 2"), 4);
   EXPECT_EQ(ranks_of("\"cores\": 1, \"threads\": 2"), 1);
   EXPECT_EQ(ranks_of("\"cores\": 8, \"threads\": 2, \"ranks\": 3"), 3);
+}
+
+// In version 1 a group of 4 of 8 ranks and a phase could have the same text: the rows of all ranks are the phase.
+TEST(FactorJson, GroupsAndPhasesOfTheSameOldText) {
+  std::string rows;
+  for (const auto& [cores, ranks] : {std::pair(8, 4), std::pair(8, 8), std::pair(16, 8), std::pair(16, 16)}) {
+    rows += fmt::format(R"({}{{"phase": "a / b", "cores": {}, "ranks": {}, "factors": {{"loadBalance": 0.{}}}}})",
+                        rows.empty() ? "" : ",", cores, ranks, ranks == cores ? 9 : 5);
+  }
+  const FactorTable table =
+      ReadFactorJson(R"({"format": "farscale-factors", "version": 1, "rows": [)" + rows + "]}", "t.json");
+  for (const FactorRow& row : table.rows) {
+    const bool is_whole = row.ranks == row.cores;
+    EXPECT_EQ(row.phase, is_whole ? PhaseId("a / b") : PhaseId("a", "b"));
+    EXPECT_EQ(row.values[Factor::kLoadBalance], is_whole ? 0.9 : 0.5);
+  }
+}
+
+// What stands between a phase and a group is in no name of a group, as in studies.
+TEST(FactorTables, NamesOfGroups) {
+  const std::string csv = "phase,group,cores,ranks,loadBalance\nstep,pme / x,8,3,0.9\n";
+  EXPECT_THAT(CsvError(csv), HasSubstr("'pme / x', contains ' / '"));
+  EXPECT_THROW(ReadFactorJson(R"({"format": "farscale-factors", "version": 2, "rows": [{"phase": "step", )"
+                              R"("group": "pme / x", "cores": 8, "ranks": 3, "factors": {"loadBalance": 0.9}}]})",
+                              "t.json"),
+               Error);
 }
 
 // Version 1 had groups in the text of the phase. In version 2 a text is a name, whatever the ranks are.

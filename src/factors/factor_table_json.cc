@@ -120,7 +120,8 @@ UnknownWaits WaitsFromJson(const Json& json, const std::string& where) {
   UnknownWaits waits;
   waits.calls = json.at("calls").get<std::uint64_t>();
   waits.example = json.at("example").get<std::string>();
-  if (waits.calls == 0) throw Error(ErrorKind::kInput, where, "waitsUnknown has no calls", "leave it out where waits are known");
+  if (waits.calls == 0)
+    throw Error(ErrorKind::kInput, where, "waitsUnknown has no calls", "leave it out where waits are known");
   return waits;
 }
 
@@ -128,6 +129,7 @@ FactorRow RowFromJson(const Json& json, const std::string& where) {
   FactorRow row;
   row.series = json.value("series", "");
   row.phase = PhaseFromJson(json);
+  CheckGroupName(where, row.phase.group);
   row.cores = json.at("cores").get<std::int64_t>();
   row.threads = json.value("threads", std::int64_t{1});
   if (row.cores < 1 || row.threads < 1) throw Error(ErrorKind::kInput, where, "cores and threads must be positive");

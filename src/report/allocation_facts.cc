@@ -84,8 +84,9 @@ AllocationFacts FactsOf(const Results& results, const AllocationPack& pack) {
   facts.emplace_back("Code and case",
                      results.description.empty() ? results.title : results.title + ". " + results.description);
   if (!pack.phase.IsUnnamed()) {
+    if (pack.phase.IsGroup()) facts.emplace_back("Group of ranks", pack.phase.group);
     facts.emplace_back("Phase",
-                       pack.phase.Text() + (pack.phase_description.empty() ? "" : ": " + pack.phase_description));
+                       pack.phase.name + (pack.phase_description.empty() ? "" : ": " + pack.phase_description));
   }
   facts.emplace_back("Scaling", ScalingInWords(pack, results.problem));
   facts.emplace_back("Baseline", CoresInWords(pack.baseline));

@@ -171,9 +171,17 @@ ReportModel BuildAllocationModel(const Results& results, const AllocationPack& p
   return model;
 }
 
+namespace {
+
+std::string PhaseInHead(const PhaseId& phase) {
+  return phase.IsGroup() ? fmt::format("group {} of phase {}", phase.group, phase.name) : "phase " + phase.name;
+}
+
+}  // namespace
+
 std::string WriteAllocationCsv(const Results& results, const AllocationPack& pack) {
   std::string text = fmt::format("# {}{}; baseline {} cores; {} scaling\n", OneLine(results.title),
-                                 pack.phase.IsUnnamed() ? "" : ", phase " + OneLine(pack.phase.Text()),
+                                 pack.phase.IsUnnamed() ? "" : ", " + OneLine(PhaseInHead(pack.phase)),
                                  FormatExact(pack.baseline), pack.scaling ? ToString(*pack.scaling) : "unknown");
   for (const std::string& sentence : pack.contradictions) text += "# Contradiction: " + OneLine(sentence) + "\n";
   for (const std::string& sentence : DescribeRecommendation(pack)) text += "# " + OneLine(sentence) + "\n";

@@ -230,6 +230,11 @@ std::string FormatWallTime(double seconds) {
   return seconds < 2 * kHour ? FormatSeconds(seconds) : FormatSpeedup(seconds / kHour) + " h";
 }
 
+std::string PhaseInWords(const PhaseId& phase) {
+  const std::string whole = fmt::format("the phase \"{}\"", phase.name);
+  return phase.IsGroup() ? fmt::format("the group \"{}\" of ranks in {}", phase.group, whole) : whole;
+}
+
 std::vector<std::string> DescribeRecommendation(const AllocationPack& pack) {
   const Recommendation& job = pack.recommendation;
   std::vector<std::string> sentences;
@@ -276,9 +281,9 @@ std::string DescribeMeasurement(const Results& results, const AllocationPack& pa
   }
   text += ".";
   if (!pack.phase.IsUnnamed()) {
-    text += fmt::format(" All numbers are about the phase \"{}\"{}, not about start and end of the program.",
-                        pack.phase.Text(),
-                        pack.phase_description.empty() || tracers.empty() ? "" : " (" + pack.phase_description + ")");
+    text +=
+        fmt::format(" All numbers are about {}{}, not about start and end of the program.", PhaseInWords(pack.phase),
+                    pack.phase_description.empty() || tracers.empty() ? "" : " (" + pack.phase_description + ")");
   }
   const bool has_times = largest->iteration.value.has_value();
   if (has_times) {

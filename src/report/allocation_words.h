@@ -11,6 +11,9 @@ namespace farscale {
 // Seconds as FormatSeconds has them, from two hours on in hours.
 std::string FormatWallTime(double seconds);
 
+// "the phase "solve"", "the group "pme" of ranks in the phase "solve"".
+std::string PhaseInWords(const PhaseId& phase);
+
 // The recommended job size with its interval, efficiency and cost, in sentences.
 std::vector<std::string> DescribeRecommendation(const AllocationPack& pack);
 
