@@ -57,7 +57,7 @@ std::optional<Scaling> ScalingShownBy(const std::vector<FactorRow>& rows) {
   return is_strong ? Scaling::kStrong : Scaling::kWeak;
 }
 
-void PutInTerms(FactorTable& table, std::optional<Scaling> scaling, std::optional<std::int64_t> reference) {
+void PutInTermsUnchecked(FactorTable& table, std::optional<Scaling> scaling, std::optional<std::int64_t> reference) {
   if (!table.scaling) {
     table.scaling = ImpliedScaling(table);
     if (table.scaling) table.scaling_source = kShownByTimes;
@@ -70,7 +70,11 @@ void PutInTerms(FactorTable& table, std::optional<Scaling> scaling, std::optiona
   if (!table.scaling) table.scaling = scaling;
   CompleteTable(table);
   if (scaling || reference) ChangeTerms(table, scaling, reference);
-  CheckScaling(table, SourceOfScaling(table));
+}
+
+void PutInTerms(FactorTable& table, std::optional<Scaling> scaling, std::optional<std::int64_t> reference) {
+  PutInTermsUnchecked(table, scaling, reference);
+  CheckScaling(table, scaling ? SourceOfScaling(table) : SourceOfStoredScaling(table));
 }
 
 }  // namespace farscale

@@ -24,4 +24,7 @@ inline constexpr const char* kShownByTimes = "run times";
 // [scaling_check.h]. Throws as ChangeTerms.
 void PutInTerms(FactorTable& table, std::optional<Scaling> scaling, std::optional<std::int64_t> reference);
 
+// The same, but for what the runs exclude.
+void PutInTermsUnchecked(FactorTable& table, std::optional<Scaling> scaling, std::optional<std::int64_t> reference);
+
 }  // namespace farscale

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "factors/run_scaling.h"
 
 namespace farscale {
 namespace {
@@ -86,6 +87,44 @@ std::string WithSeries(const std::string& series, const std::string& text) {
   return series.empty() ? text : "series " + series + ": " + text;
 }
 
+constexpr const char* kAdvice = "say that the scaling is strong, or correct run times and iterations";
+
+// How a phase fits the scaling of its table.
+struct PhaseFit {
+  ScalingFit fit = ScalingFit::kFits;
+  std::string growth;   // in words
+  std::string verdict;  // which scaling fits
+
+  std::string Excluded() const { return "the problem does not grow with the cores: " + growth; }
+};
+
+PhaseFit FitOfPhase(const std::vector<FactorRow>& rows, Scaling scaling) {
+  std::optional<WorkGrowth> growth = GrowthOfWork(rows);
+  if (!growth) return {};
+  if (!growth->work) growth->work = GrowthBehindScalability(rows, *growth, scaling);
+  const ScalingFit fit = FitOf(*growth, scaling);
+  const bool other_fits = growth->work && FitOf(*growth, Other(scaling)) == ScalingFit::kFits;
+  return {fit, InWords(*growth, scaling),
+          growth->work && !other_fits ? "neither strong nor weak scaling" : ToString(Other(scaling)) + " scaling fits"};
+}
+
+std::string DoubtIn(const FactorTable& table, const PhaseFit& fit) {
+  return fmt::format("{} to be {}, but {}: {}", IsScalingDecided(table) ? "taken" : "said", ToString(*table.scaling),
+                     fit.growth, fit.verdict);
+}
+
+// Work of a smaller phase need not grow as that of the program, but what is excluded is no efficiency of anything.
+void AddExcludedPhases(const FactorTable& table, const std::string& series, const PhaseId& longest,
+                       Diagnostics& diagnostics) {
+  for (const PhaseId& phase : table.Phases(series)) {
+    if (phase == longest) continue;
+    const PhaseFit fit = FitOfPhase(table.Rows(series, phase), *table.scaling);
+    if (fit.fit != ScalingFit::kExcluded) continue;
+    diagnostics.Add(Anomaly::kScalingUnlikely, 1,
+                    WithSeries(series, "phase " + phase.Text() + ": " + DoubtIn(table, fit)));
+  }
+}
+
 }  // namespace
 
 std::optional<double> WorkGrowth::TimeRatio() const {
@@ -106,23 +145,32 @@ std::vector<FactorRow> LongestPhase(const FactorTable& table, const std::string&
 }
 
 std::optional<WorkGrowth> GrowthOfWork(const std::vector<FactorRow>& rows) {
-  const auto by_cores = [](const FactorRow& a, const FactorRow& b) { return a.cores < b.cores; };
-  const auto least = std::min_element(rows.begin(), rows.end(), by_cores);
-  if (least == rows.end()) return std::nullopt;
-  const FactorRow* most = &*least;
-  for (const FactorRow& row : rows) {
-    if (row.threads == least->threads && row.cores > most->cores) most = &row;
+  const FactorRow *least = nullptr, *most = nullptr;
+  for (const FactorRow& first : rows) {
+    for (const FactorRow& last : rows) {
+      if (first.threads != last.threads || first.cores >= last.cores) continue;
+      const double processes = Processes(last) / Processes(first);
+      const double widest = least == nullptr ? 0 : Processes(*most) / Processes(*least);
+      const bool is_smaller = processes == widest && first.threads < least->threads;
+      if (processes < widest || (processes == widest && !is_smaller)) continue;
+      least = &first;
+      most = &last;
+    }
   }
-  if (most->cores == least->cores) return std::nullopt;
+  if (least == nullptr) return std::nullopt;
+  std::vector<FactorRow> alike;
+  for (const FactorRow& row : rows) {
+    if (row.threads == least->threads) alike.push_back(row);
+  }
   WorkGrowth growth;
   growth.first = least->cores;
   growth.last = most->cores;
   growth.processes = Processes(*most) / Processes(*least);
-  growth.work = RatioOf(rows, growth, InstructionsOf);
+  growth.work = RatioOf(alike, growth, InstructionsOf);
   growth.is_instructions = growth.work.has_value();
-  if (!growth.work) growth.work = RatioOf(rows, growth, UsefulOf);
-  growth.first_seconds = MeanAt(rows, growth.first, SecondsOf);
-  growth.last_seconds = MeanAt(rows, growth.last, SecondsOf);
+  if (!growth.work) growth.work = RatioOf(alike, growth, UsefulOf);
+  growth.first_seconds = MeanAt(alike, growth.first, SecondsOf);
+  growth.last_seconds = MeanAt(alike, growth.last, SecondsOf);
   return growth;
 }
 
@@ -146,32 +194,45 @@ void CheckScaling(FactorTable& table, const std::string& where) {
   const AnomalyType& type = Describe(Anomaly::kScalingUnlikely);
   std::erase_if(table.findings, [&](const Finding& finding) { return finding.id == type.id; });
   if (!table.scaling) return;
-  const Scaling scaling = *table.scaling;
-  Diagnostics diagnostics;
+  const std::string excluded = WhyExcluded(table);
+  if (!excluded.empty()) throw Error(ErrorKind::kUsage, where, excluded, kAdvice);
+  Diagnostics diagnostics, of_phases;
   const std::vector<std::string> all_series = table.Series();
   for (const std::string& series : all_series) {
     const std::vector<FactorRow> rows = LongestPhase(table, series);
-    std::optional<WorkGrowth> growth = GrowthOfWork(rows);
-    if (!growth) continue;
-    if (!growth->work) growth->work = GrowthBehindScalability(rows, *growth, scaling);
-    const ScalingFit fit = FitOf(*growth, scaling);
-    if (fit == ScalingFit::kFits) continue;
-    const std::string words = InWords(*growth, scaling);
-    if (fit == ScalingFit::kExcluded) {
-      throw Error(ErrorKind::kUsage, where, WithSeries(series, "the problem does not grow with the cores: " + words),
-                  "say that the scaling is strong, or correct run times and iterations");
+    const PhaseFit fit = FitOfPhase(rows, *table.scaling);
+    if (fit.fit == ScalingFit::kFits) {
+      if (!rows.empty()) AddExcludedPhases(table, series, rows.front().phase, of_phases);
+    } else {
+      diagnostics.Add(Anomaly::kScalingUnlikely, 1, WithSeries(series, DoubtIn(table, fit)));
     }
-    const bool other_fits = growth->work && FitOf(*growth, Other(scaling)) == ScalingFit::kFits;
-    const std::string verdict =
-        growth->work && !other_fits ? "neither strong nor weak scaling" : ToString(Other(scaling)) + " scaling fits";
-    diagnostics.Add(Anomaly::kScalingUnlikely, 1,
-                    WithSeries(series, fmt::format("said to be {}, but {}: {}", ToString(scaling), words, verdict)));
   }
-  if (diagnostics.empty()) return;
-  if (all_series.size() > 1) diagnostics.AddPopulation(Anomaly::kScalingUnlikely, all_series.size());
+  if (!diagnostics.empty() && all_series.size() > 1) {
+    diagnostics.AddPopulation(Anomaly::kScalingUnlikely, all_series.size());
+  }
   // What puts all numbers in doubt is said first.
-  const std::vector<Finding> found = diagnostics.findings();
+  std::vector<Finding> found = diagnostics.findings();
+  for (const Finding& finding : of_phases.findings()) found.push_back(finding);
   table.findings.insert(table.findings.begin(), found.begin(), found.end());
+}
+
+std::string WhyExcluded(const FactorTable& table) {
+  if (!table.scaling) return "";
+  for (const std::string& series : table.Series()) {
+    const PhaseFit fit = FitOfPhase(LongestPhase(table, series), *table.scaling);
+    if (fit.fit == ScalingFit::kExcluded) return WithSeries(series, fit.Excluded());
+  }
+  return "";
+}
+
+std::string CheckScalingOf(const FactorTable& table, const std::string& series, const PhaseId& phase) {
+  if (!table.scaling) return "";
+  const PhaseFit fit = FitOfPhase(table.Rows(series, phase), *table.scaling);
+  if (fit.fit == ScalingFit::kExcluded) {
+    throw Error(ErrorKind::kUsage, phase.IsUnnamed() ? "" : "phase " + phase.Text(), WithSeries(series, fit.Excluded()),
+                std::string(kAdvice) + ", or choose a phase whose work grows");
+  }
+  return fit.fit == ScalingFit::kFits ? "" : DoubtIn(table, fit);
 }
 
 std::string SourceOfScaling(const FactorTable& table) {
@@ -179,6 +240,16 @@ std::string SourceOfScaling(const FactorTable& table) {
   if (table.scaling_source == "command line") return "--scaling " + scaling;
   if (table.scaling_source == "study") return fmt::format("scaling = \"{}\"", scaling);
   return scaling + " scaling, by " + (table.scaling_source.empty() ? "the table" : table.scaling_source);
+}
+
+std::string SourceOfStoredScaling(const FactorTable& table) {
+  const std::string scaling = (table.scaling ? ToString(*table.scaling) : "unknown") + " scaling";
+  return scaling + (IsScalingDecided(table) ? ", by " + table.scaling_source : ", as the table says");
+}
+
+bool IsScalingDecided(const FactorTable& table) {
+  return table.scaling_source == "instructions" || table.scaling_source == "useful time" ||
+         table.scaling_source == kShownByTimes;
 }
 
 }  // namespace farscale

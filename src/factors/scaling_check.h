@@ -10,8 +10,8 @@
 
 namespace farscale {
 
-// From the fewest to the most cores of a phase, among runs with as many threads a process. Repeats count with their
-// mean.
+// From the fewest to the most cores of a phase, among runs with as many threads a process: those whose processes grow
+// most, where there are several such. Repeats count with their mean.
 struct WorkGrowth {
   std::int64_t first = 0, last = 0;  // cores
   double processes = 1;              // so many times as many
@@ -41,10 +41,22 @@ enum class ScalingFit { kFits, kUnlikely, kExcluded };
 ScalingFit FitOf(const WorkGrowth& growth, Scaling scaling);
 
 // Holds a completed table against its scaling, by the longest phase of every series. Adds a finding where the scaling
-// is unlikely; throws a usage error at `where` when it is excluded.
+// is unlikely, or excluded for a smaller phase; throws a usage error at `where` when it is excluded.
 void CheckScaling(FactorTable& table, const std::string& where);
 
-// Where a table says its scaling, for errors: "--scaling weak", "scaling = "weak" of the study", ...
+// Why the longest phase of a series excludes the scaling of a completed table; empty where none does.
+std::string WhyExcluded(const FactorTable& table);
+
+// Holds the scaling of a table against one phase, for what is about that alone: why it is unlikely there, as in a
+// finding; empty where it fits. Throws a usage error naming the phase when it is excluded.
+std::string CheckScalingOf(const FactorTable& table, const std::string& series, const PhaseId& phase);
+
+// Where a table says its scaling, for errors: "--scaling weak", "scaling = "weak"" of a study; of a table that was
+// stored, "scaling weak as the table says", whoever told it then.
 std::string SourceOfScaling(const FactorTable& table);
+std::string SourceOfStoredScaling(const FactorTable& table);
+
+// Whether the growth of work or times have decided it, and nobody said it.
+bool IsScalingDecided(const FactorTable& table);
 
 }  // namespace farscale

@@ -10,6 +10,7 @@ namespace farscale {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 struct OneRun {
   double cores = 0;
@@ -184,6 +185,74 @@ TEST(ScalingCheck, EverySeriesOnce) {
   EXPECT_EQ(table.findings[0].population, 2u);
   EXPECT_THAT(table.findings[0].example, HasSubstr("series grown: said to be strong"));
   EXPECT_TRUE(PutsAllInDoubt(table.findings[0]));
+}
+
+// One thread a process on 8 cores, two on 16 to 64: there the time falls from 16.8 to 4.6 s on four times the
+// processes, and P T PE goes from 8 · 16.8 · 0.92 = 123.6 s to 32 · 4.6 · 0.86 = 126.6 s. That the smallest run has
+// other threads than all others is no reason not to look.
+TEST(ScalingCheck, TheSmallestRunMayHaveOtherThreads) {
+  FactorTable table = Timed({{8, 32}, {16, 16.8}, {32, 8.8}, {64, 4.6}});
+  const std::vector<double> efficiencies = {0.95, 0.92, 0.89, 0.86};
+  for (std::size_t i = 0; i < table.rows.size(); ++i) {
+    FactorRow& row = table.rows[i];
+    row.threads = i == 0 ? 1 : 2;
+    row.ranks = row.cores / row.threads;
+    row.values[Factor::kParallelEfficiency] = efficiencies[i];
+  }
+  const auto growth = GrowthOfWork(table.rows);
+  ASSERT_TRUE(growth);
+  EXPECT_EQ(growth->first, 16);
+  EXPECT_EQ(growth->last, 64);
+  EXPECT_DOUBLE_EQ(growth->processes, 4);
+  EXPECT_NEAR(*growth->work, 126.6 / 123.6, 1e-3);
+  EXPECT_THROW(PutInTerms(table, Scaling::kWeak, std::nullopt), Error);
+}
+
+// Of 5 s of "io" and 4 s of "solve", which falls to 0.53 s on 8 times the cores: the program as a whole scales weakly,
+// but 905 % of efficiency are no truth about "solve". The same in a phase of work that does not grow as fast is usual.
+TEST(ScalingCheck, SmallerPhasesThatExcludeIt) {
+  FactorTable table = Traced({{8, 5, 36}, {64, 5, 288}}, Scaling::kWeak, "io");
+  for (FactorRow row : Traced({{8, 4, 29}, {64, 0.53, 29}}, Scaling::kWeak, "solve").rows) table.rows.push_back(row);
+  for (FactorRow row : Traced({{8, 4, 29}, {64, 4, 29}}, Scaling::kWeak, "setup").rows) table.rows.push_back(row);
+  EXPECT_EQ(WhyRefused(table), "");
+  EXPECT_THAT(Doubt(table), HasSubstr("phase solve: said to be weak, but from 8 to 64 cores an iteration falls from 4 "
+                                      "to 0.53 s"));
+  EXPECT_THAT(Doubt(table), Not(HasSubstr("setup")));
+  try {
+    CheckScalingOf(table, "", "solve");
+    ADD_FAILURE() << "not refused";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("phase solve: the problem does not grow with the cores: from 8 to 64 cores"));
+  }
+  EXPECT_EQ(CheckScalingOf(table, "", "io"), "");
+  EXPECT_THAT(CheckScalingOf(table, "", "setup"), HasSubstr("computation on all cores together is 1 times as much"));
+}
+
+// Nobody said what the growth of work has decided; and a stored table was not given an option now.
+TEST(ScalingCheck, WhoSaysIt) {
+  FactorTable table = Traced({{2, 8, 16}, {32, 8, 1600}}, Scaling::kWeak);
+  EXPECT_THAT(Doubt(table), testing::StartsWith("said to be weak, but"));
+  for (const char* decided : {"instructions", "useful time", kShownByTimes}) {
+    table.scaling_source = decided;
+    EXPECT_THAT(Doubt(table), testing::StartsWith("taken to be weak, but"));
+    EXPECT_THAT(SourceOfStoredScaling(table), HasSubstr(decided));
+  }
+  table.scaling_source = "command line";
+  EXPECT_EQ(SourceOfScaling(table), "--scaling weak");
+  EXPECT_EQ(SourceOfStoredScaling(table), "weak scaling, as the table says");
+  FactorTable stored = Traced({{2, 8, 16}, {8, 2, 16}}, Scaling::kWeak);
+  stored.scaling_source = "command line";
+  const auto why = [&](std::optional<Scaling> scaling) -> std::string {
+    try {
+      FactorTable asked = stored;
+      PutInTerms(asked, scaling, std::nullopt);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_THAT(why(std::nullopt), testing::StartsWith("weak scaling, as the table says: the problem does not grow"));
+  EXPECT_THAT(why(Scaling::kWeak), testing::StartsWith("--scaling weak: the problem does not grow"));
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <utility>
 
 #include "base/format.h"
 #include "base/text.h"
@@ -38,6 +40,11 @@ std::optional<double> MeanAt(const std::vector<FactorRow>& rows, std::int64_t co
   return known > 0 ? std::optional(sum / known) : std::nullopt;
 }
 
+const FactorRow& RowAt(const std::vector<FactorRow>& rows, std::int64_t cores) {
+  const auto found = std::find_if(rows.begin(), rows.end(), [&](const FactorRow& row) { return row.cores == cores; });
+  return found == rows.end() ? rows.front() : *found;
+}
+
 std::string OnCores(const FactorRow& row) {
   return fmt::format("on {} core{}", FormatCores(static_cast<double>(row.cores)), row.cores == 1 ? "" : "s");
 }
@@ -63,8 +70,31 @@ std::string CauseOf(Factor factor, double value) {
   }
 }
 
-// Of computation scalability, by its parts where they are known.
-std::string CauseOfScalability(const FactorRow& row) {
+// The run that computation scalability is 1 of, the smallest of them.
+const FactorRow& ReferenceIn(const std::vector<FactorRow>& rows) {
+  const FactorRow* reference = &rows.front();
+  const auto rank = [](const FactorRow& row) {
+    const std::optional<double>& scalability = row.values[Factor::kComputationScalability];
+    return std::pair(!scalability || std::fabs(*scalability - 1) > 1e-9, row.cores);
+  };
+  for (const FactorRow& row : rows) {
+    if (rank(row) < rank(*reference)) reference = &row;
+  }
+  return *reference;
+}
+
+std::string Threads(const FactorRow& row) {
+  return fmt::format("{} thread{} a process", row.threads, row.threads == 1 ? "" : "s");
+}
+
+// Of computation scalability: other threads, else its parts where they are known.
+std::string CauseOfScalability(const FactorRow& row, const FactorRow& reference) {
+  if (row.threads != reference.threads) {
+    return fmt::format(
+        "this run has {} and the run compared with {}, and computation is that of processes, so it is less where more "
+        "threads share it; compare runs with as many threads",
+        Threads(row), Threads(reference));
+  }
   std::vector<std::string> causes;
   for (const Factor part : {Factor::kInstructionScaling, Factor::kIpcScaling, Factor::kFrequencyScaling}) {
     if (row.values[part] && *row.values[part] > kMatters) causes.push_back(CauseOf(part, *row.values[part]));
@@ -73,9 +103,10 @@ std::string CauseOfScalability(const FactorRow& row) {
   return CauseOf(Factor::kComputationScalability, *row.values[Factor::kComputationScalability]);
 }
 
-std::string BecauseOfScalability(const FactorRow& row) {
+std::string BecauseOfScalability(const FactorRow& row, const FactorRow& reference) {
   return fmt::format("come from computation scalability ({} {}): {}.",
-                     FormatFactor(*row.values[Factor::kComputationScalability]), OnCores(row), CauseOfScalability(row));
+                     FormatFactor(*row.values[Factor::kComputationScalability]), OnCores(row),
+                     CauseOfScalability(row, reference));
 }
 
 }  // namespace
@@ -97,7 +128,7 @@ std::string WhySuperlinear(const std::vector<FactorRow>& rows, double largest, s
                               FormatFactor(*parallel_there));
   }
   if (by_scalability > kMatters && *scalability->values[Factor::kComputationScalability] > kMatters) {
-    return text + BecauseOfScalability(*scalability);
+    return text + BecauseOfScalability(*scalability, baseline ? RowAt(rows, *baseline) : ReferenceIn(rows));
   }
   return text + fmt::format("are {}; they are {}.", kReal, kWrong);
 }

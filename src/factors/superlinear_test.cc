@@ -80,5 +80,18 @@ TEST(Superlinear, UnknownFactors) {
       "was disturbed.");
 }
 
+// 16 processes on 16 cores, then with two threads each on 32: caches are not to blame.
+TEST(Superlinear, OtherThreadsAreTheCause) {
+  std::vector<FactorRow> rows = {Row(16, {{Factor::kComputationScalability, 1}}),
+                                 Row(32, {{Factor::kComputationScalability, 1.9}})};
+  rows[1].ranks = 16;
+  rows[1].threads = 2;
+  EXPECT_EQ(WhySuperlinear(rows),
+            "Efficiencies above 110 % come from computation scalability (1.900 on 32 cores): this run has 2 threads a "
+            "process and the run compared with 1 thread a process, and computation is that of processes, so it is less "
+            "where more threads share it; compare runs with as many threads.");
+  EXPECT_EQ(WhySuperlinear(rows, 1.9, 16), WhySuperlinear(rows));
+}
+
 }  // namespace
 }  // namespace farscale

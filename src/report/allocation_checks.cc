@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/format.h"
 #include "base/text.h"
+#include "factors/scaling_check.h"
 #include "report/figures.h"
 
 namespace farscale {
@@ -129,7 +130,16 @@ void CheckSizes(const AllocationTerms& terms, const std::vector<AllocationRow>& 
 }  // namespace
 
 std::vector<std::string> FindContradictions(const AllocationTerms& terms, const std::vector<AllocationRow>& rows) {
-  std::vector<std::string> sentences = DoubtsOf(terms.results().table.findings);
+  const FactorTable& table = terms.results().table;
+  std::vector<std::string> sentences = DoubtsOf(table.findings);
+  const std::string doubt = CheckScalingOf(table, terms.series(), terms.phase());
+  const bool is_said = std::any_of(sentences.begin(), sentences.end(), [&](const std::string& sentence) {
+    return sentence.find(doubt) != std::string::npos;
+  });
+  if (!doubt.empty() && !is_said) {
+    sentences.push_back(
+        fmt::format("The work of this phase does not grow as the scaling of its runs says: {}.", doubt));
+  }
   CheckTimes(terms, sentences);
   CheckSizes(terms, rows, sentences);
   return sentences;

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "factors/factor_table_csv.h"
 #include "factors/scaling_check.h"
+#include "report/allocation_facts.h"
 #include "report/allocation_latex.h"
 #include "report/allocation_pages.h"
 #include "report/allocation_words.h"
@@ -526,6 +527,46 @@ TEST(Allocation, FiguresShowWhatIsKnown) {
     EXPECT_THAT(figure, Not(HasSubstr("nan")));
     EXPECT_THAT(figure, Not(HasSubstr("inf")));
   }
+}
+
+// "io" takes as long at all counts, "solve" falls from 4 to 0.53 s: of weak scaling, its efficiency would be 905 %.
+TEST(Allocation, ThePhaseMustScaleAsItsRunsAreSaidTo) {
+  FactorTable table;
+  for (const auto& [phase, first, last] : {std::tuple("io", 5.0, 5.0), std::tuple("solve", 4.0, 0.53)}) {
+    for (const std::int64_t cores : {8, 64}) {
+      table.rows.push_back(Row(cores, cores == 8 ? first : last));
+      table.rows.back().phase = phase;
+      table.rows.back().values[Factor::kParallelEfficiency] = 0.9;
+    }
+  }
+  table.scaling = Scaling::kWeak;
+  CompleteTable(table);
+  AllocationOptions options;
+  options.phase = "solve";
+  try {
+    MakeAllocationPack(ResultsOfTable(table, {}, "t"), options);
+    ADD_FAILURE() << "not refused";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("phase solve: the problem does not grow with the cores"));
+  }
+  options.phase = "io";
+  EXPECT_TRUE(MakeAllocationPack(ResultsOfTable(table, {}, "t"), options).contradictions.empty());
+}
+
+// Which of both a pack is about can be read off it.
+TEST(Allocation, GroupsAreCalledGroups) {
+  const Results results = OfGroups();
+  const auto facts = [&](const char* phase, std::optional<std::string> group) {
+    AllocationOptions options;
+    options.phase = phase;
+    options.group = std::move(group);
+    return FactsOf(results, MakeAllocationPack(results, options));
+  };
+  const auto of_group = facts("step", "pp"), of_phase = facts("step / pp", std::nullopt);
+  EXPECT_THAT(of_group, Contains(testing::Pair("Phase", "step")));
+  EXPECT_THAT(of_group, Contains(testing::Pair("Group of ranks", "pp")));
+  EXPECT_THAT(of_phase, Contains(testing::Pair("Phase", "step / pp")));
+  EXPECT_EQ(PhaseInWords({"step", "pp"}), "the group \"pp\" of ranks in the phase \"step\"");
 }
 
 }  // namespace

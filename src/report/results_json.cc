@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -142,11 +143,21 @@ void RequireNoTable(std::string_view text, const std::string& file) {
 }
 
 // In results before version 2 groups of ranks are in the texts of their phases; which texts, the table knows, because
-// it knows their ranks.
-void FindGroupsInOldTexts(Results& results) {
-  std::vector<PhaseId> known;
-  for (const FactorRow& row : results.table.rows) known.push_back(row.phase);
-  const auto find = [&](PhaseId& id) { id = PhaseByText(known, id.name).value_or(id); };
+// it knows their ranks. A phase with the same text as a group leaves it open which of them the others are about.
+void FindGroupsInOldTexts(Results& results, const std::string& file) {
+  std::set<PhaseId> known;
+  for (const FactorRow& row : results.table.rows) known.insert(row.phase);
+  for (const PhaseId& id : known) {
+    const std::optional<PhaseId> group = GroupInOldText(id.name);
+    if (!group || known.count(*group) == 0) continue;
+    throw Error(ErrorKind::kInput, file,
+                fmt::format("'{}' is a phase and a group of ranks in it, which old results do not tell apart", id.name),
+                "make the results anew from the traces");
+  }
+  const auto find = [&](PhaseId& id) {
+    const std::optional<PhaseId> group = GroupInOldText(id.name);
+    if (group && known.count(*group) > 0) id = *group;
+  };
   for (PhaseRecord& phase : results.phases) find(phase.id);
   for (PhaseProjection& projection : results.projections) find(projection.phase);
   for (BacktestRow& row : results.backtest) find(row.phase);
@@ -186,7 +197,7 @@ std::string WriteResultsJson(const Results& results) {
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-Results ReadResultsJson(const std::string& text, const std::string& file) {
+Results ReadResultsJsonUnchecked(const std::string& text, const std::string& file) {
   RequireNoTable(text, file);
   const Json json = Parse(text, file);
   if (FormatOf(json) == "farscale-factors") RefuseTable(file);
@@ -224,11 +235,16 @@ Results ReadResultsJson(const std::string& text, const std::string& file) {
     for (const Json& variant : json.value("variants", Json::array())) {
       results.variants.push_back(VariantFromJson(variant, file));
     }
-    if (version < 2) FindGroupsInOldTexts(results);
+    if (version < 2) FindGroupsInOldTexts(results, file);
   } catch (const nlohmann::json::exception& error) {
     throw Error(ErrorKind::kInput, file, std::string("is damaged: ") + error.what());
   }
-  CheckScaling(results.table, file + ", " + SourceOfScaling(results.table));
+  return results;
+}
+
+Results ReadResultsJson(const std::string& text, const std::string& file) {
+  Results results = ReadResultsJsonUnchecked(text, file);
+  CheckScaling(results.table, file + ": " + SourceOfStoredScaling(results.table));
   return results;
 }
 

@@ -10,8 +10,10 @@ namespace farscale {
 inline constexpr int kResultsVersion = 2;
 
 std::string WriteResultsJson(const Results& results);
-// Throws an input error naming `file` when it is not such a file.
+// Throws an input error naming `file` when it is not such a file, and a usage error when its runs exclude its scaling.
 Results ReadResultsJson(const std::string& text, const std::string& file);
+// The same, but for what the runs exclude.
+Results ReadResultsJsonUnchecked(const std::string& text, const std::string& file);
 
 // Whether a text is results.json, of any version.
 bool IsResultsJson(const std::string& text);
