@@ -218,6 +218,19 @@ const std::vector<AnomalyType>& Table() {
        "files of the history are no results with commit and date and were skipped", kNever},
       {Anomaly::kSameResultsTwice, "sameResultsTwice", kWarning,
        "results are the same numbers as others of the same code and count once, not as repeats", kNever},
+      {Anomaly::kScalingExcluded, "scalingExcluded", kWarning,
+       "results of the history say a scaling that their runs exclude; their speedup, computation scalability and "
+       "global "
+       "efficiency do not count",
+       kNever},
+      {Anomaly::kTermsDiffer, "termsDiffer", kWarning,
+       "results scale otherwise than those they stand beside, or have no reference run in common with them; speedup, "
+       "computation scalability and global efficiency are not compared with theirs",
+       kNever},
+      {Anomaly::kReferenceMoved, "referenceMoved", kNote,
+       "results have another reference run than those they stand beside; to compare, both are put in terms of a run "
+       "that both have",
+       kNever},
   };
   return table;
 }
@@ -287,7 +300,9 @@ void Diagnostics::FailPastThreshold(const std::string& where) const {
   }
 }
 
-bool PutsAllInDoubt(const Finding& finding) { return finding.id == Describe(Anomaly::kScalingUnlikely).id; }
+bool PutsAllInDoubt(const Finding& finding) {
+  return finding.id == Describe(Anomaly::kScalingUnlikely).id || finding.id == Describe(Anomaly::kTermsDiffer).id;
+}
 
 std::string DetailOf(const Finding& finding) {
   std::string text;

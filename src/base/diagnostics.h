@@ -100,6 +100,9 @@ enum class Anomaly {
   // Gates and histories.
   kHistoryFileSkipped,
   kSameResultsTwice,
+  kScalingExcluded,
+  kTermsDiffer,
+  kReferenceMoved,
 };
 
 // A row of the table of anomalies: name in JSON, how serious, one sentence, and the share above which the run fails
@@ -152,13 +155,13 @@ class Diagnostics {
   std::map<Anomaly, Entry> entries_;
 };
 
-// Whether it puts every number that follows in doubt: outputs say it at their top, in bold.
+// Whether it is about all that compares with the reference run: outputs say it at their top, in bold.
 bool PutsAllInDoubt(const Finding& finding);
 // "3 of 400, first at tick 17": how often and where; empty when there is nothing to add to the sentence.
 std::string DetailOf(const Finding& finding);
 // "clockBackwards: events lie before ... (3 of 400, first ...)" for a terminal or a log.
 std::string ToSentence(const Finding& finding);
-// Those that put all numbers in doubt, each as a sentence with its details.
+// Those that outputs say at their top, each as a sentence with its details.
 std::vector<std::string> DoubtsOf(const std::vector<Finding>& findings);
 
 }  // namespace farscale

@@ -19,7 +19,7 @@ TEST(Diagnostics, EveryAnomalyHasARowWithItsOwnId) {
     EXPECT_FALSE(type.sentence.empty());
     EXPECT_EQ(&Describe(type.anomaly), &type);
   }
-  EXPECT_EQ(static_cast<std::size_t>(Anomaly::kSameResultsTwice) + 1, ids.size());
+  EXPECT_EQ(static_cast<std::size_t>(Anomaly::kReferenceMoved) + 1, ids.size());
 }
 
 TEST(Diagnostics, CountsAndKeepsTheFirstExample) {

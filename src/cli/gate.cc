@@ -89,7 +89,6 @@ GateInput ReadInput(const GateOptions& options, const Messages& messages) {
   Diagnostics diagnostics;
   if (!options.baseline.empty()) input.baseline = ReadBaseline(options.baseline, scaling, diagnostics);
   input.baseline_findings = diagnostics.findings();
-  messages.Findings(options.baseline, input.baseline_findings);
   input.targets.assign(options.targets.begin(), options.targets.end());
   input.project_anew = options.table.AskForModels();
   input.project = [&options](const FactorTable& table, const std::vector<double>& targets) {
@@ -110,6 +109,7 @@ int Gate(const GateOptions& options, const Common& common) {
   ProjectionOptionsOf(options.table);  // what is wrong with the options is said whether a rule projects or not
   const GateInput input = ReadInput(options, messages);
   const GateReport report = Judge(rules, input);
+  messages.Findings(options.baseline, report.baseline_findings);
   const std::vector<GateOutput> outputs = OutputsOf(options, report, input.results.table);
   if (PrintsTable(outputs, options) && !common.quiet) fmt::print("{}", WriteGateTable(report));
   for (const GateOutput& output : outputs) WriteOutput(output.path, output.text);

@@ -65,11 +65,13 @@ int ShowHistory(const HistoryOptions& options, const Common& common) {
   }
   Diagnostics diagnostics;
   const History history = ReadHistory(options.folder, diagnostics);
-  Messages(common).Findings(options.folder, diagnostics.findings());
+  const Messages messages(common);
   if (history.empty()) {
+    messages.Findings(options.folder, diagnostics.findings());
     throw Error(ErrorKind::kEvidence, options.folder, "holds no results yet", "add some with farscale history add");
   }
   const HistoryView view = ViewOf(history, options.title, diagnostics.findings());
+  messages.Findings(options.folder, view.findings);
   const std::vector<std::pair<std::string, std::string (*)(const HistoryView&)>> outputs = {
       {options.html, WriteHistoryPage}, {options.markdown, WriteHistoryMarkdown}, {options.json, WriteTracksJson}};
   const auto on_stdout =

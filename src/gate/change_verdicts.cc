@@ -48,13 +48,14 @@ class ChangeFinder {
       return {Undecidable({}, fmt::format("{} has no baseline to compare with: {} holds no results yet", subject,
                                           evidence_.input().baseline_name))};
     }
-    newest_ = SamplesOf(evidence_.table(), key_.first, key_.second, rule_.quantity);
+    newest_ = SamplesOf(evidence_.compared(), key_.first, key_.second, rule_.quantity);
     track_ = TrackOf(evidence_.history(), key_.first, key_.second, rule_.quantity);
     const SamplesByCores* last = LastKnown();
     if (newest_.empty() && rule_.counts != Rule::Counts::kTargets)
       return {Undecidable({}, subject + " is unknown" + WhyUnknown(evidence_, rule_.quantity))};
     if (last == nullptr) {
-      return {Undecidable({}, fmt::format("the baseline does not know {}{}", subject, SeriesOfBaseline()))};
+      return {Undecidable({}, fmt::format("the baseline does not know {}{}{}", subject, SeriesOfBaseline(),
+                                          WhyNotCompared(evidence_, rule_.quantity)))};
     }
     std::vector<double> shared;
     for (const auto& [cores, samples] : newest_) {
@@ -185,7 +186,7 @@ class ChangeFinder {
   }
 
   PendingChange Projected(double cores) {
-    const auto after = MeasurementOf(evidence_.Projection(key_), cores);
+    const auto after = MeasurementOf(evidence_.ComparedProjection(key_), cores);
     const auto before = after ? MeasurementOf(evidence_.BaselineProjection(key_), cores) : std::nullopt;
     if (!after || !before) {
       PendingChange pending =
@@ -219,12 +220,12 @@ std::optional<Blame> BlameOf(EvidenceAtHand& evidence, const PendingChange& pend
   if (judgement.is_projected) {
     const PhaseKey key{judgement.series, judgement.phase};
     return BlameForChange(judgement.quantity, LogsOf(*evidence.BaselineProjection(key), look.cores.front()),
-                          LogsOf(*evidence.Projection(key), look.cores.front()));
+                          LogsOf(*evidence.ComparedProjection(key), look.cores.front()));
   }
   std::vector<const FactorTable*> tables;
   for (const std::size_t place : pending.baseline) tables.push_back(&evidence.history()[place].table);
   return BlameForChange(judgement.quantity, LogsOf(tables, judgement.series, judgement.phase, look.cores),
-                        LogsOf({&evidence.table()}, judgement.series, judgement.phase, look.cores));
+                        LogsOf({&evidence.compared()}, judgement.series, judgement.phase, look.cores));
 }
 
 // "parallelEfficiency of phase solve dropped by 5.1 % from 0.800 to 0.759 at 16 and 32 cores (99.97 % interval of the
@@ -238,8 +239,10 @@ std::string SentenceOf(const EvidenceAtHand& evidence, const Rule& rule, const J
                                  FormatQuantity(rule.quantity, look.before.value),
                                  FormatQuantity(rule.quantity, look.after.value), CoresInWords(look.cores));
   if (!rule.by_value) {
-    text += fmt::format(" ({} interval of the change {:+.1f} to {:+.1f} %)", ConfidenceInWords(judgement.confidence),
-                        100 * judgement.interval->low, 100 * judgement.interval->high);
+    const double high = 100 * judgement.interval->high;
+    text += fmt::format(" ({} interval of the change {:+.1f} {})", ConfidenceInWords(judgement.confidence),
+                        100 * judgement.interval->low,
+                        std::isfinite(high) ? fmt::format("to {:+.1f} %", high) : "% and more");
   }
   return text;
 }
@@ -256,7 +259,9 @@ Judgement DecideChange(EvidenceAtHand& evidence, PendingChange pending, std::siz
   const Rule& rule = evidence.rules().rules[judgement.rule];
   const double allowed = *judgement.bound;
   const double chance = 1 - rule.confidence.value_or(kChangeConfidence);
-  const double confidence = 1 - chance / static_cast<double>(std::max<std::size_t>(1, looks));
+  // Not 1, to which the difference would be rounded for millions of comparisons.
+  const double confidence =
+      std::min(1 - chance / static_cast<double>(std::max<std::size_t>(1, looks)), std::nextafter(1.0, 0.0));
   const auto exceeds = [&](const Look& look) { return Worse(rule, look.change.ratio) > allowed; };
   const Look* reported = nullptr;
   const Look* doubtful = nullptr;

@@ -11,6 +11,8 @@
 #include "base/files.h"
 #include "base/version.h"
 #include "factors/factor_table_json.h"
+#include "factors/scaling_check.h"
+#include "gate/common_terms.h"
 #include "gate/result_files.h"
 
 namespace farscale {
@@ -89,8 +91,17 @@ bool ClaimsToBeEntry(const fs::path& path) {
   return json.is_object() && json.value("format", Json()) == kHistoryFormat;
 }
 
-HistoryEntry ReadEntry(const fs::path& path, std::optional<Scaling> scaling) {
-  MeasuredResults results = ReadResultFile(path.string(), scaling);
+// A scaling that the runs exclude is no reason to lose the other commits, nor what this one tells without it.
+void LeaveOutExcluded(const std::string& name, FactorTable& table, Diagnostics& diagnostics) {
+  const std::string excluded = WhyExcluded(table);
+  if (excluded.empty()) return CheckScaling(table, name);
+  for (FactorRow& row : table.rows) ForgetComparison(row);
+  diagnostics.Add(Anomaly::kScalingExcluded, 1, fmt::format("{}: {}", name, excluded));
+}
+
+HistoryEntry ReadEntry(const fs::path& path, std::optional<Scaling> scaling, Diagnostics& diagnostics) {
+  MeasuredResults results = ReadResultFileUnchecked(path.string(), scaling);
+  LeaveOutExcluded(path.filename().string(), results.table, diagnostics);
   HistoryEntry entry;
   entry.file = path.string();
   entry.table = std::move(results.table);
@@ -128,7 +139,9 @@ void AddRepeat(const HistoryEntry& entry, HistoryEntry& commit, Diagnostics& dia
   if (std::all_of(more.begin(), more.end(), is_there)) {
     diagnostics.Add(Anomaly::kSameResultsTwice, 1, fs::path(entry.file).filename().string());
   } else {
-    commit.table = MergeRepeats({commit.table, entry.table});
+    FactorTable repeat = entry.table;
+    diagnostics.Merge(AgreeOnTerms({{entry.file, &repeat}, {commit.file, &commit.table}}));
+    commit.table = MergeRepeats({commit.table, repeat});
   }
 }
 
@@ -207,7 +220,7 @@ History ReadHistory(const fs::path& folder, Diagnostics& diagnostics, std::optio
   History all;
   for (const fs::path& file : CandidatesIn(folder)) {
     if (ClaimsToBeEntry(file)) {
-      all.push_back(ReadEntry(file, scaling));
+      all.push_back(ReadEntry(file, scaling, diagnostics));
     } else {
       diagnostics.Add(Anomaly::kHistoryFileSkipped, 1, file.filename().string());
     }

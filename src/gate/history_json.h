@@ -39,7 +39,8 @@ std::string FileNameOf(const HistoryEntry& entry);
 
 // All entries of a folder, in the order of their dates: files of the format, and results with a name as above; tables
 // among them are put in the scaling asked for. Several of one commit are repeats of each other, unless they are the
-// same. Other .json and .csv files are skipped and counted. Throws an input error for an entry that is damaged: a
+// same. Other .json and .csv files are skipped and counted. An entry whose runs exclude its scaling keeps what does
+// not compare with its reference run, and is counted. Throws an input error for an entry that is damaged: a
 // baseline that lost commits would be another baseline.
 History ReadHistory(const std::filesystem::path& folder, Diagnostics& diagnostics,
                     std::optional<Scaling> scaling = std::nullopt);

@@ -146,5 +146,34 @@ TEST_F(HistoryFolder, RunTimesAndSpeedupsTellTheScaling) {
   EXPECT_NEAR(*history[1].table.rows[1].values[Factor::kSpeedup], 1.6, 1e-12);
 }
 
+// 4 and 0.5 s on 8 and 64 cores are no weak scaling: of that commit only what needs none counts, and the others stay.
+TEST_F(HistoryFolder, KeepsCommitsBesideOneWithAnExcludedScaling) {
+  FactorTable table;
+  for (const auto& [cores, seconds] : {std::pair(8, 4.0), std::pair(64, 0.5)}) {
+    FactorRow row;
+    row.cores = row.ranks = cores;
+    row.runtime = seconds;
+    row.values[Factor::kParallelEfficiency] = 0.9;
+    table.rows.push_back(row);
+  }
+  FactorTable right = table;
+  right.scaling = Scaling::kStrong;
+  table.scaling = Scaling::kWeak;
+  CompleteTable(right);
+  CompleteTable(table);
+  EXPECT_NEAR(*table.rows[1].values[Factor::kComputationScalability], 8, 1e-12);
+  WriteFile(folder_ / "a.json", WriteHistoryJson({"", "wrong", "2026-11-01", "", table}));
+  WriteFile(folder_ / "b.json", WriteHistoryJson({"", "right", "2026-11-02", "", right}));
+  Diagnostics diagnostics;
+  const History history = ReadHistory(folder_, diagnostics);
+  ASSERT_EQ(history.size(), 2u);
+  EXPECT_EQ(history[0].table.rows[1].values[Factor::kParallelEfficiency], 0.9);
+  EXPECT_FALSE(history[0].table.rows[1].values[Factor::kComputationScalability]);
+  EXPECT_FALSE(history[0].table.rows[1].values[Factor::kGlobalEfficiency]);
+  EXPECT_TRUE(history[1].table.rows[1].values[Factor::kGlobalEfficiency]);
+  ASSERT_EQ(diagnostics.count(Anomaly::kScalingExcluded), 1u);
+  EXPECT_THAT(diagnostics.findings()[0].example, HasSubstr("a.json: the problem does not grow with the cores"));
+}
+
 }  // namespace
 }  // namespace farscale

@@ -110,6 +110,8 @@ std::string Commits(const HistoryView& view) {
 
 std::string WriteHistoryPage(const HistoryView& view) {
   std::string navigation, body;
+  for (const std::string& doubt : DoubtsOf(view.findings))
+    body += "<p><strong>⚠️ " + EscapeXml(doubt) + "</strong></p>\n";
   for (std::size_t i = 0; i < view.tracks.size();) {
     std::size_t end = i;
     const std::string title = PhaseTitle(view.tracks[i]);

@@ -49,6 +49,7 @@ std::string Plain(const std::string& text) {
 
 std::string WriteHistoryTable(const HistoryView& view) {
   std::string text = fmt::format("{}: {}\n", view.title, SpanOf(view));
+  for (const std::string& doubt : DoubtsOf(view.findings)) text += "\nWarning: " + doubt + "\n";
   std::string phase, superlinear;
   std::vector<std::vector<std::string>> rows;
   const auto flush = [&] {
@@ -76,6 +77,7 @@ std::string WriteHistoryTable(const HistoryView& view) {
 
 std::string WriteHistoryMarkdown(const HistoryView& view) {
   std::string text = fmt::format("# {}\n\n{}.\n", Plain(view.title), Plain(SpanOf(view)));
+  for (const std::string& doubt : DoubtsOf(view.findings)) text += "\n**⚠️ " + Plain(doubt) + "**\n";
   std::string phase;
   for (const HistoryTrack& track : view.tracks) {
     const std::string title = PhaseTitle(track);

@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "factors/superlinear.h"
+#include "gate/common_terms.h"
 #include "gate/judging.h"
 
 namespace farscale {
@@ -104,11 +105,16 @@ HistoryTrack MakeTrack(const History& history, const PhaseKey& key, const Quanti
 
 HistoryView ViewOf(const History& history, const std::string& title, const std::vector<Finding>& findings) {
   HistoryView view{title, history, {}, findings};
+  std::vector<NamedTable> tables;
+  for (HistoryEntry& entry : view.history) tables.push_back({NameOf(entry), &entry.table});
+  for (const auto& more : {AgreeOnTerms(tables).findings(), FindingsOf(history)}) {
+    view.findings.insert(view.findings.end(), more.begin(), more.end());
+  }
   std::vector<Quantity> quantities = {Quantity::TimePerIteration()};
   for (const FactorType& type : AllFactors()) quantities.push_back(Quantity::Of(type.factor));
-  for (const PhaseKey& key : PhasesOf(history)) {
+  for (const PhaseKey& key : PhasesOf(view.history)) {
     for (const Quantity& quantity : quantities) {
-      HistoryTrack track = MakeTrack(history, key, quantity);
+      HistoryTrack track = MakeTrack(view.history, key, quantity);
       if (!track.cores.empty()) view.tracks.push_back(std::move(track));
     }
   }

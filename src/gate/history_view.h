@@ -23,13 +23,14 @@ struct HistoryTrack {
 
 struct HistoryView {
   std::string title;
-  History history;                   // the oldest first
+  History history;                   // the oldest first, in common terms [common_terms.h]
   std::vector<HistoryTrack> tracks;  // phases in their order, then quantities
-  std::vector<Finding> findings;     // what was odd about the folder
+  std::vector<Finding> findings;     // what is odd about the folder and its tables
 };
 
 inline constexpr int kTracksVersion = 2;
 
+// `findings` are those about the folder.
 HistoryView ViewOf(const History& history, const std::string& title, const std::vector<Finding>& findings = {});
 
 // "phase solve, 16, 32 and 64 cores"

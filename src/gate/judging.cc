@@ -9,6 +9,7 @@
 
 #include "base/format.h"
 #include "base/text.h"
+#include "gate/common_terms.h"
 #include "stats/distributions.h"
 
 namespace farscale {
@@ -80,7 +81,12 @@ std::optional<ProjectedReading> ReadingAt(const PhaseProjection& projection, con
 }
 
 EvidenceAtHand::EvidenceAtHand(const GateRules& rules, const GateInput& input)
-    : rules_(rules), input_(input), phases_(PhasesOf(input.results.table)) {
+    : rules_(rules), input_(input), compared_(input.results.table), phases_(PhasesOf(input.results.table)) {
+  if (input.baseline) history_ = *input.baseline;
+  std::vector<NamedTable> tables;
+  for (HistoryEntry& entry : history_) tables.push_back({NameOf(entry), &entry.table});
+  tables.push_back({input.results.name, &compared_});
+  terms_ = AgreeOnTerms(tables).findings();
   std::set<double> targets(input.targets.begin(), input.targets.end());
   for (const Rule& rule : rules.rules) targets.insert(rule.cores.begin(), rule.cores.end());
   targets_.assign(targets.begin(), targets.end());
@@ -98,8 +104,6 @@ std::vector<PhaseKey> EvidenceAtHand::LostPhases() const {
   }
   return lost;
 }
-
-const History& EvidenceAtHand::history() const { return input_.baseline ? *input_.baseline : none_; }
 
 std::vector<double> EvidenceAtHand::MeasuredCores(const PhaseKey& key) const {
   std::set<double> cores;
@@ -164,6 +168,12 @@ const PhaseProjection* EvidenceAtHand::Projection(const PhaseKey& key) {
   return FindPhase(*projections_, key);
 }
 
+const PhaseProjection* EvidenceAtHand::ComparedProjection(const PhaseKey& key) {
+  if (compared_.reference == table().reference) return Projection(key);
+  if (!compared_projections_) compared_projections_ = input_.project(compared_, CoresToProject());
+  return FindPhase(*compared_projections_, key);
+}
+
 const PhaseProjection* EvidenceAtHand::BaselineProjection(const PhaseKey& key) {
   if (history().empty()) return nullptr;
   if (!baseline_) {
@@ -195,6 +205,14 @@ std::string WhyUnknown(const EvidenceAtHand& evidence, const Quantity& quantity)
   return "; how the runs scale is not known, give --scaling strong or weak";
 }
 
+std::string WhyNotCompared(const EvidenceAtHand& evidence, const Quantity& quantity) {
+  if (!quantity.ComparesWithReference()) return "";
+  for (const Finding& finding : evidence.terms()) {
+    if (finding.id == Describe(Anomaly::kTermsDiffer).id) return "; " + finding.example;
+  }
+  return "";
+}
+
 std::string CoresInWords(const std::vector<double>& cores) {
   std::vector<std::string> words;
   for (const double count : cores) words.push_back(FormatCores(count));
@@ -206,7 +224,7 @@ std::string CoresInWords(const std::vector<double>& cores) {
 
 std::string ConfidenceInWords(double confidence) {
   const double missing = 100 * (1 - confidence);
-  const int digits = std::clamp(static_cast<int>(std::ceil(-std::log10(missing) - 1e-9)) + 1, 0, 9);
+  const int digits = std::clamp(static_cast<int>(std::ceil(-std::log10(missing) - 1e-9)) + 1, 0, 15);
   std::string text = fmt::format("{:.{}f}", 100 * confidence, digits);
   if (text.find('.') != std::string::npos) {
     text.erase(text.find_last_not_of('0') + 1);

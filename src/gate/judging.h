@@ -34,19 +34,25 @@ class EvidenceAtHand {
   const GateRules& rules() const { return rules_; }
   const GateInput& input() const { return input_; }
   const FactorTable& table() const { return input_.results.table; }
+  // The results in the terms of the commits before, for changes.
+  const FactorTable& compared() const { return compared_; }
   const std::vector<PhaseKey>& phases() const { return phases_; }
   bool HasPhase(const PhaseKey& key) const;
   // Phases of the newest commit of the baseline that the results lack.
   std::vector<PhaseKey> LostPhases() const;
 
-  // The commits before; empty without a baseline.
-  const History& history() const;
+  // The commits before, in the terms of the results; empty without a baseline.
+  const History& history() const { return history_; }
+  // What was done for that, and what is not compared.
+  const std::vector<Finding>& terms() const { return terms_; }
   // All core counts that any run of the results has.
   std::vector<double> MeasuredCores(const PhaseKey& key) const;
   // What the results are projected to: what is asked for, else those of results.json, else the usual ones.
   std::vector<double> Targets(const PhaseKey& key);
 
   const PhaseProjection* Projection(const PhaseKey& key);
+  // The same in the terms of the commits before.
+  const PhaseProjection* ComparedProjection(const PhaseKey& key);
   // Of the commits that make the baseline.
   const PhaseProjection* BaselineProjection(const PhaseKey& key);
 
@@ -57,16 +63,21 @@ class EvidenceAtHand {
 
   const GateRules& rules_;
   const GateInput& input_;
-  History none_;
+  FactorTable compared_;
+  History history_;
+  std::vector<Finding> terms_;
   std::vector<PhaseKey> phases_;
   std::vector<double> targets_;  // that rules list or someone asks for, ascending
-  std::optional<std::vector<PhaseProjection>> projections_, baseline_;
+  std::optional<std::vector<PhaseProjection>> projections_, compared_projections_, baseline_;
 };
 
 // "phase solve", with the series where results and baseline have several.
 std::string PlaceOf(const EvidenceAtHand& evidence, const PhaseKey& key);
 // "; how the runs scale is not known, give --scaling strong or weak" where that is why a quantity is unknown, else "".
 std::string WhyUnknown(const EvidenceAtHand& evidence, const Quantity& quantity);
+// "; the scaling of old.json is strong, that of new.json weak" where that is why the baseline does not know it, else
+// "".
+std::string WhyNotCompared(const EvidenceAtHand& evidence, const Quantity& quantity);
 // "1,024 cores", or "16, 32 and 64 cores".
 std::string CoresInWords(const std::vector<double>& cores);
 // "95 %", or "99.989 %": two digits of what is missing to certainty.

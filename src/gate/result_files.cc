@@ -10,7 +10,9 @@
 #include "factors/factor_table_csv.h"
 #include "factors/measured_run_json.h"
 #include "factors/run_scaling.h"
+#include "factors/scaling_check.h"
 #include "factors/talp_json.h"
+#include "gate/common_terms.h"
 #include "gate/history_json.h"
 #include "report/results_json.h"
 
@@ -23,6 +25,17 @@ void RefuseTwice(const std::vector<std::string>& paths) {
       if (std::filesystem::weakly_canonical(paths[i]) != std::filesystem::weakly_canonical(paths[j])) continue;
       throw Error(ErrorKind::kUsage, paths[i], "is given twice, and a run is no repeat of itself");
     }
+  }
+}
+
+// Repeats are averaged, so all of them must mean the same.
+void RequireSameTerms(const std::vector<NamedTable>& tables) {
+  for (const Finding& finding : AgreeOnTerms(tables).findings()) {
+    if (finding.id == Describe(Anomaly::kTermsDiffer).id) {
+      throw Error(ErrorKind::kUsage, tables.back().name, finding.example + ", so these are no repeats of each other",
+                  "give results that scale alike and have a run in common; --scaling says how tables do");
+    }
+    tables.back().table->findings.push_back(finding);
   }
 }
 
@@ -46,16 +59,30 @@ std::optional<MeasuredResults> ReadSingleRuns(const std::vector<std::string>& pa
   return read;
 }
 
+// What is found in several tables is one finding, with the first example.
+void AddFindings(const std::vector<Finding>& more, std::vector<Finding>& all) {
+  for (const Finding& finding : more) {
+    const auto same =
+        std::find_if(all.begin(), all.end(), [&](const Finding& other) { return other.id == finding.id; });
+    if (same == all.end()) {
+      all.push_back(finding);
+    } else {
+      same->count += finding.count;
+      same->population += finding.population;
+    }
+  }
+}
+
 }  // namespace
 
-MeasuredResults ReadResultFile(const std::string& path, std::optional<Scaling> scaling) {
+MeasuredResults ReadResultFileUnchecked(const std::string& path, std::optional<Scaling> scaling) {
   MeasuredResults read;
   read.name = path;
   read.files = {path};
   const std::string text = ReadFile(path);
   const std::string format = FormatOfResults(text, path);
   if (format == "farscale-results") {
-    Results results = ReadResultsJson(text, path);
+    Results results = ReadResultsJsonUnchecked(text, path);
     read.table = std::move(results.table);
     AddFindingsOfRows(read.table);
     read.projections = std::move(results.projections);
@@ -71,10 +98,17 @@ MeasuredResults ReadResultFile(const std::string& path, std::optional<Scaling> s
     read.table = format.empty() ? ReadFactorCsv(text, path) : ReadTableFromJson(text, path);
   }
   try {
-    PutInTerms(read.table, scaling, std::nullopt);
+    PutInTermsUnchecked(read.table, scaling, std::nullopt);
   } catch (const Error& error) {
     throw Error(error.kind(), path, error.what());  // which of many files it is
   }
+  return read;
+}
+
+MeasuredResults ReadResultFile(const std::string& path, std::optional<Scaling> scaling) {
+  MeasuredResults read = ReadResultFileUnchecked(path, scaling);
+  const bool is_asked = scaling && !read.is_results_json;
+  CheckScaling(read.table, path + ": " + (is_asked ? SourceOfScaling(read.table) : SourceOfStoredScaling(read.table)));
   return read;
 }
 
@@ -99,6 +133,9 @@ MeasuredResults ReadResultFiles(const std::vector<std::string>& paths, std::opti
   if (distinct.size() > 1) {
     std::vector<FactorTable> tables = {std::move(merged.table)};
     for (std::size_t i = 1; i < distinct.size(); ++i) tables.push_back(std::move(distinct[i].table));
+    std::vector<NamedTable> named = {{merged.name, &tables[0]}};
+    for (std::size_t i = 1; i < distinct.size(); ++i) named.push_back({distinct[i].name, &tables[i]});
+    RequireSameTerms(named);
     merged.table = MergeRepeats(tables);
     merged.projections.clear();
   }
@@ -122,6 +159,7 @@ FactorTable MergeRepeats(const std::vector<FactorTable>& tables) {
       row.repeat += next[{row.series, row.phase, row.cores}];
       merged.rows.push_back(std::move(row));
     }
+    AddFindings(tables[i].findings, merged.findings);
   }
   return merged;
 }

@@ -19,14 +19,17 @@ struct MeasuredResults {
 };
 
 // results.json, factors.json, a CSV table, a run measured by TALP, or an entry of a history. Tables are put in the
-// scaling asked for. Throws an input error for anything else.
+// scaling asked for. Throws an input error for anything else, and a usage error for a scaling that the runs exclude.
 MeasuredResults ReadResultFile(const std::string& path, std::optional<Scaling> scaling = {});
+// The same, whatever the runs exclude.
+MeasuredResults ReadResultFileUnchecked(const std::string& path, std::optional<Scaling> scaling = {});
 // Several files are repeats of each other; several runs measured by TALP are one table, whatever their core counts.
-// Throws a usage error when a file is given twice; the same numbers in two files count once, with a finding in the
-// table.
+// Throws a usage error when a file is given twice, and when their runs do not scale alike or have no reference run in
+// common; the same numbers in two files count once, with a finding in the table.
 MeasuredResults ReadResultFiles(const std::vector<std::string>& paths, std::optional<Scaling> scaling = {});
 
-// The runs of all tables in one, as repeats; scaling and reference are those of the first.
+// The runs and findings of all tables in one, as repeats. They must be in the same terms [common_terms.h]; scaling and
+// reference are those of the first.
 FactorTable MergeRepeats(const std::vector<FactorTable>& tables);
 
 }  // namespace farscale

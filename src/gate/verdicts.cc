@@ -8,6 +8,7 @@
 #include "base/format.h"
 #include "base/text.h"
 #include "factors/superlinear.h"
+#include "gate/common_terms.h"
 #include "gate/judging.h"
 
 namespace farscale {
@@ -40,6 +41,8 @@ class GateJudge {
     }
     return judgements;
   }
+
+  const std::vector<Finding>& terms() const { return evidence_.terms(); }
 
  private:
   // A phase alone means all of its ranks; the text of a group means the group, unless a phase is called so.
@@ -219,9 +222,15 @@ GateReport Judge(const GateRules& rules, const GateInput& input) {
   report.rules = rules.file;
   report.baseline = BaselineInWords(input);
   report.rule_set = rules;
-  report.judgements = GateJudge(rules, input).All();
+  GateJudge judge(rules, input);
+  report.judgements = judge.All();
+  report.baseline_findings = input.baseline_findings;
+  const std::vector<Finding>& terms = judge.terms();
+  report.baseline_findings.insert(report.baseline_findings.end(), terms.begin(), terms.end());
+  const std::vector<Finding> of_commits = input.baseline ? FindingsOf(*input.baseline) : std::vector<Finding>();
+  report.baseline_findings.insert(report.baseline_findings.end(), of_commits.begin(), of_commits.end());
   report.findings = input.results.table.findings;
-  report.findings.insert(report.findings.end(), input.baseline_findings.begin(), input.baseline_findings.end());
+  report.findings.insert(report.findings.end(), report.baseline_findings.begin(), report.baseline_findings.end());
   return report;
 }
 

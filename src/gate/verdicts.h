@@ -62,8 +62,9 @@ struct GateReport {
   std::string rules;
   std::string baseline;  // in words
   GateRules rule_set;
-  std::vector<Judgement> judgements;  // in the order of rules, then phases
-  std::vector<Finding> findings;      // of results and baseline
+  std::vector<Judgement> judgements;       // in the order of rules, then phases
+  std::vector<Finding> findings;           // of results and baseline
+  std::vector<Finding> baseline_findings;  // those of the baseline alone
 
   const Rule& RuleOf(const Judgement& judgement) const { return rule_set.rules[judgement.rule]; }
   std::size_t Count(Verdict verdict) const;
