@@ -17,6 +17,8 @@ namespace {
 // Values as good as those stated by someone who knows the machine.
 constexpr double kStatedFreedom = 20;
 constexpr double kPercent = 100;
+// One wrong verdict in a billion; nearer to 1, no run is enough and numbers run out of digits.
+constexpr double kMostConfidence = 0.999999999;
 // No program computes twice as well as its reference; a bound above is a percentage.
 constexpr double kLargestScalability = 2;
 
@@ -130,8 +132,8 @@ void RefuseWrongSide(const Rule& rule) {
 
 void ReadJudging(const ConfigTable& table, Rule& rule) {
   rule.confidence = table.Number("confidence");
-  if (rule.confidence && !(*rule.confidence >= 0.5 && *rule.confidence < 1)) {
-    table.Fail("confidence", "'confidence' must be at least 0.5 and below 1",
+  if (rule.confidence && !(*rule.confidence >= 0.5 && *rule.confidence <= kMostConfidence)) {
+    table.Fail("confidence", fmt::format("'confidence' must be at least 0.5 and at most {}", kMostConfidence),
                *rule.confidence > 1 ? PercentageAdvice(*rule.confidence) : "");
   }
   if (const auto judge = table.String("judge")) {

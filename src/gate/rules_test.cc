@@ -158,6 +158,8 @@ TEST(Rules, ErrorsNameFileAndLine) {
               HasSubstr("gate.toml:3: 'max_rise' is a share of the baseline and must lie between 0 and 1; if 3 % are "
                         "meant, write 0.03"));
   EXPECT_THAT(ErrorOfRules("[[rule]]\nfactor = \"loadBalance\"\nmin = 0.5\nconfidence = 95"), HasSubstr("write 0.95"));
+  EXPECT_THAT(ErrorOfRules("[[rule]]\nfactor = \"loadBalance\"\nmin = 0.5\nconfidence = 0.9999999999999999"),
+              HasSubstr("at most 0.999999999"));
   for (const char* names : {"[]", "\"\"", "[\"solve\", \" \"]"}) {
     for (const char* key : {"phase", "series"}) {
       EXPECT_THAT(ErrorOfRules(fmt::format("[[rule]]\nfactor = \"loadBalance\"\n{} = {}\nmin = 0.5", key, names)),

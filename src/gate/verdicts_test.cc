@@ -118,6 +118,26 @@ TEST(Levels, ADoubtfulScalingIsSaidFirst) {
   EXPECT_THAT(WriteGithubAnnotations(report), HasSubstr("::warning title=farscale gate::the work of the runs"));
 }
 
+// 20 phases share a chance of 1e-9 at 16 core counts and all of them: 1e-9 / 340 each, t of a few thousand with 4
+// degrees of freedom and 1 % of noise is e^±50. Neither infinite, nor said to be certain.
+TEST(Changes, IntervalsEndAtTheLargestConfidence) {
+  std::vector<FactorRow> rows;
+  for (int phase = 0; phase < 20; ++phase) {
+    for (int cores = 1; cores <= 16; ++cores) rows.push_back(RowOf(cores, 0.8, 0.9, "p" + std::to_string(phase)));
+  }
+  const FactorTable table = TableOf(rows);
+  const GateReport report =
+      JudgeTable("[[rule]]\nfactor = \"parallelEfficiency\"\nconfidence = 0.999999999\nmax_drop = 0.03\n", table,
+                 OneCommit(table));
+  ASSERT_EQ(report.judgements.size(), 20u);
+  for (const Judgement& judgement : report.judgements) {
+    EXPECT_LT(judgement.confidence, 1);
+    EXPECT_TRUE(std::isfinite(judgement.interval->high));
+    EXPECT_THAT(judgement.sentence, testing::Not(HasSubstr("inf")));
+    EXPECT_THAT(judgement.sentence, testing::Not(HasSubstr("(100 %")));
+  }
+}
+
 TEST(Levels, TimesAreBetterWhenSmaller) {
   const FactorTable table = TableOf({RowOf(10, 1, 1)});  // 10 s
   const auto judge = [&](const char* more) {
