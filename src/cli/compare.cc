@@ -52,6 +52,9 @@ int Compare(const CompareOptions& options, const Common& common) {
   std::vector<Results> results;
   for (const std::string& path : options.results)
     results.push_back(ReadResults(path, {options.preset, options.scaling, true}));
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    Messages(common).Findings(options.results[i], results[i].table.findings);
+  }
   const std::vector<double> targets(options.targets.begin(), options.targets.end());
   std::vector<ComparedResults> comparisons;
   for (std::size_t i = 1; i < results.size(); ++i) {

@@ -53,9 +53,9 @@ int ExitCode(const std::vector<PhaseProjection>& projections, const Messages& me
 }
 
 // The projections, unless they went to files; then in short what they say.
-void Print(const std::vector<PhaseProjection>& projections, bool with_answers,
+void Print(const std::vector<PhaseProjection>& projections, bool with_answers, const FactorTable& table,
            const std::vector<std::filesystem::path>& written) {
-  if (written.empty()) fmt::print("{}", FormatProjections(projections));
+  if (written.empty()) fmt::print("{}", FormatProjections(projections, table));
   if (written.empty() && with_answers) fmt::print("\n");
   if (!written.empty() || with_answers) fmt::print("{}", FormatAnswers(projections, with_answers));
   for (const std::filesystem::path& file : written) {
@@ -94,11 +94,11 @@ int Predict(const PredictOptions& options, const Common& common) {
                           {ReportFormat::kHtml, ReportFormat::kMarkdown, ReportFormat::kJson, ReportFormat::kCsv});
   }
   if (!options.output.empty()) {
-    WriteOutput(options.output,
-                format == TableFormat::kJson ? WriteProjectionJson(projections) : WriteProjectionCsv(projections));
+    WriteOutput(options.output, format == TableFormat::kJson ? WriteProjectionJson(projections, table.findings)
+                                                             : WriteProjectionCsv(projections));
     if (to_file) written.emplace_back(options.output);
   }
-  if (options.output != "-" && (written.empty() || !common.quiet)) Print(projections, options.answers, written);
+  if (options.output != "-" && (written.empty() || !common.quiet)) Print(projections, options.answers, table, written);
   return ExitCode(projections, messages);
 }
 

@@ -276,11 +276,12 @@ ProjectedValue ProjectedValueFromJson(const Json& json) { return ValueOf(json); 
 
 Factor FactorFromJson(const Json& json) { return FactorOf(json); }
 
-std::string WriteProjectionJson(const std::vector<PhaseProjection>& projections) {
+std::string WriteProjectionJson(const std::vector<PhaseProjection>& projections, const std::vector<Finding>& findings) {
   const Json json = {{"format", "farscale-projection"},
                      {"version", kProjectionVersion},
                      {"generator", Generator()},
-                     {"phases", ProjectionsToJson(projections)}};
+                     {"phases", ProjectionsToJson(projections)},
+                     {"diagnostics", FindingsToJson(findings)}};
   return json.dump(2) + "\n";
 }
 

@@ -20,7 +20,8 @@ nlohmann::ordered_json ProjectedValueToJson(const ProjectedValue& value);
 ProjectedValue ProjectedValueFromJson(const nlohmann::ordered_json& json);
 Factor FactorFromJson(const nlohmann::ordered_json& json);
 
-// The file of `farscale predict`.
-std::string WriteProjectionJson(const std::vector<PhaseProjection>& projections);
+// The file of `farscale predict`, with what is odd about the table.
+std::string WriteProjectionJson(const std::vector<PhaseProjection>& projections,
+                                const std::vector<Finding>& findings = {});
 
 }  // namespace farscale

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/version.h"
+#include "factors/factor_table_json.h"
 
 namespace farscale {
 namespace {
@@ -107,6 +108,8 @@ std::string WriteCompareJson(const std::vector<ComparedResults>& comparisons) {
     Json one = {{"before", compared.before}, {"after", compared.after}};
     one["onlyBefore"] = compared.only_before;
     one["onlyAfter"] = compared.only_after;
+    one["diagnosticsBefore"] = FindingsToJson(compared.findings_before);
+    one["diagnosticsAfter"] = FindingsToJson(compared.findings_after);
     one["phases"] = Json::array();
     for (const ComparedPhase& phase : compared.phases) one["phases"].push_back(PhaseToJson(phase));
     json["comparisons"].push_back(std::move(one));

@@ -256,6 +256,7 @@ ReportModel BuildCompareModel(const std::vector<ComparedResults>& comparisons) {
   for (std::size_t i = 0; i < comparisons.size(); ++i) {
     const ComparedResults& compared = comparisons[i];
     Data one = {{"before", compared.before}, {"after", compared.after}};
+    one["doubts"] = Texts(DoubtsOfCompared(compared));
     one["notes"] = Texts(SummarizeCompared(compared));
     one["hasNotes"] = !one["notes"].empty();
     one["phases"] = Data::array();

@@ -132,7 +132,7 @@ const ComparedCount* ComparedPhase::LargestCommon() const {
 
 ComparedResults CompareResults(const Results& before, const Results& after, const std::string& name_before,
                                const std::string& name_after, const std::vector<double>& targets) {
-  ComparedResults compared{name_before, name_after, {}, {}, {}};
+  ComparedResults compared{name_before, name_after, {}, {}, {}, before.table.findings, after.table.findings};
   const auto matches = Match(before, after);
   for (const auto& [a, b] : matches) {
     compared.phases.push_back(ComparePhase({before, a, name_before}, {after, b, name_after}, targets));

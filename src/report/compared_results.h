@@ -75,7 +75,8 @@ struct ComparedPhase {
 struct ComparedResults {
   std::string before, after;  // names of both sides
   std::vector<ComparedPhase> phases;
-  std::vector<std::string> only_before, only_after;  // phases
+  std::vector<std::string> only_before, only_after;      // phases
+  std::vector<Finding> findings_before, findings_after;  // what is odd about the tables
 };
 
 // Phases are compared by their names, and series by theirs unless each side has only one; where no name is common, the

@@ -296,5 +296,19 @@ TEST(Compare, FilesHaveEveryTag) {
               HasSubstr("On the 2 common core counts nothing changed beyond noise, 16 changes taken together."));
 }
 
+// What is odd about the scaling of a side stands above its numbers; once where both have it.
+TEST(Compare, DoubtsOfEitherSide) {
+  Results before = Table({Row(8, 10, Values(0.9, 1, 1, 1)), Row(16, 5, Values(0.8, 1, 1, 1))}), after = before;
+  after.table.findings = {{"scalingUnlikely", Severity::kWarning, "the work does not grow", 1, 0, "said to be weak"}};
+  const ComparedResults one = CompareResults(before, after, "old", "new");
+  EXPECT_THAT(DoubtsOfCompared(one), ElementsAre("new: the work does not grow (said to be weak)."));
+  const ComparedResults both = CompareResults(after, after, "old", "new");
+  EXPECT_THAT(DoubtsOfCompared(both), ElementsAre("old and new: the work does not grow (said to be weak)."));
+  EXPECT_THAT(FormatCompared(one), HasSubstr("Warning: new: the work does not grow"));
+  EXPECT_THAT(WriteCompareJson({one}), HasSubstr("scalingUnlikely"));
+  EXPECT_THAT(BuildCompareModel({one}).data["comparisons"][0]["doubts"].dump(), HasSubstr("the work does not grow"));
+  EXPECT_TRUE(DoubtsOfCompared(CompareResults(before, before, "old", "new")).empty());
+}
+
 }  // namespace
 }  // namespace farscale

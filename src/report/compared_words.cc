@@ -311,8 +311,24 @@ std::vector<std::string> SummarizeCompared(const ComparedResults& compared) {
   return sentences;
 }
 
+std::vector<std::string> DoubtsOfCompared(const ComparedResults& compared) {
+  const std::vector<std::string> before = DoubtsOf(compared.findings_before), after = DoubtsOf(compared.findings_after);
+  std::vector<std::string> doubts;
+  for (const std::string& doubt : before) {
+    const bool is_both = std::find(after.begin(), after.end(), doubt) != after.end();
+    doubts.push_back(
+        fmt::format("{}: {}", is_both ? compared.before + " and " + compared.after : compared.before, doubt));
+  }
+  for (const std::string& doubt : after) {
+    const bool is_both = std::find(before.begin(), before.end(), doubt) != before.end();
+    if (!is_both) doubts.push_back(fmt::format("{}: {}", compared.after, doubt));
+  }
+  return doubts;
+}
+
 std::string FormatCompared(const ComparedResults& compared) {
   std::string text = fmt::format("{} against {}\n", compared.after, compared.before);
+  for (const std::string& doubt : DoubtsOfCompared(compared)) text += "Warning: " + doubt + "\n";
   for (const std::string& sentence : SummarizeCompared(compared)) text += sentence + "\n";
   for (const ComparedPhase& phase : compared.phases) {
     text += "\n" + (phase.name.empty() ? std::string("All runs") : "Phase " + phase.name) + "\n";

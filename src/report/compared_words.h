@@ -20,6 +20,9 @@ std::string FormatRiseInterval(const Change& change);
 // What of a phase changed, beyond noise or within, which factor explains it, and what the projections say.
 std::vector<std::string> SummarizeComparedPhase(const ComparedResults& compared, const ComparedPhase& phase);
 
+// What puts the numbers of a side in doubt, each once where it is the same of both.
+std::vector<std::string> DoubtsOfCompared(const ComparedResults& compared);
+
 // Phases and core counts that only one side has; what the verdict on noise rests on.
 std::vector<std::string> SummarizeCompared(const ComparedResults& compared);
 

@@ -129,10 +129,34 @@ TEST(Evidence, BeyondTheHorizonTheIntervalStandsAlone) {
 }
 
 TEST(Evidence, TerminalTables) {
-  const std::string text = FormatProjections({Phase()});
+  const std::string text = FormatProjections({Phase()}, {});
   EXPECT_THAT(text, HasSubstr("64       2.0×                0.700  0.620 to 0.780           0.700\n"));
   EXPECT_THAT(text, HasSubstr("256      8.0×         not evidence  0.300 to 0.700  0.300 to 0.700\n"));
   EXPECT_THAT(text, HasSubstr("The projection is evidence up to 100 cores"));
+}
+
+// What is projected above 110 % comes from what was measured, where that tells.
+TEST(Evidence, TerminalTablesSayWhyValuesAreAbove110Percent) {
+  PhaseProjection phase = Phase();
+  FactorProjection scalability;
+  scalability.factor = Factor::kComputationScalability;
+  for (const double cores : {64.0, 256.0}) {
+    ProjectedValue value;
+    value.cores = cores;
+    value.value = 1.2;
+    scalability.targets.push_back(value);
+  }
+  phase.factors.push_back(scalability);
+  FactorTable table;
+  for (const std::int64_t cores : {8, 32}) {
+    FactorRow row;
+    row.phase = phase.phase;
+    row.cores = row.ranks = cores;
+    row.values[Factor::kComputationScalability] = cores == 8 ? 1 : 1.105;
+    table.rows.push_back(row);
+  }
+  EXPECT_THAT(FormatProjections({phase}, table),
+              HasSubstr("Efficiencies above 110 % come from computation scalability (1.105 on 32 cores)"));
 }
 
 TEST(Evidence, Sentences) {

@@ -438,7 +438,7 @@ TEST(Report, ProjectedIsCalledProjected) {
   const test::TemporaryFolder folder;
   WriteReport(results, test::OwnTemplates(), folder / "report", {ReportFormat::kMarkdown});
   EXPECT_THAT(ReadFile(folder / "report" / "report.md"), HasSubstr(", measured 0.638 |"));
-  EXPECT_THAT(FormatProjections(results.projections), HasSubstr(" (measured 0.638)"));
+  EXPECT_THAT(FormatProjections(results.projections, results.table), HasSubstr(" (measured 0.638)"));
   results.projections = Project(results.table, test::AllModels(), {DefaultModelSettings(), {32}, {}});
   EXPECT_THAT(SummarizePhase(results.table.Rows("", "cycle"), &results.projections[0]),
               Contains(testing::EndsWith("; the run there measured 0.638.")));
@@ -656,7 +656,7 @@ TEST(TextTable, FactorsAndProjections) {
   EXPECT_THAT(factors, HasSubstr("Phase cycle\n"));
   EXPECT_THAT(factors, HasSubstr("Load balance"));
   EXPECT_THAT(factors, HasSubstr("Load balance               0.950   0.900   0.700"));
-  const std::string projections = FormatProjections(results.projections);
+  const std::string projections = FormatProjections(results.projections, results.table);
   EXPECT_THAT(projections, HasSubstr("80 % interval"));
   EXPECT_THAT(projections, HasSubstr("1,024"));
 }

@@ -123,7 +123,7 @@ std::string FormatAnswers(const std::vector<PhaseProjection>& projections, bool 
   return text;
 }
 
-std::string FormatProjections(const std::vector<PhaseProjection>& projections) {
+std::string FormatProjections(const std::vector<PhaseProjection>& projections, const FactorTable& table) {
   std::string text;
   for (const PhaseProjection& phase : projections) {
     if (!text.empty()) text += "\n";
@@ -162,7 +162,9 @@ std::string FormatProjections(const std::vector<PhaseProjection>& projections) {
       }
     }
     text += FormatTable(cells);
-    if (const std::string why = WhySuperlinear({}, LargestProjected(phase)); !why.empty()) text += why + "\n";
+    const double largest = LargestProjected(phase);
+    const std::string why = WhySuperlinear(table.Rows(phase.series, phase.phase), largest);
+    if (!why.empty()) text += why + "\n";
     if (const std::string horizon = DescribeHorizon(phase); !horizon.empty()) text += horizon + "\n";
   }
   return text;
