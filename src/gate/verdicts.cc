@@ -109,10 +109,16 @@ class GateJudge {
   // Phases, groups and series that a rule names and the results lack.
   std::vector<std::string> MissingNames(const Rule& rule) const {
     std::vector<std::string> missing = MissingGroups(rule), phases, series;
+    std::vector<PhaseId> ids;
     for (const PhaseKey& key : evidence_.phases()) {
-      phases.push_back(key.second.Text());
+      ids.push_back(key.second);
       series.push_back(key.first);
     }
+    // By every text that means one of them.
+    for (const std::string& text : rule.phases) {
+      if (PhaseByText(ids, text)) phases.push_back(text);
+    }
+    for (const std::string& text : TextsOf(ids)) phases.push_back(text);
     const auto look = [&](const std::vector<std::string>& names, const std::vector<std::string>& known,
                           const char* what) {
       for (const std::string& name : names) {
