@@ -87,6 +87,7 @@ std::string WithSeries(const std::string& series, const std::string& text) {
   return series.empty() ? text : "series " + series + ": " + text;
 }
 
+constexpr double kAboutAsLong = 0.5;  // of the longest phase
 constexpr const char* kAdvice = "say that the scaling is strong, or correct run times and iterations";
 
 // How a phase fits the scaling of its table.
@@ -113,12 +114,14 @@ std::string DoubtIn(const FactorTable& table, const PhaseFit& fit) {
                      fit.growth, fit.verdict);
 }
 
-// Work of a smaller phase need not grow as that of the program, but what is excluded is no efficiency of anything.
-void AddExcludedPhases(const FactorTable& table, const std::string& series, const PhaseId& longest,
+// Work of a smaller phase need not grow as that of the program, but of one that is about as long it should.
+void AddExcludedPhases(const FactorTable& table, const std::string& series, const FactorRow& longest,
                        Diagnostics& diagnostics) {
   for (const PhaseId& phase : table.Phases(series)) {
-    if (phase == longest) continue;
-    const PhaseFit fit = FitOfPhase(table.Rows(series, phase), *table.scaling);
+    const std::vector<FactorRow> rows = table.Rows(series, phase);
+    const bool is_long = rows.front().runtime.value_or(0) >= kAboutAsLong * longest.runtime.value_or(0);
+    if (phase == longest.phase || !is_long) continue;
+    const PhaseFit fit = FitOfPhase(rows, *table.scaling);
     if (fit.fit != ScalingFit::kExcluded) continue;
     diagnostics.Add(Anomaly::kScalingUnlikely, 1,
                     WithSeries(series, "phase " + phase.Text() + ": " + DoubtIn(table, fit)));
@@ -202,7 +205,7 @@ void CheckScaling(FactorTable& table, const std::string& where) {
     const std::vector<FactorRow> rows = LongestPhase(table, series);
     const PhaseFit fit = FitOfPhase(rows, *table.scaling);
     if (fit.fit == ScalingFit::kFits) {
-      if (!rows.empty()) AddExcludedPhases(table, series, rows.front().phase, of_phases);
+      if (!rows.empty()) AddExcludedPhases(table, series, rows.front(), of_phases);
     } else {
       diagnostics.Add(Anomaly::kScalingUnlikely, 1, WithSeries(series, DoubtIn(table, fit)));
     }

@@ -41,7 +41,7 @@ enum class ScalingFit { kFits, kUnlikely, kExcluded };
 ScalingFit FitOf(const WorkGrowth& growth, Scaling scaling);
 
 // Holds a completed table against its scaling, by the longest phase of every series. Adds a finding where the scaling
-// is unlikely, or excluded for a smaller phase; throws a usage error at `where` when it is excluded.
+// is unlikely, or excluded for a phase at least half as long; throws a usage error at `where` when it is excluded.
 void CheckScaling(FactorTable& table, const std::string& where);
 
 // Why the longest phase of a series excludes the scaling of a completed table; empty where none does.

@@ -563,9 +563,9 @@ TEST(Allocation, GroupsAreCalledGroups) {
     return FactsOf(results, MakeAllocationPack(results, options));
   };
   const auto of_group = facts("step", "pp"), of_phase = facts("step / pp", std::nullopt);
-  EXPECT_THAT(of_group, Contains(testing::Pair("Phase", "step")));
+  EXPECT_THAT(of_group, Contains(testing::Pair("Phase", testing::StartsWith("step:"))));
   EXPECT_THAT(of_group, Contains(testing::Pair("Group of ranks", "pp")));
-  EXPECT_THAT(of_phase, Contains(testing::Pair("Phase", "step / pp")));
+  EXPECT_THAT(of_phase, Contains(testing::Pair("Phase", testing::StartsWith("step / pp:"))));
   EXPECT_EQ(PhaseInWords({"step", "pp"}), "the group \"pp\" of ranks in the phase \"step\"");
 }
 
