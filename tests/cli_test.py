@@ -703,6 +703,18 @@ class WrongScaling(CliTest):
         self.assertIn(self.DOUBTED, self.run_ok("gate", self.folder / "r/results.json", "--rules",
                                                 self.write("g.toml", 'rules = ["loadBalance >= 0.1"]')).stdout)
         self.assertIn(self.DOUBTED, self.run_ok("balance", study, "--levels", "4", "--strategies", "greedy").stdout)
+        results = self.folder / "r/results.json"
+        compared = self.run_ok("compare", results, results, "-o", self.folder / "c")
+        for text in (compared.stdout, compared.stderr, (self.folder / "c/compare.json").read_text()):
+            self.assertIn(self.DOUBTED, text)
+        self.assertRegex((self.folder / "c/compare.md").read_text(), r"\*\*Warning: .*" + self.DOUBTED + r".*\*\*")
+        self.assertRegex((self.folder / "c/compare.html").read_text(), "<strong>Warning: [^<]*" + self.DOUBTED)
+        self.run_ok("predict", results, "--targets", 256, "-o", self.folder / "p.json")
+        self.assertIn("scalingUnlikely", (self.folder / "p.json").read_text())
+        self.run_ok("history", "add", results, "--into", self.folder / "h", "--commit", "a", "--date", "2026-11-20")
+        shown = self.run_ok("history", self.folder / "h", "--markdown", self.folder / "h.md", "--html", self.folder / "h.html")
+        for text in (shown.stdout, shown.stderr, (self.folder / "h.md").read_text(), (self.folder / "h.html").read_text()):
+            self.assertIn(self.DOUBTED, text)
 
     def test_right_ones_are_not_doubted(self):
         for traces, region, scaling in ((LU_TRACES, "ssor_iter", "strong"), (self.LULESH, "cycle", "weak")):
