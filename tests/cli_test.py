@@ -291,11 +291,15 @@ class Groups(CliTest):
         table = self.write("t.csv", "phase,group,cores,ranks,runtime,parallelEfficiency\n" + "".join(
             f"set-up,,{cores},,1,0.9\nmain / solve,,{cores},,9,0.9\nmain / solve,pme,{cores},{3 * cores // 4},8,0.8\n"
             for cores in (4, 8, 16)))
-        for options, about in (([], "main / solve:"), (["--group", "pme"], "main / solve / pme:"),
-                               (["--phase", "main / solve / pme"], "main / solve / pme:"),
-                               (["--phase", "set-up"], "set-up:")):
+        group = "| **Group of ranks** | pme |"
+        for options, phase, is_group in (([], "main / solve", False), (["--group", "pme"], "main / solve", True),
+                                         (["--phase", "main / solve / pme"], "main / solve", True),
+                                         (["--phase", '"main / solve" / pme'], "main / solve", True),
+                                         (["--phase", "set-up"], "set-up", False)):
             self.run_ok("report", table, "--form", "allocation", "--scaling", "weak", *options, "-o", self.folder / "a")
-            self.assertIn(f"| **Phase** | {about}", (self.folder / "a/allocation.md").read_text())
+            pack = (self.folder / "a/allocation.md").read_text()
+            self.assertIn(f"| **Phase** | {phase}:", pack)
+            self.assertEqual(group in pack, is_group)
         self.fails(2, "no group 'pp' in the results", "report", table, "--form", "allocation", "--scaling", "weak",
                    "--group", "pp", "-o", self.folder / "b")
 
