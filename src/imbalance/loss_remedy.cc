@@ -17,6 +17,10 @@ std::string DoubtOfSerialization() {
          "iteration as phase (--phase).";
 }
 
+// In a chain of two ranks nobody waits for a rank that waits itself.
+constexpr const char* kDoubtOfTwoRanks =
+    "Two ranks do not show whether it is the loads that move between them within an iteration instead.";
+
 // Ranks have equally much to do in a phase of one iteration, but not at the same time.
 std::string RemedyForUnseenMoves() {
   return "All ranks have about as much to do, but others are slow at other times: take the region of an iteration as "
@@ -57,7 +61,11 @@ std::string RemedyFor(const LossRecord& losses, const LoadShape& shape, const Lo
   if (rest <= of_loads) return std::max(loss.Total(), loss.load_balance) < worth ? "" : RemedyFor(shape);
   if (rest < worth) return "";
   const bool is_chain = loss.indirect >= kChain;
-  if (losses.iterations > 1) return is_chain ? RemedyForSerialization() : RemedyForMovesWithinIterations();
+  if (losses.iterations > 1) {
+    if (is_chain) return RemedyForSerialization();
+    return losses.ranks.size() > 2 ? RemedyForMovesWithinIterations()
+                                   : RemedyForSerialization() + " " + kDoubtOfTwoRanks;
+  }
   return is_chain ? RemedyForSerialization() + " " + DoubtOfSerialization() : RemedyForUnseenMoves();
 }
 

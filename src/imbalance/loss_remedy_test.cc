@@ -75,6 +75,17 @@ TEST(LossRemedy, IsToBreakTheChainWhereRanksWaitInTurn) {
   EXPECT_THAT(RemedyForPath(losses, Work(losses)), HasSubstr(kChain));
 }
 
+// The second of two ranks waits for the first alone, which waits for nobody: all of the waiting is direct, and still it
+// is a chain. Of three, the third waits for both in turn.
+TEST(LossRemedy, AChainMayHaveTwoRanks) {
+  for (const std::size_t ranks : {2u, 3u}) {
+    const LossRecord losses =
+        LossesOf(test::MakeLoaded(test::Loads(ranks, std::vector<Tick>(2, 1000)), Synchronization::kChain));
+    EXPECT_THAT(RemedyForAll(losses), HasSubstr(kChain)) << ranks;
+    EXPECT_EQ(RemedyForAll(losses).find("Two ranks do not show") != std::string::npos, ranks == 2) << ranks;
+  }
+}
+
 // Steps two by two.
 PhaseCut InPairs(PhaseCut cut) {
   cut.iterations /= 2;
