@@ -239,6 +239,7 @@ void AddCritical(const Activities& activities, Diagnosis& diagnosis) {
 void AddShapes(const Trace& trace, const PhaseCut& cut, const Activities& activities, const WaitStates& states,
                std::size_t paths, Diagnosis& diagnosis) {
   diagnosis.useful_shape = ShapeOf(LoadOf(trace, cut, activities, states));
+  diagnosis.useful_shape->imbalance_in_step = ImbalanceInSteps(trace, cut);
   for (const PathId path : LargestCosts(diagnosis, paths)) diagnosis.shapes.emplace_back(path, LoadShape());
   ParallelFor(diagnosis.shapes.size(), [&](std::size_t i) {
     auto& [path, shape] = diagnosis.shapes[i];

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "base/parallel.h"
+#include "replay/bursts.h"
 
 namespace farscale {
 namespace {
@@ -102,6 +103,50 @@ LoadMatrix LoadOf(const Trace& trace, const PhaseCut& cut, const Activities& act
     for (std::size_t k = 0; k < row.size(); ++k) load.seconds[i * load.iterations + k] = trace.Seconds(row[k]);
   });
   return load;
+}
+
+namespace {
+
+constexpr double kShortestStep = 0.001;  // of what the rank computes in the iteration
+
+std::vector<double> StepsOf(const RankTimeline& timeline, const Interval& iteration) {
+  std::vector<double> steps;
+  double all = 0;
+  for (std::size_t call = iteration.begin.call; call <= iteration.end.call; ++call) {
+    const Tick begin = std::max(iteration.begin.tick, BurstBegin(timeline, call));
+    const Tick end = call < iteration.end.call ? timeline.enter(call) : iteration.end.tick;
+    steps.push_back(static_cast<double>(std::max<Tick>(0, end - begin)));
+    all += steps.back();
+  }
+  std::erase_if(steps, [&](double step) { return step <= kShortestStep * all; });
+  return steps;
+}
+
+}  // namespace
+
+std::optional<double> ImbalanceInSteps(const Trace& trace, const PhaseCut& cut) {
+  double largest = 0, average = 0, ranks = 0;
+  for (const RankCut& rank : cut.ranks) {
+    ranks += rank.present ? 1 : 0;
+    if (rank.present && rank.iterations.size() != cut.iterations) return std::nullopt;
+  }
+  if (ranks < 2) return std::nullopt;
+  for (std::size_t i = 0; i < cut.iterations; ++i) {
+    std::optional<std::vector<double>> most;
+    for (std::size_t rank = 0; rank < cut.ranks.size(); ++rank) {
+      if (!cut.ranks[rank].present) continue;
+      const std::vector<double> steps = StepsOf(trace.timelines[rank], cut.ranks[rank].iterations[i]);
+      if (!most) most.emplace(steps.size());
+      if (steps.size() != most->size()) return std::nullopt;
+      for (std::size_t k = 0; k < steps.size(); ++k) {
+        (*most)[k] = std::max((*most)[k], steps[k]);
+        average += steps[k] / ranks;
+      }
+    }
+    for (const double step : *most) largest += step;
+  }
+  if (largest <= 0) return std::nullopt;
+  return std::max(0.0, (largest - average) / largest * ranks / (ranks - 1));
 }
 
 }  // namespace farscale

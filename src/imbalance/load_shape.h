@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -49,6 +50,8 @@ struct LoadShape {
   // (max - avg) / max * N / (N - 1): 0 when all have the same load, 1 when one has it all.
   double imbalance = 0;               // of the sums over all iterations
   double imbalance_in_iteration = 0;  // of sums over iterations of their largest and average loads
+  // The same of sums over the steps of iterations [load_matrix.h]; of all useful time only, and where steps compare.
+  std::optional<double> imbalance_in_step;
   double spread = 0;                  // robust standard deviation over the median, of what over_ranks tells of
   // World ranks: the overloaded few, those with most first; the underloaded few, those with least first; of two groups
   // the one with the larger load, with most first. Empty where they differ between iterations.

@@ -62,6 +62,7 @@ std::optional<LoadShape> ShapeFrom(const Json& json, const std::string& file) {
   shape.over_time = ShapeNamed<ShapeOverTime>(from.at("overTime").get<std::string>(), kShapesOverTime, file);
   shape.imbalance = from.at("imbalance").get<double>();
   shape.imbalance_in_iteration = from.at("imbalanceInIteration").get<double>();
+  if (from.contains("imbalanceInStep")) shape.imbalance_in_step = from.at("imbalanceInStep").get<double>();
   shape.spread = from.at("spread").get<double>();
   shape.count = from.value("count", std::size_t{0});
   shape.ranks = from.value("ranks", std::vector<std::size_t>());

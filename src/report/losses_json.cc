@@ -50,6 +50,7 @@ Json ToJson(const LoadShape& shape, const std::string& remedy) {
                {"imbalance", shape.imbalance},
                {"imbalanceInIteration", shape.imbalance_in_iteration},
                {"spread", shape.spread}};
+  if (shape.imbalance_in_step) json["imbalanceInStep"] = *shape.imbalance_in_step;
   if (shape.count > 0) {
     json["count"] = shape.count;
     json["ranks"] = shape.ranks;
