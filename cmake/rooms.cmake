@@ -16,6 +16,13 @@ if(FARSCALE_SANITIZE)
   target_link_options(farscale_options INTERFACE -fsanitize=${FARSCALE_SANITIZE})
 endif()
 
+# Several files are compiled as one, so that the headers they share are read once.
+function(farscale_compile_together)
+  if(FARSCALE_UNITY)
+    set_target_properties(${ARGN} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 12)
+  endif()
+endfunction()
+
 # What every program needs besides its own sources.
 function(farscale_program name)
   if(FARSCALE_SANITIZE MATCHES "address|thread")
@@ -29,6 +36,7 @@ function(farscale_room name)
   add_library(farscale_${name} STATIC ${ROOM_SOURCES})
   target_include_directories(farscale_${name} PUBLIC ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(farscale_${name} PUBLIC ${ROOM_USES} PRIVATE farscale_options ${ROOM_LIBRARIES})
+  farscale_compile_together(farscale_${name})
   if(FARSCALE_TESTS AND ROOM_TESTS)
     add_executable(${name}_test ${ROOM_TESTS})
     target_link_libraries(${name}_test PRIVATE farscale_${name} farscale_test_support farscale_options

@@ -9,7 +9,7 @@ namespace farscale {
 namespace {
 
 constexpr int kMostRounds = 256;
-constexpr double kRounding = 1e-9;
+constexpr double kFlowRounding = 1e-9;
 
 // Load that goes from one processor to its neighbour.
 struct Flow {
@@ -99,7 +99,7 @@ std::vector<Flow> Diffusion::FindFlows() {
   for (const auto& neighbours : neighbours_) most = std::max(most, neighbours.size());
   const double share = 1 / static_cast<double>(most + 1);
   const auto is_off = [&](double load) {
-    return std::abs(load - average_) > std::max(tolerance_ - 1, kRounding) * average_;
+    return std::abs(load - average_) > std::max(tolerance_ - 1, kFlowRounding) * average_;
   };
   for (int round = 0; round < kMostRounds && std::ranges::any_of(aims_, is_off); ++round) {
     const std::vector<double> before = aims_;
@@ -125,7 +125,7 @@ std::vector<Flow> Diffusion::FindFlows() {
 std::uint32_t Diffusion::Choose(const Flow& flow) {
   const auto none = static_cast<std::uint32_t>(problem_.tasks());
   if (!(flow.load > 0)) return none;
-  const double most = flow.load + std::min(flow.load * (1 - kRounding), (tolerance_ - 1) * average_);
+  const double most = flow.load + std::min(flow.load * (1 - kFlowRounding), (tolerance_ - 1) * average_);
   const double gap = loads_[flow.from] - loads_[flow.to];
   const auto& tasks = tasks_[flow.from];
   auto task = tasks.upper_bound({most, none});

@@ -8,7 +8,7 @@ namespace farscale {
 namespace {
 
 // Sums of the same loads in another order may differ in the last digits.
-constexpr double kRounding = 1e-12;
+constexpr double kBoundRounding = 1e-12;
 
 }  // namespace
 
@@ -16,7 +16,7 @@ BalancingDecision DecideGreedyRefine(const BalancingProblem& problem, const Stra
   if (HasNothingToBalance(problem)) return {.placement = problem.placement};
   BalancingDecision greedy = DecideGreedy(problem, options);
   const double best = std::ranges::max(ProcessorLoads(problem, greedy.placement));
-  const double bound = std::max(best, options.tolerance * AverageLoad(problem)) * (1 + kRounding);
+  const double bound = std::max(best, options.tolerance * AverageLoad(problem)) * (1 + kBoundRounding);
 
   BalancingDecision decision{.placement = problem.placement};
   LeastLoaded processors(problem.processors);

@@ -42,7 +42,7 @@ std::vector<std::string> RowOf(const char* name, const LinkCalibration& of) {
           fmt::format("{} ({})", FormatSeconds(of.spread), FormatPercent(of.relative_spread))};
 }
 
-std::string Verdict(const Calibration& calibration) {
+std::string SayCalibration(const Calibration& calibration) {
   const double deviation = calibration.Deviation(), size = std::fabs(deviation);
   const std::string cause =
       deviation < 0 ? "it lacks waiting that the run had (noise, congestion, slower collectives)"
@@ -68,7 +68,7 @@ void Print(const Trace& trace, const Calibration& calibration) {
     fmt::print("* of the rules; nothing in the trace contradicts it\n");
   }
   for (const std::string& note : calibration.notes) fmt::print("note: {}\n", note);
-  fmt::print("{}\n", Verdict(calibration));
+  fmt::print("{}\n", SayCalibration(calibration));
 }
 
 // A trace and what came of it, without the trace itself.

@@ -207,7 +207,7 @@ void AddFile(const MeasuredRunFile& file, Reading& reading) {
   }
 }
 
-double UsefulOf(const FactorRow& row) {
+double UsefulOfRun(const FactorRow& row) {
   return static_cast<double>(row.ranks) * *row.runtime * *row.values[Factor::kParallelEfficiency];
 }
 
@@ -222,7 +222,7 @@ void GuessScaling(FactorTable& table) {
     if (largest == nullptr || row.cores > largest->cores) largest = &row;
   }
   if (smallest == nullptr || smallest->cores == largest->cores) return;
-  const double growth = UsefulOf(*largest) / UsefulOf(*smallest);
+  const double growth = UsefulOfRun(*largest) / UsefulOfRun(*smallest);
   const double cores = static_cast<double>(largest->cores) / static_cast<double>(smallest->cores);
   table.scaling = growth > std::sqrt(cores) ? Scaling::kWeak : Scaling::kStrong;
   table.scaling_source = "useful time";

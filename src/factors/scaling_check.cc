@@ -31,7 +31,7 @@ std::optional<double> InstructionsOf(const FactorRow& row) {
 }
 
 // Σ t = P · T · PE where totals are not known.
-std::optional<double> UsefulOf(const FactorRow& row) {
+std::optional<double> UsefulWork(const FactorRow& row) {
   if (row.totals) return row.totals->total_useful / row.iterations;
   const std::optional<double> seconds = SecondsOf(row);
   const std::optional<double>& efficiency = row.values[Factor::kParallelEfficiency];
@@ -171,7 +171,7 @@ std::optional<WorkGrowth> GrowthOfWork(const std::vector<FactorRow>& rows) {
   growth.processes = Processes(*most) / Processes(*least);
   growth.work = RatioOf(alike, growth, InstructionsOf);
   growth.is_instructions = growth.work.has_value();
-  if (!growth.work) growth.work = RatioOf(alike, growth, UsefulOf);
+  if (!growth.work) growth.work = RatioOf(alike, growth, UsefulWork);
   growth.first_seconds = MeanAt(alike, growth.first, SecondsOf);
   growth.last_seconds = MeanAt(alike, growth.last, SecondsOf);
   return growth;

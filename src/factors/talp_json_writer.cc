@@ -42,7 +42,7 @@ struct UsefulTimes {
 };
 
 // A factor that is not known may follow from the others.
-UsefulTimes UsefulOf(const FactorRow& row) {
+UsefulTimes UsefulTimesOf(const FactorRow& row) {
   const FactorValues& values = row.values;
   UsefulTimes useful;
   useful.average = *row.runtime * *values[Factor::kParallelEfficiency];
@@ -61,7 +61,7 @@ UsefulTimes UsefulOf(const FactorRow& row) {
 
 // Time is divided at process level: CPUs of a process are useful or in MPI together, and nothing is lost to OpenMP.
 Json RegionToJson(const FactorRow& row) {
-  const UsefulTimes useful = UsefulOf(row);
+  const UsefulTimes useful = UsefulTimesOf(row);
   const double cpus = static_cast<double>(row.cores), elapsed = *row.runtime, mpi = elapsed - useful.average;
   const bool counted = row.totals && row.totals->instructions && row.totals->cycles;
   Json json = {{"numCpus", row.cores}, {"numMpiRanks", row.ranks}};

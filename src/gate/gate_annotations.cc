@@ -26,7 +26,7 @@ Place PlaceOf(const GateReport& report, const Rule& rule) {
 }
 
 // As GitHub's runner reads workflow commands: data of a message, and of a property.
-std::string Escape(const std::string& text, bool is_property) {
+std::string EscapeCommand(const std::string& text, bool is_property) {
   std::string escaped;
   for (const char c : text) {
     const bool special = c == '%' || c == '\r' || c == '\n' || (is_property && (c == ':' || c == ','));
@@ -54,15 +54,15 @@ std::string WriteGithubAnnotations(const GateReport& report) {
     // GitHub marks a line of the repository, or none; results are seldom part of it.
     const Place place = PlaceOf(report, report.RuleOf(judgement));
     const std::string mark =
-        report.rule_set.is_built_in ? "" : fmt::format("file={},line={},", Escape(place.file, true), place.line);
+        report.rule_set.is_built_in ? "" : fmt::format("file={},line={},", EscapeCommand(place.file, true), place.line);
     text += fmt::format("::{} {}title={}::{}\n", IsError(report, judgement) ? "error" : "warning", mark,
-                        Escape(TitleOf(judgement), true), Escape(judgement.sentence, false));
+                        EscapeCommand(TitleOf(judgement), true), EscapeCommand(judgement.sentence, false));
   }
   for (const std::string& doubt : DoubtsOf(report.findings)) {
-    text += fmt::format("::warning title=farscale gate::{}\n", Escape(doubt, false));
+    text += fmt::format("::warning title=farscale gate::{}\n", EscapeCommand(doubt, false));
   }
   return text + fmt::format("::{} title=farscale gate::{}\n", report.AllRulesOff() ? "warning" : "notice",
-                            Escape(SummaryOf(report), false));
+                            EscapeCommand(SummaryOf(report), false));
 }
 
 std::string WriteGitlabAnnotations(const GateReport& report) {

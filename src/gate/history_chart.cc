@@ -12,8 +12,8 @@
 namespace farscale {
 namespace {
 
-constexpr int kWidth = 720, kHeight = 300;
-constexpr double kLeft = 64, kRight = kWidth - 16, kBottom = kHeight - 44;
+constexpr int kHistoryWidth = 720, kHistoryHeight = 300;
+constexpr double kHistoryLeft = 64, kHistoryRight = kHistoryWidth - 16, kHistoryBottom = kHistoryHeight - 44;
 constexpr std::size_t kMostLabels = 10;
 constexpr double kLetter = 6.6;
 
@@ -40,7 +40,7 @@ class TrackDrawing {
   }
 
   std::string Draw() {
-    svg_.Open(kWidth, kHeight, Title(), Description(), false, kLeft);
+    svg_.Open(kHistoryWidth, kHistoryHeight, Title(), Description(), false, kHistoryLeft);
     Legend();
     Axes();
     Marks();
@@ -72,18 +72,18 @@ class TrackDrawing {
 
   double X(std::size_t commit) const {
     const std::size_t count = view_.history.size();
-    if (count == 1) return (kLeft + kRight) / 2;
-    return kLeft + 12 + static_cast<double>(commit) / static_cast<double>(count - 1) * (kRight - kLeft - 24);
+    if (count == 1) return (kHistoryLeft + kHistoryRight) / 2;
+    return kHistoryLeft + 12 + static_cast<double>(commit) / static_cast<double>(count - 1) * (kHistoryRight - kHistoryLeft - 24);
   }
-  double Y(double value) const { return kBottom - (value - low_) / (high_ - low_) * (kBottom - top_); }
+  double Y(double value) const { return kHistoryBottom - (value - low_) / (high_ - low_) * (kHistoryBottom - top_); }
 
   void Legend() {
-    double x = kLeft, y = 40;
+    double x = kHistoryLeft, y = 40;
     for (std::size_t i = 0; i < track_.cores.size(); ++i) {
       const std::string name = CoresInWords({track_.cores[i]});
       const double width = 30 + kLetter * static_cast<double>(name.size());
-      if (x + width > kRight && x > kLeft) {
-        x = kLeft;
+      if (x + width > kHistoryRight && x > kHistoryLeft) {
+        x = kHistoryLeft;
         y += 18;
       }
       svg_.Line(x, y - 4, x + 18, y - 4, PaletteColor(static_cast<int>(i)).c_str(), "stroke-width=\"2\"");
@@ -97,24 +97,24 @@ class TrackDrawing {
     const auto steps = static_cast<int>(std::lround((high_ - low_) / step_));
     for (int i = 0; i <= steps; ++i) {
       const double value = low_ + i * step_;
-      svg_.Line(kLeft, Y(value), kRight, Y(value), kGrid);
-      svg_.Text(kLeft - 8, Y(value) + 4, TickText(value), "end", kFaint);
+      svg_.Line(kHistoryLeft, Y(value), kHistoryRight, Y(value), kGrid);
+      svg_.Text(kHistoryLeft - 8, Y(value) + 4, TickText(value), "end", kFaint);
     }
     const std::size_t count = view_.history.size();
     const std::size_t every = (count + kMostLabels - 1) / kMostLabels;
     for (std::size_t i = 0; i < count; i += every) {
-      svg_.Text(X(i), kBottom + 17, ShortCommit(view_.history[i]), "middle", kFaint, "font-size=\"10\"");
+      svg_.Text(X(i), kHistoryBottom + 17, ShortCommit(view_.history[i]), "middle", kFaint, "font-size=\"10\"");
     }
-    svg_.Line(kLeft, kBottom, kRight, kBottom, kFaint);
-    svg_.Text((kLeft + kRight) / 2, kHeight - 8, "commit, oldest first", "middle", kInk);
+    svg_.Line(kHistoryLeft, kHistoryBottom, kHistoryRight, kHistoryBottom, kFaint);
+    svg_.Text((kHistoryLeft + kHistoryRight) / 2, kHistoryHeight - 8, "commit, oldest first", "middle", kInk);
   }
 
   void Marks() {
     const auto mark = [&](std::size_t commit, const std::string& label, const char* dash) {
       // Between the commits, where the new level begins.
       const double x = commit == 0 ? X(0) : (X(commit - 1) + X(commit)) / 2;
-      svg_.Line(x, top_, x, kBottom, kInk, fmt::format("stroke-dasharray=\"{}\"", dash));
-      const bool at_end = x > (kLeft + kRight) / 2;
+      svg_.Line(x, top_, x, kHistoryBottom, kInk, fmt::format("stroke-dasharray=\"{}\"", dash));
+      const bool at_end = x > (kHistoryLeft + kHistoryRight) / 2;
       svg_.Text(x + (at_end ? -4 : 4), top_ - 3, label, at_end ? "end" : "start", kInk, "font-size=\"11\"");
     };
     for (const std::size_t step : track_.steps) mark(step, "step at " + ShortCommit(view_.history[step]), "4 3");

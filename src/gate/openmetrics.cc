@@ -12,7 +12,7 @@
 namespace farscale {
 namespace {
 
-std::string Escape(const std::string& text) {
+std::string EscapeHelp(const std::string& text) {
   std::string escaped;
   for (const char c : text) {
     switch (c) {
@@ -28,7 +28,7 @@ std::string Escape(const std::string& text) {
 std::string Labels(const std::vector<std::pair<std::string, std::string>>& labels) {
   std::string text;
   for (const auto& [name, value] : labels)
-    text += fmt::format("{}{}=\"{}\"", text.empty() ? "" : ",", name, Escape(value));
+    text += fmt::format("{}{}=\"{}\"", text.empty() ? "" : ",", name, EscapeHelp(value));
   return "{" + text + "}";
 }
 
@@ -36,7 +36,7 @@ std::string Family(const std::string& name, const std::string& type, const std::
                    const std::string& unit = "") {
   std::string text = fmt::format("# TYPE {} {}\n", name, type);
   if (!unit.empty()) text += fmt::format("# UNIT {} {}\n", name, unit);
-  return text + fmt::format("# HELP {} {}\n", name, Escape(help));
+  return text + fmt::format("# HELP {} {}\n", name, EscapeHelp(help));
 }
 
 // The geometric mean of the runs of every phase and core count.

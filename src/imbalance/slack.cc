@@ -11,7 +11,7 @@
 namespace farscale {
 namespace {
 
-constexpr Tick kNever = std::numeric_limits<Tick>::max() / 4;
+constexpr Tick kNotNeeded = std::numeric_limits<Tick>::max() / 4;
 
 enum class Happening : std::uint8_t {
   // When a call is left.
@@ -86,9 +86,9 @@ class SlackWalk {
       : activities_(activities),
         states_(states),
         collectives_(collectives),
-        needed_by_receiver_(messages, kNever),
-        needed_by_sender_(messages, kNever),
-        needed_(collectives.operations(), kNever),
+        needed_by_receiver_(messages, kNotNeeded),
+        needed_by_sender_(messages, kNotNeeded),
+        needed_(collectives.operations(), kNotNeeded),
         slack_(activities.ranks.size()),
         before_(activities.ranks.size()),
         after_(activities.ranks.size()) {
@@ -96,8 +96,8 @@ class SlackWalk {
       const RankActivities& own = activities.ranks[rank];
       if (!own.present) continue;
       slack_[rank] = activities.end - own.end();
-      before_[rank].assign(own.call_activity.size(), kNever);
-      after_[rank].assign(own.call_activity.size(), kNever);
+      before_[rank].assign(own.call_activity.size(), kNotNeeded);
+      after_[rank].assign(own.call_activity.size(), kNotNeeded);
     }
   }
 
@@ -105,7 +105,7 @@ class SlackWalk {
     for (const Moment& moment : moments) Take(moment);
   }
 
-  // Slack when a call is entered and when it is left; kNever for calls that nobody depends on.
+  // Slack when a call is entered and when it is left; kNotNeeded for calls that nobody depends on.
   const std::vector<Tick>& before(std::size_t rank) const { return before_[rank]; }
   const std::vector<Tick>& after(std::size_t rank) const { return after_[rank]; }
 
@@ -156,9 +156,9 @@ class SlackWalk {
   // Of a prefix, too, as if all higher ranks came after: slack is never said to be larger than it is.
   Tick LatestFor(const Moment& moment) const {
     const CollectivePattern pattern = collectives_.pattern(moment.target);
-    if (pattern == CollectivePattern::kNone) return kNever;
+    if (pattern == CollectivePattern::kNone) return kNotNeeded;
     const bool gives = pattern != CollectivePattern::kFromRoot || collectives_.IsRoot(moment.target, moment.rank);
-    return gives ? needed_[moment.target] : kNever;
+    return gives ? needed_[moment.target] : kNotNeeded;
   }
 
   const Activities& activities_;
@@ -177,11 +177,11 @@ void ForEachActivity(const RankActivities& own, const SlackWalk& walk, std::size
   std::size_t call = own.calls;
   for (std::size_t a = own.size() - 1; a-- > 0;) {
     const bool is_call = call > 0 && own.call_activity[call - 1] == a;
-    if (is_call && walk.after(rank)[call - 1] < kNever) slack = walk.after(rank)[call - 1];
+    if (is_call && walk.after(rank)[call - 1] < kNotNeeded) slack = walk.after(rank)[call - 1];
     visit(a, slack);
     if (!is_call) continue;
     --call;
-    if (walk.before(rank)[call] < kNever) slack = walk.before(rank)[call];
+    if (walk.before(rank)[call] < kNotNeeded) slack = walk.before(rank)[call];
   }
 }
 

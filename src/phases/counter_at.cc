@@ -7,7 +7,7 @@
 namespace farscale {
 namespace {
 
-struct Sample {
+struct CounterSample {
   Tick tick = 0;
   bool is_event = false;
   bool is_leave = false;  // of a call
@@ -15,10 +15,10 @@ struct Sample {
 };
 
 // The samples next to an edge; the same one twice when it lies on the edge.
-struct Neighbours {
-  std::optional<Sample> before, after;
+struct ValuesAround {
+  std::optional<CounterSample> before, after;
 
-  void Look(const Sample& sample, Tick edge) {
+  void Look(const CounterSample& sample, Tick edge) {
     if (sample.tick <= edge && (!before || sample.tick >= before->tick)) before = sample;
     if (sample.tick >= edge && (!after || sample.tick < after->tick)) after = sample;
   }
@@ -30,8 +30,8 @@ struct Neighbours {
 };
 
 // Looks in the order of the trace, which decides between samples of one tick.
-Neighbours NeighboursOf(const RankTimeline& timeline, const Edge& edge) {
-  Neighbours result;
+ValuesAround FindValuesAround(const RankTimeline& timeline, const Edge& edge) {
+  ValuesAround result;
   const auto event = [&](std::size_t i) { result.Look({timeline.event_tick(i), true, false, i}, edge.tick); };
   if (edge.event < timeline.region_events() && timeline.event_tick(edge.event) == edge.tick) {
     event(edge.event);
@@ -52,13 +52,13 @@ Neighbours NeighboursOf(const RankTimeline& timeline, const Edge& edge) {
   return result;
 }
 
-double ValueOf(const RankTimeline& timeline, std::size_t counter, const Sample& sample) {
+double ValueOf(const RankTimeline& timeline, std::size_t counter, const CounterSample& sample) {
   if (sample.is_event) return timeline.counter_at_event(counter, sample.index);
   return sample.is_leave ? timeline.counter_at_leave(counter, sample.index)
                          : timeline.counter_at_enter(counter, sample.index);
 }
 
-std::int64_t RawValueOf(const RankTimeline& timeline, std::size_t counter, const Sample& sample) {
+std::int64_t RawValueOf(const RankTimeline& timeline, std::size_t counter, const CounterSample& sample) {
   if (sample.is_event) return timeline.raw_counter_at_event(counter, sample.index);
   return sample.is_leave ? timeline.raw_counter_at_leave(counter, sample.index)
                          : timeline.raw_counter_at_enter(counter, sample.index);
@@ -67,7 +67,7 @@ std::int64_t RawValueOf(const RankTimeline& timeline, std::size_t counter, const
 }  // namespace
 
 double CounterAt(const RankTimeline& timeline, std::size_t counter, const Edge& edge) {
-  const Neighbours n = NeighboursOf(timeline, edge);
+  const ValuesAround n = FindValuesAround(timeline, edge);
   if (!n.before) return n.after ? ValueOf(timeline, counter, *n.after) : 0;
   const double before = ValueOf(timeline, counter, *n.before);
   if (!n.after || n.after->tick == n.before->tick) return before;
@@ -75,7 +75,7 @@ double CounterAt(const RankTimeline& timeline, std::size_t counter, const Edge& 
 }
 
 std::int64_t RawCounterAt(const RankTimeline& timeline, std::size_t counter, bool is_double, const Edge& edge) {
-  const Neighbours n = NeighboursOf(timeline, edge);
+  const ValuesAround n = FindValuesAround(timeline, edge);
   if (!n.before) return n.after ? RawValueOf(timeline, counter, *n.after) : 0;
   const std::int64_t before = RawValueOf(timeline, counter, *n.before);
   if (!n.after || n.after->tick == n.before->tick) return before;

@@ -7,7 +7,7 @@ namespace farscale {
 namespace {
 
 // Of the run, as of a loop found in the calls: a region that covers less may mark a loop beside the main one.
-constexpr double kLeastCoverage = 0.1;
+constexpr double kSmallRegion = 0.1;
 // Regions that are tried: where every function is one, most of them are called once an iteration.
 constexpr std::size_t kMostRegions = 16;
 
@@ -40,7 +40,7 @@ std::vector<PhaseSpec> LoopsOf(const Trace& trace) {
     if (!region.IsLoop(trace) || tried++ >= kMostRegions) continue;
     const PhaseSpec spec = Marked(region.name);
     const PhaseCut cut = CutPhase(trace, spec);
-    const bool is_small = region.share < kLeastCoverage || GapsOf(cut) > kLargestGaps;
+    const bool is_small = region.share < kSmallRegion || GapsOf(cut) > kLargestGaps;
     (is_small ? others : cut.span == Span::kEach ? with_gaps : loops).push_back(spec);
   }
   loops.insert(loops.end(), with_gaps.begin(), with_gaps.end());

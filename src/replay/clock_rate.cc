@@ -11,7 +11,7 @@
 namespace farscale {
 namespace {
 
-constexpr std::size_t kFewestBursts = 16;  // taken if there are so many
+constexpr std::size_t kFewestCountedBursts = 16;  // taken if there are so many
 constexpr double kShareOfCounts = 0.1;     // of all bursts, that those taken must have
 constexpr double kBin = 0.005;             // of the logarithm of a rate: half a percent
 constexpr double kHalfWidth = 0.04;        // of a mode: what clocks vary by from burst to burst
@@ -42,7 +42,7 @@ void KeepLong(std::vector<CountedBurst>& bursts, Tick long_from) {
   for (const CountedBurst& burst : bursts) total += burst.counts;
   std::size_t count = 0;
   while (count < bursts.size() &&
-         (count < kFewestBursts || bursts[count].ticks >= long_from || kept < kShareOfCounts * total)) {
+         (count < kFewestCountedBursts || bursts[count].ticks >= long_from || kept < kShareOfCounts * total)) {
     kept += bursts[count++].counts;
   }
   bursts.resize(count);

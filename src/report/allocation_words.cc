@@ -18,7 +18,7 @@ namespace {
 std::string Cores(double cores) { return CoresInWords(cores); }
 std::string Percent(double share) { return fmt::format("{:g} %", 100 * share); }
 
-std::string Iterations(double count) { return FormatCores(count) + (count == 1 ? " iteration" : " iterations"); }
+std::string CountIterations(double count) { return FormatCores(count) + (count == 1 ? " iteration" : " iterations"); }
 
 // "39", "less than 2", "more than 1,024".
 std::string BoundInWords(const CountBound& bound) {
@@ -51,7 +51,7 @@ std::string CostInWords(const AllocationPack& pack) {
                         FormatPercent(*job.efficiency.interval80->high));
   }
   if (job.work.value) {
-    text += fmt::format("; {} of the phase {} {} and cost{} {} core hours", Iterations(pack.iterations),
+    text += fmt::format("; {} of the phase {} {} and cost{} {} core hours", CountIterations(pack.iterations),
                         pack.iterations == 1 ? "takes" : "take", FormatWallTime(*job.work.value),
                         pack.iterations == 1 ? "s" : "", FormatCoreHours(*job.core_hours.value));
     const std::optional<OpenBounds>& cost = job.core_hours.interval80;

@@ -14,10 +14,6 @@ namespace {
 constexpr std::size_t kMostAnswers = 4;  // sentences, one a case
 constexpr double kMostIterations = 1e6;  // of a run that anybody would make
 
-std::string TasksOn(const BalanceConfiguration& configuration) {
-  return fmt::format("{} on {}", CountOf(configuration.tasks, "task"), CountOf(configuration.processors, "processor"));
-}
-
 // Of what an outcome is compared with.
 double Makespan(const WhatIf& what_if, const BalanceCase& one, const BalanceOutcome& outcome) {
   return what_if.outcomes[ReferenceOf(what_if, one, outcome)].makespan;

@@ -8,8 +8,6 @@
 namespace farscale {
 namespace {
 
-// Gains and losses below are nothing to act upon.
-constexpr double kHardly = 0.005;
 // Cases that are told in full.
 constexpr std::size_t kDetailed = 4;
 
@@ -158,7 +156,7 @@ BalanceVerdict VerdictOf(const WhatIf& what_if, const BalanceCase& one) {
   if (IsUnbalanced(lead)) return BalanceVerdict::kUnbalancedLeads;
   const Gain gain = GainThatCounts(what_if, one, lead);
   if (gain.low < gain.high && gain.low <= 0 && gain.high >= 0) return BalanceVerdict::kWithinNoise;
-  if (gain.value > -kHardly && gain.value < kHardly) return BalanceVerdict::kHardlyAnything;
+  if (gain.value > -kHardlyAGain && gain.value < kHardlyAGain) return BalanceVerdict::kHardlyAnything;
   return gain.value > 0 ? BalanceVerdict::kGains : BalanceVerdict::kCosts;
 }
 

@@ -46,6 +46,9 @@ bool HasSeveralPlacements(const WhatIf& what_if, const BalanceCase& one);
 // Time spent on balancing itself.
 double CostsOfBalancing(const MakespanParts& parts);
 
+// Gains and losses below are nothing to act upon. Chosen.
+constexpr double kHardlyAGain = 0.005;
+
 enum class BalanceVerdict {
   kNothingBalanced,  // no outcome with balancing
   kNothingMoved,     // the best one with balancing migrates nothing: whatever it gains is not of balancing

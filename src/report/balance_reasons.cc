@@ -16,7 +16,6 @@ namespace {
 constexpr double kMatters = 0.01;   // of a makespan
 constexpr double kHeavy = 0.05;     // of a makespan, for what could be had for less
 constexpr double kTooHeavy = 1.02;  // of the mean load of a processor, for one task
-constexpr double kHardly = 0.005;   // gains below are nothing to act upon
 constexpr double kFarOff = 0.1;     // replayed against measured
 constexpr double kSteady = 0.02;    // change of loads from one iteration to the next
 constexpr double kUnsteady = 0.2;
@@ -26,7 +25,7 @@ std::string Capital(std::string text) {
   return text;
 }
 
-std::string ShareOf(double part, double whole) { return whole > 0 ? FormatPercent(part / whole) : "–"; }
+std::string ShareOfMakespan(double part, double whole) { return whole > 0 ? FormatPercent(part / whole) : "–"; }
 
 // Waiting for others that have more to do in an iteration, and for anything else.
 std::string SayImbalance(const WhatIf& what_if, const BalanceCase& one, const BalanceOutcome& lead) {
@@ -72,7 +71,7 @@ std::string SayCosts(const BalanceOutcome& best) {
   return fmt::format(
       "Balancing itself takes {} ({}) at {}: {} for barriers, {} for the strategy, {} for {} of tasks that carry {} of "
       "state.",
-      FormatSeconds(CostsOfBalancing(best.parts)), ShareOf(CostsOfBalancing(best.parts), best.makespan),
+      FormatSeconds(CostsOfBalancing(best.parts)), ShareOfMakespan(CostsOfBalancing(best.parts), best.makespan),
       CountOf(best.balancing_points, "balancing point"), FormatSeconds(best.parts.barriers),
       FormatSeconds(best.parts.strategy), FormatSeconds(best.parts.migration), CountOf(best.migrations, "migration"),
       SayBytes(best.migrated_bytes));
@@ -93,11 +92,11 @@ std::string SayLimits(const BalanceOutcome& best) {
   std::stable_sort(parts.begin(), parts.end(), [](const auto& a, const auto& b) { return a.seconds > b.seconds; });
   const std::string text =
       fmt::format("Shared out evenly, computation alone would take {} ({} of {})", FormatSeconds(computation),
-                  ShareOf(computation, best.makespan), FormatSeconds(best.makespan));
+                  ShareOfMakespan(computation, best.makespan), FormatSeconds(best.makespan));
   if (parts.empty()) return text + ": there is next to nothing more to gain.";
   std::vector<std::string> names;
   for (const NamedPart& part : parts) {
-    names.push_back(fmt::format("{} ({})", part.name, ShareOf(part.seconds, best.makespan)));
+    names.push_back(fmt::format("{} ({})", part.name, ShareOfMakespan(part.seconds, best.makespan)));
   }
   return fmt::format("{}. The rest is {}.", text, Join(names, ", "));
 }
@@ -251,7 +250,7 @@ std::string SayMigration(const WhatIf& what_if, const BalanceOutcome& best) {
   return fmt::format(
       "Migration takes {} of the makespan with {} of state a task: check that number first, then "
       "balance more rarely or by a strategy that moves less.",
-      ShareOf(best.parts.migration, best.makespan), SayBytes(what_if.runs[best.configuration.run].task_bytes));
+      ShareOfMakespan(best.parts.migration, best.makespan), SayBytes(what_if.runs[best.configuration.run].task_bytes));
 }
 
 // "without any", "with 10× as much".
@@ -325,7 +324,7 @@ std::vector<std::string> SayMappings(const WhatIf& what_if) {
     const NodeMapping* measured = MeasuredMapping(what_if, mapping.run);
     if (measured == nullptr || mapping.placement == Placement::kAsMeasured) continue;
     const double change = mapping.load_balance_out - measured->load_balance_out;
-    const bool gains = mapping.gain.value >= kHardly && mapping.gain.low > 0;
+    const bool gains = mapping.gain.value >= kHardlyAGain && mapping.gain.low > 0;
     std::string text =
         fmt::format("{} ranks {} over {}: balance between nodes {} (measured: {}), replayed in {} instead of {}, {}.",
                     FormatCount(what_if.runs[mapping.run].ranks), NameOfPlacement(mapping.placement),

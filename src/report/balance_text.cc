@@ -154,7 +154,7 @@ void AddCases(const WhatIf& what_if, const std::vector<BalanceCase>& cases, std:
            text);
 }
 
-std::string Method(const WhatIf& what_if) {
+std::string MethodText(const WhatIf& what_if) {
   std::string text = DescribeWhatIf(what_if) + "\n";
   for (const auto& [name, value] : DescribeMethod(what_if)) text += fmt::format("{}: {}\n", name, value);
   return text;
@@ -165,7 +165,7 @@ std::string Method(const WhatIf& what_if) {
 std::string FormatWhatIf(const WhatIf& what_if, std::size_t top) {
   const std::vector<BalanceCase> cases = CasesOf(what_if);
   std::string text;
-  AddBlock((what_if.title.empty() ? "" : what_if.title + "\n") + Method(what_if), text);
+  AddBlock((what_if.title.empty() ? "" : what_if.title + "\n") + MethodText(what_if), text);
   AddBlock(Lines(SayFidelity(what_if)), text);
   if (cases.empty()) AddBlock(Lines(AnswersOf(what_if)), text);
   AddBlock(CaseTable(what_if, cases), text);

@@ -18,10 +18,6 @@ constexpr double kShown = 0.0005;      // shares below are 0.0 %
 constexpr double kLargestCount = 9e18;  // bytes that an integer holds
 constexpr double kExbibyte = 1152921504606846976.0;
 
-std::string TasksOn(const BalanceConfiguration& configuration) {
-  return fmt::format("{} on {}", CountOf(configuration.tasks, "task"), CountOf(configuration.processors, "processor"));
-}
-
 std::string RanksOf(const WhatIf& what_if) {
   std::vector<std::string> ranks;
   for (const BalanceRun& run : what_if.runs) ranks.push_back(FormatCount(run.ranks));
@@ -50,6 +46,10 @@ std::string NameOfPlacement(Placement placement) {
 
 std::string CountOf(std::size_t count, const std::string& one) {
   return fmt::format("{} {}{}", FormatCount(count), one, count == 1 ? "" : "s");
+}
+
+std::string TasksOn(const BalanceConfiguration& configuration) {
+  return fmt::format("{} on {}", CountOf(configuration.tasks, "task"), CountOf(configuration.processors, "processor"));
 }
 
 std::string NameOfBalancing(const BalanceConfiguration& configuration) {

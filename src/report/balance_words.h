@@ -16,6 +16,8 @@ namespace farscale {
 std::string NameOfStrategy(const std::string& id);
 std::string NameOfPlacement(Placement placement);
 std::string NameOfBalancing(const BalanceConfiguration& configuration);
+// "256 tasks on 16 processors".
+std::string TasksOn(const BalanceConfiguration& configuration);
 // The same with where tasks lie at first, where a case has several ways: "no balancing, placed round robin".
 std::string NameInCase(const WhatIf& what_if, const BalanceCase& one, const BalanceConfiguration& configuration);
 // "RefineLB every 20 iterations with 64 tasks", or "... with 64 tasks placed in blocks".

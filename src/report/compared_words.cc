@@ -150,7 +150,7 @@ std::vector<std::string> ChangeCells(const ComparedNumber& number) {
   return {FormatRise(number.change->ratio), FormatRiseInterval(*number.change), number.is_beyond_noise ? "yes" : "no"};
 }
 
-std::string ShareOf(const std::optional<Decomposition>& difference, Factor factor) {
+std::string ShareOfDifference(const std::optional<Decomposition>& difference, Factor factor) {
   if (!difference) return "";
   for (const Contribution& part : difference->parts) {
     if (part.kind == Kind::kFactor && part.factor == factor) return FormatRise(std::exp(part.logarithm));
@@ -169,7 +169,7 @@ std::string TableOfFactors(const ComparedResults& compared, const ComparedCount&
   for (const ComparedFactor& one : count.factors) {
     const std::string indent(2 * static_cast<std::size_t>(DepthOf(one.factor)), ' ');
     add({indent + Name(one.factor), Number(one.factor, one.number.before), Number(one.factor, one.number.after)},
-        one.number, ShareOf(count.efficiency, one.factor));
+        one.number, ShareOfDifference(count.efficiency, one.factor));
   }
   if (count.seconds.before || count.seconds.after) {
     add({"Time of an iteration", Seconds(count.seconds.before), Seconds(count.seconds.after)}, count.seconds, "");

@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kLevels = 8;
 constexpr const char* kHeat = "#d55e00";  // the style sheet shows it lighter on a dark page
 
-constexpr double kMapWidth = 300, kMapHeight = 140, kBarWidth = 70, kGap = 8;
+constexpr double kMapWidth = 300, kMapHeight = 140, kBarWidth = 70, kMapGap = 8;
 constexpr double kLabelWidth = 40, kLabelHeight = 16, kStep = 10, kScaleWidth = 260;
 
 std::size_t LevelOf(double value, double most) {
@@ -126,10 +126,10 @@ std::string RenderHeatMap(const LossRaster& raster, const HeatLabels& labels, co
   const double width = cell_width * static_cast<double>(raster.columns),
                height = cell_height * static_cast<double>(raster.rows), below = height + kLabelHeight;
   std::string text =
-      Open(kLabelWidth + std::max(width + kGap + kBarWidth, kScaleWidth), below + kStep + 2, title, description);
+      Open(kLabelWidth + std::max(width + kMapGap + kBarWidth, kScaleWidth), below + kStep + 2, title, description);
   text += Edges(labels, width, height);
   text += fmt::format("<g transform=\"translate({} 0)\">", Pixel(kLabelWidth)) + Ground(0, width, height, "") +
-          Map(raster, cell_width, cell_height) + Bars(raster, width + kGap, cell_height) + "</g>";
+          Map(raster, cell_width, cell_height) + Bars(raster, width + kMapGap, cell_height) + "</g>";
   return text + Scale(below, labels.strongest) + "</svg>";
 }
 
@@ -143,19 +143,19 @@ std::string RenderGridMap(const LossRaster& grid, std::size_t planes, const std:
   const double plane = (width + cell) / static_cast<double>(planes);
   for (std::size_t i = 0; i < planes; ++i)
     ground += Ground(static_cast<double>(i) * plane, planes > 1 ? plane - cell : width, height, outline);
-  return Open(kLabelWidth + std::max(width, kScaleWidth), height + kGap + kStep + 2, title, description) +
+  return Open(kLabelWidth + std::max(width, kScaleWidth), height + kMapGap + kStep + 2, title, description) +
          fmt::format("<g transform=\"translate({} 0)\">", Pixel(kLabelWidth)) + ground + Map(grid, cell, cell) +
-         "</g>" + Scale(height + kGap, strongest) + "</svg>";
+         "</g>" + Scale(height + kMapGap, strongest) + "</svg>";
 }
 
 std::string RenderLoadMap(const LossRaster& loads, const HeatScale& scale, const HeatLabels& labels,
                           const std::string& title, const std::string& description, bool standalone) {
-  constexpr double kWidth = 340, kHeight = 190, kScaleLeft = kLabelWidth + 70, kScaleRoom = 260;
-  const double cell_width = CellSize(loads.columns, kWidth, 24), cell_height = CellSize(loads.rows, kHeight, 14);
+  constexpr double kTileWidth = 340, kTileHeight = 190, kScaleLeft = kLabelWidth + 70, kScaleRoom = 260;
+  const double cell_width = CellSize(loads.columns, kTileWidth, 24), cell_height = CellSize(loads.rows, kTileHeight, 14);
   const double width = cell_width * static_cast<double>(loads.columns),
                height = cell_height * static_cast<double>(loads.rows), below = height + kLabelHeight;
   const std::string cells = Cells(loads, [&](double value) { return LevelOf(value, scale); });
-  return Open(kLabelWidth + std::max(width, kScaleRoom), below + kStep + kGap, title, description, standalone) +
+  return Open(kLabelWidth + std::max(width, kScaleRoom), below + kStep + kMapGap, title, description, standalone) +
          Edges(labels, width, height) + fmt::format("<g transform=\"translate({} 0)\">", Pixel(kLabelWidth)) +
          Ground(0, width, height, "") + Scaled(cells, cell_width, cell_height) + "</g>" +
          Scale(below + 2, scale.high_text, scale.low_text, kScaleLeft) + "</svg>";

@@ -14,10 +14,10 @@
 namespace farscale {
 namespace {
 
-constexpr int kWidth = 860;
-constexpr double kLeft = 76, kRight = kWidth - 14;
-constexpr double kUp = 84, kDown = 34, kGap = 28;  // heights of the parts of a panel
-constexpr double kTop = 74;
+constexpr int kPanelWidth = 860;
+constexpr double kPanelLeft = 76, kPanelRight = kPanelWidth - 14;
+constexpr double kUp = 84, kDown = 34, kPanelGap = 28;  // heights of the parts of a panel
+constexpr double kPanelTop = 74;
 constexpr double kWidestBar = 44;
 
 enum Bar : std::size_t { kUseful, kRest, kLeftOut, kDisturbed };
@@ -35,17 +35,17 @@ class Panels {
       }
       most_ = std::max(most_, count);
     }
-    panel_ = kUp + (is_disturbed_ ? kDown : 0) + kGap;
+    panel_ = kUp + (is_disturbed_ ? kDown : 0) + kPanelGap;
   }
 
   std::string Render(bool standalone) {
     with_tooltips_ = standalone && chart_.with_tooltips;
-    const double bottom = kTop + panel_ * static_cast<double>(chart_.panels.size()) - kGap;
-    svg_.Open(kWidth, static_cast<int>(std::ceil(bottom + 46)), chart_.title, chart_.description, standalone, 14,
+    const double bottom = kPanelTop + panel_ * static_cast<double>(chart_.panels.size()) - kPanelGap;
+    svg_.Open(kPanelWidth, static_cast<int>(std::ceil(bottom + 46)), chart_.title, chart_.description, standalone, 14,
               standalone ? "" : BarData());
     Legend();
     for (std::size_t i = 0; i < chart_.panels.size(); ++i) {
-      Panel(chart_.panels[i], kTop + panel_ * static_cast<double>(i));
+      Panel(chart_.panels[i], kPanelTop + panel_ * static_cast<double>(i));
     }
     IterationAxis(bottom);
     return svg_.Close();
@@ -55,12 +55,12 @@ class Panels {
   // For the script of a page: left, right, number of iterations, top of the first panel, height of a panel, of its
   // bars.
   std::string BarData() const {
-    return fmt::format(" data-bars=\"{} {} {} {} {} {}\"", kLeft, kRight, most_, kTop, panel_, kUp);
+    return fmt::format(" data-bars=\"{} {} {} {} {} {}\"", kPanelLeft, kPanelRight, most_, kPanelTop, panel_, kUp);
   }
 
   // Middle of an iteration, which are numbered from 1.
-  double X(double number) const { return kLeft + (number - 0.5) * Slot(); }
-  double Slot() const { return (kRight - kLeft) / static_cast<double>(most_); }
+  double X(double number) const { return kPanelLeft + (number - 0.5) * Slot(); }
+  double Slot() const { return (kPanelRight - kPanelLeft) / static_cast<double>(most_); }
 
   static std::string StrokeOf(std::size_t bar) {
     switch (bar) {
@@ -101,16 +101,16 @@ class Panels {
     const double scale = kUp / longest;
     for (int i = 0; i * step <= longest / unit.seconds * (1 + 1e-9); ++i) {
       const double y = base - i * step * unit.seconds * scale;
-      svg_.Line(kLeft, y, kRight, y, i == 0 ? kFaint : kGrid);
-      svg_.Text(kLeft - 8, y + 4, i == 0 ? "0" : TickText(i * step) + " " + unit.name, "end", kFaint,
+      svg_.Line(kPanelLeft, y, kPanelRight, y, i == 0 ? kFaint : kGrid);
+      svg_.Text(kPanelLeft - 8, y + 4, i == 0 ? "0" : TickText(i * step) + " " + unit.name, "end", kFaint,
                 "font-size=\"11\"");
     }
-    svg_.Text(kLeft, top - 6, panel.name, "start", kInk, "font-weight=\"600\"");
+    svg_.Text(kPanelLeft, top - 6, panel.name, "start", kInk, "font-weight=\"600\"");
     Bars(panel.iterations, base, scale);
     const double median = base - Median(std::move(lengths)) * scale;
-    svg_.Line(kLeft, median, kRight, median, kInk, "stroke-dasharray=\"4 3\" stroke-opacity=\".6\"");
+    svg_.Line(kPanelLeft, median, kPanelRight, median, kInk, "stroke-dasharray=\"4 3\" stroke-opacity=\".6\"");
     if (is_disturbed_ && most_disturbed_ > 0) {
-      svg_.Text(kLeft - 8, base + kDown, FormatPercent(most_disturbed_), "end", kFaint, "font-size=\"11\"");
+      svg_.Text(kPanelLeft - 8, base + kDown, FormatPercent(most_disturbed_), "end", kFaint, "font-size=\"11\"");
     }
     if (with_tooltips_) Tooltips(panel.iterations, top, base);
   }
@@ -159,7 +159,7 @@ class Panels {
       if (record.left_out > 0) text += record.reason.empty() ? ", left out" : ", left out: " + record.reason;
       svg_.Append(fmt::format(
           "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" opacity=\"0\"><title>{}</title></rect>",
-          Pixel(kLeft + (number - 1) * Slot()), Pixel(top), Pixel(Slot() * count), Pixel(base - top), EscapeXml(text)));
+          Pixel(kPanelLeft + (number - 1) * Slot()), Pixel(top), Pixel(Slot() * count), Pixel(base - top), EscapeXml(text)));
       number += count;
     }
   }
@@ -169,7 +169,7 @@ class Panels {
     for (double number = step; number <= static_cast<double>(most_); number += step) {
       svg_.Text(X(number), bottom + 16, FormatCores(number), "middle", kFaint);
     }
-    svg_.Text((kLeft + kRight) / 2, bottom + 36, "iteration", "middle", kInk);
+    svg_.Text((kPanelLeft + kPanelRight) / 2, bottom + 36, "iteration", "middle", kInk);
   }
 
   const IterationChart& chart_;

@@ -18,10 +18,6 @@ using Data = ReportData;
 // Rows and columns of the table behind a heat map, at most.
 constexpr std::size_t kTableRows = 8, kTableColumns = 6;
 
-double CostsOf(const PathRecord& path) { return path.total.Costs(); }
-
-std::string TimeOrDash(double seconds) { return seconds > 0 ? FormatSeconds(seconds) : "–"; }
-
 // Of `count` things in `parts` parts, where thing i lies in part i · parts / count: the first thing of a part.
 std::size_t FirstOf(std::size_t part, std::size_t parts, std::size_t count) {
   return (part * count + parts - 1) / parts;

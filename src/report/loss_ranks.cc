@@ -6,6 +6,8 @@
 
 namespace farscale {
 
+std::string TimeOrDash(double seconds) { return seconds > 0 ? FormatSeconds(seconds) : "–"; }
+
 std::string LossRanks::NumberOf(std::size_t rank) const {
   if (rank >= losses_.locations.size()) return std::to_string(rank);
   const Location& location = losses_.locations[rank];

@@ -8,6 +8,12 @@
 
 namespace farscale {
 
+// What a call path costs others and the run, in s.
+inline double CostsOf(const PathRecord& path) { return path.total.Costs(); }
+
+// For tables: nothing is a dash.
+std::string TimeOrDash(double seconds);
+
 class LossRanks {
  public:
   // The record must outlive this.

@@ -20,12 +20,8 @@ using Data = ReportData;
 
 std::string ShareOf(double value, double whole) { return whole > 0 ? FormatPercent(value / whole) : "–"; }
 
-std::string TimeOrDash(double seconds) { return seconds > 0 ? FormatSeconds(seconds) : "–"; }
-
 constexpr double kNothing = 0.0005;  // shares below are 0.0 %
 constexpr double kWorthSkew = 0.05;  // of the waiting, to be told
-
-double CostsOf(const PathRecord& path) { return path.total.Costs(); }
 
 // "3 (71.0 %), 0 (12.0 %)": the two ranks with most, with what share of the whole they have.
 std::string MostRanks(const std::vector<double>& by_rank, const LossRecord& losses, double whole) {

@@ -14,7 +14,7 @@ namespace {
 
 using Rows = std::vector<std::vector<std::string>>;
 
-std::string ShareOf(double value, double whole) { return whole > 0 ? FormatPercent(value / whole) : "-"; }
+std::string ShareOrDash(double value, double whole) { return whole > 0 ? FormatPercent(value / whole) : "-"; }
 
 // The rank with most of it.
 std::string LargestRank(const std::vector<double>& by_rank, const LossRecord& losses) {
@@ -33,7 +33,7 @@ std::string WaitTable(const LossRecord& losses) {
     if (losses.waiting[k] <= 0) continue;
     const bool is_end = kind.kind == WaitKind::kWaitAtEnd && losses.at_end > 0;
     rows.push_back({std::string(kind.name), FormatSeconds(losses.waiting[k]),
-                    ShareOf(losses.waiting[k], losses.allocation), is_end ? "not charged" : cost(losses.short_term[k]),
+                    ShareOrDash(losses.waiting[k], losses.allocation), is_end ? "not charged" : cost(losses.short_term[k]),
                     is_end ? "" : cost(losses.long_term[k]), cost(losses.exit_skew[k]),
                     cost(losses.unattributed[k] + losses.lost[k])});
   }
@@ -47,7 +47,7 @@ std::string CauseTable(const LossRecord& losses, std::size_t top) {
   const auto costs = [](const PathRecord& path) { return path.total.Costs(); };
   for (const PathRecord* path : LargestPaths(losses, top, costs)) {
     rows.push_back({path->path, FormatSeconds(path->total.Costs()), FormatSeconds(ranks.PerRank(path->total.Costs())),
-                    ShareOf(path->total.Costs(), losses.Waiting()), FormatSeconds(path->total.ShortTerm()),
+                    ShareOrDash(path->total.Costs(), losses.Waiting()), FormatSeconds(path->total.ShortTerm()),
                     FormatSeconds(path->total.LongTerm()), FormatSeconds(path->total.ExitSkew()),
                     LargestRank(path->costs, losses)});
   }
@@ -61,8 +61,8 @@ std::string WaiterTable(const LossRecord& losses, std::size_t top) {
   const auto waiting = [](const PathRecord& path) { return path.total.Waiting(); };
   for (const PathRecord* path : LargestPaths(losses, top, waiting)) {
     const double all = path->total.Waiting();
-    rows.push_back({path->path, FormatSeconds(all), ShareOf(all, losses.allocation), ShareOf(path->total.indirect, all),
-                    ShareOf(path->total.propagating, all), LargestRank(path->waiting, losses)});
+    rows.push_back({path->path, FormatSeconds(all), ShareOrDash(all, losses.allocation), ShareOrDash(path->total.indirect, all),
+                    ShareOrDash(path->total.propagating, all), LargestRank(path->waiting, losses)});
   }
   return FormatTable(rows);
 }
@@ -73,7 +73,7 @@ std::string CriticalTable(const LossRecord& losses, std::size_t top) {
   const auto lost = [&](double seconds) { return losses.recurs ? "-" : FormatSeconds(seconds); };
   const auto critical = [](const PathRecord& path) { return path.total.critical; };
   for (const PathRecord* path : LargestPaths(losses, top, critical)) {
-    rows.push_back({path->path, FormatSeconds(path->total.critical), ShareOf(path->total.critical, losses.window),
+    rows.push_back({path->path, FormatSeconds(path->total.critical), ShareOrDash(path->total.critical, losses.window),
                     FormatSeconds(path->imbalance), lost(path->total.intra), lost(path->total.inter)});
   }
   return FormatTable(rows);
@@ -88,7 +88,7 @@ std::string FormatLosses(const LossRecord& losses, std::size_t top) {
                   losses.cores == 1 ? "" : "s", FormatSeconds(losses.length), ranks.Count());
   if (losses.unknown_waits) return text + "\n" + DescribeUnknownWaits(losses) + "\n";
   text += fmt::format(", of which a {} waits {} on average ({})\n\n", ranks.one(),
-                      FormatSeconds(ranks.PerRank(losses.Waiting())), ShareOf(losses.Waiting(), losses.allocation));
+                      FormatSeconds(ranks.PerRank(losses.Waiting())), ShareOrDash(losses.Waiting(), losses.allocation));
   if (losses.Waiting() > 0) {
     text += WaitTable(losses) + "\n";
     const std::string rules = DescribeRules(losses);

@@ -6,7 +6,7 @@ namespace farscale {
 namespace {
 
 // One record for the iterations [first, end), at least one.
-IterationRecord Join(const std::vector<IterationRecord>& all, std::size_t first, std::size_t end) {
+IterationRecord JoinRecords(const std::vector<IterationRecord>& all, std::size_t first, std::size_t end) {
   IterationRecord joined = all[first];
   double elapsed = 0, useful = 0, efficiency = 0, balance = 0, disturbance = 0;
   joined.iterations = 0;
@@ -53,7 +53,7 @@ void JoinIterations(std::vector<IterationRecord>& iterations, std::size_t most) 
   if (together < 2) return;
   std::vector<IterationRecord> joined;
   for (std::size_t first = 0; first < iterations.size(); first += together) {
-    joined.push_back(Join(iterations, first, std::min(first + together, iterations.size())));
+    joined.push_back(JoinRecords(iterations, first, std::min(first + together, iterations.size())));
   }
   iterations = std::move(joined);
 }

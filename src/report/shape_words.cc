@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kNamed = 4;
 
 // " (3, 17)", or nothing where they differ between iterations.
-std::string Names(const std::vector<std::size_t>& ranks, const LossRanks& names_of) {
+std::string NamesOfRanks(const std::vector<std::size_t>& ranks, const LossRanks& names_of) {
   if (ranks.empty()) return "";
   std::vector<std::string> names;
   for (std::size_t i = 0; i < std::min(kNamed, ranks.size()); ++i) names.push_back(names_of.NumberOf(ranks[i]));
@@ -34,7 +34,7 @@ std::string OverRanks(const LoadShape& shape, const LossRanks& names) {
   const std::string level = has_all ? "all the load" : LevelInWords(shape.level) + " the load of the other";
   const auto few = [&](const char* kind) {
     return fmt::format("{} {} {}{} with {}{}", shape.count, kind, shape.count == 1 ? names.one() : names.many(),
-                       Names(shape.ranks, names), level, has_all ? "" : "s");
+                       NamesOfRanks(shape.ranks, names), level, has_all ? "" : "s");
   };
   switch (shape.over_ranks) {
     case ShapeOverRanks::kUnknown: return "too few " + ranks + " to tell the shape";
@@ -43,7 +43,7 @@ std::string OverRanks(const LoadShape& shape, const LossRanks& names) {
     case ShapeOverRanks::kOverloadedFew: return few("overloaded");
     case ShapeOverRanks::kUnderloadedFew: return few("underloaded");
     case ShapeOverRanks::kTwoGroups:
-      return fmt::format("two groups, one of {} {}{} with {}", shape.count, ranks, Names(shape.ranks, names), level);
+      return fmt::format("two groups, one of {} {}{} with {}", shape.count, ranks, NamesOfRanks(shape.ranks, names), level);
     case ShapeOverRanks::kIrregular: return "irregular over the " + ranks;
   }
   return "";

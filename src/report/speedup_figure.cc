@@ -15,9 +15,9 @@
 namespace farscale {
 namespace {
 
-constexpr double kWidth = 720, kHeight = 460;
+constexpr double kFigureWidth = 720, kFigureHeight = 460;
 constexpr double kCentimetres = 0.02;  // a pixel on paper, so that the figure is as wide as a column of text
-constexpr double kLeft = 66, kRight = 684, kTop = 34, kBottom = 408;
+constexpr double kFigureLeft = 66, kFigureRight = 684, kFigureTop = 34, kFigureBottom = 408;
 
 using Points = std::vector<std::pair<double, double>>;
 
@@ -59,7 +59,7 @@ class Canvas {
 class SvgCanvas : public Canvas {
  public:
   SvgCanvas(const std::string& title, const std::string& description, bool standalone) {
-    svg_.Open(static_cast<int>(kWidth), static_cast<int>(kHeight), title, description, standalone, kLeft);
+    svg_.Open(static_cast<int>(kFigureWidth), static_cast<int>(kFigureHeight), title, description, standalone, kFigureLeft);
   }
 
   void Line(const Points& points, Pen pen) override {
@@ -156,9 +156,9 @@ std::vector<double> TicksOf(const Range& range) {
   return ticks;
 }
 
-class Drawing {
+class FigureDrawing {
  public:
-  Drawing(const AllocationPack& pack, Canvas& canvas) : pack_(pack), canvas_(canvas) {
+  FigureDrawing(const AllocationPack& pack, Canvas& canvas) : pack_(pack), canvas_(canvas) {
     x_ = {pack.rows.front().cores, pack.rows.front().cores};
     for (const AllocationRow& row : pack.rows) {
       x_.low = std::min(x_.low, row.cores);
@@ -185,21 +185,21 @@ class Drawing {
   }
 
  private:
-  double X(double cores) const { return kLeft + x_.Share(cores) * (kRight - kLeft); }
-  double Y(double speedup) const { return kBottom - y_.Share(speedup) * (kBottom - kTop); }
+  double X(double cores) const { return kFigureLeft + x_.Share(cores) * (kFigureRight - kFigureLeft); }
+  double Y(double speedup) const { return kFigureBottom - y_.Share(speedup) * (kFigureBottom - kFigureTop); }
 
   void Axes() {
     for (const double tick : TicksOf(x_)) {
-      canvas_.Line({{X(tick), kTop}, {X(tick), kBottom}}, Pen::kGrid);
-      canvas_.Text(X(tick), kBottom + 18, FormatCores(tick), Anchor::kMiddle);
+      canvas_.Line({{X(tick), kFigureTop}, {X(tick), kFigureBottom}}, Pen::kGrid);
+      canvas_.Text(X(tick), kFigureBottom + 18, FormatCores(tick), Anchor::kMiddle);
     }
     for (const double tick : TicksOf(y_)) {
-      canvas_.Line({{kLeft, Y(tick)}, {kRight, Y(tick)}}, Pen::kGrid);
-      canvas_.Text(kLeft - 8, Y(tick) + 4, fmt::format("{:g}", tick), Anchor::kEnd);
+      canvas_.Line({{kFigureLeft, Y(tick)}, {kFigureRight, Y(tick)}}, Pen::kGrid);
+      canvas_.Text(kFigureLeft - 8, Y(tick) + 4, fmt::format("{:g}", tick), Anchor::kEnd);
     }
-    canvas_.Line({{kLeft, kTop}, {kLeft, kBottom}, {kRight, kBottom}}, Pen::kAxis);
-    canvas_.Text((kLeft + kRight) / 2, kHeight - 12, "cores", Anchor::kMiddle);
-    canvas_.UprightText(16, (kTop + kBottom) / 2, "speedup over " + CoresInWords(pack_.baseline));
+    canvas_.Line({{kFigureLeft, kFigureTop}, {kFigureLeft, kFigureBottom}, {kFigureRight, kFigureBottom}}, Pen::kAxis);
+    canvas_.Text((kFigureLeft + kFigureRight) / 2, kFigureHeight - 12, "cores", Anchor::kMiddle);
+    canvas_.UprightText(16, (kFigureTop + kFigureBottom) / 2, "speedup over " + CoresInWords(pack_.baseline));
   }
 
   // A share of the ideal speedup, from where it comes into view.
@@ -231,9 +231,9 @@ class Drawing {
   void Limits() {
     if (pack_.evidence <= 0 || pack_.evidence * 1.0001 > x_.high / 1.15) return;
     const double x = X(pack_.evidence);
-    canvas_.Line({{x, kTop}, {x, kBottom}}, Pen::kLimit);
-    const bool is_right = x > (kLeft + kRight) / 2;
-    canvas_.Text(x + (is_right ? -6 : 6), kBottom - 10,
+    canvas_.Line({{x, kFigureTop}, {x, kFigureBottom}}, Pen::kLimit);
+    const bool is_right = x > (kFigureLeft + kFigureRight) / 2;
+    canvas_.Text(x + (is_right ? -6 : 6), kFigureBottom - 10,
                  fmt::format("evidence ends at {}", CoresInWords(pack_.evidence)),
                  is_right ? Anchor::kEnd : Anchor::kStart);
   }
@@ -257,8 +257,8 @@ class Drawing {
   }
 
   void Legend() {
-    double y = kTop + 16;
-    const double x = kLeft + 14;
+    double y = kFigureTop + 16;
+    const double x = kFigureLeft + 14;
     const auto line = [&](const std::string& text, Pen pen) {
       canvas_.Line({{x, y - 4}, {x + 26, y - 4}}, pen);
       canvas_.Text(x + 34, y, text, Anchor::kStart);
@@ -302,13 +302,13 @@ std::string DescribeSpeedup(const AllocationPack& pack) {
 
 std::string SpeedupSvg(const AllocationPack& pack, bool standalone) {
   SvgCanvas canvas("Speedup against cores", DescribeSpeedup(pack), standalone);
-  Drawing(pack, canvas).Draw();
+  FigureDrawing(pack, canvas).Draw();
   return canvas.Close();
 }
 
 std::string SpeedupTikz(const AllocationPack& pack) {
   TikzCanvas canvas;
-  Drawing(pack, canvas).Draw();
+  FigureDrawing(pack, canvas).Draw();
   return fmt::format(
              "% The figure by itself: pdflatex makes allocation-figure.pdf of it, for \\includegraphics.\n"
              "\\documentclass{{article}}\n"
@@ -324,8 +324,8 @@ std::string SpeedupTikz(const AllocationPack& pack) {
              "\\begin{{document}}\n"
              "\\begin{{tikzpicture}}[x={}cm, y=-{}cm, font=\\footnotesize]\n"
              "\\useasboundingbox (0,0) rectangle ({},{});\n",
-             kWidth * kCentimetres + 0.4, kHeight * kCentimetres + 0.4, kWidth * kCentimetres + 0.1,
-             kHeight * kCentimetres + 0.2, kCentimetres, kCentimetres, kWidth, kHeight) +
+             kFigureWidth * kCentimetres + 0.4, kFigureHeight * kCentimetres + 0.4, kFigureWidth * kCentimetres + 0.1,
+             kFigureHeight * kCentimetres + 0.2, kCentimetres, kCentimetres, kFigureWidth, kFigureHeight) +
          canvas.text() + "\\end{tikzpicture}\n\\end{document}\n";
 }
 

@@ -10,8 +10,8 @@
 namespace farscale {
 namespace {
 
-constexpr int kWidth = 560;
-constexpr double kLeft = 14, kRight = kWidth - 74;  // room for the sums
+constexpr int kBarsWidth = 560;
+constexpr double kBarsLeft = 14, kBarsRight = kBarsWidth - 74;  // room for the sums
 constexpr double kLegendTop = 42, kLegendRow = 18, kBar = 16, kName = 16, kRow = kName + kBar + 10;
 
 class Bars {
@@ -29,7 +29,7 @@ class Bars {
   std::string Render(bool standalone) {
     const double top = kLegendTop + kLegendRow * legend_rows_;
     const double bottom = top + kRow * static_cast<double>(bars_.bars.size());
-    svg_.Open(kWidth, static_cast<int>(std::ceil(bottom + 44)), bars_.title, bars_.description, standalone, kLeft,
+    svg_.Open(kBarsWidth, static_cast<int>(std::ceil(bottom + 44)), bars_.title, bars_.description, standalone, kBarsLeft,
               standalone ? "" : " class=\"chart\"");
     Axis(top, bottom);
     Legend();
@@ -38,14 +38,14 @@ class Bars {
   }
 
  private:
-  double X(double seconds) const { return kLeft + seconds / most_ * (kRight - kLeft); }
+  double X(double seconds) const { return kBarsLeft + seconds / most_ * (kBarsRight - kBarsLeft); }
 
   void LayOutLegend() {
-    double x = kLeft;
+    double x = kBarsLeft;
     for (const BarPart& part : bars_.parts) {
       const double width = 30 + 6.6 * static_cast<double>(part.name.size());
-      if (x + width > kWidth && x > kLeft) {
-        x = kLeft;
+      if (x + width > kBarsWidth && x > kBarsLeft) {
+        x = kBarsLeft;
         ++legend_rows_;
       }
       legend_.push_back({x, kLegendTop + kLegendRow * (legend_rows_ - 1)});
@@ -69,11 +69,11 @@ class Bars {
       svg_.Line(x, top - 4, x, bottom, kGrid);
       svg_.Text(x, bottom + 16, TickText(i * step), i == 0 ? "start" : "middle", kFaint);
     }
-    svg_.Text((kLeft + kRight) / 2, bottom + 36, fmt::format("{} ({})", bars_.axis, unit.name), "middle", kInk);
+    svg_.Text((kBarsLeft + kBarsRight) / 2, bottom + 36, fmt::format("{} ({})", bars_.axis, unit.name), "middle", kInk);
   }
 
   void Bar(const StackedBar& bar, double top) {
-    svg_.Text(kLeft, top + kName - 4, bar.name, "start", kInk);
+    svg_.Text(kBarsLeft, top + kName - 4, bar.name, "start", kInk);
     double sum = 0;
     for (std::size_t i = 0; i < bar.seconds.size(); ++i) {
       const double seconds = std::max(0.0, bar.seconds[i]), width = X(sum + seconds) - X(sum);

@@ -14,7 +14,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kLetters = "cwtmno";  // of the states, in their order
-constexpr std::array<const char*, kRunStates> kNames = {"computation", "waiting",    "transfer",
+constexpr std::array<const char*, kRunStates> kStateNames = {"computation", "waiting",    "transfer",
                                                         "mpi",         "notRunning", "outside"};
 constexpr std::int64_t kMostColumns = 1 << 16;
 constexpr std::int64_t kMostRanks = 1'000'000'000;
@@ -78,7 +78,7 @@ Json SharesToJson(const RunPicture& picture) {
   for (std::size_t state = 0; state < kRunStates; ++state) {
     const StateShare& share = picture.shares[state];
     if (share.most <= 0) continue;
-    shares[kNames[state]] = {{"mean", share.mean},
+    shares[kStateNames[state]] = {{"mean", share.mean},
                              {"least", share.least},
                              {"leastRank", share.least_rank},
                              {"most", share.most},
@@ -144,8 +144,8 @@ RunPicture PictureFromJson(const Json& json, const std::string& file) {
   picture.node_begins = json.at("nodeBegins").get<std::vector<std::int64_t>>();
   picture.problem = json.value("problem", "");
   for (std::size_t state = 0; state < kRunStates; ++state) {
-    if (!json.at("shares").contains(kNames[state])) continue;
-    const Json& share = json.at("shares").at(kNames[state]);
+    if (!json.at("shares").contains(kStateNames[state])) continue;
+    const Json& share = json.at("shares").at(kStateNames[state]);
     picture.shares[state] = {share.at("mean").get<double>(), share.at("least").get<double>(),
                              share.at("most").get<double>(), share.at("leastRank").get<std::int64_t>(),
                              share.at("mostRank").get<std::int64_t>()};

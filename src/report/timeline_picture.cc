@@ -25,8 +25,8 @@ constexpr std::array<Color, kRunStates> kColors = {{{197, 220, 241},    // compu
                                                     {120, 126, 132},    // not running
                                                     {255, 255, 255}}};  // outside
 
-constexpr int kWidth = 860;
-constexpr double kLeft = 120, kRight = kWidth - 14;
+constexpr int kPictureWidth = 860;
+constexpr double kPictureLeft = 120, kPictureRight = kPictureWidth - 14;
 constexpr double kNarrowestMark = 4;       // narrower iterations are not told apart
 constexpr std::size_t kNamedColumns = 90;  // whose times readers can read
 constexpr std::size_t kFewPhases = 8;      // more of them have narrow bands
@@ -80,9 +80,9 @@ std::string Title(const RunRecord& run) {
   return title + ", " + FormatSeconds(run.seconds);
 }
 
-class Drawing {
+class PictureDrawing {
  public:
-  Drawing(const RunRecord& run, const RunPicture& picture) : run_(run), picture_(picture) {
+  PictureDrawing(const RunRecord& run, const RunPicture& picture) : run_(run), picture_(picture) {
     const auto rows = static_cast<double>(picture.rows.size());
     const auto phases = static_cast<double>(run.phases.size());
     band_ = run.phases.size() > kFewPhases ? 10 : 17;
@@ -92,7 +92,7 @@ class Drawing {
   }
 
   std::string Render(bool standalone) {
-    svg_.Open(kWidth, static_cast<int>(std::ceil(bottom_ + 46)), Title(run_), DescribeTimeline(run_), standalone, 14,
+    svg_.Open(kPictureWidth, static_cast<int>(std::ceil(bottom_ + 46)), Title(run_), DescribeTimeline(run_), standalone, 14,
               standalone ? "" : CellData());
     standalone_ = standalone;
     Legend();
@@ -105,7 +105,7 @@ class Drawing {
   }
 
  private:
-  double X(double seconds) const { return kLeft + std::clamp(seconds / picture_.seconds, 0.0, 1.0) * (kRight - kLeft); }
+  double X(double seconds) const { return kPictureLeft + std::clamp(seconds / picture_.seconds, 0.0, 1.0) * (kPictureRight - kPictureLeft); }
   double Y(double row) const { return top_ + row_ * row; }
 
   // For the script of a page: left, right, top, bottom, columns and rows of the cells, into how many parts a cell is
@@ -126,7 +126,7 @@ class Drawing {
       times.push_back(FormatSeconds(picture_.seconds * static_cast<double>(i) / static_cast<double>(named)));
     }
     return fmt::format(" data-cells=\"{} {} {} {} {} {} {}\" data-states=\"{}\" data-ranks=\"{}\" data-times=\"{}\"",
-                       kLeft, kRight, Pixel(top_), Pixel(bottom_), columns, picture_.rows.size(), kCellLevels,
+                       kPictureLeft, kPictureRight, Pixel(top_), Pixel(bottom_), columns, picture_.rows.size(), kCellLevels,
                        EscapeXml(Join(states, ";")), Join(ranks, ";"), Join(times, ";"));
   }
 
@@ -175,7 +175,7 @@ class Drawing {
   void Band(const PhaseMarks& phase, double y) {
     const bool is_small = band_ < 17;
     const double middle = y + (band_ - 4) / 2;
-    svg_.Text(kLeft - 8, middle + (is_small ? 3 : 4), Shortened(phase.phase, is_small ? 20 : 16), "end", kInk,
+    svg_.Text(kPictureLeft - 8, middle + (is_small ? 3 : 4), Shortened(phase.phase, is_small ? 20 : 16), "end", kInk,
               is_small ? "font-size=\"9\"" : "font-size=\"11\"");
     std::array<std::string, kBlockKinds> paths;
     std::array<double, kBlockKinds> at{};  // where the strokes of each have come to
@@ -202,8 +202,8 @@ class Drawing {
   // apart by shades.
   std::vector<Block> BlocksOf(std::vector<IterationRecord> all) const {
     const double narrowest = run_.phases.size() > kFewPhases ? 2 * kNarrowestMark : kNarrowestMark;
-    const bool is_dense = narrowest * static_cast<double>(all.size()) > kRight - kLeft;
-    JoinIterations(all, static_cast<std::size_t>((kRight - kLeft) / narrowest));
+    const bool is_dense = narrowest * static_cast<double>(all.size()) > kPictureRight - kPictureLeft;
+    JoinIterations(all, static_cast<std::size_t>((kPictureRight - kPictureLeft) / narrowest));
     std::vector<Block> blocks;
     for (std::size_t i = 0; i < all.size(); ++i) {
       const double until = i + 1 < all.size() ? std::min(all[i].end, all[i + 1].begin) : all[i].end;
@@ -253,11 +253,11 @@ class Drawing {
     }
     const auto ground = std::max_element(counts.begin(), counts.end(),
                                          [](const auto& a, const auto& b) { return a.second < b.second; });
-    svg_.Rect(kLeft, top_, kRight - kLeft, bottom_ - top_, CellColor(ground->first), MixData(ground->first));
+    svg_.Rect(kPictureLeft, top_, kPictureRight - kPictureLeft, bottom_ - top_, CellColor(ground->first), MixData(ground->first));
     const auto columns = static_cast<double>(picture_.rows.front().size());
     svg_.Append(fmt::format(
         "<g fill=\"none\" shape-rendering=\"crispEdges\" transform=\"matrix({:.6g} 0 0 {:.6g} {:.6g} {:.6g})\">",
-        (kRight - kLeft) / columns, row_, kLeft, top_ + row_ / 2));
+        (kPictureRight - kPictureLeft) / columns, row_, kPictureLeft, top_ + row_ / 2));
     std::map<PictureCell, std::string> paths;
     for (std::size_t row = 0; row < picture_.rows.size(); ++row) AddStrokes(row, ground->first, paths);
     for (const auto& [cell, path] : paths) {
@@ -266,7 +266,7 @@ class Drawing {
     svg_.Append("</g>");
     if (row_ < 12) return;
     for (std::size_t row = 1; row < picture_.rows.size(); ++row) {
-      svg_.Line(kLeft, Y(static_cast<double>(row)), kRight, Y(static_cast<double>(row)), "#ffffff");
+      svg_.Line(kPictureLeft, Y(static_cast<double>(row)), kPictureRight, Y(static_cast<double>(row)), "#ffffff");
     }
   }
 
@@ -291,9 +291,9 @@ class Drawing {
     const std::size_t rows = picture_.rows.size();
     for (std::size_t row = 0; row < rows; row += step) {
       const double y = Y(static_cast<double>(row) + 0.5);
-      svg_.Line(kLeft - 4, y, kLeft, y, kFaint);
+      svg_.Line(kPictureLeft - 4, y, kPictureLeft, y, kFaint);
       const auto rank = static_cast<double>(picture_.ranks_per_row) * static_cast<double>(row);
-      svg_.Text(kLeft - 8, y + 4, FormatCores(rank), "end", kFaint);
+      svg_.Text(kPictureLeft - 8, y + 4, FormatCores(rank), "end", kFaint);
     }
     const double middle = (top_ + bottom_) / 2;
     const std::string label =
@@ -308,7 +308,7 @@ class Drawing {
     if (nodes < 2 || is_rank || bottom_ - top_ < 22 * static_cast<double>(nodes)) return;
     for (std::size_t node = 1; node < nodes; ++node) {
       const double y = Y(static_cast<double>(picture_.node_begins[node]) / static_cast<double>(picture_.ranks_per_row));
-      svg_.Line(kLeft, y, kRight, y, kInk, "stroke-width=\".7\" stroke-opacity=\".5\"");
+      svg_.Line(kPictureLeft, y, kPictureRight, y, kInk, "stroke-width=\".7\" stroke-opacity=\".5\"");
     }
   }
 
@@ -321,8 +321,8 @@ class Drawing {
       svg_.Line(x, bottom_, x, bottom_ + 5, kFaint);
       svg_.Text(x, bottom_ + 18, TickText(i * step), "middle", kFaint);
     }
-    svg_.Line(kLeft, bottom_, kRight, bottom_, kFaint);
-    svg_.Text((kLeft + kRight) / 2, bottom_ + 36, fmt::format("time since the begin of the run ({})", unit.name),
+    svg_.Line(kPictureLeft, bottom_, kPictureRight, bottom_, kFaint);
+    svg_.Text((kPictureLeft + kPictureRight) / 2, bottom_ + 36, fmt::format("time since the begin of the run ({})", unit.name),
               "middle", kInk);
   }
 
@@ -364,7 +364,7 @@ std::string DescribeTimeline(const RunRecord& run) {
 std::string RenderTimeline(const RunRecord& run, bool standalone, std::size_t most_bytes) {
   RunPicture picture = *run.picture;
   for (int halvings = 0;; ++halvings) {
-    std::string svg = Drawing(run, picture).Render(standalone);
+    std::string svg = PictureDrawing(run, picture).Render(standalone);
     if (svg.size() <= most_bytes || halvings == 3) return svg;
     picture = HalveColumns(picture);
   }

@@ -21,7 +21,7 @@ using Runs = std::vector<const RunRecord*>;
 constexpr double kSmallestShare = 0.0005;  // of a state, to be printed as more than nothing
 constexpr std::size_t kMostPictureBytes = 40'000;
 constexpr std::int64_t kFewestIterations = 3;  // that are worth a figure
-constexpr std::size_t kFewPhases = 8;          // that may have figures with details
+constexpr std::size_t kFewDetailed = 8;          // that may have figures with details
 constexpr std::size_t kMostBars = 400;         // of a run in a figure; half of that with many phases
 constexpr std::size_t kMostTooltips = 60;      // of a figure
 constexpr std::size_t kMostRows = 40;          // of a run in the table behind a figure
@@ -240,7 +240,7 @@ ReportData IterationsOfPhase(const Results& results, const PhaseId& phase, const
   data["hasLeftOut"] = !data["leftOut"].empty();
   data["hasDisturbance"] = std::any_of(data["iterations"].begin(), data["iterations"].end(),
                                        [](const Data& row) { return row["disturbance"] != "–"; });
-  const bool is_small = results.phases.size() <= kFewPhases;
+  const bool is_small = results.phases.size() <= kFewDetailed;
   IterationChart chart;
   chart.title = "Iterations: " + heading;
   chart.description = "Length of the iterations of " + heading + ", run by run.";

@@ -14,7 +14,7 @@
 namespace farscale {
 namespace {
 
-constexpr std::pair<const char*, ReportFormat> kNames[] = {{"html", ReportFormat::kHtml},
+constexpr std::pair<const char*, ReportFormat> kFormatNames[] = {{"html", ReportFormat::kHtml},
                                                            {"markdown", ReportFormat::kMarkdown},
                                                            {"json", ReportFormat::kJson},
                                                            {"csv", ReportFormat::kCsv}};
@@ -22,7 +22,7 @@ constexpr std::pair<const char*, ReportFormat> kNames[] = {{"html", ReportFormat
 }  // namespace
 
 std::optional<ReportFormat> ReportFormatByName(std::string_view name) {
-  for (const auto& [known, format] : kNames) {
+  for (const auto& [known, format] : kFormatNames) {
     if (name == known) return format;
   }
   return std::nullopt;
@@ -30,7 +30,7 @@ std::optional<ReportFormat> ReportFormatByName(std::string_view name) {
 
 std::vector<std::string> ReportFormatNames() {
   std::vector<std::string> names;
-  for (const auto& [name, format] : kNames) names.emplace_back(name);
+  for (const auto& [name, format] : kFormatNames) names.emplace_back(name);
   return names;
 }
 

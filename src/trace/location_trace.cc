@@ -27,9 +27,9 @@ struct RankPlan {
 };
 
 // Hands events on to the builder of a location. A barrier around others is interrupted by them: calls do not nest.
-class LocationWriter {
+class RankAssembler {
  public:
-  LocationWriter(const std::vector<Region>& regions, RankBuilder& builder) : regions_(regions), builder_(builder) {}
+  RankAssembler(const std::vector<Region>& regions, RankBuilder& builder) : regions_(regions), builder_(builder) {}
 
   void Enter(Tick tick, std::uint32_t region) {
     if (InBarrier()) builder_.Leave(tick, open_.back());
@@ -159,7 +159,7 @@ class MainSink : public TimelineSink {
   const std::vector<Region>& regions_;
   RankPlan& plan_;
   RankBuilder& builder_;
-  LocationWriter writer_;
+  RankAssembler writer_;
   BarrierTable barriers_;
   std::size_t next_ = 0;
   std::uint32_t events_ = 0, calls_ = 0;  // told so far
@@ -234,7 +234,7 @@ class WorkerTeller {
   const RankTimeline& timeline_;
   const std::vector<TeamSpan>& spans_;
   const std::uint32_t fork_region_;
-  LocationWriter writer_;
+  RankAssembler writer_;
   BarrierTable barriers_;
   Tick idle_since_ = 0;
 };

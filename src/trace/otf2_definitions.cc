@@ -101,7 +101,7 @@ struct RawDefinitions {
 
 // Nothing is thrown through the library: what a callback throws is kept and reading stops.
 template <typename Action>
-OTF2_CallbackCode Guard(void* user, Action action) {
+OTF2_CallbackCode KeepFailure(void* user, Action action) {
   auto& raw = *static_cast<RawDefinitions*>(user);
   try {
     action(raw);
@@ -113,11 +113,11 @@ OTF2_CallbackCode Guard(void* user, Action action) {
 }
 
 OTF2_CallbackCode OnString(void* user, OTF2_StringRef self, const char* text) {
-  return Guard(user, [&](RawDefinitions& raw) { raw.strings[self] = ToUtf8(text != nullptr ? text : ""); });
+  return KeepFailure(user, [&](RawDefinitions& raw) { raw.strings[self] = ToUtf8(text != nullptr ? text : ""); });
 }
 
 OTF2_CallbackCode OnClock(void* user, std::uint64_t resolution, std::uint64_t offset, std::uint64_t, std::uint64_t) {
-  return Guard(user, [&](RawDefinitions& raw) {
+  return KeepFailure(user, [&](RawDefinitions& raw) {
     raw.ticks_per_second = resolution;
     raw.origin = offset;
   });
@@ -125,7 +125,7 @@ OTF2_CallbackCode OnClock(void* user, std::uint64_t resolution, std::uint64_t of
 
 OTF2_CallbackCode OnSystemNode(void* user, OTF2_SystemTreeNodeRef self, OTF2_StringRef name, OTF2_StringRef type,
                                OTF2_SystemTreeNodeRef parent) {
-  return Guard(user, [&](RawDefinitions& raw) {
+  return KeepFailure(user, [&](RawDefinitions& raw) {
     RawDefinitions::SystemNode& node = raw.system_nodes[self];
     node.name = name;
     node.class_name = type;
@@ -134,19 +134,19 @@ OTF2_CallbackCode OnSystemNode(void* user, OTF2_SystemTreeNodeRef self, OTF2_Str
 }
 
 OTF2_CallbackCode OnSystemNodeDomain(void* user, OTF2_SystemTreeNodeRef node, OTF2_SystemTreeDomain domain) {
-  return Guard(user, [&](RawDefinitions& raw) {
+  return KeepFailure(user, [&](RawDefinitions& raw) {
     if (domain == OTF2_SYSTEM_TREE_DOMAIN_SHARED_MEMORY) raw.system_nodes[node].shares_memory = true;
   });
 }
 
 OTF2_CallbackCode OnLocationGroup(void* user, OTF2_LocationGroupRef self, OTF2_StringRef name,
                                   OTF2_LocationGroupType type, OTF2_SystemTreeNodeRef node, OTF2_LocationGroupRef) {
-  return Guard(user, [&](RawDefinitions& raw) { raw.location_groups[self] = {name, type, node}; });
+  return KeepFailure(user, [&](RawDefinitions& raw) { raw.location_groups[self] = {name, type, node}; });
 }
 
 OTF2_CallbackCode OnLocation(void* user, OTF2_LocationRef self, OTF2_StringRef, OTF2_LocationType type,
                              std::uint64_t events, OTF2_LocationGroupRef group) {
-  return Guard(user, [&](RawDefinitions& raw) { raw.locations[self] = {type, events, group}; });
+  return KeepFailure(user, [&](RawDefinitions& raw) { raw.locations[self] = {type, events, group}; });
 }
 
 // Of OpenMP; other paradigms fork no teams.
@@ -163,7 +163,7 @@ TeamRole TeamRoleOf(OTF2_RegionRole role, OTF2_Paradigm paradigm) {
 OTF2_CallbackCode OnRegion(void* user, OTF2_RegionRef self, OTF2_StringRef name, OTF2_StringRef, OTF2_StringRef,
                            OTF2_RegionRole role, OTF2_Paradigm paradigm, OTF2_RegionFlag, OTF2_StringRef, std::uint32_t,
                            std::uint32_t) {
-  return Guard(user, [&](RawDefinitions& raw) {
+  return KeepFailure(user, [&](RawDefinitions& raw) {
     raw.regions[self] = {name, paradigm == OTF2_PARADIGM_MPI, role == OTF2_REGION_ROLE_ARTIFICIAL,
                          TeamRoleOf(role, paradigm)};
   });
@@ -171,7 +171,7 @@ OTF2_CallbackCode OnRegion(void* user, OTF2_RegionRef self, OTF2_StringRef name,
 
 OTF2_CallbackCode OnGroup(void* user, OTF2_GroupRef self, OTF2_StringRef, OTF2_GroupType type, OTF2_Paradigm paradigm,
                           OTF2_GroupFlag flags, std::uint32_t count, const std::uint64_t* members) {
-  return Guard(user, [&](RawDefinitions& raw) {
+  return KeepFailure(user, [&](RawDefinitions& raw) {
     RawDefinitions::Group& group = raw.groups[self];
     group = {type, paradigm, flags, {}};
     if (members != nullptr) group.members.assign(members, members + count);
@@ -180,29 +180,29 @@ OTF2_CallbackCode OnGroup(void* user, OTF2_GroupRef self, OTF2_StringRef, OTF2_G
 
 OTF2_CallbackCode OnCommunicator(void* user, OTF2_CommRef self, OTF2_StringRef name, OTF2_GroupRef group, OTF2_CommRef,
                                  OTF2_CommFlag) {
-  return Guard(user, [&](RawDefinitions& raw) { raw.communicators[self] = {name, group, OTF2_UNDEFINED_GROUP}; });
+  return KeepFailure(user, [&](RawDefinitions& raw) { raw.communicators[self] = {name, group, OTF2_UNDEFINED_GROUP}; });
 }
 
 OTF2_CallbackCode OnInterCommunicator(void* user, OTF2_CommRef self, OTF2_StringRef name, OTF2_GroupRef group,
                                       OTF2_GroupRef remote, OTF2_CommRef, OTF2_CommFlag) {
-  return Guard(user, [&](RawDefinitions& raw) { raw.communicators[self] = {name, group, remote}; });
+  return KeepFailure(user, [&](RawDefinitions& raw) { raw.communicators[self] = {name, group, remote}; });
 }
 
 OTF2_CallbackCode OnWindow(void* user, OTF2_RmaWinRef self, OTF2_StringRef name, OTF2_CommRef communicator,
                            OTF2_RmaWinFlag) {
-  return Guard(user, [&](RawDefinitions& raw) { raw.windows[self] = {name, communicator}; });
+  return KeepFailure(user, [&](RawDefinitions& raw) { raw.windows[self] = {name, communicator}; });
 }
 
 OTF2_CallbackCode OnCartDimension(void* user, OTF2_CartDimensionRef self, OTF2_StringRef, std::uint32_t size,
                                   OTF2_CartPeriodicity periodicity) {
-  return Guard(user, [&](RawDefinitions& raw) {
+  return KeepFailure(user, [&](RawDefinitions& raw) {
     raw.dimensions[self] = {size, periodicity == OTF2_CART_PERIODIC_TRUE};
   });
 }
 
 OTF2_CallbackCode OnCartTopology(void* user, OTF2_CartTopologyRef self, OTF2_StringRef name, OTF2_CommRef communicator,
                                  std::uint8_t count, const OTF2_CartDimensionRef* dimensions) {
-  return Guard(user, [&](RawDefinitions& raw) {
+  return KeepFailure(user, [&](RawDefinitions& raw) {
     RawDefinitions::Topology& topology = raw.topologies[self];
     topology.name = name;
     topology.communicator = communicator;
@@ -212,7 +212,7 @@ OTF2_CallbackCode OnCartTopology(void* user, OTF2_CartTopologyRef self, OTF2_Str
 
 OTF2_CallbackCode OnCartCoordinate(void* user, OTF2_CartTopologyRef topology, std::uint32_t rank, std::uint8_t count,
                                    const std::uint32_t* coordinates) {
-  return Guard(user, [&](RawDefinitions& raw) {
+  return KeepFailure(user, [&](RawDefinitions& raw) {
     if (coordinates != nullptr) raw.topologies[topology].coordinates[rank].assign(coordinates, coordinates + count);
   });
 }
@@ -220,7 +220,7 @@ OTF2_CallbackCode OnCartCoordinate(void* user, OTF2_CartTopologyRef topology, st
 OTF2_CallbackCode OnMetricMember(void* user, OTF2_MetricMemberRef self, OTF2_StringRef name, OTF2_StringRef description,
                                  OTF2_MetricType, OTF2_MetricMode mode, OTF2_Type type, OTF2_Base base,
                                  std::int64_t exponent, OTF2_StringRef unit) {
-  return Guard(user, [&](RawDefinitions& raw) {
+  return KeepFailure(user, [&](RawDefinitions& raw) {
     const double scale = std::pow(base == OTF2_BASE_BINARY ? 2.0 : 10.0, static_cast<double>(exponent));
     raw.members[self] = {name, description, unit, scale, mode, type};
   });
@@ -229,7 +229,7 @@ OTF2_CallbackCode OnMetricMember(void* user, OTF2_MetricMemberRef self, OTF2_Str
 OTF2_CallbackCode OnMetricClass(void* user, OTF2_MetricRef self, std::uint8_t count,
                                 const OTF2_MetricMemberRef* members, OTF2_MetricOccurrence occurrence,
                                 OTF2_RecorderKind) {
-  return Guard(user, [&](RawDefinitions& raw) {
+  return KeepFailure(user, [&](RawDefinitions& raw) {
     if (members == nullptr) return;
     raw.metric_classes[self].assign(members, members + count);
     if (occurrence != OTF2_METRIC_SYNCHRONOUS) return;
@@ -239,7 +239,7 @@ OTF2_CallbackCode OnMetricClass(void* user, OTF2_MetricRef self, std::uint8_t co
 
 OTF2_CallbackCode OnMetricInstance(void* user, OTF2_MetricRef self, OTF2_MetricRef metric_class, OTF2_LocationRef,
                                    OTF2_MetricScope, std::uint64_t) {
-  return Guard(user, [&](RawDefinitions& raw) { raw.metric_instances[self] = metric_class; });
+  return KeepFailure(user, [&](RawDefinitions& raw) { raw.metric_instances[self] = metric_class; });
 }
 
 void ReadRaw(OTF2_Reader* reader, const std::string& path, RawDefinitions& raw) {

@@ -74,7 +74,7 @@ struct LocationReader {
 };
 
 template <typename Action>
-OTF2_CallbackCode Guard(void* user, Action action) {
+OTF2_CallbackCode StopOnFailure(void* user, Action action) {
   auto& reader = *static_cast<LocationReader*>(user);
   try {
     action(reader);
@@ -87,53 +87,53 @@ OTF2_CallbackCode Guard(void* user, Action action) {
 
 OTF2_CallbackCode OnEnter(OTF2_LocationRef, OTF2_TimeStamp time, std::uint64_t, void* user, OTF2_AttributeList*,
                           OTF2_RegionRef region) {
-  return Guard(user, [&](LocationReader& r) { r.builder.Enter(r.ToTick(time), r.Region(region)); });
+  return StopOnFailure(user, [&](LocationReader& r) { r.builder.Enter(r.ToTick(time), r.Region(region)); });
 }
 
 OTF2_CallbackCode OnLeave(OTF2_LocationRef, OTF2_TimeStamp time, std::uint64_t, void* user, OTF2_AttributeList*,
                           OTF2_RegionRef region) {
-  return Guard(user, [&](LocationReader& r) { r.builder.Leave(r.ToTick(time), r.Region(region)); });
+  return StopOnFailure(user, [&](LocationReader& r) { r.builder.Leave(r.ToTick(time), r.Region(region)); });
 }
 
 OTF2_CallbackCode OnSend(OTF2_LocationRef, OTF2_TimeStamp, std::uint64_t, void* user, OTF2_AttributeList*,
                          std::uint32_t receiver, OTF2_CommRef communicator, std::uint32_t tag, std::uint64_t bytes) {
-  return Guard(user, [&](LocationReader& r) { r.builder.Send(receiver, r.Communicator(communicator), tag, bytes); });
+  return StopOnFailure(user, [&](LocationReader& r) { r.builder.Send(receiver, r.Communicator(communicator), tag, bytes); });
 }
 
 OTF2_CallbackCode OnIsend(OTF2_LocationRef, OTF2_TimeStamp, std::uint64_t, void* user, OTF2_AttributeList*,
                           std::uint32_t receiver, OTF2_CommRef communicator, std::uint32_t tag, std::uint64_t bytes,
                           std::uint64_t request) {
-  return Guard(user, [&](LocationReader& r) {
+  return StopOnFailure(user, [&](LocationReader& r) {
     r.builder.SendPost(receiver, r.Communicator(communicator), tag, bytes, request);
   });
 }
 
 OTF2_CallbackCode OnIsendComplete(OTF2_LocationRef, OTF2_TimeStamp, std::uint64_t, void* user, OTF2_AttributeList*,
                                   std::uint64_t request) {
-  return Guard(user, [&](LocationReader& r) { r.builder.SendComplete(request); });
+  return StopOnFailure(user, [&](LocationReader& r) { r.builder.SendComplete(request); });
 }
 
 OTF2_CallbackCode OnReceive(OTF2_LocationRef, OTF2_TimeStamp, std::uint64_t, void* user, OTF2_AttributeList*,
                             std::uint32_t sender, OTF2_CommRef communicator, std::uint32_t tag, std::uint64_t bytes) {
-  return Guard(user, [&](LocationReader& r) { r.builder.Receive(sender, r.Communicator(communicator), tag, bytes); });
+  return StopOnFailure(user, [&](LocationReader& r) { r.builder.Receive(sender, r.Communicator(communicator), tag, bytes); });
 }
 
 OTF2_CallbackCode OnIrecvRequest(OTF2_LocationRef, OTF2_TimeStamp, std::uint64_t, void* user, OTF2_AttributeList*,
                                  std::uint64_t request) {
-  return Guard(user, [&](LocationReader& r) { r.builder.ReceivePost(request); });
+  return StopOnFailure(user, [&](LocationReader& r) { r.builder.ReceivePost(request); });
 }
 
 OTF2_CallbackCode OnIrecv(OTF2_LocationRef, OTF2_TimeStamp, std::uint64_t, void* user, OTF2_AttributeList*,
                           std::uint32_t sender, OTF2_CommRef communicator, std::uint32_t tag, std::uint64_t bytes,
                           std::uint64_t request) {
-  return Guard(user, [&](LocationReader& r) {
+  return StopOnFailure(user, [&](LocationReader& r) {
     r.builder.ReceiveComplete(sender, r.Communicator(communicator), tag, bytes, request);
   });
 }
 
 OTF2_CallbackCode OnCancelled(OTF2_LocationRef, OTF2_TimeStamp, std::uint64_t, void* user, OTF2_AttributeList*,
                               std::uint64_t request) {
-  return Guard(user, [&](LocationReader& r) { r.builder.RequestCancelled(request); });
+  return StopOnFailure(user, [&](LocationReader& r) { r.builder.RequestCancelled(request); });
 }
 
 CollectiveKind KindOf(OTF2_CollectiveOp operation, const LocationReader& reader) {
@@ -174,20 +174,20 @@ std::optional<std::uint32_t> RootOf(std::uint32_t root) {
 OTF2_CallbackCode OnCollectiveEnd(OTF2_LocationRef, OTF2_TimeStamp, std::uint64_t, void* user, OTF2_AttributeList*,
                                   OTF2_CollectiveOp operation, OTF2_CommRef communicator, std::uint32_t root,
                                   std::uint64_t sent, std::uint64_t received) {
-  return Guard(user, [&](LocationReader& r) {
+  return StopOnFailure(user, [&](LocationReader& r) {
     r.builder.Collective(KindOf(operation, r), r.Communicator(communicator), RootOf(root), sent, received);
   });
 }
 
 OTF2_CallbackCode OnCollectiveRequest(OTF2_LocationRef, OTF2_TimeStamp, std::uint64_t, void* user, OTF2_AttributeList*,
                                       std::uint64_t request) {
-  return Guard(user, [&](LocationReader& r) { r.builder.CollectivePost(request); });
+  return StopOnFailure(user, [&](LocationReader& r) { r.builder.CollectivePost(request); });
 }
 
 OTF2_CallbackCode OnCollectiveComplete(OTF2_LocationRef, OTF2_TimeStamp, std::uint64_t, void* user, OTF2_AttributeList*,
                                        OTF2_CollectiveOp operation, OTF2_CommRef communicator, std::uint32_t root,
                                        std::uint64_t sent, std::uint64_t received, std::uint64_t request) {
-  return Guard(user, [&](LocationReader& r) {
+  return StopOnFailure(user, [&](LocationReader& r) {
     r.builder.CollectiveComplete(KindOf(operation, r), r.Communicator(communicator), RootOf(root), sent, received,
                                  request);
   });
@@ -197,7 +197,7 @@ OTF2_CallbackCode OnCollectiveComplete(OTF2_LocationRef, OTF2_TimeStamp, std::ui
 OTF2_CallbackCode OnWindowCollective(OTF2_LocationRef, OTF2_TimeStamp, std::uint64_t, void* user, OTF2_AttributeList*,
                                      OTF2_CollectiveOp operation, OTF2_RmaSyncLevel, OTF2_RmaWinRef reference,
                                      std::uint32_t root, std::uint64_t sent, std::uint64_t received) {
-  return Guard(user, [&](LocationReader& r) {
+  return StopOnFailure(user, [&](LocationReader& r) {
     const std::uint32_t window = r.definitions.windows[reference];
     if (window == ReferenceTable::kUnknown) return;
     CollectiveKind kind = KindOf(operation, r);
@@ -209,7 +209,7 @@ OTF2_CallbackCode OnWindowCollective(OTF2_LocationRef, OTF2_TimeStamp, std::uint
 
 OTF2_CallbackCode OnWindowGroup(OTF2_LocationRef, OTF2_TimeStamp, std::uint64_t, void* user, OTF2_AttributeList*,
                                 OTF2_RmaSyncLevel, OTF2_RmaWinRef reference, OTF2_GroupRef group) {
-  return Guard(user, [&](LocationReader& r) {
+  return StopOnFailure(user, [&](LocationReader& r) {
     const std::uint32_t window = r.definitions.windows[reference];
     const auto members = r.definitions.groups.find(group);
     if (window == ReferenceTable::kUnknown || members == r.definitions.groups.end()) return;
@@ -255,7 +255,7 @@ void AddSample(LocationReader& reader, Tick tick, const Otf2Metric& metric, OTF2
 OTF2_CallbackCode OnMetric(OTF2_LocationRef, OTF2_TimeStamp time, std::uint64_t, void* user, OTF2_AttributeList*,
                            OTF2_MetricRef metric, std::uint8_t count, const OTF2_Type* types,
                            const OTF2_MetricValue* values) {
-  return Guard(user, [&](LocationReader& r) {
+  return StopOnFailure(user, [&](LocationReader& r) {
     const auto found = r.definitions.metrics.find(metric);
     if (found == r.definitions.metrics.end()) r.Damaged(fmt::format("metric {} is not defined", metric));
     if (found->second.size() != count) {
@@ -267,7 +267,7 @@ OTF2_CallbackCode OnMetric(OTF2_LocationRef, OTF2_TimeStamp time, std::uint64_t,
 
 OTF2_CallbackCode OnMeasurement(OTF2_LocationRef, OTF2_TimeStamp time, std::uint64_t, void* user, OTF2_AttributeList*,
                                 OTF2_MeasurementMode mode) {
-  return Guard(user, [&](LocationReader& r) {
+  return StopOnFailure(user, [&](LocationReader& r) {
     if (mode == OTF2_MEASUREMENT_OFF) {
       r.builder.MeasurementOff(r.ToTick(time));
     } else {
@@ -278,39 +278,39 @@ OTF2_CallbackCode OnMeasurement(OTF2_LocationRef, OTF2_TimeStamp time, std::uint
 
 OTF2_CallbackCode OnFlush(OTF2_LocationRef, OTF2_TimeStamp time, std::uint64_t, void* user, OTF2_AttributeList*,
                           OTF2_TimeStamp stop) {
-  return Guard(user, [&](LocationReader& r) { r.builder.BufferFlush(r.ToTick(time), r.ToTick(stop)); });
+  return StopOnFailure(user, [&](LocationReader& r) { r.builder.BufferFlush(r.ToTick(time), r.ToTick(stop)); });
 }
 
 OTF2_CallbackCode OnProgramBegin(OTF2_LocationRef, OTF2_TimeStamp, std::uint64_t, void* user, OTF2_AttributeList*,
                                  OTF2_StringRef name, std::uint32_t, const OTF2_StringRef*) {
-  return Guard(user, [&](LocationReader& r) {
+  return StopOnFailure(user, [&](LocationReader& r) {
     if (name < r.definitions.strings.size()) r.program = r.definitions.strings[name];
   });
 }
 
 OTF2_CallbackCode OnThreadFork(OTF2_LocationRef, OTF2_TimeStamp time, std::uint64_t, void* user, OTF2_AttributeList*,
                                OTF2_Paradigm, std::uint32_t) {
-  return Guard(user, [&](LocationReader& r) { r.builder.Team(TeamEvent::Kind::kFork, r.ToTick(time)); });
+  return StopOnFailure(user, [&](LocationReader& r) { r.builder.Team(TeamEvent::Kind::kFork, r.ToTick(time)); });
 }
 
 OTF2_CallbackCode OnThreadJoin(OTF2_LocationRef, OTF2_TimeStamp time, std::uint64_t, void* user, OTF2_AttributeList*,
                                OTF2_Paradigm) {
-  return Guard(user, [&](LocationReader& r) { r.builder.Team(TeamEvent::Kind::kJoin, r.ToTick(time)); });
+  return StopOnFailure(user, [&](LocationReader& r) { r.builder.Team(TeamEvent::Kind::kJoin, r.ToTick(time)); });
 }
 
 OTF2_CallbackCode OnTeamBegin(OTF2_LocationRef, OTF2_TimeStamp time, std::uint64_t, void* user, OTF2_AttributeList*,
                               OTF2_CommRef team) {
-  return Guard(user, [&](LocationReader& r) { r.builder.Team(TeamEvent::Kind::kBegin, r.ToTick(time), r.Team(team)); });
+  return StopOnFailure(user, [&](LocationReader& r) { r.builder.Team(TeamEvent::Kind::kBegin, r.ToTick(time), r.Team(team)); });
 }
 
 OTF2_CallbackCode OnTeamEnd(OTF2_LocationRef, OTF2_TimeStamp time, std::uint64_t, void* user, OTF2_AttributeList*,
                             OTF2_CommRef team) {
-  return Guard(user, [&](LocationReader& r) { r.builder.Team(TeamEvent::Kind::kEnd, r.ToTick(time), r.Team(team)); });
+  return StopOnFailure(user, [&](LocationReader& r) { r.builder.Team(TeamEvent::Kind::kEnd, r.ToTick(time), r.Team(team)); });
 }
 
 OTF2_CallbackCode OnWorkerEvent(OTF2_LocationRef, OTF2_TimeStamp time, std::uint64_t, void* user, OTF2_AttributeList*,
                                 OTF2_RegionRef region) {
-  return Guard(user, [&](LocationReader& r) {
+  return StopOnFailure(user, [&](LocationReader& r) {
     const std::uint32_t index = r.Region(region);
     if (r.builder.IsMpi(index)) ++r.mpi_calls_on_worker;
     r.builder.Enter(r.ToTick(time), index);
@@ -320,7 +320,7 @@ OTF2_CallbackCode OnWorkerEvent(OTF2_LocationRef, OTF2_TimeStamp time, std::uint
 // Worker threads are read only to know whether they call MPI, unless they are kept.
 OTF2_CallbackCode OnWorkerEnter(OTF2_LocationRef, OTF2_TimeStamp, std::uint64_t, void* user, OTF2_AttributeList*,
                                 OTF2_RegionRef region) {
-  return Guard(user, [&](LocationReader& r) {
+  return StopOnFailure(user, [&](LocationReader& r) {
     const std::uint32_t index = r.Region(region);
     if (r.builder.IsMpi(index)) ++r.mpi_calls_on_worker;
   });
