@@ -26,7 +26,10 @@ endfunction()
 # What is checked is the rooms, so that tests are compiled as fast as can be: without optimisation, without checks of
 # every assertion, and with the large headers that all of them read compiled once.
 function(farscale_test_options name)
-  target_compile_options(${name} PRIVATE -O0 $<$<BOOL:${FARSCALE_SANITIZE}>:-fno-sanitize=undefined>)
+  target_compile_options(${name} PRIVATE -O0)
+  if(FARSCALE_SANITIZE)
+    target_compile_options(${name} PRIVATE -fno-sanitize=undefined)
+  endif()
 endfunction()
 function(farscale_test_program name)
   farscale_program(${name})
