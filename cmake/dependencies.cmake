@@ -15,8 +15,16 @@ find_package(ZLIB REQUIRED)
 find_package(OpenSSL REQUIRED COMPONENTS Crypto)
 if(FARSCALE_TESTS)
   find_package(GTest REQUIRED)
+endif()
+if(FARSCALE_TESTS OR FARSCALE_PROGRAM_TESTS)
   find_package(Python3 REQUIRED COMPONENTS Interpreter)
 endif()
 if(FARSCALE_BENCHMARKS)
   find_package(benchmark REQUIRED)
 endif()
+
+# What --version says of them. OTF2 and muParser are found by pkg-config, the others by their own packages.
+set(FARSCALE_LIBRARY_VERSIONS
+    "OTF2 ${OTF2_VERSION}, Ceres ${Ceres_VERSION}, Eigen ${Eigen3_VERSION}, muParser ${MUPARSER_VERSION}, \
+fmt ${fmt_VERSION}, toml++ ${tomlplusplus_VERSION}, nlohmann-json ${nlohmann_json_VERSION}, CLI11 ${CLI11_VERSION}, \
+oneTBB ${TBB_VERSION}, Boost ${Boost_VERSION}, OpenSSL ${OPENSSL_VERSION}, zlib ${ZLIB_VERSION_STRING}")

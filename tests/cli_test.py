@@ -126,7 +126,25 @@ class Help(CliTest):
                         "report", "gate", "history", "compare", "measure", "trace", "watch"):
             self.assertIn(command, overview)
             self.assertIn("Usage", self.run_ok(command, "--help").stdout)
-        self.assertRegex(self.run_ok("--version").stdout, r"^farscale \d+\.\d+\.\d+\n$")
+        self.assertRegex(self.run_ok("--version").stdout,
+                         r"^farscale \d+\.\d+\.\d+\n(commit [0-9a-f]{12}\+?\n)?libraries: OTF2 \d.*, zlib \d.*\n"
+                         r"measures programs of: .+\n$")
+
+    def test_shells_complete_commands_options_and_their_values(self):
+        script = self.run_ok("completion", "bash").stdout
+        for words, expected in ((["pred"], "predict"), (["predict", "--sca"], "--scaling"),
+                                (["predict", "--scaling", ""], "strong weak")):
+            typed = " ".join(f"'{word}'" for word in ["farscale", *words])
+            done = subprocess.run(
+                ["bash", "-c", f"{script}\nCOMP_WORDS=({typed}); COMP_CWORD={len(words)}; _farscale; echo ${{COMPREPLY[@]}}"],
+                capture_output=True, text=True)
+            self.assertEqual((done.stdout, done.stderr), (expected + "\n", ""), words)
+        commands = re.findall(r"^  ([a-z]+) ", self.run_ok("--help").stdout.split("Subcommands:")[1].split("\n\n")[0], re.M)
+        for shell in ("zsh", "fish"):
+            script = self.run_ok("completion", shell).stdout
+            for command in commands:
+                self.assertIn(command, script)
+        self.fails(2, "shell", "completion", "tcsh")
 
     def test_wrong_usage(self):
         self.fails(2, "subcommand", )

@@ -1,4 +1,4 @@
-// What this program calls itself in the files it writes.
+// What this program calls itself in the files it writes, and what it was built from.
 #pragma once
 
 #include <string>
@@ -7,5 +7,9 @@ namespace farscale {
 
 std::string Version();    // "0.1.0"
 std::string Generator();  // "farscale 0.1.0"
+
+// For --version: Generator(), then lines with the commit where the source tree knows it, the libraries and their
+// versions, and the MPIs that preload libraries were built for. Without a newline at the end.
+std::string BuildDescription();
 
 }  // namespace farscale

@@ -42,6 +42,7 @@ void AddReportCommand(CLI::App& app, const Common& common, CommandResult& action
 void AddMeasureCommand(CLI::App& app, const Common& common, CommandResult& action);
 void AddTraceCommand(CLI::App& app, const Common& common, CommandResult& action);
 void AddWatchCommand(CLI::App& app, const Common& common, CommandResult& action);
+void AddCompletionCommand(CLI::App& app, const Common& common, CommandResult& action);
 
 // Lines on stderr; silent with --quiet.
 class Messages {

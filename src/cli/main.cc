@@ -68,7 +68,7 @@ int Main(int argc, char** argv) {
   CLI::App app(kDescription, "farscale");
   app.require_subcommand(1);
   app.fallthrough();
-  app.set_version_flag("--version", Generator());
+  app.set_version_flag("--version", BuildDescription(), "Print version, commit, libraries and MPIs, and exit");
   app.get_formatter()->column_width(32);
   Common common;
   app.add_option("-j,--jobs", common.jobs, "Threads to use (default: one a core)")->check(CLI::Range(1, 4096));
@@ -93,6 +93,7 @@ int Main(int argc, char** argv) {
   AddMeasureCommand(app, common, action);
   AddTraceCommand(app, common, action);
   AddWatchCommand(app, common, action);
+  AddCompletionCommand(app, common, action);
   AddFooters(app);
   std::vector<std::string> arguments(argv + 1, argv + argc);
   const bool is_repetition = IsRepetition(arguments);

@@ -1,0 +1,20 @@
+# Writes OUTPUT, a header with the commit of the source tree SOURCE, "+" behind it where tracked files have changed.
+# An archive without git has no commit. The header keeps its time when nothing has changed.
+set(commit "")
+find_program(GIT git)
+if(GIT AND EXISTS ${SOURCE}/.git)
+  execute_process(COMMAND ${GIT} -C ${SOURCE} rev-parse --short=12 HEAD OUTPUT_VARIABLE commit
+                  OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+  execute_process(COMMAND ${GIT} -C ${SOURCE} status --porcelain --untracked-files=no OUTPUT_VARIABLE changed ERROR_QUIET)
+  if(commit AND changed)
+    string(APPEND commit "+")
+  endif()
+endif()
+set(text "#define FARSCALE_COMMIT \"${commit}\"\n")
+set(before "")
+if(EXISTS ${OUTPUT})
+  file(READ ${OUTPUT} before)
+endif()
+if(NOT before STREQUAL text)
+  file(WRITE ${OUTPUT} "${text}")
+endif()
