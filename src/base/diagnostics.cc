@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <stdexcept>
 
 #include "base/error.h"
@@ -319,6 +320,33 @@ std::string DetailOf(const Finding& finding) {
 std::string ToSentence(const Finding& finding) {
   const std::string detail = DetailOf(finding);
   return finding.id + ": " + finding.sentence + (detail.empty() ? "" : " (" + detail + ")");
+}
+
+std::vector<Finding> JoinWarnings(const std::vector<std::pair<std::string, const std::vector<Finding>*>>& runs) {
+  std::vector<Finding> joined;
+  for (const auto& [name, findings] : runs) {
+    for (const Finding& finding : *findings) {
+      if (finding.severity != Severity::kWarning) continue;
+      const auto known =
+          std::find_if(joined.begin(), joined.end(), [&](const Finding& other) { return other.id == finding.id; });
+      if (known != joined.end()) {
+        known->count += finding.count;
+        known->population += finding.population;
+        continue;
+      }
+      joined.push_back(finding);
+      if (!name.empty()) joined.back().example = finding.example.empty() ? name : name + ": " + finding.example;
+    }
+  }
+  return joined;
+}
+
+void AddMissing(const std::vector<Finding>& more, std::vector<Finding>& findings) {
+  for (const Finding& finding : more) {
+    const bool is_there =
+        std::any_of(findings.begin(), findings.end(), [&](const Finding& other) { return other.id == finding.id; });
+    if (!is_there) findings.push_back(finding);
+  }
 }
 
 std::vector<std::string> DoubtsOf(const std::vector<Finding>& findings) {

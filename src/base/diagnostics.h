@@ -6,6 +6,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace farscale {
@@ -161,6 +162,11 @@ bool PutsAllInDoubt(const Finding& finding);
 std::string DetailOf(const Finding& finding);
 // "clockBackwards: events lie before ... (3 of 400, first ...)" for a terminal or a log.
 std::string ToSentence(const Finding& finding);
+// The warnings of several runs as those of one file: occurrences are added up, and the first example says of which run
+// it is. `runs`: their names and what was found in them; not null.
+std::vector<Finding> JoinWarnings(const std::vector<std::pair<std::string, const std::vector<Finding>*>>& runs);
+// Adds those whose like is not there.
+void AddMissing(const std::vector<Finding>& more, std::vector<Finding>& findings);
 // Those that outputs say at their top, each as a sentence with its details.
 std::vector<std::string> DoubtsOf(const std::vector<Finding>& findings);
 

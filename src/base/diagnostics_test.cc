@@ -50,6 +50,30 @@ TEST(Diagnostics, MergeAddsUp) {
   EXPECT_EQ(a.findings()[0].example, "a");
 }
 
+TEST(Diagnostics, WarningsOfRunsAreJoined) {
+  Diagnostics a, b;
+  a.Add(Anomaly::kUnmatchedSend, 1, "on rank 3");
+  a.AddPopulation(Anomaly::kUnmatchedSend, 1000);
+  a.Add(Anomaly::kCompletionUnknown, 5);  // a note
+  b.Add(Anomaly::kUnmatchedSend, 2);
+  b.AddPopulation(Anomaly::kUnmatchedSend, 2000);
+  b.Add(Anomaly::kClockBackwards, 1);
+  const std::vector<Finding> first = a.findings(), second = b.findings();
+  std::vector<Finding> joined = JoinWarnings({{"2.otf2", &first}, {"4.otf2", &second}});
+  ASSERT_EQ(joined.size(), 2u);
+  EXPECT_EQ(joined[0].id, "unmatchedSend");
+  EXPECT_EQ(joined[0].count, 3u);
+  EXPECT_EQ(joined[0].population, 3000u);
+  EXPECT_EQ(joined[0].example, "2.otf2: on rank 3");
+  EXPECT_EQ(joined[1].id, "clockBackwards");
+  EXPECT_EQ(joined[1].example, "4.otf2");
+  std::vector<Finding> findings = {first[0]};
+  AddMissing(joined, findings);
+  ASSERT_EQ(findings.size(), 2u);
+  EXPECT_EQ(findings[0].example, "on rank 3");
+  EXPECT_EQ(findings[1].id, "clockBackwards");
+}
+
 // The limit for unmatched sends is 1 %: one in a hundred passes, two do not.
 TEST(Diagnostics, FailsPastTheThresholdOnly) {
   Diagnostics diagnostics;

@@ -166,6 +166,15 @@ FactorTable ReadTables(const FactorsOptions& options) {
   return table;
 }
 
+// A table goes on without the records of its runs, so it takes what they warn of along.
+FactorTable WithWarningsOfRuns(const MeasuredRuns& measured) {
+  std::vector<std::pair<std::string, const std::vector<Finding>*>> found;
+  for (const RunRecord& run : measured.runs) found.emplace_back(run.path, &run.findings);
+  FactorTable table = measured.table;
+  AddMissing(JoinWarnings(found), table.findings);
+  return table;
+}
+
 int Factors(const FactorsOptions& options, const Common& common) {
   const Messages messages(common);
   const std::string format = FormatOf(options);
@@ -182,7 +191,7 @@ int Factors(const FactorsOptions& options, const Common& common) {
   results.runs = measured.runs;
   results.table = measured.table;
   messages.FindingsOf(results);
-  WriteTable(measured.table, format, options, messages);
+  WriteTable(WithWarningsOfRuns(measured), format, options, messages);
   for (const RunRecord& run : measured.runs) {
     if (!run.error.empty()) PrintError(Error(ErrorKind::kInput, "run failed", run.error));
   }

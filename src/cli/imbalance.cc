@@ -32,7 +32,15 @@ struct Losses {
   std::vector<LossRecord> records;
   std::vector<LossProjection> projected;
   std::vector<LossGrowth> growth;
+  std::vector<Finding> warnings;  // of the runs
 };
+
+std::vector<Finding> WarningsOf(const MeasuredRuns& measured) {
+  std::vector<std::pair<std::string, const std::vector<Finding>*>> found = {{"", &measured.table.findings}};
+  for (const RunRecord& run : measured.runs) found.emplace_back(run.path, &run.findings);
+  for (const LossRecord& losses : measured.losses) found.emplace_back(losses.trace, &losses.findings);
+  return JoinWarnings(found);
+}
 
 void Print(const Losses& losses, std::size_t top) {
   bool is_first = true;
@@ -45,11 +53,12 @@ void Print(const Losses& losses, std::size_t top) {
 
 void Write(const Losses& losses, PageForm form, const ImbalanceOptions& options, const ReportTemplates& templates) {
   if (form == PageForm::kJson) {
-    WriteOutput(options.output, WriteLossesJson(losses.records, losses.projected));
+    WriteOutput(options.output, WriteLossesJson(losses.records, losses.projected, losses.warnings));
     return;
   }
   const ReportModel model =
-      BuildLossesModel(losses.records, losses.growth, losses.title, static_cast<std::size_t>(options.top));
+      BuildLossesModel(losses.records, losses.growth, losses.title, static_cast<std::size_t>(options.top),
+                       losses.warnings);
   if (form == PageForm::kHtml) {
     WriteOutput(options.output, WriteLossesHtml(model, templates));
   } else if (form == PageForm::kMarkdown) {
@@ -57,7 +66,7 @@ void Write(const Losses& losses, PageForm form, const ImbalanceOptions& options,
   } else {
     WriteFiles(options.output, {{"imbalance.html", WriteLossesHtml(model, templates)},
                                 {"imbalance.md", WriteLossesMarkdown(model, templates)},
-                                {"imbalance.json", WriteLossesJson(losses.records, losses.projected)}});
+                                {"imbalance.json", WriteLossesJson(losses.records, losses.projected, losses.warnings)}});
   }
 }
 
@@ -82,7 +91,7 @@ int Imbalance(const ImbalanceOptions& options, const Common& common) {
   messages.FindingsOf(results);
   for (const LossRecord& losses : measured.losses) messages.Findings(losses.trace, losses.findings);
   const ModelLibrary library = LoadModels(study.model_files);
-  Losses losses{TitleOf(study, measured), measured.losses, {}, {}};
+  Losses losses{TitleOf(study, measured), measured.losses, {}, {}, WarningsOf(measured)};
   const std::vector<PhaseProjection> factors = Project(measured.table, library, study.projection);
   losses.projected = ProjectLosses(losses.records, factors, library, study.projection);
   if (losses.records.size() > study.phases.size()) losses.growth = DescribeGrowth(losses.projected, factors);

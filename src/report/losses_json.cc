@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/version.h"
+#include "factors/factor_table_json.h"
 #include "imbalance/loss_remedy.h"
 
 namespace farscale {
@@ -211,12 +212,14 @@ Json LossProjectionsToJson(const std::vector<LossProjection>& projections) {
   return list;
 }
 
-std::string WriteLossesJson(const std::vector<LossRecord>& records, const std::vector<LossProjection>& projections) {
+std::string WriteLossesJson(const std::vector<LossRecord>& records, const std::vector<LossProjection>& projections,
+                            const std::vector<Finding>& warnings) {
   Json json = {{"format", "farscale-losses"}, {"version", 1}, {"generator", Generator()}};
   Json list = Json::array();
   for (const LossRecord& record : records) list.push_back(LossesToJson(record));
   json["phases"] = std::move(list);
   json["projections"] = LossProjectionsToJson(projections);
+  json["diagnostics"] = FindingsToJson(warnings);
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

@@ -10,7 +10,9 @@
 
 namespace farscale {
 
-std::string WriteLossesJson(const std::vector<LossRecord>& records, const std::vector<LossProjection>& projections);
+// `warnings`: of the runs.
+std::string WriteLossesJson(const std::vector<LossRecord>& records, const std::vector<LossProjection>& projections,
+                            const std::vector<Finding>& warnings = {});
 
 nlohmann::ordered_json LossesToJson(const LossRecord& losses);
 nlohmann::ordered_json LossProjectionsToJson(const std::vector<LossProjection>& projections);

@@ -36,13 +36,16 @@ Data RowOf(const LossRecord& losses) {
 }  // namespace
 
 ReportModel BuildLossesModel(const std::vector<LossRecord>& records, const std::vector<LossGrowth>& growth,
-                             const std::string& title, std::size_t top) {
+                             const std::string& title, std::size_t top, const std::vector<Finding>& warnings) {
   ReportModel model;
   std::vector<std::string> phases;
   for (const LossRecord& record : records) {
     if (std::find(phases.begin(), phases.end(), record.phase) == phases.end()) phases.push_back(record.phase);
   }
   model.data = {{"title", title}, {"generator", Generator()}, {"severalPhases", phases.size() > 1}};
+  model.data["warnings"] = Data::array();
+  for (const Finding& warning : warnings) model.data["warnings"].push_back(ToSentence(warning));
+  model.data["hasWarnings"] = !warnings.empty();
   model.data["phases"] = Data::array();
   std::set<std::string> anchors;
   for (const std::string& phase : phases) {

@@ -1,10 +1,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
 #include <numeric>
 #include <regex>
 
 #include "report/heat_map.h"
+#include "report/losses_json.h"
 #include "report/losses_pages.h"
 #include "report/losses_section.h"
 #include "report/losses_text.h"
@@ -182,6 +184,18 @@ TEST(LossesPages, SumsOverRanksAreSaidToBeSo) {
                            "| Ranks in it lose, summed | Ranks never in it lose, summed |"}) {
     EXPECT_EQ(CountOf(markdown, head), 1u) << head;
   }
+}
+
+TEST(LossesPages, WarnOfTheRuns) {
+  const std::vector<Finding> warnings = {{"preempted", Severity::kWarning, "ranks had to share cores", 3, 8, "on rank 1"}};
+  const ReportModel model = BuildLossesModel({test::MakeLosses(1)}, {}, "t", 10, warnings);
+  const char* sentence = "preempted: ranks had to share cores (3 of 8, first on rank 1)";
+  EXPECT_THAT(WriteLossesMarkdown(model, ImbalanceTemplates()), HasSubstr(std::string("\n- ") + sentence + "\n"));
+  EXPECT_THAT(WriteLossesHtml(model, ImbalanceTemplates()), HasSubstr(std::string("<li>") + sentence + "</li>"));
+  const auto json = nlohmann::json::parse(WriteLossesJson({test::MakeLosses(1)}, {}, warnings));
+  EXPECT_EQ(json.at("diagnostics").at(0).at("id"), "preempted");
+  const ReportModel quiet = BuildLossesModel({test::MakeLosses(1)}, {}, "t");
+  EXPECT_THAT(WriteLossesMarkdown(quiet, ImbalanceTemplates()), Not(HasSubstr("Warnings about")));
 }
 
 // 2.00 s that 2 ranks wait because of work are 1.00 s of a phase of 4.00 s.
