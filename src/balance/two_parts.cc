@@ -149,7 +149,6 @@ void Division::GrowFromRim() {
       queue.insert({-gains_[rim], rim});
     }
     const std::uint32_t node = queue.begin()->second;
-    if (Overload(FirstLoadWithout(node)) > Overload(first_load_)) return;
     queue.erase(queue.begin());
     ChangeSide(node, gains_[node]);
     Count(node);
