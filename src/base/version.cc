@@ -1,6 +1,6 @@
 #include "base/version.h"
 
-#include "commit.h"  // written by cmake/commit.cmake at every build in which the commit has changed
+#include "base/commit.h"  // written by cmake/commit.cmake when the commit has changed
 
 namespace farscale {
 
