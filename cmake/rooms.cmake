@@ -1,8 +1,9 @@
 # A room is one folder of src/: one static library and one test program.
 #
-#   farscale_room(NAME SOURCES a.cc b.cc TESTS a_test.cc USES base trace LIBRARIES fmt::fmt)
+#   farscale_room(NAME SOURCES a.cc b.cc TESTS a_test.cc TEST_PARTS 4 USES base trace LIBRARIES fmt::fmt)
 #
-# USES names rooms above this one; what a room uses is passed on to whoever uses the room.
+# TEST_PARTS: in how many processes its tests run, where they take long. USES names rooms above this one; what a room
+# uses is passed on to whoever uses the room.
 
 add_library(farscale_options INTERFACE)
 target_compile_options(farscale_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor
@@ -59,7 +60,7 @@ function(farscale_program name)
 endfunction()
 
 function(farscale_room name)
-  cmake_parse_arguments(ROOM "" "" "SOURCES;TESTS;USES;LIBRARIES" ${ARGN})
+  cmake_parse_arguments(ROOM "" "TEST_PARTS" "SOURCES;TESTS;USES;LIBRARIES" ${ARGN})
   list(TRANSFORM ROOM_USES PREPEND farscale_)
   add_library(farscale_${name} STATIC ${ROOM_SOURCES})
   target_include_directories(farscale_${name} PUBLIC ${PROJECT_SOURCE_DIR}/src)
@@ -69,7 +70,7 @@ function(farscale_room name)
     add_executable(${name}_test ${ROOM_TESTS})
     target_link_libraries(${name}_test PRIVATE farscale_${name} farscale_test_support farscale_options
                           GTest::gmock GTest::gtest_main)
-    farscale_test_program(${name})
+    farscale_test_program(${name} ${ROOM_TEST_PARTS})
   endif()
 endfunction()
 if(FARSCALE_TESTS)

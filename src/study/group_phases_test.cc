@@ -176,8 +176,8 @@ TEST_F(GroupPhasesTest, NamesOfPhasesAreTaken) {
   study_.phases[1].name = "whole / pmeonly";
   EXPECT_THAT(Rows(MeasureRuns(study_, nullptr).table),
               ElementsAre("whole: 16 of 16", "whole / do_md: 10 of 16", "whole / pmeonly 2: 6 of 16",
-                          "whole / pmeonly: 16 of 16", "whole / pmeonly / do_md: 10 of 16",
-                          "whole / pmeonly / pmeonly: 6 of 16"));
+                          "\"whole / pmeonly\": 16 of 16", "\"whole / pmeonly\" / do_md: 10 of 16",
+                          "\"whole / pmeonly\" / pmeonly: 6 of 16"));
 }
 
 TEST_F(GroupPhasesTest, OnOtherMachines) {
