@@ -4,6 +4,8 @@
 
 #include <set>
 
+#include "base/format.h"
+
 namespace farscale {
 
 std::string TimeOrDash(double seconds) { return seconds > 0 ? FormatSeconds(seconds) : "–"; }
