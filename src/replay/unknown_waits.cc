@@ -46,25 +46,32 @@ std::vector<bool> NeverCompleted(const RankTimeline& timeline) {
 
 class RankSearch {
  public:
-  RankSearch(const Trace& trace, const RankTimeline& timeline, const Interval& window)
-      : trace_(trace), timeline_(timeline), window_(window), never_completed_(NeverCompleted(timeline)) {}
+  RankSearch(const Trace& trace, const RankTimeline& timeline, const Interval& window, bool has_immediate)
+      : trace_(trace), timeline_(timeline), window_(window), has_immediate_(has_immediate) {}
 
   Found Run() {
-    posts_ = PostsBefore(timeline_, timeline_.first_record(window_.begin.call));
+    if (has_immediate_) {
+      never_completed_ = NeverCompleted(timeline_);
+      posts_ = PostsBefore(timeline_, timeline_.first_record(window_.begin.call));
+    }
     for (std::size_t call = window_.begin.call; call < window_.end.call; ++call) {
       const Region& function = trace_.regions[timeline_.region(call)];
       if (IsOneSided(function.call)) AddOneSided(function.call, call);
       if (function.IsCollective()) AddCollective(function.call, call);
       if (function.call == MpiCall::kWait && pending_ > 0) AddCompletion(call);
-      for (std::size_t record = timeline_.first_record(call); record < timeline_.first_record(call + 1); ++record) {
-        posts_.Count(timeline_.record_kind(record));
-      }
+      if (has_immediate_) CountPosts(call);
     }
     return found_;
   }
 
  private:
   bool HasRecord(std::size_t call) const { return timeline_.first_record(call) < timeline_.first_record(call + 1); }
+
+  void CountPosts(std::size_t call) {
+    for (std::size_t record = timeline_.first_record(call); record < timeline_.first_record(call + 1); ++record) {
+      posts_.Count(timeline_.record_kind(record));
+    }
+  }
 
   void AddOneSided(MpiCall kind, std::size_t call) {
     found_.operations += kind == MpiCall::kOneSided;
@@ -97,8 +104,9 @@ class RankSearch {
   const Trace& trace_;
   const RankTimeline& timeline_;
   const Interval& window_;
-  const std::vector<bool> never_completed_;
-  Posts posts_;  // before the call
+  const bool has_immediate_;           // collectives that do not block; without them nothing below is filled
+  std::vector<bool> never_completed_;  // by their number
+  Posts posts_;                        // before the call
   Found found_;
   std::uint64_t pending_ = 0;  // collectives that may not be complete, and no record will tell
 };
@@ -124,11 +132,14 @@ UnknownWaits FindUnknownWaits(const Trace& trace, const PhaseCut& cut) {
     return IsOneSided(region.call) || region.IsCollective();
   });
   if (!has_any) return waits;
+  const bool has_immediate = std::any_of(trace.regions.begin(), trace.regions.end(), [](const Region& region) {
+    return region.call == MpiCall::kImmediateCollective;
+  });
   std::vector<Found> found(trace.size());
   std::vector<char> is_noticeable(trace.size());  // not bits: written by several threads
   ParallelFor(trace.size(), [&](std::size_t rank) {
     if (!cut.ranks[rank].present) return;
-    found[rank] = RankSearch(trace, trace.timelines[rank], cut.ranks[rank].window).Run();
+    found[rank] = RankSearch(trace, trace.timelines[rank], cut.ranks[rank].window, has_immediate).Run();
     is_noticeable[rank] = IsNoticeable(found[rank], cut, rank) ? 1 : 0;
   });
   for (const Found& rank : found) waits.operations += rank.operations;
