@@ -92,9 +92,9 @@ TEST(TwoParts, NearTheSmallestCut) {
 }
 
 // A ring of 4,000 nodes in halves can be cut no better. To look at a node counts 3 steps, itself and two neighbours.
-// Halves given: 1.5 a node of the ring to set up, 3 for a pass that brings nothing. Halves grown: two searches for the
-// rim and one that finds no farther one, 3 a node together with the first, 3 to grow, 3 for a pass: some 17 in all. Each
-// pass tries 50 + 4,000 / 20 nodes, 4 steps each; if it tried all of them, both would take 8 steps a node more.
+// Halves given: 1.5 a node of the ring to set up and 3 for the gains of a pass. Halves grown: 6 for two searches for the
+// rim, 3 to grow one half, 3 for the gains of a pass: 16.5 in all. Each of the two passes tries 50 + 4,000 / 20 nodes, 4
+// steps each, which is 0.5 a node of the ring; if they tried all nodes, it would be 8.
 TEST(TwoParts, APassThatBringsNothingEndsSoon) {
   constexpr std::uint32_t kNodes = 4000;
   std::vector<TaskEdge> edges;
