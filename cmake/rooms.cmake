@@ -2,7 +2,7 @@
 #
 #   farscale_room(NAME SOURCES a.cc b.cc TESTS a_test.cc TEST_PARTS 4 USES base trace LIBRARIES fmt::fmt)
 #
-# TEST_PARTS: in how many processes its tests run, where they take long. USES names rooms above this one; what a room
+# TEST_USES: rooms that its tests use besides. TEST_PARTS: in how many processes its tests run, where they take long. USES names rooms above this one; what a room
 # uses is passed on to whoever uses the room.
 
 add_library(farscale_options INTERFACE)
@@ -60,15 +60,16 @@ function(farscale_program name)
 endfunction()
 
 function(farscale_room name)
-  cmake_parse_arguments(ROOM "" "TEST_PARTS" "SOURCES;TESTS;USES;LIBRARIES" ${ARGN})
+  cmake_parse_arguments(ROOM "" "TEST_PARTS" "SOURCES;TESTS;USES;TEST_USES;LIBRARIES" ${ARGN})
   list(TRANSFORM ROOM_USES PREPEND farscale_)
+  list(TRANSFORM ROOM_TEST_USES PREPEND farscale_)
   add_library(farscale_${name} STATIC ${ROOM_SOURCES})
   target_include_directories(farscale_${name} PUBLIC ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(farscale_${name} PUBLIC ${ROOM_USES} PRIVATE farscale_options ${ROOM_LIBRARIES})
   farscale_compile_together(farscale_${name})
   if(FARSCALE_TESTS AND ROOM_TESTS)
     add_executable(${name}_test ${ROOM_TESTS})
-    target_link_libraries(${name}_test PRIVATE farscale_${name} farscale_test_support farscale_options
+    target_link_libraries(${name}_test PRIVATE farscale_${name} ${ROOM_TEST_USES} farscale_test_support farscale_options
                           GTest::gmock GTest::gtest_main)
     farscale_test_program(${name} ${ROOM_TEST_PARTS})
   endif()

@@ -10,11 +10,11 @@ import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-ROOMS = ["base", "stats", "trace", "phases", "replay", "factors", "imbalance", "balance", "models", "projection", "report",
-         "gate", "study", "cli"]
+ROOMS = ["base", "stats", "trace", "phases", "replay", "factors", "imbalance", "balance", "models", "projection", "results",
+         "plot", "pages", "report", "gate", "study", "cli"]
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 # Which room alone may know a library, by a part of the include.
-OWNERS = {"otf2/": ["trace", "collect"], "mpi.h": ["collect"], "ceres/": ["models"], "toml++/": ["base"], "CLI/": ["cli"], "mustache.hpp": ["report"],
+OWNERS = {"otf2/": ["trace", "collect"], "mpi.h": ["collect"], "ceres/": ["models"], "toml++/": ["base"], "CLI/": ["cli"], "mustache.hpp": ["pages"],
           "muParser": ["models"], "tbb/": ["base", "cli"], "zlib.h": ["trace"], "boost/": ["stats"], "openssl/": ["base"], "trace/paraver_": ["trace"],
           "trace/otf2_reader": ["trace"]}
 ANY_INCLUDE = re.compile(r'^\s*#\s*include\s+[<"]([^>"]+)[>"]', re.MULTILINE)
@@ -35,7 +35,8 @@ def violations():
             elif target == "collect":
                 allowed = room == "cli"
             elif target in ROOMS:
-                allowed = ROOMS.index(target) <= ROOMS.index(room)
+                # Tests of the rooms above may read their factor tables from files.
+                allowed = ROOMS.index(target) <= ROOMS.index(room) or (is_test and target == "results")
             else:
                 allowed = is_test and target == "support"
             if not allowed:

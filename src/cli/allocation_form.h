@@ -7,7 +7,7 @@
 #include <string>
 
 #include "cli/command.h"
-#include "report/results.h"
+#include "results/results.h"
 #include "report/write_report.h"
 
 namespace farscale {

@@ -9,7 +9,7 @@
 #include "cli/command.h"
 #include "replay/calibration.h"
 #include "replay/processor_time.h"
-#include "report/text_table.h"
+#include "pages/text_table.h"
 #include "trace/trace_reader.h"
 
 namespace farscale {

@@ -6,7 +6,7 @@
 #include "cli/command.h"
 #include "cli/page_form.h"
 #include "report/loss_growth.h"
-#include "report/losses_json.h"
+#include "results/losses_json.h"
 #include "report/losses_pages.h"
 #include "report/losses_text.h"
 #include "study/automatic_phases.h"

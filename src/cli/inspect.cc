@@ -7,11 +7,11 @@
 #include "base/format.h"
 #include "base/text.h"
 #include "cli/command.h"
-#include "factors/factor_table_json.h"
+#include "results/factor_table_json.h"
 #include "phases/phase_cut.h"
 #include "replay/matching.h"
 #include "replay/processor_time.h"
-#include "report/text_table.h"
+#include "pages/text_table.h"
 #include "trace/trace_reader.h"
 
 namespace farscale {

@@ -13,7 +13,7 @@
 #include "phases/found_loop.h"
 #include "phases/rank_groups.h"
 #include "replay/matching.h"
-#include "report/text_table.h"
+#include "pages/text_table.h"
 #include "stats/sample_quantiles.h"
 
 namespace farscale {

@@ -5,9 +5,9 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/table_options.h"
-#include "projection/projection_csv.h"
-#include "projection/projection_json.h"
-#include "report/text_table.h"
+#include "results/projection_csv.h"
+#include "results/projection_json.h"
+#include "report/factor_text.h"
 #include "report/write_report.h"
 #include "study/resources.h"
 

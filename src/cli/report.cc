@@ -7,7 +7,7 @@
 #include "cli/allocation_form.h"
 #include "cli/command.h"
 #include "cli/results_input.h"
-#include "report/results_json.h"
+#include "results/results_json.h"
 #include "report/write_report.h"
 #include "study/resources.h"
 

@@ -6,7 +6,7 @@
 #include "base/files.h"
 #include "base/text.h"
 #include "cli/table_options.h"
-#include "report/results_json.h"
+#include "results/results_json.h"
 #include "study/resources.h"
 #include "study/study.h"
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "report/results.h"
+#include "results/results.h"
 
 namespace farscale {
 

@@ -13,7 +13,7 @@
 #include "collect/measured_run.h"
 #include "collect/measured_run_text.h"
 #include "collect/page_file.h"
-#include "report/text_table.h"
+#include "pages/text_table.h"
 
 namespace farscale {
 namespace {

@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "report/comparison.h"
-#include "report/text_table.h"
+#include "pages/text_table.h"
 #include "report/write_report.h"
 #include "study/automatic_phases.h"
 #include "study/resources.h"

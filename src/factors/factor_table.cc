@@ -130,13 +130,10 @@ std::vector<const FactorRow*> ReferenceRows(const std::vector<FactorRow*>& rows,
   return chosen;
 }
 
-// All of the run, where a row is about some of its ranks.
-double Processes(const FactorRow& row) { return static_cast<double>(row.cores) / static_cast<double>(row.threads); }
-
 Reference MakeReference(const std::vector<const FactorRow*>& rows) {
   Reference reference;
   reference.cores = static_cast<double>(rows.front()->cores);
-  reference.processes = Processes(*rows.front());
+  reference.processes = rows.front()->Processes();
   const auto of_totals = [&](auto value) {
     return MeanOf(rows, [&](const FactorRow& row) { return row.totals ? value(row) : std::optional<double>(); });
   };
@@ -163,7 +160,7 @@ std::optional<double> UsefulOf(const FactorRow& row) {
 void CompareWithReference(FactorRow& row, const Reference& reference, std::optional<double> reference_useful,
                           Scaling scaling) {
   // Weak scaling: P / P_ref times the work.
-  const double growth = scaling == Scaling::kWeak ? Processes(row) / reference.processes : 1;
+  const double growth = scaling == Scaling::kWeak ? row.Processes() / reference.processes : 1;
   FactorValues& values = row.values;
   const auto set = [&](Factor factor, std::optional<double> value) {
     if (!values[factor] && value) values[factor] = value;

@@ -44,6 +44,9 @@ struct FactorRow {
   std::optional<BlockSamples> samples;        // until the table is complete, then part of the errors
   std::optional<UnknownWaits> unknown_waits;  // why there are no serialization and transfer; without `operations`
 
+  // Of the run, also where the row is about some of its ranks.
+  double Processes() const { return static_cast<double>(cores) / static_cast<double>(threads); }
+
   friend bool operator==(const FactorRow&, const FactorRow&) = default;
 };
 

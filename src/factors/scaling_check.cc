@@ -19,8 +19,6 @@ constexpr double kCertainGrowth = 4;        // of processes
 constexpr double kCertainTime = 0.5;        // of the first iteration's
 constexpr double kCertainTimeAlone = 0.25;  // where nothing is known of the work
 
-double Processes(const FactorRow& row) { return static_cast<double>(row.cores) / static_cast<double>(row.threads); }
-
 std::optional<double> SecondsOf(const FactorRow& row) {
   return row.runtime ? std::optional(*row.runtime / row.iterations) : std::nullopt;
 }
@@ -36,7 +34,7 @@ std::optional<double> UsefulWork(const FactorRow& row) {
   const std::optional<double> seconds = SecondsOf(row);
   const std::optional<double>& efficiency = row.values[Factor::kParallelEfficiency];
   if (!seconds || !efficiency) return std::nullopt;
-  return *seconds * *efficiency * Processes(row);
+  return *seconds * *efficiency * row.Processes();
 }
 
 template <typename Value>
@@ -152,8 +150,8 @@ std::optional<WorkGrowth> GrowthOfWork(const std::vector<FactorRow>& rows) {
   for (const FactorRow& first : rows) {
     for (const FactorRow& last : rows) {
       if (first.threads != last.threads || first.cores >= last.cores) continue;
-      const double processes = Processes(last) / Processes(first);
-      const double widest = least == nullptr ? 0 : Processes(*most) / Processes(*least);
+      const double processes = last.Processes() / first.Processes();
+      const double widest = least == nullptr ? 0 : most->Processes() / least->Processes();
       const bool is_smaller = processes == widest && first.threads < least->threads;
       if (processes < widest || (processes == widest && !is_smaller)) continue;
       least = &first;
@@ -168,7 +166,7 @@ std::optional<WorkGrowth> GrowthOfWork(const std::vector<FactorRow>& rows) {
   WorkGrowth growth;
   growth.first = least->cores;
   growth.last = most->cores;
-  growth.processes = Processes(*most) / Processes(*least);
+  growth.processes = most->Processes() / least->Processes();
   growth.work = RatioOf(alike, growth, InstructionsOf);
   growth.is_instructions = growth.work.has_value();
   if (!growth.work) growth.work = RatioOf(alike, growth, UsefulWork);

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
-#include "factors/factor_table_json.h"
+#include "results/factor_table_json.h"
 #include "factors/scaling_check.h"
 #include "gate/history_view.h"
 #include "gate/outputs.h"

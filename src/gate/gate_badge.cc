@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
 #include "gate/outputs.h"
-#include "report/svg.h"
+#include "plot/svg.h"
 
 namespace farscale {
 namespace {

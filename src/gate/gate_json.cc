@@ -2,7 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/version.h"
-#include "factors/factor_table_json.h"
+#include "results/factor_table_json.h"
 #include "gate/outputs.h"
 
 namespace farscale {

@@ -4,7 +4,7 @@
 
 #include "gate/judging.h"
 #include "gate/outputs.h"
-#include "report/svg.h"
+#include "plot/svg.h"
 
 namespace farscale {
 namespace {

@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "gate/judging.h"
 #include "gate/outputs.h"
-#include "report/text_table.h"
+#include "pages/text_table.h"
 
 namespace farscale {
 namespace {

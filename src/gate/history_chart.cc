@@ -7,7 +7,7 @@
 #include "base/format.h"
 #include "gate/history_view.h"
 #include "gate/judging.h"
-#include "report/svg.h"
+#include "plot/svg.h"
 
 namespace farscale {
 namespace {

@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/version.h"
-#include "factors/factor_table_json.h"
+#include "results/factor_table_json.h"
 #include "factors/scaling_check.h"
 #include "gate/common_terms.h"
 #include "gate/result_files.h"

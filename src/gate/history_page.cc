@@ -3,8 +3,8 @@
 
 #include "gate/history_view.h"
 #include "gate/judging.h"
-#include "report/svg.h"
-#include "report/write_report.h"
+#include "plot/svg.h"
+#include "pages/render.h"
 
 namespace farscale {
 namespace {

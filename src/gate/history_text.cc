@@ -4,7 +4,7 @@
 #include "base/format.h"
 #include "gate/history_view.h"
 #include "gate/judging.h"
-#include "report/text_table.h"
+#include "pages/text_table.h"
 
 namespace farscale {
 namespace {

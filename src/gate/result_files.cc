@@ -7,14 +7,14 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/text.h"
-#include "factors/factor_table_csv.h"
-#include "factors/measured_run_json.h"
+#include "results/factor_table_csv.h"
+#include "results/measured_run_json.h"
 #include "factors/run_scaling.h"
 #include "factors/scaling_check.h"
-#include "factors/talp_json.h"
+#include "results/talp_json.h"
 #include "gate/common_terms.h"
 #include "gate/history_json.h"
-#include "report/results_json.h"
+#include "results/results_json.h"
 
 namespace farscale {
 namespace {

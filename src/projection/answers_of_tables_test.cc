@@ -9,11 +9,11 @@
 
 #include "base/error.h"
 #include "base/files.h"
-#include "factors/factor_table_csv.h"
+#include "results/factor_table_csv.h"
 #include "projection/answers.h"
 #include "projection/projection.h"
-#include "projection/projection_csv.h"
-#include "projection/projection_json.h"
+#include "results/projection_csv.h"
+#include "results/projection_json.h"
 #include "support/traces.h"
 
 namespace farscale {

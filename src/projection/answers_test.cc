@@ -5,9 +5,9 @@
 
 #include <cmath>
 
-#include "factors/factor_table_csv.h"
+#include "results/factor_table_csv.h"
 #include "projection/projection.h"
-#include "projection/projection_csv.h"
+#include "results/projection_csv.h"
 
 namespace farscale {
 

@@ -11,10 +11,10 @@
 
 #include "base/error.h"
 #include "base/files.h"
-#include "factors/factor_table_csv.h"
-#include "projection/backtest_csv.h"
+#include "results/factor_table_csv.h"
+#include "results/backtest_csv.h"
 #include "projection/backtest_errors.h"
-#include "projection/backtest_json.h"
+#include "results/backtest_json.h"
 #include "support/traces.h"
 
 namespace farscale {

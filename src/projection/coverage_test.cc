@@ -14,7 +14,7 @@
 #include "factors/factor_table.h"
 #include "models/weights.h"
 #include "projection/projection.h"
-#include "projection/projection_json.h"
+#include "results/projection_json.h"
 #include "support/models.h"
 
 namespace farscale {

@@ -5,9 +5,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "factors/factor_table_csv.h"
+#include "results/factor_table_csv.h"
 #include "projection/projection.h"
-#include "projection/projection_json.h"
+#include "results/projection_json.h"
 #include "support/models.h"
 
 namespace farscale {

@@ -10,10 +10,10 @@
 
 #include "base/error.h"
 #include "base/files.h"
-#include "factors/factor_table_csv.h"
+#include "results/factor_table_csv.h"
 #include "projection/factor_parts.h"
-#include "projection/projection_csv.h"
-#include "projection/projection_json.h"
+#include "results/projection_csv.h"
+#include "results/projection_json.h"
 #include "support/models.h"
 #include "support/traces.h"
 

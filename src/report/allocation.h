@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "factors/change.h"
-#include "report/results.h"
+#include "results/results.h"
 
 namespace farscale {
 

@@ -8,7 +8,7 @@
 #include "report/allocation_facts.h"
 #include "report/allocation_pages.h"
 #include "report/allocation_words.h"
-#include "report/latex.h"
+#include "pages/latex.h"
 
 namespace farscale {
 namespace {

@@ -13,7 +13,7 @@
 #include "report/allocation_latex.h"
 #include "report/allocation_words.h"
 #include "report/answers_section.h"
-#include "report/render.h"
+#include "pages/render.h"
 #include "report/speedup_figure.h"
 
 namespace farscale {

@@ -9,7 +9,7 @@
 
 #include "factors/change.h"
 #include "report/allocation.h"
-#include "report/results.h"
+#include "results/results.h"
 
 namespace farscale {
 

@@ -7,13 +7,13 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "factors/factor_table_csv.h"
+#include "results/factor_table_csv.h"
 #include "factors/scaling_check.h"
 #include "report/allocation_facts.h"
 #include "report/allocation_latex.h"
 #include "report/allocation_pages.h"
 #include "report/allocation_words.h"
-#include "report/latex.h"
+#include "pages/latex.h"
 #include "report/speedup_figure.h"
 
 namespace farscale {

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "report/text_table.h"
+#include "report/factor_text.h"
 
 namespace farscale {
 namespace {

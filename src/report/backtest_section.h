@@ -4,7 +4,7 @@
 #include <string>
 
 #include "report/report_model.h"
-#include "report/results.h"
+#include "results/results.h"
 
 namespace farscale {
 

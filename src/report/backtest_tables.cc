@@ -4,7 +4,7 @@
 
 #include "base/format.h"
 #include "report/figures.h"
-#include "report/text_table.h"
+#include "pages/text_table.h"
 
 namespace farscale {
 namespace {

@@ -8,10 +8,11 @@
 #include "balance/strategy.h"
 #include "base/format.h"
 #include "report/balance_words.h"
-#include "report/chart.h"
-#include "report/heat_map.h"
-#include "report/stacked_bars.h"
-#include "report/svg.h"
+#include "plot/chart.h"
+#include "plot/heat_map.h"
+#include "results/reported_losses.h"
+#include "plot/stacked_bars.h"
+#include "plot/svg.h"
 #include "stats/sample_quantiles.h"
 
 namespace farscale {

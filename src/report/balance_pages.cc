@@ -1,7 +1,7 @@
 #include "report/balance_pages.h"
 
 #include "base/version.h"
-#include "report/render.h"
+#include "pages/render.h"
 
 namespace farscale {
 

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/files.h"
-#include "factors/factor_table_csv.h"
+#include "results/factor_table_csv.h"
 #include "report/balance_answers.h"
 #include "report/balance_cases.h"
 #include "report/balance_figures.h"
@@ -14,8 +14,8 @@
 #include "report/balance_reasons.h"
 #include "report/balance_text.h"
 #include "report/balance_words.h"
-#include "report/heat_map.h"
-#include "report/stacked_bars.h"
+#include "plot/heat_map.h"
+#include "plot/stacked_bars.h"
 #include "support/models.h"
 #include "support/own_templates.h"
 #include "support/what_if.h"

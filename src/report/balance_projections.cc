@@ -9,7 +9,7 @@
 #include "report/evidence.h"
 #include "report/figures.h"
 #include "report/pop_colors.h"
-#include "report/text_table.h"
+#include "pages/text_table.h"
 
 namespace farscale {
 namespace {

@@ -10,7 +10,7 @@
 #include "report/balance_cases.h"
 #include "report/balance_reasons.h"
 #include "report/balance_words.h"
-#include "report/text_table.h"
+#include "pages/text_table.h"
 
 namespace farscale {
 namespace {

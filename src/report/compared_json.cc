@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/version.h"
-#include "factors/factor_table_json.h"
+#include "results/factor_table_json.h"
 
 namespace farscale {
 namespace {

@@ -12,7 +12,7 @@
 #include "report/compared_words.h"
 #include "report/evidence.h"
 #include "report/figures.h"
-#include "report/render.h"
+#include "pages/render.h"
 
 namespace farscale {
 namespace {

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "report/results.h"
+#include "results/results.h"
 
 namespace farscale {
 

@@ -8,7 +8,7 @@
 #include "base/format.h"
 #include "base/text.h"
 #include "report/figures.h"
-#include "report/text_table.h"
+#include "pages/text_table.h"
 
 namespace farscale {
 namespace {

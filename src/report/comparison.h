@@ -4,9 +4,9 @@
 #include <optional>
 #include <string>
 
-#include "report/chart.h"
+#include "plot/chart.h"
 #include "report/report_model.h"
-#include "report/results.h"
+#include "results/results.h"
 
 namespace farscale {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "projection/projection.h"
-#include "report/chart.h"
+#include "plot/chart.h"
 #include "report/report_model.h"
 
 namespace farscale {

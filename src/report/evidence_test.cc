@@ -6,7 +6,7 @@
 #include "report/figures.h"
 #include "report/pop_colors.h"
 #include "report/summary.h"
-#include "report/text_table.h"
+#include "report/factor_text.h"
 
 namespace farscale {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "factors/factor.h"
 #include "projection/projection.h"
-#include "report/chart.h"
+#include "plot/chart.h"
 
 namespace farscale {
 

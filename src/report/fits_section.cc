@@ -10,7 +10,7 @@
 #include "report/figures.h"
 #include "report/readings.h"
 #include "report/rivals.h"
-#include "report/slug.h"
+#include "pages/slug.h"
 
 namespace farscale {
 namespace {

@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "base/format.h"
-#include "report/svg.h"
+#include "plot/svg.h"
 #include "report/timeline_picture.h"
 #include "stats/sample_quantiles.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "report/results.h"
+#include "results/results.h"
 
 namespace farscale {
 
@@ -21,7 +21,7 @@ struct IterationChart {
   bool with_tooltips = false;          // on every bar, in a file of its own; pages have a script that reads them out
 };
 
-// A complete <svg> element; `standalone` as for charts [report/svg.h].
+// A complete <svg> element; `standalone` as for charts [plot/svg.h].
 std::string RenderIterations(const IterationChart& chart, bool standalone);
 
 }  // namespace farscale

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "base/format.h"
-#include "report/text_table.h"
+#include "pages/text_table.h"
 
 namespace farscale {
 namespace {

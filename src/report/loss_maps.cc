@@ -5,7 +5,8 @@
 #include <algorithm>
 
 #include "base/format.h"
-#include "report/heat_map.h"
+#include "plot/heat_map.h"
+#include "results/reported_losses.h"
 #include "report/loss_ranks.h"
 #include "report/losses_section.h"
 #include "report/shape_words.h"

@@ -9,8 +9,8 @@
 #include "base/version.h"
 #include "report/loss_ranks.h"
 #include "report/losses_section.h"
-#include "report/render.h"
-#include "report/slug.h"
+#include "pages/render.h"
+#include "pages/slug.h"
 
 namespace farscale {
 namespace {

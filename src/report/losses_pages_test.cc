@@ -5,8 +5,9 @@
 #include <numeric>
 #include <regex>
 
-#include "report/heat_map.h"
-#include "report/losses_json.h"
+#include "plot/heat_map.h"
+#include "results/reported_losses.h"
+#include "results/losses_json.h"
 #include "report/losses_pages.h"
 #include "report/losses_section.h"
 #include "report/losses_text.h"

@@ -7,7 +7,7 @@
 #include "base/format.h"
 #include "report/loss_ranks.h"
 #include "report/losses_section.h"
-#include "report/text_table.h"
+#include "pages/text_table.h"
 
 namespace farscale {
 namespace {

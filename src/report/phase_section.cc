@@ -14,8 +14,8 @@
 #include "report/fits_section.h"
 #include "report/pop_colors.h"
 #include "report/readings.h"
-#include "report/report_losses.h"
-#include "report/slug.h"
+#include "report/losses_section.h"
+#include "pages/slug.h"
 #include "report/summary.h"
 #include "report/timelines.h"
 

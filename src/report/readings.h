@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "report/report_model.h"
-#include "report/results.h"
+#include "results/results.h"
 
 namespace farscale {
 

@@ -130,12 +130,6 @@ const PhaseProjection* ProjectionOf(const Results& results, const std::string& s
 
 }  // namespace
 
-ReportData AddFigure(ReportModel& model, const std::string& name, const std::string& svg, const std::string& file,
-                     const std::string& alt) {
-  model.figures[name] = file;
-  return {{"svg", svg}, {"file", "figures/" + name}, {"alt", alt}};
-}
-
 ReportModel BuildReportModel(const Results& results) {
   ReportModel model;
   std::set<Factor> used;

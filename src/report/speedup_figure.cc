@@ -9,8 +9,8 @@
 
 #include "base/format.h"
 #include "report/allocation_facts.h"
-#include "report/latex.h"
-#include "report/svg.h"
+#include "pages/latex.h"
+#include "plot/svg.h"
 
 namespace farscale {
 namespace {

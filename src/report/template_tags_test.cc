@@ -7,7 +7,7 @@
 
 #include "base/files.h"
 #include "base/text.h"
-#include "factors/factor_table_csv.h"
+#include "results/factor_table_csv.h"
 #include "report/report_model.h"
 #include "report/write_report.h"
 #include "support/losses.h"

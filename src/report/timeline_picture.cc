@@ -9,7 +9,7 @@
 
 #include "base/format.h"
 #include "base/text.h"
-#include "report/svg.h"
+#include "plot/svg.h"
 
 namespace farscale {
 namespace {

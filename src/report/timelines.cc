@@ -16,7 +16,7 @@ namespace farscale {
 namespace {
 
 using Data = ReportData;
-using Runs = std::vector<const RunRecord*>;
+using RunList = std::vector<const RunRecord*>;
 
 constexpr double kSmallestShare = 0.0005;  // of a state, to be printed as more than nothing
 constexpr std::size_t kMostPictureBytes = 40'000;
@@ -35,8 +35,8 @@ std::string HeadingOf(const RunRecord& run) {
 }
 
 // One run of every core count.
-Runs WithoutRepeats(const Runs& runs) {
-  Runs firsts;
+RunList WithoutRepeats(const RunList& runs) {
+  RunList firsts;
   for (const RunRecord* run : runs) {
     if (firsts.empty() || firsts.back()->cores != run->cores) firsts.push_back(run);
   }
@@ -44,10 +44,10 @@ Runs WithoutRepeats(const Runs& runs) {
 }
 
 // The first, the last and others evenly between them.
-Runs Spread(const Runs& runs, std::size_t most) {
+RunList Spread(const RunList& runs, std::size_t most) {
   if (runs.size() <= most) return runs;
   if (most == 1) return {runs.back()};
-  Runs chosen;
+  RunList chosen;
   for (std::size_t i = 0; i < most; ++i) chosen.push_back(runs[i * (runs.size() - 1) / (most - 1)]);
   return chosen;
 }
@@ -190,7 +190,7 @@ std::string IterationCaption(const IterationChart& chart) {
 }  // namespace
 
 void AddTimelines(const Results& results, ReportModel& model) {
-  Runs runs;
+  RunList runs;
   for (const RunRecord& run : results.runs) {
     if (HasTimeline(run)) runs.push_back(&run);
   }
@@ -227,7 +227,7 @@ ReportData IterationsOfPhase(const Results& results, const PhaseId& phase, const
   Data data = {{"hasIterations", false}, {"iterations", Data::array()}, {"leftOut", Data::array()}};
   data["leftOutFactors"] = Data::array();
   for (const Factor factor : kChangedFactors) data["leftOutFactors"].push_back({{"name", Name(factor)}});
-  Runs runs;
+  RunList runs;
   for (const RunRecord& run : results.runs) {
     const PhaseMarks* iterations = IterationsOf(run, phase);
     if (iterations == nullptr) continue;

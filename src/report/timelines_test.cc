@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
-#include "report/results_json.h"
+#include "results/results_json.h"
 #include "report/timeline_picture.h"
 #include "report/write_report.h"
 #include "support/own_templates.h"

@@ -8,9 +8,9 @@
 #include <filesystem>
 
 #include "base/files.h"
-#include "factors/factor_table_csv.h"
-#include "factors/factor_table_json.h"
-#include "report/results_json.h"
+#include "results/factor_table_csv.h"
+#include "results/factor_table_json.h"
+#include "results/results_json.h"
 #include "study/run_study.h"
 #include "support/models.h"
 #include "support/programs_with_groups.h"

@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "imbalance/loss_record.h"
 #include "phases/phase_cut.h"
-#include "report/results.h"
+#include "results/results.h"
 #include "study/group_phases.h"
 #include "study/scenario.h"
 #include "study/study.h"

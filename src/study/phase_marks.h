@@ -3,7 +3,7 @@
 
 #include "factors/disturbance.h"
 #include "phases/phase_cut.h"
-#include "report/results.h"
+#include "results/results.h"
 #include "trace/trace.h"
 
 namespace farscale {

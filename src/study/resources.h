@@ -10,7 +10,7 @@
 #include "base/config.h"
 #include "models/scaling_model.h"
 #include "replay/network.h"
-#include "report/write_report.h"
+#include "pages/render.h"
 
 namespace farscale {
 

@@ -13,7 +13,7 @@
 #include "base/parallel.h"
 #include "base/text.h"
 #include "factors/scaling_check.h"
-#include "report/report_losses.h"
+#include "results/reported_losses.h"
 #include "stats/sample_quantiles.h"
 #include "study/measure_run.h"
 #include "study/resources.h"

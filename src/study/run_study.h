@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "models/scaling_model.h"
-#include "report/results.h"
+#include "results/results.h"
 #include "study/measure_run.h"
 #include "study/scenario.h"
 #include "study/study.h"

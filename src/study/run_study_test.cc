@@ -6,8 +6,8 @@
 #include <filesystem>
 
 #include "base/files.h"
-#include "factors/factor_table_csv.h"
-#include "report/losses_json.h"
+#include "results/factor_table_csv.h"
+#include "results/losses_json.h"
 #include "report/losses_section.h"
 #include "report/losses_text.h"
 #include "study/phase_marks.h"

@@ -17,7 +17,8 @@
 #include "phases/phase_spec.h"
 #include "projection/projection.h"
 #include "replay/computation.h"
-#include "report/write_report.h"
+#include "pages/render.h"
+#include "results/results.h"
 
 namespace farscale {
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/files.h"
-#include "report/write_report.h"
+#include "pages/render.h"
 #include "support/traces.h"
 
 namespace farscale::test {

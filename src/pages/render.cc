@@ -1,0 +1,138 @@
+#include "pages/render.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <kainjow/mustache.hpp>
+
+#include "base/error.h"
+#include "base/sha256.h"
+#include "base/text.h"
+#include "plot/svg.h"
+
+namespace farscale {
+namespace {
+
+constexpr std::pair<const char*, ReportFormat> kFormatNames[] = {{"html", ReportFormat::kHtml},
+                                                           {"markdown", ReportFormat::kMarkdown},
+                                                           {"json", ReportFormat::kJson},
+                                                           {"csv", ReportFormat::kCsv}};
+
+// Text that becomes the content of an element, which its end tag would end.
+void RequireInside(const Template& content, const std::string& element) {
+  const std::size_t at = ToLower(content.text).find("</" + element);
+  if (at == std::string::npos) return;
+  throw Error(ErrorKind::kUsage, PlaceIn(content, at),
+              "contains </" + element + ", which would end it within the report", "write <\\/" + element);
+}
+
+namespace mustache = kainjow::mustache;
+
+mustache::data ToMustache(const ReportData& data) {
+  if (data.is_boolean()) return mustache::data(data.get<bool>());
+  if (data.is_string()) return mustache::data(data.get<std::string>());
+  if (data.is_array()) {
+    mustache::data list(mustache::data::type::list);
+    for (const ReportData& element : data) list.push_back(ToMustache(element));
+    return list;
+  }
+  mustache::data object(mustache::data::type::object);
+  for (const auto& [key, value] : data.items()) object.set(key, ToMustache(value));
+  return object;
+}
+
+// Mustache prints nothing for a tag without a value; here that is an error, since a report must not lose numbers.
+class StrictContext : public mustache::context<std::string> {
+ public:
+  StrictContext(const mustache::data* data, const std::vector<TagPlace>& places) : context(data), places_(places) {}
+
+  // `numbered`: the name of a tag and its number among the places.
+  const mustache::data* get(const std::string& numbered) const override {
+    const std::size_t at = numbered.find(ExpandedTemplate::kNumber);
+    const std::string name = numbered.substr(0, at);
+    const TagPlace& place = places_[std::stoul(numbered.substr(at + 1))];
+    const mustache::data* value = context::get(name);
+    if (value == nullptr) {
+      throw Error(ErrorKind::kUsage, place.Where(), "the tag '" + name + "' has no value",
+                  "docs/templates.md lists the tags");
+    }
+    const bool is_printed = place.kind == 'v' || place.kind == '&';
+    if (is_printed && !value->is_string()) {
+      throw Error(ErrorKind::kUsage, place.Where(), "the tag '" + name + "' is no text that could be printed",
+                  fmt::format("it begins a section: {{{{#{}}}}}", name));
+    }
+    return value;
+  }
+
+ private:
+  const std::vector<TagPlace>& places_;
+};
+
+// As GitHub reads it: dollars begin formulas, tildes strike out.
+std::string EscapeMarkdown(const std::string& text) {
+  std::string escaped;
+  for (const char c : text) {
+    if (std::string_view("\\`*_|<>[]$~").find(c) != std::string_view::npos) escaped += '\\';
+    escaped += c == '\n' ? ' ' : c;
+  }
+  return escaped;
+}
+
+// Sections that print nothing leave their blank lines behind.
+std::string WithoutDoubleBlankLines(const std::string& text) {
+  std::string result;
+  int newlines = 0;
+  for (const char c : text) {
+    newlines = c == '\n' ? newlines + 1 : 0;
+    if (newlines <= 2) result += c;
+  }
+  return result;
+}
+
+}  // namespace
+
+std::string RenderTemplate(const Template& source, const ReportData& data, Escape escape, const Partials& partials) {
+  const ExpandedTemplate expanded = Expand(source, partials);
+  mustache::mustache engine(fmt::format("{{{{={} {}=}}}}", ExpandedTemplate::kOpen, ExpandedTemplate::kClose) +
+                            expanded.text);
+  if (!engine.is_valid()) {
+    throw Error(ErrorKind::kUsage, source.file, "is not a well-formed template: " + engine.error_message());
+  }
+  engine.set_custom_escape(escape == Escape::kHtml ? EscapeXml : EscapeMarkdown);
+  const mustache::data values = ToMustache(data);
+  StrictContext context(&values, expanded.places);
+  const std::string text = engine.render(context);
+  return escape == Escape::kMarkdown ? WithoutDoubleBlankLines(text) : text;
+}
+
+std::optional<ReportFormat> ReportFormatByName(std::string_view name) {
+  for (const auto& [known, format] : kFormatNames) {
+    if (name == known) return format;
+  }
+  return std::nullopt;
+}
+
+std::vector<std::string> ReportFormatNames() {
+  std::vector<std::string> names;
+  for (const auto& [name, format] : kFormatNames) names.emplace_back(name);
+  return names;
+}
+
+ReportData AddFigure(ReportModel& model, const std::string& name, const std::string& svg, const std::string& file,
+                     const std::string& alt) {
+  model.figures[name] = file;
+  return {{"svg", svg}, {"file", "figures/" + name}, {"alt", alt}};
+}
+
+std::string RenderHtml(const ReportModel& model, const ReportTemplates& templates) {
+  RequireInside(templates.style, "style");
+  RequireInside(templates.script, "script");
+  ReportData data = model.data;
+  data["style"] = templates.style.text;
+  data["styleHash"] = Sha256Base64(templates.style.text);
+  data["script"] = templates.script.text;
+  data["scriptHash"] = Sha256Base64(templates.script.text);
+  return RenderTemplate(templates.html, data, Escape::kHtml, templates.partials);
+}
+
+}  // namespace farscale

@@ -1,0 +1,192 @@
+#include "pages/template_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace farscale {
+namespace {
+
+// A tag of one file.
+struct Tag {
+  char kind = 'v';  // as in TagPlace; also '>' partial, '!' comment, '=' delimiters
+  std::string name;
+  std::size_t begin = 0, end = 0;  // in the text
+};
+
+std::size_t LineIn(std::string_view text, std::size_t at) {
+  return 1 + static_cast<std::size_t>(std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n'));
+}
+
+// Reads the tags of one file in turn.
+class TagReader {
+ public:
+  explicit TagReader(const Template& source) : source_(source) {}
+
+  // The next tag from `from` on; false at the end.
+  bool Next(std::size_t from, Tag& tag) {
+    tag.begin = source_.text.find(open_, from);
+    if (tag.begin == std::string::npos) return false;
+    std::size_t content = tag.begin + open_.size();
+    const bool is_triple = open_ == "{{" && source_.text.compare(content, 1, "{") == 0;
+    const std::string close = is_triple ? "}}}" : close_;
+    if (is_triple) ++content;
+    const std::size_t end = source_.text.find(close, content);
+    if (end == std::string::npos) Refuse(tag.begin, "the tag does not end", "close it by " + close);
+    tag.end = end + close.size();
+    Understand(source_.text.substr(content, end - content), is_triple, tag);
+    return true;
+  }
+
+  std::size_t LineOf(std::size_t at) const { return LineIn(source_.text, at); }
+
+ private:
+  [[noreturn]] void Refuse(std::size_t at, const std::string& what, const std::string& advice) const {
+    throw Error(ErrorKind::kUsage, PlaceIn(source_, at), what, advice);
+  }
+
+  void Understand(const std::string& content, bool is_triple, Tag& tag) {
+    std::string_view name = Trim(content);
+    tag.kind = is_triple ? '&' : 'v';
+    if (!is_triple && !name.empty() && std::string_view("#^/&>!=").find(name[0]) != std::string_view::npos) {
+      tag.kind = name[0];
+      name = Trim(name.substr(1));
+    }
+    tag.name = std::string(name);
+    if (tag.kind == '=') SetDelimiters(tag);
+    if (tag.name.empty() && tag.kind != '!')
+      Refuse(tag.begin, "the tag has no name", "docs/templates.md lists the tags");
+  }
+
+  // {{=<% %>=}}
+  void SetDelimiters(const Tag& tag) {
+    const std::string_view both = Trim(std::string_view(tag.name).substr(0, tag.name.size() - 1));
+    const std::size_t blank = both.find(' ');
+    if (tag.name.empty() || tag.name.back() != '=' || blank == std::string_view::npos) {
+      Refuse(tag.begin, "delimiters are not set in this way", "write {{=<% %>=}}");
+    }
+    open_ = std::string(both.substr(0, blank));
+    close_ = std::string(Trim(both.substr(blank)));
+  }
+
+  const Template& source_;
+  std::string open_ = "{{", close_ = "}}";
+};
+
+class Expansion {
+ public:
+  explicit Expansion(const Partials& partials) : partials_(partials) {}
+
+  ExpandedTemplate Run(const Template& source) {
+    Add(source);
+    return std::move(result_);
+  }
+
+ private:
+  void Add(const Template& source) {
+    open_files_.push_back(source.file);
+    const std::size_t outer_sections = sections_.size();
+    TagReader reader(source);
+    Tag tag;
+    std::size_t at = 0;
+    while (reader.Next(at, tag)) {
+      const bool is_alone = (tag.kind == '>' || tag.kind == '=' || tag.kind == '!') && StandsAlone(source.text, tag);
+      const std::size_t line = is_alone ? BeginOfLine(source.text, tag.begin) : tag.begin;
+      result_.text += source.text.substr(at, std::max(at, line) - at);
+      at = is_alone ? EndOfLine(source.text, tag.end) : tag.end;
+      if (tag.kind == '!' || tag.kind == '=') continue;
+      const TagPlace place{source.file, reader.LineOf(tag.begin), tag.kind, tag.name};
+      if (tag.kind == '>') {
+        AddPartial(place);
+      } else {
+        AddTag(place, outer_sections);
+      }
+    }
+    result_.text += source.text.substr(at);
+    if (sections_.size() > outer_sections) {
+      const TagPlace& open = result_.places[sections_.back()];
+      throw Error(ErrorKind::kUsage, open.Where(), fmt::format("the section '{}' is not closed", open.name),
+                  fmt::format("close it by {{{{/{}}}}} in the same file", open.name));
+    }
+    open_files_.pop_back();
+  }
+
+  void AddTag(const TagPlace& place, std::size_t outer_sections) {
+    std::size_t number = result_.places.size();
+    if (place.kind == '/') {
+      const bool is_open = sections_.size() > outer_sections;
+      if (!is_open || result_.places[sections_.back()].name != place.name) {
+        throw Error(ErrorKind::kUsage, place.Where(),
+                    fmt::format("closes the section '{}', which is not the one open here", place.name),
+                    is_open ? fmt::format("open is '{}' of {}", result_.places[sections_.back()].name,
+                                          result_.places[sections_.back()].Where())
+                            : "none is open in this file");
+      }
+      number = sections_.back();  // a section begins and ends by the same name
+      sections_.pop_back();
+    } else {
+      result_.places.push_back(place);
+      if (place.kind == '#' || place.kind == '^') sections_.push_back(number);
+    }
+    result_.text += ExpandedTemplate::kOpen;
+    if (place.kind != 'v') result_.text += place.kind;
+    result_.text += place.name + ExpandedTemplate::kNumber + std::to_string(number) + ExpandedTemplate::kClose;
+  }
+
+  void AddPartial(const TagPlace& place) {
+    const auto found = partials_.find(place.name);
+    if (found == partials_.end()) {
+      std::vector<std::string> names;
+      for (const auto& [name, partial] : partials_) names.push_back(name);
+      const std::string advice = DidYouMean(place.name, names);
+      throw Error(
+          ErrorKind::kUsage, place.Where(), fmt::format("there is no partial '{}'", place.name),
+          advice.empty() ? fmt::format("{}.mustache in the folder of templates would be it", place.name) : advice);
+    }
+    if (std::find(open_files_.begin(), open_files_.end(), found->second.file) != open_files_.end()) {
+      throw Error(ErrorKind::kUsage, place.Where(), fmt::format("the partial '{}' contains itself", place.name),
+                  "repeat by a section of a list instead");
+    }
+    Add(found->second);
+  }
+
+  // Such lines leave nothing behind.
+  static bool StandsAlone(const std::string& text, const Tag& tag) {
+    const std::size_t begin = BeginOfLine(text, tag.begin);
+    const std::size_t end = std::min(text.find('\n', tag.end), text.size());
+    return Trim(std::string_view(text).substr(begin, tag.begin - begin)).empty() &&
+           Trim(std::string_view(text).substr(tag.end, end - tag.end)).empty();
+  }
+
+  static std::size_t BeginOfLine(const std::string& text, std::size_t at) {
+    if (at == 0) return 0;
+    const std::size_t newline = text.rfind('\n', at - 1);
+    return newline == std::string::npos ? 0 : newline + 1;
+  }
+
+  static std::size_t EndOfLine(const std::string& text, std::size_t at) {
+    const std::size_t newline = text.find('\n', at);
+    return newline == std::string::npos ? text.size() : newline + 1;
+  }
+
+  const Partials& partials_;
+  ExpandedTemplate result_;
+  std::vector<std::size_t> sections_;    // open ones, by place
+  std::vector<std::string> open_files_;  // the file and those that it is part of
+};
+
+}  // namespace
+
+std::string PlaceIn(const Template& source, std::size_t at) {
+  return fmt::format("{}:{}", source.file, LineIn(source.text, at));
+}
+
+std::string TagPlace::Where() const { return fmt::format("{}:{}", file, line); }
+
+ExpandedTemplate Expand(const Template& source, const Partials& partials) { return Expansion(partials).Run(source); }
+
+}  // namespace farscale

@@ -1,0 +1,147 @@
+#include "report/factor_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/format.h"
+#include "factors/superlinear.h"
+#include "pages/text_table.h"
+#include "report/answers_section.h"
+#include "report/evidence.h"
+#include "report/figures.h"
+
+namespace farscale {
+namespace {
+
+std::string Heading(const std::string& series, const PhaseId& phase) {
+  if (series.empty()) return phase.IsUnnamed() ? "" : "Phase " + phase.Text() + "\n";
+  return series + (phase.IsUnnamed() ? "" : ", phase " + phase.Text()) + "\n";
+}
+
+using Cells = std::vector<std::vector<std::string>>;
+
+std::string Joined(const AnswerCell& cell) {
+  return cell.detail.empty() ? cell.text : cell.text + " (" + cell.detail + ")";
+}
+
+// The values of one run, and behind them the standard errors that show; no column where none does.
+void AddRun(const FactorRow& row, const std::vector<Factor>& factors, Cells& cells) {
+  std::vector<std::string> values, errors;
+  for (const Factor factor : factors) {
+    const std::optional<double>& value = row.values[factor];
+    values.push_back(value ? FormatValue(factor, *value) : "-");
+    errors.push_back(value ? FormatError(factor, *value, row.standard_errors[factor]) : "");
+  }
+  values.push_back(row.runtime ? FormatSeconds(*row.runtime) : "-");
+  errors.push_back(row.runtime ? FormatSecondsError(*row.runtime, row.runtime_error) : "");
+  const bool any = std::any_of(errors.begin(), errors.end(), [](const std::string& error) { return !error.empty(); });
+  cells[0].push_back(std::to_string(row.cores) + (row.repeat > 0 ? fmt::format(" #{}", row.repeat + 1) : ""));
+  if (any) cells[0].push_back("±");
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    cells[i + 1].push_back(values[i]);
+    if (any) cells[i + 1].push_back(errors[i]);
+  }
+}
+
+}  // namespace
+
+std::string FormatFactorTable(const FactorTable& table) {
+  std::string text;
+  for (const std::string& series : table.Series()) {
+    for (const PhaseId& phase : table.Phases(series)) {
+      const std::vector<FactorRow> rows = table.Rows(series, phase);
+      Cells cells = {{"cores"}};
+      std::vector<Factor> factors;
+      for (const FactorType& type : AllFactors()) {
+        const bool any = std::any_of(rows.begin(), rows.end(),
+                                     [&](const FactorRow& row) { return row.values[type.factor].has_value(); });
+        if (!any) continue;
+        factors.push_back(type.factor);
+        const std::string indent(2 * static_cast<std::size_t>(DepthOf(type.factor)), ' ');
+        cells.push_back({indent + std::string(type.name)});
+      }
+      cells.push_back({"Run time"});
+      for (const FactorRow& row : rows) AddRun(row, factors, cells);
+      if (!text.empty()) text += "\n";
+      text += Heading(series, phase) + FormatTable(cells);
+      if (const std::string why = WhySuperlinear(rows); !why.empty()) text += why + "\n";
+    }
+  }
+  return text;
+}
+
+std::string FormatAnswers(const std::vector<PhaseProjection>& projections, bool with_tables) {
+  std::string text;
+  for (const PhaseProjection& phase : projections) {
+    if (!text.empty()) text += "\n";
+    text += Heading(phase.series, phase.phase);
+    if (!phase.obstacle.empty()) text += "no projection: " + phase.obstacle + "\n";
+    std::vector<std::string> sentences = SummarizeAnswers(phase);
+    // Without tables nothing else says how far the projection goes.
+    if (const std::string horizon = DescribeHorizon(phase); !horizon.empty() && !with_tables) {
+      sentences.insert(sentences.begin(), horizon);
+    }
+    for (const std::string& sentence : sentences) text += sentence + "\n";
+    if (!with_tables) continue;
+    for (const AnswerTable& table : TabulateAnswers(phase)) {
+      Cells cells = {{}};
+      for (const AnswerCell& cell : table.header) cells.front().push_back(Joined(cell));
+      for (const std::vector<AnswerCell>& row : table.rows) {
+        cells.emplace_back();
+        for (const AnswerCell& cell : row) cells.back().push_back(Joined(cell));
+      }
+      text += "\n" + table.caption + "\n" + FormatTable(cells);
+    }
+  }
+  return text;
+}
+
+std::string FormatProjections(const std::vector<PhaseProjection>& projections, const FactorTable& table) {
+  std::string text;
+  for (const PhaseProjection& phase : projections) {
+    if (!text.empty()) text += "\n";
+    text += Heading(phase.series, phase.phase);
+    if (!phase.obstacle.empty()) {
+      text += "no projection: " + phase.obstacle + "\n";
+      continue;
+    }
+    std::vector<std::vector<std::string>> cells = {{"cores", "beyond"}};
+    const std::vector<ProjectedValue>* targets = nullptr;
+    for (const FactorProjection& factor : phase.factors) {
+      if (factor.targets.empty()) continue;
+      targets = &factor.targets;
+      cells[0].emplace_back(Describe(factor.factor).name);
+      const bool headline = factor.factor == Factor::kParallelEfficiency || factor.factor == Factor::kGlobalEfficiency;
+      if (headline) cells[0].emplace_back("80 % interval");
+    }
+    for (std::size_t i = 0; targets != nullptr && i < targets->size(); ++i) {
+      cells.push_back({FormatCores((*targets)[i].cores), FormatRatio((*targets)[i].ratio)});
+      for (const FactorProjection& factor : phase.factors) {
+        if (factor.targets.empty()) continue;
+        const ProjectedValue& target = factor.targets[i];
+        const bool headline =
+            factor.factor == Factor::kParallelEfficiency || factor.factor == Factor::kGlobalEfficiency;
+        const std::string interval = target.interval80
+                                         ? fmt::format("{} to {}", FormatValue(factor.factor, target.interval80->low),
+                                                       FormatValue(factor.factor, target.interval80->high))
+                                         : "unknown";
+        const bool is_evidence = IsEvidence(phase, factor.factor, target.cores);
+        const std::string runs = MeasuredAt(factor, target.cores);
+        const std::string measured = runs.empty() ? "" : " (measured " + runs + ")";
+        if (headline) cells.back().push_back((is_evidence ? FormatFactor(target.value) : "not evidence") + measured);
+        cells.back().push_back(headline      ? interval
+                               : is_evidence ? FormatValue(factor.factor, target.value) + measured
+                                             : interval + measured);
+      }
+    }
+    text += FormatTable(cells);
+    const double largest = LargestProjected(phase);
+    const std::string why = WhySuperlinear(table.Rows(phase.series, phase.phase), largest);
+    if (!why.empty()) text += why + "\n";
+    if (const std::string horizon = DescribeHorizon(phase); !horizon.empty()) text += horizon + "\n";
+  }
+  return text;
+}
+
+}  // namespace farscale

@@ -1,0 +1,270 @@
+#include "results/factor_table_csv.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+
+#include "base/error.h"
+#include "base/format.h"
+#include "base/text.h"
+
+namespace farscale {
+namespace {
+
+// Far above what clock errors make of a share, far below a percentage.
+constexpr double kLargestShare = 2.0;
+
+constexpr std::string_view kErrorEnding = "Error";
+
+struct Column {
+  std::string name;
+  std::optional<Factor> factor;
+  bool is_error = false;  // the factor's, or the run time's when there is no factor
+};
+
+Column ColumnOf(const std::string& name) {
+  if (!name.ends_with(kErrorEnding)) return {name, FactorById(name)};
+  return {name, FactorById(std::string_view(name).substr(0, name.size() - kErrorEnding.size())), true};
+}
+
+std::vector<std::string> KnownColumns() {
+  std::vector<std::string> known = {"series",  "phase", "group",  "cores",   "ranks",
+                                    "threads", "nodes", "repeat", "runtime", "iterations"};
+  for (const std::string& id : FactorIds()) known.push_back(id);
+  return known;
+}
+
+std::vector<std::string> ErrorColumns() {
+  std::vector<std::string> errors = {"runtime" + std::string(kErrorEnding)};
+  for (const std::string& id : FactorIds()) errors.push_back(id + std::string(kErrorEnding));
+  return errors;
+}
+
+std::vector<Column> ReadHeader(const std::string& line, const std::string& where) {
+  std::vector<Column> columns;
+  std::set<std::string> seen;
+  const std::vector<std::string> plain = KnownColumns(), errors = ErrorColumns();
+  std::vector<std::string> known = plain;
+  known.insert(known.end(), errors.begin(), errors.end());
+  for (const std::string& field : SplitCsvLine(line, where)) {
+    const std::string name(Trim(field));
+    if (std::find(known.begin(), known.end(), name) == known.end()) {
+      std::string advice = DidYouMean(name, known);
+      if (name.find(';') != std::string::npos) advice = "separate the columns by commas";
+      if (advice.empty()) {
+        advice = fmt::format("known columns: {}, and standard errors such as loadBalance{}", Join(plain, ", "),
+                             kErrorEnding);
+      }
+      throw Error(ErrorKind::kInput, where, "unknown column '" + name + "'", advice);
+    }
+    if (!seen.insert(name).second) throw Error(ErrorKind::kInput, where, "column '" + name + "' occurs twice");
+    columns.push_back(ColumnOf(name));
+  }
+  if (seen.count("cores") == 0) {
+    throw Error(ErrorKind::kInput, where, "the column 'cores' is missing",
+                "a factor table is a CSV file with a header line");
+  }
+  if (std::none_of(columns.begin(), columns.end(), [](const Column& c) { return c.factor && !c.is_error; })) {
+    throw Error(ErrorKind::kInput, where, "there is no column with a factor",
+                "name one after its id, such as loadBalance");
+  }
+  return columns;
+}
+
+[[noreturn]] void BadValue(const std::string& where, const std::string& column, const std::string& value,
+                           const std::string& expected) {
+  throw Error(ErrorKind::kInput, where, fmt::format("{} is '{}', which is not {}", column, value, expected));
+}
+
+std::int64_t ReadWhole(const std::string& where, const std::string& column, const std::string& text,
+                       std::int64_t smallest) {
+  long long value = 0;
+  if (!ParseInteger(text, value) || value < smallest || value > 1000000000) {
+    BadValue(where, column, text, fmt::format("a whole number of at least {}", smallest));
+  }
+  return value;
+}
+
+double ReadPositive(const std::string& where, const std::string& column, const std::string& text) {
+  double value = 0;
+  if (!ParseNumber(text, value) || !(value > 0) || value > 1e300) BadValue(where, column, text, "a positive number");
+  return value;
+}
+
+double ReadError(const std::string& where, const std::string& column, const std::string& text) {
+  double value = 0;
+  if (!ParseNumber(text, value) || !(value >= 0) || value > 1e300) {
+    BadValue(where, column, text, "a number of 0 or more");
+  }
+  return value;
+}
+
+double ReadFactor(const std::string& where, const Column& column, const std::string& text) {
+  const double value = ReadPositive(where, column.name, text);
+  if (Describe(*column.factor).at_most_one && value > kLargestShare) {
+    throw Error(ErrorKind::kInput, where, fmt::format("{} is {}, but it is a share between 0 and 1", column.name, text),
+                "divide percentages by 100");
+  }
+  return value;
+}
+
+// Returns whether the row has a repeat of its own.
+bool ReadField(const std::string& where, const Column& column, const std::string& text, FactorRow& row,
+               std::optional<std::int64_t>& ranks) {
+  if (column.name == "series") row.series = text;
+  if (column.name == "phase") row.phase.name = text;
+  if (column.name == "group") {
+    CheckGroupName(where, text);
+    row.phase.group = text;
+  }
+  if (text.empty()) return false;
+  if (column.is_error) {
+    (column.factor ? row.standard_errors[*column.factor] : row.runtime_error) = ReadError(where, column.name, text);
+    return false;
+  }
+  if (column.factor) row.values[*column.factor] = ReadFactor(where, column, text);
+  if (column.name == "cores") row.cores = ReadWhole(where, column.name, text, 1);
+  if (column.name == "ranks") ranks = ReadWhole(where, column.name, text, 1);
+  if (column.name == "threads") row.threads = ReadWhole(where, column.name, text, 1);
+  if (column.name == "nodes") row.nodes = ReadWhole(where, column.name, text, 1);
+  if (column.name == "repeat") row.repeat = ReadWhole(where, column.name, text, 0);
+  if (column.name == "runtime") row.runtime = ReadPositive(where, column.name, text);
+  if (column.name == "iterations") row.iterations = ReadPositive(where, column.name, text);
+  return column.name == "repeat";
+}
+
+using Key = std::tuple<std::string, PhaseId, std::int64_t, std::int64_t>;
+
+void AddRow(const std::string& where, FactorRow row, bool has_repeat, std::set<Key>& seen, FactorTable& table) {
+  if (!has_repeat) {
+    while (seen.count({row.series, row.phase, row.cores, row.repeat}) > 0) ++row.repeat;
+  }
+  if (!seen.insert({row.series, row.phase, row.cores, row.repeat}).second) {
+    throw Error(ErrorKind::kInput, where, fmt::format("a second row for {} cores, repeat {}", row.cores, row.repeat),
+                "give every run of a core count its own repeat");
+  }
+  table.rows.push_back(std::move(row));
+}
+
+// Only a group of ranks has fewer ranks than the run.
+void CheckRanks(const std::string& where, const FactorRow& row) {
+  const std::int64_t processes = row.cores / row.threads;
+  const bool is_whole_run = row.ranks == processes;
+  if (processes * row.threads == row.cores && (is_whole_run || (row.phase.IsGroup() && row.ranks < processes))) return;
+  throw Error(ErrorKind::kInput, where,
+              fmt::format("{} cores are not {} ranks with {} thread{} each", row.cores, row.ranks, row.threads,
+                          row.threads == 1 ? "" : "s"),
+              row.ranks < processes ? "the column 'group' names the group of ranks that a row is about" : "");
+}
+
+}  // namespace
+
+std::vector<std::string> SplitCsvLine(std::string_view line, const std::string& where) {
+  std::vector<std::string> fields(1);
+  bool quoted = false;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    const char c = line[i];
+    if (quoted && c == '"' && i + 1 < line.size() && line[i + 1] == '"') {
+      fields.back() += '"';
+      ++i;
+    } else if (c == '"' && (quoted || fields.back().empty())) {
+      quoted = !quoted;
+    } else if (c == ',' && !quoted) {
+      fields.emplace_back();
+    } else {
+      fields.back() += c;
+    }
+  }
+  if (quoted) throw Error(ErrorKind::kInput, where, "a quoted field does not end on its line");
+  return fields;
+}
+
+std::string CsvField(const std::string& text) {
+  if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) {
+    if (c == '"') quoted += '"';
+    quoted += c == '\n' || c == '\r' ? ' ' : c;
+  }
+  return quoted + "\"";
+}
+
+std::string WriteFactorCsv(const FactorTable& table) {
+  const auto known = [&](FactorValues FactorRow::*of) {
+    std::vector<Factor> factors;
+    for (const FactorType& type : AllFactors()) {
+      const bool any = std::any_of(table.rows.begin(), table.rows.end(),
+                                   [&](const FactorRow& row) { return (row.*of)[type.factor].has_value(); });
+      if (any) factors.push_back(type.factor);
+    }
+    return factors;
+  };
+  const std::vector<Factor> factors = known(&FactorRow::values), errors = known(&FactorRow::standard_errors);
+  const bool has_runtime_errors = std::any_of(table.rows.begin(), table.rows.end(),
+                                              [](const FactorRow& row) { return row.runtime_error.has_value(); });
+  std::string text = "series,phase,group,cores,ranks,threads,nodes,repeat,runtime,iterations";
+  for (const Factor factor : factors) text += fmt::format(",{}", Describe(factor).id);
+  if (has_runtime_errors) text += ",runtimeError";
+  for (const Factor factor : errors) text += fmt::format(",{}{}", Describe(factor).id, kErrorEnding);
+  text += "\n";
+  const auto field = [](const std::optional<double>& value) { return value ? FormatExact(*value) : ""; };
+  for (const FactorRow& row : table.rows) {
+    text += fmt::format("{},{},{},{},{},{},{},{},{},{}", CsvField(row.series), CsvField(row.phase.name),
+                        CsvField(row.phase.group), row.cores, row.ranks, row.threads,
+                        row.nodes ? std::to_string(*row.nodes) : "", row.repeat, field(row.runtime),
+                        FormatExact(row.iterations));
+    for (const Factor factor : factors) text += "," + field(row.values[factor]);
+    if (has_runtime_errors) text += "," + field(row.runtime_error);
+    for (const Factor factor : errors) text += "," + field(row.standard_errors[factor]);
+    text += "\n";
+  }
+  return text;
+}
+
+FactorTable ReadFactorCsv(const std::string& text, const std::string& file) {
+  FactorTable table;
+  table.scaling_source = "file";
+  std::string_view rest = text;
+  if (rest.substr(0, 3) == "\xEF\xBB\xBF") rest.remove_prefix(3);
+  std::vector<Column> columns;
+  std::set<Key> seen;
+  std::vector<std::string> places;  // of the rows
+  std::size_t number = 0;
+  for (const std::string& line : Split(rest, '\n')) {
+    const std::string where = fmt::format("{}:{}", file, ++number);
+    const std::string_view trimmed = Trim(line);
+    if (trimmed.empty() || trimmed.front() == '#') continue;
+    if (columns.empty()) {
+      columns = ReadHeader(std::string(trimmed), where);
+      continue;
+    }
+    const std::vector<std::string> fields = SplitCsvLine(trimmed, where);
+    if (fields.size() != columns.size()) {
+      throw Error(ErrorKind::kInput, where,
+                  fmt::format("the line has {} fields, the header {}", fields.size(), columns.size()));
+    }
+    FactorRow row;
+    std::optional<std::int64_t> ranks;
+    bool has_repeat = false;
+    for (std::size_t i = 0; i < fields.size(); ++i) {
+      has_repeat |= ReadField(where, columns[i], ToUtf8(Trim(fields[i])), row, ranks);
+    }
+    if (row.cores == 0) throw Error(ErrorKind::kInput, where, "the number of cores is missing");
+    row.ranks = ranks.value_or(std::max<std::int64_t>(1, row.cores / row.threads));
+    if (row.nodes.value_or(1) > row.cores) {
+      throw Error(ErrorKind::kInput, where, fmt::format("{} cores cannot lie on {} nodes", row.cores, *row.nodes));
+    }
+    AddRow(where, std::move(row), has_repeat, seen, table);
+    places.push_back(where);
+  }
+  if (table.rows.empty()) throw Error(ErrorKind::kInput, file, "the table has no rows");
+  const bool has_groups =
+      std::any_of(columns.begin(), columns.end(), [](const Column& column) { return column.name == "group"; });
+  if (!has_groups) FindGroupsInOldTexts(table);
+  for (std::size_t i = 0; i < table.rows.size(); ++i) CheckRanks(places[i], table.rows[i]);
+  return table;
+}
+
+}  // namespace farscale

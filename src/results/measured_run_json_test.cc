@@ -1,0 +1,174 @@
+#include "results/measured_run_json.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include <array>
+
+#include "base/error.h"
+
+namespace farscale {
+namespace {
+
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+std::string Region(const std::string& name, int ranks, int starts, double elapsed, double efficiency) {
+  return fmt::format(
+      R"({{"name": "{}", "ranks": {}, "fewestStarts": {}, "mostStarts": {}, "elapsed": {},
+          "usefulAverage": {}, "usefulLargest": {}, "usefulTotal": {},
+          "factors": {{"parallelEfficiency": {}, "loadBalance": {}, "communicationEfficiency": 1}}}})",
+      name, ranks, starts, starts, elapsed, elapsed * efficiency, elapsed, elapsed * efficiency * ranks, efficiency,
+      efficiency);
+}
+
+std::string RunOf(const std::string& job, const std::string& program, int ranks, const std::string& regions,
+                  const std::string& more = "") {
+  std::string nodes = "{\"name\": \"a\", \"ranks\": [0]}";
+  return fmt::format(
+      R"({{"format": "farscale-measured-run", "version": 1, "job": "{}", "program": "{}", "ranks": {}, "threads": 1,
+          "ending": "finalized", "nodes": [{}], "regions": [{}]{}}})",
+      job, program, ranks, nodes, regions, more);
+}
+
+// Useful time is 2 · 4 · 0.9 = 7.2 and 8 · 1.2 · 0.8 = 7.68: strong scaling.
+TEST(MeasuredRuns, AreAFactorTable) {
+  const FactorTable table = TableOfMeasuredRuns(
+      {{RunOf("b", "app", 8, Region("whole run", 8, 1, 1.2, 0.8) + "," + Region("step", 8, 10, 1, 0.7)), "8.json"},
+       {RunOf("a", "app", 2, Region("whole run", 2, 1, 4, 0.9) + "," + Region("step", 2, 10, 3, 0.8)), "2.json"}});
+  ASSERT_EQ(table.rows.size(), 4U);
+  EXPECT_EQ(table.rows[0].cores, 2);
+  EXPECT_EQ(table.rows[0].phase, "whole");
+  EXPECT_EQ(table.rows[0].series, "");
+  EXPECT_EQ(table.rows[0].span, Span::kWhole);
+  EXPECT_EQ(table.rows[1].phase, "step");
+  EXPECT_EQ(table.rows[1].iterations, 10);
+  EXPECT_EQ(table.rows[1].span, Span::kEach);
+  EXPECT_DOUBLE_EQ(*table.rows[3].values[Factor::kLoadBalance], 0.7);
+  EXPECT_EQ(table.scaling, Scaling::kStrong);
+  ASSERT_EQ(table.findings.size(), 1U);
+  EXPECT_EQ(table.findings[0].id, "scalingGuessed");
+}
+
+// 2 · 1 · 0.9 = 1.8 and 8 · 1.2 · 0.8 = 7.68.
+TEST(MeasuredRuns, WhoseWorkGrowsScaleWeakly) {
+  const FactorTable table =
+      TableOfMeasuredRuns({{RunOf("a", "app", 2, Region("whole run", 2, 1, 1, 0.9)), "2.json"},
+                           {RunOf("b", "app", 8, Region("whole run", 8, 1, 1.2, 0.8)), "8.json"}});
+  EXPECT_EQ(table.scaling, Scaling::kWeak);
+}
+
+TEST(MeasuredRuns, OfOneCountAreRepeatsAndOfSeveralProgramsSeries) {
+  const std::string whole = Region("whole run", 2, 1, 4, 0.9);
+  const FactorTable table = TableOfMeasuredRuns(
+      {{RunOf("a", "app", 2, whole), "1"}, {RunOf("b", "app", 2, whole), "2"}, {RunOf("c", "other", 2, whole), "3"}});
+  ASSERT_EQ(table.rows.size(), 3U);
+  EXPECT_EQ(table.rows[1].repeat, 1);
+  EXPECT_EQ(table.rows[2].series, "other");
+  EXPECT_EQ(table.rows[2].repeat, 0);
+  EXPECT_FALSE(table.scaling.has_value());
+}
+
+TEST(MeasuredRuns, LeaveOutRegionsOfSomeRanks) {
+  const FactorTable table = TableOfMeasuredRuns(
+      {{RunOf("a", "app", 2, Region("whole run", 2, 1, 4, 0.9) + "," + Region("output", 1, 1, 4, 0.9)), "1"}});
+  EXPECT_EQ(table.rows.size(), 1U);
+  EXPECT_EQ(table.findings.at(0).id, "regionOnSomeRanks");
+}
+
+TEST(MeasuredRuns, KeepRegionsThatAreCalledLikeTheWholeApart) {
+  const std::string whole = Region("whole run", 2, 1, 4, 0.9);
+  std::string regions = whole;
+  for (const char* name : {"whole", "whole run", "region whole", "region of whole"}) {
+    regions += "," + Region(name, 2, 1, 1, 0.5);
+  }
+  const FactorTable table = TableOfMeasuredRuns({{RunOf("a", "app", 2, regions), "1"}});
+  ASSERT_EQ(table.rows.size(), 5U);
+  EXPECT_EQ(table.rows[0].phase, "whole");
+  EXPECT_EQ(table.rows[1].phase, "region whole");
+  EXPECT_EQ(table.rows[2].phase, "region whole run");
+  EXPECT_EQ(table.rows[3].phase, "region region whole");
+  EXPECT_EQ(table.rows[4].phase, "region of whole");
+  for (const FactorRow& row : table.rows) EXPECT_EQ(row.repeat, 0);
+}
+
+TEST(MeasuredRuns, KeepTheirWarnings) {
+  const auto remark = [](const char* id, const char* severity) {
+    return fmt::format(R"({{"id": "{}", "severity": "{}", "sentence": "the words"}})", id, severity);
+  };
+  const std::string more = ", \"diagnostics\": [" + remark("preempted", "warning") + "," +
+                           remark("noCounters", "note") + "," + remark("ofTheFuture", "warning") + "]";
+  const FactorTable table = TableOfMeasuredRuns({{RunOf("a", "app", 2, Region("whole run", 2, 1, 4, 0.9), more), "1"},
+                                                 {RunOf("b", "app", 2, Region("whole run", 2, 1, 4, 0.9), more), "2"}});
+  ASSERT_EQ(table.findings.size(), 2U);
+  EXPECT_EQ(table.findings[0].id, "preempted");
+  EXPECT_EQ(table.findings[0].count, 2U);
+  EXPECT_EQ(table.findings[0].severity, Severity::kWarning);
+  EXPECT_EQ(table.findings[0].example, "1: the words");
+  EXPECT_EQ(table.findings[1].sentence, "the words");
+  EXPECT_EQ(table.findings[1].example, "1");
+}
+
+// Each damage to a good file, and the words about it.
+TEST(MeasuredRuns, WithImpossibleNumbersAreRefused) {
+  const std::string good = RunOf("a", "app", 2, Region("whole run", 2, 1, 4, 0.5));
+  const std::vector<std::array<const char*, 3>> damages = {
+      {R"("program": "app", "ranks": 2)", R"("program": "app", "ranks": 1e12)",
+       "ranks is 1e+12, more than there can be"},
+      {R"("program": "app", "ranks": 2)", R"("program": "app", "ranks": -4)", "ranks is -4, less than 0"},
+      {R"("program": "app", "ranks": 2)", R"("program": "app", "ranks": 0)", "ranks must be at least 1"},
+      {R"("program": "app", "ranks": 2)", R"("program": "app", "ranks": 4.5)",
+       "ranks is 4.5, which is no whole number"},
+      {R"("program": "app", "ranks": 2)", R"("program": "app", "ranks": "2")", "ranks is no number"},
+      {R"("threads": 1)", R"("threads": 0)", "threads must be at least 1"},
+      {R"("usefulTotal": 4)", R"("usefulTotal": -3)", "usefulTotal of region 'whole run' is -3, less than 0"},
+      {R"("usefulTotal": 4)", R"("other": 4)", "usefulTotal of region 'whole run' is missing"},
+      {R"("usefulTotal": 4)", R"("usefulTotal": 5)", "usefulTotal and usefulAverage of region 'whole run' contradict"},
+      {R"("usefulLargest": 4)", R"("usefulLargest": 9)", "usefulLargest and elapsed of region 'whole run' contradict"},
+      {R"("usefulLargest": 4)", R"("usefulLargest": 4.00001)", "usefulLargest and elapsed of region"},
+      {R"("usefulLargest": 4)", R"("usefulLargest": 1)", "usefulAverage and usefulLargest of region"},
+      {R"("usefulLargest": 4)", R"("usefulLargest": 1.99999)", "usefulAverage and usefulLargest of region"},
+      {R"("parallelEfficiency": 0.5)", R"("parallelEfficiency": 0.9)",
+       "parallelEfficiency and usefulAverage of region"},
+      {R"("name": "whole run")", R"("name": "part")", "regions does not begin with the whole run"},
+  };
+  for (const auto& [from, to, words] : damages) {
+    std::string text = good;
+    ASSERT_NE(text.find(from), std::string::npos) << from;
+    text.replace(text.find(from), std::string(from).size(), to);
+    EXPECT_THAT(
+        [&] {
+          TableOfMeasuredRuns({{text, "f"}});
+        },
+        ThrowsMessage<Error>(HasSubstr(std::string("f: ") + words)));
+  }
+}
+
+TEST(MeasuredRuns, AreRefusedWhereTheyDoNotFit) {
+  const std::string run = RunOf("a", "app", 2, Region("whole run", 2, 1, 4, 0.9));
+  EXPECT_THAT(
+      [&] {
+        TableOfMeasuredRuns({{run, "1"}, {run, "2"}});
+      },
+      ThrowsMessage<Error>(HasSubstr("2: the same run is given twice")));
+  EXPECT_THAT(
+      [] {
+        TableOfMeasuredRuns({{"{\"format\": \"farscale-factors\"}", "f"}});
+      },
+      ThrowsMessage<Error>(HasSubstr("f: is not a measured run")));
+  EXPECT_THAT([] { TableOfMeasuredRuns({{"{", "f"}}); }, ThrowsMessage<Error>(HasSubstr("f: is damaged")));
+  EXPECT_THAT(
+      [] {
+        TableOfMeasuredRuns(
+            {{RunOf("a", "app", 2, Region("whole run", 2, 1, 4, 0.9), ", \"missingRanks\": [1]"), "f"}});
+      },
+      ThrowsMessage<Error>(HasSubstr("nothing is known of 1 of its 2 ranks")));
+  EXPECT_THAT(
+      [] {
+        TableOfMeasuredRuns({{RunOf("a", "app", 2, Region("whole run", 2, 1, 0, 0.9)), "f"}});
+      },
+      ThrowsMessage<Error>(HasSubstr("elapsed of region 'whole run' must be positive")));
+}
+
+}  // namespace
+}  // namespace farscale

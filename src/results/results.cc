@@ -1,0 +1,75 @@
+#include "results/results.h"
+
+#include <algorithm>
+
+namespace farscale {
+namespace {
+
+// One record for the iterations [first, end), at least one.
+IterationRecord JoinRecords(const std::vector<IterationRecord>& all, std::size_t first, std::size_t end) {
+  IterationRecord joined = all[first];
+  double elapsed = 0, useful = 0, efficiency = 0, balance = 0, disturbance = 0;
+  joined.iterations = 0;
+  joined.left_out = 0;
+  for (std::size_t i = first; i < end; ++i) {
+    const IterationRecord& one = all[i];
+    const auto weight = static_cast<double>(one.iterations);
+    elapsed += weight * one.elapsed;
+    useful += weight * one.useful;
+    efficiency += weight * one.parallel_efficiency;
+    balance += weight * one.load_balance;
+    disturbance += weight * one.disturbance.value_or(0);
+    joined.begin = std::min(joined.begin, one.begin);
+    joined.end = std::max(joined.end, one.end);
+    joined.iterations += one.iterations;
+    joined.left_out += one.left_out;
+    if (joined.reason.empty()) joined.reason = one.reason;
+  }
+  const auto count = static_cast<double>(joined.iterations);
+  joined.elapsed = elapsed / count;
+  joined.useful = useful / count;
+  joined.parallel_efficiency = efficiency / count;
+  joined.load_balance = balance / count;
+  if (joined.disturbance) joined.disturbance = disturbance / count;
+  return joined;
+}
+
+}  // namespace
+
+std::int64_t PhaseMarks::Count() const {
+  std::int64_t count = 0;
+  for (const IterationRecord& record : iterations) count += record.iterations;
+  return count;
+}
+
+std::int64_t PhaseMarks::LeftOut() const {
+  std::int64_t count = 0;
+  for (const IterationRecord& record : iterations) count += record.left_out;
+  return count;
+}
+
+void JoinIterations(std::vector<IterationRecord>& iterations, std::size_t most) {
+  const std::size_t together = (iterations.size() + most - 1) / most;
+  if (together < 2) return;
+  std::vector<IterationRecord> joined;
+  for (std::size_t first = 0; first < iterations.size(); first += together) {
+    joined.push_back(JoinRecords(iterations, first, std::min(first + together, iterations.size())));
+  }
+  iterations = std::move(joined);
+}
+
+Results ResultsOfTable(const FactorTable& table, const std::vector<PhaseProjection>& projections,
+                       const std::string& title) {
+  Results results;
+  results.title = title;
+  results.table = table;
+  results.projections = projections;
+  for (const FactorRow& row : table.rows) {
+    const bool known = std::any_of(results.phases.begin(), results.phases.end(),
+                                   [&](const PhaseRecord& phase) { return phase.id == row.phase; });
+    if (!known) results.phases.push_back({row.phase, "as given by the factor table"});
+  }
+  return results;
+}
+
+}  // namespace farscale

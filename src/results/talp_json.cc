@@ -1,0 +1,289 @@
+#include "results/talp_json.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <tuple>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "results/talp_region.h"
+
+namespace farscale {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr const char* kWholePhase = "whole";  // what the whole run is called where it comes from a trace
+constexpr int kMajor = 3, kNewestMinor = 8;   // versions of DLB whose JSON is known
+
+// The places of each anomaly, so that all of them are named.
+using Places = std::map<Anomaly, std::vector<std::string>>;
+
+struct Reading {
+  FactorTable table;
+  Places places;
+  std::map<std::tuple<PhaseId, std::int64_t>, std::int64_t> repeats;
+};
+
+// What a file says of all of its regions.
+struct Document {
+  std::optional<double> cpus, ranks, nodes;
+  bool is_own = false;  // written by this program
+};
+
+std::optional<double> Number(const Json& json, const char* key) {
+  const auto found = json.find(key);
+  return found == json.end() || found->is_null() ? std::nullopt : std::optional(found->get<double>());
+}
+
+// TALP writes nanoseconds.
+std::optional<double> Seconds(const Json& json, const char* key) {
+  const std::optional<double> time = Number(json, key);
+  return time ? std::optional(*time * 1e-9) : std::nullopt;
+}
+
+std::int64_t Count(double value, const std::string& what, const std::string& where) {
+  constexpr double kMost = 1e15;
+  if (value >= 0 && value <= kMost && value == std::floor(value)) return static_cast<std::int64_t>(value);
+  throw Error(ErrorKind::kInput, where, fmt::format("{} is {}, which is no number of them", what, value));
+}
+
+// "3.5", "3.5a", "3.6.1"
+void RequireKnownVersion(const Json& json, const std::string& file) {
+  if (!json.contains("dlbVersion")) return;  // before 3.5
+  const auto version = json.at("dlbVersion").get<std::string>();
+  int major = 0, minor = -1;
+  const bool is_read = std::sscanf(version.c_str(), "%d.%d", &major, &minor) == 2;
+  if (is_read && major == kMajor && minor >= 0 && minor <= kNewestMinor) return;
+  throw Error(
+      ErrorKind::kInput, file,
+      fmt::format("was written by version '{}' of DLB, and TALP's JSON is known as versions {}.2 to {}.{} write it",
+                  version, kMajor, kMajor, kNewestMinor),
+      "write its factors as a CSV table (docs/file-formats.md)");
+}
+
+Document DocumentOf(const Json& json) {
+  Document document;
+  const Json resources = json.value("resources", Json::object());
+  document.cpus = Number(resources, "numCpus");
+  document.ranks = Number(resources, "numMpiRanks");
+  document.nodes = Number(resources, "numNodes");
+  document.is_own = json.value("generator", std::string()).starts_with("farscale");
+  // Before 3.5 the only place that says how many processes there were.
+  if (!document.ranks && json.contains("node")) {
+    double processes = 0;
+    for (const Json& node : json.at("node")) processes += static_cast<double>(node.at("process").size());
+    document.ranks = processes;
+    document.nodes = static_cast<double>(json.at("node").size());
+  }
+  return document;
+}
+
+void ReadEfficiencies(const Json& json, TalpRegion& region) {
+  const auto either = [&](const char* name, const char* earlier) {
+    const auto value = Number(json, name);
+    return value ? value : Number(json, earlier);
+  };
+  region.given.parallel = Number(json, "parallelEfficiency");
+  // Before there were hybrid metrics, the whole was that of MPI.
+  region.given.mpi = either("mpiParallelEfficiency", "parallelEfficiency");
+  region.given.communication = either("mpiCommunicationEfficiency", "communicationEfficiency");
+  region.given.balance = either("mpiLoadBalance", "loadBalance");
+  region.given.balance_in = either("mpiLoadBalanceIn", "lbIn");
+  region.given.balance_out = either("mpiLoadBalanceOut", "lbOut");
+  region.given.openmp = Number(json, "ompParallelEfficiency");
+}
+
+void ReadTimes(const Json& json, TalpRegion& region) {
+  region.elapsed = Seconds(json, "elapsedTime").value_or(0);
+  region.useful = Seconds(json, "usefulTime");
+  region.mpi = Seconds(json, "mpiTime");
+  region.mpi_idle = Seconds(json, "mpiWorkerIdleTime").value_or(0);
+  region.gpu_calls = Seconds(json, "gpuRuntimeTime").value_or(0);
+  // The last one was renamed in 3.8.
+  for (const char* key :
+       {"ompLoadImbalanceTime", "ompSchedulingTime", "ompSerializationTime", "ompOutsideParallelTime"}) {
+    region.openmp_lost += Seconds(json, key).value_or(0);
+  }
+  region.most_useful = Seconds(json, "maxUsefulNormdProc");
+  region.most_useful_node = Seconds(json, "maxUsefulNormdNode");
+  region.least_mpi = Seconds(json, "minMpiNormdProc");
+  region.least_mpi_node = Seconds(json, "minMpiNormdNode");
+  region.instructions = Number(json, "instructions");
+  region.cycles = Number(json, "cycles");
+}
+
+// Since 3.5.
+TalpRegion RegionOf(const std::string& name, const Json& json, const Document& document, const std::string& file) {
+  TalpRegion region;
+  region.name = name;
+  region.where = fmt::format("{} of {}", name, file);
+  region.at_process_level = document.is_own;
+  const double ranks = Number(json, "numMpiRanks").value_or(document.ranks.value_or(0));
+  region.ranks = Count(ranks, "numMpiRanks", region.where);
+  region.all_ranks = Count(document.ranks.value_or(ranks), "numMpiRanks", region.where);
+  const double cpus = Number(json, "numCpus").value_or(ranks);
+  region.cpus = Count(document.cpus.value_or(cpus), "numCpus", region.where);
+  const auto nodes = document.nodes ? document.nodes : Number(json, "numNodes");
+  if (nodes && *nodes > 0) region.nodes = Count(*nodes, "numNodes", region.where);
+  region.gpus = Number(json, "numGpus").value_or(0);
+  if (const auto measured = Number(json, "numMeasurements")) {
+    region.measurements = Count(*measured, "numMeasurements", region.where);
+  }
+  ReadTimes(json, region);
+  ReadEfficiencies(json, region);
+  return region;
+}
+
+// Before 3.5: efficiencies in "popMetrics", times in "popRaw", each a list, each only if it was asked for.
+std::vector<TalpRegion> EarlierRegions(const Json& json, const Document& document, const std::string& file) {
+  std::vector<TalpRegion> regions;
+  const auto named = [&](const std::string& name) -> TalpRegion& {
+    const auto found =
+        std::find_if(regions.begin(), regions.end(), [&](const TalpRegion& region) { return region.name == name; });
+    if (found != regions.end()) return *found;
+    TalpRegion& region = regions.emplace_back();
+    region.name = name;
+    region.where = fmt::format("{} of {}", name, file);
+    region.at_process_level = true;
+    return region;
+  };
+  for (const Json& one : json.value("popMetrics", Json::array())) {
+    TalpRegion& region = named(one.at("name").get<std::string>());
+    region.elapsed = Seconds(one, "elapsedTime").value_or(0);
+    ReadEfficiencies(one, region);
+  }
+  for (const Json& one : json.value("popRaw", Json::array())) {
+    TalpRegion& region = named(one.at("name").get<std::string>());
+    const double nodes = one.at("numNodes").get<double>(), cpus = one.at("numCpus").get<double>();
+    region.cpus = Count(cpus, "numCpus", region.where);
+    region.ranks = Count(Number(one, "numRanks").value_or(0), "numRanks", region.where);
+    if (nodes > 0) region.nodes = Count(nodes, "numNodes", region.where);
+    region.elapsed = Seconds(one, "elapsedTime").value_or(0);
+    region.useful = Seconds(one, "usefulCpuTotal");
+    region.most_useful = Seconds(one, "elapsedUseful");
+    if (region.cpus > 0) region.most_useful_node = Seconds(one, "usefulCpuNode").value_or(0) * nodes / cpus;
+    region.instructions = Number(one, "instructions");
+    region.cycles = Number(one, "cycles");
+  }
+  for (TalpRegion& region : regions) {
+    const bool is_told = document.ranks && *document.ranks > 0;
+    if (region.ranks == 0) region.ranks = is_told ? Count(*document.ranks, "processes", file) : region.cpus;
+    region.all_ranks = region.ranks;
+    if (region.cpus == 0) region.cpus = region.ranks;
+    if (!region.nodes && document.nodes) region.nodes = Count(*document.nodes, "nodes", file);
+    if (region.ranks > 0) continue;
+    throw Error(ErrorKind::kInput, file, "does not say how many processes there were",
+                "let TALP write popRaw or node, too: --talp-summary=all");
+  }
+  return regions;
+}
+
+std::vector<TalpRegion> RegionsOf(const Json& json, const std::string& file) {
+  const Document document = DocumentOf(json);
+  const char* section = json.contains("Application") ? "Application" : "popMetrics";
+  const Json regions = json.value(section, Json::array());
+  if (!regions.is_object()) return EarlierRegions(json, document, file);
+  std::vector<TalpRegion> read;
+  for (const auto& [name, region] : regions.items()) read.push_back(RegionOf(name, region, document, file));
+  return read;
+}
+
+// The region of the whole run has had three names.
+std::string NameOfWhole(const std::vector<TalpRegion>& regions) {
+  for (const char* name : {"Global", "MPI Execution", "Application"}) {
+    if (std::any_of(regions.begin(), regions.end(), [&](const TalpRegion& region) { return region.name == name; })) {
+      return name;
+    }
+  }
+  return "";
+}
+
+void AddRow(const TalpRegion& region, bool is_whole, Reading& reading) {
+  const auto note = [&](Anomaly anomaly, const std::string& place) { reading.places[anomaly].push_back(place); };
+  std::optional<FactorRow> row = RowOf(region, note);
+  if (!row) return;
+  row->phase = is_whole ? std::string(kWholePhase) : region.name;
+  if (!is_whole && region.name == kWholePhase) row->phase = "region whole";
+  row->span = is_whole ? Span::kWhole : Span::kEach;
+  if (!is_whole && region.measurements.value_or(0) % region.ranks == 0) {
+    row->iterations = std::max(1.0, static_cast<double>(region.measurements.value_or(0) / region.ranks));
+  }
+  row->repeat = reading.repeats[{row->phase, row->cores}]++;
+  reading.table.rows.push_back(std::move(*row));
+}
+
+void AddFile(const TalpFile& file, Reading& reading) {
+  const std::size_t rows = reading.table.rows.size();
+  try {
+    const bool may_be = Trim(file.text).starts_with('{');
+    const Json json = may_be ? Json::parse(file.text) : Json();
+    if (!IsTalpJson(json)) {
+      throw Error(ErrorKind::kInput, file.file, "is no JSON of TALP", "several files at once must all be of one kind");
+    }
+    RequireKnownVersion(json, file.file);
+    const std::vector<TalpRegion> regions = RegionsOf(json, file.file);
+    if (regions.empty()) {
+      throw Error(ErrorKind::kInput, file.file, "holds no metrics of regions",
+                  "let TALP write them: --talp-summary=pop-metrics");
+    }
+    const std::string whole = NameOfWhole(regions);
+    for (const TalpRegion& region : regions) AddRow(region, region.name == whole, reading);
+  } catch (const nlohmann::json::exception& error) {
+    throw Error(ErrorKind::kInput, file.file, std::string("is no JSON as TALP writes it: ") + error.what());
+  }
+  if (reading.table.rows.size() > rows) return;
+  std::string why;
+  for (const auto& [anomaly, places] : reading.places) {
+    const bool is_here = places.back().ends_with(file.file) || places.back().find(file.file + " ") != std::string::npos;
+    if (is_here) why += fmt::format("; {}: {}", Describe(anomaly).id, places.back());
+  }
+  throw Error(ErrorKind::kInput, file.file, "there are no factors of MPI processes in it" + why);
+}
+
+// All places, as far as a line holds them.
+std::string PlacesInWords(const std::vector<std::string>& places) {
+  constexpr std::size_t kNamed = 8;
+  const std::vector<std::string> named(places.begin(), places.begin() + std::min(places.size(), kNamed));
+  const std::string more = places.size() > kNamed ? fmt::format(" and {} more", places.size() - kNamed) : std::string();
+  return Join(named, "; ") + more;
+}
+
+void RefuseTwice(const std::vector<TalpFile>& files) {
+  std::set<std::string> texts;
+  for (const TalpFile& file : files) {
+    if (!texts.insert(file.text).second) throw Error(ErrorKind::kInput, file.file, "the same run is given twice");
+  }
+}
+
+}  // namespace
+
+bool IsTalpJson(const Json& json) {
+  if (!json.is_object() || json.contains("format")) return false;
+  for (const char* section : {"dlbVersion", "popMetrics", "popRaw", "Application"}) {
+    if (json.contains(section)) return true;
+  }
+  return false;
+}
+
+FactorTable TableOfTalpFiles(const std::vector<TalpFile>& files) {
+  RefuseTwice(files);
+  Reading reading;
+  for (const TalpFile& file : files) AddFile(file, reading);
+  Diagnostics diagnostics;
+  for (const auto& [anomaly, places] : reading.places) {
+    diagnostics.Add(anomaly, places.size(), PlacesInWords(places));
+  }
+  FactorTable table = std::move(reading.table);
+  table.findings = diagnostics.findings();
+  std::stable_sort(table.rows.begin(), table.rows.end(),
+                   [](const FactorRow& a, const FactorRow& b) { return a.cores < b.cores; });
+  return table;
+}
+
+}  // namespace farscale

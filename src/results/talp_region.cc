@@ -1,0 +1,226 @@
+#include "results/talp_region.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace farscale {
+namespace {
+
+// By how much times may exceed what they are part of: processes do not begin and end a region at the same time.
+constexpr double kTolerance = 1.02;
+// What no core does.
+constexpr double kLeastIpc = 1e-3, kMostIpc = 16, kLeastGigahertz = 0.05, kMostGigahertz = 10;
+// Standard error of a number rounded to two digits.
+constexpr double kRoundingError = 0.01 / 3.4641016151377544;
+
+// What a process does outside MPI, seconds.
+struct OutsideMpi {
+  double average = 0;
+  std::optional<double> most, most_of_node;
+};
+
+std::int64_t ThreadsOf(const TalpRegion& region) {
+  return std::max<std::int64_t>(1, (region.cpus + region.ranks - 1) / region.ranks);
+}
+
+std::optional<OutsideMpi> Measured(const TalpRegion& region) {
+  const auto cpus = static_cast<double>(region.cpus), ranks = static_cast<double>(region.ranks);
+  const auto threads = static_cast<double>(ThreadsOf(region));
+  const double elapsed = region.elapsed;
+  const auto less = [&](std::optional<double> mpi, double factor) {
+    return mpi ? std::optional(elapsed - *mpi * factor) : std::nullopt;
+  };
+  if (threads == 1 || region.at_process_level) {
+    if (!region.useful) return std::nullopt;
+    const double average = (*region.useful + region.gpu_calls) / (ranks * threads);
+    if (region.most_useful) return OutsideMpi{average, region.most_useful, region.most_useful_node};
+    return OutsideMpi{average, less(region.least_mpi, 1), less(region.least_mpi_node, 1)};
+  }
+  if (!region.mpi) return std::nullopt;
+  // With what the other threads wait meanwhile, time in MPI is that of all CPUs; without it, that of one a process.
+  if (region.mpi_idle > 0) {
+    return OutsideMpi{elapsed - (*region.mpi + region.mpi_idle) / cpus, less(region.least_mpi, 1),
+                      less(region.least_mpi_node, 1)};
+  }
+  return OutsideMpi{elapsed - *region.mpi / ranks, less(region.least_mpi, threads),
+                    less(region.least_mpi_node, threads)};
+}
+
+// What must hold of times: 0 < average <= most of a node <= most of a process <= elapsed.
+std::string WhyImpossible(const OutsideMpi& outside, double elapsed) {
+  double most = elapsed;
+  std::string what = "the run time";
+  const auto exceeds = [&](std::optional<double> time, const std::string& name) {
+    if (!time) return std::string();
+    if (!(*time > 0)) return fmt::format("{} is {:.4g} s", name, *time);
+    if (*time > most * kTolerance) return fmt::format("{} is {:.4g} s, {} {:.4g} s", name, *time, what, most);
+    most = *time;
+    what = name;
+    return std::string();
+  };
+  for (const auto& [time, name] : {std::pair(outside.most, "the longest time outside MPI"),
+                                   std::pair(outside.most_of_node, "that of the busiest node"),
+                                   std::pair(std::optional(outside.average), "mean time outside MPI")}) {
+    std::string why = exceeds(time, name);
+    if (!why.empty()) return why;
+  }
+  return "";
+}
+
+// Within the tolerance the larger one is meant.
+void PutInOrder(OutsideMpi& outside, double elapsed) {
+  double most = elapsed;
+  for (std::optional<double>* time : {&outside.most, &outside.most_of_node}) {
+    if (!*time) continue;
+    most = std::min(**time, most);
+    *time = most;
+  }
+  outside.average = std::min(outside.average, most);
+}
+
+void FillFromTimes(const TalpRegion& region, const OutsideMpi& outside, FactorRow& row) {
+  FactorValues& values = row.values;
+  values[Factor::kParallelEfficiency] = ParallelEfficiency(outside.average, region.elapsed);
+  if (!outside.most) return;
+  values[Factor::kLoadBalance] = LoadBalance(outside.average, *outside.most);
+  values[Factor::kCommunicationEfficiency] = CommunicationEfficiency(*outside.most, region.elapsed);
+  if (!outside.most_of_node) return;
+  values[Factor::kLoadBalanceIn] = LoadBalanceWithinNodes(*outside.most_of_node, *outside.most);
+  values[Factor::kLoadBalanceOut] = LoadBalanceBetweenNodes(outside.average, *outside.most_of_node);
+  PhaseTotals totals;
+  const auto ranks = static_cast<double>(region.ranks);
+  totals.elapsed = region.elapsed;
+  totals.average_useful = outside.average;
+  totals.largest_useful = totals.largest_computation = *outside.most;
+  totals.total_useful = outside.average * ranks;
+  totals.total_mpi = region.elapsed * ranks - totals.total_useful;
+  totals.largest_node_load = *outside.most_of_node;
+  row.totals = totals;
+}
+
+// Parents only where their children are not known: rounded to two digits, they are not quite their product.
+void FillAsGiven(const TalpRegion& region, FactorRow& row, const NotePlace& note) {
+  const TalpRegion::Efficiencies& given = region.given;
+  const auto take = [&](Factor factor, std::optional<double> value) {
+    if (!value) return false;
+    if (*value > 0 && *value <= 1) {
+      row.values[factor] = *value;
+      row.standard_errors[factor] = kRoundingError;
+      return true;
+    }
+    note(Anomaly::kFactorImpossible, fmt::format("{} {:.4g} in {}", Describe(factor).id, *value, region.where));
+    return false;
+  };
+  const bool within = take(Factor::kLoadBalanceIn, given.balance_in);
+  const bool between = take(Factor::kLoadBalanceOut, given.balance_out);
+  const bool balance = (within && between) || take(Factor::kLoadBalance, given.balance);
+  const bool communication = take(Factor::kCommunicationEfficiency, given.communication);
+  if (!balance || !communication) take(Factor::kParallelEfficiency, given.mpi);
+}
+
+// Rounding alone lets a product of numbers near 1 be off by 1.5 of the second digit.
+void CheckProduct(const TalpRegion& region, const std::string& names, std::optional<double> whole,
+                  std::optional<double> a, std::optional<double> b, const NotePlace& note) {
+  if (!whole || !a || !b) return;
+  const double product = *a * *b;
+  if (std::fabs(*whole - product) <= 0.005 * (1 + *a + *b) + 0.001) return;
+  note(Anomaly::kFileContradictsItself,
+       fmt::format("{}: {:.4g} is not {:.4g} · {:.4g} in {}", names, *whole, *a, *b, region.where));
+}
+
+// What the file says of itself, by TALP's own formulas.
+void CheckAgainstItself(const TalpRegion& region, const NotePlace& note) {
+  const TalpRegion::Efficiencies& given = region.given;
+  CheckProduct(region, "MPI efficiency, communication and balance", given.mpi, given.communication, given.balance,
+               note);
+  CheckProduct(region, "balance, within and between nodes", given.balance, given.balance_in, given.balance_out, note);
+  if (!given.parallel || !region.useful || !(region.elapsed > 0)) return;
+  const double used = region.mpi && !region.at_process_level
+                          ? *region.useful + *region.mpi + region.openmp_lost + region.gpu_calls
+                          : region.elapsed * static_cast<double>(region.cpus);
+  if (!(used > 0) || std::fabs(*given.parallel - *region.useful / used) <= 0.006) return;
+  note(Anomaly::kFileContradictsItself, fmt::format("parallelEfficiency {:.4g}, times give {:.4g} in {}",
+                                                    *given.parallel, *region.useful / used, region.where));
+}
+
+std::string WhyNoCounters(const TalpRegion& region) {
+  const double instructions = *region.instructions, cycles = *region.cycles;
+  if (instructions < 0 || cycles < 0) return fmt::format("instructions {:.6g} and cycles {:.6g}", instructions, cycles);
+  if (instructions == 0 || cycles == 0) return fmt::format("{} are 0", cycles == 0 ? "cycles" : "instructions");
+  const double ipc = instructions / cycles;
+  if (ipc < kLeastIpc || ipc > kMostIpc) return fmt::format("{:.3g} instructions a cycle", ipc);
+  if (!region.useful || !(*region.useful > 0)) return "";
+  const double gigahertz = cycles / *region.useful * 1e-9;
+  if (gigahertz < kLeastGigahertz || gigahertz > kMostGigahertz) return fmt::format("{:.3g} GHz", gigahertz);
+  return "";
+}
+
+// Without hardware counters TALP writes zeros.
+void FillCounters(const TalpRegion& region, FactorRow& row, const NotePlace& note) {
+  if (!region.instructions || !region.cycles) return;
+  if (*region.instructions == 0 && *region.cycles == 0) return;
+  const std::string why = WhyNoCounters(region);
+  if (!why.empty()) {
+    note(Anomaly::kCounterImpossible, fmt::format("{} in {}", why, region.where));
+    return;
+  }
+  // Of several threads they are those of all, and do not go with time at process level.
+  if (!row.totals || (row.threads > 1 && !region.at_process_level)) return;
+  row.totals->instructions = region.instructions;
+  row.totals->cycles = region.cycles;
+}
+
+std::string WhyNoFactors(const TalpRegion& region) {
+  if (!(region.elapsed > 0)) return "never ran";
+  if (region.ranks == 0) return "has no MPI process";
+  const bool on_all = region.ranks == region.all_ranks && region.measurements.value_or(region.ranks) >= region.ranks;
+  if (region.measurements == 0) return "never ran";
+  return on_all ? "" : "ran on some of the ranks alone";
+}
+
+void NoteParallelism(const TalpRegion& region, const NotePlace& note) {
+  if (ThreadsOf(region) > 1 && !region.at_process_level) {
+    const std::string openmp =
+        region.given.openmp ? fmt::format("OpenMP efficiency {:.4g} is not taken ", *region.given.openmp) : "";
+    note(Anomaly::kThreadsAtProcessLevel, fmt::format("{}in {}", openmp, region.where));
+  }
+  if (region.cpus > region.ranks && region.cpus % region.ranks != 0) {
+    note(Anomaly::kUnevenThreads, fmt::format("{} CPUs of {} ranks in {}", region.cpus, region.ranks, region.where));
+  }
+  if (region.gpus > 0 || region.gpu_calls > 0) note(Anomaly::kDevicesNotCounted, "in " + region.where);
+}
+
+}  // namespace
+
+std::optional<FactorRow> RowOf(const TalpRegion& region, const NotePlace& note) {
+  const std::string why = WhyNoFactors(region);
+  if (!why.empty()) {
+    note(Anomaly::kRegionWithoutFactors, fmt::format("{} {}", region.where, why));
+    return std::nullopt;
+  }
+  FactorRow row;
+  row.ranks = region.ranks;
+  row.threads = ThreadsOf(region);
+  row.cores = row.ranks * row.threads;
+  row.nodes = region.nodes;
+  row.runtime = region.elapsed;
+  CheckAgainstItself(region, note);
+  std::optional<OutsideMpi> outside = Measured(region);
+  const std::string impossible = outside ? WhyImpossible(*outside, region.elapsed) : "";
+  if (!impossible.empty()) note(Anomaly::kTimesImpossible, fmt::format("{} in {}", impossible, region.where));
+  if (outside && impossible.empty()) {
+    PutInOrder(*outside, region.elapsed);
+    FillFromTimes(region, *outside, row);
+  } else if (row.threads == 1 || region.at_process_level) {
+    FillAsGiven(region, row, note);
+  }
+  FillCounters(region, row, note);
+  NoteParallelism(region, note);
+  if (row.values != FactorValues()) return row;
+  note(Anomaly::kRegionWithoutFactors, region.where + " has no efficiency that can be");
+  return std::nullopt;
+}
+
+}  // namespace farscale
