@@ -90,7 +90,7 @@ def missing(names, page):
 def check_coverage():
     """What the sources define and the pages must describe."""
     source = {name: (ROOT / "src" / name).read_text() for name in
-              ("factors/factor.cc", "base/diagnostics.cc", "study/study.cc", "study/named_groups.cc",
+              ("factors/factor.cc", "study/study.cc", "study/named_groups.cc",
                "models/scaling_model.cc", "replay/network.cc", "gate/rules.cc")}
     key = r'(?:->|\.)(?:String|Strings|Bool|Integer|Integers|Number|Numbers|Table|Tables|RequiredString|RequiredNumber)' \
           r'\("(\w+)"\)'
@@ -98,11 +98,14 @@ def check_coverage():
     network = key + r'|(?:ReadNumber|ParseLink|ParseTransfers|ParseHalf)\(\*?\w+, "(\w+)"' \
                     r'|\{"([\w+]+)", Collective(?:Kind|Growth|Size)::'
     network_names = ["".join(groups) for groups in re.findall(network, source["replay/network.cc"])]
+    anomalies = re.findall(r'constexpr Anomaly k\w+\{\s*"(\w+)"', "".join(
+        file.read_text() for file in (ROOT / "src").rglob("*.*") if not file.stem.endswith("_test")))
+    assert anomalies, "the sources declare no anomalies"
     tags = "".join(file.read_text() for file in (ROOT / "templates").glob("*.mustache"))
     return {
         "formulas.md": missing(re.findall(r'\{k\w+, "(\w+)"', source["factors/factor.cc"]), "formulas.md"),
-        "file-formats.md": missing(re.findall(r'Anomaly::k\w+, "(\w+)"', source["base/diagnostics.cc"]),
-                                   "file-formats.md"),
+        "file-formats.md": missing(anomalies, "file-formats.md") + [
+            f"`{name}` is the name of two anomalies" for name in sorted(set(anomalies)) if anomalies.count(name) > 1],
         "study-file.md": missing(re.findall(key, source["study/study.cc"] + source["study/named_groups.cc"]),
                                  "study-file.md"),
         "gate.md": missing(re.findall(key, source["gate/rules.cc"]) + re.findall(r'read\("(\w+)"', source["gate/rules.cc"]),

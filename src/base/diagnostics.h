@@ -6,118 +6,29 @@
 #include <map>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace farscale {
 
 enum class Severity { kNote, kWarning };
 
-enum class Anomaly {
-  // Reading.
-  kDamagedLine,
-  kTraceEndsEarly,
-  kHeaderContradicted,
-  kCallEdgeMissing,
-  kRankWithoutRecords,
-  kClockBackwards,
-  kLeaveWithoutEnter,
-  kRegionLeftOpen,
-  kRecordOutsideMpi,
-  kRequestUnknown,
-  kRequestNeverCompleted,
-  kRequestCancelled,
-  kPeerOutsideCommunicator,
-  kCollectiveWithoutRecord,
-  kOneSidedNotReplayed,
-  kMpiOnWorkerThread,
-  kThreadsAtProcessLevel,
-  kTeamRecordsUnbalanced,
-  kTeamNested,
-  kTeamIncomplete,
-  kTeamBarrierMismatch,
-  kTaskInTeamBarrier,
-  kThreadOutsideTeams,
-  kOtherLocationsIgnored,
-  kMeasurementOff,
-  kBufferFlush,
-  kCounterBackwards,
-  kCounterNotAtEdges,
-  kCounterNotAlwaysOn,
-  kCompletionUnknown,
-  kRootUnknown,
-  kCommunicatorUnknown,
-  kOnlyLongBursts,
-  // Matching and replay.
-  kUnmatchedSend,
-  kUnmatchedReceive,
-  kMessageSizeMismatch,
-  kCollectiveMismatch,
-  kMessageCutAtEdge,
-  kCollectiveCutAtEdge,
-  kRendezvousReleased,
-  kIdealAboveMeasured,
-  kWaitsUnknown,
-  kOneSidedTakesNoTime,
-  // Wait states.
-  kEndedBeforeNeeded,
-  // Noise removal.
-  kCounterNotUsed,
-  kBurstInterrupted,
-  kClockBorrowed,
-  kIterationWithoutLike,
-  // Phases and factors.
-  kNotRunning,
-  kPreempted,
-  kRankWithoutPhase,
-  kNoLoopFound,
-  kPhaseNotInRun,
-  kIterationsDiffer,
-  kIterationLeftOut,
-  kDisturbanceUnknown,
-  kUnevenIterations,
-  kRankInNoGroup,
-  kGroupNotInEveryRun,
-  kGroupWithoutFactors,
-  kPhaseEstimateClamped,
-  kScalingGuessed,
-  kScalingUnlikely,
-  kUnevenThreads,
-  kThreadsDifferBetweenRuns,
-  kProgramNameDiffers,
-  kWorkDiffersBetweenRepeats,
-  kValuesMissing,
-  kShareAboveOne,
-  kParentNotProduct,
-  kModelNotUsed,
-  kScenarioNotPossible,
-  // Files of TALP.
-  kCounterImpossible,
-  kTimesImpossible,
-  kFactorImpossible,
-  kFileContradictsItself,
-  kRegionWithoutFactors,
-  kDevicesNotCounted,
-  // Gates and histories.
-  kHistoryFileSkipped,
-  kSameResultsTwice,
-  kScalingExcluded,
-  kTermsDiffer,
-  kReferenceMoved,
-};
+// A fatal share that no count exceeds.
+inline constexpr double kNeverFatal = 1.0;
 
-// A row of the table of anomalies: name in JSON, how serious, one sentence, and the share above which the run fails
-// (1 or more: never).
-struct AnomalyType {
-  Anomaly anomaly;
-  std::string_view id;
+// What can be odd about a readable trace or table. Every room declares its own in namespace `anomaly`.
+struct Anomaly {
+  std::string_view id;  // in JSON
   Severity severity;
   std::string_view sentence;
-  double fatal_share;
-};
+  // Of the population; above it the run fails. All are chosen: the loss of a hundredth of the events still leaves the
+  // factors meaningful.
+  double fatal_share = kNeverFatal;
 
-const AnomalyType& Describe(Anomaly anomaly);
-const std::vector<AnomalyType>& AllAnomalies();
+  // The order of findings: warnings first, then by id.
+  friend constexpr bool operator<(const Anomaly& a, const Anomaly& b) {
+    return a.severity != b.severity ? a.severity > b.severity : a.id < b.id;
+  }
+};
 
 // One anomaly as found: how often, among how many (0: not a share), and the first place it was seen.
 struct Finding {
@@ -134,14 +45,14 @@ struct Finding {
 class Diagnostics {
  public:
   // Adds `count` occurrences; the first `example` given is kept.
-  void Add(Anomaly anomaly, std::uint64_t count = 1, std::string_view example = {});
+  void Add(const Anomaly& anomaly, std::uint64_t count = 1, std::string_view example = {});
   // Adds to what the anomaly is counted among.
-  void AddPopulation(Anomaly anomaly, std::uint64_t population);
+  void AddPopulation(const Anomaly& anomaly, std::uint64_t population);
   void Merge(const Diagnostics& other);
 
-  std::uint64_t count(Anomaly anomaly) const;
+  std::uint64_t count(const Anomaly& anomaly) const;
   bool empty() const;
-  // What was found, in the order of the table; anomalies that never occurred are left out.
+  // What was found, in the order of anomalies; those that never occurred are left out.
   std::vector<Finding> findings() const;
 
   // Throws an input error naming the anomaly when its share is above its fatal share.
@@ -156,18 +67,12 @@ class Diagnostics {
   std::map<Anomaly, Entry> entries_;
 };
 
-// Whether it is about all that compares with the reference run: outputs say it at their top, in bold.
-bool PutsAllInDoubt(const Finding& finding);
 // "3 of 400, first at tick 17": how often and where; empty when there is nothing to add to the sentence.
 std::string DetailOf(const Finding& finding);
 // "clockBackwards: events lie before ... (3 of 400, first ...)" for a terminal or a log.
 std::string ToSentence(const Finding& finding);
-// The warnings of several runs as those of one file: occurrences are added up, and the first example says of which run
-// it is. `runs`: their names and what was found in them; not null.
-std::vector<Finding> JoinWarnings(const std::vector<std::pair<std::string, const std::vector<Finding>*>>& runs);
-// Adds those whose like is not there.
-void AddMissing(const std::vector<Finding>& more, std::vector<Finding>& findings);
-// Those that outputs say at their top, each as a sentence with its details.
-std::vector<std::string> DoubtsOf(const std::vector<Finding>& findings);
+// Adds `more` to findings. Those with the same id become one: counts and populations add up, the first example stays.
+// `source`: named before the examples of `more`, such as the run they are from.
+void MergeFindings(const std::vector<Finding>& more, std::vector<Finding>& findings, const std::string& source = {});
 
 }  // namespace farscale

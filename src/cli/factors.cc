@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "base/diagnostics.h"
 #include "base/files.h"
 #include "base/text.h"
 #include "cli/command.h"
@@ -168,10 +169,14 @@ FactorTable ReadTables(const FactorsOptions& options) {
 
 // A table goes on without the records of its runs, so it takes what they warn of along.
 FactorTable WithWarningsOfRuns(const MeasuredRuns& measured) {
-  std::vector<std::pair<std::string, const std::vector<Finding>*>> found;
-  for (const RunRecord& run : measured.runs) found.emplace_back(run.path, &run.findings);
   FactorTable table = measured.table;
-  AddMissing(JoinWarnings(found), table.findings);
+  std::vector<Finding> warnings;
+  for (const RunRecord& run : measured.runs) MergeFindings(run.findings, warnings, run.path);
+  std::erase_if(warnings, [&](const Finding& finding) {
+    const bool is_there = std::ranges::find(table.findings, finding.id, &Finding::id) != table.findings.end();
+    return is_there || finding.severity != Severity::kWarning;
+  });
+  MergeFindings(warnings, table.findings);
   return table;
 }
 

@@ -36,10 +36,12 @@ struct Losses {
 };
 
 std::vector<Finding> WarningsOf(const MeasuredRuns& measured) {
-  std::vector<std::pair<std::string, const std::vector<Finding>*>> found = {{"", &measured.table.findings}};
-  for (const RunRecord& run : measured.runs) found.emplace_back(run.path, &run.findings);
-  for (const LossRecord& losses : measured.losses) found.emplace_back(losses.trace, &losses.findings);
-  return JoinWarnings(found);
+  std::vector<Finding> warnings;
+  MergeFindings(measured.table.findings, warnings);
+  for (const RunRecord& run : measured.runs) MergeFindings(run.findings, warnings, run.path);
+  for (const LossRecord& losses : measured.losses) MergeFindings(losses.findings, warnings, losses.trace);
+  std::erase_if(warnings, [](const Finding& finding) { return finding.severity != Severity::kWarning; });
+  return warnings;
 }
 
 void Print(const Losses& losses, std::size_t top) {
@@ -56,17 +58,17 @@ void Write(const Losses& losses, PageForm form, const ImbalanceOptions& options,
     WriteOutput(options.output, WriteLossesJson(losses.records, losses.projected, losses.warnings));
     return;
   }
-  const ReportModel model =
-      BuildLossesModel(losses.records, losses.growth, losses.title, static_cast<std::size_t>(options.top),
-                       losses.warnings);
+  const ReportModel model = BuildLossesModel(losses.records, losses.growth, losses.title,
+                                             static_cast<std::size_t>(options.top), losses.warnings);
   if (form == PageForm::kHtml) {
     WriteOutput(options.output, WriteLossesHtml(model, templates));
   } else if (form == PageForm::kMarkdown) {
     WriteOutput(options.output, WriteLossesMarkdown(model, templates));
   } else {
-    WriteFiles(options.output, {{"imbalance.html", WriteLossesHtml(model, templates)},
-                                {"imbalance.md", WriteLossesMarkdown(model, templates)},
-                                {"imbalance.json", WriteLossesJson(losses.records, losses.projected, losses.warnings)}});
+    WriteFiles(options.output,
+               {{"imbalance.html", WriteLossesHtml(model, templates)},
+                {"imbalance.md", WriteLossesMarkdown(model, templates)},
+                {"imbalance.json", WriteLossesJson(losses.records, losses.projected, losses.warnings)}});
   }
 }
 

@@ -7,9 +7,11 @@
 
 #include "base/format.h"
 #include "base/text.h"
+#include "factors/anomalies.h"
 #include "factors/disturbance.h"
 #include "factors/iteration_profile.h"
 #include "factors/phase_factors.h"
+#include "phases/anomalies.h"
 #include "phases/found_loop.h"
 #include "phases/rank_groups.h"
 #include "replay/matching.h"
@@ -84,7 +86,7 @@ std::string MicroLoadBalance(const PhaseFactors& factors) {
                            more(by_profiles, serialization)},
                           {"transfer", FormatFactor(communication / by_profiles),
                            FormatFactor(communication / serialization), more(serialization, by_profiles)}});
-  if (factors.diagnostics.count(Anomaly::kPhaseEstimateClamped) > 0) {
+  if (factors.diagnostics.count(anomaly::kPhaseEstimateClamped) > 0) {
     text +=
         fmt::format("The sum of the profiles, {}, cannot be the ideal time and was moved into its range, {} to {}.\n",
                     FormatSeconds(SumOfProfiles(factors.profiles)), FormatSeconds(totals.largest_useful),
@@ -227,7 +229,7 @@ std::string Loop(const Trace& trace, const PhaseSpec& spec) {
 
 void Describe(const Trace& trace, const PhaseSpec& spec, PhaseStructure& structure) {
   const PhaseCut cut = CutPhase(trace, spec);
-  structure.is_found = cut.diagnostics.count(Anomaly::kNoLoopFound) == 0;
+  structure.is_found = cut.diagnostics.count(anomaly::kNoLoopFound) == 0;
   if (!structure.is_found) {
     structure.text += "The MPI calls show no loop of three iterations or more; analyse the whole run or a region.\n";
     return;

@@ -9,6 +9,7 @@
 
 #include "base/format.h"
 #include "base/parallel.h"
+#include "factors/anomalies.h"
 #include "phases/burst_places.h"
 #include "replay/replay.h"
 #include "replay/typical_iteration.h"
@@ -405,15 +406,15 @@ PhaseCut KeepClean(const Trace& trace, const PhaseCut& cut, const CleanChoice& c
   for (std::size_t k = 0; k < cut.iterations; ++k) {
     if (choice.kept[k]) continue;
     const std::string reason = choice.reasons[k].empty() ? "" : ", " + choice.reasons[k];
-    diagnostics.Add(Anomaly::kIterationLeftOut, 1,
+    diagnostics.Add(anomaly::kIterationLeftOut, 1,
                     fmt::format("in phase {}: iteration {}{}", cut.spec.name, cut.spec.skip + k + 1, reason));
   }
-  if (!choice.KeepsAll()) diagnostics.AddPopulation(Anomaly::kIterationLeftOut, cut.iterations);
+  if (!choice.KeepsAll()) diagnostics.AddPopulation(anomaly::kIterationLeftOut, cut.iterations);
   if (choice.iterations.empty() || choice.too_many_differ) {
     const std::string why = choice.too_many_differ                   ? "more than a third stand out"
                             : cut.iterations < kFewestLikeIterations ? "fewer than three iterations"
                                                                      : "ranks differ in how many they have";
-    diagnostics.Add(Anomaly::kDisturbanceUnknown, 1, "in phase " + cut.spec.name + ": " + why);
+    diagnostics.Add(anomaly::kDisturbanceUnknown, 1, "in phase " + cut.spec.name + ": " + why);
   }
   return clean;
 }

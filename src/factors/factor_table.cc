@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "factors/anomalies.h"
 #include "factors/run_errors.h"
 #include "factors/scaling_check.h"
 
@@ -44,7 +45,7 @@ void DecideScaling(FactorTable& table, Diagnostics& diagnostics) {
     if (!growth || !growth->work) continue;
     table.scaling = *growth->work > std::sqrt(growth->processes) ? Scaling::kWeak : Scaling::kStrong;
     table.scaling_source = growth->is_instructions ? "instructions" : "useful time";
-    diagnostics.Add(Anomaly::kScalingGuessed, 1,
+    diagnostics.Add(anomaly::kScalingGuessed, 1,
                     fmt::format("{} {} {:.3g} times from {} to {} cores: {} scaling", table.scaling_source,
                                 growth->is_instructions ? "grow" : "grows", *growth->work, growth->first, growth->last,
                                 ToString(*table.scaling)));
@@ -197,17 +198,17 @@ void CheckGivenValues(const std::vector<FactorRow*>& rows, Diagnostics& diagnost
       known += value ? 1 : 0;
       if (!value || row->totals) continue;
       const std::string place = fmt::format("{} {} at {} cores", type.id, *value, row->cores);
-      if (type.at_most_one && *value > kLargestShare) diagnostics.Add(Anomaly::kShareAboveOne, 1, place);
+      if (type.at_most_one && *value > kLargestShare) diagnostics.Add(anomaly::kShareAboveOne, 1, place);
       FactorValues derived = row->values;
       derived[type.factor].reset();
       derived.DeriveParents();
       const auto& product = derived[type.factor];
       if (product && std::fabs(*value / *product - 1) > kLargestDeviation) {
-        diagnostics.Add(Anomaly::kParentNotProduct, 1, fmt::format("{}, parts give {:.6g}", place, *product));
+        diagnostics.Add(anomaly::kParentNotProduct, 1, fmt::format("{}, parts give {:.6g}", place, *product));
       }
     }
     if (known == 0 || known == rows.size()) continue;
-    diagnostics.Add(Anomaly::kValuesMissing, rows.size() - known,
+    diagnostics.Add(anomaly::kValuesMissing, rows.size() - known,
                     fmt::format("{} in {} of {} rows", type.id, known, rows.size()));
   }
 }
@@ -230,7 +231,7 @@ void CompletePhase(const std::vector<FactorRow*>& rows, const FactorTable& table
   }
   AddErrors(rows);
   if (std::any_of(rows.begin(), rows.end(), [&](const FactorRow* row) { return row->threads != rows[0]->threads; })) {
-    diagnostics.Add(Anomaly::kThreadsDifferBetweenRuns, 1, "in phase " + rows[0]->phase.Text());
+    diagnostics.Add(anomaly::kThreadsDifferBetweenRuns, 1, "in phase " + rows[0]->phase.Text());
   }
   for (const FactorRow* row : rows) {
     for (const FactorRow* other : rows) {
@@ -238,7 +239,7 @@ void CompletePhase(const std::vector<FactorRow*>& rows, const FactorTable& table
       const double ratio =
           (row->totals->total_useful / row->iterations) / (other->totals->total_useful / other->iterations);
       if (std::fabs(ratio - 1) > 0.1) {
-        diagnostics.Add(Anomaly::kWorkDiffersBetweenRepeats, 1, fmt::format("at {} cores", row->cores));
+        diagnostics.Add(anomaly::kWorkDiffersBetweenRepeats, 1, fmt::format("at {} cores", row->cores));
       }
     }
   }
@@ -364,13 +365,13 @@ void ForgetComparison(FactorRow& row) {
 }
 
 void AddFindingsOfRows(FactorTable& table) {
-  const std::string_view id = Describe(Anomaly::kWaitsUnknown).id;
+  const std::string_view id = anomaly::kWaitsUnknown.id;
   std::erase_if(table.findings, [&](const Finding& finding) { return finding.id == id; });
   Diagnostics diagnostics;
   for (const FactorRow& row : table.rows) {
     if (!row.unknown_waits || row.phase.IsGroup()) continue;  // a group has those of its phase
     diagnostics.Add(
-        Anomaly::kWaitsUnknown, row.unknown_waits->calls,
+        anomaly::kWaitsUnknown, row.unknown_waits->calls,
         fmt::format("at {} cores in phase {}: {}", row.cores, row.phase.Text(), row.unknown_waits->example));
   }
   for (const Finding& finding : diagnostics.findings()) table.findings.push_back(finding);
@@ -399,7 +400,7 @@ void ChangeTerms(FactorTable& table, std::optional<Scaling> scaling, std::option
   if (scaling) {
     table.scaling = scaling;
     table.scaling_source = "command line";
-    const std::string_view guessed = Describe(Anomaly::kScalingGuessed).id;
+    const std::string_view guessed = anomaly::kScalingGuessed.id;
     std::erase_if(table.findings, [&](const Finding& finding) { return finding.id == guessed; });
   }
   if (reference) table.reference = reference;

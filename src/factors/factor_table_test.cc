@@ -1,3 +1,4 @@
+#include "factors/anomalies.h"
 #include "factors/factor_table.h"
 
 #include <gmock/gmock.h>
@@ -141,8 +142,8 @@ TEST(FactorTable, ScalingIsDecidedFromTheWork) {
   EXPECT_EQ(by_instructions.scaling_source, "instructions");
 }
 
-// The setup comes first and computes the same in both runs; the loop takes longest and grows fourfold with the cores. The
-// check of scaling looks at the loop, too, so it does not contradict what was decided.
+// The setup comes first and computes the same in both runs; the loop takes longest and grows fourfold with the cores.
+// The check of scaling looks at the loop, too, so it does not contradict what was decided.
 TEST(FactorTable, TheLongestPhaseDecidesTheScaling) {
   FactorRow setup = Row(2, 1, 0.5), loop = Row(2, 10, 5), larger_setup = Row(8, 1, 0.2), larger_loop = Row(8, 40, 5);
   setup.phase = larger_setup.phase = "setup";
@@ -286,7 +287,7 @@ TEST(FactorTable, ParentsThatAreNotTheirProduct) {
     row.values[Factor::kParallelEfficiency] = parallel_efficiency;
     const FactorTable table = Table({row}, Scaling::kStrong);
     return std::count_if(table.findings.begin(), table.findings.end(),
-                         [](const Finding& finding) { return finding.id == Describe(Anomaly::kParentNotProduct).id; });
+                         [](const Finding& finding) { return finding.id == anomaly::kParentNotProduct.id; });
   };
   for (const double fine : {0.72, 0.726, 0.714}) EXPECT_EQ(findings_with(fine), 0) << fine;
   for (const double wrong : {0.73, 0.71}) EXPECT_EQ(findings_with(wrong), 1) << wrong;

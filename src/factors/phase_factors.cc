@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "base/error.h"
+#include "factors/anomalies.h"
 #include "factors/spread.h"
 #include "phases/counter_at.h"
 
@@ -161,7 +162,7 @@ void AddEstimate(const Trace& trace, const PhaseCut& cut, PhaseFactors& result) 
   const double estimate = trace.Seconds(EstimateIdealFromIterations(trace, cut));
   // A hair's breadth outside is rounding and the gaps between iterations, not an error of the estimate.
   if (estimate > (1 + 1e-3) * totals.elapsed || estimate < (1 - 1e-3) * totals.largest_useful) {
-    result.diagnostics.Add(Anomaly::kPhaseEstimateClamped, 1,
+    result.diagnostics.Add(anomaly::kPhaseEstimateClamped, 1,
                            fmt::format("in phase {}: {:.6g} s where {:.6g} s to {:.6g} s are possible", cut.Id().Text(),
                                        estimate, totals.largest_useful, totals.elapsed));
   }
@@ -201,7 +202,7 @@ void AddInterruptions(const Trace& trace, const PhaseCut& cut, Diagnostics& diag
     }
   }
   for (std::size_t kind = 0; kind < inside.size(); ++kind) {
-    const Anomaly anomaly = kind == 1 ? Anomaly::kBufferFlush : Anomaly::kMeasurementOff;
+    const Anomaly& anomaly = kind == 1 ? anomaly::kBufferFlush : anomaly::kMeasurementOff;
     diagnostics.Add(anomaly, Microseconds(trace, inside[kind]), "in phase " + cut.Id().Text());
     if (inside[kind] > 0) diagnostics.AddPopulation(anomaly, Microseconds(trace, total));
   }
@@ -354,14 +355,14 @@ PhaseFactors MeasureRanks(const Trace& trace, const PhaseCut& cut, const ReplayR
   }
   AddInterruptions(trace, cut, result.diagnostics);
   if (paused > 0) {
-    result.diagnostics.Add(Anomaly::kNotRunning, Microseconds(trace, paused), "in phase " + cut.Id().Text());
-    result.diagnostics.AddPopulation(Anomaly::kNotRunning, Microseconds(trace, times.covered));
+    result.diagnostics.Add(anomaly::kNotRunning, Microseconds(trace, paused), "in phase " + cut.Id().Text());
+    result.diagnostics.AddPopulation(anomaly::kNotRunning, Microseconds(trace, times.covered));
   }
   if (!knows_waits) {
-    result.diagnostics.Add(Anomaly::kWaitsUnknown, replay.unknown_waits.calls,
+    result.diagnostics.Add(anomaly::kWaitsUnknown, replay.unknown_waits.calls,
                            fmt::format("in phase {}: {}", cut.spec.name, replay.unknown_waits.example));
   } else if (times.ideal > times.elapsed) {
-    result.diagnostics.Add(Anomaly::kIdealAboveMeasured, 1,
+    result.diagnostics.Add(anomaly::kIdealAboveMeasured, 1,
                            fmt::format("phase {}: {:.6g} s ideal, {:.6g} s measured; {}", cut.Id().Text(),
                                        totals.ideal_elapsed, totals.elapsed,
                                        WaitsMovedIn(cut, replay) ? "waits from between its occurrences move into them"
@@ -393,7 +394,7 @@ GroupedFactors MeasurePhase(const Trace& trace, const Matching& matching, const 
     if (Computes(trace, part)) {
       factors = MeasureRanks(trace, part, replay, options);
     } else {
-      result.whole.diagnostics.Add(Anomaly::kGroupWithoutFactors, 1, part.Id().Text());
+      result.whole.diagnostics.Add(anomaly::kGroupWithoutFactors, 1, part.Id().Text());
     }
   }
   return result;

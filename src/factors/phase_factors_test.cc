@@ -1,4 +1,5 @@
 // Factors worked out on paper; one tick is a second in programs written as text.
+#include "factors/anomalies.h"
 #include "factors/phase_factors.h"
 
 #include <fmt/format.h>
@@ -8,6 +9,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/text.h"
+#include "replay/anomalies.h"
 #include "replay/cut_trace.h"
 #include "support/program.h"
 #include "support/traces.h"
@@ -95,7 +97,7 @@ TEST(PhaseFactors, FencesSerializeLikeBarriers) {
   EXPECT_DOUBLE_EQ(*fences.values[Factor::kSerialization], 8.0 / 10);
   EXPECT_DOUBLE_EQ(*fences.values[Factor::kTransfer], 10.0 / 12);
   EXPECT_EQ(fences.values, barriers.values);
-  EXPECT_EQ(fences.diagnostics.count(Anomaly::kWaitsUnknown), 0u);
+  EXPECT_EQ(fences.diagnostics.count(anomaly::kWaitsUnknown), 0u);
 }
 
 // Where the trace does not say who waits for whom, load balance and communication efficiency are all that is known:
@@ -112,7 +114,7 @@ TEST(PhaseFactors, WaitsThatTheTraceDoesNotTellWithholdSerializationAndTransfer)
       EXPECT_FALSE(factors.values[Factor::kSerialization]) << first;
       EXPECT_FALSE(factors.values[Factor::kTransfer]) << first;
       EXPECT_EQ(factors.totals.ideal_elapsed, 0) << first;
-      EXPECT_EQ(factors.diagnostics.count(Anomaly::kWaitsUnknown), 4u) << first;
+      EXPECT_EQ(factors.diagnostics.count(anomaly::kWaitsUnknown), 4u) << first;
     }
   }
 }
@@ -141,51 +143,51 @@ TEST(PhaseFactors, CollectivesWithoutRecordsWithholdSerializationAndTransfer) {
   EXPECT_DOUBLE_EQ(*factors.values[Factor::kCommunicationEfficiency], 8.0 / 12);
   EXPECT_FALSE(factors.values[Factor::kSerialization]);
   EXPECT_FALSE(factors.values[Factor::kTransfer]);
-  EXPECT_EQ(factors.diagnostics.count(Anomaly::kWaitsUnknown), 4u);
+  EXPECT_EQ(factors.diagnostics.count(anomaly::kWaitsUnknown), 4u);
 }
 
 // Of 1,000 s that rank 0 spends in the phase, 10 s in them still pass, 11 s do not.
 TEST(PhaseFactors, CollectivesWithoutRecordsMatterFromAHundredthOn) {
   const auto measure = [](int length) {
-    return Measure(test::ParseTrace(
-        fmt::format("r0: comp 0-500 | Neighbor_alltoall 500-{0} | comp {0}-990 | Barrier@1 990-1000\n"
-                    "r1: comp 0-500 | Neighbor_alltoall 500-501 | comp 501-995 | Barrier@1 995-1000",
-                    500 + length)));
+    return Measure(
+        test::ParseTrace(fmt::format("r0: comp 0-500 | Neighbor_alltoall 500-{0} | comp {0}-990 | Barrier@1 990-1000\n"
+                                     "r1: comp 0-500 | Neighbor_alltoall 500-501 | comp 501-995 | Barrier@1 995-1000",
+                                     500 + length)));
   };
   EXPECT_TRUE(measure(10).values[Factor::kSerialization]);
-  EXPECT_EQ(measure(10).diagnostics.count(Anomaly::kWaitsUnknown), 0u);
+  EXPECT_EQ(measure(10).diagnostics.count(anomaly::kWaitsUnknown), 0u);
   EXPECT_FALSE(measure(11).values[Factor::kSerialization]);
-  EXPECT_EQ(measure(11).diagnostics.count(Anomaly::kWaitsUnknown), 2u);
+  EXPECT_EQ(measure(11).diagnostics.count(anomaly::kWaitsUnknown), 2u);
 }
 
 // One that does not block takes its time in the wait that completes it, which has no record either: the first on each
 // rank. Without such a collective before it, a wait is nothing to doubt.
 TEST(PhaseFactors, CollectivesWithoutRecordsMayCompleteInWaits) {
   const auto measure = [](const char* first) {
-    return Measure(test::ParseTrace(
-        fmt::format("r0: {} 0-0 | comp 0-5 | Wait 5-10 | comp 10-12 | Wait 12-14 | Barrier@1 14-15\n"
-                    "r1: {} 0-0 | comp 0-9 | Wait 9-10 | comp 10-14 | Wait 14-14 | Barrier@1 14-15",
-                    first, first)));
+    return Measure(
+        test::ParseTrace(fmt::format("r0: {} 0-0 | comp 0-5 | Wait 5-10 | comp 10-12 | Wait 12-14 | Barrier@1 14-15\n"
+                                     "r1: {} 0-0 | comp 0-9 | Wait 9-10 | comp 10-14 | Wait 14-14 | Barrier@1 14-15",
+                                     first, first)));
   };
   EXPECT_TRUE(measure("Comm_rank").values[Factor::kSerialization]);
   const PhaseFactors unknown = measure("Ineighbor_alltoall");
   EXPECT_FALSE(unknown.values[Factor::kSerialization]);
-  EXPECT_EQ(unknown.diagnostics.count(Anomaly::kWaitsUnknown), 2u);
+  EXPECT_EQ(unknown.diagnostics.count(anomaly::kWaitsUnknown), 2u);
   EXPECT_THAT(unknown.diagnostics.findings().back().example, testing::HasSubstr("rank 0 in MPI_Wait at 5.00 s"));
 }
 
 // Those of Paraver traces have a record of their begin alone.
 TEST(PhaseFactors, CollectivesWhoseEndIsUnknownMayCompleteInWaits) {
   const auto measure = [](const char* wait) {
-    return Measure(test::ParseTrace(
-        fmt::format("r0: Iallreduce@2 0-0 | comp 0-5 | {0} 5-10 | comp 10-14 | Barrier@1 14-15\n"
-                    "r1: Iallreduce@2 0-0 | comp 0-9 | {0} 9-10 | comp 10-14 | Barrier@1 14-15",
-                    wait)));
+    return Measure(
+        test::ParseTrace(fmt::format("r0: Iallreduce@2 0-0 | comp 0-5 | {0} 5-10 | comp 10-14 | Barrier@1 14-15\n"
+                                     "r1: Iallreduce@2 0-0 | comp 0-9 | {0} 9-10 | comp 10-14 | Barrier@1 14-15",
+                                     wait)));
   };
   EXPECT_TRUE(measure("Wait~2").values[Factor::kSerialization]);
   const PhaseFactors unknown = measure("Wait");
   EXPECT_FALSE(unknown.values[Factor::kSerialization]);
-  EXPECT_EQ(unknown.diagnostics.count(Anomaly::kWaitsUnknown), 2u);
+  EXPECT_EQ(unknown.diagnostics.count(anomaly::kWaitsUnknown), 2u);
 }
 
 // What iterations take on the ideal network is not known either, but how they vary is.
@@ -471,7 +473,7 @@ TEST(PhaseFactors, GroupsWithoutComputation) {
   const GroupedFactors factors = MeasureGroups(trace, {Ranks("a", {0, 1}), Ranks("b", {2})});
   ASSERT_TRUE(factors.groups[0]);
   EXPECT_FALSE(factors.groups[1]);
-  ASSERT_EQ(factors.whole.diagnostics.count(Anomaly::kGroupWithoutFactors), 1u);
+  ASSERT_EQ(factors.whole.diagnostics.count(anomaly::kGroupWithoutFactors), 1u);
   EXPECT_FALSE(MeasureGroups(trace, {Ranks("b", {2})}, PhaseSpec::Region("comp")).groups[0]);
 }
 
@@ -588,7 +590,7 @@ TEST(PhaseFactors, EstimateIsClampedAndFlagged) {
     EXPECT_DOUBLE_EQ(*factors.values[Factor::kSerialization], 1);
     EXPECT_DOUBLE_EQ(*factors.values[Factor::kTransfer], 5.0 / 6);
     EXPECT_DOUBLE_EQ(*factors.values[Factor::kSerializationPhaseEstimate], 5.0 / 6);
-    EXPECT_EQ(factors.diagnostics.count(Anomaly::kPhaseEstimateClamped), 1u);
+    EXPECT_EQ(factors.diagnostics.count(anomaly::kPhaseEstimateClamped), 1u);
   }
 }
 
@@ -613,7 +615,7 @@ TEST(PhaseFactors, InterruptionsAreReported) {
   rank.Leave(10000000, main);
   builder.SetTimeline(rank);
   const PhaseFactors factors = Measure(std::move(builder).Finish());
-  EXPECT_EQ(factors.diagnostics.count(Anomaly::kMeasurementOff), 2000u);  // microseconds
+  EXPECT_EQ(factors.diagnostics.count(anomaly::kMeasurementOff), 2000u);  // microseconds
 }
 
 // Rank 0 does not run from 2 to 5: t = 5 and 8 of T = 8, with 3 s of nothing. From 4 on t is 3 and 4, and 1 s is
@@ -658,9 +660,9 @@ TEST(PhaseFactors, PausesAreNeitherUsefulNorMpi) {
 TEST(PhaseFactors, WhatTheCutFoundIsKept) {
   const Trace trace = test::ParseTrace("r0: comp 0-4 | Barrier@1 4-10\nr1: comp 0-8 | Barrier@1 8-10");
   PhaseCut cut = CutPhase(trace, PhaseSpec::WholeRun());
-  cut.diagnostics.Add(Anomaly::kIterationWithoutLike, 3, "example");
+  cut.diagnostics.Add(anomaly::kIterationWithoutLike, 3, "example");
   const PhaseFactors factors = MeasurePhase(trace, MatchTrace(trace), cut, {});
-  EXPECT_EQ(factors.diagnostics.count(Anomaly::kIterationWithoutLike), 3u);
+  EXPECT_EQ(factors.diagnostics.count(anomaly::kIterationWithoutLike), 3u);
 }
 
 // Off from 1 to 3 and from 6 to 9 ms, a flush from 4 to 5: only what lies within a phase counts for it. Occurrences of
@@ -686,8 +688,8 @@ TEST(PhaseFactors, InterruptionsAreThoseWithinThePhase) {
   const Trace trace = std::move(builder).Finish();
   const auto expect = [&](const PhaseSpec& spec, std::uint64_t off, std::uint64_t flush) {
     const PhaseFactors factors = Measure(trace, spec);
-    EXPECT_EQ(factors.diagnostics.count(Anomaly::kMeasurementOff), off) << spec.name;
-    EXPECT_EQ(factors.diagnostics.count(Anomaly::kBufferFlush), flush) << spec.name;
+    EXPECT_EQ(factors.diagnostics.count(anomaly::kMeasurementOff), off) << spec.name;
+    EXPECT_EQ(factors.diagnostics.count(anomaly::kBufferFlush), flush) << spec.name;
   };
   const auto window = [](double begin, double end) {
     PhaseSpec spec;

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "factors/anomalies.h"
 #include "factors/run_scaling.h"
 
 namespace farscale {
@@ -121,7 +122,7 @@ void AddExcludedPhases(const FactorTable& table, const std::string& series, cons
     if (phase == longest.phase || !is_long) continue;
     const PhaseFit fit = FitOfPhase(rows, *table.scaling);
     if (fit.fit != ScalingFit::kExcluded) continue;
-    diagnostics.Add(Anomaly::kScalingUnlikely, 1,
+    diagnostics.Add(anomaly::kScalingUnlikely, 1,
                     WithSeries(series, "phase " + phase.Text() + ": " + DoubtIn(table, fit)));
   }
 }
@@ -192,8 +193,7 @@ ScalingFit FitOf(const WorkGrowth& growth, Scaling scaling) {
 }
 
 void CheckScaling(FactorTable& table, const std::string& where) {
-  const AnomalyType& type = Describe(Anomaly::kScalingUnlikely);
-  std::erase_if(table.findings, [&](const Finding& finding) { return finding.id == type.id; });
+  std::erase_if(table.findings, [&](const Finding& finding) { return finding.id == anomaly::kScalingUnlikely.id; });
   if (!table.scaling) return;
   const std::string excluded = WhyExcluded(table);
   if (!excluded.empty()) throw Error(ErrorKind::kUsage, where, excluded, kAdvice);
@@ -205,11 +205,11 @@ void CheckScaling(FactorTable& table, const std::string& where) {
     if (fit.fit == ScalingFit::kFits) {
       if (!rows.empty()) AddExcludedPhases(table, series, rows.front(), of_phases);
     } else {
-      diagnostics.Add(Anomaly::kScalingUnlikely, 1, WithSeries(series, DoubtIn(table, fit)));
+      diagnostics.Add(anomaly::kScalingUnlikely, 1, WithSeries(series, DoubtIn(table, fit)));
     }
   }
   if (!diagnostics.empty() && all_series.size() > 1) {
-    diagnostics.AddPopulation(Anomaly::kScalingUnlikely, all_series.size());
+    diagnostics.AddPopulation(anomaly::kScalingUnlikely, all_series.size());
   }
   // What puts all numbers in doubt is said first.
   std::vector<Finding> found = diagnostics.findings();
@@ -251,6 +251,20 @@ std::string SourceOfStoredScaling(const FactorTable& table) {
 bool IsScalingDecided(const FactorTable& table) {
   return table.scaling_source == "instructions" || table.scaling_source == "useful time" ||
          table.scaling_source == kShownByTimes;
+}
+
+bool PutsAllInDoubt(const Finding& finding) {
+  return finding.id == anomaly::kScalingUnlikely.id || finding.id == anomaly::kTermsDiffer.id;
+}
+
+std::vector<std::string> DoubtsOf(const std::vector<Finding>& findings) {
+  std::vector<std::string> doubts;
+  for (const Finding& finding : findings) {
+    if (!PutsAllInDoubt(finding)) continue;
+    const std::string detail = DetailOf(finding);
+    doubts.push_back(finding.sentence + (detail.empty() ? "" : " (" + detail + ")") + ".");
+  }
+  return doubts;
 }
 
 }  // namespace farscale

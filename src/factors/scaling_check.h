@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/diagnostics.h"
 #include "factors/factor_table.h"
 
 namespace farscale {
@@ -58,5 +59,10 @@ std::string SourceOfStoredScaling(const FactorTable& table);
 
 // Whether the growth of work or times have decided it, and nobody said it.
 bool IsScalingDecided(const FactorTable& table);
+
+// Whether a finding puts every number that compares with the reference run in doubt: outputs show it first, in bold.
+bool PutsAllInDoubt(const Finding& finding);
+// Those findings, each as a sentence with its details.
+std::vector<std::string> DoubtsOf(const std::vector<Finding>& findings);
 
 }  // namespace farscale

@@ -8,6 +8,8 @@
 
 #include "base/error.h"
 #include "base/format.h"
+#include "factors/anomalies.h"
+#include "gate/anomalies.h"
 #include "gate/history_view.h"
 #include "gate/quantity.h"
 
@@ -85,7 +87,7 @@ class Agreement {
         continue;  // its rows do not know enough, so that they are not compared
       }
       *one.table = std::move(moved);
-      diagnostics_.Add(Anomaly::kReferenceMoved, 1,
+      diagnostics_.Add(anomaly::kReferenceMoved, 1,
                        fmt::format("{}: {} instead of {} cores", one.name, Cores(*reference), Cores(*was)));
     }
   }
@@ -138,7 +140,7 @@ class Agreement {
     for (FactorRow& row : tables_[place].table->rows) {
       if (row.series == phase.first && row.phase == phase.second) ForgetComparison(row);
     }
-    if (!is_told_[place]) diagnostics_.Add(Anomaly::kTermsDiffer, 1, why);
+    if (!is_told_[place]) diagnostics_.Add(anomaly::kTermsDiffer, 1, why);
     is_told_[place] = true;
   }
 

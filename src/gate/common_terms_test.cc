@@ -1,3 +1,4 @@
+#include "factors/anomalies.h"
 #include "gate/common_terms.h"
 
 #include <gmock/gmock.h>
@@ -75,7 +76,7 @@ TEST(CommonTerms, GatesCompareNoOtherScaling) {
     EXPECT_NEAR(*report.judgements[1].change, 0, 1e-12);
     EXPECT_EQ(report.ExitCode(), 4);
     for (const std::string& text : {WriteGateTable(report), WriteGateMarkdown(report), WriteGateJson(report)}) {
-      EXPECT_THAT(text, HasSubstr("results scale otherwise than those they stand beside"));
+      EXPECT_THAT(text, HasSubstr("results differ in scaling from those they are compared with"));
       EXPECT_THAT(text, HasSubstr("the work of the runs does not grow as their scaling says"));  // of either side
     }
   }
@@ -162,7 +163,7 @@ TEST(CommonTerms, WhatCannotBeMovedIsNotCompared) {
 // One run alone is 1 of itself, however it scales; other counts compare with nothing.
 TEST(CommonTerms, WhereTheyDoNotMatter) {
   FactorTable one = Grown(Scaling::kStrong, {64}), all = Grown(Scaling::kWeak), others = Grown(Scaling::kStrong, {128});
-  EXPECT_EQ(AgreeOnTerms({{"all", &all}, {"one", &one}}).count(Anomaly::kTermsDiffer), 0u);
+  EXPECT_EQ(AgreeOnTerms({{"all", &all}, {"one", &one}}).count(anomaly::kTermsDiffer), 0u);
   EXPECT_EQ(GlobalAt(all, 64), GlobalAt(one, 64));
   all = Grown(Scaling::kWeak);
   EXPECT_TRUE(AgreeOnTerms({{"all", &all}, {"others", &others}}).empty());

@@ -4,6 +4,7 @@
 
 #include "base/format.h"
 #include "base/text.h"
+#include "factors/scaling_check.h"
 #include "gate/judging.h"
 #include "gate/outputs.h"
 #include "pages/text_table.h"

@@ -12,6 +12,7 @@
 #include "base/version.h"
 #include "results/factor_table_json.h"
 #include "factors/scaling_check.h"
+#include "gate/anomalies.h"
 #include "gate/common_terms.h"
 #include "gate/result_files.h"
 
@@ -96,7 +97,7 @@ void LeaveOutExcluded(const std::string& name, FactorTable& table, Diagnostics& 
   const std::string excluded = WhyExcluded(table);
   if (excluded.empty()) return CheckScaling(table, name);
   for (FactorRow& row : table.rows) ForgetComparison(row);
-  diagnostics.Add(Anomaly::kScalingExcluded, 1, fmt::format("{}: {}", name, excluded));
+  diagnostics.Add(anomaly::kScalingExcluded, 1, fmt::format("{}: {}", name, excluded));
 }
 
 HistoryEntry ReadEntry(const fs::path& path, std::optional<Scaling> scaling, Diagnostics& diagnostics) {
@@ -137,7 +138,7 @@ void AddRepeat(const HistoryEntry& entry, HistoryEntry& commit, Diagnostics& dia
     });
   };
   if (std::all_of(more.begin(), more.end(), is_there)) {
-    diagnostics.Add(Anomaly::kSameResultsTwice, 1, fs::path(entry.file).filename().string());
+    diagnostics.Add(anomaly::kSameResultsTwice, 1, fs::path(entry.file).filename().string());
   } else {
     FactorTable repeat = entry.table;
     diagnostics.Merge(AgreeOnTerms({{entry.file, &repeat}, {commit.file, &commit.table}}));
@@ -222,7 +223,7 @@ History ReadHistory(const fs::path& folder, Diagnostics& diagnostics, std::optio
     if (ClaimsToBeEntry(file)) {
       all.push_back(ReadEntry(file, scaling, diagnostics));
     } else {
-      diagnostics.Add(Anomaly::kHistoryFileSkipped, 1, file.filename().string());
+      diagnostics.Add(anomaly::kHistoryFileSkipped, 1, file.filename().string());
     }
   }
   std::stable_sort(all.begin(), all.end(),

@@ -1,3 +1,4 @@
+#include "gate/anomalies.h"
 #include "gate/history_json.h"
 
 #include <gmock/gmock.h>
@@ -92,7 +93,7 @@ TEST_F(HistoryFolder, SkipsWhatIsNoEntry) {
   WriteFile(folder_ / "README.md", "# History");
   Diagnostics diagnostics;
   EXPECT_EQ(ReadHistory(folder_, diagnostics).size(), 1u);
-  EXPECT_EQ(diagnostics.count(Anomaly::kHistoryFileSkipped), 5u);
+  EXPECT_EQ(diagnostics.count(anomaly::kHistoryFileSkipped), 5u);
   EXPECT_EQ(diagnostics.findings().at(0).example, "2026-11-03-results.csv");
 }
 
@@ -125,7 +126,7 @@ TEST_F(HistoryFolder, CountsTheSameResultsOnce) {
   const History history = ReadHistory(folder_, diagnostics);
   ASSERT_EQ(history.size(), 2u);
   EXPECT_EQ(history[0].table.rows.size(), 1u);
-  EXPECT_EQ(diagnostics.count(Anomaly::kSameResultsTwice), 1u);
+  EXPECT_EQ(diagnostics.count(anomaly::kSameResultsTwice), 1u);
 }
 
 // Run time times speedup is the same at both counts: strong scaling, so that computation can be compared, too.
@@ -171,7 +172,7 @@ TEST_F(HistoryFolder, KeepsCommitsBesideOneWithAnExcludedScaling) {
   EXPECT_FALSE(history[0].table.rows[1].values[Factor::kComputationScalability]);
   EXPECT_FALSE(history[0].table.rows[1].values[Factor::kGlobalEfficiency]);
   EXPECT_TRUE(history[1].table.rows[1].values[Factor::kGlobalEfficiency]);
-  ASSERT_EQ(diagnostics.count(Anomaly::kScalingExcluded), 1u);
+  ASSERT_EQ(diagnostics.count(anomaly::kScalingExcluded), 1u);
   EXPECT_THAT(diagnostics.findings()[0].example, HasSubstr("a.json: the problem does not grow with the cores"));
 }
 

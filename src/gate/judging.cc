@@ -9,6 +9,7 @@
 
 #include "base/format.h"
 #include "base/text.h"
+#include "factors/anomalies.h"
 #include "gate/common_terms.h"
 #include "stats/distributions.h"
 
@@ -208,7 +209,7 @@ std::string WhyUnknown(const EvidenceAtHand& evidence, const Quantity& quantity)
 std::string WhyNotCompared(const EvidenceAtHand& evidence, const Quantity& quantity) {
   if (!quantity.ComparesWithReference()) return "";
   for (const Finding& finding : evidence.terms()) {
-    if (finding.id == Describe(Anomaly::kTermsDiffer).id) return "; " + finding.example;
+    if (finding.id == anomaly::kTermsDiffer.id) return "; " + finding.example;
   }
   return "";
 }

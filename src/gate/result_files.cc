@@ -7,14 +7,16 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/text.h"
-#include "results/factor_table_csv.h"
-#include "results/measured_run_json.h"
+#include "factors/anomalies.h"
 #include "factors/run_scaling.h"
 #include "factors/scaling_check.h"
-#include "results/talp_json.h"
+#include "gate/anomalies.h"
 #include "gate/common_terms.h"
 #include "gate/history_json.h"
+#include "results/factor_table_csv.h"
+#include "results/measured_run_json.h"
 #include "results/results_json.h"
+#include "results/talp_json.h"
 
 namespace farscale {
 namespace {
@@ -31,7 +33,7 @@ void RefuseTwice(const std::vector<std::string>& paths) {
 // Repeats are averaged, so all of them must mean the same.
 void RequireSameTerms(const std::vector<NamedTable>& tables) {
   for (const Finding& finding : AgreeOnTerms(tables).findings()) {
-    if (finding.id == Describe(Anomaly::kTermsDiffer).id) {
+    if (finding.id == anomaly::kTermsDiffer.id) {
       throw Error(ErrorKind::kUsage, tables.back().name, finding.example + ", so these are no repeats of each other",
                   "give results that scale alike and have a run in common; --scaling says how tables do");
     }
@@ -57,20 +59,6 @@ std::optional<MeasuredResults> ReadSingleRuns(const std::vector<std::string>& pa
   read.table = talp.empty() ? TableOfMeasuredRuns(measured) : TableOfTalpFiles(talp);
   PutInTerms(read.table, scaling, std::nullopt);
   return read;
-}
-
-// What is found in several tables is one finding, with the first example.
-void AddFindings(const std::vector<Finding>& more, std::vector<Finding>& all) {
-  for (const Finding& finding : more) {
-    const auto same =
-        std::find_if(all.begin(), all.end(), [&](const Finding& other) { return other.id == finding.id; });
-    if (same == all.end()) {
-      all.push_back(finding);
-    } else {
-      same->count += finding.count;
-      same->population += finding.population;
-    }
-  }
 }
 
 }  // namespace
@@ -126,7 +114,7 @@ MeasuredResults ReadResultFiles(const std::vector<std::string>& paths, std::opti
     if (same == distinct.end()) {
       distinct.push_back(std::move(read));
     } else {
-      diagnostics.Add(Anomaly::kSameResultsTwice, 1, path + " is the same as " + same->name);
+      diagnostics.Add(anomaly::kSameResultsTwice, 1, path + " is the same as " + same->name);
     }
   }
   MeasuredResults merged = std::move(distinct.front());
@@ -159,7 +147,7 @@ FactorTable MergeRepeats(const std::vector<FactorTable>& tables) {
       row.repeat += next[{row.series, row.phase, row.cores}];
       merged.rows.push_back(std::move(row));
     }
-    AddFindings(tables[i].findings, merged.findings);
+    MergeFindings(tables[i].findings, merged.findings);
   }
   return merged;
 }

@@ -397,8 +397,8 @@ WaitStates FindWaitStates(const Trace& trace, const Matching& matching, const Ac
   MirrorMarks(states.marks);
   AddWaitsAtEnd(activities, states.ranks);
   for (std::size_t rank = 0; rank < trace.size(); ++rank) {
-    states.diagnostics.AddPopulation(Anomaly::kEndedBeforeNeeded, needs[rank]);
-    states.diagnostics.Add(Anomaly::kEndedBeforeNeeded, violations[rank], "on " + NameOfRank(trace, rank));
+    states.diagnostics.AddPopulation(anomaly::kEndedBeforeNeeded, needs[rank]);
+    states.diagnostics.Add(anomaly::kEndedBeforeNeeded, violations[rank], "on " + NameOfRank(trace, rank));
   }
   return states;
 }

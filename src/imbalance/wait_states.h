@@ -85,6 +85,15 @@ struct WaitStates {
   Diagnostics diagnostics;
 };
 
+namespace anomaly {
+// Clocks that differ this much make most waits wrong; chosen: a fifth.
+inline constexpr Anomaly kEndedBeforeNeeded{
+    "endedBeforeNeeded", Severity::kWarning,
+    "calls ended before another rank began to send, or to take part in, what they need, so clocks of ranks differ; "
+    "waiting there is unknown",
+    0.2};
+}  // namespace anomaly
+
 class CollectiveWaits;
 
 WaitStates FindWaitStates(const Trace& trace, const Matching& matching, const Activities& activities,

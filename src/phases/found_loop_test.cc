@@ -1,3 +1,4 @@
+#include "phases/anomalies.h"
 #include "phases/found_loop.h"
 
 #include <gtest/gtest.h>
@@ -225,7 +226,7 @@ TEST(FoundLoop, WithoutLoopThePhaseIsTheWholeRun) {
   Initialise(p);
   const Trace trace = p.Finish();
   const PhaseCut cut = CutPhase(trace, PhaseSpec::FoundLoop());
-  EXPECT_EQ(cut.diagnostics.count(Anomaly::kNoLoopFound), 1u);
+  EXPECT_EQ(cut.diagnostics.count(anomaly::kNoLoopFound), 1u);
   EXPECT_EQ(cut.ranks[0].window.begin.tick, trace.begin());
   EXPECT_EQ(cut.ranks[0].window.end.tick, trace.end());
 }

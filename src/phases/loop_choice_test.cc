@@ -1,3 +1,4 @@
+#include "phases/anomalies.h"
 #include "phases/loop_choice.h"
 
 #include <gmock/gmock.h>
@@ -128,7 +129,7 @@ TEST(FoundBorders, DivideNoComputationThatDiffersBetweenRanks) {
                                         << tail);
         const Trace trace = test::MakeLoaded(test::MakeLoads(movement, 8, 24, 3), synchronization, false, tail);
         const PhaseCut cut = CutPhase(trace, PhaseSpec::FoundLoop());
-        if (cut.diagnostics.count(Anomaly::kNoLoopFound) > 0) continue;
+        if (cut.diagnostics.count(anomaly::kNoLoopFound) > 0) continue;
         ++found;
         ASSERT_GE(cut.iterations, 20u);
         std::set<bool> begins;

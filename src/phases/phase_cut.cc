@@ -12,6 +12,7 @@
 #include "base/format.h"
 #include "base/search.h"
 #include "base/text.h"
+#include "phases/anomalies.h"
 #include "phases/found_loop.h"
 #include "phases/iteration_parts.h"
 
@@ -104,9 +105,9 @@ void FindRegion(const Trace& trace, const PhaseSpec& spec, PhaseCut& cut) {
     throw PhaseNotFound(ErrorKind::kUsage, Place(trace, spec),
                         fmt::format("no region '{}' for phase '{}' in this trace", spec.region, spec.name), advice);
   }
-  cut.diagnostics.Add(Anomaly::kRankWithoutPhase, trace.size() - present, "in phase " + spec.name);
+  cut.diagnostics.Add(anomaly::kRankWithoutPhase, trace.size() - present, "in phase " + spec.name);
   if (fewest != most) {
-    cut.diagnostics.Add(Anomaly::kUnevenIterations, 1,
+    cut.diagnostics.Add(anomaly::kUnevenIterations, 1,
                         fmt::format("in phase {}: {} to {} times", spec.name, fewest, most));
   }
 }
@@ -129,7 +130,7 @@ std::optional<FoundLoop> FindLoopFor(const Trace& trace, const PhaseSpec& spec) 
 void TakeFoundLoop(const Trace& trace, PhaseCut& cut) {
   const std::optional<FoundLoop> loop = FindLoopFor(trace, cut.spec);
   if (!loop) {
-    cut.diagnostics.Add(Anomaly::kNoLoopFound, 1, "in phase " + cut.spec.name);
+    cut.diagnostics.Add(anomaly::kNoLoopFound, 1, "in phase " + cut.spec.name);
     cut.spec.skip = 0;
     cut.spec.keep.reset();
     return TakeWholeRun(trace, cut);
@@ -217,7 +218,7 @@ void TakeTimeWindow(const Trace& trace, const PhaseSpec& spec, PhaseCut& cut) {
     throw Error(ErrorKind::kUsage, Place(trace, spec),
                 "no rank was running in the window of phase '" + spec.name + "'");
   }
-  cut.diagnostics.Add(Anomaly::kRankWithoutPhase, trace.size() - present, "in phase " + spec.name);
+  cut.diagnostics.Add(anomaly::kRankWithoutPhase, trace.size() - present, "in phase " + spec.name);
 }
 
 // [docs/formulas.md, spans]: whole when gaps are below 2 % of the occurrences' time on every rank.

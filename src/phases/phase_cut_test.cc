@@ -1,3 +1,4 @@
+#include "phases/anomalies.h"
 #include "phases/phase_cut.h"
 
 #include <gmock/gmock.h>
@@ -159,8 +160,8 @@ TEST(PhaseCut, RanksThatDiffer) {
   const PhaseCut cut = CutPhase(trace, PhaseSpec::Region("A"));
   EXPECT_EQ(cut.iterations, 2u);
   EXPECT_FALSE(cut.ranks[2].present);
-  EXPECT_EQ(cut.diagnostics.count(Anomaly::kRankWithoutPhase), 1u);
-  EXPECT_EQ(cut.diagnostics.count(Anomaly::kUnevenIterations), 1u);
+  EXPECT_EQ(cut.diagnostics.count(anomaly::kRankWithoutPhase), 1u);
+  EXPECT_EQ(cut.diagnostics.count(anomaly::kUnevenIterations), 1u);
 }
 
 // Two ranks of 400 each; steps cover 300 of them, forces lie inside the steps.

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <optional>
 
+#include "phases/anomalies.h"
 #include "phases/density_clusters.h"
 #include "phases/group_names.h"
 #include "stats/sample_quantiles.h"
@@ -131,7 +132,7 @@ class GroupFinder {
     std::sort(strangers.begin(), strangers.end());
     result.groups = Named(groups);
     if (!strangers.empty()) {
-      result.diagnostics.Add(Anomaly::kRankInNoGroup, strangers.size(),
+      result.diagnostics.Add(anomaly::kRankInNoGroup, strangers.size(),
                              fmt::format("in phase {}: {}", cut_.spec.name, FormatRanks(strangers)));
     }
     return result;

@@ -1,3 +1,4 @@
+#include "phases/anomalies.h"
 #include "phases/rank_groups.h"
 
 #include <gmock/gmock.h>
@@ -72,7 +73,7 @@ TEST(FindGroups, RanksBetweenGroupsAreNamed) {
       "r4: A 0-2 | B 2-4 | Barrier@1 4-6\n");
   const RankGroups found = FindGroups(trace, CutPhase(trace, PhaseSpec::WholeRun()));
   EXPECT_EQ(Text(found.groups), "A 0-1, 4; B 2-3");
-  ASSERT_EQ(found.diagnostics.count(Anomaly::kRankInNoGroup), 1u);
+  ASSERT_EQ(found.diagnostics.count(anomaly::kRankInNoGroup), 1u);
   EXPECT_EQ(found.diagnostics.findings()[0].example, "in phase whole: 4");
 }
 

@@ -7,6 +7,7 @@
 #include <limits>
 #include <set>
 
+#include "base/diagnostics.h"
 #include "base/error.h"
 #include "base/parallel.h"
 #include "models/ensemble.h"
@@ -15,6 +16,13 @@
 #include "projection/factor_parts.h"
 
 namespace farscale {
+
+namespace anomaly {
+constexpr Anomaly kModelNotUsed{
+    "modelNotUsed", Severity::kWarning,
+    "factors have a model of their own that is not used: they are products of other factors, or unknown here"};
+}  // namespace anomaly
+
 namespace {
 
 constexpr double kLargestTarget = 1e6;
@@ -407,7 +415,7 @@ std::vector<Finding> FindUnusedModels(const ModelSettings& settings, const std::
     }
   }
   Diagnostics diagnostics;
-  for (const Factor factor : unused) diagnostics.Add(Anomaly::kModelNotUsed, 1, Describe(factor).id);
+  for (const Factor factor : unused) diagnostics.Add(anomaly::kModelNotUsed, 1, Describe(factor).id);
   return diagnostics.findings();
 }
 

@@ -11,6 +11,7 @@
 #include "base/format.h"
 #include "base/parallel.h"
 #include "base/text.h"
+#include "replay/anomalies.h"
 #include "replay/bursts.h"
 #include "replay/clock_rate.h"
 #include "replay/typical_iteration.h"
@@ -147,8 +148,8 @@ Computation ByCounter(const Trace& trace, ComputationSource source, std::size_t 
   ParallelFor(trace.size(), [&](std::size_t rank) {
     computation.lengths[rank] = ToTicks(CountBursts(trace.timelines[rank], counter), ticks_per_count[rank]);
   });
-  computation.diagnostics.Add(Anomaly::kBurstInterrupted, total.interrupted);
-  computation.diagnostics.AddPopulation(Anomaly::kBurstInterrupted, bursts);
+  computation.diagnostics.Add(anomaly::kBurstInterrupted, total.interrupted);
+  computation.diagnostics.AddPopulation(anomaly::kBurstInterrupted, bursts);
   return computation;
 }
 
@@ -230,7 +231,7 @@ Attempt FromCycles(const Trace& trace, std::size_t counter, const RankTotal& tot
   Computation computation = ByCounter(trace, ComputationSource::kCycles, counter, total, ticks_per_count);
   computation.clocks = clocks->rates;
   computation.description = DescribeClocks(trace, counter, *clocks);
-  computation.diagnostics.Add(Anomaly::kClockBorrowed, clocks->borrowed);
+  computation.diagnostics.Add(anomaly::kClockBorrowed, clocks->borrowed);
   return {std::move(computation), "", false};
 }
 
@@ -292,8 +293,8 @@ Attempt FromIterations(const Trace& trace, const PhaseCut* cut) {
                             cut->spec.name),
                 true);
   }
-  computation.diagnostics.Add(Anomaly::kIterationWithoutLike, as_measured, "in phase " + cut->spec.name);
-  computation.diagnostics.AddPopulation(Anomaly::kIterationWithoutLike, iterations);
+  computation.diagnostics.Add(anomaly::kIterationWithoutLike, as_measured, "in phase " + cut->spec.name);
+  computation.diagnostics.AddPopulation(anomaly::kIterationWithoutLike, iterations);
   return {std::move(computation), "", false};
 }
 
@@ -346,7 +347,7 @@ Computation CleanComputation(const Trace& trace, const ComputationOptions& optio
       AddSums(trace, *attempt.computation);
       return *std::move(attempt.computation);
     }
-    if (!attempt.is_absent) unusable.Add(Anomaly::kCounterNotUsed, 1, attempt.reason);
+    if (!attempt.is_absent) unusable.Add(anomaly::kCounterNotUsed, 1, attempt.reason);
     reasons.push_back(attempt.reason);
   }
   Computation computation = MeasuredComputation(trace);

@@ -1,5 +1,6 @@
 // Every source of clean computation on traces worked out by hand, on random ones, and on real ones whose counters say
 // what must come out.
+#include "replay/anomalies.h"
 #include "replay/computation.h"
 
 #include <gmock/gmock.h>
@@ -235,7 +236,7 @@ TEST(Computation, ARankWithFewBurstsBorrowsItsClock) {
                   {std::vector<Burst>(4, {1000, 2000}), std::vector<Burst>(4, {1000, 3000}), {{2000, 2500}}}),
       From(ComputationSource::kCycles));
   EXPECT_THAT(computation.lengths[2], ElementsAre(1000));
-  EXPECT_EQ(computation.diagnostics.count(Anomaly::kClockBorrowed), 1u);
+  EXPECT_EQ(computation.diagnostics.count(anomaly::kClockBorrowed), 1u);
 }
 
 // Four bursts of 2/3 ticks each would be 4 ticks if rounded one by one. The totals are 0.67, 1.33, 2 and 2.67 ticks,
@@ -307,7 +308,7 @@ TEST(Computation, IterationsWithOtherCallsAreApart) {
   options.iterations = &cut;
   const Computation computation = CleanComputation(trace, options);
   EXPECT_THAT(computation.lengths[0], ElementsAre(12, 20, 16, 80, 17, 20, 17, 20, 8));
-  EXPECT_EQ(computation.diagnostics.count(Anomaly::kIterationWithoutLike), 1u);
+  EXPECT_EQ(computation.diagnostics.count(anomaly::kIterationWithoutLike), 1u);
 }
 
 TEST(Computation, TwoIterationsSayNothing) {
@@ -360,7 +361,7 @@ TEST(Computation, InterruptedBurstsStayAsMeasured) {
       ComputationOptions options = From(source);
       options.counters.instructions = "PAPI_TOT_CYC";
       const Computation computation = CleanComputation(trace, options);
-      EXPECT_EQ(computation.diagnostics.count(Anomaly::kBurstInterrupted), 1u);
+      EXPECT_EQ(computation.diagnostics.count(anomaly::kBurstInterrupted), 1u);
       EXPECT_EQ(computation.diagnostics.findings().at(0).population, 5u);
       // 7000 ns and 8000 instructions in the other bursts: 1750 ns for 2000.
       const Tick clean = source == ComputationSource::kCycles ? 1000 : 1750;
@@ -374,7 +375,7 @@ std::string WhyNot(const Recipe& recipe, const std::vector<std::vector<Burst>>& 
   const Computation computation = CleanComputation(trace, {});
   EXPECT_EQ(computation.source, ComputationSource::kMeasured);
   EXPECT_EQ(computation.lengths, MeasuredComputation(trace).lengths);
-  EXPECT_EQ(computation.diagnostics.count(Anomaly::kCounterNotUsed), 1u);
+  EXPECT_EQ(computation.diagnostics.count(anomaly::kCounterNotUsed), 1u);
   EXPECT_THAT(MessageOf(trace, From(ComputationSource::kCycles)), HasSubstr("it has PAPI_TOT_CYC"));
   return computation.diagnostics.findings().at(0).example;
 }
@@ -579,7 +580,7 @@ TEST_F(RealComputation, OneGigahertz) {
     const Trace trace = Read(std::string("lammps-lj-weak-cpu-papinames/") + name);
     const Computation computation = CleanComputation(trace, {});
     EXPECT_EQ(computation.description, "cycles (PAPI_TOT_CYC) at 1.00 GHz, estimated from this trace") << name;
-    EXPECT_EQ(computation.diagnostics.count(Anomaly::kBurstInterrupted), trace.size()) << name;
+    EXPECT_EQ(computation.diagnostics.count(anomaly::kBurstInterrupted), trace.size()) << name;
     for (std::size_t rank = 0; rank < trace.size(); ++rank) {
       std::size_t others = 0;
       for (std::size_t call = 0; call < computation.lengths[rank].size(); ++call) {

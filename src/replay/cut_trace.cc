@@ -7,6 +7,7 @@
 
 #include "base/parallel.h"
 #include "phases/counter_at.h"
+#include "trace/anomalies.h"
 #include "trace/timeline_feed.h"
 #include "trace/trace_builder.h"
 
@@ -201,12 +202,13 @@ void MarkEdges(TraceBuilder& builder, RankPart& part) {
   part.edges.left.push_back(region);
 }
 
-// Calls that the trace lacks, the part may lack, too. Which of them, nobody knows, so they stand among those of the run.
+// Calls that the trace lacks, the part may lack, too. Which of them, nobody knows, so they stand among those of the
+// run.
 void CopyUnrecordedCalls(const Diagnostics& of_trace, Diagnostics& of_part) {
   for (const Finding& finding : of_trace.findings()) {
-    if (finding.id != Describe(Anomaly::kMpiOnWorkerThread).id) continue;
-    of_part.Add(Anomaly::kMpiOnWorkerThread, finding.count, finding.example);
-    of_part.AddPopulation(Anomaly::kMpiOnWorkerThread, finding.population);
+    if (finding.id != anomaly::kMpiOnWorkerThread.id) continue;
+    of_part.Add(anomaly::kMpiOnWorkerThread, finding.count, finding.example);
+    of_part.AddPopulation(anomaly::kMpiOnWorkerThread, finding.population);
   }
 }
 

@@ -1,5 +1,6 @@
 // What happens at the edges of a window that becomes a trace of its own. The ideal times are worked out by hand, in
 // seconds since the window's begin; replays of the phase in the old trace and of the whole new one must both give them.
+#include "replay/anomalies.h"
 #include "replay/cut_trace.h"
 
 #include <gmock/gmock.h>
@@ -9,6 +10,7 @@
 #include "support/program.h"
 #include "support/random_program.h"
 #include "support/same_trace.h"
+#include "trace/anomalies.h"
 #include "trace/trace_builder.h"
 
 namespace farscale {
@@ -40,7 +42,7 @@ Trace CutOut(const Trace& trace, const PhaseSpec& spec) {
 }
 
 std::uint64_t Unmatched(const Matching& matching) {
-  return matching.diagnostics.count(Anomaly::kUnmatchedSend) + matching.diagnostics.count(Anomaly::kUnmatchedReceive);
+  return matching.diagnostics.count(anomaly::kUnmatchedSend) + matching.diagnostics.count(anomaly::kUnmatchedReceive);
 }
 
 // Cuts the phase out, expects that its replay is the same in the old and the new trace, and returns the new one.
@@ -53,7 +55,7 @@ Trace ExpectSameReplay(const Trace& trace, const PhaseSpec& spec) {
   EXPECT_EQ(whole.begin(), cut.begin());
   EXPECT_EQ(whole.end(), cut.end());
   EXPECT_LE(Unmatched(new_matching), Unmatched(matching));
-  EXPECT_EQ(new_matching.diagnostics.count(Anomaly::kCollectiveMismatch), 0u);
+  EXPECT_EQ(new_matching.diagnostics.count(anomaly::kCollectiveMismatch), 0u);
   for (std::size_t rank = 0; rank < trace.size(); ++rank) {
     EXPECT_EQ(whole.ranks[rank].present, cut.ranks[rank].present);
     EXPECT_EQ(whole.ranks[rank].window.begin.tick, cut.ranks[rank].window.begin.tick);
@@ -65,7 +67,7 @@ Trace ExpectSameReplay(const Trace& trace, const PhaseSpec& spec) {
     EXPECT_EQ(after.begin, before.begin) << ToString(rules.set);
     EXPECT_EQ(after.end, before.end) << ToString(rules.set);
     EXPECT_EQ(after.calls, before.calls);
-    for (const Anomaly anomaly : {Anomaly::kMessageCutAtEdge, Anomaly::kCollectiveCutAtEdge}) {
+    for (const Anomaly& anomaly : {anomaly::kMessageCutAtEdge, anomaly::kCollectiveCutAtEdge}) {
       EXPECT_EQ(after.diagnostics.count(anomaly), before.diagnostics.count(anomaly));
     }
   }
@@ -86,11 +88,10 @@ TEST(CutTrace, KeepsWhatTheRunLacks) {
   Trace trace = test::ParseTrace(
       "r0: comp 0-1 | loop 1-3 | Barrier@1 3-4 | loop 4-4\n"
       "r1: comp 0-1 | loop 1-2 | Barrier@1 2-4 | loop 4-4");
-  EXPECT_EQ(CutOut(trace, Loop()).diagnostics.count(Anomaly::kMpiOnWorkerThread), 0u);
-  trace.diagnostics.Add(Anomaly::kMpiOnWorkerThread, 3, "calls that were not recorded");
-  trace.diagnostics.AddPopulation(Anomaly::kMpiOnWorkerThread, 400);
-  EXPECT_THAT(CutOut(trace, Loop()).diagnostics.findings(),
-              testing::Contains(trace.diagnostics.findings().front()));
+  EXPECT_EQ(CutOut(trace, Loop()).diagnostics.count(anomaly::kMpiOnWorkerThread), 0u);
+  trace.diagnostics.Add(anomaly::kMpiOnWorkerThread, 3, "calls that were not recorded");
+  trace.diagnostics.AddPopulation(anomaly::kMpiOnWorkerThread, 400);
+  EXPECT_THAT(CutOut(trace, Loop()).diagnostics.findings(), testing::Contains(trace.diagnostics.findings().front()));
 }
 
 TEST(CutTrace, MessagesKeepTheirOrder) {

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "replay/anomalies.h"
 #include "replay/program.h"
 #include "replay/replay.h"
 #include "replay/scan_arrivals.h"
@@ -258,7 +259,7 @@ class Engine {
       if constexpr (Links::kTimed) Transfer(message, std::exchange(first_posts_[message], kReleased));
       ++released;
     }
-    result_.diagnostics.Add(Anomaly::kRendezvousReleased, released);
+    result_.diagnostics.Add(anomaly::kRendezvousReleased, released);
     return released > 0;
   }
 

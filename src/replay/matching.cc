@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/parallel.h"
+#include "replay/anomalies.h"
 
 namespace farscale {
 namespace {
@@ -120,9 +121,9 @@ std::vector<RankNumbering> NumberMessages(const Trace& trace, std::vector<Channe
     for (std::size_t k = i; k < j; ++k) {
       const std::uint64_t extra = ends[k].count - shared;
       unmatched += extra;
-      matching.diagnostics.Add(ends[k].is_receive ? Anomaly::kUnmatchedReceive : Anomaly::kUnmatchedSend, extra,
+      matching.diagnostics.Add(ends[k].is_receive ? anomaly::kUnmatchedReceive : anomaly::kUnmatchedSend, extra,
                                extra > 0 ? NameChannel(ends[k]) : "");
-      matching.diagnostics.AddPopulation(ends[k].is_receive ? Anomaly::kUnmatchedReceive : Anomaly::kUnmatchedSend,
+      matching.diagnostics.AddPopulation(ends[k].is_receive ? anomaly::kUnmatchedReceive : anomaly::kUnmatchedSend,
                                          ends[k].count);
     }
   });
@@ -186,9 +187,9 @@ void CompareSizes(const Trace& trace, Matching& matching) {
     }
   });
   for (std::size_t rank = 0; rank < trace.size(); ++rank) {
-    matching.diagnostics.Add(Anomaly::kMessageSizeMismatch, differing[rank], fmt::format("received by rank {}", rank));
+    matching.diagnostics.Add(anomaly::kMessageSizeMismatch, differing[rank], fmt::format("received by rank {}", rank));
   }
-  matching.diagnostics.AddPopulation(Anomaly::kMessageSizeMismatch, matching.matched);
+  matching.diagnostics.AddPopulation(anomaly::kMessageSizeMismatch, matching.matched);
 }
 
 // The k-th collective on a communicator is operation first[communicator] + k.
@@ -244,8 +245,8 @@ void MatchCollectives(const Trace& trace, std::vector<Targets>& targets, Matchin
                             operation.participants, members);
     }
   }
-  matching.diagnostics.Add(Anomaly::kCollectiveMismatch, mismatches, example);
-  matching.diagnostics.AddPopulation(Anomaly::kCollectiveMismatch, total);
+  matching.diagnostics.Add(anomaly::kCollectiveMismatch, mismatches, example);
+  matching.diagnostics.AddPopulation(anomaly::kCollectiveMismatch, total);
 }
 
 // MPI_Init and MPI_Finalize are collective over all ranks without being recorded so.

@@ -1,4 +1,5 @@
 // Which operations of different ranks are one, worked out by hand.
+#include "replay/anomalies.h"
 #include "replay/matching.h"
 
 #include <gmock/gmock.h>
@@ -52,7 +53,7 @@ TEST(Matching, KindsOfNonBlockingCollectivesInFlight) {
 TEST(Matching, SizesMayDifferEitherWay) {
   const auto mismatches = [](const std::string& sent, const std::string& received) {
     const Trace trace = test::ParseTrace("r0: Send>1#a*" + sent + " 0-1\nr1: Recv<0#a*" + received + " 0-1");
-    return MatchTrace(trace).diagnostics.count(Anomaly::kMessageSizeMismatch);
+    return MatchTrace(trace).diagnostics.count(anomaly::kMessageSizeMismatch);
   };
   EXPECT_EQ(mismatches("8", "9"), 1u);
   EXPECT_EQ(mismatches("9", "8"), 1u);

@@ -7,6 +7,7 @@
 
 #include "base/format.h"
 #include "base/parallel.h"
+#include "replay/anomalies.h"
 #include "replay/bursts.h"
 #include "replay/computation.h"
 
@@ -170,9 +171,9 @@ Diagnostics CheckProcessorTime(const Trace& trace, const CounterNames& names, co
     together.missing += time.missing;
   }
   if (ranks == 0) return diagnostics;
-  diagnostics.Add(Anomaly::kPreempted, ranks,
+  diagnostics.Add(anomaly::kPreempted, ranks,
                   fmt::format("{}; {} of the time of these ranks", first, FormatPercent(ShareOf(together))));
-  diagnostics.AddPopulation(Anomaly::kPreempted, trace.size());
+  diagnostics.AddPopulation(anomaly::kPreempted, trace.size());
   return diagnostics;
 }
 

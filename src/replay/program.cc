@@ -7,6 +7,7 @@
 
 #include "base/format.h"
 #include "base/parallel.h"
+#include "replay/anomalies.h"
 #include "replay/delays.h"
 #include "replay/posts.h"
 
@@ -432,8 +433,8 @@ void CountCuts(const Matching& matching, const MessageFlags& flags, const std::s
   for (std::size_t i = 0; i < program.arrivals.size(); ++i) {
     collectives += program.arrivals[i] > 0 && program.arrivals[i] < matching.collectives[i].participants;
   }
-  program.diagnostics.Add(Anomaly::kMessageCutAtEdge, messages, "in phase " + phase);
-  program.diagnostics.Add(Anomaly::kCollectiveCutAtEdge, collectives, "in phase " + phase);
+  program.diagnostics.Add(anomaly::kMessageCutAtEdge, messages, "in phase " + phase);
+  program.diagnostics.Add(anomaly::kCollectiveCutAtEdge, collectives, "in phase " + phase);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "replay/anomalies.h"
 #include "replay/engine.h"
 #include "replay/links.h"
 #include "replay/program.h"
@@ -57,7 +58,7 @@ ReplayResult Replay(const Trace& trace, const Matching& matching, const PhaseCut
   result.diagnostics.Merge(program.diagnostics);
   result.unknown_waits = FindUnknownWaits(trace, cut);
   if (network != nullptr) {
-    result.diagnostics.Add(Anomaly::kOneSidedTakesNoTime, result.unknown_waits.operations, "in phase " + cut.spec.name);
+    result.diagnostics.Add(anomaly::kOneSidedTakesNoTime, result.unknown_waits.operations, "in phase " + cut.spec.name);
   }
   return result;
 }

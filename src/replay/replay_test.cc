@@ -1,5 +1,6 @@
 // Every rule of the replay on a program whose ideal times are worked out by hand: computation keeps its length,
 // everything else takes no time but waiting.
+#include "replay/anomalies.h"
 #include "replay/replay.h"
 
 #include <gmock/gmock.h>
@@ -103,8 +104,8 @@ TEST(Replay, BufferedSendOfALargeMessageWaitsForNobody) {
 }
 
 // Rank 1 opens its window to rank 0 at 4. Rank 0 starts at 1, which waits for nobody, puts, computes until 2 and waits
-// in its complete until rank 1 has posted: it leaves at 4. Rank 1 computes from 4 to 6 and waits for the complete, which
-// was told at 2. With 7 s of work in the epoch rank 0 completes at 8, and rank 1 waits for that.
+// in its complete until rank 1 has posted: it leaves at 4. Rank 1 computes from 4 to 6 and waits for the complete,
+// which was told at 2. With 7 s of work in the epoch rank 0 completes at 8, and rank 1 waits for that.
 TEST(Replay, EpochsOfAWindow) {
   const auto program = [](int work) {
     const int end = 3 + work;
@@ -270,7 +271,7 @@ TEST(Replay, ReceiveWhoseSendLiesBeforeTheWindow) {
                                                       "r1: comp 0-4 | Recv<0#a 4-6 | comp 6-10"),
                                      kBsc, Window(2, 10));
   EXPECT_THAT(result.end, ElementsAre(8, 6));
-  EXPECT_EQ(result.diagnostics.count(Anomaly::kMessageCutAtEdge), 1u);
+  EXPECT_EQ(result.diagnostics.count(anomaly::kMessageCutAtEdge), 1u);
 }
 
 // Until 3: nobody receives the large message any more, so its send does not wait.
@@ -279,7 +280,7 @@ TEST(Replay, SendWhoseReceiveLiesBehindTheWindow) {
                                                       "r1: comp 0-4 | Recv<0#a*50000 4-6 | comp 6-10"),
                                      kBsc, Window(0, 3));
   EXPECT_THAT(result.end, ElementsAre(2, 3));
-  EXPECT_EQ(result.diagnostics.count(Anomaly::kMessageCutAtEdge), 1u);
+  EXPECT_EQ(result.diagnostics.count(anomaly::kMessageCutAtEdge), 1u);
 }
 
 // From 5 on: rank 1 is within its receive, which is done at once, and computes from 6 to 10.
@@ -296,7 +297,7 @@ TEST(Replay, CollectiveCutByTheWindow) {
                                                       "r1: comp 0-2 | Barrier@1 2-7 | comp 7-9"),
                                      kBsc, Window(4, 9));
   EXPECT_THAT(result.end, ElementsAre(5, 2));
-  EXPECT_EQ(result.diagnostics.count(Anomaly::kCollectiveCutAtEdge), 1u);
+  EXPECT_EQ(result.diagnostics.count(anomaly::kCollectiveCutAtEdge), 1u);
 }
 
 // The receive is posted before the window and completed in it; the message is sent in it, at 2 after its begin.
@@ -314,7 +315,7 @@ TEST(Replay, SendsThatWouldWaitForEachOtherAreReleased) {
                                                       "r1: comp 0-2 | Send>0#b*40000 2-3 | Recv<0#a*40000 3-4"),
                                      kBsc);
   EXPECT_THAT(result.end, ElementsAre(2, 2));
-  EXPECT_EQ(result.diagnostics.count(Anomaly::kRendezvousReleased), 2u);
+  EXPECT_EQ(result.diagnostics.count(anomaly::kRendezvousReleased), 2u);
 }
 
 TEST(Replay, ProgramThatCannotCompleteIsNamed) {
@@ -354,9 +355,9 @@ TEST(Matching, UnmatchedMessagesAreCountedByWhatIsMissing) {
   const Matching matching = MatchTrace(trace);
   EXPECT_EQ(matching.matched, 1u);
   EXPECT_EQ(matching.messages, 3u);
-  EXPECT_EQ(matching.diagnostics.count(Anomaly::kUnmatchedSend), 1u);
-  EXPECT_EQ(matching.diagnostics.count(Anomaly::kUnmatchedReceive), 1u);
-  EXPECT_THAT(matching.diagnostics.findings()[0].example, HasSubstr("from rank 0 to rank 1"));
+  EXPECT_EQ(matching.diagnostics.count(anomaly::kUnmatchedSend), 1u);
+  EXPECT_EQ(matching.diagnostics.count(anomaly::kUnmatchedReceive), 1u);
+  EXPECT_THAT(matching.diagnostics.findings()[1].example, HasSubstr("from rank 0 to rank 1"));  // the send
   EXPECT_EQ(Ends("r0: Send>1#a 0-1 | Send>1#a 1-2 | Recv<1#x 2-3\nr1: Recv<0#a 0-1")[0], 0);
 }
 
@@ -364,9 +365,9 @@ TEST(Matching, DifferingSizesAndCollectives) {
   const Matching matching =
       MatchTrace(test::ParseTrace("r0: Send>1#a*8 0-1 | Barrier@1 1-2 | Barrier@2 2-3\n"
                                   "r1: Recv<0#a*9 0-1 | Allreduce@1 1-2"));
-  EXPECT_EQ(matching.diagnostics.count(Anomaly::kMessageSizeMismatch), 1u);
+  EXPECT_EQ(matching.diagnostics.count(anomaly::kMessageSizeMismatch), 1u);
   // Barrier against allreduce, and a barrier of one rank only.
-  EXPECT_EQ(matching.diagnostics.count(Anomaly::kCollectiveMismatch), 2u);
+  EXPECT_EQ(matching.diagnostics.count(anomaly::kCollectiveMismatch), 2u);
 }
 
 TEST(Matching, CancelledSendsCarryNoMessage) {

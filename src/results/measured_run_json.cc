@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "factors/anomalies.h"
 
 namespace farscale {
 namespace {
@@ -226,7 +227,7 @@ void GuessScaling(FactorTable& table) {
   const double cores = static_cast<double>(largest->cores) / static_cast<double>(smallest->cores);
   table.scaling = growth > std::sqrt(cores) ? Scaling::kWeak : Scaling::kStrong;
   table.scaling_source = "useful time";
-  const AnomalyType& guessed = Describe(Anomaly::kScalingGuessed);
+  const Anomaly& guessed = anomaly::kScalingGuessed;
   table.findings.push_back({std::string(guessed.id), guessed.severity, std::string(guessed.sentence), 1, 0,
                             fmt::format("useful time grows {:.3g} times from {} to {} cores: {} scaling; --scaling "
                                         "says otherwise",

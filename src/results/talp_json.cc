@@ -205,7 +205,7 @@ std::string NameOfWhole(const std::vector<TalpRegion>& regions) {
 }
 
 void AddRow(const TalpRegion& region, bool is_whole, Reading& reading) {
-  const auto note = [&](Anomaly anomaly, const std::string& place) { reading.places[anomaly].push_back(place); };
+  const auto note = [&](const Anomaly& anomaly, const std::string& place) { reading.places[anomaly].push_back(place); };
   std::optional<FactorRow> row = RowOf(region, note);
   if (!row) return;
   row->phase = is_whole ? std::string(kWholePhase) : region.name;
@@ -241,7 +241,7 @@ void AddFile(const TalpFile& file, Reading& reading) {
   std::string why;
   for (const auto& [anomaly, places] : reading.places) {
     const bool is_here = places.back().ends_with(file.file) || places.back().find(file.file + " ") != std::string::npos;
-    if (is_here) why += fmt::format("; {}: {}", Describe(anomaly).id, places.back());
+    if (is_here) why += fmt::format("; {}: {}", anomaly.id, places.back());
   }
   throw Error(ErrorKind::kInput, file.file, "there are no factors of MPI processes in it" + why);
 }

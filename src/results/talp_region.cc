@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "results/anomalies.h"
+#include "trace/anomalies.h"
+
 namespace farscale {
 namespace {
 
@@ -110,7 +113,7 @@ void FillAsGiven(const TalpRegion& region, FactorRow& row, const NotePlace& note
       row.standard_errors[factor] = kRoundingError;
       return true;
     }
-    note(Anomaly::kFactorImpossible, fmt::format("{} {:.4g} in {}", Describe(factor).id, *value, region.where));
+    note(anomaly::kFactorImpossible, fmt::format("{} {:.4g} in {}", Describe(factor).id, *value, region.where));
     return false;
   };
   const bool within = take(Factor::kLoadBalanceIn, given.balance_in);
@@ -126,7 +129,7 @@ void CheckProduct(const TalpRegion& region, const std::string& names, std::optio
   if (!whole || !a || !b) return;
   const double product = *a * *b;
   if (std::fabs(*whole - product) <= 0.005 * (1 + *a + *b) + 0.001) return;
-  note(Anomaly::kFileContradictsItself,
+  note(anomaly::kFileContradictsItself,
        fmt::format("{}: {:.4g} is not {:.4g} · {:.4g} in {}", names, *whole, *a, *b, region.where));
 }
 
@@ -141,7 +144,7 @@ void CheckAgainstItself(const TalpRegion& region, const NotePlace& note) {
                           ? *region.useful + *region.mpi + region.openmp_lost + region.gpu_calls
                           : region.elapsed * static_cast<double>(region.cpus);
   if (!(used > 0) || std::fabs(*given.parallel - *region.useful / used) <= 0.006) return;
-  note(Anomaly::kFileContradictsItself, fmt::format("parallelEfficiency {:.4g}, times give {:.4g} in {}",
+  note(anomaly::kFileContradictsItself, fmt::format("parallelEfficiency {:.4g}, times give {:.4g} in {}",
                                                     *given.parallel, *region.useful / used, region.where));
 }
 
@@ -163,7 +166,7 @@ void FillCounters(const TalpRegion& region, FactorRow& row, const NotePlace& not
   if (*region.instructions == 0 && *region.cycles == 0) return;
   const std::string why = WhyNoCounters(region);
   if (!why.empty()) {
-    note(Anomaly::kCounterImpossible, fmt::format("{} in {}", why, region.where));
+    note(anomaly::kCounterImpossible, fmt::format("{} in {}", why, region.where));
     return;
   }
   // Of several threads they are those of all, and do not go with time at process level.
@@ -184,12 +187,12 @@ void NoteParallelism(const TalpRegion& region, const NotePlace& note) {
   if (ThreadsOf(region) > 1 && !region.at_process_level) {
     const std::string openmp =
         region.given.openmp ? fmt::format("OpenMP efficiency {:.4g} is not taken ", *region.given.openmp) : "";
-    note(Anomaly::kThreadsAtProcessLevel, fmt::format("{}in {}", openmp, region.where));
+    note(anomaly::kThreadsAtProcessLevel, fmt::format("{}in {}", openmp, region.where));
   }
   if (region.cpus > region.ranks && region.cpus % region.ranks != 0) {
-    note(Anomaly::kUnevenThreads, fmt::format("{} CPUs of {} ranks in {}", region.cpus, region.ranks, region.where));
+    note(anomaly::kUnevenThreads, fmt::format("{} CPUs of {} ranks in {}", region.cpus, region.ranks, region.where));
   }
-  if (region.gpus > 0 || region.gpu_calls > 0) note(Anomaly::kDevicesNotCounted, "in " + region.where);
+  if (region.gpus > 0 || region.gpu_calls > 0) note(anomaly::kDevicesNotCounted, "in " + region.where);
 }
 
 }  // namespace
@@ -197,7 +200,7 @@ void NoteParallelism(const TalpRegion& region, const NotePlace& note) {
 std::optional<FactorRow> RowOf(const TalpRegion& region, const NotePlace& note) {
   const std::string why = WhyNoFactors(region);
   if (!why.empty()) {
-    note(Anomaly::kRegionWithoutFactors, fmt::format("{} {}", region.where, why));
+    note(anomaly::kRegionWithoutFactors, fmt::format("{} {}", region.where, why));
     return std::nullopt;
   }
   FactorRow row;
@@ -209,7 +212,7 @@ std::optional<FactorRow> RowOf(const TalpRegion& region, const NotePlace& note) 
   CheckAgainstItself(region, note);
   std::optional<OutsideMpi> outside = Measured(region);
   const std::string impossible = outside ? WhyImpossible(*outside, region.elapsed) : "";
-  if (!impossible.empty()) note(Anomaly::kTimesImpossible, fmt::format("{} in {}", impossible, region.where));
+  if (!impossible.empty()) note(anomaly::kTimesImpossible, fmt::format("{} in {}", impossible, region.where));
   if (outside && impossible.empty()) {
     PutInOrder(*outside, region.elapsed);
     FillFromTimes(region, *outside, row);
@@ -219,7 +222,7 @@ std::optional<FactorRow> RowOf(const TalpRegion& region, const NotePlace& note) 
   FillCounters(region, row, note);
   NoteParallelism(region, note);
   if (row.values != FactorValues()) return row;
-  note(Anomaly::kRegionWithoutFactors, region.where + " has no efficiency that can be");
+  note(anomaly::kRegionWithoutFactors, region.where + " has no efficiency that can be");
   return std::nullopt;
 }
 

@@ -45,7 +45,7 @@ struct TalpRegion {
   } given;
 };
 
-using NotePlace = std::function<void(Anomaly, const std::string& place)>;
+using NotePlace = std::function<void(const Anomaly&, const std::string& place)>;
 
 // Everything of the row but phase, iterations, span and repeat. Nothing for a region of which no factor can be told;
 // `note` gets that and everything else that is odd.

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "study/anomalies.h"
+
 namespace farscale {
 namespace {
 
@@ -65,7 +67,7 @@ void GroupsOfPhase::AddMissing(Diagnostics& diagnostics) const {
   for (const std::string& name : names_) {
     for (const PhaseRows* run : runs_) {
       if (FindGroup(*run, name) != nullptr) continue;
-      diagnostics.Add(Anomaly::kGroupNotInEveryRun, 1,
+      diagnostics.Add(anomaly::kGroupNotInEveryRun, 1,
                       fmt::format("{} not at {} cores", IdOf(name).Text(), run->whole->cores));
     }
   }

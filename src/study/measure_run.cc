@@ -12,7 +12,9 @@
 #include "replay/matching.h"
 #include "replay/processor_time.h"
 #include "replay/unknown_waits.h"
+#include "results/anomalies.h"
 #include "study/phase_marks.h"
+#include "trace/anomalies.h"
 #include "trace/location_trace.h"
 #include "trace/trace_reader.h"
 
@@ -194,9 +196,9 @@ MeasuredRun ReadAndMeasure(const Study& study, const RunSpec& spec, const std::v
   MeasuredRun result;
   Trace trace = ReadTrace(spec.trace, WhatToRead(study, spec, !scenarios.empty(), detail));
   Diagnostics diagnostics = trace.diagnostics;
-  if (HasUnevenThreads(trace)) diagnostics.Add(Anomaly::kUnevenThreads);
+  if (HasUnevenThreads(trace)) diagnostics.Add(anomaly::kUnevenThreads);
   if (spec.threads.value_or(1) > 1 && trace.threads() == 1) {
-    diagnostics.Add(Anomaly::kThreadsAtProcessLevel, trace.size(), "threads as the study says");
+    diagnostics.Add(anomaly::kThreadsAtProcessLevel, trace.size(), "threads as the study says");
   }
   const Matching matching = MatchTrace(trace);
   diagnostics.Merge(matching.diagnostics);

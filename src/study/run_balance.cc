@@ -10,6 +10,7 @@
 #include "balance/node_mapping.h"
 #include "base/error.h"
 #include "base/parallel.h"
+#include "factors/anomalies.h"
 #include "report/balance_words.h"
 #include "study/automatic_phases.h"
 #include "study/balanced_factors.h"
@@ -164,10 +165,10 @@ std::vector<std::unique_ptr<BalanceRunData>> LoadRuns(const Study& study, const 
 
 // What is odd about the runs side by side, whichever of the phases tried is taken.
 void AddFindingsOf(const FactorTable& table, WhatIf& what_if) {
-  for (const Anomaly anomaly : {Anomaly::kScalingUnlikely, Anomaly::kScalingGuessed, Anomaly::kThreadsDifferBetweenRuns,
-                                Anomaly::kWorkDiffersBetweenRepeats}) {
+  for (const Anomaly& anomaly : {anomaly::kScalingUnlikely, anomaly::kScalingGuessed,
+                                 anomaly::kThreadsDifferBetweenRuns, anomaly::kWorkDiffersBetweenRepeats}) {
     for (const Finding& finding : table.findings) {
-      if (finding.id == Describe(anomaly).id) what_if.findings.push_back(finding);
+      if (finding.id == anomaly.id) what_if.findings.push_back(finding);
     }
   }
 }

@@ -15,6 +15,7 @@
 #include "factors/scaling_check.h"
 #include "results/reported_losses.h"
 #include "stats/sample_quantiles.h"
+#include "study/anomalies.h"
 #include "study/measure_run.h"
 #include "study/resources.h"
 #include "trace/trace_reader.h"
@@ -63,7 +64,7 @@ void RequireOneProgram(std::vector<MeasuredRun>& runs) {
     }
     if (!same_name) {
       Diagnostics diagnostics;
-      diagnostics.Add(Anomaly::kProgramNameDiffers, 1,
+      diagnostics.Add(anomaly::kProgramNameDiffers, 1,
                       fmt::format("'{}' and '{}'", run.record.program, first->record.program));
       for (const Finding& finding : diagnostics.findings()) run.record.findings.push_back(finding);
     }
@@ -235,7 +236,7 @@ void AddFindings(const Diagnostics& diagnostics, FactorTable& table) {
   for (const Finding& finding : diagnostics.findings()) table.findings.push_back(finding);
 }
 
-void AddFinding(Anomaly anomaly, const std::string& example, FactorTable& table, std::uint64_t count = 1) {
+void AddFinding(const Anomaly& anomaly, const std::string& example, FactorTable& table, std::uint64_t count = 1) {
   Diagnostics diagnostics;
   diagnostics.Add(anomaly, count, example);
   AddFindings(diagnostics, table);
@@ -261,7 +262,7 @@ void AddMissingPhases(const std::vector<MeasuredRun>& runs, FactorTable& table) 
       if (missing && count++ == 0) example = missing->what();
     }
   }
-  if (count > 0) AddFinding(Anomaly::kPhaseNotInRun, example, table, count);
+  if (count > 0) AddFinding(anomaly::kPhaseNotInRun, example, table, count);
 }
 
 // With strong scaling all ranks together compute as much in an iteration at any count, with weak scaling each does.
@@ -282,7 +283,7 @@ void CheckIterations(const Study& study, FactorTable& table) {
     for (const FactorRow& row : rows) {
       const double ratio = work(row) / usual;
       if (ratio > 1 / kFarOff && ratio < kFarOff) continue;
-      AddFinding(Anomaly::kIterationsDiffer,
+      AddFinding(anomaly::kIterationsDiffer,
                  fmt::format("in phase {}: {:.2f} times as much at {} cores as usual", phase.name, ratio, row.cores),
                  table);
     }
@@ -342,7 +343,7 @@ MeasuredRuns MeasureRuns(const Study& study, const ProgressSink& progress, const
       if (problem.empty()) problem = run.scenario_errors[i];
     }
     if (!problem.empty()) {
-      AddFinding(Anomaly::kScenarioNotPossible, scenarios[i].name + ": " + problem, result.table);
+      AddFinding(anomaly::kScenarioNotPossible, scenarios[i].name + ": " + problem, result.table);
       continue;
     }
     variant.table = TableOf(
@@ -376,7 +377,7 @@ StudyOutcome RunStudy(const Study& study, const ModelLibrary& library, const Pro
     std::erase_if(replayed, [](const Scenario& scenario) { return !scenario.network; });
   }
   MeasuredRuns measured = MeasureRuns(study, progress, replayed, Detail::kReport);
-  if (!problem.empty()) AddFinding(Anomaly::kScenarioNotPossible, problem, measured.table);
+  if (!problem.empty()) AddFinding(anomaly::kScenarioNotPossible, problem, measured.table);
   StudyOutcome outcome;
   outcome.failure = measured.failure;
   Results& results = outcome.results;

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/parallel.h"
+#include "trace/anomalies.h"
 #include "trace/team_plan.h"
 #include "trace/timeline_feed.h"
 #include "trace/trace_builder.h"
@@ -332,7 +333,7 @@ class Making {
         const std::string name = fmt::format("rank {}, thread {}", location.rank, location.thread);
         const std::vector<TeamSpan>& spans = plan.teams.spans[i];
         if (i > 0 && (spans.empty() || EventsOutside(*plan.threads[i].timeline, spans) > 0)) {
-          diagnostics.Add(Anomaly::kThreadOutsideTeams, 1, name);
+          diagnostics.Add(anomaly::kThreadOutsideTeams, 1, name);
         }
         location_of_.back().push_back(static_cast<std::int32_t>(builder_.definitions().size()));
         if (i > 0 && spans.empty()) continue;

@@ -1,3 +1,4 @@
+#include "trace/anomalies.h"
 #include "trace/location_trace.h"
 
 #include <gmock/gmock.h>
@@ -145,8 +146,8 @@ TEST_F(LocationTraceTest, WithoutAnEndATeamIsLeftOut) {
   Main().ThreadJoin(10);
   AddTeam(20, {kEnd});
   const Trace trace = Locations();
-  EXPECT_EQ(trace.diagnostics.count(Anomaly::kTeamRecordsUnbalanced), 1u);
-  EXPECT_EQ(trace.diagnostics.count(Anomaly::kTeamIncomplete), 1u);
+  EXPECT_EQ(trace.diagnostics.count(anomaly::kTeamRecordsUnbalanced), 1u);
+  EXPECT_EQ(trace.diagnostics.count(anomaly::kTeamIncomplete), 1u);
   for (std::size_t location = 0; location < 3; ++location) {
     EXPECT_THAT(KindsOf(trace, location), ElementsAre(kFork, kImplicit));
   }
@@ -160,7 +161,7 @@ TEST_F(LocationTraceTest, ForksWithoutJoinAndTeamsWithoutForkAreLeftOut) {
   Main().ThreadJoin(60).Enter(60, "end").Leave(61, "end");
   const Trace trace = Locations();
   // The fork, the team of the worker, the join.
-  EXPECT_EQ(trace.diagnostics.count(Anomaly::kTeamRecordsUnbalanced), 3u);
+  EXPECT_EQ(trace.diagnostics.count(anomaly::kTeamRecordsUnbalanced), 3u);
   EXPECT_THAT(KindsOf(trace, 1), ElementsAre(kFork, kImplicit));
   EXPECT_EQ(trace.timelines[1].end(), 43);
 }
@@ -172,7 +173,7 @@ TEST_F(LocationTraceTest, BarriersEnteredByPartOfTheTeamAreNoWaits) {
   AddSpan(1002, 0, {kEnd});
   Main().ThreadJoin(10);
   const Trace trace = Locations();
-  EXPECT_EQ(trace.diagnostics.count(Anomaly::kTeamBarrierMismatch), 1u);
+  EXPECT_EQ(trace.diagnostics.count(anomaly::kTeamBarrierMismatch), 1u);
   for (std::size_t location = 0; location < 3; ++location) EXPECT_THAT(KindsOf(trace, location), ElementsAre(kFork));
   EXPECT_EQ(trace.timelines[0].calls(), 3u);  // the barriers are calls all the same
 }
@@ -184,8 +185,8 @@ TEST_F(LocationTraceTest, AThreadWithoutEventsIsMissingInItsTeam) {
   Main().ThreadJoin(10);
   archive_.Location(1002);
   const Trace trace = Locations();
-  EXPECT_EQ(trace.diagnostics.count(Anomaly::kTeamIncomplete), 1u);
-  EXPECT_EQ(trace.diagnostics.count(Anomaly::kThreadOutsideTeams), 1u);
+  EXPECT_EQ(trace.diagnostics.count(anomaly::kTeamIncomplete), 1u);
+  EXPECT_EQ(trace.diagnostics.count(anomaly::kThreadOutsideTeams), 1u);
   EXPECT_EQ(trace.size(), 2u);
   EXPECT_THAT(KindsOf(trace, 0), IsEmpty());
   EXPECT_THAT(KindsOf(trace, 1), IsEmpty());
@@ -210,7 +211,7 @@ TEST_F(LocationTraceTest, NestedTeamsAreLeftOut) {
       .TeamEnd(10, team_);
   AddSpan(1002, 0, {kEnd});
   const Trace trace = Locations();
-  EXPECT_EQ(trace.diagnostics.count(Anomaly::kTeamNested), 1u);
+  EXPECT_EQ(trace.diagnostics.count(anomaly::kTeamNested), 1u);
   EXPECT_EQ(trace.diagnostics.findings().size(), 1u);
   EXPECT_THAT(KindsOf(trace, 1), ElementsAre(kFork, kImplicit));
   EXPECT_EQ(trace.timelines[1].first_record(3) - trace.timelines[1].first_record(2), 1u);  // of the second barrier
@@ -225,7 +226,7 @@ TEST_F(LocationTraceTest, TasksInABarrierAreTimeOfTheirOwn) {
   archive_.Location(1001).TeamBegin(1, team_).Enter(2, kEnd).Enter(4, "task").Leave(7, "task").Leave(9, kEnd).TeamEnd(
       10, team_);
   const Trace trace = Locations();
-  EXPECT_EQ(trace.diagnostics.count(Anomaly::kTaskInTeamBarrier), 1u);
+  EXPECT_EQ(trace.diagnostics.count(anomaly::kTaskInTeamBarrier), 1u);
   EXPECT_THAT(KindsOf(trace, 0), ElementsAre(kFork));
   const RankTimeline& worker = trace.timelines[1];
   ASSERT_EQ(worker.calls(), 3u);

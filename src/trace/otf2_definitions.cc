@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "trace/anomalies.h"
 #include "trace/counters.h"
 #include "trace/otf2_error.h"
 
@@ -341,7 +342,7 @@ void AddRanks(const RawDefinitions& raw, const std::string& path, TraceBuilder& 
     const auto rank = rank_of_group.find(location.group);
     if (location.type != OTF2_LOCATION_TYPE_CPU_THREAD || rank == rank_of_group.end()) {
       if (main_set.count(reference) == 0 && location.events > 0) {
-        builder.trace().diagnostics.Add(Anomaly::kOtherLocationsIgnored);
+        builder.trace().diagnostics.Add(anomaly::kOtherLocationsIgnored);
       }
       continue;
     }

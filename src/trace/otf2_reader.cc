@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "base/parallel.h"
 #include "base/text.h"
+#include "trace/anomalies.h"
 #include "trace/otf2_anchor.h"
 #include "trace/otf2_chunks.h"
 #include "trace/otf2_definitions.h"
@@ -97,7 +98,8 @@ OTF2_CallbackCode OnLeave(OTF2_LocationRef, OTF2_TimeStamp time, std::uint64_t, 
 
 OTF2_CallbackCode OnSend(OTF2_LocationRef, OTF2_TimeStamp, std::uint64_t, void* user, OTF2_AttributeList*,
                          std::uint32_t receiver, OTF2_CommRef communicator, std::uint32_t tag, std::uint64_t bytes) {
-  return StopOnFailure(user, [&](LocationReader& r) { r.builder.Send(receiver, r.Communicator(communicator), tag, bytes); });
+  return StopOnFailure(user,
+                       [&](LocationReader& r) { r.builder.Send(receiver, r.Communicator(communicator), tag, bytes); });
 }
 
 OTF2_CallbackCode OnIsend(OTF2_LocationRef, OTF2_TimeStamp, std::uint64_t, void* user, OTF2_AttributeList*,
@@ -115,7 +117,8 @@ OTF2_CallbackCode OnIsendComplete(OTF2_LocationRef, OTF2_TimeStamp, std::uint64_
 
 OTF2_CallbackCode OnReceive(OTF2_LocationRef, OTF2_TimeStamp, std::uint64_t, void* user, OTF2_AttributeList*,
                             std::uint32_t sender, OTF2_CommRef communicator, std::uint32_t tag, std::uint64_t bytes) {
-  return StopOnFailure(user, [&](LocationReader& r) { r.builder.Receive(sender, r.Communicator(communicator), tag, bytes); });
+  return StopOnFailure(user,
+                       [&](LocationReader& r) { r.builder.Receive(sender, r.Communicator(communicator), tag, bytes); });
 }
 
 OTF2_CallbackCode OnIrecvRequest(OTF2_LocationRef, OTF2_TimeStamp, std::uint64_t, void* user, OTF2_AttributeList*,
@@ -300,12 +303,14 @@ OTF2_CallbackCode OnThreadJoin(OTF2_LocationRef, OTF2_TimeStamp time, std::uint6
 
 OTF2_CallbackCode OnTeamBegin(OTF2_LocationRef, OTF2_TimeStamp time, std::uint64_t, void* user, OTF2_AttributeList*,
                               OTF2_CommRef team) {
-  return StopOnFailure(user, [&](LocationReader& r) { r.builder.Team(TeamEvent::Kind::kBegin, r.ToTick(time), r.Team(team)); });
+  return StopOnFailure(
+      user, [&](LocationReader& r) { r.builder.Team(TeamEvent::Kind::kBegin, r.ToTick(time), r.Team(team)); });
 }
 
 OTF2_CallbackCode OnTeamEnd(OTF2_LocationRef, OTF2_TimeStamp time, std::uint64_t, void* user, OTF2_AttributeList*,
                             OTF2_CommRef team) {
-  return StopOnFailure(user, [&](LocationReader& r) { r.builder.Team(TeamEvent::Kind::kEnd, r.ToTick(time), r.Team(team)); });
+  return StopOnFailure(user,
+                       [&](LocationReader& r) { r.builder.Team(TeamEvent::Kind::kEnd, r.ToTick(time), r.Team(team)); });
 }
 
 OTF2_CallbackCode OnWorkerEvent(OTF2_LocationRef, OTF2_TimeStamp time, std::uint64_t, void* user, OTF2_AttributeList*,
@@ -519,8 +524,8 @@ void AddUnrecordedCalls(OTF2_Reader* reader, Trace& trace) {
   std::uint64_t recorded = 0;
   for (const RankTimeline& timeline : trace.timelines) recorded += timeline.calls();
   const std::uint64_t others = of_all > recorded ? of_all - recorded : 0;
-  trace.diagnostics.Add(Anomaly::kMpiOnWorkerThread, unrecorded, "calls that were not recorded");
-  trace.diagnostics.AddPopulation(Anomaly::kMpiOnWorkerThread, std::max(others, unrecorded));
+  trace.diagnostics.Add(anomaly::kMpiOnWorkerThread, unrecorded, "calls that were not recorded");
+  trace.diagnostics.AddPopulation(anomaly::kMpiOnWorkerThread, std::max(others, unrecorded));
 }
 
 std::string Format(OTF2_Reader* reader) {
@@ -568,9 +573,9 @@ LocationResult ReadLocation(Archive& archive, const Trace& trace, const Otf2Defi
 }
 
 void AddMpiOnWorkers(const LocationResult& result, bool is_main, Diagnostics& diagnostics) {
-  diagnostics.Add(Anomaly::kMpiOnWorkerThread, result.mpi_calls_on_worker, result.where);
+  diagnostics.Add(anomaly::kMpiOnWorkerThread, result.mpi_calls_on_worker, result.where);
   const std::uint64_t calls = is_main ? result.timeline.calls() : 0;
-  diagnostics.AddPopulation(Anomaly::kMpiOnWorkerThread, result.mpi_calls_on_worker + calls);
+  diagnostics.AddPopulation(anomaly::kMpiOnWorkerThread, result.mpi_calls_on_worker + calls);
 }
 
 // Of locations in the order of ranks, then threads.
@@ -637,7 +642,7 @@ Trace ReadOtf2(const std::string& anchor, const CounterSelection& counters, bool
   AddUnrecordedCalls(archive.reader(), builder.trace());
   std::uint64_t threaded = 0;
   for (const Rank& rank : builder.definitions().ranks) threaded += rank.threads > 1 ? 1 : 0;
-  builder.trace().diagnostics.Add(Anomaly::kThreadsAtProcessLevel, threaded);
+  builder.trace().diagnostics.Add(anomaly::kThreadsAtProcessLevel, threaded);
   return std::move(builder).Finish();
 }
 

@@ -8,6 +8,7 @@
 #include "support/otf2_archive.h"
 #include "support/temporary_folder.h"
 #include "support/traces.h"
+#include "trace/anomalies.h"
 #include "trace/trace_reader.h"
 
 namespace farscale {
@@ -93,7 +94,7 @@ TEST_F(Otf2ReaderTest, NonBlockingTestedAndCancelledRequests) {
               ElementsAre(RecordKind::kReceivePost, RecordKind::kReceivePost, RecordKind::kSendPost,
                           RecordKind::kSendComplete, RecordKind::kReceiveComplete));
   EXPECT_EQ(trace.timelines[0].record_back(4), 1u);  // the first of two posted receives
-  EXPECT_EQ(trace.diagnostics.count(Anomaly::kRequestCancelled), 1u);
+  EXPECT_EQ(trace.diagnostics.count(anomaly::kRequestCancelled), 1u);
 }
 
 TEST_F(Otf2ReaderTest, PersistentRequestsAndSendrecv) {
@@ -218,7 +219,7 @@ TEST_F(Otf2ReaderTest, WindowsWithoutRecords) {
     archive_.Location(0).Enter(time, call).Leave(time + 1, call);
     time += 2;
   }
-  EXPECT_EQ(Read().diagnostics.count(Anomaly::kOneSidedNotReplayed), 3u);
+  EXPECT_EQ(Read().diagnostics.count(anomaly::kOneSidedNotReplayed), 3u);
 }
 
 // Kept are those that give every rank of a communicator a place of its own: here columns first, so that rank 1 is at
@@ -340,8 +341,8 @@ TEST_F(Otf2ReaderTest, NodesAndThreads) {
   EXPECT_EQ(trace.ranks[1].node, 1);
   EXPECT_EQ(trace.ranks[2].node, 0);
   EXPECT_EQ(trace.threads(), 2);
-  EXPECT_EQ(trace.diagnostics.count(Anomaly::kThreadsAtProcessLevel), 3u);
-  EXPECT_EQ(trace.diagnostics.count(Anomaly::kMpiOnWorkerThread), 1u);
+  EXPECT_EQ(trace.diagnostics.count(anomaly::kThreadsAtProcessLevel), 3u);
+  EXPECT_EQ(trace.diagnostics.count(anomaly::kMpiOnWorkerThread), 1u);
   EXPECT_THROW(trace.diagnostics.FailPastThreshold(""), Error);
 }
 

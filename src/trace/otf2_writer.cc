@@ -18,6 +18,7 @@
 #include "base/files.h"
 #include "base/text.h"
 #include "base/version.h"
+#include "trace/anomalies.h"
 #include "trace/otf2_error.h"
 #include "trace/otf2_properties.h"
 #include "trace/timeline_feed.h"
@@ -500,7 +501,7 @@ std::string CreatorOf(const Trace& trace) {
 // Calls of threads that are not in the trace.
 void WriteUnrecordedCalls(const Trace& trace, const fs::path& anchor, OTF2_Archive* archive) {
   for (const Finding& finding : trace.diagnostics.findings()) {
-    if (finding.id != Describe(Anomaly::kMpiOnWorkerThread).id) continue;
+    if (finding.id != anomaly::kMpiOnWorkerThread.id) continue;
     for (const auto& [property, calls] :
          {std::pair(kPropertyOfOtherThreads, finding.count), std::pair(kPropertyOfAllThreads, finding.population)}) {
       Check(OTF2_Archive_SetProperty(archive, property, std::to_string(calls).c_str(), true), anchor,

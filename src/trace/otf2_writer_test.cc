@@ -1,3 +1,4 @@
+#include "trace/anomalies.h"
 #include "trace/otf2_writer.h"
 
 #include <gmock/gmock.h>
@@ -143,8 +144,8 @@ TEST_F(Definitions, EveryKindOfRecord) {
 TEST_F(Otf2WriterTest, CallsThatWereNotRecorded) {
   TraceBuilder builder;
   builder.AddWorld(1);
-  builder.trace().diagnostics.Add(Anomaly::kMpiOnWorkerThread, 3);
-  builder.trace().diagnostics.AddPopulation(Anomaly::kMpiOnWorkerThread, 400);
+  builder.trace().diagnostics.Add(anomaly::kMpiOnWorkerThread, 3);
+  builder.trace().diagnostics.AddPopulation(anomaly::kMpiOnWorkerThread, 400);
   const std::vector<Finding> found = RoundTrip(std::move(builder).Finish()).diagnostics.findings();
   const auto finding =
       std::find_if(found.begin(), found.end(), [](const Finding& one) { return one.id == "mpiOnWorkerThread"; });
@@ -200,7 +201,7 @@ TEST_F(Definitions, Counters) {
   EXPECT_EQ(back.timelines[0].counter_at_event(time, 1), 1e300);
   EXPECT_FALSE(back.timelines[1].has_counter(time));
   EXPECT_FALSE(back.counters[level].accumulates);
-  EXPECT_EQ(back.diagnostics.count(Anomaly::kCounterNotAtEdges), 0u);
+  EXPECT_EQ(back.diagnostics.count(anomaly::kCounterNotAtEdges), 0u);
 }
 
 // More than fit into one class.

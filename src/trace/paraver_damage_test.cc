@@ -8,6 +8,7 @@
 
 #include "base/files.h"
 #include "support/paraver_text.h"
+#include "trace/anomalies.h"
 
 namespace farscale {
 namespace {
@@ -97,8 +98,8 @@ TEST_F(ParaverDamageTest, UnknownCommunicatorWithoutDefinitionsIsCounted) {
   const Trace trace = Read(test::ParaverHead(1) +
                            "1:1:1:1:1:0:100:1\n2:1:1:1:1:50:50000002:8:50100004:77\n"
                            "2:1:1:1:1:60:50000002:0\n");
-  EXPECT_EQ(trace.diagnostics.count(Anomaly::kCommunicatorUnknown), 1u);
-  EXPECT_EQ(trace.diagnostics.count(Anomaly::kDamagedLine), 0u);
+  EXPECT_EQ(trace.diagnostics.count(anomaly::kCommunicatorUnknown), 1u);
+  EXPECT_EQ(trace.diagnostics.count(anomaly::kDamagedLine), 0u);
 }
 
 TEST_F(ParaverDamageTest, Times) {
@@ -125,7 +126,7 @@ TEST_F(ParaverDamageTest, LargestNumbers) {
                            "1:1:1:1:1:0:100:1\n"
                            "2:1:1:1:1:5:1:18446744073709551615:2:-9223372036854775808:42000050:9223372036854775807\n"
                            "2:1:1:1:1:9:42000050:9223372036854775807:42000059:-1\n");
-  EXPECT_EQ(trace.diagnostics.count(Anomaly::kDamagedLine), 0u);
+  EXPECT_EQ(trace.diagnostics.count(anomaly::kDamagedLine), 0u);
 }
 
 TEST_F(ParaverDamageTest, NoNumbersAtAll) {
@@ -150,7 +151,7 @@ TEST_F(ParaverDamageTest, BinaryJunk) {
 
 TEST_F(ParaverDamageTest, FewDamagedLinesAreLeftOutAndCounted) {
   const Trace trace = Read(Whole(100) + "2:1:1:9:1:50:50000001:1\n3:1:1:1\nx\n");
-  EXPECT_EQ(trace.diagnostics.count(Anomaly::kDamagedLine), 3u);
+  EXPECT_EQ(trace.diagnostics.count(anomaly::kDamagedLine), 3u);
   ASSERT_EQ(trace.diagnostics.findings().size(), 1u);
   EXPECT_EQ(trace.diagnostics.findings()[0].population, 703u);
   EXPECT_EQ(trace.diagnostics.findings()[0].example,
@@ -173,7 +174,7 @@ TEST_F(ParaverDamageTest, EveryLineDamaged) {
 TEST_F(ParaverDamageTest, CutInTheMiddleOfALine) {
   const std::string whole = Whole(100);
   const Trace nearly = Read(whole.substr(0, whole.size() - 3));
-  EXPECT_EQ(nearly.diagnostics.count(Anomaly::kDamagedLine), 1u);
+  EXPECT_EQ(nearly.diagnostics.count(anomaly::kDamagedLine), 1u);
   EXPECT_EQ(nearly.diagnostics.findings()[0].example, "line 702: the file ends in the middle of this line");
   EXPECT_EQ(Failure(whole.substr(0, whole.size() / 2 + 1)).find(": line "), 0u);
   EXPECT_THAT(Failure(whole.substr(0, whole.size() / 2 + 1)),
@@ -195,7 +196,7 @@ TEST_F(ParaverDamageTest, CutBehindAStateThatEndsWithTheRun) {
 TEST_F(ParaverDamageTest, CutBetweenLines) {
   const std::string whole = Whole(100);
   const Trace half = Read(whole.substr(0, whole.find('\n', whole.size() / 2) + 1));
-  EXPECT_EQ(half.diagnostics.count(Anomaly::kTraceEndsEarly), 1u);
+  EXPECT_EQ(half.diagnostics.count(anomaly::kTraceEndsEarly), 1u);
 }
 
 TEST_F(ParaverDamageTest, WholeLastLineWithoutNewline) {

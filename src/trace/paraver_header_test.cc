@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "support/paraver_text.h"
+#include "trace/anomalies.h"
 
 namespace farscale {
 namespace {
@@ -69,7 +70,7 @@ TEST_F(ParaverHeaderTest, WithoutCommunicators) {
 
 TEST_F(ParaverHeaderTest, CommentsNameTheToolsThatCutTheTrace) {
   const std::string records = "1:1:1:1:1:0:40:1\n";
-  EXPECT_EQ(Read("#Paraver (x):100:1(1):1:1(1:1),0\n" + records).diagnostics.count(Anomaly::kTraceEndsEarly), 1u);
+  EXPECT_EQ(Read("#Paraver (x):100:1(1):1:1(1:1),0\n" + records).diagnostics.count(anomaly::kTraceEndsEarly), 1u);
   const Trace cut = Read("#Paraver (x):100:1(1):1:1(1:1),1\nc:1:1:1:1\n#09/10/2019:CUTTER:10:20\n" + records);
   EXPECT_EQ(cut.end(), 40);
   EXPECT_TRUE(cut.diagnostics.empty());
@@ -103,7 +104,7 @@ TEST_F(ParaverHeaderTest, IntercommunicatorOfGroups) {
       const Trace trace = Read(test::ParaverHead(3, count) + "c:1:1:2:1:2\nc:1:2:1:3\n" + line + "\n" + kState);
       EXPECT_THAT(trace.communicators.back().members, ElementsAre(0, 1)) << line;
       EXPECT_THAT(trace.communicators.back().remote, ElementsAre(2)) << line;
-      EXPECT_EQ(trace.diagnostics.count(Anomaly::kHeaderContradicted), 0u) << line;
+      EXPECT_EQ(trace.diagnostics.count(anomaly::kHeaderContradicted), 0u) << line;
     }
   }
   const Trace list = Read(test::ParaverHead(4, ",1") + "i:1:3:3:1:2:4\n" + kState);
@@ -126,11 +127,11 @@ TEST_F(ParaverHeaderTest, CommunicatorsOfOtherApplications) {
 
 TEST_F(ParaverHeaderTest, ContradictionsAreCounted) {
   const Trace fewer = Read(test::ParaverHead(1, ",3") + "c:1:1:1:1\n" + kState);
-  EXPECT_EQ(fewer.diagnostics.count(Anomaly::kHeaderContradicted), 1u);
+  EXPECT_EQ(fewer.diagnostics.count(anomaly::kHeaderContradicted), 1u);
   EXPECT_THAT(fewer.diagnostics.findings()[0].example,
               HasSubstr("the header announces 3 communicators of application 1, 1 follow"));
   const Trace later = Read(test::ParaverHead(1) + "1:1:1:1:1:0:100:1\n1:1:1:1:1:100:130:1\n");
-  EXPECT_EQ(later.diagnostics.count(Anomaly::kHeaderContradicted), 1u);
+  EXPECT_EQ(later.diagnostics.count(anomaly::kHeaderContradicted), 1u);
   EXPECT_THAT(later.diagnostics.findings()[0].example,
               HasSubstr("line 3: time 130 lies behind the end at 100 that the header gives"));
   EXPECT_EQ(later.end(), 130);  // the records count
@@ -207,12 +208,12 @@ TEST_F(ParaverHeaderTest, NamesBesideTheTrace) {
 // Calls of one-sided communication wait for whom the trace does not say, all the more when it does not name them.
 TEST_F(ParaverHeaderTest, OneSidedCallsWithoutNames) {
   const std::string prv = test::ParaverHead(1) + "2:1:1:1:1:10:50000004:77\n2:1:1:1:1:20:50000004:0\n" + kState;
-  EXPECT_EQ(Read(prv).diagnostics.count(Anomaly::kOneSidedNotReplayed), 1u);
+  EXPECT_EQ(Read(prv).diagnostics.count(anomaly::kOneSidedNotReplayed), 1u);
   const auto named = [](const std::string& name) {
     return "DEFAULT_OPTIONS\n\nEVENT_TYPE\n9    50000004    MPI One-sided\nVALUES\n77      " + name + "\n0   End\n";
   };
-  EXPECT_EQ(Read(prv, named("MPI_Win_fence")).diagnostics.count(Anomaly::kOneSidedNotReplayed), 1u);
-  EXPECT_EQ(Read(prv, named("MPI_Put")).diagnostics.count(Anomaly::kOneSidedNotReplayed), 0u);
+  EXPECT_EQ(Read(prv, named("MPI_Win_fence")).diagnostics.count(anomaly::kOneSidedNotReplayed), 1u);
+  EXPECT_EQ(Read(prv, named("MPI_Put")).diagnostics.count(anomaly::kOneSidedNotReplayed), 0u);
 }
 
 TEST_F(ParaverHeaderTest, EmptyAndHeaderOnly) {

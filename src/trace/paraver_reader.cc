@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/parallel.h"
 #include "base/text.h"
+#include "trace/anomalies.h"
 #include "trace/paraver_header.h"
 #include "trace/paraver_names.h"
 #include "trace/paraver_records.h"
@@ -134,7 +135,7 @@ Records ReadRecords(ParaverText& text, const ParaverScope& scope) {
 }
 
 void RefuseDamage(const std::string& path, const ParaverHeader& header, const Records& records) {
-  const double limit = Describe(Anomaly::kDamagedLine).fatal_share;
+  const double limit = anomaly::kDamagedLine.fatal_share;
   if (records.records == 0) {
     throw Error(ErrorKind::kInput, path,
                 records.damaged > 0 ? records.first_damage : "there are no records behind the header",
@@ -158,19 +159,19 @@ void RefuseDamage(const std::string& path, const ParaverHeader& header, const Re
 }
 
 void Diagnose(const std::string& path, const ParaverHeader& header, const Records& records, Diagnostics& diagnostics) {
-  diagnostics.Add(Anomaly::kDamagedLine, records.damaged, records.first_damage);
-  diagnostics.AddPopulation(Anomaly::kDamagedLine, records.lines);
-  for (const std::string& sentence : header.contradictions) diagnostics.Add(Anomaly::kHeaderContradicted, 1, sentence);
-  diagnostics.Add(Anomaly::kHeaderContradicted, records.late, path + ", " + records.first_late);
-  diagnostics.Add(Anomaly::kMpiOnWorkerThread, records.mpi_calls_on_threads);
-  diagnostics.AddPopulation(Anomaly::kMpiOnWorkerThread, records.mpi_calls_on_threads);
+  diagnostics.Add(anomaly::kDamagedLine, records.damaged, records.first_damage);
+  diagnostics.AddPopulation(anomaly::kDamagedLine, records.lines);
+  for (const std::string& sentence : header.contradictions) diagnostics.Add(anomaly::kHeaderContradicted, 1, sentence);
+  diagnostics.Add(anomaly::kHeaderContradicted, records.late, path + ", " + records.first_late);
+  diagnostics.Add(anomaly::kMpiOnWorkerThread, records.mpi_calls_on_threads);
+  diagnostics.AddPopulation(anomaly::kMpiOnWorkerThread, records.mpi_calls_on_threads);
   // Tools that cut and filter traces leave the duration as it was.
   constexpr double kSmallestShare = 0.999;
   const bool ends_early =
       static_cast<double>(records.last_tick) < kSmallestShare * static_cast<double>(header.duration);
   if (ends_early && header.tools.empty() && header.applications.size() == 1) {
     diagnostics.Add(
-        Anomaly::kTraceEndsEarly, 1,
+        anomaly::kTraceEndsEarly, 1,
         fmt::format("at {:.6g} s of {:.6g} s", static_cast<double>(records.last_tick) / header.ticks_per_second,
                     static_cast<double>(header.duration) / header.ticks_per_second));
   }
@@ -358,13 +359,13 @@ void BuildRanks(const std::vector<ParaverTaskParts>& tasks, const ParaverTraceFa
   std::uint64_t threaded = 0, empty = 0;
   for (std::size_t rank = 0; rank < results.size(); ++rank) {
     trace.diagnostics.Merge(results[rank].diagnostics);
-    trace.diagnostics.AddPopulation(Anomaly::kMpiOnWorkerThread, results[rank].timeline.calls());
+    trace.diagnostics.AddPopulation(anomaly::kMpiOnWorkerThread, results[rank].timeline.calls());
     trace.timelines[rank] = std::move(results[rank].timeline);
     threaded += trace.ranks[rank].threads > 1 ? 1 : 0;
     empty += trace.timelines[rank].empty() ? 1 : 0;
   }
-  trace.diagnostics.Add(Anomaly::kRankWithoutRecords, empty);
-  trace.diagnostics.Add(Anomaly::kThreadsAtProcessLevel, threaded);
+  trace.diagnostics.Add(anomaly::kRankWithoutRecords, empty);
+  trace.diagnostics.Add(anomaly::kThreadsAtProcessLevel, threaded);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "support/paraver_text.h"
+#include "trace/anomalies.h"
 
 namespace farscale {
 namespace {
@@ -70,7 +71,7 @@ TEST_F(ParaverReaderTest, NonBlocking) {
   EXPECT_EQ(Inner(trace, 0), "10 +MPI_Isend, post send to 1 of 8, 12 -MPI_Isend, 40 +MPI_Waitall, 50 -MPI_Waitall");
   EXPECT_EQ(Inner(trace, 1),
             "5 +MPI_Irecv, post receive, 7 -MPI_Irecv, 30 +MPI_Waitall, received 8 from 0, 60 -MPI_Waitall");
-  EXPECT_EQ(trace.diagnostics.count(Anomaly::kCompletionUnknown), 1u);
+  EXPECT_EQ(trace.diagnostics.count(anomaly::kCompletionUnknown), 1u);
 }
 
 // Extrae notes the end of a receive where the call that completed it began, too.
@@ -124,7 +125,7 @@ TEST_F(ParaverReaderTest, MessagesInOrderKeepTheirTag) {
 
 TEST_F(ParaverReaderTest, MessagesOutsideCalls) {
   const Trace trace = Read(Run(2, Call(1, 50, 52, 1) + Message(1, 2, "10:12", "5:30")));
-  EXPECT_EQ(trace.diagnostics.count(Anomaly::kRecordOutsideMpi), 2u);
+  EXPECT_EQ(trace.diagnostics.count(anomaly::kRecordOutsideMpi), 2u);
 }
 
 // The send belongs to the call that may send, whichever of two at one tick that is.
@@ -153,14 +154,14 @@ TEST_F(ParaverReaderTest, CallsLeftOpen) {
   EXPECT_EQ(Inner(trace, 0),
             "0 +MPI call begun before the trace, 5 -MPI call begun before the trace, 10 +MPI_Send, 20 -MPI_Send, 20 "
             "+MPI_Recv, 30 -MPI_Recv, 90 +MPI_Recv, 100 -MPI_Recv");
-  EXPECT_EQ(trace.diagnostics.count(Anomaly::kCallEdgeMissing), 1u);  // the send is never left
-  EXPECT_EQ(trace.diagnostics.count(Anomaly::kRegionLeftOpen), 1u);
+  EXPECT_EQ(trace.diagnostics.count(anomaly::kCallEdgeMissing), 1u);  // the send is never left
+  EXPECT_EQ(trace.diagnostics.count(anomaly::kRegionLeftOpen), 1u);
 }
 
 TEST_F(ParaverReaderTest, LeaveWithoutCallIsCounted) {
   const Trace trace = Read(Run(1, Call(1, 10, 20, 1) + Event(1, 50, "50000001:0") + Event(1, 60, "50000002:0")));
   EXPECT_EQ(Inner(trace, 0), "10 +MPI_Send, 20 -MPI_Send");
-  EXPECT_EQ(trace.diagnostics.count(Anomaly::kCallEdgeMissing), 2u);
+  EXPECT_EQ(trace.diagnostics.count(anomaly::kCallEdgeMissing), 2u);
 }
 
 // As sorted by time and text, the barrier is entered before the send is left, and left before it is entered.
@@ -226,9 +227,9 @@ TEST_F(ParaverReaderTest, OvertakingToAnyDepth) {
 
 TEST_F(ParaverReaderTest, RanksThatAreMissing) {
   const Trace trace = Read(test::ParaverHead(2, ",0") + Event(1, 0, "40000001:1") + Event(1, 100, "40000001:0"));
-  EXPECT_EQ(trace.diagnostics.count(Anomaly::kRankWithoutRecords), 1u);
+  EXPECT_EQ(trace.diagnostics.count(anomaly::kRankWithoutRecords), 1u);
   const Trace stopped = Read(test::ParaverHead(1, ",0") + Event(1, 0, "40000001:1") + Call(1, 10, 100, 1));
-  EXPECT_EQ(stopped.diagnostics.count(Anomaly::kTraceEndsEarly), 1u);
+  EXPECT_EQ(stopped.diagnostics.count(anomaly::kTraceEndsEarly), 1u);
   EXPECT_THAT(Failure(test::ParaverHead(1, ",0") + "1:1:1:1:1:0:50:1\n1:1:1:1:1:50:100:13\n"),
               HasSubstr("states show MPI, but the trace has no events of MPI calls"));
 }
@@ -262,7 +263,7 @@ TEST_F(ParaverReaderTest, AnyOrderOfRecords) {
 TEST_F(ParaverReaderTest, GlobalOperationsOfOldTracesAreSkipped) {
   const Trace trace = Read(Run(1, "4:1:1:1:1:10:12:20:20:1:1:1:8:8;" + Call(1, 10, 20, 8)));
   EXPECT_EQ(Inner(trace, 0), "10 +MPI_Barrier, 20 -MPI_Barrier");
-  EXPECT_EQ(trace.diagnostics.count(Anomaly::kDamagedLine), 0u);
+  EXPECT_EQ(trace.diagnostics.count(anomaly::kDamagedLine), 0u);
 }
 
 TEST_F(ParaverReaderTest, NamesOfFunctions) {
@@ -315,7 +316,7 @@ TEST_F(ParaverReaderTest, RootThatNobodyTells) {
   const Trace trace = Read(Run(2, Collective(1, 10, 20, 7, ":50100001:8:50100002:0:50100004:1") +
                                       Collective(2, 10, 20, 7, ":50100001:0:50100002:8:50100004:1")));
   EXPECT_EQ(Inner(trace, 0), "10 +MPI_Bcast, broadcast on MPI_COMM_WORLD, 8 and 0 bytes, 20 -MPI_Bcast");
-  EXPECT_EQ(trace.diagnostics.count(Anomaly::kRootUnknown), 2u);
+  EXPECT_EQ(trace.diagnostics.count(anomaly::kRootUnknown), 2u);
 }
 
 TEST_F(ParaverReaderTest, CollectivesOnSelf) {
@@ -337,13 +338,13 @@ TEST_F(ParaverReaderTest, CollectivesOfIntercommunicators) {
 TEST_F(ParaverReaderTest, NonBlockingCollectivesDoNotTellWhereTheyComplete) {
   const Trace trace = Read(Run(1, Collective(1, 10, 12, 156, ":50100004:1") + Call(1, 20, 30, 5)));
   EXPECT_EQ(Inner(trace, 0), "10 +MPI_Ibarrier, post collective, 12 -MPI_Ibarrier, 20 +MPI_Wait, 30 -MPI_Wait");
-  EXPECT_EQ(trace.diagnostics.count(Anomaly::kCompletionUnknown), 1u);
+  EXPECT_EQ(trace.diagnostics.count(anomaly::kCompletionUnknown), 1u);
 }
 
 TEST_F(ParaverReaderTest, CollectiveWithoutCommunicator) {
   const Trace trace = Read(Run(2, Collective(1, 10, 20, 8, "")));
   EXPECT_EQ(Inner(trace, 0), "10 +MPI_Barrier, 20 -MPI_Barrier");
-  EXPECT_EQ(trace.diagnostics.count(Anomaly::kCollectiveWithoutRecord), 1u);
+  EXPECT_EQ(trace.diagnostics.count(anomaly::kCollectiveWithoutRecord), 1u);
 }
 
 TEST_F(ParaverReaderTest, OtherThreadsAreCounted) {
@@ -353,9 +354,9 @@ TEST_F(ParaverReaderTest, OtherThreadsAreCounted) {
   const Trace trace = Read(prv);
   EXPECT_EQ(trace.ranks[0].threads, 2);
   EXPECT_EQ(Inner(trace, 0), "10 +MPI_Probe, 20 -MPI_Probe");
-  EXPECT_EQ(trace.diagnostics.count(Anomaly::kMpiOnWorkerThread), 1u);
+  EXPECT_EQ(trace.diagnostics.count(anomaly::kMpiOnWorkerThread), 1u);
   EXPECT_EQ(trace.diagnostics.findings()[0].population, 2u);
-  EXPECT_EQ(trace.diagnostics.count(Anomaly::kThreadsAtProcessLevel), 1u);
+  EXPECT_EQ(trace.diagnostics.count(anomaly::kThreadsAtProcessLevel), 1u);
 }
 
 // They would seem to belong to whatever the main thread does at the time.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "trace/anomalies.h"
 #include "trace/paraver_cursors.h"
 
 namespace farscale {
@@ -36,7 +37,7 @@ void ParaverRegions::Do(Tick tick, const Change& change) {
     rank_.Enter(tick, change.region);
     open_.push_back({change.type, change.region});
   } else if (!is_event) {
-    rank_.diagnostics().Add(Anomaly::kLeaveWithoutEnter);
+    rank_.diagnostics().Add(anomaly::kLeaveWithoutEnter);
   }
 }
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "support/paraver_text.h"
+#include "trace/anomalies.h"
 
 namespace farscale {
 namespace {
@@ -39,7 +40,7 @@ TEST_F(ParaverRegionsTest, FunctionsNest) {
   EXPECT_EQ(Inner(trace),
             "10 +main, 20 +solver_of_all, 30 +MPI_Send, 40 -MPI_Send, 50 +f[abi:cxx11], 60 -f[abi:cxx11], "
             "60 -solver_of_all, 80 -main");
-  EXPECT_EQ(trace.diagnostics.count(Anomaly::kLeaveWithoutEnter), 1u);
+  EXPECT_EQ(trace.diagnostics.count(anomaly::kLeaveWithoutEnter), 1u);
 }
 
 TEST_F(ParaverRegionsTest, FunctionsWithoutNames) {
@@ -129,7 +130,7 @@ TEST_F(ParaverRegionsTest, CountersThatSwitch) {
   EXPECT_TRUE(trace.timelines[0].counter_is_reliable(*trace.FindCounter("PAPI_TOT_INS")));
   EXPECT_FALSE(trace.timelines[0].counter_is_reliable(*trace.FindCounter("PAPI_TOT_CYC")));
   EXPECT_FALSE(trace.timelines[0].counter_is_reliable(*trace.FindCounter("counter 42000000")));
-  EXPECT_EQ(trace.diagnostics.count(Anomaly::kCounterNotAlwaysOn), 2u);
+  EXPECT_EQ(trace.diagnostics.count(anomaly::kCounterNotAlwaysOn), 2u);
 }
 
 TEST_F(ParaverRegionsTest, ChosenCounters) {
@@ -199,8 +200,8 @@ TEST_F(ParaverRegionsTest, TaskWithoutRecords) {
 }
 
 TEST_F(ParaverRegionsTest, OnlyLongBursts) {
-  EXPECT_EQ(Read(OneTask({"10:40000018:1"})).diagnostics.count(Anomaly::kOnlyLongBursts), 0u);
-  EXPECT_EQ(Read(OneTask({"10:40000018:2"})).diagnostics.count(Anomaly::kOnlyLongBursts), 1u);
+  EXPECT_EQ(Read(OneTask({"10:40000018:1"})).diagnostics.count(anomaly::kOnlyLongBursts), 0u);
+  EXPECT_EQ(Read(OneTask({"10:40000018:2"})).diagnostics.count(anomaly::kOnlyLongBursts), 1u);
 }
 
 TEST_F(ParaverRegionsTest, EventsOfTheToolsAreNoRegions) {

@@ -8,6 +8,7 @@
 #include <queue>
 #include <vector>
 
+#include "trace/anomalies.h"
 #include "trace/mpi_call.h"
 #include "trace/paraver_regions.h"
 
@@ -234,7 +235,7 @@ class TimelineWriter {
       if (event == ParaverEvent::kUserEvent) regions_.SetEvent(tick, fact.type, fact.index);
       if (event == ParaverEvent::kTracing) Tracing(tick, fact.type, fact.value != 0);
       if (event == ParaverEvent::kFlush) Flush(tick, fact.value != 0);
-      if (event == ParaverEvent::kTracingMode && fact.value > 1) rank_.diagnostics().Add(Anomaly::kOnlyLongBursts);
+      if (event == ParaverEvent::kTracingMode && fact.value > 1) rank_.diagnostics().Add(anomaly::kOnlyLongBursts);
       if (event == ParaverEvent::kApplication) is_application_open_ = fact.value != 0;
       if (event == ParaverEvent::kApplication && fact.value == 0) application_end_ = tick;
       if (event != ParaverEvent::kMpi) continue;
@@ -402,10 +403,10 @@ class TimelineWriter {
   }
 
   void Record(const CollectiveCalls::Collective& collective, const Region& region) {
-    rank_.diagnostics().AddPopulation(Anomaly::kCommunicatorUnknown, 1);
+    rank_.diagnostics().AddPopulation(anomaly::kCommunicatorUnknown, 1);
     if (!collective.is_known) {
       rank_.diagnostics().Add(
-          Anomaly::kCommunicatorUnknown, 1,
+          anomaly::kCommunicatorUnknown, 1,
           fmt::format("{}, {} on rank {}", *collective.attributes.communicator, region.name, rank_.rank()));
       return;
     }
@@ -421,7 +422,7 @@ class TimelineWriter {
     if (communicator.is_self) return 0;
     const auto found = facts_.roots.find({collective.communicator, collective.number});
     if (found == facts_.roots.end()) {
-      rank_.diagnostics().Add(Anomaly::kRootUnknown, 1, fmt::format("{} on rank {}", region.name, rank_.rank()));
+      rank_.diagnostics().Add(anomaly::kRootUnknown, 1, fmt::format("{} on rank {}", region.name, rank_.rank()));
       return std::nullopt;
     }
     const std::int32_t rank = found->second;
@@ -515,10 +516,10 @@ class TimelineWriter {
     PostOutsideUntil(kNever);
     regions_.Finish(end);
     rank_.Leave(end, facts_.application_region);
-    rank_.diagnostics().Add(Anomaly::kCallEdgeMissing, events_.lost_edges(), fmt::format("on rank {}", rank_.rank()));
-    rank_.diagnostics().AddPopulation(Anomaly::kCallEdgeMissing, events_.edges());
+    rank_.diagnostics().Add(anomaly::kCallEdgeMissing, events_.lost_edges(), fmt::format("on rank {}", rank_.rank()));
+    rank_.diagnostics().AddPopulation(anomaly::kCallEdgeMissing, events_.edges());
     if (is_application_open_ && !stopped_at_ && !facts_.is_part) {
-      rank_.diagnostics().Add(Anomaly::kTraceEndsEarly, 1, fmt::format("rank {} does not end", rank_.rank()));
+      rank_.diagnostics().Add(anomaly::kTraceEndsEarly, 1, fmt::format("rank {} does not end", rank_.rank()));
     }
     for (std::uint32_t i = 0; i < totals_.size(); ++i) {
       constexpr double kSmallestShare = 0.99;
@@ -526,7 +527,7 @@ class TimelineWriter {
           static_cast<double>(call_samples_[i]) < kSmallestShare * static_cast<double>(sampled_calls_);
       if (samples_[i] == 0 || !is_partial) continue;
       rank_.DistrustCounter(i);
-      rank_.diagnostics().Add(Anomaly::kCounterNotAlwaysOn, 1,
+      rank_.diagnostics().Add(anomaly::kCounterNotAlwaysOn, 1,
                               fmt::format("{} on rank {}", trace_.counters[i].name, rank_.rank()));
     }
   }

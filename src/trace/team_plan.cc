@@ -6,6 +6,8 @@
 #include <optional>
 #include <utility>
 
+#include "trace/anomalies.h"
+
 namespace farscale {
 namespace {
 
@@ -39,7 +41,7 @@ class SpanReader {
 
  private:
   void Unbalanced() {
-    diagnostics_.Add(Anomaly::kTeamRecordsUnbalanced, 1, place_);
+    diagnostics_.Add(anomaly::kTeamRecordsUnbalanced, 1, place_);
     fork_.reset();
     begin_.reset();
     end_.reset();
@@ -51,7 +53,7 @@ class SpanReader {
   void Fork(const TeamEvent& event) {
     if (IsInTeam()) {
       if (inner_forks_++ > 0) return;
-      diagnostics_.Add(Anomaly::kTeamNested, 1, place_);
+      diagnostics_.Add(anomaly::kTeamNested, 1, place_);
       inner_begin_ = event.event;
       return;
     }
@@ -153,7 +155,7 @@ class Planner {
       if (span.fork != kNoFork) continue;
       const bool is_in_team = next < forks.size() && forks[next].fork.tick <= span.begin.tick;
       const bool is_inner = is_in_team && HasNested();
-      result_.diagnostics.Add(is_inner ? Anomaly::kTeamNested : Anomaly::kTeamRecordsUnbalanced, 1, PlaceOf(thread));
+      result_.diagnostics.Add(is_inner ? anomaly::kTeamNested : anomaly::kTeamRecordsUnbalanced, 1, PlaceOf(thread));
     }
   }
 
@@ -182,7 +184,7 @@ class Planner {
     std::sort(found.begin(), found.end());
     const bool is_known = !expected.empty();
     if (is_known && found != expected) {
-      result_.diagnostics.Add(Anomaly::kTeamIncomplete, 1, PlaceOf(0));
+      result_.diagnostics.Add(anomaly::kTeamIncomplete, 1, PlaceOf(0));
       return;
     }
     fork.is_whole = found.size() > 1;
@@ -204,8 +206,8 @@ class Planner {
       }
       if (!fork.is_whole) continue;
       fork.barriers_agree = agree && !has_inside;
-      if (has_inside) result_.diagnostics.Add(Anomaly::kTaskInTeamBarrier, 1, PlaceOf(0));
-      if (!agree && !has_inside) result_.diagnostics.Add(Anomaly::kTeamBarrierMismatch, 1, PlaceOf(0));
+      if (has_inside) result_.diagnostics.Add(anomaly::kTaskInTeamBarrier, 1, PlaceOf(0));
+      if (!agree && !has_inside) result_.diagnostics.Add(anomaly::kTeamBarrierMismatch, 1, PlaceOf(0));
     }
   }
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "trace/anomalies.h"
 #include "trace/counters.h"
 
 namespace farscale {
@@ -44,7 +45,7 @@ std::string RankBuilder::Place() const { return fmt::format("on rank {} at tick 
 // A clock that runs backwards stands still until it has caught up.
 Tick RankBuilder::Advance(Tick tick) {
   if (tick < last_tick_) {
-    diagnostics_.Add(Anomaly::kClockBackwards, 1, Place());
+    diagnostics_.Add(anomaly::kClockBackwards, 1, Place());
     return last_tick_;
   }
   if (tick > kLargestTick || tick < -kLargestTick) {
@@ -74,11 +75,11 @@ void RankBuilder::Leave(Tick tick, std::uint32_t region) {
   edges_ += trace_.regions[region].is_outside ? 0 : 1;
   const auto found = std::find(open_regions_.rbegin(), open_regions_.rend(), region);
   if (found == open_regions_.rend()) {
-    diagnostics_.Add(Anomaly::kLeaveWithoutEnter, 1, Place());
+    diagnostics_.Add(anomaly::kLeaveWithoutEnter, 1, Place());
     return;
   }
   for (auto left_open = found - open_regions_.rbegin(); left_open > 0; --left_open) {
-    diagnostics_.Add(Anomaly::kRegionLeftOpen, 1, Place());
+    diagnostics_.Add(anomaly::kRegionLeftOpen, 1, Place());
     Pop(tick);
   }
   Pop(tick);
@@ -110,7 +111,7 @@ void RankBuilder::BeginCall(Tick tick, std::uint32_t region) {
   call_first_record_ = columns_.record_kind.size();
   // A region outside the cut between two calls: its records now count as those of the call before.
   const std::uint64_t between = columns_.enter.size() > 0 ? call_first_record_ - timeline_.call_records_end_ : 0;
-  if (between > 0) diagnostics_.Add(Anomaly::kRecordOutsideMpi, between, Place());
+  if (between > 0) diagnostics_.Add(anomaly::kRecordOutsideMpi, between, Place());
   for (std::size_t i = 0; i < samples_.size(); ++i) counters_at_enter_[i] = SampleAt(tick, i);
 }
 
@@ -127,13 +128,13 @@ void RankBuilder::EndCall(Tick tick) {
   }
   const bool has_record = columns_.record_kind.size() > call_first_record_;
   if (!has_record && trace_.regions[call_region_].IsCollective()) {
-    diagnostics_.Add(Anomaly::kCollectiveWithoutRecord, 1,
+    diagnostics_.Add(anomaly::kCollectiveWithoutRecord, 1,
                      fmt::format("{} {}", trace_.regions[call_region_].name, Place()));
   }
   const MpiCall call = trace_.regions[call_region_].call;
   const bool locks = call == MpiCall::kWindowLock || call == MpiCall::kWindowLockAll;
   if (locks || (!has_record && IsWindowSynchronisation(call))) {
-    diagnostics_.Add(Anomaly::kOneSidedNotReplayed, 1,
+    diagnostics_.Add(anomaly::kOneSidedNotReplayed, 1,
                      fmt::format("{} {}", trace_.regions[call_region_].name, Place()));
   }
 }
@@ -154,7 +155,7 @@ std::int64_t RankBuilder::SampleAt(Tick tick, std::size_t counter) {
   Sample& sample = samples_[counter];
   if (!timeline_.counters_[counter].recorded) return sample.value;
   if (!cpu_times_[counter].empty()) return sample.value;  // what it is here will be known at the end
-  if (sample.tick != tick) diagnostics_.Add(Anomaly::kCounterNotAtEdges, 1);
+  if (sample.tick != tick) diagnostics_.Add(anomaly::kCounterNotAtEdges, 1);
   // A sample a little ahead of its edge still tells what happened since the edge before.
   ++sample.edges;
   if (!sample.is_new && sample.tick != tick) ++sample.edges_without;
@@ -169,11 +170,11 @@ void RankBuilder::SetCounter(Tick tick, std::uint32_t counter, std::int64_t valu
       data.is_double ? std::bit_cast<double>(value) < std::bit_cast<double>(sample.value) : value < sample.value;
   if (data.recorded && fell) {
     data.unreliable = true;
-    diagnostics_.Add(Anomaly::kCounterBackwards, 1, fmt::format("{} {}", trace_.counters[counter].name, Place()));
+    diagnostics_.Add(anomaly::kCounterBackwards, 1, fmt::format("{} {}", trace_.counters[counter].name, Place()));
   }
   if (!data.recorded && edges_ > 0) {
     data.unreliable = true;
-    diagnostics_.Add(Anomaly::kCounterNotAtEdges, edges_, fmt::format("{} {}", trace_.counters[counter].name, Place()));
+    diagnostics_.Add(anomaly::kCounterNotAtEdges, edges_, fmt::format("{} {}", trace_.counters[counter].name, Place()));
   }
   data.recorded = true;
   sample.value = value;
@@ -235,7 +236,7 @@ void RankBuilder::DistrustCounter(std::uint32_t counter) { timeline_.counters_[c
 bool RankBuilder::InCall() {
   ++messages_;
   if (call_depth_ > 0) return true;
-  diagnostics_.Add(Anomaly::kRecordOutsideMpi, 1, Place());
+  diagnostics_.Add(anomaly::kRecordOutsideMpi, 1, Place());
   return false;
 }
 
@@ -255,7 +256,7 @@ std::optional<std::uint32_t> RankBuilder::EndpointOf(std::uint32_t peer, std::ui
         group.remote.empty() || std::find(group.members.begin(), group.members.end(), rank_) == group.members.end();
     const std::vector<std::int32_t>& peers = in_members ? group.members : group.remote;
     if (peer >= peers.size()) {
-      diagnostics_.Add(Anomaly::kPeerOutsideCommunicator, 1, fmt::format("peer {} {}", peer, Place()));
+      diagnostics_.Add(anomaly::kPeerOutsideCommunicator, 1, fmt::format("peer {} {}", peer, Place()));
       return std::nullopt;
     }
     world_peer = peers[peer];
@@ -282,13 +283,13 @@ void RankBuilder::AddRecord(RecordKind kind, std::uint32_t target, std::uint64_t
 
 void RankBuilder::Remember(std::uint64_t request, Operation operation, std::uint64_t ordinal) {
   const auto [entry, is_new] = requests_.insert_or_assign(request, Request{operation, ordinal});
-  if (!is_new) diagnostics_.Add(Anomaly::kRequestNeverCompleted, 1, fmt::format("request {} {}", request, Place()));
+  if (!is_new) diagnostics_.Add(anomaly::kRequestNeverCompleted, 1, fmt::format("request {} {}", request, Place()));
 }
 
 std::optional<std::uint64_t> RankBuilder::TakeRequest(std::uint64_t request, Operation operation) {
   const auto found = requests_.find(request);
   if (found == requests_.end() || found->second.operation != operation) {
-    diagnostics_.Add(Anomaly::kRequestUnknown, 1, fmt::format("request {} {}", request, Place()));
+    diagnostics_.Add(anomaly::kRequestUnknown, 1, fmt::format("request {} {}", request, Place()));
     return std::nullopt;
   }
   const std::uint64_t ordinal = found->second.ordinal;
@@ -310,7 +311,7 @@ void RankBuilder::SendPost(std::uint32_t peer, std::uint32_t communicator, std::
   const auto endpoint = EndpointOf(peer, communicator, tag);
   if (!endpoint) return;
   if (request) Remember(*request, Operation::kSend, timeline_.sends_);
-  if (!request) diagnostics_.Add(Anomaly::kCompletionUnknown, 1, Place());
+  if (!request) diagnostics_.Add(anomaly::kCompletionUnknown, 1, Place());
   ++timeline_.sends_;
   AddRecord(RecordKind::kSendPost, *endpoint, 0, bytes);
 }
@@ -353,7 +354,7 @@ void RankBuilder::ReceiveComplete(std::uint32_t peer, std::uint32_t communicator
 void RankBuilder::RequestCancelled(std::uint64_t request) {
   const auto found = requests_.find(request);
   if (found == requests_.end()) return;
-  diagnostics_.Add(Anomaly::kRequestCancelled, 1, fmt::format("request {} {}", request, Place()));
+  diagnostics_.Add(anomaly::kRequestCancelled, 1, fmt::format("request {} {}", request, Place()));
   if (found->second.operation == Operation::kSend && call_depth_ > 0) {
     AddRecord(RecordKind::kSendCancelled, 0, timeline_.sends_ - 1 - found->second.ordinal, 0);
   }
@@ -383,7 +384,7 @@ void RankBuilder::Collective(CollectiveKind kind, std::uint32_t communicator, st
 void RankBuilder::CollectivePost(std::optional<std::uint64_t> request) {
   if (!InCall()) return;
   if (request) Remember(*request, Operation::kCollective, timeline_.collectives_);
-  if (!request) diagnostics_.Add(Anomaly::kCompletionUnknown, 1, Place());
+  if (!request) diagnostics_.Add(anomaly::kCompletionUnknown, 1, Place());
   ++timeline_.collectives_;
   AddRecord(RecordKind::kCollectivePost, 0, 0, 0);
 }
@@ -447,16 +448,16 @@ void RankBuilder::BufferFlush(Tick begin, Tick end) {
 RankTimeline RankBuilder::Finish() {
   if (off_since_ && last_tick_ > *off_since_) timeline_.interruptions_.push_back({*off_since_, last_tick_, false});
   while (!open_regions_.empty()) {
-    diagnostics_.Add(Anomaly::kRegionLeftOpen, 1, fmt::format("on rank {} at the end of the trace", rank_));
+    diagnostics_.Add(anomaly::kRegionLeftOpen, 1, fmt::format("on rank {} at the end of the trace", rank_));
     Pop(last_tick_);
   }
   if (!requests_.empty()) {
-    diagnostics_.Add(Anomaly::kRequestNeverCompleted, requests_.size(), fmt::format("on rank {}", rank_));
+    diagnostics_.Add(anomaly::kRequestNeverCompleted, requests_.size(), fmt::format("on rank {}", rank_));
   }
-  diagnostics_.AddPopulation(Anomaly::kClockBackwards, edges_);
-  diagnostics_.AddPopulation(Anomaly::kLeaveWithoutEnter, edges_);
-  for (const Anomaly anomaly :
-       {Anomaly::kRecordOutsideMpi, Anomaly::kRequestUnknown, Anomaly::kPeerOutsideCommunicator}) {
+  diagnostics_.AddPopulation(anomaly::kClockBackwards, edges_);
+  diagnostics_.AddPopulation(anomaly::kLeaveWithoutEnter, edges_);
+  for (const Anomaly& anomaly :
+       {anomaly::kRecordOutsideMpi, anomaly::kRequestUnknown, anomaly::kPeerOutsideCommunicator}) {
     diagnostics_.AddPopulation(anomaly, messages_);
   }
   timeline_.columns_ = FinishColumns(columns_);

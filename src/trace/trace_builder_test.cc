@@ -1,3 +1,4 @@
+#include "trace/anomalies.h"
 #include "trace/trace_builder.h"
 
 #include <gmock/gmock.h>
@@ -77,7 +78,7 @@ TEST_F(RankBuilderTest, PeersAreTranslatedToWorldRanks) {
   ASSERT_EQ(timeline.records(), 2u);
   EXPECT_EQ(timeline.endpoints()[timeline.record_target(0)].peer, 1);
   EXPECT_EQ(timeline.endpoints()[timeline.record_target(1)].peer, 1);
-  EXPECT_EQ(rank.diagnostics().count(Anomaly::kPeerOutsideCommunicator), 1u);
+  EXPECT_EQ(rank.diagnostics().count(anomaly::kPeerOutsideCommunicator), 1u);
 }
 
 // Completions name their operation by how many posts lie between.
@@ -132,9 +133,9 @@ TEST_F(RankBuilderTest, OddRequestsAreCounted) {
   rank.RequestCancelled(2);
   rank.Leave(1, wait_);
   const RankTimeline timeline = rank.Finish();
-  EXPECT_EQ(rank.diagnostics().count(Anomaly::kRequestUnknown), 2u);
-  EXPECT_EQ(rank.diagnostics().count(Anomaly::kRequestNeverCompleted), 1u);
-  EXPECT_EQ(rank.diagnostics().count(Anomaly::kRequestCancelled), 1u);
+  EXPECT_EQ(rank.diagnostics().count(anomaly::kRequestUnknown), 2u);
+  EXPECT_EQ(rank.diagnostics().count(anomaly::kRequestNeverCompleted), 1u);
+  EXPECT_EQ(rank.diagnostics().count(anomaly::kRequestCancelled), 1u);
   EXPECT_EQ(timeline.record_kind(0), RecordKind::kReceive);
   EXPECT_EQ(timeline.record_kind(3), RecordKind::kSendCancelled);
 }
@@ -145,7 +146,7 @@ TEST_F(RankBuilderTest, RecordsOutsideMpiAreCountedAndIgnored) {
   rank.Send(1, world_, 0, 8);
   rank.Leave(1, user_);
   EXPECT_EQ(rank.Finish().records(), 0u);
-  EXPECT_EQ(rank.diagnostics().count(Anomaly::kRecordOutsideMpi), 1u);
+  EXPECT_EQ(rank.diagnostics().count(anomaly::kRecordOutsideMpi), 1u);
 }
 
 // What lies outside a cut is kept before the first call and after the last, and is part of neither.
@@ -185,7 +186,7 @@ TEST_F(RankBuilderTest, RecordsOutsideTheCutBetweenCallsAreCounted) {
   const RankTimeline timeline = rank.Finish();
   EXPECT_EQ(timeline.records(), 2u);
   EXPECT_EQ(timeline.first_record(2), 1u);
-  EXPECT_EQ(rank.diagnostics().count(Anomaly::kRecordOutsideMpi), 1u);
+  EXPECT_EQ(rank.diagnostics().count(anomaly::kRecordOutsideMpi), 1u);
 }
 
 TEST_F(RankBuilderTest, CallsInsideCallsBelongToTheOuterOne) {
@@ -212,8 +213,8 @@ TEST_F(RankBuilderTest, UnbalancedRegions) {
   rank.Enter(4, user_);  // ends with the trace
   rank.Enter(5, send_);
   const RankTimeline timeline = rank.Finish();
-  EXPECT_EQ(rank.diagnostics().count(Anomaly::kLeaveWithoutEnter), 1u);
-  EXPECT_EQ(rank.diagnostics().count(Anomaly::kRegionLeftOpen), 3u);
+  EXPECT_EQ(rank.diagnostics().count(anomaly::kLeaveWithoutEnter), 1u);
+  EXPECT_EQ(rank.diagnostics().count(anomaly::kRegionLeftOpen), 3u);
   EXPECT_EQ(timeline.region_events(), 6u);
   EXPECT_EQ(timeline.calls(), 1u);
   EXPECT_EQ(timeline.end(), 5);
@@ -227,7 +228,7 @@ TEST_F(RankBuilderTest, ClockRunningBackwards) {
   rank.Enter(70, send_);
   rank.Leave(120, send_);
   const RankTimeline timeline = rank.Finish();
-  EXPECT_EQ(rank.diagnostics().count(Anomaly::kClockBackwards), 2u);
+  EXPECT_EQ(rank.diagnostics().count(anomaly::kClockBackwards), 2u);
   EXPECT_EQ(timeline.duration(0), 0);
   EXPECT_EQ(timeline.enter(1), 100);
   EXPECT_EQ(timeline.leave(1), 120);
@@ -325,7 +326,7 @@ TEST_F(RankBuilderTest, CounterThatFallsOrBeginsLateIsUnreliable) {
   falls.SetCounter(1, counter_, 50);
   falls.Leave(1, send_);
   EXPECT_FALSE(falls.Finish().counter_is_reliable(counter_));
-  EXPECT_EQ(falls.diagnostics().count(Anomaly::kCounterBackwards), 1u);
+  EXPECT_EQ(falls.diagnostics().count(anomaly::kCounterBackwards), 1u);
 
   RankBuilder late = Rank();
   late.Enter(0, send_);

@@ -18,6 +18,7 @@
 #include "support/same_trace.h"
 #include "support/temporary_folder.h"
 #include "support/traces.h"
+#include "trace/anomalies.h"
 #include "trace/otf2_writer.h"
 #include "trace/timeline_feed.h"
 #include "trace/trace_reader.h"
@@ -148,7 +149,7 @@ TEST(ParaverProperty, SaysTheSameAsTheProgram) {
     const Trace read = ReadTrace(test::WriteParaver(trace, MatchTrace(trace), folder.path(), "t", options));
     ExpectSame(trace, read);
     for (const Finding& finding : read.diagnostics.findings()) {
-      EXPECT_EQ(finding.id, Describe(Anomaly::kCompletionUnknown).id) << finding.example;
+      EXPECT_EQ(finding.id, anomaly::kCompletionUnknown.id) << finding.example;
     }
     if (HasFatalFailure()) return;
   }

@@ -4,8 +4,10 @@
 
 #include <cmath>
 
+#include "factors/anomalies.h"
 #include "factors/phase_factors.h"
 #include "factors/run_errors.h"
+#include "replay/anomalies.h"
 #include "replay/cut_trace.h"
 #include "support/same_trace.h"
 #include "support/temporary_folder.h"
@@ -47,7 +49,7 @@ void ExpectInvariants(const Trace& trace, const PhaseCut& cut, const PhaseFactor
   }
   EXPECT_LE(*v[Factor::kLoadBalance], 1 + 1e-12) << place;
   EXPECT_LE(t.largest_useful, t.ideal_elapsed * (1 + kClockError)) << place;
-  const bool flagged = factors.diagnostics.count(Anomaly::kIdealAboveMeasured) > 0;
+  const bool flagged = factors.diagnostics.count(anomaly::kIdealAboveMeasured) > 0;
   EXPECT_EQ(t.ideal_elapsed > t.elapsed, flagged) << place;
   // Useful and MPI time make up the windows, to the tick.
   Tick covered = 0;
@@ -130,8 +132,8 @@ TEST(RealTraces, EverythingMatches) {
     const Trace trace = ReadTrace(path);
     const Matching matching = MatchTrace(trace);
     EXPECT_EQ(matching.matched, matching.messages) << path;
-    EXPECT_EQ(matching.diagnostics.count(Anomaly::kMessageSizeMismatch), 0u) << path;
-    EXPECT_EQ(matching.diagnostics.count(Anomaly::kCollectiveMismatch), 0u) << path;
+    EXPECT_EQ(matching.diagnostics.count(anomaly::kMessageSizeMismatch), 0u) << path;
+    EXPECT_EQ(matching.diagnostics.count(anomaly::kCollectiveMismatch), 0u) << path;
   }
 }
 

@@ -1,0 +1,65 @@
+// Anomalies of runs and of tables of factors.
+#pragma once
+
+#include "base/diagnostics.h"
+
+namespace farscale::anomaly {
+
+inline constexpr Anomaly kIdealAboveMeasured{
+    "idealAboveMeasured", Severity::kWarning,
+    "phases take longer on the ideal network than measured, so transfer is above 1: clocks of ranks differ, or ranks "
+    "wait in occurrences of a phase for what they waited for before them"};
+inline constexpr Anomaly kWaitsUnknown{
+    "waitsUnknown", Severity::kWarning,
+    "calls may have waited for ranks that the trace does not name, so there are no serialization and transfer"};
+inline constexpr Anomaly kMeasurementOff{
+    "measurementOff", Severity::kWarning,
+    "microseconds of the run lie in stretches with recording switched off; they count as time outside MPI"};
+inline constexpr Anomaly kBufferFlush{
+    "bufferFlush", Severity::kWarning,
+    "microseconds of the run were spent writing trace buffers; they count as time outside MPI"};
+inline constexpr Anomaly kNotRunning{
+    "notRunning", Severity::kNote,
+    "microseconds lie outside MPI but are not useful, since the trace says that the rank did not run (input and "
+    "output, writing of trace buffers and the like); the replay counts them as computation"};
+inline constexpr Anomaly kIterationLeftOut{
+    "iterationLeftOut", Severity::kNote,
+    "iterations were left out since they stand out as disturbed, or are not among those kept"};
+inline constexpr Anomaly kDisturbanceUnknown{
+    "disturbanceUnknown", Severity::kWarning,
+    "phases should keep clean iterations only, but the disturbed ones cannot be found: there are fewer than three "
+    "iterations, ranks differ in how many they have, or more than a third stand out; then all count as clean"};
+inline constexpr Anomaly kGroupWithoutFactors{
+    "groupWithoutFactors", Severity::kNote,
+    "groups of ranks compute nothing in a phase, so they have no factors there"};
+inline constexpr Anomaly kPhaseEstimateClamped{
+    "phaseEstimateClamped", Severity::kNote,
+    "estimates of the ideal time from phase profiles left the range they must lie in and were clamped"};
+inline constexpr Anomaly kScalingGuessed{
+    "scalingGuessed", Severity::kWarning,
+    "the study does not say whether it scales strongly or weakly; decided from how the work grows"};
+inline constexpr Anomaly kScalingUnlikely{
+    "scalingUnlikely", Severity::kWarning,
+    "the work of the runs does not grow as their scaling says; where that is wrong, so are speedup, computation "
+    "scalability, global efficiency and what is projected from them"};
+inline constexpr Anomaly kTermsDiffer{
+    "termsDiffer", Severity::kWarning,
+    "results differ in scaling from those they are compared with, or have no reference run in common with them; "
+    "speedup, computation scalability and global efficiency are not compared"};
+inline constexpr Anomaly kThreadsDifferBetweenRuns{
+    "threadsDifferBetweenRuns", Severity::kWarning,
+    "phases have runs with different numbers of threads a process; at process level such runs do not compare like with "
+    "like, and no speedup is projected"};
+inline constexpr Anomaly kWorkDiffersBetweenRepeats{
+    "workDiffersBetweenRepeats", Severity::kNote,
+    "repeats of one core count differ in useful time by more than a tenth"};
+inline constexpr Anomaly kValuesMissing{
+    "valuesMissing", Severity::kWarning,
+    "rows lack a factor that other rows of the phase have; each factor is fitted to the rows that have it"};
+inline constexpr Anomaly kShareAboveOne{"shareAboveOne", Severity::kWarning,
+                                        "factors that cannot exceed 1 are given above 1 by more than rounding"};
+inline constexpr Anomaly kParentNotProduct{
+    "parentNotProduct", Severity::kWarning,
+    "factors are given that are not the product of the factors they consist of; only the latter are extrapolated"};
+
+}  // namespace farscale::anomaly

@@ -1,0 +1,23 @@
+// Anomalies found between the runs of a study.
+#pragma once
+
+#include "base/diagnostics.h"
+
+namespace farscale::anomaly {
+
+inline constexpr Anomaly kPhaseNotInRun{"phaseNotInRun", Severity::kWarning,
+                                        "phases of other runs do not occur in a run; it has no factors for them"};
+inline constexpr Anomaly kIterationsDiffer{
+    "iterationsDiffer", Severity::kWarning,
+    "iterations that were found or chosen compute far more or less than the scaling of the other runs suggests; they "
+    "may be of another loop or kind, so check them with farscale phases"};
+inline constexpr Anomaly kGroupNotInEveryRun{"groupNotInEveryRun", Severity::kWarning,
+                                             "groups of ranks were found in some runs only; they are fitted to those"};
+inline constexpr Anomaly kProgramNameDiffers{
+    "programNameDiffers", Severity::kNote,
+    "runs carry different program names but the same regions; they count as one program"};
+inline constexpr Anomaly kScenarioNotPossible{
+    "scenarioNotPossible", Severity::kWarning,
+    "replays on other machines are missing, since the runs lack what they need"};
+
+}  // namespace farscale::anomaly

@@ -1,0 +1,97 @@
+// Anomalies of traces, found while reading them.
+#pragma once
+
+#include "base/diagnostics.h"
+
+namespace farscale::anomaly {
+
+inline constexpr Anomaly kDamagedLine{"damagedLine", Severity::kWarning,
+                                      "lines of the trace are damaged and were left out", 0.01};
+inline constexpr Anomaly kTraceEndsEarly{
+    "traceEndsEarly", Severity::kWarning,
+    "traces end before the time that their header gives; the rest of the run is unknown"};
+inline constexpr Anomaly kHeaderContradicted{
+    "headerContradicted", Severity::kWarning,
+    "records or definitions contradict the header of the trace; the records count"};
+inline constexpr Anomaly kCallEdgeMissing{"callEdgeMissing", Severity::kWarning,
+                                          "edges of MPI calls have no other edge: a call without leave lasts until the "
+                                          "next one, a leave without call was ignored",
+                                          0.01};
+inline constexpr Anomaly kRankWithoutRecords{"rankWithoutRecords", Severity::kWarning,
+                                             "ranks recorded nothing; they count with no useful time"};
+inline constexpr Anomaly kClockBackwards{
+    "clockBackwards", Severity::kWarning,
+    "events lie before the preceding event of the same location; time across such a jump counts as zero", 0.001};
+inline constexpr Anomaly kLeaveWithoutEnter{"leaveWithoutEnter", Severity::kWarning,
+                                            "region leaves have no enter and were ignored", 0.01};
+inline constexpr Anomaly kRegionLeftOpen{
+    "regionLeftOpen", Severity::kNote,
+    "regions were entered and not left; they end where the region around them or the trace ends"};
+inline constexpr Anomaly kRecordOutsideMpi{"recordOutsideMpi", Severity::kWarning,
+                                           "communication records lie outside any MPI call and were ignored", 0.01};
+inline constexpr Anomaly kRequestUnknown{
+    "requestUnknown", Severity::kWarning,
+    "completions name a request that was never posted; the operation counts as posted at its completion", 0.01};
+inline constexpr Anomaly kRequestNeverCompleted{"requestNeverCompleted", Severity::kNote,
+                                                "requests were posted and never completed"};
+inline constexpr Anomaly kRequestCancelled{"requestCancelled", Severity::kNote,
+                                           "requests were cancelled and carry no message"};
+inline constexpr Anomaly kPeerOutsideCommunicator{
+    "peerOutsideCommunicator", Severity::kWarning,
+    "messages name a peer that is not in their communicator and were ignored", 0.01};
+inline constexpr Anomaly kCollectiveWithoutRecord{
+    "collectiveWithoutRecord", Severity::kWarning,
+    "collective calls were recorded without communicator; the replay cannot synchronise them"};
+inline constexpr Anomaly kOneSidedNotReplayed{
+    "oneSidedNotReplayed", Severity::kWarning,
+    "calls of one-sided communication do not say whom they wait for: fences and epochs without records, and locks"};
+inline constexpr Anomaly kMpiOnWorkerThread{
+    "mpiOnWorkerThread", Severity::kWarning,
+    "MPI calls were made by threads other than the main one; they are not part of the analysis", 0.01};
+inline constexpr Anomaly kThreadsAtProcessLevel{
+    "threadsAtProcessLevel", Severity::kNote,
+    "processes with several threads are analysed at process level: time outside MPI on the main thread is useful, "
+    "whatever the other threads do"};
+inline constexpr Anomaly kTeamRecordsUnbalanced{"teamRecordsUnbalanced", Severity::kWarning,
+                                                "forks of OpenMP teams have no join, or threads enter or leave a team "
+                                                "that nobody forked; waiting there is unknown"};
+inline constexpr Anomaly kTeamNested{
+    "teamNested", Severity::kNote, "OpenMP teams were forked inside other teams; waiting in the inner ones is unknown"};
+inline constexpr Anomaly kTeamIncomplete{
+    "teamIncomplete", Severity::kWarning,
+    "OpenMP teams were entered by other threads than belong to them; waiting there is unknown"};
+inline constexpr Anomaly kTeamBarrierMismatch{"teamBarrierMismatch", Severity::kWarning,
+                                              "OpenMP teams have barriers that not all of their threads entered; "
+                                              "waiting at the barriers of these teams is unknown"};
+inline constexpr Anomaly kTaskInTeamBarrier{"taskInTeamBarrier", Severity::kNote,
+                                            "barriers of OpenMP teams have other regions inside, as tasks do; waiting "
+                                            "at the barriers of these teams is unknown"};
+inline constexpr Anomaly kThreadOutsideTeams{
+    "threadOutsideTeams", Severity::kWarning,
+    "threads recorded something outside of any OpenMP team, or were in none; that is not part of the analysis"};
+inline constexpr Anomaly kOtherLocationsIgnored{
+    "otherLocationsIgnored", Severity::kNote,
+    "locations of accelerators or of asynchronous metrics are not part of the analysis"};
+inline constexpr Anomaly kCounterBackwards{
+    "counterBackwards", Severity::kWarning,
+    "counter samples are lower than the one before; the counter is not used where that happens"};
+inline constexpr Anomaly kCounterNotAtEdges{
+    "counterNotAtEdges", Severity::kWarning,
+    "region and call edges have no counter sample of their own; the last sample before is used"};
+inline constexpr Anomaly kCounterNotAlwaysOn{"counterNotAlwaysOn", Severity::kWarning,
+                                             "counters were read only part of the time, since the measurement switched "
+                                             "between sets of counters; they are not used where that happens"};
+inline constexpr Anomaly kCompletionUnknown{
+    "completionUnknown", Severity::kNote,
+    "non-blocking sends and collectives do not say where they complete; in the replay nobody waits for them"};
+inline constexpr Anomaly kRootUnknown{
+    "rootUnknown", Severity::kWarning,
+    "collectives with a root do not say which rank it is; in the replay all wait for all"};
+inline constexpr Anomaly kCommunicatorUnknown{
+    "communicatorUnknown", Severity::kWarning,
+    "collective calls name a communicator that the trace does not define; the replay cannot synchronise them", 0.01};
+inline constexpr Anomaly kOnlyLongBursts{"onlyLongBursts", Severity::kWarning,
+                                         "ranks recorded only long bursts of computation for a time; the calls between "
+                                         "them are missing, so that nothing but useful time can be trusted"};
+
+}  // namespace farscale::anomaly
