@@ -12,7 +12,7 @@
 #include "factors/anomalies.h"
 #include "phases/burst_places.h"
 #include "replay/replay.h"
-#include "replay/typical_iteration.h"
+#include "replay/bursts.h"
 #include "stats/sample_quantiles.h"
 
 namespace farscale {

@@ -7,7 +7,6 @@
 
 #include "base/parallel.h"
 #include "base/text.h"
-#include "replay/posts.h"
 
 namespace farscale {
 namespace {
@@ -61,43 +60,36 @@ void SetDone(const RankActivities& activities, std::uint32_t call, Participant& 
 }
 
 // The operations that a rank posts in the phase, in the order of its calls.
-std::vector<Found> OperationsOf(const RankTimeline& timeline, const RankMatching& matching,
-                                const RankActivities& activities, std::uint32_t rank,
-                                const std::vector<Region>& regions, const std::vector<bool>& region_has_sizes) {
+std::vector<Found> OperationsOf(const RankRecords& records, const std::vector<bool>& region_has_sizes) {
   std::vector<Found> found;
   std::unordered_map<std::size_t, std::size_t> pending;  // of posts without completion, by number
-  Posts posts = PostsBefore(timeline, timeline.first_record(activities.first_call));
-  for (std::uint32_t call = 0; call < activities.calls; ++call) {
-    const std::size_t in_timeline = activities.first_call + call;
-    const std::size_t end = timeline.first_record(in_timeline + 1);
-    for (std::size_t record = timeline.first_record(in_timeline); record < end; ++record) {
-      const RecordKind kind = timeline.record_kind(record);
-      const std::size_t ordinal = posts.collectives;
-      posts.Count(kind);
+  ForEachRecord(records, [&](std::uint32_t call, std::size_t record, const RecordPart& part) {
+    if (!part.IsCollective() || !part.IsMatched()) return;
+    const std::uint32_t region = records.timeline.region(records.activities.first_call + call);
+    if (!part.posts) {
+      const auto post = pending.find(part.ordinal);
       // Nobody waits in a test.
-      if (kind == RecordKind::kCollectiveComplete && regions[timeline.region(in_timeline)].call != MpiCall::kTest) {
-        const auto post = pending.find(ordinal - 1 - timeline.record_back(record));
-        if (post != pending.end()) SetDone(activities, call, found[post->second].participant);
-      }
-      if (posts.collectives == ordinal || matching.collectives[ordinal] == kNoCollective) continue;
-      Participant participant;
-      participant.rank = rank;
-      participant.operation = matching.collectives[ordinal];
-      participant.call = call;
-      participant.enter = activities.enter(call);
-      participant.is_blocking = kind == RecordKind::kCollective;
-      if (participant.is_blocking) {
-        const RankTimeline::Record sizes = timeline.record(record);
-        participant.sends = sizes.bytes > 0;
-        participant.receives = sizes.received > 0;
-        SetDone(activities, call, participant);
-      } else {
-        pending[ordinal] = found.size();
-      }
-      found.push_back({participant, matching.collective_types[ordinal],
-                       participant.is_blocking && region_has_sizes[timeline.region(in_timeline)]});
+      const bool waits = records.regions[region].call != MpiCall::kTest;
+      if (waits && post != pending.end()) SetDone(records.activities, call, found[post->second].participant);
+      return;
     }
-  }
+    Participant participant;
+    participant.rank = records.rank;
+    participant.operation = part.number;
+    participant.call = call;
+    participant.enter = records.activities.enter(call);
+    participant.is_blocking = part.completes;
+    if (part.completes) {
+      const RankTimeline::Record sizes = records.timeline.record(record);
+      participant.sends = sizes.bytes > 0;
+      participant.receives = sizes.received > 0;
+      SetDone(records.activities, call, participant);
+    } else {
+      pending[part.ordinal] = found.size();
+    }
+    found.push_back(
+        {participant, records.matching.collective_types[part.ordinal], part.completes && region_has_sizes[region]});
+  });
   return found;
 }
 
@@ -131,8 +123,7 @@ void CollectiveWaits::Gather(const Trace& trace, const Matching& matching, const
   std::vector<std::vector<Found>> found(trace.size());
   ParallelFor(trace.size(), [&](std::size_t rank) {
     if (!activities.ranks[rank].present) return;
-    found[rank] = OperationsOf(trace.timelines[rank], matching.ranks[rank], activities.ranks[rank],
-                               static_cast<std::uint32_t>(rank), trace.regions, region_has_sizes);
+    found[rank] = OperationsOf(RecordsOf(trace, matching, activities, rank), region_has_sizes);
   });
   for (const std::vector<Found>& of_rank : found) {
     for (const Found& one : of_rank) ++first_[one.participant.operation + 1];

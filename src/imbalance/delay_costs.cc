@@ -6,107 +6,38 @@
 #include <utility>
 
 #include "base/parallel.h"
-#include "imbalance/interval_times.h"
-#include "imbalance/path_visits.h"
-#include "imbalance/synchronization.h"
+#include "imbalance/delay_intervals.h"
 
 namespace farscale {
 namespace {
 
-// What lies between a wait state and the synchronization point before it, on the side of the delayer.
-struct DelayInterval {
-  std::uint32_t first_delay = 0, end_delay = 0;  // into the delays of the waiter
-  std::uint32_t first_wait = 0, end_wait = 0;    // waits of the delayer
-  Tick delays = 0;                               // sum of both
-  Tick waits = 0;
-  std::optional<PathId> exit_path{};  // of the delayer's call at the synchronization point
-};
-
-struct Delay {
-  PathId path = 0;
-  Tick ticks = 0;  // by which the delayer was longer in it
-};
-
-struct RankIntervals {
-  std::vector<DelayInterval> intervals;  // one a wait state
-  std::vector<Delay> delays;
-};
-
-class IntervalSearch {
+// When a rank was last in a call path.
+class PathVisits {
  public:
-  IntervalSearch(const Activities& activities, const WaitStates& states, const CollectiveWaits& collectives,
-                 DelayRules rules)
-      : activities_(activities), states_(states), collectives_(collectives), rules_(rules) {
-    times_.resize(states.ranks.size());
-    sums_.resize(states.ranks.size());
-    ParallelFor(states.ranks.size(), [&](std::size_t rank) {
-      const std::vector<WaitState>& waits = states.ranks[rank].waits;
-      std::vector<Tick>& sums = sums_[rank];
-      sums.assign(waits.size() + 1, 0);
-      for (std::size_t i = 0; i < waits.size(); ++i) sums[i + 1] = sums[i] + waits[i].length;
-      if (activities.ranks[rank].present) times_[rank].emplace(activities.ranks[rank], waits);
-    });
-  }
+  // `paths`: how many there are.
+  PathVisits(const RankActivities& activities, std::size_t paths);
 
-  RankIntervals Run(std::uint32_t rank) const {
-    RankIntervals result;
-    PathTimes own(activities_.paths.size()), other(activities_.paths.size());
-    for (const WaitState& wait : states_.ranks[rank].waits) {
-      const SyncPoint from = PointBefore(states_, collectives_, rank, wait);
-      own.Clear();
-      other.Clear();
-      AddBetween(own, rank, from.call, wait.call);
-      AddBetween(other, wait.delayer, from.delayer_call, wait.delayer_call);
-      DelayInterval interval;
-      interval.first_delay = static_cast<std::uint32_t>(result.delays.size());
-      for (const PathId path : other.used()) {
-        const Tick excess = other[path] - own[path];
-        if (excess <= 0) continue;
-        result.delays.push_back({path, excess});
-        interval.delays += excess;
-      }
-      interval.end_delay = static_cast<std::uint32_t>(result.delays.size());
-      interval.first_wait = FirstWaitBehind(wait.delayer, from.delayer_call);
-      interval.end_wait = std::max(interval.first_wait, FirstWaitFrom(wait.delayer, wait.delayer_call));
-      if (from.call != kNoCall) interval.exit_path = PathOfCall(wait.delayer, from.delayer_call);
-      interval.waits = sums_[wait.delayer][interval.end_wait] - sums_[wait.delayer][interval.first_wait];
-      result.intervals.push_back(interval);
-    }
-    return result;
-  }
+  // The last activity in the path before `activity`; that one itself when there is none.
+  std::size_t LastBefore(std::size_t activity, PathId path) const;
 
  private:
-  // Activities behind one call and before another; from the beginning without the first.
-  void AddBetween(PathTimes& times, std::uint32_t rank, std::uint32_t from, std::uint32_t to) const {
-    const RankActivities& activities = activities_.ranks[rank];
-    const std::size_t behind = rules_ == DelayRules::kScalasca ? 0 : 1;
-    const std::size_t first = from == kNoCall ? 0 : activities.call_activity[from] + behind;
-    times_[rank]->AddTo(times, first, activities.call_activity[to]);
-  }
-
-  PathId PathOfCall(std::uint32_t rank, std::uint32_t call) const {
-    const RankActivities& activities = activities_.ranks[rank];
-    return activities.path[activities.call_activity[call]];
-  }
-
-  std::uint32_t FirstWaitFrom(std::uint32_t rank, std::uint32_t call) const {
-    const std::vector<WaitState>& waits = states_.ranks[rank].waits;
-    return static_cast<std::uint32_t>(
-        std::partition_point(waits.begin(), waits.end(), [call](const WaitState& w) { return w.call < call; }) -
-        waits.begin());
-  }
-
-  std::uint32_t FirstWaitBehind(std::uint32_t rank, std::uint32_t call) const {
-    return call == kNoCall ? 0 : FirstWaitFrom(rank, call + 1);
-  }
-
-  const Activities& activities_;
-  const WaitStates& states_;
-  const CollectiveWaits& collectives_;
-  const DelayRules rules_;
-  std::vector<std::optional<IntervalTimes>> times_;
-  std::vector<std::vector<Tick>> sums_;  // of the waits of every rank before each
+  std::vector<std::uint32_t> activities_;  // path by path, rising
+  std::vector<std::uint32_t> first_;       // of every path, and the end
 };
+
+PathVisits::PathVisits(const RankActivities& activities, std::size_t paths)
+    : activities_(activities.size()), first_(paths + 1) {
+  for (const PathId path : activities.path) ++first_[path + 1];
+  for (std::size_t path = 0; path < paths; ++path) first_[path + 1] += first_[path];
+  std::vector<std::uint32_t> next(first_.begin(), first_.end() - 1);
+  for (std::uint32_t a = 0; a < activities.size(); ++a) activities_[next[activities.path[a]]++] = a;
+}
+
+std::size_t PathVisits::LastBefore(std::size_t activity, PathId path) const {
+  const auto first = activities_.begin() + first_[path], end = activities_.begin() + first_[path + 1];
+  const auto behind = std::lower_bound(first, end, activity);
+  return behind == first ? activity : *std::prev(behind);
+}
 
 // What flows back to the waits of one rank, asked for from the last wait to the first. Short ranges are added wait by
 // wait, long ones at their ends.
@@ -320,10 +251,7 @@ std::optional<DelayRules> ParseDelayRules(std::string_view id) {
 
 DelayCosts FindDelayCosts(const Activities& activities, const WaitStates& states, const CollectiveWaits& collectives,
                           std::size_t iterations, const DelayOptions& options) {
-  const IntervalSearch search(activities, states, collectives, options.rules);
-  std::vector<RankIntervals> intervals(states.ranks.size());
-  ParallelFor(states.ranks.size(),
-              [&](std::size_t rank) { intervals[rank] = search.Run(static_cast<std::uint32_t>(rank)); });
+  const std::vector<RankIntervals> intervals = FindDelayIntervals(activities, states, collectives, options.rules);
   return Accounting(activities, states, intervals, std::max<std::size_t>(1, iterations), options).Run();
 }
 

@@ -2,9 +2,12 @@
 // docs/formulas.md, delay costs].
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <numeric>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -33,6 +36,11 @@ struct DelayOptions {
 
 // By kind of the wait state that is caused in the end, in ticks summed over ranks.
 using ByWaitKind = std::array<double, kWaitKinds>;
+
+inline double SumOf(const ByWaitKind& values) { return std::accumulate(values.begin(), values.end(), 0.0); }
+inline void Add(const ByWaitKind& more, ByWaitKind& sum) {
+  std::ranges::transform(sum, more, sum.begin(), std::plus<>());
+}
 
 // Costs of what one rank did in one call path.
 struct PathCosts {

@@ -7,17 +7,17 @@
 #include "base/parallel.h"
 #include "imbalance/collective_waits.h"
 #include "imbalance/load_matrix.h"
-#include "imbalance/slack.h"
 
 namespace farscale {
 namespace {
 
-double Sum(const ByWaitKind& values) { return std::accumulate(values.begin(), values.end(), 0.0); }
-
-ByWaitKind& operator+=(ByWaitKind& sum, const ByWaitKind& more) {
-  for (std::size_t kind = 0; kind < kWaitKinds; ++kind) sum[kind] += more[kind];
-  return sum;
-}
+constexpr double PathLosses::*kValues[] = {
+    &PathLosses::time,       &PathLosses::wrong_order, &PathLosses::wrong_order_same,
+    &PathLosses::completion, &PathLosses::indirect,    &PathLosses::propagating,
+    &PathLosses::caused,     &PathLosses::critical,    &PathLosses::nearly_critical,
+    &PathLosses::intra,      &PathLosses::inter};
+constexpr ByWaitKind PathLosses::*kValuesByKind[] = {&PathLosses::waiting, &PathLosses::short_term,
+                                                     &PathLosses::long_term, &PathLosses::exit_skew};
 
 // Fills in everything of one rank that needs no other.
 class RankAccount {
@@ -58,9 +58,9 @@ class RankAccount {
       if (wrong.same_source) OfCall(wait.call).wrong_order_same += length;
     }
     for (const PathCosts& path : costs.paths) {
-      Of(path.path).short_term += path.short_term;
-      Of(path.path).long_term += path.long_term;
-      Of(path.path).exit_skew += path.exit_skew;
+      Add(path.short_term, Of(path.path).short_term);
+      Add(path.long_term, Of(path.path).long_term);
+      Add(path.exit_skew, Of(path.path).exit_skew);
     }
   }
 
@@ -172,13 +172,9 @@ void AddTotals(Diagnosis& diagnosis) {
 }
 
 void ToSeconds(PathLosses& losses, double second) {
-  for (double* value :
-       {&losses.time, &losses.wrong_order, &losses.wrong_order_same, &losses.completion, &losses.indirect,
-        &losses.propagating, &losses.caused, &losses.critical, &losses.nearly_critical, &losses.intra, &losses.inter}) {
-    *value *= second;
-  }
-  for (ByWaitKind* values : {&losses.waiting, &losses.short_term, &losses.long_term, &losses.exit_skew}) {
-    for (double& value : *values) value *= second;
+  for (double PathLosses::*value : kValues) losses.*value *= second;
+  for (ByWaitKind PathLosses::*values : kValuesByKind) {
+    for (double& value : losses.*values) value *= second;
   }
 }
 
@@ -266,28 +262,10 @@ bool Diagnosis::IsOutside(PathId path) const {
   return recurs && (paths.is_before_phase(path) || path == kBetweenOccurrences || path == kAfterPhase);
 }
 
-double PathLosses::Waiting() const { return Sum(waiting); }
-double PathLosses::ShortTerm() const { return Sum(short_term); }
-double PathLosses::LongTerm() const { return Sum(long_term); }
-double PathLosses::ExitSkew() const { return Sum(exit_skew); }
-
 PathLosses& PathLosses::operator+=(const PathLosses& other) {
-  time += other.time;
   visits += other.visits;
-  farscale::operator+=(waiting, other.waiting);
-  wrong_order += other.wrong_order;
-  wrong_order_same += other.wrong_order_same;
-  completion += other.completion;
-  indirect += other.indirect;
-  propagating += other.propagating;
-  caused += other.caused;
-  farscale::operator+=(short_term, other.short_term);
-  farscale::operator+=(long_term, other.long_term);
-  farscale::operator+=(exit_skew, other.exit_skew);
-  critical += other.critical;
-  nearly_critical += other.nearly_critical;
-  intra += other.intra;
-  inter += other.inter;
+  for (double PathLosses::*value : kValues) this->*value += other.*value;
+  for (ByWaitKind PathLosses::*values : kValuesByKind) Add(other.*values, this->*values);
   return *this;
 }
 

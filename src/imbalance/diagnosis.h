@@ -37,15 +37,15 @@ struct PathLosses {
   ByWaitKind short_term{}, long_term{};  // waits that it caused
   ByWaitKind exit_skew{};                // waits for ranks that left it later, as a synchronization point, and no more
   double critical = 0;                   // on the critical path
-  double nearly_critical = 0;            // with little slack, on the critical path or not [imbalance/slack.h]
+  double nearly_critical = 0;            // with little slack, on the critical path or not [imbalance/critical_path.h]
   double intra = 0, inter = 0;           // waits of other ranks that go with its being on the critical path; not told
                                          // of phases that recur
 
-  double Waiting() const;
+  double Waiting() const { return SumOf(waiting); }
   double Execution() const { return time - Waiting(); }
-  double ShortTerm() const;
-  double LongTerm() const;
-  double ExitSkew() const;
+  double ShortTerm() const { return SumOf(short_term); }
+  double LongTerm() const { return SumOf(long_term); }
+  double ExitSkew() const { return SumOf(exit_skew); }
   double Costs() const { return ShortTerm() + LongTerm() + ExitSkew(); }
   PathLosses& operator+=(const PathLosses& other);
 };

@@ -31,9 +31,9 @@ bool IsUseful(const CallPaths& paths, PathId path);
 LoadMatrix LoadOf(const Trace& trace, const PhaseCut& cut, const Activities& activities, const WaitStates& states,
                   std::optional<PathId> path = std::nullopt);
 
-// What ranks compute between two calls, in their order, is a step of an iteration. (max - avg) / max * N / (N - 1) of the
-// sums, over all steps of all iterations, of their largest and average lengths; nothing where ranks do not make equally
-// many steps, which then do not belong together. What takes less than a thousandth of an iteration is no step.
+// What ranks compute between two calls, in their order, is a step of an iteration. (max - avg) / max * N / (N - 1) of
+// the sums, over all steps of all iterations, of their largest and average lengths; nothing where ranks do not make
+// equally many steps, which then do not belong together. What takes less than a thousandth of an iteration is no step.
 std::optional<double> ImbalanceInSteps(const Trace& trace, const PhaseCut& cut);
 
 }  // namespace farscale

@@ -1,11 +1,10 @@
-// How a load is spread over ranks and over iterations, and what helps against it [docs/formulas.md, shapes of
+// How a load is spread over ranks and over iterations [docs/formulas.md, shapes of
 // imbalance].
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -52,7 +51,7 @@ struct LoadShape {
   double imbalance_in_iteration = 0;  // of sums over iterations of their largest and average loads
   // The same of sums over the steps of iterations [load_matrix.h]; of all useful time only, and where steps compare.
   std::optional<double> imbalance_in_step;
-  double spread = 0;                  // robust standard deviation over the median, of what over_ranks tells of
+  double spread = 0;  // robust standard deviation over the median, of what over_ranks tells of
   // World ranks: the overloaded few, those with most first; the underloaded few, those with least first; of two groups
   // the one with the larger load, with most first. Empty where they differ between iterations.
   std::vector<std::size_t> ranks;
@@ -73,11 +72,5 @@ struct LoadShape {
 
 // Linear in the size of the matrix, but for sorting.
 LoadShape ShapeOf(const LoadMatrix& load);
-
-// What the literature advises, in one or two sentences; empty where nothing is known to be wrong.
-std::string RemedyFor(const LoadShape& shape);
-
-// For call paths that cost more by making ranks wait for each other in turn than by how much they have to do.
-std::string RemedyForSerialization();
 
 }  // namespace farscale

@@ -1,7 +1,6 @@
 #include "imbalance/loss_record.h"
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 namespace farscale {
@@ -40,13 +39,7 @@ void OnlyEffects(PathRecord& record) {
   for (std::vector<double>* values : {&record.execution, &record.waiting}) std::fill(values->begin(), values->end(), 0);
 }
 
-double Sum(const ByWaitKind& values) { return std::accumulate(values.begin(), values.end(), 0.0); }
-
 }  // namespace
-
-double LossRecord::Waiting() const { return Sum(waiting); }
-
-double LossRecord::Costs() const { return Sum(short_term) + Sum(long_term) + Sum(exit_skew); }
 
 void WithholdWaits(LossRecord& record, const UnknownWaits& waits) {
   record.unknown_waits = waits;
@@ -83,13 +76,11 @@ LossRecord RecordOf(const Diagnosis& diagnosis, const std::string& phase, const 
     if (total.visits == 0 || (is_outside && total.Costs() <= 0 && total.critical <= 0)) continue;
     record.paths.push_back(RecordOfPath(diagnosis, path, record.ranks));
     if (is_outside) OnlyEffects(record.paths.back());
-    for (std::size_t kind = 0; kind < kWaitKinds; ++kind) {
-      if (!is_outside) record.waiting[kind] += total.waiting[kind];
-      record.short_term[kind] += total.short_term[kind];
-      record.long_term[kind] += total.long_term[kind];
-      record.exit_skew[kind] += total.exit_skew[kind];
-    }
+    Add(total.short_term, record.short_term);
+    Add(total.long_term, record.long_term);
+    Add(total.exit_skew, record.exit_skew);
     if (is_outside) continue;
+    Add(total.waiting, record.waiting);
     record.wrong_order += total.wrong_order;
     record.indirect += total.indirect;
     record.propagating += total.propagating;

@@ -63,8 +63,10 @@ struct LossRecord {
   // critical path, so there are no call paths; nothing: all waits are known.
   std::optional<UnknownWaits> unknown_waits;
 
-  double Waiting() const;  // of all ranks, with that at the end
-  double Costs() const;    // of all paths: all waits but those at the end, unattributed and lost ones
+  // Of all ranks, with that at the end.
+  double Waiting() const { return SumOf(waiting); }
+  // Of all paths: all waits but those at the end, unattributed and lost ones.
+  double Costs() const { return SumOf(short_term) + SumOf(long_term) + SumOf(exit_skew); }
 };
 
 // Leaves of a record what holds whoever waited for whom: how long the phase is and how its computation is spread.

@@ -1,40 +1,38 @@
 #include "imbalance/loss_remedy.h"
 
 #include <algorithm>
+#include <optional>
 
 namespace farscale {
 namespace {
 
-// Losses below this share of the run time need no remedy.
+using Kind = Remedy::Kind;
+using Doubt = Remedy::Doubt;
+
+// Losses below this share of the run time need no remedy; chosen: less than repeated runs differ by.
 constexpr double kWorth = 0.01;
-// A chain of dependencies shows in waits that other waits caused: at least this share of all.
+// A chain of dependencies shows in waits that other waits caused: at least this share of all. Chosen: chains of the
+// sample programs (LU, Sweep3D) have more, loads that move less (loss_remedy_test.cc).
 constexpr double kChain = 0.1;
 
-// One iteration does not show whether loads move within it.
-std::string DoubtOfSerialization() {
-  return "One iteration does not show whether it is the loads that move from rank to rank instead: take the region of "
-         "an "
-         "iteration as phase (--phase).";
+// The same ranks are slow all the time, or are taken to be.
+Kind RemedyForStatic(ShapeOverRanks shape) {
+  switch (shape) {
+    case ShapeOverRanks::kOverloadedFew: return Kind::kRelieveFew;
+    case ShapeOverRanks::kUnderloadedFew: return Kind::kUseFewerRanks;
+    case ShapeOverRanks::kTwoGroups: return Kind::kMoveRanksBetweenGroups;
+    case ShapeOverRanks::kGaussian: return Kind::kWeighParts;
+    default: return Kind::kDecompose;
+  }
 }
 
-// In a chain of two ranks nobody waits for a rank that waits itself; and where its direction turns, as in Sweep3D, one
-// of them computes two pieces at a stretch, so that steps do not tell.
-constexpr const char* kDoubtOfTwoRanks =
-    "Two ranks do not show whether it is the loads that move between them within an iteration instead.";
-
-// Ranks have equally much to do in a phase of one iteration, but not at the same time.
-std::string RemedyForUnseenMoves() {
-  return "All ranks have about as much to do, but others are slow at other times: take the region of an iteration as "
-         "phase (--phase) to see for how long. Where slow ranks stay slow for a while, repartitioning by measured "
-         "loads "
-         "helps; where they change at once, fewer synchronisations do.";
-}
-
-// The same in a phase of several: every iteration is balanced, but what is between two synchronisations in it is not.
-std::string RemedyForMovesWithinIterations() {
-  return "All ranks have about as much to do in an iteration, but others are slow at other times within it: balance by "
-         "itself what lies between two synchronisations (the parts of the iteration, --phase auto:NAME, show where), "
-         "or synchronise less often, so that delays of different ranks even out.";
+Kind RemedyForAlternating(ShapeOverRanks shape) {
+  switch (shape) {
+    case ShapeOverRanks::kOverloadedFew:
+    case ShapeOverRanks::kTwoGroups: return Kind::kBalanceWithinIteration;
+    case ShapeOverRanks::kUnderloadedFew: return Kind::kMakeUpLater;
+    default: return Kind::kSynchronizeLess;
+  }
 }
 
 // What computation costs on the ideal network, in seconds of the run.
@@ -88,38 +86,51 @@ std::optional<bool> MovesWithinIterations(const LossRecord& losses) {
 }
 
 // Loads explain, iteration by iteration, as much of a loss as the slowest rank has more than the average. Where they
-// explain the smaller part, ranks that have equally much to do wait for each other.
-std::string RemedyFor(const LossRecord& losses, const LoadShape& shape, const Loss& loss) {
+// explain the smaller part, ranks that have equally much to do wait for each other. Two ranks do not show a chain:
+// nobody waits for a rank that waits itself; and where its direction turns, as in Sweep3D, one of them computes two
+// pieces at a stretch, so that steps do not show it either.
+Remedy RemedyForLoss(const LossRecord& losses, const LoadShape& shape, const Loss& loss) {
   const double worth = kWorth * losses.length;
   const double of_loads = LostToLoads(shape, loss, losses.ranks.size());
   const double rest = loss.Total() - of_loads;
-  if (rest <= of_loads) return std::max(loss.Total(), loss.load_balance) < worth ? "" : RemedyFor(shape);
-  if (rest < worth) return "";
+  if (rest <= of_loads) return std::max(loss.Total(), loss.load_balance) < worth ? Remedy{} : RemedyFor(shape);
+  if (rest < worth) return {};
   const bool is_chain = loss.indirect >= kChain;
-  if (losses.iterations > 1) {
-    if (!MovesWithinIterations(losses).value_or(!is_chain)) return RemedyForSerialization();
-    return losses.ranks.size() > 2 ? RemedyForMovesWithinIterations()
-                                   : RemedyForSerialization() + " " + kDoubtOfTwoRanks;
+  if (losses.iterations <= 1) {
+    return is_chain ? Remedy{Kind::kBreakChain, Doubt::kOneIteration} : Remedy{Kind::kFindWhenRanksSlow};
   }
-  return is_chain ? RemedyForSerialization() + " " + DoubtOfSerialization() : RemedyForUnseenMoves();
+  if (!MovesWithinIterations(losses).value_or(!is_chain)) return {Kind::kBreakChain};
+  return losses.ranks.size() > 2 ? Remedy{Kind::kBalanceSteps} : Remedy{Kind::kBreakChain, Doubt::kTwoRanks};
 }
 
 }  // namespace
 
-std::string RemedyForAll(const LossRecord& losses) {
-  if (!losses.shape || !losses.locations.empty()) return "";  // remedies are known for ranks alone
-  if (!losses.by_factor) return RemedyFor(*losses.shape);
-  return RemedyFor(losses, *losses.shape, LossOfAll(losses));
+Remedy RemedyFor(const LoadShape& shape) {
+  if (shape.over_time == ShapeOverTime::kDrifting) {
+    const bool has_groups = shape.over_ranks == ShapeOverRanks::kTwoGroups;
+    return {has_groups ? Kind::kRepartitionAndRegroup : Kind::kRepartition, Doubt::kNone, shape.lasts};
+  }
+  if (shape.over_time == ShapeOverTime::kAlternating) return {RemedyForAlternating(shape.over_ranks)};
+  if (shape.over_ranks == ShapeOverRanks::kBalanced) return {};
+  if (shape.over_time == ShapeOverTime::kStatic) return {RemedyForStatic(shape.over_ranks)};
+  if (shape.over_ranks == ShapeOverRanks::kUnknown) return {};
+  return {RemedyForStatic(shape.over_ranks), Doubt::kFewIterations};
 }
 
-std::string RemedyForPath(const LossRecord& losses, const PathRecord& path) {
-  if (!path.shape || path.IsOutside() || !losses.locations.empty()) return "";
+Remedy RemedyForAll(const LossRecord& losses) {
+  if (!losses.shape || !losses.locations.empty()) return {};  // remedies are known for ranks alone
+  if (!losses.by_factor) return RemedyFor(*losses.shape);
+  return RemedyForLoss(losses, *losses.shape, LossOfAll(losses));
+}
+
+Remedy RemedyForPath(const LossRecord& losses, const PathRecord& path) {
+  if (!path.shape || path.IsOutside() || !losses.locations.empty()) return {};
   const PathFactorLoss* found = losses.by_factor ? losses.by_factor->Find(path.path) : nullptr;
   if (found == nullptr) return RemedyFor(*path.shape);
   const Loss loss{found->load_balance, found->serialization,
                   path.total.Execution() / static_cast<double>(losses.ranks.size()),
                   ShareOf(path.total.LongTerm(), path.total.Costs())};
-  return RemedyFor(losses, *path.shape, loss);
+  return RemedyForLoss(losses, *path.shape, loss);
 }
 
 }  // namespace farscale

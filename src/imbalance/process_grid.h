@@ -51,6 +51,11 @@ std::optional<ProcessGrid> GridOfPartners(std::size_t ranks, const std::vector<P
 // Who exchanges messages in the phase, in the order of pairs. Partners outside of the phase are left out.
 std::vector<Partners> PartnersOf(const Trace& trace, const PhaseCut& cut);
 
+// Extents, of two or three dimensions, the last of which changes fastest, of the grid for whose lines a program has
+// communicators, as MPI_Cart_sub makes them; empty when there are none. Every line of the ranks of the phase in every
+// direction must have its communicator.
+std::vector<std::size_t> ExtentsOfCommunicators(const Trace& trace, const PhaseCut& cut);
+
 // As the program says (MPI_Cart_create), else from the partners of the phase; where no grid explains them, from the
 // communicators.
 std::optional<ProcessGrid> FindProcessGrid(const Trace& trace, const PhaseCut& cut);

@@ -7,7 +7,6 @@
 #include <map>
 
 #include "base/random.h"
-#include "imbalance/communicator_grid.h"
 #include "support/program.h"
 #include "support/traces.h"
 #include "trace/trace_reader.h"

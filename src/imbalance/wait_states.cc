@@ -10,7 +10,6 @@
 #include "base/parallel.h"
 #include "base/text.h"
 #include "imbalance/collective_waits.h"
-#include "imbalance/phase_records.h"
 #include "trace/location_trace.h"
 
 namespace farscale {
@@ -64,22 +63,9 @@ bool IsLocalSend(const Region& region) {
 }
 
 void FindEnds(const RankRecords& input, MessageEnds& ends) {
-  ForEachRecord(input, [&](std::uint32_t call, std::size_t record, const Posts& posts) {
-    switch (input.timeline.record_kind(record)) {
-      case RecordKind::kSend:
-      case RecordKind::kSendPost: {
-        const std::uint32_t message = input.matching.sends[posts.sends];
-        if (message != kNoMessage) ends.sent[message] = call;
-        break;
-      }
-      case RecordKind::kReceive:
-      case RecordKind::kReceivePost: {
-        const std::uint32_t message = input.matching.receives[posts.receives];
-        if (message != kNoMessage) ends.received[message] = call;
-        break;
-      }
-      default: break;
-    }
+  ForEachRecord(input, [&](std::uint32_t call, std::size_t, const RecordPart& part) {
+    if (part.IsCollective() || !part.posts || !part.IsMatched()) return;
+    (part.type == OperationClass::kSend ? ends.sent : ends.received)[part.number] = call;
   });
 }
 
@@ -104,12 +90,12 @@ class RankSearch {
 
   void Run() {
     std::uint32_t current = kNoCall;
-    ForEachRecord(input_, [&](std::uint32_t call, std::size_t record, const Posts& posts) {
+    ForEachRecord(input_, [&](std::uint32_t call, std::size_t record, const RecordPart& part) {
       if (call != current) {
         EndCall(current);
         BeginCall(current = call);
       }
-      Take(record, posts);
+      Take(record, part);
     });
     EndCall(current);
     std::sort(waits_.waits.begin(), waits_.waits.end(),
@@ -139,57 +125,52 @@ class RankSearch {
     is_released_ = false;
   }
 
-  void Take(std::size_t record, const Posts& posts) {
-    const RankTimeline& timeline = input_.timeline;
-    const std::size_t back = timeline.record_back(record);
-    switch (timeline.record_kind(record)) {
-      case RecordKind::kSend:
-        sends_.push_back({timeline.record_target(record), call_});
-        NeedReceive(posts.sends);
+  void Take(std::size_t record, const RecordPart& part) {
+    const std::uint32_t target = input_.timeline.record_target(record);
+    switch (part.type) {
+      case OperationClass::kSend:
+        if (part.posts) sends_.push_back({target, call_});
+        if (part.completes) NeedReceive(part);
         break;
-      case RecordKind::kSendPost: sends_.push_back({timeline.record_target(record), call_}); break;
-      case RecordKind::kSendComplete: NeedReceive(posts.sends - 1 - back); break;
-      case RecordKind::kReceivePost: BindProbes(posts.receives); break;
-      case RecordKind::kReceive:
-        BindProbes(posts.receives);
-        NeedSend(posts.receives, timeline.record_target(record));
+      case OperationClass::kReceive:
+        if (part.posts) BindProbes(part.ordinal);
+        if (part.completes) NeedSend(part, target);
         break;
-      case RecordKind::kReceiveComplete: NeedSend(posts.receives - 1 - back, timeline.record_target(record)); break;
-      case RecordKind::kCollective: NeedCollective(posts.collectives); break;
-      case RecordKind::kCollectiveComplete: NeedCollective(posts.collectives - 1 - back); break;
-      default: break;
+      case OperationClass::kCollective:
+        if (part.completes) NeedCollective(part.number);
+        break;
     }
   }
 
   // Sends posted before the phase are not in sends_; their completions release whoever waits for the first.
-  void NeedReceive(std::size_t ordinal) {
+  void NeedReceive(const RecordPart& part) {
     const std::size_t first = FirstSend();
-    const std::uint32_t message = input_.matching.sends[ordinal];
-    if (ordinal < first || message == kNoMessage || ends_.received[message] == kNoCall) return Release();
-    const SendPost& post = sends_[ordinal - first];
+    if (part.ordinal < first || !part.IsMatched() || ends_.received[part.number] == kNoCall) return Release();
+    const SendPost& post = sends_[part.ordinal - first];
     if (local_sends_[RegionOf(post.call)]) return Release();
     const auto peer = static_cast<std::uint32_t>(input_.timeline.endpoints()[post.endpoint].peer);
-    Need(peer, ends_.received[message], WaitKind::kLateReceiver);
+    Need(peer, ends_.received[part.number], WaitKind::kLateReceiver);
   }
 
   std::size_t FirstSend() {
-    if (!first_send_)
-      first_send_ = PostsBefore(input_.timeline, input_.timeline.first_record(input_.activities.first_call)).sends;
+    if (!first_send_) {
+      const std::size_t first_record = input_.timeline.first_record(input_.activities.first_call);
+      first_send_ = PostsBefore(input_.timeline, first_record)[OperationClass::kSend];
+    }
     return *first_send_;
   }
 
-  void NeedSend(std::size_t ordinal, std::uint32_t endpoint) {
-    const std::uint32_t message = input_.matching.receives[ordinal];
-    if (message == kNoMessage || ends_.sent[message] == kNoCall) return Release();
+  void NeedSend(const RecordPart& part, std::uint32_t endpoint) {
+    if (!part.IsMatched() || ends_.sent[part.number] == kNoCall) return Release();
+    const std::uint32_t call = ends_.sent[part.number];
     const auto peer = static_cast<std::uint32_t>(input_.timeline.endpoints()[endpoint].peer);
-    const Tick sent = all_.ranks[peer].enter(ends_.sent[message]);
+    const Tick sent = all_.ranks[peer].enter(call);
     received_.push_back({call_, peer, sent});
-    EndProbes(ordinal, {peer, ends_.sent[message], sent, WaitKind::kLateSender});
-    Need(peer, ends_.sent[message], WaitKind::kLateSender);
+    EndProbes(part.ordinal, {peer, call, sent, WaitKind::kLateSender});
+    Need(peer, call, WaitKind::kLateSender);
   }
 
-  void NeedCollective(std::size_t ordinal) {
-    const std::uint32_t operation = input_.matching.collectives[ordinal];
+  void NeedCollective(std::uint32_t operation) {
     if (operation == kNoCollective) return Release();
     const std::optional<Dependency> dependency = collectives_.DependencyOf(operation, input_.rank);
     if (!dependency) return Release();

@@ -12,6 +12,7 @@
 #include "base/diagnostics.h"
 #include "imbalance/activities.h"
 #include "replay/matching.h"
+#include "replay/operations.h"
 #include "trace/trace.h"
 
 namespace farscale {
@@ -93,6 +94,31 @@ inline constexpr Anomaly kEndedBeforeNeeded{
     "waiting there is unknown",
     0.2};
 }  // namespace anomaly
+
+// The records of a rank's calls in a phase.
+struct RankRecords {
+  const RankTimeline& timeline;
+  const RankMatching& matching;
+  const RankActivities& activities;
+  const std::vector<Region>& regions;
+  std::uint32_t rank;
+};
+
+inline RankRecords RecordsOf(const Trace& trace, const Matching& matching, const Activities& activities,
+                             std::size_t rank) {
+  return {trace.timelines[rank], matching.ranks[rank], activities.ranks[rank], trace.regions,
+          static_cast<std::uint32_t>(rank)};
+}
+
+// Calls sink(call, record, part) for every record of the phase.
+template <typename Sink>
+void ForEachRecord(const RankRecords& input, Sink sink) {
+  const std::size_t first = input.activities.first_call;
+  ForEachRecord(input.timeline, input.matching, first, first + input.activities.calls,
+                [&](std::size_t call, std::size_t record, const RecordPart& part) {
+                  sink(static_cast<std::uint32_t>(call - first), record, part);
+                });
+}
 
 class CollectiveWaits;
 

@@ -12,9 +12,9 @@ namespace farscale {
 namespace {
 
 constexpr std::size_t kFewestCountedBursts = 16;  // taken if there are so many
-constexpr double kShareOfCounts = 0.1;     // of all bursts, that those taken must have
-constexpr double kBin = 0.005;             // of the logarithm of a rate: half a percent
-constexpr double kHalfWidth = 0.04;        // of a mode: what clocks vary by from burst to burst
+constexpr double kShareOfCounts = 0.1;            // of all bursts, that those taken must have
+constexpr double kBin = 0.005;                    // of the logarithm of a rate: half a percent
+constexpr double kHalfWidth = 0.04;               // of a mode: what clocks vary by from burst to burst
 constexpr double kLargestHalfWidth = 0.5;
 constexpr double kSignificant = 0.1;      // of the heaviest mode's density
 constexpr std::size_t kBurstsOfMode = 3;  // one or two bursts may be an error of the timer

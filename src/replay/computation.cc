@@ -14,7 +14,6 @@
 #include "replay/anomalies.h"
 #include "replay/bursts.h"
 #include "replay/clock_rate.h"
-#include "replay/typical_iteration.h"
 #include "stats/sample_quantiles.h"
 
 namespace farscale {

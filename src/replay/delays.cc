@@ -1,10 +1,9 @@
-#include "replay/delays.h"
-
 #include <algorithm>
 
 #include "base/error.h"
 #include "base/parallel.h"
-#include "replay/posts.h"
+#include "replay/operations.h"
+#include "replay/program.h"
 
 namespace farscale {
 namespace {
@@ -14,16 +13,12 @@ constexpr double kLongestReplay = 1e18;  // ticks; room for computation and over
 // Calls visit(message, peer, bytes) for every message sent in a rank's window.
 template <typename Visit>
 void VisitSends(const RankTimeline& timeline, const RankMatching& matching, const RankCut& cut, const Visit& visit) {
-  const std::size_t first = timeline.first_record(cut.window.begin.call);
-  const std::size_t end = timeline.first_record(cut.window.end.call);
-  std::size_t send = PostsBefore(timeline, first).sends;
-  for (std::size_t i = first; i < end; ++i) {
-    const RecordKind kind = timeline.record_kind(i);
-    if (kind != RecordKind::kSend && kind != RecordKind::kSendPost) continue;
-    const std::uint32_t message = matching.sends[send++];
-    if (message == kNoMessage) continue;
-    visit(message, timeline.endpoints()[timeline.record_target(i)].peer, timeline.record_bytes(i));
-  }
+  ForEachRecord(timeline, matching, cut.window.begin.call, cut.window.end.call,
+                [&](std::size_t, std::size_t record, const RecordPart& part) {
+                  if (part.type != OperationClass::kSend || !part.posts || !part.IsMatched()) return;
+                  visit(part.number, timeline.endpoints()[timeline.record_target(record)].peer,
+                        timeline.record_bytes(record));
+                });
 }
 
 // Its size says a message's time, the nodes of both its way.
@@ -46,33 +41,28 @@ struct OperationBytes {
   double ranks = 0;
 };
 
-void AddBytes(const Trace& trace, const RankMatching& matching, const RankCut& cut, std::size_t rank,
+void AddBytes(const RankTimeline& timeline, const RankMatching& matching, const RankCut& cut,
               std::vector<OperationBytes>& operations) {
-  const RankTimeline& timeline = trace.timelines[rank];
-  const std::size_t end = timeline.first_record(cut.window.end.call);
-  Posts posts = PostsBefore(timeline, timeline.first_record(cut.window.begin.call));
-  for (std::size_t i = timeline.first_record(cut.window.begin.call); i < end; ++i) {
-    const RecordKind kind = timeline.record_kind(i);
-    posts.Count(kind);
-    if (kind != RecordKind::kCollective && kind != RecordKind::kCollectiveComplete) continue;
-    const RankTimeline::Record record = timeline.record(i);
-    const std::uint32_t operation = matching.collectives[posts.collectives - 1 - record.back];
-    if (operation == kNoCollective) continue;
-    const auto sent = static_cast<double>(record.bytes), received = static_cast<double>(record.received);
-    const double share = sent == 0 || received == 0 ? std::max(sent, received) : std::min(sent, received);
-    OperationBytes& of = operations[operation];
-    of.bytes.smallest = of.ranks == 0 ? share : std::min(of.bytes.smallest, share);
-    of.bytes.largest = std::max(of.bytes.largest, share);
-    of.bytes.largest_sum = std::max(of.bytes.largest_sum, sent + received);
-    of.bytes.mean += share;  // divided in the end
-    ++of.ranks;
-  }
+  ForEachRecord(timeline, matching, cut.window.begin.call, cut.window.end.call,
+                [&](std::size_t, std::size_t index, const RecordPart& part) {
+                  if (!part.IsCollective() || !part.completes || !part.IsMatched()) return;
+                  const RankTimeline::Record record = timeline.record(index);
+                  const auto sent = static_cast<double>(record.bytes), received = static_cast<double>(record.received);
+                  const bool is_one_way = sent == 0 || received == 0;
+                  const double share = is_one_way ? std::max(sent, received) : std::min(sent, received);
+                  OperationBytes& of = operations[part.number];
+                  of.bytes.smallest = of.ranks == 0 ? share : std::min(of.bytes.smallest, share);
+                  of.bytes.largest = std::max(of.bytes.largest, share);
+                  of.bytes.largest_sum = std::max(of.bytes.largest_sum, sent + received);
+                  of.bytes.mean += share;  // divided in the end
+                  ++of.ranks;
+                });
 }
 
 std::vector<OperationBytes> BytesOfOperations(const Trace& trace, const Matching& matching, const PhaseCut& cut) {
   std::vector<OperationBytes> operations(matching.collectives.size());
   for (std::size_t rank = 0; rank < trace.size(); ++rank) {
-    if (cut.ranks[rank].present) AddBytes(trace, matching.ranks[rank], cut.ranks[rank], rank, operations);
+    if (cut.ranks[rank].present) AddBytes(trace.timelines[rank], matching.ranks[rank], cut.ranks[rank], operations);
   }
   for (OperationBytes& of : operations) {
     if (of.ranks > 0) of.bytes.mean /= of.ranks;

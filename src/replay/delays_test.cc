@@ -1,6 +1,6 @@
 // How many bytes a collective operation of a program has, worked out by hand. One tick is a second; a link has a
 // latency of 2 s and carries 10 bytes a second.
-#include "replay/delays.h"
+#include "replay/program.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -8,41 +8,37 @@
 #include "base/error.h"
 #include "base/parallel.h"
 #include "replay/anomalies.h"
+#include "replay/operations.h"
 
 namespace farscale {
 namespace {
 
 constexpr std::uint32_t kNoTarget = std::numeric_limits<std::uint32_t>::max();
 
-// Target of every post of one rank, by its number. Receives and non-blocking collectives learn theirs at completion.
+// Target of every post of one rank, by its number: index of the endpoint or collective type. Receives and non-blocking
+// collectives learn theirs at completion.
 struct Targets {
-  std::vector<std::uint32_t> sends, receives;  // index of the endpoint
-  std::vector<std::uint32_t> collectives;      // index of the collective type
+  std::vector<std::uint32_t> sends, receives, collectives;
 };
 
 Targets CollectTargets(const RankTimeline& timeline) {
   Targets targets;
-  targets.sends.reserve(timeline.sends());
+  targets.sends.assign(timeline.sends(), kNoTarget);
   targets.receives.assign(timeline.receives(), kNoTarget);
   targets.collectives.assign(timeline.collectives(), kNoTarget);
-  std::size_t receives = 0, collectives = 0;
+  Posts posts;
   for (std::size_t i = 0; i < timeline.records(); ++i) {
-    switch (timeline.record_kind(i)) {
-      case RecordKind::kSend:
-      case RecordKind::kSendPost: targets.sends.push_back(timeline.record_target(i)); break;
-      case RecordKind::kSendComplete: break;
-      case RecordKind::kSendCancelled:
-        targets.sends[targets.sends.size() - 1 - timeline.record_back(i)] = kNoTarget;
+    const RecordPart part = posts.Next(timeline, i);
+    switch (part.type) {
+      case OperationClass::kSend:
+        if (part.posts) targets.sends[part.ordinal] = timeline.record_target(i);
+        if (!part.posts && !part.completes) targets.sends[part.ordinal] = kNoTarget;
         break;
-      case RecordKind::kReceive: targets.receives[receives++] = timeline.record_target(i); break;
-      case RecordKind::kReceivePost: ++receives; break;
-      case RecordKind::kReceiveComplete:
-        targets.receives[receives - 1 - timeline.record_back(i)] = timeline.record_target(i);
+      case OperationClass::kReceive:
+        if (part.completes) targets.receives[part.ordinal] = timeline.record_target(i);
         break;
-      case RecordKind::kCollective: targets.collectives[collectives++] = timeline.record_target(i); break;
-      case RecordKind::kCollectivePost: ++collectives; break;
-      case RecordKind::kCollectiveComplete:
-        targets.collectives[collectives - 1 - timeline.record_back(i)] = timeline.record_target(i);
+      case OperationClass::kCollective:
+        if (part.completes) targets.collectives[part.ordinal] = timeline.record_target(i);
         break;
     }
   }
@@ -163,28 +159,27 @@ std::vector<std::uint32_t> Apply(const std::vector<Numbering>& numbering, const 
 
 // A matching by the wrong order shows in sizes that differ between sender and receiver.
 void CompareSizes(const Trace& trace, Matching& matching) {
-  std::vector<std::uint64_t> bytes(matching.matched);
-  ParallelFor(trace.size(), [&](std::size_t rank) {
+  // Calls visit(message, bytes) for every record that `wants` of the messages with two ends.
+  const auto for_each = [&](std::size_t rank, auto wants, auto visit) {
     const RankTimeline& timeline = trace.timelines[rank];
-    std::size_t send = 0;
+    Posts posts;
     for (std::size_t i = 0; i < timeline.records(); ++i) {
-      const RecordKind kind = timeline.record_kind(i);
-      if (kind != RecordKind::kSend && kind != RecordKind::kSendPost) continue;
-      const std::uint32_t message = matching.ranks[rank].sends[send++];
-      if (message < matching.matched) bytes[message] = timeline.record_bytes(i);
+      const RecordPart part = posts.Next(timeline, matching.ranks[rank], i);
+      if (!part.IsCollective() && wants(part) && part.number < matching.matched) {
+        visit(part.number, timeline.record_bytes(i));
+      }
     }
+  };
+  std::vector<std::uint64_t> sent(matching.matched), differing(trace.size());
+  ParallelFor(trace.size(), [&](std::size_t rank) {
+    for_each(
+        rank, [](const RecordPart& part) { return part.type == OperationClass::kSend && part.posts; },
+        [&](std::uint32_t message, std::uint64_t bytes) { sent[message] = bytes; });
   });
-  std::vector<std::uint64_t> differing(trace.size());
   ParallelFor(trace.size(), [&](std::size_t rank) {
-    const RankTimeline& timeline = trace.timelines[rank];
-    std::size_t receives = 0;
-    for (std::size_t i = 0; i < timeline.records(); ++i) {
-      const RecordKind kind = timeline.record_kind(i);
-      if (kind == RecordKind::kReceive || kind == RecordKind::kReceivePost) ++receives;
-      if (kind != RecordKind::kReceive && kind != RecordKind::kReceiveComplete) continue;
-      const std::uint32_t message = matching.ranks[rank].receives[receives - 1 - timeline.record_back(i)];
-      if (message < matching.matched && bytes[message] != timeline.record_bytes(i)) ++differing[rank];
-    }
+    for_each(
+        rank, [](const RecordPart& part) { return part.type == OperationClass::kReceive && part.completes; },
+        [&](std::uint32_t message, std::uint64_t bytes) { differing[rank] += sent[message] != bytes; });
   });
   for (std::size_t rank = 0; rank < trace.size(); ++rank) {
     matching.diagnostics.Add(anomaly::kMessageSizeMismatch, differing[rank], fmt::format("received by rank {}", rank));

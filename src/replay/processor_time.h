@@ -11,9 +11,9 @@
 namespace farscale {
 
 // Names the ranks that had a core for less than 95 % of their time outside MPI, by CPU time, else by cycles at the
-// highest clock on the node; says nothing where the trace has neither. Of the phases cut, or of the whole run where there are
-// none. Only what is missing in bursts of 100 us and more counts: a preempted burst is long, and in short ones the
-// errors at the ends of the samples look like it [docs/formulas.md, processor time].
+// highest clock on the node; says nothing where the trace has neither. Of the phases cut, or of the whole run where
+// there are none. Only what is missing in bursts of 100 us and more counts: a preempted burst is long, and in short
+// ones the errors at the ends of the samples look like it [docs/formulas.md, processor time].
 Diagnostics CheckProcessorTime(const Trace& trace, const CounterNames& names, const std::vector<PhaseCut>& cuts = {});
 
 }  // namespace farscale

@@ -8,8 +8,7 @@
 #include "base/format.h"
 #include "base/parallel.h"
 #include "replay/anomalies.h"
-#include "replay/delays.h"
-#include "replay/posts.h"
+#include "replay/operations.h"
 
 namespace farscale {
 namespace {
@@ -59,8 +58,8 @@ Sending SendingOf(const RankView& view, MpiCall call, const RankTimeline::Record
   return {is_remote, view.rules.IsRendezvous(call, record.bytes, link.eager_limit)};
 }
 
-std::uint8_t SenderFlags(const RankView& view, std::size_t call, std::size_t record, RecordKind kind) {
-  const bool may_wait = kind == RecordKind::kSend || view.rules.SendCompletionWaits();
+std::uint8_t SenderFlags(const RankView& view, std::size_t call, std::size_t record, bool completes) {
+  const bool may_wait = completes || view.rules.SendCompletionWaits();
   if (view.network == nullptr && !may_wait) return kSent;
   const Sending sending = SendingOf(view, view.CallKind(call), view.timeline.record(record));
   std::uint8_t flags = kSent;
@@ -71,40 +70,18 @@ std::uint8_t SenderFlags(const RankView& view, std::size_t call, std::size_t rec
   return flags;
 }
 
-void FlagMessages(const RankView& view, Posts posts, MessageFlags& flags) {
-  const RankTimeline& timeline = view.timeline;
-  const std::size_t end = view.end_record();
-  std::size_t call = view.cut.window.begin.call;
-  std::size_t call_end = timeline.first_record(call + 1);
-  for (std::size_t record = view.first_record(); record < end; ++record) {
-    while (record >= call_end) call_end = timeline.first_record(++call + 1);
-    const RecordKind kind = timeline.record_kind(record);
-    const std::size_t back = timeline.record_back(record);
-    std::uint32_t message = kNoMessage;
-    switch (kind) {
-      case RecordKind::kSend:
-      case RecordKind::kSendPost: {
-        message = view.matching.sends[posts.sends];
-        if (message == kNoMessage) break;
-        flags.sender[message] = SenderFlags(view, call, record, kind);
-        break;
-      }
-      case RecordKind::kReceive:
-        message = view.matching.receives[posts.receives];
-        if (message != kNoMessage) flags.receiver[message] = kReceivePosted | kReceiverWaits;
-        break;
-      case RecordKind::kReceivePost:
-        message = view.matching.receives[posts.receives];
-        if (message != kNoMessage) flags.receiver[message] |= kReceivePosted;
-        break;
-      case RecordKind::kReceiveComplete:
-        message = view.matching.receives[posts.receives - 1 - back];
-        if (message != kNoMessage) flags.receiver[message] |= kReceiverWaits;
-        break;
-      default: break;
-    }
-    posts.Count(kind);
-  }
+void FlagMessages(const RankView& view, const Posts& posts, MessageFlags& flags) {
+  const Interval& window = view.cut.window;
+  ForEachRecord(view.timeline, view.matching, window.begin.call, window.end.call, posts,
+                [&](std::size_t call, std::size_t record, const RecordPart& part) {
+                  if (part.IsCollective() || !part.IsMatched()) return;
+                  if (part.type == OperationClass::kSend) {
+                    if (part.posts) flags.sender[part.number] = SenderFlags(view, call, record, part.completes);
+                    return;
+                  }
+                  if (part.posts) flags.receiver[part.number] |= kReceivePosted;
+                  if (part.completes) flags.receiver[part.number] |= kReceiverWaits;
+                });
 }
 
 // Turns the calls of one rank into instructions; calls sink(instruction, call, record) for each, with record npos for
@@ -159,36 +136,39 @@ class RankCompiler {
 
   void CompileCall(std::size_t first, std::size_t end) {
     const std::size_t emitted = emitted_;
-    const Posts before = posts_;
-    if (view_.network != nullptr && first < end) AddOverhead(first, end);
-    for (std::size_t record = first; record < end; ++record) Tell(record);
+    parts_.clear();
+    for (std::size_t record = first; record < end; ++record) {
+      parts_.push_back(posts_.Next(view_.timeline, view_.matching, record));
+    }
+    if (view_.network != nullptr && first < end) AddOverhead();
+    for (std::size_t i = 0; i < parts_.size(); ++i) Post(parts_[i], first + i);
     const bool is_init = view_.matching.init != kNoCollective && call_ == view_.matching.init_call;
     const bool is_finalize = view_.matching.finalize != kNoCollective && call_ == view_.matching.finalize_call &&
                              view_.rules.FinalizeSynchronises();
     if (is_init) Emit(Step::kArrive, view_.matching.init, kNoRecord);
     if (is_finalize) Emit(Step::kArrive, view_.matching.finalize, kNoRecord);
-    posts_ = before;
-    for (std::size_t record = first; record < end; ++record) Wait(record);
+    for (std::size_t i = 0; i < parts_.size(); ++i) Complete(parts_[i], first + i);
     if (is_init) Emit(Step::kWaitForAll, view_.matching.init, kNoRecord);
     if (is_finalize) Emit(Step::kWaitForAll, view_.matching.finalize, kNoRecord);
     if (!every_call_) return;
     if (emitted_ == emitted) Emit(Step::kNothing, 0, kNoRecord);
-    EndCall();
+    sink_.EndCall();
   }
 
   // Time that the call itself costs on a timed network: a remote one when any of its messages leaves the node.
-  void AddOverhead(std::size_t first, std::size_t end) {
+  void AddOverhead() {
     const std::size_t list = call_messages_.size();
     if (view_.as_tasks) call_messages_.push_back(0);
     bool is_remote = false;
-    VisitMessages(first, end, [&](std::uint32_t message) {
-      is_remote = message == kNoMessage || (flags_.sender[message] & kRemote) != 0;
-      if (view_.as_tasks && !is_remote && (flags_.sender[message] & kSent) != 0) {
-        call_messages_.push_back(message);
+    for (const RecordPart& part : parts_) {
+      // Collectives, and messages that nobody completes, count as remote.
+      is_remote = part.IsCollective() || !part.IsMatched() || (flags_.sender[part.number] & kRemote) != 0;
+      if (is_remote) break;
+      if (view_.as_tasks && (flags_.sender[part.number] & kSent) != 0) {
+        call_messages_.push_back(part.number);
         ++call_messages_[list];
       }
-      return !is_remote;
-    });
+    }
     if (!view_.as_tasks) {
       compute_ += ToTicks(view_.trace, (is_remote ? view_.network->remote : view_.network->local).overhead);
       return;
@@ -197,60 +177,17 @@ class RankCompiler {
     if (is_remote) call_messages_.resize(list);
   }
 
-  // Calls visit(message) for every record of a call, until it says false: kNoMessage for collectives and messages that
-  // nobody completes.
-  template <typename Visit>
-  void VisitMessages(std::size_t first, std::size_t end, const Visit& visit) const {
-    Posts posts = posts_;
-    for (std::size_t record = first; record < end; ++record) {
-      const RecordKind kind = view_.timeline.record_kind(record);
-      posts.Count(kind);
-      const std::size_t back = view_.timeline.record_back(record);
-      std::uint32_t message = kNoMessage;
-      switch (kind) {
-        case RecordKind::kSend:
-        case RecordKind::kSendPost: message = view_.matching.sends[posts.sends - 1]; break;
-        case RecordKind::kSendComplete:
-        case RecordKind::kSendCancelled: message = view_.matching.sends[posts.sends - 1 - back]; break;
-        case RecordKind::kReceive:
-        case RecordKind::kReceivePost: message = view_.matching.receives[posts.receives - 1]; break;
-        case RecordKind::kReceiveComplete: message = view_.matching.receives[posts.receives - 1 - back]; break;
-        default: break;  // collectives
-      }
-      if (!visit(message)) return;
+  // What the record posts, others may wait for.
+  void Post(const RecordPart& part, std::size_t record) {
+    if (!part.posts || !part.IsMatched()) return;
+    if (part.IsCollective()) return Arrive(part, record);
+    const bool sends = part.type == OperationClass::kSend;
+    if (StartsTogether(part.number)) {
+      Emit(sends ? Step::kSendRendezvous : Step::kReceiveRendezvous, part.number, record);
+    } else if (sends ? (flags_.receiver[part.number] & kReceiverWaits) != 0
+                     : (flags_.sender[part.number] & kSenderWaits) != 0) {
+      Emit(sends ? Step::kSend : Step::kReceive, part.number, record);
     }
-  }
-
-  void Tell(std::size_t record) {
-    const RecordKind kind = view_.timeline.record_kind(record);
-    switch (kind) {
-      case RecordKind::kSend:
-      case RecordKind::kSendPost: {
-        const std::uint32_t message = view_.matching.sends[posts_.sends];
-        if (message == kNoMessage) break;
-        if (StartsTogether(message)) {
-          Emit(Step::kSendRendezvous, message, record);
-        } else if ((flags_.receiver[message] & kReceiverWaits) != 0) {
-          Emit(Step::kSend, message, record);
-        }
-        break;
-      }
-      case RecordKind::kReceive:
-      case RecordKind::kReceivePost: {
-        const std::uint32_t message = view_.matching.receives[posts_.receives];
-        if (message == kNoMessage) break;
-        if (StartsTogether(message)) {
-          Emit(Step::kReceiveRendezvous, message, record);
-        } else if ((flags_.sender[message] & kSenderWaits) != 0) {
-          Emit(Step::kReceive, message, record);
-        }
-        break;
-      }
-      case RecordKind::kCollective:
-      case RecordKind::kCollectivePost: Arrive(record); break;
-      default: break;
-    }
-    posts_.Count(kind);
   }
 
   // On a timed network a rendezvous message starts when its send and its receive are posted. On the ideal one the later
@@ -261,55 +198,37 @@ class RankCompiler {
            (flags_.receiver[message] & kReceivePosted) != 0;
   }
 
-  void Arrive(std::size_t record) {
-    const std::uint32_t operation = view_.matching.collectives[posts_.collectives];
-    if (operation == kNoCollective) return;
-    const CollectiveType& type = TypeOf(posts_.collectives);
+  void Arrive(const RecordPart& part, std::size_t record) {
+    const CollectiveType& type = TypeOf(part.ordinal);
     const bool is_root = IsRoot(type);
     const CollectiveWait wait = WaitOf(type.kind, type.root != kNoRoot, is_root, view_.rules.set);
     const Step step = wait == CollectiveWait::kLower ? Step::kArriveInOrder
                       : is_root                      ? Step::kArriveAsRoot
                                                      : Step::kArrive;
-    Emit(step, operation, record);
+    Emit(step, part.number, record);
   }
 
-  void Wait(std::size_t record) {
-    const RecordKind kind = view_.timeline.record_kind(record);
-    posts_.Count(kind);
-    const std::size_t back = view_.timeline.record_back(record);
-    switch (kind) {
-      case RecordKind::kSend: WaitForReceive(view_.matching.sends[posts_.sends - 1], record); break;
-      case RecordKind::kSendComplete:
-        if (view_.rules.SendCompletionWaits()) WaitForReceive(view_.matching.sends[posts_.sends - 1 - back], record);
-        break;
-      case RecordKind::kReceive: WaitForSend(view_.matching.receives[posts_.receives - 1], record); break;
-      case RecordKind::kReceiveComplete:
-        WaitForSend(view_.matching.receives[posts_.receives - 1 - back], record);
-        break;
-      case RecordKind::kCollective: WaitForCollective(posts_.collectives - 1, record); break;
-      case RecordKind::kCollectiveComplete: WaitForCollective(posts_.collectives - 1 - back, record); break;
-      default: break;
+  // What the record completes, it waits for.
+  void Complete(const RecordPart& part, std::size_t record) {
+    if (!part.completes || !part.IsMatched()) return;
+    if (part.IsCollective()) return WaitForCollective(part, record);
+    if (part.type == OperationClass::kReceive) {
+      if ((flags_.sender[part.number] & kSent) != 0) Emit(Step::kWaitForSend, part.number, record);
+      return;
     }
+    const bool waits = (part.posts || view_.rules.SendCompletionWaits()) &&
+                       (flags_.sender[part.number] & kSenderWaits) != 0 &&
+                       (flags_.receiver[part.number] & kReceivePosted) != 0;
+    if (waits) Emit(Step::kWaitForReceive, part.number, record);
   }
 
-  void WaitForSend(std::uint32_t message, std::size_t record) {
-    if (message != kNoMessage && (flags_.sender[message] & kSent) != 0) Emit(Step::kWaitForSend, message, record);
-  }
-
-  void WaitForReceive(std::uint32_t message, std::size_t record) {
-    if (message == kNoMessage || (flags_.sender[message] & kSenderWaits) == 0) return;
-    if ((flags_.receiver[message] & kReceivePosted) != 0) Emit(Step::kWaitForReceive, message, record);
-  }
-
-  void WaitForCollective(std::size_t collective, std::size_t record) {
-    const std::uint32_t operation = view_.matching.collectives[collective];
-    if (operation == kNoCollective) return;
-    const CollectiveType& type = TypeOf(collective);
+  void WaitForCollective(const RecordPart& part, std::size_t record) {
+    const CollectiveType& type = TypeOf(part.ordinal);
     switch (WaitOf(type.kind, type.root != kNoRoot, IsRoot(type), view_.rules.set)) {
       case CollectiveWait::kNothing: break;
-      case CollectiveWait::kRoot: Emit(Step::kWaitForRoot, operation, record); break;
-      case CollectiveWait::kLower: Emit(Step::kWaitForLower, operation, record); break;
-      case CollectiveWait::kAll: Emit(Step::kWaitForAll, operation, record); break;
+      case CollectiveWait::kRoot: Emit(Step::kWaitForRoot, part.number, record); break;
+      case CollectiveWait::kLower: Emit(Step::kWaitForLower, part.number, record); break;
+      case CollectiveWait::kAll: Emit(Step::kWaitForAll, part.number, record); break;
     }
   }
 
@@ -328,12 +247,11 @@ class RankCompiler {
     ++emitted_;
   }
 
-  void EndCall() { sink_.EndCall(); }
-
   const RankView& view_;
   const MessageFlags& flags_;
   const bool every_call_;
   Posts posts_;
+  std::vector<RecordPart> parts_;  // of the call
   Sink& sink_;
   Tick compute_ = 0;
   Tick left_ = 0;  // when the last call was, as measured
@@ -356,13 +274,11 @@ struct Find {
   std::size_t wanted = 0;
   std::size_t seen = 0;
   std::size_t call = 0, record = 0;
-  bool found = false;
 
   void operator()(const Instruction&, std::size_t at_call, std::size_t at_record) {
     if (seen++ != wanted) return;
     call = at_call;
     record = at_record;
-    found = true;
   }
   void EndCall() {}
 };

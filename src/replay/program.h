@@ -2,6 +2,7 @@
 // what it waits for. The rules are applied here, once; the engine knows none of them.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <string>
 #include <unordered_map>
@@ -11,7 +12,7 @@
 #include "phases/phase_cut.h"
 #include "replay/matching.h"
 #include "replay/network.h"
-#include "replay/options.h"
+#include "replay/rules.h"
 #include "trace/trace.h"
 
 namespace farscale {
@@ -110,5 +111,17 @@ Program Compile(const Trace& trace, const Matching& matching, const PhaseCut& cu
 // tag 5".
 std::string DescribeInstruction(const Trace& trace, const Matching& matching, const PhaseCut& cut,
                                 const ReplayOptions& options, std::size_t rank, std::size_t instruction);
+
+// Parts of Compile [replay/delays.cc]: how long the messages and collectives of a program take.
+inline Tick ToTicks(const Trace& trace, double seconds) {
+  return static_cast<Tick>(std::llround(seconds * trace.ticks_per_second));
+}
+
+// Fills Program::message_delays, collective_delays and, when the network limits transfers, paths.
+void AddDelays(const Trace& trace, const Matching& matching, const PhaseCut& cut, const Network& network,
+               Program& program);
+
+// Fills Program::task_messages, but for what the rules say of them, and task_collectives.
+void AddTaskSizes(const Trace& trace, const Matching& matching, const PhaseCut& cut, Program& program);
 
 }  // namespace farscale

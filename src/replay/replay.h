@@ -12,7 +12,7 @@
 #include "base/diagnostics.h"
 #include "phases/phase_cut.h"
 #include "replay/matching.h"
-#include "replay/options.h"
+#include "replay/rules.h"
 #include "replay/unknown_waits.h"
 #include "trace/trace.h"
 

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "replay/options.h"
+#include "replay/rules.h"
 #include "replay/replay.h"
 #include "trace/trace.h"
 

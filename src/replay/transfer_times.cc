@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "base/parallel.h"
-#include "replay/posts.h"
+#include "replay/operations.h"
 
 namespace farscale {
 namespace {
@@ -31,50 +31,23 @@ struct MessageEnds {
   std::vector<Posted> posted;
 };
 
-bool IsSend(RecordKind kind) { return kind == RecordKind::kSend || kind == RecordKind::kSendPost; }
-bool IsReceive(RecordKind kind) { return kind == RecordKind::kReceive || kind == RecordKind::kReceivePost; }
-bool CompletesSend(RecordKind kind) { return kind == RecordKind::kSend || kind == RecordKind::kSendComplete; }
-bool CompletesReceive(RecordKind kind) { return kind == RecordKind::kReceive || kind == RecordKind::kReceiveComplete; }
-
-// The message of a record that has just been counted; kNoMessage for cancelled ones and for collectives.
-std::uint32_t MessageOf(const RankMatching& matching, const Posts& posts, RecordKind kind, std::size_t back) {
-  if (IsSend(kind)) return matching.sends[posts.sends - 1];
-  if (IsReceive(kind)) return matching.receives[posts.receives - 1];
-  if (kind == RecordKind::kSendComplete) return matching.sends[posts.sends - 1 - back];
-  if (kind == RecordKind::kReceiveComplete) return matching.receives[posts.receives - 1 - back];
-  return kNoMessage;
-}
-
-// Calls visit(call, kind, message) for every record of a rank.
-template <typename Visit>
-void ForEachRecord(const RankTimeline& timeline, const RankMatching& matching, Visit visit) {
-  Posts posts = PostsBefore(timeline, timeline.first_record(0));
-  for (std::size_t call = 0; call < timeline.calls(); ++call) {
-    const std::size_t end = timeline.first_record(call + 1);
-    for (std::size_t record = timeline.first_record(call); record < end; ++record) {
-      const RecordKind kind = timeline.record_kind(record);
-      posts.Count(kind);
-      visit(call, record, MessageOf(matching, posts, kind, timeline.record_back(record)));
-    }
-  }
-}
-
 MessageEnds FindEnds(const Trace& trace, const Matching& matching) {
   MessageEnds ends;
   ends.sent.resize(matching.matched);
   ends.posted.resize(matching.matched);
   ParallelFor(trace.size(), [&](std::size_t rank) {
     const RankTimeline& timeline = trace.timelines[rank];
-    ForEachRecord(timeline, matching.ranks[rank], [&](std::size_t call, std::size_t record, std::uint32_t message) {
-      if (message >= matching.matched) return;
-      const RecordKind kind = timeline.record_kind(record);
-      if (IsSend(kind)) {
-        ends.sent[message] = {timeline.enter(call), timeline.record_bytes(record), static_cast<std::int32_t>(rank),
-                              trace.regions[timeline.region(call)].call};
-      } else if (IsReceive(kind)) {
-        ends.posted[message] = {timeline.enter(call), static_cast<std::int32_t>(rank)};
-      }
-    });
+    ForEachRecord(timeline, matching.ranks[rank], 0, timeline.calls(),
+                  [&](std::size_t call, std::size_t record, const RecordPart& part) {
+                    if (part.IsCollective() || !part.posts || part.number >= matching.matched) return;
+                    if (part.type == OperationClass::kSend) {
+                      ends.sent[part.number] = {timeline.enter(call), timeline.record_bytes(record),
+                                                static_cast<std::int32_t>(rank),
+                                                trace.regions[timeline.region(call)].call};
+                    } else {
+                      ends.posted[part.number] = {timeline.enter(call), static_cast<std::int32_t>(rank)};
+                    }
+                  });
   });
   return ends;
 }
@@ -93,29 +66,30 @@ class RankObserver {
 
   Observations Run() {
     std::size_t current = 0;
-    ForEachRecord(timeline_, matching_.ranks[static_cast<std::size_t>(rank_)],
-                  [&](std::size_t call, std::size_t record, std::uint32_t message) {
+    ForEachRecord(timeline_, matching_.ranks[static_cast<std::size_t>(rank_)], 0, timeline_.calls(),
+                  [&](std::size_t call, std::size_t, const RecordPart& part) {
                     if (call != current) EndCall(current);
                     current = call;
-                    Add(timeline_.record_kind(record), message);
+                    Add(part);
                   });
     EndCall(current);
     return std::move(result_);
   }
 
  private:
-  void Add(RecordKind kind, std::uint32_t message) {
+  void Add(const RecordPart& part) {
     ++records_;
-    const bool has_both_ends =
-        message < matching_.matched && ends_.sent[message].rank != kNobody && ends_.posted[message].rank != kNobody;
+    const std::uint32_t message = part.number;
+    const bool has_both_ends = !part.IsCollective() && message < matching_.matched &&
+                               ends_.sent[message].rank != kNobody && ends_.posted[message].rank != kNobody;
     if (!has_both_ends || IsOneSided(ends_.sent[message].call)) {
       has_others_ = true;  // a collective, a message of which half is missing, or what stands for none
       return;
     }
-    if (IsSend(kind) || IsReceive(kind)) posted_.push_back(message);
-    if (CompletesSend(kind)) sends_.push_back(message);
-    if (CompletesReceive(kind)) receives_.push_back(message);
-    if (IsSend(kind) && Peer(message) != rank_) ++LinkOf(message).messages;
+    const bool sends = part.type == OperationClass::kSend;
+    if (part.posts) posted_.push_back(message);
+    if (part.completes) (sends ? sends_ : receives_).push_back(message);
+    if (part.posts && sends && Peer(message) != rank_) ++LinkOf(message).messages;
   }
 
   void EndCall(std::size_t call) {

@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/format.h"
 #include "base/parallel.h"
-#include "replay/posts.h"
+#include "replay/operations.h"
 
 namespace farscale {
 namespace {
@@ -36,10 +36,8 @@ std::vector<bool> NeverCompleted(const RankTimeline& timeline) {
   std::vector<bool> never(timeline.collectives());
   Posts posts;
   for (std::size_t record = 0; record < timeline.records(); ++record) {
-    const RecordKind kind = timeline.record_kind(record);
-    if (kind == RecordKind::kCollectivePost) never[posts.collectives] = true;
-    if (kind == RecordKind::kCollectiveComplete) never[posts.collectives - 1 - timeline.record_back(record)] = false;
-    posts.Count(kind);
+    const RecordPart part = posts.Next(timeline, record);
+    if (part.IsCollective()) never[part.ordinal] = !part.completes;
   }
   return never;
 }
@@ -69,7 +67,7 @@ class RankSearch {
 
   void CountPosts(std::size_t call) {
     for (std::size_t record = timeline_.first_record(call); record < timeline_.first_record(call + 1); ++record) {
-      posts_.Count(timeline_.record_kind(record));
+      posts_.Next(timeline_, record);
     }
   }
 
@@ -81,7 +79,7 @@ class RankSearch {
 
   void AddCollective(MpiCall kind, std::size_t call) {
     const bool is_posted = kind == MpiCall::kImmediateCollective && HasRecord(call);
-    if (is_posted ? !never_completed_[posts_.collectives] : HasRecord(call)) return;
+    if (is_posted ? !never_completed_[posts_[OperationClass::kCollective]] : HasRecord(call)) return;
     if (kind == MpiCall::kImmediateCollective) {
       ++pending_;
     } else {
@@ -97,8 +95,8 @@ class RankSearch {
 
   void AddTime(std::size_t call) {
     found_.collectives.Add(call);
-    found_.in_collectives += std::max<Tick>(0, std::min(timeline_.leave(call), window_.end.tick) -
-                                                   std::max(timeline_.enter(call), window_.begin.tick));
+    found_.in_collectives += std::max<Tick>(
+        0, std::min(timeline_.leave(call), window_.end.tick) - std::max(timeline_.enter(call), window_.begin.tick));
   }
 
   const Trace& trace_;

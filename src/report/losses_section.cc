@@ -12,6 +12,7 @@
 #include "report/loss_maps.h"
 #include "report/loss_ranks.h"
 #include "report/shape_words.h"
+#include "results/remedy_text.h"
 
 namespace farscale {
 namespace {
@@ -159,13 +160,13 @@ bool IsTold(const LoadShape& shape) {
 Data Shapes(const LossRecord& losses, std::size_t most) {
   Data rows = Data::array();
   const LossRanks names(losses);
-  const auto add = [&](const std::string& name, const std::optional<LoadShape>& shape, const std::string& remedy) {
+  const auto add = [&](const std::string& name, const std::optional<LoadShape>& shape, const Remedy& remedy) {
     if (!shape || !IsTold(*shape)) return;
     rows.push_back({{"name", name},
                     {"imbalance", FormatPercent(shape->imbalance)},
                     {"inIteration", FormatPercent(shape->imbalance_in_iteration)},
                     {"shape", DescribeShape(*shape, names)},
-                    {"remedy", remedy.empty() ? "–" : remedy}});
+                    {"remedy", remedy.kind == Remedy::Kind::kNone ? "–" : TextOf(remedy)}});
   };
   add("All computation", losses.shape, RemedyForAll(losses));
   for (const PathRecord* path : LargestPaths(losses, most, CostsOf)) {

@@ -4,8 +4,9 @@
 #include <nlohmann/json.hpp>
 
 #include "base/version.h"
-#include "results/factor_table_json.h"
 #include "imbalance/loss_remedy.h"
+#include "results/factor_table_json.h"
+#include "results/remedy_text.h"
 
 namespace farscale {
 namespace {
@@ -118,7 +119,7 @@ Json ToJson(const PathRecord& path, const LossRecord& losses) {
   AddByRank("costs", path.costs, ranks, by_rank);
   AddByRank("criticalPath", path.critical, ranks, by_rank);
   json["byRank"] = std::move(by_rank);
-  if (path.shape) json["shape"] = ToJson(*path.shape, RemedyForPath(losses, path));
+  if (path.shape) json["shape"] = ToJson(*path.shape, TextOf(RemedyForPath(losses, path)));
   if (!path.raster.cells.empty()) json["costsByRankAndIteration"] = ToJson(path.raster);
   return json;
 }
@@ -140,7 +141,7 @@ Json LossesToJson(const LossRecord& record) {
                {"allocation", record.allocation},
                {"rules", ToString(record.rules)}};
   if (!record.locations.empty()) json["threads"] = ToJson(record.locations);
-  if (record.shape) json["shape"] = ToJson(*record.shape, RemedyForAll(record));
+  if (record.shape) json["shape"] = ToJson(*record.shape, TextOf(RemedyForAll(record)));
   if (record.grid) json["processGrid"] = ToJson(*record.grid);
   if (record.unknown_waits) {
     json["waitsUnknown"] = {{"calls", record.unknown_waits->calls}, {"example", record.unknown_waits->example}};

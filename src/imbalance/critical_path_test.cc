@@ -1,4 +1,4 @@
-#include "imbalance/slack.h"
+#include "imbalance/critical_path.h"
 
 #include <gtest/gtest.h>
 
