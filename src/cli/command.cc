@@ -11,7 +11,7 @@
 
 #include "base/files.h"
 #include "base/text.h"
-#include "factors/scaling_check.h"
+#include "factors/scaling.h"
 #include "gate/history_json.h"
 #include "study/resources.h"
 

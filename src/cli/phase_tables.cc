@@ -150,7 +150,7 @@ std::string CleanRun(const PhaseFactors& all, const PhaseFactors& kept, const Cl
       const std::optional<double>& value = factors.values[factor];
       return value ? FormatFactor(*value) : std::string("-");
     };
-    table.push_back({ToLower(std::string(Describe(factor).name)), text(all), text(kept)});
+    table.push_back({NameInSentence(factor), text(all), text(kept)});
   }
   return "\n" + FormatTable(table);
 }

@@ -7,7 +7,7 @@
 #include "cli/command.h"
 #include "results/factor_table_csv.h"
 #include "results/measured_run_json.h"
-#include "factors/run_scaling.h"
+#include "factors/scaling.h"
 #include "results/talp_json.h"
 #include "gate/result_files.h"
 #include "results/results_json.h"

@@ -1,5 +1,7 @@
-// The efficiency factors by name: their tree, their formula and source, and one sentence for people who have never
-// heard of them. Every table, report and file format takes names and order from here.
+// The one table of efficiency factors: names, tree, formula and source, range, and one sentence for people who have
+// never heard of them. Tables, reports, files and gates take all of that from here, so a new factor is an entry of
+// `Factor`, a row of the table and its formula (CONTRIBUTING.md, a new factor). All factors are better when they are
+// larger.
 #pragma once
 
 #include <array>
@@ -25,10 +27,19 @@ enum class Factor {
   kIpcScaling,
   kFrequencyScaling,
   kSpeedup,
-  kSerializationPhaseEstimate,
+  kSerializationPhaseEstimate,  // stays the last one
 };
 
-inline constexpr std::size_t kFactorCount = 14;
+inline constexpr std::size_t kFactorCount = static_cast<std::size_t>(Factor::kSerializationPhaseEstimate) + 1;
+
+enum class FactorKind {
+  kShare,        // of one run
+  kDetail,       // a share that explains its parent, which is projected as a whole [Rosas14]
+  kScalability,  // compares with the reference run and is 1 there by definition
+  kProduct,      // of shares and scalabilities
+  kSpeedup,      // the ratio of times, as scalability; no efficiency
+  kCheck,        // an estimate of a share, shown beside the exact one
+};
 
 struct FactorType {
   Factor factor;
@@ -37,9 +48,19 @@ struct FactorType {
   std::string_view formula;
   std::string_view source;  // key of docs/bibliography.md
   std::optional<Factor> parent;
-  bool at_most_one;          // false: may exceed 1
+  FactorKind kind;
   std::string_view meaning;  // one sentence
   std::string_view advice;   // what one can do about it; empty for products and checks
+
+  // Whether it may not exceed 1.
+  constexpr bool AtMostOne() const {
+    return kind == FactorKind::kShare || kind == FactorKind::kDetail || kind == FactorKind::kCheck;
+  }
+  constexpr bool IsOneAtReference() const { return kind == FactorKind::kScalability || kind == FactorKind::kSpeedup; }
+  // Then all core counts have the error of the reference run in common.
+  constexpr bool ComparesWithReference() const { return IsOneAtReference() || kind == FactorKind::kProduct; }
+  // Whether reports colour it as good or bad.
+  constexpr bool IsEfficiency() const { return kind != FactorKind::kSpeedup && kind != FactorKind::kCheck; }
 };
 
 // In the order of reports: parents before children.
@@ -47,6 +68,8 @@ const std::array<FactorType, kFactorCount>& AllFactors();
 const FactorType& Describe(Factor factor);
 std::optional<Factor> FactorById(std::string_view id);
 std::vector<std::string> FactorIds();
+// "load balance", "IPC scaling".
+std::string NameInSentence(Factor factor);
 
 // Children whose product is the factor, in the order of the tree; empty for leaves.
 std::vector<Factor> ChildrenOf(Factor factor);

@@ -4,27 +4,31 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
+#include <ranges>
 #include <set>
 #include <utility>
 
 #include "base/error.h"
 #include "base/text.h"
 #include "factors/anomalies.h"
-#include "factors/run_errors.h"
-#include "factors/scaling_check.h"
+#include "factors/scaling.h"
+#include "factors/spread.h"
 
 namespace farscale {
 namespace {
 
-// What compares with the reference, each 1 there.
-constexpr Factor kCompared[] = {Factor::kComputationScalability, Factor::kInstructionScaling, Factor::kIpcScaling,
-                                Factor::kFrequencyScaling, Factor::kSpeedup};
+// Nearer to 1, a scalability of a table from elsewhere is that of the reference. Chosen: above the rounding of doubles,
+// below that of any file.
+constexpr double kOne = 1e-9;
 
 template <typename Value>
 void AddOnce(std::vector<Value>& values, const Value& value) {
-  if (std::find(values.begin(), values.end(), value) == values.end()) values.push_back(value);
+  if (std::ranges::find(values, value) == values.end()) values.push_back(value);
 }
+
+auto FactorsThatAreOneAtReference() { return AllFactors() | std::views::filter(&FactorType::IsOneAtReference); }
 
 // Of the longest phase of a series, as the trace tells it. Where no runs have as many threads, cores stand for
 // processes.
@@ -57,9 +61,9 @@ void DecideScaling(FactorTable& table, Diagnostics& diagnostics) {
 std::optional<std::int64_t> ImpliedReference(const FactorTable& table) {
   std::map<std::int64_t, bool> is_one;
   for (const FactorRow& row : table.rows) {
-    for (const Factor factor : kCompared) {
-      if (row.totals || !row.values[factor]) continue;
-      const bool one = std::fabs(*row.values[factor] - 1) < 1e-9;
+    for (const FactorType& type : FactorsThatAreOneAtReference()) {
+      if (row.totals || !row.values[type.factor]) continue;
+      const bool one = std::fabs(*row.values[type.factor] - 1) < kOne;
       is_one[row.cores] = is_one.try_emplace(row.cores, true).first->second && one;
     }
   }
@@ -145,17 +149,8 @@ Reference MakeReference(const std::vector<const FactorRow*>& rows) {
   });
   reference.ipc = of_totals([](const FactorRow& r) { return Ipc(*r.totals); });
   reference.frequency = of_totals([](const FactorRow& r) { return Frequency(*r.totals); });
-  reference.runtime = MeanOf(rows, [](const FactorRow& r) {
-                        return r.runtime ? std::optional(*r.runtime / r.iterations) : std::nullopt;
-                      }).value_or(0);
+  reference.runtime = MeanOf(rows, [](const FactorRow& r) { return r.TimePerIteration(); }).value_or(0);
   return reference;
-}
-
-// A row from elsewhere with run time and parallel efficiency says its useful time too: Σ t = P · T · PE.
-std::optional<double> UsefulOf(const FactorRow& row) {
-  if (row.totals) return row.totals->total_useful / row.iterations;
-  if (!row.runtime || !row.values[Factor::kParallelEfficiency]) return std::nullopt;
-  return static_cast<double>(row.ranks) * *row.runtime * *row.values[Factor::kParallelEfficiency] / row.iterations;
 }
 
 void CompareWithReference(FactorRow& row, const Reference& reference, std::optional<double> reference_useful,
@@ -178,7 +173,7 @@ void CompareWithReference(FactorRow& row, const Reference& reference, std::optio
   const bool has_children =
       values[Factor::kInstructionScaling] && values[Factor::kIpcScaling] && values[Factor::kFrequencyScaling];
   if (!has_children) {
-    const std::optional<double> useful = UsefulOf(row);
+    const std::optional<double> useful = row.UsefulTime();
     if (useful && reference_useful && *useful > 0) {
       set(Factor::kComputationScalability, *reference_useful / *useful * growth);
     }
@@ -198,7 +193,7 @@ void CheckGivenValues(const std::vector<FactorRow*>& rows, Diagnostics& diagnost
       known += value ? 1 : 0;
       if (!value || row->totals) continue;
       const std::string place = fmt::format("{} {} at {} cores", type.id, *value, row->cores);
-      if (type.at_most_one && *value > kLargestShare) diagnostics.Add(anomaly::kShareAboveOne, 1, place);
+      if (type.AtMostOne() && *value > kLargestShare) diagnostics.Add(anomaly::kShareAboveOne, 1, place);
       FactorValues derived = row->values;
       derived[type.factor].reset();
       derived.DeriveParents();
@@ -219,7 +214,7 @@ void CompletePhase(const std::vector<FactorRow*>& rows, const FactorTable& table
   const std::vector<const FactorRow*> reference_rows = ReferenceRows(rows, *table.reference);
   const Reference reference = MakeReference(reference_rows);
   const std::optional<double> reference_useful =
-      MeanOf(reference_rows, [](const FactorRow& row) { return UsefulOf(row); });
+      MeanOf(reference_rows, [](const FactorRow& row) { return row.UsefulTime(); });
   // Alone, a core count scales perfectly either way.
   const bool one_count =
       std::all_of(rows.begin(), rows.end(), [&](const FactorRow* row) { return row->cores == rows.front()->cores; });
@@ -233,22 +228,21 @@ void CompletePhase(const std::vector<FactorRow*>& rows, const FactorTable& table
   if (std::any_of(rows.begin(), rows.end(), [&](const FactorRow* row) { return row->threads != rows[0]->threads; })) {
     diagnostics.Add(anomaly::kThreadsDifferBetweenRuns, 1, "in phase " + rows[0]->phase.Text());
   }
+  constexpr double kOtherWork = 0.1;  // chosen: noise moves useful time by a few percent
   for (const FactorRow* row : rows) {
     for (const FactorRow* other : rows) {
       if (!row->totals || !other->totals || other->cores != row->cores || other->repeat >= row->repeat) continue;
-      const double ratio =
-          (row->totals->total_useful / row->iterations) / (other->totals->total_useful / other->iterations);
-      if (std::fabs(ratio - 1) > 0.1) {
+      if (std::fabs(*row->UsefulTime() / *other->UsefulTime() - 1) > kOtherWork) {
         diagnostics.Add(anomaly::kWorkDiffersBetweenRepeats, 1, fmt::format("at {} cores", row->cores));
       }
     }
   }
 }
 
-std::vector<FactorRow*> RowsOf(FactorTable& table, const std::string& series, const PhaseId& phase) {
+std::vector<FactorRow*> RowsOf(FactorTable& table, const PhaseKey& key) {
   std::vector<FactorRow*> rows;
   for (FactorRow& row : table.rows) {
-    if (row.series == series && row.phase == phase) rows.push_back(&row);
+    if (row.Key() == key) rows.push_back(&row);
   }
   return rows;
 }
@@ -259,9 +253,9 @@ std::vector<FactorRow*> RowsOf(FactorTable& table, const std::string& series, co
 }
 
 void RefuseOtherScaling(const FactorRow& row, Scaling scaling) {
-  for (const Factor factor : kCompared) {
-    if (!row.values[factor]) continue;
-    RefuseTerms(row, fmt::format("{} was made for {} scaling and cannot be made anew", Describe(factor).id,
+  for (const FactorType& type : FactorsThatAreOneAtReference()) {
+    if (!row.values[type.factor]) continue;
+    RefuseTerms(row, fmt::format("{} was made for {} scaling and cannot be made anew", type.id,
                                  ToString(scaling == Scaling::kWeak ? Scaling::kStrong : Scaling::kWeak)));
   }
 }
@@ -271,11 +265,11 @@ void RefuseOtherScaling(const FactorRow& row, Scaling scaling) {
 void MoveReference(const std::vector<FactorRow*>& rows, std::int64_t reference) {
   const std::vector<const FactorRow*> at = ReferenceRows(rows, reference);
   std::map<Factor, double> divisors;
-  for (const Factor factor : kCompared) {
+  for (const FactorType& type : FactorsThatAreOneAtReference()) {
     const auto inverse = MeanOf(at, [&](const FactorRow& row) {
-      return row.values[factor] ? std::optional(1 / *row.values[factor]) : std::nullopt;
+      return row.values[type.factor] ? std::optional(1 / *row.values[type.factor]) : std::nullopt;
     });
-    if (inverse) divisors[factor] = 1 / *inverse;
+    if (inverse) divisors[type.factor] = 1 / *inverse;
   }
   for (FactorRow* row : rows) {
     if (row->totals) continue;
@@ -284,10 +278,11 @@ void MoveReference(const std::vector<FactorRow*>& rows, std::int64_t reference) 
     if (values[Factor::kGlobalEfficiency] && !product) {
       RefuseTerms(*row, "globalEfficiency cannot be compared with another run without its two parts");
     }
-    for (const Factor factor : kCompared) {
+    for (const FactorType& type : FactorsThatAreOneAtReference()) {
+      const Factor factor = type.factor;
       if (!values[factor]) continue;
-      if (divisors.count(factor) == 0) {
-        RefuseTerms(*row, fmt::format("{} is not known at the reference of {} cores", Describe(factor).id, reference));
+      if (!divisors.contains(factor)) {
+        RefuseTerms(*row, fmt::format("{} is not known at the reference of {} cores", type.id, reference));
       }
       *values[factor] /= divisors[factor];
       if (row->standard_errors[factor]) *row->standard_errors[factor] /= divisors[factor];
@@ -308,6 +303,16 @@ std::optional<Scaling> ScalingByName(std::string_view name) {
   return std::nullopt;
 }
 
+std::optional<double> FactorRow::TimePerIteration() const {
+  return runtime ? std::optional(*runtime / iterations) : std::nullopt;
+}
+
+std::optional<double> FactorRow::UsefulTime() const {
+  if (totals) return totals->total_useful / iterations;
+  if (!runtime || !values[Factor::kParallelEfficiency]) return std::nullopt;
+  return static_cast<double>(ranks) * *runtime * *values[Factor::kParallelEfficiency] / iterations;
+}
+
 std::vector<std::string> FactorTable::Series() const {
   std::vector<std::string> series;
   for (const FactorRow& row : rows) AddOnce(series, row.series);
@@ -322,45 +327,49 @@ std::vector<PhaseId> FactorTable::Phases(const std::string& series) const {
   return phases;
 }
 
-std::vector<FactorRow> FactorTable::Rows(const std::string& series, const PhaseId& phase) const {
+std::vector<PhaseKey> FactorTable::Keys() const {
+  std::vector<PhaseKey> keys;
+  for (const std::string& one : Series()) {
+    for (const PhaseId& phase : Phases(one)) keys.push_back({one, phase});
+  }
+  return keys;
+}
+
+std::vector<FactorRow> FactorTable::Rows(const PhaseKey& key) const {
   std::vector<FactorRow> chosen;
   for (const FactorRow& row : rows) {
-    if (row.series == series && row.phase == phase) chosen.push_back(row);
+    if (row.series == key.series && row.phase == key.phase) chosen.push_back(row);
   }
-  std::stable_sort(chosen.begin(), chosen.end(), [](const FactorRow& a, const FactorRow& b) {
-    return std::tie(a.cores, a.repeat) < std::tie(b.cores, b.repeat);
-  });
+  std::ranges::stable_sort(chosen, {}, [](const FactorRow& row) { return std::pair(row.cores, row.repeat); });
   return chosen;
 }
 
 void FindGroupsInOldTexts(FactorTable& table) {
-  using Text = std::pair<std::string, PhaseId>;
   const auto is_part = [](const FactorRow& row) { return row.ranks < row.cores / row.threads; };
-  std::set<Text> groups;
-  std::set<std::pair<Text, std::int64_t>> parts;  // at these core counts
+  std::set<PhaseKey> groups;
+  std::set<std::pair<PhaseKey, std::int64_t>> parts;  // at these core counts
   for (const FactorRow& row : table.rows) {
     if (!is_part(row) || !GroupInOldText(row.phase.name)) continue;
-    groups.emplace(row.series, row.phase);
-    parts.emplace(Text(row.series, row.phase), row.cores);
+    groups.insert(row.Key());
+    parts.emplace(row.Key(), row.cores);
   }
   // A group has some of the ranks or all of them at one core count: where there are rows of both kinds, those of all
   // ranks are a phase with the same text.
-  std::set<Text> phases;
+  std::set<PhaseKey> phases;
   for (const FactorRow& row : table.rows) {
-    const Text text(row.series, row.phase);
-    if (!is_part(row) && parts.count({text, row.cores}) > 0) phases.insert(text);
+    if (!is_part(row) && parts.contains({row.Key(), row.cores})) phases.insert(row.Key());
   }
   for (FactorRow& row : table.rows) {
-    const Text text(row.series, row.phase);
-    if (groups.count(text) > 0 && (is_part(row) || phases.count(text) == 0))
+    if (groups.contains(row.Key()) && (is_part(row) || !phases.contains(row.Key()))) {
       row.phase = *GroupInOldText(row.phase.name);
+    }
   }
 }
 
 void ForgetComparison(FactorRow& row) {
-  for (FactorValues* values : {&row.values, &row.standard_errors}) {
-    for (const Factor factor : kCompared) (*values)[factor].reset();
-    (*values)[Factor::kGlobalEfficiency].reset();
+  for (const FactorType& type : AllFactors() | std::views::filter(&FactorType::ComparesWithReference)) {
+    row.values[type.factor].reset();
+    row.standard_errors[type.factor].reset();
   }
 }
 
@@ -382,11 +391,7 @@ void CompleteTable(FactorTable& table) {
   Diagnostics diagnostics;
   DecideScaling(table, diagnostics);
   ChooseReference(table);
-  for (const std::string& series : table.Series()) {
-    for (const PhaseId& phase : table.Phases(series)) {
-      CompletePhase(RowsOf(table, series, phase), table, diagnostics);
-    }
-  }
+  for (const PhaseKey& key : table.Keys()) CompletePhase(RowsOf(table, key), table, diagnostics);
   for (const Finding& finding : diagnostics.findings()) {
     const auto same = [&](const Finding& other) { return other.id == finding.id; };
     std::erase_if(table.findings, same);  // of a table that was complete before
@@ -405,14 +410,12 @@ void ChangeTerms(FactorTable& table, std::optional<Scaling> scaling, std::option
   }
   if (reference) table.reference = reference;
   ChooseReference(table);
-  for (const std::string& series : table.Series()) {
-    for (const PhaseId& phase : table.Phases(series)) {
-      const std::vector<FactorRow*> rows = RowsOf(table, series, phase);
-      if (other_reference) MoveReference(rows, *table.reference);
-      for (FactorRow* row : rows) {
-        if (other_scaling && !row->totals) RefuseOtherScaling(*row, *scaling);
-        if ((other_scaling || other_reference) && row->totals) ForgetComparison(*row);
-      }
+  for (const PhaseKey& key : table.Keys()) {
+    const std::vector<FactorRow*> rows = RowsOf(table, key);
+    if (other_reference) MoveReference(rows, *table.reference);
+    for (FactorRow* row : rows) {
+      if (other_scaling && !row->totals) RefuseOtherScaling(*row, *scaling);
+      if ((other_scaling || other_reference) && row->totals) ForgetComparison(*row);
     }
   }
   CompleteTable(table);

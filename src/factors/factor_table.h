@@ -20,6 +20,15 @@ std::string ToString(Scaling scaling);
 // "strong" or "weak"; nothing for anything else.
 std::optional<Scaling> ScalingByName(std::string_view name);
 
+// A phase of a series, or a group of its ranks.
+struct PhaseKey {
+  std::string series;  // program or experiment; empty when there is only one
+  PhaseId phase;
+
+  friend bool operator==(const PhaseKey&, const PhaseKey&) = default;
+  friend auto operator<=>(const PhaseKey&, const PhaseKey&) = default;
+};
+
 // One phase of one run.
 struct FactorRow {
   std::string series;      // program or experiment; empty when there is only one
@@ -44,8 +53,13 @@ struct FactorRow {
   std::optional<BlockSamples> samples;        // until the table is complete, then part of the errors
   std::optional<UnknownWaits> unknown_waits;  // why there are no serialization and transfer; without `operations`
 
+  PhaseKey Key() const { return {series, phase}; }
   // Of the run, also where the row is about some of its ranks.
   double Processes() const { return static_cast<double>(cores) / static_cast<double>(threads); }
+  // Seconds that an iteration takes.
+  std::optional<double> TimePerIteration() const;
+  // Useful time of all ranks in an iteration, Σ t; without totals it follows from Σ t = P · T · PE.
+  std::optional<double> UsefulTime() const;
 
   friend bool operator==(const FactorRow&, const FactorRow&) = default;
 };
@@ -61,8 +75,11 @@ struct FactorTable {
   // Series and phases in the order in which they appear first; groups of ranks are among the phases.
   std::vector<std::string> Series() const;
   std::vector<PhaseId> Phases(const std::string& series) const;
+  // All phases, series by series.
+  std::vector<PhaseKey> Keys() const;
   // Rows of one phase, by cores and repeat.
-  std::vector<FactorRow> Rows(const std::string& series, const PhaseId& phase) const;
+  std::vector<FactorRow> Rows(const PhaseKey& key) const;
+  std::vector<FactorRow> Rows(const std::string& series, const PhaseId& phase) const { return Rows({series, phase}); }
 };
 
 // Files before version 2, and CSV files without the column `group`, have a group of ranks in the text of its phase,

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "factors/scaling_check.h"
+#include "factors/scaling.h"
 
 namespace farscale {
 namespace {

@@ -13,18 +13,6 @@
 
 namespace farscale {
 
-double ParallelEfficiency(double average_useful, double elapsed) { return average_useful / elapsed; }
-double LoadBalance(double average_useful, double largest_useful) { return average_useful / largest_useful; }
-double LoadBalanceWithinNodes(double largest_node_load, double largest_useful) {
-  return largest_node_load / largest_useful;
-}
-double LoadBalanceBetweenNodes(double average_useful, double largest_node_load) {
-  return average_useful / largest_node_load;
-}
-double CommunicationEfficiency(double largest_useful, double elapsed) { return largest_useful / elapsed; }
-double Serialization(double largest_useful, double ideal_elapsed) { return largest_useful / ideal_elapsed; }
-double Transfer(double ideal_elapsed, double elapsed) { return ideal_elapsed / elapsed; }
-
 namespace {
 
 // A counter can be used when every rank of the phase has reliable samples of it.
@@ -208,6 +196,13 @@ void AddInterruptions(const Trace& trace, const PhaseCut& cut, Diagnostics& diag
   }
 }
 
+// What the replay of a whole run computes before the rank's own begin: the rank has started later than others. In a
+// trace cut out of a run, and in every other phase, ranks did something else before.
+Tick BeforeOwnBegin(const Trace& trace, const PhaseCut& cut, std::size_t rank) {
+  const bool is_whole_run = cut.spec.kind == PhaseSpec::Kind::kWholeRun && !trace.IsCutOut();
+  return is_whole_run && cut.ranks[rank].present ? cut.ranks[rank].window.begin.tick - cut.begin() : 0;
+}
+
 void RequireComputation(const Trace& trace, const PhaseFactors& result) {
   if (result.totals.largest_useful > 0 && result.totals.elapsed > 0) return;
   throw Error(ErrorKind::kEvidence, trace.path,
@@ -243,17 +238,6 @@ FactorValues FactorsOf(const PhaseTotals& t, RuleSet rules) {
   }
   return values;
 }
-
-namespace {
-
-// What the replay of a whole run computes before the rank's own begin: the rank has started later than others. In a
-// trace cut out of a run, and in every other phase, ranks did something else before.
-Tick BeforeOwnBegin(const Trace& trace, const PhaseCut& cut, std::size_t rank) {
-  const bool is_whole_run = cut.spec.kind == PhaseSpec::Kind::kWholeRun && !trace.IsCutOut();
-  return is_whole_run && cut.ranks[rank].present ? cut.ranks[rank].window.begin.tick - cut.begin() : 0;
-}
-
-}  // namespace
 
 PhaseTotals SumRanks(const Trace& trace, const PhaseCut& cut, const std::vector<Tick>& useful,
                      const std::vector<Tick>& paused) {

@@ -1,10 +1,12 @@
-// How much the factors of one phase of one run vary over its iterations [docs/formulas.md, spread].
+// How much the factors of a phase vary over its iterations, and the standard errors of its runs that follow
+// [docs/formulas.md, spread].
 #pragma once
 
 #include <cstddef>
 #include <optional>
 #include <vector>
 
+#include "factors/factor_table.h"
 #include "factors/phase_factors.h"
 
 namespace farscale {
@@ -29,5 +31,19 @@ Blocks BlocksOf(std::size_t iterations);
 // ((n - m) / (m B) Σ (sample - mean)²)^½ with B blocks of m [Efron93, section 11.7; Kunsch89]. Exactly 0 for samples of
 // about 1 that are equal but for rounding.
 double JackknifeError(const std::vector<double>& samples, std::size_t iterations, std::size_t block_size);
+
+struct RunErrors {
+  FactorValues standard_errors;  // of the factors that need no reference run
+  RelativeErrors relative;
+};
+
+// The errors of every run by itself. Runs with equally many iterations are taken to do the same work in the same
+// iterations: what varies over the iterations as in the other runs, more or less of it, is the program's doing and no
+// error. A run alone cannot tell the two apart, so all of its variation counts.
+std::vector<RunErrors> ErrorsOf(const std::vector<BlockSamples>& runs);
+
+// Turns the samples of the rows of one phase into errors of their values, run times and totals. What compares with the
+// reference errs by the same share as what it is made of. Errors of rows without samples stay.
+void AddErrors(const std::vector<FactorRow*>& rows);
 
 }  // namespace farscale

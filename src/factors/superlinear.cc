@@ -12,9 +12,7 @@
 namespace farscale {
 namespace {
 
-constexpr Factor kEfficiencies[] = {Factor::kGlobalEfficiency, Factor::kComputationScalability,
-                                    Factor::kInstructionScaling, Factor::kIpcScaling, Factor::kFrequencyScaling};
-constexpr double kMatters = 1.02;  // of a part
+constexpr double kMatters = 1.02;  // of a part; chosen: below, it is noise
 
 constexpr const char* kReal = "real where more of the problem fits the caches of more cores";
 constexpr const char* kWrong =
@@ -140,11 +138,12 @@ std::string WhySuperlinear(const std::vector<FactorRow>& rows) {
   };
   const double whole = std::max(value(Factor::kGlobalEfficiency), value(Factor::kComputationScalability));
   if (whole > kSuperlinear) return WhySuperlinear(rows, whole);
-  for (const Factor factor : kEfficiencies) {
-    if (!(value(factor) > kSuperlinear)) continue;
-    const FactorRow& row = *RowWithLargest(rows, factor);
-    return fmt::format("{} is {} {}: {}.", Describe(factor).name, FormatFactor(*row.values[factor]), OnCores(row),
-                       CauseOf(factor, *row.values[factor]));
+  for (const FactorType& type : AllFactors()) {
+    if (!type.IsEfficiency() || type.AtMostOne() || !(value(type.factor) > kSuperlinear)) continue;
+    const FactorRow& row = *RowWithLargest(rows, type.factor);
+    const double largest = *row.values[type.factor];
+    return fmt::format("{} is {} {}: {}.", type.name, FormatFactor(largest), OnCores(row),
+                       CauseOf(type.factor, largest));
   }
   return "";
 }

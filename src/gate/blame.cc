@@ -11,17 +11,9 @@ namespace {
 
 using Reading = std::function<std::optional<double>(const FactorRow&)>;
 
-// Useful time of all ranks for an iteration.
-std::optional<double> UsefulOf(const FactorRow& row) {
-  if (row.totals) return row.totals->total_useful / row.iterations;
-  const auto& efficiency = row.values[Factor::kParallelEfficiency];
-  if (!row.runtime || !efficiency) return std::nullopt;
-  return static_cast<double>(row.ranks) * *row.runtime * *efficiency / row.iterations;
-}
-
 std::optional<double> ComputationOf(const FactorRow& row, Factor factor) {
   if (factor == Factor::kComputationScalability) {
-    const std::optional<double> useful = UsefulOf(row);
+    const std::optional<double> useful = row.UsefulTime();
     return useful ? std::optional(1 / *useful) : std::nullopt;
   }
   if (!row.totals || !row.totals->instructions || !row.totals->cycles) return std::nullopt;
@@ -110,11 +102,11 @@ std::string IdOf(const Blame& blame) {
   return blame.is_computation ? NamesOfComputation(blame.factor).id : std::string(Describe(blame.factor).id);
 }
 
-FactorLogs LogsOf(const std::vector<const FactorTable*>& tables, const std::string& series, const PhaseId& phase,
+FactorLogs LogsOf(const std::vector<const FactorTable*>& tables, const PhaseKey& key,
                   const std::vector<double>& cores) {
   std::map<double, std::vector<FactorRow>> rows;
   for (const FactorTable* table : tables) {
-    for (const FactorRow& row : table->Rows(series, phase)) {
+    for (const FactorRow& row : table->Rows(key)) {
       const auto count = static_cast<double>(row.cores);
       if (std::find(cores.begin(), cores.end(), count) != cores.end()) rows[count].push_back(row);
     }

@@ -35,8 +35,7 @@ struct FactorLogs {
 };
 
 // Of the runs at these core counts; what a run of them does not know is left out.
-FactorLogs LogsOf(const std::vector<const FactorTable*>& tables, const std::string& series, const PhaseId& phase,
-                  const std::vector<double>& cores);
+FactorLogs LogsOf(const std::vector<const FactorTable*>& tables, const PhaseKey& key, const std::vector<double>& cores);
 // Of the values projected to one core count.
 FactorLogs LogsOf(const PhaseProjection& projection, double cores);
 

@@ -33,8 +33,8 @@ class ChangeFinder {
   ChangeFinder(EvidenceAtHand& evidence, std::size_t rule, const PhaseKey& key)
       : evidence_(evidence), rule_(evidence.rules().rules[rule]), key_(key) {
     base_.judgement.rule = rule;
-    base_.judgement.series = key.first;
-    base_.judgement.phase = key.second;
+    base_.judgement.series = key.series;
+    base_.judgement.phase = key.phase;
     base_.judgement.quantity = rule_.quantity;
     base_.judgement.check = Judgement::Check::kChange;
     base_.judgement.bound = rule_.max_drop ? rule_.max_drop : rule_.max_rise;
@@ -48,8 +48,8 @@ class ChangeFinder {
       return {Undecidable({}, fmt::format("{} has no baseline to compare with: {} holds no results yet", subject,
                                           evidence_.input().baseline_name))};
     }
-    newest_ = SamplesOf(evidence_.compared(), key_.first, key_.second, rule_.quantity);
-    track_ = TrackOf(evidence_.history(), key_.first, key_.second, rule_.quantity);
+    newest_ = SamplesOf(evidence_.compared(), key_, rule_.quantity);
+    track_ = TrackOf(evidence_.history(), key_, rule_.quantity);
     const SamplesByCores* last = LastKnown();
     if (newest_.empty() && rule_.counts != Rule::Counts::kTargets)
       return {Undecidable({}, subject + " is unknown" + WhyUnknown(evidence_, rule_.quantity))};
@@ -77,7 +77,7 @@ class ChangeFinder {
   // Where results and baseline are of different series, as of two programs, that is why.
   std::string SeriesOfBaseline() const {
     const std::vector<std::string> series = evidence_.history().back().table.Series();
-    if (std::find(series.begin(), series.end(), key_.first) != series.end()) return "";
+    if (std::find(series.begin(), series.end(), key_.series) != series.end()) return "";
     const std::string names = Join(series, ", ");
     return names.empty() ? ", for its runs name no series" : ", for it is of series " + names;
   }
@@ -218,14 +218,14 @@ double Worse(const Rule& rule, double ratio) { return rule.quantity.IsTime() ? r
 std::optional<Blame> BlameOf(EvidenceAtHand& evidence, const PendingChange& pending, const Look& look) {
   const Judgement& judgement = pending.judgement;
   if (judgement.is_projected) {
-    const PhaseKey key{judgement.series, judgement.phase};
+    const PhaseKey key = judgement.Key();
     return BlameForChange(judgement.quantity, LogsOf(*evidence.BaselineProjection(key), look.cores.front()),
                           LogsOf(*evidence.ComparedProjection(key), look.cores.front()));
   }
   std::vector<const FactorTable*> tables;
   for (const std::size_t place : pending.baseline) tables.push_back(&evidence.history()[place].table);
-  return BlameForChange(judgement.quantity, LogsOf(tables, judgement.series, judgement.phase, look.cores),
-                        LogsOf({&evidence.compared()}, judgement.series, judgement.phase, look.cores));
+  return BlameForChange(judgement.quantity, LogsOf(tables, judgement.Key(), look.cores),
+                        LogsOf({&evidence.compared()}, judgement.Key(), look.cores));
 }
 
 // "parallelEfficiency of phase solve dropped by 5.1 % from 0.800 to 0.759 at 16 and 32 cores (99.97 % interval of the
@@ -234,10 +234,10 @@ std::string SentenceOf(const EvidenceAtHand& evidence, const Rule& rule, const J
   const double change = look.change.ratio - 1;
   const std::string size = fmt::format("{:.1f} %", 100 * std::fabs(change));
   const std::string moved = size == "0.0 %" ? "is unchanged," : (change < 0 ? "dropped by " : "rose by ") + size;
-  std::string text = fmt::format("{} of {} {} from {} to {} at {}", IdOf(rule.quantity),
-                                 PlaceOf(evidence, {judgement.series, judgement.phase}), moved,
-                                 FormatQuantity(rule.quantity, look.before.value),
-                                 FormatQuantity(rule.quantity, look.after.value), CoresInWords(look.cores));
+  std::string text =
+      fmt::format("{} of {} {} from {} to {} at {}", IdOf(rule.quantity), PlaceOf(evidence, judgement.Key()), moved,
+                  FormatQuantity(rule.quantity, look.before.value), FormatQuantity(rule.quantity, look.after.value),
+                  CoresInWords(look.cores));
   if (!rule.by_value) {
     const double high = 100 * judgement.interval->high;
     text += fmt::format(" ({} interval of the change {:+.1f} {})", ConfidenceInWords(judgement.confidence),

@@ -17,7 +17,6 @@ namespace farscale {
 namespace {
 
 using Counts = std::set<std::int64_t>;
-using PhaseOfSeries = std::pair<std::string, PhaseId>;
 
 bool KnowsComparison(const FactorRow& row) {
   return std::any_of(AllFactors().begin(), AllFactors().end(), [&](const FactorType& type) {
@@ -49,11 +48,11 @@ class Agreement {
 
   Diagnostics Run() {
     MoveReferences();
-    std::set<PhaseOfSeries> phases;
+    std::set<PhaseKey> phases;
     for (const NamedTable& one : tables_) {
-      for (const FactorRow& row : one.table->rows) phases.emplace(row.series, row.phase);
+      for (const FactorRow& row : one.table->rows) phases.insert(row.Key());
     }
-    for (const PhaseOfSeries& phase : phases) Compare(phase);
+    for (const PhaseKey& phase : phases) Compare(phase);
     return std::move(diagnostics_);
   }
 
@@ -119,11 +118,11 @@ class Agreement {
                        scaling ? one.name : last.name, ToString(scaling ? *scaling : *scaling_of_last));
   }
 
-  void Compare(const PhaseOfSeries& phase) {
+  void Compare(const PhaseKey& phase) {
     const NamedTable* last = nullptr;
     Counts counts_of_last;
     for (std::size_t i = tables_.size(); i-- > 0;) {
-      const std::vector<FactorRow> rows = tables_[i].table->Rows(phase.first, phase.second);
+      const std::vector<FactorRow> rows = tables_[i].table->Rows(phase);
       if (!KnowsComparison(rows)) continue;
       const Counts counts = CountsOf(rows);
       if (last == nullptr) {
@@ -136,9 +135,9 @@ class Agreement {
     }
   }
 
-  void Forget(const PhaseOfSeries& phase, const std::string& why, std::size_t place) {
+  void Forget(const PhaseKey& phase, const std::string& why, std::size_t place) {
     for (FactorRow& row : tables_[place].table->rows) {
-      if (row.series == phase.first && row.phase == phase.second) ForgetComparison(row);
+      if (row.Key() == phase) ForgetComparison(row);
     }
     if (!is_told_[place]) diagnostics_.Add(anomaly::kTermsDiffer, 1, why);
     is_told_[place] = true;

@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "results/factor_table_json.h"
-#include "factors/scaling_check.h"
+#include "factors/scaling.h"
 #include "gate/history_view.h"
 #include "gate/outputs.h"
 #include "gate/verdicts.h"

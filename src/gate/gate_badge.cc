@@ -42,8 +42,8 @@ std::string WriteGateBadge(const GateReport& report) {
       fmt::format("<clipPath id=\"r\"><rect width=\"{}\" height=\"{}\" rx=\"3\"/></clipPath><g clip-path=\"url(#r)\">",
                   Pixel(width), kBadgeHeight);
   svg += fmt::format("<rect width=\"{}\" height=\"{}\" fill=\"#3c4043\"/>", Pixel(left), kBadgeHeight);
-  svg += fmt::format("<rect x=\"{}\" width=\"{}\" height=\"{}\" fill=\"{}\"/></g>", Pixel(left), Pixel(right), kBadgeHeight,
-                     color);
+  svg += fmt::format("<rect x=\"{}\" width=\"{}\" height=\"{}\" fill=\"{}\"/></g>", Pixel(left), Pixel(right),
+                     kBadgeHeight, color);
   const auto text = [&](double x, const std::string& words, std::size_t letters) {
     svg += fmt::format("<text x=\"{}\" y=\"14\" fill=\"#ffffff\" text-anchor=\"middle\" textLength=\"{}\">{}</text>",
                        Pixel(x), Pixel(kBadgeLetter * static_cast<double>(letters)), words);

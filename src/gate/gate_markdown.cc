@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
-#include "factors/scaling_check.h"
+#include "factors/scaling.h"
 #include "gate/outputs.h"
 
 namespace farscale {

@@ -4,7 +4,7 @@
 
 #include "base/format.h"
 #include "base/text.h"
-#include "factors/scaling_check.h"
+#include "factors/scaling.h"
 #include "gate/judging.h"
 #include "gate/outputs.h"
 #include "pages/text_table.h"

@@ -73,7 +73,8 @@ class TrackDrawing {
   double X(std::size_t commit) const {
     const std::size_t count = view_.history.size();
     if (count == 1) return (kHistoryLeft + kHistoryRight) / 2;
-    return kHistoryLeft + 12 + static_cast<double>(commit) / static_cast<double>(count - 1) * (kHistoryRight - kHistoryLeft - 24);
+    return kHistoryLeft + 12 +
+           static_cast<double>(commit) / static_cast<double>(count - 1) * (kHistoryRight - kHistoryLeft - 24);
   }
   double Y(double value) const { return kHistoryBottom - (value - low_) / (high_ - low_) * (kHistoryBottom - top_); }
 

@@ -11,8 +11,8 @@
 #include "base/files.h"
 #include "base/version.h"
 #include "results/factor_table_json.h"
-#include "factors/scaling_check.h"
 #include "gate/anomalies.h"
+#include "factors/scaling.h"
 #include "gate/common_terms.h"
 #include "gate/result_files.h"
 

@@ -1,7 +1,7 @@
 // A history as one offline page: works from a mail attachment, needs no scripts and fetches nothing.
 #include <fmt/format.h>
 
-#include "factors/scaling_check.h"
+#include "factors/scaling.h"
 #include "gate/history_view.h"
 #include "gate/judging.h"
 #include "plot/svg.h"

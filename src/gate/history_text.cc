@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "base/format.h"
-#include "factors/scaling_check.h"
+#include "factors/scaling.h"
 #include "gate/history_view.h"
 #include "gate/judging.h"
 #include "pages/text_table.h"

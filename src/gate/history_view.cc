@@ -20,11 +20,8 @@ constexpr std::size_t kShort = 8;
 std::vector<PhaseKey> PhasesOf(const History& history) {
   std::vector<PhaseKey> keys;
   for (const HistoryEntry& entry : history) {
-    for (const std::string& series : entry.table.Series()) {
-      for (const PhaseId& phase : entry.table.Phases(series)) {
-        const PhaseKey key{series, phase};
-        if (std::find(keys.begin(), keys.end(), key) == keys.end()) keys.push_back(key);
-      }
+    for (const PhaseKey& key : entry.table.Keys()) {
+      if (std::ranges::find(keys, key) == keys.end()) keys.push_back(key);
     }
   }
   return keys;
@@ -71,8 +68,8 @@ std::optional<Change> LastChange(const Track& track, const std::vector<double>& 
 }
 
 HistoryTrack MakeTrack(const History& history, const PhaseKey& key, const Quantity& quantity) {
-  const Track track = TrackOf(history, key.first, key.second, quantity);
-  HistoryTrack made{key.first, key.second, quantity, {}, {}, SharedCores(track), {}, {}, std::nullopt};
+  const Track track = TrackOf(history, key, quantity);
+  HistoryTrack made{key.series, key.phase, quantity, {}, {}, SharedCores(track), {}, {}, std::nullopt};
   std::set<double> cores;
   for (const SamplesByCores& commit : track.commits) {
     for (const auto& [count, samples] : commit) cores.insert(count);

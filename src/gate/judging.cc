@@ -18,17 +18,9 @@ namespace {
 
 const PhaseProjection* FindPhase(const std::vector<PhaseProjection>& projections, const PhaseKey& key) {
   for (const PhaseProjection& projection : projections) {
-    if (projection.series == key.first && projection.phase == key.second) return &projection;
+    if (projection.series == key.series && projection.phase == key.phase) return &projection;
   }
   return nullptr;
-}
-
-std::vector<PhaseKey> PhasesOf(const FactorTable& table) {
-  std::vector<PhaseKey> keys;
-  for (const std::string& series : table.Series()) {
-    for (const PhaseId& phase : table.Phases(series)) keys.emplace_back(series, phase);
-  }
-  return keys;
 }
 
 std::vector<double> TargetsOf(const PhaseProjection& projection) {
@@ -82,7 +74,7 @@ std::optional<ProjectedReading> ReadingAt(const PhaseProjection& projection, con
 }
 
 EvidenceAtHand::EvidenceAtHand(const GateRules& rules, const GateInput& input)
-    : rules_(rules), input_(input), compared_(input.results.table), phases_(PhasesOf(input.results.table)) {
+    : rules_(rules), input_(input), compared_(input.results.table), phases_(input.results.table.Keys()) {
   if (input.baseline) history_ = *input.baseline;
   std::vector<NamedTable> tables;
   for (HistoryEntry& entry : history_) tables.push_back({NameOf(entry), &entry.table});
@@ -100,7 +92,7 @@ bool EvidenceAtHand::HasPhase(const PhaseKey& key) const {
 std::vector<PhaseKey> EvidenceAtHand::LostPhases() const {
   std::vector<PhaseKey> lost;
   if (history().empty()) return lost;
-  for (const PhaseKey& key : PhasesOf(history().back().table)) {
+  for (const PhaseKey& key : history().back().table.Keys()) {
     if (!HasPhase(key)) lost.push_back(key);
   }
   return lost;
@@ -108,7 +100,7 @@ std::vector<PhaseKey> EvidenceAtHand::LostPhases() const {
 
 std::vector<double> EvidenceAtHand::MeasuredCores(const PhaseKey& key) const {
   std::set<double> cores;
-  for (const FactorRow& row : table().Rows(key.first, key.second)) cores.insert(static_cast<double>(row.cores));
+  for (const FactorRow& row : table().Rows(key)) cores.insert(static_cast<double>(row.cores));
   return {cores.begin(), cores.end()};
 }
 
@@ -190,14 +182,14 @@ const PhaseProjection* EvidenceAtHand::BaselineProjection(const PhaseKey& key) {
 }
 
 std::string PlaceOf(const EvidenceAtHand& evidence, const PhaseKey& key) {
-  const std::string phase = key.second.IsUnnamed() ? "the run" : "phase " + key.second.Text();
+  const std::string phase = key.phase.IsUnnamed() ? "the run" : "phase " + key.phase.Text();
   const std::vector<std::string> own = evidence.table().Series();
   std::set<std::string> series(own.begin(), own.end());
   if (!evidence.history().empty()) {
     for (const std::string& other : evidence.history().back().table.Series()) series.insert(other);
   }
   if (series.size() < 2) return phase;
-  return phase + (key.first.empty() ? " without a series" : " of series " + key.first);
+  return phase + (key.series.empty() ? " without a series" : " of series " + key.series);
 }
 
 std::string WhyUnknown(const EvidenceAtHand& evidence, const Quantity& quantity) {

@@ -11,9 +11,6 @@
 
 namespace farscale {
 
-// A phase of a series.
-using PhaseKey = std::pair<std::string, PhaseId>;
-
 // A projected value, with its interval.
 struct ProjectedReading {
   double value = 0;

@@ -20,12 +20,12 @@ class LevelJudge {
   LevelJudge(EvidenceAtHand& evidence, std::size_t rule, const PhaseKey& key)
       : evidence_(evidence), rule_(evidence.rules().rules[rule]), key_(key) {
     base_.rule = rule;
-    base_.series = key.first;
-    base_.phase = key.second;
+    base_.series = key.series;
+    base_.phase = key.phase;
     base_.quantity = rule_.quantity;
     base_.bound = rule_.min ? rule_.min : rule_.max ? rule_.max : rule_.warn;
-    samples_ = SamplesOf(evidence.table(), key.first, key.second, rule_.quantity);
-    const Track track = TrackOf(evidence.history(), key.first, key.second, rule_.quantity);
+    samples_ = SamplesOf(evidence.table(), key, rule_.quantity);
+    const Track track = TrackOf(evidence.history(), key, rule_.quantity);
     std::vector<double> cores;
     for (const auto& [count, runs] : samples_) cores.push_back(count);
     noise_ = LearnNoise(track, samples_, cores, evidence.rules().noise);
@@ -90,13 +90,13 @@ class LevelJudge {
     judgement.confidence = rule_.confidence.value_or(kMeasuredConfidence);
     const double reach = std::exp(mean->error * StudentQuantile(judgement.confidence, mean->freedom));
     judgement.interval = {mean->value / reach, Limited(mean->value * reach, mean->value)};
-    const FactorLogs logs = LogsOf({&evidence_.table()}, key_.first, key_.second, {cores});
+    const FactorLogs logs = LogsOf({&evidence_.table()}, key_, {cores});
     return Decide(judgement, logs);
   }
 
   // Shares end at 1.
   double Limited(double high, double value) const {
-    const bool is_share = !rule_.quantity.IsTime() && Describe(rule_.quantity.factor).at_most_one;
+    const bool is_share = !rule_.quantity.IsTime() && Describe(rule_.quantity.factor).AtMostOne();
     return is_share ? std::max(value, std::min(high, 1.0)) : high;
   }
 

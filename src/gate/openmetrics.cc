@@ -42,22 +42,20 @@ std::string Family(const std::string& name, const std::string& type, const std::
 // The geometric mean of the runs of every phase and core count.
 std::string ValuesOf(const FactorTable& table, const Quantity& quantity, const std::string& name, bool with_factor) {
   std::string text;
-  for (const std::string& series : table.Series()) {
-    for (const PhaseId& phase : table.Phases(series)) {
-      SamplesByCores all;
-      for (const FactorRow& row : table.Rows(series, phase)) {
-        const auto value = ValueOf(row, quantity);
-        if (value && *value > 0) all[static_cast<double>(row.cores)].values.push_back(*value);
-      }
-      for (const auto& [cores, samples] : all) {
-        double logs = 0;
-        for (const double value : samples.values) logs += std::log(value) / static_cast<double>(samples.values.size());
-        std::vector<std::pair<std::string, std::string>> labels = {
-            {"series", series}, {"phase", phase.name}, {"cores", fmt::format("{:.0f}", cores)}};
-        if (phase.IsGroup()) labels.emplace_back("group", phase.group);
-        if (with_factor) labels.emplace_back("factor", IdOf(quantity));
-        text += fmt::format("{}{} {}\n", name, Labels(labels), FormatExact(std::exp(logs)));
-      }
+  for (const PhaseKey& key : table.Keys()) {
+    SamplesByCores all;
+    for (const FactorRow& row : table.Rows(key)) {
+      const auto value = ValueOf(row, quantity);
+      if (value && *value > 0) all[static_cast<double>(row.cores)].values.push_back(*value);
+    }
+    for (const auto& [cores, samples] : all) {
+      double logs = 0;
+      for (const double value : samples.values) logs += std::log(value) / static_cast<double>(samples.values.size());
+      std::vector<std::pair<std::string, std::string>> labels = {
+          {"series", key.series}, {"phase", key.phase.name}, {"cores", fmt::format("{:.0f}", cores)}};
+      if (key.phase.IsGroup()) labels.emplace_back("group", key.phase.group);
+      if (with_factor) labels.emplace_back("factor", IdOf(quantity));
+      text += fmt::format("{}{} {}\n", name, Labels(labels), FormatExact(std::exp(logs)));
     }
   }
   return text;

@@ -10,22 +10,6 @@ constexpr const char* kRuntimeId = "runtime";
 
 }  // namespace
 
-bool Quantity::IsOneAtReference() const {
-  if (kind != Kind::kFactor) return false;
-  switch (factor) {
-    case Factor::kComputationScalability:
-    case Factor::kInstructionScaling:
-    case Factor::kIpcScaling:
-    case Factor::kFrequencyScaling:
-    case Factor::kSpeedup: return true;
-    default: return false;
-  }
-}
-
-bool Quantity::ComparesWithReference() const {
-  return IsOneAtReference() || (kind == Kind::kFactor && factor == Factor::kGlobalEfficiency);
-}
-
 std::optional<Quantity> QuantityById(std::string_view id) {
   if (id == kTimePerIterationId) return Quantity::TimePerIteration();
   if (id == kRuntimeId) return Quantity{Quantity::Kind::kRuntime, Factor::kParallelEfficiency};
@@ -58,8 +42,7 @@ std::string NameOf(const Quantity& quantity) {
 
 std::optional<double> ValueOf(const FactorRow& row, const Quantity& quantity) {
   if (quantity.kind == Quantity::Kind::kFactor) return row.values[quantity.factor];
-  if (!row.runtime) return std::nullopt;
-  return quantity.kind == Quantity::Kind::kRuntime ? *row.runtime : *row.runtime / row.iterations;
+  return quantity.kind == Quantity::Kind::kRuntime ? row.runtime : row.TimePerIteration();
 }
 
 std::optional<double> ErrorOf(const FactorRow& row, const Quantity& quantity) {

@@ -21,11 +21,9 @@ struct Quantity {
 
   // Times are better when they are smaller, everything else when it is larger.
   bool IsTime() const { return kind != Kind::kFactor; }
-  // Whether it is 1 at the reference run by definition, whatever happens there.
-  bool IsOneAtReference() const;
-
-  // Whether all core counts have the error of the reference run in common.
-  bool ComparesWithReference() const;
+  // As of a factor; times do not compare.
+  bool IsOneAtReference() const { return !IsTime() && Describe(factor).IsOneAtReference(); }
+  bool ComparesWithReference() const { return !IsTime() && Describe(factor).ComparesWithReference(); }
 
   friend bool operator==(const Quantity&, const Quantity&) = default;
 };

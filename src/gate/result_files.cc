@@ -8,15 +8,14 @@
 #include "base/files.h"
 #include "base/text.h"
 #include "factors/anomalies.h"
-#include "factors/run_scaling.h"
-#include "factors/scaling_check.h"
 #include "gate/anomalies.h"
-#include "gate/common_terms.h"
-#include "gate/history_json.h"
 #include "results/factor_table_csv.h"
 #include "results/measured_run_json.h"
-#include "results/results_json.h"
+#include "factors/scaling.h"
 #include "results/talp_json.h"
+#include "gate/common_terms.h"
+#include "gate/history_json.h"
+#include "results/results_json.h"
 
 namespace farscale {
 namespace {

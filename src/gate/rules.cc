@@ -196,7 +196,7 @@ std::vector<Rule> ParseRule(const ConfigTable& table) {
 
 std::string WhyNoBound(const Quantity& quantity, double value) {
   if (quantity.IsTime() || quantity.factor == Factor::kSpeedup) return "";
-  const bool ends_at_one = Describe(quantity.factor).at_most_one;
+  const bool ends_at_one = Describe(quantity.factor).AtMostOne();
   if (value <= (ends_at_one ? 1 : kLargestScalability)) return "";
   return fmt::format("{} is a share{} and {} is none", IdOf(quantity), ends_at_one ? " of at most 1" : "",
                      FormatExact(value));

@@ -112,10 +112,9 @@ void SplitLevel(const std::vector<double>& values, std::size_t begin, std::size_
 
 }  // namespace
 
-SamplesByCores SamplesOf(const FactorTable& table, const std::string& series, const PhaseId& phase,
-                         const Quantity& quantity) {
+SamplesByCores SamplesOf(const FactorTable& table, const PhaseKey& key, const Quantity& quantity) {
   SamplesByCores samples;
-  for (const FactorRow& row : table.Rows(series, phase)) {
+  for (const FactorRow& row : table.Rows(key)) {
     const std::optional<double> value = ValueOf(row, quantity);
     if (!value || !(*value > 0)) continue;
     Samples& at = samples[static_cast<double>(row.cores)];
@@ -128,11 +127,11 @@ SamplesByCores SamplesOf(const FactorTable& table, const std::string& series, co
   return samples;
 }
 
-Track TrackOf(const History& history, const std::string& series, const PhaseId& phase, const Quantity& quantity) {
+Track TrackOf(const History& history, const PhaseKey& key, const Quantity& quantity) {
   Track track;
   track.has_common_error = quantity.ComparesWithReference();
   for (const HistoryEntry& entry : history) {
-    track.commits.push_back(SamplesOf(entry.table, series, phase, quantity));
+    track.commits.push_back(SamplesOf(entry.table, key, quantity));
     track.accepted.push_back(!entry.accepted.empty());
   }
   return track;

@@ -23,8 +23,7 @@ struct Samples {
 using SamplesByCores = std::map<double, Samples>;
 
 // Of rows that know the quantity. The reference run is left out of what is 1 there by definition, unless it is alone.
-SamplesByCores SamplesOf(const FactorTable& table, const std::string& series, const PhaseId& phase,
-                         const Quantity& quantity);
+SamplesByCores SamplesOf(const FactorTable& table, const PhaseKey& key, const Quantity& quantity);
 
 // The commits of a history, the oldest first; empty where a commit lacks the quantity.
 struct Track {
@@ -33,7 +32,7 @@ struct Track {
   bool has_common_error = false;  // that of the reference run, at all core counts
 };
 
-Track TrackOf(const History& history, const std::string& series, const PhaseId& phase, const Quantity& quantity);
+Track TrackOf(const History& history, const PhaseKey& key, const Quantity& quantity);
 
 // Standard deviations of logarithms.
 struct TrackNoise {

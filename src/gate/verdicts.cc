@@ -19,7 +19,7 @@ bool Contains(const std::vector<std::string>& names, const std::string& name) {
 }
 
 bool Knows(const FactorTable& table, const PhaseKey& key, const Quantity& quantity) {
-  const std::vector<FactorRow> rows = table.Rows(key.first, key.second);
+  const std::vector<FactorRow> rows = table.Rows(key);
   return std::any_of(rows.begin(), rows.end(),
                      [&](const FactorRow& row) { return ValueOf(row, quantity).has_value(); });
 }
@@ -27,8 +27,8 @@ bool Knows(const FactorTable& table, const PhaseKey& key, const Quantity& quanti
 class GateJudge {
  public:
   GateJudge(const GateRules& rules, const GateInput& input) : evidence_(rules, input) {
-    for (const PhaseKey& key : evidence_.phases()) known_.push_back(key.second);
-    for (const PhaseKey& key : evidence_.LostPhases()) known_.push_back(key.second);
+    for (const PhaseKey& key : evidence_.phases()) known_.push_back(key.phase);
+    for (const PhaseKey& key : evidence_.LostPhases()) known_.push_back(key.phase);
   }
 
   std::vector<Judgement> All() {
@@ -55,7 +55,7 @@ class GateJudge {
   }
 
   bool IsAbout(const Rule& rule, const PhaseKey& key) const {
-    return Contains(rule.series, key.first) && IsNamed(rule, key.second);
+    return Contains(rule.series, key.series) && IsNamed(rule, key.phase);
   }
 
   void JudgeRule(std::size_t place) {
@@ -96,7 +96,7 @@ class GateJudge {
       for (const std::string& phase : phases) {
         std::vector<std::string> known;
         for (const PhaseKey& key : evidence_.phases()) {
-          if (key.second.IsGroup() && (phase.empty() || key.second.name == phase)) known.push_back(key.second.group);
+          if (key.phase.IsGroup() && (phase.empty() || key.phase.name == phase)) known.push_back(key.phase.group);
         }
         if (std::find(known.begin(), known.end(), group) != known.end()) continue;
         missing.push_back(fmt::format("group {}{} is not in the results; {}", group,
@@ -111,8 +111,8 @@ class GateJudge {
     std::vector<std::string> missing = MissingGroups(rule), phases, series;
     std::vector<PhaseId> ids;
     for (const PhaseKey& key : evidence_.phases()) {
-      ids.push_back(key.second);
-      series.push_back(key.first);
+      ids.push_back(key.phase);
+      series.push_back(key.series);
     }
     // By every text that means one of them.
     for (const std::string& text : rule.phases) {
@@ -146,8 +146,8 @@ class GateJudge {
   Judgement Empty(std::size_t place, const PhaseKey& key) const {
     Judgement judgement;
     judgement.rule = place;
-    judgement.series = key.first;
-    judgement.phase = key.second;
+    judgement.series = key.series;
+    judgement.phase = key.phase;
     judgement.quantity = evidence_.rules().rules[place].quantity;
     return judgement;
   }
@@ -179,7 +179,7 @@ class GateJudge {
     const Quantity& quantity = judgement.quantity;
     if (quantity.IsTime() || quantity.factor == Factor::kSpeedup) return "";
     const double largest = std::max(judgement.value.value_or(0), judgement.before.value_or(0));
-    return WhySuperlinear(evidence_.table().Rows(judgement.series, judgement.phase), largest);
+    return WhySuperlinear(evidence_.table().Rows(judgement.Key()), largest);
   }
 
   EvidenceAtHand evidence_;

@@ -54,6 +54,8 @@ struct Judgement {
   std::optional<double> change;            // relative: -0.05 is a drop of 5 %
   std::size_t runs = 0;                    // of the results at these counts
   std::optional<Blame> blame;              // for what is not as it should be
+
+  PhaseKey Key() const { return {series, phase}; }
 };
 
 struct GateReport {

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "factors/scaling_check.h"
+#include "factors/scaling.h"
 #include "gate/outputs.h"
 
 namespace farscale {

@@ -6,7 +6,7 @@
 #include <iterator>
 #include <map>
 
-#include "factors/run_scaling.h"
+#include "factors/scaling.h"
 #include "projection/factor_parts.h"
 #include "projection/projection.h"
 

@@ -18,9 +18,11 @@ std::size_t CountsOf(const std::vector<FactorRow>& rows, Factor factor) {
   return cores.size();
 }
 
-// Load balance is extrapolated as such; its parts within and between nodes are for reading [Rosas14].
+// Parts that only explain a factor are not extrapolated.
 std::vector<Factor> ProjectionChildren(Factor factor) {
-  return factor == Factor::kLoadBalance ? std::vector<Factor>() : ChildrenOf(factor);
+  std::vector<Factor> children = ChildrenOf(factor);
+  std::erase_if(children, [](Factor child) { return Describe(child).kind == FactorKind::kDetail; });
+  return children;
 }
 
 // Adds the factors to fit for `factor` and returns at how many core counts they are known together: its finest complete

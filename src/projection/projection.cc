@@ -29,7 +29,7 @@ constexpr double kLargestTarget = 1e6;
 constexpr int kCurvePointsPerDoubling = 4;
 
 std::optional<double> LimitOf(Factor factor) {
-  return Describe(factor).at_most_one ? std::optional(1.0) : std::nullopt;
+  return Describe(factor).AtMostOne() ? std::optional(1.0) : std::nullopt;
 }
 
 // What is chosen for a phase holds for the groups of its ranks, too.

@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/format.h"
 #include "base/text.h"
-#include "factors/scaling_check.h"
+#include "factors/scaling.h"
 #include "report/figures.h"
 
 namespace farscale {

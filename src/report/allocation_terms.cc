@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "factors/run_scaling.h"
+#include "factors/scaling.h"
 #include "stats/distributions.h"
 
 namespace farscale {

@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "results/factor_table_csv.h"
-#include "factors/scaling_check.h"
+#include "factors/scaling.h"
 #include "report/allocation_facts.h"
 #include "report/allocation_latex.h"
 #include "report/allocation_pages.h"

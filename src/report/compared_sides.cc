@@ -8,7 +8,7 @@
 #include "base/format.h"
 #include "base/text.h"
 #include "factors/change.h"
-#include "factors/run_scaling.h"
+#include "factors/scaling.h"
 #include "report/figures.h"
 
 namespace farscale {

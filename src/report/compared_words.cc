@@ -7,7 +7,7 @@
 
 #include "base/format.h"
 #include "base/text.h"
-#include "factors/scaling_check.h"
+#include "factors/scaling.h"
 #include "report/figures.h"
 #include "pages/text_table.h"
 

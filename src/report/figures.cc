@@ -19,12 +19,6 @@ double HalfDigit(double value) { return 0.5 * std::pow(10, std::floor(std::log10
 
 std::string Name(Factor factor) { return std::string(Describe(factor).name); }
 
-std::string NameInSentence(Factor factor) {
-  std::string name = Name(factor);
-  const bool is_acronym = name.size() > 1 && name[1] >= 'A' && name[1] <= 'Z';
-  return is_acronym ? name : ToLower(name.substr(0, 1)) + name.substr(1);
-}
-
 std::string FormatValue(Factor factor, double value) {
   return factor == Factor::kSpeedup ? FormatSpeedup(value) : FormatFactor(value);
 }

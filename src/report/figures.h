@@ -12,8 +12,6 @@
 namespace farscale {
 
 std::string Name(Factor factor);
-// The same within a sentence: "load balance", but "IPC scaling".
-std::string NameInSentence(Factor factor);
 // A factor or a speedup as printed.
 std::string FormatValue(Factor factor, double value);
 // A standard error as printed beside its value: "0.003", or "" where it is unknown or would not show in the digits of

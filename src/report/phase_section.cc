@@ -115,7 +115,7 @@ class PhaseSection {
                                  [&](const FactorRow& row) { return row.values[type.factor].has_value(); });
     if (!any) return;
     used_.insert(type.factor);
-    const bool colored = type.factor != Factor::kSpeedup && type.factor != Factor::kSerializationPhaseEstimate;
+    const bool colored = type.IsEfficiency();
     Data cells = Data::array();
     for (const FactorRow& row : rows_) {
       const std::optional<double>& value = row.values[type.factor];
@@ -130,7 +130,7 @@ class PhaseSection {
                                 {"indent", indent},
                                 {"depth", std::to_string(depth)},
                                 {"formula", std::string(type.formula)},
-                                {"isPlain", type.factor == Factor::kSerializationPhaseEstimate},
+                                {"isPlain", type.kind == FactorKind::kCheck},
                                 {"cells", cells}});
   }
 

@@ -8,7 +8,7 @@
 #include "base/format.h"
 #include "base/text.h"
 #include "base/version.h"
-#include "factors/scaling_check.h"
+#include "factors/scaling.h"
 #include "report/figures.h"
 #include "report/phase_section.h"
 #include "report/readings.h"

@@ -103,7 +103,7 @@ double ReadError(const std::string& where, const std::string& column, const std:
 
 double ReadFactor(const std::string& where, const Column& column, const std::string& text) {
   const double value = ReadPositive(where, column.name, text);
-  if (Describe(*column.factor).at_most_one && value > kLargestShare) {
+  if (Describe(*column.factor).AtMostOne() && value > kLargestShare) {
     throw Error(ErrorKind::kInput, where, fmt::format("{} is {}, but it is a share between 0 and 1", column.name, text),
                 "divide percentages by 100");
   }

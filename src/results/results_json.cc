@@ -11,7 +11,7 @@
 #include "base/version.h"
 #include "results/factor_table_json.h"
 #include "results/measured_run_json.h"
-#include "factors/scaling_check.h"
+#include "factors/scaling.h"
 #include "results/talp_json.h"
 #include "results/backtest_json.h"
 #include "results/projection_json.h"

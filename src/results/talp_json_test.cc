@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
-#include "factors/run_scaling.h"
+#include "factors/scaling.h"
 
 namespace farscale {
 namespace {

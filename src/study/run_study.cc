@@ -12,7 +12,7 @@
 
 #include "base/parallel.h"
 #include "base/text.h"
-#include "factors/scaling_check.h"
+#include "factors/scaling.h"
 #include "results/reported_losses.h"
 #include "stats/sample_quantiles.h"
 #include "study/anomalies.h"

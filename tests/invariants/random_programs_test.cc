@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "factors/phase_factors.h"
-#include "factors/run_errors.h"
+#include "factors/spread.h"
 #include "replay/replay.h"
 #include "support/random_program.h"
 #include "support/reference_replay.h"

@@ -6,8 +6,8 @@
 
 #include "factors/anomalies.h"
 #include "factors/phase_factors.h"
-#include "factors/run_errors.h"
 #include "replay/anomalies.h"
+#include "factors/spread.h"
 #include "replay/cut_trace.h"
 #include "support/same_trace.h"
 #include "support/temporary_folder.h"

@@ -1,28 +1,26 @@
-#include "factors/scaling_check.h"
+#include "factors/scaling.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "base/error.h"
 #include "factors/anomalies.h"
-#include "factors/run_scaling.h"
 
 namespace farscale {
 namespace {
 
 // Between strong and weak scaling, in the logarithm of work by that of processes.
-constexpr double kHalfWay = 0.5;
-// Below, no growth tells the two apart: neighbouring counts of one node and the like.
+constexpr double kHalfWay = 0.5;  // chosen: the middle
+// Chosen: below √2 times as many processes, such as neighbouring counts of one node, no growth tells the two apart.
 constexpr double kLeastFactor = 1.4;
-constexpr double kCertainGrowth = 4;        // of processes
-constexpr double kCertainTime = 0.5;        // of the first iteration's
-constexpr double kCertainTimeAlone = 0.25;  // where nothing is known of the work
-
-std::optional<double> SecondsOf(const FactorRow& row) {
-  return row.runtime ? std::optional(*row.runtime / row.iterations) : std::nullopt;
-}
+// Chosen: an error instead of a warning needs so many times as many processes, and a share of the first iteration's
+// time that no cache effect explains; the second where nothing is known of the work.
+constexpr double kCertainGrowth = 4;
+constexpr double kCertainTime = 0.5;
+constexpr double kCertainTimeAlone = 0.25;
 
 std::optional<double> InstructionsOf(const FactorRow& row) {
   if (!row.totals || !row.totals->instructions) return std::nullopt;
@@ -32,7 +30,7 @@ std::optional<double> InstructionsOf(const FactorRow& row) {
 // Σ t = P · T · PE where totals are not known.
 std::optional<double> UsefulWork(const FactorRow& row) {
   if (row.totals) return row.totals->total_useful / row.iterations;
-  const std::optional<double> seconds = SecondsOf(row);
+  const std::optional<double> seconds = row.TimePerIteration();
   const std::optional<double>& efficiency = row.values[Factor::kParallelEfficiency];
   if (!seconds || !efficiency) return std::nullopt;
   return *seconds * *efficiency * row.Processes();
@@ -86,7 +84,7 @@ std::string WithSeries(const std::string& series, const std::string& text) {
   return series.empty() ? text : "series " + series + ": " + text;
 }
 
-constexpr double kAboutAsLong = 0.5;  // of the longest phase
+constexpr double kAboutAsLong = 0.5;  // of the longest phase; chosen: at least half as long
 constexpr const char* kAdvice = "say that the scaling is strong, or correct run times and iterations";
 
 // How a phase fits the scaling of its table.
@@ -171,8 +169,8 @@ std::optional<WorkGrowth> GrowthOfWork(const std::vector<FactorRow>& rows) {
   growth.work = RatioOf(alike, growth, InstructionsOf);
   growth.is_instructions = growth.work.has_value();
   if (!growth.work) growth.work = RatioOf(alike, growth, UsefulWork);
-  growth.first_seconds = MeanAt(alike, growth.first, SecondsOf);
-  growth.last_seconds = MeanAt(alike, growth.last, SecondsOf);
+  growth.first_seconds = MeanAt(alike, growth.first, std::mem_fn(&FactorRow::TimePerIteration));
+  growth.last_seconds = MeanAt(alike, growth.last, std::mem_fn(&FactorRow::TimePerIteration));
   return growth;
 }
 
@@ -265,6 +263,71 @@ std::vector<std::string> DoubtsOf(const std::vector<Finding>& findings) {
     doubts.push_back(finding.sentence + (detail.empty() ? "" : " (" + detail + ")") + ".");
   }
   return doubts;
+}
+
+namespace {
+
+// What all phases say of their scaling, unless they contradict each other.
+std::optional<Scaling> ImpliedScaling(const FactorTable& table) {
+  std::optional<Scaling> implied;
+  for (const PhaseKey& key : table.Keys()) {
+    const std::optional<Scaling> scaling = ScalingShownBy(table.Rows(key));
+    if (implied && scaling && *implied != *scaling) return std::nullopt;
+    if (scaling) implied = scaling;
+  }
+  return implied;
+}
+
+}  // namespace
+
+std::optional<Scaling> ScalingOf(const FactorTable& table, const std::vector<FactorRow>& rows) {
+  return table.scaling ? table.scaling : ScalingShownBy(rows);
+}
+
+std::optional<Scaling> ScalingShownBy(const std::vector<FactorRow>& rows) {
+  constexpr double kSame = 0.02;  // chosen: tables give two digits at least
+  const bool has_speedups = std::any_of(
+      rows.begin(), rows.end(), [](const FactorRow& row) { return row.runtime && row.values[Factor::kSpeedup]; });
+  // Up to a constant, speedup is global efficiency times cores.
+  const auto speedup_of = [&](const FactorRow& row) -> std::optional<double> {
+    if (has_speedups) return row.values[Factor::kSpeedup];
+    const std::optional<double>& efficiency = row.values[Factor::kGlobalEfficiency];
+    return efficiency ? std::optional(*efficiency * static_cast<double>(row.cores)) : std::nullopt;
+  };
+  const FactorRow* first = nullptr;
+  bool is_strong = true, is_weak = true, differs = false;
+  for (const FactorRow& row : rows) {
+    if (!row.runtime || !speedup_of(row)) continue;
+    if (first == nullptr) first = &row;
+    const auto reach = [&](const FactorRow& one) { return *one.runtime / one.iterations * *speedup_of(one); };
+    const double growth = static_cast<double>(row.cores) / static_cast<double>(first->cores);
+    const double ratio = reach(row) / reach(*first);
+    is_strong = is_strong && std::fabs(ratio - 1) < kSame;
+    is_weak = is_weak && std::fabs(ratio / growth - 1) < kSame;
+    differs = differs || row.cores != first->cores;
+  }
+  if (!differs || is_strong == is_weak) return std::nullopt;
+  return is_strong ? Scaling::kStrong : Scaling::kWeak;
+}
+
+void PutInTermsUnchecked(FactorTable& table, std::optional<Scaling> scaling, std::optional<std::int64_t> reference) {
+  if (!table.scaling) {
+    table.scaling = ImpliedScaling(table);
+    if (table.scaling) table.scaling_source = kShownByTimes;
+    if (table.scaling && scaling && *scaling != *table.scaling) {
+      throw Error(ErrorKind::kUsage, "--scaling " + ToString(*scaling),
+                  "times and efficiencies of the table show " + ToString(*table.scaling) + " scaling",
+                  "correct the table, or leave --scaling out");
+    }
+  }
+  if (!table.scaling) table.scaling = scaling;
+  CompleteTable(table);
+  if (scaling || reference) ChangeTerms(table, scaling, reference);
+}
+
+void PutInTerms(FactorTable& table, std::optional<Scaling> scaling, std::optional<std::int64_t> reference) {
+  PutInTermsUnchecked(table, scaling, reference);
+  CheckScaling(table, scaling ? SourceOfScaling(table) : SourceOfStoredScaling(table));
 }
 
 }  // namespace farscale

@@ -1,4 +1,4 @@
-// Whether runs scale as they are said to: the growth of their work held against the growth of their cores.
+// How runs scale, by what they took and by what is said of them, and whether the growth of their work fits that.
 #pragma once
 
 #include <cstdint>
@@ -64,5 +64,24 @@ bool IsScalingDecided(const FactorTable& table);
 bool PutsAllInDoubt(const Finding& finding);
 // Those findings, each as a sentence with its details.
 std::vector<std::string> DoubtsOf(const std::vector<Finding>& findings);
+
+// How the runs of a phase scale: as the table says, else as their times and speedups show.
+std::optional<Scaling> ScalingOf(const FactorTable& table, const std::vector<FactorRow>& rows);
+
+// Strong when the time of an iteration times speedup is the same at every core count, weak when it grows with the
+// cores, to two digits. Where no speedup is known, global efficiency times cores does. Nothing where neither holds, or
+// where times or both of these are unknown.
+std::optional<Scaling> ScalingShownBy(const std::vector<FactorRow>& rows);
+
+// Source of the scaling of a table that does not say it.
+inline constexpr const char* kShownByTimes = "run times";
+
+// Completes a table and puts it in the terms asked for. Where it does not say how its runs scale, their times do, if
+// they can: then asking for the other scaling is a usage error. So is a scaling that the runs exclude, whoever says it
+// [CheckScaling]. Throws as ChangeTerms.
+void PutInTerms(FactorTable& table, std::optional<Scaling> scaling, std::optional<std::int64_t> reference);
+
+// The same, but for what the runs exclude.
+void PutInTermsUnchecked(FactorTable& table, std::optional<Scaling> scaling, std::optional<std::int64_t> reference);
 
 }  // namespace farscale
