@@ -11,7 +11,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 ROOMS = ["base", "stats", "trace", "phases", "replay", "factors", "imbalance", "balance", "models", "projection", "results",
-         "plot", "pages", "report", "gate", "study", "cli"]
+         "planning", "plot", "pages", "report", "gate", "study", "cli"]
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 # Which room alone may know a library, by a part of the include.
 OWNERS = {"otf2/": ["trace", "collect"], "mpi.h": ["collect"], "ceres/": ["models"], "toml++/": ["base"], "CLI/": ["cli"], "mustache.hpp": ["pages"],

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include "cli/table_options.h"
-#include "report/allocation_pages.h"
-#include "report/allocation_words.h"
+#include "report/allocation/pages.h"
+#include "report/allocation/text.h"
 
 namespace farscale {
 namespace {

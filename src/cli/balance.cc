@@ -7,9 +7,9 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/page_form.h"
-#include "report/balance_json.h"
-#include "report/balance_pages.h"
-#include "report/balance_text.h"
+#include "planning/balance_json.h"
+#include "report/balance/pages.h"
+#include "report/balance/text.h"
 #include "study/resources.h"
 #include "study/run_balance.h"
 

@@ -6,8 +6,8 @@
 #include "cli/command.h"
 #include "cli/results_input.h"
 #include "cli/table_options.h"
-#include "report/compared_pages.h"
-#include "report/compared_words.h"
+#include "report/compare/pages.h"
+#include "report/compare/text.h"
 #include "study/resources.h"
 
 namespace farscale {

@@ -75,22 +75,6 @@ std::string DescribeHorizon(const PhaseProjection& projection) {
   return DescribeReach(projection) + DescribeGlobalReach(projection, projection.horizon->cores);
 }
 
-double LargestProjected(const PhaseProjection& projection) {
-  double largest = 0;
-  for (const Factor factor : {Factor::kGlobalEfficiency, Factor::kComputationScalability}) {
-    const FactorProjection* projected = projection.Find(factor);
-    if (projected == nullptr) continue;
-    for (const ProjectedValue& target : projected->targets) {
-      if (IsEvidence(projection, factor, target.cores)) {
-        largest = std::max(largest, target.value);
-      } else if (target.interval80) {
-        largest = std::max(largest, target.interval80->low);
-      }
-    }
-  }
-  return largest;
-}
-
 void MarkHorizon(const PhaseProjection& projection, Chart& chart) {
   if (!projection.horizon) return;
   const EvidenceHorizon& horizon = *projection.horizon;

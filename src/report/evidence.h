@@ -15,10 +15,6 @@ namespace farscale {
 // How far the projection of a phase is evidence, why not further and what helps; empty where nothing is projected.
 std::string DescribeHorizon(const PhaseProjection& projection);
 
-// The largest efficiency shown at a target: the value as far as it is evidence, else the low end of its interval; 0
-// without any.
-double LargestProjected(const PhaseProjection& projection);
-
 // The horizon as a line with a label; beyond it the chart is grey. With a factor: where the evidence of that ends.
 void MarkHorizon(const PhaseProjection& projection, Chart& chart);
 void MarkHorizon(const PhaseProjection& projection, Factor factor, Chart& chart);

@@ -7,6 +7,7 @@
 #include "base/format.h"
 #include "factors/superlinear.h"
 #include "pages/text_table.h"
+#include "projection/curve.h"
 #include "report/answers_section.h"
 #include "report/evidence.h"
 #include "report/figures.h"

@@ -5,6 +5,8 @@
 #include <algorithm>
 
 #include "base/format.h"
+#include "pages/slug.h"
+#include "projection/curve.h"
 #include "projection/factor_parts.h"
 #include "report/answers_section.h"
 #include "report/backtest_section.h"
@@ -12,10 +14,9 @@
 #include "report/evidence.h"
 #include "report/figures.h"
 #include "report/fits_section.h"
+#include "report/losses_section.h"
 #include "report/pop_colors.h"
 #include "report/readings.h"
-#include "report/losses_section.h"
-#include "pages/slug.h"
 #include "report/summary.h"
 #include "report/timelines.h"
 

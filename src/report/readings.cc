@@ -11,7 +11,7 @@
 
 #include "base/format.h"
 #include "base/text.h"
-#include "report/curve.h"
+#include "projection/curve.h"
 #include "report/evidence.h"
 #include "report/figures.h"
 

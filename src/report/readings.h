@@ -12,7 +12,7 @@ namespace farscale {
 
 // Counts that readers choose from are whole ones, each once: those measured, the targets, the last that is evidence,
 // and others until there are so many, but at least a few. Between the points of a curve they are read off it
-// [report/curve.h].
+// [projection/curve.h].
 inline constexpr std::size_t kMostCounts = 40, kFewestOthers = 10;
 
 // One phase on the machine of the runs, and the same phase on other machines.

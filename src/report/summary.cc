@@ -9,6 +9,7 @@
 #include "base/format.h"
 #include "base/text.h"
 #include "factors/superlinear.h"
+#include "projection/curve.h"
 #include "projection/factor_parts.h"
 #include "report/evidence.h"
 #include "report/figures.h"
@@ -195,12 +196,6 @@ void SayEvidence(const PhaseProjection& projection, std::vector<std::string>& se
 }
 
 }  // namespace
-
-std::string WhySuperlinear(const std::vector<FactorRow>& rows, const PhaseProjection* projection) {
-  std::string measured = WhySuperlinear(rows);
-  if (!measured.empty() || projection == nullptr) return measured;
-  return WhySuperlinear(rows, LargestProjected(*projection));
-}
 
 std::vector<std::string> SummarizePhase(const std::vector<FactorRow>& rows, const PhaseProjection* projection) {
   std::vector<std::string> sentences;

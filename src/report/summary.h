@@ -9,9 +9,6 @@
 
 namespace farscale {
 
-// Why factors of a phase are above 110 %, measured or projected; empty where none is. `projection` may be null.
-std::string WhySuperlinear(const std::vector<FactorRow>& rows, const PhaseProjection* projection);
-
 // Efficiency now and what costs most; efficiency ahead with its interval; which factor is to blame from where; what
 // the projection rests on and how far it is evidence. `projection` may be null.
 std::vector<std::string> SummarizePhase(const std::vector<FactorRow>& rows, const PhaseProjection* projection);

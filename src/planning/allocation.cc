@@ -1,0 +1,194 @@
+#include "planning/allocation.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "factors/superlinear.h"
+#include "planning/allocation_terms.h"
+#include "planning/contradictions.h"
+#include "planning/job_size.h"
+
+namespace farscale {
+namespace {
+
+constexpr double kBeyondRuns = 16;     // the same of the largest run, where evidence goes on
+
+std::string DescriptionOf(const Results& results, const PhaseId& phase) {
+  for (const PhaseRecord& record : results.phases) {
+    if (record.id == phase) return record.description;
+  }
+  return "";
+}
+
+// Of the run with the fullest nodes.
+std::optional<double> CoresPerNode(const std::vector<FactorRow>& rows) {
+  std::optional<double> most;
+  for (const FactorRow& row : rows) {
+    if (!row.nodes || *row.nodes < 1) continue;
+    most = std::max(most.value_or(0), static_cast<double>(row.cores) / static_cast<double>(*row.nodes));
+  }
+  return most;
+}
+
+void CountRuns(const AllocationTerms& terms, AllocationPack& pack) {
+  pack.counts = terms.counts().size();
+  for (const RunsAt& runs : terms.counts()) {
+    pack.runs += runs.rows.size();
+    pack.repeated_counts += runs.rows.size() > 1 ? 1 : 0;
+  }
+  pack.noise = terms.noise();
+  pack.cores_per_node = CoresPerNode(terms.rows());
+}
+
+void ChooseIterations(const AllocationTerms& terms, AllocationPack& pack) {
+  const std::optional<double> planned =
+      terms.options().iterations ? terms.options().iterations : terms.results().problem.iterations;
+  pack.are_planned = planned.has_value();
+  pack.iterations = planned.value_or(terms.baseline().rows.front()->iterations);
+}
+
+// Beyond the evidence, where there is no number, the low end of the interval.
+double LargestEfficiency(const AllocationPack& pack) {
+  double largest = 0;
+  for (const AllocationRow& row : pack.rows) {
+    largest = std::max(largest, row.efficiency.value.value_or(0));
+    if (!row.efficiency.value && row.efficiency.interval80) largest = std::max(largest, row.efficiency.interval80->low);
+  }
+  return largest;
+}
+
+void AddProjected(const AllocationTerms& terms, const WorkPlan& plan, AllocationPack& pack) {
+  const FactorProjection* projection = terms.projection();
+  if (projection == nullptr) return;
+  pack.evidence = terms.Evidence();
+  const auto smallest = static_cast<double>(terms.counts().front().cores),
+             largest = static_cast<double>(terms.counts().back().cores);
+  const double shown = terms.options().up_to.value_or(
+      std::min(kBeyondEvidence * std::max(pack.evidence, largest), kBeyondRuns * largest));
+  for (const ProjectedValue& value : projection->targets) {
+    pack.largest_target = value.cores;
+    const bool was_run = std::any_of(terms.counts().begin(), terms.counts().end(), [&](const RunsAt& runs) {
+      return static_cast<double>(runs.cores) == value.cores;
+    });
+    if (value.cores <= shown && !was_run) pack.rows.push_back(ProjectedRow(terms, plan, value));
+  }
+  for (const ProjectedValue& value : projection->curve) {
+    if (value.cores < smallest || value.cores > pack.rows.back().cores) continue;
+    pack.curve.push_back({value.cores, ProjectedRow(terms, plan, value).speedup});
+  }
+}
+
+constexpr std::size_t kCountsAskedFor = 3;
+
+// Why the phase is not projected; empty where the results do not say.
+std::string ObstacleOf(const AllocationTerms& terms) {
+  for (const PhaseProjection& projection : terms.results().projections) {
+    if (projection.series == terms.series() && projection.phase == terms.phase()) return projection.obstacle;
+  }
+  return "";
+}
+
+template <typename Say>
+void FindGapsOfTimes(const AllocationPack& pack, Say say) {
+  const bool has_times = std::any_of(pack.rows.begin(), pack.rows.end(),
+                                     [](const AllocationRow& row) { return row.is_measured && row.iteration.value; });
+  if (!has_times) {
+    say("The times are not known, so there are neither wall times nor core hours; the column runtime of the table, "
+        "in seconds, says them.");
+  } else if (!pack.are_planned) {
+    say("How much work is planned is not stated; --iterations, or iterations in [case] of the study, turns times "
+        "into the core hours to ask for.");
+  }
+  if (pack.basis == EfficiencyBasis::kParallelEfficiency) {
+    say("Efficiency is parallel efficiency alone: how computation itself scales is not known, which the columns "
+        "computationScalability or runtime would say.");
+  }
+}
+
+
+std::vector<std::string> FindGaps(const AllocationTerms& terms, const AllocationPack& pack) {
+  std::vector<std::string> gaps;
+  const auto say = [&](const std::string& sentence) { gaps.push_back(sentence); };
+  if (terms.results().description.empty()) {
+    say("The code, its version, the input and the machine are not described; description in [study] is the place.");
+  }
+  if (std::none_of(pack.rows.begin(), pack.rows.end(), [](const AllocationRow& row) { return row.size; })) {
+    say(pack.scaling == Scaling::kWeak
+            ? "The problem size is not stated; size_per_process and unit in [case] of the study are the place."
+            : "The problem size is not stated; size and unit in [case] of the study are the place.");
+  }
+  if (!pack.scaling) say("Whether this is strong or weak scaling is not known; --scaling says it of a table.");
+  FindGapsOfTimes(pack, say);
+  if (pack.counts < kCountsAskedFor) {
+    say(fmt::format("Centres ask for three core counts at least; there {} {}.", pack.counts == 1 ? "is" : "are",
+                    pack.counts));
+  }
+  if (pack.repeated_counts == 0) {
+    say("No core count was run more than once, so it is not known how much the times vary from run to run.");
+  }
+  const bool has_nodes =
+      std::any_of(pack.rows.begin(), pack.rows.end(), [](const AllocationRow& row) { return row.nodes; });
+  if (!has_nodes) say("The number of nodes is not known; the column nodes of a table says it.");
+  if (std::none_of(pack.rows.begin(), pack.rows.end(), [](const AllocationRow& row) { return !row.is_measured; })) {
+    const std::string obstacle = ObstacleOf(terms);
+    say("Nothing is projected" + (obstacle.empty() ? "" : ": " + obstacle) + ".");
+  }
+  return gaps;
+}
+
+}  // namespace
+
+double EfficiencyOfTimes(Scaling scaling, double baseline_cores, double baseline_seconds, double cores,
+                         double seconds) {
+  const double ratio = baseline_seconds / seconds;
+  return scaling == Scaling::kWeak ? ratio : baseline_cores / cores * ratio;
+}
+
+const PhaseProjection* ProjectionOf(const Results& results, const std::string& series, const PhaseId& phase) {
+  for (const PhaseProjection& projection : results.projections) {
+    const bool is_it = projection.series == series && projection.phase == phase;
+    if (is_it && projection.obstacle.empty()) return &projection;
+  }
+  return nullptr;
+}
+
+PhaseId MostImportantPhase(const FactorTable& table, const std::string& series) {
+  std::int64_t largest = 0;
+  for (const FactorRow& row : table.rows) {
+    if (row.series == series) largest = std::max(largest, row.cores);
+  }
+  const FactorRow* chosen = nullptr;
+  for (const FactorRow& row : table.rows) {
+    if (row.series != series || row.cores != largest || row.phase.IsGroup()) continue;
+    if (chosen == nullptr || row.runtime.value_or(0) > chosen->runtime.value_or(0)) chosen = &row;
+  }
+  if (chosen != nullptr) return chosen->phase;
+  const std::vector<PhaseId> phases = table.Phases(series);
+  return phases.empty() ? PhaseId() : phases.front();
+}
+
+AllocationPack MakeAllocationPack(const Results& results, const AllocationOptions& options) {
+  const AllocationTerms terms(results, options);
+  AllocationPack pack;
+  pack.series = terms.series();
+  pack.phase = terms.phase();
+  pack.phase_description = DescriptionOf(results, pack.phase);
+  pack.basis = terms.basis();
+  pack.scaling = terms.scaling();
+  pack.is_scaling_shown = pack.scaling && !results.table.scaling;
+  pack.required = options.efficiency;
+  pack.baseline = terms.baseline_cores();
+  CountRuns(terms, pack);
+  ChooseIterations(terms, pack);
+  const WorkPlan plan{pack.iterations, pack.cores_per_node};
+  for (const RunsAt& runs : terms.counts()) pack.rows.push_back(MeasuredRow(terms, plan, runs));
+  AddProjected(terms, plan, pack);
+  pack.recommendation = RecommendJobSize(terms, plan, pack.rows);
+  pack.superlinear = WhySuperlinear(terms.rows(), LargestEfficiency(pack), terms.baseline().cores);
+  pack.contradictions = FindContradictions(terms, pack.rows);
+  pack.missing = FindGaps(terms, pack);
+  return pack;
+}
+
+}  // namespace farscale

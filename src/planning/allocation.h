@@ -1,0 +1,136 @@
+// What computing centres ask of an application for computing time: how one phase of a program scales, measured and
+// projected, against a stated run, what it costs, and on how many cores it should run [docs/formulas.md, allocation].
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "factors/change.h"
+#include "results/results.h"
+
+namespace farscale {
+
+struct AllocationOptions {
+  std::optional<std::string> series;     // nothing: the first
+  std::optional<std::string> phase;      // nothing: the one that takes most time; PhaseByText
+  std::optional<std::string> group;      // of its ranks; nothing: all of them, unless `phase` says otherwise
+  double efficiency = 0.75;              // required
+  std::optional<double> iterations;      // planned; nothing: as the study says
+  std::optional<std::int64_t> baseline;  // cores; nothing: the reference of the results, else the smallest run
+  std::optional<double> up_to;           // largest core count shown; nothing: well beyond the evidence
+};
+
+// A number with what is known of its uncertainty. Beyond the evidence there is an interval and no number.
+struct Estimate {
+  std::optional<double> value;
+  std::optional<OpenBounds> interval80;
+
+  friend bool operator==(const Estimate&, const Estimate&) = default;
+};
+
+// One core count: all its runs, or the projection.
+struct AllocationRow {
+  double cores = 0;
+  double processes = 0;
+  std::optional<double> nodes;  // of targets: as full as the fullest of a run
+  bool is_measured = true;
+  bool is_baseline = false;
+  bool is_evidence = true;
+  std::size_t runs = 0;
+  double ideal = 1;  // speedup
+  Estimate speedup, efficiency;
+  Estimate iteration;             // seconds
+  Estimate work;                  // seconds for all iterations of the pack
+  Estimate core_hours;            // the same
+  std::optional<double> size;     // of the problem in total
+  std::optional<double> portion;  // of a process
+
+  friend bool operator==(const AllocationRow&, const AllocationRow&) = default;
+};
+
+// A point of the projected curve.
+struct SpeedupPoint {
+  double cores = 0;
+  Estimate speedup;
+
+  friend bool operator==(const SpeedupPoint&, const SpeedupPoint&) = default;
+};
+
+// A measured count of which measurement and projection say different things: one has the efficiency required, the
+// other has not.
+struct Disagreement {
+  double cores = 0;
+  bool is_baseline = false;
+  Estimate measured, projected;  // efficiency
+};
+
+// The largest job that is efficient enough, never larger than is known. What was measured comes first: it is no less
+// than the largest measured count that is efficient enough, and less than the next measured one, which is not.
+struct Recommendation {
+  enum class Kind {
+    kReached,      // up to `cores` and not beyond
+    kEvidenceEnds  // more may do, but what is known ends at `cores`
+  };
+  Kind kind = Kind::kReached;
+  bool is_measured = false;  // read off the runs, not off the projection
+  bool is_baseline = false;  // efficient by definition
+  double cores = 0;
+  std::optional<double> nodes;          // of a measured count; else full ones, with all cores of the job
+  std::optional<double> limit;          // projected cores before they were rounded down to nodes or processes
+  std::optional<CountBound> low, high;  // of projected counts: 80 % interval of where the efficiency falls below
+  Estimate efficiency, work, core_hours;
+  std::optional<double> sure;               // cores, up to `cores`, that are enough with a probability of 90 %
+  bool is_surer = false;                    // `sure` has a higher probability
+  std::optional<CountBound> projected;      // what the projection says alone, where it was overruled
+  std::vector<Disagreement> disagreements;  // by cores
+};
+
+// What the efficiency is made from.
+enum class EfficiencyBasis { kNone, kTimes, kSpeedup, kGlobalEfficiency, kParallelEfficiency };
+
+struct AllocationPack {
+  std::string series;
+  PhaseId phase;
+  std::string phase_description;
+  EfficiencyBasis basis = EfficiencyBasis::kNone;
+  std::optional<Scaling> scaling;
+  bool is_scaling_shown = false;  // nobody says it, but times and speedups show it
+  double required = 0.75;
+  double baseline = 0;              // cores
+  double iterations = 1;            // that `work` and core hours are for
+  bool are_planned = false;         // else: as many as the baseline ran
+  std::vector<AllocationRow> rows;  // measured, then projected, each by cores
+  std::vector<SpeedupPoint> curve;  // from the smallest run to the last row; empty where nothing is projected
+  Recommendation recommendation;
+  double evidence = 0;                   // cores up to which the projection is evidence; 0: there is none
+  double largest_target = 0;             // of the results; more than the last row where that is not shown
+  std::optional<double> cores_per_node;  // of the run with the fullest nodes
+  std::size_t runs = 0;
+  std::size_t counts = 0;  // measured
+  std::size_t repeated_counts = 0;
+  std::optional<Noise> noise;               // of times, else of efficiencies, between repeats
+  std::string superlinear;                  // a sentence: why efficiencies above 110 % are there; else empty
+  std::vector<std::string> contradictions;  // sentences: what of the results cannot be true together
+  std::vector<std::string> missing;         // sentences: what an application should say and the results do not know
+};
+
+// How far beyond the reliable range targets are shown, unless asked for. Chosen: two doublings show the trend.
+inline constexpr double kBeyondEvidence = 4;
+
+// Throws a usage error for a series, phase or baseline that the results do not have, and where times and factors agree
+// with the other kind of scaling alone; an evidence error when the phase has no efficiency at all.
+AllocationPack MakeAllocationPack(const Results& results, const AllocationOptions& options);
+
+// The phase of a series that takes most time in the largest run; groups of ranks are none. The first where times are
+// unknown.
+PhaseId MostImportantPhase(const FactorTable& table, const std::string& series);
+
+// What is projected of a phase; null where nothing is.
+const PhaseProjection* ProjectionOf(const Results& results, const std::string& series, const PhaseId& phase);
+
+// E = p_b T_b / (p_N T_N) with strong scaling; T_b / T_N with weak scaling, where the work grows with the cores.
+double EfficiencyOfTimes(Scaling scaling, double baseline_cores, double baseline_seconds, double cores, double seconds);
+
+}  // namespace farscale

@@ -1,0 +1,14 @@
+// What balancing would bring, as JSON with everything [docs/schema/balance.schema.json].
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "balance/what_if.h"
+#include "planning/balance_projections.h"
+
+namespace farscale {
+
+std::string WriteWhatIfJson(const WhatIf& what_if, const std::vector<BalancedProjection>& projections = {});
+
+}  // namespace farscale

@@ -1,0 +1,88 @@
+// Two results side by side: two codes, machines or compilers, or before and after. What of a phase changed, by how much
+// more than noise, and which factor explains it [docs/formulas.md, comparison].
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "factors/change.h"
+#include "planning/decomposition.h"
+#include "results/results.h"
+
+namespace farscale {
+
+// A measured quantity on both sides; the change where both know it and mean the same by it.
+struct ComparedNumber {
+  std::optional<double> before, after;  // geometric means of the runs
+  std::optional<Change> change;
+  bool is_beyond_noise = false;  // at the confidence of all changes of the phase together
+};
+
+struct ComparedFactor {
+  Factor factor = Factor::kParallelEfficiency;
+  ComparedNumber number;
+};
+
+// One core count that was run on either side.
+struct ComparedCount {
+  double cores = 0;
+  bool is_common = false;
+  std::vector<ComparedFactor> factors;       // in the order of reports, those that either side knows
+  ComparedNumber seconds;                    // an iteration
+  Factor whole = Factor::kGlobalEfficiency;  // that `efficiency` is about; parallel efficiency where that is all
+  std::optional<Decomposition> efficiency;   // of the whole
+  std::optional<Decomposition> time;         // of `seconds`
+
+  const ComparedNumber* Find(Factor factor) const;
+};
+
+// A projected quantity on both sides.
+struct ProjectedPair {
+  std::optional<ProjectedValue> before, after;
+  bool is_evidence = false;  // on both sides
+  bool is_apart = false;     // the 80 % intervals do not overlap
+};
+
+struct ComparedTarget {
+  double cores = 0;
+  Factor whole = Factor::kGlobalEfficiency;
+  ProjectedPair efficiency;                               // of the whole
+  ProjectedPair seconds;                                  // an iteration
+  std::vector<std::pair<Factor, ProjectedPair>> factors;  // its parts
+  std::optional<Decomposition> explained;                 // of the whole
+};
+
+// A phase on both sides.
+struct ComparedPhase {
+  std::string name;       // as reports call it
+  PhaseId before, after;  // phases; they may have different names where each side has only one
+  std::vector<ComparedCount> counts;
+  std::vector<ComparedTarget> targets;
+  std::optional<Noise> noise;       // of times, else of the efficiency, between repeats; nothing: it is assumed
+  std::optional<double> reference;  // cores that both sides compare with
+  std::vector<std::string> notes;   // sentences: what was done to compare, and what does not compare and why
+  const PhaseProjection* projection_before = nullptr;  // of the results that were compared; null: none
+  const PhaseProjection* projection_after = nullptr;
+
+  // How many changes there are, of factors and of times, at all common core counts.
+  std::size_t CountChanges() const;
+  // The largest core count that was run on both sides; null where there is none.
+  const ComparedCount* LargestCommon() const;
+};
+
+struct ComparedResults {
+  std::string before, after;  // names of both sides
+  std::vector<ComparedPhase> phases;
+  std::vector<std::string> only_before, only_after;      // phases
+  std::vector<Finding> findings_before, findings_after;  // what is odd about the tables
+};
+
+// Phases are compared by their names, and series by theirs unless each side has only one; where no name is common, the
+// most important phase of each. `targets` are core counts to compare projections at; empty: those of the results. The
+// results must outlive what is returned.
+ComparedResults CompareResults(const Results& before, const Results& after, const std::string& name_before,
+                               const std::string& name_after, const std::vector<double>& targets = {});
+
+}  // namespace farscale

@@ -1,0 +1,221 @@
+#include "report/allocation/pages.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "base/files.h"
+#include "base/format.h"
+#include "base/text.h"
+#include "base/version.h"
+#include "pages/render.h"
+#include "report/allocation/figure.h"
+#include "report/allocation/latex.h"
+#include "report/allocation/text.h"
+#include "report/answers_section.h"
+
+namespace farscale {
+namespace {
+
+using Data = ReportData;
+using Format = std::function<std::string(double)>;
+
+constexpr const char* kUnknown = "–";
+constexpr double kHour = 3600, kManySeconds = 2 * kHour;
+
+// "2.64 – 3.06 ms": a unit that both share is said once.
+std::string IntervalText(const OpenBounds& bounds, const Format& format) {
+  if (!bounds.high) return "from " + format(bounds.low);
+  std::string low = format(bounds.low);
+  const std::string high = format(*bounds.high);
+  if (low == high) return "";
+  const std::size_t unit_low = low.rfind(' '), unit_high = high.rfind(' ');
+  const bool has_units = unit_low != std::string::npos && unit_high != std::string::npos;
+  if (has_units && low.substr(unit_low) == high.substr(unit_high)) low.resize(unit_low);
+  return low + " – " + high;
+}
+
+AllocationCell Cell(const Estimate& estimate, const Format& format) {
+  const std::string interval = estimate.interval80 ? IntervalText(*estimate.interval80, format) : "";
+  if (estimate.value) return {format(*estimate.value), interval};
+  if (!interval.empty()) return {interval, ""};
+  return {estimate.interval80 ? format(estimate.interval80->low) : kUnknown, ""};
+}
+
+AllocationCell Cell(const std::optional<double>& value, const Format& format) {
+  return {value ? format(*value) : kUnknown, ""};
+}
+
+std::string Hours(double seconds) { return FormatSignificant(seconds / kHour, 3) + " h"; }
+std::string Percents(double share) { return FormatPercent(share); }
+std::string Size(double size) { return FormatProblemSize(size); }
+
+// Columns of the table: what stands above, and the cell of a row.
+struct Column {
+  std::string heading;
+  std::function<AllocationCell(const AllocationRow&)> cell;
+};
+
+std::vector<Column> ColumnsOf(const AllocationPack& pack, const ProblemCase& problem, AllocationColumns part) {
+  std::vector<Column> columns;
+  const auto add = [&](AllocationColumns of, const std::string& heading,
+                       std::function<AllocationCell(const AllocationRow&)> cell) {
+    if (part == AllocationColumns::kAll || part == of) columns.push_back({heading, std::move(cell)});
+  };
+  const auto scaling = AllocationColumns::kScaling, costs = AllocationColumns::kCosts;
+  const auto runs = HasSizes(pack) ? AllocationColumns::kProblem : scaling;
+  const std::string unit = problem.unit.empty() ? "" : ", " + problem.unit;
+  add(part, "Cores", [](const AllocationRow& row) { return AllocationCell{FormatCores(row.cores), ""}; });
+  if (Any(pack, [](const AllocationRow& row) { return row.nodes.has_value(); })) {
+    add(runs, "Nodes", [](const AllocationRow& row) { return Cell(row.nodes, FormatCores); });
+  }
+  if (Any(pack, [](const AllocationRow& row) { return row.processes != row.cores; })) {
+    add(runs, "Processes", [](const AllocationRow& row) { return AllocationCell{FormatCores(row.processes), ""}; });
+  }
+  if (HasSizes(pack)) {
+    add(runs, "Problem size" + unit, [](const AllocationRow& row) { return Cell(row.size, Size); });
+    add(runs, "Size per process" + unit, [](const AllocationRow& row) { return Cell(row.portion, Size); });
+  }
+  const bool has_times = HasTimes(pack);
+  const std::string work = fmt::format("{} iteration{}", FormatCores(pack.iterations), pack.iterations == 1 ? "" : "s");
+  if (has_times && pack.iterations != 1) {
+    add(costs, "Wall time, 1 iteration", [](const AllocationRow& row) { return Cell(row.iteration, FormatSeconds); });
+  }
+  // One unit for the whole column.
+  const bool in_hours = Any(pack, [](const AllocationRow& row) { return row.work.value.value_or(0) >= kManySeconds; });
+  const Format time = in_hours ? Format(Hours) : Format(FormatSeconds);
+  if (has_times) add(costs, "Wall time, " + work, [time](const AllocationRow& row) { return Cell(row.work, time); });
+  add(scaling, "Speedup", [](const AllocationRow& row) { return Cell(row.speedup, FormatSpeedup); });
+  add(scaling, "Ideal speedup", [](const AllocationRow& row) {
+    return AllocationCell{FormatIdealSpeedup(row.ideal), ""};
+  });
+  add(scaling, "Efficiency", [](const AllocationRow& row) { return Cell(row.efficiency, Percents); });
+  if (has_times) {
+    add(costs, "Core hours, " + work, [](const AllocationRow& row) { return Cell(row.core_hours, FormatCoreHours); });
+  }
+  return columns;
+}
+
+Data TableData(const AllocationTable& table) {
+  Data header = Data::array(), rows = Data::array();
+  for (const std::string& heading : table.header) header.push_back({{"text", heading}});
+  for (const AllocationLine& line : table.lines) {
+    Data cells = Data::array();
+    for (const AllocationCell& cell : line.cells) {
+      cells.push_back({{"text", cell.text}, {"interval", cell.interval}, {"hasInterval", !cell.interval.empty()}});
+    }
+    rows.push_back({{"source", line.source},
+                    {"isMeasured", line.is_measured},
+                    {"isPredicted", !line.is_measured && line.is_evidence},
+                    {"isEvidence", line.is_evidence},
+                    {"isBaseline", line.is_baseline},
+                    {"cells", cells}});
+  }
+  return {{"header", header}, {"rows", rows}};
+}
+
+Data TextList(const std::vector<std::string>& texts) {
+  Data list = Data::array();
+  for (const std::string& text : texts) list.push_back(text);
+  return list;
+}
+
+std::string Number(const std::optional<double>& value) { return value ? FormatExact(*value) : ""; }
+
+std::string Numbers(const Estimate& estimate) {
+  const std::optional<OpenBounds>& bounds = estimate.interval80;
+  return Number(estimate.value) + "," + (bounds ? FormatExact(bounds->low) : "") + "," +
+         (bounds ? Number(bounds->high) : "");
+}
+
+}  // namespace
+
+AllocationTable TabulateAllocation(const AllocationPack& pack, const ProblemCase& problem, AllocationColumns part) {
+  AllocationTable table;
+  const std::vector<Column> columns = ColumnsOf(pack, problem, part);
+  for (const Column& column : columns) table.header.push_back(column.heading);
+  for (const AllocationRow& row : pack.rows) {
+    AllocationLine line{row.is_measured   ? "measured"
+                        : row.is_evidence ? "predicted"
+                                          : "not evidence",
+                        row.is_measured,
+                        row.is_evidence,
+                        row.is_baseline,
+                        {}};
+    if (row.is_baseline) line.source = part != AllocationColumns::kAll ? "baseline" : "measured, baseline";
+    for (const Column& column : columns) line.cells.push_back(column.cell(row));
+    table.lines.push_back(std::move(line));
+  }
+  return table;
+}
+
+ReportModel BuildAllocationModel(const Results& results, const AllocationPack& pack) {
+  ReportModel model;
+  Data& data = model.data;
+  data = {{"title", results.title}, {"generator", Generator()}};
+  data["facts"] = Data::array();
+  for (const auto& [name, value] : FactsOf(results, pack)) data["facts"].push_back({{"name", name}, {"value", value}});
+  data["required"] = fmt::format("{:g} %", 100 * pack.required);
+  data["recommendation"] = TextList(DescribeRecommendation(pack));
+  data["table"] = TableData(TabulateAllocation(pack, results.problem));
+  data["tableNote"] = AllocationNote(pack);
+  data["figure"] =
+      AddFigure(model, "allocation.svg", SpeedupSvg(pack, false), SpeedupSvg(pack, true), DescribeSpeedup(pack));
+  data["method"] = TextList({DescribeMeasurement(results, pack), DescribePrediction(results, pack)});
+  data["contradictions"] = TextList(pack.contradictions);
+  data["hasContradictions"] = !pack.contradictions.empty();
+  data["missing"] = TextList(pack.missing);
+  data["hasMissing"] = !pack.missing.empty();
+  return model;
+}
+
+namespace {
+
+std::string PhaseInHead(const PhaseId& phase) {
+  return phase.IsGroup() ? fmt::format("group {} of phase {}", phase.group, phase.name) : "phase " + phase.name;
+}
+
+}  // namespace
+
+std::string WriteAllocationCsv(const Results& results, const AllocationPack& pack) {
+  std::string text = fmt::format("# {}{}; baseline {} cores; {} scaling\n", OneLine(results.title),
+                                 pack.phase.IsUnnamed() ? "" : ", " + OneLine(PhaseInHead(pack.phase)),
+                                 FormatExact(pack.baseline), pack.scaling ? ToString(*pack.scaling) : "unknown");
+  for (const std::string& sentence : pack.contradictions) text += "# Contradiction: " + OneLine(sentence) + "\n";
+  for (const std::string& sentence : DescribeRecommendation(pack)) text += "# " + OneLine(sentence) + "\n";
+  text += "source,evidence,cores,processes,nodes,runs,size,size_per_process";
+  for (const char* name : {"seconds_per_iteration", "seconds", "core_hours", "speedup", "efficiency"}) {
+    text += fmt::format(",{0},{0}_low80,{0}_high80", name);
+  }
+  text += ",iterations,ideal_speedup\n";
+  for (const AllocationRow& row : pack.rows) {
+    text += fmt::format("{},{},{},{},{},{},{},{}", row.is_measured ? "measured" : "predicted", row.is_evidence,
+                        FormatExact(row.cores), FormatExact(row.processes), Number(row.nodes), row.runs,
+                        Number(row.size), Number(row.portion));
+    for (const Estimate* estimate : {&row.iteration, &row.work, &row.core_hours, &row.speedup, &row.efficiency}) {
+      text += "," + Numbers(*estimate);
+    }
+    text += fmt::format(",{},{}\n", FormatExact(pack.iterations), FormatExact(row.ideal));
+  }
+  return text;
+}
+
+std::vector<std::filesystem::path> WriteAllocation(const Results& results, const AllocationPack& pack,
+                                                   const ReportTemplates& templates,
+                                                   const std::filesystem::path& folder) {
+  ReportModel model = BuildAllocationModel(results, pack);
+  NamedTexts files = {
+      {"allocation.md", RenderTemplate(templates.markdown, model.data, Escape::kMarkdown, templates.partials)},
+      {"allocation.html", RenderHtml(model, templates)},
+      {"allocation.csv", WriteAllocationCsv(results, pack)},
+      {"allocation.tex", WriteAllocationTable(results, pack)},
+      {"allocation-text.tex", WriteAllocationText(results, pack)},
+      {"allocation-figure.tex", SpeedupTikz(pack)}};
+  for (const auto& [name, svg] : model.figures) {
+    files.emplace_back(std::filesystem::path("figures") / name, svg + "\n");
+  }
+  return WriteFiles(folder, files);
+}
+
+}  // namespace farscale

@@ -1,0 +1,50 @@
+// The allocation pack as files: allocation.md with figures/allocation.svg, allocation.html, allocation.csv, and for
+// LaTeX allocation.tex (the table), allocation-text.tex (the text around it) and allocation-figure.tex.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "planning/allocation.h"
+#include "report/report_model.h"
+#include "report/write_report.h"
+
+namespace farscale {
+
+// A table of texts. A cell has its 80 % interval beside it; where there is no number, the interval is the text.
+struct AllocationCell {
+  std::string text;
+  std::string interval;  // may be empty
+};
+
+struct AllocationLine {
+  std::string source;  // "measured", "predicted", "not evidence"
+  bool is_measured = true;
+  bool is_evidence = true;
+  bool is_baseline = false;
+  std::vector<AllocationCell> cells;
+};
+
+struct AllocationTable {
+  std::vector<std::string> header;  // of the cells
+  std::vector<AllocationLine> lines;
+};
+
+// All columns, or some for paper: how large the problem is, how it scales, what it takes and costs. Where sizes are not
+// known, the nodes are among those of scaling.
+enum class AllocationColumns { kAll, kProblem, kScaling, kCosts };
+AllocationTable TabulateAllocation(const AllocationPack& pack, const ProblemCase& problem,
+                                   AllocationColumns part = AllocationColumns::kAll);
+
+// The tags of templates/allocation.*.mustache [docs/templates.md], but for `style`.
+ReportModel BuildAllocationModel(const Results& results, const AllocationPack& pack);
+
+std::string WriteAllocationCsv(const Results& results, const AllocationPack& pack);
+
+// Writes all or nothing of each file; everything is rendered before the first is written. Returns the paths.
+std::vector<std::filesystem::path> WriteAllocation(const Results& results, const AllocationPack& pack,
+                                                   const ReportTemplates& templates,
+                                                   const std::filesystem::path& folder);
+
+}  // namespace farscale

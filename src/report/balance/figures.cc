@@ -1,0 +1,384 @@
+#include "report/balance/figures.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "balance/strategy.h"
+#include "base/format.h"
+#include "plot/chart.h"
+#include "plot/heat_map.h"
+#include "plot/stacked_bars.h"
+#include "plot/svg.h"
+#include "report/balance/text.h"
+#include "results/reported_losses.h"
+#include "stats/sample_quantiles.h"
+
+namespace farscale {
+namespace {
+
+using Data = ReportData;
+
+// Rows and columns of the tables behind maps and curves, at most.
+constexpr std::size_t kTableRows = 8, kTableColumns = 6;
+
+Data TextCells(const std::vector<std::string>& texts) {
+  Data cells = Data::array();
+  for (const std::string& text : texts) cells.push_back({{"text", text}});
+  return cells;
+}
+
+Data Row(const std::string& heading, const std::vector<std::string>& texts) {
+  return {{"heading", heading}, {"cells", TextCells(texts)}};
+}
+
+Data Table(const std::string& corner, const std::vector<std::string>& header, Data rows) {
+  return {{"corner", corner}, {"header", TextCells(header)}, {"rows", std::move(rows)}};
+}
+
+// A strategy has one colour in all figures, and none is grey; that of the list of strategies, so that it does not
+// depend on which others a case has.
+int ColorOf(const std::string& strategy) {
+  constexpr int kGrey = 7;
+  const std::vector<Strategy>& all = Strategies();
+  const auto found = std::find_if(all.begin(), all.end(), [&](const Strategy& one) { return one.id == strategy; });
+  return found == all.end() || !found->moves ? kGrey : static_cast<int>(found - all.begin() - 1) % kGrey;
+}
+
+const BalanceOutcome& OutcomeOf(const WhatIf& what_if, const LoadHistory& history) {
+  return what_if.outcomes[history.outcome];
+}
+
+// Histories may be of several numbers of processors; then their names say it.
+bool IsOnOne(const WhatIf& what_if) {
+  return std::all_of(what_if.histories.begin(), what_if.histories.end(), [&](const LoadHistory& history) {
+    return history.processors == what_if.histories.front().processors;
+  });
+}
+
+std::string NameOfHistory(const WhatIf& what_if, const LoadHistory& history) {
+  const std::string name = ShortName(OutcomeOf(what_if, history).configuration);
+  return IsOnOne(what_if) ? name : fmt::format("{} ({})", name, CountOf(history.processors, "processor"));
+}
+
+// "8 – 15": which of `count` things the cells of a block are about, where cell i begins with thing i · count / cells
+// and Joined puts it into block i · blocks / cells.
+std::string NameOfBlock(std::size_t block, std::size_t blocks, std::size_t cells, std::size_t count,
+                        std::size_t first_number) {
+  const auto begin = [&](std::size_t of) { return (of * cells + blocks - 1) / blocks * count / cells; };
+  const std::size_t first = begin(block) + first_number, last = begin(block + 1) - 1 + first_number;
+  return first == last ? std::to_string(first) : fmt::format("{} – {}", first, last);
+}
+
+// Means of blocks of processors and iterations.
+Data TableOfLoads(const LoadHistory& history) {
+  const LossRaster loads{history.rows, history.columns, history.load};
+  const LossRaster sums = Joined(loads, kTableRows, kTableColumns);
+  const LossRaster counts =
+      Joined(LossRaster{history.rows, history.columns, std::vector<double>(history.load.size(), 1)}, kTableRows, kTableColumns);
+  std::vector<std::string> header;
+  for (std::size_t column = 0; column < sums.columns; ++column) {
+    header.push_back(NameOfBlock(column, sums.columns, history.columns, history.iterations, 1));
+  }
+  Data rows = Data::array();
+  for (std::size_t row = 0; row < sums.rows; ++row) {
+    std::vector<std::string> texts;
+    for (std::size_t column = 0; column < sums.columns; ++column) {
+      const std::size_t cell = row * sums.columns + column;
+      texts.push_back(FormatSeconds(sums.cells[cell] / counts.cells[cell]));
+    }
+    rows.push_back(Row(NameOfBlock(row, sums.rows, history.rows, history.processors, 0), texts));
+  }
+  return Table("Processors", header, std::move(rows));
+}
+
+HeatScale ScaleOf(const LoadRange& range) {
+  return {range.low, range.high, (range.is_low_cut ? "≤ " : "") + FormatSeconds(range.low),
+          (range.is_high_cut ? "≥ " : "") + FormatSeconds(range.high)};
+}
+
+Data FigureData(const std::string& title, const std::string& caption, Data figure, Data table) {
+  return {{"title", title}, {"caption", caption}, {"figure", std::move(figure)}, {"table", std::move(table)}};
+}
+
+Data DrawnChart(const Chart& chart, const std::string& name, ReportModel& model) {
+  return AddFigure(model, name, RenderSvg(chart, false), RenderSvg(chart, true), chart.description);
+}
+
+// Seconds of what is largest decide the unit of an axis.
+double LargestMakespan(const WhatIf& what_if, const std::vector<SweepLine>& lines) {
+  double most = 0;
+  for (const SweepLine& line : lines) {
+    for (const SweepPoint& point : line.points) most = std::max(most, what_if.outcomes[point.outcome].makespan);
+  }
+  return most;
+}
+
+// 80 % of the replicas lie between; nothing where one of the outcomes has none.
+std::vector<ChartBand> BandOf(const WhatIf& what_if, const SweepLine& line, double unit) {
+  std::vector<ChartBand> band;
+  for (const SweepPoint& point : line.points) {
+    std::vector<double> replicas = what_if.outcomes[point.outcome].replicas;
+    if (replicas.empty()) return {};
+    std::sort(replicas.begin(), replicas.end());
+    band.push_back({point.x, QuantileOfSorted(replicas, 0.1) / unit, QuantileOfSorted(replicas, 0.9) / unit});
+  }
+  return band;
+}
+
+struct AxisNames {
+  const char* slug;
+  const char* title;  // "Makespan against ..."
+  const char* x_label;
+};
+
+AxisNames NamesOf(BalanceAxis axis) {
+  switch (axis) {
+    case BalanceAxis::kInterval: return {"interval", "balancing interval", "iterations between balancing points"};
+    case BalanceAxis::kLevel: return {"level", "over-decomposition", "tasks a processor"};
+    case BalanceAxis::kProcessors: break;
+  }
+  return {"processors", "processors", "processors"};
+}
+
+// What is held fixed around the best outcome while the axis varies.
+std::string HeldBy(const BalanceConfiguration& best, BalanceAxis axis) {
+  const std::string tasks = CountOf(best.tasks, "task"), processors = CountOf(best.processors, "processor");
+  const std::string every = fmt::format("balanced every {}", CountOf(best.interval, "iteration"));
+  switch (axis) {
+    case BalanceAxis::kInterval: return fmt::format("{} on {}", tasks, processors);
+    case BalanceAxis::kLevel: return fmt::format("{}, {}", processors, every);
+    case BalanceAxis::kProcessors: break;
+  }
+  return fmt::format("{}, {}", tasks, every);
+}
+
+std::string NameOfLine(const WhatIf& what_if, const SweepLine& line) {
+  return IsUnbalanced(what_if.outcomes[line.points.front().outcome]) ? "no balancing" : NameOfStrategy(line.strategy);
+}
+
+// Values of x below each other, strategies side by side.
+Data TableOfSweep(const WhatIf& what_if, const std::vector<SweepLine>& lines, const std::string& x_label) {
+  std::vector<double> values;
+  std::vector<std::string> header;
+  for (const SweepLine& line : lines) {
+    header.push_back(NameOfLine(what_if, line));
+    for (const SweepPoint& point : line.points) values.push_back(point.x);
+  }
+  std::sort(values.begin(), values.end());
+  values.erase(std::unique(values.begin(), values.end()), values.end());
+  Data rows = Data::array();
+  for (const double x : values) {
+    std::vector<std::string> texts;
+    for (const SweepLine& line : lines) {
+      const auto found =
+          std::find_if(line.points.begin(), line.points.end(), [&](const SweepPoint& point) { return point.x == x; });
+      texts.push_back(found == line.points.end() ? "–" : FormatSeconds(what_if.outcomes[found->outcome].makespan));
+    }
+    rows.push_back(Row(FormatCores(x), texts));
+  }
+  std::string corner = x_label;
+  corner[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(corner[0])));
+  return Table(corner, header, std::move(rows));
+}
+
+void AddSweep(const WhatIf& what_if, const BalanceCase& one, BalanceAxis axis, const std::string& slug,
+              ReportModel& model, Data& figures) {
+  const std::vector<SweepLine> lines = SweepOver(what_if, one, axis);
+  if (lines.empty()) return;
+  const AxisNames names = NamesOf(axis);
+  const std::string held = HeldBy(what_if.outcomes[one.ranking.front()].configuration, axis);
+  const TimeUnit unit = UnitFor(LargestMakespan(what_if, lines));
+  Chart chart;
+  chart.title = fmt::format("Makespan against {}", names.title);
+  chart.x_label = names.x_label;
+  chart.y_label = fmt::format("makespan ({})", unit.name);
+  chart.log_x = false;
+  chart.width = 560;
+  chart.height = 340;
+  for (const SweepLine& line : lines) {
+    const bool is_unbalanced = IsUnbalanced(what_if.outcomes[line.points.front().outcome]);
+    ChartSeries series;
+    series.name = NameOfLine(what_if, line);
+    series.color = ColorOf(is_unbalanced ? "none" : line.strategy);
+    series.dashed = is_unbalanced;
+    for (const SweepPoint& point : line.points) {
+      series.line.push_back({point.x, what_if.outcomes[point.outcome].makespan / unit.seconds, ""});
+    }
+    const bool is_constant = is_unbalanced && axis == BalanceAxis::kInterval;
+    if (!is_constant) series.points = series.line;
+    series.inner_band = BandOf(what_if, line, unit.seconds);
+    chart.series.push_back(std::move(series));
+  }
+  const bool has_band = std::any_of(chart.series.begin(), chart.series.end(),
+                                    [](const ChartSeries& series) { return !series.inner_band.empty(); });
+  chart.description = fmt::format("Makespan against {}, {}: a line for each strategy.{}", names.x_label, held,
+                                  has_band ? " Bands hold 80 % of the replicas." : "");
+  figures.push_back(FigureData(chart.title, chart.description,
+                               DrawnChart(chart, fmt::format("{}-{}.svg", slug, names.slug), model),
+                               TableOfSweep(what_if, lines, names.x_label)));
+}
+
+void AddParts(const WhatIf& what_if, const BalanceCase& one, const std::string& slug, ReportModel& model,
+              Data& figures) {
+  const std::vector<std::size_t> outcomes = BestOfStrategies(what_if, one);
+  if (outcomes.empty()) return;
+  StackedBars bars;
+  bars.title = "What the makespan is made of";
+  bars.description = fmt::format(
+      "Parts of the makespan on {}: the original run where it is known, without balancing, and the best configuration "
+      "of "
+      "every strategy. Imbalance is counted iteration by iteration in all of them, as far as processors wait.",
+      NameOfCase(what_if, one));
+  bars.axis = "makespan";
+  std::vector<std::string> header;
+  for (const NamedPart& part : PartsOf({})) {
+    bars.parts.push_back({part.name, part.color});
+    header.push_back(part.name);
+  }
+  header.emplace_back("together");
+  Data rows = Data::array();
+  for (const std::size_t i : outcomes) {
+    const BalanceOutcome& outcome = what_if.outcomes[i];
+    StackedBar bar{ShortName(outcome.configuration), {}, FormatSeconds(outcome.makespan)};
+    std::vector<std::string> texts;
+    for (const NamedPart& part : PartsOf(outcome.parts)) {
+      bar.seconds.push_back(part.seconds);
+      texts.push_back(FormatSeconds(part.seconds));
+    }
+    texts.push_back(bar.text);
+    rows.push_back(Row(bar.name, texts));
+    bars.bars.push_back(std::move(bar));
+  }
+  Data figure = AddFigure(model, slug + "-parts.svg", RenderStackedBars(bars, false), RenderStackedBars(bars, true),
+                          bars.description);
+  figures.push_back(
+      FigureData(bars.title, bars.description, std::move(figure), Table("Configuration", header, std::move(rows))));
+}
+
+// When so many of the iterations are done, and the share of the time since before that processors computed.
+Data TableOfAverages(const WhatIf& what_if) {
+  std::vector<std::string> header;
+  for (const LoadHistory& history : what_if.histories) header.push_back(NameOfHistory(what_if, history));
+  Data rows = Data::array();
+  for (std::size_t part = 1; part <= kTableRows; ++part) {
+    std::vector<std::string> texts;
+    for (const LoadHistory& history : what_if.histories) {
+      const std::size_t columns = history.time.size();
+      const std::size_t first = columns * (part - 1) / kTableRows, next = columns * part / kTableRows;
+      if (first == next) {
+        texts.emplace_back("–");
+        continue;
+      }
+      double computed = 0, before = first > 0 ? history.time[first - 1] : 0;
+      const double begin = before;
+      for (std::size_t i = first; i < next; ++i) {
+        computed += history.average_load[i] * (history.time[i] - before);
+        before = history.time[i];
+      }
+      texts.push_back(fmt::format("{} at {}", before > begin ? FormatPercent(computed / (before - begin)) : "–",
+                                  FormatSeconds(before)));
+    }
+    rows.push_back(Row(fmt::format("{} of {}", part, kTableRows), texts));
+  }
+  return Table("Parts of the iterations", header, std::move(rows));
+}
+
+}  // namespace
+
+LoadRange RangeOfLoads(const std::vector<LoadHistory>& histories) {
+  std::vector<double> loads;
+  for (const LoadHistory& history : histories) {
+    std::copy_if(history.load.begin(), history.load.end(), std::back_inserter(loads),
+                 [](double load) { return load > 0; });
+  }
+  if (loads.empty()) return {0, 1, false, false};
+  std::sort(loads.begin(), loads.end());
+  LoadRange range;
+  range.high = QuantileOfSorted(loads, 0.99);
+  range.low = QuantileOfSorted(loads, 0.01);
+  // Differences of a few percent are noise, and what reaches down to a quarter may as well begin at nothing.
+  if (range.low < 0.25 * range.high) range.low = 0;
+  range.low = std::min(range.low, 0.9 * range.high);
+  range.is_low_cut = range.low > loads.front();
+  range.is_high_cut = range.high < loads.back();
+  return range;
+}
+
+ReportData LoadMaps(const WhatIf& what_if, const std::string& slug, ReportModel& model) {
+  Data maps = Data::array();
+  const LoadRange range = RangeOfLoads(what_if.histories);
+  for (const LoadHistory& history : what_if.histories) {
+    const BalanceOutcome& outcome = OutcomeOf(what_if, history);
+    const std::string title = NameOfHistory(what_if, history);
+    const LossRaster loads{history.rows, history.columns, history.load};
+    const HeatLabels labels{"0", std::to_string(history.processors - 1), "iteration 1",
+                            std::to_string(history.iterations), ""};
+    const std::string description =
+        fmt::format("Computation of {} from top to bottom in {} from left to right: makespan {}, load balance {}.",
+                    CountOf(history.processors, "processor"), CountOf(history.iterations, "iteration"),
+                    FormatSeconds(outcome.makespan), FormatFactor(outcome.load_balance));
+    const auto draw = [&](bool standalone) {
+      return RenderLoadMap(loads, ScaleOf(range), labels, title, description, standalone);
+    };
+    const std::string name = fmt::format("{}-load-{}.svg", slug, maps.size() + 1);
+    maps.push_back(FigureData(title, description, AddFigure(model, name, draw(false), draw(true), description),
+                              TableOfLoads(history)));
+  }
+  return maps;
+}
+
+ReportData AverageLoadFigures(const WhatIf& what_if, const std::string& slug, ReportModel& model) {
+  Data figures = Data::array();
+  double longest = 0;
+  for (const LoadHistory& history : what_if.histories) {
+    if (!history.time.empty()) longest = std::max(longest, history.time.back());
+  }
+  if (!(longest > 0)) return figures;
+  const TimeUnit unit = UnitFor(longest);
+  Chart chart;
+  chart.title = "Average load of the processors over time";
+  chart.description =
+      "Share of the time that processors compute, on average, over time: a line for each configuration, which ends "
+      "with "
+      "its makespan.";
+  chart.x_label = fmt::format("time ({})", unit.name);
+  chart.y_label = "average load";
+  chart.log_x = false;
+  chart.y_max = 1;
+  chart.width = 860;
+  chart.height = 320;
+  for (const LoadHistory& history : what_if.histories) {
+    if (history.time.empty()) continue;
+    ChartSeries series;
+    series.name =
+        fmt::format("{}: {}", NameOfHistory(what_if, history), FormatSeconds(OutcomeOf(what_if, history).makespan));
+    const BalanceOutcome& outcome = OutcomeOf(what_if, history);
+    series.color = ColorOf(IsUnbalanced(outcome) ? "none" : outcome.configuration.strategy);
+    series.dashed = IsUnbalanced(outcome);
+    series.line.push_back({0, history.average_load.front(), ""});
+    double before = 0;
+    for (std::size_t i = 0; i < history.time.size(); ++i) {
+      if (history.time[i] > before)
+        series.line.push_back({history.time[i] / unit.seconds, history.average_load[i], ""});
+      before = history.time[i];
+    }
+    series.points = {series.line.back()};
+    chart.series.push_back(std::move(series));
+  }
+  figures.push_back(FigureData(chart.title, chart.description, DrawnChart(chart, slug + "-average-load.svg", model),
+                               TableOfAverages(what_if)));
+  return figures;
+}
+
+ReportData FiguresOfCase(const WhatIf& what_if, const BalanceCase& one, const std::string& slug, ReportModel& model) {
+  Data figures = Data::array();
+  AddParts(what_if, one, slug, model, figures);
+  AddSweep(what_if, one, BalanceAxis::kInterval, slug, model, figures);
+  AddSweep(what_if, one, BalanceAxis::kLevel, slug, model, figures);
+  if (!what_if.same_problem) AddSweep(what_if, one, BalanceAxis::kProcessors, slug, model, figures);
+  return figures;
+}
+
+}  // namespace farscale

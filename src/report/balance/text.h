@@ -1,0 +1,70 @@
+// What a what-if of balancing found, in words: the same in the terminal, HTML and Markdown.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "balance/what_if.h"
+#include "planning/balance_cases.h"
+
+namespace farscale {
+
+// "RefineLB", "as measured", and "RefineLB every 20 iterations" or "no balancing".
+std::string NameOfStrategy(const std::string& id);
+std::string NameOfPlacement(Placement placement);
+std::string NameOfBalancing(const BalanceConfiguration& configuration);
+// "256 tasks on 16 processors".
+std::string TasksOn(const BalanceConfiguration& configuration);
+// The same with where tasks lie at first, where a case has several ways: "no balancing, placed round robin".
+std::string NameInCase(const WhatIf& what_if, const BalanceCase& one, const BalanceConfiguration& configuration);
+// "RefineLB every 20 iterations with 64 tasks", or "... with 64 tasks placed in blocks".
+std::string NameWithTasks(const WhatIf& what_if, const BalanceCase& one, const BalanceConfiguration& configuration);
+// "64 tasks".
+std::string CountOf(std::size_t count, const std::string& one);
+// "RefineLB every 20 iterations, 4 a processor": in legends, among others on as many processors.
+std::string ShortName(const BalanceConfiguration& configuration);
+// "16 processors", and of which run where the runs do not solve the same problem.
+std::string NameOfCase(const WhatIf& what_if, const BalanceCase& one);
+
+// "21.2 % less", "2.0 % more" or "no change".
+std::string SayGain(double gain);
+// The same with the 80 % of the replicas, where there are any: not every configuration has some.
+bool HasInterval(const Gain& gain);
+std::string SayGain(const Gain& gain);
+// Of a makespan over that of what it is compared with: "no more and no less", too.
+std::string SayChange(double makespan, double reference);
+// For tables: "18.0 % – 23.1 %", or nothing.
+std::string GainInterval(const Gain& gain);
+
+// Bytes that are no integer, or more than one holds.
+std::string SayBytes(double bytes);
+
+// The parts of a makespan by name, in the order of MakespanParts, but what is to be done first and what it costs last.
+struct NamedPart {
+  std::string name;
+  double seconds = 0;
+  int color = 0;  // of the palette
+};
+std::vector<NamedPart> PartsOf(const MakespanParts& parts);
+
+// What keeps a configuration from perfect balance without communication: the largest part of the makespan that is not
+// computation; nothing where it would not show.
+std::optional<NamedPart> LimitOf(const BalanceOutcome& outcome);
+
+// What was simulated, in a sentence, and how: name and value.
+std::string DescribeWhatIf(const WhatIf& what_if);
+std::vector<std::pair<std::string, std::string>> DescribeMethod(const WhatIf& what_if);
+
+// What was left out, by reason: "3 configurations (RefineLB every 20 iterations with 64 tasks on 16 processors, …):
+// why".
+std::vector<std::string> DescribeLeftOut(const WhatIf& what_if);
+
+
+// What was simulated and how, the answer and why, the best `top` configurations of every case with what they are
+// compared with, other mappings of ranks to nodes, what was left out, and what was odd.
+std::string FormatWhatIf(const WhatIf& what_if, std::size_t top);
+
+}  // namespace farscale

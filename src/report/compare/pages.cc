@@ -1,0 +1,287 @@
+#include "report/compare/pages.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/files.h"
+#include "base/format.h"
+#include "base/version.h"
+#include "pages/render.h"
+#include "report/compare/json.h"
+#include "report/compare/text.h"
+#include "report/evidence.h"
+#include "report/figures.h"
+
+namespace farscale {
+namespace {
+
+using Data = ReportData;
+
+Data Texts(const std::vector<std::string>& texts) {
+  Data list = Data::array();
+  for (const std::string& text : texts) list.push_back(text);
+  return list;
+}
+
+std::string HundredTimes(double logarithm) {
+  return std::fabs(logarithm) < 0.00005 ? "0.00" : fmt::format("{:+.2f}", 100 * logarithm);
+}
+
+// "0.787 → 0.700", with what that is below. Times are better where they fall.
+template <typename Format>
+Data ChangeCell(const ComparedNumber& number, bool rises_for_better, Format format) {
+  const std::string before = number.before ? format(*number.before) : "–",
+                    after = number.after ? format(*number.after) : "–";
+  const bool is_change = number.change.has_value();
+  const bool beyond = number.is_beyond_noise;
+  const bool is_better = is_change && (number.change->ratio > 1) == rises_for_better;
+  return {{"text", before + " → " + after},
+          {"change", is_change ? FormatRise(number.change->ratio) : ""},
+          {"interval", is_change ? FormatRiseInterval(*number.change) : ""},
+          {"hasChange", is_change},
+          {"isBeyondNoise", beyond},
+          {"class", !is_change  ? ""
+                    : !beyond   ? "noise"
+                    : is_better ? "gain"
+                                : "loss"}};
+}
+
+class PhaseSection {
+ public:
+  PhaseSection(const ComparedResults& compared, const ComparedPhase& phase, const std::string& slug, ReportModel& model)
+      : compared_(compared), phase_(phase), slug_(slug), model_(model) {}
+
+  Data Build() {
+    Data section = {{"heading", phase_.name.empty() ? "All runs" : phase_.name}, {"anchor", slug_}};
+    section["findings"] = Texts(SummarizeComparedPhase(compared_, phase_));
+    section["columns"] = Data::array();
+    for (const ComparedCount& count : phase_.counts)
+      section["columns"].push_back({{"cores", FormatCores(count.cores)}});
+    section["rows"] = FactorRows();
+    AddParts(section, "efficiencyParts", false);
+    AddParts(section, "timeParts", true);
+    section["targets"] = Targets();
+    section["hasTargets"] = !phase_.targets.empty();
+    section["projectedName"] = phase_.targets.empty() ? "" : Name(phase_.targets.front().whole);
+    const bool is_drawn = HeadlineOfBoth().has_value();
+    section["isDrawn"] = is_drawn;
+    section["figure"] = is_drawn ? Figure() : Data{{"svg", ""}, {"file", ""}, {"alt", ""}};
+    return section;
+  }
+
+ private:
+  Data FactorRows() const {
+    Data rows = Data::array();
+    const auto add = [&](const std::string& name, int depth, Data cells) {
+      std::string indent;
+      for (int i = 0; i < depth; ++i) indent += "\u00a0\u00a0";
+      rows.push_back(
+          {{"name", name}, {"depth", std::to_string(depth)}, {"indent", indent}, {"cells", std::move(cells)}});
+    };
+    for (const FactorType& type : AllFactors()) {
+      Data cells = Data::array();
+      bool any = false;
+      for (const ComparedCount& count : phase_.counts) {
+        const ComparedNumber* number = count.Find(type.factor);
+        any = any || number != nullptr;
+        cells.push_back(ChangeCell(number != nullptr ? *number : ComparedNumber{}, true,
+                                   [&](double value) { return FormatValue(type.factor, value); }));
+      }
+      if (any) add(Name(type.factor), DepthOf(type.factor), std::move(cells));
+    }
+    Data cells = Data::array();
+    bool any = false;
+    for (const ComparedCount& count : phase_.counts) {
+      any = any || count.seconds.before || count.seconds.after;
+      cells.push_back(ChangeCell(count.seconds, false, FormatSeconds));
+    }
+    if (any) add("Time of an iteration", 0, std::move(cells));
+    return rows;
+  }
+
+  static const std::optional<Decomposition>& Of(const ComparedCount& count, bool is_time) {
+    return is_time ? count.time : count.efficiency;
+  }
+
+  // What the difference is made of, a column a core count: logarithms in percent, so that columns add up.
+  void AddParts(Data& section, const std::string& key, bool is_time) const {
+    Data columns = Data::array();
+    std::vector<Contribution> kinds;
+    const auto same = [](const Contribution& a, const Contribution& b) {
+      return a.kind == b.kind && a.factor == b.factor;
+    };
+    for (const ComparedCount& count : phase_.counts) {
+      if (!Of(count, is_time)) continue;
+      columns.push_back({{"cores", FormatCores(count.cores)}});
+      for (const Contribution& part : Of(count, is_time)->parts) {
+        const bool known =
+            std::any_of(kinds.begin(), kinds.end(), [&](const Contribution& k) { return same(k, part); });
+        if (!known) kinds.push_back(part);
+      }
+    }
+    Data rows = Data::array(), totals = Data::array();
+    for (const Contribution& kind : kinds) {
+      Data cells = Data::array();
+      for (const ComparedCount& count : phase_.counts) {
+        if (!Of(count, is_time)) continue;
+        std::string text = "–";
+        bool is_largest = false;
+        for (const Contribution& part : Of(count, is_time)->parts) {
+          if (!same(part, kind)) continue;
+          text = HundredTimes(part.logarithm);
+          is_largest = Of(count, is_time)->Largest() == &part;
+        }
+        cells.push_back({{"text", text}, {"isLargest", is_largest}});
+      }
+      rows.push_back({{"name", NameOf(kind)}, {"cells", cells}});
+    }
+    for (const ComparedCount& count : phase_.counts) {
+      if (Of(count, is_time)) totals.push_back({{"text", HundredTimes(Of(count, is_time)->logarithm)}});
+    }
+    Factor whole = Factor::kGlobalEfficiency;
+    for (const ComparedCount& count : phase_.counts) {
+      if (count.efficiency) whole = count.whole;
+    }
+    const std::string caption = is_time ? "time of an iteration" : NameInSentence(whole);
+    section[key] = {{"caption", caption}, {"columns", columns}, {"rows", rows}, {"totals", totals}};
+    section[key == "timeParts" ? "hasTimeParts" : "hasEfficiencyParts"] = !rows.empty();
+  }
+
+  // Beyond the evidence of either side the interval alone.
+  static Data SideCell(Factor factor, const ProjectedPair& pair, const std::optional<ProjectedValue>& value) {
+    if (!value) return {{"text", "–"}, {"interval", ""}, {"hasInterval", false}};
+    const std::string interval = FormatBounds(factor, value->interval80);
+    if (!pair.is_evidence) return {{"text", interval}, {"interval", ""}, {"hasInterval", false}};
+    return {{"text", FormatValue(factor, value->value)}, {"interval", interval}, {"hasInterval", true}};
+  }
+
+  static std::string Time(const ProjectedPair& pair, const std::optional<ProjectedValue>& value) {
+    if (!value) return "–";
+    const std::string interval =
+        value->interval80 ? FormatSeconds(value->interval80->low) + " – " + FormatSeconds(value->interval80->high)
+                          : "unknown";
+    return pair.is_evidence ? FormatSeconds(value->value) + " (" + interval + ")" : interval;
+  }
+
+  Data Targets() const {
+    Data rows = Data::array();
+    for (const ComparedTarget& target : phase_.targets) {
+      const ProjectedPair& pair = target.efficiency;
+      const Contribution* largest = target.explained ? target.explained->Largest() : nullptr;
+      std::string verdict = "not evidence";
+      if (pair.is_evidence) verdict = pair.is_apart ? "differ" : "intervals overlap";
+      rows.push_back(
+          {{"cores", FormatCores(target.cores)},
+           {"before", SideCell(target.whole, pair, pair.before)},
+           {"after", SideCell(target.whole, pair, pair.after)},
+           {"timeBefore", Time(target.seconds, target.seconds.before)},
+           {"timeAfter", Time(target.seconds, target.seconds.after)},
+           {"verdict", verdict},
+           {"isEvidence", pair.is_evidence},
+           {"explained",
+            pair.is_evidence && pair.is_apart && largest != nullptr ? DescribeParts(*target.explained, 2) : "–"}});
+    }
+    return rows;
+  }
+
+  // The efficiency that both sides measured or project.
+  std::optional<Factor> HeadlineOfBoth() const {
+    if (phase_.projection_before == nullptr || phase_.projection_after == nullptr) return std::nullopt;
+    for (const Factor factor : {Factor::kParallelEfficiency, Factor::kGlobalEfficiency}) {
+      const FactorProjection* before = phase_.projection_before->Find(factor);
+      const FactorProjection* after = phase_.projection_after->Find(factor);
+      if (before != nullptr && after != nullptr && !before->curve.empty() && !after->curve.empty()) return factor;
+    }
+    return std::nullopt;
+  }
+
+  Data Figure() {
+    const Factor factor = *HeadlineOfBoth();
+    Chart chart;
+    chart.title = Name(factor) + ": " + compared_.before + " and " + compared_.after;
+    chart.description = Name(factor) +
+                        " against the number of cores: points are measured, lines projected, bands their 80 % "
+                        "intervals. The tables have every value.";
+    chart.x_label = "cores (logarithmic)";
+    chart.y_label = "efficiency";
+    chart.y_max = 1;
+    chart.width = 860;
+    chart.height = 400;
+    const double most = phase_.targets.empty() ? 0 : phase_.targets.back().cores;
+    double evidence = 0;
+    int color = 0;
+    for (const auto& [name, projection] : {std::pair(&compared_.before, phase_.projection_before),
+                                           std::pair(&compared_.after, phase_.projection_after)}) {
+      const FactorProjection& one = *projection->Find(factor);
+      const double shown = std::max(most, projection->fitted_cores.back());
+      ChartSeries series;
+      series.name = *name;
+      series.color = color++;
+      series.width = 2.4;
+      series.line = LineOf(one);
+      series.points = PointsOf(one);
+      series.inner_band = BandOf(one, true);
+      std::erase_if(series.line, [&](const ChartPoint& point) { return point.x > shown; });
+      std::erase_if(series.inner_band, [&](const ChartBand& band) { return band.x > shown; });
+      chart.series.push_back(std::move(series));
+      chart.split_x = std::min(chart.split_x.value_or(shown), projection->fitted_cores.back());
+      const double reach = EvidenceUpTo(*projection, factor);
+      evidence = color == 1 ? reach : std::min(evidence, reach);
+    }
+    chart.split_label = "extrapolated";
+    if (std::isfinite(evidence)) {
+      chart.horizon_x = evidence;
+      chart.horizon_label = "evidence of both to " + FormatCores(evidence);
+    }
+    return AddFigure(model_, slug_ + ".svg", RenderSvg(chart, false), RenderSvg(chart, true), chart.description);
+  }
+
+  const ComparedResults& compared_;
+  const ComparedPhase& phase_;
+  const std::string slug_;
+  ReportModel& model_;
+};
+
+}  // namespace
+
+ReportModel BuildCompareModel(const std::vector<ComparedResults>& comparisons) {
+  ReportModel model;
+  std::string title = comparisons.front().before;
+  for (const ComparedResults& compared : comparisons) title += " and " + compared.after;
+  model.data = {{"title", title}, {"generator", Generator()}};
+  model.data["comparisons"] = Data::array();
+  std::size_t phases = 0;
+  for (std::size_t i = 0; i < comparisons.size(); ++i) {
+    const ComparedResults& compared = comparisons[i];
+    Data one = {{"before", compared.before}, {"after", compared.after}};
+    one["doubts"] = Texts(DoubtsOfCompared(compared));
+    one["notes"] = Texts(SummarizeCompared(compared));
+    one["hasNotes"] = !one["notes"].empty();
+    one["phases"] = Data::array();
+    for (std::size_t k = 0; k < compared.phases.size(); ++k, ++phases) {
+      const std::string slug = fmt::format("compare-{}-{}", i + 1, k + 1);
+      one["phases"].push_back(PhaseSection(compared, compared.phases[k], slug, model).Build());
+    }
+    model.data["comparisons"].push_back(std::move(one));
+  }
+  model.data["severalPhases"] = phases > 1;
+  return model;
+}
+
+std::vector<std::filesystem::path> WriteCompared(const std::vector<ComparedResults>& comparisons,
+                                                 const ReportTemplates& templates,
+                                                 const std::filesystem::path& folder) {
+  ReportModel model = BuildCompareModel(comparisons);
+  NamedTexts files = {
+      {"compare.html", RenderHtml(model, templates)},
+      {"compare.md", RenderTemplate(templates.markdown, model.data, Escape::kMarkdown, templates.partials)},
+      {"compare.json", WriteCompareJson(comparisons)}};
+  for (const auto& [name, svg] : model.figures) {
+    files.emplace_back(std::filesystem::path("figures") / name, svg + "\n");
+  }
+  return WriteFiles(folder, files);
+}
+
+}  // namespace farscale

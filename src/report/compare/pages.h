@@ -1,0 +1,21 @@
+// A comparison as files: compare.html, compare.md with figures, compare.json.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "planning/compare.h"
+#include "report/report_model.h"
+#include "report/write_report.h"
+
+namespace farscale {
+
+// The tags of templates/compare.*.mustache [docs/templates.md], but for `style`.
+ReportModel BuildCompareModel(const std::vector<ComparedResults>& comparisons);
+
+// Writes all or nothing of each file; everything is rendered before the first is written. Returns the paths.
+std::vector<std::filesystem::path> WriteCompared(const std::vector<ComparedResults>& comparisons,
+                                                 const ReportTemplates& templates, const std::filesystem::path& folder);
+
+}  // namespace farscale
