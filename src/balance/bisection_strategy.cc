@@ -2,7 +2,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "balance/strategies.h"
+#include "balance/strategy.h"
 #include "balance/task_graph.h"
 #include "balance/two_parts.h"
 

@@ -4,7 +4,7 @@
 #include <bit>
 #include <limits>
 
-#include "balance/strategies.h"
+#include "balance/strategy.h"
 #include "balance/task_graph.h"
 #include "balance/two_parts.h"
 #include "base/random.h"
@@ -92,9 +92,9 @@ TEST(TwoParts, NearTheSmallestCut) {
 }
 
 // A ring of 4,000 nodes in halves can be cut no better. To look at a node counts 3 steps, itself and two neighbours.
-// Halves given: 1.5 a node of the ring to set up and 3 for the gains of a pass. Halves grown: 6 for two searches for the
-// rim, 3 to grow one half, 3 for the gains of a pass: 16.5 in all. Each of the two passes tries 50 + 4,000 / 20 nodes, 4
-// steps each, which is 0.5 a node of the ring; if they tried all nodes, it would be 8.
+// Halves given: 1.5 a node of the ring to set up and 3 for the gains of a pass. Halves grown: 6 for two searches for
+// the rim, 3 to grow one half, 3 for the gains of a pass: 16.5 in all. Each of the two passes tries 50 + 4,000 / 20
+// nodes, 4 steps each, which is 0.5 a node of the ring; if they tried all nodes, it would be 8.
 TEST(TwoParts, APassThatBringsNothingEndsSoon) {
   constexpr std::uint32_t kNodes = 4000;
   std::vector<TaskEdge> edges;

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <set>
 
-#include "balance/strategies.h"
+#include "balance/strategy.h"
 #include "balance/task_graph.h"
 
 namespace farscale {

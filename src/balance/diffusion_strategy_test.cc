@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "balance/strategies.h"
+#include "balance/strategy.h"
 
 namespace farscale {
 namespace {

@@ -23,16 +23,14 @@ double TransferSeconds(const Network& network, bool is_local, double bytes) {
   return (is_local && is_known ? network.local : network.remote).TransferSeconds(bytes);
 }
 
-// Until when the places of one side are taken.
-class Side {
+// Transfers that each owner, a processor or a node, can have at once in one direction, by when they end.
+class Ports {
  public:
-  Side(std::size_t owners, int places) : until_(owners, std::vector<double>(static_cast<std::size_t>(places), 0)) {}
+  Ports(std::size_t owners, int ports) : until_(owners, std::vector<double>(static_cast<std::size_t>(ports), 0)) {}
 
-  double NextFree(std::size_t owner) const {
-    return until_[owner].empty() ? 0 : *std::min_element(until_[owner].begin(), until_[owner].end());
-  }
+  double NextFree(std::size_t owner) const { return until_[owner].empty() ? 0 : std::ranges::min(until_[owner]); }
   void Take(std::size_t owner, double until) {
-    if (!until_[owner].empty()) *std::min_element(until_[owner].begin(), until_[owner].end()) = until;
+    if (!until_[owner].empty()) *std::ranges::min_element(until_[owner]) = until;
   }
 
  private:
@@ -47,30 +45,21 @@ std::vector<std::int32_t> NodesInBlocks(std::size_t processors, std::size_t per_
   return nodes;
 }
 
-std::vector<std::int32_t> NodesInTurn(std::size_t processors, std::size_t per_node) {
-  const std::size_t count = (processors + per_node - 1) / per_node;
-  std::vector<std::int32_t> nodes(processors);
-  for (std::size_t i = 0; i < processors; ++i) nodes[i] = static_cast<std::int32_t>(i % count);
-  return nodes;
-}
-
-std::vector<std::uint32_t> TasksInBlocks(std::size_t tasks, std::size_t processors) {
-  std::vector<std::uint32_t> placement(tasks);
-  for (std::size_t i = 0; i < tasks; ++i) placement[i] = static_cast<std::uint32_t>(i * processors / tasks);
-  return placement;
-}
-
-std::vector<std::uint32_t> TasksInTurn(std::size_t tasks, std::size_t processors) {
-  std::vector<std::uint32_t> placement(tasks);
-  for (std::size_t i = 0; i < tasks; ++i) placement[i] = static_cast<std::uint32_t>(i % processors);
-  return placement;
+std::vector<std::uint32_t> PlaceTasks(std::size_t tasks, std::size_t processors, Placement placement) {
+  std::vector<std::uint32_t> processor_of(tasks);
+  for (std::size_t i = 0; i < tasks; ++i) {
+    const std::size_t processor = placement == Placement::kRoundRobin ? i % processors : i * processors / tasks;
+    processor_of[i] = static_cast<std::uint32_t>(processor);
+  }
+  return processor_of;
 }
 
 double LargestNodeLoad(const std::vector<double>& loads, const std::vector<std::int32_t>& nodes) {
   std::map<std::int32_t, std::pair<double, double>> of_node;  // sum and processors
   for (std::size_t i = 0; i < loads.size(); ++i) {
-    of_node[nodes[i]].first += loads[i];
-    of_node[nodes[i]].second += 1;
+    auto& [sum, processors] = of_node[nodes[i]];
+    sum += loads[i];
+    ++processors;
   }
   double largest = 0;
   for (const auto& [node, of] : of_node) largest = std::max(largest, of.first / of.second);
@@ -98,9 +87,9 @@ double MigrationSeconds(const Machine& machine, const std::vector<std::uint32_t>
                         const std::vector<std::uint32_t>& to, const std::vector<double>& task_bytes) {
   const Network* network = machine.TimedNetwork();
   if (network == nullptr || task_bytes.empty()) return 0;
-  const std::size_t nodes = static_cast<std::size_t>(*std::max_element(machine.nodes.begin(), machine.nodes.end())) + 1;
-  Side sender(machine.processors(), 1), receiver(machine.processors(), 1);
-  Side leaving(nodes, network->sending.value_or(0)), arriving(nodes, network->receiving.value_or(0));
+  const std::size_t nodes = static_cast<std::size_t>(std::ranges::max(machine.nodes)) + 1;
+  Ports sender(machine.processors(), 1), receiver(machine.processors(), 1);
+  Ports leaving(nodes, network->sending.value_or(0)), arriving(nodes, network->receiving.value_or(0));
   double last = 0;
   for (std::size_t task = 0; task < from.size(); ++task) {
     if (from[task] == to[task]) continue;

@@ -6,42 +6,43 @@
 #include <vector>
 
 #include "balance/strategy.h"
+#include "balance/what_if.h"
 #include "replay/network.h"
 
 namespace farscale {
 
 struct Machine {
   std::vector<std::int32_t> nodes;   // of every processor
-  const Network* network = nullptr;  // nothing: the ideal one
+  const Network* network = nullptr;  // null: the ideal one
 
   std::size_t processors() const { return nodes.size(); }
   const Network* TimedNetwork() const { return network != nullptr && !network->IsIdeal() ? network : nullptr; }
 };
 
-// Processors on nodes: `per_node` neighbours on each, or dealt out one by one over as many nodes.
+// Nodes of processors, `per_node` neighbours on each.
 std::vector<std::int32_t> NodesInBlocks(std::size_t processors, std::size_t per_node);
-std::vector<std::int32_t> NodesInTurn(std::size_t processors, std::size_t per_node);
 
-// Tasks on processors: neighbours together, shares as equal as possible, or dealt out one by one.
-std::vector<std::uint32_t> TasksInBlocks(std::size_t tasks, std::size_t processors);
-std::vector<std::uint32_t> TasksInTurn(std::size_t tasks, std::size_t processors);
+// Processors of tasks: neighbours together in shares as equal as possible, or dealt out one by one (kRoundRobin).
+std::vector<std::uint32_t> PlaceTasks(std::size_t tasks, std::size_t processors,
+                                      Placement placement = Placement::kBlock);
 
 // The largest mean load of the processors of any node.
 double LargestNodeLoad(const std::vector<double>& loads, const std::vector<std::int32_t>& nodes);
 
-// What balancing costs besides the wait for the last task [docs/formulas.md, balancing points].
+// Costs of balancing besides the wait for the last task [docs/formulas.md, balancing points].
 struct BalancingCosts {
-  std::vector<double> task_bytes;  // state of every task; empty: nothing has to be sent
-  double step_seconds = 50e-9;     // of one step of a strategy
-  double record_bytes = 32;        // what a processor tells of a task, and is told
-  bool are_free = false;           // nothing takes time
+  std::vector<double> task_bytes = {};  // state of every task; empty: nothing has to be sent
+  double step_seconds = 50e-9;          // of one step of a strategy [docs/formulas.md, balancing points]
+  double record_bytes = 32;  // sent to the strategy for every task, and back [docs/formulas.md, balancing points]
+  bool are_free = false;     // nothing takes time
 };
 
 // A barrier of all processors, in seconds.
 double BarrierSeconds(const Machine& machine);
 
-// From the barrier to the decision on every processor: a central strategy collects what is known of every task on one
-// processor, decides and tells all; the others tell their neighbours and decide by themselves.
+// From the barrier to the decision on every processor. For a central strategy one processor collects a record of every
+// task, decides and sends the decision to all; for the others processors exchange records with their neighbours and
+// decide by themselves.
 double DecisionSeconds(const Machine& machine, const Strategy& strategy, const BalancingDecision& decision,
                        std::size_t tasks, const BalancingCosts& costs);
 

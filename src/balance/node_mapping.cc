@@ -5,6 +5,7 @@
 #include <numeric>
 #include <set>
 
+#include "balance/outcome.h"
 #include "balance/task_replay.h"
 #include "factors/phase_factors.h"
 
@@ -19,18 +20,15 @@ void AddLoadBalance(const TaskLoads& loads, const std::vector<std::int32_t>& nod
   const double sum = std::accumulate(of_tasks.begin(), of_tasks.end(), 0.0);
   const double largest_node = LargestNodeLoad(of_tasks, nodes);
   if (!(largest_node > 0)) return;
-  mapping.load_balance_in = LoadBalanceWithinNodes(largest_node, *std::max_element(of_tasks.begin(), of_tasks.end()));
+  mapping.load_balance_in = LoadBalanceWithinNodes(largest_node, std::ranges::max(of_tasks));
   mapping.load_balance_out = LoadBalanceBetweenNodes(sum / static_cast<double>(of_tasks.size()), largest_node);
 }
 
 NodeMapping Try(const TaskProgram& tasks, Placement placement, const std::vector<std::int32_t>& nodes,
                 const Network* network) {
-  TaskReplayOptions options;
-  options.placement = TasksInBlocks(tasks.tasks(), tasks.tasks());
-  const TaskReplayResult result = ReplayTasks(tasks, {nodes, network}, options);
-  NodeMapping mapping;
-  mapping.placement = placement;
-  mapping.nodes = std::set(nodes.begin(), nodes.end()).size();
+  const TaskReplayResult result =
+      ReplayTasks(tasks, {nodes, network}, {.placement = PlaceTasks(tasks.tasks(), tasks.tasks())});
+  NodeMapping mapping{.placement = placement, .nodes = std::set(nodes.begin(), nodes.end()).size()};
   AddLoadBalance(result.loads, nodes, mapping);
   if (result.messages > 0) {
     mapping.remote_share = static_cast<double>(result.between_nodes) / static_cast<double>(result.messages);
@@ -58,14 +56,11 @@ std::vector<NodeMapping> TryMappings(const TaskProgram& tasks, const std::vector
   if (count < 2) return {};
   std::vector<NodeMapping> mappings = {Try(tasks, Placement::kAsMeasured, nodes, network)};
   for (const Placement placement : {Placement::kBlock, Placement::kRoundRobin}) {
-    const std::vector<std::uint32_t> places =
-        placement == Placement::kBlock ? TasksInBlocks(nodes.size(), count) : TasksInTurn(nodes.size(), count);
+    const std::vector<std::uint32_t> places = PlaceTasks(nodes.size(), count, placement);
     const std::vector<std::int32_t> other(places.begin(), places.end());
     if (other == nodes) continue;
     mappings.push_back(Try(tasks, placement, other, network));
-    const double measured = mappings.front().makespan;
-    if (measured > 0) mappings.back().gain.value = 1 - mappings.back().makespan / measured;
-    mappings.back().gain.low = mappings.back().gain.high = mappings.back().gain.value;
+    mappings.back().gain = GainOf(mappings.front().makespan, mappings.back().makespan);
   }
   return mappings;
 }

@@ -1,7 +1,7 @@
 #include "balance/outcome.h"
 
 #include <algorithm>
-#include <cmath>
+#include <functional>
 #include <numeric>
 
 #include "stats/sample_quantiles.h"
@@ -9,20 +9,19 @@
 namespace farscale {
 namespace {
 
-constexpr std::size_t kFewestReplicas = 5;  // that say something of an interval
+// Chosen: fewer pairs say nothing of 10 % and 90 % quantiles.
+constexpr std::size_t kFewestReplicas = 5;
 
-// Ticks that every processor computes from one iteration on until another.
-std::vector<Tick> ProcessorTicks(const TaskLoads& loads, const std::vector<std::uint32_t>& placement,
-                                 std::size_t processors, std::size_t first, std::size_t end) {
-  std::vector<Tick> ticks(processors, 0);
-  for (std::size_t task = 0; task < loads.size(); ++task) {
-    for (std::size_t i = first; i < end; ++i) ticks[placement[task]] += loads[task][i];
-  }
-  return ticks;
+const std::vector<std::uint32_t>& PlacementAt(const TaskReplayResult& result, std::size_t iteration) {
+  const auto after = std::ranges::upper_bound(result.epochs, iteration, {}, &PlacementEpoch::first_iteration);
+  return std::prev(after)->placement;
 }
 
-std::size_t EndOf(const TaskReplayResult& result, std::size_t epoch, std::size_t iterations) {
-  return epoch + 1 < result.epochs.size() ? result.epochs[epoch + 1].first_iteration : iterations;
+std::vector<Tick> ProcessorTicks(const TaskReplayResult& result, std::size_t processors, std::size_t iteration) {
+  const std::vector<std::uint32_t>& placement = PlacementAt(result, iteration);
+  std::vector<Tick> ticks(processors, 0);
+  for (std::size_t task = 0; task < placement.size(); ++task) ticks[placement[task]] += result.loads[task][iteration];
+  return ticks;
 }
 
 double Mean(const std::vector<Tick>& values) {
@@ -33,12 +32,9 @@ double Mean(const std::vector<Tick>& values) {
 // Sum over iterations of the largest load of a processor above the mean.
 double ImbalanceTicks(const TaskProgram& tasks, std::size_t processors, const TaskReplayResult& result) {
   double imbalance = 0;
-  for (std::size_t epoch = 0; epoch < result.epochs.size(); ++epoch) {
-    const PlacementEpoch& of = result.epochs[epoch];
-    for (std::size_t i = of.first_iteration; i < EndOf(result, epoch, tasks.iterations); ++i) {
-      const std::vector<Tick> ticks = ProcessorTicks(result.loads, of.placement, processors, i, i + 1);
-      imbalance += static_cast<double>(*std::max_element(ticks.begin(), ticks.end())) - Mean(ticks);
-    }
+  for (std::size_t i = 0; i < tasks.iterations; ++i) {
+    const std::vector<Tick> ticks = ProcessorTicks(result, processors, i);
+    imbalance += static_cast<double>(std::ranges::max(ticks)) - Mean(ticks);
   }
   return imbalance;
 }
@@ -70,43 +66,12 @@ double LaterTicks(const TaskReplayResult& result, std::size_t iterations) {
          every / static_cast<double>(interval);
 }
 
-Gain GainOf(double reference, const std::vector<double>& of_reference, double value,
-            const std::vector<double>& of_value) {
-  Gain gain;
-  if (reference > 0) gain.value = 1 - value / reference;
-  gain.low = gain.high = gain.value;
-  const std::size_t replicas = std::min(of_reference.size(), of_value.size());
-  if (replicas < kFewestReplicas) return gain;
-  std::vector<double> gains;
-  for (std::size_t i = 0; i < replicas; ++i) {
-    gains.push_back(of_reference[i] > 0 ? 1 - of_value[i] / of_reference[i] : 0);
-  }
-  gain.low = std::min(gain.value, Quantile(gains, 0.1));
-  gain.high = std::max(gain.value, Quantile(gains, 0.9));
-  return gain;
-}
-
 // Of iterations of long runs.
 std::vector<double> LongRunReplicas(const BalanceOutcome& outcome, std::size_t iterations) {
   if (outcome.long_run_iteration) return outcome.long_run_replicas;
   std::vector<double> replicas = outcome.replicas;
   for (double& replica : replicas) replica /= static_cast<double>(iterations);
   return replicas;
-}
-
-// Seconds of every processor in every iteration: [processor][iteration].
-std::vector<std::vector<double>> ProcessorLoadsOf(const TaskProgram& tasks, std::size_t processors,
-                                                  const TaskReplayResult& result) {
-  std::vector<std::vector<double>> loads(processors, std::vector<double>(tasks.iterations, 0));
-  for (std::size_t epoch = 0; epoch < result.epochs.size(); ++epoch) {
-    const PlacementEpoch& of = result.epochs[epoch];
-    for (std::size_t task = 0; task < tasks.tasks(); ++task) {
-      for (std::size_t i = of.first_iteration; i < EndOf(result, epoch, tasks.iterations); ++i) {
-        loads[of.placement[task]][i] += tasks.Seconds(result.loads[task][i]);
-      }
-    }
-  }
-  return loads;
 }
 
 // Where part `i` of `count` equal parts of `size` begins.
@@ -116,11 +81,8 @@ std::size_t PartBegin(std::size_t i, std::size_t count, std::size_t size) { retu
 
 std::vector<Tick> ComputedTicks(const TaskProgram& tasks, std::size_t processors, const TaskReplayResult& result) {
   std::vector<Tick> totals(processors, 0);
-  for (std::size_t epoch = 0; epoch < result.epochs.size(); ++epoch) {
-    const PlacementEpoch& of = result.epochs[epoch];
-    const std::vector<Tick> ticks = ProcessorTicks(result.loads, of.placement, processors, of.first_iteration,
-                                                   EndOf(result, epoch, tasks.iterations));
-    for (std::size_t i = 0; i < processors; ++i) totals[i] += ticks[i];
+  for (std::size_t i = 0; i < tasks.iterations; ++i) {
+    std::ranges::transform(totals, ProcessorTicks(result, processors, i), totals.begin(), std::plus());
   }
   return totals;
 }
@@ -138,7 +100,7 @@ BalanceOutcome OutcomeOf(const TaskProgram& tasks, std::size_t processors, const
   // Processors need not wait for each other after every iteration.
   parts.imbalance = std::min(rest, ImbalanceTicks(tasks, processors, result) / tasks.ticks_per_second);
   parts.communication = rest - parts.imbalance;
-  const double largest = static_cast<double>(*std::max_element(totals.begin(), totals.end()));
+  const double largest = static_cast<double>(std::ranges::max(totals));
   if (largest > 0) outcome.load_balance = Mean(totals) / largest;
   if (outcome.makespan > 0) outcome.parallel_efficiency = parts.computation / outcome.makespan;
   if (result.balancing_points > 0) {
@@ -152,17 +114,6 @@ BalanceOutcome OutcomeOf(const TaskProgram& tasks, std::size_t processors, const
   return outcome;
 }
 
-std::optional<double> LoadChange(const TaskLoads& loads) {
-  double change = 0, all = 0;
-  for (const std::vector<Tick>& task : loads) {
-    for (std::size_t i = 0; i + 1 < task.size(); ++i) {
-      change += std::abs(static_cast<double>(task[i + 1] - task[i]));
-      all += static_cast<double>(task[i]);
-    }
-  }
-  return all > 0 ? std::optional(change / all) : std::nullopt;
-}
-
 double LaterIteration(const TaskLoads& loads, double makespan, std::size_t before) {
   return makespan / static_cast<double>(loads.front().size()) * WorkOfLater(loads, before);
 }
@@ -173,12 +124,17 @@ double LongRunIteration(const BalanceOutcome& outcome, std::size_t iterations) {
 
 LoadHistory HistoryOf(const TaskProgram& tasks, std::size_t processors, const TaskReplayResult& result,
                       std::size_t rows, std::size_t columns) {
-  LoadHistory history;
-  history.processors = processors;
-  history.iterations = tasks.iterations;
-  history.rows = std::min(rows, processors);
-  history.columns = std::min(columns, tasks.iterations);
-  const std::vector<std::vector<double>> loads = ProcessorLoadsOf(tasks, processors, result);
+  LoadHistory history{.processors = processors,
+                      .iterations = tasks.iterations,
+                      .rows = std::min(rows, processors),
+                      .columns = std::min(columns, tasks.iterations)};
+  std::vector<std::vector<double>> loads(processors, std::vector<double>(tasks.iterations, 0));
+  for (std::size_t i = 0; i < tasks.iterations; ++i) {
+    const std::vector<std::uint32_t>& placement = PlacementAt(result, i);
+    for (std::size_t task = 0; task < tasks.tasks(); ++task) {
+      loads[placement[task]][i] += tasks.Seconds(result.loads[task][i]);
+    }
+  }
   history.load.assign(history.rows * history.columns, 0);
   double before = 0;
   for (std::size_t column = 0; column < history.columns; ++column) {
@@ -193,26 +149,39 @@ LoadHistory HistoryOf(const TaskProgram& tasks, std::size_t processors, const Ta
       }
       history.load[row * history.columns + column] = cell / static_cast<double>((end_row - first_row) * (end - first));
     }
-    Tick computed = 0;
-    for (std::size_t i = first; i < end; ++i) computed += result.computed[i];
+    const auto* computed = result.computed.data();
+    const double busy = tasks.Seconds(std::accumulate(computed + first, computed + end, Tick{0}));
     const double time = tasks.Seconds(result.iteration_end[end - 1]);
-    const double had = static_cast<double>(processors) * (time - before);
+    const double available = static_cast<double>(processors) * (time - before);
     history.time.push_back(time);
-    history.average_load.push_back(had > 0 ? std::min(1.0, tasks.Seconds(computed) / had) : 0);
+    history.average_load.push_back(available > 0 ? std::min(1.0, busy / available) : 0);
     before = time;
   }
   return history;
 }
 
+Gain GainOf(double reference, double makespan, const std::vector<double>& reference_replicas,
+            const std::vector<double>& replicas) {
+  const auto gain_over = [](double of_reference, double value) {
+    return of_reference > 0 ? 1 - value / of_reference : 0;
+  };
+  const double value = gain_over(reference, makespan);
+  std::vector<double> gains;
+  for (std::size_t i = 0; i < std::min(reference_replicas.size(), replicas.size()); ++i) {
+    gains.push_back(gain_over(reference_replicas[i], replicas[i]));
+  }
+  if (gains.size() < kFewestReplicas) return {value, value, value};
+  return {value, std::min(value, Quantile(gains, 0.1)), std::max(value, Quantile(gains, 0.9))};
+}
+
 Gain GainOver(const BalanceOutcome& reference, const BalanceOutcome& outcome) {
-  return GainOf(reference.makespan, reference.replicas, outcome.makespan, outcome.replicas);
+  return GainOf(reference.makespan, outcome.makespan, reference.replicas, outcome.replicas);
 }
 
 Gain LongRunGainOver(const BalanceOutcome& reference, std::size_t iterations_of_reference,
                      const BalanceOutcome& outcome, std::size_t iterations) {
-  return GainOf(LongRunIteration(reference, iterations_of_reference),
-                LongRunReplicas(reference, iterations_of_reference), LongRunIteration(outcome, iterations),
-                LongRunReplicas(outcome, iterations));
+  return GainOf(LongRunIteration(reference, iterations_of_reference), LongRunIteration(outcome, iterations),
+                LongRunReplicas(reference, iterations_of_reference), LongRunReplicas(outcome, iterations));
 }
 
 }  // namespace farscale

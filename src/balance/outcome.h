@@ -1,8 +1,7 @@
-// What a replay of tasks says, in seconds.
+// Results of a replay of tasks, in seconds.
 #pragma once
 
 #include <cstddef>
-#include <optional>
 #include <vector>
 
 #include "balance/task_replay.h"
@@ -10,15 +9,11 @@
 
 namespace farscale {
 
-// What every processor computes over the whole phase.
+// Computation of every processor over the whole phase.
 std::vector<Tick> ComputedTicks(const TaskProgram& tasks, std::size_t processors, const TaskReplayResult& result);
 
-// Without configuration, replicas, gains and what later iterations take without balancing.
+// Configuration, replicas, gains and later_iteration_without are left empty.
 BalanceOutcome OutcomeOf(const TaskProgram& tasks, std::size_t processors, const TaskReplayResult& result);
-
-// By which share of it the computation of a task changes from one iteration to the next: sum over tasks and iterations
-// of the change over that of the computation but for the last iteration. Nothing with one iteration or no computation.
-std::optional<double> LoadChange(const TaskLoads& loads);
 
 // What an iteration behind the first `before` ones takes without balancing: by their share of the computation, because
 // without balancing points tasks may be in different iterations.
@@ -29,13 +24,17 @@ double LaterIteration(const TaskLoads& loads, double makespan, std::size_t befor
 // others. Without balancing points the mean of all.
 double LongRunIteration(const BalanceOutcome& outcome, std::size_t iterations);
 
-// How the load of the processors went, in at most so many rows and columns. The replay must have counted computation.
+// Load of the processors over the iterations, in at most so many rows and columns. The replay must have counted
+// computation.
 LoadHistory HistoryOf(const TaskProgram& tasks, std::size_t processors, const TaskReplayResult& result,
                       std::size_t rows, std::size_t columns);
 
-// 1 - makespan / reference; the interval from the pairs of replicas, of which both have equally many or one none.
+// 1 - makespan / reference, 0 for a reference of 0. The interval is from 10 % to 90 % of the pairs of replicas, widened
+// to the value; without at least five pairs, both ends are the value.
+Gain GainOf(double reference, double makespan, const std::vector<double>& reference_replicas = {},
+            const std::vector<double>& replicas = {});
 Gain GainOver(const BalanceOutcome& reference, const BalanceOutcome& outcome);
-// The same of iterations of long runs; both have so many in the trace.
+// The same for iterations of long runs; both have so many in the trace.
 Gain LongRunGainOver(const BalanceOutcome& reference, std::size_t iterations_of_reference,
                      const BalanceOutcome& outcome, std::size_t iterations);
 

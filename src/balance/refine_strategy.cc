@@ -12,7 +12,7 @@
 #include <optional>
 #include <set>
 
-#include "balance/strategies.h"
+#include "balance/strategy.h"
 
 namespace farscale {
 namespace {

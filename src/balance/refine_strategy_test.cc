@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "balance/strategies.h"
+#include "balance/strategy.h"
 #include "base/random.h"
 
 namespace farscale {

@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
-#include "balance/strategies.h"
+#include <algorithm>
+#include <functional>
+#include <numeric>
+
 #include "base/error.h"
 #include "base/text.h"
 
@@ -42,6 +45,12 @@ const std::vector<Strategy>& Strategies() {
        .steps = "rounds times neighbours, and tasks looked at to follow the flows, of the processor with most",
        .is_central = false,
        .decide = DecideDiffusion},
+      {.id = "hierarchical",
+       .name = "hierarchical",
+       .description = "Tasks leave nodes above the tolerance, then GreedyRefine balances the processors of each node.",
+       .steps = "N + log2 n for every task that changes its node, of N, and the most of greedy-refine on a node",
+       .is_default = false,
+       .decide = DecideHierarchical},
   };
   return strategies;
 }
@@ -56,10 +65,29 @@ const Strategy& StrategyById(const std::string& id) {
               DidYouMean(id, ids));
 }
 
+bool HasNothingToBalance(const BalancingProblem& problem) {
+  return problem.processors < 2 || std::ranges::all_of(problem.loads, [](double load) { return load == 0; });
+}
+
+double AverageLoad(const BalancingProblem& problem) {
+  double speed = 0;
+  for (std::size_t p = 0; p < problem.processors; ++p) speed += problem.SpeedOf(p);
+  return std::accumulate(problem.loads.begin(), problem.loads.end(), 0.0) / speed;
+}
+
 std::vector<double> ProcessorLoads(const BalancingProblem& problem, const std::vector<std::uint32_t>& placement) {
   std::vector<double> loads(problem.processors);
-  for (std::size_t task = 0; task < problem.tasks(); ++task) loads[placement[task]] += problem.loads[task];
+  for (std::size_t task = 0; task < problem.tasks(); ++task) {
+    loads[placement[task]] += problem.loads[task] / problem.SpeedOf(placement[task]);
+  }
   return loads;
+}
+
+std::vector<std::uint32_t> TasksByFallingLoad(const std::vector<double>& loads) {
+  std::vector<std::uint32_t> tasks(loads.size());
+  std::iota(tasks.begin(), tasks.end(), 0u);
+  std::ranges::stable_sort(tasks, std::greater(), [&](std::uint32_t task) { return loads[task]; });
+  return tasks;
 }
 
 }  // namespace farscale

@@ -1,7 +1,8 @@
-// Strategies of dynamic load balancing: which processor every task goes to, given what the tasks computed and what they
-// said to each other. A strategy is a function of a value; adding one is a file and a line in Strategies().
+// Strategies of dynamic load balancing: which processor every task goes to, given what tasks computed and what they
+// sent each other. A strategy is a function of a value. A new one is a file, a declaration here, a row in Strategies()
+// and a test.
 //
-// A task is a rank of the program, a processor what runs one task at a time.
+// A task is a rank of the program. A processor runs one task at a time.
 #pragma once
 
 #include <cstddef>
@@ -9,9 +10,11 @@
 #include <string>
 #include <vector>
 
+#include "balance/task_loads.h"
+
 namespace farscale {
 
-// What two tasks send each other, both ways.
+// Bytes that two tasks send each other, in both directions together.
 struct TaskEdge {
   std::uint32_t first = 0;   // the lower task
   std::uint32_t second = 0;  // the higher one
@@ -20,26 +23,30 @@ struct TaskEdge {
   friend bool operator==(const TaskEdge&, const TaskEdge&) = default;
 };
 
+// What a strategy knows, as the database of Charm++ has it (BaseLB::LDStats): objects with their loads, their
+// communication, and processors with their speeds and nodes. Tasks are all the load there is.
 struct BalancingProblem {
   std::size_t processors = 0;
-  std::vector<std::uint32_t> placement;  // processor of every task, now
-  std::vector<double> loads;             // of every task in seconds, not negative: measured or predicted
-  std::vector<TaskEdge> edges;           // sorted by tasks, each pair once
+  std::vector<std::uint32_t> placement = {};  // current processor of every task
+  std::vector<double> loads = {};             // of every task, measured or predicted: seconds on a processor of speed 1
+  std::vector<TaskEdge> edges = {};           // sorted by tasks, each pair once
+  std::vector<std::int32_t> nodes = {};       // of every processor; empty: all are on one node
+  std::vector<double> speeds = {};            // of every processor, above 0; empty: all are 1
+  TaskHistory history = {};                   // loads in the iterations so far
 
   std::size_t tasks() const { return loads.size(); }
+  double SpeedOf(std::size_t processor) const { return speeds.empty() ? 1 : speeds[processor]; }
 };
 
 struct StrategyOptions {
-  // How much more than the average a processor may have before RefineLB and others that move little think it has too
-  // much [Charm++, RefineLB: 1.05].
+  // Strategies that move few tasks accept loads up to this multiple of the average [Charm++, RefineLB: 1.05].
   double tolerance = 1.05;
 };
 
 struct BalancingDecision {
-  std::vector<std::uint32_t> placement;  // processor of every task, from now on
-  // What it took to decide: comparisons and moves of tasks, in the order of the strategy's own complexity. The model
-  // of a strategy's time multiplies it by the time of a step. Of a strategy that processors work out side by side, the
-  // largest number of any processor.
+  std::vector<std::uint32_t> placement;  // new processor of every task
+  // Comparisons and moves of tasks, in the order of the strategy's complexity. The time of the strategy is this times
+  // the time of a step. For a strategy that runs in parallel, the largest number of any processor.
   double steps = 0;
 };
 
@@ -47,20 +54,55 @@ struct Strategy {
   std::string id;           // on the command line and in files: "refine"
   std::string name;         // in reports: "RefineLB"
   std::string description;  // a sentence
-  std::string steps;        // what its steps are, for the documentation of its time: "n log n for n tasks"
-  bool moves = true;        // false: nothing is ever balanced
-  bool is_central = true;   // one processor collects all loads, decides and tells all
-  BalancingDecision (*decide)(const BalancingProblem&,
-                              const StrategyOptions&) = nullptr;  // nothing when it never moves
+  std::string steps;        // complexity, for the documentation: "n log n for n tasks"
+  bool moves = true;        // false: tasks are never moved
+  bool is_central = true;   // one processor collects all loads, decides and sends the decision to all
+  bool is_default = true;   // in sweeps that name no strategies
+  BalancingDecision (*decide)(const BalancingProblem&, const StrategyOptions&) = nullptr;  // null when it never moves
 };
 
 // All strategies, "none" first.
 const std::vector<Strategy>& Strategies();
 
-// Throws a usage error that names the strategies there are, and the nearest.
+// Throws a usage error that lists the strategies and suggests the nearest.
 const Strategy& StrategyById(const std::string& id);
 
-// Of a placement: seconds of every processor.
+// All strategies break ties by number: the lower task, the lower processor. None moves anything when no task has any
+// load, or when there is one processor. Greedy, GreedyRefine and the hierarchical one use speeds; the others take all
+// processors for equal.
+
+// GreedyLB of Charm++ [Zheng05]: tasks by falling load, each to the processor that has least so far, wherever they are
+// now. The largest load is at most 4/3 - 1/(3 P) of the smallest possible on P processors of equal speed [Graham69].
+BalancingDecision DecideGreedy(const BalancingProblem& problem, const StrategyOptions& options);
+
+// Tasks by falling load; one stays when its processor stays with it below what greedy achieves, or below `tolerance`
+// times the average where that is more.
+BalancingDecision DecideGreedyRefine(const BalancingProblem& problem, const StrategyOptions& options);
+
+// RefineLB of Charm++ [Zheng05]: takes tasks from processors above `tolerance` times the average only.
+BalancingDecision DecideRefine(const BalancingProblem& problem, const StrategyOptions& options);
+
+// Processors and tasks in halves, again and again, with few bytes between the halves [Simon91, Fiduccia82].
+BalancingDecision DecideBisection(const BalancingProblem& problem, const StrategyOptions& options);
+
+// Load flows between processors whose tasks exchange messages as heat does [Cybenko89], and tasks with it.
+BalancingDecision DecideDiffusion(const BalancingProblem& problem, const StrategyOptions& options);
+
+// Two levels, as HybridLB of Charm++ [Zheng11]: nodes above `tolerance` times the average give tasks to nodes with less,
+// then GreedyRefine balances the processors of each node.
+BalancingDecision DecideHierarchical(const BalancingProblem& problem, const StrategyOptions& options);
+
+// What strategies share.
+
+// Fewer than two processors, or no load at all.
+bool HasNothingToBalance(const BalancingProblem& problem);
+
+// Seconds that every processor would compute with the load spread evenly.
+double AverageLoad(const BalancingProblem& problem);
+
+// Seconds that every processor computes with a placement.
 std::vector<double> ProcessorLoads(const BalancingProblem& problem, const std::vector<std::uint32_t>& placement);
+
+std::vector<std::uint32_t> TasksByFallingLoad(const std::vector<double>& loads);
 
 }  // namespace farscale

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "balance/strategies.h"
+#include "balance/strategy.h"
 #include "base/error.h"
 #include "base/random.h"
 
@@ -83,8 +83,8 @@ TEST(Strategies, ByName) {
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::kUsage);
     EXPECT_STREQ(error.what(),
-                 "no strategy 'gredy' among none, greedy, refine, greedy-refine, bisection, diffusion; did you mean "
-                 "'greedy'?");
+                 "no strategy 'gredy' among none, greedy, refine, greedy-refine, bisection, diffusion, hierarchical; "
+                 "did you mean 'greedy'?");
   }
 }
 

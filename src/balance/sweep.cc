@@ -5,10 +5,11 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <ranges>
 #include <set>
 #include <tuple>
 
-#include "balance/noise_replica.h"
+#include "balance/task_loads.h"
 #include "balance/outcome.h"
 #include "base/error.h"
 #include "base/parallel.h"
@@ -17,8 +18,10 @@
 namespace farscale {
 namespace {
 
-constexpr std::size_t kRows = 64, kColumns = 160;  // of a history
-constexpr double kStateFactors[] = {0, 0.1, 10, 100};
+constexpr std::size_t kRows = 64, kColumns = 160;      // of a history; chosen: what a figure of a report can show
+constexpr std::size_t kMostHistories = 4;              // chosen: as many as fit on a page
+constexpr double kStateFactors[] = {0, 0.1, 10, 100};  // chosen: estimates of states are off by powers of ten
+constexpr double kRankPrecision = 1e9;                 // differences of shares below its inverse are rounding errors
 
 // Configurations of one run on one number of processors and with one placement share what they are compared with.
 using Group = std::tuple<std::size_t, std::size_t, Placement>;
@@ -49,17 +52,22 @@ class Sweeping {
   }
 
  private:
+  BalanceOutcome Replay(const BalanceConfiguration& configuration, const LoadScale* scale = nullptr) const {
+    const SweepRun& run = runs_[configuration.run];
+    const TaskReplayResult result = ReplayConfiguration(run, configuration, options_, scale);
+    BalanceOutcome outcome = OutcomeOf(*run.tasks, configuration.processors, result);
+    outcome.configuration = configuration;
+    return outcome;
+  }
+
   void ReplayAll(const std::vector<BalanceConfiguration>& configurations) {
     std::vector<std::optional<BalanceOutcome>> outcomes(configurations.size());
     std::vector<std::string> failures(configurations.size());
     std::mutex mutex;
     std::size_t done = 0;
     ParallelFor(configurations.size(), [&](std::size_t i) {
-      const SweepRun& run = runs_[configurations[i].run];
       try {
-        const TaskReplayResult result = ReplayConfiguration(run, configurations[i], options_);
-        outcomes[i] = OutcomeOf(*run.tasks, configurations[i].processors, result);
-        outcomes[i]->configuration = configurations[i];
+        outcomes[i] = Replay(configurations[i]);
       } catch (const Error& error) {
         if (error.kind() != ErrorKind::kEvidence) throw;
         failures[i] = error.what();
@@ -87,11 +95,11 @@ class Sweeping {
     std::map<Group, std::size_t> without;
     for (std::size_t i = 0; i < what_if_.outcomes.size(); ++i) {
       const BalanceConfiguration& configuration = what_if_.outcomes[i].configuration;
-      if (configuration.interval == 0) without.emplace(GroupOf(configuration), i);
-      if (what_if_.same_problem && configuration.tasks == configuration.processors && configuration.interval == 0) {
-        originals_.emplace(configuration.processors, i);
-      }
-      if (configuration.interval == 0) rank_references_.emplace(ComparableWith(configuration), i);
+      if (configuration.interval > 0) continue;
+      without.emplace(GroupOf(configuration), i);
+      rank_references_.emplace(ComparableWith(configuration), i);
+      if (!what_if_.same_problem || configuration.tasks != configuration.processors) continue;
+      originals_.emplace(configuration.processors, i);
     }
     for (BalanceOutcome& outcome : what_if_.outcomes) {
       outcome.baseline = without.at(GroupOf(outcome.configuration));
@@ -147,35 +155,27 @@ class Sweeping {
   // Of equal long runs the shorter over the trace is better. What is left of a difference of doubles is none.
   std::pair<double, double> Key(const BalanceOutcome& outcome, bool by_robustness) const {
     const double makespan = outcome.makespan / what_if_.outcomes[RankReferenceOf(outcome)].makespan;
-    return {std::round(RankOf(outcome, by_robustness) * 1e9), makespan};
+    return {std::round(RankOf(outcome, by_robustness) * kRankPrecision), makespan};
   }
 
   void Rank() {
-    what_if_.by_time.clear();
+    std::vector<std::size_t>&by_time = what_if_.by_time, &by_robustness = what_if_.by_robustness;
+    by_time.clear(), by_robustness.clear();
     for (std::size_t i = 0; i < what_if_.outcomes.size(); ++i) {
-      if (Balances(what_if_.outcomes[i])) what_if_.by_time.push_back(i);
+      if (Balances(what_if_.outcomes[i])) by_time.push_back(i);
     }
-    const auto order = [&](std::vector<std::size_t>& list, bool by_robustness) {
-      std::stable_sort(list.begin(), list.end(), [&](std::size_t a, std::size_t b) {
-        return Key(what_if_.outcomes[a], by_robustness) < Key(what_if_.outcomes[b], by_robustness);
-      });
-    };
-    order(what_if_.by_time, false);
-    what_if_.by_robustness.clear();
-    for (const std::size_t i : what_if_.by_time) {
-      if (!what_if_.outcomes[i].replicas.empty()) what_if_.by_robustness.push_back(i);
-    }
-    order(what_if_.by_robustness, true);
+    std::ranges::stable_sort(by_time, {}, [&](std::size_t i) { return Key(what_if_.outcomes[i], false); });
+    std::ranges::copy_if(by_time, std::back_inserter(by_robustness),
+                         [&](std::size_t i) { return !what_if_.outcomes[i].replicas.empty(); });
+    std::ranges::stable_sort(by_robustness, {}, [&](std::size_t i) { return Key(what_if_.outcomes[i], true); });
   }
 
   // Of the best, and of all that these are compared with.
   std::set<std::size_t> WithReplicas() const {
     std::set<std::size_t> chosen;
-    for (std::size_t i = 0; i < std::min(options_.best, what_if_.by_time.size()); ++i) {
-      const BalanceOutcome& outcome = what_if_.outcomes[what_if_.by_time[i]];
-      chosen.insert(what_if_.by_time[i]);
-      chosen.insert(outcome.baseline);
-      chosen.insert(RankReferenceOf(outcome));
+    for (const std::size_t i : what_if_.by_time | std::views::take(options_.best)) {
+      const BalanceOutcome& outcome = what_if_.outcomes[i];
+      chosen.insert({i, outcome.baseline, RankReferenceOf(outcome)});
     }
     return chosen;
   }
@@ -184,9 +184,8 @@ class Sweeping {
     const std::set<std::size_t> chosen_set = WithReplicas();
     const std::vector<std::size_t> chosen(chosen_set.begin(), chosen_set.end());
     if (chosen.empty() || options_.replicas == 0) return;
-    for (const std::size_t i : chosen) {
-      if (runs_[what_if_.outcomes[i].configuration.run].tasks->iterations < kFewestNoisyIterations) return;
-    }
+    const auto is_short = [&](std::size_t i) { return Iterations(what_if_.outcomes[i]) < kFewestNoisyIterations; };
+    if (std::ranges::any_of(chosen, is_short)) return;
     for (const std::size_t i : chosen) {
       what_if_.outcomes[i].replicas.resize(options_.replicas);
       if (Balances(what_if_.outcomes[i])) what_if_.outcomes[i].long_run_replicas.resize(options_.replicas);
@@ -199,9 +198,7 @@ class Sweeping {
       const std::size_t replica = index % options_.replicas;
       const BalanceConfiguration& configuration = outcome.configuration;
       const LoadScale scale = *NoiseReplica(loads_[configuration.run], options_.seed + replica);
-      const SweepRun& run = runs_[configuration.run];
-      const TaskReplayResult result = ReplayConfiguration(run, configuration, options_, &scale);
-      const BalanceOutcome of_replica = OutcomeOf(*run.tasks, configuration.processors, result);
+      const BalanceOutcome of_replica = Replay(configuration, &scale);
       outcome.replicas[replica] = of_replica.makespan;
       if (Balances(outcome)) outcome.long_run_replicas[replica] = of_replica.long_run_iteration.value();
       const std::lock_guard lock(mutex);
@@ -219,7 +216,7 @@ class Sweeping {
     for (const std::size_t i : what_if_.by_time) {
       const BalanceConfiguration& configuration = what_if_.outcomes[i].configuration;
       if (GroupOf(configuration) != GroupOf(best.configuration)) continue;
-      if (drawn.size() < 4 && strategies.insert(configuration.strategy).second) drawn.push_back(i);
+      if (drawn.size() < kMostHistories && strategies.insert(configuration.strategy).second) drawn.push_back(i);
     }
     what_if_.histories.resize(drawn.size());
     ParallelFor(drawn.size(), [&](std::size_t i) {
@@ -236,7 +233,6 @@ class Sweeping {
     if (what_if_.by_time.empty()) return;
     const BalanceOutcome& best = what_if_.outcomes[what_if_.by_time.front()];
     if (best.parts.migration == 0) return;  // nothing moves, or nobody knows what that costs
-    const double reference = what_if_.outcomes[best.baseline].makespan;
     what_if_.state_costs.resize(std::size(kStateFactors));
     ParallelFor(what_if_.state_costs.size(), [&](std::size_t i) {
       SweepRun run = runs_[best.configuration.run];
@@ -244,7 +240,7 @@ class Sweeping {
       StateCost& cost = what_if_.state_costs[i];
       cost.factor = kStateFactors[i];
       cost.makespan = run.tasks->Seconds(ReplayConfiguration(run, best.configuration, options_).Makespan());
-      cost.gain.value = cost.gain.low = cost.gain.high = 1 - cost.makespan / reference;
+      cost.gain = GainOf(what_if_.outcomes[best.baseline].makespan, cost.makespan);
     });
   }
 
@@ -262,19 +258,17 @@ class Sweeping {
 TaskReplayResult ReplayConfiguration(const SweepRun& run, const BalanceConfiguration& configuration,
                                      const SweepOptions& options, const LoadScale* scale, bool counts_computation) {
   const Machine machine{NodesInBlocks(configuration.processors, run.per_node), options.network};
-  TaskReplayOptions replay;
-  replay.placement = configuration.placement == Placement::kRoundRobin
-                         ? TasksInTurn(configuration.tasks, configuration.processors)
-                         : TasksInBlocks(configuration.tasks, configuration.processors);
-  replay.strategy = &StrategyById(configuration.strategy);
-  replay.strategy_options = options.strategy_options;
-  replay.interval = configuration.interval;
-  replay.predictor = options.predictor;
-  replay.always_migrates = options.always_migrates;
-  replay.costs = options.costs;
+  TaskReplayOptions replay{
+      .placement = PlaceTasks(configuration.tasks, configuration.processors, configuration.placement),
+      .strategy = &StrategyById(configuration.strategy),
+      .strategy_options = options.strategy_options,
+      .interval = configuration.interval,
+      .predictor = options.predictor,
+      .always_migrates = options.always_migrates,
+      .costs = options.costs,
+      .scale = scale,
+      .counts_computation = counts_computation};
   replay.costs.task_bytes = run.task_bytes;
-  replay.scale = scale;
-  replay.counts_computation = counts_computation;
   return ReplayTasks(*run.tasks, machine, replay);
 }
 

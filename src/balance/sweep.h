@@ -23,20 +23,20 @@ struct SweepRun {
 };
 
 struct SweepOptions {
-  std::vector<std::size_t> processors;  // empty: as the levels say
-  std::vector<std::size_t> levels;      // tasks a processor; empty: all that the processors leave, else 2, 4 and 8
-  std::vector<std::size_t> intervals;   // empty: 5, 10, 20 and 40, as far as the iterations reach
-  std::vector<std::string> strategies;  // ids; empty: all
+  std::vector<std::size_t> processors = {};  // empty: as the levels say
+  std::vector<std::size_t> levels = {};      // tasks a processor; empty: all that the processors leave, else 2, 4 and 8
+  std::vector<std::size_t> intervals = {};   // empty: 5, 10, 20 and 40, as far as the iterations reach
+  std::vector<std::string> strategies = {};  // ids; empty: those that are default
   std::vector<Placement> placements = {Placement::kBlock};
   LoadPredictor predictor = LoadPredictor::kLast;
-  StrategyOptions strategy_options;
+  StrategyOptions strategy_options = {};
   bool always_migrates = false;  // as in TaskReplayOptions
-  BalancingCosts costs;          // without the state of tasks
+  BalancingCosts costs = {};     // without the state of tasks
   const Network* network = nullptr;
-  bool same_problem =
-      false;  // the runs solve one problem: then the run with as many ranks as processors is the original
+  // The runs solve one problem, so that the run with as many ranks as processors is the original.
+  bool same_problem = false;
   std::size_t replicas = 20;  // with noise in another order, of the best and of what they are compared with
-  std::size_t best = 10;      // how many get replicas
+  std::size_t best = 10;      // how many get replicas; chosen: as many as reports show
   std::uint64_t seed = 1;
 };
 

@@ -13,10 +13,8 @@ bool Reaches(std::size_t interval, std::size_t iterations) { return interval < i
 
 std::set<std::size_t> IntervalsOf(const SweepOptions& options, std::size_t iterations) {
   const auto reaching = [&](const std::vector<std::size_t>& intervals) {
-    std::set<std::size_t> reached;
-    for (const std::size_t interval : intervals) {
-      if (Reaches(interval, iterations)) reached.insert(interval);
-    }
+    std::set<std::size_t> reached(intervals.begin(), intervals.end());
+    std::erase_if(reached, [&](std::size_t interval) { return !Reaches(interval, iterations); });
     return reached;
   };
   if (!options.intervals.empty()) return reaching(options.intervals);
@@ -30,13 +28,10 @@ void AddTooLong(const std::vector<SweepRun>& runs, const SweepOptions& options, 
     const std::size_t iterations = runs[run].tasks->iterations;
     for (const std::size_t interval : std::set(options.intervals.begin(), options.intervals.end())) {
       if (Reaches(interval, iterations)) continue;
-      LeftOut left;
-      left.configuration.run = run;
-      left.configuration.tasks = runs[run].tasks->tasks();
-      left.configuration.interval = interval;
-      left.why = fmt::format("the phase has {} iterations on {} ranks, so no balancing point comes after {}",
-                             iterations, runs[run].tasks->tasks(), interval);
-      left_out.push_back(left);
+      const std::size_t tasks = runs[run].tasks->tasks();
+      left_out.push_back({{.run = run, .tasks = tasks, .interval = interval},
+                          fmt::format("the phase has {} iterations on {} ranks, so no balancing point comes after {}",
+                                      iterations, tasks, interval)});
     }
   }
 }
@@ -54,8 +49,7 @@ std::set<std::size_t> ProcessorsOf(const SweepOptions& options, std::size_t task
   }
   for (const std::size_t count : options.processors) {
     if (count > tasks) continue;
-    const bool fits = std::any_of(options.levels.begin(), options.levels.end(),
-                                  [&](std::size_t level) { return count * level == tasks; });
+    const bool fits = std::ranges::any_of(options.levels, [&](std::size_t level) { return count * level == tasks; });
     if (options.levels.empty() || fits) processors.insert(count);
   }
   return processors;
@@ -66,42 +60,31 @@ void AddMissing(const std::vector<SweepRun>& runs, const SweepOptions& options, 
   for (const std::size_t processors : options.processors) {
     for (const std::size_t level : options.levels) {
       const std::size_t tasks = processors * level;
-      const bool is_there =
-          std::any_of(runs.begin(), runs.end(), [&](const SweepRun& run) { return run.tasks->tasks() == tasks; });
-      if (is_there) continue;
-      LeftOut left;
-      left.configuration.tasks = tasks;
-      left.configuration.processors = processors;
-      left.why = fmt::format("no run has {} ranks", tasks);
-      left_out.push_back(left);
+      if (std::ranges::any_of(runs, [&](const SweepRun& run) { return run.tasks->tasks() == tasks; })) continue;
+      left_out.push_back({{.tasks = tasks, .processors = processors}, fmt::format("no run has {} ranks", tasks)});
     }
   }
 }
 
-std::vector<const Strategy*> StrategiesOf(const SweepOptions& options) {
-  std::vector<const Strategy*> strategies;
-  for (const Strategy& strategy : Strategies()) {
-    const bool is_asked_for =
-        options.strategies.empty() ||
-        std::find(options.strategies.begin(), options.strategies.end(), strategy.id) != options.strategies.end();
-    if (strategy.moves && is_asked_for) strategies.push_back(&strategy);
-  }
-  return strategies;
+bool IsSwept(const Strategy& strategy, const SweepOptions& options) {
+  if (!strategy.moves) return false;
+  if (options.strategies.empty()) return strategy.is_default;
+  return std::ranges::find(options.strategies, strategy.id) != options.strategies.end();
 }
 
 void AddConfigurations(std::size_t run, const SweepRun& of, std::size_t processors, const SweepOptions& options,
                        std::vector<BalanceConfiguration>& configurations) {
   for (const Placement placement : options.placements) {
-    BalanceConfiguration configuration;
-    configuration.run = run;
-    configuration.tasks = of.tasks->tasks();
-    configuration.processors = processors;
-    configuration.strategy = Strategies().front().id;
-    configuration.placement = placement;
+    BalanceConfiguration configuration{.run = run,
+                                       .tasks = of.tasks->tasks(),
+                                       .processors = processors,
+                                       .strategy = Strategies().front().id,
+                                       .placement = placement};
     configurations.push_back(configuration);
-    for (const Strategy* strategy : StrategiesOf(options)) {
+    for (const Strategy& strategy : Strategies()) {
+      if (!IsSwept(strategy, options)) continue;
       for (const std::size_t interval : IntervalsOf(options, of.tasks->iterations)) {
-        configuration.strategy = strategy->id;
+        configuration.strategy = strategy.id;
         configuration.interval = interval;
         configurations.push_back(configuration);
       }
@@ -130,11 +113,7 @@ std::vector<BalanceConfiguration> ConfigurationsOf(const std::vector<SweepRun>& 
     }
     const bool is_first = run == 0 || runs[run - 1].tasks->tasks() != tasks;
     if (!options.same_problem || !is_first || all.count(tasks) == 0) continue;
-    BalanceConfiguration original;
-    original.run = run;
-    original.tasks = original.processors = tasks;
-    original.strategy = Strategies().front().id;
-    configurations.push_back(original);
+    configurations.push_back({.run = run, .tasks = tasks, .processors = tasks, .strategy = Strategies().front().id});
   }
   return configurations;
 }

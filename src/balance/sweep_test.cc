@@ -8,10 +8,9 @@
 #include <memory>
 #include <numeric>
 
-#include "balance/load_prediction.h"
 #include "balance/node_mapping.h"
-#include "balance/noise_replica.h"
 #include "balance/outcome.h"
+#include "balance/task_loads.h"
 #include "base/error.h"
 #include "base/random.h"
 #include "support/loaded_program.h"
@@ -71,7 +70,7 @@ std::unique_ptr<Tasks> LoadedTasks(const test::Loads& loads, test::Synchronizati
 TaskReplayOptions Options(const std::string& strategy, std::size_t interval, std::size_t tasks,
                           std::size_t processors) {
   TaskReplayOptions options;
-  options.placement = TasksInBlocks(tasks, processors);
+  options.placement = PlaceTasks(tasks, processors);
   options.strategy = &StrategyById(strategy);
   options.interval = interval;
   return options;
@@ -91,6 +90,34 @@ TEST(Balancing, GreedyAfterTheFirstIteration) {
   ASSERT_EQ(result.epochs.size(), 2u);
   EXPECT_THAT(result.epochs.back().placement, ElementsAre(0, 1, 1, 1));
   EXPECT_THAT(result.iteration_end, ElementsAre(6, 10));
+}
+
+// At the second balancing point a strategy knows the first four iterations and no more, and where processors are.
+TEST(Balancing, StrategiesKnowTheMachineAndTheLoadsSoFar) {
+  static std::vector<BalancingProblem> problems;
+  static std::vector<std::vector<double>> loads;  // histories end with the replay
+  problems.clear(), loads.clear();
+  Strategy recorder;
+  recorder.decide = [](const BalancingProblem& problem, const StrategyOptions&) {
+    problems.push_back(problem);
+    for (std::size_t task = 0; task < problem.tasks(); ++task) {
+      loads.emplace_back();
+      for (std::size_t i = 0; i < problem.history.iterations(); ++i) {
+        loads.back().push_back(problem.history.Seconds(task, i));
+      }
+    }
+    return BalancingDecision{.placement = problem.placement};
+  };
+  const auto tasks = Computing({{4, 5, 6, 7, 8}, {1, 2, 3, 4, 5}});
+  TaskReplayOptions options = Options("greedy", 2, 2, 2);
+  options.strategy = &recorder;
+  ReplayTasks(tasks->Compiled(), {{3, 8}, nullptr}, options);
+  ASSERT_EQ(problems.size(), 2u);
+  EXPECT_THAT(problems.back().nodes, ElementsAre(3, 8));
+  EXPECT_THAT(problems.back().loads, ElementsAre(13, 7));
+  EXPECT_EQ(problems.back().SpeedOf(1), 1);
+  EXPECT_THAT(loads,
+              ElementsAre(ElementsAre(4, 5), ElementsAre(1, 2), ElementsAre(4, 5, 6, 7), ElementsAre(1, 2, 3, 4)));
 }
 
 // The same by its parts: 16 s of computation on two processors; 2 + 0 above the mean of 4 in the two intervals.
@@ -378,6 +405,20 @@ TEST(Sweep, ComparesWithTheOriginalRun) {
                    1 - what_if.outcomes[2].makespan / what_if.outcomes[0].makespan);
   ASSERT_EQ(what_if.left_out.size(), 1u);
   EXPECT_EQ(what_if.left_out.front().why, "no run has 64 ranks");
+}
+
+// A sweep that names no strategies has those of before; others are simulated when named.
+TEST(Sweep, HierarchicalOnlyWhenNamed) {
+  const auto tasks = Computing({{4, 4}, {2, 2}, {1, 1}, {1, 1}});
+  const std::vector<SweepRun> runs = {{tasks->Shared(), 1, {}}};
+  std::vector<LeftOut> left_out;
+  const auto simulates = [&](const SweepOptions& options) {
+    return std::ranges::any_of(
+        ConfigurationsOf(runs, options, left_out),
+        [](const BalanceConfiguration& configuration) { return configuration.strategy == "hierarchical"; });
+  };
+  EXPECT_FALSE(simulates({.processors = {2}}));
+  EXPECT_TRUE(simulates({.processors = {2}, .strategies = {"hierarchical"}}));
 }
 
 TEST(Sweep, NothingToSimulateIsSaid) {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "balance/load_prediction.h"
+#include "balance/task_loads.h"
 #include "base/error.h"
 #include "replay/engine.h"
 
@@ -64,9 +64,7 @@ TaskReplayResult TaskEngine::Run() {
   for (const Task& task : states_) {
     if (!task.finished) FailStuck();
   }
-  for (const Tick end : result_.end) {
-    result_.iteration_end.back() = std::max(result_.iteration_end.back(), end);
-  }
+  result_.iteration_end.back() = std::max(result_.iteration_end.back(), result_.Makespan());
   return std::move(result_);
 }
 
@@ -292,16 +290,17 @@ void TaskEngine::Balance(Tick time) {
 // Chooses places for the iterations from `next` on; returns what that and the migrations cost.
 Tick TaskEngine::Decide(std::size_t next) {
   const BalancingCosts& costs = options_.costs;
-  BalancingProblem problem;
-  problem.processors = machine_.processors();
-  problem.placement = placement_;
-  problem.loads = PredictLoads(result_.loads, next, options_.interval, options_.predictor);
+  // Processors of a machine are equal.
+  BalancingProblem problem{.processors = machine_.processors(),
+                           .placement = placement_,
+                           .loads = PredictLoads(result_.loads, next, options_.interval, options_.predictor),
+                           .edges = tasks_.edges,
+                           .nodes = machine_.nodes,
+                           .history = {result_.loads, next, tasks_.ticks_per_second}};
   for (double& load : problem.loads) load /= tasks_.ticks_per_second;
-  problem.edges = tasks_.edges;
   BalancingDecision decision = options_.strategy->decide(problem, options_.strategy_options);
   const auto largest = [&](const std::vector<std::uint32_t>& placement) {
-    const std::vector<double> loads = ProcessorLoads(problem, placement);
-    return *std::max_element(loads.begin(), loads.end());
+    return std::ranges::max(ProcessorLoads(problem, placement));
   };
   const bool is_better = largest(decision.placement) < largest(placement_);
   if (!is_better && !options_.always_migrates) decision.placement = placement_;
@@ -322,19 +321,14 @@ Tick TaskEngine::Decide(std::size_t next) {
   return cost;
 }
 
+// Names the first task that waits for something other than a balancing point.
 void TaskEngine::FailStuck() const {
-  ReplayOptions options;
-  options.rules = tasks_.rules;
-  options.network = machine_.network;
-  options.as_tasks = true;
-  std::size_t waiting = 0;
+  const auto waits = [](const Task& task) { return !task.finished && task.next->step != Step::kIterationEnd; };
   std::string first;
-  for (std::size_t task = 0; task < states_.size(); ++task) {
-    const Task& state = states_[task];
-    if (state.finished || state.next->step == Step::kIterationEnd) continue;
-    if (++waiting > 1) continue;
-    first = DescribeInstruction(*tasks_.trace, *tasks_.matching, *tasks_.cut, options, task,
-                                static_cast<std::size_t>(state.next - program_.ranks[task].instructions.data()));
+  if (const auto state = std::ranges::find_if(states_, waits); state != states_.end()) {
+    const auto task = static_cast<std::size_t>(state - states_.begin());
+    first = DescribeInstruction(*tasks_.trace, *tasks_.matching, *tasks_.cut, tasks_.options, task,
+                                static_cast<std::size_t>(state->next - program_.ranks[task].instructions.data()));
   }
   if (at_point_ > 0) {
     throw Error(ErrorKind::kEvidence, tasks_.trace->path,
@@ -346,6 +340,15 @@ void TaskEngine::FailStuck() const {
       ErrorKind::kInput, tasks_.trace->path,
       fmt::format("the calls of phase '{}' cannot complete in program order: {} waits", tasks_.cut->spec.name, first),
       "the trace is damaged or its messages were recorded wrongly");
+}
+
+Tick TaskReplayResult::Makespan() const { return end.empty() ? 0 : std::ranges::max(end); }
+
+TaskReplayResult ReplayTasks(const TaskProgram& tasks, const Machine& machine, const TaskReplayOptions& options) {
+  TaskReplayResult result = TaskEngine(tasks, machine, options).Run();
+  if (!options.counts_computation) return result;
+  // The ends of iterations are known only now. The second run takes the same course.
+  return TaskEngine(tasks, machine, options, result.iteration_end).Run();
 }
 
 }  // namespace farscale

@@ -46,19 +46,15 @@ std::vector<TaskEdge> EdgesOf(const Program& program) {
 TaskProgram CompileTasks(const Trace& trace, const Matching& matching, const PhaseCut& cut, const ReplayRules& rules,
                          const Network* network) {
   RequireTasks(trace, cut);
-  ReplayOptions options;
-  options.rules = rules;
-  options.network = network;
-  options.as_tasks = true;
-  TaskProgram tasks;
-  tasks.program = Compile(trace, matching, cut, options);
-  tasks.iterations = cut.ranks.front().iterations.size();
+  const ReplayOptions options{.rules = rules, .network = network, .as_tasks = true};
+  TaskProgram tasks{.program = Compile(trace, matching, cut, options),
+                    .iterations = cut.ranks.front().iterations.size(),
+                    .ticks_per_second = trace.ticks_per_second,
+                    .trace = &trace,
+                    .matching = &matching,
+                    .cut = &cut,
+                    .options = options};
   tasks.edges = EdgesOf(tasks.program);
-  tasks.ticks_per_second = trace.ticks_per_second;
-  tasks.trace = &trace;
-  tasks.matching = &matching;
-  tasks.cut = &cut;
-  tasks.rules = rules;
   return tasks;
 }
 

@@ -5,42 +5,30 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
-#include <string>
 #include <vector>
 
 #include "balance/machine.h"
 #include "balance/strategy.h"
+#include "balance/task_loads.h"
 #include "balance/task_program.h"
 
 namespace farscale {
 
-// What loads a strategy is given for the interval that comes.
-enum class LoadPredictor : std::uint8_t {
-  kLast,   // those of the interval before, as Charm++ does
-  kMean,   // the mean of all iterations so far
-  kTrend,  // the line through the last two intervals
-  kExact,  // those that will come: no run knows them, but nothing can be better
-};
-
-std::string ToString(LoadPredictor predictor);  // "last", "mean", "trend", "exact"
-std::optional<LoadPredictor> ParseLoadPredictor(const std::string& name);
-
 struct TaskReplayOptions {
   std::vector<std::uint32_t> placement;  // processor of every task at the start
-  const Strategy* strategy = nullptr;    // nothing: none
-  StrategyOptions strategy_options;
+  const Strategy* strategy = nullptr;    // null: none
+  StrategyOptions strategy_options = {};
   std::size_t interval = 0;  // iterations between balancing points; 0: there are none
   LoadPredictor predictor = LoadPredictor::kLast;
   // Carry out decisions that do not lower the largest predicted load of a processor, too, as Charm++ does. Else tasks
   // stay where they are.
   bool always_migrates = false;
-  BalancingCosts costs;
-  const LoadScale* scale = nullptr;  // of computation; nothing: as it is
-  bool counts_computation = false;   // how much is computed when, for a second run of the engine
+  BalancingCosts costs = {};
+  const LoadScale* scale = nullptr;  // of computation; null: as it is
+  bool counts_computation = false;   // fills TaskReplayResult::computed, which takes a second run of the engine
 };
 
-// Tasks lay like this from an iteration on.
+// The placement from an iteration on.
 struct PlacementEpoch {
   std::size_t first_iteration = 0;
   std::vector<std::uint32_t> placement;

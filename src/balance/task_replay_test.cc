@@ -38,7 +38,7 @@ Tasks TasksOf(const std::string& text) {
 TaskReplayResult RunTasks(const Tasks& of, const std::vector<std::int32_t>& nodes, TaskReplayOptions options,
                           const Network* network = nullptr) {
   const TaskProgram tasks = CompileTasks(of.trace, of.matching, of.cut, kBsc, network);
-  if (options.placement.empty()) options.placement = TasksInBlocks(tasks.tasks(), nodes.size());
+  if (options.placement.empty()) options.placement = PlaceTasks(tasks.tasks(), nodes.size());
   return ReplayTasks(tasks, {nodes, network}, options);
 }
 
@@ -70,7 +70,7 @@ void ExpectPlainReplay(const Trace& trace, const ReplayRules& rules, const Netwo
   Machine machine{{}, network};
   for (const Rank& rank : trace.ranks) machine.nodes.push_back(rank.node);
   TaskReplayOptions options;
-  options.placement = TasksInBlocks(trace.size(), trace.size());
+  options.placement = PlaceTasks(trace.size(), trace.size());
   EXPECT_EQ(ReplayTasks(tasks, machine, options).end, plain.end) << what;
 }
 
@@ -154,8 +154,8 @@ TEST(TaskReplay, ProcessorsRunOneTaskAtATime) {
       const TaskProgram tasks = CompileTasks(trace, matching, cut, kCausal, on);
       const TaskLoads loads = LoadsOf(tasks);
       for (std::size_t processors = 1; processors <= 3; ++processors) {
-        const std::vector<std::uint32_t> placement = TasksInTurn(trace.size(), processors);
-        const Machine machine{NodesInTurn(processors, 1), on};
+        const std::vector<std::uint32_t> placement = PlaceTasks(trace.size(), processors, Placement::kRoundRobin);
+        const Machine machine{NodesInBlocks(processors, 1), on};
         const TaskReplayResult result = ReplayTasks(tasks, machine, Placed(placement));
         std::vector<Tick> computed(processors, 0);
         for (std::size_t task = 0; task < loads.size(); ++task) computed[placement[task]] += loads[task].front();

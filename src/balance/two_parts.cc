@@ -8,7 +8,7 @@
 #include <tuple>
 #include <utility>
 
-#include "balance/strategies.h"
+#include "balance/strategy.h"
 
 namespace farscale {
 namespace {

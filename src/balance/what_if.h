@@ -22,8 +22,8 @@ struct BalanceConfiguration {
   std::size_t run = 0;  // index into WhatIf::runs: whose ranks are the tasks
   std::size_t tasks = 0;
   std::size_t processors = 0;
-  std::string strategy;      // id
-  std::size_t interval = 0;  // iterations between balancing points; 0: there are none
+  std::string strategy = {};  // id
+  std::size_t interval = 0;   // iterations between balancing points; 0: there are none
   Placement placement = Placement::kBlock;
 
   double level() const { return static_cast<double>(tasks) / static_cast<double>(processors); }
@@ -83,10 +83,10 @@ struct LoadHistory {
   std::size_t outcome = 0;  // index into WhatIf::outcomes
   std::size_t processors = 0, iterations = 0;
   std::size_t rows = 0, columns = 0;
-  std::vector<double> load;  // row by row: seconds of computation of a processor in an iteration
+  std::vector<double> load = {};  // row by row: seconds of computation of a processor in an iteration
   // At the end of every column's last iteration: when the last task finished it, and which share of the time since the
   // column before processors computed, whatever iteration that was of; 0 where no time went by.
-  std::vector<double> time, average_load;
+  std::vector<double> time = {}, average_load = {};
 };
 
 // Ranks placed on nodes in another way, one task a processor [Lopez21].
@@ -97,7 +97,7 @@ struct NodeMapping {
   double load_balance_in = 1, load_balance_out = 1;  // within and between nodes
   double remote_share = 0;                           // of the messages, that leave their node
   double makespan = 0;
-  Gain gain;  // against the mapping as measured
+  Gain gain = {};  // against the mapping as measured
 };
 
 struct BalanceRun {

@@ -166,7 +166,8 @@ void AddSweepOptions(CLI::App* command, BalanceOptions& options) {
       ->check(count);
   command
       ->add_option("--strategies", options.strategies,
-                   "Strategies: greedy, refine, greedy-refine, bisection, diffusion (default: all)")
+                   "Strategies: greedy, refine, greedy-refine, bisection, diffusion, hierarchical (default: all but "
+                   "hierarchical)")
       ->delimiter(',');
   command->add_option("--placements", options.placements, "How ranks lie on processors at first: block, round-robin")
       ->delimiter(',')

@@ -76,7 +76,7 @@ void Describe(const PhaseCut& measured, const Trace& trace, const BalanceInput& 
   record.task_bytes =
       std::accumulate(bytes.begin(), bytes.end(), 0.0) / static_cast<double>(std::max<std::size_t>(1, bytes.size()));
   TaskReplayOptions options;
-  options.placement = TasksInBlocks(trace.size(), trace.size());
+  options.placement = PlaceTasks(trace.size(), trace.size());
   const TaskReplayResult result = ReplayTasks(*run.sweep.tasks, {run.nodes, input.network}, options);
   const BalanceOutcome outcome = OutcomeOf(*run.sweep.tasks, trace.size(), result);
   record.replayed = outcome.makespan;

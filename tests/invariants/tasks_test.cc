@@ -40,7 +40,7 @@ TEST(TasksProperty, OneTaskAProcessorIsThePlainReplayOnRealTraces) {
         Machine machine{{}, network};
         for (const Rank& rank : trace.ranks) machine.nodes.push_back(rank.node);
         const TaskProgram tasks = CompileTasks(trace, matching, cut, rules, network);
-        const TaskReplayResult result = ReplayTasks(tasks, machine, Placed(TasksInBlocks(trace.size(), trace.size())));
+        const TaskReplayResult result = ReplayTasks(tasks, machine, Placed(PlaceTasks(trace.size(), trace.size())));
         EXPECT_EQ(result.end, Replay(trace, matching, cut, {rules, false, network}).end) << path;
       }
     }
@@ -59,7 +59,7 @@ TEST(TasksProperty, FewerProcessorsOnRealTraces) {
     for (const std::vector<Tick>& task : LoadsOf(tasks)) work = std::accumulate(task.begin(), task.end(), work);
     for (std::size_t processors = 1; processors <= trace.size(); processors *= 2) {
       const Machine machine{std::vector<std::int32_t>(processors, 0), nullptr};
-      const TaskReplayResult result = ReplayTasks(tasks, machine, Placed(TasksInBlocks(trace.size(), processors)));
+      const TaskReplayResult result = ReplayTasks(tasks, machine, Placed(PlaceTasks(trace.size(), processors)));
       const BalanceOutcome outcome = OutcomeOf(tasks, processors, result);
       EXPECT_NEAR(outcome.parts.Total(), outcome.makespan, 1e-9 * outcome.makespan) << path;
       EXPECT_GE(outcome.parts.communication, 0) << path;
