@@ -88,7 +88,7 @@ int Predict(const PredictOptions& options, const Common& common) {
   std::vector<std::filesystem::path> written;
   if (!options.report.empty()) {
     Results results = ResultsOfTable(table, projections, input.stem().string());
-    results.models = ModelsInWords(projection_options.models);
+    results.models = Describe(projection_options.models);
     results.backtest = BacktestForReport(table, library, projection_options);
     written = WriteReport(results, LoadTemplates(), options.report,
                           {ReportFormat::kHtml, ReportFormat::kMarkdown, ReportFormat::kJson, ReportFormat::kCsv});

@@ -28,7 +28,7 @@ Results ReadResults(const std::string& path, const ResultsOptions& options) {
   const ProjectionOptions projection = ProjectionOptionsOf(table_options);
   Results results =
       ResultsOfTable(table, Project(table, LoadModels(), projection), std::filesystem::path(path).stem().string());
-  results.models = ModelsInWords(projection.models);
+  results.models = Describe(projection.models);
   return results;
 }
 

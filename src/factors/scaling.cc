@@ -27,15 +27,6 @@ std::optional<double> InstructionsOf(const FactorRow& row) {
   return *row.totals->instructions / row.iterations;
 }
 
-// Σ t = P · T · PE where totals are not known.
-std::optional<double> UsefulWork(const FactorRow& row) {
-  if (row.totals) return row.totals->total_useful / row.iterations;
-  const std::optional<double> seconds = row.TimePerIteration();
-  const std::optional<double>& efficiency = row.values[Factor::kParallelEfficiency];
-  if (!seconds || !efficiency) return std::nullopt;
-  return *seconds * *efficiency * row.Processes();
-}
-
 template <typename Value>
 std::optional<double> MeanAt(const std::vector<FactorRow>& rows, std::int64_t cores, Value value) {
   double sum = 0, known = 0;
@@ -168,7 +159,7 @@ std::optional<WorkGrowth> GrowthOfWork(const std::vector<FactorRow>& rows) {
   growth.processes = most->Processes() / least->Processes();
   growth.work = RatioOf(alike, growth, InstructionsOf);
   growth.is_instructions = growth.work.has_value();
-  if (!growth.work) growth.work = RatioOf(alike, growth, UsefulWork);
+  if (!growth.work) growth.work = RatioOf(alike, growth, std::mem_fn(&FactorRow::UsefulTime));
   growth.first_seconds = MeanAt(alike, growth.first, std::mem_fn(&FactorRow::TimePerIteration));
   growth.last_seconds = MeanAt(alike, growth.last, std::mem_fn(&FactorRow::TimePerIteration));
   return growth;

@@ -10,7 +10,7 @@
 #include "gate/history_json.h"
 #include "gate/result_files.h"
 #include "gate/rules.h"
-#include "projection/bounds.h"
+#include "projection/intervals.h"
 
 namespace farscale {
 

@@ -13,7 +13,6 @@ namespace farscale {
 namespace {
 
 constexpr double kCheckTolerance = 1e-9;
-constexpr int kLargestDimension = 6;
 constexpr double kUsualPrior = 0.05;  // of a model that says nothing: less than those that have proved themselves
 
 bool IsName(const std::string& text) {
@@ -78,18 +77,6 @@ std::optional<LinearStart> ParseStart(const ConfigTable& model, const std::vecto
   return start;
 }
 
-std::vector<int> ParseDimensions(const ConfigTable& table) {
-  std::vector<int> dimensions;
-  for (const std::int64_t dimension : table.Integers("dimensions").value_or(std::vector<std::int64_t>{1})) {
-    if (dimension < 1 || dimension > kLargestDimension) {
-      table.Fail("dimensions", fmt::format("a dimension must lie between 1 and {}", kLargestDimension));
-    }
-    dimensions.push_back(static_cast<int>(dimension));
-  }
-  if (dimensions.empty()) table.Fail("dimensions", "'dimensions' must not be empty");
-  return dimensions;
-}
-
 // One number for all dimensions, or one for each.
 std::vector<double> ParsePriors(const ConfigTable& table, std::size_t dimensions) {
   std::vector<double> priors(dimensions, kUsualPrior);
@@ -123,6 +110,17 @@ void RunChecks(const ConfigTable& table, const ScalingModel& model) {
 
 }  // namespace
 
+std::vector<int> ParseDimensions(const ConfigTable& table, const std::string& key) {
+  std::vector<int> dimensions;
+  for (const std::int64_t dimension : table.Integers(key).value_or(std::vector<std::int64_t>())) {
+    if (dimension < 1 || dimension > kLargestDimension) {
+      table.Fail(key, fmt::format("a dimension must lie between 1 and {}", kLargestDimension));
+    }
+    dimensions.push_back(static_cast<int>(dimension));
+  }
+  return dimensions;
+}
+
 double ScalingModel::PriorOf(int dimension) const {
   double sum = 0;
   for (std::size_t i = 0; i < dimensions.size(); ++i) {
@@ -139,7 +137,9 @@ double ScalingModel::Evaluate(double cores, int dimension, const std::vector<dou
 ScalingModel ParseModel(const std::string& text, const std::string& file) {
   const ConfigTable table = ConfigTable::Parse(text, file);
   const std::vector<ModelParameter> parameters = ParseParameters(table);
-  const std::vector<int> dimensions = ParseDimensions(table);
+  const std::vector<int> dimensions =
+      table.Has("dimensions") ? ParseDimensions(table, "dimensions") : std::vector<int>{1};
+  if (dimensions.empty()) table.Fail("dimensions", "'dimensions' must not be empty");
   ScalingModel model{table.RequiredString("id"),
                      table.RequiredString("name"),
                      table.String("meaning").value_or(""),

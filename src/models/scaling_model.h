@@ -6,9 +6,15 @@
 #include <string>
 #include <vector>
 
+#include "base/config.h"
 #include "models/formula.h"
 
 namespace farscale {
+
+inline constexpr int kLargestDimension = 6;  // chosen: above that of any decomposition of physical space
+
+// A list of dimensions; empty without one. Throws a usage error for one that is not between 1 and kLargestDimension.
+std::vector<int> ParseDimensions(const ConfigTable& table, const std::string& key);
 
 struct ModelParameter {
   std::string name;

@@ -10,7 +10,7 @@
 
 #include "factors/factor.h"
 #include "factors/factor_table.h"
-#include "projection/bounds.h"
+#include "projection/intervals.h"
 
 namespace farscale {
 

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "factors/factor.h"
-#include "projection/bounds.h"
+#include "projection/intervals.h"
 
 namespace farscale {
 

@@ -10,7 +10,7 @@
 
 #include "base/parallel.h"
 #include "base/random.h"
-#include "projection/draw_intervals.h"
+#include "projection/intervals.h"
 #include "projection/factor_draws.h"
 
 namespace farscale {

@@ -7,7 +7,7 @@
 namespace farscale {
 namespace {
 
-constexpr std::size_t kOutcomes = 12;
+constexpr std::size_t kAssumedOutcomes = 12;
 constexpr std::size_t kMostChoices = 6;
 
 double WidthOf(std::vector<double> draws) {
@@ -69,8 +69,8 @@ class RunRanking {
       outcomes.push_back(factor->At(cores));
     }
     double sum = 0;
-    for (std::size_t k = 0; k < kOutcomes; ++k) {
-      const std::size_t drawn = k * kFactorDraws / kOutcomes;  // draws are in no order
+    for (std::size_t k = 0; k < kAssumedOutcomes; ++k) {
+      const std::size_t drawn = k * kFactorDraws / kAssumedOutcomes;  // draws are in no order
       std::vector<double> product(kFactorDraws, 1.0);
       for (std::size_t f = 0; f < factors_.size(); ++f) {
         const std::vector<std::size_t> chosen = Agreeing(*factors_[f], curves[f], outcomes[f][drawn], cores);
@@ -83,7 +83,7 @@ class RunRanking {
       }
       sum += WidthOf(std::move(product));
     }
-    return sum / kOutcomes;
+    return sum / kAssumedOutcomes;
   }
 
  private:

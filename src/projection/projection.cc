@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "base/parallel.h"
 #include "models/ensemble.h"
-#include "projection/draw_intervals.h"
+#include "projection/intervals.h"
 #include "projection/factor_draws.h"
 #include "projection/factor_parts.h"
 
@@ -30,18 +30,6 @@ constexpr int kCurvePointsPerDoubling = 4;
 
 std::optional<double> LimitOf(Factor factor) {
   return Describe(factor).AtMostOne() ? std::optional(1.0) : std::nullopt;
-}
-
-// What is chosen for a phase holds for the groups of its ranks, too.
-const ModelChoice& ChoiceFor(const ModelSettings& settings, const PhaseId& phase, Factor factor) {
-  auto of_phase = settings.by_phase.find(phase);
-  if (of_phase == settings.by_phase.end()) of_phase = settings.by_phase.find(PhaseId(phase.name));
-  if (of_phase != settings.by_phase.end()) {
-    const auto found = of_phase->second.find(factor);
-    if (found != of_phase->second.end()) return found->second;
-  }
-  const auto found = settings.by_factor.find(factor);
-  return found != settings.by_factor.end() ? found->second : settings.standard;
 }
 
 // Projects one phase of one series.
@@ -100,7 +88,7 @@ class PhaseProjector {
       FactorProjection projection;
       projection.factor = factor;
       const std::vector<Candidate> candidates =
-          CandidatesOf(ChoiceFor(options_.models, result_.phase, factor), library_);
+          CandidatesOf(options_.models.For(result_.phase, factor), library_);
       // By factor alone: the same values give the same numbers, whatever they are called.
       const std::uint64_t seed = SeedFor(options_.seed, Describe(factor).id);
       const Ensemble& ensemble = ensembles_
@@ -357,14 +345,6 @@ class PhaseProjector {
   std::map<Factor, std::vector<std::vector<double>>> drawn_;  // of every one of use, at each place of the grid
 };
 
-void RequireModels(const ModelSettings& settings, const ModelLibrary& library) {
-  CandidatesOf(settings.standard, library);
-  for (const auto& [factor, choice] : settings.by_factor) CandidatesOf(choice, library);
-  for (const auto& [phase, choices] : settings.by_phase) {
-    for (const auto& [factor, choice] : choices) CandidatesOf(choice, library);
-  }
-}
-
 }  // namespace
 
 const FactorProjection* PhaseProjection::Find(Factor factor) const {
@@ -372,15 +352,6 @@ const FactorProjection* PhaseProjection::Find(Factor factor) const {
     if (projection.factor == factor) return &projection;
   }
   return nullptr;
-}
-
-ModelSettings DefaultModelSettings() {
-  ModelSettings settings;
-  for (const char* model : {"constant", "logarithm", "amdahl", "pipeline", "saturation", "quadratic", "linlog",
-                            "extremes", "power", "universal", "boundary"}) {
-    settings.standard.options.push_back({model, {}});
-  }
-  return settings;
 }
 
 std::string DescribeMissing(const PhaseProjection& projection) {

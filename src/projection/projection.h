@@ -11,10 +11,10 @@
 #include "base/diagnostics.h"
 #include "factors/factor_table.h"
 #include "models/fit.h"
-#include "models/scaling_model.h"
 #include "projection/answers.h"
-#include "projection/bounds.h"
+#include "projection/intervals.h"
 #include "projection/horizon.h"
+#include "projection/model_settings.h"
 #include "projection/next_run.h"
 
 namespace farscale {
@@ -80,27 +80,6 @@ struct PhaseProjection {
 
   friend bool operator==(const PhaseProjection&, const PhaseProjection&) = default;
 };
-
-// One of: a list of candidates for selection, or a single model in a single dimension.
-struct ModelChoice {
-  struct Option {
-    std::string model;
-    std::vector<int> dimensions;  // empty: those of the model
-  };
-  std::vector<Option> options;
-  std::string where;  // file and line that says so
-};
-
-struct ModelSettings {
-  ModelChoice standard;  // for every factor without its own
-  std::map<Factor, ModelChoice> by_factor;
-  // By phase, then factor; of a whole phase also for the groups of its ranks that have none of their own.
-  std::map<PhaseId, std::map<Factor, ModelChoice>> by_phase;
-  PointWeights weights = PointWeights::kByScatter;
-};
-
-// All models of fits/, in all their dimensions.
-ModelSettings DefaultModelSettings();
 
 struct ProjectionOptions {
   ModelSettings models;

@@ -208,10 +208,6 @@ void AddFile(const MeasuredRunFile& file, Reading& reading) {
   }
 }
 
-double UsefulOfRun(const FactorRow& row) {
-  return static_cast<double>(row.ranks) * *row.runtime * *row.values[Factor::kParallelEfficiency];
-}
-
 // Work that hardly grows with the cores is strong scaling, work that grows with them weak scaling; the nearer one in
 // the logarithm is it, as for runs that were traced.
 void GuessScaling(FactorTable& table) {
@@ -223,7 +219,7 @@ void GuessScaling(FactorTable& table) {
     if (largest == nullptr || row.cores > largest->cores) largest = &row;
   }
   if (smallest == nullptr || smallest->cores == largest->cores) return;
-  const double growth = UsefulOfRun(*largest) / UsefulOfRun(*smallest);
+  const double growth = *largest->UsefulTime() / *smallest->UsefulTime();
   const double cores = static_cast<double>(largest->cores) / static_cast<double>(smallest->cores);
   table.scaling = growth > std::sqrt(cores) ? Scaling::kWeak : Scaling::kStrong;
   table.scaling_source = "useful time";

@@ -251,32 +251,12 @@ void RefuseOverlap(const ConfigTable& table, const PhaseSpec& phase, const std::
   }
 }
 
-std::vector<int> ParseDimension(const ConfigTable& table, const std::string& key) {
-  std::vector<int> dimensions;
-  for (const std::int64_t dimension : table.Integers(key).value_or(std::vector<std::int64_t>())) {
-    if (dimension < 1 || dimension > 6) table.Fail(key, "a dimension must lie between 1 and 6");
-    dimensions.push_back(static_cast<int>(dimension));
-  }
-  return dimensions;
-}
-
-// A model of one factor: "amdahl", "pipeline:3", or { model = "pipeline", dimension = 3 }.
-ModelChoice ParseChoice(const ConfigTable& table, const std::string& key) {
-  if (!table.IsTable(key)) return ParseModelChoice(table.RequiredString(key), table.Where(key));
-  const ConfigTable choice = *table.Table(key);
-  ModelChoice result;
-  result.where = table.Where(key);
-  result.options = {{choice.RequiredString("model"), ParseDimension(choice, "dimension")}};
-  choice.RefuseUnknownKeys();
-  return result;
-}
-
 std::map<Factor, ModelChoice> ParseChoices(const ConfigTable& table) {
   std::map<Factor, ModelChoice> choices;
   for (const std::string& id : table.Keys()) {
     const std::optional<Factor> factor = FactorById(id);
     if (!factor) table.Fail(id, "unknown factor '" + id + "'", DidYouMean(id, FactorIds()));
-    choices[*factor] = ParseChoice(table, id);
+    choices[*factor] = ParseModelChoice(table, id);
   }
   return choices;
 }
@@ -385,53 +365,6 @@ ConfigTable WithPreset(const ConfigTable& own, const PresetReader& presets, cons
 }
 
 }  // namespace
-
-std::string ModelsInWords(const ModelSettings& settings) {
-  const auto in_words = [](const ModelChoice& choice) {
-    std::vector<std::string> options;
-    for (const ModelChoice::Option& option : choice.options) {
-      std::string text = option.model;
-      if (!option.dimensions.empty()) {
-        text += option.dimensions.size() == 1 ? " in dimension " : " in dimensions ";
-        std::vector<std::string> numbers;
-        for (const int dimension : option.dimensions) numbers.push_back(std::to_string(dimension));
-        text += Join(numbers, ", ");
-      }
-      options.push_back(text);
-    }
-    return Join(options, ", ");
-  };
-  const bool single = settings.standard.options.size() == 1 && settings.standard.options[0].dimensions.size() == 1;
-  std::string text = single ? in_words(settings.standard) + " for every factor"
-                            : "for every factor all of " + in_words(settings.standard) +
-                                  ", each as much as it predicts larger runs from smaller ones";
-  if (settings.weights == PointWeights::kAlike) text += "; all runs count alike";
-  for (const auto& [factor, choice] : settings.by_factor) {
-    text += fmt::format("; {}: {}", Describe(factor).id, in_words(choice));
-  }
-  for (const auto& [phase, choices] : settings.by_phase) {
-    for (const auto& [factor, choice] : choices) {
-      text += fmt::format("; {} in {}: {}", Describe(factor).id, phase.Text(), in_words(choice));
-    }
-  }
-  return text;
-}
-
-ModelChoice ParseModelChoice(const std::string& text, const std::string& where) {
-  const std::size_t colon = text.find(':');
-  ModelChoice::Option option{text.substr(0, colon), {}};
-  if (option.model.empty()) throw Error(ErrorKind::kUsage, where, "'" + text + "' names no model");
-  if (colon != std::string::npos) {
-    for (const std::string& part : Split(text.substr(colon + 1), ',')) {
-      long long dimension = 0;
-      if (!ParseInteger(part, dimension) || dimension < 1 || dimension > 6) {
-        throw Error(ErrorKind::kUsage, where, "'" + text + "' has no dimension between 1 and 6 behind the colon");
-      }
-      option.dimensions.push_back(static_cast<int>(dimension));
-    }
-  }
-  return {{option}, where};
-}
 
 Study ParseStudy(const std::string& text, const std::string& file, const PresetReader& presets,
                  const std::string& preset) {

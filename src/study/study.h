@@ -70,10 +70,4 @@ Study ParseStudy(const std::string& text, const std::string& file, const PresetR
 // The parts of a preset that concern fitting, for `farscale predict`.
 ProjectionOptions ParseProjectionPreset(const ConfigTable& preset);
 
-// "amdahl in dimension 1 for every factor; transferEfficiency: constant" and the like, for reports.
-std::string ModelsInWords(const ModelSettings& settings);
-
-// "amdahl", "pipeline:3" (dimension 3), "pipeline:1,2" as model choice.
-ModelChoice ParseModelChoice(const std::string& text, const std::string& where);
-
 }  // namespace farscale

@@ -44,7 +44,7 @@ TEST(Study, SmallestStudy) {
   EXPECT_EQ(study.factors.rules.set, RuleSet::kBsc);
   EXPECT_EQ(study.report_folder, "dir/report");
   EXPECT_EQ(study.formats.size(), 4u);
-  EXPECT_THAT(ModelsInWords(study.projection.models), HasSubstr("all of constant, logarithm, amdahl"));
+  EXPECT_THAT(Describe(study.projection.models), HasSubstr("all of constant, logarithm, amdahl"));
 }
 
 // A phase may be called anything: its groups are told apart by a field of their own.
@@ -278,15 +278,6 @@ TEST(Resources, EveryNetworkSaysItsSource) {
     ++count;
   }
   EXPECT_GE(count, 5u);
-}
-
-TEST(Study, ModelChoices) {
-  const ModelChoice choice = ParseModelChoice("pipeline:3", "w");
-  EXPECT_EQ(choice.options[0].model, "pipeline");
-  EXPECT_THAT(choice.options[0].dimensions, ElementsAre(3));
-  EXPECT_TRUE(ParseModelChoice("amdahl", "w").options[0].dimensions.empty());
-  EXPECT_THROW(ParseModelChoice("amdahl:x", "w"), Error);
-  EXPECT_THROW(ParseModelChoice(":3", "w"), Error);
 }
 
 }  // namespace

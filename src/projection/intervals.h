@@ -1,7 +1,8 @@
-// Bounds of what is not known exactly.
+// Bounds of what is not known exactly, and how they are read off draws.
 #pragma once
 
 #include <optional>
+#include <vector>
 
 namespace farscale {
 
@@ -19,5 +20,9 @@ struct OpenBounds {
 
   friend bool operator==(const OpenBounds&, const OpenBounds&) = default;
 };
+
+// The middle part of sorted draws of an efficiency, widened to the value itself [docs/formulas.md, intervals]. Throws
+// std::domain_error for a coverage outside 0 to 1, and without draws.
+IntervalBounds IntervalOf(const std::vector<double>& sorted, double coverage, double value);
 
 }  // namespace farscale
