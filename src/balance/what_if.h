@@ -31,6 +31,9 @@ struct BalanceConfiguration {
   friend bool operator==(const BalanceConfiguration&, const BalanceConfiguration&) = default;
 };
 
+// "RefineLB every 20 iterations", "RefineLB after every iteration" or "no balancing".
+std::string NameOfBalancing(const BalanceConfiguration& configuration);
+
 // What the makespan of a configuration is made of; the parts add up to it.
 struct MakespanParts {
   double computation = 0;  // of all tasks, divided by the processors: what perfect balance would leave

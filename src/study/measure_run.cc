@@ -91,7 +91,7 @@ bool HasUnevenThreads(const Trace& trace) {
 
 // The factors of a run on other machines. What is odd there is said once, with the run.
 void MeasureScenarios(const Study& study, const std::vector<Scenario>& scenarios, const Trace& trace,
-                      const Matching& matching, const std::vector<PhaseCut>& cuts, MeasuredRun& run,
+                      const Matching& matching, const std::vector<PhaseCut>& cuts, AnalysedRun& run,
                       Diagnostics& diagnostics) {
   for (const Scenario& scenario : scenarios) {
     std::vector<PhaseRows>& rows = run.scenario_rows.emplace_back();
@@ -115,7 +115,7 @@ void MeasureScenarios(const Study& study, const std::vector<Scenario>& scenarios
 }
 
 // The phases that occur in the run; why others do not goes to `run.missing`.
-std::vector<PhaseCut> CutPhases(const Study& study, const Trace& trace, MeasuredRun& run) {
+std::vector<PhaseCut> CutPhases(const Study& study, const Trace& trace, AnalysedRun& run) {
   std::vector<PhaseCut> cuts;
   for (PhaseSpec phase : study.phases) {
     std::optional<PhaseNotFound>& missing = run.missing.emplace_back();
@@ -191,9 +191,9 @@ LossRecord LossesOf(const Trace& trace, const Matching& matching, const std::opt
   return losses;
 }
 
-MeasuredRun ReadAndMeasure(const Study& study, const RunSpec& spec, const std::vector<Scenario>& scenarios,
+AnalysedRun ReadAndMeasure(const Study& study, const RunSpec& spec, const std::vector<Scenario>& scenarios,
                            bool wants_shapes, Detail detail) {
-  MeasuredRun result;
+  AnalysedRun result;
   Trace trace = ReadTrace(spec.trace, WhatToRead(study, spec, !scenarios.empty(), detail));
   Diagnostics diagnostics = trace.diagnostics;
   if (HasUnevenThreads(trace)) diagnostics.Add(anomaly::kUnevenThreads);
@@ -244,12 +244,12 @@ MeasuredRun ReadAndMeasure(const Study& study, const RunSpec& spec, const std::v
 
 }  // namespace
 
-MeasuredRun MeasureRun(const Study& study, const RunSpec& spec, const std::vector<Scenario>& scenarios,
+AnalysedRun MeasureRun(const Study& study, const RunSpec& spec, const std::vector<Scenario>& scenarios,
                        bool wants_shapes, Detail detail) {
   try {
     return ReadAndMeasure(study, spec, scenarios, wants_shapes, detail);
   } catch (const Error& error) {
-    MeasuredRun failed;
+    AnalysedRun failed;
     failed.record.path = spec.trace;
     failed.record.error = error.what();
     failed.error = error;

@@ -17,7 +17,7 @@
 
 namespace farscale {
 
-struct MeasuredRun {
+struct AnalysedRun {
   RunRecord record;
   std::vector<PhaseRows> rows;                                // one a phase, in the order of the study
   std::vector<std::vector<PhaseRows>> scenario_rows;          // the same of every scenario, with the same groups
@@ -36,7 +36,7 @@ enum class Detail { kFactors, kLosses, kReport };
 
 // A run that fails is a result with its error. `wants_shapes`: say what the iterations look like where phases depend on
 // it.
-MeasuredRun MeasureRun(const Study& study, const RunSpec& spec, const std::vector<Scenario>& scenarios,
+AnalysedRun MeasureRun(const Study& study, const RunSpec& spec, const std::vector<Scenario>& scenarios,
                        bool wants_shapes, Detail detail);
 
 }  // namespace farscale

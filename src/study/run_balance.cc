@@ -11,7 +11,6 @@
 #include "base/error.h"
 #include "base/parallel.h"
 #include "factors/anomalies.h"
-#include "report/balance/text.h"
 #include "study/automatic_phases.h"
 #include "study/balanced_factors.h"
 #include "study/resources.h"

@@ -42,9 +42,9 @@ std::string PlainName(const std::string& program) {
 }
 
 // Regions tell programs apart; without them only the recorded name does.
-void RequireOneProgram(std::vector<MeasuredRun>& runs) {
-  MeasuredRun* first = nullptr;
-  for (MeasuredRun& run : runs) {
+void RequireOneProgram(std::vector<AnalysedRun>& runs) {
+  AnalysedRun* first = nullptr;
+  for (AnalysedRun& run : runs) {
     if (run.error) continue;
     if (first == nullptr) {
       first = &run;
@@ -72,7 +72,7 @@ void RequireOneProgram(std::vector<MeasuredRun>& runs) {
 }
 
 // Runs at the same number of cores are repeats, in the order of the study unless it numbers them itself.
-void NumberRepeats(const Study& study, std::vector<MeasuredRun>& runs) {
+void NumberRepeats(const Study& study, std::vector<AnalysedRun>& runs) {
   std::map<std::int64_t, std::set<std::int64_t>> taken;
   for (std::size_t i = 0; i < runs.size(); ++i) {
     if (runs[i].error || !study.runs[i].repeat) continue;
@@ -123,7 +123,7 @@ class StudyRuns {
         runs_(study.runs.size()),
         is_done_(runs_.size()) {}
 
-  std::vector<MeasuredRun> Measure() {
+  std::vector<AnalysedRun> Measure() {
     FindShapes();
     ParallelFor(runs_.size(), [&](std::size_t i) {
       if (is_done_[i] == 0) MeasureOne(i, false);
@@ -166,23 +166,23 @@ class StudyRuns {
   const ProgressSink& progress_;
   const std::vector<Scenario>& scenarios_;
   Detail detail_;
-  std::vector<MeasuredRun> runs_;
+  std::vector<AnalysedRun> runs_;
   std::vector<char> is_done_;  // not bits: written by several threads
   std::mutex mutex_;
   std::size_t done_ = 0;
 };
 
-std::vector<MeasuredRun> MeasureAll(const Study& study, const ProgressSink& progress,
+std::vector<AnalysedRun> MeasureAll(const Study& study, const ProgressSink& progress,
                                     const std::vector<Scenario>& scenarios, Detail detail) {
   return StudyRuns(study, progress, scenarios, detail).Measure();
 }
 
 // A phase that occurs in no run fails the study.
-void RequireEveryPhase(const Study& study, const std::vector<MeasuredRun>& runs) {
+void RequireEveryPhase(const Study& study, const std::vector<AnalysedRun>& runs) {
   for (std::size_t phase = 0; phase < study.phases.size(); ++phase) {
     const PhaseNotFound* missing = nullptr;
     bool occurs = false;
-    for (const MeasuredRun& run : runs) {
+    for (const AnalysedRun& run : runs) {
       if (run.error) continue;
       if (run.rows[phase].whole) occurs = true;
       if (missing == nullptr && run.missing[phase]) missing = &*run.missing[phase];
@@ -191,13 +191,13 @@ void RequireEveryPhase(const Study& study, const std::vector<MeasuredRun>& runs)
   }
 }
 
-std::vector<GroupsOfPhase> GroupsOfPhases(const Study& study, std::vector<MeasuredRun>& runs) {
+std::vector<GroupsOfPhase> GroupsOfPhases(const Study& study, std::vector<AnalysedRun>& runs) {
   std::set<std::string> taken;
   for (const PhaseSpec& phase : study.phases) taken.insert(phase.name);
   std::vector<GroupsOfPhase> groups;
   for (std::size_t phase = 0; phase < study.phases.size(); ++phase) {
     std::vector<PhaseRows*> rows;
-    for (MeasuredRun& run : runs) {
+    for (AnalysedRun& run : runs) {
       if (!run.error && run.rows[phase].whole) rows.push_back(&run.rows[phase]);
     }
     groups.emplace_back(study, phase, std::move(rows), taken);
@@ -207,15 +207,15 @@ std::vector<GroupsOfPhase> GroupsOfPhases(const Study& study, std::vector<Measur
 
 // The rows of all runs, phase by phase, each followed by its groups of ranks.
 template <typename RowsOf>
-FactorTable TableOf(const Study& study, const std::vector<MeasuredRun>& runs, const std::vector<GroupsOfPhase>& groups,
+FactorTable TableOf(const Study& study, const std::vector<AnalysedRun>& runs, const std::vector<GroupsOfPhase>& groups,
                     RowsOf rows_of) {
   FactorTable table;
   for (std::size_t phase = 0; phase < study.phases.size(); ++phase) {
-    for (const MeasuredRun& run : runs) {
+    for (const AnalysedRun& run : runs) {
       if (!run.error && rows_of(run)[phase].whole) table.rows.push_back(*rows_of(run)[phase].whole);
     }
     for (const std::string& group : groups[phase].names()) {
-      for (const MeasuredRun& run : runs) {
+      for (const AnalysedRun& run : runs) {
         if (run.error) continue;
         const FactorRow* row = FindRow(rows_of(run)[phase], run.rows[phase].groups, group);
         if (row == nullptr) continue;
@@ -253,10 +253,10 @@ std::vector<PhaseRecord> RecordsOf(const Study& study, const std::vector<GroupsO
   return records;
 }
 
-void AddMissingPhases(const std::vector<MeasuredRun>& runs, FactorTable& table) {
+void AddMissingPhases(const std::vector<AnalysedRun>& runs, FactorTable& table) {
   std::uint64_t count = 0;
   std::string example;
-  for (const MeasuredRun& run : runs) {
+  for (const AnalysedRun& run : runs) {
     if (run.error) continue;
     for (const std::optional<PhaseNotFound>& missing : run.missing) {
       if (missing && count++ == 0) example = missing->what();
@@ -299,8 +299,8 @@ void CalibrateScenarios(const Study& study, std::vector<Scenario>& scenarios) {
   }
 }
 
-void FailWhenNothingIsLeft(const std::vector<MeasuredRun>& runs) {
-  if (std::any_of(runs.begin(), runs.end(), [](const MeasuredRun& run) { return !run.error; })) return;
+void FailWhenNothingIsLeft(const std::vector<AnalysedRun>& runs) {
+  if (std::any_of(runs.begin(), runs.end(), [](const AnalysedRun& run) { return !run.error; })) return;
   const Error& first = *runs.front().error;
   if (runs.size() == 1) throw first;
   throw Error(first.kind(), "",
@@ -311,22 +311,22 @@ void FailWhenNothingIsLeft(const std::vector<MeasuredRun>& runs) {
 
 MeasuredRuns MeasureRuns(const Study& study, const ProgressSink& progress, const std::vector<Scenario>& scenarios,
                          Detail detail) {
-  std::vector<MeasuredRun> runs = MeasureAll(study, progress, scenarios, detail);
+  std::vector<AnalysedRun> runs = MeasureAll(study, progress, scenarios, detail);
   FailWhenNothingIsLeft(runs);
   RequireOneProgram(runs);
   RequireEveryPhase(study, runs);
   NumberRepeats(study, runs);
   MeasuredRuns result;
-  for (const MeasuredRun& run : runs) {
+  for (const AnalysedRun& run : runs) {
     if (run.error && !result.failure) result.failure = run.error;
   }
-  std::stable_sort(runs.begin(), runs.end(), [](const MeasuredRun& a, const MeasuredRun& b) {
+  std::stable_sort(runs.begin(), runs.end(), [](const AnalysedRun& a, const AnalysedRun& b) {
     return std::tuple(a.error.has_value(), a.record.cores, a.record.repeat) <
            std::tuple(b.error.has_value(), b.record.cores, b.record.repeat);
   });
   const std::vector<GroupsOfPhase> groups = GroupsOfPhases(study, runs);
   result.table = TableOf(
-      study, runs, groups, [](const MeasuredRun& run) -> const auto& { return run.rows; });
+      study, runs, groups, [](const AnalysedRun& run) -> const auto& { return run.rows; });
   CheckScaling(result.table, SourceOfScaling(result.table));
   result.phases = RecordsOf(study, groups);
   Diagnostics missing;
@@ -337,7 +337,7 @@ MeasuredRuns MeasureRuns(const Study& study, const ProgressSink& progress, const
   for (std::size_t i = 0; i < scenarios.size(); ++i) {
     Variant variant = {scenarios[i].id, scenarios[i].name, "", scenarios[i].is_noise, {}, {}};
     std::string problem;
-    for (const MeasuredRun& run : runs) {
+    for (const AnalysedRun& run : runs) {
       if (run.error) continue;
       variant.description = run.scenario_descriptions[i];  // the largest run's
       if (problem.empty()) problem = run.scenario_errors[i];
@@ -347,15 +347,15 @@ MeasuredRuns MeasureRuns(const Study& study, const ProgressSink& progress, const
       continue;
     }
     variant.table = TableOf(
-        study, runs, groups, [&](const MeasuredRun& run) -> const auto& { return run.scenario_rows[i]; });
+        study, runs, groups, [&](const AnalysedRun& run) -> const auto& { return run.scenario_rows[i]; });
     result.variants.push_back(std::move(variant));
   }
   for (std::size_t phase = 0; phase < study.phases.size(); ++phase) {
-    for (MeasuredRun& run : runs) {
+    for (AnalysedRun& run : runs) {
       if (phase < run.losses.size() && run.losses[phase]) result.losses.push_back(std::move(*run.losses[phase]));
     }
   }
-  for (MeasuredRun& run : runs) result.runs.push_back(std::move(run.record));
+  for (AnalysedRun& run : runs) result.runs.push_back(std::move(run.record));
   return result;
 }
 

@@ -155,7 +155,7 @@ std::string HeldBy(const BalanceConfiguration& best, BalanceAxis axis) {
 }
 
 std::string NameOfLine(const WhatIf& what_if, const SweepLine& line) {
-  return IsUnbalanced(what_if.outcomes[line.points.front().outcome]) ? "no balancing" : NameOfStrategy(line.strategy);
+  return IsUnbalanced(what_if.outcomes[line.points.front().outcome]) ? "no balancing" : StrategyById(line.strategy).name;
 }
 
 // Values of x below each other, strategies side by side.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "balance/strategy.h"
 #include "base/format.h"
 #include "base/text.h"
 #include "report/balance/text.h"
@@ -189,7 +190,7 @@ constexpr AxisWords kLevelWords = {
 std::string SayPlace(const WhatIf& what_if, const SweepLine& line, std::vector<SweepPoint>::const_iterator at,
                      const AxisWords& words) {
   const BalanceOutcome& best = what_if.outcomes[at->outcome];
-  std::string text = fmt::format("{} is best {}", NameOfStrategy(line.strategy), words.at(at->x));
+  std::string text = fmt::format("{} is best {}", StrategyById(line.strategy).name, words.at(at->x));
   const auto add = [&](const SweepPoint& point) {
     const BalanceOutcome& other = what_if.outcomes[point.outcome];
     text += fmt::format("; {} an iteration of a long run takes {}{}", words.at(point.x),
@@ -216,7 +217,7 @@ std::string SaySweep(const WhatIf& what_if, const BalanceCase& one, BalanceAxis 
     if (longest >= (1 + kMatters) * shortest) return SayPlace(what_if, line, at, words);
     return fmt::format("{} hardly matters: between {:g} and {:g} {}, {} changes a long run by no more than {}.",
                        words.hardly, line.points.front().x, line.points.back().x, words.unit,
-                       NameOfStrategy(line.strategy), FormatPercent(longest / shortest - 1));
+                       StrategyById(line.strategy).name, FormatPercent(longest / shortest - 1));
   }
   return "";
 }

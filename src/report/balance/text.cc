@@ -37,8 +37,6 @@ std::string NameOfLeftOut(const BalanceConfiguration& configuration) {
 
 }  // namespace
 
-std::string NameOfStrategy(const std::string& id) { return StrategyById(id).name; }
-
 std::string NameOfPlacement(Placement placement) {
   switch (placement) {
     case Placement::kAsMeasured: return "as measured";
@@ -56,13 +54,6 @@ std::string TasksOn(const BalanceConfiguration& configuration) {
   return fmt::format("{} on {}", CountOf(configuration.tasks, "task"), CountOf(configuration.processors, "processor"));
 }
 
-std::string NameOfBalancing(const BalanceConfiguration& configuration) {
-  if (configuration.interval == 0) return "no balancing";
-  const std::string name = NameOfStrategy(configuration.strategy);
-  if (configuration.interval == 1) return name + " after every iteration";
-  return fmt::format("{} every {}", name, CountOf(configuration.interval, "iteration"));
-}
-
 std::string NameInCase(const WhatIf& what_if, const BalanceCase& one, const BalanceConfiguration& configuration) {
   const std::string name = NameOfBalancing(configuration);
   return HasSeveralPlacements(what_if, one) ? name + ", placed " + NameOfPlacement(configuration.placement) : name;
@@ -77,7 +68,7 @@ std::string NameWithTasks(const WhatIf& what_if, const BalanceCase& one, const B
 std::string ShortName(const BalanceConfiguration& configuration) {
   std::string name = configuration.interval == 0
                          ? "no balancing"
-                         : fmt::format("{} every {}", NameOfStrategy(configuration.strategy), configuration.interval);
+                         : fmt::format("{} every {}", StrategyById(configuration.strategy).name, configuration.interval);
   return fmt::format("{}, {} a processor", name,
                      configuration.level() == 1 ? "one task" : FormatCores(configuration.level()) + " tasks");
 }

@@ -12,10 +12,8 @@
 
 namespace farscale {
 
-// "RefineLB", "as measured", and "RefineLB every 20 iterations" or "no balancing".
-std::string NameOfStrategy(const std::string& id);
+// "as measured", "in blocks" or "round robin".
 std::string NameOfPlacement(Placement placement);
-std::string NameOfBalancing(const BalanceConfiguration& configuration);
 // "256 tasks on 16 processors".
 std::string TasksOn(const BalanceConfiguration& configuration);
 // The same with where tasks lie at first, where a case has several ways: "no balancing, placed round robin".
