@@ -11,7 +11,18 @@
 namespace farscale {
 namespace {
 
-constexpr std::array<const char*, 4> kPredictors = {"last", "mean", "trend", "exact"};
+struct PredictorText {
+  const char* name;
+  const char* description;
+};
+
+// In the order of LoadPredictor.
+constexpr std::array<PredictorText, 4> kPredictors = {
+    {{"last", "those of the interval before"},
+     {"mean", "the mean of all iterations so far"},
+     {"trend", "the last two intervals, continued"},
+     {"exact", "those that will come, which no run knows: nothing can be better"}}};
+
 constexpr std::size_t kReach = 2;  // iterations on either side of the running median
 
 double SumOf(const std::vector<Tick>& loads, std::size_t begin, std::size_t end) {
@@ -47,10 +58,12 @@ std::vector<double> Residuals(const std::vector<Tick>& loads) {
 
 }  // namespace
 
-std::string ToString(LoadPredictor predictor) { return kPredictors[static_cast<std::size_t>(predictor)]; }
+std::string ToString(LoadPredictor predictor) { return kPredictors[static_cast<std::size_t>(predictor)].name; }
+
+std::string Describe(LoadPredictor predictor) { return kPredictors[static_cast<std::size_t>(predictor)].description; }
 
 std::optional<LoadPredictor> ParseLoadPredictor(const std::string& name) {
-  const auto found = std::ranges::find(kPredictors, name);
+  const auto found = std::ranges::find(kPredictors, name, &PredictorText::name);
   if (found == kPredictors.end()) return std::nullopt;
   return static_cast<LoadPredictor>(found - kPredictors.begin());
 }

@@ -45,6 +45,7 @@ enum class LoadPredictor : std::uint8_t {
 };
 
 std::string ToString(LoadPredictor predictor);  // "last", "mean", "trend", "exact"
+std::string Describe(LoadPredictor predictor);  // "the mean of all iterations so far"
 std::optional<LoadPredictor> ParseLoadPredictor(const std::string& name);
 
 // Ticks of every task over the `length` iterations from `next` on, as predicted at that time; not negative. `next` is

@@ -11,9 +11,7 @@ namespace {
 
 // Why others cannot be read is said where they are measured.
 std::optional<Trace> ReadLargest(const std::vector<RunSpec>& runs) {
-  std::vector<std::string> paths;
-  for (const RunSpec& run : runs) paths.push_back(run.trace);
-  for (const std::size_t i : LargestFirst(paths)) {
+  for (const std::size_t i : LargestFirst(runs)) {
     try {
       return ReadTrace(runs[i].trace, {false, {}, runs[i].application});
     } catch (const Error&) {
@@ -32,7 +30,7 @@ std::vector<PhaseSpec> LoopsOfRuns(const std::vector<RunSpec>& runs) {
 
 std::vector<PhaseSpec> PhasesNamed(const std::vector<std::string>& texts, const std::vector<RunSpec>& runs) {
   std::optional<Trace> trace;
-  if (std::any_of(texts.begin(), texts.end(), IsAutomatic)) trace = ReadLargest(runs);
+  if (std::ranges::any_of(texts, IsAutomatic)) trace = ReadLargest(runs);
   std::vector<PhaseSpec> phases;
   for (const std::string& text : texts) {
     phases.push_back(PhaseSpec::Region(text));

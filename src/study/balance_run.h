@@ -1,4 +1,4 @@
-// A run of a study as the balance stage takes it.
+// A run of a study, ready to be simulated with balancing.
 #pragma once
 
 #include <memory>
@@ -8,6 +8,7 @@
 
 #include "balance/sweep.h"
 #include "balance/what_if.h"
+#include "factors/factor_table.h"
 #include "phases/phase_cut.h"
 #include "replay/computation.h"
 #include "replay/matching.h"
@@ -17,7 +18,7 @@
 
 namespace farscale {
 
-// What the simulation of a run is told besides the sweep.
+// Options of the simulation of a run besides those of the sweep.
 struct BalanceInput {
   PhaseSpec phase;
   const Network* network = nullptr;
@@ -44,5 +45,11 @@ struct BalanceRunData {
 // What lies between the occurrences of a phase is simulated with them. Throws an evidence error when it has one
 // iteration, or ranks differ in their number.
 std::unique_ptr<BalanceRunData> LoadBalanceRun(const Study& study, const RunSpec& spec, const BalanceInput& input);
+
+// The row of one configuration in a table of factors, which models and projection take like any other: its processors
+// are the cores, T is its makespan, T_ideal that of the same balancing on the ideal network at no cost. `measured`: of
+// the run whose ranks are the tasks; counts come from there.
+FactorRow BalancedRow(const BalanceRunData& run, const BalanceConfiguration& configuration, const SweepOptions& options,
+                      const FactorRow& measured, const ReplayRules& rules);
 
 }  // namespace farscale

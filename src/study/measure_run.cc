@@ -13,7 +13,6 @@
 #include "replay/processor_time.h"
 #include "replay/unknown_waits.h"
 #include "results/anomalies.h"
-#include "study/phase_marks.h"
 #include "trace/anomalies.h"
 #include "trace/location_trace.h"
 #include "trace/trace_reader.h"
@@ -144,8 +143,60 @@ std::vector<std::shared_ptr<const IterationShape>> ShapesOf(const Study& study, 
   return shapes;
 }
 
-// Call paths whose shape of imbalance is told.
-constexpr std::size_t kShapedPaths = 10;
+// Chosen: more iterations are recorded in groups, which keeps results.json small and is more than a figure can show.
+constexpr std::size_t kMostIterationRecords = 400;
+
+// Means over the ranks, and which iterations are kept.
+std::vector<IterationRecord> RecordIterations(const Trace& trace, const PhaseCut& cut, const CleanChoice& choice) {
+  std::vector<IterationRecord> records(cut.iterations);
+  std::vector<double> ranks(cut.iterations), largest(cut.iterations);
+  const Tick origin = trace.begin();
+  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
+    const std::vector<Interval>& iterations = cut.ranks[rank].iterations;
+    for (std::size_t k = 0; k < iterations.size(); ++k) {
+      const double useful = trace.Seconds(UsefulTicks(trace.timelines[rank], iterations[k]));
+      records[k].begin += trace.Seconds(iterations[k].begin.tick - origin);
+      records[k].end += trace.Seconds(iterations[k].end.tick - origin);
+      records[k].elapsed += trace.Seconds(iterations[k].length());
+      records[k].useful += useful;
+      largest[k] = std::max(largest[k], useful);
+      ++ranks[k];
+    }
+  }
+  const auto count = static_cast<double>(trace.size());
+  for (std::size_t k = 0; k < records.size(); ++k) {
+    IterationRecord& record = records[k];
+    record.begin /= ranks[k];
+    record.end /= ranks[k];
+    record.elapsed /= count;
+    record.useful /= count;
+    record.parallel_efficiency = record.elapsed > 0 ? record.useful / record.elapsed : 0;
+    record.load_balance = largest[k] > 0 ? record.useful / largest[k] : 0;
+    if (!choice.iterations.empty()) record.disturbance = choice.iterations[k].Total();
+    if (choice.kept[k]) continue;
+    record.left_out = 1;
+    record.reason = choice.reasons[k];
+  }
+  return records;
+}
+
+// Where the phase lies in the run. `cut`: with all iterations; `choice`: which are kept, and how disturbed each is.
+// Where some are left out, the marks contain the factors with them.
+PhaseMarks MarkPhase(const Trace& trace, const Matching& matching, const PhaseCut& cut, const CleanChoice& choice,
+                     const FactorOptions& options) {
+  PhaseMarks marks;
+  marks.phase = cut.spec.name;
+  marks.iterations = RecordIterations(trace, cut, choice);
+  if (!choice.KeepsAll()) marks.with_all = MeasurePhase(trace, matching, cut, options).values;
+  if (marks.iterations.size() == 1) {  // a window, whose edges are those of the earliest and the latest rank
+    marks.iterations.front().begin = trace.Seconds(cut.begin() - trace.begin());
+    marks.iterations.front().end = trace.Seconds(cut.end() - trace.begin());
+  }
+  JoinIterations(marks.iterations, kMostIterationRecords);
+  return marks;
+}
+
+constexpr std::size_t kShapedPaths = 10;  // call paths that get a shape of their imbalance; chosen: as reports show
 
 // The run with its threads as ranks.
 struct ThreadedRun {

@@ -23,6 +23,20 @@ std::vector<fs::path> TomlFiles(const fs::path& folder) {
   return files;
 }
 
+// Names of the files in a folder of configs/.
+std::vector<std::string> ConfigNames(const std::string& folder) {
+  std::vector<std::string> names;
+  for (const fs::path& file : TomlFiles(DataFolder() / "configs" / folder)) names.push_back(file.stem().string());
+  return names;
+}
+
+[[noreturn]] void FailUnknown(const std::string& where, const std::string& kind, const std::string& name,
+                              const std::vector<std::string>& known) {
+  const std::string advice = DidYouMean(name, known);
+  throw Error(ErrorKind::kUsage, where, "no " + kind + " '" + name + "'",
+              advice.empty() ? "there are " + Join(known, ", ") + ", or name a file" : advice);
+}
+
 constexpr std::string_view kTemplateEnding = ".mustache";
 
 // Without a byte order mark, which would end up in the middle of a page, and with lines that all end alike, since
@@ -149,11 +163,7 @@ std::optional<ConfigTable> LoadPreset(const std::string& name) {
   return std::nullopt;
 }
 
-std::vector<std::string> PresetNames() {
-  std::vector<std::string> names;
-  for (const fs::path& file : TomlFiles(DataFolder() / "configs")) names.push_back(file.stem().string());
-  return names;
-}
+std::vector<std::string> PresetNames() { return ConfigNames(""); }
 
 GateRulesFile LoadGateRules(const std::string& name) {
   std::error_code code;
@@ -161,15 +171,7 @@ GateRulesFile LoadGateRules(const std::string& name) {
   if (fs::is_regular_file(name, code)) return {ConfigTable::Parse(ReadFile(name), name), name, false};
   const std::string built_in = name + " (built in)";
   if (fs::is_regular_file(own, code)) return {ConfigTable::Parse(ReadFile(own), built_in), built_in, true};
-  const std::string advice = DidYouMean(name, GateRuleNames());
-  throw Error(ErrorKind::kUsage, "--rules", "no rules '" + name + "'",
-              advice.empty() ? "there are " + Join(GateRuleNames(), ", ") + ", or name a file" : advice);
-}
-
-std::vector<std::string> GateRuleNames() {
-  std::vector<std::string> names;
-  for (const fs::path& file : TomlFiles(DataFolder() / "configs" / "gate")) names.push_back(file.stem().string());
-  return names;
+  FailUnknown("--rules", "rules", name, ConfigNames("gate"));
 }
 
 Network LoadNetwork(const std::string& name, const std::string& where) {
@@ -178,15 +180,7 @@ Network LoadNetwork(const std::string& name, const std::string& where) {
   for (const fs::path& file : {own, fs::path(name)}) {
     if (fs::is_regular_file(file, code)) return ParseNetwork(ReadFile(file), file.string(), file.stem().string());
   }
-  const std::string advice = DidYouMean(name, NetworkNames());
-  throw Error(ErrorKind::kUsage, where, "no network '" + name + "'",
-              advice.empty() ? "there are " + Join(NetworkNames(), ", ") + ", or name a file" : advice);
-}
-
-std::vector<std::string> NetworkNames() {
-  std::vector<std::string> names;
-  for (const fs::path& file : TomlFiles(DataFolder() / "configs" / "networks")) names.push_back(file.stem().string());
-  return names;
+  FailUnknown(where, "network", name, ConfigNames("networks"));
 }
 
 ReportTemplates LoadTemplates(const std::string& folder) {

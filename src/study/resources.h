@@ -36,12 +36,10 @@ struct GateRulesFile {
 // Rules of a gate by path, or by the name of their file in configs/gate/ ("strict"). Throws a usage error naming the
 // nearest when there are none.
 GateRulesFile LoadGateRules(const std::string& name);
-std::vector<std::string> GateRuleNames();
 
 // A network by the name of its file in configs/networks/ ("infiniband-hdr"), or by path. Throws a usage error naming
 // the nearest when there is none.
 Network LoadNetwork(const std::string& name, const std::string& where = "");
-std::vector<std::string> NetworkNames();
 
 // Templates, style sheet and script from a folder of the user, with those it lacks from the program's own; empty: the
 // program's own. NAME.mustache of either folder is the partial {{> NAME}}.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <ranges>
 #include <set>
 
 #include "balance/node_mapping.h"
@@ -12,7 +13,6 @@
 #include "base/parallel.h"
 #include "factors/anomalies.h"
 #include "study/automatic_phases.h"
-#include "study/balanced_factors.h"
 #include "study/resources.h"
 #include "study/scenario.h"
 #include "trace/trace_reader.h"
@@ -22,12 +22,10 @@ namespace {
 
 // Whole iterations among the phases of the study: regions that mark them first, then those found in the calls.
 std::vector<PhaseSpec> LoopsOfStudy(const Study& study) {
-  std::vector<PhaseSpec> loops;
-  for (const PhaseSpec& phase : study.phases) {
-    if (phase.Repeats() && phase.part.empty()) loops.push_back(phase);
-  }
-  std::stable_partition(loops.begin(), loops.end(),
-                        [](const PhaseSpec& phase) { return phase.kind != PhaseSpec::Kind::kFoundLoop; });
+  std::vector<PhaseSpec> loops = study.phases;
+  std::erase_if(loops, [](const PhaseSpec& phase) { return !phase.Repeats() || !phase.part.empty(); });
+  std::ranges::stable_partition(loops,
+                                [](const PhaseSpec& phase) { return phase.kind != PhaseSpec::Kind::kFoundLoop; });
   return loops;
 }
 
@@ -38,7 +36,7 @@ struct Measured {
 };
 
 bool IsLoop(const std::vector<FactorRow>& rows, bool without_gaps) {
-  return !rows.empty() && std::all_of(rows.begin(), rows.end(), [&](const FactorRow& row) {
+  return !rows.empty() && std::ranges::all_of(rows, [&](const FactorRow& row) {
     return row.iterations > 1 && (!without_gaps || row.span == Span::kWhole);
   });
 }
@@ -83,9 +81,7 @@ Measured ChoosePhase(const Study& study, bool phase_is_given) {
 // What the loop looks like in the largest run, so that the others show the same.
 void FindShape(const std::vector<RunSpec>& runs, PhaseSpec& phase) {
   if (!phase.NeedsShape()) return;
-  std::vector<std::string> paths;
-  for (const RunSpec& run : runs) paths.push_back(run.trace);
-  for (const std::size_t i : LargestFirst(paths)) {
+  for (const std::size_t i : LargestFirst(runs)) {
     const std::optional<IterationShape> shape =
         ShapeOfPhase(ReadTrace(runs[i].trace, {false, {}, runs[i].application}), phase);
     if (!shape) continue;
@@ -105,8 +101,7 @@ std::vector<RunSpec> RunsOf(const Study& study, const MeasuredRuns& measured, Wh
   for (const RunRecord& record : measured.runs) {
     if (!record.error.empty()) AddFinding(what_if, "runNotSimulated", "runs could not be simulated", record.error);
     if (!record.error.empty() || !counts.insert(record.cores).second) continue;
-    const auto spec = std::find_if(study.runs.begin(), study.runs.end(),
-                                   [&](const RunSpec& run) { return run.trace == record.path; });
+    const auto spec = std::ranges::find(study.runs, record.path, &RunSpec::trace);
     if (spec != study.runs.end()) runs.push_back(*spec);
   }
   return runs;
@@ -182,23 +177,10 @@ void AddFindingsOf(const std::vector<std::unique_ptr<BalanceRunData>>& runs, Wha
   }
 }
 
-std::string InWords(LoadPredictor predictor) {
-  switch (predictor) {
-    case LoadPredictor::kLast: return "those of the interval before";
-    case LoadPredictor::kMean: return "the mean of all iterations so far";
-    case LoadPredictor::kTrend: return "the last two intervals, continued";
-    case LoadPredictor::kExact: return "those that will come, which no run knows: nothing can be better";
-  }
-  return "";
-}
-
 // Runs of one problem are compared with each other, so all are simulated on one kind of node, the largest.
 void ShareNodes(const std::vector<std::unique_ptr<BalanceRunData>>& runs, WhatIf& what_if) {
-  std::size_t largest = 0, smallest = runs.front()->sweep.per_node;
-  for (const auto& run : runs) {
-    largest = std::max(largest, run->sweep.per_node);
-    smallest = std::min(smallest, run->sweep.per_node);
-  }
+  const auto [smallest, largest] =
+      std::ranges::minmax(runs | std::views::transform([](const auto& run) { return run->sweep.per_node; }));
   for (const auto& run : runs) run->sweep.per_node = largest;
   if (smallest == largest) return;
   AddFinding(what_if, "nodesDiffer",
@@ -210,7 +192,7 @@ void ShareNodes(const std::vector<std::unique_ptr<BalanceRunData>>& runs, WhatIf
 void CheckMigrations(const std::vector<std::unique_ptr<BalanceRunData>>& runs, const Network* network,
                      const BalanceStudy& balance, WhatIf& what_if) {
   if (network == nullptr || balance.sweep.costs.are_free) return;
-  const bool has_nodes = std::any_of(runs.begin(), runs.end(), [](const auto& run) { return run->record.nodes > 1; });
+  const bool has_nodes = std::ranges::any_of(runs, [](const auto& run) { return run->record.nodes > 1; });
   if (std::isinf(network->remote.bandwidth) && (has_nodes || std::isinf(network->local.bandwidth))) {
     AddFinding(what_if, "bandwidthUnknown",
                "the bandwidth between nodes is not known, so moving tasks costs a latency; --network names a network "
@@ -227,7 +209,7 @@ void CheckMigrations(const std::vector<std::unique_ptr<BalanceRunData>>& runs, c
 }
 
 void DescribeCosts(const BalanceStudy& balance, WhatIf& what_if) {
-  what_if.predictor = InWords(balance.sweep.predictor);
+  what_if.predictor = Describe(balance.sweep.predictor);
   if (balance.sweep.costs.are_free) {
     what_if.cost_model = "balancing costs nothing but the wait for the last task";
     return;
@@ -250,24 +232,18 @@ void AddMappings(const std::vector<std::unique_ptr<BalanceRunData>>& runs, const
   }
 }
 
-std::string LabelOf(const BalanceConfiguration& configuration, std::size_t level) {
-  return fmt::format("{}, {} tasks a processor", NameOfBalancing(configuration), level);
-}
-
 // All runs under one way of balancing at one level, which is rounded, so that 27 tasks on 14 processors are 2 a
 // processor. Runs that never pass its balancing points are left out, as they are in the sweep. `whole`: as measured.
 BalancedTable TableOf(const std::vector<std::unique_ptr<BalanceRunData>>& runs, const Study& study,
                       const SweepOptions& options, const FactorTable& whole, BalanceConfiguration configuration) {
   const auto level = static_cast<std::size_t>(std::lround(configuration.level()));
-  BalancedTable balanced{LabelOf(configuration, level), whole};
+  BalancedTable balanced{fmt::format("{}, {} tasks a processor", NameOfBalancing(configuration), level), whole};
   FactorTable& table = balanced.table;
   table.rows.clear();
   table.reference.reset();
   table.findings.clear();
   for (const auto& run : runs) {
-    const auto row = std::find_if(whole.rows.begin(), whole.rows.end(), [&](const FactorRow& of) {
-      return of.ranks == static_cast<std::int64_t>(run->record.ranks);
-    });
+    const auto row = std::ranges::find(whole.rows, static_cast<std::int64_t>(run->record.ranks), &FactorRow::ranks);
     configuration.tasks = run->record.ranks;
     configuration.processors = (configuration.tasks + level - 1) / level;
     const bool is_balanced = configuration.interval < run->record.iterations;
@@ -283,7 +259,7 @@ BalancedTable TableOf(const std::vector<std::unique_ptr<BalanceRunData>>& runs, 
 
 // On how many of the runs a configuration is possible at its level.
 std::size_t RunsFor(const BalanceConfiguration& configuration, const WhatIf& what_if) {
-  return static_cast<std::size_t>(std::count_if(what_if.runs.begin(), what_if.runs.end(), [&](const BalanceRun& run) {
+  return static_cast<std::size_t>(std::ranges::count_if(what_if.runs, [&](const BalanceRun& run) {
     const auto processors = std::ceil(static_cast<double>(run.ranks) / std::round(configuration.level()));
     return processors >= 2 && configuration.interval < run.iterations;
   }));
@@ -291,9 +267,8 @@ std::size_t RunsFor(const BalanceConfiguration& configuration, const WhatIf& wha
 
 // The best of those that most runs can have: a projection needs runs more than the last percent.
 std::size_t ProjectedOutcome(const WhatIf& what_if) {
-  return *std::max_element(what_if.by_time.begin(), what_if.by_time.end(), [&](std::size_t a, std::size_t b) {
-    return RunsFor(what_if.outcomes[a].configuration, what_if) < RunsFor(what_if.outcomes[b].configuration, what_if);
-  });
+  return *std::ranges::max_element(what_if.by_time, {},
+                                   [&](std::size_t i) { return RunsFor(what_if.outcomes[i].configuration, what_if); });
 }
 
 // As measured, and a way of balancing beside none at its level.
@@ -332,7 +307,7 @@ BalanceResults RunBalance(const Study& study, const BalanceStudy& balance, const
   what_if.title = study.title.empty() ? NameOfProgram(measured.runs) : study.title;
   what_if.phase = measured.phase.name;
   what_if.computation = runs.back()->computation;
-  if (std::any_of(runs.begin(), runs.end(), [](const auto& run) { return run->cut.span == Span::kEach; })) {
+  if (std::ranges::any_of(runs, [](const auto& run) { return run->cut.span == Span::kEach; })) {
     what_if.computation += "; what lies between the occurrences of the phase is simulated with them";
   }
   what_if.task_bytes_source = runs.back()->task_bytes_source;

@@ -10,6 +10,7 @@
 #include "base/core_count.h"
 #include "base/text.h"
 #include "study/named_groups.h"
+#include "trace/trace_reader.h"
 
 namespace farscale {
 namespace {
@@ -365,6 +366,12 @@ ConfigTable WithPreset(const ConfigTable& own, const PresetReader& presets, cons
 }
 
 }  // namespace
+
+std::vector<std::size_t> LargestFirst(const std::vector<RunSpec>& runs) {
+  std::vector<std::string> paths;
+  std::ranges::transform(runs, std::back_inserter(paths), &RunSpec::trace);
+  return LargestFirst(paths);
+}
 
 Study ParseStudy(const std::string& text, const std::string& file, const PresetReader& presets,
                  const std::string& preset) {

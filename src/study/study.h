@@ -31,7 +31,10 @@ struct RunSpec {
   std::optional<double> size = std::nullopt;      // of its problem in total
 };
 
-// What [noise] asks for.
+// Indices of the runs, those with the largest traces first.
+std::vector<std::size_t> LargestFirst(const std::vector<RunSpec>& runs);
+
+// The table [noise].
 struct NoiseSpec {
   std::string network;  // by name or path; "calibrated": to the runs
   std::string where;    // file and line
