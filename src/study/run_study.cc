@@ -9,6 +9,8 @@
 #include <mutex>
 #include <numeric>
 #include <set>
+#include <span>
+#include <tuple>
 
 #include "base/parallel.h"
 #include "base/text.h"
@@ -23,7 +25,8 @@
 namespace farscale {
 namespace {
 
-// Below this share of common region names two runs are of different programs.
+// Chosen: below this share of common region names two runs are of different programs; runs of one program at other core
+// counts share nearly all.
 constexpr double kSmallestOverlap = 0.2;
 
 double Overlap(const std::set<std::string>& a, const std::set<std::string>& b) {
@@ -105,12 +108,6 @@ void NumberRepeats(const Study& study, std::vector<AnalysedRun>& runs) {
   }
 }
 
-std::vector<std::string> PathsOf(const Study& study) {
-  std::vector<std::string> paths;
-  for (const RunSpec& run : study.runs) paths.push_back(run.trace);
-  return paths;
-}
-
 // Where phases depend on what iterations look like, one run goes first and shows it to the others: the largest that
 // shows a loop.
 class StudyRuns {
@@ -140,10 +137,9 @@ class StudyRuns {
   }
 
   void FindShapes() {
-    const auto needs = [](const PhaseSpec& phase) { return phase.NeedsShape(); };
-    if (std::none_of(study_.phases.begin(), study_.phases.end(), needs)) return;
+    if (std::ranges::none_of(study_.phases, &PhaseSpec::NeedsShape)) return;
     std::vector<std::size_t> loopless;
-    for (const std::size_t i : LargestFirst(PathsOf(study_))) {
+    for (const std::size_t i : LargestFirst(study_.runs)) {
       MeasureOne(i, true);
       bool shows_all = !runs_[i].error;
       for (std::size_t p = 0; p < study_.phases.size() && shows_all; ++p) {
@@ -172,11 +168,6 @@ class StudyRuns {
   std::size_t done_ = 0;
 };
 
-std::vector<AnalysedRun> MeasureAll(const Study& study, const ProgressSink& progress,
-                                    const std::vector<Scenario>& scenarios, Detail detail) {
-  return StudyRuns(study, progress, scenarios, detail).Measure();
-}
-
 // A phase that occurs in no run fails the study.
 void RequireEveryPhase(const Study& study, const std::vector<AnalysedRun>& runs) {
   for (std::size_t phase = 0; phase < study.phases.size(); ++phase) {
@@ -191,14 +182,14 @@ void RequireEveryPhase(const Study& study, const std::vector<AnalysedRun>& runs)
   }
 }
 
-std::vector<GroupsOfPhase> GroupsOfPhases(const Study& study, std::vector<AnalysedRun>& runs) {
+std::vector<GroupsOfPhase> GroupsOfPhases(const Study& study, std::span<AnalysedRun> runs) {
   std::set<std::string> taken;
   for (const PhaseSpec& phase : study.phases) taken.insert(phase.name);
   std::vector<GroupsOfPhase> groups;
   for (std::size_t phase = 0; phase < study.phases.size(); ++phase) {
     std::vector<PhaseRows*> rows;
     for (AnalysedRun& run : runs) {
-      if (!run.error && run.rows[phase].whole) rows.push_back(&run.rows[phase]);
+      if (run.rows[phase].whole) rows.push_back(&run.rows[phase]);
     }
     groups.emplace_back(study, phase, std::move(rows), taken);
   }
@@ -207,16 +198,15 @@ std::vector<GroupsOfPhase> GroupsOfPhases(const Study& study, std::vector<Analys
 
 // The rows of all runs, phase by phase, each followed by its groups of ranks.
 template <typename RowsOf>
-FactorTable TableOf(const Study& study, const std::vector<AnalysedRun>& runs, const std::vector<GroupsOfPhase>& groups,
+FactorTable TableOf(const Study& study, std::span<const AnalysedRun> runs, const std::vector<GroupsOfPhase>& groups,
                     RowsOf rows_of) {
   FactorTable table;
   for (std::size_t phase = 0; phase < study.phases.size(); ++phase) {
     for (const AnalysedRun& run : runs) {
-      if (!run.error && rows_of(run)[phase].whole) table.rows.push_back(*rows_of(run)[phase].whole);
+      if (rows_of(run)[phase].whole) table.rows.push_back(*rows_of(run)[phase].whole);
     }
     for (const std::string& group : groups[phase].names()) {
       for (const AnalysedRun& run : runs) {
-        if (run.error) continue;
         const FactorRow* row = FindRow(rows_of(run)[phase], run.rows[phase].groups, group);
         if (row == nullptr) continue;
         table.rows.push_back(*row);
@@ -253,11 +243,10 @@ std::vector<PhaseRecord> RecordsOf(const Study& study, const std::vector<GroupsO
   return records;
 }
 
-void AddMissingPhases(const std::vector<AnalysedRun>& runs, FactorTable& table) {
+void AddMissingPhases(std::span<const AnalysedRun> runs, FactorTable& table) {
   std::uint64_t count = 0;
   std::string example;
   for (const AnalysedRun& run : runs) {
-    if (run.error) continue;
     for (const std::optional<PhaseNotFound>& missing : run.missing) {
       if (missing && count++ == 0) example = missing->what();
     }
@@ -267,7 +256,7 @@ void AddMissingPhases(const std::vector<AnalysedRun>& runs, FactorTable& table) 
 
 // With strong scaling all ranks together compute as much in an iteration at any count, with weak scaling each does.
 void CheckIterations(const Study& study, FactorTable& table) {
-  constexpr double kFarOff = 1.4;
+  constexpr double kFarOff = 1.4;  // chosen: as the least growth that tells kinds of scaling apart (scaling_check.cc)
   for (const PhaseSpec& phase : study.phases) {
     const bool is_chosen = phase.kind == PhaseSpec::Kind::kFoundLoop || phase.clean.kind != CleanSpec::Kind::kAll;
     if (!is_chosen || !table.scaling) continue;
@@ -291,8 +280,7 @@ void CheckIterations(const Study& study, FactorTable& table) {
 }
 
 void CalibrateScenarios(const Study& study, std::vector<Scenario>& scenarios) {
-  const bool any = std::any_of(scenarios.begin(), scenarios.end(), [](const Scenario& s) { return !s.network; });
-  if (!any) return;
+  if (std::ranges::all_of(scenarios, [](const Scenario& scenario) { return scenario.network.has_value(); })) return;
   const Network network = CalibrateToRuns(study.runs, study.factors.rules);
   for (Scenario& scenario : scenarios) {
     if (!scenario.network) scenario.network = network;
@@ -300,7 +288,7 @@ void CalibrateScenarios(const Study& study, std::vector<Scenario>& scenarios) {
 }
 
 void FailWhenNothingIsLeft(const std::vector<AnalysedRun>& runs) {
-  if (std::any_of(runs.begin(), runs.end(), [](const AnalysedRun& run) { return !run.error; })) return;
+  if (std::ranges::any_of(runs, [](const AnalysedRun& run) { return !run.error; })) return;
   const Error& first = *runs.front().error;
   if (runs.size() == 1) throw first;
   throw Error(first.kind(), "",
@@ -311,7 +299,7 @@ void FailWhenNothingIsLeft(const std::vector<AnalysedRun>& runs) {
 
 MeasuredRuns MeasureRuns(const Study& study, const ProgressSink& progress, const std::vector<Scenario>& scenarios,
                          Detail detail) {
-  std::vector<AnalysedRun> runs = MeasureAll(study, progress, scenarios, detail);
+  std::vector<AnalysedRun> runs = StudyRuns(study, progress, scenarios, detail).Measure();
   FailWhenNothingIsLeft(runs);
   RequireOneProgram(runs);
   RequireEveryPhase(study, runs);
@@ -320,25 +308,25 @@ MeasuredRuns MeasureRuns(const Study& study, const ProgressSink& progress, const
   for (const AnalysedRun& run : runs) {
     if (run.error && !result.failure) result.failure = run.error;
   }
-  std::stable_sort(runs.begin(), runs.end(), [](const AnalysedRun& a, const AnalysedRun& b) {
-    return std::tuple(a.error.has_value(), a.record.cores, a.record.repeat) <
-           std::tuple(b.error.has_value(), b.record.cores, b.record.repeat);
+  std::ranges::stable_sort(runs, {}, [](const AnalysedRun& run) {
+    return std::tuple(run.error.has_value(), run.record.cores, run.record.repeat);
   });
-  const std::vector<GroupsOfPhase> groups = GroupsOfPhases(study, runs);
+  const auto failed = std::ranges::find_if(runs, [](const AnalysedRun& run) { return run.error.has_value(); });
+  const std::span<AnalysedRun> used(runs.begin(), failed);
+  const std::vector<GroupsOfPhase> groups = GroupsOfPhases(study, used);
   result.table = TableOf(
-      study, runs, groups, [](const AnalysedRun& run) -> const auto& { return run.rows; });
+      study, used, groups, [](const AnalysedRun& run) -> const auto& { return run.rows; });
   CheckScaling(result.table, SourceOfScaling(result.table));
   result.phases = RecordsOf(study, groups);
   Diagnostics missing;
   for (const GroupsOfPhase& phase : groups) phase.AddMissing(missing);
   AddFindings(missing, result.table);
-  AddMissingPhases(runs, result.table);
+  AddMissingPhases(used, result.table);
   CheckIterations(study, result.table);
   for (std::size_t i = 0; i < scenarios.size(); ++i) {
     Variant variant = {scenarios[i].id, scenarios[i].name, "", scenarios[i].is_noise, {}, {}};
     std::string problem;
-    for (const AnalysedRun& run : runs) {
-      if (run.error) continue;
+    for (const AnalysedRun& run : used) {
       variant.description = run.scenario_descriptions[i];  // the largest run's
       if (problem.empty()) problem = run.scenario_errors[i];
     }
@@ -347,11 +335,11 @@ MeasuredRuns MeasureRuns(const Study& study, const ProgressSink& progress, const
       continue;
     }
     variant.table = TableOf(
-        study, runs, groups, [&](const AnalysedRun& run) -> const auto& { return run.scenario_rows[i]; });
+        study, used, groups, [&](const AnalysedRun& run) -> const auto& { return run.scenario_rows[i]; });
     result.variants.push_back(std::move(variant));
   }
   for (std::size_t phase = 0; phase < study.phases.size(); ++phase) {
-    for (AnalysedRun& run : runs) {
+    for (AnalysedRun& run : used) {
       if (phase < run.losses.size() && run.losses[phase]) result.losses.push_back(std::move(*run.losses[phase]));
     }
   }
