@@ -10,7 +10,7 @@
 #include "replay/matching.h"
 #include "replay/network.h"
 #include "replay/program.h"
-#include "replay/options.h"
+#include "replay/rules.h"
 #include "trace/trace.h"
 
 namespace farscale {
