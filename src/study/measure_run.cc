@@ -143,9 +143,6 @@ std::vector<std::shared_ptr<const IterationShape>> ShapesOf(const Study& study, 
   return shapes;
 }
 
-// Chosen: more iterations are recorded in groups, which keeps results.json small and is more than a figure can show.
-constexpr std::size_t kMostIterationRecords = 400;
-
 // Means over the ranks, and which iterations are kept.
 std::vector<IterationRecord> RecordIterations(const Trace& trace, const PhaseCut& cut, const CleanChoice& choice) {
   std::vector<IterationRecord> records(cut.iterations);

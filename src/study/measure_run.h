@@ -34,6 +34,9 @@ struct AnalysedRun {
 // and iterations.
 enum class Detail { kFactors, kLosses, kReport };
 
+// Chosen: more iterations are recorded in groups, which keeps results.json small and is more than a figure can show.
+inline constexpr std::size_t kMostIterationRecords = 400;
+
 // A run that fails is a result with its error. `wants_shapes`: say what the iterations look like where phases depend on
 // it.
 AnalysedRun MeasureRun(const Study& study, const RunSpec& spec, const std::vector<Scenario>& scenarios,

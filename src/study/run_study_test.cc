@@ -10,7 +10,7 @@
 #include "results/losses_json.h"
 #include "report/losses_section.h"
 #include "report/losses_text.h"
-#include "study/phase_marks.h"
+#include "study/measure_run.h"
 #include "support/models.h"
 #include "support/otf2_archive.h"
 #include "support/temporary_folder.h"
