@@ -177,22 +177,6 @@ std::vector<IterationRecord> RecordIterations(const Trace& trace, const PhaseCut
   return records;
 }
 
-// Where the phase lies in the run. `cut`: with all iterations; `choice`: which are kept, and how disturbed each is.
-// Where some are left out, the marks contain the factors with them.
-PhaseMarks MarkPhase(const Trace& trace, const Matching& matching, const PhaseCut& cut, const CleanChoice& choice,
-                     const FactorOptions& options) {
-  PhaseMarks marks;
-  marks.phase = cut.spec.name;
-  marks.iterations = RecordIterations(trace, cut, choice);
-  if (!choice.KeepsAll()) marks.with_all = MeasurePhase(trace, matching, cut, options).values;
-  if (marks.iterations.size() == 1) {  // a window, whose edges are those of the earliest and the latest rank
-    marks.iterations.front().begin = trace.Seconds(cut.begin() - trace.begin());
-    marks.iterations.front().end = trace.Seconds(cut.end() - trace.begin());
-  }
-  JoinIterations(marks.iterations, kMostIterationRecords);
-  return marks;
-}
-
 constexpr std::size_t kShapedPaths = 10;  // call paths that get a shape of their imbalance; chosen: as reports show
 
 // The run with its threads as ranks.
@@ -291,6 +275,20 @@ AnalysedRun ReadAndMeasure(const Study& study, const RunSpec& spec, const std::v
 }
 
 }  // namespace
+
+PhaseMarks MarkPhase(const Trace& trace, const Matching& matching, const PhaseCut& cut, const CleanChoice& choice,
+                     const FactorOptions& options) {
+  PhaseMarks marks;
+  marks.phase = cut.spec.name;
+  marks.iterations = RecordIterations(trace, cut, choice);
+  if (!choice.KeepsAll()) marks.with_all = MeasurePhase(trace, matching, cut, options).values;
+  if (marks.iterations.size() == 1) {  // a window, whose edges are those of the earliest and the latest rank
+    marks.iterations.front().begin = trace.Seconds(cut.begin() - trace.begin());
+    marks.iterations.front().end = trace.Seconds(cut.end() - trace.begin());
+  }
+  JoinIterations(marks.iterations, kMostIterationRecords);
+  return marks;
+}
 
 AnalysedRun MeasureRun(const Study& study, const RunSpec& spec, const std::vector<Scenario>& scenarios,
                        bool wants_shapes, Detail detail) {

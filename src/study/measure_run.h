@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "factors/disturbance.h"
 #include "imbalance/loss_record.h"
 #include "phases/phase_cut.h"
 #include "results/results.h"
@@ -36,6 +37,11 @@ enum class Detail { kFactors, kLosses, kReport };
 
 // Chosen: more iterations are recorded in groups, which keeps results.json small and is more than a figure can show.
 inline constexpr std::size_t kMostIterationRecords = 400;
+
+// Where the phase lies in the run. `cut`: with all iterations; `choice`: which are kept, and how disturbed each is.
+// Where some are left out, the marks contain the factors with them.
+PhaseMarks MarkPhase(const Trace& trace, const Matching& matching, const PhaseCut& cut, const CleanChoice& choice,
+                     const FactorOptions& options);
 
 // A run that fails is a result with its error. `wants_shapes`: say what the iterations look like where phases depend on
 // it.
