@@ -32,30 +32,25 @@ class ChangeFinder {
  public:
   ChangeFinder(EvidenceAtHand& evidence, std::size_t rule, const PhaseKey& key)
       : evidence_(evidence), rule_(evidence.rules().rules[rule]), key_(key) {
-    base_.judgement.rule = rule;
-    base_.judgement.series = key.series;
-    base_.judgement.phase = key.phase;
-    base_.judgement.quantity = rule_.quantity;
-    base_.judgement.check = Judgement::Check::kChange;
-    base_.judgement.bound = rule_.max_drop ? rule_.max_drop : rule_.max_rise;
+    base_.judgement = Undecided(evidence, rule, key, Judgement::Check::kChange);
+    base_.judgement.bound = rule_.AllowedChange();
   }
 
   std::vector<PendingChange> All() {
-    const std::string subject = IdOf(rule_.quantity) + " of " + PlaceOf(evidence_, key_);
-    if (!evidence_.input().baseline)
-      return {Undecidable({}, subject + " has no baseline to compare with; give --baseline")};
+    const std::string subject = SubjectOf(evidence_, base_.judgement);
+    if (!evidence_.input().baseline) return {Open({}, subject + " has no baseline to compare with; give --baseline")};
     if (evidence_.history().empty()) {
-      return {Undecidable({}, fmt::format("{} has no baseline to compare with: {} holds no results yet", subject,
-                                          evidence_.input().baseline_name))};
+      return {Open({}, fmt::format("{} has no baseline to compare with: {} holds no results yet", subject,
+                                   evidence_.input().baseline_name))};
     }
     newest_ = SamplesOf(evidence_.compared(), key_, rule_.quantity);
     track_ = TrackOf(evidence_.history(), key_, rule_.quantity);
     const SamplesByCores* last = LastKnown();
     if (newest_.empty() && rule_.counts != Rule::Counts::kTargets)
-      return {Undecidable({}, subject + " is unknown" + WhyUnknown(evidence_, rule_.quantity))};
+      return {Open({}, subject + " is unknown" + WhyUnknown(evidence_, rule_.quantity))};
     if (last == nullptr) {
-      return {Undecidable({}, fmt::format("the baseline does not know {}{}{}", subject, SeriesOfBaseline(),
-                                          WhyNotCompared(evidence_, rule_.quantity)))};
+      return {Open({}, fmt::format("the baseline does not know {}{}{}", subject, SeriesOfBaseline(),
+                                   WhyNotCompared(evidence_, rule_.quantity)))};
     }
     std::vector<double> shared;
     for (const auto& [cores, samples] : newest_) {
@@ -67,10 +62,10 @@ class ChangeFinder {
   }
 
  private:
-  PendingChange Undecidable(const std::vector<double>& cores, const std::string& why) const {
+  PendingChange Open(const std::vector<double>& cores, const std::string& why) const {
     PendingChange pending = base_;
+    pending.judgement = Undecidable(base_.judgement, why);
     pending.judgement.cores = cores;
-    pending.judgement.sentence = why + ".";
     return pending;
   }
 
@@ -89,9 +84,7 @@ class ChangeFinder {
     return nullptr;
   }
 
-  std::string Subject(const std::vector<double>& cores) const {
-    return fmt::format("{} of {} at {}", IdOf(rule_.quantity), PlaceOf(evidence_, key_), CoresInWords(cores));
-  }
+  std::string Subject(const std::vector<double>& cores) const { return SubjectAt(evidence_, base_.judgement, cores); }
 
   std::optional<Look> LookAt(double cores) const {
     const auto found = newest_.find(cores);
@@ -120,9 +113,9 @@ class ChangeFinder {
       changes.push_back(look->change);
     }
     if (singles.empty()) {
-      return {Undecidable({}, fmt::format("{} of {} was measured at no core count of the baseline{}",
-                                          IdOf(rule_.quantity), PlaceOf(evidence_, key_),
-                                          rule_.min_runs > 1 ? " in as many runs as the rule asks for" : ""))};
+      return {Open(
+          {}, fmt::format("{} was measured at no core count of the baseline{}", SubjectOf(evidence_, base_.judgement),
+                          rule_.min_runs > 1 ? " in as many runs as the rule asks for" : ""))};
     }
     if (singles.size() > 1) {
       pending.looks.push_back(
@@ -135,7 +128,7 @@ class ChangeFinder {
       if (newest_.count(cores) == 0) lost.push_back(cores);
     }
     if (!lost.empty()) {
-      all.push_back(Undecidable(lost, fmt::format("{} is in the baseline and not in the results", Subject(lost))));
+      all.push_back(Open(lost, fmt::format("{} is in the baseline and not in the results", Subject(lost))));
     }
     return all;
   }
@@ -150,24 +143,22 @@ class ChangeFinder {
     for (const double cores : counts) {
       const bool is_shared = std::find(shared.begin(), shared.end(), cores) != shared.end();
       if (is_shared && newest_.at(cores).values.size() < static_cast<std::size_t>(rule_.min_runs)) {
-        all.push_back(
-            Undecidable({cores}, fmt::format("{} was measured in fewer than the {} runs that the rule asks for",
-                                             Subject({cores}), rule_.min_runs)));
+        all.push_back(Open({cores}, fmt::format("{} was measured in fewer than the {} runs that the rule asks for",
+                                                Subject({cores}), rule_.min_runs)));
       } else if (const std::optional<Look> look = is_shared ? LookAt(cores) : std::nullopt) {
         all.push_back(base_);
         all.back().judgement.cores = {cores};
         all.back().looks = {*look};
         all.back().baseline = commits_;
       } else if (newest_.count(cores) > 0) {
-        all.push_back(Undecidable({cores}, fmt::format("{} is not in the baseline", Subject({cores}))));
+        all.push_back(Open({cores}, fmt::format("{} is not in the baseline", Subject({cores}))));
       } else if (last.count(cores) > 0) {
-        all.push_back(
-            Undecidable({cores}, fmt::format("{} is in the baseline and not in the results", Subject({cores}))));
+        all.push_back(Open({cores}, fmt::format("{} is in the baseline and not in the results", Subject({cores}))));
       } else {
         all.push_back(Projected(cores));
       }
     }
-    if (all.empty()) all.push_back(Undecidable({}, Subject({}) + ": nothing is projected"));
+    if (all.empty()) all.push_back(Open({}, Subject({}) + ": nothing is projected"));
     return all;
   }
 
@@ -190,8 +181,8 @@ class ChangeFinder {
     const auto before = after ? MeasurementOf(evidence_.BaselineProjection(key_), cores) : std::nullopt;
     if (!after || !before) {
       PendingChange pending =
-          Undecidable({cores}, fmt::format("{} was not measured, and what is projected from {} is no evidence there",
-                                           Subject({cores}), after ? "the baseline" : "the results"));
+          Open({cores}, fmt::format("{} was not measured, and what is projected from {} is no evidence there",
+                                    Subject({cores}), after ? "the baseline" : "the results"));
       pending.judgement.is_projected = true;
       return pending;
     }
@@ -279,7 +270,7 @@ Judgement DecideChange(EvidenceAtHand& evidence, PendingChange pending, std::siz
     judgement.verdict = Verdict::kFail;
   } else if (doubtful != nullptr) {
     reported = doubtful;
-    judgement.verdict = rule.undecided.value_or(judgement.is_projected ? Verdict::kNoEvidence : Verdict::kWarn);
+    judgement.verdict = VerdictInDoubt(rule, judgement);
     reason += ", but that may be noise";
   } else {
     reported = &pending.looks.front();

@@ -14,8 +14,8 @@
 namespace farscale {
 namespace {
 
-constexpr std::int64_t kWindow = 10;
-constexpr std::size_t kShort = 8;
+constexpr std::int64_t kWindow = 10;  // commits before the newest; the default of rules
+constexpr std::size_t kShort = 8;     // letters of a commit, as GitLab shortens it
 
 std::vector<PhaseKey> PhasesOf(const History& history) {
   std::vector<PhaseKey> keys;
@@ -116,6 +116,17 @@ HistoryView ViewOf(const History& history, const std::string& title, const std::
     }
   }
   return view;
+}
+
+std::vector<std::vector<const HistoryTrack*>> ByPhase(const HistoryView& view) {
+  std::vector<std::vector<const HistoryTrack*>> phases;
+  for (const HistoryTrack& track : view.tracks) {
+    const bool is_new =
+        phases.empty() || phases.back().front()->series != track.series || phases.back().front()->phase != track.phase;
+    if (is_new) phases.emplace_back();
+    phases.back().push_back(&track);
+  }
+  return phases;
 }
 
 std::string PhaseTitle(const HistoryTrack& track) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "gate/track.h"
+#include "pages/render.h"
 
 namespace farscale {
 
@@ -33,7 +34,9 @@ inline constexpr int kTracksVersion = 2;
 // `findings` are those about the folder.
 HistoryView ViewOf(const History& history, const std::string& title, const std::vector<Finding>& findings = {});
 
-// "phase solve, 16, 32 and 64 cores"
+// The tracks of every phase, in their order.
+std::vector<std::vector<const HistoryTrack*>> ByPhase(const HistoryView& view);
+// "solve", or "LU: solve" of a series.
 std::string PhaseTitle(const HistoryTrack& track);
 // A short name for a commit: its first eight letters.
 std::string ShortCommit(const HistoryEntry& entry);
@@ -46,10 +49,11 @@ std::string StepsInWords(const HistoryView& view, const HistoryTrack& track);
 std::string SuperlinearInWords(const HistoryView& view, const HistoryTrack& track);
 
 std::string WriteHistoryTable(const HistoryView& view);  // for the terminal
-std::string WriteHistoryMarkdown(const HistoryView& view);
-std::string WriteTracksJson(const HistoryView& view);  // [docs/schema/tracks.schema.json]
-// One offline page without scripts, by the policy of the report: a chart and a table for every track.
-std::string WriteHistoryPage(const HistoryView& view);
+std::string WriteTracksJson(const HistoryView& view);    // [docs/schema/tracks.schema.json]
+// One offline page without scripts, by the policy of the report, with a chart and a table for every track; and tables
+// in Markdown. Templates are history.html.mustache, history.md.mustache and history.css.
+std::string WriteHistoryHtml(const HistoryView& view, const ReportTemplates& templates);
+std::string WriteHistoryMarkdown(const HistoryView& view, const ReportTemplates& templates);
 
 // The chart of a track as an <svg> element.
 std::string DrawTrack(const HistoryView& view, const HistoryTrack& track);

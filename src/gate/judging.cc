@@ -192,6 +192,34 @@ std::string PlaceOf(const EvidenceAtHand& evidence, const PhaseKey& key) {
   return phase + (key.series.empty() ? " without a series" : " of series " + key.series);
 }
 
+std::string SubjectOf(const EvidenceAtHand& evidence, const Judgement& judgement) {
+  return IdOf(judgement.quantity) + " of " + PlaceOf(evidence, judgement.Key());
+}
+
+std::string SubjectAt(const EvidenceAtHand& evidence, const Judgement& judgement, const std::vector<double>& cores) {
+  return SubjectOf(evidence, judgement) + " at " + CoresInWords(cores);
+}
+
+Judgement Undecided(const EvidenceAtHand& evidence, std::size_t rule, const PhaseKey& key, Judgement::Check check) {
+  Judgement judgement;
+  judgement.rule = rule;
+  judgement.series = key.series;
+  judgement.phase = key.phase;
+  judgement.quantity = evidence.rules().rules[rule].quantity;
+  judgement.check = check;
+  return judgement;
+}
+
+Judgement Undecidable(Judgement judgement, const std::string& why) {
+  judgement.verdict = Verdict::kNoEvidence;
+  judgement.sentence = why + (why.ends_with('?') ? "" : ".");
+  return judgement;
+}
+
+Verdict VerdictInDoubt(const Rule& rule, const Judgement& judgement) {
+  return rule.undecided.value_or(judgement.is_projected ? Verdict::kNoEvidence : Verdict::kWarn);
+}
+
 std::string WhyUnknown(const EvidenceAtHand& evidence, const Quantity& quantity) {
   const bool needs_scaling = quantity.IsTime() || quantity.ComparesWithReference();
   if (evidence.table().scaling || !needs_scaling) return "";

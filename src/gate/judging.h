@@ -75,10 +75,20 @@ std::string WhyUnknown(const EvidenceAtHand& evidence, const Quantity& quantity)
 // "; the scaling of old.json is strong, that of new.json weak" where that is why the baseline does not know it, else
 // "".
 std::string WhyNotCompared(const EvidenceAtHand& evidence, const Quantity& quantity);
+// "parallelEfficiency of phase solve", and the same "at 16 and 32 cores".
+std::string SubjectOf(const EvidenceAtHand& evidence, const Judgement& judgement);
+std::string SubjectAt(const EvidenceAtHand& evidence, const Judgement& judgement, const std::vector<double>& cores);
 // "1,024 cores", or "16, 32 and 64 cores".
 std::string CoresInWords(const std::vector<double>& cores);
 // "95 %", or "99.989 %": two digits of what is missing to certainty.
 std::string ConfidenceInWords(double confidence);
+
+// A judgement of a rule on a phase, before anything is decided.
+Judgement Undecided(const EvidenceAtHand& evidence, std::size_t rule, const PhaseKey& key, Judgement::Check check);
+// The same with the reason why it stays undecided.
+Judgement Undecidable(Judgement judgement, const std::string& why);
+// What a rule makes of a value or change that is too near to its bound.
+Verdict VerdictInDoubt(const Rule& rule, const Judgement& judgement);
 
 // The values themselves against min, max and warn; one judgement a core count.
 std::vector<Judgement> JudgeLevels(EvidenceAtHand& evidence, std::size_t rule, const PhaseKey& key);

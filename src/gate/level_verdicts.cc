@@ -12,18 +12,18 @@
 namespace farscale {
 namespace {
 
+// Chosen: the usual one of measurements, and that of the intervals which projections are calibrated for.
 constexpr double kMeasuredConfidence = 0.95;
 constexpr double kProjectedConfidence = 0.8;
 
 class LevelJudge {
  public:
   LevelJudge(EvidenceAtHand& evidence, std::size_t rule, const PhaseKey& key)
-      : evidence_(evidence), rule_(evidence.rules().rules[rule]), key_(key) {
-    base_.rule = rule;
-    base_.series = key.series;
-    base_.phase = key.phase;
-    base_.quantity = rule_.quantity;
-    base_.bound = rule_.min ? rule_.min : rule_.max ? rule_.max : rule_.warn;
+      : evidence_(evidence),
+        rule_(evidence.rules().rules[rule]),
+        key_(key),
+        base_(Undecided(evidence, rule, key, Judgement::Check::kLevel)) {
+    base_.bound = rule_.Bound() ? rule_.Bound() : rule_.warn;
     samples_ = SamplesOf(evidence.table(), key, rule_.quantity);
     const Track track = TrackOf(evidence.history(), key, rule_.quantity);
     std::vector<double> cores;
@@ -41,25 +41,16 @@ class LevelJudge {
     std::vector<Judgement> judgements;
     for (const double cores : counts) judgements.push_back(At(cores));
     if (counts.empty()) {
-      judgements.push_back(
-          Undecidable(base_, rule_.counts == Rule::Counts::kTargets
-                                 ? fmt::format("{} is not projected to any core count", PlaceOf(evidence_, key_))
-                                 : fmt::format("{} of {} is unknown{}", IdOf(rule_.quantity), PlaceOf(evidence_, key_),
-                                               WhyUnknown(evidence_, rule_.quantity))));
+      judgements.push_back(Undecidable(
+          base_, rule_.counts == Rule::Counts::kTargets
+                     ? fmt::format("{} is not projected to any core count", PlaceOf(evidence_, key_))
+                     : SubjectOf(evidence_, base_) + " is unknown" + WhyUnknown(evidence_, rule_.quantity)));
     }
     return judgements;
   }
 
  private:
-  static Judgement Undecidable(Judgement judgement, const std::string& why) {
-    judgement.verdict = Verdict::kNoEvidence;
-    judgement.sentence = why + ".";
-    return judgement;
-  }
-
-  std::string Subject(double cores) const {
-    return fmt::format("{} of {} at {}", IdOf(rule_.quantity), PlaceOf(evidence_, key_), CoresInWords({cores}));
-  }
+  std::string Subject(double cores) const { return SubjectAt(evidence_, base_, {cores}); }
 
   Judgement At(double cores) {
     Judgement judgement = base_;
@@ -67,7 +58,7 @@ class LevelJudge {
     const auto found = samples_.find(cores);
     if (found != samples_.end()) return Measured(judgement, found->second);
     const std::vector<double> measured = evidence_.MeasuredCores(key_);
-    if (std::find(measured.begin(), measured.end(), cores) != measured.end()) {
+    if (std::ranges::find(measured, cores) != measured.end()) {
       return Undecidable(judgement,
                          fmt::format("{} is unknown{}", Subject(cores), WhyUnknown(evidence_, rule_.quantity)));
     }
@@ -131,38 +122,26 @@ class LevelJudge {
   double Beyond(double value, double bound) const { return rule_.quantity.IsTime() ? bound - value : value - bound; }
 
   Judgement Decide(Judgement judgement, const FactorLogs& logs) {
-    const std::optional<double> bound = rule_.min ? rule_.min : rule_.max;
-    const bool is_time = rule_.quantity.IsTime();
+    const std::optional<double> bound = rule_.Bound() ? rule_.Bound() : rule_.warn;
+    const std::string worse = rule_.quantity.IsTime() ? "above " : "below ";
     judgement.verdict = Verdict::kPass;
-    std::string reason;
-    if (bound) {
-      const double best = rule_.by_value ? *judgement.value
-                          : is_time      ? judgement.interval->low
-                                         : judgement.interval->high;
-      const double worst = rule_.by_value ? *judgement.value
-                           : is_time      ? judgement.interval->high
-                                          : judgement.interval->low;
-      const std::string limit = FormatQuantity(rule_.quantity, *bound);
-      const char* side = is_time ? "above" : "below";
-      if (Beyond(best, *bound) < 0) {
+    std::string reason = "not " + worse + FormatQuantity(rule_.quantity, *bound);
+    if (rule_.Bound()) {
+      const IntervalBounds value{*judgement.value, *judgement.value};
+      const IntervalBounds& range = rule_.by_value ? value : *judgement.interval;
+      const auto [least, most] = std::minmax({Beyond(range.low, *bound), Beyond(range.high, *bound)});
+      if (most < 0) {
         judgement.verdict = Verdict::kFail;
-        reason = fmt::format("{} {}", side, limit);
-      } else if (Beyond(worst, *bound) < 0) {
-        judgement.verdict = rule_.undecided.value_or(judgement.is_projected ? Verdict::kNoEvidence : Verdict::kWarn);
-        reason = fmt::format("too near to {} to tell", limit);
-      } else {
-        reason = fmt::format("{} {}", is_time ? "not above" : "not below", limit);
+        reason = worse + FormatQuantity(rule_.quantity, *bound);
+      } else if (least < 0) {
+        judgement.verdict = VerdictInDoubt(rule_, judgement);
+        reason = fmt::format("too near to {} to tell", FormatQuantity(rule_.quantity, *bound));
       }
     }
-    if (rule_.warn && judgement.verdict == Verdict::kPass) {
-      const std::string limit = FormatQuantity(rule_.quantity, *rule_.warn);
-      if (Beyond(*judgement.value, *rule_.warn) < 0) {
-        judgement.verdict = Verdict::kWarn;
-        judgement.bound = rule_.warn;
-        reason = fmt::format("{} {}, where warnings begin", is_time ? "above" : "below", limit);
-      } else if (!bound) {
-        reason = fmt::format("{} {}", is_time ? "not above" : "not below", limit);
-      }
+    if (rule_.warn && judgement.verdict == Verdict::kPass && Beyond(*judgement.value, *rule_.warn) < 0) {
+      judgement.verdict = Verdict::kWarn;
+      judgement.bound = rule_.warn;
+      reason = fmt::format("{}{}, where warnings begin", worse, FormatQuantity(rule_.quantity, *rule_.warn));
     }
     judgement.sentence = Sentence(judgement, reason);
     if (judgement.verdict != Verdict::kPass) judgement.blame = BlameForLoss(rule_.quantity, logs);

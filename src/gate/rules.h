@@ -48,6 +48,9 @@ struct Rule {
 
   bool HasLevel() const { return min || max || warn; }
   bool HasChange() const { return max_drop || max_rise; }
+  // What values must keep, and how far they may get worse: only one of each two is there.
+  std::optional<double> Bound() const { return min ? min : max; }
+  std::optional<double> AllowedChange() const { return max_drop ? max_drop : max_rise; }
 };
 
 struct GateRules {

@@ -15,7 +15,7 @@ namespace farscale {
 namespace {
 
 bool Contains(const std::vector<std::string>& names, const std::string& name) {
-  return names.empty() || std::find(names.begin(), names.end(), name) != names.end();
+  return names.empty() || std::ranges::find(names, name) != names.end();
 }
 
 bool Knows(const FactorTable& table, const PhaseKey& key, const Quantity& quantity) {
@@ -74,10 +74,8 @@ class GateJudge {
     if (!rule.HasChange() || !rule.phases.empty()) return;
     for (const PhaseKey& key : evidence_.LostPhases()) {
       if (!IsAbout(rule, key) || (rule.if_known && !IsKnown(key, rule.quantity))) continue;
-      Judgement judgement = Empty(place, key);
-      judgement.check = Judgement::Check::kChange;
-      judgement.sentence = fmt::format("{} is in the baseline and not in the results.", PlaceOf(evidence_, key));
-      pending_.push_back({judgement, {}, {}});
+      AddOpen(Undecided(evidence_, place, key, Judgement::Check::kChange),
+              PlaceOf(evidence_, key) + " is in the baseline and not in the results");
     }
   }
 
@@ -98,7 +96,7 @@ class GateJudge {
         for (const PhaseKey& key : evidence_.phases()) {
           if (key.phase.IsGroup() && (phase.empty() || key.phase.name == phase)) known.push_back(key.phase.group);
         }
-        if (std::find(known.begin(), known.end(), group) != known.end()) continue;
+        if (std::ranges::find(known, group) != known.end()) continue;
         missing.push_back(fmt::format("group {}{} is not in the results; {}", group,
                                       phase.empty() ? "" : " of phase " + phase, AdviceOn(group, known, "group")));
       }
@@ -122,7 +120,7 @@ class GateJudge {
     const auto look = [&](const std::vector<std::string>& names, const std::vector<std::string>& known,
                           const char* what) {
       for (const std::string& name : names) {
-        if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+        if (std::ranges::find(known, name) != known.end()) continue;
         missing.push_back(fmt::format("{} {} is not in the results; {}", what, name, AdviceOn(name, known, what)));
       }
     };
@@ -143,22 +141,16 @@ class GateJudge {
     return named.empty() ? fmt::format("they name no {}", what) : "there are " + Join(named, ", ");
   }
 
-  Judgement Empty(std::size_t place, const PhaseKey& key) const {
-    Judgement judgement;
-    judgement.rule = place;
-    judgement.series = key.series;
-    judgement.phase = key.phase;
-    judgement.quantity = evidence_.rules().rules[place].quantity;
-    return judgement;
-  }
-
   void AddMissing(std::size_t place, const std::string& why) {
     const Rule& rule = evidence_.rules().rules[place];
     const auto only = [](const std::vector<std::string>& names) { return names.size() == 1 ? names.front() : ""; };
-    Judgement judgement = Empty(place, {only(rule.series), PhaseId(only(rule.phases), only(rule.groups))});
-    if (rule.HasChange()) judgement.check = Judgement::Check::kChange;
-    judgement.sentence = why + (why.back() == '?' ? "" : ".");
-    pending_.push_back({judgement, {}, {}});
+    const auto check = rule.HasChange() ? Judgement::Check::kChange : Judgement::Check::kLevel;
+    AddOpen(Undecided(evidence_, place, {only(rule.series), PhaseId(only(rule.phases), only(rule.groups))}, check),
+            why);
+  }
+
+  void AddOpen(const Judgement& judgement, const std::string& why) {
+    pending_.push_back({Undecidable(judgement, why), {}, {}});
   }
 
   // What a rule of severity warn finds does not fail; what is to blame is said at the end.

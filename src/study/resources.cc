@@ -191,9 +191,12 @@ ReportTemplates LoadTemplates(const std::string& folder) {
 
 ReportTemplates LoadFormTemplates(const std::string& form, const std::string& folder) {
   RequireFolder(folder);
+  const std::string style = form == "history"                          ? "history.css"
+                            : form == "imbalance" || form == "balance" ? "style.css"
+                                                                       : "handout.css";
   return {LoadTemplate(folder, form + ".html.mustache"),
           LoadTemplate(folder, form + ".md.mustache"),
-          LoadTemplate(folder, form == "imbalance" || form == "balance" ? "style.css" : "handout.css"),
+          LoadTemplate(folder, style),
           {},
           LoadPartials(folder)};
 }

@@ -1,14 +1,29 @@
+// The verdicts as CI servers read them: annotations of GitHub and GitLab, and JUnit.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "base/random.h"
 #include "base/text.h"
 #include "factors/scaling.h"
+#include "gate/judging.h"
 #include "gate/outputs.h"
+#include "plot/svg.h"
 
 namespace farscale {
 namespace {
+
+// As a test of a CI server. A rule that could not be decided is an error, as a test that did not run through; of one
+// that only warns, nobody waits for the answer.
+enum class Outcome { kPassed, kFailed, kError, kSkipped };
+
+Outcome OutcomeOf(const GateReport& report, const Judgement& judgement) {
+  if (judgement.verdict == Verdict::kFail) return Outcome::kFailed;
+  if (judgement.verdict != Verdict::kNoEvidence) return Outcome::kPassed;
+  return report.RuleOf(judgement).severity == RuleSeverity::kError ? Outcome::kError : Outcome::kSkipped;
+}
 
 struct Place {
   std::string file;
@@ -36,28 +51,68 @@ std::string EscapeCommand(const std::string& text, bool is_property) {
   return escaped;
 }
 
-std::string TitleOf(const Judgement& judgement) {
+std::string CaseOf(const GateReport& report, const Judgement& judgement) {
+  const std::string sentence = EscapeXml(judgement.sentence);
+  std::string outcome;
+  switch (OutcomeOf(report, judgement)) {
+    case Outcome::kFailed: outcome = fmt::format("      <failure message=\"{}\" type=\"fail\"/>\n", sentence); break;
+    case Outcome::kError:
+      outcome = fmt::format("      <error message=\"{}\" type=\"notEnoughEvidence\"/>\n", sentence);
+      break;
+    case Outcome::kSkipped: outcome = fmt::format("      <skipped message=\"{}\"/>\n", sentence); break;
+    case Outcome::kPassed: break;
+  }
   const JudgementCells cells = CellsOf(judgement);
-  return fmt::format("{} of {}: {}", cells.factor, cells.phase, InWords(judgement.verdict));
-}
-
-bool IsError(const GateReport& report, const Judgement& judgement) {
-  return judgement.verdict == Verdict::kFail ||
-         (judgement.verdict == Verdict::kNoEvidence && report.RuleOf(judgement).severity == RuleSeverity::kError);
+  const std::string name = fmt::format("{} at {}", report.RuleOf(judgement).text, CoresInWords(judgement.cores));
+  return fmt::format(
+      "    <testcase name=\"{}\" classname=\"farscale.{}.{}\">\n{}      <system-out>{}{}</system-out>\n"
+      "    </testcase>\n",
+      EscapeXml(name), EscapeXml(cells.phase), cells.factor, outcome,
+      judgement.verdict == Verdict::kWarn ? "warning: " : "", sentence);
 }
 
 }  // namespace
+
+std::string WriteGateJunit(const GateReport& report) {
+  std::map<std::size_t, std::vector<const Judgement*>> by_rule;
+  std::map<Outcome, std::size_t> all;
+  for (const Judgement& judgement : report.judgements) {
+    by_rule[judgement.rule].push_back(&judgement);
+    ++all[OutcomeOf(report, judgement)];
+  }
+  std::string text = fmt::format(
+      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+      "<testsuites name=\"farscale gate\" tests=\"{}\" failures=\"{}\" errors=\"{}\">\n",
+      report.judgements.size(), all[Outcome::kFailed], all[Outcome::kError]);
+  for (const auto& [rule, judgements] : by_rule) {
+    std::map<Outcome, std::size_t> counts;
+    std::string cases;
+    for (const Judgement* judgement : judgements) {
+      cases += CaseOf(report, *judgement);
+      ++counts[OutcomeOf(report, *judgement)];
+    }
+    text += fmt::format(
+        "  <testsuite name=\"{}\" tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\">\n{}  </testsuite>\n",
+        EscapeXml(report.rule_set.rules[rule].text), judgements.size(), counts[Outcome::kFailed],
+        counts[Outcome::kError], counts[Outcome::kSkipped], cases);
+  }
+  return text + "</testsuites>\n";
+}
 
 std::string WriteGithubAnnotations(const GateReport& report) {
   std::string text;
   for (const Judgement& judgement : report.judgements) {
     if (judgement.verdict == Verdict::kPass) continue;
+    const Outcome outcome = OutcomeOf(report, judgement);
+    const bool is_error = outcome == Outcome::kFailed || outcome == Outcome::kError;
     // GitHub marks a line of the repository, or none; results are seldom part of it.
     const Place place = PlaceOf(report, report.RuleOf(judgement));
     const std::string mark =
         report.rule_set.is_built_in ? "" : fmt::format("file={},line={},", EscapeCommand(place.file, true), place.line);
-    text += fmt::format("::{} {}title={}::{}\n", IsError(report, judgement) ? "error" : "warning", mark,
-                        EscapeCommand(TitleOf(judgement), true), EscapeCommand(judgement.sentence, false));
+    const JudgementCells cells = CellsOf(judgement);
+    const std::string title = fmt::format("{} of {}: {}", cells.factor, cells.phase, InWords(judgement.verdict));
+    text += fmt::format("::{} {}title={}::{}\n", is_error ? "error" : "warning", mark, EscapeCommand(title, true),
+                        EscapeCommand(judgement.sentence, false));
   }
   for (const std::string& doubt : DoubtsOf(report.findings)) {
     text += fmt::format("::warning title=farscale gate::{}\n", EscapeCommand(doubt, false));

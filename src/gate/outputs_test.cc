@@ -1,0 +1,117 @@
+// The forms of verdicts, byte by byte where servers read them.
+#include "gate/outputs.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace farscale {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+Judgement Judged(Verdict verdict, const std::string& sentence, std::size_t rule = 0) {
+  Judgement judgement;
+  judgement.rule = rule;
+  judgement.phase = "a|b";
+  judgement.quantity = Quantity::Of(Factor::kLoadBalance);
+  judgement.cores = {16, 32};
+  judgement.verdict = verdict;
+  judgement.sentence = sentence;
+  judgement.value = 0.75;
+  judgement.before = 0.8;
+  judgement.change = -0.0625;
+  judgement.bound = 0.03;
+  judgement.check = Judgement::Check::kChange;
+  return judgement;
+}
+
+GateReport Report() {
+  GateReport report;
+  report.results = report.results_file = "new.json";
+  report.rules = "gate.toml";
+  Rule strict, lenient;
+  strict.text = "loadBalance drops at most 3 %";
+  strict.where = "ci/gate.toml:12";
+  lenient = strict;
+  lenient.severity = RuleSeverity::kWarn;
+  report.rule_set.rules = {strict, lenient};
+  report.judgements = {Judged(Verdict::kFail, "It dropped, by 6 %."), Judged(Verdict::kPass, "It is <well>."),
+                       Judged(Verdict::kNoEvidence, "It is unknown.", 1)};
+  return report;
+}
+
+TEST(Outputs, Summary) {
+  EXPECT_EQ(SummaryOf(Report()), "Gate failed: 1 failed, 1 without enough evidence, 1 passed.");
+  GateReport off;
+  off.rule_set.rules_off = 2;
+  EXPECT_EQ(SummaryOf(off), "Gate passed with warnings: nothing judged, every rule is off.");
+}
+
+TEST(Outputs, Cells) {
+  const JudgementCells cells = CellsOf(Report().judgements.front());
+  EXPECT_EQ(cells.cores, "16, 32");
+  EXPECT_EQ(cells.baseline, "0.800");
+  EXPECT_EQ(cells.value, "0.750");
+  EXPECT_EQ(cells.change, "-6.2 %");
+  EXPECT_EQ(cells.bound, "-3 %");
+  EXPECT_EQ(CellsOf(Judgement()).phase, "-");
+}
+
+TEST(Outputs, Junit) {
+  const std::string text = WriteGateJunit(Report());
+  EXPECT_THAT(text, HasSubstr("<testsuites name=\"farscale gate\" tests=\"3\" failures=\"1\" errors=\"0\">"));
+  EXPECT_THAT(text, HasSubstr("tests=\"2\" failures=\"1\" errors=\"0\" skipped=\"0\">"));
+  EXPECT_THAT(text, HasSubstr("tests=\"1\" failures=\"0\" errors=\"0\" skipped=\"1\">"));
+  EXPECT_THAT(text, HasSubstr("<failure message=\"It dropped, by 6 %.\" type=\"fail\"/>"));
+  EXPECT_THAT(text, HasSubstr("<system-out>It is &lt;well&gt;.</system-out>"));
+}
+
+TEST(Outputs, AnnotationsOfGithub) {
+  const std::string text = WriteGithubAnnotations(Report());
+  EXPECT_THAT(text,
+              HasSubstr("::error file=ci/gate.toml,line=12,title=loadBalance of a|b%3A fail::It dropped, by 6 %25."));
+  EXPECT_THAT(text, HasSubstr("::warning file=ci/gate.toml,line=12,title=loadBalance of a|b%3A not enough evidence::"));
+  EXPECT_THAT(text, Not(HasSubstr("well")));
+  EXPECT_THAT(text, HasSubstr("::notice title=farscale gate::Gate failed"));
+}
+
+TEST(Outputs, AnnotationsOfGitlab) {
+  const std::string text = WriteGitlabAnnotations(Report());
+  EXPECT_THAT(text, HasSubstr("\"severity\": \"critical\""));
+  EXPECT_THAT(text, HasSubstr("\"path\": \"ci/gate.toml\""));
+  EXPECT_THAT(text, HasSubstr("\"begin\": 12"));
+}
+
+TEST(Outputs, MarkdownKeepsNamesAsText) {
+  const std::string text = WriteGateMarkdown(Report());
+  EXPECT_THAT(text, HasSubstr("| ❌ fail | a&#124;b | loadBalance | 16, 32 | 0.800 | 0.750 | -6.2 % | -3 % |"));
+  EXPECT_THAT(text, HasSubstr("<details><summary>1 passed</summary>"));
+  EXPECT_THAT(text, HasSubstr("- It is unknown.\n"));
+  EXPECT_THAT(text, Not(HasSubstr("- It is <well>")));
+}
+
+TEST(Outputs, Badge) {
+  EXPECT_THAT(WriteGateBadge(Report()), HasSubstr("aria-label=\"scaling gate: failed\""));
+  GateReport off;
+  off.rule_set.rules_off = 1;
+  EXPECT_THAT(WriteGateBadge(off), HasSubstr("scaling gate: nothing judged"));
+}
+
+TEST(Outputs, OpenMetricsIsComplete) {
+  FactorTable table;
+  FactorRow row;
+  row.phase = "solve";
+  row.cores = row.ranks = 4;
+  row.runtime = 2;
+  row.values[Factor::kLoadBalance] = 0.9;
+  table.rows = {row, row};
+  const std::string text = WriteOpenMetrics(Report(), table);
+  EXPECT_THAT(text, HasSubstr("farscale_factor{series=\"\",phase=\"solve\",cores=\"4\",factor=\"loadBalance\"} 0.9"));
+  EXPECT_THAT(text, HasSubstr("farscale_time_per_iteration_seconds{series=\"\",phase=\"solve\",cores=\"4\"} 2"));
+  EXPECT_THAT(text, HasSubstr("farscale_gate_judgements{verdict=\"fail\"} 1\n"));
+  EXPECT_TRUE(text.ends_with("# EOF\n"));
+}
+
+}  // namespace
+}  // namespace farscale
