@@ -24,15 +24,13 @@ AllocationOptions AllocationOptionsOf(const AllocationFormOptions& options) {
 }  // namespace
 
 void AddAllocationOptions(CLI::App* command, AllocationFormOptions& options) {
-  const CLI::Validator share = Share();
+  options.command = command;
   const std::string group = kAllocationGroup;
-  command->add_option("--phase", options.phase, "Phase that it is about (default: the one that takes most time)")
-      ->group(group);
-  command->add_option("--group", options.group, "Group of its ranks that it is about (default: all ranks)")
-      ->group(group);
-  command->add_option("--series", options.series, "Series that it is about (default: the first)")->group(group);
+  command->add_option("--phase", options.phase, "Phase to plan (default: the one that takes most time)")->group(group);
+  command->add_option("--group", options.group, "Group of its ranks to plan (default: all ranks)")->group(group);
+  command->add_option("--series", options.series, "Series to plan (default: the first)")->group(group);
   command->add_option("--efficiency", options.efficiency, "Efficiency that the recommended job keeps (default: 0.75)")
-      ->check(share)
+      ->check(Share())
       ->group(group);
   command
       ->add_option("--iterations", options.iterations,
@@ -43,15 +41,13 @@ void AddAllocationOptions(CLI::App* command, AllocationFormOptions& options) {
   command->add_option("--baseline", options.baseline, "Cores of the run to compare with (default: the reference)")
       ->check(CoreCount())
       ->group(group);
-  command
-      ->add_option("--up-to", options.up_to,
-                   "Largest target to show (default: four times as many cores as are evidence)")
+  command->add_option("--up-to", options.up_to, "Largest target to show (default: four times the reliable range)")
       ->check(CoreCount())
       ->group(group);
 }
 
-void RefuseAllocationOptions(const CLI::App& command) {
-  for (const CLI::Option* option : command.get_options()) {
+void RefuseAllocationOptions(const AllocationFormOptions& options) {
+  for (const CLI::Option* option : options.command->get_options()) {
     if (option->get_group() != kAllocationGroup || option->count() == 0) continue;
     throw Error(ErrorKind::kUsage, option->get_name(), "says something of an allocation pack, and none is asked for",
                 "add --form allocation, or leave it out");
@@ -67,9 +63,7 @@ void WriteAllocationForm(const Results& results, const AllocationFormOptions& op
   }
   for (const std::string& sentence : pack.contradictions) Messages(common).Warning(sentence);
   for (const std::string& sentence : pack.missing) Messages(common).Warning(sentence);
-  for (const auto& file : files) {
-    if (!common.quiet && file.parent_path().filename() != "figures") fmt::print("wrote {}\n", file.string());
-  }
+  PrintWritten(files, common);
 }
 
 }  // namespace farscale

@@ -17,9 +17,10 @@ struct AllocationFormOptions {
   std::string phase;   // empty: the one that takes most time
   std::string group;   // of its ranks; empty: all
   double efficiency = 0.75;
-  double iterations = 0;      // 0: as the study says
-  std::int64_t baseline = 0;  // 0: the reference
-  std::int64_t up_to = 0;     // 0: four times as many cores as are evidence
+  double iterations = 0;              // 0: as the study says
+  std::int64_t baseline = 0;          // 0: the reference
+  std::int64_t up_to = 0;             // 0: four times as many cores as are reliable
+  const CLI::App* command = nullptr;  // that has them
 };
 
 // In a group of their own.
@@ -27,8 +28,9 @@ void AddAllocationOptions(CLI::App* command, AllocationFormOptions& options);
 
 inline constexpr const char* kAllocationGroup = "With --form allocation";
 
-// Throws a usage error naming the first option of that group that was given, for a command without --form allocation.
-void RefuseAllocationOptions(const CLI::App& command);
+// Throws a usage error naming the first option of that group that was given, for a command line without
+// --form allocation.
+void RefuseAllocationOptions(const AllocationFormOptions& options);
 
 // Writes the pack and prints the recommendation and what is missing.
 void WriteAllocationForm(const Results& results, const AllocationFormOptions& options, const ReportTemplates& templates,

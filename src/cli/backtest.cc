@@ -65,7 +65,7 @@ void Print(const std::vector<BacktestRow>& rows, const std::vector<Factor>& fact
 
 int RunBacktest(const BacktestCommand& command, const Common& common) {
   const Messages messages(common);
-  const bool to_file = !command.output.empty() && command.output != "-";
+  const bool to_file = IsFile(command.output);
   const TableFormat format = to_file ? TableFormatOf(command.output) : TableFormat::kCsv;
   if (to_file) RefuseOverwriting(command.table.table, command.output);
   std::vector<Factor> factors;
@@ -103,28 +103,25 @@ int RunBacktest(const BacktestCommand& command, const Common& common) {
 
 }  // namespace
 
-void AddBacktestCommand(CLI::App& app, const Common& common, CommandResult& action) {
-  auto command = std::make_shared<BacktestCommand>();
-  CLI::App* added = app.add_subcommand(
-      "backtest", "Hide the larger runs of a factor table, predict them from the others, and compare");
-  added->footer(
+void AddBacktestCommand(CommandLine& line) {
+  auto [command, options] = AddCommand<BacktestCommand>(
+      line, "backtest", "Predict the larger runs of a factor table from the smaller ones, and compare", RunBacktest);
+  command->footer(
       "The table is factors.json, results.json, or a CSV file as for predict; every series and phase in it counts by\n"
       "itself. Printed are errors of the predictions, how often the intervals held, and their scores (smaller is\n"
       "better), by factor and by how many times larger the predicted run is than those trained on.");
-  AddTableOptions(added, command->table);
-  AddCoreCountsOption(added, "--train-max", command->train_max,
+  AddTableOptions(command, options.table);
+  AddCoreCountsOption(command, "--train-max", options.train_max,
                       "Cores up to which runs are trained on, separated by commas: each by itself (default: all that "
                       "leave three core counts to train on and one to predict)");
-  added->add_option("--factor", command->factors, "Factors to print, by id, separated by commas (default: all)")
+  command->add_option("--factor", options.factors, "Factors to print, by id, separated by commas (default: all)")
       ->delimiter(',')
       ->allow_extra_args(false);
-  added->add_flag("--by-series", command->by_series,
-                  "Print one line a series and phase, too: of parallel efficiency, or of the factors given");
-  added->add_option("--against", command->against,
-                    "Predict with this one model for every factor, too, and compare: MODEL or MODEL:DIMENSION");
-  added->add_option("-o,--output", command->output, "File for every prediction, .json or .csv; - prints CSV");
-  added->callback(
-      [command, &common, &action] { action = [command, &common] { return RunBacktest(*command, common); }; });
+  command->add_flag("--by-series", options.by_series,
+                    "Print one line a series and phase, too: of parallel efficiency, or of the factors given");
+  command->add_option("--against", options.against,
+                      "Predict with this one model for every factor, too, and compare: MODEL or MODEL:DIMENSION");
+  command->add_option("-o,--output", options.output, "File for every prediction, .json or .csv; - prints CSV");
 }
 
 }  // namespace farscale

@@ -6,7 +6,6 @@
 #include "base/files.h"
 #include "base/text.h"
 #include "cli/command.h"
-#include "cli/page_form.h"
 #include "planning/balance_json.h"
 #include "report/balance/pages.h"
 #include "report/balance/text.h"
@@ -174,7 +173,7 @@ void AddSweepOptions(CLI::App* command, BalanceOptions& options) {
       ->check(CLI::IsMember({"block", "round-robin"}));
   command
       ->add_option("--predictor", options.predictor,
-                   "Loads that strategies are given: those of the last interval, their mean, their trend, or exact "
+                   "Loads that strategies use: those of the last interval, their mean, their trend, or exact "
                    "ones, which no run knows")
       ->check(CLI::IsMember({"last", "mean", "trend", "exact"}))
       ->capture_default_str();
@@ -182,7 +181,7 @@ void AddSweepOptions(CLI::App* command, BalanceOptions& options) {
       ->check(Between(1, 100))
       ->capture_default_str();
   command->add_flag("--always-migrate", options.always_migrate,
-                    "Carry out decisions that do not lower the largest load, too, as Charm++ does");
+                    "Also migrate when that does not lower the largest load, as Charm++ does");
 }
 
 void AddMachineOptions(CLI::App* command, BalanceOptions& options) {
@@ -211,38 +210,32 @@ void AddMachineOptions(CLI::App* command, BalanceOptions& options) {
 
 }  // namespace
 
-void AddBalanceCommand(CLI::App& app, const Common& common, CommandResult& action) {
-  auto options = std::make_shared<BalanceOptions>();
-  CLI::App* command =
-      app.add_subcommand("balance", "Say what dynamic load balancing of an over-decomposed run would bring");
+void AddBalanceCommand(CommandLine& line) {
+  auto [command, options] = AddCommand<BalanceOptions>(
+      line, "balance", "Predict the gain from dynamic load balancing of an over-decomposed run", Balance);
   command->footer(
       "Replays runs with their ranks as tasks that share processors and move between them, as a run time such as AMPI\n"
       "does. Runs of one problem at several counts (strong scaling) are levels of over-decomposition of each other: "
       "the\n"
-      "run with as many ranks as there are processors is what gains are told against.");
-  command->add_option("input", options->inputs, "A study file, or traces of one program (.otf2, .prv, .prv.gz)")
-      ->required();
+      "run with as many ranks as there are processors is the baseline of all gains.");
+  AddInputOptions(command, options.inputs, options.application);
   command->add_option(
-      "--phase", options->phase,
+      "--phase", options.phase,
       "Region of an iteration, by name or as /regular expression/; found: the iterations that the MPI "
       "calls show; auto: a region that marks the iterations of all runs, else found, else another region "
       "that repeats (default: the first phase of the study that is a loop, or auto)");
-  AddSweepOptions(command, *options);
-  AddMachineOptions(command, *options);
-  command
-      ->add_option("--targets", options->targets, "Processors to predict balanced factors at (default: as the study)")
+  AddSweepOptions(command, options);
+  AddMachineOptions(command, options);
+  command->add_option("--targets", options.targets, "Processors to predict balanced factors at (default: as the study)")
       ->delimiter(',')
       ->check(Positive());
-  command->add_option("--top", options->top, "Configurations told in short forms")
+  command->add_option("--top", options.top, "Configurations to list in tables")
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
-  AddApplicationOption(command, options->application);
-  command->add_option("-o,--output", options->output,
+  command->add_option("-o,--output", options.output,
                       "File to write: .html, .md (with its figures beside it), .json (everything; - prints it); or a "
                       "folder for all three");
-  command->add_option("--templates", options->templates,
-                      "Folder with templates of your own; what it lacks comes from farscale (docs/templates.md)");
-  command->callback([options, &common, &action] { action = [options, &common] { return Balance(*options, common); }; });
+  AddTemplatesOption(command, options.templates);
 }
 
 }  // namespace farscale

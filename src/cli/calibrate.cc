@@ -105,7 +105,7 @@ Calibrated CalibrateTrace(const std::string& path, std::optional<int> applicatio
 
 int CalibrateTraces(const CalibrateOptions& options, const Common& common) {
   const Messages messages(common);
-  const bool to_file = !options.output.empty() && options.output != "-";
+  const bool to_file = IsFile(options.output);
   for (const std::string& path : options.traces) {
     if (to_file) RefuseOverwriting(path, options.output);
   }
@@ -133,20 +133,19 @@ int CalibrateTraces(const CalibrateOptions& options, const Common& common) {
 
 }  // namespace
 
-void AddCalibrateCommand(CLI::App& app, const Common& common, CommandResult& action) {
-  auto options = std::make_shared<CalibrateOptions>();
-  CLI::App* command = app.add_subcommand(
-      "calibrate", "Fit latency and bandwidth of a network to the messages of a trace, for want of a data sheet");
+void AddCalibrateCommand(CommandLine& line) {
+  auto [command, options] = AddCommand<CalibrateOptions>(
+      line, "calibrate",
+      "Fit latency and bandwidth of a network to the messages of a trace, where there is no data sheet",
+      CalibrateTraces);
   command->footer(
       "Of several traces every one is fitted; the network written is that of the one with the most ranks\n"
       "(docs/network-files.md).");
-  command->add_option("trace", options->traces, "Traces of one machine (.otf2, .prv, .prv.gz)")->required();
-  AddApplicationOption(command, options->application);
-  command->add_option("--rules", options->rules, "Rules of the replay that checks the network (default: bsc)")
+  command->add_option("trace", options.traces, "Traces of one machine (.otf2, .prv, .prv.gz)")->required();
+  AddApplicationOption(command, options.application);
+  command->add_option("--rules", options.rules, "Rules of the replay that checks the network (default: bsc)")
       ->check(CLI::IsMember({"bsc", "causal"}));
-  command->add_option("-o,--output", options->output, "Network file to write (.toml); - prints it alone");
-  command->callback(
-      [options, &common, &action] { action = [options, &common] { return CalibrateTraces(*options, common); }; });
+  command->add_option("-o,--output", options.output, "Network file to write (.toml); - prints it alone");
 }
 
 }  // namespace farscale

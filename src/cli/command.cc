@@ -24,6 +24,26 @@ bool IsStudy(const std::string& path) { return std::filesystem::path(path).exten
 
 }  // namespace
 
+void AddInputOptions(CLI::App* command, std::vector<std::string>& inputs, int& application) {
+  command->add_option("input", inputs, "A study file, or traces of one program (.otf2, .prv, .prv.gz)")->required();
+  AddApplicationOption(command, application);
+}
+
+void AddCounterOptions(CLI::App* command, CounterNames& counters) {
+  command->add_option("--instructions", counters.instructions, "Counter that holds instructions");
+  command->add_option("--cycles", counters.cycles, "Counter that holds cycles");
+}
+
+void AddIterationOptions(CLI::App* command, std::int64_t& skip, std::int64_t& keep) {
+  command->add_option("--skip", skip, "Leave out this many iterations at the beginning")->check(CLI::NonNegativeNumber);
+  command->add_option("--keep", keep, "Keep this many iterations")->check(Positive());
+}
+
+void AddTemplatesOption(CLI::App* command, std::string& folder) {
+  command->add_option("--templates", folder,
+                      "Folder with your own templates; missing ones come from farscale (docs/templates.md)");
+}
+
 void AddApplicationOption(CLI::App* command, int& application) {
   command->add_option("--application", application, "Which application of a Paraver trace with several, from 1 on")
       ->check(CLI::Range(1, 1000000));
@@ -99,6 +119,31 @@ ProgressSink Messages::Progress() const {
 }
 
 void PrintError(const Error& error) { PrintLine(stderr, std::string("farscale: ") + error.what()); }
+
+bool IsFile(const std::string& output) { return !output.empty() && output != "-"; }
+
+void PrintWritten(const std::vector<std::filesystem::path>& files, const Common& common) {
+  for (const std::filesystem::path& file : files) {
+    if (!common.quiet && file.parent_path().filename() != "figures") fmt::print("wrote {}\n", file.string());
+  }
+}
+
+int ReportFailures(const std::vector<RunRecord>& runs, const std::optional<Error>& failure) {
+  for (const RunRecord& run : runs) {
+    if (!run.error.empty()) PrintError(Error(ErrorKind::kInput, "run failed", run.error));
+  }
+  return failure ? failure->exit_code() : 0;
+}
+
+PageForm PageFormOf(const std::string& output) {
+  if (output.empty()) return PageForm::kText;
+  const std::string ending = std::filesystem::path(output).extension().string();
+  if (output == "-" || ending == ".json") return PageForm::kJson;
+  if (ending == ".html") return PageForm::kHtml;
+  if (ending == ".md") return PageForm::kMarkdown;
+  if (ending.empty()) return PageForm::kFolder;
+  throw Error(ErrorKind::kUsage, output, "the name of the output must end in .html, .md or .json, or be a folder");
+}
 
 void WriteOutput(const std::string& path, const std::string& text) {
   if (path == "-") {

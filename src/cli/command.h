@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -22,27 +23,54 @@ struct Common {
   std::vector<std::string> program;  // that measure and trace run, with its arguments
 };
 
-// Adds a subcommand; what its callback returns becomes the exit code of the program.
-using CommandResult = std::function<int()>;
-void AddRunCommand(CLI::App& app, const Common& common, CommandResult& action);
-void AddInspectCommand(CLI::App& app, const Common& common, CommandResult& action);
-void AddPhasesCommand(CLI::App& app, const Common& common, CommandResult& action);
-void AddCutCommand(CLI::App& app, const Common& common, CommandResult& action);
-void AddFactorsCommand(CLI::App& app, const Common& common, CommandResult& action);
-void AddImbalanceCommand(CLI::App& app, const Common& common, CommandResult& action);
-void AddBalanceCommand(CLI::App& app, const Common& common, CommandResult& action);
-void AddPredictCommand(CLI::App& app, const Common& common, CommandResult& action);
-void AddBacktestCommand(CLI::App& app, const Common& common, CommandResult& action);
-void AddCalibrateCommand(CLI::App& app, const Common& common, CommandResult& action);
-void AddWhatIfCommand(CLI::App& app, const Common& common, CommandResult& action);
-void AddGateCommand(CLI::App& app, const Common& common, CommandResult& action);
-void AddHistoryCommand(CLI::App& app, const Common& common, CommandResult& action);
-void AddCompareCommand(CLI::App& app, const Common& common, CommandResult& action);
-void AddReportCommand(CLI::App& app, const Common& common, CommandResult& action);
-void AddMeasureCommand(CLI::App& app, const Common& common, CommandResult& action);
-void AddTraceCommand(CLI::App& app, const Common& common, CommandResult& action);
-void AddWatchCommand(CLI::App& app, const Common& common, CommandResult& action);
-void AddCompletionCommand(CLI::App& app, const Common& common, CommandResult& action);
+// Where subcommands are added. The one on the command line sets the action, whose result is the exit code.
+struct CommandLine {
+  CLI::App& app;
+  const Common& common;
+  std::function<int()>& action;
+};
+
+template <typename Options>
+struct Subcommand {
+  CLI::App* command;
+  Options& options;
+};
+
+// Adds a subcommand that runs `run` with its options.
+template <typename Options>
+Subcommand<Options> AddCommand(const CommandLine& line, const std::string& name, const std::string& description,
+                               int (*run)(const Options&, const Common&)) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = line.app.add_subcommand(name, description);
+  command->callback([options, command, run, &common = line.common, &action = line.action] {
+    if (command->get_subcommands().empty()) action = [options, run, &common] { return run(*options, common); };
+  });
+  return {command, *options};
+}
+
+// In the order of the help.
+void AddRunCommand(CommandLine& line);
+void AddInspectCommand(CommandLine& line);
+void AddPhasesCommand(CommandLine& line);
+void AddFactorsCommand(CommandLine& line);
+void AddImbalanceCommand(CommandLine& line);
+void AddBalanceCommand(CommandLine& line);
+void AddPredictCommand(CommandLine& line);
+void AddBacktestCommand(CommandLine& line);
+void AddCalibrateCommand(CommandLine& line);
+void AddWhatIfCommand(CommandLine& line);
+void AddCutCommand(CommandLine& line);
+void AddCompareCommand(CommandLine& line);
+void AddReportCommand(CommandLine& line);
+void AddGateCommand(CommandLine& line);
+void AddHistoryCommand(CommandLine& line);
+void AddMeasureCommand(CommandLine& line);
+void AddTraceCommand(CommandLine& line);
+void AddWatchCommand(CommandLine& line);
+void AddCompletionCommand(CommandLine& line);
+
+// The script that completes the command line in bash, zsh or fish.
+std::string CompletionScript(const CLI::App& app, const std::string& shell);
 
 // Lines on stderr; silent with --quiet.
 class Messages {
@@ -64,8 +92,14 @@ class Messages {
 // An error as one sentence on stderr.
 void PrintError(const Error& error);
 
+// Whether an output goes to a file: neither left out nor "-", which is standard output.
+bool IsFile(const std::string& output);
 // Writes `text` to `path`, or to stdout when path is "-".
 void WriteOutput(const std::string& path, const std::string& text);
+// "wrote report/report.html" of every file but figures; nothing with --quiet.
+void PrintWritten(const std::vector<std::filesystem::path>& files, const Common& common);
+// Prints why runs failed; the exit code of the failure, 0 without one.
+int ReportFailures(const std::vector<RunRecord>& runs, const std::optional<Error>& failure);
 
 // The first of these variables of the environment that says something.
 std::string FromEnvironment(const std::vector<const char*>& names);
@@ -77,8 +111,15 @@ std::string DateGiven(const std::string& date_option);
 // A study from its file, or of some traces with the whole run as its phase. Throws a usage error for anything else.
 Study StudyOfInputs(const std::vector<std::string>& inputs, const std::string& preset = "", int application = 0);
 
-// --application of commands that read traces; 0: not given.
+// The study or traces that a command reads, and --application of Paraver traces; 0: not given.
+void AddInputOptions(CLI::App* command, std::vector<std::string>& inputs, int& application);
 void AddApplicationOption(CLI::App* command, int& application);
+// --instructions and --cycles.
+void AddCounterOptions(CLI::App* command, CounterNames& counters);
+// --skip and --keep.
+void AddIterationOptions(CLI::App* command, std::int64_t& skip, std::int64_t& keep);
+// --templates.
+void AddTemplatesOption(CLI::App* command, std::string& folder);
 inline std::optional<int> ApplicationOf(int option) { return option > 0 ? std::optional(option) : std::nullopt; }
 
 // Throws a usage error when the output is the input itself.
@@ -87,6 +128,11 @@ void RefuseOverwriting(const std::filesystem::path& input, const std::filesystem
 // Throws a usage error when the name does not end so, an output error when something has it: before a long trace is
 // read.
 void RequireFree(const std::filesystem::path& output, const std::string& ending);
+
+// The forms of a page, by the name of the output. Empty: text on the terminal. "-": JSON there. A name without ending
+// is that of a folder for all forms. Throws a usage error for other endings.
+enum class PageForm { kText, kJson, kHtml, kMarkdown, kFolder };
+PageForm PageFormOf(const std::string& output);
 
 // A number above 0 and up to 1.
 CLI::Validator Share();

@@ -4,7 +4,6 @@
 #include <set>
 
 #include "cli/command.h"
-#include "cli/results_input.h"
 #include "cli/table_options.h"
 #include "report/compare/pages.h"
 #include "report/compare/text.h"
@@ -66,36 +65,32 @@ int Compare(const CompareOptions& options, const Common& common) {
   for (std::size_t i = 0; i < comparisons.size(); ++i) {
     fmt::print("{}{}", i > 0 ? "\n" : "", FormatCompared(comparisons[i]));
   }
-  for (const auto& file : files) {
-    if (file.parent_path().filename() != "figures") fmt::print("wrote {}\n", file.string());
-  }
+  PrintWritten(files, common);
   return 0;
 }
 
 }  // namespace
 
-void AddCompareCommand(CLI::App& app, const Common& common, CommandResult& action) {
-  auto options = std::make_shared<CompareOptions>();
-  CLI::App* command = app.add_subcommand(
-      "compare",
-      "Compare results: two codes, machines or compilers, or before and after; says which factor explains it");
+void AddCompareCommand(CommandLine& line) {
+  auto [command, options] = AddCommand<CompareOptions>(
+      line, "compare",
+      "Compare results: two codes, machines or compilers, or before and after; says which factor explains it", Compare);
   command->footer(
       "Takes results.json, factors.json and factors.csv, mixed at will. Of several, each is compared with the first.\n"
       "Several runs of one side, measured by farscale or TALP, become a table by farscale factors FILES -o TABLE.\n"
       "Without -o the comparison is printed.");
-  command->add_option("results", options->results, "Results or factor tables, the one to compare with first")
+  command->add_option("results", options.results, "Results or factor tables, the one to compare with first")
       ->required();
-  command->add_option("-o,--output", options->output, "Folder for compare.html, compare.md and compare.json");
+  command->add_option("-o,--output", options.output, "Folder for compare.html, compare.md and compare.json");
   command
-      ->add_option("--names", options->names, "What to call them, separated by commas or blanks (default: their files)")
+      ->add_option("--names", options.names,
+                   "Names of the results, separated by commas or blanks (default: their files)")
       ->delimiter(',');
-  AddTargetsOption(command, options->targets,
+  AddTargetsOption(command, options.targets,
                    "Core counts to compare projections at, separated by commas (default: the targets of both)");
-  command->add_option("--preset", options->preset, "Preset with the models for factor tables, such as rosas14");
-  AddScalingOption(command, options->scaling, "How the runs of factor tables scale (default: as they say)");
-  command->add_option("--templates", options->templates,
-                      "Folder with templates of your own; what it lacks comes from farscale (docs/templates.md)");
-  command->callback([options, &common, &action] { action = [options, &common] { return Compare(*options, common); }; });
+  command->add_option("--preset", options.preset, "Preset with the models for factor tables, such as rosas14");
+  AddScalingOption(command, options.scaling, "How the runs of factor tables scale (default: as they say)");
+  AddTemplatesOption(command, options.templates);
 }
 
 }  // namespace farscale

@@ -121,35 +121,31 @@ int Cut(const CutOptions& options, const Common& common) {
 
 }  // namespace
 
-void AddCutCommand(CLI::App& app, const Common& common, CommandResult& action) {
-  auto options = std::make_shared<CutOptions>();
-  CLI::App* command = app.add_subcommand("cut", "Cut a phase out of a trace and write it as a trace of its own");
+void AddCutCommand(CommandLine& line) {
+  auto [command, options] =
+      AddCommand<CutOptions>(line, "cut", "Cut a phase out of a trace and write it as a trace of its own", Cut);
   command->footer(
       "Factors of the whole new trace are those of the phase with --span whole. What the archive holds of the rest of\n"
       "the run is what belongs to messages and collectives that cross the edge.");
-  command->add_option("trace", options->trace, "The trace: anchor file of an OTF2 archive, or a Paraver trace")
+  command->add_option("trace", options.trace, "The trace: anchor file of an OTF2 archive, or a Paraver trace")
       ->required();
-  command->add_option("-o,--output", options->output, "Anchor file to write, NAME.otf2; it must not exist")->required();
+  command->add_option("-o,--output", options.output, "Anchor file to write, NAME.otf2; it must not exist")->required();
   command->add_option(
-      "--phase", options->phase,
+      "--phase", options.phase,
       "Region to cut out, by name or as /regular expression/, or auto for the loop of the run: a region that marks its "
       "iterations, else those that the MPI calls show (found takes these in any case) (default: the whole run)");
-  command->add_option("--skip", options->skip, "Leave out this many iterations at the beginning")
-      ->check(CLI::NonNegativeNumber);
-  command->add_option("--keep", options->keep, "Keep this many iterations")->check(Positive());
-  command->add_flag("--clean", options->clean, "Of those, keep the longest run of undisturbed iterations");
-  command->add_option("--window", options->window, "Cut out BEGIN,END instead, in seconds since the start of the run");
-  command->add_option("--network", options->network,
+  AddIterationOptions(command, options.skip, options.keep);
+  command->add_flag("--clean", options.clean, "Of those, keep the longest run of undisturbed iterations");
+  command->add_option("--window", options.window, "Cut out BEGIN,END instead, in seconds since the start of the run");
+  command->add_option("--network", options.network,
                       "Write the run as replayed on this network: by name, a file, or calibrated");
   command
-      ->add_option("--computation", options->computation,
+      ->add_option("--computation", options.computation,
                    "and with computation from cycles, cpu-time, iterations, instructions, or auto")
       ->check(CLI::IsMember({"auto", "cycles", "cpu-time", "iterations", "instructions"}));
-  AddApplicationOption(command, options->application);
-  command->add_option("--instructions", options->counters.instructions, "Counter that holds instructions");
-  command->add_option("--cycles", options->counters.cycles, "Counter that holds cycles");
-  command->add_option("--cpu-time", options->counters.cpu_time, "Counter that holds CPU time");
-  command->callback([options, &common, &action] { action = [options, &common] { return Cut(*options, common); }; });
+  AddApplicationOption(command, options.application);
+  AddCounterOptions(command, options.counters);
+  command->add_option("--cpu-time", options.counters.cpu_time, "Counter that holds CPU time");
 }
 
 }  // namespace farscale

@@ -92,7 +92,7 @@ void Apply(const FactorsOptions& options, Study& study) {
 
 // What to write, by the option, else by the name of the file.
 std::string FormatOf(const FactorsOptions& options) {
-  const bool to_file = !options.output.empty() && options.output != "-";
+  const bool to_file = IsFile(options.output);
   if (options.format == "talp" && !to_file) {
     throw Error(ErrorKind::kUsage, "--format talp", "TALP has one file a run", "give a folder for them with -o");
   }
@@ -197,64 +197,56 @@ int Factors(const FactorsOptions& options, const Common& common) {
   results.table = measured.table;
   messages.FindingsOf(results);
   WriteTable(WithWarningsOfRuns(measured), format, options, messages);
-  for (const RunRecord& run : measured.runs) {
-    if (!run.error.empty()) PrintError(Error(ErrorKind::kInput, "run failed", run.error));
-  }
-  return measured.failure ? measured.failure->exit_code() : 0;
+  return ReportFailures(measured.runs, measured.failure);
 }
 
 }  // namespace
 
-void AddFactorsCommand(CLI::App& app, const Common& common, CommandResult& action) {
-  auto options = std::make_shared<FactorsOptions>();
-  CLI::App* command = app.add_subcommand("factors", "Measure the efficiency factors of a study or of some traces");
+void AddFactorsCommand(CommandLine& line) {
+  auto [command, options] = AddCommand<FactorsOptions>(
+      line, "factors", "Measure the efficiency factors of a study or of some traces", Factors);
   command->footer("Without -o the table is printed. The table is small; keep it, and predict from it later.");
   command
-      ->add_option("input", options->inputs,
+      ->add_option("input", options.inputs,
                    "A study file, traces of one program (.otf2, .prv, .prv.gz), a factor table, or "
                    "runs measured by TALP (.json)")
       ->required();
   command
       ->add_option(
-          "--phase", options->phases,
+          "--phase", options.phases,
           "Region to analyse, by name or as /regular expression/, or auto for the loop of the runs: a region that "
           "marks "
           "its iterations, else those that the MPI calls show (found takes these in any case), auto:NAME for a part of "
           "them; repeat for several (default: the study's phases, or the whole run)")
       ->allow_extra_args(false);
-  command->add_option("--span", options->span, "Count one window a rank, or each occurrence (default: by the gaps)")
+  command->add_option("--span", options.span, "Count one window a rank, or each occurrence (default: by the gaps)")
       ->check(CLI::IsMember({"whole", "each"}));
-  command->add_option("--skip", options->skip, "Leave out this many iterations at the beginning")
-      ->check(CLI::NonNegativeNumber);
-  command->add_option("--keep", options->keep, "Keep this many iterations")->check(Positive());
-  command->add_option("--clean", options->clean,
+  AddIterationOptions(command, options.skip, options.keep);
+  command->add_option("--clean", options.clean,
                       "Keep the longest run of undisturbed iterations (longest), or so many of the cleanest");
-  command->add_option("--rules", options->rules, "Rules of the ideal replay (default: bsc)")
+  command->add_option("--rules", options.rules, "Rules of the ideal replay (default: bsc)")
       ->check(CLI::IsMember({"bsc", "causal"}));
-  command->add_option("--eager-limit", options->eager_limit, "With causal: bytes from which messages rendezvous")
+  command->add_option("--eager-limit", options.eager_limit, "With causal: bytes from which messages rendezvous")
       ->check(CLI::NonNegativeNumber);
-  command->add_option("--scaling", options->scaling, "How the runs scale (default: from how the work grows)")
-      ->check(CLI::IsMember({"strong", "weak"}));
-  command->add_option("--reference", options->reference, "Cores of the reference run (default: the smallest)")
+  AddScalingOption(command, options.scaling, "How the runs scale (default: from how the work grows)");
+  command->add_option("--reference", options.reference, "Cores of the reference run (default: the smallest)")
       ->check(CoreCount());
   command
-      ->add_option("--groups", options->groups,
+      ->add_option("--groups", options.groups,
                    "Factors for groups of ranks that do different work, as they are found, too (default: as the study "
                    "says, else auto)")
       ->check(CLI::IsMember({"auto", "none"}));
-  AddApplicationOption(command, options->application);
-  command->add_option("--instructions", options->counters.instructions, "Counter that holds instructions");
-  command->add_option("--cycles", options->counters.cycles, "Counter that holds cycles");
-  command->add_option("--series", options->series, "Name of the program in the table");
-  command->add_option("--preset", options->preset, "Preset whose settings fill what the study leaves out");
-  command->add_option("-o,--output", options->output,
+  AddApplicationOption(command, options.application);
+  AddCounterOptions(command, options.counters);
+  command->add_option("--series", options.series, "Name of the program in the table");
+  command->add_option("--preset", options.preset, "Preset whose settings fill what the study leaves out");
+  command->add_option("-o,--output", options.output,
                       "File to write, .json or .csv; - prints CSV; of --format talp a folder");
-  command->add_option("--format", options->format, "What to write (default: by the name of the file)")
+  command->add_option("--format", options.format, "What to write (default: by the name of the file)")
       ->check(CLI::IsMember({"csv", "json", "talp"}));
-  command->add_option("--date", options->date,
+  command->add_option("--date", options.date,
                       "With --format talp: date of the runs, like 2026-11-20T12:00:00Z, or now (default: "
                       "CI_COMMIT_TIMESTAMP, or SOURCE_DATE_EPOCH)");
-  command->callback([options, &common, &action] { action = [options, &common] { return Factors(*options, common); }; });
 }
 
 }  // namespace farscale

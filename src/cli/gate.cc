@@ -118,33 +118,31 @@ int Gate(const GateOptions& options, const Common& common) {
 
 }  // namespace
 
-void AddGateCommand(CLI::App& app, const Common& common, CommandResult& action) {
-  auto options = std::make_shared<GateOptions>();
-  CLI::App* command = app.add_subcommand(
-      "gate", "Judge results by rules and against a baseline, for CI: pass, warn, fail, or no evidence");
+void AddGateCommand(CommandLine& line) {
+  auto [command, options] = AddCommand<GateOptions>(
+      line, "gate", "Check results against rules and a baseline, for CI: pass, warn, fail or undecided", Gate);
   command->footer(
       "Results and baseline are results.json, factors.json, a CSV table, or entries of a history; several results are\n"
       "repeats of each other. A file name of - is standard output. Exit codes: 0 passed, with warnings or without,\n"
       "1 failed, 4 not enough evidence. docs/gate.md describes rules, verdicts and outputs.");
-  command->add_option("results", options->results, "Results to judge")->required();
-  command->add_option("--rules", options->rules, "File of rules, or default, strict or targets (default: default)");
-  command->add_option("--baseline", options->baseline,
+  command->add_option("results", options.results, "Results to judge")->required();
+  command->add_option("--rules", options.rules, "File of rules, or default, strict or targets (default: default)");
+  command->add_option("--baseline", options.baseline,
                       "Earlier results to compare with: a file, or a folder made by farscale history add");
-  command->add_option("--json", options->json, "File for the verdicts as JSON");
-  command->add_option("--junit", options->junit, "File for the verdicts as JUnit XML");
-  command->add_option("--markdown", options->markdown, "File for the verdicts as Markdown, for a pull request");
-  command->add_option("--badge", options->badge, "File for a badge (SVG)");
-  command->add_option("--openmetrics", options->openmetrics, "File for factors and verdicts as OpenMetrics text");
-  command->add_option("--annotations", options->annotations, "Mark rules in the CI server: github or gitlab")
+  command->add_option("--json", options.json, "File for the verdicts as JSON");
+  command->add_option("--junit", options.junit, "File for the verdicts as JUnit XML");
+  command->add_option("--markdown", options.markdown, "File for the verdicts as Markdown, for a pull request");
+  command->add_option("--badge", options.badge, "File for a badge (SVG)");
+  command->add_option("--openmetrics", options.openmetrics, "File for factors and verdicts as OpenMetrics text");
+  command->add_option("--annotations", options.annotations, "Mark rules in the CI server: github or gitlab")
       ->check(CLI::IsMember({"github", "gitlab"}));
-  command->add_option("--annotations-file", options->annotations_file, "File for the annotations (default: -)");
-  AddScalingOption(command, options->table.scaling, "How the runs of factor tables scale (default: as they say)");
+  command->add_option("--annotations-file", options.annotations_file, "File for the annotations (default: -)");
+  AddScalingOption(command, options.table.scaling, "How the runs of factor tables scale (default: as they say)");
   AddTargetsOption(
-      command, options->targets,
+      command, options.targets,
       "Core counts that cores = \"targets\" means, separated by commas (default: those of results.json, else "
       "powers of two up to a million)");
-  AddModelOptions(command, options->table);
-  command->callback([options, &common, &action] { action = [options, &common] { return Gate(*options, common); }; });
+  AddModelOptions(command, options.table);
 }
 
 }  // namespace farscale

@@ -10,6 +10,7 @@
 #include "gate/history_json.h"
 #include "gate/history_view.h"
 #include "gate/result_files.h"
+#include "study/resources.h"
 
 namespace farscale {
 namespace {
@@ -19,7 +20,7 @@ namespace fs = std::filesystem;
 struct HistoryOptions {
   std::string folder;
   std::string title = "History";
-  std::string html, markdown, json;
+  std::string html, markdown, json, templates;
 };
 
 struct AddOptions {
@@ -72,15 +73,18 @@ int ShowHistory(const HistoryOptions& options, const Common& common) {
   }
   const HistoryView view = ViewOf(history, options.title, diagnostics.findings());
   messages.Findings(options.folder, view.findings);
-  const std::vector<std::pair<std::string, std::string (*)(const HistoryView&)>> outputs = {
-      {options.html, WriteHistoryPage}, {options.markdown, WriteHistoryMarkdown}, {options.json, WriteTracksJson}};
+  const ReportTemplates templates = LoadFormTemplates("history", options.templates);
+  const std::vector<std::pair<std::string, std::function<std::string()>>> outputs = {
+      {options.html, [&] { return WriteHistoryHtml(view, templates); }},
+      {options.markdown, [&] { return WriteHistoryMarkdown(view, templates); }},
+      {options.json, [&] { return WriteTracksJson(view); }}};
   const auto on_stdout =
       std::count_if(outputs.begin(), outputs.end(), [](const auto& output) { return output.first == "-"; });
   if (on_stdout > 1) {
     throw Error(ErrorKind::kUsage, "-", "several outputs go to standard output", "give a file name to all but one");
   }
   for (const auto& [path, write] : outputs) {
-    if (!path.empty()) WriteOutput(path, write(view));
+    if (!path.empty()) WriteOutput(path, write());
   }
   if (on_stdout > 0 || common.quiet) return 0;
   fmt::print("{}", WriteHistoryTable(view));
@@ -92,33 +96,31 @@ int ShowHistory(const HistoryOptions& options, const Common& common) {
 
 }  // namespace
 
-void AddHistoryCommand(CLI::App& app, const Common& common, CommandResult& action) {
-  auto options = std::make_shared<HistoryOptions>();
-  CLI::App* command = app.add_subcommand("history", "Keep results of many commits, and draw every factor over them");
+void AddHistoryCommand(CommandLine& line) {
+  auto [command, options] = AddCommand<HistoryOptions>(
+      line, "history", "Keep results of many commits, and draw every factor over them", ShowHistory);
   command->footer(
       "farscale history add RESULTS --into FOLDER adds results with commit and date; farscale history FOLDER shows "
       "them.\n"
       "A file name of - is standard output.");
-  command->add_option("folder", options->folder, "Folder of the history");
-  command->add_option("--title", options->title, "Title of page and tables");
-  command->add_option("--html", options->html, "File for a page with charts");
-  command->add_option("--markdown", options->markdown, "File for tables in Markdown");
-  command->add_option("--json", options->json, "File for all values, steps and last changes as JSON");
-  command->callback([options, command, &common, &action] {
-    if (command->get_subcommands().empty()) action = [options, &common] { return ShowHistory(*options, common); };
-  });
+  command->add_option("folder", options.folder, "Folder of the history");
+  command->add_option("--title", options.title, "Title of page and tables");
+  command->add_option("--html", options.html, "File for a page with charts");
+  command->add_option("--markdown", options.markdown, "File for tables in Markdown");
+  command->add_option("--json", options.json, "File for all values, steps and last changes as JSON");
+  AddTemplatesOption(command, options.templates);
 
-  auto added = std::make_shared<AddOptions>();
-  CLI::App* add = command->add_subcommand("add", "Add results of one commit; several files are repeats of each other");
-  add->add_option("results", added->results, "results.json, factors.json or a CSV table")->required();
-  add->add_option("--into", added->into, "Folder of the history; made when it is not there")->required();
-  add->add_option("--commit", added->commit, "Commit (default: as GitHub, GitLab or Jenkins say it)");
-  add->add_option("--date", added->date,
+  auto [add, added] =
+      AddCommand<AddOptions>({*command, line.common, line.action}, "add",
+                             "Add results of one commit; several files are repeats of each other", AddToHistory);
+  add->add_option("results", added.results, "results.json, factors.json or a CSV table")->required();
+  add->add_option("--into", added.into, "Folder of the history; made when it is not there")->required();
+  add->add_option("--commit", added.commit, "Commit (default: as GitHub, GitLab or Jenkins say it)");
+  add->add_option("--date", added.date,
                   "Date of the commit, like 2026-11-20T12:00:00Z, or now (default: CI_COMMIT_TIMESTAMP, or "
                   "SOURCE_DATE_EPOCH)");
-  AddScalingOption(add, added->scaling, "How the runs of factor tables scale (default: as they say)");
-  add->add_option("--accept", added->accepted, "Why the level changes on purpose: baselines begin anew here");
-  add->callback([added, &common, &action] { action = [added, &common] { return AddToHistory(*added, common); }; });
+  AddScalingOption(add, added.scaling, "How the runs of factor tables scale (default: as they say)");
+  add->add_option("--accept", added.accepted, "Why the level changes on purpose: baselines begin anew here");
 }
 
 }  // namespace farscale

@@ -4,7 +4,6 @@
 
 #include "base/files.h"
 #include "cli/command.h"
-#include "cli/page_form.h"
 #include "report/imbalance/pages.h"
 #include "report/loss_growth.h"
 #include "report/losses_text.h"
@@ -102,48 +101,37 @@ int Imbalance(const ImbalanceOptions& options, const Common& common) {
   } else {
     Write(losses, form, options, templates);
   }
-  for (const RunRecord& run : measured.runs) {
-    if (!run.error.empty()) PrintError(Error(ErrorKind::kInput, "run failed", run.error));
-  }
-  return measured.failure ? measured.failure->exit_code() : 0;
+  return ReportFailures(measured.runs, measured.failure);
 }
 
 }  // namespace
 
-void AddImbalanceCommand(CLI::App& app, const Common& common, CommandResult& action) {
-  auto options = std::make_shared<ImbalanceOptions>();
-  CLI::App* command =
-      app.add_subcommand("imbalance", "Say where time is lost: wait states, what caused them, the critical path");
+void AddImbalanceCommand(CommandLine& line) {
+  auto [command, options] = AddCommand<ImbalanceOptions>(
+      line, "imbalance", "Find where time is lost: wait states, their causes, the critical path", Imbalance);
   command->footer(
       "Waits are charged to the call paths that made the others wait, through chains of waits: short-term costs are "
       "of\n"
       "waits that a delay caused itself, long-term costs of those that these caused in turn.");
-  command->add_option("input", options->inputs, "A study file, or traces of one program (.otf2, .prv, .prv.gz)")
-      ->required();
+  AddInputOptions(command, options.inputs, options.application);
   command
-      ->add_option("--phase", options->phases,
+      ->add_option("--phase", options.phases,
                    "Region to analyse, by name or as /regular expression/, or auto for the loop of the runs: a region "
                    "that marks its iterations, else those that the MPI calls show (found takes these in any case); "
                    "repeat for several (default: the study's phases, or the whole run)")
       ->allow_extra_args(false);
-  command->add_option("--top", options->top, "Rows of each table")
-      ->check(CLI::Range(1, 1000000))
-      ->capture_default_str();
+  command->add_option("--top", options.top, "Rows of each table")->check(CLI::Range(1, 1000000))->capture_default_str();
   command
-      ->add_option("--rules", options->rules,
+      ->add_option("--rules", options.rules,
                    "How waits are charged to delays: conserving (all of it, as published), or scalasca (as Scalasca 2: "
                    "the call at the last synchronization counts as work, and a wait longer than what its delayer did "
                    "is charged in part)")
       ->check(CLI::IsMember({"conserving", "scalasca"}))
       ->capture_default_str();
-  AddApplicationOption(command, options->application);
   command->add_option(
-      "-o,--output", options->output,
+      "-o,--output", options.output,
       "File to write: .html, .md (the top rows), .json (everything; - prints it); or a folder for all three");
-  command->add_option("--templates", options->templates,
-                      "Folder with templates of your own; what it lacks comes from farscale (docs/templates.md)");
-  command->callback(
-      [options, &common, &action] { action = [options, &common] { return Imbalance(*options, common); }; });
+  AddTemplatesOption(command, options.templates);
 }
 
 }  // namespace farscale

@@ -253,7 +253,7 @@ Json ToJson(const Inspection& inspection) {
   return json;
 }
 
-int InspectTrace(const InspectOptions& options) {
+int InspectTrace(const InspectOptions& options, const Common&) {
   const Inspection inspection = Inspect(options);
   if (options.json) {
     fmt::print("{}\n", ToJson(inspection).dump(2));
@@ -272,16 +272,15 @@ int InspectTrace(const InspectOptions& options) {
 
 }  // namespace
 
-void AddInspectCommand(CLI::App& app, const Common&, CommandResult& action) {
-  auto options = std::make_shared<InspectOptions>();
-  CLI::App* command = app.add_subcommand(
-      "inspect", "Show what is in a trace: ranks, nodes, MPI functions, regions, loops, counters, anomalies");
-  command->add_option("trace", options->trace, "The trace: anchor file of an OTF2 archive, or a Paraver trace")
+void AddInspectCommand(CommandLine& line) {
+  auto [command, options] = AddCommand<InspectOptions>(
+      line, "inspect", "Show what is in a trace: ranks, nodes, MPI functions, regions, loops, counters, anomalies",
+      InspectTrace);
+  command->add_option("trace", options.trace, "The trace: anchor file of an OTF2 archive, or a Paraver trace")
       ->required();
-  AddApplicationOption(command, options->application);
-  command->add_flag("--json", options->json, "Print JSON");
-  command->add_option("--regions", options->most_regions, "How many regions to list")->capture_default_str();
-  command->callback([options, &action] { action = [options] { return InspectTrace(*options); }; });
+  AddApplicationOption(command, options.application);
+  command->add_flag("--json", options.json, "Print JSON");
+  command->add_option("--regions", options.most_regions, "How many regions to list")->capture_default_str();
 }
 
 }  // namespace farscale

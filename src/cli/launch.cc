@@ -165,7 +165,7 @@ bool IsStatic(const fs::path& path) {
                                           [](const Elf64_Phdr& segment) { return segment.p_type == PT_INTERP; });
 }
 
-// Programs that cannot be measured are told now or, as far as only their run shows it, at their end.
+// Warns of programs that cannot be measured: now, or at their end where only their run shows it.
 void WatchForNothing(const Launch& launch) {
   if (IsStatic(FindProgram(launch.command.front()))) {
     fmt::print(stderr, "farscale: {} is linked statically: no library can be loaded into it, so it is not measured\n",

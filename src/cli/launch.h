@@ -31,13 +31,18 @@ std::optional<std::string> MpiOfLibraries(const std::vector<std::string>& librar
 // The MPI whose mpirun has started this process, by what it leaves in the environment.
 std::optional<std::string> MpiOfLauncher();
 
-// As far as the launcher says which rank this is: whether it is the first one, or on the first one's node. What is wrong
-// here is then wrong there.
+// As far as the launcher says which rank this is: whether it is the first one, or on the first one's node. What is
+// wrong here is then wrong there.
 bool IsBesideFirstRank();
 // The same, but not the first one: it has nothing to say that the first one does not say.
 bool IsRepetition(const std::vector<std::string>& arguments);
 
 // This program's own file.
 std::filesystem::path OwnProgram();
+
+// Where measure and trace put their results, checked before the program runs. Both throw an output error that
+// says what is in the way.
+void CheckResultFile(const std::string& path);
+void CheckTraceFolder(const std::string& path);
 
 }  // namespace farscale

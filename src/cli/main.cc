@@ -28,11 +28,11 @@ constexpr const char* kFooter =
     "  farscale run study.toml                         the main job: report with projections\n"
     "  farscale factors study.toml -o factors.csv      stop after the factor table\n"
     "  farscale predict factors.csv --targets 1024     fit and extrapolate a factor table\n"
-    "  farscale backtest factors.csv                   hide the larger runs and see how well they are predicted\n"
+    "  farscale backtest factors.csv                   predict the larger runs from the smaller ones\n"
     "  farscale report results.json --form allocation  what computing centres ask for\n"
     "  farscale compare before.json after.json         what changed, and which factor explains it\n"
     "  farscale cut T.otf2 --phase loop -o L/l.otf2    keep one phase of a trace\n"
-    "  farscale balance study.toml                     what dynamic load balancing would bring\n"
+    "  farscale balance study.toml                     gain from dynamic load balancing\n"
     "  farscale gate results.json --baseline history   fail a CI job when scaling got worse\n"
     "  mpirun -n 8 farscale measure ./app              factors of a run, without a trace\n"
     "\n"
@@ -56,7 +56,7 @@ int EndAfterOthers(int code) {
   return code;
 }
 
-int WithoutWords(const CommandResult& action) {
+int WithoutWords(const std::function<int()>& action) {
   try {
     return action();
   } catch (const Error& error) {
@@ -73,27 +73,16 @@ int Main(int argc, char** argv) {
   Common common;
   app.add_option("-j,--jobs", common.jobs, "Threads to use (default: one a core)")->check(CLI::Range(1, 4096));
   app.add_flag("-q,--quiet", common.quiet, "No progress and no warnings; errors only");
-  app.add_flag("-v,--verbose", common.verbose, "Say more: notes on every run");
-  CommandResult action;
-  AddRunCommand(app, common, action);
-  AddInspectCommand(app, common, action);
-  AddPhasesCommand(app, common, action);
-  AddFactorsCommand(app, common, action);
-  AddImbalanceCommand(app, common, action);
-  AddBalanceCommand(app, common, action);
-  AddPredictCommand(app, common, action);
-  AddBacktestCommand(app, common, action);
-  AddCalibrateCommand(app, common, action);
-  AddWhatIfCommand(app, common, action);
-  AddCutCommand(app, common, action);
-  AddCompareCommand(app, common, action);
-  AddReportCommand(app, common, action);
-  AddGateCommand(app, common, action);
-  AddHistoryCommand(app, common, action);
-  AddMeasureCommand(app, common, action);
-  AddTraceCommand(app, common, action);
-  AddWatchCommand(app, common, action);
-  AddCompletionCommand(app, common, action);
+  app.add_flag("-v,--verbose", common.verbose, "Print notes on every run, too");
+  std::function<int()> action;
+  CommandLine line{app, common, action};
+  for (const auto add :
+       {AddRunCommand, AddInspectCommand, AddPhasesCommand, AddFactorsCommand, AddImbalanceCommand, AddBalanceCommand,
+        AddPredictCommand, AddBacktestCommand, AddCalibrateCommand, AddWhatIfCommand, AddCutCommand, AddCompareCommand,
+        AddReportCommand, AddGateCommand, AddHistoryCommand, AddMeasureCommand, AddTraceCommand, AddWatchCommand,
+        AddCompletionCommand}) {
+    add(line);
+  }
   AddFooters(app);
   std::vector<std::string> arguments(argv + 1, argv + argc);
   const bool is_repetition = IsRepetition(arguments);

@@ -7,7 +7,6 @@
 #include "base/version.h"
 #include "cli/command.h"
 #include "cli/launch.h"
-#include "cli/launch_output.h"
 #include "collect/guard.h"
 #include "collect/page_file.h"
 
@@ -48,58 +47,53 @@ void AddLaunchOptions(CLI::App* command, LaunchOptions& options) {
       ->capture_default_str();
 }
 
+int Measure(const LaunchOptions& options, const Common& common) {
+  if (!options.guard.empty()) {
+    collect::GuardJob(options.guard, Generator());
+    return 0;
+  }
+  const Launch launch = LaunchOf(options, common, "measure");
+  if (IsBesideFirstRank()) CheckResultFile(options.output);
+  collect::RemoveStalePages();
+  BecomeProgram(launch);
+}
+
+int RecordTrace(const LaunchOptions& options, const Common& common) {
+  Launch launch = LaunchOf(options, common, "trace");
+  if (IsBesideFirstRank()) CheckTraceFolder(options.output);
+  collect::RemoveStalePages();
+  for (const std::string& region : options.regions) launch.variables["FARSCALE_ONLY"] += region + "\n";
+  BecomeProgram(launch);
+}
+
 }  // namespace
 
-void AddMeasureCommand(CLI::App& app, const Common& common, CommandResult& action) {
-  auto options = std::make_shared<LaunchOptions>();
-  options->output = "farscale.json";
-  CLI::App* command =
-      app.add_subcommand("measure", "Run an MPI program and report its efficiency factors at the end, without a trace");
+void AddMeasureCommand(CommandLine& line) {
+  auto [command, options] = AddCommand<LaunchOptions>(
+      line, "measure", "Run an MPI program and report its efficiency factors at the end, without a trace", Measure);
+  options.output = "farscale.json";
   command->footer(
       "Put it between mpirun and the program: mpirun -n 8 farscale measure ./program arguments\n"
       "Options of farscale stand before the program's name.");
-  command->add_option("-o,--output", options->output, "Where the results go (default: farscale.json)");
-  command->add_option("--guard", options->guard, "Wait for a job's end and report it if need be")->group("");
-  AddLaunchOptions(command, *options);
-  command->callback([options, &common, &action] {
-    action = [options, &common]() -> int {
-      if (!options->guard.empty()) {
-        collect::GuardJob(options->guard, Generator());
-        return 0;
-      }
-      const Launch launch = LaunchOf(*options, common, "measure");
-      if (IsBesideFirstRank()) CheckResultFile(options->output);
-      collect::RemoveStalePages();
-      BecomeProgram(launch);
-    };
-  });
+  command->add_option("-o,--output", options.output, "Where the results go (default: farscale.json)");
+  command->add_option("--guard", options.guard, "Wait for a job's end and report it if need be")->group("");
+  AddLaunchOptions(command, options);
 }
 
-void AddTraceCommand(CLI::App& app, const Common& common, CommandResult& action) {
-  auto options = std::make_shared<LaunchOptions>();
-  options->output = "farscale-trace";
-  CLI::App* command = app.add_subcommand("trace", "Run an MPI program and record an OTF2 trace of it");
+void AddTraceCommand(CommandLine& line) {
+  auto [command, options] =
+      AddCommand<LaunchOptions>(line, "trace", "Run an MPI program and record an OTF2 trace of it", RecordTrace);
+  options.output = "farscale-trace";
   command->footer(
       "Put it between mpirun and the program: mpirun -n 8 farscale trace -o traces/8 ./program arguments\n"
       "Options of farscale stand before the program's name.");
-  command->add_option("-o,--output", options->output,
+  command->add_option("-o,--output", options.output,
                       "Folder for the archive, traces.otf2 and what belongs to it (default: farscale-trace)");
   command
-      ->add_option("--only", options->regions,
+      ->add_option("--only", options.regions,
                    "Record only while this region is open, which the program marks; repeat for several")
       ->allow_extra_args(false);
-  AddLaunchOptions(command, *options);
-  command->callback([options, &common, &action] {
-    action = [options, &common]() -> int {
-      Launch launch = LaunchOf(*options, common, "trace");
-      if (IsBesideFirstRank()) CheckTraceFolder(options->output);
-      collect::RemoveStalePages();
-      std::string regions;
-      for (const std::string& region : options->regions) regions += region + "\n";
-      launch.variables["FARSCALE_ONLY"] = regions;
-      BecomeProgram(launch);
-    };
-  });
+  AddLaunchOptions(command, options);
 }
 
 }  // namespace farscale

@@ -1,18 +1,15 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <filesystem>
-#include <map>
 #include <memory>
 #include <optional>
-#include <set>
 
 #include "base/text.h"
 #include "cli/command.h"
-#include "cli/phase_tables.h"
 #include "phases/loop_choice.h"
 #include "phases/phase_cut.h"
 #include "replay/processor_time.h"
+#include "study/study_draft.h"
 #include "trace/trace_reader.h"
 
 namespace farscale {
@@ -24,91 +21,6 @@ struct PhasesOptions {
   std::string phase = "auto";
   std::string output;
 };
-
-std::string QuotedToml(const std::string& text) {
-  std::string quoted = "\"";
-  for (const char c : text) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
-      quoted += fmt::format("\\u{:04X}", static_cast<unsigned char>(c));
-      continue;
-    }
-    if (c == '"' || c == '\\') quoted += '\\';
-    quoted += c;
-  }
-  return quoted + '"';
-}
-
-std::string StudyText(const PhasesOptions& options, const std::string& folder) {
-  std::string text = "# scaling = \"strong\" or \"weak\": only you know\n[study]\n# scaling = \"strong\"\n\n";
-  for (const std::string& trace : options.traces) {
-    const std::filesystem::path path =
-        std::filesystem::absolute(trace).lexically_proximate(std::filesystem::absolute(folder));
-    text += fmt::format("[[runs]]\ntrace = {}\n", QuotedToml(path.string()));
-    if (options.application > 0) text += fmt::format("application = {}\n", options.application);
-    text += "\n";
-  }
-  return text;
-}
-
-// Whether to leave out what stands out in a phase.
-struct CleanAdvice {
-  std::size_t standing_out = 0, iterations = 0;  // of all runs
-  std::string obstacle;                          // why it would not be noise alone, or not in every run; empty: it would
-
-  bool IsTaken() const { return standing_out > 0 && obstacle.empty(); }
-};
-
-// What the phases of a study are, as far as the runs show it.
-struct FoundPhases {
-  std::optional<PhaseSpec> loop;                          // nothing: the whole run stands in
-  std::string why;                                        // it does
-  std::vector<std::string> parts;                         // in the order of an iteration
-  std::map<std::string, std::vector<std::string>> lacks;  // by part, the runs without it
-  std::map<std::string, CleanAdvice> cleaning;            // by part, that of the loop under an empty name
-};
-
-// A line of a study that takes clean iterations, or says why it does not.
-std::string CleanText(const CleanAdvice& advice) {
-  if (advice.standing_out == 0) return "# clean = true  # the longest run of undisturbed iterations: none stands out\n";
-  const std::string which = fmt::format("{} of {} iterations of all runs", advice.standing_out, advice.iterations);
-  if (advice.IsTaken()) return fmt::format("clean = true    # {} stand out as disturbed\n", which);
-  return fmt::format("# clean = true  # {} stand out, but {}\n", which, advice.obstacle);
-}
-
-std::string PhasesText(const PhasesOptions& options, const FoundPhases& found) {
-  if (!found.loop) {
-    return fmt::format(
-        "# {}\n[[phases]]\nwhole = true\n# region = \"...\"  # of an iteration, where the program marks one\n",
-        found.why);
-  }
-  const PhaseSpec& spec = *found.loop;
-  std::string loop;
-  if (spec.kind == PhaseSpec::Kind::kFoundLoop) {
-    loop = "found = true    # the iterations that the MPI calls show\n";
-  } else if (spec.kind == PhaseSpec::Kind::kRegion) {
-    loop = fmt::format("region = {}\n", QuotedToml(spec.region));
-  } else {
-    loop = fmt::format("regex = {}\n", QuotedToml(spec.region));
-  }
-  std::string text =
-      "[[phases]]\n" + loop + "# skip = 1      # leave out a warm-up; keep = 10 takes so many after that\n";
-  text += CleanText(found.cleaning.at(""));
-  for (const std::string& part : found.parts) {
-    const auto lacks = found.lacks.find(part);
-    const std::size_t without = lacks == found.lacks.end() ? 0 : lacks->second.size();
-    // With one run only there is nothing to fit.
-    const bool is_scarce = without > 0 && options.traces.size() - without < 2;
-    const std::string comment = is_scarce ? "# " : "";
-    text += fmt::format("\n{0}[[phases]]\n{0}{1}{0}part = {2}\n", comment, loop, QuotedToml(part));
-    const CleanAdvice& of_part = found.cleaning.at(part);
-    if (found.cleaning.at("").IsTaken() && of_part.standing_out > 0) {
-      const std::string line = CleanText(of_part);
-      text += line.starts_with('#') ? line : comment + line;
-    }
-    if (without > 0) text += fmt::format("# not in {}\n", Join(lacks->second, ", "));
-  }
-  return text;
-}
 
 // The largest trace is read first and shows the others what to look for; a trace that cannot be read does not lose the
 // others.
@@ -151,107 +63,8 @@ class PhaseReader {
   std::optional<Error> failure_;
 };
 
-// Runs of one program go through its loop equally often, or for longer with as much work in each iteration: of all
-// ranks together (strong scaling), or of each (weak). Else what was found is not the same loop.
-bool AreOfOneLoop(const std::vector<PhaseStructure>& structures) {
-  constexpr double kFarOff = 1.4;  // as that of iterationsDiffer
-  std::set<std::size_t> counts;
-  std::vector<double> together, each;
-  for (const PhaseStructure& structure : structures) {
-    if (!structure.is_found || structure.iterations == 0) continue;
-    counts.insert(structure.iterations);
-    together.push_back(structure.useful / static_cast<double>(structure.iterations));
-    each.push_back(together.back() / static_cast<double>(structure.ranks));
-  }
-  const auto is_even = [&](const std::vector<double>& works) {
-    const auto [least, most] = std::minmax_element(works.begin(), works.end());
-    return *most < kFarOff * *least;
-  };
-  return counts.size() < 2 || is_even(together) || is_even(each);
-}
-
-std::string SayCounts(const std::vector<PhaseStructure>& structures) {
-  std::vector<std::string> counts;
-  for (const PhaseStructure& structure : structures) {
-    if (structure.is_found) counts.push_back(fmt::format("{} on {} ranks", structure.iterations, structure.ranks));
-  }
-  return Join(counts, ", ");
-}
-
-// An iteration that stands out in most of the runs does so because of what the program does in it: noise does not come
-// at the same place again.
-std::size_t IterationOfTheProgram(const std::vector<const Cleaning*>& runs) {
-  std::map<std::size_t, std::size_t> counts;
-  for (const Cleaning* run : runs) {
-    for (std::size_t k = 0; k < run->standing_out.size(); ++k) counts[k + 1] += run->standing_out[k] ? 1 : 0;
-  }
-  for (const auto& [iteration, count] : counts) {
-    if (count > 1 && 2 * count > runs.size()) return iteration;
-  }
-  return 0;
-}
-
-// `runs`: names of files, at least one.
-std::string SuchAs(const std::vector<std::string>& runs) {
-  return runs.size() == 1 ? "in " + runs.front() : fmt::format("in {} runs, such as {}", runs.size(), runs.front());
-}
-
-// Clean iterations of some runs do not compare with all iterations of others, nor with others' iterations that do more.
-CleanAdvice AdviceOn(const std::string& part, const PhasesOptions& options,
-                     const std::vector<PhaseStructure>& structures) {
-  CleanAdvice advice;
-  std::vector<const Cleaning*> runs;
-  std::vector<std::string> unjudged, takes_work;
-  for (std::size_t i = 0; i < structures.size(); ++i) {
-    const auto found = structures[i].cleaning.find(part);
-    if (found == structures[i].cleaning.end()) continue;
-    const Cleaning& run = *runs.emplace_back(&found->second);
-    advice.iterations += run.standing_out.size();
-    advice.standing_out +=
-        static_cast<std::size_t>(std::count(run.standing_out.begin(), run.standing_out.end(), true));
-    if (!run.is_judged) unjudged.push_back(QuotedToml(options.traces[i]));
-    if (run.takes_work) takes_work.push_back(QuotedToml(options.traces[i]));
-  }
-  if (!unjudged.empty()) {
-    advice.obstacle = "disturbed ones cannot be told " + SuchAs(unjudged);
-  } else if (!takes_work.empty()) {
-    advice.obstacle = "without them the program does other work " + SuchAs(takes_work);
-  } else if (const std::size_t iteration = IterationOfTheProgram(runs); iteration > 0) {
-    advice.obstacle = fmt::format("iteration {} does in most runs, so the program makes it", iteration);
-  }
-  return advice;
-}
-
-// What goes into a study.
-FoundPhases PhasesOf(const PhasesOptions& options, const PhaseReader& reader) {
-  FoundPhases found;
-  const std::vector<PhaseStructure>& structures = reader.structures();
-  if (std::none_of(structures.begin(), structures.end(), [](const PhaseStructure& one) { return one.is_found; })) {
-    found.why = "No region marks iterations and the MPI calls show no loop: the whole run is the phase.";
-    return found;
-  }
-  if (reader.spec().kind == PhaseSpec::Kind::kFoundLoop && !AreOfOneLoop(structures)) {
-    found.why = fmt::format(
-        "The MPI calls show different loops ({}), whose iterations do not compute alike: the whole run is the phase.",
-        SayCounts(structures));
-    return found;
-  }
-  found.loop = reader.spec();
-  if (reader.spec().shape) found.parts = reader.spec().shape->PartNames();
-  found.cleaning[""] = AdviceOn("", options, structures);
-  for (const std::string& part : found.parts) found.cleaning[part] = AdviceOn(part, options, structures);
-  for (std::size_t i = 0; i < structures.size(); ++i) {
-    for (const std::string& part : found.parts) {
-      const auto& has = structures[i].parts;
-      if (std::find(has.begin(), has.end(), part) == has.end())
-        found.lacks[part].push_back(QuotedToml(options.traces[i]));
-    }
-  }
-  return found;
-}
-
 int Phases(const PhasesOptions& options, const Common& common) {
-  const bool to_file = !options.output.empty() && options.output != "-";
+  const bool to_file = IsFile(options.output);
   if (to_file) RequireFree(options.output, ".toml");
   const Messages messages(common);
   const PhaseSpec spec = PhaseSpec::Region(options.phase);
@@ -268,37 +81,37 @@ int Phases(const PhasesOptions& options, const Common& common) {
     PrintError(*reader.failure());
     return reader.failure()->exit_code();
   }
-  const FoundPhases found = PhasesOf(options, reader);
+  const FoundPhases found = PhasesOf(options.traces, reader.spec(), reader.structures());
   if (!found.loop) messages.Warning(found.why);
   if (options.output.empty()) return found.loop ? 0 : static_cast<int>(ErrorKind::kEvidence);
   const std::string folder = to_file ? std::filesystem::path(options.output).parent_path().string() : "";
-  WriteOutput(options.output, StudyText(options, folder.empty() ? "." : folder) + PhasesText(options, found));
+  WriteOutput(options.output,
+              WriteStudyDraft(options.traces, options.application, folder.empty() ? "." : folder, found));
   if (to_file && !common.quiet) fmt::print("wrote {}\n", options.output);
   return 0;
 }
 
 }  // namespace
 
-void AddPhasesCommand(CLI::App& app, const Common& common, CommandResult& action) {
-  auto options = std::make_shared<PhasesOptions>();
-  CLI::App* command = app.add_subcommand(
-      "phases", "Find the loop of a run, the parts of its iterations and the clean ones; write a study with them");
+void AddPhasesCommand(CommandLine& line) {
+  auto [command, options] = AddCommand<PhasesOptions>(
+      line, "phases", "Find the loop of a run, the parts of its iterations and the clean ones; write a study with them",
+      Phases);
   command->footer(
       "Needs no regions in the trace. Of several traces the largest shows what to look for in the others, so that "
       "phases\n"
       "have the same names in all. Where there is no loop, or runs show different ones, a study takes the whole run; "
       "without\n"
       "-o the exit code is 4 then.");
-  command->add_option("trace", options->traces, "Traces of one program (.otf2, .prv, .prv.gz)")->required();
+  command->add_option("trace", options.traces, "Traces of one program (.otf2, .prv, .prv.gz)")->required();
   command
       ->add_option(
-          "--phase", options->phase,
+          "--phase", options.phase,
           "Show the iterations of this region; found: those that the MPI calls show; auto: a region that marks "
           "iterations, else found (default: auto)")
       ->allow_extra_args(false);
-  AddApplicationOption(command, options->application);
-  command->add_option("-o,--output", options->output, "Study file to write (.toml), for editing; it must not exist");
-  command->callback([options, &common, &action] { action = [options, &common] { return Phases(*options, common); }; });
+  AddApplicationOption(command, options.application);
+  command->add_option("-o,--output", options.output, "Study file to write (.toml), for editing; it must not exist");
 }
 
 }  // namespace farscale

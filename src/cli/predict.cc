@@ -54,18 +54,16 @@ int ExitCode(const std::vector<PhaseProjection>& projections, const Messages& me
 
 // The projections, unless they went to files; then in short what they say.
 void Print(const std::vector<PhaseProjection>& projections, bool with_answers, const FactorTable& table,
-           const std::vector<std::filesystem::path>& written) {
+           const std::vector<std::filesystem::path>& written, const Common& common) {
   if (written.empty()) fmt::print("{}", FormatProjections(projections, table));
   if (written.empty() && with_answers) fmt::print("\n");
   if (!written.empty() || with_answers) fmt::print("{}", FormatAnswers(projections, with_answers));
-  for (const std::filesystem::path& file : written) {
-    if (file.parent_path().filename() != "figures") fmt::print("wrote {}\n", file.string());
-  }
+  PrintWritten(written, common);
 }
 
 int Predict(const PredictOptions& options, const Common& common) {
   const Messages messages(common);
-  const bool to_file = !options.output.empty() && options.output != "-";
+  const bool to_file = IsFile(options.output);
   const TableFormat format = to_file ? TableFormatOf(options.output) : TableFormat::kCsv;
   const std::filesystem::path input = options.table.table;
   if (to_file) RefuseOverwriting(input, options.output);
@@ -98,40 +96,41 @@ int Predict(const PredictOptions& options, const Common& common) {
                                                              : WriteProjectionCsv(projections));
     if (to_file) written.emplace_back(options.output);
   }
-  if (options.output != "-" && (written.empty() || !common.quiet)) Print(projections, options.answers, table, written);
+  if (options.output != "-" && (written.empty() || !common.quiet)) {
+    Print(projections, options.answers, table, written, common);
+  }
   return ExitCode(projections, messages);
 }
 
 }  // namespace
 
-void AddPredictCommand(CLI::App& app, const Common& common, CommandResult& action) {
-  auto options = std::make_shared<PredictOptions>();
-  CLI::App* command =
-      app.add_subcommand("predict", "Fit and extrapolate a factor table: of farscale, or published numbers");
+void AddPredictCommand(CommandLine& line) {
+  auto [command, options] = AddCommand<PredictOptions>(
+      line, "predict", "Fit and extrapolate a factor table: of farscale, or published numbers", Predict);
   command->footer(
       "The table is factors.json, results.json, or a CSV file with the column cores and factors by their ids\n"
       "(loadBalance, serializationEfficiency, ...; docs/file-formats.md). Without -o the projection is printed.");
-  AddTableOptions(command, options->table);
-  command->add_option("--train-max", options->train_max, "Fit only runs up to this many cores")->check(CoreCount());
-  AddTargetsOption(command, options->targets,
+  AddTableOptions(command, options.table);
+  command->add_option("--train-max", options.train_max, "Fit only runs up to this many cores")->check(CoreCount());
+  AddTargetsOption(command, options.targets,
                    "Core counts to project to, separated by commas (default: powers of two up to a million)");
   const CLI::Validator share = Share();
   command
-      ->add_option("--horizon-width", options->horizon_width,
-                   "Widest 80 % interval of parallel efficiency that counts as evidence (default: 0.2)")
+      ->add_option("--horizon-width", options.horizon_width,
+                   "Widest 80 % interval of parallel efficiency that counts as reliable (default: 0.2)")
       ->check(share);
-  command->add_flag("--answers", options->answers,
-                    "Print how many cores keep which efficiency, where speedup peaks, times, costs, and what perfect "
-                    "factors would bring");
+  command->add_flag(
+      "--answers", options.answers,
+      "Print key results: core counts that keep an efficiency, the peak of speedup, times, costs, and gains from "
+      "removing losses");
   command
-      ->add_option("--levels", options->levels,
-                   "Efficiencies to look for in the answers, separated by commas (default: 0.8,0.75,0.5)")
+      ->add_option("--levels", options.levels,
+                   "Efficiency levels of the key results, separated by commas (default: 0.8,0.75,0.5)")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->check(share);
-  command->add_option("--report", options->report, "Folder for a full report of the table and its projection");
-  command->add_option("-o,--output", options->output, "File to write, .json or .csv; - prints CSV");
-  command->callback([options, &common, &action] { action = [options, &common] { return Predict(*options, common); }; });
+  command->add_option("--report", options.report, "Folder for a full report of the table and its projection");
+  command->add_option("-o,--output", options.output, "File to write, .json or .csv; - prints CSV");
 }
 
 }  // namespace farscale

@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "cli/allocation_form.h"
 #include "cli/command.h"
-#include "cli/results_input.h"
+#include "cli/table_options.h"
 #include "results/results_json.h"
 #include "report/write_report.h"
 #include "study/resources.h"
@@ -20,7 +20,7 @@ struct ReportOptions {
   std::string form = "report";
   std::string output;
   std::string templates;
-  std::vector<std::string> formats;
+  std::vector<std::string> formats = {"html", "markdown", "csv"};
   AllocationFormOptions allocation;
   std::string scaling;  // of a factor table
 };
@@ -36,12 +36,6 @@ std::set<ReportFormat> FormatsOf(const std::vector<std::string>& names) {
     formats.insert(*format);
   }
   return formats;
-}
-
-void Say(const std::vector<std::filesystem::path>& files, const Common& common) {
-  for (const auto& file : files) {
-    if (!common.quiet && file.parent_path().filename() != "figures") fmt::print("wrote {}\n", file.string());
-  }
 }
 
 int WriteAllocationPack(const ReportOptions& options, const Common& common) {
@@ -66,6 +60,7 @@ void RefuseSeveral(const ReportOptions& options) {
 }
 
 int Report(const ReportOptions& options, const Common& common) {
+  if (options.form != "allocation") RefuseAllocationOptions(options.allocation);
   RefuseSeveral(options);
   const std::string text = ReadFile(options.results);
   RefuseStudy(options.results);
@@ -75,42 +70,32 @@ int Report(const ReportOptions& options, const Common& common) {
     throw Error(ErrorKind::kUsage, "--output", "is missing", "-o DIR names the folder of the report");
   }
   const std::set<ReportFormat> formats = FormatsOf(options.formats);
-  Say(WriteReport(results, LoadTemplates(options.templates), options.output, formats), common);
+  PrintWritten(WriteReport(results, LoadTemplates(options.templates), options.output, formats), common);
   return 0;
 }
 
 }  // namespace
 
-void AddReportCommand(CLI::App& app, const Common& common, CommandResult& action) {
-  auto options = std::make_shared<ReportOptions>();
-  options->formats = {"html", "markdown", "csv"};
-  CLI::App* command = app.add_subcommand(
-      "report",
-      "Render the report of an earlier run again, in other templates, or as an application for computing time");
+void AddReportCommand(CommandLine& line) {
+  auto [command, options] = AddCommand<ReportOptions>(
+      line, "report",
+      "Render the report of an earlier run again, in other templates, or as an application for computing time", Report);
   command->footer(
       "--form allocation writes what computing centres ask for: times, speedup, efficiency, core hours and a job "
       "size,\n"
       "as Markdown, HTML, LaTeX and CSV. It also takes a factor table (.json or .csv) in place of results.json.");
-  command->add_option("results", options->results, "results.json of an earlier run")->required();
-  command->add_option("others", options->others)->group("");
-  command->add_option("-o,--output", options->output, "Folder of the report (of an allocation: allocation)");
-  command->add_option("--form", options->form, "report (default) or allocation")
+  command->add_option("results", options.results, "results.json of an earlier run")->required();
+  command->add_option("others", options.others)->group("");
+  command->add_option("-o,--output", options.output, "Folder of the report (of an allocation: allocation)");
+  command->add_option("--form", options.form, "report (default) or allocation")
       ->check(CLI::IsMember({"report", "allocation"}));
-  command->add_option("--templates", options->templates,
-                      "Folder with templates of your own; what it lacks comes from farscale (docs/templates.md)");
-  command->add_option("--format", options->formats, "Of a report: html, markdown, json, csv, separated by commas")
+  AddTemplatesOption(command, options.templates);
+  command->add_option("--format", options.formats, "Of a report: html, markdown, json, csv, separated by commas")
       ->delimiter(',')
       ->allow_extra_args(false);
-  AddAllocationOptions(command, options->allocation);
-  command->add_option("--scaling", options->scaling, "How the runs of a factor table scale (default: as it says)")
-      ->check(CLI::IsMember({"strong", "weak"}))
+  AddAllocationOptions(command, options.allocation);
+  AddScalingOption(command, options.scaling, "How the runs of a factor table scale (default: as it says)")
       ->group(kAllocationGroup);
-  command->callback([options, command, &common, &action] {
-    action = [options, command, &common] {
-      if (options->form != "allocation") RefuseAllocationOptions(*command);
-      return Report(*options, common);
-    };
-  });
 }
 
 }  // namespace farscale

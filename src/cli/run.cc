@@ -25,28 +25,21 @@ struct RunOptions {
   AllocationFormOptions allocation;
 };
 
-void PrintSummary(const Results& results, const std::vector<std::filesystem::path>& files) {
-  for (const std::string& series : results.table.Series()) {
-    for (const PhaseId& phase : results.table.Phases(series)) {
-      const PhaseProjection* found = nullptr;
-      for (const PhaseProjection& projection : results.projections) {
-        if (projection.series == series && projection.phase == phase) found = &projection;
-      }
-      fmt::print("Phase {}\n", phase.Text());
-      for (const std::string& sentence : SummarizePhase(results.table.Rows(series, phase), found)) {
-        fmt::print("  {}\n", sentence);
-      }
-      if (found != nullptr) {
-        for (const std::string& sentence : SummarizeAnswers(*found)) fmt::print("  {}\n", sentence);
-      }
-      const std::string backtest = SummarizeBacktest(results, series, phase);
-      if (!backtest.empty()) fmt::print("  {}\n", backtest);
-      for (const std::string& sentence : SummarizeComparison(results, series, phase)) fmt::print("  {}\n", sentence);
+void PrintSummary(const Results& results) {
+  const auto print = [](const std::vector<std::string>& sentences) {
+    for (const std::string& sentence : sentences) fmt::print("  {}\n", sentence);
+  };
+  for (const auto& [series, phase] : results.table.Keys()) {
+    const PhaseProjection* found = nullptr;
+    for (const PhaseProjection& projection : results.projections) {
+      if (projection.series == series && projection.phase == phase) found = &projection;
     }
-  }
-  for (const std::filesystem::path& file : files) {
-    if (!file.parent_path().empty() && file.parent_path().filename() == "figures") continue;
-    fmt::print("wrote {}\n", file.string());
+    fmt::print("Phase {}\n", phase.Text());
+    print(SummarizePhase(results.table.Rows(series, phase), found));
+    if (found != nullptr) print(SummarizeAnswers(*found));
+    const std::string backtest = SummarizeBacktest(results, series, phase);
+    if (!backtest.empty()) print({backtest});
+    print(SummarizeComparison(results, series, phase));
   }
 }
 
@@ -63,6 +56,7 @@ std::vector<std::filesystem::path> Write(const Results& results, const ReportTem
 }
 
 int Run(const RunOptions& options, const Common& common) {
+  if (options.form != "allocation") RefuseAllocationOptions(options.allocation);
   const Messages messages(common);
   Study study = ParseStudy(ReadFile(options.study), options.study, LoadPreset, options.preset);
   if (!options.output.empty()) study.report_folder = options.output;
@@ -74,42 +68,33 @@ int Run(const RunOptions& options, const Common& common) {
   const StudyOutcome outcome = RunStudy(study, library, messages.Progress(), ScenariosOf(study));
   messages.FindingsOf(outcome.results);
   const auto files = Write(outcome.results, templates, study);
-  if (!common.quiet) PrintSummary(outcome.results, files);
-  for (const RunRecord& run : outcome.results.runs) {
-    if (!run.error.empty()) PrintError(Error(ErrorKind::kInput, "run failed", run.error));
-  }
+  if (!common.quiet) PrintSummary(outcome.results);
+  PrintWritten(files, common);
+  const int failure = ReportFailures(outcome.results.runs, outcome.failure);
   if (outcome.evidence) PrintError(*outcome.evidence);
   if (is_allocation && !outcome.results.table.rows.empty()) {
     const std::filesystem::path folder = std::filesystem::path(study.report_folder) / "allocation";
     WriteAllocationForm(outcome.results, options.allocation, form, folder, common);
   }
-  if (outcome.failure) return outcome.failure->exit_code();
-  return outcome.evidence ? outcome.evidence->exit_code() : 0;
+  return failure == 0 && outcome.evidence ? outcome.evidence->exit_code() : failure;
 }
 
 }  // namespace
 
-void AddRunCommand(CLI::App& app, const Common& common, CommandResult& action) {
-  auto options = std::make_shared<RunOptions>();
-  CLI::App* command = app.add_subcommand(
-      "run", "Run a study: measure the factors of every run and phase, fit, extrapolate, write the report");
+void AddRunCommand(CommandLine& line) {
+  auto [command, options] = AddCommand<RunOptions>(
+      line, "run", "Run a study: measure the factors of every run and phase, fit, extrapolate, write the report", Run);
   command->footer(
       "docs/study-file.md describes the study file key by key. --form allocation writes, besides the report, its "
       "folder\n"
       "allocation: what computing centres ask for, as farscale report --form allocation does.");
-  command->add_option("study", options->study, "The study file (TOML)")->required();
-  command->add_option("-o,--output", options->output, "Folder of the report (default: as the study says)");
-  command->add_option("--preset", options->preset, "Preset whose settings fill what the study leaves out");
-  command->add_option("--templates", options->templates, "Folder with templates of your own");
-  command->add_option("--form", options->form, "report (default), or allocation for that and an allocation pack")
+  command->add_option("study", options.study, "The study file (TOML)")->required();
+  command->add_option("-o,--output", options.output, "Folder of the report (default: as the study says)");
+  command->add_option("--preset", options.preset, "Preset whose settings fill what the study leaves out");
+  AddTemplatesOption(command, options.templates);
+  command->add_option("--form", options.form, "report (default), or allocation for that and an allocation pack")
       ->check(CLI::IsMember({"report", "allocation"}));
-  AddAllocationOptions(command, options->allocation);
-  command->callback([options, command, &common, &action] {
-    action = [options, command, &common] {
-      if (options->form != "allocation") RefuseAllocationOptions(*command);
-      return Run(*options, common);
-    };
-  });
+  AddAllocationOptions(command, options.allocation);
 }
 
 }  // namespace farscale

@@ -1,5 +1,7 @@
 #include "cli/table_options.h"
 
+#include <filesystem>
+
 #include "base/core_count.h"
 #include "base/error.h"
 #include "base/files.h"
@@ -102,8 +104,8 @@ void AddModelOptions(CLI::App* command, TableOptions& options) {
   command->add_option("--preset", options.preset, "Preset with the models to use, such as rosas14");
 }
 
-void AddScalingOption(CLI::App* command, std::string& scaling, const std::string& what) {
-  command->add_option("--scaling", scaling, what)->check(CLI::IsMember({"strong", "weak"}));
+CLI::Option* AddScalingOption(CLI::App* command, std::string& scaling, const std::string& what) {
+  return command->add_option("--scaling", scaling, what)->check(CLI::IsMember({"strong", "weak"}));
 }
 
 // CLI11 would leave out what is empty between commas and read zeros in front as octal.
@@ -143,6 +145,26 @@ void AddTableOptions(CLI::App* command, TableOptions& options) {
   AddScalingOption(command, options.scaling, "How the runs scale (default: as the table says)");
   command->add_option("--reference", options.reference, "Cores of the reference run (default: as in the table)")
       ->check(CoreCount());
+}
+
+Results ReadResults(const std::string& path, const ResultsOptions& options) {
+  const std::string text = ReadFile(path);
+  if (IsResultsJson(text)) {
+    Results results = ReadResultsJson(text, path);
+    if (options.scaling.empty() || options.is_one_of_several) return results;
+    throw Error(ErrorKind::kUsage, "--scaling", path + " says how its runs scale",
+                "say it in the study, or leave --scaling to factor tables");
+  }
+  TableOptions table_options;
+  table_options.table = path;
+  table_options.preset = options.preset;
+  table_options.scaling = options.scaling;
+  const FactorTable table = ReadTable(table_options);
+  const ProjectionOptions projection = ProjectionOptionsOf(table_options);
+  Results results =
+      ResultsOfTable(table, Project(table, LoadModels(), projection), std::filesystem::path(path).stem().string());
+  results.models = Describe(projection.models);
+  return results;
 }
 
 }  // namespace farscale

@@ -1,4 +1,5 @@
-// What commands that begin with a factor table share: the table, the terms it is put in, and the models for it.
+// What commands that begin with results share: a factor table, the terms it is put in and the models for it; or
+// results.json whole.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -9,6 +10,7 @@
 #include "factors/factor_table.h"
 #include "models/scaling_model.h"
 #include "projection/projection.h"
+#include "results/results.h"
 
 namespace farscale {
 
@@ -33,7 +35,7 @@ void AddTableOptions(CLI::App* command, TableOptions& options);
 // --candidates, --model, --seed, --fits and --preset.
 void AddModelOptions(CLI::App* command, TableOptions& options);
 // --scaling strong or weak; `what` is its line in the help.
-void AddScalingOption(CLI::App* command, std::string& scaling, const std::string& what);
+CLI::Option* AddScalingOption(CLI::App* command, std::string& scaling, const std::string& what);
 // An option that takes core counts separated by commas, and one that takes a single count.
 CLI::Option* AddCoreCountsOption(CLI::App* command, const std::string& name, std::vector<std::int64_t>& cores,
                                  const std::string& what);
@@ -49,5 +51,14 @@ ProjectionOptions ProjectionOptionsOf(const TableOptions& options);
 
 // "loadBalance" and the like. Throws a usage error naming the nearest at `where` for anything else.
 Factor FactorNamed(const std::string& id, const std::string& where);
+
+struct ResultsOptions {
+  std::string preset;              // of models, for tables
+  std::string scaling;             // of tables; empty: as they say
+  bool is_one_of_several = false;  // then `scaling` is for the tables among them
+};
+
+// Throws a usage error when `scaling` is given for results.json alone, which knows its own.
+Results ReadResults(const std::string& path, const ResultsOptions& options = {});
 
 }  // namespace farscale

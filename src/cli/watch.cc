@@ -74,7 +74,7 @@ void Print(const WatchOptions& options) {
   fmt::print("{}", FormatTable(cells));
 }
 
-int Watch(const WatchOptions& options) {
+int Watch(const WatchOptions& options, const Common&) {
   const bool is_terminal = isatty(STDOUT_FILENO) != 0;
   while (true) {
     if (is_terminal && !options.once) fmt::print("\033[H\033[2J");
@@ -87,17 +87,15 @@ int Watch(const WatchOptions& options) {
 
 }  // namespace
 
-void AddWatchCommand(CLI::App& app, const Common&, CommandResult& action) {
-  auto options = std::make_shared<WatchOptions>();
-  CLI::App* command =
-      app.add_subcommand("watch", "Show the factors of your programs that run on this node under farscale, live");
+void AddWatchCommand(CommandLine& line) {
+  auto [command, options] = AddCommand<WatchOptions>(
+      line, "watch", "Show the factors of your programs that run on this node under farscale, live", Watch);
   command->footer("Only the ranks of this node are seen: factors are of those.");
-  command->add_option("--interval", options->interval, "Seconds between two looks")
+  command->add_option("--interval", options.interval, "Seconds between updates")
       ->check(CLI::Range(0.1, 3600.0))
       ->capture_default_str();
-  command->add_flag("--once", options->once, "Look once and end");
-  command->add_flag("--json", options->json, "Print a list of measured runs as JSON");
-  command->callback([options, &action] { action = [options] { return Watch(*options); }; });
+  command->add_flag("--once", options.once, "Show once and exit");
+  command->add_flag("--json", options.json, "Print a list of measured runs as JSON");
 }
 
 }  // namespace farscale

@@ -6,6 +6,7 @@
 #include "base/format.h"
 #include "base/text.h"
 #include "cli/command.h"
+#include "cli/table_options.h"
 #include "report/comparison.h"
 #include "pages/text_table.h"
 #include "report/write_report.h"
@@ -81,30 +82,25 @@ Study StudyOf(const WhatIfOptions& options) {
 
 // Rank counts side by side, scenarios below each other: run time and parallel efficiency.
 void PrintComparison(const Results& results) {
-  for (const std::string& series : results.table.Series()) {
-    for (const PhaseId& phase : results.table.Phases(series)) {
-      fmt::print("Phase {}\n", phase.Text());
-      std::vector<std::vector<std::string>> table = {{"machine", "cores"}};
-      for (const char* title : {"run time", "speed", "parallel eff.", "load bal.", "serial.", "transfer"}) {
-        table.front().push_back(title);
-      }
-      const std::vector<FactorRow> measured = results.table.Rows(series, phase);
-      const auto add = [&](const std::string& name, const std::vector<FactorRow>& rows) {
-        for (std::size_t i = 0; i < rows.size(); ++i) {
-          const FactorRow& row = rows[i];
-          table.push_back({i == 0 ? name : "", FormatCores(static_cast<double>(row.cores)),
-                           FormatSeconds(row.runtime.value_or(0)),
-                           fmt::format("{:.2f}×", measured[i].runtime.value_or(0) / row.runtime.value_or(1))});
-          for (const Factor factor :
-               {Factor::kParallelEfficiency, Factor::kLoadBalance, Factor::kSerialization, Factor::kTransfer}) {
-            table.back().push_back(row.values[factor] ? FormatFactor(*row.values[factor]) : "-");
-          }
+  for (const PhaseKey& key : results.table.Keys()) {
+    std::vector<std::vector<std::string>> table = {
+        {"machine", "cores", "run time", "speed", "parallel eff.", "load bal.", "serial.", "transfer"}};
+    const std::vector<FactorRow> measured = results.table.Rows(key);
+    const auto add = [&](const std::string& name, const std::vector<FactorRow>& rows) {
+      for (std::size_t i = 0; i < rows.size(); ++i) {
+        const FactorRow& row = rows[i];
+        table.push_back({i == 0 ? name : "", FormatCores(static_cast<double>(row.cores)),
+                         FormatSeconds(row.runtime.value_or(0)),
+                         fmt::format("{:.2f}×", measured[i].runtime.value_or(0) / row.runtime.value_or(1))});
+        for (const Factor factor :
+             {Factor::kParallelEfficiency, Factor::kLoadBalance, Factor::kSerialization, Factor::kTransfer}) {
+          table.back().push_back(row.values[factor] ? FormatFactor(*row.values[factor]) : "-");
         }
-      };
-      add("as measured", measured);
-      for (const Variant& variant : results.variants) add(variant.name, variant.table.Rows(series, phase));
-      fmt::print("{}", FormatTable(table));
-    }
+      }
+    };
+    add("as measured", measured);
+    for (const Variant& variant : results.variants) add(variant.name, variant.table.Rows(key));
+    fmt::print("Phase {}\n{}", key.phase.Text(), FormatTable(table));
   }
   for (const Variant& variant : results.variants) fmt::print("{}: {}\n", variant.name, variant.description);
 }
@@ -127,22 +123,17 @@ int WhatIf(const WhatIfOptions& options, const Common& common) {
   outcome.results.comparison = Comparison::kWhatIf;
   messages.FindingsOf(outcome.results);
   if (!options.output.empty()) {
-    for (const auto& file : WriteReport(outcome.results, LoadTemplates(), options.output, study.formats)) {
-      if (!common.quiet && file.parent_path().filename() != "figures") fmt::print("wrote {}\n", file.string());
-    }
+    PrintWritten(WriteReport(outcome.results, LoadTemplates(), options.output, study.formats), common);
   }
   if (options.output.empty()) PrintComparison(outcome.results);
-  for (const RunRecord& run : outcome.results.runs) {
-    if (!run.error.empty()) PrintError(Error(ErrorKind::kInput, "run failed", run.error));
-  }
-  return outcome.failure ? outcome.failure->exit_code() : 0;
+  return ReportFailures(outcome.results.runs, outcome.failure);
 }
 
 }  // namespace
 
-void AddWhatIfCommand(CLI::App& app, const Common& common, CommandResult& action) {
-  auto options = std::make_shared<WhatIfOptions>();
-  CLI::App* command = app.add_subcommand("whatif", "Replay the runs of a study on other networks or faster processors");
+void AddWhatIfCommand(CommandLine& line) {
+  auto [command, options] = AddCommand<WhatIfOptions>(
+      line, "whatif", "Replay the runs of a study on other networks or faster processors", WhatIf);
   command->footer(
       "Every combination is replayed; give several values separated by commas: --bandwidth 1,2,4. Networks are the "
       "files\n"
@@ -155,31 +146,27 @@ void AddWhatIfCommand(CLI::App& app, const Common& common, CommandResult& action
         return is_factor ? std::string() : "'" + text + "' is not a factor between 1e-6 and 1e6";
       },
       "FACTOR");
-  command->add_option("input", options->inputs, "A study file, or traces of one program (.otf2, .prv, .prv.gz)")
-      ->required();
-  AddApplicationOption(command, options->application);
+  AddInputOptions(command, options.inputs, options.application);
   command
-      ->add_option("--network", options->networks,
+      ->add_option("--network", options.networks,
                    "Network to replay on; repeat for several (default: calibrated to the runs)")
       ->allow_extra_args(false);
-  command->add_option("--latency", options->latency, "Factors for its latency")
+  command->add_option("--latency", options.latency, "Factors for its latency")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->check(positive);
-  command->add_option("--bandwidth", options->bandwidth, "Factors for its bandwidth")
+  command->add_option("--bandwidth", options.bandwidth, "Factors for its bandwidth")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->check(positive);
-  command->add_option("--computation", options->speed, "Factors for the speed of computation")
+  command->add_option("--computation", options.speed, "Factors for the speed of computation")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->check(positive);
-  command->add_option("--region", options->region, "Only computation within this region gets faster");
-  command->add_option("--phase", options->phase, "Region to analyse (default: the study's phases, or the whole run)");
-  command->add_option("--scaling", options->scaling, "How the runs scale (default: as the study says, else decided)")
-      ->check(CLI::IsMember({"strong", "weak"}));
-  command->add_option("-o,--output", options->output, "Folder for a full report with factors and projections");
-  command->callback([options, &common, &action] { action = [options, &common] { return WhatIf(*options, common); }; });
+  command->add_option("--region", options.region, "Only computation within this region gets faster");
+  command->add_option("--phase", options.phase, "Region to analyse (default: the study's phases, or the whole run)");
+  AddScalingOption(command, options.scaling, "How the runs scale (default: as the study says, else decided)");
+  command->add_option("-o,--output", options.output, "Folder for a full report with factors and projections");
 }
 
 }  // namespace farscale

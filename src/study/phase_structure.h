@@ -1,5 +1,4 @@
-// What `farscale phases` says of one run: its loop, the parts of an iteration, every iteration, clean cuts, groups of
-// ranks.
+// The structure of one run: its loop, the parts of an iteration, every iteration, clean cuts, groups of ranks.
 #pragma once
 
 #include <map>

@@ -1,4 +1,4 @@
-#include "cli/phase_tables.h"
+#include "study/phase_structure.h"
 
 #include <fmt/format.h>
 
@@ -22,7 +22,7 @@ namespace farscale {
 namespace {
 
 // An iteration that takes this much longer or shorter than the median is worth a look.
-constexpr double kOdd = 0.1;
+constexpr double kOdd = 0.1;  // chosen
 
 // The ideal time by phase profiles, in seconds and not clamped.
 double SumOfProfiles(const std::vector<IterationProfile>& profiles) {
@@ -157,7 +157,7 @@ std::string CleanRun(const PhaseFactors& all, const PhaseFactors& kept, const Cl
 
 double Share(Tick part, Tick all) { return all > 0 ? static_cast<double>(part) / static_cast<double>(all) : 0; }
 
-// More than this share of an iteration is more than the medians leave open.
+// More than this share of an iteration is more than the medians leave open. Chosen: as the smallest disturbance.
 constexpr double kWork = 0.02;
 
 CleanChoice ChooseLongest(const Trace& trace, const Matching& matching, PhaseCut cut) {

@@ -1,4 +1,4 @@
-#include "cli/launch_output.h"
+#include "cli/launch.h"
 
 #include <fmt/format.h>
 #include <unistd.h>

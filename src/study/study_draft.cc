@@ -1,0 +1,185 @@
+#include "study/study_draft.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include "base/text.h"
+
+namespace farscale {
+namespace {
+
+std::string QuotedToml(const std::string& text) {
+  std::string quoted = "\"";
+  for (const char c : text) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
+      quoted += fmt::format("\\u{:04X}", static_cast<unsigned char>(c));
+      continue;
+    }
+    if (c == '"' || c == '\\') quoted += '\\';
+    quoted += c;
+  }
+  return quoted + '"';
+}
+
+std::string RunsText(const std::vector<std::string>& traces, int application, const std::string& folder) {
+  std::string text = "# scaling = \"strong\" or \"weak\": only you know\n[study]\n# scaling = \"strong\"\n\n";
+  for (const std::string& trace : traces) {
+    const std::filesystem::path path =
+        std::filesystem::absolute(trace).lexically_proximate(std::filesystem::absolute(folder));
+    text += fmt::format("[[runs]]\ntrace = {}\n", QuotedToml(path.string()));
+    if (application > 0) text += fmt::format("application = {}\n", application);
+    text += "\n";
+  }
+  return text;
+}
+
+// A line of a study that takes clean iterations, or says why it does not.
+std::string CleanText(const CleanAdvice& advice) {
+  if (advice.standing_out == 0) return "# clean = true  # the longest run of undisturbed iterations: none stands out\n";
+  const std::string which = fmt::format("{} of {} iterations of all runs", advice.standing_out, advice.iterations);
+  if (advice.IsTaken()) return fmt::format("clean = true    # {} stand out as disturbed\n", which);
+  return fmt::format("# clean = true  # {} stand out, but {}\n", which, advice.obstacle);
+}
+
+std::string PhasesText(const std::vector<std::string>& traces, const FoundPhases& found) {
+  if (!found.loop) {
+    return fmt::format(
+        "# {}\n[[phases]]\nwhole = true\n# region = \"...\"  # of an iteration, where the program marks one\n",
+        found.why);
+  }
+  const PhaseSpec& spec = *found.loop;
+  std::string loop;
+  if (spec.kind == PhaseSpec::Kind::kFoundLoop) {
+    loop = "found = true    # the iterations that the MPI calls show\n";
+  } else if (spec.kind == PhaseSpec::Kind::kRegion) {
+    loop = fmt::format("region = {}\n", QuotedToml(spec.region));
+  } else {
+    loop = fmt::format("regex = {}\n", QuotedToml(spec.region));
+  }
+  std::string text =
+      "[[phases]]\n" + loop + "# skip = 1      # leave out a warm-up; keep = 10 takes so many after that\n";
+  text += CleanText(found.cleaning.at(""));
+  for (const std::string& part : found.parts) {
+    const auto lacks = found.lacks.find(part);
+    const std::size_t without = lacks == found.lacks.end() ? 0 : lacks->second.size();
+    // With one run only there is nothing to fit.
+    const bool is_scarce = without > 0 && traces.size() - without < 2;
+    const std::string comment = is_scarce ? "# " : "";
+    text += fmt::format("\n{0}[[phases]]\n{0}{1}{0}part = {2}\n", comment, loop, QuotedToml(part));
+    const CleanAdvice& of_part = found.cleaning.at(part);
+    if (found.cleaning.at("").IsTaken() && of_part.standing_out > 0) {
+      const std::string line = CleanText(of_part);
+      text += line.starts_with('#') ? line : comment + line;
+    }
+    if (without > 0) text += fmt::format("# not in {}\n", Join(lacks->second, ", "));
+  }
+  return text;
+}
+
+// Runs of one program go through its loop equally often, or for longer with as much work in each iteration: of all
+// ranks together (strong scaling), or of each (weak). Else what was found is not the same loop.
+bool AreOfOneLoop(const std::vector<PhaseStructure>& structures) {
+  constexpr double kFarOff = 1.4;  // as that of iterationsDiffer
+  std::set<std::size_t> counts;
+  std::vector<double> together, each;
+  for (const PhaseStructure& structure : structures) {
+    if (!structure.is_found || structure.iterations == 0) continue;
+    counts.insert(structure.iterations);
+    together.push_back(structure.useful / static_cast<double>(structure.iterations));
+    each.push_back(together.back() / static_cast<double>(structure.ranks));
+  }
+  const auto is_even = [&](const std::vector<double>& works) {
+    const auto [least, most] = std::minmax_element(works.begin(), works.end());
+    return *most < kFarOff * *least;
+  };
+  return counts.size() < 2 || is_even(together) || is_even(each);
+}
+
+std::string SayCounts(const std::vector<PhaseStructure>& structures) {
+  std::vector<std::string> counts;
+  for (const PhaseStructure& structure : structures) {
+    if (structure.is_found) counts.push_back(fmt::format("{} on {} ranks", structure.iterations, structure.ranks));
+  }
+  return Join(counts, ", ");
+}
+
+// An iteration that stands out in most of the runs does so because of what the program does in it: noise does not come
+// at the same place again.
+std::size_t IterationOfTheProgram(const std::vector<const Cleaning*>& runs) {
+  std::map<std::size_t, std::size_t> counts;
+  for (const Cleaning* run : runs) {
+    for (std::size_t k = 0; k < run->standing_out.size(); ++k) counts[k + 1] += run->standing_out[k] ? 1 : 0;
+  }
+  for (const auto& [iteration, count] : counts) {
+    if (count > 1 && 2 * count > runs.size()) return iteration;
+  }
+  return 0;
+}
+
+// `runs`: names of files, at least one.
+std::string SuchAs(const std::vector<std::string>& runs) {
+  return runs.size() == 1 ? "in " + runs.front() : fmt::format("in {} runs, such as {}", runs.size(), runs.front());
+}
+
+// Clean iterations of some runs do not compare with all iterations of others, nor with others' iterations that do more.
+CleanAdvice AdviceOn(const std::string& part, const std::vector<std::string>& traces,
+                     const std::vector<PhaseStructure>& structures) {
+  CleanAdvice advice;
+  std::vector<const Cleaning*> runs;
+  std::vector<std::string> unjudged, takes_work;
+  for (std::size_t i = 0; i < structures.size(); ++i) {
+    const auto found = structures[i].cleaning.find(part);
+    if (found == structures[i].cleaning.end()) continue;
+    const Cleaning& run = *runs.emplace_back(&found->second);
+    advice.iterations += run.standing_out.size();
+    advice.standing_out += static_cast<std::size_t>(std::count(run.standing_out.begin(), run.standing_out.end(), true));
+    if (!run.is_judged) unjudged.push_back(QuotedToml(traces[i]));
+    if (run.takes_work) takes_work.push_back(QuotedToml(traces[i]));
+  }
+  if (!unjudged.empty()) {
+    advice.obstacle = "disturbed ones cannot be told " + SuchAs(unjudged);
+  } else if (!takes_work.empty()) {
+    advice.obstacle = "without them the program does other work " + SuchAs(takes_work);
+  } else if (const std::size_t iteration = IterationOfTheProgram(runs); iteration > 0) {
+    advice.obstacle = fmt::format("iteration {} does in most runs, so the program makes it", iteration);
+  }
+  return advice;
+}
+
+}  // namespace
+
+FoundPhases PhasesOf(const std::vector<std::string>& traces, const PhaseSpec& spec,
+                     const std::vector<PhaseStructure>& structures) {
+  FoundPhases found;
+  if (std::none_of(structures.begin(), structures.end(), [](const PhaseStructure& one) { return one.is_found; })) {
+    found.why = "No region marks iterations and the MPI calls show no loop: the whole run is the phase.";
+    return found;
+  }
+  if (spec.kind == PhaseSpec::Kind::kFoundLoop && !AreOfOneLoop(structures)) {
+    found.why = fmt::format(
+        "The MPI calls show different loops ({}), whose iterations do not compute alike: the whole run is the phase.",
+        SayCounts(structures));
+    return found;
+  }
+  found.loop = spec;
+  if (spec.shape) found.parts = spec.shape->PartNames();
+  found.cleaning[""] = AdviceOn("", traces, structures);
+  for (const std::string& part : found.parts) found.cleaning[part] = AdviceOn(part, traces, structures);
+  for (std::size_t i = 0; i < structures.size(); ++i) {
+    for (const std::string& part : found.parts) {
+      const auto& has = structures[i].parts;
+      if (std::find(has.begin(), has.end(), part) == has.end()) found.lacks[part].push_back(QuotedToml(traces[i]));
+    }
+  }
+  return found;
+}
+
+std::string WriteStudyDraft(const std::vector<std::string>& traces, int application, const std::string& folder,
+                            const FoundPhases& found) {
+  return RunsText(traces, application, folder) + PhasesText(traces, found);
+}
+
+}  // namespace farscale
