@@ -54,7 +54,7 @@ TEST(Command, TracesMakeAStudyOfTheWholeRun) {
 }
 
 TEST(Command, InputsThatMakeNoStudy) {
-  EXPECT_THAT(UsageError([] { StudyOfInputs({"a.otf2", "./a.otf2"}); }), HasSubstr("the trace is given twice"));
+  EXPECT_THAT(UsageError([] { StudyOfInputs({"a.otf2", "a.otf2"}); }), HasSubstr("the trace is given twice"));
   EXPECT_THAT(UsageError([] { StudyOfInputs({"a.otf2", "s.toml"}); }), HasSubstr("one study at a time"));
   EXPECT_THAT(UsageError([] { StudyOfInputs({"s.toml", "t.toml"}); }), HasSubstr("t.toml: one study at a time"));
   EXPECT_THAT(UsageError([] { StudyOfInputs({"s.toml"}, "", 2); }), HasSubstr("--application"));
