@@ -12,6 +12,7 @@
 #include "gate/history_view.h"
 #include "gate/outputs.h"
 #include "gate/verdicts.h"
+#include "support/history_templates.h"
 
 namespace farscale {
 namespace {
@@ -105,7 +106,8 @@ TEST(CommonTerms, HistoriesLeaveOutOtherScalings) {
     EXPECT_FALSE(track.last);
   }
   for (const std::string& text :
-       {WriteHistoryTable(view), WriteHistoryMarkdown(view), WriteHistoryPage(view), WriteTracksJson(view)}) {
+       {WriteHistoryTable(view), WriteHistoryMarkdown(view, test::HistoryTemplates()),
+        WriteHistoryHtml(view, test::HistoryTemplates()), WriteTracksJson(view)}) {
     EXPECT_THAT(text, HasSubstr("the scaling of commit right is weak, that of commit wrong strong"));
     EXPECT_THAT(text, HasSubstr("commit wrong: said to be strong, but from 8 to 64 cores"));
   }

@@ -4,8 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/files.h"
-#include "support/traces.h"
+#include "support/history_templates.h"
 
 namespace farscale {
 namespace {
@@ -34,16 +33,9 @@ HistoryEntry Entry(const std::string& commit, double computation) {
   return entry;
 }
 
-ReportTemplates HistoryTemplates() {
-  const auto load = [](const std::string& name) {
-    return Template{ReadFile(test::SourceFolder() + "/templates/" + name), name};
-  };
-  return {load("history.html.mustache"), load("history.md.mustache"), load("history.css"), {}, {}};
-}
-
 // The older of two commits has 1.5 on 8 cores, the newer none above 1.1: the older one's is explained.
 TEST(HistoryView, EfficienciesAboveOneAreExplained) {
-  const ReportTemplates templates = HistoryTemplates();
+  const ReportTemplates templates = test::HistoryTemplates();
   const HistoryView view = ViewOf({Entry("0123456789", 1.5), Entry("abcdefabcd", 1)}, "History");
   const char* why = "At 01234567: Efficiencies above 110 % come from computation scalability (1.500 on 8 cores)";
   for (const std::string& text :
