@@ -15,6 +15,7 @@
 #include "report/report_model.h"
 #include "results/results_json.h"
 #include "study/study.h"
+#include "support/history_templates.h"
 #include "support/models.h"
 #include "support/traces.h"
 
@@ -58,7 +59,8 @@ void TryAs(std::size_t kind, const std::string& text) {
     case 6: {
       HistoryEntry entry = ReadHistoryJson(text, "entry.json");
       CompleteTable(entry.table);
-      WriteHistoryPage(ViewOf({entry, entry}, "t"));
+      static const ReportTemplates templates = test::HistoryTemplates();
+      WriteHistoryHtml(ViewOf({entry, entry}, "t"), templates);
       break;
     }
     case 7: {
