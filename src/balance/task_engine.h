@@ -13,7 +13,6 @@
 #include "balance/task_program.h"
 #include "balance/task_replay.h"
 #include "replay/links.h"
-#include "replay/scan_arrivals.h"
 
 namespace farscale {
 

@@ -32,7 +32,7 @@ struct Rule {
   std::string text;   // in words
   std::string where;  // "gate.toml:12"
   Quantity quantity;
-  std::vector<std::string> phases;  // empty: all; names, or texts of groups [phases/phase_id.h]
+  std::vector<std::string> phases;  // empty: all; names, or texts of groups [phases/phase_spec.h]
   std::vector<std::string> groups;  // of their ranks; empty: `phases` says it all
   std::vector<std::string> series;  // empty: all
   Counts counts = Counts::kAll;

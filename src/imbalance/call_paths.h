@@ -22,7 +22,7 @@ inline constexpr PathId kBetweenOccurrences = 2;  // of a phase that recurs with
 inline constexpr PathId kAfterPhase = 3;          // a rank is done: others are in the phase still
 inline constexpr PathId kSpecialPaths = 4;
 
-// Regions nested deeper than this belong to the path above them.
+// Regions nested deeper than this belong to the path above them; chosen, deeper than reports show.
 inline constexpr std::size_t kDeepestPath = 100;
 
 // Whether a name is that of a path before the phase, between its occurrences or behind it.

@@ -110,10 +110,7 @@ CollectiveWaits::CollectiveWaits(const Trace& trace, const Matching& matching, c
       calls.push_back({participant.done, participant.operation});
     }
   }
-  ParallelFor(trace.size(), [&](std::size_t rank) {
-    std::sort(sync_calls_[rank].begin(), sync_calls_[rank].end(),
-              [](const SyncCall& a, const SyncCall& b) { return a.call < b.call; });
-  });
+  ParallelFor(trace.size(), [&](std::size_t rank) { std::ranges::sort(sync_calls_[rank], {}, &SyncCall::call); });
 }
 
 void CollectiveWaits::Gather(const Trace& trace, const Matching& matching, const Activities& activities) {
@@ -137,7 +134,7 @@ void CollectiveWaits::Gather(const Trace& trace, const Matching& matching, const
       const CollectiveType& type = trace.timelines[rank].collective_types()[one.type];
       const Flow flow = FlowOf(type.kind);
       Type& known = types_[one.participant.operation];
-      // Groups of intercommunicators depend on each other in ways that traces do not tell.
+      // Groups of intercommunicators depend on each other in ways that traces do not record.
       const bool is_between_groups = !trace.communicators[type.communicator].remote.empty();
       known.pattern = is_between_groups ? CollectivePattern::kNone : flow.pattern;
       known.kind = flow.kind;
@@ -225,8 +222,7 @@ const Participant* CollectiveWaits::Find(std::uint32_t operation, std::uint32_t 
   const Participant* const last = end(operation);
   // On MPI_COMM_WORLD every rank is at its own place.
   if (rank < static_cast<std::size_t>(last - first) && first[rank].rank == rank) return first + rank;
-  const Participant* found =
-      std::lower_bound(first, last, rank, [](const Participant& p, std::uint32_t wanted) { return p.rank < wanted; });
+  const Participant* found = std::ranges::lower_bound(first, last, rank, {}, &Participant::rank);
   return found != last && found->rank == rank ? found : nullptr;
 }
 

@@ -163,8 +163,7 @@ class SlackWalk {
 
   const WaitState* WaitOf(const Moment& moment) const {
     const std::vector<WaitState>& waits = states_.ranks[moment.rank].waits;
-    const auto found = std::partition_point(waits.begin(), waits.end(),
-                                            [&](const WaitState& wait) { return wait.call < moment.call; });
+    const auto found = std::ranges::lower_bound(waits, moment.call, {}, &WaitState::call);
     return found != waits.end() && found->call == moment.call ? &*found : nullptr;
   }
 

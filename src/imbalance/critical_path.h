@@ -37,7 +37,7 @@ struct RankPathTicks {
 // Time on the critical path by rank and call path, in the order of ranks, then paths.
 std::vector<RankPathTicks> ProfileOf(const Activities& activities, const std::vector<PathSegment>& segments);
 
-// Activities with less slack than this share of the phase are nearly critical.
+// Activities with less slack than this share of the phase are nearly critical; chosen.
 inline constexpr double kNearlyCritical = 0.05;
 
 struct Slack {

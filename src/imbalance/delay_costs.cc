@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 #include <queue>
+#include <tuple>
 #include <utility>
 
 #include "base/parallel.h"
@@ -15,29 +16,24 @@ namespace {
 class PathVisits {
  public:
   // `paths`: how many there are.
-  PathVisits(const RankActivities& activities, std::size_t paths);
+  PathVisits(const RankActivities& activities, std::size_t paths) : activities_(activities.size()), first_(paths + 1) {
+    for (const PathId path : activities.path) ++first_[path + 1];
+    for (std::size_t path = 0; path < paths; ++path) first_[path + 1] += first_[path];
+    std::vector<std::uint32_t> next(first_.begin(), first_.end() - 1);
+    for (std::uint32_t a = 0; a < activities.size(); ++a) activities_[next[activities.path[a]]++] = a;
+  }
 
   // The last activity in the path before `activity`; that one itself when there is none.
-  std::size_t LastBefore(std::size_t activity, PathId path) const;
+  std::size_t LastBefore(std::size_t activity, PathId path) const {
+    const auto first = activities_.begin() + first_[path], end = activities_.begin() + first_[path + 1];
+    const auto behind = std::lower_bound(first, end, activity);
+    return behind == first ? activity : *std::prev(behind);
+  }
 
  private:
   std::vector<std::uint32_t> activities_;  // path by path, rising
   std::vector<std::uint32_t> first_;       // of every path, and the end
 };
-
-PathVisits::PathVisits(const RankActivities& activities, std::size_t paths)
-    : activities_(activities.size()), first_(paths + 1) {
-  for (const PathId path : activities.path) ++first_[path + 1];
-  for (std::size_t path = 0; path < paths; ++path) first_[path + 1] += first_[path];
-  std::vector<std::uint32_t> next(first_.begin(), first_.end() - 1);
-  for (std::uint32_t a = 0; a < activities.size(); ++a) activities_[next[activities.path[a]]++] = a;
-}
-
-std::size_t PathVisits::LastBefore(std::size_t activity, PathId path) const {
-  const auto first = activities_.begin() + first_[path], end = activities_.begin() + first_[path + 1];
-  const auto behind = std::lower_bound(first, end, activity);
-  return behind == first ? activity : *std::prev(behind);
-}
 
 // What flows back to the waits of one rank, asked for from the last wait to the first. Short ranges are added wait by
 // wait, long ones at their ends.
@@ -50,15 +46,13 @@ class WaitLedger {
     if (end <= first) return;
     if (end - first <= kShort) {
       for (std::uint32_t i = first; i < end; ++i) {
-        for (std::size_t kind = 0; kind < kWaitKinds; ++kind) caused_[i][kind] += each[kind];
+        farscale::Add(each, caused_[i]);
         share_[i] = std::max(share_[i], share);
       }
       return;
     }
-    for (std::size_t kind = 0; kind < kWaitKinds; ++kind) {
-      ends_[end - 1][kind] += each[kind];
-      begins_[first][kind] += each[kind];
-    }
+    farscale::Add(each, ends_[end - 1]);
+    farscale::Add(each, begins_[first]);
     wide_.emplace(share, first);
   }
 
@@ -69,7 +63,7 @@ class WaitLedger {
   // Of the wait before the one asked for last.
   Flow TakePrevious() {
     const std::size_t i = --next_;
-    for (std::size_t kind = 0; kind < kWaitKinds; ++kind) running_[kind] += ends_[i][kind];
+    farscale::Add(ends_[i], running_);
     Flow flow{caused_[i], share_[i]};
     while (!wide_.empty() && wide_.top().second > i) wide_.pop();
     if (!wide_.empty()) flow.share = std::max(flow.share, wide_.top().first);
@@ -82,7 +76,7 @@ class WaitLedger {
   }
 
  private:
-  static constexpr std::uint32_t kShort = 64;
+  static constexpr std::uint32_t kShort = 64;  // chosen: adding one by one costs less than a heap then
 
   std::vector<ByWaitKind> caused_;
   std::vector<double> share_;
@@ -107,9 +101,7 @@ std::vector<WaitPlace> LastToFirst(const Activities& activities, const WaitState
       places.push_back({activities.ranks[rank].enter(waits[i].call) + waits[i].length, rank, i});
     }
   }
-  std::sort(places.begin(), places.end(), [](const WaitPlace& a, const WaitPlace& b) {
-    return a.end != b.end ? a.end > b.end : a.rank != b.rank ? a.rank < b.rank : a.index > b.index;
-  });
+  std::ranges::sort(places, {}, [](const WaitPlace& p) { return std::tuple(-p.end, p.rank, ~p.index); });
   return places;
 }
 
@@ -135,8 +127,7 @@ class Accounting {
   DelayCosts Run() {
     for (const WaitPlace& place : LastToFirst(activities_, states_)) Settle(place.rank, place.index);
     for (RankCosts& rank : costs_.ranks) {
-      std::sort(rank.paths.begin(), rank.paths.end(),
-                [](const PathCosts& a, const PathCosts& b) { return a.path < b.path; });
+      std::ranges::sort(rank.paths, {}, &PathCosts::path);
     }
     return std::move(costs_);
   }
@@ -155,10 +146,8 @@ class Accounting {
     }
     ByWaitKind caused{};
     WaitParts& parts = costs_.ranks[rank].waits[index];
-    for (std::size_t k = 0; k < kWaitKinds; ++k) {
-      caused[k] = flow.caused[k] * length;
-      parts.caused += caused[k];
-    }
+    for (std::size_t k = 0; k < kWaitKinds; ++k) caused[k] = flow.caused[k] * length;
+    parts.caused = SumOf(caused);
     parts.propagating = std::min(1.0, flow.share) * length;
     const auto sum = static_cast<double>(interval.delays + interval.waits);
     if (sum <= 0) {
@@ -195,12 +184,8 @@ class Accounting {
   // A wait without a delay, and what it caused: the delayer left the call at the synchronization point later.
   void ChargeExit(const WaitState& wait, const DelayInterval& interval, const ByWaitKind& charged) {
     ByWaitKind& costs = interval.exit_path ? CostsOf(wait.delayer, *interval.exit_path).exit_skew : costs_.unattributed;
-    double all = 0;
-    for (std::size_t k = 0; k < kWaitKinds; ++k) {
-      costs[k] += charged[k];
-      all += charged[k];
-    }
-    if (interval.exit_path) AddToRaster(*interval.exit_path, wait, all);
+    Add(charged, costs);
+    if (interval.exit_path) AddToRaster(*interval.exit_path, wait, SumOf(charged));
   }
 
   // In the iteration in which the delayer was last in the path before it let the other go.

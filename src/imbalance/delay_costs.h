@@ -56,7 +56,7 @@ struct PathCosts {
 struct WaitParts {
   double indirect = 0;     // caused by waits of the delayer; the rest is direct
   double propagating = 0;  // causes other waits; the rest is terminal
-  double caused = 0;       // waiting time elsewhere that this wait brings about (phi)
+  double caused = 0;       // waiting time elsewhere that this wait causes in turn (phi)
 };
 
 struct RankCosts {
@@ -77,7 +77,7 @@ struct LossRaster {
   friend bool operator==(const LossRaster&, const LossRaster&) = default;
 };
 
-// Cells of a raster at most, in either direction.
+// Cells of a raster at most, in either direction; chosen: as many as a chart of a report shows.
 inline constexpr std::size_t kRasterCells = 64;
 
 struct DelayCosts {

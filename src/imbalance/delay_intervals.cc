@@ -40,78 +40,71 @@ class PathTimes {
 // Answers for any interval in a time that does not grow with its length, from sums noted down at some activities.
 class IntervalTimes {
  public:
-  IntervalTimes(const RankActivities& activities, const std::vector<WaitState>& waits);
+  IntervalTimes(const RankActivities& activities, const std::vector<WaitState>& waits)
+      : activities_(activities), waits_(waits) {
+    PathId largest = 0;
+    for (const PathId path : activities.path) largest = std::max(largest, path);
+    std::vector<char> is_known(largest + 1);
+    std::size_t known = 0;
+    for (const PathId path : activities.path) {
+      known += is_known[path] == 0;
+      is_known[path] = 1;
+    }
+    // Sums take no more room than the activities between them.
+    step_ = std::max(kSmallestStep, known);
+    PathTimes times(largest + 1);
+    std::size_t begin = 0;
+    for (std::size_t end = step_; end <= activities.size(); begin = end, end += step_) {
+      Walk(times, begin, end, 1);
+      std::vector<Tick> sums;
+      sums.reserve(times.used().size());
+      for (const PathId path : times.used()) sums.push_back(times[path]);
+      sums_.push_back(std::move(sums));
+    }
+    order_ = times.used();
+  }
 
   // Of activities [first, end).
-  void AddTo(PathTimes& times, std::size_t first, std::size_t end) const;
+  void AddTo(PathTimes& times, std::size_t first, std::size_t end) const {
+    if (end <= first + 2 * step_) return Walk(times, first, end, 1);
+    AddUntil(times, end, 1);
+    AddUntil(times, first, -1);
+  }
 
  private:
-  void Walk(PathTimes& times, std::size_t first, std::size_t end, Tick sign) const;
-  void AddUntil(PathTimes& times, std::size_t end, Tick sign) const;
+  void Walk(PathTimes& times, std::size_t first, std::size_t end, Tick sign) const {
+    for (std::size_t a = first; a < end; ++a) {
+      times.Add(activities_.path[a], sign * (activities_.edges[a + 1] - activities_.edges[a]));
+    }
+    const auto activity = [this](const WaitState& wait) { return activities_.call_activity[wait.call]; };
+    auto wait = std::partition_point(waits_.begin(), waits_.end(),
+                                     [&](const WaitState& other) { return activity(other) < first; });
+    for (; wait != waits_.end() && activity(*wait) < end; ++wait) {
+      times.Add(activities_.path[activity(*wait)], -sign * wait->length);
+    }
+  }
+
+  void AddUntil(PathTimes& times, std::size_t end, Tick sign) const {
+    const std::size_t noted = end / step_;
+    if (noted > 0) {
+      const std::vector<Tick>& sums = sums_[noted - 1];
+      for (std::size_t i = 0; i < sums.size(); ++i) {
+        if (sums[i] != 0) times.Add(order_[i], sign * sums[i]);
+      }
+    }
+    Walk(times, noted * step_, end, sign);
+  }
 
   const RankActivities& activities_;
   const std::vector<WaitState>& waits_;
+  // Sums are kept at every so many activities at least; chosen: walking that far takes about as long as adding sums.
+  static constexpr std::size_t kSmallestStep = 128;
+
   // Sums over activities [0, (i + 1) * step_): of paths in the order in which the rank first comes to them.
   std::size_t step_ = 0;
   std::vector<PathId> order_;
   std::vector<std::vector<Tick>> sums_;
 };
-
-// Sums are kept at every so many activities at least; chosen: walking that far takes about as long as adding sums.
-constexpr std::size_t kSmallestStep = 128;
-
-IntervalTimes::IntervalTimes(const RankActivities& activities, const std::vector<WaitState>& waits)
-    : activities_(activities), waits_(waits) {
-  PathId largest = 0;
-  for (const PathId path : activities.path) largest = std::max(largest, path);
-  std::vector<char> is_known(largest + 1);
-  std::size_t known = 0;
-  for (const PathId path : activities.path) {
-    known += is_known[path] == 0;
-    is_known[path] = 1;
-  }
-  // Sums take no more room than the activities between them.
-  step_ = std::max(kSmallestStep, known);
-  PathTimes times(largest + 1);
-  std::size_t begin = 0;
-  for (std::size_t end = step_; end <= activities.size(); begin = end, end += step_) {
-    Walk(times, begin, end, 1);
-    std::vector<Tick> sums;
-    sums.reserve(times.used().size());
-    for (const PathId path : times.used()) sums.push_back(times[path]);
-    sums_.push_back(std::move(sums));
-  }
-  order_ = times.used();
-}
-
-void IntervalTimes::AddTo(PathTimes& times, std::size_t first, std::size_t end) const {
-  if (end <= first + 2 * step_) return Walk(times, first, end, 1);
-  AddUntil(times, end, 1);
-  AddUntil(times, first, -1);
-}
-
-void IntervalTimes::AddUntil(PathTimes& times, std::size_t end, Tick sign) const {
-  const std::size_t noted = end / step_;
-  if (noted > 0) {
-    const std::vector<Tick>& sums = sums_[noted - 1];
-    for (std::size_t i = 0; i < sums.size(); ++i) {
-      if (sums[i] != 0) times.Add(order_[i], sign * sums[i]);
-    }
-  }
-  Walk(times, noted * step_, end, sign);
-}
-
-void IntervalTimes::Walk(PathTimes& times, std::size_t first, std::size_t end, Tick sign) const {
-  for (std::size_t a = first; a < end; ++a) {
-    times.Add(activities_.path[a], sign * (activities_.edges[a + 1] - activities_.edges[a]));
-  }
-  const auto activity = [this](const WaitState& wait) { return activities_.call_activity[wait.call]; };
-  auto wait = std::partition_point(waits_.begin(), waits_.end(),
-                                   [&](const WaitState& other) { return activity(other) < first; });
-  for (; wait != waits_.end() && activity(*wait) < end; ++wait) {
-    times.Add(activities_.path[activity(*wait)], -sign * wait->length);
-  }
-}
 
 // Calls of a waiter and its delayer at their synchronization point before a wait state; kNoCall: there is none, the
 // interval begins with the phase.

@@ -89,11 +89,7 @@ void AddCompletion(const Activities& activities, const CollectiveWaits& collecti
       const RankActivities& own = activities.ranks[p->rank];
       const Tick completion = own.leave(p->call) - std::max(first_leave, last_enter);
       if (completion <= 0) continue;
-      RankLosses& losses = ranks[p->rank];
-      const auto place =
-          std::lower_bound(losses.paths.begin(), losses.paths.end(), own.path[own.call_activity[p->call]]);
-      losses.losses[static_cast<std::size_t>(place - losses.paths.begin())].completion +=
-          static_cast<double>(completion);
+      ranks[p->rank].Of(own.path[own.call_activity[p->call]]).completion += static_cast<double>(completion);
     }
   }
 }
@@ -225,9 +221,7 @@ void ToSeconds(Diagnosis& diagnosis, double second) {
 
 void AddCritical(const Activities& activities, Diagnosis& diagnosis) {
   for (const RankPathTicks& part : ProfileOf(activities, diagnosis.critical)) {
-    RankLosses& losses = diagnosis.ranks[part.rank];
-    const auto place = std::lower_bound(losses.paths.begin(), losses.paths.end(), part.path);
-    losses.losses[static_cast<std::size_t>(place - losses.paths.begin())].critical = part.ticks;
+    diagnosis.ranks[part.rank].Of(part.path).critical = part.ticks;
   }
 }
 
@@ -267,6 +261,10 @@ PathLosses& PathLosses::operator+=(const PathLosses& other) {
   for (double PathLosses::*value : kValues) this->*value += other.*value;
   for (ByWaitKind PathLosses::*values : kValuesByKind) Add(other.*values, this->*values);
   return *this;
+}
+
+PathLosses& RankLosses::Of(PathId path) {
+  return losses[static_cast<std::size_t>(std::ranges::lower_bound(paths, path) - paths.begin())];
 }
 
 const PathLosses* RankLosses::Find(PathId path) const {

@@ -38,7 +38,7 @@ struct PathLosses {
   ByWaitKind exit_skew{};                // waits for ranks that left it later, as a synchronization point, and no more
   double critical = 0;                   // on the critical path
   double nearly_critical = 0;            // with little slack, on the critical path or not [imbalance/critical_path.h]
-  double intra = 0, inter = 0;           // waits of other ranks that go with its being on the critical path; not told
+  double intra = 0, inter = 0;           // waits of other ranks that go with its being on the critical path; unknown
                                          // of phases that recur
 
   double Waiting() const { return SumOf(waiting); }
@@ -56,6 +56,7 @@ struct RankLosses {
   std::vector<PathId> paths;       // rising, those that the rank was ever in
   std::vector<PathLosses> losses;  // one a path
 
+  PathLosses& Of(PathId path);  // which the rank was in
   const PathLosses* Find(PathId path) const;
 };
 

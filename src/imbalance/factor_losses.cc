@@ -38,8 +38,7 @@ const RankLosses* MostLoaded(const Diagnosis& diagnosis) {
 }  // namespace
 
 const PathFactorLoss* FactorLosses::Find(const std::string& path) const {
-  const auto found =
-      std::find_if(paths.begin(), paths.end(), [&](const PathFactorLoss& loss) { return loss.path == path; });
+  const auto found = std::ranges::find(paths, path, &PathFactorLoss::path);
   return found == paths.end() ? nullptr : &*found;
 }
 
@@ -87,8 +86,7 @@ FactorLosses SplitByFactor(const Trace& trace, const Matching& matching, const P
   }
   add("(not attributed)", 0, unattributed);
   if (diagnosis.recurs) add(kUnequalOccurrences, 0, diagnosis.length - inside);
-  std::sort(losses.paths.begin(), losses.paths.end(),
-            [](const PathFactorLoss& a, const PathFactorLoss& b) { return a.path < b.path; });
+  std::ranges::sort(losses.paths, {}, &PathFactorLoss::path);
   return losses;
 }
 

@@ -107,7 +107,7 @@ LoadMatrix LoadOf(const Trace& trace, const PhaseCut& cut, const Activities& act
 
 namespace {
 
-constexpr double kShortestStep = 0.001;  // of what the rank computes in the iteration
+constexpr double kShortestStep = 0.001;  // of what the rank computes in the iteration; chosen
 
 std::vector<double> StepsOf(const RankTimeline& timeline, const Interval& iteration) {
   std::vector<double> steps;

@@ -26,6 +26,7 @@ constexpr std::array<ShapeName, kShapesOverTime> kOverTime = {{{"unknown", "unkn
                                                                {"drifting", "drifting"},
                                                                {"alternating", "alternating"}}};
 
+// All thresholds are chosen; load_shape_test.cc checks how rarely chance exceeds them.
 // The slowest rank takes less than this longer than the average: nothing to gain.
 constexpr double kNoImbalance = 0.02;
 // With fewer ranks, chance makes any shape.

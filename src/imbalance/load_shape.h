@@ -51,7 +51,7 @@ struct LoadShape {
   double imbalance_in_iteration = 0;  // of sums over iterations of their largest and average loads
   // The same of sums over the steps of iterations [load_matrix.h]; of all useful time only, and where steps compare.
   std::optional<double> imbalance_in_step;
-  double spread = 0;  // robust standard deviation over the median, of what over_ranks tells of
+  double spread = 0;  // robust standard deviation over the median, of what over_ranks is about
   // World ranks: the overloaded few, those with most first; the underloaded few, those with least first; of two groups
   // the one with the larger load, with most first. Empty where they differ between iterations.
   std::vector<std::size_t> ranks;

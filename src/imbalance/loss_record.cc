@@ -18,12 +18,14 @@ PathRecord RecordOfPath(const Diagnosis& diagnosis, PathId path, const std::vect
   for (const auto& [shaped, shape] : diagnosis.shapes) {
     if (shaped == path) record.shape = shape;
   }
+  const PathLosses none;
   for (const std::size_t rank : ranks) {
-    const PathLosses* losses = diagnosis.ranks[rank].Find(path);
-    record.execution.push_back(losses == nullptr ? 0 : losses->Execution());
-    record.waiting.push_back(losses == nullptr ? 0 : losses->Waiting());
-    record.costs.push_back(losses == nullptr ? 0 : losses->Costs());
-    record.critical.push_back(losses == nullptr ? 0 : losses->critical);
+    const PathLosses* found = diagnosis.ranks[rank].Find(path);
+    const PathLosses& losses = found != nullptr ? *found : none;
+    record.execution.push_back(losses.Execution());
+    record.waiting.push_back(losses.Waiting());
+    record.costs.push_back(losses.Costs());
+    record.critical.push_back(losses.critical);
   }
   return record;
 }

@@ -50,8 +50,8 @@ struct LossRecord {
   std::size_t iterations = 1;
   std::size_t run_ranks = 0;       // of the run: what rows of rasters stand for
   std::vector<std::size_t> ranks;  // that are in the phase
-  // Where threads are told one by one, all those of the run: then they are the ranks of everything here but by_factor,
-  // and each number of a rank is a place in this list. Empty: ranks are ranks.
+  // Where threads are analysed one by one, all those of the run: then they are the ranks of everything here but
+  // by_factor, and each number of a rank is a place in this list. Empty: ranks are ranks.
   std::vector<Location> locations;
   std::vector<std::string> groups;        // of ranks that do different work; empty: none are known
   std::vector<PathRecord> paths;          // what causes most first; of equals by name

@@ -12,6 +12,7 @@
 namespace farscale {
 namespace {
 
+// Chosen, and tested on the grids of the sample traces (process_grid_test.cc).
 constexpr std::size_t kFewestRanks = 4;    // of fewer, every layout is a line
 constexpr std::size_t kMostPartners = 40;  // a rank: more than a grid has, with room for those that it does not explain
 // Pairs with less than this part of the messages of the pair in the middle are no partners.
@@ -128,15 +129,12 @@ std::vector<std::size_t> Divisors(std::size_t n) {
 
 // All layouts, those of fewer dimensions first.
 std::vector<Extents> Layouts(std::size_t ranks) {
-  std::vector<Extents> layouts = {{1, 1, ranks}};
-  const std::vector<std::size_t> divisors = Divisors(ranks);
-  for (const std::size_t first : divisors) {
-    if (first > 1 && first < ranks) layouts.push_back({1, first, ranks / first});
-  }
-  for (const std::size_t first : divisors) {
-    for (const std::size_t second : divisors) {
-      if (first == 1 || second == 1 || ranks % (first * second) != 0 || first * second == ranks) continue;
-      layouts.push_back({first, second, ranks / first / second});
+  std::vector<Extents> layouts;
+  for (const std::size_t first : Divisors(ranks)) {
+    for (const std::size_t second : Divisors(ranks / first)) {
+      const std::size_t third = ranks / first / second;
+      const bool is_ordered = (first == 1 || second > 1) && (second == 1 || third > 1);  // dimensions of 1 in front
+      if (is_ordered) layouts.push_back({first, second, third});
     }
   }
   return layouts;
@@ -204,6 +202,14 @@ std::optional<ProcessGrid> GridOfTopologies(const Trace& trace, const PhaseCut& 
 constexpr std::size_t kMostDimensions = 3;
 constexpr std::size_t kNotThere = std::numeric_limits<std::size_t>::max();
 
+// Of every rank of the trace its place among those of the phase.
+std::vector<std::size_t> PlacesOf(const PhaseCut& cut) {
+  std::vector<std::size_t> places;
+  std::size_t present = 0;
+  for (const RankCut& rank : cut.ranks) places.push_back(rank.present ? present++ : kNotThere);
+  return places;
+}
+
 // Ranks at equal distances, as they lie in one dimension of a grid.
 struct Line {
   std::size_t first = 0, stride = 0, size = 0;
@@ -267,12 +273,7 @@ std::vector<Partners> PartnersOf(const Trace& trace, const PhaseCut& cut) {
   ParallelFor(trace.size(), [&](std::size_t rank) {
     if (cut.ranks[rank].present) counts[rank] = CountMessages(trace, cut, rank);
   });
-  std::vector<std::size_t> place(trace.size());
-  std::size_t present = 0;
-  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
-    place[rank] = present;
-    present += cut.ranks[rank].present;
-  }
+  const std::vector<std::size_t> place = PlacesOf(cut);
   // Both ranks count a message, one when it is sent and one when it is received.
   std::map<std::pair<std::size_t, std::size_t>, std::uint64_t> messages;
   for (std::size_t rank = 0; rank < trace.size(); ++rank) {
@@ -288,11 +289,8 @@ std::vector<Partners> PartnersOf(const Trace& trace, const PhaseCut& cut) {
 }
 
 std::vector<std::size_t> ExtentsOfCommunicators(const Trace& trace, const PhaseCut& cut) {
-  std::vector<std::size_t> place(trace.size(), kNotThere);
-  std::size_t ranks = 0;
-  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
-    if (cut.ranks[rank].present) place[rank] = ranks++;
-  }
+  const std::vector<std::size_t> place = PlacesOf(cut);
+  const std::size_t ranks = place.size() - static_cast<std::size_t>(std::ranges::count(place, kNotThere));
   std::map<std::pair<std::size_t, std::size_t>, std::vector<char>> covered;  // by stride, then size
   for (const Communicator& communicator : trace.communicators) {
     const std::optional<Line> line = LineOf(communicator, place);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 #include <string>
+#include <tuple>
 #include <unordered_map>
 
 #include "base/parallel.h"
@@ -98,8 +99,7 @@ class RankSearch {
       Take(record, part);
     });
     EndCall(current);
-    std::sort(waits_.waits.begin(), waits_.waits.end(),
-              [](const WaitState& a, const WaitState& b) { return a.call < b.call; });
+    std::ranges::sort(waits_.waits, {}, &WaitState::call);
     FindWrongOrder();
   }
 
@@ -218,14 +218,9 @@ class RankSearch {
     if (call == kNoCall || dependencies_.empty()) return;
     if (how_ == Waiting::kForFirst && is_released_) return;
     // Of equals the lowest rank, then the kind that comes first.
-    const auto is_earlier = [](const Dependency& a, const Dependency& b) { return a.enter < b.enter; };
-    std::sort(dependencies_.begin(), dependencies_.end(), [](const Dependency& a, const Dependency& b) {
-      return a.rank != b.rank ? a.rank < b.rank : a.kind != b.kind ? a.kind < b.kind : a.call < b.call;
-    });
-    const Dependency& last = how_ == Waiting::kForFirst
-                                 ? *std::min_element(dependencies_.begin(), dependencies_.end(), is_earlier)
-                                 : *std::max_element(dependencies_.begin(), dependencies_.end(), is_earlier);
-    AddWait(call, last);
+    std::ranges::sort(dependencies_, {}, [](const Dependency& d) { return std::tuple(d.rank, d.kind, d.call); });
+    AddWait(call, how_ == Waiting::kForFirst ? *std::ranges::min_element(dependencies_, {}, &Dependency::enter)
+                                             : *std::ranges::max_element(dependencies_, {}, &Dependency::enter));
   }
 
   void AddWait(std::uint32_t call, const Dependency& by) {

@@ -1,20 +1,25 @@
 #include "phases/call_pattern.h"
 
 #include <algorithm>
+#include <functional>
 #include <unordered_map>
+#include <utility>
 
 #include "stats/sample_quantiles.h"
 
 namespace farscale {
 namespace {
 
+// All are chosen, and tested on the loops of the sample traces (tests/invariants/found_loops_test.cc).
 constexpr std::size_t kFewestIterations = 3;
 constexpr std::size_t kFewestCalls = 8;  // of all iterations
 constexpr double kLeastSimilarity = 0.6;
-constexpr double kLeastWhenKnown = 0.4;  // when another run tells what iterations are like
+constexpr double kLeastWhenKnown = 0.4;  // where another run shows what iterations are like
 constexpr double kLeastCoverage = 0.1;   // of the rank's time
 constexpr std::size_t kFewRepeats = 2;
 constexpr std::size_t kMostCandidates = 16;
+constexpr Tick kLongBurst = 50;       // a long burst is at least this fraction of the longest
+constexpr double kSmallestGap = 1.5;  // ratio between the long bursts and the others
 
 // Calls that may mark an iteration: those of one symbol, or those behind long bursts between the same two symbols.
 struct Candidate {
@@ -30,23 +35,26 @@ std::vector<std::uint32_t> NumbersOfCalls(const std::vector<std::uint32_t>& mark
   return numbers;
 }
 
+// Values by the order of their first occurrence. `kinds`: how many there are.
+std::vector<std::uint32_t> Numbered(const std::vector<std::uint64_t>& values, std::size_t& kinds) {
+  std::unordered_map<std::uint64_t, std::uint32_t> known;
+  std::vector<std::uint32_t> numbers;
+  numbers.reserve(values.size());
+  for (const std::uint64_t value : values) {
+    numbers.push_back(known.try_emplace(value, static_cast<std::uint32_t>(known.size())).first->second);
+  }
+  kinds = known.size();
+  return numbers;
+}
+
 class LoopFinder {
  public:
   LoopFinder(const Trace& trace, std::size_t rank, const std::vector<std::uint64_t>& symbols, const CallCounts* like)
       : trace_(trace), timeline_(trace.timelines[rank]), calls_(symbols.size()), like_(like) {
-    std::unordered_map<std::uint64_t, std::uint32_t> dense;
-    ids_.reserve(calls_);
-    for (const std::uint64_t symbol : symbols) {
-      ids_.push_back(dense.try_emplace(symbol, static_cast<std::uint32_t>(dense.size())).first->second);
-    }
-    kinds_ = dense.size();
-    std::unordered_map<std::uint64_t, std::uint32_t> dense_pairs;
-    pairs_.reserve(calls_);
-    for (std::size_t i = 0; i < calls_; ++i) {
-      const std::uint64_t pair = static_cast<std::uint64_t>(ids_[i]) << 32 | (i + 1 < calls_ ? ids_[i + 1] : 0);
-      pairs_.push_back(dense_pairs.try_emplace(pair, static_cast<std::uint32_t>(dense_pairs.size())).first->second);
-    }
-    pair_kinds_ = dense_pairs.size();
+    ids_ = Numbered(symbols, kinds_);
+    std::vector<std::uint64_t> pairs(calls_);
+    for (std::size_t i = 0; i < calls_; ++i) pairs[i] = PairOf(ids_[i], i + 1 < calls_ ? ids_[i + 1] : 0);
+    pairs_ = Numbered(pairs, pair_kinds_);
     enters_.reserve(calls_);
     for (std::size_t i = 0; i < calls_; ++i) enters_.push_back(timeline_.enter(i));
     run_ = static_cast<double>(std::max<Tick>(1, timeline_.end() - timeline_.begin()));
@@ -72,6 +80,8 @@ class LoopFinder {
   }
 
  private:
+  static std::uint64_t PairOf(std::uint32_t a, std::uint32_t b) { return static_cast<std::uint64_t>(a) << 32 | b; }
+
   double Covered(std::uint32_t first, std::uint32_t end) const {
     const Tick until = end < calls_ ? enters_[end] : timeline_.end();
     return static_cast<double>(until - enters_[first]) / run_;
@@ -92,8 +102,7 @@ class LoopFinder {
     for (std::uint32_t i = 0; i < calls_; ++i) by_kind[ids_[i]].push_back(i);
     for (std::vector<std::uint32_t>& calls : by_kind) Add(std::move(calls), all);
     AddLongBursts(all);
-    std::stable_sort(all.begin(), all.end(),
-                     [](const Candidate& a, const Candidate& b) { return a.coverage > b.coverage; });
+    std::ranges::stable_sort(all, std::greater<>(), &Candidate::coverage);
     std::vector<Candidate> chosen;
     std::unordered_map<std::size_t, int> of_size;
     for (Candidate& candidate : all) {
@@ -107,19 +116,14 @@ class LoopFinder {
   void AddLongBursts(std::vector<Candidate>& all) const {
     Tick longest = 0;
     for (std::size_t i = 1; i < calls_; ++i) longest = std::max(longest, Burst(i));
-    std::unordered_map<std::uint64_t, std::vector<std::uint32_t>> pairs;
-    for (std::uint32_t i = 1; i < calls_; ++i) {
-      if (Burst(i) * 50 < longest) continue;
-      pairs[static_cast<std::uint64_t>(ids_[i - 1]) << 32 | ids_[i]].push_back(i);
-    }
-    std::vector<std::uint64_t> keys;
-    for (const auto& [key, calls] : pairs) keys.push_back(key);
-    std::sort(keys.begin(), keys.end());
+    std::map<std::uint64_t, std::vector<std::uint32_t>> pairs;
     std::vector<std::uint32_t> any;
     for (std::uint32_t i = 1; i < calls_; ++i) {
-      if (Burst(i) * 50 >= longest) any.push_back(i);
+      if (Burst(i) * kLongBurst < longest) continue;
+      pairs[PairOf(ids_[i - 1], ids_[i])].push_back(i);
+      any.push_back(i);
     }
-    for (const std::uint64_t key : keys) AddLongest(pairs[key], all);
+    for (auto& [pair, calls] : pairs) AddLongest(calls, all);
     AddLongest(any, all);
   }
 
@@ -127,19 +131,17 @@ class LoopFinder {
   void AddLongest(std::vector<std::uint32_t>& calls, std::vector<Candidate>& all) const {
     std::vector<Tick> lengths;
     for (const std::uint32_t call : calls) lengths.push_back(Burst(call));
-    std::sort(lengths.begin(), lengths.end());
+    std::ranges::sort(lengths);
     Tick threshold = 0;
-    double widest = 1.5;
+    double widest = kSmallestGap;
     for (std::size_t i = 1; i < lengths.size(); ++i) {
       const double ratio = static_cast<double>(lengths[i]) / static_cast<double>(std::max<Tick>(lengths[i - 1], 1));
       if (ratio < widest) continue;
       widest = ratio;
       threshold = lengths[i];
     }
-    std::vector<std::uint32_t> long_ones;
-    for (const std::uint32_t call : calls) {
-      if (Burst(call) >= threshold) long_ones.push_back(call);
-    }
+    std::vector<std::uint32_t> long_ones = calls;
+    std::erase_if(long_ones, [&](std::uint32_t call) { return Burst(call) < threshold; });
     if (long_ones.size() < calls.size()) Add(std::move(long_ones), all);
     Add(std::move(calls), all);
   }
@@ -285,25 +287,24 @@ class LoopFinder {
   // Of those that are nearly as good as the best the outermost, unless its iterations consist of those of another one
   // and next to nothing else: then that one is the loop, and what it does now and then is an output or the like.
   std::optional<CallLoop> Choose(std::vector<CallLoop> loops) const {
+    // Chosen, and tested like the constants above.
     constexpr double kNearlyAsGood = 0.7, kNextToNothing = 0.03;
-    double best = 0;
-    for (const CallLoop& loop : loops) best = std::max(best, loop.score);
+    if (loops.empty()) return std::nullopt;
+    const double best = std::ranges::max(loops, {}, &CallLoop::score).score;
     std::erase_if(loops, [&](const CallLoop& loop) { return loop.score < kNearlyAsGood * best; });
-    std::stable_sort(loops.begin(), loops.end(), [](const CallLoop& a, const CallLoop& b) {
-      return std::pair(a.iterations(), -a.score) < std::pair(b.iterations(), -b.score);
-    });
+    std::ranges::stable_sort(loops, {}, [](const CallLoop& loop) { return std::pair(loop.iterations(), -loop.score); });
     const CallLoop* chosen = nullptr;
     for (const CallLoop& loop : loops) {
       const bool is_inner = chosen != nullptr && loop.iterations() >= 2 * chosen->iterations();
       if (chosen == nullptr || (is_inner && ExtraShare(loop) < kNextToNothing)) chosen = &loop;
     }
-    return chosen == nullptr ? std::nullopt : std::optional(*chosen);
+    return *chosen;
   }
 
   // What the calls show by themselves, where no other loop is more like the iteration asked for; else the best by score
   // and likeness, which counts twice.
   std::optional<CallLoop> ChooseLike(std::vector<CallLoop> loops) const {
-    constexpr double kAsLike = 0.8;
+    constexpr double kAsLike = 0.8;  // chosen, and tested like the constants above
     const CallLoop* chosen = nullptr;
     double most = -1, most_like = 0;
     for (const CallLoop& loop : loops) {
@@ -315,7 +316,7 @@ class LoopFinder {
     }
     const std::optional<CallLoop> best = chosen == nullptr ? std::nullopt : std::optional(*chosen);
     std::erase_if(loops, [](const CallLoop& loop) { return loop.similarity < kLeastSimilarity; });
-    const std::optional<CallLoop> own = loops.empty() ? std::nullopt : Choose(std::move(loops));
+    const std::optional<CallLoop> own = Choose(std::move(loops));
     return own && farscale::Likeness(*like_, TypicalCalls(*own)) >= kAsLike * most_like ? own : best;
   }
 
@@ -409,13 +410,10 @@ double Likeness(const CallCounts& a, const CallCounts& b) {
   double common = 0, all = 0;
   for (const auto& [name, count] : a) {
     const auto found = b.find(name);
-    const double other = found == b.end() ? 0 : found->second;
-    common += std::min(count, other);
-    all += std::max(count, other);
+    common += found == b.end() ? 0 : std::min(count, found->second);
+    all += found == b.end() ? count : std::max(count, found->second);
   }
-  for (const auto& [name, count] : b) {
-    if (a.count(name) == 0) all += count;
-  }
+  for (const auto& [name, count] : b) all += a.contains(name) ? 0 : count;
   return all > 0 ? common / all : 1;
 }
 

@@ -12,7 +12,7 @@
 
 namespace farscale {
 
-// Calls with the same symbol do the same, as far as the rank can tell: the same function, for sends and blocking
+// Calls with the same symbol do the same, as far as the rank knows: the same function, for sends and blocking
 // receives with the same peer, tag and communicator, for collectives with the same kind, communicator and root.
 std::vector<std::uint64_t> CallSymbols(const Trace& trace, std::size_t rank);
 

@@ -3,6 +3,7 @@
 #include <bit>
 #include <cmath>
 #include <optional>
+#include <type_traits>
 
 namespace farscale {
 namespace {
@@ -52,36 +53,42 @@ ValuesAround FindValuesAround(const RankTimeline& timeline, const Edge& edge) {
   return result;
 }
 
-double ValueOf(const RankTimeline& timeline, std::size_t counter, const CounterSample& sample) {
-  if (sample.is_event) return timeline.counter_at_event(counter, sample.index);
-  return sample.is_leave ? timeline.counter_at_leave(counter, sample.index)
-                         : timeline.counter_at_enter(counter, sample.index);
+// Scaled as a double, or as recorded.
+template <typename Value>
+Value ValueOf(const RankTimeline& timeline, std::size_t counter, const CounterSample& sample) {
+  if constexpr (std::is_same_v<Value, double>) {
+    return sample.is_event   ? timeline.counter_at_event(counter, sample.index)
+           : sample.is_leave ? timeline.counter_at_leave(counter, sample.index)
+                             : timeline.counter_at_enter(counter, sample.index);
+  } else {
+    return sample.is_event   ? timeline.raw_counter_at_event(counter, sample.index)
+           : sample.is_leave ? timeline.raw_counter_at_leave(counter, sample.index)
+                             : timeline.raw_counter_at_enter(counter, sample.index);
+  }
 }
 
-std::int64_t RawValueOf(const RankTimeline& timeline, std::size_t counter, const CounterSample& sample) {
-  if (sample.is_event) return timeline.raw_counter_at_event(counter, sample.index);
-  return sample.is_leave ? timeline.raw_counter_at_leave(counter, sample.index)
-                         : timeline.raw_counter_at_enter(counter, sample.index);
+// Calls between(before, growth from one sample to the next, share of the way) for an edge between two samples.
+template <typename Value, typename Between>
+Value ValueAt(const RankTimeline& timeline, std::size_t counter, const Edge& edge, Between between) {
+  const ValuesAround n = FindValuesAround(timeline, edge);
+  if (!n.before) return n.after ? ValueOf<Value>(timeline, counter, *n.after) : 0;
+  const Value before = ValueOf<Value>(timeline, counter, *n.before);
+  if (!n.after || n.after->tick == n.before->tick) return before;
+  return between(before, ValueOf<Value>(timeline, counter, *n.after) - before, n.Share(edge.tick));
 }
 
 }  // namespace
 
 double CounterAt(const RankTimeline& timeline, std::size_t counter, const Edge& edge) {
-  const ValuesAround n = FindValuesAround(timeline, edge);
-  if (!n.before) return n.after ? ValueOf(timeline, counter, *n.after) : 0;
-  const double before = ValueOf(timeline, counter, *n.before);
-  if (!n.after || n.after->tick == n.before->tick) return before;
-  return before + n.Share(edge.tick) * (ValueOf(timeline, counter, *n.after) - before);
+  return ValueAt<double>(timeline, counter, edge,
+                         [](double before, double growth, double share) { return before + share * growth; });
 }
 
 std::int64_t RawCounterAt(const RankTimeline& timeline, std::size_t counter, bool is_double, const Edge& edge) {
-  const ValuesAround n = FindValuesAround(timeline, edge);
-  if (!n.before) return n.after ? RawValueOf(timeline, counter, *n.after) : 0;
-  const std::int64_t before = RawValueOf(timeline, counter, *n.before);
-  if (!n.after || n.after->tick == n.before->tick) return before;
-  if (is_double) return std::bit_cast<std::int64_t>(CounterAt(timeline, counter, edge));
-  const auto growth = static_cast<double>(RawValueOf(timeline, counter, *n.after) - before);
-  return before + std::llround(n.Share(edge.tick) * growth);
+  return ValueAt<std::int64_t>(timeline, counter, edge, [&](std::int64_t before, std::int64_t growth, double share) {
+    if (is_double) return std::bit_cast<std::int64_t>(CounterAt(timeline, counter, edge));
+    return before + std::int64_t{std::llround(share * static_cast<double>(growth))};
+  });
 }
 
 }  // namespace farscale

@@ -15,7 +15,8 @@
 namespace farscale {
 namespace {
 
-// What speaks for a place is worth as much as so much of an iteration nearer to that of the guide.
+// What speaks for a place is worth as much as so much of an iteration nearer to that of the guide. Chosen; smaller than
+// the quarter of an iteration within which places are sought.
 constexpr double kNear = 0.2;
 
 // When the first calls of the iterations are left, and the last one of all. Ranks enter calls at different times, but
@@ -186,7 +187,7 @@ std::size_t ChooseGuide(const Trace& trace, const std::vector<RankLoop>& ranks) 
     const Tick iteration = (times.back() - times.front()) / static_cast<Tick>(loop.iterations());
     votes.push_back({loop.iterations(), loop.follows, times[1], iteration / 20, loop.score, rank});
   }
-  std::sort(votes.begin(), votes.end(), [](const Vote& a, const Vote& b) { return a.Key() < b.Key(); });
+  std::ranges::sort(votes, {}, &Vote::Key);
   std::size_t best = ranks.size();
   double most = 0;
   for (std::size_t i = 0, end = 0; i < votes.size(); ++i) {
@@ -281,15 +282,23 @@ BorderBursts BurstsAtBorders(const RankTimeline& timeline, const std::vector<std
   return bursts;
 }
 
-RankCut RankCutOf(const std::vector<Edge>& edges) {
+// Iterations between edges right before the first call of each, or right behind the last of all, at ticks of their own.
+template <typename TickOf>
+RankCut CutAt(const RankTimeline& timeline, const std::vector<std::uint32_t>& borders, TickOf tick_of) {
   RankCut cut;
   cut.present = true;
-  for (std::size_t k = 0; k + 1 < edges.size(); ++k) cut.iterations.push_back({edges[k], edges[k + 1]});
+  std::vector<Edge> edges;
+  for (std::size_t k = 0; k < borders.size(); ++k) {
+    const Tick tick = tick_of(k, k + 1 == borders.size());
+    edges.push_back({tick, borders[k], EdgeAtTick(timeline, tick, false).event});
+    if (k > 0) cut.iterations.push_back({edges[k - 1], edges[k]});
+  }
   cut.window = {edges.front(), edges.back()};
   return cut;
 }
 
 // How much two ranks may differ in either part of a burst, as a share of the longest usual burst of any.
+// Chosen: beyond measurement noise, far below what ranks with different loads differ by.
 constexpr double kSameParts = 0.05;
 
 // Whether the computation on every border can be divided: both parts are the same on all ranks. Where they differ, what
@@ -320,35 +329,21 @@ bool AgreeOnParts(const Trace& trace, const FoundLoop& loop, const std::vector<B
 }
 
 RankCut CutRank(const RankTimeline& timeline, const std::vector<std::uint32_t>& borders, const BorderBursts& bursts) {
-  std::vector<Edge> edges;
-  for (std::size_t k = 0; k < borders.size(); ++k) {
-    const std::uint32_t call = borders[k];
-    Tick tick = 0;
-    if (k == 0) {
-      tick = timeline.enter(call) - bursts.Lead();
-    } else if (k + 1 == borders.size()) {
-      tick = timeline.leave(call - 1) + bursts.Trail();
-    } else {
-      tick = timeline.enter(call) - std::min(bursts.Lead(), timeline.enter(call) - timeline.leave(call - 1));
-    }
-    edges.push_back({tick, call, EdgeAtTick(timeline, tick, false).event});
-  }
-  return RankCutOf(edges);
+  return CutAt(timeline, borders, [&](std::size_t k, bool is_last) {
+    if (is_last) return timeline.leave(borders[k] - 1) + bursts.Trail();
+    const Tick enter = timeline.enter(borders[k]);
+    return enter - (k == 0 ? bursts.Lead() : std::min(bursts.Lead(), enter - timeline.leave(borders[k] - 1)));
+  });
 }
 
 // Iterations with the computation on every border on one side of it, not much more than usual at the ends.
 RankCut CutRankBetweenBursts(const RankTimeline& timeline, const std::vector<std::uint32_t>& borders,
                              const BorderBursts& bursts, bool begins) {
-  std::vector<Edge> edges;
-  for (std::size_t k = 0; k < borders.size(); ++k) {
-    const std::uint32_t call = borders[k];
-    const bool is_last = k + 1 == borders.size();
-    Tick tick = is_last || (begins && k > 0) ? timeline.leave(call - 1) : timeline.enter(call);
-    if (k == 0 && begins) tick -= bursts.OfIteration(bursts.before);
-    if (is_last && !begins) tick += bursts.OfIteration(bursts.behind);
-    edges.push_back({tick, call, EdgeAtTick(timeline, tick, false).event});
-  }
-  return RankCutOf(edges);
+  return CutAt(timeline, borders, [&](std::size_t k, bool is_last) {
+    const Tick tick = is_last || (begins && k > 0) ? timeline.leave(borders[k] - 1) : timeline.enter(borders[k]);
+    if (k == 0 && begins) return tick - bursts.OfIteration(bursts.before);
+    return is_last && !begins ? tick + bursts.OfIteration(bursts.behind) : tick;
+  });
 }
 
 // Whether more of the bursts is before the loop than behind it. One that is much longer than usual does more than an

@@ -1,4 +1,4 @@
-#include "phases/group_names.h"
+#include "phases/rank_groups.h"
 
 #include <fmt/format.h>
 
@@ -12,10 +12,10 @@
 namespace farscale {
 namespace {
 
-// Shares beyond the others' that are worth a name.
+// Shares beyond the others' that are worth a name; chosen.
 constexpr double kOwnRegion = 0.25;
 constexpr double kOwnFunction = 0.1;
-// Groups of two runs are one when at most half of what they do differs.
+// Groups of two runs are one when at most half of what they do differs; chosen as in rank_groups.cc.
 constexpr double kSameGroup = 0.5;
 constexpr std::size_t kMostRanges = 4;
 

@@ -47,36 +47,27 @@ std::size_t RankOfShare(double share, std::size_t ranks) {
   return static_cast<std::size_t>(std::ceil(share * static_cast<double>(ranks) - kRounding));
 }
 
-bool Enters(const RankTimeline& timeline, const std::vector<bool>& regions) {
+bool Enters(const Trace& trace, std::size_t rank, const std::string& name) {
+  const RankTimeline& timeline = trace.timelines[rank];
   for (std::size_t i = 0; i < timeline.region_events(); ++i) {
-    if (regions[timeline.region_event(i).region]) return true;
+    const Region& region = trace.regions[timeline.region_event(i).region];
+    if (region.IsUser() && region.name == name) return true;
   }
   return false;
 }
 
-std::vector<bool> Matching(const Trace& trace, const GroupSpec& spec) {
-  std::vector<bool> matching(trace.size());
+bool Matches(const Trace& trace, const GroupSpec& spec, std::size_t rank) {
   switch (spec.kind) {
-    case GroupSpec::Kind::kRegion: {
-      std::vector<bool> regions;
-      for (const Region& region : trace.regions) regions.push_back(region.IsUser() && region.name == spec.region);
-      for (std::size_t rank = 0; rank < trace.size(); ++rank) matching[rank] = Enters(trace.timelines[rank], regions);
-      break;
-    }
-    case GroupSpec::Kind::kRanks:
-      for (const RankRange& range : spec.ranges) {
-        const std::size_t begin =
-            range.is_share ? RankOfShare(range.begin, trace.size()) : static_cast<std::size_t>(range.begin);
-        const std::size_t end =
-            range.is_share ? RankOfShare(range.end, trace.size()) : static_cast<std::size_t>(range.end);
-        for (std::size_t rank = begin; rank < std::min(end, trace.size()); ++rank) matching[rank] = true;
-      }
-      break;
-    case GroupSpec::Kind::kEvery:
-      for (std::size_t rank = spec.offset; rank < trace.size(); rank += spec.every) matching[rank] = true;
-      break;
+    case GroupSpec::Kind::kRegion: return Enters(trace, rank, spec.region);
+    case GroupSpec::Kind::kEvery: return rank >= spec.offset && (rank - spec.offset) % spec.every == 0;
+    case GroupSpec::Kind::kRanks: break;
   }
-  return matching;
+  return std::ranges::any_of(spec.ranges, [&](const RankRange& range) {
+    const auto bound = [&](double value) {
+      return range.is_share ? RankOfShare(value, trace.size()) : static_cast<std::size_t>(value);
+    };
+    return rank >= bound(range.begin) && rank < bound(range.end);
+  });
 }
 
 [[noreturn]] void RefuseEmpty(const Trace& trace, const GroupSpec& spec) {
@@ -112,9 +103,8 @@ std::vector<RankGroup> NamedGroups(const Trace& trace, const std::vector<GroupSp
   for (std::size_t i = 0; i < specs.size(); ++i) {
     RankGroup group;
     group.name = specs[i].name;
-    const std::vector<bool> matching = Matching(trace, specs[i]);
     for (std::size_t rank = 0; rank < trace.size(); ++rank) {
-      if (!matching[rank]) continue;
+      if (!Matches(trace, specs[i], rank)) continue;
       if (owner[rank]) {
         const GroupSpec& other = specs[*owner[rank]];
         throw Error(ErrorKind::kUsage, specs[i].where + ", " + trace.path,

@@ -11,7 +11,8 @@
 namespace farscale {
 namespace {
 
-// What speaks for a place being a landmark.
+// What speaks for a place being a landmark. All weights are chosen: a region of the program names a place best, a
+// function alone says little.
 constexpr double kSameFunction = 1;     // before it, and behind it
 constexpr double kSameRegion = 3;       // of the program
 constexpr double kSameLength = 2;       // less where the share of the computation differs
@@ -49,7 +50,7 @@ struct KnownLandmark {
 std::vector<KnownLandmark> Know(const Trace& trace, std::vector<Landmark>&& landmarks) = delete;
 std::vector<KnownLandmark> Know(const Trace& trace, const std::vector<Landmark>& landmarks) {
   const auto is_one = [&](const std::string& name) {
-    return std::any_of(landmarks.begin(), landmarks.end(), [&](const Landmark& l) { return l.region == name; });
+    return std::ranges::find(landmarks, name, &Landmark::region) != landmarks.end();
   };
   std::vector<KnownLandmark> known;
   for (const Landmark& landmark : landmarks) {
@@ -234,14 +235,14 @@ struct FoundLandmarks {
   std::vector<Places> places;  // by rank; of the landmarks present, in their order
 };
 
-// Whether nothing but length and order tells one from the other.
+// Whether nothing but length and order distinguishes them.
 bool AreAlike(const Landmark& a, const Landmark& b) {
   return a.before == b.before && a.after == b.after && a.region == b.region &&
          a.collectives_before == b.collectives_before && a.collectives_behind == b.collectives_behind;
 }
 
 // Of two landmarks beside each other that are alike, one is there and one is missing, and the place would do for
-// either: which of them it is, nobody knows. `present`: whether each of the shape is there; `places`: of those, by
+// either: which of them it is, is unknown. `present`: whether each of the shape is there; `places`: of those, by
 // iteration of the rank.
 std::vector<std::size_t> Ambiguous(const Trace& trace, std::size_t rank, const LoopOfRank& loop,
                                    const std::vector<Landmark>& landmarks, const std::vector<bool>& present,
@@ -287,10 +288,7 @@ FoundLandmarks FindLandmarks(const Trace& trace, const std::vector<LoopOfRank>& 
     ParallelFor(trace.size(), [&](std::size_t rank) {
       found.places[rank] = FindOnRank(trace, rank, loop[rank], known, has_regions, {}, &shown[rank]);
     });
-    std::size_t guide = 0;
-    for (std::size_t rank = 1; rank < trace.size(); ++rank) {
-      if (shown[rank].total > shown[guide].total) guide = rank;
-    }
+    const auto guide = static_cast<std::size_t>(std::ranges::max_element(shown, {}, &Shown::total) - shown.begin());
     bool all = true;
     for (std::size_t j = 0; j < left.size(); ++j) {
       const bool is_there = shown[guide].scores[j] >= kRecognised * MostFor(left[j], has_regions) &&

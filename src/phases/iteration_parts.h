@@ -14,7 +14,7 @@ namespace farscale {
 struct IterationParts {
   // By part of the shape and rank: its occurrences, one an iteration. Parts tile the loop; a part that begins in one
   // iteration may end in the next, then it has no last occurrence, and what lies before the first part of all belongs
-  // to none. Empty: this run does not have the part, or it cannot be told from another one here.
+  // to none. Empty: this run does not have the part, or it cannot be distinguished from another one here.
   std::vector<std::vector<RankCut>> ranks;
 
   bool Has(std::size_t part) const { return !ranks[part].empty(); }

@@ -17,6 +17,7 @@
 namespace farscale {
 namespace {
 
+// All are chosen, and tested on the parts of the sample traces (tests/invariants/iteration_parts_test.cc).
 constexpr double kLeastShare = 0.03;    // of an iteration's computation, for a landmark
 constexpr double kLeastTogether = 0.3;  // the same of all landmarks
 constexpr double kLeastGap = 1.5;       // between the shortest landmark and the longest other burst
@@ -180,12 +181,8 @@ class TypicalIteration {
  private:
   // Of the rank in the middle the iteration in the middle.
   static Sample Middle(const std::vector<Sample>& samples) {
-    const std::size_t rank = samples[samples.size() / 2].rank;
-    std::vector<Sample> of_rank;
-    for (const Sample& sample : samples) {
-      if (sample.rank == rank) of_rank.push_back(sample);
-    }
-    return of_rank[of_rank.size() / 2];
+    const auto of_rank = std::ranges::equal_range(samples, samples[samples.size() / 2].rank, {}, &Sample::rank);
+    return of_rank[std::ranges::size(of_rank) / 2];
   }
 
   const Region& FunctionOf(std::size_t call) const { return trace_.regions[timeline_.region(call)]; }
@@ -267,11 +264,6 @@ void FoldTurns(std::vector<Landmark>& landmarks, std::vector<std::size_t>& place
   }
 }
 
-std::string BaseName(const TypicalIteration& iteration, const IterationPart& part, std::size_t from, std::size_t to) {
-  const std::string region = iteration.RegionOf(from, to);
-  return region.empty() ? ToString(part.kind) : region;
-}
-
 // Numbers the names that several parts have.
 void NumberNames(std::vector<IterationPart>& parts) {
   std::map<std::string, int> count, used;
@@ -291,15 +283,14 @@ std::vector<IterationPart> PartsOf(const TypicalIteration& iteration, const std:
     const TypicalIteration::Rounds rounds = iteration.RoundsBetween(places[i], next);
     const bool has_two =
         !landmarks[i].is_repeated && rounds.count >= kFewestRounds && rounds.longest_burst <= kLittle * shortest;
-    IterationPart computation = {"", PartKind::kComputation, i, false};
-    const std::size_t end = has_two ? places[i] + 1 : next;
-    computation.name = BaseName(iteration, computation, places[i], end);
-    parts.push_back(computation);
+    const auto add = [&](PartKind kind, bool is_behind, std::size_t from, std::size_t to) {
+      const std::string region = iteration.RegionOf(from, to);
+      parts.push_back({region.empty() ? ToString(kind) : region, kind, i, is_behind});
+    };
+    add(PartKind::kComputation, false, places[i], has_two ? places[i] + 1 : next);
     if (!has_two) continue;
     const bool mostly_collectives = 2 * rounds.collective >= rounds.all;
-    IterationPart behind = {"", mostly_collectives ? PartKind::kCollectives : PartKind::kExchange, i, true};
-    behind.name = BaseName(iteration, behind, places[i] + 1, next);
-    parts.push_back(behind);
+    add(mostly_collectives ? PartKind::kCollectives : PartKind::kExchange, true, places[i] + 1, next);
   }
   if (parts.size() < 2) return {};
   NumberNames(parts);
@@ -318,10 +309,8 @@ std::string ToString(PartKind kind) {
 }
 
 const IterationPart* IterationShape::FindPart(const std::string& name) const {
-  for (const IterationPart& part : parts) {
-    if (part.name == name) return &part;
-  }
-  return nullptr;
+  const auto found = std::ranges::find(parts, name, &IterationPart::name);
+  return found == parts.end() ? nullptr : &*found;
 }
 
 std::vector<std::string> IterationShape::PartNames() const {

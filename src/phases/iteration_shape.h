@@ -18,7 +18,7 @@ struct RankCut;
 // Ratio of lengths up to which two long computations may be turns of an inner loop.
 inline constexpr double kSameShare = 1.5;
 
-// A long computation, and what tells it from others.
+// A long computation, and what distinguishes it from others.
 struct Landmark {
   std::string before, after;  // MPI functions on either side; empty at the edge of the run
   std::string region;         // innermost region of the program that most of it lies in; empty outside all

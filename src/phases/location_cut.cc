@@ -3,70 +3,36 @@
 #include <algorithm>
 
 #include "base/parallel.h"
-#include "base/search.h"
 
 namespace farscale {
 namespace {
 
-// Edges of thread 0: forks and barriers are calls now, so that places differ, but not times.
-class MainEdges {
- public:
-  MainEdges(const RankTimeline& rank, const RankTimeline& location) : rank_(rank), location_(location) {}
+// An edge of thread 0: forks and barriers are calls now, so that places differ, but not times.
+Edge MainEdge(const RankTimeline& rank, const RankTimeline& location, const Edge& edge, bool is_begin) {
+  if (is_begin && edge.call == 0 && edge.event == 0) return edge;
+  const bool is_end = edge.call == rank.calls() && edge.event == rank.region_events();
+  if (is_begin || !is_end) return EdgeAtTick(location, edge.tick, is_begin);
+  Edge end = EndOf(location);
+  end.tick = edge.tick;
+  return end;
+}
 
-  Interval operator()(const Interval& interval) const {
-    return {Move(interval.begin, true), Move(interval.end, false)};
-  }
+// The end of another thread's part at a time of thread 0.
+Edge WorkerEnd(const Trace& locations, const RankTimeline& timeline, Tick tick) {
+  if (tick >= timeline.end()) return EndOf(timeline);
+  const Edge end = EdgeAtTick(timeline, tick, false);
+  const std::uint32_t last = end.call - 1;
+  const bool is_idle = end.call > 0 && timeline.leave(last) > tick && locations.regions[timeline.region(last)].is_fork;
+  if (!is_idle) return end;
+  Edge idle = EdgeAtTick(timeline, timeline.enter(last), false);
+  idle.call = last;
+  return idle;
+}
 
- private:
-  Edge Move(const Edge& edge, bool is_begin) const {
-    if (is_begin && edge.call == 0 && edge.event == 0) return edge;
-    if (!is_begin && edge.call == rank_.calls() && edge.event == rank_.region_events()) {
-      return {edge.tick, static_cast<std::uint32_t>(location_.calls()),
-              static_cast<std::uint32_t>(location_.region_events())};
-    }
-    return EdgeAtTick(location_, edge.tick, is_begin);
-  }
-
-  const RankTimeline& rank_;
-  const RankTimeline& location_;
-};
-
-// Edges of another thread at the times of thread 0.
-class WorkerEdges {
- public:
-  WorkerEdges(const Trace& locations, const RankTimeline& timeline) : locations_(locations), timeline_(timeline) {}
-
-  Interval operator()(const Interval& interval) const {
-    const Edge begin = EdgeAtTick(timeline_, interval.begin.tick, true);
-    const Edge end = End(interval.end.tick);
-    if (end.tick < begin.tick || end.call < begin.call) return {begin, begin};  // idle all the time
-    return {begin, end};
-  }
-
- private:
-  Edge End(Tick tick) const {
-    if (tick >= timeline_.end()) {
-      return {timeline_.end(), static_cast<std::uint32_t>(timeline_.calls()),
-              static_cast<std::uint32_t>(timeline_.region_events())};
-    }
-    const Edge end = EdgeAtTick(timeline_, tick, false);
-    const std::uint32_t last = end.call - 1;
-    if (end.call == 0 || timeline_.leave(last) <= tick || !IsFork(last)) return end;
-    Edge idle = EdgeAtTick(timeline_, timeline_.enter(last), false);
-    idle.call = last;
-    return idle;
-  }
-
-  bool IsFork(std::uint32_t call) const { return locations_.regions[timeline_.region(call)].is_fork; }
-
-  const Trace& locations_;
-  const RankTimeline& timeline_;
-};
-
-template <typename Edges>
-RankCut Moved(const RankCut& cut, const Edges& edges) {
-  RankCut moved{cut.present, edges(cut.window), {}};
-  for (const Interval& iteration : cut.iterations) moved.iterations.push_back(edges(iteration));
+template <typename Move>
+RankCut Moved(const RankCut& cut, const Move& move) {
+  RankCut moved{cut.present, move(cut.window), {}};
+  for (const Interval& iteration : cut.iterations) moved.iterations.push_back(move(iteration));
   return moved;
 }
 
@@ -90,8 +56,16 @@ PhaseCut CutOfLocations(const Trace& trace, const PhaseCut& cut, const Trace& lo
     const auto rank = static_cast<std::size_t>(location.rank);
     if (!cut.ranks[rank].present) return;
     const RankTimeline& timeline = locations.timelines[i];
-    moved.ranks[i] = location.thread == 0 ? Moved(cut.ranks[rank], MainEdges(trace.timelines[rank], timeline))
-                                          : Moved(cut.ranks[rank], WorkerEdges(locations, timeline));
+    moved.ranks[i] = Moved(cut.ranks[rank], [&](const Interval& interval) -> Interval {
+      const RankTimeline& main = trace.timelines[rank];
+      if (location.thread == 0) {
+        return {MainEdge(main, timeline, interval.begin, true), MainEdge(main, timeline, interval.end, false)};
+      }
+      const Edge begin = EdgeAtTick(timeline, interval.begin.tick, true);
+      const Edge end = WorkerEnd(locations, timeline, interval.end.tick);
+      const bool is_idle = end.tick < begin.tick || end.call < begin.call;  // all the time
+      return {begin, is_idle ? begin : end};
+    });
   });
   return moved;
 }

@@ -10,8 +10,8 @@
 namespace farscale {
 
 // In the order in which they are taken [docs/formulas.md, loops found in the calls]: regions that mark the iterations,
-// those without gaps first, then by size; the loop that the calls show; other regions that all ranks enter equally often,
-// by size. Empty: there is none.
+// those without gaps first, then by size; the loop that the calls show; other regions that all ranks enter equally
+// often, by size. Empty: there is none.
 std::vector<PhaseSpec> LoopsOf(const Trace& trace);
 
 // Whether a phase is asked for by "auto", or a part by "auto:exchange".

@@ -19,7 +19,7 @@
 namespace farscale {
 namespace {
 
-constexpr double kLargestGapShare = 0.02;
+constexpr double kLargestGapShare = 0.02;  // docs/formulas.md, spans
 
 // Which regions of the trace belong to a phase.
 std::vector<bool> MatchingRegions(const Trace& trace, const PhaseSpec& spec) {
@@ -112,11 +112,18 @@ void FindRegion(const Trace& trace, const PhaseSpec& spec, PhaseCut& cut) {
   }
 }
 
-void TakeWholeRun(const Trace& trace, PhaseCut& cut);
+void TakeWholeRun(const Trace& trace, PhaseCut& cut) {
+  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
+    const RankTimeline& timeline = trace.timelines[rank];
+    if (timeline.empty()) continue;
+    const Interval run = {{timeline.begin(), 0, 0}, EndOf(timeline)};
+    cut.ranks[rank] = {true, run, {run}};
+  }
+}
 
 // The loop that the calls show; where the shape of another run is known, the one that looks like it.
 std::optional<FoundLoop> FindLoopFor(const Trace& trace, const PhaseSpec& spec) {
-  constexpr double kSameFunctions = 0.5;  // of all that either calls
+  constexpr double kSameFunctions = 0.5;  // of all that either calls; chosen
   std::optional<FoundLoop> loop = FindLoopOfRun(trace, spec.shape ? &spec.shape->calls : nullptr);
   if (!spec.shape) return loop;
   if (!loop) loop = FindLoopOfRun(trace);  // ranks may agree on another one
@@ -175,16 +182,6 @@ void TakePart(const Trace& trace, PhaseCut& cut) {
   cut.ranks = std::move(parts->ranks[index]);
   for (std::size_t rank = 0; rank < trace.size(); ++rank) {
     if (cut.ranks[rank].present) Choose(trace, spec, rank, cut.ranks[rank]);
-  }
-}
-
-void TakeWholeRun(const Trace& trace, PhaseCut& cut) {
-  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
-    const RankTimeline& timeline = trace.timelines[rank];
-    if (timeline.empty()) continue;
-    const Edge end = {timeline.end(), static_cast<std::uint32_t>(timeline.calls()),
-                      static_cast<std::uint32_t>(timeline.region_events())};
-    cut.ranks[rank] = {true, {{timeline.begin(), 0, 0}, end}, {{{timeline.begin(), 0, 0}, end}}};
   }
 }
 
@@ -248,20 +245,6 @@ std::pair<std::vector<std::string>, std::vector<std::size_t>> NumberNames(const 
   return {names, name_of};
 }
 
-using TickRange = std::pair<Tick, Tick>;
-
-Tick UnionLength(std::vector<TickRange>& ranges) {
-  std::sort(ranges.begin(), ranges.end());
-  Tick covered = 0;
-  Tick reached = std::numeric_limits<Tick>::min();
-  for (const auto& [begin, end] : ranges) {
-    const Tick from = std::max(begin, reached);
-    if (end > from) covered += end - from;
-    reached = std::max(reached, end);
-  }
-  return covered;
-}
-
 }  // namespace
 
 Edge EdgeAtTick(const RankTimeline& timeline, Tick tick, bool is_begin) {
@@ -270,6 +253,11 @@ Edge EdgeAtTick(const RankTimeline& timeline, Tick tick, bool is_begin) {
   const std::size_t event =
       PartitionIndex(0, timeline.region_events(), [&](std::size_t i) { return timeline.event_tick(i) < tick; });
   return {tick, static_cast<std::uint32_t>(call), static_cast<std::uint32_t>(event)};
+}
+
+Edge EndOf(const RankTimeline& timeline) {
+  return {timeline.end(), static_cast<std::uint32_t>(timeline.calls()),
+          static_cast<std::uint32_t>(timeline.region_events())};
 }
 
 Tick PhaseCut::begin() const {
@@ -316,20 +304,6 @@ std::vector<Interval> PhaseCut::CountedTime(std::size_t rank) const {
   return ranks[rank].iterations;
 }
 
-namespace {
-
-void TakeKind(const Trace& trace, PhaseCut& cut) {
-  switch (cut.spec.kind) {
-    case PhaseSpec::Kind::kWholeRun: TakeWholeRun(trace, cut); break;
-    case PhaseSpec::Kind::kTimeWindow: TakeTimeWindow(trace, cut.spec, cut); break;
-    case PhaseSpec::Kind::kFoundLoop: TakeFoundLoop(trace, cut); break;
-    case PhaseSpec::Kind::kRegion:
-    case PhaseSpec::Kind::kRegularExpression: FindRegion(trace, cut.spec, cut); break;
-  }
-}
-
-}  // namespace
-
 std::optional<IterationShape> ShapeOfPhase(const Trace& trace, const PhaseSpec& spec) {
   const std::optional<std::vector<RankCut>> loop = IterationsWithParts(trace, spec);
   return loop ? std::optional(ShapeOf(trace, *loop)) : std::nullopt;
@@ -344,8 +318,14 @@ PhaseCut CutPhase(const Trace& trace, const PhaseSpec& spec) {
   }
   if (!spec.part.empty()) {
     TakePart(trace, cut);
+  } else if (spec.kind == PhaseSpec::Kind::kWholeRun) {
+    TakeWholeRun(trace, cut);
+  } else if (spec.kind == PhaseSpec::Kind::kTimeWindow) {
+    TakeTimeWindow(trace, spec, cut);
+  } else if (spec.kind == PhaseSpec::Kind::kFoundLoop) {
+    TakeFoundLoop(trace, cut);
   } else {
-    TakeKind(trace, cut);
+    FindRegion(trace, spec, cut);
   }
   cut.iterations = 0;
   for (const RankCut& rank : cut.ranks) cut.iterations = std::max(cut.iterations, rank.iterations.size());
@@ -366,12 +346,9 @@ PhaseCut KeepIterations(const Trace& trace, const PhaseCut& cut, const std::vect
   }
   result.iterations = static_cast<std::size_t>(std::count(kept.begin(), kept.end(), true));
   for (RankCut& rank : result.ranks) {
-    std::vector<Interval> iterations;
-    for (std::size_t k = 0; k < rank.iterations.size(); ++k) {
-      if (kept[k]) iterations.push_back(rank.iterations[k]);
-    }
-    rank.present = !iterations.empty();
-    rank.iterations = std::move(iterations);
+    std::size_t k = 0;
+    std::erase_if(rank.iterations, [&](const Interval&) { return !kept[k++]; });
+    rank.present = !rank.iterations.empty();
     if (rank.present) rank.window = {rank.iterations.front().begin, rank.iterations.back().end};
   }
   // A window that begins in the middle of a loop would begin with what earlier iterations left behind: ranks that are
@@ -380,20 +357,26 @@ PhaseCut KeepIterations(const Trace& trace, const PhaseCut& cut, const std::vect
   return result;
 }
 
+std::vector<TickRange> CountedTicks(const std::vector<PhaseCut>& cuts, std::size_t rank) {
+  std::vector<TickRange> all, joined;
+  for (const PhaseCut& cut : cuts) {
+    for (const Interval& interval : cut.CountedTime(rank)) all.emplace_back(interval.begin.tick, interval.end.tick);
+  }
+  std::ranges::sort(all);
+  for (const auto& [begin, end] : all) {
+    if (!joined.empty() && begin <= joined.back().second) {
+      joined.back().second = std::max(joined.back().second, end);
+    } else {
+      joined.emplace_back(begin, end);
+    }
+  }
+  return joined;
+}
+
 double Coverage(const Trace& trace, const std::vector<PhaseCut>& cuts) {
   Tick covered = 0, total = 0;
   for (std::size_t rank = 0; rank < trace.size(); ++rank) {
-    std::vector<TickRange> ranges;
-    for (const PhaseCut& cut : cuts) {
-      const RankCut& rank_cut = cut.ranks[rank];
-      if (!rank_cut.present) continue;
-      if (cut.span == Span::kWhole) {
-        ranges.emplace_back(rank_cut.window.begin.tick, rank_cut.window.end.tick);
-      } else {
-        for (const Interval& i : rank_cut.iterations) ranges.emplace_back(i.begin.tick, i.end.tick);
-      }
-    }
-    covered += UnionLength(ranges);
+    for (const auto& [begin, end] : CountedTicks(cuts, rank)) covered += end - begin;
     total += trace.timelines[rank].end() - trace.timelines[rank].begin();
   }
   return total > 0 ? static_cast<double>(covered) / static_cast<double>(total) : 0;

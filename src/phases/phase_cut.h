@@ -4,19 +4,19 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/diagnostics.h"
 #include "base/error.h"
 #include "phases/iteration_shape.h"
-#include "phases/phase_id.h"
 #include "phases/phase_spec.h"
 #include "trace/trace.h"
 
 namespace farscale {
 
 // A place on a rank's timeline: between call `call - 1` and call `call`, and between region events `event - 1` and
-// `event`. Several edges can share a tick; the two numbers tell them apart. A time window may also cut through a
+// `event`. Several edges can share a tick; the two numbers distinguish them. A time window may also cut through a
 // call: then `tick` lies inside it, and it belongs to the window on either side.
 struct Edge {
   Tick tick = 0;
@@ -65,6 +65,9 @@ struct PhaseCut {
 // the tick cuts through lies behind it.
 Edge EdgeAtTick(const RankTimeline& timeline, Tick tick, bool is_begin);
 
+// Behind everything on the timeline.
+Edge EndOf(const RankTimeline& timeline);
+
 // The phase does not occur in the run: a usage error, unless it occurs in other runs of the study.
 class PhaseNotFound : public Error {
  public:
@@ -72,7 +75,7 @@ class PhaseNotFound : public Error {
 };
 
 // Throws PhaseNotFound when the region occurs on no rank (naming the nearest that does), when the iterations have no
-// such part, or when they are not those that the spec's shape tells of; a usage error when there are fewer iterations
+// such part, or when they do not have the shape that the spec asks for; a usage error when there are fewer iterations
 // than asked for, or when a time window lies outside the run.
 PhaseCut CutPhase(const Trace& trace, const PhaseSpec& spec);
 
@@ -82,6 +85,12 @@ PhaseCut KeepIterations(const Trace& trace, const PhaseCut& cut, const std::vect
 
 // What the iterations of a phase look like, or those whose part it is; nothing when the calls show no loop.
 std::optional<IterationShape> ShapeOfPhase(const Trace& trace, const PhaseSpec& spec);
+
+// Begin and end.
+using TickRange = std::pair<Tick, Tick>;
+
+// What counts of a rank's time in at least one of the cuts, in order and apart.
+std::vector<TickRange> CountedTicks(const std::vector<PhaseCut>& cuts, std::size_t rank);
 
 // Share of the run's time, over all ranks, that lies in at least one of the cuts.
 double Coverage(const Trace& trace, const std::vector<PhaseCut>& cuts);

@@ -7,14 +7,13 @@
 #include <optional>
 
 #include "phases/anomalies.h"
-#include "phases/density_clusters.h"
-#include "phases/group_names.h"
 #include "stats/sample_quantiles.h"
 
 namespace farscale {
 namespace {
 
-// DBSCAN: ranks are neighbours when nowhere more than a quarter of their profiles differs, and two are enough.
+// All are chosen [docs/formulas.md, groups of ranks]. DBSCAN: ranks are neighbours when nowhere more than a quarter of
+// their profiles differs, and two are enough.
 constexpr double kReach = 0.25;
 constexpr std::size_t kFewest = 2;
 // Profiles this near are taken for one. Far below kReach, far above noise.
@@ -145,7 +144,7 @@ class GroupFinder {
 
   double Level(const RankProfile& profile) const { return profile.useful / (profile.useful + usual_); }
 
-  // By which DBSCAN tells ranks apart: the largest of the differences in shares, and in how much they compute.
+  // The distance of DBSCAN: the largest of the differences in shares, and in how much they compute.
   double Distance(const RankProfile& a, const RankProfile& b) const {
     return std::max({DistanceOfShares(a.regions, b.regions), DistanceOfShares(a.bursts, b.bursts),
                      DistanceOfShares(a.calls, b.calls), std::fabs(Level(a) - Level(b))});
@@ -281,6 +280,38 @@ class GroupFinder {
 };
 
 }  // namespace
+
+void FindClusters(std::vector<ClusterPoint>& points, const std::function<double(std::size_t, std::size_t)>& distance,
+                  double reach, std::size_t fewest) {
+  // The neighbours of a point with enough of them; nothing for others.
+  const auto neighbours_of = [&](std::size_t point) {
+    std::vector<std::size_t> neighbours;
+    std::size_t weight = 0;
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      if (i != point && distance(point, i) > reach) continue;
+      neighbours.push_back(i);
+      weight += points[i].weight;
+    }
+    return weight >= fewest ? neighbours : std::vector<std::size_t>();
+  };
+  std::size_t clusters = 0;
+  std::vector<bool> visited(points.size());
+  for (ClusterPoint& point : points) point.cluster.reset();
+  for (std::size_t first = 0; first < points.size(); ++first) {
+    if (visited[first]) continue;
+    std::vector<std::size_t> queue = {first};
+    for (std::size_t next = 0; next < queue.size(); ++next) {
+      if (visited[queue[next]]) continue;  // noise before
+      visited[queue[next]] = true;
+      for (const std::size_t i : neighbours_of(queue[next])) {
+        if (points[i].cluster) continue;
+        points[i].cluster = clusters;
+        if (i != first) queue.push_back(i);
+      }
+    }
+    if (points[first].cluster == clusters) ++clusters;  // else noise, unless a cluster reaches it later
+  }
+}
 
 RankGroups FindGroups(const Trace& trace, const PhaseCut& cut) {
   RankGroups found = GroupFinder(trace, cut).Find();

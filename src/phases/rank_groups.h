@@ -3,14 +3,16 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "base/diagnostics.h"
 #include "phases/phase_cut.h"
-#include "phases/phase_id.h"
+#include "phases/phase_spec.h"
 #include "phases/rank_profile.h"
 #include "trace/trace.h"
 
@@ -43,5 +45,34 @@ void MatchNames(const std::vector<std::vector<RankGroup>*>& runs, std::set<std::
 
 // "20-31", "0-11, 16", "3 to 31 by 4"; with many ranges the first ones.
 std::string FormatRanks(const std::vector<std::size_t>& ranks);
+
+// DBSCAN [Ester96]: points that lie densely together are a cluster, whatever its shape, and points between are noise.
+struct ClusterPoint {
+  std::size_t weight = 1;              // so many points at one place
+  std::optional<std::size_t> cluster;  // found; from 0 in the order of their first points, nothing for noise
+};
+
+// Two points are neighbours when their distance is `reach` at most; a point with at least `fewest` neighbours, itself
+// included, is part of a cluster with all of them. Every pair of points is compared.
+void FindClusters(std::vector<ClusterPoint>& points, const std::function<double(std::size_t, std::size_t)>& distance,
+                  double reach, std::size_t fewest);
+
+// For FindGroups [phases/group_names.cc].
+struct NamedWork {
+  RankProfile profile;  // the mean of a group's ranks
+  bool serves = false;  // the ranks of the others, as a master does
+};
+
+struct GroupName {
+  std::string text;
+  bool is_own = true;  // else a number, in the order of the groups
+};
+
+// Each after the region in which its ranks spend the largest share of their useful time beyond what any other group
+// does; without such regions "master" and "workers", or the MPI function that makes up the largest share of its calls
+// beyond that of the others; else a number. No two are the same.
+std::vector<GroupName> NameGroups(const RankProfiles& profiles, const std::vector<NamedWork>& groups);
+
+GroupTraits TraitsOf(const RankProfiles& profiles, const RankProfile& profile);
 
 }  // namespace farscale

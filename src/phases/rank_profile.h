@@ -1,6 +1,6 @@
-// What every rank of a phase does, as far as it tells one kind of work from another: in which regions it computes,
-// between which kinds of MPI calls, and which of them it makes. Clustering ranks by such profiles finds the programs of
-// an MPMD run [Huck10; docs/formulas.md, groups of ranks].
+// What every rank of a phase does, as far as it distinguishes one kind of work from another: in which regions it
+// computes, between which kinds of MPI calls, and which of them it makes. Clustering ranks by such profiles finds the
+// programs of an MPMD run [Huck10; docs/formulas.md, groups of ranks].
 #pragma once
 
 #include <cstdint>

@@ -23,7 +23,7 @@ inline Tick BurstEnd(const RankTimeline& timeline, std::size_t call) {
 std::vector<Tick> MeasuredLengths(const RankTimeline& timeline);
 
 // A rank's bursts as a counter sees them. Bursts that an interruption of the recording touches have no counts: what the
-// counter did in it nobody knows, it may have stood still, or counted calls that were not recorded and the writing of
+// counter did in it is unknown: it may have stood still, or counted calls that were not recorded and the writing of
 // buffers.
 struct CountedRank {
   std::vector<Tick> measured;

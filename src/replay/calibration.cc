@@ -19,6 +19,7 @@
 namespace farscale {
 namespace {
 
+// Chosen: where times differ more from the fit, senders wait for other reasons than the size of a message.
 constexpr double kLargestSpread = 0.5;
 constexpr double kMicrosecond = 1e-6, kMegabyte = 1e6;
 
@@ -83,13 +84,13 @@ std::optional<std::uint64_t> FindEagerLimit(const std::vector<LateReceive>& late
   return best;
 }
 
-// Messages that do not tell a bandwidth are taken to have that of the other kind of link, unless they were faster.
+// Messages that do not show a bandwidth are taken to have that of the other kind of link, unless they were faster.
 bool TakesBandwidthOf(const LinkEvidence& evidence, const LinkEvidence& other) {
   return !evidence.fit.has_bandwidth && other.usable && other.fit.has_bandwidth &&
          LatencyFor(evidence.observations.transfers, other.fit.ticks_per_byte) > 0;
 }
 
-// Latency and overhead share the time that a message without bytes takes. What is not told is bounded; where calls that
+// Latency and overhead share the time that a message without bytes takes. What is unknown is bounded; where calls that
 // only post take longer than whole messages, that time is halved between the two.
 void ShareLatency(const Trace& trace, const LinkEvidence& evidence, double latency, Link& link) {
   const auto seconds = [&](double ticks) { return Rounded(trace.Seconds(1) * ticks, kMicrosecond); };
@@ -98,7 +99,7 @@ void ShareLatency(const Trace& trace, const LinkEvidence& evidence, double laten
   const double overhead = fits ? evidence.overhead : latency / 2;
   link.latency = seconds(latency - overhead);
   link.overhead = seconds(overhead);
-  if (!fits || !IsTold(evidence.fit.latency_range)) {
+  if (!fits || !IsKnownWithin(evidence.fit.latency_range)) {
     link.latency_at_most = seconds(fits ? most - overhead : most);
   }
   if (!fits || !evidence.has_overhead) link.overhead_at_most = seconds(most);
@@ -124,7 +125,7 @@ Link TakenLink(const Trace& trace, const LinkEvidence& evidence, Link link) {
   return link;
 }
 
-// `other`: where the bandwidth comes from when these messages do not tell.
+// `other`: where the bandwidth comes from when these messages do not show it.
 LinkCalibration Conclude(const Trace& trace, const LinkEvidence& evidence, const LinkEvidence& other,
                          const ReplayRules& rules) {
   LinkCalibration result;
@@ -145,7 +146,7 @@ LinkCalibration Conclude(const Trace& trace, const LinkEvidence& evidence, const
   Link& link = result.link;
   ShareLatency(trace, evidence, latency, link);
   if (per_byte > 0) link.bandwidth = Rounded(trace.ticks_per_second / per_byte, kMegabyte);
-  if (!IsTold(evidence.fit.byte_range)) {
+  if (!IsKnownWithin(evidence.fit.byte_range)) {
     link.bandwidth_at_least = LeastBandwidth(trace, evidence.fit, link);
   }
   // Where times agree with nothing, senders wait for other reasons than the size of a message.
@@ -163,7 +164,7 @@ void NoteBandwidth(const LinkCalibration& link, const LinkEvidence& evidence, co
                    std::vector<std::string>& notes) {
   if (link.has_bandwidth) return;
   notes.push_back(
-      fmt::format("messages {} do not tell a bandwidth, as their sizes differ too little or their times too "
+      fmt::format("messages {} do not show a bandwidth, as their sizes differ too little or their times too "
                   "much; {}",
                   evidence.name,
                   TakesBandwidthOf(evidence, other) ? fmt::format("that {} is taken", other.name)

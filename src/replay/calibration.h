@@ -19,12 +19,12 @@
 
 namespace farscale {
 
-// With fewer usable messages a link is not calibrated.
+// With fewer usable messages a link is not calibrated; chosen.
 inline constexpr std::uint64_t kFewestMessages = 10;
 
 // What the messages of one kind of link say. Only usable ones count: their receiver already waited for them.
 struct LinkCalibration {
-  Link link;                   // with bounds of what the messages do not tell
+  Link link;                   // with bounds of what the messages do not show
   bool has_bandwidth = true;   // false: sizes differ too little; `link` has that of the other link, or none
   std::uint64_t messages = 0;  // usable
   std::uint64_t all = 0;       // matched messages on such links

@@ -223,7 +223,7 @@ TEST(Calibration, OneSizeTellsNoBandwidth) {
   EXPECT_FALSE(calibration.remote->has_bandwidth);
   EXPECT_DOUBLE_EQ(calibration.network.remote.latency, 2e-6);
   EXPECT_TRUE(std::isinf(calibration.network.remote.bandwidth));
-  EXPECT_THAT(calibration.notes, Contains(HasSubstr("between nodes do not tell a bandwidth")));
+  EXPECT_THAT(calibration.notes, Contains(HasSubstr("between nodes do not show a bandwidth")));
 }
 
 // Sizes differ, but times only by noise.

@@ -21,17 +21,18 @@ namespace {
 
 // Sums of a few of them do not overflow; no clock of a trace reaches it.
 constexpr double kLargestSum = static_cast<double>(Tick{1} << 61);
-// A counter tells bursts apart when nearly every edge of a call has a sample.
+// A counter measures single bursts where nearly every edge of a call has a sample; chosen.
 constexpr double kSmallestEdgeShare = 0.9;
 // CPU time outside MPI by elapsed time there. More than all of it, or next to none, means another unit or that the
 // counter is not of the main thread.
 constexpr double kLargestCpuShare = 1.1;
 constexpr double kSmallestCpuShare = 0.002;
-// Of a rank's bursts, below which its clock is better taken from the other ranks.
+// With fewer bursts the clock of a rank is better taken from the other ranks; chosen.
 constexpr std::size_t kFewestBursts = 3;
 // Errors at the ends of a burst (a counter read a little after the clock) are below a microsecond: one percent of this.
 constexpr double kLongBurstSeconds = 100e-6;
 
+// In the order of the sources.
 constexpr std::array<std::pair<ComputationSource, std::string_view>, 5> kSourceNames = {{
     {ComputationSource::kMeasured, "measured"},
     {ComputationSource::kCycles, "cycles"},
@@ -234,19 +235,16 @@ Attempt FromCycles(const Trace& trace, std::size_t counter, const RankTotal& tot
   return {std::move(computation), "", false};
 }
 
-Attempt FromCpuTime(const Trace& trace, std::size_t counter, const RankTotal& total) {
-  const double rate = trace.ticks_per_second / CountsPerSecond(trace.counters[counter]);
-  Computation computation =
-      ByCounter(trace, ComputationSource::kCpuTime, counter, total, std::vector<double>(trace.size(), rate));
-  computation.description = fmt::format("CPU time ({})", trace.counters[counter].name);
-  return {std::move(computation), "", false};
-}
-
-Attempt FromInstructions(const Trace& trace, std::size_t counter, const RankTotal& total) {
-  const std::vector<double> rates(trace.size(), total.ticks / total.counts);
-  Computation computation = ByCounter(trace, ComputationSource::kInstructions, counter, total, rates);
-  computation.description = fmt::format("instructions ({}) at the run's mean rate: a what-if about a uniform machine",
-                                        trace.counters[counter].name);
+// At one rate on all ranks: that of CPU time, or the mean rate of instructions.
+Attempt FromRate(const Trace& trace, ComputationSource source, std::size_t counter, const RankTotal& total) {
+  const bool is_cpu_time = source == ComputationSource::kCpuTime;
+  const double rate =
+      is_cpu_time ? trace.ticks_per_second / CountsPerSecond(trace.counters[counter]) : total.ticks / total.counts;
+  Computation computation = ByCounter(trace, source, counter, total, std::vector<double>(trace.size(), rate));
+  const std::string& name = trace.counters[counter].name;
+  computation.description =
+      is_cpu_time ? fmt::format("CPU time ({})", name)
+                  : fmt::format("instructions ({}) at the run's mean rate: a what-if about a uniform machine", name);
   return {std::move(computation), "", false};
 }
 
@@ -266,11 +264,8 @@ Attempt FromCounter(const Trace& trace, ComputationSource source, const CounterN
   const RankTotal total = TotalOf(trace, *counter);
   why_not = WhyNotByTotal(trace, source, *counter, total);
   if (!why_not.empty()) return Fail(std::move(why_not));
-  switch (source) {
-    case ComputationSource::kCycles: return FromCycles(trace, *counter, total);
-    case ComputationSource::kCpuTime: return FromCpuTime(trace, *counter, total);
-    default: return FromInstructions(trace, *counter, total);
-  }
+  return source == ComputationSource::kCycles ? FromCycles(trace, *counter, total)
+                                              : FromRate(trace, source, *counter, total);
 }
 
 Attempt FromIterations(const Trace& trace, const PhaseCut* cut) {
@@ -314,9 +309,7 @@ std::string AdviceFor(const Trace& trace, ComputationSource source) {
 }  // namespace
 
 std::string ToString(ComputationSource source) {
-  const auto found =
-      std::find_if(kSourceNames.begin(), kSourceNames.end(), [&](const auto& entry) { return entry.first == source; });
-  return std::string(found->second);
+  return std::string(kSourceNames[static_cast<std::size_t>(source)].second);
 }
 
 std::optional<ComputationSource> ParseComputationSource(std::string_view name) {

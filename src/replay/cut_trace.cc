@@ -202,7 +202,7 @@ void MarkEdges(TraceBuilder& builder, RankPart& part) {
   part.edges.left.push_back(region);
 }
 
-// Calls that the trace lacks, the part may lack, too. Which of them, nobody knows, so they stand among those of the
+// Calls that the trace lacks, the part may lack, too. Which of them is unknown, so they stand among those of the
 // run.
 void CopyUnrecordedCalls(const Diagnostics& of_trace, Diagnostics& of_part) {
   for (const Finding& finding : of_trace.findings()) {

@@ -1,4 +1,4 @@
-// Makes a trace of its own out of a phase, to keep, send or look at without the rest of the run.
+// Makes a trace of its own out of a phase, to keep, send or analyse without the rest of the run.
 #pragma once
 
 #include "phases/phase_cut.h"

@@ -10,7 +10,7 @@
 #include "replay/anomalies.h"
 #include "replay/program.h"
 #include "replay/replay.h"
-#include "replay/scan_arrivals.h"
+#include "replay/links.h"
 
 namespace farscale {
 
@@ -39,7 +39,7 @@ struct CollectiveState {
   bool root_missing = false;
 };
 
-// Runs a program. A blocked rank is completed by whoever brings what it waits for, so no instruction runs twice.
+// Runs a program. A blocked rank is completed by the rank that it waits for, so no instruction runs twice.
 // `Links` says how long things take on the network [replay/links.h].
 template <typename Links>
 class Engine {
@@ -124,7 +124,7 @@ class Engine {
       case Step::kSend: Transfer(target, state.clock); return true;
       case Step::kSendRendezvous:
       case Step::kReceiveRendezvous: PostSide(target, state.clock); return true;
-      case Step::kReceive: Tell(received_[target], state.clock); return true;
+      case Step::kReceive: Notify(received_[target], state.clock); return true;
       case Step::kWaitForSend: return WaitFor(rank, state, sent_[target]);
       case Step::kWaitForReceive: return WaitFor(rank, state, received_[target]);
       case Step::kArrive: Arrive(target, state.clock, false); return true;
@@ -163,8 +163,8 @@ class Engine {
   }
 
   void Deliver(std::uint32_t message, Tick arrival) {
-    Tell(sent_[message], arrival);
-    if constexpr (Links::kTimed) Tell(received_[message], arrival);  // a sender that waits is free again
+    Notify(sent_[message], arrival);
+    if constexpr (Links::kTimed) Notify(received_[message], arrival);  // a sender that waits is free again
   }
 
   // Every rank has got as far as it can. What the messages started now bring about comes no sooner than they arrive, so
@@ -186,7 +186,7 @@ class Engine {
     return false;
   }
 
-  void Tell(Tick& slot, Tick time) {
+  void Notify(Tick& slot, Tick time) {
     const Tick before = std::exchange(slot, time);
     if (before < kUnknown) Unblock(WaiterOf(before), time);
   }

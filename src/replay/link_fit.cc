@@ -20,12 +20,12 @@ constexpr double kGroupsPerDoubling = 16;
 constexpr std::size_t kFewestEachWay = 3;
 // Times at the smallest and the largest size that differ by fewer ticks may do so by rounding alone.
 constexpr double kFewestTicks = 5;
-// Two halves of the messages must tell the same bandwidth within this factor, else they tell none.
+// Two halves of the messages must show the same bandwidth within this factor, else they show none; chosen.
 constexpr double kAgreement = 1.5;
-// A value is told when its range is no wider than this share of it. Of the simulated traces the ranges of latencies are
-// either narrower than 0.06 or wider than 1.2, whichever application is left out.
-constexpr double kTold = 0.4;
-// A latency that is not told lies no nearer to the ends of its range than this share of it.
+// A value is known when its range is no wider than this share of it. Of the simulated traces the ranges of latencies
+// are either narrower than 0.06 or wider than 1.2, whichever application is left out.
+constexpr double kKnown = 0.4;
+// A latency that is not known lies no nearer to the ends of its range than this share of it.
 constexpr double kNearEnd = 0.25;
 
 struct SizeGroup {
@@ -136,7 +136,7 @@ std::vector<double> Distances(const std::vector<TransferTime>& transfers, const 
   return distances;
 }
 
-// Differences that do not bring the times clearly together are no differences of clocks.
+// Differences that do not make the times agree clearly better are no differences of clocks.
 double TakeOutClocks(std::vector<TransferTime>& transfers) {
   const Line line = FitLine(GroupBySize(transfers, 0.5));
   const std::map<Pair, double> differences = ClockDifferences(transfers, line);
@@ -158,7 +158,7 @@ double TakeOutClocks(std::vector<TransferTime>& transfers) {
 
 // Whether the times say how long a byte takes: half of the messages must say the same as the other half, small ones
 // and large ones in each.
-bool TellsBandwidth(std::vector<TransferTime> transfers, const std::vector<SizeGroup>& groups, const Line& line) {
+bool ShowsBandwidth(std::vector<TransferTime> transfers, const std::vector<SizeGroup>& groups, const Line& line) {
   if (line.slope * (groups.back().bytes - groups.front().bytes) < kFewestTicks) return false;
   std::stable_sort(transfers.begin(), transfers.end(),
                    [](const TransferTime& a, const TransferTime& b) { return a.bytes < b.bytes; });
@@ -205,7 +205,7 @@ double SlopeFrom(const std::vector<SizeGroup>& groups, double latency) {
 
 }  // namespace
 
-bool IsTold(const FitRange& range) { return range.high - range.low <= kTold * (range.low + range.high) / 2; }
+bool IsKnownWithin(const FitRange& range) { return range.high - range.low <= kKnown * (range.low + range.high) / 2; }
 
 LinkFit FitLink(std::vector<TransferTime>& transfers) {
   LinkFit fit;
@@ -215,10 +215,10 @@ LinkFit FitLink(std::vector<TransferTime>& transfers) {
   if (transfers.empty()) return fit;
   const std::vector<SizeGroup> groups = GroupBySize(transfers, kFast);
   Line line = FitLine(groups);
-  fit.has_bandwidth = TellsBandwidth(transfers, groups, line);
+  fit.has_bandwidth = ShowsBandwidth(transfers, groups, line);
   if (fit.has_bandwidth) {
     TakeRanges(groups, line, fit);
-    if (!IsTold(fit.latency_range)) {
+    if (!IsKnownWithin(fit.latency_range)) {
       const auto [low, high] = fit.latency_range;
       line.at_zero = std::clamp(line.at_zero, low + (high - low) * kNearEnd, high - (high - low) * kNearEnd);
       line.slope = std::clamp(SlopeFrom(groups, line.at_zero), fit.byte_range.low, fit.byte_range.high);

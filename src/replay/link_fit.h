@@ -13,12 +13,12 @@ struct FitRange {
 };
 
 // Whether the range is narrow enough for a value of it to be one.
-bool IsTold(const FitRange& range);
+bool IsKnownWithin(const FitRange& range);
 
 struct LinkFit {
   double latency = 0;           // ticks, with what the sending call costs; not negative
   double ticks_per_byte = 0;    // 0 without a bandwidth
-  FitRange latency_range;       // around it; from 0 on without a bandwidth, as sizes then tell nothing
+  FitRange latency_range;       // around it; from 0 on without a bandwidth, as sizes then show nothing
   FitRange byte_range;          // of ticks_per_byte; `high` without a bandwidth, too: all of a message's time
   bool has_bandwidth = false;   // the times say so
   double spread = 0;            // ticks: median distance of the times from the line

@@ -117,10 +117,9 @@ std::vector<RankNumbering> NumberMessages(const Trace& trace, std::vector<Channe
     for (std::size_t k = i; k < j; ++k) {
       const std::uint64_t extra = ends[k].count - shared;
       unmatched += extra;
-      matching.diagnostics.Add(ends[k].is_receive ? anomaly::kUnmatchedReceive : anomaly::kUnmatchedSend, extra,
-                               extra > 0 ? NameChannel(ends[k]) : "");
-      matching.diagnostics.AddPopulation(ends[k].is_receive ? anomaly::kUnmatchedReceive : anomaly::kUnmatchedSend,
-                                         ends[k].count);
+      const Anomaly& missing = ends[k].is_receive ? anomaly::kUnmatchedReceive : anomaly::kUnmatchedSend;
+      matching.diagnostics.Add(missing, extra, extra > 0 ? NameChannel(ends[k]) : "");
+      matching.diagnostics.AddPopulation(missing, ends[k].count);
     }
   });
   if (matched + unmatched >= kNoMessage) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <string_view>
@@ -15,6 +16,7 @@
 namespace farscale {
 namespace {
 
+// Limits of what a file may say; chosen beyond any network.
 constexpr int kMostTransfers = 1000000;
 constexpr double kMostMicroseconds = 1e9;
 constexpr double kSmallestBandwidth = 1e-3;  // MB/s
@@ -67,42 +69,26 @@ Link ParseLink(const ConfigTable& root, const std::string& key, const Link& stan
   return link;
 }
 
-// As MPI calls them, in small letters; `create` stands for everything that makes communicators and other handles.
-const std::map<std::string, CollectiveKind>& Kinds() {
-  static const std::map<std::string, CollectiveKind> kinds = {{"barrier", CollectiveKind::kBarrier},
-                                                              {"bcast", CollectiveKind::kBroadcast},
-                                                              {"gather", CollectiveKind::kGather},
-                                                              {"scatter", CollectiveKind::kScatter},
-                                                              {"allgather", CollectiveKind::kAllgather},
-                                                              {"alltoall", CollectiveKind::kAlltoall},
-                                                              {"allreduce", CollectiveKind::kAllreduce},
-                                                              {"reduce", CollectiveKind::kReduce},
-                                                              {"reduce_scatter", CollectiveKind::kReduceScatter},
-                                                              {"scan", CollectiveKind::kScan},
-                                                              {"exscan", CollectiveKind::kExscan},
-                                                              {"create", CollectiveKind::kCreateHandle}};
-  return kinds;
-}
-
 template <typename Value>
 using Names = std::vector<std::pair<std::string, Value>>;
 
-const Names<CollectiveGrowth>& Growths() {
-  static const Names<CollectiveGrowth> growths = {{"none", CollectiveGrowth::kNone},
-                                                  {"constant", CollectiveGrowth::kConstant},
-                                                  {"linear", CollectiveGrowth::kLinear},
-                                                  {"log", CollectiveGrowth::kLogarithmic}};
-  return growths;
-}
-
-const Names<CollectiveSize>& Sizes() {
-  static const Names<CollectiveSize> sizes = {{"min", CollectiveSize::kMin},
-                                              {"mean", CollectiveSize::kMean},
-                                              {"max", CollectiveSize::kMax},
-                                              {"2max", CollectiveSize::kTwiceMax},
-                                              {"send+receive", CollectiveSize::kSendPlusReceive}};
-  return sizes;
-}
+// As MPI calls them, in small letters; `create` stands for everything that makes communicators and other handles.
+const Names<CollectiveKind> kKindNames = {
+    {"allgather", CollectiveKind::kAllgather}, {"allreduce", CollectiveKind::kAllreduce},
+    {"alltoall", CollectiveKind::kAlltoall},   {"barrier", CollectiveKind::kBarrier},
+    {"bcast", CollectiveKind::kBroadcast},     {"create", CollectiveKind::kCreateHandle},
+    {"exscan", CollectiveKind::kExscan},       {"gather", CollectiveKind::kGather},
+    {"reduce", CollectiveKind::kReduce},       {"reduce_scatter", CollectiveKind::kReduceScatter},
+    {"scan", CollectiveKind::kScan},           {"scatter", CollectiveKind::kScatter}};
+const Names<CollectiveGrowth> kGrowthNames = {{"none", CollectiveGrowth::kNone},
+                                              {"constant", CollectiveGrowth::kConstant},
+                                              {"linear", CollectiveGrowth::kLinear},
+                                              {"log", CollectiveGrowth::kLogarithmic}};
+const Names<CollectiveSize> kSizeNames = {{"min", CollectiveSize::kMin},
+                                          {"mean", CollectiveSize::kMean},
+                                          {"max", CollectiveSize::kMax},
+                                          {"2max", CollectiveSize::kTwiceMax},
+                                          {"send+receive", CollectiveSize::kSendPlusReceive}};
 
 template <typename Value>
 Value ByName(const ConfigTable& table, const std::string& key, const std::string& name, const Names<Value>& values) {
@@ -121,8 +107,8 @@ CollectiveHalf ParseHalf(const ConfigTable& table, const std::string& key) {
     table.Fail(key, "'" + key + "' must be [growth, size] such as [\"log\", \"max\"], or [\"none\"]");
   }
   CollectiveHalf half;
-  half.growth = ByName(table, key, words->front(), Growths());
-  if (words->size() == 2) half.size = ByName(table, key, words->back(), Sizes());
+  half.growth = ByName(table, key, words->front(), kGrowthNames);
+  if (words->size() == 2) half.size = ByName(table, key, words->back(), kSizeNames);
   return half;
 }
 
@@ -130,10 +116,10 @@ void ParseCollectives(const ConfigTable& root, Network& network) {
   const auto table = root.Table("collectives");
   if (!table) return;
   for (const std::string& name : table->Keys()) {
-    const auto found = Kinds().find(name);
-    if (found == Kinds().end()) {
+    const auto found = std::ranges::find(kKindNames, name, &Names<CollectiveKind>::value_type::first);
+    if (found == kKindNames.end()) {
       std::vector<std::string> known;
-      for (const auto& [kind_name, kind] : Kinds()) known.push_back(kind_name);
+      for (const auto& [kind_name, kind] : kKindNames) known.push_back(kind_name);
       const std::string advice = DidYouMean(name, known);
       table->Fail(name, "unknown collective '" + name + "'",
                   advice.empty() ? "there are " + Join(known, ", ") : advice);
@@ -212,14 +198,14 @@ std::string NameOf(Value value, const Names<Value>& names) {
 }
 
 std::string HalfToml(const CollectiveHalf& half) {
-  const std::string growth = NameOf(half.growth, Growths());
+  const std::string growth = NameOf(half.growth, kGrowthNames);
   if (half == CollectiveHalf()) return fmt::format("[\"{}\"]", growth);
-  return fmt::format("[\"{}\", \"{}\"]", growth, NameOf(half.size, Sizes()));
+  return fmt::format("[\"{}\", \"{}\"]", growth, NameOf(half.size, kSizeNames));
 }
 
 std::string CollectivesToml(const Network& network) {
   std::string text;
-  for (const auto& [name, kind] : Kinds()) {
+  for (const auto& [name, kind] : kKindNames) {
     const CollectiveCost& cost = network.CostOf(kind);
     if (cost == CollectiveCost()) continue;
     text += fmt::format("{} = {{ in = {}, out = {} }}\n", name, HalfToml(cost.fan_in), HalfToml(cost.fan_out));

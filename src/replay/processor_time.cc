@@ -17,7 +17,7 @@ namespace {
 // As farscale measure has it: detours of a quiet operating system take less than a percent, a second process on the
 // core takes half.
 constexpr double kLeastShare = 0.95;
-// Below, one preemption is much: nobody learns anything from that.
+// In less time a single preemption is a large share, which says nothing; chosen.
 constexpr double kLeastSeconds = 0.01;
 constexpr double kLongSeconds = 100e-6;
 // The clock of a processor changes, too, with the number of busy cores and with what they compute, but not to less than
@@ -34,48 +34,31 @@ struct RankTime {
   double in_long = 0, at_clock = 0;
 };
 
-// Time intervals of a rank, in order and apart.
-std::vector<std::pair<Tick, Tick>> CountedTicks(const std::vector<PhaseCut>& cuts, std::size_t rank) {
-  std::vector<std::pair<Tick, Tick>> all, joined;
-  for (const PhaseCut& cut : cuts) {
-    for (const Interval& interval : cut.CountedTime(rank)) all.emplace_back(interval.begin.tick, interval.end.tick);
-  }
-  std::sort(all.begin(), all.end());
-  for (const auto& [begin, end] : all) {
-    if (!joined.empty() && begin <= joined.back().second) {
-      joined.back().second = std::max(joined.back().second, end);
-    } else {
-      joined.emplace_back(begin, end);
-    }
-  }
-  return joined;
-}
-
 // Whether a tick lies in one of the intervals; asked for in rising order.
 class RisingTicks {
  public:
-  explicit RisingTicks(std::vector<std::pair<Tick, Tick>> intervals) : intervals_(std::move(intervals)) {}
+  explicit RisingTicks(std::vector<TickRange> intervals) : intervals_(std::move(intervals)) {}
   bool Contain(Tick tick) {
     while (next_ < intervals_.size() && intervals_[next_].second <= tick) ++next_;
     return next_ < intervals_.size() && intervals_[next_].first <= tick;
   }
 
  private:
-  std::vector<std::pair<Tick, Tick>> intervals_;
+  std::vector<TickRange> intervals_;
   std::size_t next_ = 0;
 };
 
-std::vector<std::pair<Tick, Tick>> PausedTicks(const RankTimeline& timeline) {
-  std::vector<std::pair<Tick, Tick>> paused;
+std::vector<TickRange> PausedTicks(const RankTimeline& timeline) {
+  std::vector<TickRange> paused;
   for (const Pause& pause : timeline.pauses()) {
     paused.emplace_back(timeline.event_tick(pause.begin_event), timeline.event_tick(pause.end_event));
   }
   return paused;
 }
 
-bool IsTouched(const std::vector<std::pair<Tick, Tick>>& pauses, Tick begin, Tick end) {
-  const auto next = std::partition_point(pauses.begin(), pauses.end(),
-                                         [&](const std::pair<Tick, Tick>& pause) { return pause.second <= begin; });
+bool IsTouched(const std::vector<TickRange>& pauses, Tick begin, Tick end) {
+  const auto next =
+      std::partition_point(pauses.begin(), pauses.end(), [&](const TickRange& pause) { return pause.second <= begin; });
   return next != pauses.end() && next->first < end;
 }
 
@@ -84,7 +67,7 @@ RankTime TimeOf(const Trace& trace, std::size_t rank, const Computation& computa
                 const std::vector<PhaseCut>& cuts) {
   const RankTimeline& timeline = trace.timelines[rank];
   RisingTicks counted(CountedTicks(cuts, rank));
-  const std::vector<std::pair<Tick, Tick>> pauses = PausedTicks(timeline);
+  const std::vector<TickRange> pauses = PausedTicks(timeline);
   const auto long_from = static_cast<Tick>(kLongSeconds * trace.ticks_per_second);
   RankTime time;
   for (std::size_t call = 0; call <= timeline.calls(); ++call) {

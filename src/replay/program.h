@@ -1,4 +1,4 @@
-// A phase as the replay engine runs it: for every rank the computation between its calls, what it tells others and
+// A phase as the replay engine runs it: for every rank the computation between its calls, what it posts for others and
 // what it waits for. The rules are applied here, once; the engine knows none of them.
 #pragma once
 
@@ -18,10 +18,10 @@
 namespace farscale {
 
 enum class Step : std::uint8_t {
-  kNothing,            // a call that neither tells nor waits
-  kSend,               // tells that the message `target` is sent
+  kNothing,            // a call that neither posts nor waits
+  kSend,               // posts that the message `target` is sent
   kWaitForSend,        // waits until it is
-  kReceive,            // tells that a receive for the message is posted
+  kReceive,            // posts a receive for the message
   kWaitForReceive,     // waits until it is
   kSendRendezvous,     // on a timed network: posts one side of a message that starts when both are posted
   kReceiveRendezvous,  // and the other
@@ -42,7 +42,7 @@ enum class CallOverhead : std::uint8_t {
 };
 
 // Computes for `compute` ticks, then does its step. A call is some instructions, the last of which ends it; within a
-// call everything it tells comes before anything it waits for.
+// call everything it posts comes before anything it waits for.
 struct Instruction {
   Tick compute = 0;
   std::uint32_t target = 0;
@@ -107,7 +107,7 @@ struct Program {
 // from there are ready.
 Program Compile(const Trace& trace, const Matching& matching, const PhaseCut& cut, const ReplayOptions& options);
 
-// What a rank does at one of its instructions, in words: "rank 3 in MPI_Recv at 1.2 s for a message from rank 2 with
+// Describes what a rank does at one of its instructions: "rank 3 in MPI_Recv at 1.2 s for a message from rank 2 with
 // tag 5".
 std::string DescribeInstruction(const Trace& trace, const Matching& matching, const PhaseCut& cut,
                                 const ReplayOptions& options, std::size_t rank, std::size_t instruction);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -14,9 +15,7 @@
 namespace farscale {
 
 Tick ReplayResult::Duration() const {
-  Tick latest = 0;
-  for (const Tick time : end) latest = std::max(latest, time);
-  return latest;
+  return std::accumulate(end.begin(), end.end(), Tick{0}, [](Tick a, Tick b) { return std::max(a, b); });
 }
 
 Tick ReplayResult::TimeAt(const RankTimeline& timeline, const RankCut& cut, std::size_t rank, const Edge& edge) const {

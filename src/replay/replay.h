@@ -25,7 +25,7 @@ struct ReplayResult {
   // When rank r leaves the k-th call of its window; empty unless asked for.
   std::vector<std::vector<Tick>> leave;
   std::uint64_t calls = 0;  // replayed, over all ranks
-  // Where there are any, times in the replay are too early, by nobody knows how much.
+  // Where there are any, times in the replay are too early by an unknown amount.
   UnknownWaits unknown_waits;
   Diagnostics diagnostics;
 

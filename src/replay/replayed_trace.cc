@@ -95,18 +95,6 @@ class RegionClock {
   int depth_ = 0;
 };
 
-std::vector<Tick> Enters(const RankTimeline& timeline) {
-  std::vector<Tick> ticks(timeline.calls());
-  for (std::size_t call = 0; call < ticks.size(); ++call) ticks[call] = timeline.enter(call);
-  return ticks;
-}
-
-std::vector<Tick> Leaves(const RankTimeline& timeline) {
-  std::vector<Tick> ticks(timeline.calls());
-  for (std::size_t call = 0; call < ticks.size(); ++call) ticks[call] = timeline.leave(call);
-  return ticks;
-}
-
 }  // namespace
 
 PhaseCut MoveCut(const Trace& trace, const Trace& replayed, const PhaseCut& cut) {
@@ -115,7 +103,11 @@ PhaseCut MoveCut(const Trace& trace, const Trace& replayed, const PhaseCut& cut)
     RankCut& rank_cut = moved.ranks[rank];
     if (!rank_cut.present) return;
     const RankTimeline& now = replayed.timelines[rank];
-    const std::vector<Tick> enter = Enters(now), leave = Leaves(now);
+    std::vector<Tick> enter(now.calls()), leave(now.calls());
+    for (std::size_t call = 0; call < now.calls(); ++call) {
+      enter[call] = now.enter(call);
+      leave[call] = now.leave(call);
+    }
     const TimeMap map(trace.timelines[rank], enter, leave, now.begin(), now.end());
     const RankTimeline& before = trace.timelines[rank];
     const auto move = [&](Edge& edge) {  // a time window may begin inside a call

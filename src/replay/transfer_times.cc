@@ -154,7 +154,7 @@ class RankObserver {
       const Tick posted = ends_.posted[send].tick;
       if (!may_wait || Peer(send) == rank_ || posted <= timeline_.enter(call)) continue;
       const bool waited = posted <= timeline_.leave(call);
-      if (waited && sends_.size() + receives_.size() > 1) continue;  // for whom, nobody knows
+      if (waited && sends_.size() + receives_.size() > 1) continue;  // for which of them is unknown
       LinkOf(send).late.push_back({ends_.sent[send].bytes, waited});
     }
   }

@@ -41,7 +41,7 @@ struct Observations {
 };
 
 // Ranks are looked at in parallel; the order of what is found does not depend on that. `rules` say which sends could
-// have waited: those that wait under no rule tell nothing of the eager limit.
+// have waited: those that wait under no rule say nothing about the eager limit.
 Observations Observe(const Trace& trace, const Matching& matching, const ReplayRules& rules);
 
 }  // namespace farscale

@@ -30,7 +30,7 @@ struct Found {
   Tick in_collectives = 0;
 };
 
-// Collectives of a rank by their number: whether they do not block and no record tells where they complete, as in
+// Collectives of a rank by their number: whether they do not block and no record shows where they complete, as in
 // Paraver traces.
 std::vector<bool> NeverCompleted(const RankTimeline& timeline) {
   std::vector<bool> never(timeline.collectives());
@@ -106,7 +106,7 @@ class RankSearch {
   std::vector<bool> never_completed_;  // by their number
   Posts posts_;                        // before the call
   Found found_;
-  std::uint64_t pending_ = 0;  // collectives that may not be complete, and no record will tell
+  std::uint64_t pending_ = 0;  // collectives that may not be complete, and no record will show
 };
 
 // Whether the rank spends a noticeable part of its time in the phase in collectives without records.

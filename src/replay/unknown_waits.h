@@ -20,14 +20,15 @@ struct UnknownWaits {
   friend bool operator==(const UnknownWaits&, const UnknownWaits&) = default;
 };
 
-// Collectives without records may take so much of a rank's time in the phase before they matter.
+// Collectives without records matter from this share of a rank's time in the phase on; chosen: as much as an efficiency
+// is printed with.
 inline constexpr double kNoticeableCollectives = 0.01;
 
 // In the windows of the phase: fences and calls of access epochs without records of whom they synchronise; locks of one
 // rank's window, which another may hold; and where operations are done in epochs of lock_all, the calls of these, since
 // such operations may wait for a value that another rank puts there. Also collectives without records, such as those
 // among neighbours, where any rank spends a noticeable part of the phase in them; those that do not block, in the waits
-// in which they may complete, which Paraver traces do not tell of any.
+// in which they may complete, which Paraver traces do not record.
 UnknownWaits FindUnknownWaits(const Trace& trace, const PhaseCut& cut);
 
 // Throws an evidence error when there are any: for what would be wrong without them, such as other times of the run.

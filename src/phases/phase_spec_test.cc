@@ -1,4 +1,4 @@
-#include "phases/phase_id.h"
+#include "phases/phase_spec.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
