@@ -12,7 +12,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "collect/launched.h"
+#include "collect/page_file.h"
 
 namespace farscale {
 namespace {

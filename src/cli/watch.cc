@@ -11,7 +11,7 @@
 #include "base/text.h"
 #include "base/version.h"
 #include "collect/measured_run.h"
-#include "collect/measured_run_text.h"
+#include "collect/measured_run_output.h"
 #include "collect/page_file.h"
 #include "pages/text_table.h"
 

@@ -4,8 +4,9 @@
 #include "collect/clock.h"
 #include "collect/page.h"
 #include "mpi_functions.h"
-
 #define FARSCALE_EXPORT __attribute__((visibility("default")))
+// The second name of a wrapper that is written by hand.
+#define FARSCALE_ALIAS(name) FARSCALE_EXPORT decltype(name) P##name __attribute__((alias(#name)))
 
 namespace farscale::collect {
 
@@ -25,6 +26,11 @@ extern thread_local ThreadState this_thread __attribute__((tls_model("initial-ex
 
 // The page of this process; before MPI_Init one that nobody looks at.
 extern Page* page;
+
+// The MPI's own functions behind the wrappers are looked up, not linked: the wrappers go by their names, too.
+// FindRealFunctions is generated and fills `real`.
+void* FindRealSymbol(const char* name);
+void FindRealFunctions();
 
 // The rare cases: threads seen for the first time or other than the main one, counters, traces.
 void EnterSlowly(CallId id);
@@ -66,5 +72,15 @@ class Call {
  private:
   const CallId id_;
 };
+
+// Sums since the run began. CPU time and preemptions take three system calls, so they are 0 unless asked for.
+Sums SumsSoFar(bool with_cpu);
+
+bool IsMeasuring();
+bool IsMainThread();
+
+// Makes `fresh` the page of this process and the calling thread its main thread.
+void StartMeasuring(Page* fresh, bool is_slow);
+void StopMeasuring();
 
 }  // namespace farscale::collect

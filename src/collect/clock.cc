@@ -1,10 +1,6 @@
 #include "collect/clock.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
-#include <cstdlib>
-#include <cstring>
+#include "collect/text.h"
 
 namespace farscale::collect {
 
@@ -17,18 +13,10 @@ std::uint64_t chosen_at_nanoseconds = 0;
 
 bool MayUseTsc() {
 #if defined(__x86_64__)
-  const char* wanted = std::getenv("FARSCALE_CLOCK");
-  if (wanted != nullptr && std::strcmp(wanted, "monotonic") == 0) return false;
-  const char* ideal = std::getenv("FARSCALE_IDEAL");
-  // The clocks that processes tell each other are in nanoseconds.
-  if (ideal != nullptr && std::strcmp(ideal, "1") == 0) return false;
+  // The ideal clocks that processes send each other are in nanoseconds.
+  if (Variable("FARSCALE_CLOCK") == "monotonic" || IsSet("FARSCALE_IDEAL")) return false;
   // The kernel uses the counter as its clock only where it is steady and the same on all cores.
-  const int file = open("/sys/devices/system/clocksource/clocksource0/current_clocksource", O_RDONLY | O_CLOEXEC);
-  if (file < 0) return false;
-  char name[16] = {};
-  const ssize_t read_bytes = read(file, name, sizeof name - 1);
-  close(file);
-  return read_bytes >= 4 && std::strncmp(name, "tsc\n", 4) == 0;
+  return ReadStart("/sys/devices/system/clocksource/clocksource0/current_clocksource", 16) == "tsc\n";
 #else
   return false;
 #endif

@@ -1,7 +1,6 @@
 #include "collect/communicators.h"
 
 #include <algorithm>
-#include <cstring>
 #include <numeric>
 #include <unordered_map>
 #include <utility>
@@ -13,12 +12,6 @@
 
 namespace farscale::collect {
 namespace {
-
-std::uint64_t KeyOf(MPI_Comm communicator) {
-  std::uint64_t key = 0;
-  std::memcpy(&key, &communicator, sizeof communicator);
-  return key;
-}
 
 std::unordered_map<std::uint64_t, TracedCommunicator> communicators;
 std::vector<CommunicatorDefinition> definitions;
@@ -61,14 +54,6 @@ void AgreeBetweenGroups(unsigned& id, bool names, int rank, MPI_Comm communicato
   real.MPI_Bcast(&id, 1, MPI_UNSIGNED, names ? 0 : from_here, communicator);
 }
 
-// Numbers that no other rank gives.
-std::uint32_t NumberOf(std::uint32_t own) {
-  int rank = 0, size = 0;
-  PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  PMPI_Comm_size(MPI_COMM_WORLD, &size);
-  return 2U + static_cast<std::uint32_t>(rank) + own * static_cast<std::uint32_t>(size);
-}
-
 std::uint32_t WorldSize() {
   int size = 0;
   PMPI_Comm_size(MPI_COMM_WORLD, &size);
@@ -80,7 +65,16 @@ void KeepNumbersForCopies(TracedCommunicator& communicator, std::uint32_t first)
   communicator.copies_left = kCopies;
 }
 
+// Numbers of communicators follow those of MPI_COMM_WORLD and MPI_COMM_SELF.
+std::uint32_t NumberOf(std::uint32_t own) { return 2U + NumberAmongRanks(own); }
+
 }  // namespace
+
+std::uint32_t NumberAmongRanks(std::uint32_t own) {
+  int rank = 0;
+  PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  return static_cast<std::uint32_t>(rank) + own * WorldSize();
+}
 
 std::vector<std::int32_t> MembersOf(MPI_Group group) {
   MPI_Group world = MPI_GROUP_NULL;

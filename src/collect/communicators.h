@@ -4,11 +4,23 @@
 #include <mpi.h>
 
 #include <cstdint>
+#include <cstring>
 #include <vector>
 
 namespace farscale::collect {
 
 inline constexpr std::uint32_t kWorldId = 0, kSelfId = 1;
+
+// Handles are numbers in one MPI and pointers in the other.
+template <typename Handle>
+std::uint64_t KeyOf(Handle handle) {
+  std::uint64_t key = 0;
+  std::memcpy(&key, &handle, sizeof handle);
+  return key;
+}
+
+// A number that no other rank gives; `own` counts those that this one has given.
+std::uint32_t NumberAmongRanks(std::uint32_t own);
 
 struct TracedCommunicator {
   std::uint32_t id = 0;

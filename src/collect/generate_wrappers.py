@@ -1,19 +1,19 @@
 #!/usr/bin/env python3
 """Writes the wrappers of an MPI's functions, from its own header as its compiler sees it.
 
-    generate_wrappers.py --header preprocessed.h --local local_functions.txt --traced traced_functions.h --output FOLDER
+    generate_wrappers.py --header preprocessed.h --local local_functions.txt --traced traced_functions.txt --output FOLDER
 
-Out come mpi_functions.h, the table of the functions that are wrapped and of the real ones behind them, mpi_wrappers.cc,
-and for every source named by --sources a header with the traced functions of that source once more for MPI_Count (MPI 4:
-MPI_Send_c beside MPI_Send), whose text is the same but for the types of the counts. A wrapper is
+Out come mpi_functions.h, the table of the functions that are wrapped and of the real ones behind them, and
+mpi_wrappers.cc. A wrapper is
 
     int MPI_Send(const void* a1, int a2, ...) {
       const Call call(CallId::kMPI_Send);
-      if (call.is_recorded()) return TracedMPI_Send(a1, a2, ...);   // where traced_functions.h declares one
+      if (call.is_recorded()) return TracedMPI_Send(a1, a2, ...);   // where traced_functions.txt lists it
       return real.MPI_Send(a1, a2, ...);
     }
 
 It goes by both names, MPI_Send and PMPI_Send, because the Fortran bindings of both MPIs call the latter in places.
+What is called of a traced function stays out of the wrapper, so that it costs runs that are not recorded nothing.
 """
 
 import argparse
@@ -75,9 +75,9 @@ class LocalFunctions:
     """What local_functions.txt lists."""
 
     def __init__(self, text):
-        lines = [line.split("#")[0].strip() for line in text.splitlines()]
-        self.patterns = [line for line in lines if line and not line.startswith("!")]
-        self.exceptions = {line[1:] for line in lines if line.startswith("!")}
+        names = [name for line in text.splitlines() for name in line.split("#")[0].split()]
+        self.patterns = [name for name in names if not name.startswith("!")]
+        self.exceptions = {name[1:] for name in names if name.startswith("!")}
 
     def contains(self, name):
         plain = re.sub(r"_c$", "", name)
@@ -88,39 +88,31 @@ def declaration(parameters):
     return ", ".join(f"{kind} a{i}{array}" for i, (kind, array) in enumerate(parameters, 1)) or "void"
 
 
-def wrapper(name, parameters, is_traced):
+def traced_functions(text):
+    """The function that records it, of every MPI function that traced_functions.txt lists."""
+    rows = [line.split() for line in text.splitlines() if line and not line.startswith("#")]
+    return {name: recorder for recorder, *names in rows for name in names}
+
+
+def wrapper(name, parameters, recorder):
     declared = declaration(parameters)
     passed = ", ".join(f"a{i}" for i in range(1, len(parameters) + 1))
-    traced = f"  if (call.is_recorded()) return Traced{name}({passed});\n" if is_traced else ""
-    return (f"FARSCALE_EXPORT int {name}({declared}) {{\n  const Call call(CallId::k{name});\n{traced}"
-            f"  return real.{name}({passed});\n}}\n"
-            f'FARSCALE_EXPORT int P{name}({declared}) __attribute__((alias("{name}")));\n')
-
-
-TRACED = re.compile(r"^int (TracedMPI_(\w+))\((.*?)\) \{\n(.*?)^\}\n", re.DOTALL | re.MULTILINE)
-
-
-def with_large_counts(source, functions):
-    """The traced functions of a source with counts of type MPI_Count, and their names."""
-    names, code = [], ["// Written by generate_wrappers.py.\n"]
-    for traced, plain, given, body in TRACED.findall(source):
-        name = f"MPI_{plain}_c"
-        if functions.get(name) is None:
-            continue
-        passed = [re.search(r"(\w+)(\[\])?$", parameter.strip()).group(1) for parameter in given.split(",")]
-        declared = ", ".join(f"{kind} {word}{array}" for (kind, array), word in zip(functions[name], passed, strict=True))
-        body = re.sub(rf"\breal\.MPI_{plain}\b", f"real.{name}", body)
-        code.append(f"int {traced}_c({declared}) {{\n{body}}}\n")
-        names.append(name)
-    return "\n".join(code), names
+    code = []
+    if recorder:
+        code += [f"[[gnu::noinline]] static int Traced{name}({declared}) {{ return {recorder}(real.{name}, {passed}); }}"]
+    code += [f"FARSCALE_EXPORT int {name}({declared}) {{", f"  const Call call(CallId::k{name});"]
+    if recorder:
+        code += [f"  if (call.is_recorded()) return Traced{name}({passed});"]
+    code += [f"  return real.{name}({passed});", "}",
+             f'FARSCALE_EXPORT int P{name}({declared}) __attribute__((alias("{name}")));']
+    return "\n".join(code)
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--header", required=True, type=pathlib.Path)
     parser.add_argument("--local", required=True, type=pathlib.Path)
-    parser.add_argument("--traced", type=pathlib.Path)
-    parser.add_argument("--sources", nargs="*", default=[], type=pathlib.Path)
+    parser.add_argument("--traced", required=True, type=pathlib.Path)
     parser.add_argument("--output", required=True, type=pathlib.Path)
     options = parser.parse_args()
     functions = functions_of(options.header.read_text())
@@ -130,13 +122,8 @@ def main():
     by_hand = [name for name in by_hand if name in functions]
     wrapped = sorted(name for name in functions
                      if not local.contains(name) and functions[name] is not None and name not in by_hand)
-    traced = set(re.findall(r"\bTraced(MPI_\w+)\(", options.traced.read_text())) if options.traced else set()
+    traced = traced_functions(options.traced.read_text())
     options.output.mkdir(parents=True, exist_ok=True)
-    large = []
-    for source in options.sources:
-        text, names = with_large_counts(source.read_text(), functions)
-        (options.output / f"{source.stem}_c.h").write_text(text)
-        large += names
     table = ["// Written by generate_wrappers.py.", "#pragma once", "#include <mpi.h>",
              "namespace farscale::collect {", "enum class CallId : unsigned short {"]
     table += [f"  k{name}," for name in by_hand + wrapped]
@@ -146,15 +133,12 @@ def main():
     table += [f"  decltype(&P{name}) {name};" for name in by_hand + wrapped]
     table += ["};", "extern RealFunctions real;", "}  // namespace farscale::collect", ""]
     code = ["// Written by generate_wrappers.py.", '#include "mpi_functions.h"', '#include "collect/call.h"',
-            '#include "collect/real_functions.h"']
-    if options.traced:
-        code += ['#include "collect/traced_functions.h"']
-    code += ["namespace farscale::collect {"]
-    code += [f"int Traced{name}({declaration(functions[name])});" for name in large]
-    code += ["RealFunctions real;", "void FindRealFunctions() {"]
-    code += [f'  real.{name} = FindReal<decltype(&P{name})>("P{name}");' for name in by_hand + wrapped]
+            '#include "collect/traced_collectives.h"', '#include "collect/traced_handles.h"',
+            '#include "collect/traced_messages.h"', "namespace farscale::collect {", "RealFunctions real;",
+            "void FindRealFunctions() {"]
+    code += [f'  real.{name} = reinterpret_cast<decltype(&P{name})>(FindRealSymbol("P{name}"));' for name in by_hand + wrapped]
     code += ["}", "}  // namespace farscale::collect", "using namespace farscale::collect;", 'extern "C" {']
-    code += [wrapper(name, functions[name], name in traced or name in large) for name in wrapped]
+    code += [wrapper(name, functions[name], traced.get(re.sub("_c$", "", name))) for name in wrapped]
     code += ["}", ""]
     (options.output / "mpi_functions.h").write_text("\n".join(table))
     (options.output / "mpi_wrappers.cc").write_text("\n".join(code))

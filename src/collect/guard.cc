@@ -3,23 +3,25 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
+#include <string>
 #include <system_error>
 #include <vector>
 
 #include "collect/clock.h"
-#include "collect/launcher_output.h"
 #include "collect/measured_run.h"
-#include "collect/measured_run_text.h"
+#include "collect/measured_run_output.h"
 #include "collect/page_file.h"
-#include "collect/result_file.h"
-#include "collect/sums.h"
+#include "collect/page.h"
+#include "collect/text.h"
 
 namespace farscale::collect {
 namespace {
@@ -28,6 +30,52 @@ namespace {
 constexpr int kLookMilliseconds = 100;
 // Ranks that are ended within this time after the first one has ended badly are so because of it.
 constexpr std::uint64_t kAftermath = 10'000'000'000U;
+
+constexpr int kMostAncestors = 16;
+
+struct Ancestor {
+  std::string name;
+  int parent = 0;
+};
+
+Ancestor Describe(int pid) {
+  const std::string text = ReadStart("/proc/" + std::to_string(pid) + "/stat", 512);  // "4711 (mpirun) S 123 ..."
+  const std::size_t begin = text.find('('), end = text.rfind(')');
+  if (begin == std::string::npos || end == std::string::npos || text.size() < end + 4) return {};
+  return {text.substr(begin + 1, end - begin - 1), std::atoi(text.c_str() + end + 4)};
+}
+
+bool IsLauncher(const std::string& name) {
+  constexpr const char* kLaunchers[] = {"mpirun", "mpiexec", "orterun", "prterun", "prun"};
+  return std::ranges::any_of(kLaunchers, [&](const char* known) { return name.starts_with(known); });
+}
+
+int OutputOf(int pid) {
+#if defined(SYS_pidfd_open) && defined(SYS_pidfd_getfd)
+  const int process = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
+  if (process >= 0) {
+    const int taken = static_cast<int>(syscall(SYS_pidfd_getfd, process, STDERR_FILENO, 0));
+    close(process);
+    if (taken >= 0) return taken;
+  }
+#endif
+  // A file would be opened with an offset of its own, and mpirun would write over what we wrote.
+  const std::string path = "/proc/" + std::to_string(pid) + "/fd/2";
+  struct stat status {};
+  if (stat(path.c_str(), &status) != 0 || S_ISREG(status.st_mode)) return -1;
+  return open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+}
+
+// The standard error of the mpirun that has started a process, or -1: of another node's mpirun, for one. Launchers stop
+// forwarding output as soon as they end the job because of one process, which is when there is something to report.
+int LauncherOutput(int pid) {
+  for (int i = 0; i < kMostAncestors && pid > 1; ++i) {
+    const Ancestor process = Describe(pid);
+    if (IsLauncher(process.name)) return OutputOf(pid);
+    pid = process.parent;
+  }
+  return -1;
+}
 
 struct Moment {
   Tick tick = 0;
@@ -95,7 +143,7 @@ class Guard {
       pages.push_back(rank.state);
       if (!IsAftermath(rank)) continue;
       pages.back() = rank.before;
-      pages.back().ending = rank.state.ending;
+      pages.back().termination = rank.state.termination;
       pages.back().signal = rank.state.signal;
     }
     const bool has_first = std::any_of(pages.begin(), pages.end(), [](const Page& page) { return page.rank == 0; });
@@ -108,7 +156,7 @@ class Guard {
   }
 
  private:
-  static bool IsFinalized(const Page& page) { return page.ending == static_cast<int>(Ending::kFinalized); }
+  static bool IsFinalized(const Page& page) { return page.termination == Termination::kFinalized; }
 
   bool AllGone() const {
     for (std::size_t i = 0; i < ranks_.size(); ++i) {
@@ -130,7 +178,7 @@ class Guard {
   // How the rank ended, as far as its page tells; it ended now, if it does not.
   static Page StateAt(const Page& page, const Moment& now) {
     Page state = page;
-    if (state.ending == static_cast<int>(Ending::kRunning)) state.ending = static_cast<int>(Ending::kLost);
+    if (state.termination == Termination::kRunning) state.termination = Termination::kLost;
     const Moment own = MomentOf(page, now);
     if (state.end_tick == 0) EndAsOf(state, own.tick, own.clock);
     return state;
@@ -150,8 +198,9 @@ class Guard {
   // Whether a rank was still at work when the first one ended, and was then ended by the launcher. What it did in
   // between, waiting for the dead, tells nothing of the program.
   bool IsAftermath(const Watched& rank) const {
-    const auto ending = static_cast<Ending>(rank.state.ending);
-    const bool is_told_to = ending == Ending::kLost || (ending == Ending::kSignal && rank.state.signal == SIGTERM);
+    const auto termination = rank.state.termination;
+    const bool is_told_to =
+        termination == Termination::kLost || (termination == Termination::kSignal && rank.state.signal == SIGTERM);
     return is_told_to && rank.before.end_tick != 0 && rank.state.end_clock > rank.before.end_clock &&
            rank.state.end_clock - rank.before.end_clock < kAftermath;
   }
@@ -180,11 +229,6 @@ void StandAside() {
   for (int file = 3; file < std::min(most, 65536L); ++file) close(file);
 }
 
-bool IsQuiet() {
-  const char* quiet = std::getenv("FARSCALE_QUIET");
-  return quiet != nullptr && std::string(quiet) == "1";
-}
-
 // A trace is put together in MPI_Finalize; what its ranks had written until then is of no use.
 std::string RemoveTrace(const std::filesystem::path& folder) {
   std::error_code code;
@@ -210,7 +254,7 @@ void Report(const std::vector<Page>& pages, const std::string& job, const std::s
   if (!run.missing.empty() && run.missing.front() == 0) output += "." + run.nodes.front().name;
   std::string why;
   const std::string path = WriteResult(output, job, ToJsonText(run, generator), why);
-  if (IsQuiet()) return;
+  if (IsSet("FARSCALE_QUIET")) return;
   const std::string text = ToSummary(run, trace + (path.empty() ? "farscale: " + why : "wrote " + path));
   // In one piece, for others write there, too.
   if (write(to, text.data(), text.size()) < 0) std::perror("farscale");

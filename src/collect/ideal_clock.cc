@@ -1,12 +1,10 @@
 #include "collect/ideal_clock.h"
 
 #include <algorithm>
-#include <cstdlib>
-#include <cstring>
 #include <deque>
-#include <functional>
 #include <iterator>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <unordered_map>
 
@@ -48,11 +46,6 @@ void Sweep() {
 
 }  // namespace
 
-bool WantsIdealClock() {
-  const char* wanted = std::getenv("FARSCALE_IDEAL");
-  return wanted != nullptr && std::strcmp(wanted, "1") == 0;
-}
-
 bool HasSeveralThreads(MPI_Comm world) {
   int level = MPI_THREAD_SINGLE, highest = MPI_THREAD_SINGLE;
   PMPI_Query_thread(&level);
@@ -77,9 +70,7 @@ bool IsNotFollowed(CallId id) { return is_not_followed[static_cast<std::size_t>(
 bool HasIdealClock() { return has_clock; }
 
 std::uint64_t IdealStart(std::uint64_t begin, MPI_Comm world) {
-  char host[kNameBytes];
-  GetHostName(host);
-  const std::uint64_t node = std::hash<std::string_view>()(host);
+  const std::uint64_t node = std::hash<std::string>()(HostName());
   // The smallest as the complement of the largest.
   const std::uint64_t own[] = {begin, ~begin, node, ~node};
   std::uint64_t largest[4] = {};

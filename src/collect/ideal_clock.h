@@ -13,12 +13,11 @@
 
 namespace farscale::collect {
 
-// Asked for by FARSCALE_IDEAL; then this rank has a clock from now on.
-bool WantsIdealClock();
 // Whether other threads may call MPI, on any rank: nobody sends clocks for them, and who waits for one waits for ever.
 bool HasSeveralThreads(MPI_Comm world);
 // Of calls that wait for others, but carry no clock.
 bool IsNotFollowed(CallId id);
+// This rank has a clock from now on.
 void StartIdealClock();
 bool HasIdealClock();
 // The clock of a run whose ranks began at different ticks and then came together: where the last one began, counted

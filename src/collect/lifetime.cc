@@ -1,5 +1,6 @@
 // The wrappers that are written by hand: what begins and ends a run.
 #include <dlfcn.h>
+#include <link.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -10,20 +11,111 @@
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <vector>
 
 #include "collect/call.h"
-#include "collect/ending.h"
-#include "collect/launched.h"
-#include "collect/names.h"
-#include "collect/own_mpi.h"
-#include "collect/process.h"
-#include "collect/real_functions.h"
+#include "collect/termination.h"
+#include "collect/page_file.h"
 #include "collect/regions.h"
 #include "collect/run.h"
-#include "collect/sums.h"
+#include "collect/page.h"
+#include "collect/text.h"
+#include "mpi_functions.h"
 
 namespace farscale::collect {
 namespace {
+
+// The MPI that this library was built for, and the one that the process uses: scripts hide which one a program is
+// linked with, and a library of the wrong one would crash it.
+#ifdef OPEN_MPI
+constexpr const char* kOwn = "Open MPI";
+constexpr const char* kOther = "MPICH";
+constexpr const char* kOtherId = "mpich";
+#else
+constexpr const char* kOwn = "MPICH";
+constexpr const char* kOther = "Open MPI";
+constexpr const char* kOtherId = "openmpi";
+#endif
+constexpr bool kOwnIsOpen = kOwn[0] == 'O';
+
+std::string PathOf(const void* address) {
+  Dl_info place{};
+  return address != nullptr && dladdr(address, &place) != 0 && place.dli_fname != nullptr ? place.dli_fname : "";
+}
+
+// MPICH and what descends from it have one interface for programs, Open MPI another one, with symbols of its own.
+bool IsOpenMpi(const std::string& library) {
+  void* handle = dlopen(library.c_str(), RTLD_LAZY | RTLD_NOLOAD);
+  if (handle == nullptr) return kOwnIsOpen;
+  const bool has = dlsym(handle, "ompi_mpi_comm_world") != nullptr;
+  dlclose(handle);
+  return has;
+}
+
+bool IsFirstRank() {
+  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"}) {
+    const char* rank = std::getenv(name);
+    if (rank != nullptr) return std::strcmp(rank, "0") == 0;
+  }
+  return true;
+}
+
+// LD_PRELOAD with this library's path replaced, or left out.
+std::string PreloadWith(const std::string& own, const std::string& instead) {
+  std::string result;
+  for (const std::string& loaded : Split(Variable("LD_PRELOAD"), ": ")) {
+    const std::string& path = loaded == own ? instead : loaded;
+    if (!path.empty()) result += (result.empty() ? "" : ":") + path;
+  }
+  return result;
+}
+
+// The library that the process would get an MPI function from without us.
+std::string UsedMpi() { return PathOf(dlsym(RTLD_NEXT, "PMPI_Init")); }
+
+// The MPI libraries that were loaded into the process, by whomever.
+int AddMpi(dl_phdr_info* info, std::size_t, void* found) {
+  const std::string path = info->dlpi_name != nullptr ? info->dlpi_name : "";
+  const std::string file = path.substr(path.rfind('/') + 1);
+  const bool is_mpi = file.starts_with("libmpi.so") || file.starts_with("libmpich.so");
+  if (is_mpi) static_cast<std::vector<std::string>*>(found)->push_back(path);
+  return 0;
+}
+
+// Called when the library is loaded. In a program that is linked with another MPI it does not return: the program is
+// started again with the library of its own MPI or, after a message, without any.
+void CheckMpi(char** arguments) {
+  const std::string used = UsedMpi();
+  if (used.empty() || IsOpenMpi(used) == kOwnIsOpen) return;
+  const std::string own = PathOf(reinterpret_cast<const void*>(&CheckMpi));
+  std::string other = own.substr(0, own.rfind('/') + 1) + "libfarscale-" + kOtherId + ".so";
+  if (access(other.c_str(), R_OK) != 0) {
+    other.clear();
+    if (IsFirstRank()) {
+      std::fprintf(stderr, "farscale: %s uses %s, for which farscale was not built: it runs without being measured\n",
+                   arguments[0], kOther);
+    }
+  }
+  const std::string preload = PreloadWith(own, other);
+  if (preload == Variable("LD_PRELOAD")) return;
+  if (preload.empty()) unsetenv("LD_PRELOAD");
+  if (!preload.empty()) setenv("LD_PRELOAD", preload.c_str(), 1);
+  execv("/proc/self/exe", arguments);
+}
+
+// Whether MPI_Init is about to initialise this library's own MPI. Not so, after a message, where a program such as
+// Python has loaded another one later.
+bool IsOwnMpi() {
+  std::vector<std::string> loaded;
+  dl_iterate_phdr(AddMpi, &loaded);
+  std::erase_if(loaded, [](const std::string& library) { return IsOpenMpi(library) == kOwnIsOpen; });
+  if (loaded.empty()) return true;
+  std::fprintf(stderr,
+               "farscale: the program has loaded %s, the library of %s, but is measured as one of %s: say farscale "
+               "measure --mpi %s\n",
+               loaded.front().c_str(), kOther, kOwn, kOtherId);
+  return false;
+}
 
 [[gnu::constructor]] void Load(int, char** arguments, char**) {
   CheckMpi(arguments);
@@ -92,13 +184,12 @@ extern "C" {
 FARSCALE_EXPORT int MPI_Init(int* argc, char*** argv) {
   return InitWith([&] { return real.MPI_Init(argc, argv); });
 }
-FARSCALE_EXPORT int PMPI_Init(int* argc, char*** argv) __attribute__((alias("MPI_Init")));
+FARSCALE_ALIAS(MPI_Init);
 
 FARSCALE_EXPORT int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
   return InitWith([&] { return real.MPI_Init_thread(argc, argv, required, provided); });
 }
-FARSCALE_EXPORT int PMPI_Init_thread(int* argc, char*** argv, int required, int* provided)
-    __attribute__((alias("MPI_Init_thread")));
+FARSCALE_ALIAS(MPI_Init_thread);
 
 #if MPI_VERSION >= 4
 FARSCALE_EXPORT int MPI_Session_init(MPI_Info info, MPI_Errhandler handler, MPI_Session* session) {
@@ -106,8 +197,7 @@ FARSCALE_EXPORT int MPI_Session_init(MPI_Info info, MPI_Errhandler handler, MPI_
   ForgetLaunch();  // there is a better word for it
   return real.MPI_Session_init(info, handler, session);
 }
-FARSCALE_EXPORT int PMPI_Session_init(MPI_Info info, MPI_Errhandler handler, MPI_Session* session)
-    __attribute__((alias("MPI_Session_init")));
+FARSCALE_ALIAS(MPI_Session_init);
 #endif
 
 FARSCALE_EXPORT int MPI_Finalize(void) {
@@ -117,16 +207,16 @@ FARSCALE_EXPORT int MPI_Finalize(void) {
   --this_thread.depth;
   return code;
 }
-FARSCALE_EXPORT int PMPI_Finalize(void) __attribute__((alias("MPI_Finalize")));
+FARSCALE_ALIAS(MPI_Finalize);
 
 FARSCALE_EXPORT int MPI_Abort(MPI_Comm communicator, int code) {
   ++this_thread.depth;
-  EndBadly(Ending::kAborted, 0);
+  MarkTermination(Termination::kAborted, 0);
   const int result = real.MPI_Abort(communicator, code);
   --this_thread.depth;
   return result;
 }
-FARSCALE_EXPORT int PMPI_Abort(MPI_Comm communicator, int code) __attribute__((alias("MPI_Abort")));
+FARSCALE_ALIAS(MPI_Abort);
 
 // MPI_Pcontrol(1, "name") starts a region, MPI_Pcontrol(-1, "name") stops it; all other levels mean nothing here.
 FARSCALE_EXPORT int MPI_Pcontrol(const int level, ...) {

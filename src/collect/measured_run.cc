@@ -8,8 +8,8 @@
 #include <tuple>
 
 #include "collect/clock.h"
-#include "collect/names.h"
-#include "collect/sums.h"
+#include "collect/text.h"
+#include "collect/page.h"
 
 namespace farscale::collect {
 namespace {
@@ -34,17 +34,6 @@ std::string Text(const char* text, std::size_t bytes) { return {text, std::find(
 
 // Pages are what anybody may have written there, and go to a terminal.
 std::string Name(const char* text, std::size_t bytes) { return Printable(Text(text, bytes)); }
-
-std::vector<std::string> Lines(const std::string& text) {
-  std::vector<std::string> lines;
-  std::size_t begin = 0;
-  while (begin < text.size()) {
-    const std::size_t end = std::min(text.find('\n', begin), text.size());
-    lines.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return lines;
-}
 
 std::vector<Process> ProcessesOf(const std::vector<Page>& pages, MeasuredRun& run) {
   ChooseClock();
@@ -163,13 +152,13 @@ std::vector<std::string> RegionNames(const std::vector<Process>& processes) {
 // What explains the ends of other ranks: an abort all, a fault that they were told to end, and anything ranks that run.
 int Weight(const Page& page) {
   const bool is_told = page.signal == SIGTERM || page.signal == SIGINT || page.signal == SIGHUP;
-  switch (static_cast<Ending>(page.ending)) {
-    case Ending::kAborted: return 3;
-    case Ending::kSignal: return is_told ? 1 : 2;
-    case Ending::kNotFinalized:
-    case Ending::kLost: return 1;
-    case Ending::kRunning:
-    case Ending::kFinalized: break;
+  switch (page.termination) {
+    case Termination::kAborted: return 3;
+    case Termination::kSignal: return is_told ? 1 : 2;
+    case Termination::kNotFinalized:
+    case Termination::kLost: return 1;
+    case Termination::kRunning:
+    case Termination::kFinalized: break;
   }
   return 0;
 }
@@ -202,18 +191,18 @@ std::vector<const Page*> FirstToEnd(const std::vector<Page>& pages) {
   // The rank that explains most, then the earliest one. Ranks that the launcher ended afterwards are known until the
   // first one ended, and nobody told that one.
   const auto key = [&](const Page& page) {
-    return std::tuple(-Weight(page), end_of(page), page.ending == static_cast<int>(Ending::kSignal));
+    return std::tuple(-Weight(page), end_of(page), page.termination == Termination::kSignal);
   };
   const Page* first = nullptr;
   for (const Page& page : pages) {
-    if (page.ending == static_cast<int>(Ending::kFinalized)) continue;
+    if (page.termination == Termination::kFinalized) continue;
     if (first == nullptr || key(page) < key(*first)) first = &page;
   }
   if (first == nullptr) return {};
   std::vector<const Page*> at_once = {first};
-  if (first->ending != static_cast<int>(Ending::kLost)) return at_once;
+  if (first->termination != Termination::kLost) return at_once;
   for (const Page& page : pages) {
-    const bool is_too = page.ending == first->ending && end_of(page) - end_of(*first) < kAtOnce;
+    const bool is_too = page.termination == first->termination && end_of(page) - end_of(*first) < kAtOnce;
     if (is_too && &page != first) at_once.push_back(&page);
   }
   // Those that were waiting in MPI waited for the one that did it.
@@ -222,21 +211,21 @@ std::vector<const Page*> FirstToEnd(const std::vector<Page>& pages) {
   return at_once;
 }
 
-void AddEndings(const std::vector<Page>& pages, MeasuredRun& run) {
+void AddTermination(const std::vector<Page>& pages, MeasuredRun& run) {
   int expected = 0;
   for (const Page& page : pages) {
     for (; expected < page.rank; ++expected) run.missing.push_back(expected);
     expected = page.rank + 1;
-    if (page.ending == static_cast<int>(Ending::kFinalized)) continue;
-    if (page.ending != static_cast<int>(Ending::kRunning)) run.not_finalized.push_back(page.rank);
-    if (page.ending == static_cast<int>(Ending::kNotFinalized)) run.left.push_back(page.rank);
+    if (page.termination == Termination::kFinalized) continue;
+    if (page.termination != Termination::kRunning) run.not_finalized.push_back(page.rank);
+    if (page.termination == Termination::kNotFinalized) run.left.push_back(page.rank);
   }
   for (; expected < run.ranks; ++expected) run.missing.push_back(expected);
   const std::vector<const Page*> first = FirstToEnd(pages);
   if (first.empty()) return;
-  run.ending = static_cast<Ending>(first.front()->ending);
+  run.termination = first.front()->termination;
   run.signal = first.front()->signal;
-  if (run.ending == Ending::kRunning) return;
+  if (run.termination == Termination::kRunning) return;
   for (const Page* page : first) run.ended_first.push_back(page->rank);
   std::sort(run.ended_first.begin(), run.ended_first.end());
 }
@@ -272,7 +261,7 @@ MeasuredRun Summarize(std::vector<Page> pages) {
   MeasuredRun run;
   run.job = Text(first.job, sizeof first.job);
   run.program = Name(first.program, sizeof first.program);
-  run.command = Lines(Text(first.command, sizeof first.command));
+  run.command = Split(Text(first.command, sizeof first.command), "\n");
   run.mpi_library = Name(first.mpi_library, sizeof first.mpi_library);
   run.output = Text(first.output, sizeof first.output);
   run.ranks = first.ranks;
@@ -288,7 +277,7 @@ MeasuredRun Summarize(std::vector<Page> pages) {
     run.too_many_regions |= (page.flags & kTooManyRegions) != 0;
     run.regions_out_of_order |= (page.flags & kRegionsOutOfOrder) != 0;
   }
-  AddEndings(pages, run);
+  AddTermination(pages, run);
   const std::vector<Process> processes = ProcessesOf(pages, run);
   for (const Process& process : processes) {
     const double flushed = static_cast<double>(process.page->flushed) * process.seconds_a_tick;

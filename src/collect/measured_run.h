@@ -62,7 +62,7 @@ struct MeasuredRun {
   int threads = 1;
   std::vector<MeasuredNode> nodes;
   std::vector<int> missing;  // ranks nothing is known of
-  Ending ending = Ending::kFinalized;
+  Termination termination = Termination::kFinalized;
   int signal = 0;
   std::vector<int> ended_first;    // the rank whose end that is, where it is not MPI_Finalize; several if at once
   std::vector<int> left;           // ranks that left by exit
@@ -86,11 +86,11 @@ std::optional<Efficiencies> EfficienciesOf(const std::vector<double>& useful, co
                                            double elapsed);
 
 // What deserves the reader's attention, as sentences with an id each.
-struct Remark {
+struct Diagnostic {
   std::string id;
   bool is_warning = true;
   std::string sentence;
 };
-std::vector<Remark> RemarksOn(const MeasuredRun& run);
+std::vector<Diagnostic> DiagnosticsOf(const MeasuredRun& run);
 
 }  // namespace farscale::collect

@@ -5,9 +5,9 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "collect/measured_run_text.h"
-#include "collect/names.h"
-#include "collect/sums.h"
+#include "collect/measured_run_output.h"
+#include "collect/text.h"
+#include "collect/page.h"
 
 namespace farscale::collect {
 namespace {
@@ -22,7 +22,7 @@ Page PageOf(int rank, int ranks, const char* host, std::uint64_t elapsed, std::u
   page.version = kPageVersion;
   page.rank = rank;
   page.ranks = ranks;
-  page.ending = static_cast<int>(Ending::kFinalized);
+  page.termination = Termination::kFinalized;
   page.begin_tick = page.begin_clock = 1'000'000'000;
   page.end_tick = page.end_clock = page.begin_tick + elapsed * 1'000'000;
   std::strcpy(page.job, "job");
@@ -48,7 +48,7 @@ void AddRegion(Page& page, const char* name, std::uint64_t starts, std::uint64_t
 
 std::vector<std::string> Ids(const MeasuredRun& run) {
   std::vector<std::string> ids;
-  for (const Remark& remark : RemarksOn(run)) ids.push_back(remark.id);
+  for (const Diagnostic& diagnostic : DiagnosticsOf(run)) ids.push_back(diagnostic.id);
   return ids;
 }
 
@@ -106,11 +106,11 @@ TEST(MeasuredRun, CountsARegionLeftOpenUntilTheEndOnce) {
 
 TEST(MeasuredRun, KnowsHowItEndedAndWhoIsMissing) {
   Page aborted = PageOf(1, 4, "a", 100, 20), killed = PageOf(3, 4, "a", 100, 20);
-  aborted.ending = static_cast<int>(Ending::kAborted);
-  killed.ending = static_cast<int>(Ending::kSignal);
+  aborted.termination = Termination::kAborted;
+  killed.termination = Termination::kSignal;
   killed.signal = 15;
   const MeasuredRun run = Summarize({killed, aborted});
-  EXPECT_EQ(run.ending, Ending::kAborted);
+  EXPECT_EQ(run.termination, Termination::kAborted);
   EXPECT_THAT(run.missing, ElementsAre(0, 2));
   EXPECT_THAT(run.not_finalized, ElementsAre(1, 3));
   EXPECT_THAT(Ids(run), ElementsAre("aborted", "ranksMissing", "noCounters"));
@@ -120,17 +120,17 @@ TEST(MeasuredRun, KnowsHowItEndedAndWhoIsMissing) {
 // mean is 35, T is 50, the time of the longest rank.
 TEST(MeasuredRun, NamesTheRankThatEndedFirst) {
   Page told = PageOf(0, 2, "a", 50, 20), killed = PageOf(1, 2, "a", 40, 0);
-  told.ending = static_cast<int>(Ending::kSignal);
+  told.termination = Termination::kSignal;
   told.signal = 15;
-  killed.ending = static_cast<int>(Ending::kLost);
+  killed.termination = Termination::kLost;
   const MeasuredRun run = Summarize({told, killed});
-  EXPECT_EQ(run.ending, Ending::kLost);
+  EXPECT_EQ(run.termination, Termination::kLost);
   told.end_tick = told.end_clock = killed.end_clock;  // what is known of it ends with the first one
   EXPECT_THAT(Summarize({told, killed}).ended_first, ElementsAre(1));
   EXPECT_THAT(run.ended_first, ElementsAre(1));
   EXPECT_THAT(run.regions.front().efficiencies->load_balance, DoubleNear(35.0 / 40, 1e-12));
   EXPECT_EQ(
-      RemarksOn(run).front().sentence,
+      DiagnosticsOf(run).front().sentence,
       "rank 1 ended without a word, killed or by _exit, before the others; what was measured until then is reported");
   told.signal = 11;  // a fault explains the rest
   EXPECT_THAT(Summarize({told, killed}).ended_first, ElementsAre(0));

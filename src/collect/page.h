@@ -17,7 +17,7 @@ inline constexpr std::size_t kNameBytes = 64;
 
 // How a process ended, or kRunning.
 // kLost: its process is gone and has not said why; it was killed, or left by _exit.
-enum class Ending : std::int32_t {
+enum class Termination : std::int32_t {
   kRunning = 0,
   kFinalized = 1,
   kNotFinalized = 2,
@@ -69,7 +69,7 @@ struct Page {
   std::uint32_t version;
   std::uint32_t bytes;  // of this structure
   std::uint32_t flags;
-  std::int32_t ending;
+  Termination termination;
   std::int32_t signal;
   std::int32_t pid;
   std::int32_t rank;
@@ -110,5 +110,20 @@ static_assert(offsetof(Page, started) == 48 && offsetof(Page, job) == 208 && off
 inline std::size_t UsedBytes(const Page& page) {
   return offsetof(Page, region) + static_cast<std::size_t>(page.regions) * sizeof(RegionRecord);
 }
+
+Sums Minus(const Sums& later, const Sums& earlier);
+void Add(Sums& sums, const Sums& more);
+
+// Since the run of a page began, at a tick of its clock; CPU time only of a process that has ended.
+Sums SumsOfPage(const Page& page, std::uint64_t now);
+
+// What a region of a page has taken, its open occurrence until `now`, which is SumsOfPage.
+Sums TotalOf(const Page& page, const RegionRecord& region, const Sums& now);
+
+// Ends the copy of a page whose process could not do so itself: what is open counts until `tick`.
+void EndAsOf(Page& page, std::uint64_t tick, std::uint64_t clock);
+
+// Index of a region other than the whole run, or -1.
+int FindRegion(const Page& page, const char* name);
 
 }  // namespace farscale::collect

@@ -7,13 +7,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <memory>
 
-#include "collect/launched.h"
+#include "collect/clock.h"
+#include "collect/text.h"
 
 namespace farscale::collect {
 namespace {
@@ -65,23 +68,39 @@ void ForEachFile(Action action) {
   }
 }
 
+constexpr const char* kVariable = "FARSCALE_LAUNCH";
+constexpr const char* kName = "launch-";
+
+int launched = 0;  // the process that was
+
+// Of the process in ".../farscale.0.launch-4711-18c7.0".
+int ProcessOf(const std::string& path) {
+  const std::size_t name = path.rfind(kName);
+  return name == std::string::npos ? 0 : std::atoi(path.c_str() + name + std::strlen(kName));
+}
+
+const char* File() {
+  const char* file = std::getenv(kVariable);
+  return file != nullptr && ProcessOf(file) > 0 ? file : nullptr;
+}
+
+void AtExit() {
+  const char* file = File();
+  if (file == nullptr || getpid() != launched || unlink(file) != 0) return;
+  if (IsSet("FARSCALE_QUIET")) return;
+  std::fprintf(stderr,
+               "farscale: nothing was measured: %s ended without a call of MPI_Init, or its MPI is linked statically\n",
+               program_invocation_short_name);
+}
+
 }  // namespace
 
 std::uint64_t ProcessStarted(int pid) {
-  char text[1024];
-  const std::string path = "/proc/" + std::to_string(pid) + "/stat";
-  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0) return 0;
-  const ssize_t bytes = read(file, text, sizeof text - 1);
-  close(file);
-  if (bytes <= 0) return 0;
-  text[bytes] = '\0';
-  // The name is in brackets and may contain anything. Behind it stand the state, which is field 3, and the rest.
-  const char* field = std::strrchr(text, ')');
-  if (field == nullptr || field[1] == '\0' || field[2] == 'Z' || field[2] == 'X') return 0;
-  ++field;
-  for (int number = 3; number < 22 && field != nullptr; ++number) field = std::strchr(field + 1, ' ');
-  return field == nullptr ? 0 : std::strtoull(field, nullptr, 10);
+  const std::string text = ReadStart("/proc/" + std::to_string(pid) + "/stat", 1024);
+  // Behind the program's name in brackets: " S 4711 ...".
+  const std::vector<std::string> fields = Split(text.substr(std::min(text.rfind(')'), text.size())), " ");
+  const bool is_alive = fields.size() > 20 && fields[1] != "Z" && fields[1] != "X";
+  return is_alive ? std::strtoull(fields[20].c_str(), nullptr, 10) : 0;
 }
 
 bool ProcessExists(const Page& page) {
@@ -91,8 +110,8 @@ bool ProcessExists(const Page& page) {
 }
 
 std::string PageFolder() {
-  const char* folder = std::getenv("FARSCALE_PAGES");
-  return folder != nullptr && *folder != '\0' ? folder : "/dev/shm";
+  const std::string folder = Variable("FARSCALE_PAGES");
+  return folder.empty() ? "/dev/shm" : folder;
 }
 
 std::string PagePath(const std::string& job, int rank) {
@@ -122,7 +141,7 @@ std::vector<FoundPage> FindPages(const std::string& job) {
     if (!ReadPage(path, found.page)) return;
     found.page.job[kNameBytes - 1] = '\0';
     if (!job.empty() && job != found.page.job) return;
-    found.is_running = found.page.ending == static_cast<int>(Ending::kRunning) && ProcessExists(found.page);
+    found.is_running = found.page.termination == Termination::kRunning && ProcessExists(found.page);
     pages.push_back(std::move(found));
   });
   return pages;
@@ -169,6 +188,34 @@ void RemoveStalePages() {
     Page page{};
     if (ReadPage(path, page) && !ProcessExists(page)) unlink(path.c_str());
   });
+}
+
+std::string MarkLaunch() {
+  char job[64];
+  std::snprintf(job, sizeof job, "%s%d-%llx", kName, static_cast<int>(getpid()),
+                static_cast<unsigned long long>(Nanoseconds(CLOCK_REALTIME)));
+  const std::string path = PagePath(job, 0);
+  const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (file < 0) return "";
+  close(file);
+  return path;
+}
+
+void WatchLaunch() {
+  const char* file = File();
+  if (file == nullptr || ProcessOf(file) != getpid()) return;
+  launched = getpid();
+  std::atexit(AtExit);
+}
+
+void ForgetLaunch() {
+  const char* file = File();
+  if (file != nullptr) unlink(file);
+}
+
+bool IsStaleLaunch(const std::string& path) {
+  const int process = ProcessOf(path);
+  return process > 0 && kill(process, 0) != 0 && errno == ESRCH;
 }
 
 }  // namespace farscale::collect

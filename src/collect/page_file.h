@@ -39,4 +39,15 @@ std::vector<const Page*> MapPages(const std::string& job);
 // Removes what processes left behind that ended without a word.
 void RemoveStalePages();
 
+// For the launcher: the file, made for this process, which is about to become the program; empty where there is no
+// room.
+std::string MarkLaunch();
+
+// For the library: when it is loaded, and when a run begins.
+void WatchLaunch();
+void ForgetLaunch();
+
+// Whether a launch's file is left of a process that is gone.
+bool IsStaleLaunch(const std::string& path);
+
 }  // namespace farscale::collect

@@ -8,9 +8,9 @@
 #include <filesystem>
 #include <fstream>
 
-#include "collect/names.h"
+#include "collect/text.h"
 #include "collect/page_file.h"
-#include "collect/sums.h"
+#include "collect/page.h"
 
 namespace farscale::collect {
 namespace {

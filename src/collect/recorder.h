@@ -16,7 +16,7 @@ namespace farscale::collect {
 // Opens the archive, before the run begins. Collective. False, after a message, where that is not possible.
 bool StartRecording(const Page& fresh);
 // The first events of the run, MPI_Init from its begin to where all ranks are together, and the last with all
-// definitions. The second answers what to tell the user.
+// definitions. The second returns the message for the user.
 void RecordBegin(std::uint64_t together);
 std::string FinishRecording();
 
@@ -26,41 +26,32 @@ void RecordLeave(CallId id, std::uint64_t time);
 // A region of the page is entered or left.
 void RecordRegion(int index, bool is_start);
 
-// What happens inside the call that was entered last.
-struct CollectiveSizes {
-  std::uint64_t sent = 0;
-  std::uint64_t received = 0;
-};
-void RecordSend(int peer, std::uint32_t communicator, int tag, std::uint64_t bytes);
-void RecordSendPost(int peer, std::uint32_t communicator, int tag, std::uint64_t bytes, std::uint64_t request);
-void RecordSendComplete(std::uint64_t request);
-void RecordReceive(int peer, std::uint32_t communicator, int tag, std::uint64_t bytes);
-void RecordReceivePost(std::uint64_t request);
-void RecordReceiveComplete(int peer, std::uint32_t communicator, int tag, std::uint64_t bytes, std::uint64_t request);
-void RecordCancelled(std::uint64_t request);
-void RecordCollectiveBegin();
-void RecordCollectiveEnd(OTF2_CollectiveOp operation, std::uint32_t communicator, std::uint32_t root,
-                         CollectiveSizes sizes);
-void RecordCollectivePost(std::uint64_t request);
-void RecordCollectiveComplete(OTF2_CollectiveOp operation, std::uint32_t communicator, std::uint32_t root,
-                              CollectiveSizes sizes, std::uint64_t request);
+struct Recording {
+  OTF2_EvtWriter* writer = nullptr;
+  bool is_writing = false;      // events are written now: not so outside the regions that alone are to be recorded
+  bool is_complete = true;      // all events could be written until now
+  std::uint64_t last_time = 0;  // of the last edge
 
-// Of the ranks of a window, and of a group of them [collect/windows.h].
-void RecordWindowCreate(std::uint32_t window);
-void RecordWindowDestroy(std::uint32_t window);
-void RecordWindowCollective(OTF2_CollectiveOp operation, std::uint32_t window);
-void RecordWindowGroup(std::uint32_t window, std::uint32_t group);
+  void Check(OTF2_ErrorCode code) {
+    if (code == OTF2_SUCCESS) return;
+    is_writing = false;
+    is_complete = false;
+  }
+};
+extern Recording recording;
+
+// Writes an event inside the call that was entered last, with a function of OTF2's event writer.
+template <typename... Parameters>
+void Record(OTF2_ErrorCode (*write)(OTF2_EvtWriter*, OTF2_AttributeList*, OTF2_TimeStamp, Parameters...),
+            auto... values) {
+  if (!recording.is_writing) return;
+  recording.Check(write(recording.writer, nullptr, recording.last_time, static_cast<Parameters>(values)...));
+}
 
 // MPI functions that occur in the trace of this rank, by CallId.
 std::vector<std::uint32_t> UsedCalls();
 
-// Whether all events could be written until now.
-bool IsRecordingWhole();
-
 // Whether regions alone were to be recorded and none of them was started here.
 bool RecordedNothing();
-
-// Whether events are written now: not so outside the regions that alone are to be recorded.
-bool IsWriting();
 
 }  // namespace farscale::collect

@@ -1,12 +1,22 @@
 #include "collect/regions.h"
 
+#include <algorithm>
+#include <cstdio>
 #include <cstring>
+#include <functional>
+#include <map>
+#include <string_view>
+#include <vector>
 
 #include "collect/call.h"
+#include "collect/communicators.h"
+#include "collect/ideal_clock.h"
 #include "collect/include/farscale.h"
-#include "collect/names.h"
-#include "collect/process.h"
+#include "collect/measured_run.h"
+#include "collect/measured_run_output.h"
 #include "collect/recorder.h"
+#include "collect/run.h"
+#include "collect/text.h"
 
 namespace farscale::collect {
 namespace {
@@ -36,6 +46,97 @@ int FindOrAdd(const char* name) {
 int WhyNot(const char* name) {
   if (!IsMeasuring() || name == nullptr || *name == '\0') return FARSCALE_NOT_MEASURING;
   return IsMainThread() ? FARSCALE_OK : FARSCALE_OTHER_THREAD;
+}
+
+// What one rank tells the others.
+struct Share {
+  double elapsed = 0;
+  double mpi = 0;
+  unsigned long long starts = 0;
+  unsigned long long calls = 0;
+  unsigned long long node = 0;
+};
+
+double SecondsATick() {
+  if (!clock_is_tsc) return 1e-9;
+  const Tick ticks = Now() - page->begin_tick;
+  const std::uint64_t clock = Nanoseconds(CLOCK_MONOTONIC) - page->begin_clock;
+  return ticks == 0 ? 1e-9 : static_cast<double>(clock) * 1e-9 / static_cast<double>(ticks);
+}
+
+const RegionRecord* Find(const char* name) {
+  if (name == nullptr || *name == '\0') return &page->region[0];
+  const int index = FindRegion(*page, name);
+  return index < 0 ? nullptr : &page->region[index];
+}
+
+Share OwnShare(const RegionRecord* region) {
+  Share share;
+  share.node = std::hash<std::string_view>()(page->host);
+  if (region == nullptr) return share;
+  const Sums total = TotalOf(*page, *region, SumsSoFar(false));
+  const double seconds = SecondsATick();
+  share.elapsed = static_cast<double>(total.elapsed) * seconds;
+  share.mpi = static_cast<double>(total.mpi) * seconds;
+  share.starts = region->starts;
+  share.calls = total.calls;
+  return share;
+}
+
+void FillMetrics(const std::vector<Share>& shares, farscale_metrics& metrics) {
+  std::vector<double> useful;
+  std::vector<int> nodes;
+  std::map<unsigned long long, int> node_index;
+  for (const Share& share : shares) {
+    if (share.starts == 0) continue;
+    ++metrics.ranks;
+    metrics.elapsed = std::max(metrics.elapsed, share.elapsed);
+    metrics.mpi += share.mpi;
+    metrics.starts += share.starts;
+    metrics.mpi_calls += share.calls;
+    useful.push_back(share.elapsed - share.mpi);
+    nodes.push_back(node_index.try_emplace(share.node, static_cast<int>(node_index.size())).first->second);
+    metrics.useful += useful.back();
+  }
+  metrics.nodes = static_cast<int>(node_index.size());
+  if (metrics.ranks == 0) return;
+  metrics.useful /= metrics.ranks;
+  metrics.mpi /= metrics.ranks;
+  const auto efficiencies = EfficienciesOf(useful, nodes, metrics.elapsed);
+  if (!efficiencies) return;
+  metrics.parallel_efficiency = efficiencies->parallel;
+  if (metrics.ranks == 1 && shares.size() == 1) return;
+  metrics.communication_efficiency = efficiencies->communication;
+  metrics.load_balance = efficiencies->load_balance;
+  metrics.load_balance_in = efficiencies->load_balance_in;
+  metrics.load_balance_out = efficiencies->load_balance_out;
+}
+
+// Counts, and is recorded, like a call of the program itself.
+void ShareWithAll(const Share& own, std::vector<Share>& shares) {
+  shares.resize(static_cast<std::size_t>(page->ranks));
+  const Call call(CallId::kMPI_Allgather);
+  const bool is_recorded = call.is_recorded();
+  if (is_recorded) Record(OTF2_EvtWriter_MpiCollectiveBegin);
+  real.MPI_Allgather(&own, sizeof own, MPI_BYTE, shares.data(), sizeof own, MPI_BYTE, OwnWorld());
+  if (!is_recorded) return;
+  const TracedCommunicator* world = FindCommunicator(MPI_COMM_WORLD);
+  if (world != nullptr) ReduceClock(world->shadow, ClockWait::kAll);
+  const std::uint64_t bytes = shares.size() * sizeof own;
+  Record(OTF2_EvtWriter_MpiCollectiveEnd, OTF2_COLLECTIVE_OP_ALLGATHER, kWorldId, OTF2_COLLECTIVE_ROOT_NONE, bytes,
+         bytes);
+}
+
+int Query(const char* name, int scope, farscale_metrics& metrics) {
+  std::memset(&metrics, 0, sizeof metrics);
+  if (!IsMeasuring()) return FARSCALE_NOT_MEASURING;
+  if (!IsMainThread()) return FARSCALE_OTHER_THREAD;
+  const RegionRecord* region = Find(name);
+  const Share own = OwnShare(region);
+  std::vector<Share> shares = {own};
+  if (scope == FARSCALE_ALL_RANKS) ShareWithAll(own, shares);
+  FillMetrics(shares, metrics);
+  return metrics.ranks == 0 ? FARSCALE_NO_SUCH_REGION : FARSCALE_OK;
 }
 
 }  // namespace
@@ -107,3 +208,31 @@ void CloseRegions() {
 }
 
 }  // namespace farscale::collect
+
+using namespace farscale::collect;
+
+extern "C" {
+
+FARSCALE_EXPORT int farscale_region_start(const char* name) { return StartRegion(name); }
+FARSCALE_EXPORT int farscale_region_stop(const char* name) { return StopRegion(name); }
+
+FARSCALE_EXPORT int farscale_query(const char* name, int scope, farscale_metrics* metrics) {
+  farscale_metrics own;
+  return Query(name, scope, metrics != nullptr ? *metrics : own);
+}
+
+FARSCALE_EXPORT int farscale_region_report(const char* name) {
+  farscale_metrics metrics;
+  const int code = Query(name, FARSCALE_ALL_RANKS, metrics);
+  if (code == FARSCALE_OK && page->rank == 0) {
+    std::fprintf(stderr,
+                 "farscale: %s: %s on %d rank%s, parallel efficiency %.1f %%, load balance %.1f %%, communication "
+                 "efficiency %.1f %%\n",
+                 name != nullptr && *name != '\0' ? Printable(name).c_str() : "whole run",
+                 FormatSeconds(metrics.elapsed).c_str(), metrics.ranks, metrics.ranks == 1 ? "" : "s",
+                 metrics.parallel_efficiency * 100, metrics.load_balance * 100, metrics.communication_efficiency * 100);
+  }
+  return code;
+}
+
+}  // extern "C"

@@ -1,31 +1,27 @@
 #include "collect/requests.h"
 
-#include <cstring>
+#include <algorithm>
 #include <unordered_map>
+
+#include "collect/recorder.h"
 
 namespace farscale::collect {
 namespace {
 
 std::unordered_multimap<std::uint64_t, TracedRequest> requests;
+std::unordered_map<std::uint64_t, TracedCommunicator> probed;
 std::uint64_t numbers = 0;
 
-std::uint64_t KeyOf(MPI_Request handle) {
-  std::uint64_t key = 0;
-  std::memcpy(&key, &handle, sizeof handle);
-  return key;
-}
-
 void RecordPost(TracedRequest& request) {
-  request.is_recorded = IsWriting();
-  if (request.sent_number != 0) {
-    RecordSendPost(request.peer, request.communicator, request.tag, request.bytes, request.sent_number);
-  }
+  request.is_recorded = recording.is_writing;
+  const auto record_send = [&](std::uint64_t number) {
+    Record(OTF2_EvtWriter_MpiIsend, request.peer, request.communicator, request.tag, request.bytes, number);
+  };
+  if (request.sent_number != 0) record_send(request.sent_number);
   switch (request.kind) {
-    case RequestKind::kSend:
-      RecordSendPost(request.peer, request.communicator, request.tag, request.bytes, request.number);
-      break;
-    case RequestKind::kReceive: RecordReceivePost(request.number); break;
-    case RequestKind::kCollective: RecordCollectivePost(request.number); break;
+    case RequestKind::kSend: record_send(request.number); break;
+    case RequestKind::kReceive: Record(OTF2_EvtWriter_MpiIrecvRequest, request.number); break;
+    case RequestKind::kCollective: Record(OTF2_EvtWriter_NonBlockingCollectiveRequest, request.number); break;
   }
 }
 
@@ -54,16 +50,14 @@ Arrival ArrivalOf(const TracedRequest& request, const MPI_Status& status) {
 }
 
 // What sends and receives in one cannot be cancelled, and its status may say anything.
-int IsCancelled(const TracedRequest& request, const MPI_Status& status) {
+bool IsCancelled(const TracedRequest& request, const MPI_Status& status) {
   int is_cancelled = 0;
   if (request.sent_number == 0) PMPI_Test_cancelled(&status, &is_cancelled);
-  return is_cancelled;
+  return is_cancelled != 0;
 }
 
 void TakeClock(const TracedRequest& request, const MPI_Status& status) {
-  int is_cancelled = 0;
-  if (request.kind == RequestKind::kReceive) is_cancelled = IsCancelled(request, status);
-  if (request.kind == RequestKind::kReceive && is_cancelled == 0) {
+  if (request.kind == RequestKind::kReceive && !IsCancelled(request, status)) {
     const Arrival arrival = ArrivalOf(request, status);
     ReceiveClock(arrival.source, arrival.tag, request.shadow);
   }
@@ -73,26 +67,19 @@ void TakeClock(const TracedRequest& request, const MPI_Status& status) {
 // What was posted while nothing was recorded and completes now is in the trace as if posted now, since its other half
 // may be there.
 void RecordCompletion(TracedRequest& request, const MPI_Status& status) {
-  if (!request.is_recorded && IsWriting()) RecordPost(request);
+  if (!request.is_recorded && recording.is_writing) RecordPost(request);
   if (!request.is_recorded) return;
-  if (request.sent_number != 0) RecordSendComplete(request.sent_number);
-  int is_cancelled = 0;
-  switch (request.kind) {
-    case RequestKind::kSend:
-    case RequestKind::kReceive:
-      is_cancelled = IsCancelled(request, status);
-      if (is_cancelled != 0) {
-        RecordCancelled(request.number);
-      } else if (request.kind == RequestKind::kSend) {
-        RecordSendComplete(request.number);
-      } else {
-        const Arrival arrival = ArrivalOf(request, status);
-        RecordReceiveComplete(arrival.source, request.communicator, arrival.tag, arrival.bytes, request.number);
-      }
-      break;
-    case RequestKind::kCollective:
-      RecordCollectiveComplete(request.operation, request.communicator, request.root, request.sizes, request.number);
-      break;
+  if (request.sent_number != 0) Record(OTF2_EvtWriter_MpiIsendComplete, request.sent_number);
+  if (request.kind == RequestKind::kCollective) {
+    Record(OTF2_EvtWriter_NonBlockingCollectiveComplete, request.operation, request.communicator, request.root,
+           request.sizes.sent, request.sizes.received, request.number);
+  } else if (IsCancelled(request, status)) {
+    Record(OTF2_EvtWriter_MpiRequestCancelled, request.number);
+  } else if (request.kind == RequestKind::kSend) {
+    Record(OTF2_EvtWriter_MpiIsendComplete, request.number);
+  } else {
+    const Arrival arrival = ArrivalOf(request, status);
+    Record(OTF2_EvtWriter_MpiIrecv, arrival.source, request.communicator, arrival.tag, arrival.bytes, request.number);
   }
 }
 
@@ -124,15 +111,40 @@ void CompleteRequest(MPI_Request handle, const MPI_Status& status) {
 }
 
 bool NeedsShadow(MPI_Comm shadow) {
-  for (const auto& [key, request] : requests) {
-    if (request.shadow == shadow) return true;
-  }
-  return false;
+  return std::ranges::any_of(requests, [&](const auto& entry) { return entry.second.shadow == shadow; });
 }
 
 void FreeRequest(MPI_Request handle) {
   const auto found = requests.find(KeyOf(handle));
   if (found != requests.end()) requests.erase(found);
+}
+
+RequestsBefore::RequestsBefore(int count, const MPI_Request* all, MPI_Status* statuses)
+    : handles(all, all + count), own(statuses == MPI_STATUSES_IGNORE ? handles.size() : 0) {
+  used = statuses == MPI_STATUSES_IGNORE ? own.data() : statuses;
+}
+
+void RequestsBefore::CompleteAll(int code) const {
+  for (std::size_t i = 0; i < handles.size(); ++i) {
+    const bool is_complete = code == MPI_SUCCESS || (code == MPI_ERR_IN_STATUS && used[i].MPI_ERROR == MPI_SUCCESS);
+    if (is_complete) CompleteRequest(handles[i], used[i]);
+  }
+}
+
+void RequestsBefore::CompleteSome(int count, const int* indices) const {
+  if (count == MPI_UNDEFINED) return;
+  for (int i = 0; i < count; ++i) CompleteRequest(handles[static_cast<std::size_t>(indices[i])], used[i]);
+}
+
+void AddProbed(MPI_Message message, MPI_Comm in) {
+  const TracedCommunicator* communicator = FindCommunicator(in);
+  const bool is_message = message != MPI_MESSAGE_NULL && message != MPI_MESSAGE_NO_PROC;
+  if (communicator != nullptr && is_message) probed[KeyOf(message)] = *communicator;
+}
+
+std::optional<TracedCommunicator> TakeProbed(MPI_Message message) {
+  const auto found = probed.extract(KeyOf(message));
+  return found ? std::optional(found.mapped()) : std::nullopt;
 }
 
 }  // namespace farscale::collect

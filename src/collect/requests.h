@@ -7,11 +7,18 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
+#include "collect/communicators.h"
 #include "collect/ideal_clock.h"
-#include "collect/recorder.h"
 
 namespace farscale::collect {
+
+// Bytes of one rank in a collective.
+struct CollectiveSizes {
+  std::uint64_t sent = 0;
+  std::uint64_t received = 0;
+};
 
 enum class RequestKind : std::uint8_t { kSend, kReceive, kCollective };
 
@@ -31,7 +38,7 @@ struct TracedRequest {
   std::uint64_t bytes = 0;
   OTF2_CollectiveOp operation = OTF2_COLLECTIVE_OP_BARRIER;
   std::uint32_t root = OTF2_COLLECTIVE_ROOT_NONE;
-  CollectiveSizes sizes;
+  CollectiveSizes sizes = {};
   MPI_Comm shadow = MPI_COMM_NULL;  // for ideal clocks
   std::uint64_t reduction = 0;      // of ideal clocks
   ClockWait wait = ClockWait::kAll;
@@ -46,5 +53,21 @@ void CompleteRequest(MPI_Request handle, const MPI_Status& status);
 void FreeRequest(MPI_Request handle);
 // Whether a request still needs the communicator of ideal clocks.
 bool NeedsShadow(MPI_Comm shadow);
+
+// Handles as they were before MPI changes them, and statuses where the caller wants none.
+struct RequestsBefore {
+  RequestsBefore(int count, const MPI_Request* all, MPI_Status* statuses);
+  // Where some failed, statuses say for each whether it has completed.
+  void CompleteAll(int code) const;
+  void CompleteSome(int count, const int* indices) const;
+
+  std::vector<MPI_Request> handles;
+  std::vector<MPI_Status> own;
+  MPI_Status* used = nullptr;
+};
+
+// Messages that were found by MPI_Mprobe and not received yet, with their communicators.
+void AddProbed(MPI_Message message, MPI_Comm in);
+std::optional<TracedCommunicator> TakeProbed(MPI_Message message);
 
 }  // namespace farscale::collect

@@ -1,33 +1,36 @@
 #include "collect/run.h"
 
-#include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 #include <new>
+#include <stop_token>
 #include <string>
+#include <system_error>
+#include <thread>
 #include <vector>
 
 #include "collect/call.h"
 #include "collect/communicators.h"
 #include "collect/counters.h"
-#include "collect/ending.h"
+#include "collect/termination.h"
 #include "collect/ideal_clock.h"
-#include "collect/launched.h"
-#include "collect/measured_run.h"
-#include "collect/measured_run_text.h"
-#include "collect/names.h"
 #include "collect/page_file.h"
-#include "collect/patience.h"
-#include "collect/process.h"
+#include "collect/measured_run.h"
+#include "collect/measured_run_output.h"
 #include "collect/recorder.h"
 #include "collect/regions.h"
-#include "collect/result_file.h"
+#include "collect/text.h"
 
 namespace farscale::collect {
 namespace {
@@ -44,33 +47,10 @@ struct RunNames {
   char output[sizeof Page::output];
 };
 
-std::string Variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value != nullptr ? value : "";
-}
-
 void Copy(const std::string& text, char* to, std::size_t bytes) {
   const std::size_t length = text.size() < bytes - 1 ? text.size() : bytes - 1;
   std::memcpy(to, text.data(), length);
   to[length] = '\0';
-}
-
-}  // namespace
-
-void GetHostName(char (&name)[kNameBytes]) {
-  name[0] = '\0';
-  gethostname(name, kNameBytes - 1);
-  name[kNameBytes - 1] = '\0';
-  const std::string told = Variable("FARSCALE_NODE");
-  if (!told.empty()) CopyName(told.c_str(), name);
-}
-
-namespace {
-
-std::string HostName() {
-  char host[kNameBytes];
-  GetHostName(host);
-  return host;
 }
 
 // The traces of processes that a traced program starts lie beside its own. Whoever makes a folder has it.
@@ -116,11 +96,7 @@ void TakeOptions(const RunNames& names) {
 
 // The arguments of this process, as the kernel has them.
 std::string CommandLine() {
-  const int file = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
-  char text[sizeof Page::command] = {};
-  const ssize_t bytes = file < 0 ? 0 : read(file, text, sizeof text - 1);
-  if (file >= 0) close(file);
-  std::string command(text, bytes > 0 ? static_cast<std::size_t>(bytes) : 0);
+  std::string command = ReadStart("/proc/self/cmdline", sizeof Page::command - 1);
   for (char& c : command) c = c == '\n' ? ' ' : c == '\0' ? '\n' : c;
   return command;
 }
@@ -200,21 +176,71 @@ void Report(const std::vector<Page>& pages, const std::string& trace) {
   const std::string written =
       (trace.empty() ? "" : trace + "\n") + (path.empty() ? "farscale: " + why : "wrote " + path);
   __atomic_store_n(&page->flags, page->flags | kReported, __ATOMIC_RELEASE);
-  if (!IsQuiet()) std::fprintf(stderr, "%s", ToSummary(run, written).c_str());
+  if (!IsSet("FARSCALE_QUIET")) std::fprintf(stderr, "%s", ToSummary(run, written).c_str());
 }
+
+// Chosen: ranks of large jobs may start this far apart.
+constexpr int kWatchdogSeconds = 30;
+
+// Reports when the other ranks of MPI_COMM_WORLD do not come: where only some run under farscale, the first collective
+// call never ends. Lives as long as this rank waits for the others.
+class StartupWatchdog {
+ public:
+  explicit StartupWatchdog(int rank) {
+    if (!IsReporting(rank)) return;
+    sigset_t all, before;
+    sigfillset(&all);
+    // The program's signals are not this thread's.
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    try {
+      thread_ = std::jthread([rank](const std::stop_token& stop) { Watch(stop, rank); });
+    } catch (const std::system_error&) {
+      // Without a thread there is no watchdog.
+    }
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  }
+
+ private:
+  // One rank of a node is enough.
+  static bool IsReporting(int rank) {
+    constexpr const char* kRankOnNode[] = {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"};
+    return rank == 0 || std::ranges::any_of(kRankOnNode, [](const char* name) { return Variable(name) == "0"; });
+  }
+
+  static void Watch(const std::stop_token& stop, int rank) {
+    const int wanted = std::atoi(Variable("FARSCALE_PATIENCE").c_str());
+    const int seconds = wanted > 0 ? wanted : kWatchdogSeconds;
+    std::mutex mutex;
+    std::condition_variable_any stopped;
+    std::unique_lock lock(mutex);
+    if (stopped.wait_for(lock, stop, std::chrono::seconds(seconds), [&] { return stop.stop_requested(); })) return;
+    std::fprintf(stderr,
+                 "farscale: rank %d has waited %d s in MPI_Init for the other ranks, and goes on waiting: all ranks of "
+                 "a job have to run under farscale\n",
+                 rank, seconds);
+  }
+
+  std::jthread thread_;
+};
 
 }  // namespace
 
-MPI_Comm OwnWorld() { return own_world; }
+std::string HostName() {
+  char name[kNameBytes] = {};
+  gethostname(name, kNameBytes - 1);
+  const std::string given = Variable("FARSCALE_NODE");
+  if (!given.empty()) CopyName(given.c_str(), name);
+  return name;
+}
 
-bool IsQuiet() { return Variable("FARSCALE_QUIET") == "1"; }
+MPI_Comm OwnWorld() { return own_world; }
 
 void BeginRun() {
   RunNames names{};
   int rank = 0;
   PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
   ForgetLaunch();
-  const Patience patience(rank);
+  const StartupWatchdog watchdog(rank);
   if (real.MPI_Comm_dup(MPI_COMM_WORLD, &own_world) != MPI_SUCCESS) return;
   if (rank == 0) names = NameRun();
   real.MPI_Bcast(&names, sizeof names, MPI_BYTE, 0, own_world);
@@ -227,7 +253,7 @@ void BeginRun() {
     if (fresh == nullptr) return;
   }
   FillPage(*fresh, names);
-  const bool wants_ideal = WantsIdealClock();
+  const bool wants_ideal = IsSet("FARSCALE_IDEAL");
   const bool is_ideal = wants_ideal && !HasSeveralThreads(own_world);
   if (wants_ideal && !is_ideal) fresh->flags |= kIdealRefused;
   if (is_ideal) StartIdealClock();
@@ -238,7 +264,7 @@ void BeginRun() {
   // All pages of the node are there now.
   real.MPI_Barrier(own_world);
   if (!page_path.empty() && IsLowestHere(names.job, rank)) StartGuard(*fresh);
-  PrepareForBadEnds();
+  WatchSignals();
   // The run begins with all ranks together: after MPI_Init these may be far apart, after a barrier hardly. The second
   // one is what MPI_Init is in the run.
   real.MPI_Barrier(own_world);
@@ -262,13 +288,13 @@ void EndRun() {
   page->end_clock = Nanoseconds(CLOCK_MONOTONIC);
   page->end_tick = Now();
   CloseRegions();
-  page->ending = static_cast<int>(Ending::kFinalized);
+  page->termination = Termination::kFinalized;
   if (HasIdealClock()) {
     page->not_followed += UnknownCommunicators();
     StopIdealClock();
   }
   const std::string trace = is_tracing ? FinishRecording() : "";
-  ForgetBadEnds();
+  StopWatchingSignals();
   const std::vector<Page> pages = GatherPages();
   if (!pages.empty()) Report(pages, trace);
   if (!page_path.empty()) unlink(page_path.c_str());

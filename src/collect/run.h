@@ -3,7 +3,7 @@
 
 #include <mpi.h>
 
-#include "collect/page.h"
+#include <string>
 
 namespace farscale::collect {
 
@@ -12,12 +12,9 @@ void BeginRun();
 void EndRun();
 
 // Of this node, cut to what a page holds; FARSCALE_NODE, where containers of one node have names of their own.
-void GetHostName(char (&name)[kNameBytes]);
+std::string HostName();
 
 // A communicator like MPI_COMM_WORLD that is farscale's own.
 MPI_Comm OwnWorld();
-
-// Whether the launcher asked for silence.
-bool IsQuiet();
 
 }  // namespace farscale::collect

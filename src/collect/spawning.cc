@@ -1,20 +1,18 @@
-#include "collect/spawning.h"
-
+// What a measured program starts by MPI_Comm_spawn passes through `farscale`, too, as under mpirun: the environment of
+// a rank does not reach what is started, the launcher's does.
+#include <mpi.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <string>
+#include <vector>
 
 #include "collect/call.h"
-#include "collect/process.h"
-#include "collect/real_functions.h"
+#include "collect/text.h"
 
 namespace farscale::collect {
 namespace {
-
-std::string Variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value != nullptr ? value : "";
-}
 
 // Empty where the key is not there.
 std::string InfoValue(MPI_Info info, const char* key) {
@@ -29,31 +27,41 @@ bool IsFound(const std::string& command, const std::string& folder) {
     const bool is_there = command[0] == '/' || folder.empty();
     return access((is_there ? command : folder + "/" + command).c_str(), X_OK) == 0;
   }
-  for (std::string rest = Variable("PATH") + ":"; !rest.empty();) {
-    const std::size_t end = rest.find(':');
-    const std::string path = rest.substr(0, end);
-    if (access(((path.empty() ? "." : path) + "/" + command).c_str(), X_OK) == 0) return true;
-    rest.erase(0, end + 1);
-  }
-  return false;
+  const std::vector<std::string> folders = Split(Variable("PATH") + ":", ":");
+  return std::ranges::any_of(folders, [&](const std::string& path) {
+    return access(((path.empty() ? "." : path) + "/" + command).c_str(), X_OK) == 0;
+  });
 }
 
 // What this process was started with. Results go beside its own.
 std::vector<std::string> LauncherWords() {
   std::vector<std::string> words;
-  if (Variable("FARSCALE_QUIET") == "1") words.emplace_back("--quiet");
+  if (IsSet("FARSCALE_QUIET")) words.emplace_back("--quiet");
   words.insert(words.end(), {Variable("FARSCALE_MODE"), "--mpi", FARSCALE_MPI_NAME, "-o", page->output, "--threads",
                              std::to_string(page->threads > 0 ? page->threads : 1)});
-  if (Variable("FARSCALE_IDEAL") == "1") words.emplace_back("--ideal");
-  for (std::string rest = Variable("FARSCALE_ONLY"); !rest.empty();) {
-    const std::size_t end = rest.find('\n');
-    words.insert(words.end(), {"--only", rest.substr(0, end)});
-    rest.erase(0, end == std::string::npos ? rest.size() : end + 1);
-  }
+  if (IsSet("FARSCALE_IDEAL")) words.emplace_back("--ideal");
+  for (const std::string& region : Split(Variable("FARSCALE_ONLY"), "\n"))
+    words.insert(words.end(), {"--only", region});
   return words;
 }
 
-}  // namespace
+// One command to start, and what takes its place: `farscale measure ... command arguments`. Stays as it is where
+// nothing is measured, where the command is not found as this process would find it, and where `info` says where to
+// look for it.
+class SpawnedCommand {
+ public:
+  // `arguments`: as given to MPI_Comm_spawn, or MPI_ARGV_NULL.
+  SpawnedCommand(const char* command, char** arguments, MPI_Info info);
+
+  const char* command() const { return command_; }
+  char** arguments() { return arguments_; }
+
+ private:
+  std::vector<std::string> words_;
+  std::vector<char*> pointers_;
+  const char* command_;
+  char** arguments_;
+};
 
 SpawnedCommand::SpawnedCommand(const char* command, char** arguments, MPI_Info info)
     : command_(command), arguments_(arguments) {
@@ -73,6 +81,7 @@ SpawnedCommand::SpawnedCommand(const char* command, char** arguments, MPI_Info i
   arguments_ = pointers_.data();
 }
 
+}  // namespace
 }  // namespace farscale::collect
 
 using namespace farscale::collect;
@@ -89,8 +98,7 @@ FARSCALE_EXPORT int MPI_Comm_spawn(const char* command, char* argv[], int count,
   SpawnedCommand spawned(command, argv, info);
   return real.MPI_Comm_spawn(spawned.command(), spawned.arguments(), count, info, root, in, made, errors);
 }
-FARSCALE_EXPORT int PMPI_Comm_spawn(const char* command, char* argv[], int count, MPI_Info info, int root, MPI_Comm in,
-                                    MPI_Comm* made, int errors[]) __attribute__((alias("MPI_Comm_spawn")));
+FARSCALE_ALIAS(MPI_Comm_spawn);
 
 FARSCALE_EXPORT int MPI_Comm_spawn_multiple(int count, char* commands[], char** argvs[], const int counts[],
                                             const MPI_Info infos[], int root, MPI_Comm in, MPI_Comm* made,
@@ -115,8 +123,6 @@ FARSCALE_EXPORT int MPI_Comm_spawn_multiple(int count, char* commands[], char** 
   for (char**& list : arguments) list = list == MPI_ARGV_NULL ? none : list;
   return real.MPI_Comm_spawn_multiple(count, launched.data(), arguments.data(), counts, infos, root, in, made, errors);
 }
-FARSCALE_EXPORT int PMPI_Comm_spawn_multiple(int count, char* commands[], char** argvs[], const int counts[],
-                                             const MPI_Info infos[], int root, MPI_Comm in, MPI_Comm* made,
-                                             int errors[]) __attribute__((alias("MPI_Comm_spawn_multiple")));
+FARSCALE_ALIAS(MPI_Comm_spawn_multiple);
 
 }  // extern "C"

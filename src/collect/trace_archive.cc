@@ -129,11 +129,11 @@ OTF2_ErrorCode KeepQuiet(void*, const char*, std::uint64_t, const char*, OTF2_Er
 void RemoveFiles() {
   const std::string folder = std::string(page->output) + "/", events = folder + kName + "/";
   for (int rank = 0; page->rank == 0 && rank < page->ranks; ++rank) {
-    for (const char* ending : {".evt", ".def"}) unlink((events + std::to_string(rank) + ending).c_str());
+    for (const char* extension : {".evt", ".def"}) unlink((events + std::to_string(rank) + extension).c_str());
   }
   if (page->rank != 0) return;
   rmdir(events.c_str());
-  for (const char* ending : {".def", ".otf2"}) unlink((folder + kName + ending).c_str());
+  for (const char* extension : {".def", ".otf2"}) unlink((folder + kName + extension).c_str());
 }
 
 bool Agree(bool good) {
@@ -188,7 +188,7 @@ std::string CloseArchive(OTF2_EvtWriter* writer, bool has_counters) {
   std::uint64_t events = 0;
   OTF2_EvtWriter_GetNumberOfEvents(writer, &events);
   const std::uint64_t unknown = UnknownCommunicators();
-  bool good = IsRecordingWhole();
+  bool good = recording.is_complete;
   if (good) good = OTF2_Archive_CloseEvtWriter(archive, writer) == OTF2_SUCCESS && !is_full;
   if (!Agree(good)) {
     RemoveFiles();

@@ -1,18 +1,19 @@
 #include "collect/trace_definitions.h"
 
 #include <algorithm>
-#include <cstring>
-#include <ctime>
 #include <map>
+#include <numeric>
 #include <string>
-#include <string_view>
+#include <tuple>
+#include <type_traits>
 #include <vector>
 
 #include "collect/call.h"
 #include "collect/communicators.h"
-#include "collect/rank_definitions.h"
+#include "collect/global_definitions.h"
 #include "collect/recorder.h"
 #include "collect/run.h"
+#include "collect/text.h"
 
 namespace farscale::collect {
 namespace {
@@ -58,7 +59,43 @@ ClockOffset AskClock() {
 std::int64_t FirstOffset() { return offsets.empty() ? 0 : offsets.front().offset; }
 std::int64_t LastOffset() { return offsets.empty() ? 0 : offsets.back().offset; }
 
-// Everything the others tell, at rank 0; its position is the rank.
+auto Fields(RankDefinitions& d) {
+  return std::tie(d.host, d.events, d.begin, d.end, d.calls, d.regions, d.communicators, d.windows, d.groups);
+}
+auto Fields(CommunicatorDefinition& d) { return std::tie(d.id, d.members, d.remote); }
+auto Fields(GroupDefinition& d) { return std::tie(d.id, d.members); }
+
+// Bytes to send between processes of one machine type: appends them to a text or takes them from its begin.
+template <typename Bytes, typename Value>
+void Transfer(const Bytes& bytes, Value& value) {
+  if constexpr (std::is_trivially_copyable_v<Value>) {
+    bytes(&value, sizeof value);
+  } else if constexpr (requires { value.resize(1); }) {
+    auto size = static_cast<std::uint64_t>(value.size());
+    Transfer(bytes, size);
+    value.resize(size);
+    for (auto& element : value) Transfer(bytes, element);
+  } else {
+    std::apply([&](auto&... fields) { (Transfer(bytes, fields), ...); }, Fields(value));
+  }
+}
+
+std::string Pack(RankDefinitions definitions) {
+  std::string packed;
+  Transfer([&](const void* from, std::size_t size) { packed.append(static_cast<const char*>(from), size); },
+           definitions);
+  return packed;
+}
+
+RankDefinitions Unpack(const std::string& packed) {
+  RankDefinitions definitions;
+  std::size_t taken = 0;
+  const auto take = [&](void* to, std::size_t size) { taken += packed.copy(static_cast<char*>(to), size, taken); };
+  Transfer(take, definitions);
+  return definitions;
+}
+
+// The definitions of all ranks, by rank, at rank 0; nothing elsewhere.
 std::vector<RankDefinitions> Gather(const RankDefinitions& own) {
   const std::string bytes = Pack(own);
   int size = static_cast<int>(bytes.size()), rank = 0, ranks = 0;
@@ -80,7 +117,7 @@ std::vector<RankDefinitions> Gather(const RankDefinitions& own) {
   return all;
 }
 
-// Where every rank's regions are among those of all. Rank 0 tells.
+// Numbers of this rank's regions among those of all ranks, which rank 0 gives; it learns their names.
 std::vector<std::uint32_t> MapRegions(std::vector<RankDefinitions>& all, std::size_t own_count,
                                       std::vector<std::string>& names) {
   const auto first = static_cast<std::uint32_t>(CallId::kCount);
@@ -114,7 +151,7 @@ bool WriteLocalDefinitions(OTF2_Archive* archive, const std::vector<std::uint32_
   }
   if (!regions.empty()) {
     std::vector<std::uint32_t> mapping(static_cast<std::size_t>(CallId::kCount));
-    for (std::uint32_t i = 0; i < mapping.size(); ++i) mapping[i] = i;
+    std::iota(mapping.begin(), mapping.end(), 0U);
     mapping.insert(mapping.end(), regions.begin(), regions.end());
     OTF2_IdMap* map = OTF2_IdMap_CreateFromUint32Array(mapping.size(), mapping.data(), false);
     good = OTF2_DefWriter_WriteMappingTable(writer, OTF2_MAPPING_REGION, map) == OTF2_SUCCESS && good;
@@ -142,14 +179,14 @@ RankDefinitions OwnDefinitionsOf(std::uint64_t events) {
 }  // namespace
 
 void MeasureClockOffset() {
-  char host[kNameBytes] = {}, first[kNameBytes] = {};
-  GetHostName(host);
-  std::memcpy(first, host, sizeof host);
+  const std::string host = HostName();
+  char first[kNameBytes] = {};
+  CopyName(host.c_str(), first);
   int rank = 0, ranks = 0;
   PMPI_Comm_rank(OwnWorld(), &rank);
   PMPI_Comm_size(OwnWorld(), &ranks);
   real.MPI_Bcast(first, sizeof first, MPI_CHAR, 0, OwnWorld());
-  const int is_elsewhere = std::strcmp(host, first) != 0 ? 1 : 0;
+  const int is_elsewhere = host != first ? 1 : 0;
   std::vector<int> elsewhere(static_cast<std::size_t>(ranks));
   real.MPI_Gather(&is_elsewhere, 1, MPI_INT, elsewhere.data(), 1, MPI_INT, 0, OwnWorld());
   if (is_elsewhere != 0) offsets.push_back(AskClock());
@@ -166,7 +203,7 @@ bool WriteDefinitions(OTF2_Archive* archive, std::uint64_t events, bool has_coun
   const bool good = WriteLocalDefinitions(archive, regions);
   if (all.empty()) return good;
   OTF2_GlobalDefWriter* writer = OTF2_Archive_GetGlobalDefWriter(archive);
-  return writer != nullptr && GlobalDefinitions(writer, all, names, has_counters).Write() && good;
+  return writer != nullptr && WriteGlobalDefinitions(writer, all, names, has_counters) && good;
 }
 
 }  // namespace farscale::collect

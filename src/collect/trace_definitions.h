@@ -7,9 +7,6 @@
 
 namespace farscale::collect {
 
-// References of the first strings: the program's name is needed before the definitions are written.
-inline constexpr OTF2_StringRef kEmptyString = 0, kProgramString = 1;
-
 // How far this node's clock is from that of rank 0, by messages back and forth; called at the begin and at the end of
 // the run. Collective.
 void MeasureClockOffset();

@@ -1,7 +1,6 @@
 #include "collect/windows.h"
 
 #include <algorithm>
-#include <cstring>
 #include <map>
 #include <unordered_map>
 #include <utility>
@@ -27,29 +26,15 @@ std::vector<GroupDefinition> group_definitions;
 std::map<std::vector<std::int32_t>, std::uint32_t> group_numbers;
 std::uint32_t windows_named = 0;  // by this rank as rank 0 of them
 
-std::uint64_t KeyOf(MPI_Win window) {
-  std::uint64_t key = 0;
-  std::memcpy(&key, &window, sizeof window);
-  return key;
-}
-
 TracedWindow* Find(MPI_Win window) {
   const auto found = windows.find(KeyOf(window));
   return found == windows.end() ? nullptr : &found->second;
 }
 
-// Numbers that no other rank gives.
-std::uint32_t NumberOf(std::size_t own) {
-  int rank = 0, size = 0;
-  PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  PMPI_Comm_size(MPI_COMM_WORLD, &size);
-  return static_cast<std::uint32_t>(rank) + static_cast<std::uint32_t>(own) * static_cast<std::uint32_t>(size);
-}
-
 std::uint32_t NumberOfGroup(std::vector<std::int32_t> members) {
   const auto [entry, is_new] = group_numbers.try_emplace(members, 0);
   if (is_new) {
-    entry->second = kFirstGroup + NumberOf(group_definitions.size());
+    entry->second = kFirstGroup + NumberAmongRanks(static_cast<std::uint32_t>(group_definitions.size()));
     group_definitions.push_back({entry->second, std::move(members)});
   }
   return entry->second;
@@ -60,7 +45,7 @@ std::uint32_t NumberOfGroup(std::vector<std::int32_t> members) {
 void AddWindow(MPI_Win window, MPI_Comm in) {
   const TracedCommunicator* communicator = FindCommunicator(in);
   if (communicator == nullptr) return;
-  unsigned id = NumberOf(windows_named);
+  unsigned id = NumberAmongRanks(windows_named);
   real.MPI_Bcast(&id, 1, MPI_UNSIGNED, 0, in);
   if (communicator->rank == 0) {
     ++windows_named;

@@ -1,43 +1,34 @@
-#include "collect/sums.h"
+#include "collect/page.h"
 
+#include <algorithm>
+#include <array>
+#include <bit>
 #include <cstring>
+#include <functional>
 
-#include "collect/names.h"
+#include "collect/text.h"
 
 namespace farscale::collect {
 
 namespace {
 
-// A page may be copied while its process writes to it; then what is later may be a little less.
-std::uint64_t Difference(std::uint64_t later, std::uint64_t earlier) { return later > earlier ? later - earlier : 0; }
+using Fields = std::array<std::uint64_t, sizeof(Sums) / sizeof(std::uint64_t)>;
+
+template <typename Operation>
+Sums Combine(const Sums& first, const Sums& second, Operation operation) {
+  auto fields = std::bit_cast<Fields>(first);
+  std::ranges::transform(fields, std::bit_cast<Fields>(second), fields.begin(), operation);
+  return std::bit_cast<Sums>(fields);
+}
 
 }  // namespace
 
+// A page may be copied while its process writes to it; then what is later may be a little less.
 Sums Minus(const Sums& later, const Sums& earlier) {
-  return {Difference(later.elapsed, earlier.elapsed),
-          Difference(later.mpi, earlier.mpi),
-          Difference(later.calls, earlier.calls),
-          Difference(later.other_calls, earlier.other_calls),
-          Difference(later.cpu, earlier.cpu),
-          Difference(later.process_cpu, earlier.process_cpu),
-          Difference(later.preemptions, earlier.preemptions),
-          Difference(later.instructions, earlier.instructions),
-          Difference(later.cycles, earlier.cycles),
-          Difference(later.ideal, earlier.ideal)};
+  return Combine(later, earlier, [](std::uint64_t a, std::uint64_t b) { return a > b ? a - b : 0; });
 }
 
-void Add(Sums& sums, const Sums& more) {
-  sums.elapsed += more.elapsed;
-  sums.mpi += more.mpi;
-  sums.calls += more.calls;
-  sums.other_calls += more.other_calls;
-  sums.cpu += more.cpu;
-  sums.process_cpu += more.process_cpu;
-  sums.preemptions += more.preemptions;
-  sums.instructions += more.instructions;
-  sums.cycles += more.cycles;
-  sums.ideal += more.ideal;
-}
+void Add(Sums& sums, const Sums& more) { sums = Combine(sums, more, std::plus()); }
 
 Sums SumsOfPage(const Page& page, std::uint64_t now) {
   const RegionRecord& whole = page.region[0];

@@ -1,8 +1,7 @@
-#include "collect/process.h"
+#include "collect/call.h"
 
 #include <sys/resource.h>
 
-#include "collect/call.h"
 #include "collect/counters.h"
 #include "collect/ideal_clock.h"
 #include "collect/recorder.h"

@@ -1,7 +1,12 @@
-#include "collect/names.h"
+#include "collect/text.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 #include "collect/page.h"
@@ -76,6 +81,30 @@ std::size_t Width(std::string_view text) {
   std::size_t width = 0;
   for (const char c : text) width += Continues(c) ? 0 : 1;
   return width;
+}
+
+std::vector<std::string> Split(const std::string& text, const char* separators) {
+  std::vector<std::string> parts;
+  for (std::size_t begin = 0, end = 0; begin < text.size(); begin = end + 1) {
+    end = std::min(text.find_first_of(separators, begin), text.size());
+    parts.push_back(text.substr(begin, end - begin));
+  }
+  return parts;
+}
+
+std::string Variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr ? value : "";
+}
+
+std::string ReadStart(const std::string& path, std::size_t most) {
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  if (file < 0) return "";
+  std::string text(most, '\0');
+  const ssize_t bytes = read(file, text.data(), most);
+  close(file);
+  text.resize(bytes > 0 ? static_cast<std::size_t>(bytes) : 0);
+  return text;
 }
 
 }  // namespace farscale::collect

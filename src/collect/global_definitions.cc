@@ -1,15 +1,14 @@
-#include "collect/rank_definitions.h"
+#include "collect/global_definitions.h"
 
 #include <strings.h>
 
 #include <algorithm>
 #include <cctype>
-#include <cstring>
-#include <ctime>
+#include <map>
+#include <numeric>
 #include <set>
 
 #include "collect/call.h"
-#include "collect/trace_definitions.h"
 
 namespace farscale::collect {
 namespace {
@@ -20,51 +19,6 @@ std::string NameInTrace(const std::string& region) {
       strncasecmp(region.c_str(), "mpi_", 4) == 0 || strncasecmp(region.c_str(), "pmpi_", 5) == 0;
   return looks_like_mpi ? "region " + region : region;
 }
-
-template <typename Number>
-void PackNumber(Number number, std::string& bytes) {
-  bytes.append(reinterpret_cast<const char*>(&number), sizeof number);
-}
-
-void PackText(const std::string& text, std::string& bytes) {
-  PackNumber(static_cast<std::uint64_t>(text.size()), bytes);
-  bytes += text;
-}
-
-template <typename Number>
-void PackNumbers(const std::vector<Number>& numbers, std::string& bytes) {
-  PackNumber(static_cast<std::uint64_t>(numbers.size()), bytes);
-  bytes.append(reinterpret_cast<const char*>(numbers.data()), numbers.size() * sizeof(Number));
-}
-
-class Unpacker {
- public:
-  explicit Unpacker(const std::string& bytes) : bytes_(bytes) {}
-
-  template <typename Number>
-  Number Take() {
-    Number number{};
-    std::memcpy(&number, bytes_.data() + place_, sizeof number);
-    place_ += sizeof number;
-    return number;
-  }
-  std::string TakeText() {
-    const auto size = Take<std::uint64_t>();
-    place_ += size;
-    return bytes_.substr(place_ - size, size);
-  }
-  template <typename Number>
-  std::vector<Number> TakeNumbers() {
-    std::vector<Number> numbers(Take<std::uint64_t>());
-    std::memcpy(numbers.data(), bytes_.data() + place_, numbers.size() * sizeof(Number));
-    place_ += numbers.size() * sizeof(Number);
-    return numbers;
-  }
-
- private:
-  const std::string& bytes_;
-  std::size_t place_ = 0;
-};
 
 // As Score-P has it.
 OTF2_RegionRole RoleOf(const std::string& name) {
@@ -87,64 +41,38 @@ OTF2_RegionRole RoleOf(const std::string& name) {
   return OTF2_REGION_ROLE_FUNCTION;
 }
 
-}  // namespace
+class GlobalDefinitions {
+ public:
+  GlobalDefinitions(OTF2_GlobalDefWriter* writer, const std::vector<RankDefinitions>& ranks,
+                    const std::vector<std::string>& regions, bool has_counters)
+      : writer_(writer), ranks_(ranks), regions_(regions), has_counters_(has_counters) {}
 
-std::string Pack(const RankDefinitions& definitions) {
-  std::string bytes;
-  PackText(definitions.host, bytes);
-  PackNumber(definitions.events, bytes);
-  PackNumber(definitions.begin, bytes);
-  PackNumber(definitions.end, bytes);
-  PackNumbers(definitions.calls, bytes);
-  PackNumber(static_cast<std::uint64_t>(definitions.regions.size()), bytes);
-  for (const std::string& region : definitions.regions) PackText(region, bytes);
-  PackNumber(static_cast<std::uint64_t>(definitions.communicators.size()), bytes);
-  for (const CommunicatorDefinition& communicator : definitions.communicators) {
-    PackNumber(communicator.id, bytes);
-    PackNumbers(communicator.members, bytes);
-    PackNumbers(communicator.remote, bytes);
-  }
-  PackNumber(static_cast<std::uint64_t>(definitions.windows.size()), bytes);
-  for (const WindowDefinition& window : definitions.windows) {
-    PackNumber(window.id, bytes);
-    PackNumber(window.communicator, bytes);
-  }
-  PackNumber(static_cast<std::uint64_t>(definitions.groups.size()), bytes);
-  for (const GroupDefinition& group : definitions.groups) {
-    PackNumber(group.id, bytes);
-    PackNumbers(group.members, bytes);
-  }
-  return bytes;
-}
+  // Whether all could be written.
+  bool Write();
 
-RankDefinitions Unpack(const std::string& bytes) {
-  Unpacker unpacker(bytes);
-  RankDefinitions definitions;
-  definitions.host = unpacker.TakeText();
-  definitions.events = unpacker.Take<std::uint64_t>();
-  definitions.begin = unpacker.Take<std::uint64_t>();
-  definitions.end = unpacker.Take<std::uint64_t>();
-  definitions.calls = unpacker.TakeNumbers<std::uint32_t>();
-  definitions.regions.resize(unpacker.Take<std::uint64_t>());
-  for (std::string& region : definitions.regions) region = unpacker.TakeText();
-  definitions.communicators.resize(unpacker.Take<std::uint64_t>());
-  for (CommunicatorDefinition& communicator : definitions.communicators) {
-    communicator.id = unpacker.Take<std::uint32_t>();
-    communicator.members = unpacker.TakeNumbers<std::int32_t>();
-    communicator.remote = unpacker.TakeNumbers<std::int32_t>();
-  }
-  definitions.windows.resize(unpacker.Take<std::uint64_t>());
-  for (WindowDefinition& window : definitions.windows) {
-    window.id = unpacker.Take<std::uint32_t>();
-    window.communicator = unpacker.Take<std::uint32_t>();
-  }
-  definitions.groups.resize(unpacker.Take<std::uint64_t>());
-  for (GroupDefinition& group : definitions.groups) {
-    group.id = unpacker.Take<std::uint32_t>();
-    group.members = unpacker.TakeNumbers<std::int32_t>();
-  }
-  return definitions;
-}
+ private:
+  void WriteClock();
+  void WriteNodesAndRanks();
+  void WriteRegions();
+  void WriteRegion(std::uint32_t reference, const std::string& name, OTF2_RegionRole role, OTF2_Paradigm paradigm);
+  void WriteCommunicators();
+  void WriteGroup(OTF2_GroupRef reference, OTF2_GroupType type, const std::vector<std::uint64_t>& members);
+  void WriteCommunicator(std::uint32_t reference, const std::string& name, OTF2_GroupType type,
+                         const std::vector<std::uint64_t>& members);
+  void WriteCommunicator(const CommunicatorDefinition& communicator);
+  void WriteWindows();
+  void WriteCounters();
+  OTF2_StringRef String(const std::string& text);
+  void Done(OTF2_ErrorCode code) { good_ = good_ && code == OTF2_SUCCESS; }
+
+  OTF2_GlobalDefWriter* const writer_;
+  const std::vector<RankDefinitions>& ranks_;
+  const std::vector<std::string>& regions_;
+  const bool has_counters_;
+  bool good_ = true;
+  std::map<std::string, OTF2_StringRef> strings_;
+  OTF2_GroupRef groups_ = 0;
+};
 
 bool GlobalDefinitions::Write() {
   WriteClock();
@@ -216,14 +144,12 @@ void GlobalDefinitions::WriteRegion(std::uint32_t reference, const std::string& 
 
 void GlobalDefinitions::WriteCommunicators() {
   std::vector<std::uint64_t> all(ranks_.size());
-  for (std::size_t i = 0; i < all.size(); ++i) all[i] = i;
+  std::iota(all.begin(), all.end(), 0);
   WriteGroup(groups_++, OTF2_GROUP_TYPE_COMM_LOCATIONS, all);
   WriteCommunicator(kWorldId, "MPI_COMM_WORLD", OTF2_GROUP_TYPE_COMM_GROUP, all);
   WriteCommunicator(kSelfId, "MPI_COMM_SELF", OTF2_GROUP_TYPE_COMM_SELF, {});
   for (const RankDefinitions& rank : ranks_) {
-    for (const CommunicatorDefinition& communicator : rank.communicators) {
-      WriteCommunicator(communicator);
-    }
+    for (const CommunicatorDefinition& communicator : rank.communicators) WriteCommunicator(communicator);
   }
 }
 
@@ -296,6 +222,13 @@ OTF2_StringRef GlobalDefinitions::String(const std::string& text) {
   const auto [entry, is_new] = strings_.try_emplace(text, static_cast<OTF2_StringRef>(strings_.size()));
   if (is_new) Done(OTF2_GlobalDefWriter_WriteString(writer_, entry->second, text.c_str()));
   return entry->second;
+}
+
+}  // namespace
+
+bool WriteGlobalDefinitions(OTF2_GlobalDefWriter* writer, const std::vector<RankDefinitions>& ranks,
+                            const std::vector<std::string>& regions, bool has_counters) {
+  return GlobalDefinitions(writer, ranks, regions, has_counters).Write();
 }
 
 }  // namespace farscale::collect

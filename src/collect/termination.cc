@@ -1,4 +1,4 @@
-#include "collect/ending.h"
+#include "collect/termination.h"
 
 #include <dlfcn.h>
 #include <sched.h>
@@ -16,7 +16,6 @@
 #include <vector>
 
 #include "collect/call.h"
-#include "collect/process.h"
 #include "collect/regions.h"
 
 namespace farscale::collect {
@@ -66,7 +65,7 @@ bool HappensAgain(int signal, const siginfo_t& info) {
 
 void OnSignal(int signal, siginfo_t* info, void*) {
   const int error = errno;
-  EndBadly(Ending::kSignal, signal);
+  MarkTermination(Termination::kSignal, signal);
   // Whatever would have happened without us happens now, from the same place and with the same words.
   sigaction(signal, &before[signal], nullptr);
   if (!HappensAgain(signal, *info) &&
@@ -84,7 +83,7 @@ void Watch(int signal) {
   sigaction(signal, &ours, nullptr);
 }
 
-void OnExit() { EndBadly(Ending::kNotFinalized, 0); }
+void OnExit() { MarkTermination(Termination::kNotFinalized, 0); }
 
 int BecomeGuard(void* start) {
   const auto& with = *static_cast<const GuardStart*>(start);
@@ -149,7 +148,7 @@ void NoteSignals() {
   for (const int signal : kFaults) was_left_alone[signal] = IsLeftAlone(signal, now) || IsOfMpi(now);
 }
 
-void PrepareForBadEnds() {
+void WatchSignals() {
   is_watching = true;
   for (const int signal : kFaults) {
     IsLeftAlone(signal, before[signal]);
@@ -165,9 +164,9 @@ void WatchExit() {
   std::at_quick_exit(OnExit);
 }
 
-void ForgetBadEnds() { is_watching = false; }
+void StopWatchingSignals() { is_watching = false; }
 
-void EndBadly(Ending ending, int signal) {
+void MarkTermination(Termination termination, int signal) {
   // A child of the program has our page, but is none of the ranks.
   if (!IsMeasuring() || page->pid != getpid() || !is_watching.exchange(false)) return;
   page->signal = signal;
@@ -177,7 +176,7 @@ void EndBadly(Ending ending, int signal) {
     page->end_tick = Now();
     CloseRegions();
   }
-  __atomic_store_n(&page->ending, static_cast<std::int32_t>(ending), __ATOMIC_RELEASE);
+  __atomic_store(&page->termination, &termination, __ATOMIC_RELEASE);
 }
 
 }  // namespace farscale::collect

@@ -1,10 +1,10 @@
-#include "collect/names.h"
+#include "collect/text.h"
 
 #include <gmock/gmock.h>
 
 #include <cstring>
 
-#include "collect/sums.h"
+#include "collect/page.h"
 
 namespace farscale::collect {
 namespace {

@@ -1,4 +1,4 @@
-#include "collect/result_file.h"
+#include "collect/measured_run_output.h"
 
 #include <gmock/gmock.h>
 #include <stdlib.h>

@@ -14,11 +14,11 @@ void StartGuard(const Page& fresh);
 
 // Watches the signals that end the program. A signal that the program itself handles or ignores is left alone, so
 // whether it survives one never depends on us.
-void PrepareForBadEnds();
-void ForgetBadEnds();
+void WatchSignals();
+void StopWatchingSignals();
 
 // Marks the page. Only the first call of a process does something.
-void EndBadly(Ending ending, int signal);
+void MarkTermination(Termination termination, int signal);
 
 // At exit, after all that the program itself does then.
 void WatchExit();
