@@ -16,7 +16,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 # Which room alone may know a library, by a part of the include.
 OWNERS = {"otf2/": ["trace", "collect"], "mpi.h": ["collect"], "ceres/": ["models"], "toml++/": ["base"], "CLI/": ["cli"], "mustache.hpp": ["pages"],
           "muParser": ["models"], "tbb/": ["base", "cli"], "zlib.h": ["trace"], "boost/": ["stats"], "openssl/": ["base"], "trace/paraver_": ["trace"],
-          "trace/otf2_reader": ["trace"]}
+          "trace/format_readers": ["trace"]}
 ANY_INCLUDE = re.compile(r'^\s*#\s*include\s+[<"]([^>"]+)[>"]', re.MULTILINE)
 
 

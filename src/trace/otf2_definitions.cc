@@ -6,13 +6,14 @@
 #include <cmath>
 #include <exception>
 #include <map>
+#include <memory>
 #include <set>
 
 #include "base/error.h"
 #include "base/text.h"
 #include "trace/anomalies.h"
 #include "trace/counters.h"
-#include "trace/otf2_error.h"
+#include "trace/otf2_library.h"
 
 namespace farscale {
 namespace {
@@ -100,56 +101,6 @@ struct RawDefinitions {
   }
 };
 
-// Nothing is thrown through the library: what a callback throws is kept and reading stops.
-template <typename Action>
-OTF2_CallbackCode KeepFailure(void* user, Action action) {
-  auto& raw = *static_cast<RawDefinitions*>(user);
-  try {
-    action(raw);
-    return OTF2_CALLBACK_SUCCESS;
-  } catch (...) {
-    raw.failure = std::current_exception();
-    return OTF2_CALLBACK_INTERRUPT;
-  }
-}
-
-OTF2_CallbackCode OnString(void* user, OTF2_StringRef self, const char* text) {
-  return KeepFailure(user, [&](RawDefinitions& raw) { raw.strings[self] = ToUtf8(text != nullptr ? text : ""); });
-}
-
-OTF2_CallbackCode OnClock(void* user, std::uint64_t resolution, std::uint64_t offset, std::uint64_t, std::uint64_t) {
-  return KeepFailure(user, [&](RawDefinitions& raw) {
-    raw.ticks_per_second = resolution;
-    raw.origin = offset;
-  });
-}
-
-OTF2_CallbackCode OnSystemNode(void* user, OTF2_SystemTreeNodeRef self, OTF2_StringRef name, OTF2_StringRef type,
-                               OTF2_SystemTreeNodeRef parent) {
-  return KeepFailure(user, [&](RawDefinitions& raw) {
-    RawDefinitions::SystemNode& node = raw.system_nodes[self];
-    node.name = name;
-    node.class_name = type;
-    node.parent = parent;
-  });
-}
-
-OTF2_CallbackCode OnSystemNodeDomain(void* user, OTF2_SystemTreeNodeRef node, OTF2_SystemTreeDomain domain) {
-  return KeepFailure(user, [&](RawDefinitions& raw) {
-    if (domain == OTF2_SYSTEM_TREE_DOMAIN_SHARED_MEMORY) raw.system_nodes[node].shares_memory = true;
-  });
-}
-
-OTF2_CallbackCode OnLocationGroup(void* user, OTF2_LocationGroupRef self, OTF2_StringRef name,
-                                  OTF2_LocationGroupType type, OTF2_SystemTreeNodeRef node, OTF2_LocationGroupRef) {
-  return KeepFailure(user, [&](RawDefinitions& raw) { raw.location_groups[self] = {name, type, node}; });
-}
-
-OTF2_CallbackCode OnLocation(void* user, OTF2_LocationRef self, OTF2_StringRef, OTF2_LocationType type,
-                             std::uint64_t events, OTF2_LocationGroupRef group) {
-  return KeepFailure(user, [&](RawDefinitions& raw) { raw.locations[self] = {type, events, group}; });
-}
-
 // Of OpenMP; other paradigms fork no teams.
 TeamRole TeamRoleOf(OTF2_RegionRole role, OTF2_Paradigm paradigm) {
   if (paradigm != OTF2_PARADIGM_OPENMP) return TeamRole::kNone;
@@ -161,113 +112,126 @@ TeamRole TeamRoleOf(OTF2_RegionRole role, OTF2_Paradigm paradigm) {
   }
 }
 
-OTF2_CallbackCode OnRegion(void* user, OTF2_RegionRef self, OTF2_StringRef name, OTF2_StringRef, OTF2_StringRef,
-                           OTF2_RegionRole role, OTF2_Paradigm paradigm, OTF2_RegionFlag, OTF2_StringRef, std::uint32_t,
-                           std::uint32_t) {
-  return KeepFailure(user, [&](RawDefinitions& raw) {
-    raw.regions[self] = {name, paradigm == OTF2_PARADIGM_MPI, role == OTF2_REGION_ROLE_ARTIFICIAL,
-                         TeamRoleOf(role, paradigm)};
+using Callbacks = std::unique_ptr<OTF2_GlobalDefReaderCallbacks, decltype(&OTF2_GlobalDefReaderCallbacks_Delete)>;
+
+// `set` is a function of the library, `Action` a function of the definitions and what one of them says.
+template <typename... Values, typename Action>
+void On(const Callbacks& callbacks,
+        OTF2_ErrorCode (*set)(OTF2_GlobalDefReaderCallbacks*, OTF2_CallbackCode (*)(void*, Values...)), Action) {
+  set(callbacks.get(), [](void* user, Values... values) {
+    return StopOnFailure<RawDefinitions>(user, [&](RawDefinitions& raw) { Action()(raw, values...); });
   });
 }
 
-OTF2_CallbackCode OnGroup(void* user, OTF2_GroupRef self, OTF2_StringRef, OTF2_GroupType type, OTF2_Paradigm paradigm,
-                          OTF2_GroupFlag flags, std::uint32_t count, const std::uint64_t* members) {
-  return KeepFailure(user, [&](RawDefinitions& raw) {
-    RawDefinitions::Group& group = raw.groups[self];
-    group = {type, paradigm, flags, {}};
-    if (members != nullptr) group.members.assign(members, members + count);
-  });
+void AddLocationCallbacks(const Callbacks& callbacks) {
+  On(callbacks, OTF2_GlobalDefReaderCallbacks_SetSystemTreeNodeCallback,
+     [](RawDefinitions& raw, OTF2_SystemTreeNodeRef self, OTF2_StringRef name, OTF2_StringRef type,
+        OTF2_SystemTreeNodeRef parent) {
+       RawDefinitions::SystemNode& node = raw.system_nodes[self];
+       node = {name, type, parent, node.shares_memory};
+     });
+  On(callbacks, OTF2_GlobalDefReaderCallbacks_SetSystemTreeNodeDomainCallback,
+     [](RawDefinitions& raw, OTF2_SystemTreeNodeRef node, OTF2_SystemTreeDomain domain) {
+       if (domain == OTF2_SYSTEM_TREE_DOMAIN_SHARED_MEMORY) raw.system_nodes[node].shares_memory = true;
+     });
+  On(callbacks, OTF2_GlobalDefReaderCallbacks_SetLocationGroupCallback,
+     [](RawDefinitions& raw, OTF2_LocationGroupRef self, OTF2_StringRef name, OTF2_LocationGroupType type,
+        OTF2_SystemTreeNodeRef node, OTF2_LocationGroupRef) {
+       raw.location_groups[self] = {name, type, node};
+     });
+  On(callbacks, OTF2_GlobalDefReaderCallbacks_SetLocationCallback,
+     [](RawDefinitions& raw, OTF2_LocationRef self, OTF2_StringRef, OTF2_LocationType type, std::uint64_t events,
+        OTF2_LocationGroupRef group) {
+       raw.locations[self] = {type, events, group};
+     });
 }
 
-OTF2_CallbackCode OnCommunicator(void* user, OTF2_CommRef self, OTF2_StringRef name, OTF2_GroupRef group, OTF2_CommRef,
-                                 OTF2_CommFlag) {
-  return KeepFailure(user, [&](RawDefinitions& raw) { raw.communicators[self] = {name, group, OTF2_UNDEFINED_GROUP}; });
+void AddCommunicatorCallbacks(const Callbacks& callbacks) {
+  On(callbacks, OTF2_GlobalDefReaderCallbacks_SetGroupCallback,
+     [](RawDefinitions& raw, OTF2_GroupRef self, OTF2_StringRef, OTF2_GroupType type, OTF2_Paradigm paradigm,
+        OTF2_GroupFlag flags, std::uint32_t count, const std::uint64_t* members) {
+       RawDefinitions::Group& group = raw.groups[self];
+       group = {type, paradigm, flags, {}};
+       if (members != nullptr) group.members.assign(members, members + count);
+     });
+  On(callbacks, OTF2_GlobalDefReaderCallbacks_SetCommCallback,
+     [](RawDefinitions& raw, OTF2_CommRef self, OTF2_StringRef name, OTF2_GroupRef group, OTF2_CommRef, OTF2_CommFlag) {
+       raw.communicators[self] = {name, group, OTF2_UNDEFINED_GROUP};
+     });
+  On(callbacks, OTF2_GlobalDefReaderCallbacks_SetInterCommCallback,
+     [](RawDefinitions& raw, OTF2_CommRef self, OTF2_StringRef name, OTF2_GroupRef group, OTF2_GroupRef remote,
+        OTF2_CommRef, OTF2_CommFlag) {
+       raw.communicators[self] = {name, group, remote};
+     });
+  On(callbacks, OTF2_GlobalDefReaderCallbacks_SetRmaWinCallback,
+     [](RawDefinitions& raw, OTF2_RmaWinRef self, OTF2_StringRef name, OTF2_CommRef communicator, OTF2_RmaWinFlag) {
+       raw.windows[self] = {name, communicator};
+     });
+  On(callbacks, OTF2_GlobalDefReaderCallbacks_SetCartDimensionCallback,
+     [](RawDefinitions& raw, OTF2_CartDimensionRef self, OTF2_StringRef, std::uint32_t size,
+        OTF2_CartPeriodicity periodicity) {
+       raw.dimensions[self] = {size, periodicity == OTF2_CART_PERIODIC_TRUE};
+     });
+  On(callbacks, OTF2_GlobalDefReaderCallbacks_SetCartTopologyCallback,
+     [](RawDefinitions& raw, OTF2_CartTopologyRef self, OTF2_StringRef name, OTF2_CommRef communicator,
+        std::uint8_t count, const OTF2_CartDimensionRef* dimensions) {
+       RawDefinitions::Topology& topology = raw.topologies[self];
+       topology.name = name;
+       topology.communicator = communicator;
+       if (dimensions != nullptr) topology.dimensions.assign(dimensions, dimensions + count);
+     });
+  On(callbacks, OTF2_GlobalDefReaderCallbacks_SetCartCoordinateCallback,
+     [](RawDefinitions& raw, OTF2_CartTopologyRef topology, std::uint32_t rank, std::uint8_t count,
+        const std::uint32_t* coordinates) {
+       if (coordinates != nullptr) raw.topologies[topology].coordinates[rank].assign(coordinates, coordinates + count);
+     });
 }
 
-OTF2_CallbackCode OnInterCommunicator(void* user, OTF2_CommRef self, OTF2_StringRef name, OTF2_GroupRef group,
-                                      OTF2_GroupRef remote, OTF2_CommRef, OTF2_CommFlag) {
-  return KeepFailure(user, [&](RawDefinitions& raw) { raw.communicators[self] = {name, group, remote}; });
-}
-
-OTF2_CallbackCode OnWindow(void* user, OTF2_RmaWinRef self, OTF2_StringRef name, OTF2_CommRef communicator,
-                           OTF2_RmaWinFlag) {
-  return KeepFailure(user, [&](RawDefinitions& raw) { raw.windows[self] = {name, communicator}; });
-}
-
-OTF2_CallbackCode OnCartDimension(void* user, OTF2_CartDimensionRef self, OTF2_StringRef, std::uint32_t size,
-                                  OTF2_CartPeriodicity periodicity) {
-  return KeepFailure(user, [&](RawDefinitions& raw) {
-    raw.dimensions[self] = {size, periodicity == OTF2_CART_PERIODIC_TRUE};
-  });
-}
-
-OTF2_CallbackCode OnCartTopology(void* user, OTF2_CartTopologyRef self, OTF2_StringRef name, OTF2_CommRef communicator,
-                                 std::uint8_t count, const OTF2_CartDimensionRef* dimensions) {
-  return KeepFailure(user, [&](RawDefinitions& raw) {
-    RawDefinitions::Topology& topology = raw.topologies[self];
-    topology.name = name;
-    topology.communicator = communicator;
-    if (dimensions != nullptr) topology.dimensions.assign(dimensions, dimensions + count);
-  });
-}
-
-OTF2_CallbackCode OnCartCoordinate(void* user, OTF2_CartTopologyRef topology, std::uint32_t rank, std::uint8_t count,
-                                   const std::uint32_t* coordinates) {
-  return KeepFailure(user, [&](RawDefinitions& raw) {
-    if (coordinates != nullptr) raw.topologies[topology].coordinates[rank].assign(coordinates, coordinates + count);
-  });
-}
-
-OTF2_CallbackCode OnMetricMember(void* user, OTF2_MetricMemberRef self, OTF2_StringRef name, OTF2_StringRef description,
-                                 OTF2_MetricType, OTF2_MetricMode mode, OTF2_Type type, OTF2_Base base,
-                                 std::int64_t exponent, OTF2_StringRef unit) {
-  return KeepFailure(user, [&](RawDefinitions& raw) {
-    const double scale = std::pow(base == OTF2_BASE_BINARY ? 2.0 : 10.0, static_cast<double>(exponent));
-    raw.members[self] = {name, description, unit, scale, mode, type};
-  });
-}
-
-OTF2_CallbackCode OnMetricClass(void* user, OTF2_MetricRef self, std::uint8_t count,
-                                const OTF2_MetricMemberRef* members, OTF2_MetricOccurrence occurrence,
-                                OTF2_RecorderKind) {
-  return KeepFailure(user, [&](RawDefinitions& raw) {
-    if (members == nullptr) return;
-    raw.metric_classes[self].assign(members, members + count);
-    if (occurrence != OTF2_METRIC_SYNCHRONOUS) return;
-    for (const std::uint32_t member : raw.metric_classes[self]) raw.sparse_members.insert(member);
-  });
-}
-
-OTF2_CallbackCode OnMetricInstance(void* user, OTF2_MetricRef self, OTF2_MetricRef metric_class, OTF2_LocationRef,
-                                   OTF2_MetricScope, std::uint64_t) {
-  return KeepFailure(user, [&](RawDefinitions& raw) { raw.metric_instances[self] = metric_class; });
+void AddMetricCallbacks(const Callbacks& callbacks) {
+  On(callbacks, OTF2_GlobalDefReaderCallbacks_SetMetricMemberCallback,
+     [](RawDefinitions& raw, OTF2_MetricMemberRef self, OTF2_StringRef name, OTF2_StringRef description,
+        OTF2_MetricType, OTF2_MetricMode mode, OTF2_Type type, OTF2_Base base, std::int64_t exponent,
+        OTF2_StringRef unit) {
+       const double scale = std::pow(base == OTF2_BASE_BINARY ? 2.0 : 10.0, static_cast<double>(exponent));
+       raw.members[self] = {name, description, unit, scale, mode, type};
+     });
+  On(callbacks, OTF2_GlobalDefReaderCallbacks_SetMetricClassCallback,
+     [](RawDefinitions& raw, OTF2_MetricRef self, std::uint8_t count, const OTF2_MetricMemberRef* members,
+        OTF2_MetricOccurrence occurrence, OTF2_RecorderKind) {
+       if (members == nullptr) return;
+       raw.metric_classes[self].assign(members, members + count);
+       if (occurrence == OTF2_METRIC_SYNCHRONOUS) raw.sparse_members.insert(members, members + count);
+     });
+  On(callbacks, OTF2_GlobalDefReaderCallbacks_SetMetricInstanceCallback,
+     [](RawDefinitions& raw, OTF2_MetricRef self, OTF2_MetricRef metric_class, OTF2_LocationRef, OTF2_MetricScope,
+        std::uint64_t) { raw.metric_instances[self] = metric_class; });
 }
 
 void ReadRaw(OTF2_Reader* reader, const std::string& path, RawDefinitions& raw) {
   OTF2_GlobalDefReader* definitions = OTF2_Reader_GetGlobalDefReader(reader);
   if (definitions == nullptr) CheckOtf2(OTF2_ERROR_FILE_CAN_NOT_OPEN, path, "opening the definitions");
-  OTF2_GlobalDefReaderCallbacks* callbacks = OTF2_GlobalDefReaderCallbacks_New();
-  OTF2_GlobalDefReaderCallbacks_SetStringCallback(callbacks, OnString);
-  OTF2_GlobalDefReaderCallbacks_SetClockPropertiesCallback(callbacks, OnClock);
-  OTF2_GlobalDefReaderCallbacks_SetSystemTreeNodeCallback(callbacks, OnSystemNode);
-  OTF2_GlobalDefReaderCallbacks_SetSystemTreeNodeDomainCallback(callbacks, OnSystemNodeDomain);
-  OTF2_GlobalDefReaderCallbacks_SetLocationGroupCallback(callbacks, OnLocationGroup);
-  OTF2_GlobalDefReaderCallbacks_SetLocationCallback(callbacks, OnLocation);
-  OTF2_GlobalDefReaderCallbacks_SetRegionCallback(callbacks, OnRegion);
-  OTF2_GlobalDefReaderCallbacks_SetGroupCallback(callbacks, OnGroup);
-  OTF2_GlobalDefReaderCallbacks_SetCommCallback(callbacks, OnCommunicator);
-  OTF2_GlobalDefReaderCallbacks_SetInterCommCallback(callbacks, OnInterCommunicator);
-  OTF2_GlobalDefReaderCallbacks_SetRmaWinCallback(callbacks, OnWindow);
-  OTF2_GlobalDefReaderCallbacks_SetCartDimensionCallback(callbacks, OnCartDimension);
-  OTF2_GlobalDefReaderCallbacks_SetCartTopologyCallback(callbacks, OnCartTopology);
-  OTF2_GlobalDefReaderCallbacks_SetCartCoordinateCallback(callbacks, OnCartCoordinate);
-  OTF2_GlobalDefReaderCallbacks_SetMetricMemberCallback(callbacks, OnMetricMember);
-  OTF2_GlobalDefReaderCallbacks_SetMetricClassCallback(callbacks, OnMetricClass);
-  OTF2_GlobalDefReaderCallbacks_SetMetricInstanceCallback(callbacks, OnMetricInstance);
-  OTF2_Reader_RegisterGlobalDefCallbacks(reader, definitions, callbacks, &raw);
+  const Callbacks callbacks(OTF2_GlobalDefReaderCallbacks_New(), OTF2_GlobalDefReaderCallbacks_Delete);
+  On(callbacks, OTF2_GlobalDefReaderCallbacks_SetStringCallback,
+     [](RawDefinitions& all, OTF2_StringRef self, const char* text) {
+       all.strings[self] = ToUtf8(text != nullptr ? text : "");
+     });
+  On(callbacks, OTF2_GlobalDefReaderCallbacks_SetClockPropertiesCallback,
+     [](RawDefinitions& all, std::uint64_t resolution, std::uint64_t offset, std::uint64_t, std::uint64_t) {
+       all.ticks_per_second = resolution;
+       all.origin = offset;
+     });
+  On(callbacks, OTF2_GlobalDefReaderCallbacks_SetRegionCallback,
+     [](RawDefinitions& all, OTF2_RegionRef self, OTF2_StringRef name, OTF2_StringRef, OTF2_StringRef,
+        OTF2_RegionRole role, OTF2_Paradigm paradigm, OTF2_RegionFlag, OTF2_StringRef, std::uint32_t, std::uint32_t) {
+       all.regions[self] = {name, paradigm == OTF2_PARADIGM_MPI, role == OTF2_REGION_ROLE_ARTIFICIAL,
+                            TeamRoleOf(role, paradigm)};
+     });
+  AddLocationCallbacks(callbacks);
+  AddCommunicatorCallbacks(callbacks);
+  AddMetricCallbacks(callbacks);
+  OTF2_Reader_RegisterGlobalDefCallbacks(reader, definitions, callbacks.get(), &raw);
   std::uint64_t count = 0;
   const OTF2_ErrorCode code = OTF2_Reader_ReadAllGlobalDefinitions(reader, definitions, &count);
-  OTF2_GlobalDefReaderCallbacks_Delete(callbacks);
   OTF2_Reader_CloseGlobalDefReader(reader, definitions);
   if (raw.failure) std::rethrow_exception(raw.failure);
   CheckOtf2(code, path, "reading the definitions");

@@ -1,5 +1,5 @@
-// A look at the anchor file of an OTF2 archive before the library gets it: on sizes and counts that cannot be, it
-// would search or allocate for hours.
+// Checks of an OTF2 archive before the library gets it: on sizes and counts that cannot be, it would search or allocate
+// for hours; a file that does not say where it ends keeps it reading for ever.
 #pragma once
 
 #include <cstdint>
@@ -17,5 +17,12 @@ struct Otf2Layout {
 // Throws an input error saying which field is damaged. `definition_bytes` is the size of the definitions file, in
 // which everything that the anchor counts must fit.
 Otf2Layout RequireSoundAnchor(const std::string& path, std::uintmax_t definition_bytes);
+
+enum class Otf2FileKind { kDefinitions, kEvents };
+
+// Walks the records of the last chunk of a file that was written in chunks of `chunk_size` bytes. Throws an input
+// error at `where` when they do not end in the mark of the end of the file. A file that cannot be opened is left to
+// the library, which says why.
+void RequireEndOfFile(const std::string& path, Otf2FileKind kind, std::uint64_t chunk_size, const std::string& where);
 
 }  // namespace farscale

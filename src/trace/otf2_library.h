@@ -1,20 +1,74 @@
-// Errors of the OTF2 library as ours. The library prints to stderr unless told otherwise; here its words are kept
-// for the sentence the user gets.
+// What readers and writers of OTF2 archives share: the errors of the OTF2 library as ours, names that both know.
 #pragma once
 
 #include <otf2/otf2.h>
 
+#include <exception>
 #include <string>
+
+#include "trace/mpi_call.h"
 
 namespace farscale {
 
-// Makes the library silent; call before anything else of it. Safe to call often and from any thread.
+// Makes the library silent, which prints to stderr otherwise, and keeps its messages for the error the user gets. Call
+// before anything else of it. Safe to call often and from any thread.
 void CaptureOtf2Errors();
 
-// Throws an input error at `where` when `code` is not success: "`doing` failed: the library's words".
+// Throws an input error at `where` when `code` is not success: "`doing` failed: the library's message".
 void CheckOtf2(OTF2_ErrorCode code, const std::string& where, const std::string& doing);
 
-// The library's words about its last error on this thread, cleared by the call.
-std::string TakeOtf2Words();
+// The library's message about its last error on this thread, cleared by the call.
+std::string TakeOtf2Message();
+
+// What a callback of the library does with `user`, a Reader. Nothing is thrown through the library: what is thrown is
+// kept as the reader's `failure`, and reading stops.
+template <typename Reader, typename Action>
+OTF2_CallbackCode StopOnFailure(void* user, Action action) {
+  auto& reader = *static_cast<Reader*>(user);
+  try {
+    action(reader);
+    return OTF2_CALLBACK_SUCCESS;
+  } catch (...) {
+    reader.failure = std::current_exception();
+    return OTF2_CALLBACK_INTERRUPT;
+  }
+}
+
+// Collective operations of OTF2; the first one of a kind is the one that is written.
+struct Otf2Collective {
+  OTF2_CollectiveOp operation;
+  CollectiveKind kind;
+};
+inline constexpr Otf2Collective kOtf2Collectives[] = {
+    {OTF2_COLLECTIVE_OP_BARRIER, CollectiveKind::kBarrier},
+    {OTF2_COLLECTIVE_OP_BCAST, CollectiveKind::kBroadcast},
+    {OTF2_COLLECTIVE_OP_BCAST, CollectiveKind::kFork},
+    {OTF2_COLLECTIVE_OP_GATHER, CollectiveKind::kGather},
+    {OTF2_COLLECTIVE_OP_GATHERV, CollectiveKind::kGather},
+    {OTF2_COLLECTIVE_OP_SCATTER, CollectiveKind::kScatter},
+    {OTF2_COLLECTIVE_OP_SCATTERV, CollectiveKind::kScatter},
+    {OTF2_COLLECTIVE_OP_ALLGATHER, CollectiveKind::kAllgather},
+    {OTF2_COLLECTIVE_OP_ALLGATHERV, CollectiveKind::kAllgather},
+    {OTF2_COLLECTIVE_OP_ALLTOALL, CollectiveKind::kAlltoall},
+    {OTF2_COLLECTIVE_OP_ALLTOALLV, CollectiveKind::kAlltoall},
+    {OTF2_COLLECTIVE_OP_ALLTOALLW, CollectiveKind::kAlltoall},
+    {OTF2_COLLECTIVE_OP_ALLREDUCE, CollectiveKind::kAllreduce},
+    {OTF2_COLLECTIVE_OP_REDUCE, CollectiveKind::kReduce},
+    {OTF2_COLLECTIVE_OP_REDUCE_SCATTER, CollectiveKind::kReduceScatter},
+    {OTF2_COLLECTIVE_OP_REDUCE_SCATTER_BLOCK, CollectiveKind::kReduceScatter},
+    {OTF2_COLLECTIVE_OP_SCAN, CollectiveKind::kScan},
+    {OTF2_COLLECTIVE_OP_EXSCAN, CollectiveKind::kExscan},
+    {OTF2_COLLECTIVE_OP_CREATE_HANDLE, CollectiveKind::kCreateHandle},
+    {OTF2_COLLECTIVE_OP_ALLOCATE, CollectiveKind::kCreateHandle},
+    {OTF2_COLLECTIVE_OP_CREATE_HANDLE_AND_ALLOCATE, CollectiveKind::kCreateHandle},
+    {OTF2_COLLECTIVE_OP_DESTROY_HANDLE, CollectiveKind::kDestroyHandle},
+    {OTF2_COLLECTIVE_OP_DEALLOCATE, CollectiveKind::kDestroyHandle},
+    {OTF2_COLLECTIVE_OP_DESTROY_HANDLE_AND_DEALLOCATE, CollectiveKind::kDestroyHandle}};
+
+// Properties of archives that say what is not in them, as farscale trace and farscale cut write them.
+// MPI calls of other threads than the main ones, which were not recorded. collect/trace_archive.cc has it, too.
+inline constexpr const char* kPropertyOfOtherThreads = "FARSCALE::CALLS_OF_OTHER_THREADS";
+// Of a part of a run: the MPI calls of all threads of the whole run, in which those above were counted.
+inline constexpr const char* kPropertyOfAllThreads = "FARSCALE::CALLS_OF_ALL_THREADS";
 
 }  // namespace farscale

@@ -1,5 +1,3 @@
-#include "trace/otf2_reader.h"
-
 #include <fmt/format.h>
 #include <otf2/otf2.h>
 
@@ -9,7 +7,6 @@
 #include <exception>
 #include <filesystem>
 #include <memory>
-#include <numeric>
 #include <utility>
 
 #include <otf2/OTF2_Pthread_Locks.h>  // wants <cstdlib> before it
@@ -18,18 +15,17 @@
 #include "base/parallel.h"
 #include "base/text.h"
 #include "trace/anomalies.h"
-#include "trace/otf2_anchor.h"
-#include "trace/otf2_chunks.h"
+#include "trace/format_readers.h"
 #include "trace/otf2_definitions.h"
-#include "trace/otf2_error.h"
-#include "trace/otf2_properties.h"
+#include "trace/otf2_integrity.h"
+#include "trace/otf2_library.h"
 
 namespace farscale {
 namespace {
 
 namespace fs = std::filesystem;
 
-// What the callbacks of one location need. Nothing is thrown through the library: a failure is kept, reading stops.
+// What the callbacks of one location need.
 struct LocationReader {
   LocationReader(const Trace& trace, const Otf2Definitions& definitions_in, const Otf2Location& location_in)
       : definitions(definitions_in), location(location_in), builder(trace, location_in.rank) {
@@ -74,150 +70,16 @@ struct LocationReader {
   std::exception_ptr failure;
 };
 
-template <typename Action>
-OTF2_CallbackCode StopOnFailure(void* user, Action action) {
-  auto& reader = *static_cast<LocationReader*>(user);
-  try {
-    action(reader);
-    return OTF2_CALLBACK_SUCCESS;
-  } catch (...) {
-    reader.failure = std::current_exception();
-    return OTF2_CALLBACK_INTERRUPT;
-  }
-}
-
-OTF2_CallbackCode OnEnter(OTF2_LocationRef, OTF2_TimeStamp time, std::uint64_t, void* user, OTF2_AttributeList*,
-                          OTF2_RegionRef region) {
-  return StopOnFailure(user, [&](LocationReader& r) { r.builder.Enter(r.ToTick(time), r.Region(region)); });
-}
-
-OTF2_CallbackCode OnLeave(OTF2_LocationRef, OTF2_TimeStamp time, std::uint64_t, void* user, OTF2_AttributeList*,
-                          OTF2_RegionRef region) {
-  return StopOnFailure(user, [&](LocationReader& r) { r.builder.Leave(r.ToTick(time), r.Region(region)); });
-}
-
-OTF2_CallbackCode OnSend(OTF2_LocationRef, OTF2_TimeStamp, std::uint64_t, void* user, OTF2_AttributeList*,
-                         std::uint32_t receiver, OTF2_CommRef communicator, std::uint32_t tag, std::uint64_t bytes) {
-  return StopOnFailure(user,
-                       [&](LocationReader& r) { r.builder.Send(receiver, r.Communicator(communicator), tag, bytes); });
-}
-
-OTF2_CallbackCode OnIsend(OTF2_LocationRef, OTF2_TimeStamp, std::uint64_t, void* user, OTF2_AttributeList*,
-                          std::uint32_t receiver, OTF2_CommRef communicator, std::uint32_t tag, std::uint64_t bytes,
-                          std::uint64_t request) {
-  return StopOnFailure(user, [&](LocationReader& r) {
-    r.builder.SendPost(receiver, r.Communicator(communicator), tag, bytes, request);
-  });
-}
-
-OTF2_CallbackCode OnIsendComplete(OTF2_LocationRef, OTF2_TimeStamp, std::uint64_t, void* user, OTF2_AttributeList*,
-                                  std::uint64_t request) {
-  return StopOnFailure(user, [&](LocationReader& r) { r.builder.SendComplete(request); });
-}
-
-OTF2_CallbackCode OnReceive(OTF2_LocationRef, OTF2_TimeStamp, std::uint64_t, void* user, OTF2_AttributeList*,
-                            std::uint32_t sender, OTF2_CommRef communicator, std::uint32_t tag, std::uint64_t bytes) {
-  return StopOnFailure(user,
-                       [&](LocationReader& r) { r.builder.Receive(sender, r.Communicator(communicator), tag, bytes); });
-}
-
-OTF2_CallbackCode OnIrecvRequest(OTF2_LocationRef, OTF2_TimeStamp, std::uint64_t, void* user, OTF2_AttributeList*,
-                                 std::uint64_t request) {
-  return StopOnFailure(user, [&](LocationReader& r) { r.builder.ReceivePost(request); });
-}
-
-OTF2_CallbackCode OnIrecv(OTF2_LocationRef, OTF2_TimeStamp, std::uint64_t, void* user, OTF2_AttributeList*,
-                          std::uint32_t sender, OTF2_CommRef communicator, std::uint32_t tag, std::uint64_t bytes,
-                          std::uint64_t request) {
-  return StopOnFailure(user, [&](LocationReader& r) {
-    r.builder.ReceiveComplete(sender, r.Communicator(communicator), tag, bytes, request);
-  });
-}
-
-OTF2_CallbackCode OnCancelled(OTF2_LocationRef, OTF2_TimeStamp, std::uint64_t, void* user, OTF2_AttributeList*,
-                              std::uint64_t request) {
-  return StopOnFailure(user, [&](LocationReader& r) { r.builder.RequestCancelled(request); });
-}
-
 CollectiveKind KindOf(OTF2_CollectiveOp operation, const LocationReader& reader) {
-  switch (operation) {
-    case OTF2_COLLECTIVE_OP_BARRIER: return CollectiveKind::kBarrier;
-    case OTF2_COLLECTIVE_OP_BCAST: return CollectiveKind::kBroadcast;
-    case OTF2_COLLECTIVE_OP_GATHER:
-    case OTF2_COLLECTIVE_OP_GATHERV: return CollectiveKind::kGather;
-    case OTF2_COLLECTIVE_OP_SCATTER:
-    case OTF2_COLLECTIVE_OP_SCATTERV: return CollectiveKind::kScatter;
-    case OTF2_COLLECTIVE_OP_ALLGATHER:
-    case OTF2_COLLECTIVE_OP_ALLGATHERV: return CollectiveKind::kAllgather;
-    case OTF2_COLLECTIVE_OP_ALLTOALL:
-    case OTF2_COLLECTIVE_OP_ALLTOALLV:
-    case OTF2_COLLECTIVE_OP_ALLTOALLW: return CollectiveKind::kAlltoall;
-    case OTF2_COLLECTIVE_OP_ALLREDUCE: return CollectiveKind::kAllreduce;
-    case OTF2_COLLECTIVE_OP_REDUCE: return CollectiveKind::kReduce;
-    case OTF2_COLLECTIVE_OP_REDUCE_SCATTER:
-    case OTF2_COLLECTIVE_OP_REDUCE_SCATTER_BLOCK: return CollectiveKind::kReduceScatter;
-    case OTF2_COLLECTIVE_OP_SCAN: return CollectiveKind::kScan;
-    case OTF2_COLLECTIVE_OP_EXSCAN: return CollectiveKind::kExscan;
-    case OTF2_COLLECTIVE_OP_CREATE_HANDLE:
-    case OTF2_COLLECTIVE_OP_ALLOCATE:
-    case OTF2_COLLECTIVE_OP_CREATE_HANDLE_AND_ALLOCATE: return CollectiveKind::kCreateHandle;
-    case OTF2_COLLECTIVE_OP_DESTROY_HANDLE:
-    case OTF2_COLLECTIVE_OP_DEALLOCATE:
-    case OTF2_COLLECTIVE_OP_DESTROY_HANDLE_AND_DEALLOCATE: return CollectiveKind::kDestroyHandle;
-    default: reader.Damaged(fmt::format("unknown collective operation {}", operation));
-  }
+  const auto found = std::ranges::find(kOtf2Collectives, operation, &Otf2Collective::operation);
+  if (found == std::end(kOtf2Collectives)) reader.Damaged(fmt::format("unknown collective operation {}", operation));
+  return found->kind;
 }
 
 std::optional<std::uint32_t> RootOf(std::uint32_t root) {
   const bool names_a_rank =
       root != OTF2_COLLECTIVE_ROOT_NONE && root != OTF2_COLLECTIVE_ROOT_SELF && root != OTF2_COLLECTIVE_ROOT_THIS_GROUP;
   return names_a_rank ? std::optional(root) : std::nullopt;
-}
-
-OTF2_CallbackCode OnCollectiveEnd(OTF2_LocationRef, OTF2_TimeStamp, std::uint64_t, void* user, OTF2_AttributeList*,
-                                  OTF2_CollectiveOp operation, OTF2_CommRef communicator, std::uint32_t root,
-                                  std::uint64_t sent, std::uint64_t received) {
-  return StopOnFailure(user, [&](LocationReader& r) {
-    r.builder.Collective(KindOf(operation, r), r.Communicator(communicator), RootOf(root), sent, received);
-  });
-}
-
-OTF2_CallbackCode OnCollectiveRequest(OTF2_LocationRef, OTF2_TimeStamp, std::uint64_t, void* user, OTF2_AttributeList*,
-                                      std::uint64_t request) {
-  return StopOnFailure(user, [&](LocationReader& r) { r.builder.CollectivePost(request); });
-}
-
-OTF2_CallbackCode OnCollectiveComplete(OTF2_LocationRef, OTF2_TimeStamp, std::uint64_t, void* user, OTF2_AttributeList*,
-                                       OTF2_CollectiveOp operation, OTF2_CommRef communicator, std::uint32_t root,
-                                       std::uint64_t sent, std::uint64_t received, std::uint64_t request) {
-  return StopOnFailure(user, [&](LocationReader& r) {
-    r.builder.CollectiveComplete(KindOf(operation, r), r.Communicator(communicator), RootOf(root), sent, received,
-                                 request);
-  });
-}
-
-// A barrier of all ranks of a window, or its creation. Windows of other paradigms are not known.
-OTF2_CallbackCode OnWindowCollective(OTF2_LocationRef, OTF2_TimeStamp, std::uint64_t, void* user, OTF2_AttributeList*,
-                                     OTF2_CollectiveOp operation, OTF2_RmaSyncLevel, OTF2_RmaWinRef reference,
-                                     std::uint32_t root, std::uint64_t sent, std::uint64_t received) {
-  return StopOnFailure(user, [&](LocationReader& r) {
-    const std::uint32_t window = r.definitions.windows[reference];
-    if (window == ReferenceTable::kUnknown) return;
-    CollectiveKind kind = KindOf(operation, r);
-    // A window is freed only when all have called: what they did there must be done [MPI 4.0, 12.2.5].
-    if (kind == CollectiveKind::kDestroyHandle) kind = CollectiveKind::kBarrier;
-    r.builder.Collective(kind, window, RootOf(root), sent, received);
-  });
-}
-
-OTF2_CallbackCode OnWindowGroup(OTF2_LocationRef, OTF2_TimeStamp, std::uint64_t, void* user, OTF2_AttributeList*,
-                                OTF2_RmaSyncLevel, OTF2_RmaWinRef reference, OTF2_GroupRef group) {
-  return StopOnFailure(user, [&](LocationReader& r) {
-    const std::uint32_t window = r.definitions.windows[reference];
-    const auto members = r.definitions.groups.find(group);
-    if (window == ReferenceTable::kUnknown || members == r.definitions.groups.end()) return;
-    r.builder.SynchroniseGroup(window, members->second, r.definitions.alone);
-  });
 }
 
 double AsDouble(OTF2_Type type, const OTF2_MetricValue& value) {
@@ -255,124 +117,144 @@ void AddSample(LocationReader& reader, Tick tick, const Otf2Metric& metric, OTF2
                             is_double ? std::bit_cast<std::int64_t>(total) : static_cast<std::int64_t>(total));
 }
 
-OTF2_CallbackCode OnMetric(OTF2_LocationRef, OTF2_TimeStamp time, std::uint64_t, void* user, OTF2_AttributeList*,
-                           OTF2_MetricRef metric, std::uint8_t count, const OTF2_Type* types,
-                           const OTF2_MetricValue* values) {
-  return StopOnFailure(user, [&](LocationReader& r) {
-    const auto found = r.definitions.metrics.find(metric);
-    if (found == r.definitions.metrics.end()) r.Damaged(fmt::format("metric {} is not defined", metric));
-    if (found->second.size() != count) {
-      r.Damaged(fmt::format("metric {} has {} values instead of {}", metric, count, found->second.size()));
-    }
-    for (std::uint8_t i = 0; i < count; ++i) AddSample(r, r.ToTick(time), found->second[i], types[i], values[i]);
-  });
+// What to do with the events of a location.
+class EventCallbacks {
+ public:
+  // `set` is a function of the library, `Action` a function of the reader, the event's time and its values.
+  template <typename... Values, typename Action>
+  void On(OTF2_ErrorCode (*set)(OTF2_EvtReaderCallbacks*,
+                                OTF2_CallbackCode (*)(OTF2_LocationRef, OTF2_TimeStamp, std::uint64_t, void*,
+                                                      OTF2_AttributeList*, Values...)),
+          Action) {
+    set(callbacks_.get(), [](OTF2_LocationRef, OTF2_TimeStamp time, std::uint64_t, void* user, OTF2_AttributeList*,
+                             Values... values) {
+      return StopOnFailure<LocationReader>(user, [&](LocationReader& r) { Action()(r, r.ToTick(time), values...); });
+    });
+  }
+
+  const OTF2_EvtReaderCallbacks* get() const { return callbacks_.get(); }
+
+ private:
+  std::unique_ptr<OTF2_EvtReaderCallbacks, decltype(&OTF2_EvtReaderCallbacks_Delete)> callbacks_{
+      OTF2_EvtReaderCallbacks_New(), OTF2_EvtReaderCallbacks_Delete};
+};
+
+using Reader = LocationReader;
+
+void AddTeamCallbacks(EventCallbacks& callbacks) {
+  using enum TeamEvent::Kind;
+  callbacks.On(OTF2_EvtReaderCallbacks_SetThreadForkCallback,
+               [](Reader& r, Tick tick, OTF2_Paradigm, std::uint32_t) { r.builder.Team(kFork, tick); });
+  callbacks.On(OTF2_EvtReaderCallbacks_SetThreadJoinCallback,
+               [](Reader& r, Tick tick, OTF2_Paradigm) { r.builder.Team(kJoin, tick); });
+  callbacks.On(OTF2_EvtReaderCallbacks_SetThreadTeamBeginCallback,
+               [](Reader& r, Tick tick, OTF2_CommRef team) { r.builder.Team(kBegin, tick, r.Team(team)); });
+  callbacks.On(OTF2_EvtReaderCallbacks_SetThreadTeamEndCallback,
+               [](Reader& r, Tick tick, OTF2_CommRef team) { r.builder.Team(kEnd, tick, r.Team(team)); });
 }
 
-OTF2_CallbackCode OnMeasurement(OTF2_LocationRef, OTF2_TimeStamp time, std::uint64_t, void* user, OTF2_AttributeList*,
-                                OTF2_MeasurementMode mode) {
-  return StopOnFailure(user, [&](LocationReader& r) {
-    if (mode == OTF2_MEASUREMENT_OFF) {
-      r.builder.MeasurementOff(r.ToTick(time));
-    } else {
-      r.builder.MeasurementOn(r.ToTick(time));
-    }
-  });
+void AddMessageCallbacks(EventCallbacks& callbacks) {
+  callbacks.On(OTF2_EvtReaderCallbacks_SetMpiSendCallback,
+               [](Reader& r, Tick, std::uint32_t receiver, OTF2_CommRef communicator, std::uint32_t tag,
+                  std::uint64_t bytes) { r.builder.Send(receiver, r.Communicator(communicator), tag, bytes); });
+  callbacks.On(
+      OTF2_EvtReaderCallbacks_SetMpiIsendCallback,
+      [](Reader& r, Tick, std::uint32_t receiver, OTF2_CommRef communicator, std::uint32_t tag, std::uint64_t bytes,
+         std::uint64_t request) { r.builder.SendPost(receiver, r.Communicator(communicator), tag, bytes, request); });
+  callbacks.On(OTF2_EvtReaderCallbacks_SetMpiIsendCompleteCallback,
+               [](Reader& r, Tick, std::uint64_t request) { r.builder.SendComplete(request); });
+  callbacks.On(OTF2_EvtReaderCallbacks_SetMpiRecvCallback,
+               [](Reader& r, Tick, std::uint32_t sender, OTF2_CommRef communicator, std::uint32_t tag,
+                  std::uint64_t bytes) { r.builder.Receive(sender, r.Communicator(communicator), tag, bytes); });
+  callbacks.On(OTF2_EvtReaderCallbacks_SetMpiIrecvRequestCallback,
+               [](Reader& r, Tick, std::uint64_t request) { r.builder.ReceivePost(request); });
+  callbacks.On(OTF2_EvtReaderCallbacks_SetMpiIrecvCallback,
+               [](Reader& r, Tick, std::uint32_t sender, OTF2_CommRef communicator, std::uint32_t tag,
+                  std::uint64_t bytes, std::uint64_t request) {
+                 r.builder.ReceiveComplete(sender, r.Communicator(communicator), tag, bytes, request);
+               });
+  callbacks.On(OTF2_EvtReaderCallbacks_SetMpiRequestCancelledCallback,
+               [](Reader& r, Tick, std::uint64_t request) { r.builder.RequestCancelled(request); });
 }
 
-OTF2_CallbackCode OnFlush(OTF2_LocationRef, OTF2_TimeStamp time, std::uint64_t, void* user, OTF2_AttributeList*,
-                          OTF2_TimeStamp stop) {
-  return StopOnFailure(user, [&](LocationReader& r) { r.builder.BufferFlush(r.ToTick(time), r.ToTick(stop)); });
+void AddCollectiveCallbacks(EventCallbacks& callbacks) {
+  callbacks.On(OTF2_EvtReaderCallbacks_SetMpiCollectiveEndCallback,
+               [](Reader& r, Tick, OTF2_CollectiveOp operation, OTF2_CommRef communicator, std::uint32_t root,
+                  std::uint64_t sent, std::uint64_t received) {
+                 r.builder.Collective(KindOf(operation, r), r.Communicator(communicator), RootOf(root), sent, received);
+               });
+  callbacks.On(OTF2_EvtReaderCallbacks_SetNonBlockingCollectiveRequestCallback,
+               [](Reader& r, Tick, std::uint64_t request) { r.builder.CollectivePost(request); });
+  callbacks.On(OTF2_EvtReaderCallbacks_SetNonBlockingCollectiveCompleteCallback,
+               [](Reader& r, Tick, OTF2_CollectiveOp operation, OTF2_CommRef communicator, std::uint32_t root,
+                  std::uint64_t sent, std::uint64_t received, std::uint64_t request) {
+                 r.builder.CollectiveComplete(KindOf(operation, r), r.Communicator(communicator), RootOf(root), sent,
+                                              received, request);
+               });
+  // A barrier of all ranks of a window, or its creation. Windows of other paradigms are not known.
+  callbacks.On(OTF2_EvtReaderCallbacks_SetRmaCollectiveEndCallback,
+               [](Reader& r, Tick, OTF2_CollectiveOp operation, OTF2_RmaSyncLevel, OTF2_RmaWinRef reference,
+                  std::uint32_t root, std::uint64_t sent, std::uint64_t received) {
+                 const std::uint32_t window = r.definitions.windows[reference];
+                 if (window == ReferenceTable::kUnknown) return;
+                 CollectiveKind kind = KindOf(operation, r);
+                 // A window is freed only when all have called: what they did there must be done [MPI 4.0, 12.2.5].
+                 if (kind == CollectiveKind::kDestroyHandle) kind = CollectiveKind::kBarrier;
+                 r.builder.Collective(kind, window, RootOf(root), sent, received);
+               });
+  callbacks.On(OTF2_EvtReaderCallbacks_SetRmaGroupSyncCallback,
+               [](Reader& r, Tick, OTF2_RmaSyncLevel, OTF2_RmaWinRef reference, OTF2_GroupRef group) {
+                 const std::uint32_t window = r.definitions.windows[reference];
+                 const auto members = r.definitions.groups.find(group);
+                 if (window == ReferenceTable::kUnknown || members == r.definitions.groups.end()) return;
+                 r.builder.SynchroniseGroup(window, members->second, r.definitions.alone);
+               });
 }
 
-OTF2_CallbackCode OnProgramBegin(OTF2_LocationRef, OTF2_TimeStamp, std::uint64_t, void* user, OTF2_AttributeList*,
-                                 OTF2_StringRef name, std::uint32_t, const OTF2_StringRef*) {
-  return StopOnFailure(user, [&](LocationReader& r) {
-    if (name < r.definitions.strings.size()) r.program = r.definitions.strings[name];
-  });
-}
-
-OTF2_CallbackCode OnThreadFork(OTF2_LocationRef, OTF2_TimeStamp time, std::uint64_t, void* user, OTF2_AttributeList*,
-                               OTF2_Paradigm, std::uint32_t) {
-  return StopOnFailure(user, [&](LocationReader& r) { r.builder.Team(TeamEvent::Kind::kFork, r.ToTick(time)); });
-}
-
-OTF2_CallbackCode OnThreadJoin(OTF2_LocationRef, OTF2_TimeStamp time, std::uint64_t, void* user, OTF2_AttributeList*,
-                               OTF2_Paradigm) {
-  return StopOnFailure(user, [&](LocationReader& r) { r.builder.Team(TeamEvent::Kind::kJoin, r.ToTick(time)); });
-}
-
-OTF2_CallbackCode OnTeamBegin(OTF2_LocationRef, OTF2_TimeStamp time, std::uint64_t, void* user, OTF2_AttributeList*,
-                              OTF2_CommRef team) {
-  return StopOnFailure(
-      user, [&](LocationReader& r) { r.builder.Team(TeamEvent::Kind::kBegin, r.ToTick(time), r.Team(team)); });
-}
-
-OTF2_CallbackCode OnTeamEnd(OTF2_LocationRef, OTF2_TimeStamp time, std::uint64_t, void* user, OTF2_AttributeList*,
-                            OTF2_CommRef team) {
-  return StopOnFailure(user,
-                       [&](LocationReader& r) { r.builder.Team(TeamEvent::Kind::kEnd, r.ToTick(time), r.Team(team)); });
-}
-
-OTF2_CallbackCode OnWorkerEvent(OTF2_LocationRef, OTF2_TimeStamp time, std::uint64_t, void* user, OTF2_AttributeList*,
-                                OTF2_RegionRef region) {
-  return StopOnFailure(user, [&](LocationReader& r) {
-    const std::uint32_t index = r.Region(region);
-    if (r.builder.IsMpi(index)) ++r.mpi_calls_on_worker;
-    r.builder.Enter(r.ToTick(time), index);
-  });
+void AddMainCallbacks(EventCallbacks& callbacks) {
+  callbacks.On(OTF2_EvtReaderCallbacks_SetEnterCallback,
+               [](Reader& r, Tick tick, OTF2_RegionRef region) { r.builder.Enter(tick, r.Region(region)); });
+  callbacks.On(OTF2_EvtReaderCallbacks_SetLeaveCallback,
+               [](Reader& r, Tick tick, OTF2_RegionRef region) { r.builder.Leave(tick, r.Region(region)); });
+  AddMessageCallbacks(callbacks);
+  AddCollectiveCallbacks(callbacks);
+  callbacks.On(OTF2_EvtReaderCallbacks_SetMetricCallback,
+               [](Reader& r, Tick tick, OTF2_MetricRef metric, std::uint8_t count, const OTF2_Type* types,
+                  const OTF2_MetricValue* values) {
+                 const auto found = r.definitions.metrics.find(metric);
+                 if (found == r.definitions.metrics.end()) r.Damaged(fmt::format("metric {} is not defined", metric));
+                 if (found->second.size() != count) {
+                   r.Damaged(fmt::format("metric {} has {} values instead of {}", metric, count, found->second.size()));
+                 }
+                 for (std::uint8_t i = 0; i < count; ++i) AddSample(r, tick, found->second[i], types[i], values[i]);
+               });
+  callbacks.On(OTF2_EvtReaderCallbacks_SetMeasurementOnOffCallback,
+               [](Reader& r, Tick tick, OTF2_MeasurementMode mode) {
+                 mode == OTF2_MEASUREMENT_OFF ? r.builder.MeasurementOff(tick) : r.builder.MeasurementOn(tick);
+               });
+  callbacks.On(OTF2_EvtReaderCallbacks_SetBufferFlushCallback,
+               [](Reader& r, Tick tick, OTF2_TimeStamp stop) { r.builder.BufferFlush(tick, r.ToTick(stop)); });
+  callbacks.On(OTF2_EvtReaderCallbacks_SetProgramBeginCallback,
+               [](Reader& r, Tick, OTF2_StringRef name, std::uint32_t, const OTF2_StringRef*) {
+                 if (name < r.definitions.strings.size()) r.program = r.definitions.strings[name];
+               });
 }
 
 // Worker threads are read only to know whether they call MPI, unless they are kept.
-OTF2_CallbackCode OnWorkerEnter(OTF2_LocationRef, OTF2_TimeStamp, std::uint64_t, void* user, OTF2_AttributeList*,
-                                OTF2_RegionRef region) {
-  return StopOnFailure(user, [&](LocationReader& r) {
+void AddWorkerCallbacks(EventCallbacks& callbacks, bool keep_threads) {
+  if (!keep_threads) {
+    callbacks.On(OTF2_EvtReaderCallbacks_SetEnterCallback, [](Reader& r, Tick, OTF2_RegionRef region) {
+      if (r.builder.IsMpi(r.Region(region))) ++r.mpi_calls_on_worker;
+    });
+    return;
+  }
+  callbacks.On(OTF2_EvtReaderCallbacks_SetEnterCallback, [](Reader& r, Tick tick, OTF2_RegionRef region) {
     const std::uint32_t index = r.Region(region);
     if (r.builder.IsMpi(index)) ++r.mpi_calls_on_worker;
+    r.builder.Enter(tick, index);
   });
-}
-
-using CallbacksPointer = std::unique_ptr<OTF2_EvtReaderCallbacks, decltype(&OTF2_EvtReaderCallbacks_Delete)>;
-
-void SetTeamCallbacks(OTF2_EvtReaderCallbacks* callbacks) {
-  OTF2_EvtReaderCallbacks_SetThreadForkCallback(callbacks, OnThreadFork);
-  OTF2_EvtReaderCallbacks_SetThreadJoinCallback(callbacks, OnThreadJoin);
-  OTF2_EvtReaderCallbacks_SetThreadTeamBeginCallback(callbacks, OnTeamBegin);
-  OTF2_EvtReaderCallbacks_SetThreadTeamEndCallback(callbacks, OnTeamEnd);
-}
-
-CallbacksPointer MainCallbacks(bool keep_threads) {
-  CallbacksPointer callbacks(OTF2_EvtReaderCallbacks_New(), OTF2_EvtReaderCallbacks_Delete);
-  OTF2_EvtReaderCallbacks* c = callbacks.get();
-  OTF2_EvtReaderCallbacks_SetEnterCallback(c, OnEnter);
-  OTF2_EvtReaderCallbacks_SetLeaveCallback(c, OnLeave);
-  OTF2_EvtReaderCallbacks_SetMpiSendCallback(c, OnSend);
-  OTF2_EvtReaderCallbacks_SetMpiIsendCallback(c, OnIsend);
-  OTF2_EvtReaderCallbacks_SetMpiIsendCompleteCallback(c, OnIsendComplete);
-  OTF2_EvtReaderCallbacks_SetMpiRecvCallback(c, OnReceive);
-  OTF2_EvtReaderCallbacks_SetMpiIrecvRequestCallback(c, OnIrecvRequest);
-  OTF2_EvtReaderCallbacks_SetMpiIrecvCallback(c, OnIrecv);
-  OTF2_EvtReaderCallbacks_SetMpiRequestCancelledCallback(c, OnCancelled);
-  OTF2_EvtReaderCallbacks_SetMpiCollectiveEndCallback(c, OnCollectiveEnd);
-  OTF2_EvtReaderCallbacks_SetNonBlockingCollectiveRequestCallback(c, OnCollectiveRequest);
-  OTF2_EvtReaderCallbacks_SetNonBlockingCollectiveCompleteCallback(c, OnCollectiveComplete);
-  OTF2_EvtReaderCallbacks_SetRmaCollectiveEndCallback(c, OnWindowCollective);
-  OTF2_EvtReaderCallbacks_SetRmaGroupSyncCallback(c, OnWindowGroup);
-  OTF2_EvtReaderCallbacks_SetMetricCallback(c, OnMetric);
-  OTF2_EvtReaderCallbacks_SetMeasurementOnOffCallback(c, OnMeasurement);
-  OTF2_EvtReaderCallbacks_SetBufferFlushCallback(c, OnFlush);
-  OTF2_EvtReaderCallbacks_SetProgramBeginCallback(c, OnProgramBegin);
-  if (keep_threads) SetTeamCallbacks(c);
-  return callbacks;
-}
-
-CallbacksPointer WorkerCallbacks(bool keep_threads) {
-  CallbacksPointer callbacks(OTF2_EvtReaderCallbacks_New(), OTF2_EvtReaderCallbacks_Delete);
-  OTF2_EvtReaderCallbacks* c = callbacks.get();
-  OTF2_EvtReaderCallbacks_SetEnterCallback(c, keep_threads ? OnWorkerEvent : OnWorkerEnter);
-  if (!keep_threads) return callbacks;
-  OTF2_EvtReaderCallbacks_SetLeaveCallback(c, OnLeave);
-  SetTeamCallbacks(c);
-  return callbacks;
+  callbacks.On(OTF2_EvtReaderCallbacks_SetLeaveCallback,
+               [](Reader& r, Tick tick, OTF2_RegionRef region) { r.builder.Leave(tick, r.Region(region)); });
 }
 
 // The files of archive.otf2 are archive.def and, for location 7, archive/7.def and archive/7.evt.
@@ -454,7 +336,7 @@ class Archive {
 
   // Mapping tables and clock offsets of a location.
   void ReadLocalDefinitions(LocationReader& location) {
-    TakeOtf2Words();
+    TakeOtf2Message();
     OTF2_DefReader* definitions = OTF2_Reader_GetDefReader(reader(), location.location.reference);
     if (definitions == nullptr) CheckOtf2(OTF2_ERROR_FILE_CAN_NOT_OPEN, location.Where(), "opening the definitions");
     std::uint64_t count = 0;
@@ -465,7 +347,7 @@ class Archive {
 
   // Returns how many events were read.
   std::uint64_t ReadEvents(LocationReader& location, const OTF2_EvtReaderCallbacks* callbacks) {
-    TakeOtf2Words();
+    TakeOtf2Message();
     OTF2_EvtReader* events = OTF2_Reader_GetEvtReader(reader(), location.location.reference);
     if (events == nullptr) CheckOtf2(OTF2_ERROR_FILE_CAN_NOT_OPEN, location.Where(), "opening the event file");
     std::uint64_t count = 0;
@@ -505,9 +387,9 @@ std::string Creator(OTF2_Reader* reader) {
 // A positive number of calls; 0 for archives that do not say it, as those of others.
 std::uint64_t CallsByProperty(OTF2_Reader* reader, const char* property) {
   char* text = nullptr;
-  TakeOtf2Words();
+  TakeOtf2Message();
   if (OTF2_Reader_GetProperty(reader, property, &text) != OTF2_SUCCESS || text == nullptr) {
-    TakeOtf2Words();  // that there is no such property is no error
+    TakeOtf2Message();  // that there is no such property is no error
     return 0;
   }
   long long calls = 0;
@@ -532,15 +414,6 @@ std::string Format(OTF2_Reader* reader) {
   std::uint8_t major = 0, minor = 0, bugfix = 0;
   OTF2_Reader_GetVersion(reader, &major, &minor, &bugfix);
   return fmt::format("OTF2 {}.{}.{}", major, minor, bugfix);
-}
-
-// Largest first, so that no core is left with a large location at the end.
-std::vector<std::size_t> BySize(const std::vector<Otf2Location>& locations) {
-  std::vector<std::size_t> order(locations.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return locations[a].events > locations[b].events; });
-  return order;
 }
 
 // What is known of a location once its events are read.
@@ -600,9 +473,14 @@ void KeepThreads(const std::vector<Otf2Location>& locations, std::vector<Locatio
 }
 
 void ReadLocations(Archive& archive, const Otf2Definitions& definitions, bool keep_threads, TraceBuilder& builder) {
-  const CallbacksPointer main_callbacks = MainCallbacks(keep_threads);
-  const CallbacksPointer worker_callbacks = WorkerCallbacks(keep_threads);
-  const std::vector<std::size_t> order = BySize(definitions.locations);
+  EventCallbacks main_callbacks, worker_callbacks;
+  AddMainCallbacks(main_callbacks);
+  AddWorkerCallbacks(worker_callbacks, keep_threads);
+  if (keep_threads) AddTeamCallbacks(main_callbacks);
+  if (keep_threads) AddTeamCallbacks(worker_callbacks);
+  std::vector<std::uint64_t> sizes;
+  for (const Otf2Location& location : definitions.locations) sizes.push_back(location.events);
+  const std::vector<std::size_t> order = LargestFirst(sizes);
   std::vector<LocationResult> results(order.size());
   ParallelFor(order.size(), [&](std::size_t i) {
     const Otf2Location& location = definitions.locations[order[i]];

@@ -1,3 +1,4 @@
+#include "trace/anomalies.h"
 #include "trace/otf2_writer.h"
 
 #include <fmt/format.h>
@@ -12,15 +13,14 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "base/error.h"
 #include "base/files.h"
 #include "base/text.h"
 #include "base/version.h"
-#include "trace/anomalies.h"
-#include "trace/otf2_error.h"
-#include "trace/otf2_properties.h"
+#include "trace/otf2_library.h"
 #include "trace/timeline_feed.h"
 
 namespace farscale {
@@ -36,12 +36,12 @@ constexpr std::size_t kLargestMetricClass = 255;  // its length is a byte
 // References of the first strings; events name the program before definitions are written.
 constexpr OTF2_StringRef kEmptyString = 0, kProgramString = 1;
 
-// The library forgets some errors of writing behind its callers' backs, but never without words.
+// The library forgets some errors of writing behind its callers' backs, but never without a message.
 void Check(OTF2_ErrorCode code, const fs::path& anchor, const std::string& doing) {
-  std::string words = TakeOtf2Words();
-  if (code == OTF2_SUCCESS && words.empty()) return;
-  if (words.empty()) words = OTF2_Error_GetDescription(code);
-  throw Error(ErrorKind::kOutput, anchor.string(), doing + " failed: " + words, "check that there is enough space");
+  std::string message = TakeOtf2Message();
+  if (code == OTF2_SUCCESS && message.empty()) return;
+  if (message.empty()) message = OTF2_Error_GetDescription(code);
+  throw Error(ErrorKind::kOutput, anchor.string(), doing + " failed: " + message, "check that there is enough space");
 }
 
 OTF2_FlushType AlwaysFlush(void*, OTF2_FileType, OTF2_LocationRef, void*, bool) { return OTF2_FLUSH; }
@@ -95,25 +95,8 @@ class Staging {
 };
 
 OTF2_CollectiveOp OperationOf(CollectiveKind kind) {
-  switch (kind) {
-    case CollectiveKind::kBarrier: return OTF2_COLLECTIVE_OP_BARRIER;
-    case CollectiveKind::kBroadcast: return OTF2_COLLECTIVE_OP_BCAST;
-    case CollectiveKind::kGather: return OTF2_COLLECTIVE_OP_GATHER;
-    case CollectiveKind::kScatter: return OTF2_COLLECTIVE_OP_SCATTER;
-    case CollectiveKind::kAllgather: return OTF2_COLLECTIVE_OP_ALLGATHER;
-    case CollectiveKind::kAlltoall: return OTF2_COLLECTIVE_OP_ALLTOALL;
-    case CollectiveKind::kAllreduce: return OTF2_COLLECTIVE_OP_ALLREDUCE;
-    case CollectiveKind::kReduce: return OTF2_COLLECTIVE_OP_REDUCE;
-    case CollectiveKind::kReduceScatter: return OTF2_COLLECTIVE_OP_REDUCE_SCATTER;
-    case CollectiveKind::kScan: return OTF2_COLLECTIVE_OP_SCAN;
-    case CollectiveKind::kExscan: return OTF2_COLLECTIVE_OP_EXSCAN;
-    case CollectiveKind::kCreateHandle: return OTF2_COLLECTIVE_OP_CREATE_HANDLE;
-    case CollectiveKind::kDestroyHandle: return OTF2_COLLECTIVE_OP_DESTROY_HANDLE;
-    case CollectiveKind::kFork: return OTF2_COLLECTIVE_OP_BCAST;
-    case CollectiveKind::kThreadBarrier:
-    case CollectiveKind::kImplicitBarrier: break;
-  }
-  return OTF2_COLLECTIVE_OP_BARRIER;
+  const auto found = std::ranges::find(kOtf2Collectives, kind, &Otf2Collective::kind);
+  return found == std::end(kOtf2Collectives) ? OTF2_CollectiveOp{OTF2_COLLECTIVE_OP_BARRIER} : found->operation;
 }
 
 // The role Score-P gives to an MPI function; farscale itself goes by the name.
@@ -220,70 +203,47 @@ class LocationWriter : public TimelineSink {
 
   void Enter(Tick tick, std::uint32_t region) override {
     WriteMetrics(tick);
-    Done(OTF2_EvtWriter_Enter(writer_, nullptr, clock_.At(tick), region));
+    Write(OTF2_EvtWriter_Enter, tick, region);
   }
 
   void Leave(Tick tick, std::uint32_t region) override {
     WriteMetrics(tick);
-    Done(OTF2_EvtWriter_Leave(writer_, nullptr, clock_.At(tick), region));
+    Write(OTF2_EvtWriter_Leave, tick, region);
   }
 
   void Record(const FedRecord& r) override {
-    const OTF2_TimeStamp time = clock_.At(r.tick);
+    const std::uint32_t root = r.root.value_or(OTF2_COLLECTIVE_ROOT_NONE);
     switch (r.kind) {
-      case RecordKind::kSend:
-        return Done(OTF2_EvtWriter_MpiSend(writer_, nullptr, time, r.peer, r.communicator, r.tag, r.bytes));
+      case RecordKind::kSend: return Write(OTF2_EvtWriter_MpiSend, r.tick, r.peer, r.communicator, r.tag, r.bytes);
       case RecordKind::kSendPost:
-        return Done(OTF2_EvtWriter_MpiIsend(writer_, nullptr, time, r.peer, r.communicator, r.tag, r.bytes, r.request));
-      case RecordKind::kSendComplete: return Done(OTF2_EvtWriter_MpiIsendComplete(writer_, nullptr, time, r.request));
-      case RecordKind::kSendCancelled:
-        return Done(OTF2_EvtWriter_MpiRequestCancelled(writer_, nullptr, time, r.request));
-      case RecordKind::kReceive:
-        return Done(OTF2_EvtWriter_MpiRecv(writer_, nullptr, time, r.peer, r.communicator, r.tag, r.bytes));
-      case RecordKind::kReceivePost: return Done(OTF2_EvtWriter_MpiIrecvRequest(writer_, nullptr, time, r.request));
+        return Write(OTF2_EvtWriter_MpiIsend, r.tick, r.peer, r.communicator, r.tag, r.bytes, r.request);
+      case RecordKind::kSendComplete: return Write(OTF2_EvtWriter_MpiIsendComplete, r.tick, r.request);
+      case RecordKind::kSendCancelled: return Write(OTF2_EvtWriter_MpiRequestCancelled, r.tick, r.request);
+      case RecordKind::kReceive: return Write(OTF2_EvtWriter_MpiRecv, r.tick, r.peer, r.communicator, r.tag, r.bytes);
+      case RecordKind::kReceivePost: return Write(OTF2_EvtWriter_MpiIrecvRequest, r.tick, r.request);
       case RecordKind::kReceiveComplete:
-        return Done(OTF2_EvtWriter_MpiIrecv(writer_, nullptr, time, r.peer, r.communicator, r.tag, r.bytes, r.request));
-      default: return RecordCollective(r);
+        return Write(OTF2_EvtWriter_MpiIrecv, r.tick, r.peer, r.communicator, r.tag, r.bytes, r.request);
+      case RecordKind::kCollective:
+        Write(OTF2_EvtWriter_MpiCollectiveBegin, r.tick);
+        return Write(OTF2_EvtWriter_MpiCollectiveEnd, r.tick, OperationOf(r.collective), r.communicator, root, r.bytes,
+                     r.received);
+      case RecordKind::kCollectivePost: return Write(OTF2_EvtWriter_NonBlockingCollectiveRequest, r.tick, r.request);
+      case RecordKind::kCollectiveComplete:
+        return Write(OTF2_EvtWriter_NonBlockingCollectiveComplete, r.tick, OperationOf(r.collective), r.communicator,
+                     root, r.bytes, r.received, r.request);
     }
   }
 
   void SetCounter(Tick, std::uint32_t counter, std::int64_t value) override { values_[counter] = value; }
 
-  void MeasurementOff(Tick tick) override {
-    Done(OTF2_EvtWriter_MeasurementOnOff(writer_, nullptr, clock_.At(tick), OTF2_MEASUREMENT_OFF));
-  }
-  void MeasurementOn(Tick tick) override {
-    Done(OTF2_EvtWriter_MeasurementOnOff(writer_, nullptr, clock_.At(tick), OTF2_MEASUREMENT_ON));
-  }
-  void BufferFlush(Tick begin, Tick end) override {
-    Done(OTF2_EvtWriter_BufferFlush(writer_, nullptr, clock_.At(begin), clock_.At(end)));
-  }
+  void MeasurementOff(Tick tick) override { Write(OTF2_EvtWriter_MeasurementOnOff, tick, OTF2_MEASUREMENT_OFF); }
+  void MeasurementOn(Tick tick) override { Write(OTF2_EvtWriter_MeasurementOnOff, tick, OTF2_MEASUREMENT_ON); }
+  void BufferFlush(Tick begin, Tick end) override { Write(OTF2_EvtWriter_BufferFlush, begin, clock_.At(end)); }
 
-  void ProgramBegin(Tick tick) {
-    Done(OTF2_EvtWriter_ProgramBegin(writer_, nullptr, clock_.At(tick), kProgramString, 0, nullptr));
-  }
-  void ProgramEnd(Tick tick) {
-    Done(OTF2_EvtWriter_ProgramEnd(writer_, nullptr, clock_.At(tick), OTF2_UNDEFINED_INT64));
-  }
+  void ProgramBegin(Tick tick) { Write(OTF2_EvtWriter_ProgramBegin, tick, kProgramString, 0, nullptr); }
+  void ProgramEnd(Tick tick) { Write(OTF2_EvtWriter_ProgramEnd, tick, OTF2_UNDEFINED_INT64); }
 
  private:
-  void RecordCollective(const FedRecord& r) {
-    const OTF2_TimeStamp time = clock_.At(r.tick);
-    const OTF2_CollectiveOp operation = OperationOf(r.collective);
-    const std::uint32_t root = r.root.value_or(OTF2_COLLECTIVE_ROOT_NONE);
-    switch (r.kind) {
-      case RecordKind::kCollective:
-        Done(OTF2_EvtWriter_MpiCollectiveBegin(writer_, nullptr, time));
-        return Done(OTF2_EvtWriter_MpiCollectiveEnd(writer_, nullptr, time, operation, r.communicator, root, r.bytes,
-                                                    r.received));
-      case RecordKind::kCollectivePost:
-        return Done(OTF2_EvtWriter_NonBlockingCollectiveRequest(writer_, nullptr, time, r.request));
-      default:
-        return Done(OTF2_EvtWriter_NonBlockingCollectiveComplete(writer_, nullptr, time, operation, r.communicator,
-                                                                 root, r.bytes, r.received, r.request));
-    }
-  }
-
   // A class is written once all its counters have a value.
   void WriteMetrics(Tick tick) {
     for (const std::uint32_t metric : metrics_.of_rank[rank_]) {
@@ -299,12 +259,16 @@ class LocationWriter : public TimelineSink {
         values_[counter].reset();
       }
       if (samples_.empty()) continue;
-      Done(OTF2_EvtWriter_Metric(writer_, nullptr, clock_.At(tick), metric, static_cast<std::uint8_t>(samples_.size()),
-                                 types_.data(), samples_.data()));
+      Write(OTF2_EvtWriter_Metric, tick, metric, static_cast<std::uint8_t>(samples_.size()), types_.data(),
+            samples_.data());
     }
   }
 
-  void Done(OTF2_ErrorCode code) const {
+  // An event by the library's function for it.
+  template <typename... Values>
+  void Write(OTF2_ErrorCode (*write)(OTF2_EvtWriter*, OTF2_AttributeList*, OTF2_TimeStamp, Values...), Tick tick,
+             std::type_identity_t<Values>... values) const {
+    const OTF2_ErrorCode code = write(writer_, nullptr, clock_.At(tick), values...);
     if (code != OTF2_SUCCESS) Check(code, anchor_, fmt::format("writing the events of rank {}", rank_));
   }
 

@@ -1,5 +1,3 @@
-#include "trace/paraver_reader.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,6 +11,7 @@
 #include "base/parallel.h"
 #include "base/text.h"
 #include "trace/anomalies.h"
+#include "trace/format_readers.h"
 #include "trace/paraver_header.h"
 #include "trace/paraver_names.h"
 #include "trace/paraver_records.h"
@@ -179,9 +178,7 @@ void Diagnose(const std::string& path, const ParaverHeader& header, const Record
 
 // Without events nothing can tell what the waiting that the states show depends on.
 void RequireCalls(const Trace& trace) {
-  for (const RankTimeline& timeline : trace.timelines) {
-    if (timeline.calls() > 0) return;
-  }
+  if (std::ranges::any_of(trace.timelines, [](const RankTimeline& timeline) { return timeline.calls() > 0; })) return;
   throw Error(ErrorKind::kInput, trace.path, "states show MPI, but the trace has no events of MPI calls",
               "keep the events 50000001 to 50000005 and those of collectives when filtering");
 }
@@ -332,22 +329,15 @@ ParaverRoots CollectRoots(const std::vector<ParaverTaskParts>& tasks, const Para
   return roots;
 }
 
-// Largest first, so that no core is left with a large rank at the end.
-std::vector<std::size_t> BySize(const std::vector<ParaverTaskParts>& tasks) {
-  std::vector<std::size_t> order(tasks.size()), bytes(tasks.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  for (std::size_t rank = 0; rank < tasks.size(); ++rank) bytes[rank] = tasks[rank].Bytes();
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return bytes[a] > bytes[b]; });
-  return order;
-}
-
 void BuildRanks(const std::vector<ParaverTaskParts>& tasks, const ParaverTraceFacts& facts, TraceBuilder& builder) {
   struct Result {
     RankTimeline timeline;
     Diagnostics diagnostics;
   };
   std::vector<Result> results(tasks.size());
-  const std::vector<std::size_t> order = BySize(tasks);
+  std::vector<std::uint64_t> sizes;
+  for (const ParaverTaskParts& task : tasks) sizes.push_back(task.Bytes());
+  const std::vector<std::size_t> order = LargestFirst(sizes);
   ParallelFor(tasks.size(), [&](std::size_t i) {
     const std::size_t rank = order[i];
     RankBuilder rank_builder(builder.definitions(), static_cast<std::int32_t>(rank));

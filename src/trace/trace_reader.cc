@@ -7,14 +7,14 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <numeric>
 
 #include "base/error.h"
 #include "base/parallel.h"
 #include "base/sha256.h"
 #include "base/text.h"
-#include "trace/otf2_reader.h"
-#include "trace/paraver_reader.h"
+#include "trace/format_readers.h"
 #include "trace/paraver_text.h"
 
 namespace farscale {
@@ -119,13 +119,17 @@ std::uint64_t BytesOfTrace(const std::string& path) {
   }
 }
 
-std::vector<std::size_t> LargestFirst(const std::vector<std::string>& paths) {
-  std::vector<std::uint64_t> bytes;
-  for (const std::string& path : paths) bytes.push_back(BytesOfTrace(path));
-  std::vector<std::size_t> order(bytes.size());
+std::vector<std::size_t> LargestFirst(const std::vector<std::uint64_t>& sizes) {
+  std::vector<std::size_t> order(sizes.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return bytes[a] > bytes[b]; });
+  std::ranges::stable_sort(order, std::greater(), [&](std::size_t i) { return sizes[i]; });
   return order;
+}
+
+std::vector<std::size_t> LargestFirst(const std::vector<std::string>& paths) {
+  std::vector<std::uint64_t> sizes;
+  for (const std::string& path : paths) sizes.push_back(BytesOfTrace(path));
+  return LargestFirst(sizes);
 }
 
 std::string FingerprintOfTrace(const std::string& path) {
