@@ -91,7 +91,7 @@ class BuilderSink : public TimelineSink {
   void MeasurementOn(Tick tick) override { rank_.MeasurementOn(tick); }
   void BufferFlush(Tick begin, Tick end) override { rank_.BufferFlush(begin, end); }
 
-  void Record(const FedRecord& record) override { TellRecord(record, rank_); }
+  void Record(const FedRecord& record) override { AddRecordTo(record, rank_); }
 
  private:
   RankBuilder& rank_;

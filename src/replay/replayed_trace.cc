@@ -6,7 +6,7 @@
 #include "base/parallel.h"
 #include "base/search.h"
 #include "replay/bursts.h"
-#include "trace/retime.h"
+#include "trace/trace_builder.h"
 
 namespace farscale {
 namespace {

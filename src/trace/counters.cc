@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 #include <string_view>
-#include <vector>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -12,87 +12,61 @@ namespace farscale {
 namespace {
 
 // Names under which the counters are commonly recorded (PAPI, perf, LIKWID), in lower case; the first found is taken.
-const std::vector<std::string_view>& UsualNames(CounterMeaning meaning) {
-  static const std::vector<std::string_view> instructions = {
-      "papi_tot_ins",       "instructions",      "perf::instructions", "perf::perf_count_hw_instructions",
-      "inst_retired:any_p", "instr_retired_any",
-  };
-  static const std::vector<std::string_view> cycles = {
-      "papi_tot_cyc",
-      "cycles",
-      "cpu-cycles",
-      "perf::cycles",
-      "perf::perf_count_hw_cpu_cycles",
-      "cpu_clk_unhalted:thread_p",
-      "cpu_clk_unhalted_core",
-  };
-  static const std::vector<std::string_view> cpu_time = {
-      "cpu_time",
-      "task-clock",
-      "perf::task-clock",
-      "perf::perf_count_sw_task_clock",
-      "perf_count_sw_task_clock",
-      "cpu-clock",
-      "perf::cpu-clock",
-      "perf::perf_count_sw_cpu_clock",
-      "perf_count_sw_cpu_clock",
-  };
-  switch (meaning) {
-    case CounterMeaning::kInstructions: return instructions;
-    case CounterMeaning::kCycles: return cycles;
-    case CounterMeaning::kCpuTime: break;
-  }
-  return cpu_time;
-}
+constexpr std::string_view kInstructionNames[] = {"papi_tot_ins",       "instructions",
+                                                  "perf::instructions", "perf::perf_count_hw_instructions",
+                                                  "inst_retired:any_p", "instr_retired_any"};
+constexpr std::string_view kCycleNames[] = {"papi_tot_cyc",
+                                            "cycles",
+                                            "cpu-cycles",
+                                            "perf::cycles",
+                                            "perf::perf_count_hw_cpu_cycles",
+                                            "cpu_clk_unhalted:thread_p",
+                                            "cpu_clk_unhalted_core"};
+constexpr std::string_view kCpuTimeNames[] = {"cpu_time",
+                                              "task-clock",
+                                              "perf::task-clock",
+                                              "perf::perf_count_sw_task_clock",
+                                              "perf_count_sw_task_clock",
+                                              "cpu-clock",
+                                              "perf::cpu-clock",
+                                              "perf::perf_count_sw_cpu_clock",
+                                              "perf_count_sw_cpu_clock"};
 
-const std::string& Wanted(CounterMeaning meaning, const CounterNames& names) {
-  switch (meaning) {
-    case CounterMeaning::kInstructions: return names.instructions;
-    case CounterMeaning::kCycles: return names.cycles;
-    case CounterMeaning::kCpuTime: break;
-  }
-  return names.cpu_time;
-}
+struct Meaning {
+  const char* name;
+  std::span<const std::string_view> usual;
+  std::string CounterNames::*wanted;
+};
+// By CounterMeaning.
+constexpr Meaning kMeanings[] = {{"instructions", kInstructionNames, &CounterNames::instructions},
+                                 {"cycles", kCycleNames, &CounterNames::cycles},
+                                 {"CPU time", kCpuTimeNames, &CounterNames::cpu_time}};
 
 struct TimeUnit {
-  std::string_view name;
   double per_second;
+  std::array<std::string_view, 6> names;
 };
-
-constexpr std::array<TimeUnit, 17> kTimeUnits = {{
-    {"s", 1},
-    {"sec", 1},
-    {"second", 1},
-    {"seconds", 1},
-    {"ms", 1e3},
-    {"msec", 1e3},
-    {"millisecond", 1e3},
-    {"milliseconds", 1e3},
-    {"us", 1e6},
-    {"usec", 1e6},
-    {"microsecond", 1e6},
-    {"microseconds", 1e6},
-    {"\u00b5s", 1e6},  // micro sign
-    {"\u03bcs", 1e6},  // mu
-    {"ns", 1e9},
-    {"nsec", 1e9},
-    {"nanoseconds", 1e9},
-}};
+constexpr TimeUnit kTimeUnits[] = {
+    {1, {"s", "sec", "second", "seconds"}},
+    {1e3, {"ms", "msec", "millisecond", "milliseconds"}},
+    {1e6, {"us", "usec", "microsecond", "microseconds", "\u00b5s", "\u03bcs"}},  // with a micro sign or a mu
+};
 
 }  // namespace
 
 bool CounterSelection::Keeps(const std::string& name) const {
-  return all || std::find(names.begin(), names.end(), name) != names.end();
+  return all || std::ranges::find(names, name) != names.end();
 }
 
 std::optional<std::size_t> ChooseCounter(const Trace& trace, CounterMeaning meaning, const CounterNames& names) {
-  const std::string& wanted = Wanted(meaning, names);
+  const Meaning& described = kMeanings[static_cast<std::size_t>(meaning)];
+  const std::string& wanted = names.*described.wanted;
   if (!wanted.empty()) {
     const auto found = trace.FindCounter(wanted);
     if (found) return found;
     throw Error(ErrorKind::kUsage, trace.path, "no counter '" + wanted + "' in this trace", ListCounters(trace));
   }
-  for (const std::string_view name : UsualNames(meaning)) {
+  for (const std::string_view name : described.usual) {
     for (std::size_t i = 0; i < trace.counters.size(); ++i) {
       if (ToLower(trace.counters[i].name) == name) return i;
     }
@@ -101,25 +75,17 @@ std::optional<std::size_t> ChooseCounter(const Trace& trace, CounterMeaning mean
 }
 
 bool IsNameOfCpuTime(const std::string& name) {
-  const std::vector<std::string_view>& usual = UsualNames(CounterMeaning::kCpuTime);
-  return std::find(usual.begin(), usual.end(), ToLower(name)) != usual.end();
+  return std::ranges::find(kCpuTimeNames, ToLower(name)) != std::end(kCpuTimeNames);
 }
 
-std::string ToString(CounterMeaning meaning) {
-  switch (meaning) {
-    case CounterMeaning::kInstructions: return "instructions";
-    case CounterMeaning::kCycles: return "cycles";
-    case CounterMeaning::kCpuTime: break;
-  }
-  return "CPU time";
-}
+std::string ToString(CounterMeaning meaning) { return kMeanings[static_cast<std::size_t>(meaning)].name; }
 
 double CountsPerSecond(const Counter& counter) {
   const std::string unit = ToLower(Trim(counter.unit));
-  const auto found =
-      std::find_if(kTimeUnits.begin(), kTimeUnits.end(), [&](const TimeUnit& u) { return u.name == unit; });
-  const double per_second = found == kTimeUnits.end() ? 1e9 : found->per_second;
-  return per_second / counter.scale;
+  const auto found = std::ranges::find_if(kTimeUnits, [&](const TimeUnit& known) {
+    return !unit.empty() && std::ranges::find(known.names, unit) != known.names.end();
+  });
+  return (found == std::end(kTimeUnits) ? 1e9 : found->per_second) / counter.scale;
 }
 
 std::string ListCounters(const Trace& trace) {

@@ -134,7 +134,7 @@ class MainSink : public TimelineSink {
   void MeasurementOff(Tick tick) override { builder_.MeasurementOff(tick); }
   void MeasurementOn(Tick tick) override { builder_.MeasurementOn(tick); }
   void BufferFlush(Tick begin, Tick end) override { builder_.BufferFlush(begin, end); }
-  void Record(const FedRecord& record) override { TellRecord(record, builder_); }
+  void Record(const FedRecord& record) override { AddRecordTo(record, builder_); }
 
  private:
   // As numbered by the timeline, in which barriers are regions.

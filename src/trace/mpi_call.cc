@@ -1,5 +1,7 @@
 #include "trace/mpi_call.h"
 
+#include <algorithm>
+#include <initializer_list>
 #include <string>
 #include <unordered_map>
 
@@ -8,64 +10,60 @@
 namespace farscale {
 namespace {
 
-// Names in lower case without "mpi_". Functions that are not here are kOther: they take time and wait for nobody.
-const std::unordered_map<std::string_view, MpiCall>& Names() {
+// Names in lower case without "mpi_", separated by spaces, by what the functions do.
+template <typename Meaning>
+struct NameGroup {
+  Meaning meaning;
+  std::string_view names;
+};
+
+template <typename Meaning>
+using NameTable = std::unordered_map<std::string_view, Meaning>;
+
+template <typename Meaning>
+NameTable<Meaning> TableOf(std::initializer_list<NameGroup<Meaning>> groups) {
+  NameTable<Meaning> table;
+  for (auto [meaning, names] : groups) {
+    for (std::size_t end = 0; !names.empty(); names.remove_prefix(std::min(end + 1, names.size()))) {
+      end = std::min(names.find(' '), names.size());
+      table[names.substr(0, end)] = meaning;
+    }
+  }
+  return table;
+}
+
+// Functions that are not here are kOther: they take time and wait for nobody.
+const NameTable<MpiCall>& Names() {
   using enum MpiCall;
-  static const std::unordered_map<std::string_view, MpiCall> names = {
-      {"init", kInit},
-      {"init_thread", kInit},
-      {"finalize", kFinalize},
-      {"send", kSend},
-      {"rsend", kSend},
-      {"bsend", kBufferedSend},
-      {"ssend", kSynchronousSend},
-      {"isend", kImmediateSend},
-      {"irsend", kImmediateSend},
-      {"ibsend", kImmediateBufferedSend},
-      {"issend", kImmediateSynchronousSend},
-      {"recv", kReceive},
-      {"mrecv", kReceive},
-      {"irecv", kImmediateReceive},
-      {"imrecv", kImmediateReceive},
-      {"sendrecv", kSendReceive},
-      {"sendrecv_replace", kSendReceive},
-      {"isendrecv", kImmediateSend},
-      {"isendrecv_replace", kImmediateSend},
-      {"start", kStart},
-      {"startall", kStart},
-      {"wait", kWait},
-      {"waitall", kWait},
-      {"waitany", kWait},
-      {"waitsome", kWait},
-      {"test", kTest},
-      {"testall", kTest},
-      {"testany", kTest},
-      {"testsome", kTest},
-      {"probe", kProbe},
-      {"iprobe", kProbe},
-      {"mprobe", kProbe},
-      {"improbe", kProbe},
-      {"neighbor_allgather", kCollective},
-      {"neighbor_allgatherv", kCollective},
-      {"neighbor_alltoall", kCollective},
-      {"neighbor_alltoallv", kCollective},
-      {"neighbor_alltoallw", kCollective},
-      {"ineighbor_allgather", kImmediateCollective},
-      {"ineighbor_allgatherv", kImmediateCollective},
-      {"ineighbor_alltoall", kImmediateCollective},
-      {"ineighbor_alltoallv", kImmediateCollective},
-      {"ineighbor_alltoallw", kImmediateCollective},
-      {"put", kOneSided},
-      {"get", kOneSided},
-      {"rput", kOneSided},
-      {"rget", kOneSided},
-      {"accumulate", kOneSided},
-      {"raccumulate", kOneSided},
-      {"get_accumulate", kOneSided},
-      {"rget_accumulate", kOneSided},
-      {"fetch_and_op", kOneSided},
-      {"compare_and_swap", kOneSided},
-  };
+  static const NameTable<MpiCall> names = TableOf<MpiCall>({
+      {kInit, "init init_thread"},
+      {kFinalize, "finalize"},
+      {kSend, "send rsend"},
+      {kBufferedSend, "bsend"},
+      {kSynchronousSend, "ssend"},
+      {kImmediateSend, "isend irsend isendrecv isendrecv_replace"},
+      {kImmediateBufferedSend, "ibsend"},
+      {kImmediateSynchronousSend, "issend"},
+      {kReceive, "recv mrecv"},
+      {kImmediateReceive, "irecv imrecv"},
+      {kSendReceive, "sendrecv sendrecv_replace"},
+      {kStart, "start startall"},
+      {kWait, "wait waitall waitany waitsome"},
+      {kTest, "test testall testany testsome"},
+      {kProbe, "probe iprobe mprobe improbe"},
+      {kCollective, "neighbor_allgather neighbor_allgatherv neighbor_alltoall neighbor_alltoallv neighbor_alltoallw"},
+      {kImmediateCollective,
+       "ineighbor_allgather ineighbor_allgatherv ineighbor_alltoall ineighbor_alltoallv ineighbor_alltoallw"},
+      {kOneSided,
+       "put get rput rget accumulate raccumulate get_accumulate rget_accumulate fetch_and_op compare_and_swap"},
+      {kWindowFence, "win_fence win_free"},
+      {kWindowPost, "win_post"},
+      {kWindowWait, "win_wait"},
+      {kWindowComplete, "win_complete"},
+      {kWindowTest, "win_test"},
+      {kWindowLock, "win_lock win_unlock"},
+      {kWindowLockAll, "win_lock_all win_unlock_all"},
+  });
   return names;
 }
 
@@ -82,41 +80,22 @@ std::string_view PlainName(std::string_view lower) {
 // Of a plain name; non-blocking ones have an i before it.
 std::optional<CollectiveKind> KindOfPlain(std::string_view name) {
   using enum CollectiveKind;
-  static const std::unordered_map<std::string_view, CollectiveKind> kinds = {
-      {"barrier", kBarrier},
-      {"bcast", kBroadcast},
-      {"gather", kGather},
-      {"gatherv", kGather},
-      {"scatter", kScatter},
-      {"scatterv", kScatter},
-      {"allgather", kAllgather},
-      {"allgatherv", kAllgather},
-      {"alltoall", kAlltoall},
-      {"alltoallv", kAlltoall},
-      {"alltoallw", kAlltoall},
-      {"allreduce", kAllreduce},
-      {"reduce", kReduce},
-      {"reduce_scatter", kReduceScatter},
-      {"reduce_scatter_block", kReduceScatter},
-      {"scan", kScan},
-      {"exscan", kExscan},
-  };
+  static const NameTable<CollectiveKind> kinds = TableOf<CollectiveKind>({
+      {kBarrier, "barrier"},
+      {kBroadcast, "bcast"},
+      {kGather, "gather gatherv"},
+      {kScatter, "scatter scatterv"},
+      {kAllgather, "allgather allgatherv"},
+      {kAlltoall, "alltoall alltoallv alltoallw"},
+      {kAllreduce, "allreduce"},
+      {kReduce, "reduce"},
+      {kReduceScatter, "reduce_scatter reduce_scatter_block"},
+      {kScan, "scan"},
+      {kExscan, "exscan"},
+  });
   auto found = kinds.find(name);
   if (found == kinds.end() && name.starts_with('i')) found = kinds.find(name.substr(1));
   return found == kinds.end() ? std::nullopt : std::optional(found->second);
-}
-
-// What comes behind "win_".
-MpiCall ClassifyWindowCall(std::string_view name) {
-  using enum MpiCall;
-  static const std::unordered_map<std::string_view, MpiCall> names = {
-      {"fence", kWindowFence}, {"free", kWindowFence},        {"post", kWindowPost},
-      {"wait", kWindowWait},   {"complete", kWindowComplete}, {"test", kWindowTest},
-      {"lock", kWindowLock},   {"unlock", kWindowLock},       {"lock_all", kWindowLockAll}};
-  const auto found = names.find(name);
-  if (found != names.end()) return found->second;
-  if (name.starts_with("unknown")) return kWindowLock;  // a call that the trace does not name may be any of them
-  return name == "unlock_all" || name.starts_with("flush") ? kWindowLockAll : kWindowOther;
 }
 
 }  // namespace
@@ -135,8 +114,10 @@ MpiCall ClassifyMpiCall(std::string_view region_name) {
   if (KindOfPlain(name)) return name.starts_with('i') ? MpiCall::kImmediateCollective : MpiCall::kCollective;
   const auto found = Names().find(name);
   if (found != Names().end()) return found->second;
-  if (name.starts_with("win_")) return ClassifyWindowCall(name.substr(4));
-  if (name.substr(0, 5) == "file_") return MpiCall::kInputOutput;
+  if (name.starts_with("win_unknown")) return MpiCall::kWindowLock;  // the trace does not name it: any of them
+  if (name.starts_with("win_flush")) return MpiCall::kWindowLockAll;
+  if (name.starts_with("win_")) return MpiCall::kWindowOther;
+  if (name.starts_with("file_")) return MpiCall::kInputOutput;
   return MpiCall::kOther;
 }
 
@@ -146,25 +127,23 @@ std::optional<CollectiveKind> CollectiveKindOf(std::string_view region_name) {
 }
 
 std::string_view ToString(CollectiveKind kind) {
-  switch (kind) {
-    case CollectiveKind::kBarrier: return "barrier";
-    case CollectiveKind::kBroadcast: return "broadcast";
-    case CollectiveKind::kGather: return "gather";
-    case CollectiveKind::kScatter: return "scatter";
-    case CollectiveKind::kAllgather: return "allgather";
-    case CollectiveKind::kAlltoall: return "alltoall";
-    case CollectiveKind::kAllreduce: return "allreduce";
-    case CollectiveKind::kReduce: return "reduce";
-    case CollectiveKind::kReduceScatter: return "reduce-scatter";
-    case CollectiveKind::kScan: return "scan";
-    case CollectiveKind::kExscan: return "exclusive scan";
-    case CollectiveKind::kCreateHandle: return "creation of a communicator or other handle";
-    case CollectiveKind::kDestroyHandle: return "release of a communicator or other handle";
-    case CollectiveKind::kFork: return "fork of a team of threads";
-    case CollectiveKind::kThreadBarrier: return "barrier among threads";
-    case CollectiveKind::kImplicitBarrier: return "implicit barrier among threads";
-  }
-  return "collective";
+  constexpr std::string_view kNames[] = {"barrier",
+                                         "broadcast",
+                                         "gather",
+                                         "scatter",
+                                         "allgather",
+                                         "alltoall",
+                                         "allreduce",
+                                         "reduce",
+                                         "reduce-scatter",
+                                         "scan",
+                                         "exclusive scan",
+                                         "creation of a communicator or other handle",
+                                         "release of a communicator or other handle",
+                                         "fork of a team of threads",
+                                         "barrier among threads",
+                                         "implicit barrier among threads"};
+  return kNames[static_cast<std::size_t>(kind)];
 }
 
 }  // namespace farscale

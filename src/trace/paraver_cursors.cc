@@ -14,23 +14,41 @@ constexpr std::uint32_t kNotCreated = 2;
 
 // Whether a record of these tells an edge, rather than adds to one.
 bool HasEdge(const ParaverMoment& moment) {
-  return std::any_of(moment.facts.begin(), moment.facts.end(), [](const ParaverFact& fact) {
-    switch (fact.event) {
-      case ParaverEvent::kMpi:
-      case ParaverEvent::kFunction:
-      case ParaverEvent::kUserEvent:
-      case ParaverEvent::kApplication:
-      case ParaverEvent::kFlush:
-      case ParaverEvent::kTracing: return true;
-      default: return false;
-    }
+  return std::ranges::any_of(moment.facts, [](const ParaverFact& fact) {
+    using enum ParaverEvent;
+    return fact.event == kMpi || fact.event == kFunction || fact.event == kUserEvent || fact.event == kApplication ||
+           fact.event == kFlush || fact.event == kTracing;
   });
 }
 
 const ParaverFact* FirstEdgeOfCall(const ParaverMoment& moment) {
-  const auto found = std::find_if(moment.facts.begin(), moment.facts.end(),
-                                  [](const ParaverFact& fact) { return fact.event == ParaverEvent::kMpi; });
+  const auto found = std::ranges::find(moment.facts, ParaverEvent::kMpi, &ParaverFact::event);
   return found == moment.facts.end() ? nullptr : &*found;
+}
+
+void ReadMoment(const ParaverTaskParts& parts, std::size_t part, SegmentReader& reader, ParaverMoment& moment) {
+  thread_local std::vector<ParaverPair> pairs;
+  const std::uint32_t number = parts.parts[part].block;
+  const ParaverBlock& block = parts.blocks->blocks[number];
+  const ParaverBlockMeaning& meaning = parts.blocks->meanings[number];
+  moment.tick = reader.NextEvents(pairs);
+  moment.facts.clear();
+  for (const ParaverPair& pair : pairs) {
+    ParaverFact& fact = moment.facts.emplace_back();
+    fact.event = meaning.events[pair.type_index];
+    fact.type = block.types[pair.type_index];
+    if (HasSymbols(fact.event)) {
+      fact.index = meaning.regions[pair.symbol()];
+      fact.value = pair.symbol() == 0 ? 0 : 1;
+    } else {
+      fact.index = meaning.counters[pair.type_index];
+      fact.value = pair.value();
+    }
+  }
+}
+
+void ReadState(const ParaverTaskParts&, std::size_t, SegmentReader& reader, ParaverState& state) {
+  state = reader.NextState();
 }
 
 }  // namespace
@@ -44,44 +62,8 @@ std::size_t ParaverTaskParts::Bytes() const {
   return bytes;
 }
 
-EventCursor::EventCursor(const ParaverTaskParts& parts) : parts_(parts) {
-  if (parts.IsInOrder(ParaverStream::kEvents)) return;
-  ParaverMoment moment;
-  while (LoadRecord(moment)) sorted_.push_back(moment);
-  std::stable_sort(sorted_.begin(), sorted_.end(),
-                   [](const ParaverMoment& a, const ParaverMoment& b) { return a.tick < b.tick; });
-  is_sorted_ = true;
-}
-
-bool EventCursor::LoadRecord(ParaverMoment& moment) {
-  if (is_sorted_) {
-    if (next_sorted_ == sorted_.size()) return false;
-    moment = std::move(sorted_[next_sorted_++]);
-    return true;
-  }
-  while (!reader_ || reader_->AtEnd()) {
-    if (next_part_ == parts_.parts.size()) return false;
-    reader_ = parts_.Reader(next_part_++, ParaverStream::kEvents);
-  }
-  const std::uint32_t number = parts_.parts[next_part_ - 1].block;
-  const ParaverBlock& block = parts_.blocks->blocks[number];
-  const ParaverBlockMeaning& meaning = parts_.blocks->meanings[number];
-  moment.tick = reader_->NextEvents(pairs_);
-  moment.facts.clear();
-  for (const ParaverPair& pair : pairs_) {
-    ParaverFact& fact = moment.facts.emplace_back();
-    fact.event = meaning.events[pair.type_index];
-    fact.type = block.types[pair.type_index];
-    if (HasSymbols(fact.event)) {
-      fact.index = meaning.regions[pair.symbol()];
-      fact.value = pair.symbol() == 0 ? 0 : 1;
-    } else {
-      fact.index = meaning.counters[pair.type_index];
-      fact.value = pair.value();
-    }
-  }
-  return true;
-}
+EventCursor::EventCursor(const ParaverTaskParts& parts)
+    : records_(parts, ParaverStream::kEvents, ReadMoment, &ParaverMoment::tick) {}
 
 // All moments of the next tick.
 bool EventCursor::Load() {
@@ -93,13 +75,13 @@ bool EventCursor::Load() {
   group_.clear();
   if (held_) {
     group_.push_back(*std::exchange(held_, std::nullopt));
-  } else if (LoadRecord(moment)) {
+  } else if (records_.Next(moment)) {
     group_.push_back(std::move(moment));
     moment = {};
   } else {
     return false;
   }
-  while (LoadRecord(moment)) {
+  while (records_.Next(moment)) {
     ParaverMoment& last = group_.back();
     if (moment.tick != last.tick) {
       held_ = std::move(moment);
@@ -169,21 +151,10 @@ void EventCursor::Advance() {
   ready_.pop_front();
 }
 
-StateCursor::StateCursor(const ParaverTaskParts& parts) : parts_(parts) {
-  Scan();
-  if (!tells_ || parts.IsInOrder(ParaverStream::kStates)) return;
-  while (const ParaverState* state = Current()) {
-    sorted_.push_back(*state);
-    current_.reset();
-  }
-  std::stable_sort(sorted_.begin(), sorted_.end(),
-                   [](const ParaverState& a, const ParaverState& b) { return a.begin < b.begin; });
-  is_sorted_ = true;
-}
-
-void StateCursor::Scan() {
-  for (std::size_t part = 0; part < parts_.parts.size(); ++part) {
-    SegmentReader reader = parts_.Reader(part, ParaverStream::kStates);
+StateCursor::StateCursor(const ParaverTaskParts& parts)
+    : states_(parts, ParaverStream::kStates, ReadState, &ParaverState::begin) {
+  for (std::size_t part = 0; part < parts.parts.size(); ++part) {
+    SegmentReader reader = parts.Reader(part, ParaverStream::kStates);
     while (!reader.AtEnd()) {
       const ParaverState state = reader.NextState();
       tells_ |= state.state == kRunning;
@@ -195,18 +166,8 @@ void StateCursor::Scan() {
 }
 
 const ParaverState* StateCursor::Current() {
-  if (current_) return &*current_;
-  if (is_sorted_) {
-    if (next_sorted_ == sorted_.size()) return nullptr;
-    current_ = sorted_[next_sorted_++];
-    return &*current_;
-  }
-  while (!reader_ || reader_->AtEnd()) {
-    if (next_part_ == parts_.parts.size()) return nullptr;
-    reader_ = parts_.Reader(next_part_++, ParaverStream::kStates);
-  }
-  current_ = reader_->NextState();
-  return &*current_;
+  if (!current_ && !states_.Next(current_.emplace())) current_.reset();
+  return current_ ? &*current_ : nullptr;
 }
 
 void StateCursor::NotRunning(Tick from, Tick to, std::vector<Stretch>& stretches) {
@@ -266,9 +227,7 @@ void SeparateOvertaking(std::vector<MessageEnd>& ends, bool sends) {
     };
     return key(a) < key(b);
   };
-  if (!std::is_sorted(ends.begin(), ends.end(), in_order_of_sends)) {
-    std::sort(ends.begin(), ends.end(), in_order_of_sends);
-  }
+  if (!std::ranges::is_sorted(ends, in_order_of_sends)) std::ranges::sort(ends, in_order_of_sends);
   Lanes lanes;
   for (MessageEnd& end : ends) {
     const std::uint32_t lane = lanes.Of(end.peer, end.tag, sends ? end.other : end.post);

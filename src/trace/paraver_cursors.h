@@ -1,9 +1,11 @@
 // The streams of one task of a Paraver trace in the order of time, whatever their order in the file.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "trace/paraver_records.h"
@@ -60,6 +62,47 @@ struct ParaverMoment {
   std::vector<ParaverFact> facts;
 };
 
+// Elements of one stream of a task in the order of time: as they are read when the stream is in order, else sorted.
+template <typename Element>
+class OrderedStream {
+ public:
+  // `read`: takes the next element from a segment of the part; `time`: by which they are sorted.
+  using Read = void (*)(const ParaverTaskParts& parts, std::size_t part, SegmentReader& reader, Element& element);
+
+  OrderedStream(const ParaverTaskParts& parts, ParaverStream stream, Read read, Tick Element::*time)
+      : parts_(parts), stream_(stream), read_(read) {
+    if (parts.IsInOrder(stream)) return;
+    for (Element element; Next(element);) sorted_.push_back(element);
+    std::ranges::stable_sort(sorted_, {}, time);
+    is_sorted_ = true;
+  }
+
+  // False at the end.
+  bool Next(Element& element) {
+    if (is_sorted_) {
+      if (next_sorted_ == sorted_.size()) return false;
+      element = std::move(sorted_[next_sorted_++]);
+      return true;
+    }
+    while (!reader_ || reader_->AtEnd()) {
+      if (next_part_ == parts_.parts.size()) return false;
+      reader_ = parts_.Reader(next_part_++, stream_);
+    }
+    read_(parts_, next_part_ - 1, *reader_, element);
+    return true;
+  }
+
+ private:
+  const ParaverTaskParts& parts_;
+  const ParaverStream stream_;
+  const Read read_;
+  std::size_t next_part_ = 0;
+  std::optional<SegmentReader> reader_;
+  bool is_sorted_ = false;  // everything is in sorted_
+  std::vector<Element> sorted_;
+  std::size_t next_sorted_ = 0;
+};
+
 // The moments of a task, with a look at those to come. Reads on as needed when the file is in order, else sorts. What a
 // record adds to the one before it at the same time, such as counters behind the entry of a call, becomes part of it.
 // Calls do not overlap: at one time the leave of the open call comes first, entering another call leaves the one
@@ -78,17 +121,10 @@ class EventCursor {
 
  private:
   bool Load();
-  bool LoadRecord(ParaverMoment& moment);
   void ChooseNext(std::size_t first);
   void MakeCallsFollow(ParaverMoment& moment);
 
-  const ParaverTaskParts& parts_;
-  std::size_t next_part_ = 0;
-  std::optional<SegmentReader> reader_;
-  std::vector<ParaverPair> pairs_;
-  bool is_sorted_ = false;  // everything is in sorted_
-  std::vector<ParaverMoment> sorted_;
-  std::size_t next_sorted_ = 0;
+  OrderedStream<ParaverMoment> records_;
   std::optional<ParaverMoment> held_;  // read, but perhaps part of the moment before
   std::vector<ParaverMoment> group_;   // of one time
   std::uint32_t open_type_ = 0;        // of the call that is open, 0 for none
@@ -117,18 +153,12 @@ class StateCursor {
 
  private:
   const ParaverState* Current();
-  void Scan();
 
-  const ParaverTaskParts& parts_;
   bool tells_ = false;
   std::optional<Tick> first_;
   Tick last_ = 0;
-  std::size_t next_part_ = 0;
-  std::optional<SegmentReader> reader_;
+  OrderedStream<ParaverState> states_;
   std::optional<ParaverState> current_;
-  bool is_sorted_ = false;
-  std::vector<ParaverState> sorted_;
-  std::size_t next_sorted_ = 0;
 };
 
 // One end of a message at its task.

@@ -4,7 +4,7 @@
 
 #include <charconv>
 #include <filesystem>
-#include <unordered_map>
+#include <string_view>
 
 #include "base/files.h"
 #include "base/text.h"
@@ -12,70 +12,27 @@
 namespace farscale {
 namespace {
 
-// How Extrae numbers MPI functions.
-const std::unordered_map<std::uint64_t, const char*>& MpiFunctions() {
-  static const std::unordered_map<std::uint64_t, const char*> functions = {
-      {1, "MPI_Send"},
-      {2, "MPI_Recv"},
-      {3, "MPI_Isend"},
-      {4, "MPI_Irecv"},
-      {5, "MPI_Wait"},
-      {6, "MPI_Waitall"},
-      {7, "MPI_Bcast"},
-      {8, "MPI_Barrier"},
-      {9, "MPI_Reduce"},
-      {10, "MPI_Allreduce"},
-      {11, "MPI_Alltoall"},
-      {12, "MPI_Alltoallv"},
-      {13, "MPI_Gather"},
-      {14, "MPI_Gatherv"},
-      {15, "MPI_Scatter"},
-      {16, "MPI_Scatterv"},
-      {17, "MPI_Allgather"},
-      {18, "MPI_Allgatherv"},
-      {19, "MPI_Comm_rank"},
-      {20, "MPI_Comm_size"},
-      {21, "MPI_Comm_create"},
-      {22, "MPI_Comm_dup"},
-      {23, "MPI_Comm_split"},
-      {25, "MPI_Comm_free"},
-      {30, "MPI_Scan"},
-      {31, "MPI_Init"},
-      {32, "MPI_Finalize"},
-      {33, "MPI_Bsend"},
-      {34, "MPI_Ssend"},
-      {35, "MPI_Rsend"},
-      {36, "MPI_Ibsend"},
-      {37, "MPI_Issend"},
-      {38, "MPI_Irsend"},
-      {39, "MPI_Test"},
-      {41, "MPI_Sendrecv"},
-      {42, "MPI_Sendrecv_replace"},
-      {43, "MPI_Cart_create"},
-      {59, "MPI_Waitany"},
-      {60, "MPI_Waitsome"},
-      {61, "MPI_Probe"},
-      {62, "MPI_Iprobe"},
-      {80, "MPI_Reduce_scatter"},
-      {123, "MPI_Start"},
-      {124, "MPI_Startall"},
-      {125, "MPI_Testall"},
-      {126, "MPI_Testany"},
-      {128, "MPI_Testsome"},
-      {154, "MPI_Ireduce"},
-      {155, "MPI_Iallreduce"},
-      {156, "MPI_Ibarrier"},
-      {157, "MPI_Ibcast"},
-      {158, "MPI_Ialltoall"},
-      {168, "MPI_Reduce_scatter_block"},
-      {170, "MPI_Alltoallw"},
-      {190, "MPI_Mprobe"},
-      {192, "MPI_Mrecv"},
-      {193, "MPI_Imrecv"},
-      {214, "MPI_Exscan"},
-  };
-  return functions;
-}
+// How Extrae numbers MPI functions: consecutive ones, from the first number on.
+struct NumberedNames {
+  std::uint64_t first;
+  std::string_view names;
+};
+constexpr NumberedNames kMpiFunctions[] = {
+    {1, "Send Recv Isend Irecv Wait Waitall Bcast Barrier Reduce Allreduce Alltoall Alltoallv Gather Gatherv Scatter"},
+    {16, "Scatterv Allgather Allgatherv Comm_rank Comm_size Comm_create Comm_dup Comm_split"},
+    {25, "Comm_free"},
+    {30, "Scan Init Finalize Bsend Ssend Rsend Ibsend Issend Irsend Test"},
+    {41, "Sendrecv Sendrecv_replace Cart_create"},
+    {59, "Waitany Waitsome Probe Iprobe"},
+    {80, "Reduce_scatter"},
+    {123, "Start Startall Testall Testany"},
+    {128, "Testsome"},
+    {154, "Ireduce Iallreduce Ibarrier Ibcast Ialltoall"},
+    {168, "Reduce_scatter_block"},
+    {170, "Alltoallw"},
+    {190, "Mprobe"},
+    {192, "Mrecv Imrecv"},
+    {214, "Exscan"}};
 
 // A number and what follows it behind white space.
 template <typename Number>
@@ -180,8 +137,10 @@ std::string ParaverNamesFile(const std::string& trace, const char* extension) {
 std::optional<std::string> ParaverMpiFunction(const ParaverNames& names, std::uint32_t type, std::uint64_t value) {
   const auto label = names.ValueOf(type, value);
   if (label && ToLower(*label).starts_with("mpi_")) return label;
-  const auto found = MpiFunctions().find(value);
-  if (found != MpiFunctions().end()) return found->second;
+  for (const auto& [first, functions] : kMpiFunctions) {
+    const std::vector<std::string> numbered = Split(functions, ' ');
+    if (value >= first && value - first < numbered.size()) return "MPI_" + numbered[value - first];
+  }
   return label;
 }
 

@@ -81,13 +81,13 @@ class CollectiveCalls {
 };
 
 bool HasRoot(CollectiveKind kind) {
-  return kind == CollectiveKind::kBroadcast || kind == CollectiveKind::kReduce || kind == CollectiveKind::kGather ||
-         kind == CollectiveKind::kScatter;
+  using enum CollectiveKind;
+  return kind == kBroadcast || kind == kReduce || kind == kGather || kind == kScatter;
 }
 
 bool IsAttribute(ParaverEvent event) {
-  return event == ParaverEvent::kSendSize || event == ParaverEvent::kReceiveSize || event == ParaverEvent::kRoot ||
-         event == ParaverEvent::kCommunicator;
+  using enum ParaverEvent;
+  return event == kSendSize || event == kReceiveSize || event == kRoot || event == kCommunicator;
 }
 
 bool MayPost(MpiCall call, bool is_send) {
@@ -170,35 +170,38 @@ class TimelineWriter {
     return true;
   }
 
+  // The first fact that `is_wanted` among those of the next records, from the one `ahead` on.
+  template <typename IsWanted>
+  std::optional<std::pair<Tick, ParaverFact>> Find(std::size_t ahead, IsWanted is_wanted) {
+    for (std::size_t i = ahead; i < kFarthestLook; ++i) {
+      const ParaverMoment* record = events_.Peek(i);
+      if (record == nullptr) return std::nullopt;
+      const auto found = std::ranges::find_if(record->facts, is_wanted);
+      if (found != record->facts.end()) return std::pair(record->tick, *found);
+    }
+    return std::nullopt;
+  }
+
   // In a trace cut out of another, whose first edge of a call is a leave.
   bool BeginsInCall() {
-    for (std::size_t i = 0; i < kFarthestLook; ++i) {
-      const ParaverMoment* record = events_.Peek(i);
-      if (record == nullptr) return false;
-      for (const ParaverFact& fact : record->facts) {
-        if (fact.event == ParaverEvent::kMpi) return !fact.is_enter();
-      }
-    }
-    return false;
+    const auto call = Find(0, [](const ParaverFact& fact) { return fact.event == ParaverEvent::kMpi; });
+    return call && !call->second.is_enter();
   }
 
   static bool BeginsApplication(const ParaverMoment& record) {
-    return std::any_of(record.facts.begin(), record.facts.end(), [&](const ParaverFact& fact) {
+    return std::ranges::any_of(record.facts, [&](const ParaverFact& fact) {
       return fact.event == ParaverEvent::kApplication && fact.value != 0;
     });
   }
 
+  static bool IsOfProgram(const ParaverFact& fact) {
+    return fact.event == ParaverEvent::kTracing || HasSymbols(fact.event);
+  }
+
   std::optional<Tick> TracingSwitchedOnFirst() {
-    for (std::size_t i = 0; i < kFarthestLook; ++i) {
-      const ParaverMoment* record = events_.Peek(i);
-      if (record == nullptr) return std::nullopt;
-      for (const ParaverFact& fact : record->facts) {
-        const ParaverEvent event = fact.event;
-        if (event == ParaverEvent::kTracing) return fact.value != 0 ? std::optional(record->tick) : std::nullopt;
-        if (HasSymbols(event)) return std::nullopt;
-      }
-    }
-    return std::nullopt;
+    const auto first = Find(0, IsOfProgram);
+    const bool is_on = first && first->second.event == ParaverEvent::kTracing && first->second.value != 0;
+    return is_on ? std::optional(first->first) : std::nullopt;
   }
 
   // Counters are recorded as differences, so they begin at zero: those that come up to the first MPI call. When tracing
@@ -450,17 +453,7 @@ class TimelineWriter {
   }
 
   // Switched off to the end, the rest of the run is not known.
-  bool NothingFollows() {
-    for (std::size_t i = 1; i < kFarthestLook; ++i) {
-      const ParaverMoment* record = events_.Peek(i);
-      if (record == nullptr) return true;
-      for (const ParaverFact& fact : record->facts) {
-        const ParaverEvent event = fact.event;
-        if (HasSymbols(event) || event == ParaverEvent::kTracing) return false;
-      }
-    }
-    return false;
-  }
+  bool NothingFollows() { return !Find(1, IsOfProgram) && events_.Peek(kFarthestLook - 1) == nullptr; }
 
   void Flush(Tick tick, bool begins) {
     if (!begins && flush_since_) rank_.BufferFlush(*flush_since_, tick);

@@ -8,15 +8,26 @@
 namespace farscale {
 namespace {
 
-bool IsCompletion(RecordKind kind) {
-  switch (kind) {
-    case RecordKind::kSend:
-    case RecordKind::kSendPost:
-    case RecordKind::kReceivePost:
-    case RecordKind::kCollectivePost: return false;
-    default: return true;
-  }
-}
+// What a record says of its operation, by RecordKind.
+struct RecordTraits {
+  OperationClass type;
+  bool is_post;
+  bool is_at_leave;  // of its call
+};
+constexpr RecordTraits kRecordTraits[] = {
+    {OperationClass::kSend, true, false},        // kSend
+    {OperationClass::kSend, true, false},        // kSendPost
+    {OperationClass::kSend, false, true},        // kSendComplete
+    {OperationClass::kSend, false, true},        // kSendCancelled
+    {OperationClass::kReceive, true, true},      // kReceive
+    {OperationClass::kReceive, true, false},     // kReceivePost
+    {OperationClass::kReceive, false, true},     // kReceiveComplete
+    {OperationClass::kCollective, true, true},   // kCollective
+    {OperationClass::kCollective, true, false},  // kCollectivePost
+    {OperationClass::kCollective, false, true},  // kCollectiveComplete
+};
+
+const RecordTraits& TraitsOf(RecordKind kind) { return kRecordTraits[static_cast<std::size_t>(kind)]; }
 
 class Feed {
  public:
@@ -44,10 +55,10 @@ class Feed {
     }
     std::size_t event = window_.begin_event;
     for (std::size_t call = window_.begin_call; call < window_.end_call; ++call) {
-      while (event < window_.end_event && timeline_.region_event(event).call <= call) TellEvent(event++);
-      TellCall(call);
+      while (event < window_.end_event && timeline_.region_event(event).call <= call) FeedEvent(event++);
+      FeedCall(call);
     }
-    while (event < window_.end_event) TellEvent(event++);
+    while (event < window_.end_event) FeedEvent(event++);
     for (const std::uint32_t region : edges.left) {
       EdgeAt(window_.end, [&](std::uint32_t counter) { return edges.counters_end[counter]; });
       sink_.Leave(window_.end, region);
@@ -78,8 +89,7 @@ class Feed {
         switches_.push_back({Switch::kOn, interruption.end, 0});
       }
     }
-    std::stable_sort(switches_.begin(), switches_.end(),
-                     [](const Switch& a, const Switch& b) { return a.tick < b.tick; });
+    std::ranges::stable_sort(switches_, {}, &Switch::tick);
   }
 
   void InterruptUntil(Tick tick) {
@@ -101,7 +111,7 @@ class Feed {
     is_first_edge_ = false;
   }
 
-  void TellEvent(std::size_t index) {
+  void FeedEvent(std::size_t index) {
     const RankTimeline::RegionEvent event = timeline_.region_event(index);
     EdgeAt(event.tick, [&](std::uint32_t counter) { return timeline_.raw_counter_at_event(counter, index); });
     if (event.is_leave) {
@@ -113,7 +123,7 @@ class Feed {
 
   // What a counter counted in a call that is cut stays out of the window, as the time between its samples does not say
   // when it happened.
-  void TellCall(std::size_t call) {
+  void FeedCall(std::size_t call) {
     const bool begins_before = timeline_.enter(call) < window_.begin;
     const bool ends_after = timeline_.leave(call) > window_.end;
     const Tick enter = begins_before ? window_.begin : timeline_.enter(call);
@@ -130,8 +140,8 @@ class Feed {
     sink_.Enter(enter, region);
     bool completes = false;
     for (std::size_t record = timeline_.first_record(call); record < timeline_.first_record(call + 1); ++record) {
-      completes |= IsCompletion(timeline_.record_kind(record));
-      TellRecord(record, NextOperation(record), completes ? leave : enter);
+      completes |= TraitsOf(timeline_.record_kind(record)).is_at_leave;
+      FeedOneRecord(record, NextOperation(record), completes ? leave : enter);
     }
     EdgeAt(leave, at_leave);
     sink_.Leave(leave, region);
@@ -147,14 +157,13 @@ class Feed {
         sink_.Enter(tick, OutsideRegion());
         is_open = true;
       }
-      TellRecord(record, operation, tick);
+      FeedOneRecord(record, operation, tick);
     }
     if (is_open) sink_.Leave(tick, OutsideRegion());
   }
 
   std::uint32_t OutsideRegion() const {
-    const auto found = std::find_if(definitions_.regions.begin(), definitions_.regions.end(),
-                                    [](const Region& region) { return region.is_outside; });
+    const auto found = std::ranges::find_if(definitions_.regions, &Region::is_outside);
     return static_cast<std::uint32_t>(found - definitions_.regions.begin());
   }
 
@@ -162,7 +171,7 @@ class Feed {
     return operations_.Next(timeline_.record_kind(record), timeline_.record_back(record));
   }
 
-  void TellRecord(std::size_t index, const Operation& operation, Tick tick) {
+  void FeedOneRecord(std::size_t index, const Operation& operation, Tick tick) {
     const RankTimeline::Record record = timeline_.record(index);
     FedRecord fed;
     fed.kind = record.kind;
@@ -210,22 +219,9 @@ class Feed {
 }  // namespace
 
 Operation OperationCounter::Next(RecordKind kind, std::size_t back) {
-  OperationClass type = OperationClass::kCollective;
-  bool is_post = false;
-  switch (kind) {
-    case RecordKind::kSend:
-    case RecordKind::kSendPost: is_post = true; [[fallthrough]];
-    case RecordKind::kSendComplete:
-    case RecordKind::kSendCancelled: type = OperationClass::kSend; break;
-    case RecordKind::kReceive:
-    case RecordKind::kReceivePost: is_post = true; [[fallthrough]];
-    case RecordKind::kReceiveComplete: type = OperationClass::kReceive; break;
-    case RecordKind::kCollective:
-    case RecordKind::kCollectivePost: is_post = true; break;
-    case RecordKind::kCollectiveComplete: break;
-  }
-  std::size_t& posts = posts_[static_cast<std::size_t>(type)];
-  return {type, is_post ? posts++ : posts - 1 - back};
+  const RecordTraits& traits = TraitsOf(kind);
+  std::size_t& posts = posts_[static_cast<std::size_t>(traits.type)];
+  return {traits.type, traits.is_post ? posts++ : posts - 1 - back};
 }
 
 LocalRanks::LocalRanks(const Trace& trace) {
@@ -260,7 +256,7 @@ std::uint32_t LocalRanks::Root(std::uint32_t communicator, std::int32_t root) co
   return Find(groups.remote.empty() ? groups.members : groups.remote, root).value();
 }
 
-void TellRecord(const FedRecord& r, RankBuilder& rank) {
+void AddRecordTo(const FedRecord& r, RankBuilder& rank) {
   switch (r.kind) {
     case RecordKind::kSend: return rank.Send(r.peer, r.communicator, r.tag, r.bytes);
     case RecordKind::kSendPost: return rank.SendPost(r.peer, r.communicator, r.tag, r.bytes, r.request);

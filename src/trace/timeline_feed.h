@@ -79,7 +79,7 @@ class TimelineSink {
 };
 
 // A record for a sink that builds another trace.
-void TellRecord(const FedRecord& record, RankBuilder& rank);
+void AddRecordTo(const FedRecord& record, RankBuilder& rank);
 
 // Part of a timeline, from one place between calls and events to another. Calls that reach beyond `begin` or `end` are
 // cut there.

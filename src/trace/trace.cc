@@ -66,17 +66,12 @@ double RankTimeline::counter_in_call(std::size_t counter, std::size_t call) cons
   return static_cast<double>(data.columns.in_call[call]);
 }
 
-std::int64_t RankTimeline::RawAtLeave(const CounterData& data, std::size_t call) const {
-  const std::int64_t value = data.columns.in_call[call];
-  return data.is_double ? value : data.columns.at_enter[call] + value;
-}
-
 double RankTimeline::counter_before_call(std::size_t counter, std::size_t call) const {
   const CounterData& data = counters_[counter];
   const std::size_t events = region_events();
   std::int64_t from = 0, to = 0;
   if (call > 0) {
-    from = RawAtLeave(data, call - 1);
+    from = raw_counter_at_leave(counter, call - 1);
   } else if (events > 0 && columns_.event_call[0] == 0) {
     from = data.columns.at_event[0];
   } else {
@@ -97,12 +92,7 @@ double RankTimeline::counter_before_call(std::size_t counter, std::size_t call) 
 
 std::uint64_t RankTimeline::MemoryBytes() const {
   std::uint64_t bytes = sizeof *this;
-  const TimelineColumns<PackedColumn>& c = columns_;
-  for (const PackedColumn* column :
-       {&c.enter, &c.duration, &c.call_region, &c.first_record, &c.record_kind, &c.record_target, &c.record_back,
-        &c.record_bytes, &c.record_received, &c.event_tick, &c.event_code, &c.event_call}) {
-    bytes += column->MemoryBytes();
-  }
+  bytes += std::apply([](const auto&... column) { return (column.MemoryBytes() + ...); }, AllOf(columns_));
   bytes += Bytes(counters_);
   for (const CounterData& data : counters_) {
     bytes +=
@@ -112,42 +102,33 @@ std::uint64_t RankTimeline::MemoryBytes() const {
 }
 
 Tick Trace::begin() const {
-  Tick earliest = std::numeric_limits<Tick>::max();
-  bool found = false;
+  constexpr Tick kNever = std::numeric_limits<Tick>::max();
+  Tick earliest = kNever;
   for (const RankTimeline& timeline : timelines) {
-    if (timeline.empty()) continue;
-    earliest = std::min(earliest, timeline.begin());
-    found = true;
+    if (!timeline.empty()) earliest = std::min(earliest, timeline.begin());
   }
-  return found ? earliest : 0;
+  return earliest == kNever ? 0 : earliest;
 }
 
 Tick Trace::end() const {
-  Tick latest = std::numeric_limits<Tick>::min();
-  bool found = false;
+  constexpr Tick kNever = std::numeric_limits<Tick>::min();
+  Tick latest = kNever;
   for (const RankTimeline& timeline : timelines) {
-    if (timeline.empty()) continue;
-    latest = std::max(latest, timeline.end());
-    found = true;
+    if (!timeline.empty()) latest = std::max(latest, timeline.end());
   }
-  return found ? latest : 0;
+  return latest == kNever ? 0 : latest;
 }
 
 int Trace::threads() const {
-  int most = 1;
-  for (const Rank& rank : ranks) most = std::max(most, rank.threads);
-  return most;
+  return ranks.empty() ? 1 : std::max(1, std::ranges::max(ranks, {}, &Rank::threads).threads);
 }
 
-bool Trace::IsCutOut() const {
-  return std::any_of(regions.begin(), regions.end(), [](const Region& region) { return region.is_outside; });
-}
+bool Trace::IsCutOut() const { return std::ranges::any_of(regions, &Region::is_outside); }
 
 std::optional<std::size_t> Trace::FindCounter(std::string_view name) const {
-  for (std::size_t i = 0; i < counters.size(); ++i) {
-    if (counters[i].name == name) return i;
-  }
-  return std::nullopt;
+  const auto found = std::ranges::find(counters, name, &Counter::name);
+  if (found == counters.end()) return std::nullopt;
+  return static_cast<std::size_t>(found - counters.begin());
 }
 
 std::vector<std::string> Trace::UserRegionNames() const {

@@ -16,6 +16,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "base/diagnostics.h"
@@ -122,6 +123,11 @@ struct TimelineColumns {
   Column record_kind, record_target, record_back, record_bytes, record_received;
   Column event_tick, event_code, event_call;
 };
+template <typename Columns>
+auto AllOf(Columns& c) {
+  return std::tie(c.enter, c.duration, c.call_region, c.first_record, c.record_kind, c.record_target, c.record_back,
+                  c.record_bytes, c.record_received, c.event_tick, c.event_code, c.event_call);
+}
 
 // Samples of a counter at the edges. `in_call` is leave minus enter, or the leave value itself for doubles.
 template <typename Column>
@@ -238,7 +244,6 @@ class RankTimeline {
 
  private:
   friend class RankBuilder;
-  friend class TimelineRetimer;
 
   struct CounterData {
     CounterColumns<PackedColumn> columns;
@@ -247,9 +252,6 @@ class RankTimeline {
     bool unreliable = false;
     float edge_share = 0;
   };
-
-  // As packed: an integer, or the bits of a double.
-  std::int64_t RawAtLeave(const CounterData& data, std::size_t call) const;
 
   TimelineColumns<PackedColumn> columns_;
   std::vector<CounterData> counters_;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "base/error.h"
@@ -18,10 +19,12 @@ namespace {
 constexpr Tick kLargestTick = Tick{1} << 62;
 constexpr std::uint32_t kNoEndpoint = std::numeric_limits<std::uint32_t>::max();
 
-TimelineColumns<PackedColumn> FinishColumns(TimelineColumns<PackedColumnBuilder>& c) {
-  return {c.enter.Finish(),           c.duration.Finish(),      c.call_region.Finish(), c.first_record.Finish(),
-          c.record_kind.Finish(),     c.record_target.Finish(), c.record_back.Finish(), c.record_bytes.Finish(),
-          c.record_received.Finish(), c.event_tick.Finish(),    c.event_code.Finish(),  c.event_call.Finish()};
+TimelineColumns<PackedColumn> FinishColumns(TimelineColumns<PackedColumnBuilder>& columns) {
+  return std::apply([](auto&... column) { return TimelineColumns<PackedColumn>{column.Finish()...}; }, AllOf(columns));
+}
+
+CounterColumns<PackedColumn> FinishColumns(CounterColumns<PackedColumnBuilder>& c) {
+  return {c.at_enter.Finish(), c.in_call.Finish(), c.at_event.Finish()};
 }
 
 }  // namespace
@@ -228,7 +231,7 @@ CounterColumns<PackedColumn> RankBuilder::CpuTimeAtEdges(std::size_t counter) co
   for (std::size_t event = 0; event < timeline_.region_events(); ++event) {
     columns.at_event.Append(at_event.At(timeline_.event_tick(event)));
   }
-  return {columns.at_enter.Finish(), columns.in_call.Finish(), columns.at_event.Finish()};
+  return FinishColumns(columns);
 }
 
 void RankBuilder::DistrustCounter(std::uint32_t counter) { timeline_.counters_[counter].unreliable = true; }
@@ -472,8 +475,7 @@ RankTimeline RankBuilder::Finish() {
       timeline_.counters_[i].edge_share =
           1 - static_cast<float>(samples_[i].edges_without) / static_cast<float>(samples_[i].edges);
     }
-    CounterColumns<PackedColumnBuilder>& c = counter_columns_[i];
-    timeline_.counters_[i].columns = {c.at_enter.Finish(), c.in_call.Finish(), c.at_event.Finish()};
+    timeline_.counters_[i].columns = FinishColumns(counter_columns_[i]);
   }
   timeline_.endpoints_.shrink_to_fit();
   timeline_.collective_types_.shrink_to_fit();
@@ -482,29 +484,39 @@ RankTimeline RankBuilder::Finish() {
   return std::move(timeline_);
 }
 
+RankTimeline RankBuilder::Retime(const RankTimeline& timeline, const NewTimes& times) {
+  RankTimeline result = timeline;
+  PackedColumnBuilder enter, duration, event_tick;
+  Tick begin = std::numeric_limits<Tick>::max(), end = std::numeric_limits<Tick>::min();
+  for (std::size_t call = 0; call < times.enter.size(); ++call) {
+    enter.Append(times.enter[call]);
+    duration.Append(times.leave[call] - times.enter[call]);
+    begin = std::min(begin, times.enter[call]);
+    end = std::max(end, times.leave[call]);
+  }
+  for (const Tick tick : times.events) {
+    event_tick.Append(tick);
+    begin = std::min(begin, tick);
+    end = std::max(end, tick);
+  }
+  result.columns_.enter = enter.Finish();
+  result.columns_.duration = duration.Finish();
+  result.columns_.event_tick = event_tick.Finish();
+  result.interruptions_ = times.interruptions;
+  if (!timeline.empty()) {
+    result.begin_ = begin;
+    result.end_ = end;
+  }
+  return result;
+}
+
+RankTimeline Retime(const RankTimeline& timeline, const NewTimes& times) {
+  return RankBuilder::Retime(timeline, times);
+}
+
 std::uint32_t TraceBuilder::AddRegion(const std::string& name) {
   const MpiCall call = ClassifyMpiCall(name);
   return AddRegion(Region{name, call != MpiCall::kNone, call});
-}
-
-std::uint32_t TraceBuilder::AddRegion(Region region) {
-  trace_.regions.push_back(std::move(region));
-  return static_cast<std::uint32_t>(trace_.regions.size() - 1);
-}
-
-std::uint32_t TraceBuilder::AddCounter(Counter counter) {
-  trace_.counters.push_back(std::move(counter));
-  return static_cast<std::uint32_t>(trace_.counters.size() - 1);
-}
-
-std::uint32_t TraceBuilder::AddCommunicator(Communicator communicator) {
-  trace_.communicators.push_back(std::move(communicator));
-  return static_cast<std::uint32_t>(trace_.communicators.size() - 1);
-}
-
-std::uint32_t TraceBuilder::AddNode(const std::string& name) {
-  trace_.nodes.push_back(name);
-  return static_cast<std::uint32_t>(trace_.nodes.size() - 1);
 }
 
 void TraceBuilder::AddRank(Rank rank) {
@@ -527,7 +539,5 @@ void TraceBuilder::SetTimeline(RankBuilder& rank) {
   trace_.timelines[static_cast<std::size_t>(rank.rank())] = rank.Finish();
   trace_.diagnostics.Merge(rank.diagnostics());
 }
-
-Trace TraceBuilder::Finish() && { return std::move(trace_); }
 
 }  // namespace farscale

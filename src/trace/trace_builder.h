@@ -26,6 +26,8 @@
 
 namespace farscale {
 
+struct NewTimes;
+
 // Collects what one rank did. Tolerates what damaged or unusual traces contain and counts it in diagnostics();
 // throws an input error only for times beyond what can be computed with.
 class RankBuilder {
@@ -81,6 +83,9 @@ class RankBuilder {
   std::int32_t rank() const { return rank_; }
   bool IsMpi(std::uint32_t region) const { return trace_.regions[region].is_mpi; }
   Diagnostics& diagnostics() { return diagnostics_; }
+
+  // See below.
+  static RankTimeline Retime(const RankTimeline& timeline, const NewTimes& times);
 
   // Closes what is open and hands over; the builder is done, but for its team events.
   RankTimeline Finish();
@@ -153,16 +158,26 @@ class RankBuilder {
   std::map<CollectiveType, std::uint32_t> collective_index_;
 };
 
+// Times of everything a rank did, each as many as the timeline has, in ascending order.
+struct NewTimes {
+  std::vector<Tick> enter, leave;  // of calls
+  std::vector<Tick> events;        // of region events
+  std::vector<Interruption> interruptions;
+};
+
+// A timeline with the calls, records, regions and counters of another one, at the times given.
+RankTimeline Retime(const RankTimeline& timeline, const NewTimes& times);
+
 // Holds the definitions while ranks are built, then the whole trace.
 class TraceBuilder {
  public:
   // MPI functions are recognised by name.
   std::uint32_t AddRegion(const std::string& name);
-  std::uint32_t AddRegion(Region region);
-  std::uint32_t AddCounter(Counter counter);
-  std::uint32_t AddCommunicator(Communicator communicator);
+  std::uint32_t AddRegion(Region region) { return Append(std::move(region), trace_.regions); }
+  std::uint32_t AddCounter(Counter counter) { return Append(std::move(counter), trace_.counters); }
+  std::uint32_t AddCommunicator(Communicator added) { return Append(std::move(added), trace_.communicators); }
   void AddTopology(CartesianTopology topology) { trace_.topologies.push_back(std::move(topology)); }
-  std::uint32_t AddNode(const std::string& name);
+  std::uint32_t AddNode(std::string name) { return Append(std::move(name), trace_.nodes); }
   void AddRank(Rank rank);
   // `ranks` ranks on one node and their MPI_COMM_WORLD; returns the communicator.
   std::uint32_t AddWorld(std::int32_t ranks);
@@ -172,9 +187,15 @@ class TraceBuilder {
 
   // Takes the rank's events and adds its diagnostics. Call from one thread.
   void SetTimeline(RankBuilder& rank);
-  Trace Finish() &&;
+  Trace Finish() && { return std::move(trace_); }
 
  private:
+  template <typename Element>
+  static std::uint32_t Append(Element element, std::vector<Element>& elements) {
+    elements.push_back(std::move(element));
+    return static_cast<std::uint32_t>(elements.size() - 1);
+  }
+
   Trace trace_;
 };
 
