@@ -9,8 +9,8 @@
 namespace farscale::collect {
 namespace {
 
-// Before MPI_Init and after MPI_Finalize calls are counted where nobody looks.
-Page nobodys_page;
+// Before MPI_Init and after MPI_Finalize calls are counted here.
+Page unused_page;
 
 bool is_measuring = false;
 Counts counts_at_leave;
@@ -26,7 +26,7 @@ void CountInstructions() {
 }  // namespace
 
 thread_local ThreadState this_thread __attribute__((tls_model("initial-exec")));
-Page* page = &nobodys_page;
+Page* page = &unused_page;
 
 void EnterSlowly(CallId id) {
   ThreadState& thread = this_thread;
@@ -70,7 +70,7 @@ void StartMeasuring(Page* fresh, bool is_slow) {
 void StopMeasuring() {
   is_measuring = false;
   this_thread.is_recording = false;
-  page = &nobodys_page;
+  page = &unused_page;
 }
 
 Sums SumsSoFar(bool with_cpu) {

@@ -24,7 +24,7 @@ struct ThreadState {
 
 extern thread_local ThreadState this_thread __attribute__((tls_model("initial-exec")));
 
-// The page of this process; before MPI_Init one that nobody looks at.
+// The page of this process; before MPI_Init one that is not used.
 extern Page* page;
 
 // The MPI's own functions behind the wrappers are looked up, not linked: the wrappers go by their names, too.

@@ -1,3 +1,5 @@
+#include <utility>
+
 #include "collect/measured_run.h"
 #include "collect/text.h"
 
@@ -7,9 +9,20 @@ namespace {
 // From this rate on, in calls a millisecond, measuring is more than a percent of the time on a machine half as fast as
 // those of docs/performance.md: two looks at the clock of every call; records besides; a call more.
 constexpr double kManyCalls = 300, kManyCallsOfTrace = 80, kManyCallsOfIdeal = 10;
+// Chosen: interrupts and daemons take less than this of a core.
 constexpr double kLittleCpu = 0.95;
-// Below, one preemption is much: nobody learns anything from that.
+// Seconds; chosen: in shorter runs one preemption is a large share.
 constexpr double kShortRun = 0.01;
+
+struct Diagnostics {
+  std::vector<Diagnostic> all;
+
+  void Add(const char* id, bool is_warning, std::string sentence) {
+    all.push_back({id, is_warning, std::move(sentence)});
+  }
+  void Warn(const char* id, std::string sentence) { Add(id, true, std::move(sentence)); }
+  void Note(const char* id, std::string sentence) { Add(id, false, std::move(sentence)); }
+};
 
 std::string List(const std::vector<int>& ranks) {
   std::string text;
@@ -19,29 +32,28 @@ std::string List(const std::vector<int>& ranks) {
 
 std::string Ranks(const std::vector<int>& ranks) { return (ranks.size() == 1 ? "rank " : "ranks ") + List(ranks); }
 
-void DiagnoseTermination(const MeasuredRun& run, std::vector<Diagnostic>& diagnostics) {
+void DiagnoseTermination(const MeasuredRun& run, Diagnostics& diagnostics) {
   const std::string then = "; what was measured until then is reported";
   const bool is_alone = run.ranks == 1;
   const std::string who = is_alone ? "the program" : Ranks(run.ended_first);
   const std::string before = run.not_finalized.size() > run.ended_first.size() ? ", before the others" : "";
   const std::string signal = Format("signal %d", run.signal);
   if (run.termination == Termination::kAborted) {
-    diagnostics.push_back({"aborted", true, "the program aborted" + (is_alone ? "" : " on " + who) + then});
+    diagnostics.Warn("aborted", "the program aborted" + (is_alone ? "" : " on " + who) + then);
   } else if (run.termination == Termination::kSignal) {
-    diagnostics.push_back({"endedBySignal", true, signal + " ended " + who + before + then});
+    diagnostics.Warn("endedBySignal", signal + " ended " + who + before + then);
   } else if (run.termination == Termination::kNotFinalized) {
-    diagnostics.push_back({"notFinalized", true, Ranks(run.left) + " did not reach MPI_Finalize" + then});
+    diagnostics.Warn("notFinalized", Ranks(run.left) + " did not reach MPI_Finalize" + then);
   } else if (run.termination == Termination::kLost) {
-    diagnostics.push_back({"lost", true, who + " ended without a word, killed or by _exit" + before + then});
+    diagnostics.Warn("lost", who + " ended without a word, killed or by _exit" + before + then);
   }
   if (!run.missing.empty()) {
-    diagnostics.push_back(
-        {"ranksMissing", true,
-         "nothing is known of " + Ranks(run.missing) + ": killed, or on another node; the rest is reported"});
+    diagnostics.Warn("ranksMissing", "nothing is known of " + Ranks(run.missing) +
+                                         ": killed, or on another node; the rest is reported");
   }
 }
 
-void DiagnoseThreads(const MeasuredRun& run, std::vector<Diagnostic>& diagnostics) {
+void DiagnoseThreads(const MeasuredRun& run, Diagnostics& diagnostics) {
   const RegionMetrics& whole = run.regions.front();
   const std::uint64_t others = whole.mpi_calls_of_other_threads;
   if (others == 0) return;
@@ -51,96 +63,90 @@ void DiagnoseThreads(const MeasuredRun& run, std::vector<Diagnostic>& diagnostic
        Format("%llu MPI calls were made by other threads than the one that called MPI_Init; useful time "
               "is that of this thread%s",
               static_cast<unsigned long long>(others),
-              is_most ? ", which made fewer: the factors say little of this program" : "")});
-  if (!run.is_traced) return;
-  diagnostics.push_back({"threadsNotTraced", true,
-                         "MPI calls of other threads are not in the trace: messages between them and the threads that "
-                         "called MPI_Init lack a half, and the trace may be refused"});
+              is_most ? ", which made fewer: the factors say little of this program" : ""));
+    if (!run.is_traced) return;
+    diagnostics.Warn("threadsNotTraced",
+                     "MPI calls of other threads are not in the trace: messages between them and the threads that "
+                     "called MPI_Init lack a half, and the trace may be refused");
 }
 
-void DiagnoseIdealClocks(const MeasuredRun& run, std::vector<Diagnostic>& diagnostics) {
-  if (run.ideal_refused) {
-    diagnostics.push_back({"idealRefused", true,
-                           "serialization and transfer are not known: the program lets several threads call MPI, whose "
-                           "messages carry no ideal clocks; a trace tells them apart"});
-  }
-  if (run.not_followed > 0) {
-    diagnostics.push_back(
-        {"idealIncomplete", true,
-         Format("serialization and transfer are not known: %llu calls may wait for others without ideal "
-                "clocks (one-sided, collective on files or neighbours, persistent or partitioned, on "
-                "communicators not followed)",
-                static_cast<unsigned long long>(run.not_followed))});
-  }
+void DiagnoseIdealClocks(const MeasuredRun& run, Diagnostics& diagnostics) {
+    if (run.ideal_refused) {
+      diagnostics.Warn("idealRefused",
+                       "serialization and transfer are not known: the program lets several threads call MPI, whose "
+                       "messages carry no ideal clocks; a trace tells them apart");
+    }
+    if (run.not_followed > 0) {
+      diagnostics.Warn("idealIncomplete",
+                       Format("serialization and transfer are not known: %llu calls may wait for others without ideal "
+                              "clocks (one-sided, collective on files or neighbours, persistent or partitioned, on "
+                              "communicators not followed)",
+                              static_cast<unsigned long long>(run.not_followed)));
+    }
 }
 
-void DiagnoseTrace(const MeasuredRun& run, std::vector<Diagnostic>& diagnostics) {
-  const double elapsed = run.regions.front().elapsed;
-  if (run.flushed_largest <= 0.01 * elapsed) return;
-  diagnostics.push_back(
-      {"traceFlushed", true,
-       Format("writing the trace while the program ran took up to %.1f %% of a rank's time, which counts "
-              "as computation or MPI wherever it happened; --only records less",
-              100 * run.flushed_largest / elapsed)});
+void DiagnoseTrace(const MeasuredRun& run, Diagnostics& diagnostics) {
+    const double elapsed = run.regions.front().elapsed;
+    if (run.flushed_largest <= 0.01 * elapsed) return;
+    diagnostics.Warn("traceFlushed",
+                     Format("writing the trace while the program ran took up to %.1f %% of a rank's time, which counts "
+                            "as computation or MPI wherever it happened; --only records less",
+                            100 * run.flushed_largest / elapsed));
 }
 
-void DiagnoseRegion(const MeasuredRun& run, const RegionMetrics& region, std::vector<Diagnostic>& diagnostics) {
-  const int known = run.ranks - static_cast<int>(run.missing.size());
-  if (static_cast<int>(region.ranks.size()) < known) {
-    diagnostics.push_back({"regionOnSomeRanks", true,
-                           Format("region %s was started on %d of %d ranks; its factors are of those alone",
-                                  region.name.c_str(), static_cast<int>(region.ranks.size()), known)});
-  } else if (region.fewest_starts != region.most_starts) {
-    diagnostics.push_back({"regionStartsDiffer", false,
-                           Format("region %s was started %llu to %llu times a rank", region.name.c_str(),
-                                  static_cast<unsigned long long>(region.fewest_starts),
-                                  static_cast<unsigned long long>(region.most_starts))});
-  }
-  if (region.is_open_somewhere) {
-    diagnostics.push_back(
-        {"regionLeftOpen", true, "region " + region.name + " was not stopped on every rank; it counts until the end"});
-  }
+void DiagnoseRegion(const MeasuredRun& run, const RegionMetrics& region, Diagnostics& diagnostics) {
+    const int known = run.ranks - static_cast<int>(run.missing.size());
+    if (static_cast<int>(region.ranks.size()) < known) {
+      diagnostics.Warn("regionOnSomeRanks",
+                       Format("region %s was started on %d of %d ranks; its factors are of those alone",
+                              region.name.c_str(), static_cast<int>(region.ranks.size()), known));
+    } else if (region.fewest_starts != region.most_starts) {
+      diagnostics.Note("regionStartsDiffer",
+                       Format("region %s was started %llu to %llu times a rank", region.name.c_str(),
+                              static_cast<unsigned long long>(region.fewest_starts),
+                              static_cast<unsigned long long>(region.most_starts)));
+    }
+    if (region.is_open_somewhere) {
+      diagnostics.Warn("regionLeftOpen",
+                       "region " + region.name + " was not stopped on every rank; it counts until the end");
+    }
 }
 
 }  // namespace
 
 std::vector<Diagnostic> DiagnosticsOf(const MeasuredRun& run) {
-  std::vector<Diagnostic> diagnostics;
+  Diagnostics diagnostics;
   DiagnoseTermination(run, diagnostics);
   const RegionMetrics& whole = run.regions.front();
   const double many = whole.ideal_elapsed ? kManyCallsOfIdeal : run.is_traced ? kManyCallsOfTrace : kManyCalls;
   if (whole.calls_a_millisecond >= many) {
-    diagnostics.push_back({"manyCalls", true,
-                           Format("%.0f MPI calls a millisecond: measuring them may take more than 1 %% of the time",
-                                  whole.calls_a_millisecond)});
+    diagnostics.Warn("manyCalls",
+                     Format("%.0f MPI calls a millisecond: measuring them may take more than 1 %% of the time",
+                            whole.calls_a_millisecond));
   }
   if (whole.cpu_share && *whole.cpu_share < kLittleCpu && whole.elapsed >= kShortRun) {
-    diagnostics.push_back(
-        {"preempted", true,
-         Format("the ranks ran only %.0f %% of the time (%llu preemptions): they share cores with each "
-                "other or with something else, or sleep, and useful time contains the rest",
-                *whole.cpu_share * 100, static_cast<unsigned long long>(whole.preemptions.value_or(0)))});
+    diagnostics.Warn("preempted",
+                     Format("the ranks ran only %.0f %% of the time (%llu preemptions): they share cores with each "
+                            "other or with something else, or sleep, and useful time contains the rest",
+                            *whole.cpu_share * 100, static_cast<unsigned long long>(whole.preemptions.value_or(0))));
   }
   DiagnoseThreads(run, diagnostics);
   DiagnoseIdealClocks(run, diagnostics);
   DiagnoseTrace(run, diagnostics);
-  if (!whole.efficiencies) diagnostics.push_back({"nothingUseful", true, "no rank computed anything outside MPI"});
+  if (!whole.efficiencies) diagnostics.Warn("nothingUseful", "no rank computed anything outside MPI");
   for (const RegionMetrics& region : run.regions) DiagnoseRegion(run, region, diagnostics);
   if (run.too_many_regions) {
-    diagnostics.push_back(
-        {"tooManyRegions", true,
-         Format("only the first %d regions of a rank were measured", static_cast<int>(kMostRegions) - 1)});
+    diagnostics.Warn("tooManyRegions",
+                     Format("only the first %d regions of a rank were measured", static_cast<int>(kMostRegions) - 1));
   }
   if (run.regions_out_of_order) {
-    diagnostics.push_back(
-        {"stopWithoutStart", true, "a region was stopped that was not started; the stop was ignored"});
+    diagnostics.Warn("stopWithoutStart", "a region was stopped that was not started; the stop was ignored");
   }
   if (run.counters_refused) {
-    diagnostics.push_back(
-        {"noCounters", false,
-         "instructions and cycles are not known: the kernel or the machine does not let them be counted"});
+    diagnostics.Note("noCounters",
+                     "instructions and cycles are not known: the kernel or the machine does not let them be counted");
   }
-  return diagnostics;
+  return diagnostics.all;
 }
 
 }  // namespace farscale::collect

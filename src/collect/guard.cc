@@ -26,11 +26,13 @@
 namespace farscale::collect {
 namespace {
 
-// How often to look where the kernel cannot tell when a process ends (before Linux 5.3).
-constexpr int kLookMilliseconds = 100;
-// Ranks that are ended within this time after the first one has ended badly are so because of it.
+// How often to check where the kernel cannot report when a process ends (before Linux 5.3). Chosen: short for a user.
+constexpr int kCheckMilliseconds = 100;
+// Ranks that are ended within this time after the first abnormal termination are so because of it. Chosen: launchers
+// give ranks a few seconds to end.
 constexpr std::uint64_t kAftermath = 10'000'000'000U;
 
+// Chosen: daemons and shells between a launcher and its ranks are fewer.
 constexpr int kMostAncestors = 16;
 
 struct Ancestor {
@@ -86,9 +88,11 @@ struct Moment {
 struct Watched {
   const Page* page = nullptr;
   int process = -1;  // descriptor that can be read once the process has ended
+  // Not so of another space of process numbers, as containers have them: then only its page can say when it ends.
+  bool is_visible = false;
   bool is_gone = false;
   Page state{};   // at its end
-  Page before{};  // when the first rank ended badly
+  Page before{};  // at the first abnormal termination
 };
 
 class Guard {
@@ -100,8 +104,7 @@ class Guard {
 #ifdef SYS_pidfd_open
       rank.process = static_cast<int>(syscall(SYS_pidfd_open, page->pid, 0));
 #endif
-      // Of another space of process numbers, as containers have them: then only its page can say when it ends.
-      is_visible_.push_back(ProcessExists(*page));
+      rank.is_visible = ProcessExists(*page);
       ranks_.push_back(rank);
     }
   }
@@ -109,21 +112,21 @@ class Guard {
   void Wait() {
     while (!ranks_.empty() && !AllGone()) {
       std::vector<pollfd> waits;
-      bool has_to_look = false;
-      for (std::size_t i = 0; i < ranks_.size(); ++i) {
-        if (ranks_[i].is_gone || !is_visible_[i]) continue;
-        if (ranks_[i].process >= 0) waits.push_back({ranks_[i].process, POLLIN, 0});
-        has_to_look |= ranks_[i].process < 0;
+      bool has_to_check = false;
+      for (const Watched& rank : ranks_) {
+        if (rank.is_gone || !rank.is_visible) continue;
+        if (rank.process >= 0) waits.push_back({rank.process, POLLIN, 0});
+        has_to_check |= rank.process < 0;
       }
-      poll(waits.data(), waits.size(), has_to_look ? kLookMilliseconds : -1);
+      poll(waits.data(), waits.size(), has_to_check ? kCheckMilliseconds : -1);
       const Moment now = {Now(), Nanoseconds(CLOCK_MONOTONIC)};
-      for (std::size_t i = 0; i < ranks_.size(); ++i) {
-        if (!ranks_[i].is_gone && is_visible_[i] && HasEnded(ranks_[i])) Bury(ranks_[i], now);
+      for (Watched& rank : ranks_) {
+        if (!rank.is_gone && rank.is_visible && HasEnded(rank)) NoteEnd(rank, now);
       }
     }
     const Moment now = {Now(), Nanoseconds(CLOCK_MONOTONIC)};
     for (Watched& rank : ranks_) {
-      if (!rank.is_gone) Bury(rank, now);
+      if (!rank.is_gone) NoteEnd(rank, now);
     }
   }
 
@@ -159,10 +162,7 @@ class Guard {
   static bool IsFinalized(const Page& page) { return page.termination == Termination::kFinalized; }
 
   bool AllGone() const {
-    for (std::size_t i = 0; i < ranks_.size(); ++i) {
-      if (!ranks_[i].is_gone && is_visible_[i]) return false;
-    }
-    return true;
+    return std::ranges::none_of(ranks_, [](const Watched& rank) { return !rank.is_gone && rank.is_visible; });
   }
 
   static bool HasEnded(const Watched& rank) {
@@ -184,12 +184,12 @@ class Guard {
     return state;
   }
 
-  void Bury(Watched& rank, const Moment& now) {
+  void NoteEnd(Watched& rank, const Moment& now) {
     rank.is_gone = true;
     rank.state = StateAt(*rank.page, now);
     if (rank.process >= 0) close(rank.process);
-    if (IsFinalized(rank.state) || first_bad_.clock != 0) return;
-    first_bad_ = now;
+    if (IsFinalized(rank.state) || first_abnormal_.clock != 0) return;
+    first_abnormal_ = now;
     for (Watched& other : ranks_) {
       if (!other.is_gone) other.before = StateAt(*other.page, now);
     }
@@ -199,16 +199,15 @@ class Guard {
   // between, waiting for the dead, tells nothing of the program.
   bool IsAftermath(const Watched& rank) const {
     const auto termination = rank.state.termination;
-    const bool is_told_to =
+    const bool is_asked_to =
         termination == Termination::kLost || (termination == Termination::kSignal && rank.state.signal == SIGTERM);
-    return is_told_to && rank.before.end_tick != 0 && rank.state.end_clock > rank.before.end_clock &&
+    return is_asked_to && rank.before.end_tick != 0 && rank.state.end_clock > rank.before.end_clock &&
            rank.state.end_clock - rank.before.end_clock < kAftermath;
   }
 
   std::string job_;
   std::vector<Watched> ranks_;
-  std::vector<bool> is_visible_;
-  Moment first_bad_;
+  Moment first_abnormal_;
 };
 
 // Out of the job's session and of everything that a launcher waits for, but standard error.

@@ -88,7 +88,7 @@ MPI_Comm MakeShadow(MPI_Comm of) {
   MPI_Comm shadow = MPI_COMM_NULL;
   if (!has_clock) return shadow;
   real.MPI_Comm_dup(of, &shadow);
-  PMPI_Comm_set_errhandler(shadow, MPI_ERRORS_RETURN);  // how the program wants errors told is not known yet
+  PMPI_Comm_set_errhandler(shadow, MPI_ERRORS_RETURN);  // the program has set no handler for it
   return shadow;
 }
 

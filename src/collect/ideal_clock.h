@@ -13,7 +13,7 @@
 
 namespace farscale::collect {
 
-// Whether other threads may call MPI, on any rank: nobody sends clocks for them, and who waits for one waits for ever.
+// Whether other threads may call MPI, on any rank: no clocks are sent for them, and waiting for one never ends.
 bool HasSeveralThreads(MPI_Comm world);
 // Of calls that wait for others, but carry no clock.
 bool IsNotFollowed(CallId id);

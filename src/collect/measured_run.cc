@@ -123,9 +123,10 @@ RegionMetrics Measure(const std::vector<Process>& processes, const std::string& 
     instructions += static_cast<double>(total.instructions);
     cycles += static_cast<double>(total.cycles);
   }
-  metrics.useful_total = std::accumulate(metrics.useful_by_rank.begin(), metrics.useful_by_rank.end(), 0.0);
+  const std::vector<double>& useful = metrics.useful_by_rank;
+  metrics.useful_total = std::accumulate(useful.begin(), useful.end(), 0.0);
   metrics.useful_average = metrics.useful_total / static_cast<double>(std::max<std::size_t>(1, records.size()));
-  for (const double useful : metrics.useful_by_rank) metrics.useful_largest = std::max(metrics.useful_largest, useful);
+  if (!useful.empty()) metrics.useful_largest = std::max(0.0, std::ranges::max(useful));
   if (is_whole && !processes.empty()) metrics.elapsed = SpanOf(processes, metrics.elapsed);
   metrics.efficiencies = EfficienciesOf(metrics.useful_by_rank, nodes, metrics.elapsed);
   if (metrics.efficiencies) metrics.node_load_largest = metrics.useful_average / metrics.efficiencies->load_balance_out;
@@ -149,12 +150,12 @@ std::vector<std::string> RegionNames(const std::vector<Process>& processes) {
   return names;
 }
 
-// What explains the ends of other ranks: an abort all, a fault that they were told to end, and anything ranks that run.
+// How much a termination explains those of other ranks: most an abort, then a fault, then a signal to end.
 int Weight(const Page& page) {
-  const bool is_told = page.signal == SIGTERM || page.signal == SIGINT || page.signal == SIGHUP;
+  const bool is_asked = page.signal == SIGTERM || page.signal == SIGINT || page.signal == SIGHUP;
   switch (page.termination) {
     case Termination::kAborted: return 3;
-    case Termination::kSignal: return is_told ? 1 : 2;
+    case Termination::kSignal: return is_asked ? 1 : 2;
     case Termination::kNotFinalized:
     case Termination::kLost: return 1;
     case Termination::kRunning:
@@ -184,12 +185,12 @@ class Ends {
 };
 
 // Of processes that are killed the guard sees when they are gone, and a launcher is quick to kill the others.
-constexpr std::uint64_t kAtOnce = 20'000'000;
+constexpr std::uint64_t kAtOnce = 20'000'000;  // ns; chosen: more than a scheduler needs to run the guard
 
 std::vector<const Page*> FirstToEnd(const std::vector<Page>& pages) {
   const Ends end_of(pages);
   // The rank that explains most, then the earliest one. Ranks that the launcher ended afterwards are known until the
-  // first one ended, and nobody told that one.
+  // first one ended, and that one was sent no signal.
   const auto key = [&](const Page& page) {
     return std::tuple(-Weight(page), end_of(page), page.termination == Termination::kSignal);
   };

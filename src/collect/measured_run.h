@@ -85,7 +85,7 @@ MeasuredRun Summarize(std::vector<Page> pages);
 std::optional<Efficiencies> EfficienciesOf(const std::vector<double>& useful, const std::vector<int>& node,
                                            double elapsed);
 
-// What deserves the reader's attention, as sentences with an id each.
+// Warnings and notes on a run, as sentences with an id each.
 struct Diagnostic {
   std::string id;
   bool is_warning = true;

@@ -74,7 +74,7 @@ struct Page {
   std::int32_t pid;
   std::int32_t rank;
   std::int32_t ranks;
-  std::int32_t threads;       // a rank, as far as told
+  std::int32_t threads;       // a rank, as the user gave it
   std::uint32_t regions;      // how many of the records are in use
   std::uint64_t started;      // wall clock, ns since 1970
   std::uint64_t begin_tick;   // where the run begins: MPI_Init has returned

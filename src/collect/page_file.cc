@@ -47,13 +47,7 @@ bool IsPage(const Page& page) {
 bool ReadPage(const std::string& path, Page& page) {
   const int file = OpenPage(path);
   if (file < 0) return false;
-  bool is_whole = true;
-  std::size_t done = 0;
-  while (is_whole && done < sizeof page) {
-    const ssize_t part = read(file, reinterpret_cast<char*>(&page) + done, sizeof page - done);
-    if (part <= 0) is_whole = false;
-    if (part > 0) done += static_cast<std::size_t>(part);
-  }
+  const bool is_whole = read(file, &page, sizeof page) == static_cast<ssize_t>(sizeof page);
   close(file);
   return is_whole && IsPage(page);
 }

@@ -39,7 +39,7 @@ MPI_Comm own_world = MPI_COMM_NULL;
 std::string page_path;
 bool is_tracing = false;
 
-// What rank 0 tells all. What is measured has to be the same everywhere, so its options are those of all.
+// What rank 0 sends to all. What is measured has to be the same everywhere, so its options are those of all.
 struct RunNames {
   char job[kNameBytes];
   char mode[16];
@@ -108,18 +108,18 @@ std::string ProgramName() {
   return name.substr(name.rfind('/') + 1);
 }
 
-// "Open MPI v4.1.4", "MPICH Version: 4.0.2": the first words of what libraries tell of themselves.
+// "Open MPI v4.1.4", "MPICH Version: 4.0.2": the begin of what libraries report as their version.
 std::string MpiVersion(std::string library) {
   library.erase(std::min(library.size(), library.find_first_of(",\n")));
-  std::string words;
+  std::string version;
   for (const char c : library) {
     if (c != '\t') {
-      words += c;
-    } else if (!words.empty() && words.back() != ' ') {
-      words += ' ';
+      version += c;
+    } else if (!version.empty() && version.back() != ' ') {
+      version += ' ';
     }
   }
-  return words;
+  return version;
 }
 
 void FillPage(Page& fresh, const RunNames& names) {

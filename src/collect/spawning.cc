@@ -34,7 +34,7 @@ bool IsFound(const std::string& command, const std::string& folder) {
 }
 
 // What this process was started with. Results go beside its own.
-std::vector<std::string> LauncherWords() {
+std::vector<std::string> LauncherArguments() {
   std::vector<std::string> words;
   if (IsSet("FARSCALE_QUIET")) words.emplace_back("--quiet");
   words.insert(words.end(), {Variable("FARSCALE_MODE"), "--mpi", FARSCALE_MPI_NAME, "-o", page->output, "--threads",
@@ -57,7 +57,7 @@ class SpawnedCommand {
   char** arguments() { return arguments_; }
 
  private:
-  std::vector<std::string> words_;
+  std::vector<std::string> command_line_;
   std::vector<char*> pointers_;
   const char* command_;
   char** arguments_;
@@ -72,10 +72,10 @@ SpawnedCommand::SpawnedCommand(const char* command, char** arguments, MPI_Info i
   if (!InfoValue(info, "path").empty() || !IsFound(command, InfoValue(info, "wdir"))) return;
   const std::string name = std::string(command).substr(std::string(command).rfind('/') + 1);
   if (name == "farscale") return;
-  words_ = LauncherWords();
-  words_.emplace_back(command);
-  for (char** word = arguments; word != MPI_ARGV_NULL && *word != nullptr; ++word) words_.emplace_back(*word);
-  for (std::string& word : words_) pointers_.push_back(word.data());
+  command_line_ = LauncherArguments();
+  command_line_.emplace_back(command);
+  for (char** word = arguments; word != MPI_ARGV_NULL && *word != nullptr; ++word) command_line_.emplace_back(*word);
+  for (std::string& word : command_line_) pointers_.push_back(word.data());
   pointers_.push_back(nullptr);
   command_ = launcher;
   arguments_ = pointers_.data();

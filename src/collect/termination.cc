@@ -66,7 +66,7 @@ bool HappensAgain(int signal, const siginfo_t& info) {
 void OnSignal(int signal, siginfo_t* info, void*) {
   const int error = errno;
   MarkTermination(Termination::kSignal, signal);
-  // Whatever would have happened without us happens now, from the same place and with the same words.
+  // Whatever would have happened without us happens now, from the same place and with the same message.
   sigaction(signal, &before[signal], nullptr);
   if (!HappensAgain(signal, *info) &&
       syscall(SYS_rt_tgsigqueueinfo, getpid(), static_cast<pid_t>(syscall(SYS_gettid)), signal, info) != 0) {

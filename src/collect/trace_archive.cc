@@ -152,10 +152,6 @@ bool WriteCallsOfOtherThreads() {
          OTF2_SUCCESS;
 }
 
-}  // namespace
-
-namespace {
-
 // Leaves nothing of an archive that could not be opened.
 std::string NotOpened(const Page& fresh, const std::string& why) {
   if (fresh.rank == 0) rmdir((std::string(fresh.output) + "/" + kName).c_str());
@@ -205,17 +201,14 @@ std::string CloseArchive(OTF2_EvtWriter* writer, bool has_counters) {
     RemoveFiles();
     return "warning: there is no trace: " + anchor + " could not be written whole";
   }
-  std::string told = "wrote " + anchor;
+  std::string message;
+  if (is_empty) message = "warning: no rank started a region that was to be recorded, so there is none in the trace\n";
   if (unknown_of_all > 0) {
-    told =
-        "warning: " + std::to_string(unknown_of_all) +
-        " operations on communicators with ranks of another run, or of two groups and with a root, are in the trace as "
-        "calls alone\n" +
-        told;
+    message += "warning: " + std::to_string(unknown_of_all) +
+               " operations on communicators with ranks of another run, or of two groups and with a root, are in the "
+               "trace as calls alone\n";
   }
-  if (is_empty)
-    told = "warning: no rank started a region that was to be recorded, so there is none in the trace\n" + told;
-  return told;
+  return message + "wrote " + anchor;
 }
 
 }  // namespace farscale::collect
