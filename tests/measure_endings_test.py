@@ -112,7 +112,7 @@ class EndingTest:
     def test_a_killed_rank_is_named_and_its_time_ends_with_it(self):
         result = self.measure(3, "badends", "kill", "1")
         run = self.check_report(result, "lost", 1)
-        self.assertRegex(result.err, r"rank 1 ended without a word, killed or by _exit, before the others")
+        self.assertRegex(result.err, r"rank 1 ended without MPI_Finalize, killed or by _exit, before the others")
         # Rank 1 waited 0.1 s for its end. The others were ended a second later by some launchers.
         self.assertLess(run["regions"][0]["elapsed"], 1.0)
 
@@ -148,7 +148,7 @@ class EndingTest:
         _, err = launcher.communicate(timeout=30)
         self.wait_for((self.here / "farscale.json").exists)
         self.assertEqual(self.results()["ending"], "lost")
-        self.assertEqual(err.count("ended without a word"), 1, err)
+        self.assertEqual(err.count("ended without MPI_Finalize"), 1, err)
 
     def test_handlers_of_the_program_decide(self):
         for how in ("repair", "repair late", "survive", "survive late"):

@@ -1,4 +1,4 @@
-// The hot path: what happens around every MPI call. No locks, no allocation, two looks at the clock.
+// The hot path: what happens around every MPI call. No locks, no allocation, two readings of the clock.
 #pragma once
 
 #include "collect/clock.h"

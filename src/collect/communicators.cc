@@ -1,6 +1,7 @@
 #include "collect/communicators.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <unordered_map>
 #include <utility>
@@ -17,7 +18,7 @@ std::unordered_map<std::uint64_t, TracedCommunicator> communicators;
 std::vector<CommunicatorDefinition> definitions;
 std::uint64_t last_key = 0;
 const TracedCommunicator* last_found = nullptr;
-constexpr int kCopies = 3;
+constexpr int kCopies = 3;        // numbers kept for copies by MPI_Comm_idup; chosen: few programs make more
 std::uint32_t numbers_given = 0;  // by this rank as rank 0 of the communicator
 std::uint64_t unknown = 0;
 
@@ -46,8 +47,8 @@ bool HasStrangers(const std::vector<std::int32_t>& members) {
   return std::find(members.begin(), members.end(), MPI_UNDEFINED) != members.end();
 }
 
-// Of two groups the one with the lowest rank names; its rank 0 tells the other group, and that one's rank 0 the rest of
-// the first.
+// Of two groups the one with the lowest rank gives the number; its rank 0 sends it to the other group, and rank 0 of
+// that one to the rest of the first.
 void AgreeBetweenGroups(unsigned& id, bool names, int rank, MPI_Comm communicator) {
   const int from_here = rank == 0 ? MPI_ROOT : MPI_PROC_NULL;
   real.MPI_Bcast(&id, 1, MPI_UNSIGNED, names ? from_here : 0, communicator);
@@ -67,6 +68,34 @@ void KeepNumbersForCopies(TracedCommunicator& communicator, std::uint32_t first)
 
 // Numbers of communicators follow those of MPI_COMM_WORLD and MPI_COMM_SELF.
 std::uint32_t NumberOf(std::uint32_t own) { return 2U + NumberAmongRanks(own); }
+
+// Above the numbers of the groups of communicators, which the definitions count from 0.
+constexpr std::uint32_t kFirstGroup = 1U << 28;
+
+struct TracedWindow {
+  std::uint32_t id = 0;
+  std::optional<std::uint32_t> groups[2];  // of the open epochs
+};
+
+std::unordered_map<std::uint64_t, TracedWindow> windows;
+std::vector<WindowDefinition> window_definitions;
+std::vector<GroupDefinition> group_definitions;
+std::map<std::vector<std::int32_t>, std::uint32_t> group_numbers;
+std::uint32_t windows_named = 0;  // by this rank as rank 0 of them
+
+TracedWindow* Find(MPI_Win window) {
+  const auto found = windows.find(KeyOf(window));
+  return found == windows.end() ? nullptr : &found->second;
+}
+
+std::uint32_t NumberOfGroup(std::vector<std::int32_t> members) {
+  const auto [entry, is_new] = group_numbers.try_emplace(members, 0);
+  if (is_new) {
+    entry->second = kFirstGroup + NumberAmongRanks(static_cast<std::uint32_t>(group_definitions.size()));
+    group_definitions.push_back({entry->second, std::move(members)});
+  }
+  return entry->second;
+}
 
 }  // namespace
 
@@ -183,5 +212,43 @@ void RemoveCommunicator(MPI_Comm communicator) {
 const std::vector<CommunicatorDefinition>& OwnDefinitions() { return definitions; }
 
 std::uint64_t UnknownCommunicators() { return unknown; }
+
+void AddWindow(MPI_Win window, MPI_Comm in) {
+  const TracedCommunicator* communicator = FindCommunicator(in);
+  if (communicator == nullptr) return;
+  unsigned id = NumberAmongRanks(windows_named);
+  real.MPI_Bcast(&id, 1, MPI_UNSIGNED, 0, in);
+  if (communicator->rank == 0) {
+    ++windows_named;
+    window_definitions.push_back({id, communicator->id});
+  }
+  windows[KeyOf(window)] = {id, {}};
+}
+
+void RemoveWindow(MPI_Win window) { windows.erase(KeyOf(window)); }
+
+std::optional<std::uint32_t> FindWindow(MPI_Win window) {
+  const TracedWindow* found = Find(window);
+  return found == nullptr ? std::nullopt : std::optional(found->id);
+}
+
+std::optional<std::uint32_t> BeginEpoch(MPI_Win window, Epoch epoch, MPI_Group group) {
+  TracedWindow* found = Find(window);
+  if (found == nullptr) return std::nullopt;
+  std::optional<std::uint32_t>& number = found->groups[static_cast<std::size_t>(epoch)];
+  std::vector<std::int32_t> members = MembersOf(group);
+  const bool has_strangers = std::find(members.begin(), members.end(), MPI_UNDEFINED) != members.end();
+  number = has_strangers ? std::nullopt : std::optional(NumberOfGroup(std::move(members)));
+  return number;
+}
+
+std::optional<std::uint32_t> EndEpoch(MPI_Win window, Epoch epoch) {
+  TracedWindow* found = Find(window);
+  if (found == nullptr) return std::nullopt;
+  return std::exchange(found->groups[static_cast<std::size_t>(epoch)], std::nullopt);
+}
+
+const std::vector<WindowDefinition>& OwnWindows() { return window_definitions; }
+const std::vector<GroupDefinition>& OwnGroups() { return group_definitions; }
 
 }  // namespace farscale::collect

@@ -7,9 +7,9 @@ namespace farscale::collect {
 namespace {
 
 // From this rate on, in calls a millisecond, measuring is more than a percent of the time on a machine half as fast as
-// those of docs/performance.md: two looks at the clock of every call; records besides; a call more.
+// those of docs/performance.md: two readings of the clock a call; records besides; a message more.
 constexpr double kManyCalls = 300, kManyCallsOfTrace = 80, kManyCallsOfIdeal = 10;
-// Chosen: interrupts and daemons take less than this of a core.
+// Chosen: interrupts and daemons take less than the rest of a core.
 constexpr double kLittleCpu = 0.95;
 // Seconds; chosen: in shorter runs one preemption is a large share.
 constexpr double kShortRun = 0.01;
@@ -45,7 +45,7 @@ void DiagnoseTermination(const MeasuredRun& run, Diagnostics& diagnostics) {
   } else if (run.termination == Termination::kNotFinalized) {
     diagnostics.Warn("notFinalized", Ranks(run.left) + " did not reach MPI_Finalize" + then);
   } else if (run.termination == Termination::kLost) {
-    diagnostics.Warn("lost", who + " ended without a word, killed or by _exit" + before + then);
+    diagnostics.Warn("lost", who + " ended without MPI_Finalize, killed or by _exit" + before + then);
   }
   if (!run.missing.empty()) {
     diagnostics.Warn("ranksMissing", "nothing is known of " + Ranks(run.missing) +
@@ -58,58 +58,57 @@ void DiagnoseThreads(const MeasuredRun& run, Diagnostics& diagnostics) {
   const std::uint64_t others = whole.mpi_calls_of_other_threads;
   if (others == 0) return;
   const bool is_most = others > whole.mpi_calls;
-  diagnostics.push_back(
-      {"callsOfOtherThreads", is_most,
-       Format("%llu MPI calls were made by other threads than the one that called MPI_Init; useful time "
-              "is that of this thread%s",
-              static_cast<unsigned long long>(others),
-              is_most ? ", which made fewer: the factors say little of this program" : ""));
-    if (!run.is_traced) return;
-    diagnostics.Warn("threadsNotTraced",
-                     "MPI calls of other threads are not in the trace: messages between them and the threads that "
-                     "called MPI_Init lack a half, and the trace may be refused");
+  diagnostics.Add("callsOfOtherThreads", is_most,
+                  Format("%llu MPI calls were made by other threads than the one that called MPI_Init; useful time "
+                         "is that of this thread%s",
+                         static_cast<unsigned long long>(others),
+                         is_most ? ", which made fewer: the factors say little of this program" : ""));
+  if (!run.is_traced) return;
+  diagnostics.Warn("threadsNotTraced",
+                   "MPI calls of other threads are not in the trace: messages between them and the threads that "
+                   "called MPI_Init lack a half, and the trace may be refused");
 }
 
 void DiagnoseIdealClocks(const MeasuredRun& run, Diagnostics& diagnostics) {
-    if (run.ideal_refused) {
-      diagnostics.Warn("idealRefused",
-                       "serialization and transfer are not known: the program lets several threads call MPI, whose "
-                       "messages carry no ideal clocks; a trace tells them apart");
-    }
-    if (run.not_followed > 0) {
-      diagnostics.Warn("idealIncomplete",
-                       Format("serialization and transfer are not known: %llu calls may wait for others without ideal "
-                              "clocks (one-sided, collective on files or neighbours, persistent or partitioned, on "
-                              "communicators not followed)",
-                              static_cast<unsigned long long>(run.not_followed)));
-    }
+  if (run.ideal_refused) {
+    diagnostics.Warn("idealRefused",
+                     "serialization and transfer are not known: the program lets several threads call MPI, whose "
+                     "messages carry no ideal clocks; a trace tells them apart");
+  }
+  if (run.not_followed > 0) {
+    diagnostics.Warn("idealIncomplete",
+                     Format("serialization and transfer are not known: %llu calls may wait for others without ideal "
+                            "clocks (one-sided, collective on files or neighbours, persistent or partitioned, on "
+                            "communicators not followed)",
+                            static_cast<unsigned long long>(run.not_followed)));
+  }
 }
 
 void DiagnoseTrace(const MeasuredRun& run, Diagnostics& diagnostics) {
-    const double elapsed = run.regions.front().elapsed;
-    if (run.flushed_largest <= 0.01 * elapsed) return;
-    diagnostics.Warn("traceFlushed",
-                     Format("writing the trace while the program ran took up to %.1f %% of a rank's time, which counts "
-                            "as computation or MPI wherever it happened; --only records less",
-                            100 * run.flushed_largest / elapsed));
+  const double elapsed = run.regions.front().elapsed;
+  if (run.flushed_largest <= 0.01 * elapsed) return;
+  diagnostics.Warn("traceFlushed",
+                   Format("writing the trace while the program ran took up to %.1f %% of a rank's time, which counts "
+                          "as computation or MPI wherever it happened; --only records less",
+                          100 * run.flushed_largest / elapsed));
 }
 
 void DiagnoseRegion(const MeasuredRun& run, const RegionMetrics& region, Diagnostics& diagnostics) {
-    const int known = run.ranks - static_cast<int>(run.missing.size());
-    if (static_cast<int>(region.ranks.size()) < known) {
-      diagnostics.Warn("regionOnSomeRanks",
-                       Format("region %s was started on %d of %d ranks; its factors are of those alone",
-                              region.name.c_str(), static_cast<int>(region.ranks.size()), known));
-    } else if (region.fewest_starts != region.most_starts) {
-      diagnostics.Note("regionStartsDiffer",
-                       Format("region %s was started %llu to %llu times a rank", region.name.c_str(),
-                              static_cast<unsigned long long>(region.fewest_starts),
-                              static_cast<unsigned long long>(region.most_starts)));
-    }
-    if (region.is_open_somewhere) {
-      diagnostics.Warn("regionLeftOpen",
-                       "region " + region.name + " was not stopped on every rank; it counts until the end");
-    }
+  const int known = run.ranks - static_cast<int>(run.missing.size());
+  if (static_cast<int>(region.ranks.size()) < known) {
+    diagnostics.Warn("regionOnSomeRanks",
+                     Format("region %s was started on %d of %d ranks; its factors are of those alone",
+                            region.name.c_str(), static_cast<int>(region.ranks.size()), known));
+  } else if (region.fewest_starts != region.most_starts) {
+    diagnostics.Note("regionStartsDiffer",
+                     Format("region %s was started %llu to %llu times a rank", region.name.c_str(),
+                            static_cast<unsigned long long>(region.fewest_starts),
+                            static_cast<unsigned long long>(region.most_starts)));
+  }
+  if (region.is_open_somewhere) {
+    diagnostics.Warn("regionLeftOpen",
+                     "region " + region.name + " was not stopped on every rank; it counts until the end");
+  }
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "collect/global_definitions.h"
+#include "collect/trace_definitions.h"
 
 #include <strings.h>
 

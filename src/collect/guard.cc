@@ -175,7 +175,7 @@ class Guard {
     return {(page.flags & kClockIsTsc) != 0 ? now.tick : now.clock, now.clock};
   }
 
-  // How the rank ended, as far as its page tells; it ended now, if it does not.
+  // How the rank ended, by its page; without an end there, it ended now.
   static Page StateAt(const Page& page, const Moment& now) {
     Page state = page;
     if (state.termination == Termination::kRunning) state.termination = Termination::kLost;
@@ -196,7 +196,7 @@ class Guard {
   }
 
   // Whether a rank was still at work when the first one ended, and was then ended by the launcher. What it did in
-  // between, waiting for the dead, tells nothing of the program.
+  // between, waiting for the dead, is not of the program.
   bool IsAftermath(const Watched& rank) const {
     const auto termination = rank.state.termination;
     const bool is_asked_to =

@@ -1,5 +1,5 @@
 // The guard of a measured job: one process a node that sleeps until the job's ranks there have ended. Where they ended
-// without MPI_Finalize, it writes the results from their pages, which it has mapped: nobody else is left to.
+// without MPI_Finalize, it writes the results from their pages, which it has mapped.
 #pragma once
 
 #include <string>

@@ -33,7 +33,7 @@ MPI_Comm MakeShadow(MPI_Comm of);
 void SendClock(int peer, int tag, MPI_Comm shadow);
 void ReceiveClock(int peer, int tag, MPI_Comm shadow);
 
-// Whose clocks a rank of a collective depends on: on all, on those of ranks up to its own, or on nobody's.
+// Whose clocks a rank of a collective depends on: on all, on those of ranks up to its own, or on none.
 enum class ClockWait : std::uint8_t { kAll, kLower, kNothing };
 
 // After a collective.

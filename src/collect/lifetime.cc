@@ -73,7 +73,7 @@ std::string PreloadWith(const std::string& own, const std::string& instead) {
 // The library that the process would get an MPI function from without us.
 std::string UsedMpi() { return PathOf(dlsym(RTLD_NEXT, "PMPI_Init")); }
 
-// The MPI libraries that were loaded into the process, by whomever.
+// The MPI libraries that were loaded into the process.
 int AddMpi(dl_phdr_info* info, std::size_t, void* found) {
   const std::string path = info->dlpi_name != nullptr ? info->dlpi_name : "";
   const std::string file = path.substr(path.rfind('/') + 1);
@@ -194,7 +194,7 @@ FARSCALE_ALIAS(MPI_Init_thread);
 #if MPI_VERSION >= 4
 FARSCALE_EXPORT int MPI_Session_init(MPI_Info info, MPI_Errhandler handler, MPI_Session* session) {
   uses_sessions = true;
-  ForgetLaunch();  // there is a better word for it
+  ForgetLaunch();  // there is a better message for it
   return real.MPI_Session_init(info, handler, session);
 }
 FARSCALE_ALIAS(MPI_Session_init);
@@ -227,7 +227,7 @@ FARSCALE_EXPORT int MPI_Pcontrol(const int level, ...) {
   va_end(arguments);
   const std::string name = ReadName(from);
   if (level == 1) StartRegion(name.c_str());
-  // Without a name it may be any word that lies about.
+  // Without a name it may be any value.
   if (level == -1 && FindRegion(*page, name.c_str()) >= 0) StopRegion(name.c_str());
   return MPI_SUCCESS;
 }

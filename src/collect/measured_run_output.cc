@@ -137,7 +137,7 @@ std::string RegionTable(const MeasuredRun& run) {
   return text;
 }
 
-constexpr int kMostNumbers = 100000;
+constexpr int kMostNumbers = 100000;  // of result files of one name; chosen: ends a loop that cannot succeed
 
 bool WriteAll(int file, const std::string& text) {
   std::size_t done = 0;

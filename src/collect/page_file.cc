@@ -21,13 +21,13 @@
 namespace farscale::collect {
 namespace {
 
-constexpr time_t kOldSeconds = 60;
+constexpr time_t kOldSeconds = 60;  // chosen: younger files may be of processes that are just starting
 
 // Of this user: files of others are left alone, whatever they are.
 std::string Prefix() { return "farscale." + std::to_string(geteuid()) + "."; }
 
-// Opens a file of the right owner, size and kind; anything else is none of ours. A pipe that somebody has put there
-// must not make us wait, so it is opened without.
+// Opens a file of the right owner, size and kind; anything else is not a page. A pipe of that name must not block us,
+// so it is opened without waiting.
 int OpenPage(const std::string& path) {
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
   if (file < 0) return -1;

@@ -36,7 +36,7 @@ bool IsLowestHere(const std::string& job, int rank);
 const Page* MapPage(const std::string& path);
 std::vector<const Page*> MapPages(const std::string& job);
 
-// Removes what processes left behind that ended without a word.
+// Removes the pages of processes that were killed.
 void RemoveStalePages();
 
 // For the launcher: the file, made for this process, which is about to become the program; empty where there is no

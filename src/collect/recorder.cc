@@ -10,9 +10,8 @@
 #include "collect/communicators.h"
 #include "collect/counters.h"
 #include "collect/text.h"
-#include "collect/global_definitions.h"
-#include "collect/trace_archive.h"
 #include "collect/trace_definitions.h"
+#include "collect/trace_archive.h"
 
 namespace farscale::collect {
 namespace {

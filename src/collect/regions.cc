@@ -48,7 +48,7 @@ int WhyNot(const char* name) {
   return IsMainThread() ? FARSCALE_OK : FARSCALE_OTHER_THREAD;
 }
 
-// What one rank tells the others.
+// What one rank sends to the others.
 struct Share {
   double elapsed = 0;
   double mpi = 0;

@@ -30,7 +30,7 @@ struct TracedRequest {
   std::uint32_t communicator = 0;
   std::uint64_t number = 0;
   std::uint64_t sent_number = 0;  // of the send of a receive that sends, too; peer, tag and bytes are of the send
-  int from = MPI_ANY_SOURCE;      // and this of its receive, since MPICH 4.0 says nothing of it in the status
+  int from = MPI_ANY_SOURCE;      // and this of its receive, since MPICH 4.0 leaves it out of the status
   int from_tag = MPI_ANY_TAG;
   std::uint64_t from_bytes = 0;
   int peer = MPI_PROC_NULL;  // of sends

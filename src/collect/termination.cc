@@ -26,8 +26,8 @@ constexpr int kFaults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGSYS, SIG
 // What is sent. MPICH takes SIGUSR1 for itself and lives on.
 constexpr int kSent[] = {SIGTERM, SIGINT,  SIGHUP,  SIGQUIT, SIGXCPU,   SIGXFSZ,
                          SIGPIPE, SIGALRM, SIGUSR1, SIGUSR2, SIGVTALRM, SIGPROF};
-constexpr int kLargestSignal = 64;
-constexpr std::size_t kStackBytes = 65536;
+constexpr int kLargestSignal = 64;          // of Linux
+constexpr std::size_t kStackBytes = 65536;  // chosen: the guard's start calls clone, waitpid and execve alone
 
 bool was_left_alone[kLargestSignal + 1];
 struct sigaction before[kLargestSignal + 1];

@@ -21,9 +21,11 @@
 namespace farscale::collect {
 namespace {
 
+// Bytes of chunks, chosen: the largest record of events is small, that of definitions is the group of MPI_COMM_WORLD.
 constexpr std::uint64_t kEventChunk = std::uint64_t{1} << 20;
 constexpr std::uint64_t kDefinitionChunk = std::uint64_t{1} << 22;
-// Chunks of events that a rank keeps in memory; then they are written to the file, and the trace says so.
+// Chunks of events that a rank keeps in memory; then they are written to the file, and the trace says so. Chosen: 16
+// MiB a rank.
 constexpr std::size_t kMostChunks = 16;
 constexpr const char* kName = "traces";
 // Number of MPI calls by other threads than those that called MPI_Init, as trace/otf2_reader.cc knows it.
@@ -120,7 +122,7 @@ std::string MakeFolder(const std::string& folder) {
   return "";
 }
 
-// What goes wrong is said by us, once.
+// Errors are reported by us, once.
 OTF2_ErrorCode KeepQuiet(void*, const char*, std::uint64_t, const char*, OTF2_ErrorCode code, const char*, va_list) {
   return code;
 }

@@ -10,7 +10,6 @@
 
 #include "collect/call.h"
 #include "collect/communicators.h"
-#include "collect/global_definitions.h"
 #include "collect/recorder.h"
 #include "collect/run.h"
 #include "collect/text.h"
@@ -24,9 +23,9 @@ struct ClockOffset {
 };
 std::vector<ClockOffset> offsets;  // of this rank; none on the node of rank 0
 
-constexpr int kRounds = 10;
+constexpr int kRounds = 10;  // chosen: the fastest of so many exchanges is hardly disturbed
 
-// Rank 0 answers with its clock as often as it is asked.
+// Rank 0 replies with its clock to every question.
 void AnswerClock(int rank) {
   for (int round = 0; round < kRounds; ++round) {
     char question = 0;

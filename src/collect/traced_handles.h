@@ -9,7 +9,6 @@
 
 #include "collect/communicators.h"
 #include "collect/recorder.h"
-#include "collect/windows.h"
 
 namespace farscale::collect {
 
