@@ -163,13 +163,13 @@ class MainSink : public TimelineSink {
   RankAssembler writer_;
   BarrierTable barriers_;
   std::size_t next_ = 0;
-  std::uint32_t events_ = 0, calls_ = 0;  // told so far
+  std::uint32_t events_ = 0, calls_ = 0;  // written so far
 };
 
 // A worker: its teams, and between them idle time.
-class WorkerTeller {
+class WorkerWriter {
  public:
-  WorkerTeller(const std::vector<Region>& regions, const RankPlan& plan, std::size_t thread, std::uint32_t fork_region,
+  WorkerWriter(const std::vector<Region>& regions, const RankPlan& plan, std::size_t thread, std::uint32_t fork_region,
                RankBuilder& builder)
       : regions_(regions),
         plan_(plan),
@@ -187,7 +187,7 @@ class WorkerTeller {
       const Tick until = std::max(span.begin.tick, idle_since_);
       writer_.Fork(idle_since_, until, is_answer ? plan_.regions[span.fork] : fork_region_,
                    CommunicatorOf(plan_, span.fork));
-      TellSpan(span);
+      WriteSpan(span);
       idle_since_ = std::max(span.end.tick, until);
     }
     OpenLike({});
@@ -203,15 +203,15 @@ class WorkerTeller {
     for (std::size_t i = same; i < regions.size(); ++i) writer_.Enter(idle_since_, regions[i]);
   }
 
-  void TellSpan(const TeamSpan& span) {
+  void WriteSpan(const TeamSpan& span) {
     const std::size_t around = writer_.open().size();
     std::uint32_t event = span.begin.event;
     for (std::uint32_t call = span.begin.call; call <= span.end.call; ++call) {
       const bool is_last = call == span.end.call;
       for (; event < span.end.event; ++event) {
-        const RankTimeline::RegionEvent told = timeline_.region_event(event);
-        if (!is_last && told.call > call) break;
-        TellEvent(event, told, around);
+        const RankTimeline::RegionEvent next = timeline_.region_event(event);
+        if (!is_last && next.call > call) break;
+        WriteEvent(event, next, around);
       }
       if (is_last) break;
       writer_.Enter(timeline_.enter(call), timeline_.region(call));
@@ -220,7 +220,7 @@ class WorkerTeller {
     while (writer_.open().size() > around) writer_.Leave(span.end.tick);
   }
 
-  void TellEvent(std::uint32_t index, const RankTimeline::RegionEvent& event, std::size_t around) {
+  void WriteEvent(std::uint32_t index, const RankTimeline::RegionEvent& event, std::size_t around) {
     if (event.is_leave) {  // of what the thread entered before its team: not in the team
       if (writer_.open().size() > around) writer_.Leave(event.tick);
     } else if (regions_[event.region].IsTeamBarrier()) {
@@ -247,9 +247,9 @@ std::uint64_t EventsOutside(const RankTimeline& timeline, const std::vector<Team
   return timeline.region_events() - inside;
 }
 
-class Making {
+class LocationTraceBuilder {
  public:
-  explicit Making(const Trace& trace) : trace_(trace), plans_(trace.size()) {}
+  explicit LocationTraceBuilder(const Trace& trace) : trace_(trace), plans_(trace.size()) {}
 
   Trace Run() {
     CopyDefinitions();
@@ -258,7 +258,7 @@ class Making {
     AddCommunicators();
     std::vector<std::vector<std::unique_ptr<RankBuilder>>> builders(trace_.size());
     const LocalRanks local_ranks(trace_);
-    ParallelFor(trace_.size(), [&](std::size_t rank) { builders[rank] = Tell(rank, local_ranks); });
+    ParallelFor(trace_.size(), [&](std::size_t rank) { builders[rank] = BuildThreads(rank, local_ranks); });
     for (auto& of_rank : builders) {  // their diagnostics are those of reading, once more
       for (const std::unique_ptr<RankBuilder>& location : of_rank) {
         builder_.trace().timelines[static_cast<std::size_t>(location->rank())] = location->Finish();
@@ -283,12 +283,13 @@ class Making {
       region.is_mpi = true;
       region.call = MpiCall::kOther;
     }
-    fork_region_ =
-        builder_.AddRegion({std::string(kForkRegion), true, MpiCall::kOther, false, false, TeamRole::kNone, true});
+    const auto add_fork = [&](std::string name) {
+      return builder_.AddRegion({.name = std::move(name), .is_mpi = true, .call = MpiCall::kOther, .is_fork = true});
+    };
+    fork_region_ = add_fork(std::string(kForkRegion));
     for (std::uint32_t region = 0; region < trace_.regions.size(); ++region) {
       if (trace_.regions[region].team_role != TeamRole::kParallel) continue;
-      const std::string name = fmt::format("{}: {}", kForkRegion, trace_.regions[region].name);
-      fork_regions_[region] = builder_.AddRegion({name, true, MpiCall::kOther, false, false, TeamRole::kNone, true});
+      fork_regions_[region] = add_fork(fmt::format("{}: {}", kForkRegion, trace_.regions[region].name));
     }
   }
 
@@ -372,7 +373,7 @@ class Making {
     return builder_.AddCommunicator(std::move(team));
   }
 
-  std::vector<std::unique_ptr<RankBuilder>> Tell(std::size_t rank, const LocalRanks& local_ranks) {
+  std::vector<std::unique_ptr<RankBuilder>> BuildThreads(std::size_t rank, const LocalRanks& local_ranks) {
     RankPlan& plan = plans_[rank];
     const Trace& definitions = builder_.definitions();
     std::vector<std::unique_ptr<RankBuilder>> builders;
@@ -384,7 +385,7 @@ class Making {
     for (std::size_t i = 1; i < plan.threads.size(); ++i) {
       if (plan.teams.spans[i].empty()) continue;
       builders.push_back(std::make_unique<RankBuilder>(definitions, location_of_[rank][i]));
-      WorkerTeller(definitions.regions, plan, i, fork_region_, *builders.back()).Run(begin);
+      WorkerWriter(definitions.regions, plan, i, fork_region_, *builders.back()).Run(begin);
     }
     return builders;
   }
@@ -399,7 +400,7 @@ class Making {
 
 }  // namespace
 
-Trace LocationTrace(const Trace& trace) { return Making(trace).Run(); }
+Trace LocationTrace(const Trace& trace) { return LocationTraceBuilder(trace).Run(); }
 
 std::vector<std::size_t> FirstLocations(const std::vector<Location>& locations, std::size_t ranks) {
   std::vector<std::size_t> first(ranks + 1);

@@ -32,7 +32,7 @@ NameTable<Meaning> TableOf(std::initializer_list<NameGroup<Meaning>> groups) {
   return table;
 }
 
-// Functions that are not here are kOther: they take time and wait for nobody.
+// Functions that are not here are kOther: they take time and do not wait for other ranks.
 const NameTable<MpiCall>& Names() {
   using enum MpiCall;
   static const NameTable<MpiCall> names = TableOf<MpiCall>({

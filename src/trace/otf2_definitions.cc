@@ -18,7 +18,7 @@
 namespace farscale {
 namespace {
 
-constexpr std::uint32_t kDenseReferences = 1 << 16;
+constexpr std::uint32_t kDenseReferences = 1 << 16;  // chosen: a table of 256 kB at most
 
 // Definitions as the archive has them, by reference. Names stay references: a text may be defined after its first
 // use.
@@ -237,6 +237,10 @@ void ReadRaw(OTF2_Reader* reader, const std::string& path, RawDefinitions& raw) 
   CheckOtf2(code, path, "reading the definitions");
 }
 
+[[noreturn]] void Damaged(const std::string& path, const std::string& what) {
+  throw Error(ErrorKind::kInput, path, what, "the archive is damaged");
+}
+
 // The node a process runs on: the nearest system tree node of class "node" or that shares memory, else the nearest.
 std::uint32_t NodeOf(const RawDefinitions& raw, std::uint32_t start) {
   std::uint32_t reference = start;
@@ -254,14 +258,11 @@ std::vector<std::uint64_t> MainLocations(const RawDefinitions& raw, const std::s
   for (const auto& [reference, group] : raw.groups) {
     if (group.type == OTF2_GROUP_TYPE_COMM_LOCATIONS && group.paradigm == OTF2_PARADIGM_MPI) {
       for (const std::uint64_t location : group.members) {
-        if (raw.locations.count(location) == 0) {
-          throw Error(ErrorKind::kInput, path, fmt::format("MPI rank at location {} is not defined", location),
-                      "the archive is damaged");
-        }
+        if (raw.locations.count(location) == 0)
+          Damaged(path, fmt::format("MPI rank at location {} is not defined", location));
       }
-      if (std::set<std::uint64_t>(group.members.begin(), group.members.end()).size() != group.members.size()) {
-        throw Error(ErrorKind::kInput, path, "two MPI ranks share one location", "the archive is damaged");
-      }
+      if (std::set<std::uint64_t>(group.members.begin(), group.members.end()).size() != group.members.size())
+        Damaged(path, "two MPI ranks share one location");
       return group.members;
     }
   }
@@ -338,15 +339,12 @@ std::vector<std::int32_t> MembersOf(const RawDefinitions::Group& group, const Ot
   for (const std::uint64_t member : group.members) {
     std::uint64_t rank = member;
     if ((group.flags & OTF2_GROUP_FLAG_GLOBAL_MEMBERS) != 0) {
-      const auto found = std::find_if(result.locations.begin(), result.locations.end(),
-                                      [&](const Otf2Location& l) { return l.is_main && l.reference == member; });
+      const auto found = std::ranges::find_if(
+          result.locations, [&](const Otf2Location& l) { return l.is_main && l.reference == member; });
       rank = found == result.locations.end() ? ranks : static_cast<std::uint64_t>(found->rank);
     }
-    if (rank >= ranks) {
-      throw Error(ErrorKind::kInput, path,
-                  fmt::format("a communicator contains rank {}, but there are {} ranks", rank, ranks),
-                  "the archive is damaged");
-    }
+    if (rank >= ranks)
+      Damaged(path, fmt::format("a communicator contains rank {}, but there are {} ranks", rank, ranks));
     members.push_back(static_cast<std::int32_t>(rank));
   }
   return members;
@@ -382,7 +380,7 @@ void AddWindows(const RawDefinitions& raw, const std::string& path, TraceBuilder
   }
   if (!has_windows) return;
   const std::vector<Communicator>& communicators = builder.definitions().communicators;
-  const auto self = std::find_if(communicators.begin(), communicators.end(), [](auto& c) { return c.is_self; });
+  const auto self = std::ranges::find_if(communicators, &Communicator::is_self);
   result.alone = self != communicators.end() ? static_cast<std::uint32_t>(self - communicators.begin())
                                              : builder.AddCommunicator({"MPI_COMM_SELF", {}, {}, true});
   for (const auto& [reference, group] : raw.groups) {
@@ -426,7 +424,7 @@ void AddTeams(const RawDefinitions& raw, TraceBuilder& builder, Otf2Definitions&
       // A member of no rank stands for one that never takes part.
       team.members.push_back(thread == threads.end() ? Location{-1, 0} : thread->second);
     }
-    std::sort(team.members.begin(), team.members.end());
+    std::ranges::sort(team.members);
   }
   result.unknown_team = static_cast<std::uint32_t>(teams.size());
   teams.emplace_back();
@@ -525,9 +523,7 @@ Otf2Definitions ReadOtf2Definitions(OTF2_Reader* reader, const CounterSelection&
   const std::string path = builder.definitions().path;
   RawDefinitions raw;
   ReadRaw(reader, path, raw);
-  if (raw.ticks_per_second == 0) {
-    throw Error(ErrorKind::kInput, path, "the clock of the trace is not defined", "the archive is damaged");
-  }
+  if (raw.ticks_per_second == 0) Damaged(path, "the clock of the trace is not defined");
   Otf2Definitions result;
   result.origin = raw.origin;
   builder.trace().ticks_per_second = static_cast<double>(raw.ticks_per_second);

@@ -454,8 +454,7 @@ void AddMpiOnWorkers(const LocationResult& result, bool is_main, Diagnostics& di
 // Of locations in the order of ranks, then threads.
 void KeepThreads(const std::vector<Otf2Location>& locations, std::vector<LocationResult>& results,
                  TeamThreads& threads) {
-  threads.of_ranks.resize(
-      static_cast<std::size_t>(std::count_if(locations.begin(), locations.end(), [](auto& l) { return l.is_main; })));
+  threads.of_ranks.resize(static_cast<std::size_t>(std::ranges::count_if(locations, &Otf2Location::is_main)));
   for (std::size_t i = 0; i < results.size(); ++i) {
     const Otf2Location& location = locations[i];
     if (location.is_main) {
@@ -466,10 +465,9 @@ void KeepThreads(const std::vector<Otf2Location>& locations, std::vector<Locatio
     threads.workers.push_back(
         {{location.rank, location.thread}, std::move(results[i].timeline), std::move(results[i].team_events)});
   }
-  std::sort(threads.workers.begin(), threads.workers.end(),
-            [](const WorkerThread& a, const WorkerThread& b) { return a.location < b.location; });
+  std::ranges::sort(threads.workers, {}, &WorkerThread::location);
   const auto is_in_teams = [](const WorkerThread& worker) { return !worker.team_events.empty(); };
-  if (std::none_of(threads.workers.begin(), threads.workers.end(), is_in_teams)) threads = {};
+  if (std::ranges::none_of(threads.workers, is_in_teams)) threads = {};
 }
 
 void ReadLocations(Archive& archive, const Otf2Definitions& definitions, bool keep_threads, TraceBuilder& builder) {

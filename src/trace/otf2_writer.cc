@@ -70,7 +70,7 @@ class Staging {
   const fs::path& folder() const { return folder_; }
   std::string name() const { return anchor_.stem().string(); }
 
-  // The anchor comes last: until it is there, nobody takes the rest for an archive.
+  // The anchor comes last: until it is there, the rest is no archive.
   void Publish() {
     std::vector<fs::path> published;
     for (const fs::path& name : Names()) {
@@ -291,11 +291,10 @@ class DefinitionWriter {
 
   void Write(const Clock& clock, const MetricClasses& metrics, const std::vector<std::uint64_t>& events) {
     const auto resolution = static_cast<std::uint64_t>(std::clamp(std::round(trace_.ticks_per_second), 1.0, 1e19));
-    Done(OTF2_GlobalDefWriter_WriteClockProperties(writer_, resolution, clock.origin, clock.length,
-                                                   OTF2_UNDEFINED_TIMESTAMP));
+    Define(OTF2_GlobalDefWriter_WriteClockProperties, resolution, clock.origin, clock.length, OTF2_UNDEFINED_TIMESTAMP);
     WriteString("");
     WriteString(trace_.program);
-    Done(OTF2_GlobalDefWriter_WriteParadigm(writer_, OTF2_PARADIGM_MPI, String("MPI"), OTF2_PARADIGM_CLASS_PROCESS));
+    Define(OTF2_GlobalDefWriter_WriteParadigm, OTF2_PARADIGM_MPI, String("MPI"), OTF2_PARADIGM_CLASS_PROCESS);
     WriteSystemTree();
     for (std::size_t rank = 0; rank < trace_.size(); ++rank) WriteRank(rank, events[rank]);
     WriteRegions();
@@ -312,7 +311,7 @@ class DefinitionWriter {
  private:
   OTF2_StringRef WriteString(const std::string& text) {
     const auto reference = strings_written_++;
-    Done(OTF2_GlobalDefWriter_WriteString(writer_, reference, text.c_str()));
+    Define(OTF2_GlobalDefWriter_WriteString, reference, text.c_str());
     strings_.try_emplace(text, reference);
     return reference;
   }
@@ -326,12 +325,12 @@ class DefinitionWriter {
   void WriteSystemTree() {
     const OTF2_SystemTreeNodeRef machine = 0;
     const OTF2_StringRef machine_class = String("machine"), node_class = String("node");
-    Done(OTF2_GlobalDefWriter_WriteSystemTreeNode(writer_, machine, machine_class, machine_class,
-                                                  OTF2_UNDEFINED_SYSTEM_TREE_NODE));
+    Define(OTF2_GlobalDefWriter_WriteSystemTreeNode, machine, machine_class, machine_class,
+           OTF2_UNDEFINED_SYSTEM_TREE_NODE);
     for (std::size_t i = 0; i < trace_.nodes.size(); ++i) {
       const OTF2_StringRef name = String(trace_.nodes[i]);
-      Done(OTF2_GlobalDefWriter_WriteSystemTreeNode(writer_, NodeOf(i), name, node_class, machine));
-      Done(OTF2_GlobalDefWriter_WriteSystemTreeNodeDomain(writer_, NodeOf(i), OTF2_SYSTEM_TREE_DOMAIN_SHARED_MEMORY));
+      Define(OTF2_GlobalDefWriter_WriteSystemTreeNode, NodeOf(i), name, node_class, machine);
+      Define(OTF2_GlobalDefWriter_WriteSystemTreeNodeDomain, NodeOf(i), OTF2_SYSTEM_TREE_DOMAIN_SHARED_MEMORY);
     }
   }
 
@@ -340,13 +339,12 @@ class DefinitionWriter {
   void WriteRank(std::size_t rank, std::uint64_t events) {
     const Rank& definition = trace_.ranks[rank];
     const auto group = static_cast<OTF2_LocationGroupRef>(rank);
-    Done(OTF2_GlobalDefWriter_WriteLocationGroup(
-        writer_, group, String(definition.name), OTF2_LOCATION_GROUP_TYPE_PROCESS,
-        NodeOf(static_cast<std::size_t>(definition.node)), OTF2_UNDEFINED_LOCATION_GROUP));
+    Define(OTF2_GlobalDefWriter_WriteLocationGroup, group, String(definition.name), OTF2_LOCATION_GROUP_TYPE_PROCESS,
+           NodeOf(static_cast<std::size_t>(definition.node)), OTF2_UNDEFINED_LOCATION_GROUP);
     for (int thread = 0; thread < definition.threads; ++thread) {
       const OTF2_StringRef name = String(thread == 0 ? "Master thread" : fmt::format("Worker thread {}", thread));
-      Done(OTF2_GlobalDefWriter_WriteLocation(writer_, LocationOf(rank, thread), name, OTF2_LOCATION_TYPE_CPU_THREAD,
-                                              thread == 0 ? events : 0, group));
+      Define(OTF2_GlobalDefWriter_WriteLocation, LocationOf(rank, thread), name, OTF2_LOCATION_TYPE_CPU_THREAD,
+             thread == 0 ? events : 0, group);
     }
   }
 
@@ -354,9 +352,8 @@ class DefinitionWriter {
     for (std::size_t i = 0; i < trace_.regions.size(); ++i) {
       const Region& region = trace_.regions[i];
       const OTF2_StringRef name = String(region.name);
-      Done(OTF2_GlobalDefWriter_WriteRegion(writer_, static_cast<std::uint32_t>(i), name, name, kEmptyString,
-                                            RoleOf(region), ParadigmOf(region), OTF2_REGION_FLAG_NONE, kEmptyString, 0,
-                                            0));
+      Define(OTF2_GlobalDefWriter_WriteRegion, static_cast<std::uint32_t>(i), name, name, kEmptyString, RoleOf(region),
+             ParadigmOf(region), OTF2_REGION_FLAG_NONE, kEmptyString, 0, 0);
     }
   }
 
@@ -372,13 +369,12 @@ class DefinitionWriter {
           WriteGroup(communicator.is_self ? OTF2_GROUP_TYPE_COMM_SELF : OTF2_GROUP_TYPE_COMM_GROUP,
                      {communicator.members.begin(), communicator.members.end()});
       if (communicator.remote.empty()) {
-        Done(OTF2_GlobalDefWriter_WriteComm(writer_, i, name, group, OTF2_UNDEFINED_COMM, OTF2_COMM_FLAG_NONE));
+        Define(OTF2_GlobalDefWriter_WriteComm, i, name, group, OTF2_UNDEFINED_COMM, OTF2_COMM_FLAG_NONE);
         continue;
       }
       const OTF2_GroupRef remote =
           WriteGroup(OTF2_GROUP_TYPE_COMM_GROUP, {communicator.remote.begin(), communicator.remote.end()});
-      Done(OTF2_GlobalDefWriter_WriteInterComm(writer_, i, name, group, remote, OTF2_UNDEFINED_COMM,
-                                               OTF2_COMM_FLAG_NONE));
+      Define(OTF2_GlobalDefWriter_WriteInterComm, i, name, group, remote, OTF2_UNDEFINED_COMM, OTF2_COMM_FLAG_NONE);
     }
   }
 
@@ -390,35 +386,33 @@ class DefinitionWriter {
       std::vector<OTF2_CartDimensionRef> own;
       for (std::size_t d = 0; d < topology.extents.size(); ++d) {
         own.push_back(dimensions++);
-        Done(OTF2_GlobalDefWriter_WriteCartDimension(
-            writer_, own.back(), kEmptyString, static_cast<std::uint32_t>(topology.extents[d]),
-            topology.periodic[d] ? OTF2_CART_PERIODIC_TRUE : OTF2_CART_PERIODIC_FALSE));
+        Define(OTF2_GlobalDefWriter_WriteCartDimension, own.back(), kEmptyString,
+               static_cast<std::uint32_t>(topology.extents[d]),
+               topology.periodic[d] ? OTF2_CART_PERIODIC_TRUE : OTF2_CART_PERIODIC_FALSE);
       }
       const auto count = static_cast<std::uint8_t>(own.size());
-      Done(OTF2_GlobalDefWriter_WriteCartTopology(writer_, i, name, topology.communicator, count, own.data()));
+      Define(OTF2_GlobalDefWriter_WriteCartTopology, i, name, topology.communicator, count, own.data());
       for (std::uint32_t rank = 0; rank < topology.places.size(); ++rank) {
         std::vector<std::uint32_t> coordinates(own.size());
         std::size_t place = topology.places[rank];
         for (std::size_t d = own.size(); d-- > 0; place /= topology.extents[d])
           coordinates[d] = static_cast<std::uint32_t>(place % topology.extents[d]);
-        Done(OTF2_GlobalDefWriter_WriteCartCoordinate(writer_, i, rank, count, coordinates.data()));
+        Define(OTF2_GlobalDefWriter_WriteCartCoordinate, i, rank, count, coordinates.data());
       }
     }
   }
 
   OTF2_GroupRef WriteGroup(OTF2_GroupType type, const std::vector<std::uint64_t>& members) {
-    Done(OTF2_GlobalDefWriter_WriteGroup(writer_, groups_written_, kEmptyString, type, OTF2_PARADIGM_MPI,
-                                         OTF2_GROUP_FLAG_NONE, static_cast<std::uint32_t>(members.size()),
-                                         members.data()));
+    Define(OTF2_GlobalDefWriter_WriteGroup, groups_written_, kEmptyString, type, OTF2_PARADIGM_MPI,
+           OTF2_GROUP_FLAG_NONE, static_cast<std::uint32_t>(members.size()), members.data());
     return groups_written_++;
   }
 
   void WriteCounters(const MetricClasses& metrics) {
     for (std::uint32_t i = 0; i < trace_.counters.size(); ++i) WriteCounter(i, trace_.counters[i]);
     for (std::uint32_t i = 0; i < metrics.counters.size(); ++i) {
-      Done(OTF2_GlobalDefWriter_WriteMetricClass(writer_, i, static_cast<std::uint8_t>(metrics.counters[i].size()),
-                                                 metrics.counters[i].data(), OTF2_METRIC_SYNCHRONOUS_STRICT,
-                                                 OTF2_RECORDER_KIND_CPU));
+      Define(OTF2_GlobalDefWriter_WriteMetricClass, i, static_cast<std::uint8_t>(metrics.counters[i].size()),
+             metrics.counters[i].data(), OTF2_METRIC_SYNCHRONOUS_STRICT, OTF2_RECORDER_KIND_CPU);
     }
   }
 
@@ -436,13 +430,16 @@ class DefinitionWriter {
     }
     const OTF2_StringRef name = String(counter.name), description = String(counter.description),
                          unit = String(counter.unit);
-    Done(OTF2_GlobalDefWriter_WriteMetricMember(
-        writer_, reference, name, description, OTF2_METRIC_TYPE_OTHER,
-        counter.accumulates ? OTF2_METRIC_ACCUMULATED_START : OTF2_METRIC_ABSOLUTE_POINT,
-        counter.is_double ? OTF2_TYPE_DOUBLE : OTF2_TYPE_INT64, base, static_cast<std::int64_t>(exponent), unit));
+    Define(OTF2_GlobalDefWriter_WriteMetricMember, reference, name, description, OTF2_METRIC_TYPE_OTHER,
+           counter.accumulates ? OTF2_METRIC_ACCUMULATED_START : OTF2_METRIC_ABSOLUTE_POINT,
+           counter.is_double ? OTF2_TYPE_DOUBLE : OTF2_TYPE_INT64, base, static_cast<std::int64_t>(exponent), unit);
   }
 
-  void Done(OTF2_ErrorCode code) const { Check(code, anchor_, "writing the definitions"); }
+  // A definition by the library's function for it.
+  template <typename... Values>
+  void Define(OTF2_ErrorCode (*write)(OTF2_GlobalDefWriter*, Values...), std::type_identity_t<Values>... values) const {
+    Check(write(writer_, values...), anchor_, "writing the definitions");
+  }
 
   const Trace& trace_;
   const fs::path& anchor_;

@@ -9,10 +9,11 @@
 namespace farscale {
 namespace {
 
+// States of Paraver [docs/traces.md].
 constexpr std::uint32_t kRunning = 1;
 constexpr std::uint32_t kNotCreated = 2;
 
-// Whether a record of these tells an edge, rather than adds to one.
+// Whether a record of these is an edge, rather than adds to one.
 bool HasEdge(const ParaverMoment& moment) {
   return std::ranges::any_of(moment.facts, [](const ParaverFact& fact) {
     using enum ParaverEvent;
@@ -157,7 +158,7 @@ StateCursor::StateCursor(const ParaverTaskParts& parts)
     SegmentReader reader = parts.Reader(part, ParaverStream::kStates);
     while (!reader.AtEnd()) {
       const ParaverState state = reader.NextState();
-      tells_ |= state.state == kRunning;
+      are_recorded_ |= state.state == kRunning;
       if (state.state == kNotCreated) continue;
       first_ = first_ ? std::min(*first_, state.begin) : state.begin;
       last_ = std::max(last_, state.end);

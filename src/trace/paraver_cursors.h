@@ -18,7 +18,7 @@ struct ParaverBlockMeaning {
 
   std::vector<ParaverEvent> events;     // by type
   std::vector<std::uint32_t> counters;  // by type: index of the counter, of those that are counters
-  std::vector<std::uint32_t> regions;   // by symbol, from 1 on; kNothing where nobody knows its name
+  std::vector<std::uint32_t> regions;   // by symbol, from 1 on; kNothing where its name is unknown
 };
 
 // All blocks of a trace, with what their numbers mean.
@@ -138,8 +138,8 @@ class StateCursor {
  public:
   explicit StateCursor(const ParaverTaskParts& parts);
 
-  // Whether the task recorded when it runs. If not, states tell nothing.
-  bool tells() const { return tells_; }
+  // Whether the task recorded when it runs. If not, its states cannot be used.
+  bool are_recorded() const { return are_recorded_; }
   // First begin of a state in which the task exists.
   std::optional<Tick> first() const { return first_; }
   Tick last() const { return last_; }
@@ -154,7 +154,7 @@ class StateCursor {
  private:
   const ParaverState* Current();
 
-  bool tells_ = false;
+  bool are_recorded_ = false;
   std::optional<Tick> first_;
   Tick last_ = 0;
   OrderedStream<ParaverState> states_;

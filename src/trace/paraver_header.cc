@@ -14,6 +14,7 @@
 namespace farscale {
 namespace {
 
+// Bounds against damaged headers, chosen beyond any machine.
 constexpr std::uint64_t kMostTasks = 100'000'000;
 constexpr std::uint64_t kMostThreads = 1'000'000;
 
@@ -75,7 +76,7 @@ void ReadDuration(LineCursor& cursor, ParaverHeader& header) {
   }
 }
 
-// 2(48,48), 2, or 0 when nobody knows: the tasks say which nodes there are.
+// 2(48,48), 2, or 0 where it is unknown: the tasks name their nodes.
 void PassNodes(LineCursor& cursor) {
   cursor.Number("number of nodes", kMostTasks);
   if (cursor.Skip('(')) {
@@ -145,7 +146,7 @@ std::vector<std::int32_t> ReadMembers(LineCursor& cursor, std::uint64_t count, s
   std::vector<std::int32_t> members;
   for (std::uint64_t i = 0; i < count; ++i) {
     cursor.Expect(':', fmt::format("before member {} of {} of the communicator", i + 1, count).c_str());
-    if (cursor.Skip('-')) {  // a member whom the tool could not tell
+    if (cursor.Skip('-')) {  // a member that the tool did not know
       cursor.Number("member", kMostTasks);
       continue;
     }
@@ -160,8 +161,7 @@ std::vector<std::int32_t> ReadMembers(LineCursor& cursor, std::uint64_t count, s
 }
 
 const ParaverCommunicator* FindCommunicator(const ParaverApplication& application, std::uint64_t id) {
-  const auto found = std::find_if(application.communicators.begin(), application.communicators.end(),
-                                  [&](const ParaverCommunicator& c) { return c.id == id; });
+  const auto found = std::ranges::find(application.communicators, id, &ParaverCommunicator::id);
   return found == application.communicators.end() ? nullptr : &*found;
 }
 

@@ -22,7 +22,7 @@ struct ParaverNames {
   std::optional<std::string> ValueOf(std::uint32_t type, std::uint64_t value) const;
 };
 
-// Reads what lies beside the trace. Lines that say nothing known are passed over: these files only name things.
+// Reads what lies beside the trace. Unknown lines are passed over: these files only name things.
 ParaverNames ReadParaverNames(const std::string& pcf, const std::string& row);
 
 // X.pcf and X.row of X.prv or X.prv.gz, whether they exist or not.

@@ -23,7 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kBlocksAtOnce = 8;
+constexpr std::size_t kBlocksAtOnce = 8;  // chosen: 4 MiB of text, work for eight threads
 constexpr std::uint32_t kUserFunction = 60000019;
 constexpr std::uint32_t kOneSidedEvent = 50000004;
 
@@ -165,7 +165,7 @@ void Diagnose(const std::string& path, const ParaverHeader& header, const Record
   diagnostics.Add(anomaly::kMpiOnWorkerThread, records.mpi_calls_on_threads);
   diagnostics.AddPopulation(anomaly::kMpiOnWorkerThread, records.mpi_calls_on_threads);
   // Tools that cut and filter traces leave the duration as it was.
-  constexpr double kSmallestShare = 0.999;
+  constexpr double kSmallestShare = 0.999;  // chosen: tools round, and end some records late
   const bool ends_early =
       static_cast<double>(records.last_tick) < kSmallestShare * static_cast<double>(header.duration);
   if (ends_early && header.tools.empty() && header.applications.size() == 1) {
@@ -176,7 +176,7 @@ void Diagnose(const std::string& path, const ParaverHeader& header, const Record
   }
 }
 
-// Without events nothing can tell what the waiting that the states show depends on.
+// Without events the cause of waiting that the states show cannot be found.
 void RequireCalls(const Trace& trace) {
   if (std::ranges::any_of(trace.timelines, [](const RankTimeline& timeline) { return timeline.calls() > 0; })) return;
   throw Error(ErrorKind::kInput, trace.path, "states show MPI, but the trace has no events of MPI calls",

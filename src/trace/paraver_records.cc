@@ -171,9 +171,9 @@ class BlockReader {
       case '1': ReadState(); break;
       case '2': ReadEvents(); break;
       case '3': ReadMessage(); break;
-      case '4': break;  // global operations of old traces, which events tell again
+      case '4': break;  // global operations of old traces, which are also events
       case 'c':
-      case 'i': break;  // definitions behind the header: of another application, or told twice
+      case 'i': break;  // definitions behind the header: of another application, or repeated
       default: field_ = 0; Fail("", fmt::format("'{}' is no record type", ToUtf8({&type, 1})));
     }
   }
@@ -206,7 +206,7 @@ class BlockReader {
       const std::int64_t value = SignedNumber("value");
       const Dictionary::Type& entry = dictionary_.TypeOf(type);
       if (entry.event == ParaverEvent::kIgnored) continue;
-      if (entry.event == ParaverEvent::kCaller && value == 0) continue;  // told where the call is left
+      if (entry.event == ParaverEvent::kCaller && value == 0) continue;  // recorded where the call is left
       if (entry.event == ParaverEvent::kCommunicator && place.is_ours) CheckCommunicator(value);
       if (HasSymbols(entry.event)) {
         pairs_.push_back({entry.index, dictionary_.SymbolOf(type, static_cast<std::uint64_t>(value))});

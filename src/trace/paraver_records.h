@@ -2,7 +2,7 @@
 // farscale has no use for is left out here.
 //
 // Every task has three streams of bytes: its events, its states and its ends of messages. A stream is a run of
-// segments, one a block; within a segment times are told as differences from the time before, and all numbers take as
+// segments, one a block; within a segment times are stored as differences from the time before, and all numbers take as
 // many bytes as they need. SegmentReader reads them again.
 #pragma once
 
@@ -56,7 +56,7 @@ struct ParaverSegment {
   std::uint32_t begin[kParaverStreams + 1] = {};  // in `bytes` of the block; where the next stream begins, one ends
 };
 
-// In which order a stream of a segment is, to tell whether the whole stream is in the order of time.
+// In which order a stream of a segment is, to know whether the whole stream is in the order of time.
 struct ParaverOrder {
   Tick first = 0, last = 0;
   bool in_order = true;
@@ -120,7 +120,7 @@ struct ParaverState {
   Tick begin = 0, end = 0;
   std::uint32_t state = 0;
 };
-// One end of a message, as the record tells it to the sender or the receiver.
+// One end of a message, of the sender or of the receiver.
 struct ParaverMessage {
   bool is_send = false;
   Tick logical_send = 0, logical_receive = 0, physical_receive = 0;

@@ -29,8 +29,7 @@ void ParaverRegions::Do(Tick tick, const Change& change) {
   }
   LeaveCallers(tick, {});
   const bool is_event = change.type != kFunction;
-  const bool is_open =
-      std::any_of(open_.begin(), open_.end(), [&](const Open& open) { return open.type == change.type; });
+  const bool is_open = std::ranges::find(open_, change.type, &Open::type) != open_.end();
   if (is_open && (is_event || change.is_leave)) {
     Replace(tick, change);
   } else if (!change.is_leave) {

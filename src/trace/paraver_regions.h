@@ -24,7 +24,7 @@ class ParaverRegions {
   void LeaveCallers(Tick tick, const std::vector<std::uint32_t>& next);
   bool has_callers() const { return !callers_.empty(); }
 
-  // What changes within an MPI call is told at its end.
+  // What changes within an MPI call is written at its end.
   void BeginCall() { in_call_ = true; }
   void EndCall(Tick tick);
 

@@ -1,7 +1,6 @@
 #include "trace/paraver_text.h"
 
 #include <fmt/format.h>
-#include <zlib.h>
 
 #include <algorithm>
 #include <array>
@@ -19,42 +18,32 @@ constexpr std::size_t kLongestRecord = std::size_t{1} << 22;
 
 }  // namespace
 
-// zlib reads plain files as they are.
-struct ParaverText::File {
-  gzFile handle = nullptr;
-  ~File() {
-    if (handle != nullptr) gzclose_r(handle);
-  }
-};
-
-ParaverText::ParaverText(const std::string& path) : path_(path), file_(std::make_unique<File>()) {
+ParaverText::ParaverText(const std::string& path) : path_(path), file_(nullptr, gzclose_r) {
   errno = 0;
-  file_->handle = gzopen(path.c_str(), "rb");
-  if (file_->handle == nullptr) {
+  file_.reset(gzopen(path.c_str(), "rb"));  // zlib reads plain files as they are
+  if (!file_) {
     throw Error(ErrorKind::kInput, path, std::string("cannot be read: ") + std::strerror(errno == 0 ? ENOMEM : errno));
   }
-  gzbuffer(file_->handle, 1 << 18);
-  is_compressed_ = gzdirect(file_->handle) == 0;
+  gzbuffer(file_.get(), 1 << 18);
+  is_compressed_ = gzdirect(file_.get()) == 0;
 }
-
-ParaverText::~ParaverText() = default;
 
 void ParaverText::Read(std::string& text, std::size_t count) {
   const std::size_t before = text.size();
   text.resize(before + count);
   errno = 0;
-  const int got = gzread(file_->handle, text.data() + before, static_cast<unsigned>(count));
+  const int got = gzread(file_.get(), text.data() + before, static_cast<unsigned>(count));
   text.resize(before + static_cast<std::size_t>(std::max(got, 0)));
   bytes_ += static_cast<std::uint64_t>(std::max(got, 0));
   int code = Z_OK;
-  const char* words = gzerror(file_->handle, &code);
+  const char* message = gzerror(file_.get(), &code);
   if (code == Z_BUF_ERROR && static_cast<std::size_t>(std::max(got, 0)) < count) {  // read ahead, it may come later
     throw Error(ErrorKind::kInput, path_,
                 fmt::format("the compressed file is cut short: it ends after {} bytes of text", bytes_),
                 "copy or compress the trace again");
   }
   if (got < 0) {
-    std::string reason = code == Z_ERRNO ? std::strerror(errno) : words;
+    std::string reason = code == Z_ERRNO ? std::strerror(errno) : message;
     if (reason.starts_with(path_ + ": ")) reason.erase(0, path_.size() + 2);  // zlib names the file, as the error does
     throw Error(ErrorKind::kInput, path_, fmt::format("cannot be read after {} bytes of text: {}", bytes_, reason),
                 is_compressed_ ? "the compressed file is damaged; copy or compress the trace again" : "");

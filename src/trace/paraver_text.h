@@ -1,6 +1,8 @@
 // The text of a Paraver trace in blocks of whole lines, plain or compressed by gzip.
 #pragma once
 
+#include <zlib.h>
+
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -19,9 +21,6 @@ class ParaverText {
  public:
   // Throws an input error when the file cannot be opened.
   explicit ParaverText(const std::string& path);
-  ~ParaverText();
-  ParaverText(const ParaverText&) = delete;
-  ParaverText& operator=(const ParaverText&) = delete;
 
   // The next bytes, at most `count`, without handing them out.
   std::string Peek(std::size_t count);
@@ -35,21 +34,16 @@ class ParaverText {
   // ends early, or a line is longer than any record is.
   bool NextBlock(TextBlock& block);
 
-  std::uint64_t bytes() const { return bytes_; }  // read so far, uncompressed
-  bool is_compressed() const { return is_compressed_; }
-
   static constexpr std::size_t kBlockBytes = std::size_t{1} << 19;
 
  private:
-  struct File;
-
   // Appends up to `count` bytes to `text`; fewer only at the end of the file.
   void Read(std::string& text, std::size_t count);
 
   std::string path_;
-  std::unique_ptr<File> file_;
-  std::string rest_;  // read, but not handed out
-  std::uint64_t bytes_ = 0;
+  std::unique_ptr<gzFile_s, decltype(&gzclose_r)> file_;
+  std::string rest_;         // read, but not handed out
+  std::uint64_t bytes_ = 0;  // read so far, uncompressed
   std::uint64_t lines_ = 0;  // handed out
   bool is_compressed_ = false;
   bool at_end_ = false;

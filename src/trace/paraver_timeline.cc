@@ -16,7 +16,7 @@ namespace farscale {
 namespace {
 
 constexpr std::uint32_t kNothing = ParaverBlockMeaning::kNothing;
-constexpr std::size_t kFarthestLook = 256;  // records ahead
+constexpr std::size_t kFarthestLook = 256;  // records ahead; chosen: beyond them nothing belongs to the edge at hand
 constexpr Tick kNever = std::numeric_limits<Tick>::max();
 
 // Attributes of a collective call, as they come with it or beside it at the same time.
@@ -140,7 +140,7 @@ class TimelineWriter {
   void Run() {
     if (!Begin()) return;
     while (const ParaverMoment* record = events_.Peek()) {
-      Tell(*record);
+      WriteMoment(*record);
       if (stopped_at_) break;
       last_event_ = std::max(last_event_, record->tick);
       events_.Advance();
@@ -224,7 +224,7 @@ class TimelineWriter {
     return counters;
   }
 
-  void Tell(const ParaverMoment& record) {
+  void WriteMoment(const ParaverMoment& record) {
     const Tick tick = record.tick;
     const bool ends_pause = PauseUntil(tick);
     Count(record);
@@ -268,10 +268,10 @@ class TimelineWriter {
     }
   }
 
-  // Tells the pauses since the last edge outside MPI; true when one reaches up to here and is still open, since the
+  // Writes the pauses since the last edge outside MPI; true when one reaches up to here and is still open, since the
   // counters at its end come with the record that follows.
   bool PauseUntil(Tick tick) {
-    if (call_ != kNothing || !states_.tells() || tick <= outside_since_) return false;
+    if (call_ != kNothing || !states_.are_recorded() || tick <= outside_since_) return false;
     states_.NotRunning(outside_since_, tick, stretches_);
     outside_since_ = tick;
     for (const StateCursor::Stretch& stretch : stretches_) {
@@ -435,7 +435,7 @@ class TimelineWriter {
     }
     const auto [local, is_new] = local_roots_.try_emplace({collective.communicator, rank}, 0);
     if (is_new) {
-      local->second = static_cast<std::uint32_t>(std::find(group.begin(), group.end(), rank) - group.begin());
+      local->second = static_cast<std::uint32_t>(std::ranges::find(group, rank) - group.begin());
     }
     return local->second;
   }
@@ -515,7 +515,7 @@ class TimelineWriter {
       rank_.diagnostics().Add(anomaly::kTraceEndsEarly, 1, fmt::format("rank {} does not end", rank_.rank()));
     }
     for (std::uint32_t i = 0; i < totals_.size(); ++i) {
-      constexpr double kSmallestShare = 0.99;
+      constexpr double kSmallestShare = 0.99;  // chosen: single edges may lack samples in any trace
       const bool is_partial =
           static_cast<double>(call_samples_[i]) < kSmallestShare * static_cast<double>(sampled_calls_);
       if (samples_[i] == 0 || !is_partial) continue;
@@ -537,7 +537,7 @@ class TimelineWriter {
   CollectiveCalls collectives_;
 
   Tick begin_ = 0;
-  Tick outside_since_ = 0;  // up to here pauses are told
+  Tick outside_since_ = 0;  // up to here pauses are written
   Tick last_event_ = 0;
   std::optional<Tick> application_end_;
   bool is_application_open_ = false;

@@ -24,9 +24,9 @@ struct ParaverTraceFacts {
   std::uint32_t application_region = 0;
   std::uint32_t tracing_region = 0;
   std::uint32_t pause_region = 0;
-  std::uint32_t cut_call_region = 0;  // of a call whose begin lies before the trace
-  bool is_part = false;               // cut out of a trace, or filtered
-  bool has_functions = false;         // they are recorded as regions, so callers need not tell them
+  std::uint32_t cut_call_region = 0;                       // of a call whose begin lies before the trace
+  bool is_part = false;                                    // cut out of a trace, or filtered
+  bool has_functions = false;                              // they are recorded as regions, so callers are not needed
   std::vector<std::optional<CollectiveKind>> collectives;  // by region; nothing for other functions
   ParaverRoots roots;
 };
@@ -36,7 +36,7 @@ ParaverRoots ParaverRootsOf(const ParaverTaskParts& parts, const ParaverTraceFac
 
 // Feeds the rank with all that its task recorded: a region around all of it; functions, the program's own events and
 // stretches with tracing on as regions; MPI calls with their messages and collectives; counters, summed up; and the
-// stretches outside MPI in which it did not run as pauses. Without functions, what the callers of MPI calls tell:
+// stretches outside MPI in which it did not run as pauses. Without functions, regions of the callers of MPI calls:
 // a region from the first to the last of the calls that follow each other and have the caller in common.
 void BuildParaverRank(const Trace& trace, const ParaverTaskParts& parts, const ParaverTraceFacts& facts,
                       RankBuilder& rank);

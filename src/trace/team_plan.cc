@@ -42,9 +42,7 @@ class SpanReader {
  private:
   void Unbalanced() {
     diagnostics_.Add(anomaly::kTeamRecordsUnbalanced, 1, place_);
-    fork_.reset();
-    begin_.reset();
-    end_.reset();
+    Close();
     inner_forks_ = inner_teams_ = 0;
   }
 
@@ -84,8 +82,7 @@ class SpanReader {
     end_ = event;
     if (is_main_) return;
     result_.spans.push_back({*begin_, *end_, kNoFork, {}});
-    begin_.reset();
-    end_.reset();
+    Close();
   }
 
   void Join(const TeamEvent& event) {
@@ -99,6 +96,10 @@ class SpanReader {
     if (!fork_ || !end_) return Unbalanced();
     result_.spans.push_back({*begin_, *end_, static_cast<std::uint32_t>(result_.forks.size()), {}});
     result_.forks.push_back({*fork_, *begin_, event, {0}, false, false});
+    Close();
+  }
+
+  void Close() {
     fork_.reset();
     begin_.reset();
     end_.reset();
@@ -160,7 +161,7 @@ class Planner {
   }
 
   bool HasNested() const {
-    return std::any_of(read_.begin(), read_.end(), [](const ThreadSpans& spans) { return !spans.nested.empty(); });
+    return std::ranges::any_of(read_, [](const ThreadSpans& spans) { return !spans.nested.empty(); });
   }
 
   void FindBarriers(std::size_t thread, TeamSpan& span) {

@@ -252,6 +252,7 @@ std::size_t RankBuilder::EndpointHash::operator()(const Endpoint& endpoint) cons
 
 std::optional<std::uint32_t> RankBuilder::EndpointOf(std::uint32_t peer, std::uint32_t communicator,
                                                      std::uint32_t tag) {
+  if (!InCall()) return std::nullopt;
   const Communicator& group = trace_.communicators[communicator];
   std::int32_t world_peer = rank_;
   if (!group.is_self) {
@@ -301,7 +302,6 @@ std::optional<std::uint64_t> RankBuilder::TakeRequest(std::uint64_t request, Ope
 }
 
 void RankBuilder::Send(std::uint32_t peer, std::uint32_t communicator, std::uint32_t tag, std::uint64_t bytes) {
-  if (!InCall()) return;
   const auto endpoint = EndpointOf(peer, communicator, tag);
   if (!endpoint) return;
   ++timeline_.sends_;
@@ -310,7 +310,6 @@ void RankBuilder::Send(std::uint32_t peer, std::uint32_t communicator, std::uint
 
 void RankBuilder::SendPost(std::uint32_t peer, std::uint32_t communicator, std::uint32_t tag, std::uint64_t bytes,
                            std::optional<std::uint64_t> request) {
-  if (!InCall()) return;
   const auto endpoint = EndpointOf(peer, communicator, tag);
   if (!endpoint) return;
   if (request) Remember(*request, Operation::kSend, timeline_.sends_);
@@ -327,7 +326,6 @@ void RankBuilder::SendComplete(std::uint64_t request) {
 }
 
 void RankBuilder::Receive(std::uint32_t peer, std::uint32_t communicator, std::uint32_t tag, std::uint64_t bytes) {
-  if (!InCall()) return;
   const auto endpoint = EndpointOf(peer, communicator, tag);
   if (!endpoint) return;
   ++timeline_.receives_;
@@ -342,7 +340,6 @@ void RankBuilder::ReceivePost(std::uint64_t request) {
 
 void RankBuilder::ReceiveComplete(std::uint32_t peer, std::uint32_t communicator, std::uint32_t tag,
                                   std::uint64_t bytes, std::uint64_t request) {
-  if (!InCall()) return;
   const auto endpoint = EndpointOf(peer, communicator, tag);
   if (!endpoint) return;
   const auto ordinal = TakeRequest(request, Operation::kReceive);

@@ -112,7 +112,7 @@ std::vector<std::string> FilesOfTrace(const std::string& path) {
 std::uint64_t BytesOfTrace(const std::string& path) {
   try {
     std::uint64_t bytes = 0;
-    for (const std::string& file : FilesOfTrace(path)) bytes += std::filesystem::file_size(file);
+    for (const std::string& file : FilesOfTrace(path)) bytes += fs::file_size(file);
     return bytes;
   } catch (const std::exception&) {
     return 0;
@@ -154,11 +154,7 @@ Trace ReadTrace(const std::string& path, const ReadOptions& options) {
   Trace trace = format == TraceFormat::kOtf2 ? ReadOtf2(Resolve(path), counters, options.keep_threads)
                                              : ReadParaver(Resolve(path), counters, options.application);
   trace.path = path;
-  for (const std::string& file : FilesOfTrace(path)) {
-    std::error_code code;
-    const auto size = fs::file_size(file, code);
-    if (!code) trace.disk_bytes += size;
-  }
+  trace.disk_bytes = BytesOfTrace(path);
   return trace;
 }
 
