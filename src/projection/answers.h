@@ -1,5 +1,5 @@
-// What people ask a projection: up to how many cores it pays, where speedup ends, what an iteration takes and costs,
-// and what a better factor would bring [docs/formulas.md, answers].
+// Key results of a projection: the core counts up to which efficiency stays above a level, where speedup peaks, time
+// and cost of an iteration, and the potential gain from removing each loss [docs/formulas.md, answers].
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct AnswerSettings {
   std::vector<double> levels = {0.8, 0.75, 0.5};  // of efficiency, as shares
 };
 
-// A core count that may lie outside of what is known.
+// A core count that may lie outside of the curve.
 struct CountBound {
   enum class Kind {
     kAt,
@@ -34,7 +34,7 @@ struct CountBound {
   friend bool operator==(const CountBound&, const CountBound&) = default;
 };
 
-// A core count read off a curve, and what the 80 % interval of the curve leaves open of it: both bounds or none.
+// A core count read off a curve, with the counts read off the bounds of its 80 % interval: both or none.
 struct CountAnswer {
   CountBound value;
   std::optional<CountBound> low, high;
@@ -76,7 +76,7 @@ struct TimeAnswer {
   friend bool operator==(const TimeAnswer&, const TimeAnswer&) = default;
 };
 
-// What things would be if one factor were 1 and the others stayed.
+// Potential gain if one factor were 1 and the others stayed.
 struct PerfectFactor {
   Factor factor = Factor::kLoadBalance;
   double gain = 0;  // 1 / factor - 1: the share by which what it is part of grows; negative for a factor above 1
@@ -104,11 +104,11 @@ struct PhaseAnswers {
   friend bool operator==(const PhaseAnswers&, const PhaseAnswers&) = default;
 };
 
-// Answers for a phase of a completed table; nothing where nothing is projected.
+// For a phase of a completed table; nothing where nothing is projected.
 std::optional<PhaseAnswers> Answer(const PhaseProjection& projection, const FactorTable& table,
                                    const AnswerSettings& settings);
 
-// What the runs that are looked for next would cost, where times and speedup are known.
+// Adds core hours to the suggested runs, where times and speedup are known.
 void AddCosts(PhaseProjection& projection, const FactorTable& table);
 
 // The largest core count at which a factor that is projected, multiplied by `scale`(cores), is at least `level`.
@@ -118,8 +118,8 @@ CountAnswer LargestCountWith(const PhaseProjection& projection, const FactorProj
 // Of all cores, in core hours; of an iteration from its seconds.
 double CoreHours(double cores, double seconds);
 
-// Whether a count read off the curve of a factor is evidence [projection/horizon.h]; that it lies below the smallest
-// run is.
+// Whether a count read off the curve of a factor is reliable [projection/horizon.h]; one below the smallest run
+// is.
 bool IsEvidence(const PhaseProjection& projection, Factor factor, const CountBound& value);
 
 }  // namespace farscale

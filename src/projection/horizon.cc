@@ -12,7 +12,7 @@ namespace {
 
 using Reach = EvidenceHorizon::Reach;
 
-constexpr double kRounding = 1e-6;  // no misfit
+constexpr double kRounding = 1e-6;  // chosen: measured values in tables have six digits; less is no misfit
 
 // Of what may exceed 1 the width counts relative to that; of speedup, which is no share of anything, to the value.
 std::optional<double> WidthOf(const FactorProjection& projection, const ProjectedValue& value) {
@@ -30,32 +30,32 @@ double Crossing(const FactorProjection& projection, const ProjectedValue& before
   return before.cores * std::pow(behind.cores / before.cores, share);
 }
 
-EvidenceHorizon HorizonOf(const FactorProjection& projection, double largest, double width) {
-  EvidenceHorizon horizon{projection.factor, width, largest, Reach::kOnlyMeasured};
+EvidenceHorizon RangeOf(const FactorProjection& projection, double largest, double width) {
+  EvidenceHorizon range{projection.factor, width, largest, Reach::kOnlyMeasured};
   if (FindMisfit(projection, largest)) {
-    horizon.reach = Reach::kMisfit;
-    return horizon;
+    range.reach = Reach::kMisfit;
+    return range;
   }
   const ProjectedValue* before = nullptr;
   for (const ProjectedValue& value : projection.curve) {
     if (value.cores < largest) continue;
     const std::optional<double> here = WidthOf(projection, value);
     if (!here || *here > width) {
-      if (before == nullptr) return horizon;
-      horizon.cores = std::max(largest, WholeCores(Crossing(projection, *before, value, width)));
-      horizon.reach = Reach::kUpTo;
-      return horizon;
+      if (before == nullptr) return range;
+      range.cores = std::max(largest, WholeCores(Crossing(projection, *before, value, width)));
+      range.reach = Reach::kUpTo;
+      return range;
     }
     before = &value;
   }
-  if (before == nullptr) return horizon;
-  horizon.cores = before->cores;
-  horizon.reach = Reach::kAtLeast;
-  return horizon;
+  if (before == nullptr) return range;
+  range.cores = before->cores;
+  range.reach = Reach::kAtLeast;
+  return range;
 }
 
-// Whose interval tells: one, or several of which the first to get too wide does.
-std::vector<const FactorProjection*> Witnesses(const PhaseProjection& phase) {
+// Factors whose intervals limit the range: one, or several of which the first to get too wide does.
+std::vector<const FactorProjection*> LimitingFactors(const PhaseProjection& phase) {
   std::vector<const FactorProjection*> others;
   for (const Factor factor : {Factor::kParallelEfficiency, Factor::kGlobalEfficiency}) {
     const FactorProjection* found = phase.Find(factor);
@@ -69,17 +69,17 @@ std::vector<const FactorProjection*> Witnesses(const PhaseProjection& phase) {
 
 // Measured only, then crossed at fewer cores, then not crossed.
 bool IsNearer(const EvidenceHorizon& a, const EvidenceHorizon& b) {
-  const auto is_open = [](const EvidenceHorizon& horizon) { return horizon.reach == Reach::kAtLeast; };
-  const auto is_closed = [](const EvidenceHorizon& horizon) {
-    return horizon.reach == Reach::kOnlyMeasured || horizon.reach == Reach::kMisfit;
+  const auto is_open = [](const EvidenceHorizon& range) { return range.reach == Reach::kAtLeast; };
+  const auto is_closed = [](const EvidenceHorizon& range) {
+    return range.reach == Reach::kOnlyMeasured || range.reach == Reach::kMisfit;
   };
   if (is_open(a) != is_open(b)) return is_open(b);
   if (a.cores != b.cores) return a.cores < b.cores;
   return is_closed(a) && !is_closed(b);
 }
 
-// Speedup is as known as the efficiency it is a multiple of.
-const FactorProjection* KnownBy(const PhaseProjection& phase, Factor factor) {
+// Speedup is as reliable as the efficiency it is a multiple of.
+const FactorProjection* ReliableAs(const PhaseProjection& phase, Factor factor) {
   const FactorProjection* global = phase.Find(Factor::kGlobalEfficiency);
   return factor == Factor::kSpeedup && global != nullptr && !global->curve.empty() ? global : phase.Find(factor);
 }
@@ -91,9 +91,9 @@ double WholeCores(double cores) { return std::floor(cores * (1 + 1e-12)); }
 std::optional<EvidenceHorizon> FindHorizon(const PhaseProjection& phase, double width) {
   std::optional<EvidenceHorizon> nearest;
   if (!phase.obstacle.empty() || phase.fitted_cores.empty()) return nearest;
-  for (const FactorProjection* projection : Witnesses(phase)) {
-    const EvidenceHorizon horizon = HorizonOf(*projection, phase.fitted_cores.back(), width);
-    if (!nearest || IsNearer(horizon, *nearest)) nearest = horizon;
+  for (const FactorProjection* projection : LimitingFactors(phase)) {
+    const EvidenceHorizon range = RangeOf(*projection, phase.fitted_cores.back(), width);
+    if (!nearest || IsNearer(range, *nearest)) nearest = range;
   }
   return nearest;
 }
@@ -122,9 +122,9 @@ bool IsEvidence(const PhaseProjection& projection, double cores) {
 
 double EvidenceUpTo(const PhaseProjection& projection, Factor factor) {
   if (!projection.horizon) return std::numeric_limits<double>::infinity();
-  const FactorProjection* found = KnownBy(projection, factor);
+  const FactorProjection* found = ReliableAs(projection, factor);
   if (found == nullptr || found->curve.empty()) return projection.horizon->cores;
-  const EvidenceHorizon own = HorizonOf(*found, projection.fitted_cores.back(), projection.horizon->width);
+  const EvidenceHorizon own = RangeOf(*found, projection.fitted_cores.back(), projection.horizon->width);
   return std::min(own.cores, projection.horizon->cores);
 }
 

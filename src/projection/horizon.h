@@ -1,4 +1,4 @@
-// How far a projection is evidence: beyond some core count its interval is too wide to decide anything by
+// The core counts up to which a projection is reliable: beyond, its intervals are too wide to decide anything by
 // [docs/formulas.md, evidence horizon].
 #pragma once
 
@@ -12,7 +12,8 @@ namespace farscale {
 struct FactorProjection;
 struct PhaseProjection;
 
-// The widest 80 % interval that is evidence, unless the study says otherwise.
+// Width of the widest 80 % interval that counts as reliable, unless the study sets another. Chosen: an efficiency that
+// may lie anywhere within 0.2 does not decide for or against a machine.
 inline constexpr double kHorizonWidth = 0.2;
 
 struct EvidenceHorizon {
@@ -23,7 +24,7 @@ struct EvidenceHorizon {
     kMisfit         // the largest run, on `cores`, is not as the curve has it [FindMisfit]
   };
 
-  Factor factor = Factor::kParallelEfficiency;  // whose 80 % interval tells
+  Factor factor = Factor::kParallelEfficiency;  // whose 80 % interval limits the range
   double width = kHorizonWidth;
   double cores = 0;  // a whole number
   Reach reach = Reach::kOnlyMeasured;
@@ -46,13 +47,13 @@ struct Misfit {
 
 std::optional<Misfit> FindMisfit(const FactorProjection& projection, double largest);
 
-// Whether so many cores lie within the horizon. Where no horizon is known, as in files of earlier versions, nothing
-// speaks against it.
+// Whether so many cores lie within the reliable range. True where the range is unknown, as in files of earlier
+// versions.
 bool IsEvidence(const PhaseProjection& projection, double cores);
 
-// The largest core count at which a factor's projection is evidence: within the horizon, and as long as its own
-// interval is no wider either; for what may exceed 1 that is relative to the value. Speedup, and with it times and
-// costs, is as known as global efficiency is.
+// The largest core count at which a factor's projection is reliable: within the range of the phase, and as long as its
+// own interval is no wider; for factors that may exceed 1 the width is relative to the value. Speedup, and with it
+// times and costs, is as reliable as global efficiency.
 double EvidenceUpTo(const PhaseProjection& projection, Factor factor);
 bool IsEvidence(const PhaseProjection& projection, Factor factor, double cores);
 

@@ -1,4 +1,4 @@
-// Which core count, if it is run next, narrows the interval at a target most [docs/formulas.md, next best run].
+// The core counts whose runs would narrow the interval at a target most [docs/formulas.md, next best run].
 #pragma once
 
 #include <optional>
@@ -21,20 +21,20 @@ struct RunChoice {
 struct NextRuns {
   Factor factor = Factor::kParallelEfficiency;  // whose interval is to be narrowed
   double target = 0;                            // cores
-  double width = 0;                             // of its 80 % interval there as things are
+  double width = 0;                             // of its 80 % interval there now
   std::vector<RunChoice> choices;               // the narrowest first
 
   friend bool operator==(const NextRuns&, const NextRuns&) = default;
 };
 
-// Core counts worth a thought: repeats of the smallest and the largest of the fitted counts (ascending), powers of two
+// Core counts to consider: repeats of the smallest and the largest of the fitted counts (ascending), powers of two
 // times the smallest that lie between and were not run, and 2 to 16 times the largest, up to the target. Where all
 // fitted counts are cubes, or squares, the nearest of these.
 std::vector<double> CandidateRuns(const std::vector<double>& fitted_cores, double target);
 
-// The choices without their costs, for a product of factors with these draws. Outcomes of a run are drawn from what is
-// believed now; given each, the draws count by how well they agree with it, and drift begins anew at the run. The
-// widths are means over the outcomes.
+// The choices without their costs, for a product of factors with these draws. Outcomes of a run are drawn from the
+// present prediction; given each, the draws are weighted by how well they agree with it, and drift begins anew at the
+// run. The widths are means over the outcomes.
 std::vector<RunChoice> RankRuns(const std::vector<const FactorDraws*>& factors, const std::vector<double>& candidates,
                                 const std::vector<double>& fitted_cores, double target);
 

@@ -295,7 +295,7 @@ class PhaseProjector {
   }
 
   // Whose interval the next run is to narrow, and where: parallel efficiency, or whatever is projected, unless that is
-  // evidence at all targets and global efficiency is not; at the first target that is no evidence.
+  // reliable at all targets and global efficiency is not; at the first target where it is unreliable.
   std::optional<std::pair<Factor, double>> AimOfNextRun() const {
     std::vector<Factor> wholes;
     for (const Factor whole : {Factor::kParallelEfficiency, Factor::kGlobalEfficiency}) {

@@ -1,5 +1,5 @@
-// The factors at core counts nobody has run: every factor by its own fitted model, parents as products, with
-// intervals, the factor that dominates the loss, and where dominance changes hands.
+// Factors at core counts without a run: every factor by its own fitted models, parents as products, with intervals, the
+// factor that causes the largest loss, and where that changes.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,7 @@ struct Rival {
   std::string model;
   int dimension = 1;
   FitOutcome outcome = FitOutcome::kConverged;
-  double weight = 0;               // how much it is believed; the weights of a factor have the sum 1
+  double weight = 0;               // probability of the model; the weights of a factor have the sum 1
   std::vector<std::string> names;  // of the parameters
   std::vector<double> parameters;  // empty where there is no fit
   std::vector<double> values;      // at the targets; empty where it is of no use
@@ -46,7 +46,7 @@ struct Rival {
 struct FactorProjection {
   Factor factor = Factor::kParallelEfficiency;
   bool is_product = false;              // of its children; then `fit` is empty
-  FittedModel fit;                      // of the model that is believed most
+  FittedModel fit;                      // of the most probable model
   std::string formula;                  // of that model, for people
   std::vector<Rival> rivals;            // all models tried, by weight, that one first
   std::vector<ProjectedValue> targets;  // empty when nothing could be fitted
@@ -74,7 +74,7 @@ struct PhaseProjection {
   std::string obstacle;                   // why there is no projection; empty when there is one
   std::optional<EvidenceHorizon> horizon;
   std::optional<PhaseAnswers> answers;
-  std::optional<NextRuns> next_runs;  // what to run to know more; nothing where that is not needed
+  std::optional<NextRuns> next_runs;  // suggested runs; nothing where predictions are reliable at all targets
 
   const FactorProjection* Find(Factor factor) const;
 
@@ -88,7 +88,7 @@ struct ProjectionOptions {
   std::uint64_t seed = 1;           // of the draws that make the intervals
   double horizon_width = kHorizonWidth;
   AnswerSettings answers = {};
-  bool next_runs = true;  // whether to look for the next best run
+  bool next_runs = true;  // whether to look for the next run to take
 };
 
 // Powers of two above the largest fitted count, up to 10^6 and 10^6 itself.
@@ -99,11 +99,11 @@ std::vector<double> DefaultTargets(double largest_fitted);
 std::vector<PhaseProjection> Project(const FactorTable& table, const ModelLibrary& library,
                                      const ProjectionOptions& options);
 
-// What is not projected and why, in words: the whole phase, or efficiencies with a part that no model could be fitted
-// to; empty when nothing is missing.
+// A sentence on what is not projected and why: the whole phase, or efficiencies with a part that no model could be
+// fitted to; empty when nothing is missing.
 std::string DescribeMissing(const PhaseProjection& projection);
 
-// What the settings ask for in vain: models of factors that are products of others, or unknown everywhere.
+// Models that are chosen for factors which are products of others, or unknown everywhere.
 std::vector<Finding> FindUnusedModels(const ModelSettings& settings, const std::vector<PhaseProjection>& projections);
 
 }  // namespace farscale
