@@ -15,6 +15,7 @@
 #include "results/projection_csv.h"
 #include "results/projection_json.h"
 #include "support/traces.h"
+#include "support/repeats.h"
 
 namespace farscale {
 namespace {
@@ -127,7 +128,7 @@ void CheckAnswers(const PhaseProjection& phase) {
 TEST(AnswersOfTables, InvariantsOnRandomTables) {
   std::mt19937_64 random(7);
   const auto share = [&](double from) { return from + (1 - from) * static_cast<double>(random() >> 11) * 0x1p-53; };
-  for (int round = 0; round < 20; ++round) {
+  for (int round = 0; round < test::Repeats(20); ++round) {
     std::string csv = "cores,loadBalance,serializationEfficiency,transferEfficiency,runtime\n";
     double time = 10;
     const int counts = 2 + round % 4;

@@ -10,6 +10,7 @@
 #include "replay/replayed_trace.h"
 #include "support/random_program.h"
 #include "support/traces.h"
+#include "support/repeats.h"
 #include "trace/trace_reader.h"
 
 namespace farscale {
@@ -38,7 +39,7 @@ Network MakeNetwork(std::uint64_t seed) {
 }
 
 TEST(CalibrationProperty, GivesBackTheNetworkOfAReplay) {
-  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+  for (std::uint64_t seed = 0; seed < test::Repeats(40u); ++seed) {
     const Trace program = Program(seed);
     const Matching matching = MatchTrace(program);
     const Network network = MakeNetwork(seed);
@@ -75,7 +76,7 @@ void ExpectTrue(const Link& link, double latency, double bandwidth, const std::s
 // The machine of the simulated runs: between hosts 1.5 us and 10 GB/s, within one 0.4 us and 8 GB/s.
 TEST(RealCalibration, SimulatedMachine) {
   int links = 0, told = 0;
-  for (const std::string& path : test::AllTraces()) {
+  for (const std::string& path : test::TracesToTry()) {
     if (path.find("/others/") != std::string::npos || path.find("-real/") != std::string::npos) continue;
     const Trace trace = ReadTrace(path);
     Calibration calibration;
@@ -109,7 +110,7 @@ TEST(RealCalibration, SampleRunsTakeTheirTime) {
 
 // Every trace gives a network that reads back, or says that it cannot.
 TEST(RealCalibration, EveryTrace) {
-  for (const std::string& path : test::AllTraces()) {
+  for (const std::string& path : test::TracesToTry()) {
     const Trace trace = ReadTrace(path);
     const Matching matching = MatchTrace(trace);
     for (const RuleSet set : {RuleSet::kBsc, RuleSet::kCausal}) {

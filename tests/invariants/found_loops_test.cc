@@ -35,7 +35,7 @@ Marked MarkedLoop(const Trace& trace) {
 
 TEST(FoundLoops, AreThoseThatTheProgramsMark) {
   std::size_t compared = 0;
-  for (const std::string& path : test::AllTraces()) {
+  for (const std::string& path : test::TracesToTry()) {
     const Trace trace = ReadTrace(path);
     const Marked marked = MarkedLoop(trace);
     if (!marked.found) continue;
@@ -69,7 +69,7 @@ TEST(FoundLoops, AreThoseThatTheProgramsMark) {
 
 // The sum of the iterations' largest useful times is the ideal time that phase profiles estimate.
 TEST(FoundLoops, ProfilesOfIterationsAddUp) {
-  for (const std::string& path : test::AllTraces()) {
+  for (const std::string& path : test::TracesToTry()) {
     const Trace trace = ReadTrace(path);
     const PhaseCut cut = CutPhase(trace, PhaseSpec::FoundLoop());
     double largest = 0;

@@ -13,13 +13,14 @@
 #include "support/hybrid_program.h"
 #include "support/random_program.h"
 #include "support/traces.h"
+#include "support/repeats.h"
 #include "trace/location_trace.h"
 #include "trace/trace_reader.h"
 
 namespace farscale {
 namespace {
 
-constexpr std::uint64_t kPrograms = 1000;
+constexpr std::uint64_t kPrograms = test::Repeats(1000);
 
 // Differences of sums over that many seconds, which are rounded.
 double Tolerance(double seconds) { return 1e-9 * (seconds + 1e-9); }
@@ -158,7 +159,7 @@ TEST(ImbalanceProperty, HoldsOnRandomPrograms) {
 }
 
 TEST(ImbalanceProperty, HoldsInWindowsOfRandomPrograms) {
-  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+  for (std::uint64_t seed = 0; seed < test::Repeats(300u); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     const Trace trace = test::MakeRandomProgram(seed, test::VariedOptions(seed));
     const double begin = static_cast<double>(seed % 10) / 20;
@@ -169,7 +170,7 @@ TEST(ImbalanceProperty, HoldsInWindowsOfRandomPrograms) {
 
 // By thread, in the whole run, in a phase that recurs and in a window.
 TEST(ImbalanceProperty, HoldsOnThreadsOfRandomPrograms) {
-  for (std::uint64_t seed = 0; seed < 500; ++seed) {
+  for (std::uint64_t seed = 0; seed < test::Repeats(500u); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     const Trace trace = test::MakeHybridProgram(seed);
     const Trace threads = LocationTrace(trace);
@@ -188,7 +189,7 @@ void DropSome(std::vector<TeamEvent>& events, std::mt19937_64& random) {
 
 // Where records of teams are missing, these are left without waits, and all others are as they should be.
 TEST(ImbalanceProperty, HoldsWhereRecordsOfTeamsAreMissing) {
-  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+  for (std::uint64_t seed = 0; seed < test::Repeats(300u); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Trace trace = test::MakeHybridProgram(seed);
     std::mt19937_64 random(seed);
@@ -204,7 +205,7 @@ TEST(ImbalanceProperty, HoldsWhereRecordsOfTeamsAreMissing) {
 }
 
 TEST(ImbalanceProperty, HoldsOnRealTraces) {
-  for (const std::string& path : test::AllTraces()) {
+  for (const std::string& path : test::TracesToTry()) {
     SCOPED_TRACE(path);
     const Trace trace = ReadTrace(path);
     ExpectInvariants(trace, CutPhase(trace, PhaseSpec::WholeRun()));

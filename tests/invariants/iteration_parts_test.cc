@@ -14,6 +14,7 @@
 #include "replay/matching.h"
 #include "support/random_program.h"
 #include "support/traces.h"
+#include "support/repeats.h"
 #include "trace/trace_reader.h"
 
 namespace farscale {
@@ -65,7 +66,7 @@ void ExpectCollectivesInOnePart(const Trace& trace, const IterationParts& parts,
 
 TEST(IterationParts, LieInTheLoopOneAfterTheOther) {
   std::size_t with_parts = 0;
-  for (const std::string& path : test::AllTraces()) {
+  for (const std::string& path : test::TracesToTry()) {
     const Trace trace = ReadTrace(path);
     const auto loop = FindLoopOfRun(trace);
     if (!loop) continue;
@@ -93,7 +94,7 @@ TEST(IterationParts, LieInTheLoopOneAfterTheOther) {
 // Whatever the program: parts lie in the loop, in order, and clean iterations are some of all.
 TEST(IterationParts, OfRandomPrograms) {
   std::size_t with_parts = 0;
-  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+  for (std::uint64_t seed = 0; seed < test::Repeats(300u); ++seed) {
     const Trace trace = test::MakeRandomProgram(seed, test::VariedOptions(seed));
     PhaseSpec spec = PhaseSpec::Region("loop");
     spec.span = Span::kEach;
@@ -120,7 +121,7 @@ TEST(IterationParts, OfRandomPrograms) {
 // Runs of a folder, the largest first.
 std::vector<std::string> RunsOf(const std::string& folder) {
   std::map<int, std::string, std::greater<>> runs;
-  for (const std::string& path : test::AllTraces()) {
+  for (const std::string& path : test::TracesToTry()) {
     const std::filesystem::path run = std::filesystem::path(path).parent_path();
     if (run.parent_path().filename() == folder) runs[std::stoi(run.filename().string())] = path;
   }

@@ -7,12 +7,13 @@
 #include "replay/replayed_trace.h"
 #include "support/random_program.h"
 #include "support/traces.h"
+#include "support/repeats.h"
 #include "trace/trace_reader.h"
 
 namespace farscale {
 namespace {
 
-constexpr int kPrograms = 150;
+constexpr int kPrograms = test::Repeats(150);
 
 // Ranks on three nodes in turn.
 Trace Program(std::uint64_t seed) {
@@ -117,7 +118,7 @@ TEST(NetworkProperty, ReplayedTraceHasTheTimesOfTheReplay) {
 }
 
 TEST(NetworkProperty, SameAtAnyThreadCount) {
-  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+  for (std::uint64_t seed = 0; seed < test::Repeats(20u); ++seed) {
     const Trace trace = Program(seed);
     Network network = MakeNetwork(trace, 20);
     network.sending = network.receiving = 1;
@@ -128,7 +129,7 @@ TEST(NetworkProperty, SameAtAnyThreadCount) {
 }
 
 TEST(RealNetworks, EveryRealTraceReplays) {
-  for (const std::string& path : test::AllTraces()) {
+  for (const std::string& path : test::TracesToTry()) {
     const Trace trace = ReadTrace(path);
     Network network = MakeNetwork(trace, 1e-6 * trace.ticks_per_second);
     const ReplayResult ideal = ReplayOn(trace, nullptr);

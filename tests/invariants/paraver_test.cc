@@ -18,6 +18,7 @@
 #include "support/same_trace.h"
 #include "support/temporary_folder.h"
 #include "support/traces.h"
+#include "support/repeats.h"
 #include "trace/anomalies.h"
 #include "trace/otf2_writer.h"
 #include "trace/timeline_feed.h"
@@ -26,7 +27,7 @@
 namespace farscale {
 namespace {
 
-constexpr std::uint64_t kPrograms = 300;
+constexpr std::uint64_t kPrograms = test::Repeats(300);
 
 test::RandomProgramOptions OptionsFor(std::uint64_t seed) {
   test::RandomProgramOptions options = test::VariedOptions(seed);
@@ -218,7 +219,7 @@ TEST(ParaverRealTraces, KeepTheirFactors) {
   constexpr std::size_t kMostRanks = 600;
   constexpr std::uint64_t kMostEvents = 4'000'000;
   int compared = 0;
-  for (const std::string& path : test::AllTraces()) {
+  for (const std::string& path : test::TracesToTry()) {
     const test::TemporaryFolder folder;
     const Trace trace = ReadTrace(path);
     if (trace.size() > kMostRanks || trace.events > kMostEvents) continue;

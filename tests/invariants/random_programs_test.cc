@@ -10,12 +10,13 @@
 #include "replay/replay.h"
 #include "support/random_program.h"
 #include "support/reference_replay.h"
+#include "support/repeats.h"
 #include "trace/trace_builder.h"
 
 namespace farscale {
 namespace {
 
-constexpr int kPrograms = 300;
+constexpr int kPrograms = test::Repeats(300);
 
 ReplayResult Replay(const Trace& trace, RuleSet set, const PhaseSpec& spec = PhaseSpec::WholeRun()) {
   return farscale::Replay(trace, MatchTrace(trace), CutPhase(trace, spec), {{set, 32768}, false});
@@ -72,7 +73,7 @@ TEST(ReplayProperty, AnyWindowReplays) {
 
 // On one thread and on many, every rank has the same time.
 TEST(ReplayProperty, DoesNotDependOnThreads) {
-  for (std::uint64_t seed = 0; seed < 50; ++seed) {
+  for (std::uint64_t seed = 0; seed < test::Repeats(50u); ++seed) {
     const Trace trace = test::MakeRandomProgram(seed, test::VariedOptions(seed));
     std::vector<std::vector<Tick>> ends;
     for (const std::size_t threads : {1u, 2u, 5u}) {

@@ -9,6 +9,7 @@
 #include "support/programs_with_groups.h"
 #include "support/random_program.h"
 #include "support/traces.h"
+#include "support/repeats.h"
 #include "trace/trace_reader.h"
 
 namespace farscale {
@@ -36,7 +37,7 @@ std::vector<PhaseSpec> PhasesOf(const Trace& trace) {
 }
 
 std::vector<std::string> Traces() {
-  std::vector<std::string> paths = test::AllTraces();
+  std::vector<std::string> paths = test::TracesToTry();
   for (const char* n : {"1", "2", "4"}) {
     const std::string name = std::string(n) + "/epoch_" + n + "proc.prv.gz";
     const std::string path = test::SharedDataFolder() + "/traces/others/epoch/" + name;
@@ -62,7 +63,7 @@ TEST(RankGroups, OfOneProgramAreOne) {
 }
 
 TEST(RankGroups, OfProgramsThatAreOddInOneWay) {
-  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+  for (std::uint64_t seed = 1; seed <= test::Repeats(20u); ++seed) {
     for (const int ranks : {3, 4, 5, 8, 12, 27, 32}) {
       for (const test::NamedProgram& program : test::MakeAlikePrograms(ranks, seed)) {
         for (const PhaseSpec& spec : PhasesOf(program.trace)) {
@@ -79,7 +80,7 @@ TEST(RankGroups, OfProgramsThatAreOddInOneWay) {
 // groups.
 TEST(RankGroups, KeepTheInvariants) {
   std::size_t groups_measured = 0;
-  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+  for (std::uint64_t seed = 0; seed < test::Repeats(300u); ++seed) {
     const Trace trace = test::MakeRandomProgram(seed, test::VariedOptions(seed));
     std::vector<RankGroup> groups(1 + seed % 3);
     for (std::size_t rank = 0; rank < trace.size(); ++rank) {

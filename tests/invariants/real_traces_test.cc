@@ -104,7 +104,7 @@ void ExpectErrors(const PhaseFactors& factors, const std::string& place) {
 
 TEST(RealTraces, Invariants) {
   int traces = 0, phases = 0;
-  for (const std::string& path : test::AllTraces()) {
+  for (const std::string& path : test::TracesToTry()) {
     const Trace trace = ReadTrace(path);
     const Matching matching = MatchTrace(trace);
     for (const PhaseSpec& spec : PhasesToTry(trace)) {
@@ -128,7 +128,7 @@ TEST(RealTraces, Invariants) {
 
 // Every message and collective of the real traces finds its partners.
 TEST(RealTraces, EverythingMatches) {
-  for (const std::string& path : test::AllTraces()) {
+  for (const std::string& path : test::TracesToTry()) {
     const Trace trace = ReadTrace(path);
     const Matching matching = MatchTrace(trace);
     EXPECT_EQ(matching.matched, matching.messages) << path;
@@ -138,7 +138,7 @@ TEST(RealTraces, EverythingMatches) {
 }
 
 TEST(RealTraces, ComeBackFromTheWriter) {
-  for (const std::string& path : test::AllTraces()) {
+  for (const std::string& path : test::TracesToTry()) {
     const test::TemporaryFolder folder;
     const Trace trace = ReadTrace(path);
     WriteOtf2(trace, folder / "again.otf2");
@@ -190,7 +190,7 @@ bool Computes(const Trace& trace, const PhaseCut& cut) {
 // A phase cut out and written has the factors of the phase in its run.
 TEST(RealTraces, CutsKeepTheirFactors) {
   int compared = 0, counted = 0;
-  for (const std::string& path : test::AllTraces()) {
+  for (const std::string& path : test::TracesToTry()) {
     const Trace trace = ReadTrace(path);
     const Matching matching = MatchTrace(trace);
     for (const PhaseSpec& spec : PhasesToCut(trace)) {

@@ -9,6 +9,7 @@
 #include "factors/run_picture.h"
 #include "support/random_program.h"
 #include "support/traces.h"
+#include "support/repeats.h"
 #include "trace/trace_reader.h"
 
 namespace farscale {
@@ -63,7 +64,7 @@ void ExpectShares(const Trace& trace, const RunPicture& picture, const std::stri
 }
 
 TEST(RunPictureProperty, StatesAddUpToTheRun) {
-  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+  for (std::uint64_t seed = 0; seed < test::Repeats(200u); ++seed) {
     const Trace trace = test::MakeRandomProgram(seed, test::VariedOptions(seed));
     const Matching matching = MatchTrace(trace);
     for (const RuleSet set : {RuleSet::kBsc, RuleSet::kCausal}) {
@@ -79,7 +80,7 @@ TEST(RunPictureProperty, StatesAddUpToTheRun) {
 // The rows of a picture with as many columns as ticks hold the times of their rank to the tick.
 TEST(RunPictureProperty, FinestColumnsAreExact) {
   int programs = 0;
-  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+  for (std::uint64_t seed = 0; seed < test::Repeats(20u); ++seed) {
     test::RandomProgramOptions options;
     options.steps = 6;
     const Trace trace = test::MakeRandomProgram(seed, options);
@@ -102,7 +103,7 @@ TEST(RunPictureProperty, FinestColumnsAreExact) {
 }
 
 TEST(RunPictureProperty, DoesNotDependOnThreads) {
-  for (std::uint64_t seed = 0; seed < 30; ++seed) {
+  for (std::uint64_t seed = 0; seed < test::Repeats(30u); ++seed) {
     const Trace trace = test::MakeRandomProgram(seed, test::VariedOptions(seed));
     const Matching matching = MatchTrace(trace);
     std::vector<RunPicture> pictures;
@@ -116,7 +117,7 @@ TEST(RunPictureProperty, DoesNotDependOnThreads) {
 }
 
 TEST(RunPictureProperty, RealTracesAddUp) {
-  for (const std::string& path : test::AllTraces()) {
+  for (const std::string& path : test::TracesToTry()) {
     const Trace trace = ReadTrace(path);
     const RunPicture picture = PictureOf(trace, MatchTrace(trace), {});
     EXPECT_EQ(picture.problem, "") << path;

@@ -30,7 +30,7 @@ TaskReplayOptions Placed(const std::vector<std::uint32_t>& placement) {
 
 TEST(TasksProperty, OneTaskAProcessorIsThePlainReplayOnRealTraces) {
   const Network free = MakeNetwork(false), shared = MakeNetwork(true);
-  for (const std::string& path : test::AllTraces()) {
+  for (const std::string& path : test::TracesToTry()) {
     const Trace trace = ReadTrace(path);
     const Matching matching = MatchTrace(trace);
     const PhaseCut cut = CutPhase(trace, PhaseSpec::WholeRun());
@@ -50,7 +50,7 @@ TEST(TasksProperty, OneTaskAProcessorIsThePlainReplayOnRealTraces) {
 // Fewer processors do the same work; a processor never computes more than the makespan, and one processor is never idle
 // on the ideal network.
 TEST(TasksProperty, FewerProcessorsOnRealTraces) {
-  for (const std::string& path : test::AllTraces()) {
+  for (const std::string& path : test::TracesToTry()) {
     const Trace trace = ReadTrace(path);
     const Matching matching = MatchTrace(trace);
     const PhaseCut cut = CutPhase(trace, PhaseSpec::WholeRun());

@@ -4,6 +4,8 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "support/repeats.h"
+
 namespace farscale::test {
 namespace {
 
@@ -39,6 +41,13 @@ std::vector<std::string> SharedTraces() {
 std::vector<std::string> AllTraces() {
   std::vector<std::string> traces = SampleTraces();
   for (const std::string& trace : SharedTraces()) traces.push_back(trace);
+  return traces;
+}
+
+std::vector<std::string> TracesToTry() {
+  std::vector<std::string> traces = SampleTraces();
+  const std::vector<std::string> shared = SharedTraces();
+  for (std::size_t i = 0; i < shared.size(); i += kIsSanitized ? 3 : 1) traces.push_back(shared[i]);
   return traces;
 }
 

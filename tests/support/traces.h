@@ -16,6 +16,9 @@ std::vector<std::string> SharedTraces();
 // Both.
 std::vector<std::string> AllTraces();
 
+// The same for what must hold of any trace: under sanitizers every third of the shared ones [support/repeats.h].
+std::vector<std::string> TracesToTry();
+
 std::string SourceFolder();
 std::string SharedDataFolder();  // may not exist
 
