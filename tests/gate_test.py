@@ -490,7 +490,7 @@ class History(GateCase):
         self.fails(2, "no folder is given", "history")
         (self.folder / "empty").mkdir()
         self.fails(4, "holds no results yet", "history", "empty")
-        self.fails(3, "is damaged", "history", self.write("bad.json", '{"format": "farscale-history"}').parent)
+        self.fails(3, "version is missing", "history", self.write("bad.json", '{"format": "farscale-history"}').parent)
 
     def test_draws_every_factor_and_marks_steps(self):
         self.history(8)

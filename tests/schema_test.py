@@ -38,6 +38,13 @@ class SchemaTest(unittest.TestCase):
         for schema in SCHEMAS.values():
             jsonschema.Draft202012Validator.check_schema(schema)
 
+    def test_schemas_are_those_of_the_program(self):
+        """They are generated: farscale schema NAME > docs/schema/NAME.schema.json."""
+        for name in SCHEMAS:
+            with self.subTest(name):
+                committed = (ROOT / "docs/schema" / name).read_text()
+                self.assertEqual(committed, self.run_farscale("schema", name.removesuffix(".schema.json")))
+
     def test_sample_runs(self):
         for study in sorted(ROOT.glob("sample-runs/*/study.toml")):
             with self.subTest(study.parent.name):

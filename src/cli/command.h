@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -68,6 +69,9 @@ void AddMeasureCommand(CommandLine& line);
 void AddTraceCommand(CommandLine& line);
 void AddWatchCommand(CommandLine& line);
 void AddCompletionCommand(CommandLine& line);
+void AddSchemaCommand(CommandLine& line);
+
+nlohmann::ordered_json InspectionSchema();
 
 // The script that completes the command line in bash, zsh or fish.
 std::string CompletionScript(const CLI::App& app, const std::string& shell);

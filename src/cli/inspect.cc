@@ -2,12 +2,11 @@
 
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "base/format.h"
 #include "base/text.h"
 #include "cli/command.h"
-#include "results/factor_table_json.h"
+#include "results/fields.h"
 #include "phases/phase_cut.h"
 #include "replay/matching.h"
 #include "replay/processor_time.h"
@@ -16,8 +15,6 @@
 
 namespace farscale {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 struct InspectOptions {
   std::string trace;
@@ -200,63 +197,139 @@ void PrintAdvice(const Inspection& inspection) {
                                      : "Loops to analyse as phases: " + Join(loops, ", ") + ".");
 }
 
-Json ToJson(const Inspection& inspection) {
-  const Trace& trace = inspection.trace;
-  Json json = {{"format", "farscale-inspection"},
-               {"version", 1},
-               {"path", trace.path},
-               {"traceFormat", trace.format},
-               {"creator", trace.creator},
-               {"program", trace.program},
-               {"seconds", trace.Seconds(trace.end() - trace.begin())},
-               {"ticksPerSecond", trace.ticks_per_second},
-               {"ranks", trace.size()},
-               {"threads", trace.threads()},
-               {"events", trace.events},
-               {"diskBytes", trace.disk_bytes},
-               {"memoryBytes", trace.MemoryBytes()},
-               {"messages", inspection.messages},
-               {"messageBytes", inspection.bytes},
-               {"mpiShare", inspection.mpi_share}};
-  json["nodes"] = Json::array();
-  const auto by_node = RanksByNode(trace);
-  for (std::size_t node = 0; node < by_node.size(); ++node) {
-    json["nodes"].push_back({{"name", trace.nodes[node]}, {"ranks", by_node[node]}});
-  }
-  json["communicators"] = Json::array();
-  for (const Communicator& communicator : trace.communicators) {
-    json["communicators"].push_back(
-        {{"name", communicator.name}, {"size", communicator.is_self ? 1 : communicator.members.size()}});
-  }
-  json["calls"] = Json::array();
-  for (const CallSummary& call : inspection.calls) {
-    json["calls"].push_back({{"name", call.name}, {"count", call.count}, {"share", call.share}});
-  }
-  json["regions"] = Json::array();
-  for (const RegionSummary& region : inspection.regions) {
-    json["regions"].push_back({{"name", region.name},
-                               {"fewest", region.fewest},
-                               {"most", region.most},
-                               {"ranks", region.ranks},
-                               {"seconds", region.seconds},
-                               {"share", region.share},
-                               {"isLoop", region.IsLoop(trace)}});
-  }
-  json["counters"] = Json::array();
-  for (std::size_t i = 0; i < trace.counters.size(); ++i) {
-    const Counter& counter = trace.counters[i];
-    Json one = {{"name", counter.name}, {"unit", counter.unit}, {"description", counter.description}};
-    if (counter.accumulates) one["total"] = inspection.counter_totals[i];
-    json["counters"].push_back(one);
-  }
-  json["diagnostics"] = FindingsToJson(inspection.findings);
-  return json;
+// Parts of the file that the trace has in other forms.
+struct NodeInFile {
+  std::string name;
+  std::vector<std::size_t> ranks;
+};
+
+struct CommunicatorInFile {
+  std::string name;
+  std::size_t size = 0;
+};
+
+struct CounterInFile {
+  std::string name, unit, description;
+  std::optional<double> total;
+};
+
+std::vector<NodeInFile> NodesOf(const Inspection& inspection) {
+  std::vector<NodeInFile> nodes;
+  const auto by_node = RanksByNode(inspection.trace);
+  for (std::size_t i = 0; i < by_node.size(); ++i) nodes.push_back({inspection.trace.nodes[i], by_node[i]});
+  return nodes;
 }
+
+std::vector<CommunicatorInFile> CommunicatorsOf(const Inspection& inspection) {
+  std::vector<CommunicatorInFile> communicators;
+  for (const Communicator& one : inspection.trace.communicators) {
+    communicators.push_back({one.name, one.is_self ? 1 : one.members.size()});
+  }
+  return communicators;
+}
+
+std::vector<CounterInFile> CountersOf(const Inspection& inspection) {
+  std::vector<CounterInFile> counters;
+  for (std::size_t i = 0; i < inspection.trace.counters.size(); ++i) {
+    const Counter& one = inspection.trace.counters[i];
+    counters.push_back({one.name, one.unit, one.description,
+                        one.accumulates ? std::optional(inspection.counter_totals[i]) : std::nullopt});
+  }
+  return counters;
+}
+
+}  // namespace
+
+template <>
+Fields<NodeInFile> FieldsOf<NodeInFile>() {
+  return {"", "", {Field("name", &NodeInFile::name), Field("ranks", &NodeInFile::ranks)}};
+}
+
+template <>
+Fields<CommunicatorInFile> FieldsOf<CommunicatorInFile>() {
+  return {"", "", {Field("name", &CommunicatorInFile::name), Field("size", &CommunicatorInFile::size)}};
+}
+
+template <>
+Fields<CounterInFile> FieldsOf<CounterInFile>() {
+  using T = CounterInFile;
+  return {"",
+          "",
+          {
+              Field("name", &T::name),
+              Field("unit", &T::unit),
+              Field("description", &T::description),
+              Field("total", &T::total, "Of all ranks; absent for levels, which do not accumulate"),
+          }};
+}
+
+template <>
+Fields<CallSummary> FieldsOf<CallSummary>() {
+  using T = CallSummary;
+  return {"", "", {Field("name", &T::name), Field("count", &T::count), Field("share", &T::share).AtLeast(0)}};
+}
+
+template <>
+Fields<RegionSummary> FieldsOf<RegionSummary>() {
+  using T = RegionSummary;
+  return {"inspection/region",
+          "",
+          {
+              Field("name", &T::name),
+              Field("fewest", &T::fewest, "Occurrences on the rank with fewest, among those that enter it"),
+              Field("most", &T::most),
+              Field("ranks", &T::ranks, "That enter it"),
+              Field("seconds", &T::seconds, "Mean length of an occurrence").AtLeast(0),
+              Field("share", &T::share, "Of the run").AtLeast(0),
+              Computed<T>("isLoop", [](const T& region,
+                                       const JsonPlace& at) { return region.IsLoop(at.Within<Inspection>().trace); }),
+          }};
+}
+
+template <>
+Fields<Inspection> FieldsOf<Inspection>() {
+  using T = Inspection;
+  const auto of_trace = [](auto value) { return [value](const T& inspection) { return value(inspection.trace); }; };
+  return Fields<T>{
+      "inspection",
+      "",
+      {
+          Field("path", &T::trace, &Trace::path),
+          Field("traceFormat", &T::trace, &Trace::format),
+          Field("creator", &T::trace, &Trace::creator).OrMissing(),
+          Field("program", &T::trace, &Trace::program).OrMissing(),
+          Computed<T>("seconds",
+                      of_trace([](const Trace& trace) { return trace.Seconds(trace.end() - trace.begin()); }))
+              .AtLeast(0)
+              .OrMissing(),
+          Field("ticksPerSecond", &T::trace, &Trace::ticks_per_second).Above(0).OrMissing(),
+          Computed<T>("ranks", of_trace([](const Trace& trace) { return trace.size(); })).AtLeast(1),
+          Computed<T>("threads", of_trace([](const Trace& trace) { return trace.threads(); })).AtLeast(1),
+          Field("events", &T::trace, &Trace::events),
+          Field("diskBytes", &T::trace, &Trace::disk_bytes).OrMissing(),
+          Computed<T>("memoryBytes", of_trace([](const Trace& trace) { return trace.MemoryBytes(); })).OrMissing(),
+          Field("messages", &T::messages).OrMissing(),
+          Field("messageBytes", &T::bytes).OrMissing(),
+          Field("mpiShare", &T::mpi_share).AtLeast(0).OrMissing(),
+          Computed<T>("nodes", NodesOf),
+          Computed<T>("communicators", CommunicatorsOf),
+          Field("calls", &T::calls),
+          Field("regions", &T::regions),
+          Computed<T>("counters", CountersOf),
+          Field("diagnostics", &T::findings),
+      }}
+      .File("farscale-inspection", 1, 1, "inspection")
+      .WithoutGenerator();
+}
+
+OrderedJson InspectionSchema() { return SchemaOf<Inspection>("What farscale inspect found in a trace"); }
+
+namespace {
 
 int InspectTrace(const InspectOptions& options, const Common&) {
   const Inspection inspection = Inspect(options);
   if (options.json) {
-    fmt::print("{}\n", ToJson(inspection).dump(2));
+    fmt::print("{}\n", JsonOf(inspection).dump(2));
     return 0;
   }
   PrintHead(inspection);

@@ -80,7 +80,7 @@ int Main(int argc, char** argv) {
        {AddRunCommand, AddInspectCommand, AddPhasesCommand, AddFactorsCommand, AddImbalanceCommand, AddBalanceCommand,
         AddPredictCommand, AddBacktestCommand, AddCalibrateCommand, AddWhatIfCommand, AddCutCommand, AddCompareCommand,
         AddReportCommand, AddGateCommand, AddHistoryCommand, AddMeasureCommand, AddTraceCommand, AddWatchCommand,
-        AddCompletionCommand}) {
+        AddCompletionCommand, AddSchemaCommand}) {
     add(line);
   }
   AddFooters(app);

@@ -105,7 +105,7 @@ void PrintComparison(const Results& results) {
   for (const Variant& variant : results.variants) fmt::print("{}: {}\n", variant.name, variant.description);
 }
 
-int WhatIf(const WhatIfOptions& options, const Common& common) {
+int RunWhatIf(const WhatIfOptions& options, const Common& common) {
   const Messages messages(common);
   const Study study = StudyOf(options);
   if (!options.region.empty() && options.speed == std::vector<double>{1}) {
@@ -133,7 +133,7 @@ int WhatIf(const WhatIfOptions& options, const Common& common) {
 
 void AddWhatIfCommand(CommandLine& line) {
   auto [command, options] = AddCommand<WhatIfOptions>(
-      line, "whatif", "Replay the runs of a study on other networks or faster processors", WhatIf);
+      line, "whatif", "Replay the runs of a study on other networks or faster processors", RunWhatIf);
   command->footer(
       "Every combination is replayed; give several values separated by commas: --bandwidth 1,2,4. Networks are the "
       "files\n"

@@ -1,65 +1,123 @@
 #include <cmath>
-#include <nlohmann/json.hpp>
 
-#include "base/version.h"
-#include "results/factor_table_json.h"
 #include "gate/outputs.h"
+#include "results/fields.h"
 
 namespace farscale {
-namespace {
 
-using Json = nlohmann::ordered_json;
-
-Json ToJson(const GateReport& report, const Judgement& judgement) {
-  const Rule& rule = report.RuleOf(judgement);
-  Json json = {{"verdict", IdOf(judgement.verdict)},
-               {"rule", rule.text},
-               {"where", rule.where},
-               {"severity", rule.severity == RuleSeverity::kError ? "error" : "warn"},
-               {"series", judgement.series}};
-  AddPhase(judgement.phase, json);
-  json.update({{"factor", IdOf(judgement.quantity)},
-               {"check", judgement.check == Judgement::Check::kLevel ? "level" : "change"},
-               {"cores", judgement.cores},
-               {"isProjected", judgement.is_projected},
-               {"runs", judgement.runs},
-               {"sentence", judgement.sentence}});
-  const auto add = [&](const char* key, const std::optional<double>& value) {
-    if (value && std::isfinite(*value)) json[key] = *value;
-  };
-  add("value", judgement.value);
-  add("bound", judgement.bound);
-  add("baseline", judgement.before);
-  add("change", judgement.change);
-  if (judgement.interval && std::isfinite(judgement.interval->low) && std::isfinite(judgement.interval->high)) {
-    json["interval"] = {judgement.interval->low, judgement.interval->high};
-    json["confidence"] = judgement.confidence;
+template <>
+std::vector<std::pair<Verdict, std::string>> NamesOf<Verdict>() {
+  std::vector<std::pair<Verdict, std::string>> names;
+  for (const Verdict verdict : {Verdict::kPass, Verdict::kWarn, Verdict::kFail, Verdict::kNoEvidence}) {
+    names.emplace_back(verdict, IdOf(verdict));
   }
-  if (judgement.blame) {
-    json["blame"] = {{"factor", IdOf(*judgement.blame)},
-                     {"effect", std::exp(judgement.blame->effect) - 1},
-                     {"share", judgement.blame->share}};
-  }
-  return json;
+  return names;
 }
 
-}  // namespace
+template <>
+Fields<Blame> FieldsOf<Blame>() {
+  return {"",
+          "",
+          {
+              Computed<Blame>("factor", [](const Blame& blame) { return IdOf(blame); }),
+              Computed<Blame>(
+                  "effect", [](const Blame& blame) { return std::exp(blame.effect) - 1; },
+                  "Its relative change: -0.05 makes it 5 % worse"),
+              Field("share", &Blame::share, "Of everything that makes it worse").Above(0).AtMost(1.000001),
+          }};
+}
+
+template <>
+Fields<Judgement> FieldsOf<Judgement>() {
+  using T = Judgement;
+  const auto rule_of = [](const T& judgement, const JsonPlace& at) -> const Rule& {
+    return at.Within<GateReport>().RuleOf(judgement);
+  };
+  const auto finite = [](std::optional<double> T::*member) {
+    return [member](const T& judgement) {
+      const std::optional<double>& value = judgement.*member;
+      return value && std::isfinite(*value) ? value : std::nullopt;
+    };
+  };
+  const auto has_interval = [](const T& judgement) {
+    return judgement.interval && std::isfinite(judgement.interval->low) && std::isfinite(judgement.interval->high);
+  };
+  return Fields<T>{
+      "gate/judgement",
+      "",
+      {
+          Field("verdict", &T::verdict),
+          Computed<T>(
+              "rule", [rule_of](const T& judgement, const JsonPlace& at) { return rule_of(judgement, at).text; },
+              "The rule in words"),
+          Computed<T>(
+              "where", [rule_of](const T& judgement, const JsonPlace& at) { return rule_of(judgement, at).where; },
+              "File and line of the rule"),
+          Computed<T>(
+              "severity",
+              [rule_of](const T& judgement, const JsonPlace& at) {
+                return std::string(rule_of(judgement, at).severity == RuleSeverity::kError ? "error" : "warn");
+              },
+              "", OneOf({"error", "warn"})),
+          Field("series", &T::series),
+          Embed(&T::phase),
+          Computed<T>(
+              "factor", [](const T& judgement) { return IdOf(judgement.quantity); },
+              "Id of a factor, timePerIteration or runtime"),
+          Computed<T>(
+              "check",
+              [](const T& judgement) {
+                return std::string(judgement.check == Judgement::Check::kLevel ? "level" : "change");
+              },
+              "Against a bound, or against the baseline", OneOf({"level", "change"})),
+          Field("cores", &T::cores, "Judged; several: over all of them together").Above(0),
+          Field("isProjected", &T::is_projected),
+          Field("runs", &T::runs, "Of the results, at these core counts"),
+          Field("sentence", &T::sentence),
+          Computed<T>("value", finite(&T::value), "Geometric mean of the runs, or projected; times in seconds"),
+          Computed<T>("bound", finite(&T::bound),
+                      "Of the value; for changes the share of the baseline that is allowed"),
+          Computed<T>("baseline", finite(&T::before), "Value of the baseline"),
+          Computed<T>("change", finite(&T::change), "Relative to the baseline: -0.05 is a drop of 5 %"),
+          Field("interval", &T::interval,
+                "Of the value, or of the change; it decided, unless the rule says to judge the value")
+              .When(has_interval),
+          Field("confidence", &T::confidence,
+                "Of the interval: 0.95 or 0.8 of values, of changes 1 - 0.001 / m, unless the rule says another")
+              .Above(0)
+              .Below(1)
+              .When(has_interval),
+          Field("blame", &T::blame),
+      }}
+      .Schema(R"({"dependentRequired": {"interval": ["confidence"], "change": ["baseline", "value"]}})");
+}
+
+template <>
+Fields<GateReport> FieldsOf<GateReport>() {
+  using T = GateReport;
+  return Fields<T>{
+      "gate",
+      "",
+      {
+          Field("results", &T::results, "Names of the files judged"),
+          Field("rules", &T::rules, "File of the rules"),
+          Field("baseline", &T::baseline, "In words; empty without one"),
+          Computed<T>("verdict", [](const T& report) { return report.Overall(); }),
+          Computed<T>("exitCode", [](const T& report) { return report.ExitCode(); }).Schema(R"({"enum": [0, 1, 4]})"),
+          Computed<T>("summary", SummaryOf),
+          Computed<T>(
+              "rulesOff", [](const T& report) { return std::size_t{report.rule_set.rules_off}; },
+              "Rules of severity off, which were not judged"),
+          Field("judgements", &T::judgements),
+          Field("diagnostics", &T::findings, "Anomalies of results and baseline"),
+      }}
+      .File("farscale-gate", kGateVersion, kGateVersion, "report of a gate");
+}
 
 std::string WriteGateJson(const GateReport& report) {
-  Json json = {{"format", "farscale-gate"},
-               {"version", kGateVersion},
-               {"generator", Generator()},
-               {"results", report.results},
-               {"rules", report.rules},
-               {"baseline", report.baseline},
-               {"verdict", IdOf(report.Overall())},
-               {"exitCode", report.ExitCode()},
-               {"summary", SummaryOf(report)},
-               {"rulesOff", report.rule_set.rules_off},
-               {"judgements", Json::array()}};
-  for (const Judgement& judgement : report.judgements) json["judgements"].push_back(ToJson(report, judgement));
-  json["diagnostics"] = FindingsToJson(report.findings);
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return JsonOf(report).dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
 }
+
+OrderedJson GateSchema() { return SchemaOf<GateReport>("Verdicts of farscale gate"); }
 
 }  // namespace farscale

@@ -5,12 +5,10 @@
 #include <algorithm>
 #include <cctype>
 #include <chrono>
-#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/files.h"
-#include "base/version.h"
-#include "results/factor_table_json.h"
+#include "results/fields.h"
 #include "gate/anomalies.h"
 #include "factors/scaling.h"
 #include "gate/common_terms.h"
@@ -19,7 +17,7 @@
 namespace farscale {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Json = OrderedJson;
 namespace fs = std::filesystem;
 
 constexpr std::size_t kDateLength = 20;  // of "2026-11-20T12-00-00Z"
@@ -175,37 +173,41 @@ std::optional<std::string> DateFrom(const std::string& text) {
   return DateFromSeconds(sys_seconds(sys_days(date)).time_since_epoch().count() + second);
 }
 
+template <>
+Fields<HistoryEntry> FieldsOf<HistoryEntry>() {
+  using T = HistoryEntry;
+  const auto date = Via<std::string, std::string>([](const std::string& text) { return text; },
+                                                  [](const std::string& text, const JsonPlace& at) {
+                                                    const auto known = DateFrom(text);
+                                                    if (!known) {
+                                                      at.Fail("is not a date", "write it like 2026-11-20T12:00:00Z");
+                                                    }
+                                                    return *known;
+                                                  });
+  return Fields<T>{
+      "history",
+      "",
+      {
+          Field("commit", &T::commit, "Any name of a state of the code").NotEmpty(),
+          Field("date", &T::date, date).Schema(kDateSchema),
+          Field("accepted", &T::accepted, "Why the level changes on purpose from here on").NotEmpty().UnlessDefault(),
+          Field("factors", &T::table),
+      }}
+      .File(kHistoryFormat, kHistoryVersion, kHistoryVersion, "history");
+}
+
 std::string WriteHistoryJson(const HistoryEntry& entry) {
-  Json json = {{"format", kHistoryFormat},
-               {"version", kHistoryVersion},
-               {"generator", Generator()},
-               {"commit", entry.commit},
-               {"date", entry.date}};
-  if (!entry.accepted.empty()) json["accepted"] = entry.accepted;
-  json["factors"] = FactorTableToJson(entry.table);
-  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return JsonOf(entry).dump(1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
 }
 
 HistoryEntry ReadHistoryJson(const std::string& text, const std::string& file) {
-  HistoryEntry entry;
+  auto entry = FromText<HistoryEntry>(text, file);
   entry.file = file;
-  try {
-    const Json json = Json::parse(text);
-    if (json.at("version").get<int>() != kHistoryVersion) {
-      throw Error(ErrorKind::kInput, file,
-                  fmt::format("has version {} of a history, this program reads {}", json.at("version").get<int>(),
-                              kHistoryVersion));
-    }
-    entry.commit = json.at("commit").get<std::string>();
-    const auto date = DateFrom(json.at("date").get<std::string>());
-    if (!date) throw Error(ErrorKind::kInput, file, "has a date that is none", "write it like 2026-11-20T12:00:00Z");
-    entry.date = *date;
-    entry.accepted = json.value("accepted", "");
-    entry.table = FactorTableFromJson(json.at("factors"), file);
-  } catch (const nlohmann::json::exception& error) {
-    throw Error(ErrorKind::kInput, file, std::string("is damaged: ") + error.what());
-  }
   return entry;
+}
+
+OrderedJson HistorySchema() {
+  return SchemaOf<HistoryEntry>("An entry of a history of farscale: results of one commit");
 }
 
 std::string FileNameOf(const HistoryEntry& entry) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,6 +15,9 @@ namespace farscale {
 
 inline constexpr int kHistoryVersion = 1;
 inline constexpr const char* kHistoryFormat = "farscale-history";
+// Of dates in schemas.
+inline constexpr const char* kDateSchema =
+    R"({"pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$"})";
 
 struct HistoryEntry {
   std::string file;      // it was read from
@@ -33,6 +37,7 @@ std::string DateFromSeconds(std::int64_t since_1970);
 std::string WriteHistoryJson(const HistoryEntry& entry);
 // Throws an input error naming `file` for anything else.
 HistoryEntry ReadHistoryJson(const std::string& text, const std::string& file);
+nlohmann::ordered_json HistorySchema();
 
 // "2026-11-20T12-00-00Z-abc1234.json": sorts by date, and no system refuses it.
 std::string FileNameOf(const HistoryEntry& entry);

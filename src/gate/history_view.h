@@ -1,6 +1,7 @@
 // A history as people look at it: every quantity of every phase over the commits.
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -50,6 +51,7 @@ std::string SuperlinearInWords(const HistoryView& view, const HistoryTrack& trac
 
 std::string WriteHistoryTable(const HistoryView& view);  // for the terminal
 std::string WriteTracksJson(const HistoryView& view);    // [docs/schema/tracks.schema.json]
+nlohmann::ordered_json TracksSchema();
 // One offline page without scripts, by the policy of the report, with a chart and a table for every track; and tables
 // in Markdown. Templates are history.html.mustache, history.md.mustache and history.css.
 std::string WriteHistoryHtml(const HistoryView& view, const ReportTemplates& templates);

@@ -1,6 +1,7 @@
 // The verdicts of a gate in the forms that terminals, pull requests and CI servers read [docs/gate.md, outputs].
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "gate/verdicts.h"
@@ -20,6 +21,7 @@ std::string SummaryOf(const GateReport& report);
 
 std::string WriteGateTable(const GateReport& report);          // for the terminal
 std::string WriteGateJson(const GateReport& report);           // [docs/schema/gate.schema.json]
+nlohmann::ordered_json GateSchema();
 std::string WriteGateMarkdown(const GateReport& report);       // for a pull request
 std::string WriteGateJunit(const GateReport& report);          // [docs/schema/junit.xsd]
 std::string WriteGateBadge(const GateReport& report);          // an SVG of its own

@@ -1,65 +1,90 @@
 // A history as JSON: what its page draws [docs/schema/tracks.schema.json].
 #include <cmath>
-#include <nlohmann/json.hpp>
 
-#include "base/version.h"
-#include "results/factor_table_json.h"
 #include "gate/history_view.h"
 #include "gate/judging.h"
+#include "results/fields.h"
 
 namespace farscale {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-Json ToJson(const HistoryEntry& entry) {
-  Json json = {{"commit", entry.commit}, {"date", entry.date}};
-  if (!entry.accepted.empty()) json["accepted"] = entry.accepted;
-  return json;
-}
-
-Json ToJson(const std::vector<std::optional<double>>& values) {
-  Json list = Json::array();
-  for (const std::optional<double>& value : values) list.push_back(value ? Json(*value) : Json());
-  return list;
-}
-
-Json ToJson(const Change& change) {
-  Json json = {{"change", change.ratio - 1}, {"isBeyondNoise", change.IsBeyondNoise(kChangeConfidence)}};
+std::optional<std::pair<double, double>> ShareInterval(const Change& change) {
   const double low = change.Low(kChangeConfidence) - 1, high = change.High(kChangeConfidence) - 1;
-  if (!std::isfinite(low) || !std::isfinite(high)) return json;
-  json["interval"] = {low, high};
-  json["confidence"] = kChangeConfidence;
-  return json;
-}
-
-Json ToJson(const HistoryTrack& track) {
-  Json json = {{"series", track.series}};
-  AddPhase(track.phase, json);
-  json.update({{"factor", IdOf(track.quantity)},
-               {"cores", track.cores},
-               {"values", Json::array()},
-               {"meanOver", track.shared},
-               {"means", ToJson(track.means)},
-               {"steps", track.steps}});
-  for (const auto& commit : track.values) json["values"].push_back(ToJson(commit));
-  if (track.last) json["lastChange"] = ToJson(*track.last);
-  return json;
+  return std::isfinite(low) && std::isfinite(high) ? std::optional(std::pair(low, high)) : std::nullopt;
 }
 
 }  // namespace
 
+template <>
+Fields<Change> FieldsOf<Change>() {
+  using T = Change;
+  return Fields<T>{
+      "",
+      "The newest commit against the baseline before it",
+      {
+          Computed<T>(
+              "change", [](const T& change) { return change.ratio - 1; }, "Relative: -0.05 is a drop of 5 %"),
+          Computed<T>("isBeyondNoise", [](const T& change) { return change.IsBeyondNoise(kChangeConfidence); }),
+          Computed<T>("interval", ShareInterval, "Of the change; it decides what is beyond noise"),
+          Computed<T>(
+              "confidence",
+              [](const T& change) { return ShareInterval(change) ? std::optional(kChangeConfidence) : std::nullopt; })
+              .Above(0)
+              .Below(1),
+      }}
+      .Schema(R"({"dependentRequired": {"interval": ["confidence"]}})");
+}
+
+template <>
+Fields<HistoryTrack> FieldsOf<HistoryTrack>() {
+  using T = HistoryTrack;
+  return {"tracks/track",
+          "",
+          {
+              Field("series", &T::series),
+              Embed(&T::phase),
+              Computed<T>(
+                  "factor", [](const T& track) { return IdOf(track.quantity); }, "Id of a factor, or timePerIteration"),
+              Field("cores", &T::cores, "Of any commit, ascending").Above(0).LeastItems(1),
+              Field("values", &T::values,
+                    "A list for every commit with a value for every entry of cores: the geometric mean of its runs, "
+                    "times in seconds; null where it was not measured"),
+              Field("meanOver", &T::shared, "Core counts that means, steps and the last change are over").Above(0),
+              Field("means", &T::means, "For every commit"),
+              Field("steps", &T::steps, "Indices of commits at which a new level begins"),
+              Field("lastChange", &T::last),
+          }};
+}
+
+template <>
+Fields<HistoryView> FieldsOf<HistoryView>() {
+  using T = HistoryView;
+  using E = HistoryEntry;
+  const auto commits = ListOf<E>(FormOfFields(Fields<E>{
+      "",
+      "",
+      {
+          Field("commit", &E::commit),
+          Field("date", &E::date).Schema(kDateSchema),
+          Field("accepted", &E::accepted, "Why the level changes on purpose from here on").NotEmpty().UnlessDefault(),
+      }}));
+  return Fields<T>{"tracks",
+                   "",
+                   {
+                       Field("title", &T::title),
+                       Field("commits", &T::history, commits, "The oldest first").LeastItems(1),
+                       Field("tracks", &T::tracks),
+                       Field("diagnostics", &T::findings),
+                   }}
+      .File("farscale-tracks", kTracksVersion, kTracksVersion, "view of a history");
+}
+
 std::string WriteTracksJson(const HistoryView& view) {
-  Json json = {{"format", "farscale-tracks"},
-               {"version", kTracksVersion},
-               {"generator", Generator()},
-               {"title", view.title},
-               {"commits", Json::array()},
-               {"tracks", Json::array()},
-               {"diagnostics", FindingsToJson(view.findings)}};
-  for (const HistoryEntry& entry : view.history) json["commits"].push_back(ToJson(entry));
-  for (const HistoryTrack& track : view.tracks) json["tracks"].push_back(ToJson(track));
-  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return JsonOf(view).dump(1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
+}
+
+OrderedJson TracksSchema() {
+  return SchemaOf<HistoryView>("A history of farscale: every quantity of every phase over the commits");
 }
 
 }  // namespace farscale

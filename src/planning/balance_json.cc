@@ -1,198 +1,362 @@
 #include "planning/balance_json.h"
 
 #include <map>
-#include <nlohmann/json.hpp>
 
-#include "base/version.h"
 #include "planning/balance_cases.h"
+#include "results/fields.h"
 
 namespace farscale {
 namespace {
 
-using Json = nlohmann::ordered_json;
+// Factors of a phase on so many processors.
+struct BalancedTarget {
+  std::string series, phase;
+  double cores = 0;
+  std::optional<BalancedValue> parallel_efficiency, load_balance;
+};
 
-Json ToJson(const BalanceConfiguration& configuration) {
-  return {{"run", configuration.run},
-          {"tasks", configuration.tasks},
-          {"processors", configuration.processors},
-          {"level", configuration.level()},
-          {"strategy", configuration.strategy},
-          {"interval", configuration.interval},
-          {"placement", ToString(configuration.placement)}};
-}
+// One side of a comparison of projections.
+struct ProjectedSide {
+  std::string label;
+  std::vector<BalancedTarget> targets;
+};
 
-Json ToJson(const Gain& gain) { return {{"value", gain.value}, {"interval80", {gain.low, gain.high}}}; }
+struct BalanceFile {
+  WhatIf what_if;
+  std::vector<BalancedProjection> projections;
+};
 
-Json ToJson(const BalanceOutcome& outcome) {
-  const MakespanParts& parts = outcome.parts;
-  Json json = {{"configuration", ToJson(outcome.configuration)},
-               {"makespan", outcome.makespan},
-               {"parts",
-                {{"computation", parts.computation},
-                 {"imbalance", parts.imbalance},
-                 {"barriers", parts.barriers},
-                 {"strategy", parts.strategy},
-                 {"migration", parts.migration},
-                 {"communication", parts.communication}}},
-               {"loadBalance", outcome.load_balance},
-               {"parallelEfficiency", outcome.parallel_efficiency},
-               {"balancingPoints", outcome.balancing_points},
-               {"migrations", outcome.migrations},
-               {"migratedBytes", outcome.migrated_bytes},
-               {"messagesBetweenProcessors", outcome.messages_between_processors},
-               {"replicas", outcome.replicas},
-               {"baseline", outcome.baseline},
-               {"gain", ToJson(outcome.gain)}};
-  if (outcome.later_iteration) json["laterIteration"] = *outcome.later_iteration;
-  if (outcome.later_iteration_without) json["laterIterationWithout"] = *outcome.later_iteration_without;
-  if (outcome.long_run_iteration) json["longRunIteration"] = *outcome.long_run_iteration;
-  if (!outcome.long_run_replicas.empty()) json["longRunReplicas"] = outcome.long_run_replicas;
-  if (outcome.gain_over_original) json["gainOverOriginal"] = ToJson(*outcome.gain_over_original);
-  return json;
-}
+const WhatIf& WhatIfAround(const JsonPlace& at) { return at.Within<BalanceFile>().what_if; }
 
-Json ToJson(const LoadHistory& history) {
-  Json rows = Json::array();
+std::vector<std::vector<double>> LoadRows(const LoadHistory& history) {
+  std::vector<std::vector<double>> rows;
   for (std::size_t row = 0; row < history.rows; ++row) {
     const auto first = history.load.begin() + static_cast<std::ptrdiff_t>(row * history.columns);
-    rows.push_back(std::vector<double>(first, first + static_cast<std::ptrdiff_t>(history.columns)));
+    rows.emplace_back(first, first + static_cast<std::ptrdiff_t>(history.columns));
   }
-  return {{"outcome", history.outcome},
-          {"processors", history.processors},
-          {"iterations", history.iterations},
-          {"load", std::move(rows)},
-          {"time", history.time},
-          {"averageLoad", history.average_load}};
+  return rows;
 }
 
-Json ToJson(const NodeMapping& mapping) {
-  return {{"run", mapping.run},
-          {"placement", ToString(mapping.placement)},
-          {"nodes", mapping.nodes},
-          {"loadBalanceWithin", mapping.load_balance_in},
-          {"loadBalanceBetween", mapping.load_balance_out},
-          {"remoteShare", mapping.remote_share},
-          {"makespan", mapping.makespan},
-          {"gain", ToJson(mapping.gain)}};
-}
-
-Json ToJson(const StateCost& cost) {
-  return {{"factor", cost.factor}, {"makespan", cost.makespan}, {"gain", cost.gain.value}};
-}
-
-Json ToJson(const BalanceRun& run) {
-  Json json = {{"path", run.path},
-               {"ranks", run.ranks},
-               {"nodes", run.nodes},
-               {"ranksPerNode", run.ranks_per_node},
-               {"iterations", run.iterations},
-               {"measured", run.measured},
-               {"replayed", run.replayed},
-               {"loadBalance", run.load_balance},
-               {"taskBytes", run.task_bytes}};
-  if (run.heaviest_task > 0) json["heaviestTask"] = run.heaviest_task;
-  if (run.load_change) json["loadChange"] = *run.load_change;
-  return json;
-}
-
-// What a case is told by, and what that is compared with.
-Json CasesToJson(const WhatIf& what_if) {
-  Json list = Json::array();
-  for (const BalanceCase& one : CasesOf(what_if)) {
-    Json json = {{"processors", one.processors}};
-    if (one.run) json["run"] = *one.run;
-    if (one.lead) {
-      const BalanceOutcome& lead = what_if.outcomes[*one.lead];
-      json["lead"] = *one.lead;
-      json["reference"] = ReferenceOf(what_if, one, lead);
-      json["gain"] = ToJson(GainOverTrace(what_if, one, lead));
-      json["gainInLongRun"] = ToJson(GainThatCounts(what_if, one, lead));
-    }
-    list.push_back(std::move(json));
-  }
-  return list;
-}
-
-Json ToJson(const BalancedValue& value) {
-  Json json = {{"value", value.value}, {"isReplayed", value.is_replayed}, {"isEvidence", value.is_reliable}};
-  if (value.interval80) json["interval80"] = {value.interval80->low, value.interval80->high};
-  return json;
-}
-
-// Of one way to run: by phase and processors, with both factors where they are known.
-Json TargetsToJson(const std::vector<BalancedFactor>& tables, std::size_t way) {
-  Json targets = Json::array();
+// What is known of one way to run, by phase and processors.
+std::vector<BalancedTarget> TargetsOf(const std::vector<BalancedFactor>& tables, std::size_t way) {
+  std::vector<BalancedTarget> targets;
   for (std::size_t first = 0; first < tables.size();) {
-    std::map<double, Json> rows;
+    std::map<double, BalancedTarget> by_cores;
     const BalancedFactor& phase = tables[first];
-    for (; first < tables.size() && tables[first].series == phase.series && tables[first].phase == phase.phase; ++first) {
+    for (; first < tables.size() && tables[first].series == phase.series && tables[first].phase == phase.phase;
+         ++first) {
+      const bool is_balance = tables[first].factor == Factor::kLoadBalance;
       for (const BalancedFactor::Row& row : tables[first].rows) {
         if (!row.ways[way]) continue;
-        Json& json = rows.try_emplace(row.cores, Json{{"phase", phase.phase.Text()}, {"cores", row.cores}}).first->second;
-        if (!phase.series.empty()) json["series"] = phase.series;
-        json[std::string(Describe(tables[first].factor).id)] = ToJson(*row.ways[way]);
+        BalancedTarget target{phase.series, phase.phase.Text(), row.cores, {}, {}};
+        BalancedTarget& known = by_cores.try_emplace(row.cores, std::move(target)).first->second;
+        (is_balance ? known.load_balance : known.parallel_efficiency) = row.ways[way];
       }
     }
-    for (auto& [cores, row] : rows) targets.push_back(std::move(row));
+    for (auto& [cores, target] : by_cores) targets.push_back(std::move(target));
   }
   return targets;
 }
 
-Json ProjectionsToJson(const std::vector<BalancedProjection>& projections) {
-  Json list = Json::array();
+// All ways to run, each with its targets; none where there is one alone.
+std::vector<ProjectedSide> SidesOf(const std::vector<BalancedProjection>& projections) {
+  std::vector<ProjectedSide> sides;
+  if (projections.size() < 2) return sides;
   const std::vector<BalancedFactor> tables = TabulateBalanced(projections);
-  for (std::size_t way = 0; way < projections.size() && projections.size() > 1; ++way) {
-    list.push_back({{"label", projections[way].label}, {"targets", TargetsToJson(tables, way)}});
+  for (std::size_t way = 0; way < projections.size(); ++way) {
+    sides.push_back({projections[way].label, TargetsOf(tables, way)});
   }
-  return list;
-}
-
-Json ToJson(const LeftOut& one) { return {{"configuration", ToJson(one.configuration)}, {"why", one.why}}; }
-
-Json ToJson(const Finding& finding) {
-  Json json = {{"id", finding.id},
-               {"severity", finding.severity == Severity::kWarning ? "warning" : "note"},
-               {"sentence", finding.sentence},
-               {"count", finding.count}};
-  if (finding.population > 0) json["population"] = finding.population;
-  if (!finding.example.empty()) json["example"] = finding.example;
-  return json;
-}
-
-template <typename Value>
-Json ListOf(const std::vector<Value>& values) {
-  Json list = Json::array();
-  for (const Value& value : values) list.push_back(ToJson(value));
-  return list;
+  return sides;
 }
 
 }  // namespace
 
+template <>
+std::vector<std::pair<Placement, std::string>> NamesOf<Placement>() {
+  std::vector<std::pair<Placement, std::string>> names;
+  for (const Placement placement : {Placement::kAsMeasured, Placement::kBlock, Placement::kRoundRobin}) {
+    names.emplace_back(placement, ToString(placement));
+  }
+  return names;
+}
+
+template <>
+Fields<BalanceConfiguration> FieldsOf<BalanceConfiguration>() {
+  using T = BalanceConfiguration;
+  return {"balance/configuration",
+          "",
+          {
+              Field("run", &T::run, "Index into runs: whose ranks are the tasks"),
+              Field("tasks", &T::tasks),
+              Field("processors", &T::processors),
+              Computed<T>(
+                  "level", [](const T& configuration) { return configuration.level(); }, "Tasks per processor")
+                  .AtLeast(0),
+              Field("strategy", &T::strategy),
+              Field("interval", &T::interval, "Iterations between balancing points; 0: there are none"),
+              Field("placement", &T::placement, "How tasks lie on processors at the start"),
+          }};
+}
+
+template <>
+Fields<Gain> FieldsOf<Gain>() {
+  return {"balance/gain",
+          "",
+          {
+              Field("value", &Gain::value, "1 minus makespan over the makespan of the reference"),
+              Computed<Gain>(
+                  "interval80", [](const Gain& gain) { return std::pair(gain.low, gain.high); },
+                  "80 % of the replicas lie between; the value twice without replicas"),
+          }};
+}
+
+template <>
+Fields<MakespanParts> FieldsOf<MakespanParts>() {
+  using T = MakespanParts;
+  return {
+      "balance/parts",
+      "",
+      {
+          Field("computation", &T::computation, "Of all tasks, divided by the processors").AtLeast(0),
+          Field("imbalance", &T::imbalance,
+                "Largest load of a processor above the mean in every iteration, added up, as far as processors "
+                "wait")
+              .AtLeast(0),
+          Field("barriers", &T::barriers).AtLeast(0),
+          Field("strategy", &T::strategy).AtLeast(0),
+          Field("migration", &T::migration).AtLeast(0),
+          Field("communication", &T::communication, "The rest: messages, and waiting within an iteration").AtLeast(0),
+      }};
+}
+
+template <>
+Fields<BalanceOutcome> FieldsOf<BalanceOutcome>() {
+  using T = BalanceOutcome;
+  return {"balance/outcome",
+          "",
+          {
+              Field("configuration", &T::configuration),
+              Field("makespan", &T::makespan, "Seconds").AtLeast(0),
+              Field("parts", &T::parts, "Seconds that add up to the makespan"),
+              Field("loadBalance", &T::load_balance),
+              Field("parallelEfficiency", &T::parallel_efficiency),
+              Field("balancingPoints", &T::balancing_points),
+              Field("migrations", &T::migrations),
+              Field("migratedBytes", &T::migrated_bytes).AtLeast(0),
+              Field("messagesBetweenProcessors", &T::messages_between_processors),
+              Field("replicas", &T::replicas, "Makespans with the noise of the run in another order").AtLeast(0),
+              Field("baseline", &T::baseline, "Index into outcomes: the same without balancing"),
+              Field("gain", &T::gain, "Over the baseline, over the iterations of the trace"),
+              Field("laterIteration", &T::later_iteration,
+                    "Seconds of an iteration after the first balancing point; absent where there is none")
+                  .AtLeast(0),
+              Field("laterIterationWithout", &T::later_iteration_without, "The same iterations without balancing")
+                  .AtLeast(0),
+              Field("longRunIteration", &T::long_run_iteration,
+                    "Seconds of an iteration of a run so long that the time before the first balancing point, and the "
+                    "first migrations, do not count; absent where there is no balancing point")
+                  .AtLeast(0),
+              Field("longRunReplicas", &T::long_run_replicas, "The same with the noise of the run in another order")
+                  .AtLeast(0)
+                  .UnlessDefault(),
+              Field("gainOverOriginal", &T::gain_over_original,
+                    "Over the run with as many ranks as there are processors; absent where there is none"),
+          }};
+}
+
+template <>
+Fields<LoadHistory> FieldsOf<LoadHistory>() {
+  using T = LoadHistory;
+  return {
+      "balance/history",
+      "",
+      {
+          Field("outcome", &T::outcome),
+          Field("processors", &T::processors),
+          Field("iterations", &T::iterations),
+          Computed<T>("load", LoadRows,
+                      "Seconds of computation of a processor in an iteration, row by row; means where neighbours "
+                      "are joined")
+              .AtLeast(0),
+          Field("time", &T::time, "Seconds at the end of every column").AtLeast(0),
+          Field("averageLoad", &T::average_load, "Share of the time since the column before that processors computed")
+              .AtLeast(0),
+      }};
+}
+
+template <>
+Fields<NodeMapping> FieldsOf<NodeMapping>() {
+  using T = NodeMapping;
+  return {"balance/mapping",
+          "",
+          {
+              Field("run", &T::run),
+              Field("placement", &T::placement),
+              Field("nodes", &T::nodes),
+              Field("loadBalanceWithin", &T::load_balance_in),
+              Field("loadBalanceBetween", &T::load_balance_out),
+              Field("remoteShare", &T::remote_share, "Of the messages, that leave their node"),
+              Field("makespan", &T::makespan).AtLeast(0),
+              Field("gain", &T::gain, "Over the mapping as measured"),
+          }};
+}
+
+template <>
+Fields<StateCost> FieldsOf<StateCost>() {
+  using T = StateCost;
+  return {"balance/stateCost",
+          "",
+          {
+              Field("factor", &T::factor, "Times the state of tasks").AtLeast(0),
+              Field("makespan", &T::makespan).AtLeast(0),
+              Field("gain", &T::gain, &Gain::value, "Over the same baseline"),
+          }};
+}
+
+template <>
+Fields<BalanceRun> FieldsOf<BalanceRun>() {
+  using T = BalanceRun;
+  return {"balance/run",
+          "",
+          {
+              Field("path", &T::path),
+              Field("ranks", &T::ranks),
+              Field("nodes", &T::nodes),
+              Field("ranksPerNode", &T::ranks_per_node),
+              Field("iterations", &T::iterations),
+              Field("measured", &T::measured, "Seconds of the phase in the trace").AtLeast(0),
+              Field("replayed", &T::replayed, "Seconds replayed with one task per processor").AtLeast(0),
+              Field("loadBalance", &T::load_balance),
+              Field("taskBytes", &T::task_bytes, "Mean state of a task").AtLeast(0),
+              Field("heaviestTask", &T::heaviest_task,
+                    "Share of all computation that the task with most has; absent: unknown")
+                  .AtLeast(0)
+                  .When([](const T& run) { return run.heaviest_task > 0; }),
+              Field("loadChange", &T::load_change,
+                    "Share by which the computation of a task changes from one iteration to the next, on average"),
+          }};
+}
+
+template <>
+Fields<BalanceCase> FieldsOf<BalanceCase>() {
+  using T = BalanceCase;
+  const auto of_lead = [](auto value) {
+    return [value](const T& one, const JsonPlace& at) {
+      const WhatIf& what_if = WhatIfAround(at);
+      return one.lead ? std::optional(value(what_if, one, what_if.outcomes[*one.lead])) : std::nullopt;
+    };
+  };
+  return {
+      "balance/case",
+      "",
+      {
+          Field("processors", &T::processors).AtLeast(1),
+          Field("run", &T::run, "Index into runs: whose ranks are the tasks; absent where all runs solve one problem"),
+          Field("lead", &T::lead,
+                "Index into outcomes: the outcome that stands for the case; absent where nothing is balanced"),
+          Computed<T>("reference", of_lead(ReferenceOf), "Index into outcomes: what that is compared with"),
+          Computed<T>("gain", of_lead(GainOverTrace), "Over the reference, over the iterations of the trace"),
+          Computed<T>("gainInLongRun", of_lead(GainThatCounts),
+                      "Over the reference, in a run so long that the time before the first balancing point does "
+                      "not count"),
+      }};
+}
+
+template <>
+Fields<BalancedValue> FieldsOf<BalancedValue>() {
+  using T = BalancedValue;
+  return {"balance/projectedValue",
+          "",
+          {
+              Field("value", &T::value),
+              Field("isReplayed", &T::is_replayed, "Replayed on so many processors, else projected"),
+              Field("isEvidence", &T::is_reliable),
+              Field("interval80", &T::interval80, "Of projections, where it is known"),
+          }};
+}
+
+template <>
+Fields<BalancedTarget> FieldsOf<BalancedTarget>() {
+  using T = BalancedTarget;
+  return {"",
+          "",
+          {
+              Field("phase", &T::phase),
+              Field("cores", &T::cores, "Processors").AtLeast(0),
+              Field("series", &T::series).UnlessDefault(),
+              Field("parallelEfficiency", &T::parallel_efficiency),
+              Field("loadBalance", &T::load_balance),
+          }};
+}
+
+template <>
+Fields<ProjectedSide> FieldsOf<ProjectedSide>() {
+  using T = ProjectedSide;
+  return {"balance/projection",
+          "",
+          {Field("label", &T::label, "As measured, or with which balancing"), Field("targets", &T::targets)}};
+}
+
+template <>
+Fields<LeftOut> FieldsOf<LeftOut>() {
+  return {"balance/leftOut", "", {Field("configuration", &LeftOut::configuration), Field("why", &LeftOut::why)}};
+}
+
+template <>
+Fields<BalanceFile> FieldsOf<BalanceFile>() {
+  using T = BalanceFile;
+  using W = WhatIf;
+  // As other files have findings, but in another order and with `population` for `of`.
+  const auto finding = FormOfFields(Fields<Finding>{"balance/finding",
+                                                    "",
+                                                    {
+                                                        Field("id", &Finding::id),
+                                                        Field("severity", &Finding::severity),
+                                                        Field("sentence", &Finding::sentence),
+                                                        Field("count", &Finding::count),
+                                                        Field("population", &Finding::population).UnlessDefault(),
+                                                        Field("example", &Finding::example).UnlessDefault(),
+                                                    }});
+  return Fields<T>{
+      "balance",
+      "",
+      {
+          Field("title", &T::what_if, &W::title),
+          Field("phase", &T::what_if, &W::phase),
+          Field("sameProblem", &T::what_if, &W::same_problem,
+                "Whether the runs solve one problem, so that their makespans compare"),
+          Field("network", &T::what_if, &W::network),
+          Field("computation", &T::what_if, &W::computation, "What lengths of computation are"),
+          Field("taskBytesSource", &T::what_if, &W::task_bytes_source, "Where the state of tasks comes from"),
+          Field("predictor", &T::what_if, &W::predictor, "What loads strategies are given"),
+          Field("costModel", &T::what_if, &W::cost_model, "How barriers, strategies and migrations are counted"),
+          Field("noiseReplicas", &T::what_if, &W::noise_replicas),
+          Field("runs", &T::what_if, &W::runs),
+          Field("outcomes", &T::what_if, &W::outcomes),
+          Computed<T>(
+              "cases", [](const T& file) { return CasesOf(file.what_if); }, "By run, then processors"),
+          Field("byTime", &T::what_if, &W::by_time,
+                "Outcomes with balancing, by index, in the order of the time per iteration in a long run"),
+          Field("byRobustness", &T::what_if, &W::by_robustness, "The same by the worst tenth of the replicas"),
+          Field("histories", &T::what_if, &W::histories),
+          Field("stateCosts", &T::what_if, &W::state_costs, "The best configuration with other states of its tasks"),
+          Computed<T>(
+              "projections", [](const T& file) { return SidesOf(file.projections); },
+              "Factors as measured, and with balancing; empty where one of them alone is known"),
+          Field("mappings", &T::what_if, &W::mappings),
+          Field("leftOut", &T::what_if, &W::left_out),
+          Computed<T>(
+              "findings", [](const T& file) { return file.what_if.findings; }, "", ListOf<Finding>(finding)),
+      }}
+      .File("farscale-balance", 1, 1, "record of balancing");
+}
+
 std::string WriteWhatIfJson(const WhatIf& what_if, const std::vector<BalancedProjection>& projections) {
-  const Json json = {{"format", "farscale-balance"},
-                     {"version", 1},
-                     {"generator", Generator()},
-                     {"title", what_if.title},
-                     {"phase", what_if.phase},
-                     {"sameProblem", what_if.same_problem},
-                     {"network", what_if.network},
-                     {"computation", what_if.computation},
-                     {"taskBytesSource", what_if.task_bytes_source},
-                     {"predictor", what_if.predictor},
-                     {"costModel", what_if.cost_model},
-                     {"noiseReplicas", what_if.noise_replicas},
-                     {"runs", ListOf(what_if.runs)},
-                     {"outcomes", ListOf(what_if.outcomes)},
-                     {"cases", CasesToJson(what_if)},
-                     {"byTime", what_if.by_time},
-                     {"byRobustness", what_if.by_robustness},
-                     {"histories", ListOf(what_if.histories)},
-                     {"stateCosts", ListOf(what_if.state_costs)},
-                     {"projections", ProjectionsToJson(projections)},
-                     {"mappings", ListOf(what_if.mappings)},
-                     {"leftOut", ListOf(what_if.left_out)},
-                     {"findings", ListOf(what_if.findings)}};
-  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return JsonOf(BalanceFile{what_if, projections}).dump(1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
+}
+
+OrderedJson BalanceSchema() {
+  return SchemaOf<BalanceFile>("Potential gain from dynamic load balancing, by farscale balance");
 }
 
 }  // namespace farscale

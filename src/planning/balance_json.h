@@ -1,6 +1,7 @@
 // What balancing would bring, as JSON with everything [docs/schema/balance.schema.json].
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -10,5 +11,6 @@
 namespace farscale {
 
 std::string WriteWhatIfJson(const WhatIf& what_if, const std::vector<BalancedProjection>& projections = {});
+nlohmann::ordered_json BalanceSchema();
 
 }  // namespace farscale

@@ -13,6 +13,7 @@
 #include "projection/answers.h"
 #include "projection/projection.h"
 #include "results/projection_csv.h"
+#include "results/fields.h"
 #include "results/projection_json.h"
 #include "support/traces.h"
 #include "support/repeats.h"
@@ -54,8 +55,8 @@ TEST(AnswersOfTables, FilesReadBack) {
   table.scaling = Scaling::kStrong;
   const std::vector<PhaseProjection> phases = ProjectTable(table);
   ASSERT_TRUE(phases.front().horizon && phases.front().answers && phases.front().answers->time);
-  auto json = nlohmann::ordered_json::parse(ProjectionsToJson(phases).dump());
-  EXPECT_EQ(ProjectionsFromJson(json), phases);
+  auto json = nlohmann::ordered_json::parse(JsonOf(phases).dump());
+  EXPECT_EQ(FromJson<std::vector<PhaseProjection>>(json, "f"), phases);
   const std::string csv = WriteProjectionCsv(phases);
   EXPECT_THAT(csv, HasSubstr(",,timePerIteration,product,,16,2,"));
   EXPECT_THAT(csv, HasSubstr(",,runtime,product,,16,2,"));
@@ -65,22 +66,22 @@ TEST(AnswersOfTables, FilesReadBack) {
     if (!answer.is_object() || !answer.contains("value")) continue;
     auto without = json;
     without[0]["answers"][name]["value"] = nlohmann::ordered_json::object();  // no number of cores
-    EXPECT_THROW(ProjectionsFromJson(without), Error) << name;
+    EXPECT_THROW(FromJson<std::vector<PhaseProjection>>(without, "f"), Error) << name;
     has_counts = true;
   }
   EXPECT_TRUE(has_counts);
   json[0].erase("horizon");
   json[0].erase("answers");
-  EXPECT_FALSE(ProjectionsFromJson(json).front().horizon);
-  EXPECT_FALSE(ProjectionsFromJson(json).front().answers);
+  EXPECT_FALSE(FromJson<std::vector<PhaseProjection>>(json, "f").front().horizon);
+  EXPECT_FALSE(FromJson<std::vector<PhaseProjection>>(json, "f").front().answers);
   json[0]["horizon"] = {{"factor", "loadBalance"}, {"width", 0.2}, {"cores", -8}, {"reach", "upTo"}};
-  EXPECT_THROW(ProjectionsFromJson(json), Error);
+  EXPECT_THROW(FromJson<std::vector<PhaseProjection>>(json, "f"), Error);
   json[0]["horizon"] = {{"factor", "loadBalance"}, {"width", 0.2}, {"cores", 8}, {"reach", "far"}};
-  EXPECT_THROW(ProjectionsFromJson(json), Error);
+  EXPECT_THROW(FromJson<std::vector<PhaseProjection>>(json, "f"), Error);
   json[0]["horizon"]["reach"] = "upTo";
-  EXPECT_EQ(ProjectionsFromJson(json).front().horizon->cores, 8);
+  EXPECT_EQ(FromJson<std::vector<PhaseProjection>>(json, "f").front().horizon->cores, 8);
   json[0]["fittedCores"] = nlohmann::ordered_json::array();
-  EXPECT_THROW(ProjectionsFromJson(json), Error);
+  EXPECT_THROW(FromJson<std::vector<PhaseProjection>>(json, "f"), Error);
 }
 
 double Place(const CountBound& bound) {

@@ -15,6 +15,7 @@
 #include "results/backtest_csv.h"
 #include "projection/backtest_errors.h"
 #include "results/backtest_json.h"
+#include "results/fields.h"
 #include "support/traces.h"
 
 namespace farscale {
@@ -325,13 +326,13 @@ TEST(BacktestFiles, JsonIsReadBack) {
   std::vector<BacktestRow> rows = Backtest(LawfulTable(), Library(), Options()).rows;
   rows[0].repeat = 3;
   rows[1].predicted.interval95.reset();
-  EXPECT_EQ(BacktestRowsFromJson(BacktestRowsToJson(rows)), rows);
+  EXPECT_EQ(FromJson<std::vector<BacktestRow>>(JsonOf(rows), "f"), rows);
   const auto json = nlohmann::ordered_json::parse(WriteBacktestJson(rows, CompareBacktests(rows, rows, "itself")));
-  EXPECT_EQ(BacktestRowsFromJson(json.at("rows")), rows);
+  EXPECT_EQ(FromJson<std::vector<BacktestRow>>(json.at("rows"), "f"), rows);
   EXPECT_EQ(json.at("summary"), json.at("comparison").at("summaryAgainst"));
-  auto broken = BacktestRowsToJson(rows);
+  auto broken = JsonOf(rows);
   broken[0]["ratio"] = 0;
-  EXPECT_THROW(BacktestRowsFromJson(broken), Error);
+  EXPECT_THROW(FromJson<std::vector<BacktestRow>>(broken, "f"), Error);
 }
 
 }  // namespace

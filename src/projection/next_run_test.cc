@@ -7,6 +7,7 @@
 
 #include "results/factor_table_csv.h"
 #include "projection/projection.h"
+#include "results/fields.h"
 #include "results/projection_json.h"
 #include "support/models.h"
 
@@ -69,8 +70,8 @@ TEST(NextRun, LargerRunsTellMore) {
       }
     }
   }
-  const auto json = nlohmann::ordered_json::parse(ProjectionsToJson({projection}).dump());
-  EXPECT_EQ(ProjectionsFromJson(json).front().next_runs, projection.next_runs);
+  const auto json = nlohmann::ordered_json::parse(JsonOf(std::vector{projection}).dump());
+  EXPECT_EQ(FromJson<std::vector<PhaseProjection>>(json, "f").front().next_runs, projection.next_runs);
 }
 
 TEST(NextRun, ServesTheFirstTargetThatIsNotEvidence) {

@@ -13,6 +13,7 @@
 #include "results/factor_table_csv.h"
 #include "projection/factor_parts.h"
 #include "results/projection_csv.h"
+#include "results/fields.h"
 #include "results/projection_json.h"
 #include "support/models.h"
 #include "support/traces.h"
@@ -161,8 +162,8 @@ TEST_F(ProjectionTest, ModelsByFactorAndPhase) {
 }
 
 TEST_F(ProjectionTest, FilesReadBack) {
-  const auto json = ProjectionsToJson({projection_});
-  const std::vector<PhaseProjection> again = ProjectionsFromJson(nlohmann::ordered_json::parse(json.dump()));
+  const auto json = JsonOf(std::vector{projection_});
+  const std::vector<PhaseProjection> again = FromJson<std::vector<PhaseProjection>>(nlohmann::ordered_json::parse(json.dump()), "f");
   EXPECT_EQ(again.front(), projection_);
   const std::string csv = WriteProjectionCsv({projection_});
   EXPECT_THAT(
@@ -174,7 +175,7 @@ TEST_F(ProjectionTest, FilesReadBack) {
 
 // Errors of single parameters are the roots of the diagonal of their covariance.
 TEST_F(ProjectionTest, FilesSayErrorsOfParameters) {
-  const auto json = ProjectionsToJson({projection_});
+  const auto json = JsonOf(std::vector{projection_});
   for (std::size_t i = 0; i < projection_.factors.size(); ++i) {
     if (projection_.factors[i].factor != Factor::kTransfer) continue;
     const FittedModel& fit = projection_.factors[i].fit;
@@ -188,9 +189,9 @@ TEST_F(ProjectionTest, FilesSayErrorsOfParameters) {
 // Numbers of cores lie above 0 and up to 10^12.
 TEST_F(ProjectionTest, FilesWithImpossibleCountsAreRefused) {
   const auto read_with = [&](double cores) {
-    auto json = nlohmann::ordered_json::parse(ProjectionsToJson({projection_}).dump());
+    auto json = nlohmann::ordered_json::parse(JsonOf(std::vector{projection_}).dump());
     json[0]["dominance"][0]["fromCores"] = cores;
-    return ProjectionsFromJson(json);
+    return FromJson<std::vector<PhaseProjection>>(json, "f");
   };
   for (const double fine : {0.5, 1e12}) EXPECT_EQ(read_with(fine).front().dominance[0].cores, fine);
   for (const double wrong : {-8.0, 0.0, 1.001e12}) EXPECT_THROW(read_with(wrong), Error) << wrong;
@@ -223,8 +224,8 @@ TEST(Projection, ErrorsOfTheTableBecomeWeights) {
   EXPECT_LT(fit.weights[1], fit.weights[0]);
   EXPECT_GT(projection.Find(Factor::kLoadBalance)->targets[0].value, 2.6 / 3);
   EXPECT_EQ(projection.Find(Factor::kLoadBalance)->measured[1].standard_error, 0.08);
-  const auto json = nlohmann::ordered_json::parse(ProjectionsToJson({projection}).dump());
-  EXPECT_EQ(ProjectionsFromJson(json).front(), projection);
+  const auto json = nlohmann::ordered_json::parse(JsonOf(std::vector{projection}).dump());
+  EXPECT_EQ(FromJson<std::vector<PhaseProjection>>(json, "f").front(), projection);
 }
 
 // The speedup of a group follows from its efficiency where it has the same share of the ranks in every run: 3 of 8, as
@@ -332,7 +333,7 @@ TEST(Projection, CurvesThatLeaveTheRangeAreRefused) {
   EXPECT_EQ(alone.Find(Factor::kLoadBalance)->fit.outcome, FitOutcome::kLeavesRange);
   EXPECT_THAT(DescribeMissing(alone), HasSubstr("no factor could be fitted"));
   EXPECT_EQ(Project(table, library, {settings, {50}, {}}).front().obstacle, "");
-  EXPECT_EQ(ProjectionsFromJson(ProjectionsToJson({alone})).front(), alone);
+  EXPECT_EQ(FromJson<std::vector<PhaseProjection>>(JsonOf(std::vector{alone}), "f").front(), alone);
   settings.standard.options.push_back({"amdahl", {1}});
   EXPECT_EQ(Project(table, library, {settings, {1000}, {}}).front().Find(Factor::kLoadBalance)->fit.model, "amdahl");
 }

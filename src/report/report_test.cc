@@ -58,6 +58,7 @@ Results MakeResults(const std::string& phase = "cycle") {
   run.path = "traces/8.otf2";
   run.fingerprint = std::string(64, 'a');
   run.cores = run.ranks = 8;
+  run.nodes = 1;
   run.findings = {{"unmatchedSend", Severity::kWarning, "messages were lost", 3, 100, "on rank 0"}};
   RunRecord failed;
   failed.path = "traces/64.otf2";

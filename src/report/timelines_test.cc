@@ -76,6 +76,7 @@ Results ResultsOf(const std::vector<RunRecord>& runs) {
       FactorRow row;
       row.phase = phase.phase;
       row.cores = run.cores;
+      row.ranks = run.ranks;
       row.repeat = run.repeat;
       row.values[Factor::kLoadBalance] = 0.9;
       results.table.rows.push_back(row);
@@ -268,13 +269,14 @@ TEST(Timelines, DamagedJsonIsAnError) {
     }
     return "read";
   };
-  EXPECT_EQ(error_of("c4w4", "c4w3"), "r.json: is damaged: 'c4w3' is no part of a run's picture");
+  EXPECT_THAT(error_of("c4w4", "c4w3"), HasSubstr("is damaged: 'c4w3' is no part of a run's picture"));
+  EXPECT_THAT(error_of("c4w4", "c4w3"), HasSubstr("r.json: runs[0].picture.rows["));
   EXPECT_THAT(error_of("c4w4", "x"), HasSubstr("'x' is no part"));
   EXPECT_THAT(error_of("w*2", "w*3"), HasSubstr("'w*3' is no part"));
   EXPECT_THAT(error_of("w*2", "w*99999999999999"), HasSubstr("is no part"));
   EXPECT_THAT(error_of("w*2", "w"), HasSubstr("'c c4w4 w' is no part"));
-  EXPECT_THAT(error_of("\"ranksPerRow\": 1", "\"ranksPerRow\": 0"), HasSubstr("rows: 2 of 2 ranks"));
-  EXPECT_THAT(error_of("\"columns\": 4", "\"columns\": -4"), HasSubstr("columns: -4"));
+  EXPECT_THAT(error_of("\"ranksPerRow\": 1", "\"ranksPerRow\": 0"), HasSubstr("runs[0].picture.ranksPerRow is 0, but must be at least 1"));
+  EXPECT_THAT(error_of("\"columns\": 4", "\"columns\": -4"), HasSubstr("runs[0].picture.columns is -4"));
   EXPECT_THAT(error_of("\"leftOut\": 1", "\"leftOut\": 2"), HasSubstr("2 of 1 iterations are left out"));
 }
 

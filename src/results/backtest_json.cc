@@ -1,96 +1,108 @@
 #include "results/backtest_json.h"
 
-#include <nlohmann/json.hpp>
-
-#include "base/error.h"
-#include "base/version.h"
-#include "results/factor_table_json.h"
-#include "results/projection_json.h"
+#include "results/fields.h"
 
 namespace farscale {
+
+template <>
+Fields<BacktestRow> FieldsOf<BacktestRow>() {
+  using T = BacktestRow;
+  return {"backtest/row",
+          "A factor of one hidden run, as measured and as predicted from the smaller runs",
+          {
+              Field("series", &T::series),
+              Embed(&T::phase),
+              Field("factor", &T::factor),
+              Field("trainMax", &T::train_max, "Runs up to this many cores were fitted").Above(0),
+              Field("measured", &T::measured),
+              Field("model", &T::model, "Of the factor; product for the product of others"),
+              Embed(&T::predicted),
+              Field("repeat", &T::repeat, "Of the hidden run; absent: 0").AtLeast(1).UnlessDefault(),
+          }};
+}
+
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-Json RowToJson(const BacktestRow& row) {
-  Json json = {{"series", row.series}};
-  AddPhase(row.phase, json);
-  json.update({{"factor", Describe(row.factor).id},
-               {"trainMax", row.train_max},
-               {"measured", row.measured},
-               {"model", row.model}});
-  json.update(ProjectedValueToJson(row.predicted));
-  if (row.repeat > 0) json["repeat"] = row.repeat;
-  return json;
-}
-
-BacktestRow RowFromJson(const Json& json) {
-  BacktestRow row;
-  row.series = json.at("series").get<std::string>();
-  row.phase = PhaseFromJson(json);
-  row.factor = FactorFromJson(json.at("factor"));
-  row.train_max = json.at("trainMax").get<double>();
-  row.repeat = json.value("repeat", std::int64_t{0});
-  row.measured = json.at("measured").get<double>();
-  row.predicted = ProjectedValueFromJson(json);
-  row.model = json.at("model").get<std::string>();
-  if (!(row.train_max > 0) || !(row.predicted.ratio > 0)) {
-    throw Error(ErrorKind::kInput, "", "a backtest has an impossible number of cores");
-  }
-  return row;
-}
-
-Json ToJson(const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); }
-
-Json ToJson(const IntervalRecord& record) {
-  return {{"points", record.points}, {"coverage", record.Coverage()}, {"score", record.score}};
-}
-
-Json ToJson(const PredictionErrors& errors) {
-  Json json = {{"points", errors.points},
-               {"withoutError", errors.without_error},
-               {"median", ToJson(errors.median)},
-               {"percentile90", ToJson(errors.percentile90)}};
-  if (errors.interval80) json["interval80"] = ToJson(*errors.interval80);
-  if (errors.interval95) json["interval95"] = ToJson(*errors.interval95);
-  return json;
-}
-
-Json ToJson(const std::vector<ErrorsAtRatio>& list) {
-  Json json = Json::array();
-  for (const ErrorsAtRatio& one : list) {
-    json.push_back({{"factor", Describe(one.factor).id}, {"ratio", one.ratio}, {"errors", ToJson(one.errors)}});
-  }
-  return json;
-}
+struct BacktestFile {
+  std::vector<BacktestRow> rows;
+  std::vector<ErrorsAtRatio> summary;
+  std::optional<BacktestComparison> comparison;
+};
 
 }  // namespace
 
-Json BacktestRowsToJson(const std::vector<BacktestRow>& rows) {
-  Json json = Json::array();
-  for (const BacktestRow& row : rows) json.push_back(RowToJson(row));
-  return json;
+template <>
+Fields<IntervalRecord> FieldsOf<IntervalRecord>() {
+  using T = IntervalRecord;
+  return {"backtest/intervalRecord",
+          "",
+          {
+              Field("points", &T::points, "That have an interval").AtLeast(1),
+              Computed<T>(
+                  "coverage", [](const T& record) { return record.Coverage(); }, "Share of those that lie within")
+                  .AtLeast(0)
+                  .AtMost(1),
+              Field("score", &T::score, "Mean interval score, in the unit of the factor; smaller is better").AtLeast(0),
+          }};
 }
 
-std::vector<BacktestRow> BacktestRowsFromJson(const Json& json) {
-  std::vector<BacktestRow> rows;
-  for (const Json& row : json) rows.push_back(RowFromJson(row));
-  return rows;
+template <>
+Fields<PredictionErrors> FieldsOf<PredictionErrors>() {
+  using T = PredictionErrors;
+  return {"backtest/errors",
+          "",
+          {
+              Field("points", &T::points),
+              Field("withoutError", &T::without_error, "Measured as 0, so without a relative error"),
+              Field("median", &T::median, "Of the absolute relative errors").AtLeast(0).OrNull(),
+              Field("percentile90", &T::percentile90, "Nine tenths of them are below").AtLeast(0).OrNull(),
+              Field("interval80", &T::interval80),
+              Field("interval95", &T::interval95),
+          }};
+}
+
+template <>
+Fields<ErrorsAtRatio> FieldsOf<ErrorsAtRatio>() {
+  using T = ErrorsAtRatio;
+  return {"backtest/errorsAtRatio",
+          "",
+          {
+              Field("factor", &T::factor),
+              Field("ratio", &T::ratio, "The power of two that the ratios of the rows are nearest to").Above(0),
+              Field("errors", &T::errors),
+          }};
+}
+
+template <>
+Fields<BacktestComparison> FieldsOf<BacktestComparison>() {
+  using T = BacktestComparison;
+  return {"",
+          "",
+          {
+              Field("against", &T::against, "The one model that every factor has, as given"),
+              Field("summary", &T::errors, "Over what both predict"),
+              Field("summaryAgainst", &T::errors_against, "The same with that model"),
+          }};
+}
+
+template <>
+Fields<BacktestFile> FieldsOf<BacktestFile>() {
+  using T = BacktestFile;
+  return Fields<T>{"backtest",
+                   "",
+                   {
+                       Field("rows", &T::rows),
+                       Field("summary", &T::summary),
+                       Field("comparison", &T::comparison),
+                   }}
+      .File("farscale-backtest", kBacktestVersion, kBacktestVersion, "backtest");
 }
 
 std::string WriteBacktestJson(const std::vector<BacktestRow>& rows,
                               const std::optional<BacktestComparison>& comparison) {
-  Json json = {{"format", "farscale-backtest"},
-               {"version", kBacktestVersion},
-               {"generator", Generator()},
-               {"rows", BacktestRowsToJson(rows)},
-               {"summary", ToJson(ErrorsByRatio(rows))}};
-  if (comparison) {
-    json["comparison"] = {{"against", comparison->against},
-                          {"summary", ToJson(comparison->errors)},
-                          {"summaryAgainst", ToJson(comparison->errors_against)}};
-  }
-  return json.dump(2) + "\n";
+  return JsonOf(BacktestFile{rows, ErrorsByRatio(rows), comparison}).dump(2) + "\n";
 }
+
+OrderedJson BacktestSchema() { return SchemaOf<BacktestFile>("Backtest of farscale"); }
 
 }  // namespace farscale

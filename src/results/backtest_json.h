@@ -13,13 +13,9 @@ namespace farscale {
 
 inline constexpr int kBacktestVersion = 2;
 
-nlohmann::ordered_json BacktestRowsToJson(const std::vector<BacktestRow>& rows);
-// Throws nlohmann::json::exception where the JSON is not what BacktestRowsToJson writes, an input error for numbers
-// that cannot be.
-std::vector<BacktestRow> BacktestRowsFromJson(const nlohmann::ordered_json& json);
-
 // The file of `farscale backtest`: the rows, their errors by factor and ratio, and how these compare.
 std::string WriteBacktestJson(const std::vector<BacktestRow>& rows,
                               const std::optional<BacktestComparison>& comparison);
+nlohmann::ordered_json BacktestSchema();
 
 }  // namespace farscale

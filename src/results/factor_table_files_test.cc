@@ -259,14 +259,18 @@ TEST(FactorJson, Errors) {
   EXPECT_THAT(JsonError("{\"format\": \"other\"}"), HasSubstr("is not a factor table of farscale"));
   EXPECT_THAT(JsonError("{\"format\": \"farscale-factors\", \"version\": 99}"), HasSubstr("has version 99"));
   const std::string head = "{\"format\": \"farscale-factors\", \"version\": 1, \"rows\": [";
-  EXPECT_THAT(JsonError(head + "]}"), HasSubstr("no rows"));
-  EXPECT_THAT(JsonError(head + "{\"cores\": 8}]}"), HasSubstr("row 1"));
+  EXPECT_THAT(JsonError(head + "]}"), HasSubstr("rows is empty"));
+  EXPECT_THAT(JsonError(head + "{\"cores\": 8}]}"), HasSubstr("rows[0].factors is missing"));
   EXPECT_THAT(JsonError(head + "{\"cores\": 8, \"factors\": {\"loadBalanc\": 1}}]}"),
               HasSubstr("did you mean 'loadBalance'?"));
-  EXPECT_THAT(JsonError(head + "{\"cores\": 8, \"factors\": {\"loadBalance\": -1}}]}"), HasSubstr("must be positive"));
+  EXPECT_THAT(JsonError(head + "{\"cores\": 8, \"factors\": {\"loadBalance\": -1}}]}"), HasSubstr("rows[0].factors.loadBalance is -1, but must be more than 0"));
   EXPECT_THAT(JsonError(head + "{\"cores\": 8, \"factors\": {}, \"standardErrors\": {\"loadBalance\": -1}}]}"),
-              HasSubstr("loadBalance has a negative error"));
-  EXPECT_THAT(JsonError(head + "{\"cores\": 0, \"factors\": {}}]}"), HasSubstr("cores"));
+              HasSubstr("rows[0].standardErrors.loadBalance is -1, but must be at least 0"));
+  EXPECT_THAT(JsonError(head + "{\"cores\": 0, \"factors\": {}}]}"), HasSubstr("rows[0].cores is 0"));
+  EXPECT_THAT(JsonError(head + "{\"cores\": 1, \"factors\": {}, \"totls\": {}}]}"),
+              HasSubstr("rows[0] has the unknown key 'totls'; did you mean 'totals'?"));
+  EXPECT_THAT(JsonError(head + "{\"cores\": \"8\", \"factors\": {}}]}"),
+              HasSubstr("rows[0].cores is not a whole number"));
 }
 
 }  // namespace

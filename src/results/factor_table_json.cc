@@ -1,243 +1,241 @@
 #include "results/factor_table_json.h"
 
-#include <fmt/format.h>
-
-#include <nlohmann/json.hpp>
+#include <algorithm>
 
 #include "base/error.h"
-#include "base/text.h"
-#include "base/version.h"
+#include "results/fields.h"
 
 namespace farscale {
-namespace {
 
-using Json = nlohmann::ordered_json;
-
-Json ErrorsToJson(const RelativeErrors& errors) {
-  Json json = {{"elapsed", errors.elapsed}, {"useful", errors.useful}};
-  if (errors.instructions) json["instructions"] = *errors.instructions;
-  if (errors.ipc) json["ipc"] = *errors.ipc;
-  if (errors.frequency) json["frequency"] = *errors.frequency;
-  return json;
+template <>
+Form<Factor> FormOf<Factor>() {
+  static const Form<Factor> form = fields_internal::EnumForm(
+      FactorIds(),
+      [](const void* factor) {
+        return static_cast<std::size_t>(
+            std::ranges::find(AllFactors(), *static_cast<const Factor*>(factor), &FactorType::factor) -
+            AllFactors().begin());
+      },
+      [](void* factor, std::size_t i) { *static_cast<Factor*>(factor) = AllFactors()[i].factor; });
+  return form;
 }
 
-Json TotalsToJson(const PhaseTotals& totals) {
-  Json json = {{"elapsed", totals.elapsed}};
-  if (totals.ideal_elapsed > 0) json["idealElapsed"] = totals.ideal_elapsed;
-  json["usefulAverage"] = totals.average_useful;
-  json["usefulLargest"] = totals.largest_useful;
-  json["usefulTotal"] = totals.total_useful;
-  json["mpiTotal"] = totals.total_mpi;
-  json["nodeLoadLargest"] = totals.largest_node_load;
-  if (totals.total_paused > 0) json["pausedTotal"] = totals.total_paused;
-  if (totals.largest_computation > totals.largest_useful) json["computationLargest"] = totals.largest_computation;
-  if (totals.instructions) json["instructions"] = *totals.instructions;
-  if (totals.cycles) json["cycles"] = *totals.cycles;
-  if (totals.estimated_ideal) json["idealElapsedEstimate"] = *totals.estimated_ideal;
-  if (totals.errors) json["relativeErrors"] = ErrorsToJson(*totals.errors);
-  return json;
+Form<FactorValues> ValuesOfFactors(const std::vector<std::string>& ids) {
+  return Via<FactorValues, Dictionary<double>>(
+      [](const FactorValues& values) {
+        Dictionary<double> known;
+        for (const FactorType& type : AllFactors()) {
+          if (values[type.factor]) known.emplace_back(type.id, *values[type.factor]);
+        }
+        return known;
+      },
+      [](const Dictionary<double>& known) {
+        FactorValues values;
+        for (const auto& [id, value] : known) values[*FactorById(id)] = value;
+        return values;
+      },
+      Keyed<double>(ids));
 }
 
-std::optional<double> OptionalNumber(const Json& json, const char* key) {
-  const auto found = json.find(key);
-  return found == json.end() || found->is_null() ? std::nullopt : std::optional(found->get<double>());
+template <>
+Form<FactorValues> FormOf<FactorValues>() {
+  static const auto form = ValuesOfFactors(FactorIds());
+  return form;
 }
 
-RelativeErrors ErrorsFromJson(const Json& json) {
-  RelativeErrors errors;
-  errors.elapsed = json.at("elapsed").get<double>();
-  errors.useful = json.at("useful").get<double>();
-  errors.instructions = OptionalNumber(json, "instructions");
-  errors.ipc = OptionalNumber(json, "ipc");
-  errors.frequency = OptionalNumber(json, "frequency");
-  return errors;
+template <>
+Form<IntervalBounds> FormOf<IntervalBounds>() {
+  using Pair = std::pair<double, double>;
+  static const auto form = Named<IntervalBounds>(
+      "projection/interval", "",
+      Via<IntervalBounds, Pair>([](const IntervalBounds& bounds) { return Pair(bounds.low, bounds.high); },
+                                [](const Pair& pair) {
+                                  return IntervalBounds{pair.first, pair.second};
+                                }));
+  return form;
 }
 
-PhaseTotals TotalsFromJson(const Json& json) {
-  PhaseTotals totals;
-  totals.elapsed = json.at("elapsed").get<double>();
-  totals.ideal_elapsed = OptionalNumber(json, "idealElapsed").value_or(0);
-  totals.average_useful = json.at("usefulAverage").get<double>();
-  totals.largest_useful = json.at("usefulLargest").get<double>();
-  totals.total_useful = json.at("usefulTotal").get<double>();
-  totals.total_mpi = json.at("mpiTotal").get<double>();
-  totals.largest_node_load = json.at("nodeLoadLargest").get<double>();
-  totals.total_paused = OptionalNumber(json, "pausedTotal").value_or(0);
-  totals.largest_computation = OptionalNumber(json, "computationLargest").value_or(totals.largest_useful);
-  totals.instructions = OptionalNumber(json, "instructions");
-  totals.cycles = OptionalNumber(json, "cycles");
-  totals.estimated_ideal = OptionalNumber(json, "idealElapsedEstimate");
-  if (json.contains("relativeErrors")) totals.errors = ErrorsFromJson(json.at("relativeErrors"));
-  return totals;
+template <>
+Form<OpenBounds> FormOf<OpenBounds>() {
+  using Pair = std::pair<double, std::optional<double>>;
+  static const auto form =
+      Named<OpenBounds>("projection/openInterval", "null: no upper bound",
+                        Via<OpenBounds, Pair>([](const OpenBounds& bounds) { return Pair(bounds.low, bounds.high); },
+                                              [](const Pair& pair) {
+                                                return OpenBounds{pair.first, pair.second};
+                                              }));
+  return form;
 }
 
-Json ValuesToJson(const FactorValues& values) {
-  Json json = Json::object();
-  for (const FactorType& type : AllFactors()) {
-    if (values[type.factor]) json[std::string(type.id)] = *values[type.factor];
-  }
-  return json;
+template <>
+std::vector<std::pair<Severity, std::string>> NamesOf<Severity>() {
+  return {{Severity::kNote, "note"}, {Severity::kWarning, "warning"}};
 }
 
-Json RowToJson(const FactorRow& row) {
-  Json json = {{"series", row.series}};
-  AddPhase(row.phase, json);
-  json.update({{"cores", row.cores},
-               {"ranks", row.ranks},
-               {"threads", row.threads},
-               {"repeat", row.repeat},
-               {"iterations", row.iterations}});
-  if (row.nodes) json["nodes"] = *row.nodes;
-  if (row.runtime) json["runtime"] = *row.runtime;
-  if (row.span) json["span"] = ToString(*row.span);
-  if (row.totals) json["totals"] = TotalsToJson(*row.totals);
-  if (row.unknown_waits) {
-    json["waitsUnknown"] = {{"calls", row.unknown_waits->calls}, {"example", row.unknown_waits->example}};
-  }
-  if (row.runtime_error) json["runtimeError"] = *row.runtime_error;
-  json["factors"] = ValuesToJson(row.values);
-  if (row.standard_errors != FactorValues()) json["standardErrors"] = ValuesToJson(row.standard_errors);
-  return json;
+template <>
+std::vector<std::pair<Scaling, std::string>> NamesOf<Scaling>() {
+  return {{Scaling::kStrong, "strong"}, {Scaling::kWeak, "weak"}};
 }
 
-FactorValues ValuesFromJson(const Json& json, const std::string& where, bool may_be_zero) {
-  FactorValues values;
-  for (const auto& [id, value] : json.items()) {
-    const std::optional<Factor> factor = FactorById(id);
-    if (!factor) {
-      throw Error(ErrorKind::kInput, where, "unknown factor '" + id + "'", DidYouMean(id, FactorIds()));
-    }
-    const double number = value.get<double>();
-    if (!(number > 0 || (number == 0 && may_be_zero))) {
-      throw Error(ErrorKind::kInput, where, id + (may_be_zero ? " has a negative error" : " must be positive"));
-    }
-    values[*factor] = number;
-  }
-  return values;
+template <>
+std::vector<std::pair<Span, std::string>> NamesOf<Span>() {
+  return {{Span::kWhole, ToString(Span::kWhole)}, {Span::kEach, ToString(Span::kEach)}};
 }
 
-UnknownWaits WaitsFromJson(const Json& json, const std::string& where) {
-  UnknownWaits waits;
-  waits.calls = json.at("calls").get<std::uint64_t>();
-  waits.example = json.at("example").get<std::string>();
-  if (waits.calls == 0)
-    throw Error(ErrorKind::kInput, where, "waitsUnknown has no calls", "leave it out where waits are known");
-  return waits;
+template <>
+Fields<Finding> FieldsOf<Finding>() {
+  return {"factors/finding",
+          "",
+          {
+              Field("id", &Finding::id, "Name of the anomaly, listed in docs/file-formats.md"),
+              Field("severity", &Finding::severity),
+              Field("count", &Finding::count),
+              Field("of", &Finding::population, "Number of items that could show the anomaly").UnlessDefault(),
+              Field("sentence", &Finding::sentence),
+              Field("example", &Finding::example, "Where it was seen first").UnlessDefault(),
+          }};
 }
 
-FactorRow RowFromJson(const Json& json, const std::string& where) {
-  FactorRow row;
-  row.series = json.value("series", "");
-  row.phase = PhaseFromJson(json);
-  CheckGroupName(where, row.phase.group);
-  row.cores = json.at("cores").get<std::int64_t>();
-  row.threads = json.value("threads", std::int64_t{1});
-  if (row.cores < 1 || row.threads < 1) throw Error(ErrorKind::kInput, where, "cores and threads must be positive");
-  row.ranks = json.value("ranks", std::max<std::int64_t>(1, row.cores / row.threads));
-  row.repeat = json.value("repeat", std::int64_t{0});
-  row.iterations = json.value("iterations", 1.0);
-  if (!(row.iterations > 0)) throw Error(ErrorKind::kInput, where, "iterations must be positive");
-  if (json.contains("nodes")) row.nodes = json.at("nodes").get<std::int64_t>();
-  row.runtime = OptionalNumber(json, "runtime");
-  if (json.contains("span")) row.span = json.at("span").get<std::string>() == "each" ? Span::kEach : Span::kWhole;
-  if (json.contains("totals")) row.totals = TotalsFromJson(json.at("totals"));
-  if (json.contains("waitsUnknown")) row.unknown_waits = WaitsFromJson(json.at("waitsUnknown"), where);
-  row.values = ValuesFromJson(json.at("factors"), where, false);
-  row.runtime_error = OptionalNumber(json, "runtimeError");
-  if (json.contains("standardErrors")) row.standard_errors = ValuesFromJson(json.at("standardErrors"), where, true);
-  return row;
+template <>
+Fields<PhaseId> FieldsOf<PhaseId>() {
+  return {"",
+          "",
+          {
+              Field("phase", &PhaseId::name, "Empty where the table names no phases"),
+              Field("group", &PhaseId::group, "Group of the ranks of the phase; absent: all ranks")
+                  .NotEmpty()
+                  .UnlessDefault(),
+          }};
 }
 
-}  // namespace
-
-void AddPhase(const PhaseId& phase, Json& json) {
-  json["phase"] = phase.name;
-  if (phase.IsGroup()) json["group"] = phase.group;
+template <>
+Fields<UnknownWaits> FieldsOf<UnknownWaits>() {
+  return {"",
+          "Calls in which ranks may have waited, but the trace does not say for whom",
+          {
+              Field("calls", &UnknownWaits::calls).AtLeast(1),
+              Field("example", &UnknownWaits::example, "The first of them: rank, function and time"),
+          }};
 }
 
-PhaseId PhaseFromJson(const Json& json) { return {json.value("phase", ""), json.value("group", "")}; }
-
-Json FindingsToJson(const std::vector<Finding>& findings) {
-  Json list = Json::array();
-  for (const Finding& finding : findings) {
-    Json json = {{"id", finding.id},
-                 {"severity", finding.severity == Severity::kWarning ? "warning" : "note"},
-                 {"count", finding.count}};
-    if (finding.population > 0) json["of"] = finding.population;
-    json["sentence"] = finding.sentence;
-    if (!finding.example.empty()) json["example"] = finding.example;
-    list.push_back(json);
-  }
-  return list;
+template <>
+Fields<RelativeErrors> FieldsOf<RelativeErrors>() {
+  using T = RelativeErrors;
+  return {"",
+          "",
+          {
+              Field("elapsed", &T::elapsed).AtLeast(0),
+              Field("useful", &T::useful).AtLeast(0),
+              Field("instructions", &T::instructions).AtLeast(0),
+              Field("ipc", &T::ipc).AtLeast(0),
+              Field("frequency", &T::frequency).AtLeast(0),
+          }};
 }
 
-std::vector<Finding> FindingsFromJson(const Json& json) {
-  std::vector<Finding> findings;
-  for (const Json& one : json) {
-    findings.push_back({one.at("id").get<std::string>(),
-                        one.at("severity").get<std::string>() == "warning" ? Severity::kWarning : Severity::kNote,
-                        one.at("sentence").get<std::string>(), one.at("count").get<std::uint64_t>(),
-                        one.value("of", std::uint64_t{0}), one.value("example", std::string())});
-  }
-  return findings;
+template <>
+Fields<PhaseTotals> FieldsOf<PhaseTotals>() {
+  using T = PhaseTotals;
+  return Fields<T>{
+      "factors/totals",
+      "",
+      {
+          Field("elapsed", &T::elapsed, "T, seconds").Above(0),
+          Field("idealElapsed", &T::ideal_elapsed,
+                "T on the ideal network, seconds; absent for runs measured without a trace, and where the trace does "
+                "not show all waits")
+              .AtLeast(0)
+              .UnlessDefault(),
+          Field("usefulAverage", &T::average_useful, "Mean useful time of the ranks, seconds").AtLeast(0),
+          Field("usefulLargest", &T::largest_useful, "Largest useful time of a rank, seconds").AtLeast(0),
+          Field("usefulTotal", &T::total_useful, "Sum of the useful times, seconds").AtLeast(0),
+          Field("mpiTotal", &T::total_mpi, "Sum of the times in MPI, seconds").AtLeast(0),
+          Field("nodeLoadLargest", &T::largest_node_load, "Largest mean useful time of a node, seconds").AtLeast(0),
+          Field("pausedTotal", &T::total_paused,
+                "Sum of the times outside MPI in which the trace shows ranks as not running, seconds; absent: none")
+              .AtLeast(0)
+              .UnlessDefault(),
+          Field("computationLargest", &T::largest_computation,
+                "Largest time outside MPI of a rank, running or not, of a whole run since its begin, seconds; absent "
+                "when it does not exceed the largest useful time")
+              .AtLeast(0)
+              .When([](const T& totals) { return totals.largest_computation > totals.largest_useful; }),
+          Field("instructions", &T::instructions, "Sum over the useful time of all ranks").AtLeast(0),
+          Field("cycles", &T::cycles, "Sum over the useful time of all ranks").AtLeast(0),
+          Field("idealElapsedEstimate", &T::estimated_ideal,
+                "Sum over the iterations of the largest useful time, seconds [Huck10]")
+              .AtLeast(0),
+          Field("relativeErrors", &T::errors,
+                "Standard errors of the times and counts of an iteration, as shares of them; absent with too few "
+                "iterations"),
+      }}
+      .After([](T& totals, const JsonPlace&) {
+        if (totals.largest_computation == 0) totals.largest_computation = totals.largest_useful;
+      });
 }
 
-Json FactorTableToJson(const FactorTable& table) {
-  Json json = {{"format", "farscale-factors"}, {"version", kFactorTableVersion}, {"generator", Generator()}};
-  if (table.scaling) json["scaling"] = ToString(*table.scaling);
-  if (!table.scaling_source.empty()) json["scalingSource"] = table.scaling_source;
-  if (table.reference) json["reference"] = *table.reference;
-  if (!table.rules.empty()) json["rules"] = table.rules;
-  json["rows"] = Json::array();
-  for (const FactorRow& row : table.rows) json["rows"].push_back(RowToJson(row));
-  json["diagnostics"] = FindingsToJson(table.findings);
-  return json;
+template <>
+Fields<FactorRow> FieldsOf<FactorRow>() {
+  using T = FactorRow;
+  return Fields<T>{
+      "factors/row",
+      "",
+      {
+          Field("series", &T::series, "Program or experiment; a file may hold several").OrMissing(),
+          Embed(&T::phase, Presence::kOrMissing),
+          Field("cores", &T::cores, "ranks × threads").AtLeast(1),
+          Field("ranks", &T::ranks, "Of the row: of the run, or of the group of ranks").AtLeast(1).OrMissing(),
+          Field("threads", &T::threads).AtLeast(1).OrMissing(),
+          Field("repeat", &T::repeat).AtLeast(0).OrMissing(),
+          Field("iterations", &T::iterations, "Number of iterations in the runtime").Above(0).OrMissing(),
+          Field("nodes", &T::nodes).AtLeast(1),
+          Field("runtime", &T::runtime, "Of the phase, seconds").Above(0),
+          Field("span", &T::span),
+          Field("totals", &T::totals),
+          Field("waitsUnknown", &T::unknown_waits,
+                "Why serialization and transfer are missing: calls in which ranks may have waited, but the trace does "
+                "not say for whom"),
+          Field("runtimeError", &T::runtime_error, "Standard error of the runtime, seconds").AtLeast(0),
+          Field("factors", &T::values, "Values by factor id; any subset").Above(0),
+          Field("standardErrors", &T::standard_errors,
+                "Standard errors by factor id, in the unit of the factor, of this run by itself; any subset")
+              .AtLeast(0)
+              .UnlessDefault(),
+      }}
+      .After([](T& row, const JsonPlace& at) {
+        CheckGroupName(std::string(at.File()), row.phase.group);
+        if (row.ranks == 0) row.ranks = std::max<std::int64_t>(1, row.cores / row.threads);
+      });
 }
 
-FactorTable FactorTableFromJson(const Json& json, const std::string& file) {
-  FactorTable table;
-  std::size_t number = 0;
-  try {
-    if (json.at("format").get<std::string>() != "farscale-factors") {
-      throw Error(ErrorKind::kInput, file, "is not a factor table of farscale",
-                  "farscale factors -o factors.json writes one");
-    }
-    const int version = json.at("version").get<int>();
-    if (version < 1 || version > kFactorTableVersion) {
-      throw Error(
-          ErrorKind::kInput, file,
-          fmt::format("has version {} of the factor table, this program reads 1 to {}", version, kFactorTableVersion));
-    }
-    if (json.contains("scaling")) {
-      table.scaling = ScalingByName(json.at("scaling").get<std::string>());
-      if (!table.scaling) throw Error(ErrorKind::kInput, file, "scaling must be strong or weak");
-    }
-    table.scaling_source = json.value("scalingSource", "file");
-    if (json.contains("reference")) table.reference = json.at("reference").get<std::int64_t>();
-    table.rules = json.value("rules", "");
-    if (json.contains("diagnostics")) table.findings = FindingsFromJson(json.at("diagnostics"));
-    for (const Json& row : json.at("rows")) {
-      table.rows.push_back(RowFromJson(row, fmt::format("{}, row {}", file, ++number)));
-    }
-    if (version < 2) FindGroupsInOldTexts(table);
-  } catch (const nlohmann::json::exception& error) {
-    throw Error(ErrorKind::kInput, number > 0 ? fmt::format("{}, row {}", file, number) : file,
-                std::string("is not a factor table: ") + error.what());
-  }
-  if (table.rows.empty()) throw Error(ErrorKind::kInput, file, "the table has no rows");
-  return table;
+template <>
+Fields<FactorTable> FieldsOf<FactorTable>() {
+  using T = FactorTable;
+  return Fields<T>{
+      "factors",
+      "",
+      {
+          Field("scaling", &T::scaling),
+          Field("scalingSource", &T::scaling_source, "Where the scaling was read off").UnlessDefault(),
+          Field("reference", &T::reference, "Cores of the run that scalability is measured against").AtLeast(1),
+          Field("rules", &T::rules, "Rule set of the replay: bsc or causal; absent for tables from elsewhere")
+              .UnlessDefault(),
+          Field("rows", &T::rows).LeastItems(1),
+          Field("diagnostics", &T::findings).OrMissing(),
+      }}
+      .File("farscale-factors", 1, kFactorTableVersion, "factor table",
+            "1: groups of ranks are in the text of the phase, \"iteration / pme\"")
+      .After([](T& table, int version, const JsonPlace&) {
+        if (table.scaling_source.empty()) table.scaling_source = "file";
+        if (version < 2) FindGroupsInOldTexts(table);
+      });
 }
 
-std::string WriteFactorJson(const FactorTable& table) { return FactorTableToJson(table).dump(2) + "\n"; }
+std::string WriteFactorJson(const FactorTable& table) { return JsonOf(table).dump(2) + "\n"; }
 
 FactorTable ReadFactorJson(const std::string& text, const std::string& file) {
-  Json json;
-  try {
-    json = Json::parse(text);
-  } catch (const nlohmann::json::exception& error) {
-    throw Error(ErrorKind::kInput, file, std::string("is not valid JSON: ") + error.what());
-  }
-  return FactorTableFromJson(json, file);
+  return FromText<FactorTable>(text, file);
 }
+
+OrderedJson FactorTableSchema() { return SchemaOf<FactorTable>("Factor table of farscale"); }
 
 }  // namespace farscale

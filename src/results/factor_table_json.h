@@ -3,7 +3,6 @@
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
-#include <vector>
 
 #include "factors/factor_table.h"
 
@@ -11,19 +10,10 @@ namespace farscale {
 
 inline constexpr int kFactorTableVersion = 2;
 
-nlohmann::ordered_json FactorTableToJson(const FactorTable& table);
-// Throws an input error naming `file` and the field.
-FactorTable FactorTableFromJson(const nlohmann::ordered_json& json, const std::string& file);
-
 std::string WriteFactorJson(const FactorTable& table);
+// Throws an input error naming `file` and the field.
 FactorTable ReadFactorJson(const std::string& text, const std::string& file);
 
-// A phase as the fields `phase` and, for a group of its ranks, `group`.
-void AddPhase(const PhaseId& phase, nlohmann::ordered_json& json);
-PhaseId PhaseFromJson(const nlohmann::ordered_json& json);
-
-// Diagnostics as lists of findings, shared by all file formats.
-nlohmann::ordered_json FindingsToJson(const std::vector<Finding>& findings);
-std::vector<Finding> FindingsFromJson(const nlohmann::ordered_json& json);
+nlohmann::ordered_json FactorTableSchema();
 
 }  // namespace farscale

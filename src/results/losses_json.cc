@@ -1,227 +1,476 @@
 #include "results/losses_json.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
-#include "base/version.h"
 #include "imbalance/loss_remedy.h"
-#include "results/factor_table_json.h"
+#include "results/fields.h"
 #include "results/remedy_text.h"
 
 namespace farscale {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-// Kinds that occur, by id.
-Json ToJson(const ByWaitKind& values) {
-  Json json = Json::object();
-  for (const WaitKindName& kind : WaitKindNames()) {
-    const double value = values[static_cast<std::size_t>(kind.kind)];
-    if (value != 0) json[std::string(kind.id)] = value;
+// One value a rank of the phase: all of them or, where few ranks have any, those by rank; nothing where none has any.
+class ValuesByRank : public JsonForm {
+ public:
+  OrderedJson Write(const void* value, const JsonPlace& at) const override {
+    const auto& values = *static_cast<const std::vector<double>*>(value);
+    const auto some = values.size() - static_cast<std::size_t>(std::ranges::count(values, 0.0));
+    if (4 * some > values.size()) return values;
+    const std::vector<std::size_t>& ranks = at.Within<LossRecord>().ranks;
+    OrderedJson json = OrderedJson::object();
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if (values[i] != 0) json[std::to_string(ranks[i])] = values[i];
+    }
+    return json;
   }
-  return json;
+  void Read(const OrderedJson& json, void* value, const JsonPlace& at) const override {
+    auto& values = *static_cast<std::vector<double>*>(value);
+    const std::vector<std::size_t>& ranks = at.Within<LossRecord>().ranks;
+    if (json.is_array()) {
+      FormOf<std::vector<double>>()->Read(json, value, at);
+      if (values.size() != ranks.size()) at.Fail("has values of other ranks than its phase");
+      return;
+    }
+    Dictionary<double> some;
+    FormOf<Dictionary<double>>()->Read(json, &some, at);
+    values.assign(ranks.size(), 0);
+    for (const auto& [rank, one] : some) {
+      const auto found = std::ranges::find(ranks, rank, [](std::size_t known) { return std::to_string(known); });
+      if (found == ranks.end()) at.Fail("has a value of rank " + rank + ", which is not in the phase");
+      values[static_cast<std::size_t>(found - ranks.begin())] = one;
+    }
+  }
+  OrderedJson Schema(SchemaDefinitions&) const override {
+    return OrderedJson::parse(R"({"oneOf": [{"type": "array", "items": {"type": "number"}},
+      {"type": "object", "patternProperties": {"^[0-9]+$": {"type": "number"}}, "additionalProperties": false}]})");
+  }
+  bool IsOptional() const override { return true; }
+  bool IsUnset(const void* value) const override {
+    return std::ranges::all_of(*static_cast<const std::vector<double>*>(value), [](double one) { return one == 0; });
+  }
+};
+
+Form<std::vector<double>> ByRank() {
+  static const auto form = Named<std::vector<double>>(
+      "losses/byRank",
+      "Seconds of every rank of the phase, or of those that have any by their numbers; absent where no rank has any. "
+      "Costs of a rank are the waits of others that it caused, summed over those",
+      std::make_shared<ValuesByRank>());
+  return form;
 }
 
-// Nothing for ranks that all have none; by rank where few have any.
-void AddByRank(const char* key, const std::vector<double>& values, const std::vector<std::size_t>& ranks, Json& json) {
-  const auto others = static_cast<std::size_t>(std::count(values.begin(), values.end(), 0.0));
-  if (others == values.size()) return;
-  if (4 * (values.size() - others) > values.size()) {
-    json[key] = values;
-    return;
-  }
-  json[key] = Json::object();
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    if (values[i] != 0) json[key][std::to_string(ranks[i])] = values[i];
-  }
-}
+using Rows = std::vector<std::vector<double>>;
 
-Json ToJson(const LossRaster& raster) {
-  Json rows = Json::array();
+Rows RowsOf(const LossRaster& raster) {
+  Rows rows;
   for (std::size_t row = 0; row < raster.rows; ++row) {
     const auto first = raster.cells.begin() + static_cast<std::ptrdiff_t>(row * raster.columns);
-    rows.push_back(std::vector<double>(first, first + static_cast<std::ptrdiff_t>(raster.columns)));
+    rows.emplace_back(first, first + static_cast<std::ptrdiff_t>(raster.columns));
   }
   return rows;
 }
 
-Json ToJson(const LoadShape& shape, const std::string& remedy) {
-  Json json = {{"overRanks", NameOf(shape.over_ranks).id},
-               {"overTime", NameOf(shape.over_time).id},
-               {"imbalance", shape.imbalance},
-               {"imbalanceInIteration", shape.imbalance_in_iteration},
-               {"spread", shape.spread}};
-  if (shape.imbalance_in_step) json["imbalanceInStep"] = *shape.imbalance_in_step;
-  if (shape.count > 0) {
-    json["count"] = shape.count;
-    json["ranks"] = shape.ranks;
-    json["level"] = shape.level;
-    json["clearness"] = shape.clearness;
+LossRaster RasterOf(const Rows& rows, const JsonPlace& at) {
+  LossRaster raster{rows.size(), rows.empty() ? 0 : rows.front().size(), {}};
+  for (const std::vector<double>& row : rows) {
+    if (row.empty() || row.size() != raster.columns) at.Fail("has rows of different lengths");
+    raster.cells.insert(raster.cells.end(), row.begin(), row.end());
   }
-  if (shape.static_part + shape.drifting_part + shape.alternating_part > 0) {
-    json["static"] = shape.static_part;
-    json["drifting"] = shape.drifting_part;
-    json["alternating"] = shape.alternating_part;
-  }
-  if (shape.lasts > 0) json["lasts"] = shape.lasts;
-  if (!remedy.empty()) json["remedy"] = remedy;
-  return json;
+  return raster;
 }
 
 // Threads of every rank.
-Json ToJson(const std::vector<Location>& locations) {
-  Json json = Json::array();
-  for (const Location& location : locations) {
-    if (location.thread == 0) json.push_back(Json::array());
-    json.back().push_back(location.thread);
+using ThreadsByRank = std::vector<std::vector<std::int32_t>>;
+
+ThreadsByRank ThreadsOf(const LossRecord& losses) {
+  ThreadsByRank threads;
+  for (const Location& location : losses.locations) {
+    if (location.thread == 0) threads.emplace_back();
+    threads.back().push_back(location.thread);
   }
-  return json;
+  return threads;
 }
 
-Json ToJson(const ProcessGrid& grid) {
-  Json json = {{"extents", grid.extents},
-               {"periodic", grid.periodic},
-               {"diagonals", grid.has_diagonals},
-               {"source", ToString(grid.source)},
-               {"explained", grid.explained}};
-  if (!grid.places.empty()) json["places"] = grid.places;
-  return json;
+// Of every thread of the run, so that all numbers of the record name one.
+void SetThreads(LossRecord& losses, const ThreadsByRank& threads, const JsonPlace& at) {
+  std::int32_t rank = 0;
+  for (const std::vector<std::int32_t>& of_rank : threads) {
+    for (const std::int32_t thread : of_rank) losses.locations.push_back({rank, thread});
+    ++rank;
+  }
+  const bool is_known =
+      std::ranges::all_of(losses.ranks, [&](std::size_t known) { return known < losses.locations.size(); });
+  if (losses.locations.size() != losses.run_ranks || !is_known) at.Fail("are not the threads of the phase");
 }
 
-Json ToJson(const PathRecord& path, const LossRecord& losses) {
-  const std::vector<std::size_t>& ranks = losses.ranks;
-  Json json = {{"path", path.path},
-               {"innermost", path.innermost.empty() ? path.path : path.innermost},
-               {"isMpi", path.is_mpi},
-               {"visits", path.total.visits},
-               {"time", path.total.time},
-               {"execution", path.total.Execution()},
-               {"waiting", ToJson(path.total.waiting)},
-               {"shortTerm", ToJson(path.total.short_term)},
-               {"longTerm", ToJson(path.total.long_term)},
-               {"exitSkew", ToJson(path.total.exit_skew)},
-               {"indirect", path.total.indirect},
-               {"propagating", path.total.propagating},
-               {"caused", path.total.caused},
-               {"wrongOrder", path.total.wrong_order},
-               {"wrongOrderSameSource", path.total.wrong_order_same},
-               {"completion", path.total.completion},
-               {"criticalPath", path.total.critical},
-               {"criticalPathImbalance", path.imbalance},
-               {"nearlyCritical", path.total.nearly_critical},
-               {"impactWithin", path.total.intra},
-               {"impactBetween", path.total.inter}};
-  if (path.slack) json["slack"] = *path.slack;
-  Json by_rank = Json::object();
-  AddByRank("execution", path.execution, ranks, by_rank);
-  AddByRank("waiting", path.waiting, ranks, by_rank);
-  AddByRank("costs", path.costs, ranks, by_rank);
-  AddByRank("criticalPath", path.critical, ranks, by_rank);
-  json["byRank"] = std::move(by_rank);
-  if (path.shape) json["shape"] = ToJson(*path.shape, TextOf(RemedyForPath(losses, path)));
-  if (!path.raster.cells.empty()) json["costsByRankAndIteration"] = ToJson(path.raster);
-  return json;
-}
+// A file of `farscale imbalance`.
+struct LossesFile {
+  std::vector<LossRecord> phases;
+  std::vector<LossProjection> projections;
+  std::vector<Finding> findings;
+};
 
 }  // namespace
 
-Json LossesToJson(const LossRecord& record) {
-  Json json = {{"trace", record.trace},
-               {"phase", record.phase},
-               {"cores", record.cores},
-               {"repeat", record.repeat},
-               {"iterations", record.iterations},
-               {"runRanks", record.run_ranks},
-               {"ranks", record.ranks},
-               {"groups", record.groups},
-               {"recurs", record.recurs},
-               {"length", record.length},
-               {"window", record.window},
-               {"allocation", record.allocation},
-               {"rules", ToString(record.rules)}};
-  if (!record.locations.empty()) json["threads"] = ToJson(record.locations);
-  if (record.shape) json["shape"] = ToJson(*record.shape, TextOf(RemedyForAll(record)));
-  if (record.grid) json["processGrid"] = ToJson(*record.grid);
-  if (record.unknown_waits) {
-    json["waitsUnknown"] = {{"calls", record.unknown_waits->calls}, {"example", record.unknown_waits->example}};
-    return json;
+template <>
+std::vector<std::pair<ShapeOverRanks, std::string>> NamesOf<ShapeOverRanks>() {
+  std::vector<std::pair<ShapeOverRanks, std::string>> names;
+  for (std::size_t i = 0; i < kShapesOverRanks; ++i) {
+    const auto shape = static_cast<ShapeOverRanks>(i);
+    names.emplace_back(shape, NameOf(shape).id);
   }
-  json["waiting"] = ToJson(record.waiting);
-  json["shortTerm"] = ToJson(record.short_term);
-  json["longTerm"] = ToJson(record.long_term);
-  json["exitSkew"] = ToJson(record.exit_skew);
-  json["unattributed"] = ToJson(record.unattributed);
-  json["notCharged"] = ToJson(record.lost);
-  json["atEnd"] = record.at_end;
-  json["indirect"] = record.indirect;
-  json["propagating"] = record.propagating;
-  json["wrongOrder"] = record.wrong_order;
-  Json paths = Json::array();
-  for (const PathRecord& path : record.paths) paths.push_back(ToJson(path, record));
-  json["callPaths"] = std::move(paths);
-  if (record.by_factor) {
-    Json losses = Json::array();
-    for (const PathFactorLoss& path : record.by_factor->paths) {
-      losses.push_back(
-          {{"path", path.path}, {"loadBalance", path.load_balance}, {"serialization", path.serialization}});
-    }
-    json["byFactor"] = std::move(losses);
+  return names;
+}
+
+template <>
+std::vector<std::pair<ShapeOverTime, std::string>> NamesOf<ShapeOverTime>() {
+  std::vector<std::pair<ShapeOverTime, std::string>> names;
+  for (std::size_t i = 0; i < kShapesOverTime; ++i) {
+    const auto shape = static_cast<ShapeOverTime>(i);
+    names.emplace_back(shape, NameOf(shape).id);
   }
-  return json;
+  return names;
+}
+
+template <>
+std::vector<std::pair<GridSource, std::string>> NamesOf<GridSource>() {
+  std::vector<std::pair<GridSource, std::string>> names;
+  for (const GridSource source : kGridSources) names.emplace_back(source, ToString(source));
+  return names;
+}
+
+template <>
+std::vector<std::pair<DelayRules, std::string>> NamesOf<DelayRules>() {
+  return {{DelayRules::kConserving, std::string(ToString(DelayRules::kConserving))},
+          {DelayRules::kScalasca, std::string(ToString(DelayRules::kScalasca))}};
+}
+
+template <>
+std::vector<std::pair<LossMeasure, std::string>> NamesOf<LossMeasure>() {
+  std::vector<std::pair<LossMeasure, std::string>> names;
+  for (const LossMeasure measure : kLossMeasures) names.emplace_back(measure, ToString(measure));
+  return names;
+}
+
+template <>
+Form<ByWaitKind> FormOf<ByWaitKind>() {
+  const auto index = [](const WaitKindName& kind) { return static_cast<std::size_t>(kind.kind); };
+  std::vector<std::string> ids;
+  for (const WaitKindName& kind : WaitKindNames()) ids.emplace_back(kind.id);
+  static const auto form = Named<ByWaitKind>(
+      "losses/byKind", "Seconds by kind of wait state, summed over ranks; kinds that do not occur are left out",
+      Via<ByWaitKind, Dictionary<double>>(
+          [index](const ByWaitKind& values) {
+            Dictionary<double> some;
+            for (const WaitKindName& kind : WaitKindNames()) {
+              if (values[index(kind)] != 0) some.emplace_back(kind.id, values[index(kind)]);
+            }
+            return some;
+          },
+          [index](const Dictionary<double>& some) {
+            ByWaitKind values{};
+            for (const auto& [id, value] : some) {
+              values[index(*std::ranges::find(WaitKindNames(), id, &WaitKindName::id))] = value;
+            }
+            return values;
+          },
+          Keyed<double>(ids)));
+  return form;
 }
 
 namespace {
 
-// Null where there is no interval.
-Json ToJson(const std::optional<IntervalBounds>& bounds) {
-  return bounds ? Json{bounds->low, bounds->high} : Json(nullptr);
+Fields<LoadShape> ShapeFields(std::function<std::string(const JsonPlace&)> remedy) {
+  using T = LoadShape;
+  const auto has_ranks = [](const T& shape) { return shape.count > 0; };
+  const auto has_parts = [](const T& shape) {
+    return shape.static_part + shape.drifting_part + shape.alternating_part > 0;
+  };
+  return {"losses/shape",
+          "How a load is spread over ranks and over iterations",
+          {
+              Field("overRanks", &T::over_ranks),
+              Field("overTime", &T::over_time),
+              Field("imbalance", &T::imbalance, "Share, of the sums over all iterations"),
+              Field("imbalanceInIteration", &T::imbalance_in_iteration),
+              Field("spread", &T::spread),
+              Field("imbalanceInStep", &T::imbalance_in_step,
+                    "The same of the computation between two calls, where ranks make equally many such steps; of all "
+                    "computation"),
+              Field("count", &T::count, "Ranks that are overloaded or underloaded, or of the group with more")
+                  .When(has_ranks),
+              Field("ranks", &T::ranks).When(has_ranks),
+              Field("level", &T::level, "Their load over that of the others").When(has_ranks),
+              Field("clearness", &T::clearness).When(has_ranks),
+              Field("static", &T::static_part).When(has_parts),
+              Field("drifting", &T::drifting_part).When(has_parts),
+              Field("alternating", &T::alternating_part).When(has_parts),
+              Field("lasts", &T::lasts).UnlessDefault(),
+              Computed<T>("remedy",
+                          [remedy](const T&, const JsonPlace& at) {
+                            const std::string text = remedy(at);
+                            return text.empty() ? std::nullopt : std::optional(text);
+                          }),
+          }};
 }
 
 }  // namespace
 
-Json LossProjectionsToJson(const std::vector<LossProjection>& projections) {
-  Json list = Json::array();
-  for (const LossProjection& projection : projections) {
-    Json paths = Json::array();
-    for (const PathLossProjection& path : projection.paths) {
-      Json measured = Json::array(), targets = Json::array();
-      for (const DataPoint& point : path.measured) measured.push_back({{"cores", point.cores}, {"loss", point.value}});
-      for (const ProjectedLoss& value : path.targets) {
-        targets.push_back({{"cores", value.cores},
-                           {"loss", value.loss},
-                           {"loss80", ToJson(value.loss80)},
-                           {"loss95", ToJson(value.loss95)},
-                           {"part", value.part},
-                           {"part80", ToJson(value.part80)},
-                           {"part95", ToJson(value.part95)},
-                           {"evidence", value.is_evidence}});
-      }
-      Json one = {{"path", path.path}, {"measured", std::move(measured)}};
-      if (!path.model.empty()) one["model"] = path.model;
-      if (!path.formula.empty()) one["formula"] = path.formula;
-      one["targets"] = std::move(targets);
-      paths.push_back(std::move(one));
-    }
-    Json json = {{"phase", projection.phase},
-                 {"measure", ToString(projection.measure)},
-                 {"fittedCores", projection.fitted_cores}};
-    if (!projection.obstacle.empty()) json["obstacle"] = projection.obstacle;
-    json["callPaths"] = std::move(paths);
-    list.push_back(std::move(json));
-  }
-  return list;
+template <>
+Fields<ProcessGrid> FieldsOf<ProcessGrid>() {
+  using T = ProcessGrid;
+  return Fields<T>{
+      "losses/grid",
+      "On which the ranks are laid out, the last dimension changing fastest",
+      {
+          Field("extents", &T::extents),
+          Field("periodic", &T::periodic),
+          Field("diagonals", &T::has_diagonals),
+          Field("source", &T::source),
+          Field("explained", &T::explained),
+          Field("places", &T::places,
+                "Which element of the grid each rank of the phase is, where the ranks are in another order")
+              .UnlessDefault(),
+      }}
+      .After([](T& grid, const JsonPlace& at) {
+        const bool in_place = std::ranges::all_of(grid.places, [&](std::size_t place) { return place < grid.size(); });
+        if (!grid.places.empty() && (grid.places.size() != grid.size() || !in_place)) {
+          at.Fail("has places outside of the grid");
+        }
+      });
+}
+
+template <>
+Fields<PathRecord> FieldsOf<PathRecord>() {
+  using T = PathRecord;
+  using L = PathLosses;
+  const auto raster = Via<LossRaster, Rows>(RowsOf, RasterOf);
+  const auto shape = OptionalOf<LoadShape>(FormOfFields(ShapeFields(
+      [](const JsonPlace& at) { return TextOf(RemedyForPath(at.Within<LossRecord>(), at.Within<PathRecord>())); })));
+  const auto innermost =
+      Via<T, std::string>([](const T& path) { return path.innermost.empty() ? path.path : path.innermost; },
+                          [](T& path, std::string text) { path.innermost = std::move(text); });
+  return Fields<T>{
+      "losses/callPath",
+      "",
+      {
+          Field("path", &T::path, "Regions from the outermost on, separated by \" / \""),
+          Part<T>("innermost", innermost,
+                  "The last of these regions; of an MPI call with the one around it. Not in older files")
+              .OrMissing(),
+          Field("isMpi", &T::is_mpi, "Or, where threads are shown one by one, an OpenMP fork or barrier"),
+          Field("visits", &T::total, &L::visits, "Activities of all ranks"),
+          Field("time", &T::total, &L::time, "Seconds summed over ranks, waits included"),
+          Computed<T>(
+              "execution", [](const T& path) { return path.total.Execution(); }, "The same without waits"),
+          Field("waiting", &T::total, &L::waiting),
+          Field("shortTerm", &T::total, &L::short_term,
+                "Waits that it caused, by kind of the wait, in seconds summed over ranks"),
+          Field("longTerm", &T::total, &L::long_term, "Waits that those caused in turn, in seconds summed over ranks"),
+          Field("exitSkew", &T::total, &L::exit_skew,
+                "Waits for ranks that left it later than others and did nothing longer since, and what those caused, "
+                "in seconds summed over ranks")
+              .OrMissing(),  // unattributed in older files
+          Field("indirect", &T::total, &L::indirect,
+                "Of its waits those that waits of late ranks caused, in seconds summed over ranks"),
+          Field("propagating", &T::total, &L::propagating,
+                "Of its waits those that make others wait, in seconds summed over ranks"),
+          Field("caused", &T::total, &L::caused,
+                "Waiting elsewhere that its waits caused, in seconds summed over ranks"),
+          Field("wrongOrder", &T::total, &L::wrong_order,
+                "Of its waits for senders those that another order of receiving would have avoided, in seconds summed "
+                "over ranks"),
+          Field("wrongOrderSameSource", &T::total, &L::wrong_order_same, "The same for messages of one rank"),
+          Field("completion", &T::total, &L::completion,
+                "Of collectives, after the first rank left, in seconds summed over ranks"),
+          Field("criticalPath", &T::total, &L::critical,
+                "Seconds on the critical path, which is on one rank at a time: not summed over ranks"),
+          Field("criticalPathImbalance", &T::imbalance, "How many of these seconds are above the average of all ranks"),
+          Field("nearlyCritical", &T::total, &L::nearly_critical, "Seconds summed over ranks, with little slack"),
+          Field("impactWithin", &T::total, &L::intra,
+                "Waits of other ranks of the group while it is on the critical path, in seconds summed over ranks"),
+          Field("impactBetween", &T::total, &L::inter, "The same of ranks of other groups"),
+          Field("slack", &T::slack,
+                "The least of any of its activities that take time, in seconds; absent where none does"),
+          Group("byRank", Fields<T>{"",
+                                    "",
+                                    {
+                                        Field("execution", &T::execution, ByRank()),
+                                        Field("waiting", &T::waiting, ByRank()),
+                                        Field("costs", &T::costs, ByRank()),
+                                        Field("criticalPath", &T::critical, ByRank()),
+                                    }}),
+          Field("shape", &T::shape, shape),
+          Field("costsByRankAndIteration", &T::raster, raster,
+                "Rows of ranks of the run, columns of iterations, neighbours joined where there are many: seconds that "
+                "others wait because of it, summed over those ranks")
+              .When([](const T& path) { return !path.raster.cells.empty(); }),
+      }}
+      .After([](T& path, const JsonPlace& at) {
+        if (path.innermost.empty()) path.innermost = path.path;
+        const std::size_t ranks = at.Within<LossRecord>().ranks.size();
+        for (auto* values : {&path.execution, &path.waiting, &path.costs, &path.critical}) values->resize(ranks);
+      });
+}
+
+template <>
+Fields<PathFactorLoss> FieldsOf<PathFactorLoss>() {
+  using T = PathFactorLoss;
+  return {"",
+          "",
+          {
+              Field("path", &T::path),
+              Field("loadBalance", &T::load_balance),
+              Field("serialization", &T::serialization),
+          }};
+}
+
+template <>
+Fields<LossRecord> FieldsOf<LossRecord>() {
+  using T = LossRecord;
+  const auto is_known = [](const T& losses) { return !losses.unknown_waits; };
+  const auto shape = OptionalOf<LoadShape>(
+      FormOfFields(ShapeFields([](const JsonPlace& at) { return TextOf(RemedyForAll(at.Within<LossRecord>())); })));
+  const auto by_factor = OptionalOf<FactorLosses>(
+      Via<FactorLosses, std::vector<PathFactorLoss>>([](const FactorLosses& losses) { return losses.paths; },
+                                                     [](std::vector<PathFactorLoss> paths) {
+                                                       FactorLosses losses;
+                                                       for (const PathFactorLoss& path : paths) {
+                                                         losses.load_balance += path.load_balance;
+                                                         losses.serialization += path.serialization;
+                                                       }
+                                                       losses.paths = std::move(paths);
+                                                       return losses;
+                                                     }));
+  return Fields<T>{
+      "losses/phase",
+      "",
+      {
+          Field("trace", &T::trace),
+          Field("phase", &T::phase),
+          Field("cores", &T::cores).AtLeast(1),
+          Field("repeat", &T::repeat).AtLeast(0),
+          Field("iterations", &T::iterations).AtLeast(1),
+          Field("runRanks", &T::run_ranks, "Ranks of the run, or its threads where they are shown one by one")
+              .AtLeast(1),
+          Field("ranks", &T::ranks, "Those in the phase"),
+          Field("groups", &T::groups, "Names of the groups of ranks that do different work; empty: none are known"),
+          Field("recurs", &T::recurs,
+                "The occurrences of the phase lie apart: times are of them, but the critical path goes through what is "
+                "between them, too"),
+          Field("length", &T::length, "Seconds; of a phase that recurs the mean over ranks"),
+          Field("window", &T::window,
+                "Seconds from the first begin of the phase to its last end: the length of the critical path"),
+          Field("allocation", &T::allocation, "Seconds of the phase summed over ranks: the length times their number"),
+          Field("rules", &T::rules, "How waits are charged to delays"),
+          Part<T>("threads", Via<T, ThreadsByRank>(ThreadsOf, SetThreads),
+                  "Where threads are shown one by one: of every rank of the run the numbers of its threads, 0 is the "
+                  "one whose events are those of the rank. Numbers of ranks here, but for losses by factor, are then "
+                  "places in all of these lists one after the other")
+              .AtLeast(0)
+              .When([](const T& losses) { return !losses.locations.empty(); }),
+          Field("shape", &T::shape, shape),
+          Field("processGrid", &T::grid),
+          Field("waitsUnknown", &T::unknown_waits,
+                "Instead of everything about waits: calls in which ranks may have waited, but the trace does not say "
+                "for whom"),
+          Field("waiting", &T::waiting).RequiredWhen(is_known),
+          Field("shortTerm", &T::short_term).RequiredWhen(is_known),
+          Field("longTerm", &T::long_term).RequiredWhen(is_known),
+          Field("exitSkew", &T::exit_skew).When(is_known),
+          Field("unattributed", &T::unattributed, "Waits for which no cause is found, in seconds summed over ranks")
+              .RequiredWhen(is_known),
+          Field("notCharged", &T::lost,
+                "Waits that the rules of Scalasca do not charge to anything, in seconds summed over ranks")
+              .RequiredWhen(is_known),
+          Field("atEnd", &T::at_end,
+                "Waits at the end of the run, charged to nobody, in seconds summed over ranks; those at the end of any "
+                "other phase are charged like others")
+              .RequiredWhen(is_known),
+          Field("indirect", &T::indirect, "Waits that waits of late ranks caused, in seconds summed over ranks")
+              .RequiredWhen(is_known),
+          Field("propagating", &T::propagating, "Waits that make others wait, in seconds summed over ranks")
+              .RequiredWhen(is_known),
+          Field("wrongOrder", &T::wrong_order,
+                "Waits for senders that another order of receiving would have avoided, in seconds summed over ranks")
+              .RequiredWhen(is_known),
+          Field("callPaths", &T::paths, "Those that cause most first; in results.json those that a report shows")
+              .RequiredWhen(is_known),
+          Field("byFactor", &T::by_factor, by_factor,
+                "Seconds of the length, not summed over ranks, that call paths take away by load balance and by "
+                "serialization; negative where they make up for others")
+              .When(is_known),
+      }}
+      .Schema(R"({"if": {"not": {"required": ["waitsUnknown"]}}, "then": {"required": ["waiting", "shortTerm",
+        "longTerm", "unattributed", "notCharged", "atEnd", "indirect", "propagating", "wrongOrder", "callPaths"]}})");
+}
+
+template <>
+Fields<ProjectedLoss> FieldsOf<ProjectedLoss>() {
+  using T = ProjectedLoss;
+  return {"",
+          "",
+          {
+              Field("cores", &T::cores),
+              Field("loss", &T::loss),
+              Field("loss80", &T::loss80).OrNull(),
+              Field("loss95", &T::loss95).OrNull(),
+              Field("part", &T::part, "Of the losses of all call paths"),
+              Field("part80", &T::part80).OrNull(),
+              Field("part95", &T::part95).OrNull(),
+              Field("evidence", &T::is_evidence),
+          }};
+}
+
+template <>
+Fields<PathLossProjection> FieldsOf<PathLossProjection>() {
+  using T = PathLossProjection;
+  const auto point = ListOf<DataPoint>(
+      FormOfFields(Fields<DataPoint>{"", "", {Field("cores", &DataPoint::cores), Field("loss", &DataPoint::value)}}));
+  return {"",
+          "",
+          {
+              Field("path", &T::path),
+              Field("measured", &T::measured, point),
+              Field("model", &T::model).UnlessDefault(),
+              Field("formula", &T::formula).UnlessDefault(),
+              Field("targets", &T::targets),
+          }};
+}
+
+template <>
+Fields<LossProjection> FieldsOf<LossProjection>() {
+  using T = LossProjection;
+  return {"losses/projection",
+          "",
+          {
+              Field("phase", &T::phase),
+              Field("measure", &T::measure, "Share of all ranks' time (delayCosts) or of the run time"),
+              Field("fittedCores", &T::fitted_cores),
+              Field("obstacle", &T::obstacle, "Why there is no projection").UnlessDefault(),
+              Field("callPaths", &T::paths),
+          }};
+}
+
+template <>
+Fields<LossesFile> FieldsOf<LossesFile>() {
+  using T = LossesFile;
+  return Fields<T>{"losses",
+                   "",
+                   {
+                       Field("phases", &T::phases, "Phase by phase, runs rising"),
+                       Field("projections", &T::projections),
+                       Field("diagnostics", &T::findings, "Warnings about the runs").OrMissing(),
+                   }}
+      .File("farscale-losses", 1, 1, "record of losses");
 }
 
 std::string WriteLossesJson(const std::vector<LossRecord>& records, const std::vector<LossProjection>& projections,
                             const std::vector<Finding>& warnings) {
-  Json json = {{"format", "farscale-losses"}, {"version", 1}, {"generator", Generator()}};
-  Json list = Json::array();
-  for (const LossRecord& record : records) list.push_back(LossesToJson(record));
-  json["phases"] = std::move(list);
-  json["projections"] = LossProjectionsToJson(projections);
-  json["diagnostics"] = FindingsToJson(warnings);
-  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return JsonOf(LossesFile{records, projections, warnings}).dump(1, ' ', false, OrderedJson::error_handler_t::replace) +
+         "\n";
 }
+
+OrderedJson LossesSchema() { return SchemaOf<LossesFile>("Where time is lost, written by farscale imbalance"); }
 
 }  // namespace farscale

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <string_view>
 #include <tuple>
@@ -13,16 +12,16 @@
 
 #include "base/error.h"
 #include "factors/anomalies.h"
+#include "results/fields.h"
 
 namespace farscale {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 constexpr const char* kWholeRun = "whole run";
-constexpr const char* kWholePhase = "whole";  // what it is called where it comes from a trace
+constexpr const char* kPhaseOfWhole = "whole";  // what it is called where it comes from a trace
 
-struct Reading {
+// The table so far, and what is known of its runs.
+struct MeasuredTable {
   FactorTable table;
   std::set<std::string> jobs;
   std::map<std::tuple<std::string, PhaseId, std::int64_t>, std::int64_t> repeats;
@@ -38,126 +37,195 @@ void AddFinding(FactorTable& table, const std::string& id, const std::string& se
   table.findings.push_back({id, severity, sentence, 1, 0, example});
 }
 
-constexpr double kMost = 1e9;
-constexpr double kRounding = 1e-6;  // relative
+// Chosen: far above any machine, and products of two such counts still are whole numbers.
+constexpr double kMostOfAny = 1e9;
+constexpr double kRounding = 1e-6;  // relative; of times that were written with all their digits, chosen
 
-[[noreturn]] void Damaged(const std::string& file, const std::string& field, const std::string& what) {
-  throw Error(ErrorKind::kInput, file, fmt::format("{} {}: the file is damaged", field, what), "measure the run again");
-}
+struct NodeInFile {
+  std::string name;
+  std::vector<std::int64_t> ranks;
+};
 
-// A number of an object that must be there; `field` is what an error calls it.
-double Number(const Json& object, const char* key, const std::string& file, const std::string& field) {
-  if (!object.contains(key)) Damaged(file, field, "is missing");
-  const Json& value = object.at(key);
-  if (!value.is_number()) Damaged(file, field, "is no number");
-  const auto number = value.get<double>();
-  if (!std::isfinite(number) || number < 0) Damaged(file, field, fmt::format("is {}, less than 0", number));
-  return number;
-}
+struct RegionInFile {
+  std::string name;
+  std::int64_t ranks = 0, fewest_starts = 0, most_starts = 0;
+  std::optional<std::vector<std::int64_t>> on_ranks;
+  double elapsed = 0, useful_average = 0, useful_largest = 0, useful_total = 0, mpi_total = 0, node_load_largest = 0;
+  std::uint64_t calls = 0, calls_of_other_threads = 0;
+  double calls_per_millisecond = 0;
+  std::optional<double> ideal_elapsed, cpu_share, cpu_total, instructions, cycles, ipc, frequency;
+  std::optional<std::uint64_t> preemptions;
+  FactorValues factors;
+  std::vector<double> elapsed_by_rank, useful_by_rank;
+};
 
-std::int64_t Count(const Json& object, const char* key, std::int64_t least, const std::string& file,
-                   const std::string& field) {
-  const double number = Number(object, key, file, field);
-  if (number != std::floor(number)) Damaged(file, field, fmt::format("is {}, which is no whole number", number));
-  if (number < static_cast<double>(least)) Damaged(file, field, fmt::format("must be at least {}", least));
-  if (number > kMost) Damaged(file, field, fmt::format("is {:.3g}, more than there can be", number));
-  return static_cast<std::int64_t>(number);
-}
+struct RemarkInFile {
+  std::string id;
+  Severity severity = Severity::kNote;
+  std::string sentence;
+};
+
+struct RunInFile {
+  std::string job, program, mpi, started, clock, ending;
+  std::vector<std::string> command;
+  std::int64_t ranks = 0, threads = 0;
+  std::optional<std::uint64_t> signal;
+  std::optional<std::vector<std::int64_t>> ended_first, not_finalized;
+  std::vector<std::int64_t> missing_ranks;
+  std::vector<NodeInFile> nodes;
+  std::vector<RegionInFile> regions;
+  std::vector<RemarkInFile> remarks;
+};
 
 bool Agree(double a, double b) { return std::abs(a - b) <= kRounding * std::max(std::abs(a), std::abs(b)); }
 
 // The times of a region and the factors that were made of them have to fit each other.
-void CheckTimes(const Json& region, const std::string& name, const std::string& file) {
-  const auto number = [&](const char* key) {
-    return Number(region, key, file, fmt::format("{} of region '{}'", key, name));
-  };
-  const double elapsed = number("elapsed"), average = number("usefulAverage"), largest = number("usefulLargest");
-  const auto ranks = Count(region, "ranks", 1, file, fmt::format("ranks of region '{}'", name));
+void CheckTimes(const RegionInFile& region, const JsonPlace& at) {
   const auto contradict = [&](const char* one, const char* other) {
-    Damaged(file, fmt::format("{} and {} of region '{}'", one, other, name), "contradict each other");
+    at.Fail(fmt::format("is damaged: {} and {} contradict each other", one, other), "measure the run again");
   };
+  const double elapsed = region.elapsed, average = region.useful_average, largest = region.useful_largest;
   if (largest > elapsed * (1 + kRounding)) contradict("usefulLargest", "elapsed");
   if (average > largest * (1 + kRounding)) contradict("usefulAverage", "usefulLargest");
-  if (!Agree(number("usefulTotal"), average * static_cast<double>(ranks))) contradict("usefulTotal", "usefulAverage");
-  const Json& factors = region.at("factors");
-  const auto efficiency = factors.find("parallelEfficiency");
-  if (efficiency == factors.end()) return;
-  if (!(elapsed > 0)) Damaged(file, fmt::format("elapsed of region '{}'", name), "must be positive");
-  if (!efficiency->is_number() || !Agree(efficiency->get<double>(), average / elapsed)) {
-    contradict("parallelEfficiency", "usefulAverage");
+  if (!Agree(region.useful_total, average * static_cast<double>(region.ranks))) {
+    contradict("usefulTotal", "usefulAverage");
   }
+  const std::optional<double> efficiency = region.factors[Factor::kParallelEfficiency];
+  if (!efficiency) return;
+  if (!(elapsed > 0)) at.Fail("has factors, but elapsed is 0", "measure the run again");
+  if (!Agree(*efficiency, average / elapsed)) contradict("parallelEfficiency", "usefulAverage");
 }
 
-void RequireMeasuredRun(const Json& json, const std::string& file) {
-  if (!json.is_object() || json.value("format", "") != kMeasuredRunFormat) {
-    throw Error(ErrorKind::kInput, file, "is not a measured run",
-                "several files at once must all be results of farscale measure");
+void CheckRun(const RunInFile& run, const JsonPlace& at) {
+  if (!run.missing_ranks.empty()) {
+    at.Fail(fmt::format("has no data of {} of its {} ranks", run.missing_ranks.size(), run.ranks),
+            "measure the run again");
   }
-  const int version = json.at("version").get<int>();
-  if (version != kMeasuredRunVersion) {
-    throw Error(ErrorKind::kInput, file,
-                fmt::format("has version {} of measured runs, this program reads {}", version, kMeasuredRunVersion));
-  }
-  const std::int64_t ranks = Count(json, "ranks", 1, file, "ranks");
-  Count(json, "threads", 1, file, "threads");
-  if (json.contains("missingRanks") && !json.at("missingRanks").empty()) {
-    throw Error(ErrorKind::kInput, file,
-                fmt::format("nothing is known of {} of its {} ranks", json.at("missingRanks").size(), ranks),
-                "measure the run again");
-  }
-  if (json.at("nodes").empty()) Damaged(file, "nodes", "is empty");
-  const Json& regions = json.at("regions");
-  if (!regions.is_array() || regions.empty() || regions.at(0).at("name") != kWholeRun) {
-    Damaged(file, "regions", "does not begin with the whole run");
-  }
+  if (run.regions.front().name != kWholeRun) JsonPlace(at, "regions").Fail("does not begin with the whole run");
 }
 
-FactorValues FactorsOfRegion(const Json& region, const std::string& file) {
-  FactorValues values;
-  for (const auto& [id, value] : region.at("factors").items()) {
-    const auto factor = FactorById(id);
-    if (!factor) throw Error(ErrorKind::kInput, file, "unknown factor '" + id + "'");
-    const double number = value.get<double>();
-    if (!(number > 0)) throw Error(ErrorKind::kInput, file, id + " must be positive");
-    values[*factor] = number;
-  }
-  return values;
+}  // namespace
+
+template <>
+Fields<NodeInFile> FieldsOf<NodeInFile>() {
+  return {"", "", {Field("name", &NodeInFile::name), Field("ranks", &NodeInFile::ranks).AtLeast(0)}};
 }
+
+template <>
+Fields<RegionInFile> FieldsOf<RegionInFile>() {
+  using T = RegionInFile;
+  const auto factors = ValuesOfFactors({"parallelEfficiency", "loadBalance", "loadBalanceIn", "loadBalanceOut",
+                                        "communicationEfficiency", "serializationEfficiency", "transferEfficiency"});
+  return Fields<T>{
+      "measured-run/region",
+      "",
+      {
+          Field("name", &T::name, "\"whole run\" for the first, else as the program calls it"),
+          Field("ranks", &T::ranks, "That have started it").AtLeast(0).AtMost(kMostOfAny),
+          Field("onRanks", &T::on_ranks, "Which, where it is not all").AtLeast(0),
+          Field("fewestStarts", &T::fewest_starts, "Of a rank that has started it").AtLeast(0).AtMost(kMostOfAny),
+          Field("mostStarts", &T::most_starts).AtLeast(0).AtMost(kMostOfAny),
+          Field("elapsed", &T::elapsed,
+                "Seconds, the longest of any rank [Lopez21, eq. 1]; of the whole run on one node from the first begin "
+                "to the last end")
+              .AtLeast(0),
+          Field("usefulAverage", &T::useful_average, "Seconds outside MPI, mean over the ranks").AtLeast(0),
+          Field("usefulLargest", &T::useful_largest).AtLeast(0),
+          Field("usefulTotal", &T::useful_total).AtLeast(0),
+          Field("mpiTotal", &T::mpi_total, "Seconds inside MPI, all ranks").AtLeast(0).Later(),
+          Field("nodeLoadLargest", &T::node_load_largest, "The largest mean useful time of a node").AtLeast(0).Later(),
+          Field("mpiCalls", &T::calls, "Of the threads that called MPI_Init, all ranks").Later(),
+          Field("mpiCallsOfOtherThreads", &T::calls_of_other_threads).Later(),
+          Field("mpiCallsPerMillisecond", &T::calls_per_millisecond, "Of the rank that makes most").AtLeast(0).Later(),
+          Field("idealElapsed", &T::ideal_elapsed, "Seconds on a network that takes no time, with --ideal").AtLeast(0),
+          Field("cpuShare", &T::cpu_share,
+                "CPU time over elapsed time of the main threads, of the occurrences it was taken of")
+              .AtLeast(0),
+          Field("preemptions", &T::preemptions, "Involuntary context switches in these"),
+          Field("cpuTotal", &T::cpu_total, "Seconds of CPU time of all threads of all ranks in these").AtLeast(0),
+          Field("instructions", &T::instructions, "Outside MPI, where the kernel lets them be counted").AtLeast(0),
+          Field("cycles", &T::cycles).AtLeast(0),
+          Field("ipc", &T::ipc).AtLeast(0),
+          Field("frequency", &T::frequency, "Cycles a second of useful time").AtLeast(0),
+          Field("factors", &T::factors, factors, "By the ids of factor tables; empty when no rank computed").Above(0),
+          Field("elapsedByRank", &T::elapsed_by_rank, "In the order of the ranks that have started it")
+              .AtLeast(0)
+              .Later(),
+          Field("usefulByRank", &T::useful_by_rank).AtLeast(0).Later(),
+      }}
+      .After([](T& region, const JsonPlace& at) { CheckTimes(region, at); });
+}
+
+template <>
+Fields<RemarkInFile> FieldsOf<RemarkInFile>() {
+  using T = RemarkInFile;
+  return {"", "", {Field("id", &T::id), Field("severity", &T::severity), Field("sentence", &T::sentence)}};
+}
+
+template <>
+Fields<RunInFile> FieldsOf<RunInFile>() {
+  using T = RunInFile;
+  return Fields<T>{
+      "measured-run",
+      "",
+      {
+          Field("job", &T::job, "Different in every run"),
+          Field("program", &T::program, "Name of the executable of rank 0"),
+          Field("command", &T::command, "Its arguments, the first 1,000 bytes").Later(),
+          Field("mpi", &T::mpi, "As the library describes itself").Later(),
+          Field("started", &T::started, "When MPI_Init had returned, UTC").Later(),
+          Field("ranks", &T::ranks).AtLeast(1).AtMost(kMostOfAny),
+          Field("threads", &T::threads, "Per rank, from --threads").AtLeast(1).AtMost(kMostOfAny),
+          Field("clock", &T::clock, OneOf({"time stamp counter", "monotonic clock"})).Later(),
+          Field("ending", &T::ending, OneOf({"finalized", "not finalized", "aborted", "signal", "lost", "running"}),
+                "`lost`: a process vanished, killed or by _exit"),
+          Field("endedFirst", &T::ended_first,
+                "The rank whose termination `ending` is, where it is not MPI_Finalize; several when they ended at once")
+              .AtLeast(0),
+          Field("signal", &T::signal, "That ended it"),
+          Field("notFinalized", &T::not_finalized, "Ranks that did not come to MPI_Finalize").AtLeast(0),
+          Field("missingRanks", &T::missing_ranks, "Ranks without any data").AtLeast(0).OrMissing(),
+          Field("nodes", &T::nodes).LeastItems(1),
+          Field("regions", &T::regions).LeastItems(1),
+          Field("diagnostics", &T::remarks).Later(),
+      }}
+      .File(kMeasuredRunFormat, kMeasuredRunVersion, kMeasuredRunVersion, "measured run")
+      .After([](T& run, const JsonPlace& at) { CheckRun(run, at); });
+}
+
+namespace {
 
 // A region may have the name that the whole run has in tables, which would make it another run of the whole.
 std::string PhaseOf(const std::string& region) {
   constexpr std::string_view kBefore = "region ";
   std::string_view rest = region;
   while (rest.starts_with(kBefore)) rest.remove_prefix(kBefore.size());
-  return rest == kWholePhase || rest == kWholeRun ? std::string(kBefore) + region : region;
+  return rest == kPhaseOfWhole || rest == kWholeRun ? std::string(kBefore) + region : region;
 }
 
-void AddRegion(const Json& json, const Json& region, bool is_whole, const std::string& file, Reading& reading) {
-  const auto name = region.at("name").get<std::string>();
-  const auto ranks = json.at("ranks").get<std::int64_t>();
+void AddRegion(const RunInFile& run, const RegionInFile& region, const std::string& file, MeasuredTable& reading) {
+  const bool is_whole = &region == &run.regions.front();
   FactorTable& table = reading.table;
-  CheckTimes(region, name, file);
-  const std::string where = fmt::format("{} of {}", name, file);
-  if (region.at("ranks").get<std::int64_t>() != ranks) {
+  const std::string where = fmt::format("{} of {}", region.name, file);
+  if (region.ranks != run.ranks) {
     AddFinding(table, "regionOnSomeRanks", "regions that some ranks alone have started are left out", where);
     return;
   }
-  FactorRow row;
-  row.values = FactorsOfRegion(region, file);
-  if (!row.values[Factor::kParallelEfficiency]) {
+  if (!region.factors[Factor::kParallelEfficiency]) {
     AddFinding(table, "nothingUseful", "regions in which no rank computes are left out", where);
     return;
   }
-  row.series = json.at("program").get<std::string>();
-  row.phase = is_whole ? std::string(kWholePhase) : PhaseOf(name);
-  row.ranks = ranks;
-  row.threads = json.at("threads").get<std::int64_t>();
+  FactorRow row;
+  row.values = region.factors;
+  row.series = run.program;
+  row.phase = is_whole ? std::string(kPhaseOfWhole) : PhaseOf(region.name);
+  row.ranks = run.ranks;
+  row.threads = run.threads;
   row.cores = row.ranks * row.threads;
-  row.nodes = static_cast<std::int64_t>(json.at("nodes").size());
-  row.runtime = region.at("elapsed").get<double>();
-  const auto starts = Count(region, "mostStarts", 0, file, "mostStarts");
-  const bool is_even = Count(region, "fewestStarts", 0, file, "fewestStarts") == starts;
-  if (!is_whole && is_even && starts > 0) row.iterations = static_cast<double>(starts);
+  row.nodes = static_cast<std::int64_t>(run.nodes.size());
+  row.runtime = region.elapsed;
+  const bool is_even = region.fewest_starts == region.most_starts;
+  if (!is_whole && is_even && region.most_starts > 0) row.iterations = static_cast<double>(region.most_starts);
   row.span = is_whole ? Span::kWhole : Span::kEach;
   row.repeat = reading.repeats[{row.series, row.phase, row.cores}]++;
   table.rows.push_back(std::move(row));
@@ -172,40 +240,36 @@ constexpr std::pair<const char*, const char*> kRemarks[] = {
 constexpr std::string_view kSeenOtherwise[] = {"aborted",      "endedBySignal", "notFinalized",     "lost",
                                                "ranksMissing", "nothingUseful", "regionOnSomeRanks"};
 
-void AddRemarks(const Json& json, const std::string& file, FactorTable& table) {
-  for (const Json& remark : json.value("diagnostics", Json::array())) {
-    const auto id = remark.at("id").get<std::string>();
-    const bool is_warning = remark.at("severity").get<std::string>() == "warning";
-    auto sentence = remark.at("sentence").get<std::string>();
-    std::string example = file;
-    bool is_kept =
-        is_warning && std::find(std::begin(kSeenOtherwise), std::end(kSeenOtherwise), id) == std::end(kSeenOtherwise);
+void AddRemarks(const RunInFile& run, const std::string& file, FactorTable& table) {
+  for (const RemarkInFile& remark : run.remarks) {
+    std::string sentence = remark.sentence, example = file;
+    bool is_kept = remark.severity == Severity::kWarning &&
+                   std::ranges::find(kSeenOtherwise, remark.id) == std::end(kSeenOtherwise);
     for (const auto& [known, of_several] : kRemarks) {
-      if (id != known) continue;
+      if (remark.id != known) continue;
       example += ": " + sentence;
       sentence = of_several;
       is_kept = true;
     }
-    if (is_kept) AddFinding(table, id, sentence, example, is_warning ? Severity::kWarning : Severity::kNote);
+    if (is_kept) AddFinding(table, remark.id, sentence, example, remark.severity);
   }
 }
 
-void AddFile(const MeasuredRunFile& file, Reading& reading) {
-  try {
-    const Json json = Json::parse(file.text);
-    RequireMeasuredRun(json, file.file);
-    if (!reading.jobs.insert(json.at("job").get<std::string>()).second) {
-      throw Error(ErrorKind::kInput, file.file, "the same run is given twice");
-    }
-    if (json.at("ending").get<std::string>() != "finalized") {
-      AddFinding(reading.table, "runNotFinalized", "runs ended before MPI_Finalize and count until then", file.file);
-    }
-    AddRemarks(json, file.file, reading.table);
-    const Json& regions = json.at("regions");
-    for (const Json& region : regions) AddRegion(json, region, &region == &regions.front(), file.file, reading);
-  } catch (const nlohmann::json::exception& error) {
-    throw Error(ErrorKind::kInput, file.file, std::string("is damaged: ") + error.what());
+void AddFile(const MeasuredRunFile& file, MeasuredTable& reading) {
+  const OrderedJson json = fields_internal::ParseJson(file.text, file.file);
+  if (!json.is_object() || json.value("format", "") != kMeasuredRunFormat) {
+    throw Error(ErrorKind::kInput, file.file, "is not a measured run",
+                "several files at once must all be results of farscale measure");
   }
+  const auto run = FromJson<RunInFile>(json, file.file);
+  if (!reading.jobs.insert(run.job).second) {
+    throw Error(ErrorKind::kInput, file.file, "the same run is given twice");
+  }
+  if (run.ending != "finalized") {
+    AddFinding(reading.table, "runNotFinalized", "runs ended before MPI_Finalize and count until then", file.file);
+  }
+  AddRemarks(run, file.file, reading.table);
+  for (const RegionInFile& region : run.regions) AddRegion(run, region, file.file, reading);
 }
 
 // Work that hardly grows with the cores is strong scaling, work that grows with them weak scaling; the nearer one in
@@ -214,7 +278,7 @@ void GuessScaling(FactorTable& table) {
   const FactorRow* smallest = nullptr;
   const FactorRow* largest = nullptr;
   for (const FactorRow& row : table.rows) {
-    if (row.phase != kWholePhase || row.series != table.rows.front().series) continue;
+    if (row.phase != kPhaseOfWhole || row.series != table.rows.front().series) continue;
     if (smallest == nullptr || row.cores < smallest->cores) smallest = &row;
     if (largest == nullptr || row.cores > largest->cores) largest = &row;
   }
@@ -233,7 +297,7 @@ void GuessScaling(FactorTable& table) {
 }  // namespace
 
 FactorTable TableOfMeasuredRuns(const std::vector<MeasuredRunFile>& files) {
-  Reading reading;
+  MeasuredTable reading;
   for (const MeasuredRunFile& file : files) AddFile(file, reading);
   FactorTable& table = reading.table;
   if (table.rows.empty()) {
@@ -249,5 +313,7 @@ FactorTable TableOfMeasuredRuns(const std::vector<MeasuredRunFile>& files) {
                    [](const FactorRow& a, const FactorRow& b) { return a.cores < b.cores; });
   return std::move(reading.table);
 }
+
+OrderedJson MeasuredRunSchema() { return SchemaOf<RunInFile>("Run measured by farscale without a trace"); }
 
 }  // namespace farscale

@@ -1,6 +1,7 @@
 // Runs that `farscale measure` has measured, as rows of a factor table [docs/schema/measured-run.schema.json].
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -20,7 +21,9 @@ struct MeasuredRunFile {
 // one core count are repeats in the order given; runs of several programs are series. How the runs scale is read off
 // their useful time, with a finding that says so, and what the runs themselves warn of becomes findings, too. A region
 // called like the whole run is phase "region whole". Throws an input error naming the file for anything else than a
-// measured run, for numbers that cannot be or contradict each other, for a run of which ranks are missing, and for the same run given twice.
+// measured run, for numbers that cannot be or contradict each other, for a run of which ranks are missing, and for the
+// same run given twice.
 FactorTable TableOfMeasuredRuns(const std::vector<MeasuredRunFile>& files);
+nlohmann::ordered_json MeasuredRunSchema();
 
 }  // namespace farscale

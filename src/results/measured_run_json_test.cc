@@ -114,22 +114,23 @@ TEST(MeasuredRuns, WithImpossibleNumbersAreRefused) {
   const std::string good = RunOf("a", "app", 2, Region("whole run", 2, 1, 4, 0.5));
   const std::vector<std::array<const char*, 3>> damages = {
       {R"("program": "app", "ranks": 2)", R"("program": "app", "ranks": 1e12)",
-       "ranks is 1e+12, more than there can be"},
-      {R"("program": "app", "ranks": 2)", R"("program": "app", "ranks": -4)", "ranks is -4, less than 0"},
-      {R"("program": "app", "ranks": 2)", R"("program": "app", "ranks": 0)", "ranks must be at least 1"},
+       "ranks is 1e+12, but must be at most 1e+09"},
+      {R"("program": "app", "ranks": 2)", R"("program": "app", "ranks": -4)", "ranks is -4, but must be at least 1"},
+      {R"("program": "app", "ranks": 2)", R"("program": "app", "ranks": 0)", "ranks is 0, but must be at least 1"},
       {R"("program": "app", "ranks": 2)", R"("program": "app", "ranks": 4.5)",
-       "ranks is 4.5, which is no whole number"},
-      {R"("program": "app", "ranks": 2)", R"("program": "app", "ranks": "2")", "ranks is no number"},
-      {R"("threads": 1)", R"("threads": 0)", "threads must be at least 1"},
-      {R"("usefulTotal": 4)", R"("usefulTotal": -3)", "usefulTotal of region 'whole run' is -3, less than 0"},
-      {R"("usefulTotal": 4)", R"("other": 4)", "usefulTotal of region 'whole run' is missing"},
-      {R"("usefulTotal": 4)", R"("usefulTotal": 5)", "usefulTotal and usefulAverage of region 'whole run' contradict"},
-      {R"("usefulLargest": 4)", R"("usefulLargest": 9)", "usefulLargest and elapsed of region 'whole run' contradict"},
-      {R"("usefulLargest": 4)", R"("usefulLargest": 4.00001)", "usefulLargest and elapsed of region"},
-      {R"("usefulLargest": 4)", R"("usefulLargest": 1)", "usefulAverage and usefulLargest of region"},
-      {R"("usefulLargest": 4)", R"("usefulLargest": 1.99999)", "usefulAverage and usefulLargest of region"},
+       "ranks is 4.5, which is not a whole number"},
+      {R"("program": "app", "ranks": 2)", R"("program": "app", "ranks": "2")", "ranks is not a whole number"},
+      {R"("threads": 1)", R"("threads": 0)", "threads is 0, but must be at least 1"},
+      {R"("usefulTotal": 4)", R"("usefulTotal": -3)", "regions[0].usefulTotal is -3, but must be at least 0"},
+      {R"("usefulTotal": 4)", R"("other": 4)", "regions[0].usefulTotal is missing"},
+      {R"("usefulTotal": 4)", R"("usefulTotal": 5)", "regions[0] is damaged: usefulTotal and usefulAverage contradict"},
+      {R"("usefulLargest": 4)", R"("usefulLargest": 9)", "regions[0] is damaged: usefulLargest and elapsed contradict"},
+      {R"("usefulLargest": 4)", R"("usefulLargest": 4.00001)", "regions[0] is damaged: usefulLargest and elapsed contradict"},
+      {R"("usefulLargest": 4)", R"("usefulLargest": 1)", "regions[0] is damaged: usefulAverage and usefulLargest contradict"},
+      {R"("usefulLargest": 4)", R"("usefulLargest": 1.99999)", "regions[0] is damaged: usefulAverage and usefulLargest contradict"},
       {R"("parallelEfficiency": 0.5)", R"("parallelEfficiency": 0.9)",
-       "parallelEfficiency and usefulAverage of region"},
+       "regions[0] is damaged: parallelEfficiency and usefulAverage contradict"},
+      {R"("threads": 1)", R"("threads": 1, "treads": 1)", "has the unknown key 'treads'; did you mean 'threads'?"},
       {R"("name": "whole run")", R"("name": "part")", "regions does not begin with the whole run"},
   };
   for (const auto& [from, to, words] : damages) {
@@ -156,18 +157,18 @@ TEST(MeasuredRuns, AreRefusedWhereTheyDoNotFit) {
         TableOfMeasuredRuns({{"{\"format\": \"farscale-factors\"}", "f"}});
       },
       ThrowsMessage<Error>(HasSubstr("f: is not a measured run")));
-  EXPECT_THAT([] { TableOfMeasuredRuns({{"{", "f"}}); }, ThrowsMessage<Error>(HasSubstr("f: is damaged")));
+  EXPECT_THAT([] { TableOfMeasuredRuns({{"{", "f"}}); }, ThrowsMessage<Error>(HasSubstr("f: is not valid JSON")));
   EXPECT_THAT(
       [] {
         TableOfMeasuredRuns(
             {{RunOf("a", "app", 2, Region("whole run", 2, 1, 4, 0.9), ", \"missingRanks\": [1]"), "f"}});
       },
-      ThrowsMessage<Error>(HasSubstr("nothing is known of 1 of its 2 ranks")));
+      ThrowsMessage<Error>(HasSubstr("has no data of 1 of its 2 ranks")));
   EXPECT_THAT(
       [] {
         TableOfMeasuredRuns({{RunOf("a", "app", 2, Region("whole run", 2, 1, 0, 0.9)), "f"}});
       },
-      ThrowsMessage<Error>(HasSubstr("elapsed of region 'whole run' must be positive")));
+      ThrowsMessage<Error>(HasSubstr("regions[0] has factors, but elapsed is 0")));
 }
 
 }  // namespace

@@ -1,288 +1,475 @@
 #include "results/projection_json.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
-#include "base/error.h"
-#include "base/version.h"
-#include "results/factor_table_json.h"
-#include "results/answers_json.h"
+#include "results/fields.h"
 
 namespace farscale {
 namespace {
 
-using Json = nlohmann::ordered_json;
+constexpr double kMostCores = 1e12;  // chosen: far above any machine, and charts up to there still end
 
-std::optional<double> NumberOf(const Json& json) {
-  return json.is_null() ? std::nullopt : std::optional(json.get<double>());
+template <typename T>
+Field<T> CoresField(const char* key, double T::*member, const char* text = "") {
+  return Field(key, member, text).Above(0).AtMost(kMostCores);
 }
 
-Json ToJson(const ProjectedValue& value) {
-  Json json = {{"cores", value.cores}, {"ratio", value.ratio}, {"value", value.value}};
-  if (value.interval80) json["interval80"] = {value.interval80->low, value.interval80->high};
-  if (value.interval95) json["interval95"] = {value.interval95->low, value.interval95->high};
-  return json;
-}
+struct FittedParameter {
+  std::string name;
+  double value = 0;
+  bool at_bound = false;
+  std::optional<double> standard_error;
+};
 
-// Anything else would draw charts for ever.
-double CoresIn(const Json& json, const char* key = "cores") {
-  constexpr double kMostCores = 1e12;
-  const double cores = json.at(key).get<double>();
-  if (cores > 0 && cores <= kMostCores) return cores;
-  throw Error(ErrorKind::kInput, "", "a projection has an impossible number of cores");
-}
-
-std::optional<IntervalBounds> IntervalIn(const Json& json, const char* key) {
-  if (!json.contains(key)) return std::nullopt;
-  return IntervalBounds{json.at(key).at(0).get<double>(), json.at(key).at(1).get<double>()};
-}
-
-ProjectedValue ValueOf(const Json& json) {
-  return {CoresIn(json), json.at("ratio").get<double>(), json.at("value").get<double>(), IntervalIn(json, "interval80"),
-          IntervalIn(json, "interval95")};
-}
-
-Json ToJson(const std::vector<ProjectedValue>& values) {
-  Json list = Json::array();
-  for (const ProjectedValue& value : values) list.push_back(ToJson(value));
-  return list;
-}
-
-std::vector<ProjectedValue> ValuesOf(const Json& json) {
-  std::vector<ProjectedValue> values;
-  for (const Json& value : json) values.push_back(ValueOf(value));
-  return values;
-}
-
-Json ToJson(const std::vector<DataPoint>& points) {
-  Json list = Json::array();
-  for (const DataPoint& point : points) {
-    Json json = {{"cores", point.cores}, {"value", point.value}};
-    if (point.standard_error) json["standardError"] = *point.standard_error;
-    list.push_back(json);
-  }
-  return list;
-}
-
-std::vector<DataPoint> PointsOf(const Json& json) {
-  std::vector<DataPoint> points;
-  for (const Json& point : json) {
-    points.push_back({CoresIn(point), point.at("value").get<double>(), NumberOf(point.value("standardError", Json()))});
-  }
-  return points;
-}
-
-// Outcomes in files, in the order of the enumeration.
-constexpr std::array<const char*, 5> kOutcomes = {"converged", "atBound", "tooFewPoints", "notConverged",
-                                                  "leavesRange"};
-
-Json ToJson(FitOutcome outcome) { return kOutcomes[static_cast<std::size_t>(outcome)]; }
-
-FitOutcome OutcomeOf(const Json& json) {
-  const auto name = json.get<std::string>();
-  for (std::size_t i = 0; i < kOutcomes.size(); ++i) {
-    if (name == kOutcomes[i]) return static_cast<FitOutcome>(i);
-  }
-  throw Error(ErrorKind::kInput, "", "unknown outcome '" + name + "' of a fit");
-}
-
-Json ToJson(const FittedModel& fit) {
-  Json parameters = Json::array();
+std::vector<FittedParameter> ParametersOf(const FittedModel& fit) {
+  std::vector<FittedParameter> parameters;
   const std::size_t count = fit.parameters.size();
   for (std::size_t i = 0; i < count; ++i) {
-    Json parameter = {
-        {"name", fit.names[i]}, {"value", fit.parameters[i]}, {"atBound", static_cast<bool>(fit.at_bound[i])}};
-    if (fit.covariance.size() == count * count) {
-      parameter["standardError"] = std::sqrt(std::max(0.0, fit.covariance[i * count + i]));
-    }
-    parameters.push_back(parameter);
+    parameters.push_back({fit.names[i], fit.parameters[i], static_cast<bool>(fit.at_bound[i]), std::nullopt});
+    if (fit.covariance.size() != count * count) continue;
+    parameters.back().standard_error = std::sqrt(std::max(0.0, fit.covariance[i * count + i]));
   }
-  Json json = {{"model", fit.model},
-               {"dimension", fit.dimension},
-               {"outcome", ToJson(fit.outcome)},
-               {"parameters", parameters},
-               {"covariance", fit.covariance},
-               {"points", ToJson(fit.points)},
-               {"residuals", fit.residuals},
-               {"sumOfSquares", fit.sum_of_squares},
-               {"sigma", fit.sigma},
-               {"sigmaIsAssumed", fit.sigma_is_assumed},
-               {"degreesOfFreedom", fit.degrees_of_freedom}};
-  if (!fit.weights.empty()) {
-    json["weights"] = fit.weights;
-    json["scatter"] = fit.scatter;
-  }
-  return json;
+  return parameters;
 }
 
-FittedModel FitOf(const Json& json) {
-  FittedModel fit;
-  fit.model = json.at("model").get<std::string>();
-  fit.dimension = json.at("dimension").get<int>();
-  fit.outcome = OutcomeOf(json.at("outcome"));
-  for (const Json& parameter : json.at("parameters")) {
-    fit.names.push_back(parameter.at("name").get<std::string>());
-    fit.parameters.push_back(parameter.at("value").get<double>());
-    fit.at_bound.push_back(parameter.at("atBound").get<bool>());
+void SetParameters(FittedModel& fit, const std::vector<FittedParameter>& parameters) {
+  for (const FittedParameter& parameter : parameters) {
+    fit.names.push_back(parameter.name);
+    fit.parameters.push_back(parameter.value);
+    fit.at_bound.push_back(parameter.at_bound);
   }
-  fit.covariance = json.at("covariance").get<std::vector<double>>();
-  fit.points = PointsOf(json.at("points"));
-  fit.residuals = json.at("residuals").get<std::vector<double>>();
-  fit.weights = json.value("weights", std::vector<double>());
-  fit.scatter = json.value("scatter", 0.0);
-  fit.sum_of_squares = json.at("sumOfSquares").get<double>();
-  fit.sigma = json.at("sigma").get<double>();
-  fit.sigma_is_assumed = json.at("sigmaIsAssumed").get<bool>();
-  fit.degrees_of_freedom = json.at("degreesOfFreedom").get<int>();
-  return fit;
 }
 
-Json ToJson(const Rival& rival) {
-  Json parameters = Json::object();
-  for (std::size_t i = 0; i < rival.parameters.size(); ++i) parameters[rival.names[i]] = rival.parameters[i];
-  return {{"model", rival.model},   {"dimension", rival.dimension}, {"outcome", ToJson(rival.outcome)},
-          {"weight", rival.weight}, {"parameters", parameters},     {"values", rival.values}};
+Dictionary<double> ParametersByName(const Rival& rival) {
+  Dictionary<double> parameters;
+  for (std::size_t i = 0; i < rival.parameters.size(); ++i) {
+    parameters.emplace_back(rival.names[i], rival.parameters[i]);
+  }
+  return parameters;
 }
 
-// Files of earlier versions know no weights.
-Rival RivalOf(const Json& json) {
-  Rival rival{json.at("model").get<std::string>(),
-              json.at("dimension").get<int>(),
-              OutcomeOf(json.at("outcome")),
-              json.value("weight", 0.0),
-              {},
-              {},
-              json.value("values", std::vector<double>())};
-  if (!json.contains("parameters")) return rival;
-  for (const auto& [name, value] : json.at("parameters").items()) {
+void SetParametersByName(Rival& rival, const Dictionary<double>& parameters) {
+  for (const auto& [name, value] : parameters) {
     rival.names.push_back(name);
-    rival.parameters.push_back(value.get<double>());
+    rival.parameters.push_back(value);
   }
-  return rival;
 }
 
-Factor FactorIn(const Json& json) {
-  const auto factor = FactorById(json.get<std::string>());
-  if (!factor) throw Error(ErrorKind::kInput, "", "unknown factor '" + json.get<std::string>() + "'");
-  return *factor;
+struct DominantAt {
+  double cores = 0;
+  Factor factor = Factor::kLoadBalance;
+};
+
+// A file of `farscale predict`.
+struct ProjectionFile {
+  std::vector<PhaseProjection> phases;
+  std::vector<Finding> findings;
+};
+
+constexpr const char* kEvidenceText = "Whether this lies within the reliable range";
+
+}  // namespace
+
+template <>
+std::vector<std::pair<FitOutcome, std::string>> NamesOf<FitOutcome>() {
+  return {{FitOutcome::kConverged, "converged"},
+          {FitOutcome::kAtBound, "atBound"},
+          {FitOutcome::kTooFewPoints, "tooFewPoints"},
+          {FitOutcome::kNotConverged, "notConverged"},
+          {FitOutcome::kLeavesRange, "leavesRange"}};
 }
 
-Json ToJson(const NextRuns& next) {
-  Json choices = Json::array();
-  for (const RunChoice& choice : next.choices) {
-    Json json = {{"cores", choice.cores}, {"isRepeat", choice.is_repeat}, {"width", choice.width}};
-    if (choice.core_hours) json["coreHours"] = *choice.core_hours;
-    choices.push_back(json);
-  }
-  return {{"factor", Describe(next.factor).id}, {"target", next.target}, {"width", next.width}, {"choices", choices}};
+template <>
+std::vector<std::pair<EvidenceHorizon::Reach, std::string>> NamesOf<EvidenceHorizon::Reach>() {
+  using Reach = EvidenceHorizon::Reach;
+  return {{Reach::kUpTo, "upTo"},
+          {Reach::kAtLeast, "atLeast"},
+          {Reach::kOnlyMeasured, "onlyMeasured"},
+          {Reach::kMisfit, "misfit"}};
 }
 
-NextRuns NextRunsOf(const Json& json) {
-  NextRuns next{FactorIn(json.at("factor")), CoresIn(json, "target"), json.at("width").get<double>(), {}};
-  for (const Json& choice : json.at("choices")) {
-    next.choices.push_back({CoresIn(choice), choice.at("isRepeat").get<bool>(), choice.at("width").get<double>(),
-                            NumberOf(choice.value("coreHours", Json()))});
-  }
-  return next;
+template <>
+Fields<ProjectedValue> FieldsOf<ProjectedValue>() {
+  using T = ProjectedValue;
+  return {"projection/value",
+          "",
+          {
+              CoresField("cores", &T::cores),
+              Field("ratio", &T::ratio, "Of the cores to the largest core count that was fitted").Above(0),
+              Field("value", &T::value, "As predicted").AtLeast(0),
+              Field("interval80", &T::interval80),
+              Field("interval95", &T::interval95),
+          }};
 }
 
-Json ToJson(const FactorProjection& projection) {
-  Json json = {{"factor", Describe(projection.factor).id}, {"isProduct", projection.is_product}};
-  if (!projection.is_product) {
-    json["formula"] = projection.formula;
-    json["fit"] = ToJson(projection.fit);
-    json["rivals"] = Json::array();
-    for (const Rival& rival : projection.rivals) json["rivals"].push_back(ToJson(rival));
-  }
-  json["measured"] = ToJson(projection.measured);
-  json["targets"] = ToJson(projection.targets);
-  json["curve"] = ToJson(projection.curve);
-  return json;
+template <>
+Fields<DataPoint> FieldsOf<DataPoint>() {
+  using T = DataPoint;
+  return {"projection/point",
+          "",
+          {
+              CoresField("cores", &T::cores),
+              Field("value", &T::value).Above(0),
+              Field("standardError", &T::standard_error, "Of the value, within its run").AtLeast(0),
+          }};
 }
 
-FactorProjection ProjectionOf(const Json& json) {
-  FactorProjection projection;
-  projection.factor = FactorIn(json.at("factor"));
-  projection.is_product = json.at("isProduct").get<bool>();
-  if (!projection.is_product) {
-    projection.formula = json.at("formula").get<std::string>();
-    projection.fit = FitOf(json.at("fit"));
-    for (const Json& rival : json.value("rivals", Json::array())) projection.rivals.push_back(RivalOf(rival));
-  }
-  projection.measured = PointsOf(json.at("measured"));
-  projection.targets = ValuesOf(json.at("targets"));
-  projection.curve = ValuesOf(json.at("curve"));
-  return projection;
+template <>
+Fields<FittedParameter> FieldsOf<FittedParameter>() {
+  using T = FittedParameter;
+  return {"projection/parameter",
+          "",
+          {
+              Field("name", &T::name),
+              Field("value", &T::value),
+              Field("atBound", &T::at_bound),
+              Field("standardError", &T::standard_error).AtLeast(0),
+          }};
+}
+
+template <>
+Fields<FittedModel> FieldsOf<FittedModel>() {
+  using T = FittedModel;
+  const auto has_weights = [](const T& fit) { return !fit.weights.empty(); };
+  return Fields<T>{
+      "projection/fit",
+      "",
+      {
+          Field("model", &T::model, "Id of the model, a file of fits/ or of the user"),
+          Field("dimension", &T::dimension, "d in x = P^(1/d)").AtLeast(1),
+          Field("outcome", &T::outcome),
+          Part<T>("parameters", Via<T, std::vector<FittedParameter>>(ParametersOf, SetParameters)),
+          Field("covariance", &T::covariance, "Of the parameters, row by row; empty when it could not be computed"),
+          Field("points", &T::points, "What was fitted"),
+          Field("residuals", &T::residuals, "Measured minus fitted, one a point"),
+          Field("sumOfSquares", &T::sum_of_squares, "Of the residuals, with the weights").AtLeast(0),
+          Field("sigma", &T::sigma, "Standard deviation around the curve, of a point of weight 1").AtLeast(0),
+          Field("sigmaIsAssumed", &T::sigma_is_assumed, "True when there are no more points than parameters"),
+          Field("degreesOfFreedom", &T::degrees_of_freedom),
+          Field("weights", &T::weights, "One a point, with the product 1; absent when all count alike")
+              .AtLeast(0)
+              .When(has_weights),
+          Field("scatter", &T::scatter,
+                "Run-to-run noise around the curve besides the points' own errors, as a multiple of what "
+                "docs/formulas.md says; absent when all points count alike")
+              .AtLeast(0)
+              .When(has_weights),
+      }}
+      .Obsolete({"aicc", "betweenRuns", "leftOutError", "rivals"});
+}
+
+template <>
+Fields<Rival> FieldsOf<Rival>() {
+  using T = Rival;
+  return Fields<T>{"projection/rival",
+                   "",
+                   {
+                       Field("model", &T::model),
+                       Field("dimension", &T::dimension).AtLeast(1),
+                       Field("outcome", &T::outcome),
+                       Field("weight", &T::weight, "Of the model in the average of all").AtLeast(0).AtMost(1).Later(),
+                       Part<T>("parameters", Via<T, Dictionary<double>>(ParametersByName, SetParametersByName),
+                               "By name; empty where there is no fit")
+                           .Later(),
+                       Field("values", &T::values, "At the targets; empty where the model is of no use there").Later(),
+                   }}
+      .Obsolete({"aicc", "leftOutError"});
+}
+
+template <>
+Fields<RunChoice> FieldsOf<RunChoice>() {
+  using T = RunChoice;
+  return {"",
+          "",
+          {
+              CoresField("cores", &T::cores),
+              Field("isRepeat", &T::is_repeat),
+              Field("width", &T::width, "Expected after the run").AtLeast(0),
+              Field("coreHours", &T::core_hours, "Of the phase, as projected").AtLeast(0),
+          }};
+}
+
+template <>
+Fields<NextRuns> FieldsOf<NextRuns>() {
+  using T = NextRuns;
+  return {"projection/nextRuns",
+          "What to run next to know more at a target",
+          {
+              Field("factor", &T::factor, "Whose 80 % interval is to be narrowed"),
+              CoresField("target", &T::target, "Cores"),
+              Field("width", &T::width, "Of that interval there as things are").AtLeast(0),
+              Field("choices", &T::choices, "The narrowest first"),
+          }};
+}
+
+template <>
+Fields<FactorProjection> FieldsOf<FactorProjection>() {
+  using T = FactorProjection;
+  const auto is_fitted = [](const T& projection) { return !projection.is_product; };
+  return Fields<T>{
+      "projection/factorProjection",
+      "",
+      {
+          Field("factor", &T::factor),
+          Field("isProduct", &T::is_product, "Of its children; otherwise it has a fit of its own"),
+          Field("formula", &T::formula).RequiredWhen(is_fitted),
+          Field("fit", &T::fit).RequiredWhen(is_fitted),
+          Field("rivals", &T::rivals, "All models that were tried, by weight; the first is that of the fit")
+              .When(is_fitted),
+          Field("measured", &T::measured),
+          Field("targets", &T::targets),
+          Field("curve", &T::curve, "The same on a fine grid"),
+      }}
+      .Schema(R"({"if": {"properties": {"isProduct": {"const": false}}}, "then": {"required": ["formula", "fit"]}})");
+}
+
+template <>
+Fields<Dominance> FieldsOf<Dominance>() {
+  return {"", "", {CoresField("fromCores", &Dominance::cores), Field("factor", &Dominance::factor)}};
+}
+
+template <>
+Fields<DominantAt> FieldsOf<DominantAt>() {
+  return {"", "", {CoresField("cores", &DominantAt::cores), Field("factor", &DominantAt::factor)}};
+}
+
+template <>
+Fields<EvidenceHorizon> FieldsOf<EvidenceHorizon>() {
+  using T = EvidenceHorizon;
+  return {"projection/horizon",
+          "How far the projection is reliable; absent where nothing is projected",
+          {
+              Field("factor", &T::factor),
+              Field("width", &T::width, "Widest 80 % interval of the factor that counts as reliable").Above(0),
+              CoresField("cores", &T::cores, "Projected values beyond are too uncertain"),
+              Field("reach", &T::reach,
+                    "atLeast: where the curve ends; onlyMeasured: the interval is wider, or unknown, at the largest "
+                    "fitted count already; misfit: the run there contradicts the models"),
+          }};
+}
+
+// A core count under the key that says how it is meant: {"below": 8}.
+template <>
+Fields<CountBound> FieldsOf<CountBound>() {
+  using T = CountBound;
+  const auto field = [](const char* key, T::Kind kind, const char* text) {
+    const auto form = Via<T, double>([](const T& bound) { return bound.cores; },
+                                     [kind](T& bound, double cores) {
+                                       bound = {kind, cores};
+                                     });
+    return Part<T>(key, form, text).Above(0).AtMost(kMostCores).When([kind](const T& bound) {
+      return bound.kind == kind;
+    });
+  };
+  return Fields<T>{"projection/count",
+                   "",
+                   {
+                       field("cores", T::Kind::kAt, ""),
+                       field("below", T::Kind::kBelow, "Less than this, the smallest fitted count"),
+                       field("moreThan", T::Kind::kMoreThan, "More than this, where the curve ends"),
+                   }}
+      .Schema(R"({"minProperties": 1, "maxProperties": 1})")
+      .After([](T& bound, const JsonPlace& at) {
+        if (bound.cores == 0) at.Fail("has no number of cores");
+      });
+}
+
+namespace {
+
+// Whether an answer is reliable depends on the factor that it was read off.
+Fields<CountAnswer> AnswerFields(const char* definition, Factor factor) {
+  using T = CountAnswer;
+  return {definition,
+          "",
+          {
+              Field("value", &T::value),
+              Computed<T>(
+                  "evidence",
+                  [factor](const T& answer, const JsonPlace& at) {
+                    return IsEvidence(at.Within<PhaseProjection>(), factor, answer.value);
+                  },
+                  kEvidenceText),
+              Field("low80", &T::low),
+              Field("high80", &T::high),
+          }};
 }
 
 }  // namespace
 
-Json ProjectionsToJson(const std::vector<PhaseProjection>& projections) {
-  Json list = Json::array();
-  for (const PhaseProjection& phase : projections) {
-    Json json = {{"series", phase.series}};
-    AddPhase(phase.phase, json);
-    json["fittedCores"] = phase.fitted_cores;
-    if (!phase.obstacle.empty()) json["obstacle"] = phase.obstacle;
-    json["factors"] = Json::array();
-    for (const FactorProjection& factor : phase.factors) json["factors"].push_back(ToJson(factor));
-    json["dominance"] = Json::array();
-    for (const Dominance& dominance : phase.dominance) {
-      json["dominance"].push_back({{"fromCores", dominance.cores}, {"factor", Describe(dominance.factor).id}});
-    }
-    json["dominantAt"] = Json::array();
-    for (const auto& [cores, factor] : phase.dominant_at) {
-      json["dominantAt"].push_back({{"cores", cores}, {"factor", Describe(factor).id}});
-    }
-    if (phase.horizon) json["horizon"] = HorizonToJson(*phase.horizon);
-    if (phase.next_runs) json["nextRuns"] = ToJson(*phase.next_runs);
-    if (phase.answers) json["answers"] = AnswersToJson(phase, *phase.answers);
-    list.push_back(json);
-  }
-  return list;
+// The count is that of the speedup.
+template <>
+Fields<CountAnswer> FieldsOf<CountAnswer>() {
+  return AnswerFields("projection/countAnswer", Factor::kSpeedup);
 }
 
-std::vector<PhaseProjection> ProjectionsFromJson(const Json& json) {
-  std::vector<PhaseProjection> projections;
-  for (const Json& one : json) {
-    PhaseProjection phase;
-    phase.series = one.at("series").get<std::string>();
-    phase.phase = PhaseFromJson(one);
-    phase.fitted_cores = one.at("fittedCores").get<std::vector<double>>();
-    phase.obstacle = one.value("obstacle", "");
-    for (const Json& factor : one.at("factors")) phase.factors.push_back(ProjectionOf(factor));
-    for (const Json& dominance : one.at("dominance")) {
-      phase.dominance.push_back({CoresIn(dominance, "fromCores"), FactorIn(dominance.at("factor"))});
-    }
-    for (const Json& at : one.at("dominantAt")) {
-      phase.dominant_at[CoresIn(at)] = FactorIn(at.at("factor"));
-    }
-    if (one.contains("horizon")) phase.horizon = HorizonFromJson(one.at("horizon"));
-    if (one.contains("nextRuns")) phase.next_runs = NextRunsOf(one.at("nextRuns"));
-    if (one.contains("answers")) phase.answers = AnswersFromJson(one.at("answers"));
-    if ((phase.horizon || phase.answers) && phase.fitted_cores.empty()) {
-      throw Error(ErrorKind::kInput, "", "a projection has answers but no fitted runs");
-    }
-    projections.push_back(std::move(phase));
-  }
-  return projections;
+template <>
+Fields<LevelAnswer> FieldsOf<LevelAnswer>() {
+  using T = LevelAnswer;
+  const auto of_parallel =
+      OptionalOf<CountAnswer>(FormOfFields(AnswerFields("projection/countAnswer", Factor::kParallelEfficiency)));
+  return Fields<T>{"",
+                   "",
+                   {
+                       Field("level", &T::level, "Of efficiency"),
+                       Field("parallelEfficiency", &T::parallel, of_parallel),
+                       Field("relativeEfficiency", &T::relative),
+                   }}
+      .After([](T& level, const JsonPlace& at) {
+        if (level.relative && !at.Within<PhaseAnswers>().reference) at.Fail("is relative to no run");
+      });
 }
 
-Json ProjectedValueToJson(const ProjectedValue& value) { return ToJson(value); }
+template <>
+Fields<SpeedupPeak> FieldsOf<SpeedupPeak>() {
+  using T = SpeedupPeak;
+  return {"",
+          "Where speedup is largest; moreThan: it still grows there, at the end of the curve",
+          {
+              Embed(&T::count),
+              Field("speedup", &T::speedup, "There, or where the curve ends").AtLeast(0),
+              Field("speedup80", &T::speedup80),
+          }};
+}
 
-ProjectedValue ProjectedValueFromJson(const Json& json) { return ValueOf(json); }
+template <>
+Fields<ProjectedTime> FieldsOf<ProjectedTime>() {
+  using T = ProjectedTime;
+  const auto core_hours = [](const T& time) { return CoreHours(time.cores, time.seconds); };
+  return {"",
+          "",
+          {
+              CoresField("cores", &T::cores),
+              Field("ratio", &T::ratio).Above(0),
+              Field("secondsPerIteration", &T::seconds).AtLeast(0),
+              Computed<T>("coreHoursPerIteration", core_hours).AtLeast(0),
+              Computed<T>(
+                  "coreHours",
+                  [core_hours](const T& time, const JsonPlace& at) {
+                    return core_hours(time) * at.Within<TimeAnswer>().iterations;
+                  },
+                  "Of all iterations")
+                  .AtLeast(0),
+              Computed<T>(
+                  "evidence",
+                  [](const T& time, const JsonPlace& at) {
+                    return IsEvidence(at.Within<PhaseProjection>(), Factor::kSpeedup, time.cores);
+                  },
+                  kEvidenceText),
+              Field("secondsPerIteration80", &T::interval80),
+              Field("secondsPerIteration95", &T::interval95),
+          }};
+}
 
-Factor FactorFromJson(const Json& json) { return FactorIn(json); }
+template <>
+Fields<TimeAnswer> FieldsOf<TimeAnswer>() {
+  using T = TimeAnswer;
+  return {"",
+          "Absent where run times, speedup or the scaling are unknown",
+          {
+              Field("iterations", &T::iterations, "Of the phase in the reference run").Above(0),
+              Field("targets", &T::targets),
+          }};
+}
+
+template <>
+Fields<PerfectFactor> FieldsOf<PerfectFactor>() {
+  using T = PerfectFactor;
+  return {"",
+          "",
+          {
+              Field("factor", &T::factor),
+              Field("gain", &T::gain, "1 / factor - 1, the share by which what it is part of grows"),
+              Field("gain80", &T::gain80),
+              Field("parallelEfficiency", &T::parallel_efficiency).AtLeast(0),
+              Field("globalEfficiency", &T::global_efficiency).AtLeast(0),
+              Field("secondsPerIteration", &T::seconds).AtLeast(0),
+          }};
+}
+
+template <>
+Fields<PerfectAtTarget> FieldsOf<PerfectAtTarget>() {
+  using T = PerfectAtTarget;
+  return {"",
+          "",
+          {
+              CoresField("cores", &T::cores),
+              Computed<T>(
+                  "evidence",
+                  [](const T& target, const JsonPlace& at) {
+                    return IsEvidence(at.Within<PhaseProjection>(), target.cores);
+                  },
+                  kEvidenceText),
+              Field("factors", &T::factors, "The largest gain first"),
+          }};
+}
+
+template <>
+Fields<PhaseAnswers> FieldsOf<PhaseAnswers>() {
+  using T = PhaseAnswers;
+  return {
+      "projection/answers",
+      "Key results; absent where nothing is projected",
+      {
+          Field("referenceCores", &T::reference, "Of the run that relative efficiency and speedup compare with")
+              .Above(0)
+              .AtMost(kMostCores),
+          Field("levels", &T::levels, "Largest core counts with an efficiency of at least the level"),
+          Field("speedupPeak", &T::peak),
+          Field("time", &T::time),
+          Field("perfect", &T::perfect, "Potential gains from removing each loss: one factor is 1, the others stay"),
+      }};
+}
+
+template <>
+Fields<PhaseProjection> FieldsOf<PhaseProjection>() {
+  using T = PhaseProjection;
+  const auto by_target = Via<T, std::vector<DominantAt>>(
+      [](const T& phase) {
+        std::vector<DominantAt> list;
+        for (const auto& [cores, factor] : phase.dominant_at) list.push_back({cores, factor});
+        return list;
+      },
+      [](T& phase, const std::vector<DominantAt>& list) {
+        for (const DominantAt& at : list) phase.dominant_at[at.cores] = at.factor;
+      });
+  return Fields<T>{"projection/phaseProjection",
+                   "",
+                   {
+                       Field("series", &T::series),
+                       Embed(&T::phase),
+                       Field("fittedCores", &T::fitted_cores).Above(0),
+                       Field("obstacle", &T::obstacle, "Why there is no projection").UnlessDefault(),
+                       Field("factors", &T::factors),
+                       Field("dominance", &T::dominance, "From this core count on this factor loses most"),
+                       Part<T>("dominantAt", by_target),
+                       Field("horizon", &T::horizon),
+                       Field("nextRuns", &T::next_runs),
+                       Field("answers", &T::answers),
+                   }}
+      .After([](T& phase, const JsonPlace& at) {
+        if ((phase.horizon || phase.answers) && phase.fitted_cores.empty()) {
+          at.Fail("has answers but no fitted runs");
+        }
+      });
+}
+
+template <>
+Fields<ProjectionFile> FieldsOf<ProjectionFile>() {
+  return Fields<ProjectionFile>{
+      "projection",
+      "",
+      {
+          Field("phases", &ProjectionFile::phases),
+          Field("diagnostics", &ProjectionFile::findings, "Anomalies of the table that is projected").OrMissing(),
+      }}
+      .File("farscale-projection", kProjectionVersion, kProjectionVersion, "projection");
+}
 
 std::string WriteProjectionJson(const std::vector<PhaseProjection>& projections, const std::vector<Finding>& findings) {
-  const Json json = {{"format", "farscale-projection"},
-                     {"version", kProjectionVersion},
-                     {"generator", Generator()},
-                     {"phases", ProjectionsToJson(projections)},
-                     {"diagnostics", FindingsToJson(findings)}};
-  return json.dump(2) + "\n";
+  return JsonOf(ProjectionFile{projections, findings}).dump(2) + "\n";
 }
+
+OrderedJson ProjectionSchema() { return SchemaOf<ProjectionFile>("Projections of farscale"); }
 
 }  // namespace farscale

@@ -11,17 +11,9 @@ namespace farscale {
 
 inline constexpr int kProjectionVersion = 2;
 
-nlohmann::ordered_json ProjectionsToJson(const std::vector<PhaseProjection>& projections);
-// Throws nlohmann::json::exception where the JSON is not what ProjectionsToJson writes.
-std::vector<PhaseProjection> ProjectionsFromJson(const nlohmann::ordered_json& json);
-
-// Parts that files of other kinds have, too. Reading throws an input error for what cannot be.
-nlohmann::ordered_json ProjectedValueToJson(const ProjectedValue& value);
-ProjectedValue ProjectedValueFromJson(const nlohmann::ordered_json& json);
-Factor FactorFromJson(const nlohmann::ordered_json& json);
-
-// The file of `farscale predict`, with what is odd about the table.
+// The file of `farscale predict`, with the anomalies of the table.
 std::string WriteProjectionJson(const std::vector<PhaseProjection>& projections,
                                 const std::vector<Finding>& findings = {});
+nlohmann::ordered_json ProjectionSchema();
 
 }  // namespace farscale

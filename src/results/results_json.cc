@@ -3,120 +3,21 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "base/error.h"
 #include "base/text.h"
-#include "base/version.h"
-#include "results/factor_table_json.h"
-#include "results/measured_run_json.h"
 #include "factors/scaling.h"
+#include "results/factor_table_json.h"
+#include "results/fields.h"
+#include "results/measured_run_json.h"
 #include "results/talp_json.h"
-#include "results/backtest_json.h"
-#include "results/projection_json.h"
-#include "results/losses_json.h"
-#include "results/timeline_json.h"
 
 namespace farscale {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-std::optional<double> OptionalNumber(const Json& json, const char* key) {
-  return json.contains(key) ? std::optional(json.at(key).get<double>()) : std::nullopt;
-}
-
-Json ProblemToJson(const ProblemCase& problem) {
-  Json json = Json::object();
-  if (problem.size) json["size"] = *problem.size;
-  if (problem.size_per_process) json["sizePerProcess"] = *problem.size_per_process;
-  if (!problem.unit.empty()) json["unit"] = problem.unit;
-  if (problem.iterations) json["iterations"] = *problem.iterations;
-  return json;
-}
-
-ProblemCase ProblemFromJson(const Json& json) {
-  return {OptionalNumber(json, "size"), OptionalNumber(json, "sizePerProcess"), json.value("unit", ""),
-          OptionalNumber(json, "iterations")};
-}
-
-Json RunToJson(const RunRecord& run) {
-  Json json = {{"path", run.path}};
-  if (!run.error.empty()) {
-    json["error"] = run.error;
-    return json;
-  }
-  json.update({{"program", run.program},
-               {"format", run.format},
-               {"creator", run.creator},
-               {"sha256", run.fingerprint},
-               {"bytes", run.bytes},
-               {"events", run.events},
-               {"seconds", run.seconds},
-               {"cores", run.cores},
-               {"ranks", run.ranks},
-               {"threads", run.threads},
-               {"nodes", run.nodes},
-               {"repeat", run.repeat},
-               {"coverage", run.coverage},
-               {"diagnostics", FindingsToJson(run.findings)}});
-  if (run.size) json["size"] = *run.size;
-  if (!run.phases.empty()) json["phases"] = MarksToJson(run.phases);
-  if (run.picture) json["picture"] = PictureToJson(*run.picture);
-  return json;
-}
-
-RunRecord RunFromJson(const Json& json, const std::string& file) {
-  RunRecord run;
-  run.path = json.at("path").get<std::string>();
-  run.error = json.value("error", "");
-  if (!run.error.empty()) return run;
-  run.program = json.at("program").get<std::string>();
-  run.format = json.at("format").get<std::string>();
-  run.creator = json.at("creator").get<std::string>();
-  run.fingerprint = json.at("sha256").get<std::string>();
-  run.bytes = json.at("bytes").get<std::uint64_t>();
-  run.events = json.at("events").get<std::uint64_t>();
-  run.seconds = json.at("seconds").get<double>();
-  run.cores = json.at("cores").get<std::int64_t>();
-  run.ranks = json.at("ranks").get<std::int64_t>();
-  run.threads = json.at("threads").get<std::int64_t>();
-  run.nodes = json.at("nodes").get<std::int64_t>();
-  run.repeat = json.at("repeat").get<std::int64_t>();
-  run.coverage = json.at("coverage").get<double>();
-  run.size = OptionalNumber(json, "size");
-  run.findings = FindingsFromJson(json.at("diagnostics"));
-  if (json.contains("phases")) run.phases = MarksFromJson(json.at("phases"), file);
-  if (json.contains("picture")) run.picture = PictureFromJson(json.at("picture"), file);
-  return run;
-}
-
-Json VariantToJson(const Variant& variant) {
-  return {{"id", variant.id},
-          {"name", variant.name},
-          {"description", variant.description},
-          {"isNoise", variant.is_noise},
-          {"factors", FactorTableToJson(variant.table)},
-          {"projections", ProjectionsToJson(variant.projections)}};
-}
-
-Variant VariantFromJson(const Json& json, const std::string& file) {
-  return {json.at("id").get<std::string>(),
-          json.at("name").get<std::string>(),
-          json.at("description").get<std::string>(),
-          json.at("isNoise").get<bool>(),
-          FactorTableFromJson(json.at("factors"), file),
-          ProjectionsFromJson(json.at("projections"))};
-}
-
-Json Parse(const std::string& text, const std::string& file) {
-  try {
-    return Json::parse(text);
-  } catch (const nlohmann::json::exception& error) {
-    throw Error(ErrorKind::kInput, file, std::string("is not valid JSON: ") + error.what());
-  }
-}
+using Json = OrderedJson;
+using fields_internal::ParseJson;
 
 // The text under "format", or "" for anything else.
 std::string FormatOf(const Json& json) {
@@ -168,38 +69,138 @@ void FindGroupsInOldTexts(Results& results, const std::string& file) {
 
 }  // namespace
 
+template <>
+std::vector<std::pair<Comparison, std::string>> NamesOf<Comparison>() {
+  return {{Comparison::kNoise, "noise"}, {Comparison::kWhatIf, "what-if"}};
+}
+
+template <>
+Fields<ProblemCase> FieldsOf<ProblemCase>() {
+  using T = ProblemCase;
+  return {"",
+          "What is computed, where the study says so",
+          {
+              Field("size", &T::size, "Of the problem in total, of every run").Above(0),
+              Field("sizePerProcess", &T::size_per_process, "Of the problem, of every run").Above(0),
+              Field("unit", &T::unit, "Of sizes, such as atoms").UnlessDefault(),
+              Field("iterations", &T::iterations, "Planned for production").Above(0),
+          }};
+}
+
+template <>
+Form<RunRecord> FormOf<RunRecord>() {
+  using T = RunRecord;
+  const auto failed = Fields<T>{"results/failedRun",
+                                "",
+                                {
+                                    Field("path", &T::path),
+                                    Field("error", &T::error, "Why this run could not be used"),
+                                }};
+  const auto run = Fields<T>{
+      "results/run",
+      "",
+      {
+          Field("path", &T::path, "As the study says, relative to the folder farscale ran in"),
+          Field("program", &T::program),
+          Field("format", &T::format),
+          Field("creator", &T::creator, "Tool that wrote the trace"),
+          Field("sha256", &T::fingerprint, "Over the SHA-256 of every file of the trace")
+              .Schema(R"({"pattern": "^[0-9a-f]{64}$"})"),
+          Field("bytes", &T::bytes),
+          Field("events", &T::events),
+          Field("seconds", &T::seconds, "From the first to the last event").AtLeast(0),
+          Field("cores", &T::cores).AtLeast(1),
+          Field("ranks", &T::ranks).AtLeast(1),
+          Field("threads", &T::threads).AtLeast(1),
+          Field("nodes", &T::nodes).AtLeast(1),
+          Field("repeat", &T::repeat).AtLeast(0),
+          Field("coverage", &T::coverage, "Share of the run's time that lies in a phase").AtLeast(0),
+          Field("diagnostics", &T::findings),
+          Field("size", &T::size, "Of the problem of this run in total, where the study says so of the run").Above(0),
+          Field("phases", &T::phases, "Where the phases lie in the run").UnlessDefault(),
+          Field("picture", &T::picture),
+      }};
+  static const auto form = Either<T>("error", failed, run, [](const T& record) { return !record.error.empty(); });
+  return form;
+}
+
+template <>
+Fields<PhaseRecord> FieldsOf<PhaseRecord>() {
+  using T = PhaseRecord;
+  return {"",
+          "",
+          {
+              Field("name", &T::id, &PhaseId::name),
+              Field("group", &T::id, &PhaseId::group, "Group of the ranks of the phase; absent: all ranks")
+                  .NotEmpty()
+                  .UnlessDefault(),
+              Field("description", &T::description),
+          }};
+}
+
+template <>
+Fields<Variant> FieldsOf<Variant>() {
+  using T = Variant;
+  return {"results/variant",
+          "The runs of the study on another machine",
+          {
+              Field("id", &T::id),
+              Field("name", &T::name),
+              Field("description", &T::description),
+              Field("isNoise", &T::is_noise, "Whether its gain over the measurement is noise"),
+              Field("factors", &T::table),
+              Field("projections", &T::projections),
+          }};
+}
+
+template <>
+Fields<Results> FieldsOf<Results>() {
+  using T = Results;
+  const auto has_losses = [](const T& results) { return !results.losses.empty(); };
+  const auto has_variants = [](const T& results) { return !results.variants.empty(); };
+  return Fields<T>{
+      "results",
+      "",
+      {
+          Group("study", Fields<T>{"",
+                                   "",
+                                   {
+                                       Field("title", &T::title),
+                                       Field("description", &T::description),
+                                       Field("models", &T::models, "How models were chosen"),
+                                       Field("case", &T::problem).When([](const T& results) {
+                                         return results.problem.IsKnown();
+                                       }),
+                                   }}),
+          Field("runs", &T::runs),
+          Field("phases", &T::phases),
+          Field("factors", &T::table),
+          Field("projections", &T::projections),
+          Field("backtest", &T::backtest,
+                "The largest runs as predicted from the others; absent: no phase has four core counts")
+              .UnlessDefault(),
+          Field("losses", &T::losses, "Where time is lost in the largest run of every phase, as much as a report shows")
+              .When(has_losses),
+          Field("lossProjections", &T::loss_projections).When(has_losses),
+          Field("comparison", &T::comparison, "What the variants are for").When(has_variants),
+          Field("variants", &T::variants).When(has_variants),
+      }}
+      .File("farscale-results", 1, kResultsVersion, "results",
+            "1: groups of ranks are in the text of the phase, \"iteration / pme\"")
+      .After([](T& results, int version, const JsonPlace& at) {
+        if (version < 2) FindGroupsInOldTexts(results, std::string(at.File()));
+      });
+}
+
+OrderedJson ResultsSchema() { return SchemaOf<Results>("Results of a farscale study"); }
+
 std::string WriteResultsJson(const Results& results) {
-  Json json = {{"format", "farscale-results"}, {"version", kResultsVersion}, {"generator", Generator()}};
-  json["study"] = {{"title", results.title}, {"description", results.description}, {"models", results.models}};
-  if (results.problem.IsKnown()) json["study"]["case"] = ProblemToJson(results.problem);
-  json["runs"] = Json::array();
-  for (const RunRecord& run : results.runs) json["runs"].push_back(RunToJson(run));
-  json["phases"] = Json::array();
-  for (const PhaseRecord& phase : results.phases) {
-    Json one = {{"name", phase.id.name}};
-    if (phase.id.IsGroup()) one["group"] = phase.id.group;
-    one["description"] = phase.description;
-    json["phases"].push_back(one);
-  }
-  json["factors"] = FactorTableToJson(results.table);
-  json["projections"] = ProjectionsToJson(results.projections);
-  if (!results.backtest.empty()) json["backtest"] = BacktestRowsToJson(results.backtest);
-  if (!results.losses.empty()) {
-    json["losses"] = Json::array();
-    for (const LossRecord& losses : results.losses) json["losses"].push_back(LossesToJson(losses));
-    json["lossProjections"] = LossProjectionsToJson(results.loss_projections);
-  }
-  if (!results.variants.empty()) {
-    json["comparison"] = results.comparison == Comparison::kNoise ? "noise" : "what-if";
-    json["variants"] = Json::array();
-    for (const Variant& variant : results.variants) json["variants"].push_back(VariantToJson(variant));
-  }
-  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return JsonOf(results).dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 Results ReadResultsJsonUnchecked(const std::string& text, const std::string& file) {
   RequireNoTable(text, file);
-  const Json json = Parse(text, file);
+  const Json json = ParseJson(text, file);
   if (FormatOf(json) == "farscale-factors") RefuseTable(file);
   if (FormatOf(json) == kMeasuredRunFormat) RefuseTable(file, "is what farscale measure found of a run");
   if (IsTalpJson(json)) RefuseTable(file, "is what TALP found of a run");
@@ -207,39 +208,7 @@ Results ReadResultsJsonUnchecked(const std::string& text, const std::string& fil
     throw Error(ErrorKind::kInput, file, "is not a results file of farscale",
                 "farscale run writes results.json into the report folder");
   }
-  Results results;
-  try {
-    const int version = json.at("version").get<int>();
-    if (version < 1 || version > kResultsVersion) {
-      throw Error(ErrorKind::kInput, file,
-                  fmt::format("has version {} of the results, this program reads 1 to {}", version, kResultsVersion));
-    }
-    results.title = json.at("study").at("title").get<std::string>();
-    results.description = json.at("study").at("description").get<std::string>();
-    results.models = json.at("study").at("models").get<std::string>();
-    if (json.at("study").contains("case")) results.problem = ProblemFromJson(json.at("study").at("case"));
-    for (const Json& run : json.at("runs")) results.runs.push_back(RunFromJson(run, file));
-    for (const Json& phase : json.at("phases")) {
-      results.phases.push_back({{phase.at("name").get<std::string>(), phase.value("group", "")},
-                                phase.at("description").get<std::string>()});
-    }
-    results.table = FactorTableFromJson(json.at("factors"), file);
-    results.projections = ProjectionsFromJson(json.at("projections"));
-    if (json.contains("backtest")) results.backtest = BacktestRowsFromJson(json.at("backtest"));
-    for (const Json& losses : json.value("losses", Json::array()))
-      results.losses.push_back(LossesFromJson(losses, file));
-    if (json.contains("lossProjections")) {
-      results.loss_projections = LossProjectionsFromJson(json.at("lossProjections"), file);
-    }
-    if (json.value("comparison", "noise") == "what-if") results.comparison = Comparison::kWhatIf;
-    for (const Json& variant : json.value("variants", Json::array())) {
-      results.variants.push_back(VariantFromJson(variant, file));
-    }
-    if (version < 2) FindGroupsInOldTexts(results, file);
-  } catch (const nlohmann::json::exception& error) {
-    throw Error(ErrorKind::kInput, file, std::string("is damaged: ") + error.what());
-  }
-  return results;
+  return FromJson<Results>(json, file);
 }
 
 Results ReadResultsJson(const std::string& text, const std::string& file) {
@@ -258,7 +227,7 @@ std::string FormatOfResults(const std::string& text, const std::string& file) {
   if (trimmed.empty()) throw Error(ErrorKind::kInput, file, "is empty", kAdvice);
   const bool is_json = file.ends_with(".json") || trimmed.front() == '{' || trimmed.front() == '[';
   if (!is_json) return "";
-  const Json json = Parse(text, file);
+  const Json json = ParseJson(text, file);
   if (!json.is_object()) {
     throw Error(
         ErrorKind::kInput, file,
@@ -272,7 +241,7 @@ std::string FormatOfResults(const std::string& text, const std::string& file) {
 }
 
 FactorTable ReadTableFromJson(const std::string& text, const std::string& file) {
-  const Json json = Parse(text, file);
+  const Json json = ParseJson(text, file);
   if (FormatOf(json) == "farscale-results") {
     FactorTable table = ReadResultsJson(text, file).table;
     AddFindingsOfRows(table);
@@ -285,7 +254,7 @@ FactorTable ReadTableFromJson(const std::string& text, const std::string& file) 
     throw Error(ErrorKind::kInput, file, "is not a factor table of farscale" + other,
                 "farscale factors -o factors.json writes one");
   }
-  FactorTable table = FactorTableFromJson(json, file);
+  FactorTable table = FromJson<FactorTable>(json, file);
   AddFindingsOfRows(table);
   return table;
 }

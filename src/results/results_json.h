@@ -1,6 +1,7 @@
 // results.json [docs/schema/results.schema.json].
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "results/results.h"
@@ -10,6 +11,7 @@ namespace farscale {
 inline constexpr int kResultsVersion = 2;
 
 std::string WriteResultsJson(const Results& results);
+nlohmann::ordered_json ResultsSchema();
 // Throws an input error naming `file` when it is not such a file, and a usage error when its runs exclude its scaling.
 Results ReadResultsJson(const std::string& text, const std::string& file);
 // The same, but for what the runs exclude.

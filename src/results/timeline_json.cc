@@ -1,21 +1,19 @@
-#include "results/timeline_json.h"
-
+// Where a run spent its time, as part of the results' JSON [docs/file-formats.md, pictures of runs].
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <string_view>
 
-#include "base/error.h"
 #include "base/text.h"
+#include "results/fields.h"
 
 namespace farscale {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 constexpr std::string_view kLetters = "cwtmno";  // of the states, in their order
-constexpr std::array<const char*, kRunStates> kStateNames = {"computation", "waiting",    "transfer",
-                                                        "mpi",         "notRunning", "outside"};
+const std::vector<std::string> kStateNames = {"computation", "waiting", "transfer", "mpi", "notRunning", "outside"};
+// Chosen: beyond what farscale writes, and a damaged file does not fill the memory.
 constexpr std::int64_t kMostColumns = 1 << 16;
 constexpr std::int64_t kMostRanks = 1'000'000'000;
 constexpr std::int64_t kMostIterations = 1'000'000'000;  // of one record
@@ -41,156 +39,161 @@ std::string RowText(const std::vector<PictureCell>& row) {
   return Join(parts, " ");
 }
 
-[[noreturn]] void Damaged(const std::string& file, const std::string& text) {
-  throw Error(ErrorKind::kInput, file, "is damaged: '" + text + "' is no part of a run's picture");
+[[noreturn]] void RefuseCell(const JsonPlace& at, const std::string& text) {
+  at.Fail("is damaged: '" + text + "' is no part of a run's picture");
 }
 
-PictureCell CellOf(std::string_view text, const std::string& file) {
+PictureCell CellOf(std::string_view text, const JsonPlace& at) {
   PictureCell cell{};
   int sum = 0;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const std::size_t state = kLetters.find(text[i]);
-    if (state == std::string_view::npos) Damaged(file, std::string(text));
+    if (state == std::string_view::npos) RefuseCell(at, std::string(text));
     const bool has_level = i + 1 < text.size() && text[i + 1] >= '1' && text[i + 1] < '0' + kCellLevels;
     const int level = has_level ? text[++i] - '0' : kCellLevels;
     cell[state] = static_cast<std::uint8_t>(level);
     sum += level;
   }
-  if (sum != kCellLevels) Damaged(file, std::string(text));
+  if (sum != kCellLevels) RefuseCell(at, std::string(text));
   return cell;
 }
 
-std::vector<PictureCell> RowOf(const std::string& text, std::size_t columns, const std::string& file) {
+std::vector<PictureCell> RowOf(const std::string& text, std::size_t columns, const JsonPlace& at) {
   std::vector<PictureCell> row;
   for (const std::string& part : Split(text, ' ')) {
     const std::size_t star = part.find('*');
     long long count = 1;
-    if (star != std::string::npos && !ParseInteger(part.substr(star + 1), count)) Damaged(file, part);
-    if (count < 1 || count > static_cast<long long>(columns - row.size())) Damaged(file, part);
-    row.insert(row.end(), static_cast<std::size_t>(count), CellOf(part.substr(0, star), file));
+    if (star != std::string::npos && !ParseInteger(part.substr(star + 1), count)) RefuseCell(at, part);
+    if (count < 1 || count > static_cast<long long>(columns - row.size())) RefuseCell(at, part);
+    row.insert(row.end(), static_cast<std::size_t>(count), CellOf(part.substr(0, star), at));
   }
-  if (row.size() != columns) Damaged(file, text);
+  if (row.size() != columns) RefuseCell(at, text);
   return row;
 }
 
-Json SharesToJson(const RunPicture& picture) {
-  Json shares = Json::object();
+// A picture as it stands in the file.
+struct PictureInFile {
+  RunPicture picture;  // without shares and rows
+  std::int64_t columns = 0;
+  Dictionary<StateShare> shares;
+  std::vector<std::string> rows;
+};
+
+PictureInFile InFile(const RunPicture& picture) {
+  PictureInFile file{picture, 0, {}, {}};
+  if (!picture.rows.empty()) file.columns = static_cast<std::int64_t>(picture.rows.front().size());
   for (std::size_t state = 0; state < kRunStates; ++state) {
-    const StateShare& share = picture.shares[state];
-    if (share.most <= 0) continue;
-    shares[kStateNames[state]] = {{"mean", share.mean},
-                             {"least", share.least},
-                             {"leastRank", share.least_rank},
-                             {"most", share.most},
-                             {"mostRank", share.most_rank}};
+    if (picture.shares[state].most > 0) file.shares.emplace_back(kStateNames[state], picture.shares[state]);
   }
-  return shares;
+  for (const std::vector<PictureCell>& row : picture.rows) file.rows.push_back(RowText(row));
+  return file;
 }
 
-Json IterationToJson(const IterationRecord& record) {
-  Json json = {{"begin", record.begin},
-               {"end", record.end},
-               {"elapsed", record.elapsed},
-               {"useful", record.useful},
-               {"parallelEfficiency", record.parallel_efficiency},
-               {"loadBalance", record.load_balance}};
-  if (record.disturbance) json["disturbance"] = *record.disturbance;
-  if (record.iterations != 1) json["iterations"] = record.iterations;
-  if (record.left_out != 0) json["leftOut"] = record.left_out;
-  if (!record.reason.empty()) json["reason"] = record.reason;
-  return json;
-}
-
-IterationRecord IterationFromJson(const Json& json, const std::string& file) {
-  IterationRecord record;
-  record.begin = json.at("begin").get<double>();
-  record.end = json.at("end").get<double>();
-  record.elapsed = json.at("elapsed").get<double>();
-  record.useful = json.at("useful").get<double>();
-  record.parallel_efficiency = json.at("parallelEfficiency").get<double>();
-  record.load_balance = json.at("loadBalance").get<double>();
-  if (json.contains("disturbance")) record.disturbance = json.at("disturbance").get<double>();
-  record.iterations = json.value("iterations", std::int64_t{1});
-  record.left_out = json.value("leftOut", std::int64_t{0});
-  record.reason = json.value("reason", "");
-  if (record.iterations < 1 || record.iterations > kMostIterations || record.left_out < 0 ||
-      record.left_out > record.iterations) {
-    throw Error(ErrorKind::kInput, file,
-                fmt::format("is damaged: {} of {} iterations are left out", record.left_out, record.iterations));
+RunPicture PictureFrom(PictureInFile file, const JsonPlace& at) {
+  RunPicture& picture = file.picture;
+  for (const auto& [name, share] : file.shares) {
+    picture.shares[static_cast<std::size_t>(std::ranges::find(kStateNames, name) - kStateNames.begin())] = share;
   }
-  return record;
+  const auto rows = static_cast<std::int64_t>(file.rows.size());
+  const bool fits = picture.ranks > (rows - 1) * picture.ranks_per_row &&
+                    picture.ranks <= rows * picture.ranks_per_row && picture.seconds > 0;
+  if (rows > 0 && !fits) at.Fail(fmt::format("has {} rows of {} ranks", rows, picture.ranks));
+  const JsonPlace place(at, "rows");
+  for (std::size_t i = 0; i < file.rows.size(); ++i) {
+    picture.rows.push_back(RowOf(file.rows[i], static_cast<std::size_t>(file.columns), JsonPlace(place, i)));
+  }
+  return std::move(picture);
 }
 
 }  // namespace
 
-Json PictureToJson(const RunPicture& picture) {
-  Json json = {{"seconds", picture.seconds},
-               {"ranks", picture.ranks},
-               {"ranksPerRow", picture.ranks_per_row},
-               {"columns", picture.rows.empty() ? 0 : picture.rows.front().size()},
-               {"nodeBegins", picture.node_begins}};
-  if (!picture.problem.empty()) json["problem"] = picture.problem;
-  json["shares"] = SharesToJson(picture);
-  json["rows"] = Json::array();
-  for (const std::vector<PictureCell>& row : picture.rows) json["rows"].push_back(RowText(row));
-  return json;
+template <>
+Fields<StateShare> FieldsOf<StateShare>() {
+  using T = StateShare;
+  return {"results/stateShare",
+          "",
+          {
+              Field("mean", &T::mean).AtLeast(0).AtMost(1),
+              Field("least", &T::least).AtLeast(0).AtMost(1),
+              Field("leastRank", &T::least_rank).AtLeast(0),
+              Field("most", &T::most).AtLeast(0).AtMost(1),
+              Field("mostRank", &T::most_rank).AtLeast(0),
+          }};
 }
 
-RunPicture PictureFromJson(const Json& json, const std::string& file) {
-  RunPicture picture;
-  picture.seconds = json.at("seconds").get<double>();
-  picture.ranks = json.at("ranks").get<std::int64_t>();
-  picture.ranks_per_row = json.at("ranksPerRow").get<std::int64_t>();
-  picture.node_begins = json.at("nodeBegins").get<std::vector<std::int64_t>>();
-  picture.problem = json.value("problem", "");
-  for (std::size_t state = 0; state < kRunStates; ++state) {
-    if (!json.at("shares").contains(kStateNames[state])) continue;
-    const Json& share = json.at("shares").at(kStateNames[state]);
-    picture.shares[state] = {share.at("mean").get<double>(), share.at("least").get<double>(),
-                             share.at("most").get<double>(), share.at("leastRank").get<std::int64_t>(),
-                             share.at("mostRank").get<std::int64_t>()};
-  }
-  const auto columns = json.at("columns").get<std::int64_t>();
-  if (columns < 0 || columns > kMostColumns) Damaged(file, fmt::format("columns: {}", columns));
-  const auto rows = static_cast<std::int64_t>(json.at("rows").size());
-  const bool fits = picture.ranks_per_row >= 1 && picture.ranks_per_row <= kMostRanks && picture.ranks <= kMostRanks &&
-                    picture.ranks > (rows - 1) * picture.ranks_per_row &&
-                    picture.ranks <= rows * picture.ranks_per_row && picture.seconds > 0;
-  if (rows > 0 && !fits) Damaged(file, fmt::format("rows: {} of {} ranks", rows, picture.ranks));
-  for (const Json& row : json.at("rows")) {
-    picture.rows.push_back(RowOf(row.get<std::string>(), static_cast<std::size_t>(columns), file));
-  }
-  return picture;
+template <>
+Fields<PictureInFile> FieldsOf<PictureInFile>() {
+  using T = PictureInFile;
+  using P = RunPicture;
+  return {"results/picture",
+          "What the ranks did over time",
+          {
+              Field("seconds", &T::picture, &P::seconds, "That the columns take together").AtLeast(0),
+              Field("ranks", &T::picture, &P::ranks).AtLeast(0).AtMost(kMostRanks),
+              Field("ranksPerRow", &T::picture, &P::ranks_per_row, "The last row may have fewer")
+                  .AtLeast(1)
+                  .AtMost(kMostRanks),
+              Field("columns", &T::columns).AtLeast(0).AtMost(kMostColumns),
+              Field("nodeBegins", &T::picture, &P::node_begins,
+                    "First ranks of nodes; empty when the ranks of a node do not follow each other")
+                  .AtLeast(0),
+              Field("problem", &T::picture, &P::problem,
+                    "Why the run could not be replayed, so that time in MPI is not split")
+                  .UnlessDefault(),
+              Field("shares", &T::shares, Keyed<StateShare>(kStateNames), "Of the run time, state by state"),
+              Field("rows", &T::rows,
+                    "Cells from left to right: eighths of computation, waiting, transfer, MPI, not running and outside "
+                    "by first letters, *N for N alike")
+                  .Schema(R"({"pattern": "^[cwtmno1-7]+(\\*[0-9]+)?( [cwtmno1-7]+(\\*[0-9]+)?)*$"})"),
+          }};
 }
 
-Json MarksToJson(const std::vector<PhaseMarks>& phases) {
-  Json json = Json::array();
-  for (const PhaseMarks& phase : phases) {
-    Json iterations = Json::array();
-    for (const IterationRecord& record : phase.iterations) iterations.push_back(IterationToJson(record));
-    json.push_back({{"phase", phase.phase}, {"iterations", iterations}});
-    if (!phase.with_all) continue;
-    Json& values = json.back()["withAll"] = Json::object();
-    for (const FactorType& type : AllFactors()) {
-      if ((*phase.with_all)[type.factor]) values[std::string(type.id)] = *(*phase.with_all)[type.factor];
-    }
-  }
-  return json;
+template <>
+Form<RunPicture> FormOf<RunPicture>() {
+  static const auto form = Via<RunPicture, PictureInFile>(InFile, PictureFrom);
+  return form;
 }
 
-std::vector<PhaseMarks> MarksFromJson(const Json& json, const std::string& file) {
-  std::vector<PhaseMarks> phases;
-  for (const Json& phase : json) {
-    PhaseMarks& marks = phases.emplace_back();
-    marks.phase = phase.at("phase").get<std::string>();
-    for (const Json& record : phase.at("iterations")) marks.iterations.push_back(IterationFromJson(record, file));
-    if (!phase.contains("withAll")) continue;
-    marks.with_all.emplace();
-    for (const auto& [id, value] : phase.at("withAll").items()) {
-      if (const std::optional<Factor> factor = FactorById(id)) (*marks.with_all)[*factor] = value.get<double>();
-    }
-  }
-  return phases;
+template <>
+Fields<IterationRecord> FieldsOf<IterationRecord>() {
+  using T = IterationRecord;
+  return Fields<T>{
+      "results/iteration",
+      "One iteration, or means over several that follow each other",
+      {
+          Field("begin", &T::begin,
+                "Mean over the ranks, seconds since the begin of the run; of a window: of the earliest rank"),
+          Field("end", &T::end, "The same; of a window: of the latest rank"),
+          Field("elapsed", &T::elapsed, "Mean length over all ranks, seconds").AtLeast(0),
+          Field("useful", &T::useful, "Of that useful"),
+          Field("parallelEfficiency", &T::parallel_efficiency),
+          Field("loadBalance", &T::load_balance),
+          Field("disturbance", &T::disturbance, "Share of the time that disturbances took; absent: not known"),
+          Field("iterations", &T::iterations, "That this stands for; absent: one")
+              .AtLeast(1)
+              .AtMost(kMostIterations)
+              .UnlessDefault(),
+          Field("leftOut", &T::left_out, "Of them, which the factors are not made from; absent: none")
+              .AtLeast(0)
+              .UnlessDefault(),
+          Field("reason", &T::reason, "Why the first of those was left out").UnlessDefault(),
+      }}
+      .After([](T& record, const JsonPlace& at) {
+        if (record.left_out <= record.iterations) return;
+        at.Fail(fmt::format("is damaged: {} of {} iterations are left out", record.left_out, record.iterations));
+      });
+}
+
+template <>
+Fields<PhaseMarks> FieldsOf<PhaseMarks>() {
+  using T = PhaseMarks;
+  return {"results/phaseMarks",
+          "",
+          {
+              Field("phase", &T::phase),
+              Field("iterations", &T::iterations),
+              Field("withAll", &T::with_all, "Factors of all iterations, where some are left out"),
+          }};
 }
 
 }  // namespace farscale

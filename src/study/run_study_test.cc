@@ -7,7 +7,7 @@
 
 #include "base/files.h"
 #include "results/factor_table_csv.h"
-#include "results/losses_json.h"
+#include "results/fields.h"
 #include "report/losses_section.h"
 #include "report/losses_text.h"
 #include "study/measure_run.h"
@@ -220,7 +220,7 @@ TEST_F(RunStudyTest, LossesOfHybridProgramsAreToldByThread) {
   EXPECT_THAT(text, HasSubstr("Wait at implicit OpenMP barrier"));
   EXPECT_THAT(text, HasSubstr("0, thread 1"));
   EXPECT_THAT(SummarizeLosses(losses)[0], HasSubstr("of the time of all threads"));
-  EXPECT_EQ(LossesToJson(LossesFromJson(LossesToJson(losses), "test")), LossesToJson(losses));
+  EXPECT_EQ(JsonOf(FromJson<LossRecord>(JsonOf(losses), "test")), JsonOf(losses));
 }
 
 TEST_F(RunStudyTest, RepeatsTheStudyNumbers) {

@@ -1,11 +1,12 @@
 // Everything that is read as text. The first byte says as what: study, model, factor table, results, network, rules of
-// a gate, entry of a history, run measured by TALP.
+// a gate, entry of a history, runs measured by TALP and by farscale.
 #include <filesystem>
 
 #include "base/error.h"
 #include "base/files.h"
 #include "results/factor_table_csv.h"
 #include "results/factor_table_json.h"
+#include "results/measured_run_json.h"
 #include "results/talp_json.h"
 #include "fuzz/target.h"
 #include "gate/history_view.h"
@@ -22,7 +23,7 @@
 namespace farscale::fuzz {
 namespace {
 
-constexpr std::size_t kKinds = 9;
+constexpr std::size_t kKinds = 10;
 
 FactorTable SmallTable() {
   FactorTable table = ReadFactorCsv(
@@ -70,6 +71,11 @@ void TryAs(std::size_t kind, const std::string& text) {
       WriteTalpJson(table, "2026-11-20T12:00:00", left_out);
       break;
     }
+    case 8: {
+      FactorTable table = TableOfMeasuredRuns({{text, "farscale.json"}});
+      CompleteTable(table);
+      break;
+    }
     default: WriteNetworkToml(ParseNetwork(text, "network.toml", "network"));
   }
 }
@@ -98,6 +104,7 @@ std::vector<std::string> Seeds() {
   add(4, WriteResultsJson(results));
   RunRecord run;
   run.cores = run.ranks = 2;
+  run.nodes = 1;
   run.picture =
       RunPicture{4, 2, 1, {0, 1}, {{{8}, {4, 4}, {0, 8}}, {{8}, {8}, {0, 0, 8}}}, {{{0.5, 0.4, 0.6, 0, 1}}}, ""};
   run.phases = {
@@ -122,7 +129,13 @@ std::vector<std::string> Seeds() {
       "{\"popMetrics\":[{\"name\":\"a\",\"elapsedTime\":9,\"lbIn\":0.9,\"lbOut\":0.8}],\"popRaw\":[{\"name\":\"a\","
       "\"numCpus\":2,\"numNodes\":1,\"elapsedTime\":9,\"elapsedUseful\":8,\"usefulCpuTotal\":12,\"usefulCpuNode\":12}]"
       "}");
-  add(8, ReadFile(root + "/configs/networks/infiniband-hdr.toml"));
+  add(8,
+      "{\"format\":\"farscale-measured-run\",\"version\":1,\"job\":\"j\",\"program\":\"p\",\"ranks\":2,\"threads\":1,"
+      "\"ending\":\"finalized\",\"nodes\":[{\"name\":\"a\",\"ranks\":[0,1]}],\"regions\":[{\"name\":\"whole run\","
+      "\"ranks\":2,\"fewestStarts\":1,\"mostStarts\":1,\"elapsed\":4,\"usefulAverage\":2,\"usefulLargest\":3,"
+      "\"usefulTotal\":4,\"factors\":{\"parallelEfficiency\":0.5}}],\"diagnostics\":[{\"id\":\"preempted\","
+      "\"severity\":\"warning\",\"sentence\":\"s\"}]}");
+  add(9, ReadFile(root + "/configs/networks/infiniband-hdr.toml"));
   return seeds;
 }
 

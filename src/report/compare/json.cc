@@ -1,14 +1,10 @@
 #include "report/compare/json.h"
 
-#include <nlohmann/json.hpp>
-
-#include "base/version.h"
-#include "results/factor_table_json.h"
+#include "results/fields.h"
 
 namespace farscale {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using Kind = Contribution::Kind;
 
 std::string IdOf(const Contribution& part) {
@@ -24,97 +20,196 @@ std::string IdOf(const Contribution& part) {
   return "rest";
 }
 
-Json DifferenceToJson(const Decomposition& difference) {
-  Json parts = Json::object();
-  for (const Contribution& part : difference.parts) parts[IdOf(part)] = part.logarithm;
-  Json json = {{"logarithm", difference.logarithm}, {"parts", parts}};
-  if (const Contribution* largest = difference.Largest()) json["largest"] = IdOf(*largest);
-  return json;
+bool IsKnown(const ComparedNumber& number) { return number.before || number.after; }
+bool IsKnown(const ProjectedPair& pair) { return pair.before || pair.after; }
+
+// A list of pairs of a factor and something else, as a dictionary.
+template <typename Entry, typename Value, typename FactorMember, typename ValueMember>
+Form<std::vector<Entry>> ByFactor(FactorMember factor, ValueMember value) {
+  return Via<std::vector<Entry>, Dictionary<Value>>([factor, value](const std::vector<Entry>& entries) {
+    Dictionary<Value> by_id;
+    for (const Entry& entry : entries) by_id.emplace_back(Describe(entry.*factor).id, entry.*value);
+    return by_id;
+  });
 }
 
-Json NumberToJson(const ComparedNumber& number) {
-  Json json = Json::object();
-  if (number.before) json["before"] = *number.before;
-  if (number.after) json["after"] = *number.after;
-  if (number.change) {
-    json["ratio"] = number.change->ratio;
-    json["low95"] = number.change->Low();
-    json["high95"] = number.change->High();
-    json["beyondNoise"] = number.is_beyond_noise;
-  }
-  return json;
+struct CompareFile {
+  std::vector<ComparedResults> comparisons;
+};
+
+}  // namespace
+
+template <>
+Fields<Decomposition> FieldsOf<Decomposition>() {
+  using T = Decomposition;
+  const auto parts =
+      Via<std::vector<Contribution>, Dictionary<double>>([](const std::vector<Contribution>& contributions) {
+        Dictionary<double> by_id;
+        for (const Contribution& part : contributions) by_id.emplace_back(IdOf(part), part.logarithm);
+        return by_id;
+      });
+  return {"compare/difference",
+          "",
+          {
+              Field("logarithm", &T::logarithm, "ln(after / before)"),
+              Field("parts", &T::parts, parts,
+                    "What factors add to it, by their ids; base parts of times; rest: no factor explains it. Their sum "
+                    "is the logarithm"),
+              Computed<T>(
+                  "largest",
+                  [](const T& difference) {
+                    const Contribution* largest = difference.Largest();
+                    return largest == nullptr ? std::nullopt : std::optional(IdOf(*largest));
+                  },
+                  "The part that goes furthest in the direction of the whole; absent: nothing changed"),
+          }};
 }
 
-Json CountToJson(const ComparedCount& count) {
-  Json json = {{"cores", count.cores}, {"isCommon", count.is_common}};
-  json["factors"] = Json::object();
-  for (const ComparedFactor& one : count.factors) {
-    json["factors"][std::string(Describe(one.factor).id)] = NumberToJson(one.number);
-  }
-  if (count.seconds.before || count.seconds.after) json["secondsPerIteration"] = NumberToJson(count.seconds);
-  if (count.efficiency) {
-    json["efficiencyIs"] = std::string(Describe(count.whole).id);
-    json["efficiency"] = DifferenceToJson(*count.efficiency);
-  }
-  if (count.time) json["time"] = DifferenceToJson(*count.time);
-  return json;
+template <>
+Fields<ComparedNumber> FieldsOf<ComparedNumber>() {
+  using T = ComparedNumber;
+  const auto of_change = [](auto value) {
+    return [value](const T& number) { return number.change ? std::optional(value(number)) : std::nullopt; };
+  };
+  return {"compare/number",
+          "Geometric means over the runs of both sides",
+          {
+              Field("before", &T::before),
+              Field("after", &T::after),
+              Computed<T>("ratio", of_change([](const T& number) { return number.change->ratio; }),
+                          "After over before; absent: the two do not compare")
+                  .Above(0),
+              Computed<T>("low95", of_change([](const T& number) { return number.change->Low(); }),
+                          "95 % interval of this ratio by itself; it does not decide beyondNoise"),
+              Computed<T>("high95", of_change([](const T& number) { return number.change->High(); })),
+              Computed<T>("beyondNoise", of_change([](const T& number) { return number.is_beyond_noise; }),
+                          "More than noise, with an error of 5 % shared by all changes of the phase: stricter than "
+                          "low95 and high95"),
+          }};
 }
 
-Json ValueToJson(const ProjectedValue& value) {
-  Json json = {{"value", value.value}};
-  if (value.interval80) json.update({{"low80", value.interval80->low}, {"high80", value.interval80->high}});
-  return json;
+template <>
+Fields<ComparedCount> FieldsOf<ComparedCount>() {
+  using T = ComparedCount;
+  return {"compare/count",
+          "A core count that was run on either side",
+          {
+              Field("cores", &T::cores).AtLeast(1),
+              Field("isCommon", &T::is_common, "Run on both sides"),
+              Field("factors", &T::factors,
+                    ByFactor<ComparedFactor, ComparedNumber>(&ComparedFactor::factor, &ComparedFactor::number),
+                    "By their ids"),
+              Field("secondsPerIteration", &T::seconds).When([](const T& count) { return IsKnown(count.seconds); }),
+              Field("efficiencyIs", &T::whole, "Id of the factor that efficiency is about").When([](const T& count) {
+                return count.efficiency.has_value();
+              }),
+              Field("efficiency", &T::efficiency),
+              Field("time", &T::time),
+          }};
 }
 
-Json PairToJson(const ProjectedPair& pair) {
-  Json json = {{"evidence", pair.is_evidence}, {"apart", pair.is_apart}};
-  if (pair.before) json["before"] = ValueToJson(*pair.before);
-  if (pair.after) json["after"] = ValueToJson(*pair.after);
-  return json;
-}
+namespace {
 
-Json TargetToJson(const ComparedTarget& target) {
-  Json json = {{"cores", target.cores}, {"efficiencyIs", std::string(Describe(target.whole).id)}};
-  json["factors"] = Json::object();
-  for (const auto& [factor, pair] : target.factors) {
-    json["factors"][std::string(Describe(factor).id)] = PairToJson(pair);
-  }
-  if (target.seconds.before || target.seconds.after) json["secondsPerIteration"] = PairToJson(target.seconds);
-  if (target.explained) json["efficiency"] = DifferenceToJson(*target.explained);
-  return json;
-}
-
-Json PhaseToJson(const ComparedPhase& phase) {
-  Json json = {{"name", phase.name}, {"before", phase.before.name}, {"after", phase.after.name}};
-  if (phase.before.IsGroup()) json["groupBefore"] = phase.before.group;
-  if (phase.after.IsGroup()) json["groupAfter"] = phase.after.group;
-  if (phase.reference) json["reference"] = *phase.reference;
-  json["noise"] = phase.noise ? phase.noise->deviation : kUsualNoise;
-  json["noiseIsMeasured"] = phase.noise.has_value();
-  json["notes"] = phase.notes;
-  json["counts"] = Json::array();
-  for (const ComparedCount& count : phase.counts) json["counts"].push_back(CountToJson(count));
-  json["targets"] = Json::array();
-  for (const ComparedTarget& target : phase.targets) json["targets"].push_back(TargetToJson(target));
-  return json;
+// A projected value without its core count.
+Form<std::optional<ProjectedValue>> ValueAlone() {
+  using T = ProjectedValue;
+  const auto bound = [](double IntervalBounds::*side) {
+    return [side](const T& value) { return value.interval80 ? std::optional(*value.interval80.*side) : std::nullopt; };
+  };
+  return OptionalOf<T>(FormOfFields(Fields<T>{"compare/value",
+                                              "",
+                                              {
+                                                  Field("value", &T::value),
+                                                  Computed<T>("low80", bound(&IntervalBounds::low)),
+                                                  Computed<T>("high80", bound(&IntervalBounds::high)),
+                                              }}));
 }
 
 }  // namespace
 
-std::string WriteCompareJson(const std::vector<ComparedResults>& comparisons) {
-  Json json = {{"format", "farscale-compare"}, {"version", kCompareVersion}, {"generator", Generator()}};
-  json["comparisons"] = Json::array();
-  for (const ComparedResults& compared : comparisons) {
-    Json one = {{"before", compared.before}, {"after", compared.after}};
-    one["onlyBefore"] = compared.only_before;
-    one["onlyAfter"] = compared.only_after;
-    one["diagnosticsBefore"] = FindingsToJson(compared.findings_before);
-    one["diagnosticsAfter"] = FindingsToJson(compared.findings_after);
-    one["phases"] = Json::array();
-    for (const ComparedPhase& phase : compared.phases) one["phases"].push_back(PhaseToJson(phase));
-    json["comparisons"].push_back(std::move(one));
-  }
-  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+template <>
+Fields<ProjectedPair> FieldsOf<ProjectedPair>() {
+  using T = ProjectedPair;
+  return {"compare/pair",
+          "",
+          {
+              Field("evidence", &T::is_evidence, "Reliable on both sides"),
+              Field("apart", &T::is_apart, "The 80 % intervals do not overlap"),
+              Field("before", &T::before, ValueAlone()),
+              Field("after", &T::after, ValueAlone()),
+          }};
 }
+
+template <>
+Fields<ComparedTarget> FieldsOf<ComparedTarget>() {
+  using T = ComparedTarget;
+  using Entry = std::pair<Factor, ProjectedPair>;
+  return {"compare/target",
+          "Projections at a common core count",
+          {
+              Field("cores", &T::cores).AtLeast(1),
+              Field("efficiencyIs", &T::whole),
+              Field("factors", &T::factors, ByFactor<Entry, ProjectedPair>(&Entry::first, &Entry::second)),
+              Field("secondsPerIteration", &T::seconds).When([](const T& target) { return IsKnown(target.seconds); }),
+              Field("efficiency", &T::explained),
+          }};
+}
+
+template <>
+Fields<ComparedPhase> FieldsOf<ComparedPhase>() {
+  using T = ComparedPhase;
+  return {"compare/phase",
+          "",
+          {
+              Field("name", &T::name),
+              Field("before", &T::before, &PhaseId::name, "The phase on this side"),
+              Field("after", &T::after, &PhaseId::name),
+              Field("groupBefore", &T::before, &PhaseId::group,
+                    "Of the ranks of the phase, where these alone are compared; absent: all ranks")
+                  .NotEmpty()
+                  .UnlessDefault(),
+              Field("groupAfter", &T::after, &PhaseId::group).NotEmpty().UnlessDefault(),
+              Field("reference", &T::reference, "Cores that both sides compare with; absent: they differ"),
+              Computed<T>(
+                  "noise", [](const T& phase) { return phase.noise ? phase.noise->deviation : kUsualNoise; },
+                  "Standard deviation of logarithms of times from run to run")
+                  .AtLeast(0),
+              Computed<T>(
+                  "noiseIsMeasured", [](const T& phase) { return phase.noise.has_value(); },
+                  "By repeats; else it is assumed"),
+              Field("notes", &T::notes, "What does not compare and why"),
+              Field("counts", &T::counts),
+              Field("targets", &T::targets),
+          }};
+}
+
+template <>
+Fields<ComparedResults> FieldsOf<ComparedResults>() {
+  using T = ComparedResults;
+  return {"compare/comparison",
+          "",
+          {
+              Field("before", &T::before, "Name of the baseline side"),
+              Field("after", &T::after),
+              Field("onlyBefore", &T::only_before, "Phases that the other side lacks"),
+              Field("onlyAfter", &T::only_after),
+              Field("diagnosticsBefore", &T::findings_before, "Anomalies of the table of this side").OrMissing(),
+              Field("diagnosticsAfter", &T::findings_after).OrMissing(),
+              Field("phases", &T::phases),
+          }};
+}
+
+template <>
+Fields<CompareFile> FieldsOf<CompareFile>() {
+  return Fields<CompareFile>{
+      "compare", "", {Field("comparisons", &CompareFile::comparisons, "Each result against the first").LeastItems(1)}}
+      .File("farscale-compare", kCompareVersion, kCompareVersion, "comparison");
+}
+
+std::string WriteCompareJson(const std::vector<ComparedResults>& comparisons) {
+  return JsonOf(CompareFile{comparisons}).dump(1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
+}
+
+OrderedJson CompareSchema() { return SchemaOf<CompareFile>("Results compared by farscale compare"); }
 
 }  // namespace farscale

@@ -1,0 +1,57 @@
+// Descriptions of the results' structs in files [base/fields.h], for the other files of this room and of those that embed them.
+#pragma once
+
+#include "base/fields.h"
+#include "factors/factor_table.h"
+#include "factors/run_picture.h"
+#include "imbalance/loss_record.h"
+#include "projection/backtest.h"
+#include "projection/backtest_errors.h"
+#include "projection/loss_projection.h"
+#include "projection/projection.h"
+#include "results/results.h"
+
+namespace farscale {
+
+// Parts of several formats.
+template <>
+Form<Factor> FormOf<Factor>();
+template <>
+Form<FactorValues> FormOf<FactorValues>();  // by id
+Form<FactorValues> ValuesOfFactors(const std::vector<std::string>& ids);
+template <>
+Form<IntervalBounds> FormOf<IntervalBounds>();  // [low, high]
+template <>
+Form<OpenBounds> FormOf<OpenBounds>();  // [low, high or null]
+template <>
+std::vector<std::pair<Severity, std::string>> NamesOf<Severity>();
+template <>
+Fields<Finding> FieldsOf<Finding>();
+template <>
+Fields<PhaseId> FieldsOf<PhaseId>();  // `phase` and, for a group of its ranks, `group`
+template <>
+Fields<UnknownWaits> FieldsOf<UnknownWaits>();
+
+// Files and their larger parts.
+template <>
+Fields<FactorTable> FieldsOf<FactorTable>();
+template <>
+Fields<ProjectedValue> FieldsOf<ProjectedValue>();
+template <>
+Fields<PhaseProjection> FieldsOf<PhaseProjection>();
+template <>
+Fields<BacktestRow> FieldsOf<BacktestRow>();
+template <>
+Fields<LossRecord> FieldsOf<LossRecord>();
+template <>
+Fields<LossProjection> FieldsOf<LossProjection>();
+template <>
+Form<RunPicture> FormOf<RunPicture>();
+template <>
+Fields<IterationRecord> FieldsOf<IterationRecord>();
+template <>
+Fields<PhaseMarks> FieldsOf<PhaseMarks>();
+template <>
+Fields<Results> FieldsOf<Results>();
+
+}  // namespace farscale
