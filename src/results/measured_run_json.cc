@@ -178,7 +178,7 @@ Fields<RunInFile> FieldsOf<RunInFile>() {
           Field("threads", &T::threads, "Per rank, from --threads").AtLeast(1).AtMost(kMostOfAny),
           Field("clock", &T::clock, OneOf({"time stamp counter", "monotonic clock"})).Later(),
           Field("ending", &T::ending, OneOf({"finalized", "not finalized", "aborted", "signal", "lost", "running"}),
-                "`lost`: a process vanished, killed or by _exit"),
+                "`lost`: a process ended without MPI_Finalize, killed or by _exit"),
           Field("endedFirst", &T::ended_first,
                 "The rank whose termination `ending` is, where it is not MPI_Finalize; several when they ended at once")
               .AtLeast(0),
