@@ -8,7 +8,7 @@
 
 #include "cli/command.h"
 #include "results/results.h"
-#include "report/write_report.h"
+#include "report/report.h"
 
 namespace farscale {
 

@@ -10,7 +10,7 @@
 #include "results/backtest_csv.h"
 #include "projection/backtest_errors.h"
 #include "results/backtest_json.h"
-#include "report/backtest_tables.h"
+#include "report/backtest.h"
 #include "study/resources.h"
 #include "study/study.h"
 

@@ -8,7 +8,7 @@
 #include "results/projection_csv.h"
 #include "results/projection_json.h"
 #include "report/factor_text.h"
-#include "report/write_report.h"
+#include "report/report.h"
 #include "study/resources.h"
 
 namespace farscale {
@@ -52,12 +52,13 @@ int ExitCode(const std::vector<PhaseProjection>& projections, const Messages& me
   return 0;
 }
 
-// The projections, unless they went to files; then in short what they say.
-void Print(const std::vector<PhaseProjection>& projections, bool with_answers, const FactorTable& table,
+// The projections, unless they went to files, and the key results.
+void Print(const std::vector<PhaseProjection>& projections, bool with_tables, const FactorTable& table,
            const std::vector<std::filesystem::path>& written, const Common& common) {
-  if (written.empty()) fmt::print("{}", FormatProjections(projections, table));
-  if (written.empty() && with_answers) fmt::print("\n");
-  if (!written.empty() || with_answers) fmt::print("{}", FormatAnswers(projections, with_answers));
+  const Partials texts = LoadTemplates().partials;
+  if (written.empty()) fmt::print("{}", FormatProjections(projections, table, texts));
+  if (written.empty() && with_tables) fmt::print("\n");
+  if (!written.empty() || with_tables) fmt::print("{}", FormatKeyResults(projections, with_tables, texts));
   PrintWritten(written, common);
 }
 

@@ -8,7 +8,7 @@
 #include "cli/command.h"
 #include "cli/table_options.h"
 #include "results/results_json.h"
-#include "report/write_report.h"
+#include "report/report.h"
 #include "study/resources.h"
 
 namespace farscale {

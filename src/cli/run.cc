@@ -5,11 +5,11 @@
 #include "base/files.h"
 #include "cli/allocation_form.h"
 #include "cli/command.h"
-#include "report/answers_section.h"
-#include "report/backtest_section.h"
+#include "report/key_results.h"
+#include "report/backtest.h"
 #include "report/comparison.h"
 #include "report/summary.h"
-#include "report/write_report.h"
+#include "report/report.h"
 #include "study/resources.h"
 #include "study/run_study.h"
 
@@ -25,7 +25,7 @@ struct RunOptions {
   AllocationFormOptions allocation;
 };
 
-void PrintSummary(const Results& results) {
+void PrintSummary(const Results& results, const Partials& texts) {
   const auto print = [](const std::vector<std::string>& sentences) {
     for (const std::string& sentence : sentences) fmt::print("  {}\n", sentence);
   };
@@ -35,11 +35,12 @@ void PrintSummary(const Results& results) {
       if (projection.series == series && projection.phase == phase) found = &projection;
     }
     fmt::print("Phase {}\n", phase.Text());
-    print(SummarizePhase(results.table.Rows(series, phase), found));
-    if (found != nullptr) print(SummarizeAnswers(*found));
-    const std::string backtest = SummarizeBacktest(results, series, phase);
-    if (!backtest.empty()) print({backtest});
-    print(SummarizeComparison(results, series, phase));
+    print(SummarizePhase(results.table.Rows(series, phase), found, texts));
+    if (found != nullptr) print(SummarizeKeyResults(*found, texts));
+    print(SummarizeBacktest(results, series, phase, texts));
+    print(SummarizeComparison(results, series, phase, texts));
+  }
+  if (!results.projections.empty()) fmt::print("{}", texts.at("interval_note").text);
   }
 }
 
@@ -68,7 +69,7 @@ int Run(const RunOptions& options, const Common& common) {
   const StudyOutcome outcome = RunStudy(study, library, messages.Progress(), ScenariosOf(study));
   messages.FindingsOf(outcome.results);
   const auto files = Write(outcome.results, templates, study);
-  if (!common.quiet) PrintSummary(outcome.results);
+  if (!common.quiet) PrintSummary(outcome.results, templates.partials);
   PrintWritten(files, common);
   const int failure = ReportFailures(outcome.results.runs, outcome.failure);
   if (outcome.evidence) PrintError(*outcome.evidence);

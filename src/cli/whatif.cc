@@ -9,7 +9,7 @@
 #include "cli/table_options.h"
 #include "report/comparison.h"
 #include "pages/text_table.h"
-#include "report/write_report.h"
+#include "report/report.h"
 #include "study/automatic_phases.h"
 #include "study/resources.h"
 #include "study/run_study.h"

@@ -56,6 +56,8 @@ class StrictContext : public mustache::context<std::string> {
       throw Error(ErrorKind::kUsage, place.Where(), "the tag '" + name + "' has no value",
                   "docs/templates.md lists the tags");
     }
+    const bool is_section = place.kind == '#' || place.kind == '^';
+    if (is_section && value->is_string() && value->string_value().empty()) return &nothing_;
     const bool is_printed = place.kind == 'v' || place.kind == '&';
     if (is_printed && !value->is_string()) {
       throw Error(ErrorKind::kUsage, place.Where(), "the tag '" + name + "' is no text that could be printed",
@@ -66,6 +68,7 @@ class StrictContext : public mustache::context<std::string> {
 
  private:
   const std::vector<TagPlace>& places_;
+  const mustache::data nothing_{false};
 };
 
 // As GitHub reads it: dollars begin formulas, tildes strike out.
@@ -98,11 +101,52 @@ std::string RenderTemplate(const Template& source, const ReportData& data, Escap
   if (!engine.is_valid()) {
     throw Error(ErrorKind::kUsage, source.file, "is not a well-formed template: " + engine.error_message());
   }
-  engine.set_custom_escape(escape == Escape::kHtml ? EscapeXml : EscapeMarkdown);
+  if (escape == Escape::kHtml) engine.set_custom_escape(EscapeXml);
+  if (escape == Escape::kMarkdown) engine.set_custom_escape(EscapeMarkdown);
+  if (escape == Escape::kNone) engine.set_custom_escape([](const std::string& text) { return text; });
   const mustache::data values = ToMustache(data);
   StrictContext context(&values, expanded.places);
   const std::string text = engine.render(context);
   return escape == Escape::kMarkdown ? WithoutDoubleBlankLines(text) : text;
+}
+
+std::vector<std::string> SplitTagNames(std::string_view names) {
+  std::vector<std::string> tags(1);
+  bool is_capital = false;
+  for (const char c : names) {
+    if (c == ',') tags.emplace_back();
+    if (c == '_') is_capital = true;
+    if (c == ',' || c == '_' || c == ' ') continue;
+    tags.back() += is_capital ? static_cast<char>(c - 'a' + 'A') : c;
+    is_capital = false;
+  }
+  return tags;
+}
+
+std::vector<std::string> RenderSentences(const Partials& templates, const std::string& name, const ReportData& data) {
+  std::vector<std::string> sentences;
+  for (const std::string& line : Split(RenderTemplate(templates.at(name), data, Escape::kNone, templates), '\n')) {
+    if (const std::string_view sentence = Trim(line); !sentence.empty()) sentences.emplace_back(sentence);
+  }
+  return sentences;
+}
+
+std::string Slug(const std::string& text) {
+  std::string slug;
+  for (const char c : ToLower(text)) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+    if (plain) slug += c;
+    if (!plain && !slug.empty() && slug.back() != '-') slug += '-';
+  }
+  while (!slug.empty() && slug.back() == '-') slug.pop_back();
+  return slug.empty() ? "phase" : slug.substr(0, 60);
+}
+
+std::string UniqueSlug(const std::string& text, std::set<std::string>& taken) {
+  const std::string slug = Slug(text);
+  std::string unique = slug;
+  for (int number = 2; !taken.insert(unique).second; ++number) unique = fmt::format("{}-{}", slug, number);
+  return unique;
 }
 
 std::optional<ReportFormat> ReportFormatByName(std::string_view name) {

@@ -4,8 +4,10 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "pages/template_text.h"
@@ -14,6 +16,37 @@ namespace farscale {
 
 // Lists, objects, texts and truth values, for the tags listed in docs/templates.md.
 using ReportData = nlohmann::ordered_json;
+
+// Within a struct: its members as tags of templates, once. FARSCALE_TAGS(cores, is_reliable) makes the tags `cores`
+// and `isReliable`.
+#define FARSCALE_TAGS(...)                                              \
+  static constexpr std::string_view TagNames() { return #__VA_ARGS__; } \
+  auto Tags() const { return std::tie(__VA_ARGS__); }
+
+// "cores, is_reliable" -> {"cores", "isReliable"}
+std::vector<std::string> SplitTagNames(std::string_view names);
+
+// A struct with tags, or a list of them, for templates. Without a value an optional member is false, so that a section
+// of it prints nothing.
+template <typename T>
+ReportData ToData(const T& value) {
+  if constexpr (requires { value.Tags(); }) {
+    ReportData data = ReportData::object();
+    const std::vector<std::string> names = SplitTagNames(T::TagNames());
+    std::size_t i = 0;
+    std::apply([&](const auto&... member) { ((data[names[i++]] = ToData(member)), ...); }, value.Tags());
+    return data;
+  } else if constexpr (requires { value.has_value(); }) {
+    return value ? ToData(*value) : ReportData(false);
+  } else if constexpr (requires { value.front(); } && !std::is_convertible_v<T, std::string_view> &&
+                       !std::is_same_v<T, ReportData>) {
+    ReportData list = ReportData::array();
+    for (const auto& element : value) list.push_back(ToData(element));
+    return list;
+  } else {
+    return value;
+  }
+}
 
 struct ReportModel {
   ReportData data;
@@ -25,12 +58,21 @@ struct ReportModel {
 ReportData AddFigure(ReportModel& model, const std::string& name, const std::string& svg, const std::string& file,
                      const std::string& alt);
 
-enum class Escape { kHtml, kMarkdown };
+enum class Escape { kHtml, kMarkdown, kNone };
 
-// Fills the template. Throws a usage error with file and line when it is not well-formed, has a tag without a value,
+// Fills the template. A section of an empty text or list prints nothing. Throws a usage error with file and line when it is not well-formed, has a tag without a value,
 // prints what is no text, or asks for a partial that does not exist.
 std::string RenderTemplate(const Template& source, const ReportData& data, Escape escape,
                            const Partials& partials = {});
+
+// The sentences that the text template `name` of `templates` makes of the data: its lines that are not empty.
+std::vector<std::string> RenderSentences(const Partials& templates, const std::string& name, const ReportData& data);
+
+// Letters, digits and dashes, for names of anchors and files.
+std::string Slug(const std::string& text);
+
+// One that is not taken yet; takes it.
+std::string UniqueSlug(const std::string& text, std::set<std::string>& taken);
 
 enum class ReportFormat { kHtml, kMarkdown, kJson, kCsv };
 

@@ -6,14 +6,11 @@
 
 #include "base/format.h"
 #include "base/text.h"
-#include "report/evidence.h"
+#include "report/reliability.h"
 #include "report/figures.h"
-#include "report/pop_colors.h"
 
 namespace farscale {
 namespace {
-
-using Data = ReportData;
 
 constexpr Factor kCompared[] = {Factor::kGlobalEfficiency, Factor::kParallelEfficiency,
                                 Factor::kLoadBalance,      Factor::kSerialization,
@@ -47,108 +44,74 @@ std::vector<Side> SidesOf(const Results& results, const std::string& series, con
   return sides;
 }
 
-Data Columns(const std::vector<FactorRow>& rows) {
-  Data columns = Data::array();
-  for (const FactorRow& row : rows) {
-    columns.push_back({{"cores", FormatCores(static_cast<double>(row.cores))},
-                       {"repeat", row.repeat > 0 ? fmt::format("repeat {}", row.repeat) : ""}});
-  }
-  return columns;
-}
-
 template <typename Cell>
-void AddRows(const std::vector<Side>& sides, const std::string& name, std::string_view factor, Cell cell, Data& rows) {
+void AddRows(const std::vector<Side>& sides, const std::string& name, std::string_view factor, Cell cell,
+             std::vector<ComparisonRow>& rows) {
   for (std::size_t i = 0; i < sides.size(); ++i) {
-    Data cells = Data::array();
-    for (const FactorRow& row : sides[i].rows) cells.push_back(cell(row));
-    rows.push_back({{"name", i == 0 ? name : ""},
-                    {"factor", std::string(factor)},
-                    {"variant", sides[i].name},
-                    {"isFirst", i == 0},
-                    {"cells", cells}});
+    ComparisonRow row{i == 0 ? name : "", std::string(factor), sides[i].name, i == 0, {}};
+    for (const FactorRow& run : sides[i].rows) row.cells.push_back(cell(run));
+    rows.push_back(std::move(row));
   }
 }
 
-Data Rows(const std::vector<Side>& sides) {
-  Data rows = Data::array();
+std::vector<ComparisonRow> RowsOf(const std::vector<Side>& sides) {
+  std::vector<ComparisonRow> rows;
   for (const Factor factor : kCompared) {
     if (!sides.front().rows.empty() && !sides.front().rows.front().values[factor]) continue;
-    AddRows(
-        sides, Name(factor), Describe(factor).id,
-        [&](const FactorRow& row) -> Data {
-          const auto& value = row.values[factor];
-          return {{"text", value ? FormatValue(factor, *value) : "–"},
-                  {"color", value ? PopColor(*value) : kNoColor},
-                  {"tone", value ? PopTone(*value) : kNoTone}};
-        },
-        rows);
+    const auto cell = [&](const FactorRow& row) {
+      const auto& value = row.values[factor];
+      return ColoredCell(value ? FormatValue(factor, *value) : "–", value);
+    };
+    AddRows(sides, Name(factor), Describe(factor).id, cell, rows);
   }
-  AddRows(
-      sides, "Run time of the phase", "",
-      [](const FactorRow& row) -> Data {
-        return {{"text", row.runtime ? FormatSeconds(*row.runtime) : "–"}, {"color", kNoColor}, {"tone", kNoTone}};
-      },
-      rows);
+  const auto cell = [](const FactorRow& row) {
+    return ColoredCell(row.runtime ? FormatSeconds(*row.runtime) : "–", {});
+  };
+  AddRows(sides, "Run time of the phase", "", cell, rows);
   return rows;
 }
 
 // Targets below each other, variants side by side: the headline efficiency with its interval.
-Data Targets(const std::vector<Side>& sides) {
-  Data targets = Data::array();
-  const FactorProjection* first = sides.front().projection != nullptr ? HeadlineOf(*sides.front().projection) : nullptr;
-  if (first == nullptr) return targets;
-  for (std::size_t i = 0; i < first->targets.size(); ++i) {
-    Data cells = Data::array();
+std::vector<ComparisonTarget> TargetsOf(const std::vector<Side>& sides, const FactorProjection& first) {
+  std::vector<ComparisonTarget> targets;
+  for (std::size_t i = 0; i < first.targets.size(); ++i) {
+    const ProjectedValue& at = first.targets[i];
+    ComparisonTarget target{FormatCores(at.cores), FormatRatio(at.ratio),
+                            IsEvidence(*sides.front().projection, at.cores), {}};
     for (const Side& side : sides) {
-      const FactorProjection* found = side.projection != nullptr ? side.projection->Find(first->factor) : nullptr;
-      if (found == nullptr || i >= found->targets.size()) {
-        cells.push_back({{"text", "–"},
-                         {"interval", ""},
-                         {"hasInterval", false},
-                         {"measured", ""},
-                         {"hasMeasured", false},
-                         {"color", kNoColor},
-                         {"tone", kNoTone}});
-        continue;
-      }
-      cells.push_back(ProjectedCell(*side.projection, first->factor, found->targets[i], true));
+      const FactorProjection* found = side.projection != nullptr ? side.projection->Find(first.factor) : nullptr;
+      const bool has_value = found != nullptr && i < found->targets.size();
+      target.cells.push_back(has_value ? CellOf(*side.projection, first.factor, found->targets[i], true)
+                                       : ProjectedCell{"–", "", "", kNoColor, kNoTone});
     }
-    targets.push_back({{"cores", FormatCores(first->targets[i].cores)},
-                       {"ratio", FormatRatio(first->targets[i].ratio)},
-                       {"isEvidence", IsEvidence(*sides.front().projection, first->targets[i].cores)},
-                       {"cells", cells}});
+    targets.push_back(std::move(target));
   }
   return targets;
 }
 
-// Where the evidence of a curve ends, when that is before the line of the chart.
+// Where the reliable range of a curve ends, when that is before the line of the chart.
 std::optional<double> EndsEarlier(const Side& side, Factor factor, const Chart& chart) {
   const double end = EvidenceUpTo(*side.projection, factor);
   return chart.horizon_x && end < *chart.horizon_x ? std::optional(end) : std::nullopt;
 }
 
-std::optional<Chart> FigureOf(const std::vector<Side>& sides, const std::string& heading) {
-  const FactorProjection* first = sides.front().projection != nullptr ? HeadlineOf(*sides.front().projection) : nullptr;
-  if (first == nullptr) return std::nullopt;
+Chart ChartOf(const std::vector<Side>& sides, const FactorProjection* first, const std::string& heading) {
   Chart chart = EfficiencyChart(*sides.front().projection, Name(first->factor) + ": " + heading);
   chart.description = Name(first->factor) + " of " + heading +
                       " on the machine of the runs and on others, measured and projected, "
                       "against cores.";
   MarkHorizon(*sides.front().projection, first->factor, chart);
   chart.width = 860;
-  int color = 0;
   for (const Side& side : sides) {
     const FactorProjection* found = side.projection != nullptr ? side.projection->Find(first->factor) : nullptr;
     if (found == nullptr) continue;
-    ChartSeries series;
-    series.name = &side == &sides.front() ? "on the machine of the runs" : side.name;
-    series.id = Describe(first->factor).id;
+    const bool is_first = &side == &sides.front();
+    ChartSeries series = SeriesOf(*found, is_first);
+    series.outer_band.clear();
+    series.name = is_first ? "on the machine of the runs" : side.name;
     series.side = static_cast<int>(&side - sides.data());
-    series.color = color++;
-    series.line = LineOf(*found);
+    series.color = static_cast<int>(chart.series.size());
     series.evidence_x = EndsEarlier(side, first->factor, chart);
-    series.points = PointsOf(*found);
-    if (&side == &sides.front()) series.inner_band = BandOf(*found, true);
     chart.series.push_back(series);
   }
   return chart;
@@ -169,42 +132,46 @@ Factor LargestGain(const FactorRow& from, const FactorRow& to) {
   return best;
 }
 
-std::string NoiseSentence(const Side& measured, const Side& clean) {
-  const FactorRow& from = measured.rows.back();
-  const FactorRow& to = clean.rows.back();
-  const double before = *from.values[Factor::kParallelEfficiency], after = *to.values[Factor::kParallelEfficiency];
-  const std::string sentence =
-      fmt::format("At {} cores parallel efficiency is {} as measured and {} {}",
-                  FormatCores(static_cast<double>(from.cores)), FormatFactor(before), FormatFactor(after), clean.name);
-  if (!clean.is_noise) return sentence + ".";
-  if (after < before - kVisible) {
-    return sentence + ": the network it was replayed on is slower than that of the run, so this says nothing of noise.";
-  }
-  if (after <= before + kVisible) return sentence + ": noise explains none of the loss.";
-  const Factor factor = LargestGain(from, to);
-  const std::string share = FormatPercent(std::log(after / before) / -std::log(before));
-  const std::string now = FormatFactor(*to.values[factor]), then = FormatFactor(*from.values[factor]);
-  if (now == then) return sentence + fmt::format(": that is {} of the loss.", share);
-  return sentence + fmt::format(": that is {} of the loss, most of it in {} ({} instead of {}).", share,
-                                NameInSentence(factor), now, then);
-}
+struct ChangeText {
+  std::string name, before, after, ratio;
+  FARSCALE_TAGS(name, before, after, ratio)
+};
 
-std::string WhatIfSentence(const Side& measured, const Side& other) {
-  const FactorRow& from = measured.rows.back();
-  const FactorRow& to = other.rows.back();
-  std::string sentence = fmt::format(
-      "At {} cores, {}: parallel efficiency {} instead of {}", FormatCores(static_cast<double>(from.cores)), other.name,
-      FormatFactor(*to.values[Factor::kParallelEfficiency]), FormatFactor(*from.values[Factor::kParallelEfficiency]));
-  if (from.runtime && to.runtime) {
-    sentence += fmt::format(", run time {} instead of {} ({:.2f}× as fast)", FormatSeconds(*to.runtime),
-                            FormatSeconds(*from.runtime), *from.runtime / *to.runtime);
+// The tags of comparison.txt.mustache: the largest run of a phase as measured and as a variant.
+struct ComparisonText {
+  std::string cores, variant, before, after;  // parallel efficiency
+  bool is_noise = false, is_slower = false, is_none = false;
+  std::string share;  // of the loss that noise explains
+  std::optional<ChangeText> factor, runtime;
+  FARSCALE_TAGS(cores, variant, before, after, is_noise, is_slower, is_none, share, factor, runtime)
+};
+
+ComparisonText TextOf(const Side& measured, const Side& other, bool is_noise) {
+  const FactorRow &from = measured.rows.back(), &to = other.rows.back();
+  const double before = *from.values[Factor::kParallelEfficiency], after = *to.values[Factor::kParallelEfficiency];
+  ComparisonText text{.cores = FormatCores(static_cast<double>(from.cores)), .variant = other.name};
+  text.before = FormatFactor(before);
+  text.after = FormatFactor(after);
+  text.is_noise = is_noise;
+  if (!is_noise && from.runtime && to.runtime) {
+    text.runtime = ChangeText{"", FormatSeconds(*from.runtime), FormatSeconds(*to.runtime),
+                              fmt::format("{:.2f}", *from.runtime / *to.runtime)};
   }
-  return sentence + ".";
+  if (!is_noise || !other.is_noise) return text;
+  text.is_slower = after < before - kVisible;
+  text.is_none = !text.is_slower && after <= before + kVisible;
+  if (text.is_slower || text.is_none) return text;
+  text.share = FormatPercent(std::log(after / before) / -std::log(before));
+  const Factor factor = LargestGain(from, to);
+  const std::string now = FormatFactor(*to.values[factor]), then = FormatFactor(*from.values[factor]);
+  if (now != then) text.factor = ChangeText{NameInSentence(factor), now, then, ""};
+  return text;
 }
 
 }  // namespace
 
-std::vector<std::string> SummarizeComparison(const Results& results, const std::string& series, const PhaseId& phase) {
+std::vector<std::string> SummarizeComparison(const Results& results, const std::string& series, const PhaseId& phase,
+                                             const Partials& texts) {
   std::vector<std::string> sentences;
   if (results.variants.empty()) return sentences;
   const std::vector<Side> sides = SidesOf(results, series, phase);
@@ -213,35 +180,30 @@ std::vector<std::string> SummarizeComparison(const Results& results, const std::
       return !side.rows.empty() && side.rows.back().values[Factor::kParallelEfficiency];
     };
     if (!known(sides.front()) || !known(sides[i])) continue;
-    const bool noise = results.comparison == Comparison::kNoise;
-    sentences.push_back(noise ? NoiseSentence(sides.front(), sides[i]) : WhatIfSentence(sides.front(), sides[i]));
+    const ComparisonText text = TextOf(sides.front(), sides[i], results.comparison == Comparison::kNoise);
+    for (std::string& one : RenderSentences(texts, "comparison.txt", ToData(text))) sentences.push_back(std::move(one));
   }
   return sentences;
 }
 
-PhaseComparison ComparePhase(const Results& results, const std::string& series, const PhaseId& phase,
-                             const std::string& heading) {
-  PhaseComparison comparison;
-  const bool has = !results.variants.empty();
+std::optional<ComparisonSection> ComparePhase(const Results& results, const std::string& series, const PhaseId& phase,
+                                              const PhaseNames& names, const Partials& texts, ReportModel& model) {
+  if (results.variants.empty()) return std::nullopt;
   const std::vector<Side> sides = SidesOf(results, series, phase);
-  if (has) comparison.figure = FigureOf(sides, heading);
-  Data variants = Data::array(), sentences = Data::array(), names = Data::array();
-  for (const Variant& variant : results.variants) {
-    variants.push_back({{"name", variant.name}, {"description", variant.description}});
-  }
-  for (const std::string& sentence : SummarizeComparison(results, series, phase)) sentences.push_back(sentence);
-  for (const Side& side : sides) names.push_back({{"name", &side == &sides.front() ? kProjected : side.name}});
-  comparison.data = {{"hasComparison", has},
-                     {"comparisonTitle", results.comparison == Comparison::kNoise ? "Without noise" : "What if"},
-                     {"comparisonFindings", sentences},
-                     {"variants", variants},
-                     {"comparisonColumns", Columns(sides.front().rows)},
-                     {"comparisonRows", has ? Rows(sides) : Data::array()},
-                     {"comparisonNames", names},
-                     {"comparisonTargets", has ? Targets(sides) : Data::array()},
-                     {"hasComparisonFigure", comparison.figure.has_value()},
-                     {"comparisonFigure", {{"svg", ""}, {"file", ""}, {"alt", ""}}}};
-  return comparison;
+  ComparisonSection section{.title = results.comparison == Comparison::kNoise ? "Without noise" : "What if"};
+  section.sentences = SummarizeComparison(results, series, phase, texts);
+  for (const Variant& variant : results.variants) section.variants.push_back({variant.name, variant.description});
+  section.columns = ColumnsOf(sides.front().rows);
+  section.rows = RowsOf(sides);
+  const FactorProjection* first = sides.front().projection != nullptr ? HeadlineOf(*sides.front().projection) : nullptr;
+  if (first == nullptr) return section;
+  const Chart chart = ChartOf(sides, first, names.heading);
+  section.projected = ComparedProjections{AddFigure(model, names.anchor + "-comparison.svg", RenderSvg(chart, false),
+                                                    RenderSvg(chart, true), chart.description),
+                                          {},
+                                          TargetsOf(sides, *first)};
+  for (const Side& side : sides) section.projected->names.push_back({&side == &sides.front() ? kProjected : side.name, ""});
+  return section;
 }
 
 }  // namespace farscale

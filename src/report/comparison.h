@@ -3,23 +3,59 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
-#include "plot/chart.h"
-#include "report/report_model.h"
+#include "pages/render.h"
+#include "report/cells.h"
+#include "report/figures.h"
+#include "report/reliability.h"
 #include "results/results.h"
 
 namespace farscale {
 
-struct PhaseComparison {
-  ReportData data;              // for the tags that docs/templates.md lists under comparison
-  std::optional<Chart> figure;  // efficiencies of all variants against cores
+struct NamedText {
+  std::string name, description;
+  FARSCALE_TAGS(name, description)
 };
 
-// Without variants the data says that there is no comparison.
-PhaseComparison ComparePhase(const Results& results, const std::string& series, const PhaseId& phase,
-                             const std::string& heading);
+struct ComparisonRow {
+  std::string name, factor, variant;  // the name in the first row of a factor only
+  bool is_first = false;
+  std::vector<FactorCell> cells;
+  FARSCALE_TAGS(name, factor, variant, is_first, cells)
+};
 
-// What the variants say, in sentences: which loss the noise explains, or what another machine would bring.
-std::vector<std::string> SummarizeComparison(const Results& results, const std::string& series, const PhaseId& phase);
+struct ComparisonTarget {
+  std::string cores, ratio;
+  bool is_reliable = false;
+  std::vector<ProjectedCell> cells;
+  FARSCALE_TAGS(cores, ratio, is_reliable, cells)
+};
+
+struct ComparedProjections {
+  ReportData figure;  // efficiencies of all variants against cores
+  std::vector<NamedText> names;
+  std::vector<ComparisonTarget> targets;
+  FARSCALE_TAGS(figure, names, targets)
+};
+
+struct ComparisonSection {
+  std::string title;
+  std::vector<std::string> sentences;
+  std::vector<NamedText> variants;
+  std::vector<RunColumn> columns;
+  std::vector<ComparisonRow> rows;
+  std::optional<ComparedProjections> projected;
+  FARSCALE_TAGS(title, sentences, variants, columns, rows, projected)
+};
+
+// Nothing without variants.
+std::optional<ComparisonSection> ComparePhase(const Results& results, const std::string& series, const PhaseId& phase,
+                                              const PhaseNames& names, const Partials& texts, ReportModel& model);
+
+// One sentence a variant, as comparison.txt.mustache of `texts` words it: how much of the loss noise explains, or what
+// another machine gains.
+std::vector<std::string> SummarizeComparison(const Results& results, const std::string& series, const PhaseId& phase,
+                                             const Partials& texts);
 
 }  // namespace farscale

@@ -8,8 +8,8 @@
 #include "factors/superlinear.h"
 #include "pages/text_table.h"
 #include "projection/curve.h"
-#include "report/answers_section.h"
-#include "report/evidence.h"
+#include "report/key_results.h"
+#include "report/reliability.h"
 #include "report/figures.h"
 
 namespace farscale {
@@ -22,7 +22,13 @@ std::string Heading(const std::string& series, const PhaseId& phase) {
 
 using Cells = std::vector<std::vector<std::string>>;
 
-std::string Joined(const AnswerCell& cell) {
+std::string Lines(const std::vector<std::string>& sentences) {
+  std::string text;
+  for (const std::string& sentence : sentences) text += sentence + "\n";
+  return text;
+}
+
+std::string Joined(const ResultCell& cell) {
   return cell.detail.empty() ? cell.text : cell.text + " (" + cell.detail + ")";
 }
 
@@ -72,25 +78,22 @@ std::string FormatFactorTable(const FactorTable& table) {
   return text;
 }
 
-std::string FormatAnswers(const std::vector<PhaseProjection>& projections, bool with_tables) {
+std::string FormatKeyResults(const std::vector<PhaseProjection>& projections, bool with_tables, const Partials& texts) {
   std::string text;
   for (const PhaseProjection& phase : projections) {
     if (!text.empty()) text += "\n";
     text += Heading(phase.series, phase.phase);
     if (!phase.obstacle.empty()) text += "no projection: " + phase.obstacle + "\n";
-    std::vector<std::string> sentences = SummarizeAnswers(phase);
-    // Without tables nothing else says how far the projection goes.
-    if (const std::string horizon = DescribeHorizon(phase); !horizon.empty() && !with_tables) {
-      sentences.insert(sentences.begin(), horizon);
-    }
-    for (const std::string& sentence : sentences) text += sentence + "\n";
+    // Without tables nothing else says how far predictions are reliable.
+    if (!with_tables) text += Lines(DescribeReliableRange(phase, texts));
+    text += Lines(SummarizeKeyResults(phase, texts));
     if (!with_tables) continue;
-    for (const AnswerTable& table : TabulateAnswers(phase)) {
+    for (const ResultTable& table : TabulateKeyResults(phase)) {
       Cells cells = {{}};
-      for (const AnswerCell& cell : table.header) cells.front().push_back(Joined(cell));
-      for (const std::vector<AnswerCell>& row : table.rows) {
-        cells.emplace_back();
-        for (const AnswerCell& cell : row) cells.back().push_back(Joined(cell));
+      for (const ResultCell& cell : table.header) cells.front().push_back(Joined(cell));
+      for (const ResultRow& row : table.rows) {
+        cells.push_back({Joined(row.heading)});
+        for (const ResultCell& cell : row.cells) cells.back().push_back(Joined(cell));
       }
       text += "\n" + table.caption + "\n" + FormatTable(cells);
     }
@@ -98,7 +101,8 @@ std::string FormatAnswers(const std::vector<PhaseProjection>& projections, bool 
   return text;
 }
 
-std::string FormatProjections(const std::vector<PhaseProjection>& projections, const FactorTable& table) {
+std::string FormatProjections(const std::vector<PhaseProjection>& projections, const FactorTable& table,
+                              const Partials& texts) {
   std::string text;
   for (const PhaseProjection& phase : projections) {
     if (!text.empty()) text += "\n";
@@ -123,14 +127,11 @@ std::string FormatProjections(const std::vector<PhaseProjection>& projections, c
         const ProjectedValue& target = factor.targets[i];
         const bool headline =
             factor.factor == Factor::kParallelEfficiency || factor.factor == Factor::kGlobalEfficiency;
-        const std::string interval = target.interval80
-                                         ? fmt::format("{} to {}", FormatValue(factor.factor, target.interval80->low),
-                                                       FormatValue(factor.factor, target.interval80->high))
-                                         : "unknown";
+        const std::string interval = FormatBounds(factor.factor, target.interval80, "–");
         const bool is_evidence = IsEvidence(phase, factor.factor, target.cores);
         const std::string runs = MeasuredAt(factor, target.cores);
         const std::string measured = runs.empty() ? "" : " (measured " + runs + ")";
-        if (headline) cells.back().push_back((is_evidence ? FormatFactor(target.value) : "not evidence") + measured);
+        if (headline) cells.back().push_back((is_evidence ? FormatFactor(target.value) : std::string(kTooUncertain)) + measured);
         cells.back().push_back(headline      ? interval
                                : is_evidence ? FormatValue(factor.factor, target.value) + measured
                                              : interval + measured);
@@ -140,7 +141,7 @@ std::string FormatProjections(const std::vector<PhaseProjection>& projections, c
     const double largest = LargestProjected(phase);
     const std::string why = WhySuperlinear(table.Rows(phase.series, phase.phase), largest);
     if (!why.empty()) text += why + "\n";
-    if (const std::string horizon = DescribeHorizon(phase); !horizon.empty()) text += horizon + "\n";
+    text += Lines(DescribeReliableRange(phase, texts));
   }
   return text;
 }

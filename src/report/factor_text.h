@@ -1,10 +1,11 @@
-// Factors, projections and answers as tables for the terminal.
+// Factors, projections and key results as tables for the terminal.
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "factors/factor_table.h"
+#include "pages/render.h"
 #include "projection/projection.h"
 
 namespace farscale {
@@ -13,11 +14,12 @@ namespace farscale {
 std::string FormatFactorTable(const FactorTable& table);
 
 // The projections of every series and phase: factors side by side, targets below each other, 80 % intervals of
-// parallel or global efficiency; of all factors, and no values, beyond the evidence horizon. Then where that is, and
+// parallel or global efficiency; of all factors, and no values, beyond the reliable range. Then where that ends, and
 // why values are above 110 %, by the rows of the table that they are projected from.
-std::string FormatProjections(const std::vector<PhaseProjection>& projections, const FactorTable& table);
+std::string FormatProjections(const std::vector<PhaseProjection>& projections, const FactorTable& table,
+                              const Partials& texts);
 
-// The answers of every series and phase in sentences: with tables below, or the evidence horizon on top.
-std::string FormatAnswers(const std::vector<PhaseProjection>& projections, bool with_tables);
+// The key results of every series and phase in sentences: with tables below, or the reliable range on top.
+std::string FormatKeyResults(const std::vector<PhaseProjection>& projections, bool with_tables, const Partials& texts);
 
 }  // namespace farscale

@@ -7,7 +7,7 @@
 
 #include "base/format.h"
 #include "base/text.h"
-#include "report/evidence.h"
+#include "report/reliability.h"
 
 namespace farscale {
 namespace {
@@ -35,9 +35,9 @@ std::string FormatSecondsError(double seconds, const std::optional<double>& erro
   return !error || *error < HalfDigit(seconds) ? "" : FormatSeconds(*error);
 }
 
-std::string FormatBounds(Factor factor, const std::optional<IntervalBounds>& interval) {
+std::string FormatBounds(Factor factor, const std::optional<IntervalBounds>& interval, const char* between) {
   if (!interval) return "unknown";
-  return FormatValue(factor, interval->low) + " – " + FormatValue(factor, interval->high);
+  return FormatValue(factor, interval->low) + between + FormatValue(factor, interval->high);
 }
 
 std::string MeasuredAt(const FactorProjection& projection, double cores) {
@@ -48,29 +48,21 @@ std::string MeasuredAt(const FactorProjection& projection, double cores) {
   return Join(values, ", ");
 }
 
-std::vector<ChartPoint> LineOf(const FactorProjection& projection) {
-  std::vector<ChartPoint> line;
-  for (const ProjectedValue& value : projection.curve) line.push_back({value.cores, value.value, ""});
-  return line;
-}
-
-std::vector<ChartBand> BandOf(const FactorProjection& projection, bool inner) {
-  std::vector<ChartBand> band;
+ChartSeries SeriesOf(const FactorProjection& projection, bool has_bands) {
+  ChartSeries series;
+  series.id = Describe(projection.factor).id;
   for (const ProjectedValue& value : projection.curve) {
-    const std::optional<IntervalBounds>& bounds = inner ? value.interval80 : value.interval95;
-    if (bounds) band.push_back({value.cores, bounds->low, bounds->high});
+    series.line.push_back({value.cores, value.value, ""});
+    const auto &inner = value.interval80, &outer = value.interval95;
+    if (has_bands && inner) series.inner_band.push_back({value.cores, inner->low, inner->high});
+    if (has_bands && outer) series.outer_band.push_back({value.cores, outer->low, outer->high});
   }
-  return band;
-}
-
-std::vector<ChartPoint> PointsOf(const FactorProjection& projection) {
-  std::vector<ChartPoint> points;
   for (const DataPoint& point : projection.measured) {
-    points.push_back({point.cores, point.value,
-                      fmt::format("{} at {} cores: {} (measured)", Name(projection.factor), FormatCores(point.cores),
-                                  FormatValue(projection.factor, point.value))});
+    series.points.push_back({point.cores, point.value,
+                             fmt::format("{} at {} cores: {} (measured)", Name(projection.factor),
+                                         FormatCores(point.cores), FormatValue(projection.factor, point.value))});
   }
-  return points;
+  return series;
 }
 
 Chart EfficiencyChart(const PhaseProjection& projection, const std::string& title) {

@@ -19,20 +19,23 @@ std::string FormatValue(Factor factor, double value);
 std::string FormatError(Factor factor, double value, const std::optional<double>& error);
 std::string FormatSecondsError(double seconds, const std::optional<double>& error);
 // "0.813 – 0.902", or "unknown".
-std::string FormatBounds(Factor factor, const std::optional<IntervalBounds>& interval);
+std::string FormatBounds(Factor factor, const std::optional<IntervalBounds>& interval, const char* between = " – ");
 
 // What the runs at so many cores measured: "0.912", or "0.912, 0.908" of repeated ones; empty where there was none.
 std::string MeasuredAt(const FactorProjection& projection, double cores);
 
-// The projected curve, its interval (80 % or 95 %) and the measured points with their tooltips.
-std::vector<ChartPoint> LineOf(const FactorProjection& projection);
-std::vector<ChartBand> BandOf(const FactorProjection& projection, bool inner);
-std::vector<ChartPoint> PointsOf(const FactorProjection& projection);
+// The projected curve with the measured points, their tooltips and, if wanted, its 80 % and 95 % intervals.
+ChartSeries SeriesOf(const FactorProjection& projection, bool has_bands);
+
+// A phase in a report: as a heading, and in names of anchors and files.
+struct PhaseNames {
+  std::string heading, anchor;
+};
 
 // What projections on the machine of the runs are called beside those on other machines.
 inline const std::string kProjected = "projected";
 
-// Axes of a chart of efficiencies against cores, which says where measurement ends and where evidence does.
+// Axes of a chart of efficiencies against cores, which marks where measurement and the reliable range end.
 Chart EfficiencyChart(const PhaseProjection& projection, const std::string& title);
 
 // The efficiency to talk about: parallel efficiency, else global efficiency; null when neither is projected.

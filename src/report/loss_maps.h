@@ -6,7 +6,7 @@
 #include <string>
 
 #include "imbalance/loss_record.h"
-#include "report/report_model.h"
+#include "report/report.h"
 
 namespace farscale {
 

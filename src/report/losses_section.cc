@@ -374,11 +374,10 @@ ReportData LossesOfPhase(const LossRecord& losses, const std::vector<LossGrowth>
   return data;
 }
 
-ReportData LossesInReport(const Results& results, const std::string& series, const PhaseId& phase,
-                          const std::string& heading) {
-  const auto found = std::find_if(results.losses.begin(), results.losses.end(),
-                                  [&](const LossRecord& losses) { return losses.phase == phase; });
-  if (found == results.losses.end()) return {{"hasLosses", false}};
+std::optional<ReportData> LossesInReport(const Results& results, const std::string& series, const PhaseId& phase,
+                                         const std::string& heading) {
+  const auto found = std::ranges::find_if(results.losses, [&](const LossRecord& losses) { return losses.phase == phase; });
+  if (found == results.losses.end()) return std::nullopt;
   std::vector<LossProjection> projections;
   for (const LossProjection& projection : results.loss_projections) {
     if (projection.phase == phase) projections.push_back(projection);
@@ -387,9 +386,7 @@ ReportData LossesInReport(const Results& results, const std::string& series, con
   for (const PhaseProjection& projection : results.projections) {
     if (projection.phase == phase && projection.series == series) factors.push_back(projection);
   }
-  return {{"hasLosses", true},
-          {"losses",
-           LossesOfPhase(*found, DescribeGrowth(projections, factors, 2), heading, DetailFor(results.losses.size()))}};
+  return LossesOfPhase(*found, DescribeGrowth(projections, factors, 2), heading, DetailFor(results.losses.size()));
 }
 
 }  // namespace farscale

@@ -1,6 +1,7 @@
 // Where a phase of one run loses time, as texts and pictures for templates: the tags of `losses` in docs/templates.md.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,8 +29,8 @@ std::pair<std::string, std::string> HeadingsOfImpact(const LossRecord& losses);
 // What the rules of delay costs leave out; empty for those that leave nothing.
 std::string DescribeRules(const LossRecord& losses);
 
-// `losses` and `hasLosses` of a phase [docs/templates.md].
-ReportData LossesInReport(const Results& results, const std::string& series, const PhaseId& phase,
-                          const std::string& heading);
+// The tags of `losses` of a phase; nothing where its losses are not known.
+std::optional<ReportData> LossesInReport(const Results& results, const std::string& series, const PhaseId& phase,
+                                         const std::string& heading);
 
 }  // namespace farscale

@@ -3,324 +3,302 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "base/format.h"
-#include "pages/slug.h"
 #include "projection/curve.h"
 #include "projection/factor_parts.h"
-#include "report/answers_section.h"
-#include "report/backtest_section.h"
+#include "report/backtest.h"
 #include "report/comparison.h"
-#include "report/evidence.h"
 #include "report/figures.h"
-#include "report/fits_section.h"
+#include "report/fits.h"
+#include "report/key_results.h"
 #include "report/losses_section.h"
-#include "report/pop_colors.h"
-#include "report/readings.h"
+#include "report/reliability.h"
+#include "report/sampled_values.h"
 #include "report/summary.h"
 #include "report/timelines.h"
 
 namespace farscale {
 namespace {
 
-using Data = ReportData;
-
-// One phase of one series: tables, figures and words.
-class PhaseSection {
- public:
-  PhaseSection(const Results& results, const PhaseProjection* projection, const std::string& series,
-               const PhaseId& phase, const ReportParts& parts)
-      : results_(results),
-        series_(series),
-        phase_(phase),
-        projection_(projection),
-        rows_(results.table.Rows(series, phase)),
-        model_(parts.model),
-        used_(parts.used),
-        choices_(parts.choices) {
-    const std::string text = phase.Text();
-    heading_ = series.empty() ? text : series + (text.empty() ? "" : ", " + text);
-    if (heading_.empty()) heading_ = "All runs";
-    slug_ = UniqueSlug(series.empty() ? text : series + "-" + text, parts.anchors);
-    section_ = {{"heading", heading_}, {"anchor", slug_}, {"description", DescriptionOf(results, phase)}};
-  }
-
-  Data Build() {
-    AddMeasuredTable();
-    section_.update(LossesInReport(results_, series_, phase_, heading_));
-    section_.update(IterationsOfPhase(results_, phase_, heading_, slug_, model_));
-    const bool projected = projection_ != nullptr && projection_->obstacle.empty();
-    section_["hasProjection"] = projected;
-    section_["obstacle"] = projection_ != nullptr ? projection_->obstacle : "no projection was made";
-    section_["findings"] = Data::array();
-    for (const std::string& sentence : SummarizePhase(rows_, projection_)) section_["findings"].push_back(sentence);
-    const std::string superlinear = WhySuperlinear(rows_, projection_);
-    section_["superlinear"] = superlinear;
-    section_["isSuperlinear"] = !superlinear.empty();
-    section_["hasReadings"] = false;
-    if (projected) {
-      AddOverview();
-      AddReadings();
-      AddProjectionTable();
-      AddDominance();
-    }
-    section_.update(AnswersOfPhase(projection_));
-    section_["fits"] = FitsOfPhase(projection_, slug_, used_, model_);
-    section_.update(BacktestOfPhase(results_, series_, phase_));
-    AddComparison();
-    return section_;
-  }
-
- private:
-  static std::string DescriptionOf(const Results& results, const PhaseId& phase) {
-    for (const PhaseRecord& record : results.phases) {
-      if (record.id == phase) return record.description;
-    }
-    return "";
-  }
-
-  // A cell of the table of measured factors, coloured by an efficiency; `error` is empty where there is nothing to
-  // show.
-  Data Cell(const std::string& text, const std::optional<double>& efficiency, const std::string& error) {
-    if (!error.empty()) section_["hasErrors"] = true;
-    return {{"text", text},
-            {"color", efficiency ? PopColor(*efficiency) : kNoColor},
-            {"tone", efficiency ? PopTone(*efficiency) : kNoTone},
-            {"error", error},
-            {"hasError", !error.empty()}};
-  }
-
-  void AddMeasuredTable() {
-    section_["hasErrors"] = false;
-    Data columns = Data::array();
-    for (const FactorRow& row : rows_) {
-      columns.push_back({{"cores", FormatCores(static_cast<double>(row.cores))},
-                         {"repeat", row.repeat > 0 ? fmt::format("repeat {}", row.repeat) : ""}});
-    }
-    section_["columns"] = columns;
-    section_["rows"] = Data::array();
-    for (const FactorType& type : AllFactors()) AddFactorRow(type);
-    AddPlainRow("Run time of the phase", [&](const FactorRow& row) {
-      if (!row.runtime) return Cell("–", {}, "");
-      return Cell(FormatSeconds(*row.runtime), {}, FormatSecondsError(*row.runtime, row.runtime_error));
-    });
-    AddPlainRow("Iterations", [&](const FactorRow& row) { return Cell(fmt::format("{:g}", row.iterations), {}, ""); });
-    const bool has_spans = std::any_of(rows_.begin(), rows_.end(), [](const FactorRow& row) { return row.span; });
-    if (has_spans) {
-      AddPlainRow("Span", [&](const FactorRow& row) { return Cell(row.span ? ToString(*row.span) : "–", {}, ""); });
-    }
-  }
-
-  void AddFactorRow(const FactorType& type) {
-    const bool any = std::any_of(rows_.begin(), rows_.end(),
-                                 [&](const FactorRow& row) { return row.values[type.factor].has_value(); });
-    if (!any) return;
-    used_.insert(type.factor);
-    const bool colored = type.IsEfficiency();
-    Data cells = Data::array();
-    for (const FactorRow& row : rows_) {
-      const std::optional<double>& value = row.values[type.factor];
-      cells.push_back(Cell(value ? FormatValue(type.factor, *value) : "–", colored ? value : std::nullopt,
-                           value ? FormatError(type.factor, *value, row.standard_errors[type.factor]) : ""));
-    }
-    const int depth = DepthOf(type.factor);
-    std::string indent;
-    for (int i = 0; i < depth; ++i) indent += "  ";  // no-break spaces, for Markdown
-    section_["rows"].push_back({{"name", std::string(type.name)},
-                                {"factor", std::string(type.id)},
-                                {"indent", indent},
-                                {"depth", std::to_string(depth)},
-                                {"formula", std::string(type.formula)},
-                                {"isPlain", type.kind == FactorKind::kCheck},
-                                {"cells", cells}});
-  }
-
-  template <typename MakeCell>
-  void AddPlainRow(const std::string& name, MakeCell make_cell) {
-    Data cells = Data::array();
-    for (const FactorRow& row : rows_) cells.push_back(make_cell(row));
-    section_["rows"].push_back({{"name", name},
-                                {"factor", ""},
-                                {"indent", ""},
-                                {"depth", "0"},
-                                {"formula", ""},
-                                {"isPlain", true},
-                                {"cells", cells}});
-  }
-
-  Data Figure(const std::string& name, const Chart& chart) {
-    return AddFigure(model_, slug_ + "-" + name + ".svg", RenderSvg(chart, false), RenderSvg(chart, true),
-                     chart.description);
-  }
-
-  // Whether the factor is part of the efficiency as projected; others are fitted for reading only.
-  bool IsPartOfTheWhole(Factor factor) const {
-    std::vector<Factor> fitted;
-    for (const FactorProjection& projection : projection_->factors) {
-      if (!projection.curve.empty() && !projection.is_product) fitted.push_back(projection.factor);
-    }
-    const std::vector<Factor> losses = LossesAmong(fitted);
-    return std::find(losses.begin(), losses.end(), factor) != losses.end();
-  }
-
-  // What a reader follows from run to target: the efficiencies and their losses.
-  std::vector<const FactorProjection*> OverviewFactors() const {
-    std::vector<const FactorProjection*> chosen;
-    for (const FactorProjection& projection : projection_->factors) {
-      const bool is_whole =
-          projection.factor == Factor::kGlobalEfficiency || projection.factor == Factor::kParallelEfficiency;
-      if (!projection.curve.empty() && (is_whole || IsPartOfTheWhole(projection.factor))) chosen.push_back(&projection);
-    }
-    return chosen;
-  }
-
-  void AddOverview() {
-    Chart chart = EfficiencyChart(*projection_, "Efficiency against cores: " + heading_);
-    chart.description = "Measured and projected efficiency factors of " + heading_ + " against the number of cores.";
-    chart.width = 860;
-    chart.height = 420;
-    const FactorProjection* headline = HeadlineOf(*projection_);
-    int color = 0;
-    section_["overviewColumns"] = Data::array();
-    const std::vector<const FactorProjection*> factors = OverviewFactors();
-    for (const FactorProjection* projection : factors) {
-      section_["overviewColumns"].push_back(
-          {{"name", Name(projection->factor)}, {"factor", std::string(Describe(projection->factor).id)}});
-      ChartSeries series;
-      series.name = Name(projection->factor);
-      series.id = Describe(projection->factor).id;
-      series.is_chosen = true;
-      series.color = color++;
-      series.width = projection == headline ? 3.2 : 1.8;
-      series.line = LineOf(*projection);
-      series.evidence_x = EndsEarly(*projection_, projection->factor);
-      series.points = PointsOf(*projection);
-      if (projection == headline) {
-        series.inner_band = BandOf(*projection, true);
-        series.outer_band = BandOf(*projection, false);
-      }
-      chart.series.push_back(series);
-    }
-    for (const Variant& variant : results_.variants) chart.sides.push_back(variant.name);
-    section_["overviewRows"] = RowsBehindChart(*projection_, factors);
-    const std::vector<Dominance> ranges = DominanceWithinEvidence(*projection_).ranges;
-    for (std::size_t i = 1; i < ranges.size(); ++i) {
-      const Dominance& change = ranges[i];
-      chart.marks.push_back({change.cores, fmt::format("from {}: {}", FormatCores(change.cores), Name(change.factor))});
-    }
-    section_["overview"] = Figure("projection", chart);
-    section_["overviewCaption"] =
-        headline == nullptr
-            ? "Points are measured, lines are fitted; beyond the largest run they are extrapolated (dashed)."
-            : "Points are measured, lines are fitted; beyond the largest run they are extrapolated (dashed). The bands "
-              "are "
-              "the 80 % and 95 % intervals of " +
-                  NameInSentence(headline->factor) + ".";
-    if (chart.horizon_x && chart.beyond_is_grey) {
-      section_["overviewCaption"] = section_["overviewCaption"].get<std::string>() + " Grey is beyond the evidence.";
-    }
-    if (const std::string ends = DescribeEarlyEnds(*projection_, factors); !ends.empty()) {
-      section_["overviewCaption"] = section_["overviewCaption"].get<std::string>() + " " + ends;
-    }
-  }
-
-  // The phase on the machine of the runs and on the others.
-  std::vector<ReadSide> Sides() const {
-    std::vector<ReadSide> sides = {{kProjected, projection_}};
-    for (const Variant& variant : results_.variants) {
-      ReadSide side{variant.name, nullptr};
-      for (const PhaseProjection& projection : variant.projections) {
-        if (projection.series == series_ && projection.phase == phase_) side.projection = &projection;
-      }
-      sides.push_back(side);
-    }
-    return sides;
-  }
-
-  // Numbers to read off the chart.
-  void AddReadings() {
-    Readings readings = ReadingsOfPhase(Sides(), slug_);
-    section_.update(readings.table);
-    if (!readings.choices.empty()) choices_.push_back(std::move(readings.choices));
-  }
-
-  void AddProjectionTable() {
-    std::vector<const FactorProjection*> columns;
-    for (const FactorProjection& projection : projection_->factors) {
-      const bool shown = projection.is_product || IsPartOfTheWhole(projection.factor);
-      if (!projection.targets.empty() && shown) columns.push_back(&projection);
-    }
-    Data header = Data::array();
-    for (const FactorProjection* column : columns) {
-      used_.insert(column->factor);
-      header.push_back({{"name", Name(column->factor)},
-                        {"factor", std::string(Describe(column->factor).id)},
-                        {"model", column->is_product ? "product" : WeighedModel(*column)}});
-    }
-    section_["targetColumns"] = header;
-    section_["targets"] = Data::array();
-    const std::size_t count = columns.empty() ? 0 : columns.front()->targets.size();
-    for (std::size_t i = 0; i < count; ++i) {
-      const ProjectedValue& first = columns.front()->targets[i];
-      Data cells = Data::array();
-      for (const FactorProjection* column : columns) {
-        const bool colored = column->factor != Factor::kSpeedup;
-        cells.push_back(ProjectedCell(*projection_, column->factor, column->targets[i], colored));
-      }
-      const auto dominant = projection_->dominant_at.find(first.cores);
-      section_["targets"].push_back(
-          {{"cores", FormatCores(first.cores)},
-           {"ratio", FormatRatio(first.ratio)},
-           {"isEvidence", IsEvidence(*projection_, first.cores)},
-           {"cells", cells},
-           {"dominant", dominant == projection_->dominant_at.end()                ? "–"
-                        : IsEvidence(*projection_, dominant->second, first.cores) ? Name(dominant->second)
-                                                                                  : kNotEvidence}});
-    }
-  }
-
-  void AddComparison() {
-    const PhaseComparison comparison = ComparePhase(results_, series_, phase_, heading_);
-    section_.update(comparison.data);
-    if (comparison.figure) section_["comparisonFigure"] = Figure("comparison", *comparison.figure);
-  }
-
-  void AddDominance() {
-    Data list = Data::array();
-    const KnownDominance known = DominanceWithinEvidence(*projection_);
-    for (std::size_t i = 0; i < known.ranges.size(); ++i) {
-      const Dominance& dominance = known.ranges[i];
-      const bool last = i + 1 == known.ranges.size();
-      const bool is_open = last && !known.end;
-      const std::string from = FormatCores(dominance.cores);
-      const std::string to = is_open ? "" : FormatCores(last ? *known.end : known.ranges[i + 1].cores - 1);
-      std::string range = is_open ? from + " cores and more" : (from == to ? from : from + " to " + to) + " cores";
-      if (last && known.end) range += ", as far as there is evidence";
-      list.push_back({{"range", range},
-                      {"factor", Name(dominance.factor)},
-                      {"advice", std::string(Describe(dominance.factor).advice)}});
-    }
-    section_["dominance"] = list;
-  }
-
-  const Results& results_;
-  const std::string series_;
-  const PhaseId phase_;
-  const PhaseProjection* projection_;
-  const std::vector<FactorRow> rows_;
-  ReportModel& model_;
-  std::set<Factor>& used_;
-  Data& choices_;
-  std::string heading_;
-  std::string slug_;
-  Data section_;
+struct MeasuredRow {
+  std::string name, factor, formula;
+  std::string depth = "0", indent;  // in the tree of factors; as no-break spaces, for Markdown
+  bool is_plain = true;             // not part of the tree
+  std::vector<FactorCell> cells;
+  FARSCALE_TAGS(name, factor, formula, depth, indent, is_plain, cells)
 };
+
+struct MeasuredTable {
+  std::vector<RunColumn> columns;
+  std::vector<MeasuredRow> rows;
+  bool has_errors = false;
+  FARSCALE_TAGS(columns, rows, has_errors)
+};
+
+struct KeyResults {
+  std::vector<std::string> sentences;
+  std::vector<ResultTable> tables;
+  FARSCALE_TAGS(sentences, tables)
+};
+
+struct FactorColumn {
+  std::string name, factor, model;
+  FARSCALE_TAGS(name, factor, model)
+};
+
+struct TargetRow {
+  std::string cores, ratio, dominant;
+  bool is_reliable = false;
+  std::vector<ProjectedCell> cells;
+  FARSCALE_TAGS(cores, ratio, dominant, is_reliable, cells)
+};
+
+struct DominanceRow {
+  std::string range, factor, advice;
+  FARSCALE_TAGS(range, factor, advice)
+};
+
+struct ProjectionSection {
+  ReportData figure;
+  std::string headline, early_ends;  // for the caption: whose intervals are drawn, which curves end early
+  bool is_grey_beyond = false;
+  std::vector<FactorColumn> chart_columns;
+  std::vector<ChartRow> chart_rows;
+  std::optional<SampledTable> sampled;
+  std::vector<FactorColumn> columns;
+  std::vector<TargetRow> targets;
+  std::vector<DominanceRow> dominance;
+  FARSCALE_TAGS(figure, headline, early_ends, is_grey_beyond, chart_columns, chart_rows, sampled, columns, targets,
+                dominance)
+};
+
+struct PhaseSection {
+  std::string heading, anchor, description;
+  std::vector<std::string> summary;
+  std::optional<KeyResults> key_results;
+  MeasuredTable measured;
+  std::string superlinear, obstacle;
+  std::optional<ProjectionSection> projection;
+  std::optional<ComparisonSection> comparison;
+  std::optional<BacktestSection> backtest;
+  std::optional<ReportData> losses;
+  std::optional<IterationsSection> iterations;
+  std::vector<Fit> fits;
+  FARSCALE_TAGS(heading, anchor, description, summary, key_results, measured, superlinear, obstacle, projection,
+                comparison, backtest, losses, iterations, fits)
+};
+
+std::optional<KeyResults> KeyResultsOf(const PhaseProjection* projection, const Partials& texts) {
+  if (projection == nullptr || !projection->answers) return std::nullopt;
+  KeyResults results{SummarizeKeyResults(*projection, texts), TabulateKeyResults(*projection)};
+  return results.tables.empty() ? std::nullopt : std::optional(results);
+}
+
+MeasuredRow RowOf(const FactorType& type, const std::vector<FactorRow>& runs) {
+  MeasuredRow row{.name = std::string(type.name), .factor = std::string(type.id), .formula = std::string(type.formula)};
+  row.is_plain = type.kind == FactorKind::kCheck;
+  row.depth = std::to_string(DepthOf(type.factor));
+  for (int i = 0; i < DepthOf(type.factor); ++i) row.indent += "  ";
+  for (const FactorRow& run : runs) {
+    const std::optional<double>& value = run.values[type.factor];
+    FactorCell cell =
+        ColoredCell(value ? FormatValue(type.factor, *value) : "–", type.IsEfficiency() ? value : std::nullopt);
+    if (value) cell.error = FormatError(type.factor, *value, run.standard_errors[type.factor]);
+    row.cells.push_back(std::move(cell));
+  }
+  return row;
+}
+
+template <typename TextOfRun>
+MeasuredRow PlainRow(const std::string& name, const std::vector<FactorRow>& runs, TextOfRun text_of) {
+  MeasuredRow row{.name = name};
+  for (const FactorRow& run : runs) row.cells.push_back({.text = text_of(run)});
+  return row;
+}
+
+MeasuredTable MeasuredFactors(const std::vector<FactorRow>& runs, std::set<Factor>& used) {
+  MeasuredTable table{ColumnsOf(runs), {}, false};
+  for (const FactorType& type : AllFactors()) {
+    const auto is_known = [&](const FactorRow& run) { return run.values[type.factor].has_value(); };
+    if (!std::ranges::any_of(runs, is_known)) continue;
+    used.insert(type.factor);
+    table.rows.push_back(RowOf(type, runs));
+  }
+  MeasuredRow times = PlainRow("Run time of the phase", runs, [](const FactorRow& run) {
+    return run.runtime ? FormatSeconds(*run.runtime) : "–";
+  });
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    if (runs[i].runtime) times.cells[i].error = FormatSecondsError(*runs[i].runtime, runs[i].runtime_error);
+  }
+  table.rows.push_back(std::move(times));
+  table.rows.push_back(
+      PlainRow("Iterations", runs, [](const FactorRow& run) { return fmt::format("{:g}", run.iterations); }));
+  if (std::ranges::any_of(runs, [](const FactorRow& run) { return run.span.has_value(); })) {
+    table.rows.push_back(
+        PlainRow("Span", runs, [](const FactorRow& run) { return run.span ? ToString(*run.span) : "–"; }));
+  }
+  table.has_errors = std::ranges::any_of(table.rows, [](const MeasuredRow& row) {
+    return std::ranges::any_of(row.cells, [](const FactorCell& cell) { return !cell.error.empty(); });
+  });
+  return table;
+}
+
+// Whether the factor is part of the efficiency as projected; others are fitted for reading only.
+bool IsPartOfTheWhole(const PhaseProjection& phase, Factor factor) {
+  std::vector<Factor> fitted;
+  for (const FactorProjection& projection : phase.factors) {
+    if (!projection.curve.empty() && !projection.is_product) fitted.push_back(projection.factor);
+  }
+  const std::vector<Factor> losses = LossesAmong(fitted);
+  return std::ranges::find(losses, factor) != losses.end();
+}
+
+// What a reader follows from run to target: the efficiencies and their losses.
+std::vector<const FactorProjection*> ChartedFactors(const PhaseProjection& phase) {
+  std::vector<const FactorProjection*> chosen;
+  for (const FactorProjection& projection : phase.factors) {
+    const bool is_whole =
+        projection.factor == Factor::kGlobalEfficiency || projection.factor == Factor::kParallelEfficiency;
+    if (!projection.curve.empty() && (is_whole || IsPartOfTheWhole(phase, projection.factor))) {
+      chosen.push_back(&projection);
+    }
+  }
+  return chosen;
+}
+
+FactorColumn ColumnOf(const FactorProjection& projection) {
+  return {Name(projection.factor), std::string(Describe(projection.factor).id),
+          projection.is_product ? "product" : WeighedModel(projection)};
+}
+
+Chart ProjectionChart(const Results& results, const PhaseProjection& phase, const std::string& heading) {
+  Chart chart = EfficiencyChart(phase, "Efficiency against cores: " + heading);
+  chart.description = "Measured and projected efficiency factors of " + heading + " against the number of cores.";
+  chart.width = 860;
+  chart.height = 420;
+  const FactorProjection* headline = HeadlineOf(phase);
+  for (const FactorProjection* projection : ChartedFactors(phase)) {
+    ChartSeries series = SeriesOf(*projection, projection == headline);
+    series.name = Name(projection->factor);
+    series.is_chosen = true;
+    series.color = static_cast<int>(chart.series.size());
+    series.width = projection == headline ? 3.2 : 1.8;
+    series.evidence_x = EndsEarly(phase, projection->factor);
+    chart.series.push_back(std::move(series));
+  }
+  for (const Variant& variant : results.variants) chart.sides.push_back(variant.name);
+  const std::vector<Dominance> ranges = DominanceWithinReliableRange(phase).ranges;
+  for (std::size_t i = 1; i < ranges.size(); ++i) {
+    chart.marks.push_back({ranges[i].cores, fmt::format("from {}: {}", FormatCores(ranges[i].cores), Name(ranges[i].factor))});
+  }
+  return chart;
+}
+
+std::vector<TargetRow> TargetsOf(const PhaseProjection& phase, const std::vector<const FactorProjection*>& columns) {
+  std::vector<TargetRow> rows;
+  const std::size_t count = columns.empty() ? 0 : columns.front()->targets.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    const ProjectedValue& first = columns.front()->targets[i];
+    TargetRow row{FormatCores(first.cores), FormatRatio(first.ratio), "–", IsEvidence(phase, first.cores), {}};
+    for (const FactorProjection* column : columns) {
+      row.cells.push_back(CellOf(phase, column->factor, column->targets[i], column->factor != Factor::kSpeedup));
+    }
+    if (const auto dominant = phase.dominant_at.find(first.cores); dominant != phase.dominant_at.end()) {
+      row.dominant = IsEvidence(phase, dominant->second, first.cores) ? Name(dominant->second) : kTooUncertain;
+    }
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+std::vector<DominanceRow> DominanceRows(const PhaseProjection& phase) {
+  std::vector<DominanceRow> rows;
+  const KnownDominance known = DominanceWithinReliableRange(phase);
+  for (std::size_t i = 0; i < known.ranges.size(); ++i) {
+    const Dominance& dominance = known.ranges[i];
+    const bool is_last = i + 1 == known.ranges.size();
+    const std::string from = FormatCores(dominance.cores);
+    std::string range = from + " cores and more";
+    if (!is_last || known.end) {
+      const std::string to = FormatCores(is_last ? *known.end : known.ranges[i + 1].cores - 1);
+      range = (from == to ? from : from + " to " + to) + " cores";
+      if (is_last) range += ", the reliable range";
+    }
+    rows.push_back({range, Name(dominance.factor), std::string(Describe(dominance.factor).advice)});
+  }
+  return rows;
+}
+
+// The phase on the machine of the runs and on the others.
+std::vector<Machine> MachinesOf(const Results& results, const PhaseProjection& projection) {
+  std::vector<Machine> machines = {{kProjected, &projection}};
+  for (const Variant& variant : results.variants) {
+    machines.push_back({variant.name, nullptr});
+    for (const PhaseProjection& other : variant.projections) {
+      if (other.series == projection.series && other.phase == projection.phase) machines.back().projection = &other;
+    }
+  }
+  return machines;
+}
+
+ProjectionSection Project(const Results& results, const PhaseProjection& phase, const PhaseNames& names,
+                          const ReportParts& parts) {
+  ProjectionSection section;
+  const Chart chart = ProjectionChart(results, phase, names.heading);
+  section.figure = AddFigure(parts.model, names.anchor + "-projection.svg", RenderSvg(chart, false),
+                             RenderSvg(chart, true), chart.description);
+  const std::vector<const FactorProjection*> charted = ChartedFactors(phase);
+  if (const FactorProjection* headline = HeadlineOf(phase)) section.headline = NameInSentence(headline->factor);
+  section.is_grey_beyond = chart.horizon_x && chart.beyond_is_grey;
+  section.early_ends = ListEarlyEnds(phase, charted);
+  for (const FactorProjection* factor : charted) section.chart_columns.push_back(ColumnOf(*factor));
+  section.chart_rows = RowsBehindChart(phase, charted);
+  if (SampledValues sampled = SampleValues(MachinesOf(results, phase), names.anchor); sampled.table) {
+    section.sampled = std::move(sampled.table);
+    parts.choices.push_back(std::move(sampled.choices));
+  }
+  std::vector<const FactorProjection*> columns;
+  for (const FactorProjection& projection : phase.factors) {
+    const bool is_shown = projection.is_product || IsPartOfTheWhole(phase, projection.factor);
+    if (projection.targets.empty() || !is_shown) continue;
+    columns.push_back(&projection);
+    parts.used.insert(projection.factor);
+    section.columns.push_back(ColumnOf(projection));
+  }
+  section.targets = TargetsOf(phase, columns);
+  section.dominance = DominanceRows(phase);
+  return section;
+}
+
+PhaseNames NamesOf(const std::string& series, const PhaseId& phase, std::set<std::string>& anchors) {
+  const std::string text = phase.Text();
+  const std::string heading = series.empty() ? text : series + (text.empty() ? "" : ", " + text);
+  return {heading.empty() ? "All runs" : heading, UniqueSlug(series.empty() ? text : series + "-" + text, anchors)};
+}
 
 }  // namespace
 
 ReportData SectionOfPhase(const Results& results, const PhaseProjection* projection, const std::string& series,
                           const PhaseId& phase, const ReportParts& parts) {
-  return PhaseSection(results, projection, series, phase, parts).Build();
+  const PhaseNames names = NamesOf(series, phase, parts.anchors);
+  const std::vector<FactorRow> rows = results.table.Rows(series, phase);
+  PhaseSection section{.heading = names.heading, .anchor = names.anchor};
+  const auto record = std::ranges::find(results.phases, phase, &PhaseRecord::id);
+  if (record != results.phases.end()) section.description = record->description;
+  section.summary = SummarizePhase(rows, projection, parts.texts);
+  section.key_results = KeyResultsOf(projection, parts.texts);
+  section.measured = MeasuredFactors(rows, parts.used);
+  section.superlinear = WhySuperlinear(rows, projection);
+  section.obstacle = projection != nullptr ? projection->obstacle : "no projection was made";
+  if (section.obstacle.empty()) section.projection = Project(results, *projection, names, parts);
+  section.comparison = ComparePhase(results, series, phase, names, parts.texts, parts.model);
+  section.backtest = BacktestOfPhase(results, series, phase, parts.texts);
+  section.losses = LossesInReport(results, series, phase, names.heading);
+  section.iterations = IterationsOfPhase(results, phase, names, parts.model);
+  section.fits = FitsOfPhase(projection, names.anchor, parts.used, parts.model);
+  return ToData(section);
 }
 
 }  // namespace farscale

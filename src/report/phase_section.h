@@ -4,12 +4,14 @@
 #include <set>
 #include <string>
 
-#include "report/report_model.h"
+#include "pages/render.h"
+#include "results/results.h"
 
 namespace farscale {
 
 // What the sections of a report share.
 struct ReportParts {
+  const Partials& texts;           // templates of sentences
   ReportModel& model;              // gets the figures
   std::set<Factor>& used;          // factors that the glossary explains
   std::set<std::string>& anchors;  // ids of the page

@@ -15,19 +15,17 @@
 #include "base/sha256.h"
 #include "base/text.h"
 #include "results/factor_table_csv.h"
-#include "report/backtest_section.h"
-#include "report/backtest_tables.h"
+#include "report/backtest.h"
 #include "plot/chart.h"
-#include "report/pop_colors.h"
-#include "report/readings.h"
+#include "report/cells.h"
+#include "report/sampled_values.h"
 #include "results/reported_losses.h"
-#include "report/report_model.h"
+#include "report/report.h"
 #include "results/results_json.h"
 #include "report/summary.h"
 #include "plot/svg.h"
 #include "pages/text_table.h"
 #include "report/factor_text.h"
-#include "report/write_report.h"
 #include "support/losses.h"
 #include "support/models.h"
 #include "support/own_templates.h"
@@ -168,7 +166,7 @@ TEST(ReportModel, PhasesWithLikeNamesKeepTheirFigures) {
       "t.csv");
   CompleteTable(results.table);
   results.projections = Project(results.table, test::AllModels(), {DefaultModelSettings(), {64}, {}});
-  const ReportModel model = BuildReportModel(results);
+  const ReportModel model = BuildReportModel(results, test::OwnTexts());
   EXPECT_EQ(model.data["phases"][0]["anchor"], "a-b");
   EXPECT_EQ(model.data["phases"][1]["anchor"], "a-b-2");
   EXPECT_EQ(model.data["phases"][2]["anchor"], "measured-2");
@@ -256,11 +254,11 @@ TEST(Render, EscapesForTheTarget) {
 }
 
 TEST(Report, HtmlSaysWhatWasFound) {
-  const ReportModel model = BuildReportModel(MakeResults());
+  const ReportModel model = BuildReportModel(MakeResults(), test::OwnTexts());
   const std::string html = RenderHtml(model, test::OwnTemplates());
   EXPECT_THAT(html, HasSubstr("A &lt;b&gt;study&lt;/b&gt;"));
-  EXPECT_THAT(html, HasSubstr("At 32 cores, the largest run, parallel efficiency is 0.638"));
-  EXPECT_THAT(html, HasSubstr("load balance costs most (0.700)"));
+  EXPECT_THAT(html, HasSubstr("32 cores (largest run): parallel efficiency 0.638"));
+  EXPECT_THAT(html, HasSubstr("largest loss: load balance (0.700)"));
   EXPECT_THAT(html, HasSubstr("event file is truncated"));
   EXPECT_THAT(html, HasSubstr("messages were lost (3 of 100, first on rank 0)"));
   EXPECT_THAT(html, HasSubstr(std::string(64, 'a')));
@@ -282,20 +280,20 @@ Results MakeResultsWithErrors() {
 }
 
 TEST(Report, StandardErrorsStandBesideTheirValues) {
-  const ReportModel model = BuildReportModel(MakeResultsWithErrors());
+  const ReportModel model = BuildReportModel(MakeResultsWithErrors(), test::OwnTexts());
   const std::string html = RenderHtml(model, test::OwnTemplates());
   EXPECT_THAT(html, HasSubstr("0.950<br><small>± 0.012</small>"));
   EXPECT_THAT(html, HasSubstr("1.60 s<br><small>± 20.0 ms</small>"));
   EXPECT_THAT(html, testing::ContainsRegex("<td class=tone-.>0.980"));
-  EXPECT_THAT(html, HasSubstr("the standard error of the run by itself"));
+  EXPECT_THAT(html, HasSubstr("standard errors of single runs"));
   EXPECT_THAT(
       html,
       HasSubstr(
-          "The runs count by the spread of their iterations, their loss and their distance from the largest run"));
+          "Runs are weighted by the spread of their iterations, their loss and their distance from the largest run"));
   const ReportTemplates templates = test::OwnTemplates();
   const std::string markdown = RenderTemplate(templates.markdown, model.data, Escape::kMarkdown, templates.partials);
   EXPECT_THAT(markdown, HasSubstr(" 0.950 ± 0.012 |"));
-  EXPECT_THAT(test::OwnHtml(MakeResults()), Not(HasSubstr("of the run by itself")));
+  EXPECT_THAT(test::OwnHtml(MakeResults()), Not(HasSubstr("of single runs")));
 }
 
 // A row a hidden value: of parallel efficiency 64 cores from 16, 64 from 32, and so on.
@@ -321,11 +319,11 @@ Results MakeResultsWithBacktest() {
 TEST(Backtest, SaysHowManyHiddenValuesWereMet) {
   const Results results = MakeResultsWithBacktest();
   const std::string sentence =
-      "With the largest runs hidden, 1 of 3 values lie in their 80 % intervals and 2 in those of 95 %; parallel "
-      "efficiency was off by 15.0 % in the median.";
-  EXPECT_EQ(SummarizeBacktest(results, "", "cycle"), sentence);
-  EXPECT_EQ(SummarizeBacktest(results, "", "none"), "");
-  const ReportModel model = BuildReportModel(results);
+      "Backtest: larger runs predicted from smaller ones. 1 of 3 values lie within their 80 % intervals, 2 within 95 "
+      "%; median error of parallel efficiency: 15.0 %.";
+  EXPECT_THAT(SummarizeBacktest(results, "", "cycle", test::OwnTexts()), testing::ElementsAre(sentence));
+  EXPECT_THAT(SummarizeBacktest(results, "", "none", test::OwnTexts()), testing::IsEmpty());
+  const ReportModel model = BuildReportModel(results, test::OwnTexts());
   const std::string html = RenderHtml(model, test::OwnTemplates());
   EXPECT_THAT(html, HasSubstr("<p>" + sentence + "</p>"));
   EXPECT_THAT(html, HasSubstr("<th scope=row>Parallel efficiency<td>16<td>64<td>4.0×<td>0.500"
@@ -334,11 +332,11 @@ TEST(Backtest, SaysHowManyHiddenValuesWereMet) {
   const ReportTemplates templates = test::OwnTemplates();
   const std::string markdown = RenderTemplate(templates.markdown, model.data, Escape::kMarkdown, templates.partials);
   EXPECT_THAT(markdown, HasSubstr("|  | 32 | 64 | 2.0× | 0.500 | 0.400 | 0.340 – 0.460 | -20.0 % | 95 % |"));
-  EXPECT_THAT(markdown, Not(HasSubstr("still fewer runs")));
+  EXPECT_THAT(markdown, Not(HasSubstr("from fewer runs")));
 }
 
 TEST(Backtest, NoSectionWithoutOne) {
-  EXPECT_EQ(BacktestOfPhase(MakeResults(), "", "cycle"), (ReportData{{"hasBacktest", false}}));
+  EXPECT_FALSE(BacktestOfPhase(MakeResults(), "", "cycle", test::OwnTexts()));
 }
 
 // 50 values from 16 cores and 20 from 32: the sentence counts all, the table shows the latter.
@@ -347,10 +345,10 @@ TEST(Backtest, LongTablesShowTheLargestSplits) {
   for (int i = 0; i < 70; ++i) {
     results.backtest.push_back(HiddenValue(Factor::kLoadBalance, i < 50 ? 16 : 32, 0.9, 0.9, 0.01));
   }
-  const ReportData data = BacktestOfPhase(results, "", "cycle");
-  EXPECT_THAT(data["backtestSummary"].get<std::string>(), HasSubstr("70 of 70"));
-  EXPECT_EQ(data["backtest"].size(), 20u);
-  EXPECT_TRUE(data["isBacktestShortened"].get<bool>());
+  const BacktestSection section = BacktestOfPhase(results, "", "cycle", test::OwnTexts()).value();
+  EXPECT_THAT(section.sentences.at(0), HasSubstr("70 of 70"));
+  EXPECT_EQ(section.rows.size(), 20u);
+  EXPECT_TRUE(section.is_shortened);
 }
 
 TEST(Report, NamesFromTracesStayText) {
@@ -362,7 +360,7 @@ TEST(Report, NamesFromTracesStayText) {
 // Only what stands in the two elements may act on the page, byte by byte.
 TEST(Report, ThePolicyAllowsStyleAndScriptAlone) {
   ReportTemplates templates = test::OwnTemplates();
-  const std::string html = RenderHtml(BuildReportModel(MakeResults()), templates);
+  const std::string html = RenderHtml(BuildReportModel(MakeResults(), test::OwnTexts()), templates);
   EXPECT_THAT(html, HasSubstr("default-src 'none'; script-src 'sha256-" + Sha256Base64(templates.script.text) +
                               "'; style-src 'sha256-" + Sha256Base64(templates.style.text) +
                               "'; base-uri 'none'; form-action 'none'"));
@@ -372,7 +370,7 @@ TEST(Report, ThePolicyAllowsStyleAndScriptAlone) {
   EXPECT_THAT(html, Not(HasSubstr(" onclick=")));
   templates.style = {"/* 1\n*/ </STYLE>", "mine/style.css"};
   try {
-    RenderHtml(BuildReportModel(MakeResults()), templates);
+    RenderHtml(BuildReportModel(MakeResults(), test::OwnTexts()), templates);
     FAIL() << "a style sheet that ends its element was taken";
   } catch (const Error& error) {
     EXPECT_EQ(error.where(), "mine/style.css:2");
@@ -395,57 +393,56 @@ std::vector<std::string> Decoded(const ReportData& choices, const std::string& c
   return texts;
 }
 
-// Beyond the evidence horizon there is an interval and no value, in the first table shown and in what readers choose.
-TEST(Report, ReadingsKeepToTheEvidence) {
+// Beyond the reliable range there is an interval and no value, in the first table shown and in what readers choose.
+TEST(Report, SampledValuesKeepToTheReliableRange) {
   Results results = MakeResults();
   results.projections[0].horizon = EvidenceHorizon{Factor::kParallelEfficiency, 0.9, 64, EvidenceHorizon::Reach::kUpTo};
   const PhaseProjection& projection = results.projections[0];
-  const Readings readings = ReadingsOfPhase({{"projected", &projection}}, "cycle");
-  EXPECT_EQ(readings.table["readingCores"], "64");
-  EXPECT_EQ(readings.table["readingRatio"], "2.0×");
-  EXPECT_EQ(readings.choices["counts"].front(), "8");
-  EXPECT_EQ(readings.choices["counts"].back(), "1,024");
+  const SampledValues sampled = SampleValues({{"projected", &projection}}, "cycle");
+  EXPECT_EQ(sampled.table->cores, "64");
+  EXPECT_EQ(sampled.table->ratio, "2.0×");
+  EXPECT_EQ(sampled.choices["counts"].front(), "8");
+  EXPECT_EQ(sampled.choices["counts"].back(), "1,024");
   for (const FactorProjection& factor : projection.factors) {
     const std::string id(Describe(factor.factor).id);
-    const ReportData& texts = readings.choices["sides"][0]["factors"][id];
-    const std::vector<std::string> values = Decoded(readings.choices, texts["values"]);
-    ASSERT_EQ(values.size(), 3 * readings.choices["numbers"].size());
+    const ReportData& texts = sampled.choices["sides"][0]["factors"][id];
+    const std::vector<std::string> values = Decoded(sampled.choices, texts["values"]);
+    ASSERT_EQ(values.size(), 3 * sampled.choices["numbers"].size());
     for (std::size_t i = 0; i < values.size(); i += 3) {
-      const bool is_evidence = IsEvidence(projection, factor.factor, readings.choices["numbers"][i / 3].get<double>());
-      EXPECT_EQ(values[i] != "-", is_evidence) << id << " " << values[i];
+      const bool is_reliable = IsEvidence(projection, factor.factor, sampled.choices["numbers"][i / 3].get<double>());
+      EXPECT_EQ(values[i] != "-", is_reliable) << id << " " << values[i];
     }
   }
-  const ReportData& balance = readings.choices["sides"][0]["factors"]["loadBalance"];
-  EXPECT_EQ(Decoded(readings.choices, balance["measured"])[1], "0.950");  // at place 0
+  const ReportData& balance = sampled.choices["sides"][0]["factors"]["loadBalance"];
+  EXPECT_EQ(Decoded(sampled.choices, balance["measured"])[1], "0.950");  // at place 0
 }
 
 // On 32 cores 0.638 was measured, 0.7 · 0.97 · 0.94; the curves say something else, and are never called measured.
 TEST(Report, ProjectedIsCalledProjected) {
   Results results = MakeResults();
   results.projections = Project(results.table, test::AllModels(), {DefaultModelSettings(), {32, 64}, {}});
-  const ReportModel model = BuildReportModel(results);
+  const ReportModel model = BuildReportModel(results, test::OwnTexts());
   const ReportData& phase = model.data["phases"][0];
-  EXPECT_EQ(phase["readingSides"][0]["name"], "projected");
-  EXPECT_EQ(phase["comparisonNames"][0]["name"], "projected");
+  EXPECT_EQ(phase["projection"]["sampled"]["machines"][0]["name"], "projected");
   const auto measured_in = [](const ReportData& cells) {
     std::vector<std::string> measured;
     for (const ReportData& cell : cells) measured.push_back(cell["measured"].get<std::string>());
     return measured;
   };
-  EXPECT_THAT(measured_in(phase["targets"][0]["cells"]), Contains("0.638"));
-  EXPECT_THAT(measured_in(phase["targets"][1]["cells"]), testing::Each(""));
+  EXPECT_THAT(measured_in(phase["projection"]["targets"][0]["cells"]), Contains("0.638"));
+  EXPECT_THAT(measured_in(phase["projection"]["targets"][1]["cells"]), testing::Each(""));
   const std::string html = RenderHtml(model, test::OwnTemplates());
   EXPECT_THAT(html, Not(HasSubstr("<th scope=col>as measured")));
   EXPECT_THAT(html, HasSubstr("<br><small>measured 0.638</small>"));
   const test::TemporaryFolder folder;
   WriteReport(results, test::OwnTemplates(), folder / "report", {ReportFormat::kMarkdown});
   EXPECT_THAT(ReadFile(folder / "report" / "report.md"), HasSubstr(", measured 0.638 |"));
-  EXPECT_THAT(FormatProjections(results.projections, results.table), HasSubstr(" (measured 0.638)"));
+  EXPECT_THAT(FormatProjections(results.projections, results.table, test::OwnTexts()), HasSubstr(" (measured 0.638)"));
   results.projections = Project(results.table, test::AllModels(), {DefaultModelSettings(), {32}, {}});
-  EXPECT_THAT(SummarizePhase(results.table.Rows("", "cycle"), &results.projections[0]),
-              Contains(testing::EndsWith("; the run there measured 0.638.")));
-  EXPECT_THAT(SummarizePhase(results.table.Rows("", "cycle"), &results.projections[0]),
-              Contains(HasSubstr("dominates the loss of global efficiency")));
+  EXPECT_THAT(SummarizePhase(results.table.Rows("", "cycle"), &results.projections[0], test::OwnTexts()),
+              Contains(testing::EndsWith("; measured there: 0.638.")));
+  EXPECT_THAT(SummarizePhase(results.table.Rows("", "cycle"), &results.projections[0], test::OwnTexts()),
+              Contains(HasSubstr("Largest loss of global efficiency: ")));
 }
 
 // Parallel efficiency is 0.98 · 0.97 · 0.95 = 0.903, global efficiency 0.903 · 0.885 = 0.799.
@@ -454,31 +451,31 @@ TEST(Summary, TheEfficiencyIsOneThatTheWorstFactorIsPartOf) {
     FactorTable table = ReadFactorCsv("cores," + columns + "\n8," + first + "\n16," + second + "\n", "t.csv");
     table.scaling = Scaling::kStrong;
     CompleteTable(table);
-    return SummarizePhase(table.Rows("", ""), nullptr).at(0);
+    return SummarizePhase(table.Rows("", ""), nullptr, test::OwnTexts()).at(0);
   };
   const std::string leaves = "loadBalance,serializationEfficiency,transferEfficiency";
   EXPECT_EQ(headline(leaves + ",computationScalability", "1,1,1,1", "0.98,0.97,0.95,0.885"),
-            "At 16 cores, the largest run, global efficiency is 0.799 (parallel efficiency 0.903); computation "
-            "scalability costs most (0.885).");
+            "16 cores (largest run): global efficiency 0.799, parallel efficiency 0.903; largest loss: computation "
+            "scalability (0.885).");
   EXPECT_EQ(headline(leaves + ",computationScalability", "1,1,1,1", "0.88,0.97,0.95,0.885"),
-            "At 16 cores, the largest run, parallel efficiency is 0.811; load balance costs most (0.880).");
+            "16 cores (largest run): parallel efficiency 0.811; largest loss: load balance (0.880).");
   EXPECT_EQ(headline(leaves, "1,1,1", "0.98,0.97,0.95"),
-            "At 16 cores, the largest run, parallel efficiency is 0.903; transfer costs most (0.950).");
-  EXPECT_EQ(headline("parallelEfficiency", "1", "0.9"), "At 16 cores, the largest run, parallel efficiency is 0.900.");
+            "16 cores (largest run): parallel efficiency 0.903; largest loss: transfer (0.950).");
+  EXPECT_EQ(headline("parallelEfficiency", "1", "0.9"), "16 cores (largest run): parallel efficiency 0.900.");
   EXPECT_EQ(headline("parallelEfficiency,computationScalability", "1,1", "0.9,0.95"),
-            "At 16 cores, the largest run, global efficiency is 0.855; parallel efficiency costs most (0.900).");
+            "16 cores (largest run): global efficiency 0.855; largest loss: parallel efficiency (0.900).");
 }
 
 // Whole counts, each once, with those measured, the targets and the horizon among them.
 TEST(Report, ReadersChooseWholeCounts) {
   Results results = MakeResults();
   results.projections[0].horizon = EvidenceHorizon{Factor::kParallelEfficiency, 0.9, 61, EvidenceHorizon::Reach::kUpTo};
-  const Readings readings = ReadingsOfPhase({{"projected", &results.projections[0]}}, "cycle");
-  const auto numbers = readings.choices["numbers"].get<std::vector<std::int64_t>>();
+  const SampledValues sampled = SampleValues({{"projected", &results.projections[0]}}, "cycle");
+  const auto numbers = sampled.choices["numbers"].get<std::vector<std::int64_t>>();
   EXPECT_EQ(std::adjacent_find(numbers.begin(), numbers.end(), std::greater_equal<>()), numbers.end());
   EXPECT_THAT(numbers, testing::IsSupersetOf({8, 16, 32, 61, 64, 1024}));
-  EXPECT_EQ(numbers.at(readings.choices["lastEvidence"].get<std::size_t>()), 61);
-  EXPECT_EQ(readings.choices["beyond"], "Beyond the evidence, which ends at 61 cores.");
+  EXPECT_EQ(numbers.at(sampled.choices["lastEvidence"].get<std::size_t>()), 61);
+  EXPECT_EQ(sampled.choices["beyond"], "Too uncertain: reliable only up to 61 cores.");
 }
 
 TEST(Report, EveryFormAndFigureIsWritten) {
@@ -614,8 +611,8 @@ TEST(Results, ErrorsOfOtherFiles) {
 TEST(Summary, WithoutProjectionSaysWhy) {
   PhaseProjection projection;
   projection.obstacle = "there is one run";
-  const auto sentences = SummarizePhase(MakeResults().table.rows, &projection);
-  EXPECT_EQ(sentences.back(), "There is no projection: there is one run.");
+  const auto sentences = SummarizePhase(MakeResults().table.rows, &projection, test::OwnTexts());
+  EXPECT_EQ(sentences.back(), "No prediction: there is one run.");
 }
 
 TEST(TextTable, Aligns) {
@@ -658,7 +655,7 @@ TEST(TextTable, FactorsAndProjections) {
   EXPECT_THAT(factors, HasSubstr("Phase cycle\n"));
   EXPECT_THAT(factors, HasSubstr("Load balance"));
   EXPECT_THAT(factors, HasSubstr("Load balance               0.950   0.900   0.700"));
-  const std::string projections = FormatProjections(results.projections, results.table);
+  const std::string projections = FormatProjections(results.projections, results.table, test::OwnTexts());
   EXPECT_THAT(projections, HasSubstr("80 % interval"));
   EXPECT_THAT(projections, HasSubstr("1,024"));
 }

@@ -4,14 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
 
 #include "base/format.h"
-#include "base/text.h"
 #include "factors/superlinear.h"
 #include "projection/curve.h"
 #include "projection/factor_parts.h"
-#include "report/evidence.h"
+#include "report/reliability.h"
 #include "report/figures.h"
 
 namespace farscale {
@@ -71,55 +69,88 @@ std::optional<LargestLoss> LargestLossOf(const FactorRow& row) {
   return std::nullopt;
 }
 
+struct NamedValue {
+  std::string name, value;
+  FARSCALE_TAGS(name, value)
+};
+
 // The efficiency that is named is one that the largest loss is a part of.
-void SayMeasured(const std::vector<FactorRow>& rows, std::vector<std::string>& sentences) {
+struct LargestRunText {
+  std::string cores, name, value;
+  std::optional<NamedValue> headline, loss;
+  FARSCALE_TAGS(cores, name, value, headline, loss)
+};
+
+struct TargetText {
+  std::string cores, ratio, name, value, interval, measured;
+  bool is_reliable = false;
+  FARSCALE_TAGS(cores, ratio, name, value, interval, measured, is_reliable)
+};
+
+struct DominantText {
+  std::string name, cores;
+  bool is_first = false;
+  FARSCALE_TAGS(name, cores, is_first)
+};
+
+struct DominanceText {
+  std::string whole;
+  std::vector<DominantText> factors;
+  bool is_bounded = false;
+  FARSCALE_TAGS(whole, factors, is_bounded)
+};
+
+struct FittedText {
+  std::string count, first, last;
+  bool is_few = false;
+  FARSCALE_TAGS(count, first, last, is_few)
+};
+
+// The tags of summary.txt.mustache.
+struct SummaryText {
+  std::optional<LargestRunText> largest_run;
+  std::string superlinear, obstacle;
+  std::vector<TargetText> targets;
+  std::optional<ReliableRangeText> range;
+  std::string missing;
+  bool is_lossless = false;
+  std::optional<DominanceText> dominance;
+  std::vector<NamedValue> misfits;
+  std::optional<FittedText> fitted;
+  FARSCALE_TAGS(largest_run, superlinear, obstacle, targets, range, missing, is_lossless, dominance, misfits, fitted)
+};
+
+std::optional<LargestRunText> LargestRun(const std::vector<FactorRow>& rows) {
+  if (rows.empty()) return std::nullopt;
   const FactorRow& largest = rows.back();
   const std::optional<Factor> headline = HeadlineOf(largest);
-  if (!headline) return;
-  const auto say = [&](Factor factor) { return FormatFactor(*largest.values[factor]); };
+  if (!headline) return std::nullopt;
+  const auto named = [&](Factor factor) {
+    return NamedValue{NameInSentence(factor), FormatFactor(*largest.values[factor])};
+  };
   const std::optional<LargestLoss> loss = LargestLossOf(largest);
-  const Factor whole = loss ? loss->whole : *headline;
-  std::string sentence =
-      fmt::format("At {} cores, the largest run, {} is {}", FormatCores(static_cast<double>(largest.cores)),
-                  NameInSentence(whole), say(whole));
-  if (whole != *headline && loss->factor != *headline)
-    sentence += fmt::format(" ({} {})", NameInSentence(*headline), say(*headline));
-  if (loss) sentence += fmt::format("; {} costs most ({})", NameInSentence(loss->factor), say(loss->factor));
-  sentences.push_back(sentence + ".");
+  const NamedValue whole = named(loss ? loss->whole : *headline);
+  LargestRunText text{FormatCores(static_cast<double>(largest.cores)), whole.name, whole.value, {}, {}};
+  if (loss) text.loss = named(loss->factor);
+  if (loss && loss->whole != *headline && loss->factor != *headline) text.headline = named(*headline);
+  return text;
 }
 
-void SayProjected(const PhaseProjection& projection, std::vector<std::string>& sentences) {
+// The target nearest to eight times the largest run, and the last one.
+std::vector<TargetText> Targets(const PhaseProjection& projection) {
   const FactorProjection* headline = projection.Find(Factor::kParallelEfficiency);
   if (headline == nullptr || headline->targets.empty()) headline = projection.Find(Factor::kGlobalEfficiency);
-  if (headline == nullptr || headline->targets.empty()) return;
-  // The target nearest to eight times the largest run, and the last one.
-  const auto nearest = std::min_element(headline->targets.begin(), headline->targets.end(),
-                                        [](const ProjectedValue& a, const ProjectedValue& b) {
-                                          return std::fabs(std::log(a.ratio / 8)) < std::fabs(std::log(b.ratio / 8));
-                                        });
-  std::set<double> said;
-  for (const ProjectedValue& target : {*nearest, headline->targets.back()}) {
-    if (!said.insert(target.cores).second) continue;
-    const std::string runs = MeasuredAt(*headline, target.cores);
-    const std::string end = runs.empty() ? "." : "; the run there measured " + runs + ".";
-    if (!IsEvidence(projection, headline->factor, target.cores)) {
-      sentences.push_back(fmt::format(
-          "At {} cores, {} the largest fitted run, there is no evidence: the 80 % interval of {} is {}{}",
-          FormatCores(target.cores), FormatRatio(target.ratio), NameInSentence(headline->factor),
-          !target.interval80
-              ? "unknown"
-              : fmt::format("{} to {}", FormatFactor(target.interval80->low), FormatFactor(target.interval80->high)),
-          end));
-      continue;
-    }
-    std::string sentence =
-        fmt::format("At {} cores, {} the largest fitted run, {} is projected as {}", FormatCores(target.cores),
-                    FormatRatio(target.ratio), NameInSentence(headline->factor), FormatFactor(target.value));
-    sentence += target.interval80 ? fmt::format(" (80 % interval {} to {})", FormatFactor(target.interval80->low),
-                                                FormatFactor(target.interval80->high))
-                                  : " (interval unknown)";
-    sentences.push_back(sentence + end);
+  if (headline == nullptr || headline->targets.empty()) return {};
+  const auto distance = [](const ProjectedValue& target) { return std::fabs(std::log(target.ratio / 8)); };
+  std::vector<ProjectedValue> shown = {*std::ranges::min_element(headline->targets, {}, distance)};
+  if (headline->targets.back().cores != shown.front().cores) shown.push_back(headline->targets.back());
+  std::vector<TargetText> texts;
+  for (const ProjectedValue& target : shown) {
+    texts.push_back({FormatCores(target.cores), FormatRatio(target.ratio), NameInSentence(headline->factor),
+                     FormatFactor(target.value), FormatBounds(headline->factor, target.interval80, "–"),
+                     MeasuredAt(*headline, target.cores), IsEvidence(projection, headline->factor, target.cores)});
   }
+  return texts;
 }
 
 bool LosesAnything(const PhaseProjection& projection) {
@@ -133,89 +164,62 @@ bool LosesAnything(const PhaseProjection& projection) {
   return false;
 }
 
-// " of global efficiency": of which efficiency factors are compared.
-std::string OfWhole(const PhaseProjection& projection) {
+// Of which efficiency factors are compared; empty where there is one factor only.
+std::string WholeInSentence(const PhaseProjection& projection) {
   std::vector<Factor> fitted;
   for (const FactorProjection& factor : projection.factors) {
     if (!factor.is_product && !factor.curve.empty()) fitted.push_back(factor.factor);
   }
   const std::optional<Factor> whole = WholeAmong(fitted);
-  return whole && LossesAmong(fitted).size() > 1 ? " of " + NameInSentence(*whole) : "";
+  return whole && LossesAmong(fitted).size() > 1 ? NameInSentence(*whole) : "";
 }
 
-void SayDominance(const PhaseProjection& projection, std::vector<std::string>& sentences) {
-  if (projection.dominance.empty()) return;
-  if (!LosesAnything(projection)) {
-    sentences.push_back("No factor costs anything at the core counts shown.");
-    return;
+DominanceText DominanceOf(const PhaseProjection& projection) {
+  const KnownDominance known = DominanceWithinReliableRange(projection);
+  DominanceText text{WholeInSentence(projection), {}, known.end.has_value()};
+  for (const Dominance& range : known.ranges) {
+    text.factors.push_back({NameInSentence(range.factor), FormatCores(range.cores), text.factors.empty()});
   }
-  const KnownDominance known = DominanceWithinEvidence(projection);
-  std::string sentence =
-      Capital(NameInSentence(known.ranges.front().factor)) + " dominates the loss" + OfWhole(projection);
-  if (known.ranges.size() == 1) {
-    sentences.push_back(sentence + (known.end ? " as far as there is evidence." : " at every core count shown."));
-    return;
-  }
-  sentence += " at first";
-  for (std::size_t i = 1; i < known.ranges.size(); ++i) {
-    sentence += fmt::format(", {} from {} cores on", NameInSentence(known.ranges[i].factor),
-                            FormatCores(known.ranges[i].cores));
-  }
-  sentences.push_back(sentence + (known.end ? ", as far as there is evidence." : "."));
+  return text;
 }
 
 // Curves that miss their points by so much that following them further is a guess.
-void SayMisfits(const PhaseProjection& projection, std::vector<std::string>& sentences) {
+std::vector<NamedValue> Misfits(const PhaseProjection& projection) {
   std::vector<Factor> fitted;
   for (const FactorProjection& factor : projection.factors) {
     if (!factor.is_product && IsUsable(factor.fit.outcome)) fitted.push_back(factor.factor);
   }
-  std::vector<std::string> misfits;
+  std::vector<NamedValue> misfits;
   for (const Factor factor : LossesAmong(fitted)) {
     const FittedModel& fit = projection.Find(factor)->fit;
     if (fit.sigma_is_assumed || fit.sigma < kLargeDeviation) continue;
-    misfits.push_back(fmt::format("{} (typically off by {})", NameInSentence(factor), FormatSignificant(fit.sigma, 2)));
+    misfits.push_back({NameInSentence(factor), FormatSignificant(fit.sigma, 2)});
   }
-  if (misfits.empty()) return;
-  sentences.push_back("The runs do not lie on any of the models for " + Join(misfits, ", ") +
-                      ": more core counts would tell whether that is noise or another law.");
+  return misfits;
 }
 
-void SayEvidence(const PhaseProjection& projection, std::vector<std::string>& sentences) {
-  const std::size_t counts = projection.fitted_cores.size();
-  if (counts == 0) return;
-  std::string sentence =
-      fmt::format("The fits rest on {} core counts from {} to {}", counts, FormatCores(projection.fitted_cores.front()),
-                  FormatCores(projection.fitted_cores.back()));
-  sentence += counts < kFewCounts
-                  ? ": too few to tell the models apart, so the intervals rest on what is usual for other codes."
-                  : "; the intervals include what the runs scatter, what they leave open about models and their "
-                    "parameters, and how far "
-                    "other codes drift from every model.";
-  sentences.push_back(sentence);
+void AddProjection(const PhaseProjection& projection, SummaryText& text) {
+  text.obstacle = projection.obstacle;
+  if (!projection.obstacle.empty()) return;
+  text.targets = Targets(projection);
+  text.range = ReliableRangeOf(projection);
+  if (text.missing = Capital(DescribeMissing(projection)); !text.missing.empty()) text.missing += ".";
+  text.is_lossless = !projection.dominance.empty() && !LosesAnything(projection);
+  if (!projection.dominance.empty() && !text.is_lossless) text.dominance = DominanceOf(projection);
+  text.misfits = Misfits(projection);
+  const std::vector<double>& counts = projection.fitted_cores;
+  if (counts.empty()) return;
+  text.fitted = FittedText{std::to_string(counts.size()), FormatCores(counts.front()), FormatCores(counts.back()),
+                           counts.size() < kFewCounts};
 }
 
 }  // namespace
 
-std::vector<std::string> SummarizePhase(const std::vector<FactorRow>& rows, const PhaseProjection* projection) {
-  std::vector<std::string> sentences;
-  if (!rows.empty()) SayMeasured(rows, sentences);
-  const std::string superlinear = WhySuperlinear(rows, projection);
-  if (!superlinear.empty()) sentences.push_back(superlinear);
-  if (projection == nullptr) return sentences;
-  if (!projection->obstacle.empty()) {
-    sentences.push_back("There is no projection: " + projection->obstacle + ".");
-    return sentences;
-  }
-  SayProjected(*projection, sentences);
-  if (const std::string horizon = DescribeHorizon(*projection); !horizon.empty()) sentences.push_back(horizon);
-  if (const std::string missing = DescribeMissing(*projection); !missing.empty()) {
-    sentences.push_back(Capital(missing) + ".");
-  }
-  SayDominance(*projection, sentences);
-  SayMisfits(*projection, sentences);
-  SayEvidence(*projection, sentences);
-  return sentences;
+std::vector<std::string> SummarizePhase(const std::vector<FactorRow>& rows, const PhaseProjection* projection,
+                                        const Partials& texts) {
+  SummaryText text{.largest_run = LargestRun(rows), .superlinear = WhySuperlinear(rows, projection)};
+  if (projection != nullptr) AddProjection(*projection, text);
+  return RenderSentences(texts, "summary.txt", ToData(text));
 }
 
 }  // namespace farscale

@@ -5,12 +5,14 @@
 #include <vector>
 
 #include "factors/factor_table.h"
+#include "pages/render.h"
 #include "projection/projection.h"
 
 namespace farscale {
 
-// Efficiency now and what costs most; efficiency ahead with its interval; which factor is to blame from where; what
-// the projection rests on and how far it is evidence. `projection` may be null.
-std::vector<std::string> SummarizePhase(const std::vector<FactorRow>& rows, const PhaseProjection* projection);
+// Efficiency and largest loss of the largest run, predictions and how far they are reliable, which factor dominates,
+// and what was fitted, as summary.txt.mustache of `texts` words it. `projection` may be null.
+std::vector<std::string> SummarizePhase(const std::vector<FactorRow>& rows, const PhaseProjection* projection,
+                                        const Partials& texts);
 
 }  // namespace farscale

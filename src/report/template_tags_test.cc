@@ -8,8 +8,7 @@
 #include "base/files.h"
 #include "base/text.h"
 #include "results/factor_table_csv.h"
-#include "report/report_model.h"
-#include "report/write_report.h"
+#include "report/report.h"
 #include "support/losses.h"
 #include "support/models.h"
 #include "support/own_templates.h"
@@ -109,7 +108,7 @@ std::string Missing(const Tags& tags, const Tags& among) {
 }
 
 TEST(Templates, EveryTagIsDocumentedAndEveryDocumentedTagExists) {
-  ReportModel model = BuildReportModel(Everything());
+  ReportModel model = BuildReportModel(Everything(), test::OwnTexts());
   for (const char* tag : {"style", "styleHash", "script", "scriptHash"}) model.data[tag] = "";  // of RenderHtml
   Tags offered;
   Collect(model.data, "", offered);
@@ -119,7 +118,7 @@ TEST(Templates, EveryTagIsDocumentedAndEveryDocumentedTagExists) {
 }
 
 TEST(Templates, EverythingIsRendered) {
-  const ReportModel model = BuildReportModel(Everything());
+  const ReportModel model = BuildReportModel(Everything(), test::OwnTexts());
   const ReportTemplates templates = test::OwnTemplates();
   EXPECT_THAT(RenderHtml(model, templates), testing::HasSubstr("without noise"));
   EXPECT_THAT(RenderTemplate(templates.markdown, model.data, Escape::kMarkdown, templates.partials),

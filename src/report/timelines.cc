@@ -15,7 +15,6 @@
 namespace farscale {
 namespace {
 
-using Data = ReportData;
 using RunList = std::vector<const RunRecord*>;
 
 constexpr double kSmallestShare = 0.0005;  // of a state, to be printed as more than nothing
@@ -52,18 +51,15 @@ RunList Spread(const RunList& runs, std::size_t most) {
   return chosen;
 }
 
-Data StatesOf(const RunPicture& picture) {
-  Data states = Data::array();
-  for (std::size_t state = 0; state < kRunStates; ++state) {
-    const StateShare& share = picture.shares[state];
+std::vector<StateText> StatesOf(const RunPicture& picture) {
+  std::vector<StateText> states;
+  for (std::size_t i = 0; i < kRunStates; ++i) {
+    const StateShare& share = picture.shares[i];
+    const auto state = static_cast<RunState>(i);
     if (share.most < kSmallestShare) continue;
-    states.push_back({{"name", std::string(ToString(static_cast<RunState>(state)))},
-                      {"color", StateColor(static_cast<RunState>(state))},
-                      {"mean", FormatPercent(share.mean)},
-                      {"least", FormatPercent(share.least)},
-                      {"leastRank", FormatCores(static_cast<double>(share.least_rank))},
-                      {"most", FormatPercent(share.most)},
-                      {"mostRank", FormatCores(static_cast<double>(share.most_rank))}});
+    states.push_back({std::string(ToString(state)), StateColor(state), FormatPercent(share.mean),
+                      FormatPercent(share.least), FormatCores(static_cast<double>(share.least_rank)),
+                      FormatPercent(share.most), FormatCores(static_cast<double>(share.most_rank))});
   }
   return states;
 }
@@ -90,22 +86,21 @@ std::string Numbered(const std::vector<IterationRecord>& iterations, std::size_t
          (record.iterations == 1 ? fmt::format(" (no. {})", first) : fmt::format(" (nos. {} to {})", first, last));
 }
 
-Data IterationRow(const RunRecord& run, const PhaseMarks& phase) {
+IterationRun SummaryOf(const RunRecord& run, const PhaseMarks& phase) {
   std::vector<double> lengths;
   std::optional<double> disturbed;
   for (const IterationRecord& record : phase.iterations) {
     lengths.push_back(record.elapsed);
     if (record.disturbance) disturbed = std::max(disturbed.value_or(0), *record.disturbance);
   }
-  const auto shortest = std::min_element(lengths.begin(), lengths.end()) - lengths.begin();
-  const auto longest = std::max_element(lengths.begin(), lengths.end()) - lengths.begin();
-  return {{"heading", HeadingOf(run)},
-          {"count", FormatCores(static_cast<double>(phase.Count()))},
-          {"leftOut", FormatCores(static_cast<double>(phase.LeftOut()))},
-          {"median", FormatSeconds(Median(lengths))},
-          {"shortest", Numbered(phase.iterations, static_cast<std::size_t>(shortest))},
-          {"longest", Numbered(phase.iterations, static_cast<std::size_t>(longest))},
-          {"disturbance", disturbed ? FormatPercent(*disturbed) : "–"}};
+  const auto numbered = [&](auto at) {
+    return Numbered(phase.iterations, static_cast<std::size_t>(at - lengths.begin()));
+  };
+  const std::string shortest_text = numbered(std::ranges::min_element(lengths));
+  const std::string longest_text = numbered(std::ranges::max_element(lengths));
+  return {HeadingOf(run), FormatCores(static_cast<double>(phase.Count())),
+          FormatCores(static_cast<double>(phase.LeftOut())), FormatSeconds(Median(lengths)), shortest_text,
+          longest_text, disturbed ? FormatPercent(*disturbed) : "–"};
 }
 
 // Null when there are too few.
@@ -141,124 +136,97 @@ std::string ReasonsOf(const PhaseMarks& phase) {
 }
 
 // What leaving out iterations changes: each factor as kept, and with all of them.
-Data LeftOutRow(const Results& results, const RunRecord& run, const PhaseMarks& phase) {
-  Data cells = Data::array();
+LeftOutRun LeftOutOf(const Results& results, const RunRecord& run, const PhaseMarks& phase) {
+  LeftOutRun left_out{HeadingOf(run), fmt::format("{} of {}", phase.LeftOut(), phase.Count()), ReasonsOf(phase), {}};
   for (const FactorRow& row : results.table.rows) {
     if (row.phase != phase.phase || row.cores != run.cores || row.repeat != run.repeat) continue;
     for (const Factor factor : kChangedFactors) {
       const std::optional<double>& kept = row.values[factor];
       const std::optional<double>& all = (*phase.with_all)[factor];
-      cells.push_back({{"kept", kept ? FormatFactor(*kept) : "–"}, {"all", all ? FormatFactor(*all) : "–"}});
+      left_out.cells.push_back({kept ? FormatFactor(*kept) : "–", all ? FormatFactor(*all) : "–"});
     }
     break;
   }
-  return {{"heading", HeadingOf(run)},
-          {"leftOut", fmt::format("{} of {}", phase.LeftOut(), phase.Count())},
-          {"cells", cells},
-          {"why", ReasonsOf(phase)}};
+  return left_out;
 }
 
 // The table behind the figure: an iteration a row, or some that follow each other where there are many.
-void AddIterationRows(const std::string& heading, std::vector<IterationRecord> iterations, Data& rows) {
+void AddIterationRows(const std::string& heading, std::vector<IterationRecord> iterations,
+                      std::vector<IterationRow>& rows) {
   JoinIterations(iterations, kMostRows);
   std::int64_t number = 1;
   for (const IterationRecord& record : iterations) {
     const std::string first = FormatCores(static_cast<double>(number));
     const std::string last = FormatCores(static_cast<double>(number + record.iterations - 1));
-    rows.push_back({{"run", heading},
-                    {"number", record.iterations == 1 ? first : first + " to " + last},
-                    {"length", FormatSeconds(record.elapsed)},
-                    {"useful", FormatSeconds(record.useful)},
-                    {"parallelEfficiency", FormatFactor(record.parallel_efficiency)},
-                    {"loadBalance", FormatFactor(record.load_balance)},
-                    {"disturbance", record.disturbance ? FormatPercent(*record.disturbance) : "–"},
-                    {"leftOut", FormatCores(static_cast<double>(record.left_out))}});
+    rows.push_back({heading, record.iterations == 1 ? first : first + " to " + last, FormatSeconds(record.elapsed), FormatSeconds(record.useful),
+                    FormatFactor(record.parallel_efficiency), FormatFactor(record.load_balance),
+                    record.disturbance ? FormatPercent(*record.disturbance) : "–",
+                    FormatCores(static_cast<double>(record.left_out))});
     number += record.iterations;
   }
 }
 
-std::string IterationCaption(const IterationChart& chart) {
-  std::int64_t together = 1;
-  for (const IterationPanel& panel : chart.panels) {
-    for (const IterationRecord& record : panel.iterations) together = std::max(together, record.iterations);
-  }
-  std::string caption = "Mean length of every iteration over the ranks, and how much of it is useful.";
-  if (together > 1) caption += fmt::format(" A bar is the mean of {} iterations that follow each other.", together);
-  return caption;
-}
-
 }  // namespace
 
-void AddTimelines(const Results& results, ReportModel& model) {
+std::vector<TimelineText> TimelinesOf(const Results& results, ReportModel& model, std::size_t& all) {
   RunList runs;
   for (const RunRecord& run : results.runs) {
     if (HasTimeline(run)) runs.push_back(&run);
   }
-  const std::size_t all = runs.size();
+  all = runs.size();
   if (runs.size() > kMostTimelines) runs = WithoutRepeats(runs);
   runs = Spread(runs, kMostTimelines);
-  Data& data = model.data;
-  data["hasTimelines"] = !runs.empty();
-  data["hasTimelinesNote"] = runs.size() < all;
-  data["timelinesNote"] = runs.size() < all ? fmt::format("Shown are {} of {} runs.", runs.size(), all) : std::string();
-  data["timelines"] = Data::array();
-  const RunRecord* smallest = runs.empty() ? nullptr : runs.front();
-  const RunRecord* largest = nullptr;
+  std::vector<TimelineText> timelines;
+  if (runs.empty()) return timelines;
+  const RunRecord* largest = *std::ranges::max_element(runs, {}, &RunRecord::cores);
+  const std::size_t most = std::min(kMostPictureBytes, kMostTimelineBytes / runs.size());
   for (const RunRecord* run : runs) {
-    if (largest == nullptr || run->cores > largest->cores) largest = run;
-  }
-  for (const RunRecord* run : runs) {
-    const std::size_t most = std::min(kMostPictureBytes, kMostTimelineBytes / runs.size());
     const std::string name =
         fmt::format("timeline-{}{}.svg", run->cores, run->repeat > 0 ? fmt::format("-{}", run->repeat) : "");
-    Data timeline = AddFigure(model, name, RenderTimeline(*run, false, most), RenderTimeline(*run, true, most),
-                              DescribeTimeline(*run));
-    timeline["heading"] = HeadingOf(*run);
-    timeline["isFolded"] = run != smallest && run != largest;
-    timeline["caption"] = CaptionOf(*run);
-    timeline["hasCaption"] = timeline["caption"] != "";
-    timeline["states"] = StatesOf(*run->picture);
-    data["timelines"].push_back(timeline);
+    timelines.push_back({AddFigure(model, name, RenderTimeline(*run, false, most), RenderTimeline(*run, true, most),
+                                   DescribeTimeline(*run)),
+                         HeadingOf(*run), CaptionOf(*run), run != runs.front() && run != largest,
+                         StatesOf(*run->picture)});
   }
+  return timelines;
 }
 
-ReportData IterationsOfPhase(const Results& results, const PhaseId& phase, const std::string& heading,
-                             const std::string& slug, ReportModel& model) {
-  Data data = {{"hasIterations", false}, {"iterations", Data::array()}, {"leftOut", Data::array()}};
-  data["leftOutFactors"] = Data::array();
-  for (const Factor factor : kChangedFactors) data["leftOutFactors"].push_back({{"name", Name(factor)}});
+std::optional<IterationsSection> IterationsOfPhase(const Results& results, const PhaseId& phase,
+                                                   const PhaseNames& names, ReportModel& model) {
+  IterationsSection section;
   RunList runs;
   for (const RunRecord& run : results.runs) {
     const PhaseMarks* iterations = IterationsOf(run, phase);
     if (iterations == nullptr) continue;
     runs.push_back(&run);
-    data["iterations"].push_back(IterationRow(run, *iterations));
-    if (iterations->with_all) data["leftOut"].push_back(LeftOutRow(results, run, *iterations));
+    section.runs.push_back(SummaryOf(run, *iterations));
+    if (iterations->with_all) section.left_out_runs.push_back(LeftOutOf(results, run, *iterations));
   }
-  if (runs.empty()) return data;
-  data["hasIterations"] = true;
-  data["hasLeftOut"] = !data["leftOut"].empty();
-  data["hasDisturbance"] = std::any_of(data["iterations"].begin(), data["iterations"].end(),
-                                       [](const Data& row) { return row["disturbance"] != "–"; });
+  if (runs.empty()) return std::nullopt;
+  for (const Factor factor : kChangedFactors) section.left_out_factors.push_back(Name(factor));
+  section.has_left_out = !section.left_out_runs.empty();
+  section.has_disturbance =
+      std::ranges::any_of(section.runs, [](const IterationRun& run) { return run.disturbance != "–"; });
   const bool is_small = results.phases.size() <= kFewDetailed;
   IterationChart chart;
-  chart.title = "Iterations: " + heading;
-  chart.description = "Length of the iterations of " + heading + ", run by run.";
-  data["iterationRows"] = Data::array();
+  chart.title = "Iterations: " + names.heading;
+  chart.description = "Length of the iterations of " + names.heading + ", run by run.";
   std::size_t bars = 0;
+  std::int64_t together = 1;
   for (const RunRecord* run : Spread(WithoutRepeats(runs), is_small ? 3 : 1)) {
     IterationPanel& panel = chart.panels.emplace_back();
     panel.name = HeadingOf(*run);
     panel.iterations = IterationsOf(*run, phase)->iterations;
-    AddIterationRows(panel.name, panel.iterations, data["iterationRows"]);
+    AddIterationRows(panel.name, panel.iterations, section.rows);
     JoinIterations(panel.iterations, is_small ? kMostBars : kMostBars / 2);
     bars += panel.iterations.size();
+    for (const IterationRecord& record : panel.iterations) together = std::max(together, record.iterations);
   }
+  if (together > 1) section.together = std::to_string(together);
   chart.with_tooltips = is_small && bars <= kMostTooltips;
-  data["iterationFigure"] = AddFigure(model, slug + "-iterations.svg", RenderIterations(chart, false),
-                                      RenderIterations(chart, true), chart.description);
-  data["iterationCaption"] = IterationCaption(chart);
-  return data;
+  section.figure = AddFigure(model, names.anchor + "-iterations.svg", RenderIterations(chart, false),
+                             RenderIterations(chart, true), chart.description);
+  return section;
 }
 
 }  // namespace farscale

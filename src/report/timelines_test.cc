@@ -9,7 +9,7 @@
 #include "base/files.h"
 #include "results/results_json.h"
 #include "report/timeline_picture.h"
-#include "report/write_report.h"
+#include "report/report.h"
 #include "support/own_templates.h"
 
 namespace farscale {
@@ -159,22 +159,22 @@ TEST(Iterations, AreJoined) {
 
 TEST(Iterations, TableAndFigure) {
   ReportModel model;
-  const ReportData data = IterationsOfPhase(ResultsOf({SmallRun()}), "step", "step", "step", model);
-  EXPECT_TRUE(data["hasIterations"]);
-  EXPECT_EQ(data["iterations"][0]["heading"], "2 cores");
-  EXPECT_EQ(data["iterations"][0]["count"], "4");
-  EXPECT_EQ(data["iterations"][0]["leftOut"], "1");
-  EXPECT_EQ(data["iterations"][0]["median"], "1.00 s");
-  EXPECT_EQ(data["iterations"][0]["shortest"], "500 ms (no. 3)");
-  EXPECT_EQ(data["iterations"][0]["longest"], "1.50 s (no. 2)");
-  EXPECT_EQ(data["iterations"][0]["disturbance"], "20.0 %");
+  const IterationsSection section = IterationsOfPhase(ResultsOf({SmallRun()}), "step", {"step", "step"}, model).value();
+  const IterationRun& run = section.runs.at(0);
+  EXPECT_EQ(run.heading, "2 cores");
+  EXPECT_EQ(run.count, "4");
+  EXPECT_EQ(run.left_out, "1");
+  EXPECT_EQ(run.median, "1.00 s");
+  EXPECT_EQ(run.shortest, "500 ms (no. 3)");
+  EXPECT_EQ(run.longest, "1.50 s (no. 2)");
+  EXPECT_EQ(run.disturbance, "20.0 %");
   const std::string& svg = model.figures.at("step-iterations.svg");
   EXPECT_THAT(svg, HasSubstr("left out: disturbed</title>"));
   EXPECT_THAT(svg, Not(HasSubstr("nan")));
-  EXPECT_FALSE(IterationsOfPhase(ResultsOf({SmallRun()}), "other", "", "", model)["hasIterations"]);
+  EXPECT_FALSE(IterationsOfPhase(ResultsOf({SmallRun()}), "other", {}, model));
   RunRecord few = SmallRun();
   few.phases[0].iterations.resize(2);
-  EXPECT_FALSE(IterationsOfPhase(ResultsOf({few}), "step", "", "", model)["hasIterations"]);
+  EXPECT_FALSE(IterationsOfPhase(ResultsOf({few}), "step", {}, model));
 }
 
 TEST(Timelines, SmallestAndLargestAreOpen) {
@@ -183,13 +183,14 @@ TEST(Timelines, SmallestAndLargestAreOpen) {
   runs[3].cores = 6;
   runs[3].repeat = 1;
   ReportModel model;
-  AddTimelines(ResultsOf(runs), model);
+  std::size_t all = 0;
+  const std::vector<TimelineText> timelines = TimelinesOf(ResultsOf(runs), model, all);
   std::vector<bool> folded;
-  for (const ReportData& timeline : model.data["timelines"]) folded.push_back(timeline["isFolded"]);
+  for (const TimelineText& timeline : timelines) folded.push_back(timeline.is_folded);
   EXPECT_THAT(folded, ElementsAre(false, true, false, true));
-  EXPECT_EQ(model.data["timelinesNote"], "");
+  EXPECT_EQ(all, 4u);
   EXPECT_EQ(model.figures.count("timeline-6-1.svg"), 1u);
-  EXPECT_EQ(model.data["timelines"][0]["states"][1]["leastRank"], "1");
+  EXPECT_EQ(timelines[0].states[1].least_rank, "1");
 }
 
 TEST(Timelines, RepeatsAreTheFirstToBeLeftOut) {
@@ -199,11 +200,13 @@ TEST(Timelines, RepeatsAreTheFirstToBeLeftOut) {
     runs[i].repeat = static_cast<std::int64_t>(i % 2);
   }
   ReportModel model;
-  AddTimelines(ResultsOf(runs), model);
-  ASSERT_EQ(model.data["timelines"].size(), kMostTimelines);
-  EXPECT_EQ(model.data["timelines"][0]["heading"], "1 core");
-  EXPECT_EQ(model.data["timelines"].back()["heading"], "20 cores");
-  EXPECT_EQ(model.data["timelinesNote"], "Shown are 12 of 40 runs.");
+  std::size_t all = 0;
+  const std::vector<TimelineText> timelines = TimelinesOf(ResultsOf(runs), model, all);
+  ASSERT_EQ(timelines.size(), kMostTimelines);
+  EXPECT_EQ(timelines.front().heading, "1 core");
+  EXPECT_EQ(timelines.back().heading, "20 cores");
+  EXPECT_EQ(all, 40u);
+  EXPECT_THAT(Html(ResultsOf(runs)), HasSubstr(" 12 of 40 runs are shown."));
 }
 
 // The worst there is: no two cells alike, twenty phases of iterations that are all told apart.
@@ -235,9 +238,10 @@ TEST(Timelines, AreOfBoundedSize) {
   }
   const Results results = ResultsOf(runs);
   ReportModel model;
-  AddTimelines(results, model);
-  std::size_t bytes = 0;
-  for (const ReportData& timeline : model.data["timelines"]) bytes += timeline["svg"].get<std::string>().size();
+  std::size_t bytes = 0, all = 0;
+  for (const TimelineText& timeline : TimelinesOf(results, model, all)) {
+    bytes += timeline.figure["svg"].get<std::string>().size();
+  }
   EXPECT_LT(bytes, 1'000'000u);
   EXPECT_LT(Html(results).size(), 2'000'000u);  // without projections
 }

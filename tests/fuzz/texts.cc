@@ -13,7 +13,8 @@
 #include "gate/rules.h"
 #include "models/scaling_model.h"
 #include "replay/network.h"
-#include "report/report_model.h"
+#include "report/report.h"
+#include "support/own_templates.h"
 #include "results/results_json.h"
 #include "study/study.h"
 #include "support/history_templates.h"
@@ -52,7 +53,7 @@ void TryAs(std::size_t kind, const std::string& text) {
     }
     case 4: {
       const Results results = ReadResultsJson(text, "results.json");
-      BuildReportModel(results);
+      BuildReportModel(results, test::OwnTexts());
       WriteResultsJson(results);
       break;
     }

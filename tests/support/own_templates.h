@@ -6,6 +6,7 @@
 
 #include "base/files.h"
 #include "pages/render.h"
+#include "report/report.h"
 #include "support/traces.h"
 
 namespace farscale::test {
@@ -22,6 +23,14 @@ inline ReportTemplates OwnTemplates() {
   return templates;
 }
 
-inline std::string OwnHtml(const Results& results) { return RenderHtml(BuildReportModel(results), OwnTemplates()); }
+// The templates of sentences.
+inline const Partials& OwnTexts() {
+  static const Partials texts = OwnTemplates().partials;
+  return texts;
+}
+
+inline std::string OwnHtml(const Results& results) {
+  return RenderHtml(BuildReportModel(results, OwnTexts()), OwnTemplates());
+}
 
 }  // namespace farscale::test

@@ -13,7 +13,7 @@
 #include "report/allocation/figure.h"
 #include "report/allocation/latex.h"
 #include "report/allocation/text.h"
-#include "report/answers_section.h"
+#include "report/key_results.h"
 
 namespace farscale {
 namespace {

@@ -7,8 +7,7 @@
 #include <vector>
 
 #include "planning/allocation.h"
-#include "report/report_model.h"
-#include "report/write_report.h"
+#include "report/report.h"
 
 namespace farscale {
 

@@ -8,7 +8,7 @@
 #include "base/format.h"
 #include "base/text.h"
 #include "base/version.h"
-#include "report/answers_section.h"
+#include "report/key_results.h"
 #include "report/figures.h"
 
 namespace farscale {

@@ -6,7 +6,7 @@
 
 #include "balance/what_if.h"
 #include "planning/balance_cases.h"
-#include "report/report_model.h"
+#include "report/report.h"
 
 namespace farscale {
 

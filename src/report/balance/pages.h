@@ -7,8 +7,7 @@
 
 #include "balance/what_if.h"
 #include "report/balance/projections.h"
-#include "report/report_model.h"
-#include "report/write_report.h"
+#include "report/report.h"
 
 namespace farscale {
 

@@ -4,9 +4,9 @@
 
 #include "base/format.h"
 #include "pages/text_table.h"
-#include "report/evidence.h"
+#include "report/reliability.h"
 #include "report/figures.h"
-#include "report/pop_colors.h"
+#include "report/cells.h"
 
 namespace farscale {
 namespace {
@@ -23,7 +23,7 @@ Data CellOf(Factor factor, const std::optional<BalancedValue>& value) {
   if (!value) return {{"text", "–"}, {"interval", ""}, {"hasInterval", false}, {"color", kNoColor}, {"tone", kNoTone}};
   const std::string number = FormatValue(factor, value->value), bounds = Bounds(factor, value->interval80);
   const bool has_interval = value->is_reliable && !value->is_replayed;
-  return {{"text", value->is_reliable ? number : fmt::format("{} ({})", kNotEvidence, bounds)},
+  return {{"text", value->is_reliable ? number : fmt::format("{} ({})", kTooUncertain, bounds)},
           {"interval", has_interval ? bounds : ""},
           {"hasInterval", has_interval},
           {"color", value->is_reliable ? PopColor(value->value) : kNoEvidenceColor},

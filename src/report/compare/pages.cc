@@ -11,7 +11,7 @@
 #include "pages/render.h"
 #include "report/compare/json.h"
 #include "report/compare/text.h"
-#include "report/evidence.h"
+#include "report/reliability.h"
 #include "report/figures.h"
 
 namespace farscale {
@@ -19,7 +19,7 @@ namespace {
 
 using Data = ReportData;
 
-Data Texts(const std::vector<std::string>& texts) {
+Data SentenceList(const std::vector<std::string>& texts) {
   Data list = Data::array();
   for (const std::string& text : texts) list.push_back(text);
   return list;
@@ -55,7 +55,7 @@ class PhaseSection {
 
   Data Build() {
     Data section = {{"heading", phase_.name.empty() ? "All runs" : phase_.name}, {"anchor", slug_}};
-    section["findings"] = Texts(SummarizeComparedPhase(compared_, phase_));
+    section["findings"] = SentenceList(SummarizeComparedPhase(compared_, phase_));
     section["columns"] = Data::array();
     for (const ComparedCount& count : phase_.counts)
       section["columns"].push_back({{"cores", FormatCores(count.cores)}});
@@ -216,13 +216,12 @@ class PhaseSection {
                                            std::pair(&compared_.after, phase_.projection_after)}) {
       const FactorProjection& one = *projection->Find(factor);
       const double shown = std::max(most, projection->fitted_cores.back());
-      ChartSeries series;
+      ChartSeries series = SeriesOf(one, true);
+      series.outer_band.clear();
+      series.id = "";
       series.name = *name;
       series.color = color++;
       series.width = 2.4;
-      series.line = LineOf(one);
-      series.points = PointsOf(one);
-      series.inner_band = BandOf(one, true);
       std::erase_if(series.line, [&](const ChartPoint& point) { return point.x > shown; });
       std::erase_if(series.inner_band, [&](const ChartBand& band) { return band.x > shown; });
       chart.series.push_back(std::move(series));
@@ -233,7 +232,7 @@ class PhaseSection {
     chart.split_label = "extrapolated";
     if (std::isfinite(evidence)) {
       chart.horizon_x = evidence;
-      chart.horizon_label = "evidence of both to " + FormatCores(evidence);
+      chart.horizon_label = "both reliable to " + FormatCores(evidence);
     }
     return AddFigure(model_, slug_ + ".svg", RenderSvg(chart, false), RenderSvg(chart, true), chart.description);
   }
@@ -256,8 +255,8 @@ ReportModel BuildCompareModel(const std::vector<ComparedResults>& comparisons) {
   for (std::size_t i = 0; i < comparisons.size(); ++i) {
     const ComparedResults& compared = comparisons[i];
     Data one = {{"before", compared.before}, {"after", compared.after}};
-    one["doubts"] = Texts(DoubtsOfCompared(compared));
-    one["notes"] = Texts(SummarizeCompared(compared));
+    one["doubts"] = SentenceList(DoubtsOfCompared(compared));
+    one["notes"] = SentenceList(SummarizeCompared(compared));
     one["hasNotes"] = !one["notes"].empty();
     one["phases"] = Data::array();
     for (std::size_t k = 0; k < compared.phases.size(); ++k, ++phases) {

@@ -6,8 +6,7 @@
 #include <vector>
 
 #include "planning/compare.h"
-#include "report/report_model.h"
-#include "report/write_report.h"
+#include "report/report.h"
 
 namespace farscale {
 

@@ -8,7 +8,6 @@
 #include "base/format.h"
 #include "base/version.h"
 #include "pages/render.h"
-#include "pages/slug.h"
 #include "report/loss_ranks.h"
 #include "report/losses_section.h"
 

@@ -6,8 +6,7 @@
 
 #include "imbalance/loss_record.h"
 #include "report/loss_growth.h"
-#include "report/report_model.h"
-#include "report/write_report.h"
+#include "report/report.h"
 
 namespace farscale {
 

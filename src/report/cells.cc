@@ -1,10 +1,12 @@
-#include "report/pop_colors.h"
+#include "report/cells.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
+
+#include "base/format.h"
 
 namespace farscale {
 namespace {
@@ -31,6 +33,20 @@ std::string PopTone(double value) {
   constexpr std::string_view kTones = "0123456789a";
   const double steps = std::floor((value - kGood) / kStep + 1e-9);
   return std::string(1, kTones[static_cast<std::size_t>(std::clamp(7 + steps, 0.0, 10.0))]);
+}
+
+FactorCell ColoredCell(const std::string& text, const std::optional<double>& efficiency) {
+  if (!efficiency) return {.text = text};
+  return {.text = text, .color = PopColor(*efficiency), .tone = PopTone(*efficiency)};
+}
+
+std::vector<RunColumn> ColumnsOf(const std::vector<FactorRow>& rows) {
+  std::vector<RunColumn> columns;
+  for (const FactorRow& row : rows) {
+    columns.push_back({FormatCores(static_cast<double>(row.cores)),
+                       row.repeat > 0 ? fmt::format("repeat {}", row.repeat) : ""});
+  }
+  return columns;
 }
 
 }  // namespace farscale

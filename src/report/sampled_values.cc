@@ -1,4 +1,4 @@
-#include "report/readings.h"
+#include "report/sampled_values.h"
 
 #include <fmt/format.h>
 
@@ -12,7 +12,7 @@
 #include "base/format.h"
 #include "base/text.h"
 #include "projection/curve.h"
-#include "report/evidence.h"
+#include "report/reliability.h"
 #include "report/figures.h"
 
 namespace farscale {
@@ -34,7 +34,7 @@ std::set<double> MeasuredCounts(const FactorProjection& projection) {
   return counts;
 }
 
-// Whole counts, each once: those measured, the targets, the last that is evidence, and as many of the curve's as fit,
+// Whole counts, each once: those measured, the targets, the last that is reliable, and as many of the curve's as fit,
 // evenly. The curve's own are no whole ones, and readers choose cores.
 std::vector<double> ChooseCounts(const PhaseProjection& phase, const FactorProjection& projection) {
   std::set<double> counts = MeasuredCounts(projection);
@@ -92,7 +92,7 @@ class Codes {
   std::map<std::string, std::size_t> numbers_;
 };
 
-// One factor of one side, before it is known how many digits codes have.
+// One factor on one machine, before it is known how many digits codes have.
 struct FactorChoices {
   std::string id, tones;
   std::vector<std::size_t> values, measured;
@@ -102,107 +102,99 @@ FactorChoices ChoicesOf(const PhaseProjection& phase, const FactorProjection& fa
                         Codes& codes) {
   const double reach = EvidenceUpTo(phase, factor.factor);
   FactorChoices choices{std::string(Describe(factor.factor).id), "", {}, {}};
-  for (std::size_t place = 0; place < counts.size(); ++place) {
-    const std::optional<ProjectedValue> value = ReadCurve(factor, counts[place]);
-    const bool is_evidence = value && counts[place] <= reach;
-    choices.values.push_back(codes(is_evidence ? FormatValue(factor.factor, value->value) : "-"));
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    const std::optional<ProjectedValue> value = ReadCurve(factor, counts[i]);
+    const bool is_reliable = value && counts[i] <= reach;
+    choices.values.push_back(codes(is_reliable ? FormatValue(factor.factor, value->value) : "-"));
     const bool is_known = value && value->interval80;
     choices.values.push_back(codes(is_known ? FormatValue(factor.factor, value->interval80->low) : "-"));
     choices.values.push_back(codes(is_known ? FormatValue(factor.factor, value->interval80->high) : "-"));
     if (!value) choices.tones += kNoTone;
-    if (value) choices.tones += is_evidence ? ToneOf(factor.factor, value->value) : kNoEvidenceTone;
-    const std::string runs = MeasuredAt(factor, counts[place]);
+    if (value) choices.tones += is_reliable ? ToneOf(factor.factor, value->value) : kUncertainTone;
+    const std::string runs = MeasuredAt(factor, counts[i]);
     if (runs.empty()) continue;
-    choices.measured.push_back(place);
+    choices.measured.push_back(i);
     choices.measured.push_back(codes(runs));
   }
   return choices;
 }
 
-// The factors of every side, and the texts that they share: `sides`, `texts`, `width`.
-Data ChoicesOf(const std::vector<ReadSide>& sides, const std::vector<double>& counts) {
+// The factors on every machine, and the texts that they share: `sides`, `texts`, `width`.
+Data ChoicesOf(const std::vector<Machine>& machines, const std::vector<double>& counts) {
   Codes codes;
   std::vector<std::vector<FactorChoices>> all;
-  for (const ReadSide& side : sides) {
+  for (const Machine& machine : machines) {
     all.emplace_back();
-    if (side.projection == nullptr) continue;
-    for (const FactorProjection& factor : side.projection->factors) {
-      if (!factor.curve.empty()) all.back().push_back(ChoicesOf(*side.projection, factor, counts, codes));
+    if (machine.projection == nullptr) continue;
+    for (const FactorProjection& factor : machine.projection->factors) {
+      if (!factor.curve.empty()) all.back().push_back(ChoicesOf(*machine.projection, factor, counts, codes));
     }
   }
   const std::size_t width = codes.Width();
   Data data = {{"texts", codes.Texts()}, {"width", width}, {"sides", Data::array()}};
-  for (std::size_t side = 0; side < sides.size(); ++side) {
+  for (std::size_t i = 0; i < machines.size(); ++i) {
     Data factors = Data::object();
-    for (const FactorChoices& choices : all[side]) {
+    for (const FactorChoices& choices : all[i]) {
       factors[choices.id] = {{"values", Codes::Joined(choices.values, width)},
                              {"tones", choices.tones},
                              {"measured", Codes::Joined(choices.measured, width)}};
     }
-    data["sides"].push_back({{"name", sides[side].name}, {"factors", factors}});
+    data["sides"].push_back({{"name", machines[i].name}, {"factors", factors}});
   }
   return data;
 }
 
-// What a table shows of a factor of one side.
-Data ReadingCell(const ReadSide& side, Factor factor, double cores) {
-  const FactorProjection* found = side.projection != nullptr ? side.projection->Find(factor) : nullptr;
+// What a table shows of a factor on one machine.
+SampledCell CellAt(const Machine& machine, Factor factor, double cores) {
+  const FactorProjection* found = machine.projection != nullptr ? machine.projection->Find(factor) : nullptr;
   const std::optional<ProjectedValue> value = found != nullptr ? ReadCurve(*found, cores) : std::nullopt;
-  if (!value) {
-    return {{"text", "–"},    {"interval", ""},       {"hasInterval", false},
-            {"measured", ""}, {"hasMeasured", false}, {"tone", kNoTone}};
-  }
-  const bool is_evidence = IsEvidence(*side.projection, factor, cores);
-  const std::string measured = MeasuredAt(*found, cores);
-  return {{"text", is_evidence ? FormatValue(factor, value->value) : kNotEvidence},
-          {"interval", FormatBounds(factor, value->interval80)},
-          {"hasInterval", true},
-          {"measured", measured},
-          {"hasMeasured", !measured.empty()},
-          {"tone", is_evidence ? ToneOf(factor, value->value) : kNoEvidenceTone}};
+  if (!value) return {.text = "–", .tone = kNoTone};
+  const bool is_reliable = IsEvidence(*machine.projection, factor, cores);
+  return {.text = is_reliable ? FormatValue(factor, value->value) : kTooUncertain,
+          .interval = FormatBounds(factor, value->interval80),
+          .measured = MeasuredAt(*found, cores),
+          .tone = is_reliable ? ToneOf(factor, value->value) : kUncertainTone};
 }
 
-// The last count at which every efficiency that matters most is evidence, but none before the largest run.
-std::size_t FirstPlace(const PhaseProjection& projection, const std::vector<double>& counts) {
+// The last count at which every efficiency that matters most is reliable, but none before the largest run.
+std::size_t FirstIndex(const PhaseProjection& projection, const std::vector<double>& counts) {
   const double largest = projection.fitted_cores.empty() ? counts.front() : projection.fitted_cores.back();
   double known = std::numeric_limits<double>::infinity();
   for (const Factor factor : {Factor::kParallelEfficiency, Factor::kGlobalEfficiency}) {
     const FactorProjection* found = projection.Find(factor);
     if (found != nullptr && !found->curve.empty()) known = std::min(known, EvidenceUpTo(projection, factor));
   }
-  std::size_t place = 0;
+  std::size_t index = 0;
   for (std::size_t i = 0; i < counts.size(); ++i) {
-    if (counts[i] <= largest || (IsEvidence(projection, counts[i]) && counts[i] <= known)) place = i;
+    if (counts[i] <= largest || (IsEvidence(projection, counts[i]) && counts[i] <= known)) index = i;
   }
-  return place;
+  return index;
 }
 
-// The place of the last count within the evidence horizon; -1 where there is none.
-std::int64_t LastEvidence(const PhaseProjection& projection, const std::vector<double>& counts) {
+// The index of the last count within the reliable range; -1 where there is none.
+std::int64_t LastReliable(const PhaseProjection& projection, const std::vector<double>& counts) {
   std::int64_t last = -1;
   for (const double count : counts) last += IsEvidence(projection, count) ? 1 : 0;
   return last;
 }
 
-Data ReadingRows(const std::vector<ReadSide>& sides, double cores) {
-  Data rows = Data::array();
-  for (const FactorProjection& factor : sides.front().projection->factors) {
+std::vector<SampledRow> RowsAt(const std::vector<Machine>& machines, double cores) {
+  std::vector<SampledRow> rows;
+  for (const FactorProjection& factor : machines.front().projection->factors) {
     if (factor.curve.empty()) continue;
-    Data cells = Data::array();
-    for (std::size_t side = 0; side < sides.size(); ++side) {
-      cells.push_back(ReadingCell(sides[side], factor.factor, cores));
-      cells.back()["side"] = std::to_string(side);
-      cells.back()["isOther"] = side > 0;
+    SampledRow row{Name(factor.factor), std::string(Describe(factor.factor).id),
+                   std::to_string(DepthOf(factor.factor)), {}};
+    for (std::size_t i = 0; i < machines.size(); ++i) {
+      row.cells.push_back(CellAt(machines[i], factor.factor, cores));
+      row.cells.back().machine = std::to_string(i);
+      row.cells.back().is_other = i > 0;
     }
-    rows.push_back({{"factor", std::string(Describe(factor.factor).id)},
-                    {"name", Name(factor.factor)},
-                    {"depth", std::to_string(DepthOf(factor.factor))},
-                    {"cells", cells}});
+    rows.push_back(std::move(row));
   }
   return rows;
 }
 
-// What is said of a count besides its numbers, on either side of the evidence horizon.
+// What is said of a count besides its numbers, on either side of the end of the reliable range.
 struct Notes {
   std::string within, beyond;
 };
@@ -210,76 +202,68 @@ struct Notes {
 Notes NotesOf(const PhaseProjection& projection) {
   if (!projection.horizon) return {};
   const std::string cores = FormatCores(projection.horizon->cores);
-  if (projection.horizon->reach == EvidenceHorizon::Reach::kAtLeast) return {"Evidence as far as the curves go.", ""};
-  return {"Evidence ends at " + cores + " cores.", "Beyond the evidence, which ends at " + cores + " cores."};
+  if (projection.horizon->reach == EvidenceHorizon::Reach::kAtLeast) return {"Reliable as far as the curves go.", ""};
+  return {"Reliable up to " + cores + " cores.", "Too uncertain: reliable only up to " + cores + " cores."};
 }
 
 }  // namespace
 
-Readings ReadingsOfPhase(const std::vector<ReadSide>& sides, const std::string& anchor) {
-  const PhaseProjection& projection = *sides.front().projection;
+SampledValues SampleValues(const std::vector<Machine>& machines, const std::string& anchor) {
+  const PhaseProjection& projection = *machines.front().projection;
   const FactorProjection* curve = AnyCurve(projection);
-  Readings readings;
-  readings.table = {{"hasReadings", curve != nullptr}};
-  if (curve == nullptr) return readings;
+  if (curve == nullptr) return {};
   const std::vector<double> counts = ChooseCounts(projection, *curve);
-  const std::size_t place = FirstPlace(projection, counts);
-  Data numbers = Data::array(), printed = Data::array(), ratios = Data::array();
+  const std::size_t index = FirstIndex(projection, counts);
   const double largest = projection.fitted_cores.empty() ? counts.back() : projection.fitted_cores.back();
+  std::vector<std::int64_t> numbers;
+  std::vector<std::string> printed, ratios;
   for (const double count : counts) {
     numbers.push_back(static_cast<std::int64_t>(count));
     printed.push_back(FormatCores(count));
     ratios.push_back(FormatRatio(count / largest));
   }
-  Data names = Data::array();
-  for (std::size_t side = 0; side < sides.size(); ++side) {
-    names.push_back({{"name", sides[side].name}, {"side", std::to_string(side)}, {"isOther", side > 0}});
-  }
   const Notes notes = NotesOf(projection);
-  const bool is_within = IsEvidence(projection, counts[place]);
-  readings.table.update({{"readingNote", is_within ? notes.within : notes.beyond},
-                         {"readingCores", printed[place]},
-                         {"readingRatio", ratios[place]},
-                         {"readingCount", numbers[place].dump()},
-                         {"readingLeast", numbers.front().dump()},
-                         {"readingMost", numbers.back().dump()},
-                         {"readingPlace", std::to_string(place)},
-                         {"readingLast", std::to_string(counts.size() - 1)},
-                         {"readingSides", names},
-                         {"readings", ReadingRows(sides, counts[place])}});
-  readings.choices = ChoicesOf(sides, counts);
-  readings.choices.update({{"anchor", anchor},
-                           {"numbers", numbers},
-                           {"counts", printed},
-                           {"ratios", ratios},
-                           {"place", place},
-                           {"lastEvidence", LastEvidence(projection, counts)},
-                           {"within", notes.within},
-                           {"beyond", notes.beyond}});
-  return readings;
+  SampledTable table{.cores = printed[index], .ratio = ratios[index], .count = std::to_string(numbers[index])};
+  table.least = std::to_string(numbers.front());
+  table.most = std::to_string(numbers.back());
+  table.note = IsEvidence(projection, counts[index]) ? notes.within : notes.beyond;
+  table.index = std::to_string(index);
+  table.last = std::to_string(counts.size() - 1);
+  table.has_others = machines.size() > 1;
+  for (std::size_t i = 0; i < machines.size(); ++i) {
+    table.machines.push_back({machines[i].name, std::to_string(i), i > 0});
+  }
+  table.rows = RowsAt(machines, counts[index]);
+  Data choices = ChoicesOf(machines, counts);
+  choices.update({{"anchor", anchor},
+                  {"numbers", numbers},
+                  {"counts", printed},
+                  {"ratios", ratios},
+                  {"place", index},
+                  {"lastEvidence", LastReliable(projection, counts)},
+                  {"within", notes.within},
+                  {"beyond", notes.beyond}});
+  return {std::move(table), std::move(choices)};
 }
 
-ReportData RowsBehindChart(const PhaseProjection& projection, const std::vector<const FactorProjection*>& factors) {
+std::vector<ChartRow> RowsBehindChart(const PhaseProjection& projection,
+                                      const std::vector<const FactorProjection*>& factors) {
   std::set<double> counts;
   for (const FactorProjection* factor : factors) {
     counts.merge(MeasuredCounts(*factor));
     for (const ProjectedValue& target : factor->targets) counts.insert(target.cores);
   }
-  Data rows = Data::array();
+  std::vector<ChartRow> rows;
   for (const double count : counts) {
-    Data cells = Data::array();
+    ChartRow row{FormatCores(count), {}};
     for (const FactorProjection* factor : factors) {
       const std::optional<ProjectedValue> value = ReadCurve(*factor, count);
       const std::string interval = value ? FormatBounds(factor->factor, value->interval80) : "–";
-      const bool is_evidence = value && IsEvidence(projection, factor->factor, count);
-      const std::string measured = MeasuredAt(*factor, count);
-      cells.push_back({{"text", is_evidence ? FormatValue(factor->factor, value->value) : interval},
-                       {"interval", interval},
-                       {"isEvidence", is_evidence},
-                       {"measured", measured},
-                       {"hasMeasured", !measured.empty()}});
+      const bool is_reliable = value && IsEvidence(projection, factor->factor, count);
+      row.cells.push_back({is_reliable ? FormatValue(factor->factor, value->value) : interval, interval,
+                           MeasuredAt(*factor, count), is_reliable});
     }
-    rows.push_back({{"cores", FormatCores(count)}, {"cells", cells}});
+    rows.push_back(std::move(row));
   }
   return rows;
 }

@@ -1,5 +1,4 @@
-// The files of a report: report.html, report.md with figures/*.svg, results.json, factors.csv and projection.csv, and
-// the latter two again for every variant.
+// The report of a study: what templates can print of its results, and the files.
 #pragma once
 
 #include <filesystem>
@@ -10,6 +9,9 @@
 #include "results/results.h"
 
 namespace farscale {
+
+// Numbers formatted, figures drawn, and sentences as the text templates among `texts` word them.
+ReportModel BuildReportModel(const Results& results, const Partials& texts);
 
 // Writes all or nothing of each file; everything is rendered before the first is written. Returns the paths.
 std::vector<std::filesystem::path> WriteReport(const Results& results, const ReportTemplates& templates,

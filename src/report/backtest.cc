@@ -1,0 +1,223 @@
+#include "report/backtest.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "base/format.h"
+#include "projection/backtest_errors.h"
+#include "projection/factor_parts.h"
+#include "pages/text_table.h"
+#include "report/figures.h"
+
+namespace farscale {
+namespace {
+
+constexpr std::size_t kMostRows = 30;
+
+// The efficiency as a whole and the factors whose losses make it up.
+std::vector<BacktestRow> RowsOf(const Results& results, const std::string& series, const PhaseId& phase) {
+  std::vector<BacktestRow> rows;
+  std::set<Factor> leaves;
+  for (const BacktestRow& row : results.backtest) {
+    if (row.series != series || row.phase != phase) continue;
+    rows.push_back(row);
+    if (row.model != kProduct) leaves.insert(row.factor);
+  }
+  const std::vector<Factor> losses = LossesAmong({leaves.begin(), leaves.end()});
+  std::erase_if(rows, [&](const BacktestRow& row) {
+    const bool is_loss = std::find(losses.begin(), losses.end(), row.factor) != losses.end();
+    return row.factor != Factor::kParallelEfficiency && !is_loss;
+  });
+  return rows;
+}
+
+// Parallel efficiency, or the first of the others where it is not predicted.
+Factor HeadlineOf(const std::vector<BacktestRow>& rows) {
+  const bool has_whole = std::any_of(rows.begin(), rows.end(),
+                                     [](const BacktestRow& row) { return row.factor == Factor::kParallelEfficiency; });
+  return has_whole ? Factor::kParallelEfficiency : rows.front().factor;
+}
+
+std::string Within(const BacktestRow& row) {
+  const ProjectedValue& predicted = row.predicted;
+  if (!predicted.interval80 && !predicted.interval95) return "unknown";
+  if (predicted.interval80 && Contains(*predicted.interval80, row.measured)) return "80 %";
+  if (predicted.interval95 && Contains(*predicted.interval95, row.measured)) return "95 %";
+  return "neither";
+}
+
+std::string FormatRelativeError(const BacktestRow& row) {
+  const std::optional<double> error = RelativeErrorOf(row);
+  if (!error) return "–";
+  return std::fabs(*error) < 0.0005 ? "0.0 %" : fmt::format("{:+.1f} %", 100 * *error);
+}
+
+BacktestLine LineOf(const BacktestRow& row, bool is_first) {
+  const std::string within = Within(row);
+  std::string cores = FormatCores(row.predicted.cores);
+  if (row.repeat > 0) cores += fmt::format(", repeat {}", row.repeat);
+  return {.name = is_first ? Name(row.factor) : "",
+          .trained = FormatCores(row.predicted.cores / row.predicted.ratio),
+          .cores = cores,
+          .ratio = FormatRatio(row.predicted.ratio),
+          .measured = FormatValue(row.factor, row.measured),
+          .predicted = FormatValue(row.factor, row.predicted.value),
+          .interval = FormatBounds(row.factor, row.predicted.interval80),
+          .error = FormatRelativeError(row),
+          .within = within,
+          .is_outside = within == "neither"};
+}
+
+// Leaves out what was trained on the fewest runs until a table stays short; returns whether anything was.
+bool Shorten(std::vector<BacktestRow>& rows) {
+  std::set<double> splits;
+  for (const BacktestRow& row : rows) splits.insert(row.train_max);
+  const std::size_t all = rows.size();
+  while (rows.size() > kMostRows && splits.size() > 1) {
+    const double smallest = *splits.begin();
+    splits.erase(splits.begin());
+    std::erase_if(rows, [&](const BacktestRow& row) { return row.train_max == smallest; });
+  }
+  return rows.size() < all;
+}
+
+// The tags of backtest.txt.mustache.
+struct BacktestText {
+  std::string points, within80, within95, name, error;
+  bool is_median = false;
+  FARSCALE_TAGS(points, within80, within95, name, error, is_median)
+};
+
+std::vector<std::string> Sentences(const std::vector<BacktestRow>& rows, const Partials& texts) {
+  if (rows.empty()) return {};
+  const Factor headline = HeadlineOf(rows);
+  std::vector<const BacktestRow*> all, of_headline;
+  for (const BacktestRow& row : rows) {
+    all.push_back(&row);
+    if (row.factor == headline) of_headline.push_back(&row);
+  }
+  const PredictionErrors errors = ErrorsOf(all);
+  BacktestText text{.name = NameInSentence(headline), .is_median = of_headline.size() > 1};
+  if (errors.interval80) {
+    text.within80 = std::to_string(errors.interval80->inside);
+    text.points = std::to_string(errors.interval80->points);
+    if (errors.interval95) text.within95 = std::to_string(errors.interval95->inside);
+  }
+  if (const auto median = ErrorsOf(of_headline).median) text.error = FormatPercent(*median);
+  return RenderSentences(texts, "backtest.txt", ToData(text));
+}
+
+using Cells = std::vector<std::string>;
+
+constexpr int kDigits = 2;  // of scores
+
+std::string ErrorCell(const std::optional<double>& error) { return error ? FormatPercent(*error) : "-"; }
+
+std::string CoveredCell(const std::optional<IntervalRecord>& record) {
+  return record ? FormatPercent(record->Coverage()) : "-";
+}
+
+std::string ScoreCell(const std::optional<IntervalRecord>& record) {
+  return record ? FormatSignificant(record->score, kDigits) : "-";
+}
+
+const Cells kErrorHeader = {"points",     "median error", "90th percentile", "in 80 %",
+                            "score 80 %", "in 95 %",      "score 95 %"};
+
+Cells ErrorCells(const PredictionErrors& errors) {
+  return {FormatCount(errors.points),     ErrorCell(errors.median),     ErrorCell(errors.percentile90),
+          CoveredCell(errors.interval80), ScoreCell(errors.interval80), CoveredCell(errors.interval95),
+          ScoreCell(errors.interval95)};
+}
+
+// Lines below a table for what its columns do not count; empty when they count everything.
+std::string Notes(const std::vector<const PredictionErrors*>& all) {
+  std::size_t without_error = 0, without_interval = 0;
+  for (const PredictionErrors* errors : all) {
+    without_error += errors->without_error;
+    without_interval += errors->points - (errors->interval80 ? errors->interval80->points : 0);
+  }
+  std::string text;
+  if (without_error > 0)
+    text += fmt::format("{} points were measured as 0 and have no relative error\n", without_error);
+  if (without_interval > 0) text += fmt::format("{} points have no interval\n", without_interval);
+  return text;
+}
+
+Cells Joined(Cells first, const Cells& second) {
+  first.insert(first.end(), second.begin(), second.end());
+  return first;
+}
+
+// The name of the factor where it is another one than in the line above.
+std::string NameCell(const std::vector<ErrorsAtRatio>& errors, std::size_t i) {
+  return i > 0 && errors[i - 1].factor == errors[i].factor ? "" : Name(errors[i].factor);
+}
+
+std::string ClassCell(double ratio) { return FormatCores(ratio) + "×"; }
+
+std::string ShareCell(const std::optional<IntervalRecord>& own, const std::optional<IntervalRecord>& other) {
+  if (!own || !other || other->score <= 0) return "-";
+  return FormatSignificant(own->score / other->score, kDigits) + "×";
+}
+
+}  // namespace
+
+std::optional<BacktestSection> BacktestOfPhase(const Results& results, const std::string& series, const PhaseId& phase,
+                                               const Partials& texts) {
+  std::vector<BacktestRow> rows = RowsOf(results, series, phase);
+  if (rows.empty()) return std::nullopt;
+  BacktestSection section{Sentences(rows, texts), {}, Shorten(rows)};
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    section.rows.push_back(LineOf(rows[i], i == 0 || rows[i - 1].factor != rows[i].factor));
+  }
+  return section;
+}
+
+std::vector<std::string> SummarizeBacktest(const Results& results, const std::string& series, const PhaseId& phase,
+                                           const Partials& texts) {
+  return Sentences(RowsOf(results, series, phase), texts);
+}
+
+std::string FormatErrors(const std::vector<ErrorsAtRatio>& errors) {
+  std::vector<Cells> cells = {Joined({"factor", "ratio"}, kErrorHeader)};
+  std::vector<const PredictionErrors*> all;
+  for (std::size_t i = 0; i < errors.size(); ++i) {
+    cells.push_back(Joined({NameCell(errors, i), ClassCell(errors[i].ratio)}, ErrorCells(errors[i].errors)));
+    all.push_back(&errors[i].errors);
+  }
+  return FormatTable(cells) + Notes(all);
+}
+
+std::string FormatErrorsByPhase(const std::vector<BacktestRow>& rows, Factor factor) {
+  std::vector<Cells> cells = {Joined({Name(factor)}, kErrorHeader)};
+  const std::vector<ErrorsOfPhase> list = ErrorsByPhase(rows, factor);
+  std::vector<const PredictionErrors*> all;
+  for (const ErrorsOfPhase& one : list) {
+    std::string name = one.series;
+    if (!one.phase.IsUnnamed()) name += (name.empty() ? "phase " : ", phase ") + one.phase.Text();
+    cells.push_back(Joined({name.empty() ? "all runs" : name}, ErrorCells(one.errors)));
+    all.push_back(&one.errors);
+  }
+  return FormatTable(cells) + Notes(all);
+}
+
+std::string FormatComparison(const BacktestComparison& comparison) {
+  const std::string& other = comparison.against;
+  std::vector<Cells> cells = {{"factor", "ratio", "points", "median error", other, "90th percentile", other,
+                               "score 80 %", other, "share", "score 95 %", other, "share"}};
+  for (std::size_t i = 0; i < comparison.errors.size(); ++i) {
+    const PredictionErrors& a = comparison.errors[i].errors;
+    const PredictionErrors& b = comparison.errors_against[i].errors;
+    cells.push_back({NameCell(comparison.errors, i), ClassCell(comparison.errors[i].ratio), FormatCount(a.points),
+                     ErrorCell(a.median), ErrorCell(b.median), ErrorCell(a.percentile90), ErrorCell(b.percentile90),
+                     ScoreCell(a.interval80), ScoreCell(b.interval80), ShareCell(a.interval80, b.interval80),
+                     ScoreCell(a.interval95), ScoreCell(b.interval95), ShareCell(a.interval95, b.interval95)});
+  }
+  return FormatTable(cells) + fmt::format("share: the score over that of {}, below 1× is better\n", other);
+}
+
+}  // namespace farscale

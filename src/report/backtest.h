@@ -1,0 +1,45 @@
+// How well larger runs are predicted from smaller ones: the section of a report, and tables for the terminal.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "pages/render.h"
+#include "projection/backtest_errors.h"
+#include "results/results.h"
+
+namespace farscale {
+
+struct BacktestLine {
+  std::string name;  // of the factor, in the first of its lines
+  std::string trained, cores, ratio, measured, predicted, interval, error, within;
+  bool is_outside = false;  // of both intervals
+  FARSCALE_TAGS(name, trained, cores, ratio, measured, predicted, interval, error, within, is_outside)
+};
+
+struct BacktestSection {
+  std::vector<std::string> sentences;
+  std::vector<BacktestLine> rows;
+  bool is_shortened = false;
+  FARSCALE_TAGS(sentences, rows, is_shortened)
+};
+
+// Nothing where nothing was predicted.
+std::optional<BacktestSection> BacktestOfPhase(const Results& results, const std::string& series, const PhaseId& phase,
+                                               const Partials& texts);
+
+// Its sentences, as backtest.txt.mustache of `texts` words them.
+std::vector<std::string> SummarizeBacktest(const Results& results, const std::string& series, const PhaseId& phase,
+                                           const Partials& texts);
+
+// Errors of the predictions and how the intervals held, by factor and ratio.
+std::string FormatErrors(const std::vector<ErrorsAtRatio>& errors);
+
+// The same of one factor, one line a series and phase.
+std::string FormatErrorsByPhase(const std::vector<BacktestRow>& rows, Factor factor);
+
+// Two ways to predict side by side.
+std::string FormatComparison(const BacktestComparison& comparison);
+
+}  // namespace farscale

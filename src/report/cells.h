@@ -1,0 +1,43 @@
+// Cells of tables of factors, in the colours of POP reports.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "factors/factor_table.h"
+#include "pages/render.h"
+
+namespace farscale {
+
+// Background of a factor in tables: green above 0.8, fading to white there, red below 0.5.
+std::string PopColor(double value);
+// The same in steps of 0.05, as a letter that style sheets have a colour for, light and dark: 0 (below 0.5) to 6 (up to
+// 0.8) are red, 7 to a (0.95 and above) are green.
+std::string PopTone(double value);
+
+inline constexpr const char* kNoColor = "#ffffff";
+inline constexpr const char* kUncertainColor = "#e8ebee";
+// The same among the tones of PopTone.
+inline constexpr const char* kNoTone = "n";
+inline constexpr const char* kUncertainTone = "x";
+
+inline constexpr const char* kTooUncertain = "too uncertain";
+
+struct FactorCell {
+  std::string text, color = kNoColor, tone = kNoTone;
+  std::string error;  // standard error; empty: unknown or too small to show
+  FARSCALE_TAGS(text, color, tone, error)
+};
+
+// Coloured by the efficiency, where there is one.
+FactorCell ColoredCell(const std::string& text, const std::optional<double>& efficiency);
+
+// A run as the column of a table.
+struct RunColumn {
+  std::string cores, repeat;
+  FARSCALE_TAGS(cores, repeat)
+};
+std::vector<RunColumn> ColumnsOf(const std::vector<FactorRow>& rows);
+
+}  // namespace farscale

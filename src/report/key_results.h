@@ -1,0 +1,45 @@
+// The key results of a projection, as sentences and small tables, for reports and the terminal
+// [projection/answers.h].
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "pages/render.h"
+#include "projection/projection.h"
+
+namespace farscale {
+
+// How many cores keep which efficiency, where speedup peaks, what an iteration takes and costs, the largest potential
+// gain and the suggested next run, as key_results.txt.mustache of `texts` words them. Empty without results.
+std::vector<std::string> SummarizeKeyResults(const PhaseProjection& projection, const Partials& texts);
+
+// A cell; where it is too uncertain, the text is the interval.
+struct ResultCell {
+  std::string text;
+  std::string detail;  // beside it, in small print or parentheses; may be empty
+  bool is_reliable = true;
+  FARSCALE_TAGS(text, detail, is_reliable)
+};
+
+struct ResultRow {
+  ResultCell heading;
+  std::vector<ResultCell> cells;
+  FARSCALE_TAGS(heading, cells)
+};
+
+struct ResultTable {
+  std::string caption;
+  bool is_text = false;            // cells are words rather than numbers
+  std::vector<ResultCell> header;  // of the columns
+  std::vector<ResultRow> rows;
+  FARSCALE_TAGS(caption, is_text, header, rows)
+};
+
+// Core counts by level of efficiency; by target times, costs and potential gains. Without empty ones.
+std::vector<ResultTable> TabulateKeyResults(const PhaseProjection& projection);
+
+// Digits that tell core hours apart from the smallest to the largest.
+std::string FormatCoreHours(double hours);
+
+}  // namespace farscale

@@ -1,0 +1,141 @@
+#include "report/key_results.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "report/factor_text.h"
+#include "support/own_templates.h"
+
+namespace farscale {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+using Kind = CountBound::Kind;
+
+CountBound At(double cores) { return {Kind::kAt, cores}; }
+CountBound Below(double cores) { return {Kind::kBelow, cores}; }
+CountBound MoreThan(double cores) { return {Kind::kMoreThan, cores}; }
+
+// Fitted from 8 to 32 cores, a curve up to 1024, reliable up to 300; an iteration of a phase of ten takes 0.5 s on 256.
+PhaseProjection Phase() {
+  PhaseProjection phase;
+  phase.fitted_cores = {8, 16, 32};
+  FactorProjection parallel;
+  parallel.factor = Factor::kParallelEfficiency;
+  parallel.is_product = true;
+  parallel.targets = {{256, 8, 0.5, {}, {}}, {1024, 32, 0.2, {}, {}}};
+  phase.factors = {parallel};
+  phase.horizon = EvidenceHorizon{Factor::kParallelEfficiency, 0.2, 300, EvidenceHorizon::Reach::kUpTo};
+  PhaseAnswers answers;
+  answers.reference = 8;
+  answers.levels = {{0.8, CountAnswer{At(45), At(38), At(56)}, CountAnswer{Below(8), Below(8), At(20)}},
+                    {0.5, CountAnswer{At(400), At(200), MoreThan(1024)}, CountAnswer{At(70), {}, {}}}};
+  answers.peak = SpeedupPeak{{At(256), At(120), MoreThan(1024)}, 12.5, IntervalBounds{10, 15}};
+  answers.time = TimeAnswer{10, {{256, 8, 0.5, OpenBounds{0.4, 0.8}, {}}, {1024, 32, 0.6, OpenBounds{0.3, {}}, {}}}};
+  PerfectFactor transfer{Factor::kTransfer, 0.25, OpenBounds{0.2, 0.3}, 0.625, 0.6, 0.4};
+  PerfectFactor balance{Factor::kLoadBalance, 0.1, OpenBounds{0.0001, {}}, 0.55, 0.528, 0.4545};
+  answers.perfect = {{256, {transfer, balance}}, {1024, {transfer, balance}}};
+  phase.answers = answers;
+  return phase;
+}
+
+// 256 · 0.5 s / 3600 s = 0.0356 core hours, between 0.4 and 0.8 s: 0.0284 to 0.0569.
+TEST(KeyResults, Sentences) {
+  EXPECT_THAT(
+      SummarizeKeyResults(Phase(), test::OwnTexts()),
+      ElementsAre(
+          "Parallel efficiency is above 80 % up to 45 cores (38–56), above 50 % up to an uncertain count (200–more "
+          "than 1,024).",
+          "Efficiency relative to the run on 8 cores is below 80 % already at 8 cores (below 8–20), above 50 % up to "
+          "70 cores.",
+          "Speedup peaks at 256 cores (120–more than 1,024): 12.5 (10.0–15.0) times the run on 8 cores.",
+          "256 cores: 500 ms per iteration (400–800 ms), 0.0356 core hours (0.0284–0.0569); phase of 10 iterations: "
+          "0.356 core hours.",
+          "Largest potential gain at 256 cores: transfer, +25.0 % (+20.0–+30.0 %); parallel efficiency 0.625 instead "
+          "of 0.500."));
+}
+
+// What is above 1 already has nothing to gain from being 1.
+TEST(KeyResults, FactorsAboveOneGainNothing) {
+  PhaseProjection phase = Phase();
+  PerfectFactor instructions{Factor::kInstructionScaling, -0.999, OpenBounds{-1, 0.2}, {}, 0.001, 400.0};
+  for (PerfectAtTarget& at : phase.answers->perfect) at.factors.push_back(instructions);
+  phase.answers->perfect[0].factors[1].gain80->low = -0.05;
+  for (const ResultTable& table : TabulateKeyResults(phase)) {
+    for (const ResultRow& row : table.rows) {
+      for (const ResultCell& cell : row.cells) {
+        EXPECT_EQ((cell.text + cell.detail).find("Instruction scaling"), std::string::npos) << cell.text;
+        EXPECT_EQ((cell.text + cell.detail).find("-"), std::string::npos) << cell.text << " " << cell.detail;
+      }
+    }
+  }
+  for (PerfectAtTarget& at : phase.answers->perfect) at.factors = {instructions};
+  EXPECT_EQ(TabulateKeyResults(phase).size(), 2u);  // levels and times
+}
+
+TEST(KeyResults, OpenEnds) {
+  PhaseProjection phase = Phase();
+  phase.horizon = EvidenceHorizon{Factor::kParallelEfficiency, 0.2, 1024, EvidenceHorizon::Reach::kAtLeast};
+  PhaseAnswers& answers = *phase.answers;
+  answers.time.reset();
+  answers.perfect.clear();
+  answers.levels = {{0.8, CountAnswer{MoreThan(1024), At(500), MoreThan(1024)}, {}},
+                    {0.5, CountAnswer{MoreThan(1024), MoreThan(1024), MoreThan(1024)}, {}},
+                    {0.4, CountAnswer{MoreThan(1024), MoreThan(1024), MoreThan(1024)}, {}}};
+  answers.peak = SpeedupPeak{{MoreThan(1024), At(600), MoreThan(1024)}, 60, IntervalBounds{50, 70}};
+  EXPECT_THAT(SummarizeKeyResults(phase, test::OwnTexts()),
+              ElementsAre("Parallel efficiency is above 80 % up to 1,024 cores, the largest count shown (500–more "
+                          "than 1,024), above 50 % up to 1,024 cores.",
+                          "Speedup still grows at 1,024 cores, the largest count shown: 60.0 (50.0–70.0) times the run "
+                          "on 8 cores; the peak lies beyond 600."));
+  phase.horizon->cores = 300;
+  EXPECT_THAT(SummarizeKeyResults(phase, test::OwnTexts()), testing::Each(Not(HasSubstr("Speedup"))));
+}
+
+// No sentence speaks of a target that is too uncertain.
+TEST(KeyResults, WithoutAReliableTarget) {
+  PhaseProjection phase = Phase();
+  phase.horizon->cores = 100;
+  for (const std::string& sentence : SummarizeKeyResults(phase, test::OwnTexts()))
+    EXPECT_THAT(sentence, Not(HasSubstr("per iteration")));
+  phase.answers.reset();
+  EXPECT_TRUE(SummarizeKeyResults(phase, test::OwnTexts()).empty());
+  EXPECT_TRUE(TabulateKeyResults(phase).empty());
+}
+
+TEST(KeyResults, Tables) {
+  const std::vector<ResultTable> tables = TabulateKeyResults(Phase());
+  ASSERT_EQ(tables.size(), 3u);
+  const auto& levels = tables[0].rows;
+  EXPECT_EQ(levels[0].cells[0].text, "45");
+  EXPECT_EQ(levels[0].cells[0].detail, "38 – 56");
+  EXPECT_EQ(levels[0].cells[1].text, "below 8");
+  EXPECT_EQ(levels[1].cells[0].text, "200 – more than 1,024");
+  EXPECT_EQ(levels[1].cells[0].detail, "too uncertain");
+  EXPECT_FALSE(levels[1].cells[0].is_reliable);
+  const auto& times = tables[1].rows;
+  EXPECT_EQ(times[0].cells[0].text, "500 ms");
+  EXPECT_EQ(times[0].cells[2].text, "0.356");
+  EXPECT_EQ(times[1].heading.detail, "32×, too uncertain");
+  EXPECT_EQ(times[1].cells[0].text, "more than 300 ms");
+  const auto& perfect = tables[2].rows;
+  EXPECT_THAT(tables[2].caption, HasSubstr("with the resulting global efficiency and time per iteration"));
+  EXPECT_EQ(perfect[0].cells[0].text, "Transfer +25.0 %");
+  EXPECT_EQ(perfect[0].cells[0].detail, "+20.0 – +30.0 %; 0.600; 400 ms");
+  EXPECT_EQ(perfect[1].cells[0].text, "Transfer");
+  EXPECT_EQ(perfect[1].cells[1].detail, "more than 0 %");
+}
+
+TEST(KeyResults, Terminal) {
+  const std::string brief = FormatKeyResults({Phase()}, false, test::OwnTexts());
+  EXPECT_THAT(brief, HasSubstr("Predictions are reliable up to 300 cores"));
+  EXPECT_THAT(brief, Not(HasSubstr("Time and cost")));
+  const std::string all = FormatKeyResults({Phase()}, true, test::OwnTexts());
+  EXPECT_THAT(all, HasSubstr("Time and cost at the targets\nCores (beyond the runs)"));
+  EXPECT_THAT(all, HasSubstr("1,024 (32×, too uncertain)"));
+}
+
+}  // namespace
+}  // namespace farscale

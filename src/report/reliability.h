@@ -1,0 +1,61 @@
+// How far projections are reliable, in sentences, tables and charts. Beyond that a report shows the interval and no
+// number [docs/formulas.md, evidence horizon].
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "projection/projection.h"
+#include "plot/chart.h"
+#include "report/cells.h"
+
+namespace farscale {
+
+// The tags of reliable_range.txt.mustache.
+struct ReliableRangeText {
+  std::string name, cores, ratio;  // of the efficiency that the range is about; to the largest run
+  bool is_everywhere = false, is_up_to = false, is_only_measured = false, is_misfit = false;
+  std::string width;             // that the interval has at the largest run already; empty: unknown
+  std::string measured, fitted;  // where no model fits the runs
+  std::string global_cores;      // where global efficiency is reliable less far
+  FARSCALE_TAGS(name, cores, ratio, is_everywhere, is_up_to, is_only_measured, is_misfit, width, measured, fitted,
+                global_cores)
+};
+
+// Nothing where nothing is projected.
+std::optional<ReliableRangeText> ReliableRangeOf(const PhaseProjection& projection);
+
+// The same in sentences.
+std::vector<std::string> DescribeReliableRange(const PhaseProjection& projection, const Partials& texts);
+
+// The horizon as a line with a label; beyond it the chart is grey. With a factor: where the reliable range of that ends.
+void MarkHorizon(const PhaseProjection& projection, Chart& chart);
+void MarkHorizon(const PhaseProjection& projection, Factor factor, Chart& chart);
+
+// Where the reliable range of a factor ends, when that is before that of the phase; nothing else.
+std::optional<double> EndsEarly(const PhaseProjection& projection, Factor factor);
+
+// "global efficiency at 121 cores, transfer at 125 cores": the factors of a chart whose reliable range ends before the
+// line; empty without any.
+std::string ListEarlyEnds(const PhaseProjection& projection, const std::vector<const FactorProjection*>& factors);
+
+// Which factor dominates the loss, as far as that is reliable.
+struct KnownDominance {
+  std::vector<Dominance> ranges;  // a change counts where both factors are reliable
+  std::optional<double> end;      // up to so many cores; nothing: as far as the curves go
+};
+KnownDominance DominanceWithinReliableRange(const PhaseProjection& projection);
+
+// A projected value in a table, and what runs at that count measured. Beyond the reliable range the text is the
+// interval and `interval` is empty. Not every column has a colour.
+struct ProjectedCell {
+  std::string text, interval, measured, color, tone;
+  FARSCALE_TAGS(text, interval, measured, color, tone)
+};
+ProjectedCell CellOf(const PhaseProjection& projection, Factor factor, const ProjectedValue& value, bool is_colored);
+
+// PopTone of an efficiency; speedup has no colour.
+std::string ToneOf(Factor factor, double value);
+
+}  // namespace farscale

@@ -1,0 +1,87 @@
+// Factors at many core counts, as text, for readers of the HTML report to choose from. The script of the page
+// calculates nothing and formats nothing [templates/report.js].
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "pages/render.h"
+#include "projection/projection.h"
+
+namespace farscale {
+
+// Counts that readers choose from are whole ones, each once: those measured, the targets, the last that is reliable,
+// and others until there are so many, but at least a few. Between the points of a curve they are interpolated
+// [projection/curve.h].
+inline constexpr std::size_t kMostCounts = 40, kFewestOthers = 10;
+
+// One phase on the machine of the runs, or the same phase on another machine.
+struct Machine {
+  std::string name;
+  const PhaseProjection* projection = nullptr;  // null: there is none
+};
+
+struct SampledCell {
+  std::string text, interval, measured, tone, machine;  // the machine by its number
+  bool is_other = false;                                // than that of the runs
+  FARSCALE_TAGS(text, interval, measured, tone, machine, is_other)
+};
+
+struct SampledRow {
+  std::string name, factor, depth;
+  std::vector<SampledCell> cells;  // one a machine
+  FARSCALE_TAGS(name, factor, depth, cells)
+};
+
+struct MachineName {
+  std::string name, machine;
+  bool is_other = false;
+  FARSCALE_TAGS(name, machine, is_other)
+};
+
+// At the first count shown, the last that is reliable; `count`, `least` and `most` are for a number field, `index` and
+// `last` for a slider.
+struct SampledTable {
+  std::string cores, ratio, count, least, most, index, last, note;
+  bool has_others = false;
+  std::vector<MachineName> machines;
+  std::vector<SampledRow> rows;
+  FARSCALE_TAGS(cores, ratio, count, least, most, index, last, note, has_others, machines, rows)
+};
+
+struct SampledValues {
+  std::optional<SampledTable> table;  // nothing without curves
+  // For the script: `anchor`, `numbers`, `counts` and `ratios` (as they are, as printed, and to the largest run),
+  // `place` of the first one shown, `lastEvidence` (place), what to say `within` and `beyond` the reliable range, and
+  // by side and factor `values` (text, lower and upper bound of every count, "-" for what is too uncertain), `measured`
+  // (place and text of every measured count) and `tones` (a letter for every count). Places and texts are codes,
+  // numbers in base 36 of `width` digits: n below 1000 is the text 0.n of three decimals, n from 1000 on stands for the
+  // text with number n - 1000 in `texts`. Reports may have 20 phases on three machines, and these are most of their
+  // numbers.
+  ReportData choices;
+};
+
+// `machines` begin with that of the runs, on which there is a projection.
+SampledValues SampleValues(const std::vector<Machine>& machines, const std::string& anchor);
+
+// The table behind a chart: a row for every measured count and every target, a cell for every factor. What is too
+// uncertain has the interval as its text.
+struct ChartCell {
+  std::string text, interval, measured;
+  bool is_reliable = false;
+  FARSCALE_TAGS(text, interval, measured, is_reliable)
+};
+
+struct ChartRow {
+  std::string cores;
+  std::vector<ChartCell> cells;
+  FARSCALE_TAGS(cores, cells)
+};
+std::vector<ChartRow> RowsBehindChart(const PhaseProjection& projection,
+                                      const std::vector<const FactorProjection*>& factors);
+
+// JSON that may stand in a <script> element: nothing in it ends one.
+std::string ToScriptJson(const ReportData& data);
+
+}  // namespace farscale
