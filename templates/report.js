@@ -13,14 +13,14 @@
     return { numbers, texts: numbers.map(textOf) };
   };
 
-  // Value, bounds and what was measured at every count; - is no evidence.
+  // Value, bounds and what was measured at every count; - is too uncertain.
   const unpack = (factor, phase) => {
     const { texts } = decode(factor.values, phase);
     const measured = decode(factor.measured, phase);
     factor.at = phase.numbers.map((_, place) => {
       const [value, low, high] = texts.slice(3 * place, 3 * place + 3);
       return {
-        value: value === "-" ? "not evidence" : value,
+        value: value === "-" ? "too uncertain" : value,
         interval: low === "-" ? "unknown" : `${low} – ${high}`,
         tone: factor.tones[place],
       };
@@ -40,7 +40,7 @@
   const isEvidence = (phase, place) => place <= phase.lastEvidence;
 
   // The place of the count nearest to `cores`, as far as the eye can tell on a logarithmic axis, but on the same side of
-  // the evidence horizon.
+  // the reliable range.
   const nearest = (phase, cores) => {
     const { numbers, lastEvidence } = phase;
     const isWithin = cores <= numbers[lastEvidence];
@@ -364,7 +364,7 @@
     const { range, count, note, table, charts } = phase;
     if (!table) return;
     range.value = place;
-    const aside = isEvidence(phase, place) ? "" : ", not evidence";
+    const aside = isEvidence(phase, place) ? "" : ", too uncertain";
     range.setAttribute("aria-valuetext", `${phase.counts[place]} cores${aside}`);
     if (document.activeElement !== count) count.value = phase.numbers[place];
     const where = isEvidence(phase, place) ? phase.within : phase.beyond;
@@ -432,7 +432,7 @@
 
   const dashes = ["1.5 3", "7 3 1.5 3", "3 5"];  // of other machines
 
-  // The curves of another machine over those of the chart, as far as they are evidence, and what was measured there.
+  // The curves of another machine over those of the chart, as far as they are reliable, and what was measured there.
   const layOver = (svg, phase, side) => {
     const frame = frameOf(svg);
     const dash = dashes[(side - 1) % dashes.length];
@@ -445,7 +445,7 @@
       const dots = [];
       factor.at.forEach(({ value, measured }, place) => {
         const x = toX(frame, phase.numbers[place]).toFixed(1);
-        if (value !== "not evidence") curve.push(`${x},${toY(frame, parseFloat(value) || 0).toFixed(1)}`);
+        if (value !== "too uncertain") curve.push(`${x},${toY(frame, parseFloat(value) || 0).toFixed(1)}`);
         for (const run of measured?.split(", ") ?? []) dots.push(`M${x} ${toY(frame, parseFloat(run) || 0).toFixed(1)}h0`);
       });
       const common = { class: `overlay${isOff ? " off" : ""}`, "data-factor": series, "data-side": side, fill: "none", stroke };

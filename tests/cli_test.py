@@ -887,27 +887,27 @@ class Predict(CliTest):
         horizon = json.loads(out.read_text())["phases"][0]["horizon"]
         self.assertEqual((horizon["factor"], horizon["width"]), ("parallelEfficiency", 0.16))
         self.assertEqual(horizon["reach"], "upTo")
-        self.assertIn(f"The projection is evidence up to {horizon['cores']:,.0f} cores", said)
+        self.assertIn(f"Predictions are reliable up to {horizon['cores']:,.0f} cores", said)
         self.assertIn(f"wrote {out}", said)
         self.assertEqual(self.run_ok("predict", table, *options, "-o", out, "-q").stdout, "")
         for row in read_csv(self.run_ok("predict", table, *options, "-o", "-").stdout):
             self.assertEqual(row["evidence"], "true" if float(row["cores"]) <= horizon["cores"] else "false")
-        self.assertRegex(self.run_ok("predict", table, *options).stdout, r"100,000 .* not evidence  <?0\.\d+ to")
+        self.assertRegex(self.run_ok("predict", table, *options).stdout, r"100,000 .* too uncertain +<?0\.\d+–")
         self.run_ok("predict", table, *options, "--report", self.folder / "r")
-        self.assertIn("not evidence |", (self.folder / "r/report.md").read_text())
+        self.assertIn("too uncertain |", (self.folder / "r/report.md").read_text())
         self.fails(2, "divide percentages by 100", "predict", table, "--horizon-width", "20")
         study = self.study(LU_TRACES[:3], more="[projection]\ntargets = [64]\nhorizon_width = 0.001")
         self.run_ok("run", study, "-o", self.folder / "s", "-q")
         phase = json.loads((self.folder / "s/results.json").read_text())["projections"][0]
         self.assertEqual((phase["horizon"]["reach"], phase["horizon"]["cores"]), ("onlyMeasured", 8))
         self.run_ok("report", self.folder / "s/results.json", "-o", self.folder / "again")
-        self.assertIn("no evidence beyond the runs", (self.folder / "again/report.md").read_text())
+        self.assertIn("too uncertain beyond the runs", (self.folder / "again/report.md").read_text())
 
     def test_answers(self):
         self.run_ok("factors", LU / "study.toml", "--phase", "ssor_iter", "-o", self.folder / "f.csv")
         said = self.run_ok("predict", self.folder / "f.csv", "--answers", "--levels", "0.9,0.4").stdout
-        for text in ("Parallel efficiency is at least 0.9 up to", "at least 0.4 up to", "peaks",
-                     "Time and cost at the targets", "What one perfect factor would bring"):
+        for text in ("Parallel efficiency is above 90 % up to", "above 40 % up to", "peaks",
+                     "Time and cost at the targets", "Potential gain from removing each loss"):
             self.assertIn(text, said)
         self.fails(2, "-o - prints the projection as CSV", "predict", self.folder / "f.csv", "--answers", "-o", "-")
         self.fails(2, "divide percentages by 100", "predict", self.folder / "f.csv", "--levels", "0.8,50")

@@ -91,7 +91,7 @@ def add_losses(results, small):
 
 
 def decoded(phase, codes):
-    """Texts of the codes that the script of the page picks from (src/report/readings.h)."""
+    """Texts of the codes that the script of the page picks from (src/report/sampled_values.h)."""
     width = phase["width"]
     numbers = [int(codes[at:at + width], 36) for at in range(0, len(codes), width)]
     return [f"0.{number:03}" if number < 1000 else phase["texts"][number - 1000] for number in numbers]
@@ -154,7 +154,7 @@ class ReportBrowserTest(unittest.TestCase):
         rows = []
         for factor, texts in phase["sides"][side]["factors"].items():
             value, low, high = decoded(phase, texts["values"])[3 * place:3 * place + 3]
-            rows.append([factor, "not evidence" if value == "-" else value, f"{low} – {high}"])
+            rows.append([factor, "too uncertain" if value == "-" else value, f"{low} – {high}"])
         return rows
 
     def test_what_is_on_the_page(self):
@@ -189,8 +189,8 @@ class ReportBrowserTest(unittest.TestCase):
             count = self.choices[0]["counts"][place]
             self.assertEqual(self.run_js("document.querySelector('.at-cores').textContent"), count)
             self.assertEqual(self.run_js("document.querySelector('.target').getAttribute('aria-valuetext')"),
-                             f"{count} cores" + (", not evidence" if place > self.choices[0]["lastEvidence"] else ""))
-        self.assertIn("not evidence", [row[1] for row in self.readings(self.choices[0]["anchor"])])
+                             f"{count} cores" + (", too uncertain" if place > self.choices[0]["lastEvidence"] else ""))
+        self.assertIn("too uncertain", [row[1] for row in self.readings(self.choices[0]["anchor"])])
 
     def test_what_is_evidence_is_as_the_results_say(self):
         projection = self.results["projections"][0]
@@ -222,15 +222,16 @@ class ReportBrowserTest(unittest.TestCase):
 
     def test_a_count_typed_in_chooses_the_nearest_and_says_so(self):
         numbers, counts, last = (self.choices[0][key] for key in ("numbers", "counts", "lastEvidence"))
-        ends = f"ends at {counts[last]} cores."
-        self.assertEqual(self.type_count(numbers[3]), [counts[3], f"Evidence {ends}"])
+        within = f"Reliable up to {counts[last]} cores."
+        beyond = f"Too uncertain: reliable only up to {counts[last]} cores."
+        self.assertEqual(self.type_count(numbers[3]), [counts[3], within])
         self.assertEqual(self.type_count(numbers[3] + 0.1),
-                         [counts[3], f"Nearest count with numbers: {counts[3]}. Evidence {ends}"])
+                         [counts[3], f"Nearest count with numbers: {counts[3]}. {within}"])
         # On its own side of the horizon, however near the other is.
         self.assertEqual(self.type_count(numbers[last] + 0.1)[0], counts[last + 1])
-        self.assertEqual(self.type_count(numbers[last + 1]), [counts[last + 1], f"Beyond the evidence, which {ends}"])
+        self.assertEqual(self.type_count(numbers[last + 1]), [counts[last + 1], beyond])
         self.assertEqual(self.type_count(1e9)[1],
-                         f"Nearest count with numbers: {counts[-1]}. Beyond the evidence, which {ends}")
+                         f"Nearest count with numbers: {counts[-1]}. {beyond}")
         self.run_js("document.querySelector('.count').dispatchEvent(new Event('change'))")
         self.assertEqual(self.run_js("Number(document.querySelector('.count').value)"), numbers[-1])
 
@@ -243,7 +244,7 @@ class ReportBrowserTest(unittest.TestCase):
         self.assertNotIn("Beyond", self.run_js("document.querySelector('.note').textContent"))
         self.browser.press("ArrowUp", 38)
         self.assertEqual(self.run_js(value), numbers[last + 1])
-        self.assertIn("Beyond the evidence", self.run_js("document.querySelector('.note').textContent"))
+        self.assertIn("Too uncertain", self.run_js("document.querySelector('.note').textContent"))
         self.assertEqual(self.readings(self.choices[0]["anchor"]), self.expected(self.choices[0], last + 1))
         self.browser.press("PageDown", 34)
         self.assertEqual(self.run_js(value), numbers[last - 4])

@@ -40,8 +40,7 @@ void PrintSummary(const Results& results, const Partials& texts) {
     print(SummarizeBacktest(results, series, phase, texts));
     print(SummarizeComparison(results, series, phase, texts));
   }
-  if (!results.projections.empty()) fmt::print("{}", texts.at("interval_note").text);
-  }
+  if (!results.projections.empty()) fmt::print("{}\n", texts.at("interval_note").text);
 }
 
 // A template that cannot be filled must not lose what was measured.

@@ -14,9 +14,9 @@ namespace farscale {
 namespace {
 
 constexpr std::pair<const char*, ReportFormat> kFormatNames[] = {{"html", ReportFormat::kHtml},
-                                                           {"markdown", ReportFormat::kMarkdown},
-                                                           {"json", ReportFormat::kJson},
-                                                           {"csv", ReportFormat::kCsv}};
+                                                                 {"markdown", ReportFormat::kMarkdown},
+                                                                 {"json", ReportFormat::kJson},
+                                                                 {"csv", ReportFormat::kCsv}};
 
 // Text that becomes the content of an element, which its end tag would end.
 void RequireInside(const Template& content, const std::string& element) {

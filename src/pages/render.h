@@ -60,8 +60,8 @@ ReportData AddFigure(ReportModel& model, const std::string& name, const std::str
 
 enum class Escape { kHtml, kMarkdown, kNone };
 
-// Fills the template. A section of an empty text or list prints nothing. Throws a usage error with file and line when it is not well-formed, has a tag without a value,
-// prints what is no text, or asks for a partial that does not exist.
+// Fills the template. A section of an empty text or list prints nothing. Throws a usage error with file and line when
+// it is not well-formed, has a tag without a value, prints what is no text, or asks for a partial that does not exist.
 std::string RenderTemplate(const Template& source, const ReportData& data, Escape escape,
                            const Partials& partials = {});
 

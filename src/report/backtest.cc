@@ -110,7 +110,7 @@ std::vector<std::string> Sentences(const std::vector<BacktestRow>& rows, const P
   return RenderSentences(texts, "backtest.txt", ToData(text));
 }
 
-using Cells = std::vector<std::string>;
+using TableRow = std::vector<std::string>;
 
 constexpr int kDigits = 2;  // of scores
 
@@ -124,10 +124,10 @@ std::string ScoreCell(const std::optional<IntervalRecord>& record) {
   return record ? FormatSignificant(record->score, kDigits) : "-";
 }
 
-const Cells kErrorHeader = {"points",     "median error", "90th percentile", "in 80 %",
-                            "score 80 %", "in 95 %",      "score 95 %"};
+const TableRow kErrorHeader = {"points",     "median error", "90th percentile", "in 80 %",
+                               "score 80 %", "in 95 %",      "score 95 %"};
 
-Cells ErrorCells(const PredictionErrors& errors) {
+TableRow ErrorCells(const PredictionErrors& errors) {
   return {FormatCount(errors.points),     ErrorCell(errors.median),     ErrorCell(errors.percentile90),
           CoveredCell(errors.interval80), ScoreCell(errors.interval80), CoveredCell(errors.interval95),
           ScoreCell(errors.interval95)};
@@ -147,7 +147,7 @@ std::string Notes(const std::vector<const PredictionErrors*>& all) {
   return text;
 }
 
-Cells Joined(Cells first, const Cells& second) {
+TableRow Joined(TableRow first, const TableRow& second) {
   first.insert(first.end(), second.begin(), second.end());
   return first;
 }
@@ -183,7 +183,7 @@ std::vector<std::string> SummarizeBacktest(const Results& results, const std::st
 }
 
 std::string FormatErrors(const std::vector<ErrorsAtRatio>& errors) {
-  std::vector<Cells> cells = {Joined({"factor", "ratio"}, kErrorHeader)};
+  std::vector<TableRow> cells = {Joined({"factor", "ratio"}, kErrorHeader)};
   std::vector<const PredictionErrors*> all;
   for (std::size_t i = 0; i < errors.size(); ++i) {
     cells.push_back(Joined({NameCell(errors, i), ClassCell(errors[i].ratio)}, ErrorCells(errors[i].errors)));
@@ -193,7 +193,7 @@ std::string FormatErrors(const std::vector<ErrorsAtRatio>& errors) {
 }
 
 std::string FormatErrorsByPhase(const std::vector<BacktestRow>& rows, Factor factor) {
-  std::vector<Cells> cells = {Joined({Name(factor)}, kErrorHeader)};
+  std::vector<TableRow> cells = {Joined({Name(factor)}, kErrorHeader)};
   const std::vector<ErrorsOfPhase> list = ErrorsByPhase(rows, factor);
   std::vector<const PredictionErrors*> all;
   for (const ErrorsOfPhase& one : list) {
@@ -207,8 +207,8 @@ std::string FormatErrorsByPhase(const std::vector<BacktestRow>& rows, Factor fac
 
 std::string FormatComparison(const BacktestComparison& comparison) {
   const std::string& other = comparison.against;
-  std::vector<Cells> cells = {{"factor", "ratio", "points", "median error", other, "90th percentile", other,
-                               "score 80 %", other, "share", "score 95 %", other, "share"}};
+  std::vector<TableRow> cells = {{"factor", "ratio", "points", "median error", other, "90th percentile", other,
+                                  "score 80 %", other, "share", "score 95 %", other, "share"}};
   for (std::size_t i = 0; i < comparison.errors.size(); ++i) {
     const PredictionErrors& a = comparison.errors[i].errors;
     const PredictionErrors& b = comparison.errors_against[i].errors;

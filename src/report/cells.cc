@@ -43,8 +43,8 @@ FactorCell ColoredCell(const std::string& text, const std::optional<double>& eff
 std::vector<RunColumn> ColumnsOf(const std::vector<FactorRow>& rows) {
   std::vector<RunColumn> columns;
   for (const FactorRow& row : rows) {
-    columns.push_back({FormatCores(static_cast<double>(row.cores)),
-                       row.repeat > 0 ? fmt::format("repeat {}", row.repeat) : ""});
+    columns.push_back(
+        {FormatCores(static_cast<double>(row.cores)), row.repeat > 0 ? fmt::format("repeat {}", row.repeat) : ""});
   }
   return columns;
 }

@@ -76,8 +76,8 @@ std::vector<ComparisonTarget> TargetsOf(const std::vector<Side>& sides, const Fa
   std::vector<ComparisonTarget> targets;
   for (std::size_t i = 0; i < first.targets.size(); ++i) {
     const ProjectedValue& at = first.targets[i];
-    ComparisonTarget target{FormatCores(at.cores), FormatRatio(at.ratio),
-                            IsEvidence(*sides.front().projection, at.cores), {}};
+    ComparisonTarget target{
+        FormatCores(at.cores), FormatRatio(at.ratio), IsEvidence(*sides.front().projection, at.cores), {}};
     for (const Side& side : sides) {
       const FactorProjection* found = side.projection != nullptr ? side.projection->Find(first.factor) : nullptr;
       const bool has_value = found != nullptr && i < found->targets.size();
@@ -202,7 +202,8 @@ std::optional<ComparisonSection> ComparePhase(const Results& results, const std:
                                                     RenderSvg(chart, true), chart.description),
                                           {},
                                           TargetsOf(sides, *first)};
-  for (const Side& side : sides) section.projected->names.push_back({&side == &sides.front() ? kProjected : side.name, ""});
+  for (const Side& side : sides)
+    section.projected->names.push_back({&side == &sides.front() ? kProjected : side.name, ""});
   return section;
 }
 

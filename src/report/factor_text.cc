@@ -131,7 +131,8 @@ std::string FormatProjections(const std::vector<PhaseProjection>& projections, c
         const bool is_evidence = IsEvidence(phase, factor.factor, target.cores);
         const std::string runs = MeasuredAt(factor, target.cores);
         const std::string measured = runs.empty() ? "" : " (measured " + runs + ")";
-        if (headline) cells.back().push_back((is_evidence ? FormatFactor(target.value) : std::string(kTooUncertain)) + measured);
+        if (headline)
+          cells.back().push_back((is_evidence ? FormatFactor(target.value) : std::string(kTooUncertain)) + measured);
         cells.back().push_back(headline      ? interval
                                : is_evidence ? FormatValue(factor.factor, target.value) + measured
                                              : interval + measured);

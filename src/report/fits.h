@@ -53,8 +53,8 @@ struct Fit {
                 chart_rows)
 };
 
-// Figures are named after `slug`; the factors are added to `used`. Without a projection nothing is drawn, and nothing is
-// listed where nothing was tried (null).
+// Figures are named after `slug`; the factors are added to `used`. Without a projection nothing is drawn, and nothing
+// is listed where nothing was tried (null).
 std::vector<Fit> FitsOfPhase(const PhaseProjection* projection, const std::string& slug, std::set<Factor>& used,
                              ReportModel& model);
 

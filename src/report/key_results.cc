@@ -13,17 +13,17 @@
 namespace farscale {
 namespace {
 
-using Kind = CountBound::Kind;
+using BoundKind = CountBound::Kind;
 
 constexpr double kSmallestGain = 0.0005;  // prints as 0.1 %
-constexpr double kWantedRatio = 8;  // of the target that sentences speak of
+constexpr double kWantedRatio = 8;        // of the target that sentences speak of
 // Chosen: an interval that gets less than a tenth narrower is not worth a run.
 constexpr double kNoticeable = 0.9;
 
 std::string FormatBound(const CountBound& bound) {
   const std::string cores = FormatCores(bound.cores);
-  if (bound.kind == Kind::kBelow) return "below " + cores;
-  return bound.kind == Kind::kMoreThan ? "more than " + cores : cores;
+  if (bound.kind == BoundKind::kBelow) return "below " + cores;
+  return bound.kind == BoundKind::kMoreThan ? "more than " + cores : cores;
 }
 
 // "38–56", "2.64–3.06 ms", or one of both when they are the same.
@@ -118,7 +118,7 @@ LevelsText LevelsOf(const PhaseProjection& projection, const LevelKind& kind, co
   for (const LevelAnswer& level : projection.answers->levels) {
     if (!(level.*kind.answer)) continue;
     const CountAnswer& here = *(level.*kind.answer);
-    const bool reached_end = before != nullptr && before->value.kind == Kind::kMoreThan;
+    const bool reached_end = before != nullptr && before->value.kind == BoundKind::kMoreThan;
     const bool is_repeated = reached_end && here == *before;
     before = &here;
     if (is_repeated) continue;
@@ -126,8 +126,8 @@ LevelsText LevelsOf(const PhaseProjection& projection, const LevelKind& kind, co
     const bool is_reliable = IsEvidence(projection, kind.factor, here.value);
     text.steps.push_back({fmt::format("{:g}", 100 * level.level), FormatCores(here.value.cores),
                           !here.low || is_exact ? "" : FormatCountBounds(here, "–"), text.steps.empty(),
-                          is_reliable && here.value.kind == Kind::kBelow,
-                          is_reliable && here.value.kind == Kind::kMoreThan && !reached_end, is_reliable});
+                          is_reliable && here.value.kind == BoundKind::kBelow,
+                          is_reliable && here.value.kind == BoundKind::kMoreThan && !reached_end, is_reliable});
   }
   return text;
 }
@@ -144,11 +144,11 @@ std::optional<PeakText> PeakOf(const PhaseProjection& projection) {
                 .speedup_interval = "",
                 .reference = FormatCores(*answers.reference),
                 .beyond = "",
-                .is_end = count.value.kind == Kind::kMoreThan};
+                .is_end = count.value.kind == BoundKind::kMoreThan};
   if (const auto& bounds = answers.peak->speedup80) {
     text.speedup_interval = JoinBounds(FormatSpeedup(bounds->low), FormatSpeedup(bounds->high), "–");
   }
-  if (text.is_end && count.low && count.low->kind == Kind::kAt) text.beyond = FormatCores(count.low->cores);
+  if (text.is_end && count.low && count.low->kind == BoundKind::kAt) text.beyond = FormatCores(count.low->cores);
   return text;
 }
 
@@ -199,8 +199,11 @@ std::optional<GainText> GainOf(const PhaseProjection& projection) {
   const auto at = cores ? std::ranges::find(targets, *cores, &PerfectAtTarget::cores) : targets.end();
   if (at == targets.end() || at->factors.empty() || at->factors.front().gain < kSmallestGain) return std::nullopt;
   const PerfectFactor& best = at->factors.front();
-  GainText text{FormatCores(*cores), NameInSentence(best.factor), "",
-                best.gain80 ? FormatOpenBounds(best.gain80, "–", FormatGain) : "", {}};
+  GainText text{FormatCores(*cores),
+                NameInSentence(best.factor),
+                "",
+                best.gain80 ? FormatOpenBounds(best.gain80, "–", FormatGain) : "",
+                {}};
   if (!IsEvidence(projection, best.factor, *cores)) {
     if (text.interval.empty()) text.interval = kTooUncertain;
     return text;
@@ -220,10 +223,10 @@ std::optional<NextRunText> NextRunOf(const PhaseProjection& projection) {
   const NextRuns& next = *projection.next_runs;
   const RunChoice& best = next.choices.front();
   if (best.width > kNoticeable * next.width) return std::nullopt;
-  return NextRunText{FormatCores(best.cores),   NameInSentence(next.factor),
-                     FormatCores(next.target),  FormatWidth(next.width),
-                     FormatWidth(best.width), best.core_hours ? FormatCoreHours(*best.core_hours) : "",
-                     best.is_repeat};
+  return NextRunText{
+      FormatCores(best.cores), NameInSentence(next.factor), FormatCores(next.target),
+      FormatWidth(next.width), FormatWidth(best.width),     best.core_hours ? FormatCoreHours(*best.core_hours) : "",
+      best.is_repeat};
 }
 
 ResultCell CountCell(const PhaseProjection& projection, const LevelAnswer& level, const LevelKind& kind) {
@@ -340,7 +343,7 @@ ResultTable PerfectTable(const PhaseProjection& projection) {
     table.rows.push_back({TargetCell(projection, at.cores, IsEvidence(projection, at.cores)), {}});
     for (std::size_t i = 0; i < most; ++i) {
       table.rows.back().cells.push_back(i < at.factors.size() ? GainCell(projection, at.cores, at.factors[i], whole)
-                                                        : ResultCell{"–", ""});
+                                                              : ResultCell{"–", ""});
     }
   }
   return table;
@@ -348,14 +351,13 @@ ResultTable PerfectTable(const PhaseProjection& projection) {
 
 ResultTable TabulateNextRuns(const NextRuns& next) {
   ResultTable table;
-  table.caption =
-      fmt::format("Suggested next runs: width of the 80 % interval of {} at {} cores, now {}",
-                  NameInSentence(next.factor), FormatCores(next.target), FormatWidth(next.width));
+  table.caption = fmt::format("Suggested next runs: width of the 80 % interval of {} at {} cores, now {}",
+                              NameInSentence(next.factor), FormatCores(next.target), FormatWidth(next.width));
   table.header = {{"Cores", ""}, {"Width", "expected after the run"}, {"Core hours", "of this phase"}};
   for (const RunChoice& choice : next.choices) {
-    table.rows.push_back({{FormatCores(choice.cores) + (choice.is_repeat ? " (again)" : ""), ""},
-                          {{FormatWidth(choice.width), ""},
-                           {choice.core_hours ? FormatCoreHours(*choice.core_hours) : "unknown", ""}}});
+    table.rows.push_back(
+        {{FormatCores(choice.cores) + (choice.is_repeat ? " (again)" : ""), ""},
+         {{FormatWidth(choice.width), ""}, {choice.core_hours ? FormatCoreHours(*choice.core_hours) : "unknown", ""}}});
   }
   return table;
 }

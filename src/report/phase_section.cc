@@ -126,9 +126,8 @@ MeasuredTable MeasuredFactors(const std::vector<FactorRow>& runs, std::set<Facto
     used.insert(type.factor);
     table.rows.push_back(RowOf(type, runs));
   }
-  MeasuredRow times = PlainRow("Run time of the phase", runs, [](const FactorRow& run) {
-    return run.runtime ? FormatSeconds(*run.runtime) : "–";
-  });
+  MeasuredRow times = PlainRow("Run time of the phase", runs,
+                               [](const FactorRow& run) { return run.runtime ? FormatSeconds(*run.runtime) : "–"; });
   for (std::size_t i = 0; i < runs.size(); ++i) {
     if (runs[i].runtime) times.cells[i].error = FormatSecondsError(*runs[i].runtime, runs[i].runtime_error);
   }
@@ -191,7 +190,8 @@ Chart ProjectionChart(const Results& results, const PhaseProjection& phase, cons
   for (const Variant& variant : results.variants) chart.sides.push_back(variant.name);
   const std::vector<Dominance> ranges = DominanceWithinReliableRange(phase).ranges;
   for (std::size_t i = 1; i < ranges.size(); ++i) {
-    chart.marks.push_back({ranges[i].cores, fmt::format("from {}: {}", FormatCores(ranges[i].cores), Name(ranges[i].factor))});
+    chart.marks.push_back(
+        {ranges[i].cores, fmt::format("from {}: {}", FormatCores(ranges[i].cores), Name(ranges[i].factor))});
   }
   return chart;
 }

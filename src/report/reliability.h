@@ -29,7 +29,8 @@ std::optional<ReliableRangeText> ReliableRangeOf(const PhaseProjection& projecti
 // The same in sentences.
 std::vector<std::string> DescribeReliableRange(const PhaseProjection& projection, const Partials& texts);
 
-// The horizon as a line with a label; beyond it the chart is grey. With a factor: where the reliable range of that ends.
+// The horizon as a line with a label; beyond it the chart is grey. With a factor: where the reliable range of that
+// ends.
 void MarkHorizon(const PhaseProjection& projection, Chart& chart);
 void MarkHorizon(const PhaseProjection& projection, Factor factor, Chart& chart);
 

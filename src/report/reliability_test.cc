@@ -96,8 +96,9 @@ TEST(Reliability, DominanceEndsWithTheReliableRange) {
   ASSERT_EQ(known.ranges.size(), 2u);
   EXPECT_EQ(known.ranges.back().factor, Factor::kLoadBalance);
   EXPECT_EQ(known.end, 100);
-  EXPECT_THAT(SummarizePhase({}, &phase, test::OwnTexts()),
-              Contains("Largest loss: parallel efficiency, load balance from 64 cores on (within the reliable range)."));
+  EXPECT_THAT(
+      SummarizePhase({}, &phase, test::OwnTexts()),
+      Contains("Largest loss: parallel efficiency, load balance from 64 cores on (within the reliable range)."));
   phase.dominance.resize(1);
   EXPECT_THAT(SummarizePhase({}, &phase, test::OwnTexts()),
               Contains("Largest loss: parallel efficiency (within the reliable range)."));
@@ -107,8 +108,7 @@ TEST(Reliability, DominanceEndsWithTheReliableRange) {
   }
   phase.horizon = EvidenceHorizon{Factor::kParallelEfficiency, 0.2, 256, Reach::kAtLeast};
   EXPECT_EQ(DominanceWithinReliableRange(phase).end, std::nullopt);
-  EXPECT_THAT(SummarizePhase({}, &phase, test::OwnTexts()),
-              Contains("Largest loss: parallel efficiency."));
+  EXPECT_THAT(SummarizePhase({}, &phase, test::OwnTexts()), Contains("Largest loss: parallel efficiency."));
 }
 
 TEST(Reliability, BeyondTheRangeTheIntervalStandsAlone) {

@@ -113,7 +113,8 @@ std::vector<FailureText> FailuresOf(const Results& results) {
 void AddFindings(const std::string& where, const std::vector<Finding>& findings, std::vector<DiagnosticText>& list) {
   for (const Finding& finding : findings) {
     const bool is_warning = finding.severity == Severity::kWarning;
-    list.push_back({where, finding.id, is_warning ? "warning" : "note", finding.sentence, DetailOf(finding), is_warning});
+    list.push_back(
+        {where, finding.id, is_warning ? "warning" : "note", finding.sentence, DetailOf(finding), is_warning});
   }
 }
 

@@ -335,9 +335,7 @@ TEST(Backtest, SaysHowManyHiddenValuesWereMet) {
   EXPECT_THAT(markdown, Not(HasSubstr("from fewer runs")));
 }
 
-TEST(Backtest, NoSectionWithoutOne) {
-  EXPECT_FALSE(BacktestOfPhase(MakeResults(), "", "cycle", test::OwnTexts()));
-}
+TEST(Backtest, NoSectionWithoutOne) { EXPECT_FALSE(BacktestOfPhase(MakeResults(), "", "cycle", test::OwnTexts())); }
 
 // 50 values from 16 cores and 20 from 32: the sentence counts all, the table shows the latter.
 TEST(Backtest, LongTablesShowTheLargestSplits) {

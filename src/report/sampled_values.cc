@@ -182,8 +182,8 @@ std::vector<SampledRow> RowsAt(const std::vector<Machine>& machines, double core
   std::vector<SampledRow> rows;
   for (const FactorProjection& factor : machines.front().projection->factors) {
     if (factor.curve.empty()) continue;
-    SampledRow row{Name(factor.factor), std::string(Describe(factor.factor).id),
-                   std::to_string(DepthOf(factor.factor)), {}};
+    SampledRow row{
+        Name(factor.factor), std::string(Describe(factor.factor).id), std::to_string(DepthOf(factor.factor)), {}};
     for (std::size_t i = 0; i < machines.size(); ++i) {
       row.cells.push_back(CellAt(machines[i], factor.factor, cores));
       row.cells.back().machine = std::to_string(i);

@@ -20,7 +20,7 @@ using RunList = std::vector<const RunRecord*>;
 constexpr double kSmallestShare = 0.0005;  // of a state, to be printed as more than nothing
 constexpr std::size_t kMostPictureBytes = 40'000;
 constexpr std::int64_t kFewestIterations = 3;  // that are worth a figure
-constexpr std::size_t kFewDetailed = 8;          // that may have figures with details
+constexpr std::size_t kFewDetailed = 8;        // that may have figures with details
 constexpr std::size_t kMostBars = 400;         // of a run in a figure; half of that with many phases
 constexpr std::size_t kMostTooltips = 60;      // of a figure
 constexpr std::size_t kMostRows = 40;          // of a run in the table behind a figure
@@ -98,9 +98,13 @@ IterationRun SummaryOf(const RunRecord& run, const PhaseMarks& phase) {
   };
   const std::string shortest_text = numbered(std::ranges::min_element(lengths));
   const std::string longest_text = numbered(std::ranges::max_element(lengths));
-  return {HeadingOf(run), FormatCores(static_cast<double>(phase.Count())),
-          FormatCores(static_cast<double>(phase.LeftOut())), FormatSeconds(Median(lengths)), shortest_text,
-          longest_text, disturbed ? FormatPercent(*disturbed) : "–"};
+  return {HeadingOf(run),
+          FormatCores(static_cast<double>(phase.Count())),
+          FormatCores(static_cast<double>(phase.LeftOut())),
+          FormatSeconds(Median(lengths)),
+          shortest_text,
+          longest_text,
+          disturbed ? FormatPercent(*disturbed) : "–"};
 }
 
 // Null when there are too few.
@@ -158,9 +162,9 @@ void AddIterationRows(const std::string& heading, std::vector<IterationRecord> i
   for (const IterationRecord& record : iterations) {
     const std::string first = FormatCores(static_cast<double>(number));
     const std::string last = FormatCores(static_cast<double>(number + record.iterations - 1));
-    rows.push_back({heading, record.iterations == 1 ? first : first + " to " + last, FormatSeconds(record.elapsed), FormatSeconds(record.useful),
-                    FormatFactor(record.parallel_efficiency), FormatFactor(record.load_balance),
-                    record.disturbance ? FormatPercent(*record.disturbance) : "–",
+    rows.push_back({heading, record.iterations == 1 ? first : first + " to " + last, FormatSeconds(record.elapsed),
+                    FormatSeconds(record.useful), FormatFactor(record.parallel_efficiency),
+                    FormatFactor(record.load_balance), record.disturbance ? FormatPercent(*record.disturbance) : "–",
                     FormatCores(static_cast<double>(record.left_out))});
     number += record.iterations;
   }

@@ -29,8 +29,8 @@ struct TimelineText {
   FARSCALE_TAGS(figure, heading, caption, is_folded, states)
 };
 
-// The pictures of the runs; `all`: how many runs could be shown. Of more than are, repeats are left out first, then core
-// counts between the others.
+// The pictures of the runs; `all`: how many runs could be shown. Of more than are, repeats are left out first, then
+// core counts between the others.
 std::vector<TimelineText> TimelinesOf(const Results& results, ReportModel& model, std::size_t& all);
 
 // The iterations of a run, the rows behind their figure, and what leaving out some of them changes.

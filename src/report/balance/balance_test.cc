@@ -458,12 +458,12 @@ TEST(BalanceProjections, StandBesideThoseAsMeasured) {
   EXPECT_EQ(tables[1]["rows"][3]["cells"][1]["text"], "0.968");
   ASSERT_EQ(tables[1]["rows"].size(), 6u);
   EXPECT_TRUE(tables[1]["rows"][4]["isProjected"].get<bool>());
-  EXPECT_THAT(tables[1]["rows"][5]["cells"][0]["text"].get<std::string>(), HasSubstr("not evidence ("));
+  EXPECT_THAT(tables[1]["rows"][5]["cells"][0]["text"].get<std::string>(), HasSubstr("too uncertain ("));
   EXPECT_EQ(tables[1]["rows"][5]["cells"][0]["tone"], "x");
   ASSERT_EQ(SayProjections(list).size(), 1u);
   EXPECT_THAT(SayProjections(list)[0], HasSubstr("RefineLB every 20 iterations: parallel efficiency "));
   EXPECT_THAT(SayProjections(list)[0], HasSubstr(" on 64 processors; without balancing: "));
-  EXPECT_THAT(FormatBalancedProjections(list), HasSubstr("4,096 processors, projected  not evidence ("));
+  EXPECT_THAT(FormatBalancedProjections(list), HasSubstr("4,096 processors, projected  too uncertain ("));
   EXPECT_THAT(TablesOfProjections({list[0]}), IsEmpty());
   EXPECT_EQ(FormatBalancedProjections({}), "");
 }

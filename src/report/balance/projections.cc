@@ -26,8 +26,8 @@ Data CellOf(Factor factor, const std::optional<BalancedValue>& value) {
   return {{"text", value->is_reliable ? number : fmt::format("{} ({})", kTooUncertain, bounds)},
           {"interval", has_interval ? bounds : ""},
           {"hasInterval", has_interval},
-          {"color", value->is_reliable ? PopColor(value->value) : kNoEvidenceColor},
-          {"tone", value->is_reliable ? PopTone(value->value) : kNoEvidenceTone}};
+          {"color", value->is_reliable ? PopColor(value->value) : kUncertainColor},
+          {"tone", value->is_reliable ? PopTone(value->value) : kUncertainTone}};
 }
 
 // Ways need not be replayed on as many processors: one can be projected where another was replayed.
