@@ -232,8 +232,8 @@ std::vector<DominanceRow> DominanceRows(const PhaseProjection& phase) {
 }
 
 // The phase on the machine of the runs and on the others.
-std::vector<Machine> MachinesOf(const Results& results, const PhaseProjection& projection) {
-  std::vector<Machine> machines = {{kProjected, &projection}};
+std::vector<SampledMachine> MachinesOf(const Results& results, const PhaseProjection& projection) {
+  std::vector<SampledMachine> machines = {{kProjected, &projection}};
   for (const Variant& variant : results.variants) {
     machines.push_back({variant.name, nullptr});
     for (const PhaseProjection& other : variant.projections) {

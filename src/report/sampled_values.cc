@@ -120,10 +120,10 @@ FactorChoices ChoicesOf(const PhaseProjection& phase, const FactorProjection& fa
 }
 
 // The factors on every machine, and the texts that they share: `sides`, `texts`, `width`.
-Data ChoicesOf(const std::vector<Machine>& machines, const std::vector<double>& counts) {
+Data ChoicesOf(const std::vector<SampledMachine>& machines, const std::vector<double>& counts) {
   Codes codes;
   std::vector<std::vector<FactorChoices>> all;
-  for (const Machine& machine : machines) {
+  for (const SampledMachine& machine : machines) {
     all.emplace_back();
     if (machine.projection == nullptr) continue;
     for (const FactorProjection& factor : machine.projection->factors) {
@@ -145,7 +145,7 @@ Data ChoicesOf(const std::vector<Machine>& machines, const std::vector<double>& 
 }
 
 // What a table shows of a factor on one machine.
-SampledCell CellAt(const Machine& machine, Factor factor, double cores) {
+SampledCell CellAt(const SampledMachine& machine, Factor factor, double cores) {
   const FactorProjection* found = machine.projection != nullptr ? machine.projection->Find(factor) : nullptr;
   const std::optional<ProjectedValue> value = found != nullptr ? ReadCurve(*found, cores) : std::nullopt;
   if (!value) return {.text = "–", .tone = kNoTone};
@@ -178,7 +178,7 @@ std::int64_t LastReliable(const PhaseProjection& projection, const std::vector<d
   return last;
 }
 
-std::vector<SampledRow> RowsAt(const std::vector<Machine>& machines, double cores) {
+std::vector<SampledRow> RowsAt(const std::vector<SampledMachine>& machines, double cores) {
   std::vector<SampledRow> rows;
   for (const FactorProjection& factor : machines.front().projection->factors) {
     if (factor.curve.empty()) continue;
@@ -208,7 +208,7 @@ Notes NotesOf(const PhaseProjection& projection) {
 
 }  // namespace
 
-SampledValues SampleValues(const std::vector<Machine>& machines, const std::string& anchor) {
+SampledValues SampleValues(const std::vector<SampledMachine>& machines, const std::string& anchor) {
   const PhaseProjection& projection = *machines.front().projection;
   const FactorProjection* curve = AnyCurve(projection);
   if (curve == nullptr) return {};

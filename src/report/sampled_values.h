@@ -17,7 +17,7 @@ namespace farscale {
 inline constexpr std::size_t kMostCounts = 40, kFewestOthers = 10;
 
 // One phase on the machine of the runs, or the same phase on another machine.
-struct Machine {
+struct SampledMachine {
   std::string name;
   const PhaseProjection* projection = nullptr;  // null: there is none
 };
@@ -63,7 +63,7 @@ struct SampledValues {
 };
 
 // `machines` begin with that of the runs, on which there is a projection.
-SampledValues SampleValues(const std::vector<Machine>& machines, const std::string& anchor);
+SampledValues SampleValues(const std::vector<SampledMachine>& machines, const std::string& anchor);
 
 // The table behind a chart: a row for every measured count and every target, a cell for every factor. What is too
 // uncertain has the interval as its text.
