@@ -13,7 +13,7 @@
 
 namespace farscale {
 
-struct NamedText {
+struct DescribedText {
   std::string name, description;
   FARSCALE_TAGS(name, description)
 };
@@ -34,7 +34,7 @@ struct ComparisonTarget {
 
 struct ComparedProjections {
   ReportData figure;  // efficiencies of all variants against cores
-  std::vector<NamedText> names;
+  std::vector<DescribedText> names;
   std::vector<ComparisonTarget> targets;
   FARSCALE_TAGS(figure, names, targets)
 };
@@ -42,7 +42,7 @@ struct ComparedProjections {
 struct ComparisonSection {
   std::string title;
   std::vector<std::string> sentences;
-  std::vector<NamedText> variants;
+  std::vector<DescribedText> variants;
   std::vector<RunColumn> columns;
   std::vector<ComparisonRow> rows;
   std::optional<ComparedProjections> projected;
