@@ -126,8 +126,8 @@ TEST(Reliability, BeyondTheRangeTheIntervalStandsAlone) {
 
 TEST(Reliability, TerminalTables) {
   const std::string text = FormatProjections({Phase()}, {}, test::OwnTexts());
-  EXPECT_THAT(text, HasSubstr("64       2.0×                0.700    0.620–0.780          0.700\n"));
-  EXPECT_THAT(text, HasSubstr("256      8.0×        too uncertain    0.300–0.700    0.300–0.700\n"));
+  EXPECT_THAT(text, HasSubstr("64       2.0×                0.700    0.620–0.780         0.700\n"));
+  EXPECT_THAT(text, HasSubstr("256      8.0×        too uncertain    0.300–0.700   0.300–0.700\n"));
   EXPECT_THAT(text, HasSubstr("Predictions are reliable up to 100 cores"));
 }
 
