@@ -439,7 +439,7 @@ class Phases(CliTest):
 class Run(CliTest):
     def test_report_with_every_form(self):
         result = self.run_ok("run", LU / "study.toml", "-o", self.folder / "out")
-        self.assertIn("At 32 cores, the largest run, parallel efficiency is 0.816", result.stdout)
+        self.assertIn("32 cores (largest run): parallel efficiency 0.816", result.stdout)
         self.assertEqual(result.stderr, "")  # no progress when stderr is not a terminal
         names = sorted(p.name for p in (self.folder / "out").iterdir())
         self.assertEqual(names, ["factors.csv", "figures", "projection.csv", "report.html", "report.md",
@@ -468,7 +468,7 @@ class Run(CliTest):
         (bad.parent / "traces/3.evt").unlink()
         study = self.study([LU_TRACES[0], LU_TRACES[1], bad, LU_TRACES[3]])
         result = self.fails(3, "files are missing", "run", study, "-o", self.folder / "out")
-        self.assertIn("At 16 cores, the largest run, parallel efficiency", result.stdout)
+        self.assertIn("16 cores (largest run): parallel efficiency", result.stdout)
         report = (self.folder / "out/report.html").read_text()
         self.assertIn("Some runs could not be used", report)
         self.assertIn("3.evt (rank 3)", report)
@@ -906,7 +906,7 @@ class Predict(CliTest):
     def test_answers(self):
         self.run_ok("factors", LU / "study.toml", "--phase", "ssor_iter", "-o", self.folder / "f.csv")
         said = self.run_ok("predict", self.folder / "f.csv", "--answers", "--levels", "0.9,0.4").stdout
-        for text in ("Parallel efficiency is above 90 % up to", "above 40 % up to", "peaks",
+        for text in ("Parallel efficiency is above 90 % up to", "above 40 % up to", "Suggested next run",
                      "Time and cost at the targets", "Potential gain from removing each loss"):
             self.assertIn(text, said)
         self.fails(2, "-o - prints the projection as CSV", "predict", self.folder / "f.csv", "--answers", "-o", "-")

@@ -125,7 +125,7 @@ void SayWhatOneSideHas(ComparedSides& sides) {
     std::vector<std::string> names;
     for (const FactorType& type : AllFactors()) {
       const RowReading value = [&](const FactorRow& row) { return row.values[type.factor]; };
-      if (side->Knows(value) && !other->Knows(value)) names.push_back(std::string(type.name));
+      if (side->Knows(value) && !other->Knows(value)) names.push_back(NameInSentence(type.factor));
     }
     if (side->Knows(SecondsOfRow) && !other->Knows(SecondsOfRow)) names.push_back("time of an iteration");
     if (!names.empty()) sides.notes.push_back(fmt::format("Only {} knows {}.", side->name, Join(names, ", ")));

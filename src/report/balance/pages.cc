@@ -157,8 +157,7 @@ Data Findings(const WhatIf& what_if) {
                     {"severity", finding.severity == Severity::kWarning ? "warning" : "note"},
                     {"isWarning", finding.severity == Severity::kWarning},
                     {"sentence", finding.sentence},
-                    {"detail", detail},
-                    {"hasDetail", !detail.empty()}});
+                    {"detail", detail}});
   }
   return list;
 }

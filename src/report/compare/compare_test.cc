@@ -200,7 +200,7 @@ TEST(Compare, TimesThatNothingExplains) {
   const ComparedPhase one = CompareResults(before, after, "a", "b").phases.front();
   EXPECT_THAT(one.notes,
               Contains(HasSubstr("How the runs of b scale is not known, so what compares with the reference")));
-  EXPECT_THAT(one.notes, Contains("Only a knows Global efficiency, Computation scalability."));
+  EXPECT_THAT(one.notes, Contains("Only a knows global efficiency, computation scalability."));
   const ComparedPhase both = CompareResults(after, after, "a", "b").phases.front();
   EXPECT_THAT(both.notes, ElementsAre(HasSubstr("How the runs scale is not known on either side")));
   EXPECT_THAT(both.notes, ElementsAre(HasSubstr("Times of an iteration stand side by side, unexplained.")));
