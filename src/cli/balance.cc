@@ -8,7 +8,6 @@
 #include "cli/command.h"
 #include "planning/balance_json.h"
 #include "report/balance/pages.h"
-#include "report/balance/text.h"
 #include "study/resources.h"
 #include "study/run_balance.h"
 
@@ -111,7 +110,7 @@ std::vector<BalancedProjection> ProjectTables(std::vector<BalancedTable> tables,
 void Write(const WhatIf& what_if, const std::vector<BalancedProjection>& projections, PageForm form,
            const BalanceOptions& options, const ReportTemplates& templates) {
   if (form == PageForm::kJson) return WriteOutput(options.output, WriteWhatIfJson(what_if, projections));
-  const ReportModel model = BuildBalanceModel(what_if, projections, static_cast<std::size_t>(options.top));
+  const ReportModel model = BuildBalanceModel(what_if, templates.partials, projections, static_cast<std::size_t>(options.top));
   if (form == PageForm::kHtml) return WriteOutput(options.output, WriteBalanceHtml(model, templates));
   const std::filesystem::path output(options.output);
   const bool is_folder = form == PageForm::kFolder;
@@ -138,9 +137,9 @@ int Balance(const BalanceOptions& options, const Common& common) {
   BalanceResults results = RunBalance(study, BalanceOf(options), messages.Progress());
   const std::vector<BalancedProjection> projections = ProjectTables(std::move(results.tables), study);
   if (form == PageForm::kText) {
-    fmt::print("{}", FormatWhatIf(results.what_if, static_cast<std::size_t>(options.top)));
-    const std::string projected = FormatBalancedProjections(projections);
-    if (!projected.empty()) fmt::print("\n{}", projected);
+    const auto top = static_cast<std::size_t>(options.top);
+    const ReportModel model = BuildBalanceModel(results.what_if, templates.partials, projections, top);
+    fmt::print("{}", WriteBalanceText(model, templates.partials));
   } else {
     messages.Findings("", results.what_if.findings);
     Write(results.what_if, projections, form, options, templates);

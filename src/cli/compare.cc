@@ -6,7 +6,6 @@
 #include "cli/command.h"
 #include "cli/table_options.h"
 #include "report/compare/pages.h"
-#include "report/compare/text.h"
 #include "study/resources.h"
 
 namespace farscale {
@@ -62,8 +61,10 @@ int Compare(const CompareOptions& options, const Common& common) {
   std::vector<std::filesystem::path> files;
   if (!options.output.empty()) files = WriteCompared(comparisons, templates, options.output);
   if (common.quiet && !files.empty()) return 0;
-  for (std::size_t i = 0; i < comparisons.size(); ++i) {
-    fmt::print("{}{}", i > 0 ? "\n" : "", FormatCompared(comparisons[i]));
+  const std::vector<std::string> texts =
+      WriteCompareTexts(BuildCompareModel(comparisons, templates.partials), templates.partials);
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    fmt::print("{}{}", i > 0 ? "\n" : "", texts[i]);
   }
   PrintWritten(files, common);
   return 0;

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/sha256.h"
 #include "base/text.h"
+#include "pages/text_table.h"
 #include "plot/svg.h"
 
 namespace farscale {
@@ -81,6 +82,32 @@ std::string EscapeMarkdown(const std::string& text) {
   return escaped;
 }
 
+// Bars of values are no bars of tables; AlignTables puts them back.
+constexpr char kValueBar = '\x05';
+
+std::string EscapeBars(const std::string& text) {
+  std::string escaped = text;
+  std::ranges::replace(escaped, '|', kValueBar);
+  return escaped;
+}
+
+std::string AlignTables(const std::string& text) {
+  std::string aligned;
+  std::vector<std::vector<std::string>> table;
+  for (const std::string& line : Split(text, '\n')) {
+    if (!line.starts_with('|')) {
+      aligned += FormatTable(table) + line + "\n";
+      table.clear();
+      continue;
+    }
+    table.emplace_back();
+    for (const std::string& cell : Split(line.substr(1, line.rfind('|') - 1), '|')) table.back().emplace_back(Trim(cell));
+  }
+  aligned += FormatTable(table);
+  std::ranges::replace(aligned, kValueBar, '|');
+  return aligned.substr(0, aligned.find_last_not_of('\n') + 1) + "\n";
+}
+
 // Sections that print nothing leave their blank lines behind.
 std::string WithoutDoubleBlankLines(const std::string& text) {
   std::string result;
@@ -103,6 +130,7 @@ std::string RenderTemplate(const Template& source, const ReportData& data, Escap
   }
   if (escape == Escape::kHtml) engine.set_custom_escape(EscapeXml);
   if (escape == Escape::kMarkdown) engine.set_custom_escape(EscapeMarkdown);
+  if (escape == Escape::kText) engine.set_custom_escape(EscapeBars);
   if (escape == Escape::kNone) engine.set_custom_escape([](const std::string& text) { return text; });
   const mustache::data values = ToMustache(data);
   StrictContext context(&values, expanded.places);
@@ -129,6 +157,11 @@ std::vector<std::string> RenderSentences(const Partials& templates, const std::s
     if (const std::string_view sentence = Trim(line); !sentence.empty()) sentences.emplace_back(sentence);
   }
   return sentences;
+}
+
+std::string RenderText(const Partials& templates, const std::string& name, const ReportData& data) {
+  const std::string text = RenderTemplate(templates.at(name), data, Escape::kText, templates);
+  return AlignTables(WithoutDoubleBlankLines(text));
 }
 
 std::string Slug(const std::string& text) {

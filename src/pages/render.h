@@ -58,7 +58,7 @@ struct ReportModel {
 ReportData AddFigure(ReportModel& model, const std::string& name, const std::string& svg, const std::string& file,
                      const std::string& alt);
 
-enum class Escape { kHtml, kMarkdown, kNone };
+enum class Escape { kHtml, kMarkdown, kNone, kText };
 
 // Fills the template. A section of an empty text or list prints nothing. Throws a usage error with file and line when
 // it is not well-formed, has a tag without a value, prints what is no text, or asks for a partial that does not exist.
@@ -67,6 +67,9 @@ std::string RenderTemplate(const Template& source, const ReportData& data, Escap
 
 // The sentences that the text template `name` of `templates` makes of the data: its lines that are not empty.
 std::vector<std::string> RenderSentences(const Partials& templates, const std::string& name, const ReportData& data);
+
+// The text template `name` for a terminal: lines that begin with | are rows of a table, whose columns are padded.
+std::string RenderText(const Partials& templates, const std::string& name, const ReportData& data);
 
 // Letters, digits and dashes, for names of anchors and files.
 std::string Slug(const std::string& text);

@@ -270,8 +270,7 @@ ComparedPhase ComparePhase(const SideOfResults& before, const SideOfResults& aft
   phase.name = CommonName(before.key, after.key);
   phase.before = before.key.second;
   phase.after = after.key.second;
-  phase.reference = sides.reference;
-  phase.notes = sides.notes;
+  phase.terms = sides.terms;
   phase.projection_before = sides.before.projection;
   phase.projection_after = sides.after.projection;
   phase.noise = NoiseBetweenRepeats(sides, SecondsOfRow);
@@ -282,10 +281,8 @@ ComparedPhase ComparePhase(const SideOfResults& before, const SideOfResults& aft
   phase.counts = CompareCounts(sides);
   JudgeChanges(phase);
   phase.targets = CompareTargets(sides, targets);
-  for (const ComparedSide* side : {&sides.before, &sides.after}) {
-    const std::string why = WhySuperlinear(side->rows, side->projection);
-    if (!why.empty()) phase.notes.push_back(side->name + ": " + why);
-  }
+  phase.superlinear_before = WhySuperlinear(sides.before.rows, sides.before.projection);
+  phase.superlinear_after = WhySuperlinear(sides.after.rows, sides.after.projection);
   return phase;
 }
 

@@ -54,6 +54,17 @@ struct ComparedTarget {
   std::optional<Decomposition> explained;                 // of the whole
 };
 
+// What was done so that both sides compare, and what does not compare.
+struct ComparedTerms {
+  std::optional<double> first_reference, second_reference;  // cores; where they differ
+  std::optional<double> reference;                          // cores that both compare with
+  std::optional<Scaling> first_scaling, second_scaling;
+  bool is_first_shown = false, is_second_shown = false;  // by times and efficiencies; the table does not say it
+  bool have_times = false, have_global = false;          // both know times of an iteration, global efficiency
+  std::vector<Factor> first_only, second_only;           // that the other does not know at any core count
+  bool is_first_timed = false, is_second_timed = false;  // alone
+};
+
 // A phase on both sides.
 struct ComparedPhase {
   std::string name;       // as reports call it
@@ -61,8 +72,9 @@ struct ComparedPhase {
   std::vector<ComparedCount> counts;
   std::vector<ComparedTarget> targets;
   std::optional<Noise> noise;       // of times, else of the efficiency, between repeats; nothing: it is assumed
-  std::optional<double> reference;  // cores that both sides compare with
-  std::vector<std::string> notes;   // sentences: what was done to compare, and what does not compare and why
+  ComparedTerms terms;
+  std::vector<std::string> notes;  // what does not compare and why, once it is worded
+  std::string superlinear_before, superlinear_after;  // why an efficiency exceeds 110 %; else empty
   const PhaseProjection* projection_before = nullptr;  // of the results that were compared; null: none
   const PhaseProjection* projection_after = nullptr;
 

@@ -1,12 +1,8 @@
 #include "planning/compare_sides.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "base/error.h"
-#include "base/format.h"
-#include "base/text.h"
 #include "factors/change.h"
 #include "factors/scaling.h"
 #include "planning/allocation.h"
@@ -51,85 +47,45 @@ bool Refer(const SideOfResults& of, std::int64_t cores, ComparedSide& side) {
   return true;
 }
 
-std::string Cores(std::int64_t cores) { return FormatCores(static_cast<double>(cores)); }
-
 void AgreeOnReference(const SideOfResults& before, const SideOfResults& after, ComparedSides& sides) {
   const std::int64_t was_before = sides.before.reference, was_after = sides.after.reference;
   sides.compares = was_before == was_after;
   if (sides.compares) {
-    sides.reference = static_cast<double>(was_before);
+    sides.terms.reference = static_cast<double>(was_before);
     return;
   }
-  const std::string differ = fmt::format("The reference runs differ: {} cores in {}, {} in {}", Cores(was_before),
-                                         before.name, Cores(was_after), after.name);
+  sides.terms.first_reference = static_cast<double>(was_before);
+  sides.terms.second_reference = static_cast<double>(was_after);
   const std::set<std::int64_t> others = sides.after.Counts();
   for (const std::int64_t cores : sides.before.Counts()) {
-    if (others.count(cores) == 0) continue;
+    if (!others.contains(cores)) continue;
     if (!Refer(before, cores, sides.before) || !Refer(after, cores, sides.after)) break;
     sides.compares = true;
-    sides.reference = static_cast<double>(cores);
-    sides.notes.push_back(
-        fmt::format("{}. Both are put in terms of the run on {} cores, the smallest that both have, so "
-                    "what compares with the reference is not as in their own reports.",
-                    differ, Cores(cores)));
+    sides.terms.reference = static_cast<double>(cores);
     return;
   }
-  sides.notes.push_back(differ + "; what compares with them is shown but not compared.");
-}
-
-// A note where a table does not say how its runs scale but shows it.
-void SayWhatIsShown(ComparedSides& sides) {
-  for (const ComparedSide* side : {&sides.before, &sides.after}) {
-    if (!side->is_scaling_shown) continue;
-    sides.notes.push_back(fmt::format("{} does not say how its runs scale; its times and efficiencies show {} scaling.",
-                                      side->name, ToString(*side->scaling)));
-  }
-}
-
-bool KnowBoth(const ComparedSides& sides, const RowReading& value) {
-  return sides.before.Knows(value) && sides.after.Knows(value);
 }
 
 void AgreeOnScaling(ComparedSides& sides) {
-  SayWhatIsShown(sides);
+  const auto know_both = [&](const RowReading& value) { return sides.before.Knows(value) && sides.after.Knows(value); };
   const ComparedSide &before = sides.before, &after = sides.after;
-  const bool have_times = KnowBoth(sides, SecondsOfRow);
-  const std::string unexplained = have_times ? " Times of an iteration stand side by side, unexplained." : "";
-  if (before.scaling && after.scaling) {
-    if (before.scaling == after.scaling) return;
-    sides.notes.push_back(
-        fmt::format("One side scales {}, the other {}: parallel efficiency and its parts compare, what compares with "
-                    "the reference does not.{}",
-                    ToString(*before.scaling), ToString(*after.scaling), unexplained));
-    sides.compares = false;
-    return;
-  }
-  const bool have_global = KnowBoth(sides, [](const FactorRow& row) { return row.values[Factor::kGlobalEfficiency]; });
-  if (!before.scaling && !after.scaling) {
-    if (!have_global && !have_times) return;
-    sides.notes.push_back(
-        fmt::format("How the runs scale is not known on either side{}; --scaling says it of tables.{}",
-                    have_global ? ", but taken to be the same" : "", unexplained));
-    return;
-  }
-  sides.notes.push_back(
-      fmt::format("How the runs of {} scale is not known, so what compares with the reference is not compared; "
-                  "--scaling says it of tables.{}",
-                  (before.scaling ? after : before).name, unexplained));
-  sides.compares = false;
+  sides.terms.first_scaling = before.scaling;
+  sides.terms.second_scaling = after.scaling;
+  sides.terms.is_first_shown = before.is_scaling_shown;
+  sides.terms.is_second_shown = after.is_scaling_shown;
+  sides.terms.have_times = know_both(SecondsOfRow);
+  sides.terms.have_global = know_both([](const FactorRow& row) { return row.values[Factor::kGlobalEfficiency]; });
+  if (before.scaling != after.scaling) sides.compares = false;
 }
 
 // What the other side does not know at any core count.
-void SayWhatOneSideHas(ComparedSides& sides) {
-  for (const auto& [side, other] : {std::pair(&sides.before, &sides.after), std::pair(&sides.after, &sides.before)}) {
-    std::vector<std::string> names;
-    for (const FactorType& type : AllFactors()) {
-      const RowReading value = [&](const FactorRow& row) { return row.values[type.factor]; };
-      if (side->Knows(value) && !other->Knows(value)) names.push_back(NameInSentence(type.factor));
-    }
-    if (side->Knows(SecondsOfRow) && !other->Knows(SecondsOfRow)) names.push_back("time of an iteration");
-    if (!names.empty()) sides.notes.push_back(fmt::format("Only {} knows {}.", side->name, Join(names, ", ")));
+std::vector<Factor> OnlyOf(const ComparedSide& side, const ComparedSide& other) {
+  std::vector<Factor> only;
+  for (const FactorType& type : AllFactors()) {
+    const RowReading value = [&](const FactorRow& row) { return row.values[type.factor]; };
+    if (side.Knows(value) && !other.Knows(value)) only.push_back(type.factor);
   }
+  return only;
 }
 
 }  // namespace
@@ -177,10 +133,13 @@ bool ComparesWithReference(Factor factor) {
 bool ComparedSides::Compares(Factor factor) const { return compares || !ComparesWithReference(factor); }
 
 ComparedSides AgreeOnTerms(const SideOfResults& before, const SideOfResults& after) {
-  ComparedSides sides{SideOf(before), SideOf(after), false, std::nullopt, {}};
+  ComparedSides sides{SideOf(before), SideOf(after)};
   AgreeOnReference(before, after, sides);
   AgreeOnScaling(sides);
-  SayWhatOneSideHas(sides);
+  sides.terms.first_only = OnlyOf(sides.before, sides.after);
+  sides.terms.second_only = OnlyOf(sides.after, sides.before);
+  sides.terms.is_first_timed = sides.before.Knows(SecondsOfRow) && !sides.after.Knows(SecondsOfRow);
+  sides.terms.is_second_timed = sides.after.Knows(SecondsOfRow) && !sides.before.Knows(SecondsOfRow);
   return sides;
 }
 

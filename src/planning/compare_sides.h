@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "planning/compare.h"
 #include "results/results.h"
 
 namespace farscale {
@@ -48,8 +49,7 @@ struct ComparedSide {
 struct ComparedSides {
   ComparedSide before, after;
   bool compares = false;            // both compare with the same reference, in the same way
-  std::optional<double> reference;  // cores that both compare with
-  std::vector<std::string> notes;   // sentences: what was done to make them compare, and what does not and why
+  ComparedTerms terms;
 
   bool Compares(Factor factor) const;
 };

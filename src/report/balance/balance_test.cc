@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/files.h"
+#include "base/text.h"
 #include "planning/balance_cases.h"
 #include "planning/balance_json.h"
 #include "plot/heat_map.h"
@@ -13,7 +14,7 @@
 #include "report/balance/figures.h"
 #include "report/balance/pages.h"
 #include "report/balance/sentences.h"
-#include "report/balance/text.h"
+#include "report/balance/names.h"
 #include "results/factor_table_csv.h"
 #include "support/models.h"
 #include "support/own_templates.h"
@@ -32,6 +33,24 @@ ReportTemplates BalanceTemplates() {
   templates.html = templates.partials.at("balance.html");
   templates.markdown = templates.partials.at("balance.md");
   return templates;
+}
+
+const Partials& Texts() {
+  static const Partials texts = test::OwnTemplates().partials;
+  return texts;
+}
+
+std::string Answer(const WhatIf& what_if, const BalanceCase& one) { return Join(AnswerOf(what_if, one, Texts()), " "); }
+Sentences Answers(const WhatIf& what_if) { return AnswersOf(what_if, Texts()); }
+Sentences Reasons(const WhatIf& what_if, const BalanceCase& one) { return ReasonsOf(what_if, one, Texts()); }
+Sentences Advice(const WhatIf& what_if, const BalanceCase& one) { return AdviceOf(what_if, one, Texts()); }
+
+std::string Text(const WhatIf& what_if, std::size_t top, const std::vector<BalancedProjection>& list = {}) {
+  return WriteBalanceText(BuildBalanceModel(what_if, Texts(), list, top), Texts());
+}
+
+ReportData TablesOfProjections(const std::vector<BalancedProjection>& list) {
+  return BuildBalanceModel(test::MakeWhatIf(), Texts(), list).data["projections"];
 }
 
 BalanceCase OnlyCase(const WhatIf& what_if) { return CasesOf(what_if).at(0); }
@@ -94,7 +113,7 @@ TEST(BalanceCases, SweepsHoldEverythingElse) {
 TEST(BalanceWords, TheAnswerSaysWhetherItPays) {
   const WhatIf what_if = test::MakeWhatIf();
   EXPECT_EQ(
-      AnswerOf(what_if, OnlyCase(what_if)),
+      Answer(what_if, OnlyCase(what_if)),
       "With RefineLB every 20 iterations, 64 tasks on 16 processors take 205 ms an iteration in a long run instead "
       "of 250 ms: 18.0 % less (80 % of the replicas between 16.0 % and 20.0 %). Over the 40 iterations of the trace "
       "they take 8.20 s instead of the 10.0 s of the run with 16 ranks: 18.0 % less (80 % of the replicas between "
@@ -107,13 +126,13 @@ TEST(BalanceWords, TheAnswerSaysWhetherItPays) {
     outcome.gain.low = outcome.gain.high = outcome.gain.value;
   }
   EXPECT_EQ(
-      AnswerOf(alone, OnlyCase(alone)),
+      Answer(alone, OnlyCase(alone)),
       "With RefineLB every 20 iterations, 64 tasks on 16 processors take 205 ms an iteration in a long run instead "
       "of 260 ms: 21.2 % less. Over the 40 iterations of the trace they take 8.20 s instead of 10.4 s without "
       "balancing: 21.2 % less.");
   const WhatIf noise = WithBest(9.9, {0.01, -0.01, 0.03});
-  EXPECT_THAT(AnswerOf(noise, OnlyCase(noise)),
-              HasSubstr("On 16 processors over-decomposition and balancing bring no more than noise: the best, "));
+  EXPECT_THAT(Answer(noise, OnlyCase(noise)),
+              HasSubstr("On 16 processors over-decomposition and balancing gain no more than noise: the best, "));
 }
 
 // The best of these outcomes is refine every 10 iterations with 8.4 s, where the fixture's best is slowed down.
@@ -127,7 +146,7 @@ TEST(BalanceWords, OverDecompositionIsNotBlamedOnBalancing) {
   }
   EXPECT_EQ(VerdictOf(loss, OnlyCase(loss)), BalanceVerdict::kCosts);
   EXPECT_EQ(
-      AnswerOf(loss, OnlyCase(loss)),
+      Answer(loss, OnlyCase(loss)),
       "On 16 processors the run with 16 ranks stays ahead: even the best, RefineLB every 20 iterations with 64 "
       "tasks, takes 305 ms an iteration in a long run instead of 250 ms: 22.0 % more. Over the 40 iterations of the "
       "trace it takes 12.2 s instead of the 10.0 s of the run with 16 ranks: 22.0 % more. Over-decomposition "
@@ -145,16 +164,16 @@ TEST(BalanceWords, NothingWorthMovingIsSaid) {
   EXPECT_EQ(one.lead, 1u);
   EXPECT_EQ(VerdictOf(what_if, one), BalanceVerdict::kNothingMoved);
   EXPECT_EQ(
-      AnswerOf(what_if, one),
+      Answer(what_if, one),
       "Over-decomposition alone, 64 tasks on 16 processors without balancing, takes 10.4 s instead of the 10.0 s "
       "of the run with 16 ranks: 4.0 % more (80 % of the replicas between 2.0 % and 6.0 %). No strategy finds "
       "anything worth moving: the best, RefineLB every 20 iterations with 64 tasks, takes 260 ms an iteration in a "
       "long run, 0.1 % more.");
-  EXPECT_THAT(AdviceOf(what_if, one), IsEmpty());
-  EXPECT_THAT(ReasonsOf(what_if, one), Not(testing::Contains(HasSubstr("Balancing itself"))));
+  EXPECT_THAT(Advice(what_if, one), IsEmpty());
+  EXPECT_THAT(Reasons(what_if, one), Not(testing::Contains(HasSubstr("Balancing itself"))));
   what_if.outcomes[2].migrations = 3;  // and makes it no better
   EXPECT_THAT(
-      AnswerOf(what_if, OnlyCase(what_if)),
+      Answer(what_if, OnlyCase(what_if)),
       HasSubstr("No strategy gains by moving tasks: those that move some take longer, and the best, RefineLB "
                 "every 20 iterations with 64 tasks, moves none and takes 260 ms an iteration in a long run, 0.1 % "
                 "more."));
@@ -162,12 +181,12 @@ TEST(BalanceWords, NothingWorthMovingIsSaid) {
   what_if.same_problem = false;  // and no original run: nothing else is left to say
   what_if.outcomes[2].migrations = 0;
   EXPECT_THAT(
-      AnswerOf(what_if, CasesOf(what_if)[1]),
+      Answer(what_if, CasesOf(what_if)[1]),
       HasSubstr("On 16 processors (run on 64 ranks) no strategy finds anything worth moving: the best, RefineLB "
                 "every 20 iterations with 64 tasks, takes 260 ms an iteration in a long run instead of 260 ms: "));
   what_if.outcomes[2].migrations = 45;  // which is something, but no gain
   EXPECT_THAT(
-      AnswerOf(what_if, CasesOf(what_if)[1]),
+      Answer(what_if, CasesOf(what_if)[1]),
       HasSubstr("no strategy gains by moving tasks: the best, RefineLB every 20 iterations with 64 tasks, moves none "
                 "and takes 260 ms an iteration"));
 }
@@ -187,8 +206,8 @@ TEST(BalanceWords, WhatIsSlowerDoesNotLead) {
   const BalanceCase one = OnlyCase(what_if);
   EXPECT_EQ(one.original, std::nullopt);
   EXPECT_EQ(one.lead, one.ranking.front());
-  EXPECT_THAT(AnswerOf(what_if, one), HasSubstr("no strategy finds anything worth moving"));
-  EXPECT_THAT(AnswerOf(what_if, one), HasSubstr("instead of 260 ms"));
+  EXPECT_THAT(Answer(what_if, one), HasSubstr("no strategy finds anything worth moving"));
+  EXPECT_THAT(Answer(what_if, one), HasSubstr("instead of 260 ms"));
 }
 
 // 64 tasks in blocks take 10.4 s, dealt out 7 s; RefineLB makes that 8.2 s. There is no original run.
@@ -211,15 +230,15 @@ TEST(BalanceWords, PlacementAloneIsTheHeadline) {
   const BalanceCase one = CasesOf(what_if)[1];
   EXPECT_EQ(one.lead, 6u);
   EXPECT_EQ(VerdictOf(what_if, one), BalanceVerdict::kUnbalancedLeads);
-  EXPECT_EQ(AnswersOf(what_if)[0],
+  EXPECT_EQ(Answers(what_if)[0],
             "Without balancing, 64 tasks on 16 processors, placed round robin, take 7.00 s instead of 10.4 s placed in "
             "blocks: 32.7 % less. No strategy improves on that: the best, RefineLB every 20 iterations with 64 "
             "tasks placed in blocks, takes 205 ms an iteration in a long run, 17.1 % more.");
-  EXPECT_EQ(ReasonsOf(what_if, one)[0],
+  EXPECT_EQ(Reasons(what_if, one)[0],
             "Placed in blocks, processors do not compute for 2.90 s of 10.4 s (2.20 s imbalance, 700 ms communication "
             "and waiting); placed round robin for 2.90 s of 7.00 s (2.20 s imbalance, 700 ms communication and "
             "waiting).");
-  const std::string text = FormatWhatIf(what_if, 1);
+  const std::string text = Text(what_if, 1);
   EXPECT_THAT(text, HasSubstr("\n16 processors (run on 64 ranks)  no balancing, placed round robin  "));
   EXPECT_THAT(text, HasSubstr(" placed  iteration of a long run  makespan"));
   EXPECT_LT(text.find("no balancing                     64            4  round robin"),
@@ -238,49 +257,49 @@ TEST(BalanceWords, BytesBeyondIntegers) {
 }
 
 TEST(BalanceWords, NothingIsSaidToo) {
-  EXPECT_THAT(AnswersOf(WhatIf()), ElementsAre("Nothing was simulated."));
+  EXPECT_THAT(Answers(WhatIf()), ElementsAre("Nothing was simulated."));
   WhatIf refused;
   refused.left_out = test::MakeWhatIf().left_out;
-  EXPECT_THAT(AnswersOf(refused), ElementsAre(HasSubstr("Nothing could be simulated")));
-  EXPECT_THAT(AnswersOf(WithoutBalancing(1)), ElementsAre("On 1 processor there is nothing to balance."));
-  EXPECT_THAT(AnswersOf(WithoutBalancing(4)), ElementsAre("On 4 processors nothing was balanced."));
+  EXPECT_THAT(Answers(refused), ElementsAre(HasSubstr("Nothing could be simulated")));
+  EXPECT_THAT(Answers(WithoutBalancing(1)), ElementsAre("On 1 processor there is nothing to balance."));
+  EXPECT_THAT(Answers(WithoutBalancing(4)), ElementsAre("On 4 processors nothing was balanced."));
 }
 
 // 2 + 0.5 s of 10 s become 0.2 + 0.45 s of 8.2 s; the heaviest of 16 tasks is not among those of the best.
 TEST(BalanceReasons, SayWhatWentAndWhatIsLeft) {
   WhatIf what_if = test::MakeWhatIf();
   EXPECT_THAT(
-      ReasonsOf(what_if, OnlyCase(what_if)),
+      Reasons(what_if, OnlyCase(what_if)),
       ElementsAre(
           "In the run with 16 ranks, processors do not compute for 2.50 s of 10.0 s (2.00 s imbalance, 500 ms "
           "communication and waiting); with balancing for 650 ms of 8.20 s (200 ms imbalance, 450 ms communication and "
           "waiting).",
           "Balancing itself takes 50.0 ms (0.6 %) at 2 balancing points: 10.0 ms for barriers, 10.0 ms for the "
-          "strategy, 30.0 ms for 20 migrations of tasks that carry 20.0 MiB of state.",
-          "64,000 messages between processors instead of 16,000: what is migrated or finer has other neighbours.",
-          "Shared out evenly, computation alone would take 7.50 s (91.5 % of 8.20 s). The rest is communication "
-          "and waiting (5.5 %), imbalance (2.4 %)."));
+          "strategy, 30.0 ms for 20 migrations of tasks with 20.0 MiB of state.",
+          "64,000 messages between processors instead of 16,000: migrated or finer tasks have other neighbours.",
+          "Shared evenly, computation alone would take 7.50 s (91.5 % of 8.20 s).",
+          "The rest is communication and waiting (5.5 %), imbalance (2.4 %)."));
   // 0.1 of 7.5 s · 16 is 12 s, 1.6 times the 7.5 s of a processor.
   what_if.runs[1].heaviest_task = 0.1;
-  EXPECT_EQ(ReasonsOf(what_if, OnlyCase(what_if)).back(),
-            "The heaviest task computes for 12.0 s, 1.6× of what a processor has in perfect balance: no strategy gets "
-            "below that, smaller tasks would.");
+  EXPECT_EQ(Reasons(what_if, OnlyCase(what_if)).back(),
+            "The heaviest task computes for 12.0 s, 1.6× the mean load of a processor: no strategy gets below that, but "
+            "smaller tasks would.");
   what_if.runs[1].load_change = 0.004;
   EXPECT_EQ(
-      ReasonsOf(what_if, OnlyCase(what_if))[1],
-      "From one iteration to the next the load of a task changes by 0.4 % on average: what was measured tells what "
-      "comes, and balancing once goes a long way.");
+      Reasons(what_if, OnlyCase(what_if))[1],
+      "From one iteration to the next the load of a task changes by 0.4 % on average: measured loads predict "
+      "later ones, and balancing once goes a long way.");
   what_if.runs[1].load_change = 0.31;
-  EXPECT_EQ(ReasonsOf(what_if, OnlyCase(what_if))[1],
-            "From one iteration to the next the load of a task changes by 31.0 % on average: what was measured tells "
-            "little of what comes; --predictor exact shows what knowing it would bring.");
-  EXPECT_THAT(ReasonsOf(WithoutBalancing(4), OnlyCase(WithoutBalancing(4))), IsEmpty());
+  EXPECT_EQ(Reasons(what_if, OnlyCase(what_if))[1],
+            "From one iteration to the next the load of a task changes by 31.0 % on average: measured loads hardly "
+            "predict later ones; --predictor exact shows the gain with loads known in advance.");
+  EXPECT_THAT(Reasons(WithoutBalancing(4), OnlyCase(WithoutBalancing(4))), IsEmpty());
 }
 
 TEST(BalanceReasons, AdviceIsAboutWhatWasTried) {
   const WhatIf what_if = test::MakeWhatIf();
   EXPECT_THAT(
-      AdviceOf(what_if, OnlyCase(what_if)),
+      Advice(what_if, OnlyCase(what_if)),
       ElementsAre(
           "RefineLB is best every 20 iterations; every 10 iterations an iteration of a long run takes 210 ms, with "
           "250 ms more communication and waiting over the trace. More rarely was not tried.",
@@ -293,7 +312,7 @@ TEST(BalanceReasons, AdviceIsAboutWhatWasTried) {
           "18.6 % with 10× as much."));
   WhatIf flat = what_if;
   flat.outcomes[4].makespan = 8.21;
-  EXPECT_THAT(AdviceOf(flat, OnlyCase(flat)).front(),
+  EXPECT_THAT(Advice(flat, OnlyCase(flat)).front(),
               "How often tasks are balanced hardly matters: between 10 and 20 iterations, RefineLB changes a long run "
               "by no more than 0.1 %.");
 }
@@ -307,14 +326,14 @@ TEST(BalanceReasons, ALongRunIsToldFirst) {
   best.later_iteration_without = 0.2;
   best.long_run_iteration = 0.16;
   EXPECT_THAT(
-      AnswerOf(what_if, OnlyCase(what_if)),
+      Answer(what_if, OnlyCase(what_if)),
       HasSubstr("64 tasks on 16 processors take 160 ms an iteration in a long run instead of 250 ms: 36.0 % less. "
                 "Over the 40 iterations of the trace they take 8.20 s instead of the 10.0 s of the run with 16 "
                 "ranks: 18.0 % less"));
   EXPECT_EQ(
-      ReasonsOf(what_if, OnlyCase(what_if))[1],
+      Reasons(what_if, OnlyCase(what_if))[1],
       "After the first balancing point an iteration takes 150 ms instead of 200 ms without balancing, 25.0 % less; "
-      "so it does in a long run, as far as loads go on as in the trace.");
+      "a long run does the same if its loads change as in the trace.");
   const auto json = nlohmann::ordered_json::parse(WriteWhatIfJson(what_if));
   EXPECT_EQ(json["outcomes"][5]["laterIteration"], 0.15);
   EXPECT_EQ(json["outcomes"][5]["laterIterationWithout"], 0.2);
@@ -322,12 +341,12 @@ TEST(BalanceReasons, ALongRunIsToldFirst) {
   EXPECT_NEAR(json["cases"][0]["gainInLongRun"]["value"].get<double>(), 0.36, 1e-12);
   EXPECT_NEAR(json["cases"][0]["gain"]["value"].get<double>(), 0.18, 1e-12);
   EXPECT_FALSE(json["outcomes"][0].contains("laterIteration"));
-  EXPECT_THAT(WriteBalanceHtml(BuildBalanceModel(what_if), BalanceTemplates()),
+  EXPECT_THAT(WriteBalanceHtml(BuildBalanceModel(what_if, Texts()), BalanceTemplates()),
               HasSubstr("<td>150 ms<br><small>200 ms</small>"));
   what_if.runs[1].iterations = 30;  // 10 iterations behind a point every 20
   what_if.runs[1].load_change = 0.1;
-  EXPECT_THAT(ReasonsOf(what_if, OnlyCase(what_if)),
-              testing::Contains(HasSubstr("The trace has only 10 iterations behind that point")));
+  EXPECT_THAT(Reasons(what_if, OnlyCase(what_if)),
+              testing::Contains(HasSubstr("The trace has only 10 iterations after that point")));
 }
 
 // Over the 40 iterations of the trace balancing loses, 10.8 s instead of 10 s. Of a long run an iteration takes 240 ms
@@ -343,9 +362,9 @@ TEST(BalanceWords, AShortTraceDecidesNothing) {
   EXPECT_EQ(one.lead, 5u);
   EXPECT_EQ(VerdictOf(what_if, one), BalanceVerdict::kGains);
   EXPECT_THAT(
-      AnswerOf(what_if, one),
+      Answer(what_if, one),
       HasSubstr("take 240 ms an iteration in a long run instead of 250 ms: 4.0 % less. Over the 40 iterations of the "
-                "trace they take 10.8 s instead of the 10.0 s of the run with 16 ranks: 8.0 % more. It pays after "
+                "trace they take 10.8 s instead of the 10.0 s of the run with 16 ranks: 8.0 % more. Balancing pays off after "
                 "120 iterations."));
 }
 
@@ -353,10 +372,10 @@ TEST(BalanceWords, AShortTraceDecidesNothing) {
 TEST(BalanceReasons, NotTriedIsTrue) {
   WhatIf what_if = test::MakeWhatIf();
   what_if.runs[1].iterations = 21;  // every 20 is as rare as it gets
-  EXPECT_THAT(AdviceOf(what_if, OnlyCase(what_if))[0], Not(HasSubstr("was not tried")));
+  EXPECT_THAT(Advice(what_if, OnlyCase(what_if))[0], Not(HasSubstr("was not tried")));
   what_if = test::MakeWhatIf();
   what_if.left_out = {{{1, 64, 16, "refine", 30, Placement::kBlock}, "tasks wait"}};
-  EXPECT_THAT(AdviceOf(what_if, OnlyCase(what_if))[0], Not(HasSubstr("was not tried")));
+  EXPECT_THAT(Advice(what_if, OnlyCase(what_if))[0], Not(HasSubstr("was not tried")));
 }
 
 TEST(BalanceReasons, StatesMatterOnlyWhereTheyCost) {
@@ -367,20 +386,20 @@ TEST(BalanceReasons, StatesMatterOnlyWhereTheyCost) {
   what_if = test::MakeWhatIf();
   for (StateCost& cost : what_if.state_costs) cost.makespan = 8.2;  // as without bandwidth, or without bytes
   EXPECT_FALSE(DependsOnState(what_if));
-  EXPECT_THAT(AdviceOf(what_if, OnlyCase(what_if)), Not(testing::Contains(HasSubstr("state"))));
+  EXPECT_THAT(Advice(what_if, OnlyCase(what_if)), Not(testing::Contains(HasSubstr("state"))));
 }
 
 TEST(BalanceReasons, MappingsAreConfirmedOrNot) {
   WhatIf what_if = test::MakeWhatIf();
   EXPECT_THAT(
-      SayMappings(what_if),
+      DescribeMappings(what_if, Texts()),
       ElementsAre("16 ranks round robin over 4 nodes: balance between nodes 0.970 (measured: 0.830), replayed in "
                   "10.3 s instead of 10.0 s, 3.0 % more (80 % of the replicas between 2.0 % and 4.0 %). It moves "
                   "imbalance from between nodes into them, which pays only where processors of a node share "
                   "work."));
   what_if.mappings[1].gain = {0.03, 0.02, 0.04};
-  EXPECT_THAT(SayMappings(what_if)[0], HasSubstr("That it helps is confirmed by replay."));
-  EXPECT_THAT(SayFidelity(what_if), ElementsAre(HasSubstr("64 ranks takes 2.60 s instead of 2.90 s as measured")));
+  EXPECT_THAT(DescribeMappings(what_if, Texts())[0], HasSubstr("The replay confirms that it helps."));
+  EXPECT_THAT(DescribeFidelity(what_if, Texts()), ElementsAre(HasSubstr("64 ranks takes 2.60 s instead of 2.90 s as measured")));
 }
 
 // 0.1 to 0.2 s: nothing lies far off, and the scale begins with the least.
@@ -460,12 +479,11 @@ TEST(BalanceProjections, StandBesideThoseAsMeasured) {
   EXPECT_TRUE(tables[1]["rows"][4]["isProjected"].get<bool>());
   EXPECT_THAT(tables[1]["rows"][5]["cells"][0]["text"].get<std::string>(), HasSubstr("too uncertain ("));
   EXPECT_EQ(tables[1]["rows"][5]["cells"][0]["tone"], "x");
-  ASSERT_EQ(SayProjections(list).size(), 1u);
-  EXPECT_THAT(SayProjections(list)[0], HasSubstr("RefineLB every 20 iterations: parallel efficiency "));
-  EXPECT_THAT(SayProjections(list)[0], HasSubstr(" on 64 processors; without balancing: "));
-  EXPECT_THAT(FormatBalancedProjections(list), HasSubstr("4,096 processors, projected  too uncertain ("));
+  ASSERT_EQ(DescribeProjections(list, Texts()).size(), 1u);
+  EXPECT_THAT(DescribeProjections(list, Texts())[0], HasSubstr("RefineLB every 20 iterations: parallel efficiency "));
+  EXPECT_THAT(DescribeProjections(list, Texts())[0], HasSubstr(" on 64 processors; without balancing: "));
+  EXPECT_THAT(Text(test::MakeWhatIf(), 1, list), HasSubstr("4,096 processors, projected  too uncertain ("));
   EXPECT_THAT(TablesOfProjections({list[0]}), IsEmpty());
-  EXPECT_EQ(FormatBalancedProjections({}), "");
 }
 
 // With balancing nothing was replayed on 32 processors: the projection stands there, in the table as in the sentence.
@@ -482,10 +500,10 @@ TEST(BalanceProjections, AreToldWhereOneSideWasReplayed) {
   EXPECT_EQ(row["kind"], "replayed, or projected with an interval");
   const std::string value = row["cells"][1]["text"], interval = row["cells"][1]["interval"];
   EXPECT_NE(value, "–");
-  EXPECT_THAT(SayProjections(list)[0],
+  EXPECT_THAT(DescribeProjections(list, Texts())[0],
               HasSubstr(fmt::format("not balanced, 2 tasks a processor: parallel efficiency {} ({}) on 32 processors",
                                     value, interval)));
-  EXPECT_THAT(SayProjections(list)[0],
+  EXPECT_THAT(DescribeProjections(list, Texts())[0],
               HasSubstr("without balancing: " + row["cells"][0]["text"].get<std::string>() + " (replayed)"));
   const auto json = nlohmann::ordered_json::parse(WriteWhatIfJson(test::MakeWhatIf(), list))["projections"];
   ASSERT_EQ(json.size(), 2u);
@@ -498,7 +516,7 @@ TEST(BalanceProjections, AreToldWhereOneSideWasReplayed) {
 
 TEST(BalancePages, EverythingIsOnOnePageWithoutScripts) {
   const ReportModel model = BuildBalanceModel(
-      test::MakeWhatIf(), {MakeProjection("without balancing", 0.008), MakeProjection("with balancing", 0.001)}, 2);
+      test::MakeWhatIf(), Texts(), {MakeProjection("without balancing", 0.008), MakeProjection("with balancing", 0.001)}, 2);
   const std::string html = WriteBalanceHtml(model, BalanceTemplates());
   EXPECT_THAT(html, HasSubstr("a &lt;b&gt; c"));
   EXPECT_THAT(html, Not(HasSubstr("<script")));
@@ -528,15 +546,15 @@ TEST(BalancePages, LittleIsAPageToo) {
   several.same_problem = false;
   several.outcomes[2].configuration.placement = Placement::kRoundRobin;
   for (const WhatIf& what_if : {WhatIf(), WithoutBalancing(1), WithoutBalancing(4), quiet, several}) {
-    const ReportModel model = BuildBalanceModel(what_if);
+    const ReportModel model = BuildBalanceModel(what_if, Texts());
     EXPECT_THAT(WriteBalanceHtml(model, BalanceTemplates()), HasSubstr("</html>"));
     EXPECT_THAT(WriteBalanceMarkdown(model, BalanceTemplates()), HasSubstr("How this was simulated"));
-    EXPECT_THAT(FormatWhatIf(what_if, 3), HasSubstr(DescribeWhatIf(what_if)));
+    EXPECT_THAT(Text(what_if, 3), HasSubstr("replayed"));
   }
 }
 
 TEST(BalanceText, TheBestAndWhatTheyAreComparedWith) {
-  const std::string text = FormatWhatIf(test::MakeWhatIf(), 1);
+  const std::string text = Text(test::MakeWhatIf(), 1);
   EXPECT_THAT(text, HasSubstr("Phase step of 2 runs on 16 and 64 ranks, replayed in 6 configurations, 4 of them with "
                               "balancing.\n"));
   EXPECT_THAT(text, HasSubstr("\nRefineLB every 20 iterations     64            4                   205 ms    8.20 s  "
@@ -564,12 +582,12 @@ TEST(BalanceText, OfManyCasesTheTableComesFirst) {
       what_if.outcomes.push_back(outcome);
     }
   }
-  const std::string text = FormatWhatIf(what_if, 3);
+  const std::string text = Text(what_if, 3);
   EXPECT_LT(text.find("\n21 processors (run on 64 ranks)  RefineLB"), text.find("\nWith RefineLB"));
   EXPECT_THAT(text, HasSubstr("64 tasks on 19 processors take"));
   EXPECT_THAT(text, Not(HasSubstr("64 tasks on 20 processors take")));
   EXPECT_THAT(text, HasSubstr("\n16 processors (run on 16 ranks)  nothing was balanced"));
-  EXPECT_THAT(text, HasSubstr("\n3 cases more are in the table above; -o FOLDER"));
+  EXPECT_THAT(text, HasSubstr("\n3 cases more in the table above; -o FOLDER"));
 }
 
 TEST(BalanceJson, HasEverything) {

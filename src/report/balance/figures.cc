@@ -11,7 +11,7 @@
 #include "plot/heat_map.h"
 #include "plot/stacked_bars.h"
 #include "plot/svg.h"
-#include "report/balance/text.h"
+#include "report/balance/names.h"
 #include "results/reported_losses.h"
 #include "stats/sample_quantiles.h"
 

@@ -4,141 +4,154 @@
 
 #include <algorithm>
 
+#include "base/diagnostics.h"
 #include "base/format.h"
+#include "base/text.h"
 #include "base/version.h"
-#include "pages/render.h"
 #include "planning/balance_cases.h"
 #include "report/balance/figures.h"
+#include "report/balance/names.h"
 #include "report/balance/sentences.h"
-#include "report/balance/text.h"
+#include "report/reliability.h"
+#include "report/figures.h"
+#include "report/pop_colors.h"
 
 namespace farscale {
 namespace {
 
 using Data = ReportData;
 
-Data Texts(const std::vector<std::string>& sentences) {
-  Data list = Data::array();
-  for (const std::string& sentence : sentences) list.push_back(sentence);
-  return list;
-}
-
-void Add(const char* key, const char* has, Data list, Data& data) {
-  data[has] = !list.empty();
-  data[key] = std::move(list);
-}
+constexpr const char* kNone = "–";
 
 // A case in a line.
-Data LineOf(const WhatIf& what_if, const BalanceCase& one) {
-  Data line = {{"name", NameOfCase(what_if, one)}, {"isBalanced", one.lead.has_value()}};
+struct CaseLine {
+  std::string name, best, tasks, iteration, instead, gain, interval;
+  bool is_balanced = false;
+  FARSCALE_TAGS(name, best, tasks, iteration, instead, gain, interval, is_balanced)
+};
+
+CaseLine LineOf(const WhatIf& what_if, const BalanceCase& one) {
+  CaseLine line{.name = NameOfCase(what_if, one)};
   if (!one.lead) return line;
   const BalanceOutcome& best = what_if.outcomes[*one.lead];
   const Gain gain = GainThatCounts(what_if, one, best);
-  line.update(
-      {{"best", NameInCase(what_if, one, best.configuration)},
-       {"tasks", FormatCount(best.configuration.tasks)},
-       {"iteration", FormatSeconds(LongRunIterationOf(what_if, best))},
-       {"instead", FormatSeconds(LongRunIterationOf(what_if, what_if.outcomes[ReferenceOf(what_if, one, best)]))},
-       {"gain", FormatPercent(gain.value)},
-       {"interval", GainInterval(gain)},
-       {"hasInterval", HasInterval(gain)}});
+  line.best = NameInCase(what_if, one, best.configuration);
+  line.tasks = FormatCount(best.configuration.tasks);
+  line.iteration = FormatSeconds(LongRunIterationOf(what_if, best));
+  line.instead = FormatSeconds(LongRunIterationOf(what_if, what_if.outcomes[ReferenceOf(what_if, one, best)]));
+  line.gain = FormatPercent(gain.value);
+  line.interval = GainInterval(gain);
+  line.is_balanced = true;
   return line;
 }
 
-Data Detail(const WhatIf& what_if, const BalanceCase& one, bool is_only, const std::string& slug, ReportModel& model) {
-  Data data = {{"heading", is_only ? "Why, and what limits the rest" : "On " + NameOfCase(what_if, one)},
-               {"anchor", slug},
-               {"isOneOfMany", !is_only},
-               {"answer", AnswerOf(what_if, one)}};
-  Add("reasons", "hasReasons", Texts(ReasonsOf(what_if, one)), data);
-  Add("advice", "hasAdvice", Texts(AdviceOf(what_if, one)), data);
-  Add("figures", "hasFigures", FiguresOfCase(what_if, one, slug, model), data);
-  return data;
-}
+// A configuration of a case.
+struct ConfigurationRow {
+  std::string name, processors, tasks, level, placement, iteration, makespan;
+  std::string gain = kNone, interval, original = kNone, original_interval;
+  std::string load_balance, parallel_efficiency, migrations = kNone, moved = kNone;
+  std::string later = kNone, later_without, limit = kNone, limit_name;
+  bool is_top = false, is_balanced = false;
+  FARSCALE_TAGS(name, processors, tasks, level, placement, iteration, makespan, gain, interval, original,
+                original_interval, load_balance, parallel_efficiency, migrations, moved, later, later_without, limit,
+                limit_name, is_top, is_balanced)
+};
 
-std::string SayLater(const std::optional<double>& seconds) { return seconds ? FormatSeconds(*seconds) : "–"; }
-
-Data RowOf(const WhatIf& what_if, const BalanceOutcome& outcome, bool is_top) {
+ConfigurationRow RowOf(const WhatIf& what_if, const BalanceOutcome& outcome, bool is_top) {
   const BalanceConfiguration& configuration = outcome.configuration;
-  const bool is_unbalanced = IsUnbalanced(outcome);
-  const std::optional<Gain>& original = outcome.gain_over_original;
-  const std::optional<NamedPart> limit = LimitOf(outcome);
-  return {{"name", NameOfBalancing(configuration)},
-          {"isTop", is_top},
-          {"isBalanced", !is_unbalanced},
-          {"processors", FormatCount(configuration.processors)},
-          {"tasks", FormatCount(configuration.tasks)},
-          {"level", FormatCores(configuration.level())},
-          {"placement", NameOfPlacement(configuration.placement)},
-          {"iteration", FormatSeconds(LongRunIterationOf(what_if, outcome))},
-          {"makespan", FormatSeconds(outcome.makespan)},
-          {"gain", is_unbalanced ? "–" : FormatPercent(outcome.gain.value)},
-          {"interval", is_unbalanced ? "" : GainInterval(outcome.gain)},
-          {"hasInterval", HasInterval(outcome.gain) && !is_unbalanced},
-          {"original", original ? FormatPercent(original->value) : "–"},
-          {"originalInterval", original ? GainInterval(*original) : ""},
-          {"hasOriginalInterval", original && HasInterval(*original)},
-          {"loadBalance", FormatFactor(outcome.load_balance)},
-          {"parallelEfficiency", FormatFactor(outcome.parallel_efficiency)},
-          {"migrations", is_unbalanced ? "–" : FormatCount(outcome.migrations)},
-          {"moved", is_unbalanced ? "–" : SayBytes(outcome.migrated_bytes)},
-          {"later", SayLater(outcome.later_iteration)},
-          {"laterWithout", SayLater(outcome.later_iteration_without)},
-          {"hasLater", outcome.later_iteration && outcome.later_iteration_without},
-          {"limit", limit ? FormatPercent(limit->seconds / outcome.makespan) : "–"},
-          {"limitName", limit ? limit->name : ""}};
+  ConfigurationRow row{.name = NameOfBalancing(configuration),
+                       .processors = FormatCount(configuration.processors),
+                       .tasks = FormatCount(configuration.tasks),
+                       .level = FormatCores(configuration.level()),
+                       .placement = NameOfPlacement(configuration.placement),
+                       .iteration = FormatSeconds(LongRunIterationOf(what_if, outcome)),
+                       .makespan = FormatSeconds(outcome.makespan),
+                       .load_balance = FormatFactor(outcome.load_balance),
+                       .parallel_efficiency = FormatFactor(outcome.parallel_efficiency),
+                       .is_top = is_top,
+                       .is_balanced = !IsUnbalanced(outcome)};
+  if (row.is_balanced) {
+    row.gain = FormatPercent(outcome.gain.value);
+    row.interval = GainInterval(outcome.gain);
+    row.migrations = FormatCount(outcome.migrations);
+    row.moved = SayBytes(outcome.migrated_bytes);
+  }
+  if (outcome.gain_over_original) {
+    row.original = FormatPercent(outcome.gain_over_original->value);
+    row.original_interval = GainInterval(*outcome.gain_over_original);
+  }
+  if (outcome.later_iteration) row.later = FormatSeconds(*outcome.later_iteration);
+  if (outcome.later_iteration && outcome.later_iteration_without) {
+    row.later_without = FormatSeconds(*outcome.later_iteration_without);
+  }
+  if (const std::optional<NamedPart> limit = LimitOf(outcome)) {
+    row.limit = FormatPercent(limit->seconds / outcome.makespan);
+    row.limit_name = limit->name;
+  }
+  return row;
 }
 
-// Case by case: what it is told by, best first, then what is not balanced.
-Data Configurations(const WhatIf& what_if, const std::vector<BalanceCase>& cases, std::size_t top) {
-  Data rows = Data::array();
-  for (const BalanceCase& one : cases) {
-    std::size_t place = 0;
-    for (const std::size_t i : RowsOf(what_if, one)) {
-      const bool is_unbalanced = IsUnbalanced(what_if.outcomes[i]);
-      rows.push_back(RowOf(what_if, what_if.outcomes[i], is_unbalanced || place < top));
-      if (!is_unbalanced) ++place;
-    }
+// What the case is told by, best first, then what is not balanced.
+std::vector<ConfigurationRow> ConfigurationsOf(const WhatIf& what_if, const BalanceCase& one, std::size_t top) {
+  std::vector<ConfigurationRow> rows;
+  std::size_t place = 0;
+  for (const std::size_t i : RowsOf(what_if, one)) {
+    const bool is_unbalanced = IsUnbalanced(what_if.outcomes[i]);
+    rows.push_back(RowOf(what_if, what_if.outcomes[i], is_unbalanced || place < top));
+    place += is_unbalanced ? 0 : 1;
   }
   return rows;
 }
 
-Data Mappings(const WhatIf& what_if) {
-  Data rows = Data::array();
+// One of the cases in which most is gained.
+struct CaseDetail {
+  std::string name, anchor;
+  bool is_one_of_many = false, has_advice = false, has_figures = false;
+  Sentences answer, reasons, advice;
+  Data figures;
+  std::vector<ConfigurationRow> configurations;
+  std::string more_configurations;
+  FARSCALE_TAGS(name, anchor, is_one_of_many, has_advice, has_figures, answer, reasons, advice, figures,
+                configurations, more_configurations)
+};
+
+struct MappingRow {
+  std::string name, ranks, nodes, within, between, remote, makespan, gain = kNone, interval;
+  FARSCALE_TAGS(name, ranks, nodes, within, between, remote, makespan, gain, interval)
+};
+
+std::vector<MappingRow> MappingsOf(const WhatIf& what_if) {
+  std::vector<MappingRow> rows;
   for (const NodeMapping& mapping : what_if.mappings) {
-    const bool is_measured = mapping.placement == Placement::kAsMeasured;
-    rows.push_back({{"name", NameOfPlacement(mapping.placement)},
-                    {"ranks", FormatCount(what_if.runs[mapping.run].ranks)},
-                    {"nodes", FormatCount(mapping.nodes)},
-                    {"within", FormatFactor(mapping.load_balance_in)},
-                    {"between", FormatFactor(mapping.load_balance_out)},
-                    {"remote", FormatPercent(mapping.remote_share)},
-                    {"makespan", FormatSeconds(mapping.makespan)},
-                    {"gain", is_measured ? "–" : FormatPercent(mapping.gain.value)},
-                    {"interval", is_measured ? "" : GainInterval(mapping.gain)},
-                    {"hasInterval", HasInterval(mapping.gain) && !is_measured}});
+    rows.push_back({NameOfPlacement(mapping.placement), FormatCount(what_if.runs[mapping.run].ranks),
+                    FormatCount(mapping.nodes), FormatFactor(mapping.load_balance_in),
+                    FormatFactor(mapping.load_balance_out), FormatPercent(mapping.remote_share),
+                    FormatSeconds(mapping.makespan)});
+    if (mapping.placement == Placement::kAsMeasured) continue;
+    rows.back().gain = FormatPercent(mapping.gain.value);
+    rows.back().interval = GainInterval(mapping.gain);
   }
   return rows;
 }
 
-Data Runs(const WhatIf& what_if) {
-  Data rows = Data::array();
+struct RunRow {
+  std::string path, ranks, nodes, iterations, measured, replayed, load_balance, heaviest, state;
+  FARSCALE_TAGS(path, ranks, nodes, iterations, measured, replayed, load_balance, heaviest, state)
+};
+
+std::vector<RunRow> RunsOf(const WhatIf& what_if) {
+  std::vector<RunRow> rows;
   for (const BalanceRun& run : what_if.runs) {
-    rows.push_back({{"path", run.path},
-                    {"ranks", FormatCount(run.ranks)},
-                    {"nodes", run.nodes > 0 ? FormatCount(run.nodes) : "–"},
-                    {"iterations", FormatCount(run.iterations)},
-                    {"measured", FormatSeconds(run.measured)},
-                    {"replayed", FormatSeconds(run.replayed)},
-                    {"loadBalance", FormatFactor(run.load_balance)},
-                    {"heaviest", run.heaviest_task > 0 ? FormatPercent(run.heaviest_task) : "–"},
-                    {"state", SayBytes(run.task_bytes)}});
+    rows.push_back({run.path, FormatCount(run.ranks), run.nodes > 0 ? FormatCount(run.nodes) : kNone,
+                    FormatCount(run.iterations), FormatSeconds(run.measured), FormatSeconds(run.replayed),
+                    FormatFactor(run.load_balance), run.heaviest_task > 0 ? FormatPercent(run.heaviest_task) : kNone,
+                    SayBytes(run.task_bytes)});
   }
   return rows;
 }
 
 // The best configuration with other states of its tasks.
-Data StateCosts(const WhatIf& what_if) {
+Data StateCostsOf(const WhatIf& what_if) {
   Data rows = Data::array();
   if (!DependsOnState(what_if)) return rows;
   for (const StateCost& cost : what_if.state_costs) {
@@ -149,84 +162,159 @@ Data StateCosts(const WhatIf& what_if) {
   return rows;
 }
 
-Data Findings(const WhatIf& what_if) {
+Data FindingsOf(const WhatIf& what_if) {
   Data list = Data::array();
   for (const Finding& finding : what_if.findings) {
-    const std::string detail = DetailOf(finding);
     list.push_back({{"id", finding.id},
                     {"severity", finding.severity == Severity::kWarning ? "warning" : "note"},
                     {"isWarning", finding.severity == Severity::kWarning},
                     {"sentence", finding.sentence},
-                    {"detail", detail}});
+                    {"detail", DetailOf(finding)}});
   }
   return list;
 }
 
-Data Method(const WhatIf& what_if) {
+Data MethodOf(const WhatIf& what_if, const Partials& templates) {
   Data list = Data::array();
-  for (const auto& [name, value] : DescribeMethod(what_if)) list.push_back({{"name", name}, {"value", value}});
+  for (const std::string& line : DescribeMethod(what_if, templates)) {
+    const std::size_t colon = line.find(": ");
+    list.push_back({{"name", line.substr(0, colon)}, {"value", line.substr(colon + 2)}});
+  }
   return list;
 }
 
-bool HaveSeveralPlacements(const WhatIf& what_if) {
-  return std::any_of(what_if.outcomes.begin(), what_if.outcomes.end(), [&](const BalanceOutcome& outcome) {
-    return outcome.configuration.placement != what_if.outcomes.front().configuration.placement;
-  });
+struct FactorCell {
+  std::string text = kNone, interval, color = kNoColor, tone = kNoTone;
+  FARSCALE_TAGS(text, interval, color, tone)
+};
+
+FactorCell CellOf(Factor factor, const std::optional<BalancedValue>& value) {
+  if (!value) return {};
+  const std::string number = FormatValue(factor, value->value), bounds = FormatBounds(factor, value->interval80);
+  if (!value->is_reliable) return {fmt::format("{} ({})", kNotEvidence, bounds), "", kNoEvidenceColor, kNoEvidenceTone};
+  return {number, value->is_replayed ? "" : bounds, PopColor(value->value), PopTone(value->value)};
+}
+
+// Ways to run need not be replayed on as many processors: one can be projected where another was replayed.
+Data RowOf(Factor factor, const BalancedFactor::Row& row) {
+  Data cells = Data::array();
+  bool has_replayed = false, has_projected = false;
+  for (const std::optional<BalancedValue>& value : row.ways) {
+    has_replayed = has_replayed || (value && value->is_replayed);
+    has_projected = has_projected || (value && !value->is_replayed);
+    cells.push_back(ToData(CellOf(factor, value)));
+  }
+  const char* both = has_projected ? "replayed, or projected with an interval" : "replayed";
+  return {{"cores", FormatCores(row.cores)},
+          {"isProjected", !has_replayed},
+          {"kind", has_replayed ? both : "projected"},
+          {"cells", std::move(cells)}};
+}
+
+Data ProjectionsOf(const std::vector<BalancedProjection>& list) {
+  Data tables = Data::array();
+  const std::vector<BalancedFactor> all = TabulateBalanced(list);
+  for (const BalancedFactor& one : all) {
+    if (one.rows.empty()) continue;
+    std::string caption = Name(one.factor);
+    if (all.size() > 2) caption += fmt::format(" of {}{}{}", one.series, one.series.empty() ? "" : ", ", one.phase.Text());
+    Data columns = Data::array(), rows = Data::array();
+    for (const BalancedProjection& way : list) columns.push_back({{"name", way.label}});
+    for (const BalancedFactor::Row& row : one.rows) rows.push_back(RowOf(one.factor, row));
+    tables.push_back({{"caption", caption}, {"columns", std::move(columns)}, {"rows", std::move(rows)}});
+  }
+  return tables;
+}
+
+std::string RanksOf(const WhatIf& what_if) {
+  std::vector<std::string> ranks;
+  for (const BalanceRun& run : what_if.runs) ranks.push_back(FormatCount(run.ranks));
+  if (ranks.size() < 2) return Join(ranks, "");
+  const std::string last = ranks.back();
+  ranks.pop_back();
+  return Join(ranks, ", ") + " and " + last;
+}
+
+void Add(const char* key, const char* has, Data list, Data& data) {
+  data[has] = !list.empty();
+  data[key] = std::move(list);
+}
+
+bool AnyOutcome(const WhatIf& what_if, auto condition) { return std::ranges::any_of(what_if.outcomes, condition); }
+
+void AddCases(const WhatIf& what_if, const Partials& templates, std::size_t top, ReportModel& model) {
+  const std::vector<BalanceCase> cases = CasesOf(what_if);
+  const std::vector<bool> is_detailed = ChooseDetailed(what_if, cases);
+  std::vector<CaseLine> lines;
+  std::vector<CaseDetail> details;
+  std::vector<ConfigurationRow> configurations;
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    lines.push_back(LineOf(what_if, cases[i]));
+    const std::vector<ConfigurationRow> rows = ConfigurationsOf(what_if, cases[i], top);
+    configurations.insert(configurations.end(), rows.begin(), rows.end());
+    if (!is_detailed[i]) continue;
+    const std::string slug = fmt::format("balance-case-{}", i + 1);
+    CaseDetail detail{.name = NameOfCase(what_if, cases[i]),
+                      .anchor = slug,
+                      .is_one_of_many = cases.size() > 1,
+                      .answer = AnswerOf(what_if, cases[i], templates),
+                      .reasons = ReasonsOf(what_if, cases[i], templates),
+                      .advice = AdviceOf(what_if, cases[i], templates),
+                      .figures = FiguresOfCase(what_if, cases[i], slug, model),
+                      .configurations = rows};
+    detail.has_advice = !detail.advice.empty();
+    detail.has_figures = !detail.figures.empty();
+    if (cases[i].ranking.size() > top) {
+      detail.more_configurations = CountOf(cases[i].ranking.size() - top, "configuration");
+    }
+    details.push_back(std::move(detail));
+  }
+  const bool has_more = std::ranges::any_of(configurations, [](const auto& row) { return !row.is_top; });
+  const std::size_t others = cases.size() - details.size();
+  model.data["cases"] = ToData(lines);
+  model.data["hasSeveralCases"] = cases.size() > 1;
+  model.data["otherCases"] = !details.empty() && others > 0 ? CountOf(others, "case") : "";
+  Add("details", "hasDetails", ToData(details), model.data);
+  Add("configurations", "hasConfigurations", ToData(configurations), model.data);
+  model.data["hasMoreConfigurations"] = has_more;
 }
 
 }  // namespace
 
-ReportData SectionOfBalance(const WhatIf& what_if, const std::vector<BalancedProjection>& projections, std::size_t top,
-                            const std::string& slug, ReportModel& model) {
-  const std::vector<BalanceCase> cases = CasesOf(what_if);
-  Data data = {{"phase", what_if.phase},
-               {"anchor", slug},
-               {"description", DescribeWhatIf(what_if)},
-               {"answers", Texts(AnswersOf(what_if))},
-               {"hasSeveralCases", cases.size() > 1},
-               {"hasSeveralPlacements", HaveSeveralPlacements(what_if)},
-               {"hasReplicas", what_if.noise_replicas > 0}};
-  data["hasOriginal"] =
-      std::any_of(what_if.outcomes.begin(), what_if.outcomes.end(),
-                  [](const BalanceOutcome& outcome) { return outcome.gain_over_original.has_value(); });
-  data["hasLaterIterations"] =
-      std::any_of(what_if.outcomes.begin(), what_if.outcomes.end(),
-                  [](const BalanceOutcome& outcome) { return outcome.later_iteration.has_value(); });
-  data["cases"] = Data::array();
-  data["details"] = Data::array();
-  const std::vector<bool> is_detailed = ChooseDetailed(what_if, cases);
-  for (std::size_t i = 0; i < cases.size(); ++i) {
-    data["cases"].push_back(LineOf(what_if, cases[i]));
-    if (!is_detailed[i]) continue;
-    data["details"].push_back(
-        Detail(what_if, cases[i], cases.size() == 1, fmt::format("{}-case-{}", slug, i + 1), model));
-  }
-  Add("maps", "hasMaps", LoadMaps(what_if, slug, model), data);
-  Add("averages", "hasAverages", AverageLoadFigures(what_if, slug, model), data);
-  Add("configurations", "hasConfigurations", Configurations(what_if, cases, top), data);
-  data["configurationCount"] = CountOf(what_if.outcomes.size(), "configuration");
-  const auto is_hidden = [](const Data& row) { return !row["isTop"].get<bool>(); };
-  data["hasMoreConfigurations"] = std::any_of(data["configurations"].begin(), data["configurations"].end(), is_hidden);
-  Add("projections", "hasProjections", TablesOfProjections(projections), data);
-  data["projectionSentences"] = Texts(SayProjections(projections));
-  Add("mappings", "hasMappings", Mappings(what_if), data);
-  data["mappingSentences"] = Texts(SayMappings(what_if));
-  Add("leftOut", "hasLeftOut", Texts(DescribeLeftOut(what_if)), data);
-  Add("runs", "hasRuns", Runs(what_if), data);
-  Add("stateCosts", "hasStateCosts", StateCosts(what_if), data);
-  Add("fidelity", "hasFidelity", Texts(SayFidelity(what_if)), data);
-  data["method"] = Method(what_if);
-  Add("diagnostics", "hasDiagnostics", Findings(what_if), data);
-  return data;
-}
-
-
-ReportModel BuildBalanceModel(const WhatIf& what_if, const std::vector<BalancedProjection>& projections,
-                              std::size_t top) {
+ReportModel BuildBalanceModel(const WhatIf& what_if, const Partials& templates,
+                              const std::vector<BalancedProjection>& projections, std::size_t top) {
   ReportModel model;
-  ReportData section = SectionOfBalance(what_if, projections, top, "balance", model);
-  model.data = {{"title", what_if.title}, {"generator", Generator()}};
-  model.data.update(section);
+  const std::size_t balanced = what_if.by_time.size();
+  Data& data = model.data;
+  data = {{"title", what_if.title},
+          {"generator", Generator()},
+          {"phase", what_if.phase},
+          {"anchor", "balance"},
+          {"ranks", RanksOf(what_if)},
+          {"runCount", CountOf(what_if.runs.size(), "run")},
+          {"configurationCount", CountOf(what_if.outcomes.size(), "configuration")},
+          {"balancedCount", balanced == 0 ? "" : FormatCount(balanced)},
+          {"answers", AnswersOf(what_if, templates)},
+          {"hasReplicas", what_if.noise_replicas > 0}};
+  data["hasSeveralPlacements"] = AnyOutcome(what_if, [&](const BalanceOutcome& outcome) {
+    return outcome.configuration.placement != what_if.outcomes.front().configuration.placement;
+  });
+  data["hasOriginal"] = AnyOutcome(what_if, [](const auto& outcome) { return outcome.gain_over_original.has_value(); });
+  data["hasLaterIterations"] =
+      AnyOutcome(what_if, [](const auto& outcome) { return outcome.later_iteration.has_value(); });
+  AddCases(what_if, templates, top, model);
+  Add("maps", "hasMaps", LoadMaps(what_if, "balance", model), data);
+  Add("averages", "hasAverages", AverageLoadFigures(what_if, "balance", model), data);
+  Add("projections", "hasProjections", ProjectionsOf(projections), data);
+  data["projectionSentences"] = DescribeProjections(projections, templates);
+  Add("mappings", "hasMappings", ToData(MappingsOf(what_if)), data);
+  data["mappingSentences"] = DescribeMappings(what_if, templates);
+  Add("leftOut", "hasLeftOut", DescribeLeftOut(what_if), data);
+  Add("runs", "hasRuns", ToData(RunsOf(what_if)), data);
+  Add("stateCosts", "hasStateCosts", StateCostsOf(what_if), data);
+  Add("fidelity", "hasFidelity", DescribeFidelity(what_if, templates), data);
+  data["method"] = MethodOf(what_if, templates);
+  Add("diagnostics", "hasDiagnostics", FindingsOf(what_if), data);
   return model;
 }
 
@@ -236,6 +324,10 @@ std::string WriteBalanceHtml(const ReportModel& model, const ReportTemplates& te
 
 std::string WriteBalanceMarkdown(const ReportModel& model, const ReportTemplates& templates) {
   return RenderTemplate(templates.markdown, model.data, Escape::kMarkdown, templates.partials);
+}
+
+std::string WriteBalanceText(const ReportModel& model, const Partials& templates) {
+  return RenderText(templates, "balance.txt", model.data);
 }
 
 }  // namespace farscale

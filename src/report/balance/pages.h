@@ -1,4 +1,4 @@
-// What balancing would bring as one page: HTML or Markdown.
+// What balancing would gain: one page as HTML, Markdown or text.
 #pragma once
 
 #include <cstddef>
@@ -6,23 +6,19 @@
 #include <vector>
 
 #include "balance/what_if.h"
-#include "report/balance/projections.h"
-#include "report/report.h"
+#include "pages/render.h"
+#include "planning/balance_projections.h"
 
 namespace farscale {
 
-// The tags of templates/balance.*.mustache [docs/templates.md], but for `style`. The Markdown form shows the figures of
-// the model, which belong beside it as figures/NAME.
-ReportModel BuildBalanceModel(const WhatIf& what_if, const std::vector<BalancedProjection>& projections = {},
-                              std::size_t top = 10);
+// The tags of templates/balance.*.mustache [docs/templates.md], but for `style`. `projections`: as measured first, then
+// with balancing. `top`: configurations of a case that short forms show. The Markdown form shows the figures of the
+// model, which belong beside it as figures/NAME.
+ReportModel BuildBalanceModel(const WhatIf& what_if, const Partials& templates,
+                              const std::vector<BalancedProjection>& projections = {}, std::size_t top = 10);
 
 std::string WriteBalanceHtml(const ReportModel& model, const ReportTemplates& templates);
 std::string WriteBalanceMarkdown(const ReportModel& model, const ReportTemplates& templates);
-
-
-// `projections`: as measured first, then with balancing; empty: no projection is told. `top`: configurations of a case
-// that are told in short forms. Names of figures begin with `slug`.
-ReportData SectionOfBalance(const WhatIf& what_if, const std::vector<BalancedProjection>& projections, std::size_t top,
-                            const std::string& slug, ReportModel& model);
+std::string WriteBalanceText(const ReportModel& model, const Partials& templates);
 
 }  // namespace farscale

@@ -1,5 +1,8 @@
 #include "report/compare/json.h"
 
+#include <utility>
+
+#include "report/compare/text.h"
 #include "results/fields.h"
 
 namespace farscale {
@@ -169,7 +172,7 @@ Fields<ComparedPhase> FieldsOf<ComparedPhase>() {
                   .NotEmpty()
                   .UnlessDefault(),
               Field("groupAfter", &T::after, &PhaseId::group).NotEmpty().UnlessDefault(),
-              Field("reference", &T::reference, "Cores that both sides compare with; absent: they differ"),
+              Field("reference", &T::terms, &ComparedTerms::reference, "Cores that both sides compare with; absent: they differ"),
               Computed<T>(
                   "noise", [](const T& phase) { return phase.noise ? phase.noise->deviation : kUsualNoise; },
                   "Standard deviation of logarithms of times from run to run")
@@ -206,8 +209,11 @@ Fields<CompareFile> FieldsOf<CompareFile>() {
       .File("farscale-compare", kCompareVersion, kCompareVersion, "comparison");
 }
 
-std::string WriteCompareJson(const std::vector<ComparedResults>& comparisons) {
-  return JsonOf(CompareFile{comparisons}).dump(1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
+std::string WriteCompareJson(std::vector<ComparedResults> comparisons, const Partials& templates) {
+  for (ComparedResults& compared : comparisons) {
+    for (ComparedPhase& phase : compared.phases) phase.notes = NotesOf(compared, phase, templates);
+  }
+  return JsonOf(CompareFile{std::move(comparisons)}).dump(1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
 }
 
 OrderedJson CompareSchema() { return SchemaOf<CompareFile>("Results compared by farscale compare"); }

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "pages/render.h"
 #include "planning/compare.h"
 
 namespace farscale {
@@ -12,7 +13,7 @@ namespace farscale {
 inline constexpr int kCompareVersion = 2;
 
 // Each result against the first.
-std::string WriteCompareJson(const std::vector<ComparedResults>& comparisons);
+std::string WriteCompareJson(std::vector<ComparedResults> comparisons, const Partials& templates);
 nlohmann::ordered_json CompareSchema();
 
 }  // namespace farscale

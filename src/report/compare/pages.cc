@@ -19,12 +19,6 @@ namespace {
 
 using Data = ReportData;
 
-Data SentenceList(const std::vector<std::string>& texts) {
-  Data list = Data::array();
-  for (const std::string& text : texts) list.push_back(text);
-  return list;
-}
-
 std::string HundredTimes(double logarithm) {
   return std::fabs(logarithm) < 0.00005 ? "0.00" : fmt::format("{:+.2f}", 100 * logarithm);
 }
@@ -48,14 +42,45 @@ Data ChangeCell(const ComparedNumber& number, bool rises_for_better, Format form
                                 : "loss"}};
 }
 
+std::string Indent(int depth) {
+  std::string indent;
+  for (int i = 0; i < depth; ++i) indent += "\u00a0\u00a0";
+  return indent;
+}
+
+constexpr const char* kNothing = "–";
+
+// A core count in the table of the terminal.
+struct CountRow {
+  std::string cores, from = kNothing, to = kNothing, change = kNothing, beyond_noise = kNothing, most;
+  std::string time_from, time_to, time_change;
+  FARSCALE_TAGS(cores, from, to, change, beyond_noise, most, time_from, time_to, time_change)
+};
+
+struct FactorOfCount {
+  std::string name, indent, from = kNothing, to = kNothing, change = kNothing, interval = kNothing;
+  std::string beyond_noise = kNothing, part;
+  FARSCALE_TAGS(name, indent, from, to, change, interval, beyond_noise, part)
+};
+
+struct FactorTableOfCount {
+  std::string cores, whole;
+  std::vector<FactorOfCount> rows;
+  FARSCALE_TAGS(cores, whole, rows)
+};
+
 class PhaseSection {
  public:
-  PhaseSection(const ComparedResults& compared, const ComparedPhase& phase, const std::string& slug, ReportModel& model)
-      : compared_(compared), phase_(phase), slug_(slug), model_(model) {}
+  PhaseSection(const ComparedResults& compared, const ComparedPhase& phase, const std::string& slug,
+               const Partials& templates, ReportModel& model)
+      : compared_(compared), phase_(phase), slug_(slug), templates_(templates), model_(model) {}
 
   Data Build() {
-    Data section = {{"heading", phase_.name.empty() ? "All runs" : phase_.name}, {"anchor", slug_}};
-    section["findings"] = SentenceList(SummarizeComparedPhase(compared_, phase_));
+    Data section = {{"heading", phase_.name.empty() ? "All runs" : phase_.name},
+                    {"isNamed", !phase_.name.empty()},
+                    {"anchor", slug_},
+                    {"findings", SummarizeComparedPhase(compared_, phase_, templates_)}};
+    AddTables(section);
     section["columns"] = Data::array();
     for (const ComparedCount& count : phase_.counts)
       section["columns"].push_back({{"cores", FormatCores(count.cores)}});
@@ -65,6 +90,7 @@ class PhaseSection {
     section["targets"] = Targets();
     section["hasTargets"] = !phase_.targets.empty();
     section["projectedName"] = phase_.targets.empty() ? "" : Name(phase_.targets.front().whole);
+    section["targetName"] = phase_.targets.empty() ? "" : NameInSentence(phase_.targets.front().whole);
     const bool is_drawn = HeadlineOfBoth().has_value();
     section["isDrawn"] = is_drawn;
     section["figure"] = is_drawn ? Figure() : Data{{"svg", ""}, {"file", ""}, {"alt", ""}};
@@ -72,13 +98,71 @@ class PhaseSection {
   }
 
  private:
+  // For the terminal: factors on the largest common count, and the widest efficiency on every count.
+  void AddTables(Data& section) const {
+    const ComparedCount* largest = phase_.LargestCommon();
+    section["largest"] = largest != nullptr ? ToData(LargestTable(*largest)) : Data(false);
+    Factor whole = Factor::kParallelEfficiency;
+    for (const ComparedCount& count : phase_.counts) {
+      if (count.efficiency) whole = count.whole;
+    }
+    std::vector<CountRow> rows;
+    for (const ComparedCount& count : phase_.counts) {
+      const ComparedNumber* number = count.Find(whole);
+      const Contribution* most = count.efficiency ? count.efficiency->Largest() : nullptr;
+      CountRow row{.cores = FormatCores(count.cores), .most = most != nullptr ? "most by " + NameOf(*most) : ""};
+      const auto format = [&](double value) { return FormatValue(whole, value); };
+      Fill(number != nullptr ? *number : ComparedNumber{}, format, row);
+      CountRow time;
+      Fill(count.seconds, FormatSeconds, time);
+      row.time_from = time.from;
+      row.time_to = time.to;
+      row.time_change = time.change;
+      rows.push_back(std::move(row));
+    }
+    section["counts"] = ToData(rows);
+    section["wholeName"] = NameInSentence(whole);
+    section["hasTimes"] = std::ranges::any_of(phase_.counts, [](const ComparedCount& count) {
+      return count.seconds.before || count.seconds.after;
+    });
+  }
+
+  static void Fill(const ComparedNumber& number, auto format, auto& row) {
+    if (number.before) row.from = format(*number.before);
+    if (number.after) row.to = format(*number.after);
+    if (!number.change) return;
+    row.change = FormatRise(number.change->ratio);
+    row.beyond_noise = number.is_beyond_noise ? "yes" : "no";
+    if constexpr (requires { row.interval; }) row.interval = FormatRiseInterval(*number.change);
+  }
+
+  static FactorTableOfCount LargestTable(const ComparedCount& count) {
+    FactorTableOfCount table{.cores = CoresText(count.cores),
+                             .whole = count.efficiency ? NameInSentence(count.whole) : "it"};
+    for (const ComparedFactor& one : count.factors) {
+      FactorOfCount row{.name = Name(one.factor), .indent = Indent(DepthOf(one.factor))};
+      Fill(one.number, [&](double value) { return FormatValue(one.factor, value); }, row);
+      if (count.efficiency) {
+        for (const Contribution& part : count.efficiency->parts) {
+          const bool is_it = part.kind == Contribution::Kind::kFactor && part.factor == one.factor;
+          if (is_it) row.part = FormatRise(std::exp(part.logarithm));
+        }
+      }
+      table.rows.push_back(std::move(row));
+    }
+    if (count.seconds.before || count.seconds.after) {
+      Fill(count.seconds, FormatSeconds, table.rows.emplace_back(FactorOfCount{.name = "Time of an iteration"}));
+    }
+    return table;
+  }
+
   Data FactorRows() const {
     Data rows = Data::array();
     const auto add = [&](const std::string& name, int depth, Data cells) {
-      std::string indent;
-      for (int i = 0; i < depth; ++i) indent += "\u00a0\u00a0";
-      rows.push_back(
-          {{"name", name}, {"depth", std::to_string(depth)}, {"indent", indent}, {"cells", std::move(cells)}});
+      rows.push_back({{"name", name},
+                      {"depth", std::to_string(depth)},
+                      {"indent", Indent(depth)},
+                      {"cells", std::move(cells)}});
     };
     for (const FactorType& type : AllFactors()) {
       Data cells = Data::array();
@@ -151,10 +235,10 @@ class PhaseSection {
 
   // Beyond the evidence of either side the interval alone.
   static Data SideCell(Factor factor, const ProjectedPair& pair, const std::optional<ProjectedValue>& value) {
-    if (!value) return {{"text", "–"}, {"interval", ""}, {"hasInterval", false}};
+    if (!value) return {{"text", kNothing}, {"interval", ""}};
     const std::string interval = FormatBounds(factor, value->interval80);
-    if (!pair.is_evidence) return {{"text", interval}, {"interval", ""}, {"hasInterval", false}};
-    return {{"text", FormatValue(factor, value->value)}, {"interval", interval}, {"hasInterval", true}};
+    if (!pair.is_evidence) return {{"text", interval}, {"interval", ""}};
+    return {{"text", FormatValue(factor, value->value)}, {"interval", interval}};
   }
 
   static std::string Time(const ProjectedPair& pair, const std::optional<ProjectedValue>& value) {
@@ -170,7 +254,7 @@ class PhaseSection {
     for (const ComparedTarget& target : phase_.targets) {
       const ProjectedPair& pair = target.efficiency;
       const Contribution* largest = target.explained ? target.explained->Largest() : nullptr;
-      std::string verdict = "not evidence";
+      std::string verdict = "too uncertain";
       if (pair.is_evidence) verdict = pair.is_apart ? "differ" : "intervals overlap";
       rows.push_back(
           {{"cores", FormatCores(target.cores)},
@@ -180,6 +264,7 @@ class PhaseSection {
            {"timeAfter", Time(target.seconds, target.seconds.after)},
            {"verdict", verdict},
            {"isEvidence", pair.is_evidence},
+           {"most", pair.is_evidence && pair.is_apart && largest != nullptr ? "most by " + NameOf(*largest) : ""},
            {"explained",
             pair.is_evidence && pair.is_apart && largest != nullptr ? DescribeParts(*target.explained, 2) : "–"}});
     }
@@ -240,12 +325,13 @@ class PhaseSection {
   const ComparedResults& compared_;
   const ComparedPhase& phase_;
   const std::string slug_;
+  const Partials& templates_;
   ReportModel& model_;
 };
 
 }  // namespace
 
-ReportModel BuildCompareModel(const std::vector<ComparedResults>& comparisons) {
+ReportModel BuildCompareModel(const std::vector<ComparedResults>& comparisons, const Partials& templates) {
   ReportModel model;
   std::string title = comparisons.front().before;
   for (const ComparedResults& compared : comparisons) title += " and " + compared.after;
@@ -255,13 +341,13 @@ ReportModel BuildCompareModel(const std::vector<ComparedResults>& comparisons) {
   for (std::size_t i = 0; i < comparisons.size(); ++i) {
     const ComparedResults& compared = comparisons[i];
     Data one = {{"before", compared.before}, {"after", compared.after}};
-    one["doubts"] = SentenceList(DoubtsOfCompared(compared));
-    one["notes"] = SentenceList(SummarizeCompared(compared));
+    one["doubts"] = DoubtsOfCompared(compared);
+    one["notes"] = SummarizeCompared(compared, templates);
     one["hasNotes"] = !one["notes"].empty();
     one["phases"] = Data::array();
     for (std::size_t k = 0; k < compared.phases.size(); ++k, ++phases) {
       const std::string slug = fmt::format("compare-{}-{}", i + 1, k + 1);
-      one["phases"].push_back(PhaseSection(compared, compared.phases[k], slug, model).Build());
+      one["phases"].push_back(PhaseSection(compared, compared.phases[k], slug, templates, model).Build());
     }
     model.data["comparisons"].push_back(std::move(one));
   }
@@ -269,14 +355,22 @@ ReportModel BuildCompareModel(const std::vector<ComparedResults>& comparisons) {
   return model;
 }
 
+std::vector<std::string> WriteCompareTexts(const ReportModel& model, const Partials& templates) {
+  std::vector<std::string> texts;
+  for (const Data& comparison : model.data["comparisons"]) {
+    texts.push_back(RenderText(templates, "compare.txt", comparison));
+  }
+  return texts;
+}
+
 std::vector<std::filesystem::path> WriteCompared(const std::vector<ComparedResults>& comparisons,
                                                  const ReportTemplates& templates,
                                                  const std::filesystem::path& folder) {
-  ReportModel model = BuildCompareModel(comparisons);
+  ReportModel model = BuildCompareModel(comparisons, templates.partials);
   NamedTexts files = {
       {"compare.html", RenderHtml(model, templates)},
       {"compare.md", RenderTemplate(templates.markdown, model.data, Escape::kMarkdown, templates.partials)},
-      {"compare.json", WriteCompareJson(comparisons)}};
+      {"compare.json", WriteCompareJson(comparisons, templates.partials)}};
   for (const auto& [name, svg] : model.figures) {
     files.emplace_back(std::filesystem::path("figures") / name, svg + "\n");
   }

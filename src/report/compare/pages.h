@@ -11,7 +11,10 @@
 namespace farscale {
 
 // The tags of templates/compare.*.mustache [docs/templates.md], but for `style`.
-ReportModel BuildCompareModel(const std::vector<ComparedResults>& comparisons);
+ReportModel BuildCompareModel(const std::vector<ComparedResults>& comparisons, const Partials& templates);
+
+// For the terminal, one a comparison.
+std::vector<std::string> WriteCompareTexts(const ReportModel& model, const Partials& templates);
 
 // Writes all or nothing of each file; everything is rendered before the first is written. Returns the paths.
 std::vector<std::filesystem::path> WriteCompared(const std::vector<ComparedResults>& comparisons,

@@ -8,101 +8,87 @@
 #include "base/format.h"
 #include "base/text.h"
 #include "factors/scaling.h"
-#include "pages/text_table.h"
 #include "report/figures.h"
 
 namespace farscale {
 namespace {
 
-using Kind = Contribution::Kind;
-
 constexpr double kTellingRatio = 8;      // of a target to the largest run
 constexpr double kWorthSaying = 0.0005;  // of logarithms: half a digit of what is printed
 
-std::string Cores(double cores) { return FormatCores(cores) + (cores == 1 ? " core" : " cores"); }
-
-std::string Capital(std::string text) {
+std::string Capitalized(std::string text) {
   if (!text.empty() && text[0] >= 'a' && text[0] <= 'z') text[0] = static_cast<char>(text[0] - 'a' + 'A');
   return text;
 }
 
-// "beyond noise (95 % interval +1.0 % to +2.0 %)"
-std::string Verdict(const ComparedNumber& number) {
-  return fmt::format("{} (95 % interval {})", number.is_beyond_noise ? "beyond noise" : "within noise",
-                     FormatRiseInterval(*number.change));
-}
+// Of a quantity measured on both sides.
+struct MeasuredChange {
+  std::string cores, factor, from, to, change, interval, largest, parts;
+  bool is_beyond_noise = false;
+  FARSCALE_TAGS(cores, factor, from, to, change, interval, largest, parts, is_beyond_noise)
+};
 
-std::string SayTime(const ComparedResults& compared, const ComparedCount& count) {
-  const Change& change = *count.seconds.change;
-  std::string text =
-      fmt::format("On {}, an iteration takes {} in {} and {} in {}: {}, {}", Cores(count.cores),
-                  FormatSeconds(*count.seconds.before), compared.before, FormatSeconds(*count.seconds.after),
-                  compared.after, FormatRise(change.ratio), Verdict(count.seconds));
-  const Contribution* largest = count.time ? count.time->Largest() : nullptr;
-  if (largest != nullptr && count.seconds.is_beyond_noise) {
-    text += fmt::format(". {} contributes most: {}", Capital(NameOf(*largest)), DescribeParts(*count.time, 4));
+MeasuredChange ChangeOf(const ComparedCount& count, const ComparedNumber& number, std::string (*format)(double),
+                        const std::optional<Decomposition>& difference) {
+  MeasuredChange text{.cores = CoresText(count.cores),
+                      .factor = NameInSentence(count.whole),
+                      .from = format(*number.before),
+                      .to = format(*number.after),
+                      .change = FormatRise(number.change->ratio),
+                      .interval = FormatRiseInterval(*number.change),
+                      .is_beyond_noise = number.is_beyond_noise};
+  const Contribution* largest = difference ? difference->Largest() : nullptr;
+  if (largest != nullptr && number.is_beyond_noise) {
+    text.largest = Capitalized(NameOf(*largest));
+    text.parts = DescribeParts(*difference, 4);
   }
-  return text + ".";
+  return text;
 }
 
-std::string SayEfficiency(const ComparedResults& compared, const ComparedCount& count) {
-  const ComparedNumber* number = count.Find(count.whole);
-  if (number == nullptr || !number->change || !count.efficiency) return "";
-  std::string text =
-      fmt::format("On {}, {} is {} in {} and {} in {}: {}, {}", Cores(count.cores), NameInSentence(count.whole),
-                  FormatFactor(*number->before), compared.before, FormatFactor(*number->after), compared.after,
-                  FormatRise(number->change->ratio), Verdict(*number));
-  const Contribution* largest = count.efficiency->Largest();
-  if (largest != nullptr && number->is_beyond_noise) {
-    text += fmt::format(". {} contributes most: {}", Capital(NameOf(*largest)), DescribeParts(*count.efficiency, 4));
-  }
-  return text + ".";
-}
+// What changed beyond noise, with the number of counts at which it did.
+struct ChangesOfPhase {
+  std::string counts, changed;
+  std::string total;
+  FARSCALE_TAGS(counts, changed, total)
+};
 
-// What changed beyond noise, with the counts at which it did.
-std::string SayChanges(const ComparedPhase& phase) {
+std::optional<ChangesOfPhase> ChangesOf(const ComparedPhase& phase) {
+  const auto common = static_cast<std::size_t>(std::ranges::count_if(phase.counts, &ComparedCount::is_common));
+  if (common == 0) return std::nullopt;
   std::vector<std::string> changed;
-  std::size_t common = 0, times = 0;
-  for (const ComparedCount& count : phase.counts) {
-    common += count.is_common ? 1 : 0;
-    times += count.seconds.is_beyond_noise ? 1 : 0;
-  }
-  if (common == 0) return "";
-  const auto add = [&](const std::string& name, std::size_t beyond) {
+  const auto add = [&](const std::string& name, auto is_beyond) {
+    const auto beyond = std::ranges::count_if(phase.counts, is_beyond);
     if (beyond > 0) changed.push_back(name + (common == 1 ? "" : fmt::format(" (on {})", beyond)));
   };
   for (const FactorType& type : AllFactors()) {
-    std::size_t beyond = 0;
-    for (const ComparedCount& count : phase.counts) {
+    add(NameInSentence(type.factor), [&](const ComparedCount& count) {
       const ComparedNumber* number = count.Find(type.factor);
-      beyond += number != nullptr && number->is_beyond_noise ? 1 : 0;
-    }
-    add(NameInSentence(type.factor), beyond);
+      return number != nullptr && number->is_beyond_noise;
+    });
   }
-  add("time of an iteration", times);
-  const std::string counts = common == 1 ? "one common core count" : fmt::format("{} common core counts", common);
-  const std::size_t changes = phase.CountChanges();
-  if (changed.empty())
-    return fmt::format("On the {} nothing changed beyond noise, {} changes taken together.", counts, changes);
-  return fmt::format("On the {} these changed beyond noise, {} changes taken together: {}.", counts, changes,
-                     Join(changed, ", "));
+  add("time of an iteration", [](const ComparedCount& count) { return count.seconds.is_beyond_noise; });
+  return ChangesOfPhase{common == 1 ? "one common core count" : fmt::format("{} common core counts", common),
+                        Join(changed, ", "), std::to_string(phase.CountChanges())};
 }
 
-std::string Projected(Factor factor, const ProjectedValue& value) {
+struct ProjectedChange {
+  std::string cores, factor, from, to, largest, parts, overlap_from;
+  bool is_apart = false;
+  FARSCALE_TAGS(cores, factor, from, to, largest, parts, overlap_from, is_apart)
+};
+
+std::string WithInterval(Factor factor, const ProjectedValue& value) {
   return FormatValue(factor, value.value) +
          (value.interval80 ? " (" + FormatBounds(factor, value.interval80) + ")" : "");
 }
 
-double LargestFitted(const ComparedPhase& phase) {
-  return std::max(phase.projection_before->fitted_cores.back(), phase.projection_after->fitted_cores.back());
-}
-
-// Of the targets that are evidence: the largest on which the intervals are apart, else the one nearest to eight times
-// the largest run.
+// Of the reliable targets: the largest on which the intervals are apart, else the one nearest to eight times the largest
+// run.
 const ComparedTarget* TellingTarget(const ComparedPhase& phase) {
   const ComparedTarget* apart = nullptr;
   const ComparedTarget* nearest = nullptr;
-  const double aim = kTellingRatio * LargestFitted(phase);
+  const double aim = kTellingRatio * std::max(phase.projection_before->fitted_cores.back(),
+                                              phase.projection_after->fitted_cores.back());
   const auto distance = [&](const ComparedTarget& target) { return std::fabs(std::log(target.cores / aim)); };
   for (const ComparedTarget& target : phase.targets) {
     if (!target.efficiency.is_evidence) continue;
@@ -112,130 +98,101 @@ const ComparedTarget* TellingTarget(const ComparedPhase& phase) {
   return apart != nullptr ? apart : nearest;
 }
 
-// Targets that are evidence and larger than that, where the intervals overlap again.
-std::string SayWhereTheyOverlap(const ComparedPhase& phase, const ComparedTarget& told) {
-  const ComparedTarget* first = nullptr;
-  for (const ComparedTarget& target : phase.targets) {
-    if (target.efficiency.is_evidence && target.cores > told.cores && first == nullptr) first = &target;
-  }
-  return first == nullptr ? "" : fmt::format(" From {} on the intervals overlap.", Cores(first->cores));
-}
-
-std::string SayProjected(const ComparedResults& compared, const ComparedPhase& phase) {
-  if (phase.targets.empty()) return "";
-  const ComparedTarget* told = TellingTarget(phase);
-  if (told == nullptr) return "The projections are not evidence on both sides at any common target.";
+std::optional<ProjectedChange> ProjectedOf(const ComparedPhase& phase) {
+  const ComparedTarget* told = phase.targets.empty() ? nullptr : TellingTarget(phase);
+  if (told == nullptr) return std::nullopt;
   const ProjectedPair& pair = told->efficiency;
-  std::string text = fmt::format("On {}, which is evidence on both sides, {} is projected as {} in {} and {} in {}",
-                                 Cores(told->cores), NameInSentence(told->whole), Projected(told->whole, *pair.before),
-                                 compared.before, Projected(told->whole, *pair.after), compared.after);
-  if (!pair.is_apart) return text + ": the 80 % intervals overlap, so that is no evidence of a difference.";
-  text += ": the 80 % intervals are apart, which is evidence of a difference";
+  ProjectedChange text{.cores = CoresText(told->cores),
+                       .factor = NameInSentence(told->whole),
+                       .from = WithInterval(told->whole, *pair.before),
+                       .to = WithInterval(told->whole, *pair.after),
+                       .is_apart = pair.is_apart};
   const Contribution* largest = told->explained ? told->explained->Largest() : nullptr;
   if (largest != nullptr) {
-    text += fmt::format("; {} contributes most: {}", NameOf(*largest), DescribeParts(*told->explained, 3));
+    text.largest = NameOf(*largest);
+    text.parts = DescribeParts(*told->explained, 3);
   }
-  return text + "." + SayWhereTheyOverlap(phase, *told);
+  const auto beyond = std::ranges::find_if(phase.targets, [&](const ComparedTarget& target) {
+    return target.efficiency.is_evidence && target.cores > told->cores;
+  });
+  if (pair.is_apart && beyond != phase.targets.end()) text.overlap_from = CoresText(beyond->cores);
+  return text;
 }
 
-using Cells = std::vector<std::vector<std::string>>;
+// Two values of a side each.
+struct BothSides {
+  std::string first, second, common;
+  FARSCALE_TAGS(first, second, common)
+};
 
-std::string Number(Factor factor, const std::optional<double>& value) {
-  return value ? FormatValue(factor, *value) : "-";
-}
-std::string Seconds(const std::optional<double>& value) { return value ? FormatSeconds(*value) : "-"; }
+struct SideFact {
+  std::string name, scaling, factors, why;
+  FARSCALE_TAGS(name, scaling, factors, why)
+};
 
-// What a change is: "+1.2 %", its interval, and whether it is noise.
-std::vector<std::string> ChangeCells(const ComparedNumber& number) {
-  if (!number.change) return {"-", "-", "-"};
-  return {FormatRise(number.change->ratio), FormatRiseInterval(*number.change), number.is_beyond_noise ? "yes" : "no"};
-}
+struct Notes {
+  std::optional<BothSides> references, different_scaling;
+  std::vector<SideFact> shown, only, superlinear;
+  std::string unknown_scaling;  // a side
+  bool is_scaling_unknown = false, have_times = false, have_global = false;
+  FARSCALE_TAGS(references, different_scaling, shown, only, superlinear, unknown_scaling, is_scaling_unknown,
+                have_times, have_global)
+};
 
-std::string ShareOfDifference(const std::optional<Decomposition>& difference, Factor factor) {
-  if (!difference) return "";
-  for (const Contribution& part : difference->parts) {
-    if (part.kind == Kind::kFactor && part.factor == factor) return FormatRise(std::exp(part.logarithm));
-  }
-  return "";
-}
-
-std::string TableOfFactors(const ComparedResults& compared, const ComparedCount& count) {
-  Cells cells = {{"on " + Cores(count.cores), compared.before, compared.after, "change", "95 % interval",
-                  "beyond noise", "part of " + (count.efficiency ? NameInSentence(count.whole) : "it")}};
-  const auto add = [&](std::vector<std::string> row, const ComparedNumber& number, const std::string& part) {
-    for (std::string& cell : ChangeCells(number)) row.push_back(std::move(cell));
-    row.push_back(part);
-    cells.push_back(std::move(row));
-  };
-  for (const ComparedFactor& one : count.factors) {
-    const std::string indent(2 * static_cast<std::size_t>(DepthOf(one.factor)), ' ');
-    add({indent + Name(one.factor), Number(one.factor, one.number.before), Number(one.factor, one.number.after)},
-        one.number, ShareOfDifference(count.efficiency, one.factor));
-  }
-  if (count.seconds.before || count.seconds.after) {
-    add({"Time of an iteration", Seconds(count.seconds.before), Seconds(count.seconds.after)}, count.seconds, "");
-  }
-  return FormatTable(cells);
+void AddOnly(const std::string& name, const std::vector<Factor>& factors, bool is_timed, Notes& notes) {
+  std::vector<std::string> names;
+  for (const Factor factor : factors) names.push_back(NameInSentence(factor));
+  if (is_timed) names.emplace_back("time of an iteration");
+  if (!names.empty()) notes.only.push_back({.name = name, .factors = Join(names, ", ")});
 }
 
-std::string TableOfCounts(const ComparedResults& compared, const ComparedPhase& phase) {
-  Factor whole = Factor::kParallelEfficiency;
-  bool has_times = false;
-  for (const ComparedCount& count : phase.counts) {
-    if (count.efficiency) whole = count.whole;
-    has_times = has_times || count.seconds.before || count.seconds.after;
+ReportData NotesData(const ComparedResults& compared, const ComparedPhase& phase) {
+  const ComparedTerms& terms = phase.terms;
+  const std::optional<Scaling>&first = terms.first_scaling, &second = terms.second_scaling;
+  Notes notes{.have_times = terms.have_times, .have_global = terms.have_global};
+  if (terms.first_reference) {
+    notes.references = {FormatCores(*terms.first_reference), FormatCores(*terms.second_reference),
+                        terms.reference ? FormatCores(*terms.reference) : ""};
   }
-  Cells cells = {{"cores"}};
-  if (has_times) cells[0].insert(cells[0].end(), {"time: " + compared.before, compared.after, "change"});
-  cells[0].insert(cells[0].end(),
-                  {NameInSentence(whole) + ": " + compared.before, compared.after, "change", "beyond noise", ""});
-  for (const ComparedCount& count : phase.counts) {
-    std::vector<std::string> row = {FormatCores(count.cores)};
-    if (has_times) {
-      row.insert(row.end(), {Seconds(count.seconds.before), Seconds(count.seconds.after),
-                             count.seconds.change ? FormatRise(count.seconds.change->ratio) : "-"});
-    }
-    const ComparedNumber* number = count.Find(whole);
-    const ComparedNumber none;
-    if (number == nullptr) number = &none;
-    const std::vector<std::string> change = ChangeCells(*number);
-    const Contribution* largest = count.efficiency ? count.efficiency->Largest() : nullptr;
-    row.insert(row.end(), {Number(whole, number->before), Number(whole, number->after), change[0], change[2],
-                           largest != nullptr ? "most by " + NameOf(*largest) : ""});
-    cells.push_back(std::move(row));
+  if (terms.is_first_shown) notes.shown.push_back({.name = compared.before, .scaling = ToString(*first)});
+  if (terms.is_second_shown) notes.shown.push_back({.name = compared.after, .scaling = ToString(*second)});
+  if (first && second && first != second) notes.different_scaling = {ToString(*first), ToString(*second), ""};
+  if (first.has_value() != second.has_value()) notes.unknown_scaling = first ? compared.after : compared.before;
+  notes.is_scaling_unknown = !first && !second && (terms.have_global || terms.have_times);
+  AddOnly(compared.before, terms.first_only, terms.is_first_timed, notes);
+  AddOnly(compared.after, terms.second_only, terms.is_second_timed, notes);
+  for (const auto& [name, why] :
+       {std::pair(compared.before, phase.superlinear_before), std::pair(compared.after, phase.superlinear_after)}) {
+    if (!why.empty()) notes.superlinear.push_back({.name = name, .why = why});
   }
-  return FormatTable(cells);
+  ReportData data = {{"before", compared.before}, {"after", compared.after}};
+  data.update(ToData(notes));
+  return data;
 }
 
-std::string TableOfTargets(const ComparedResults& compared, const ComparedPhase& phase) {
-  if (phase.targets.empty()) return "";
-  const Factor whole = phase.targets.front().whole;
-  Cells cells = {
-      {"projected to", NameInSentence(whole) + ": " + compared.before, compared.after, "intervals", "evidence", ""}};
-  for (const ComparedTarget& target : phase.targets) {
-    const ProjectedPair& pair = target.efficiency;
-    const auto text = [&](const ProjectedValue& value) {
-      return pair.is_evidence ? Projected(target.whole, value) : FormatBounds(target.whole, value.interval80);
-    };
-    const Contribution* largest = target.explained ? target.explained->Largest() : nullptr;
-    cells.push_back({FormatCores(target.cores), text(*pair.before), text(*pair.after),
-                     pair.is_apart ? "apart" : "overlap", pair.is_evidence ? "yes" : "no",
-                     pair.is_evidence && pair.is_apart && largest != nullptr ? "most by " + NameOf(*largest) : ""});
-  }
-  return "\n" + FormatTable(cells);
-}
+struct Findings {
+  bool has_common = false, has_no_target = false;
+  std::optional<MeasuredChange> time, efficiency;
+  std::optional<ChangesOfPhase> changes;
+  std::optional<ProjectedChange> projected;
+  std::vector<std::string> unprojected;  // sides
+  std::string noise, usual_noise;
+  FARSCALE_TAGS(has_common, has_no_target, time, efficiency, changes, projected, unprojected, noise, usual_noise)
+};
 
 }  // namespace
 
+std::string CoresText(double cores) { return FormatCores(cores) + (cores == 1 ? " core" : " cores"); }
+
 std::string NameOf(const Contribution& part) {
   switch (part.kind) {
-    case Kind::kFactor: return NameInSentence(part.factor);
-    case Kind::kBase: return "the base (useful time of the reference run)";
-    case Kind::kBaseInstructions: return "the base (instructions of the reference run)";
-    case Kind::kBaseRate: return "the base (time of an instruction in the reference run)";
-    case Kind::kBaseIpc: return "the base (instructions a cycle in the reference run)";
-    case Kind::kBaseFrequency: return "the base (frequency in the reference run)";
-    case Kind::kRest: break;
+    case Contribution::Kind::kFactor: return NameInSentence(part.factor);
+    case Contribution::Kind::kBase: return "the base (useful time of the reference run)";
+    case Contribution::Kind::kBaseInstructions: return "the base (instructions of the reference run)";
+    case Contribution::Kind::kBaseRate: return "the base (time of an instruction in the reference run)";
+    case Contribution::Kind::kBaseIpc: return "the base (instructions a cycle in the reference run)";
+    case Contribution::Kind::kBaseFrequency: return "the base (frequency in the reference run)";
+    case Contribution::Kind::kRest: break;
   }
   return "the rest (the whole is not exactly the product of its parts)";
 }
@@ -268,48 +225,48 @@ std::string DescribeParts(const Decomposition& difference, std::size_t most) {
   return Join(texts, ", ");
 }
 
-std::vector<std::string> SummarizeComparedPhase(const ComparedResults& compared, const ComparedPhase& phase) {
-  std::vector<std::string> sentences;
+std::vector<std::string> SummarizeComparedPhase(const ComparedResults& compared, const ComparedPhase& phase,
+                                                const Partials& templates) {
   const ComparedCount* largest = phase.LargestCommon();
-  if (largest == nullptr) {
-    sentences.push_back("No core count was run on both sides, so nothing measured compares.");
-  } else {
-    if (largest->seconds.change) sentences.push_back(SayTime(compared, *largest));
-    sentences.push_back(SayEfficiency(compared, *largest));
-    sentences.push_back(SayChanges(phase));
+  Findings findings{.has_common = largest != nullptr,
+                    .changes = ChangesOf(phase),
+                    .projected = ProjectedOf(phase),
+                    .noise = phase.noise ? FormatPercent(phase.noise->deviation) : "",
+                    .usual_noise = FormatPercent(kUsualNoise)};
+  if (largest != nullptr && largest->seconds.change) {
+    findings.time = ChangeOf(*largest, largest->seconds, FormatSeconds, largest->time);
   }
-  sentences.push_back(SayProjected(compared, phase));
-  for (const auto& [side, projection] :
-       {std::pair(&compared.before, phase.projection_before), std::pair(&compared.after, phase.projection_after)}) {
-    if (projection == nullptr) sentences.push_back(fmt::format("Nothing is projected of {}.", *side));
+  const ComparedNumber* number = largest != nullptr ? largest->Find(largest->whole) : nullptr;
+  if (number != nullptr && number->change && largest->efficiency) {
+    findings.efficiency = ChangeOf(*largest, *number, FormatFactor, largest->efficiency);
   }
-  sentences.push_back(
-      phase.noise
-          ? fmt::format("What repeats differ by, {} from run to run, is taken for noise.",
-                        FormatPercent(phase.noise->deviation))
-          : fmt::format("No core count was run twice on either side, so runs are taken to differ by {} by noise.",
-                        FormatPercent(kUsualNoise)));
-  sentences.insert(sentences.end(), phase.notes.begin(), phase.notes.end());
-  std::erase(sentences, "");
-  return sentences;
+  findings.has_no_target = !phase.targets.empty() && !findings.projected;
+  if (phase.projection_before == nullptr) findings.unprojected.push_back(compared.before);
+  if (phase.projection_after == nullptr) findings.unprojected.push_back(compared.after);
+  ReportData data = NotesData(compared, phase);
+  data.update(ToData(findings));
+  return RenderSentences(templates, "compare_findings.txt", data);
 }
 
-std::vector<std::string> SummarizeCompared(const ComparedResults& compared) {
-  std::vector<std::string> sentences;
+std::vector<std::string> NotesOf(const ComparedResults& compared, const ComparedPhase& phase,
+                                 const Partials& templates) {
+  return RenderSentences(templates, "compare_notes.txt", NotesData(compared, phase));
+}
+
+std::vector<std::string> SummarizeCompared(const ComparedResults& compared, const Partials& templates) {
+  ReportData data = {{"before", compared.before}, {"after", compared.after}, {"isEmpty", compared.phases.empty()}};
+  data["renamed"] = ReportData::array();
   for (const ComparedPhase& phase : compared.phases) {
     if (phase.before == phase.after) continue;
-    sentences.push_back(fmt::format(
-        "No phase has the same name on both sides; \"{}\" of {} is compared with \"{}\" of {}, which take most time.",
-        phase.before.Text(), compared.before, phase.after.Text(), compared.after));
+    data["renamed"].push_back({{"first", phase.before.Text()}, {"second", phase.after.Text()}});
   }
+  data["only"] = ReportData::array();
   for (const auto& [side, names] :
        {std::pair(&compared.before, &compared.only_before), std::pair(&compared.after, &compared.only_after)}) {
     if (names->empty()) continue;
-    sentences.push_back(
-        fmt::format("Only in {}: {} {}.", *side, names->size() == 1 ? "phase" : "phases", Join(*names, ", ")));
+    data["only"].push_back({{"name", *side}, {"areMany", names->size() > 1}, {"phases", Join(*names, ", ")}});
   }
-  if (compared.phases.empty()) sentences.push_back("Nothing compares: no series and phase is on both sides.");
-  return sentences;
+  return RenderSentences(templates, "compare_summary.txt", data);
 }
 
 std::vector<std::string> DoubtsOfCompared(const ComparedResults& compared) {
@@ -325,19 +282,6 @@ std::vector<std::string> DoubtsOfCompared(const ComparedResults& compared) {
     if (!is_both) doubts.push_back(fmt::format("{}: {}", compared.after, doubt));
   }
   return doubts;
-}
-
-std::string FormatCompared(const ComparedResults& compared) {
-  std::string text = fmt::format("{} against {}\n", compared.after, compared.before);
-  for (const std::string& doubt : DoubtsOfCompared(compared)) text += "Warning: " + doubt + "\n";
-  for (const std::string& sentence : SummarizeCompared(compared)) text += sentence + "\n";
-  for (const ComparedPhase& phase : compared.phases) {
-    text += "\n" + (phase.name.empty() ? std::string("All runs") : "Phase " + phase.name) + "\n";
-    for (const std::string& sentence : SummarizeComparedPhase(compared, phase)) text += "  " + sentence + "\n";
-    if (const ComparedCount* largest = phase.LargestCommon()) text += "\n" + TableOfFactors(compared, *largest);
-    text += "\n" + TableOfCounts(compared, phase) + TableOfTargets(compared, phase);
-  }
-  return text;
 }
 
 }  // namespace farscale

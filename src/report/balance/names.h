@@ -1,10 +1,9 @@
-// What a what-if of balancing found, in words: the same in the terminal, HTML and Markdown.
+// Names of strategies, configurations and cases, and gains as texts.
 #pragma once
 
 #include <cstddef>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "balance/what_if.h"
@@ -51,18 +50,5 @@ std::vector<NamedPart> PartsOf(const MakespanParts& parts);
 // What keeps a configuration from perfect balance without communication: the largest part of the makespan that is not
 // computation; nothing where it would not show.
 std::optional<NamedPart> LimitOf(const BalanceOutcome& outcome);
-
-// What was simulated, in a sentence, and how: name and value.
-std::string DescribeWhatIf(const WhatIf& what_if);
-std::vector<std::pair<std::string, std::string>> DescribeMethod(const WhatIf& what_if);
-
-// What was left out, by reason: "3 configurations (RefineLB every 20 iterations with 64 tasks on 16 processors, …):
-// why".
-std::vector<std::string> DescribeLeftOut(const WhatIf& what_if);
-
-
-// What was simulated and how, the answer and why, the best `top` configurations of every case with what they are
-// compared with, other mappings of ranks to nodes, what was left out, and what was odd.
-std::string FormatWhatIf(const WhatIf& what_if, std::size_t top);
 
 }  // namespace farscale
