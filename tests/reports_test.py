@@ -146,7 +146,7 @@ class Allocation(ReportsTest):
         self.assertEqual(predicted[1]["efficiency"], "")  # beyond the evidence there is the interval and no number
         self.assertGreater(float(predicted[1]["efficiency_high80"]), float(predicted[1]["efficiency_low80"]))
         page = self.check_page(self.folder / "a/allocation.html")
-        for text in ("Recommended job size", "measured, baseline", "not evidence", "Ideal speedup", "Method",
+        for text in ("Recommended job size", "measured, baseline", "uncertain", "Ideal speedup", "Method",
                      "E = p₀ T₀ / (p T)", "core hours", "rules \"bsc\""):
             self.assertIn(text, page.text)
         self.assertIn("<svg", (self.folder / "a/allocation.html").read_text())

@@ -58,11 +58,12 @@ void WriteAllocationForm(const Results& results, const AllocationFormOptions& op
                          const std::filesystem::path& folder, const Common& common) {
   const AllocationPack pack = MakeAllocationPack(results, AllocationOptionsOf(options));
   const auto files = WriteAllocation(results, pack, templates, folder);
+  const AllocationText text = DescribeAllocation(results, pack, templates.partials);
   if (!common.quiet) {
-    for (const std::string& sentence : DescribeRecommendation(pack)) fmt::print("{}\n", sentence);
+    for (const std::string& sentence : text.recommendation) fmt::print("{}\n", sentence);
   }
-  for (const std::string& sentence : pack.contradictions) Messages(common).Warning(sentence);
-  for (const std::string& sentence : pack.missing) Messages(common).Warning(sentence);
+  for (const std::string& sentence : text.contradictions) Messages(common).Warning(sentence);
+  for (const std::string& sentence : text.missing) Messages(common).Warning(sentence);
   PrintWritten(files, common);
 }
 

@@ -90,6 +90,40 @@ struct Recommendation {
 // What the efficiency is made from.
 enum class EfficiencyBasis { kNone, kTimes, kSpeedup, kGlobalEfficiency, kParallelEfficiency };
 
+// An efficiency by times and by global efficiency that differ beyond noise.
+struct ContradictingEfficiency {
+  double cores = 0;
+  double by_times = 0, by_factors = 0;
+};
+
+struct SizeOfCount {
+  double cores = 0, size = 0;
+};
+
+// What of the results cannot be true together.
+struct Contradictions {
+  std::vector<std::string> doubts;  // sentences: findings of the factor table
+  std::string work;                 // why the work of the phase does not grow as stated; else empty
+  std::vector<ContradictingEfficiency> efficiencies;
+  std::vector<SizeOfCount> sizes;  // that are not as the scaling has them, behind that of the baseline
+
+  bool Any() const { return !doubts.empty() || !work.empty() || !efficiencies.empty() || !sizes.empty(); }
+};
+
+// What an application should state and the results do not know.
+struct MissingInformation {
+  bool description = false, size = false, scaling = false, times = false;
+  bool plan = false;         // how many iterations
+  bool computation = false;  // how it scales, so that efficiency is parallel efficiency alone
+  bool counts = false;       // fewer than centres ask for
+  bool repeats = false, nodes = false, prediction = false;
+  std::string obstacle;  // why nothing is projected; empty where the results do not say
+
+  bool Any() const {
+    return description || size || scaling || times || plan || computation || counts || repeats || nodes || prediction;
+  }
+};
+
 struct AllocationPack {
   std::string series;
   PhaseId phase;
@@ -112,8 +146,8 @@ struct AllocationPack {
   std::size_t repeated_counts = 0;
   std::optional<Noise> noise;               // of times, else of efficiencies, between repeats
   std::string superlinear;                  // a sentence: why efficiencies above 110 % are there; else empty
-  std::vector<std::string> contradictions;  // sentences: what of the results cannot be true together
-  std::vector<std::string> missing;         // sentences: what an application should say and the results do not know
+  Contradictions contradictions;
+  MissingInformation missing;
 };
 
 // How far beyond the reliable range targets are shown, unless asked for. Chosen: two doublings show the trend.

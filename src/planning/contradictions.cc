@@ -80,12 +80,11 @@ std::string InWords(const std::vector<Pair>& pairs) {
   return Join(texts, ", ");
 }
 
-void CheckTimes(const AllocationTerms& terms, std::vector<std::string>& sentences) {
-  if (!terms.scaling() || !IsAboutAllRanks(terms.rows())) return;
+std::vector<ContradictingEfficiency> CheckTimes(const AllocationTerms& terms) {
+  if (!terms.scaling() || !IsAboutAllRanks(terms.rows())) return {};
   const Scaling scaling = *terms.scaling(), other = scaling == Scaling::kStrong ? Scaling::kWeak : Scaling::kStrong;
   const std::vector<Pair> pairs = PairsOf(terms, scaling), different = Different(pairs);
-  if (different.empty()) return;
-  if (different.size() == pairs.size() && Different(PairsOf(terms, other)).empty()) {
+  if (!different.empty() && different.size() == pairs.size() && Different(PairsOf(terms, other)).empty()) {
     throw Error(
         ErrorKind::kUsage, terms.phase().IsUnnamed() ? "" : "phase '" + terms.phase().Text() + "'",
         fmt::format("times and factors contradict each other with {} scaling: efficiency is {}; with {} scaling "
@@ -93,55 +92,38 @@ void CheckTimes(const AllocationTerms& terms, std::vector<std::string>& sentence
                     ToString(scaling), InWords(different), ToString(other)),
         "state that the scaling is " + ToString(other));
   }
-  sentences.push_back(fmt::format(
-      "Times and factors contradict each other beyond noise: with {} scaling, efficiency is {}. Measured rows "
-      "come from times and predicted ones from factors, so they do not go together. Likely, the times are not "
-      "those of the runs that the factors are of, iterations are counted otherwise, or the problem was of "
-      "another size.",
-      ToString(scaling), InWords(different)));
+  std::vector<ContradictingEfficiency> efficiencies;
+  for (const Pair& pair : different) efficiencies.push_back({pair.cores, pair.by_times, pair.by_factors});
+  return efficiencies;
 }
 
-void CheckSizes(const AllocationTerms& terms, const std::vector<AllocationRow>& rows,
-                std::vector<std::string>& sentences) {
-  if (!terms.scaling()) return;
-  const bool is_strong = *terms.scaling() == Scaling::kStrong;
-  const AllocationRow* baseline = nullptr;
+std::vector<SizeOfCount> CheckSizes(const AllocationTerms& terms, const std::vector<AllocationRow>& rows) {
+  if (!terms.scaling()) return {};
+  const auto size_of = [&](const AllocationRow& row) {
+    return *terms.scaling() == Scaling::kStrong ? row.size : row.portion;
+  };
+  const auto baseline = std::ranges::find_if(rows, &AllocationRow::is_baseline);
+  const std::optional<double> expected = size_of(*baseline);
+  std::vector<SizeOfCount> others;
   for (const AllocationRow& row : rows) {
-    if (row.is_baseline) baseline = &row;
-  }
-  std::vector<std::string> others;
-  for (const AllocationRow& row : rows) {
-    const std::optional<double>&size = is_strong ? row.size : row.portion,
-          &expected = is_strong ? baseline->size : baseline->portion;
+    const std::optional<double> size = size_of(row);
     if (!row.is_measured || !size || !expected || std::fabs(*size / *expected - 1) < kSameSize) continue;
-    others.push_back(fmt::format("{} on {}", FormatCores(*size), FormatCores(row.cores)));
+    if (others.empty()) others.push_back({baseline->cores, *expected});
+    others.push_back({row.cores, *size});
   }
-  if (others.empty()) return;
-  const double expected = is_strong ? *baseline->size : *baseline->portion;
-  sentences.push_back(
-      fmt::format("With {} scaling every run has a problem of the same size{}, but it is {} on {} cores, and {}: these "
-                  "efficiencies "
-                  "compare different problems.",
-                  ToString(*terms.scaling()), is_strong ? "" : " per process", FormatCores(expected),
-                  FormatCores(baseline->cores), Join(others, ", ")));
+  return others;
 }
 
 }  // namespace
 
-std::vector<std::string> FindContradictions(const AllocationTerms& terms, const std::vector<AllocationRow>& rows) {
+Contradictions FindContradictions(const AllocationTerms& terms, const std::vector<AllocationRow>& rows) {
   const FactorTable& table = terms.results().table;
-  std::vector<std::string> sentences = DoubtsOf(table.findings);
-  const std::string doubt = CheckScalingOf(table, terms.series(), terms.phase());
-  const bool is_said = std::any_of(sentences.begin(), sentences.end(), [&](const std::string& sentence) {
-    return sentence.find(doubt) != std::string::npos;
-  });
-  if (!doubt.empty() && !is_said) {
-    sentences.push_back(
-        fmt::format("The work of this phase does not grow as the scaling of its runs says: {}.", doubt));
-  }
-  CheckTimes(terms, sentences);
-  CheckSizes(terms, rows, sentences);
-  return sentences;
+  Contradictions found{.doubts = DoubtsOf(table.findings), .work = CheckScalingOf(table, terms.series(), terms.phase())};
+  const bool is_said = std::ranges::any_of(found.doubts, [&](const std::string& doubt) { return doubt.find(found.work) != std::string::npos; });
+  if (is_said) found.work.clear();
+  found.efficiencies = CheckTimes(terms);
+  found.sizes = CheckSizes(terms, rows);
+  return found;
 }
 
 }  // namespace farscale

@@ -1,7 +1,6 @@
 // Whether what the results say of a phase can be true together [docs/formulas.md, allocation].
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "planning/allocation.h"
@@ -9,9 +8,9 @@
 
 namespace farscale {
 
-// Sentences: runs whose efficiency by times is not that by factors, beyond noise, and problem sizes that do not go with
-// the scaling. `rows` are those of the pack. Throws a usage error where times and factors agree with the other kind of
-// scaling and not with the one stated, and where the runs of the phase exclude it.
-std::vector<std::string> FindContradictions(const AllocationTerms& terms, const std::vector<AllocationRow>& rows);
+// Runs whose efficiency by times is not that by factors, beyond noise, and problem sizes that do not go with the scaling.
+// `rows` are those of the pack. Throws a usage error where times and factors agree with the other kind of scaling and not
+// with the one stated, and where the runs of the phase exclude it.
+Contradictions FindContradictions(const AllocationTerms& terms, const std::vector<AllocationRow>& rows);
 
 }  // namespace farscale

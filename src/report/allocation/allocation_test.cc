@@ -13,9 +13,19 @@
 #include "report/allocation/pages.h"
 #include "report/allocation/text.h"
 #include "results/factor_table_csv.h"
+#include "support/own_templates.h"
 
 namespace farscale {
 namespace {
+
+const Partials& Texts() {
+  static const Partials texts = test::OwnTemplates().partials;
+  return texts;
+}
+
+AllocationText Described(const AllocationPack& pack, const Results& results = {}) {
+  return DescribeAllocation(results, pack, Texts());
+}
 
 using testing::Contains;
 using testing::ElementsAre;
@@ -82,12 +92,12 @@ TEST(Allocation, SaysWhyAnEfficiencyIsAbove110Percent) {
   EXPECT_DOUBLE_EQ(*pack.rows[1].efficiency.value, 1.25);
   const std::string why = "Efficiencies above 110 % are real where more of the problem fits the caches of more cores";
   EXPECT_THAT(pack.superlinear, HasSubstr(why));
-  EXPECT_THAT(DescribeRecommendation(pack), Contains(HasSubstr(why)));
-  EXPECT_THAT(BuildAllocationModel(results, pack).data["tableNote"].get<std::string>(), HasSubstr(why));
-  EXPECT_THAT(WriteAllocationCsv(results, pack), HasSubstr(why));
+  EXPECT_THAT(Described(pack).recommendation, Contains(HasSubstr(why)));
+  EXPECT_THAT(BuildAllocationModel(results, pack, Texts()).data["tableNote"].get<std::string>(), HasSubstr(why));
+  EXPECT_THAT(WriteAllocationCsv(results, pack, Described(pack, results)), HasSubstr(why));
   const std::string latex = "Efficiencies above 110 \\% are real";
-  EXPECT_THAT(WriteAllocationTable(results, pack), HasSubstr(latex));
-  EXPECT_THAT(WriteAllocationText(results, pack), HasSubstr(latex));
+  EXPECT_THAT(WriteAllocationTable(results, pack, Texts()), HasSubstr(latex));
+  EXPECT_THAT(WriteAllocationText(Described(pack, results), Texts()), HasSubstr(latex));
   EXPECT_EQ(MakeAllocationPack(Strong({Row(4, 40), Row(16, 9.5)}), {}).superlinear, "");
 }
 
@@ -97,8 +107,8 @@ TEST(Allocation, ADoubtfulScalingIsAContradiction) {
   results.table.rows[1].runtime = 13;
   CheckScaling(results.table, "");
   const AllocationPack pack = MakeAllocationPack(results, {});
-  EXPECT_THAT(pack.contradictions, Contains(HasSubstr("said to be weak, but from 4 to 16 cores an iteration falls")));
-  EXPECT_THAT(WriteAllocationText(results, pack), HasSubstr("\\textbf{the work of the runs does not grow"));
+  EXPECT_THAT(Described(pack).contradictions, Contains(HasSubstr("said to be weak, but from 4 to 16 cores an iteration falls")));
+  EXPECT_THAT(WriteAllocationText(Described(pack, results), Texts()), HasSubstr("\\textbf{the work of the runs does not grow"));
 }
 
 // Per process as much: 10 s and 12.5 s are E = 0.8, and S = 0.8 · 4.
@@ -113,7 +123,7 @@ TEST(Allocation, WeakScalingWithSizes) {
   EXPECT_EQ(pack.rows[1].size, 16000);
   EXPECT_EQ(pack.rows[1].portion, 1000);
   EXPECT_EQ(pack.recommendation.kind, Kind::kEvidenceEnds);  // as far as was measured
-  EXPECT_THAT(BuildAllocationModel(results, pack).data.dump(),
+  EXPECT_THAT(BuildAllocationModel(results, pack, Texts()).data.dump(),
               HasSubstr("1,000 atoms per process; in total 4,000 atoms on 4 and 16,000 atoms on 16 cores"));
 }
 
@@ -200,7 +210,7 @@ TEST(Allocation, PredictedRows) {
   EXPECT_FALSE(beyond.efficiency.value);
   EXPECT_FALSE(beyond.iteration.value);
   EXPECT_NEAR(beyond.efficiency.interval80->low, 0.2, 1e-12);
-  EXPECT_EQ(TabulateAllocation(pack, {}).lines[3].source, "not evidence");
+  EXPECT_EQ(TabulateAllocation(pack, {}).lines[3].source, "uncertain");
 }
 
 // E falls from 0.8 on 32 to 0.4 on 64 cores, over the logarithm: 0.75 lies at 32 · 2^(1/8) = 34.9 cores, 0.6 at 45.3,
@@ -215,7 +225,7 @@ TEST(Allocation, RecommendationStaysWithinTheEvidence) {
   const AllocationPack pack = MakeAllocationPack(Projected(), options);
   EXPECT_EQ(pack.recommendation.kind, Kind::kEvidenceEnds);
   EXPECT_EQ(pack.recommendation.cores, 40);
-  EXPECT_THAT(DescribeRecommendation(pack).front(), HasSubstr("not evidence"));
+  EXPECT_THAT(Described(pack).recommendation.front(), HasSubstr("too uncertain"));
 }
 
 // The limit of 34.9 cores holds 4 processes of 8 threads without nodes, and 4 full nodes of 8 cores; time, efficiency
@@ -229,7 +239,7 @@ TEST(Allocation, RecommendedJobsFitNodesAndProcesses) {
   EXPECT_EQ(pack.recommendation.cores, 32);
   EXPECT_DOUBLE_EQ(*pack.recommendation.efficiency.value, 0.8);
   EXPECT_DOUBLE_EQ(*pack.recommendation.core_hours.value, 32 * 15.625 / 3600);
-  EXPECT_THAT(DescribeRecommendation(pack).front(), HasSubstr("the limit is at 34, 80 % interval"));
+  EXPECT_THAT(Described(pack).recommendation.front(), HasSubstr("the limit is at 34, 80 % interval"));
   results = Projected();
   results.table.rows[0].nodes = 1;
   results.table.rows[1].nodes = 2;
@@ -247,7 +257,7 @@ TEST(Allocation, SureSizes) {
   AllocationPack pack = MakeAllocationPack(Projected(), options);
   EXPECT_EQ(pack.recommendation.sure, 40);
   EXPECT_TRUE(pack.recommendation.is_surer);
-  EXPECT_THAT(DescribeRecommendation(pack),
+  EXPECT_THAT(Described(pack).recommendation,
               Contains("On 40 cores it is at least 50 % with a probability of more than 90 %."));
   pack = MakeAllocationPack(Projected(), {});
   EXPECT_EQ(pack.recommendation.sure, 32);
@@ -269,13 +279,13 @@ TEST(Allocation, NothingBeyondRunsThatFail) {
   ASSERT_EQ(job.disagreements.size(), 1u);
   EXPECT_DOUBLE_EQ(*job.disagreements[0].measured.value, 0.7);
   EXPECT_DOUBLE_EQ(*job.disagreements[0].projected.value, 1);
-  EXPECT_THAT(DescribeRecommendation(pack),
+  EXPECT_THAT(Described(pack).recommendation,
               Contains("Measurement and projection disagree: on 16 cores the efficiency is 70.0 % as measured and "
                        "100.0 % (80 % interval 99.0 % to 101.0 %) as projected. What was measured comes first; the "
                        "projection alone allows 34 cores."));
-  EXPECT_THAT(WriteAllocationCsv(results, pack), HasSubstr("# Measurement and projection disagree: on 16 cores"));
-  EXPECT_THAT(WriteAllocationText(results, pack), HasSubstr("Measurement and projection disagree: on 16 cores"));
-  EXPECT_THAT(BuildAllocationModel(results, pack).data.dump(), HasSubstr("Measurement and projection disagree"));
+  EXPECT_THAT(WriteAllocationCsv(results, pack, Described(pack, results)), HasSubstr("# Measurement and projection disagree: on 16 cores"));
+  EXPECT_THAT(WriteAllocationText(Described(pack, results), Texts()), HasSubstr("Measurement and projection disagree: on 16 cores"));
+  EXPECT_THAT(BuildAllocationModel(results, pack, Texts()).data.dump(), HasSubstr("Measurement and projection disagree"));
 }
 
 // On 32 cores 0.85 was measured where 0.8 is projected: with 0.82 required, the projection would stop at
@@ -292,7 +302,7 @@ TEST(Allocation, NothingLessThanARunThatIsEnough) {
   EXPECT_TRUE(pack.recommendation.is_measured);
   EXPECT_EQ(pack.recommendation.kind, Kind::kEvidenceEnds);
   EXPECT_EQ(pack.recommendation.projected->cores, 29);
-  EXPECT_THAT(DescribeRecommendation(pack).front(), HasSubstr("as measured; larger ones were not run."));
+  EXPECT_THAT(Described(pack).recommendation.front(), HasSubstr("as measured; larger ones were not run."));
 }
 
 // A requirement of 1 is met by the baseline by definition, though the projection there may be a bit less.
@@ -301,7 +311,7 @@ TEST(Allocation, TheBaselineIsEfficientByDefinition) {
   AllocationOptions options;
   options.efficiency = 1;
   EXPECT_EQ(MakeAllocationPack(results, options).recommendation.cores, 4);
-  EXPECT_THAT(DescribeRecommendation(MakeAllocationPack(results, options)).front(),
+  EXPECT_THAT(Described(MakeAllocationPack(results, options)).recommendation.front(),
               HasSubstr("by definition; on 16 cores, the next larger count, it is less (96.2 %)."));
 }
 
@@ -309,7 +319,7 @@ TEST(Allocation, TheBaselineIsEfficientByDefinition) {
 TEST(Allocation, SmallerRunsThatFailAreNamed) {
   const AllocationPack pack = MakeAllocationPack(Strong({Row(4, 100), Row(8, 50 / 0.6), Row(16, 25 / 0.8)}), {});
   EXPECT_EQ(pack.recommendation.cores, 16);
-  EXPECT_THAT(DescribeRecommendation(pack), Contains("Smaller jobs had less, though: 60.0 % on 8 cores, as measured."));
+  EXPECT_THAT(Described(pack).recommendation, Contains("Smaller jobs had less, though: 60.0 % on 8 cores, as measured."));
 }
 
 // Repeats that differ by 4 % leave a mean of 0.9 surely above 0.75, with a probability of 90 % at least.
@@ -317,7 +327,7 @@ TEST(Allocation, SureAsMeasured) {
   const AllocationPack pack =
       MakeAllocationPack(Strong({Row(4, 100), Row(4, 102, 1, 1), Row(8, 54 / 0.9), Row(8, 52 / 0.9, 1, 1)}), {});
   EXPECT_EQ(pack.recommendation.sure, 8);
-  EXPECT_THAT(DescribeRecommendation(pack), Contains("On 8 cores it is at least 75 % with a probability of 90 %."));
+  EXPECT_THAT(Described(pack).recommendation, Contains("On 8 cores it is at least 75 % with a probability of 90 %."));
 }
 
 // Weak runs called strong: T = 10 and 10.5 s on 4 and 16 cores are E = 0.24 with strong scaling, and 0.95 as the
@@ -335,7 +345,7 @@ TEST(Allocation, TheWrongScalingIsRefused) {
                                         "scaling they agree"));
   }
   results.table.scaling = Scaling::kWeak;
-  EXPECT_THAT(MakeAllocationPack(results, {}).contradictions, IsEmpty());
+  EXPECT_THAT(Described(MakeAllocationPack(results, {})).contradictions, IsEmpty());
 }
 
 // E = 0.95 by times on 16 cores and 0.8 by factors is a contradiction that no scaling explains; 0.94 is noise.
@@ -343,12 +353,12 @@ TEST(Allocation, TimesThatContradictFactors) {
   Results results = Strong({Row(4, 10), Row(16, 2.5 / 0.95)});
   results.table.rows[0].values[Factor::kGlobalEfficiency] = 1;
   results.table.rows[1].values[Factor::kGlobalEfficiency] = 0.94;
-  EXPECT_THAT(MakeAllocationPack(results, {}).contradictions, IsEmpty());
+  EXPECT_THAT(Described(MakeAllocationPack(results, {})).contradictions, IsEmpty());
   results.table.rows[1].values[Factor::kGlobalEfficiency] = 0.8;
   const AllocationPack pack = MakeAllocationPack(results, {});
-  EXPECT_THAT(pack.contradictions, ElementsAre(HasSubstr("on 16 cores 95.0 % by times and 80.0 % by factors")));
-  for (const std::string& form : {WriteAllocationCsv(results, pack), WriteAllocationText(results, pack),
-                                  BuildAllocationModel(results, pack).data.dump()}) {
+  EXPECT_THAT(Described(pack).contradictions, ElementsAre(HasSubstr("on 16 cores 95.0 % by times and 80.0 % by factors")));
+  for (const std::string& form : {WriteAllocationCsv(results, pack, Described(pack, results)), WriteAllocationText(Described(pack, results), Texts()),
+                                  BuildAllocationModel(results, pack, Texts()).data.dump()}) {
     EXPECT_THAT(form, HasSubstr("contradict each other beyond noise"));
   }
 }
@@ -360,7 +370,7 @@ TEST(Allocation, SizesThatContradictTheScaling) {
   run.cores = 16;
   run.size = 160;
   results.runs = {run};
-  EXPECT_THAT(MakeAllocationPack(results, {}).contradictions,
+  EXPECT_THAT(Described(MakeAllocationPack(results, {})).contradictions,
               ElementsAre(HasSubstr("the same size, but it is 100 on 4 cores, and 160 on 16: these")));
 }
 
@@ -374,7 +384,7 @@ TEST(Allocation, TheScalingThatTimesShow) {
   EXPECT_EQ(pack.basis, EfficiencyBasis::kTimes);
   EXPECT_DOUBLE_EQ(*pack.rows[1].efficiency.value, 0.8);
   EXPECT_TRUE(pack.is_scaling_shown);
-  EXPECT_THAT(BuildAllocationModel(results, pack).data.dump(), HasSubstr("as its times and efficiencies show"));
+  EXPECT_THAT(BuildAllocationModel(results, pack, Texts()).data.dump(), HasSubstr("as its times and efficiencies show"));
 }
 
 // 16 cores as baseline: E there is 1 by definition; the projection is compared with that too.
@@ -403,8 +413,8 @@ TEST(Allocation, FactorsWithoutTimes) {
   EXPECT_DOUBLE_EQ(*pack.rows[1].efficiency.value, 0.75);
   EXPECT_DOUBLE_EQ(*pack.rows[1].speedup.value, 1.5);
   EXPECT_FALSE(pack.rows[1].iteration.value);
-  EXPECT_THAT(pack.missing, Contains(HasSubstr("neither wall times nor core hours")));
-  EXPECT_THAT(pack.missing, Contains(HasSubstr("parallel efficiency alone")));
+  EXPECT_THAT(Described(pack).missing, Contains(HasSubstr("neither wall times nor core hours")));
+  EXPECT_THAT(Described(pack).missing, Contains(HasSubstr("parallel efficiency alone")));
 }
 
 TEST(Allocation, TheLongestPhaseThatIsNoGroup) {
@@ -484,11 +494,11 @@ TEST(Allocation, NamesFromTracesAreEscapedEverywhere) {
   Results results = Projected();
   results.title = "<script>alert(1)</script> a_b & 5 %";
   const AllocationPack pack = MakeAllocationPack(results, {});
-  EXPECT_THAT(WriteAllocationText(results, pack), HasSubstr("\\textless{}script\\textgreater{}alert(1)"));
-  EXPECT_THAT(WriteAllocationText(results, pack), HasSubstr("a\\_b \\& 5 \\%"));
+  EXPECT_THAT(WriteAllocationText(Described(pack, results), Texts()), HasSubstr("\\textless{}script\\textgreater{}alert(1)"));
+  EXPECT_THAT(WriteAllocationText(Described(pack, results), Texts()), HasSubstr("a\\_b \\& 5 \\%"));
   results.title = "two\nlines";
-  EXPECT_THAT(WriteAllocationCsv(results, pack), HasSubstr("# two lines, phase solve; baseline 4 cores"));
-  EXPECT_THAT(WriteAllocationTable(results, pack), HasSubstr("% two lines\n"));
+  EXPECT_THAT(WriteAllocationCsv(results, pack, Described(pack, results)), HasSubstr("# two lines, phase solve; baseline 4 cores"));
+  EXPECT_THAT(WriteAllocationTable(results, pack, Texts()), HasSubstr("% two lines\n"));
 }
 
 // 1,024 stays so; 530,604 in all are 66,325.5 each, of which no half is told; the baseline has one core.
@@ -503,14 +513,14 @@ TEST(Allocation, TextToHandIn) {
   };
   EXPECT_EQ(cell(2, "Ideal speedup"), "1,024");
   EXPECT_EQ(cell(1, "Size per process"), "66,326");
-  const std::string data = BuildAllocationModel(results, pack).data.dump();
-  for (const std::string& text : {data, SpeedupTikz(pack), WriteAllocationText(results, pack)}) {
+  const std::string data = BuildAllocationModel(results, pack, Texts()).data.dump();
+  for (const std::string& text : {data, SpeedupTikz(pack), WriteAllocationText(Described(pack, results), Texts())}) {
     EXPECT_THAT(text, Not(HasSubstr(" 1 cores")));
     EXPECT_THAT(text, Not(HasSubstr("--up-to")));
   }
   EXPECT_THAT(data, HasSubstr("E = p₀ T₀ / (p T)"));
   EXPECT_THAT(
-      WriteAllocationText(results, pack),
+      WriteAllocationText(Described(pack, results), Texts()),
       HasSubstr("Speedup is $S = T_0 / T$ and efficiency $E = p_0 T_0 / (p\\,T)$, with $p_0$ cores and the time "
                 "$T_0$ of an iteration there, and $p$ and $T$ elsewhere."));
 }
@@ -520,8 +530,8 @@ TEST(Allocation, FiguresShowWhatIsKnown) {
   for (const std::string& figure : {SpeedupSvg(pack, false), SpeedupTikz(pack)}) {
     EXPECT_THAT(figure, HasSubstr("ideal"));
     EXPECT_THAT(figure, HasSubstr("measured"));
-    EXPECT_THAT(figure, HasSubstr("not evidence"));
-    EXPECT_THAT(figure, HasSubstr("evidence ends at 40 cores"));
+    EXPECT_THAT(figure, HasSubstr("too uncertain"));
+    EXPECT_THAT(figure, HasSubstr("reliable up to 40 cores"));
     EXPECT_THAT(figure, Not(HasSubstr("nan")));
     EXPECT_THAT(figure, Not(HasSubstr("inf")));
   }
@@ -548,7 +558,7 @@ TEST(Allocation, ThePhaseMustScaleAsItsRunsAreSaidTo) {
     EXPECT_THAT(error.what(), HasSubstr("phase solve: the problem does not grow with the cores"));
   }
   options.phase = "io";
-  EXPECT_TRUE(MakeAllocationPack(ResultsOfTable(table, {}, "t"), options).contradictions.empty());
+  EXPECT_FALSE(MakeAllocationPack(ResultsOfTable(table, {}, "t"), options).contradictions.Any());
 }
 
 // Which of both a pack is about can be read off it.
@@ -558,7 +568,7 @@ TEST(Allocation, GroupsAreCalledGroups) {
     AllocationOptions options;
     options.phase = phase;
     options.group = std::move(group);
-    return FactsOf(results, MakeAllocationPack(results, options));
+    return Described(MakeAllocationPack(results, options), results).facts;
   };
   const auto of_group = facts("step", "pp"), of_phase = facts("step / pp", std::nullopt);
   EXPECT_THAT(of_group, Contains(testing::Pair("Phase", testing::StartsWith("step:"))));

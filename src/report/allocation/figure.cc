@@ -234,7 +234,7 @@ class FigureDrawing {
     canvas_.Line({{x, kFigureTop}, {x, kFigureBottom}}, Pen::kLimit);
     const bool is_right = x > (kFigureLeft + kFigureRight) / 2;
     canvas_.Text(x + (is_right ? -6 : 6), kFigureBottom - 10,
-                 fmt::format("evidence ends at {}", CoresInWords(pack_.evidence)),
+                 "reliable up to " + CoresInWords(pack_.evidence),
                  is_right ? Anchor::kEnd : Anchor::kStart);
   }
 
@@ -276,7 +276,7 @@ class FigureDrawing {
     if (!pack_.curve.empty()) disc("predicted, with 80 % interval", false);
     const bool any_beyond =
         std::any_of(pack_.rows.begin(), pack_.rows.end(), [](const AllocationRow& row) { return !row.is_evidence; });
-    if (any_beyond) line("not evidence: interval only", Pen::kNoEvidence);
+    if (any_beyond) line("too uncertain: interval only", Pen::kNoEvidence);
   }
 
   const AllocationPack& pack_;

@@ -12,6 +12,8 @@
 namespace farscale {
 namespace {
 
+using Data = ReportData;
+
 constexpr std::size_t kHeadingLines = 3, kShortHeading = 13;
 
 // As DescribeMeasurement writes them, and in LaTeX.
@@ -48,46 +50,45 @@ std::vector<std::string> LinesOf(const std::string& heading) {
   return lines;
 }
 
-std::string HeaderOf(const AllocationTable& table) {
-  std::vector<std::string> headings(kHeadingLines);
-  for (const std::string& heading : table.header) {
-    const std::vector<std::string> lines = LinesOf(heading);
-    for (std::size_t i = 0; i < kHeadingLines; ++i)
-      headings[i] += " & " + (i < lines.size() ? EscapeLatex(lines[i]) : "");
+Data HeadingsOf(const AllocationTable& table) {
+  Data headings = Data::array();
+  for (std::size_t i = 0; i < kHeadingLines; ++i) {
+    Data cells = Data::array();
+    bool any = false;
+    for (const std::string& heading : table.header) {
+      const std::vector<std::string> lines = LinesOf(heading);
+      cells.push_back(i < lines.size() ? EscapeLatex(lines[i]) : "");
+      any = any || i < lines.size();
+    }
+    if (any) headings.push_back({{"cells", std::move(cells)}});
   }
-  std::string text;
-  for (const std::string& line : headings) {
-    if (line.find_first_not_of(" &") != std::string::npos) text += line + " \\\\\n";
-  }
-  return text;
+  return headings;
 }
 
-// A row, and its intervals in one below where it has any. What was not measured is in italics.
-std::string RowOf(const AllocationLine& line) {
-  std::string values = line.is_measured ? EscapeLatex(line.source) : "\\textit{" + EscapeLatex(line.source) + "}",
-              intervals;
-  bool has_intervals = false;
-  for (const AllocationCell& cell : line.cells) {
-    const std::string value = EscapeLatex(cell.text);
-    values += " & " + (line.is_measured   ? value
-                       : line.is_evidence ? "\\textit{" + value + "}"
-                                          : "{\\scriptsize\\itshape " + value + "}");
-    intervals += " & " + (cell.interval.empty() ? "" : "{\\scriptsize " + EscapeLatex(cell.interval) + "}");
-    has_intervals = has_intervals || !cell.interval.empty();
-  }
-  return values + " \\\\\n" + (has_intervals ? intervals + " \\\\\n" : "");
-}
-
-std::string TabularOf(const AllocationTable& table) {
-  std::string text =
-      "\\begin{tabular}{l" + std::string(table.header.size(), 'r') + "}\n\\hline\n" + HeaderOf(table) + "\\hline\n";
+Data RowsOf(const AllocationTable& table) {
+  Data rows = Data::array();
   bool was_measured = true;
   for (const AllocationLine& line : table.lines) {
-    if (was_measured && !line.is_measured) text += "\\hline\n";
+    Data cells = Data::array();
+    for (const AllocationCell& cell : line.cells) {
+      cells.push_back({{"text", EscapeLatex(cell.text)}, {"interval", EscapeLatex(cell.interval)}});
+    }
+    rows.push_back({{"source", EscapeLatex(line.source)},
+                    {"isMeasured", line.is_measured},
+                    {"isPredicted", !line.is_measured && line.is_evidence},
+                    {"isUncertain", !line.is_measured && !line.is_evidence},
+                    {"isFirstPredicted", was_measured && !line.is_measured},
+                    {"hasIntervals", std::ranges::any_of(line.cells, [](const auto& cell) { return !cell.interval.empty(); })},
+                    {"cells", std::move(cells)}});
     was_measured = line.is_measured;
-    text += RowOf(line);
   }
-  return text + "\\hline\n\\end{tabular}";
+  return rows;
+}
+
+Data Escaped(const std::vector<std::string>& sentences) {
+  Data list = Data::array();
+  for (const std::string& sentence : sentences) list.push_back(EscapeLatex(sentence));
+  return list;
 }
 
 // Escaped, with the formulas of the words in mathematics.
@@ -110,44 +111,36 @@ std::string EscapeWithFormulas(std::string_view text) {
 
 }  // namespace
 
-std::string OneLine(std::string text) {
-  std::replace_if(
-      text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
-  return text;
-}
-
-std::string WriteAllocationTable(const Results& results, const AllocationPack& pack) {
-  std::string text = "% " + OneLine(ToUtf8(results.title)) +
-                     "\n% For \\input into a table; needs no package. Below numbers: 80 % intervals.\n"
-                     "{\\footnotesize\\setlength{\\tabcolsep}{3pt}\n";
-  std::vector<AllocationColumns> parts;
-  if (HasSizes(pack)) parts.push_back(AllocationColumns::kProblem);
-  parts.push_back(AllocationColumns::kScaling);
+std::string WriteAllocationTable(const Results& results, const AllocationPack& pack, const Partials& templates) {
+  Data tables = Data::array();
+  std::vector<AllocationColumns> parts = {AllocationColumns::kScaling};
+  if (HasSizes(pack)) parts.insert(parts.begin(), AllocationColumns::kProblem);
   if (HasTimes(pack)) parts.push_back(AllocationColumns::kCosts);
   for (const AllocationColumns part : parts) {
-    text +=
-        (part == parts.front() ? "" : "\n\n\\medskip\n") + TabularOf(TabulateAllocation(pack, results.problem, part));
+    const AllocationTable table = TabulateAllocation(pack, results.problem, part);
+    tables.push_back({{"isFirst", tables.empty()},
+                      {"header", table.header},
+                      {"headings", HeadingsOf(table)},
+                      {"rows", RowsOf(table)}});
   }
-  if (!pack.superlinear.empty()) text += "\n\n\\smallskip\n" + EscapeLatex(pack.superlinear) + "\n";
-  return text + "\\par}\n";
+  const Data data = {{"title", OneLine(ToUtf8(results.title))},
+                     {"tables", std::move(tables)},
+                     {"superlinear", EscapeLatex(pack.superlinear)}};
+  return RenderTemplate(templates.at("allocation.tex"), data, Escape::kNone, templates);
 }
 
-std::string WriteAllocationText(const Results& results, const AllocationPack& pack) {
-  std::string text =
-      "% The text of an application for computing time; for \\input. Needs no package.\n\\begin{description}\n";
-  for (const auto& [name, value] : FactsOf(results, pack)) {
-    text += "\\item[" + EscapeLatex(name) + "] " + EscapeLatex(value) + "\n";
+std::string WriteAllocationText(const AllocationText& text, const Partials& templates) {
+  Data data = {{"facts", Data::array()},
+               {"contradictions", Escaped(text.contradictions)},
+               {"hasContradictions", !text.contradictions.empty()},
+               {"recommendation", Escaped(text.recommendation)},
+               {"method", {EscapeWithFormulas(text.measurement), EscapeLatex(text.prediction)}},
+               {"missing", text.missing},
+               {"hasMissing", !text.missing.empty()}};
+  for (const auto& [name, value] : text.facts) {
+    data["facts"].push_back({{"name", EscapeLatex(name)}, {"value", EscapeLatex(value)}});
   }
-  text += "\\end{description}\n\n";
-  if (!pack.contradictions.empty()) text += "\\paragraph{Contradictions.}\n";
-  for (const std::string& sentence : pack.contradictions) text += "\\textbf{" + EscapeLatex(sentence) + "}\n\n";
-  text += "\\paragraph{Recommended job size.}\n";
-  for (const std::string& sentence : DescribeRecommendation(pack)) text += EscapeLatex(sentence) + "\n";
-  text += "\n\\paragraph{Method.}\n" + EscapeWithFormulas(DescribeMeasurement(results, pack)) + "\n\n" +
-          EscapeLatex(DescribePrediction(results, pack)) + "\n";
-  if (!pack.missing.empty()) text += "\n% What is missing:\n";
-  for (const std::string& sentence : pack.missing) text += "% - " + OneLine(sentence) + "\n";
-  return text;
+  return RenderTemplate(templates.at("allocation_text.tex"), data, Escape::kNone, templates);
 }
 
 }  // namespace farscale

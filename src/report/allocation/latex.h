@@ -3,16 +3,16 @@
 
 #include <string>
 
+#include "pages/render.h"
 #include "planning/allocation.h"
+#include "report/allocation/text.h"
 
 namespace farscale {
 
 // Tabulars of the problem, of scaling and of costs, where known, one below the other: each fits into the column of an
-// article.
-std::string WriteAllocationTable(const Results& results, const AllocationPack& pack);
-std::string WriteAllocationText(const Results& results, const AllocationPack& pack);
-
-// Without what would end a comment.
-std::string OneLine(std::string text);
+// article [templates/allocation.tex.mustache].
+std::string WriteAllocationTable(const Results& results, const AllocationPack& pack, const Partials& templates);
+// [templates/allocation_text.tex.mustache]
+std::string WriteAllocationText(const AllocationText& text, const Partials& templates);
 
 }  // namespace farscale

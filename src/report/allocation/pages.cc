@@ -115,12 +115,6 @@ Data TableData(const AllocationTable& table) {
   return {{"header", header}, {"rows", rows}};
 }
 
-Data TextList(const std::vector<std::string>& texts) {
-  Data list = Data::array();
-  for (const std::string& text : texts) list.push_back(text);
-  return list;
-}
-
 std::string Number(const std::optional<double>& value) { return value ? FormatExact(*value) : ""; }
 
 std::string Numbers(const Estimate& estimate) {
@@ -138,7 +132,7 @@ AllocationTable TabulateAllocation(const AllocationPack& pack, const ProblemCase
   for (const AllocationRow& row : pack.rows) {
     AllocationLine line{row.is_measured   ? "measured"
                         : row.is_evidence ? "predicted"
-                                          : "not evidence",
+                                          : "uncertain",
                         row.is_measured,
                         row.is_evidence,
                         row.is_baseline,
@@ -150,23 +144,23 @@ AllocationTable TabulateAllocation(const AllocationPack& pack, const ProblemCase
   return table;
 }
 
-ReportModel BuildAllocationModel(const Results& results, const AllocationPack& pack) {
+ReportModel BuildAllocationModel(const Results& results, const AllocationPack& pack, const Partials& templates) {
   ReportModel model;
+  const AllocationText text = DescribeAllocation(results, pack, templates);
   Data& data = model.data;
-  data = {{"title", results.title}, {"generator", Generator()}};
-  data["facts"] = Data::array();
-  for (const auto& [name, value] : FactsOf(results, pack)) data["facts"].push_back({{"name", name}, {"value", value}});
+  data = {{"title", results.title}, {"generator", Generator()}, {"facts", Data::array()}};
+  for (const auto& [name, value] : text.facts) data["facts"].push_back({{"name", name}, {"value", value}});
   data["required"] = fmt::format("{:g} %", 100 * pack.required);
-  data["recommendation"] = TextList(DescribeRecommendation(pack));
+  data["recommendation"] = text.recommendation;
   data["table"] = TableData(TabulateAllocation(pack, results.problem));
-  data["tableNote"] = AllocationNote(pack);
+  data["tableNote"] = text.note;
   data["figure"] =
       AddFigure(model, "allocation.svg", SpeedupSvg(pack, false), SpeedupSvg(pack, true), DescribeSpeedup(pack));
-  data["method"] = TextList({DescribeMeasurement(results, pack), DescribePrediction(results, pack)});
-  data["contradictions"] = TextList(pack.contradictions);
-  data["hasContradictions"] = !pack.contradictions.empty();
-  data["missing"] = TextList(pack.missing);
-  data["hasMissing"] = !pack.missing.empty();
+  data["method"] = {text.measurement, text.prediction};
+  data["contradictions"] = text.contradictions;
+  data["hasContradictions"] = !text.contradictions.empty();
+  data["missing"] = text.missing;
+  data["hasMissing"] = !text.missing.empty();
   return model;
 }
 
@@ -178,12 +172,12 @@ std::string PhaseInHead(const PhaseId& phase) {
 
 }  // namespace
 
-std::string WriteAllocationCsv(const Results& results, const AllocationPack& pack) {
+std::string WriteAllocationCsv(const Results& results, const AllocationPack& pack, const AllocationText& sentences) {
   std::string text = fmt::format("# {}{}; baseline {} cores; {} scaling\n", OneLine(results.title),
                                  pack.phase.IsUnnamed() ? "" : ", " + OneLine(PhaseInHead(pack.phase)),
                                  FormatExact(pack.baseline), pack.scaling ? ToString(*pack.scaling) : "unknown");
-  for (const std::string& sentence : pack.contradictions) text += "# Contradiction: " + OneLine(sentence) + "\n";
-  for (const std::string& sentence : DescribeRecommendation(pack)) text += "# " + OneLine(sentence) + "\n";
+  for (const std::string& sentence : sentences.contradictions) text += "# Contradiction: " + OneLine(sentence) + "\n";
+  for (const std::string& sentence : sentences.recommendation) text += "# " + OneLine(sentence) + "\n";
   text += "source,evidence,cores,processes,nodes,runs,size,size_per_process";
   for (const char* name : {"seconds_per_iteration", "seconds", "core_hours", "speedup", "efficiency"}) {
     text += fmt::format(",{0},{0}_low80,{0}_high80", name);
@@ -204,13 +198,14 @@ std::string WriteAllocationCsv(const Results& results, const AllocationPack& pac
 std::vector<std::filesystem::path> WriteAllocation(const Results& results, const AllocationPack& pack,
                                                    const ReportTemplates& templates,
                                                    const std::filesystem::path& folder) {
-  ReportModel model = BuildAllocationModel(results, pack);
+  ReportModel model = BuildAllocationModel(results, pack, templates.partials);
+  const AllocationText text = DescribeAllocation(results, pack, templates.partials);
   NamedTexts files = {
       {"allocation.md", RenderTemplate(templates.markdown, model.data, Escape::kMarkdown, templates.partials)},
       {"allocation.html", RenderHtml(model, templates)},
-      {"allocation.csv", WriteAllocationCsv(results, pack)},
-      {"allocation.tex", WriteAllocationTable(results, pack)},
-      {"allocation-text.tex", WriteAllocationText(results, pack)},
+      {"allocation.csv", WriteAllocationCsv(results, pack, text)},
+      {"allocation.tex", WriteAllocationTable(results, pack, templates.partials)},
+      {"allocation-text.tex", WriteAllocationText(text, templates.partials)},
       {"allocation-figure.tex", SpeedupTikz(pack)}};
   for (const auto& [name, svg] : model.figures) {
     files.emplace_back(std::filesystem::path("figures") / name, svg + "\n");

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "planning/allocation.h"
+#include "report/allocation/text.h"
 #include "report/report.h"
 
 namespace farscale {
@@ -18,7 +19,7 @@ struct AllocationCell {
 };
 
 struct AllocationLine {
-  std::string source;  // "measured", "predicted", "not evidence"
+  std::string source;  // "measured", "predicted", "uncertain"
   bool is_measured = true;
   bool is_evidence = true;
   bool is_baseline = false;
@@ -37,9 +38,9 @@ AllocationTable TabulateAllocation(const AllocationPack& pack, const ProblemCase
                                    AllocationColumns part = AllocationColumns::kAll);
 
 // The tags of templates/allocation.*.mustache [docs/templates.md], but for `style`.
-ReportModel BuildAllocationModel(const Results& results, const AllocationPack& pack);
+ReportModel BuildAllocationModel(const Results& results, const AllocationPack& pack, const Partials& templates);
 
-std::string WriteAllocationCsv(const Results& results, const AllocationPack& pack);
+std::string WriteAllocationCsv(const Results& results, const AllocationPack& pack, const AllocationText& text);
 
 // Writes all or nothing of each file; everything is rendered before the first is written. Returns the paths.
 std::vector<std::filesystem::path> WriteAllocation(const Results& results, const AllocationPack& pack,

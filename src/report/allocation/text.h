@@ -1,4 +1,4 @@
-// What an allocation pack says in words [report/allocation.h].
+// What an allocation pack says, in sentences: templates/allocation_*.txt.mustache have the words, this their numbers.
 #pragma once
 
 #include <functional>
@@ -6,30 +6,21 @@
 #include <utility>
 #include <vector>
 
+#include "pages/render.h"
 #include "planning/allocation.h"
 
 namespace farscale {
 
-// Seconds as FormatSeconds has them, from two hours on in hours.
-std::string FormatWallTime(double seconds);
+// Lists of sentences but for the names and values of the facts.
+struct AllocationText {
+  std::vector<std::pair<std::string, std::string>> facts;  // code and case, phase, scaling, baseline, planned work
+  std::vector<std::string> recommendation;
+  std::string measurement, prediction;  // paragraphs
+  std::string note;                     // on numbers and intervals of the table; one paragraph
+  std::vector<std::string> contradictions, missing;
+};
 
-// "the phase "solve"", "the group "pme" of ranks in the phase "solve"".
-std::string PhaseInWords(const PhaseId& phase);
-
-// The recommended job size with its interval, efficiency and cost, in sentences.
-std::vector<std::string> DescribeRecommendation(const AllocationPack& pack);
-
-// How it was measured, and how the rest was predicted: two paragraphs.
-std::string DescribeMeasurement(const Results& results, const AllocationPack& pack);
-std::string DescribePrediction(const Results& results, const AllocationPack& pack);
-
-
-// Name and value: code and case, phase, scaling, baseline, what was measured, planned work.
-using AllocationFacts = std::vector<std::pair<std::string, std::string>>;
-AllocationFacts FactsOf(const Results& results, const AllocationPack& pack);
-
-// What numbers and intervals of the table mean.
-std::string AllocationNote(const AllocationPack& pack);
+AllocationText DescribeAllocation(const Results& results, const AllocationPack& pack, const Partials& templates);
 
 // Whether a row has it.
 bool Any(const AllocationPack& pack, const std::function<bool(const AllocationRow&)>& has);
@@ -43,5 +34,11 @@ std::string FormatIdealSpeedup(double ideal);
 std::string CoresInWords(double cores);
 
 std::string FormatProblemSize(double size);
+
+// "the group "pp" of ranks in the phase "step"".
+std::string PhaseInWords(const PhaseId& phase);
+
+// Without line breaks.
+std::string OneLine(std::string text);
 
 }  // namespace farscale

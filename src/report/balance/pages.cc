@@ -202,7 +202,7 @@ Data RowOf(Factor factor, const BalancedFactor::Row& row) {
   for (const std::optional<BalancedValue>& value : row.ways) {
     has_replayed = has_replayed || (value && value->is_replayed);
     has_projected = has_projected || (value && !value->is_replayed);
-    cells.push_back(ToData(CellOf(factor, value)));
+    cells.push_back(farscale::ToData(CellOf(factor, value)));
   }
   const char* both = has_projected ? "replayed, or projected with an interval" : "replayed";
   return {{"cores", FormatCores(row.cores)},
@@ -271,11 +271,11 @@ void AddCases(const WhatIf& what_if, const Partials& templates, std::size_t top,
   }
   const bool has_more = std::ranges::any_of(configurations, [](const auto& row) { return !row.is_top; });
   const std::size_t others = cases.size() - details.size();
-  model.data["cases"] = ToData(lines);
+  model.data["cases"] = farscale::ToData(lines);
   model.data["hasSeveralCases"] = cases.size() > 1;
   model.data["otherCases"] = !details.empty() && others > 0 ? CountOf(others, "case") : "";
-  Add("details", "hasDetails", ToData(details), model.data);
-  Add("configurations", "hasConfigurations", ToData(configurations), model.data);
+  Add("details", "hasDetails", farscale::ToData(details), model.data);
+  Add("configurations", "hasConfigurations", farscale::ToData(configurations), model.data);
   model.data["hasMoreConfigurations"] = has_more;
 }
 
@@ -307,10 +307,10 @@ ReportModel BuildBalanceModel(const WhatIf& what_if, const Partials& templates,
   Add("averages", "hasAverages", AverageLoadFigures(what_if, "balance", model), data);
   Add("projections", "hasProjections", ProjectionsOf(projections), data);
   data["projectionSentences"] = DescribeProjections(projections, templates);
-  Add("mappings", "hasMappings", ToData(MappingsOf(what_if)), data);
+  Add("mappings", "hasMappings", farscale::ToData(MappingsOf(what_if)), data);
   data["mappingSentences"] = DescribeMappings(what_if, templates);
   Add("leftOut", "hasLeftOut", DescribeLeftOut(what_if), data);
-  Add("runs", "hasRuns", ToData(RunsOf(what_if)), data);
+  Add("runs", "hasRuns", farscale::ToData(RunsOf(what_if)), data);
   Add("stateCosts", "hasStateCosts", StateCostsOf(what_if), data);
   Add("fidelity", "hasFidelity", DescribeFidelity(what_if, templates), data);
   data["method"] = MethodOf(what_if, templates);

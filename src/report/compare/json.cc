@@ -8,17 +8,17 @@
 namespace farscale {
 namespace {
 
-using Kind = Contribution::Kind;
+using PartKind = Contribution::Kind;
 
 std::string IdOf(const Contribution& part) {
   switch (part.kind) {
-    case Kind::kFactor: return std::string(Describe(part.factor).id);
-    case Kind::kBase: return "base";
-    case Kind::kBaseInstructions: return "baseInstructions";
-    case Kind::kBaseRate: return "baseInstructionRate";
-    case Kind::kBaseIpc: return "baseIpc";
-    case Kind::kBaseFrequency: return "baseFrequency";
-    case Kind::kRest: break;
+    case PartKind::kFactor: return std::string(Describe(part.factor).id);
+    case PartKind::kBase: return "base";
+    case PartKind::kBaseInstructions: return "baseInstructions";
+    case PartKind::kBaseRate: return "baseInstructionRate";
+    case PartKind::kBaseIpc: return "baseIpc";
+    case PartKind::kBaseFrequency: return "baseFrequency";
+    case PartKind::kRest: break;
   }
   return "rest";
 }

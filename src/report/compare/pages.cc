@@ -48,18 +48,18 @@ std::string Indent(int depth) {
   return indent;
 }
 
-constexpr const char* kNothing = "–";
+constexpr const char* kNoValue = "–";
 
 // A core count in the table of the terminal.
 struct CountRow {
-  std::string cores, from = kNothing, to = kNothing, change = kNothing, beyond_noise = kNothing, most;
+  std::string cores, from = kNoValue, to = kNoValue, change = kNoValue, beyond_noise = kNoValue, most;
   std::string time_from, time_to, time_change;
   FARSCALE_TAGS(cores, from, to, change, beyond_noise, most, time_from, time_to, time_change)
 };
 
 struct FactorOfCount {
-  std::string name, indent, from = kNothing, to = kNothing, change = kNothing, interval = kNothing;
-  std::string beyond_noise = kNothing, part;
+  std::string name, indent, from = kNoValue, to = kNoValue, change = kNoValue, interval = kNoValue;
+  std::string beyond_noise = kNoValue, part;
   FARSCALE_TAGS(name, indent, from, to, change, interval, beyond_noise, part)
 };
 
@@ -101,7 +101,7 @@ class PhaseSection {
   // For the terminal: factors on the largest common count, and the widest efficiency on every count.
   void AddTables(Data& section) const {
     const ComparedCount* largest = phase_.LargestCommon();
-    section["largest"] = largest != nullptr ? ToData(LargestTable(*largest)) : Data(false);
+    section["largest"] = largest != nullptr ? farscale::ToData(LargestTable(*largest)) : Data(false);
     Factor whole = Factor::kParallelEfficiency;
     for (const ComparedCount& count : phase_.counts) {
       if (count.efficiency) whole = count.whole;
@@ -120,7 +120,7 @@ class PhaseSection {
       row.time_change = time.change;
       rows.push_back(std::move(row));
     }
-    section["counts"] = ToData(rows);
+    section["counts"] = farscale::ToData(rows);
     section["wholeName"] = NameInSentence(whole);
     section["hasTimes"] = std::ranges::any_of(phase_.counts, [](const ComparedCount& count) {
       return count.seconds.before || count.seconds.after;
@@ -235,7 +235,7 @@ class PhaseSection {
 
   // Beyond the evidence of either side the interval alone.
   static Data SideCell(Factor factor, const ProjectedPair& pair, const std::optional<ProjectedValue>& value) {
-    if (!value) return {{"text", kNothing}, {"interval", ""}};
+    if (!value) return {{"text", kNoValue}, {"interval", ""}};
     const std::string interval = FormatBounds(factor, value->interval80);
     if (!pair.is_evidence) return {{"text", interval}, {"interval", ""}};
     return {{"text", FormatValue(factor, value->value)}, {"interval", interval}};

@@ -130,7 +130,7 @@ struct SideFact {
   FARSCALE_TAGS(name, scaling, factors, why)
 };
 
-struct Notes {
+struct ComparisonNotes {
   std::optional<BothSides> references, different_scaling;
   std::vector<SideFact> shown, only, superlinear;
   std::string unknown_scaling;  // a side
@@ -139,7 +139,7 @@ struct Notes {
                 have_times, have_global)
 };
 
-void AddOnly(const std::string& name, const std::vector<Factor>& factors, bool is_timed, Notes& notes) {
+void AddOnly(const std::string& name, const std::vector<Factor>& factors, bool is_timed, ComparisonNotes& notes) {
   std::vector<std::string> names;
   for (const Factor factor : factors) names.push_back(NameInSentence(factor));
   if (is_timed) names.emplace_back("time of an iteration");
@@ -149,7 +149,7 @@ void AddOnly(const std::string& name, const std::vector<Factor>& factors, bool i
 ReportData NotesData(const ComparedResults& compared, const ComparedPhase& phase) {
   const ComparedTerms& terms = phase.terms;
   const std::optional<Scaling>&first = terms.first_scaling, &second = terms.second_scaling;
-  Notes notes{.have_times = terms.have_times, .have_global = terms.have_global};
+  ComparisonNotes notes{.have_times = terms.have_times, .have_global = terms.have_global};
   if (terms.first_reference) {
     notes.references = {FormatCores(*terms.first_reference), FormatCores(*terms.second_reference),
                         terms.reference ? FormatCores(*terms.reference) : ""};
@@ -166,7 +166,7 @@ ReportData NotesData(const ComparedResults& compared, const ComparedPhase& phase
     if (!why.empty()) notes.superlinear.push_back({.name = name, .why = why});
   }
   ReportData data = {{"before", compared.before}, {"after", compared.after}};
-  data.update(ToData(notes));
+  data.update(farscale::ToData(notes));
   return data;
 }
 
@@ -244,7 +244,7 @@ std::vector<std::string> SummarizeComparedPhase(const ComparedResults& compared,
   if (phase.projection_before == nullptr) findings.unprojected.push_back(compared.before);
   if (phase.projection_after == nullptr) findings.unprojected.push_back(compared.after);
   ReportData data = NotesData(compared, phase);
-  data.update(ToData(findings));
+  data.update(farscale::ToData(findings));
   return RenderSentences(templates, "compare_findings.txt", data);
 }
 
