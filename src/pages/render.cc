@@ -91,6 +91,9 @@ std::string EscapeBars(const std::string& text) {
   return escaped;
 }
 
+// Cells are trimmed, so templates indent by blanks that do not break; terminals get ordinary ones.
+constexpr std::string_view kHardBlank = "\u00a0";
+
 std::string AlignTables(const std::string& text) {
   std::string aligned;
   std::vector<std::vector<std::string>> table;
@@ -101,10 +104,14 @@ std::string AlignTables(const std::string& text) {
       continue;
     }
     table.emplace_back();
-    for (const std::string& cell : Split(line.substr(1, line.rfind('|') - 1), '|')) table.back().emplace_back(Trim(cell));
+    for (const std::string& cell : Split(line.substr(1, line.rfind('|') - 1), '|'))
+      table.back().emplace_back(Trim(cell));
   }
   aligned += FormatTable(table);
   std::ranges::replace(aligned, kValueBar, '|');
+  for (std::size_t at = 0; (at = aligned.find(kHardBlank, at)) != std::string::npos; ++at) {
+    aligned.replace(at, kHardBlank.size(), " ");
+  }
   return aligned.substr(0, aligned.find_last_not_of('\n') + 1) + "\n";
 }
 

@@ -24,7 +24,7 @@ std::string FormatTable(const std::vector<std::vector<std::string>>& rows) {
     std::string line;
     for (std::size_t i = 0; i < row.size(); ++i) {
       const std::string padding(widths[i] - WidthOf(row[i]), ' ');
-      const bool is_text = i == 0 || rows.front()[i].empty();
+      const bool is_text = i == 0 || i >= rows.front().size() || rows.front()[i].empty();
       if (i > 0) line += "  ";
       line += is_text ? row[i] + padding : padding + row[i];
     }

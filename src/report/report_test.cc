@@ -253,6 +253,16 @@ TEST(Render, EscapesForTheTarget) {
   EXPECT_EQ(RenderTemplate({"{{{name}}}", "t"}, data, Escape::kHtml), "<script>|x_y");
 }
 
+TEST(Render, TextForTheTerminal) {
+  const ReportData data = {{"none", ReportData::array()},
+                           {"rows", {{{"name", "a|b"}, {"value", "1"}}, {{"name", "\u00a0c"}, {"value", "10"}}}}};
+  const Partials templates = {{"t.txt",
+                               {"title\n\n{{#none}}\nnone\n{{/none}}\n\n| name | value |\n{{#rows}}\n| {{name}} | "
+                                "{{value}} | more |\n{{/rows}}\n\n",
+                                "t.txt.mustache"}}};
+  EXPECT_EQ(RenderText(templates, "t.txt", data), "title\n\nname  value\na|b       1  more\n c       10  more\n");
+}
+
 TEST(Report, HtmlSaysWhatWasFound) {
   const ReportModel model = BuildReportModel(MakeResults(), test::OwnTexts());
   const std::string html = RenderHtml(model, test::OwnTemplates());
