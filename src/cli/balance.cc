@@ -110,7 +110,8 @@ std::vector<BalancedProjection> ProjectTables(std::vector<BalancedTable> tables,
 void Write(const WhatIf& what_if, const std::vector<BalancedProjection>& projections, PageForm form,
            const BalanceOptions& options, const ReportTemplates& templates) {
   if (form == PageForm::kJson) return WriteOutput(options.output, WriteWhatIfJson(what_if, projections));
-  const ReportModel model = BuildBalanceModel(what_if, templates.partials, projections, static_cast<std::size_t>(options.top));
+  const ReportModel model =
+      BuildBalanceModel(what_if, templates.partials, projections, static_cast<std::size_t>(options.top));
   if (form == PageForm::kHtml) return WriteOutput(options.output, WriteBalanceHtml(model, templates));
   const std::filesystem::path output(options.output);
   const bool is_folder = form == PageForm::kFolder;

@@ -10,7 +10,7 @@
 namespace farscale {
 namespace {
 
-constexpr double kBeyondRuns = 16;     // the same of the largest run, where evidence goes on
+constexpr double kBeyondRuns = 16;  // the same of the largest run, where evidence goes on
 
 std::string DescriptionOf(const Results& results, const PhaseId& phase) {
   for (const PhaseRecord& record : results.phases) {

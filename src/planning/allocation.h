@@ -144,8 +144,8 @@ struct AllocationPack {
   std::size_t runs = 0;
   std::size_t counts = 0;  // measured
   std::size_t repeated_counts = 0;
-  std::optional<Noise> noise;               // of times, else of efficiencies, between repeats
-  std::string superlinear;                  // a sentence: why efficiencies above 110 % are there; else empty
+  std::optional<Noise> noise;  // of times, else of efficiencies, between repeats
+  std::string superlinear;     // a sentence: why efficiencies above 110 % are there; else empty
   Contradictions contradictions;
   MissingInformation missing;
 };

@@ -316,13 +316,15 @@ std::vector<std::pair<SeriesAndPhase, SeriesAndPhase>> Match(const Results& befo
 }
 
 // Those of one side that the other lacks.
-std::vector<std::string> Unmatched(const FactorTable& table, const std::vector<std::pair<SeriesAndPhase, SeriesAndPhase>>& matches,
+std::vector<std::string> Unmatched(const FactorTable& table,
+                                   const std::vector<std::pair<SeriesAndPhase, SeriesAndPhase>>& matches,
                                    bool is_after) {
   std::vector<std::string> names;
   for (const SeriesAndPhase& key : KeysOf(table)) {
-    const bool is_matched = std::any_of(matches.begin(), matches.end(), [&](const std::pair<SeriesAndPhase, SeriesAndPhase>& match) {
-      return (is_after ? match.second : match.first) == key;
-    });
+    const bool is_matched =
+        std::any_of(matches.begin(), matches.end(), [&](const std::pair<SeriesAndPhase, SeriesAndPhase>& match) {
+          return (is_after ? match.second : match.first) == key;
+        });
     if (!is_matched) names.push_back(NameOf(key, table.Series().size() > 1));
   }
   return names;

@@ -71,10 +71,10 @@ struct ComparedPhase {
   PhaseId before, after;  // phases; they may have different names where each side has only one
   std::vector<ComparedCount> counts;
   std::vector<ComparedTarget> targets;
-  std::optional<Noise> noise;       // of times, else of the efficiency, between repeats; nothing: it is assumed
+  std::optional<Noise> noise;  // of times, else of the efficiency, between repeats; nothing: it is assumed
   ComparedTerms terms;
-  std::vector<std::string> notes;  // what does not compare and why, once it is worded
-  std::string superlinear_before, superlinear_after;  // why an efficiency exceeds 110 %; else empty
+  std::vector<std::string> notes;                      // what does not compare and why, once it is worded
+  std::string superlinear_before, superlinear_after;   // why an efficiency exceeds 110 %; else empty
   const PhaseProjection* projection_before = nullptr;  // of the results that were compared; null: none
   const PhaseProjection* projection_after = nullptr;
 

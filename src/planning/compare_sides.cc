@@ -133,7 +133,7 @@ bool ComparesWithReference(Factor factor) {
 bool ComparedSides::Compares(Factor factor) const { return compares || !ComparesWithReference(factor); }
 
 ComparedSides AgreeOnTerms(const SideOfResults& before, const SideOfResults& after) {
-  ComparedSides sides{SideOf(before), SideOf(after)};
+  ComparedSides sides{SideOf(before), SideOf(after), false, {}};
   AgreeOnReference(before, after, sides);
   AgreeOnScaling(sides);
   sides.terms.first_only = OnlyOf(sides.before, sides.after);

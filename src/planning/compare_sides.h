@@ -48,7 +48,7 @@ struct ComparedSide {
 
 struct ComparedSides {
   ComparedSide before, after;
-  bool compares = false;            // both compare with the same reference, in the same way
+  bool compares = false;  // both compare with the same reference, in the same way
   ComparedTerms terms;
 
   bool Compares(Factor factor) const;

@@ -118,8 +118,11 @@ std::vector<SizeOfCount> CheckSizes(const AllocationTerms& terms, const std::vec
 
 Contradictions FindContradictions(const AllocationTerms& terms, const std::vector<AllocationRow>& rows) {
   const FactorTable& table = terms.results().table;
-  Contradictions found{.doubts = DoubtsOf(table.findings), .work = CheckScalingOf(table, terms.series(), terms.phase())};
-  const bool is_said = std::ranges::any_of(found.doubts, [&](const std::string& doubt) { return doubt.find(found.work) != std::string::npos; });
+  Contradictions found;
+  found.doubts = DoubtsOf(table.findings);
+  found.work = CheckScalingOf(table, terms.series(), terms.phase());
+  const bool is_said = std::ranges::any_of(
+      found.doubts, [&](const std::string& doubt) { return doubt.find(found.work) != std::string::npos; });
   if (is_said) found.work.clear();
   found.efficiencies = CheckTimes(terms);
   found.sizes = CheckSizes(terms, rows);

@@ -8,9 +8,9 @@
 
 namespace farscale {
 
-// Runs whose efficiency by times is not that by factors, beyond noise, and problem sizes that do not go with the scaling.
-// `rows` are those of the pack. Throws a usage error where times and factors agree with the other kind of scaling and not
-// with the one stated, and where the runs of the phase exclude it.
+// Runs whose efficiency by times is not that by factors, beyond noise, and problem sizes that do not go with the
+// scaling. `rows` are those of the pack. Throws a usage error where times and factors agree with the other kind of
+// scaling and not with the one stated, and where the runs of the phase exclude it.
 Contradictions FindContradictions(const AllocationTerms& terms, const std::vector<AllocationRow>& rows);
 
 }  // namespace farscale

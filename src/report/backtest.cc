@@ -15,7 +15,7 @@
 namespace farscale {
 namespace {
 
-constexpr std::size_t kMostRows = 30;
+constexpr std::size_t kMostBacktestRows = 30;
 
 // The efficiency as a whole and the factors whose losses make it up.
 std::vector<BacktestRow> RowsOf(const Results& results, const std::string& series, const PhaseId& phase) {
@@ -76,7 +76,7 @@ bool Shorten(std::vector<BacktestRow>& rows) {
   std::set<double> splits;
   for (const BacktestRow& row : rows) splits.insert(row.train_max);
   const std::size_t all = rows.size();
-  while (rows.size() > kMostRows && splits.size() > 1) {
+  while (rows.size() > kMostBacktestRows && splits.size() > 1) {
     const double smallest = *splits.begin();
     splits.erase(splits.begin());
     std::erase_if(rows, [&](const BacktestRow& row) { return row.train_max == smallest; });
@@ -91,7 +91,7 @@ struct BacktestText {
   FARSCALE_TAGS(points, within80, within95, name, error, is_median)
 };
 
-std::vector<std::string> Sentences(const std::vector<BacktestRow>& rows, const Partials& texts) {
+std::vector<std::string> BacktestSentences(const std::vector<BacktestRow>& rows, const Partials& texts) {
   if (rows.empty()) return {};
   const Factor headline = HeadlineOf(rows);
   std::vector<const BacktestRow*> all, of_headline;
@@ -170,7 +170,7 @@ std::optional<BacktestSection> BacktestOfPhase(const Results& results, const std
                                                const Partials& texts) {
   std::vector<BacktestRow> rows = RowsOf(results, series, phase);
   if (rows.empty()) return std::nullopt;
-  BacktestSection section{Sentences(rows, texts), {}, Shorten(rows)};
+  BacktestSection section{BacktestSentences(rows, texts), {}, Shorten(rows)};
   for (std::size_t i = 0; i < rows.size(); ++i) {
     section.rows.push_back(LineOf(rows[i], i == 0 || rows[i - 1].factor != rows[i].factor));
   }
@@ -179,7 +179,7 @@ std::optional<BacktestSection> BacktestOfPhase(const Results& results, const std
 
 std::vector<std::string> SummarizeBacktest(const Results& results, const std::string& series, const PhaseId& phase,
                                            const Partials& texts) {
-  return Sentences(RowsOf(results, series, phase), texts);
+  return BacktestSentences(RowsOf(results, series, phase), texts);
 }
 
 std::string FormatErrors(const std::vector<ErrorsAtRatio>& errors) {

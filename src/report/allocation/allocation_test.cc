@@ -107,8 +107,10 @@ TEST(Allocation, ADoubtfulScalingIsAContradiction) {
   results.table.rows[1].runtime = 13;
   CheckScaling(results.table, "");
   const AllocationPack pack = MakeAllocationPack(results, {});
-  EXPECT_THAT(Described(pack).contradictions, Contains(HasSubstr("said to be weak, but from 4 to 16 cores an iteration falls")));
-  EXPECT_THAT(WriteAllocationText(Described(pack, results), Texts()), HasSubstr("\\textbf{the work of the runs does not grow"));
+  EXPECT_THAT(Described(pack).contradictions,
+              Contains(HasSubstr("said to be weak, but from 4 to 16 cores an iteration falls")));
+  EXPECT_THAT(WriteAllocationText(Described(pack, results), Texts()),
+              HasSubstr("\\textbf{the work of the runs does not grow"));
 }
 
 // Per process as much: 10 s and 12.5 s are E = 0.8, and S = 0.8 · 4.
@@ -283,9 +285,12 @@ TEST(Allocation, NothingBeyondRunsThatFail) {
               Contains("Measurement and projection disagree: on 16 cores the efficiency is 70.0 % as measured and "
                        "100.0 % (80 % interval 99.0 % to 101.0 %) as projected. What was measured comes first; the "
                        "projection alone allows 34 cores."));
-  EXPECT_THAT(WriteAllocationCsv(results, pack, Described(pack, results)), HasSubstr("# Measurement and projection disagree: on 16 cores"));
-  EXPECT_THAT(WriteAllocationText(Described(pack, results), Texts()), HasSubstr("Measurement and projection disagree: on 16 cores"));
-  EXPECT_THAT(BuildAllocationModel(results, pack, Texts()).data.dump(), HasSubstr("Measurement and projection disagree"));
+  EXPECT_THAT(WriteAllocationCsv(results, pack, Described(pack, results)),
+              HasSubstr("# Measurement and projection disagree: on 16 cores"));
+  EXPECT_THAT(WriteAllocationText(Described(pack, results), Texts()),
+              HasSubstr("Measurement and projection disagree: on 16 cores"));
+  EXPECT_THAT(BuildAllocationModel(results, pack, Texts()).data.dump(),
+              HasSubstr("Measurement and projection disagree"));
 }
 
 // On 32 cores 0.85 was measured where 0.8 is projected: with 0.82 required, the projection would stop at
@@ -319,7 +324,8 @@ TEST(Allocation, TheBaselineIsEfficientByDefinition) {
 TEST(Allocation, SmallerRunsThatFailAreNamed) {
   const AllocationPack pack = MakeAllocationPack(Strong({Row(4, 100), Row(8, 50 / 0.6), Row(16, 25 / 0.8)}), {});
   EXPECT_EQ(pack.recommendation.cores, 16);
-  EXPECT_THAT(Described(pack).recommendation, Contains("Smaller jobs had less, though: 60.0 % on 8 cores, as measured."));
+  EXPECT_THAT(Described(pack).recommendation,
+              Contains("Smaller jobs had less, though: 60.0 % on 8 cores, as measured."));
 }
 
 // Repeats that differ by 4 % leave a mean of 0.9 surely above 0.75, with a probability of 90 % at least.
@@ -356,8 +362,10 @@ TEST(Allocation, TimesThatContradictFactors) {
   EXPECT_THAT(Described(MakeAllocationPack(results, {})).contradictions, IsEmpty());
   results.table.rows[1].values[Factor::kGlobalEfficiency] = 0.8;
   const AllocationPack pack = MakeAllocationPack(results, {});
-  EXPECT_THAT(Described(pack).contradictions, ElementsAre(HasSubstr("on 16 cores 95.0 % by times and 80.0 % by factors")));
-  for (const std::string& form : {WriteAllocationCsv(results, pack, Described(pack, results)), WriteAllocationText(Described(pack, results), Texts()),
+  EXPECT_THAT(Described(pack).contradictions,
+              ElementsAre(HasSubstr("on 16 cores 95.0 % by times and 80.0 % by factors")));
+  for (const std::string& form : {WriteAllocationCsv(results, pack, Described(pack, results)),
+                                  WriteAllocationText(Described(pack, results), Texts()),
                                   BuildAllocationModel(results, pack, Texts()).data.dump()}) {
     EXPECT_THAT(form, HasSubstr("contradict each other beyond noise"));
   }
@@ -384,7 +392,8 @@ TEST(Allocation, TheScalingThatTimesShow) {
   EXPECT_EQ(pack.basis, EfficiencyBasis::kTimes);
   EXPECT_DOUBLE_EQ(*pack.rows[1].efficiency.value, 0.8);
   EXPECT_TRUE(pack.is_scaling_shown);
-  EXPECT_THAT(BuildAllocationModel(results, pack, Texts()).data.dump(), HasSubstr("as its times and efficiencies show"));
+  EXPECT_THAT(BuildAllocationModel(results, pack, Texts()).data.dump(),
+              HasSubstr("as its times and efficiencies show"));
 }
 
 // 16 cores as baseline: E there is 1 by definition; the projection is compared with that too.
@@ -494,10 +503,12 @@ TEST(Allocation, NamesFromTracesAreEscapedEverywhere) {
   Results results = Projected();
   results.title = "<script>alert(1)</script> a_b & 5 %";
   const AllocationPack pack = MakeAllocationPack(results, {});
-  EXPECT_THAT(WriteAllocationText(Described(pack, results), Texts()), HasSubstr("\\textless{}script\\textgreater{}alert(1)"));
+  EXPECT_THAT(WriteAllocationText(Described(pack, results), Texts()),
+              HasSubstr("\\textless{}script\\textgreater{}alert(1)"));
   EXPECT_THAT(WriteAllocationText(Described(pack, results), Texts()), HasSubstr("a\\_b \\& 5 \\%"));
   results.title = "two\nlines";
-  EXPECT_THAT(WriteAllocationCsv(results, pack, Described(pack, results)), HasSubstr("# two lines, phase solve; baseline 4 cores"));
+  EXPECT_THAT(WriteAllocationCsv(results, pack, Described(pack, results)),
+              HasSubstr("# two lines, phase solve; baseline 4 cores"));
   EXPECT_THAT(WriteAllocationTable(results, pack, Texts()), HasSubstr("% two lines\n"));
 }
 

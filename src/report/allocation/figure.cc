@@ -59,7 +59,8 @@ class Canvas {
 class SvgCanvas : public Canvas {
  public:
   SvgCanvas(const std::string& title, const std::string& description, bool standalone) {
-    svg_.Open(static_cast<int>(kFigureWidth), static_cast<int>(kFigureHeight), title, description, standalone, kFigureLeft);
+    svg_.Open(static_cast<int>(kFigureWidth), static_cast<int>(kFigureHeight), title, description, standalone,
+              kFigureLeft);
   }
 
   void Line(const Points& points, Pen pen) override {
@@ -233,8 +234,7 @@ class FigureDrawing {
     const double x = X(pack_.evidence);
     canvas_.Line({{x, kFigureTop}, {x, kFigureBottom}}, Pen::kLimit);
     const bool is_right = x > (kFigureLeft + kFigureRight) / 2;
-    canvas_.Text(x + (is_right ? -6 : 6), kFigureBottom - 10,
-                 "reliable up to " + CoresInWords(pack_.evidence),
+    canvas_.Text(x + (is_right ? -6 : 6), kFigureBottom - 10, "reliable up to " + CoresInWords(pack_.evidence),
                  is_right ? Anchor::kEnd : Anchor::kStart);
   }
 

@@ -1,6 +1,6 @@
 // Speedup against cores, both logarithmic, as applications for computing time show it: the ideal line, the required
-// efficiency, what was measured, what is projected with its interval, and where predictions stop being reliable. The same drawing as SVG
-// and as TikZ.
+// efficiency, what was measured, what is projected with its interval, and where predictions stop being reliable. The
+// same drawing as SVG and as TikZ.
 #pragma once
 
 #include <string>

@@ -73,13 +73,14 @@ Data RowsOf(const AllocationTable& table) {
     for (const AllocationCell& cell : line.cells) {
       cells.push_back({{"text", EscapeLatex(cell.text)}, {"interval", EscapeLatex(cell.interval)}});
     }
-    rows.push_back({{"source", EscapeLatex(line.source)},
-                    {"isMeasured", line.is_measured},
-                    {"isPredicted", !line.is_measured && line.is_evidence},
-                    {"isUncertain", !line.is_measured && !line.is_evidence},
-                    {"isFirstPredicted", was_measured && !line.is_measured},
-                    {"hasIntervals", std::ranges::any_of(line.cells, [](const auto& cell) { return !cell.interval.empty(); })},
-                    {"cells", std::move(cells)}});
+    rows.push_back(
+        {{"source", EscapeLatex(line.source)},
+         {"isMeasured", line.is_measured},
+         {"isPredicted", !line.is_measured && line.is_evidence},
+         {"isUncertain", !line.is_measured && !line.is_evidence},
+         {"isFirstPredicted", was_measured && !line.is_measured},
+         {"hasIntervals", std::ranges::any_of(line.cells, [](const auto& cell) { return !cell.interval.empty(); })},
+         {"cells", std::move(cells)}});
     was_measured = line.is_measured;
   }
   return rows;

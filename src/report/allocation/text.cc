@@ -192,7 +192,8 @@ void FillMeasured(const AllocationPack& pack, PackText& text) {
   if (job.projected) {
     disagreements.is_none = job.projected->kind == CountBound::Kind::kBelow;
     const bool is_more = job.projected->kind == CountBound::Kind::kMoreThan;
-    if (!disagreements.is_none) disagreements.allowed = (is_more ? "more than " : "") + CoresInWords(job.projected->cores);
+    if (!disagreements.is_none)
+      disagreements.allowed = (is_more ? "more than " : "") + CoresInWords(job.projected->cores);
   }
   text.disagreements = std::move(disagreements);
 }
@@ -205,8 +206,8 @@ std::optional<ProblemSizes> SizesOf(const AllocationPack& pack, const std::strin
   if (sized.empty()) return std::nullopt;
   const auto with_unit = [&](double size) { return FormatProblemSize(size) + (unit.empty() ? "" : " " + unit); };
   const AllocationRow &first = *sized.front(), &last = *sized.back();
-  return ProblemSizes{&first == &last,         with_unit(*first.size),   with_unit(*first.portion),
-                      FormatCores(first.cores), with_unit(*last.size), with_unit(*last.portion),
+  return ProblemSizes{&first == &last,          with_unit(*first.size), with_unit(*first.portion),
+                      FormatCores(first.cores), with_unit(*last.size),  with_unit(*last.portion),
                       CoresInWords(last.cores)};
 }
 
@@ -321,14 +322,15 @@ PackText TextOf(const Results& results, const AllocationPack& pack) {
   text.has_intervals =
       Any(pack, [](const AllocationRow& row) { return row.efficiency.interval80 || row.iteration.interval80; });
   text.is_any_beyond = Any(pack, [](const AllocationRow& row) { return !row.is_evidence; });
-  text.are_nodes_estimated = pack.cores_per_node && Any(pack, [](const AllocationRow& row) { return !row.is_measured; });
+  text.are_nodes_estimated =
+      pack.cores_per_node && Any(pack, [](const AllocationRow& row) { return !row.is_measured; });
   if (pack.largest_target > pack.rows.back().cores) text.omitted_up_to = FormatCores(pack.largest_target);
   FillMeasured(pack, text);
   FillMethod(results, pack, text);
   text.contradictions = TextOf(pack.contradictions);
   const MissingInformation& missing = pack.missing;
-  text.missing = {missing.description, missing.size,     missing.scaling,     missing.times,
-                  missing.plan,        missing.computation, missing.counts,  missing.repeats,
+  text.missing = {missing.description, missing.size,        missing.scaling,  missing.times,
+                  missing.plan,        missing.computation, missing.counts,   missing.repeats,
                   missing.nodes,       missing.prediction,  missing.obstacle, std::to_string(pack.counts),
                   pack.counts == 1};
   return text;
@@ -385,7 +387,8 @@ std::string PhaseInWords(const PhaseId& phase) {
 }
 
 std::string OneLine(std::string text) {
-  std::ranges::replace_if(text, [](char c) { return c == '\n' || c == '\r'; }, ' ');
+  std::ranges::replace_if(
+      text, [](char c) { return c == '\n' || c == '\r'; }, ' ');
   return text;
 }
 

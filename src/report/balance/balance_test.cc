@@ -232,8 +232,10 @@ TEST(BalanceWords, PlacementAloneIsTheHeadline) {
   EXPECT_EQ(VerdictOf(what_if, one), BalanceVerdict::kUnbalancedLeads);
   EXPECT_EQ(Answers(what_if)[0],
             "Without balancing, 64 tasks on 16 processors, placed round robin, take 7.00 s instead of 10.4 s placed in "
-            "blocks: 32.7 % less. No strategy improves on that: the best, RefineLB every 20 iterations with 64 "
-            "tasks placed in blocks, takes 205 ms an iteration in a long run, 17.1 % more.");
+            "blocks: 32.7 % less.");
+  EXPECT_EQ(Answers(what_if)[1],
+            "No strategy improves on that: the best, RefineLB every 20 iterations with 64 tasks placed in blocks, "
+            "takes 205 ms an iteration in a long run, 17.1 % more.");
   EXPECT_EQ(Reasons(what_if, one)[0],
             "Placed in blocks, processors do not compute for 2.90 s of 10.4 s (2.20 s imbalance, 700 ms communication "
             "and waiting); placed round robin for 2.90 s of 7.00 s (2.20 s imbalance, 700 ms communication and "
@@ -281,14 +283,14 @@ TEST(BalanceReasons, SayWhatWentAndWhatIsLeft) {
           "The rest is communication and waiting (5.5 %), imbalance (2.4 %)."));
   // 0.1 of 7.5 s · 16 is 12 s, 1.6 times the 7.5 s of a processor.
   what_if.runs[1].heaviest_task = 0.1;
-  EXPECT_EQ(Reasons(what_if, OnlyCase(what_if)).back(),
-            "The heaviest task computes for 12.0 s, 1.6× the mean load of a processor: no strategy gets below that, but "
-            "smaller tasks would.");
-  what_if.runs[1].load_change = 0.004;
   EXPECT_EQ(
-      Reasons(what_if, OnlyCase(what_if))[1],
-      "From one iteration to the next the load of a task changes by 0.4 % on average: measured loads predict "
-      "later ones, and balancing once goes a long way.");
+      Reasons(what_if, OnlyCase(what_if)).back(),
+      "The heaviest task computes for 12.0 s, 1.6× the mean load of a processor: no strategy gets below that, but "
+      "smaller tasks would.");
+  what_if.runs[1].load_change = 0.004;
+  EXPECT_EQ(Reasons(what_if, OnlyCase(what_if))[1],
+            "From one iteration to the next the load of a task changes by 0.4 % on average: measured loads predict "
+            "later ones, and balancing once goes a long way.");
   what_if.runs[1].load_change = 0.31;
   EXPECT_EQ(Reasons(what_if, OnlyCase(what_if))[1],
             "From one iteration to the next the load of a task changes by 31.0 % on average: measured loads hardly "
@@ -363,9 +365,10 @@ TEST(BalanceWords, AShortTraceDecidesNothing) {
   EXPECT_EQ(VerdictOf(what_if, one), BalanceVerdict::kGains);
   EXPECT_THAT(
       Answer(what_if, one),
-      HasSubstr("take 240 ms an iteration in a long run instead of 250 ms: 4.0 % less. Over the 40 iterations of the "
-                "trace they take 10.8 s instead of the 10.0 s of the run with 16 ranks: 8.0 % more. Balancing pays off after "
-                "120 iterations."));
+      HasSubstr(
+          "take 240 ms an iteration in a long run instead of 250 ms: 4.0 % less. Over the 40 iterations of the "
+          "trace they take 10.8 s instead of the 10.0 s of the run with 16 ranks: 8.0 % more. Balancing pays off after "
+          "120 iterations."));
 }
 
 // What is beyond the values that were tried has to exist, and not to have been refused.
@@ -399,7 +402,8 @@ TEST(BalanceReasons, MappingsAreConfirmedOrNot) {
                   "work."));
   what_if.mappings[1].gain = {0.03, 0.02, 0.04};
   EXPECT_THAT(DescribeMappings(what_if, Texts())[0], HasSubstr("The replay confirms that it helps."));
-  EXPECT_THAT(DescribeFidelity(what_if, Texts()), ElementsAre(HasSubstr("64 ranks takes 2.60 s instead of 2.90 s as measured")));
+  EXPECT_THAT(DescribeFidelity(what_if, Texts()),
+              ElementsAre(HasSubstr("64 ranks takes 2.60 s instead of 2.90 s as measured")));
 }
 
 // 0.1 to 0.2 s: nothing lies far off, and the scale begins with the least.
@@ -515,8 +519,9 @@ TEST(BalanceProjections, AreToldWhereOneSideWasReplayed) {
 }
 
 TEST(BalancePages, EverythingIsOnOnePageWithoutScripts) {
-  const ReportModel model = BuildBalanceModel(
-      test::MakeWhatIf(), Texts(), {MakeProjection("without balancing", 0.008), MakeProjection("with balancing", 0.001)}, 2);
+  const ReportModel model =
+      BuildBalanceModel(test::MakeWhatIf(), Texts(),
+                        {MakeProjection("without balancing", 0.008), MakeProjection("with balancing", 0.001)}, 2);
   const std::string html = WriteBalanceHtml(model, BalanceTemplates());
   EXPECT_THAT(html, HasSubstr("a &lt;b&gt; c"));
   EXPECT_THAT(html, Not(HasSubstr("<script")));

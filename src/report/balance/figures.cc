@@ -21,7 +21,7 @@ namespace {
 using Data = ReportData;
 
 // Rows and columns of the tables behind maps and curves, at most.
-constexpr std::size_t kTableRows = 8, kTableColumns = 6;
+constexpr std::size_t kRowsOfTable = 8, kColumnsOfTable = 6;
 
 Data TextCells(const std::vector<std::string>& texts) {
   Data cells = Data::array();
@@ -74,9 +74,10 @@ std::string NameOfBlock(std::size_t block, std::size_t blocks, std::size_t cells
 // Means of blocks of processors and iterations.
 Data TableOfLoads(const LoadHistory& history) {
   const LossRaster loads{history.rows, history.columns, history.load};
-  const LossRaster sums = Joined(loads, kTableRows, kTableColumns);
+  const LossRaster sums = Joined(loads, kRowsOfTable, kColumnsOfTable);
   const LossRaster counts =
-      Joined(LossRaster{history.rows, history.columns, std::vector<double>(history.load.size(), 1)}, kTableRows, kTableColumns);
+      Joined(LossRaster{history.rows, history.columns, std::vector<double>(history.load.size(), 1)}, kRowsOfTable,
+             kColumnsOfTable);
   std::vector<std::string> header;
   for (std::size_t column = 0; column < sums.columns; ++column) {
     header.push_back(NameOfBlock(column, sums.columns, history.columns, history.iterations, 1));
@@ -155,7 +156,8 @@ std::string HeldBy(const BalanceConfiguration& best, BalanceAxis axis) {
 }
 
 std::string NameOfLine(const WhatIf& what_if, const SweepLine& line) {
-  return IsUnbalanced(what_if.outcomes[line.points.front().outcome]) ? "no balancing" : StrategyById(line.strategy).name;
+  return IsUnbalanced(what_if.outcomes[line.points.front().outcome]) ? "no balancing"
+                                                                     : StrategyById(line.strategy).name;
 }
 
 // Values of x below each other, strategies side by side.
@@ -262,11 +264,11 @@ Data TableOfAverages(const WhatIf& what_if) {
   std::vector<std::string> header;
   for (const LoadHistory& history : what_if.histories) header.push_back(NameOfHistory(what_if, history));
   Data rows = Data::array();
-  for (std::size_t part = 1; part <= kTableRows; ++part) {
+  for (std::size_t part = 1; part <= kRowsOfTable; ++part) {
     std::vector<std::string> texts;
     for (const LoadHistory& history : what_if.histories) {
       const std::size_t columns = history.time.size();
-      const std::size_t first = columns * (part - 1) / kTableRows, next = columns * part / kTableRows;
+      const std::size_t first = columns * (part - 1) / kRowsOfTable, next = columns * part / kRowsOfTable;
       if (first == next) {
         texts.emplace_back("–");
         continue;
@@ -280,7 +282,7 @@ Data TableOfAverages(const WhatIf& what_if) {
       texts.push_back(fmt::format("{} at {}", before > begin ? FormatPercent(computed / (before - begin)) : "–",
                                   FormatSeconds(before)));
     }
-    rows.push_back(Row(fmt::format("{} of {}", part, kTableRows), texts));
+    rows.push_back(Row(fmt::format("{} of {}", part, kRowsOfTable), texts));
   }
   return Table("Parts of the iterations", header, std::move(rows));
 }

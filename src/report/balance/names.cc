@@ -47,9 +47,9 @@ std::string NameWithTasks(const WhatIf& what_if, const BalanceCase& one, const B
 }
 
 std::string ShortName(const BalanceConfiguration& configuration) {
-  std::string name = configuration.interval == 0
-                         ? "no balancing"
-                         : fmt::format("{} every {}", StrategyById(configuration.strategy).name, configuration.interval);
+  std::string name = configuration.interval == 0 ? "no balancing"
+                                                 : fmt::format("{} every {}", StrategyById(configuration.strategy).name,
+                                                               configuration.interval);
   return fmt::format("{}, {} a processor", name,
                      configuration.level() == 1 ? "one task" : FormatCores(configuration.level()) + " tasks");
 }

@@ -12,9 +12,8 @@
 #include "report/balance/figures.h"
 #include "report/balance/names.h"
 #include "report/balance/sentences.h"
-#include "report/reliability.h"
+#include "report/cells.h"
 #include "report/figures.h"
-#include "report/pop_colors.h"
 
 namespace farscale {
 namespace {
@@ -111,8 +110,8 @@ struct CaseDetail {
   Data figures;
   std::vector<ConfigurationRow> configurations;
   std::string more_configurations;
-  FARSCALE_TAGS(name, anchor, is_one_of_many, has_advice, has_figures, answer, reasons, advice, figures,
-                configurations, more_configurations)
+  FARSCALE_TAGS(name, anchor, is_one_of_many, has_advice, has_figures, answer, reasons, advice, figures, configurations,
+                more_configurations)
 };
 
 struct MappingRow {
@@ -183,15 +182,15 @@ Data MethodOf(const WhatIf& what_if, const Partials& templates) {
   return list;
 }
 
-struct FactorCell {
+struct BalancedCell {
   std::string text = kNone, interval, color = kNoColor, tone = kNoTone;
   FARSCALE_TAGS(text, interval, color, tone)
 };
 
-FactorCell CellOf(Factor factor, const std::optional<BalancedValue>& value) {
+BalancedCell CellOf(Factor factor, const std::optional<BalancedValue>& value) {
   if (!value) return {};
   const std::string number = FormatValue(factor, value->value), bounds = FormatBounds(factor, value->interval80);
-  if (!value->is_reliable) return {fmt::format("{} ({})", kNotEvidence, bounds), "", kNoEvidenceColor, kNoEvidenceTone};
+  if (!value->is_reliable) return {fmt::format("{} ({})", kTooUncertain, bounds), "", kUncertainColor, kUncertainTone};
   return {number, value->is_replayed ? "" : bounds, PopColor(value->value), PopTone(value->value)};
 }
 
@@ -217,7 +216,8 @@ Data ProjectionsOf(const std::vector<BalancedProjection>& list) {
   for (const BalancedFactor& one : all) {
     if (one.rows.empty()) continue;
     std::string caption = Name(one.factor);
-    if (all.size() > 2) caption += fmt::format(" of {}{}{}", one.series, one.series.empty() ? "" : ", ", one.phase.Text());
+    if (all.size() > 2)
+      caption += fmt::format(" of {}{}{}", one.series, one.series.empty() ? "" : ", ", one.phase.Text());
     Data columns = Data::array(), rows = Data::array();
     for (const BalancedProjection& way : list) columns.push_back({{"name", way.label}});
     for (const BalancedFactor::Row& row : one.rows) rows.push_back(RowOf(one.factor, row));

@@ -15,16 +15,16 @@ namespace farscale {
 namespace {
 
 // Chosen: below these shares a reader has nothing to act on.
-constexpr double kMatters = 0.01;           // of a makespan
-constexpr double kHeavy = 0.05;             // of a makespan, for what could be had for less
-constexpr double kTooHeavy = 1.02;          // of the mean load of a processor, for one task
-constexpr double kFarOff = 0.1;             // replayed against measured
-constexpr double kSteady = 0.02;            // change of loads from one iteration to the next
-constexpr double kUnsteady = 0.2;           // the same
-constexpr double kMoreBalanced = 0.01;      // between nodes
-constexpr std::size_t kMostAnswers = 4;     // cases
-constexpr double kLongestRun = 1e6;         // iterations, of a run that anybody would make
-constexpr std::size_t kMostNamed = 3;       // configurations that were left out for one reason
+constexpr double kMatters = 0.01;        // of a makespan
+constexpr double kHeavy = 0.05;          // of a makespan, for what could be had for less
+constexpr double kTooHeavy = 1.02;       // of the mean load of a processor, for one task
+constexpr double kFarOff = 0.1;          // replayed against measured
+constexpr double kSteady = 0.02;         // change of loads from one iteration to the next
+constexpr double kUnsteady = 0.2;        // the same
+constexpr double kMoreBalanced = 0.01;   // between nodes
+constexpr std::size_t kMostAnswers = 4;  // cases
+constexpr double kLongestRun = 1e6;      // iterations, of a run that anybody would make
+constexpr std::size_t kMostNamed = 3;    // configurations that were left out for one reason
 
 std::string ShareOfMakespan(double part, double whole) { return whole > 0 ? FormatPercent(part / whole) : "–"; }
 
@@ -325,8 +325,8 @@ std::optional<StateGains> GainsOfStates(const WhatIf& what_if, const BalanceCase
   StateGains states{.gain = FormatPercent(gain)};
   for (const StateCost& cost : what_if.state_costs) {
     states.matter = states.matter || std::fabs(cost.gain.value - gain) >= kMatters;
-    states.gains.push_back({states.gains.empty(), FormatPercent(cost.gain.value),
-                            cost.factor == 0 ? "" : FormatRatio(cost.factor)});
+    states.gains.push_back(
+        {states.gains.empty(), FormatPercent(cost.gain.value), cost.factor == 0 ? "" : FormatRatio(cost.factor)});
   }
   return states;
 }
@@ -454,14 +454,14 @@ Sentences ReasonsOf(const WhatIf& what_if, const BalanceCase& one, const Partial
   const BalanceOutcome& before = what_if.outcomes[ReferenceOf(what_if, one, best)];
   const BalanceRun& run = what_if.runs[best.configuration.run];
   CaseReasons reasons{.idle = IdleOf(what_if, one, best),
-                  .load_change = run.load_change ? FormatPercent(*run.load_change) : "",
-                  .is_steady = run.load_change.value_or(1) < kSteady,
-                  .is_unsteady = run.load_change.value_or(0) >= kUnsteady,
-                  .later = LaterOf(what_if, best),
-                  .computation = FormatSeconds(best.parts.computation),
-                  .computation_share = ShareOfMakespan(best.parts.computation, best.makespan),
-                  .makespan = FormatSeconds(best.makespan),
-                  .rest = RestOf(best)};
+                      .load_change = run.load_change ? FormatPercent(*run.load_change) : "",
+                      .is_steady = run.load_change.value_or(1) < kSteady,
+                      .is_unsteady = run.load_change.value_or(0) >= kUnsteady,
+                      .later = LaterOf(what_if, best),
+                      .computation = FormatSeconds(best.parts.computation),
+                      .computation_share = ShareOfMakespan(best.parts.computation, best.makespan),
+                      .makespan = FormatSeconds(best.makespan),
+                      .rest = RestOf(best)};
   if (!IsUnbalanced(best)) reasons.costs = CostsOf(best);
   if (best.messages_between_processors != before.messages_between_processors) {
     reasons.messages = {CountOf(best.messages_between_processors, "message"),
@@ -479,9 +479,9 @@ Sentences AdviceOf(const WhatIf& what_if, const BalanceCase& one, const Partials
   if (!one.lead || IsUnbalanced(what_if.outcomes[*one.lead])) return {};  // then there is none to choose
   const BalanceOutcome& best = what_if.outcomes[one.ranking.front()];
   CaseAdvice advice{.intervals = AdviceOn(what_if, one, BalanceAxis::kInterval),
-                .levels = AdviceOn(what_if, one, BalanceAxis::kLevel),
-                .other = OtherStrategyThan(what_if, one),
-                .states = GainsOfStates(what_if, one)};
+                    .levels = AdviceOn(what_if, one, BalanceAxis::kLevel),
+                    .other = OtherStrategyThan(what_if, one),
+                    .states = GainsOfStates(what_if, one)};
   if (what_if.noise_replicas > 0 && one.robust && *one.robust != one.ranking.front()) {
     advice.robust = WithTasks(what_if.outcomes[*one.robust].configuration);
   }
@@ -528,14 +528,11 @@ Sentences DescribeProjections(const std::vector<BalancedProjection>& list, const
 }
 
 Sentences DescribeMethod(const WhatIf& what_if, const Partials& templates) {
-  const Method method{what_if.network,
-                      what_if.computation,
-                      what_if.task_bytes_source,
-                      what_if.predictor,
-                      what_if.cost_model,
-                      what_if.noise_replicas == 0 ? "" : CountOf(what_if.noise_replicas, "replica"),
-                      what_if.runs.size() > 1,
-                      what_if.same_problem};
+  const Method method{
+      what_if.network,           what_if.computation,
+      what_if.task_bytes_source, what_if.predictor,
+      what_if.cost_model,        what_if.noise_replicas == 0 ? "" : CountOf(what_if.noise_replicas, "replica"),
+      what_if.runs.size() > 1,   what_if.same_problem};
   return RenderSentences(templates, "balance_method.txt", ToData(method));
 }
 
@@ -544,8 +541,7 @@ Sentences DescribeLeftOut(const WhatIf& what_if) {
   for (const LeftOut& one : what_if.left_out) {
     auto found = std::ranges::find(reasons, one.why, &std::pair<std::string, Sentences>::first);
     if (found == reasons.end()) found = reasons.insert(reasons.end(), {one.why, {}});
-    found->second.push_back(
-        fmt::format("{} with {}", NameOfBalancing(one.configuration), TasksOn(one.configuration)));
+    found->second.push_back(fmt::format("{} with {}", NameOfBalancing(one.configuration), TasksOn(one.configuration)));
   }
   Sentences sentences;
   for (auto& [why, names] : reasons) {

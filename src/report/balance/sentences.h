@@ -13,7 +13,8 @@ namespace farscale {
 
 using Sentences = std::vector<std::string>;
 
-// Whether balancing pays: of a case, and of all of them, those with the largest gain first and only a few of the others.
+// Whether balancing pays: of a case, and of all of them, those with the largest gain first and only a few of the
+// others.
 Sentences AnswerOf(const WhatIf& what_if, const BalanceCase& one, const Partials& templates);
 Sentences AnswersOf(const WhatIf& what_if, const Partials& templates);
 

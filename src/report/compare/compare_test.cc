@@ -184,7 +184,7 @@ TEST(Compare, ReferencesAreMadeTheSame) {
   const auto is_said =
       Contains(HasSubstr("The reference runs differ: 4 cores in a, 8 in b. Both are put in terms of the "
                          "run on 8 cores"));
-  EXPECT_THAT(SummarizeComparedPhase(compared, compared.phases[0]), is_said);
+  EXPECT_THAT(SummarizeComparedPhase(compared, compared.phases[0], Texts()), is_said);
   EXPECT_THAT(WriteCompareJson({compared}, Texts()), HasSubstr("The reference runs differ"));
   EXPECT_THAT(BuildCompareModel({compared}, Texts()).data.dump(), HasSubstr("The reference runs differ"));
 }
@@ -299,9 +299,10 @@ TEST(Compare, AnyProjectionThatIsApartIsTold) {
   ComparedPhase& phase = compared.phases.front();
   phase.targets[0].efficiency.is_apart = true;
   phase.targets[1].efficiency.is_apart = false;
-  EXPECT_THAT(SummarizeComparedPhase(compared, phase, Texts()),
-              Contains(testing::AllOf(HasSubstr("On 16 cores, where both sides are reliable"), HasSubstr("intervals are apart"),
-                                      HasSubstr("From 64 cores on the intervals overlap."))));
+  EXPECT_THAT(
+      SummarizeComparedPhase(compared, phase, Texts()),
+      Contains(testing::AllOf(HasSubstr("On 16 cores, where both sides are reliable"), HasSubstr("intervals are apart"),
+                              HasSubstr("From 64 cores on the intervals overlap."))));
 }
 
 TEST(Compare, FilesHaveEveryTag) {
@@ -323,7 +324,8 @@ TEST(Compare, DoubtsOfEitherSide) {
   EXPECT_THAT(DoubtsOfCompared(both), ElementsAre("old and new: the work does not grow (said to be weak)."));
   EXPECT_THAT(Text(one), HasSubstr("Warning: new: the work does not grow"));
   EXPECT_THAT(WriteCompareJson({one}, Texts()), HasSubstr("scalingUnlikely"));
-  EXPECT_THAT(BuildCompareModel({one}, Texts()).data["comparisons"][0]["doubts"].dump(), HasSubstr("the work does not grow"));
+  EXPECT_THAT(BuildCompareModel({one}, Texts()).data["comparisons"][0]["doubts"].dump(),
+              HasSubstr("the work does not grow"));
   EXPECT_TRUE(DoubtsOfCompared(CompareResults(before, before, "old", "new")).empty());
 }
 

@@ -172,7 +172,8 @@ Fields<ComparedPhase> FieldsOf<ComparedPhase>() {
                   .NotEmpty()
                   .UnlessDefault(),
               Field("groupAfter", &T::after, &PhaseId::group).NotEmpty().UnlessDefault(),
-              Field("reference", &T::terms, &ComparedTerms::reference, "Cores that both sides compare with; absent: they differ"),
+              Field("reference", &T::terms, &ComparedTerms::reference,
+                    "Cores that both sides compare with; absent: they differ"),
               Computed<T>(
                   "noise", [](const T& phase) { return phase.noise ? phase.noise->deviation : kUsualNoise; },
                   "Standard deviation of logarithms of times from run to run")

@@ -69,10 +69,10 @@ struct FactorTableOfCount {
   FARSCALE_TAGS(cores, whole, rows)
 };
 
-class PhaseSection {
+class ComparedPhaseSection {
  public:
-  PhaseSection(const ComparedResults& compared, const ComparedPhase& phase, const std::string& slug,
-               const Partials& templates, ReportModel& model)
+  ComparedPhaseSection(const ComparedResults& compared, const ComparedPhase& phase, const std::string& slug,
+                       const Partials& templates, ReportModel& model)
       : compared_(compared), phase_(phase), slug_(slug), templates_(templates), model_(model) {}
 
   Data Build() {
@@ -122,9 +122,8 @@ class PhaseSection {
     }
     section["counts"] = farscale::ToData(rows);
     section["wholeName"] = NameInSentence(whole);
-    section["hasTimes"] = std::ranges::any_of(phase_.counts, [](const ComparedCount& count) {
-      return count.seconds.before || count.seconds.after;
-    });
+    section["hasTimes"] = std::ranges::any_of(
+        phase_.counts, [](const ComparedCount& count) { return count.seconds.before || count.seconds.after; });
   }
 
   static void Fill(const ComparedNumber& number, auto format, auto& row) {
@@ -141,7 +140,8 @@ class PhaseSection {
                              .whole = count.efficiency ? NameInSentence(count.whole) : "it"};
     for (const ComparedFactor& one : count.factors) {
       FactorOfCount row{.name = Name(one.factor), .indent = Indent(DepthOf(one.factor))};
-      Fill(one.number, [&](double value) { return FormatValue(one.factor, value); }, row);
+      Fill(
+          one.number, [&](double value) { return FormatValue(one.factor, value); }, row);
       if (count.efficiency) {
         for (const Contribution& part : count.efficiency->parts) {
           const bool is_it = part.kind == Contribution::Kind::kFactor && part.factor == one.factor;
@@ -159,10 +159,8 @@ class PhaseSection {
   Data FactorRows() const {
     Data rows = Data::array();
     const auto add = [&](const std::string& name, int depth, Data cells) {
-      rows.push_back({{"name", name},
-                      {"depth", std::to_string(depth)},
-                      {"indent", Indent(depth)},
-                      {"cells", std::move(cells)}});
+      rows.push_back(
+          {{"name", name}, {"depth", std::to_string(depth)}, {"indent", Indent(depth)}, {"cells", std::move(cells)}});
     };
     for (const FactorType& type : AllFactors()) {
       Data cells = Data::array();
@@ -347,7 +345,7 @@ ReportModel BuildCompareModel(const std::vector<ComparedResults>& comparisons, c
     one["phases"] = Data::array();
     for (std::size_t k = 0; k < compared.phases.size(); ++k, ++phases) {
       const std::string slug = fmt::format("compare-{}-{}", i + 1, k + 1);
-      one["phases"].push_back(PhaseSection(compared, compared.phases[k], slug, templates, model).Build());
+      one["phases"].push_back(ComparedPhaseSection(compared, compared.phases[k], slug, templates, model).Build());
     }
     model.data["comparisons"].push_back(std::move(one));
   }

@@ -82,8 +82,8 @@ std::string WithInterval(Factor factor, const ProjectedValue& value) {
          (value.interval80 ? " (" + FormatBounds(factor, value.interval80) + ")" : "");
 }
 
-// Of the reliable targets: the largest on which the intervals are apart, else the one nearest to eight times the largest
-// run.
+// Of the reliable targets: the largest on which the intervals are apart, else the one nearest to eight times the
+// largest run.
 const ComparedTarget* TellingTarget(const ComparedPhase& phase) {
   const ComparedTarget* apart = nullptr;
   const ComparedTarget* nearest = nullptr;
