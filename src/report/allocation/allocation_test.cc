@@ -97,6 +97,7 @@ TEST(Allocation, SaysWhyAnEfficiencyIsAbove110Percent) {
   EXPECT_THAT(WriteAllocationCsv(results, pack, Described(pack, results)), HasSubstr(why));
   const std::string latex = "Efficiencies above 110 \\% are real";
   EXPECT_THAT(WriteAllocationTable(results, pack, Texts()), HasSubstr(latex));
+  EXPECT_THAT(WriteAllocationTable(results, pack, Texts()), Not(HasSubstr("\n\n")));
   EXPECT_THAT(WriteAllocationText(Described(pack, results), Texts()), HasSubstr(latex));
   EXPECT_EQ(MakeAllocationPack(Strong({Row(4, 40), Row(16, 9.5)}), {}).superlinear, "");
 }

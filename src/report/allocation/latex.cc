@@ -110,6 +110,15 @@ std::string EscapeWithFormulas(std::string_view text) {
   return escaped;
 }
 
+// A blank line ends a paragraph, and within a tabular it is an error before a rule.
+std::string WithoutBlankLines(const std::string& text) {
+  std::string kept;
+  for (const std::string& line : Split(text, '\n')) {
+    if (!Trim(line).empty()) kept += line + "\n";
+  }
+  return kept;
+}
+
 }  // namespace
 
 std::string WriteAllocationTable(const Results& results, const AllocationPack& pack, const Partials& templates) {
@@ -127,7 +136,7 @@ std::string WriteAllocationTable(const Results& results, const AllocationPack& p
   const Data data = {{"title", OneLine(ToUtf8(results.title))},
                      {"tables", std::move(tables)},
                      {"superlinear", EscapeLatex(pack.superlinear)}};
-  return RenderTemplate(templates.at("allocation.tex"), data, Escape::kNone, templates);
+  return WithoutBlankLines(RenderTemplate(templates.at("allocation.tex"), data, Escape::kNone, templates));
 }
 
 std::string WriteAllocationText(const AllocationText& text, const Partials& templates) {
