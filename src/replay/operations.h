@@ -54,9 +54,11 @@ struct Posts {
   }
   RecordPart Next(const RankTimeline& timeline, const RankMatching& matching, std::size_t record) {
     RecordPart part = Next(timeline, record);
-    part.number = (part.type == OperationClass::kSend      ? matching.sends
-                   : part.type == OperationClass::kReceive ? matching.receives
-                                                           : matching.collectives)[part.ordinal];
+    const auto& numbers = part.type == OperationClass::kSend      ? matching.sends
+                          : part.type == OperationClass::kReceive ? matching.receives
+                                                                  : matching.collectives;
+    // While messages are compared, collectives have no numbers yet.
+    part.number = part.ordinal < numbers.size() ? numbers[part.ordinal] : kNoMessage;
     return part;
   }
 };
