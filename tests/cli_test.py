@@ -1223,7 +1223,7 @@ class Calibrate(CliTest):
         few = shared / "traces/others/pipit/pingpong-2/traces.otf2"  # 16 messages
         if not few.exists():
             self.skipTest(f"no {few}; set FARSCALE_SHARED_DATA to test on more")
-        sentence = "not enough evidence to calibrate a network: of 16 messages 4 can be used, at least 10 are needed"
+        sentence = "not enough data to calibrate a network: of 16 messages 4 can be used, at least 10 are needed"
         self.fails(4, sentence, "calibrate", few, "-o", self.folder / "n.toml")
         self.assertFalse((self.folder / "n.toml").exists())
         result = self.run_ok("calibrate", few, LU_TRACES[0], "-o", self.folder / "n.toml")  # the other is enough

@@ -116,7 +116,7 @@ class Verdicts(GateCase):
         rules = '[[rule]]\nfactor = "parallelEfficiency"\nmin = 0.5\n'
         self.assertIn("slove", self.verdict(rules + 'phase = "slove"', 4)["sentence"])
         self.assertIn("begin at 16", self.verdict(rules + "cores = 8", 4)["sentence"])
-        self.assertIn("beyond what the runs are evidence for", self.verdict(rules + "cores = 1000000", 4)["sentence"])
+        self.assertIn("beyond the reliable range", self.verdict(rules + "cores = 1000000", 4)["sentence"])
         self.assertEqual(self.verdict(rules + 'phase = "slove"\nseverity = "warn"', 0)["verdict"], "notEnoughEvidence")
 
     def test_every_rule_off(self):
@@ -341,7 +341,7 @@ class Outputs(GateCase):
 
     def test_table(self):
         text = self.output()
-        for word in ("pass ", "warn ", "fail ", "evidence? ", "Gate failed: 1 failed, 1 warning, 2 without enough"):
+        for word in ("pass ", "warn ", "fail ", "undecided ", "Gate failed: 1 failed, 1 warning, 2 without enough"):
             self.assertIn(word, text)
         self.assertEqual(self.output("--quiet"), "")
 

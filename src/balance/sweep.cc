@@ -69,7 +69,7 @@ class Sweeping {
       try {
         outcomes[i] = Replay(configurations[i]);
       } catch (const Error& error) {
-        if (error.kind() != ErrorKind::kEvidence) throw;
+        if (error.kind() != ErrorKind::kNotEnoughData) throw;
         failures[i] = error.what();
       }
       const std::lock_guard lock(mutex);
@@ -83,7 +83,7 @@ class Sweeping {
       }
     }
     if (what_if_.outcomes.empty()) {
-      throw Error(ErrorKind::kEvidence, "", "nothing of what was asked for can be simulated",
+      throw Error(ErrorKind::kNotEnoughData, "", "nothing of what was asked for can be simulated",
                   what_if_.left_out.empty() ? "no run has as many ranks as the processors and levels need"
                                             : what_if_.left_out.front().why);
     }

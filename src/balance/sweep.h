@@ -49,8 +49,8 @@ std::vector<BalanceConfiguration> ConfigurationsOf(const std::vector<SweepRun>& 
                                                    std::vector<LeftOut>& left_out);
 
 // Fills outcomes, rankings, histories, the number of replicas and what was left out. Configurations are replayed in
-// parallel; the result does not depend on the number of threads. Throws an evidence error when nothing can be
-// simulated.
+// parallel; the result does not depend on the number of threads. Throws an error of kind kNotEnoughData when nothing
+// can be simulated.
 void Sweep(const std::vector<SweepRun>& runs, const SweepOptions& options, const SweepProgress& progress,
            WhatIf& what_if);
 

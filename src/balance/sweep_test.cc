@@ -291,7 +291,7 @@ TEST(Balancing, IterationsThatDependOnLaterOnesAreNamed) {
     ReplayTasks(program, {{0, 0}, nullptr}, Options("greedy", 1, 2, 2));
     FAIL();
   } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::kEvidence);
+    EXPECT_EQ(error.kind(), ErrorKind::kNotEnoughData);
     EXPECT_THAT(error.what(), HasSubstr("iterations depend on later iterations of other ranks"));
     EXPECT_THAT(error.what(), HasSubstr("rank 0 in MPI_Recv"));
   }

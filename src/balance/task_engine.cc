@@ -331,7 +331,7 @@ void TaskEngine::FailStuck() const {
                                 static_cast<std::size_t>(state->next - program_.ranks[task].instructions.data()));
   }
   if (at_point_ > 0) {
-    throw Error(ErrorKind::kEvidence, tasks_.trace->path,
+    throw Error(ErrorKind::kNotEnoughData, tasks_.trace->path,
                 fmt::format("iterations depend on later iterations of other ranks, so a balancing point every {} of "
                             "them would never be passed: {} waits",
                             options_.interval, first));

@@ -16,13 +16,13 @@ namespace {
 void RequireTasks(const Trace& trace, const PhaseCut& cut) {
   for (std::size_t rank = 0; rank < trace.size(); ++rank) {
     if (!cut.ranks[rank].present) {
-      throw Error(ErrorKind::kEvidence, trace.path,
+      throw Error(ErrorKind::kNotEnoughData, trace.path,
                   fmt::format("rank {} does not take part in phase '{}'", rank, cut.spec.name),
                   "choose a phase of all ranks");
     }
     const std::size_t iterations = cut.ranks[rank].iterations.size();
     if (iterations == cut.ranks.front().iterations.size()) continue;
-    throw Error(ErrorKind::kEvidence, trace.path,
+    throw Error(ErrorKind::kNotEnoughData, trace.path,
                 fmt::format("phase '{}' has {} iterations on rank 0, but {} on rank {}", cut.spec.name,
                             cut.ranks.front().iterations.size(), iterations, rank),
                 "balancing points come after the same iteration of every rank; choose another phase");

@@ -54,9 +54,9 @@ struct TaskReplayResult {
   Tick Makespan() const;
 };
 
-// The machine's network must be the one that the tasks were compiled for. Throws an evidence error when a balancing
-// point is never passed, because a task needs something that another sends only after it; an input error when the calls
-// cannot complete in any order.
+// The machine's network must be the one that the tasks were compiled for. Throws an error of kind kNotEnoughData when a
+// balancing point is never passed, because a task needs something that another sends only after it; an input error when
+// the calls cannot complete in any order.
 TaskReplayResult ReplayTasks(const TaskProgram& tasks, const Machine& machine, const TaskReplayOptions& options);
 
 }  // namespace farscale

@@ -8,10 +8,10 @@ namespace farscale {
 
 // The kind fixes the exit code of the program.
 enum class ErrorKind {
-  kUsage = 2,     // wrong command line or study file
-  kInput = 3,     // unreadable or damaged input
-  kEvidence = 4,  // readable, but not enough to answer the question
-  kOutput = 5,    // cannot write the result
+  kUsage = 2,          // wrong command line or study file
+  kInput = 3,          // unreadable or damaged input
+  kNotEnoughData = 4,  // readable, but not enough to answer the question
+  kOutput = 5,         // cannot write the result
 };
 
 class Error : public std::runtime_error {

@@ -59,7 +59,7 @@ void Print(const std::vector<BacktestRow>& rows, const std::vector<Factor>& fact
           ? "by default a backtest needs runs at four core counts, three to train on and one to predict"
           : "--train-max must leave two core counts to train on and larger runs to predict";
   if (result.not_predicted > 0) advice.clear();
-  throw Error(ErrorKind::kEvidence, command.table.table,
+  throw Error(ErrorKind::kNotEnoughData, command.table.table,
               "nothing can be backtested: " + Join(DescribeGaps(result), "; "), advice);
 }
 
@@ -95,7 +95,8 @@ int RunBacktest(const BacktestCommand& command, const Common& common) {
   if (command.output == "-" || (to_file && common.quiet)) return 0;
   const std::vector<BacktestRow> chosen = Chosen(result.rows, factors);
   if (chosen.empty()) {
-    throw Error(ErrorKind::kEvidence, "--factor", "no prediction of " + command.factors.front() + " can be backtested");
+    throw Error(ErrorKind::kNotEnoughData, "--factor",
+                "no prediction of " + command.factors.front() + " can be backtested");
   }
   Print(chosen, factors, comparison_of(chosen), command.by_series);
   return 0;

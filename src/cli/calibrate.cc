@@ -120,7 +120,7 @@ int CalibrateTraces(const CalibrateOptions& options, const Common& common) {
       if (print && options.traces.size() > 1) fmt::print("\n");
       if (!largest || one.IsLargerThan(*largest)) largest = one;
     } catch (const Error& error) {
-      if (error.kind() != ErrorKind::kEvidence) throw;
+      if (error.kind() != ErrorKind::kNotEnoughData) throw;
       failures.push_back(error);
     }
   }

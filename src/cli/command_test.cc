@@ -97,7 +97,7 @@ TEST(Command, FailedRunsDecideTheExitCode) {
   EXPECT_EQ(ReportFailures({}, std::nullopt), 0);
   EXPECT_EQ(ReportFailures({failed}, std::nullopt), 0);
   EXPECT_EQ(ReportFailures({failed}, Error(ErrorKind::kInput, "a.otf2", "is damaged")), 3);
-  EXPECT_EQ(ReportFailures({}, Error(ErrorKind::kEvidence, "", "nothing to say")), 4);
+  EXPECT_EQ(ReportFailures({}, Error(ErrorKind::kNotEnoughData, "", "nothing to say")), 4);
 }
 
 TEST(Command, NumbersThatOptionsTake) {

@@ -124,7 +124,7 @@ void AddGateCommand(CommandLine& line) {
   command->footer(
       "Results and baseline are results.json, factors.json, a CSV table, or entries of a history; several results are\n"
       "repeats of each other. A file name of - is standard output. Exit codes: 0 passed, with warnings or without,\n"
-      "1 failed, 4 not enough evidence. docs/gate.md describes rules, verdicts and outputs.");
+      "1 failed, 4 not enough data. docs/gate.md describes rules, verdicts and outputs.");
   command->add_option("results", options.results, "Results to judge")->required();
   command->add_option("--rules", options.rules, "File of rules, or default, strict or targets (default: default)");
   command->add_option("--baseline", options.baseline,

@@ -69,7 +69,8 @@ int ShowHistory(const HistoryOptions& options, const Common& common) {
   const Messages messages(common);
   if (history.empty()) {
     messages.Findings(options.folder, diagnostics.findings());
-    throw Error(ErrorKind::kEvidence, options.folder, "holds no results yet", "add some with farscale history add");
+    throw Error(ErrorKind::kNotEnoughData, options.folder, "holds no results yet",
+                "add some with farscale history add");
   }
   const HistoryView view = ViewOf(history, options.title, diagnostics.findings());
   messages.Findings(options.folder, view.findings);

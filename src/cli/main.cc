@@ -37,7 +37,7 @@ constexpr const char* kFooter =
     "  mpirun -n 8 farscale measure ./app              factors of a run, without a trace\n"
     "\n"
     "Exit codes: 0 done or gate passed, 1 gate failed, 2 wrong usage or study file, 3 unreadable or damaged input,\n"
-    "4 not enough evidence to answer, 5 cannot write.";
+    "4 not enough data to answer, 5 cannot write.";
 
 constexpr const char* kCommonFooter = "Every command also takes -j/--jobs N, -q/--quiet and -v/--verbose.";
 
@@ -77,10 +77,10 @@ int Main(int argc, char** argv) {
   std::function<int()> action;
   CommandLine line{app, common, action};
   for (const auto add :
-       {AddRunCommand, AddInspectCommand, AddPhasesCommand, AddFactorsCommand, AddImbalanceCommand, AddBalanceCommand,
-        AddPredictCommand, AddBacktestCommand, AddCalibrateCommand, AddWhatIfCommand, AddCutCommand, AddCompareCommand,
-        AddReportCommand, AddGateCommand, AddHistoryCommand, AddMeasureCommand, AddTraceCommand, AddWatchCommand,
-        AddCompletionCommand, AddSchemaCommand}) {
+       {AddRunCommand,     AddInspectCommand, AddPhasesCommand,   AddFactorsCommand,    AddImbalanceCommand,
+        AddBalanceCommand, AddPredictCommand, AddBacktestCommand, AddCalibrateCommand,  AddWhatIfCommand,
+        AddCutCommand,     AddCompareCommand, AddReportCommand,   AddGateCommand,       AddHistoryCommand,
+        AddMeasureCommand, AddTraceCommand,   AddWatchCommand,    AddCompletionCommand, AddSchemaCommand}) {
     add(line);
   }
   AddFooters(app);

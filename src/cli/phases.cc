@@ -83,7 +83,7 @@ int Phases(const PhasesOptions& options, const Common& common) {
   }
   const FoundPhases found = PhasesOf(options.traces, reader.spec(), reader.structures());
   if (!found.loop) messages.Warning(found.why);
-  if (options.output.empty()) return found.loop ? 0 : static_cast<int>(ErrorKind::kEvidence);
+  if (options.output.empty()) return found.loop ? 0 : static_cast<int>(ErrorKind::kNotEnoughData);
   const std::string folder = to_file ? std::filesystem::path(options.output).parent_path().string() : "";
   WriteOutput(options.output,
               WriteStudyDraft(options.traces, options.application, folder.empty() ? "." : folder, found));

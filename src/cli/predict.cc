@@ -19,18 +19,18 @@ struct PredictOptions {
   std::string output;
   std::string report;
   std::int64_t train_max = 0;
-  double horizon_width = 0;
+  double reliable_width = 0;
   std::vector<std::int64_t> targets;
   std::vector<double> levels;
-  bool answers = false;
+  bool key_results = false;
 };
 
 ProjectionOptions ProjectionOptionsOf(const PredictOptions& options) {
   ProjectionOptions result = ProjectionOptionsOf(options.table);
   if (options.train_max > 0) result.train_max = static_cast<double>(options.train_max);
   if (!options.targets.empty()) result.targets.assign(options.targets.begin(), options.targets.end());
-  if (options.horizon_width > 0) result.horizon_width = options.horizon_width;
-  if (!options.levels.empty()) result.answers.levels = options.levels;
+  if (options.reliable_width > 0) result.reliable_width = options.reliable_width;
+  if (!options.levels.empty()) result.key_results.levels = options.levels;
   return result;
 }
 
@@ -42,7 +42,7 @@ int ExitCode(const std::vector<PhaseProjection>& projections, const Messages& me
     if (missing.empty()) continue;
     std::string where = projection.series;
     if (!projection.phase.IsUnnamed()) where += (where.empty() ? "phase " : ", phase ") + projection.phase.Text();
-    errors.emplace_back(ErrorKind::kEvidence, where, missing);
+    errors.emplace_back(ErrorKind::kNotEnoughData, where, missing);
   }
   if (!errors.empty() && errors.size() == projections.size()) {
     PrintError(errors.front());
@@ -68,7 +68,7 @@ int Predict(const PredictOptions& options, const Common& common) {
   const TableFormat format = to_file ? TableFormatOf(options.output) : TableFormat::kCsv;
   const std::filesystem::path input = options.table.table;
   if (to_file) RefuseOverwriting(input, options.output);
-  if (options.answers && options.output == "-") {
+  if (options.key_results && options.output == "-") {
     throw Error(ErrorKind::kUsage, "--answers", "-o - prints the projection as CSV and nothing else",
                 "leave out one of both");
   }
@@ -98,7 +98,7 @@ int Predict(const PredictOptions& options, const Common& common) {
     if (to_file) written.emplace_back(options.output);
   }
   if (options.output != "-" && (written.empty() || !common.quiet)) {
-    Print(projections, options.answers, table, written, common);
+    Print(projections, options.key_results, table, written, common);
   }
   return ExitCode(projections, messages);
 }
@@ -117,11 +117,11 @@ void AddPredictCommand(CommandLine& line) {
                    "Core counts to project to, separated by commas (default: powers of two up to a million)");
   const CLI::Validator share = Share();
   command
-      ->add_option("--horizon-width", options.horizon_width,
+      ->add_option("--horizon-width", options.reliable_width,
                    "Widest 80 % interval of parallel efficiency that counts as reliable (default: 0.2)")
       ->check(share);
   command->add_flag(
-      "--answers", options.answers,
+      "--answers", options.key_results,
       "Print key results: core counts that keep an efficiency, the peak of speedup, times, costs, and gains from "
       "removing losses");
   command

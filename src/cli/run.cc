@@ -71,12 +71,12 @@ int Run(const RunOptions& options, const Common& common) {
   if (!common.quiet) PrintSummary(outcome.results, templates.partials);
   PrintWritten(files, common);
   const int failure = ReportFailures(outcome.results.runs, outcome.failure);
-  if (outcome.evidence) PrintError(*outcome.evidence);
+  if (outcome.shortage) PrintError(*outcome.shortage);
   if (is_allocation && !outcome.results.table.rows.empty()) {
     const std::filesystem::path folder = std::filesystem::path(study.report_folder) / "allocation";
     WriteAllocationForm(outcome.results, options.allocation, form, folder, common);
   }
-  return failure == 0 && outcome.evidence ? outcome.evidence->exit_code() : failure;
+  return failure == 0 && outcome.shortage ? outcome.shortage->exit_code() : failure;
 }
 
 }  // namespace

@@ -118,7 +118,7 @@ int RunWhatIf(const WhatIfOptions& options, const Common& common) {
   StudyOutcome outcome = RunStudy(study, library, messages.Progress(), scenarios);
   if (outcome.results.variants.empty()) {
     messages.FindingsOf(outcome.results);
-    throw Error(ErrorKind::kEvidence, "", "none of the scenarios could be replayed");
+    throw Error(ErrorKind::kNotEnoughData, "", "none of the scenarios could be replayed");
   }
   outcome.results.comparison = Comparison::kWhatIf;
   messages.FindingsOf(outcome.results);

@@ -10,7 +10,7 @@
 #include "base/format.h"
 #include "base/parallel.h"
 #include "factors/anomalies.h"
-#include "phases/burst_places.h"
+#include "phases/iteration_bursts.h"
 #include "replay/replay.h"
 #include "replay/bursts.h"
 #include "stats/sample_quantiles.h"

@@ -205,7 +205,7 @@ Tick BeforeOwnBegin(const Trace& trace, const PhaseCut& cut, std::size_t rank) {
 
 void RequireComputation(const Trace& trace, const PhaseFactors& result) {
   if (result.totals.largest_useful > 0 && result.totals.elapsed > 0) return;
-  throw Error(ErrorKind::kEvidence, trace.path,
+  throw Error(ErrorKind::kNotEnoughData, trace.path,
               fmt::format("phase '{}' contains no computation, so it has no efficiency factors", result.phase.Text()),
               "choose another phase");
 }

@@ -599,7 +599,7 @@ TEST(PhaseFactors, PhaseWithoutComputationHasNoFactors) {
     Measure(test::ParseTrace("r0: Barrier@1 0-5\nr1: Barrier@1 0-5"));
     FAIL();
   } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::kEvidence);
+    EXPECT_EQ(error.kind(), ErrorKind::kNotEnoughData);
     EXPECT_THAT(error.what(), HasSubstr("contains no computation"));
   }
 }

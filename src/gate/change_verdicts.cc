@@ -8,7 +8,7 @@
 #include "base/format.h"
 #include "base/text.h"
 #include "gate/judging.h"
-#include "projection/horizon.h"
+#include "projection/reliable_range.h"
 #include "stats/distributions.h"
 
 namespace farscale {
@@ -30,34 +30,34 @@ Measurement MeanOf(const std::vector<Measurement>& parts) {
 
 class ChangeFinder {
  public:
-  ChangeFinder(EvidenceAtHand& evidence, std::size_t rule, const PhaseKey& key)
-      : evidence_(evidence), rule_(evidence.rules().rules[rule]), key_(key) {
-    base_.judgement = Undecided(evidence, rule, key, Judgement::Check::kChange);
+  ChangeFinder(GateData& data, std::size_t rule, const PhaseKey& key)
+      : data_(data), rule_(data.rules().rules[rule]), key_(key) {
+    base_.judgement = Undecided(data, rule, key, Judgement::Check::kChange);
     base_.judgement.bound = rule_.AllowedChange();
   }
 
   std::vector<PendingChange> All() {
-    const std::string subject = SubjectOf(evidence_, base_.judgement);
-    if (!evidence_.input().baseline) return {Open({}, subject + " has no baseline to compare with; give --baseline")};
-    if (evidence_.history().empty()) {
+    const std::string subject = SubjectOf(data_, base_.judgement);
+    if (!data_.input().baseline) return {Open({}, subject + " has no baseline to compare with; give --baseline")};
+    if (data_.history().empty()) {
       return {Open({}, fmt::format("{} has no baseline to compare with: {} holds no results yet", subject,
-                                   evidence_.input().baseline_name))};
+                                   data_.input().baseline_name))};
     }
-    newest_ = SamplesOf(evidence_.compared(), key_, rule_.quantity);
-    track_ = TrackOf(evidence_.history(), key_, rule_.quantity);
+    newest_ = SamplesOf(data_.compared(), key_, rule_.quantity);
+    track_ = TrackOf(data_.history(), key_, rule_.quantity);
     const SamplesByCores* last = LastKnown();
     if (newest_.empty() && rule_.counts != Rule::Counts::kTargets)
-      return {Open({}, subject + " is unknown" + WhyUnknown(evidence_, rule_.quantity))};
+      return {Open({}, subject + " is unknown" + WhyUnknown(data_, rule_.quantity))};
     if (last == nullptr) {
       return {Open({}, fmt::format("the baseline does not know {}{}{}", subject, SeriesOfBaseline(),
-                                   WhyNotCompared(evidence_, rule_.quantity)))};
+                                   WhyNotCompared(data_, rule_.quantity)))};
     }
     std::vector<double> shared;
     for (const auto& [cores, samples] : newest_) {
       if (last->count(cores) > 0) shared.push_back(cores);
     }
-    noise_ = LearnNoise(track_, newest_, shared, evidence_.rules().noise);
-    commits_ = BaselineCommits(track_, shared, noise_, evidence_.rules().window);
+    noise_ = LearnNoise(track_, newest_, shared, data_.rules().noise);
+    commits_ = BaselineCommits(track_, shared, noise_, data_.rules().window);
     return rule_.counts == Rule::Counts::kAll ? Together(shared, *last) : OneByOne(shared, *last);
   }
 
@@ -71,7 +71,7 @@ class ChangeFinder {
 
   // Where results and baseline are of different series, as of two programs, that is why.
   std::string SeriesOfBaseline() const {
-    const std::vector<std::string> series = evidence_.history().back().table.Series();
+    const std::vector<std::string> series = data_.history().back().table.Series();
     if (std::find(series.begin(), series.end(), key_.series) != series.end()) return "";
     const std::string names = Join(series, ", ");
     return names.empty() ? ", for its runs name no series" : ", for it is of series " + names;
@@ -84,7 +84,7 @@ class ChangeFinder {
     return nullptr;
   }
 
-  std::string Subject(const std::vector<double>& cores) const { return SubjectAt(evidence_, base_.judgement, cores); }
+  std::string Subject(const std::vector<double>& cores) const { return SubjectAt(data_, base_.judgement, cores); }
 
   std::optional<Look> LookAt(double cores) const {
     const auto found = newest_.find(cores);
@@ -113,9 +113,9 @@ class ChangeFinder {
       changes.push_back(look->change);
     }
     if (singles.empty()) {
-      return {Open(
-          {}, fmt::format("{} was measured at no core count of the baseline{}", SubjectOf(evidence_, base_.judgement),
-                          rule_.min_runs > 1 ? " in as many runs as the rule asks for" : ""))};
+      return {
+          Open({}, fmt::format("{} was measured at no core count of the baseline{}", SubjectOf(data_, base_.judgement),
+                               rule_.min_runs > 1 ? " in as many runs as the rule asks for" : ""))};
     }
     if (singles.size() > 1) {
       pending.looks.push_back(
@@ -135,7 +135,7 @@ class ChangeFinder {
 
   std::vector<PendingChange> OneByOne(const std::vector<double>& shared, const SamplesByCores& last) {
     std::vector<double> counts = rule_.cores;
-    if (rule_.counts == Rule::Counts::kTargets) counts = evidence_.Targets(key_);
+    if (rule_.counts == Rule::Counts::kTargets) counts = data_.Targets(key_);
     if (rule_.counts == Rule::Counts::kMeasured) {
       for (const auto& [cores, samples] : newest_) counts.push_back(cores);
     }
@@ -166,7 +166,7 @@ class ChangeFinder {
   std::optional<Measurement> MeasurementOf(const PhaseProjection* projection, double cores) const {
     const Factor witness = rule_.quantity.IsTime() ? Factor::kSpeedup : rule_.quantity.factor;
     if (projection == nullptr || projection->fitted_cores.empty() || cores < projection->fitted_cores.front() ||
-        !IsEvidence(*projection, witness, cores)) {
+        !IsReliable(*projection, witness, cores)) {
       return std::nullopt;
     }
     const auto reading = ReadingAt(*projection, rule_.quantity, cores);
@@ -177,11 +177,11 @@ class ChangeFinder {
   }
 
   PendingChange Projected(double cores) {
-    const auto after = MeasurementOf(evidence_.ComparedProjection(key_), cores);
-    const auto before = after ? MeasurementOf(evidence_.BaselineProjection(key_), cores) : std::nullopt;
+    const auto after = MeasurementOf(data_.ComparedProjection(key_), cores);
+    const auto before = after ? MeasurementOf(data_.BaselineProjection(key_), cores) : std::nullopt;
     if (!after || !before) {
       PendingChange pending =
-          Open({cores}, fmt::format("{} was not measured, and what is projected from {} is no evidence there",
+          Open({cores}, fmt::format("{} was not measured, and the projection from {} is too uncertain there",
                                     Subject({cores}), after ? "the baseline" : "the results"));
       pending.judgement.is_projected = true;
       return pending;
@@ -193,7 +193,7 @@ class ChangeFinder {
     return pending;
   }
 
-  EvidenceAtHand& evidence_;
+  GateData& data_;
   const Rule& rule_;
   PhaseKey key_;
   PendingChange base_;
@@ -206,29 +206,28 @@ class ChangeFinder {
 // How much worse: a share of the baseline, below 0 for better.
 double Worse(const Rule& rule, double ratio) { return rule.quantity.IsTime() ? ratio - 1 : 1 - ratio; }
 
-std::optional<Blame> BlameOf(EvidenceAtHand& evidence, const PendingChange& pending, const Look& look) {
+std::optional<Blame> BlameOf(GateData& data, const PendingChange& pending, const Look& look) {
   const Judgement& judgement = pending.judgement;
   if (judgement.is_projected) {
     const PhaseKey key = judgement.Key();
-    return BlameForChange(judgement.quantity, LogsOf(*evidence.BaselineProjection(key), look.cores.front()),
-                          LogsOf(*evidence.ComparedProjection(key), look.cores.front()));
+    return BlameForChange(judgement.quantity, LogsOf(*data.BaselineProjection(key), look.cores.front()),
+                          LogsOf(*data.ComparedProjection(key), look.cores.front()));
   }
   std::vector<const FactorTable*> tables;
-  for (const std::size_t place : pending.baseline) tables.push_back(&evidence.history()[place].table);
+  for (const std::size_t place : pending.baseline) tables.push_back(&data.history()[place].table);
   return BlameForChange(judgement.quantity, LogsOf(tables, judgement.Key(), look.cores),
-                        LogsOf({&evidence.compared()}, judgement.Key(), look.cores));
+                        LogsOf({&data.compared()}, judgement.Key(), look.cores));
 }
 
 // "parallelEfficiency of phase solve dropped by 5.1 % from 0.800 to 0.759 at 16 and 32 cores (99.97 % interval of the
 // change -7.2 to -3.1 %)": the interval that decides what is beyond noise.
-std::string SentenceOf(const EvidenceAtHand& evidence, const Rule& rule, const Judgement& judgement, const Look& look) {
+std::string SentenceOf(const GateData& data, const Rule& rule, const Judgement& judgement, const Look& look) {
   const double change = look.change.ratio - 1;
   const std::string size = fmt::format("{:.1f} %", 100 * std::fabs(change));
   const std::string moved = size == "0.0 %" ? "is unchanged," : (change < 0 ? "dropped by " : "rose by ") + size;
-  std::string text =
-      fmt::format("{} of {} {} from {} to {} at {}", IdOf(rule.quantity), PlaceOf(evidence, judgement.Key()), moved,
-                  FormatQuantity(rule.quantity, look.before.value), FormatQuantity(rule.quantity, look.after.value),
-                  CoresInWords(look.cores));
+  std::string text = fmt::format("{} of {} {} from {} to {} at {}", IdOf(rule.quantity), PlaceOf(data, judgement.Key()),
+                                 moved, FormatQuantity(rule.quantity, look.before.value),
+                                 FormatQuantity(rule.quantity, look.after.value), CoresInWords(look.cores));
   if (!rule.by_value) {
     const double high = 100 * judgement.interval->high;
     text += fmt::format(" ({} interval of the change {:+.1f} {})", ConfidenceInWords(judgement.confidence),
@@ -240,14 +239,14 @@ std::string SentenceOf(const EvidenceAtHand& evidence, const Rule& rule, const J
 
 }  // namespace
 
-std::vector<PendingChange> FindChanges(EvidenceAtHand& evidence, std::size_t rule, const PhaseKey& key) {
-  return ChangeFinder(evidence, rule, key).All();
+std::vector<PendingChange> FindChanges(GateData& data, std::size_t rule, const PhaseKey& key) {
+  return ChangeFinder(data, rule, key).All();
 }
 
-Judgement DecideChange(EvidenceAtHand& evidence, PendingChange pending, std::size_t looks) {
+Judgement DecideChange(GateData& data, PendingChange pending, std::size_t looks) {
   Judgement& judgement = pending.judgement;
   if (pending.looks.empty()) return judgement;
-  const Rule& rule = evidence.rules().rules[judgement.rule];
+  const Rule& rule = data.rules().rules[judgement.rule];
   const double allowed = *judgement.bound;
   const double chance = 1 - rule.confidence.value_or(kChangeConfidence);
   // Not 1, to which the difference would be rounded for millions of comparisons.
@@ -282,8 +281,8 @@ Judgement DecideChange(EvidenceAtHand& evidence, PendingChange pending, std::siz
   judgement.change = reported->change.ratio - 1;
   judgement.confidence = confidence;
   judgement.interval = {reported->change.Low(confidence) - 1, reported->change.High(confidence) - 1};
-  judgement.sentence = SentenceOf(evidence, rule, judgement, *reported) + "; " + reason + ".";
-  if (judgement.verdict != Verdict::kPass) judgement.blame = BlameOf(evidence, pending, *reported);
+  judgement.sentence = SentenceOf(data, rule, judgement, *reported) + "; " + reason + ".";
+  if (judgement.verdict != Verdict::kPass) judgement.blame = BlameOf(data, pending, *reported);
   return judgement;
 }
 

@@ -68,7 +68,7 @@ TEST(CommonTerms, GatesCompareNoOtherScaling) {
        {std::pair(Scaling::kWeak, Scaling::kStrong), std::pair(Scaling::kStrong, Scaling::kWeak)}) {
     const GateReport report = JudgeAgainst(Grown(now), {Entry("", Grown(before))});
     ASSERT_EQ(report.judgements.size(), 2u);
-    EXPECT_EQ(report.judgements[0].verdict, Verdict::kNoEvidence);
+    EXPECT_EQ(report.judgements[0].verdict, Verdict::kUndecided);
     EXPECT_FALSE(report.judgements[0].change);
     EXPECT_THAT(report.judgements[0].sentence,
                 HasSubstr("the baseline does not know globalEfficiency of the run; the scaling of old.json is " +
@@ -105,9 +105,8 @@ TEST(CommonTerms, HistoriesLeaveOutOtherScalings) {
     EXPECT_NEAR(*track.values[1][3], 0.1125, 1e-12);
     EXPECT_FALSE(track.last);
   }
-  for (const std::string& text :
-       {WriteHistoryTable(view), WriteHistoryMarkdown(view, test::HistoryTemplates()),
-        WriteHistoryHtml(view, test::HistoryTemplates()), WriteTracksJson(view)}) {
+  for (const std::string& text : {WriteHistoryTable(view), WriteHistoryMarkdown(view, test::HistoryTemplates()),
+                                  WriteHistoryHtml(view, test::HistoryTemplates()), WriteTracksJson(view)}) {
     EXPECT_THAT(text, HasSubstr("the scaling of commit right is weak, that of commit wrong strong"));
     EXPECT_THAT(text, HasSubstr("commit wrong: said to be strong, but from 8 to 64 cores"));
   }

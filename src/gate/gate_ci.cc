@@ -21,7 +21,7 @@ enum class Outcome { kPassed, kFailed, kError, kSkipped };
 
 Outcome OutcomeOf(const GateReport& report, const Judgement& judgement) {
   if (judgement.verdict == Verdict::kFail) return Outcome::kFailed;
-  if (judgement.verdict != Verdict::kNoEvidence) return Outcome::kPassed;
+  if (judgement.verdict != Verdict::kUndecided) return Outcome::kPassed;
   return report.RuleOf(judgement).severity == RuleSeverity::kError ? Outcome::kError : Outcome::kSkipped;
 }
 
@@ -135,9 +135,9 @@ std::string WriteGitlabAnnotations(const GateReport& report) {
     list.push_back({{"description", judgement.sentence},
                     {"check_name", "farscale." + IdOf(judgement.quantity)},
                     {"fingerprint", fmt::format("{:016x}{:016x}", SeedFor(0, what), SeedFor(1, what))},
-                    {"severity", judgement.verdict == Verdict::kFail         ? "critical"
-                                 : judgement.verdict == Verdict::kNoEvidence ? "minor"
-                                                                             : "major"},
+                    {"severity", judgement.verdict == Verdict::kFail        ? "critical"
+                                 : judgement.verdict == Verdict::kUndecided ? "minor"
+                                                                            : "major"},
                     {"location", {{"path", place.file}, {"lines", {{"begin", place.line}}}}}});
   }
   return list.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";

@@ -8,7 +8,7 @@ namespace farscale {
 template <>
 std::vector<std::pair<Verdict, std::string>> NamesOf<Verdict>() {
   std::vector<std::pair<Verdict, std::string>> names;
-  for (const Verdict verdict : {Verdict::kPass, Verdict::kWarn, Verdict::kFail, Verdict::kNoEvidence}) {
+  for (const Verdict verdict : {Verdict::kPass, Verdict::kWarn, Verdict::kFail, Verdict::kUndecided}) {
     names.emplace_back(verdict, IdOf(verdict));
   }
   return names;

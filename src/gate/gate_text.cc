@@ -32,8 +32,7 @@ const VerdictLook& LookOf(Verdict verdict) {
       {Verdict::kPass, "✅ pass", "Gate passed", "passed", "#2e7d32"},
       {Verdict::kWarn, "⚠️ warn", "Gate passed with warnings", "passed with warnings", "#8a5a00"},
       {Verdict::kFail, "❌ fail", "Gate failed", "failed", "#b3261e"},
-      {Verdict::kNoEvidence, "❔ not enough evidence", "Gate undecided, not enough evidence", "not enough evidence",
-       "#5f6368"}};
+      {Verdict::kUndecided, "❔ not enough data", "Gate undecided, not enough data", "not enough data", "#5f6368"}};
   return *std::ranges::find(kLooks, verdict, &VerdictLook::verdict);
 }
 
@@ -106,10 +105,10 @@ JudgementCells CellsOf(const Judgement& judgement) {
 std::string SummaryOf(const GateReport& report) {
   std::vector<std::string> counts;
   const std::size_t failed = report.Count(Verdict::kFail), warned = report.Count(Verdict::kWarn),
-                    unknown = report.Count(Verdict::kNoEvidence), off = report.rule_set.rules_off;
+                    unknown = report.Count(Verdict::kUndecided), off = report.rule_set.rules_off;
   if (failed > 0) counts.push_back(fmt::format("{} failed", failed));
   if (warned > 0) counts.push_back(Counted(warned, "warning", "warnings"));
-  if (unknown > 0) counts.push_back(fmt::format("{} without enough evidence", unknown));
+  if (unknown > 0) counts.push_back(fmt::format("{} without enough data", unknown));
   counts.push_back(report.AllRulesOff() ? "nothing judged, every rule is off"
                                         : fmt::format("{} passed", report.Count(Verdict::kPass)));
   if (off > 0 && !report.AllRulesOff()) counts.push_back(Counted(off, "rule off", "rules off"));
@@ -123,11 +122,11 @@ std::string WriteGateTable(const GateReport& report) {
   std::vector<std::vector<std::string>> rows = {{"verdict", "", "", "cores", "baseline", "value", "change", "allowed"}};
   for (const Judgement& judgement : report.judgements) {
     const JudgementCells cells = CellsOf(judgement);
-    rows.push_back({judgement.verdict == Verdict::kNoEvidence ? "evidence?" : InWords(judgement.verdict), cells.phase,
+    rows.push_back({judgement.verdict == Verdict::kUndecided ? "undecided" : InWords(judgement.verdict), cells.phase,
                     cells.factor, cells.cores, cells.baseline, cells.value, cells.change, cells.bound});
   }
   if (rows.size() > 1) text += FormatTable(rows) + "\n";
-  for (const Verdict verdict : {Verdict::kFail, Verdict::kNoEvidence, Verdict::kWarn, Verdict::kPass}) {
+  for (const Verdict verdict : {Verdict::kFail, Verdict::kUndecided, Verdict::kWarn, Verdict::kPass}) {
     for (const Judgement& judgement : report.judgements) {
       if (judgement.verdict != verdict || !HasSentence(judgement)) continue;
       text += fmt::format("{}: {}\n", InWords(verdict), judgement.sentence);

@@ -57,8 +57,8 @@ std::optional<ProjectedReading> ReadingAt(const PhaseProjection& projection, con
     }
     return std::nullopt;
   }
-  if (!projection.answers || !projection.answers->time) return std::nullopt;
-  const TimeAnswer& time = *projection.answers->time;
+  if (!projection.key_results || !projection.key_results->time) return std::nullopt;
+  const TimeEstimate& time = *projection.key_results->time;
   const double scale = quantity.kind == Quantity::Kind::kRuntime ? time.iterations : 1;
   const auto scaled = [&](std::optional<OpenBounds> bounds) {
     if (bounds) bounds->low *= scale;
@@ -73,7 +73,7 @@ std::optional<ProjectedReading> ReadingAt(const PhaseProjection& projection, con
   return std::nullopt;
 }
 
-EvidenceAtHand::EvidenceAtHand(const GateRules& rules, const GateInput& input)
+GateData::GateData(const GateRules& rules, const GateInput& input)
     : rules_(rules), input_(input), compared_(input.results.table), phases_(input.results.table.Keys()) {
   if (input.baseline) history_ = *input.baseline;
   std::vector<NamedTable> tables;
@@ -85,11 +85,11 @@ EvidenceAtHand::EvidenceAtHand(const GateRules& rules, const GateInput& input)
   targets_.assign(targets.begin(), targets.end());
 }
 
-bool EvidenceAtHand::HasPhase(const PhaseKey& key) const {
+bool GateData::HasPhase(const PhaseKey& key) const {
   return std::find(phases_.begin(), phases_.end(), key) != phases_.end();
 }
 
-std::vector<PhaseKey> EvidenceAtHand::LostPhases() const {
+std::vector<PhaseKey> GateData::LostPhases() const {
   std::vector<PhaseKey> lost;
   if (history().empty()) return lost;
   for (const PhaseKey& key : history().back().table.Keys()) {
@@ -98,13 +98,13 @@ std::vector<PhaseKey> EvidenceAtHand::LostPhases() const {
   return lost;
 }
 
-std::vector<double> EvidenceAtHand::MeasuredCores(const PhaseKey& key) const {
+std::vector<double> GateData::MeasuredCores(const PhaseKey& key) const {
   std::set<double> cores;
   for (const FactorRow& row : table().Rows(key)) cores.insert(static_cast<double>(row.cores));
   return {cores.begin(), cores.end()};
 }
 
-bool EvidenceAtHand::ResultsHaveTargets() const {
+bool GateData::ResultsHaveTargets() const {
   const auto has = [&](const PhaseProjection& projection, double cores) {
     if (!projection.obstacle.empty() || projection.factors.empty()) return true;  // making it anew does not help
     return std::any_of(projection.factors.begin(), projection.factors.end(), [&](const FactorProjection& factor) {
@@ -124,14 +124,14 @@ bool EvidenceAtHand::ResultsHaveTargets() const {
   return true;
 }
 
-std::vector<double> EvidenceAtHand::TargetsOfResults(const PhaseKey& key) const {
+std::vector<double> GateData::TargetsOfResults(const PhaseKey& key) const {
   const PhaseProjection* projection = FindPhase(input_.results.projections, key);
   if (projection != nullptr) return TargetsOf(*projection);
   const std::vector<double> measured = MeasuredCores(key);
   return measured.empty() ? measured : DefaultTargets(measured.back());
 }
 
-std::vector<double> EvidenceAtHand::CoresToProject() const {
+std::vector<double> GateData::CoresToProject() const {
   std::set<double> cores(targets_.begin(), targets_.end());
   const bool any_target = std::any_of(rules_.rules.begin(), rules_.rules.end(),
                                       [](const Rule& rule) { return rule.counts == Rule::Counts::kTargets; });
@@ -142,7 +142,7 @@ std::vector<double> EvidenceAtHand::CoresToProject() const {
   return {cores.begin(), cores.end()};
 }
 
-std::vector<double> EvidenceAtHand::Targets(const PhaseKey& key) {
+std::vector<double> GateData::Targets(const PhaseKey& key) {
   const PhaseProjection* projection = Projection(key);
   if (projection == nullptr || TargetsOf(*projection).empty()) return {};
   if (input_.targets.empty()) return TargetsOfResults(key);
@@ -150,7 +150,7 @@ std::vector<double> EvidenceAtHand::Targets(const PhaseKey& key) {
   return {asked.begin(), asked.end()};
 }
 
-const PhaseProjection* EvidenceAtHand::Projection(const PhaseKey& key) {
+const PhaseProjection* GateData::Projection(const PhaseKey& key) {
   if (!projections_) {
     if (!input_.project_anew && ResultsHaveTargets()) {
       projections_ = input_.results.projections;
@@ -161,13 +161,13 @@ const PhaseProjection* EvidenceAtHand::Projection(const PhaseKey& key) {
   return FindPhase(*projections_, key);
 }
 
-const PhaseProjection* EvidenceAtHand::ComparedProjection(const PhaseKey& key) {
+const PhaseProjection* GateData::ComparedProjection(const PhaseKey& key) {
   if (compared_.reference == table().reference) return Projection(key);
   if (!compared_projections_) compared_projections_ = input_.project(compared_, CoresToProject());
   return FindPhase(*compared_projections_, key);
 }
 
-const PhaseProjection* EvidenceAtHand::BaselineProjection(const PhaseKey& key) {
+const PhaseProjection* GateData::BaselineProjection(const PhaseKey& key) {
   if (history().empty()) return nullptr;
   if (!baseline_) {
     std::vector<FactorTable> tables;
@@ -181,54 +181,54 @@ const PhaseProjection* EvidenceAtHand::BaselineProjection(const PhaseKey& key) {
   return FindPhase(*baseline_, key);
 }
 
-std::string PlaceOf(const EvidenceAtHand& evidence, const PhaseKey& key) {
+std::string PlaceOf(const GateData& data, const PhaseKey& key) {
   const std::string phase = key.phase.IsUnnamed() ? "the run" : "phase " + key.phase.Text();
-  const std::vector<std::string> own = evidence.table().Series();
+  const std::vector<std::string> own = data.table().Series();
   std::set<std::string> series(own.begin(), own.end());
-  if (!evidence.history().empty()) {
-    for (const std::string& other : evidence.history().back().table.Series()) series.insert(other);
+  if (!data.history().empty()) {
+    for (const std::string& other : data.history().back().table.Series()) series.insert(other);
   }
   if (series.size() < 2) return phase;
   return phase + (key.series.empty() ? " without a series" : " of series " + key.series);
 }
 
-std::string SubjectOf(const EvidenceAtHand& evidence, const Judgement& judgement) {
-  return IdOf(judgement.quantity) + " of " + PlaceOf(evidence, judgement.Key());
+std::string SubjectOf(const GateData& data, const Judgement& judgement) {
+  return IdOf(judgement.quantity) + " of " + PlaceOf(data, judgement.Key());
 }
 
-std::string SubjectAt(const EvidenceAtHand& evidence, const Judgement& judgement, const std::vector<double>& cores) {
-  return SubjectOf(evidence, judgement) + " at " + CoresInWords(cores);
+std::string SubjectAt(const GateData& data, const Judgement& judgement, const std::vector<double>& cores) {
+  return SubjectOf(data, judgement) + " at " + CoresInWords(cores);
 }
 
-Judgement Undecided(const EvidenceAtHand& evidence, std::size_t rule, const PhaseKey& key, Judgement::Check check) {
+Judgement Undecided(const GateData& data, std::size_t rule, const PhaseKey& key, Judgement::Check check) {
   Judgement judgement;
   judgement.rule = rule;
   judgement.series = key.series;
   judgement.phase = key.phase;
-  judgement.quantity = evidence.rules().rules[rule].quantity;
+  judgement.quantity = data.rules().rules[rule].quantity;
   judgement.check = check;
   return judgement;
 }
 
 Judgement Undecidable(Judgement judgement, const std::string& why) {
-  judgement.verdict = Verdict::kNoEvidence;
+  judgement.verdict = Verdict::kUndecided;
   judgement.sentence = why + (why.ends_with('?') ? "" : ".");
   return judgement;
 }
 
 Verdict VerdictInDoubt(const Rule& rule, const Judgement& judgement) {
-  return rule.undecided.value_or(judgement.is_projected ? Verdict::kNoEvidence : Verdict::kWarn);
+  return rule.undecided.value_or(judgement.is_projected ? Verdict::kUndecided : Verdict::kWarn);
 }
 
-std::string WhyUnknown(const EvidenceAtHand& evidence, const Quantity& quantity) {
+std::string WhyUnknown(const GateData& data, const Quantity& quantity) {
   const bool needs_scaling = quantity.IsTime() || quantity.ComparesWithReference();
-  if (evidence.table().scaling || !needs_scaling) return "";
+  if (data.table().scaling || !needs_scaling) return "";
   return "; how the runs scale is not known, give --scaling strong or weak";
 }
 
-std::string WhyNotCompared(const EvidenceAtHand& evidence, const Quantity& quantity) {
+std::string WhyNotCompared(const GateData& data, const Quantity& quantity) {
   if (!quantity.ComparesWithReference()) return "";
-  for (const Finding& finding : evidence.terms()) {
+  for (const Finding& finding : data.terms()) {
     if (finding.id == anomaly::kTermsDiffer.id) return "; " + finding.example;
   }
   return "";

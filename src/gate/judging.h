@@ -24,9 +24,9 @@ struct ProjectedReading {
 // Nothing where it is not projected to these cores.
 std::optional<ProjectedReading> ReadingAt(const PhaseProjection& projection, const Quantity& quantity, double cores);
 
-class EvidenceAtHand {
+class GateData {
  public:
-  EvidenceAtHand(const GateRules& rules, const GateInput& input);
+  GateData(const GateRules& rules, const GateInput& input);
 
   const GateRules& rules() const { return rules_; }
   const GateInput& input() const { return input_; }
@@ -69,29 +69,29 @@ class EvidenceAtHand {
 };
 
 // "phase solve", with the series where results and baseline have several.
-std::string PlaceOf(const EvidenceAtHand& evidence, const PhaseKey& key);
+std::string PlaceOf(const GateData& data, const PhaseKey& key);
 // "; how the runs scale is not known, give --scaling strong or weak" where that is why a quantity is unknown, else "".
-std::string WhyUnknown(const EvidenceAtHand& evidence, const Quantity& quantity);
+std::string WhyUnknown(const GateData& data, const Quantity& quantity);
 // "; the scaling of old.json is strong, that of new.json weak" where that is why the baseline does not know it, else
 // "".
-std::string WhyNotCompared(const EvidenceAtHand& evidence, const Quantity& quantity);
+std::string WhyNotCompared(const GateData& data, const Quantity& quantity);
 // "parallelEfficiency of phase solve", and the same "at 16 and 32 cores".
-std::string SubjectOf(const EvidenceAtHand& evidence, const Judgement& judgement);
-std::string SubjectAt(const EvidenceAtHand& evidence, const Judgement& judgement, const std::vector<double>& cores);
+std::string SubjectOf(const GateData& data, const Judgement& judgement);
+std::string SubjectAt(const GateData& data, const Judgement& judgement, const std::vector<double>& cores);
 // "1,024 cores", or "16, 32 and 64 cores".
 std::string CoresInWords(const std::vector<double>& cores);
 // "95 %", or "99.989 %": two digits of what is missing to certainty.
 std::string ConfidenceInWords(double confidence);
 
 // A judgement of a rule on a phase, before anything is decided.
-Judgement Undecided(const EvidenceAtHand& evidence, std::size_t rule, const PhaseKey& key, Judgement::Check check);
+Judgement Undecided(const GateData& data, std::size_t rule, const PhaseKey& key, Judgement::Check check);
 // The same with the reason why it stays undecided.
 Judgement Undecidable(Judgement judgement, const std::string& why);
 // What a rule makes of a value or change that is too near to its bound.
 Verdict VerdictInDoubt(const Rule& rule, const Judgement& judgement);
 
 // The values themselves against min, max and warn; one judgement a core count.
-std::vector<Judgement> JudgeLevels(EvidenceAtHand& evidence, std::size_t rule, const PhaseKey& key);
+std::vector<Judgement> JudgeLevels(GateData& data, std::size_t rule, const PhaseKey& key);
 
 // A change that was measured or projected, before it is known how many others there are.
 struct Look {
@@ -107,7 +107,7 @@ struct PendingChange {
 };
 
 // Against the baseline. The second step decides, with the chance of error shared among all looks of the gate.
-std::vector<PendingChange> FindChanges(EvidenceAtHand& evidence, std::size_t rule, const PhaseKey& key);
-Judgement DecideChange(EvidenceAtHand& evidence, PendingChange pending, std::size_t looks);
+std::vector<PendingChange> FindChanges(GateData& data, std::size_t rule, const PhaseKey& key);
+Judgement DecideChange(GateData& data, PendingChange pending, std::size_t looks);
 
 }  // namespace farscale

@@ -6,7 +6,7 @@
 
 #include "base/format.h"
 #include "gate/judging.h"
-#include "projection/horizon.h"
+#include "projection/reliable_range.h"
 #include "stats/distributions.h"
 
 namespace farscale {
@@ -18,17 +18,17 @@ constexpr double kProjectedConfidence = 0.8;
 
 class LevelJudge {
  public:
-  LevelJudge(EvidenceAtHand& evidence, std::size_t rule, const PhaseKey& key)
-      : evidence_(evidence),
-        rule_(evidence.rules().rules[rule]),
+  LevelJudge(GateData& data, std::size_t rule, const PhaseKey& key)
+      : data_(data),
+        rule_(data.rules().rules[rule]),
         key_(key),
-        base_(Undecided(evidence, rule, key, Judgement::Check::kLevel)) {
+        base_(Undecided(data, rule, key, Judgement::Check::kLevel)) {
     base_.bound = rule_.Bound() ? rule_.Bound() : rule_.warn;
-    samples_ = SamplesOf(evidence.table(), key, rule_.quantity);
-    const Track track = TrackOf(evidence.history(), key, rule_.quantity);
+    samples_ = SamplesOf(data.table(), key, rule_.quantity);
+    const Track track = TrackOf(data.history(), key, rule_.quantity);
     std::vector<double> cores;
     for (const auto& [count, runs] : samples_) cores.push_back(count);
-    noise_ = LearnNoise(track, samples_, cores, evidence.rules().noise);
+    noise_ = LearnNoise(track, samples_, cores, data.rules().noise);
   }
 
   std::vector<Judgement> All() {
@@ -36,31 +36,30 @@ class LevelJudge {
     if (rule_.counts == Rule::Counts::kAll || rule_.counts == Rule::Counts::kMeasured) {
       for (const auto& [cores, runs] : samples_) counts.push_back(cores);
     } else if (rule_.counts == Rule::Counts::kTargets) {
-      counts = evidence_.Targets(key_);
+      counts = data_.Targets(key_);
     }
     std::vector<Judgement> judgements;
     for (const double cores : counts) judgements.push_back(At(cores));
     if (counts.empty()) {
-      judgements.push_back(Undecidable(
-          base_, rule_.counts == Rule::Counts::kTargets
-                     ? fmt::format("{} is not projected to any core count", PlaceOf(evidence_, key_))
-                     : SubjectOf(evidence_, base_) + " is unknown" + WhyUnknown(evidence_, rule_.quantity)));
+      judgements.push_back(
+          Undecidable(base_, rule_.counts == Rule::Counts::kTargets
+                                 ? fmt::format("{} is not projected to any core count", PlaceOf(data_, key_))
+                                 : SubjectOf(data_, base_) + " is unknown" + WhyUnknown(data_, rule_.quantity)));
     }
     return judgements;
   }
 
  private:
-  std::string Subject(double cores) const { return SubjectAt(evidence_, base_, {cores}); }
+  std::string Subject(double cores) const { return SubjectAt(data_, base_, {cores}); }
 
   Judgement At(double cores) {
     Judgement judgement = base_;
     judgement.cores = {cores};
     const auto found = samples_.find(cores);
     if (found != samples_.end()) return Measured(judgement, found->second);
-    const std::vector<double> measured = evidence_.MeasuredCores(key_);
+    const std::vector<double> measured = data_.MeasuredCores(key_);
     if (std::ranges::find(measured, cores) != measured.end()) {
-      return Undecidable(judgement,
-                         fmt::format("{} is unknown{}", Subject(cores), WhyUnknown(evidence_, rule_.quantity)));
+      return Undecidable(judgement, fmt::format("{} is unknown{}", Subject(cores), WhyUnknown(data_, rule_.quantity)));
     }
     if (!measured.empty() && cores < measured.front()) {
       return Undecidable(judgement, fmt::format("{} was not measured, and runs begin at {}", Subject(cores),
@@ -81,7 +80,7 @@ class LevelJudge {
     judgement.confidence = rule_.confidence.value_or(kMeasuredConfidence);
     const double reach = std::exp(mean->error * StudentQuantile(judgement.confidence, mean->freedom));
     judgement.interval = {mean->value / reach, Limited(mean->value * reach, mean->value)};
-    const FactorLogs logs = LogsOf({&evidence_.table()}, key_, {cores});
+    const FactorLogs logs = LogsOf({&data_.table()}, key_, {cores});
     return Decide(judgement, logs);
   }
 
@@ -94,19 +93,19 @@ class LevelJudge {
   Judgement Projected(Judgement judgement) {
     const double cores = judgement.cores.front();
     judgement.is_projected = true;
-    const PhaseProjection* projection = evidence_.Projection(key_);
+    const PhaseProjection* projection = data_.Projection(key_);
     const auto reading = projection == nullptr ? std::nullopt : ReadingAt(*projection, rule_.quantity, cores);
     if (!reading) {
       const std::string missing = projection == nullptr ? "" : DescribeMissing(*projection);
-      const std::string why = missing.empty() ? WhyUnknown(evidence_, rule_.quantity) : ": " + missing;
+      const std::string why = missing.empty() ? WhyUnknown(data_, rule_.quantity) : ": " + missing;
       return Undecidable(judgement,
                          fmt::format("{} was neither measured nor can it be projected{}", Subject(cores), why));
     }
     const Factor witness = rule_.quantity.IsTime() ? Factor::kSpeedup : rule_.quantity.factor;
-    const double reach = EvidenceUpTo(*projection, witness);
+    const double reach = ReliableUpTo(*projection, witness);
     if (cores > reach) {
-      return Undecidable(judgement, fmt::format("{} lies beyond what the runs are evidence for, which ends at {}",
-                                                Subject(cores), CoresInWords({WholeCores(reach)})));
+      return Undecidable(judgement, fmt::format("{} lies beyond the reliable range, which ends at {}", Subject(cores),
+                                                CoresInWords({WholeCores(reach)})));
     }
     judgement.value = reading->value;
     judgement.confidence = rule_.confidence.value_or(kProjectedConfidence);
@@ -160,7 +159,7 @@ class LevelJudge {
     return text + ", " + reason + ".";
   }
 
-  EvidenceAtHand& evidence_;
+  GateData& data_;
   const Rule& rule_;
   PhaseKey key_;
   Judgement base_;
@@ -170,8 +169,8 @@ class LevelJudge {
 
 }  // namespace
 
-std::vector<Judgement> JudgeLevels(EvidenceAtHand& evidence, std::size_t rule, const PhaseKey& key) {
-  return LevelJudge(evidence, rule, key).All();
+std::vector<Judgement> JudgeLevels(GateData& data, std::size_t rule, const PhaseKey& key) {
+  return LevelJudge(data, rule, key).All();
 }
 
 }  // namespace farscale

@@ -78,7 +78,7 @@ std::string VerdictsOf(const GateReport& report) {
         {"check", judgement.check == Judgement::Check::kLevel ? "level" : "change"}};
     if (judgement.phase.IsGroup()) labels.emplace_back("group", judgement.phase.group);
     if (!seen.insert(Labels(labels)).second) continue;
-    for (const Verdict verdict : {Verdict::kPass, Verdict::kWarn, Verdict::kFail, Verdict::kNoEvidence}) {
+    for (const Verdict verdict : {Verdict::kPass, Verdict::kWarn, Verdict::kFail, Verdict::kUndecided}) {
       labels.emplace_back(name, IdOf(verdict));
       text += fmt::format("{}{} {}\n", name, Labels(labels), judgement.verdict == verdict ? 1 : 0);
       labels.pop_back();
@@ -99,7 +99,7 @@ std::string WriteOpenMetrics(const GateReport& report, const FactorTable& table)
   text += ValuesOf(table, Quantity::TimePerIteration(), time, false);
   text += Family("farscale_gate_verdict", "stateset", "What the rules of the gate say.") + VerdictsOf(report);
   text += Family("farscale_gate_judgements", "gauge", "Judgements of the gate by verdict.");
-  for (const Verdict verdict : {Verdict::kPass, Verdict::kWarn, Verdict::kFail, Verdict::kNoEvidence}) {
+  for (const Verdict verdict : {Verdict::kPass, Verdict::kWarn, Verdict::kFail, Verdict::kUndecided}) {
     text += fmt::format("farscale_gate_judgements{} {}\n", Labels({{"verdict", IdOf(verdict)}}), report.Count(verdict));
   }
   return text + "# EOF\n";

@@ -16,11 +16,11 @@ struct JudgementCells {
 };
 
 JudgementCells CellsOf(const Judgement& judgement);
-// "Gate failed: 1 failed, 2 warnings, 9 passed, 1 without enough evidence."
+// "Gate failed: 1 failed, 2 warnings, 9 passed, 1 without enough data."
 std::string SummaryOf(const GateReport& report);
 
-std::string WriteGateTable(const GateReport& report);          // for the terminal
-std::string WriteGateJson(const GateReport& report);           // [docs/schema/gate.schema.json]
+std::string WriteGateTable(const GateReport& report);  // for the terminal
+std::string WriteGateJson(const GateReport& report);   // [docs/schema/gate.schema.json]
 nlohmann::ordered_json GateSchema();
 std::string WriteGateMarkdown(const GateReport& report);       // for a pull request
 std::string WriteGateJunit(const GateReport& report);          // [docs/schema/junit.xsd]

@@ -37,12 +37,12 @@ GateReport Report() {
   lenient.severity = RuleSeverity::kWarn;
   report.rule_set.rules = {strict, lenient};
   report.judgements = {Judged(Verdict::kFail, "It dropped, by 6 %."), Judged(Verdict::kPass, "It is <well>."),
-                       Judged(Verdict::kNoEvidence, "It is unknown.", 1)};
+                       Judged(Verdict::kUndecided, "It is unknown.", 1)};
   return report;
 }
 
 TEST(Outputs, Summary) {
-  EXPECT_EQ(SummaryOf(Report()), "Gate failed: 1 failed, 1 without enough evidence, 1 passed.");
+  EXPECT_EQ(SummaryOf(Report()), "Gate failed: 1 failed, 1 without enough data, 1 passed.");
   GateReport off;
   off.rule_set.rules_off = 2;
   EXPECT_EQ(SummaryOf(off), "Gate passed with warnings: nothing judged, every rule is off.");
@@ -71,7 +71,7 @@ TEST(Outputs, AnnotationsOfGithub) {
   const std::string text = WriteGithubAnnotations(Report());
   EXPECT_THAT(text,
               HasSubstr("::error file=ci/gate.toml,line=12,title=loadBalance of a|b%3A fail::It dropped, by 6 %25."));
-  EXPECT_THAT(text, HasSubstr("::warning file=ci/gate.toml,line=12,title=loadBalance of a|b%3A not enough evidence::"));
+  EXPECT_THAT(text, HasSubstr("::warning file=ci/gate.toml,line=12,title=loadBalance of a|b%3A not enough data::"));
   EXPECT_THAT(text, Not(HasSubstr("well")));
   EXPECT_THAT(text, HasSubstr("::notice title=farscale gate::Gate failed"));
 }

@@ -144,7 +144,7 @@ void ReadJudging(const ConfigTable& table, Rule& rule) {
                                     {{"pass", Verdict::kPass},
                                      {"warn", Verdict::kWarn},
                                      {"fail", Verdict::kFail},
-                                     {"evidence", Verdict::kNoEvidence}});
+                                     {"evidence", Verdict::kUndecided}});
   }
   rule.min_runs = table.Integer("min_runs").value_or(1);
   rule.if_known = table.Bool("if_known").value_or(false);
@@ -216,7 +216,7 @@ std::string IdOf(Verdict verdict) {
   }
 }
 
-std::string InWords(Verdict verdict) { return verdict == Verdict::kNoEvidence ? "not enough evidence" : IdOf(verdict); }
+std::string InWords(Verdict verdict) { return verdict == Verdict::kUndecided ? "not enough data" : IdOf(verdict); }
 
 GateRules ParseRules(const ConfigTable& config, const std::string& file) {
   GateRules set;

@@ -14,9 +14,9 @@ namespace farscale {
 
 enum class RuleSeverity { kOff, kWarn, kError };
 
-enum class Verdict { kPass, kWarn, kFail, kNoEvidence };
+enum class Verdict { kPass, kWarn, kFail, kUndecided };
 
-// "pass", "warn", "fail", "notEnoughEvidence" in files; "not enough evidence" for people.
+// "pass", "warn", "fail", "notEnoughEvidence" in files; "not enough data" for people.
 std::string IdOf(Verdict verdict);
 std::string InWords(Verdict verdict);
 
@@ -42,7 +42,7 @@ struct Rule {
   std::optional<double> confidence;          // of intervals and of what is beyond noise; nothing: the usual
   bool by_value = false;                     // intervals and noise do not count
   std::optional<Verdict> undecided;          // where the interval contains the bound; nothing: the usual
-  std::int64_t min_runs = 1;                 // at a core count, for a measured value to be evidence
+  std::int64_t min_runs = 1;                 // at a core count, for a measured value to be reliable
   bool if_known = false;                     // silent where neither results nor baseline know the factor
   RuleSeverity severity = RuleSeverity::kError;
 

@@ -26,23 +26,23 @@ bool Knows(const FactorTable& table, const PhaseKey& key, const Quantity& quanti
 
 class GateJudge {
  public:
-  GateJudge(const GateRules& rules, const GateInput& input) : evidence_(rules, input) {
-    for (const PhaseKey& key : evidence_.phases()) known_.push_back(key.phase);
-    for (const PhaseKey& key : evidence_.LostPhases()) known_.push_back(key.phase);
+  GateJudge(const GateRules& rules, const GateInput& input) : data_(rules, input) {
+    for (const PhaseKey& key : data_.phases()) known_.push_back(key.phase);
+    for (const PhaseKey& key : data_.LostPhases()) known_.push_back(key.phase);
   }
 
   std::vector<Judgement> All() {
-    for (std::size_t i = 0; i < evidence_.rules().rules.size(); ++i) JudgeRule(i);
+    for (std::size_t i = 0; i < data_.rules().rules.size(); ++i) JudgeRule(i);
     std::size_t looks = 0;
     for (const PendingChange& pending : pending_) looks += pending.looks.size();
     std::vector<Judgement> judgements;
     for (PendingChange& pending : pending_) {
-      judgements.push_back(Finish(DecideChange(evidence_, std::move(pending), looks)));
+      judgements.push_back(Finish(DecideChange(data_, std::move(pending), looks)));
     }
     return judgements;
   }
 
-  const std::vector<Finding>& terms() const { return evidence_.terms(); }
+  const std::vector<Finding>& terms() const { return data_.terms(); }
 
  private:
   // A phase alone means all of its ranks; the text of a group means the group, unless a phase is called so.
@@ -59,29 +59,28 @@ class GateJudge {
   }
 
   void JudgeRule(std::size_t place) {
-    const Rule& rule = evidence_.rules().rules[place];
+    const Rule& rule = data_.rules().rules[place];
     for (const std::string& name : MissingNames(rule)) AddMissing(place, name);
-    for (const PhaseKey& key : evidence_.phases()) {
+    for (const PhaseKey& key : data_.phases()) {
       if (!IsAbout(rule, key) || (rule.if_known && !IsKnown(key, rule.quantity))) continue;
       if (rule.HasLevel()) {
-        for (Judgement& judgement : JudgeLevels(evidence_, place, key))
-          pending_.push_back({std::move(judgement), {}, {}});
+        for (Judgement& judgement : JudgeLevels(data_, place, key)) pending_.push_back({std::move(judgement), {}, {}});
       }
       if (rule.HasChange()) {
-        for (PendingChange& change : FindChanges(evidence_, place, key)) pending_.push_back(std::move(change));
+        for (PendingChange& change : FindChanges(data_, place, key)) pending_.push_back(std::move(change));
       }
     }
     if (!rule.HasChange() || !rule.phases.empty()) return;
-    for (const PhaseKey& key : evidence_.LostPhases()) {
+    for (const PhaseKey& key : data_.LostPhases()) {
       if (!IsAbout(rule, key) || (rule.if_known && !IsKnown(key, rule.quantity))) continue;
-      AddOpen(Undecided(evidence_, place, key, Judgement::Check::kChange),
-              PlaceOf(evidence_, key) + " is in the baseline and not in the results");
+      AddOpen(Undecided(data_, place, key, Judgement::Check::kChange),
+              PlaceOf(data_, key) + " is in the baseline and not in the results");
     }
   }
 
   bool IsKnown(const PhaseKey& key, const Quantity& quantity) const {
-    if (Knows(evidence_.table(), key, quantity)) return true;
-    const History& history = evidence_.history();
+    if (Knows(data_.table(), key, quantity)) return true;
+    const History& history = data_.history();
     return !history.empty() && Knows(history.back().table, key, quantity);
   }
 
@@ -93,7 +92,7 @@ class GateJudge {
       if (phases.empty()) phases.emplace_back();
       for (const std::string& phase : phases) {
         std::vector<std::string> known;
-        for (const PhaseKey& key : evidence_.phases()) {
+        for (const PhaseKey& key : data_.phases()) {
           if (key.phase.IsGroup() && (phase.empty() || key.phase.name == phase)) known.push_back(key.phase.group);
         }
         if (std::ranges::find(known, group) != known.end()) continue;
@@ -108,7 +107,7 @@ class GateJudge {
   std::vector<std::string> MissingNames(const Rule& rule) const {
     std::vector<std::string> missing = MissingGroups(rule), phases, series;
     std::vector<PhaseId> ids;
-    for (const PhaseKey& key : evidence_.phases()) {
+    for (const PhaseKey& key : data_.phases()) {
       ids.push_back(key.phase);
       series.push_back(key.series);
     }
@@ -142,11 +141,10 @@ class GateJudge {
   }
 
   void AddMissing(std::size_t place, const std::string& why) {
-    const Rule& rule = evidence_.rules().rules[place];
+    const Rule& rule = data_.rules().rules[place];
     const auto only = [](const std::vector<std::string>& names) { return names.size() == 1 ? names.front() : ""; };
     const auto check = rule.HasChange() ? Judgement::Check::kChange : Judgement::Check::kLevel;
-    AddOpen(Undecided(evidence_, place, {only(rule.series), PhaseId(only(rule.phases), only(rule.groups))}, check),
-            why);
+    AddOpen(Undecided(data_, place, {only(rule.series), PhaseId(only(rule.phases), only(rule.groups))}, check), why);
   }
 
   void AddOpen(const Judgement& judgement, const std::string& why) {
@@ -155,7 +153,7 @@ class GateJudge {
 
   // What a rule of severity warn finds does not fail; what is to blame is said at the end.
   Judgement Finish(Judgement judgement) const {
-    const Rule& rule = evidence_.rules().rules[judgement.rule];
+    const Rule& rule = data_.rules().rules[judgement.rule];
     if (rule.severity == RuleSeverity::kWarn && judgement.verdict == Verdict::kFail) judgement.verdict = Verdict::kWarn;
     if (judgement.blame) {
       const std::string what = judgement.check == Judgement::Check::kChange ? "of what got worse" : "of the loss";
@@ -171,10 +169,10 @@ class GateJudge {
     const Quantity& quantity = judgement.quantity;
     if (quantity.IsTime() || quantity.factor == Factor::kSpeedup) return "";
     const double largest = std::max(judgement.value.value_or(0), judgement.before.value_or(0));
-    return WhySuperlinear(evidence_.table().Rows(judgement.Key()), largest);
+    return WhySuperlinear(data_.table().Rows(judgement.Key()), largest);
   }
 
-  EvidenceAtHand evidence_;
+  GateData data_;
   std::vector<PhaseId> known_;  // of results and baseline
   std::vector<PendingChange> pending_;
 };
@@ -199,16 +197,16 @@ Verdict GateReport::Overall() const {
   if (AllRulesOff()) return Verdict::kWarn;
   if (Count(Verdict::kFail) > 0) return Verdict::kFail;
   const bool undecided = std::any_of(judgements.begin(), judgements.end(), [&](const Judgement& one) {
-    return one.verdict == Verdict::kNoEvidence && RuleOf(one).severity == RuleSeverity::kError;
+    return one.verdict == Verdict::kUndecided && RuleOf(one).severity == RuleSeverity::kError;
   });
-  if (undecided || judgements.empty()) return Verdict::kNoEvidence;
-  return Count(Verdict::kWarn) + Count(Verdict::kNoEvidence) > 0 ? Verdict::kWarn : Verdict::kPass;
+  if (undecided || judgements.empty()) return Verdict::kUndecided;
+  return Count(Verdict::kWarn) + Count(Verdict::kUndecided) > 0 ? Verdict::kWarn : Verdict::kPass;
 }
 
 int GateReport::ExitCode() const {
   switch (Overall()) {
     case Verdict::kFail: return 1;
-    case Verdict::kNoEvidence: return 4;
+    case Verdict::kUndecided: return 4;
     default: return 0;
   }
 }

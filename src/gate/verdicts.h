@@ -40,7 +40,7 @@ struct Judgement {
   Check check = Check::kLevel;
   std::vector<double> cores;  // judged; several: over all of them together
   bool is_projected = false;
-  Verdict verdict = Verdict::kNoEvidence;
+  Verdict verdict = Verdict::kUndecided;
   std::string sentence;  // what is the case and why the verdict is what it is
   std::string
       superlinear;  // a sentence, also at the end of the one above: why a value above 110 % is there; else empty
@@ -72,7 +72,7 @@ struct GateReport {
   std::size_t Count(Verdict verdict) const;
   // Whoever switches every rule off asks for nothing to be judged: that passes, with a warning.
   bool AllRulesOff() const { return rule_set.rules.empty() && rule_set.rules_off > 0; }
-  // Fail where a rule fails, not enough evidence where one of severity error is undecided, warn, or pass.
+  // Fail where a rule fails, not enough data where one of severity error is undecided, warn, or pass.
   Verdict Overall() const;
   // 0, 1 or 4 [docs/file-formats.md, exit codes].
   int ExitCode() const;

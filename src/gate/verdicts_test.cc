@@ -72,9 +72,9 @@ TEST(Levels, AsTheRuleSays) {
   const std::string rule = kMin;
   EXPECT_EQ(Only(JudgeTable(rule + "judge = \"value\"", near)).verdict, Verdict::kFail);
   EXPECT_EQ(Only(JudgeTable(rule + "undecided = \"fail\"", near)).verdict, Verdict::kFail);
-  EXPECT_EQ(Only(JudgeTable(rule + "undecided = \"evidence\"", near)).verdict, Verdict::kNoEvidence);
+  EXPECT_EQ(Only(JudgeTable(rule + "undecided = \"evidence\"", near)).verdict, Verdict::kUndecided);
   EXPECT_EQ(Only(JudgeTable(rule + "confidence = 0.6", near)).verdict, Verdict::kFail);
-  EXPECT_EQ(Only(JudgeTable(rule + "min_runs = 2", near)).verdict, Verdict::kNoEvidence);
+  EXPECT_EQ(Only(JudgeTable(rule + "min_runs = 2", near)).verdict, Verdict::kUndecided);
   const GateReport off = JudgeTable(rule + "judge = \"value\"\nseverity = \"warn\"", near);
   EXPECT_EQ(Only(off).verdict, Verdict::kWarn);
   EXPECT_EQ(off.ExitCode(), 0);
@@ -173,7 +173,7 @@ TEST(Levels, GroupsOfRanks) {
   EXPECT_EQ(judged.phase, PhaseId("io", "pme"));
   EXPECT_THAT(judged.sentence, HasSubstr("loadBalance of phase io / pme at 64 cores is 0.600"));
   const Judgement missing = judge("phase = \"solve\"\ngroup = \"direct\"").front();
-  EXPECT_EQ(missing.verdict, Verdict::kNoEvidence);
+  EXPECT_EQ(missing.verdict, Verdict::kUndecided);
   EXPECT_EQ(missing.sentence, "group direct of phase solve is not in the results; there are pme.");
 }
 
@@ -195,7 +195,7 @@ TEST(Levels, WhatIsMissingIsNoEvidence) {
   EXPECT_THAT(judge("factor = \"loadBalance\"\ncores = 128"), HasSubstr("neither measured nor can it be projected"));
 }
 
-PhaseProjection ProjectionOf(double value, double low, double high, double evidence) {
+PhaseProjection ProjectionOf(double value, double low, double high, double data) {
   PhaseProjection projection;
   projection.phase = "solve";
   projection.fitted_cores = {32, 64};
@@ -203,21 +203,21 @@ PhaseProjection ProjectionOf(double value, double low, double high, double evide
   factor.factor = Factor::kParallelEfficiency;
   factor.targets = {{1024, 16, value, IntervalBounds{low, high}, IntervalBounds{low / 2, 1}}};
   projection.factors = {factor};
-  projection.horizon = EvidenceHorizon{Factor::kParallelEfficiency, 0.2, evidence, EvidenceHorizon::Reach::kUpTo};
+  projection.reliable_range = ReliableRange{Factor::kParallelEfficiency, 0.2, data, ReliableRange::Reach::kUpTo};
   return projection;
 }
 
 TEST(Levels, ProjectedValuesUpToWhereTheyAreEvidence) {
   const FactorTable table = TableOf({RowOf(32, 0.95, 0.95), RowOf(64, 0.9, 0.9)});
-  const auto judge = [&](double value, double low, double high, double evidence) {
-    return Only(JudgeTable(std::string(kMin) + "cores = 1024", table, std::nullopt,
-                           {ProjectionOf(value, low, high, evidence)}));
+  const auto judge = [&](double value, double low, double high, double data) {
+    return Only(
+        JudgeTable(std::string(kMin) + "cores = 1024", table, std::nullopt, {ProjectionOf(value, low, high, data)}));
   };
   EXPECT_EQ(judge(0.8, 0.76, 0.84, 2000).verdict, Verdict::kPass);
   EXPECT_EQ(judge(0.7, 0.66, 0.74, 2000).verdict, Verdict::kFail);
-  EXPECT_EQ(judge(0.7, 0.6, 0.8, 2000).verdict, Verdict::kNoEvidence);
+  EXPECT_EQ(judge(0.7, 0.6, 0.8, 2000).verdict, Verdict::kUndecided);
   const Judgement beyond = judge(0.9, 0.88, 0.92, 500);
-  EXPECT_EQ(beyond.verdict, Verdict::kNoEvidence);
+  EXPECT_EQ(beyond.verdict, Verdict::kUndecided);
   EXPECT_THAT(beyond.sentence, HasSubstr("which ends at 500 cores"));
   EXPECT_FALSE(beyond.value);
 }

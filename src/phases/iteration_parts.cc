@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "base/parallel.h"
-#include "phases/burst_places.h"
+#include "phases/iteration_bursts.h"
 
 namespace farscale {
 namespace {

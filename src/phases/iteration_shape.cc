@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "base/parallel.h"
-#include "phases/burst_places.h"
+#include "phases/iteration_bursts.h"
 #include "phases/phase_cut.h"
 #include "stats/sample_quantiles.h"
 

@@ -46,7 +46,7 @@ void ChooseIterations(const AllocationTerms& terms, AllocationPack& pack) {
   pack.iterations = planned.value_or(terms.baseline().rows.front()->iterations);
 }
 
-// Beyond the evidence, where there is no number, the low end of the interval.
+// Beyond the reliable range, where there is no number, the low end of the interval.
 double LargestEfficiency(const AllocationPack& pack) {
   double largest = 0;
   for (const AllocationRow& row : pack.rows) {
@@ -59,11 +59,11 @@ double LargestEfficiency(const AllocationPack& pack) {
 void AddProjected(const AllocationTerms& terms, const WorkPlan& plan, AllocationPack& pack) {
   const FactorProjection* projection = terms.projection();
   if (projection == nullptr) return;
-  pack.evidence = terms.Evidence();
+  pack.reliable = terms.ReliableCores();
   const auto smallest = static_cast<double>(terms.counts().front().cores),
              largest = static_cast<double>(terms.counts().back().cores);
   const double shown = terms.options().up_to.value_or(
-      std::min(kBeyondEvidence * std::max(pack.evidence, largest), kBeyondRuns * largest));
+      std::min(kShownBeyondReliable * std::max(pack.reliable, largest), kBeyondRuns * largest));
   for (const ProjectedValue& value : projection->targets) {
     pack.largest_target = value.cores;
     const bool was_run = std::any_of(terms.counts().begin(), terms.counts().end(), [&](const RunsAt& runs) {

@@ -19,10 +19,10 @@ struct AllocationOptions {
   double efficiency = 0.75;              // required
   std::optional<double> iterations;      // planned; nothing: as the study says
   std::optional<std::int64_t> baseline;  // cores; nothing: the reference of the results, else the smallest run
-  std::optional<double> up_to;           // largest core count shown; nothing: well beyond the evidence
+  std::optional<double> up_to;           // largest core count shown; nothing: well beyond the reliable range
 };
 
-// A number with what is known of its uncertainty. Beyond the evidence there is an interval and no number.
+// A number with what is known of its uncertainty. Beyond the reliable range there is an interval and no number.
 struct Estimate {
   std::optional<double> value;
   std::optional<OpenBounds> interval80;
@@ -37,7 +37,7 @@ struct AllocationRow {
   std::optional<double> nodes;  // of targets: as full as the fullest of a run
   bool is_measured = true;
   bool is_baseline = false;
-  bool is_evidence = true;
+  bool is_reliable = true;
   std::size_t runs = 0;
   double ideal = 1;  // speedup
   Estimate speedup, efficiency;
@@ -70,8 +70,8 @@ struct Disagreement {
 // than the largest measured count that is efficient enough, and less than the next measured one, which is not.
 struct Recommendation {
   enum class Kind {
-    kReached,      // up to `cores` and not beyond
-    kEvidenceEnds  // more may do, but what is known ends at `cores`
+    kReached,           // up to `cores` and not beyond
+    kReliableRangeEnds  // more may do, but what is known ends at `cores`
   };
   Kind kind = Kind::kReached;
   bool is_measured = false;  // read off the runs, not off the projection
@@ -138,7 +138,7 @@ struct AllocationPack {
   std::vector<AllocationRow> rows;  // measured, then projected, each by cores
   std::vector<SpeedupPoint> curve;  // from the smallest run to the last row; empty where nothing is projected
   Recommendation recommendation;
-  double evidence = 0;                   // cores up to which the projection is evidence; 0: there is none
+  double reliable = 0;                   // cores up to which the projection is reliable; 0: there is none
   double largest_target = 0;             // of the results; more than the last row where that is not shown
   std::optional<double> cores_per_node;  // of the run with the fullest nodes
   std::size_t runs = 0;
@@ -151,10 +151,10 @@ struct AllocationPack {
 };
 
 // How far beyond the reliable range targets are shown, unless asked for. Chosen: two doublings show the trend.
-inline constexpr double kBeyondEvidence = 4;
+inline constexpr double kShownBeyondReliable = 4;
 
 // Throws a usage error for a series, phase or baseline that the results do not have, and where times and factors agree
-// with the other kind of scaling alone; an evidence error when the phase has no efficiency at all.
+// with the other kind of scaling alone; an error of kind kNotEnoughData when the phase has no efficiency at all.
 AllocationPack MakeAllocationPack(const Results& results, const AllocationOptions& options);
 
 // The phase of a series that takes most time in the largest run; groups of ranks are none. The first where times are

@@ -74,7 +74,7 @@ AllocationTerms::AllocationTerms(const Results& results, const AllocationOptions
 
 void AllocationTerms::ChooseSeries() {
   const std::vector<std::string> known = results_.table.Series();
-  if (known.empty()) throw Error(ErrorKind::kEvidence, "", "the results have no runs");
+  if (known.empty()) throw Error(ErrorKind::kNotEnoughData, "", "the results have no runs");
   series_ = options_.series.value_or(known.front());
   if (std::find(known.begin(), known.end(), series_) != known.end()) return;
   throw Error(ErrorKind::kUsage, "--series", "no series '" + series_ + "' in the results",
@@ -141,7 +141,7 @@ void AllocationTerms::ChooseBasis() {
     basis_ = basis;
     if (!BasisValues(*baseline_).empty()) return;
   }
-  throw Error(ErrorKind::kEvidence, phase_.IsUnnamed() ? "" : "phase '" + phase_.Text() + "'",
+  throw Error(ErrorKind::kNotEnoughData, phase_.IsUnnamed() ? "" : "phase '" + phase_.Text() + "'",
               fmt::format("neither times nor an efficiency are known on {} cores", baseline_->cores),
               "a scaling table needs the column runtime, globalEfficiency, speedup or parallelEfficiency");
 }
@@ -197,9 +197,9 @@ Estimate AllocationTerms::MeasuredSeconds(const RunsAt& runs) const {
   return estimate;
 }
 
-double AllocationTerms::Evidence() const {
+double AllocationTerms::ReliableCores() const {
   if (projection_ == nullptr) return 0;
-  return std::min(EvidenceUpTo(*phase_projection_, projection_->factor), projection_->curve.back().cores);
+  return std::min(ReliableUpTo(*phase_projection_, projection_->factor), projection_->curve.back().cores);
 }
 
 double AllocationTerms::ToEfficiency(double cores) const {
@@ -268,10 +268,10 @@ AllocationRow MeasuredRow(const AllocationTerms& terms, const WorkPlan& plan, co
 AllocationRow ProjectedRow(const AllocationTerms& terms, const WorkPlan& plan, const ProjectedValue& value) {
   AllocationRow row = RowAt(terms, value.cores, *terms.counts().back().rows.front());
   row.is_measured = false;
-  row.is_evidence = value.cores <= terms.Evidence();
+  row.is_reliable = value.cores <= terms.ReliableCores();
   if (plan.cores_per_node) row.nodes = std::ceil(row.cores / *plan.cores_per_node - 1e-9);
   row.efficiency = terms.ProjectedEfficiency(value);
-  if (!row.is_evidence) row.efficiency.value = std::nullopt;
+  if (!row.is_reliable) row.efficiency.value = std::nullopt;
   row.speedup = Scaled(row.efficiency, row.ideal);
   const std::optional<double> unit = terms.SecondsAt(1, row.cores);
   if (!unit) return row;

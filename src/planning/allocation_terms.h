@@ -51,8 +51,8 @@ class AllocationTerms {
   // The projected factor that efficiency is read off; null where nothing is projected.
   const FactorProjection* projection() const { return projection_; }
   const PhaseProjection* phase_projection() const { return phase_projection_; }
-  // Cores up to which that is evidence; 0: there is no projection.
-  double Evidence() const;
+  // Cores up to which that is reliable; 0: there is no projection.
+  double ReliableCores() const;
   // What turns the projected factor into efficiency.
   double ToEfficiency(double cores) const;
   Estimate ProjectedEfficiency(const ProjectedValue& value) const;
@@ -85,7 +85,6 @@ class AllocationTerms {
   double projected_baseline_ = 1;  // of the projected factor, as measured at the baseline
 };
 
-
 // What turns the time of an iteration into that of the whole work, and cores into nodes.
 struct WorkPlan {
   double iterations = 1;
@@ -94,7 +93,7 @@ struct WorkPlan {
 
 AllocationRow MeasuredRow(const AllocationTerms& terms, const WorkPlan& plan, const RunsAt& runs);
 
-// `value` is one of the projection that efficiency is read off. Beyond the evidence the row has intervals alone.
+// `value` is one of the projection that efficiency is read off. Beyond the reliable range the row has intervals alone.
 AllocationRow ProjectedRow(const AllocationTerms& terms, const WorkPlan& plan, const ProjectedValue& value);
 
 }  // namespace farscale

@@ -24,7 +24,7 @@ std::optional<BalancedValue> ValueAt(const BalancedProjection& way, const Balanc
   if (projection == nullptr) return std::nullopt;
   const auto target = std::ranges::find(projection->targets, cores, &ProjectedValue::cores);
   if (target == projection->targets.end()) return std::nullopt;
-  return BalancedValue{target->value, target->interval80, false, IsEvidence(*phase, of.factor, cores)};
+  return BalancedValue{target->value, target->interval80, false, IsReliable(*phase, of.factor, cores)};
 }
 
 void FillRows(const std::vector<BalancedProjection>& list, BalancedFactor& table) {

@@ -156,7 +156,7 @@ class TargetComparer {
       if (!target.efficiency.before || !target.efficiency.after) continue;
       if (sides_.compares && target.whole == Factor::kGlobalEfficiency) {
         target.seconds = {Seconds(sides_.before, target.efficiency.before),
-                          Seconds(sides_.after, target.efficiency.after), target.efficiency.is_evidence, false};
+                          Seconds(sides_.after, target.efficiency.after), target.efficiency.is_reliable, false};
         Judge(target.seconds);
       }
       compared.push_back(std::move(target));
@@ -187,8 +187,8 @@ class TargetComparer {
   ProjectedPair PairOf(Factor factor, double cores) const {
     ProjectedPair pair{Projected(sides_.before, factor, cores), Projected(sides_.after, factor, cores), false, false};
     if (!sides_.Compares(factor)) return pair;
-    pair.is_evidence =
-        IsEvidence(*sides_.before.projection, factor, cores) && IsEvidence(*sides_.after.projection, factor, cores);
+    pair.is_reliable =
+        IsReliable(*sides_.before.projection, factor, cores) && IsReliable(*sides_.after.projection, factor, cores);
     Judge(pair);
     return pair;
   }
@@ -216,15 +216,15 @@ class TargetComparer {
     std::set<double> targets(targets_.begin(), targets_.end());
     double shown = std::numeric_limits<double>::infinity();
     if (targets.empty()) {
-      double evidence = 0;
+      double reliable = 0;
       for (const ComparedSide* side : {&sides_.before, &sides_.after}) {
         for (const FactorProjection& projection : side->projection->factors) {
           for (const ProjectedValue& value : projection.targets) targets.insert(value.cores);
         }
-        evidence = std::max({evidence, side->projection->fitted_cores.back(),
-                             side->projection->horizon ? side->projection->horizon->cores : 0.0});
+        reliable = std::max({reliable, side->projection->fitted_cores.back(),
+                             side->projection->reliable_range ? side->projection->reliable_range->cores : 0.0});
       }
-      shown = kBeyondEvidence * evidence;
+      shown = kShownBeyondReliable * reliable;
     }
     std::vector<double> common;
     for (const double cores : targets) {

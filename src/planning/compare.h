@@ -41,7 +41,7 @@ struct ComparedCount {
 // A projected quantity on both sides.
 struct ProjectedPair {
   std::optional<ProjectedValue> before, after;
-  bool is_evidence = false;  // on both sides
+  bool is_reliable = false;  // on both sides
   bool is_apart = false;     // the 80 % intervals do not overlap
 };
 

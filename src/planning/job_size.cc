@@ -28,8 +28,8 @@ class JobSize {
   Recommendation Recommend() {
     RecommendMeasured();
     if (terms_.projection() != nullptr) {
-      const CountAnswer answer = LargestCountWith(*terms_.phase_projection(), *terms_.projection(), required_,
-                                                  [&](double cores) { return terms_.ToEfficiency(cores); });
+      const CountEstimate answer = LargestCountWith(*terms_.phase_projection(), *terms_.projection(), required_,
+                                                    [&](double cores) { return terms_.ToEfficiency(cores); });
       Project(answer);
       FindDisagreements();
       if (job_.is_measured && !job_.disagreements.empty()) job_.projected = answer.value;
@@ -45,7 +45,7 @@ class JobSize {
   void RecommendMeasured() {
     job_.is_measured = true;
     job_.is_baseline = largest_->is_baseline;
-    job_.kind = next_ == nullptr ? Recommendation::Kind::kEvidenceEnds : Recommendation::Kind::kReached;
+    job_.kind = next_ == nullptr ? Recommendation::Kind::kReliableRangeEnds : Recommendation::Kind::kReached;
     job_.cores = largest_->cores;
     job_.nodes = largest_->nodes;
     Fill(*largest_);
@@ -68,16 +68,16 @@ class JobSize {
   double FullNodes(double cores) const { return std::floor(cores / *plan_.cores_per_node + kLastBits); }
 
   // The projection decides beyond the largest run that is efficient enough, up to the next one, which is not.
-  void Project(const CountAnswer& answer) {
+  void Project(const CountEstimate& answer) {
     const bool is_below = answer.value.kind == CountBound::Kind::kBelow;
-    const double evidence = terms_.Evidence();
-    const bool ends = answer.value.kind == CountBound::Kind::kMoreThan || answer.value.cores > evidence;
-    const double limit = is_below ? 0 : std::floor(ends ? evidence : answer.value.cores);
+    const double reliable = terms_.ReliableCores();
+    const bool ends = answer.value.kind == CountBound::Kind::kMoreThan || answer.value.cores > reliable;
+    const double limit = is_below ? 0 : std::floor(ends ? reliable : answer.value.cores);
     const double cores = Fitting(limit);
     const auto value = ReadCurve(*terms_.projection(), cores);
     if (!value || cores <= largest_->cores || (next_ != nullptr && cores >= next_->cores)) return;
     job_.is_measured = job_.is_baseline = false;
-    job_.kind = ends && next_ == nullptr ? Recommendation::Kind::kEvidenceEnds : Recommendation::Kind::kReached;
+    job_.kind = ends && next_ == nullptr ? Recommendation::Kind::kReliableRangeEnds : Recommendation::Kind::kReached;
     job_.cores = cores;
     if (cores != limit) job_.limit = limit;
     job_.nodes.reset();

@@ -67,7 +67,7 @@ class Plot {
     if (!standalone_) CompactAxes();
     Labels();
     Split();
-    Horizon();
+    ReliableRange();
     for (const ChartSeries* series : series_) {
       Band(*series, series->outer_band, 0.12);
       Band(*series, series->inner_band, 0.20);
@@ -236,15 +236,15 @@ class Plot {
       svg_.Text(x + 5, bottom() - 6, chart_.split_label, "start", kFaint, "font-size=\"11\"");
   }
 
-  void Horizon() {
-    if (!chart_.horizon_x || *chart_.horizon_x < x_.low || *chart_.horizon_x > x_.high) return;
-    const double x = X(*chart_.horizon_x);
+  void ReliableRange() {
+    if (!chart_.reliable_to_x || *chart_.reliable_to_x < x_.low || *chart_.reliable_to_x > x_.high) return;
+    const double x = X(*chart_.reliable_to_x);
     if (chart_.beyond_is_grey) {
       svg_.Rect(x, top(), right() - x, bottom() - top(), kFaint, " fill-opacity=\"0.16\"");
     }
     svg_.Line(x, top(), x, bottom(), kInk, "stroke-width=\"1.5\" stroke-opacity=\"0.55\"");
     const bool near_end = x > right() - 170;
-    svg_.Text(x + (near_end ? -5 : 5), bottom() - 20, chart_.horizon_label, near_end ? "end" : "start", kInk,
+    svg_.Text(x + (near_end ? -5 : 5), bottom() - 20, chart_.reliable_label, near_end ? "end" : "start", kInk,
               "font-size=\"11\"");
   }
 
@@ -295,11 +295,11 @@ class Plot {
                             standalone_ ? "" : DataOf(series)));
   }
 
-  // The line with a point where its evidence ends.
+  // The line with a point where its reliable range ends.
   std::vector<ChartPoint> LineOf(const ChartSeries& series) const {
     std::vector<ChartPoint> line = series.line;
-    if (!series.evidence_x) return line;
-    const double end = *series.evidence_x;
+    if (!series.reliable_x) return line;
+    const double end = *series.reliable_x;
     const auto next = std::find_if(line.begin(), line.end(), [&](const ChartPoint& point) { return point.x >= end; });
     if (next == line.begin() || next == line.end() || next->x == end) return line;
     const ChartPoint &a = *std::prev(next), &b = *next;
@@ -320,13 +320,13 @@ class Plot {
     const std::vector<ChartPoint> line = LineOf(series);
     const bool is_split = chart_.split_x.has_value();
     const std::size_t split = is_split ? CountUpTo(line, chart_.split_x) : 0;
-    const std::size_t evidence = std::max(split, CountUpTo(line, series.evidence_x));
+    const std::size_t reliable = std::max(split, CountUpTo(line, series.reliable_x));
     // Parts share a point with the next.
-    Polyline(line, 0, is_split ? split : evidence, series, series.dashed, false);
-    if (is_split) Polyline(line, split > 0 ? split - 1 : 0, evidence, series, true, false);
-    if (!series.evidence_x || evidence == 0 || evidence == line.size()) return;
-    Polyline(line, evidence - 1, line.size(), series, true, true);
-    const ChartPoint& last = line[evidence - 1];
+    Polyline(line, 0, is_split ? split : reliable, series, series.dashed, false);
+    if (is_split) Polyline(line, split > 0 ? split - 1 : 0, reliable, series, true, false);
+    if (!series.reliable_x || reliable == 0 || reliable == line.size()) return;
+    Polyline(line, reliable - 1, line.size(), series, true, true);
+    const ChartPoint& last = line[reliable - 1];
     svg_.Append(fmt::format("<path d=\"M{} {}v14\" stroke=\"{}\" stroke-width=\"2\"{}/>", Pixel(X(last.x)),
                             Pixel(Y(last.y) - 7), PaletteColor(series.color), standalone_ ? "" : DataOf(series)));
   }

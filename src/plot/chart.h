@@ -35,9 +35,10 @@ struct ChartSeries {
   int color = 0;           // index into the palette
   bool dashed = false;
   double width = 2;
-  std::vector<ChartPoint> line;      // drawn solid up to Chart::split_x, dashed beyond
-  std::optional<double> evidence_x;  // where its own evidence ends: a bar across the line, which is pale beyond
-  std::vector<ChartPoint> points;    // drawn as markers
+  std::vector<ChartPoint> line;  // drawn solid up to Chart::split_x, dashed beyond
+  std::optional<double>
+      reliable_x;                  // where its own the reliable range ends: a bar across the line, which is pale beyond
+  std::vector<ChartPoint> points;  // drawn as markers
   std::vector<ChartBand> inner_band;
   std::vector<ChartBand> outer_band;
 };
@@ -56,8 +57,8 @@ struct Chart {
   std::optional<double> y_max;    // at least this much is shown
   std::optional<double> split_x;  // where measurement ends and extrapolation begins
   std::string split_label;
-  std::optional<double> horizon_x;  // where evidence ends: a line, and grey beyond
-  std::string horizon_label;
+  std::optional<double> reliable_to_x;  // where the reliable range ends: a line, and grey beyond
+  std::string reliable_label;
   bool beyond_is_grey = true;    // false: evidence may reach further
   std::vector<ChartMark> marks;  // vertical lines with a label
   std::vector<ChartSeries> series;

@@ -43,7 +43,7 @@ double LargestProjected(const PhaseProjection& projection) {
     const FactorProjection* projected = projection.Find(factor);
     if (projected == nullptr) continue;
     for (const ProjectedValue& target : projected->targets) {
-      if (IsEvidence(projection, factor, target.cores)) {
+      if (IsReliable(projection, factor, target.cores)) {
         largest = std::max(largest, target.value);
       } else if (target.interval80) {
         largest = std::max(largest, target.interval80->low);

@@ -181,7 +181,7 @@ class LossProjector {
     for (std::size_t target = 0; target < targets.size(); ++target) {
       AddShares(with_curve, ratios[target], targets[target]);
     }
-    for (PathLossProjection* path : with_curve) MarkEvidence(*path);
+    for (PathLossProjection* path : with_curve) MarkReliability(*path);
     if (with_curve.empty() && !result_.paths.empty()) result_.obstacle = "no model could be fitted to any call path";
   }
 
@@ -261,26 +261,26 @@ class LossProjector {
   }
 
   // Up to the first target at which the interval is too wide.
-  void MarkEvidence(PathLossProjection& path) const {
-    bool is_evidence = true;
+  void MarkReliability(PathLossProjection& path) const {
+    bool is_reliable = true;
     for (ProjectedLoss& target : path.targets) {
-      is_evidence = is_evidence && target.loss80->high - target.loss80->low <= options_.horizon_width &&
-                    (factors_ == nullptr || IsEvidence(*factors_, FactorOf(result_.measure), target.cores));
-      target.is_evidence = is_evidence;
+      is_reliable = is_reliable && target.loss80->high - target.loss80->low <= options_.reliable_width &&
+                    (factors_ == nullptr || IsReliable(*factors_, FactorOf(result_.measure), target.cores));
+      target.is_reliable = is_reliable;
     }
   }
 
-  // The largest first, at the last target where all are evidence, else in the largest run.
+  // The largest first, at the last target where all are reliable, else in the largest run.
   void Rank() {
     std::size_t at = 0;
     bool any = !result_.paths.empty();
     for (const PathLossProjection& path : result_.paths) any = any && !path.targets.empty();
     const std::size_t targets = any ? result_.paths.front().targets.size() : 0;
-    const auto is_evidence = [&](std::size_t target) {
+    const auto is_reliable = [&](std::size_t target) {
       return std::all_of(result_.paths.begin(), result_.paths.end(),
-                         [&](const PathLossProjection& path) { return path.targets[target].is_evidence; });
+                         [&](const PathLossProjection& path) { return path.targets[target].is_reliable; });
     };
-    while (at < targets && is_evidence(at)) ++at;
+    while (at < targets && is_reliable(at)) ++at;
     const auto value = [&](const PathLossProjection& path) {
       return at > 0 ? path.targets[at - 1].loss : path.measured.back().value;
     };

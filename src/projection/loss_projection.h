@@ -30,7 +30,7 @@ struct ProjectedLoss {
   std::optional<IntervalBounds> loss80, loss95;
   double part = 0;  // of the losses of all paths
   std::optional<IntervalBounds> part80, part95;
-  bool is_evidence = false;  // the interval of the loss is narrow enough up to here, and the factor's is, too
+  bool is_reliable = false;  // the interval of the loss is narrow enough up to here, and the factor's is, too
 };
 
 struct PathLossProjection {
@@ -44,7 +44,7 @@ struct LossProjection {
   std::string phase;
   LossMeasure measure = LossMeasure::kDelayCosts;
   std::vector<double> fitted_cores;
-  std::vector<PathLossProjection> paths;  // the largest at the last target that is evidence first; small ones as one
+  std::vector<PathLossProjection> paths;  // the largest at the last target that is reliable first; small ones as one
   std::string obstacle;                   // why there is no projection; empty when there is one
 };
 

@@ -47,7 +47,7 @@ TEST(NextRun, LargerRunsTellMore) {
   ProjectionOptions options;
   options.models = DefaultModelSettings();
   options.targets = {1024};
-  options.horizon_width = 0.05;
+  options.reliable_width = 0.05;
   const PhaseProjection projection = Project(Table(), test::AllModels(), options).front();
   ASSERT_TRUE(projection.next_runs);
   const NextRuns& next = *projection.next_runs;
@@ -78,14 +78,14 @@ TEST(NextRun, ServesTheFirstTargetThatIsNotEvidence) {
   ProjectionOptions options;
   options.models = DefaultModelSettings();
   options.targets = {128, 256, 512, 1024, 4096};
-  options.horizon_width = 0.05;
+  options.reliable_width = 0.05;
   const PhaseProjection projection = Project(Table(), test::AllModels(), options).front();
-  ASSERT_TRUE(projection.horizon && projection.next_runs);
-  EXPECT_GT(projection.next_runs->target, projection.horizon->cores);
+  ASSERT_TRUE(projection.reliable_range && projection.next_runs);
+  EXPECT_GT(projection.next_runs->target, projection.reliable_range->cores);
   EXPECT_LE(projection.next_runs->target, 1024);
-  options.horizon_width = 1;  // all is evidence, so nothing need be run
+  options.reliable_width = 1;  // all is reliable, so nothing need be run
   EXPECT_FALSE(Project(Table(), test::AllModels(), options).front().next_runs);
-  options.horizon_width = 0.05;
+  options.reliable_width = 0.05;
   options.next_runs = false;
   EXPECT_FALSE(Project(Table(), test::AllModels(), options).front().next_runs);
 }
@@ -101,8 +101,8 @@ TEST(NextRun, ServesGlobalEfficiencyWhereOnlyThatIsUnknown) {
   options.models = DefaultModelSettings();
   options.targets = {256};
   const PhaseProjection projection = Project(table, test::AllModels(), options).front();
-  EXPECT_TRUE(IsEvidence(projection, Factor::kParallelEfficiency, 256));
-  EXPECT_FALSE(IsEvidence(projection, Factor::kGlobalEfficiency, 256));
+  EXPECT_TRUE(IsReliable(projection, Factor::kParallelEfficiency, 256));
+  EXPECT_FALSE(IsReliable(projection, Factor::kGlobalEfficiency, 256));
   ASSERT_TRUE(projection.next_runs);
   EXPECT_EQ(projection.next_runs->factor, Factor::kGlobalEfficiency);
   EXPECT_EQ(projection.next_runs->target, 256);

@@ -57,7 +57,7 @@ class PhaseProjector {
       FindDominance();
     }
     AddMeasured();
-    result_.horizon = FindHorizon(result_, options_.horizon_width);
+    result_.reliable_range = FindReliableRange(result_, options_.reliable_width);
     if (options_.next_runs && result_.obstacle.empty()) FindNextRuns();
     return std::move(result_);
   }
@@ -87,8 +87,7 @@ class PhaseProjector {
     for (const Factor factor : FittedFactors(rows)) {
       FactorProjection projection;
       projection.factor = factor;
-      const std::vector<Candidate> candidates =
-          CandidatesOf(options_.models.For(result_.phase, factor), library_);
+      const std::vector<Candidate> candidates = CandidatesOf(options_.models.For(result_.phase, factor), library_);
       // By factor alone: the same values give the same numbers, whatever they are called.
       const std::uint64_t seed = SeedFor(options_.seed, Describe(factor).id);
       const Ensemble& ensemble = ensembles_
@@ -96,7 +95,7 @@ class PhaseProjector {
                                                                   seed, options_.models.weights))
                                      .first->second;
       if (!ensemble.members.empty()) projection.fit = ensemble.members.front().fit;
-      projection.rivals = RivalsOf(ensemble);
+      projection.candidates = CandidatesIn(ensemble);
       if (ensemble.IsUsable()) {
         projection.formula = ensemble.members.front().model->formula.text();
         fitted_.push_back(factor);
@@ -113,22 +112,22 @@ class PhaseProjector {
     }
   }
 
-  std::vector<Rival> RivalsOf(const Ensemble& ensemble) const {
-    std::vector<Rival> rivals;
+  std::vector<CandidateModel> CandidatesIn(const Ensemble& ensemble) const {
+    std::vector<CandidateModel> candidates;
     for (const Member& member : ensemble.members) {
-      Rival rival{member.model->id,
-                  member.fit.dimension,
-                  member.fit.outcome,
-                  member.weight,
-                  member.fit.names,
-                  member.fit.parameters,
-                  {}};
+      CandidateModel candidate{member.model->id,
+                               member.fit.dimension,
+                               member.fit.outcome,
+                               member.weight,
+                               member.fit.names,
+                               member.fit.parameters,
+                               {}};
       for (std::size_t i = 0; i < targets_.size() && IsUsable(member.fit.outcome); ++i) {
-        rival.values.push_back(member.Evaluate(targets_[i], member.fit.parameters));
+        candidate.values.push_back(member.Evaluate(targets_[i], member.fit.parameters));
       }
-      rivals.push_back(std::move(rival));
+      candidates.push_back(std::move(candidate));
     }
-    return rivals;
+    return candidates;
   }
 
   void MakeGrid() {
@@ -303,7 +302,7 @@ class PhaseProjector {
     }
     if (wholes.empty()) wholes = {fitted_.front()};
     for (const Factor whole : wholes) {
-      const auto target = std::upper_bound(targets_.begin(), targets_.end(), EvidenceUpTo(result_, whole));
+      const auto target = std::upper_bound(targets_.begin(), targets_.end(), ReliableUpTo(result_, whole));
       if (target != targets_.end() && *target > largest_) return std::pair(whole, *target);
     }
     return std::nullopt;
@@ -410,7 +409,7 @@ std::vector<PhaseProjection> Project(const FactorTable& table, const ModelLibrar
   ParallelFor(keys.size(), [&](std::size_t i) {
     PhaseProjection& projection = projections[i];
     projection = PhaseProjector(table, library, options, keys[i].first, keys[i].second).Run();
-    projection.answers = Answer(projection, table, options.answers);
+    projection.key_results = FindKeyResults(projection, table, options.key_results);
     AddCosts(projection, table);
   });
   return projections;

@@ -11,9 +11,9 @@
 #include "base/diagnostics.h"
 #include "factors/factor_table.h"
 #include "models/fit.h"
-#include "projection/answers.h"
+#include "projection/key_results.h"
 #include "projection/intervals.h"
-#include "projection/horizon.h"
+#include "projection/reliable_range.h"
 #include "projection/model_settings.h"
 #include "projection/next_run.h"
 
@@ -31,7 +31,7 @@ struct ProjectedValue {
 };
 
 // A model that was tried, with what it predicts by itself.
-struct Rival {
+struct CandidateModel {
   std::string model;
   int dimension = 1;
   FitOutcome outcome = FitOutcome::kConverged;
@@ -40,18 +40,18 @@ struct Rival {
   std::vector<double> parameters;  // empty where there is no fit
   std::vector<double> values;      // at the targets; empty where it is of no use
 
-  friend bool operator==(const Rival&, const Rival&) = default;
+  friend bool operator==(const CandidateModel&, const CandidateModel&) = default;
 };
 
 struct FactorProjection {
   Factor factor = Factor::kParallelEfficiency;
-  bool is_product = false;              // of its children; then `fit` is empty
-  FittedModel fit;                      // of the most probable model
-  std::string formula;                  // of that model, for people
-  std::vector<Rival> rivals;            // all models tried, by weight, that one first
-  std::vector<ProjectedValue> targets;  // empty when nothing could be fitted
-  std::vector<ProjectedValue> curve;    // the same on a fine grid, for plots
-  std::vector<DataPoint> measured;      // every measured value, fitted or not
+  bool is_product = false;                 // of its children; then `fit` is empty
+  FittedModel fit;                         // of the most probable model
+  std::string formula;                     // of that model, for people
+  std::vector<CandidateModel> candidates;  // all models tried, by weight, that one first
+  std::vector<ProjectedValue> targets;     // empty when nothing could be fitted
+  std::vector<ProjectedValue> curve;       // the same on a fine grid, for plots
+  std::vector<DataPoint> measured;         // every measured value, fitted or not
 
   friend bool operator==(const FactorProjection&, const FactorProjection&) = default;
 };
@@ -72,8 +72,8 @@ struct PhaseProjection {
   std::vector<Dominance> dominance;       // the first entry begins at the smallest measured count
   std::map<double, Factor> dominant_at;   // at every target
   std::string obstacle;                   // why there is no projection; empty when there is one
-  std::optional<EvidenceHorizon> horizon;
-  std::optional<PhaseAnswers> answers;
+  std::optional<ReliableRange> reliable_range;
+  std::optional<KeyResults> key_results;
   std::optional<NextRuns> next_runs;  // suggested runs; nothing where predictions are reliable at all targets
 
   const FactorProjection* Find(Factor factor) const;
@@ -86,8 +86,8 @@ struct ProjectionOptions {
   std::vector<double> targets;      // core counts; empty: powers of two from above the largest fitted to 10^6
   std::optional<double> train_max;  // fit only runs up to this many cores
   std::uint64_t seed = 1;           // of the draws that make the intervals
-  double horizon_width = kHorizonWidth;
-  AnswerSettings answers = {};
+  double reliable_width = kReliableWidth;
+  KeyResultSettings key_results = {};
   bool next_runs = true;  // whether to look for the next run to take
 };
 

@@ -163,7 +163,8 @@ TEST_F(ProjectionTest, ModelsByFactorAndPhase) {
 
 TEST_F(ProjectionTest, FilesReadBack) {
   const auto json = JsonOf(std::vector{projection_});
-  const std::vector<PhaseProjection> again = FromJson<std::vector<PhaseProjection>>(nlohmann::ordered_json::parse(json.dump()), "f");
+  const std::vector<PhaseProjection> again =
+      FromJson<std::vector<PhaseProjection>>(nlohmann::ordered_json::parse(json.dump()), "f");
   EXPECT_EQ(again.front(), projection_);
   const std::string csv = WriteProjectionCsv({projection_});
   EXPECT_THAT(
@@ -260,7 +261,7 @@ TEST(Projection, ModelsOfAPhaseHoldForItsGroups) {
   EXPECT_EQ(projections[2].Find(Factor::kLoadBalance)->fit.model, "amdahl");
   // A phase that only looks like a group has models of its own.
   ASSERT_EQ(projections[3].phase, PhaseId("step / a"));
-  EXPECT_GT(projections[3].Find(Factor::kLoadBalance)->rivals.size(), 1u);
+  EXPECT_GT(projections[3].Find(Factor::kLoadBalance)->candidates.size(), 1u);
 }
 
 TEST(Projection, FinestCompleteFactorsAreFitted) {

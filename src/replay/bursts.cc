@@ -5,7 +5,7 @@
 #include <map>
 
 #include "base/search.h"
-#include "phases/burst_places.h"
+#include "phases/iteration_bursts.h"
 #include "stats/sample_quantiles.h"
 
 namespace farscale {

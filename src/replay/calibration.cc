@@ -31,7 +31,7 @@ double Rounded(double value, double unit) {
 }
 
 // What is known of one kind of link on the way to its numbers.
-struct LinkEvidence {
+struct LinkData {
   const char* name;  // "within nodes"
   LinkObservations observations;
   LinkFit fit;
@@ -40,17 +40,17 @@ struct LinkEvidence {
   bool usable = false;
 };
 
-LinkEvidence Gather(const char* name, LinkObservations observations) {
-  LinkEvidence evidence{name, std::move(observations), {}, 0, false, false};
-  std::vector<TransferTime>& transfers = evidence.observations.transfers;
-  if (!transfers.empty()) evidence.fit = FitLink(transfers);
-  evidence.usable = transfers.size() >= kFewestMessages;  // those with impossible times are gone now
-  evidence.has_overhead = evidence.observations.posts.size() >= kFewestMessages;
-  if (evidence.has_overhead) {
-    const std::vector<Tick>& posts = evidence.observations.posts;
-    evidence.overhead = Quantile({posts.begin(), posts.end()}, 0.25);
+LinkData Gather(const char* name, LinkObservations observations) {
+  LinkData data{name, std::move(observations), {}, 0, false, false};
+  std::vector<TransferTime>& transfers = data.observations.transfers;
+  if (!transfers.empty()) data.fit = FitLink(transfers);
+  data.usable = transfers.size() >= kFewestMessages;  // those with impossible times are gone now
+  data.has_overhead = data.observations.posts.size() >= kFewestMessages;
+  if (data.has_overhead) {
+    const std::vector<Tick>& posts = data.observations.posts;
+    data.overhead = Quantile({posts.begin(), posts.end()}, 0.25);
   }
-  return evidence;
+  return data;
 }
 
 // The limit that contradicts the fewest sends whose receiver came late: those below should not have waited for it,
@@ -85,24 +85,24 @@ std::optional<std::uint64_t> FindEagerLimit(const std::vector<LateReceive>& late
 }
 
 // Messages that do not show a bandwidth are taken to have that of the other kind of link, unless they were faster.
-bool TakesBandwidthOf(const LinkEvidence& evidence, const LinkEvidence& other) {
-  return !evidence.fit.has_bandwidth && other.usable && other.fit.has_bandwidth &&
-         LatencyFor(evidence.observations.transfers, other.fit.ticks_per_byte) > 0;
+bool TakesBandwidthOf(const LinkData& data, const LinkData& other) {
+  return !data.fit.has_bandwidth && other.usable && other.fit.has_bandwidth &&
+         LatencyFor(data.observations.transfers, other.fit.ticks_per_byte) > 0;
 }
 
 // Latency and overhead share the time that a message without bytes takes. What is unknown is bounded; where calls that
 // only post take longer than whole messages, that time is halved between the two.
-void ShareLatency(const Trace& trace, const LinkEvidence& evidence, double latency, Link& link) {
+void ShareLatency(const Trace& trace, const LinkData& data, double latency, Link& link) {
   const auto seconds = [&](double ticks) { return Rounded(trace.Seconds(1) * ticks, kMicrosecond); };
-  const double most = std::max(latency, evidence.fit.latency_range.high);
-  const bool fits = evidence.overhead < latency;
-  const double overhead = fits ? evidence.overhead : latency / 2;
+  const double most = std::max(latency, data.fit.latency_range.high);
+  const bool fits = data.overhead < latency;
+  const double overhead = fits ? data.overhead : latency / 2;
   link.latency = seconds(latency - overhead);
   link.overhead = seconds(overhead);
-  if (!fits || !IsKnownWithin(evidence.fit.latency_range)) {
+  if (!fits || !IsKnownWithin(data.fit.latency_range)) {
     link.latency_at_most = seconds(fits ? most - overhead : most);
   }
-  if (!fits || !evidence.has_overhead) link.overhead_at_most = seconds(most);
+  if (!fits || !data.has_overhead) link.overhead_at_most = seconds(most);
 }
 
 // What a message of all its time would have been carried at, or what the steepest line says.
@@ -113,94 +113,90 @@ double LeastBandwidth(const Trace& trace, const LinkFit& fit, const Link& link) 
 }
 
 // A link whose numbers are those of the other one: what its few messages say at least.
-Link TakenLink(const Trace& trace, const LinkEvidence& evidence, Link link) {
+Link TakenLink(const Trace& trace, const LinkData& data, Link link) {
   constexpr double kUnbounded = std::numeric_limits<double>::infinity();
-  const bool any = !evidence.observations.transfers.empty();
-  const double most = any ? Rounded(trace.Seconds(1) * evidence.fit.latency_range.high, kMicrosecond) : kUnbounded;
+  const bool any = !data.observations.transfers.empty();
+  const double most = any ? Rounded(trace.Seconds(1) * data.fit.latency_range.high, kMicrosecond) : kUnbounded;
   link.latency_at_most = most;
   link.latency = std::min(link.latency, most);
   link.overhead_at_most = most;
   link.overhead = std::min(link.overhead, most);
-  link.bandwidth_at_least = any ? LeastBandwidth(trace, evidence.fit, link) : 0;
+  link.bandwidth_at_least = any ? LeastBandwidth(trace, data.fit, link) : 0;
   return link;
 }
 
 // `other`: where the bandwidth comes from when these messages do not show it.
-LinkCalibration Conclude(const Trace& trace, const LinkEvidence& evidence, const LinkEvidence& other,
-                         const ReplayRules& rules) {
+LinkCalibration Conclude(const Trace& trace, const LinkData& data, const LinkData& other, const ReplayRules& rules) {
   LinkCalibration result;
-  const std::vector<TransferTime>& transfers = evidence.observations.transfers;
+  const std::vector<TransferTime>& transfers = data.observations.transfers;
   const auto by_size = [](const TransferTime& a, const TransferTime& b) { return a.bytes < b.bytes; };
   const auto [smallest, largest] = std::minmax_element(transfers.begin(), transfers.end(), by_size);
   result.messages = transfers.size();
-  result.all = evidence.observations.messages;
+  result.all = data.observations.messages;
   result.smallest = smallest->bytes;
   result.largest = largest->bytes;
   result.tick = trace.Seconds(1);
-  result.has_bandwidth = evidence.fit.has_bandwidth;
-  double latency = evidence.fit.latency, per_byte = evidence.fit.ticks_per_byte;
-  if (TakesBandwidthOf(evidence, other)) {
+  result.has_bandwidth = data.fit.has_bandwidth;
+  double latency = data.fit.latency, per_byte = data.fit.ticks_per_byte;
+  if (TakesBandwidthOf(data, other)) {
     per_byte = other.fit.ticks_per_byte;
     latency = LatencyFor(transfers, per_byte);
   }
   Link& link = result.link;
-  ShareLatency(trace, evidence, latency, link);
+  ShareLatency(trace, data, latency, link);
   if (per_byte > 0) link.bandwidth = Rounded(trace.ticks_per_second / per_byte, kMegabyte);
-  if (!IsKnownWithin(evidence.fit.byte_range)) {
-    link.bandwidth_at_least = LeastBandwidth(trace, evidence.fit, link);
+  if (!IsKnownWithin(data.fit.byte_range)) {
+    link.bandwidth_at_least = LeastBandwidth(trace, data.fit, link);
   }
   // Where times agree with nothing, senders wait for other reasons than the size of a message.
-  const bool is_telling = evidence.fit.relative_spread <= kLargestSpread;
-  const auto limit = is_telling ? FindEagerLimit(evidence.observations.late, rules.Limit()) : std::nullopt;
+  const bool is_telling = data.fit.relative_spread <= kLargestSpread;
+  const auto limit = is_telling ? FindEagerLimit(data.observations.late, rules.Limit()) : std::nullopt;
   result.found_eager_limit = limit.has_value();
   link.eager_limit = limit.value_or(rules.Limit());
-  result.spread = trace.Seconds(1) * evidence.fit.spread;
-  result.relative_spread = evidence.fit.relative_spread;
-  result.clock_difference = trace.Seconds(1) * evidence.fit.clock_difference;
+  result.spread = trace.Seconds(1) * data.fit.spread;
+  result.relative_spread = data.fit.relative_spread;
+  result.clock_difference = trace.Seconds(1) * data.fit.clock_difference;
   return result;
 }
 
-void NoteBandwidth(const LinkCalibration& link, const LinkEvidence& evidence, const LinkEvidence& other,
+void NoteBandwidth(const LinkCalibration& link, const LinkData& data, const LinkData& other,
                    std::vector<std::string>& notes) {
   if (link.has_bandwidth) return;
   notes.push_back(
       fmt::format("messages {} do not show a bandwidth, as their sizes differ too little or their times too "
                   "much; {}",
-                  evidence.name,
-                  TakesBandwidthOf(evidence, other) ? fmt::format("that {} is taken", other.name)
-                                                    : "none is assumed, so larger ones take no longer"));
+                  data.name,
+                  TakesBandwidthOf(data, other) ? fmt::format("that {} is taken", other.name)
+                                                : "none is assumed, so larger ones take no longer"));
 }
 
-void NoteMissing(const LinkEvidence& evidence, const LinkEvidence& other, std::vector<std::string>& notes) {
-  const std::uint64_t all = evidence.observations.messages;
+void NoteMissing(const LinkData& data, const LinkData& other, std::vector<std::string>& notes) {
+  const std::uint64_t all = data.observations.messages;
   const std::string taken = fmt::format("; the numbers {} are taken for both", other.name);
-  notes.push_back(all == 0
-                      ? fmt::format("there are no messages {}{}", evidence.name, taken)
-                      : fmt::format("not enough evidence {}: {} of {} messages can be used, at least {} are needed{}",
-                                    evidence.name, FormatCount(evidence.observations.transfers.size()),
-                                    FormatCount(all), kFewestMessages, taken));
+  notes.push_back(all == 0 ? fmt::format("there are no messages {}{}", data.name, taken)
+                           : fmt::format("not enough data {}: {} of {} messages can be used, at least {} are needed{}",
+                                         data.name, FormatCount(data.observations.transfers.size()), FormatCount(all),
+                                         kFewestMessages, taken));
 }
 
-void NoteDetails(const LinkCalibration& link, const LinkEvidence& evidence, std::vector<std::string>& notes) {
-  if (!link.link.IsKnown()) notes.push_back(fmt::format("not known {}: {}", evidence.name, DescribeUnknown(link.link)));
-  if (!evidence.has_overhead) {
-    notes.push_back(
-        fmt::format("too few calls only post a message {}; calls are taken to cost nothing", evidence.name));
+void NoteDetails(const LinkCalibration& link, const LinkData& data, std::vector<std::string>& notes) {
+  if (!link.link.IsKnown()) notes.push_back(fmt::format("not known {}: {}", data.name, DescribeUnknown(link.link)));
+  if (!data.has_overhead) {
+    notes.push_back(fmt::format("too few calls only post a message {}; calls are taken to cost nothing", data.name));
   }
   if (link.found_eager_limit) {
     const std::uint64_t limit = link.link.eager_limit;
-    const std::vector<LateReceive>& late = evidence.observations.late;
+    const std::vector<LateReceive>& late = data.observations.late;
     const bool any_waits =
         std::any_of(late.begin(), late.end(), [&](const LateReceive& send) { return send.bytes >= limit; });
     notes.push_back(
-        any_waits
-            ? fmt::format("sends {} wait for their receiver from {} B on, as seen", evidence.name, FormatCount(limit))
-            : fmt::format("no send {} waits for its receiver, up to {} B; larger ones are taken to wait", evidence.name,
-                          FormatCount(limit - 1)));
+        any_waits ? fmt::format("sends {} wait for their receiver from {} B on, as seen", data.name, FormatCount(limit))
+                  : fmt::format("no send {} waits for its receiver, up to {} B; larger ones are taken to wait",
+                                data.name, FormatCount(limit - 1)));
   }
   if (link.clock_difference > 0) {
     notes.push_back(fmt::format("clocks of ranks differ by up to {}, by messages {} in both directions; taken out",
-                                FormatSeconds(link.clock_difference), evidence.name));
+                                FormatSeconds(link.clock_difference), data.name));
   }
 }
 
@@ -244,7 +240,7 @@ std::string SourceOf(const Trace& trace, const Calibration& calibration) {
   return text + "; collectives: assumed, trees";
 }
 
-void FillNetwork(const Trace& trace, const LinkEvidence& local, const LinkEvidence& remote, Calibration& calibration) {
+void FillNetwork(const Trace& trace, const LinkData& local, const LinkData& remote, Calibration& calibration) {
   Network& network = calibration.network;
   network.id = "calibrated";
   network.name = "Calibrated network" + (trace.program.empty() ? "" : ", " + trace.program);
@@ -258,29 +254,28 @@ void FillNetwork(const Trace& trace, const LinkEvidence& local, const LinkEviden
 
 Calibration Calibrate(const Trace& trace, const Matching& matching, const ReplayRules& rules) {
   Observations observations = Observe(trace, matching, rules);
-  const LinkEvidence local = Gather("within nodes", std::move(observations.local));
-  const LinkEvidence remote = Gather("between nodes", std::move(observations.remote));
+  const LinkData local = Gather("within nodes", std::move(observations.local));
+  const LinkData remote = Gather("between nodes", std::move(observations.remote));
   if (!local.usable && !remote.usable) {
-    throw Error(
-        ErrorKind::kEvidence, trace.path,
-        fmt::format("not enough evidence to calibrate a network: of {} messages {} can be used, at least {} are "
-                    "needed",
-                    FormatCount(local.observations.messages + remote.observations.messages),
-                    FormatCount(local.observations.transfers.size() + remote.observations.transfers.size()),
-                    kFewestMessages),
-        "a message counts when its receiver waits for it alone before it is sent");
+    throw Error(ErrorKind::kNotEnoughData, trace.path,
+                fmt::format("not enough data to calibrate a network: of {} messages {} can be used, at least {} are "
+                            "needed",
+                            FormatCount(local.observations.messages + remote.observations.messages),
+                            FormatCount(local.observations.transfers.size() + remote.observations.transfers.size()),
+                            kFewestMessages),
+                "a message counts when its receiver waits for it alone before it is sent");
   }
   Calibration calibration;
   for (const bool is_local : {false, true}) {
-    const LinkEvidence& evidence = is_local ? local : remote;
-    const LinkEvidence& other = is_local ? remote : local;
-    if (!evidence.usable) {
-      NoteMissing(evidence, other, calibration.notes);
+    const LinkData& data = is_local ? local : remote;
+    const LinkData& other = is_local ? remote : local;
+    if (!data.usable) {
+      NoteMissing(data, other, calibration.notes);
       continue;
     }
-    const LinkCalibration link = Conclude(trace, evidence, other, rules);
-    NoteBandwidth(link, evidence, other, calibration.notes);
-    NoteDetails(link, evidence, calibration.notes);
+    const LinkCalibration link = Conclude(trace, data, other, rules);
+    NoteBandwidth(link, data, other, calibration.notes);
+    NoteDetails(link, data, calibration.notes);
     (is_local ? calibration.local : calibration.remote) = link;
   }
   FillNetwork(trace, local, remote, calibration);

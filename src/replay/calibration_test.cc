@@ -262,7 +262,7 @@ TEST(Calibration, TooFewMessagesOnOneLink) {
   EXPECT_EQ(calibration.network.remote.latency, calibration.network.local.latency);
   EXPECT_DOUBLE_EQ(calibration.network.remote.latency_at_most.value_or(0), 5e-6);  // nine that take 5000 ticks
   EXPECT_THAT(calibration.notes,
-              Contains(HasSubstr("not enough evidence between nodes: 9 of 9 messages can be used, at "
+              Contains(HasSubstr("not enough data between nodes: 9 of 9 messages can be used, at "
                                  "least 10 are needed; the numbers within nodes are taken for both")));
 }
 
@@ -274,10 +274,9 @@ TEST(Calibration, NothingUsable) {
     CalibrateTrace(MakeTrace(messages, {0, 1}));
     FAIL() << "no error";
   } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::kEvidence);
-    EXPECT_THAT(error.what(),
-                HasSubstr("test.otf2: not enough evidence to calibrate a network: of 20 messages 0 can be "
-                          "used, at least 10 are needed"));
+    EXPECT_EQ(error.kind(), ErrorKind::kNotEnoughData);
+    EXPECT_THAT(error.what(), HasSubstr("test.otf2: not enough data to calibrate a network: of 20 messages 0 can be "
+                                        "used, at least 10 are needed"));
   }
 }
 

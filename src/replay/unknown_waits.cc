@@ -158,7 +158,7 @@ void RequireKnownWaits(const Trace& trace, const PhaseCut& cut) {
   const UnknownWaits waits = FindUnknownWaits(trace, cut);
   if (!waits.any()) return;
   throw Error(
-      ErrorKind::kEvidence, trace.path,
+      ErrorKind::kNotEnoughData, trace.path,
       fmt::format("the trace does not say for whom {} calls wait in phase '{}', such as {}, so the phase cannot be "
                   "replayed",
                   FormatCount(waits.calls), cut.spec.name, waits.example),

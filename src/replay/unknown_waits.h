@@ -31,7 +31,8 @@ inline constexpr double kNoticeableCollectives = 0.01;
 // in which they may complete, which Paraver traces do not record.
 UnknownWaits FindUnknownWaits(const Trace& trace, const PhaseCut& cut);
 
-// Throws an evidence error when there are any: for what would be wrong without them, such as other times of the run.
+// Throws an error of kind kNotEnoughData when there are any: for what would be wrong without them, such as other times
+// of the run.
 void RequireKnownWaits(const Trace& trace, const PhaseCut& cut);
 
 }  // namespace farscale

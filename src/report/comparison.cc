@@ -77,7 +77,7 @@ std::vector<ComparisonTarget> TargetsOf(const std::vector<Side>& sides, const Fa
   for (std::size_t i = 0; i < first.targets.size(); ++i) {
     const ProjectedValue& at = first.targets[i];
     ComparisonTarget target{
-        FormatCores(at.cores), FormatRatio(at.ratio), IsEvidence(*sides.front().projection, at.cores), {}};
+        FormatCores(at.cores), FormatRatio(at.ratio), IsReliable(*sides.front().projection, at.cores), {}};
     for (const Side& side : sides) {
       const FactorProjection* found = side.projection != nullptr ? side.projection->Find(first.factor) : nullptr;
       const bool has_value = found != nullptr && i < found->targets.size();
@@ -91,8 +91,8 @@ std::vector<ComparisonTarget> TargetsOf(const std::vector<Side>& sides, const Fa
 
 // Where the reliable range of a curve ends, when that is before the line of the chart.
 std::optional<double> EndsEarlier(const Side& side, Factor factor, const Chart& chart) {
-  const double end = EvidenceUpTo(*side.projection, factor);
-  return chart.horizon_x && end < *chart.horizon_x ? std::optional(end) : std::nullopt;
+  const double end = ReliableUpTo(*side.projection, factor);
+  return chart.reliable_to_x && end < *chart.reliable_to_x ? std::optional(end) : std::nullopt;
 }
 
 Chart ChartOf(const std::vector<Side>& sides, const FactorProjection* first, const std::string& heading) {
@@ -100,7 +100,7 @@ Chart ChartOf(const std::vector<Side>& sides, const FactorProjection* first, con
   chart.description = Name(first->factor) + " of " + heading +
                       " on the machine of the runs and on others, measured and projected, "
                       "against cores.";
-  MarkHorizon(*sides.front().projection, first->factor, chart);
+  MarkReliableRange(*sides.front().projection, first->factor, chart);
   chart.width = 860;
   for (const Side& side : sides) {
     const FactorProjection* found = side.projection != nullptr ? side.projection->Find(first->factor) : nullptr;
@@ -111,7 +111,7 @@ Chart ChartOf(const std::vector<Side>& sides, const FactorProjection* first, con
     series.name = is_first ? "on the machine of the runs" : side.name;
     series.side = static_cast<int>(&side - sides.data());
     series.color = static_cast<int>(chart.series.size());
-    series.evidence_x = EndsEarlier(side, first->factor, chart);
+    series.reliable_x = EndsEarlier(side, first->factor, chart);
     chart.series.push_back(series);
   }
   return chart;

@@ -128,13 +128,13 @@ std::string FormatProjections(const std::vector<PhaseProjection>& projections, c
         const bool headline =
             factor.factor == Factor::kParallelEfficiency || factor.factor == Factor::kGlobalEfficiency;
         const std::string interval = FormatBounds(factor.factor, target.interval80, "–");
-        const bool is_evidence = IsEvidence(phase, factor.factor, target.cores);
+        const bool is_reliable = IsReliable(phase, factor.factor, target.cores);
         const std::string runs = MeasuredAt(factor, target.cores);
         const std::string measured = runs.empty() ? "" : " (measured " + runs + ")";
         if (headline)
-          cells.back().push_back((is_evidence ? FormatFactor(target.value) : std::string(kTooUncertain)) + measured);
+          cells.back().push_back((is_reliable ? FormatFactor(target.value) : std::string(kTooUncertain)) + measured);
         cells.back().push_back(headline      ? interval
-                               : is_evidence ? FormatValue(factor.factor, target.value) + measured
+                               : is_reliable ? FormatValue(factor.factor, target.value) + measured
                                              : interval + measured);
       }
     }

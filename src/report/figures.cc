@@ -73,7 +73,7 @@ Chart EfficiencyChart(const PhaseProjection& projection, const std::string& titl
   chart.y_max = 1;
   if (!projection.fitted_cores.empty()) chart.split_x = projection.fitted_cores.back();
   chart.split_label = "extrapolated";
-  MarkHorizon(projection, chart);
+  MarkReliableRange(projection, chart);
   return chart;
 }
 

@@ -44,7 +44,7 @@ ReportData FigureOf(const PhaseProjection& phase, const FactorProjection& projec
   Chart chart = EfficiencyChart(phase, Name(projection.factor));
   chart.description = fmt::format("{} against the number of cores: measured points and the projection, mostly {}.",
                                   Name(projection.factor), WeighedModel(projection));
-  MarkHorizon(phase, projection.factor, chart);
+  MarkReliableRange(phase, projection.factor, chart);
   chart.width = 430;
   chart.height = 260;
   chart.legend = false;
@@ -66,25 +66,25 @@ std::vector<std::size_t> ShownTargets(std::size_t count) {
   return shown;
 }
 
-std::string NameOf(const Rival& rival) {
-  return rival.dimension == 1 ? rival.model : fmt::format("{}, d = {}", rival.model, rival.dimension);
+std::string NameOf(const CandidateModel& candidate) {
+  return candidate.dimension == 1 ? candidate.model : fmt::format("{}, d = {}", candidate.model, candidate.dimension);
 }
 
 void AddCandidates(const FactorProjection& projection, Fit& fit) {
   const std::vector<std::size_t> shown = ShownTargets(projection.targets.size());
   for (const std::size_t target : shown) fit.candidate_cores.push_back(FormatCores(projection.targets[target].cores));
   std::vector<std::string> light, useless;
-  for (const Rival& rival : projection.rivals) {
-    if (!IsUsable(rival.outcome)) {
-      useless.push_back(NameOf(rival) + " (" + ToString(rival.outcome) + ")");
-    } else if (rival.weight < kWorthARow) {
-      light.push_back(NameOf(rival));
+  for (const CandidateModel& candidate : projection.candidates) {
+    if (!IsUsable(candidate.outcome)) {
+      useless.push_back(NameOf(candidate) + " (" + ToString(candidate.outcome) + ")");
+    } else if (candidate.weight < kWorthARow) {
+      light.push_back(NameOf(candidate));
     } else {
-      CandidateModel model{NameOf(rival), fmt::format("{:.0f} %", 100 * rival.weight), {}};
+      CandidateRow row{NameOf(candidate), fmt::format("{:.0f} %", 100 * candidate.weight), {}};
       for (const std::size_t target : shown) {
-        model.values.push_back(target < rival.values.size() ? FormatFactor(rival.values[target]) : "–");
+        row.values.push_back(target < candidate.values.size() ? FormatFactor(candidate.values[target]) : "–");
       }
-      fit.candidates.push_back(std::move(model));
+      fit.candidates.push_back(std::move(row));
     }
   }
   fit.has_candidates = !fit.candidates.empty();
@@ -122,8 +122,8 @@ Fit FitOf(const PhaseProjection& phase, const FactorProjection& projection, cons
 
 std::string WeighedModel(const FactorProjection& projection) {
   const std::string model = ModelInWords(projection.fit);
-  if (projection.rivals.size() < 2) return model;
-  return fmt::format("{}, {:.0f} %", model, 100 * projection.rivals.front().weight);
+  if (projection.candidates.size() < 2) return model;
+  return fmt::format("{}, {:.0f} %", model, 100 * projection.candidates.front().weight);
 }
 
 std::vector<Fit> FitsOfPhase(const PhaseProjection* projection, const std::string& slug, std::set<Factor>& used,

@@ -30,7 +30,7 @@ struct FitWeights {
   FARSCALE_TAGS(has_spread, least, most)
 };
 
-struct CandidateModel {
+struct CandidateRow {
   std::string model, weight;
   std::vector<std::string> values;  // at `candidate_cores`
   FARSCALE_TAGS(model, weight, values)
@@ -43,7 +43,7 @@ struct Fit {
   std::vector<FitParameter> parameters;
   std::vector<FitResidual> residuals;
   bool has_candidates = false;
-  std::vector<CandidateModel> candidates;
+  std::vector<CandidateRow> candidates;
   std::vector<std::string> candidate_cores;
   std::string light_candidates, unusable_candidates;  // names of those without a row
   std::optional<ReportData> figure;                   // where there is a curve

@@ -34,7 +34,7 @@ std::string JoinBounds(const std::string& low, const std::string& high, const ch
   return (is_shared ? low.substr(0, unit) : low) + between + high;
 }
 
-std::string FormatCountBounds(const CountAnswer& answer, const char* between) {
+std::string FormatCountBounds(const CountEstimate& answer, const char* between) {
   if (!answer.low || !answer.high) return "unknown";
   return JoinBounds(FormatBound(*answer.low), FormatBound(*answer.high), between);
 }
@@ -55,11 +55,11 @@ std::string FormatGain(double gain) {
 
 // Which answer of a level, and the factor whose curve it was read off.
 struct LevelKind {
-  std::optional<CountAnswer> LevelAnswer::*answer;
+  std::optional<CountEstimate> LevelCounts::*answer;
   Factor factor;
 };
-constexpr LevelKind kOfParallel = {&LevelAnswer::parallel, Factor::kParallelEfficiency};
-constexpr LevelKind kOfSpeedup = {&LevelAnswer::relative, Factor::kSpeedup};
+constexpr LevelKind kOfParallel = {&LevelCounts::parallel, Factor::kParallelEfficiency};
+constexpr LevelKind kOfSpeedup = {&LevelCounts::relative, Factor::kSpeedup};
 
 struct LevelText {
   std::string percent, cores, interval;
@@ -114,16 +114,16 @@ struct KeyResultsText {
 // All levels of one kind of efficiency, without those below a level that is reached at all counts.
 LevelsText LevelsOf(const PhaseProjection& projection, const LevelKind& kind, const std::string& reference) {
   LevelsText text{reference, {}};
-  const CountAnswer* before = nullptr;
-  for (const LevelAnswer& level : projection.answers->levels) {
+  const CountEstimate* before = nullptr;
+  for (const LevelCounts& level : projection.key_results->levels) {
     if (!(level.*kind.answer)) continue;
-    const CountAnswer& here = *(level.*kind.answer);
+    const CountEstimate& here = *(level.*kind.answer);
     const bool reached_end = before != nullptr && before->value.kind == BoundKind::kMoreThan;
     const bool is_repeated = reached_end && here == *before;
     before = &here;
     if (is_repeated) continue;
     const bool is_exact = here.low == here.value && here.high == here.value;
-    const bool is_reliable = IsEvidence(projection, kind.factor, here.value);
+    const bool is_reliable = IsReliable(projection, kind.factor, here.value);
     text.steps.push_back({fmt::format("{:g}", 100 * level.level), FormatCores(here.value.cores),
                           !here.low || is_exact ? "" : FormatCountBounds(here, "–"), text.steps.empty(),
                           is_reliable && here.value.kind == BoundKind::kBelow,
@@ -134,18 +134,18 @@ LevelsText LevelsOf(const PhaseProjection& projection, const LevelKind& kind, co
 
 // Nothing where the peak is too uncertain.
 std::optional<PeakText> PeakOf(const PhaseProjection& projection) {
-  const PhaseAnswers& answers = *projection.answers;
-  if (!answers.peak || !answers.reference) return std::nullopt;
-  const CountAnswer& count = answers.peak->count;
-  if (!IsEvidence(projection, Factor::kSpeedup, count.value)) return std::nullopt;
+  const KeyResults& key_results = *projection.key_results;
+  if (!key_results.peak || !key_results.reference) return std::nullopt;
+  const CountEstimate& count = key_results.peak->count;
+  if (!IsReliable(projection, Factor::kSpeedup, count.value)) return std::nullopt;
   PeakText text{.cores = FormatCores(count.value.cores),
                 .interval = count.low ? FormatCountBounds(count, "–") : "",
-                .speedup = FormatSpeedup(answers.peak->speedup),
+                .speedup = FormatSpeedup(key_results.peak->speedup),
                 .speedup_interval = "",
-                .reference = FormatCores(*answers.reference),
+                .reference = FormatCores(*key_results.reference),
                 .beyond = "",
                 .is_end = count.value.kind == BoundKind::kMoreThan};
-  if (const auto& bounds = answers.peak->speedup80) {
+  if (const auto& bounds = key_results.peak->speedup80) {
     text.speedup_interval = JoinBounds(FormatSpeedup(bounds->low), FormatSpeedup(bounds->high), "–");
   }
   if (text.is_end && count.low && count.low->kind == BoundKind::kAt) text.beyond = FormatCores(count.low->cores);
@@ -156,8 +156,8 @@ std::optional<PeakText> PeakOf(const PhaseProjection& projection) {
 std::optional<double> TargetToSpeakOf(const PhaseProjection& projection, Factor factor) {
   std::optional<double> best;
   double distance = 0;
-  const double reach = EvidenceUpTo(projection, factor);
-  for (const PerfectAtTarget& at : projection.answers->perfect) {
+  const double reach = ReliableUpTo(projection, factor);
+  for (const PerfectAtTarget& at : projection.key_results->perfect) {
     const double ratio = at.cores / projection.fitted_cores.back();
     const double here = std::fabs(std::log(ratio / kWantedRatio));
     if (at.cores > reach || (best && here >= distance)) continue;
@@ -168,7 +168,7 @@ std::optional<double> TargetToSpeakOf(const PhaseProjection& projection, Factor 
 }
 
 std::optional<TimeText> TimeOf(const PhaseProjection& projection) {
-  const std::optional<TimeAnswer>& time = projection.answers->time;
+  const std::optional<TimeEstimate>& time = projection.key_results->time;
   const std::optional<double> cores = TargetToSpeakOf(projection, Factor::kSpeedup);
   if (!time || !cores) return std::nullopt;
   const auto target = std::ranges::find(time->targets, *cores, &ProjectedTime::cores);
@@ -195,7 +195,7 @@ std::optional<double> ValueAt(const PhaseProjection& projection, Factor factor, 
 
 std::optional<GainText> GainOf(const PhaseProjection& projection) {
   const std::optional<double> cores = TargetToSpeakOf(projection, Factor::kParallelEfficiency);
-  const auto& targets = projection.answers->perfect;
+  const auto& targets = projection.key_results->perfect;
   const auto at = cores ? std::ranges::find(targets, *cores, &PerfectAtTarget::cores) : targets.end();
   if (at == targets.end() || at->factors.empty() || at->factors.front().gain < kSmallestGain) return std::nullopt;
   const PerfectFactor& best = at->factors.front();
@@ -204,7 +204,7 @@ std::optional<GainText> GainOf(const PhaseProjection& projection) {
                 "",
                 best.gain80 ? FormatOpenBounds(best.gain80, "–", FormatGain) : "",
                 {}};
-  if (!IsEvidence(projection, best.factor, *cores)) {
+  if (!IsReliable(projection, best.factor, *cores)) {
     if (text.interval.empty()) text.interval = kTooUncertain;
     return text;
   }
@@ -229,31 +229,31 @@ std::optional<NextRunText> NextRunOf(const PhaseProjection& projection) {
       best.is_repeat};
 }
 
-ResultCell CountCell(const PhaseProjection& projection, const LevelAnswer& level, const LevelKind& kind) {
-  const std::optional<CountAnswer>& answer = level.*kind.answer;
+ResultCell CountCell(const PhaseProjection& projection, const LevelCounts& level, const LevelKind& kind) {
+  const std::optional<CountEstimate>& answer = level.*kind.answer;
   if (!answer) return {"–", ""};
   const std::string interval = FormatCountBounds(*answer, " – ");
-  if (!IsEvidence(projection, kind.factor, answer->value)) return {interval, kTooUncertain, false};
+  if (!IsReliable(projection, kind.factor, answer->value)) return {interval, kTooUncertain, false};
   const std::string value = FormatBound(answer->value);
   return {value, answer->low && interval != value ? interval : ""};
 }
 
 ResultTable LevelTable(const PhaseProjection& projection) {
-  const PhaseAnswers& answers = *projection.answers;
+  const KeyResults& key_results = *projection.key_results;
   ResultTable table;
   table.caption = "Largest number of cores with at least that efficiency";
   table.header = {{"Efficiency", ""}};
-  const auto any = [&](std::optional<CountAnswer> LevelAnswer::*answer) {
-    return std::any_of(answers.levels.begin(), answers.levels.end(),
-                       [&](const LevelAnswer& level) { return (level.*answer).has_value(); });
+  const auto any = [&](std::optional<CountEstimate> LevelCounts::*answer) {
+    return std::any_of(key_results.levels.begin(), key_results.levels.end(),
+                       [&](const LevelCounts& level) { return (level.*answer).has_value(); });
   };
-  const bool has_parallel = any(&LevelAnswer::parallel), has_relative = any(&LevelAnswer::relative);
+  const bool has_parallel = any(&LevelCounts::parallel), has_relative = any(&LevelCounts::relative);
   if (has_parallel) table.header.push_back({"Parallel efficiency", "of the cores' time"});
   if (has_relative) {
     table.header.push_back(
-        {"Relative efficiency", fmt::format("to the run on {} cores", FormatCores(*answers.reference))});
+        {"Relative efficiency", fmt::format("to the run on {} cores", FormatCores(*key_results.reference))});
   }
-  for (const LevelAnswer& level : answers.levels) {
+  for (const LevelCounts& level : key_results.levels) {
     table.rows.push_back({{fmt::format("{:g}", level.level), ""}, {}});
     if (has_parallel) table.rows.back().cells.push_back(CountCell(projection, level, kOfParallel));
     if (has_relative) table.rows.back().cells.push_back(CountCell(projection, level, kOfSpeedup));
@@ -262,21 +262,21 @@ ResultTable LevelTable(const PhaseProjection& projection) {
 }
 
 // The heading of a row about a target.
-ResultCell TargetCell(const PhaseProjection& projection, double cores, bool is_evidence) {
+ResultCell TargetCell(const PhaseProjection& projection, double cores, bool is_reliable) {
   const std::string ratio = FormatRatio(cores / projection.fitted_cores.back());
-  return {FormatCores(cores), is_evidence ? ratio : ratio + ", " + kTooUncertain, is_evidence};
+  return {FormatCores(cores), is_reliable ? ratio : ratio + ", " + kTooUncertain, is_reliable};
 }
 
 // A time, or what it costs; beyond the reliable range its interval alone.
 template <typename Format>
 ResultCell TimeCell(const PhaseProjection& projection, const ProjectedTime& target, Format format) {
   const std::string interval = FormatOpenBounds(target.interval80, " – ", format);
-  if (!IsEvidence(projection, Factor::kSpeedup, target.cores)) return {interval, "", false};
+  if (!IsReliable(projection, Factor::kSpeedup, target.cores)) return {interval, "", false};
   return {format(target.seconds), interval};
 }
 
 ResultTable TimeTable(const PhaseProjection& projection) {
-  const TimeAnswer& time = *projection.answers->time;
+  const TimeEstimate& time = *projection.key_results->time;
   ResultTable table;
   table.caption = "Time and cost at the targets";
   table.header = {{"Cores", "beyond the runs"}, {"Time", "per iteration"}, {"Core hours", "per iteration"}};
@@ -287,9 +287,9 @@ ResultTable TimeTable(const PhaseProjection& projection) {
       return TimeCell(projection, target,
                       [&](double seconds) { return FormatCoreHours(CoreHours(target.cores, seconds) * iterations); });
     };
-    const bool is_evidence = IsEvidence(projection, Factor::kSpeedup, target.cores);
+    const bool is_reliable = IsReliable(projection, Factor::kSpeedup, target.cores);
     table.rows.push_back(
-        {TargetCell(projection, target.cores, is_evidence), {TimeCell(projection, target, FormatSeconds), hours(1)}});
+        {TargetCell(projection, target.cores, is_reliable), {TimeCell(projection, target, FormatSeconds), hours(1)}});
     if (has_several) table.rows.back().cells.push_back(hours(time.iterations));
   }
   return table;
@@ -308,11 +308,11 @@ Factor WholeOf(const std::vector<PerfectAtTarget>& targets) {
 // What of it is known.
 ResultCell GainCell(const PhaseProjection& projection, double cores, const PerfectFactor& perfect, Factor whole) {
   std::string detail = FormatOpenBounds(perfect.gain80, " – ", FormatGain);
-  if (!IsEvidence(projection, perfect.factor, cores)) return {Name(perfect.factor), detail, false};
+  if (!IsReliable(projection, perfect.factor, cores)) return {Name(perfect.factor), detail, false};
   const bool is_global = whole == Factor::kGlobalEfficiency;
   const std::optional<double>& then = is_global ? perfect.global_efficiency : perfect.parallel_efficiency;
-  if (then && IsEvidence(projection, whole, cores)) detail += "; " + FormatFactor(*then);
-  if (perfect.seconds && IsEvidence(projection, Factor::kSpeedup, cores)) {
+  if (then && IsReliable(projection, whole, cores)) detail += "; " + FormatFactor(*then);
+  if (perfect.seconds && IsReliable(projection, Factor::kSpeedup, cores)) {
     detail += "; " + FormatSeconds(*perfect.seconds);
   }
   return {Name(perfect.factor) + " " + FormatGain(perfect.gain), detail};
@@ -327,11 +327,11 @@ std::vector<PerfectAtTarget> WithGains(std::vector<PerfectAtTarget> targets) {
 }
 
 ResultTable PerfectTable(const PhaseProjection& projection) {
-  const std::vector<PerfectAtTarget> targets = WithGains(projection.answers->perfect);
+  const std::vector<PerfectAtTarget> targets = WithGains(projection.key_results->perfect);
   ResultTable table;
   const Factor whole = WholeOf(targets);
   table.caption = fmt::format("Potential gain from removing each loss, with the resulting {}{}", NameInSentence(whole),
-                              projection.answers->time ? " and time per iteration" : "");
+                              projection.key_results->time ? " and time per iteration" : "");
   table.is_text = true;
   table.header = {{"Cores", "beyond the runs"}};
   std::size_t most = 0;
@@ -340,7 +340,7 @@ ResultTable PerfectTable(const PhaseProjection& projection) {
     table.header.push_back({rank == 1 ? "Largest gain" : fmt::format("No. {}", rank), ""});
   }
   for (const PerfectAtTarget& at : targets) {
-    table.rows.push_back({TargetCell(projection, at.cores, IsEvidence(projection, at.cores)), {}});
+    table.rows.push_back({TargetCell(projection, at.cores, IsReliable(projection, at.cores)), {}});
     for (std::size_t i = 0; i < most; ++i) {
       table.rows.back().cells.push_back(i < at.factors.size() ? GainCell(projection, at.cores, at.factors[i], whole)
                                                               : ResultCell{"–", ""});
@@ -370,10 +370,10 @@ std::string FormatCoreHours(double hours) {
 }
 
 std::vector<std::string> SummarizeKeyResults(const PhaseProjection& projection, const Partials& texts) {
-  if (!projection.answers) return {};
+  if (!projection.key_results) return {};
   KeyResultsText text{{}, PeakOf(projection), TimeOf(projection), GainOf(projection), NextRunOf(projection)};
   text.levels.push_back(LevelsOf(projection, kOfParallel, ""));
-  if (const auto& reference = projection.answers->reference) {
+  if (const auto& reference = projection.key_results->reference) {
     text.levels.push_back(LevelsOf(projection, kOfSpeedup, FormatCores(*reference)));
   }
   std::erase_if(text.levels, [](const LevelsText& levels) { return levels.steps.empty(); });
@@ -382,10 +382,10 @@ std::vector<std::string> SummarizeKeyResults(const PhaseProjection& projection, 
 
 std::vector<ResultTable> TabulateKeyResults(const PhaseProjection& projection) {
   std::vector<ResultTable> tables;
-  if (!projection.answers) return tables;
-  if (!projection.answers->levels.empty()) tables.push_back(LevelTable(projection));
-  if (projection.answers->time) tables.push_back(TimeTable(projection));
-  if (!projection.answers->perfect.empty()) {
+  if (!projection.key_results) return tables;
+  if (!projection.key_results->levels.empty()) tables.push_back(LevelTable(projection));
+  if (projection.key_results->time) tables.push_back(TimeTable(projection));
+  if (!projection.key_results->perfect.empty()) {
     ResultTable perfect = PerfectTable(projection);
     if (perfect.header.size() > 1) tables.push_back(std::move(perfect));
   }

@@ -27,17 +27,18 @@ PhaseProjection Phase() {
   parallel.is_product = true;
   parallel.targets = {{256, 8, 0.5, {}, {}}, {1024, 32, 0.2, {}, {}}};
   phase.factors = {parallel};
-  phase.horizon = EvidenceHorizon{Factor::kParallelEfficiency, 0.2, 300, EvidenceHorizon::Reach::kUpTo};
-  PhaseAnswers answers;
-  answers.reference = 8;
-  answers.levels = {{0.8, CountAnswer{At(45), At(38), At(56)}, CountAnswer{Below(8), Below(8), At(20)}},
-                    {0.5, CountAnswer{At(400), At(200), MoreThan(1024)}, CountAnswer{At(70), {}, {}}}};
-  answers.peak = SpeedupPeak{{At(256), At(120), MoreThan(1024)}, 12.5, IntervalBounds{10, 15}};
-  answers.time = TimeAnswer{10, {{256, 8, 0.5, OpenBounds{0.4, 0.8}, {}}, {1024, 32, 0.6, OpenBounds{0.3, {}}, {}}}};
+  phase.reliable_range = ReliableRange{Factor::kParallelEfficiency, 0.2, 300, ReliableRange::Reach::kUpTo};
+  KeyResults key_results;
+  key_results.reference = 8;
+  key_results.levels = {{0.8, CountEstimate{At(45), At(38), At(56)}, CountEstimate{Below(8), Below(8), At(20)}},
+                        {0.5, CountEstimate{At(400), At(200), MoreThan(1024)}, CountEstimate{At(70), {}, {}}}};
+  key_results.peak = SpeedupPeak{{At(256), At(120), MoreThan(1024)}, 12.5, IntervalBounds{10, 15}};
+  key_results.time =
+      TimeEstimate{10, {{256, 8, 0.5, OpenBounds{0.4, 0.8}, {}}, {1024, 32, 0.6, OpenBounds{0.3, {}}, {}}}};
   PerfectFactor transfer{Factor::kTransfer, 0.25, OpenBounds{0.2, 0.3}, 0.625, 0.6, 0.4};
   PerfectFactor balance{Factor::kLoadBalance, 0.1, OpenBounds{0.0001, {}}, 0.55, 0.528, 0.4545};
-  answers.perfect = {{256, {transfer, balance}}, {1024, {transfer, balance}}};
-  phase.answers = answers;
+  key_results.perfect = {{256, {transfer, balance}}, {1024, {transfer, balance}}};
+  phase.key_results = key_results;
   return phase;
 }
 
@@ -61,8 +62,8 @@ TEST(KeyResults, Sentences) {
 TEST(KeyResults, FactorsAboveOneGainNothing) {
   PhaseProjection phase = Phase();
   PerfectFactor instructions{Factor::kInstructionScaling, -0.999, OpenBounds{-1, 0.2}, {}, 0.001, 400.0};
-  for (PerfectAtTarget& at : phase.answers->perfect) at.factors.push_back(instructions);
-  phase.answers->perfect[0].factors[1].gain80->low = -0.05;
+  for (PerfectAtTarget& at : phase.key_results->perfect) at.factors.push_back(instructions);
+  phase.key_results->perfect[0].factors[1].gain80->low = -0.05;
   for (const ResultTable& table : TabulateKeyResults(phase)) {
     for (const ResultRow& row : table.rows) {
       for (const ResultCell& cell : row.cells) {
@@ -71,36 +72,36 @@ TEST(KeyResults, FactorsAboveOneGainNothing) {
       }
     }
   }
-  for (PerfectAtTarget& at : phase.answers->perfect) at.factors = {instructions};
+  for (PerfectAtTarget& at : phase.key_results->perfect) at.factors = {instructions};
   EXPECT_EQ(TabulateKeyResults(phase).size(), 2u);  // levels and times
 }
 
 TEST(KeyResults, OpenEnds) {
   PhaseProjection phase = Phase();
-  phase.horizon = EvidenceHorizon{Factor::kParallelEfficiency, 0.2, 1024, EvidenceHorizon::Reach::kAtLeast};
-  PhaseAnswers& answers = *phase.answers;
-  answers.time.reset();
-  answers.perfect.clear();
-  answers.levels = {{0.8, CountAnswer{MoreThan(1024), At(500), MoreThan(1024)}, {}},
-                    {0.5, CountAnswer{MoreThan(1024), MoreThan(1024), MoreThan(1024)}, {}},
-                    {0.4, CountAnswer{MoreThan(1024), MoreThan(1024), MoreThan(1024)}, {}}};
-  answers.peak = SpeedupPeak{{MoreThan(1024), At(600), MoreThan(1024)}, 60, IntervalBounds{50, 70}};
+  phase.reliable_range = ReliableRange{Factor::kParallelEfficiency, 0.2, 1024, ReliableRange::Reach::kAtLeast};
+  KeyResults& key_results = *phase.key_results;
+  key_results.time.reset();
+  key_results.perfect.clear();
+  key_results.levels = {{0.8, CountEstimate{MoreThan(1024), At(500), MoreThan(1024)}, {}},
+                        {0.5, CountEstimate{MoreThan(1024), MoreThan(1024), MoreThan(1024)}, {}},
+                        {0.4, CountEstimate{MoreThan(1024), MoreThan(1024), MoreThan(1024)}, {}}};
+  key_results.peak = SpeedupPeak{{MoreThan(1024), At(600), MoreThan(1024)}, 60, IntervalBounds{50, 70}};
   EXPECT_THAT(SummarizeKeyResults(phase, test::OwnTexts()),
               ElementsAre("Parallel efficiency is above 80 % up to 1,024 cores, the largest count shown (500–more "
                           "than 1,024), above 50 % up to 1,024 cores.",
                           "Speedup still grows at 1,024 cores, the largest count shown: 60.0 (50.0–70.0) times the run "
                           "on 8 cores; the peak lies beyond 600."));
-  phase.horizon->cores = 300;
+  phase.reliable_range->cores = 300;
   EXPECT_THAT(SummarizeKeyResults(phase, test::OwnTexts()), testing::Each(Not(HasSubstr("Speedup"))));
 }
 
 // No sentence speaks of a target that is too uncertain.
 TEST(KeyResults, WithoutAReliableTarget) {
   PhaseProjection phase = Phase();
-  phase.horizon->cores = 100;
+  phase.reliable_range->cores = 100;
   for (const std::string& sentence : SummarizeKeyResults(phase, test::OwnTexts()))
     EXPECT_THAT(sentence, Not(HasSubstr("per iteration")));
-  phase.answers.reset();
+  phase.key_results.reset();
   EXPECT_TRUE(SummarizeKeyResults(phase, test::OwnTexts()).empty());
   EXPECT_TRUE(TabulateKeyResults(phase).empty());
 }

@@ -32,13 +32,13 @@ std::string RoleOf(LossMeasure measure) {
   return "";
 }
 
-// Targets at which every path is evidence; of many the first, the last and some between.
-std::vector<std::size_t> TargetsWithEvidence(const LossProjection& losses, std::size_t most) {
+// Targets at which every path is reliable; of many the first, the last and some between.
+std::vector<std::size_t> ReliableTargets(const LossProjection& losses, std::size_t most) {
   std::size_t count = 0;
-  const auto is_evidence = [&](const PathLossProjection& path) {
-    return count < path.targets.size() && path.targets[count].is_evidence;
+  const auto is_reliable = [&](const PathLossProjection& path) {
+    return count < path.targets.size() && path.targets[count].is_reliable;
   };
-  while (!losses.paths.empty() && std::all_of(losses.paths.begin(), losses.paths.end(), is_evidence)) ++count;
+  while (!losses.paths.empty() && std::all_of(losses.paths.begin(), losses.paths.end(), is_reliable)) ++count;
   std::vector<std::size_t> places;
   const std::size_t shown = std::min(most, count);
   for (std::size_t i = 0; i < shown; ++i) places.push_back(shown == 1 ? count - 1 : i * (count - 1) / (shown - 1));
@@ -103,7 +103,7 @@ std::vector<std::string> SentencesOf(const LossProjection& losses, const PhasePr
   if (!losses.obstacle.empty()) return {"Not extrapolated: " + losses.obstacle + "."};
   if (targets.empty()) {
     return {
-        "Beyond the runs there is not enough evidence: the intervals of the losses, or of their factor, are too wide "
+        "Beyond the runs there is not enough data: the intervals of the losses, or of their factor, are too wide "
         "at once."};
   }
   const PathLossProjection* first = LargestNamed(losses, targets.back());
@@ -136,7 +136,7 @@ std::vector<std::string> SentencesOf(const LossProjection& losses, const PhasePr
   if (*known < targets.back()) {
     sentences.push_back("Further out its share is not known well enough.");
   } else if (last.cores < first->targets.back().cores) {
-    sentences.push_back("Further out there is not enough evidence.");
+    sentences.push_back("Further out there is not enough data.");
   }
   return sentences;
 }
@@ -150,7 +150,7 @@ std::vector<LossGrowth> DescribeGrowth(const std::vector<LossProjection>& losses
     const auto factors = std::find_if(projections.begin(), projections.end(),
                                       [&](const PhaseProjection& other) { return other.phase == one.phase; });
     const std::vector<std::size_t> targets =
-        one.obstacle.empty() ? TargetsWithEvidence(one, most) : std::vector<std::size_t>();
+        one.obstacle.empty() ? ReliableTargets(one, most) : std::vector<std::size_t>();
     LossGrowth described{one.phase, one.measure, TitleOf(one.measure), {}, {}};
     described.sentences = SentencesOf(one, factors == projections.end() ? nullptr : &*factors, targets);
     if (!one.paths.empty()) described.table = TableOf(one, targets);

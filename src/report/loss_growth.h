@@ -15,7 +15,7 @@ struct LossGrowth {
   LossMeasure measure = LossMeasure::kDelayCosts;
   std::string title;                            // "What causes waiting, as a share of all ranks' time"
   std::vector<std::string> sentences;           // what comes of it; why there is nothing to say
-  std::vector<std::vector<std::string>> table;  // losses in the runs, then at targets that are evidence
+  std::vector<std::vector<std::string>> table;  // losses in the runs, then at targets that are reliable
 };
 
 // `projections`: of the factors, which say what dominates; phases without one are told by their losses alone.

@@ -91,7 +91,7 @@ struct PhaseSection {
 };
 
 std::optional<KeyResults> KeyResultsOf(const PhaseProjection* projection, const Partials& texts) {
-  if (projection == nullptr || !projection->answers) return std::nullopt;
+  if (projection == nullptr || !projection->key_results) return std::nullopt;
   KeyResults results{SummarizeKeyResults(*projection, texts), TabulateKeyResults(*projection)};
   return results.tables.empty() ? std::nullopt : std::optional(results);
 }
@@ -184,7 +184,7 @@ Chart ProjectionChart(const Results& results, const PhaseProjection& phase, cons
     series.is_chosen = true;
     series.color = static_cast<int>(chart.series.size());
     series.width = projection == headline ? 3.2 : 1.8;
-    series.evidence_x = EndsEarly(phase, projection->factor);
+    series.reliable_x = EndsEarly(phase, projection->factor);
     chart.series.push_back(std::move(series));
   }
   for (const Variant& variant : results.variants) chart.sides.push_back(variant.name);
@@ -201,12 +201,12 @@ std::vector<TargetRow> TargetsOf(const PhaseProjection& phase, const std::vector
   const std::size_t count = columns.empty() ? 0 : columns.front()->targets.size();
   for (std::size_t i = 0; i < count; ++i) {
     const ProjectedValue& first = columns.front()->targets[i];
-    TargetRow row{FormatCores(first.cores), FormatRatio(first.ratio), "–", IsEvidence(phase, first.cores), {}};
+    TargetRow row{FormatCores(first.cores), FormatRatio(first.ratio), "–", IsReliable(phase, first.cores), {}};
     for (const FactorProjection* column : columns) {
       row.cells.push_back(CellOf(phase, column->factor, column->targets[i], column->factor != Factor::kSpeedup));
     }
     if (const auto dominant = phase.dominant_at.find(first.cores); dominant != phase.dominant_at.end()) {
-      row.dominant = IsEvidence(phase, dominant->second, first.cores) ? Name(dominant->second) : kTooUncertain;
+      row.dominant = IsReliable(phase, dominant->second, first.cores) ? Name(dominant->second) : kTooUncertain;
     }
     rows.push_back(std::move(row));
   }
@@ -251,7 +251,7 @@ ProjectionSection Project(const Results& results, const PhaseProjection& phase, 
                              RenderSvg(chart, true), chart.description);
   const std::vector<const FactorProjection*> charted = ChartedFactors(phase);
   if (const FactorProjection* headline = HeadlineOf(phase)) section.headline = NameInSentence(headline->factor);
-  section.is_grey_beyond = chart.horizon_x && chart.beyond_is_grey;
+  section.is_grey_beyond = chart.reliable_to_x && chart.beyond_is_grey;
   section.early_ends = ListEarlyEnds(phase, charted);
   for (const FactorProjection* factor : charted) section.chart_columns.push_back(ColumnOf(*factor));
   section.chart_rows = RowsBehindChart(phase, charted);

@@ -1,5 +1,5 @@
 // How far projections are reliable, in sentences, tables and charts. Beyond that a report shows the interval and no
-// number [docs/formulas.md, evidence horizon].
+// number [docs/formulas.md, reliable range].
 #pragma once
 
 #include <optional>
@@ -31,8 +31,8 @@ std::vector<std::string> DescribeReliableRange(const PhaseProjection& projection
 
 // The horizon as a line with a label; beyond it the chart is grey. With a factor: where the reliable range of that
 // ends.
-void MarkHorizon(const PhaseProjection& projection, Chart& chart);
-void MarkHorizon(const PhaseProjection& projection, Factor factor, Chart& chart);
+void MarkReliableRange(const PhaseProjection& projection, Chart& chart);
+void MarkReliableRange(const PhaseProjection& projection, Factor factor, Chart& chart);
 
 // Where the reliable range of a factor ends, when that is before that of the phase; nothing else.
 std::optional<double> EndsEarly(const PhaseProjection& projection, Factor factor);

@@ -16,7 +16,7 @@ namespace {
 using testing::Contains;
 using testing::HasSubstr;
 using testing::Not;
-using Reach = EvidenceHorizon::Reach;
+using Reach = ReliableRange::Reach;
 
 // Fitted to 32 cores and projected to 64 and 256, reliable up to 100.
 PhaseProjection Phase(Reach reach = Reach::kUpTo, double cores = 100) {
@@ -33,7 +33,7 @@ PhaseProjection Phase(Reach reach = Reach::kUpTo, double cores = 100) {
   balance.factor = Factor::kLoadBalance;
   balance.is_product = false;
   phase.factors = {projection, balance};
-  phase.horizon = EvidenceHorizon{Factor::kParallelEfficiency, 0.2, cores, reach};
+  phase.reliable_range = ReliableRange{Factor::kParallelEfficiency, 0.2, cores, reach};
   return phase;
 }
 
@@ -50,7 +50,7 @@ TEST(Reliability, SentencesSayHowFarWhyAndWhatToDo) {
   PhaseProjection unknown = Phase(Reach::kOnlyMeasured, 32);
   unknown.factors[0].curve[0].interval80.reset();
   EXPECT_THAT(Range(unknown), HasSubstr("at 32 cores is unknown."));
-  unknown.horizon.reset();
+  unknown.reliable_range.reset();
   EXPECT_EQ(Range(unknown), "");
 }
 
@@ -82,11 +82,11 @@ TEST(Reliability, FactorsEndBeforeTheRangeOfThePhase) {
   EXPECT_EQ(ListEarlyEnds(phase, {&phase.factors[0], &phase.factors[2]}), "global efficiency at 32 cores");
   EXPECT_EQ(ListEarlyEnds(phase, {&phase.factors[0]}), "");
   Chart chart;
-  MarkHorizon(phase, Factor::kGlobalEfficiency, chart);
-  EXPECT_EQ(chart.horizon_x, 32);
-  EXPECT_EQ(chart.horizon_label, "uncertain beyond 32");
-  MarkHorizon(phase, Factor::kParallelEfficiency, chart);
-  EXPECT_EQ(chart.horizon_label, "reliable to 100");
+  MarkReliableRange(phase, Factor::kGlobalEfficiency, chart);
+  EXPECT_EQ(chart.reliable_to_x, 32);
+  EXPECT_EQ(chart.reliable_label, "uncertain beyond 32");
+  MarkReliableRange(phase, Factor::kParallelEfficiency, chart);
+  EXPECT_EQ(chart.reliable_label, "reliable to 100");
 }
 
 TEST(Reliability, DominanceEndsWithTheReliableRange) {
@@ -106,7 +106,7 @@ TEST(Reliability, DominanceEndsWithTheReliableRange) {
     for (ProjectedValue& value : factor.curve)
       value.interval80 = IntervalBounds{value.value - 0.01, value.value + 0.01};
   }
-  phase.horizon = EvidenceHorizon{Factor::kParallelEfficiency, 0.2, 256, Reach::kAtLeast};
+  phase.reliable_range = ReliableRange{Factor::kParallelEfficiency, 0.2, 256, Reach::kAtLeast};
   EXPECT_EQ(DominanceWithinReliableRange(phase).end, std::nullopt);
   EXPECT_THAT(SummarizePhase({}, &phase, test::OwnTexts()), Contains("Largest loss: parallel efficiency."));
 }
@@ -175,7 +175,7 @@ TEST(Reliability, ChartsHaveALineAndGreyBeyond) {
   EXPECT_THAT(svg(Phase(Reach::kAtLeast, 256)), Not(HasSubstr(grey)));
   EXPECT_THAT(svg(Phase(Reach::kOnlyMeasured, 32)), HasSubstr("uncertain beyond 32"));
   PhaseProjection unknown = Phase();
-  unknown.horizon.reset();
+  unknown.reliable_range.reset();
   EXPECT_THAT(svg(unknown), Not(HasSubstr("reliable")));
 }
 

@@ -115,7 +115,7 @@ TEST(Chart, InAPageItIsSmall) {
   EXPECT_THAT(file, Not(HasSubstr("without noise")));
 }
 
-// Straight to 1000 over a logarithmic axis; evidence ends halfway, at 10^1.5, where the line has come to 0.7.
+// Straight to 1000 over a logarithmic axis; the reliable range ends halfway, at 10^1.5, where the line has come to 0.7.
 TEST(Chart, ABarMarksWhereTheEvidenceOfACurveEnds) {
   Chart chart;
   chart.y_max = 1;
@@ -123,7 +123,7 @@ TEST(Chart, ABarMarksWhereTheEvidenceOfACurveEnds) {
   series.line = {{1, 1, ""}, {1000, 0.4, ""}};
   chart.series = {series};
   EXPECT_THAT(RenderSvg(chart, true), Not(HasSubstr("stroke-opacity=\".4\"")));
-  chart.series[0].evidence_x = std::pow(10, 1.5);
+  chart.series[0].reliable_x = std::pow(10, 1.5);
   const std::string svg = RenderSvg(chart, true);
   std::smatch bar;
   ASSERT_TRUE(std::regex_search(svg, bar, std::regex("<path d=\"M([0-9.]+) ([0-9.]+)v14\"")));
@@ -404,7 +404,8 @@ std::vector<std::string> Decoded(const ReportData& choices, const std::string& c
 // Beyond the reliable range there is an interval and no value, in the first table shown and in what readers choose.
 TEST(Report, SampledValuesKeepToTheReliableRange) {
   Results results = MakeResults();
-  results.projections[0].horizon = EvidenceHorizon{Factor::kParallelEfficiency, 0.9, 64, EvidenceHorizon::Reach::kUpTo};
+  results.projections[0].reliable_range =
+      ReliableRange{Factor::kParallelEfficiency, 0.9, 64, ReliableRange::Reach::kUpTo};
   const PhaseProjection& projection = results.projections[0];
   const SampledValues sampled = SampleValues({{"projected", &projection}}, "cycle");
   EXPECT_EQ(sampled.table->cores, "64");
@@ -417,7 +418,7 @@ TEST(Report, SampledValuesKeepToTheReliableRange) {
     const std::vector<std::string> values = Decoded(sampled.choices, texts["values"]);
     ASSERT_EQ(values.size(), 3 * sampled.choices["numbers"].size());
     for (std::size_t i = 0; i < values.size(); i += 3) {
-      const bool is_reliable = IsEvidence(projection, factor.factor, sampled.choices["numbers"][i / 3].get<double>());
+      const bool is_reliable = IsReliable(projection, factor.factor, sampled.choices["numbers"][i / 3].get<double>());
       EXPECT_EQ(values[i] != "-", is_reliable) << id << " " << values[i];
     }
   }
@@ -477,7 +478,8 @@ TEST(Summary, TheEfficiencyIsOneThatTheWorstFactorIsPartOf) {
 // Whole counts, each once, with those measured, the targets and the horizon among them.
 TEST(Report, ReadersChooseWholeCounts) {
   Results results = MakeResults();
-  results.projections[0].horizon = EvidenceHorizon{Factor::kParallelEfficiency, 0.9, 61, EvidenceHorizon::Reach::kUpTo};
+  results.projections[0].reliable_range =
+      ReliableRange{Factor::kParallelEfficiency, 0.9, 61, ReliableRange::Reach::kUpTo};
   const SampledValues sampled = SampleValues({{"projected", &results.projections[0]}}, "cycle");
   const auto numbers = sampled.choices["numbers"].get<std::vector<std::int64_t>>();
   EXPECT_EQ(std::adjacent_find(numbers.begin(), numbers.end(), std::greater_equal<>()), numbers.end());

@@ -39,9 +39,9 @@ std::set<double> MeasuredCounts(const FactorProjection& projection) {
 std::vector<double> ChooseCounts(const PhaseProjection& phase, const FactorProjection& projection) {
   std::set<double> counts = MeasuredCounts(projection);
   for (const ProjectedValue& target : projection.targets) counts.insert(std::round(target.cores));
-  if (phase.horizon) counts.insert(phase.horizon->cores);
+  if (phase.reliable_range) counts.insert(phase.reliable_range->cores);
   for (const FactorProjection& factor : phase.factors) {
-    if (!factor.curve.empty()) counts.insert(std::floor(EvidenceUpTo(phase, factor.factor)));
+    if (!factor.curve.empty()) counts.insert(std::floor(ReliableUpTo(phase, factor.factor)));
   }
   std::set<double> others;
   for (const ProjectedValue& value : projection.curve) {
@@ -100,7 +100,7 @@ struct FactorChoices {
 
 FactorChoices ChoicesOf(const PhaseProjection& phase, const FactorProjection& factor, const std::vector<double>& counts,
                         Codes& codes) {
-  const double reach = EvidenceUpTo(phase, factor.factor);
+  const double reach = ReliableUpTo(phase, factor.factor);
   FactorChoices choices{std::string(Describe(factor.factor).id), "", {}, {}};
   for (std::size_t i = 0; i < counts.size(); ++i) {
     const std::optional<ProjectedValue> value = ReadCurve(factor, counts[i]);
@@ -149,7 +149,7 @@ SampledCell CellAt(const SampledMachine& machine, Factor factor, double cores) {
   const FactorProjection* found = machine.projection != nullptr ? machine.projection->Find(factor) : nullptr;
   const std::optional<ProjectedValue> value = found != nullptr ? ReadCurve(*found, cores) : std::nullopt;
   if (!value) return {.text = "–", .tone = kNoTone};
-  const bool is_reliable = IsEvidence(*machine.projection, factor, cores);
+  const bool is_reliable = IsReliable(*machine.projection, factor, cores);
   return {.text = is_reliable ? FormatValue(factor, value->value) : kTooUncertain,
           .interval = FormatBounds(factor, value->interval80),
           .measured = MeasuredAt(*found, cores),
@@ -162,11 +162,11 @@ std::size_t FirstIndex(const PhaseProjection& projection, const std::vector<doub
   double known = std::numeric_limits<double>::infinity();
   for (const Factor factor : {Factor::kParallelEfficiency, Factor::kGlobalEfficiency}) {
     const FactorProjection* found = projection.Find(factor);
-    if (found != nullptr && !found->curve.empty()) known = std::min(known, EvidenceUpTo(projection, factor));
+    if (found != nullptr && !found->curve.empty()) known = std::min(known, ReliableUpTo(projection, factor));
   }
   std::size_t index = 0;
   for (std::size_t i = 0; i < counts.size(); ++i) {
-    if (counts[i] <= largest || (IsEvidence(projection, counts[i]) && counts[i] <= known)) index = i;
+    if (counts[i] <= largest || (IsReliable(projection, counts[i]) && counts[i] <= known)) index = i;
   }
   return index;
 }
@@ -174,7 +174,7 @@ std::size_t FirstIndex(const PhaseProjection& projection, const std::vector<doub
 // The index of the last count within the reliable range; -1 where there is none.
 std::int64_t LastReliable(const PhaseProjection& projection, const std::vector<double>& counts) {
   std::int64_t last = -1;
-  for (const double count : counts) last += IsEvidence(projection, count) ? 1 : 0;
+  for (const double count : counts) last += IsReliable(projection, count) ? 1 : 0;
   return last;
 }
 
@@ -200,9 +200,10 @@ struct Notes {
 };
 
 Notes NotesOf(const PhaseProjection& projection) {
-  if (!projection.horizon) return {};
-  const std::string cores = FormatCores(projection.horizon->cores);
-  if (projection.horizon->reach == EvidenceHorizon::Reach::kAtLeast) return {"Reliable as far as the curves go.", ""};
+  if (!projection.reliable_range) return {};
+  const std::string cores = FormatCores(projection.reliable_range->cores);
+  if (projection.reliable_range->reach == ReliableRange::Reach::kAtLeast)
+    return {"Reliable as far as the curves go.", ""};
   return {"Reliable up to " + cores + " cores.", "Too uncertain: reliable only up to " + cores + " cores."};
 }
 
@@ -226,7 +227,7 @@ SampledValues SampleValues(const std::vector<SampledMachine>& machines, const st
   SampledTable table{.cores = printed[index], .ratio = ratios[index], .count = std::to_string(numbers[index])};
   table.least = std::to_string(numbers.front());
   table.most = std::to_string(numbers.back());
-  table.note = IsEvidence(projection, counts[index]) ? notes.within : notes.beyond;
+  table.note = IsReliable(projection, counts[index]) ? notes.within : notes.beyond;
   table.index = std::to_string(index);
   table.last = std::to_string(counts.size() - 1);
   table.has_others = machines.size() > 1;
@@ -259,7 +260,7 @@ std::vector<ChartRow> RowsBehindChart(const PhaseProjection& projection,
     for (const FactorProjection* factor : factors) {
       const std::optional<ProjectedValue> value = ReadCurve(*factor, count);
       const std::string interval = value ? FormatBounds(factor->factor, value->interval80) : "–";
-      const bool is_reliable = value && IsEvidence(projection, factor->factor, count);
+      const bool is_reliable = value && IsReliable(projection, factor->factor, count);
       row.cells.push_back({is_reliable ? FormatValue(factor->factor, value->value) : interval, interval,
                            MeasuredAt(*factor, count), is_reliable});
     }

@@ -148,7 +148,7 @@ std::vector<TargetText> Targets(const PhaseProjection& projection) {
   for (const ProjectedValue& target : shown) {
     texts.push_back({FormatCores(target.cores), FormatRatio(target.ratio), NameInSentence(headline->factor),
                      FormatFactor(target.value), FormatBounds(headline->factor, target.interval80, "–"),
-                     MeasuredAt(*headline, target.cores), IsEvidence(projection, headline->factor, target.cores)});
+                     MeasuredAt(*headline, target.cores), IsReliable(projection, headline->factor, target.cores)});
   }
   return texts;
 }

@@ -418,7 +418,7 @@ Fields<ProjectedLoss> FieldsOf<ProjectedLoss>() {
               Field("part", &T::part, "Of the losses of all call paths"),
               Field("part80", &T::part80).OrNull(),
               Field("part95", &T::part95).OrNull(),
-              Field("evidence", &T::is_evidence),
+              Field("evidence", &T::is_reliable),
           }};
 }
 

@@ -19,17 +19,17 @@ std::string Bounds(const std::optional<OpenBounds>& interval, double scale) {
   return FormatExact(interval->low * scale) + "," + (interval->high ? FormatExact(*interval->high * scale) : "");
 }
 
-const char* Evidence(bool is_evidence) { return is_evidence ? "true" : "false"; }
+const char* ReliableCores(bool is_reliable) { return is_reliable ? "true" : "false"; }
 
 // Seconds of one iteration, or of as many as the phase has.
 std::string TimeRows(const PhaseProjection& phase, const char* id, double iterations) {
   std::string text;
-  const double reach = EvidenceUpTo(phase, Factor::kSpeedup);
-  for (const ProjectedTime& target : phase.answers->time->targets) {
+  const double reach = ReliableUpTo(phase, Factor::kSpeedup);
+  for (const ProjectedTime& target : phase.key_results->time->targets) {
     text += fmt::format("{},{},{},{},product,,{},{},{},{},{},{}\n", CsvField(phase.series), CsvField(phase.phase.name),
                         CsvField(phase.phase.group), id, FormatExact(target.cores), FormatExact(target.ratio),
                         FormatExact(target.seconds * iterations), Bounds(target.interval80, iterations),
-                        Bounds(target.interval95, iterations), Evidence(target.cores <= reach));
+                        Bounds(target.interval95, iterations), ReliableCores(target.cores <= reach));
   }
   return text;
 }
@@ -40,19 +40,19 @@ std::string WriteProjectionCsv(const std::vector<PhaseProjection>& projections) 
   std::string text = "series,phase,group,factor,model,dimension,cores,ratio,value,low80,high80,low95,high95,evidence\n";
   for (const PhaseProjection& phase : projections) {
     for (const FactorProjection& factor : phase.factors) {
-      const double reach = EvidenceUpTo(phase, factor.factor);
+      const double reach = ReliableUpTo(phase, factor.factor);
       for (const ProjectedValue& target : factor.targets) {
         text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{}\n", CsvField(phase.series), CsvField(phase.phase.name),
                             CsvField(phase.phase.group), Describe(factor.factor).id,
                             factor.is_product ? "product" : factor.fit.model,
                             factor.is_product ? "" : std::to_string(factor.fit.dimension), FormatExact(target.cores),
                             FormatExact(target.ratio), FormatExact(target.value), BoundsAsCsv(target.interval80),
-                            BoundsAsCsv(target.interval95), Evidence(target.cores <= reach));
+                            BoundsAsCsv(target.interval95), ReliableCores(target.cores <= reach));
       }
     }
-    if (!phase.answers || !phase.answers->time) continue;
+    if (!phase.key_results || !phase.key_results->time) continue;
     text += TimeRows(phase, "timePerIteration", 1);
-    text += TimeRows(phase, "runtime", phase.answers->time->iterations);
+    text += TimeRows(phase, "runtime", phase.key_results->time->iterations);
   }
   return text;
 }

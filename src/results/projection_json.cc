@@ -41,18 +41,18 @@ void SetParameters(FittedModel& fit, const std::vector<FittedParameter>& paramet
   }
 }
 
-Dictionary<double> ParametersByName(const Rival& rival) {
+Dictionary<double> ParametersByName(const CandidateModel& candidate) {
   Dictionary<double> parameters;
-  for (std::size_t i = 0; i < rival.parameters.size(); ++i) {
-    parameters.emplace_back(rival.names[i], rival.parameters[i]);
+  for (std::size_t i = 0; i < candidate.parameters.size(); ++i) {
+    parameters.emplace_back(candidate.names[i], candidate.parameters[i]);
   }
   return parameters;
 }
 
-void SetParametersByName(Rival& rival, const Dictionary<double>& parameters) {
+void SetParametersByName(CandidateModel& candidate, const Dictionary<double>& parameters) {
   for (const auto& [name, value] : parameters) {
-    rival.names.push_back(name);
-    rival.parameters.push_back(value);
+    candidate.names.push_back(name);
+    candidate.parameters.push_back(value);
   }
 }
 
@@ -67,7 +67,7 @@ struct ProjectionFile {
   std::vector<Finding> findings;
 };
 
-constexpr const char* kEvidenceText = "Whether this lies within the reliable range";
+constexpr const char* kNotEnoughDataText = "Whether this lies within the reliable range";
 
 }  // namespace
 
@@ -81,8 +81,8 @@ std::vector<std::pair<FitOutcome, std::string>> NamesOf<FitOutcome>() {
 }
 
 template <>
-std::vector<std::pair<EvidenceHorizon::Reach, std::string>> NamesOf<EvidenceHorizon::Reach>() {
-  using Reach = EvidenceHorizon::Reach;
+std::vector<std::pair<ReliableRange::Reach, std::string>> NamesOf<ReliableRange::Reach>() {
+  using Reach = ReliableRange::Reach;
   return {{Reach::kUpTo, "upTo"},
           {Reach::kAtLeast, "atLeast"},
           {Reach::kOnlyMeasured, "onlyMeasured"},
@@ -160,8 +160,8 @@ Fields<FittedModel> FieldsOf<FittedModel>() {
 }
 
 template <>
-Fields<Rival> FieldsOf<Rival>() {
-  using T = Rival;
+Fields<CandidateModel> FieldsOf<CandidateModel>() {
+  using T = CandidateModel;
   return Fields<T>{"projection/rival",
                    "",
                    {
@@ -215,7 +215,7 @@ Fields<FactorProjection> FieldsOf<FactorProjection>() {
           Field("isProduct", &T::is_product, "Of its children; otherwise it has a fit of its own"),
           Field("formula", &T::formula).RequiredWhen(is_fitted),
           Field("fit", &T::fit).RequiredWhen(is_fitted),
-          Field("rivals", &T::rivals, "All models that were tried, by weight; the first is that of the fit")
+          Field("rivals", &T::candidates, "All models that were tried, by weight; the first is that of the fit")
               .When(is_fitted),
           Field("measured", &T::measured),
           Field("targets", &T::targets),
@@ -235,8 +235,8 @@ Fields<DominantAt> FieldsOf<DominantAt>() {
 }
 
 template <>
-Fields<EvidenceHorizon> FieldsOf<EvidenceHorizon>() {
-  using T = EvidenceHorizon;
+Fields<ReliableRange> FieldsOf<ReliableRange>() {
+  using T = ReliableRange;
   return {"projection/horizon",
           "How far the projection is reliable; absent where nothing is projected",
           {
@@ -278,8 +278,8 @@ Fields<CountBound> FieldsOf<CountBound>() {
 namespace {
 
 // Whether an answer is reliable depends on the factor that it was read off.
-Fields<CountAnswer> AnswerFields(const char* definition, Factor factor) {
-  using T = CountAnswer;
+Fields<CountEstimate> AnswerFields(const char* definition, Factor factor) {
+  using T = CountEstimate;
   return {definition,
           "",
           {
@@ -287,9 +287,9 @@ Fields<CountAnswer> AnswerFields(const char* definition, Factor factor) {
               Computed<T>(
                   "evidence",
                   [factor](const T& answer, const JsonPlace& at) {
-                    return IsEvidence(at.Within<PhaseProjection>(), factor, answer.value);
+                    return IsReliable(at.Within<PhaseProjection>(), factor, answer.value);
                   },
-                  kEvidenceText),
+                  kNotEnoughDataText),
               Field("low80", &T::low),
               Field("high80", &T::high),
           }};
@@ -299,15 +299,15 @@ Fields<CountAnswer> AnswerFields(const char* definition, Factor factor) {
 
 // The count is that of the speedup.
 template <>
-Fields<CountAnswer> FieldsOf<CountAnswer>() {
+Fields<CountEstimate> FieldsOf<CountEstimate>() {
   return AnswerFields("projection/countAnswer", Factor::kSpeedup);
 }
 
 template <>
-Fields<LevelAnswer> FieldsOf<LevelAnswer>() {
-  using T = LevelAnswer;
+Fields<LevelCounts> FieldsOf<LevelCounts>() {
+  using T = LevelCounts;
   const auto of_parallel =
-      OptionalOf<CountAnswer>(FormOfFields(AnswerFields("projection/countAnswer", Factor::kParallelEfficiency)));
+      OptionalOf<CountEstimate>(FormOfFields(AnswerFields("projection/countAnswer", Factor::kParallelEfficiency)));
   return Fields<T>{"",
                    "",
                    {
@@ -316,7 +316,7 @@ Fields<LevelAnswer> FieldsOf<LevelAnswer>() {
                        Field("relativeEfficiency", &T::relative),
                    }}
       .After([](T& level, const JsonPlace& at) {
-        if (level.relative && !at.Within<PhaseAnswers>().reference) at.Fail("is relative to no run");
+        if (level.relative && !at.Within<KeyResults>().reference) at.Fail("is relative to no run");
       });
 }
 
@@ -346,24 +346,24 @@ Fields<ProjectedTime> FieldsOf<ProjectedTime>() {
               Computed<T>(
                   "coreHours",
                   [core_hours](const T& time, const JsonPlace& at) {
-                    return core_hours(time) * at.Within<TimeAnswer>().iterations;
+                    return core_hours(time) * at.Within<TimeEstimate>().iterations;
                   },
                   "Of all iterations")
                   .AtLeast(0),
               Computed<T>(
                   "evidence",
                   [](const T& time, const JsonPlace& at) {
-                    return IsEvidence(at.Within<PhaseProjection>(), Factor::kSpeedup, time.cores);
+                    return IsReliable(at.Within<PhaseProjection>(), Factor::kSpeedup, time.cores);
                   },
-                  kEvidenceText),
+                  kNotEnoughDataText),
               Field("secondsPerIteration80", &T::interval80),
               Field("secondsPerIteration95", &T::interval95),
           }};
 }
 
 template <>
-Fields<TimeAnswer> FieldsOf<TimeAnswer>() {
-  using T = TimeAnswer;
+Fields<TimeEstimate> FieldsOf<TimeEstimate>() {
+  using T = TimeEstimate;
   return {"",
           "Absent where run times, speedup or the scaling are unknown",
           {
@@ -397,16 +397,16 @@ Fields<PerfectAtTarget> FieldsOf<PerfectAtTarget>() {
               Computed<T>(
                   "evidence",
                   [](const T& target, const JsonPlace& at) {
-                    return IsEvidence(at.Within<PhaseProjection>(), target.cores);
+                    return IsReliable(at.Within<PhaseProjection>(), target.cores);
                   },
-                  kEvidenceText),
+                  kNotEnoughDataText),
               Field("factors", &T::factors, "The largest gain first"),
           }};
 }
 
 template <>
-Fields<PhaseAnswers> FieldsOf<PhaseAnswers>() {
-  using T = PhaseAnswers;
+Fields<KeyResults> FieldsOf<KeyResults>() {
+  using T = KeyResults;
   return {
       "projection/answers",
       "Key results; absent where nothing is projected",
@@ -443,12 +443,12 @@ Fields<PhaseProjection> FieldsOf<PhaseProjection>() {
                        Field("factors", &T::factors),
                        Field("dominance", &T::dominance, "From this core count on this factor loses most"),
                        Part<T>("dominantAt", by_target),
-                       Field("horizon", &T::horizon),
+                       Field("horizon", &T::reliable_range),
                        Field("nextRuns", &T::next_runs),
-                       Field("answers", &T::answers),
+                       Field("answers", &T::key_results),
                    }}
       .After([](T& phase, const JsonPlace& at) {
-        if ((phase.horizon || phase.answers) && phase.fitted_cores.empty()) {
+        if ((phase.reliable_range || phase.key_results) && phase.fitted_cores.empty()) {
           at.Fail("has answers but no fitted runs");
         }
       });

@@ -36,7 +36,7 @@ using NamedText = std::pair<std::string, std::string>;
 // One JSON a run in the form of DLB 3.5, which all of TALP-Pages read: the phase "whole" as TALP's region Global, other
 // phases as regions of their names. `timestamp` is a date and time as ISO 8601. Series are folders. Rows that TALP has
 // no place for, of groups of ranks and without run time or parallel efficiency, are left out and named in `left_out`.
-// Throws an evidence error when nothing is left.
+// Throws an error of kind kNotEnoughData when nothing is left.
 std::vector<NamedText> WriteTalpJson(const FactorTable& table, const std::string& timestamp,
                                      std::vector<std::string>& left_out);
 

@@ -139,7 +139,8 @@ std::vector<NamedText> WriteTalpJson(const FactorTable& table, const std::string
     run->second["Application"][row.phase == "whole" ? kGlobal : row.phase.name] = RegionToJson(row);
   }
   if (runs.empty()) {
-    throw Error(ErrorKind::kEvidence, "TALP", "no row has what TALP's JSON needs: run time and parallel efficiency");
+    throw Error(ErrorKind::kNotEnoughData, "TALP",
+                "no row has what TALP's JSON needs: run time and parallel efficiency");
   }
   std::vector<NamedText> texts;
   for (const auto& [key, json] : runs) texts.emplace_back(NameOf(key), json.dump(2) + "\n");

@@ -21,7 +21,7 @@ namespace {
 
 void RequireLoop(const Trace& trace, const PhaseCut& cut) {
   if (cut.iterations < 2) {
-    throw Error(ErrorKind::kEvidence, trace.path,
+    throw Error(ErrorKind::kNotEnoughData, trace.path,
                 fmt::format("phase '{}' has one iteration, so there is nothing to balance between", cut.spec.name),
                 "name the region of an iteration by --phase; farscale inspect lists the regions");
   }

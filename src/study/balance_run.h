@@ -42,8 +42,8 @@ struct BalanceRunData {
   std::string task_bytes_source;  // in words
 };
 
-// What lies between the occurrences of a phase is simulated with them. Throws an evidence error when it has one
-// iteration, or ranks differ in their number.
+// What lies between the occurrences of a phase is simulated with them. Throws an error of kind kNotEnoughData when it
+// has one iteration, or ranks differ in their number.
 std::unique_ptr<BalanceRunData> LoadBalanceRun(const Study& study, const RunSpec& spec, const BalanceInput& input);
 
 // The row of one configuration in a table of factors, which models and projection take like any other: its processors

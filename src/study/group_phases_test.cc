@@ -105,7 +105,7 @@ TEST_F(GroupPhasesTest, ParticleAndMeshRanksAreProjectedByThemselves) {
       ASSERT_NE(projection.Find(Factor::kParallelEfficiency), nullptr);
       EXPECT_EQ(projection.Find(Factor::kSpeedup)->targets.size(), 2u);
     }
-    EXPECT_FALSE(outcome.evidence);
+    EXPECT_FALSE(outcome.shortage);
     EXPECT_FALSE(outcome.failure);
   }
 }
@@ -163,7 +163,7 @@ TEST_F(GroupPhasesTest, FoundInSomeRunsOnly) {
   ASSERT_NE(missing, findings.end());
   EXPECT_EQ(missing->count, 2u);
   EXPECT_EQ(missing->example, "whole / work not at 2 cores");
-  EXPECT_FALSE(outcome.evidence);  // groups may be in too few runs to project
+  EXPECT_FALSE(outcome.shortage);  // groups may be in too few runs to project
   // One master, however many ranks there are: its cores do not grow with those of the run.
   const FactorProjection* speedup = outcome.results.projections[2].Find(Factor::kSpeedup);
   EXPECT_TRUE(speedup == nullptr || speedup->targets.empty());

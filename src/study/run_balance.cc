@@ -121,7 +121,7 @@ std::optional<Network> NetworkOf(const Study& study, const BalanceStudy& balance
     try {
       network = CalibrateToRuns(study.runs, study.factors.rules);
     } catch (const Error& error) {
-      if (balance.network || error.kind() != ErrorKind::kEvidence) throw;
+      if (balance.network || error.kind() != ErrorKind::kNotEnoughData) throw;
       AddFinding(what_if, "networkUnknown",
                  "messages, barriers and migrations take no time, because no network could be calibrated; --network "
                  "names one",
@@ -251,7 +251,7 @@ BalancedTable TableOf(const std::vector<std::unique_ptr<BalanceRunData>>& runs, 
     try {
       table.rows.push_back(BalancedRow(*run, configuration, options, *row, study.factors.rules));
     } catch (const Error& error) {
-      if (error.kind() != ErrorKind::kEvidence) throw;
+      if (error.kind() != ErrorKind::kNotEnoughData) throw;
     }
   }
   return balanced;

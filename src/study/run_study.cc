@@ -391,8 +391,8 @@ StudyOutcome RunStudy(const Study& study, const ModelLibrary& library, const Pro
   for (const PhaseProjection& projection : results.projections) {
     const std::string missing = DescribeMissing(projection);
     // Groups may be in too few of the runs.
-    if (missing.empty() || projection.phase.IsGroup() || outcome.evidence) continue;
-    outcome.evidence = Error(ErrorKind::kEvidence, "phase '" + projection.phase.name + "'", missing,
+    if (missing.empty() || projection.phase.IsGroup() || outcome.shortage) continue;
+    outcome.shortage = Error(ErrorKind::kNotEnoughData, "phase '" + projection.phase.name + "'", missing,
                              "the report contains what was measured");
   }
   return outcome;

@@ -37,7 +37,7 @@ MeasuredRuns MeasureRuns(const Study& study, const ProgressSink& progress, const
 struct StudyOutcome {
   Results results;
   std::optional<Error> failure;   // of a run
-  std::optional<Error> evidence;  // why there is no projection of some phase
+  std::optional<Error> shortage;  // why there is no projection of some phase
 };
 
 // The whole study: measure, fit, project; the same for every scenario, whose results become the variants.

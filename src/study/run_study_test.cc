@@ -239,8 +239,8 @@ TEST_F(RunStudyTest, OneRunGivesFactorsButNoProjection) {
   study_.projection.models = DefaultModelSettings();
   const StudyOutcome outcome = RunStudy(study_, test::AllModels(), nullptr);
   EXPECT_EQ(outcome.results.table.rows.size(), 1u);
-  ASSERT_TRUE(outcome.evidence);
-  EXPECT_EQ(outcome.evidence->exit_code(), 4);
+  ASSERT_TRUE(outcome.shortage);
+  EXPECT_EQ(outcome.shortage->exit_code(), 4);
 }
 
 // Same bytes at every thread count is tested on the command line; here: progress counts every run once.

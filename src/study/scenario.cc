@@ -142,7 +142,7 @@ Network CalibrateToRuns(const std::vector<RunSpec>& runs, const ReplayRules& rul
     if (found[i] && (best == runs.size() || Doubt(*found[i]) < Doubt(*found[best]))) best = i;
   }
   if (best == runs.size()) {
-    throw Error(ErrorKind::kEvidence, "", "no run has enough messages to calibrate a network to",
+    throw Error(ErrorKind::kNotEnoughData, "", "no run has enough messages to calibrate a network to",
                 "name a network: one of configs/networks, or a file");
   }
   Network network = found[best]->network;

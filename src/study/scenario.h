@@ -41,7 +41,7 @@ ScenarioRun ReplayScenario(const Trace& trace, const Matching& matching, const s
                            const Scenario& scenario, const FactorOptions& options);
 
 // The network of the run that tells its links best, as `farscale calibrate` finds it: one for all runs, since they were
-// taken on one machine. Throws an evidence error when none tells enough.
+// taken on one machine. Throws an error of kind kNotEnoughData when none tells enough.
 Network CalibrateToRuns(const std::vector<RunSpec>& runs, const ReplayRules& rules);
 
 // The two scenarios of noise removal [Rosas14, section 2.4]: without network noise, without any noise.

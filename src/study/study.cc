@@ -325,10 +325,10 @@ void ParseProjection(const ConfigTable& root, ProjectionOptions& options) {
   if (const auto seed = table->Integer("seed")) {
     options.seed = static_cast<std::uint64_t>(Positive(*table, "seed", *seed));
   }
-  if (const auto width = table->Number("horizon_width")) options.horizon_width = share("horizon_width", *width);
+  if (const auto width = table->Number("horizon_width")) options.reliable_width = share("horizon_width", *width);
   if (const auto levels = table->Numbers("levels")) {
-    options.answers.levels.clear();
-    for (const double level : *levels) options.answers.levels.push_back(share("levels", level));
+    options.key_results.levels.clear();
+    for (const double level : *levels) options.key_results.levels.push_back(share("levels", level));
   }
   table->RefuseUnknownKeys();
 }

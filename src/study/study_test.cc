@@ -159,8 +159,8 @@ clean = 4
   EXPECT_EQ(study.projection.train_max, 64);
   EXPECT_THAT(study.model_files, ElementsAre("dir/mine.toml"));
   EXPECT_THAT(study.projection.targets, ElementsAre(128, 1024));
-  EXPECT_EQ(study.projection.horizon_width, 0.1);
-  EXPECT_THAT(study.projection.answers.levels, ElementsAre(0.9, 0.6));
+  EXPECT_EQ(study.projection.reliable_width, 0.1);
+  EXPECT_THAT(study.projection.key_results.levels, ElementsAre(0.9, 0.6));
   EXPECT_EQ(study.report_folder, "dir/out");
   EXPECT_EQ(study.runs[0].trace, "/abs/8.otf2");
   EXPECT_EQ(study.runs[0].threads, 4);

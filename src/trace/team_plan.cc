@@ -126,7 +126,7 @@ class Planner {
     }
     result_.forks = std::move(read_.front().forks);
     for (std::size_t i = 0; i < threads_.size(); ++i) {
-      if (i > 0) Answer(i);
+      if (i > 0) FindKeyResults(i);
       for (TeamSpan& span : read_[i].spans) FindBarriers(i, span);
       result_.spans.push_back(std::move(read_[i].spans));
     }
@@ -141,7 +141,7 @@ class Planner {
   }
 
   // Threads of a rank share its clock: who begins in a team between its fork and its join answers that fork.
-  void Answer(std::size_t thread) {
+  void FindKeyResults(std::size_t thread) {
     std::uint32_t next = 0;
     std::vector<TeamFork>& forks = result_.forks;
     for (TeamSpan& span : read_[thread].spans) {

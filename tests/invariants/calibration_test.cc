@@ -83,7 +83,7 @@ TEST(RealCalibration, SimulatedMachine) {
     try {
       calibration = Calibrate(trace, MatchTrace(trace), {});
     } catch (const Error& error) {
-      EXPECT_EQ(error.kind(), ErrorKind::kEvidence) << path;
+      EXPECT_EQ(error.kind(), ErrorKind::kNotEnoughData) << path;
       continue;
     }
     for (const bool is_local : {false, true}) {
@@ -124,7 +124,7 @@ TEST(RealCalibration, EveryTrace) {
           EXPECT_TRUE(calibration.network.remote.latency_at_most) << path;
         }
       } catch (const Error& error) {
-        EXPECT_EQ(error.kind(), ErrorKind::kEvidence) << error.what();
+        EXPECT_EQ(error.kind(), ErrorKind::kNotEnoughData) << error.what();
       }
     }
   }

@@ -125,7 +125,7 @@ TEST(Allocation, WeakScalingWithSizes) {
   EXPECT_DOUBLE_EQ(*pack.rows[1].speedup.value, 3.2);
   EXPECT_EQ(pack.rows[1].size, 16000);
   EXPECT_EQ(pack.rows[1].portion, 1000);
-  EXPECT_EQ(pack.recommendation.kind, Kind::kEvidenceEnds);  // as far as was measured
+  EXPECT_EQ(pack.recommendation.kind, Kind::kReliableRangeEnds);  // as far as was measured
   EXPECT_THAT(BuildAllocationModel(results, pack, Texts()).data.dump(),
               HasSubstr("1,000 atoms per process; in total 4,000 atoms on 4 and 16,000 atoms on 16 cores"));
 }
@@ -186,7 +186,7 @@ Results Projected() {
   add(32, 0.8, 0.05, true);
   add(64, 0.4, 0.2, true);
   phase.factors = {global, speedup};
-  phase.horizon = EvidenceHorizon{Factor::kGlobalEfficiency, 0.2, 40, EvidenceHorizon::Reach::kUpTo};
+  phase.reliable_range = ReliableRange{Factor::kGlobalEfficiency, 0.2, 40, ReliableRange::Reach::kUpTo};
   results.projections = {phase};
   for (FactorRow& row : results.table.rows) {
     row.values[Factor::kGlobalEfficiency] = 1;
@@ -196,7 +196,7 @@ Results Projected() {
 }
 
 // On 32 cores E = 0.8 (0.75 to 0.85): T = 100 · 4 / (32 · 0.8) = 15.625 s, between 400 / (32 · 0.85) and
-// 400 / (32 · 0.75) = 16.67 s. On 64 cores there is no evidence, so no number.
+// 400 / (32 · 0.75) = 16.67 s. On 64 cores there is not reliable, so no number.
 TEST(Allocation, PredictedRows) {
   const AllocationPack pack = MakeAllocationPack(Projected(), {});
   ASSERT_EQ(pack.rows.size(), 4u);
@@ -209,7 +209,7 @@ TEST(Allocation, PredictedRows) {
   EXPECT_DOUBLE_EQ(*known.iteration.interval80->high, 400 / (32 * 0.75));
   EXPECT_NEAR(*known.core_hours.value, 32 * 15.625 / 3600, 1e-12);
   EXPECT_EQ(known.nodes, 8);
-  EXPECT_FALSE(beyond.is_evidence);
+  EXPECT_FALSE(beyond.is_reliable);
   EXPECT_FALSE(beyond.efficiency.value);
   EXPECT_FALSE(beyond.iteration.value);
   EXPECT_NEAR(beyond.efficiency.interval80->low, 0.2, 1e-12);
@@ -217,7 +217,7 @@ TEST(Allocation, PredictedRows) {
 }
 
 // E falls from 0.8 on 32 to 0.4 on 64 cores, over the logarithm: 0.75 lies at 32 · 2^(1/8) = 34.9 cores, 0.6 at 45.3,
-// which is beyond 40, where the evidence ends.
+// which is beyond 40, where the reliable range ends.
 TEST(Allocation, RecommendationStaysWithinTheEvidence) {
   AllocationOptions options;
   EXPECT_EQ(MakeAllocationPack(Projected(), options).recommendation.kind, Kind::kReached);
@@ -226,7 +226,7 @@ TEST(Allocation, RecommendationStaysWithinTheEvidence) {
   EXPECT_EQ(MakeAllocationPack(Projected(), options).recommendation.nodes, 8);  // full ones of 4 cores
   options.efficiency = 0.6;
   const AllocationPack pack = MakeAllocationPack(Projected(), options);
-  EXPECT_EQ(pack.recommendation.kind, Kind::kEvidenceEnds);
+  EXPECT_EQ(pack.recommendation.kind, Kind::kReliableRangeEnds);
   EXPECT_EQ(pack.recommendation.cores, 40);
   EXPECT_THAT(Described(pack).recommendation.front(), HasSubstr("too uncertain"));
 }
@@ -253,7 +253,7 @@ TEST(Allocation, RecommendedJobsFitNodesAndProcesses) {
 }
 
 // The lower bound falls from 0.75 on 32 to 0.2 on 64 cores: 0.78 is between 16 (0.99) and 32, 0.5 at
-// 32 · 2^(25/55) = 43.8 cores, beyond the evidence.
+// 32 · 2^(25/55) = 43.8 cores, beyond the reliable range.
 TEST(Allocation, SureSizes) {
   AllocationOptions options;
   options.efficiency = 0.5;
@@ -306,7 +306,7 @@ TEST(Allocation, NothingLessThanARunThatIsEnough) {
   const AllocationPack pack = MakeAllocationPack(results, options);
   EXPECT_EQ(pack.recommendation.cores, 32);
   EXPECT_TRUE(pack.recommendation.is_measured);
-  EXPECT_EQ(pack.recommendation.kind, Kind::kEvidenceEnds);
+  EXPECT_EQ(pack.recommendation.kind, Kind::kReliableRangeEnds);
   EXPECT_EQ(pack.recommendation.projected->cores, 29);
   EXPECT_THAT(Described(pack).recommendation.front(), HasSubstr("as measured; larger ones were not run."));
 }

@@ -21,7 +21,7 @@ constexpr double kFigureLeft = 66, kFigureRight = 684, kFigureTop = 34, kFigureB
 
 using Points = std::vector<std::pair<double, double>>;
 
-enum class Pen { kGrid, kAxis, kIdeal, kRequired, kCurve, kMeasured, kPredicted, kNoEvidence, kLimit };
+enum class Pen { kGrid, kAxis, kIdeal, kRequired, kCurve, kMeasured, kPredicted, kUndecided, kLimit };
 enum class Anchor { kStart, kMiddle, kEnd };
 
 struct Style {
@@ -39,7 +39,7 @@ Style StyleOf(Pen pen) {
     case Pen::kCurve: return {"#0072b2", 2, "7 4"};
     case Pen::kMeasured: return {kInk, 1.6, ""};
     case Pen::kPredicted: return {"#0072b2", 2, ""};
-    case Pen::kNoEvidence: return {"#8a949e", 2, ""};
+    case Pen::kUndecided: return {"#8a949e", 2, ""};
     case Pen::kLimit: return {kFaint, 1, "2 3"};
   }
   return {kInk, 1, ""};
@@ -230,11 +230,11 @@ class FigureDrawing {
   }
 
   void Limits() {
-    if (pack_.evidence <= 0 || pack_.evidence * 1.0001 > x_.high / 1.15) return;
-    const double x = X(pack_.evidence);
+    if (pack_.reliable <= 0 || pack_.reliable * 1.0001 > x_.high / 1.15) return;
+    const double x = X(pack_.reliable);
     canvas_.Line({{x, kFigureTop}, {x, kFigureBottom}}, Pen::kLimit);
     const bool is_right = x > (kFigureLeft + kFigureRight) / 2;
-    canvas_.Text(x + (is_right ? -6 : 6), kFigureBottom - 10, "reliable up to " + CoresInWords(pack_.evidence),
+    canvas_.Text(x + (is_right ? -6 : 6), kFigureBottom - 10, "reliable up to " + CoresInWords(pack_.reliable),
                  is_right ? Anchor::kEnd : Anchor::kStart);
   }
 
@@ -242,7 +242,7 @@ class FigureDrawing {
     if (!row.speedup.interval80) return;
     const double high = Y(row.speedup.interval80->high.value_or(y_.high)), low = Y(row.speedup.interval80->low);
     if (low - high < 1) return;
-    const Pen pen = row.is_measured ? Pen::kMeasured : row.is_evidence ? Pen::kPredicted : Pen::kNoEvidence;
+    const Pen pen = row.is_measured ? Pen::kMeasured : row.is_reliable ? Pen::kPredicted : Pen::kUndecided;
     const double x = X(row.cores);
     canvas_.Line({{x, low}, {x, high}}, pen);
     canvas_.Line({{x - 4, low}, {x + 4, low}}, pen);
@@ -275,8 +275,8 @@ class FigureDrawing {
     disc("measured", true);
     if (!pack_.curve.empty()) disc("predicted, with 80 % interval", false);
     const bool any_beyond =
-        std::any_of(pack_.rows.begin(), pack_.rows.end(), [](const AllocationRow& row) { return !row.is_evidence; });
-    if (any_beyond) line("too uncertain: interval only", Pen::kNoEvidence);
+        std::any_of(pack_.rows.begin(), pack_.rows.end(), [](const AllocationRow& row) { return !row.is_reliable; });
+    if (any_beyond) line("too uncertain: interval only", Pen::kUndecided);
   }
 
   const AllocationPack& pack_;

@@ -107,8 +107,8 @@ Data TableData(const AllocationTable& table) {
     }
     rows.push_back({{"source", line.source},
                     {"isMeasured", line.is_measured},
-                    {"isPredicted", !line.is_measured && line.is_evidence},
-                    {"isEvidence", line.is_evidence},
+                    {"isPredicted", !line.is_measured && line.is_reliable},
+                    {"isEvidence", line.is_reliable},
                     {"isBaseline", line.is_baseline},
                     {"cells", cells}});
   }
@@ -131,10 +131,10 @@ AllocationTable TabulateAllocation(const AllocationPack& pack, const ProblemCase
   for (const Column& column : columns) table.header.push_back(column.heading);
   for (const AllocationRow& row : pack.rows) {
     AllocationLine line{row.is_measured   ? "measured"
-                        : row.is_evidence ? "predicted"
+                        : row.is_reliable ? "predicted"
                                           : "uncertain",
                         row.is_measured,
-                        row.is_evidence,
+                        row.is_reliable,
                         row.is_baseline,
                         {}};
     if (row.is_baseline) line.source = part != AllocationColumns::kAll ? "baseline" : "measured, baseline";
@@ -184,7 +184,7 @@ std::string WriteAllocationCsv(const Results& results, const AllocationPack& pac
   }
   text += ",iterations,ideal_speedup\n";
   for (const AllocationRow& row : pack.rows) {
-    text += fmt::format("{},{},{},{},{},{},{},{}", row.is_measured ? "measured" : "predicted", row.is_evidence,
+    text += fmt::format("{},{},{},{},{},{},{},{}", row.is_measured ? "measured" : "predicted", row.is_reliable,
                         FormatExact(row.cores), FormatExact(row.processes), Number(row.nodes), row.runs,
                         Number(row.size), Number(row.portion));
     for (const Estimate* estimate : {&row.iteration, &row.work, &row.core_hours, &row.speedup, &row.efficiency}) {

@@ -21,7 +21,7 @@ struct AllocationCell {
 struct AllocationLine {
   std::string source;  // "measured", "predicted", "uncertain"
   bool is_measured = true;
-  bool is_evidence = true;
+  bool is_reliable = true;
   bool is_baseline = false;
   std::vector<AllocationCell> cells;
 };

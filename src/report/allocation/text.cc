@@ -139,7 +139,7 @@ RecommendedJob JobOf(const AllocationPack& pack) {
   RecommendedJob text{.is_measured = job.is_measured,
                       .is_baseline = job.is_baseline,
                       .is_reached = job.kind == Recommendation::Kind::kReached,
-                      .is_beyond = pack.evidence > 0 && job.disagreements.empty(),
+                      .is_beyond = pack.reliable > 0 && job.disagreements.empty(),
                       .size = CoresInWords(job.cores),
                       .cores = CoresInWords(job.cores)};
   if (job.nodes && *job.nodes > 0) {
@@ -269,7 +269,7 @@ void FillMethod(const Results& results, const AllocationPack& pack, PackText& te
   text.is_predicted = !pack.curve.empty();
   text.has_predicted_times =
       Any(pack, [](const AllocationRow& row) { return !row.is_measured && row.iteration.interval80; });
-  text.is_reliable_to_end = pack.evidence >= pack.largest_target;
+  text.is_reliable_to_end = pack.reliable >= pack.largest_target;
   text.rules = results.table.rules;
   text.models = results.models;
   text.generator = Generator();
@@ -316,12 +316,12 @@ PackText TextOf(const Results& results, const AllocationPack& pack) {
                 .planned_iterations = pack.are_planned ? CountIterations(pack.iterations) : "",
                 .baseline_iterations = HasTimes(pack) && !pack.are_planned ? CountIterations(pack.iterations) : "",
                 .is_one_iteration = pack.iterations == 1,
-                .reliable = CoresInWords(pack.evidence),
+                .reliable = CoresInWords(pack.reliable),
                 .superlinear = pack.superlinear,
                 .job = JobOf(pack)};
   text.has_intervals =
       Any(pack, [](const AllocationRow& row) { return row.efficiency.interval80 || row.iteration.interval80; });
-  text.is_any_beyond = Any(pack, [](const AllocationRow& row) { return !row.is_evidence; });
+  text.is_any_beyond = Any(pack, [](const AllocationRow& row) { return !row.is_reliable; });
   text.are_nodes_estimated =
       pack.cores_per_node && Any(pack, [](const AllocationRow& row) { return !row.is_measured; });
   if (pack.largest_target > pack.rows.back().cores) text.omitted_up_to = FormatCores(pack.largest_target);

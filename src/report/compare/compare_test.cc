@@ -235,7 +235,7 @@ TEST(Compare, StrongAgainstWeakComparesParallelEfficiencyAlone) {
   EXPECT_THAT(Notes(phase), Contains(HasSubstr("scales strong")));
 }
 
-PhaseProjection Projection(double efficiency, double width, double evidence) {
+PhaseProjection Projection(double efficiency, double width, double reliable) {
   PhaseProjection phase;
   phase.phase = "solve";
   phase.fitted_cores = {4, 8};
@@ -249,11 +249,11 @@ PhaseProjection Projection(double efficiency, double width, double evidence) {
     projection.targets = {projection.curve[1], projection.curve[2]};
     phase.factors.push_back(projection);
   }
-  phase.horizon = EvidenceHorizon{Factor::kParallelEfficiency, 0.2, evidence, EvidenceHorizon::Reach::kUpTo};
+  phase.reliable_range = ReliableRange{Factor::kParallelEfficiency, 0.2, reliable, ReliableRange::Reach::kUpTo};
   return phase;
 }
 
-// 0.8 ± 0.05 and 0.65 ± 0.05 are apart; on 64 cores one of both is not evidence.
+// 0.8 ± 0.05 and 0.65 ± 0.05 are apart; on 64 cores one of both is not reliable.
 TEST(Compare, ProjectionsAreEvidenceWhereIntervalsAreApart) {
   FactorValues values;
   values[Factor::kTransfer] = values[Factor::kParallelEfficiency] = 0.9;
@@ -263,9 +263,9 @@ TEST(Compare, ProjectionsAreEvidenceWhereIntervalsAreApart) {
   const ComparedResults compared = CompareResults(before, after, "a", "b");
   const ComparedPhase& phase = compared.phases.front();
   ASSERT_EQ(phase.targets.size(), 2u);
-  EXPECT_TRUE(phase.targets[0].efficiency.is_evidence);
+  EXPECT_TRUE(phase.targets[0].efficiency.is_reliable);
   EXPECT_TRUE(phase.targets[0].efficiency.is_apart);
-  EXPECT_FALSE(phase.targets[1].efficiency.is_evidence);
+  EXPECT_FALSE(phase.targets[1].efficiency.is_reliable);
   EXPECT_NEAR(phase.targets[0].explained->logarithm, std::log(0.65 / 0.8), 1e-12);
   EXPECT_THAT(SummarizeComparedPhase(compared, phase, Texts()), Contains(HasSubstr("intervals are apart")));
 }

@@ -136,7 +136,7 @@ Fields<ProjectedPair> FieldsOf<ProjectedPair>() {
   return {"compare/pair",
           "",
           {
-              Field("evidence", &T::is_evidence, "Reliable on both sides"),
+              Field("evidence", &T::is_reliable, "Reliable on both sides"),
               Field("apart", &T::is_apart, "The 80 % intervals do not overlap"),
               Field("before", &T::before, ValueAlone()),
               Field("after", &T::after, ValueAlone()),

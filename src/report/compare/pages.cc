@@ -231,11 +231,11 @@ class ComparedPhaseSection {
     section[key == "timeParts" ? "hasTimeParts" : "hasEfficiencyParts"] = !rows.empty();
   }
 
-  // Beyond the evidence of either side the interval alone.
+  // Beyond the reliable range of either side the interval alone.
   static Data SideCell(Factor factor, const ProjectedPair& pair, const std::optional<ProjectedValue>& value) {
     if (!value) return {{"text", kNoValue}, {"interval", ""}};
     const std::string interval = FormatBounds(factor, value->interval80);
-    if (!pair.is_evidence) return {{"text", interval}, {"interval", ""}};
+    if (!pair.is_reliable) return {{"text", interval}, {"interval", ""}};
     return {{"text", FormatValue(factor, value->value)}, {"interval", interval}};
   }
 
@@ -244,7 +244,7 @@ class ComparedPhaseSection {
     const std::string interval =
         value->interval80 ? FormatSeconds(value->interval80->low) + " – " + FormatSeconds(value->interval80->high)
                           : "unknown";
-    return pair.is_evidence ? FormatSeconds(value->value) + " (" + interval + ")" : interval;
+    return pair.is_reliable ? FormatSeconds(value->value) + " (" + interval + ")" : interval;
   }
 
   Data Targets() const {
@@ -253,7 +253,7 @@ class ComparedPhaseSection {
       const ProjectedPair& pair = target.efficiency;
       const Contribution* largest = target.explained ? target.explained->Largest() : nullptr;
       std::string verdict = "too uncertain";
-      if (pair.is_evidence) verdict = pair.is_apart ? "differ" : "intervals overlap";
+      if (pair.is_reliable) verdict = pair.is_apart ? "differ" : "intervals overlap";
       rows.push_back(
           {{"cores", FormatCores(target.cores)},
            {"before", SideCell(target.whole, pair, pair.before)},
@@ -261,10 +261,10 @@ class ComparedPhaseSection {
            {"timeBefore", Time(target.seconds, target.seconds.before)},
            {"timeAfter", Time(target.seconds, target.seconds.after)},
            {"verdict", verdict},
-           {"isEvidence", pair.is_evidence},
-           {"most", pair.is_evidence && pair.is_apart && largest != nullptr ? "most by " + NameOf(*largest) : ""},
+           {"isEvidence", pair.is_reliable},
+           {"most", pair.is_reliable && pair.is_apart && largest != nullptr ? "most by " + NameOf(*largest) : ""},
            {"explained",
-            pair.is_evidence && pair.is_apart && largest != nullptr ? DescribeParts(*target.explained, 2) : "–"}});
+            pair.is_reliable && pair.is_apart && largest != nullptr ? DescribeParts(*target.explained, 2) : "–"}});
     }
     return rows;
   }
@@ -293,7 +293,7 @@ class ComparedPhaseSection {
     chart.width = 860;
     chart.height = 400;
     const double most = phase_.targets.empty() ? 0 : phase_.targets.back().cores;
-    double evidence = 0;
+    double reliable = 0;
     int color = 0;
     for (const auto& [name, projection] : {std::pair(&compared_.before, phase_.projection_before),
                                            std::pair(&compared_.after, phase_.projection_after)}) {
@@ -309,13 +309,13 @@ class ComparedPhaseSection {
       std::erase_if(series.inner_band, [&](const ChartBand& band) { return band.x > shown; });
       chart.series.push_back(std::move(series));
       chart.split_x = std::min(chart.split_x.value_or(shown), projection->fitted_cores.back());
-      const double reach = EvidenceUpTo(*projection, factor);
-      evidence = color == 1 ? reach : std::min(evidence, reach);
+      const double reach = ReliableUpTo(*projection, factor);
+      reliable = color == 1 ? reach : std::min(reliable, reach);
     }
     chart.split_label = "extrapolated";
-    if (std::isfinite(evidence)) {
-      chart.horizon_x = evidence;
-      chart.horizon_label = "both reliable to " + FormatCores(evidence);
+    if (std::isfinite(reliable)) {
+      chart.reliable_to_x = reliable;
+      chart.reliable_label = "both reliable to " + FormatCores(reliable);
     }
     return AddFigure(model_, slug_ + ".svg", RenderSvg(chart, false), RenderSvg(chart, true), chart.description);
   }

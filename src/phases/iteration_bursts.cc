@@ -1,4 +1,4 @@
-#include "phases/burst_places.h"
+#include "phases/iteration_bursts.h"
 
 #include <algorithm>
 #include <unordered_map>

@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "results/factor_table_csv.h"
-#include "projection/answers.h"
+#include "projection/key_results.h"
 #include "projection/projection.h"
 #include "results/projection_csv.h"
 #include "results/fields.h"
@@ -42,8 +42,8 @@ std::vector<PhaseProjection> ProjectTable(FactorTable table) {
 
 TEST(AnswersOfTables, OnePointHasNone) {
   const PhaseProjection phase = ProjectTable(ReadFactorCsv("cores,loadBalance,runtime\n8,0.9,1\n", "t.csv")).front();
-  EXPECT_FALSE(phase.horizon);
-  EXPECT_FALSE(phase.answers);
+  EXPECT_FALSE(phase.reliable_range);
+  EXPECT_FALSE(phase.key_results);
 }
 
 // Everything that files keep is there, with open bounds too; files of earlier versions have none of it.
@@ -54,7 +54,7 @@ TEST(AnswersOfTables, FilesReadBack) {
       "t.csv");
   table.scaling = Scaling::kStrong;
   const std::vector<PhaseProjection> phases = ProjectTable(table);
-  ASSERT_TRUE(phases.front().horizon && phases.front().answers && phases.front().answers->time);
+  ASSERT_TRUE(phases.front().reliable_range && phases.front().key_results && phases.front().key_results->time);
   auto json = nlohmann::ordered_json::parse(JsonOf(phases).dump());
   EXPECT_EQ(FromJson<std::vector<PhaseProjection>>(json, "f"), phases);
   const std::string csv = WriteProjectionCsv(phases);
@@ -72,14 +72,14 @@ TEST(AnswersOfTables, FilesReadBack) {
   EXPECT_TRUE(has_counts);
   json[0].erase("horizon");
   json[0].erase("answers");
-  EXPECT_FALSE(FromJson<std::vector<PhaseProjection>>(json, "f").front().horizon);
-  EXPECT_FALSE(FromJson<std::vector<PhaseProjection>>(json, "f").front().answers);
+  EXPECT_FALSE(FromJson<std::vector<PhaseProjection>>(json, "f").front().reliable_range);
+  EXPECT_FALSE(FromJson<std::vector<PhaseProjection>>(json, "f").front().key_results);
   json[0]["horizon"] = {{"factor", "loadBalance"}, {"width", 0.2}, {"cores", -8}, {"reach", "upTo"}};
   EXPECT_THROW(FromJson<std::vector<PhaseProjection>>(json, "f"), Error);
   json[0]["horizon"] = {{"factor", "loadBalance"}, {"width", 0.2}, {"cores", 8}, {"reach", "far"}};
   EXPECT_THROW(FromJson<std::vector<PhaseProjection>>(json, "f"), Error);
   json[0]["horizon"]["reach"] = "upTo";
-  EXPECT_EQ(FromJson<std::vector<PhaseProjection>>(json, "f").front().horizon->cores, 8);
+  EXPECT_EQ(FromJson<std::vector<PhaseProjection>>(json, "f").front().reliable_range->cores, 8);
   json[0]["fittedCores"] = nlohmann::ordered_json::array();
   EXPECT_THROW(FromJson<std::vector<PhaseProjection>>(json, "f"), Error);
 }
@@ -88,7 +88,7 @@ double Place(const CountBound& bound) {
   return bound.kind == Kind::kBelow ? 0 : bound.kind == Kind::kMoreThan ? 1e9 : bound.cores;
 }
 
-void CheckOrder(const CountAnswer& answer) {
+void CheckOrder(const CountEstimate& answer) {
   if (!answer.low) return;
   EXPECT_LE(Place(*answer.low), Place(answer.value));
   EXPECT_LE(Place(answer.value), Place(*answer.high));
@@ -96,9 +96,9 @@ void CheckOrder(const CountAnswer& answer) {
 
 // What holds of any phase: bounds in order, fewer cores for more efficiency, times that add up to efficiencies.
 void CheckAnswers(const PhaseProjection& phase) {
-  const PhaseAnswers& answers = *phase.answers;
+  const KeyResults& key_results = *phase.key_results;
   double before = 0;
-  for (const LevelAnswer& level : answers.levels) {  // 0.8, 0.75, 0.5
+  for (const LevelCounts& level : key_results.levels) {  // 0.8, 0.75, 0.5
     for (const auto& answer : {level.parallel, level.relative}) {
       if (answer) CheckOrder(*answer);
     }
@@ -106,8 +106,8 @@ void CheckAnswers(const PhaseProjection& phase) {
     EXPECT_LE(before, Place(level.parallel->value));
     before = Place(level.parallel->value);
   }
-  if (answers.peak) CheckOrder(answers.peak->count);
-  for (const PerfectAtTarget& at : answers.perfect) {
+  if (key_results.peak) CheckOrder(key_results.peak->count);
+  for (const PerfectAtTarget& at : key_results.perfect) {
     for (std::size_t i = 1; i < at.factors.size(); ++i) EXPECT_GE(at.factors[i - 1].gain, at.factors[i].gain);
     for (const PerfectFactor& perfect : at.factors) {
       if (!perfect.gain80) continue;
@@ -117,8 +117,8 @@ void CheckAnswers(const PhaseProjection& phase) {
       EXPECT_EQ(at.factors.front().factor, phase.dominant_at.at(at.cores));
     }
   }
-  if (!answers.time) return;
-  for (const ProjectedTime& target : answers.time->targets) {
+  if (!key_results.time) return;
+  for (const ProjectedTime& target : key_results.time->targets) {
     EXPECT_GT(target.seconds, 0);
     if (!target.interval80) continue;
     EXPECT_LE(target.interval80->low, target.seconds * (1 + 1e-12));
@@ -141,7 +141,7 @@ TEST(AnswersOfTables, InvariantsOnRandomTables) {
     FactorTable table = ReadFactorCsv(csv, "t.csv");
     table.scaling = round % 2 == 0 ? Scaling::kStrong : Scaling::kWeak;
     for (const PhaseProjection& phase : ProjectTable(table)) {
-      if (phase.answers) CheckAnswers(phase);
+      if (phase.key_results) CheckAnswers(phase);
     }
   }
 }
@@ -160,15 +160,15 @@ TEST(AnswersOfTables, SampleRuns) {
     options.targets.push_back(4096);
     std::size_t with_times = 0;
     for (const PhaseProjection& phase : Project(table, Library(), options)) {
-      if (!phase.answers) continue;
+      if (!phase.key_results) continue;
       CheckAnswers(phase);
-      if (!phase.answers->time) continue;
+      if (!phase.key_results->time) continue;
       ++with_times;
       const std::vector<ProjectedValue>& speedups = phase.Find(Factor::kSpeedup)->targets;
       for (const FactorRow& row : table.Rows(phase.series, phase.phase)) {
         for (std::size_t i = 0; i < speedups.size(); ++i) {
           if (speedups[i].cores != static_cast<double>(row.cores)) continue;
-          const double projected = phase.answers->time->targets.at(i).seconds * speedups[i].value;
+          const double projected = phase.key_results->time->targets.at(i).seconds * speedups[i].value;
           const double measured = *row.runtime / row.iterations * *row.values[Factor::kSpeedup];
           EXPECT_NEAR(projected / measured, 1, 1e-9) << name << ", " << row.phase.Text() << " at " << row.cores;
         }

@@ -1,5 +1,5 @@
 // The core counts up to which a projection is reliable: beyond, its intervals are too wide to decide anything by
-// [docs/formulas.md, evidence horizon].
+// [docs/formulas.md, reliable range].
 #pragma once
 
 #include <optional>
@@ -14,9 +14,9 @@ struct PhaseProjection;
 
 // Width of the widest 80 % interval that counts as reliable, unless the study sets another. Chosen: an efficiency that
 // may lie anywhere within 0.2 does not decide for or against a machine.
-inline constexpr double kHorizonWidth = 0.2;
+inline constexpr double kReliableWidth = 0.2;
 
-struct EvidenceHorizon {
+struct ReliableRange {
   enum class Reach {
     kUpTo,          // beyond `cores` the interval is wider
     kAtLeast,       // it stays as narrow up to `cores`, where the curve ends
@@ -25,18 +25,18 @@ struct EvidenceHorizon {
   };
 
   Factor factor = Factor::kParallelEfficiency;  // whose 80 % interval limits the range
-  double width = kHorizonWidth;
+  double width = kReliableWidth;
   double cores = 0;  // a whole number
   Reach reach = Reach::kOnlyMeasured;
 
-  friend bool operator==(const EvidenceHorizon&, const EvidenceHorizon&) = default;
+  friend bool operator==(const ReliableRange&, const ReliableRange&) = default;
 };
 
 // Walks up the curve of parallel efficiency from the largest fitted count to where its 80 % interval gets wider than
 // `width`, interpolated over the logarithm of the cores and rounded down. Where parallel efficiency is not projected,
 // the curve of global efficiency; where that is not either, whichever factor's interval gets too wide first. Nothing
 // where nothing is projected.
-std::optional<EvidenceHorizon> FindHorizon(const PhaseProjection& projection, double width);
+std::optional<ReliableRange> FindReliableRange(const PhaseProjection& projection, double width);
 
 // A factor at the largest fitted count that its own curve does not explain: the mean of what was measured lies outside
 // of the 95 % interval there, so no model describes the runs.
@@ -49,13 +49,13 @@ std::optional<Misfit> FindMisfit(const FactorProjection& projection, double larg
 
 // Whether so many cores lie within the reliable range. True where the range is unknown, as in files of earlier
 // versions.
-bool IsEvidence(const PhaseProjection& projection, double cores);
+bool IsReliable(const PhaseProjection& projection, double cores);
 
 // The largest core count at which a factor's projection is reliable: within the range of the phase, and as long as its
 // own interval is no wider; for factors that may exceed 1 the width is relative to the value. Speedup, and with it
 // times and costs, is as reliable as global efficiency.
-double EvidenceUpTo(const PhaseProjection& projection, Factor factor);
-bool IsEvidence(const PhaseProjection& projection, Factor factor, double cores);
+double ReliableUpTo(const PhaseProjection& projection, Factor factor);
+bool IsReliable(const PhaseProjection& projection, Factor factor, double cores);
 
 // Rounded down, but not because of the last bits of an interpolation.
 double WholeCores(double cores);

@@ -1,4 +1,4 @@
-#include "projection/horizon.h"
+#include "projection/reliable_range.h"
 
 #include <algorithm>
 #include <cmath>
@@ -10,7 +10,7 @@
 namespace farscale {
 namespace {
 
-using Reach = EvidenceHorizon::Reach;
+using Reach = ReliableRange::Reach;
 
 constexpr double kRounding = 1e-6;  // chosen: measured values in tables have six digits; less is no misfit
 
@@ -30,8 +30,8 @@ double Crossing(const FactorProjection& projection, const ProjectedValue& before
   return before.cores * std::pow(behind.cores / before.cores, share);
 }
 
-EvidenceHorizon RangeOf(const FactorProjection& projection, double largest, double width) {
-  EvidenceHorizon range{projection.factor, width, largest, Reach::kOnlyMeasured};
+ReliableRange RangeOf(const FactorProjection& projection, double largest, double width) {
+  ReliableRange range{projection.factor, width, largest, Reach::kOnlyMeasured};
   if (FindMisfit(projection, largest)) {
     range.reach = Reach::kMisfit;
     return range;
@@ -68,9 +68,9 @@ std::vector<const FactorProjection*> LimitingFactors(const PhaseProjection& phas
 }
 
 // Measured only, then crossed at fewer cores, then not crossed.
-bool IsNearer(const EvidenceHorizon& a, const EvidenceHorizon& b) {
-  const auto is_open = [](const EvidenceHorizon& range) { return range.reach == Reach::kAtLeast; };
-  const auto is_closed = [](const EvidenceHorizon& range) {
+bool IsNearer(const ReliableRange& a, const ReliableRange& b) {
+  const auto is_open = [](const ReliableRange& range) { return range.reach == Reach::kAtLeast; };
+  const auto is_closed = [](const ReliableRange& range) {
     return range.reach == Reach::kOnlyMeasured || range.reach == Reach::kMisfit;
   };
   if (is_open(a) != is_open(b)) return is_open(b);
@@ -88,11 +88,11 @@ const FactorProjection* ReliableAs(const PhaseProjection& phase, Factor factor) 
 
 double WholeCores(double cores) { return std::floor(cores * (1 + 1e-12)); }
 
-std::optional<EvidenceHorizon> FindHorizon(const PhaseProjection& phase, double width) {
-  std::optional<EvidenceHorizon> nearest;
+std::optional<ReliableRange> FindReliableRange(const PhaseProjection& phase, double width) {
+  std::optional<ReliableRange> nearest;
   if (!phase.obstacle.empty() || phase.fitted_cores.empty()) return nearest;
   for (const FactorProjection* projection : LimitingFactors(phase)) {
-    const EvidenceHorizon range = RangeOf(*projection, phase.fitted_cores.back(), width);
+    const ReliableRange range = RangeOf(*projection, phase.fitted_cores.back(), width);
     if (!nearest || IsNearer(range, *nearest)) nearest = range;
   }
   return nearest;
@@ -116,20 +116,20 @@ std::optional<Misfit> FindMisfit(const FactorProjection& projection, double larg
   return std::nullopt;
 }
 
-bool IsEvidence(const PhaseProjection& projection, double cores) {
-  return !projection.horizon || cores <= projection.horizon->cores;
+bool IsReliable(const PhaseProjection& projection, double cores) {
+  return !projection.reliable_range || cores <= projection.reliable_range->cores;
 }
 
-double EvidenceUpTo(const PhaseProjection& projection, Factor factor) {
-  if (!projection.horizon) return std::numeric_limits<double>::infinity();
+double ReliableUpTo(const PhaseProjection& projection, Factor factor) {
+  if (!projection.reliable_range) return std::numeric_limits<double>::infinity();
   const FactorProjection* found = ReliableAs(projection, factor);
-  if (found == nullptr || found->curve.empty()) return projection.horizon->cores;
-  const EvidenceHorizon own = RangeOf(*found, projection.fitted_cores.back(), projection.horizon->width);
-  return std::min(own.cores, projection.horizon->cores);
+  if (found == nullptr || found->curve.empty()) return projection.reliable_range->cores;
+  const ReliableRange own = RangeOf(*found, projection.fitted_cores.back(), projection.reliable_range->width);
+  return std::min(own.cores, projection.reliable_range->cores);
 }
 
-bool IsEvidence(const PhaseProjection& projection, Factor factor, double cores) {
-  return cores <= EvidenceUpTo(projection, factor);
+bool IsReliable(const PhaseProjection& projection, Factor factor, double cores) {
+  return cores <= ReliableUpTo(projection, factor);
 }
 
 }  // namespace farscale

@@ -1,4 +1,4 @@
-#include "projection/horizon.h"
+#include "projection/reliable_range.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 namespace farscale {
 namespace {
 
-using Reach = EvidenceHorizon::Reach;
+using Reach = ReliableRange::Reach;
 
 // A factor of value 0.5 with 80 % intervals of the given widths.
 FactorProjection WithWidths(Factor factor, const std::vector<std::pair<double, double>>& widths) {
@@ -30,110 +30,110 @@ PhaseProjection Phase(const std::vector<FactorProjection>& factors) {
   return phase;
 }
 
-EvidenceHorizon Horizon(const std::vector<std::pair<double, double>>& widths, double width = 0.2) {
-  return *FindHorizon(Phase({WithWidths(Factor::kParallelEfficiency, widths)}), width);
+ReliableRange RangeOf(const std::vector<std::pair<double, double>>& widths, double width = 0.2) {
+  return *FindReliableRange(Phase({WithWidths(Factor::kParallelEfficiency, widths)}), width);
 }
 
 // 0.1 wide at 16 and 0.3 at 64: 0.2 half-way between the logarithms, at 32.
-TEST(Horizon, WhereTheIntervalGetsTooWide) {
-  const EvidenceHorizon horizon = Horizon({{2, 0.5}, {8, 0.02}, {16, 0.1}, {64, 0.3}, {128, 0.1}});
-  EXPECT_EQ(horizon.reach, Reach::kUpTo);
-  EXPECT_EQ(horizon.cores, 32);
-  EXPECT_EQ(horizon.factor, Factor::kParallelEfficiency);
-  EXPECT_EQ(horizon.width, 0.2);
+TEST(ReliableRange, WhereTheIntervalGetsTooWide) {
+  const ReliableRange reliable_range = RangeOf({{2, 0.5}, {8, 0.02}, {16, 0.1}, {64, 0.3}, {128, 0.1}});
+  EXPECT_EQ(reliable_range.reach, Reach::kUpTo);
+  EXPECT_EQ(reliable_range.cores, 32);
+  EXPECT_EQ(reliable_range.factor, Factor::kParallelEfficiency);
+  EXPECT_EQ(reliable_range.width, 0.2);
 }
 
 // A quarter of the way from 16 to 64: 16 · 4^¼ = 22.6; a width of exactly 0.3 is allowed.
-TEST(Horizon, RoundedDownAndByTheWidthAskedFor) {
-  EXPECT_EQ(Horizon({{8, 0.02}, {16, 0.1}, {64, 0.3}}, 0.15).cores, 22);
-  EXPECT_EQ(Horizon({{8, 0.0}, {16, 0.25}, {64, 0.75}}, 0.25).cores, 16);
+TEST(ReliableRange, RoundedDownAndByTheWidthAskedFor) {
+  EXPECT_EQ(RangeOf({{8, 0.02}, {16, 0.1}, {64, 0.3}}, 0.15).cores, 22);
+  EXPECT_EQ(RangeOf({{8, 0.0}, {16, 0.25}, {64, 0.75}}, 0.25).cores, 16);
 }
 
-TEST(Horizon, AtLeastToTheEndOfTheCurve) {
-  const EvidenceHorizon horizon = Horizon({{8, 0.02}, {16, 0.1}, {64, 0.2}});
-  EXPECT_EQ(horizon.reach, Reach::kAtLeast);
-  EXPECT_EQ(horizon.cores, 64);
-  EXPECT_EQ(Horizon({{4, 0.3}, {8, 0.02}}).cores, 8);  // nothing beyond the runs was asked for
+TEST(ReliableRange, AtLeastToTheEndOfTheCurve) {
+  const ReliableRange reliable_range = RangeOf({{8, 0.02}, {16, 0.1}, {64, 0.2}});
+  EXPECT_EQ(reliable_range.reach, Reach::kAtLeast);
+  EXPECT_EQ(reliable_range.cores, 64);
+  EXPECT_EQ(RangeOf({{4, 0.3}, {8, 0.02}}).cores, 8);  // nothing beyond the runs was asked for
 }
 
 // What is wider below the largest run counts for nothing, what is wider there leaves the runs alone.
-TEST(Horizon, OnlyMeasuredWhenWideAlreadyAtTheLargestRun) {
+TEST(ReliableRange, OnlyMeasuredWhenWideAlreadyAtTheLargestRun) {
   for (const double width : {0.25, -1.0}) {  // -1: unknown
-    const EvidenceHorizon horizon = Horizon({{2, 0.1}, {8, width}, {16, 0.1}});
-    EXPECT_EQ(horizon.reach, Reach::kOnlyMeasured);
-    EXPECT_EQ(horizon.cores, 8);
+    const ReliableRange reliable_range = RangeOf({{2, 0.1}, {8, width}, {16, 0.1}});
+    EXPECT_EQ(reliable_range.reach, Reach::kOnlyMeasured);
+    EXPECT_EQ(reliable_range.cores, 8);
   }
-  const EvidenceHorizon unknown = Horizon({{8, 0.1}, {16, 0.1}, {32, -1}});
+  const ReliableRange unknown = RangeOf({{8, 0.1}, {16, 0.1}, {32, -1}});
   EXPECT_EQ(unknown.reach, Reach::kUpTo);
   EXPECT_EQ(unknown.cores, 16);
 }
 
 // Between 8 and 9 there is no whole count, so the horizon is the largest run; it is crossed beyond all the same.
-TEST(Horizon, NeverBelowTheLargestRun) {
-  const EvidenceHorizon horizon = Horizon({{8, 0.19}, {9, 0.3}});
-  EXPECT_EQ(horizon.reach, Reach::kUpTo);
-  EXPECT_EQ(horizon.cores, 8);
+TEST(ReliableRange, NeverBelowTheLargestRun) {
+  const ReliableRange reliable_range = RangeOf({{8, 0.19}, {9, 0.3}});
+  EXPECT_EQ(reliable_range.reach, Reach::kUpTo);
+  EXPECT_EQ(reliable_range.cores, 8);
 }
 
-TEST(Horizon, GlobalEfficiencyThenTheFirstFactor) {
+TEST(ReliableRange, GlobalEfficiencyThenTheFirstFactor) {
   const FactorProjection wide = WithWidths(Factor::kTransfer, {{8, 0.1}, {16, 0.3}});
   const FactorProjection narrow = WithWidths(Factor::kLoadBalance, {{8, 0.1}, {16, 0.1}});
   const FactorProjection speedup = WithWidths(Factor::kSpeedup, {{8, 3}, {16, 5}});
   const FactorProjection global = WithWidths(Factor::kGlobalEfficiency, {{8, 0.1}, {16, 0.15}});
-  EXPECT_EQ(FindHorizon(Phase({narrow, wide, speedup, global}), 0.2)->factor, Factor::kGlobalEfficiency);
-  const EvidenceHorizon first = *FindHorizon(Phase({narrow, wide, speedup}), 0.2);
+  EXPECT_EQ(FindReliableRange(Phase({narrow, wide, speedup, global}), 0.2)->factor, Factor::kGlobalEfficiency);
+  const ReliableRange first = *FindReliableRange(Phase({narrow, wide, speedup}), 0.2);
   EXPECT_EQ(first.factor, Factor::kTransfer);
   EXPECT_EQ(first.cores, 11);  // 8 · 2^½ = 11.3
-  EXPECT_EQ(FindHorizon(Phase({narrow, speedup}), 0.2)->reach, Reach::kAtLeast);
-  EXPECT_FALSE(FindHorizon(Phase({speedup}), 0.2));
+  EXPECT_EQ(FindReliableRange(Phase({narrow, speedup}), 0.2)->reach, Reach::kAtLeast);
+  EXPECT_FALSE(FindReliableRange(Phase({speedup}), 0.2));
   PhaseProjection obstacle = Phase({narrow});
   obstacle.obstacle = "there is one run";
-  EXPECT_FALSE(FindHorizon(obstacle, 0.2));
+  EXPECT_FALSE(FindReliableRange(obstacle, 0.2));
 }
 
-TEST(Horizon, EvidenceUpToAndWith) {
+TEST(ReliableRange, EvidenceUpToAndWith) {
   PhaseProjection phase = Phase({WithWidths(Factor::kParallelEfficiency, {{8, 0.02}, {16, 0.1}, {64, 0.3}})});
-  EXPECT_TRUE(IsEvidence(phase, 1e6));  // nothing is known of a horizon
-  phase.horizon = FindHorizon(phase, 0.2);
-  EXPECT_TRUE(IsEvidence(phase, 32));
-  EXPECT_FALSE(IsEvidence(phase, 33));
+  EXPECT_TRUE(IsReliable(phase, 1e6));  // nothing is known of a horizon
+  phase.reliable_range = FindReliableRange(phase, 0.2);
+  EXPECT_TRUE(IsReliable(phase, 32));
+  EXPECT_FALSE(IsReliable(phase, 33));
 }
 
 // Of 8 and 16 the mean of two runs: (0.2 + 0.3) / 2 = 0.25 is outside of 0.4 to 0.6, (0.3 + 0.6) / 2 = 0.45 is inside.
-TEST(Horizon, NoEvidenceWhereNoModelDescribesTheLargestRun) {
+TEST(ReliableRange, NoEvidenceWhereNoModelDescribesTheLargestRun) {
   FactorProjection projection = WithWidths(Factor::kParallelEfficiency, {{8, 0.02}, {16, 0.1}});
   for (ProjectedValue& value : projection.curve) value.interval95 = IntervalBounds{0.4, 0.6};
   projection.measured = {{4, 0.9}, {8, 0.2}, {8, 0.3}, {16, 0.1}};
-  const EvidenceHorizon horizon = *FindHorizon(Phase({projection}), 0.2);
-  EXPECT_EQ(horizon.reach, Reach::kMisfit);
-  EXPECT_EQ(horizon.cores, 8);
+  const ReliableRange reliable_range = *FindReliableRange(Phase({projection}), 0.2);
+  EXPECT_EQ(reliable_range.reach, Reach::kMisfit);
+  EXPECT_EQ(reliable_range.cores, 8);
   EXPECT_DOUBLE_EQ(FindMisfit(projection, 8)->measured, 0.25);
   EXPECT_EQ(FindMisfit(projection, 8)->fitted95, (IntervalBounds{0.4, 0.6}));
   projection.measured[2].value = 0.6;
   projection.measured[1].value = 0.3;
   EXPECT_FALSE(FindMisfit(projection, 8));
-  EXPECT_EQ(FindHorizon(Phase({projection}), 0.2)->reach, Reach::kAtLeast);
+  EXPECT_EQ(FindReliableRange(Phase({projection}), 0.2)->reach, Reach::kAtLeast);
 }
 
 // Parallel efficiency is known to 64, transfer to 16 · 2^½ = 22. Global efficiency is 4 at 64, where 1.2 is a width of
 // 0.3 of it: 0.2 is passed half-way from 16. Speedup follows it.
-TEST(Horizon, EveryFactorByItsOwnIntervalToo) {
+TEST(ReliableRange, EveryFactorByItsOwnIntervalToo) {
   FactorProjection global = WithWidths(Factor::kGlobalEfficiency, {{8, 0.05}, {16, 0.1}, {64, 1.2}});
   global.curve.back().value = 4;
   PhaseProjection phase = Phase({WithWidths(Factor::kParallelEfficiency, {{8, 0.02}, {16, 0.1}, {64, 0.1}}), global,
                                  WithWidths(Factor::kTransfer, {{8, 0.02}, {16, 0.1}, {32, 0.3}}),
                                  WithWidths(Factor::kSpeedup, {{8, 0.1}, {64, 0.1}})});
-  EXPECT_TRUE(IsEvidence(phase, Factor::kTransfer, 1e6));
-  phase.horizon = FindHorizon(phase, 0.2);
-  EXPECT_EQ(EvidenceUpTo(phase, Factor::kParallelEfficiency), 64);
-  EXPECT_EQ(EvidenceUpTo(phase, Factor::kTransfer), 22);
-  EXPECT_EQ(EvidenceUpTo(phase, Factor::kGlobalEfficiency), 32);
-  EXPECT_EQ(EvidenceUpTo(phase, Factor::kSpeedup), 32);
-  EXPECT_EQ(EvidenceUpTo(phase, Factor::kSerialization), 64);  // not projected: the horizon alone
-  EXPECT_TRUE(IsEvidence(phase, Factor::kTransfer, 22));
-  EXPECT_FALSE(IsEvidence(phase, Factor::kTransfer, 23));
-  phase.horizon->cores = 10;
-  EXPECT_EQ(EvidenceUpTo(phase, Factor::kTransfer), 10);
+  EXPECT_TRUE(IsReliable(phase, Factor::kTransfer, 1e6));
+  phase.reliable_range = FindReliableRange(phase, 0.2);
+  EXPECT_EQ(ReliableUpTo(phase, Factor::kParallelEfficiency), 64);
+  EXPECT_EQ(ReliableUpTo(phase, Factor::kTransfer), 22);
+  EXPECT_EQ(ReliableUpTo(phase, Factor::kGlobalEfficiency), 32);
+  EXPECT_EQ(ReliableUpTo(phase, Factor::kSpeedup), 32);
+  EXPECT_EQ(ReliableUpTo(phase, Factor::kSerialization), 64);  // not projected: the horizon alone
+  EXPECT_TRUE(IsReliable(phase, Factor::kTransfer, 22));
+  EXPECT_FALSE(IsReliable(phase, Factor::kTransfer, 23));
+  phase.reliable_range->cores = 10;
+  EXPECT_EQ(ReliableUpTo(phase, Factor::kTransfer), 10);
 }
 
 TEST(WholeCores, RoundsDownWhatIsNotWholeButForItsLastBits) {

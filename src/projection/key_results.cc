@@ -1,4 +1,4 @@
-#include "projection/answers.h"
+#include "projection/key_results.h"
 
 #include <algorithm>
 #include <cmath>
@@ -66,12 +66,12 @@ double LowOf(const ProjectedValue& value) { return value.interval80->low; }
 double HighOf(const ProjectedValue& value) { return value.interval80->high; }
 
 // `scale` turns values of the curve into the efficiency that is asked for.
-CountAnswer LargestCount(const Curve& curve, double level, double largest_run, const Reading& scale) {
+CountEstimate LargestCount(const Curve& curve, double level, double largest_run, const Reading& scale) {
   const auto last = [&](double (*bound)(const ProjectedValue&)) {
     return LastReaching(curve, level, largest_run,
                         [&](const ProjectedValue& value) { return bound(value) * scale(value); });
   };
-  CountAnswer answer{last(ValueOf), std::nullopt, std::nullopt};
+  CountEstimate answer{last(ValueOf), std::nullopt, std::nullopt};
   if (!HasIntervals(curve)) return answer;
   answer.low = last(LowOf);
   answer.high = last(HighOf);
@@ -94,7 +94,7 @@ double LowestOf(const CountBound& bound) { return bound.kind == Kind::kBelow ? 0
 
 // What was measured is stronger than the curve: the count is none below the largest run that reaches the level, and
 // none from the next run on, which does not.
-void RespectRuns(const std::map<double, double>& measured, double level, CountAnswer& answer) {
+void RespectRuns(const std::map<double, double>& measured, double level, CountEstimate& answer) {
   auto reaching = measured.end();
   for (auto run = measured.begin(); run != measured.end(); ++run) {
     if (run->second >= level) reaching = run;
@@ -182,13 +182,13 @@ std::optional<ReferenceRuns> FindReference(const std::vector<FactorRow>& rows, s
   return runs;
 }
 
-// T = T_0 S_0 / S, with weak scaling times P / P_0 [docs/formulas.md, answers].
+// T = T_0 S_0 / S, with weak scaling times P / P_0 [docs/formulas.md, key results].
 double SecondsFrom(double speedup, double cores, const ReferenceRuns& runs, Scaling scaling) {
   return runs.reach / speedup * (scaling == Scaling::kWeak ? cores / runs.cores : 1);
 }
 
-std::optional<TimeAnswer> ProjectTime(const FactorProjection& speedup, const ReferenceRuns& runs, Scaling scaling) {
-  TimeAnswer answer;
+std::optional<TimeEstimate> ProjectTime(const FactorProjection& speedup, const ReferenceRuns& runs, Scaling scaling) {
+  TimeEstimate answer;
   answer.iterations = runs.iterations;
   for (const ProjectedValue& target : speedup.targets) {
     const auto seconds = [&](double at) { return SecondsFrom(at, target.cores, runs, scaling); };
@@ -213,7 +213,7 @@ std::optional<OpenBounds> GainBounds(const std::optional<IntervalBounds>& factor
 // What the factors that are fitted would bring if they were 1, one at a time.
 class PerfectFactors {
  public:
-  PerfectFactors(const PhaseProjection& phase, const std::optional<TimeAnswer>& time) : phase_(phase), time_(time) {
+  PerfectFactors(const PhaseProjection& phase, const std::optional<TimeEstimate>& time) : phase_(phase), time_(time) {
     for (const FactorProjection& projection : phase.factors) {
       if (!projection.is_product && !projection.targets.empty()) fitted_.push_back(projection.factor);
     }
@@ -264,16 +264,16 @@ class PerfectFactors {
   }
 
   const PhaseProjection& phase_;
-  const std::optional<TimeAnswer>& time_;
+  const std::optional<TimeEstimate>& time_;
   std::vector<Factor> fitted_;
 };
 
 }  // namespace
 
-std::optional<PhaseAnswers> Answer(const PhaseProjection& phase, const FactorTable& table,
-                                   const AnswerSettings& settings) {
+std::optional<KeyResults> FindKeyResults(const PhaseProjection& phase, const FactorTable& table,
+                                         const KeyResultSettings& settings) {
   if (!phase.obstacle.empty() || phase.fitted_cores.empty()) return std::nullopt;
-  PhaseAnswers answers;
+  KeyResults key_results;
   const auto curve_of = [&](Factor factor) {
     const FactorProjection* projection = phase.Find(factor);
     return projection == nullptr ? Curve() : FromSmallestRun(phase, *projection);
@@ -282,9 +282,9 @@ std::optional<PhaseAnswers> Answer(const PhaseProjection& phase, const FactorTab
   const std::vector<FactorRow> rows = table.Rows(phase.series, phase.phase);
   const std::optional<ReferenceRuns> runs = FindReference(rows, table.reference);
   const bool compares = runs && !speedup.empty();
-  if (compares) answers.reference = runs->cores;
+  if (compares) key_results.reference = runs->cores;
   for (const double level : settings.levels) {
-    LevelAnswer answer{level, std::nullopt, std::nullopt};
+    LevelCounts answer{level, std::nullopt, std::nullopt};
     const double largest = phase.fitted_cores.back();
     if (!parallel.empty()) {
       answer.parallel = LargestCount(parallel, level, largest, [](const ProjectedValue&) { return 1.0; });
@@ -296,15 +296,15 @@ std::optional<PhaseAnswers> Answer(const PhaseProjection& phase, const FactorTab
       });
       RespectRuns(MeasuredMeans(phase, Factor::kSpeedup, runs->cores / runs->speedup, 1), level, *answer.relative);
     }
-    if (answer.parallel || answer.relative) answers.levels.push_back(answer);
+    if (answer.parallel || answer.relative) key_results.levels.push_back(answer);
   }
-  answers.peak = FindPeak(speedup);
+  key_results.peak = FindPeak(speedup);
   const std::optional<Scaling> scaling = ScalingOf(table, rows);
   if (compares && runs->has_times && scaling) {
-    answers.time = ProjectTime(*phase.Find(Factor::kSpeedup), *runs, *scaling);
+    key_results.time = ProjectTime(*phase.Find(Factor::kSpeedup), *runs, *scaling);
   }
-  answers.perfect = PerfectFactors(phase, answers.time).AtAllTargets();
-  return answers;
+  key_results.perfect = PerfectFactors(phase, key_results.time).AtAllTargets();
+  return key_results;
 }
 
 void AddCosts(PhaseProjection& projection, const FactorTable& table) {
@@ -323,16 +323,16 @@ void AddCosts(PhaseProjection& projection, const FactorTable& table) {
   }
 }
 
-CountAnswer LargestCountWith(const PhaseProjection& projection, const FactorProjection& factor, double level,
-                             const std::function<double(double cores)>& scale) {
+CountEstimate LargestCountWith(const PhaseProjection& projection, const FactorProjection& factor, double level,
+                               const std::function<double(double cores)>& scale) {
   return LargestCount(FromSmallestRun(projection, factor), level, projection.fitted_cores.back(),
                       [&](const ProjectedValue& value) { return scale(value.cores); });
 }
 
 double CoreHours(double cores, double seconds) { return cores * seconds / 3600; }
 
-bool IsEvidence(const PhaseProjection& projection, Factor factor, const CountBound& value) {
-  return value.kind == Kind::kBelow || IsEvidence(projection, factor, value.cores);
+bool IsReliable(const PhaseProjection& projection, Factor factor, const CountBound& value) {
+  return value.kind == Kind::kBelow || IsReliable(projection, factor, value.cores);
 }
 
 }  // namespace farscale

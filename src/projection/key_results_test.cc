@@ -1,4 +1,4 @@
-#include "projection/answers.h"
+#include "projection/key_results.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -56,8 +56,8 @@ FactorTable Times(Scaling scaling) {
   return table;
 }
 
-LevelAnswer Level(const PhaseProjection& phase, double level) {
-  return Answer(phase, Times(Scaling::kStrong), {{level}})->levels.at(0);
+LevelCounts Level(const PhaseProjection& phase, double level) {
+  return FindKeyResults(phase, Times(Scaling::kStrong), {{level}})->levels.at(0);
 }
 
 // From 0.9 at 8 to 0.7 at 32 cores: 0.8 in the middle of the logarithms, at 16. With 0.05 to either side the lower
@@ -65,7 +65,7 @@ LevelAnswer Level(const PhaseProjection& phase, double level) {
 TEST(Answers, LargestCountIsReadOffTheCurveAndItsBounds) {
   const PhaseProjection phase =
       Phase({Curve(Factor::kParallelEfficiency, {{2, 0.98}, {8, 0.9}, {32, 0.7}, {64, 0.5}}, 0.05, 0.05)});
-  const CountAnswer answer = *Level(phase, 0.8).parallel;
+  const CountEstimate answer = *Level(phase, 0.8).parallel;
   EXPECT_EQ(answer.value, At(16));
   EXPECT_EQ(answer.low, At(11));
   EXPECT_EQ(answer.high, At(22));
@@ -77,14 +77,14 @@ TEST(Answers, LargestCountIsReadOffTheCurveAndItsBounds) {
 TEST(Answers, OpenEnds) {
   const PhaseProjection phase =
       Phase({Curve(Factor::kParallelEfficiency, {{2, 0.98}, {8, 0.9}, {32, 0.7}, {64, 0.5}}, 0.05, 0.05)});
-  const CountAnswer half = *Level(phase, 0.5).parallel;
+  const CountEstimate half = *Level(phase, 0.5).parallel;
   EXPECT_EQ(half.value, MoreThan(64));
   EXPECT_EQ(half.low, At(53));
   EXPECT_EQ(half.high, MoreThan(64));
-  const CountAnswer little = *Level(phase, 0.1).parallel;
+  const CountEstimate little = *Level(phase, 0.1).parallel;
   EXPECT_EQ(little.low, MoreThan(64));
   // The upper bound falls from 1.03 at 2 to 0.95 at 8 cores: 0.99 half-way, at 2 · 4^½ = 4.
-  const CountAnswer all = *Level(phase, 0.99).parallel;
+  const CountEstimate all = *Level(phase, 0.99).parallel;
   EXPECT_EQ(all.value, Below(2));
   EXPECT_EQ(all.low, Below(2));
   EXPECT_EQ(all.high, At(4));
@@ -127,7 +127,7 @@ TEST(Answers, WhatRisesAgainFarBehindIsNoAnswer) {
 TEST(Answers, WithoutIntervalsThereIsOnlyTheValue) {
   FactorProjection curve = Curve(Factor::kParallelEfficiency, {{2, 0.9}, {8, 0.7}}, 0.1, 0.1);
   curve.curve.back().interval80.reset();
-  const CountAnswer answer = *Level(Phase({curve}), 0.8).parallel;
+  const CountEstimate answer = *Level(Phase({curve}), 0.8).parallel;
   EXPECT_EQ(answer.value, At(4));
   EXPECT_FALSE(answer.low || answer.high);
 }
@@ -141,12 +141,12 @@ TEST(Answers, EfficiencyRelativeToTheReference) {
         Phase({Curve(Factor::kSpeedup, {{2, scale}, {8, 3.6 * scale}, {32, 12 * scale}, {128, 30 * scale}}, 0, 0)});
     FactorTable table = Times(Scaling::kStrong);
     for (FactorRow& row : table.rows) *row.values[Factor::kSpeedup] *= scale;
-    const PhaseAnswers answers = *Answer(phase, table, {{0.9, 0.75, 0.4}});
-    EXPECT_EQ(answers.reference, 2);
-    EXPECT_EQ(answers.levels[0].relative->value, At(8));
-    EXPECT_EQ(answers.levels[1].relative->value, At(32));
-    EXPECT_EQ(answers.levels[2].relative->value, MoreThan(128));
-    EXPECT_FALSE(answers.levels[0].parallel);
+    const KeyResults key_results = *FindKeyResults(phase, table, {{0.9, 0.75, 0.4}});
+    EXPECT_EQ(key_results.reference, 2);
+    EXPECT_EQ(key_results.levels[0].relative->value, At(8));
+    EXPECT_EQ(key_results.levels[1].relative->value, At(32));
+    EXPECT_EQ(key_results.levels[2].relative->value, MoreThan(128));
+    EXPECT_FALSE(key_results.levels[0].parallel);
   }
 }
 
@@ -156,7 +156,8 @@ TEST(Answers, PeakOfSpeedupLiesBetweenThePoints) {
   for (const double cores : {2.0, 8.0, 50.0, 70.0, 200.0, 1000.0}) {
     values.emplace_back(cores, 10 * std::exp(-std::pow(std::log(cores / 64), 2)));
   }
-  const SpeedupPeak peak = *Answer(Phase({Curve(Factor::kSpeedup, values, 0, 0)}), Times(Scaling::kStrong), {})->peak;
+  const SpeedupPeak peak =
+      *FindKeyResults(Phase({Curve(Factor::kSpeedup, values, 0, 0)}), Times(Scaling::kStrong), {})->peak;
   EXPECT_EQ(peak.count.value, At(64));
   EXPECT_NEAR(peak.speedup, 10, 0.1);
 }
@@ -167,7 +168,7 @@ TEST(Answers, PeakOfSpeedupLiesBetweenThePoints) {
 TEST(Answers, CountsThatNoneSurelyBeats) {
   const PhaseProjection phase =
       Phase({Curve(Factor::kSpeedup, {{2, 1}, {8, 4}, {32, 9}, {64, 10}, {128, 8}, {512, 2}}, 1, 1)});
-  const CountAnswer count = Answer(phase, Times(Scaling::kStrong), {})->peak->count;
+  const CountEstimate count = FindKeyResults(phase, Times(Scaling::kStrong), {})->peak->count;
   EXPECT_EQ(count.low, At(25));
   EXPECT_EQ(count.high, At(128));
   EXPECT_EQ(count.value.kind, Kind::kAt);
@@ -177,7 +178,7 @@ TEST(Answers, CountsThatNoneSurelyBeats) {
 
 TEST(Answers, SpeedupWithoutPeakAndWithoutGrowth) {
   const auto peak = [](const std::vector<std::pair<double, double>>& values) {
-    return *Answer(Phase({Curve(Factor::kSpeedup, values, 0.5, 0.5)}), Times(Scaling::kStrong), {})->peak;
+    return *FindKeyResults(Phase({Curve(Factor::kSpeedup, values, 0.5, 0.5)}), Times(Scaling::kStrong), {})->peak;
   };
   const SpeedupPeak growing = peak({{2, 1}, {8, 4}, {32, 9}});
   EXPECT_EQ(growing.count.value, MoreThan(32));
@@ -194,7 +195,7 @@ TEST(Answers, SpeedupWithoutPeakAndWithoutGrowth) {
 TEST(Answers, TimeOfStrongScaling) {
   FactorProjection speedup = Curve(Factor::kSpeedup, {{2, 1}, {32, 12}}, 2, 4);
   speedup.targets.back().interval95 = IntervalBounds{0, 20};
-  const TimeAnswer time = *Answer(Phase({speedup}), Times(Scaling::kStrong), {})->time;
+  const TimeEstimate time = *FindKeyResults(Phase({speedup}), Times(Scaling::kStrong), {})->time;
   EXPECT_EQ(time.iterations, 3);
   ASSERT_EQ(time.targets.size(), 1u);
   const ProjectedTime& target = time.targets[0];
@@ -212,12 +213,12 @@ TEST(Answers, TimeOfWeakScaling) {
   FactorTable table = Times(Scaling::kWeak);
   table.rows[1].runtime = 24;  // as long on 4 cores
   const PhaseProjection phase = Phase({Curve(Factor::kSpeedup, {{2, 1}, {32, 12}}, 2, 4)});
-  const ProjectedTime target = Answer(phase, table, {})->time->targets.at(0);
+  const ProjectedTime target = FindKeyResults(phase, table, {})->time->targets.at(0);
   EXPECT_DOUBLE_EQ(target.seconds, 8.0 * 16 / 12);
   EXPECT_DOUBLE_EQ(target.interval80->low, 8);
   // The same from the run on 4 cores, speedup 2: T_0 S_0 = 8 · 2 at 4 cores, 16 / 12 · 32 / 4.
   table.reference = 4;
-  EXPECT_DOUBLE_EQ(Answer(phase, table, {})->time->targets.at(0).seconds, 8.0 * 16 / 12);
+  EXPECT_DOUBLE_EQ(FindKeyResults(phase, table, {})->time->targets.at(0).seconds, 8.0 * 16 / 12);
 }
 
 // Repeats of 6 s and 12 s an iteration with speedups 2 and 1 against a run of 12 s: both say 12 s at a speedup of 1.
@@ -227,7 +228,8 @@ TEST(Answers, RepeatsOfTheReference) {
   table.reference = 2;
   table.rows[0].values[Factor::kSpeedup] = 2;
   table.rows[1].values[Factor::kSpeedup] = 1;
-  const TimeAnswer time = *Answer(Phase({Curve(Factor::kSpeedup, {{2, 1}, {32, 12}}, 0, 0)}), table, {})->time;
+  const TimeEstimate time =
+      *FindKeyResults(Phase({Curve(Factor::kSpeedup, {{2, 1}, {32, 12}}, 0, 0)}), table, {})->time;
   EXPECT_DOUBLE_EQ(time.targets[0].seconds, 1);
   EXPECT_DOUBLE_EQ(time.iterations, 3);
 }
@@ -237,13 +239,13 @@ TEST(Answers, NoTimesWithoutRunTimesScalingOrSpeedup) {
   FactorTable table = Times(Scaling::kStrong);
   table.scaling.reset();
   *table.rows[1].runtime = 15;  // 30 s at a speedup of 1: neither the 24 s of 2 cores nor twice that
-  EXPECT_FALSE(Answer(phase, table, {})->time);
+  EXPECT_FALSE(FindKeyResults(phase, table, {})->time);
   table = Times(Scaling::kStrong);
   table.rows[0].runtime.reset();
-  EXPECT_FALSE(Answer(phase, table, {})->time);
+  EXPECT_FALSE(FindKeyResults(phase, table, {})->time);
   const PhaseProjection other = Phase({Curve(Factor::kParallelEfficiency, {{2, 1}, {32, 0.5}}, 0, 0)});
-  const PhaseAnswers answers = *Answer(other, Times(Scaling::kStrong), {});
-  EXPECT_FALSE(answers.time || answers.peak || answers.reference);
+  const KeyResults key_results = *FindKeyResults(other, Times(Scaling::kStrong), {});
+  EXPECT_FALSE(key_results.time || key_results.peak || key_results.reference);
   EXPECT_THAT(WriteProjectionCsv({other}), Not(HasSubstr("runtime")));
 }
 
@@ -253,11 +255,11 @@ TEST(Answers, RunTimesAndSpeedupsTellTheScaling) {
   const PhaseProjection phase = Phase({Curve(Factor::kSpeedup, {{2, 1}, {32, 12}}, 0, 0)});
   FactorTable table = Times(Scaling::kStrong);
   table.scaling.reset();
-  EXPECT_DOUBLE_EQ(Answer(phase, table, {})->time->targets.at(0).seconds, 8.0 / 12);
+  EXPECT_DOUBLE_EQ(FindKeyResults(phase, table, {})->time->targets.at(0).seconds, 8.0 / 12);
   *table.rows[1].runtime = 24;
-  EXPECT_DOUBLE_EQ(Answer(phase, table, {})->time->targets.at(0).seconds, 8.0 * 16 / 12);
+  EXPECT_DOUBLE_EQ(FindKeyResults(phase, table, {})->time->targets.at(0).seconds, 8.0 * 16 / 12);
   table.rows.pop_back();
-  EXPECT_FALSE(Answer(phase, table, {})->time);
+  EXPECT_FALSE(FindKeyResults(phase, table, {})->time);
 }
 
 // LB 0.8 (0.75 to 0.9), communication 0.5, computation 1.25: PE 0.4, GE 0.5. Perfect communication brings 100 %, PE 0.8
@@ -272,9 +274,9 @@ TEST(Answers, OnePerfectFactor) {
       Phase({one(Factor::kGlobalEfficiency, 0.5, true), one(Factor::kParallelEfficiency, 0.4, true),
              one(Factor::kLoadBalance, 0.8, false), one(Factor::kCommunicationEfficiency, 0.5, false),
              one(Factor::kComputationScalability, 1.25, false), one(Factor::kSpeedup, 8, true)});
-  const PhaseAnswers answers = *Answer(phase, Times(Scaling::kStrong), {});
-  ASSERT_EQ(answers.perfect.size(), 1u);
-  const std::vector<PerfectFactor>& factors = answers.perfect[0].factors;
+  const KeyResults key_results = *FindKeyResults(phase, Times(Scaling::kStrong), {});
+  ASSERT_EQ(key_results.perfect.size(), 1u);
+  const std::vector<PerfectFactor>& factors = key_results.perfect[0].factors;
   ASSERT_EQ(factors.size(), 3u);
   EXPECT_EQ(factors[0].factor, Factor::kCommunicationEfficiency);
   EXPECT_DOUBLE_EQ(factors[0].gain, 1);
@@ -293,13 +295,13 @@ TEST(Answers, OnePerfectFactor) {
 
 TEST(Answers, CountsBeyondTheHorizonAreNoEvidence) {
   PhaseProjection phase = Phase({});
-  phase.horizon = EvidenceHorizon{Factor::kParallelEfficiency, 0.2, 64, EvidenceHorizon::Reach::kUpTo};
-  EXPECT_TRUE(IsEvidence(phase, Factor::kParallelEfficiency, At(64)));
-  EXPECT_FALSE(IsEvidence(phase, Factor::kParallelEfficiency, At(65)));
-  EXPECT_FALSE(IsEvidence(phase, Factor::kParallelEfficiency, MoreThan(128)));
-  EXPECT_TRUE(IsEvidence(phase, Factor::kParallelEfficiency, Below(128)));
-  phase.horizon = EvidenceHorizon{Factor::kParallelEfficiency, 0.2, 128, EvidenceHorizon::Reach::kAtLeast};
-  EXPECT_TRUE(IsEvidence(phase, Factor::kParallelEfficiency, MoreThan(128)));
+  phase.reliable_range = ReliableRange{Factor::kParallelEfficiency, 0.2, 64, ReliableRange::Reach::kUpTo};
+  EXPECT_TRUE(IsReliable(phase, Factor::kParallelEfficiency, At(64)));
+  EXPECT_FALSE(IsReliable(phase, Factor::kParallelEfficiency, At(65)));
+  EXPECT_FALSE(IsReliable(phase, Factor::kParallelEfficiency, MoreThan(128)));
+  EXPECT_TRUE(IsReliable(phase, Factor::kParallelEfficiency, Below(128)));
+  phase.reliable_range = ReliableRange{Factor::kParallelEfficiency, 0.2, 128, ReliableRange::Reach::kAtLeast};
+  EXPECT_TRUE(IsReliable(phase, Factor::kParallelEfficiency, MoreThan(128)));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // Key results of a projection: the core counts up to which efficiency stays above a level, where speedup peaks, time
-// and cost of an iteration, and the potential gain from removing each loss [docs/formulas.md, answers].
+// and cost of an iteration, and the potential gain from removing each loss [docs/formulas.md, key results].
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace farscale {
 struct FactorProjection;
 struct PhaseProjection;
 
-struct AnswerSettings {
+struct KeyResultSettings {
   std::vector<double> levels = {0.8, 0.75, 0.5};  // of efficiency, as shares
 };
 
@@ -35,25 +35,25 @@ struct CountBound {
 };
 
 // A core count read off a curve, with the counts read off the bounds of its 80 % interval: both or none.
-struct CountAnswer {
+struct CountEstimate {
   CountBound value;
   std::optional<CountBound> low, high;
 
-  friend bool operator==(const CountAnswer&, const CountAnswer&) = default;
+  friend bool operator==(const CountEstimate&, const CountEstimate&) = default;
 };
 
 // The largest core count with an efficiency of at least `level`.
-struct LevelAnswer {
+struct LevelCounts {
   double level = 0;
-  std::optional<CountAnswer> parallel;  // of parallel efficiency; nothing where it is not projected
-  std::optional<CountAnswer> relative;  // of efficiency relative to the reference; nothing without speedup
+  std::optional<CountEstimate> parallel;  // of parallel efficiency; nothing where it is not projected
+  std::optional<CountEstimate> relative;  // of efficiency relative to the reference; nothing without speedup
 
-  friend bool operator==(const LevelAnswer&, const LevelAnswer&) = default;
+  friend bool operator==(const LevelCounts&, const LevelCounts&) = default;
 };
 
 // Where the projected speedup is largest; kMoreThan where it still grows at the end of the curve.
 struct SpeedupPeak {
-  CountAnswer count;
+  CountEstimate count;
   double speedup = 0;  // there, or at the end of the curve
   std::optional<IntervalBounds> speedup80;
 
@@ -69,11 +69,11 @@ struct ProjectedTime {
   friend bool operator==(const ProjectedTime&, const ProjectedTime&) = default;
 };
 
-struct TimeAnswer {
+struct TimeEstimate {
   double iterations = 1;               // of the phase in the reference run
   std::vector<ProjectedTime> targets;  // those with a time that a number can hold
 
-  friend bool operator==(const TimeAnswer&, const TimeAnswer&) = default;
+  friend bool operator==(const TimeEstimate&, const TimeEstimate&) = default;
 };
 
 // Potential gain if one factor were 1 and the others stayed.
@@ -94,32 +94,32 @@ struct PerfectAtTarget {
   friend bool operator==(const PerfectAtTarget&, const PerfectAtTarget&) = default;
 };
 
-struct PhaseAnswers {
-  std::optional<double> reference;  // cores of the run that relative efficiency and speedup compare with
-  std::vector<LevelAnswer> levels;  // in the order of the settings
-  std::optional<SpeedupPeak> peak;  // nothing without speedup
-  std::optional<TimeAnswer> time;   // nothing where run times, speedup or the scaling are unknown
+struct KeyResults {
+  std::optional<double> reference;   // cores of the run that relative efficiency and speedup compare with
+  std::vector<LevelCounts> levels;   // in the order of the settings
+  std::optional<SpeedupPeak> peak;   // nothing without speedup
+  std::optional<TimeEstimate> time;  // nothing where run times, speedup or the scaling are unknown
   std::vector<PerfectAtTarget> perfect;
 
-  friend bool operator==(const PhaseAnswers&, const PhaseAnswers&) = default;
+  friend bool operator==(const KeyResults&, const KeyResults&) = default;
 };
 
 // For a phase of a completed table; nothing where nothing is projected.
-std::optional<PhaseAnswers> Answer(const PhaseProjection& projection, const FactorTable& table,
-                                   const AnswerSettings& settings);
+std::optional<KeyResults> FindKeyResults(const PhaseProjection& projection, const FactorTable& table,
+                                         const KeyResultSettings& settings);
 
 // Adds core hours to the suggested runs, where times and speedup are known.
 void AddCosts(PhaseProjection& projection, const FactorTable& table);
 
 // The largest core count at which a factor that is projected, multiplied by `scale`(cores), is at least `level`.
-CountAnswer LargestCountWith(const PhaseProjection& projection, const FactorProjection& factor, double level,
-                             const std::function<double(double cores)>& scale);
+CountEstimate LargestCountWith(const PhaseProjection& projection, const FactorProjection& factor, double level,
+                               const std::function<double(double cores)>& scale);
 
 // Of all cores, in core hours; of an iteration from its seconds.
 double CoreHours(double cores, double seconds);
 
 // Whether a count read off the curve of a factor is reliable [projection/horizon.h]; one below the smallest run
 // is.
-bool IsEvidence(const PhaseProjection& projection, Factor factor, const CountBound& value);
+bool IsReliable(const PhaseProjection& projection, Factor factor, const CountBound& value);
 
 }  // namespace farscale
