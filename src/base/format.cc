@@ -72,6 +72,8 @@ std::string FormatCores(double cores) {
   return Grouped(static_cast<std::uint64_t>(whole));
 }
 
+std::string FormatCoreCount(double cores) { return FormatCores(cores) + (cores == 1 ? " core" : " cores"); }
+
 std::string FormatSignificant(double value, int digits) {
   if (!std::isfinite(value) || value == 0) return fmt::format("{}", value);
   const int before_point = static_cast<int>(std::floor(std::log10(std::fabs(value)))) + 1;
@@ -84,5 +86,12 @@ std::string FormatRatio(double ratio) {
 }
 
 std::string FormatExact(double value) { return fmt::format("{}", value); }
+
+std::string FormatRange(const std::string& low, const std::string& high, const char* between) {
+  if (low == high) return low;
+  const std::size_t unit = low.rfind(' ');
+  const bool is_shared = unit != std::string::npos && high.ends_with(low.substr(unit));
+  return (is_shared ? low.substr(0, unit) : low) + between + high;
+}
 
 }  // namespace farscale

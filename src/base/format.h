@@ -14,8 +14,12 @@ std::string FormatSeconds(double seconds);                // 0.00123 -> "1.23 ms
 std::string FormatBytes(std::uint64_t bytes);             // 3600721 -> "3.4 MiB"
 std::string FormatCount(std::uint64_t count);             // 1048576 -> "1,048,576"
 std::string FormatCores(double cores);                    // the same for numbers that may be fractions
+std::string FormatCoreCount(double cores);                // 1 -> "1 core", 1024 -> "1,024 cores"
 std::string FormatSignificant(double value, int digits);  // 0.00123456, 3 -> "0.00123"
 std::string FormatRatio(double ratio);                    // 8.192 -> "8.2×", 0.5 -> "0.5×"
 std::string FormatExact(double value);                    // shortest text that reads back as the same number
+
+// Two formatted bounds as one range, with a common unit at its end: "20.4–59.4 %"; one of them when they are the same.
+std::string FormatRange(const std::string& low, const std::string& high, const char* between = "–");
 
 }  // namespace farscale

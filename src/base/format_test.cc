@@ -43,6 +43,8 @@ TEST(Format, BytesAndCounts) {
   EXPECT_EQ(FormatCores(1000000), "1,000,000");
   EXPECT_EQ(FormatCores(12.5), "12.5");
   EXPECT_EQ(FormatCores(1e20), "1.00e+20");
+  EXPECT_EQ(FormatCoreCount(1), "1 core");
+  EXPECT_EQ(FormatCoreCount(1024), "1,024 cores");
 }
 
 TEST(Format, SignificantDigits) {
@@ -53,6 +55,12 @@ TEST(Format, SignificantDigits) {
   EXPECT_EQ(FormatRatio(8.192), "8.2×");
   EXPECT_EQ(FormatRatio(131.07), "131×");
   EXPECT_EQ(FormatRatio(31250), "31,250×");
+}
+
+TEST(Format, RangesHaveOneUnit) {
+  EXPECT_EQ(FormatRange("20.4 %", "59.4 %"), "20.4–59.4 %");
+  EXPECT_EQ(FormatRange("900 ms", "1.20 s", " – "), "900 ms – 1.20 s");
+  EXPECT_EQ(FormatRange("3", "3"), "3");
 }
 
 TEST(Format, ExactReadsBackAsTheSameNumber) {

@@ -44,7 +44,7 @@ const FactorRow& RowAt(const std::vector<FactorRow>& rows, std::int64_t cores) {
 }
 
 std::string OnCores(const FactorRow& row) {
-  return fmt::format("on {} core{}", FormatCores(static_cast<double>(row.cores)), row.cores == 1 ? "" : "s");
+  return "on " + FormatCoreCount(static_cast<double>(row.cores));
 }
 
 std::string CauseOf(Factor factor, double value) {

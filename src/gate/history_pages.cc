@@ -56,7 +56,7 @@ ReportData DataOf(const HistoryView& view, const HistoryTrack& track) {
                      {"svg", DrawTrack(view, track)},
                      {"counts", ReportData::array()},
                      {"rows", ReportData::array()}};
-  for (const double cores : track.cores) data["counts"].push_back(CoresInWords({cores}));
+  for (const double cores : track.cores) data["counts"].push_back(FormatCoreCount(cores));
   for (std::size_t i = 0; i < view.history.size(); ++i) {
     ReportData values = ReportData::array();
     for (const std::optional<double>& value : track.values[i]) values.push_back(Mean(track, value));

@@ -63,7 +63,7 @@ class LevelJudge {
     }
     if (!measured.empty() && cores < measured.front()) {
       return Undecidable(judgement, fmt::format("{} was not measured, and runs begin at {}", Subject(cores),
-                                                CoresInWords({measured.front()})));
+                                                FormatCoreCount(measured.front())));
     }
     return Projected(judgement);
   }
@@ -105,7 +105,7 @@ class LevelJudge {
     const double reach = ReliableUpTo(*projection, witness);
     if (cores > reach) {
       return Undecidable(judgement, fmt::format("{} lies beyond the reliable range, which ends at {}", Subject(cores),
-                                                CoresInWords({WholeCores(reach)})));
+                                                FormatCoreCount(WholeCores(reach))));
     }
     judgement.value = reading->value;
     judgement.confidence = rule_.confidence.value_or(kProjectedConfidence);

@@ -26,31 +26,28 @@ std::string FormatBound(const CountBound& bound) {
   return bound.kind == BoundKind::kMoreThan ? "more than " + cores : cores;
 }
 
-// "38–56", "2.64–3.06 ms", or one of both when they are the same.
-std::string JoinBounds(const std::string& low, const std::string& high, const char* between) {
-  if (low == high) return low;
-  const std::size_t unit = low.rfind(' ');
-  const bool is_shared = unit != std::string::npos && high.ends_with(low.substr(unit));
-  return (is_shared ? low.substr(0, unit) : low) + between + high;
-}
-
 std::string FormatCountBounds(const CountEstimate& answer, const char* between) {
   if (!answer.low || !answer.high) return "unknown";
-  return JoinBounds(FormatBound(*answer.low), FormatBound(*answer.high), between);
+  return FormatRange(FormatBound(*answer.low), FormatBound(*answer.high), between);
 }
 
 template <typename Format>
 std::string FormatOpenBounds(const std::optional<OpenBounds>& bounds, const char* between, Format format) {
   if (!bounds) return "unknown";
   if (!bounds->high) return "more than " + format(bounds->low);
-  return JoinBounds(format(bounds->low), format(*bounds->high), between);
+  return FormatRange(format(bounds->low), format(*bounds->high), between);
 }
 
-// What is above 1 has nothing to gain from being 1.
-std::string FormatGain(double gain) {
+// "20.4 %", for bounds. What is above 1 has nothing to gain from being 1.
+std::string FormatGainSize(double gain) {
   const double percent = 100 * std::max(0.0, gain);
-  if (percent >= 100) return "+" + FormatSpeedup(percent) + " %";
-  return std::fabs(percent) < 0.05 ? "0 %" : fmt::format("{:+.1f} %", percent);
+  if (percent >= 100) return FormatSpeedup(percent) + " %";
+  return percent < 0.05 ? "0 %" : fmt::format("{:.1f} %", percent);
+}
+
+std::string FormatGain(double gain) {
+  const std::string size = FormatGainSize(gain);
+  return size == "0 %" ? size : "+" + size;
 }
 
 // Which answer of a level, and the factor whose curve it was read off.
@@ -146,7 +143,7 @@ std::optional<PeakText> PeakOf(const PhaseProjection& projection) {
                 .beyond = "",
                 .is_end = count.value.kind == BoundKind::kMoreThan};
   if (const auto& bounds = key_results.peak->speedup80) {
-    text.speedup_interval = JoinBounds(FormatSpeedup(bounds->low), FormatSpeedup(bounds->high), "–");
+    text.speedup_interval = FormatRange(FormatSpeedup(bounds->low), FormatSpeedup(bounds->high), "–");
   }
   if (text.is_end && count.low && count.low->kind == BoundKind::kAt) text.beyond = FormatCores(count.low->cores);
   return text;
@@ -202,7 +199,7 @@ std::optional<GainText> GainOf(const PhaseProjection& projection) {
   GainText text{FormatCores(*cores),
                 NameInSentence(best.factor),
                 "",
-                best.gain80 ? FormatOpenBounds(best.gain80, "–", FormatGain) : "",
+                best.gain80 ? FormatOpenBounds(best.gain80, "–", FormatGainSize) : "",
                 {}};
   if (!IsReliable(projection, best.factor, *cores)) {
     if (text.interval.empty()) text.interval = kTooUncertain;
@@ -307,7 +304,7 @@ Factor WholeOf(const std::vector<PerfectAtTarget>& targets) {
 
 // What of it is known.
 ResultCell GainCell(const PhaseProjection& projection, double cores, const PerfectFactor& perfect, Factor whole) {
-  std::string detail = FormatOpenBounds(perfect.gain80, " – ", FormatGain);
+  std::string detail = FormatOpenBounds(perfect.gain80, " – ", FormatGainSize);
   if (!IsReliable(projection, perfect.factor, cores)) return {Name(perfect.factor), detail, false};
   const bool is_global = whole == Factor::kGlobalEfficiency;
   const std::optional<double>& then = is_global ? perfect.global_efficiency : perfect.parallel_efficiency;

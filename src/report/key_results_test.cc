@@ -54,7 +54,7 @@ TEST(KeyResults, Sentences) {
           "Speedup peaks at 256 cores (120–more than 1,024): 12.5 (10.0–15.0) times the run on 8 cores.",
           "256 cores: 500 ms per iteration (400–800 ms), 0.0356 core hours (0.0284–0.0569); phase of 10 iterations: "
           "0.356 core hours.",
-          "Largest potential gain at 256 cores: transfer, +25.0 % (+20.0–+30.0 %); parallel efficiency 0.625 instead "
+          "Largest potential gain at 256 cores: transfer, +25.0 % (20.0–30.0 %); parallel efficiency 0.625 instead "
           "of 0.500."));
 }
 
@@ -124,7 +124,7 @@ TEST(KeyResults, Tables) {
   const auto& perfect = tables[2].rows;
   EXPECT_THAT(tables[2].caption, HasSubstr("with the resulting global efficiency and time per iteration"));
   EXPECT_EQ(perfect[0].cells[0].text, "Transfer +25.0 %");
-  EXPECT_EQ(perfect[0].cells[0].detail, "+20.0 – +30.0 %; 0.600; 400 ms");
+  EXPECT_EQ(perfect[0].cells[0].detail, "20.0 – 30.0 %; 0.600; 400 ms");
   EXPECT_EQ(perfect[1].cells[0].text, "Transfer");
   EXPECT_EQ(perfect[1].cells[1].detail, "more than 0 %");
 }

@@ -122,7 +122,7 @@ std::vector<DiagnosticText> DiagnosticsOf(const Results& results) {
   std::vector<DiagnosticText> list;
   AddFindings("study", results.table.findings, list);
   for (const RunRecord& run : results.runs) {
-    std::string where = FormatCores(static_cast<double>(run.cores)) + " cores";
+    std::string where = FormatCoreCount(static_cast<double>(run.cores));
     if (run.repeat > 0) where += fmt::format(", repeat {}", run.repeat);
     AddFindings(where, run.findings, list);
   }

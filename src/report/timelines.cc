@@ -28,7 +28,7 @@ constexpr Factor kChangedFactors[] = {Factor::kParallelEfficiency, Factor::kLoad
                                       Factor::kTransfer};
 
 std::string HeadingOf(const RunRecord& run) {
-  std::string heading = FormatCores(static_cast<double>(run.cores)) + (run.cores == 1 ? " core" : " cores");
+  std::string heading = FormatCoreCount(static_cast<double>(run.cores));
   if (run.repeat > 0) heading += fmt::format(", repeat {}", run.repeat);
   return heading;
 }

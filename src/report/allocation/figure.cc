@@ -200,7 +200,7 @@ class FigureDrawing {
     }
     canvas_.Line({{kFigureLeft, kFigureTop}, {kFigureLeft, kFigureBottom}, {kFigureRight, kFigureBottom}}, Pen::kAxis);
     canvas_.Text((kFigureLeft + kFigureRight) / 2, kFigureHeight - 12, "cores", Anchor::kMiddle);
-    canvas_.UprightText(16, (kFigureTop + kFigureBottom) / 2, "speedup over " + CoresInWords(pack_.baseline));
+    canvas_.UprightText(16, (kFigureTop + kFigureBottom) / 2, "speedup over " + FormatCoreCount(pack_.baseline));
   }
 
   // A share of the ideal speedup, from where it comes into view.
@@ -234,7 +234,7 @@ class FigureDrawing {
     const double x = X(pack_.reliable);
     canvas_.Line({{x, kFigureTop}, {x, kFigureBottom}}, Pen::kLimit);
     const bool is_right = x > (kFigureLeft + kFigureRight) / 2;
-    canvas_.Text(x + (is_right ? -6 : 6), kFigureBottom - 10, "reliable up to " + CoresInWords(pack_.reliable),
+    canvas_.Text(x + (is_right ? -6 : 6), kFigureBottom - 10, "reliable up to " + FormatCoreCount(pack_.reliable),
                  is_right ? Anchor::kEnd : Anchor::kStart);
   }
 
@@ -252,7 +252,7 @@ class FigureDrawing {
   void Point(const AllocationRow& row) {
     if (!row.speedup.value) return;
     canvas_.Disc(X(row.cores), Y(*row.speedup.value), row.is_measured,
-                 fmt::format("{}: speedup {} ({})", CoresInWords(row.cores), FormatSpeedup(*row.speedup.value),
+                 fmt::format("{}: speedup {} ({})", FormatCoreCount(row.cores), FormatSpeedup(*row.speedup.value),
                              row.is_measured ? "measured" : "predicted"));
   }
 
@@ -288,14 +288,14 @@ class FigureDrawing {
 
 std::string DescribeSpeedup(const AllocationPack& pack) {
   std::string text = fmt::format("Speedup over the run on {} against the number of cores, with the ideal line",
-                                 CoresInWords(pack.baseline));
+                                 FormatCoreCount(pack.baseline));
   const AllocationRow* largest = nullptr;
   for (const AllocationRow& row : pack.rows) {
     if (row.is_measured && row.speedup.value) largest = &row;
   }
   if (largest != nullptr) {
     text += fmt::format(": {} was measured on {}, where {} would be ideal", FormatSpeedup(*largest->speedup.value),
-                        CoresInWords(largest->cores), FormatIdealSpeedup(largest->ideal));
+                        FormatCoreCount(largest->cores), FormatIdealSpeedup(largest->ideal));
   }
   return text + ". The table has every value.";
 }

@@ -24,16 +24,11 @@ using Format = std::function<std::string(double)>;
 constexpr const char* kUnknown = "–";
 constexpr double kHour = 3600, kManySeconds = 2 * kHour;
 
-// "2.64 – 3.06 ms": a unit that both share is said once.
+// "2.64 – 3.06 ms".
 std::string IntervalText(const OpenBounds& bounds, const Format& format) {
   if (!bounds.high) return "from " + format(bounds.low);
-  std::string low = format(bounds.low);
-  const std::string high = format(*bounds.high);
-  if (low == high) return "";
-  const std::size_t unit_low = low.rfind(' '), unit_high = high.rfind(' ');
-  const bool has_units = unit_low != std::string::npos && unit_high != std::string::npos;
-  if (has_units && low.substr(unit_low) == high.substr(unit_high)) low.resize(unit_low);
-  return low + " – " + high;
+  const std::string low = format(bounds.low), high = format(*bounds.high);
+  return low == high ? "" : FormatRange(low, high, " – ");
 }
 
 AllocationCell Cell(const Estimate& estimate, const Format& format) {

@@ -140,8 +140,8 @@ RecommendedJob JobOf(const AllocationPack& pack) {
                       .is_baseline = job.is_baseline,
                       .is_reached = job.kind == Recommendation::Kind::kReached,
                       .is_beyond = pack.reliable > 0 && job.disagreements.empty(),
-                      .size = CoresInWords(job.cores),
-                      .cores = CoresInWords(job.cores)};
+                      .size = FormatCoreCount(job.cores),
+                      .cores = FormatCoreCount(job.cores)};
   if (job.nodes && *job.nodes > 0) {
     text.size += fmt::format(" ({}{} {})", FormatCores(*job.nodes), job.is_measured ? "" : " full",
                              *job.nodes == 1 ? "node" : "nodes");
@@ -154,7 +154,7 @@ RecommendedJob JobOf(const AllocationPack& pack) {
   const auto next = std::ranges::find_if(pack.rows, [&](const AllocationRow& row) {
     return row.is_measured && row.cores > job.cores && row.efficiency.value;
   });
-  if (next != pack.rows.end()) text.next = {CoresInWords(next->cores), WithInterval(next->efficiency)};
+  if (next != pack.rows.end()) text.next = {FormatCoreCount(next->cores), WithInterval(next->efficiency)};
   if (!job.efficiency.value) return text;
   text.efficiency = WithInterval(job.efficiency);
   if (!job.work.value) return text;
@@ -170,11 +170,11 @@ RecommendedJob JobOf(const AllocationPack& pack) {
 // The largest measured count up to the recommended one that is efficient enough; smaller ones that are not.
 void FillMeasured(const AllocationPack& pack, PackText& text) {
   const Recommendation& job = pack.recommendation;
-  if (job.sure) text.sure = {CoresInWords(*job.sure), job.is_surer};
+  if (job.sure) text.sure = {FormatCoreCount(*job.sure), job.is_surer};
   std::vector<std::string> exceptions;
   for (const AllocationRow& row : pack.rows) {
     if (!row.is_measured || row.is_baseline || row.cores > job.cores || !row.efficiency.value) continue;
-    const std::string efficiency = FormatPercent(*row.efficiency.value), cores = CoresInWords(row.cores);
+    const std::string efficiency = FormatPercent(*row.efficiency.value), cores = FormatCoreCount(row.cores);
     const bool is_enough = *row.efficiency.value >= pack.required;
     if (!is_enough && row.cores < job.cores) exceptions.push_back(fmt::format("{} on {}", efficiency, cores));
     if (is_enough) {
@@ -186,14 +186,14 @@ void FillMeasured(const AllocationPack& pack, PackText& text) {
   if (job.disagreements.empty()) return;
   Disagreements disagreements;
   for (const Disagreement& one : job.disagreements) {
-    disagreements.rows.push_back({disagreements.rows.empty(), one.is_baseline, CoresInWords(one.cores),
+    disagreements.rows.push_back({disagreements.rows.empty(), one.is_baseline, FormatCoreCount(one.cores),
                                   WithInterval(one.measured), WithInterval(one.projected)});
   }
   if (job.projected) {
     disagreements.is_none = job.projected->kind == CountBound::Kind::kBelow;
     const bool is_more = job.projected->kind == CountBound::Kind::kMoreThan;
     if (!disagreements.is_none)
-      disagreements.allowed = (is_more ? "more than " : "") + CoresInWords(job.projected->cores);
+      disagreements.allowed = (is_more ? "more than " : "") + FormatCoreCount(job.projected->cores);
   }
   text.disagreements = std::move(disagreements);
 }
@@ -208,7 +208,7 @@ std::optional<ProblemSizes> SizesOf(const AllocationPack& pack, const std::strin
   const AllocationRow &first = *sized.front(), &last = *sized.back();
   return ProblemSizes{&first == &last,          with_unit(*first.size), with_unit(*first.portion),
                       FormatCores(first.cores), with_unit(*last.size),  with_unit(*last.portion),
-                      CoresInWords(last.cores)};
+                      FormatCoreCount(last.cores)};
 }
 
 // The tools that wrote the traces, each once.
@@ -240,7 +240,7 @@ std::optional<RemovedNoise> RemovedNoiseOf(const Results& results, const Allocat
   const auto measured = MeanParallelEfficiency(rows, rows.back().cores);
   const auto without = MeanParallelEfficiency(clean.table.Rows(pack.series, pack.phase), rows.back().cores);
   if (!measured || !without) return std::nullopt;
-  return RemovedNoise{clean.name, CoresInWords(static_cast<double>(rows.back().cores)), FormatFactor(*without),
+  return RemovedNoise{clean.name, FormatCoreCount(static_cast<double>(rows.back().cores)), FormatFactor(*without),
                       FormatFactor(*measured)};
 }
 
@@ -254,7 +254,7 @@ void FillMethod(const Results& results, const AllocationPack& pack, PackText& te
     text.to = FormatCores(measured.back()->cores);
   }
   text.tracers = TracersOf(results);
-  if (pack.cores_per_node) text.cores_per_node = CoresInWords(std::round(*pack.cores_per_node * 10) / 10);
+  if (pack.cores_per_node) text.cores_per_node = FormatCoreCount(std::round(*pack.cores_per_node * 10) / 10);
   text.has_largest_time = measured.back()->iteration.value.has_value();
   text.has_repeats = measured.back()->runs > 1 || pack.repeated_counts > 0;
   text.is_one_repeated = pack.repeated_counts == 1;
@@ -307,7 +307,7 @@ PackText TextOf(const Results& results, const AllocationPack& pack) {
                 .is_scaling_shown = pack.is_scaling_shown,
                 .scaling = pack.scaling ? ToString(*pack.scaling) : "",
                 .sizes = SizesOf(pack, results.problem.unit),
-                .baseline = CoresInWords(pack.baseline),
+                .baseline = FormatCoreCount(pack.baseline),
                 .runs = CountOfNoun(pack.runs, "run"),
                 .counts = CountOfNoun(pack.counts, "core count"),
                 .noise = pack.noise ? FormatPercent(pack.noise->deviation) : "",
@@ -316,7 +316,7 @@ PackText TextOf(const Results& results, const AllocationPack& pack) {
                 .planned_iterations = pack.are_planned ? CountIterations(pack.iterations) : "",
                 .baseline_iterations = HasTimes(pack) && !pack.are_planned ? CountIterations(pack.iterations) : "",
                 .is_one_iteration = pack.iterations == 1,
-                .reliable = CoresInWords(pack.reliable),
+                .reliable = FormatCoreCount(pack.reliable),
                 .superlinear = pack.superlinear,
                 .job = JobOf(pack)};
   text.has_intervals =
@@ -378,8 +378,6 @@ std::string FormatIdealSpeedup(double ideal) {
   if (is_whole) return FormatCores(std::round(ideal));
   return ideal < 1000 ? fmt::format("{:.2f}", ideal) : FormatCores(ideal);
 }
-
-std::string CoresInWords(double cores) { return FormatCores(cores) + (cores == 1 ? " core" : " cores"); }
 
 std::string PhaseInWords(const PhaseId& phase) {
   const std::string whole = fmt::format("the phase \"{}\"", phase.name);

@@ -30,9 +30,6 @@ bool HasSizes(const AllocationPack& pack);
 // All digits where it is a whole number.
 std::string FormatIdealSpeedup(double ideal);
 
-// "1 core", "1,024 cores".
-std::string CoresInWords(double cores);
-
 std::string FormatProblemSize(double size);
 
 // "the group "pp" of ranks in the phase "step"".

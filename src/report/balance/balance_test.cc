@@ -536,7 +536,7 @@ TEST(BalancePages, EverythingIsOnOnePageWithoutScripts) {
   }
   const std::string markdown = WriteBalanceMarkdown(model, BalanceTemplates());
   EXPECT_THAT(markdown,
-              HasSubstr("| RefineLB every 20 iterations | 16 | 64 | 4 | 205 ms | 8.20 s | 21.2 % (19.2 % – 23.2 %) |"));
+              HasSubstr("| RefineLB every 20 iterations | 16 | 64 | 4 | 205 ms | 8.20 s | 21.2 % (19.2–23.2 %) |"));
   EXPECT_THAT(markdown, Not(HasSubstr("GreedyLB every 10")));
   for (const auto& [name, svg] : model.figures) EXPECT_THAT(markdown, HasSubstr("(figures/" + name + ")"));
 }
@@ -565,7 +565,7 @@ TEST(BalanceText, TheBestAndWhatTheyAreComparedWith) {
   EXPECT_THAT(text, HasSubstr("Phase step of 2 runs on 16 and 64 ranks, replayed in 6 configurations, 4 of them with "
                               "balancing.\n"));
   EXPECT_THAT(text, HasSubstr("\nRefineLB every 20 iterations     64            4                   205 ms    8.20 s  "
-                              "21.2 % (19.2 % – 23.2 %)  "));
+                              "21.2 % (19.2–23.2 %)  "));
   EXPECT_THAT(text, HasSubstr("\nno balancing                     16            1                   250 ms    10.0 s"));
   EXPECT_THAT(text, HasSubstr("\n3 configurations more\n"));
   EXPECT_THAT(text, HasSubstr("\nLeft out:\nRefineLB every 20 iterations with 64 tasks on 8 processors: tasks wait for "

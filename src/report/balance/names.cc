@@ -87,7 +87,7 @@ std::string SayGain(const Gain& gain) {
 }
 
 std::string GainInterval(const Gain& gain) {
-  return HasInterval(gain) ? FormatPercent(gain.low) + " – " + FormatPercent(gain.high) : "";
+  return HasInterval(gain) ? FormatRange(FormatPercent(gain.low), FormatPercent(gain.high)) : "";
 }
 
 std::vector<NamedPart> PartsOf(const MakespanParts& parts) {

@@ -33,7 +33,7 @@ bool HasInterval(const Gain& gain);
 std::string SayGain(const Gain& gain);
 // Of a makespan over that of what it is compared with: "no more and no less", too.
 std::string SayChange(double makespan, double reference);
-// For tables: "18.0 % – 23.1 %", or nothing.
+// For tables: "18.0–23.1 %", or nothing.
 std::string GainInterval(const Gain& gain);
 
 // Bytes that are no integer, or more than one holds.

@@ -136,7 +136,7 @@ class ComparedPhaseSection {
   }
 
   static FactorTableOfCount LargestTable(const ComparedCount& count) {
-    FactorTableOfCount table{.cores = CoresText(count.cores),
+    FactorTableOfCount table{.cores = FormatCoreCount(count.cores),
                              .whole = count.efficiency ? NameInSentence(count.whole) : "it"};
     for (const ComparedFactor& one : count.factors) {
       FactorOfCount row{.name = Name(one.factor), .indent = Indent(DepthOf(one.factor))};

@@ -30,7 +30,7 @@ struct MeasuredChange {
 
 MeasuredChange ChangeOf(const ComparedCount& count, const ComparedNumber& number, std::string (*format)(double),
                         const std::optional<Decomposition>& difference) {
-  MeasuredChange text{.cores = CoresText(count.cores),
+  MeasuredChange text{.cores = FormatCoreCount(count.cores),
                       .factor = NameInSentence(count.whole),
                       .from = format(*number.before),
                       .to = format(*number.after),
@@ -102,7 +102,7 @@ std::optional<ProjectedChange> ProjectedOf(const ComparedPhase& phase) {
   const ComparedTarget* told = phase.targets.empty() ? nullptr : TellingTarget(phase);
   if (told == nullptr) return std::nullopt;
   const ProjectedPair& pair = told->efficiency;
-  ProjectedChange text{.cores = CoresText(told->cores),
+  ProjectedChange text{.cores = FormatCoreCount(told->cores),
                        .factor = NameInSentence(told->whole),
                        .from = WithInterval(told->whole, *pair.before),
                        .to = WithInterval(told->whole, *pair.after),
@@ -115,7 +115,7 @@ std::optional<ProjectedChange> ProjectedOf(const ComparedPhase& phase) {
   const auto beyond = std::ranges::find_if(phase.targets, [&](const ComparedTarget& target) {
     return target.efficiency.is_reliable && target.cores > told->cores;
   });
-  if (pair.is_apart && beyond != phase.targets.end()) text.overlap_from = CoresText(beyond->cores);
+  if (pair.is_apart && beyond != phase.targets.end()) text.overlap_from = FormatCoreCount(beyond->cores);
   return text;
 }
 
@@ -181,8 +181,6 @@ struct Findings {
 };
 
 }  // namespace
-
-std::string CoresText(double cores) { return FormatCores(cores) + (cores == 1 ? " core" : " cores"); }
 
 std::string NameOf(const Contribution& part) {
   switch (part.kind) {

@@ -9,9 +9,6 @@
 
 namespace farscale {
 
-// "1 core", "1,024 cores".
-std::string CoresText(double cores);
-
 // "serialization", "the base (instructions of the reference run)".
 std::string NameOf(const Contribution& part);
 
