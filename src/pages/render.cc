@@ -166,6 +166,26 @@ std::vector<std::string> RenderSentences(const Partials& templates, const std::s
   return sentences;
 }
 
+LabelledTexts RenderLabelledTexts(const Partials& templates, const std::string& name, const ReportData& data) {
+  LabelledTexts texts;
+  for (const std::string& line : RenderSentences(templates, name, data)) {
+    const std::size_t colon = line.find(": ");
+    if (colon == std::string::npos) {
+      throw Error(ErrorKind::kUsage, templates.at(name).file, "has a line without a name and a colon: " + line);
+    }
+    texts.emplace_back(line.substr(0, colon), line.substr(colon + 2));
+  }
+  return texts;
+}
+
+void AddWhetherFilled(ReportData& data, const std::vector<std::string>& lists) {
+  for (const std::string& list : lists) {
+    std::string name = "has" + list;
+    name[3] = static_cast<char>(name[3] - 'a' + 'A');
+    data[name] = !data.at(list).empty();
+  }
+}
+
 std::string RenderText(const Partials& templates, const std::string& name, const ReportData& data) {
   const std::string text = RenderTemplate(templates.at(name), data, Escape::kText, templates);
   return AlignTables(WithoutDoubleBlankLines(text));

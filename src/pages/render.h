@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "pages/template_text.h"
@@ -67,6 +68,13 @@ std::string RenderTemplate(const Template& source, const ReportData& data, Escap
 
 // The sentences that the text template `name` of `templates` makes of the data: its lines that are not empty.
 std::vector<std::string> RenderSentences(const Partials& templates, const std::string& name, const ReportData& data);
+
+// The same of a template whose lines are names and texts: "caption: All of the run.".
+using LabelledTexts = std::vector<std::pair<std::string, std::string>>;
+LabelledTexts RenderLabelledTexts(const Partials& templates, const std::string& name, const ReportData& data);
+
+// For templates that ask whether a list of the object holds anything: `hasCauses` of `causes`.
+void AddWhetherFilled(ReportData& data, const std::vector<std::string>& lists);
 
 // The text template `name` for a terminal: lines that begin with | are rows of a table, whose columns are padded.
 std::string RenderText(const Partials& templates, const std::string& name, const ReportData& data);

@@ -341,17 +341,13 @@ PackText TextOf(const Results& results, const AllocationPack& pack) {
 AllocationText DescribeAllocation(const Results& results, const AllocationPack& pack, const Partials& templates) {
   const ReportData data = ToData(TextOf(results, pack));
   const auto sentences = [&](const char* name) { return RenderSentences(templates, name, data); };
-  AllocationText text{.recommendation = sentences("allocation_recommendation.txt"),
-                      .measurement = Join(sentences("allocation_measurement.txt"), " "),
-                      .prediction = Join(sentences("allocation_prediction.txt"), " "),
-                      .note = Join(sentences("allocation_note.txt"), " "),
-                      .contradictions = sentences("allocation_contradictions.txt"),
-                      .missing = sentences("allocation_missing.txt")};
-  for (const std::string& line : sentences("allocation_facts.txt")) {
-    const std::size_t colon = line.find(": ");
-    text.facts.emplace_back(line.substr(0, colon), line.substr(colon + 2));
-  }
-  return text;
+  return {.facts = RenderLabelledTexts(templates, "allocation_facts.txt", data),
+          .recommendation = sentences("allocation_recommendation.txt"),
+          .measurement = Join(sentences("allocation_measurement.txt"), " "),
+          .prediction = Join(sentences("allocation_prediction.txt"), " "),
+          .note = Join(sentences("allocation_note.txt"), " "),
+          .contradictions = sentences("allocation_contradictions.txt"),
+          .missing = sentences("allocation_missing.txt")};
 }
 
 bool Any(const AllocationPack& pack, const std::function<bool(const AllocationRow&)>& has) {

@@ -3,7 +3,6 @@
 
 #include <functional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "pages/render.h"
@@ -13,7 +12,7 @@ namespace farscale {
 
 // Lists of sentences but for the names and values of the facts.
 struct AllocationText {
-  std::vector<std::pair<std::string, std::string>> facts;  // code and case, phase, scaling, baseline, planned work
+  LabelledTexts facts;  // code and case, phase, scaling, baseline, planned work
   std::vector<std::string> recommendation;
   std::string measurement, prediction;  // paragraphs
   std::string note;                     // on numbers and intervals of the table; one paragraph

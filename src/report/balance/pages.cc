@@ -175,10 +175,7 @@ Data FindingsOf(const WhatIf& what_if) {
 
 Data MethodOf(const WhatIf& what_if, const Partials& templates) {
   Data list = Data::array();
-  for (const std::string& line : DescribeMethod(what_if, templates)) {
-    const std::size_t colon = line.find(": ");
-    list.push_back({{"name", line.substr(0, colon)}, {"value", line.substr(colon + 2)}});
-  }
+  for (const auto& [name, value] : DescribeMethod(what_if, templates)) list.push_back({{"name", name}, {"value", value}});
   return list;
 }
 
@@ -235,11 +232,6 @@ std::string RanksOf(const WhatIf& what_if) {
   return Join(ranks, ", ") + " and " + last;
 }
 
-void Add(const char* key, const char* has, Data list, Data& data) {
-  data[has] = !list.empty();
-  data[key] = std::move(list);
-}
-
 bool AnyOutcome(const WhatIf& what_if, auto condition) { return std::ranges::any_of(what_if.outcomes, condition); }
 
 void AddCases(const WhatIf& what_if, const Partials& templates, std::size_t top, ReportModel& model) {
@@ -274,8 +266,8 @@ void AddCases(const WhatIf& what_if, const Partials& templates, std::size_t top,
   model.data["cases"] = farscale::ToData(lines);
   model.data["hasSeveralCases"] = cases.size() > 1;
   model.data["otherCases"] = !details.empty() && others > 0 ? CountOf(others, "case") : "";
-  Add("details", "hasDetails", farscale::ToData(details), model.data);
-  Add("configurations", "hasConfigurations", farscale::ToData(configurations), model.data);
+  model.data["details"] = farscale::ToData(details);
+  model.data["configurations"] = farscale::ToData(configurations);
   model.data["hasMoreConfigurations"] = has_more;
 }
 
@@ -303,18 +295,20 @@ ReportModel BuildBalanceModel(const WhatIf& what_if, const Partials& templates,
   data["hasLaterIterations"] =
       AnyOutcome(what_if, [](const auto& outcome) { return outcome.later_iteration.has_value(); });
   AddCases(what_if, templates, top, model);
-  Add("maps", "hasMaps", LoadMaps(what_if, "balance", model), data);
-  Add("averages", "hasAverages", AverageLoadFigures(what_if, "balance", model), data);
-  Add("projections", "hasProjections", ProjectionsOf(projections), data);
+  data["maps"] = LoadMaps(what_if, "balance", model);
+  data["averages"] = AverageLoadFigures(what_if, "balance", model);
+  data["projections"] = ProjectionsOf(projections);
   data["projectionSentences"] = DescribeProjections(projections, templates);
-  Add("mappings", "hasMappings", farscale::ToData(MappingsOf(what_if)), data);
+  data["mappings"] = farscale::ToData(MappingsOf(what_if));
   data["mappingSentences"] = DescribeMappings(what_if, templates);
-  Add("leftOut", "hasLeftOut", DescribeLeftOut(what_if), data);
-  Add("runs", "hasRuns", farscale::ToData(RunsOf(what_if)), data);
-  Add("stateCosts", "hasStateCosts", StateCostsOf(what_if), data);
-  Add("fidelity", "hasFidelity", DescribeFidelity(what_if, templates), data);
+  data["leftOut"] = DescribeLeftOut(what_if);
+  data["runs"] = farscale::ToData(RunsOf(what_if));
+  data["stateCosts"] = StateCostsOf(what_if);
+  data["fidelity"] = DescribeFidelity(what_if, templates);
   data["method"] = MethodOf(what_if, templates);
-  Add("diagnostics", "hasDiagnostics", FindingsOf(what_if), data);
+  data["diagnostics"] = FindingsOf(what_if);
+  AddWhetherFilled(data, {"details", "configurations", "maps", "averages", "projections", "mappings", "leftOut", "runs",
+                          "stateCosts", "fidelity", "diagnostics"});
   return model;
 }
 

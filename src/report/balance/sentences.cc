@@ -527,13 +527,13 @@ Sentences DescribeProjections(const std::vector<BalancedProjection>& list, const
   return RenderSentences(templates, "balance_projections.txt", {{"ways", ToData(ways)}});
 }
 
-Sentences DescribeMethod(const WhatIf& what_if, const Partials& templates) {
+LabelledTexts DescribeMethod(const WhatIf& what_if, const Partials& templates) {
   const Method method{
       what_if.network,           what_if.computation,
       what_if.task_bytes_source, what_if.predictor,
       what_if.cost_model,        what_if.noise_replicas == 0 ? "" : CountOf(what_if.noise_replicas, "replica"),
       what_if.runs.size() > 1,   what_if.same_problem};
-  return RenderSentences(templates, "balance_method.txt", ToData(method));
+  return RenderLabelledTexts(templates, "balance_method.txt", ToData(method));
 }
 
 Sentences DescribeLeftOut(const WhatIf& what_if) {

@@ -38,8 +38,8 @@ Sentences DescribeFidelity(const WhatIf& what_if, const Partials& templates);
 // Parallel efficiency on the most processors that were replayed or are reliable, with balancing and without.
 Sentences DescribeProjections(const std::vector<BalancedProjection>& list, const Partials& templates);
 
-// How it was simulated, each "Name: value".
-Sentences DescribeMethod(const WhatIf& what_if, const Partials& templates);
+// How it was simulated: names and values.
+LabelledTexts DescribeMethod(const WhatIf& what_if, const Partials& templates);
 
 // What was left out, by reason: "RefineLB every 20 iterations with 64 tasks on 16 processors and 3 more: why".
 Sentences DescribeLeftOut(const WhatIf& what_if);
