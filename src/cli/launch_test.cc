@@ -8,11 +8,13 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "support/errors.h"
 #include "support/temporary_folder.h"
 
 namespace farscale {
 namespace {
 
+using test::OutputErrorOf;
 using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -92,36 +94,25 @@ TEST_F(Environment, TellsWhichRanksRepeatTheFirst) {
   EXPECT_FALSE(IsRepetition(line));
 }
 
-template <typename Call>
-std::string OutputError(Call call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.exit_code(), 5);
-    return error.what();
-  }
-  return "";
-}
-
 TEST(LaunchCheck, ResultsNeedAFileInAFolderThatExists) {
   const test::TemporaryFolder folder;
   const std::string path = folder.path().string();
-  EXPECT_EQ(OutputError([&] { CheckResultFile(path + "/run8.json"); }), "");
-  EXPECT_THAT(OutputError([&] { CheckResultFile(path); }), HasSubstr("names a folder"));
-  EXPECT_THAT(OutputError([&] { CheckResultFile(path + "/no/run8.json"); }), HasSubstr("does not exist"));
-  EXPECT_THAT(OutputError([&] { CheckResultFile("/dev/null"); }), HasSubstr("is no ordinary file"));
-  EXPECT_THAT(OutputError([&] { CheckResultFile(path + "/" + std::string(241, 'x')); }), HasSubstr("240 characters"));
-  EXPECT_THAT(OutputError([] { CheckResultFile(""); }), HasSubstr("no file is named"));
+  EXPECT_EQ(OutputErrorOf([&] { CheckResultFile(path + "/run8.json"); }), "no error");
+  EXPECT_THAT(OutputErrorOf([&] { CheckResultFile(path); }), HasSubstr("names a folder"));
+  EXPECT_THAT(OutputErrorOf([&] { CheckResultFile(path + "/no/run8.json"); }), HasSubstr("does not exist"));
+  EXPECT_THAT(OutputErrorOf([&] { CheckResultFile("/dev/null"); }), HasSubstr("is no ordinary file"));
+  EXPECT_THAT(OutputErrorOf([&] { CheckResultFile(path + "/" + std::string(241, 'x')); }), HasSubstr("240 characters"));
+  EXPECT_THAT(OutputErrorOf([] { CheckResultFile(""); }), HasSubstr("no file is named"));
 }
 
 TEST(LaunchCheck, TracesNeedAFolderWithoutOne) {
   const test::TemporaryFolder folder;
   const std::string path = folder.path().string();
-  EXPECT_EQ(OutputError([&] { CheckTraceFolder(path + "/new/8"); }), "");
+  EXPECT_EQ(OutputErrorOf([&] { CheckTraceFolder(path + "/new/8"); }), "no error");
   WriteFile(folder.path() / "file", "");
-  EXPECT_THAT(OutputError([&] { CheckTraceFolder(path + "/file"); }), HasSubstr("is a file"));
+  EXPECT_THAT(OutputErrorOf([&] { CheckTraceFolder(path + "/file"); }), HasSubstr("is a file"));
   WriteFile(folder.path() / "traces.otf2", "");
-  EXPECT_THAT(OutputError([&] { CheckTraceFolder(path); }), HasSubstr("contains a trace already"));
+  EXPECT_THAT(OutputErrorOf([&] { CheckTraceFolder(path); }), HasSubstr("contains a trace already"));
 }
 
 }  // namespace

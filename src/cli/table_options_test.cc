@@ -4,27 +4,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/error.h"
 #include "base/files.h"
+#include "support/errors.h"
 #include "support/temporary_folder.h"
 
 namespace farscale {
 namespace {
 
+using test::MessageOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-template <typename Call>
-std::string MessageOf(Call call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.what();
-  } catch (const CLI::ParseError& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 TEST(TableOptions, CoreCountsAreSeparatedByCommas) {
   const auto parse = [](const std::string& text) {
