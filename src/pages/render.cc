@@ -141,7 +141,8 @@ std::string RenderTemplate(const Template& source, const ReportData& data, Escap
   if (escape == Escape::kNone) engine.set_custom_escape([](const std::string& text) { return text; });
   const mustache::data values = ToMustache(data);
   StrictContext context(&values, expanded.places);
-  const std::string text = engine.render(context);
+  std::string text = engine.render(context);
+  std::ranges::replace(text, ExpandedTemplate::kNewline, '\n');
   return escape == Escape::kMarkdown ? WithoutDoubleBlankLines(text) : text;
 }
 
@@ -169,11 +170,12 @@ std::vector<std::string> RenderSentences(const Partials& templates, const std::s
 LabelledTexts RenderLabelledTexts(const Partials& templates, const std::string& name, const ReportData& data) {
   LabelledTexts texts;
   for (const std::string& line : RenderSentences(templates, name, data)) {
-    const std::size_t colon = line.find(": ");
+    const std::size_t colon = line.find(':');
     if (colon == std::string::npos) {
       throw Error(ErrorKind::kUsage, templates.at(name).file, "has a line without a name and a colon: " + line);
     }
-    texts.emplace_back(line.substr(0, colon), line.substr(colon + 2));
+    const std::string_view text = Trim(std::string_view(line).substr(colon + 1));
+    if (!text.empty()) texts.emplace_back(line.substr(0, colon), text);
   }
   return texts;
 }
@@ -237,6 +239,10 @@ std::string RenderHtml(const ReportModel& model, const ReportTemplates& template
   data["script"] = templates.script.text;
   data["scriptHash"] = Sha256Base64(templates.script.text);
   return RenderTemplate(templates.html, data, Escape::kHtml, templates.partials);
+}
+
+std::string RenderMarkdown(const ReportModel& model, const ReportTemplates& templates) {
+  return RenderTemplate(templates.markdown, model.data, Escape::kMarkdown, templates.partials);
 }
 
 }  // namespace farscale

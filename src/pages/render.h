@@ -24,6 +24,11 @@ using ReportData = nlohmann::ordered_json;
   static constexpr std::string_view TagNames() { return #__VA_ARGS__; } \
   auto Tags() const { return std::tie(__VA_ARGS__); }
 
+// The same where all members are texts, which this declares.
+#define FARSCALE_TEXTS(...) \
+  std::string __VA_ARGS__;  \
+  FARSCALE_TAGS(__VA_ARGS__)
+
 // "cores, is_reliable" -> {"cores", "isReliable"}
 std::vector<std::string> SplitTagNames(std::string_view names);
 
@@ -69,7 +74,8 @@ std::string RenderTemplate(const Template& source, const ReportData& data, Escap
 // The sentences that the text template `name` of `templates` makes of the data: its lines that are not empty.
 std::vector<std::string> RenderSentences(const Partials& templates, const std::string& name, const ReportData& data);
 
-// The same of a template whose lines are names and texts: "caption: All of the run.".
+// The same of a template whose lines are names and texts, such as "caption: All of the run."; without those that have
+// no text.
 using LabelledTexts = std::vector<std::pair<std::string, std::string>>;
 LabelledTexts RenderLabelledTexts(const Partials& templates, const std::string& name, const ReportData& data);
 
@@ -102,5 +108,7 @@ struct ReportTemplates {
 // The HTML form. Style sheet and script stand in it, allowed by their hashes alone: nothing else runs, and nothing is
 // fetched. Throws a usage error when one of them would end its element.
 std::string RenderHtml(const ReportModel& model, const ReportTemplates& templates);
+
+std::string RenderMarkdown(const ReportModel& model, const ReportTemplates& templates);
 
 }  // namespace farscale

@@ -83,6 +83,7 @@ class Expansion {
 
   ExpandedTemplate Run(const Template& source) {
     Add(source);
+    std::ranges::replace(result_.text, '\n', ExpandedTemplate::kNewline);
     return std::move(result_);
   }
 
@@ -94,7 +95,7 @@ class Expansion {
     Tag tag;
     std::size_t at = 0;
     while (reader.Next(at, tag)) {
-      const bool is_alone = (tag.kind == '>' || tag.kind == '=' || tag.kind == '!') && StandsAlone(source.text, tag);
+      const bool is_alone = tag.kind != 'v' && tag.kind != '&' && StandsAlone(source.text, tag);
       const std::size_t line = is_alone ? BeginOfLine(source.text, tag.begin) : tag.begin;
       result_.text += source.text.substr(at, std::max(at, line) - at);
       at = is_alone ? EndOfLine(source.text, tag.end) : tag.end;

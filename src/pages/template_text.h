@@ -36,6 +36,9 @@ struct ExpandedTemplate {
   static constexpr const char* kOpen = "\x02";
   static constexpr const char* kClose = "\x03";
   static constexpr char kNumber = '\x04';
+  // In the place of line breaks: lines of tags alone are gone, and the engine, which leaves some of them as blank
+  // lines, must not remove others.
+  static constexpr char kNewline = '\x06';
 
   std::string text;
   std::vector<TagPlace> places;
