@@ -6,7 +6,7 @@
 #include "cli/command.h"
 #include "report/imbalance/pages.h"
 #include "report/loss_growth.h"
-#include "report/losses_text.h"
+#include "report/losses_section.h"
 #include "results/losses_json.h"
 #include "study/automatic_phases.h"
 #include "study/resources.h"
@@ -43,13 +43,13 @@ std::vector<Finding> WarningsOf(const MeasuredRuns& measured) {
   return warnings;
 }
 
-void Print(const Losses& losses, std::size_t top) {
+void Print(const Losses& losses, std::size_t top, const Partials& texts) {
   bool is_first = true;
   for (const LossRecord& record : losses.records) {
-    fmt::print("{}{}", is_first ? "" : "\n", FormatLosses(record, top));
+    fmt::print("{}{}", is_first ? "" : "\n", FormatLosses(record, top, texts));
     is_first = false;
   }
-  if (!losses.growth.empty()) fmt::print("\n{}", FormatGrowth(losses.growth));
+  if (!losses.growth.empty()) fmt::print("\n{}", FormatGrowth(losses.growth, texts));
 }
 
 void Write(const Losses& losses, PageForm form, const ImbalanceOptions& options, const ReportTemplates& templates) {
@@ -57,16 +57,16 @@ void Write(const Losses& losses, PageForm form, const ImbalanceOptions& options,
     WriteOutput(options.output, WriteLossesJson(losses.records, losses.projected, losses.warnings));
     return;
   }
-  const ReportModel model = BuildLossesModel(losses.records, losses.growth, losses.title,
+  const ReportModel model = BuildLossesModel(losses.records, losses.growth, losses.title, templates.partials,
                                              static_cast<std::size_t>(options.top), losses.warnings);
   if (form == PageForm::kHtml) {
-    WriteOutput(options.output, WriteLossesHtml(model, templates));
+    WriteOutput(options.output, RenderHtml(model, templates));
   } else if (form == PageForm::kMarkdown) {
-    WriteOutput(options.output, WriteLossesMarkdown(model, templates));
+    WriteOutput(options.output, RenderMarkdown(model, templates));
   } else {
     WriteFiles(options.output,
-               {{"imbalance.html", WriteLossesHtml(model, templates)},
-                {"imbalance.md", WriteLossesMarkdown(model, templates)},
+               {{"imbalance.html", RenderHtml(model, templates)},
+                {"imbalance.md", RenderMarkdown(model, templates)},
                 {"imbalance.json", WriteLossesJson(losses.records, losses.projected, losses.warnings)}});
   }
 }
@@ -95,9 +95,11 @@ int Imbalance(const ImbalanceOptions& options, const Common& common) {
   Losses losses{TitleOf(study, measured), measured.losses, {}, {}, WarningsOf(measured)};
   const std::vector<PhaseProjection> factors = Project(measured.table, library, study.projection);
   losses.projected = ProjectLosses(losses.records, factors, library, study.projection);
-  if (losses.records.size() > study.phases.size()) losses.growth = DescribeGrowth(losses.projected, factors);
+  if (losses.records.size() > study.phases.size()) {
+    losses.growth = DescribeGrowth(losses.projected, factors, templates.partials);
+  }
   if (form == PageForm::kText) {
-    Print(losses, static_cast<std::size_t>(options.top));
+    Print(losses, static_cast<std::size_t>(options.top), templates.partials);
   } else {
     Write(losses, form, options, templates);
   }

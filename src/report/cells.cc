@@ -35,6 +35,8 @@ std::string PopTone(double value) {
   return std::string(1, kTones[static_cast<std::size_t>(std::clamp(7 + steps, 0.0, 10.0))]);
 }
 
+std::string ShareOrDash(double part, double whole) { return whole > 0 ? FormatPercent(part / whole) : "–"; }
+
 FactorCell ColoredCell(const std::string& text, const std::optional<double>& efficiency) {
   if (!efficiency) return {.text = text};
   return {.text = text, .color = PopColor(*efficiency), .tone = PopTone(*efficiency)};

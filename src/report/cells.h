@@ -33,10 +33,27 @@ struct FactorCell {
 // Coloured by the efficiency, where there is one.
 FactorCell ColoredCell(const std::string& text, const std::optional<double>& efficiency);
 
+// "12.5 %"; a share of nothing is a dash.
+std::string ShareOrDash(double part, double whole);
+
+// A table of texts.
+struct TextCell {
+  FARSCALE_TEXTS(text)
+};
+struct TextRow {
+  std::string heading;
+  std::vector<TextCell> cells;
+  FARSCALE_TAGS(heading, cells)
+};
+struct TextTable {
+  std::vector<TextCell> header;  // without the cell above the headings of rows
+  std::vector<TextRow> rows;
+  FARSCALE_TAGS(header, rows)
+};
+
 // A run as the column of a table.
 struct RunColumn {
-  std::string cores, repeat;
-  FARSCALE_TAGS(cores, repeat)
+  FARSCALE_TEXTS(cores, repeat)
 };
 std::vector<RunColumn> ColumnsOf(const std::vector<FactorRow>& rows);
 

@@ -1,36 +1,44 @@
 #include "report/loss_growth.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <optional>
 
 #include "base/format.h"
-#include "pages/text_table.h"
+#include "report/figures.h"
 
 namespace farscale {
 namespace {
 
-std::string TitleOf(LossMeasure measure) {
+struct MeasureNames {
+  const char* title;
+  const char* whole;  // what a call path has a share in
+};
+
+MeasureNames NamesOf(LossMeasure measure) {
   switch (measure) {
-    case LossMeasure::kDelayCosts: return "What causes waiting, as a share of all ranks' time";
-    case LossMeasure::kLoadBalance: return "What load balance loses, as a share of the run time";
-    case LossMeasure::kSerialization: return "What serialization loses, as a share of the run time";
-    case LossMeasure::kCriticalImbalance: return "Imbalance on the critical path, as a share of its length";
+    case LossMeasure::kDelayCosts: return {"What causes waiting, as a share of all ranks' time", "waiting"};
+    case LossMeasure::kLoadBalance: return {"What load balance loses, as a share of the run time", "load balance loss"};
+    case LossMeasure::kSerialization:
+      return {"What serialization loses, as a share of the run time", "serialization loss"};
+    case LossMeasure::kCriticalImbalance:
+      return {"Imbalance on the critical path, as a share of its length", "imbalance on the critical path"};
   }
-  return "";
+  return {"", ""};
 }
 
-// "of the waiting is caused by", for sentences.
-std::string RoleOf(LossMeasure measure) {
-  switch (measure) {
-    case LossMeasure::kDelayCosts: return "of the waiting is caused by";
-    case LossMeasure::kLoadBalance: return "of what load balance loses comes from";
-    case LossMeasure::kSerialization: return "of what serialization loses comes from";
-    case LossMeasure::kCriticalImbalance: return "of the imbalance on the critical path comes from";
-  }
-  return "";
-}
+struct LargestLossText {
+  std::string cores, path, part, interval, whole, dominant;
+  bool is_known = false, is_waiting = false, is_all = false, is_uncertain_beyond = false, is_end = false;
+  FARSCALE_TAGS(cores, path, part, interval, whole, dominant, is_known, is_waiting, is_all, is_uncertain_beyond, is_end)
+};
+
+// The tags of loss_growth.txt.mustache.
+struct GrowthText {
+  std::string obstacle;
+  bool is_nothing = false, is_uncertain = false, is_spread = false;
+  std::optional<LargestLossText> largest;
+  FARSCALE_TAGS(obstacle, is_nothing, is_uncertain, is_spread, largest)
+};
 
 // Targets at which every path is reliable; of many the first, the last and some between.
 std::vector<std::size_t> ReliableTargets(const LossProjection& losses, std::size_t most) {
@@ -56,25 +64,26 @@ double MeasuredAt(const PathLossProjection& path, double cores) {
   return count > 0 ? sum / count : 0;
 }
 
-std::vector<std::vector<std::string>> TableOf(const LossProjection& losses, const std::vector<std::size_t>& targets) {
-  std::vector<std::vector<std::string>> rows(1);
-  rows[0].push_back("Call path");
-  for (const double cores : losses.fitted_cores) rows[0].push_back(FormatCores(cores));
+std::string FormatPart(const IntervalBounds& part) {
+  return FormatRange(FormatPercent(part.low), FormatPercent(part.high));
+}
+
+void AddTable(const LossProjection& losses, const std::vector<std::size_t>& targets, LossGrowth& growth) {
+  for (const double cores : losses.fitted_cores) growth.header.push_back({FormatCores(cores)});
   for (const std::size_t target : targets) {
-    rows[0].push_back("→ " + FormatCores(losses.paths.front().targets[target].cores));
-    rows[0].push_back("80 %");
+    growth.header.push_back({"→ " + FormatCores(losses.paths.front().targets[target].cores)});
+    growth.header.push_back({"80 %"});
   }
   for (const PathLossProjection& path : losses.paths) {
-    std::vector<std::string>& row = rows.emplace_back();
-    row.push_back(path.path);
-    for (const double cores : losses.fitted_cores) row.push_back(FormatPercent(MeasuredAt(path, cores)));
+    TextRow row{path.path, {}};
+    for (const double cores : losses.fitted_cores) row.cells.push_back({FormatPercent(MeasuredAt(path, cores))});
     for (const std::size_t target : targets) {
-      const ProjectedLoss& value = path.targets[target];
-      row.push_back(FormatPercent(value.loss));
-      row.push_back(fmt::format("{} – {}", FormatPercent(value.loss80->low), FormatPercent(value.loss80->high)));
+      row.cells.push_back({FormatPercent(path.targets[target].loss)});
+      row.cells.push_back({FormatPart(*path.targets[target].loss80)});
     }
+    growth.rows.push_back(std::move(row));
   }
-  return rows;
+  growth.has_table = !growth.rows.empty();
 }
 
 bool Dominates(const PhaseProjection& projection, Factor factor, double cores) {
@@ -97,76 +106,68 @@ const PathLossProjection* LargestNamed(const LossProjection& losses, std::size_t
   return largest;
 }
 
-std::vector<std::string> SentencesOf(const LossProjection& losses, const PhaseProjection* factors,
-                                     const std::vector<std::size_t>& targets) {
-  if (losses.paths.empty()) return {"No call path loses anything worth telling."};
-  if (!losses.obstacle.empty()) return {"Not extrapolated: " + losses.obstacle + "."};
-  if (targets.empty()) {
-    return {
-        "Beyond the runs there is not enough data: the intervals of the losses, or of their factor, are too wide "
-        "at once."};
-  }
-  const PathLossProjection* first = LargestNamed(losses, targets.back());
-  if (first == nullptr) return {"No single call path stands out."};
+// At the last of the targets at which the share of the call path is known, else at the first of them.
+LargestLossText TextOf(const LossProjection& losses, const PathLossProjection& path, const PhaseProjection* factors,
+                       const std::vector<std::size_t>& targets) {
+  constexpr double kAll = 0.9995;
   const auto known = std::find_if(targets.rbegin(), targets.rend(), [&](std::size_t target) {
-    const IntervalBounds& part = *first->targets[target].part80;
+    const IntervalBounds& part = *path.targets[target].part80;
     return part.high - part.low <= kWidestPart;
   });
-  if (known == targets.rend()) {
-    const ProjectedLoss& next = first->targets[targets.front()];
-    return {
-        fmt::format("How much {} {} is not known well enough beyond the runs: at {} cores {} to {} (80 % interval).",
-                    RoleOf(losses.measure), first->path, FormatCores(next.cores), FormatPercent(next.part80->low),
-                    FormatPercent(next.part80->high))};
-  }
-  const ProjectedLoss& last = first->targets[*known];
-  constexpr double kAll = 0.9995;
-  const std::string part = last.part80->low > kAll
-                               ? "practically all"
-                               : fmt::format("{} (80 % interval {} to {})", FormatPercent(last.part),
-                                             FormatPercent(last.part80->low), FormatPercent(last.part80->high));
-  std::vector<std::string> sentences = {
-      fmt::format("At {} cores {} {} {}.", FormatCores(last.cores), part, RoleOf(losses.measure), first->path)};
+  const bool is_known = known != targets.rend();
+  const ProjectedLoss& at = path.targets[is_known ? *known : targets.front()];
+  LargestLossText text{.cores = FormatCores(at.cores),
+                       .path = path.path,
+                       .part = FormatPercent(at.part),
+                       .interval = FormatPart(*at.part80),
+                       .whole = NamesOf(losses.measure).whole,
+                       .is_known = is_known,
+                       .is_waiting = losses.measure == LossMeasure::kDelayCosts,
+                       .is_all = at.part80->low > kAll};
   const bool is_of_factor =
       losses.measure == LossMeasure::kLoadBalance || losses.measure == LossMeasure::kSerialization;
   const Factor factor = FactorOf(losses.measure);
-  if (is_of_factor && factors != nullptr && Dominates(*factors, factor, last.cores)) {
-    sentences.push_back(fmt::format("{} is what loses most there.", Describe(factor).name));
-  }
-  if (*known < targets.back()) {
-    sentences.push_back("Further out its share is not known well enough.");
-  } else if (last.cores < first->targets.back().cores) {
-    sentences.push_back("Further out there is not enough data.");
-  }
-  return sentences;
+  if (is_of_factor && factors != nullptr && Dominates(*factors, factor, at.cores)) text.dominant = Name(factor);
+  text.is_uncertain_beyond = is_known && *known < targets.back();
+  text.is_end = is_known && !text.is_uncertain_beyond && at.cores < path.targets.back().cores;
+  return text;
+}
+
+GrowthText TextOf(const LossProjection& losses, const PhaseProjection* factors,
+                  const std::vector<std::size_t>& targets) {
+  GrowthText text{.is_nothing = losses.paths.empty()};
+  if (text.is_nothing) return text;
+  text.obstacle = losses.obstacle;
+  if (!losses.obstacle.empty()) return text;
+  text.is_uncertain = targets.empty();
+  if (text.is_uncertain) return text;
+  const PathLossProjection* largest = LargestNamed(losses, targets.back());
+  text.is_spread = largest == nullptr;
+  if (largest != nullptr) text.largest = TextOf(losses, *largest, factors, targets);
+  return text;
 }
 
 }  // namespace
 
 std::vector<LossGrowth> DescribeGrowth(const std::vector<LossProjection>& losses,
-                                       const std::vector<PhaseProjection>& projections, std::size_t most) {
+                                       const std::vector<PhaseProjection>& projections, const Partials& texts,
+                                       std::size_t most) {
   std::vector<LossGrowth> growth;
   for (const LossProjection& one : losses) {
-    const auto factors = std::find_if(projections.begin(), projections.end(),
-                                      [&](const PhaseProjection& other) { return other.phase == one.phase; });
+    const auto found = std::ranges::find_if(projections, [&](const auto& other) { return other.phase == one.phase; });
+    const PhaseProjection* factors = found == projections.end() ? nullptr : &*found;
     const std::vector<std::size_t> targets =
         one.obstacle.empty() ? ReliableTargets(one, most) : std::vector<std::size_t>();
-    LossGrowth described{one.phase, one.measure, TitleOf(one.measure), {}, {}};
-    described.sentences = SentencesOf(one, factors == projections.end() ? nullptr : &*factors, targets);
-    if (!one.paths.empty()) described.table = TableOf(one, targets);
+    LossGrowth described{.phase = one.phase, .title = NamesOf(one.measure).title};
+    described.sentences = RenderSentences(texts, "loss_growth.txt", ToData(TextOf(one, factors, targets)));
+    if (!one.paths.empty()) AddTable(one, targets, described);
     growth.push_back(std::move(described));
   }
   return growth;
 }
 
-std::string FormatGrowth(const std::vector<LossGrowth>& growth) {
-  std::string text;
-  for (const LossGrowth& one : growth) {
-    text += fmt::format("{}Phase {}: {}\n", text.empty() ? "" : "\n", one.phase, one.title);
-    if (!one.table.empty()) text += FormatTable(one.table);
-    for (const std::string& sentence : one.sentences) text += sentence + "\n";
-  }
-  return text;
+std::string FormatGrowth(const std::vector<LossGrowth>& growth, const Partials& texts) {
+  return RenderText(texts, "losses_growth.txt", {{"growth", ToData(growth)}});
 }
 
 }  // namespace farscale

@@ -1,4 +1,4 @@
-// How the losses of call paths grow with the number of cores, in sentences and tables for a terminal and for Markdown.
+// How the losses of call paths grow with the number of cores: templates/loss_growth.txt.mustache.
 #pragma once
 
 #include <string>
@@ -6,23 +6,28 @@
 
 #include "projection/loss_projection.h"
 #include "projection/projection.h"
+#include "report/cells.h"
 
 namespace farscale {
 
-// A table: a header, then a row a call path.
+// The tags of `growth` in docs/templates.md.
 struct LossGrowth {
   std::string phase;
-  LossMeasure measure = LossMeasure::kDelayCosts;
-  std::string title;                            // "What causes waiting, as a share of all ranks' time"
-  std::vector<std::string> sentences;           // what comes of it; why there is nothing to say
-  std::vector<std::vector<std::string>> table;  // losses in the runs, then at targets that are reliable
+  std::string title;                   // "What causes waiting, as a share of all ranks' time"
+  std::vector<std::string> sentences;  // what comes of it; why nothing does
+  bool has_table = false;
+  std::vector<TextCell> header;  // runs, then targets that are reliable
+  std::vector<TextRow> rows;     // a row a call path
+  FARSCALE_TAGS(phase, title, sentences, has_table, header, rows)
 };
 
-// `projections`: of the factors, which say what dominates; phases without one are told by their losses alone.
-// `targets` that are shown are those with evidence, at most `most` of them.
+// `projections`: of the factors, which say what dominates; phases without one are described by their losses alone.
+// At most `most` of the reliable targets are shown.
 std::vector<LossGrowth> DescribeGrowth(const std::vector<LossProjection>& losses,
-                                       const std::vector<PhaseProjection>& projections, std::size_t most = 4);
+                                       const std::vector<PhaseProjection>& projections, const Partials& texts,
+                                       std::size_t most = 4);
 
-std::string FormatGrowth(const std::vector<LossGrowth>& growth);
+// For a terminal.
+std::string FormatGrowth(const std::vector<LossGrowth>& growth, const Partials& texts);
 
 }  // namespace farscale

@@ -3,18 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "base/format.h"
+#include "base/text.h"
 #include "plot/heat_map.h"
-#include "results/reported_losses.h"
 #include "report/loss_ranks.h"
-#include "report/losses_section.h"
-#include "report/shape_words.h"
+#include "results/reported_losses.h"
 
 namespace farscale {
 namespace {
-
-using Data = ReportData;
 
 // Rows and columns of the table behind a heat map, at most.
 constexpr std::size_t kTableRows = 8, kTableColumns = 6;
@@ -33,36 +31,28 @@ std::string NameOfBlock(std::size_t block, std::size_t blocks, std::size_t cells
 }
 
 // Sums of blocks of the map, few enough to be read.
-Data TableBehind(const LossRecord& losses, const LossRaster& raster) {
+TextTable TableBehind(const LossRecord& losses, const LossRaster& raster) {
   const LossRaster blocks = Joined(raster, kTableRows, kTableColumns), sums = Joined(blocks, blocks.rows, 1);
   const std::size_t columns = blocks.columns > 1 ? blocks.columns : 0;  // one is the same as all
   const auto name_of_iteration = [](std::size_t iteration) { return std::to_string(iteration + 1); };
   const auto name_of_rank = [&](std::size_t rank) { return LossRanks(losses).NumberOf(rank); };
-  Data header = Data::array(), rows = Data::array();
+  TextTable table;
   for (std::size_t column = 0; column < columns; ++column) {
-    header.push_back({{"text", NameOfBlock(column, columns, raster.columns, losses.iterations, name_of_iteration)}});
+    table.header.push_back({NameOfBlock(column, columns, raster.columns, losses.iterations, name_of_iteration)});
   }
-  header.push_back({{"text", "all"}});
+  table.header.push_back({"all"});
   for (std::size_t row = 0; row < blocks.rows; ++row) {
-    Data cells = Data::array();
-    for (std::size_t column = 0; column < columns; ++column) {
-      cells.push_back({{"text", TimeOrDash(blocks.cells[row * columns + column])}});
-    }
-    cells.push_back({{"text", TimeOrDash(sums.cells[row])}});
-    rows.push_back({{"heading", NameOfBlock(row, blocks.rows, raster.rows, losses.run_ranks, name_of_rank)},
-                    {"cells", std::move(cells)}});
+    TextRow line{NameOfBlock(row, blocks.rows, raster.rows, losses.run_ranks, name_of_rank), {}};
+    for (std::size_t i = 0; i < columns; ++i) line.cells.push_back({TimeOrDash(blocks.cells[row * columns + i])});
+    line.cells.push_back({TimeOrDash(sums.cells[row])});
+    table.rows.push_back(std::move(line));
   }
-  return {{"header", std::move(header)}, {"rows", std::move(rows)}};
+  return table;
 }
 
 // Files written before it was told have the whole path.
 const std::string& InnermostOf(const PathRecord& record) {
   return record.innermost.empty() ? record.path : record.innermost;
-}
-
-// "104 ms, summed over ranks"
-std::string SumInWords(double seconds, const LossRanks& names) {
-  return FormatSeconds(seconds) + ", " + names.Summed();
 }
 
 double LargestOf(const std::vector<double>& values) {
@@ -82,65 +72,87 @@ LossRaster OnGrid(const ProcessGrid& grid, const std::vector<double>& costs) {
   return raster;
 }
 
-Data GridMapOf(const LossRecord& losses, const PathRecord& path, const std::string& what) {
-  if (!losses.grid || losses.grid->extents.empty() || losses.grid->extents.size() > 3) return {{"hasGrid", false}};
-  const std::string grid = DescribeGrid(*losses.grid);
-  const std::size_t planes = losses.grid->extents.size() > 2 ? losses.grid->extents[0] : 1;
-  return {{"hasGrid", true},
-          {"grid",
-           {{"svg", RenderGridMap(OnGrid(*losses.grid, path.costs), planes,
-                                  SumInWords(LargestOf(path.costs), LossRanks(losses)), what + " on the process grid",
-                                  fmt::format("{}; {}.", grid, WhereMost(path, losses)))},
-            {"caption",
-             fmt::format("The same on {}{}{}.", grid, losses.grid->places.empty() ? ", rank 0 at the top left" : "",
-                         planes > 1 ? "; planes stand side by side" : "")}}}};
+struct GridText {
+  std::string extents, source;
+  bool is_of_program = false, is_in_order = false, has_planes = false;
+  FARSCALE_TAGS(extents, source, is_of_program, is_in_order, has_planes)
+};
+
+// The tags of loss_map.txt.mustache, with those of LossRanks.
+struct MapText {
+  std::string path, region, number, heading, count, iterations, strongest, per_rank;
+  std::optional<LargestShare> largest;
+  std::optional<GridText> grid;
+  bool is_one = false, is_joined = false;
+  FARSCALE_TAGS(path, region, number, heading, count, iterations, strongest, per_rank, largest, grid, is_one, is_joined)
+};
+
+bool CanBeDrawn(const ProcessGrid& grid) { return !grid.extents.empty() && grid.extents.size() <= 3; }
+
+std::size_t PlanesOf(const ProcessGrid& grid) { return grid.extents.size() > 2 ? grid.extents[0] : 1; }
+
+GridText TextOf(const ProcessGrid& grid) {
+  std::vector<std::string> extents;
+  for (const std::size_t extent : grid.extents) extents.push_back(std::to_string(extent));
+  const bool is_of_program = grid.source == GridSource::kTopology;
+  return {Join(extents, " × "), is_of_program ? "" : std::string(ToString(grid.source)), is_of_program,
+          grid.places.empty(), PlanesOf(grid) > 1};
 }
 
-Data MapOf(const LossRecord& losses, const PathRecord& path, std::size_t number, const std::string& heading) {
-  const LossRaster& raster = path.raster;
-  const LossRanks names(losses);
-  const double largest = LargestOf(raster.cells);
-  const HeatLabels labels{names.NameOf(0), names.NumberOf(losses.run_ranks - 1), "iteration 1",
-                          std::to_string(losses.iterations), SumInWords(largest, names)};
-  const std::string what = fmt::format("Costs of {} by {} and iteration", InnermostOf(path), names.one());
-  std::string size =
-      fmt::format("{} {} from top to bottom{}", losses.run_ranks, losses.run_ranks == 1 ? names.one() : names.many(),
-                  names.are_threads() ? ", those of a rank together" : "");
-  if (losses.iterations > 1) size += fmt::format(", {} iterations from left to right", losses.iterations);
-  const bool is_joined = raster.rows < losses.run_ranks || raster.columns < losses.iterations;
-  const std::string caption = fmt::format(
-      "{}. {}, where the delays are{}. The strongest colour is {}: what all {} together wait because of "
-      "one place, {} on the average {}. Bars: all iterations together.",
-      path.path, size, is_joined ? "; neighbours share a place" : "", SumInWords(largest, names), names.many(),
-      FormatSeconds(names.PerRank(largest)), names.one());
-  const std::string title = fmt::format("{}, cause {} of {}", what, number, heading);
-  const std::string description = fmt::format("{}; {}.", size, WhereMost(path, losses));
-  Data map = {{"svg", RenderHeatMap(raster, labels, title, description)},
-              {"title", what},
-              {"number", std::to_string(number)},
-              {"caption", caption},
-              {"table", TableBehind(losses, raster)}};
-  map.update(GridMapOf(losses, path, fmt::format("Costs of {}, cause {} of {}", InnermostOf(path), number, heading)));
+std::map<std::string, std::string> TextsOf(const LossRecord& losses, const PathRecord& path, const std::string& number,
+                                           const std::string& heading, const Partials& texts) {
+  const LossRanks ranks(losses);
+  const double largest = LargestOf(path.raster.cells);
+  MapText text{.path = path.path,
+               .region = InnermostOf(path),
+               .number = number,
+               .heading = heading,
+               .count = std::to_string(losses.run_ranks),
+               .iterations = losses.iterations > 1 ? std::to_string(losses.iterations) : "",
+               .strongest = FormatSeconds(largest),
+               .per_rank = FormatSeconds(ranks.PerRank(largest)),
+               .largest = LargestShareOf(path, ranks),
+               .is_one = losses.run_ranks == 1,
+               .is_joined = path.raster.rows < losses.run_ranks || path.raster.columns < losses.iterations};
+  if (losses.grid && CanBeDrawn(*losses.grid)) text.grid = TextOf(*losses.grid);
+  ReportData data = ToData(ranks);
+  data.update(ToData(text));
+  const LabelledTexts labelled = RenderLabelledTexts(texts, "loss_map.txt", data);
+  return {labelled.begin(), labelled.end()};
+}
+
+LossMap MapOf(const LossRecord& losses, const PathRecord& path, std::size_t number, const std::string& heading,
+              const Partials& templates) {
+  const LossRanks ranks(losses);
+  const auto strongest = [&](const std::vector<double>& costs) {
+    return FormatSeconds(LargestOf(costs)) + ", " + ranks.summed;
+  };
+  const HeatLabels labels{ranks.NameOf(0), ranks.NumberOf(losses.run_ranks - 1), "iteration 1",
+                          std::to_string(losses.iterations), strongest(path.raster.cells)};
+  std::map<std::string, std::string> texts = TextsOf(losses, path, std::to_string(number), heading, templates);
+  LossMap map{RenderHeatMap(path.raster, labels, texts["figure"], texts["description"]),
+              texts["title"],
+              std::to_string(number),
+              texts["caption"],
+              TableBehind(losses, path.raster),
+              {}};
+  if (losses.grid && CanBeDrawn(*losses.grid)) {
+    map.grid = {RenderGridMap(OnGrid(*losses.grid, path.costs), PlanesOf(*losses.grid), strongest(path.costs),
+                              texts["grid figure"], texts["grid description"]),
+                texts["grid caption"]};
+  }
   return map;
 }
 
 }  // namespace
 
-std::string WhereMost(const PathRecord& path, const LossRecord& losses) {
-  const auto largest = std::max_element(path.costs.begin(), path.costs.end());
-  if (largest == path.costs.end()) return fmt::format("on {} that are not known", LossRanks(losses).many());
-  const double share = *largest / path.total.Costs();
-  return fmt::format("{} on {} ({})", share >= 0.5 ? "most of it" : "the largest part of it",
-                     LossRanks(losses).NameOf(losses.ranks[static_cast<std::size_t>(largest - path.costs.begin())]),
-                     FormatPercent(share));
-}
-
-ReportData MapsOfLosses(const LossRecord& losses, std::size_t most, const std::string& heading) {
-  Data maps = Data::array();
+std::vector<LossMap> MapsOfLosses(const LossRecord& losses, std::size_t most, const std::string& heading,
+                                  const Partials& texts) {
+  std::vector<LossMap> maps;
   std::size_t number = 0;
   for (const PathRecord* path : LargestPaths(losses, most, CostsOf)) {
     ++number;
-    if (!path->raster.cells.empty()) maps.push_back(MapOf(losses, *path, number, heading));
+    if (!path->raster.cells.empty()) maps.push_back(MapOf(losses, *path, number, heading, texts));
   }
   return maps;
 }

@@ -3,18 +3,28 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "imbalance/loss_record.h"
-#include "report/report.h"
+#include "report/cells.h"
 
 namespace farscale {
 
-// A map a call path, with captions and the table behind it; of the `most` with the largest costs. `heading`: of the
-// phase, for names of figures.
-ReportData MapsOfLosses(const LossRecord& losses, std::size_t most, const std::string& heading);
+struct LossGridMap {
+  FARSCALE_TEXTS(svg, caption)
+};
 
-// "most of it on rank 3 (71.0 %)": of the costs of a call path.
-std::string WhereMost(const PathRecord& path, const LossRecord& losses);
+struct LossMap {
+  std::string svg, title, number, caption;
+  TextTable table;  // behind the picture
+  std::optional<LossGridMap> grid;
+  FARSCALE_TAGS(svg, title, number, caption, table, grid)
+};
+
+// A map a call path, of the `most` with the largest costs. `heading`: of the phase, for names of figures.
+std::vector<LossMap> MapsOfLosses(const LossRecord& losses, std::size_t most, const std::string& heading,
+                                  const Partials& texts);
 
 }  // namespace farscale

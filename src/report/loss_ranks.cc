@@ -2,25 +2,50 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 
 #include "base/format.h"
+#include "base/text.h"
 
 namespace farscale {
 
 std::string TimeOrDash(double seconds) { return seconds > 0 ? FormatSeconds(seconds) : "–"; }
 
+LossRanks::LossRanks(const LossRecord& record)
+    : are_threads(!record.locations.empty()),
+      one(are_threads ? "thread" : "rank"),
+      who(one + "s"),
+      summed("summed over " + who),
+      losses(record) {}
+
 std::string LossRanks::NumberOf(std::size_t rank) const {
-  if (rank >= losses_.locations.size()) return std::to_string(rank);
-  const Location& location = losses_.locations[rank];
+  if (rank >= losses.locations.size()) return std::to_string(rank);
+  const Location& location = losses.locations[rank];
   return fmt::format("{}, thread {}", location.rank, location.thread);
 }
 
+std::string LossRanks::List(const std::vector<std::string>& numbers) const {
+  return Join(numbers, are_threads ? "; " : ", ");
+}
+
 std::string LossRanks::Count() const {
-  if (!are_threads()) return fmt::format("{} rank{}", losses_.ranks.size(), losses_.ranks.size() == 1 ? "" : "s");
+  if (!are_threads) return fmt::format("{} rank{}", losses.ranks.size(), losses.ranks.size() == 1 ? "" : "s");
   std::set<std::int32_t> ranks;
-  for (const std::size_t rank : losses_.ranks) ranks.insert(losses_.locations[rank].rank);
-  return fmt::format("{} threads of {} rank{}", losses_.ranks.size(), ranks.size(), ranks.size() == 1 ? "" : "s");
+  for (const std::size_t rank : losses.ranks) ranks.insert(losses.locations[rank].rank);
+  return fmt::format("{} threads of {} rank{}", losses.ranks.size(), ranks.size(), ranks.size() == 1 ? "" : "s");
+}
+
+double LossRanks::PerRank(double seconds) const {
+  return losses.ranks.empty() ? 0 : seconds / static_cast<double>(losses.ranks.size());
+}
+
+std::optional<LargestShare> LargestShareOf(const PathRecord& path, const LossRanks& ranks) {
+  const auto largest = std::ranges::max_element(path.costs);
+  if (largest == path.costs.end()) return std::nullopt;
+  const double share = *largest / path.total.Costs();
+  const auto index = static_cast<std::size_t>(largest - path.costs.begin());
+  return LargestShare{ranks.NameOf(ranks.losses.ranks[index]), FormatPercent(share), share >= 0.5};
 }
 
 }  // namespace farscale

@@ -1,10 +1,13 @@
-// What those are called by whom losses are told: ranks, or threads of ranks.
+// By whom losses are reported, ranks or threads of ranks, and what losses look like in tables.
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "imbalance/loss_record.h"
+#include "report/cells.h"
 
 namespace farscale {
 
@@ -14,29 +17,39 @@ inline double CostsOf(const PathRecord& path) { return path.total.Costs(); }
 // For tables: nothing is a dash.
 std::string TimeOrDash(double seconds);
 
-class LossRanks {
- public:
-  // The record must outlive this.
-  explicit LossRanks(const LossRecord& losses) : losses_(losses) {}
+inline constexpr double kNoShare = 0.0005;  // shares below are printed as 0.0 %
 
-  bool are_threads() const { return !losses_.locations.empty(); }
-  const char* one() const { return are_threads() ? "thread" : "rank"; }
-  const char* many() const { return are_threads() ? "threads" : "ranks"; }
+struct LossRanks {
+  // The record must outlive this.
+  explicit LossRanks(const LossRecord& record);
+
+  bool are_threads = false;
+  std::string one, who;  // "rank", "ranks"; or the same of threads
+  // "summed over ranks": what waits and costs are, those of all ranks of the phase together, which may be many times as
+  // long as the phase.
+  std::string summed;
+  FARSCALE_TAGS(are_threads, one, who, summed)
+
   // By its number in the record: "3", or "3, thread 1".
   std::string NumberOf(std::size_t rank) const;
   // "rank 3", or "rank 3, thread 1".
   std::string NameOf(std::size_t rank) const { return "rank " + NumberOf(rank); }
+  // "3, 17", or "3, thread 1; 17, thread 0".
+  std::string List(const std::vector<std::string>& numbers) const;
   // Those in the phase: "8 ranks", or "24 threads of 8 ranks".
   std::string Count() const;
-  // What waits and costs are: those of all ranks of the phase together, which may be many times as long as the phase.
-  std::string Summed() const { return std::string("summed over ") + many(); }
-  // The same by rank: how much of the length of the phase a sum stands for.
-  double PerRank(double seconds) const {
-    return losses_.ranks.empty() ? 0 : seconds / static_cast<double>(losses_.ranks.size());
-  }
+  // A sum by rank: how much of the length of the phase it stands for.
+  double PerRank(double seconds) const;
 
- private:
-  const LossRecord& losses_;
+  const LossRecord& losses;
 };
+
+// The rank with most of the costs of a call path: the tags of loss_largest.mustache.
+struct LargestShare {
+  std::string name, part;
+  bool is_majority = false;
+  FARSCALE_TAGS(name, part, is_majority)
+};
+std::optional<LargestShare> LargestShareOf(const PathRecord& path, const LossRanks& ranks);
 
 }  // namespace farscale

@@ -44,8 +44,7 @@ struct KeyResults {
 };
 
 struct FactorColumn {
-  std::string name, factor, model;
-  FARSCALE_TAGS(name, factor, model)
+  FARSCALE_TEXTS(name, factor, model)
 };
 
 struct TargetRow {
@@ -56,8 +55,7 @@ struct TargetRow {
 };
 
 struct DominanceRow {
-  std::string range, factor, advice;
-  FARSCALE_TAGS(range, factor, advice)
+  FARSCALE_TEXTS(range, factor, advice)
 };
 
 struct ProjectionSection {
@@ -295,7 +293,7 @@ ReportData SectionOfPhase(const Results& results, const PhaseProjection* project
   if (section.obstacle.empty()) section.projection = Project(results, *projection, names, parts);
   section.comparison = ComparePhase(results, series, phase, names, parts.texts, parts.model);
   section.backtest = BacktestOfPhase(results, series, phase, parts.texts);
-  section.losses = LossesInReport(results, series, phase, names.heading);
+  section.losses = LossesInReport(results, series, phase, names.heading, parts.texts);
   section.iterations = IterationsOfPhase(results, phase, names, parts.model);
   section.fits = FitsOfPhase(projection, names.anchor, parts.used, parts.model);
   return ToData(section);

@@ -9,10 +9,11 @@
 #include "results/factor_table_csv.h"
 #include "results/fields.h"
 #include "report/losses_section.h"
-#include "report/losses_text.h"
+#include "report/losses_summary.h"
 #include "study/measure_run.h"
 #include "support/models.h"
 #include "support/otf2_archive.h"
+#include "support/own_templates.h"
 #include "support/temporary_folder.h"
 #include "support/traces.h"
 #include "trace/trace_reader.h"
@@ -215,11 +216,11 @@ TEST_F(RunStudyTest, LossesOfHybridProgramsAreToldByThread) {
   EXPECT_DOUBLE_EQ(losses.length, 400e-9);
   EXPECT_DOUBLE_EQ(losses.allocation, 800e-9);
   EXPECT_FALSE(losses.grid);
-  const std::string text = FormatLosses(losses, 10);
+  const std::string text = FormatLosses(losses, 10, test::OwnTexts());
   EXPECT_THAT(text, HasSubstr("400 ns on 2 threads of 1 rank"));
   EXPECT_THAT(text, HasSubstr("Wait at implicit OpenMP barrier"));
   EXPECT_THAT(text, HasSubstr("0, thread 1"));
-  EXPECT_THAT(SummarizeLosses(losses)[0], HasSubstr("of the time of all threads"));
+  EXPECT_THAT(SummarizeLosses(losses, test::OwnTexts())[0], HasSubstr("of the time of all threads"));
   EXPECT_EQ(JsonOf(FromJson<LossRecord>(JsonOf(losses), "test")), JsonOf(losses));
 }
 

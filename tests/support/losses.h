@@ -63,11 +63,12 @@ inline LossRecord MakeLosses(std::int64_t cores = 2) {
 }
 
 inline std::vector<LossGrowth> MakeGrowth() {
-  return {{"step",
-           LossMeasure::kDelayCosts,
-           "What causes waiting",
-           {"It grows."},
-           {{"Call path", "2", "→ 64"}, {"main / work", "50.0 %", "60.0 %"}}}};
+  return {{.phase = "step",
+           .title = "What causes waiting",
+           .sentences = {"It grows."},
+           .has_table = true,
+           .header = {{"2"}, {"→ 64"}},
+           .rows = {{"main / work", {{"50.0 %"}, {"60.0 %"}}}}}};
 }
 
 // What causes waiting, in two runs.

@@ -11,11 +11,12 @@
 
 namespace farscale::test {
 
-inline ReportTemplates OwnTemplates() {
+// Of a page other than the report, such as "balance".
+inline ReportTemplates OwnTemplates(const std::string& form = "report") {
   const std::string folder = SourceFolder() + "/templates/";
   const auto load = [&](const std::string& name) { return Template{ReadFile(folder + name), name}; };
   ReportTemplates templates = {
-      load("report.html.mustache"), load("report.md.mustache"), load("style.css"), load("report.js"), {}};
+      load(form + ".html.mustache"), load(form + ".md.mustache"), load("style.css"), load("report.js"), {}};
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     const std::filesystem::path name = entry.path().filename();
     if (name.extension() == ".mustache") templates.partials[name.stem().string()] = load(name.string());

@@ -8,7 +8,7 @@
 #include "plot/heat_map.h"
 #include "report/imbalance/pages.h"
 #include "report/losses_section.h"
-#include "report/losses_text.h"
+#include "report/losses_summary.h"
 #include "results/losses_json.h"
 #include "results/reported_losses.h"
 #include "support/losses.h"
@@ -20,11 +20,10 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-ReportTemplates ImbalanceTemplates() {
-  ReportTemplates templates = test::OwnTemplates();
-  templates.html = templates.partials.at("imbalance.html");
-  templates.markdown = templates.partials.at("imbalance.md");
-  return templates;
+std::vector<std::string> Sentences(const LossRecord& losses) { return SummarizeLosses(losses, test::OwnTexts()); }
+
+ReportData Section(const LossRecord& losses, const LossDetail& detail = {}) {
+  return LossesOfPhase(losses, {}, "step", test::OwnTexts(), detail);
 }
 
 // Two of four iterations in either half: 0 1 | 2 3 and 4 5 | 6 7 become 1 5 and 9 13.
@@ -48,7 +47,7 @@ TEST(HeatMap, StrengthTellsTheValue) {
 }
 
 TEST(LossesSection, SaysHowMuchIsWaitingAndForWhom) {
-  const std::vector<std::string> sentences = SummarizeLosses(test::MakeLosses());
+  const std::vector<std::string> sentences = Sentences(test::MakeLosses());
   EXPECT_EQ(
       sentences[0],
       "50.0 % of the time of all ranks is waiting: 4.00 s of 8.00 s, summed over 2 ranks; 2.00 s of 4.00 s on the "
@@ -58,7 +57,7 @@ TEST(LossesSection, SaysHowMuchIsWaitingAndForWhom) {
   EXPECT_THAT(sentences[3],
               HasSubstr("25.0 % of the waiting (1.00 s, summed over ranks) is for the last rank at the end"));
   EXPECT_THAT(sentences[4], HasSubstr("12.5 % of the waiting (500 ms, summed over ranks) could not be attributed"));
-  EXPECT_EQ(SummarizeLosses(LossRecord()), std::vector<std::string>{"No rank waits for another."});
+  EXPECT_EQ(Sentences(LossRecord()), std::vector<std::string>{"No rank waits for another."});
 }
 
 // Of 4 s of waiting 0.5 s are for ranks that left MPI_Recv late, and 2 s for rank 1, which comes 2.5 s after rank 0.
@@ -69,14 +68,14 @@ TEST(LossesSection, SaysWhatCausesOfNoRegionAre) {
   test::SetKind(losses.paths[1].total.exit_skew, WaitKind::kLateSender, 0.5);
   losses.paths[0].path = "(before the phase) / main";
   losses.paths[0].execution = {0, 2.5};
-  const std::vector<std::string> sentences = SummarizeLosses(losses);
+  const std::vector<std::string> sentences = Sentences(losses);
   EXPECT_THAT(sentences, testing::Contains("50.0 % of the waiting comes from before the phase: ranks enter it at "
                                            "different times, up to 2.50 s after the first. If that comes from the "
                                            "start of the run, leave out the first iterations."));
   EXPECT_THAT(sentences, testing::Contains("12.5 % of the waiting (500 ms, summed over ranks) is exit skew: ranks leave a call in which "
                                            "they met at different times and do nothing longer until they meet again. "
                                            "It is charged to that call, most of it to main / MPI_Recv."));
-  EXPECT_EQ(LossesOfPhase(losses, {}, "step", {2, 1})["causes"][1]["exitSkew"], "500 ms");
+  EXPECT_EQ(Section(losses, {2, 1})["causes"][1]["exitSkew"], "500 ms");
 }
 
 // A region may be called "a / b"; the last name of a path is what the record says it is.
@@ -84,25 +83,28 @@ TEST(LossesSection, MapsAreNamedAfterTheInnermostRegion) {
   LossRecord losses = test::MakeLosses();
   losses.paths[0].path = "main / a / b";
   losses.paths[0].innermost = "a / b";
-  EXPECT_EQ(LossesOfPhase(losses, {}, "step", {1, 1})["maps"][0]["title"], "Costs of a / b by rank and iteration");
+  EXPECT_EQ(Section(losses, {1, 1})["maps"][0]["title"], "Costs of a / b by rank and iteration");
 }
 
 TEST(LossesSection, TablesHoldTheTopAndSayWhatIsLeft) {
-  const ReportData data = LossesOfPhase(test::MakeLosses(), {}, "step", {1, 1});
+  const ReportData data = Section(test::MakeLosses(), {1, 1});
   ASSERT_EQ(data["causes"].size(), 1u);
   EXPECT_EQ(data["causes"][0]["path"], "main / work");
   EXPECT_EQ(data["causes"][0]["most"], "1 (100.0 %)");
-  EXPECT_EQ(data["moreCauses"], "All other call paths together cause 12.5 % of the waiting.");
+  EXPECT_EQ(data["moreCauses"], "12.5 %");
+  EXPECT_THAT(RenderMarkdown(BuildLossesModel({test::MakeLosses()}, {}, "t", test::OwnTexts(), 1),
+                             test::OwnTemplates("imbalance")),
+              HasSubstr("All other call paths together cause 12.5 % of the waiting."));
   ASSERT_EQ(data["maps"].size(), 1u);
   const ReportData& table = data["maps"][0]["table"];
   EXPECT_EQ(table["header"].dump(), R"([{"text":"1"},{"text":"2"},{"text":"all"}])");
   EXPECT_EQ(table["rows"][1].dump(),
             R"({"heading":"1","cells":[{"text":"500 ms"},{"text":"1.50 s"},{"text":"2.00 s"}]})");
-  EXPECT_FALSE(data["hasGrowth"].get<bool>());
+  EXPECT_TRUE(data["growth"].empty());
 }
 
 TEST(LossesSection, ShapesAndGridsAreTold) {
-  const ReportData data = LossesOfPhase(test::MakeLosses(), {}, "step");
+  const ReportData data = Section(test::MakeLosses());
   ASSERT_EQ(data["shapes"].size(), 1u);
   EXPECT_EQ(data["shapes"][0]["shape"],
             "1 overloaded rank (1) with 3.0× the load of the others, the same ranks all the time (static)");
@@ -110,11 +112,9 @@ TEST(LossesSection, ShapesAndGridsAreTold) {
   EXPECT_THAT(data["maps"][0]["grid"]["caption"].get<std::string>(), HasSubstr("a grid of 1 × 2 ranks"));
   LossRecord losses = test::MakeLosses();
   losses.grid->extents = {2, 1, 1};  // two planes with a gap between
-  EXPECT_THAT(LossesOfPhase(losses, {}, "step")["maps"][0]["grid"]["svg"].get<std::string>(),
-              HasSubstr("d=\"M2 0.5h1\""));
+  EXPECT_THAT(Section(losses)["maps"][0]["grid"]["svg"].get<std::string>(), HasSubstr("d=\"M2 0.5h1\""));
   losses.grid->places = {1, 0};  // ranks in the other order: rank 1 is in the first plane
-  EXPECT_THAT(LossesOfPhase(losses, {}, "step")["maps"][0]["grid"]["svg"].get<std::string>(),
-              HasSubstr("d=\"M0 0.5h1\""));
+  EXPECT_THAT(Section(losses)["maps"][0]["grid"]["svg"].get<std::string>(), HasSubstr("d=\"M0 0.5h1\""));
 }
 
 // 128 ranks in 64 rows, and those in eight of the table: 16 in each.
@@ -123,7 +123,7 @@ TEST(LossesSection, TablesBehindMapsNameTheRanksOfBlocks) {
   losses.run_ranks = 128;
   losses.iterations = 100;
   losses.paths[0].raster = {64, 64, std::vector<double>(64 * 64, 1)};
-  const ReportData table = LossesOfPhase(losses, {}, "step")["maps"][0]["table"];
+  const ReportData table = Section(losses)["maps"][0]["table"];
   EXPECT_EQ(table["rows"][0]["heading"], "0 – 15");
   EXPECT_EQ(table["rows"][7]["heading"], "112 – 127");
   EXPECT_EQ(table["header"][0]["text"], "1 – 18");  // 11 of 64 columns: up to 11 · 100 / 64, rounded up
@@ -153,7 +153,7 @@ TEST(LossesSection, SumsOverRanksAreSaidToBeSo) {
   test::SetKind(losses.paths[0].total.short_term, WaitKind::kLateSender, 0.104);
   losses.iterations = 1;
   losses.grid->extents = {8, 8};
-  const ReportData map = LossesOfPhase(losses, {}, "step", {1, 1})["maps"][0];
+  const ReportData map = Section(losses, {1, 1})["maps"][0];
   EXPECT_THAT(
       map["caption"].get<std::string>(),
       HasSubstr("The strongest colour is 104 ms, summed over ranks: what all ranks together wait because of one "
@@ -166,7 +166,8 @@ TEST(LossesSection, SumsOverRanksAreSaidToBeSo) {
 // order of messages, critical path; with several runs, those too.
 TEST(LossesPages, SumsOverRanksAreSaidToBeSo) {
   const std::string html =
-      WriteLossesHtml(BuildLossesModel({test::MakeLosses(1), test::MakeLosses(2)}, {}, "t"), ImbalanceTemplates());
+      RenderHtml(BuildLossesModel({test::MakeLosses(1), test::MakeLosses(2)}, {}, "t", test::OwnTexts()),
+                 test::OwnTemplates("imbalance"));
   for (const char* caption :
        {"<caption>What causes waiting, in time summed over ranks<",
         "<summary>Data of map 1, in time summed over ranks<",
@@ -178,7 +179,8 @@ TEST(LossesPages, SumsOverRanksAreSaidToBeSo) {
     EXPECT_EQ(CountOf(html, caption), 1u) << caption;
   }
   const std::string markdown =
-      WriteLossesMarkdown(BuildLossesModel({test::MakeLosses(1), test::MakeLosses(2)}, {}, "t"), ImbalanceTemplates());
+      RenderMarkdown(BuildLossesModel({test::MakeLosses(1), test::MakeLosses(2)}, {}, "t", test::OwnTexts()),
+                     test::OwnTemplates("imbalance"));
   for (const char* head : {"| What causes waiting, summed over ranks |", "| Wait state, summed over ranks |",
                            "| Where ranks wait, summed over ranks |", "| Length | Waiting, summed over ranks |",
                            "| Received in another order than sent, summed over ranks |",
@@ -189,20 +191,22 @@ TEST(LossesPages, SumsOverRanksAreSaidToBeSo) {
 
 TEST(LossesPages, WarnOfTheRuns) {
   const std::vector<Finding> warnings = {{"preempted", Severity::kWarning, "ranks had to share cores", 3, 8, "on rank 1"}};
-  const ReportModel model = BuildLossesModel({test::MakeLosses(1)}, {}, "t", 10, warnings);
+  const ReportModel model = BuildLossesModel({test::MakeLosses(1)}, {}, "t", test::OwnTexts(), 10, warnings);
   const char* sentence = "preempted: ranks had to share cores (3 of 8, first on rank 1)";
-  EXPECT_THAT(WriteLossesMarkdown(model, ImbalanceTemplates()), HasSubstr(std::string("\n- ") + sentence + "\n"));
-  EXPECT_THAT(WriteLossesHtml(model, ImbalanceTemplates()), HasSubstr(std::string("<li>") + sentence + "</li>"));
+  EXPECT_THAT(RenderMarkdown(model, test::OwnTemplates("imbalance")), HasSubstr(std::string("\n- ") + sentence + "\n"));
+  EXPECT_THAT(RenderHtml(model, test::OwnTemplates("imbalance")), HasSubstr(std::string("<li>") + sentence + "</li>"));
   const auto json = nlohmann::json::parse(WriteLossesJson({test::MakeLosses(1)}, {}, warnings));
   EXPECT_EQ(json.at("diagnostics").at(0).at("id"), "preempted");
-  const ReportModel quiet = BuildLossesModel({test::MakeLosses(1)}, {}, "t");
-  EXPECT_THAT(WriteLossesMarkdown(quiet, ImbalanceTemplates()), Not(HasSubstr("Warnings about")));
+  const ReportModel quiet = BuildLossesModel({test::MakeLosses(1)}, {}, "t", test::OwnTexts());
+  EXPECT_THAT(RenderMarkdown(quiet, test::OwnTemplates("imbalance")), Not(HasSubstr("Warnings about")));
 }
 
 // 2.00 s that 2 ranks wait because of work are 1.00 s of a phase of 4.00 s.
 TEST(LossesText, SumsOverRanksAreSaidToBeSo) {
-  const std::string text = FormatLosses(test::MakeLosses(), 1);
-  EXPECT_THAT(text, HasSubstr("4.00 s on 2 ranks, of which a rank waits 2.00 s on average (50.0 %)"));
+  const std::string text = FormatLosses(test::MakeLosses(), 1, test::OwnTexts());
+  EXPECT_THAT(text,
+              HasSubstr("Phase step on 2 cores: 4.00 s on 2 ranks\n  50.0 % of the time of all ranks is waiting"));
+  EXPECT_THAT(text, HasSubstr("2.00 s of 4.00 s on the average rank."));
   EXPECT_THAT(text, HasSubstr("Wait state, summed over ranks"));
   EXPECT_THAT(text, HasSubstr("Where ranks wait, summed over ranks"));
   EXPECT_THAT(text, HasSubstr("Ranks in it lose, summed"));
@@ -211,8 +215,9 @@ TEST(LossesText, SumsOverRanksAreSaidToBeSo) {
 }
 
 TEST(LossesPages, OnePageWithoutScripts) {
-  const ReportModel model = BuildLossesModel({test::MakeLosses(1), test::MakeLosses(2)}, test::MakeGrowth(), "a <b> c");
-  const std::string html = WriteLossesHtml(model, ImbalanceTemplates());
+  const ReportModel model =
+      BuildLossesModel({test::MakeLosses(1), test::MakeLosses(2)}, test::MakeGrowth(), "a <b> c", test::OwnTexts());
+  const std::string html = RenderHtml(model, test::OwnTemplates("imbalance"));
   EXPECT_THAT(html, HasSubstr("a &lt;b&gt; c"));
   EXPECT_THAT(html, HasSubstr("default-src 'none'; style-src 'sha256-"));
   EXPECT_THAT(html, Not(HasSubstr("<script")));
@@ -220,7 +225,7 @@ TEST(LossesPages, OnePageWithoutScripts) {
   EXPECT_THAT(html, HasSubstr("[Boehme13, section 4.3]"));
   EXPECT_THAT(html, HasSubstr("class=\"chart heat\""));
   EXPECT_THAT(html, HasSubstr("the largest in full"));
-  const std::string markdown = WriteLossesMarkdown(model, ImbalanceTemplates());
+  const std::string markdown = RenderMarkdown(model, test::OwnTemplates("imbalance"));
   EXPECT_THAT(markdown, HasSubstr("| 1 | main / work | 2.00 s | 1.00 s | 50.0 % | 2.00 s | – | – | 1 (100.0 %) |"));
   EXPECT_THAT(markdown, Not(HasSubstr("<svg")));
 }

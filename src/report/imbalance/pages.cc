@@ -14,69 +14,73 @@
 namespace farscale {
 namespace {
 
-using Data = ReportData;
-
 // One run in a line.
-Data RowOf(const LossRecord& losses) {
-  const std::vector<const PathRecord*> causes =
-      LargestPaths(losses, 1, [](const PathRecord& path) { return path.total.Costs(); });
-  const double waiting = losses.Waiting();
-  std::string run = FormatCores(static_cast<double>(losses.cores));
-  if (losses.repeat > 0) run += fmt::format(", repeat {}", losses.repeat);
-  return {{"cores", run},
-          {"length", FormatSeconds(losses.length)},
-          {"waiting", losses.unknown_waits ? "unknown" : FormatSeconds(waiting)},
-          {"share", losses.unknown_waits    ? "unknown"
-                    : losses.allocation > 0 ? FormatPercent(waiting / losses.allocation) : "–"},
-          {"cause", causes.empty() ? "–" : causes.front()->path},
-          {"part", causes.empty() ? "–" : FormatPercent(causes.front()->total.Costs() / waiting)}};
+struct LossRunRow {
+  std::string cores, length, waiting = "unknown", share = "unknown", cause = "–", part = "–";
+  FARSCALE_TAGS(cores, length, waiting, share, cause, part)
+};
+
+struct LossPhase {
+  std::string heading, anchor, summed;
+  bool several_runs = false;
+  std::vector<LossRunRow> runs;
+  ReportData losses;
+  FARSCALE_TAGS(heading, anchor, summed, several_runs, runs, losses)
+};
+
+struct LossPages {
+  std::string title, generator;
+  bool several_phases = false, has_warnings = false;
+  std::vector<std::string> warnings;
+  std::vector<LossPhase> phases;
+  FARSCALE_TAGS(title, generator, several_phases, has_warnings, warnings, phases)
+};
+
+LossRunRow RowOf(const LossRecord& losses) {
+  LossRunRow row{FormatCores(static_cast<double>(losses.cores)), FormatSeconds(losses.length)};
+  if (losses.repeat > 0) row.cores += fmt::format(", repeat {}", losses.repeat);
+  if (!losses.unknown_waits) {
+    row.waiting = FormatSeconds(losses.Waiting());
+    row.share = ShareOrDash(losses.Waiting(), losses.allocation);
+  }
+  const std::vector<const PathRecord*> causes = LargestPaths(losses, 1, CostsOf);
+  if (!causes.empty()) {
+    row.cause = causes.front()->path;
+    row.part = ShareOrDash(CostsOf(*causes.front()), losses.Waiting());
+  }
+  return row;
 }
 
 }  // namespace
 
 ReportModel BuildLossesModel(const std::vector<LossRecord>& records, const std::vector<LossGrowth>& growth,
-                             const std::string& title, std::size_t top, const std::vector<Finding>& warnings) {
-  ReportModel model;
-  std::vector<std::string> phases;
+                             const std::string& title, const Partials& texts, std::size_t top,
+                             const std::vector<Finding>& warnings) {
+  LossPages pages{.title = title, .generator = Generator(), .has_warnings = !warnings.empty()};
+  for (const Finding& warning : warnings) pages.warnings.push_back(ToSentence(warning));
+  std::vector<std::string> names;
   for (const LossRecord& record : records) {
-    if (std::find(phases.begin(), phases.end(), record.phase) == phases.end()) phases.push_back(record.phase);
+    if (std::ranges::find(names, record.phase) == names.end()) names.push_back(record.phase);
   }
-  model.data = {{"title", title}, {"generator", Generator()}, {"severalPhases", phases.size() > 1}};
-  model.data["warnings"] = Data::array();
-  for (const Finding& warning : warnings) model.data["warnings"].push_back(ToSentence(warning));
-  model.data["hasWarnings"] = !warnings.empty();
-  model.data["phases"] = Data::array();
   std::set<std::string> anchors;
-  for (const std::string& phase : phases) {
-    Data runs = Data::array();
+  for (const std::string& name : names) {
+    LossPhase phase{.heading = name.empty() ? "All of the run" : name, .anchor = UniqueSlug(name, anchors)};
     const LossRecord* largest = nullptr;
     for (const LossRecord& record : records) {
-      if (record.phase != phase) continue;
-      runs.push_back(RowOf(record));
+      if (record.phase != name) continue;
+      phase.runs.push_back(RowOf(record));
       if (largest == nullptr || record.cores >= largest->cores) largest = &record;
     }
-    std::vector<LossGrowth> of_phase;
-    for (const LossGrowth& one : growth) {
-      if (one.phase == phase) of_phase.push_back(one);
-    }
-    const std::string heading = phase.empty() ? "All of the run" : phase;
-    model.data["phases"].push_back(
-        {{"heading", heading},
-         {"anchor", UniqueSlug(phase, anchors)},
-         {"severalRuns", runs.size() > 1},
-         {"runs", std::move(runs)},
-         {"summed", LossRanks(*largest).Summed()},
-         {"losses", LossesOfPhase(*largest, of_phase, heading, {top, std::min<std::size_t>(top, 5)})}});
+    std::vector<LossGrowth> of_phase = growth;
+    std::erase_if(of_phase, [&](const LossGrowth& one) { return one.phase != name; });
+    phase.several_runs = phase.runs.size() > 1;
+    phase.summed = LossRanks(*largest).summed;
+    phase.losses =
+        LossesOfPhase(*largest, of_phase, phase.heading, texts, {.rows = top, .maps = std::min<std::size_t>(top, 5)});
+    pages.phases.push_back(std::move(phase));
   }
-  return model;
-}
-
-std::string WriteLossesHtml(const ReportModel& model, const ReportTemplates& templates) {
-  return RenderHtml(model, templates);
-}
-
-std::string WriteLossesMarkdown(const ReportModel& model, const ReportTemplates& templates) {
-  return RenderTemplate(templates.markdown, model.data, Escape::kMarkdown, templates.partials);
+  pages.several_phases = pages.phases.size() > 1;
+  return {ToData(pages), {}};
 }
 
 }  // namespace farscale

@@ -13,10 +13,7 @@ namespace farscale {
 // The tags of templates/imbalance.*.mustache [docs/templates.md], but for `style`. `records`: phase by phase, runs
 // rising, at least one; the last of a phase is told in full. `title`: of the study or its trace. `warnings`: of the runs.
 ReportModel BuildLossesModel(const std::vector<LossRecord>& records, const std::vector<LossGrowth>& growth,
-                             const std::string& title, std::size_t top = 10,
+                             const std::string& title, const Partials& texts, std::size_t top = 10,
                              const std::vector<Finding>& warnings = {});
-
-std::string WriteLossesHtml(const ReportModel& model, const ReportTemplates& templates);
-std::string WriteLossesMarkdown(const ReportModel& model, const ReportTemplates& templates);
 
 }  // namespace farscale

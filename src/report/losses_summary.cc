@@ -1,0 +1,134 @@
+#include "report/losses_summary.h"
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+
+#include "base/format.h"
+#include "report/loss_ranks.h"
+#include "results/reported_losses.h"
+
+namespace farscale {
+namespace {
+
+constexpr double kWorthSkew = 0.05;  // of the waiting, to be reported
+
+struct UnknownWaitsText {
+  std::string calls, example;
+  bool is_one = false;
+  FARSCALE_TAGS(calls, example, is_one)
+};
+
+// A part of the waiting.
+struct PartText {
+  FARSCALE_TEXTS(share, time)
+};
+
+struct CauseText {
+  std::string share, path, indirect, propagating;
+  std::optional<LargestShare> largest;
+  FARSCALE_TAGS(share, path, indirect, propagating, largest)
+};
+
+struct LateText {
+  FARSCALE_TEXTS(share, latest)
+};
+
+struct ExitSkewText {
+  FARSCALE_TEXTS(share, time, path)
+};
+
+struct WaitingText {
+  std::string share, time, whole, count, per_rank, whole_per_rank;
+  std::optional<CauseText> cause;
+  std::optional<LateText> late;
+  std::optional<ExitSkewText> exit_skew;
+  std::optional<PartText> at_end, unattributed, lost, wrong_order;
+  bool recurs = false, is_by_scalasca = false;
+  FARSCALE_TAGS(share, time, whole, count, per_rank, whole_per_rank, cause, late, exit_skew, at_end, unattributed, lost,
+                wrong_order, recurs, is_by_scalasca)
+};
+
+// The tags of losses_summary.txt.mustache, with those of LossRanks.
+struct LossesSummary {
+  std::optional<UnknownWaitsText> unknown;
+  std::optional<WaitingText> waiting;
+  bool is_without_waits = false;
+  FARSCALE_TAGS(unknown, waiting, is_without_waits)
+};
+
+std::optional<CauseText> LargestCause(const LossRecord& losses) {
+  const std::vector<const PathRecord*> causes = LargestPaths(losses, 1, CostsOf);
+  if (causes.empty()) return std::nullopt;
+  const PathRecord& first = *causes.front();
+  const double waiting = losses.Waiting();
+  return CauseText{ShareOrDash(first.total.Costs(), waiting), first.path, ShareOrDash(losses.indirect, waiting),
+                   ShareOrDash(losses.propagating, waiting), LargestShareOf(first, LossRanks(losses))};
+}
+
+// Of ranks that enter the phase later than the first.
+std::optional<LateText> LateRanks(const LossRecord& losses) {
+  double costs = 0;
+  std::vector<double> late(losses.ranks.size(), 0);
+  for (const PathRecord& path : losses.paths) {
+    if (!path.path.starts_with("(before the phase)")) continue;
+    costs += path.total.Costs();
+    for (std::size_t i = 0; i < late.size(); ++i) late[i] += path.execution[i];
+  }
+  if (late.empty() || costs < kWorthSkew * losses.Waiting()) return std::nullopt;
+  const double latest = std::ranges::max(late);
+  return LateText{ShareOrDash(costs, losses.Waiting()), latest > 0 ? FormatSeconds(latest) : ""};
+}
+
+// Of ranks that left a call later than others, and did nothing longer than they did.
+std::optional<ExitSkewText> ExitSkew(const LossRecord& losses) {
+  const auto skew = [](const PathRecord& path) { return path.total.ExitSkew(); };
+  double all = 0;
+  for (const PathRecord& path : losses.paths) all += skew(path);
+  if (all < kNoShare * losses.Waiting()) return std::nullopt;
+  return ExitSkewText{ShareOrDash(all, losses.Waiting()), FormatSeconds(all),
+                      LargestPaths(losses, 1, skew).front()->path};
+}
+
+std::optional<PartText> PartOf(const LossRecord& losses, double seconds, double least = 0) {
+  if (seconds <= 0 || seconds < least * losses.Waiting()) return std::nullopt;
+  return PartText{ShareOrDash(seconds, losses.Waiting()), FormatSeconds(seconds)};
+}
+
+WaitingText WaitingOf(const LossRecord& losses) {
+  const LossRanks ranks(losses);
+  const double waiting = losses.Waiting();
+  return {.share = ShareOrDash(waiting, losses.allocation),
+          .time = FormatSeconds(waiting),
+          .whole = FormatSeconds(losses.allocation),
+          .count = ranks.Count(),
+          .per_rank = FormatSeconds(ranks.PerRank(waiting)),
+          .whole_per_rank = FormatSeconds(ranks.PerRank(losses.allocation)),
+          .cause = LargestCause(losses),
+          .late = LateRanks(losses),
+          .exit_skew = ExitSkew(losses),
+          .at_end = PartOf(losses, losses.at_end),
+          .unattributed = PartOf(losses, SumOf(losses.unattributed), kNoShare),
+          .lost = PartOf(losses, SumOf(losses.lost)),
+          .wrong_order = PartOf(losses, losses.wrong_order),
+          .recurs = losses.recurs,
+          .is_by_scalasca = losses.rules != DelayRules::kConserving};
+}
+
+}  // namespace
+
+std::vector<std::string> SummarizeLosses(const LossRecord& losses, const Partials& texts) {
+  LossesSummary summary;
+  if (const auto& waits = losses.unknown_waits) {
+    summary.unknown = UnknownWaitsText{FormatCount(waits->calls), waits->example, waits->calls == 1};
+  } else if (losses.Waiting() > 0) {
+    summary.waiting = WaitingOf(losses);
+  } else {
+    summary.is_without_waits = true;
+  }
+  ReportData data = ToData(LossRanks(losses));
+  data.update(ToData(summary));
+  return RenderSentences(texts, "losses_summary.txt", data);
+}
+
+}  // namespace farscale
