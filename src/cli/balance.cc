@@ -112,14 +112,13 @@ void Write(const WhatIf& what_if, const std::vector<BalancedProjection>& project
   if (form == PageForm::kJson) return WriteOutput(options.output, WriteWhatIfJson(what_if, projections));
   const ReportModel model =
       BuildBalanceModel(what_if, templates.partials, projections, static_cast<std::size_t>(options.top));
-  if (form == PageForm::kHtml) return WriteOutput(options.output, WriteBalanceHtml(model, templates));
+  if (form == PageForm::kHtml) return WriteOutput(options.output, RenderHtml(model, templates));
   const std::filesystem::path output(options.output);
   const bool is_folder = form == PageForm::kFolder;
   const std::filesystem::path markdown = is_folder ? "balance.md" : output.filename();
-  std::vector<std::pair<std::filesystem::path, std::string>> files = {
-      {markdown, WriteBalanceMarkdown(model, templates)}};
+  std::vector<std::pair<std::filesystem::path, std::string>> files = {{markdown, RenderMarkdown(model, templates)}};
   if (is_folder) {
-    files.emplace_back("balance.html", WriteBalanceHtml(model, templates));
+    files.emplace_back("balance.html", RenderHtml(model, templates));
     files.emplace_back("balance.json", WriteWhatIfJson(what_if, projections));
   }
   for (const auto& [name, svg] : model.figures) files.emplace_back(std::filesystem::path("figures") / name, svg);

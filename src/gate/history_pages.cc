@@ -116,7 +116,7 @@ ReportModel BuildHistoryModel(const HistoryView& view) {
 }
 
 std::string WriteHistoryMarkdown(const HistoryView& view, const ReportTemplates& templates) {
-  return RenderTemplate(templates.markdown, BuildHistoryModel(view).data, Escape::kMarkdown, templates.partials);
+  return RenderMarkdown(BuildHistoryModel(view), templates);
 }
 
 std::string WriteHistoryHtml(const HistoryView& view, const ReportTemplates& templates) {

@@ -133,8 +133,7 @@ Factor LargestGain(const FactorRow& from, const FactorRow& to) {
 }
 
 struct ChangeText {
-  std::string name, before, after, ratio;
-  FARSCALE_TAGS(name, before, after, ratio)
+  FARSCALE_TEXTS(name, before, after, ratio)
 };
 
 // The tags of comparison.txt.mustache: the largest run of a phase as measured and as a variant.

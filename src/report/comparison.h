@@ -14,8 +14,7 @@
 namespace farscale {
 
 struct DescribedText {
-  std::string name, description;
-  FARSCALE_TAGS(name, description)
+  FARSCALE_TEXTS(name, description)
 };
 
 struct ComparisonRow {

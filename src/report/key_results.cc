@@ -77,13 +77,11 @@ struct PeakText {
 };
 
 struct TimeText {
-  std::string cores, seconds, seconds_interval, hours, hours_interval, iterations, phase_hours;
-  FARSCALE_TAGS(cores, seconds, seconds_interval, hours, hours_interval, iterations, phase_hours)
+  FARSCALE_TEXTS(cores, seconds, seconds_interval, hours, hours_interval, iterations, phase_hours)
 };
 
 struct ChangedText {
-  std::string name, then, now;
-  FARSCALE_TAGS(name, then, now)
+  FARSCALE_TEXTS(name, then, now)
 };
 
 struct GainText {

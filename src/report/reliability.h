@@ -51,8 +51,7 @@ KnownDominance DominanceWithinReliableRange(const PhaseProjection& projection);
 // A projected value in a table, and what runs at that count measured. Beyond the reliable range the text is the
 // interval and `interval` is empty. Not every column has a colour.
 struct ProjectedCell {
-  std::string text, interval, measured, color, tone;
-  FARSCALE_TAGS(text, interval, measured, color, tone)
+  FARSCALE_TEXTS(text, interval, measured, color, tone)
 };
 ProjectedCell CellOf(const PhaseProjection& projection, Factor factor, const ProjectedValue& value, bool is_colored);
 

@@ -21,15 +21,12 @@ namespace farscale {
 namespace {
 
 struct RunText {
-  std::string cores, ranks, threads, nodes, repeat, program, format, creator, duration, coverage, events, size, path,
-      fingerprint, short_fingerprint;
-  FARSCALE_TAGS(cores, ranks, threads, nodes, repeat, program, format, creator, duration, coverage, events, size, path,
-                fingerprint, short_fingerprint)
+  FARSCALE_TEXTS(cores, ranks, threads, nodes, repeat, program, format, creator, duration, coverage, events, size, path,
+                 fingerprint, short_fingerprint)
 };
 
 struct FailureText {
-  std::string path, error;
-  FARSCALE_TAGS(path, error)
+  FARSCALE_TEXTS(path, error)
 };
 
 struct DiagnosticText {
@@ -39,8 +36,7 @@ struct DiagnosticText {
 };
 
 struct GlossaryEntry {
-  std::string name, id, depth, formula, source, meaning, advice;
-  FARSCALE_TAGS(name, id, depth, formula, source, meaning, advice)
+  FARSCALE_TEXTS(name, id, depth, formula, source, meaning, advice)
 };
 
 // How the results came about.
@@ -169,8 +165,7 @@ NamedTexts RenderedFiles(const Results& results, const ReportTemplates& template
     files.emplace_back("report.html", RenderHtml(model, templates));
   }
   if (formats.count(ReportFormat::kMarkdown) > 0) {
-    files.emplace_back("report.md",
-                       RenderTemplate(templates.markdown, model.data, Escape::kMarkdown, templates.partials));
+    files.emplace_back("report.md", RenderMarkdown(model, templates));
     for (const auto& [name, svg] : model.figures) {
       files.emplace_back(std::filesystem::path("figures") / name, svg + "\n");
     }

@@ -70,8 +70,7 @@ std::optional<LargestLoss> LargestLossOf(const FactorRow& row) {
 }
 
 struct NamedValue {
-  std::string name, value;
-  FARSCALE_TAGS(name, value)
+  FARSCALE_TEXTS(name, value)
 };
 
 // The efficiency that is named is one that the largest loss is a part of.

@@ -18,13 +18,8 @@
 namespace farscale {
 namespace {
 
-const Partials& Texts() {
-  static const Partials texts = test::OwnTemplates().partials;
-  return texts;
-}
-
 AllocationText Described(const AllocationPack& pack, const Results& results = {}) {
-  return DescribeAllocation(results, pack, Texts());
+  return DescribeAllocation(results, pack, test::OwnTexts());
 }
 
 using testing::Contains;
@@ -93,12 +88,13 @@ TEST(Allocation, SaysWhyAnEfficiencyIsAbove110Percent) {
   const std::string why = "Efficiencies above 110 % are real where more of the problem fits the caches of more cores";
   EXPECT_THAT(pack.superlinear, HasSubstr(why));
   EXPECT_THAT(Described(pack).recommendation, Contains(HasSubstr(why)));
-  EXPECT_THAT(BuildAllocationModel(results, pack, Texts()).data["tableNote"].get<std::string>(), HasSubstr(why));
+  EXPECT_THAT(BuildAllocationModel(results, pack, test::OwnTexts()).data["tableNote"].get<std::string>(),
+              HasSubstr(why));
   EXPECT_THAT(WriteAllocationCsv(results, pack, Described(pack, results)), HasSubstr(why));
   const std::string latex = "Efficiencies above 110 \\% are real";
-  EXPECT_THAT(WriteAllocationTable(results, pack, Texts()), HasSubstr(latex));
-  EXPECT_THAT(WriteAllocationTable(results, pack, Texts()), Not(HasSubstr("\n\n")));
-  EXPECT_THAT(WriteAllocationText(Described(pack, results), Texts()), HasSubstr(latex));
+  EXPECT_THAT(WriteAllocationTable(results, pack, test::OwnTexts()), HasSubstr(latex));
+  EXPECT_THAT(WriteAllocationTable(results, pack, test::OwnTexts()), Not(HasSubstr("\n\n")));
+  EXPECT_THAT(WriteAllocationText(Described(pack, results), test::OwnTexts()), HasSubstr(latex));
   EXPECT_EQ(MakeAllocationPack(Strong({Row(4, 40), Row(16, 9.5)}), {}).superlinear, "");
 }
 
@@ -110,7 +106,7 @@ TEST(Allocation, ADoubtfulScalingIsAContradiction) {
   const AllocationPack pack = MakeAllocationPack(results, {});
   EXPECT_THAT(Described(pack).contradictions,
               Contains(HasSubstr("said to be weak, but from 4 to 16 cores an iteration falls")));
-  EXPECT_THAT(WriteAllocationText(Described(pack, results), Texts()),
+  EXPECT_THAT(WriteAllocationText(Described(pack, results), test::OwnTexts()),
               HasSubstr("\\textbf{the work of the runs does not grow"));
 }
 
@@ -126,7 +122,7 @@ TEST(Allocation, WeakScalingWithSizes) {
   EXPECT_EQ(pack.rows[1].size, 16000);
   EXPECT_EQ(pack.rows[1].portion, 1000);
   EXPECT_EQ(pack.recommendation.kind, Kind::kReliableRangeEnds);  // as far as was measured
-  EXPECT_THAT(BuildAllocationModel(results, pack, Texts()).data.dump(),
+  EXPECT_THAT(BuildAllocationModel(results, pack, test::OwnTexts()).data.dump(),
               HasSubstr("1,000 atoms per process; in total 4,000 atoms on 4 and 16,000 atoms on 16 cores"));
 }
 
@@ -288,9 +284,9 @@ TEST(Allocation, NothingBeyondRunsThatFail) {
                        "projection alone allows 34 cores."));
   EXPECT_THAT(WriteAllocationCsv(results, pack, Described(pack, results)),
               HasSubstr("# Measurement and projection disagree: on 16 cores"));
-  EXPECT_THAT(WriteAllocationText(Described(pack, results), Texts()),
+  EXPECT_THAT(WriteAllocationText(Described(pack, results), test::OwnTexts()),
               HasSubstr("Measurement and projection disagree: on 16 cores"));
-  EXPECT_THAT(BuildAllocationModel(results, pack, Texts()).data.dump(),
+  EXPECT_THAT(BuildAllocationModel(results, pack, test::OwnTexts()).data.dump(),
               HasSubstr("Measurement and projection disagree"));
 }
 
@@ -366,8 +362,8 @@ TEST(Allocation, TimesThatContradictFactors) {
   EXPECT_THAT(Described(pack).contradictions,
               ElementsAre(HasSubstr("on 16 cores 95.0 % by times and 80.0 % by factors")));
   for (const std::string& form : {WriteAllocationCsv(results, pack, Described(pack, results)),
-                                  WriteAllocationText(Described(pack, results), Texts()),
-                                  BuildAllocationModel(results, pack, Texts()).data.dump()}) {
+                                  WriteAllocationText(Described(pack, results), test::OwnTexts()),
+                                  BuildAllocationModel(results, pack, test::OwnTexts()).data.dump()}) {
     EXPECT_THAT(form, HasSubstr("contradict each other beyond noise"));
   }
 }
@@ -393,7 +389,7 @@ TEST(Allocation, TheScalingThatTimesShow) {
   EXPECT_EQ(pack.basis, EfficiencyBasis::kTimes);
   EXPECT_DOUBLE_EQ(*pack.rows[1].efficiency.value, 0.8);
   EXPECT_TRUE(pack.is_scaling_shown);
-  EXPECT_THAT(BuildAllocationModel(results, pack, Texts()).data.dump(),
+  EXPECT_THAT(BuildAllocationModel(results, pack, test::OwnTexts()).data.dump(),
               HasSubstr("as its times and efficiencies show"));
 }
 
@@ -504,13 +500,13 @@ TEST(Allocation, NamesFromTracesAreEscapedEverywhere) {
   Results results = Projected();
   results.title = "<script>alert(1)</script> a_b & 5 %";
   const AllocationPack pack = MakeAllocationPack(results, {});
-  EXPECT_THAT(WriteAllocationText(Described(pack, results), Texts()),
+  EXPECT_THAT(WriteAllocationText(Described(pack, results), test::OwnTexts()),
               HasSubstr("\\textless{}script\\textgreater{}alert(1)"));
-  EXPECT_THAT(WriteAllocationText(Described(pack, results), Texts()), HasSubstr("a\\_b \\& 5 \\%"));
+  EXPECT_THAT(WriteAllocationText(Described(pack, results), test::OwnTexts()), HasSubstr("a\\_b \\& 5 \\%"));
   results.title = "two\nlines";
   EXPECT_THAT(WriteAllocationCsv(results, pack, Described(pack, results)),
               HasSubstr("# two lines, phase solve; baseline 4 cores"));
-  EXPECT_THAT(WriteAllocationTable(results, pack, Texts()), HasSubstr("% two lines\n"));
+  EXPECT_THAT(WriteAllocationTable(results, pack, test::OwnTexts()), HasSubstr("% two lines\n"));
 }
 
 // 1,024 stays so; 530,604 in all are 66,325.5 each, of which no half is told; the baseline has one core.
@@ -525,14 +521,15 @@ TEST(Allocation, TextToHandIn) {
   };
   EXPECT_EQ(cell(2, "Ideal speedup"), "1,024");
   EXPECT_EQ(cell(1, "Size per process"), "66,326");
-  const std::string data = BuildAllocationModel(results, pack, Texts()).data.dump();
-  for (const std::string& text : {data, SpeedupTikz(pack), WriteAllocationText(Described(pack, results), Texts())}) {
+  const std::string data = BuildAllocationModel(results, pack, test::OwnTexts()).data.dump();
+  for (const std::string& text :
+       {data, SpeedupTikz(pack), WriteAllocationText(Described(pack, results), test::OwnTexts())}) {
     EXPECT_THAT(text, Not(HasSubstr(" 1 cores")));
     EXPECT_THAT(text, Not(HasSubstr("--up-to")));
   }
   EXPECT_THAT(data, HasSubstr("E = p₀ T₀ / (p T)"));
   EXPECT_THAT(
-      WriteAllocationText(Described(pack, results), Texts()),
+      WriteAllocationText(Described(pack, results), test::OwnTexts()),
       HasSubstr("Speedup is $S = T_0 / T$ and efficiency $E = p_0 T_0 / (p\\,T)$, with $p_0$ cores and the time "
                 "$T_0$ of an iteration there, and $p$ and $T$ elsewhere."));
 }

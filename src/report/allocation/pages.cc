@@ -195,13 +195,12 @@ std::vector<std::filesystem::path> WriteAllocation(const Results& results, const
                                                    const std::filesystem::path& folder) {
   ReportModel model = BuildAllocationModel(results, pack, templates.partials);
   const AllocationText text = DescribeAllocation(results, pack, templates.partials);
-  NamedTexts files = {
-      {"allocation.md", RenderTemplate(templates.markdown, model.data, Escape::kMarkdown, templates.partials)},
-      {"allocation.html", RenderHtml(model, templates)},
-      {"allocation.csv", WriteAllocationCsv(results, pack, text)},
-      {"allocation.tex", WriteAllocationTable(results, pack, templates.partials)},
-      {"allocation-text.tex", WriteAllocationText(text, templates.partials)},
-      {"allocation-figure.tex", SpeedupTikz(pack)}};
+  NamedTexts files = {{"allocation.md", RenderMarkdown(model, templates)},
+                      {"allocation.html", RenderHtml(model, templates)},
+                      {"allocation.csv", WriteAllocationCsv(results, pack, text)},
+                      {"allocation.tex", WriteAllocationTable(results, pack, templates.partials)},
+                      {"allocation-text.tex", WriteAllocationText(text, templates.partials)},
+                      {"allocation-figure.tex", SpeedupTikz(pack)}};
   for (const auto& [name, svg] : model.figures) {
     files.emplace_back(std::filesystem::path("figures") / name, svg + "\n");
   }

@@ -44,8 +44,7 @@ std::string WithInterval(const Estimate& estimate) {
 }
 
 struct EfficiencyOfCount {
-  std::string cores, efficiency;
-  FARSCALE_TAGS(cores, efficiency)
+  FARSCALE_TEXTS(cores, efficiency)
 };
 
 struct RecommendedJob {
@@ -82,8 +81,7 @@ struct ProblemSizes {
 };
 
 struct RemovedNoise {
-  std::string name, cores, without, measured;
-  FARSCALE_TAGS(name, cores, without, measured)
+  FARSCALE_TEXTS(name, cores, without, measured)
 };
 
 struct ContradictionText {

@@ -28,31 +28,19 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 
-ReportTemplates BalanceTemplates() {
-  ReportTemplates templates = test::OwnTemplates();
-  templates.html = templates.partials.at("balance.html");
-  templates.markdown = templates.partials.at("balance.md");
-  return templates;
-}
-
-const Partials& Texts() {
-  static const Partials texts = test::OwnTemplates().partials;
-  return texts;
-}
-
 std::string FindKeyResults(const WhatIf& what_if, const BalanceCase& one) {
-  return Join(AnswerOf(what_if, one, Texts()), " ");
+  return Join(AnswerOf(what_if, one, test::OwnTexts()), " ");
 }
-Sentences Answers(const WhatIf& what_if) { return AnswersOf(what_if, Texts()); }
-Sentences Reasons(const WhatIf& what_if, const BalanceCase& one) { return ReasonsOf(what_if, one, Texts()); }
-Sentences Advice(const WhatIf& what_if, const BalanceCase& one) { return AdviceOf(what_if, one, Texts()); }
+Sentences Answers(const WhatIf& what_if) { return AnswersOf(what_if, test::OwnTexts()); }
+Sentences Reasons(const WhatIf& what_if, const BalanceCase& one) { return ReasonsOf(what_if, one, test::OwnTexts()); }
+Sentences Advice(const WhatIf& what_if, const BalanceCase& one) { return AdviceOf(what_if, one, test::OwnTexts()); }
 
 std::string Text(const WhatIf& what_if, std::size_t top, const std::vector<BalancedProjection>& list = {}) {
-  return WriteBalanceText(BuildBalanceModel(what_if, Texts(), list, top), Texts());
+  return WriteBalanceText(BuildBalanceModel(what_if, test::OwnTexts(), list, top), test::OwnTexts());
 }
 
 ReportData TablesOfProjections(const std::vector<BalancedProjection>& list) {
-  return BuildBalanceModel(test::MakeWhatIf(), Texts(), list).data["projections"];
+  return BuildBalanceModel(test::MakeWhatIf(), test::OwnTexts(), list).data["projections"];
 }
 
 BalanceCase OnlyCase(const WhatIf& what_if) { return CasesOf(what_if).at(0); }
@@ -345,7 +333,7 @@ TEST(BalanceReasons, ALongRunIsToldFirst) {
   EXPECT_NEAR(json["cases"][0]["gainInLongRun"]["value"].get<double>(), 0.36, 1e-12);
   EXPECT_NEAR(json["cases"][0]["gain"]["value"].get<double>(), 0.18, 1e-12);
   EXPECT_FALSE(json["outcomes"][0].contains("laterIteration"));
-  EXPECT_THAT(WriteBalanceHtml(BuildBalanceModel(what_if, Texts()), BalanceTemplates()),
+  EXPECT_THAT(RenderHtml(BuildBalanceModel(what_if, test::OwnTexts()), test::OwnTemplates("balance")),
               HasSubstr("<td>150 ms<br><small>200 ms</small>"));
   what_if.runs[1].iterations = 30;  // 10 iterations behind a point every 20
   what_if.runs[1].load_change = 0.1;
@@ -397,14 +385,14 @@ TEST(BalanceReasons, StatesMatterOnlyWhereTheyCost) {
 TEST(BalanceReasons, MappingsAreConfirmedOrNot) {
   WhatIf what_if = test::MakeWhatIf();
   EXPECT_THAT(
-      DescribeMappings(what_if, Texts()),
+      DescribeMappings(what_if, test::OwnTexts()),
       ElementsAre("16 ranks round robin over 4 nodes: balance between nodes 0.970 (measured: 0.830), replayed in "
                   "10.3 s instead of 10.0 s, 3.0 % more (80 % of the replicas between 2.0 % and 4.0 %). It moves "
                   "imbalance from between nodes into them, which pays only where processors of a node share "
                   "work."));
   what_if.mappings[1].gain = {0.03, 0.02, 0.04};
-  EXPECT_THAT(DescribeMappings(what_if, Texts())[0], HasSubstr("The replay confirms that it helps."));
-  EXPECT_THAT(DescribeFidelity(what_if, Texts()),
+  EXPECT_THAT(DescribeMappings(what_if, test::OwnTexts())[0], HasSubstr("The replay confirms that it helps."));
+  EXPECT_THAT(DescribeFidelity(what_if, test::OwnTexts()),
               ElementsAre(HasSubstr("64 ranks takes 2.60 s instead of 2.90 s as measured")));
 }
 
@@ -485,9 +473,10 @@ TEST(BalanceProjections, StandBesideThoseAsMeasured) {
   EXPECT_TRUE(tables[1]["rows"][4]["isProjected"].get<bool>());
   EXPECT_THAT(tables[1]["rows"][5]["cells"][0]["text"].get<std::string>(), HasSubstr("too uncertain ("));
   EXPECT_EQ(tables[1]["rows"][5]["cells"][0]["tone"], "x");
-  ASSERT_EQ(DescribeProjections(list, Texts()).size(), 1u);
-  EXPECT_THAT(DescribeProjections(list, Texts())[0], HasSubstr("RefineLB every 20 iterations: parallel efficiency "));
-  EXPECT_THAT(DescribeProjections(list, Texts())[0], HasSubstr(" on 64 processors; without balancing: "));
+  ASSERT_EQ(DescribeProjections(list, test::OwnTexts()).size(), 1u);
+  EXPECT_THAT(DescribeProjections(list, test::OwnTexts())[0],
+              HasSubstr("RefineLB every 20 iterations: parallel efficiency "));
+  EXPECT_THAT(DescribeProjections(list, test::OwnTexts())[0], HasSubstr(" on 64 processors; without balancing: "));
   EXPECT_THAT(Text(test::MakeWhatIf(), 1, list), HasSubstr("4,096 processors, projected  too uncertain ("));
   EXPECT_THAT(TablesOfProjections({list[0]}), IsEmpty());
 }
@@ -506,10 +495,10 @@ TEST(BalanceProjections, AreToldWhereOneSideWasReplayed) {
   EXPECT_EQ(row["kind"], "replayed, or projected with an interval");
   const std::string value = row["cells"][1]["text"], interval = row["cells"][1]["interval"];
   EXPECT_NE(value, "–");
-  EXPECT_THAT(DescribeProjections(list, Texts())[0],
+  EXPECT_THAT(DescribeProjections(list, test::OwnTexts())[0],
               HasSubstr(fmt::format("not balanced, 2 tasks a processor: parallel efficiency {} ({}) on 32 processors",
                                     value, interval)));
-  EXPECT_THAT(DescribeProjections(list, Texts())[0],
+  EXPECT_THAT(DescribeProjections(list, test::OwnTexts())[0],
               HasSubstr("without balancing: " + row["cells"][0]["text"].get<std::string>() + " (replayed)"));
   const auto json = nlohmann::ordered_json::parse(WriteWhatIfJson(test::MakeWhatIf(), list))["projections"];
   ASSERT_EQ(json.size(), 2u);
@@ -522,9 +511,9 @@ TEST(BalanceProjections, AreToldWhereOneSideWasReplayed) {
 
 TEST(BalancePages, EverythingIsOnOnePageWithoutScripts) {
   const ReportModel model =
-      BuildBalanceModel(test::MakeWhatIf(), Texts(),
+      BuildBalanceModel(test::MakeWhatIf(), test::OwnTexts(),
                         {MakeProjection("without balancing", 0.008), MakeProjection("with balancing", 0.001)}, 2);
-  const std::string html = WriteBalanceHtml(model, BalanceTemplates());
+  const std::string html = RenderHtml(model, test::OwnTemplates("balance"));
   EXPECT_THAT(html, HasSubstr("a &lt;b&gt; c"));
   EXPECT_THAT(html, Not(HasSubstr("<script")));
   EXPECT_THAT(html, Not(HasSubstr(" style=")));
@@ -534,7 +523,7 @@ TEST(BalancePages, EverythingIsOnOnePageWithoutScripts) {
         "All 6 configurations", "How this was simulated", "in a circle", "messages were lost"}) {
     EXPECT_THAT(html, HasSubstr(part));
   }
-  const std::string markdown = WriteBalanceMarkdown(model, BalanceTemplates());
+  const std::string markdown = RenderMarkdown(model, test::OwnTemplates("balance"));
   EXPECT_THAT(markdown,
               HasSubstr("| RefineLB every 20 iterations | 16 | 64 | 4 | 205 ms | 8.20 s | 21.2 % (19.2–23.2 %) |"));
   EXPECT_THAT(markdown, Not(HasSubstr("GreedyLB every 10")));
@@ -553,9 +542,9 @@ TEST(BalancePages, LittleIsAPageToo) {
   several.same_problem = false;
   several.outcomes[2].configuration.placement = Placement::kRoundRobin;
   for (const WhatIf& what_if : {WhatIf(), WithoutBalancing(1), WithoutBalancing(4), quiet, several}) {
-    const ReportModel model = BuildBalanceModel(what_if, Texts());
-    EXPECT_THAT(WriteBalanceHtml(model, BalanceTemplates()), HasSubstr("</html>"));
-    EXPECT_THAT(WriteBalanceMarkdown(model, BalanceTemplates()), HasSubstr("How this was simulated"));
+    const ReportModel model = BuildBalanceModel(what_if, test::OwnTexts());
+    EXPECT_THAT(RenderHtml(model, test::OwnTemplates("balance")), HasSubstr("</html>"));
+    EXPECT_THAT(RenderMarkdown(model, test::OwnTemplates("balance")), HasSubstr("How this was simulated"));
     EXPECT_THAT(Text(what_if, 3), HasSubstr("replayed"));
   }
 }

@@ -11,6 +11,9 @@
 
 namespace farscale {
 
+// Chosen: below this share of a makespan a reader has nothing to act on.
+inline constexpr double kMatters = 0.01;
+
 // "as measured", "in blocks" or "round robin".
 std::string NameOfPlacement(Placement placement);
 // "256 tasks on 16 processors".

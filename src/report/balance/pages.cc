@@ -134,8 +134,7 @@ std::vector<MappingRow> MappingsOf(const WhatIf& what_if) {
 }
 
 struct RunRow {
-  std::string path, ranks, nodes, iterations, measured, replayed, load_balance, heaviest, state;
-  FARSCALE_TAGS(path, ranks, nodes, iterations, measured, replayed, load_balance, heaviest, state)
+  FARSCALE_TEXTS(path, ranks, nodes, iterations, measured, replayed, load_balance, heaviest, state)
 };
 
 std::vector<RunRow> RunsOf(const WhatIf& what_if) {
@@ -310,14 +309,6 @@ ReportModel BuildBalanceModel(const WhatIf& what_if, const Partials& templates,
   AddWhetherFilled(data, {"details", "configurations", "maps", "averages", "projections", "mappings", "leftOut", "runs",
                           "stateCosts", "fidelity", "diagnostics"});
   return model;
-}
-
-std::string WriteBalanceHtml(const ReportModel& model, const ReportTemplates& templates) {
-  return RenderHtml(model, templates);
-}
-
-std::string WriteBalanceMarkdown(const ReportModel& model, const ReportTemplates& templates) {
-  return RenderTemplate(templates.markdown, model.data, Escape::kMarkdown, templates.partials);
 }
 
 std::string WriteBalanceText(const ReportModel& model, const Partials& templates) {

@@ -17,8 +17,6 @@ namespace farscale {
 ReportModel BuildBalanceModel(const WhatIf& what_if, const Partials& templates,
                               const std::vector<BalancedProjection>& projections = {}, std::size_t top = 10);
 
-std::string WriteBalanceHtml(const ReportModel& model, const ReportTemplates& templates);
-std::string WriteBalanceMarkdown(const ReportModel& model, const ReportTemplates& templates);
 std::string WriteBalanceText(const ReportModel& model, const Partials& templates);
 
 }  // namespace farscale

@@ -5,18 +5,16 @@
 #include <algorithm>
 #include <cmath>
 
-#include "balance/strategy.h"
 #include "base/format.h"
 #include "base/text.h"
 #include "report/balance/names.h"
+#include "report/cells.h"
 #include "report/figures.h"
 
 namespace farscale {
 namespace {
 
 // Chosen: below these shares a reader has nothing to act on.
-constexpr double kMatters = 0.01;        // of a makespan
-constexpr double kHeavy = 0.05;          // of a makespan, for what could be had for less
 constexpr double kTooHeavy = 1.02;       // of the mean load of a processor, for one task
 constexpr double kFarOff = 0.1;          // replayed against measured
 constexpr double kSteady = 0.02;         // change of loads from one iteration to the next
@@ -26,8 +24,6 @@ constexpr std::size_t kMostAnswers = 4;  // cases
 constexpr double kLongestRun = 1e6;      // iterations, of a run that anybody would make
 constexpr std::size_t kMostNamed = 3;    // configurations that were left out for one reason
 
-std::string ShareOfMakespan(double part, double whole) { return whole > 0 ? FormatPercent(part / whole) : "–"; }
-
 // Whether there is an original run that is decomposed more coarsely.
 bool IsFiner(const BalanceOutcome& outcome) {
   return outcome.gain_over_original && outcome.configuration.tasks != outcome.configuration.processors;
@@ -35,8 +31,7 @@ bool IsFiner(const BalanceOutcome& outcome) {
 
 // A configuration of a case by its names, with its times.
 struct NamedOutcome {
-  std::string in_case, name, on, placement, iteration, makespan;
-  FARSCALE_TAGS(in_case, name, on, placement, iteration, makespan)
+  FARSCALE_TEXTS(in_case, name, on, placement, iteration, makespan)
 };
 
 NamedOutcome Named(const WhatIf& what_if, const BalanceCase& one, const BalanceOutcome& outcome) {
@@ -51,8 +46,7 @@ NamedOutcome Named(const WhatIf& what_if, const BalanceCase& one, const BalanceO
 
 // The gain over the original run, divided among finer tasks and balancing.
 struct SplitGain {
-  std::string makespan, change, balancing;
-  FARSCALE_TAGS(makespan, change, balancing)
+  FARSCALE_TEXTS(makespan, change, balancing)
 };
 
 struct CaseAnswer {
@@ -82,8 +76,7 @@ std::string PaysAfter(const WhatIf& what_if, const BalanceOutcome& lead, const B
 
 // Waiting for others that have more to do in an iteration, and for anything else.
 struct IdleTime {
-  std::string seconds, makespan, imbalance, communication;
-  FARSCALE_TAGS(seconds, makespan, imbalance, communication)
+  FARSCALE_TEXTS(seconds, makespan, imbalance, communication)
 };
 
 struct Idle {
@@ -118,8 +111,7 @@ Idle IdleOf(const WhatIf& what_if, const BalanceCase& one, const BalanceOutcome&
 }
 
 struct LaterIterations {
-  std::string with, without, gain, remaining;
-  FARSCALE_TAGS(with, without, gain, remaining)
+  FARSCALE_TEXTS(with, without, gain, remaining)
 };
 
 // Loads that change go on doing so: right behind a balancing point they fit best.
@@ -134,18 +126,15 @@ std::optional<LaterIterations> LaterOf(const WhatIf& what_if, const BalanceOutco
 }
 
 struct CostsOfMoving {
-  std::string total, share, points, barriers, strategy, migration, migrations, moved;
-  FARSCALE_TAGS(total, share, points, barriers, strategy, migration, migrations, moved)
+  FARSCALE_TEXTS(total, share, points, barriers, strategy, migration, migrations, moved)
 };
 
 struct MessageCounts {
-  std::string now, before;
-  FARSCALE_TAGS(now, before)
+  FARSCALE_TEXTS(now, before)
 };
 
 struct HeaviestTask {
-  std::string seconds, ratio;
-  FARSCALE_TAGS(seconds, ratio)
+  FARSCALE_TEXTS(seconds, ratio)
 };
 
 struct CaseReasons {
@@ -164,7 +153,7 @@ struct CaseReasons {
 CostsOfMoving CostsOf(const BalanceOutcome& best) {
   const double total = CostsOfBalancing(best.parts);
   return {FormatSeconds(total),
-          ShareOfMakespan(total, best.makespan),
+          ShareOrDash(total, best.makespan),
           CountOf(best.balancing_points, "balancing point"),
           FormatSeconds(best.parts.barriers),
           FormatSeconds(best.parts.strategy),
@@ -181,154 +170,9 @@ std::string RestOf(const BalanceOutcome& best) {
   std::ranges::stable_sort(parts, std::ranges::greater(), &NamedPart::seconds);
   std::vector<std::string> names;
   for (const NamedPart& part : parts) {
-    names.push_back(fmt::format("{} ({})", part.name, ShareOfMakespan(part.seconds, best.makespan)));
+    names.push_back(fmt::format("{} ({})", part.name, ShareOrDash(part.seconds, best.makespan)));
   }
   return Join(names, ", ");
-}
-
-// Another value of the same axis.
-struct Neighbour {
-  std::string at, iteration, part, seconds;  // the part of its makespan that is larger by most, if any
-  FARSCALE_TAGS(at, iteration, part, seconds)
-};
-
-// How one choice changes a long run with the strategy of the best outcome.
-struct AxisAdvice {
-  std::string strategy, range, change, best;  // with a range the choice hardly matters
-  std::vector<Neighbour> neighbours;
-  bool is_lowest_open = false, is_highest_open = false;  // nobody tried beyond
-  FARSCALE_TAGS(strategy, range, change, best, neighbours, is_lowest_open, is_highest_open)
-};
-
-struct OtherStrategy {
-  std::string name, iteration, excess;
-  FARSCALE_TAGS(name, iteration, excess)
-};
-
-struct MigrationShare {
-  std::string share, state;
-  FARSCALE_TAGS(share, state)
-};
-
-struct StateGain {
-  bool is_first = false;
-  std::string value, factor;
-  FARSCALE_TAGS(is_first, value, factor)
-};
-
-struct StateGains {
-  bool matter = false;
-  std::string gain;
-  std::vector<StateGain> gains;
-  FARSCALE_TAGS(matter, gain, gains)
-};
-
-struct CaseAdvice {
-  std::optional<AxisAdvice> intervals, levels;
-  std::optional<OtherStrategy> other;
-  std::string robust;
-  std::optional<MigrationShare> migration;
-  std::optional<StateGains> states;
-  FARSCALE_TAGS(intervals, levels, other, robust, migration, states)
-};
-
-// Whether a configuration on as many processors was replayed or refused.
-bool WasTried(const WhatIf& what_if, const BalanceConfiguration& best, auto is_beyond) {
-  const auto is_it = [&](const auto& one) {
-    return one.configuration.processors == best.processors && is_beyond(one.configuration);
-  };
-  return std::ranges::any_of(what_if.outcomes, is_it) || std::ranges::any_of(what_if.left_out, is_it);
-}
-
-// Whether there are values beyond, above or below, that nobody asked for: of intervals between balancing after every
-// iteration and not at all.
-bool IsOpen(const WhatIf& what_if, const BalanceConfiguration& best, BalanceAxis axis, bool above) {
-  if (axis == BalanceAxis::kLevel) {
-    return above && !WasTried(what_if, best, [&](const auto& other) { return other.tasks > best.tasks; });
-  }
-  if (above ? best.interval + 1 >= what_if.runs[best.run].iterations : best.interval < 2) return false;
-  return !WasTried(what_if, best, [&](const BalanceConfiguration& other) {
-    const bool is_beyond =
-        above ? other.interval > best.interval : other.interval > 0 && other.interval < best.interval;
-    return is_beyond && other.run == best.run && other.strategy == best.strategy;
-  });
-}
-
-std::string NameOfValue(BalanceAxis axis, double x) {
-  if (axis == BalanceAxis::kInterval) return x == 1 ? "after every iteration" : fmt::format("every {:g} iterations", x);
-  return x == 1 ? "with one task a processor" : fmt::format("with {:g} tasks a processor", x);
-}
-
-Neighbour NeighbourOf(const WhatIf& what_if, BalanceAxis axis, const SweepPoint& point, const BalanceOutcome& best) {
-  const BalanceOutcome& other = what_if.outcomes[point.outcome];
-  Neighbour neighbour{NameOfValue(axis, point.x), FormatSeconds(LongRunIterationOf(what_if, other)), "", ""};
-  const std::vector<NamedPart> parts = PartsOf(other.parts), of_best = PartsOf(best.parts);
-  std::size_t worst = 0;
-  for (std::size_t i = 1; i < parts.size(); ++i) {
-    if (parts[i].seconds - of_best[i].seconds > parts[worst].seconds - of_best[worst].seconds) worst = i;
-  }
-  const double more = parts[worst].seconds - of_best[worst].seconds;
-  if (other.makespan > best.makespan && more > 0) {
-    neighbour.part = parts[worst].name;
-    neighbour.seconds = FormatSeconds(more);
-  }
-  return neighbour;
-}
-
-std::optional<AxisAdvice> AdviceOn(const WhatIf& what_if, const BalanceCase& one, BalanceAxis axis) {
-  const auto time_of = [&](std::size_t i) { return LongRunIterationOf(what_if, what_if.outcomes[i]); };
-  const BalanceOutcome& best = what_if.outcomes[one.ranking.front()];
-  for (const SweepLine& line : SweepOver(what_if, one, axis)) {
-    const auto at = std::ranges::find(line.points, one.ranking.front(), &SweepPoint::outcome);
-    if (at == line.points.end() || line.points.size() < 2) continue;
-    const double shortest = time_of(one.ranking.front());
-    double longest = shortest;
-    for (const SweepPoint& point : line.points) longest = std::max(longest, time_of(point.outcome));
-    AxisAdvice advice{.strategy = StrategyById(line.strategy).name};
-    if (longest < (1 + kMatters) * shortest) {
-      advice.range = fmt::format("{:g} and {:g}", line.points.front().x, line.points.back().x);
-      advice.change = FormatPercent(longest / shortest - 1);
-      return advice;
-    }
-    advice.best = NameOfValue(axis, at->x);
-    const bool is_lowest = at == line.points.begin(), is_highest = std::next(at) == line.points.end();
-    if (!is_lowest) advice.neighbours.push_back(NeighbourOf(what_if, axis, *std::prev(at), best));
-    if (!is_highest) advice.neighbours.push_back(NeighbourOf(what_if, axis, *std::next(at), best));
-    advice.is_lowest_open = is_lowest && IsOpen(what_if, best.configuration, axis, false);
-    advice.is_highest_open = is_highest && IsOpen(what_if, best.configuration, axis, true);
-    return advice;
-  }
-  return std::nullopt;
-}
-
-std::string WithTasks(const BalanceConfiguration& configuration) {
-  return fmt::format("{} with {}", NameOfBalancing(configuration), CountOf(configuration.tasks, "task"));
-}
-
-std::optional<OtherStrategy> OtherStrategyThan(const WhatIf& what_if, const BalanceCase& one) {
-  const BalanceOutcome& best = what_if.outcomes[one.ranking.front()];
-  for (const std::size_t i : one.ranking) {
-    const BalanceOutcome& next = what_if.outcomes[i];
-    if (next.configuration.strategy == best.configuration.strategy) continue;
-    const double iteration = LongRunIterationOf(what_if, next), shortest = LongRunIterationOf(what_if, best);
-    const bool is_close = iteration < (1 + kMatters) * shortest;
-    return OtherStrategy{WithTasks(next.configuration), FormatSeconds(iteration),
-                         is_close ? "" : FormatPercent(iteration / shortest - 1)};
-  }
-  return std::nullopt;
-}
-
-// The gain with other states of tasks, since states are often only estimated.
-std::optional<StateGains> GainsOfStates(const WhatIf& what_if, const BalanceCase& one) {
-  if (!DependsOnState(what_if) || one.ranking.front() != what_if.by_time.front()) return std::nullopt;
-  const double gain = what_if.outcomes[one.ranking.front()].gain.value;
-  StateGains states{.gain = FormatPercent(gain)};
-  for (const StateCost& cost : what_if.state_costs) {
-    states.matter = states.matter || std::fabs(cost.gain.value - gain) >= kMatters;
-    states.gains.push_back(
-        {states.gains.empty(), FormatPercent(cost.gain.value), cost.factor == 0 ? "" : FormatRatio(cost.factor)});
-  }
-  return states;
 }
 
 struct MappingText {
@@ -339,8 +183,7 @@ struct MappingText {
 };
 
 struct ReplayedRun {
-  std::string ranks, replayed, measured;
-  FARSCALE_TAGS(ranks, replayed, measured)
+  FARSCALE_TEXTS(ranks, replayed, measured)
 };
 
 struct ProjectedWay {
@@ -440,14 +283,6 @@ Sentences AnswersOf(const WhatIf& what_if, const Partials& templates) {
   return answers;
 }
 
-bool DependsOnState(const WhatIf& what_if) {
-  if (what_if.state_costs.empty() || what_if.by_time.empty()) return false;
-  if (!(what_if.outcomes[what_if.by_time.front()].parts.migration > 0)) return false;
-  return std::ranges::any_of(what_if.state_costs, [&](const StateCost& cost) {
-    return cost.makespan != what_if.state_costs.front().makespan;
-  });
-}
-
 Sentences ReasonsOf(const WhatIf& what_if, const BalanceCase& one, const Partials& templates) {
   if (!one.lead) return {};
   const BalanceOutcome& best = what_if.outcomes[*one.lead];
@@ -459,7 +294,7 @@ Sentences ReasonsOf(const WhatIf& what_if, const BalanceCase& one, const Partial
                       .is_unsteady = run.load_change.value_or(0) >= kUnsteady,
                       .later = LaterOf(what_if, best),
                       .computation = FormatSeconds(best.parts.computation),
-                      .computation_share = ShareOfMakespan(best.parts.computation, best.makespan),
+                      .computation_share = ShareOrDash(best.parts.computation, best.makespan),
                       .makespan = FormatSeconds(best.makespan),
                       .rest = RestOf(best)};
   if (!IsUnbalanced(best)) reasons.costs = CostsOf(best);
@@ -473,23 +308,6 @@ Sentences ReasonsOf(const WhatIf& what_if, const BalanceCase& one, const Partial
     reasons.heaviest = {FormatSeconds(heaviest * best.parts.computation), FormatRatio(heaviest)};
   }
   return RenderSentences(templates, "balance_reasons.txt", ToData(reasons));
-}
-
-Sentences AdviceOf(const WhatIf& what_if, const BalanceCase& one, const Partials& templates) {
-  if (!one.lead || IsUnbalanced(what_if.outcomes[*one.lead])) return {};  // then there is none to choose
-  const BalanceOutcome& best = what_if.outcomes[one.ranking.front()];
-  CaseAdvice advice{.intervals = AdviceOn(what_if, one, BalanceAxis::kInterval),
-                    .levels = AdviceOn(what_if, one, BalanceAxis::kLevel),
-                    .other = OtherStrategyThan(what_if, one),
-                    .states = GainsOfStates(what_if, one)};
-  if (what_if.noise_replicas > 0 && one.robust && *one.robust != one.ranking.front()) {
-    advice.robust = WithTasks(what_if.outcomes[*one.robust].configuration);
-  }
-  if (best.parts.migration >= kHeavy * best.makespan) {
-    advice.migration = {ShareOfMakespan(best.parts.migration, best.makespan),
-                        SayBytes(what_if.runs[best.configuration.run].task_bytes)};
-  }
-  return RenderSentences(templates, "balance_advice.txt", ToData(advice));
 }
 
 Sentences DescribeMappings(const WhatIf& what_if, const Partials& templates) {

@@ -12,21 +12,16 @@
 namespace farscale {
 namespace {
 
-const Partials& Texts() {
-  static const Partials texts = test::OwnTemplates().partials;
-  return texts;
-}
-
 // Of a phase of a and b.
 std::vector<std::string> Notes(const ComparedPhase& phase) {
   ComparedResults compared;
   compared.before = "a";
   compared.after = "b";
-  return NotesOf(compared, phase, Texts());
+  return NotesOf(compared, phase, test::OwnTexts());
 }
 
 std::string Text(const ComparedResults& compared) {
-  return WriteCompareTexts(BuildCompareModel({compared}, Texts()), Texts()).front();
+  return WriteCompareTexts(BuildCompareModel({compared}, test::OwnTexts()), test::OwnTexts()).front();
 }
 
 using testing::Contains;
@@ -119,9 +114,10 @@ TEST(Compare, BeyondNoiseAndWithin) {
   EXPECT_TRUE(phase.counts[1].Find(Factor::kTransfer)->change->IsBeyondNoise());
   EXPECT_EQ(phase.counts[1].time->Largest()->factor, Factor::kTransfer);
   EXPECT_NEAR(phase.counts[1].time->ShareOf(*phase.counts[1].time->Largest()), 1, 1e-9);
-  EXPECT_THAT(SummarizeComparedPhase(compared, phase, Texts()).front(),
+  EXPECT_THAT(SummarizeComparedPhase(compared, phase, test::OwnTexts()).front(),
               HasSubstr("On 8 cores, an iteration takes 6.25 s in a and 6.94 s in b: +11.1 %, beyond noise"));
-  EXPECT_THAT(SummarizeComparedPhase(compared, phase, Texts()).front(), HasSubstr("Transfer contributes most"));
+  EXPECT_THAT(SummarizeComparedPhase(compared, phase, test::OwnTexts()).front(),
+              HasSubstr("Transfer contributes most"));
 }
 
 // On one side computation scalability is 1.5: the note says so of that side, wherever notes are shown.
@@ -132,8 +128,8 @@ TEST(Compare, EfficienciesAboveOneAreExplained) {
   const char* why = "b: Efficiencies above 110 % come from computation scalability (1.500 on 8 cores)";
   EXPECT_THAT(Notes(compared.phases[0]), testing::ElementsAre(HasSubstr(why)));
   EXPECT_THAT(Text(compared), HasSubstr(why));
-  EXPECT_THAT(WriteCompareJson({compared}, Texts()), HasSubstr(why));
-  EXPECT_THAT(BuildCompareModel({compared}, Texts()).data.dump(), HasSubstr(why));
+  EXPECT_THAT(WriteCompareJson({compared}, test::OwnTexts()), HasSubstr(why));
+  EXPECT_THAT(BuildCompareModel({compared}, test::OwnTexts()).data.dump(), HasSubstr(why));
   EXPECT_THAT(Notes(CompareResults(before, before, "a", "b").phases[0]), testing::IsEmpty());
 }
 
@@ -155,7 +151,7 @@ TEST(Compare, PhasesAndCountsOfOneSideAreNamed) {
   const Results after = Table({Row(4, 10, Values(1, 1, 1, 1)), Row(16, 3, Values(1, 1, 0.8, 1))});
   const ComparedResults compared = CompareResults(before, after, "a", "b");
   EXPECT_THAT(compared.only_before, ElementsAre("io"));
-  EXPECT_THAT(SummarizeCompared(compared, Texts()), Contains("Only in a: phase io."));
+  EXPECT_THAT(SummarizeCompared(compared, test::OwnTexts()), Contains("Only in a: phase io."));
   EXPECT_TRUE(compared.phases[0].counts[0].is_common);
   EXPECT_FALSE(compared.phases[0].counts[1].is_common);
   EXPECT_FALSE(compared.phases[0].counts[1].seconds.before);
@@ -184,9 +180,9 @@ TEST(Compare, ReferencesAreMadeTheSame) {
   const auto is_said =
       Contains(HasSubstr("The reference runs differ: 4 cores in a, 8 in b. Both are put in terms of the "
                          "run on 8 cores"));
-  EXPECT_THAT(SummarizeComparedPhase(compared, compared.phases[0], Texts()), is_said);
-  EXPECT_THAT(WriteCompareJson({compared}, Texts()), HasSubstr("The reference runs differ"));
-  EXPECT_THAT(BuildCompareModel({compared}, Texts()).data.dump(), HasSubstr("The reference runs differ"));
+  EXPECT_THAT(SummarizeComparedPhase(compared, compared.phases[0], test::OwnTexts()), is_said);
+  EXPECT_THAT(WriteCompareJson({compared}, test::OwnTexts()), HasSubstr("The reference runs differ"));
+  EXPECT_THAT(BuildCompareModel({compared}, test::OwnTexts()).data.dump(), HasSubstr("The reference runs differ"));
 }
 
 // Neither table says how its runs scale, but times and global efficiencies do: 10 s · 4 · 1 = 6.25 s · 8 · 0.8 on one
@@ -267,7 +263,7 @@ TEST(Compare, ProjectionsAreEvidenceWhereIntervalsAreApart) {
   EXPECT_TRUE(phase.targets[0].efficiency.is_apart);
   EXPECT_FALSE(phase.targets[1].efficiency.is_reliable);
   EXPECT_NEAR(phase.targets[0].explained->logarithm, std::log(0.65 / 0.8), 1e-12);
-  EXPECT_THAT(SummarizeComparedPhase(compared, phase, Texts()), Contains(HasSubstr("intervals are apart")));
+  EXPECT_THAT(SummarizeComparedPhase(compared, phase, test::OwnTexts()), Contains(HasSubstr("intervals are apart")));
 }
 
 // With 4 + 4 degrees of freedom 3.5 % is beyond t = 2.31 errors of sqrt(2) %, so beyond 95 %, but 16 changes together
@@ -284,8 +280,9 @@ TEST(Compare, OneNotionOfNoise) {
   EXPECT_THAT(text, HasSubstr("nothing changed beyond noise"));
   EXPECT_THAT(text, testing::Not(HasSubstr(", beyond noise (")));
   EXPECT_THAT(text, testing::Not(HasSubstr("yes")));
-  EXPECT_THAT(WriteCompareJson(compared, Texts()), testing::Not(HasSubstr("\"beyondNoise\": true")));
-  EXPECT_THAT(BuildCompareModel(compared, Texts()).data.dump(), testing::Not(HasSubstr("\"isBeyondNoise\":true")));
+  EXPECT_THAT(WriteCompareJson(compared, test::OwnTexts()), testing::Not(HasSubstr("\"beyondNoise\": true")));
+  EXPECT_THAT(BuildCompareModel(compared, test::OwnTexts()).data.dump(),
+              testing::Not(HasSubstr("\"isBeyondNoise\":true")));
 }
 
 // Apart on 16 cores, overlapping on 64, nearer to eight times the largest run: that there is a difference is told.
@@ -300,7 +297,7 @@ TEST(Compare, AnyProjectionThatIsApartIsTold) {
   phase.targets[0].efficiency.is_apart = true;
   phase.targets[1].efficiency.is_apart = false;
   EXPECT_THAT(
-      SummarizeComparedPhase(compared, phase, Texts()),
+      SummarizeComparedPhase(compared, phase, test::OwnTexts()),
       Contains(testing::AllOf(HasSubstr("On 16 cores, where both sides are reliable"), HasSubstr("intervals are apart"),
                               HasSubstr("From 64 cores on the intervals overlap."))));
 }
@@ -308,8 +305,8 @@ TEST(Compare, AnyProjectionThatIsApartIsTold) {
 TEST(Compare, FilesHaveEveryTag) {
   const Results before = Table({Row(4, 10, Values(1, 1, 1, 1)), Row(8, 6.25, Values(1, 1, 0.8, 1))});
   const std::vector<ComparedResults> compared = {CompareResults(before, before, "a", "<b>")};
-  EXPECT_THAT(WriteCompareJson(compared, Texts()), HasSubstr("\"beyondNoise\": false"));
-  EXPECT_EQ(BuildCompareModel(compared, Texts()).data["comparisons"].size(), 1u);
+  EXPECT_THAT(WriteCompareJson(compared, test::OwnTexts()), HasSubstr("\"beyondNoise\": false"));
+  EXPECT_EQ(BuildCompareModel(compared, test::OwnTexts()).data["comparisons"].size(), 1u);
   EXPECT_THAT(Text(compared[0]),
               HasSubstr("On the 2 common core counts nothing changed beyond noise, 16 changes taken together."));
 }
@@ -323,8 +320,8 @@ TEST(Compare, DoubtsOfEitherSide) {
   const ComparedResults both = CompareResults(after, after, "old", "new");
   EXPECT_THAT(DoubtsOfCompared(both), ElementsAre("old and new: the work does not grow (said to be weak)."));
   EXPECT_THAT(Text(one), HasSubstr("Warning: new: the work does not grow"));
-  EXPECT_THAT(WriteCompareJson({one}, Texts()), HasSubstr("scalingUnlikely"));
-  EXPECT_THAT(BuildCompareModel({one}, Texts()).data["comparisons"][0]["doubts"].dump(),
+  EXPECT_THAT(WriteCompareJson({one}, test::OwnTexts()), HasSubstr("scalingUnlikely"));
+  EXPECT_THAT(BuildCompareModel({one}, test::OwnTexts()).data["comparisons"][0]["doubts"].dump(),
               HasSubstr("the work does not grow"));
   EXPECT_TRUE(DoubtsOfCompared(CompareResults(before, before, "old", "new")).empty());
 }

@@ -365,10 +365,9 @@ std::vector<std::filesystem::path> WriteCompared(const std::vector<ComparedResul
                                                  const ReportTemplates& templates,
                                                  const std::filesystem::path& folder) {
   ReportModel model = BuildCompareModel(comparisons, templates.partials);
-  NamedTexts files = {
-      {"compare.html", RenderHtml(model, templates)},
-      {"compare.md", RenderTemplate(templates.markdown, model.data, Escape::kMarkdown, templates.partials)},
-      {"compare.json", WriteCompareJson(comparisons, templates.partials)}};
+  NamedTexts files = {{"compare.html", RenderHtml(model, templates)},
+                      {"compare.md", RenderMarkdown(model, templates)},
+                      {"compare.json", WriteCompareJson(comparisons, templates.partials)}};
   for (const auto& [name, svg] : model.figures) {
     files.emplace_back(std::filesystem::path("figures") / name, svg + "\n");
   }

@@ -121,13 +121,11 @@ std::optional<ProjectedChange> ProjectedOf(const ComparedPhase& phase) {
 
 // Two values of a side each.
 struct BothSides {
-  std::string first, second, common;
-  FARSCALE_TAGS(first, second, common)
+  FARSCALE_TEXTS(first, second, common)
 };
 
 struct SideFact {
-  std::string name, scaling, factors, why;
-  FARSCALE_TAGS(name, scaling, factors, why)
+  FARSCALE_TEXTS(name, scaling, factors, why)
 };
 
 struct ComparisonNotes {
