@@ -43,9 +43,7 @@ const FactorRow& RowAt(const std::vector<FactorRow>& rows, std::int64_t cores) {
   return found == rows.end() ? rows.front() : *found;
 }
 
-std::string OnCores(const FactorRow& row) {
-  return "on " + FormatCoreCount(static_cast<double>(row.cores));
-}
+std::string OnCores(const FactorRow& row) { return "on " + FormatCoreCount(static_cast<double>(row.cores)); }
 
 std::string CauseOf(Factor factor, double value) {
   switch (factor) {

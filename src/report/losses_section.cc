@@ -260,7 +260,8 @@ std::string FormatLosses(const LossRecord& losses, std::size_t top, const Partia
 
 std::optional<ReportData> LossesInReport(const Results& results, const std::string& series, const PhaseId& phase,
                                          const std::string& heading, const Partials& texts) {
-  const auto found = std::ranges::find_if(results.losses, [&](const LossRecord& losses) { return losses.phase == phase; });
+  const auto found =
+      std::ranges::find_if(results.losses, [&](const LossRecord& losses) { return losses.phase == phase; });
   if (found == results.losses.end()) return std::nullopt;
   std::vector<LossProjection> projections;
   for (const LossProjection& projection : results.loss_projections) {

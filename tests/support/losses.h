@@ -33,14 +33,26 @@ inline LossRecord MakeLosses(std::int64_t cores = 2) {
   SetKind(losses.short_term, WaitKind::kLateSender, 2);
   SetKind(losses.long_term, WaitKind::kLateSender, 0.5);
   SetKind(losses.unattributed, WaitKind::kLateSender, 0.5);
-  PathRecord work{"main / work", "work", false, {}, 0.5, 0, {1, 3}, {0, 0}, {0, 2}, {0, 3}, {2, 2, {0, 0, 0.5, 1.5}}, {}};
+  PathRecord work{
+      "main / work", "work", false, {}, 0.5, 0, {1, 3}, {0, 0}, {0, 2}, {0, 3}, {2, 2, {0, 0, 0.5, 1.5}}, {}};
   work.total.time = 4;
   work.total.critical = 3;
   work.total.nearly_critical = 4;
   work.total.intra = 1;
   work.total.inter = 0.25;
   SetKind(work.total.short_term, WaitKind::kLateSender, 2);
-  PathRecord receive{"main / MPI_Recv", "main / MPI_Recv", true, {}, 0, 1, {0, 0}, {3, 1}, {0.5, 0}, {0, 0}, {2, 2, {0.5, 0, 0, 0}}, {}};
+  PathRecord receive{"main / MPI_Recv",
+                     "main / MPI_Recv",
+                     true,
+                     {},
+                     0,
+                     1,
+                     {0, 0},
+                     {3, 1},
+                     {0.5, 0},
+                     {0, 0},
+                     {2, 2, {0.5, 0, 0, 0}},
+                     {}};
   receive.total.time = 4;
   receive.total.indirect = 1;
   receive.total.propagating = 0.5;

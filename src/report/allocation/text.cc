@@ -204,9 +204,9 @@ std::optional<ProblemSizes> SizesOf(const AllocationPack& pack, const std::strin
   if (sized.empty()) return std::nullopt;
   const auto with_unit = [&](double size) { return FormatProblemSize(size) + (unit.empty() ? "" : " " + unit); };
   const AllocationRow &first = *sized.front(), &last = *sized.back();
-  return ProblemSizes{&first == &last,          with_unit(*first.size), with_unit(*first.portion),
-                      FormatCores(first.cores), with_unit(*last.size),  with_unit(*last.portion),
-                      FormatCoreCount(last.cores)};
+  return ProblemSizes{
+      &first == &last,       with_unit(*first.size),   with_unit(*first.portion),  FormatCores(first.cores),
+      with_unit(*last.size), with_unit(*last.portion), FormatCoreCount(last.cores)};
 }
 
 // The tools that wrote the traces, each once.

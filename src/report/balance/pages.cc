@@ -174,7 +174,8 @@ Data FindingsOf(const WhatIf& what_if) {
 
 Data MethodOf(const WhatIf& what_if, const Partials& templates) {
   Data list = Data::array();
-  for (const auto& [name, value] : DescribeMethod(what_if, templates)) list.push_back({{"name", name}, {"value", value}});
+  for (const auto& [name, value] : DescribeMethod(what_if, templates))
+    list.push_back({{"name", name}, {"value", value}});
   return list;
 }
 

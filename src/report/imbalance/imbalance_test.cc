@@ -72,9 +72,11 @@ TEST(LossesSection, SaysWhatCausesOfNoRegionAre) {
   EXPECT_THAT(sentences, testing::Contains("50.0 % of the waiting comes from before the phase: ranks enter it at "
                                            "different times, up to 2.50 s after the first. If that comes from the "
                                            "start of the run, leave out the first iterations."));
-  EXPECT_THAT(sentences, testing::Contains("12.5 % of the waiting (500 ms, summed over ranks) is exit skew: ranks leave a call in which "
-                                           "they met at different times and do nothing longer until they meet again. "
-                                           "It is charged to that call, most of it to main / MPI_Recv."));
+  EXPECT_THAT(
+      sentences,
+      testing::Contains("12.5 % of the waiting (500 ms, summed over ranks) is exit skew: ranks leave a call in which "
+                        "they met at different times and do nothing longer until they meet again. "
+                        "It is charged to that call, most of it to main / MPI_Recv."));
   EXPECT_EQ(Section(losses, {2, 1})["causes"][1]["exitSkew"], "500 ms");
 }
 
@@ -190,7 +192,8 @@ TEST(LossesPages, SumsOverRanksAreSaidToBeSo) {
 }
 
 TEST(LossesPages, WarnOfTheRuns) {
-  const std::vector<Finding> warnings = {{"preempted", Severity::kWarning, "ranks had to share cores", 3, 8, "on rank 1"}};
+  const std::vector<Finding> warnings = {
+      {"preempted", Severity::kWarning, "ranks had to share cores", 3, 8, "on rank 1"}};
   const ReportModel model = BuildLossesModel({test::MakeLosses(1)}, {}, "t", test::OwnTexts(), 10, warnings);
   const char* sentence = "preempted: ranks had to share cores (3 of 8, first on rank 1)";
   EXPECT_THAT(RenderMarkdown(model, test::OwnTemplates("imbalance")), HasSubstr(std::string("\n- ") + sentence + "\n"));
