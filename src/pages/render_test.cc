@@ -1,0 +1,43 @@
+// Lines of templates: those of tags alone leave nothing behind, and lines of labelled texts come apart.
+#include "pages/render.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "support/errors.h"
+
+namespace farscale {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Pair;
+
+std::string Filled(const std::string& text, const ReportData& data) {
+  return RenderTemplate({text, "t"}, data, Escape::kNone);
+}
+
+TEST(Render, SectionsThatPrintNothingLeaveNoLine) {
+  const std::string text = "first\n{{#list}}\n- {{.}}\n{{/list}}\n{{^list}}\nnone\n{{/list}}\n\nlast\n";
+  EXPECT_EQ(Filled(text, {{"list", ReportData::array()}}), "first\nnone\n\nlast\n");
+  EXPECT_EQ(Filled(text, {{"list", {"a", "b"}}}), "first\n- a\n- b\n\nlast\n");
+  EXPECT_EQ(Filled("{{#yes}}\n\n{{/yes}}\nend", {{"yes", true}}), "\nend");
+}
+
+TEST(Render, LinesOfLabelsAndTexts) {
+  const Partials templates = {{"t", {"caption: {{name}}: all of it\nempty: {{nothing}}\n\n", "t"}},
+                              {"wrong", {"no label\n", "wrong"}}};
+  const ReportData data = {{"name", "step"}, {"nothing", ""}};
+  EXPECT_THAT(RenderLabelledTexts(templates, "t", data), ElementsAre(Pair("caption", "step: all of it")));
+  EXPECT_THAT(test::UsageErrorOf([&] { RenderLabelledTexts(templates, "wrong", data); }), HasSubstr("no label"));
+}
+
+TEST(Render, MarksListsThatHoldAnything) {
+  ReportData data = {{"causes", {"a"}}, {"maps", ReportData::array()}};
+  AddWhetherFilled(data, {"causes", "maps"});
+  EXPECT_EQ(data["hasCauses"], true);
+  EXPECT_EQ(data["hasMaps"], false);
+}
+
+}  // namespace
+}  // namespace farscale
