@@ -19,13 +19,13 @@ class OperationSet {
  public:
   OperationSet() = default;
   explicit OperationSet(const RankTimeline& timeline) {
-    Of(OperationClass::kSend).resize(timeline.sends());
-    Of(OperationClass::kReceive).resize(timeline.receives());
-    Of(OperationClass::kCollective).resize(timeline.collectives());
+    for (const OperationClass type : {OperationClass::kSend, OperationClass::kReceive, OperationClass::kCollective}) {
+      Of(type).resize(timeline.posts(type));
+    }
   }
 
-  void Add(const Operation& operation) { Of(operation.type)[operation.ordinal] = true; }
-  bool Has(const Operation& operation) const {
+  void Add(const OperationPart& operation) { Of(operation.type)[operation.ordinal] = true; }
+  bool Has(const OperationPart& operation) const {
     return members_[static_cast<std::size_t>(operation.type)][operation.ordinal];
   }
   std::vector<bool>& Of(OperationClass type) { return members_[static_cast<std::size_t>(type)]; }
@@ -40,9 +40,9 @@ OperationSet OperationsInside(const RankTimeline& timeline, const RankCut& cut) 
   if (!cut.present) return inside;
   const std::size_t first = timeline.first_record(cut.window.begin.call);
   const std::size_t end = timeline.first_record(cut.window.end.call);
-  OperationCounter operations;
+  Posts posts;
   for (std::size_t record = 0; record < end; ++record) {
-    const Operation operation = operations.Next(timeline.record_kind(record), timeline.record_back(record));
+    const OperationPart operation = posts.Next(timeline, record);
     if (record >= first) inside.Add(operation);
   }
   return inside;
@@ -77,26 +77,6 @@ std::vector<OperationSet> OperationsToKeep(const Trace& trace, const Matching& m
   return keep;
 }
 
-// Feeds a rank of the new trace.
-class BuilderSink : public TimelineSink {
- public:
-  explicit BuilderSink(RankBuilder& rank) : rank_(rank) {}
-
-  void Enter(Tick tick, std::uint32_t region) override { rank_.Enter(tick, region); }
-  void Leave(Tick tick, std::uint32_t region) override { rank_.Leave(tick, region); }
-  void SetCounter(Tick tick, std::uint32_t counter, std::int64_t value) override {
-    rank_.SetCounter(tick, counter, value);
-  }
-  void MeasurementOff(Tick tick) override { rank_.MeasurementOff(tick); }
-  void MeasurementOn(Tick tick) override { rank_.MeasurementOn(tick); }
-  void BufferFlush(Tick begin, Tick end) override { rank_.BufferFlush(begin, end); }
-
-  void Record(const FedRecord& record) override { AddRecordTo(record, rank_); }
-
- private:
-  RankBuilder& rank_;
-};
-
 // Regions open before an event, the outermost first.
 std::vector<std::uint32_t> OpenRegions(const RankTimeline& timeline, std::size_t event) {
   std::vector<std::uint32_t> open;
@@ -114,12 +94,11 @@ std::vector<std::uint32_t> OpenRegions(const RankTimeline& timeline, std::size_t
 // A rank's part of the cut.
 struct RankPart {
   TimelineWindow window;
-  WindowEdges edges;
   bool has_marked_edges = true;  // some event lies at the window's begin and some at its end
 };
 
 // Counters at the window's edges. In a call that is cut they stand still.
-void SampleEdges(const Trace& trace, const RankTimeline& timeline, const Interval& window, WindowEdges& edges) {
+void SampleEdges(const Trace& trace, const RankTimeline& timeline, const Interval& window, TimelineWindow& edges) {
   const std::size_t first = window.begin.call, last = window.end.call - 1;
   const bool has_calls = window.begin.call < window.end.call;
   const bool cuts_first = has_calls && timeline.enter(first) < window.begin.tick;
@@ -137,7 +116,7 @@ void SampleEdges(const Trace& trace, const RankTimeline& timeline, const Interva
   }
 }
 
-bool HasMarkedEdges(const RankTimeline& timeline, const Interval& window, const WindowEdges& edges) {
+bool HasMarkedEdges(const RankTimeline& timeline, const Interval& window, const TimelineWindow& edges) {
   const Edge &begin = window.begin, &end = window.end;
   const bool has_events = begin.event < end.event, has_calls = begin.call < end.call;
   const bool begins = !edges.entered.empty() || (has_events && timeline.event_tick(begin.event) == begin.tick) ||
@@ -150,21 +129,23 @@ bool HasMarkedEdges(const RankTimeline& timeline, const Interval& window, const 
 RankPart PartOf(const Trace& trace, const RankTimeline& timeline, const RankCut& cut, Tick begin_of_all) {
   RankPart part;
   if (!cut.present) {  // all its records lie outside
-    part.window = {begin_of_all,
-                   begin_of_all,
-                   timeline.calls(),
-                   timeline.calls(),
-                   timeline.region_events(),
-                   timeline.region_events()};
+    part.window.begin = part.window.end = begin_of_all;
+    part.window.begin_call = part.window.end_call = timeline.calls();
+    part.window.begin_event = part.window.end_event = timeline.region_events();
     return part;
   }
   const Edge &begin = cut.window.begin, &end = cut.window.end;
-  part.window = {begin.tick, end.tick, begin.call, end.call, begin.event, end.event};
-  part.edges.entered = OpenRegions(timeline, begin.event);
-  part.edges.left = OpenRegions(timeline, end.event);
-  std::reverse(part.edges.left.begin(), part.edges.left.end());
-  SampleEdges(trace, timeline, cut.window, part.edges);
-  part.has_marked_edges = HasMarkedEdges(timeline, cut.window, part.edges);
+  part.window = {.begin = begin.tick,
+                 .end = end.tick,
+                 .begin_call = begin.call,
+                 .end_call = end.call,
+                 .begin_event = begin.event,
+                 .end_event = end.event,
+                 .entered = OpenRegions(timeline, begin.event),
+                 .left = OpenRegions(timeline, end.event)};
+  std::ranges::reverse(part.window.left);
+  SampleEdges(trace, timeline, cut.window, part.window);
+  part.has_marked_edges = HasMarkedEdges(timeline, cut.window, part.window);
   return part;
 }
 
@@ -178,14 +159,8 @@ std::uint32_t RegionNamed(TraceBuilder& builder, const Region& region) {
 }
 
 void CopyDefinitions(const Trace& trace, const PhaseCut& cut, TraceBuilder& builder) {
+  builder.CopyHeader(trace);
   Trace& copy = builder.trace();
-  copy.path = trace.path;
-  copy.format = trace.format;
-  copy.program = trace.program;
-  copy.creator = trace.creator;
-  copy.ticks_per_second = trace.ticks_per_second;
-  copy.nodes = trace.nodes;
-  copy.regions = trace.regions;
   copy.communicators = trace.communicators;
   copy.topologies = trace.topologies;
   copy.counters = trace.counters;
@@ -198,8 +173,8 @@ void CopyDefinitions(const Trace& trace, const PhaseCut& cut, TraceBuilder& buil
 // Goes around everything else of the rank's window.
 void MarkEdges(TraceBuilder& builder, RankPart& part) {
   const std::uint32_t region = RegionNamed(builder, {kWindowRegion, false, MpiCall::kNone, false});
-  part.edges.entered.insert(part.edges.entered.begin(), region);
-  part.edges.left.push_back(region);
+  part.window.entered.insert(part.window.entered.begin(), region);
+  part.window.left.push_back(region);
 }
 
 // Calls that the trace lacks, the part may lack, too. Which of them is unknown, so they stand among those of the
@@ -231,9 +206,9 @@ Trace CutTrace(const Trace& trace, const Matching& matching, const PhaseCut& cut
   ParallelFor(trace.size(), [&](std::size_t rank) {
     ranks[rank] = std::make_unique<RankBuilder>(builder.definitions(), static_cast<std::int32_t>(rank));
     BuilderSink sink(*ranks[rank]);
-    FeedTimeline(
-        builder.definitions(), trace.timelines[rank], local_ranks, static_cast<std::int32_t>(rank), parts[rank].window,
-        parts[rank].edges, [&](const Operation& operation) { return keep[rank].Has(operation); }, sink);
+    const auto is_kept = [&](const OperationPart& operation) { return keep[rank].Has(operation); };
+    FeedTimeline(builder.definitions(), trace.timelines[rank], local_ranks, static_cast<std::int32_t>(rank),
+                 parts[rank].window, is_kept, sink);
   });
   for (const std::unique_ptr<RankBuilder>& rank : ranks) builder.SetTimeline(*rank);
   return std::move(builder).Finish();

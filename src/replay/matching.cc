@@ -28,7 +28,7 @@ Targets CollectTargets(const RankTimeline& timeline) {
   targets.collectives.assign(timeline.collectives(), kNoTarget);
   Posts posts;
   for (std::size_t i = 0; i < timeline.records(); ++i) {
-    const RecordPart part = posts.Next(timeline, i);
+    const OperationPart part = posts.Next(timeline, i);
     switch (part.type) {
       case OperationClass::kSend:
         if (part.posts) targets.sends[part.ordinal] = timeline.record_target(i);
@@ -163,7 +163,7 @@ void CompareSizes(const Trace& trace, Matching& matching) {
     const RankTimeline& timeline = trace.timelines[rank];
     Posts posts;
     for (std::size_t i = 0; i < timeline.records(); ++i) {
-      const RecordPart part = posts.Next(timeline, matching.ranks[rank], i);
+      const RecordPart part = NextPart(timeline, matching.ranks[rank], i, posts);
       if (!part.IsCollective() && wants(part) && part.number < matching.matched) {
         visit(part.number, timeline.record_bytes(i));
       }

@@ -138,7 +138,7 @@ class RankCompiler {
     const std::size_t emitted = emitted_;
     parts_.clear();
     for (std::size_t record = first; record < end; ++record) {
-      parts_.push_back(posts_.Next(view_.timeline, view_.matching, record));
+      parts_.push_back(NextPart(view_.timeline, view_.matching, record, posts_));
     }
     if (view_.network != nullptr && first < end) AddOverhead();
     for (std::size_t i = 0; i < parts_.size(); ++i) Post(parts_[i], first + i);

@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/format.h"
 #include "base/parallel.h"
-#include "replay/operations.h"
+#include "trace/operations.h"
 
 namespace farscale {
 namespace {
@@ -36,7 +36,7 @@ std::vector<bool> NeverCompleted(const RankTimeline& timeline) {
   std::vector<bool> never(timeline.collectives());
   Posts posts;
   for (std::size_t record = 0; record < timeline.records(); ++record) {
-    const RecordPart part = posts.Next(timeline, record);
+    const OperationPart part = posts.Next(timeline, record);
     if (part.IsCollective()) never[part.ordinal] = !part.completes;
   }
   return never;

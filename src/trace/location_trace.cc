@@ -99,11 +99,11 @@ std::optional<std::uint32_t> CommunicatorOf(const RankPlan& plan, std::uint32_t 
   return plan.communicators[fork];
 }
 
-// The main thread's own events, with forks in their places.
-class MainSink : public TimelineSink {
+// The main thread's own events, with forks in their places. Counters are left out.
+class MainSink : public BuilderSink {
  public:
   MainSink(const std::vector<Region>& regions, RankPlan& plan, RankBuilder& builder)
-      : regions_(regions), plan_(plan), builder_(builder), writer_(regions, builder), barriers_(plan, 0) {}
+      : BuilderSink(builder), regions_(regions), plan_(plan), writer_(regions, builder), barriers_(plan, 0) {}
 
   void Enter(Tick tick, std::uint32_t region) override {
     ForkUntilHere();
@@ -131,10 +131,6 @@ class MainSink : public TimelineSink {
   }
 
   void SetCounter(Tick, std::uint32_t, std::int64_t) override {}
-  void MeasurementOff(Tick tick) override { builder_.MeasurementOff(tick); }
-  void MeasurementOn(Tick tick) override { builder_.MeasurementOn(tick); }
-  void BufferFlush(Tick begin, Tick end) override { builder_.BufferFlush(begin, end); }
-  void Record(const FedRecord& record) override { AddRecordTo(record, builder_); }
 
  private:
   // As numbered by the timeline, in which barriers are regions.
@@ -159,7 +155,6 @@ class MainSink : public TimelineSink {
 
   const std::vector<Region>& regions_;
   RankPlan& plan_;
-  RankBuilder& builder_;
   RankAssembler writer_;
   BarrierTable barriers_;
   std::size_t next_ = 0;
@@ -269,14 +264,8 @@ class LocationTraceBuilder {
 
  private:
   void CopyDefinitions() {
+    builder_.CopyHeader(trace_);
     Trace& copy = builder_.trace();
-    copy.path = trace_.path;
-    copy.format = trace_.format;
-    copy.program = trace_.program;
-    copy.creator = trace_.creator;
-    copy.ticks_per_second = trace_.ticks_per_second;
-    copy.nodes = trace_.nodes;
-    copy.regions = trace_.regions;
     copy.diagnostics = trace_.team_threads.diagnostics;
     for (Region& region : copy.regions) {
       if (!region.IsTeamBarrier()) continue;

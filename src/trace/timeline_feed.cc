@@ -8,26 +8,11 @@
 namespace farscale {
 namespace {
 
-// What a record says of its operation, by RecordKind.
-struct RecordTraits {
-  OperationClass type;
-  bool is_post;
-  bool is_at_leave;  // of its call
-};
-constexpr RecordTraits kRecordTraits[] = {
-    {OperationClass::kSend, true, false},        // kSend
-    {OperationClass::kSend, true, false},        // kSendPost
-    {OperationClass::kSend, false, true},        // kSendComplete
-    {OperationClass::kSend, false, true},        // kSendCancelled
-    {OperationClass::kReceive, true, true},      // kReceive
-    {OperationClass::kReceive, true, false},     // kReceivePost
-    {OperationClass::kReceive, false, true},     // kReceiveComplete
-    {OperationClass::kCollective, true, true},   // kCollective
-    {OperationClass::kCollective, true, false},  // kCollectivePost
-    {OperationClass::kCollective, false, true},  // kCollectiveComplete
-};
-
-const RecordTraits& TraitsOf(RecordKind kind) { return kRecordTraits[static_cast<std::size_t>(kind)]; }
+// Whether a record belongs to the leave of its call rather than to the enter. A blocking send starts at the enter.
+bool IsAtLeave(RecordKind kind) {
+  const OperationPart part = PartOf(kind);
+  return kind != RecordKind::kSend && (part.completes || !part.posts);
+}
 
 class Feed {
  public:
@@ -45,12 +30,12 @@ class Feed {
     CollectInterruptions();
   }
 
-  void Run(const WindowEdges& edges, const KeepOperation& keep_outside) {
+  void Run(const KeepOperation& keep_outside) {
     const std::size_t first = timeline_.first_record(window_.begin_call);
     const std::size_t end = timeline_.first_record(window_.end_call);
     Outside(0, first, window_.begin, keep_outside);
-    for (const std::uint32_t region : edges.entered) {
-      EdgeAt(window_.begin, [&](std::uint32_t counter) { return edges.counters_begin[counter]; });
+    for (const std::uint32_t region : window_.entered) {
+      EdgeAt(window_.begin, [&](std::uint32_t counter) { return window_.counters_begin[counter]; });
       sink_.Enter(window_.begin, region);
     }
     std::size_t event = window_.begin_event;
@@ -59,8 +44,8 @@ class Feed {
       FeedCall(call);
     }
     while (event < window_.end_event) FeedEvent(event++);
-    for (const std::uint32_t region : edges.left) {
-      EdgeAt(window_.end, [&](std::uint32_t counter) { return edges.counters_end[counter]; });
+    for (const std::uint32_t region : window_.left) {
+      EdgeAt(window_.end, [&](std::uint32_t counter) { return window_.counters_end[counter]; });
       sink_.Leave(window_.end, region);
     }
     Outside(end, timeline_.records(), window_.end, keep_outside);
@@ -140,8 +125,8 @@ class Feed {
     sink_.Enter(enter, region);
     bool completes = false;
     for (std::size_t record = timeline_.first_record(call); record < timeline_.first_record(call + 1); ++record) {
-      completes |= TraitsOf(timeline_.record_kind(record)).is_at_leave;
-      FeedOneRecord(record, NextOperation(record), completes ? leave : enter);
+      completes |= IsAtLeave(timeline_.record_kind(record));
+      FeedOneRecord(record, posts_.Next(timeline_, record), completes ? leave : enter);
     }
     EdgeAt(leave, at_leave);
     sink_.Leave(leave, region);
@@ -150,7 +135,7 @@ class Feed {
   void Outside(std::size_t first, std::size_t end, Tick tick, const KeepOperation& keep) {
     bool is_open = false;
     for (std::size_t record = first; record < end; ++record) {
-      const Operation operation = NextOperation(record);
+      const OperationPart operation = posts_.Next(timeline_, record);
       if (!keep(operation)) continue;
       if (!is_open) {
         InterruptUntil(tick);
@@ -167,11 +152,7 @@ class Feed {
     return static_cast<std::uint32_t>(found - definitions_.regions.begin());
   }
 
-  Operation NextOperation(std::size_t record) {
-    return operations_.Next(timeline_.record_kind(record), timeline_.record_back(record));
-  }
-
-  void FeedOneRecord(std::size_t index, const Operation& operation, Tick tick) {
+  void FeedOneRecord(std::size_t index, const OperationPart& operation, Tick tick) {
     const RankTimeline::Record record = timeline_.record(index);
     FedRecord fed;
     fed.kind = record.kind;
@@ -207,9 +188,9 @@ class Feed {
   const RankTimeline& timeline_;
   const LocalRanks& local_ranks_;
   const std::int32_t rank_;
-  const TimelineWindow window_;
+  const TimelineWindow& window_;
   TimelineSink& sink_;
-  OperationCounter operations_;
+  Posts posts_;
   std::vector<std::uint32_t> counters_;  // that the rank recorded
   std::vector<Switch> switches_;
   std::size_t next_switch_ = 0;
@@ -217,12 +198,6 @@ class Feed {
 };
 
 }  // namespace
-
-Operation OperationCounter::Next(RecordKind kind, std::size_t back) {
-  const RecordTraits& traits = TraitsOf(kind);
-  std::size_t& posts = posts_[static_cast<std::size_t>(traits.type)];
-  return {traits.type, traits.is_post ? posts++ : posts - 1 - back};
-}
 
 LocalRanks::LocalRanks(const Trace& trace) {
   const auto reverse = [](const std::vector<std::int32_t>& world_ranks) {
@@ -256,39 +231,44 @@ std::uint32_t LocalRanks::Root(std::uint32_t communicator, std::int32_t root) co
   return Find(groups.remote.empty() ? groups.members : groups.remote, root).value();
 }
 
-void AddRecordTo(const FedRecord& r, RankBuilder& rank) {
+void BuilderSink::Enter(Tick tick, std::uint32_t region) { rank_.Enter(tick, region); }
+void BuilderSink::Leave(Tick tick, std::uint32_t region) { rank_.Leave(tick, region); }
+void BuilderSink::SetCounter(Tick tick, std::uint32_t counter, std::int64_t value) {
+  rank_.SetCounter(tick, counter, value);
+}
+void BuilderSink::MeasurementOff(Tick tick) { rank_.MeasurementOff(tick); }
+void BuilderSink::MeasurementOn(Tick tick) { rank_.MeasurementOn(tick); }
+void BuilderSink::BufferFlush(Tick begin, Tick end) { rank_.BufferFlush(begin, end); }
+
+void BuilderSink::Record(const FedRecord& r) {
   switch (r.kind) {
-    case RecordKind::kSend: return rank.Send(r.peer, r.communicator, r.tag, r.bytes);
-    case RecordKind::kSendPost: return rank.SendPost(r.peer, r.communicator, r.tag, r.bytes, r.request);
-    case RecordKind::kSendComplete: return rank.SendComplete(r.request);
-    case RecordKind::kSendCancelled: return rank.RequestCancelled(r.request);
-    case RecordKind::kReceive: return rank.Receive(r.peer, r.communicator, r.tag, r.bytes);
-    case RecordKind::kReceivePost: return rank.ReceivePost(r.request);
-    case RecordKind::kReceiveComplete: return rank.ReceiveComplete(r.peer, r.communicator, r.tag, r.bytes, r.request);
-    case RecordKind::kCollective: return rank.Collective(r.collective, r.communicator, r.root, r.bytes, r.received);
-    case RecordKind::kCollectivePost: return rank.CollectivePost(r.request);
+    case RecordKind::kSend: return rank_.Send(r.peer, r.communicator, r.tag, r.bytes);
+    case RecordKind::kSendPost: return rank_.SendPost(r.peer, r.communicator, r.tag, r.bytes, r.request);
+    case RecordKind::kSendComplete: return rank_.SendComplete(r.request);
+    case RecordKind::kSendCancelled: return rank_.RequestCancelled(r.request);
+    case RecordKind::kReceive: return rank_.Receive(r.peer, r.communicator, r.tag, r.bytes);
+    case RecordKind::kReceivePost: return rank_.ReceivePost(r.request);
+    case RecordKind::kReceiveComplete: return rank_.ReceiveComplete(r.peer, r.communicator, r.tag, r.bytes, r.request);
+    case RecordKind::kCollective: return rank_.Collective(r.collective, r.communicator, r.root, r.bytes, r.received);
+    case RecordKind::kCollectivePost: return rank_.CollectivePost(r.request);
     case RecordKind::kCollectiveComplete:
-      return rank.CollectiveComplete(r.collective, r.communicator, r.root, r.bytes, r.received, r.request);
+      return rank_.CollectiveComplete(r.collective, r.communicator, r.root, r.bytes, r.received, r.request);
   }
 }
 
-TimelineWindow WholeTimeline(const RankTimeline& timeline) {
-  return {timeline.begin(), timeline.end(), 0, timeline.calls(), 0, timeline.region_events(), true};
-}
-
 void FeedTimeline(const Trace& definitions, const RankTimeline& timeline, const LocalRanks& local_ranks,
-                  std::int32_t rank, const TimelineWindow& window, const WindowEdges& edges,
-                  const KeepOperation& keep_outside, TimelineSink& sink) {
-  Feed(definitions, timeline, local_ranks, rank, window, sink).Run(edges, keep_outside);
+                  std::int32_t rank, const TimelineWindow& window, const KeepOperation& keep_outside,
+                  TimelineSink& sink) {
+  Feed(definitions, timeline, local_ranks, rank, window, sink).Run(keep_outside);
 }
 
 void FeedTimeline(const Trace& trace, const LocalRanks& local_ranks, std::size_t rank, TimelineSink& sink) {
   const RankTimeline& timeline = trace.timelines[rank];
-  TimelineWindow window = WholeTimeline(timeline);
-  if (timeline.empty()) window.begin = window.end = trace.begin();
-  FeedTimeline(
-      trace, timeline, local_ranks, static_cast<std::int32_t>(rank), window, {}, [](const Operation&) { return true; },
-      sink);
+  TimelineWindow window{.end_call = timeline.calls(), .end_event = timeline.region_events(), .is_whole = true};
+  window.begin = timeline.empty() ? trace.begin() : timeline.begin();
+  window.end = timeline.empty() ? trace.begin() : timeline.end();
+  const auto keep_all = [](const OperationPart&) { return true; };
+  FeedTimeline(trace, timeline, local_ranks, static_cast<std::int32_t>(rank), window, keep_all, sink);
 }
 
 }  // namespace farscale

@@ -1,5 +1,5 @@
-// Tells a rank's timeline again, event by event in the order of the trace: for those who write traces, and for those
-// who make one trace out of another.
+// Replays the events of a rank's timeline in the order of the trace: for those who write traces, and for those who make
+// one trace out of another.
 #pragma once
 
 #include <cstdint>
@@ -8,28 +8,12 @@
 #include <utility>
 #include <vector>
 
+#include "trace/operations.h"
 #include "trace/trace.h"
 
 namespace farscale {
 
 class RankBuilder;
-
-enum class OperationClass : std::uint8_t { kSend, kReceive, kCollective };
-
-// Which operation of its class a record belongs to, by the number of its post.
-struct Operation {
-  OperationClass type = OperationClass::kSend;
-  std::size_t ordinal = 0;
-};
-
-// Numbers operations; wants every record of a timeline from the first on.
-class OperationCounter {
- public:
-  Operation Next(RecordKind kind, std::size_t back);
-
- private:
-  std::size_t posts_[3] = {};  // by class
-};
 
 // Local ranks of world ranks: the reverse of Communicator::members and remote.
 class LocalRanks {
@@ -78,38 +62,45 @@ class TimelineSink {
   virtual void BufferFlush(Tick begin, Tick end) = 0;
 };
 
-// A record for a sink that builds another trace.
-void AddRecordTo(const FedRecord& record, RankBuilder& rank);
+// Builds a rank of another trace.
+class BuilderSink : public TimelineSink {
+ public:
+  explicit BuilderSink(RankBuilder& rank) : rank_(rank) {}
 
-// Part of a timeline, from one place between calls and events to another. Calls that reach beyond `begin` or `end` are
-// cut there.
+  void Enter(Tick tick, std::uint32_t region) override;
+  void Leave(Tick tick, std::uint32_t region) override;
+  void Record(const FedRecord& record) override;
+  void SetCounter(Tick tick, std::uint32_t counter, std::int64_t value) override;
+  void MeasurementOff(Tick tick) override;
+  void MeasurementOn(Tick tick) override;
+  void BufferFlush(Tick begin, Tick end) override;
+
+ protected:
+  RankBuilder& rank_;
+};
+
+// Part of a timeline, from one edge between calls and events to another. Calls that reach beyond `begin` or `end` are
+// cut there. Regions entered before the window are entered at its begin, those left after it are left at its end.
 struct TimelineWindow {
   Tick begin = 0, end = 0;
   std::size_t begin_call = 0, end_call = 0;
   std::size_t begin_event = 0, end_event = 0;
-  bool is_whole = false;  // else interruptions are cut at the edges too
+  bool is_whole = false;                 // else interruptions are cut at the edges too
+  std::vector<std::uint32_t> entered{};  // at the begin, the outermost first
+  std::vector<std::uint32_t> left{};     // at the end, the innermost first
+  // One a counter of the trace; used only with entered or left regions.
+  std::vector<std::int64_t> counters_begin{}, counters_end{};
 };
 
-TimelineWindow WholeTimeline(const RankTimeline& timeline);
+// Which records outside the window to keep, by their operation.
+using KeepOperation = std::function<bool(const OperationPart&)>;
 
-// Which records outside the window to tell, by their operation.
-using KeepOperation = std::function<bool(const Operation&)>;
-
-// What is open at the window's edges. Regions entered before the window are entered at its begin, those left after it
-// are left at its end, the innermost first.
-struct WindowEdges {
-  std::vector<std::uint32_t> entered;        // at the begin, the outermost first
-  std::vector<std::uint32_t> left;           // at the end, the innermost first
-  std::vector<std::int64_t> counters_begin;  // one a counter of the trace; used only with entered or left regions
-  std::vector<std::int64_t> counters_end;
-};
-
-// `definitions` are those the events are told in: the regions, communicators and counters of the timeline's own trace
-// come first in them. They must hold a region outside the cut when anything is kept there. Counters that are not
-// reliable are told from the second edge on: whoever reads them knows them as unreliable again.
+// Regions, communicators and counters of the events are those of `definitions`, in which those of the timeline's own
+// trace come first. It must hold a region outside the cut when anything is kept there. Counters that are not reliable
+// have no sample at the first edge, so that whoever reads them knows them as unreliable again.
 void FeedTimeline(const Trace& definitions, const RankTimeline& timeline, const LocalRanks& local_ranks,
-                  std::int32_t rank, const TimelineWindow& window, const WindowEdges& edges,
-                  const KeepOperation& keep_outside, TimelineSink& sink);
+                  std::int32_t rank, const TimelineWindow& window, const KeepOperation& keep_outside,
+                  TimelineSink& sink);
 
 // The whole timeline, with all it keeps outside its calls.
 void FeedTimeline(const Trace& trace, const LocalRanks& local_ranks, std::size_t rank, TimelineSink& sink);

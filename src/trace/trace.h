@@ -89,6 +89,8 @@ enum class RecordKind : std::uint8_t {
   kCollectiveComplete,
 };
 
+enum class OperationClass : std::uint8_t { kSend, kReceive, kCollective };
+
 // The other side of messages: one entry for every peer, communicator and tag a rank has to do with.
 struct Endpoint {
   std::int32_t peer = 0;
@@ -198,9 +200,10 @@ class RankTimeline {
   Record record(std::size_t index) const;
 
   // How many sends, receives and collectives the whole timeline posts.
-  std::size_t sends() const { return sends_; }
-  std::size_t receives() const { return receives_; }
-  std::size_t collectives() const { return collectives_; }
+  std::size_t posts(OperationClass type) const { return posts_[static_cast<std::size_t>(type)]; }
+  std::size_t sends() const { return posts(OperationClass::kSend); }
+  std::size_t receives() const { return posts(OperationClass::kReceive); }
+  std::size_t collectives() const { return posts(OperationClass::kCollective); }
 
   const std::vector<Endpoint>& endpoints() const { return endpoints_; }
   const std::vector<CollectiveType>& collective_types() const { return collective_types_; }
@@ -259,7 +262,7 @@ class RankTimeline {
   std::vector<CollectiveType> collective_types_;
   std::vector<Interruption> interruptions_;
   std::vector<Pause> pauses_;
-  std::size_t sends_ = 0, receives_ = 0, collectives_ = 0;
+  std::size_t posts_[3] = {};  // by OperationClass
   std::size_t call_records_end_ = 0;
   Tick begin_ = 0, end_ = 0;
 };

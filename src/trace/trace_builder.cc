@@ -17,7 +17,6 @@ namespace {
 
 // Far beyond any clock (146 years in nanoseconds), yet sums and differences of a few of them do not overflow.
 constexpr Tick kLargestTick = Tick{1} << 62;
-constexpr std::uint32_t kNoEndpoint = std::numeric_limits<std::uint32_t>::max();
 
 TimelineColumns<PackedColumn> FinishColumns(TimelineColumns<PackedColumnBuilder>& columns) {
   return std::apply([](auto&... column) { return TimelineColumns<PackedColumn>{column.Finish()...}; }, AllOf(columns));
@@ -159,7 +158,7 @@ std::int64_t RankBuilder::SampleAt(Tick tick, std::size_t counter) {
   if (!timeline_.counters_[counter].recorded) return sample.value;
   if (!cpu_times_[counter].empty()) return sample.value;  // what it is here will be known at the end
   if (sample.tick != tick) diagnostics_.Add(anomaly::kCounterNotAtEdges, 1);
-  // A sample a little ahead of its edge still tells what happened since the edge before.
+  // A sample a little ahead of its edge still shows what happened since the edge before.
   ++sample.edges;
   if (!sample.is_new && sample.tick != tick) ++sample.edges_without;
   sample.is_new = false;
@@ -235,196 +234,6 @@ CounterColumns<PackedColumn> RankBuilder::CpuTimeAtEdges(std::size_t counter) co
 }
 
 void RankBuilder::DistrustCounter(std::uint32_t counter) { timeline_.counters_[counter].unreliable = true; }
-
-bool RankBuilder::InCall() {
-  ++messages_;
-  if (call_depth_ > 0) return true;
-  diagnostics_.Add(anomaly::kRecordOutsideMpi, 1, Place());
-  return false;
-}
-
-std::size_t RankBuilder::EndpointHash::operator()(const Endpoint& endpoint) const {
-  std::uint64_t hash = static_cast<std::uint32_t>(endpoint.peer) * 0x9E3779B97F4A7C15u;
-  hash = (hash ^ endpoint.communicator) * 0xC2B2AE3D27D4EB4Fu;
-  hash = (hash ^ endpoint.tag) * 0x165667B19E3779F9u;
-  return hash ^ (hash >> 32);
-}
-
-std::optional<std::uint32_t> RankBuilder::EndpointOf(std::uint32_t peer, std::uint32_t communicator,
-                                                     std::uint32_t tag) {
-  if (!InCall()) return std::nullopt;
-  const Communicator& group = trace_.communicators[communicator];
-  std::int32_t world_peer = rank_;
-  if (!group.is_self) {
-    const bool in_members =
-        group.remote.empty() || std::find(group.members.begin(), group.members.end(), rank_) == group.members.end();
-    const std::vector<std::int32_t>& peers = in_members ? group.members : group.remote;
-    if (peer >= peers.size()) {
-      diagnostics_.Add(anomaly::kPeerOutsideCommunicator, 1, fmt::format("peer {} {}", peer, Place()));
-      return std::nullopt;
-    }
-    world_peer = peers[peer];
-  }
-  const Endpoint endpoint{world_peer, communicator, tag};
-  const std::size_t hash = EndpointHash()(endpoint);
-  std::uint32_t& cached = endpoint_cache_[hash % endpoint_cache_.size()];
-  if (cached != kNoEndpoint && timeline_.endpoints_[cached] == endpoint) return cached;
-  const auto [entry, is_new] =
-      endpoint_index_.try_emplace(endpoint, static_cast<std::uint32_t>(timeline_.endpoints_.size()));
-  if (is_new) timeline_.endpoints_.push_back(endpoint);
-  cached = entry->second;
-  return cached;
-}
-
-void RankBuilder::AddRecord(RecordKind kind, std::uint32_t target, std::uint64_t back, std::uint64_t bytes,
-                            std::uint64_t received) {
-  columns_.record_kind.Append(static_cast<std::int64_t>(kind));
-  columns_.record_target.Append(target);
-  columns_.record_back.Append(static_cast<std::int64_t>(back));
-  columns_.record_bytes.Append(static_cast<std::int64_t>(bytes));
-  columns_.record_received.Append(static_cast<std::int64_t>(received));
-}
-
-void RankBuilder::Remember(std::uint64_t request, Operation operation, std::uint64_t ordinal) {
-  const auto [entry, is_new] = requests_.insert_or_assign(request, Request{operation, ordinal});
-  if (!is_new) diagnostics_.Add(anomaly::kRequestNeverCompleted, 1, fmt::format("request {} {}", request, Place()));
-}
-
-std::optional<std::uint64_t> RankBuilder::TakeRequest(std::uint64_t request, Operation operation) {
-  const auto found = requests_.find(request);
-  if (found == requests_.end() || found->second.operation != operation) {
-    diagnostics_.Add(anomaly::kRequestUnknown, 1, fmt::format("request {} {}", request, Place()));
-    return std::nullopt;
-  }
-  const std::uint64_t ordinal = found->second.ordinal;
-  requests_.erase(found);
-  return ordinal;
-}
-
-void RankBuilder::Send(std::uint32_t peer, std::uint32_t communicator, std::uint32_t tag, std::uint64_t bytes) {
-  const auto endpoint = EndpointOf(peer, communicator, tag);
-  if (!endpoint) return;
-  ++timeline_.sends_;
-  AddRecord(RecordKind::kSend, *endpoint, 0, bytes);
-}
-
-void RankBuilder::SendPost(std::uint32_t peer, std::uint32_t communicator, std::uint32_t tag, std::uint64_t bytes,
-                           std::optional<std::uint64_t> request) {
-  const auto endpoint = EndpointOf(peer, communicator, tag);
-  if (!endpoint) return;
-  if (request) Remember(*request, Operation::kSend, timeline_.sends_);
-  if (!request) diagnostics_.Add(anomaly::kCompletionUnknown, 1, Place());
-  ++timeline_.sends_;
-  AddRecord(RecordKind::kSendPost, *endpoint, 0, bytes);
-}
-
-void RankBuilder::SendComplete(std::uint64_t request) {
-  if (!InCall()) return;
-  const auto ordinal = TakeRequest(request, Operation::kSend);
-  if (!ordinal) return;
-  AddRecord(RecordKind::kSendComplete, 0, timeline_.sends_ - 1 - *ordinal, 0);
-}
-
-void RankBuilder::Receive(std::uint32_t peer, std::uint32_t communicator, std::uint32_t tag, std::uint64_t bytes) {
-  const auto endpoint = EndpointOf(peer, communicator, tag);
-  if (!endpoint) return;
-  ++timeline_.receives_;
-  AddRecord(RecordKind::kReceive, *endpoint, 0, bytes);
-}
-
-void RankBuilder::ReceivePost(std::uint64_t request) {
-  if (!InCall()) return;
-  Remember(request, Operation::kReceive, timeline_.receives_++);
-  AddRecord(RecordKind::kReceivePost, 0, 0, 0);
-}
-
-void RankBuilder::ReceiveComplete(std::uint32_t peer, std::uint32_t communicator, std::uint32_t tag,
-                                  std::uint64_t bytes, std::uint64_t request) {
-  const auto endpoint = EndpointOf(peer, communicator, tag);
-  if (!endpoint) return;
-  const auto ordinal = TakeRequest(request, Operation::kReceive);
-  if (!ordinal) {
-    ++timeline_.receives_;
-    AddRecord(RecordKind::kReceive, *endpoint, 0, bytes);
-    return;
-  }
-  AddRecord(RecordKind::kReceiveComplete, *endpoint, timeline_.receives_ - 1 - *ordinal, bytes);
-}
-
-void RankBuilder::RequestCancelled(std::uint64_t request) {
-  const auto found = requests_.find(request);
-  if (found == requests_.end()) return;
-  diagnostics_.Add(anomaly::kRequestCancelled, 1, fmt::format("request {} {}", request, Place()));
-  if (found->second.operation == Operation::kSend && call_depth_ > 0) {
-    AddRecord(RecordKind::kSendCancelled, 0, timeline_.sends_ - 1 - found->second.ordinal, 0);
-  }
-  requests_.erase(found);
-}
-
-std::uint32_t RankBuilder::CollectiveTypeOf(CollectiveKind kind, std::uint32_t communicator,
-                                            std::optional<std::uint32_t> root) {
-  CollectiveType type{communicator, kind, kNoRoot};
-  const Communicator& group = trace_.communicators[communicator];
-  const std::vector<std::int32_t>& roots = group.remote.empty() ? group.members : group.remote;
-  if (root && group.is_self) type.root = rank_;
-  if (root && !group.is_self && *root < roots.size()) type.root = roots[*root];
-  std::vector<CollectiveType>& types = timeline_.collective_types_;
-  const auto [entry, is_new] = collective_index_.try_emplace(type, static_cast<std::uint32_t>(types.size()));
-  if (is_new) types.push_back(type);
-  return entry->second;
-}
-
-void RankBuilder::Collective(CollectiveKind kind, std::uint32_t communicator, std::optional<std::uint32_t> root,
-                             std::uint64_t sent, std::uint64_t received) {
-  if (!InCall()) return;
-  ++timeline_.collectives_;
-  AddRecord(RecordKind::kCollective, CollectiveTypeOf(kind, communicator, root), 0, sent, received);
-}
-
-void RankBuilder::CollectivePost(std::optional<std::uint64_t> request) {
-  if (!InCall()) return;
-  if (request) Remember(*request, Operation::kCollective, timeline_.collectives_);
-  if (!request) diagnostics_.Add(anomaly::kCompletionUnknown, 1, Place());
-  ++timeline_.collectives_;
-  AddRecord(RecordKind::kCollectivePost, 0, 0, 0);
-}
-
-void RankBuilder::CollectiveComplete(CollectiveKind kind, std::uint32_t communicator, std::optional<std::uint32_t> root,
-                                     std::uint64_t sent, std::uint64_t received, std::uint64_t request) {
-  if (!InCall()) return;
-  const std::uint32_t type = CollectiveTypeOf(kind, communicator, root);
-  const auto ordinal = TakeRequest(request, Operation::kCollective);
-  if (!ordinal) {
-    ++timeline_.collectives_;
-    AddRecord(RecordKind::kCollective, type, 0, sent, received);
-    return;
-  }
-  AddRecord(RecordKind::kCollectiveComplete, type, timeline_.collectives_ - 1 - *ordinal, sent, received);
-}
-
-namespace {
-
-// Messages between the calls of a window's access epochs: from post to complete, and from complete to wait.
-constexpr std::uint32_t kPostTag = 0, kCompleteTag = 1;
-
-}  // namespace
-
-void RankBuilder::SynchroniseGroup(std::uint32_t window, const std::vector<std::int32_t>& group, std::uint32_t alone) {
-  if (!InCall()) return;
-  const MpiCall call = trace_.regions[call_region_].call;
-  const bool posts = call == MpiCall::kWindowPost, completes = call == MpiCall::kWindowComplete;
-  const bool waits = call == MpiCall::kWindowWait || call == MpiCall::kWindowTest;
-  if (!posts && !completes && !waits) return;  // a start may return before its partners have posted
-  if (group.empty()) return Collective(CollectiveKind::kBarrier, alone, std::nullopt, 0, 0);
-  const std::vector<std::int32_t>& members = trace_.communicators[window].members;
-  for (const std::int32_t rank : group) {
-    const auto peer = static_cast<std::uint32_t>(std::find(members.begin(), members.end(), rank) - members.begin());
-    if (posts) Send(peer, window, kPostTag, 0);
-    if (completes) Receive(peer, window, kPostTag, 0);
-    if (completes) Send(peer, window, kCompleteTag, 0);
-    if (waits) Receive(peer, window, kCompleteTag, 0);
-  }
-}
 
 void RankBuilder::Team(TeamEvent::Kind kind, Tick tick, std::uint32_t team) {
   if (call_depth_ > 0) return;
@@ -514,6 +323,16 @@ RankTimeline Retime(const RankTimeline& timeline, const NewTimes& times) {
 std::uint32_t TraceBuilder::AddRegion(const std::string& name) {
   const MpiCall call = ClassifyMpiCall(name);
   return AddRegion(Region{name, call != MpiCall::kNone, call});
+}
+
+void TraceBuilder::CopyHeader(const Trace& trace) {
+  trace_.path = trace.path;
+  trace_.format = trace.format;
+  trace_.program = trace.program;
+  trace_.creator = trace.creator;
+  trace_.ticks_per_second = trace.ticks_per_second;
+  trace_.nodes = trace.nodes;
+  trace_.regions = trace.regions;
 }
 
 void TraceBuilder::AddRank(Rank rank) {

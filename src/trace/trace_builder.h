@@ -15,6 +15,7 @@
 
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -22,6 +23,7 @@
 #include <utility>
 #include <vector>
 
+#include "trace/operations.h"
 #include "trace/trace.h"
 
 namespace farscale {
@@ -58,7 +60,7 @@ class RankBuilder {
                           std::uint64_t sent, std::uint64_t received, std::uint64_t request);
 
   // The call around it synchronises the rank with these ranks of a window, which is a communicator of its own: a post
-  // tells each of them, a complete waits for the post of each and tells them, a wait waits for the complete of each.
+  // notifies each of them, a complete waits for the post of each and notifies them, a wait waits for their completes.
   // Members are world ranks. With nobody at all it is a barrier on `alone`, a communicator of the rank itself.
   void SynchroniseGroup(std::uint32_t window, const std::vector<std::int32_t>& group, std::uint32_t alone);
 
@@ -70,7 +72,7 @@ class RankBuilder {
   // the next one lets it, so what a thread did not run lies right before the later sample. Counts are integers.
   void SetCpuTime(Tick tick, std::uint32_t counter, std::int64_t value);
 
-  // Of a counter whose samples are there but do not tell all that happened between them.
+  // Of a counter whose samples do not show all that happened between them.
   void DistrustCounter(std::uint32_t counter);
 
   // Where the thread forks, joins, enters or leaves a team; left out within MPI calls.
@@ -92,9 +94,8 @@ class RankBuilder {
   std::vector<TeamEvent> TakeTeamEvents() { return std::move(team_events_); }
 
  private:
-  enum class Operation : std::uint8_t { kSend, kReceive, kCollective };
   struct Request {
-    Operation operation;
+    OperationClass type;
     std::uint64_t ordinal;
   };
   struct CpuTime {
@@ -119,9 +120,11 @@ class RankBuilder {
   std::optional<std::uint32_t> EndpointOf(std::uint32_t peer, std::uint32_t communicator, std::uint32_t tag);
   std::uint32_t CollectiveTypeOf(CollectiveKind kind, std::uint32_t communicator, std::optional<std::uint32_t> root);
   void AddRecord(RecordKind kind, std::uint32_t target, std::uint64_t back, std::uint64_t bytes,
-                 std::uint64_t received = 0);
-  void Remember(std::uint64_t request, Operation operation, std::uint64_t ordinal);
-  std::optional<std::uint64_t> TakeRequest(std::uint64_t request, Operation operation);
+                 std::uint64_t received);
+  void Post(RecordKind kind, std::uint32_t target, std::uint64_t bytes, std::uint64_t received = 0);
+  void PostRequest(RecordKind kind, std::uint32_t target, std::uint64_t bytes, std::optional<std::uint64_t> request);
+  bool Complete(RecordKind kind, std::uint64_t request, std::uint32_t target, std::uint64_t bytes,
+                std::uint64_t received = 0);
   std::int64_t SampleAt(Tick tick, std::size_t counter);
   CounterColumns<PackedColumn> CpuTimeAtEdges(std::size_t counter) const;
   std::string Place() const;
@@ -154,6 +157,7 @@ class RankBuilder {
     std::size_t operator()(const Endpoint& endpoint) const;
   };
   std::unordered_map<Endpoint, std::uint32_t, EndpointHash> endpoint_index_;
+  static constexpr std::uint32_t kNoEndpoint = std::numeric_limits<std::uint32_t>::max();
   std::array<std::uint32_t, 64> endpoint_cache_;  // index of an endpoint by the low bits of its hash
   std::map<CollectiveType, std::uint32_t> collective_index_;
 };
@@ -171,6 +175,8 @@ RankTimeline Retime(const RankTimeline& timeline, const NewTimes& times);
 // Holds the definitions while ranks are built, then the whole trace.
 class TraceBuilder {
  public:
+  // What a trace that is made out of another one has of it: path, format, program, creator, clock, nodes and regions.
+  void CopyHeader(const Trace& trace);
   // MPI functions are recognised by name.
   std::uint32_t AddRegion(const std::string& name);
   std::uint32_t AddRegion(Region region) { return Append(std::move(region), trace_.regions); }
