@@ -3,239 +3,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <exception>
 #include <map>
-#include <memory>
 #include <set>
 
 #include "base/error.h"
 #include "base/text.h"
 #include "trace/anomalies.h"
 #include "trace/counters.h"
-#include "trace/otf2_library.h"
+#include "trace/otf2_raw_definitions.h"
 
 namespace farscale {
 namespace {
 
 constexpr std::uint32_t kDenseReferences = 1 << 16;  // chosen: a table of 256 kB at most
-
-// Definitions as the archive has them, by reference. Names stay references: a text may be defined after its first
-// use.
-struct RawDefinitions {
-  struct SystemNode {
-    std::uint32_t name = OTF2_UNDEFINED_STRING, class_name = OTF2_UNDEFINED_STRING;
-    std::uint32_t parent = OTF2_UNDEFINED_SYSTEM_TREE_NODE;
-    bool shares_memory = false;
-  };
-  struct LocationGroup {
-    std::uint32_t name = OTF2_UNDEFINED_STRING;
-    OTF2_LocationGroupType type = OTF2_LOCATION_GROUP_TYPE_UNKNOWN;
-    std::uint32_t node = OTF2_UNDEFINED_SYSTEM_TREE_NODE;
-  };
-  struct Location {
-    OTF2_LocationType type = OTF2_LOCATION_TYPE_UNKNOWN;
-    std::uint64_t events = 0;
-    std::uint32_t group = OTF2_UNDEFINED_LOCATION_GROUP;
-  };
-  struct Group {
-    OTF2_GroupType type = OTF2_GROUP_TYPE_UNKNOWN;
-    OTF2_Paradigm paradigm = OTF2_PARADIGM_UNKNOWN;
-    OTF2_GroupFlag flags = OTF2_GROUP_FLAG_NONE;
-    std::vector<std::uint64_t> members;
-  };
-  struct Communicator {
-    std::uint32_t name = OTF2_UNDEFINED_STRING;
-    std::uint32_t group = OTF2_UNDEFINED_GROUP;
-    std::uint32_t remote = OTF2_UNDEFINED_GROUP;
-  };
-  struct Window {
-    std::uint32_t name = OTF2_UNDEFINED_STRING;
-    std::uint32_t communicator = OTF2_UNDEFINED_COMM;
-  };
-  struct Dimension {
-    std::size_t extent = 0;
-    bool is_periodic = false;
-  };
-  struct Topology {
-    std::uint32_t name = OTF2_UNDEFINED_STRING;
-    std::uint32_t communicator = OTF2_UNDEFINED_COMM;
-    std::vector<std::uint32_t> dimensions;
-    std::map<std::uint32_t, std::vector<std::uint32_t>> coordinates;  // by local rank
-  };
-  struct Region {
-    std::uint32_t name = OTF2_UNDEFINED_STRING;
-    bool is_mpi = false;
-    bool is_artificial = false;
-    TeamRole team_role = TeamRole::kNone;
-  };
-  struct Member {
-    std::uint32_t name = OTF2_UNDEFINED_STRING, description = OTF2_UNDEFINED_STRING, unit = OTF2_UNDEFINED_STRING;
-    double scale = 1;
-    OTF2_MetricMode mode = OTF2_METRIC_ABSOLUTE_POINT;
-    OTF2_Type type = OTF2_TYPE_UINT64;
-  };
-
-  std::uint64_t ticks_per_second = 0;
-  std::uint64_t origin = 0;
-  std::unordered_map<std::uint32_t, std::string> strings;
-  std::map<std::uint32_t, SystemNode> system_nodes;
-  std::map<std::uint32_t, LocationGroup> location_groups;
-  std::map<std::uint64_t, Location> locations;
-  std::map<std::uint32_t, Region> regions;
-  std::map<std::uint32_t, Group> groups;
-  std::map<std::uint32_t, Communicator> communicators;
-  std::map<std::uint32_t, Window> windows;
-  std::map<std::uint32_t, Dimension> dimensions;
-  std::map<std::uint32_t, Topology> topologies;
-  std::map<std::uint32_t, Member> members;
-  std::map<std::uint32_t, std::vector<std::uint32_t>> metric_classes;
-  std::set<std::uint32_t> sparse_members;  // of classes that do not promise a sample at every edge
-  std::map<std::uint32_t, std::uint32_t> metric_instances;
-
-  std::exception_ptr failure;
-
-  std::string Text(std::uint32_t reference) const {
-    const auto found = strings.find(reference);
-    return found == strings.end() ? std::string() : found->second;
-  }
-};
-
-// Of OpenMP; other paradigms fork no teams.
-TeamRole TeamRoleOf(OTF2_RegionRole role, OTF2_Paradigm paradigm) {
-  if (paradigm != OTF2_PARADIGM_OPENMP) return TeamRole::kNone;
-  switch (role) {
-    case OTF2_REGION_ROLE_PARALLEL: return TeamRole::kParallel;
-    case OTF2_REGION_ROLE_BARRIER: return TeamRole::kBarrier;
-    case OTF2_REGION_ROLE_IMPLICIT_BARRIER: return TeamRole::kImplicitBarrier;
-    default: return TeamRole::kNone;
-  }
-}
-
-using Callbacks = std::unique_ptr<OTF2_GlobalDefReaderCallbacks, decltype(&OTF2_GlobalDefReaderCallbacks_Delete)>;
-
-// `set` is a function of the library, `Action` a function of the definitions and what one of them says.
-template <typename... Values, typename Action>
-void On(const Callbacks& callbacks,
-        OTF2_ErrorCode (*set)(OTF2_GlobalDefReaderCallbacks*, OTF2_CallbackCode (*)(void*, Values...)), Action) {
-  set(callbacks.get(), [](void* user, Values... values) {
-    return StopOnFailure<RawDefinitions>(user, [&](RawDefinitions& raw) { Action()(raw, values...); });
-  });
-}
-
-void AddLocationCallbacks(const Callbacks& callbacks) {
-  On(callbacks, OTF2_GlobalDefReaderCallbacks_SetSystemTreeNodeCallback,
-     [](RawDefinitions& raw, OTF2_SystemTreeNodeRef self, OTF2_StringRef name, OTF2_StringRef type,
-        OTF2_SystemTreeNodeRef parent) {
-       RawDefinitions::SystemNode& node = raw.system_nodes[self];
-       node = {name, type, parent, node.shares_memory};
-     });
-  On(callbacks, OTF2_GlobalDefReaderCallbacks_SetSystemTreeNodeDomainCallback,
-     [](RawDefinitions& raw, OTF2_SystemTreeNodeRef node, OTF2_SystemTreeDomain domain) {
-       if (domain == OTF2_SYSTEM_TREE_DOMAIN_SHARED_MEMORY) raw.system_nodes[node].shares_memory = true;
-     });
-  On(callbacks, OTF2_GlobalDefReaderCallbacks_SetLocationGroupCallback,
-     [](RawDefinitions& raw, OTF2_LocationGroupRef self, OTF2_StringRef name, OTF2_LocationGroupType type,
-        OTF2_SystemTreeNodeRef node, OTF2_LocationGroupRef) {
-       raw.location_groups[self] = {name, type, node};
-     });
-  On(callbacks, OTF2_GlobalDefReaderCallbacks_SetLocationCallback,
-     [](RawDefinitions& raw, OTF2_LocationRef self, OTF2_StringRef, OTF2_LocationType type, std::uint64_t events,
-        OTF2_LocationGroupRef group) {
-       raw.locations[self] = {type, events, group};
-     });
-}
-
-void AddCommunicatorCallbacks(const Callbacks& callbacks) {
-  On(callbacks, OTF2_GlobalDefReaderCallbacks_SetGroupCallback,
-     [](RawDefinitions& raw, OTF2_GroupRef self, OTF2_StringRef, OTF2_GroupType type, OTF2_Paradigm paradigm,
-        OTF2_GroupFlag flags, std::uint32_t count, const std::uint64_t* members) {
-       RawDefinitions::Group& group = raw.groups[self];
-       group = {type, paradigm, flags, {}};
-       if (members != nullptr) group.members.assign(members, members + count);
-     });
-  On(callbacks, OTF2_GlobalDefReaderCallbacks_SetCommCallback,
-     [](RawDefinitions& raw, OTF2_CommRef self, OTF2_StringRef name, OTF2_GroupRef group, OTF2_CommRef, OTF2_CommFlag) {
-       raw.communicators[self] = {name, group, OTF2_UNDEFINED_GROUP};
-     });
-  On(callbacks, OTF2_GlobalDefReaderCallbacks_SetInterCommCallback,
-     [](RawDefinitions& raw, OTF2_CommRef self, OTF2_StringRef name, OTF2_GroupRef group, OTF2_GroupRef remote,
-        OTF2_CommRef, OTF2_CommFlag) {
-       raw.communicators[self] = {name, group, remote};
-     });
-  On(callbacks, OTF2_GlobalDefReaderCallbacks_SetRmaWinCallback,
-     [](RawDefinitions& raw, OTF2_RmaWinRef self, OTF2_StringRef name, OTF2_CommRef communicator, OTF2_RmaWinFlag) {
-       raw.windows[self] = {name, communicator};
-     });
-  On(callbacks, OTF2_GlobalDefReaderCallbacks_SetCartDimensionCallback,
-     [](RawDefinitions& raw, OTF2_CartDimensionRef self, OTF2_StringRef, std::uint32_t size,
-        OTF2_CartPeriodicity periodicity) {
-       raw.dimensions[self] = {size, periodicity == OTF2_CART_PERIODIC_TRUE};
-     });
-  On(callbacks, OTF2_GlobalDefReaderCallbacks_SetCartTopologyCallback,
-     [](RawDefinitions& raw, OTF2_CartTopologyRef self, OTF2_StringRef name, OTF2_CommRef communicator,
-        std::uint8_t count, const OTF2_CartDimensionRef* dimensions) {
-       RawDefinitions::Topology& topology = raw.topologies[self];
-       topology.name = name;
-       topology.communicator = communicator;
-       if (dimensions != nullptr) topology.dimensions.assign(dimensions, dimensions + count);
-     });
-  On(callbacks, OTF2_GlobalDefReaderCallbacks_SetCartCoordinateCallback,
-     [](RawDefinitions& raw, OTF2_CartTopologyRef topology, std::uint32_t rank, std::uint8_t count,
-        const std::uint32_t* coordinates) {
-       if (coordinates != nullptr) raw.topologies[topology].coordinates[rank].assign(coordinates, coordinates + count);
-     });
-}
-
-void AddMetricCallbacks(const Callbacks& callbacks) {
-  On(callbacks, OTF2_GlobalDefReaderCallbacks_SetMetricMemberCallback,
-     [](RawDefinitions& raw, OTF2_MetricMemberRef self, OTF2_StringRef name, OTF2_StringRef description,
-        OTF2_MetricType, OTF2_MetricMode mode, OTF2_Type type, OTF2_Base base, std::int64_t exponent,
-        OTF2_StringRef unit) {
-       const double scale = std::pow(base == OTF2_BASE_BINARY ? 2.0 : 10.0, static_cast<double>(exponent));
-       raw.members[self] = {name, description, unit, scale, mode, type};
-     });
-  On(callbacks, OTF2_GlobalDefReaderCallbacks_SetMetricClassCallback,
-     [](RawDefinitions& raw, OTF2_MetricRef self, std::uint8_t count, const OTF2_MetricMemberRef* members,
-        OTF2_MetricOccurrence occurrence, OTF2_RecorderKind) {
-       if (members == nullptr) return;
-       raw.metric_classes[self].assign(members, members + count);
-       if (occurrence == OTF2_METRIC_SYNCHRONOUS) raw.sparse_members.insert(members, members + count);
-     });
-  On(callbacks, OTF2_GlobalDefReaderCallbacks_SetMetricInstanceCallback,
-     [](RawDefinitions& raw, OTF2_MetricRef self, OTF2_MetricRef metric_class, OTF2_LocationRef, OTF2_MetricScope,
-        std::uint64_t) { raw.metric_instances[self] = metric_class; });
-}
-
-void ReadRaw(OTF2_Reader* reader, const std::string& path, RawDefinitions& raw) {
-  OTF2_GlobalDefReader* definitions = OTF2_Reader_GetGlobalDefReader(reader);
-  if (definitions == nullptr) CheckOtf2(OTF2_ERROR_FILE_CAN_NOT_OPEN, path, "opening the definitions");
-  const Callbacks callbacks(OTF2_GlobalDefReaderCallbacks_New(), OTF2_GlobalDefReaderCallbacks_Delete);
-  On(callbacks, OTF2_GlobalDefReaderCallbacks_SetStringCallback,
-     [](RawDefinitions& all, OTF2_StringRef self, const char* text) {
-       all.strings[self] = ToUtf8(text != nullptr ? text : "");
-     });
-  On(callbacks, OTF2_GlobalDefReaderCallbacks_SetClockPropertiesCallback,
-     [](RawDefinitions& all, std::uint64_t resolution, std::uint64_t offset, std::uint64_t, std::uint64_t) {
-       all.ticks_per_second = resolution;
-       all.origin = offset;
-     });
-  On(callbacks, OTF2_GlobalDefReaderCallbacks_SetRegionCallback,
-     [](RawDefinitions& all, OTF2_RegionRef self, OTF2_StringRef name, OTF2_StringRef, OTF2_StringRef,
-        OTF2_RegionRole role, OTF2_Paradigm paradigm, OTF2_RegionFlag, OTF2_StringRef, std::uint32_t, std::uint32_t) {
-       all.regions[self] = {name, paradigm == OTF2_PARADIGM_MPI, role == OTF2_REGION_ROLE_ARTIFICIAL,
-                            TeamRoleOf(role, paradigm)};
-     });
-  AddLocationCallbacks(callbacks);
-  AddCommunicatorCallbacks(callbacks);
-  AddMetricCallbacks(callbacks);
-  OTF2_Reader_RegisterGlobalDefCallbacks(reader, definitions, callbacks.get(), &raw);
-  std::uint64_t count = 0;
-  const OTF2_ErrorCode code = OTF2_Reader_ReadAllGlobalDefinitions(reader, definitions, &count);
-  OTF2_Reader_CloseGlobalDefReader(reader, definitions);
-  if (raw.failure) std::rethrow_exception(raw.failure);
-  CheckOtf2(code, path, "reading the definitions");
-}
 
 [[noreturn]] void Damaged(const std::string& path, const std::string& what) {
   throw Error(ErrorKind::kInput, path, what, "the archive is damaged");
@@ -521,8 +301,7 @@ void ReferenceTable::Set(std::uint32_t reference, std::uint32_t index) {
 
 Otf2Definitions ReadOtf2Definitions(OTF2_Reader* reader, const CounterSelection& counters, TraceBuilder& builder) {
   const std::string path = builder.definitions().path;
-  RawDefinitions raw;
-  ReadRaw(reader, path, raw);
+  const RawDefinitions raw = ReadRawDefinitions(reader, path);
   if (raw.ticks_per_second == 0) Damaged(path, "the clock of the trace is not defined");
   Otf2Definitions result;
   result.origin = raw.origin;

@@ -1,0 +1,67 @@
+// The events of a location of an OTF2 archive, handed to the builder of a rank.
+#pragma once
+
+#include <otf2/otf2.h>
+
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "trace/otf2_definitions.h"
+#include "trace/trace_builder.h"
+
+namespace farscale {
+
+// What the callbacks of one location need, and what they find.
+struct Otf2LocationReader {
+  Otf2LocationReader(const Trace& trace, const Otf2Definitions& all, const Otf2Location& own)
+      : path(trace.path),
+        definitions(all),
+        location(own),
+        builder(trace, own.rank),
+        running_totals(trace.counters.size()),
+        pending_increments(trace.counters.size()) {}
+
+  // "traces.otf2, rank 3 (location 3)"
+  std::string Where() const;
+
+  const std::string& path;
+  const Otf2Definitions& definitions;
+  const Otf2Location& location;
+  RankBuilder builder;
+  std::string program;
+  std::uint64_t mpi_calls_on_worker = 0;
+  std::vector<double> running_totals;      // of counters recorded as increments
+  std::vector<double> pending_increments;  // valid until the next sample
+  std::exception_ptr failure;              // of a callback
+};
+
+// What to do with the events of a location, for the OTF2 library. Their user data is an Otf2LocationReader.
+class Otf2EventCallbacks {
+ public:
+  static Otf2EventCallbacks OfMainThread(bool keep_threads);
+  // Worker threads are read only to know whether they call MPI, unless they are kept.
+  static Otf2EventCallbacks OfWorker(bool keep_threads);
+
+  const OTF2_EvtReaderCallbacks* get() const { return callbacks_.get(); }
+
+ private:
+  template <typename... Values, typename Action>
+  void On(OTF2_ErrorCode (*set)(OTF2_EvtReaderCallbacks*,
+                                OTF2_CallbackCode (*)(OTF2_LocationRef, OTF2_TimeStamp, std::uint64_t, void*,
+                                                      OTF2_AttributeList*, Values...)),
+          Action action);
+  void OnRegions();
+  void OnTeams();
+  void OnMessages();
+  void OnCollectives();
+  void OnWindows();
+  void OnMeasurement();
+
+  std::unique_ptr<OTF2_EvtReaderCallbacks, decltype(&OTF2_EvtReaderCallbacks_Delete)> callbacks_{
+      OTF2_EvtReaderCallbacks_New(), OTF2_EvtReaderCallbacks_Delete};
+};
+
+}  // namespace farscale
