@@ -82,8 +82,6 @@ std::vector<Tick> EndsOfCut(const std::string& program, const PhaseSpec& spec, c
   return Ends(ExpectSameReplay(test::ParseTrace(program), spec), rules);
 }
 
-// The first message was sent before the window and is ready, the second is sent at 2. Were the first send gone, the
-// first receive would wait for the second send, until 2, and the second, at 3, for nothing.
 TEST(CutTrace, KeepsWhatTheRunLacks) {
   Trace trace = test::ParseTrace(
       "r0: comp 0-1 | loop 1-3 | Barrier@1 3-4 | loop 4-4\n"
@@ -94,6 +92,8 @@ TEST(CutTrace, KeepsWhatTheRunLacks) {
   EXPECT_THAT(CutOut(trace, Loop()).diagnostics.findings(), testing::Contains(trace.diagnostics.findings().front()));
 }
 
+// The first message was sent before the window and is ready, the second is sent at 2. Were the first send gone, the
+// first receive would wait for the second send, until 2, and the second, at 3, for nothing.
 TEST(CutTrace, MessagesKeepTheirOrder) {
   EXPECT_THAT(EndsOfCut("r0: Send>1#a 0-1 | comp 1-4 | Send>1#a 4-5 | comp 5-6\n"
                         "r1: comp 0-3 | Recv<0#a 3-4 | comp 4-5 | Recv<0#a 5-6",

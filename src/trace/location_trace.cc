@@ -391,13 +391,6 @@ class LocationTraceBuilder {
 
 Trace LocationTrace(const Trace& trace) { return LocationTraceBuilder(trace).Run(); }
 
-std::vector<std::size_t> FirstLocations(const std::vector<Location>& locations, std::size_t ranks) {
-  std::vector<std::size_t> first(ranks + 1);
-  for (const Location& location : locations) ++first[static_cast<std::size_t>(location.rank) + 1];
-  for (std::size_t rank = 0; rank < ranks; ++rank) first[rank + 1] += first[rank];
-  return first;
-}
-
 std::string NameOfRank(const Trace& trace, std::size_t rank) {
   if (trace.locations.empty()) return fmt::format("rank {}", rank);
   return fmt::format("rank {}, thread {}", trace.locations[rank].rank, trace.locations[rank].thread);

@@ -11,7 +11,6 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "trace/trace.h"
 
@@ -23,9 +22,6 @@ inline constexpr std::string_view kForkRegion = "OpenMP fork";
 // The trace must hold threads. Threads that are in no team are left out. What is odd about threads is in its
 // diagnostics; those of the trace itself are not. Counters are left out.
 Trace LocationTrace(const Trace& trace);
-
-// Where the threads of every rank begin among the locations, and behind the last one their number.
-std::vector<std::size_t> FirstLocations(const std::vector<Location>& locations, std::size_t ranks);
 
 // "rank 3", or of a thread "rank 3, thread 1".
 std::string NameOfRank(const Trace& trace, std::size_t rank);

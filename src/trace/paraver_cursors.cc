@@ -1,9 +1,6 @@
 #include "trace/paraver_cursors.h"
 
 #include <algorithm>
-#include <map>
-#include <tuple>
-#include <unordered_map>
 #include <utility>
 
 namespace farscale {
@@ -53,6 +50,51 @@ void ReadState(const ParaverTaskParts&, std::size_t, SegmentReader& reader, Para
 }
 
 }  // namespace
+
+SegmentReader::SegmentReader(const ParaverBlock& block, const ParaverSegment& segment, ParaverStream stream)
+    : at_(block.bytes.data() + segment.begin[static_cast<std::size_t>(stream)]),
+      end_(block.bytes.data() + segment.begin[static_cast<std::size_t>(stream) + 1]) {}
+
+std::uint64_t SegmentReader::Varint() {
+  std::uint64_t value = 0;
+  for (unsigned shift = 0;; shift += 7) {
+    const std::uint8_t byte = *at_++;
+    value |= static_cast<std::uint64_t>(byte & 0x7F) << shift;
+    if (byte < 0x80) return value;
+  }
+}
+
+std::int64_t SegmentReader::Signed() { return ParaverPair{0, Varint()}.value(); }
+
+Tick SegmentReader::NextEvents(std::vector<ParaverPair>& pairs) {
+  time_ += Signed();
+  pairs.resize(Varint());
+  for (ParaverPair& pair : pairs) {
+    pair.type_index = static_cast<std::uint32_t>(Varint());
+    pair.coded = Varint();
+  }
+  return time_;
+}
+
+ParaverState SegmentReader::NextState() {
+  time_ += Signed();
+  const auto length = static_cast<Tick>(Varint());
+  return {time_, time_ + length, static_cast<std::uint32_t>(Varint())};
+}
+
+ParaverMessage SegmentReader::NextMessage() {
+  ParaverMessage message;
+  time_ += Signed();
+  const std::uint64_t peer = Varint();
+  message.is_send = (peer & 1) != 0;
+  message.peer = static_cast<std::uint32_t>(peer >> 1);
+  message.logical_send = time_;
+  message.logical_receive = time_ + Signed();
+  message.physical_receive = message.logical_receive + Signed();
+  message.bytes = Varint();
+  message.tag = static_cast<std::uint32_t>(Varint());
+  return message;
+}
 
 std::size_t ParaverTaskParts::Bytes() const {
   std::size_t bytes = 0;
@@ -194,95 +236,6 @@ void StateCursor::NotRunning(Tick from, Tick to, std::vector<Stretch>& stretches
     if (state->state != kRunning) add(begin, end);
     from = std::max(begin, end);
   }
-}
-
-namespace {
-
-// Channels in which no message overtakes another.
-class Lanes {
- public:
-  // Of a message, in the order of their sends.
-  std::uint32_t Of(std::int32_t peer, std::uint32_t tag, Tick receive) {
-    std::vector<Tick>& last = last_receives_[static_cast<std::uint64_t>(static_cast<std::uint32_t>(peer)) << 32 | tag];
-    // The last receives fall from lane to lane, as a message takes the first one that is free.
-    const auto lane = std::partition_point(last.begin(), last.end(), [&](Tick tick) { return tick > receive; });
-    const auto number = static_cast<std::uint32_t>(lane - last.begin());
-    if (lane == last.end()) {
-      last.push_back(receive);
-    } else {
-      *lane = receive;
-    }
-    return number;
-  }
-
- private:
-  std::unordered_map<std::uint64_t, std::vector<Tick>> last_receives_;
-};
-
-// Sends of a task from what it sends, its receives from what it gets: each in the order of the sends, which both ends
-// know.
-void SeparateOvertaking(std::vector<MessageEnd>& ends, bool sends) {
-  const auto in_order_of_sends = [&](const MessageEnd& a, const MessageEnd& b) {
-    const auto key = [&](const MessageEnd& e) {
-      return std::tuple(sends ? e.post : e.other, sends ? e.other : e.post, e.complete, e.bytes);
-    };
-    return key(a) < key(b);
-  };
-  if (!std::ranges::is_sorted(ends, in_order_of_sends)) std::ranges::sort(ends, in_order_of_sends);
-  Lanes lanes;
-  for (MessageEnd& end : ends) {
-    const std::uint32_t lane = lanes.Of(end.peer, end.tag, sends ? end.other : end.post);
-    if (lane > 0) end.tag ^= 0x80000000u | (lane * 0x9E3779B1u);  // beyond usual tags, apart from each other
-  }
-}
-
-// By their posts; those of one time in the order of the file, as calls that share a tick are. Within a channel however
-// they must be in the same order at both ends, which is that of the posts at the other end.
-void OrderPosts(std::vector<MessageEnd>& ends) {
-  std::sort(ends.begin(), ends.end(), [](const MessageEnd& a, const MessageEnd& b) {
-    return std::tie(a.post, a.number) < std::tie(b.post, b.number);
-  });
-  std::map<std::pair<std::int32_t, std::uint32_t>, std::vector<std::size_t>> places;
-  for (std::size_t first = 0, end = 0; first < ends.size(); first = end) {
-    for (end = first; end < ends.size() && ends[end].post == ends[first].post; ++end) {
-    }
-    if (end - first < 2) continue;
-    places.clear();
-    for (std::size_t i = first; i < end; ++i) places[{ends[i].peer, ends[i].tag}].push_back(i);
-    for (const auto& [channel, indices] : places) {
-      if (indices.size() < 2) continue;
-      std::vector<MessageEnd> ordered;
-      for (const std::size_t i : indices) ordered.push_back(ends[i]);
-      std::stable_sort(ordered.begin(), ordered.end(), [](const MessageEnd& a, const MessageEnd& b) {
-        return std::tie(a.other, a.complete, a.bytes) < std::tie(b.other, b.complete, b.bytes);
-      });
-      for (std::size_t k = 0; k < indices.size(); ++k) ends[indices[k]] = ordered[k];
-    }
-  }
-}
-
-}  // namespace
-
-MessageEnds MessageEndsOf(const ParaverTaskParts& parts) {
-  MessageEnds ends;
-  std::uint32_t number = 0;
-  for (std::size_t part = 0; part < parts.parts.size(); ++part) {
-    SegmentReader reader = parts.Reader(part, ParaverStream::kMessages);
-    while (!reader.AtEnd()) {
-      const ParaverMessage m = reader.NextMessage();
-      const Tick complete = std::max(m.physical_receive, m.logical_receive);
-      if (m.is_send) {
-        ends.sends.push_back({m.logical_send, complete, m.logical_receive, m.bytes, m.peer, m.tag, number++});
-      } else {
-        ends.receives.push_back({m.logical_receive, complete, m.logical_send, m.bytes, m.peer, m.tag, number++});
-      }
-    }
-  }
-  SeparateOvertaking(ends.sends, true);
-  SeparateOvertaking(ends.receives, false);
-  OrderPosts(ends.sends);
-  OrderPosts(ends.receives);
-  return ends;
 }
 
 }  // namespace farscale

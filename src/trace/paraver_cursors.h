@@ -27,6 +27,25 @@ struct ParaverBlocks {
   std::vector<ParaverBlockMeaning> meanings;  // one a block
 };
 
+// Reads the bytes of one segment again.
+class SegmentReader {
+ public:
+  SegmentReader(const ParaverBlock& block, const ParaverSegment& segment, ParaverStream stream);
+
+  bool AtEnd() const { return at_ == end_; }
+  Tick NextEvents(std::vector<ParaverPair>& pairs);  // returns the time
+  ParaverState NextState();
+  ParaverMessage NextMessage();
+
+ private:
+  std::uint64_t Varint();
+  std::int64_t Signed();
+
+  const std::uint8_t* at_;
+  const std::uint8_t* end_;
+  Tick time_ = 0;
+};
+
 // The segments of one task in the order of the file.
 struct ParaverTaskParts {
   struct Part {
@@ -103,7 +122,7 @@ class OrderedStream {
   std::size_t next_sorted_ = 0;
 };
 
-// The moments of a task, with a look at those to come. Reads on as needed when the file is in order, else sorts. What a
+// The moments of a task, and those to come. Reads on as needed when the file is in order, else sorts. What a
 // record adds to the one before it at the same time, such as counters behind the entry of a call, becomes part of it.
 // Calls do not overlap: at one time the leave of the open call comes first, entering another call leaves the one
 // before, and a leave of no call is left out, unless it is the first edge of all, as in a trace cut out of another.
@@ -160,24 +179,5 @@ class StateCursor {
   OrderedStream<ParaverState> states_;
   std::optional<ParaverState> current_;
 };
-
-// One end of a message at its task.
-struct MessageEnd {
-  Tick post = 0;      // logical send or receive
-  Tick complete = 0;  // physical receive
-  Tick other = 0;     // the post at the other end
-  std::uint64_t bytes = 0;
-  std::int32_t peer = 0;
-  std::uint32_t tag = 0;
-  std::uint32_t number = 0;  // in the order of the file
-};
-
-// All ends of messages of a task, each kind by their posts. Paraver does not record communicators, but which send
-// belongs to which receive: where messages of one tag overtake each other, as they can in different communicators, the
-// later ones get another tag, the same at both ends.
-struct MessageEnds {
-  std::vector<MessageEnd> receives, sends;
-};
-MessageEnds MessageEndsOf(const ParaverTaskParts& parts);
 
 }  // namespace farscale

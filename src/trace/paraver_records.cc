@@ -441,49 +441,4 @@ ParaverBlock ReadParaverBlock(const ParaverScope& scope, const TextBlock& text) 
   return BlockReader(scope, text).Read();
 }
 
-SegmentReader::SegmentReader(const ParaverBlock& block, const ParaverSegment& segment, ParaverStream stream)
-    : at_(block.bytes.data() + segment.begin[static_cast<std::size_t>(stream)]),
-      end_(block.bytes.data() + segment.begin[static_cast<std::size_t>(stream) + 1]) {}
-
-std::uint64_t SegmentReader::Varint() {
-  std::uint64_t value = 0;
-  for (unsigned shift = 0;; shift += 7) {
-    const std::uint8_t byte = *at_++;
-    value |= static_cast<std::uint64_t>(byte & 0x7F) << shift;
-    if (byte < 0x80) return value;
-  }
-}
-
-std::int64_t SegmentReader::Signed() { return ParaverPair{0, Varint()}.value(); }
-
-Tick SegmentReader::NextEvents(std::vector<ParaverPair>& pairs) {
-  time_ += Signed();
-  pairs.resize(Varint());
-  for (ParaverPair& pair : pairs) {
-    pair.type_index = static_cast<std::uint32_t>(Varint());
-    pair.coded = Varint();
-  }
-  return time_;
-}
-
-ParaverState SegmentReader::NextState() {
-  time_ += Signed();
-  const auto length = static_cast<Tick>(Varint());
-  return {time_, time_ + length, static_cast<std::uint32_t>(Varint())};
-}
-
-ParaverMessage SegmentReader::NextMessage() {
-  ParaverMessage message;
-  time_ += Signed();
-  const std::uint64_t peer = Varint();
-  message.is_send = (peer & 1) != 0;
-  message.peer = static_cast<std::int32_t>(peer >> 1);
-  message.logical_send = time_;
-  message.logical_receive = time_ + Signed();
-  message.physical_receive = message.logical_receive + Signed();
-  message.bytes = Varint();
-  message.tag = static_cast<std::uint32_t>(Varint());
-  return message;
-}
-
 }  // namespace farscale

@@ -124,28 +124,9 @@ struct ParaverState {
 struct ParaverMessage {
   bool is_send = false;
   Tick logical_send = 0, logical_receive = 0, physical_receive = 0;
-  std::int32_t peer = 0;  // task from 0 on
+  std::uint32_t peer = 0;  // task from 0 on
   std::uint64_t bytes = 0;
   std::uint32_t tag = 0;
-};
-
-// Reads the bytes of one segment again.
-class SegmentReader {
- public:
-  SegmentReader(const ParaverBlock& block, const ParaverSegment& segment, ParaverStream stream);
-
-  bool AtEnd() const { return at_ == end_; }
-  Tick NextEvents(std::vector<ParaverPair>& pairs);  // returns the time
-  ParaverState NextState();
-  ParaverMessage NextMessage();
-
- private:
-  std::uint64_t Varint();
-  std::int64_t Signed();
-
-  const std::uint8_t* at_;
-  const std::uint8_t* end_;
-  Tick time_ = 0;
 };
 
 }  // namespace farscale

@@ -5,117 +5,18 @@
 #include <algorithm>
 #include <limits>
 #include <optional>
-#include <queue>
 #include <vector>
 
 #include "trace/anomalies.h"
-#include "trace/mpi_call.h"
+#include "trace/paraver_messages.h"
 #include "trace/paraver_regions.h"
 
 namespace farscale {
 namespace {
 
 constexpr std::uint32_t kNothing = ParaverBlockMeaning::kNothing;
-constexpr std::size_t kFarthestLook = 256;  // records ahead; chosen: beyond them nothing belongs to the edge at hand
+constexpr std::size_t kMostAhead = 256;  // records; chosen: beyond them nothing belongs to the edge at hand
 constexpr Tick kNever = std::numeric_limits<Tick>::max();
-
-// Attributes of a collective call, as they come with it or beside it at the same time.
-struct CollectiveAttributes {
-  Tick tick = std::numeric_limits<Tick>::min();
-  std::optional<std::uint64_t> communicator;
-  std::uint64_t sent = 0, received = 0;
-  bool is_root = false;
-
-  void Take(const ParaverFact& fact) {
-    switch (fact.event) {
-      case ParaverEvent::kSendSize: sent = static_cast<std::uint64_t>(std::max<std::int64_t>(fact.value, 0)); break;
-      case ParaverEvent::kReceiveSize:
-        received = static_cast<std::uint64_t>(std::max<std::int64_t>(fact.value, 0));
-        break;
-      case ParaverEvent::kRoot: is_root = fact.value != 0; break;
-      case ParaverEvent::kCommunicator: communicator = static_cast<std::uint64_t>(fact.value); break;
-      default: break;
-    }
-  }
-};
-
-// Numbers the collectives of a task on each communicator, and knows which call they belong to.
-class CollectiveCalls {
- public:
-  explicit CollectiveCalls(const ParaverTraceFacts& facts) : facts_(facts) {}
-
-  // Attributes belong to the call at hand, or to the one that is entered at the same time.
-  void Attribute(Tick tick, const ParaverFact& fact) {
-    if (!in_call_ && attributes_.tick != tick) attributes_ = {};
-    if (!in_call_) attributes_.tick = tick;
-    attributes_.Take(fact);
-  }
-  void Enter(Tick tick) {
-    if (attributes_.tick != tick) attributes_ = {};
-    in_call_ = true;
-  }
-
-  struct Collective {
-    CollectiveKind kind = CollectiveKind::kBarrier;
-    std::uint32_t communicator = 0;
-    std::uint64_t number = 0;  // on the communicator
-    CollectiveAttributes attributes;
-    bool is_known = true;  // the communicator
-  };
-  // The collective that the call was; nothing when it was none or does not say where.
-  std::optional<Collective> Leave(std::uint32_t region) {
-    in_call_ = false;
-    const CollectiveAttributes attributes = std::exchange(attributes_, {});
-    const std::optional<CollectiveKind>& kind = facts_.collectives[region];
-    if (!kind || !attributes.communicator) return std::nullopt;
-    const auto found = facts_.communicators.find(*attributes.communicator);
-    if (found == facts_.communicators.end()) return Collective{*kind, 0, 0, attributes, false};
-    return Collective{*kind, found->second, numbers_[found->second]++, attributes, true};
-  }
-
- private:
-  const ParaverTraceFacts& facts_;
-  bool in_call_ = false;
-  CollectiveAttributes attributes_;
-  std::unordered_map<std::uint32_t, std::uint64_t> numbers_;
-};
-
-bool HasRoot(CollectiveKind kind) {
-  using enum CollectiveKind;
-  return kind == kBroadcast || kind == kReduce || kind == kGather || kind == kScatter;
-}
-
-bool IsAttribute(ParaverEvent event) {
-  using enum ParaverEvent;
-  return event == kSendSize || event == kReceiveSize || event == kRoot || event == kCommunicator;
-}
-
-bool MayPost(MpiCall call, bool is_send) {
-  switch (call) {
-    case MpiCall::kSend:
-    case MpiCall::kBufferedSend:
-    case MpiCall::kSynchronousSend:
-    case MpiCall::kImmediateSend:
-    case MpiCall::kImmediateBufferedSend:
-    case MpiCall::kImmediateSynchronousSend: return is_send;
-    case MpiCall::kReceive:
-    case MpiCall::kImmediateReceive: return !is_send;
-    case MpiCall::kSendReceive:
-    case MpiCall::kStart:
-    case MpiCall::kOther: return true;
-    default: return false;
-  }
-}
-
-bool BlocksForItsSend(MpiCall call) {
-  return call == MpiCall::kSend || call == MpiCall::kBufferedSend || call == MpiCall::kSynchronousSend ||
-         call == MpiCall::kSendReceive;
-}
-
-bool MayCompleteReceives(MpiCall call) {
-  return call != MpiCall::kImmediateReceive && call != MpiCall::kStart && call != MpiCall::kSend &&
-         call != MpiCall::kImmediateSend && call != MpiCall::kCollective;
-}
 
 // Wraps around as counters do.
 std::int64_t Sum(std::int64_t a, std::int64_t b) {
@@ -130,8 +31,8 @@ class TimelineWriter {
         rank_(rank),
         events_(parts),
         states_(parts),
-        ends_(MessageEndsOf(parts)),
-        collectives_(facts),
+        messages_(parts, facts.world, rank),
+        collectives_(trace, facts, rank),
         regions_(rank),
         totals_(trace.counters.size()),
         samples_(trace.counters.size()),
@@ -173,7 +74,7 @@ class TimelineWriter {
   // The first fact that `is_wanted` among those of the next records, from the one `ahead` on.
   template <typename IsWanted>
   std::optional<std::pair<Tick, ParaverFact>> Find(std::size_t ahead, IsWanted is_wanted) {
-    for (std::size_t i = ahead; i < kFarthestLook; ++i) {
+    for (std::size_t i = ahead; i < kMostAhead; ++i) {
       const ParaverMoment* record = events_.Peek(i);
       if (record == nullptr) return std::nullopt;
       const auto found = std::ranges::find_if(record->facts, is_wanted);
@@ -208,7 +109,7 @@ class TimelineWriter {
   // is switched on first, what they say of the time before does not belong to the window.
   std::map<std::uint32_t, std::int64_t> CountersNextToCome(std::optional<Tick> on) {
     std::map<std::uint32_t, std::int64_t> counters;
-    for (std::size_t i = 0; i < kFarthestLook; ++i) {
+    for (std::size_t i = 0; i < kMostAhead; ++i) {
       const ParaverMoment* record = events_.Peek(i);
       if (record == nullptr) break;
       bool has_call = false;
@@ -232,7 +133,7 @@ class TimelineWriter {
     for (std::size_t i = 0; i < record.facts.size(); ++i) {
       const ParaverFact& fact = record.facts[i];
       const ParaverEvent event = fact.event;
-      if (IsAttribute(event)) collectives_.Attribute(tick, fact);
+      collectives_.Attribute(tick, fact);
       if (event == ParaverEvent::kFunction && fact.is_enter()) regions_.EnterFunction(tick, fact.index);
       if (event == ParaverEvent::kFunction && !fact.is_enter()) regions_.LeaveFunction(tick);
       if (event == ParaverEvent::kUserEvent) regions_.SetEvent(tick, fact.type, fact.index);
@@ -296,30 +197,24 @@ class TimelineWriter {
     const Tick tick = record.tick;
     const std::uint32_t region = record.facts[index].index;
     regions_.EnterCallers(tick, CallersOf(record, 0));
-    PostOutsideUntil(tick);
+    messages_.OutsideUntil(tick);
     call_ = region;
     rank_.Enter(tick, region);
     regions_.BeginCall();
     collectives_.Enter(tick);
-    const CallEnd end = EndOfCall(record, index);
-    PostUntil(tick, end);
-    CompleteUntil(end.tick);
+    messages_.InCall(tick, EndOfCall(record, index), trace_.regions[region].call);
   }
 
-  // When the call just entered is left, and what calls that are entered at the same moment may post.
-  struct CallEnd {
-    Tick tick = kNever;
-    bool others_send = false, others_receive = false;
-  };
-  CallEnd EndOfCall(const ParaverMoment& record, std::size_t index) {
-    CallEnd end;
-    const ParaverMoment* look = &record;
-    for (std::size_t ahead = 0; look != nullptr && look->tick <= end.tick; look = events_.Peek(++ahead)) {
-      for (std::size_t i = ahead == 0 ? index + 1 : 0; i < look->facts.size(); ++i) {
-        const ParaverFact& fact = look->facts[i];
+  // When the call just entered is left.
+  ParaverMessages::CallEnd EndOfCall(const ParaverMoment& record, std::size_t index) {
+    ParaverMessages::CallEnd end;
+    const ParaverMoment* moment = &record;
+    for (std::size_t ahead = 0; moment != nullptr && moment->tick <= end.tick; moment = events_.Peek(++ahead)) {
+      for (std::size_t i = ahead == 0 ? index + 1 : 0; i < moment->facts.size(); ++i) {
+        const ParaverFact& fact = moment->facts[i];
         if (fact.event != ParaverEvent::kMpi) continue;
         if (end.tick == kNever) {
-          end.tick = look->tick;
+          end.tick = moment->tick;
         } else if (fact.is_enter()) {
           end.others_send |= MayPost(trace_.regions[fact.index].call, true);
           end.others_receive |= MayPost(trace_.regions[fact.index].call, false);
@@ -329,115 +224,14 @@ class TimelineWriter {
     return end;
   }
 
-  // What is posted within the call. At the tick that it shares with others each gets its own: those that come later
-  // what the call cannot have posted, and of a call without length all but the first.
-  void PostUntil(Tick enter, const CallEnd& end) {
-    const std::size_t sends = Taken(ends_.sends, next_send_, MostPosts(true), enter, end.tick, end.others_send);
-    const std::size_t receives =
-        Taken(ends_.receives, next_receive_, MostPosts(false), enter, end.tick, end.others_receive);
-    for (; next_receive_ < receives; ++next_receive_) PostReceive(ends_.receives[next_receive_], end.tick);
-    for (; next_send_ < sends; ++next_send_) PostSend(ends_.sends[next_send_]);
-  }
-
-  // How many messages of a kind the call at hand can post.
-  std::size_t MostPosts(bool is_send) const {
-    const MpiCall call = trace_.regions[call_].call;
-    if (!MayPost(call, is_send)) return 0;
-    return call == MpiCall::kStart || call == MpiCall::kOther ? std::numeric_limits<std::size_t>::max() : 1;
-  }
-
-  // Behind the last of the ends from `next` on that the call posts.
-  static std::size_t Taken(const std::vector<MessageEnd>& ends, std::size_t next, std::size_t most, Tick enter,
-                           Tick leave, bool others_may) {
-    for (std::size_t taken = 0; next < ends.size() && ends[next].post <= leave; ++next, ++taken) {
-      if (ends[next].post == leave && others_may && (taken >= most || leave > enter)) break;
-    }
-    return next;
-  }
-
-  void PostSend(const MessageEnd& end) {
-    const auto peer = static_cast<std::uint32_t>(end.peer);
-    if (BlocksForItsSend(trace_.regions[call_].call)) {
-      rank_.Send(peer, facts_.world, end.tag, end.bytes);
-    } else {
-      rank_.SendPost(peer, facts_.world, end.tag, end.bytes, std::nullopt);
-    }
-  }
-
-  void PostReceive(const MessageEnd& end, Tick leave) {
-    if (end.complete <= leave && MayCompleteReceives(trace_.regions[call_].call)) {
-      rank_.Receive(static_cast<std::uint32_t>(end.peer), facts_.world, end.tag, end.bytes);
-      return;
-    }
-    rank_.ReceivePost(next_receive_);
-    pending_.push({end.complete, next_receive_});
-  }
-
-  // Outside any call: the builder counts it.
-  void PostOutsideUntil(Tick tick) {
-    for (; next_receive_ < ends_.receives.size() && ends_.receives[next_receive_].post < tick; ++next_receive_) {
-      const MessageEnd& end = ends_.receives[next_receive_];
-      rank_.Receive(static_cast<std::uint32_t>(end.peer), facts_.world, end.tag, end.bytes);
-    }
-    for (; next_send_ < ends_.sends.size() && ends_.sends[next_send_].post < tick; ++next_send_) {
-      const MessageEnd& end = ends_.sends[next_send_];
-      rank_.Send(static_cast<std::uint32_t>(end.peer), facts_.world, end.tag, end.bytes);
-    }
-  }
-
-  void CompleteUntil(Tick leave) {
-    if (!MayCompleteReceives(trace_.regions[call_].call)) return;
-    while (!pending_.empty() && pending_.top().first <= leave) {
-      const std::size_t number = pending_.top().second;
-      pending_.pop();
-      const MessageEnd& end = ends_.receives[number];
-      rank_.ReceiveComplete(static_cast<std::uint32_t>(end.peer), facts_.world, end.tag, end.bytes, number);
-    }
-  }
-
   void EndCall(const ParaverMoment& record, std::size_t index) {
     const Tick tick = record.tick;
-    if (const auto collective = collectives_.Leave(call_)) Record(*collective, trace_.regions[call_]);
+    collectives_.Leave(call_);
     rank_.Leave(tick, call_);
     call_ = kNothing;
     outside_since_ = tick;
     regions_.LeaveCallers(tick, CallersToCome(index));
     regions_.EndCall(tick);
-  }
-
-  void Record(const CollectiveCalls::Collective& collective, const Region& region) {
-    rank_.diagnostics().AddPopulation(anomaly::kCommunicatorUnknown, 1);
-    if (!collective.is_known) {
-      rank_.diagnostics().Add(
-          anomaly::kCommunicatorUnknown, 1,
-          fmt::format("{}, {} on rank {}", *collective.attributes.communicator, region.name, rank_.rank()));
-      return;
-    }
-    if (region.call == MpiCall::kImmediateCollective) return rank_.CollectivePost(std::nullopt);
-    std::optional<std::uint32_t> root;
-    if (HasRoot(collective.kind)) root = RootOf(collective, region);
-    rank_.Collective(collective.kind, collective.communicator, root, collective.attributes.sent,
-                     collective.attributes.received);
-  }
-
-  std::optional<std::uint32_t> RootOf(const CollectiveCalls::Collective& collective, const Region& region) {
-    const Communicator& communicator = trace_.communicators[collective.communicator];
-    if (communicator.is_self) return 0;
-    const auto found = facts_.roots.find({collective.communicator, collective.number});
-    if (found == facts_.roots.end()) {
-      rank_.diagnostics().Add(anomaly::kRootUnknown, 1, fmt::format("{} on rank {}", region.name, rank_.rank()));
-      return std::nullopt;
-    }
-    const std::int32_t rank = found->second;
-    const std::vector<std::int32_t>& group = communicator.remote.empty() ? communicator.members : communicator.remote;
-    if (static_cast<std::size_t>(rank) < group.size() && group[static_cast<std::size_t>(rank)] == rank) {
-      return static_cast<std::uint32_t>(rank);
-    }
-    const auto [local, is_new] = local_roots_.try_emplace({collective.communicator, rank}, 0);
-    if (is_new) {
-      local->second = static_cast<std::uint32_t>(std::ranges::find(group, rank) - group.begin());
-    }
-    return local->second;
   }
 
   void Tracing(Tick tick, std::uint32_t type, bool on) {
@@ -453,7 +247,7 @@ class TimelineWriter {
   }
 
   // Switched off to the end, the rest of the run is not known.
-  bool NothingFollows() { return !Find(1, IsOfProgram) && events_.Peek(kFarthestLook - 1) == nullptr; }
+  bool NothingFollows() { return !Find(1, IsOfProgram) && events_.Peek(kMostAhead - 1) == nullptr; }
 
   void Flush(Tick tick, bool begins) {
     if (!begins && flush_since_) rank_.BufferFlush(*flush_since_, tick);
@@ -485,7 +279,7 @@ class TimelineWriter {
   // Of the next call from a fact of the record at hand on, when nothing else of the program comes before.
   std::vector<std::uint32_t> CallersToCome(std::size_t index) {
     if (!regions_.has_callers()) return {};
-    for (std::size_t i = 0; i < kFarthestLook; ++i) {
+    for (std::size_t i = 0; i < kMostAhead; ++i) {
       const ParaverMoment* record = events_.Peek(i);
       if (record == nullptr) break;
       for (std::size_t k = i == 0 ? index : 0; k < record->facts.size(); ++k) {
@@ -506,7 +300,7 @@ class TimelineWriter {
     // The program is over: what its last burst counted behind the last sample is the tools' own.
     if (call_ == kNothing) RepeatCounters(end);
     if (ends_pause) rank_.Leave(end, facts_.pause_region);
-    PostOutsideUntil(kNever);
+    messages_.OutsideUntil(kNever);
     regions_.Finish(end);
     rank_.Leave(end, facts_.application_region);
     rank_.diagnostics().Add(anomaly::kCallEdgeMissing, events_.lost_edges(), fmt::format("on rank {}", rank_.rank()));
@@ -530,11 +324,8 @@ class TimelineWriter {
   RankBuilder& rank_;
   EventCursor events_;
   StateCursor states_;
-  MessageEnds ends_;
-  std::size_t next_receive_ = 0, next_send_ = 0;
-  using Pending = std::pair<Tick, std::size_t>;  // completion and number of the receive
-  std::priority_queue<Pending, std::vector<Pending>, std::greater<>> pending_;
-  CollectiveCalls collectives_;
+  ParaverMessages messages_;
+  RecordedCollectives collectives_;
 
   Tick begin_ = 0;
   Tick outside_since_ = 0;  // up to here pauses are written
@@ -543,7 +334,6 @@ class TimelineWriter {
   bool is_application_open_ = false;
   std::uint32_t call_ = kNothing;  // region of the call at hand
   ParaverRegions regions_;
-  std::map<std::pair<std::uint32_t, std::int32_t>, std::uint32_t> local_roots_;
   std::vector<StateCursor::Stretch> stretches_;
   std::optional<bool> is_tracing_;  // nothing before the first event about it
   std::optional<Tick> stopped_at_, flush_since_;
@@ -556,30 +346,6 @@ class TimelineWriter {
 };
 
 }  // namespace
-
-ParaverRoots ParaverRootsOf(const ParaverTaskParts& parts, const ParaverTraceFacts& facts, std::int32_t rank) {
-  ParaverRoots roots;
-  CollectiveCalls collectives(facts);
-  EventCursor events(parts);
-  std::uint32_t call = kNothing;
-  while (const ParaverMoment* record = events.Peek()) {
-    for (const ParaverFact& fact : record->facts) {
-      const ParaverEvent event = fact.event;
-      if (IsAttribute(event)) collectives.Attribute(record->tick, fact);
-      if (event != ParaverEvent::kMpi) continue;
-      if (fact.is_enter()) {
-        call = fact.index;
-        collectives.Enter(record->tick);
-      } else if (call != kNothing) {
-        const auto collective = collectives.Leave(call);
-        if (!collective || !collective->is_known || !collective->attributes.is_root) continue;
-        roots[{collective->communicator, collective->number}] = rank;
-      }
-    }
-    events.Advance();
-  }
-  return roots;
-}
 
 void BuildParaverRank(const Trace& trace, const ParaverTaskParts& parts, const ParaverTraceFacts& facts,
                       RankBuilder& rank) {

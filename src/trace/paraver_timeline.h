@@ -2,37 +2,24 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
-#include <optional>
-#include <unordered_map>
-#include <utility>
-#include <vector>
 
+#include "trace/paraver_collectives.h"
 #include "trace/paraver_cursors.h"
 #include "trace/trace.h"
 #include "trace/trace_builder.h"
 
 namespace farscale {
 
-// The root of the k-th collective on a communicator, by its index and k. Only the root itself says so.
-using ParaverRoots = std::map<std::pair<std::uint32_t, std::uint64_t>, std::int32_t>;
-
 // What all ranks share while their timelines are built.
-struct ParaverTraceFacts {
+struct ParaverTraceFacts : ParaverCollectiveFacts {
   std::uint32_t world = 0;
-  std::unordered_map<std::uint64_t, std::uint32_t> communicators;  // index by the number in the trace
   std::uint32_t application_region = 0;
   std::uint32_t tracing_region = 0;
   std::uint32_t pause_region = 0;
-  std::uint32_t cut_call_region = 0;                       // of a call whose begin lies before the trace
-  bool is_part = false;                                    // cut out of a trace, or filtered
-  bool has_functions = false;                              // they are recorded as regions, so callers are not needed
-  std::vector<std::optional<CollectiveKind>> collectives;  // by region; nothing for other functions
-  ParaverRoots roots;
+  std::uint32_t cut_call_region = 0;  // of a call whose begin lies before the trace
+  bool is_part = false;               // cut out of a trace, or filtered
+  bool has_functions = false;         // they are recorded as regions, so callers are not needed
 };
-
-// Which collectives this task says it is the root of.
-ParaverRoots ParaverRootsOf(const ParaverTaskParts& parts, const ParaverTraceFacts& facts, std::int32_t rank);
 
 // Feeds the rank with all that its task recorded: a region around all of it; functions, the program's own events and
 // stretches with tracing on as regions; MPI calls with their messages and collectives; counters, summed up; and the
