@@ -1,13 +1,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <tbb/global_control.h>
-
-#include <filesystem>
 
 #include "base/error.h"
 #include "support/otf2_archive.h"
 #include "support/temporary_folder.h"
-#include "support/traces.h"
 #include "trace/anomalies.h"
 #include "trace/trace_reader.h"
 
@@ -16,7 +12,6 @@ namespace {
 
 using test::Otf2Archive;
 using testing::ElementsAre;
-using testing::HasSubstr;
 
 constexpr std::uint32_t kWorld = 0, kSelf = 1;
 
@@ -392,19 +387,6 @@ TEST_F(Otf2ReaderTest, ProcessesWithoutMpiAreRanks) {
   EXPECT_TRUE(trace.communicators.empty());
 }
 
-TEST(Otf2Reader, AnchorOfAnyName) {
-  const test::TemporaryFolder folder;
-  Otf2Archive archive(folder.path() / "a", "run-17");
-  archive.AddWorld(1);
-  archive.Location(0).Enter(0, "main").Leave(9, "main");
-  const std::string anchor = archive.Close();
-  EXPECT_THAT(anchor, HasSubstr("run-17.otf2"));
-  EXPECT_EQ(ReadTrace(anchor).size(), 1u);
-  EXPECT_EQ(FilesOfTrace(anchor).size(), 4u);  // anchor, definitions, 0.def, 0.evt
-  EXPECT_EQ(FingerprintOfTrace(anchor).size(), 64u);
-}
-
-// What is read does not depend on the number of threads.
 // Ranks are those of MPI, whatever comes first in the file.
 TEST(Otf2Reader, OrderOfProcessesInTheFileDoesNotMatter) {
   const auto read = [](bool last_first) {
@@ -424,36 +406,6 @@ TEST(Otf2Reader, OrderOfProcessesInTheFileDoesNotMatter) {
   for (std::size_t rank = 0; rank < first.size(); ++rank) {
     EXPECT_EQ(first.timelines[rank].enter(0), last.timelines[rank].enter(0));
     EXPECT_EQ(first.timelines[rank].end(), last.timelines[rank].end());
-  }
-}
-
-TEST(Otf2Reader, SameAtAnyThreadCount) {
-  for (const std::string& path : test::AllTraces()) {
-    std::vector<std::uint64_t> sizes;
-    for (const std::size_t threads : {1u, 3u}) {
-      const tbb::global_control control(tbb::global_control::max_allowed_parallelism, threads);
-      const Trace trace = ReadTrace(path);
-      sizes.push_back(trace.MemoryBytes());
-      std::uint64_t sum = 0;
-      for (const RankTimeline& timeline : trace.timelines) {
-        for (std::size_t i = 0; i < timeline.calls(); ++i)
-          sum = 31 * sum + static_cast<std::uint64_t>(timeline.leave(i));
-        for (std::size_t i = 0; i < timeline.records(); ++i) sum = 31 * sum + timeline.record_target(i);
-      }
-      sizes.push_back(sum);
-      sizes.push_back(trace.diagnostics.findings().size());
-    }
-    EXPECT_TRUE(std::equal(sizes.begin(), sizes.begin() + 3, sizes.begin() + 3)) << path;
-  }
-}
-
-// The promise of docs/architecture.md. Below 64 KiB on disk the tables of names weigh more than the events.
-TEST(Otf2Reader, InMemoryNoMoreThanOnDisk) {
-  for (const std::string& path : test::AllTraces()) {
-    const Trace trace = ReadTrace(path);
-    if (trace.disk_bytes >= 64 * 1024) {
-      EXPECT_LE(trace.MemoryBytes(), trace.disk_bytes) << path;
-    }
   }
 }
 
