@@ -177,10 +177,10 @@ class WorkerWriter {
   void Run(Tick begin) {
     idle_since_ = begin;
     for (const TeamSpan& span : spans_) {
-      const bool is_answer = span.fork != kNoFork;
-      if (is_answer) OpenLike(plan_.opened[span.fork]);
+      const bool has_fork = span.fork != kNoFork;
+      if (has_fork) OpenLike(plan_.opened[span.fork]);
       const Tick until = std::max(span.begin.tick, idle_since_);
-      writer_.Fork(idle_since_, until, is_answer ? plan_.regions[span.fork] : fork_region_,
+      writer_.Fork(idle_since_, until, has_fork ? plan_.regions[span.fork] : fork_region_,
                    CommunicatorOf(plan_, span.fork));
       WriteSpan(span);
       idle_since_ = std::max(span.end.tick, until);

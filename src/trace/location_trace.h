@@ -1,4 +1,4 @@
-// A trace whose ranks are the threads of another, so that waiting among threads can be told like that among ranks
+// A trace whose ranks are the threads of another, so that waiting among threads is measured like that among ranks
 // [docs/formulas.md, threads].
 //
 // Threads of a rank stand one after the other, thread 0 first; Trace::locations says which is which. Fork and barriers

@@ -1,5 +1,5 @@
 // What an MPI function does, by its name. The trace formats record messages and collectives, but whether a send is
-// synchronous or part of a sendrecv only the name of the call tells.
+// synchronous or part of a sendrecv only the name of the call shows.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ enum class MpiCall : std::uint8_t {
   kOneSided,        // put, get, accumulate and the like: done at the end of their epoch
   kWindowFence,     // and the end of a window: all its ranks
   kWindowPost,      // lets a group of ranks begin
-  kWindowComplete,  // tells a group of ranks that theirs is done
+  kWindowComplete,  // notifies a group of ranks that theirs is done
   kWindowWait,      // for them
   kWindowTest,
   kWindowLock,     // and unlock: of the window of one rank, which another may hold
@@ -42,7 +42,7 @@ enum class MpiCall : std::uint8_t {
 };
 
 bool IsOneSided(MpiCall call);
-// Functions of one-sided communication that wait for, or release, whom only their records tell.
+// Functions of one-sided communication that wait for, or release, whom only their records show.
 bool IsWindowSynchronisation(MpiCall call);
 
 // The function as named by C, by Fortran (any case, trailing underscores) or by its profiling name (PMPI_).

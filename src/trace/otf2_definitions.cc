@@ -169,7 +169,7 @@ void AddWindows(const RawDefinitions& raw, const std::string& path, TraceBuilder
   }
 }
 
-// References of the locations that a group names by their place in the list of its paradigm, or directly. Nothing when
+// References of the locations that a group names by their index in the list of its paradigm, or directly. Nothing when
 // it names one that is not there.
 std::vector<std::uint64_t> LocationsOfGroup(const RawDefinitions& raw, const RawDefinitions::Group& group) {
   const bool is_direct =
@@ -210,7 +210,7 @@ void AddTeams(const RawDefinitions& raw, TraceBuilder& builder, Otf2Definitions&
   teams.emplace_back();
 }
 
-// Index of every local rank in the grid; empty unless all of them have a place of their own.
+// Index of every local rank in the grid; empty unless all of them have a cell of their own.
 std::vector<std::size_t> PlacesOf(const RawDefinitions::Topology& topology, const std::vector<std::size_t>& extents,
                                   std::size_t ranks) {
   std::vector<std::size_t> places;

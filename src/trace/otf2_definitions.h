@@ -37,7 +37,7 @@ enum class MetricUse : std::uint8_t {
   kTotal,          // the value is the accumulated count (accumulated since start)
   kIncrement,      // the value is the increase since the last sample
   kNextIncrement,  // the value is the increase until the next sample
-  kCpuTime,        // the accumulated CPU time, which a writer looked at now and then
+  kCpuTime,        // the accumulated CPU time, sampled now and then
   kLevel,          // absolute values are not counts
 };
 

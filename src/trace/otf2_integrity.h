@@ -7,7 +7,7 @@
 
 namespace farscale {
 
-// What of the anchor a look at the other files needs.
+// What the anchor says of the other files.
 struct Otf2Layout {
   std::uint64_t event_chunk = 0;       // bytes
   std::uint64_t definition_chunk = 0;  // bytes

@@ -26,7 +26,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Chunks bound what a record may take: the largest is the group of MPI_COMM_WORLD, some bytes a rank.
+// Chosen: chunks bound what a record may take, and the largest is the group of MPI_COMM_WORLD, some bytes a rank.
 constexpr std::uint64_t kEventChunk = std::uint64_t{1} << 20;
 constexpr std::uint64_t kDefinitionChunk = std::uint64_t{1} << 22;
 

@@ -19,7 +19,7 @@ static_assert(std::endian::native == std::endian::little, "elements are read acr
 
 class PackedColumn {
  public:
-  static constexpr std::size_t kBlock = 256;
+  static constexpr std::size_t kBlock = 256;  // chosen: as the assumption above has it
 
   std::size_t size() const { return size_; }
 

@@ -130,7 +130,7 @@ class EventCursor {
  public:
   explicit EventCursor(const ParaverTaskParts& parts);
 
-  // The moment `ahead` places behind the next one; nothing behind the last.
+  // The moment `ahead` moments behind the next one; nothing behind the last.
   const ParaverMoment* Peek(std::size_t ahead = 0);
   void Advance();
 

@@ -13,7 +13,7 @@
 namespace farscale {
 namespace {
 
-constexpr Tick kFurthestTick = Tick{1} << 60;
+constexpr Tick kFurthestTick = Tick{1} << 60;  // chosen: beyond any clock, and sums of some do not overflow
 constexpr std::uint32_t kNone = ~std::uint32_t{0};
 
 std::uint64_t ZigZag(std::int64_t value) {

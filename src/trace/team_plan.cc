@@ -11,7 +11,7 @@
 namespace farscale {
 namespace {
 
-// Region events from one place to another.
+// Region events from one index to another.
 using EventRange = std::pair<std::uint32_t, std::uint32_t>;
 
 struct ThreadSpans {
@@ -126,7 +126,7 @@ class Planner {
     }
     result_.forks = std::move(read_.front().forks);
     for (std::size_t i = 0; i < threads_.size(); ++i) {
-      if (i > 0) FindKeyResults(i);
+      if (i > 0) FindForks(i);
       for (TeamSpan& span : read_[i].spans) FindBarriers(i, span);
       result_.spans.push_back(std::move(read_[i].spans));
     }
@@ -140,8 +140,8 @@ class Planner {
     return fmt::format("on rank {}, thread {}", threads_[thread].location.rank, threads_[thread].location.thread);
   }
 
-  // Threads of a rank share its clock: who begins in a team between its fork and its join answers that fork.
-  void FindKeyResults(std::size_t thread) {
+  // Threads of a rank share its clock: one that begins in a team between its fork and its join belongs to that fork.
+  void FindForks(std::size_t thread) {
     std::uint32_t next = 0;
     std::vector<TeamFork>& forks = result_.forks;
     for (TeamSpan& span : read_[thread].spans) {

@@ -8,7 +8,7 @@
 //
 // A trace that was cut out of a longer one also keeps, outside any call, the other halves of what its calls do: the
 // send before the cut of a message that is received in it, the collective that some ranks enter after it. Such records
-// lie before the first call or after the last, say no time, and only tell matching what belongs together.
+// lie before the first call or after the last, have no time, and only show matching what belongs together.
 #pragma once
 
 #include <cstdint>
@@ -275,8 +275,7 @@ struct Location {
   friend auto operator<=>(const Location&, const Location&) = default;
 };
 
-// What a thread says of the teams it forks or is in. Its place is behind `call` calls and `event` region events of its
-// timeline.
+// What a thread says of the teams it forks or is in: behind `call` calls and `event` region events of its timeline.
 struct TeamEvent {
   enum class Kind : std::uint8_t { kFork, kBegin, kEnd, kJoin };
   Kind kind = Kind::kFork;

@@ -15,7 +15,7 @@
 namespace farscale {
 namespace {
 
-// Far beyond any clock (146 years in nanoseconds), yet sums and differences of a few of them do not overflow.
+// Chosen: far beyond any clock (146 years in nanoseconds), yet sums and differences of a few of them do not overflow.
 constexpr Tick kLargestTick = Tick{1} << 62;
 
 TimelineColumns<PackedColumn> FinishColumns(TimelineColumns<PackedColumnBuilder>& columns) {

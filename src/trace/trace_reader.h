@@ -26,7 +26,7 @@ Trace ReadTrace(const std::string& path, const ReadOptions& options = {});
 // Paraver trace the trace and the files that name what is in it.
 std::vector<std::string> FilesOfTrace(const std::string& path);
 
-// Of its files together; 0 when they cannot be found, which reading it will say.
+// Of its files together; 0 when they cannot be found, which reading the trace reports.
 std::uint64_t BytesOfTrace(const std::string& path);
 
 // The traces by that, the largest first: it shows most of how a program communicates.
