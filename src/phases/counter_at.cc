@@ -19,7 +19,7 @@ struct CounterSample {
 struct ValuesAround {
   std::optional<CounterSample> before, after;
 
-  void Look(const CounterSample& sample, Tick edge) {
+  void Compare(const CounterSample& sample, Tick edge) {
     if (sample.tick <= edge && (!before || sample.tick >= before->tick)) before = sample;
     if (sample.tick >= edge && (!after || sample.tick < after->tick)) after = sample;
   }
@@ -30,16 +30,16 @@ struct ValuesAround {
   }
 };
 
-// Looks in the order of the trace, which decides between samples of one tick.
+// Compares in the order of the trace, which decides between samples of one tick.
 ValuesAround FindValuesAround(const RankTimeline& timeline, const Edge& edge) {
   ValuesAround result;
-  const auto event = [&](std::size_t i) { result.Look({timeline.event_tick(i), true, false, i}, edge.tick); };
+  const auto event = [&](std::size_t i) { result.Compare({timeline.event_tick(i), true, false, i}, edge.tick); };
   if (edge.event < timeline.region_events() && timeline.event_tick(edge.event) == edge.tick) {
     event(edge.event);
     return result;
   }
-  const auto leave = [&](std::size_t i) { result.Look({timeline.leave(i), false, true, i}, edge.tick); };
-  const auto enter = [&](std::size_t i) { result.Look({timeline.enter(i), false, false, i}, edge.tick); };
+  const auto leave = [&](std::size_t i) { result.Compare({timeline.leave(i), false, true, i}, edge.tick); };
+  const auto enter = [&](std::size_t i) { result.Compare({timeline.enter(i), false, false, i}, edge.tick); };
   const bool has_event = edge.event > 0, has_call = edge.call > 0;
   const bool event_is_last = has_event && timeline.region_event(edge.event - 1).call >= edge.call;
   if (has_event && !event_is_last) event(edge.event - 1);

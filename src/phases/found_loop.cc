@@ -15,8 +15,8 @@
 namespace farscale {
 namespace {
 
-// What speaks for a place is worth as much as so much of an iteration nearer to that of the guide. Chosen; smaller than
-// the quarter of an iteration within which places are sought.
+// What speaks for a border is worth as much as so much of an iteration nearer to that of the guide. Chosen; smaller
+// than the quarter of an iteration within which borders are sought.
 constexpr double kNear = 0.2;
 
 // When the first calls of the iterations are left, and the last one of all. Ranks enter calls at different times, but
@@ -39,8 +39,8 @@ struct Guide {
 };
 
 // A rank seen by the guide: its iterations begin at about the same times, all but perhaps the first between the same
-// two calls. Of several such places, the one where it computes long and where the guide is between the same functions,
-// too.
+// two calls. Of several such calls, the one before which it computes long and where the guide is between the same
+// functions, too.
 class GuidedRank {
  public:
   GuidedRank(const Trace& trace, std::size_t rank, const std::vector<std::uint64_t>& symbols, const Guide& guide)
@@ -119,7 +119,7 @@ class GuidedRank {
     return away / (guide_.Iteration() * static_cast<double>(calls.size()));
   }
 
-  // In iterations: how far from the borders, less what speaks for the place.
+  // In iterations: how far from the borders, less what speaks for them.
   double Cost(const std::vector<std::uint32_t>& calls) const {
     double misfit = 0;
     for (std::size_t i = 0; i < calls.size(); ++i) misfit += Misfit(calls[i], i + 1);

@@ -17,7 +17,7 @@ constexpr double kOwnRegion = 0.25;
 constexpr double kOwnFunction = 0.1;
 // Groups of two runs are one when at most half of what they do differs; chosen as in rank_groups.cc.
 constexpr double kSameGroup = 0.5;
-constexpr std::size_t kMostRanges = 4;
+constexpr std::size_t kMostRanges = 4;  // of a text; chosen: they fit a line of a table
 
 using Shares = std::map<std::string, double>;
 

@@ -7,8 +7,8 @@
 
 namespace farscale {
 
-Interval BurstAt(const RankTimeline& timeline, const Interval& iteration, std::size_t place) {
-  const std::uint32_t call = iteration.begin.call + static_cast<std::uint32_t>(place);
+Interval BurstAt(const RankTimeline& timeline, const Interval& iteration, std::size_t index) {
+  const std::uint32_t call = iteration.begin.call + static_cast<std::uint32_t>(index);
   // Region events know how many calls were entered before them.
   const auto first_event_behind = [&](std::uint32_t calls) {
     return static_cast<std::uint32_t>(
@@ -16,7 +16,7 @@ Interval BurstAt(const RankTimeline& timeline, const Interval& iteration, std::s
                        [&](std::size_t event) { return timeline.region_event(event).call < calls; }));
   };
   Interval burst = iteration;
-  if (place > 0) burst.begin = {timeline.leave(call - 1), call, first_event_behind(call)};
+  if (index > 0) burst.begin = {timeline.leave(call - 1), call, first_event_behind(call)};
   if (call < iteration.end.call) burst.end = {timeline.enter(call), call, first_event_behind(call + 1)};
   return burst;
 }
@@ -89,8 +89,8 @@ std::vector<std::vector<std::uint32_t>> RegionsOfBursts(const Trace& trace, std:
   for (const Interval& iteration : iterations) {
     for (; event < iteration.begin.event; ++event) stack.Apply(event);
     regions.emplace_back();
-    for (std::size_t place = 0; place < PlacesOf(iteration); ++place) {
-      const Interval burst = BurstAt(timeline, iteration, place);
+    for (std::size_t index = 0; index < CountBursts(iteration); ++index) {
+      const Interval burst = BurstAt(timeline, iteration, index);
       Tick reached = burst.begin.tick;
       for (; event < burst.end.event; ++event) {
         stack.Pass(reached, timeline.event_tick(event));

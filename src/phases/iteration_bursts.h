@@ -1,5 +1,5 @@
-// What an iteration calls, and the computation between its calls: place p is what comes before its call p; the last
-// place is what follows its last call. The first and the last end at the iteration's edges.
+// What an iteration calls, and the bursts of computation between its calls: burst i comes before its call i, the last
+// one follows its last call. The first and the last end at the iteration's edges.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace farscale {
 
-inline std::size_t PlacesOf(const Interval& iteration) { return iteration.end.call - iteration.begin.call + 1; }
+inline std::size_t CountBursts(const Interval& iteration) { return iteration.end.call - iteration.begin.call + 1; }
 
 // The functions that a rank calls in an iteration, as regions of the trace; and the same with calls of one function in
 // a row counted once, since a neighbour more or less makes no difference to that.
@@ -19,12 +19,12 @@ using CallSequence = std::vector<std::uint32_t>;
 CallSequence CallsOf(const RankTimeline& timeline, const Interval& iteration);
 CallSequence TurnsOf(const RankTimeline& timeline, const Interval& iteration);
 
-Interval BurstAt(const RankTimeline& timeline, const Interval& iteration, std::size_t place);
+Interval BurstAt(const RankTimeline& timeline, const Interval& iteration, std::size_t index);
 
 inline constexpr std::uint32_t kNoRegion = ~std::uint32_t{0};
 
-// The innermost user region that at least half of each place lies in, by its index; kNoRegion outside all. One entry a
-// place for every iteration of the rank; these are in the order of time.
+// The innermost user region that at least half of each burst lies in, by its index; kNoRegion outside all. One entry a
+// burst for every iteration of the rank; these are in the order of time.
 std::vector<std::vector<std::uint32_t>> RegionsOfBursts(const Trace& trace, std::size_t rank,
                                                         const std::vector<Interval>& iterations);
 

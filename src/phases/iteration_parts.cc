@@ -11,8 +11,8 @@
 namespace farscale {
 namespace {
 
-// What speaks for a place being a landmark. All weights are chosen: a region of the program names a place best, a
-// function alone says little.
+// What speaks for a burst being a landmark. All weights are chosen: a region of the program identifies a burst best, a
+// function alone hardly does. Tested like the constants of iteration_shape.cc.
 constexpr double kSameFunction = 1;     // before it, and behind it
 constexpr double kSameRegion = 3;       // of the program
 constexpr double kSameLength = 2;       // less where the share of the computation differs
@@ -74,18 +74,18 @@ class LandmarkFinder {
   LandmarkFinder(const Trace& trace, std::size_t rank, const std::vector<KnownLandmark>& landmarks, bool has_regions)
       : trace_(trace), timeline_(trace.timelines[rank]), landmarks_(landmarks), has_regions_(has_regions) {}
 
-  // Their places in an iteration, in order: those that most speaks for, the earlier of equal ones, and of the turns of
+  // Their bursts in an iteration, in order: those that most speaks for, the earlier of equal ones, and of the turns of
   // an inner loop the first. `regions`: of the bursts. `times`: when the landmarks begin on another rank, empty when
-  // not known; then less speaks for a place whose burst is too short for the landmark.
+  // not known; then less speaks for a burst that is too short for the landmark.
   std::vector<std::size_t> Find(const Interval& iteration, const std::vector<std::uint32_t>& regions,
                                 const std::vector<Tick>& times) {
-    const std::size_t count = PlacesOf(iteration), most = landmarks_.size();
-    std::vector<std::size_t> places(most);
+    const std::size_t count = CountBursts(iteration), most = landmarks_.size();
+    std::vector<std::size_t> bursts(most);
     Prepare(iteration, count);
     best_.assign(count + 1, 0);
     taken_.assign(most * count, false);
     for (std::size_t j = 0; j < most && count >= most; ++j) {
-      // best_[p]: of the landmarks before j within the first p places.
+      // best_[p]: of the landmarks before j within the first p bursts.
       next_.assign(count + 1, -1);
       for (std::size_t p = j; p < count; ++p) {
         const double nearness = times.empty() ? 0 : Nearness(iteration, p, times[j]);
@@ -100,16 +100,16 @@ class LandmarkFinder {
     std::size_t p = count;
     for (std::size_t j = most; j-- > 0 && count >= most;) {
       while (!taken_[j * count + p - 1]) --p;
-      places[j] = --p;
+      bursts[j] = --p;
     }
     for (std::size_t j = 0; j < most && count >= most; ++j) {
       if (landmarks_[j].landmark->is_repeated)
-        places[j] = FirstTurn(iteration, regions, j, j > 0 ? places[j - 1] + 1 : 0, places[j]);
+        bursts[j] = FirstTurn(iteration, regions, j, j > 0 ? bursts[j - 1] + 1 : 0, bursts[j]);
     }
-    return places;
+    return bursts;
   }
 
-  // What speaks for the landmark at a place of the iteration that was looked at last.
+  // What speaks for burst p of the last iteration prepared being landmark j.
   double Score(const Interval& iteration, const std::vector<std::uint32_t>& regions, std::size_t p,
                std::size_t j) const {
     const KnownLandmark& known = landmarks_[j];
@@ -132,7 +132,7 @@ class LandmarkFinder {
 
   // Of a burst of any iteration, over the first landmark.
   double RatioIn(const Interval& iteration, std::size_t p) {
-    Prepare(iteration, PlacesOf(iteration));
+    Prepare(iteration, CountBursts(iteration));
     return LengthRatio(p, 0);
   }
 
@@ -142,7 +142,7 @@ class LandmarkFinder {
   }
 
  private:
-  // The first place behind the landmark before that is like the one found.
+  // The first burst behind the landmark before that is like the one found.
   std::size_t FirstTurn(const Interval& iteration, const std::vector<std::uint32_t>& regions, std::size_t j,
                         std::size_t begin, std::size_t found) const {
     const KnownLandmark& known = landmarks_[j];
@@ -195,7 +195,7 @@ class LandmarkFinder {
   double total_ = 1;
 };
 
-using Places = std::vector<std::vector<std::size_t>>;  // by iteration and landmark
+using LandmarkBursts = std::vector<std::vector<std::size_t>>;  // indices by iteration and landmark
 
 // How well a rank shows the landmarks.
 struct Shown {
@@ -208,31 +208,32 @@ struct LoopOfRank {
   std::vector<std::vector<std::uint32_t>> regions;  // of the bursts
 };
 
-Places FindOnRank(const Trace& trace, std::size_t rank, const LoopOfRank& loop, const std::vector<KnownLandmark>& known,
-                  bool has_regions, const std::vector<std::vector<Tick>>& times, Shown* shown) {
+LandmarkBursts FindOnRank(const Trace& trace, std::size_t rank, const LoopOfRank& loop,
+                          const std::vector<KnownLandmark>& known, bool has_regions,
+                          const std::vector<std::vector<Tick>>& times, Shown* shown) {
   LandmarkFinder finder(trace, rank, known, has_regions);
-  Places places;
+  LandmarkBursts bursts;
   const std::vector<Interval>& iterations = *loop.iterations;
   const auto count = static_cast<double>(iterations.size());
   if (shown != nullptr) *shown = {std::vector<double>(known.size()), std::vector<double>(known.size()), 0};
   for (std::size_t k = 0; k < iterations.size(); ++k) {
     const std::vector<Tick> none;
-    places.push_back(finder.Find(iterations[k], loop.regions[k], k < times.size() ? times[k] : none));
+    bursts.push_back(finder.Find(iterations[k], loop.regions[k], k < times.size() ? times[k] : none));
     if (shown == nullptr) continue;
     for (std::size_t j = 0; j < known.size(); ++j) {
-      const std::size_t place = places[k][j];
-      shown->scores[j] += finder.Score(iterations[k], loop.regions[k], place, j) / count;
-      shown->ratios[j] += finder.LengthRatio(place, j) / count;
+      const std::size_t index = bursts[k][j];
+      shown->scores[j] += finder.Score(iterations[k], loop.regions[k], index, j) / count;
+      shown->ratios[j] += finder.LengthRatio(index, j) / count;
     }
   }
   if (shown != nullptr) shown->total = std::accumulate(shown->scores.begin(), shown->scores.end(), 0.0);
-  return places;
+  return bursts;
 }
 
 // The landmarks of a shape on all ranks.
 struct FoundLandmarks {
-  std::vector<bool> present;   // by landmark of the shape
-  std::vector<Places> places;  // by rank; of the landmarks present, in their order
+  std::vector<bool> present;           // by landmark of the shape
+  std::vector<LandmarkBursts> bursts;  // by rank; of the landmarks present, in their order
 };
 
 // Whether nothing but length and order distinguishes them.
@@ -241,12 +242,12 @@ bool AreAlike(const Landmark& a, const Landmark& b) {
          a.collectives_before == b.collectives_before && a.collectives_behind == b.collectives_behind;
 }
 
-// Of two landmarks beside each other that are alike, one is there and one is missing, and the place would do for
-// either: which of them it is, is unknown. `present`: whether each of the shape is there; `places`: of those, by
+// Of two landmarks beside each other that are alike, one is there and one is missing, and the burst would do for
+// either: which of them it is, is unknown. `present`: whether each of the shape is there; `bursts`: of those, by
 // iteration of the rank.
 std::vector<std::size_t> Ambiguous(const Trace& trace, std::size_t rank, const LoopOfRank& loop,
                                    const std::vector<Landmark>& landmarks, const std::vector<bool>& present,
-                                   const Places& places, bool has_regions) {
+                                   const LandmarkBursts& bursts, bool has_regions) {
   std::vector<std::size_t> order, ambiguous;
   for (std::size_t j = 0; j < landmarks.size(); ++j) {
     if (present[j]) order.push_back(j);
@@ -260,8 +261,8 @@ std::vector<std::size_t> Ambiguous(const Trace& trace, std::size_t rank, const L
     for (std::size_t i = behind > 0 ? behind - 1 : 0; i < std::min(behind + 1, order.size()); ++i) {
       if (!AreAlike(landmarks[j], landmarks[order[i]])) continue;
       double ratio = 0;
-      for (std::size_t k = 0; k < places.size(); ++k) {
-        ratio += finder.RatioIn((*loop.iterations)[k], places[k][i]) / static_cast<double>(places.size());
+      for (std::size_t k = 0; k < bursts.size(); ++k) {
+        ratio += finder.RatioIn((*loop.iterations)[k], bursts[k][i]) / static_cast<double>(bursts.size());
       }
       if (ratio >= kLeastLength && ratio * kLeastLength <= 1) ambiguous.push_back(order[i]);
     }
@@ -273,7 +274,7 @@ FoundLandmarks FindLandmarks(const Trace& trace, const std::vector<LoopOfRank>& 
                              const std::vector<Landmark>& landmarks, bool has_regions) {
   FoundLandmarks found;
   found.present.assign(landmarks.size(), true);
-  found.places.resize(trace.size());
+  found.bursts.resize(trace.size());
   for (;;) {
     std::vector<Landmark> left;
     std::vector<std::size_t> index;
@@ -286,7 +287,7 @@ FoundLandmarks FindLandmarks(const Trace& trace, const std::vector<LoopOfRank>& 
     const std::vector<KnownLandmark> known = Know(trace, left);
     std::vector<Shown> shown(trace.size());
     ParallelFor(trace.size(), [&](std::size_t rank) {
-      found.places[rank] = FindOnRank(trace, rank, loop[rank], known, has_regions, {}, &shown[rank]);
+      found.bursts[rank] = FindOnRank(trace, rank, loop[rank], known, has_regions, {}, &shown[rank]);
     });
     const auto guide = static_cast<std::size_t>(std::ranges::max_element(shown, {}, &Shown::total) - shown.begin());
     bool all = true;
@@ -297,19 +298,19 @@ FoundLandmarks FindLandmarks(const Trace& trace, const std::vector<LoopOfRank>& 
     }
     if (!all) continue;
     const std::vector<std::size_t> ambiguous =
-        Ambiguous(trace, guide, loop[guide], landmarks, found.present, found.places[guide], has_regions);
+        Ambiguous(trace, guide, loop[guide], landmarks, found.present, found.bursts[guide], has_regions);
     for (const std::size_t j : ambiguous) found.present[j] = false;
     if (!ambiguous.empty()) continue;
     std::vector<std::vector<Tick>> times;
     const std::vector<Interval>& iterations = *loop[guide].iterations;
     for (std::size_t k = 0; k < iterations.size(); ++k) {
       times.emplace_back();
-      for (const std::size_t place : found.places[guide][k]) {
-        times[k].push_back(BurstAt(trace.timelines[guide], iterations[k], place).begin.tick);
+      for (const std::size_t burst : found.bursts[guide][k]) {
+        times[k].push_back(BurstAt(trace.timelines[guide], iterations[k], burst).begin.tick);
       }
     }
     ParallelFor(trace.size(), [&](std::size_t rank) {
-      if (rank != guide) found.places[rank] = FindOnRank(trace, rank, loop[rank], known, has_regions, times, nullptr);
+      if (rank != guide) found.bursts[rank] = FindOnRank(trace, rank, loop[rank], known, has_regions, times, nullptr);
     });
     return found;
   }
@@ -340,18 +341,18 @@ std::vector<PresentPart> PresentParts(const IterationShape& shape, const std::ve
 }
 
 // Where a part begins: at the begin of its landmark, or at the end of it.
-Edge BeginOf(const RankTimeline& timeline, const Interval& iteration, std::size_t place, bool is_behind) {
-  const Interval burst = BurstAt(timeline, iteration, place);
+Edge BeginOf(const RankTimeline& timeline, const Interval& iteration, std::size_t index, bool is_behind) {
+  const Interval burst = BurstAt(timeline, iteration, index);
   return is_behind ? burst.end : burst.begin;
 }
 
 // The parts of one rank follow each other; the last part of an iteration goes on in the next one up to its first part.
 std::vector<RankCut> PartsOfRank(const RankTimeline& timeline, const std::vector<Interval>& iterations,
-                                 const Places& places, const std::vector<PresentPart>& parts, bool is_wrapped) {
+                                 const LandmarkBursts& bursts, const std::vector<PresentPart>& parts, bool is_wrapped) {
   std::vector<std::vector<Edge>> begins(iterations.size());
   for (std::size_t k = 0; k < iterations.size(); ++k) {
     for (const PresentPart& part : parts) {
-      begins[k].push_back(BeginOf(timeline, iterations[k], places[k][part.landmark], part.is_behind));
+      begins[k].push_back(BeginOf(timeline, iterations[k], bursts[k][part.landmark], part.is_behind));
     }
     if (!is_wrapped) begins[k].front() = iterations[k].begin;
   }
@@ -370,13 +371,13 @@ std::vector<RankCut> PartsOfRank(const RankTimeline& timeline, const std::vector
 }
 
 // Whether most iterations have calls before their first part: those belong to the last part of the iteration before.
-bool IsWrapped(const std::vector<Places>& places, const PresentPart& first) {
+bool IsWrapped(const std::vector<LandmarkBursts>& bursts, const PresentPart& first) {
   std::size_t iterations = 0, with_head = 0, most = 0;
-  for (const Places& of_rank : places) {
+  for (const LandmarkBursts& of_rank : bursts) {
     iterations += of_rank.size();
     most = std::max(most, of_rank.size());
-    for (const std::vector<std::size_t>& place : of_rank) {
-      with_head += place[first.landmark] > 0 || first.is_behind ? 1 : 0;
+    for (const std::vector<std::size_t>& of_iteration : of_rank) {
+      with_head += of_iteration[first.landmark] > 0 || first.is_behind ? 1 : 0;
     }
   }
   return most > 1 && 2 * with_head > iterations;
@@ -400,10 +401,10 @@ std::optional<IterationParts> CutParts(const Trace& trace, const std::vector<Ran
   IterationParts result;
   result.ranks.resize(shape.parts.size());
   if (present.empty()) return result;
-  const bool is_wrapped = IsWrapped(found.places, present.front());
+  const bool is_wrapped = IsWrapped(found.bursts, present.front());
   std::vector<std::vector<RankCut>> cuts(trace.size());
   ParallelFor(trace.size(), [&](std::size_t rank) {
-    cuts[rank] = PartsOfRank(trace.timelines[rank], loop[rank].iterations, found.places[rank], present, is_wrapped);
+    cuts[rank] = PartsOfRank(trace.timelines[rank], loop[rank].iterations, found.bursts[rank], present, is_wrapped);
   });
   for (std::size_t i = 0; i < present.size(); ++i) {
     if (!present[i].is_whole) continue;

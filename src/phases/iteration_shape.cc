@@ -77,7 +77,7 @@ std::vector<Sample> MostCommon(const Trace& trace, const std::vector<RankCut>& l
   return *best;
 }
 
-// The most common iteration of a loop, place by place.
+// The most common iteration of a loop, burst by burst.
 class TypicalIteration {
  public:
   TypicalIteration(const Trace& trace, const std::vector<RankCut>& loop)
@@ -87,15 +87,15 @@ class TypicalIteration {
         timeline_(trace.timelines[middle_.rank]),
         iteration_(loop[middle_.rank].iterations[middle_.iteration]),
         symbols_(CallSymbols(trace, middle_.rank)) {
-    lengths_.resize(PlacesOf(iteration_));
+    lengths_.resize(CountBursts(iteration_));
     if (samples_.size() > kMostSamples) Thin();
-    for (std::size_t place = 0; place < lengths_.size(); ++place) {
+    for (std::size_t burst = 0; burst < lengths_.size(); ++burst) {
       std::vector<Tick> lengths;
       for (const Sample& sample : samples_) {
         const Interval& iteration = loop[sample.rank].iterations[sample.iteration];
-        lengths.push_back(BurstAt(trace.timelines[sample.rank], iteration, place).length());
+        lengths.push_back(BurstAt(trace.timelines[sample.rank], iteration, burst).length());
       }
-      lengths_[place] = static_cast<double>(Median(std::move(lengths)));
+      lengths_[burst] = static_cast<double>(Median(std::move(lengths)));
     }
     const double total = std::accumulate(lengths_.begin(), lengths_.end(), 0.0);
     for (double& length : lengths_) length = total > 0 ? length / total : 0;
@@ -105,18 +105,18 @@ class TypicalIteration {
 
   // How many iterations on any rank make the same calls.
   std::size_t samples() const { return samples_.size(); }
-  std::size_t places() const { return lengths_.size(); }
-  // Of the computation, at each place.
+  std::size_t bursts() const { return lengths_.size(); }
+  // Of the computation, by burst.
   const std::vector<double>& shares() const { return lengths_; }
 
-  Landmark LandmarkAt(std::size_t place) const {
+  Landmark LandmarkAt(std::size_t burst) const {
     Landmark landmark;
-    const std::size_t call = iteration_.begin.call + place;
+    const std::size_t call = iteration_.begin.call + burst;
     if (call > 0) landmark.before = FunctionOf(call - 1).name;
     if (call < timeline_.calls()) landmark.after = FunctionOf(call).name;
-    const std::uint32_t region = regions_[place];
+    const std::uint32_t region = regions_[burst];
     if (region != kNoRegion && around_.count(region) == 0) landmark.region = trace_.regions[region].name;
-    landmark.share = lengths_[place];
+    landmark.share = lengths_[burst];
     for (std::uint32_t c = iteration_.begin.call; c < iteration_.end.call; ++c) {
       if (!FunctionOf(c).IsCollective()) continue;
       ++(c < call ? landmark.collectives_before : landmark.collectives_behind);
@@ -126,7 +126,7 @@ class TypicalIteration {
 
   CallCounts Calls() const { return CountCalls(trace_, timeline_, iteration_.begin.call, iteration_.end.call); }
 
-  // Of the calls from one place up to the next time that another comes, in this iteration or the next.
+  // Of the calls from one burst up to the next time that another comes, in this iteration or the next.
   struct Rounds {
     int all = 0, collective = 0;  // turns of functions that may wait
     int count = 0;                // those, or how often the same call comes back
@@ -137,17 +137,17 @@ class TypicalIteration {
     std::string last;
     std::unordered_map<std::uint64_t, int> same;
     int repeats = 0;
-    const std::size_t count = to > from ? to - from : to + places() - from;
+    const std::size_t count = to > from ? to - from : to + bursts() - from;
     for (std::size_t i = 0; i < count; ++i) {
-      const std::size_t place = (from + i) % places();
-      if (i > 0) rounds.longest_burst = std::max(rounds.longest_burst, lengths_[place]);
-      if (place + 1 == places()) continue;  // no call follows in this iteration
-      const Region& function = FunctionOf(iteration_.begin.call + place);
+      const std::size_t burst = (from + i) % bursts();
+      if (i > 0) rounds.longest_burst = std::max(rounds.longest_burst, lengths_[burst]);
+      if (burst + 1 == bursts()) continue;  // no call follows in this iteration
+      const Region& function = FunctionOf(iteration_.begin.call + burst);
       if (!Completes(function)) {
         last = function.name;
         continue;
       }
-      repeats = std::max(repeats, ++same[symbols_[iteration_.begin.call + place]]);
+      repeats = std::max(repeats, ++same[symbols_[iteration_.begin.call + burst]]);
       if (function.name != last) {
         ++rounds.all;
         if (function.IsCollective()) ++rounds.collective;
@@ -158,18 +158,18 @@ class TypicalIteration {
     return rounds;
   }
 
-  // The region that the calls and computation from one place to another are made of, and little else of the
+  // The region that the calls and computation from one burst to another are made of, and little else of the
   // iteration; nothing when there is none.
   std::string RegionOf(std::size_t from, std::size_t to) const {
     std::map<std::uint32_t, double> inside, everywhere;
     double length = 0;
-    for (std::size_t place = 0; place < places(); ++place) {
-      const bool is_inside = from < to ? place >= from && place < to : place >= from || place < to;
-      const double share = lengths_[place];
+    for (std::size_t burst = 0; burst < bursts(); ++burst) {
+      const bool is_inside = from < to ? burst >= from && burst < to : burst >= from || burst < to;
+      const double share = lengths_[burst];
       if (is_inside) length += share;
-      if (regions_[place] == kNoRegion) continue;
-      everywhere[regions_[place]] += share;
-      if (is_inside) inside[regions_[place]] += share;
+      if (regions_[burst] == kNoRegion) continue;
+      everywhere[regions_[burst]] += share;
+      if (is_inside) inside[regions_[burst]] += share;
     }
     for (const auto& [region, share] : inside) {
       if (around_.count(region) > 0) continue;
@@ -223,8 +223,8 @@ class TypicalIteration {
   std::set<std::uint32_t> around_;
 };
 
-// The places whose bursts stand out: down to the widest gap between one length and the next.
-std::vector<std::size_t> LongPlaces(const std::vector<double>& shares) {
+// The bursts that stand out: down to the widest gap between one length and the next.
+std::vector<std::size_t> LongBursts(const std::vector<double>& shares) {
   std::vector<std::size_t> order(shares.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return shares[a] > shares[b]; });
@@ -250,7 +250,7 @@ bool IsSameTurn(const Landmark& a, const Landmark& b) {
 }
 
 // Landmarks that come back in turn belong to an inner loop; it counts as one, from its first landmark on.
-void FoldTurns(std::vector<Landmark>& landmarks, std::vector<std::size_t>& places) {
+void FoldTurns(std::vector<Landmark>& landmarks, std::vector<std::size_t>& bursts) {
   for (std::size_t length = 1; length <= kLongestTurn; ++length) {
     for (std::size_t i = 0; i + length < landmarks.size(); ++i) {
       std::size_t end = i + length;
@@ -258,7 +258,7 @@ void FoldTurns(std::vector<Landmark>& landmarks, std::vector<std::size_t>& place
       if (end - i < kFewestTurns * length) continue;
       const auto first = static_cast<std::ptrdiff_t>(i + 1), last = static_cast<std::ptrdiff_t>(end);
       landmarks.erase(landmarks.begin() + first, landmarks.begin() + last);
-      places.erase(places.begin() + first, places.begin() + last);
+      bursts.erase(bursts.begin() + first, bursts.begin() + last);
       landmarks[i].is_repeated = true;
     }
   }
@@ -273,24 +273,24 @@ void NumberNames(std::vector<IterationPart>& parts) {
   }
 }
 
-std::vector<IterationPart> PartsOf(const TypicalIteration& iteration, const std::vector<std::size_t>& places,
+std::vector<IterationPart> PartsOf(const TypicalIteration& iteration, const std::vector<std::size_t>& bursts,
                                    const std::vector<Landmark>& landmarks) {
   double shortest = 1;
-  for (const std::size_t place : places) shortest = std::min(shortest, iteration.shares()[place]);
+  for (const std::size_t burst : bursts) shortest = std::min(shortest, iteration.shares()[burst]);
   std::vector<IterationPart> parts;
-  for (std::size_t i = 0; i < places.size(); ++i) {
-    const std::size_t next = places[(i + 1) % places.size()];
-    const TypicalIteration::Rounds rounds = iteration.RoundsBetween(places[i], next);
+  for (std::size_t i = 0; i < bursts.size(); ++i) {
+    const std::size_t next = bursts[(i + 1) % bursts.size()];
+    const TypicalIteration::Rounds rounds = iteration.RoundsBetween(bursts[i], next);
     const bool has_two =
         !landmarks[i].is_repeated && rounds.count >= kFewestRounds && rounds.longest_burst <= kLittle * shortest;
     const auto add = [&](PartKind kind, bool is_behind, std::size_t from, std::size_t to) {
       const std::string region = iteration.RegionOf(from, to);
       parts.push_back({region.empty() ? ToString(kind) : region, kind, i, is_behind});
     };
-    add(PartKind::kComputation, false, places[i], has_two ? places[i] + 1 : next);
+    add(PartKind::kComputation, false, bursts[i], has_two ? bursts[i] + 1 : next);
     if (!has_two) continue;
     const bool mostly_collectives = 2 * rounds.collective >= rounds.all;
-    add(mostly_collectives ? PartKind::kCollectives : PartKind::kExchange, true, places[i] + 1, next);
+    add(mostly_collectives ? PartKind::kCollectives : PartKind::kExchange, true, bursts[i] + 1, next);
   }
   if (parts.size() < 2) return {};
   NumberNames(parts);
@@ -324,10 +324,10 @@ IterationShape ShapeOf(const Trace& trace, const std::vector<RankCut>& loop) {
   IterationShape shape;
   shape.calls = iteration.Calls();
   if (iteration.samples() < kFewestSamples) return shape;  // what is long there may be noise
-  std::vector<std::size_t> places = LongPlaces(iteration.shares());
-  for (const std::size_t place : places) shape.landmarks.push_back(iteration.LandmarkAt(place));
-  FoldTurns(shape.landmarks, places);
-  shape.parts = PartsOf(iteration, places, shape.landmarks);
+  std::vector<std::size_t> bursts = LongBursts(iteration.shares());
+  for (const std::size_t burst : bursts) shape.landmarks.push_back(iteration.LandmarkAt(burst));
+  FoldTurns(shape.landmarks, bursts);
+  shape.parts = PartsOf(iteration, bursts, shape.landmarks);
   return shape;
 }
 

@@ -7,7 +7,7 @@
 namespace farscale {
 namespace {
 
-// An edge of thread 0: forks and barriers are calls now, so that places differ, but not times.
+// An edge of thread 0: forks and barriers are calls now, so that positions differ, but not times.
 Edge MainEdge(const RankTimeline& rank, const RankTimeline& location, const Edge& edge, bool is_begin) {
   if (is_begin && edge.call == 0 && edge.event == 0) return edge;
   const bool is_end = edge.call == rank.calls() && edge.event == rank.region_events();

@@ -6,6 +6,7 @@
 namespace farscale {
 namespace {
 
+// All are chosen, and tested in loop_choice_test.cc.
 // Of the run, as of a loop found in the calls: a region that covers less may mark a loop beside the main one.
 constexpr double kSmallRegion = 0.1;
 // Regions that are tried: where every function is one, most of them are called once an iteration.

@@ -62,7 +62,7 @@ std::vector<Interval> Occurrences(const RankTimeline& timeline, const std::vecto
   return found;
 }
 
-std::string Place(const Trace& trace, const PhaseSpec& spec) {
+std::string Where(const Trace& trace, const PhaseSpec& spec) {
   return spec.where.empty() ? trace.path : spec.where + ", " + trace.path;
 }
 
@@ -73,7 +73,7 @@ void Choose(const Trace& trace, const PhaseSpec& spec, std::size_t rank, RankCut
   if (iterations.size() < wanted) {
     const std::string range =
         spec.keep ? fmt::format("{} to {}", spec.skip + 1, wanted) : fmt::format("{} and later", wanted);
-    throw Error(ErrorKind::kUsage, Place(trace, spec),
+    throw Error(ErrorKind::kUsage, Where(trace, spec),
                 fmt::format("phase '{}' has {} iterations on rank {}, so iterations {} do not exist", spec.name,
                             iterations.size(), rank, range),
                 "lower skip or keep");
@@ -102,7 +102,7 @@ void FindRegion(const Trace& trace, const PhaseSpec& spec, PhaseCut& cut) {
     std::string advice = DidYouMean(spec.region, names);
     if (advice.empty() && names.empty()) advice = "the trace has no user regions; leave out --phase for the whole run";
     if (advice.empty()) advice = "farscale inspect lists the regions of a trace";
-    throw PhaseNotFound(ErrorKind::kUsage, Place(trace, spec),
+    throw PhaseNotFound(ErrorKind::kUsage, Where(trace, spec),
                         fmt::format("no region '{}' for phase '{}' in this trace", spec.region, spec.name), advice);
   }
   cut.diagnostics.Add(anomaly::kRankWithoutPhase, trace.size() - present, "in phase " + spec.name);
@@ -128,7 +128,7 @@ std::optional<FoundLoop> FindLoopFor(const Trace& trace, const PhaseSpec& spec) 
   if (!spec.shape) return loop;
   if (!loop) loop = FindLoopOfRun(trace);  // ranks may agree on another one
   if (loop && FunctionsInCommon(spec.shape->calls, loop->calls) >= kSameFunctions) return loop;
-  throw PhaseNotFound(ErrorKind::kUsage, Place(trace, spec),
+  throw PhaseNotFound(ErrorKind::kUsage, Where(trace, spec),
                       fmt::format("the MPI calls show no loop for phase '{}' like that of the other runs", spec.name),
                       "farscale phases shows what they show");
 }
@@ -163,7 +163,7 @@ std::optional<std::vector<RankCut>> IterationsWithParts(const Trace& trace, cons
 void TakePart(const Trace& trace, PhaseCut& cut) {
   const PhaseSpec& spec = cut.spec;
   const auto fail = [&](const std::string& what, const std::string& advice) {
-    throw PhaseNotFound(ErrorKind::kUsage, Place(trace, spec), what, advice);
+    throw PhaseNotFound(ErrorKind::kUsage, Where(trace, spec), what, advice);
   };
   const std::optional<std::vector<RankCut>> loop = IterationsWithParts(trace, spec);
   if (!loop) fail(fmt::format("the MPI calls show no loop, so there is no part '{}' of one", spec.part), "");
@@ -188,12 +188,12 @@ void TakePart(const Trace& trace, PhaseCut& cut) {
 void TakeTimeWindow(const Trace& trace, const PhaseSpec& spec, PhaseCut& cut) {
   const double length = trace.Seconds(trace.end() - trace.begin());
   if (!(spec.window_begin < spec.window_end) || spec.window_begin < 0) {
-    throw Error(ErrorKind::kUsage, Place(trace, spec),
+    throw Error(ErrorKind::kUsage, Where(trace, spec),
                 fmt::format("the window of phase '{}' ends before it begins", spec.name),
                 "give [begin, end] in seconds since the start of the run");
   }
   if (spec.window_begin >= length) {
-    throw Error(ErrorKind::kUsage, Place(trace, spec),
+    throw Error(ErrorKind::kUsage, Where(trace, spec),
                 fmt::format("the window of phase '{}' begins at {} s, after the end of the run at {}", spec.name,
                             spec.window_begin, FormatSeconds(length)));
   }
@@ -212,7 +212,7 @@ void TakeTimeWindow(const Trace& trace, const PhaseSpec& spec, PhaseCut& cut) {
     ++present;
   }
   if (present == 0) {
-    throw Error(ErrorKind::kUsage, Place(trace, spec),
+    throw Error(ErrorKind::kUsage, Where(trace, spec),
                 "no rank was running in the window of phase '" + spec.name + "'");
   }
   cut.diagnostics.Add(anomaly::kRankWithoutPhase, trace.size() - present, "in phase " + spec.name);
@@ -339,7 +339,7 @@ PhaseCut KeepIterations(const Trace& trace, const PhaseCut& cut, const std::vect
   const auto end = std::find(first, kept.end(), false);
   const bool follow_each_other = std::find(end, kept.end(), true) == kept.end();
   if (!follow_each_other && cut.spec.span == Span::kWhole) {
-    throw Error(ErrorKind::kUsage, Place(trace, cut.spec),
+    throw Error(ErrorKind::kUsage, Where(trace, cut.spec),
                 fmt::format("the iterations kept of phase '{}' do not follow each other, so they are not one window",
                             cut.spec.name),
                 "leave out span = \"whole\", or keep the longest run of clean iterations");

@@ -15,7 +15,7 @@
 
 namespace farscale {
 
-// A place on a rank's timeline: between call `call - 1` and call `call`, and between region events `event - 1` and
+// A position on a rank's timeline: between call `call - 1` and call `call`, and between region events `event - 1` and
 // `event`. Several edges can share a tick; the two numbers distinguish them. A time window may also cut through a
 // call: then `tick` lies inside it, and it belongs to the window on either side.
 struct Edge {
