@@ -63,14 +63,14 @@ TypicalIterations ReplaceByMedian(const RankTimeline& timeline, const RankCut& c
       continue;
     }
     std::vector<Tick> inside(iterations.size());
-    for (std::size_t place = 0; place <= calls.size(); ++place) {
+    for (std::size_t index = 0; index <= calls.size(); ++index) {
       for (std::size_t i = 0; i < iterations.size(); ++i) {
-        inside[i] = LengthInside(timeline, *iterations[i], iterations[i]->begin.call + place);
+        inside[i] = LengthInside(timeline, *iterations[i], iterations[i]->begin.call + index);
       }
       std::vector<Tick> sorted = inside;
       const Tick typical = Median(sorted);
       for (std::size_t i = 0; i < iterations.size(); ++i) {
-        result.lengths[iterations[i]->begin.call + place] += typical - inside[i];
+        result.lengths[iterations[i]->begin.call + index] += typical - inside[i];
       }
     }
   }

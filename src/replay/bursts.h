@@ -43,7 +43,7 @@ struct TypicalIterations {
   std::uint64_t as_measured = 0;  // of them, for want of others with the same calls
 };
 
-// Replaces the computation at every place of an iteration by its median over all iterations of the rank that make the
+// Replaces every burst of an iteration by its median over all iterations of the rank that make the
 // same calls in the same order. Iterations without two others like them stay as measured, and so does what lies outside
 // the iterations; a burst across an iteration's edge is replaced inside and kept outside.
 TypicalIterations ReplaceByMedian(const RankTimeline& timeline, const RankCut& cut);

@@ -49,8 +49,8 @@ struct Calibration {
   double Deviation() const { return measured_seconds > 0 ? replayed_seconds / measured_seconds - 1 : 0; }
 };
 
-// The rules say which sends wait in the replay, and the eager limit where the trace shows none. Throws an evidence
-// error when neither link has enough usable messages, an input error when the trace does not replay.
+// The rules say which sends wait in the replay, and the eager limit where the trace shows none. Throws an error of
+// kind kNotEnoughData when neither link has enough usable messages, an input error when the trace does not replay.
 Calibration Calibrate(const Trace& trace, const Matching& matching, const ReplayRules& rules);
 
 }  // namespace farscale

@@ -22,7 +22,7 @@ struct CountedBurst {
 struct ClockRate {
   double counts_per_tick = 0;
   double uncertainty = 0;  // relative; within it two estimates are one
-  std::size_t bursts = 0;  // that the estimate looked at
+  std::size_t bursts = 0;  // that the estimate rests on
 };
 
 // The upper mode of counts / ticks over the long bursts [docs/formulas.md, computation noise removal]; nothing

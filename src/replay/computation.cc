@@ -23,8 +23,8 @@ namespace {
 constexpr double kLargestSum = static_cast<double>(Tick{1} << 61);
 // A counter measures single bursts where nearly every edge of a call has a sample; chosen.
 constexpr double kSmallestEdgeShare = 0.9;
-// CPU time outside MPI by elapsed time there. More than all of it, or next to none, means another unit or that the
-// counter is not of the main thread.
+// CPU time outside MPI by elapsed time there; chosen. More than all of it, or next to none, means another unit or that
+// the counter is not of the main thread.
 constexpr double kLargestCpuShare = 1.1;
 constexpr double kSmallestCpuShare = 0.002;
 // With fewer bursts the clock of a rank is better taken from the other ranks; chosen.

@@ -167,8 +167,8 @@ class Engine {
     if constexpr (Links::kTimed) Notify(received_[message], arrival);  // a sender that waits is free again
   }
 
-  // Every rank has got as far as it can. What the messages started now bring about comes no sooner than they arrive, so
-  // all requests before the earliest possible arrival can be served.
+  // Every rank has got as far as it can. What follows from the messages started now comes no sooner than they arrive,
+  // so all requests before the earliest possible arrival can be served.
   bool StartTransfers() {
     if constexpr (Links::kQueues) {
       const Tick bound = links_.EarliestArrival();

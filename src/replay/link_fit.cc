@@ -12,20 +12,20 @@
 namespace farscale {
 namespace {
 
-// Noise adds to many messages, but hardly to three of four.
+// Chosen: noise adds to many messages, but hardly to three of four.
 constexpr double kFast = 0.25;
-// Sizes within a sixteenth of a factor of two are taken together.
+// Sizes within a sixteenth of a factor of two are taken together; chosen.
 constexpr double kGroupsPerDoubling = 16;
-// With fewer messages in either direction between two ranks their clocks are not compared.
+// With fewer messages in either direction between two ranks their clocks are not compared; chosen.
 constexpr std::size_t kFewestEachWay = 3;
-// Times at the smallest and the largest size that differ by fewer ticks may do so by rounding alone.
+// Times at the smallest and the largest size that differ by fewer ticks may do so by rounding alone; chosen.
 constexpr double kFewestTicks = 5;
 // Two halves of the messages must show the same bandwidth within this factor, else they show none; chosen.
 constexpr double kAgreement = 1.5;
 // A value is known when its range is no wider than this share of it. Of the simulated traces the ranges of latencies
 // are either narrower than 0.06 or wider than 1.2, whichever application is left out.
 constexpr double kKnown = 0.4;
-// A latency that is not known lies no nearer to the ends of its range than this share of it.
+// A latency that is not known lies no nearer to the ends of its range than this share of it; chosen.
 constexpr double kNearEnd = 0.25;
 
 struct SizeGroup {

@@ -19,12 +19,13 @@ namespace {
 constexpr double kLeastShare = 0.95;
 // In less time a single preemption is a large share, which says nothing; chosen.
 constexpr double kLeastSeconds = 0.01;
-constexpr double kLongSeconds = 100e-6;
+constexpr double kLongSeconds = 100e-6;  // as in computation.cc: errors at the ends of a burst are a percent of it
 // The clock of a processor changes, too, with the number of busy cores and with what they compute, but not to less than
 // this of the highest one that many bursts of any rank on the node have: two processes on a core get half of it each.
 constexpr double kSlowestClock = 0.52;
 // Such changes come to most ranks of a node alike, though. A rank with less than this of the cycles per time that the
-// first number of the others have at least did not have its core all the time.
+// first number of the others have at least did not have its core all the time. Chosen: two processes on a core get half
+// of it each.
 constexpr double kMostOthers = 0.75, kLeastOfOthers = 0.75;
 
 struct RankTime {

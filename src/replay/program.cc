@@ -14,7 +14,7 @@ namespace farscale {
 namespace {
 
 // What happens to a message inside the windows. Its sender writes the first table, its receiver the second, so that
-// ranks can be looked at in parallel.
+// ranks can be compiled in parallel.
 enum : std::uint8_t { kSent = 1, kSenderWaits = 2, kRendezvous = 4, kRemote = 8, kAnySize = 16 };  // by the sender
 enum : std::uint8_t { kReceivePosted = 1, kReceiverWaits = 2 };                                    // by the receiver
 

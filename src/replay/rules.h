@@ -18,7 +18,7 @@ enum class RuleSet {
 };
 
 struct ReplayRules {
-  static constexpr std::uint64_t kBscEagerLimit = 32768;
+  static constexpr std::uint64_t kBscEagerLimit = 32768;  // of the ideal configuration of the BSC tools
 
   RuleSet set = RuleSet::kBsc;
   std::uint64_t eager_limit = kBscEagerLimit;  // messages of this many bytes and more rendezvous; kBsc fixes it

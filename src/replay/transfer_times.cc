@@ -9,7 +9,7 @@
 namespace farscale {
 namespace {
 
-// Larger sends spend time on their data, which the overhead of a call is not about.
+// Larger sends spend time on their data, which the overhead of a call is not about; chosen.
 constexpr std::uint64_t kSmallMessage = 4096;
 
 // Of an end that lies outside any call: that of a message which crosses the edge of a cut.
@@ -52,7 +52,7 @@ MessageEnds FindEnds(const Trace& trace, const Matching& matching) {
   return ends;
 }
 
-// Looks at the calls of one rank.
+// Inspects the calls of one rank.
 class RankObserver {
  public:
   RankObserver(const Trace& trace, const Matching& matching, const ReplayRules& rules, const MessageEnds& ends,

@@ -40,7 +40,7 @@ struct Observations {
   LinkObservations local, remote;  // within a node, between nodes
 };
 
-// Ranks are looked at in parallel; the order of what is found does not depend on that. `rules` say which sends could
+// Ranks are observed in parallel; the order of what is found does not depend on that. `rules` say which sends could
 // have waited: those that wait under no rule say nothing about the eager limit.
 Observations Observe(const Trace& trace, const Matching& matching, const ReplayRules& rules);
 
