@@ -1,4 +1,4 @@
-// The hot path: what happens around every MPI call. No locks, no allocation, two readings of the clock.
+// The hot path: what happens around every MPI call. No locks, no allocation, two reads of the clock.
 #pragma once
 
 #include "collect/clock.h"
@@ -12,7 +12,7 @@ namespace farscale::collect {
 
 // How a thread is measured. Useful time is that of the main thread, the one that called MPI_Init; calls of the others
 // are counted and their time in MPI is summed up by itself.
-// kMainSlowly is the main thread where more than two looks at the clock are needed, for counters or a trace.
+// kMainSlowly is the main thread where more than reading the clock twice is needed, for counters or a trace.
 enum class Role : unsigned char { kUnknown, kMain, kMainSlowly, kOther };
 
 struct ThreadState {

@@ -7,7 +7,7 @@ namespace farscale::collect {
 namespace {
 
 // From this rate on, in calls a millisecond, measuring is more than a percent of the time on a machine half as fast as
-// those of docs/performance.md: two readings of the clock a call; records besides; a message more.
+// those of docs/performance.md: the clock is read twice a call; a trace adds records, ideal clocks a message.
 constexpr double kManyCalls = 300, kManyCallsOfTrace = 80, kManyCallsOfIdeal = 10;
 // Chosen: interrupts and daemons take less than the rest of a core.
 constexpr double kLittleCpu = 0.95;

@@ -143,7 +143,7 @@ constexpr int kWrongUse = 2;
 // A name given to MPI_Pcontrol. The standard lets programs leave it out, so what lies there may be anything: it counts
 // if it can be read and looks like a name.
 std::string ReadName(const char* from) {
-  constexpr std::uintptr_t kPageBytes = 4096;
+  constexpr std::uintptr_t kPageBytes = 4096;  // the smallest page of memory of any processor we run on
   char text[1024];
   std::size_t done = 0;
   while (done < sizeof text) {

@@ -78,7 +78,7 @@ Json RegionToJson(const RegionMetrics& region, int all_ranks) {
   return json;
 }
 
-// More than fit a terminal are in the file.
+// Chosen: more than fit a terminal are in the file.
 constexpr std::size_t kMostShown = 20;
 
 std::string Share(double share) { return Format("%.1f %%", share * 100); }

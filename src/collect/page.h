@@ -12,6 +12,7 @@ namespace farscale::collect {
 
 inline constexpr std::uint32_t kPageVersion = 1;
 inline constexpr char kPageMagic[8] = {'f', 'a', 'r', 's', 'c', 'a', 'l', 'e'};
+// Part of the format; chosen: far more than programs mark by hand, and a page stays below 100 kB.
 inline constexpr std::size_t kMostRegions = 256;
 inline constexpr std::size_t kNameBytes = 64;
 

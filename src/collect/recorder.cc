@@ -17,7 +17,7 @@ namespace farscale::collect {
 namespace {
 
 // CPU time is a system call, which takes longer than many MPI calls. It is asked for at an edge only when the last
-// answer is older than this; in between it passes like time, so there is nothing to write.
+// sample is older than this; in between it passes like time, so there is nothing to write.
 constexpr double kCpuTimeAge = 50e3;  // ns
 
 bool has_counters = false;

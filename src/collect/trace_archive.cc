@@ -107,7 +107,7 @@ OTF2_TimeStamp AfterFlush(void*, OTF2_FileType, OTF2_LocationRef) {
 constexpr OTF2_MemoryCallbacks kMemory = {Allocate, FreeAll};
 constexpr OTF2_FlushCallbacks kFlush = {BeforeFlush, AfterFlush};
 
-// Made by rank 0 alone, before the others look into it.
+// Made by rank 0 alone, before the others open it.
 std::string MakeFolder(const std::string& folder) {
   for (std::size_t end = folder.find('/', 1); end != std::string::npos; end = folder.find('/', end + 1)) {
     mkdir(folder.substr(0, end).c_str(), 0777);

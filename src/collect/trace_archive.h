@@ -9,7 +9,7 @@
 
 namespace farscale::collect {
 
-// Sets `writer` to that of this rank's events; answers why not otherwise, the same on all ranks.
+// Sets `writer` to that of this rank's events; returns why not otherwise, the same on all ranks.
 std::string OpenArchive(const Page& fresh, OTF2_EvtWriter*& writer);
 
 // Writes all definitions and closes the files. Returns the message for the user.
