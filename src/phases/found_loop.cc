@@ -282,19 +282,23 @@ BorderBursts BurstsAtBorders(const RankTimeline& timeline, const std::vector<std
   return bursts;
 }
 
-// Iterations between edges right before the first call of each, or right behind the last of all, at ticks of their own.
+// Iterations between edges right before the first call of each, or right behind the last of all, at the ticks of
+// tick_of(rank, border, whether it is the first, or the last).
 template <typename TickOf>
-RankCut CutAt(const RankTimeline& timeline, const std::vector<std::uint32_t>& borders, TickOf tick_of) {
-  RankCut cut;
-  cut.present = true;
-  std::vector<Edge> edges;
-  for (std::size_t k = 0; k < borders.size(); ++k) {
-    const Tick tick = tick_of(k, k + 1 == borders.size());
-    edges.push_back({tick, borders[k], EdgeAtTick(timeline, tick, false).event});
-    if (k > 0) cut.iterations.push_back({edges[k - 1], edges[k]});
+std::vector<RankCut> CutAt(const Trace& trace, const FoundLoop& loop, TickOf tick_of) {
+  std::vector<RankCut> cuts(trace.size());
+  for (std::size_t rank = 0; rank < cuts.size(); ++rank) {
+    const std::vector<std::uint32_t>& borders = loop.borders[rank];
+    std::vector<Edge> edges;
+    for (std::size_t k = 0; k < borders.size(); ++k) {
+      const Tick tick = tick_of(rank, borders[k], k == 0, k + 1 == borders.size());
+      edges.push_back({tick, borders[k], EdgeAtTick(trace.timelines[rank], tick, false).event});
+      if (k > 0) cuts[rank].iterations.push_back({edges[k - 1], edges[k]});
+    }
+    cuts[rank].present = true;
+    cuts[rank].window = {edges.front(), edges.back()};
   }
-  cut.window = {edges.front(), edges.back()};
-  return cut;
+  return cuts;
 }
 
 // How much two ranks may differ in either part of a burst, as a share of the longest usual burst of any.
@@ -328,24 +332,6 @@ bool AgreeOnParts(const Trace& trace, const FoundLoop& loop, const std::vector<B
   return true;
 }
 
-RankCut CutRank(const RankTimeline& timeline, const std::vector<std::uint32_t>& borders, const BorderBursts& bursts) {
-  return CutAt(timeline, borders, [&](std::size_t k, bool is_last) {
-    if (is_last) return timeline.leave(borders[k] - 1) + bursts.Trail();
-    const Tick enter = timeline.enter(borders[k]);
-    return enter - (k == 0 ? bursts.Lead() : std::min(bursts.Lead(), enter - timeline.leave(borders[k] - 1)));
-  });
-}
-
-// Iterations with the computation on every border on one side of it, not much more than usual at the ends.
-RankCut CutRankBetweenBursts(const RankTimeline& timeline, const std::vector<std::uint32_t>& borders,
-                             const BorderBursts& bursts, bool begins) {
-  return CutAt(timeline, borders, [&](std::size_t k, bool is_last) {
-    const Tick tick = is_last || (begins && k > 0) ? timeline.leave(borders[k] - 1) : timeline.enter(borders[k]);
-    if (k == 0 && begins) return tick - bursts.OfIteration(bursts.before);
-    return is_last && !begins ? tick + bursts.OfIteration(bursts.behind) : tick;
-  });
-}
-
 // Whether more of the bursts is before the loop than behind it. One that is much longer than usual does more than an
 // iteration does there and says nothing; then what the other side lacks of the usual is taken to be on this one.
 bool BeginIterations(const std::vector<BorderBursts>& bursts) {
@@ -367,13 +353,15 @@ std::vector<BorderBursts> BurstsOfRanks(const Trace& trace, const FoundLoop& loo
   return bursts;
 }
 
+// Iterations with the computation on every border on one side of it, not much more than usual at the ends.
 std::vector<RankCut> CutBetween(const Trace& trace, const FoundLoop& loop, const std::vector<BorderBursts>& bursts,
                                 bool begins) {
-  std::vector<RankCut> cuts;
-  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
-    cuts.push_back(CutRankBetweenBursts(trace.timelines[rank], loop.borders[rank], bursts[rank], begins));
-  }
-  return cuts;
+  return CutAt(trace, loop, [&](std::size_t rank, std::uint32_t border, bool is_first, bool is_last) {
+    const RankTimeline& timeline = trace.timelines[rank];
+    const Tick tick = is_last || (begins && !is_first) ? timeline.leave(border - 1) : timeline.enter(border);
+    if (is_first && begins) return tick - bursts[rank].OfIteration(bursts[rank].before);
+    return is_last && !begins ? tick + bursts[rank].OfIteration(bursts[rank].behind) : tick;
+  });
 }
 
 }  // namespace
@@ -381,11 +369,12 @@ std::vector<RankCut> CutBetween(const Trace& trace, const FoundLoop& loop, const
 std::vector<RankCut> CutLoop(const Trace& trace, const FoundLoop& loop) {
   const std::vector<BorderBursts> bursts = BurstsOfRanks(trace, loop);
   if (!AgreeOnParts(trace, loop, bursts)) return CutBetween(trace, loop, bursts, BeginIterations(bursts));
-  std::vector<RankCut> cuts;
-  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
-    cuts.push_back(CutRank(trace.timelines[rank], loop.borders[rank], bursts[rank]));
-  }
-  return cuts;
+  return CutAt(trace, loop, [&](std::size_t rank, std::uint32_t border, bool is_first, bool is_last) {
+    const RankTimeline& timeline = trace.timelines[rank];
+    if (is_last) return timeline.leave(border - 1) + bursts[rank].Trail();
+    const Tick enter = timeline.enter(border), lead = bursts[rank].Lead();
+    return enter - (is_first ? lead : std::min(lead, enter - timeline.leave(border - 1)));
+  });
 }
 
 std::vector<RankCut> CutLoopBetweenBursts(const Trace& trace, const FoundLoop& loop) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <numeric>
 #include <regex>
@@ -262,17 +263,13 @@ Edge EndOf(const RankTimeline& timeline) {
 
 Tick PhaseCut::begin() const {
   Tick earliest = std::numeric_limits<Tick>::max();
-  for (const RankCut& rank : ranks) {
-    if (rank.present) earliest = std::min(earliest, rank.window.begin.tick);
-  }
+  for (const RankCut& rank : ranks) earliest = rank.present ? std::min(earliest, rank.window.begin.tick) : earliest;
   return earliest;
 }
 
 Tick PhaseCut::end() const {
   Tick latest = std::numeric_limits<Tick>::min();
-  for (const RankCut& rank : ranks) {
-    if (rank.present) latest = std::max(latest, rank.window.end.tick);
-  }
+  for (const RankCut& rank : ranks) latest = rank.present ? std::max(latest, rank.window.end.tick) : latest;
   return latest;
 }
 
@@ -384,16 +381,15 @@ double Coverage(const Trace& trace, const std::vector<PhaseCut>& cuts) {
 
 std::vector<RegionSummary> SummarizeRegions(const Trace& trace) {
   const auto [names, name_of] = NumberNames(trace);
-  struct Sum {
-    std::uint64_t fewest = std::numeric_limits<std::uint64_t>::max();
-    std::uint64_t most = 0, total = 0;
-    std::size_t ranks = 0;
-    Tick ticks = 0;
-  };
   struct Open {
     std::uint64_t depth = 0, count = 0;
     Tick begin = 0, ticks = 0;
     bool seen = false;
+  };
+  struct Sum {
+    std::uint64_t fewest = std::numeric_limits<std::uint64_t>::max(), most = 0, total = 0;
+    std::size_t ranks = 0;
+    Tick ticks = 0;
   };
   std::vector<Sum> sums(names.size());
   Tick run_time = 0;
@@ -431,8 +427,7 @@ std::vector<RegionSummary> SummarizeRegions(const Trace& trace) {
     const double share = run_time > 0 ? static_cast<double>(sum.ticks) / static_cast<double>(run_time) : 0;
     summaries.push_back({names[name], sum.fewest, sum.most, sum.ranks, seconds, share});
   }
-  std::stable_sort(summaries.begin(), summaries.end(),
-                   [](const RegionSummary& a, const RegionSummary& b) { return a.share > b.share; });
+  std::ranges::stable_sort(summaries, std::greater<>(), &RegionSummary::share);
   return summaries;
 }
 
