@@ -46,19 +46,15 @@ std::uint32_t ChooseApplication(const std::string& path, const ParaverHeader& he
 }
 
 // All records of the trace.
-struct Records {
+struct Records : ParaverTally {
   explicit Records(std::size_t count) : tasks(count) {}
 
   ParaverBlocks all;
   std::vector<ParaverTaskParts> tasks;
-  std::uint64_t lines = 0, records = 0, damaged = 0, late = 0, mpi_calls_on_threads = 0;
-  std::string first_damage, first_late;
-  Tick last_begin = 0, last_tick = 0;
-  bool has_mpi_states = false;
   bool is_cut_short = false;  // ends in the middle of a line
 
   void Add(ParaverBlock block) {
-    Sum(block);
+    Append(block);
     const auto number = static_cast<std::uint32_t>(all.blocks.size());
     for (std::uint32_t i = 0; i < block.segments.size(); ++i) {
       ParaverTaskParts& task = tasks[block.segments[i].task];
@@ -68,18 +64,6 @@ struct Records {
     for (const std::uint32_t task : block.root_tasks) tasks[task].has_roots = true;
     block.orders = {};
     all.blocks.push_back(std::move(block));
-  }
-  void Sum(const ParaverBlock& block) {
-    if (damaged == 0) first_damage = block.first_damage;
-    if (late == 0) first_late = block.first_late;
-    lines += block.lines;
-    records += block.records;
-    damaged += block.damaged;
-    late += block.late;
-    mpi_calls_on_threads += block.mpi_calls_on_threads;
-    has_mpi_states |= block.has_mpi_states;
-    last_begin = std::max(last_begin, block.last_begin);
-    last_tick = std::max(last_tick, block.last_tick);
   }
 };
 

@@ -75,13 +75,8 @@ struct ParaverOrder {
 };
 using ParaverOrders = std::array<ParaverOrder, kParaverStreams>;
 
-struct ParaverBlock {
-  std::vector<std::uint8_t> bytes;
-  std::vector<ParaverSegment> segments;
-  std::vector<ParaverOrders> orders;      // one a segment; dropped once the block is taken in
-  std::vector<std::uint32_t> root_tasks;  // that say of a collective that they are its root
-  std::vector<std::uint32_t> types;       // event types by their number in this block
-  std::vector<ParaverSymbol> symbols;     // by their number in this block, from 1 on; 0 is no symbol
+// What records of an application add up to.
+struct ParaverTally {
   std::uint64_t lines = 0;
   std::uint64_t records = 0;               // of this application
   std::uint64_t mpi_calls_on_threads = 0;  // other than the first of their task
@@ -92,6 +87,29 @@ struct ParaverBlock {
   bool has_mpi_states = false;
   std::uint64_t late = 0;  // records behind the end that the header gives
   std::string first_late;
+
+  // What follows behind it in the file.
+  void Append(const ParaverTally& next) {
+    if (damaged == 0) first_damage = next.first_damage;
+    if (late == 0) first_late = next.first_late;
+    lines += next.lines;
+    records += next.records;
+    damaged += next.damaged;
+    late += next.late;
+    mpi_calls_on_threads += next.mpi_calls_on_threads;
+    has_mpi_states |= next.has_mpi_states;
+    last_begin = std::max(last_begin, next.last_begin);
+    last_tick = std::max(last_tick, next.last_tick);
+  }
+};
+
+struct ParaverBlock : ParaverTally {
+  std::vector<std::uint8_t> bytes;
+  std::vector<ParaverSegment> segments;
+  std::vector<ParaverOrders> orders;      // one a segment; dropped once the block is taken in
+  std::vector<std::uint32_t> root_tasks;  // that say of a collective that they are its root
+  std::vector<std::uint32_t> types;       // event types by their number in this block
+  std::vector<ParaverSymbol> symbols;     // by their number in this block, from 1 on; 0 is no symbol
 };
 
 // What a block is read for; outlives all blocks.

@@ -102,21 +102,19 @@ std::uint64_t RankTimeline::MemoryBytes() const {
 }
 
 Tick Trace::begin() const {
-  constexpr Tick kNever = std::numeric_limits<Tick>::max();
-  Tick earliest = kNever;
+  std::optional<Tick> earliest;
   for (const RankTimeline& timeline : timelines) {
-    if (!timeline.empty()) earliest = std::min(earliest, timeline.begin());
+    if (!timeline.empty()) earliest = std::min(earliest.value_or(timeline.begin()), timeline.begin());
   }
-  return earliest == kNever ? 0 : earliest;
+  return earliest.value_or(0);
 }
 
 Tick Trace::end() const {
-  constexpr Tick kNever = std::numeric_limits<Tick>::min();
-  Tick latest = kNever;
+  std::optional<Tick> latest;
   for (const RankTimeline& timeline : timelines) {
-    if (!timeline.empty()) latest = std::max(latest, timeline.end());
+    if (!timeline.empty()) latest = std::max(latest.value_or(timeline.end()), timeline.end());
   }
-  return latest == kNever ? 0 : latest;
+  return latest.value_or(0);
 }
 
 int Trace::threads() const {
