@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/error.h"
 #include "support/clocked_program.h"
+#include "support/errors.h"
 
 namespace farscale {
 namespace {
@@ -57,12 +57,7 @@ std::string GroupsOf(int ranks, const std::vector<GroupSpec>& specs) {
 }
 
 std::string ErrorOf(int ranks, const std::vector<GroupSpec>& specs) {
-  try {
-    return GroupsOf(ranks, specs);
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::kUsage);
-    return error.what();
-  }
+  return test::ErrorOf(ErrorKind::kUsage, [&] { GroupsOf(ranks, specs); });
 }
 
 TEST(NamedGroups, ByRegion) { EXPECT_EQ(GroupsOf(7, {OfRegion("mesh")}), "mesh 2, 5; others 0-1, 3-4, 6"); }

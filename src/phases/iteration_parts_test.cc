@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "base/error.h"
 #include "phases/found_loop.h"
+#include "support/errors.h"
 #include "support/program.h"
 
 namespace farscale {
@@ -119,12 +119,10 @@ TEST(IterationParts, OneThatIsAlikeThroughoutHasNone) {
   const auto shape = ShapeOfPhase(trace, PhaseSpec::FoundLoop());
   ASSERT_TRUE(shape);
   EXPECT_TRUE(shape->parts.empty());
-  try {
-    CutPhase(trace, PhaseSpec::Region("auto:force"));
-    FAIL();
-  } catch (const PhaseNotFound& error) {
-    EXPECT_THAT(error.what(), HasSubstr("the iterations have no part 'force'; they are alike throughout"));
-  }
+  const auto take_part = [&] { CutPhase(trace, PhaseSpec::Region("auto:force")); };
+  EXPECT_THROW(take_part(), PhaseNotFound);
+  EXPECT_THAT(test::ErrorOf(ErrorKind::kUsage, take_part),
+              HasSubstr("the iterations have no part 'force'; they are alike throughout"));
 }
 
 // The shape of one run finds the same parts in another with other lengths, ranks and iterations.

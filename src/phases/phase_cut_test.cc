@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/error.h"
+#include "support/errors.h"
 #include "support/program.h"
 #include "trace/trace_builder.h"
 
@@ -14,13 +14,7 @@ namespace {
 using testing::HasSubstr;
 
 std::string UsageErrorOf(const Trace& trace, const PhaseSpec& spec) {
-  try {
-    CutPhase(trace, spec);
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::kUsage);
-    return error.what();
-  }
-  return "no error";
+  return test::ErrorOf(ErrorKind::kUsage, [&] { CutPhase(trace, spec); });
 }
 
 // Rank r: three times [step 100 wide, of which its force takes 10, and a barrier of 20 at the end], from 1000 + r on,
@@ -126,14 +120,7 @@ TEST(PhaseCut, UnknownRegionSuggestsTheNearest) {
   EXPECT_THAT(UsageErrorOf(MakeSteps(), PhaseSpec::Region("MPI_Barrier")), HasSubstr("no region 'MPI_Barrier'"));
 }
 
-PhaseSpec Window(double begin, double end) {
-  PhaseSpec spec;
-  spec.name = "w";
-  spec.kind = PhaseSpec::Kind::kTimeWindow;
-  spec.window_begin = begin;
-  spec.window_end = end;
-  return spec;
-}
+constexpr auto Window = PhaseSpec::TimeWindow;
 
 // Seconds count from the earliest event, tick 1000. [0.14, 0.24] begins at 1140 inside rank 0's barrier 1130-1150 and
 // ends at 1240 inside its barrier 1230-1250.

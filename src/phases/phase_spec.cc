@@ -24,6 +24,15 @@ PhaseSpec PhaseSpec::WholeRun() {
   return spec;
 }
 
+PhaseSpec PhaseSpec::TimeWindow(double begin, double end) {
+  PhaseSpec spec;
+  spec.name = "window";
+  spec.kind = Kind::kTimeWindow;
+  spec.window_begin = begin;
+  spec.window_end = end;
+  return spec;
+}
+
 PhaseSpec PhaseSpec::FoundLoop() {
   PhaseSpec spec;
   spec.name = "iteration";

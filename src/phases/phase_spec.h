@@ -55,6 +55,8 @@ struct PhaseSpec {
   std::shared_ptr<const IterationShape> shape = nullptr;
 
   static PhaseSpec WholeRun();
+  // Seconds since the start of the run.
+  static PhaseSpec TimeWindow(double begin, double end);
   // The iterations that the MPI calls show.
   static PhaseSpec FoundLoop();
   // Whether it consists of iterations of which some can be kept.

@@ -9,8 +9,8 @@
 
 #include <cmath>
 
-#include "base/error.h"
 #include "replay/transfer_times.h"
+#include "support/errors.h"
 #include "support/program.h"
 #include "trace/trace_builder.h"
 
@@ -270,14 +270,10 @@ TEST(Calibration, TooFewMessagesOnOneLink) {
 TEST(Calibration, NothingUsable) {
   std::vector<Message> messages = PingPong({100, 2000});
   for (Message& message : messages) message.wait = -500;
-  try {
-    CalibrateTrace(MakeTrace(messages, {0, 1}));
-    FAIL() << "no error";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::kNotEnoughData);
-    EXPECT_THAT(error.what(), HasSubstr("test.otf2: not enough data to calibrate a network: of 20 messages 0 can be "
-                                        "used, at least 10 are needed"));
-  }
+  const auto calibrate = [&] { CalibrateTrace(MakeTrace(messages, {0, 1})); };
+  EXPECT_THAT(test::ErrorOf(ErrorKind::kNotEnoughData, calibrate),
+              HasSubstr("test.otf2: not enough data to calibrate a network: of 20 messages 0 can be used, at least 10 "
+                        "are needed"));
 }
 
 // Receives are posted 5000 ticks after their sends. Senders of 8 kB and more leave only then.

@@ -5,8 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/error.h"
 #include "support/computation_recipe.h"
+#include "support/errors.h"
 #include "trace/trace_builder.h"
 
 namespace farscale {
@@ -22,13 +22,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 std::string MessageOf(const Trace& trace, const ComputationOptions& options) {
-  try {
-    CleanComputation(trace, options);
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::kUsage);
-    return error.what();
-  }
-  return "nothing was thrown";
+  return test::ErrorOf(ErrorKind::kUsage, [&] { CleanComputation(trace, options); });
 }
 
 TEST(Computation, NamesOfSources) {

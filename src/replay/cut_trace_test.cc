@@ -22,14 +22,7 @@ using testing::IsEmpty;
 constexpr ReplayRules kBsc{RuleSet::kBsc, 32768};
 constexpr ReplayRules kCausal{RuleSet::kCausal, 32768};
 
-PhaseSpec Window(double begin, double end) {
-  PhaseSpec spec;
-  spec.name = "window";
-  spec.kind = PhaseSpec::Kind::kTimeWindow;
-  spec.window_begin = begin;
-  spec.window_end = end;
-  return spec;
-}
+constexpr auto Window = PhaseSpec::TimeWindow;
 
 PhaseSpec Loop() {
   PhaseSpec spec = PhaseSpec::Region("loop");

@@ -5,9 +5,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/error.h"
 #include "base/files.h"
 #include "replay/replay.h"
+#include "support/errors.h"
 #include "support/program.h"
 #include "support/traces.h"
 
@@ -178,13 +178,7 @@ TEST(Network, TooSlowForTheClock) {
 }
 
 std::string UsageErrorOf(const std::string& text) {
-  try {
-    ParseNetwork(text, "n.toml", "n");
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::kUsage);
-    return error.what();
-  }
-  return "no error";
+  return test::ErrorOf(ErrorKind::kUsage, [&] { ParseNetwork(text, "n.toml", "n"); });
 }
 
 TEST(NetworkFile, EveryKey) {

@@ -145,11 +145,8 @@ TEST(ProcessorTime, PausesAreNoPreemption) {
 // The first 50 ms are disturbed, the phase from 60 ms on is not.
 TEST(ProcessorTime, OfThePhaseAlone) {
   const Trace trace = Make("CPU_TIME", 1, {{{50 * kMs, 10 * kMs}, {50 * kMs, 50 * kMs}}});
-  PhaseSpec spec = PhaseSpec::WholeRun();
-  spec.kind = PhaseSpec::Kind::kTimeWindow;
-  spec.window_begin = 0.0505;
-  spec.window_end = 0.102;
-  EXPECT_EQ(Detail(CheckProcessorTime(trace, {}, {CutPhase(trace, spec)})), "");
+  const PhaseCut second_half = CutPhase(trace, PhaseSpec::TimeWindow(0.0505, 0.102));
+  EXPECT_EQ(Detail(CheckProcessorTime(trace, {}, {second_half})), "");
   EXPECT_THAT(Said(trace), HasSubstr("1, rank 0"));
 }
 

@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/error.h"
+#include "support/errors.h"
 #include "support/program.h"
 #include "trace/trace_builder.h"
 
@@ -28,14 +28,7 @@ std::vector<Tick> Ends(const std::string& program, const ReplayRules& rules = kB
   return Replay(test::ParseTrace(program), rules).end;
 }
 
-PhaseSpec Window(double begin, double end) {
-  PhaseSpec spec;
-  spec.name = "window";
-  spec.kind = PhaseSpec::Kind::kTimeWindow;
-  spec.window_begin = begin;
-  spec.window_end = end;
-  return spec;
-}
+constexpr auto Window = PhaseSpec::TimeWindow;
 
 // Sent at 4: the receiver waits from 1 to 4, the sender does not wait.
 TEST(Replay, EagerSend) {
@@ -323,15 +316,10 @@ TEST(Replay, ProgramThatCannotCompleteIsNamed) {
       "r0: comp 0-1 | Recv<1#a 1-5 | Send>1#b 5-6\n"
       "r1: comp 0-2 | Recv<0#b 2-5 | Send>0#a 5-6\n"
       "r2: comp 0-9");
-  try {
-    Replay(trace, kBsc);
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::kInput);
-    EXPECT_THAT(error.what(), HasSubstr("2 of 3 ranks wait"));
-    EXPECT_THAT(error.what(), HasSubstr("rank 0 in MPI_Recv at 1.00 s for a message from rank 1"));
-    EXPECT_THAT(error.what(), HasSubstr("rank 1 in MPI_Recv at 2.00 s for a message from rank 0"));
-  }
+  const std::string error = test::ErrorOf(ErrorKind::kInput, [&] { Replay(trace, kBsc); });
+  EXPECT_THAT(error, HasSubstr("2 of 3 ranks wait"));
+  EXPECT_THAT(error, HasSubstr("rank 0 in MPI_Recv at 1.00 s for a message from rank 1"));
+  EXPECT_THAT(error, HasSubstr("rank 1 in MPI_Recv at 2.00 s for a message from rank 0"));
 }
 
 TEST(Replay, TimesOfCallsAndEdges) {

@@ -71,12 +71,7 @@ TEST(ReplayedTrace, CutsThroughCallsMoveAlong) {
       "r0: comp 0-40 | Barrier@1 40-80 | comp 80-90 | Barrier@2 90-92 | comp 92-94 | Barrier@3 94-95\n"
       "r1: comp 0-60 | Barrier@1 60-80 | comp 80-90 | Barrier@2 90-92 | comp 92-94 | Barrier@3 94-95");
   const Trace replayed = ReplayedTrace(trace, ReplayAll(trace, nullptr));
-  PhaseSpec spec;
-  spec.name = "window";
-  spec.kind = PhaseSpec::Kind::kTimeWindow;
-  spec.window_begin = 50;
-  spec.window_end = 70;
-  const PhaseCut moved = MoveCut(trace, replayed, CutPhase(trace, spec));
+  const PhaseCut moved = MoveCut(trace, replayed, CutPhase(trace, PhaseSpec::TimeWindow(50, 70)));
   EXPECT_EQ(moved.ranks[0].window.begin.tick, 45);
   EXPECT_EQ(moved.ranks[0].window.end.tick, 55);
   EXPECT_EQ(moved.ranks[1].window.begin.tick, 50);

@@ -3,7 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/error.h"
+#include "support/errors.h"
+
 
 namespace farscale {
 namespace {
@@ -33,14 +34,11 @@ TEST(Counters, TheNameGivenGoesFirst) {
 }
 
 TEST(Counters, AMissingNameIsAnErrorThatListsTheOthers) {
-  try {
+  const std::string error = test::ErrorOf(ErrorKind::kUsage, [] {
     ChooseCounter(WithCounters({"CPU_TIME", "BB_COUNT"}), CounterMeaning::kCycles, {"", "TOT_CYC", ""});
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::kUsage);
-    EXPECT_THAT(error.what(), HasSubstr("no counter 'TOT_CYC' in this trace"));
-    EXPECT_THAT(error.what(), HasSubstr("it has CPU_TIME, BB_COUNT"));
-  }
+  });
+  EXPECT_THAT(error, HasSubstr("no counter 'TOT_CYC' in this trace"));
+  EXPECT_THAT(error, HasSubstr("it has CPU_TIME, BB_COUNT"));
 }
 
 // One count is `scale` units: milliseconds in thousandths are microseconds.

@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "base/error.h"
 #include "base/files.h"
+#include "support/errors.h"
 #include "support/otf2_archive.h"
 #include "support/temporary_folder.h"
 #include "trace/trace_reader.h"
@@ -38,13 +38,7 @@ class DamageTest : public testing::Test {
 
   // The sentence of the input error that reading must end in.
   std::string Read(const std::string& path) {
-    try {
-      ReadTrace(path);
-    } catch (const Error& error) {
-      EXPECT_EQ(error.kind(), ErrorKind::kInput);
-      return error.what();
-    }
-    return "read without error";
+    return test::ErrorOf(ErrorKind::kInput, [&] { ReadTrace(path); });
   }
 
   void Truncate(const fs::path& file, std::uintmax_t size) { fs::resize_file(file, size); }
@@ -118,7 +112,7 @@ TEST_F(DamageTest, TruncatedDefinitionsAndAnchor) {
     const std::string content = ReadFile(file);
     for (std::size_t size = 0; size < content.size(); size += 13) {
       WriteFile(file, content.substr(0, size));
-      EXPECT_NE(Read(anchor_), "read without error") << file << " " << size;
+      EXPECT_NE(Read(anchor_), "no error") << file << " " << size;
     }
     WriteFile(file, content);
   }
@@ -146,12 +140,7 @@ TEST(Damage, NoRanks) {
   test::Otf2Archive archive(folder.path() / "a", "traces");
   archive.Region("main");
   const std::string anchor = archive.Close();
-  try {
-    ReadTrace(anchor);
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("the trace has no ranks"));
-  }
+  EXPECT_THAT(test::ErrorOf(ErrorKind::kInput, [&] { ReadTrace(anchor); }), HasSubstr("the trace has no ranks"));
 }
 
 TEST(Damage, WrongNumberOfEvents) {
@@ -166,12 +155,8 @@ TEST(Damage, WrongNumberOfEvents) {
     archive.Close();
   }
   fs::copy_file(folder / "long/traces/0.evt", folder / "short/traces/0.evt", fs::copy_options::overwrite_existing);
-  try {
-    ReadTrace((folder / "short/traces.otf2").string());
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("rank 0"));
-  }
+  const auto read = [&] { ReadTrace((folder / "short/traces.otf2").string()); };
+  EXPECT_THAT(test::ErrorOf(ErrorKind::kInput, read), HasSubstr("rank 0"));
 }
 
 }  // namespace

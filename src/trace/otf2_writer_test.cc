@@ -7,7 +7,7 @@
 #include <bit>
 #include <fstream>
 
-#include "base/error.h"
+#include "support/errors.h"
 #include "support/random_program.h"
 #include "support/same_trace.h"
 #include "support/temporary_folder.h"
@@ -30,13 +30,7 @@ class Otf2WriterTest : public testing::Test {
   }
 
   std::string FailureOf(const Trace& trace, const std::filesystem::path& anchor) {
-    try {
-      WriteOtf2(trace, anchor);
-    } catch (const Error& error) {
-      EXPECT_EQ(error.kind(), ErrorKind::kOutput);
-      return error.what();
-    }
-    return "";
+    return test::ErrorOf(ErrorKind::kOutput, [&] { WriteOtf2(trace, anchor); });
   }
 
   std::vector<std::string> Files() const {

@@ -6,7 +6,8 @@
 
 #include <bit>
 
-#include "base/error.h"
+#include "support/errors.h"
+
 
 namespace farscale {
 namespace {
@@ -236,13 +237,8 @@ TEST_F(RankBuilderTest, ClockRunningBackwards) {
 
 TEST_F(RankBuilderTest, ImpossibleTimeStampIsAnError) {
   RankBuilder rank = Rank();
-  try {
-    rank.Enter(std::numeric_limits<Tick>::max(), send_);
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::kInput);
-    EXPECT_THAT(error.what(), HasSubstr("rank 0"));
-  }
+  const auto enter = [&] { rank.Enter(std::numeric_limits<Tick>::max(), send_); };
+  EXPECT_THAT(test::ErrorOf(ErrorKind::kInput, enter), HasSubstr("rank 0"));
 }
 
 TEST_F(RankBuilderTest, CountersAtEdges) {
