@@ -43,7 +43,7 @@ CommunicatorDefinition DefinitionOf(MPI_Comm communicator, bool is_inter) {
   return definition;
 }
 
-bool HasStrangers(const std::vector<std::int32_t>& members) {
+bool HasForeignRanks(const std::vector<std::int32_t>& members) {
   return std::find(members.begin(), members.end(), MPI_UNDEFINED) != members.end();
 }
 
@@ -151,7 +151,7 @@ void AddCommunicator(MPI_Comm communicator) {
   PMPI_Comm_test_inter(communicator, &is_inter);
   CommunicatorDefinition definition = DefinitionOf(communicator, is_inter != 0);
   // Ranks that were started later belong to a run of their own. All members see some, so all leave here.
-  if (HasStrangers(definition.members) || HasStrangers(definition.remote)) return;
+  if (HasForeignRanks(definition.members) || HasForeignRanks(definition.remote)) return;
   TracedCommunicator added = Describe(communicator, 0);
   added.is_inter = is_inter != 0;
   if (added.is_inter) added.size = static_cast<int>(definition.remote.size());
@@ -237,8 +237,7 @@ std::optional<std::uint32_t> BeginEpoch(MPI_Win window, Epoch epoch, MPI_Group g
   if (found == nullptr) return std::nullopt;
   std::optional<std::uint32_t>& number = found->groups[static_cast<std::size_t>(epoch)];
   std::vector<std::int32_t> members = MembersOf(group);
-  const bool has_strangers = std::find(members.begin(), members.end(), MPI_UNDEFINED) != members.end();
-  number = has_strangers ? std::nullopt : std::optional(NumberOfGroup(std::move(members)));
+  number = HasForeignRanks(members) ? std::nullopt : std::optional(NumberOfGroup(std::move(members)));
   return number;
 }
 

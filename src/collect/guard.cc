@@ -211,7 +211,7 @@ class Guard {
 };
 
 // Out of the job's session and of everything that a launcher waits for, but standard error.
-void StandAside() {
+void DetachFromJob() {
   if (setsid() < 0) return;
   sigset_t none;
   sigemptyset(&none);
@@ -262,7 +262,7 @@ void Report(const std::vector<Page>& pages, const std::string& job, const std::s
 }  // namespace
 
 void GuardJob(const std::string& job, const std::string& generator) {
-  StandAside();
+  DetachFromJob();
   ChooseClock();
   Guard guard(job);
   // The one that was started waits until here, so that no rank ends unseen.

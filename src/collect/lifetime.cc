@@ -129,7 +129,7 @@ bool uses_sessions = false;
 bool has_begun = false;
 
 // The run is that of MPI_COMM_WORLD, which a program that has sessions alone does not have.
-[[gnu::destructor]] void SayWhyNothingIsMeasured() {
+[[gnu::destructor]] void WarnNothingMeasured() {
   if (!uses_sessions || has_begun) return;
   const char* ranks[] = {std::getenv("PMI_RANK"), std::getenv("OMPI_COMM_WORLD_RANK")};
   for (const char* rank : ranks) {

@@ -123,7 +123,8 @@ std::string MakeFolder(const std::string& folder) {
 }
 
 // Errors are reported by us, once.
-OTF2_ErrorCode KeepQuiet(void*, const char*, std::uint64_t, const char*, OTF2_ErrorCode code, const char*, va_list) {
+OTF2_ErrorCode IgnoreMessage(void*, const char*, std::uint64_t, const char*, OTF2_ErrorCode code, const char*,
+                             va_list) {
   return code;
 }
 
@@ -167,7 +168,7 @@ std::string OpenArchive(const Page& fresh, OTF2_EvtWriter*& writer) {
   const std::string why = fresh.rank == 0 ? MakeFolder(folder) : "";
   if (!Agree(why.empty())) return why.empty() ? "rank 0 could not make the folder" : why;
   anchor = folder + "/" + kName + ".otf2";
-  OTF2_Error_RegisterCallback(KeepQuiet, nullptr);
+  OTF2_Error_RegisterCallback(IgnoreMessage, nullptr);
   archive = OTF2_Archive_Open(folder.c_str(), kName, OTF2_FILEMODE_WRITE, kEventChunk, kDefinitionChunk,
                               OTF2_SUBSTRATE_POSIX, OTF2_COMPRESSION_NONE);
   bool good = archive != nullptr && MakeRoom();

@@ -26,7 +26,7 @@ std::vector<ClockOffset> offsets;  // of this rank; none on the node of rank 0
 constexpr int kRounds = 10;  // chosen: the fastest of so many exchanges is hardly disturbed
 
 // Rank 0 replies with its clock to every question.
-void AnswerClock(int rank) {
+void ReplyWithClock(int rank) {
   for (int round = 0; round < kRounds; ++round) {
     char question = 0;
     real.MPI_Recv(&question, 1, MPI_CHAR, rank, 1, OwnWorld(), MPI_STATUS_IGNORE);
@@ -35,8 +35,8 @@ void AnswerClock(int rank) {
   }
 }
 
-// The answer that came back fastest was under way for the shortest time, half of it each way.
-ClockOffset AskClock() {
+// The reply that came back fastest was under way for the shortest time, half of it each way.
+ClockOffset QueryClock() {
   ClockOffset best{};
   std::uint64_t shortest = ~std::uint64_t{0};
   for (int round = 0; round < kRounds; ++round) {
@@ -188,9 +188,9 @@ void MeasureClockOffset() {
   const int is_elsewhere = host != first ? 1 : 0;
   std::vector<int> elsewhere(static_cast<std::size_t>(ranks));
   real.MPI_Gather(&is_elsewhere, 1, MPI_INT, elsewhere.data(), 1, MPI_INT, 0, OwnWorld());
-  if (is_elsewhere != 0) offsets.push_back(AskClock());
+  if (is_elsewhere != 0) offsets.push_back(QueryClock());
   for (int other = 1; rank == 0 && other < ranks; ++other) {
-    if (elsewhere[static_cast<std::size_t>(other)] != 0) AnswerClock(other);
+    if (elsewhere[static_cast<std::size_t>(other)] != 0) ReplyWithClock(other);
   }
 }
 
