@@ -34,7 +34,7 @@ double MostFor(const Landmark& landmark, bool has_regions) {
 }
 
 // Functions and regions of a landmark as this trace numbers them.
-struct KnownLandmark {
+struct ResolvedLandmark {
   const Landmark* landmark = nullptr;
   std::vector<bool> before, after, region;  // by region of the trace
 
@@ -47,14 +47,14 @@ struct KnownLandmark {
 };
 
 // They refer to the landmarks, which must outlive them.
-std::vector<KnownLandmark> Know(const Trace& trace, std::vector<Landmark>&& landmarks) = delete;
-std::vector<KnownLandmark> Know(const Trace& trace, const std::vector<Landmark>& landmarks) {
+std::vector<ResolvedLandmark> Resolve(const Trace& trace, std::vector<Landmark>&& landmarks) = delete;
+std::vector<ResolvedLandmark> Resolve(const Trace& trace, const std::vector<Landmark>& landmarks) {
   const auto is_one = [&](const std::string& name) {
     return std::ranges::find(landmarks, name, &Landmark::region) != landmarks.end();
   };
-  std::vector<KnownLandmark> known;
+  std::vector<ResolvedLandmark> known;
   for (const Landmark& landmark : landmarks) {
-    KnownLandmark k;
+    ResolvedLandmark k;
     k.landmark = &landmark;
     for (const Region& region : trace.regions) {
       k.before.push_back(region.is_mpi && region.name == landmark.before);
@@ -71,7 +71,7 @@ std::vector<KnownLandmark> Know(const Trace& trace, const std::vector<Landmark>&
 // One rank's iterations, and where the landmarks are in each.
 class LandmarkFinder {
  public:
-  LandmarkFinder(const Trace& trace, std::size_t rank, const std::vector<KnownLandmark>& landmarks, bool has_regions)
+  LandmarkFinder(const Trace& trace, std::size_t rank, const std::vector<ResolvedLandmark>& landmarks, bool has_regions)
       : trace_(trace), timeline_(trace.timelines[rank]), landmarks_(landmarks), has_regions_(has_regions) {}
 
   // Their bursts in an iteration, in order: those that most speaks for, the earlier of equal ones, and of the turns of
@@ -112,7 +112,7 @@ class LandmarkFinder {
   // What speaks for burst p of the last iteration prepared being landmark j.
   double Score(const Interval& iteration, const std::vector<std::uint32_t>& regions, std::size_t p,
                std::size_t j) const {
-    const KnownLandmark& known = landmarks_[j];
+    const ResolvedLandmark& known = landmarks_[j];
     const Landmark& landmark = *known.landmark;
     const std::size_t call = iteration.begin.call + p;
     double score = 0;
@@ -145,7 +145,7 @@ class LandmarkFinder {
   // The first burst behind the landmark before that is like the one found.
   std::size_t FirstTurn(const Interval& iteration, const std::vector<std::uint32_t>& regions, std::size_t j,
                         std::size_t begin, std::size_t found) const {
-    const KnownLandmark& known = landmarks_[j];
+    const ResolvedLandmark& known = landmarks_[j];
     const auto looks_alike = [&](std::size_t p) {
       const std::size_t call = iteration.begin.call + p;
       const double ratio = lengths_[p] / std::max(lengths_[found], 1.0);
@@ -186,7 +186,7 @@ class LandmarkFinder {
 
   const Trace& trace_;
   const RankTimeline& timeline_;
-  const std::vector<KnownLandmark>& landmarks_;
+  const std::vector<ResolvedLandmark>& landmarks_;
   bool has_regions_;
   std::vector<double> lengths_, best_, next_;
   std::vector<Tick> begins_;
@@ -209,7 +209,7 @@ struct LoopOfRank {
 };
 
 LandmarkBursts FindOnRank(const Trace& trace, std::size_t rank, const LoopOfRank& loop,
-                          const std::vector<KnownLandmark>& known, bool has_regions,
+                          const std::vector<ResolvedLandmark>& known, bool has_regions,
                           const std::vector<std::vector<Tick>>& times, Shown* shown) {
   LandmarkFinder finder(trace, rank, known, has_regions);
   LandmarkBursts bursts;
@@ -255,7 +255,7 @@ std::vector<std::size_t> Ambiguous(const Trace& trace, std::size_t rank, const L
   for (std::size_t j = 0; j < landmarks.size(); ++j) {
     if (present[j]) continue;
     const std::vector<Landmark> alone = {landmarks[j]};
-    const std::vector<KnownLandmark> missing = Know(trace, alone);
+    const std::vector<ResolvedLandmark> missing = Resolve(trace, alone);
     LandmarkFinder finder(trace, rank, missing, has_regions);
     const auto behind = static_cast<std::size_t>(std::lower_bound(order.begin(), order.end(), j) - order.begin());
     for (std::size_t i = behind > 0 ? behind - 1 : 0; i < std::min(behind + 1, order.size()); ++i) {
@@ -284,7 +284,7 @@ FoundLandmarks FindLandmarks(const Trace& trace, const std::vector<LoopOfRank>& 
       index.push_back(j);
     }
     if (left.empty()) return found;
-    const std::vector<KnownLandmark> known = Know(trace, left);
+    const std::vector<ResolvedLandmark> known = Resolve(trace, left);
     std::vector<Shown> shown(trace.size());
     ParallelFor(trace.size(), [&](std::size_t rank) {
       found.bursts[rank] = FindOnRank(trace, rank, loop[rank], known, has_regions, {}, &shown[rank]);

@@ -118,21 +118,21 @@ class GroupFinder {
     if (clusters_.empty() || 2 * noise_.size() > present_.size()) return result;
     std::vector<Candidate> groups;
     for (Candidate& cluster : clusters_) Place(std::move(cluster), groups);
-    std::vector<std::size_t> strangers;
+    std::vector<std::size_t> outliers;
     for (const std::size_t rank : noise_) {
       Candidate alone = {{rank}, profiles_.ranks[rank]};
       if (const std::size_t into = Place(std::move(alone), groups); groups[into].ranks.front() != rank) {
-        if (Distance(profiles_.ranks[rank], groups[into].profile) > kReach) strangers.push_back(rank);
+        if (Distance(profiles_.ranks[rank], groups[into].profile) > kReach) outliers.push_back(rank);
       }
     }
     if (groups.size() < 2) return result;
     for (Candidate& group : groups) std::sort(group.ranks.begin(), group.ranks.end());
     std::sort(groups.begin(), groups.end(), IsBefore);
-    std::sort(strangers.begin(), strangers.end());
+    std::sort(outliers.begin(), outliers.end());
     result.groups = Named(groups);
-    if (!strangers.empty()) {
-      result.diagnostics.Add(anomaly::kRankInNoGroup, strangers.size(),
-                             fmt::format("in phase {}: {}", cut_.spec.name, FormatRanks(strangers)));
+    if (!outliers.empty()) {
+      result.diagnostics.Add(anomaly::kRankInNoGroup, outliers.size(),
+                             fmt::format("in phase {}: {}", cut_.spec.name, FormatRanks(outliers)));
     }
     return result;
   }
