@@ -5,7 +5,6 @@
 
 #include "support/errors.h"
 
-
 namespace farscale {
 namespace {
 

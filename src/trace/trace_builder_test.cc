@@ -8,7 +8,6 @@
 
 #include "support/errors.h"
 
-
 namespace farscale {
 namespace {
 

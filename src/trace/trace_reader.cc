@@ -67,8 +67,7 @@ TraceFormat FormatOf(const fs::path& path) {
   if (!fs::exists(path, code)) throw Error(ErrorKind::kInput, path.string(), "no such trace");
   if (fs::is_directory(path, code)) FailForFolder(path);
   if (!fs::is_regular_file(path, code)) {
-    throw Error(ErrorKind::kInput, path.string(), "is no regular file",
-                "a trace is read several times; name a file");
+    throw Error(ErrorKind::kInput, path.string(), "is no regular file", "a trace is read several times; name a file");
   }
   if (fs::file_size(path, code) == 0) {
     throw Error(ErrorKind::kInput, path.string(), "is empty", "copy the trace again");
