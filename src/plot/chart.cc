@@ -4,45 +4,55 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
+#include "plot/axes.h"
+#include "plot/legend.h"
 #include "plot/svg.h"
+#include "plot/tikz.h"
 
 namespace farscale {
 namespace {
 
+constexpr double kLeft = 56;
+constexpr double kInset = 12;  // of the first and last of named values
+constexpr std::size_t kMostNames = 10;
+constexpr const char* kDashes = "6 4";
+
 struct Range {
-  double low = 0, high = 1;
+  double low = INFINITY, high = -INFINITY;
+
+  void Add(double value) {
+    low = std::min(low, value);
+    high = std::max(high, value);
+  }
 };
 
-std::string TickLabel(double value) {
-  if (value >= 1e6 && std::fmod(value, 1e6) == 0) return fmt::format("{:g}M", value / 1e6);
-  if (value >= 1e4 && std::fmod(value, 1e3) == 0) return fmt::format("{:g}k", value / 1e3);
-  return fmt::format("{:g}", value);
+// What a scale can show, where there is no more than one value.
+Range Widened(Range range, bool is_log) {
+  if (range.low > range.high || (is_log && range.low <= 0)) return {1, 10};
+  return range.high > range.low ? range : Range{range.low / 2, range.high * 2};
 }
-
-struct Place {
-  double x = 0, y = 0;  // in pixels
-};
 
 // How far a line may be from where it should be, in pixels.
 constexpr double kUnseen = 0.5;
 
-// Keeps of places[first, last] what it takes to be no farther off than that [Douglas73].
-void KeepNeeded(const std::vector<Place>& places, std::size_t first, std::size_t last, std::vector<bool>& keep) {
+// Keeps of spots[first, last] what it takes to be no farther off than that [Douglas73].
+void KeepNeeded(const std::vector<Spot>& spots, std::size_t first, std::size_t last, std::vector<bool>& keep) {
   keep[first] = keep[last] = true;
-  const double dx = places[last].x - places[first].x, dy = places[last].y - places[first].y;
+  const double dx = spots[last].x - spots[first].x, dy = spots[last].y - spots[first].y;
   const double length = std::max(1e-9, std::hypot(dx, dy));
   double farthest = kUnseen;
   std::size_t at = first;
   for (std::size_t i = first + 1; i < last; ++i) {
-    const double off = std::fabs(dx * (places[i].y - places[first].y) - dy * (places[i].x - places[first].x)) / length;
+    const double off = std::fabs(dx * (spots[i].y - spots[first].y) - dy * (spots[i].x - spots[first].x)) / length;
     if (off <= farthest) continue;
     farthest = off;
     at = i;
   }
   if (at == first) return;
-  KeepNeeded(places, first, at, keep);
-  KeepNeeded(places, at, last, keep);
+  KeepNeeded(spots, first, at, keep);
+  KeepNeeded(spots, at, last, keep);
 }
 
 // What belongs to a series in a page, for its script.
@@ -53,246 +63,184 @@ std::string DataOf(const ChartSeries& series) {
   return data;
 }
 
+Marker MarkerOf(const ChartSeries& series) {
+  return {PaletteColor(series.color), series.has_filled_points, series.has_filled_points ? 3.0 : 4.0};
+}
+
 class Plot {
  public:
-  Plot(const Chart& chart, bool standalone) : chart_(chart), standalone_(standalone) {
-    for (const ChartSeries& one : chart.series) series_.push_back(&one);
-    FindRanges();
+  // `has_script`: it is in a page whose script finds its way in it.
+  Plot(const Chart& chart, bool has_script) : chart_(chart), has_script_(has_script) {
+    box_ = {kLeft, 34, chart.width - 14.0, chart.height - kBelowAxis};
     LayOutLegend();
+    FindScales();
   }
 
-  std::string Render() {
-    svg_.Open(chart_.width, chart_.height, chart_.title, chart_.description, standalone_, left(), PlotData());
-    if (standalone_) Axes();
-    if (!standalone_) CompactAxes();
-    Labels();
+  // For the script of a page.
+  std::string Data() const {
+    if (!has_script_ || !chart_.log_x) return "";
+    return fmt::format(" data-plot=\"{:g} {:g} {} {} {} {} {:g} {:g}\"", x_.low, x_.high, Pixel(box_.left),
+                       Pixel(box_.right), Pixel(box_.top), Pixel(box_.bottom), y_.low, y_.high);
+  }
+
+  void Draw(Canvas& canvas) {
+    canvas_ = &canvas;
+    DrawYAxis(canvas, box_, {y_, y_.Ticks(), chart_.y_label});
+    const bool has_names = !chart_.x_names.empty();
+    DrawXAxis(
+        canvas, box_,
+        {x_, has_names ? Names() : x_.Ticks(), chart_.x_label, has_names ? AxisMarks::kNone : AxisMarks::kGridLines});
     Split();
     ReliableRange();
-    for (const ChartSeries* series : series_) {
-      Band(*series, series->outer_band, 0.12);
-      Band(*series, series->inner_band, 0.20);
+    for (const ChartSeries& series : chart_.series) {
+      Band(series, series.outer_band, 0.12);
+      Band(series, series.inner_band, 0.20);
     }
     Marks();
-    for (const ChartSeries* series : series_) Line(*series);
-    for (const ChartSeries* series : series_) {
-      if (standalone_) Points(*series);
-      if (!standalone_) CompactPoints(*series);
-    }
-    Legend();
-    return svg_.Close();
+    for (const ChartSeries& series : chart_.series) Line(series);
+    for (const ChartSeries& series : chart_.series) ErrorBars(series);
+    for (const ChartSeries& series : chart_.series) Points(series);
+    for (const Legend& legend : legends_) legend.Draw(canvas);
   }
 
  private:
-  std::string PlotData() const {
-    if (standalone_) return "";
-    if (!chart_.log_x) return " class=\"chart\"";
-    return fmt::format(" class=\"chart\" data-plot=\"{:g} {:g} {} {} {} {} {:g} {:g}\"", x_.low, x_.high, Pixel(left()),
-                       Pixel(right()), Pixel(top()), Pixel(bottom()), y_.low, y_.high);
-  }
+  Spot At(double x, double y) const { return {x_.At(x), y_.At(y)}; }
 
-  double left() const { return 56; }
-  double right() const { return chart_.width - 14; }
-  double top() const { return 34 + legend_height_; }
-  double bottom() const { return chart_.height - 46; }
-
-  double X(double x) const {
-    const double position = chart_.log_x ? (std::log(x) - std::log(x_.low)) / (std::log(x_.high) - std::log(x_.low))
-                                         : (x - x_.low) / (x_.high - x_.low);
-    return left() + position * (right() - left());
-  }
-  double Y(double y) const {
-    const double clamped = std::clamp(y, y_.low, y_.high);
-    return bottom() - (clamped - y_.low) / (y_.high - y_.low) * (bottom() - top());
-  }
-
-  void FindRanges() {
-    bool first = true;
-    double highest = chart_.y_max.value_or(0);
-    const auto see = [&](double x, double y) {
-      if (first) x_ = {x, x};
-      x_ = {std::min(x_.low, x), std::max(x_.high, x)};
-      highest = std::max(highest, y);
-      first = false;
-    };
-    for (const ChartSeries* series : series_) {
-      for (const ChartPoint& point : series->line) see(point.x, point.y);
-      for (const ChartPoint& point : series->points) see(point.x, point.y);
-      for (const ChartBand& band : series->inner_band) see(band.x, std::min(band.high, 1.5 * highest));
-    }
-    if (first || (chart_.log_x && x_.low <= 0)) x_ = {1, 10};
-    if (!(x_.high > x_.low)) x_ = {x_.low / 2, x_.high * 2};
-    if (chart_.log_x) {
-      const double margin = std::pow(x_.high / x_.low, 0.03);
-      x_ = {x_.low / margin, x_.high * margin};
-    }
-    const double step = NiceStep(highest > 0 ? highest : 1, 5);
-    y_ = {0, std::max(step, std::ceil(highest / step - 0.1) * step)};  // a value a hair above 1 needs no new step
-    y_step_ = step;
+  Stroke StrokeOf(const ChartSeries& series, bool is_dashed) const {
+    return {PaletteColor(series.color), series.width, is_dashed ? kDashes : "", 1, has_script_ ? DataOf(series) : ""};
   }
 
   void LayOutLegend() {
-    if (!chart_.legend) return;
-    double x = left();
-    int rows = 1;
+    if (chart_.legend == LegendPlace::kNone) return;
+    std::vector<LegendEntry> entries, sides;
     for (const ChartSeries& series : chart_.series) {
-      const double width = 44 + 6.6 * static_cast<double>(series.name.size());
-      if (x + width > right() && x > left()) {
-        x = left();
-        ++rows;
-      }
-      legend_.push_back({x, 40.0 + 18 * (rows - 1)});
-      x += width;
+      if (series.name.empty()) continue;
+      LegendEntry entry{series.name};
+      const bool has_only_bars = series.line.empty() && series.points.empty() && !series.error_bars.empty();
+      Stroke stroke = StrokeOf(series, series.dashed);
+      entry.attributes = std::exchange(stroke.attributes, "");
+      if (!series.line.empty() || has_only_bars) entry.line = stroke;
+      if (!entry.line) entry.marker = MarkerOf(series);
+      entries.push_back(std::move(entry));
     }
-    LayOutSides(rows);
-    legend_height_ = 18.0 * rows;
-  }
-
-  // Rows for the sides that a reader may lay over the others.
-  void LayOutSides(int& rows) {
-    if (standalone_) return;
-    double x = right();
-    for (const std::string& name : chart_.sides) {
-      const double width = 44 + 6.6 * static_cast<double>(name.size());
-      if (x + width > right()) {
-        x = left();
-        ++rows;
-      }
-      sides_.push_back({x, 40.0 + 18 * (rows - 1)});
-      x += width;
+    if (chart_.legend == LegendPlace::kInside) {
+      legends_.emplace_back(std::move(entries), box_.left + 14, box_.left, box_.top + 16);
+      return;
+    }
+    // Rows of their own for the sides that a reader may lay over the others.
+    for (std::size_t side = 0; side < chart_.sides.size() && has_script_; ++side) {
+      sides.push_back({.name = chart_.sides[side],
+                       .line = Stroke{kInk, 1.8},
+                       .attributes = fmt::format(" class=\"overlay\" data-side=\"{}\"", side + 1)});
+    }
+    for (std::vector<LegendEntry>* rows : {&entries, &sides}) {
+      legends_.emplace_back(std::move(*rows), box_.left, box_.right, box_.top + 6);
+      box_.top += legends_.back().height();
     }
   }
 
-  std::vector<double> XTicks() const {
-    std::vector<double> ticks;
-    if (!chart_.log_x) {
-      const double step = NiceStep(x_.high - x_.low, 6);
-      const double first = std::ceil(x_.low / step) * step;
-      for (int i = 0; first + i * step <= x_.high; ++i) ticks.push_back(first + i * step);
-      return ticks;
-    }
-    const double decades = std::log10(x_.high / x_.low);
-    const auto lowest = static_cast<int>(std::floor(std::log10(x_.low)));
-    for (int exponent = lowest; exponent <= std::log10(x_.high); ++exponent) {
-      const double power = std::pow(10, exponent);
-      for (const double factor : {1.0, 2.0, 5.0}) {
-        if (factor > 1 && decades > 2.5) continue;
-        const double x = factor * power;
-        if (x >= x_.low && x <= x_.high) ticks.push_back(x);
+  void FindScales() {
+    Range x, y;
+    double highest = chart_.y_max.value_or(0);
+    const auto see = [&](const std::vector<ChartPoint>& points) {
+      for (const ChartPoint& point : points) {
+        x.Add(point.x);
+        y.Add(point.y);
+        highest = std::max(highest, point.y);
+      }
+    };
+    for (const ChartSeries& series : chart_.series) {
+      see(series.line);
+      see(series.points);
+      for (const ChartBand& band : series.inner_band) {
+        x.Add(band.x);
+        highest = std::max(highest, std::min(band.high, 1.5 * highest));
       }
     }
+    x = Widened(x, chart_.log_x);
+    y = Widened(y, chart_.log_y);
+    const double names = static_cast<double>(chart_.x_names.size());
+    x_ = names > 0      ? LinearScale(0, names - 1, box_.left + kInset, box_.right - kInset, 1)
+         : chart_.log_x ? LogScale(x.low, x.high, box_.left, box_.right)
+                        : LinearScale(x.low, x.high, box_.left, box_.right, 6);
+    y_ = chart_.log_y ? LogScale(y.low, y.high, box_.bottom, box_.top)
+                      : RoundedScale(chart_.y_min.value_or(0), highest, box_.bottom, box_.top, 5);
+  }
+
+  std::vector<AxisTick> Names() const {
+    std::vector<AxisTick> ticks;
+    const std::size_t count = chart_.x_names.size(), every = (count + kMostNames - 1) / kMostNames;
+    for (std::size_t i = 0; i < count; i += every) ticks.push_back({static_cast<double>(i), chart_.x_names[i]});
     return ticks;
   }
 
-  void Axes() {
-    const auto steps = static_cast<int>(std::floor((y_.high - y_.low) / y_step_ + 1e-9));
-    for (int i = 0; i <= steps; ++i) {
-      const double y = y_.low + i * y_step_;
-      svg_.Line(left(), Y(y), right(), Y(y), kGrid);
-      svg_.Text(left() - 8, Y(y) + 4, TickText(y), "end", kFaint);
-    }
-    for (const double x : XTicks()) {
-      svg_.Line(X(x), top(), X(x), bottom(), kGrid);
-      svg_.Text(X(x), bottom() + 17, TickLabel(x), "middle", kFaint);
-    }
-    svg_.Line(left(), bottom(), right(), bottom(), kFaint);
-  }
-
-  // The same in a few elements.
-  void CompactAxes() {
-    std::string grid, numbers, counts;
-    const auto steps = static_cast<int>(std::floor((y_.high - y_.low) / y_step_ + 1e-9));
-    for (int i = 0; i <= steps; ++i) {
-      const double y = y_.low + i * y_step_;
-      grid += fmt::format("M{} {}H{}", Pixel(left()), Pixel(Y(y)), Pixel(right()));
-      numbers += fmt::format("<text x=\"{:g}\" y=\"{}\">{}</text>", left() - 8, Pixel(Y(y) + 4), TickText(y));
-    }
-    for (const double x : XTicks()) {
-      grid += fmt::format("M{} {}V{}", Pixel(X(x)), Pixel(top()), Pixel(bottom()));
-      counts += fmt::format("<text x=\"{}\" y=\"{:g}\">{}</text>", Pixel(X(x)), bottom() + 17, TickLabel(x));
-    }
-    svg_.Append(fmt::format("<path d=\"{}\" stroke=\"{}\"/><path d=\"M{} {}H{}\" stroke=\"{}\"/>", grid, kGrid,
-                            Pixel(left()), Pixel(bottom()), Pixel(right()), kFaint));
-    svg_.Append(fmt::format("<g fill=\"{}\" text-anchor=\"end\">{}</g><g fill=\"{}\" text-anchor=\"middle\">{}</g>",
-                            kFaint, numbers, kFaint, counts));
-  }
-
-  void Labels() {
-    svg_.Text((left() + right()) / 2, chart_.height - 10, chart_.x_label, "middle", kInk);
-    const double middle = (top() + bottom()) / 2;
-    if (chart_.y_label.empty()) return;
-    svg_.Text(14, middle, chart_.y_label, "middle", kInk,
-              fmt::format("transform=\"rotate(-90 14 {})\"", Pixel(middle)));
+  // A line from top to bottom with a text beside it, on the left where the right has too little room for it.
+  void LineAcross(double value, const Stroke& stroke, const std::string& text, double text_y, const char* color,
+                  double room) {
+    const double x = x_.At(value);
+    canvas_->Line({x, box_.top}, {x, box_.bottom}, stroke);
+    const bool is_left = x > box_.right - room;
+    if (text.empty()) return;
+    canvas_->Text({x + (is_left ? -5 : 5), text_y}, text, {is_left ? Anchor::kEnd : Anchor::kStart, color, 11});
   }
 
   // Where the measured range ends.
   void Split() {
     if (!chart_.split_x || *chart_.split_x >= x_.high) return;
-    const double x = X(*chart_.split_x);
-    svg_.Append(
-        fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"#66727f\" fill-opacity=\"0.06\"/>",
-                    Pixel(x), Pixel(top()), Pixel(right() - x), Pixel(bottom() - top())));
-    svg_.Line(x, top(), x, bottom(), kFaint, "stroke-dasharray=\"2 3\"");
-    if (!chart_.split_label.empty())
-      svg_.Text(x + 5, bottom() - 6, chart_.split_label, "start", kFaint, "font-size=\"11\"");
+    canvas_->Rect({x_.At(*chart_.split_x), box_.top, box_.right, box_.bottom}, {kFaint, 0.06});
+    LineAcross(*chart_.split_x, {kFaint, 1, "2 3"}, chart_.split_label, box_.bottom - 6, kFaint, 0);
   }
 
   void ReliableRange() {
     if (!chart_.reliable_to_x || *chart_.reliable_to_x < x_.low || *chart_.reliable_to_x > x_.high) return;
-    const double x = X(*chart_.reliable_to_x);
-    if (chart_.beyond_is_grey) {
-      svg_.Rect(x, top(), right() - x, bottom() - top(), kFaint, " fill-opacity=\"0.16\"");
-    }
-    svg_.Line(x, top(), x, bottom(), kInk, "stroke-width=\"1.5\" stroke-opacity=\"0.55\"");
-    const bool near_end = x > right() - 170;
-    svg_.Text(x + (near_end ? -5 : 5), bottom() - 20, chart_.reliable_label, near_end ? "end" : "start", kInk,
-              "font-size=\"11\"");
+    const double end = *chart_.reliable_to_x;
+    if (chart_.beyond_is_grey) canvas_->Rect({x_.At(end), box_.top, box_.right, box_.bottom}, {kFaint, 0.16});
+    LineAcross(end, {kInk, 1.5, "", 0.55}, chart_.reliable_label, box_.bottom - 20, kInk, 170);
   }
 
   void Marks() {
-    int row = 0;
+    double y = box_.top + 13;
     for (const ChartMark& mark : chart_.marks) {
       if (mark.x < x_.low || mark.x > x_.high) continue;
-      svg_.Line(X(mark.x), top(), X(mark.x), bottom(), kInk, "stroke-dasharray=\"5 4\" stroke-opacity=\"0.7\"");
-      const bool near_end = X(mark.x) > right() - 180;
-      svg_.Text(X(mark.x) + (near_end ? -5 : 5), top() + 13 + 14 * row++, mark.label, near_end ? "end" : "start", kInk,
-                "font-size=\"11\"");
+      LineAcross(mark.x, {kInk, 1, mark.dashes, 0.7}, mark.label, y, kInk, 180);
+      y += 14;
+      if (y > box_.bottom) y = box_.top + 13;
     }
   }
 
-  // "x,y x,y", by fewer points where nobody can tell.
-  std::string Joined(const std::vector<Place>& places) const {
-    std::vector<bool> keep(places.size(), standalone_);
-    if (!standalone_) KeepNeeded(places, 0, places.size() - 1, keep);
-    std::string points;
-    for (std::size_t i = 0; i < places.size(); ++i) {
-      if (keep[i]) points += (points.empty() ? "" : " ") + Pixel(places[i].x) + "," + Pixel(places[i].y);
+  // By fewer spots where nobody can tell.
+  std::vector<Spot> Needed(const std::vector<Spot>& spots) const {
+    if (!has_script_ || spots.empty()) return spots;
+    std::vector<bool> keep(spots.size());
+    KeepNeeded(spots, 0, spots.size() - 1, keep);
+    std::vector<Spot> needed;
+    for (std::size_t i = 0; i < spots.size(); ++i) {
+      if (keep[i]) needed.push_back(spots[i]);
     }
-    return points;
+    return needed;
   }
 
   // Bands and points need be found only where readers can leave their series out.
   std::string ChoiceOf(const ChartSeries& series) const {
-    return standalone_ || !series.is_chosen ? "" : DataOf(series);
+    return has_script_ && series.is_chosen ? DataOf(series) : "";
   }
 
   void Band(const ChartSeries& series, const std::vector<ChartBand>& band, double opacity) {
     if (band.size() < 2) return;
-    std::vector<Place> high, low;
-    for (const ChartBand& b : band) high.push_back({X(b.x), Y(b.high)});
-    for (auto b = band.rbegin(); b != band.rend(); ++b) low.push_back({X(b->x), Y(b->low)});
-    svg_.Append(fmt::format("<polygon points=\"{} {}\" fill=\"{}\" fill-opacity=\"{}\"{}/>", Joined(high), Joined(low),
-                            PaletteColor(series.color), opacity, ChoiceOf(series)));
+    std::vector<Spot> high, low;
+    for (const ChartBand& one : band) high.push_back(At(one.x, one.high));
+    for (auto one = band.rbegin(); one != band.rend(); ++one) low.push_back(At(one->x, one->low));
+    high = Needed(high);
+    low = Needed(low);
+    high.insert(high.end(), low.begin(), low.end());
+    canvas_->Polygon(high, {PaletteColor(series.color), opacity, ChoiceOf(series)});
   }
 
-  void Polyline(const std::vector<ChartPoint>& line, std::size_t first, std::size_t end, const ChartSeries& series,
-                bool dashed, bool is_pale) {
+  void Part(const std::vector<ChartPoint>& line, std::size_t first, std::size_t end, const Stroke& stroke) {
     if (end < first + 2) return;
-    std::vector<Place> places;
-    for (std::size_t i = first; i < end; ++i) places.push_back({X(line[i].x), Y(line[i].y)});
-    svg_.Append(fmt::format("<polyline points=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"{}\"{}{}{}/>",
-                            Joined(places), PaletteColor(series.color), series.width,
-                            dashed ? " stroke-dasharray=\"6 4\"" : "", is_pale ? " stroke-opacity=\".4\"" : "",
-                            standalone_ ? "" : DataOf(series)));
+    std::vector<Spot> spots;
+    for (std::size_t i = first; i < end; ++i) spots.push_back(At(line[i].x, line[i].y));
+    canvas_->Polyline(Needed(spots), stroke);
   }
 
   // The line with a point where its reliable range ends.
@@ -303,7 +251,7 @@ class Plot {
     const auto next = std::find_if(line.begin(), line.end(), [&](const ChartPoint& point) { return point.x >= end; });
     if (next == line.begin() || next == line.end() || next->x == end) return line;
     const ChartPoint &a = *std::prev(next), &b = *next;
-    const double share = (X(end) - X(a.x)) / (X(b.x) - X(a.x));
+    const double share = (x_.At(end) - x_.At(a.x)) / (x_.At(b.x) - x_.At(a.x));
     line.insert(next, {end, a.y + share * (b.y - a.y), ""});
     return line;
   }
@@ -321,84 +269,70 @@ class Plot {
     const bool is_split = chart_.split_x.has_value();
     const std::size_t split = is_split ? CountUpTo(line, chart_.split_x) : 0;
     const std::size_t reliable = std::max(split, CountUpTo(line, series.reliable_x));
+    const Stroke solid = StrokeOf(series, series.dashed), dashed = StrokeOf(series, true);
     // Parts share a point with the next.
-    Polyline(line, 0, is_split ? split : reliable, series, series.dashed, false);
-    if (is_split) Polyline(line, split > 0 ? split - 1 : 0, reliable, series, true, false);
+    Part(line, 0, is_split ? split : reliable, solid);
+    if (is_split) Part(line, split > 0 ? split - 1 : 0, reliable, dashed);
     if (!series.reliable_x || reliable == 0 || reliable == line.size()) return;
-    Polyline(line, reliable - 1, line.size(), series, true, true);
-    const ChartPoint& last = line[reliable - 1];
-    svg_.Append(fmt::format("<path d=\"M{} {}v14\" stroke=\"{}\" stroke-width=\"2\"{}/>", Pixel(X(last.x)),
-                            Pixel(Y(last.y) - 7), PaletteColor(series.color), standalone_ ? "" : DataOf(series)));
+    Stroke pale = dashed, bar = solid;
+    pale.opacity = 0.4;
+    Part(line, reliable - 1, line.size(), pale);
+    bar.dashes = "";
+    bar.width = 2;
+    const auto [x, y] = At(line[reliable - 1].x, line[reliable - 1].y);
+    canvas_->Lines({{x, y - 7}, {x, y + 7}}, bar);
+  }
+
+  void ErrorBars(const ChartSeries& series) {
+    std::vector<Spot> lines;
+    for (const ChartBand& bar : series.error_bars) {
+      const auto [x, low] = At(bar.x, bar.low);
+      const double high = y_.At(bar.high);
+      if (low - high < 1) continue;
+      const std::vector<Spot> bracket = {{x, low}, {x, high}, {x - 4, low}, {x + 4, low}, {x - 4, high}, {x + 4, high}};
+      lines.insert(lines.end(), bracket.begin(), bracket.end());
+    }
+    if (!lines.empty()) canvas_->Lines(lines, {PaletteColor(series.color), 2});
   }
 
   void Points(const ChartSeries& series) {
-    for (const ChartPoint& point : series.points) {
-      svg_.Append(fmt::format(
-          "<circle cx=\"{}\" cy=\"{}\" r=\"4\" fill=\"#ffffff\" stroke=\"{}\" stroke-width=\"2\"><title>{}</title>"
-          "</circle>",
-          Pixel(X(point.x)), Pixel(Y(point.y)), PaletteColor(series.color), EscapeXml(point.tooltip)));
+    std::vector<Spot> spots;
+    for (const ChartPoint& point : series.points) spots.push_back(At(point.x, point.y));
+    if (has_script_) {
+      canvas_->Markers(spots, MarkerOf(series), ChoiceOf(series));
+      return;
+    }
+    for (std::size_t i = 0; i < spots.size(); ++i) {
+      canvas_->MarkerWithTooltip(spots[i], MarkerOf(series), series.points[i].tooltip);
     }
     for (const ChartPoint& point : series.line) {
-      if (point.tooltip.empty()) continue;
-      svg_.Append(
-          fmt::format("<circle cx=\"{}\" cy=\"{}\" r=\"5\" fill=\"#ffffff\" fill-opacity=\"0\"><title>{}</title>"
-                      "</circle>",
-                      Pixel(X(point.x)), Pixel(Y(point.y)), EscapeXml(point.tooltip)));
+      const auto [x, y] = At(point.x, point.y);
+      if (!point.tooltip.empty()) canvas_->Tooltip({x - 5, y - 5, x + 5, y + 5}, point.tooltip);
     }
-  }
-
-  void CompactPoints(const ChartSeries& series) {
-    if (series.points.empty()) return;
-    std::string dots;
-    for (const ChartPoint& point : series.points) dots += fmt::format("M{} {}h0", Pixel(X(point.x)), Pixel(Y(point.y)));
-    svg_.Append(fmt::format(
-        "<g fill=\"none\" stroke-linecap=\"round\"{}><path d=\"{}\" stroke=\"{}\" stroke-width=\"10\"/><path d=\"{}\" "
-        "stroke=\"#ffffff\" stroke-width=\"6\"/></g>",
-        ChoiceOf(series), dots, PaletteColor(series.color), dots));
-  }
-
-  void Legend() {
-    std::size_t i = 0;
-    for (const ChartSeries& one : chart_.series) {
-      if (i == legend_.size()) continue;
-      if (!standalone_) svg_.Append("<g" + DataOf(one) + ">");
-      LegendEntry(one, legend_[i++]);
-      if (!standalone_) svg_.Append("</g>");
-    }
-    for (std::size_t side = 0; side < sides_.size(); ++side) {
-      const auto [x, y] = sides_[side];
-      svg_.Append(fmt::format("<g class=\"overlay\" data-side=\"{}\">", side + 1));
-      svg_.Line(x, y - 4, x + 24, y - 4, kInk, "stroke-width=\"1.8\"");
-      svg_.Text(x + 30, y, chart_.sides[side], "start", kInk);
-      svg_.Append("</g>");
-    }
-  }
-
-  void LegendEntry(const ChartSeries& series, std::pair<double, double> at) {
-    const auto [x, y] = at;
-    if (series.line.empty()) {
-      svg_.Append(fmt::format("<circle cx=\"{}\" cy=\"{}\" r=\"4\" fill=\"#ffffff\" stroke=\"{}\" stroke-width=\"2\"/>",
-                              Pixel(x + 12), Pixel(y - 4), PaletteColor(series.color)));
-    } else {
-      svg_.Line(x, y - 4, x + 24, y - 4, PaletteColor(series.color).c_str(),
-                fmt::format("stroke-width=\"{}\"{}", series.width, series.dashed ? " stroke-dasharray=\"6 4\"" : ""));
-    }
-    svg_.Text(x + 30, y, series.name, "start", kInk);
   }
 
   const Chart& chart_;
-  const bool standalone_;
-  std::vector<const ChartSeries*> series_;  // that are drawn
-  Svg svg_;
-  Range x_, y_;
-  double y_step_ = 0.2;
-  double legend_height_ = 0;
-  std::vector<std::pair<double, double>> legend_;
-  std::vector<std::pair<double, double>> sides_;  // legend of what a reader may lay over
+  const bool has_script_;
+  Box box_;
+  Scale x_, y_;
+  std::vector<Legend> legends_;
+  Canvas* canvas_ = nullptr;
 };
 
 }  // namespace
 
-std::string RenderSvg(const Chart& chart, bool standalone) { return Plot(chart, standalone).Render(); }
+std::string RenderSvg(const Chart& chart, bool standalone) {
+  Plot plot(chart, !standalone && chart.has_script);
+  SvgCanvas canvas({static_cast<double>(chart.width), static_cast<double>(chart.height), chart.title, chart.description,
+                    standalone, kLeft, " class=\"chart\"" + plot.Data()});
+  plot.Draw(canvas);
+  return canvas.Close();
+}
+
+std::string RenderTikz(const Chart& chart) {
+  TikzCanvas canvas;
+  Plot(chart, false).Draw(canvas);
+  return canvas.Document(chart.width, chart.height);
+}
 
 }  // namespace farscale

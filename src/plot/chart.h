@@ -1,12 +1,11 @@
-// Charts as SVG: our own small writer, because a report must be one offline file, print well and be the same bytes on
-// every run. Log or linear x axis, linear y axis, lines, points, bands, legend, a tooltip on every point.
+// Charts: lines, points, bands and error bars over a linear or logarithmic x axis, with a legend.
 //
-// A chart comes in two forms: a file of its own, which explains itself, and an element of an HTML page. The latter is
-// smaller, since a report may have hundreds: lines are drawn by no more points than it takes to look the same, and
-// tooltips are left to the script of the page. It says which series is about what (templates/report.js), in attributes:
-// data-plot of the <svg> is the range of x, the left, right, top and bottom of the plot in pixels, and the range of y;
-// of what belongs to a series, data-series is its id, or data-factor where readers can choose it, and data-side the
-// machine it is about.
+// As SVG a chart comes in two forms: a file of its own, which explains itself, with a tooltip on every point, and an
+// element of an HTML page. The latter is smaller, since a report may have hundreds: lines are drawn by no more points
+// than it takes to look the same, and tooltips are left to the script of the page. It says which series is about what
+// (templates/report.js), in attributes: data-plot of the <svg> is the range of x, the left, right, top and bottom of
+// the plot in pixels, and the range of y; of what belongs to a series, data-series is its id, or data-factor where
+// readers can choose it, and data-side the machine it is about.
 #pragma once
 
 #include <optional>
@@ -28,7 +27,7 @@ struct ChartBand {
 };
 
 struct ChartSeries {
-  std::string name;
+  std::string name;        // empty: not in the legend
   std::string id;          // in HTML: of the factor it is about
   int side = 0;            // in HTML: 0 as measured, else the number of the variant
   bool is_chosen = false;  // in HTML: whether a reader can leave it out by its factor
@@ -39,6 +38,8 @@ struct ChartSeries {
   std::optional<double>
       reliable_x;                  // where its own the reliable range ends: a bar across the line, which is pale beyond
   std::vector<ChartPoint> points;  // drawn as markers
+  bool has_filled_points = false;
+  std::vector<ChartBand> error_bars;
   std::vector<ChartBand> inner_band;
   std::vector<ChartBand> outer_band;
 };
@@ -46,7 +47,10 @@ struct ChartSeries {
 struct ChartMark {
   double x = 0;
   std::string label;
+  std::string dashes = "5 4";
 };
+
+enum class LegendPlace { kNone, kAbove, kInside };
 
 struct Chart {
   std::string title;        // also read out by screen readers
@@ -54,8 +58,11 @@ struct Chart {
   std::string x_label;
   std::string y_label;
   bool log_x = true;
-  std::optional<double> y_max;    // at least this much is shown
-  std::optional<double> split_x;  // where measurement ends and extrapolation begins
+  bool log_y = false;
+  std::vector<std::string> x_names;  // of x = 0, 1, 2, ...; those too many are left out
+  std::optional<double> y_min;       // where a linear y axis begins, or a little before; none: 0
+  std::optional<double> y_max;       // at least this much is shown
+  std::optional<double> split_x;     // where measurement ends and extrapolation begins
   std::string split_label;
   std::optional<double> reliable_to_x;  // where the reliable range ends: a line, and grey beyond
   std::string reliable_label;
@@ -65,10 +72,14 @@ struct Chart {
   std::vector<std::string> sides;  // in HTML: machines whose curves the script lays over these, from side 1 on
   int width = 720;
   int height = 380;
-  bool legend = true;
+  LegendPlace legend = LegendPlace::kAbove;
+  bool has_script = true;  // in HTML: the page's script finds its way in the chart, so that it needs no tooltips
 };
 
 // A complete <svg> element. `standalone`: with name space and white ground, for a file of its own.
 std::string RenderSvg(const Chart& chart, bool standalone);
+
+// A LaTeX document whose only page is the chart.
+std::string RenderTikz(const Chart& chart);
 
 }  // namespace farscale

@@ -1,13 +1,13 @@
 #include "plot/heat_map.h"
-#include "results/reported_losses.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
+#include "plot/cells.h"
 #include "plot/svg.h"
+#include "results/reported_losses.h"
 
 namespace farscale {
 namespace {
@@ -18,6 +18,7 @@ constexpr const char* kHeat = "#d55e00";  // the style sheet shows it lighter on
 
 constexpr double kMapWidth = 300, kMapHeight = 140, kBarWidth = 70, kMapGap = 8;
 constexpr double kLabelWidth = 40, kLabelHeight = 16, kStep = 10, kScaleWidth = 260;
+const Fill kGround{kFaint, 0.1};
 
 std::size_t LevelOf(double value, double most) {
   if (value <= 0 || most <= 0) return 0;
@@ -30,136 +31,140 @@ std::size_t LevelOf(double value, const HeatScale& scale) {
   return std::clamp<std::size_t>(LevelOf(value - scale.low, scale.high - scale.low), 1, kLevels);
 }
 
-// Cells of one strength are one path, neighbours in a row one stroke of it.
-template <typename LevelOfValue>
-std::string Cells(const LossRaster& raster, LevelOfValue level_of) {
-  std::array<std::string, kLevels + 1> strokes;
-  for (std::size_t row = 0; row < raster.rows && !raster.cells.empty(); ++row) {
-    const double* cells = &raster.cells[row * raster.columns];
-    for (std::size_t column = 0; column < raster.columns;) {
-      const std::size_t level = level_of(cells[column]), first = column;
-      while (column < raster.columns && level_of(cells[column]) == level) ++column;
-      if (level > 0) strokes[level] += fmt::format("M{} {}.5h{}", first, row, column - first);
-    }
+// Where a map and the labels of its edges lie, and how large its cells are.
+struct MapLayout {
+  double cell_width = 1, cell_height = 1;
+  Box box;
+
+  MapLayout(const LossRaster& raster, double width, double height)
+      : cell_width(width), cell_height(height), box{kLabelWidth, 0, 0, 0} {
+    box.right = box.left + cell_width * static_cast<double>(raster.columns);
+    box.bottom = cell_height * static_cast<double>(raster.rows);
   }
-  std::string text;
-  for (std::size_t level = 1; level <= kLevels; ++level) {
-    if (strokes[level].empty()) continue;
-    text += fmt::format("<path stroke=\"{}\" stroke-opacity=\"{:.3g}\" d=\"{}\"/>", kHeat,
-                        static_cast<double>(level) / kLevels, strokes[level]);
-  }
-  return text;
-}
+};
 
 // Pixels of a cell in a direction with so many of them.
 double CellSize(std::size_t cells, double room, double most) {
   return cells == 0 ? most : std::min(most, room / static_cast<double>(cells));
 }
 
-std::string Open(double width, double height, const std::string& title, const std::string& description,
-                 bool standalone = false) {
-  return fmt::format(
-             "<svg {} role=\"img\" font-size=\"11\" viewBox=\"0 0 {} {}\" width=\"{}\" height=\"{}\">",
-             standalone ? fmt::format("xmlns=\"http://www.w3.org/2000/svg\" {}", kSvgFont) : "class=\"chart heat\"",
-             Pixel(width), Pixel(height), Pixel(width), Pixel(height)) +
-         fmt::format("<title>{}</title><desc>{}</desc>{}", EscapeXml(title), EscapeXml(description),
-                     standalone ? "<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>" : "");
+double LargestOf(const LossRaster& raster) {
+  return raster.cells.empty() ? 0 : *std::max_element(raster.cells.begin(), raster.cells.end());
 }
 
-std::string Ground(double left, double width, double height, const char* outline, double top = 0) {
-  return fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"#66727f\" fill-opacity=\".1\"{}/>",
-                     Pixel(left), Pixel(top), Pixel(width), Pixel(height), outline);
+SvgCanvas Open(double width, double height, const std::string& title, const std::string& description,
+               bool standalone = false) {
+  return SvgCanvas({.width = kLabelWidth + width,
+                    .height = height,
+                    .title = title,
+                    .description = description,
+                    .standalone = standalone,
+                    .attributes = " class=\"chart heat\"",
+                    .font_size = 11});
 }
 
-std::string Scaled(const std::string& cells, double cell_width, double cell_height) {
-  return fmt::format("<g fill=\"none\" shape-rendering=\"crispEdges\" transform=\"scale({:.4g} {:.4g})\">{}</g>",
-                     cell_width, cell_height, cells);
+double StrengthOf(std::size_t level) { return static_cast<double>(level) / kLevels; }
+
+template <typename LevelOfValue>
+void DrawCells(SvgCanvas& canvas, const LossRaster& raster, const MapLayout& layout, LevelOfValue level_of) {
+  if (raster.cells.empty()) return;
+  const auto paths = PathsOfCells(
+      raster.rows, raster.columns, std::size_t{0},
+      [&](std::size_t row, std::size_t column) { return level_of(raster.cells[row * raster.columns + column]); });
+  canvas.OpenGroup(AttributesOfCells(layout.box, layout.cell_width, layout.cell_height));
+  for (const auto& [level, path] : paths) canvas.Path(path, {kHeat, 1, "", StrengthOf(level)});
+  canvas.CloseGroup();
 }
 
-std::string Map(const LossRaster& raster, double cell_width, double cell_height) {
-  const double most = raster.cells.empty() ? 0 : *std::max_element(raster.cells.begin(), raster.cells.end());
-  return Scaled(Cells(raster, [&](double value) { return LevelOf(value, most); }), cell_width, cell_height);
-}
-
-std::string RowSums(const LossRaster& raster, double left, double cell_height) {
+// The sum of every row as a bar on the right.
+void DrawRowSums(SvgCanvas& canvas, const LossRaster& raster, const MapLayout& layout) {
   const LossRaster sums = Joined(raster, raster.rows, 1);
-  const double most = sums.cells.empty() ? 0 : *std::max_element(sums.cells.begin(), sums.cells.end());
-  if (most <= 0) return "";
-  std::string outline = fmt::format("M{} 0", Pixel(left));
-  for (const double sum : sums.cells) {
-    outline += fmt::format("H{}v{:.4g}", Pixel(left + kBarWidth * sum / most), cell_height);
+  const double most = LargestOf(sums), left = layout.box.right + kMapGap;
+  if (most <= 0) return;
+  std::vector<Spot> outline = {{left, 0}};
+  for (std::size_t row = 0; row < sums.cells.size(); ++row) {
+    const double right = left + kBarWidth * sums.cells[row] / most;
+    outline.push_back({right, layout.cell_height * static_cast<double>(row)});
+    outline.push_back({right, layout.cell_height * static_cast<double>(row + 1)});
   }
-  return fmt::format("<path fill=\"#66727f\" fill-opacity=\".7\" d=\"{}H{}z\"/>", outline, Pixel(left));
+  outline.push_back({left, layout.box.bottom});
+  canvas.Polygon(outline, {kFaint, 0.7});
 }
 
-std::string Label(double x, double y, const char* anchor, const std::string& text) {
-  return fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"{}\" fill=\"#66727f\">{}</text>", Pixel(x), Pixel(y),
-                     anchor, EscapeXml(text));
+void DrawLabel(Canvas& canvas, double x, double y, Anchor anchor, const std::string& text) {
+  canvas.Text({x, y}, text, {anchor, kFaint});
 }
 
 // From the weakest to the strongest colour.
-std::string Scale(double y, const std::string& strongest, const std::string& weakest = "0", double left = kLabelWidth) {
-  std::string scale = Label(left - 4, y + 9, "end", weakest) + Ground(left, kLevels * kStep, kStep, "", y);
+void DrawStrengths(Canvas& canvas, double y, const std::string& strongest, const std::string& weakest = "0",
+                   double left = kLabelWidth) {
+  DrawLabel(canvas, left - 4, y + 9, Anchor::kEnd, weakest);
+  canvas.Rect({left, y, left + kLevels * kStep, y + kStep}, kGround);
   for (std::size_t level = 1; level <= kLevels; ++level) {
-    scale += fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"{}\" fill-opacity=\"{:.3g}\"/>",
-                         Pixel(left + kStep * static_cast<double>(level - 1)), Pixel(y), Pixel(kStep), Pixel(kStep),
-                         kHeat, static_cast<double>(level) / kLevels);
+    const double right = left + kStep * static_cast<double>(level);
+    canvas.Rect({right - kStep, y, right, y + kStep}, {kHeat, StrengthOf(level)});
   }
-  return scale + Label(left + kLevels * kStep + 4, y + 9, "start", strongest);
+  DrawLabel(canvas, left + kLevels * kStep + 4, y + 9, Anchor::kStart, strongest);
 }
 
 // The first and last of rows and columns at the edges of a map.
-std::string Edges(const HeatLabels& labels, double width, double height) {
-  const double below = height + kLabelHeight;
-  std::string text = Label(kLabelWidth - 4, 9, "end", labels.top);
-  if (labels.bottom != labels.top && height > 20) text += Label(kLabelWidth - 4, height, "end", labels.bottom);
-  text += Label(kLabelWidth, below - 4, "start", labels.left);
-  if (labels.right != labels.left && width > 40) text += Label(kLabelWidth + width, below - 4, "end", labels.right);
-  return text;
+void DrawEdges(Canvas& canvas, const HeatLabels& labels, const Box& box) {
+  const double y = box.bottom + kLabelHeight - 4;
+  DrawLabel(canvas, box.left - 4, 9, Anchor::kEnd, labels.top);
+  if (labels.bottom != labels.top && box.height() > 20) {
+    DrawLabel(canvas, box.left - 4, box.bottom, Anchor::kEnd, labels.bottom);
+  }
+  DrawLabel(canvas, box.left, y, Anchor::kStart, labels.left);
+  if (labels.right != labels.left && box.width() > 40) DrawLabel(canvas, box.right, y, Anchor::kEnd, labels.right);
 }
 
 }  // namespace
 
 std::string RenderHeatMap(const LossRaster& raster, const HeatLabels& labels, const std::string& title,
                           const std::string& description) {
-  const double cell_width = CellSize(raster.columns, kMapWidth, 24),
-               cell_height = CellSize(raster.rows, kMapHeight, 14);
-  const double width = cell_width * static_cast<double>(raster.columns),
-               height = cell_height * static_cast<double>(raster.rows), below = height + kLabelHeight;
-  std::string text =
-      Open(kLabelWidth + std::max(width + kMapGap + kBarWidth, kScaleWidth), below + kStep + 2, title, description);
-  text += Edges(labels, width, height);
-  text += fmt::format("<g transform=\"translate({} 0)\">", Pixel(kLabelWidth)) + Ground(0, width, height, "") +
-          Map(raster, cell_width, cell_height) + RowSums(raster, width + kMapGap, cell_height) + "</g>";
-  return text + Scale(below, labels.strongest) + "</svg>";
+  const MapLayout layout(raster, CellSize(raster.columns, kMapWidth, 24), CellSize(raster.rows, kMapHeight, 14));
+  const double below = layout.box.bottom + kLabelHeight, most = LargestOf(raster);
+  SvgCanvas canvas =
+      Open(std::max(layout.box.width() + kMapGap + kBarWidth, kScaleWidth), below + kStep + 2, title, description);
+  DrawEdges(canvas, labels, layout.box);
+  canvas.Rect(layout.box, kGround);
+  DrawCells(canvas, raster, layout, [&](double value) { return LevelOf(value, most); });
+  DrawRowSums(canvas, raster, layout);
+  DrawStrengths(canvas, below, labels.strongest);
+  return canvas.Close();
 }
 
 std::string RenderGridMap(const LossRaster& grid, std::size_t planes, const std::string& strongest,
                           const std::string& title, const std::string& description) {
   const double cell = std::min(CellSize(grid.columns, kMapWidth, 20), CellSize(grid.rows, kMapHeight, 20));
-  const double height = cell * static_cast<double>(grid.rows), width = cell * static_cast<double>(grid.columns);
-  const char* outline = planes > 1 ? " stroke=\"#66727f\" stroke-width=\".5\"" : "";
-  std::string ground;
+  const MapLayout layout(grid, cell, cell);
+  const double below = layout.box.bottom + kMapGap, most = LargestOf(grid);
+  SvgCanvas canvas = Open(std::max(layout.box.width(), kScaleWidth), below + kStep + 2, title, description);
+  Fill ground = kGround;
+  if (planes > 1) ground.attributes = " stroke=\"#66727f\" stroke-width=\".5\"";
   // A column lies between planes.
-  const double plane = (width + cell) / static_cast<double>(planes);
-  for (std::size_t i = 0; i < planes; ++i)
-    ground += Ground(static_cast<double>(i) * plane, planes > 1 ? plane - cell : width, height, outline);
-  return Open(kLabelWidth + std::max(width, kScaleWidth), height + kMapGap + kStep + 2, title, description) +
-         fmt::format("<g transform=\"translate({} 0)\">", Pixel(kLabelWidth)) + ground + Map(grid, cell, cell) +
-         "</g>" + Scale(height + kMapGap, strongest) + "</svg>";
+  const double gap = planes > 1 ? cell : 0, plane = (layout.box.width() + gap) / static_cast<double>(planes);
+  for (std::size_t i = 0; i < planes; ++i) {
+    const double left = layout.box.left + static_cast<double>(i) * plane;
+    canvas.Rect({left, 0, left + plane - gap, layout.box.bottom}, ground);
+  }
+  DrawCells(canvas, grid, layout, [&](double value) { return LevelOf(value, most); });
+  DrawStrengths(canvas, below, strongest);
+  return canvas.Close();
 }
 
 std::string RenderLoadMap(const LossRaster& loads, const HeatScale& scale, const HeatLabels& labels,
                           const std::string& title, const std::string& description, bool standalone) {
-  constexpr double kTileWidth = 340, kTileHeight = 190, kScaleLeft = kLabelWidth + 70, kScaleRoom = 260;
-  const double cell_width = CellSize(loads.columns, kTileWidth, 24), cell_height = CellSize(loads.rows, kTileHeight, 14);
-  const double width = cell_width * static_cast<double>(loads.columns),
-               height = cell_height * static_cast<double>(loads.rows), below = height + kLabelHeight;
-  const std::string cells = Cells(loads, [&](double value) { return LevelOf(value, scale); });
-  return Open(kLabelWidth + std::max(width, kScaleRoom), below + kStep + kMapGap, title, description, standalone) +
-         Edges(labels, width, height) + fmt::format("<g transform=\"translate({} 0)\">", Pixel(kLabelWidth)) +
-         Ground(0, width, height, "") + Scaled(cells, cell_width, cell_height) + "</g>" +
-         Scale(below + 2, scale.high_text, scale.low_text, kScaleLeft) + "</svg>";
+  constexpr double kTileWidth = 340, kTileHeight = 190, kScaleLeft = kLabelWidth + 70;
+  const MapLayout layout(loads, CellSize(loads.columns, kTileWidth, 24), CellSize(loads.rows, kTileHeight, 14));
+  const double below = layout.box.bottom + kLabelHeight;
+  SvgCanvas canvas =
+      Open(std::max(layout.box.width(), kScaleWidth), below + kStep + kMapGap, title, description, standalone);
+  DrawEdges(canvas, labels, layout.box);
+  canvas.Rect(layout.box, kGround);
+  DrawCells(canvas, loads, layout, [&](double value) { return LevelOf(value, scale); });
+  DrawStrengths(canvas, below + 2, scale.high_text, scale.low_text, kScaleLeft);
+  return canvas.Close();
 }
 
 }  // namespace farscale

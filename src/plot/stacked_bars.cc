@@ -5,93 +5,59 @@
 #include <algorithm>
 #include <cmath>
 
+#include "plot/axes.h"
+#include "plot/legend.h"
 #include "plot/svg.h"
 
 namespace farscale {
 namespace {
 
-constexpr int kBarsWidth = 560;
-constexpr double kBarsLeft = 14, kBarsRight = kBarsWidth - 74;  // room for the sums
-constexpr double kLegendTop = 42, kLegendRow = 18, kBar = 16, kName = 16, kRow = kName + kBar + 10;
+constexpr double kBarsWidth = 560, kBarsLeft = 14, kBarsRight = kBarsWidth - 74;  // room for the sums
+constexpr double kBarsTop = 42, kBar = 16, kNameHeight = 16, kBarsRow = kNameHeight + kBar + 10;
 
-class Bars {
- public:
-  explicit Bars(const StackedBars& bars) : bars_(bars) {
-    for (const StackedBar& bar : bars.bars) {
-      double sum = 0;
-      for (const double seconds : bar.seconds) sum += std::max(0.0, seconds);
-      most_ = std::max(most_, sum);
-    }
-    if (!(most_ > 0)) most_ = 1;
-    LayOutLegend();
-  }
-
-  std::string Render(bool standalone) {
-    const double top = kLegendTop + kLegendRow * legend_rows_;
-    const double bottom = top + kRow * static_cast<double>(bars_.bars.size());
-    svg_.Open(kBarsWidth, static_cast<int>(std::ceil(bottom + 44)), bars_.title, bars_.description, standalone, kBarsLeft,
-              standalone ? "" : " class=\"chart\"");
-    Axis(top, bottom);
-    Legend();
-    for (std::size_t i = 0; i < bars_.bars.size(); ++i) Bar(bars_.bars[i], top + kRow * static_cast<double>(i));
-    return svg_.Close();
-  }
-
- private:
-  double X(double seconds) const { return kBarsLeft + seconds / most_ * (kBarsRight - kBarsLeft); }
-
-  void LayOutLegend() {
-    double x = kBarsLeft;
-    for (const BarPart& part : bars_.parts) {
-      const double width = 30 + 6.6 * static_cast<double>(part.name.size());
-      if (x + width > kBarsWidth && x > kBarsLeft) {
-        x = kBarsLeft;
-        ++legend_rows_;
-      }
-      legend_.push_back({x, kLegendTop + kLegendRow * (legend_rows_ - 1)});
-      x += width;
-    }
-  }
-
-  void Legend() {
-    for (std::size_t i = 0; i < bars_.parts.size(); ++i) {
-      const auto [x, y] = legend_[i];
-      svg_.Rect(x, y - 10, 12, 12, PaletteColor(bars_.parts[i].color));
-      svg_.Text(x + 18, y, bars_.parts[i].name, "start", kInk);
-    }
-  }
-
-  void Axis(double top, double bottom) {
-    const TimeUnit unit = UnitFor(most_);
-    const double step = NiceStep(most_ / unit.seconds, 5);
-    for (int i = 0; i * step <= most_ / unit.seconds * (1 + 1e-9); ++i) {
-      const double x = X(i * step * unit.seconds);
-      svg_.Line(x, top - 4, x, bottom, kGrid);
-      svg_.Text(x, bottom + 16, TickText(i * step), i == 0 ? "start" : "middle", kFaint);
-    }
-    svg_.Text((kBarsLeft + kBarsRight) / 2, bottom + 36, fmt::format("{} ({})", bars_.axis, unit.name), "middle", kInk);
-  }
-
-  void Bar(const StackedBar& bar, double top) {
-    svg_.Text(kBarsLeft, top + kName - 4, bar.name, "start", kInk);
+double LongestOf(const StackedBars& bars) {
+  double most = 0;
+  for (const StackedBar& bar : bars.bars) {
     double sum = 0;
-    for (std::size_t i = 0; i < bar.seconds.size(); ++i) {
-      const double seconds = std::max(0.0, bar.seconds[i]), width = X(sum + seconds) - X(sum);
-      if (width >= 0.05) svg_.Rect(X(sum), top + kName, width, kBar, PaletteColor(bars_.parts[i].color));
-      sum += seconds;
-    }
-    svg_.Text(X(sum) + 6, top + kName + kBar - 4, bar.text, "start", kInk);
+    for (const double seconds : bar.seconds) sum += std::max(0.0, seconds);
+    most = std::max(most, sum);
   }
+  return most > 0 ? most : 1;
+}
 
-  const StackedBars& bars_;
-  Svg svg_;
-  double most_ = 0;
-  std::vector<std::pair<double, double>> legend_;
-  int legend_rows_ = 1;
-};
+void DrawBar(Canvas& canvas, const StackedBar& bar, const std::vector<BarPart>& parts, const Scale& scale, double top) {
+  canvas.Text({kBarsLeft, top + kNameHeight - 4}, bar.name, {});
+  double sum = 0;
+  for (std::size_t i = 0; i < bar.seconds.size(); ++i) {
+    const double from = scale.At(sum);
+    sum += std::max(0.0, bar.seconds[i]);
+    const Box box{from, top + kNameHeight, scale.At(sum), top + kNameHeight + kBar};
+    if (box.width() >= 0.05) canvas.Rect(box, {PaletteColor(parts[i].color)});
+  }
+  canvas.Text({scale.At(sum) + 6, top + kNameHeight + kBar - 4}, bar.text, {});
+}
 
 }  // namespace
 
-std::string RenderStackedBars(const StackedBars& bars, bool standalone) { return Bars(bars).Render(standalone); }
+std::string RenderStackedBars(const StackedBars& bars, bool standalone) {
+  std::vector<LegendEntry> entries;
+  for (const BarPart& part : bars.parts) entries.push_back({.name = part.name, .area = Fill{PaletteColor(part.color)}});
+  const Legend legend(std::move(entries), kBarsLeft, kBarsWidth, kBarsTop);
+  const Box box{kBarsLeft, kBarsTop + legend.height(), kBarsRight,
+                kBarsTop + legend.height() + kBarsRow * static_cast<double>(bars.bars.size())};
+  SvgCanvas canvas({kBarsWidth, std::ceil(box.bottom + kBelowAxis), bars.title, bars.description, standalone, kBarsLeft,
+                    " class=\"chart\""});
+  const double longest = LongestOf(bars);
+  const TimeUnit unit = UnitFor(longest);
+  const Scale scale = LinearScale(0, longest, box.left, box.right, 5, unit.seconds);
+  DrawXAxis(canvas, box, {scale, scale.Ticks(unit.seconds), fmt::format("{} ({})", bars.axis, unit.name)});
+  legend.Draw(canvas);
+  double top = box.top;
+  for (const StackedBar& bar : bars.bars) {
+    DrawBar(canvas, bar, bars.parts, scale, top);
+    top += kBarsRow;
+  }
+  return canvas.Close();
+}
 
 }  // namespace farscale

@@ -3,17 +3,55 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <cmath>
+#include <utility>
 
 namespace farscale {
 namespace {
 
-constexpr std::array<const char*, 8> kPalette = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
-                                                 "#56b4e9", "#b8860b", "#000000", "#7f7f7f"};
+constexpr const char* kFont = "font-family=\"system-ui,'Segoe UI','DejaVu Sans',Helvetica,Arial,sans-serif\"";
+
+std::string AttributesOf(const Stroke& stroke) {
+  std::string text = fmt::format(" stroke=\"{}\"", stroke.color);
+  if (stroke.width != 1) text += fmt::format(" stroke-width=\"{:g}\"", stroke.width);
+  if (!stroke.dashes.empty()) text += fmt::format(" stroke-dasharray=\"{}\"", stroke.dashes);
+  if (stroke.opacity != 1) text += fmt::format(" stroke-opacity=\"{:g}\"", stroke.opacity);
+  return text + stroke.attributes;
+}
+
+std::string AttributesOf(const Fill& fill) {
+  const std::string opacity = fill.opacity == 1 ? "" : fmt::format(" fill-opacity=\"{:.3g}\"", fill.opacity);
+  return fmt::format(" fill=\"{}\"{}{}", fill.color, opacity, fill.attributes);
+}
+
+std::string AttributesOf(const TextStyle& style) {
+  std::string text;
+  if (style.anchor != Anchor::kStart) {
+    text += fmt::format(" text-anchor=\"{}\"", style.anchor == Anchor::kEnd ? "end" : "middle");
+  }
+  text += fmt::format(" fill=\"{}\"", style.color);
+  if (style.is_bold) text += " font-weight=\"600\"";
+  if (style.size > 0) text += fmt::format(" font-size=\"{:g}\"", style.size);
+  return text;
+}
+
+std::string Joined(const std::vector<Spot>& spots) {
+  std::string text;
+  for (const Spot& spot : spots) text += (text.empty() ? "" : " ") + Pixel(spot.x) + "," + Pixel(spot.y);
+  return text;
+}
+
+std::string Corner(const Box& box) {
+  return fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"", Pixel(box.left), Pixel(box.top),
+                     Pixel(box.width()), Pixel(box.height()));
+}
 
 }  // namespace
 
-std::string PaletteColor(int index) { return kPalette[static_cast<std::size_t>(index) % kPalette.size()]; }
+std::string PaletteColor(int index) {
+  constexpr std::array<const char*, 8> kPalette = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
+                                                   "#56b4e9", "#b8860b", "#000000", "#7f7f7f"};
+  return kPalette[static_cast<std::size_t>(index) % kPalette.size()];
+}
 
 std::string EscapeXml(const std::string& text) {
   std::string escaped;
@@ -38,52 +76,84 @@ std::string Pixel(double value) {
   return text == "-0" ? "0" : text;
 }
 
-double NiceStep(double span, int wanted) {
-  const double raw = span / wanted;
-  const double power = std::pow(10, std::floor(std::log10(raw)));
-  for (const double factor : {1.0, 2.0, 5.0}) {
-    if (factor * power >= 0.9 * raw) return factor * power;
+SvgCanvas::SvgCanvas(const SvgFrame& frame) {
+  const std::string width = Pixel(frame.width), height = Pixel(frame.height);
+  text_ = fmt::format("<svg {}role=\"img\" viewBox=\"0 0 {} {}\" width=\"{}\" height=\"{}\" font-size=\"{:g}\"{}>",
+                      frame.standalone ? fmt::format("xmlns=\"http://www.w3.org/2000/svg\" {} ", kFont) : "", width,
+                      height, width, height, frame.font_size, frame.standalone ? "" : frame.attributes);
+  text_ += "<title>" + EscapeXml(frame.title) + "</title><desc>" + EscapeXml(frame.description) + "</desc>";
+  if (frame.standalone) text_ += fmt::format("<rect width=\"100%\" height=\"100%\" fill=\"{}\"/>", kPaper);
+  if (frame.title_x) Text({*frame.title_x, 20}, frame.title, {.size = 14, .is_bold = true});
+}
+
+void SvgCanvas::Polyline(const std::vector<Spot>& spots, const Stroke& stroke) {
+  text_ += fmt::format("<polyline points=\"{}\" fill=\"none\"{}/>", Joined(spots), AttributesOf(stroke));
+}
+
+void SvgCanvas::Lines(const std::vector<Spot>& ends, const Stroke& stroke) {
+  std::string path;
+  for (std::size_t i = 0; i + 1 < ends.size(); i += 2) {
+    const auto [x1, y1] = ends[i];
+    const auto [x2, y2] = ends[i + 1];
+    path += fmt::format("M{} {}", Pixel(x1), Pixel(y1));
+    path += y1 == y2 ? "H" + Pixel(x2) : x1 == x2 ? "V" + Pixel(y2) : fmt::format("L{} {}", Pixel(x2), Pixel(y2));
   }
-  return 10 * power;
+  if (!path.empty()) Path(path, stroke);
 }
 
-TimeUnit UnitFor(double seconds) {
-  if (seconds < 1e-6) return {"ns", 1e-9};
-  if (seconds < 1e-3) return {"µs", 1e-6};
-  if (seconds < 1) return {"ms", 1e-3};
-  return {"s", 1};
+void SvgCanvas::Line(Spot from, Spot to, const Stroke& stroke) {
+  text_ += fmt::format("<line x1=\"{}\" y1=\"{}\" x2=\"{}\" y2=\"{}\"{}/>", Pixel(from.x), Pixel(from.y), Pixel(to.x),
+                       Pixel(to.y), AttributesOf(stroke));
 }
 
-std::string TickText(double value) { return fmt::format("{:g}", std::round(value * 1e6) / 1e6); }
-
-void Svg::Open(int width, int height, const std::string& title, const std::string& description, bool standalone,
-               double title_x, const std::string& more) {
-  text_ = fmt::format("<svg {}role=\"img\" viewBox=\"0 0 {} {}\" width=\"{}\" height=\"{}\" {} font-size=\"12\"{}>",
-                      standalone ? "xmlns=\"http://www.w3.org/2000/svg\" " : "", width, height, width, height,
-                      standalone ? kSvgFont : "", more);
-  text_ += "<title>" + EscapeXml(title) + "</title><desc>" + EscapeXml(description) + "</desc>";
-  if (standalone) text_ += "<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>";
-  Text(title_x, 20, title, "start", kInk, "font-weight=\"600\" font-size=\"14\"");
+void SvgCanvas::Polygon(const std::vector<Spot>& spots, const Fill& fill) {
+  text_ += fmt::format("<polygon points=\"{}\"{}/>", Joined(spots), AttributesOf(fill));
 }
 
-void Svg::Text(double x, double y, const std::string& text, const char* anchor, const char* color,
-               const std::string& more) {
-  const std::string anchored = std::string_view(anchor) == "start" ? "" : fmt::format(" text-anchor=\"{}\"", anchor);
-  text_ += fmt::format("<text x=\"{}\" y=\"{}\"{} fill=\"{}\"{}{}>{}</text>", Pixel(x), Pixel(y), anchored, color,
-                       more.empty() ? "" : " ", more, EscapeXml(text));
+void SvgCanvas::Rect(const Box& box, const Fill& fill) { text_ += Corner(box) + AttributesOf(fill) + "/>"; }
+
+// Strokes without length that have round ends.
+void SvgCanvas::Markers(const std::vector<Spot>& spots, const Marker& marker, const std::string& attributes) {
+  if (spots.empty()) return;
+  std::string dots;
+  for (const Spot& spot : spots) dots += fmt::format("M{} {}h0", Pixel(spot.x), Pixel(spot.y));
+  OpenGroup(" fill=\"none\" stroke-linecap=\"round\"" + attributes);
+  Path(dots, {marker.color, 2 * marker.radius + 2});
+  if (!marker.is_filled) Path(dots, {kPaper, 2 * marker.radius - 2});
+  CloseGroup();
 }
 
-void Svg::Line(double x1, double y1, double x2, double y2, const char* color, const std::string& more) {
-  text_ += fmt::format("<line x1=\"{}\" y1=\"{}\" x2=\"{}\" y2=\"{}\" stroke=\"{}\" {}/>", Pixel(x1), Pixel(y1),
-                       Pixel(x2), Pixel(y2), color, more);
+void SvgCanvas::MarkerWithTooltip(Spot at, const Marker& marker, const std::string& tooltip) {
+  text_ += fmt::format("<circle cx=\"{}\" cy=\"{}\" r=\"{:g}\" fill=\"{}\" stroke=\"{}\" stroke-width=\"2\">",
+                       Pixel(at.x), Pixel(at.y), marker.radius, marker.is_filled ? marker.color : kPaper, marker.color);
+  text_ += "<title>" + EscapeXml(tooltip) + "</title></circle>";
 }
 
-void Svg::Rect(double x, double y, double width, double height, const std::string& fill, const std::string& more) {
-  text_ += fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"{}\"{}/>", Pixel(x), Pixel(y),
-                       Pixel(width), Pixel(height), fill, more);
+void SvgCanvas::Tooltip(const Box& box, const std::string& tooltip) {
+  text_ += Corner(box) + " opacity=\"0\"><title>" + EscapeXml(tooltip) + "</title></rect>";
 }
 
-std::string Svg::Close() {
+void SvgCanvas::Text(Spot at, const std::string& text, const TextStyle& style) {
+  const std::string turn =
+      style.is_upright ? fmt::format(" transform=\"rotate(-90 {} {})\"", Pixel(at.x), Pixel(at.y)) : "";
+  text_ += fmt::format("<text x=\"{}\" y=\"{}\"{}{}>{}</text>", Pixel(at.x), Pixel(at.y), AttributesOf(style), turn,
+                       EscapeXml(text));
+}
+
+void SvgCanvas::Labels(const std::vector<Label>& labels, const TextStyle& style) {
+  if (labels.empty()) return;
+  OpenGroup(AttributesOf(style));
+  for (const auto& [at, text] : labels) {
+    text_ += fmt::format("<text x=\"{}\" y=\"{}\">{}</text>", Pixel(at.x), Pixel(at.y), EscapeXml(text));
+  }
+  CloseGroup();
+}
+
+void SvgCanvas::Path(const std::string& path, const Stroke& stroke) {
+  text_ += fmt::format("<path{} d=\"{}\"/>", AttributesOf(stroke), path);
+}
+
+std::string SvgCanvas::Close() {
   text_ += "</svg>";
   return std::move(text_);
 }

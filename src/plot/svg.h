@@ -1,20 +1,15 @@
-// What our SVG figures have in common: colours, numbers, round steps, text, and the element around them.
+// Pictures as SVG: our own small writer, because a report must be one offline file, print well and be the same bytes on
+// every run.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "plot/canvas.h"
+
 namespace farscale {
-
-inline constexpr const char* kInk = "#1f2933";
-inline constexpr const char* kFaint = "#66727f";
-inline constexpr const char* kGrid = "#e3e7eb";
-// The attribute that files of their own need.
-inline constexpr const char* kSvgFont = "font-family=\"system-ui,'Segoe UI','DejaVu Sans',Helvetica,Arial,sans-serif\"";
-
-// "#0072b2" and so on; easily told apart, also by colour-blind readers [Okabe08].
-std::string PaletteColor(int index);
 
 // Text for XML and HTML, outside and inside of attributes.
 std::string EscapeXml(const std::string& text);
@@ -22,32 +17,37 @@ std::string EscapeXml(const std::string& text);
 // Pixels with one decimal, or none: precise enough, and the same text on every machine.
 std::string Pixel(double value);
 
-// Steps of 1, 2 or 5 times a power of ten, about `wanted` of them in a span.
-double NiceStep(double span, int wanted);
-
-// The unit in which times up to so many seconds are easy to read: 0.0123 -> ms.
-struct TimeUnit {
-  const char* name;
-  double seconds;
+// The element around a picture. Title and description are read out by screen readers.
+struct SvgFrame {
+  double width = 0, height = 0;
+  std::string title = "", description = "";
+  bool standalone = false;             // with name space and white ground, for a file of its own
+  std::optional<double> title_x = {};  // where the title is drawn, if it is
+  std::string attributes = "";         // of the element in a page
+  double font_size = 12;
 };
-TimeUnit UnitFor(double seconds);
 
-// A multiple of a round step, without the last digits of floating point.
-std::string TickText(double value);
-
-// What is drawn, as text that grows.
-class Svg {
+class SvgCanvas : public Canvas {
  public:
-  // `standalone`: with name space and white ground, for a file of its own. Title and description are read out by
-  // screen readers; the title is drawn too. `more` attributes are put into the element.
-  void Open(int width, int height, const std::string& title, const std::string& description, bool standalone,
-            double title_x, const std::string& more = "");
-  void Text(double x, double y, const std::string& text, const char* anchor, const char* color,
-            const std::string& more = "");
-  void Line(double x1, double y1, double x2, double y2, const char* color, const std::string& more = "");
-  void Rect(double x, double y, double width, double height, const std::string& fill, const std::string& more = "");
+  explicit SvgCanvas(const SvgFrame& frame);
+
+  void Polyline(const std::vector<Spot>& spots, const Stroke& stroke) override;
+  void Lines(const std::vector<Spot>& ends, const Stroke& stroke) override;
+  void Line(Spot from, Spot to, const Stroke& stroke) override;
+  void Polygon(const std::vector<Spot>& spots, const Fill& fill) override;
+  void Rect(const Box& box, const Fill& fill) override;
+  void Markers(const std::vector<Spot>& spots, const Marker& marker, const std::string& attributes) override;
+  void MarkerWithTooltip(Spot at, const Marker& marker, const std::string& tooltip) override;
+  void Tooltip(const Box& box, const std::string& tooltip) override;
+  void Text(Spot at, const std::string& text, const TextStyle& style) override;
+  void Labels(const std::vector<Label>& labels, const TextStyle& style) override;
+  void OpenGroup(const std::string& attributes) override { Append("<g" + attributes + ">"); }
+  void CloseGroup() override { Append("</g>"); }
+
+  // A path that is already text: what only SVG can do.
+  void Path(const std::string& path, const Stroke& stroke);
   void Append(std::string_view text) { text_ += text; }
-  // The whole element; the drawing is done.
+  // The whole element; the picture is done.
   std::string Close();
 
  private:

@@ -47,7 +47,7 @@ ReportData FigureOf(const PhaseProjection& phase, const FactorProjection& projec
   MarkReliableRange(phase, projection.factor, chart);
   chart.width = 430;
   chart.height = 260;
-  chart.legend = false;
+  chart.legend = LegendPlace::kNone;
   chart.y_label = "";
   chart.series = {SeriesOf(projection, true)};
   const std::string name = slug + "-" + Slug(std::string(Describe(projection.factor).id)) + ".svg";

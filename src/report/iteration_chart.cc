@@ -7,6 +7,8 @@
 #include <cmath>
 
 #include "base/format.h"
+#include "plot/axes.h"
+#include "plot/legend.h"
 #include "plot/svg.h"
 #include "report/timeline_picture.h"
 #include "stats/sample_quantiles.h"
@@ -14,11 +16,13 @@
 namespace farscale {
 namespace {
 
-constexpr int kPanelWidth = 860;
+constexpr double kPanelWidth = 860;
 constexpr double kPanelLeft = 76, kPanelRight = kPanelWidth - 14;
 constexpr double kUp = 84, kDown = 34, kPanelGap = 28;  // heights of the parts of a panel
 constexpr double kPanelTop = 74;
 constexpr double kWidestBar = 44;
+
+const Stroke kMedian{kInk, 1, "4 3", 0.6};
 
 enum Bar : std::size_t { kUseful, kRest, kLeftOut, kDisturbed };
 
@@ -36,19 +40,25 @@ class Panels {
       most_ = std::max(most_, count);
     }
     panel_ = kUp + (is_disturbed_ ? kDown : 0) + kPanelGap;
+    const double panels = static_cast<double>(chart.panels.size());
+    box_ = {kPanelLeft, kPanelTop, kPanelRight, kPanelTop + panel_ * panels - kPanelGap};
+    x_ = LinearScale(0.5, static_cast<double>(most_) + 0.5, box_.left, box_.right, 12);
+    x_.step = std::max(1.0, x_.step);
   }
 
   std::string Render(bool standalone) {
     with_tooltips_ = standalone && chart_.with_tooltips;
-    const double bottom = kPanelTop + panel_ * static_cast<double>(chart_.panels.size()) - kPanelGap;
-    svg_.Open(kPanelWidth, static_cast<int>(std::ceil(bottom + 46)), chart_.title, chart_.description, standalone, 14,
-              standalone ? "" : BarData());
-    Legend();
-    for (std::size_t i = 0; i < chart_.panels.size(); ++i) {
-      Panel(chart_.panels[i], kPanelTop + panel_ * static_cast<double>(i));
+    SvgCanvas canvas({kPanelWidth, std::ceil(box_.bottom + kBelowAxis), chart_.title, chart_.description, standalone,
+                      14, BarData()});
+    svg_ = &canvas;
+    DrawLegend();
+    double top = kPanelTop;
+    for (const IterationPanel& panel : chart_.panels) {
+      Panel(panel, {box_.left, top, box_.right, top + kUp});
+      top += panel_;
     }
-    IterationAxis(bottom);
-    return svg_.Close();
+    DrawXAxis(canvas, box_, {x_, x_.Ticks(), "iteration", AxisMarks::kNone});
+    return canvas.Close();
   }
 
  private:
@@ -58,64 +68,47 @@ class Panels {
     return fmt::format(" data-bars=\"{} {} {} {} {} {}\"", kPanelLeft, kPanelRight, most_, kPanelTop, panel_, kUp);
   }
 
-  // Middle of an iteration, which are numbered from 1.
-  double X(double number) const { return kPanelLeft + (number - 0.5) * Slot(); }
-  double Slot() const { return (kPanelRight - kPanelLeft) / static_cast<double>(most_); }
-
-  static std::string StrokeOf(std::size_t bar) {
+  static Stroke StrokeOf(std::size_t bar, double width) {
     switch (bar) {
-      case kUseful: return StateColor(RunState::kComputation);
-      case kRest: return "#7d93ab";
-      case kLeftOut: return "#b9c2cb\" stroke-dasharray=\"1.5 1.5";
-      default: return StateColor(RunState::kWaiting);
+      case kUseful: return {StateColor(RunState::kComputation), width};
+      case kRest: return {"#7d93ab", width};
+      case kLeftOut: return {"#b9c2cb", width, "1.5 1.5"};
+      default: return {StateColor(RunState::kWaiting), width};
     }
   }
 
-  void Legend() {
-    double x = 14;
-    const auto entry = [&](Bar bar, const std::string& text) {
-      svg_.Append(
-          fmt::format("<path d=\"M{} 32v12\" stroke=\"{}\" stroke-width=\"12\"/>", Pixel(x + 6), StrokeOf(bar)));
-      svg_.Text(x + 18, 42, text, "start", kInk);
-      x += 36 + 6.6 * static_cast<double>(text.size());
-    };
-    entry(kUseful, "useful");
-    entry(kRest, "MPI and pauses");
-    if (has_left_out_) entry(kLeftOut, "left out");
-    if (is_disturbed_) entry(kDisturbed, "disturbance");
-    svg_.Line(x, 38, x + 18, 38, kInk, "stroke-dasharray=\"4 3\" stroke-opacity=\".6\"");
-    svg_.Text(x + 24, 42, "median", "start", kInk);
+  void DrawLegend() {
+    std::vector<LegendEntry> entries;
+    const auto add = [&](Bar bar, const char* name) { entries.push_back({.name = name, .line = StrokeOf(bar, 12)}); };
+    add(kUseful, "useful");
+    add(kRest, "MPI and pauses");
+    if (has_left_out_) add(kLeftOut, "left out");
+    if (is_disturbed_) add(kDisturbed, "disturbance");
+    entries.push_back({.name = "median", .line = kMedian});
+    Legend(std::move(entries), 14, box_.right, 42).Draw(*svg_);
   }
 
-  void Panel(const IterationPanel& panel, double top) {
-    const double base = top + kUp;
-    double longest = 0;
+  void Panel(const IterationPanel& panel, const Box& box) {
     std::vector<double> lengths;
-    for (const IterationRecord& record : panel.iterations) {
-      longest = std::max(longest, record.elapsed);
-      lengths.push_back(record.elapsed);
-    }
+    for (const IterationRecord& record : panel.iterations) lengths.push_back(record.elapsed);
+    double longest = *std::max_element(lengths.begin(), lengths.end());
     if (!(longest > 0)) longest = 1;
     const TimeUnit unit = UnitFor(longest);
-    const double step = NiceStep(longest / unit.seconds, 3);
-    const double scale = kUp / longest;
-    for (int i = 0; i * step <= longest / unit.seconds * (1 + 1e-9); ++i) {
-      const double y = base - i * step * unit.seconds * scale;
-      svg_.Line(kPanelLeft, y, kPanelRight, y, i == 0 ? kFaint : kGrid);
-      svg_.Text(kPanelLeft - 8, y + 4, i == 0 ? "0" : TickText(i * step) + " " + unit.name, "end", kFaint,
-                "font-size=\"11\"");
+    const Scale y = LinearScale(0, longest, box.bottom, box.top, 3, unit.seconds);
+    DrawYAxis(*svg_, box, {y, y.Ticks(unit.seconds, std::string(" ") + unit.name), "", AxisMarks::kGridLines, 11});
+    DrawXAxis(*svg_, box, {x_, {}});
+    svg_->Text({box.left, box.top - 6}, panel.name, {.is_bold = true});
+    Bars(panel.iterations, y);
+    const double median = y.At(Median(std::move(lengths)));
+    svg_->Line({box.left, median}, {box.right, median}, kMedian);
+    if (most_disturbed_ > 0) {
+      svg_->Text({box.left - 8, box.bottom + kDown}, FormatPercent(most_disturbed_), {Anchor::kEnd, kFaint, 11});
     }
-    svg_.Text(kPanelLeft, top - 6, panel.name, "start", kInk, "font-weight=\"600\"");
-    Bars(panel.iterations, base, scale);
-    const double median = base - Median(std::move(lengths)) * scale;
-    svg_.Line(kPanelLeft, median, kPanelRight, median, kInk, "stroke-dasharray=\"4 3\" stroke-opacity=\".6\"");
-    if (is_disturbed_ && most_disturbed_ > 0) {
-      svg_.Text(kPanelLeft - 8, base + kDown, FormatPercent(most_disturbed_), "end", kFaint, "font-size=\"11\"");
-    }
-    if (with_tooltips_) Tooltips(panel.iterations, top, base);
+    if (with_tooltips_) Tooltips(panel.iterations, box);
   }
 
-  void Bars(const std::vector<IterationRecord>& iterations, double base, double scale) {
+  void Bars(const std::vector<IterationRecord>& iterations, const Scale& y) {
+    const double base = y.At(0);
     std::array<std::string, 4> paths;
     const auto add = [&](Bar bar, double x, double from, double to) {
       if (std::fabs(from - to) >= 0.05) paths[bar] += fmt::format("M{:.1f} {:.1f}V{:.1f}", x, from, to);
@@ -123,10 +116,9 @@ class Panels {
     double number = 1, widest = 1;
     for (const IterationRecord& record : iterations) {
       const auto count = static_cast<double>(record.iterations);
-      const double x = X(number + (count - 1) / 2);
-      const double end = base - record.elapsed * scale;
+      const double x = x_.At(number + (count - 1) / 2), end = y.At(record.elapsed);
       if (record.IsKept()) {
-        const double useful = base - std::min(record.useful, record.elapsed) * scale;
+        const double useful = y.At(std::min(record.useful, record.elapsed));
         add(kUseful, x, base, useful);
         add(kRest, x, useful, end);
       } else {
@@ -137,16 +129,14 @@ class Panels {
       number += count;
       widest = std::max(widest, count);
     }
-    const double slot = Slot() * widest;
+    const double slot = widest * box_.width() / static_cast<double>(most_);
     const double width = std::min(kWidestBar, slot < 4 ? slot : slot < 12 ? slot - 1 : 0.85 * slot);
-    svg_.Append(fmt::format("<g fill=\"none\" stroke-width=\"{:.2f}\">", width));
     for (std::size_t bar = 0; bar < paths.size(); ++bar) {
-      if (!paths[bar].empty()) svg_.Append(fmt::format("<path stroke=\"{}\" d=\"{}\"/>", StrokeOf(bar), paths[bar]));
+      if (!paths[bar].empty()) svg_->Path(paths[bar], StrokeOf(bar, width));
     }
-    svg_.Append("</g>");
   }
 
-  void Tooltips(const std::vector<IterationRecord>& iterations, double top, double base) {
+  void Tooltips(const std::vector<IterationRecord>& iterations, const Box& box) {
     double number = 1;
     for (const IterationRecord& record : iterations) {
       const auto count = static_cast<double>(record.iterations);
@@ -157,23 +147,15 @@ class Panels {
                           FormatFactor(record.load_balance));
       if (record.disturbance) text += ", disturbance " + FormatPercent(*record.disturbance);
       if (record.left_out > 0) text += record.reason.empty() ? ", left out" : ", left out: " + record.reason;
-      svg_.Append(fmt::format(
-          "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" opacity=\"0\"><title>{}</title></rect>",
-          Pixel(kPanelLeft + (number - 1) * Slot()), Pixel(top), Pixel(Slot() * count), Pixel(base - top), EscapeXml(text)));
+      svg_->Tooltip({x_.At(number - 0.5), box.top, x_.At(number + count - 0.5), box.bottom}, text);
       number += count;
     }
   }
 
-  void IterationAxis(double bottom) {
-    const double step = std::max(1.0, NiceStep(static_cast<double>(most_), 12));
-    for (double number = step; number <= static_cast<double>(most_); number += step) {
-      svg_.Text(X(number), bottom + 16, FormatCores(number), "middle", kFaint);
-    }
-    svg_.Text((kPanelLeft + kPanelRight) / 2, bottom + 36, "iteration", "middle", kInk);
-  }
-
   const IterationChart& chart_;
-  Svg svg_;
+  SvgCanvas* svg_ = nullptr;
+  Box box_;                // of all panels
+  Scale x_;                // an iteration is as wide as 1
   std::int64_t most_ = 1;  // iterations of any panel
   bool is_disturbed_ = false, has_left_out_ = false;
   double most_disturbed_ = 0;

@@ -67,72 +67,6 @@ Results MakeResults(const std::string& phase = "cycle") {
   return results;
 }
 
-TEST(Chart, DrawsAxesPointsBandsAndTooltips) {
-  Chart chart;
-  chart.title = "LB <1>";
-  chart.description = "Falls";
-  chart.x_label = "cores";
-  ChartSeries series;
-  series.name = "load balance";
-  series.line = {{8, 0.9, ""}, {64, 0.5, ""}, {512, 0.2, ""}};
-  series.points = {{8, 0.9, "8 cores: 0.900"}};
-  series.inner_band = {{8, 0.85, 0.95}, {512, 0.1, 0.3}};
-  chart.series = {series};
-  chart.split_x = 64;
-  chart.marks = {{100, "from 100: transfer"}};
-  const std::string svg = RenderSvg(chart, true);
-  EXPECT_THAT(svg, HasSubstr("xmlns=\"http://www.w3.org/2000/svg\""));
-  EXPECT_THAT(svg, HasSubstr("<title>LB &lt;1&gt;</title><desc>Falls</desc>"));
-  EXPECT_THAT(svg, HasSubstr("<title>8 cores: 0.900</title>"));
-  EXPECT_THAT(svg, HasSubstr("<polygon"));
-  EXPECT_THAT(svg, HasSubstr("stroke-dasharray=\"6 4\""));  // beyond the split
-  EXPECT_THAT(svg, HasSubstr("from 100: transfer"));
-  EXPECT_THAT(svg, Not(HasSubstr("nan")));
-  EXPECT_EQ(svg, RenderSvg(chart, true));
-  EXPECT_THAT(RenderSvg(chart, false), Not(HasSubstr("xmlns")));
-}
-
-// Points on a straight line are not drawn, and the script of the page is told what is what.
-TEST(Chart, InAPageItIsSmall) {
-  Chart chart;
-  ChartSeries series;
-  series.id = "loadBalance";
-  series.is_chosen = true;
-  for (int i = 0; i <= 10; ++i) series.line.push_back({std::exp(i), 1 - 0.05 * i, ""});
-  series.points = {{1, 0.9, "1 core: 0.900"}};
-  chart.series = {series};
-  chart.sides = {"without noise"};
-  const std::string svg = RenderSvg(chart, false);
-  EXPECT_TRUE(std::regex_search(
-      svg, std::regex("<polyline points=\"[0-9.]+,[0-9.]+ [0-9.]+,[0-9.]+\" [^>]*data-factor=\"loadBalance\"/>")));
-  EXPECT_TRUE(
-      std::regex_search(svg, std::regex("<g class=\"overlay\" data-side=\"1\"><line .*without noise</text></g>")));
-  EXPECT_THAT(svg, HasSubstr(" data-plot=\""));
-  EXPECT_THAT(svg, Not(HasSubstr("1 core")));
-  const std::string file = RenderSvg(chart, true);
-  EXPECT_THAT(file, HasSubstr("1 core: 0.900"));
-  EXPECT_THAT(file, Not(HasSubstr("data-")));
-  EXPECT_THAT(file, Not(HasSubstr("without noise")));
-}
-
-// Straight to 1000 over a logarithmic axis; the reliable range ends halfway, at 10^1.5, where the line has come to 0.7.
-TEST(Chart, ABarMarksWhereTheEvidenceOfACurveEnds) {
-  Chart chart;
-  chart.y_max = 1;
-  ChartSeries series;
-  series.line = {{1, 1, ""}, {1000, 0.4, ""}};
-  chart.series = {series};
-  EXPECT_THAT(RenderSvg(chart, true), Not(HasSubstr("stroke-opacity=\".4\"")));
-  chart.series[0].reliable_x = std::pow(10, 1.5);
-  const std::string svg = RenderSvg(chart, true);
-  std::smatch bar;
-  ASSERT_TRUE(std::regex_search(svg, bar, std::regex("<path d=\"M([0-9.]+) ([0-9.]+)v14\"")));
-  const std::string meeting = bar[1].str() + "," + TickText(std::stod(bar[2]) + 7);
-  EXPECT_THAT(svg, HasSubstr(" " + meeting + "\" fill=\"none\""));     // the line ends there
-  EXPECT_THAT(svg, HasSubstr("<polyline points=\"" + meeting + " "));  // and the pale one begins
-  EXPECT_NEAR(std::stod(bar[1]), (56 + 706) / 2.0, 0.06);              // the plot is from 56 to 706
-}
-
 // What charts are drawn in has to be told apart on a dark ground, too.
 TEST(Chart, TheStyleSheetKnowsEveryColour) {
   const std::string style = test::OwnTemplates().style.text;
@@ -145,17 +79,6 @@ TEST(Chart, TheStyleSheetKnowsEveryColour) {
   for (const char* color : {kInk, kFaint, kGrid}) {
     EXPECT_THAT(style, HasSubstr(fmt::format("svg.chart [stroke=\"{}\"]", color)));
   }
-}
-
-TEST(Chart, DegenerateDataStaysFinite) {
-  Chart chart;
-  EXPECT_THAT(RenderSvg(chart, true), Not(HasSubstr("nan")));
-  ChartSeries series;
-  series.points = {{8, 0.5, ""}};
-  chart.series = {series};
-  const std::string svg = RenderSvg(chart, true);
-  EXPECT_THAT(svg, Not(HasSubstr("nan")));
-  EXPECT_THAT(svg, Not(HasSubstr("inf")));
 }
 
 // "a b" and "a-b" would both be a-b, and a phase must not take the anchor of a section.

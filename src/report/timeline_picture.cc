@@ -9,6 +9,9 @@
 
 #include "base/format.h"
 #include "base/text.h"
+#include "plot/axes.h"
+#include "plot/cells.h"
+#include "plot/legend.h"
 #include "plot/svg.h"
 
 namespace farscale {
@@ -25,8 +28,8 @@ constexpr std::array<Color, kRunStates> kColors = {{{197, 220, 241},    // compu
                                                     {120, 126, 132},    // not running
                                                     {255, 255, 255}}};  // outside
 
-constexpr int kPictureWidth = 860;
-constexpr double kPictureLeft = 120, kPictureRight = kPictureWidth - 14;
+constexpr double kPictureWidth = 860, kPictureLeft = 120, kPictureRight = kPictureWidth - 14;
+constexpr double kBandTop = 58;
 constexpr double kNarrowestMark = 4;       // narrower iterations are not told apart
 constexpr std::size_t kNamedColumns = 90;  // whose times readers can read
 constexpr std::size_t kFewPhases = 8;      // more of them have narrow bands
@@ -86,28 +89,33 @@ class PictureDrawing {
     const auto rows = static_cast<double>(picture.rows.size());
     const auto phases = static_cast<double>(run.phases.size());
     band_ = run.phases.size() > kFewPhases ? 10 : 17;
-    top_ = 58 + band_ * phases + (phases > 0 ? 5 : 0);
     row_ = std::clamp(384 / rows, 6.0, 22.0);
-    bottom_ = top_ + row_ * rows;
+    box_ = {kPictureLeft, kBandTop + band_ * phases + (phases > 0 ? 5 : 0), kPictureRight, 0};
+    box_.bottom = box_.top + row_ * rows;
+    unit_ = UnitFor(picture.seconds);
+    x_ = LinearScale(0, picture.seconds, box_.left, box_.right, 8, unit_.seconds);
+    y_ = LinearScale(0, rows, box_.top, box_.bottom, 1);
   }
 
   std::string Render(bool standalone) {
-    svg_.Open(kPictureWidth, static_cast<int>(std::ceil(bottom_ + 46)), Title(run_), DescribeTimeline(run_), standalone, 14,
-              standalone ? "" : CellData());
+    SvgCanvas canvas({kPictureWidth, std::ceil(box_.bottom + kBelowAxis), Title(run_), DescribeTimeline(run_),
+                      standalone, 14, CellData()});
+    svg_ = &canvas;
     standalone_ = standalone;
-    Legend();
-    for (std::size_t i = 0; i < run_.phases.size(); ++i) Band(run_.phases[i], 58 + band_ * static_cast<double>(i));
+    DrawLegend();
+    for (std::size_t i = 0; i < run_.phases.size(); ++i) {
+      Band(run_.phases[i], kBandTop + band_ * static_cast<double>(i));
+    }
     Cells();
-    RankAxis();
+    DrawYAxis(canvas, box_, {y_, RankTicks(), RankLabel(), AxisMarks::kShort});
     Nodes();
-    TimeAxis();
-    return svg_.Close();
+    DrawXAxis(canvas, box_,
+              {x_, x_.Ticks(unit_.seconds), fmt::format("time since the begin of the run ({})", unit_.name),
+               AxisMarks::kShort});
+    return canvas.Close();
   }
 
  private:
-  double X(double seconds) const { return kPictureLeft + std::clamp(seconds / picture_.seconds, 0.0, 1.0) * (kPictureRight - kPictureLeft); }
-  double Y(double row) const { return top_ + row_ * row; }
-
   // For the script of a page: left, right, top, bottom, columns and rows of the cells, into how many parts a cell is
   // divided, what the states, the rows and evenly spaced columns are called. Every path says which mixture it is.
   std::string CellData() const {
@@ -126,8 +134,8 @@ class PictureDrawing {
       times.push_back(FormatSeconds(picture_.seconds * static_cast<double>(i) / static_cast<double>(named)));
     }
     return fmt::format(" data-cells=\"{} {} {} {} {} {} {}\" data-states=\"{}\" data-ranks=\"{}\" data-times=\"{}\"",
-                       kPictureLeft, kPictureRight, Pixel(top_), Pixel(bottom_), columns, picture_.rows.size(), kCellLevels,
-                       EscapeXml(Join(states, ";")), Join(ranks, ";"), Join(times, ";"));
+                       kPictureLeft, kPictureRight, Pixel(box_.top), Pixel(box_.bottom), columns, picture_.rows.size(),
+                       kCellLevels, EscapeXml(Join(states, ";")), Join(ranks, ";"), Join(times, ";"));
   }
 
   // "53": five parts of the first state, three of the second; what follows is none.
@@ -145,24 +153,27 @@ class PictureDrawing {
     std::size_t kind;
     double from, to;
   };
-  static constexpr std::array<const char*, kBlockKinds> kStrokes = {
-      "#33475b", "#8aa0b6", "#6b8199\" stroke-dasharray=\"1.5 1", "#c3cbd3\" stroke-dasharray=\"1.5 1.5"};
+  Stroke StrokeOf(std::size_t kind) const {
+    const double width = band_ - 4;
+    switch (kind) {
+      case kDark: return {"#33475b", width};
+      case kLight: return {"#8aa0b6", width};
+      case kSomeLeftOut: return {"#6b8199", width, "1.5 1"};
+      default: return {"#c3cbd3", width, "1.5 1.5"};
+    }
+  }
 
-  void Legend() {
-    double x = 14;
-    const auto entry = [&](const std::string& fill, const std::string& text) {
-      svg_.Rect(x, 32, 12, 12, fill, " stroke=\"#66727f\" stroke-width=\".5\"");
-      svg_.Text(x + 18, 42, text, "start", kInk);
-      x += 36 + 6.6 * static_cast<double>(text.size());
-    };
+  void DrawLegend() {
+    std::vector<LegendEntry> entries;
     for (std::size_t state = 0; state < kRunStates; ++state) {
-      if (Occurs(state)) entry(Hex(kColors[state]), std::string(ToString(static_cast<RunState>(state))));
+      if (!Occurs(state)) continue;
+      entries.push_back({.name = std::string(ToString(static_cast<RunState>(state))),
+                         .area = Fill{Hex(kColors[state]), 1, " stroke=\"#66727f\" stroke-width=\".5\""}});
     }
     const bool has_left_out = std::any_of(run_.phases.begin(), run_.phases.end(),
                                           [](const PhaseMarks& phase) { return phase.LeftOut() > 0; });
-    if (!has_left_out) return;
-    svg_.Append(fmt::format("<path d=\"M{} 38h12\" stroke-width=\"12\" stroke=\"{}\"/>", Pixel(x), kStrokes[kLeftOut]));
-    svg_.Text(x + 18, 42, "iteration left out", "start", kInk);
+    if (has_left_out) entries.push_back({.name = "iteration left out", .line = StrokeOf(kLeftOut)});
+    Legend(std::move(entries), 14, kPictureRight, 42).Draw(*svg_);
   }
 
   bool Occurs(std::size_t state) const {
@@ -175,8 +186,8 @@ class PictureDrawing {
   void Band(const PhaseMarks& phase, double y) {
     const bool is_small = band_ < 17;
     const double middle = y + (band_ - 4) / 2;
-    svg_.Text(kPictureLeft - 8, middle + (is_small ? 3 : 4), Shortened(phase.phase, is_small ? 20 : 16), "end", kInk,
-              is_small ? "font-size=\"9\"" : "font-size=\"11\"");
+    svg_->Text({kPictureLeft - 8, middle + (is_small ? 3 : 4)}, Shortened(phase.phase, is_small ? 20 : 16),
+               {Anchor::kEnd, kInk, is_small ? 9.0 : 11.0});
     std::array<std::string, kBlockKinds> paths;
     std::array<double, kBlockKinds> at{};  // where the strokes of each have come to
     const std::vector<Block> blocks = BlocksOf(phase.iterations);
@@ -186,15 +197,12 @@ class PictureDrawing {
                            : fmt::format("m{:.1f} 0h{:.1f}", block.from - at[block.kind], block.to - block.from);
       at[block.kind] = block.to;
     }
-    svg_.Append(fmt::format("<g fill=\"none\" stroke-width=\"{}\"{}><title>{}</title>", Pixel(band_ - 4),
-                            standalone_ ? "" : fmt::format(" data-band=\"{}\"", Pixel(middle)),
-                            EscapeXml(BandTitle(phase))));
+    svg_->OpenGroup(" fill=\"none\"" + (standalone_ ? "" : fmt::format(" data-band=\"{}\"", Pixel(middle))));
+    svg_->Append("<title>" + EscapeXml(BandTitle(phase)) + "</title>");
     for (std::size_t kind = 0; kind < paths.size(); ++kind) {
-      if (!paths[kind].empty()) {
-        svg_.Append(fmt::format("<path d=\"{}\" stroke=\"{}\"/>", paths[kind], kStrokes[kind]));
-      }
+      if (!paths[kind].empty()) svg_->Path(paths[kind], StrokeOf(kind));
     }
-    svg_.Append("</g>");
+    svg_->CloseGroup();
     if (!is_small) BandNumbers(phase.iterations, middle);
   }
 
@@ -207,8 +215,8 @@ class PictureDrawing {
     std::vector<Block> blocks;
     for (std::size_t i = 0; i < all.size(); ++i) {
       const double until = i + 1 < all.size() ? std::min(all[i].end, all[i + 1].begin) : all[i].end;
-      const double from = std::round(10 * X(all[i].begin)) / 10;
-      const double to = std::max(from + 0.5, std::round(10 * X(until)) / 10);
+      const double from = std::round(10 * x_.At(all[i].begin)) / 10;
+      const double to = std::max(from + 0.5, std::round(10 * x_.At(until)) / 10);
       const std::size_t kind = !all[i].IsKept()         ? kLeftOut
                                : all[i].left_out > 0    ? kSomeLeftOut
                                : is_dense || i % 2 == 0 ? kDark
@@ -226,15 +234,13 @@ class PictureDrawing {
   void BandNumbers(const std::vector<IterationRecord>& all, double middle) {
     if (all.size() < 2) return;
     for (const IterationRecord& record : all) {
-      if (record.iterations > 1 || X(record.end) - X(record.begin) < 18) return;
+      if (record.iterations > 1 || x_.At(record.end) - x_.At(record.begin) < 18) return;
     }
-    svg_.Append("<g text-anchor=\"middle\" font-size=\"9\">");
     for (std::size_t i = 0; i < all.size(); ++i) {
-      const char* color = i % 2 == 0 && all[i].IsKept() ? "#ffffff" : kInk;
-      svg_.Append(fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" fill=\"{}\">{}</text>",
-                              (X(all[i].begin) + X(all[i].end)) / 2, middle + 3, color, i + 1));
+      const char* color = i % 2 == 0 && all[i].IsKept() ? kPaper : kInk;
+      const double x = (x_.At(all[i].begin) + x_.At(all[i].end)) / 2;
+      svg_->Text({x, middle + 3}, std::to_string(i + 1), {Anchor::kMiddle, color, 9});
     }
-    svg_.Append("</g>");
   }
 
   static std::string BandTitle(const PhaseMarks& phase) {
@@ -253,84 +259,62 @@ class PictureDrawing {
     }
     const auto ground = std::max_element(counts.begin(), counts.end(),
                                          [](const auto& a, const auto& b) { return a.second < b.second; });
-    svg_.Rect(kPictureLeft, top_, kPictureRight - kPictureLeft, bottom_ - top_, CellColor(ground->first), MixData(ground->first));
-    const auto columns = static_cast<double>(picture_.rows.front().size());
-    svg_.Append(fmt::format(
-        "<g fill=\"none\" shape-rendering=\"crispEdges\" transform=\"matrix({:.6g} 0 0 {:.6g} {:.6g} {:.6g})\">",
-        (kPictureRight - kPictureLeft) / columns, row_, kPictureLeft, top_ + row_ / 2));
-    std::map<PictureCell, std::string> paths;
-    for (std::size_t row = 0; row < picture_.rows.size(); ++row) AddStrokes(row, ground->first, paths);
-    for (const auto& [cell, path] : paths) {
-      svg_.Append(fmt::format("<path stroke=\"{}\"{} d=\"{}\"/>", CellColor(cell), MixData(cell), path));
+    svg_->Rect(box_, {CellColor(ground->first), 1, MixData(ground->first)});
+    const std::size_t rows = picture_.rows.size(), columns = picture_.rows.front().size();
+    svg_->OpenGroup(AttributesOfCells(box_, box_.width() / static_cast<double>(columns), row_));
+    const auto cell_of = [&](std::size_t row, std::size_t column) { return picture_.rows[row][column]; };
+    for (const auto& [cell, path] : PathsOfCells(rows, columns, ground->first, cell_of)) {
+      svg_->Path(path, {CellColor(cell), 1, "", 1, MixData(cell)});
     }
-    svg_.Append("</g>");
+    svg_->CloseGroup();
     if (row_ < 12) return;
-    for (std::size_t row = 1; row < picture_.rows.size(); ++row) {
-      svg_.Line(kPictureLeft, Y(static_cast<double>(row)), kPictureRight, Y(static_cast<double>(row)), "#ffffff");
-    }
+    std::vector<Spot> gaps;
+    for (std::size_t row = 1; row < rows; ++row) AddLine(static_cast<double>(row), gaps);
+    svg_->Lines(gaps, {kPaper});
   }
 
-  void AddStrokes(std::size_t row, const PictureCell& ground, std::map<PictureCell, std::string>& paths) const {
-    const std::vector<PictureCell>& cells = picture_.rows[row];
-    std::map<PictureCell, std::size_t> at;  // where the strokes of a kind in this row have come to
-    for (std::size_t first = 0, end = 0; first < cells.size(); first = end) {
-      while (end < cells.size() && cells[end] == cells[first]) ++end;
-      if (cells[first] == ground) continue;
-      const PictureCell& cell = cells[first];
-      const auto before = at.find(cell);
-      std::string& path = paths[cell];
-      path += before == at.end() ? fmt::format("M{} {}h{}", first, row, end - first)
-                                 : fmt::format("m{} 0h{}", first - before->second, end - first);
-      at[cell] = end;
-    }
+  // From left to right.
+  void AddLine(double row, std::vector<Spot>& ends) const {
+    ends.push_back({box_.left, y_.At(row)});
+    ends.push_back({box_.right, y_.At(row)});
   }
 
-  void RankAxis() {
+  // Names of ranks in the middle of their rows, where there is room.
+  std::vector<AxisTick> RankTicks() const {
     std::size_t step = 1;
     while (static_cast<double>(step) * row_ < 15) step *= 2;
-    const std::size_t rows = picture_.rows.size();
-    for (std::size_t row = 0; row < rows; row += step) {
-      const double y = Y(static_cast<double>(row) + 0.5);
-      svg_.Line(kPictureLeft - 4, y, kPictureLeft, y, kFaint);
+    std::vector<AxisTick> ticks;
+    for (std::size_t row = 0; row < picture_.rows.size(); row += step) {
       const auto rank = static_cast<double>(picture_.ranks_per_row) * static_cast<double>(row);
-      svg_.Text(kPictureLeft - 8, y + 4, FormatCores(rank), "end", kFaint);
+      ticks.push_back({static_cast<double>(row) + 0.5, FormatCores(rank)});
     }
-    const double middle = (top_ + bottom_) / 2;
-    const std::string label =
-        picture_.ranks_per_row > 1 ? fmt::format("rank ({} a row)", picture_.ranks_per_row) : "rank";
-    svg_.Text(22, middle, label, "middle", kInk, fmt::format("transform=\"rotate(-90 22 {})\"", Pixel(middle)));
+    return ticks;
+  }
+
+  std::string RankLabel() const {
+    return picture_.ranks_per_row > 1 ? fmt::format("rank ({} a row)", picture_.ranks_per_row) : "rank";
   }
 
   // Borders of nodes, where they are wide enough apart to be seen.
   void Nodes() {
     const std::size_t nodes = picture_.node_begins.size();
     const bool is_rank = static_cast<std::int64_t>(nodes) == picture_.ranks;
-    if (nodes < 2 || is_rank || bottom_ - top_ < 22 * static_cast<double>(nodes)) return;
+    if (nodes < 2 || is_rank || box_.height() < 22 * static_cast<double>(nodes)) return;
+    std::vector<Spot> borders;
     for (std::size_t node = 1; node < nodes; ++node) {
-      const double y = Y(static_cast<double>(picture_.node_begins[node]) / static_cast<double>(picture_.ranks_per_row));
-      svg_.Line(kPictureLeft, y, kPictureRight, y, kInk, "stroke-width=\".7\" stroke-opacity=\".5\"");
+      AddLine(static_cast<double>(picture_.node_begins[node]) / static_cast<double>(picture_.ranks_per_row), borders);
     }
-  }
-
-  void TimeAxis() {
-    const TimeUnit unit = UnitFor(picture_.seconds);
-    const double span = picture_.seconds / unit.seconds;
-    const double step = NiceStep(span, 8);
-    for (int i = 0; i * step <= span * (1 + 1e-9); ++i) {
-      const double x = X(i * step * unit.seconds);
-      svg_.Line(x, bottom_, x, bottom_ + 5, kFaint);
-      svg_.Text(x, bottom_ + 18, TickText(i * step), "middle", kFaint);
-    }
-    svg_.Line(kPictureLeft, bottom_, kPictureRight, bottom_, kFaint);
-    svg_.Text((kPictureLeft + kPictureRight) / 2, bottom_ + 36, fmt::format("time since the begin of the run ({})", unit.name),
-              "middle", kInk);
+    svg_->Lines(borders, {kInk, 0.7, "", 0.5});
   }
 
   const RunRecord& run_;
   const RunPicture& picture_;
-  Svg svg_;
+  SvgCanvas* svg_ = nullptr;
   bool standalone_ = false;
-  double band_ = 0, top_ = 0, row_ = 0, bottom_ = 0;
+  double band_ = 0, row_ = 0;
+  Box box_;  // of the cells
+  TimeUnit unit_{};
+  Scale x_, y_;
 };
 
 }  // namespace

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "factors/scaling.h"
-#include "pages/latex.h"
+#include "plot/latex.h"
 #include "planning/allocation.h"
 #include "report/allocation/figure.h"
 #include "report/allocation/latex.h"

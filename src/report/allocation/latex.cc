@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/text.h"
-#include "pages/latex.h"
+#include "plot/latex.h"
 #include "report/allocation/pages.h"
 #include "report/allocation/text.h"
 

@@ -404,8 +404,8 @@ TEST(BalanceFigures, MapsShareAScale) {
   EXPECT_FALSE(range.is_low_cut || range.is_high_cut);
   const std::string svg = RenderLoadMap({1, 3, {0, 0.1, 0.2}}, {0.1, 0.2, "100 ms", "200 ms"},
                                         {"0", "0", "iteration 1", "3", ""}, "t", "d", false);
-  EXPECT_THAT(svg, HasSubstr("stroke-opacity=\"0.125\" d=\"M1 0.5h1\""));
-  EXPECT_THAT(svg, HasSubstr("stroke-opacity=\"1\" d=\"M2 0.5h1\""));
+  EXPECT_THAT(svg, HasSubstr("stroke-opacity=\"0.125\" d=\"M1 0h1\""));
+  EXPECT_THAT(svg, HasSubstr("stroke=\"#d55e00\" d=\"M2 0h1\""));
   ReportModel model;
   const ReportData maps = LoadMaps(test::MakeWhatIf(), "b", model);
   ASSERT_EQ(maps.size(), 2u);

@@ -7,10 +7,11 @@
 
 #include "balance/strategy.h"
 #include "base/format.h"
+#include "plot/canvas.h"
 #include "plot/chart.h"
 #include "plot/heat_map.h"
+#include "plot/scale.h"
 #include "plot/stacked_bars.h"
-#include "plot/svg.h"
 #include "report/balance/names.h"
 #include "results/reported_losses.h"
 #include "stats/sample_quantiles.h"
@@ -40,10 +41,9 @@ Data Table(const std::string& corner, const std::vector<std::string>& header, Da
 // A strategy has one colour in all figures, and none is grey; that of the list of strategies, so that it does not
 // depend on which others a case has.
 int ColorOf(const std::string& strategy) {
-  constexpr int kGrey = 7;
   const std::vector<Strategy>& all = Strategies();
   const auto found = std::find_if(all.begin(), all.end(), [&](const Strategy& one) { return one.id == strategy; });
-  return found == all.end() || !found->moves ? kGrey : static_cast<int>(found - all.begin() - 1) % kGrey;
+  return found == all.end() || !found->moves ? kPaletteGrey : static_cast<int>(found - all.begin() - 1) % kPaletteGrey;
 }
 
 const BalanceOutcome& OutcomeOf(const WhatIf& what_if, const LoadHistory& history) {

@@ -40,10 +40,10 @@ TEST(HeatMap, StrengthTellsTheValue) {
       RenderHeatMap({2, 3, {0, 1, 8, 8, 8, 0}}, {"rank 0", "1", "iteration 1", "3", "8 ms"}, "costs", "of <two> ranks");
   EXPECT_THAT(svg, HasSubstr("role=\"img\""));
   EXPECT_THAT(svg, HasSubstr("<desc>of &lt;two&gt; ranks</desc>"));
-  EXPECT_THAT(svg, HasSubstr("stroke-opacity=\"0.125\" d=\"M1 0.5h1\""));
-  EXPECT_THAT(svg, HasSubstr("stroke-opacity=\"1\" d=\"M2 0.5h1M0 1.5h2\""));
+  EXPECT_THAT(svg, HasSubstr("stroke-opacity=\"0.125\" d=\"M1 0h1\""));
+  EXPECT_THAT(svg, HasSubstr("stroke=\"#d55e00\" d=\"M2 0h1M0 1h2\""));
   EXPECT_THAT(RenderHeatMap({2, 2, {}}, {}, "t", "d"), Not(HasSubstr("<path")));
-  EXPECT_THAT(RenderGridMap({1, 2, {0, 3}}, 1, "3 ms", "t", "d"), HasSubstr("d=\"M1 0.5h1\""));
+  EXPECT_THAT(RenderGridMap({1, 2, {0, 3}}, 1, "3 ms", "t", "d"), HasSubstr("d=\"M1 0h1\""));
 }
 
 TEST(LossesSection, SaysHowMuchIsWaitingAndForWhom) {

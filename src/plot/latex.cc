@@ -1,4 +1,4 @@
-#include "pages/latex.h"
+#include "plot/latex.h"
 
 #include <fmt/format.h>
 

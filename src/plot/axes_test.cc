@@ -1,0 +1,89 @@
+#include "plot/axes.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "plot/legend.h"
+#include "plot/svg.h"
+#include "plot/tikz.h"
+
+namespace farscale {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+SvgCanvas Empty() { return SvgCanvas({200, 100, "t", "d"}); }
+
+// From 0 to 10 between 20 and 120.
+TEST(Axes, TicksStandBelowTheirGridLines) {
+  SvgCanvas canvas = Empty();
+  const Scale scale = LinearScale(0, 10, 20, 120, 2);
+  DrawXAxis(canvas, {20, 10, 120, 50}, {scale, scale.Ticks(), "cores"});
+  const std::string svg = canvas.Close();
+  EXPECT_THAT(svg, HasSubstr("stroke=\"#e3e7eb\" d=\"M20 10V50M70 10V50M120 10V50\""));
+  EXPECT_THAT(svg, HasSubstr("stroke=\"#66727f\" d=\"M20 50H120\""));
+  EXPECT_THAT(svg, HasSubstr("<text x=\"70\" y=\"67\">5</text>"));
+  EXPECT_THAT(svg, HasSubstr(">cores</text>"));
+}
+
+TEST(Axes, MarksMayBeShortOrNone) {
+  const Scale scale = LinearScale(0, 10, 90, 10, 2);
+  for (const AxisMarks marks : {AxisMarks::kShort, AxisMarks::kNone}) {
+    SvgCanvas canvas = Empty();
+    DrawYAxis(canvas, {20, 10, 120, 90}, {scale, scale.Ticks(), "", marks, 11});
+    const std::string svg = canvas.Close();
+    EXPECT_THAT(svg,
+                HasSubstr("<g text-anchor=\"end\" fill=\"#66727f\" font-size=\"11\"><text x=\"12\" y=\"94\">0</text>"));
+    EXPECT_EQ(svg.find("M15 90H20") != std::string::npos, marks == AxisMarks::kShort);
+    EXPECT_EQ(svg.find("<path") != std::string::npos, marks == AxisMarks::kShort);
+  }
+}
+
+TEST(Legend, EntriesWithoutRoomBeginARow) {
+  const LegendEntry entry{.name = "0123456789", .line = Stroke{"#0072b2", 2}};
+  EXPECT_EQ(Legend({}, 0, 300, 40).height(), 0);
+  EXPECT_EQ(Legend({entry, entry}, 0, 300, 40).height(), 18);  // 110 pixels each
+  EXPECT_EQ(Legend({entry, entry, entry}, 0, 300, 40).height(), 36);
+  EXPECT_EQ(Legend({entry, entry, entry}, 0, 0, 40).height(), 54);
+  SvgCanvas canvas = Empty();
+  Legend({entry, entry, entry}, 0, 300, 40).Draw(canvas);
+  const std::string svg = canvas.Close();
+  EXPECT_THAT(svg, HasSubstr("<text x=\"140\" y=\"40\" fill"));
+  EXPECT_THAT(svg, HasSubstr("<text x=\"30\" y=\"58\" fill"));
+}
+
+TEST(Legend, ShowsLinesMarkersAndAreas) {
+  SvgCanvas canvas = Empty();
+  Legend({{.name = "a", .line = Stroke{"#0072b2", 2, "6 4"}, .attributes = " data-factor=\"x\""},
+          {.name = "b", .marker = Marker{"#d55e00"}},
+          {.name = "<c>", .area = Fill{"#009e73"}}},
+         0, 300, 40)
+      .Draw(canvas);
+  const std::string svg = canvas.Close();
+  EXPECT_THAT(svg, HasSubstr("<g data-factor=\"x\"><line x1=\"0\" y1=\"36\" x2=\"24\" y2=\"36\" stroke=\"#0072b2\" "
+                             "stroke-width=\"2\" stroke-dasharray=\"6 4\"/>"));
+  EXPECT_THAT(svg, HasSubstr("fill=\"#ffffff\" stroke=\"#d55e00\""));
+  EXPECT_THAT(svg, HasSubstr("width=\"12\" height=\"12\" fill=\"#009e73\"/>"));
+  EXPECT_THAT(svg, HasSubstr(">&lt;c&gt;</text>"));
+}
+
+TEST(TikzCanvas, DrawsInPixelsFromAbove) {
+  TikzCanvas canvas;
+  canvas.Line({0, 1}, {2.5, 3}, {"#66727f", 2, "2 4", 0.5});
+  canvas.Rect({0, 0, 10, 20}, {"#000000", 0.25});
+  canvas.MarkerWithTooltip({5, 5}, {"#000000", true}, "not on paper");
+  canvas.Text({1, 2}, "5 %", {.anchor = Anchor::kEnd});
+  const std::string text = canvas.Document(720, 460);
+  EXPECT_THAT(text, HasSubstr("\\draw[draw={rgb,255:red,102;green,114;blue,127}, line width=0.90pt, "
+                              "dash pattern=on 2pt off 4pt, opacity=0.5] (0.0,1.0) -- (2.5,3.0);"));
+  EXPECT_THAT(text, HasSubstr("opacity=0.25] (0.0,0.0) rectangle (10.0,20.0);"));
+  EXPECT_THAT(text, HasSubstr("\\node[anchor=base east, inner sep=0pt] at (1.0,2.0) {5 \\%};"));
+  EXPECT_THAT(text, Not(HasSubstr("not on paper")));
+  EXPECT_THAT(text, HasSubstr("y=-0.02cm"));
+}
+
+}  // namespace
+}  // namespace farscale
