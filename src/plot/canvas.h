@@ -1,4 +1,4 @@
-// What pictures are drawn on, in pixels from the upper left corner: as SVG [plot/svg.h] or as TikZ [plot/tikz.h].
+// What pictures are drawn on, in pixels from the upper left corner: as SVG [plot/svg.h] or as TikZ [plot/chart.h].
 #pragma once
 
 #include <string>
@@ -69,23 +69,18 @@ class Canvas {
   virtual ~Canvas() = default;
   // Through all spots.
   virtual void Polyline(const std::vector<Spot>& spots, const Stroke& stroke) = 0;
-  // One element for many lines: each pair of spots is one.
+  // Each pair of spots is a line.
   virtual void Lines(const std::vector<Spot>& ends, const Stroke& stroke) = 0;
-  virtual void Line(Spot from, Spot to, const Stroke& stroke) = 0;
   virtual void Polygon(const std::vector<Spot>& spots, const Fill& fill) = 0;
   virtual void Rect(const Box& box, const Fill& fill) = 0;
-  // One element for many markers.
   virtual void Markers(const std::vector<Spot>& spots, const Marker& marker, const std::string& attributes) = 0;
-  // A marker that tells what it is about, where the format can.
-  virtual void MarkerWithTooltip(Spot at, const Marker& marker, const std::string& tooltip) = 0;
-  // Only a tooltip.
-  virtual void Tooltip(const Box& box, const std::string& tooltip) = 0;
-  virtual void Text(Spot at, const std::string& text, const TextStyle& style) = 0;
-  // One group of texts in the same style.
   virtual void Labels(const std::vector<Label>& labels, const TextStyle& style) = 0;
-  // Puts what follows into a group with attributes.
+  // What is only seen on a screen: a text for the pointer, and a group around what follows.
+  virtual void Tooltip(const Box& box, const std::string& text) = 0;
   virtual void OpenGroup(const std::string& attributes) = 0;
   virtual void CloseGroup() = 0;
+
+  void Text(Spot at, const std::string& text, const TextStyle& style) { Labels({{at, text}}, style); }
 };
 
 }  // namespace farscale

@@ -9,7 +9,6 @@
 #include "plot/axes.h"
 #include "plot/legend.h"
 #include "plot/svg.h"
-#include "plot/tikz.h"
 
 namespace farscale {
 namespace {
@@ -86,10 +85,8 @@ class Plot {
   void Draw(Canvas& canvas) {
     canvas_ = &canvas;
     DrawYAxis(canvas, box_, {y_, y_.Ticks(), chart_.y_label});
-    const bool has_names = !chart_.x_names.empty();
-    DrawXAxis(
-        canvas, box_,
-        {x_, has_names ? Names() : x_.Ticks(), chart_.x_label, has_names ? AxisMarks::kNone : AxisMarks::kGridLines});
+    if (chart_.x_names.empty()) DrawXAxis(canvas, box_, {x_, x_.Ticks(), chart_.x_label});
+    if (!chart_.x_names.empty()) DrawXAxis(canvas, box_, {x_, Names(), chart_.x_label, AxisMarks::kNone, 10});
     Split();
     ReliableRange();
     for (const ChartSeries& series : chart_.series) {
@@ -178,7 +175,7 @@ class Plot {
   void LineAcross(double value, const Stroke& stroke, const std::string& text, double text_y, const char* color,
                   double room) {
     const double x = x_.At(value);
-    canvas_->Line({x, box_.top}, {x, box_.bottom}, stroke);
+    canvas_->Lines({{x, box_.top}, {x, box_.bottom}}, stroke);
     const bool is_left = x > box_.right - room;
     if (text.empty()) return;
     canvas_->Text({x + (is_left ? -5 : 5), text_y}, text, {is_left ? Anchor::kEnd : Anchor::kStart, color, 11});
@@ -298,16 +295,13 @@ class Plot {
   void Points(const ChartSeries& series) {
     std::vector<Spot> spots;
     for (const ChartPoint& point : series.points) spots.push_back(At(point.x, point.y));
-    if (has_script_) {
-      canvas_->Markers(spots, MarkerOf(series), ChoiceOf(series));
-      return;
-    }
-    for (std::size_t i = 0; i < spots.size(); ++i) {
-      canvas_->MarkerWithTooltip(spots[i], MarkerOf(series), series.points[i].tooltip);
-    }
-    for (const ChartPoint& point : series.line) {
-      const auto [x, y] = At(point.x, point.y);
-      if (!point.tooltip.empty()) canvas_->Tooltip({x - 5, y - 5, x + 5, y + 5}, point.tooltip);
+    canvas_->Markers(spots, MarkerOf(series), ChoiceOf(series));
+    if (has_script_) return;
+    for (const auto* points : {&series.line, &series.points}) {
+      for (const ChartPoint& point : *points) {
+        const auto [x, y] = At(point.x, point.y);
+        if (!point.tooltip.empty()) canvas_->Tooltip({x - 5, y - 5, x + 5, y + 5}, point.tooltip);
+      }
     }
   }
 
@@ -329,10 +323,6 @@ std::string RenderSvg(const Chart& chart, bool standalone) {
   return canvas.Close();
 }
 
-std::string RenderTikz(const Chart& chart) {
-  TikzCanvas canvas;
-  Plot(chart, false).Draw(canvas);
-  return canvas.Document(chart.width, chart.height);
-}
+void DrawChart(const Chart& chart, Canvas& canvas) { Plot(chart, false).Draw(canvas); }
 
 }  // namespace farscale

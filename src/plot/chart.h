@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "plot/canvas.h"
+
 namespace farscale {
 
 struct ChartPoint {
@@ -79,7 +81,10 @@ struct Chart {
 // A complete <svg> element. `standalone`: with name space and white ground, for a file of its own.
 std::string RenderSvg(const Chart& chart, bool standalone);
 
-// A LaTeX document whose only page is the chart.
+// Without a title.
+void DrawChart(const Chart& chart, Canvas& canvas);
+
+// A LaTeX document whose only page is the chart; needs TikZ and nothing else.
 std::string RenderTikz(const Chart& chart);
 
 }  // namespace farscale

@@ -75,7 +75,8 @@ TEST(Chart, ABarMarksWhereTheReliableRangeOfACurveEnds) {
   const std::string svg = RenderSvg(chart, true);
   EXPECT_THAT(svg, HasSubstr("stroke-opacity=\"0.4\""));
   std::smatch bar;
-  ASSERT_TRUE(std::regex_search(svg, bar, std::regex("stroke-width=\"2\" d=\"M([0-9.]+) ([0-9.]+)V([0-9.]+)\"/>")));
+  ASSERT_TRUE(std::regex_search(svg, bar, std::regex("<line x1=\"([0-9.]+)\" y1=\"([0-9.]+)\" x2=\"[0-9.]+\" "
+                                                 "y2=\"([0-9.]+)\" stroke=\"#0072b2\" stroke-width=\"2\"/>")));
   EXPECT_NEAR(std::stod(bar[3]) - std::stod(bar[2]), 14, 0.11);
   const std::string meeting = bar[1].str() + "," + TickText(std::stod(bar[2]) + 7);
   EXPECT_THAT(svg, HasSubstr(" " + meeting + "\" fill=\"none\""));     // the line ends there
@@ -123,6 +124,8 @@ TEST(Chart, TheSameAsSvgAndAsTikz) {
   series.name = "50 % & more";
   series.line = {{1, 1, ""}, {100, 100, ""}};
   series.error_bars = {{10, 5, INFINITY}};
+  series.points = {{10, 10, "not on paper"}};
+  chart.marks = {{20, "from 20"}};
   chart.series = {series};
   const std::string svg = RenderSvg(chart, true), tikz = RenderTikz(chart);
   std::smatch at;
@@ -134,6 +137,10 @@ TEST(Chart, TheSameAsSvgAndAsTikz) {
   EXPECT_THAT(tikz, HasSubstr("(" + tenth(1) + "," + tenth(2) + ") -- (" + tenth(3) + "," + tenth(4) + ");"));
   EXPECT_THAT(tikz, HasSubstr("draw={rgb,255:red,0;green,114;blue,178}"));
   EXPECT_THAT(tikz, HasSubstr("{50 \\% \\& more};"));
+  EXPECT_THAT(tikz, HasSubstr("\\node[anchor=base east, inner sep=0pt] at (48.0,"));
+  EXPECT_THAT(tikz, HasSubstr("dash pattern=on 5pt off 4pt, opacity=0.7]"));
+  EXPECT_THAT(tikz, HasSubstr("y=-0.02cm"));
+  EXPECT_THAT(tikz, Not(HasSubstr("not on paper")));
   for (const std::string& text : {svg, tikz}) {
     EXPECT_THAT(text, Not(HasSubstr("nan")));
     EXPECT_THAT(text, Not(HasSubstr("inf)")));

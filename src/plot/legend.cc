@@ -32,8 +32,8 @@ void Legend::Draw(Canvas& canvas) const {
     const auto [x, y] = places_[i];
     if (!entry.attributes.empty()) canvas.OpenGroup(entry.attributes);
     if (entry.area) canvas.Rect({x, y - 10, x + kSquare, y - 10 + kSquare}, *entry.area);
-    if (entry.line) canvas.Line({x, y - 4}, {x + kLine, y - 4}, *entry.line);
-    if (entry.marker) canvas.MarkerWithTooltip({x + kLine / 2, y - 4}, *entry.marker, entry.name);
+    if (entry.line) canvas.Lines({{x, y - 4}, {x + kLine, y - 4}}, *entry.line);
+    if (entry.marker) canvas.Markers({{x + kLine / 2, y - 4}}, *entry.marker, "");
     canvas.Text({x + SampleOf(entry) + kSpace, y}, entry.name, {});
     if (!entry.attributes.empty()) canvas.CloseGroup();
   }

@@ -90,7 +90,13 @@ void SvgCanvas::Polyline(const std::vector<Spot>& spots, const Stroke& stroke) {
   text_ += fmt::format("<polyline points=\"{}\" fill=\"none\"{}/>", Joined(spots), AttributesOf(stroke));
 }
 
+// One is an element of its own, more are a path.
 void SvgCanvas::Lines(const std::vector<Spot>& ends, const Stroke& stroke) {
+  if (ends.size() == 2) {
+    text_ += fmt::format("<line x1=\"{}\" y1=\"{}\" x2=\"{}\" y2=\"{}\"{}/>", Pixel(ends[0].x), Pixel(ends[0].y),
+                         Pixel(ends[1].x), Pixel(ends[1].y), AttributesOf(stroke));
+    return;
+  }
   std::string path;
   for (std::size_t i = 0; i + 1 < ends.size(); i += 2) {
     const auto [x1, y1] = ends[i];
@@ -99,11 +105,6 @@ void SvgCanvas::Lines(const std::vector<Spot>& ends, const Stroke& stroke) {
     path += y1 == y2 ? "H" + Pixel(x2) : x1 == x2 ? "V" + Pixel(y2) : fmt::format("L{} {}", Pixel(x2), Pixel(y2));
   }
   if (!path.empty()) Path(path, stroke);
-}
-
-void SvgCanvas::Line(Spot from, Spot to, const Stroke& stroke) {
-  text_ += fmt::format("<line x1=\"{}\" y1=\"{}\" x2=\"{}\" y2=\"{}\"{}/>", Pixel(from.x), Pixel(from.y), Pixel(to.x),
-                       Pixel(to.y), AttributesOf(stroke));
 }
 
 void SvgCanvas::Polygon(const std::vector<Spot>& spots, const Fill& fill) {
@@ -123,30 +124,20 @@ void SvgCanvas::Markers(const std::vector<Spot>& spots, const Marker& marker, co
   CloseGroup();
 }
 
-void SvgCanvas::MarkerWithTooltip(Spot at, const Marker& marker, const std::string& tooltip) {
-  text_ += fmt::format("<circle cx=\"{}\" cy=\"{}\" r=\"{:g}\" fill=\"{}\" stroke=\"{}\" stroke-width=\"2\">",
-                       Pixel(at.x), Pixel(at.y), marker.radius, marker.is_filled ? marker.color : kPaper, marker.color);
-  text_ += "<title>" + EscapeXml(tooltip) + "</title></circle>";
-}
-
-void SvgCanvas::Tooltip(const Box& box, const std::string& tooltip) {
-  text_ += Corner(box) + " opacity=\"0\"><title>" + EscapeXml(tooltip) + "</title></rect>";
-}
-
-void SvgCanvas::Text(Spot at, const std::string& text, const TextStyle& style) {
-  const std::string turn =
-      style.is_upright ? fmt::format(" transform=\"rotate(-90 {} {})\"", Pixel(at.x), Pixel(at.y)) : "";
-  text_ += fmt::format("<text x=\"{}\" y=\"{}\"{}{}>{}</text>", Pixel(at.x), Pixel(at.y), AttributesOf(style), turn,
-                       EscapeXml(text));
-}
-
+// One has its style itself, more have that of their group.
 void SvgCanvas::Labels(const std::vector<Label>& labels, const TextStyle& style) {
-  if (labels.empty()) return;
-  OpenGroup(AttributesOf(style));
+  if (labels.size() > 1) OpenGroup(AttributesOf(style));
+  const std::string own = labels.size() > 1 ? "" : AttributesOf(style);
   for (const auto& [at, text] : labels) {
-    text_ += fmt::format("<text x=\"{}\" y=\"{}\">{}</text>", Pixel(at.x), Pixel(at.y), EscapeXml(text));
+    const std::string x = Pixel(at.x), y = Pixel(at.y);
+    const std::string turn = style.is_upright ? fmt::format(" transform=\"rotate(-90 {} {})\"", x, y) : "";
+    text_ += fmt::format("<text x=\"{}\" y=\"{}\"{}{}>{}</text>", x, y, own, turn, EscapeXml(text));
   }
-  CloseGroup();
+  if (labels.size() > 1) CloseGroup();
+}
+
+void SvgCanvas::Tooltip(const Box& box, const std::string& text) {
+  text_ += Corner(box) + " opacity=\"0\"><title>" + EscapeXml(text) + "</title></rect>";
 }
 
 void SvgCanvas::Path(const std::string& path, const Stroke& stroke) {

@@ -33,14 +33,11 @@ class SvgCanvas : public Canvas {
 
   void Polyline(const std::vector<Spot>& spots, const Stroke& stroke) override;
   void Lines(const std::vector<Spot>& ends, const Stroke& stroke) override;
-  void Line(Spot from, Spot to, const Stroke& stroke) override;
   void Polygon(const std::vector<Spot>& spots, const Fill& fill) override;
   void Rect(const Box& box, const Fill& fill) override;
   void Markers(const std::vector<Spot>& spots, const Marker& marker, const std::string& attributes) override;
-  void MarkerWithTooltip(Spot at, const Marker& marker, const std::string& tooltip) override;
-  void Tooltip(const Box& box, const std::string& tooltip) override;
-  void Text(Spot at, const std::string& text, const TextStyle& style) override;
   void Labels(const std::vector<Label>& labels, const TextStyle& style) override;
+  void Tooltip(const Box& box, const std::string& text) override;
   void OpenGroup(const std::string& attributes) override { Append("<g" + attributes + ">"); }
   void CloseGroup() override { Append("</g>"); }
 

@@ -1,7 +1,8 @@
-#include "plot/tikz.h"
-
+// Charts as TikZ for LaTeX, in the same colours and proportions as SVG.
 #include <fmt/format.h>
 
+#include "plot/canvas.h"
+#include "plot/chart.h"
 #include "plot/latex.h"
 
 namespace farscale {
@@ -36,48 +37,50 @@ std::string Options(const Stroke& stroke) {
 
 std::string Options(const Fill& fill) { return fmt::format("fill={}, opacity={:g}", Color(fill.color), fill.opacity); }
 
+class TikzCanvas : public Canvas {
+ public:
+  void Polyline(const std::vector<Spot>& spots, const Stroke& stroke) override {
+    text_ += fmt::format("\\draw[{}] {};\n", Options(stroke), PathOf(spots));
+  }
+  void Lines(const std::vector<Spot>& ends, const Stroke& stroke) override {
+    for (std::size_t i = 0; i + 1 < ends.size(); i += 2) Polyline({ends[i], ends[i + 1]}, stroke);
+  }
+  void Polygon(const std::vector<Spot>& spots, const Fill& fill) override {
+    text_ += fmt::format("\\path[{}] {} -- cycle;\n", Options(fill), PathOf(spots));
+  }
+  void Rect(const Box& box, const Fill& fill) override {
+    Polygon({{box.left, box.top}, {box.right, box.top}, {box.right, box.bottom}, {box.left, box.bottom}}, fill);
+  }
+  void Markers(const std::vector<Spot>& spots, const Marker& marker, const std::string&) override {
+    for (const Spot& spot : spots) {
+      text_ +=
+          fmt::format("\\path[draw={}, line width=0.9pt, fill={}] {} circle[radius={:.2f}pt];\n", Color(marker.color),
+                      Color(marker.is_filled ? marker.color : kPaper), Coordinates(spot), kPoints * marker.radius);
+    }
+  }
+  // Paper has one colour of text, and the size of the page's.
+  void Labels(const std::vector<Label>& labels, const TextStyle& style) override {
+    const char* side = style.anchor == Anchor::kStart ? " west" : style.anchor == Anchor::kEnd ? " east" : "";
+    for (const auto& [at, text] : labels) {
+      text_ += fmt::format("\\node[{}anchor=base{}, inner sep=0pt] at {} {{{}}};\n",
+                           style.is_upright ? "rotate=90, " : "", side, Coordinates(at), EscapeLatex(text));
+    }
+  }
+  void Tooltip(const Box&, const std::string&) override {}
+  void OpenGroup(const std::string&) override {}
+  void CloseGroup() override {}
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+};
+
 }  // namespace
 
-void TikzCanvas::Polyline(const std::vector<Spot>& spots, const Stroke& stroke) {
-  text_ += fmt::format("\\draw[{}] {};\n", Options(stroke), PathOf(spots));
-}
-
-void TikzCanvas::Lines(const std::vector<Spot>& ends, const Stroke& stroke) {
-  for (std::size_t i = 0; i + 1 < ends.size(); i += 2) Polyline({ends[i], ends[i + 1]}, stroke);
-}
-
-void TikzCanvas::Polygon(const std::vector<Spot>& spots, const Fill& fill) {
-  text_ += fmt::format("\\path[{}] {} -- cycle;\n", Options(fill), PathOf(spots));
-}
-
-void TikzCanvas::Rect(const Box& box, const Fill& fill) {
-  text_ += fmt::format("\\path[{}] {} rectangle {};\n", Options(fill), Coordinates({box.left, box.top}),
-                       Coordinates({box.right, box.bottom}));
-}
-
-void TikzCanvas::Markers(const std::vector<Spot>& spots, const Marker& marker, const std::string&) {
-  for (const Spot& spot : spots) MarkerWithTooltip(spot, marker, "");
-}
-
-void TikzCanvas::MarkerWithTooltip(Spot at, const Marker& marker, const std::string&) {
-  text_ += fmt::format("\\path[draw={}, line width=0.9pt, fill={}] {} circle[radius={:.2f}pt];\n", Color(marker.color),
-                       Color(marker.is_filled ? marker.color : kPaper), Coordinates(at), kPoints * marker.radius);
-}
-
-// Paper has one colour of text, and the size of the page's.
-void TikzCanvas::Text(Spot at, const std::string& text, const TextStyle& style) {
-  const char* anchor = style.anchor == Anchor::kStart ? "base west"
-                       : style.anchor == Anchor::kEnd ? "base east"
-                                                      : "base";
-  text_ += fmt::format("\\node[{}anchor={}, inner sep=0pt] at {} {{{}}};\n", style.is_upright ? "rotate=90, " : "",
-                       anchor, Coordinates(at), EscapeLatex(text));
-}
-
-void TikzCanvas::Labels(const std::vector<Label>& labels, const TextStyle& style) {
-  for (const auto& [at, text] : labels) Text(at, text, style);
-}
-
-std::string TikzCanvas::Document(double width, double height) const {
+std::string RenderTikz(const Chart& chart) {
+  const int width = chart.width, height = chart.height;
+  TikzCanvas canvas;
+  DrawChart(chart, canvas);
   return fmt::format(
              "\\documentclass{{article}}\n"
              "\\usepackage{{tikz}}\n"
@@ -94,7 +97,7 @@ std::string TikzCanvas::Document(double width, double height) const {
              "\\useasboundingbox (0,0) rectangle ({},{});\n",
              width * kCentimetres + 0.4, height * kCentimetres + 0.4, width * kCentimetres + 0.1,
              height * kCentimetres + 0.2, kCentimetres, kCentimetres, width, height) +
-         text_ + "\\end{tikzpicture}\n\\end{document}\n";
+         canvas.text() + "\\end{tikzpicture}\n\\end{document}\n";
 }
 
 }  // namespace farscale

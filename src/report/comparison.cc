@@ -197,10 +197,8 @@ std::optional<ComparisonSection> ComparePhase(const Results& results, const std:
   const FactorProjection* first = sides.front().projection != nullptr ? HeadlineOf(*sides.front().projection) : nullptr;
   if (first == nullptr) return section;
   const Chart chart = ChartOf(sides, first, names.heading);
-  section.projected = ComparedProjections{AddFigure(model, names.anchor + "-comparison.svg", RenderSvg(chart, false),
-                                                    RenderSvg(chart, true), chart.description),
-                                          {},
-                                          TargetsOf(sides, *first)};
+  section.projected =
+      ComparedProjections{AddChart(chart, names.anchor + "-comparison.svg", model), {}, TargetsOf(sides, *first)};
   for (const Side& side : sides)
     section.projected->names.push_back({&side == &sides.front() ? kProjected : side.name, ""});
   return section;

@@ -77,6 +77,10 @@ Chart EfficiencyChart(const PhaseProjection& projection, const std::string& titl
   return chart;
 }
 
+ReportData AddChart(const Chart& chart, const std::string& name, ReportModel& model) {
+  return AddFigure(model, name, RenderSvg(chart, false), RenderSvg(chart, true), chart.description);
+}
+
 const FactorProjection* HeadlineOf(const PhaseProjection& projection) {
   for (const Factor factor : {Factor::kParallelEfficiency, Factor::kGlobalEfficiency}) {
     const FactorProjection* found = projection.Find(factor);

@@ -6,8 +6,9 @@
 #include <vector>
 
 #include "factors/factor.h"
-#include "projection/projection.h"
+#include "pages/render.h"
 #include "plot/chart.h"
+#include "projection/projection.h"
 
 namespace farscale {
 
@@ -37,6 +38,9 @@ inline const std::string kProjected = "projected";
 
 // Axes of a chart of efficiencies against cores, which marks where measurement and the reliable range end.
 Chart EfficiencyChart(const PhaseProjection& projection, const std::string& title);
+
+// Adds a chart to the figures of a report, by the name of its file.
+ReportData AddChart(const Chart& chart, const std::string& name, ReportModel& model);
 
 // The efficiency to talk about: parallel efficiency, else global efficiency; null when neither is projected.
 const FactorProjection* HeadlineOf(const PhaseProjection& projection);

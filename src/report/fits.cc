@@ -51,7 +51,7 @@ ReportData FigureOf(const PhaseProjection& phase, const FactorProjection& projec
   chart.y_label = "";
   chart.series = {SeriesOf(projection, true)};
   const std::string name = slug + "-" + Slug(std::string(Describe(projection.factor).id)) + ".svg";
-  return AddFigure(model, name, RenderSvg(chart, false), RenderSvg(chart, true), chart.description);
+  return AddChart(chart, name, model);
 }
 
 // Chosen: so many targets fit beside each other.

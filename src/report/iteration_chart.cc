@@ -79,7 +79,11 @@ class Panels {
 
   void DrawLegend() {
     std::vector<LegendEntry> entries;
-    const auto add = [&](Bar bar, const char* name) { entries.push_back({.name = name, .line = StrokeOf(bar, 12)}); };
+    const auto add = [&](Bar bar, const char* name) {
+      const Stroke stroke = StrokeOf(bar, 12);
+      if (stroke.dashes.empty()) entries.push_back({.name = name, .area = Fill{stroke.color}});
+      if (!stroke.dashes.empty()) entries.push_back({.name = name, .line = stroke});
+    };
     add(kUseful, "useful");
     add(kRest, "MPI and pauses");
     if (has_left_out_) add(kLeftOut, "left out");
@@ -100,7 +104,7 @@ class Panels {
     svg_->Text({box.left, box.top - 6}, panel.name, {.is_bold = true});
     Bars(panel.iterations, y);
     const double median = y.At(Median(std::move(lengths)));
-    svg_->Line({box.left, median}, {box.right, median}, kMedian);
+    svg_->Lines({{box.left, median}, {box.right, median}}, kMedian);
     if (most_disturbed_ > 0) {
       svg_->Text({box.left - 8, box.bottom + kDown}, FormatPercent(most_disturbed_), {Anchor::kEnd, kFaint, 11});
     }

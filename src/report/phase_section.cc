@@ -245,8 +245,7 @@ ProjectionSection Project(const Results& results, const PhaseProjection& phase, 
                           const ReportParts& parts) {
   ProjectionSection section;
   const Chart chart = ProjectionChart(results, phase, names.heading);
-  section.figure = AddFigure(parts.model, names.anchor + "-projection.svg", RenderSvg(chart, false),
-                             RenderSvg(chart, true), chart.description);
+  section.figure = AddChart(chart, names.anchor + "-projection.svg", parts.model);
   const std::vector<const FactorProjection*> charted = ChartedFactors(phase);
   if (const FactorProjection* headline = HeadlineOf(phase)) section.headline = NameInSentence(headline->factor);
   section.is_grey_beyond = chart.reliable_to_x && chart.beyond_is_grey;

@@ -536,7 +536,7 @@ TEST(Allocation, TextToHandIn) {
 
 TEST(Allocation, FiguresShowWhatIsKnown) {
   const AllocationPack pack = MakeAllocationPack(Projected(), {});
-  for (const std::string& figure : {SpeedupSvg(pack, false), SpeedupTikz(pack)}) {
+  for (const std::string& figure : {RenderSvg(SpeedupChart(pack), false), SpeedupTikz(pack)}) {
     EXPECT_THAT(figure, HasSubstr("ideal"));
     EXPECT_THAT(figure, HasSubstr("measured"));
     EXPECT_THAT(figure, HasSubstr("too uncertain"));

@@ -8,7 +8,6 @@
 
 #include "base/format.h"
 #include "plot/canvas.h"
-#include "plot/chart.h"
 #include "report/allocation/text.h"
 
 namespace farscale {
@@ -55,6 +54,23 @@ void AddRow(const AllocationRow& row, ChartSeries& series) {
                                        FormatSpeedup(*row.speedup.value), row.is_measured ? "measured" : "predicted")});
 }
 
+// What is to be seen, in words, for those who cannot see it.
+std::string DescribeSpeedup(const AllocationPack& pack) {
+  std::string text = fmt::format("Speedup over the run on {} against the number of cores, with the ideal line",
+                                 FormatCoreCount(pack.baseline));
+  const AllocationRow* largest = nullptr;
+  for (const AllocationRow& row : pack.rows) {
+    if (row.is_measured && row.speedup.value) largest = &row;
+  }
+  if (largest != nullptr) {
+    text += fmt::format(": {} was measured on {}, where {} would be ideal", FormatSpeedup(*largest->speedup.value),
+                        FormatCoreCount(largest->cores), FormatIdealSpeedup(largest->ideal));
+  }
+  return text + ". The table has every value.";
+}
+
+}  // namespace
+
 Chart SpeedupChart(const AllocationPack& pack) {
   Chart chart;
   chart.title = "Speedup against cores";
@@ -87,26 +103,6 @@ Chart SpeedupChart(const AllocationPack& pack) {
   if (!pack.curve.empty()) chart.series.push_back(std::move(predicted));
   if (!uncertain.error_bars.empty()) chart.series.push_back(std::move(uncertain));
   return chart;
-}
-
-}  // namespace
-
-std::string DescribeSpeedup(const AllocationPack& pack) {
-  std::string text = fmt::format("Speedup over the run on {} against the number of cores, with the ideal line",
-                                 FormatCoreCount(pack.baseline));
-  const AllocationRow* largest = nullptr;
-  for (const AllocationRow& row : pack.rows) {
-    if (row.is_measured && row.speedup.value) largest = &row;
-  }
-  if (largest != nullptr) {
-    text += fmt::format(": {} was measured on {}, where {} would be ideal", FormatSpeedup(*largest->speedup.value),
-                        FormatCoreCount(largest->cores), FormatIdealSpeedup(largest->ideal));
-  }
-  return text + ". The table has every value.";
-}
-
-std::string SpeedupSvg(const AllocationPack& pack, bool standalone) {
-  return RenderSvg(SpeedupChart(pack), standalone);
 }
 
 std::string SpeedupTikz(const AllocationPack& pack) {

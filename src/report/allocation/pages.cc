@@ -13,6 +13,7 @@
 #include "report/allocation/figure.h"
 #include "report/allocation/latex.h"
 #include "report/allocation/text.h"
+#include "report/figures.h"
 #include "report/key_results.h"
 
 namespace farscale {
@@ -149,8 +150,7 @@ ReportModel BuildAllocationModel(const Results& results, const AllocationPack& p
   data["recommendation"] = text.recommendation;
   data["table"] = TableData(TabulateAllocation(pack, results.problem));
   data["tableNote"] = text.note;
-  data["figure"] =
-      AddFigure(model, "allocation.svg", SpeedupSvg(pack, false), SpeedupSvg(pack, true), DescribeSpeedup(pack));
+  data["figure"] = AddChart(SpeedupChart(pack), "allocation.svg", model);
   data["method"] = {text.measurement, text.prediction};
   data["contradictions"] = text.contradictions;
   data["hasContradictions"] = !text.contradictions.empty();

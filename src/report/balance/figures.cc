@@ -13,6 +13,7 @@
 #include "plot/scale.h"
 #include "plot/stacked_bars.h"
 #include "report/balance/names.h"
+#include "report/figures.h"
 #include "results/reported_losses.h"
 #include "stats/sample_quantiles.h"
 
@@ -101,10 +102,6 @@ HeatScale ScaleOf(const LoadRange& range) {
 
 Data FigureData(const std::string& title, const std::string& caption, Data figure, Data table) {
   return {{"title", title}, {"caption", caption}, {"figure", std::move(figure)}, {"table", std::move(table)}};
-}
-
-Data DrawnChart(const Chart& chart, const std::string& name, ReportModel& model) {
-  return AddFigure(model, name, RenderSvg(chart, false), RenderSvg(chart, true), chart.description);
 }
 
 // Seconds of what is largest decide the unit of an axis.
@@ -218,7 +215,7 @@ void AddSweep(const WhatIf& what_if, const BalanceCase& one, BalanceAxis axis, c
   chart.description = fmt::format("Makespan against {}, {}: a line for each strategy.{}", names.x_label, held,
                                   has_band ? " Bands hold 80 % of the replicas." : "");
   figures.push_back(FigureData(chart.title, chart.description,
-                               DrawnChart(chart, fmt::format("{}-{}.svg", slug, names.slug), model),
+                               AddChart(chart, fmt::format("{}-{}.svg", slug, names.slug), model),
                                TableOfSweep(what_if, lines, names.x_label)));
 }
 
@@ -369,7 +366,7 @@ ReportData AverageLoadFigures(const WhatIf& what_if, const std::string& slug, Re
     series.points = {series.line.back()};
     chart.series.push_back(std::move(series));
   }
-  figures.push_back(FigureData(chart.title, chart.description, DrawnChart(chart, slug + "-average-load.svg", model),
+  figures.push_back(FigureData(chart.title, chart.description, AddChart(chart, slug + "-average-load.svg", model),
                                TableOfAverages(what_if)));
   return figures;
 }

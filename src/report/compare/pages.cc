@@ -317,7 +317,7 @@ class ComparedPhaseSection {
       chart.reliable_to_x = reliable;
       chart.reliable_label = "both reliable to " + FormatCores(reliable);
     }
-    return AddFigure(model_, slug_ + ".svg", RenderSvg(chart, false), RenderSvg(chart, true), chart.description);
+    return AddChart(chart, slug_ + ".svg", model_);
   }
 
   const ComparedResults& compared_;

@@ -114,9 +114,9 @@ TEST(LossesSection, ShapesAndGridsAreTold) {
   EXPECT_THAT(data["maps"][0]["grid"]["caption"].get<std::string>(), HasSubstr("a grid of 1 × 2 ranks"));
   LossRecord losses = test::MakeLosses();
   losses.grid->extents = {2, 1, 1};  // two planes with a gap between
-  EXPECT_THAT(Section(losses)["maps"][0]["grid"]["svg"].get<std::string>(), HasSubstr("d=\"M2 0.5h1\""));
+  EXPECT_THAT(Section(losses)["maps"][0]["grid"]["svg"].get<std::string>(), HasSubstr("d=\"M2 0h1\""));
   losses.grid->places = {1, 0};  // ranks in the other order: rank 1 is in the first plane
-  EXPECT_THAT(Section(losses)["maps"][0]["grid"]["svg"].get<std::string>(), HasSubstr("d=\"M0 0.5h1\""));
+  EXPECT_THAT(Section(losses)["maps"][0]["grid"]["svg"].get<std::string>(), HasSubstr("d=\"M0 0h1\""));
 }
 
 // 128 ranks in 64 rows, and those in eight of the table: 16 in each.
