@@ -236,11 +236,13 @@ class PictureDrawing {
     for (const IterationRecord& record : all) {
       if (record.iterations > 1 || x_.At(record.end) - x_.At(record.begin) < 18) return;
     }
+    svg_->OpenGroup("");  // keeps the style sheet of a page from changing their colours, which suit the bands
     for (std::size_t i = 0; i < all.size(); ++i) {
       const char* color = i % 2 == 0 && all[i].IsKept() ? kPaper : kInk;
       const double x = (x_.At(all[i].begin) + x_.At(all[i].end)) / 2;
       svg_->Text({x, middle + 3}, std::to_string(i + 1), {Anchor::kMiddle, color, 9});
     }
+    svg_->CloseGroup();
   }
 
   static std::string BandTitle(const PhaseMarks& phase) {
