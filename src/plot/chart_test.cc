@@ -75,8 +75,9 @@ TEST(Chart, ABarMarksWhereTheReliableRangeOfACurveEnds) {
   const std::string svg = RenderSvg(chart, true);
   EXPECT_THAT(svg, HasSubstr("stroke-opacity=\"0.4\""));
   std::smatch bar;
-  ASSERT_TRUE(std::regex_search(svg, bar, std::regex("<line x1=\"([0-9.]+)\" y1=\"([0-9.]+)\" x2=\"[0-9.]+\" "
-                                                 "y2=\"([0-9.]+)\" stroke=\"#0072b2\" stroke-width=\"2\"/>")));
+  ASSERT_TRUE(std::regex_search(svg, bar,
+                                std::regex("<line x1=\"([0-9.]+)\" y1=\"([0-9.]+)\" x2=\"[0-9.]+\" "
+                                           "y2=\"([0-9.]+)\" stroke=\"#0072b2\" stroke-width=\"2\"/>")));
   EXPECT_NEAR(std::stod(bar[3]) - std::stod(bar[2]), 14, 0.11);
   const std::string meeting = bar[1].str() + "," + TickText(std::stod(bar[2]) + 7);
   EXPECT_THAT(svg, HasSubstr(" " + meeting + "\" fill=\"none\""));     // the line ends there
