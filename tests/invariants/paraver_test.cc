@@ -21,7 +21,7 @@
 #include "support/repeats.h"
 #include "trace/anomalies.h"
 #include "trace/otf2_writer.h"
-#include "trace/timeline_feed.h"
+#include "trace/operations.h"
 #include "trace/trace_reader.h"
 
 namespace farscale {
@@ -56,11 +56,11 @@ Communication CommunicationOf(const Trace& trace, const Matching& matching) {
   std::vector<Place> sends(matching.messages), receives(matching.messages);
   for (std::size_t rank = 0; rank < trace.size(); ++rank) {
     const RankTimeline& timeline = trace.timelines[rank];
-    OperationCounter counter;
+    Posts posts;
     for (std::size_t call = 0; call < timeline.calls(); ++call) {
       for (std::size_t i = timeline.first_record(call); i < timeline.first_record(call + 1); ++i) {
         const RankTimeline::Record record = timeline.record(i);
-        const Operation operation = counter.Next(record.kind, record.back);
+        const OperationPart operation = posts.Next(timeline, i);
         if (operation.type == OperationClass::kCollective) {
           const CollectiveType& type = timeline.collective_types()[record.target];
           const Communicator& communicator = trace.communicators[type.communicator];
