@@ -28,7 +28,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 
-std::string FindKeyResults(const WhatIf& what_if, const BalanceCase& one) {
+std::string AnswerFor(const WhatIf& what_if, const BalanceCase& one) {
   return Join(AnswerOf(what_if, one, test::OwnTexts()), " ");
 }
 Sentences Answers(const WhatIf& what_if) { return AnswersOf(what_if, test::OwnTexts()); }
@@ -103,7 +103,7 @@ TEST(BalanceCases, SweepsHoldEverythingElse) {
 TEST(BalanceWords, TheAnswerSaysWhetherItPays) {
   const WhatIf what_if = test::MakeWhatIf();
   EXPECT_EQ(
-      FindKeyResults(what_if, OnlyCase(what_if)),
+      AnswerFor(what_if, OnlyCase(what_if)),
       "With RefineLB every 20 iterations, 64 tasks on 16 processors take 205 ms an iteration in a long run instead "
       "of 250 ms: 18.0 % less (80 % of the replicas between 16.0 % and 20.0 %). Over the 40 iterations of the trace "
       "they take 8.20 s instead of the 10.0 s of the run with 16 ranks: 18.0 % less (80 % of the replicas between "
@@ -116,12 +116,12 @@ TEST(BalanceWords, TheAnswerSaysWhetherItPays) {
     outcome.gain.low = outcome.gain.high = outcome.gain.value;
   }
   EXPECT_EQ(
-      FindKeyResults(alone, OnlyCase(alone)),
+      AnswerFor(alone, OnlyCase(alone)),
       "With RefineLB every 20 iterations, 64 tasks on 16 processors take 205 ms an iteration in a long run instead "
       "of 260 ms: 21.2 % less. Over the 40 iterations of the trace they take 8.20 s instead of 10.4 s without "
       "balancing: 21.2 % less.");
   const WhatIf noise = WithBest(9.9, {0.01, -0.01, 0.03});
-  EXPECT_THAT(FindKeyResults(noise, OnlyCase(noise)),
+  EXPECT_THAT(AnswerFor(noise, OnlyCase(noise)),
               HasSubstr("On 16 processors over-decomposition and balancing gain no more than noise: the best, "));
 }
 
@@ -136,7 +136,7 @@ TEST(BalanceWords, OverDecompositionIsNotBlamedOnBalancing) {
   }
   EXPECT_EQ(VerdictOf(loss, OnlyCase(loss)), BalanceVerdict::kCosts);
   EXPECT_EQ(
-      FindKeyResults(loss, OnlyCase(loss)),
+      AnswerFor(loss, OnlyCase(loss)),
       "On 16 processors the run with 16 ranks stays ahead: even the best, RefineLB every 20 iterations with 64 "
       "tasks, takes 305 ms an iteration in a long run instead of 250 ms: 22.0 % more. Over the 40 iterations of the "
       "trace it takes 12.2 s instead of the 10.0 s of the run with 16 ranks: 22.0 % more. Over-decomposition "
@@ -154,7 +154,7 @@ TEST(BalanceWords, NothingWorthMovingIsSaid) {
   EXPECT_EQ(one.lead, 1u);
   EXPECT_EQ(VerdictOf(what_if, one), BalanceVerdict::kNothingMoved);
   EXPECT_EQ(
-      FindKeyResults(what_if, one),
+      AnswerFor(what_if, one),
       "Over-decomposition alone, 64 tasks on 16 processors without balancing, takes 10.4 s instead of the 10.0 s "
       "of the run with 16 ranks: 4.0 % more (80 % of the replicas between 2.0 % and 6.0 %). No strategy finds "
       "anything worth moving: the best, RefineLB every 20 iterations with 64 tasks, takes 260 ms an iteration in a "
@@ -163,7 +163,7 @@ TEST(BalanceWords, NothingWorthMovingIsSaid) {
   EXPECT_THAT(Reasons(what_if, one), Not(testing::Contains(HasSubstr("Balancing itself"))));
   what_if.outcomes[2].migrations = 3;  // and makes it no better
   EXPECT_THAT(
-      FindKeyResults(what_if, OnlyCase(what_if)),
+      AnswerFor(what_if, OnlyCase(what_if)),
       HasSubstr("No strategy gains by moving tasks: those that move some take longer, and the best, RefineLB "
                 "every 20 iterations with 64 tasks, moves none and takes 260 ms an iteration in a long run, 0.1 % "
                 "more."));
@@ -171,12 +171,12 @@ TEST(BalanceWords, NothingWorthMovingIsSaid) {
   what_if.same_problem = false;  // and no original run: nothing else is left to say
   what_if.outcomes[2].migrations = 0;
   EXPECT_THAT(
-      FindKeyResults(what_if, CasesOf(what_if)[1]),
+      AnswerFor(what_if, CasesOf(what_if)[1]),
       HasSubstr("On 16 processors (run on 64 ranks) no strategy finds anything worth moving: the best, RefineLB "
                 "every 20 iterations with 64 tasks, takes 260 ms an iteration in a long run instead of 260 ms: "));
   what_if.outcomes[2].migrations = 45;  // which is something, but no gain
   EXPECT_THAT(
-      FindKeyResults(what_if, CasesOf(what_if)[1]),
+      AnswerFor(what_if, CasesOf(what_if)[1]),
       HasSubstr("no strategy gains by moving tasks: the best, RefineLB every 20 iterations with 64 tasks, moves none "
                 "and takes 260 ms an iteration"));
 }
@@ -196,8 +196,8 @@ TEST(BalanceWords, WhatIsSlowerDoesNotLead) {
   const BalanceCase one = OnlyCase(what_if);
   EXPECT_EQ(one.original, std::nullopt);
   EXPECT_EQ(one.lead, one.ranking.front());
-  EXPECT_THAT(FindKeyResults(what_if, one), HasSubstr("no strategy finds anything worth moving"));
-  EXPECT_THAT(FindKeyResults(what_if, one), HasSubstr("instead of 260 ms"));
+  EXPECT_THAT(AnswerFor(what_if, one), HasSubstr("no strategy finds anything worth moving"));
+  EXPECT_THAT(AnswerFor(what_if, one), HasSubstr("instead of 260 ms"));
 }
 
 // 64 tasks in blocks take 10.4 s, dealt out 7 s; RefineLB makes that 8.2 s. There is no original run.
@@ -318,7 +318,7 @@ TEST(BalanceReasons, ALongRunIsToldFirst) {
   best.later_iteration_without = 0.2;
   best.long_run_iteration = 0.16;
   EXPECT_THAT(
-      FindKeyResults(what_if, OnlyCase(what_if)),
+      AnswerFor(what_if, OnlyCase(what_if)),
       HasSubstr("64 tasks on 16 processors take 160 ms an iteration in a long run instead of 250 ms: 36.0 % less. "
                 "Over the 40 iterations of the trace they take 8.20 s instead of the 10.0 s of the run with 16 "
                 "ranks: 18.0 % less"));
@@ -354,7 +354,7 @@ TEST(BalanceWords, AShortTraceDecidesNothing) {
   EXPECT_EQ(one.lead, 5u);
   EXPECT_EQ(VerdictOf(what_if, one), BalanceVerdict::kGains);
   EXPECT_THAT(
-      FindKeyResults(what_if, one),
+      AnswerFor(what_if, one),
       HasSubstr(
           "take 240 ms an iteration in a long run instead of 250 ms: 4.0 % less. Over the 40 iterations of the "
           "trace they take 10.8 s instead of the 10.0 s of the run with 16 ranks: 8.0 % more. Balancing pays off after "
