@@ -377,6 +377,9 @@ struct Fields {
       for (const Field<T>& field : part.fields) data.fields.push_back(field.data());
     }
   }
+  Fields(const char* definition, std::initializer_list<FieldList<T>> list) : Fields(definition, "", list) {}
+  // Of a struct that nothing refers to.
+  Fields(std::initializer_list<FieldList<T>> list) : Fields("", "", list) {}
 
   // Makes it a file: its format, the versions that are read (the last is written), and what messages call it.
   Fields File(const char* format, int oldest, int version, const char* noun, const char* version_text = "") && {

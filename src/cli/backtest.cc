@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/table_options.h"
-#include "results/backtest_csv.h"
+#include "results/projection_csv.h"
 #include "projection/backtest_errors.h"
 #include "results/backtest_json.h"
 #include "report/backtest.h"

@@ -242,38 +242,35 @@ std::vector<CounterInFile> CountersOf(const Inspection& inspection) {
 
 template <>
 Fields<NodeInFile> FieldsOf<NodeInFile>() {
-  return {"", "", {Field("name", &NodeInFile::name), Field("ranks", &NodeInFile::ranks)}};
+  return {Field("name", &NodeInFile::name), Field("ranks", &NodeInFile::ranks)};
 }
 
 template <>
 Fields<CommunicatorInFile> FieldsOf<CommunicatorInFile>() {
-  return {"", "", {Field("name", &CommunicatorInFile::name), Field("size", &CommunicatorInFile::size)}};
+  return {Field("name", &CommunicatorInFile::name), Field("size", &CommunicatorInFile::size)};
 }
 
 template <>
 Fields<CounterInFile> FieldsOf<CounterInFile>() {
   using T = CounterInFile;
-  return {"",
-          "",
-          {
-              Field("name", &T::name),
-              Field("unit", &T::unit),
-              Field("description", &T::description),
-              Field("total", &T::total, "Of all ranks; absent for levels, which do not accumulate"),
-          }};
+  return {
+      Field("name", &T::name),
+      Field("unit", &T::unit),
+      Field("description", &T::description),
+      Field("total", &T::total, "Of all ranks; absent for levels, which do not accumulate"),
+  };
 }
 
 template <>
 Fields<CallSummary> FieldsOf<CallSummary>() {
   using T = CallSummary;
-  return {"", "", {Field("name", &T::name), Field("count", &T::count), Field("share", &T::share).AtLeast(0)}};
+  return {Field("name", &T::name), Field("count", &T::count), Field("share", &T::share).AtLeast(0)};
 }
 
 template <>
 Fields<RegionSummary> FieldsOf<RegionSummary>() {
   using T = RegionSummary;
   return {"inspection/region",
-          "",
           {
               Field("name", &T::name),
               Field("fewest", &T::fewest, "Occurrences on the rank with fewest, among those that enter it"),
@@ -292,7 +289,6 @@ Fields<Inspection> FieldsOf<Inspection>() {
   const auto of_trace = [](auto value) { return [value](const T& inspection) { return value(inspection.trace); }; };
   return Fields<T>{
       "inspection",
-      "",
       {
           Field("path", &T::trace, &Trace::path),
           Field("traceFormat", &T::trace, &Trace::format),

@@ -7,24 +7,18 @@ namespace farscale {
 
 template <>
 std::vector<std::pair<Verdict, std::string>> NamesOf<Verdict>() {
-  std::vector<std::pair<Verdict, std::string>> names;
-  for (const Verdict verdict : {Verdict::kPass, Verdict::kWarn, Verdict::kFail, Verdict::kUndecided}) {
-    names.emplace_back(verdict, IdOf(verdict));
-  }
-  return names;
+  return FirstNames<Verdict>(4, [](Verdict verdict) { return IdOf(verdict); });
 }
 
 template <>
 Fields<Blame> FieldsOf<Blame>() {
-  return {"",
-          "",
-          {
-              Computed<Blame>("factor", [](const Blame& blame) { return IdOf(blame); }),
-              Computed<Blame>(
-                  "effect", [](const Blame& blame) { return std::exp(blame.effect) - 1; },
-                  "Its relative change: -0.05 makes it 5 % worse"),
-              Field("share", &Blame::share, "Of everything that makes it worse").Above(0).AtMost(1.000001),
-          }};
+  return {
+      Computed<Blame>("factor", [](const Blame& blame) { return IdOf(blame); }),
+      Computed<Blame>(
+          "effect", [](const Blame& blame) { return std::exp(blame.effect) - 1; },
+          "Its relative change: -0.05 makes it 5 % worse"),
+      Field("share", &Blame::share, "Of everything that makes it worse").Above(0).AtMost(1.000001),
+  };
 }
 
 template <>
@@ -44,7 +38,6 @@ Fields<Judgement> FieldsOf<Judgement>() {
   };
   return Fields<T>{
       "gate/judgement",
-      "",
       {
           Field("verdict", &T::verdict),
           Computed<T>(
@@ -97,7 +90,6 @@ Fields<GateReport> FieldsOf<GateReport>() {
   using T = GateReport;
   return Fields<T>{
       "gate",
-      "",
       {
           Field("results", &T::results, "Names of the files judged"),
           Field("rules", &T::rules, "File of the rules"),

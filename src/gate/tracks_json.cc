@@ -39,7 +39,6 @@ template <>
 Fields<HistoryTrack> FieldsOf<HistoryTrack>() {
   using T = HistoryTrack;
   return {"tracks/track",
-          "",
           {
               Field("series", &T::series),
               Embed(&T::phase),
@@ -61,15 +60,11 @@ Fields<HistoryView> FieldsOf<HistoryView>() {
   using T = HistoryView;
   using E = HistoryEntry;
   const auto commits = ListOf<E>(FormOfFields(Fields<E>{
-      "",
-      "",
-      {
-          Field("commit", &E::commit),
-          Field("date", &E::date).Schema(kDateSchema),
-          Field("accepted", &E::accepted, "Why the level changes on purpose from here on").NotEmpty().UnlessDefault(),
-      }}));
+      Field("commit", &E::commit),
+      Field("date", &E::date).Schema(kDateSchema),
+      Field("accepted", &E::accepted, "Why the level changes on purpose from here on").NotEmpty().UnlessDefault(),
+  }));
   return Fields<T>{"tracks",
-                   "",
                    {
                        Field("title", &T::title),
                        Field("commits", &T::history, commits, "The oldest first").LeastItems(1),

@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "results/factor_table_csv.h"
-#include "results/backtest_csv.h"
+#include "results/projection_csv.h"
 #include "projection/backtest_errors.h"
 #include "results/backtest_json.h"
 #include "results/fields.h"

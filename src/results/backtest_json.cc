@@ -35,7 +35,6 @@ template <>
 Fields<IntervalRecord> FieldsOf<IntervalRecord>() {
   using T = IntervalRecord;
   return {"backtest/intervalRecord",
-          "",
           {
               Field("points", &T::points, "That have an interval").AtLeast(1),
               Computed<T>(
@@ -50,7 +49,6 @@ template <>
 Fields<PredictionErrors> FieldsOf<PredictionErrors>() {
   using T = PredictionErrors;
   return {"backtest/errors",
-          "",
           {
               Field("points", &T::points),
               Field("withoutError", &T::without_error, "Measured as 0, so without a relative error"),
@@ -65,7 +63,6 @@ template <>
 Fields<ErrorsAtRatio> FieldsOf<ErrorsAtRatio>() {
   using T = ErrorsAtRatio;
   return {"backtest/errorsAtRatio",
-          "",
           {
               Field("factor", &T::factor),
               Field("ratio", &T::ratio, "The power of two that the ratios of the rows are nearest to").Above(0),
@@ -76,20 +73,17 @@ Fields<ErrorsAtRatio> FieldsOf<ErrorsAtRatio>() {
 template <>
 Fields<BacktestComparison> FieldsOf<BacktestComparison>() {
   using T = BacktestComparison;
-  return {"",
-          "",
-          {
-              Field("against", &T::against, "The one model that every factor has, as given"),
-              Field("summary", &T::errors, "Over what both predict"),
-              Field("summaryAgainst", &T::errors_against, "The same with that model"),
-          }};
+  return {
+      Field("against", &T::against, "The one model that every factor has, as given"),
+      Field("summary", &T::errors, "Over what both predict"),
+      Field("summaryAgainst", &T::errors_against, "The same with that model"),
+  };
 }
 
 template <>
 Fields<BacktestFile> FieldsOf<BacktestFile>() {
   using T = BacktestFile;
   return Fields<T>{"backtest",
-                   "",
                    {
                        Field("rows", &T::rows),
                        Field("summary", &T::summary),

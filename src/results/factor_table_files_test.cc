@@ -263,7 +263,8 @@ TEST(FactorJson, Errors) {
   EXPECT_THAT(JsonError(head + "{\"cores\": 8}]}"), HasSubstr("rows[0].factors is missing"));
   EXPECT_THAT(JsonError(head + "{\"cores\": 8, \"factors\": {\"loadBalanc\": 1}}]}"),
               HasSubstr("did you mean 'loadBalance'?"));
-  EXPECT_THAT(JsonError(head + "{\"cores\": 8, \"factors\": {\"loadBalance\": -1}}]}"), HasSubstr("rows[0].factors.loadBalance is -1, but must be more than 0"));
+  EXPECT_THAT(JsonError(head + "{\"cores\": 8, \"factors\": {\"loadBalance\": -1}}]}"),
+              HasSubstr("rows[0].factors.loadBalance is -1, but must be more than 0"));
   EXPECT_THAT(JsonError(head + "{\"cores\": 8, \"factors\": {}, \"standardErrors\": {\"loadBalance\": -1}}]}"),
               HasSubstr("rows[0].standardErrors.loadBalance is -1, but must be at least 0"));
   EXPECT_THAT(JsonError(head + "{\"cores\": 0, \"factors\": {}}]}"), HasSubstr("rows[0].cores is 0"));

@@ -85,7 +85,6 @@ std::vector<std::pair<Span, std::string>> NamesOf<Span>() {
 template <>
 Fields<Finding> FieldsOf<Finding>() {
   return {"factors/finding",
-          "",
           {
               Field("id", &Finding::id, "Name of the anomaly, listed in docs/file-formats.md"),
               Field("severity", &Finding::severity),
@@ -98,14 +97,10 @@ Fields<Finding> FieldsOf<Finding>() {
 
 template <>
 Fields<PhaseId> FieldsOf<PhaseId>() {
-  return {"",
-          "",
-          {
-              Field("phase", &PhaseId::name, "Empty where the table names no phases"),
-              Field("group", &PhaseId::group, "Group of the ranks of the phase; absent: all ranks")
-                  .NotEmpty()
-                  .UnlessDefault(),
-          }};
+  return {
+      Field("phase", &PhaseId::name, "Empty where the table names no phases"),
+      Field("group", &PhaseId::group, "Group of the ranks of the phase; absent: all ranks").NotEmpty().UnlessDefault(),
+  };
 }
 
 template <>
@@ -121,15 +116,11 @@ Fields<UnknownWaits> FieldsOf<UnknownWaits>() {
 template <>
 Fields<RelativeErrors> FieldsOf<RelativeErrors>() {
   using T = RelativeErrors;
-  return {"",
-          "",
-          {
-              Field("elapsed", &T::elapsed).AtLeast(0),
-              Field("useful", &T::useful).AtLeast(0),
-              Field("instructions", &T::instructions).AtLeast(0),
-              Field("ipc", &T::ipc).AtLeast(0),
-              Field("frequency", &T::frequency).AtLeast(0),
-          }};
+  return {
+      Field("elapsed", &T::elapsed).AtLeast(0),           Field("useful", &T::useful).AtLeast(0),
+      Field("instructions", &T::instructions).AtLeast(0), Field("ipc", &T::ipc).AtLeast(0),
+      Field("frequency", &T::frequency).AtLeast(0),
+  };
 }
 
 template <>
@@ -137,7 +128,6 @@ Fields<PhaseTotals> FieldsOf<PhaseTotals>() {
   using T = PhaseTotals;
   return Fields<T>{
       "factors/totals",
-      "",
       {
           Field("elapsed", &T::elapsed, "T, seconds").Above(0),
           Field("idealElapsed", &T::ideal_elapsed,
@@ -178,7 +168,6 @@ Fields<FactorRow> FieldsOf<FactorRow>() {
   using T = FactorRow;
   return Fields<T>{
       "factors/row",
-      "",
       {
           Field("series", &T::series, "Program or experiment; a file may hold several").OrMissing(),
           Embed(&T::phase, Presence::kOrMissing),
@@ -212,7 +201,6 @@ Fields<FactorTable> FieldsOf<FactorTable>() {
   using T = FactorTable;
   return Fields<T>{
       "factors",
-      "",
       {
           Field("scaling", &T::scaling),
           Field("scalingSource", &T::scaling_source, "Where the scaling was read off").UnlessDefault(),

@@ -1,4 +1,5 @@
-// Descriptions of the results' structs in files [base/fields.h], for the other files of this room and of those that embed them.
+// Descriptions of the results' structs in files [base/fields.h], for the other files of this room and of those that
+// embed them.
 #pragma once
 
 #include "base/fields.h"
@@ -12,6 +13,21 @@
 #include "results/results.h"
 
 namespace farscale {
+
+inline constexpr double kLargestCoreCount = 1e12;  // chosen: far above any machine, and charts up to there still end
+
+template <typename T>
+Field<T> CoresField(const char* key, double T::*member, const char* text = "") {
+  return Field(key, member, text).Above(0).AtMost(kLargestCoreCount);
+}
+
+// The first `count` values of an enumeration with their names.
+template <typename T, typename NameOf>
+std::vector<std::pair<T, std::string>> FirstNames(std::size_t count, NameOf name_of) {
+  std::vector<std::pair<T, std::string>> names;
+  for (std::size_t i = 0; i < count; ++i) names.emplace_back(static_cast<T>(i), name_of(static_cast<T>(i)));
+  return names;
+}
 
 // Parts of several formats.
 template <>
@@ -37,6 +53,8 @@ template <>
 Fields<FactorTable> FieldsOf<FactorTable>();
 template <>
 Fields<ProjectedValue> FieldsOf<ProjectedValue>();
+template <>
+Fields<KeyResults> FieldsOf<KeyResults>();
 template <>
 Fields<PhaseProjection> FieldsOf<PhaseProjection>();
 template <>

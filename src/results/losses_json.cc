@@ -114,42 +114,22 @@ struct LossesFile {
 
 template <>
 std::vector<std::pair<ShapeOverRanks, std::string>> NamesOf<ShapeOverRanks>() {
-  std::vector<std::pair<ShapeOverRanks, std::string>> names;
-  for (std::size_t i = 0; i < kShapesOverRanks; ++i) {
-    const auto shape = static_cast<ShapeOverRanks>(i);
-    names.emplace_back(shape, NameOf(shape).id);
-  }
-  return names;
+  return FirstNames<ShapeOverRanks>(kShapesOverRanks, [](ShapeOverRanks shape) { return NameOf(shape).id; });
 }
 
 template <>
 std::vector<std::pair<ShapeOverTime, std::string>> NamesOf<ShapeOverTime>() {
-  std::vector<std::pair<ShapeOverTime, std::string>> names;
-  for (std::size_t i = 0; i < kShapesOverTime; ++i) {
-    const auto shape = static_cast<ShapeOverTime>(i);
-    names.emplace_back(shape, NameOf(shape).id);
-  }
-  return names;
+  return FirstNames<ShapeOverTime>(kShapesOverTime, [](ShapeOverTime shape) { return NameOf(shape).id; });
 }
 
 template <>
 std::vector<std::pair<GridSource, std::string>> NamesOf<GridSource>() {
-  std::vector<std::pair<GridSource, std::string>> names;
-  for (const GridSource source : kGridSources) names.emplace_back(source, ToString(source));
-  return names;
+  return FirstNames<GridSource>(std::size(kGridSources), [](GridSource source) { return ToString(source); });
 }
 
 template <>
 std::vector<std::pair<DelayRules, std::string>> NamesOf<DelayRules>() {
-  return {{DelayRules::kConserving, std::string(ToString(DelayRules::kConserving))},
-          {DelayRules::kScalasca, std::string(ToString(DelayRules::kScalasca))}};
-}
-
-template <>
-std::vector<std::pair<LossMeasure, std::string>> NamesOf<LossMeasure>() {
-  std::vector<std::pair<LossMeasure, std::string>> names;
-  for (const LossMeasure measure : kLossMeasures) names.emplace_back(measure, ToString(measure));
-  return names;
+  return FirstNames<DelayRules>(2, [](DelayRules rules) { return ToString(rules); });
 }
 
 template <>
@@ -252,7 +232,6 @@ Fields<PathRecord> FieldsOf<PathRecord>() {
                           [](T& path, std::string text) { path.innermost = std::move(text); });
   return Fields<T>{
       "losses/callPath",
-      "",
       {
           Field("path", &T::path, "Regions from the outermost on, separated by \" / \""),
           Part<T>("innermost", innermost,
@@ -292,14 +271,13 @@ Fields<PathRecord> FieldsOf<PathRecord>() {
           Field("impactBetween", &T::total, &L::inter, "The same of ranks of other groups"),
           Field("slack", &T::slack,
                 "The least of any of its activities that take time, in seconds; absent where none does"),
-          Group("byRank", Fields<T>{"",
-                                    "",
-                                    {
-                                        Field("execution", &T::execution, ByRank()),
-                                        Field("waiting", &T::waiting, ByRank()),
-                                        Field("costs", &T::costs, ByRank()),
-                                        Field("criticalPath", &T::critical, ByRank()),
-                                    }}),
+          Group("byRank",
+                Fields<T>{
+                    Field("execution", &T::execution, ByRank()),
+                    Field("waiting", &T::waiting, ByRank()),
+                    Field("costs", &T::costs, ByRank()),
+                    Field("criticalPath", &T::critical, ByRank()),
+                }),
           Field("shape", &T::shape, shape),
           Field("costsByRankAndIteration", &T::raster, raster,
                 "Rows of ranks of the run, columns of iterations, neighbours joined where there are many: seconds that "
@@ -316,13 +294,11 @@ Fields<PathRecord> FieldsOf<PathRecord>() {
 template <>
 Fields<PathFactorLoss> FieldsOf<PathFactorLoss>() {
   using T = PathFactorLoss;
-  return {"",
-          "",
-          {
-              Field("path", &T::path),
-              Field("loadBalance", &T::load_balance),
-              Field("serialization", &T::serialization),
-          }};
+  return {
+      Field("path", &T::path),
+      Field("loadBalance", &T::load_balance),
+      Field("serialization", &T::serialization),
+  };
 }
 
 template <>
@@ -344,7 +320,6 @@ Fields<LossRecord> FieldsOf<LossRecord>() {
                                                      }));
   return Fields<T>{
       "losses/phase",
-      "",
       {
           Field("trace", &T::trace),
           Field("phase", &T::phase),
@@ -406,57 +381,9 @@ Fields<LossRecord> FieldsOf<LossRecord>() {
 }
 
 template <>
-Fields<ProjectedLoss> FieldsOf<ProjectedLoss>() {
-  using T = ProjectedLoss;
-  return {"",
-          "",
-          {
-              Field("cores", &T::cores),
-              Field("loss", &T::loss),
-              Field("loss80", &T::loss80).OrNull(),
-              Field("loss95", &T::loss95).OrNull(),
-              Field("part", &T::part, "Of the losses of all call paths"),
-              Field("part80", &T::part80).OrNull(),
-              Field("part95", &T::part95).OrNull(),
-              Field("evidence", &T::is_reliable),
-          }};
-}
-
-template <>
-Fields<PathLossProjection> FieldsOf<PathLossProjection>() {
-  using T = PathLossProjection;
-  const auto point = ListOf<DataPoint>(
-      FormOfFields(Fields<DataPoint>{"", "", {Field("cores", &DataPoint::cores), Field("loss", &DataPoint::value)}}));
-  return {"",
-          "",
-          {
-              Field("path", &T::path),
-              Field("measured", &T::measured, point),
-              Field("model", &T::model).UnlessDefault(),
-              Field("formula", &T::formula).UnlessDefault(),
-              Field("targets", &T::targets),
-          }};
-}
-
-template <>
-Fields<LossProjection> FieldsOf<LossProjection>() {
-  using T = LossProjection;
-  return {"losses/projection",
-          "",
-          {
-              Field("phase", &T::phase),
-              Field("measure", &T::measure, "Share of all ranks' time (delayCosts) or of the run time"),
-              Field("fittedCores", &T::fitted_cores),
-              Field("obstacle", &T::obstacle, "Why there is no projection").UnlessDefault(),
-              Field("callPaths", &T::paths),
-          }};
-}
-
-template <>
 Fields<LossesFile> FieldsOf<LossesFile>() {
   using T = LossesFile;
   return Fields<T>{"losses",
-                   "",
                    {
                        Field("phases", &T::phases, "Phase by phase, runs rising"),
                        Field("projections", &T::projections),

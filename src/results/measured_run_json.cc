@@ -108,7 +108,7 @@ void CheckRun(const RunInFile& run, const JsonPlace& at) {
 
 template <>
 Fields<NodeInFile> FieldsOf<NodeInFile>() {
-  return {"", "", {Field("name", &NodeInFile::name), Field("ranks", &NodeInFile::ranks).AtLeast(0)}};
+  return {Field("name", &NodeInFile::name), Field("ranks", &NodeInFile::ranks).AtLeast(0)};
 }
 
 template <>
@@ -118,7 +118,6 @@ Fields<RegionInFile> FieldsOf<RegionInFile>() {
                                         "communicationEfficiency", "serializationEfficiency", "transferEfficiency"});
   return Fields<T>{
       "measured-run/region",
-      "",
       {
           Field("name", &T::name, "\"whole run\" for the first, else as the program calls it"),
           Field("ranks", &T::ranks, "That have started it").AtLeast(0).AtMost(kMostOfAny),
@@ -159,7 +158,7 @@ Fields<RegionInFile> FieldsOf<RegionInFile>() {
 template <>
 Fields<RemarkInFile> FieldsOf<RemarkInFile>() {
   using T = RemarkInFile;
-  return {"", "", {Field("id", &T::id), Field("severity", &T::severity), Field("sentence", &T::sentence)}};
+  return {Field("id", &T::id), Field("severity", &T::severity), Field("sentence", &T::sentence)};
 }
 
 template <>
@@ -167,7 +166,6 @@ Fields<RunInFile> FieldsOf<RunInFile>() {
   using T = RunInFile;
   return Fields<T>{
       "measured-run",
-      "",
       {
           Field("job", &T::job, "Different in every run"),
           Field("program", &T::program, "Name of the executable of rank 0"),

@@ -8,13 +8,6 @@
 namespace farscale {
 namespace {
 
-constexpr double kMostCores = 1e12;  // chosen: far above any machine, and charts up to there still end
-
-template <typename T>
-Field<T> CoresField(const char* key, double T::*member, const char* text = "") {
-  return Field(key, member, text).Above(0).AtMost(kMostCores);
-}
-
 struct FittedParameter {
   std::string name;
   double value = 0;
@@ -67,8 +60,6 @@ struct ProjectionFile {
   std::vector<Finding> findings;
 };
 
-constexpr const char* kNotEnoughDataText = "Whether this lies within the reliable range";
-
 }  // namespace
 
 template <>
@@ -93,7 +84,6 @@ template <>
 Fields<ProjectedValue> FieldsOf<ProjectedValue>() {
   using T = ProjectedValue;
   return {"projection/value",
-          "",
           {
               CoresField("cores", &T::cores),
               Field("ratio", &T::ratio, "Of the cores to the largest core count that was fitted").Above(0),
@@ -107,7 +97,6 @@ template <>
 Fields<DataPoint> FieldsOf<DataPoint>() {
   using T = DataPoint;
   return {"projection/point",
-          "",
           {
               CoresField("cores", &T::cores),
               Field("value", &T::value).Above(0),
@@ -119,7 +108,6 @@ template <>
 Fields<FittedParameter> FieldsOf<FittedParameter>() {
   using T = FittedParameter;
   return {"projection/parameter",
-          "",
           {
               Field("name", &T::name),
               Field("value", &T::value),
@@ -134,7 +122,6 @@ Fields<FittedModel> FieldsOf<FittedModel>() {
   const auto has_weights = [](const T& fit) { return !fit.weights.empty(); };
   return Fields<T>{
       "projection/fit",
-      "",
       {
           Field("model", &T::model, "Id of the model, a file of fits/ or of the user"),
           Field("dimension", &T::dimension, "d in x = P^(1/d)").AtLeast(1),
@@ -163,7 +150,6 @@ template <>
 Fields<CandidateModel> FieldsOf<CandidateModel>() {
   using T = CandidateModel;
   return Fields<T>{"projection/rival",
-                   "",
                    {
                        Field("model", &T::model),
                        Field("dimension", &T::dimension).AtLeast(1),
@@ -180,14 +166,12 @@ Fields<CandidateModel> FieldsOf<CandidateModel>() {
 template <>
 Fields<RunChoice> FieldsOf<RunChoice>() {
   using T = RunChoice;
-  return {"",
-          "",
-          {
-              CoresField("cores", &T::cores),
-              Field("isRepeat", &T::is_repeat),
-              Field("width", &T::width, "Expected after the run").AtLeast(0),
-              Field("coreHours", &T::core_hours, "Of the phase, as projected").AtLeast(0),
-          }};
+  return {
+      CoresField("cores", &T::cores),
+      Field("isRepeat", &T::is_repeat),
+      Field("width", &T::width, "Expected after the run").AtLeast(0),
+      Field("coreHours", &T::core_hours, "Of the phase, as projected").AtLeast(0),
+  };
 }
 
 template <>
@@ -209,7 +193,6 @@ Fields<FactorProjection> FieldsOf<FactorProjection>() {
   const auto is_fitted = [](const T& projection) { return !projection.is_product; };
   return Fields<T>{
       "projection/factorProjection",
-      "",
       {
           Field("factor", &T::factor),
           Field("isProduct", &T::is_product, "Of its children; otherwise it has a fit of its own"),
@@ -226,12 +209,12 @@ Fields<FactorProjection> FieldsOf<FactorProjection>() {
 
 template <>
 Fields<Dominance> FieldsOf<Dominance>() {
-  return {"", "", {CoresField("fromCores", &Dominance::cores), Field("factor", &Dominance::factor)}};
+  return {CoresField("fromCores", &Dominance::cores), Field("factor", &Dominance::factor)};
 }
 
 template <>
 Fields<DominantAt> FieldsOf<DominantAt>() {
-  return {"", "", {CoresField("cores", &DominantAt::cores), Field("factor", &DominantAt::factor)}};
+  return {CoresField("cores", &DominantAt::cores), Field("factor", &DominantAt::factor)};
 }
 
 template <>
@@ -249,178 +232,6 @@ Fields<ReliableRange> FieldsOf<ReliableRange>() {
           }};
 }
 
-// A core count under the key that says how it is meant: {"below": 8}.
-template <>
-Fields<CountBound> FieldsOf<CountBound>() {
-  using T = CountBound;
-  const auto field = [](const char* key, T::Kind kind, const char* text) {
-    const auto form = Via<T, double>([](const T& bound) { return bound.cores; },
-                                     [kind](T& bound, double cores) {
-                                       bound = {kind, cores};
-                                     });
-    return Part<T>(key, form, text).Above(0).AtMost(kMostCores).When([kind](const T& bound) {
-      return bound.kind == kind;
-    });
-  };
-  return Fields<T>{"projection/count",
-                   "",
-                   {
-                       field("cores", T::Kind::kAt, ""),
-                       field("below", T::Kind::kBelow, "Less than this, the smallest fitted count"),
-                       field("moreThan", T::Kind::kMoreThan, "More than this, where the curve ends"),
-                   }}
-      .Schema(R"({"minProperties": 1, "maxProperties": 1})")
-      .After([](T& bound, const JsonPlace& at) {
-        if (bound.cores == 0) at.Fail("has no number of cores");
-      });
-}
-
-namespace {
-
-// Whether an answer is reliable depends on the factor that it was read off.
-Fields<CountEstimate> AnswerFields(const char* definition, Factor factor) {
-  using T = CountEstimate;
-  return {definition,
-          "",
-          {
-              Field("value", &T::value),
-              Computed<T>(
-                  "evidence",
-                  [factor](const T& answer, const JsonPlace& at) {
-                    return IsReliable(at.Within<PhaseProjection>(), factor, answer.value);
-                  },
-                  kNotEnoughDataText),
-              Field("low80", &T::low),
-              Field("high80", &T::high),
-          }};
-}
-
-}  // namespace
-
-// The count is that of the speedup.
-template <>
-Fields<CountEstimate> FieldsOf<CountEstimate>() {
-  return AnswerFields("projection/countAnswer", Factor::kSpeedup);
-}
-
-template <>
-Fields<LevelCounts> FieldsOf<LevelCounts>() {
-  using T = LevelCounts;
-  const auto of_parallel =
-      OptionalOf<CountEstimate>(FormOfFields(AnswerFields("projection/countAnswer", Factor::kParallelEfficiency)));
-  return Fields<T>{"",
-                   "",
-                   {
-                       Field("level", &T::level, "Of efficiency"),
-                       Field("parallelEfficiency", &T::parallel, of_parallel),
-                       Field("relativeEfficiency", &T::relative),
-                   }}
-      .After([](T& level, const JsonPlace& at) {
-        if (level.relative && !at.Within<KeyResults>().reference) at.Fail("is relative to no run");
-      });
-}
-
-template <>
-Fields<SpeedupPeak> FieldsOf<SpeedupPeak>() {
-  using T = SpeedupPeak;
-  return {"",
-          "Where speedup is largest; moreThan: it still grows there, at the end of the curve",
-          {
-              Embed(&T::count),
-              Field("speedup", &T::speedup, "There, or where the curve ends").AtLeast(0),
-              Field("speedup80", &T::speedup80),
-          }};
-}
-
-template <>
-Fields<ProjectedTime> FieldsOf<ProjectedTime>() {
-  using T = ProjectedTime;
-  const auto core_hours = [](const T& time) { return CoreHours(time.cores, time.seconds); };
-  return {"",
-          "",
-          {
-              CoresField("cores", &T::cores),
-              Field("ratio", &T::ratio).Above(0),
-              Field("secondsPerIteration", &T::seconds).AtLeast(0),
-              Computed<T>("coreHoursPerIteration", core_hours).AtLeast(0),
-              Computed<T>(
-                  "coreHours",
-                  [core_hours](const T& time, const JsonPlace& at) {
-                    return core_hours(time) * at.Within<TimeEstimate>().iterations;
-                  },
-                  "Of all iterations")
-                  .AtLeast(0),
-              Computed<T>(
-                  "evidence",
-                  [](const T& time, const JsonPlace& at) {
-                    return IsReliable(at.Within<PhaseProjection>(), Factor::kSpeedup, time.cores);
-                  },
-                  kNotEnoughDataText),
-              Field("secondsPerIteration80", &T::interval80),
-              Field("secondsPerIteration95", &T::interval95),
-          }};
-}
-
-template <>
-Fields<TimeEstimate> FieldsOf<TimeEstimate>() {
-  using T = TimeEstimate;
-  return {"",
-          "Absent where run times, speedup or the scaling are unknown",
-          {
-              Field("iterations", &T::iterations, "Of the phase in the reference run").Above(0),
-              Field("targets", &T::targets),
-          }};
-}
-
-template <>
-Fields<PerfectFactor> FieldsOf<PerfectFactor>() {
-  using T = PerfectFactor;
-  return {"",
-          "",
-          {
-              Field("factor", &T::factor),
-              Field("gain", &T::gain, "1 / factor - 1, the share by which what it is part of grows"),
-              Field("gain80", &T::gain80),
-              Field("parallelEfficiency", &T::parallel_efficiency).AtLeast(0),
-              Field("globalEfficiency", &T::global_efficiency).AtLeast(0),
-              Field("secondsPerIteration", &T::seconds).AtLeast(0),
-          }};
-}
-
-template <>
-Fields<PerfectAtTarget> FieldsOf<PerfectAtTarget>() {
-  using T = PerfectAtTarget;
-  return {"",
-          "",
-          {
-              CoresField("cores", &T::cores),
-              Computed<T>(
-                  "evidence",
-                  [](const T& target, const JsonPlace& at) {
-                    return IsReliable(at.Within<PhaseProjection>(), target.cores);
-                  },
-                  kNotEnoughDataText),
-              Field("factors", &T::factors, "The largest gain first"),
-          }};
-}
-
-template <>
-Fields<KeyResults> FieldsOf<KeyResults>() {
-  using T = KeyResults;
-  return {
-      "projection/answers",
-      "Key results; absent where nothing is projected",
-      {
-          Field("referenceCores", &T::reference, "Of the run that relative efficiency and speedup compare with")
-              .Above(0)
-              .AtMost(kMostCores),
-          Field("levels", &T::levels, "Largest core counts with an efficiency of at least the level"),
-          Field("speedupPeak", &T::peak),
-          Field("time", &T::time),
-          Field("perfect", &T::perfect, "Potential gains from removing each loss: one factor is 1, the others stay"),
-      }};
-}
-
 template <>
 Fields<PhaseProjection> FieldsOf<PhaseProjection>() {
   using T = PhaseProjection;
@@ -434,7 +245,6 @@ Fields<PhaseProjection> FieldsOf<PhaseProjection>() {
         for (const DominantAt& at : list) phase.dominant_at[at.cores] = at.factor;
       });
   return Fields<T>{"projection/phaseProjection",
-                   "",
                    {
                        Field("series", &T::series),
                        Embed(&T::phase),
@@ -458,7 +268,6 @@ template <>
 Fields<ProjectionFile> FieldsOf<ProjectionFile>() {
   return Fields<ProjectionFile>{
       "projection",
-      "",
       {
           Field("phases", &ProjectionFile::phases),
           Field("diagnostics", &ProjectionFile::findings, "Anomalies of the table that is projected").OrMissing(),

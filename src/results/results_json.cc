@@ -91,14 +91,12 @@ template <>
 Form<RunRecord> FormOf<RunRecord>() {
   using T = RunRecord;
   const auto failed = Fields<T>{"results/failedRun",
-                                "",
                                 {
                                     Field("path", &T::path),
                                     Field("error", &T::error, "Why this run could not be used"),
                                 }};
   const auto run = Fields<T>{
       "results/run",
-      "",
       {
           Field("path", &T::path, "As the study says, relative to the folder farscale ran in"),
           Field("program", &T::program),
@@ -127,15 +125,13 @@ Form<RunRecord> FormOf<RunRecord>() {
 template <>
 Fields<PhaseRecord> FieldsOf<PhaseRecord>() {
   using T = PhaseRecord;
-  return {"",
-          "",
-          {
-              Field("name", &T::id, &PhaseId::name),
-              Field("group", &T::id, &PhaseId::group, "Group of the ranks of the phase; absent: all ranks")
-                  .NotEmpty()
-                  .UnlessDefault(),
-              Field("description", &T::description),
-          }};
+  return {
+      Field("name", &T::id, &PhaseId::name),
+      Field("group", &T::id, &PhaseId::group, "Group of the ranks of the phase; absent: all ranks")
+          .NotEmpty()
+          .UnlessDefault(),
+      Field("description", &T::description),
+  };
 }
 
 template <>
@@ -160,18 +156,14 @@ Fields<Results> FieldsOf<Results>() {
   const auto has_variants = [](const T& results) { return !results.variants.empty(); };
   return Fields<T>{
       "results",
-      "",
       {
-          Group("study", Fields<T>{"",
-                                   "",
-                                   {
-                                       Field("title", &T::title),
-                                       Field("description", &T::description),
-                                       Field("models", &T::models, "How models were chosen"),
-                                       Field("case", &T::problem).When([](const T& results) {
-                                         return results.problem.IsKnown();
-                                       }),
-                                   }}),
+          Group("study",
+                Fields<T>{
+                    Field("title", &T::title),
+                    Field("description", &T::description),
+                    Field("models", &T::models, "How models were chosen"),
+                    Field("case", &T::problem).When([](const T& results) { return results.problem.IsKnown(); }),
+                }),
           Field("runs", &T::runs),
           Field("phases", &T::phases),
           Field("factors", &T::table),

@@ -111,7 +111,6 @@ template <>
 Fields<StateShare> FieldsOf<StateShare>() {
   using T = StateShare;
   return {"results/stateShare",
-          "",
           {
               Field("mean", &T::mean).AtLeast(0).AtMost(1),
               Field("least", &T::least).AtLeast(0).AtMost(1),
@@ -188,7 +187,6 @@ template <>
 Fields<PhaseMarks> FieldsOf<PhaseMarks>() {
   using T = PhaseMarks;
   return {"results/phaseMarks",
-          "",
           {
               Field("phase", &T::phase),
               Field("iterations", &T::iterations),
