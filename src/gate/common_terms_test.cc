@@ -1,5 +1,5 @@
 #include "factors/anomalies.h"
-#include "gate/common_terms.h"
+#include "gate/result_files.h"
 
 #include <gmock/gmock.h>
 

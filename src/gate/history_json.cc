@@ -5,13 +5,14 @@
 #include <algorithm>
 #include <cctype>
 #include <chrono>
+#include <set>
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/text.h"
 #include "results/fields.h"
 #include "gate/anomalies.h"
 #include "factors/scaling.h"
-#include "gate/common_terms.h"
 #include "gate/result_files.h"
 
 namespace farscale {
@@ -20,6 +21,7 @@ namespace {
 using Json = OrderedJson;
 namespace fs = std::filesystem;
 
+constexpr std::size_t kShort = 8;        // letters of a commit, as GitLab shortens it
 constexpr std::size_t kDateLength = 20;  // of "2026-11-20T12-00-00Z"
 
 // Digits at a place of a text as a number; nothing for anything else.
@@ -186,7 +188,6 @@ Fields<HistoryEntry> FieldsOf<HistoryEntry>() {
                                                   });
   return Fields<T>{
       "history",
-      "",
       {
           Field("commit", &T::commit, "Any name of a state of the code").NotEmpty(),
           Field("date", &T::date, date).Schema(kDateSchema),
@@ -241,6 +242,36 @@ History ReadHistory(const fs::path& folder, Diagnostics& diagnostics, std::optio
     }
   }
   return history;
+}
+
+std::string ShortCommit(const HistoryEntry& entry) {
+  return entry.commit.empty() ? "?" : ToUtf8(entry.commit.substr(0, kShort));
+}
+
+std::string NameOf(const HistoryEntry& entry) {
+  return entry.commit.empty() ? entry.file : "commit " + ShortCommit(entry);
+}
+
+std::vector<Finding> FindingsOf(const History& history) {
+  std::vector<Finding> all;
+  for (auto entry = history.rbegin(); entry != history.rend(); ++entry) {
+    std::set<std::string> known;  // of this commit
+    for (const Finding& finding : entry->table.findings) {
+      if (!known.insert(finding.id).second) continue;
+      const auto same =
+          std::find_if(all.begin(), all.end(), [&](const Finding& other) { return other.id == finding.id; });
+      if (same != all.end()) {
+        ++same->count;
+        continue;
+      }
+      const std::string detail = DetailOf(finding);
+      all.push_back(finding);
+      all.back().count = 1;
+      all.back().population = history.size() > 1 ? history.size() : 0;
+      all.back().example = NameOf(*entry) + (detail.empty() ? "" : ": " + detail);
+    }
+  }
+  return all;
 }
 
 }  // namespace farscale

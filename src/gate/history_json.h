@@ -16,8 +16,7 @@ namespace farscale {
 inline constexpr int kHistoryVersion = 1;
 inline constexpr const char* kHistoryFormat = "farscale-history";
 // Of dates in schemas.
-inline constexpr const char* kDateSchema =
-    R"({"pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$"})";
+inline constexpr const char* kDateSchema = R"({"pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$"})";
 
 struct HistoryEntry {
   std::string file;      // it was read from
@@ -49,5 +48,13 @@ std::string FileNameOf(const HistoryEntry& entry);
 // baseline that lost commits would be another baseline.
 History ReadHistory(const std::filesystem::path& folder, Diagnostics& diagnostics,
                     std::optional<Scaling> scaling = std::nullopt);
+
+// A short name for a commit: its first eight letters.
+std::string ShortCommit(const HistoryEntry& entry);
+// "commit 1a2b3c4d", or the file of an entry without one.
+std::string NameOf(const HistoryEntry& entry);
+
+// What is odd about the tables of a history, a finding an anomaly: of how many commits, and the newest of these.
+std::vector<Finding> FindingsOf(const History& history);
 
 }  // namespace farscale

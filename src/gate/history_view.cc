@@ -8,14 +8,13 @@
 
 #include "base/text.h"
 #include "factors/superlinear.h"
-#include "gate/common_terms.h"
 #include "gate/judging.h"
+#include "gate/result_files.h"
 
 namespace farscale {
 namespace {
 
 constexpr std::int64_t kWindow = 10;  // commits before the newest; the default of rules
-constexpr std::size_t kShort = 8;     // letters of a commit, as GitLab shortens it
 
 std::vector<PhaseKey> PhasesOf(const History& history) {
   std::vector<PhaseKey> keys;
@@ -132,10 +131,6 @@ std::vector<std::vector<const HistoryTrack*>> ByPhase(const HistoryView& view) {
 std::string PhaseTitle(const HistoryTrack& track) {
   const std::string phase = track.phase.IsUnnamed() ? "whole run" : track.phase.Text();
   return track.series.empty() ? phase : track.series + ": " + phase;
-}
-
-std::string ShortCommit(const HistoryEntry& entry) {
-  return entry.commit.empty() ? "?" : ToUtf8(entry.commit.substr(0, kShort));
 }
 
 std::string LastChangeInWords(const HistoryTrack& track) {

@@ -25,7 +25,7 @@ struct HistoryTrack {
 
 struct HistoryView {
   std::string title;
-  History history;                   // the oldest first, in common terms [common_terms.h]
+  History history;                   // the oldest first, in common terms [result_files.h]
   std::vector<HistoryTrack> tracks;  // phases in their order, then quantities
   std::vector<Finding> findings;     // what is odd about the folder and its tables
 };
@@ -39,8 +39,6 @@ HistoryView ViewOf(const History& history, const std::string& title, const std::
 std::vector<std::vector<const HistoryTrack*>> ByPhase(const HistoryView& view);
 // "solve", or "LU: solve" of a series.
 std::string PhaseTitle(const HistoryTrack& track);
-// A short name for a commit: its first eight letters.
-std::string ShortCommit(const HistoryEntry& entry);
 // "-5.1 %, beyond noise", or "" for a single commit.
 std::string LastChangeInWords(const HistoryTrack& track);
 // The commits at which a new level begins, or "none".

@@ -10,18 +10,10 @@
 #include "base/format.h"
 #include "base/text.h"
 #include "factors/anomalies.h"
-#include "gate/common_terms.h"
 #include "stats/distributions.h"
 
 namespace farscale {
 namespace {
-
-const PhaseProjection* FindPhase(const std::vector<PhaseProjection>& projections, const PhaseKey& key) {
-  for (const PhaseProjection& projection : projections) {
-    if (projection.series == key.series && projection.phase == key.phase) return &projection;
-  }
-  return nullptr;
-}
 
 std::vector<double> TargetsOf(const PhaseProjection& projection) {
   std::vector<double> targets;

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/diagnostics.h"
 #include "factors/factor_table.h"
 #include "projection/projection.h"
 
@@ -28,8 +29,21 @@ MeasuredResults ReadResultFileUnchecked(const std::string& path, std::optional<S
 // common; the same numbers in two files count once, with a finding in the table.
 MeasuredResults ReadResultFiles(const std::vector<std::string>& paths, std::optional<Scaling> scaling = {});
 
-// The runs and findings of all tables in one, as repeats. They must be in the same terms [common_terms.h]; scaling and
+// The runs and findings of all tables in one, as repeats. They must be in the same terms [AgreeOnTerms]; scaling and
 // reference are those of the first.
 FactorTable MergeRepeats(const std::vector<FactorTable>& tables);
+
+struct NamedTable {
+  std::string name;  // of the results, for messages
+  FactorTable* table = nullptr;
+};
+
+// Tables that stand beside each other in the same terms: what compares with a reference run means the same in two of
+// them only where their runs scale alike and compare with the same run. Puts complete tables, the oldest first, in
+// terms of the last one: of its reference run, or of the smallest run that it has in common with the newest of the
+// others. A table that scales otherwise, does not say how, or does not know enough for another reference forgets what
+// compares with its reference, phase by phase. A core count that only one table has, and a reference run alone, compare
+// with nothing, so there it does not matter.
+Diagnostics AgreeOnTerms(const std::vector<NamedTable>& tables);
 
 }  // namespace farscale

@@ -8,7 +8,6 @@
 #include "base/format.h"
 #include "base/text.h"
 #include "factors/superlinear.h"
-#include "gate/common_terms.h"
 #include "gate/judging.h"
 
 namespace farscale {
