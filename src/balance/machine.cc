@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <set>
 #include <utility>
 
@@ -52,18 +51,6 @@ std::vector<std::uint32_t> PlaceTasks(std::size_t tasks, std::size_t processors,
     processor_of[i] = static_cast<std::uint32_t>(processor);
   }
   return processor_of;
-}
-
-double LargestNodeLoad(const std::vector<double>& loads, const std::vector<std::int32_t>& nodes) {
-  std::map<std::int32_t, std::pair<double, double>> of_node;  // sum and processors
-  for (std::size_t i = 0; i < loads.size(); ++i) {
-    auto& [sum, processors] = of_node[nodes[i]];
-    sum += loads[i];
-    ++processors;
-  }
-  double largest = 0;
-  for (const auto& [node, of] : of_node) largest = std::max(largest, of.first / of.second);
-  return largest;
 }
 
 double BarrierSeconds(const Machine& machine) { return Collective(machine, CollectiveKind::kBarrier, 0); }

@@ -26,9 +26,6 @@ std::vector<std::int32_t> NodesInBlocks(std::size_t processors, std::size_t per_
 std::vector<std::uint32_t> PlaceTasks(std::size_t tasks, std::size_t processors,
                                       Placement placement = Placement::kBlock);
 
-// The largest mean load of the processors of any node.
-double LargestNodeLoad(const std::vector<double>& loads, const std::vector<std::int32_t>& nodes);
-
 // Costs of balancing besides the wait for the last task [docs/formulas.md, balancing points].
 struct BalancingCosts {
   std::vector<double> task_bytes = {};  // state of every task; empty: nothing has to be sent

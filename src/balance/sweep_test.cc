@@ -8,7 +8,6 @@
 #include <memory>
 #include <numeric>
 
-#include "balance/node_mapping.h"
 #include "balance/outcome.h"
 #include "balance/task_loads.h"
 #include "base/error.h"

@@ -37,19 +37,6 @@ struct BalanceOptions {
   std::string templates;
 };
 
-constexpr double kLargestState = 1e15;  // bytes
-
-// A number from `low` to `high`; CLI::Range takes nan for one.
-CLI::Validator Between(double low, double high) {
-  return CLI::Validator(
-      [low, high](const std::string& text) {
-        double number = 0;
-        const bool is_one = ParseNumber(text, number) && number >= low && number <= high;
-        return is_one ? std::string() : fmt::format("'{}' is no number from {:g} to {:g}", text, low, high);
-      },
-      "NUMBER");
-}
-
 // A number with or without a unit (64MB, 1.5GiB), else a file that says it rank by rank.
 void ReadTaskBytes(const std::string& text, BalanceStudy& balance) {
   if (text.empty()) return;
@@ -107,24 +94,6 @@ std::vector<BalancedProjection> ProjectTables(std::vector<BalancedTable> tables,
   return projections;
 }
 
-void Write(const WhatIf& what_if, const std::vector<BalancedProjection>& projections, PageForm form,
-           const BalanceOptions& options, const ReportTemplates& templates) {
-  if (form == PageForm::kJson) return WriteOutput(options.output, WriteWhatIfJson(what_if, projections));
-  const ReportModel model =
-      BuildBalanceModel(what_if, templates.partials, projections, static_cast<std::size_t>(options.top));
-  if (form == PageForm::kHtml) return WriteOutput(options.output, RenderHtml(model, templates));
-  const std::filesystem::path output(options.output);
-  const bool is_folder = form == PageForm::kFolder;
-  const std::filesystem::path markdown = is_folder ? "balance.md" : output.filename();
-  std::vector<std::pair<std::filesystem::path, std::string>> files = {{markdown, RenderMarkdown(model, templates)}};
-  if (is_folder) {
-    files.emplace_back("balance.html", RenderHtml(model, templates));
-    files.emplace_back("balance.json", WriteWhatIfJson(what_if, projections));
-  }
-  for (const auto& [name, svg] : model.figures) files.emplace_back(std::filesystem::path("figures") / name, svg);
-  WriteFiles(is_folder ? output : output.parent_path(), files);
-}
-
 int Balance(const BalanceOptions& options, const Common& common) {
   const PageForm form = PageFormOf(options.output);
   const ReportTemplates templates = LoadFormTemplates("balance", options.templates);
@@ -136,14 +105,19 @@ int Balance(const BalanceOptions& options, const Common& common) {
   if (!options.targets.empty()) study.projection.targets = options.targets;
   BalanceResults results = RunBalance(study, BalanceOf(options), messages.Progress());
   const std::vector<BalancedProjection> projections = ProjectTables(std::move(results.tables), study);
+  const ReportModel model =
+      BuildBalanceModel(results.what_if, templates.partials, projections, static_cast<std::size_t>(options.top));
   if (form == PageForm::kText) {
-    const auto top = static_cast<std::size_t>(options.top);
-    const ReportModel model = BuildBalanceModel(results.what_if, templates.partials, projections, top);
     fmt::print("{}", WriteBalanceText(model, templates.partials));
-  } else {
-    messages.Findings("", results.what_if.findings);
-    Write(results.what_if, projections, form, options, templates);
+    return 0;
   }
+  messages.Findings("", results.what_if.findings);
+  WritePages(form, options.output,
+             {"balance",
+              [&] { return RenderHtml(model, templates); },
+              [&] { return RenderMarkdown(model, templates); },
+              [&] { return WriteWhatIfJson(results.what_if, projections); },
+              {model.figures.begin(), model.figures.end()}});
   return 0;
 }
 
@@ -154,7 +128,7 @@ void AddSweepOptions(CLI::App* command, BalanceOptions& options) {
       ->check(count);
   command
       ->add_option("--levels", options.levels,
-                   "Ranks a processor (default: 2, 4 and 8, or all that the processors leave)")
+                   "Ranks per processor (default: 2, 4 and 8, or as --processors gives them)")
       ->delimiter(',')
       ->check(count);
   command
@@ -167,44 +141,44 @@ void AddSweepOptions(CLI::App* command, BalanceOptions& options) {
                    "Strategies: greedy, refine, greedy-refine, bisection, diffusion, hierarchical (default: all but "
                    "hierarchical)")
       ->delimiter(',');
-  command->add_option("--placements", options.placements, "How ranks lie on processors at first: block, round-robin")
+  command
+      ->add_option("--placements", options.placements, "Initial placement of ranks on processors: block, round-robin")
       ->delimiter(',')
       ->check(CLI::IsMember({"block", "round-robin"}));
   command
       ->add_option("--predictor", options.predictor,
-                   "Loads that strategies use: those of the last interval, their mean, their trend, or exact "
-                   "ones, which no run knows")
+                   "Loads that strategies use: of the last interval, their mean, their trend, or exact future ones")
       ->check(CLI::IsMember({"last", "mean", "trend", "exact"}))
       ->capture_default_str();
-  command->add_option("--tolerance", options.tolerance, "Load above the average that RefineLB and others tolerate")
-      ->check(Between(1, 100))
+  command->add_option("--tolerance", options.tolerance, "Largest load over the average that RefineLB and others accept")
+      ->check(NumberThat([](double load) { return load >= 1 && load <= 100; }, "is no number from 1 to 100", "NUMBER"))
       ->capture_default_str();
   command->add_flag("--always-migrate", options.always_migrate,
-                    "Also migrate when that does not lower the largest load, as Charm++ does");
+                    "Migrate even when that does not lower the largest load, as Charm++ does");
 }
 
 void AddMachineOptions(CLI::App* command, BalanceOptions& options) {
   command->add_option("--network", options.network,
-                      "Network by name or file, or calibrated (default: calibrated to the runs where they tell enough, "
-                      "else ideal)");
+                      "Network by name or file, or calibrated (default: calibrated where possible, else ideal)");
   command->add_option("--per-node", options.per_node, "Processors of a node (default: as in the runs)")
       ->check(CLI::Range(1, 1000000));
   command
       ->add_option("--computation", options.computation,
-                   "Lengths of computation: measured, clean (without noise, from the best source there is), cycles, "
-                   "cpu-time, iterations or instructions (default: measured)")
+                   "Lengths of computation: measured, clean (without noise), or from cycles, cpu-time, iterations or "
+                   "instructions (default: measured)")
       ->check(CLI::IsMember({"measured", "clean", "cycles", "cpu-time", "iterations", "instructions"}));
   command->add_option("--task-bytes", options.task_bytes,
-                      "State of a rank, which is sent when it moves: a size (64MB, 1.5GiB), or a file with a line "
-                      "rank,bytes and one for every rank (default: estimated from the largest messages)");
+                      "Bytes sent when a rank moves: a size (64MB, 1.5GiB), or a CSV file with the columns rank,bytes "
+                      "(default: estimated from the largest messages)");
   command->add_option("--step-time", options.step_time, "Nanoseconds that a step of a strategy takes")
-      ->check(Between(0, 1e9))
+      ->check(
+          NumberThat([](double time) { return time >= 0 && time <= 1e9; }, "is no number from 0 to 1e+09", "NUMBER"))
       ->capture_default_str();
   command->add_flag("--free", options.free, "Barriers, strategies and migrations take no time");
-  command->add_option("--replicas", options.replicas, "Repetitions of the best with the noise in another order")
+  command->add_option("--replicas", options.replicas, "Repetitions of the best configurations with the noise reordered")
       ->check(CLI::Range(0, 10000))
       ->capture_default_str();
-  command->add_option("--seed", options.seed, "Of the replicas")->capture_default_str();
+  command->add_option("--seed", options.seed, "Seed of the replicas")->capture_default_str();
 }
 
 }  // namespace
@@ -213,28 +187,19 @@ void AddBalanceCommand(CommandLine& line) {
   auto [command, options] = AddCommand<BalanceOptions>(
       line, "balance", "Predict the gain from dynamic load balancing of an over-decomposed run", Balance);
   command->footer(
-      "Replays runs with their ranks as tasks that share processors and move between them, as a run time such as AMPI\n"
-      "does. Runs of one problem at several counts (strong scaling) are levels of over-decomposition of each other: "
-      "the\n"
-      "run with as many ranks as there are processors is the baseline of all gains.");
+      "Replays runs with their ranks as tasks that share processors and move between them, as under AMPI. With strong\n"
+      "scaling, the run with as many ranks as there are processors is the baseline of all gains.");
   AddInputOptions(command, options.inputs, options.application);
   command->add_option(
       "--phase", options.phase,
-      "Region of an iteration, by name or as /regular expression/; found: the iterations that the MPI "
-      "calls show; auto: a region that marks the iterations of all runs, else found, else another region "
-      "that repeats (default: the first phase of the study that is a loop, or auto)");
+      "Region of an iteration, by name or as /regular expression/, or auto for the loop of the runs (default: the "
+      "first loop among the study's phases, or auto)");
   AddSweepOptions(command, options);
   AddMachineOptions(command, options);
   command->add_option("--targets", options.targets, "Processors to predict balanced factors at (default: as the study)")
       ->delimiter(',')
       ->check(Positive());
-  command->add_option("--top", options.top, "Configurations to list in tables")
-      ->check(CLI::Range(1, 1000000))
-      ->capture_default_str();
-  command->add_option("-o,--output", options.output,
-                      "File to write: .html, .md (with its figures beside it), .json (everything; - prints it); or a "
-                      "folder for all three");
-  AddTemplatesOption(command, options.templates);
+  AddPageOptions(command, options.output, options.top, options.templates);
 }
 
 }  // namespace farscale

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <numeric>
 
 #include "base/error.h"
@@ -130,18 +131,13 @@ Times MeasureTimes(const Trace& trace, const PhaseCut& cut, const ReplayResult& 
 }
 
 double LargestNodeLoad(const Trace& trace, const PhaseCut& cut, const std::vector<Tick>& useful) {
-  std::vector<double> sum(trace.nodes.size());
-  std::vector<double> count(trace.nodes.size());
+  std::vector<double> loads;
+  std::vector<std::int32_t> nodes;
   for (const std::size_t rank : cut.CountedRanks()) {
-    const auto node = static_cast<std::size_t>(trace.ranks[rank].node);
-    sum[node] += trace.Seconds(useful[rank]);
-    count[node] += 1;
+    loads.push_back(trace.Seconds(useful[rank]));
+    nodes.push_back(trace.ranks[rank].node);
   }
-  double largest = 0;
-  for (std::size_t node = 0; node < sum.size(); ++node) {
-    if (count[node] > 0) largest = std::max(largest, sum[node] / count[node]);
-  }
-  return largest;
+  return farscale::LargestNodeLoad(loads, nodes);
 }
 
 void AddEstimate(const Trace& trace, const PhaseCut& cut, PhaseFactors& result) {
@@ -211,6 +207,18 @@ void RequireComputation(const Trace& trace, const PhaseFactors& result) {
 }
 
 }  // namespace
+
+double LargestNodeLoad(const std::vector<double>& loads, const std::vector<std::int32_t>& nodes) {
+  std::map<std::int32_t, std::pair<double, double>> of_node;  // sum and processors
+  for (std::size_t i = 0; i < loads.size(); ++i) {
+    auto& [sum, processors] = of_node[nodes[i]];
+    sum += loads[i];
+    ++processors;
+  }
+  double largest = 0;
+  for (const auto& [node, of] : of_node) largest = std::max(largest, of.first / of.second);
+  return largest;
+}
 
 double ClampEstimate(double estimated_ideal, const PhaseTotals& totals) {
   return std::clamp(estimated_ideal, std::min(totals.largest_useful, totals.elapsed), totals.elapsed);

@@ -122,6 +122,9 @@ FactorValues FactorsOf(const PhaseTotals& totals, RuleSet rules);
 // The ideal time by phase profiles within the range it must lie in, [max t, T].
 double ClampEstimate(double estimated_ideal, const PhaseTotals& totals);
 
+// The largest mean load of the ranks, or processors, of any node; `nodes` of each.
+double LargestNodeLoad(const std::vector<double>& loads, const std::vector<std::int32_t>& nodes);
+
 // What follows from the useful and paused ticks of every rank: everything but T, T_ideal, MPI time and counts.
 PhaseTotals SumRanks(const Trace& trace, const PhaseCut& cut, const std::vector<Tick>& useful,
                      const std::vector<Tick>& paused);

@@ -18,6 +18,8 @@
 
 namespace farscale {
 
+inline constexpr double kLargestState = 1e15;  // bytes of a task; chosen: far above the memory of any machine
+
 // Options of the simulation of a run besides those of the sweep.
 struct BalanceInput {
   PhaseSpec phase;

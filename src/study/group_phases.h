@@ -1,5 +1,5 @@
-// Groups of ranks over the runs of a study: which are the same, what their phases are called and how they are
-// described.
+// Groups of ranks over the runs of a study: which ones its file names [docs/study-file.md], which are the same in
+// several runs, what their phases are called and how they are described.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +14,10 @@
 #include "study/study.h"
 
 namespace farscale {
+
+// The [[groups]] of a study file. Throws a usage error with file and line for everything that is not as
+// docs/study-file.md says.
+std::vector<GroupSpec> ParseGroups(const ConfigTable& root);
 
 // One phase of one run.
 struct PhaseRows {

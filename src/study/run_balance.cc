@@ -8,7 +8,6 @@
 #include <ranges>
 #include <set>
 
-#include "balance/node_mapping.h"
 #include "base/error.h"
 #include "base/parallel.h"
 #include "factors/anomalies.h"

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/core_count.h"
 #include "base/text.h"
-#include "study/named_groups.h"
+#include "study/group_phases.h"
 #include "trace/trace_reader.h"
 
 namespace farscale {
