@@ -1,4 +1,4 @@
-#include "models/model_choice.h"
+#include "projection/model_settings.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
