@@ -30,10 +30,7 @@ void PrintSummary(const Results& results, const Partials& texts) {
     for (const std::string& sentence : sentences) fmt::print("  {}\n", sentence);
   };
   for (const auto& [series, phase] : results.table.Keys()) {
-    const PhaseProjection* found = nullptr;
-    for (const PhaseProjection& projection : results.projections) {
-      if (projection.series == series && projection.phase == phase) found = &projection;
-    }
+    const PhaseProjection* found = FindPhase(results.projections, {series, phase});
     fmt::print("Phase {}\n", phase.Text());
     print(SummarizePhase(results.table.Rows(series, phase), found, texts));
     if (found != nullptr) print(SummarizeKeyResults(*found, texts));
@@ -85,9 +82,9 @@ void AddRunCommand(CommandLine& line) {
   auto [command, options] = AddCommand<RunOptions>(
       line, "run", "Run a study: measure the factors of every run and phase, fit, extrapolate, write the report", Run);
   command->footer(
-      "docs/study-file.md describes the study file key by key. --form allocation writes, besides the report, its "
-      "folder\n"
-      "allocation: what computing centres ask for, as farscale report --form allocation does.");
+      "docs/study-file.md describes the study file. --form allocation also writes the folder allocation in that of "
+      "the\n"
+      "report, with what computing centres ask for, as farscale report --form allocation does.");
   command->add_option("study", options.study, "The study file (TOML)")->required();
   command->add_option("-o,--output", options.output, "Folder of the report (default: as the study says)");
   command->add_option("--preset", options.preset, "Preset whose settings fill what the study leaves out");

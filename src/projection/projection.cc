@@ -346,6 +346,13 @@ class PhaseProjector {
 
 }  // namespace
 
+const PhaseProjection* FindPhase(const std::vector<PhaseProjection>& projections, const PhaseKey& key) {
+  const auto found = std::ranges::find_if(projections, [&](const PhaseProjection& projection) {
+    return projection.series == key.series && projection.phase == key.phase;
+  });
+  return found == projections.end() ? nullptr : &*found;
+}
+
 const FactorProjection* PhaseProjection::Find(Factor factor) const {
   for (const FactorProjection& projection : factors) {
     if (projection.factor == factor) return &projection;

@@ -81,6 +81,9 @@ struct PhaseProjection {
   friend bool operator==(const PhaseProjection&, const PhaseProjection&) = default;
 };
 
+// Of a phase; null where there is none.
+const PhaseProjection* FindPhase(const std::vector<PhaseProjection>& projections, const PhaseKey& key);
+
 struct ProjectionOptions {
   ModelSettings models;
   std::vector<double> targets;      // core counts; empty: powers of two from above the largest fitted to 10^6
