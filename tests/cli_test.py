@@ -1110,7 +1110,7 @@ class Report(CliTest):
             for command in (["report", results], ["run", study]):
                 if option[0] == "--scaling" and command[0] == "run":
                     continue
-                self.fails(2, f"{option[0]}: says something of an allocation pack, and none is asked for; add --form "
+                self.fails(2, f"{option[0]}: belongs to an allocation pack, which was not asked for; add --form "
                               "allocation", *command, *option, "-o", self.folder / "b")
         self.assertFalse((self.folder / "b").exists())
         for form in ([], ["--form", "allocation"]):

@@ -2,24 +2,18 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
-#include <cstdint>
 #include <filesystem>
 #include <string>
 
 #include "cli/command.h"
+#include "planning/allocation.h"
 #include "results/results.h"
 #include "report/report.h"
 
 namespace farscale {
 
 struct AllocationFormOptions {
-  std::string series;  // empty: the first
-  std::string phase;   // empty: the one that takes most time
-  std::string group;   // of its ranks; empty: all
-  double efficiency = 0.75;
-  double iterations = 0;              // 0: as the study says
-  std::int64_t baseline = 0;          // 0: the reference
-  std::int64_t up_to = 0;             // 0: four times as many cores as are reliable
+  AllocationOptions plan;
   const CLI::App* command = nullptr;  // that has them
 };
 

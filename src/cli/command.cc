@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -27,6 +28,22 @@ bool IsStudy(const std::string& path) { return std::filesystem::path(path).exten
 void AddInputOptions(CLI::App* command, std::vector<std::string>& inputs, int& application) {
   command->add_option("input", inputs, "A study file, or traces of one program (.otf2, .prv, .prv.gz)")->required();
   AddApplicationOption(command, application);
+}
+
+CLI::Option* AddPhaseOption(CLI::App* command, std::vector<std::string>& phases) {
+  return command
+      ->add_option(
+          "--phase", phases,
+          "Region to analyse, by name or as /regular expression/, or auto for the loop of the runs; repeat for "
+          "several (default: the study's phases, or the whole run)")
+      ->allow_extra_args(false);
+}
+
+void AddPageOptions(CLI::App* command, std::string& output, std::int64_t& top, std::string& templates) {
+  command->add_option("--top", top, "Rows of each table")->check(CLI::Range(1, 1000000))->capture_default_str();
+  command->add_option("-o,--output", output,
+                      "File to write: .html, .md, .json (everything; - prints it); or a folder for all three");
+  AddTemplatesOption(command, templates);
 }
 
 void AddCounterOptions(CLI::App* command, CounterNames& counters) {
@@ -99,9 +116,9 @@ void Messages::Findings(const std::string& where, const std::vector<Finding>& fi
   }
 }
 
-void Messages::FindingsOf(const Results& results) const {
-  Findings("", results.table.findings);
-  for (const RunRecord& run : results.runs) Findings(run.path, run.findings);
+void Messages::FindingsOf(const FactorTable& table, const std::vector<RunRecord>& runs) const {
+  Findings("", table.findings);
+  for (const RunRecord& run : runs) Findings(run.path, run.findings);
 }
 
 ProgressSink Messages::Progress() const {
@@ -121,6 +138,14 @@ ProgressSink Messages::Progress() const {
 void PrintError(const Error& error) { PrintLine(stderr, std::string("farscale: ") + error.what()); }
 
 bool IsFile(const std::string& output) { return !output.empty() && output != "-"; }
+
+std::size_t OnStandardOutput(const std::vector<std::string>& outputs) {
+  const auto count = std::ranges::count(outputs, "-");
+  if (count > 1) {
+    throw Error(ErrorKind::kUsage, "-", "several outputs go to standard output", "give a file name to all but one");
+  }
+  return static_cast<std::size_t>(count);
+}
 
 void PrintWritten(const std::vector<std::filesystem::path>& files, const Common& common) {
   for (const std::filesystem::path& file : files) {
@@ -196,6 +221,20 @@ void RequireFree(const std::filesystem::path& output, const std::string& ending)
   }
 }
 
+void WritePages(PageForm form, const std::string& output, const Pages& pages) {
+  if (form == PageForm::kJson) return WriteOutput(output, pages.json());
+  if (form == PageForm::kHtml) return WriteOutput(output, pages.html());
+  const bool is_folder = form == PageForm::kFolder;
+  const std::filesystem::path path(output);
+  NamedTexts files = {{is_folder ? pages.name + ".md" : path.filename().string(), pages.markdown()}};
+  if (is_folder) {
+    files.emplace_back(pages.name + ".html", pages.html());
+    files.emplace_back(pages.name + ".json", pages.json());
+  }
+  for (const auto& [name, svg] : pages.figures) files.emplace_back(std::filesystem::path("figures") / name, svg);
+  WriteFiles(is_folder ? path : path.parent_path(), files);
+}
+
 TableFormat TableFormatOf(const std::string& path) {
   const std::string ending = std::filesystem::path(path).extension().string();
   if (ending == ".json") return TableFormat::kJson;
@@ -203,22 +242,21 @@ TableFormat TableFormatOf(const std::string& path) {
   throw Error(ErrorKind::kUsage, path, "the name of the output must end in .json or .csv");
 }
 
-CLI::Validator Share() {
-  return {[](std::string& text) {
+CLI::Validator NumberThat(bool (*holds)(double), const std::string& why_not, const std::string& type) {
+  return {[holds, why_not](std::string& text) {
             double value = 0;
-            const bool is_share = ParseNumber(text, value) && value > 0 && value <= 1;
-            return is_share ? std::string() : "'" + text + "' does not lie between 0 and 1; divide percentages by 100";
+            return ParseNumber(text, value) && holds(value) ? std::string() : "'" + text + "' " + why_not;
           },
-          "SHARE"};
+          type};
+}
+
+CLI::Validator Share() {
+  return NumberThat([](double value) { return value > 0 && value <= 1; },
+                    "does not lie between 0 and 1; divide percentages by 100", "SHARE");
 }
 
 CLI::Validator Positive() {
-  return {[](std::string& text) {
-            double value = 0;
-            const bool is_positive = ParseNumber(text, value) && std::isfinite(value) && value > 0;
-            return is_positive ? std::string() : "'" + text + "' is no number above 0";
-          },
-          "POSITIVE"};
+  return NumberThat([](double value) { return std::isfinite(value) && value > 0; }, "is no number above 0", "POSITIVE");
 }
 
 }  // namespace farscale

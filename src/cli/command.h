@@ -85,7 +85,8 @@ class Messages {
   void Warning(const std::string& text) const;
   // Warnings, and notes with --verbose.
   void Findings(const std::string& where, const std::vector<Finding>& findings) const;
-  void FindingsOf(const Results& results) const;
+  void FindingsOf(const FactorTable& table, const std::vector<RunRecord>& runs) const;
+  void FindingsOf(const Results& results) const { FindingsOf(results.table, results.runs); }
   // A line that overwrites itself, when stderr is a terminal.
   ProgressSink Progress() const;
 
@@ -98,6 +99,8 @@ void PrintError(const Error& error);
 
 // Whether an output goes to a file: neither left out nor "-", which is standard output.
 bool IsFile(const std::string& output);
+// How many of several outputs go to standard output; throws a usage error for more than one, which do not fit there.
+std::size_t OnStandardOutput(const std::vector<std::string>& outputs);
 // Writes `text` to `path`, or to stdout when path is "-".
 void WriteOutput(const std::string& path, const std::string& text);
 // "wrote report/report.html" of every file but figures; nothing with --quiet.
@@ -118,6 +121,10 @@ Study StudyOfInputs(const std::vector<std::string>& inputs, const std::string& p
 // The study or traces that a command reads, and --application of Paraver traces; 0: not given.
 void AddInputOptions(CLI::App* command, std::vector<std::string>& inputs, int& application);
 void AddApplicationOption(CLI::App* command, int& application);
+// --phase, of a region or a loop; several.
+CLI::Option* AddPhaseOption(CLI::App* command, std::vector<std::string>& phases);
+// --top, --output and --templates of commands that write pages.
+void AddPageOptions(CLI::App* command, std::string& output, std::int64_t& top, std::string& templates);
 // --instructions and --cycles.
 void AddCounterOptions(CLI::App* command, CounterNames& counters);
 // --skip and --keep.
@@ -138,6 +145,17 @@ void RequireFree(const std::filesystem::path& output, const std::string& ending)
 enum class PageForm { kText, kJson, kHtml, kMarkdown, kFolder };
 PageForm PageFormOf(const std::string& output);
 
+// Pages of a result in all their forms.
+struct Pages {
+  std::string name;  // of files in a folder, without the ending
+  std::function<std::string()> html, markdown, json;
+  std::vector<std::pair<std::string, std::string>> figures;  // that the Markdown shows, by the names of their files
+};
+// Not for text on the terminal.
+void WritePages(PageForm form, const std::string& output, const Pages& pages);
+
+// A number for which `holds`; others are quoted with `why_not` behind.
+CLI::Validator NumberThat(bool (*holds)(double), const std::string& why_not, const std::string& type);
 // A number above 0 and up to 1.
 CLI::Validator Share();
 

@@ -128,7 +128,7 @@ TEST(Command, OptionsOfAnAllocationNeedItsForm) {
   EXPECT_NO_THROW(RefuseAllocationOptions(options));
   app.parse("--up-to 1024 --efficiency 0.8");
   EXPECT_THAT(UsageErrorOf([&] { RefuseAllocationOptions(options); }), HasSubstr("add --form allocation"));
-  EXPECT_EQ(options.up_to, 1024);
+  EXPECT_EQ(options.plan.up_to, 1024);
 }
 
 TEST(Completion, OffersCommandsOptionsAndValues) {

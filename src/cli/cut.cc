@@ -130,18 +130,17 @@ void AddCutCommand(CommandLine& line) {
   command->add_option("trace", options.trace, "The trace: anchor file of an OTF2 archive, or a Paraver trace")
       ->required();
   command->add_option("-o,--output", options.output, "Anchor file to write, NAME.otf2; it must not exist")->required();
-  command->add_option(
-      "--phase", options.phase,
-      "Region to cut out, by name or as /regular expression/, or auto for the loop of the run: a region that marks its "
-      "iterations, else those that the MPI calls show (found takes these in any case) (default: the whole run)");
+  command->add_option("--phase", options.phase,
+                      "Region to cut out, by name or as /regular expression/, or auto for the loop of the run "
+                      "(default: the whole run)");
   AddIterationOptions(command, options.skip, options.keep);
-  command->add_flag("--clean", options.clean, "Of those, keep the longest run of undisturbed iterations");
+  command->add_flag("--clean", options.clean, "Keep the longest run of undisturbed iterations");
   command->add_option("--window", options.window, "Cut out BEGIN,END instead, in seconds since the start of the run");
   command->add_option("--network", options.network,
                       "Write the run as replayed on this network: by name, a file, or calibrated");
   command
       ->add_option("--computation", options.computation,
-                   "and with computation from cycles, cpu-time, iterations, instructions, or auto")
+                   "With --network, replace lengths of computation by estimates from this source")
       ->check(CLI::IsMember({"auto", "cycles", "cpu-time", "iterations", "instructions"}));
   AddApplicationOption(command, options.application);
   AddCounterOptions(command, options.counters);

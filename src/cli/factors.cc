@@ -192,10 +192,7 @@ int Factors(const FactorsOptions& options, const Common& common) {
   Study study = StudyOfInputs(options.inputs, options.preset, options.application);
   Apply(options, study);
   const MeasuredRuns measured = MeasureRuns(study, messages.Progress());
-  Results results;
-  results.runs = measured.runs;
-  results.table = measured.table;
-  messages.FindingsOf(results);
+  messages.FindingsOf(measured.table, measured.runs);
   WriteTable(WithWarningsOfRuns(measured), format, options, messages);
   return ReportFailures(measured.runs, measured.failure);
 }
@@ -211,19 +208,14 @@ void AddFactorsCommand(CommandLine& line) {
                    "A study file, traces of one program (.otf2, .prv, .prv.gz), a factor table, or "
                    "runs measured by TALP (.json)")
       ->required();
+  AddPhaseOption(command, options.phases);
   command
-      ->add_option(
-          "--phase", options.phases,
-          "Region to analyse, by name or as /regular expression/, or auto for the loop of the runs: a region that "
-          "marks "
-          "its iterations, else those that the MPI calls show (found takes these in any case), auto:NAME for a part of "
-          "them; repeat for several (default: the study's phases, or the whole run)")
-      ->allow_extra_args(false);
-  command->add_option("--span", options.span, "Count one window a rank, or each occurrence (default: by the gaps)")
+      ->add_option("--span", options.span,
+                   "Count the whole window of a rank, or each occurrence (default: whole where the gaps are small)")
       ->check(CLI::IsMember({"whole", "each"}));
   AddIterationOptions(command, options.skip, options.keep);
   command->add_option("--clean", options.clean,
-                      "Keep the longest run of undisturbed iterations (longest), or so many of the cleanest");
+                      "Keep undisturbed iterations: longest for the longest run of them, or how many of the cleanest");
   command->add_option("--rules", options.rules, "Rules of the ideal replay (default: bsc)")
       ->check(CLI::IsMember({"bsc", "causal"}));
   command->add_option("--eager-limit", options.eager_limit, "With causal: bytes from which messages rendezvous")
@@ -233,8 +225,7 @@ void AddFactorsCommand(CommandLine& line) {
       ->check(CoreCount());
   command
       ->add_option("--groups", options.groups,
-                   "Factors for groups of ranks that do different work, as they are found, too (default: as the study "
-                   "says, else auto)")
+                   "Find groups of ranks that do different work: auto or none (default: as in the study, else auto)")
       ->check(CLI::IsMember({"auto", "none"}));
   AddApplicationOption(command, options.application);
   AddCounterOptions(command, options.counters);

@@ -62,15 +62,11 @@ void RefuseOverwritingInputs(const GateOptions& options) {
   }
 }
 
-// Only one form fits on standard output; then the table gives way, except to annotations, which CI servers pick out of
-// the log.
+// An output on standard output replaces the table, except for annotations, which CI servers pick out of the log.
 bool PrintsTable(const std::vector<GateOutput>& outputs, const GateOptions& options) {
-  std::size_t on_stdout = 0;
-  for (const GateOutput& output : outputs) on_stdout += output.path == "-" ? 1 : 0;
-  if (on_stdout > 1) {
-    throw Error(ErrorKind::kUsage, "-", "several outputs go to standard output", "give a file name to all but one");
-  }
-  return on_stdout == 0 || (options.annotations == "github" && options.annotations_file == "-");
+  std::vector<std::string> paths;
+  for (const GateOutput& output : outputs) paths.push_back(output.path);
+  return OnStandardOutput(paths) == 0 || (options.annotations == "github" && options.annotations_file == "-");
 }
 
 void RefuseScalingOfResults(const MeasuredResults& results, const std::string& scaling) {
@@ -106,7 +102,7 @@ int Gate(const GateOptions& options, const Common& common) {
   const GateRulesFile file = LoadGateRules(options.rules);
   GateRules rules = ParseRules(file.config, file.name);
   rules.is_built_in = file.is_built_in;
-  ProjectionOptionsOf(options.table);  // what is wrong with the options is said whether a rule projects or not
+  ProjectionOptionsOf(options.table);  // reports wrong options whether a rule projects or not
   const GateInput input = ReadInput(options, messages);
   const GateReport report = Judge(rules, input);
   messages.Findings(options.baseline, report.baseline_findings);
@@ -138,10 +134,9 @@ void AddGateCommand(CommandLine& line) {
       ->check(CLI::IsMember({"github", "gitlab"}));
   command->add_option("--annotations-file", options.annotations_file, "File for the annotations (default: -)");
   AddScalingOption(command, options.table.scaling, "How the runs of factor tables scale (default: as they say)");
-  AddTargetsOption(
-      command, options.targets,
-      "Core counts that cores = \"targets\" means, separated by commas (default: those of results.json, else "
-      "powers of two up to a million)");
+  AddTargetsOption(command, options.targets,
+                   "Core counts for rules with cores = \"targets\", separated by commas (default: as in results.json, "
+                   "else powers of two up to a million)");
   AddModelOptions(command, options.table);
 }
 

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <filesystem>
 
 #include "base/files.h"
@@ -79,11 +78,7 @@ int ShowHistory(const HistoryOptions& options, const Common& common) {
       {options.html, [&] { return WriteHistoryHtml(view, templates); }},
       {options.markdown, [&] { return WriteHistoryMarkdown(view, templates); }},
       {options.json, [&] { return WriteTracksJson(view); }}};
-  const auto on_stdout =
-      std::count_if(outputs.begin(), outputs.end(), [](const auto& output) { return output.first == "-"; });
-  if (on_stdout > 1) {
-    throw Error(ErrorKind::kUsage, "-", "several outputs go to standard output", "give a file name to all but one");
-  }
+  const std::size_t on_stdout = OnStandardOutput({options.html, options.markdown, options.json});
   for (const auto& [path, write] : outputs) {
     if (!path.empty()) WriteOutput(path, write());
   }
@@ -101,9 +96,8 @@ void AddHistoryCommand(CommandLine& line) {
   auto [command, options] = AddCommand<HistoryOptions>(
       line, "history", "Keep results of many commits, and draw every factor over them", ShowHistory);
   command->footer(
-      "farscale history add RESULTS --into FOLDER adds results with commit and date; farscale history FOLDER shows "
-      "them.\n"
-      "A file name of - is standard output.");
+      "farscale history add RESULTS --into FOLDER adds results with commit and date, farscale history FOLDER shows\n"
+      "them. A file name of - is standard output.");
   command->add_option("folder", options.folder, "Folder of the history");
   command->add_option("--title", options.title, "Title of page and tables");
   command->add_option("--html", options.html, "File for a page with charts");
@@ -121,7 +115,7 @@ void AddHistoryCommand(CommandLine& line) {
                   "Date of the commit, like 2026-11-20T12:00:00Z, or now (default: CI_COMMIT_TIMESTAMP, or "
                   "SOURCE_DATE_EPOCH)");
   AddScalingOption(add, added.scaling, "How the runs of factor tables scale (default: as they say)");
-  add->add_option("--accept", added.accepted, "Why the level changes on purpose: baselines begin anew here");
+  add->add_option("--accept", added.accepted, "Reason for an intended change: baselines begin anew here");
 }
 
 }  // namespace farscale

@@ -53,22 +53,14 @@ void Print(const Losses& losses, std::size_t top, const Partials& texts) {
 }
 
 void Write(const Losses& losses, PageForm form, const ImbalanceOptions& options, const ReportTemplates& templates) {
-  if (form == PageForm::kJson) {
-    WriteOutput(options.output, WriteLossesJson(losses.records, losses.projected, losses.warnings));
-    return;
-  }
   const ReportModel model = BuildLossesModel(losses.records, losses.growth, losses.title, templates.partials,
                                              static_cast<std::size_t>(options.top), losses.warnings);
-  if (form == PageForm::kHtml) {
-    WriteOutput(options.output, RenderHtml(model, templates));
-  } else if (form == PageForm::kMarkdown) {
-    WriteOutput(options.output, RenderMarkdown(model, templates));
-  } else {
-    WriteFiles(options.output,
-               {{"imbalance.html", RenderHtml(model, templates)},
-                {"imbalance.md", RenderMarkdown(model, templates)},
-                {"imbalance.json", WriteLossesJson(losses.records, losses.projected, losses.warnings)}});
-  }
+  WritePages(form, options.output,
+             {"imbalance",
+              [&] { return RenderHtml(model, templates); },
+              [&] { return RenderMarkdown(model, templates); },
+              [&] { return WriteLossesJson(losses.records, losses.projected, losses.warnings); },
+              {}});
 }
 
 // Of a study its title, of traces the name of the program.
@@ -86,10 +78,7 @@ int Imbalance(const ImbalanceOptions& options, const Common& common) {
   if (!options.phases.empty()) study.phases = PhasesNamed(options.phases, study.runs);
   study.delays = *ParseDelayRules(options.rules);
   const MeasuredRuns measured = MeasureRuns(study, messages.Progress(), {}, Detail::kLosses);
-  Results results;
-  results.runs = measured.runs;
-  results.table = measured.table;
-  messages.FindingsOf(results);
+  messages.FindingsOf(measured.table, measured.runs);
   for (const LossRecord& losses : measured.losses) messages.Findings(losses.trace, losses.findings);
   const ModelLibrary library = LoadModels(study.model_files);
   Losses losses{TitleOf(study, measured), measured.losses, {}, {}, WarningsOf(measured)};
@@ -112,28 +101,17 @@ void AddImbalanceCommand(CommandLine& line) {
   auto [command, options] = AddCommand<ImbalanceOptions>(
       line, "imbalance", "Find where time is lost: wait states, their causes, the critical path", Imbalance);
   command->footer(
-      "Waits are charged to the call paths that made the others wait, through chains of waits: short-term costs are "
-      "of\n"
-      "waits that a delay caused itself, long-term costs of those that these caused in turn.");
+      "Waits are charged to the call paths that made other ranks wait. Short-term costs are waits that a delay caused\n"
+      "itself, long-term costs those that these waits caused in turn. docs/formulas.md describes both rules.");
   AddInputOptions(command, options.inputs, options.application);
+  AddPhaseOption(command, options.phases);
   command
-      ->add_option("--phase", options.phases,
-                   "Region to analyse, by name or as /regular expression/, or auto for the loop of the runs: a region "
-                   "that marks its iterations, else those that the MPI calls show (found takes these in any case); "
-                   "repeat for several (default: the study's phases, or the whole run)")
-      ->allow_extra_args(false);
-  command->add_option("--top", options.top, "Rows of each table")->check(CLI::Range(1, 1000000))->capture_default_str();
-  command
-      ->add_option("--rules", options.rules,
-                   "How waits are charged to delays: conserving (all of it, as published), or scalasca (as Scalasca 2: "
-                   "the call at the last synchronization counts as work, and a wait longer than what its delayer did "
-                   "is charged in part)")
+      ->add_option(
+          "--rules", options.rules,
+          "How waits are charged to delays: conserving charges all of them, scalasca as much as Scalasca 2 does")
       ->check(CLI::IsMember({"conserving", "scalasca"}))
       ->capture_default_str();
-  command->add_option(
-      "-o,--output", options.output,
-      "File to write: .html, .md (the top rows), .json (everything; - prints it); or a folder for all three");
-  AddTemplatesOption(command, options.templates);
+  AddPageOptions(command, options.output, options.top, options.templates);
 }
 
 }  // namespace farscale

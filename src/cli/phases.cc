@@ -98,17 +98,13 @@ void AddPhasesCommand(CommandLine& line) {
       line, "phases", "Find the loop of a run, the parts of its iterations and the clean ones; write a study with them",
       Phases);
   command->footer(
-      "Needs no regions in the trace. Of several traces the largest shows what to look for in the others, so that "
-      "phases\n"
-      "have the same names in all. Where there is no loop, or runs show different ones, a study takes the whole run; "
-      "without\n"
-      "-o the exit code is 4 then.");
+      "Needs no regions in the trace. The largest of several traces shows which loop to look for in the others. If\n"
+      "there is none, or the runs show different ones, the study takes the whole run; without -o the exit code is 4.");
   command->add_option("trace", options.traces, "Traces of one program (.otf2, .prv, .prv.gz)")->required();
   command
       ->add_option(
           "--phase", options.phase,
-          "Show the iterations of this region; found: those that the MPI calls show; auto: a region that marks "
-          "iterations, else found (default: auto)")
+          "Region whose iterations are shown, or found for those in the MPI calls, or auto for either (default: auto)")
       ->allow_extra_args(false);
   AddApplicationOption(command, options.application);
   command->add_option("-o,--output", options.output, "Study file to write (.toml), for editing; it must not exist");

@@ -120,10 +120,8 @@ void AddPredictCommand(CommandLine& line) {
       ->add_option("--horizon-width", options.reliable_width,
                    "Widest 80 % interval of parallel efficiency that counts as reliable (default: 0.2)")
       ->check(share);
-  command->add_flag(
-      "--answers", options.key_results,
-      "Print key results: core counts that keep an efficiency, the peak of speedup, times, costs, and gains from "
-      "removing losses");
+  command->add_flag("--answers", options.key_results,
+                    "Print key results: core counts for efficiencies, peak of speedup, times, costs, potential gains");
   command
       ->add_option("--levels", options.levels,
                    "Efficiency levels of the key results, separated by commas (default: 0.8,0.75,0.5)")

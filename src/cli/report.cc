@@ -81,8 +81,8 @@ void AddReportCommand(CommandLine& line) {
       line, "report",
       "Render the report of an earlier run again, in other templates, or as an application for computing time", Report);
   command->footer(
-      "--form allocation writes what computing centres ask for: times, speedup, efficiency, core hours and a job "
-      "size,\n"
+      "--form allocation writes what computing centres ask for (times, speedup, efficiency, core hours and a job "
+      "size)\n"
       "as Markdown, HTML, LaTeX and CSV. It also takes a factor table (.json or .csv) in place of results.json.");
   command->add_option("results", options.results, "results.json of an earlier run")->required();
   command->add_option("others", options.others)->group("");

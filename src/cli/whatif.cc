@@ -17,8 +17,6 @@
 namespace farscale {
 namespace {
 
-constexpr double kSmallestFactor = 1e-6;
-
 struct WhatIfOptions {
   int application = 0;
   std::vector<std::string> inputs;
@@ -135,34 +133,21 @@ void AddWhatIfCommand(CommandLine& line) {
   auto [command, options] = AddCommand<WhatIfOptions>(
       line, "whatif", "Replay the runs of a study on other networks or faster processors", RunWhatIf);
   command->footer(
-      "Every combination is replayed; give several values separated by commas: --bandwidth 1,2,4. Networks are the "
-      "files\n"
-      "of configs/networks by name, or files of your own (docs/network-files.md). Without -o the comparison is "
-      "printed.");
-  const CLI::Validator positive(
-      [](std::string& text) {
-        double value = 0;
-        const bool is_factor = ParseNumber(text, value) && value >= kSmallestFactor && value <= 1 / kSmallestFactor;
-        return is_factor ? std::string() : "'" + text + "' is not a factor between 1e-6 and 1e6";
-      },
-      "FACTOR");
+      "Every combination is replayed; give several values separated by commas: --bandwidth 1,2,4. Networks are those\n"
+      "of configs/networks by name, or files of your own (docs/network-files.md). Without -o, prints the comparison.");
+  const CLI::Validator factor = NumberThat([](double value) { return value >= 1e-6 && value <= 1e6; },
+                                           "is not a factor between 1e-6 and 1e6", "FACTOR");
   AddInputOptions(command, options.inputs, options.application);
   command
       ->add_option("--network", options.networks,
                    "Network to replay on; repeat for several (default: calibrated to the runs)")
       ->allow_extra_args(false);
-  command->add_option("--latency", options.latency, "Factors for its latency")
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->check(positive);
-  command->add_option("--bandwidth", options.bandwidth, "Factors for its bandwidth")
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->check(positive);
-  command->add_option("--computation", options.speed, "Factors for the speed of computation")
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->check(positive);
+  const auto add_factors = [command, &factor](const char* name, std::vector<double>& factors, const char* text) {
+    command->add_option(name, factors, text)->delimiter(',')->allow_extra_args(false)->check(factor);
+  };
+  add_factors("--latency", options.latency, "Factors for its latency");
+  add_factors("--bandwidth", options.bandwidth, "Factors for its bandwidth");
+  add_factors("--computation", options.speed, "Factors for the speed of computation");
   command->add_option("--region", options.region, "Only computation within this region gets faster");
   command->add_option("--phase", options.phase, "Region to analyse (default: the study's phases, or the whole run)");
   AddScalingOption(command, options.scaling, "How the runs scale (default: as the study says, else decided)");
