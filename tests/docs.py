@@ -90,7 +90,7 @@ def missing(names, page):
 def check_coverage():
     """What the sources define and the pages must describe."""
     source = {name: (ROOT / "src" / name).read_text() for name in
-              ("factors/factor.cc", "study/study.cc", "study/named_groups.cc",
+              ("factors/factor.cc", "study/study.cc", "study/group_phases.cc",
                "models/scaling_model.cc", "replay/network.cc", "gate/rules.cc")}
     key = r'(?:->|\.)(?:String|Strings|Bool|Integer|Integers|Number|Numbers|Table|Tables|RequiredString|RequiredNumber)' \
           r'\("(\w+)"\)'
@@ -106,7 +106,7 @@ def check_coverage():
         "formulas.md": missing(re.findall(r'\{k\w+, "(\w+)"', source["factors/factor.cc"]), "formulas.md"),
         "file-formats.md": missing(anomalies, "file-formats.md") + [
             f"`{name}` is the name of two anomalies" for name in sorted(set(anomalies)) if anomalies.count(name) > 1],
-        "study-file.md": missing(re.findall(key, source["study/study.cc"] + source["study/named_groups.cc"]),
+        "study-file.md": missing(re.findall(key, source["study/study.cc"] + source["study/group_phases.cc"]),
                                  "study-file.md"),
         "gate.md": missing(re.findall(key, source["gate/rules.cc"]) + re.findall(r'read\("(\w+)"', source["gate/rules.cc"]),
                            "gate.md"),
