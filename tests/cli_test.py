@@ -877,8 +877,8 @@ class Predict(CliTest):
                 self.assertLessEqual(float(row["low95"]), float(row["low80"]))
                 self.assertLessEqual(float(row["low80"]), float(row["value"]))
 
-    def test_evidence_horizon(self):
-        """Up to the horizon there are numbers, beyond it intervals alone, wherever projections are shown."""
+    def test_reliable_range(self):
+        """Within the reliable range there are numbers, beyond it intervals alone, wherever projections are shown."""
         table = self.write("t.csv", "cores,loadBalance,communicationEfficiency,runtime\n"
                                     "8,0.99,0.98,8\n16,0.95,0.97,4.3\n32,0.96,0.93,2.2\n64,0.9,0.91,1.3\n")
         out = self.folder / "p.json"
@@ -1218,7 +1218,7 @@ class Calibrate(CliTest):
         self.assertIn("4 ranks on 4 nodes", result.stdout)
         self.assertIn("16 ranks on 16 nodes", self.network(self.folder / "n.toml")["source"])
 
-    def test_not_enough_evidence(self):
+    def test_not_enough_data(self):
         shared = pathlib.Path(os.environ.get("FARSCALE_SHARED_DATA", ROOT / "../shared/data"))
         few = shared / "traces/others/pipit/pingpong-2/traces.otf2"  # 16 messages
         if not few.exists():

@@ -110,7 +110,7 @@ class Verdicts(GateCase):
         self.assertIn("phase solve", judged["sentence"])
         self.assertIn("Load balance explains", judged["sentence"])
 
-    def test_not_enough_evidence(self):
+    def test_not_enough_data(self):
         for more in ('min = 0.75\nmin_runs = 3\n', 'max_drop = 0.03\n'):
             self.assertEqual(self.verdict(MIN + more, 4)["verdict"], "notEnoughEvidence")
         rules = '[[rule]]\nfactor = "parallelEfficiency"\nmin = 0.5\n'

@@ -143,7 +143,7 @@ class Allocation(ReportsTest):
         predicted = [row for row in rows if row["source"] == "predicted"]
         self.assertEqual([row["evidence"] for row in predicted], ["true", "false", "false"])
         self.assertLess(float(predicted[0]["efficiency_low80"]), float(predicted[0]["efficiency"]))
-        self.assertEqual(predicted[1]["efficiency"], "")  # beyond the evidence there is the interval and no number
+        self.assertEqual(predicted[1]["efficiency"], "")  # beyond the reliable range there is the interval and no number
         self.assertGreater(float(predicted[1]["efficiency_high80"]), float(predicted[1]["efficiency_low80"]))
         page = self.check_page(self.folder / "a/allocation.html")
         for text in ("Recommended job size", "measured, baseline", "uncertain", "Ideal speedup", "Method",
@@ -175,7 +175,7 @@ class Allocation(ReportsTest):
         self.assertIn("Jobs of up to 2 cores (2 nodes) have an efficiency of at least 100 %", result.stdout)
         self.assertIn("by definition; on 4 cores, the next larger count, it is less (90.6 %)", result.stdout)
 
-    def test_probability_at_the_end_of_the_evidence(self):
+    def test_probability_at_the_end_of_the_reliable_range(self):
         _, result = self.pack(self.samples / "comd-noise/results.json")
         self.assertRegex(result.stdout, r"On \d+ cores it is at least 75 % with a probability of more than 90 %\.")
 

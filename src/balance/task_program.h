@@ -30,7 +30,7 @@ struct TaskProgram {
 };
 
 // `network`: for its rules of large messages; null: the ideal one. All arguments outlive the result. Throws an
-// evidence error when not every rank is in the phase, or when ranks differ in their number of iterations.
+// error of kind kNotEnoughData when not every rank is in the phase, or when ranks differ in their number of iterations.
 TaskProgram CompileTasks(const Trace& trace, const Matching& matching, const PhaseCut& cut, const ReplayRules& rules,
                          const Network* network);
 

@@ -118,7 +118,7 @@ CountEstimate LargestCountWith(const PhaseProjection& projection, const FactorPr
 // Of all cores, in core hours; of an iteration from its seconds.
 double CoreHours(double cores, double seconds);
 
-// Whether a count read off the curve of a factor is reliable [projection/horizon.h]; one below the smallest run
+// Whether a count read off the curve of a factor is reliable [projection/reliable_range.h]; one below the smallest run
 // is.
 bool IsReliable(const PhaseProjection& projection, Factor factor, const CountBound& value);
 

@@ -52,12 +52,12 @@ struct LossProjection {
 inline constexpr const char* kOtherPaths = "(all others)";
 inline constexpr const char* kChargedToNobody = "(charged to nobody)";
 
-// The factor whose loss the paths share: its evidence is theirs. Delay costs and the critical path go with parallel
+// The factor whose loss the paths share: they are reliable as far as it is. Delay costs and the critical path go with parallel
 // efficiency.
 Factor FactorOf(LossMeasure measure);
 
 // Every phase and measure of the runs of a study. `records`: in any order; `factors`: the projection of their factors,
-// beyond whose evidence nothing is. Targets, seed and models are those of the options.
+// beyond whose reliable range nothing is. Targets, seed and models are those of the options.
 std::vector<LossProjection> ProjectLosses(const std::vector<LossRecord>& records,
                                           const std::vector<PhaseProjection>& factors, const ModelLibrary& library,
                                           const ProjectionOptions& options);

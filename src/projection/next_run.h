@@ -1,4 +1,4 @@
-// The core counts whose runs would narrow the interval at a target most [docs/formulas.md, next best run].
+// The core counts whose runs would narrow the interval at a target most [docs/formulas.md, suggested next run].
 #pragma once
 
 #include <optional>
