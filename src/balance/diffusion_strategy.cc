@@ -8,8 +8,8 @@
 namespace farscale {
 namespace {
 
-constexpr int kMostRounds = 256;
-constexpr double kFlowRounding = 1e-9;
+constexpr int kMostRounds = 256;        // chosen, to bound the time
+constexpr double kFlowRounding = 1e-9;  // relative; chosen: well above the rounding of sums
 
 // Load that goes from one processor to its neighbour.
 struct Flow {

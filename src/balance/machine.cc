@@ -1,12 +1,15 @@
 #include "balance/machine.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <set>
 #include <utility>
 
 namespace farscale {
 namespace {
+
+constexpr std::array<const char*, 3> kPlacements = {"measured", "block", "round-robin"};  // in the order of Placement
 
 bool IsOneNode(const Machine& machine) { return std::set(machine.nodes.begin(), machine.nodes.end()).size() <= 1; }
 
@@ -37,6 +40,14 @@ class Ports {
 };
 
 }  // namespace
+
+std::string ToString(Placement placement) { return kPlacements[static_cast<std::size_t>(placement)]; }
+
+std::optional<Placement> ParsePlacement(const std::string& name) {
+  const auto found = std::ranges::find(kPlacements, name);
+  if (found == kPlacements.end()) return std::nullopt;
+  return static_cast<Placement>(found - kPlacements.begin());
+}
 
 std::vector<std::int32_t> NodesInBlocks(std::size_t processors, std::size_t per_node) {
   std::vector<std::int32_t> nodes(processors);

@@ -17,7 +17,7 @@
 namespace farscale {
 namespace {
 
-constexpr double kOverloadStep = 0.01;
+constexpr double kOverloadStep = 0.01;  // as in Charm++
 
 class Refinement {
  public:

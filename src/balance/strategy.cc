@@ -6,7 +6,9 @@
 #include <functional>
 #include <numeric>
 
+#include "balance/what_if.h"
 #include "base/error.h"
+#include "base/format.h"
 #include "base/text.h"
 
 namespace farscale {
@@ -88,6 +90,13 @@ std::vector<std::uint32_t> TasksByFallingLoad(const std::vector<double>& loads) 
   std::iota(tasks.begin(), tasks.end(), 0u);
   std::ranges::stable_sort(tasks, std::greater(), [&](std::uint32_t task) { return loads[task]; });
   return tasks;
+}
+
+std::string NameOfBalancing(const BalanceConfiguration& configuration) {
+  if (configuration.interval == 0) return "no balancing";
+  const std::string& name = StrategyById(configuration.strategy).name;
+  if (configuration.interval == 1) return name + " after every iteration";
+  return fmt::format("{} every {} iterations", name, FormatCount(configuration.interval));
 }
 
 }  // namespace farscale

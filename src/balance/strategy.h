@@ -88,8 +88,8 @@ BalancingDecision DecideBisection(const BalancingProblem& problem, const Strateg
 // Load flows between processors whose tasks exchange messages as heat does [Cybenko89], and tasks with it.
 BalancingDecision DecideDiffusion(const BalancingProblem& problem, const StrategyOptions& options);
 
-// Two levels, as HybridLB of Charm++ [Zheng11]: nodes above `tolerance` times the average give tasks to nodes with less,
-// then GreedyRefine balances the processors of each node.
+// Two levels, as HybridLB of Charm++ [Zheng11]: nodes above `tolerance` times the average give tasks to nodes with
+// less, then GreedyRefine balances the processors of each node.
 BalancingDecision DecideHierarchical(const BalancingProblem& problem, const StrategyOptions& options);
 
 // What strategies share.

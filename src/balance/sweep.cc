@@ -23,7 +23,7 @@ namespace {
 constexpr std::size_t kRows = 64, kColumns = 160;      // of a history; chosen: what a figure of a report can show
 constexpr std::size_t kMostHistories = 4;              // chosen: as many as fit on a page
 constexpr double kStateFactors[] = {0, 0.1, 10, 100};  // chosen: estimates of states are off by powers of ten
-constexpr double kRankPrecision = 1e9;                 // differences of shares below its inverse are rounding errors
+constexpr double kRankPrecision = 1e9;                 // chosen: differences of shares below its inverse are rounding
 
 // Configurations of one run on one number of processors and with one placement share what they are compared with.
 using Group = std::tuple<std::size_t, std::size_t, Placement>;

@@ -23,7 +23,7 @@ constexpr std::array<PredictorText, 4> kPredictors = {
      {"trend", "the last two intervals, continued"},
      {"exact", "those that will come, which no run knows: nothing can be better"}}};
 
-constexpr std::size_t kReach = 2;  // iterations on either side of the running median
+constexpr std::size_t kReach = 2;  // iterations on either side of the running median; chosen
 
 double SumOf(const std::vector<Tick>& loads, std::size_t begin, std::size_t end) {
   Tick sum = 0;

@@ -13,12 +13,13 @@
 namespace farscale {
 namespace {
 
+// Chosen, to bound the time.
 constexpr int kMostSearches = 8;  // in breadth, for a node at the rim
 constexpr int kMostPasses = 8;
 constexpr double kRounding = 1e-9;
 constexpr std::size_t kMostLooks = 32;  // at nodes that do not suit the balance, before a pass gives up
-// A pass ends after this many moves that bring nothing, and one more for every so many nodes.
-constexpr std::size_t kPatience = 50, kNodesOfPatience = 20;
+// A pass ends after this many moves that gain nothing, and one more for every so many nodes; chosen.
+constexpr std::size_t kMostIdleMoves = 50, kNodesPerIdleMove = 20;
 
 using Queue = std::set<std::pair<double, std::uint32_t>>;  // by falling gain, as its negative, then by node
 
@@ -217,8 +218,8 @@ bool Division::ImprovesInAPass() {
   auto best = Badness();
   std::vector<std::pair<std::uint32_t, double>> moved;  // with what each gained
   std::size_t kept = 0;
-  const std::size_t patience = kPatience + graph_.nodes() / kNodesOfPatience;
-  while (moved.size() < kept + patience) {
+  const std::size_t most_idle = kMostIdleMoves + graph_.nodes() / kNodesPerIdleMove;
+  while (moved.size() < kept + most_idle) {
     const std::uint32_t node = NextToMove(queues);
     if (node == graph_.nodes()) break;
     queues[is_second_[node]].erase({-gains_[node], node});

@@ -8,7 +8,7 @@
 #include "report/loss_growth.h"
 #include "report/losses_section.h"
 #include "results/losses_json.h"
-#include "study/automatic_phases.h"
+#include "study/phase_structure.h"
 #include "study/resources.h"
 #include "study/run_study.h"
 

@@ -10,7 +10,7 @@
 #include "report/comparison.h"
 #include "pages/text_table.h"
 #include "report/report.h"
-#include "study/automatic_phases.h"
+#include "study/phase_structure.h"
 #include "study/resources.h"
 #include "study/run_study.h"
 

@@ -30,7 +30,7 @@ constexpr std::array<ShapeName, kShapesOverTime> kOverTime = {{{"unknown", "unkn
 // The slowest rank takes less than this longer than the average: nothing to gain.
 constexpr double kNoImbalance = 0.02;
 // With fewer ranks, chance makes any shape.
-constexpr std::size_t kFewestRanks = 8;
+constexpr std::size_t kFewestOfShape = 8;
 // A minority: at most one rank of so many.
 constexpr std::size_t kFew = 4;
 // Ranks that differ by less than this from each other are taken to be equal.
@@ -75,7 +75,7 @@ class OverRanks {
     shape.spread = median_ > 0 ? spread_ / median_ : 0;
     if (ImbalanceOf(sorted_.back(), average_, sorted_.size()) < kNoImbalance) {
       shape.over_ranks = ShapeOverRanks::kBalanced;
-    } else if (sorted_.size() < kFewestRanks) {
+    } else if (sorted_.size() < kFewestOfShape) {
       shape.over_ranks = ShapeOverRanks::kUnknown;
     } else if (!DescribeGroups(shape, places) && !DescribeFew(shape, places)) {
       shape.over_ranks = IsNormal() ? ShapeOverRanks::kGaussian : ShapeOverRanks::kIrregular;
@@ -171,16 +171,16 @@ std::vector<double> TypicalIteration(const LoadMatrix& load) {
   return typical;
 }
 
-constexpr std::size_t kFewestIterations = 4;
-// How likely it may be that by chance the same rank is slowest in all of them.
+constexpr std::size_t kFewestIterations = 4;  // chosen: fewer have no first and last third
+// Chosen, as above: how likely it may be that by chance the same rank is slowest in all of them.
 constexpr double kByChance = 0.01;
 // An iteration in which the slowest rank exceeds the average by more than so many times what is usual counts as if it
 // were so many times: one disturbance decides nothing.
 constexpr double kLargestWeight = 3;
-// Iterations that one is compared with at most.
+// Iterations that one is compared with at most; chosen, to bound the time.
 constexpr std::size_t kCompared = 64;
-constexpr std::size_t kLongestLag = 256;
-// Standard errors.
+constexpr std::size_t kLongestLag = 256;  // chosen: longer drifts are as good as static
+// Standard errors; chosen: the usual ones for a difference and, stricter, for a trend.
 constexpr double kCertain = 2;
 constexpr double kTrend = 3;
 
