@@ -12,7 +12,7 @@
 #include "results/factor_table_json.h"
 #include "results/talp_json.h"
 #include "report/factor_text.h"
-#include "study/automatic_phases.h"
+#include "study/phase_structure.h"
 #include "study/resources.h"
 #include "study/run_study.h"
 

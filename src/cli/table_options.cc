@@ -8,9 +8,7 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "results/factor_table_csv.h"
-#include "results/measured_run_json.h"
 #include "factors/scaling.h"
-#include "results/talp_json.h"
 #include "gate/result_files.h"
 #include "results/results_json.h"
 #include "study/resources.h"
@@ -32,14 +30,9 @@ void AddChoice(const std::string& text, ModelSettings& settings) {
 
 FactorTable ParseTable(const std::string& path, const std::vector<std::string>& more_runs) {
   if (!more_runs.empty()) {
-    if (FormatOfResults(ReadFile(path), path) == kTalpFormat) {
-      std::vector<TalpFile> runs = {{ReadFile(path), path}};
-      for (const std::string& run : more_runs) runs.push_back({ReadFile(run), run});
-      return TableOfTalpFiles(runs);
-    }
-    std::vector<MeasuredRunFile> runs = {{ReadFile(path), path}};
-    for (const std::string& run : more_runs) runs.push_back({ReadFile(run), run});
-    return TableOfMeasuredRuns(runs);
+    std::vector<std::string> runs = {path};
+    runs.insert(runs.end(), more_runs.begin(), more_runs.end());
+    return ReadTableOfRuns(runs);
   }
   const std::string text = ReadFile(path);
   return FormatOfResults(text, path).empty() ? ReadFactorCsv(text, path) : ReadTableFromJson(text, path);

@@ -7,7 +7,7 @@
 
 namespace farscale {
 
-// The relative scatter from run to run that is expected before any repeat was measured.
+// The relative scatter from run to run that is expected before any repeat was measured; chosen.
 inline constexpr double kUsualNoise = 0.01;
 
 // A quantity above 0 at one core count, over the runs of one result there. All of logarithms, since factors multiply

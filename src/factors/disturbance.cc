@@ -18,14 +18,15 @@
 namespace farscale {
 namespace {
 
-constexpr std::size_t kFewestForTrend = 5;
-constexpr std::size_t kMostForTrend = 400;
-// Deviations from the median, for an iteration that stands out, and what counts at all, as a share of an iteration. A
-// median of few tells little: then it must be more, by the second number over how many there are.
+// All numbers are chosen, so that undisturbed iterations seldom stand out [docs/formulas.md, clean cuts].
+constexpr std::size_t kFewestForTrend = 5;  // of fewer iterations, noise makes a slope
+constexpr std::size_t kMostForTrend = 400;  // more are thinned out, since all pairs are compared
+// Deviations from the median, for an iteration that stands out, and the least difference that counts, as a share of an
+// iteration. A median of few iterations is uncertain: both grow by the second number over the number of iterations.
 constexpr double kDeviations = 3, kDeviationsOfOne = 15;
 constexpr double kSmallest = 0.02, kSmallestOfOne = 0.1;
-constexpr double kOddAlone = 0.1;  // of an iteration, for one that is unlike all others, or waits
-constexpr double kMostOutstanding = 1.0 / 3;
+constexpr double kOddAlone = 0.1;             // of an iteration, for one that is unlike all others, or waits
+constexpr double kMostOutstanding = 1.0 / 3;  // if more stand out, the program itself varies
 
 std::vector<std::vector<double>> UsefulTimes(const Trace& trace, const PhaseCut& cut) {
   std::vector<std::vector<double>> useful(trace.size());

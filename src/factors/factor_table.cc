@@ -183,7 +183,7 @@ void CompareWithReference(FactorRow& row, const Reference& reference, std::optio
   }
 }
 
-// What a table from elsewhere may get wrong. Rounding to three digits stays below the thresholds.
+// What a table from elsewhere may get wrong. The thresholds are chosen above what rounding to three digits does.
 void CheckGivenValues(const std::vector<FactorRow*>& rows, Diagnostics& diagnostics) {
   constexpr double kLargestShare = 1.02, kLargestDeviation = 0.01;
   for (const FactorType& type : AllFactors()) {

@@ -104,6 +104,19 @@ void ChangeTerms(FactorTable& table, std::optional<Scaling> scaling, std::option
 // Takes away what compares with the reference: computation scalability, its parts, speedup and global efficiency.
 void ForgetComparison(FactorRow& row);
 
+// The mean of what the rows at a core count know, as far as that is above 0; nothing where none does.
+template <typename Value>
+std::optional<double> MeanAt(const std::vector<FactorRow>& rows, std::int64_t cores, Value value) {
+  double sum = 0, known = 0;
+  for (const FactorRow& row : rows) {
+    const std::optional<double> one = row.cores == cores ? value(row) : std::nullopt;
+    if (!one || !(*one > 0)) continue;
+    sum += *one;
+    ++known;
+  }
+  return known > 0 ? std::optional(sum / known) : std::nullopt;
+}
+
 // A run whose speedup is known.
 struct SpeedupAnchor {
   double cores = 0;

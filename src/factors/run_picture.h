@@ -30,7 +30,7 @@ inline constexpr std::size_t kRunStates = 6;
 // "computation", "waiting for others" and so on.
 std::string_view ToString(RunState state);
 
-// How the time of a cell is spread over the states, in eighths.
+// How the time of a cell is spread over the states, in eighths; chosen: finer shades cannot be told apart.
 inline constexpr int kCellLevels = 8;
 using PictureCell = std::array<std::uint8_t, kRunStates>;
 
@@ -61,7 +61,7 @@ struct RunPicture {
   friend bool operator==(const RunPicture&, const RunPicture&) = default;
 };
 
-// How large a picture may be.
+// How large a picture may be; chosen: about a pixel line and column each in a report.
 struct PictureSize {
   std::int64_t rows = 64;
   std::int64_t columns = 360;

@@ -28,18 +28,6 @@ std::optional<double> InstructionsOf(const FactorRow& row) {
 }
 
 template <typename Value>
-std::optional<double> MeanAt(const std::vector<FactorRow>& rows, std::int64_t cores, Value value) {
-  double sum = 0, known = 0;
-  for (const FactorRow& row : rows) {
-    const std::optional<double> one = row.cores == cores ? value(row) : std::nullopt;
-    if (!one || !(*one > 0)) continue;
-    sum += *one;
-    ++known;
-  }
-  return known > 0 ? std::optional(sum / known) : std::nullopt;
-}
-
-template <typename Value>
 std::optional<double> RatioOf(const std::vector<FactorRow>& rows, const WorkGrowth& growth, Value value) {
   const std::optional<double> first = MeanAt(rows, growth.first, value), last = MeanAt(rows, growth.last, value);
   return first && last ? std::optional(*last / *first) : std::nullopt;

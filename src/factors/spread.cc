@@ -7,8 +7,8 @@ namespace farscale {
 namespace {
 
 constexpr std::size_t kMostBlocks = 20;   // chosen: the error of the error is then below 20 %, and memory small
-constexpr std::size_t kFewestBlocks = 3;  // two deviations at least
-constexpr double kRounding = 1e-9;        // of factors and shares: equal samples that took different ways
+constexpr std::size_t kFewestBlocks = 3;  // chosen: two deviations at least
+constexpr double kRounding = 1e-9;        // chosen: of factors and shares, equal samples that took different ways
 
 // Sums over some iterations.
 struct IterationSums {
@@ -177,7 +177,7 @@ std::optional<BlockSamples> SampleBlocks(const Trace& trace, const PhaseCut& cut
 
 namespace {
 
-// Deviations of factors and shares that are less than this together are rounding.
+// Deviations of factors and shares that are less than this together are rounding; chosen, as kRounding.
 constexpr double kNoVariation = 1e-9;
 
 // What one quantity is in the samples of a run; empty when it is not known.

@@ -28,16 +28,6 @@ const FactorRow* RowWithLargest(const std::vector<FactorRow>& rows, Factor facto
   return largest;
 }
 
-std::optional<double> MeanAt(const std::vector<FactorRow>& rows, std::int64_t cores, Factor factor) {
-  double sum = 0, known = 0;
-  for (const FactorRow& row : rows) {
-    if (row.cores != cores || !row.values[factor]) continue;
-    sum += *row.values[factor];
-    ++known;
-  }
-  return known > 0 ? std::optional(sum / known) : std::nullopt;
-}
-
 const FactorRow& RowAt(const std::vector<FactorRow>& rows, std::int64_t cores) {
   const auto found = std::find_if(rows.begin(), rows.end(), [&](const FactorRow& row) { return row.cores == cores; });
   return found == rows.end() ? rows.front() : *found;
@@ -112,8 +102,11 @@ std::string WhySuperlinear(const std::vector<FactorRow>& rows, double largest, s
   const std::string text = "Efficiencies above 110 % ";
   const FactorRow* scalability = RowWithLargest(rows, Factor::kComputationScalability);
   const FactorRow* parallel = baseline ? RowWithLargest(rows, Factor::kParallelEfficiency) : nullptr;
-  const auto scalability_there = baseline ? MeanAt(rows, *baseline, Factor::kComputationScalability) : std::nullopt;
-  const auto parallel_there = baseline ? MeanAt(rows, *baseline, Factor::kParallelEfficiency) : std::nullopt;
+  const auto there = [&](Factor factor) {
+    return baseline ? MeanAt(rows, *baseline, [&](const FactorRow& row) { return row.values[factor]; }) : std::nullopt;
+  };
+  const std::optional<double> scalability_there = there(Factor::kComputationScalability);
+  const std::optional<double> parallel_there = there(Factor::kParallelEfficiency);
   const double by_scalability =
       scalability ? *scalability->values[Factor::kComputationScalability] / scalability_there.value_or(1) : 1;
   const double by_parallel =

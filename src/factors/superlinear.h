@@ -10,7 +10,7 @@
 
 namespace farscale {
 
-// From here on, rounding, noise and a few redundant operations do not explain it.
+// Chosen: from here on, rounding, noise and a few redundant operations do not explain it.
 inline constexpr double kSuperlinear = 1.1;
 
 // One sentence on the runs of a phase that have a factor above kSuperlinear: which factor it comes from, and what that

@@ -14,7 +14,7 @@
 namespace farscale {
 namespace {
 
-constexpr std::int64_t kWindow = 10;  // commits before the newest; the default of rules
+constexpr std::int64_t kWindow = 10;  // commits before the newest; chosen: the default of rules
 
 std::vector<PhaseKey> PhasesOf(const History& history) {
   std::vector<PhaseKey> keys;

@@ -180,19 +180,14 @@ void RequireSameTerms(const std::vector<NamedTable>& tables) {
 // Runs that farscale measure or TALP has measured, each in a file of its own, are one table: alone each would be its
 // own reference. Nothing when there are others among them.
 std::optional<MeasuredResults> ReadSingleRuns(const std::vector<std::string>& paths, std::optional<Scaling> scaling) {
-  std::vector<TalpFile> talp;
-  std::vector<MeasuredRunFile> measured;
-  for (const std::string& path : paths) {
-    const std::string text = ReadFile(path);
-    const std::string format = FormatOfResults(text, path);
-    if (format == kTalpFormat) talp.push_back({text, path});
-    if (format == kMeasuredRunFormat) measured.push_back({text, path});
-  }
-  if (talp.size() != paths.size() && measured.size() != paths.size()) return std::nullopt;
+  std::set<std::string> formats;
+  for (const std::string& path : paths) formats.insert(FormatOfResults(ReadFile(path), path));
+  const bool are_runs = *formats.begin() == kTalpFormat || *formats.begin() == kMeasuredRunFormat;
+  if (formats.size() > 1 || !are_runs) return std::nullopt;
   MeasuredResults read;
   read.name = Join(paths, ", ");
   read.files = paths;
-  read.table = talp.empty() ? TableOfMeasuredRuns(measured) : TableOfTalpFiles(talp);
+  read.table = ReadTableOfRuns(paths);
   PutInTerms(read.table, scaling, std::nullopt);
   return read;
 }
@@ -200,6 +195,18 @@ std::optional<MeasuredResults> ReadSingleRuns(const std::vector<std::string>& pa
 }  // namespace
 
 Diagnostics AgreeOnTerms(const std::vector<NamedTable>& tables) { return Agreement(tables).Run(); }
+
+FactorTable ReadTableOfRuns(const std::vector<std::string>& paths) {
+  std::vector<TalpFile> talp;
+  std::vector<MeasuredRunFile> measured;
+  for (const std::string& path : paths) {
+    const std::string text = ReadFile(path);
+    talp.push_back({text, path});
+    measured.push_back({text, path});
+  }
+  const bool is_talp = FormatOfResults(talp.front().text, paths.front()) == kTalpFormat;
+  return is_talp ? TableOfTalpFiles(talp) : TableOfMeasuredRuns(measured);
+}
 
 MeasuredResults ReadResultFileUnchecked(const std::string& path, std::optional<Scaling> scaling) {
   MeasuredResults read;

@@ -14,12 +14,12 @@
 namespace farscale {
 namespace {
 
-// Values as good as those stated by someone who knows the machine.
+// Degrees of freedom of a noise that someone states who knows the machine; chosen: well above what is learnt at first.
 constexpr double kStatedFreedom = 20;
 constexpr double kPercent = 100;
-// One wrong verdict in a billion; nearer to 1, no run is enough and numbers run out of digits.
+// Chosen: one wrong verdict in a billion; nearer to 1, no run is enough and numbers run out of digits.
 constexpr double kMostConfidence = 0.999999999;
-// No program computes twice as well as its reference; a bound above is a percentage.
+// Chosen: no program computes twice as well as its reference; a bound above is a percentage.
 constexpr double kLargestScalability = 2;
 
 std::string Shares(double share) { return fmt::format("{:.4g} %", 100 * share); }

@@ -10,15 +10,16 @@
 namespace farscale {
 namespace {
 
-constexpr double kNormalMedian = 0.6745;         // of |x|, in standard deviations
-constexpr double kMedianError = 1.2533;          // of a median over that of a mean, of many
-constexpr double kLargeDifference = 5;           // in standard deviations: no noise
-constexpr double kFreedomOfDifference = 2. / 3;  // a commit takes part in two
-constexpr double kMostShared = 16;               // degrees of freedom that one core count gets from the others
-constexpr double kMostSharedInCommon = 4;        // the same where all of them err together
-constexpr double kFreedomBesideOwn = 4;          // of the usual noise, where repeats speak for themselves
+// Of normal distributions: the median of |x|, and the error of a median over that of a mean, of many.
+constexpr double kNormalMedian = 0.6745, kMedianError = 1.2533;
+constexpr double kFreedomOfDifference = 2. / 3;  // of a difference between neighbours, since a commit takes part in two
+// Chosen, so that gates on the same code hardly ever fail [docs/formulas.md, histories; gate_simulation_test.cc].
+constexpr double kLargeDifference = 5;     // in standard deviations: no noise
+constexpr double kMostShared = 16;         // degrees of freedom that one core count gets from the others
+constexpr double kMostSharedInCommon = 4;  // the same where all of them err together
+constexpr double kFreedomBesideOwn = 4;    // of the usual noise, where repeats speak for themselves
 constexpr double kStepConfidence = 0.9999;
-constexpr std::size_t kShortestLevel = 2;
+constexpr std::size_t kShortestLevel = 2;  // commits
 
 double LogOf(const Samples& samples) {
   double sum = 0;

@@ -13,7 +13,7 @@
 namespace farscale {
 namespace {
 
-// Far above what clock errors make of a share, far below a percentage.
+// Chosen: far above what clock errors make of a share, far below a percentage.
 constexpr double kLargestShare = 2.0;
 
 constexpr std::string_view kErrorEnding = "Error";
@@ -87,18 +87,15 @@ std::int64_t ReadWhole(const std::string& where, const std::string& column, cons
   return value;
 }
 
-double ReadPositive(const std::string& where, const std::string& column, const std::string& text) {
+double ReadNumber(const std::string& where, const std::string& column, const std::string& text, bool may_be_zero) {
   double value = 0;
-  if (!ParseNumber(text, value) || !(value > 0) || value > 1e300) BadValue(where, column, text, "a positive number");
+  const bool is_one = ParseNumber(text, value) && (value > 0 || (may_be_zero && value == 0)) && value <= 1e300;
+  if (!is_one) BadValue(where, column, text, may_be_zero ? "a number of 0 or more" : "a positive number");
   return value;
 }
 
-double ReadError(const std::string& where, const std::string& column, const std::string& text) {
-  double value = 0;
-  if (!ParseNumber(text, value) || !(value >= 0) || value > 1e300) {
-    BadValue(where, column, text, "a number of 0 or more");
-  }
-  return value;
+double ReadPositive(const std::string& where, const std::string& column, const std::string& text) {
+  return ReadNumber(where, column, text, false);
 }
 
 double ReadFactor(const std::string& where, const Column& column, const std::string& text) {
@@ -121,7 +118,8 @@ bool ReadField(const std::string& where, const Column& column, const std::string
   }
   if (text.empty()) return false;
   if (column.is_error) {
-    (column.factor ? row.standard_errors[*column.factor] : row.runtime_error) = ReadError(where, column.name, text);
+    (column.factor ? row.standard_errors[*column.factor] : row.runtime_error) =
+        ReadNumber(where, column.name, text, true);
     return false;
   }
   if (column.factor) row.values[*column.factor] = ReadFactor(where, column, text);

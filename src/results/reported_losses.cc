@@ -10,10 +10,10 @@
 namespace farscale {
 namespace {
 
-// Cells of a raster in either direction, at most.
+// Cells of a raster in either direction, at most; chosen: results.json stays small.
 constexpr std::size_t kCells = 32;
 
-// What a report names of a call path's ranks.
+// What a report names of a call path's ranks; chosen.
 constexpr std::size_t kRanks = 2;
 
 double Rounded(double value) { return std::stod(fmt::format("{:.4g}", value)); }
@@ -46,7 +46,7 @@ void KeepLargest(std::vector<double>& values) {
   std::for_each(middle, order.end(), [&](std::size_t i) { values[i] = 0; });
 }
 
-// Reports name a few.
+// Reports name a few; chosen: as many as fit on a line.
 void ShortenRanks(std::optional<LoadShape>& shape) {
   constexpr std::size_t kNamed = 8;
   if (shape && shape->ranks.size() > kNamed) shape->ranks.resize(kNamed);

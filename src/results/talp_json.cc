@@ -48,7 +48,7 @@ std::optional<double> Seconds(const Json& json, const char* key) {
 }
 
 std::int64_t Count(double value, const std::string& what, const std::string& where) {
-  constexpr double kMost = 1e15;
+  constexpr double kMost = 1e15;  // chosen: whole numbers up to there are exact
   if (value >= 0 && value <= kMost && value == std::floor(value)) return static_cast<std::int64_t>(value);
   throw Error(ErrorKind::kInput, where, fmt::format("{} is {}, which is no number of them", what, value));
 }
@@ -246,7 +246,7 @@ void AddFile(const TalpFile& file, Reading& reading) {
   throw Error(ErrorKind::kInput, file.file, "there are no factors of MPI processes in it" + why);
 }
 
-// All places, as far as a line holds them.
+// All places, as far as a line holds them; chosen.
 std::string PlacesInWords(const std::vector<std::string>& places) {
   constexpr std::size_t kNamed = 8;
   const std::vector<std::string> named(places.begin(), places.begin() + std::min(places.size(), kNamed));

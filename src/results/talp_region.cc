@@ -11,11 +11,11 @@
 namespace farscale {
 namespace {
 
-// By how much times may exceed what they are part of: processes do not begin and end a region at the same time.
+// Chosen: by how much times may exceed what they are part of: processes do not begin and end a region at the same time.
 constexpr double kTolerance = 1.02;
-// What no core does.
+// Chosen: what no core does.
 constexpr double kLeastIpc = 1e-3, kMostIpc = 16, kLeastGigahertz = 0.05, kMostGigahertz = 10;
-// Standard error of a number rounded to two digits.
+// Standard error of a number rounded to two digits: that of a uniform distribution, 0.01 / √12.
 constexpr double kRoundingError = 0.01 / 3.4641016151377544;
 
 // What a process does outside MPI, seconds.

@@ -1,4 +1,5 @@
-// The structure of one run: its loop, the parts of an iteration, every iteration, clean cuts, groups of ranks.
+// The structure of runs: their loops as phases, and of one run the loop, the parts of an iteration, every iteration,
+// clean cuts and groups of ranks.
 #pragma once
 
 #include <map>
@@ -7,6 +8,7 @@
 #include <vector>
 
 #include "phases/phase_cut.h"
+#include "study/study.h"
 #include "trace/trace.h"
 
 namespace farscale {
@@ -33,5 +35,11 @@ struct PhaseStructure {
 // `spec`: a region or the found loop, with all its iterations. With the shape of another run, the same loop and the
 // same parts are looked for.
 PhaseStructure DescribePhase(const Trace& trace, const PhaseSpec& spec);
+
+// Loops of the largest run that can be read, in the order in which they are taken [phases/loop_choice.h].
+std::vector<PhaseSpec> LoopsOfRuns(const std::vector<RunSpec>& runs);
+
+// Phases as commands name them [PhaseSpec::Region]; auto is the first of those loops.
+std::vector<PhaseSpec> PhasesNamed(const std::vector<std::string>& texts, const std::vector<RunSpec>& runs);
 
 }  // namespace farscale

@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "base/parallel.h"
 #include "factors/anomalies.h"
-#include "study/automatic_phases.h"
+#include "study/phase_structure.h"
 #include "study/resources.h"
 #include "study/scenario.h"
 #include "trace/trace_reader.h"

@@ -28,6 +28,17 @@ std::int64_t Positive(const ConfigTable& table, const std::string& key, std::int
   return value;
 }
 
+// The value of a key that has to be one of a few; the first of them where the key is missing.
+std::string OneOf(const ConfigTable& table, const std::string& key, const std::vector<std::string>& choices,
+                  const std::string& advice = "") {
+  const std::string value = table.String(key).value_or(choices.front());
+  if (std::ranges::find(choices, value) != choices.end()) return value;
+  const std::vector<std::string> others(choices.begin(), choices.end() - 1);
+  table.Fail(key,
+             fmt::format("{} must be \"{}\" or \"{}\", not \"{}\"", key, Join(others, "\", \""), choices.back(), value),
+             advice);
+}
+
 // [study]: what the study is called and how it scales.
 void ParseHeader(const ConfigTable& root, const std::string& file, Study& study) {
   study.title = fs::path(file).stem().string();
@@ -36,10 +47,7 @@ void ParseHeader(const ConfigTable& root, const std::string& file, Study& study)
   if (const auto title = table->String("title"); title && !title->empty()) study.title = *title;
   study.description = table->String("description").value_or("");
   study.series = table->String("series").value_or("");
-  if (const auto scaling = table->String("scaling")) {
-    study.scaling = ScalingByName(*scaling);
-    if (!study.scaling) table->Fail("scaling", "scaling must be \"strong\" or \"weak\", not \"" + *scaling + "\"");
-  }
+  if (table->Has("scaling")) study.scaling = ScalingByName(OneOf(*table, "scaling", {"strong", "weak"}));
   if (const auto reference = table->Integer("reference")) {
     study.reference = Positive(*table, "reference", *reference);
   }
@@ -47,11 +55,7 @@ void ParseHeader(const ConfigTable& root, const std::string& file, Study& study)
   if (threads != "process") {
     table->Fail("threads", "threads must be \"process\": threads are counted, but analysed at process level");
   }
-  const std::string groups = table->String("groups").value_or("auto");
-  if (groups != "auto" && groups != "none") {
-    table->Fail("groups", "groups must be \"auto\" or \"none\", not \"" + groups + "\"", "name groups by [[groups]]");
-  }
-  study.finds_groups = groups == "auto";
+  study.finds_groups = OneOf(*table, "groups", {"auto", "none"}, "name groups by [[groups]]") == "auto";
   table->String("preset");  // read before, known here
   table->RefuseUnknownKeys();
 }
@@ -90,10 +94,7 @@ void ParseReplay(const ConfigTable& root, Study& study) {
   const auto table = root.Table("replay");
   if (!table) return;
   ReplayRules& rules = study.factors.rules;
-  const std::string name = table->String("rules").value_or("bsc");
-  if (name != "bsc" && name != "causal")
-    table->Fail("rules", "rules must be \"bsc\" or \"causal\", not \"" + name + "\"");
-  rules.set = name == "bsc" ? RuleSet::kBsc : RuleSet::kCausal;
+  rules.set = OneOf(*table, "rules", {"bsc", "causal"}) == "bsc" ? RuleSet::kBsc : RuleSet::kCausal;
   if (const auto limit = table->Integer("eager_limit")) {
     if (rules.set == RuleSet::kBsc) {
       table->Fail("eager_limit", "the rules \"bsc\" fix the eager limit at 32768 bytes", "choose rules = \"causal\"");
@@ -115,13 +116,10 @@ void ParseNoise(const ConfigTable& root, const std::string& file, Study& study) 
   NoiseSpec noise;
   noise.network = NetworkName(table->String("network").value_or("calibrated"), file);
   noise.where = table->Where("network");
-  const std::string computation = table->String("computation").value_or("auto");
+  const std::string computation =
+      OneOf(*table, "computation", {"auto", "cycles", "cpu-time", "iterations", "instructions", "none"});
   noise.clean_computation = computation != "none";
   noise.source = ParseComputationSource(computation);
-  if (noise.clean_computation && computation != "auto" && (!noise.source || computation == "measured")) {
-    table->Fail("computation", "computation must be auto, cycles, cpu-time, iterations, instructions or none, not \"" +
-                                   computation + "\"");
-  }
   table->RefuseUnknownKeys();
   study.noise = noise;
 }
@@ -229,10 +227,7 @@ void ParseIterations(const ConfigTable& table, PhaseSpec& phase) {
   }
   if (const auto keep = table.Integer("keep")) phase.keep = static_cast<std::size_t>(Positive(table, "keep", *keep));
   ParseClean(table, phase);
-  const std::string span = table.String("span").value_or("auto");
-  if (span != "auto" && span != "whole" && span != "each") {
-    table.Fail("span", "span must be \"auto\", \"whole\" or \"each\", not \"" + span + "\"");
-  }
+  const std::string span = OneOf(table, "span", {"auto", "whole", "each"});
   phase.span = span == "whole" ? Span::kWhole : span == "each" ? Span::kEach : Span::kAuto;
 }
 
@@ -297,11 +292,7 @@ void ParseModels(const ConfigTable& root, const std::string& file, Study& study)
       if (candidates->empty()) table->Fail("candidates", "'candidates' must name at least one model");
     }
     if (const auto factors = table->Table("factors")) options.models.by_factor = ParseChoices(*factors);
-    if (const auto weights = table->String("weights")) {
-      if (*weights != "scatter" && *weights != "alike")
-        table->Fail("weights", "'weights' must be \"scatter\" or \"alike\"");
-      options.models.weights = *weights == "alike" ? PointWeights::kAlike : PointWeights::kByScatter;
-    }
+    if (OneOf(*table, "weights", {"scatter", "alike"}) == "alike") options.models.weights = PointWeights::kAlike;
     if (const auto train_max = table->Integer("train_max")) {
       options.train_max = static_cast<double>(Positive(*table, "train_max", *train_max));
     }

@@ -224,7 +224,7 @@ TEST(Study, Noise) {
   EXPECT_EQ(Parse("[noise]\nnetwork = 'infiniband-hdr'\n" + kRun).noise->network, "infiniband-hdr");
   EXPECT_EQ(Parse("[noise]\n" + kRun).noise->network, "calibrated");
   EXPECT_FALSE(Parse("[noise]\ncomputation = 'none'\n" + kRun).noise->clean_computation);
-  EXPECT_THAT(UsageErrorOf("[noise]\ncomputation = 'magic'\n" + kRun), HasSubstr("computation must be auto"));
+  EXPECT_THAT(UsageErrorOf("[noise]\ncomputation = 'magic'\n" + kRun), HasSubstr("computation must be \"auto\""));
 }
 
 TEST(Study, CaseForApplications) {
