@@ -8,7 +8,7 @@
 namespace farscale {
 namespace {
 
-constexpr double kLeastLoss = 1e-6;  // whose logarithm counts in the average
+constexpr double kLeastLoss = 1e-6;  // whose logarithm counts in the average; chosen: below what can be measured
 
 bool HasSeveralCounts(const std::vector<DataPoint>& points) {
   return std::any_of(points.begin(), points.end(),

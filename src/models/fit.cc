@@ -12,7 +12,7 @@
 namespace farscale {
 namespace {
 
-// Relative distance from a bound at which a parameter counts as at it.
+// Relative distance from a bound at which a parameter counts as at it; chosen: above the rounding of the solver.
 constexpr double kBoundTolerance = 1e-9;
 
 struct Bounds {

@@ -46,7 +46,7 @@ struct FittedModel {
 };
 
 // Standard deviation assumed for a measured factor when there are as many parameters as points. Never is one believed
-// to be below kSmallestSigma.
+// to be below kSmallestSigma. Chosen: what repeats usually differ by, and what rounding to three digits does.
 inline constexpr double kAssumedSigma = 0.01;
 inline constexpr double kSmallestSigma = 0.001;
 

@@ -12,10 +12,11 @@
 namespace farscale {
 namespace {
 
-constexpr int kDraws = 400;
+constexpr int kDraws = 400;   // of one model; chosen, to bound the time of a fit
 constexpr double kTails = 4;  // degrees of freedom of the proposal: heavy enough for what is no ellipse
 // The prior of the scatter is log-normal around kUsualScatter, on a grid. Two core counts cannot tell a smooth series
-// from one that is not, so more is expected of them.
+// from one that is not, so more is expected of them. Chosen so that intervals hold on measured series of many codes
+// [docs/formulas.md, posterior; docs/accuracy.md].
 constexpr double kUntoldScatter = 5 * kUsualScatter;
 constexpr int kScatters = 10;
 constexpr double kLargestScatter = 0.6;
@@ -100,7 +101,7 @@ class Sampler {
   }
 
  private:
-  static constexpr double kNarrowest = 0.02;
+  static constexpr double kNarrowest = 0.02;  // chosen, of 1/y: no curve is known better before it is measured
 
   // Of ln y: what was measured, its own error, and its scatter for a scatter of 1.
   struct Point {

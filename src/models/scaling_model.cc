@@ -40,8 +40,8 @@ void RefuseStatements(const std::string& text, mu::Parser& parser, const std::st
   if (results != 1) throw Error(ErrorKind::kUsage, where, "'" + text + "' is a list of formulas", "write one");
 }
 
-constexpr double kCheckTolerance = 1e-9;
-constexpr double kUsualPrior = 0.05;  // of a model that says nothing: less than those that have proved themselves
+constexpr double kCheckTolerance = 1e-9;  // relative; chosen: above rounding, below any error of a formula
+constexpr double kUsualPrior = 0.05;      // of a model that says nothing: less than those that have proved themselves
 
 bool IsName(const std::string& text) {
   if (text.empty() || (std::isalpha(static_cast<unsigned char>(text[0])) == 0 && text[0] != '_')) return false;

@@ -8,7 +8,7 @@
 namespace farscale {
 namespace {
 
-// Learnt from measured series of many codes [docs/accuracy.md].
+// Fitted to measured series of many codes [docs/accuracy.md].
 constexpr double kLossThatIsNone = 0.05;
 constexpr double kOfLargest = 0.15;
 constexpr double kForgetting = 0.7;   // by doubling of the cores
@@ -58,7 +58,7 @@ std::vector<double> WeightsOf(const std::vector<double>& errors, const std::vect
 }
 
 bool HardlyDiffer(const std::vector<double>& weights) {
-  constexpr double kNoDifference = 1.01;
+  constexpr double kNoDifference = 1.01;  // chosen: moves no curve visibly
   const auto [least, most] = std::minmax_element(weights.begin(), weights.end());
   return weights.empty() || *most <= kNoDifference * *least;
 }

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kFewestToTrain = 2;    // with fewer there is no projection
 constexpr std::size_t kFewestByDefault = 3;  // with fewer no model can be chosen
-constexpr std::size_t kMostByDefault = 16;   // splits of a phase
+constexpr std::size_t kMostByDefault = 16;   // splits of a phase; chosen: bounds the time of long series
 constexpr std::size_t kSplitsOfReports = 3;  // enough to see ratios of 2, 4 and 8 where counts double
 constexpr const char* kWhole = "a series";   // what has neither a name nor a phase
 

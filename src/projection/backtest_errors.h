@@ -12,6 +12,7 @@
 
 namespace farscale {
 
+// Of the intervals of projections; chosen: the usual two.
 inline constexpr double kInnerCoverage = 0.80;
 inline constexpr double kOuterCoverage = 0.95;
 

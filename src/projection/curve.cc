@@ -8,7 +8,7 @@
 namespace farscale {
 namespace {
 
-constexpr double kSame = 1e-9;
+constexpr double kSame = 1e-9;  // relative, of core counts; chosen: rounding
 
 // Straight where one of both has no logarithm.
 double Between(double a, double b, double share) {

@@ -137,8 +137,8 @@ TEST(FactorDraws, ScatterOfARunAtTheLargestCount) {
 }
 
 // Two doublings beyond 64 cores. A loss of 0.2 drifts by 0.13 of itself each: 0.13 · 2 · 0.2 = 0.052; it scatters by
-// 0.036 · 0.25 = 0.009, a value of 1 by 0.036 · 0.05. 16 times the scatter doubles the drift, 16^(1/4). A value of 1 has
-// no loss to drift.
+// 0.036 · 0.25 = 0.009, a value of 1 by 0.036 · 0.05. 16 times the scatter doubles the drift, 16^(1/4). A value of 1
+// has no loss to drift.
 TEST(FactorDraws, LogDeviationByHand) {
   const double value = std::exp(-0.2);
   const Ensemble usual = Constants({{value, 1, 0.036}}, 1.0), more = Constants({{value, 1, 0.576}}, 1.0);

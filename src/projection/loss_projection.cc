@@ -16,8 +16,9 @@
 namespace farscale {
 namespace {
 
+// All numbers are chosen.
 constexpr double kSmallLoss = 0.001;     // of a path in every run: goes to all others together
-constexpr std::size_t kMostPaths = 12;   // with a curve of their own
+constexpr std::size_t kMostPaths = 12;   // with a curve of their own: more than a figure can show
 constexpr double kNoLoss = 1e-9;         // rounding
 constexpr double kSmallestValue = 1e-3;  // of an efficiency that is fitted
 constexpr double kLeastKept = 1e-12;     // of a draw: what is lost over what is kept stays finite

@@ -52,8 +52,8 @@ struct LossProjection {
 inline constexpr const char* kOtherPaths = "(all others)";
 inline constexpr const char* kChargedToNobody = "(charged to nobody)";
 
-// The factor whose loss the paths share: they are reliable as far as it is. Delay costs and the critical path go with parallel
-// efficiency.
+// The factor whose loss the paths share: they are reliable as far as it is. Delay costs and the critical path go with
+// parallel efficiency.
 Factor FactorOf(LossMeasure measure);
 
 // Every phase and measure of the runs of a study. `records`: in any order; `factors`: the projection of their factors,

@@ -7,8 +7,8 @@
 namespace farscale {
 namespace {
 
-constexpr std::size_t kAssumedOutcomes = 12;
-constexpr std::size_t kMostChoices = 6;
+constexpr std::size_t kAssumedOutcomes = 12;  // of a run; chosen, to bound the time
+constexpr std::size_t kMostChoices = 6;       // chosen: as many as reports list
 
 double WidthOf(std::vector<double> draws) {
   std::sort(draws.begin(), draws.end());

@@ -25,8 +25,8 @@ constexpr Anomaly kModelNotUsed{
 
 namespace {
 
-constexpr double kLargestTarget = 1e6;
-constexpr int kCurvePointsPerDoubling = 4;
+constexpr double kLargestTarget = 1e6;      // by default; chosen: the order of the largest machines
+constexpr int kCurvePointsPerDoubling = 4;  // chosen: curves look smooth
 
 std::optional<double> LimitOf(Factor factor) {
   return Describe(factor).AtMostOne() ? std::optional(1.0) : std::nullopt;
