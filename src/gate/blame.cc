@@ -9,7 +9,7 @@
 namespace farscale {
 namespace {
 
-using Reading = std::function<std::optional<double>(const FactorRow&)>;
+using ReadValue = std::function<std::optional<double>(const FactorRow&)>;
 
 std::optional<double> ComputationOf(const FactorRow& row, Factor factor) {
   if (factor == Factor::kComputationScalability) {
@@ -22,8 +22,8 @@ std::optional<double> ComputationOf(const FactorRow& row, Factor factor) {
   return *row.totals->cycles / row.totals->total_useful;
 }
 
-// The mean over core counts of the mean logarithm there; nothing where a run does not know it.
-std::optional<double> MeanLog(const std::map<double, std::vector<FactorRow>>& rows, const Reading& read) {
+// The mean over core counts of their mean logarithm; nothing if a run lacks the value.
+std::optional<double> MeanLog(const std::map<double, std::vector<FactorRow>>& rows, const ReadValue& read) {
   double sum = 0;
   for (const auto& [cores, runs] : rows) {
     for (const FactorRow& row : runs) {

@@ -1,4 +1,4 @@
-// Which factor to look at first: the part of the tree that causes most of a loss, or of a change.
+// The factor that causes most of a loss or of a change.
 #pragma once
 
 #include <map>
@@ -29,19 +29,19 @@ std::string IdOf(const Blame& blame);
 // Logarithms of factors, averaged over runs and core counts.
 struct FactorLogs {
   std::map<Factor, double> factors;
-  // Of computation by itself, not against a reference, so that commits compare: useful time, instructions, IPC and
-  // clock, each so that more is better, under the factor that measures its scaling.
+  // Useful time, instructions, IPC and clock under the factor that measures their scaling. They do not depend on a
+  // reference run, so commits can be compared; larger is always better.
   std::map<Factor, double> computation;
 };
 
-// Of the runs at these core counts; what a run of them does not know is left out.
+// Of the runs at these core counts; unknown factors are left out.
 FactorLogs LogsOf(const std::vector<const FactorTable*>& tables, const PhaseKey& key, const std::vector<double>& cores);
 // Of the values projected to one core count.
 FactorLogs LogsOf(const PhaseProjection& projection, double cores);
 
-// Of a value that is too low (a time that is too long): the part with the largest loss.
+// For a value that is too low (a time that is too long): the part with the largest loss.
 std::optional<Blame> BlameForLoss(const Quantity& quantity, const FactorLogs& logs);
-// Of a change for the worse: the part that changed most. A time is that of computation over parallel efficiency.
+// For a change for the worse: the part that changed most. A time is computation time over parallel efficiency.
 std::optional<Blame> BlameForChange(const Quantity& quantity, const FactorLogs& before, const FactorLogs& after);
 
 }  // namespace farscale

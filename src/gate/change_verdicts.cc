@@ -44,7 +44,7 @@ class ChangeFinder {
                                    data_.input().baseline_name))};
     }
     newest_ = SamplesOf(data_.compared(), key_, rule_.quantity);
-    track_ = TrackOf(data_.history(), key_, rule_.quantity);
+    series_ = CommitSeriesOf(data_.history(), key_, rule_.quantity);
     const SamplesByCores* last = LastKnown();
     if (newest_.empty() && rule_.counts != Rule::Counts::kTargets)
       return {Open({}, subject + " is unknown" + WhyUnknown(data_, rule_.quantity))};
@@ -56,8 +56,8 @@ class ChangeFinder {
     for (const auto& [cores, samples] : newest_) {
       if (last->count(cores) > 0) shared.push_back(cores);
     }
-    noise_ = LearnNoise(track_, newest_, shared, data_.rules().noise);
-    commits_ = BaselineCommits(track_, shared, noise_, data_.rules().window);
+    noise_ = LearnNoise(series_, newest_, shared, data_.rules().noise);
+    commits_ = BaselineCommits(series_, shared, noise_, data_.rules().window);
     return rule_.counts == Rule::Counts::kAll ? Together(shared, *last) : OneByOne(shared, *last);
   }
 
@@ -69,7 +69,7 @@ class ChangeFinder {
     return pending;
   }
 
-  // Where results and baseline are of different series, as of two programs, that is why.
+  // Results and baseline may have different series, such as two programs.
   std::string SeriesOfBaseline() const {
     const std::vector<std::string> series = data_.history().back().table.Series();
     if (std::find(series.begin(), series.end(), key_.series) != series.end()) return "";
@@ -78,39 +78,39 @@ class ChangeFinder {
   }
 
   const SamplesByCores* LastKnown() const {
-    for (std::size_t i = track_.commits.size(); i-- > 0;) {
-      if (!track_.commits[i].empty()) return &track_.commits[i];
+    for (std::size_t i = series_.commits.size(); i-- > 0;) {
+      if (!series_.commits[i].empty()) return &series_.commits[i];
     }
     return nullptr;
   }
 
   std::string Subject(const std::vector<double>& cores) const { return SubjectAt(data_, base_.judgement, cores); }
 
-  std::optional<Look> LookAt(double cores) const {
+  std::optional<ComparedValues> CompareAt(double cores) const {
     const auto found = newest_.find(cores);
     if (found == newest_.end()) return std::nullopt;
-    const std::optional<Measurement> before = BaselineAt(track_, commits_, cores, noise_);
+    const std::optional<Measurement> before = BaselineAt(series_, commits_, cores, noise_);
     const std::optional<Measurement> after = NewestAt(found->second, cores, noise_);
     if (!before || !after) return std::nullopt;
-    return Look{{cores}, *before, *after, ChangeBetween(*before, *after)};
+    return ComparedValues{{cores}, *before, *after, ChangeBetween(*before, *after)};
   }
 
-  // All counts: the mean change and every single one; counts that the results lack by themselves.
+  // The mean change over all counts and every single change; counts that the results lack are judged separately.
   std::vector<PendingChange> Together(const std::vector<double>& shared, const SamplesByCores& last) const {
     PendingChange pending = base_;
     pending.baseline = commits_;
-    std::vector<Look> singles;
+    std::vector<ComparedValues> singles;
     std::vector<Measurement> before, after;
     std::vector<Change> changes;
     for (const double cores : shared) {
       if (newest_.at(cores).values.size() < static_cast<std::size_t>(rule_.min_runs)) continue;
-      const std::optional<Look> look = LookAt(cores);
-      if (!look) continue;
-      singles.push_back(*look);
+      const std::optional<ComparedValues> comparison = CompareAt(cores);
+      if (!comparison) continue;
+      singles.push_back(*comparison);
       pending.judgement.cores.push_back(cores);
-      before.push_back(look->before);
-      after.push_back(look->after);
-      changes.push_back(look->change);
+      before.push_back(comparison->before);
+      after.push_back(comparison->after);
+      changes.push_back(comparison->change);
     }
     if (singles.empty()) {
       return {
@@ -118,10 +118,10 @@ class ChangeFinder {
                                rule_.min_runs > 1 ? " in as many runs as the rule asks for" : ""))};
     }
     if (singles.size() > 1) {
-      pending.looks.push_back(
+      pending.comparisons.push_back(
           {pending.judgement.cores, MeanOf(before), MeanOf(after), MeanChange(changes, noise_, commits_.size())});
     }
-    pending.looks.insert(pending.looks.end(), singles.begin(), singles.end());
+    pending.comparisons.insert(pending.comparisons.end(), singles.begin(), singles.end());
     std::vector<PendingChange> all = {pending};
     std::vector<double> lost;
     for (const auto& [cores, samples] : last) {
@@ -145,10 +145,10 @@ class ChangeFinder {
       if (is_shared && newest_.at(cores).values.size() < static_cast<std::size_t>(rule_.min_runs)) {
         all.push_back(Open({cores}, fmt::format("{} was measured in fewer than the {} runs that the rule asks for",
                                                 Subject({cores}), rule_.min_runs)));
-      } else if (const std::optional<Look> look = is_shared ? LookAt(cores) : std::nullopt) {
+      } else if (const std::optional<ComparedValues> comparison = is_shared ? CompareAt(cores) : std::nullopt) {
         all.push_back(base_);
         all.back().judgement.cores = {cores};
-        all.back().looks = {*look};
+        all.back().comparisons = {*comparison};
         all.back().baseline = commits_;
       } else if (newest_.count(cores) > 0) {
         all.push_back(Open({cores}, fmt::format("{} is not in the baseline", Subject({cores}))));
@@ -162,18 +162,18 @@ class ChangeFinder {
     return all;
   }
 
-  // From the interval: what it leaves open is the noise.
+  // The interval of the projection is the noise.
   std::optional<Measurement> MeasurementOf(const PhaseProjection* projection, double cores) const {
     const Factor witness = rule_.quantity.IsTime() ? Factor::kSpeedup : rule_.quantity.factor;
     if (projection == nullptr || projection->fitted_cores.empty() || cores < projection->fitted_cores.front() ||
         !IsReliable(*projection, witness, cores)) {
       return std::nullopt;
     }
-    const auto reading = ReadingAt(*projection, rule_.quantity, cores);
-    const auto interval = reading ? reading->IntervalAt(0.8) : std::nullopt;
+    const auto projected = ProjectedAt(*projection, rule_.quantity, cores);
+    const auto interval = projected ? projected->IntervalAt(0.8) : std::nullopt;
     if (!interval || !(interval->low > 0)) return std::nullopt;
     const double width = std::log(interval->high / interval->low);
-    return Measurement{reading->value, width / 2 / NormalReach(0.8), std::numeric_limits<double>::infinity(), 0};
+    return Measurement{projected->value, width / 2 / NormalReach(0.8), std::numeric_limits<double>::infinity(), 0};
   }
 
   PendingChange Projected(double cores) {
@@ -189,7 +189,7 @@ class ChangeFinder {
     PendingChange pending = base_;
     pending.judgement.cores = {cores};
     pending.judgement.is_projected = true;
-    pending.looks = {{{cores}, *before, *after, ChangeBetween(*before, *after)}};
+    pending.comparisons = {{{cores}, *before, *after, ChangeBetween(*before, *after)}};
     return pending;
   }
 
@@ -198,39 +198,40 @@ class ChangeFinder {
   PhaseKey key_;
   PendingChange base_;
   SamplesByCores newest_;
-  Track track_;
-  TrackNoise noise_;
+  CommitSeries series_;
+  SeriesNoise noise_;
   std::vector<std::size_t> commits_;
 };
 
 // How much worse: a share of the baseline, below 0 for better.
 double Worse(const Rule& rule, double ratio) { return rule.quantity.IsTime() ? ratio - 1 : 1 - ratio; }
 
-std::optional<Blame> BlameOf(GateData& data, const PendingChange& pending, const Look& look) {
+std::optional<Blame> BlameOf(GateData& data, const PendingChange& pending, const ComparedValues& comparison) {
   const Judgement& judgement = pending.judgement;
   if (judgement.is_projected) {
     const PhaseKey key = judgement.Key();
-    return BlameForChange(judgement.quantity, LogsOf(*data.BaselineProjection(key), look.cores.front()),
-                          LogsOf(*data.ComparedProjection(key), look.cores.front()));
+    return BlameForChange(judgement.quantity, LogsOf(*data.BaselineProjection(key), comparison.cores.front()),
+                          LogsOf(*data.ComparedProjection(key), comparison.cores.front()));
   }
   std::vector<const FactorTable*> tables;
-  for (const std::size_t place : pending.baseline) tables.push_back(&data.history()[place].table);
-  return BlameForChange(judgement.quantity, LogsOf(tables, judgement.Key(), look.cores),
-                        LogsOf({&data.compared()}, judgement.Key(), look.cores));
+  for (const std::size_t index : pending.baseline) tables.push_back(&data.history()[index].table);
+  return BlameForChange(judgement.quantity, LogsOf(tables, judgement.Key(), comparison.cores),
+                        LogsOf({&data.compared()}, judgement.Key(), comparison.cores));
 }
 
 // "parallelEfficiency of phase solve dropped by 5.1 % from 0.800 to 0.759 at 16 and 32 cores (99.97 % interval of the
 // change -7.2 to -3.1 %)": the interval that decides what is beyond noise.
-std::string SentenceOf(const GateData& data, const Rule& rule, const Judgement& judgement, const Look& look) {
-  const double change = look.change.ratio - 1;
+std::string SentenceOf(const GateData& data, const Rule& rule, const Judgement& judgement,
+                       const ComparedValues& comparison) {
+  const double change = comparison.change.ratio - 1;
   const std::string size = fmt::format("{:.1f} %", 100 * std::fabs(change));
   const std::string moved = size == "0.0 %" ? "is unchanged," : (change < 0 ? "dropped by " : "rose by ") + size;
   std::string text = fmt::format("{} of {} {} from {} to {} at {}", IdOf(rule.quantity), PlaceOf(data, judgement.Key()),
-                                 moved, FormatQuantity(rule.quantity, look.before.value),
-                                 FormatQuantity(rule.quantity, look.after.value), CoresInWords(look.cores));
+                                 moved, FormatQuantity(rule.quantity, comparison.before.value),
+                                 FormatQuantity(rule.quantity, comparison.after.value), CoresInWords(comparison.cores));
   if (!rule.by_value) {
     const double high = 100 * judgement.interval->high;
-    text += fmt::format(" ({} interval of the change {:+.1f} {})", ConfidenceInWords(judgement.confidence),
+    text += fmt::format(" ({} interval of the change {:+.1f} {})", ConfidenceText(judgement.confidence),
                         100 * judgement.interval->low,
                         std::isfinite(high) ? fmt::format("to {:+.1f} %", high) : "% and more");
   }
@@ -243,24 +244,25 @@ std::vector<PendingChange> FindChanges(GateData& data, std::size_t rule, const P
   return ChangeFinder(data, rule, key).All();
 }
 
-Judgement DecideChange(GateData& data, PendingChange pending, std::size_t looks) {
+Judgement DecideChange(GateData& data, PendingChange pending, std::size_t comparisons) {
   Judgement& judgement = pending.judgement;
-  if (pending.looks.empty()) return judgement;
+  if (pending.comparisons.empty()) return judgement;
   const Rule& rule = data.rules().rules[judgement.rule];
   const double allowed = *judgement.bound;
   const double chance = 1 - rule.confidence.value_or(kChangeConfidence);
   // Not 1, to which the difference would be rounded for millions of comparisons.
   const double confidence =
-      std::min(1 - chance / static_cast<double>(std::max<std::size_t>(1, looks)), std::nextafter(1.0, 0.0));
-  const auto exceeds = [&](const Look& look) { return Worse(rule, look.change.ratio) > allowed; };
-  const Look* reported = nullptr;
-  const Look* doubtful = nullptr;
-  for (const Look& look : pending.looks) {
-    if (!exceeds(look)) continue;
-    if (rule.by_value || look.change.IsBeyondNoise(confidence)) {
-      if (reported == nullptr) reported = &look;
-    } else if (doubtful == nullptr && (&look == &pending.looks.front() || look.change.IsBeyondNoise())) {
-      doubtful = &look;
+      std::min(1 - chance / static_cast<double>(std::max<std::size_t>(1, comparisons)), std::nextafter(1.0, 0.0));
+  const auto exceeds = [&](const ComparedValues& comparison) { return Worse(rule, comparison.change.ratio) > allowed; };
+  const ComparedValues* reported = nullptr;
+  const ComparedValues* doubtful = nullptr;
+  for (const ComparedValues& comparison : pending.comparisons) {
+    if (!exceeds(comparison)) continue;
+    if (rule.by_value || comparison.change.IsBeyondNoise(confidence)) {
+      if (reported == nullptr) reported = &comparison;
+    } else if (doubtful == nullptr &&
+               (&comparison == &pending.comparisons.front() || comparison.change.IsBeyondNoise())) {
+      doubtful = &comparison;
     }
   }
   judgement.verdict = Verdict::kPass;
@@ -272,7 +274,7 @@ Judgement DecideChange(GateData& data, PendingChange pending, std::size_t looks)
     judgement.verdict = VerdictInDoubt(rule, judgement);
     reason += ", but that may be noise";
   } else {
-    reported = &pending.looks.front();
+    reported = &pending.comparisons.front();
   }
   judgement.cores = reported->cores;
   judgement.before = reported->before.value;

@@ -1,4 +1,4 @@
-// The verdicts as CI servers read them: annotations of GitHub and GitLab, and JUnit.
+// Verdicts for CI servers: annotations of GitHub and GitLab, and JUnit.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,8 +15,7 @@
 namespace farscale {
 namespace {
 
-// As a test of a CI server. A rule that could not be decided is an error, as a test that did not run through; of one
-// that only warns, nobody waits for the answer.
+// A test of a CI server. An undecided rule is an error, like a test that did not finish, unless it only warns.
 enum class Outcome { kPassed, kFailed, kError, kSkipped };
 
 Outcome OutcomeOf(const GateReport& report, const Judgement& judgement) {
@@ -110,7 +109,7 @@ std::string WriteGithubAnnotations(const GateReport& report) {
     const std::string mark =
         report.rule_set.is_built_in ? "" : fmt::format("file={},line={},", EscapeCommand(place.file, true), place.line);
     const JudgementCells cells = CellsOf(judgement);
-    const std::string title = fmt::format("{} of {}: {}", cells.factor, cells.phase, InWords(judgement.verdict));
+    const std::string title = fmt::format("{} of {}: {}", cells.factor, cells.phase, ToText(judgement.verdict));
     text += fmt::format("::{} {}title={}::{}\n", is_error ? "error" : "warning", mark, EscapeCommand(title, true),
                         EscapeCommand(judgement.sentence, false));
   }
@@ -128,7 +127,7 @@ std::string WriteGitlabAnnotations(const GateReport& report) {
     if (judgement.verdict == Verdict::kPass) continue;
     const Rule& rule = report.RuleOf(judgement);
     const Place place = PlaceOf(report, rule);
-    // Of what is judged, not of its value: the same finding in the next commit is the same to GitLab.
+    // Depends on the subject, not on the value: GitLab then recognizes the finding in the next commit.
     std::string what = rule.text + '\n' + judgement.series + '\n' + judgement.phase.name;
     if (judgement.phase.IsGroup()) what += '\n' + judgement.phase.group;
     for (const double cores : judgement.cores) what += fmt::format("\n{}", cores);

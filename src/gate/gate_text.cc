@@ -1,4 +1,4 @@
-// The verdicts for people: a table for the terminal, Markdown for a pull request, and a badge.
+// Verdicts as text: a table for the terminal, Markdown for a pull request, and a badge.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -19,7 +19,7 @@ constexpr double kBadgeLetter = 6.7;
 constexpr int kBadgeHeight = 20;
 
 // How outputs show a verdict.
-struct VerdictLook {
+struct VerdictStyle {
   Verdict verdict;
   const char* mark;     // in Markdown
   const char* summary;  // of a whole gate
@@ -27,13 +27,13 @@ struct VerdictLook {
   const char* color;
 };
 
-const VerdictLook& LookOf(Verdict verdict) {
-  static constexpr VerdictLook kLooks[] = {
+const VerdictStyle& StyleOf(Verdict verdict) {
+  static constexpr VerdictStyle kStyles[] = {
       {Verdict::kPass, "✅ pass", "Gate passed", "passed", "#2e7d32"},
       {Verdict::kWarn, "⚠️ warn", "Gate passed with warnings", "passed with warnings", "#8a5a00"},
       {Verdict::kFail, "❌ fail", "Gate failed", "failed", "#b3261e"},
       {Verdict::kUndecided, "❔ not enough data", "Gate undecided, not enough data", "not enough data", "#5f6368"}};
-  return *std::ranges::find(kLooks, verdict, &VerdictLook::verdict);
+  return *std::ranges::find(kStyles, verdict, &VerdictStyle::verdict);
 }
 
 // "-5.1 %".
@@ -46,7 +46,7 @@ std::string Counted(std::size_t count, const char* one, const char* several) {
   return fmt::format("{} {}", count, count == 1 ? one : several);
 }
 
-std::string BoundInWords(const Judgement& judgement) {
+std::string BoundText(const Judgement& judgement) {
   const bool is_time = judgement.quantity.IsTime();
   if (judgement.check == Judgement::Check::kChange) {
     return fmt::format("{}{:.4g} %", is_time ? "+" : "-", 100 * *judgement.bound);
@@ -59,7 +59,7 @@ bool HasSentence(const Judgement& judgement) {
   return judgement.verdict != Verdict::kPass || !judgement.superlinear.empty();
 }
 
-// Text that stays text in a cell of a Markdown table on GitHub and GitLab, whatever a phase is called.
+// Escaped for a cell of a Markdown table on GitHub and GitLab.
 std::string Cell(const std::string& text) {
   std::string cell;
   for (const char c : text) {
@@ -71,7 +71,7 @@ std::string Cell(const std::string& text) {
 
 std::string Row(const Judgement& judgement) {
   const JudgementCells cells = CellsOf(judgement);
-  return fmt::format("| {} | {} | {} | {} | {} | {} | {} | {} | {} |\n", LookOf(judgement.verdict).mark,
+  return fmt::format("| {} | {} | {} | {} | {} | {} | {} | {} | {} |\n", StyleOf(judgement.verdict).mark,
                      Cell(cells.phase), cells.factor, cells.cores, cells.baseline, cells.value, cells.change,
                      Cell(cells.bound), judgement.blame ? NameOf(*judgement.blame) : "");
 }
@@ -98,7 +98,7 @@ JudgementCells CellsOf(const Judgement& judgement) {
   cells.value = format(judgement.value);
   if (judgement.value && judgement.is_projected) cells.value += " projected";
   cells.change = judgement.change ? SignedPercent(*judgement.change) : "-";
-  cells.bound = judgement.bound ? BoundInWords(judgement) : "-";
+  cells.bound = judgement.bound ? BoundText(judgement) : "-";
   return cells;
 }
 
@@ -112,7 +112,7 @@ std::string SummaryOf(const GateReport& report) {
   counts.push_back(report.AllRulesOff() ? "nothing judged, every rule is off"
                                         : fmt::format("{} passed", report.Count(Verdict::kPass)));
   if (off > 0 && !report.AllRulesOff()) counts.push_back(Counted(off, "rule off", "rules off"));
-  return fmt::format("{}: {}.", LookOf(report.Overall()).summary, Join(counts, ", "));
+  return fmt::format("{}: {}.", StyleOf(report.Overall()).summary, Join(counts, ", "));
 }
 
 std::string WriteGateTable(const GateReport& report) {
@@ -122,21 +122,21 @@ std::string WriteGateTable(const GateReport& report) {
   std::vector<std::vector<std::string>> rows = {{"verdict", "", "", "cores", "baseline", "value", "change", "allowed"}};
   for (const Judgement& judgement : report.judgements) {
     const JudgementCells cells = CellsOf(judgement);
-    rows.push_back({judgement.verdict == Verdict::kUndecided ? "undecided" : InWords(judgement.verdict), cells.phase,
+    rows.push_back({judgement.verdict == Verdict::kUndecided ? "undecided" : ToText(judgement.verdict), cells.phase,
                     cells.factor, cells.cores, cells.baseline, cells.value, cells.change, cells.bound});
   }
   if (rows.size() > 1) text += FormatTable(rows) + "\n";
   for (const Verdict verdict : {Verdict::kFail, Verdict::kUndecided, Verdict::kWarn, Verdict::kPass}) {
     for (const Judgement& judgement : report.judgements) {
       if (judgement.verdict != verdict || !HasSentence(judgement)) continue;
-      text += fmt::format("{}: {}\n", InWords(verdict), judgement.sentence);
+      text += fmt::format("{}: {}\n", ToText(verdict), judgement.sentence);
     }
   }
   return text + SummaryOf(report) + "\n";
 }
 
 std::string WriteGateMarkdown(const GateReport& report) {
-  // The comment lets a bot find and renew what it wrote.
+  // The comment lets a bot find and replace its earlier text.
   std::string text = "<!-- farscale gate -->\n## " + SummaryOf(report) + "\n\n";
   for (const std::string& doubt : DoubtsOf(report.findings)) text += "**⚠️ " + Cell(doubt) + "**\n\n";
   std::string open, passed, sentences;
@@ -155,8 +155,8 @@ std::string WriteGateMarkdown(const GateReport& report) {
 }
 
 std::string WriteGateBadge(const GateReport& report) {
-  const VerdictLook& look = LookOf(report.Overall());
-  const std::string label = "scaling gate", message = report.AllRulesOff() ? "nothing judged" : look.badge;
+  const VerdictStyle& style = StyleOf(report.Overall());
+  const std::string label = "scaling gate", message = report.AllRulesOff() ? "nothing judged" : style.badge;
   const auto width_of = [](const std::string& text) { return kBadgeLetter * static_cast<double>(text.size()); };
   const double left = 14 + width_of(label), right = 14 + width_of(message);
   const auto text = [&](double x, const std::string& words) {
@@ -171,7 +171,7 @@ std::string WriteGateBadge(const GateReport& report) {
       "<rect width=\"{5}\" height=\"{1}\" fill=\"#3c4043\"/>"
       "<rect x=\"{5}\" width=\"{6}\" height=\"{1}\" fill=\"{7}\"/></g>{8}{9}</svg>\n",
       Pixel(left + right), kBadgeHeight, label, message, EscapeXml(SummaryOf(report)), Pixel(left), Pixel(right),
-      look.color, text(left / 2, label), text(left + right / 2, message));
+      style.color, text(left / 2, label), text(left + right / 2, message));
 }
 
 }  // namespace farscale

@@ -24,19 +24,19 @@ namespace fs = std::filesystem;
 constexpr std::size_t kShort = 8;        // letters of a commit, as GitLab shortens it
 constexpr std::size_t kDateLength = 20;  // of "2026-11-20T12-00-00Z"
 
-// Digits at a place of a text as a number; nothing for anything else.
-std::optional<int> Digits(const std::string& text, std::size_t place, std::size_t count) {
-  if (text.size() < place + count) return std::nullopt;
+// Digits at an index of a text as a number; nothing for anything else.
+std::optional<int> Digits(const std::string& text, std::size_t index, std::size_t count) {
+  if (text.size() < index + count) return std::nullopt;
   int value = 0;
-  for (std::size_t i = place; i < place + count; ++i) {
+  for (std::size_t i = index; i < index + count; ++i) {
     if (std::isdigit(static_cast<unsigned char>(text[i])) == 0) return std::nullopt;
     value = 10 * value + (text[i] - '0');
   }
   return value;
 }
 
-bool IsOneOf(const std::string& text, std::size_t place, const std::string& characters) {
-  return place < text.size() && characters.find(text[place]) != std::string::npos;
+bool IsOneOf(const std::string& text, std::size_t index, const std::string& characters) {
+  return index < text.size() && characters.find(text[index]) != std::string::npos;
 }
 
 // Minutes that "+01:00", "-0530", "Z" or "" lie ahead of universal time.
@@ -82,7 +82,7 @@ bool ReadName(const fs::path& path, HistoryEntry& entry) {
   return true;
 }
 
-// Whether a file says that it is part of the history, by its name or, damaged or not, by its format.
+// Whether name or format mark a file as part of the history, even if it is damaged.
 bool ClaimsToBeEntry(const fs::path& path) {
   HistoryEntry named;
   if (ReadName(path, named)) return true;
@@ -92,7 +92,7 @@ bool ClaimsToBeEntry(const fs::path& path) {
   return json.is_object() && json.value("format", Json()) == kHistoryFormat;
 }
 
-// A scaling that the runs exclude is no reason to lose the other commits, nor what this one tells without it.
+// Runs that contradict their scaling do not make the other commits unusable, nor the factors that need no scaling.
 void LeaveOutExcluded(const std::string& name, FactorTable& table, Diagnostics& diagnostics) {
   const std::string excluded = WhyExcluded(table);
   if (excluded.empty()) return CheckScaling(table, name);

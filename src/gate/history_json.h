@@ -54,7 +54,7 @@ std::string ShortCommit(const HistoryEntry& entry);
 // "commit 1a2b3c4d", or the file of an entry without one.
 std::string NameOf(const HistoryEntry& entry);
 
-// What is odd about the tables of a history, a finding an anomaly: of how many commits, and the newest of these.
+// Findings on the tables of a history: for each anomaly the number of commits, and the newest of them.
 std::vector<Finding> FindingsOf(const History& history);
 
 }  // namespace farscale

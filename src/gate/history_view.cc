@@ -27,11 +27,11 @@ std::vector<PhaseKey> PhasesOf(const History& history) {
 }
 
 // Core counts of the newest commit that most commits before have too; of one that has few in common, its own.
-std::vector<double> SharedCores(const Track& track) {
+std::vector<double> SharedCores(const CommitSeries& series) {
   std::vector<double> shared;
   const SamplesByCores* newest = nullptr;
   std::size_t known = 0;
-  for (const SamplesByCores& commit : track.commits) {
+  for (const SamplesByCores& commit : series.commits) {
     if (commit.empty()) continue;
     newest = &commit;
     ++known;
@@ -39,7 +39,7 @@ std::vector<double> SharedCores(const Track& track) {
   if (newest == nullptr) return shared;
   for (const auto& [cores, samples] : *newest) {
     const auto with =
-        std::count_if(track.commits.begin(), track.commits.end(),
+        std::count_if(series.commits.begin(), series.commits.end(),
                       [&, count = cores](const SamplesByCores& commit) { return commit.count(count) > 0; });
     if (2 * static_cast<std::size_t>(with) > known) shared.push_back(cores);
   }
@@ -47,13 +47,13 @@ std::vector<double> SharedCores(const Track& track) {
 }
 
 // The newest commit against those before it.
-std::optional<Change> LastChange(const Track& track, const std::vector<double>& cores) {
-  if (track.commits.size() < 2 || track.commits.back().empty()) return std::nullopt;
-  Track before = track;
+std::optional<Change> LastChange(const CommitSeries& series, const std::vector<double>& cores) {
+  if (series.commits.size() < 2 || series.commits.back().empty()) return std::nullopt;
+  CommitSeries before = series;
   const SamplesByCores newest = before.commits.back();
   before.commits.pop_back();
   before.accepted.pop_back();
-  const TrackNoise noise = LearnNoise(before, newest, cores, Noise());
+  const SeriesNoise noise = LearnNoise(before, newest, cores, Noise());
   const std::vector<std::size_t> commits = BaselineCommits(before, cores, noise, kWindow);
   std::vector<Change> changes;
   for (const double count : cores) {
@@ -67,33 +67,33 @@ std::optional<Change> LastChange(const Track& track, const std::vector<double>& 
 }
 
 HistoryTrack MakeTrack(const History& history, const PhaseKey& key, const Quantity& quantity) {
-  const Track track = TrackOf(history, key, quantity);
-  HistoryTrack made{key.series, key.phase, quantity, {}, {}, SharedCores(track), {}, {}, std::nullopt};
+  const CommitSeries series = CommitSeriesOf(history, key, quantity);
+  HistoryTrack made{key.series, key.phase, quantity, {}, {}, SharedCores(series), {}, {}, std::nullopt};
   std::set<double> cores;
-  for (const SamplesByCores& commit : track.commits) {
+  for (const SamplesByCores& commit : series.commits) {
     for (const auto& [count, samples] : commit) cores.insert(count);
   }
   made.cores.assign(cores.begin(), cores.end());
   std::vector<double> means;
-  std::vector<std::size_t> places;
-  for (std::size_t i = 0; i < track.commits.size(); ++i) {
+  std::vector<std::size_t> indexes;
+  for (std::size_t i = 0; i < series.commits.size(); ++i) {
     std::vector<std::optional<double>> values;
     for (const double count : made.cores) {
-      const std::optional<double> log = MeanOverCounts(track.commits[i], {count});
+      const std::optional<double> log = MeanOverCounts(series.commits[i], {count});
       values.push_back(log ? std::optional(std::exp(*log)) : std::nullopt);
     }
     made.values.push_back(values);
-    const std::optional<double> mean = MeanOverCounts(track.commits[i], made.shared);
+    const std::optional<double> mean = MeanOverCounts(series.commits[i], made.shared);
     made.means.push_back(mean ? std::optional(std::exp(*mean)) : std::nullopt);
     if (!mean) continue;
     means.push_back(*mean);
-    places.push_back(i);
+    indexes.push_back(i);
   }
-  const TrackNoise noise = LearnNoise(track, {}, made.shared, Noise());
+  const SeriesNoise noise = LearnNoise(series, {}, made.shared, Noise());
   if (noise.mean) {
-    for (const std::size_t step : FindSteps(means, *noise.mean)) made.steps.push_back(places[step]);
+    for (const std::size_t step : FindSteps(means, *noise.mean)) made.steps.push_back(indexes[step]);
   }
-  made.last = LastChange(track, made.shared);
+  made.last = LastChange(series, made.shared);
   return made;
 }
 

@@ -1,4 +1,4 @@
-// A history as people look at it: every quantity of every phase over the commits.
+// The contents of a history page: every quantity of every phase over the commits.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "gate/track.h"
+#include "gate/commit_series.h"
 #include "pages/render.h"
 
 namespace farscale {
@@ -44,7 +44,7 @@ std::string LastChangeInWords(const HistoryTrack& track);
 // The commits at which a new level begins, or "none".
 std::string StepsInWords(const HistoryView& view, const HistoryTrack& track);
 
-// Why efficiencies of the phase of a track are above 110 %, at the newest commit that has such; empty where none has.
+// Why efficiencies of the phase exceed 110 %, in the newest commit where they do; else empty.
 std::string SuperlinearInWords(const HistoryView& view, const HistoryTrack& track);
 
 std::string WriteHistoryTable(const HistoryView& view);  // for the terminal

@@ -26,7 +26,7 @@ std::vector<double> TargetsOf(const PhaseProjection& projection) {
 
 }  // namespace
 
-std::optional<IntervalBounds> ProjectedReading::IntervalAt(double confidence) const {
+std::optional<IntervalBounds> ProjectedQuantity::IntervalAt(double confidence) const {
   const bool is_wide = interval95 && (confidence > 0.875 || !interval80);
   const std::optional<OpenBounds>& nearest = is_wide ? interval95 : interval80;
   if (!nearest || !nearest->high) return std::nullopt;
@@ -37,7 +37,8 @@ std::optional<IntervalBounds> ProjectedReading::IntervalAt(double confidence) co
                         value + scale * (*nearest->high - value)};
 }
 
-std::optional<ProjectedReading> ReadingAt(const PhaseProjection& projection, const Quantity& quantity, double cores) {
+std::optional<ProjectedQuantity> ProjectedAt(const PhaseProjection& projection, const Quantity& quantity,
+                                             double cores) {
   const auto open = [](const std::optional<IntervalBounds>& bounds) {
     return bounds ? std::optional(OpenBounds{bounds->low, bounds->high}) : std::nullopt;
   };
@@ -45,7 +46,7 @@ std::optional<ProjectedReading> ReadingAt(const PhaseProjection& projection, con
     const FactorProjection* found = projection.Find(quantity.factor);
     if (found == nullptr) return std::nullopt;
     for (const ProjectedValue& value : found->targets) {
-      if (value.cores == cores) return ProjectedReading{value.value, open(value.interval80), open(value.interval95)};
+      if (value.cores == cores) return ProjectedQuantity{value.value, open(value.interval80), open(value.interval95)};
     }
     return std::nullopt;
   }
@@ -59,7 +60,7 @@ std::optional<ProjectedReading> ReadingAt(const PhaseProjection& projection, con
   };
   for (const ProjectedTime& target : time.targets) {
     if (target.cores == cores) {
-      return ProjectedReading{target.seconds * scale, scaled(target.interval80), scaled(target.interval95)};
+      return ProjectedQuantity{target.seconds * scale, scaled(target.interval80), scaled(target.interval95)};
     }
   }
   return std::nullopt;
@@ -235,7 +236,7 @@ std::string CoresInWords(const std::vector<double>& cores) {
   return (words.empty() ? last : Join(words, ", ") + " and " + last) + (last == "1" ? " core" : " cores");
 }
 
-std::string ConfidenceInWords(double confidence) {
+std::string ConfidenceText(double confidence) {
   const double missing = 100 * (1 - confidence);
   const int digits = std::clamp(static_cast<int>(std::ceil(-std::log10(missing) - 1e-9)) + 1, 0, 15);
   std::string text = fmt::format("{:.{}f}", 100 * confidence, digits);

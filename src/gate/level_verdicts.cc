@@ -12,7 +12,7 @@
 namespace farscale {
 namespace {
 
-// Chosen: the usual one of measurements, and that of the intervals which projections are calibrated for.
+// Chosen: 95 % is usual for measurements; for projections, the interval that backtests calibrate.
 constexpr double kMeasuredConfidence = 0.95;
 constexpr double kProjectedConfidence = 0.8;
 
@@ -25,10 +25,10 @@ class LevelJudge {
         base_(Undecided(data, rule, key, Judgement::Check::kLevel)) {
     base_.bound = rule_.Bound() ? rule_.Bound() : rule_.warn;
     samples_ = SamplesOf(data.table(), key, rule_.quantity);
-    const Track track = TrackOf(data.history(), key, rule_.quantity);
+    const CommitSeries series = CommitSeriesOf(data.history(), key, rule_.quantity);
     std::vector<double> cores;
     for (const auto& [count, runs] : samples_) cores.push_back(count);
-    noise_ = LearnNoise(track, samples_, cores, data.rules().noise);
+    noise_ = LearnNoise(series, samples_, cores, data.rules().noise);
   }
 
   std::vector<Judgement> All() {
@@ -94,8 +94,8 @@ class LevelJudge {
     const double cores = judgement.cores.front();
     judgement.is_projected = true;
     const PhaseProjection* projection = data_.Projection(key_);
-    const auto reading = projection == nullptr ? std::nullopt : ReadingAt(*projection, rule_.quantity, cores);
-    if (!reading) {
+    const auto projected = projection == nullptr ? std::nullopt : ProjectedAt(*projection, rule_.quantity, cores);
+    if (!projected) {
       const std::string missing = projection == nullptr ? "" : DescribeMissing(*projection);
       const std::string why = missing.empty() ? WhyUnknown(data_, rule_.quantity) : ": " + missing;
       return Undecidable(judgement,
@@ -107,10 +107,10 @@ class LevelJudge {
       return Undecidable(judgement, fmt::format("{} lies beyond the reliable range, which ends at {}", Subject(cores),
                                                 FormatCoreCount(WholeCores(reach))));
     }
-    judgement.value = reading->value;
+    judgement.value = projected->value;
     judgement.confidence = rule_.confidence.value_or(kProjectedConfidence);
-    judgement.interval = reading->IntervalAt(judgement.confidence);
-    if (judgement.interval) judgement.interval->high = Limited(judgement.interval->high, reading->value);
+    judgement.interval = projected->IntervalAt(judgement.confidence);
+    if (judgement.interval) judgement.interval->high = Limited(judgement.interval->high, projected->value);
     if (!judgement.interval && !rule_.by_value) {
       return Undecidable(judgement, fmt::format("the interval of {} is unknown", Subject(cores)));
     }
@@ -152,7 +152,7 @@ class LevelJudge {
         fmt::format("{} is {}{}", Subject(judgement.cores.front()), judgement.is_projected ? "projected to be " : "",
                     FormatQuantity(rule_.quantity, *judgement.value));
     if (judgement.interval && !rule_.by_value) {
-      text += fmt::format(" ({} interval {} to {})", ConfidenceInWords(judgement.confidence),
+      text += fmt::format(" ({} interval {} to {})", ConfidenceText(judgement.confidence),
                           FormatQuantity(rule_.quantity, judgement.interval->low),
                           FormatQuantity(rule_.quantity, judgement.interval->high));
     }
@@ -164,7 +164,7 @@ class LevelJudge {
   PhaseKey key_;
   Judgement base_;
   SamplesByCores samples_;
-  TrackNoise noise_;
+  SeriesNoise noise_;
 };
 
 }  // namespace

@@ -7,7 +7,7 @@
 
 #include "base/format.h"
 #include "gate/outputs.h"
-#include "gate/track.h"
+#include "gate/commit_series.h"
 
 namespace farscale {
 namespace {

@@ -10,7 +10,7 @@ namespace farscale {
 
 inline constexpr int kGateVersion = 2;
 
-// What was judged, as people read it: "16, 32 and 64", "0.812", "-5.1 %", "at most 3 % down".
+// The subject of a judgement, for printing: "16, 32 and 64", "0.812", "-5.1 %", "at most 3 % down".
 struct JudgementCells {
   std::string phase, factor, cores, baseline, value, change, bound;
 };

@@ -1,4 +1,4 @@
-// What rules judge and histories show: the efficiency factors, and times.
+// The quantities that rules judge and histories show: efficiency factors and times.
 #pragma once
 
 #include <optional>
@@ -34,11 +34,11 @@ std::vector<std::string> QuantityIds();
 std::string IdOf(const Quantity& quantity);
 std::string NameOf(const Quantity& quantity);
 
-// Of one run; nothing where it is unknown. Times in seconds. The standard error is in the unit of the value.
+// The value in one run, times in seconds; nothing if it is unknown. The standard error has the unit of the value.
 std::optional<double> ValueOf(const FactorRow& row, const Quantity& quantity);
 std::optional<double> ErrorOf(const FactorRow& row, const Quantity& quantity);
 
-// As people read it: "0.813", "2.35", "1.23 ms".
+// For printing: "0.813", "2.35", "1.23 ms".
 std::string FormatQuantity(const Quantity& quantity, double value);
 
 }  // namespace farscale

@@ -53,7 +53,7 @@ std::string Cores(std::int64_t cores) { return FormatCores(static_cast<double>(c
 
 class Agreement {
  public:
-  explicit Agreement(const std::vector<NamedTable>& tables) : tables_(tables), is_told_(tables.size(), false) {}
+  explicit Agreement(const std::vector<NamedTable>& tables) : tables_(tables), is_reported_(tables.size(), false) {}
 
   Diagnostics Run() {
     MoveReferences();
@@ -144,16 +144,16 @@ class Agreement {
     }
   }
 
-  void Forget(const PhaseKey& phase, const std::string& why, std::size_t place) {
-    for (FactorRow& row : tables_[place].table->rows) {
+  void Forget(const PhaseKey& phase, const std::string& why, std::size_t index) {
+    for (FactorRow& row : tables_[index].table->rows) {
       if (row.Key() == phase) ForgetComparison(row);
     }
-    if (!is_told_[place]) diagnostics_.Add(anomaly::kTermsDiffer, 1, why);
-    is_told_[place] = true;
+    if (!is_reported_[index]) diagnostics_.Add(anomaly::kTermsDiffer, 1, why);
+    is_reported_[index] = true;
   }
 
   const std::vector<NamedTable>& tables_;
-  std::vector<bool> is_told_;
+  std::vector<bool> is_reported_;
   Diagnostics diagnostics_;
 };
 
@@ -166,7 +166,7 @@ void RefuseTwice(const std::vector<std::string>& paths) {
   }
 }
 
-// Repeats are averaged, so all of them must mean the same.
+// Repeats are averaged, so all of them must have the same scaling and reference.
 void RequireSameTerms(const std::vector<NamedTable>& tables) {
   for (const Finding& finding : AgreeOnTerms(tables).findings()) {
     if (finding.id == anomaly::kTermsDiffer.id) {

@@ -22,7 +22,7 @@ struct MeasuredResults {
 // results.json, factors.json, a CSV table, a run measured by TALP, or an entry of a history. Tables are put in the
 // scaling asked for. Throws an input error for anything else, and a usage error for a scaling that the runs exclude.
 MeasuredResults ReadResultFile(const std::string& path, std::optional<Scaling> scaling = {});
-// The same, whatever the runs exclude.
+// The same without the check of the scaling.
 MeasuredResults ReadResultFileUnchecked(const std::string& path, std::optional<Scaling> scaling = {});
 // Several files are repeats of each other; several runs measured by TALP are one table, whatever their core counts.
 // Throws a usage error when a file is given twice, and when their runs do not scale alike or have no reference run in

@@ -14,7 +14,7 @@
 namespace farscale {
 namespace {
 
-// Degrees of freedom of a noise that someone states who knows the machine; chosen: well above what is learnt at first.
+// Degrees of freedom of a configured noise; chosen: well above those of the first few commits.
 constexpr double kStatedFreedom = 20;
 constexpr double kPercent = 100;
 // Chosen: one wrong verdict in a billion; nearer to 1, no run is enough and numbers run out of digits.
@@ -97,7 +97,7 @@ void ReadBounds(const ConfigTable& table, Rule& rule) {
 void RefusePercentages(const ConfigTable& table, const Rule& rule) {
   for (const auto& [key, bound] : {std::pair("min", rule.min), std::pair("warn", rule.warn)}) {
     const std::string why = bound ? WhyNoBound(rule.quantity, *bound) : "";
-    // Of a rule in words, its own sentence says it.
+    // The sentence of a rule says it already.
     if (!why.empty() && table.Has(key)) table.Fail(key, why, PercentageAdvice(*bound));
   }
 }
@@ -156,13 +156,13 @@ void ReadJudging(const ConfigTable& table, Rule& rule) {
   }
 }
 
-// One rule for every factor that it names.
+// One rule per factor.
 std::vector<Rule> ParseRule(const ConfigTable& table) {
   Rule rule;
   rule.where = table.Where();
   std::vector<Quantity> quantities;
   if (const auto words = table.String("rule")) {
-    rule = ParseRuleInWords(*words, table.Where("rule"));
+    rule = ParseRuleText(*words, table.Where("rule"));
     quantities = {rule.quantity};
   }
   for (const std::string& id : table.Strings("factor").value_or(std::vector<std::string>())) {
@@ -187,7 +187,7 @@ std::vector<Rule> ParseRule(const ConfigTable& table) {
     RefuseWrongSide(rule);
     RefusePercentages(table, rule);
     rules.push_back(rule);
-    rules.back().text = InWords(rule);
+    rules.back().text = ToText(rule);
   }
   return rules;
 }
@@ -216,7 +216,7 @@ std::string IdOf(Verdict verdict) {
   }
 }
 
-std::string InWords(Verdict verdict) { return verdict == Verdict::kUndecided ? "not enough data" : IdOf(verdict); }
+std::string ToText(Verdict verdict) { return verdict == Verdict::kUndecided ? "not enough data" : IdOf(verdict); }
 
 GateRules ParseRules(const ConfigTable& config, const std::string& file) {
   GateRules set;
@@ -231,7 +231,7 @@ GateRules ParseRules(const ConfigTable& config, const std::string& file) {
   if (set.window < 1) config.Fail("window", "'window' must be at least 1");
   std::vector<Rule> rules;
   for (const std::string& words : config.Strings("rules").value_or(std::vector<std::string>())) {
-    rules.push_back(ParseRuleInWords(words, config.Where("rules")));
+    rules.push_back(ParseRuleText(words, config.Where("rules")));
     RefuseWrongSide(rules.back());
   }
   for (const ConfigTable& table : config.Tables("rule")) {
@@ -251,7 +251,7 @@ GateRules ParseRules(const ConfigTable& config, const std::string& file) {
   return set;
 }
 
-std::string InWords(const Rule& rule) {
+std::string ToText(const Rule& rule) {
   std::string text = IdOf(rule.quantity);
   if (!rule.phases.empty()) text += " of phase " + Join(rule.phases, ", ");
   if (!rule.groups.empty()) text += " of group " + Join(rule.groups, ", ");

@@ -1,4 +1,4 @@
-// The rules of a gate, as a file says them [docs/gate.md].
+// The rules of a gate [docs/gate.md].
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ enum class Verdict { kPass, kWarn, kFail, kUndecided };
 
 // "pass", "warn", "fail", "notEnoughEvidence" in files; "not enough data" for people.
 std::string IdOf(Verdict verdict);
-std::string InWords(Verdict verdict);
+std::string ToText(Verdict verdict);
 
 struct Rule {
   // Which core counts a rule is about.
@@ -48,7 +48,7 @@ struct Rule {
 
   bool HasLevel() const { return min || max || warn; }
   bool HasChange() const { return max_drop || max_rise; }
-  // What values must keep, and how far they may get worse: only one of each two is there.
+  // Bounds of values, and of changes for the worse: of each pair at most one is set.
   std::optional<double> Bound() const { return min ? min : max; }
   std::optional<double> AllowedChange() const { return max_drop ? max_drop : max_rise; }
 };
@@ -62,18 +62,18 @@ struct GateRules {
   std::int64_t window = 10;  // commits of a history that make the baseline, at most
 };
 
-// Throws a usage error with file and line for what is no rule, for unknown keys, and when there is no rule at all.
+// Throws a usage error with file and line for invalid rules and unknown keys, and for a file without rules.
 GateRules ParseRules(const ConfigTable& config, const std::string& file);
 
 // A rule in one sentence: "parallelEfficiency of phase solve at 1024 >= 0.75". Throws a usage error at `where`.
-Rule ParseRuleInWords(const std::string& text, const std::string& where);
+Rule ParseRuleText(const std::string& text, const std::string& where);
 
-// The same, made from a rule.
-std::string InWords(const Rule& rule);
+// The sentence of a rule.
+std::string ToText(const Rule& rule);
 
-// Why a value of `min` or `warn` is none of this quantity, as 75 is none of an efficiency; "" where it may be one.
+// Why a quantity cannot have this value of `min` or `warn`, such as an efficiency of 75; "" if it can.
 std::string WhyNoBound(const Quantity& quantity, double value);
-// "if 75 % are meant, write 0.75"; in general words for what is no percentage of a share.
+// "if 75 % are meant, write 0.75"; a general text for anything but a percentage.
 std::string PercentageAdvice(double value);
 
 }  // namespace farscale

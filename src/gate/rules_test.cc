@@ -69,28 +69,28 @@ severity = "off"
       "parallelEfficiency of phase solve of series a, b at 64, 1024 >= 0.75, warn unless >= 0.8, drops at most 3 %");
 }
 
-TEST(Rules, InWords) {
-  const Rule rule = ParseRuleInWords("parallelEfficiency of phase solve at 1024 >= 0.75", "gate.toml:2");
+TEST(Rules, ToText) {
+  const Rule rule = ParseRuleText("parallelEfficiency of phase solve at 1024 >= 0.75", "gate.toml:2");
   EXPECT_EQ(rule.quantity, Quantity::Of(Factor::kParallelEfficiency));
   EXPECT_THAT(rule.phases, ElementsAre("solve"));
   EXPECT_THAT(rule.cores, ElementsAre(1024));
   EXPECT_EQ(rule.min, 0.75);
-  const Rule drop = ParseRuleInWords("loadBalance of phase lower sweep at measured drops at most 3 %", "");
+  const Rule drop = ParseRuleText("loadBalance of phase lower sweep at measured drops at most 3 %", "");
   EXPECT_THAT(drop.phases, ElementsAre("lower sweep"));
   EXPECT_EQ(drop.counts, Rule::Counts::kMeasured);
   EXPECT_DOUBLE_EQ(*drop.max_drop, 0.03);
-  const Rule time = ParseRuleInWords("timePerIteration of phase 'at sea' at 16, 32 and 64 cores <= 1.5", "");
+  const Rule time = ParseRuleText("timePerIteration of phase 'at sea' at 16, 32 and 64 cores <= 1.5", "");
   EXPECT_THAT(time.phases, ElementsAre("at sea"));
   EXPECT_THAT(time.cores, ElementsAre(16, 32, 64));
   EXPECT_EQ(time.max, 1.5);
-  EXPECT_THAT(ParseRuleInWords("speedup >= 10", "").phases, IsEmpty());
+  EXPECT_THAT(ParseRuleText("speedup >= 10", "").phases, IsEmpty());
 }
 
 TEST(Rules, GroupsInWords) {
-  const Rule rule = ParseRuleInWords("loadBalance of phase time step of group pme of series a at 8 >= 0.5", "t");
+  const Rule rule = ParseRuleText("loadBalance of phase time step of group pme of series a at 8 >= 0.5", "t");
   EXPECT_THAT(rule.phases, ElementsAre("time step"));
   EXPECT_THAT(rule.groups, ElementsAre("pme"));
-  EXPECT_EQ(InWords(rule), "loadBalance of phase time step of group pme of series a at 8 >= 0.5");
+  EXPECT_EQ(ToText(rule), "loadBalance of phase time step of group pme of series a at 8 >= 0.5");
 }
 
 // 1,024 is neither 1 and 24 cores nor octal.
@@ -113,7 +113,7 @@ TEST(Rules, CoreCountsInWordsArePlainDigits) {
 TEST(Rules, WordsOfARuleAreARule) {
   for (const char* text : {"parallelEfficiency of phase solve at 1024 >= 0.75", "runtime at targets <= 20",
                            "speedup of series x at 16, 32 >= 1.5, drops at most 2.5 %"}) {
-    EXPECT_EQ(InWords(ParseRuleInWords(text, "")), text);
+    EXPECT_EQ(ToText(ParseRuleText(text, "")), text);
   }
 }
 

@@ -32,11 +32,11 @@ class GateJudge {
 
   std::vector<Judgement> All() {
     for (std::size_t i = 0; i < data_.rules().rules.size(); ++i) JudgeRule(i);
-    std::size_t looks = 0;
-    for (const PendingChange& pending : pending_) looks += pending.looks.size();
+    std::size_t comparisons = 0;
+    for (const PendingChange& pending : pending_) comparisons += pending.comparisons.size();
     std::vector<Judgement> judgements;
     for (PendingChange& pending : pending_) {
-      judgements.push_back(Finish(DecideChange(data_, std::move(pending), looks)));
+      judgements.push_back(Finish(DecideChange(data_, std::move(pending), comparisons)));
     }
     return judgements;
   }
@@ -57,22 +57,22 @@ class GateJudge {
     return Contains(rule.series, key.series) && IsNamed(rule, key.phase);
   }
 
-  void JudgeRule(std::size_t place) {
-    const Rule& rule = data_.rules().rules[place];
-    for (const std::string& name : MissingNames(rule)) AddMissing(place, name);
+  void JudgeRule(std::size_t index) {
+    const Rule& rule = data_.rules().rules[index];
+    for (const std::string& name : MissingNames(rule)) AddMissing(index, name);
     for (const PhaseKey& key : data_.phases()) {
       if (!IsAbout(rule, key) || (rule.if_known && !IsKnown(key, rule.quantity))) continue;
       if (rule.HasLevel()) {
-        for (Judgement& judgement : JudgeLevels(data_, place, key)) pending_.push_back({std::move(judgement), {}, {}});
+        for (Judgement& judgement : JudgeLevels(data_, index, key)) pending_.push_back({std::move(judgement), {}, {}});
       }
       if (rule.HasChange()) {
-        for (PendingChange& change : FindChanges(data_, place, key)) pending_.push_back(std::move(change));
+        for (PendingChange& change : FindChanges(data_, index, key)) pending_.push_back(std::move(change));
       }
     }
     if (!rule.HasChange() || !rule.phases.empty()) return;
     for (const PhaseKey& key : data_.LostPhases()) {
       if (!IsAbout(rule, key) || (rule.if_known && !IsKnown(key, rule.quantity))) continue;
-      AddOpen(Undecided(data_, place, key, Judgement::Check::kChange),
+      AddOpen(Undecided(data_, index, key, Judgement::Check::kChange),
               PlaceOf(data_, key) + " is in the baseline and not in the results");
     }
   }
@@ -127,7 +127,7 @@ class GateJudge {
     return missing;
   }
 
-  // The name that was meant, else all there are.
+  // A name close to the given one, else all names.
   static std::string AdviceOn(const std::string& name, const std::vector<std::string>& known, const char* what) {
     const std::string nearest = DidYouMean(name, known);
     if (!nearest.empty()) return nearest;
@@ -139,18 +139,18 @@ class GateJudge {
     return named.empty() ? fmt::format("they name no {}", what) : "there are " + Join(named, ", ");
   }
 
-  void AddMissing(std::size_t place, const std::string& why) {
-    const Rule& rule = data_.rules().rules[place];
+  void AddMissing(std::size_t index, const std::string& why) {
+    const Rule& rule = data_.rules().rules[index];
     const auto only = [](const std::vector<std::string>& names) { return names.size() == 1 ? names.front() : ""; };
     const auto check = rule.HasChange() ? Judgement::Check::kChange : Judgement::Check::kLevel;
-    AddOpen(Undecided(data_, place, {only(rule.series), PhaseId(only(rule.phases), only(rule.groups))}, check), why);
+    AddOpen(Undecided(data_, index, {only(rule.series), PhaseId(only(rule.phases), only(rule.groups))}, check), why);
   }
 
   void AddOpen(const Judgement& judgement, const std::string& why) {
     pending_.push_back({Undecidable(judgement, why), {}, {}});
   }
 
-  // What a rule of severity warn finds does not fail; what is to blame is said at the end.
+  // A rule of severity warn does not fail; its cause is added at the end.
   Judgement Finish(Judgement judgement) const {
     const Rule& rule = data_.rules().rules[judgement.rule];
     if (rule.severity == RuleSeverity::kWarn && judgement.verdict == Verdict::kFail) judgement.verdict = Verdict::kWarn;
@@ -176,7 +176,7 @@ class GateJudge {
   std::vector<PendingChange> pending_;
 };
 
-std::string BaselineInWords(const GateInput& input) {
+std::string BaselineText(const GateInput& input) {
   if (!input.baseline) return "";
   const History& history = *input.baseline;
   if (history.empty()) return input.baseline_name + ", which holds no results yet";
@@ -215,7 +215,7 @@ GateReport Judge(const GateRules& rules, const GateInput& input) {
   report.results = input.results.name;
   report.results_file = input.results.files.empty() ? input.results.name : input.results.files.front();
   report.rules = rules.file;
-  report.baseline = BaselineInWords(input);
+  report.baseline = BaselineText(input);
   report.rule_set = rules;
   GateJudge judge(rules, input);
   report.judgements = judge.All();

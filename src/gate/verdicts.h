@@ -1,4 +1,4 @@
-// What the rules of a gate say of results [docs/gate.md, verdicts].
+// The verdicts of a gate on results [docs/gate.md, verdicts].
 #pragma once
 
 #include <functional>
@@ -14,8 +14,8 @@
 
 namespace farscale {
 
-// The chance that nothing is wrong with unchanged code, over everything that one gate compares with its baseline. So
-// strict because a gate judges every commit.
+// The confidence that a gate passes unchanged code, over all its comparisons with the baseline. Chosen: strict, since a
+// gate judges every commit.
 inline constexpr double kChangeConfidence = 0.999;
 
 struct GateInput {
@@ -45,7 +45,7 @@ struct Judgement {
   std::string
       superlinear;  // a sentence, also at the end of the one above: why a value above 110 % is there; else empty
 
-  // What is known; nothing where that is missing.
+  // Unset where unknown.
   std::optional<double> value;
   std::optional<IntervalBounds> interval;  // of the value, or of the change
   double confidence = 0;                   // of the interval
@@ -70,7 +70,7 @@ struct GateReport {
 
   const Rule& RuleOf(const Judgement& judgement) const { return rule_set.rules[judgement.rule]; }
   std::size_t Count(Verdict verdict) const;
-  // Whoever switches every rule off asks for nothing to be judged: that passes, with a warning.
+  // A gate whose rules are all off passes with a warning.
   bool AllRulesOff() const { return rule_set.rules.empty() && rule_set.rules_off > 0; }
   // Fail where a rule fails, not enough data where one of severity error is undecided, warn, or pass.
   Verdict Overall() const;

@@ -1,4 +1,4 @@
-#include "gate/track.h"
+#include "gate/commit_series.h"
 
 #include <gmock/gmock.h>
 
@@ -22,13 +22,13 @@ std::vector<double> Levels(const std::vector<std::pair<int, double>>& levels, do
   return values;
 }
 
-Track TrackOfLogs(const std::vector<double>& logs) {
-  Track track;
+CommitSeries SeriesOfLogs(const std::vector<double>& logs) {
+  CommitSeries series;
   for (const double log : logs) {
-    track.commits.push_back({{64, {{std::exp(log)}, {std::nullopt}}}});
-    track.accepted.push_back(false);
+    series.commits.push_back({{64, {{std::exp(log)}, {std::nullopt}}}});
+    series.accepted.push_back(false);
   }
-  return track;
+  return series;
 }
 
 // Differences 1, -1, 1: Σ d² / 2n = 3 / 6.
@@ -60,28 +60,28 @@ TEST(FindSteps, OneBadCommitIsNone) {
 }
 
 TEST(BaselineCommits, BeginAtTheLastStepOrAcceptedLevel) {
-  Track track = TrackOfLogs(Levels({{8, 0}, {5, -0.1}}, 0.005, 5));
-  TrackNoise noise = LearnNoise(track, {}, {64}, Noise());
-  EXPECT_THAT(BaselineCommits(track, {64}, noise, 10), ElementsAre(8, 9, 10, 11, 12));
-  EXPECT_THAT(BaselineCommits(track, {64}, noise, 2), ElementsAre(11, 12));
-  track.accepted[12] = true;
-  EXPECT_THAT(BaselineCommits(track, {64}, noise, 10), ElementsAre(12));
+  CommitSeries series = SeriesOfLogs(Levels({{8, 0}, {5, -0.1}}, 0.005, 5));
+  SeriesNoise noise = LearnNoise(series, {}, {64}, Noise());
+  EXPECT_THAT(BaselineCommits(series, {64}, noise, 10), ElementsAre(8, 9, 10, 11, 12));
+  EXPECT_THAT(BaselineCommits(series, {64}, noise, 2), ElementsAre(11, 12));
+  series.accepted[12] = true;
+  EXPECT_THAT(BaselineCommits(series, {64}, noise, 10), ElementsAre(12));
 }
 
 // The median of 1, 1, 1 and a run ten times as long is 1.
 TEST(BaselineAt, OneBadCommitDoesNotMoveIt) {
-  const Track track = TrackOfLogs({0, 0, std::log(10), 0});
-  const TrackNoise noise = LearnNoise(track, {}, {64}, Noise());
-  EXPECT_DOUBLE_EQ(BaselineAt(track, {0, 1, 2, 3}, 64, noise)->value, 1);
-  EXPECT_FALSE(BaselineAt(track, {0, 1}, 128, noise));
+  const CommitSeries series = SeriesOfLogs({0, 0, std::log(10), 0});
+  const SeriesNoise noise = LearnNoise(series, {}, {64}, Noise());
+  EXPECT_DOUBLE_EQ(BaselineAt(series, {0, 1, 2, 3}, 64, noise)->value, 1);
+  EXPECT_FALSE(BaselineAt(series, {0, 1}, 128, noise));
 }
 
 // Two files alone: the change is that of factors/change.h, with the usual noise of 1 % in each.
 TEST(NewestAt, WithoutHistoryIsAMeasurement) {
-  const Track track = TrackOfLogs({std::log(2)});
+  const CommitSeries series = SeriesOfLogs({std::log(2)});
   const Samples newest{{1.8}, {std::nullopt}};
-  const TrackNoise noise = LearnNoise(track, {{64, newest}}, {64}, Noise());
-  const Change change = ChangeBetween(*BaselineAt(track, {0}, 64, noise), *NewestAt(newest, 64, noise));
+  const SeriesNoise noise = LearnNoise(series, {{64, newest}}, {64}, Noise());
+  const Change change = ChangeBetween(*BaselineAt(series, {0}, 64, noise), *NewestAt(newest, 64, noise));
   EXPECT_DOUBLE_EQ(change.ratio, 0.9);
   EXPECT_NEAR(change.error, 0.01 * std::sqrt(2), 1e-12);
   EXPECT_NEAR(change.freedom, 8, 1e-9);
@@ -89,14 +89,14 @@ TEST(NewestAt, WithoutHistoryIsAMeasurement) {
 
 // One of three repeats is half as fast: the mean falls by a fifth, and the scatter says that this may be chance.
 TEST(NewestAt, OneBadRepeatWidensTheError) {
-  Track track;
+  CommitSeries series;
   for (int i = 0; i < 10; ++i) {
-    track.commits.push_back({{64, {{0.99, 1, 1.01}, {}}}});
-    track.accepted.push_back(false);
+    series.commits.push_back({{64, {{0.99, 1, 1.01}, {}}}});
+    series.accepted.push_back(false);
   }
   const Samples newest{{1, 1, 0.5}, {}};
-  const TrackNoise noise = LearnNoise(track, {{64, newest}}, {64}, Noise());
-  const auto before = BaselineAt(track, {7, 8, 9}, 64, noise);
+  const SeriesNoise noise = LearnNoise(series, {{64, newest}}, {64}, Noise());
+  const auto before = BaselineAt(series, {7, 8, 9}, 64, noise);
   EXPECT_FALSE(ChangeBetween(*before, *NewestAt(newest, 64, noise)).IsBeyondNoise(0.999));
   EXPECT_TRUE(ChangeBetween(*before, *NewestAt({{0.9, 0.9, 0.91}, {}}, 64, noise)).IsBeyondNoise(0.999));
 }

@@ -82,11 +82,11 @@ class Words {
     const std::size_t end = word.size() > 1 && word.back() == '\'' ? word.size() - 2 : word.size() - 1;
     return word.substr(1, end);
   }
-  bool BeginsPart(std::size_t place) const {
-    const std::string& word = words_[place];
+  bool BeginsPart(std::size_t index) const {
+    const std::string& word = words_[index];
     if (word == "at" || word == ">=" || word == "<=" || word == "drops" || word == "rises") return true;
-    if (word != "of" || place + 1 == words_.size()) return false;
-    return words_[place + 1] == "phase" || words_[place + 1] == "group" || words_[place + 1] == "series";
+    if (word != "of" || index + 1 == words_.size()) return false;
+    return words_[index + 1] == "phase" || words_[index + 1] == "group" || words_[index + 1] == "series";
   }
 
   std::string text_, where_;
@@ -157,7 +157,7 @@ void ReadPart(Words& words, Rule& rule) {
 
 }  // namespace
 
-Rule ParseRuleInWords(const std::string& text, const std::string& where) {
+Rule ParseRuleText(const std::string& text, const std::string& where) {
   Words words(text, where);
   Rule rule;
   rule.where = where;

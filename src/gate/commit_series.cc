@@ -1,4 +1,4 @@
-#include "gate/track.h"
+#include "gate/commit_series.h"
 
 #include <algorithm>
 #include <cmath>
@@ -49,26 +49,26 @@ std::vector<std::vector<double>> UsualRepeats(const std::vector<std::vector<doub
 }
 
 // Means of the commits that have this count, in their order.
-std::vector<double> LogsAt(const Track& track, double cores) {
+std::vector<double> LogsAt(const CommitSeries& series, double cores) {
   std::vector<double> logs;
-  for (const SamplesByCores& commit : track.commits) {
+  for (const SamplesByCores& commit : series.commits) {
     const auto found = commit.find(cores);
     if (found != commit.end()) logs.push_back(LogOf(found->second));
   }
   return logs;
 }
 
-std::vector<double> MeansOverCounts(const Track& track, const std::vector<double>& cores) {
+std::vector<double> MeansOverCounts(const CommitSeries& series, const std::vector<double>& cores) {
   std::vector<double> means;
-  for (const SamplesByCores& commit : track.commits) {
+  for (const SamplesByCores& commit : series.commits) {
     if (const auto mean = MeanOverCounts(commit, cores)) means.push_back(*mean);
   }
   return means;
 }
 
-double UsualRuns(const Track& track) {
+double UsualRuns(const CommitSeries& series) {
   std::vector<double> runs;
-  for (const SamplesByCores& commit : track.commits) {
+  for (const SamplesByCores& commit : series.commits) {
     for (const auto& [cores, samples] : commit) runs.push_back(static_cast<double>(samples.values.size()));
   }
   return runs.empty() ? 1 : Median(runs);
@@ -96,13 +96,13 @@ void SplitLevel(const std::vector<double>& values, std::size_t begin, std::size_
   };
   std::size_t best = 0;
   double farthest = reach;
-  for (std::size_t place = begin + kShortestLevel; place + kShortestLevel <= end; ++place) {
+  for (std::size_t index = begin + kShortestLevel; index + kShortestLevel <= end; ++index) {
     const double error =
-        noise.deviation * std::sqrt(1 / static_cast<double>(place - begin) + 1 / static_cast<double>(end - place));
-    const double distance = std::fabs(mean(place, end) - mean(begin, place)) / error;
+        noise.deviation * std::sqrt(1 / static_cast<double>(index - begin) + 1 / static_cast<double>(end - index));
+    const double distance = std::fabs(mean(index, end) - mean(begin, index)) / error;
     if (distance > farthest) {
       farthest = distance;
-      best = place;
+      best = index;
     }
   }
   if (best == 0) return;
@@ -128,20 +128,20 @@ SamplesByCores SamplesOf(const FactorTable& table, const PhaseKey& key, const Qu
   return samples;
 }
 
-Track TrackOf(const History& history, const PhaseKey& key, const Quantity& quantity) {
-  Track track;
-  track.has_common_error = quantity.ComparesWithReference();
+CommitSeries CommitSeriesOf(const History& history, const PhaseKey& key, const Quantity& quantity) {
+  CommitSeries series;
+  series.has_common_error = quantity.ComparesWithReference();
   for (const HistoryEntry& entry : history) {
-    track.commits.push_back(SamplesOf(entry.table, key, quantity));
-    track.accepted.push_back(!entry.accepted.empty());
+    series.commits.push_back(SamplesOf(entry.table, key, quantity));
+    series.accepted.push_back(!entry.accepted.empty());
   }
-  return track;
+  return series;
 }
 
-std::optional<Noise> NoiseOfDifferences(const std::vector<std::vector<double>>& tracks) {
+std::optional<Noise> NoiseOfDifferences(const std::vector<std::vector<double>>& all_series) {
   std::vector<double> sizes;
-  for (const std::vector<double>& track : tracks) {
-    for (std::size_t i = 1; i < track.size(); ++i) sizes.push_back(std::fabs(track[i] - track[i - 1]));
+  for (const std::vector<double>& series : all_series) {
+    for (std::size_t i = 1; i < series.size(); ++i) sizes.push_back(std::fabs(series[i] - series[i - 1]));
   }
   if (sizes.empty()) return std::nullopt;
   const double limit = kLargeDifference * Median(sizes) / kNormalMedian;
@@ -164,38 +164,38 @@ std::optional<double> MeanOverCounts(const SamplesByCores& commit, const std::ve
   return cores.empty() ? std::nullopt : std::optional(sum / static_cast<double>(cores.size()));
 }
 
-TrackNoise LearnNoise(const Track& track, const SamplesByCores& newest, const std::vector<double>& cores,
-                      const Noise& expected) {
-  std::vector<std::vector<double>> repeats, tracks;
-  for (const SamplesByCores& commit : track.commits) {
+SeriesNoise LearnNoise(const CommitSeries& series, const SamplesByCores& newest, const std::vector<double>& cores,
+                       const Noise& expected) {
+  std::vector<std::vector<double>> repeats, all_series;
+  for (const SamplesByCores& commit : series.commits) {
     for (const auto& [count, samples] : commit) repeats.push_back(samples.values);
   }
   for (const auto& [count, samples] : newest) repeats.push_back(samples.values);
-  TrackNoise noise;
-  noise.has_common_error = track.has_common_error;
+  SeriesNoise noise;
+  noise.has_common_error = series.has_common_error;
   const std::optional<Noise> within = NoiseOfRepeats(UsualRepeats(repeats));
   noise.runs = within ? Pool(expected, *within) : expected;
-  for (const double count : cores) tracks.push_back(LogsAt(track, count));
-  const std::optional<Noise> shared = NoiseOfDifferences(tracks);
+  for (const double count : cores) all_series.push_back(LogsAt(series, count));
+  const std::optional<Noise> shared = NoiseOfDifferences(all_series);
   if (!shared) return noise;
-  const Noise of_runs{noise.runs.deviation / std::sqrt(UsualRuns(track)), expected.freedom};
-  const Noise usual = Capped(Pool(of_runs, *shared), track.has_common_error ? kMostSharedInCommon : kMostShared);
+  const Noise of_runs{noise.runs.deviation / std::sqrt(UsualRuns(series)), expected.freedom};
+  const Noise usual = Capped(Pool(of_runs, *shared), series.has_common_error ? kMostSharedInCommon : kMostShared);
   double squares = 0, largest = 0;
   for (std::size_t i = 0; i < cores.size(); ++i) {
-    const std::optional<Noise> own = NoiseOfDifferences({tracks[i]});
+    const std::optional<Noise> own = NoiseOfDifferences({all_series[i]});
     const Noise& at = noise.counts[cores[i]] = own ? Pool(usual, *own) : usual;
     squares += at.deviation * at.deviation;
     largest = std::max({largest, at.deviation, own ? own->deviation : 0});
   }
   // Core counts that err together say little of how much: the largest estimate counts for all, and for their mean.
-  if (track.has_common_error) {
+  if (series.has_common_error) {
     for (auto& [count, at] : noise.counts) at.deviation = largest;
     noise.mean = Noise{largest, usual.freedom};
     return noise;
   }
   const double count = static_cast<double>(cores.size());
   const Noise independent{std::sqrt(squares) / count, expected.freedom};
-  const std::optional<Noise> of_means = NoiseOfDifferences({MeansOverCounts(track, cores)});
+  const std::optional<Noise> of_means = NoiseOfDifferences({MeansOverCounts(series, cores)});
   noise.mean = of_means ? Pool(independent, *of_means) : independent;
   // Core counts that share the noise of a day do not average it out.
   if (of_means) noise.mean->deviation = std::max(noise.mean->deviation, of_means->deviation);
@@ -210,37 +210,37 @@ std::vector<std::size_t> FindSteps(const std::vector<double>& logarithms, const 
   return steps;
 }
 
-std::vector<std::size_t> BaselineCommits(const Track& track, const std::vector<double>& cores, const TrackNoise& noise,
-                                         std::int64_t window) {
-  std::vector<std::size_t> places;
+std::vector<std::size_t> BaselineCommits(const CommitSeries& series, const std::vector<double>& cores,
+                                         const SeriesNoise& noise, std::int64_t window) {
+  std::vector<std::size_t> indexes;
   std::vector<double> means;
-  for (std::size_t i = 0; i < track.commits.size(); ++i) {
-    if (track.accepted[i]) {
-      places.clear();
+  for (std::size_t i = 0; i < series.commits.size(); ++i) {
+    if (series.accepted[i]) {
+      indexes.clear();
       means.clear();
     }
-    const std::optional<double> mean = MeanOverCounts(track.commits[i], cores);
+    const std::optional<double> mean = MeanOverCounts(series.commits[i], cores);
     if (!mean) continue;
-    places.push_back(i);
+    indexes.push_back(i);
     means.push_back(*mean);
   }
   if (noise.mean) {
     const std::vector<std::size_t> steps = FindSteps(means, *noise.mean);
-    if (!steps.empty()) places.erase(places.begin(), places.begin() + static_cast<std::ptrdiff_t>(steps.back()));
+    if (!steps.empty()) indexes.erase(indexes.begin(), indexes.begin() + static_cast<std::ptrdiff_t>(steps.back()));
   }
   const auto most = static_cast<std::size_t>(window);
-  if (places.size() > most) places.erase(places.begin(), places.end() - static_cast<std::ptrdiff_t>(most));
-  return places;
+  if (indexes.size() > most) indexes.erase(indexes.begin(), indexes.end() - static_cast<std::ptrdiff_t>(most));
+  return indexes;
 }
 
-std::optional<Measurement> BaselineAt(const Track& track, const std::vector<std::size_t>& commits, double cores,
-                                      const TrackNoise& noise) {
+std::optional<Measurement> BaselineAt(const CommitSeries& series, const std::vector<std::size_t>& commits, double cores,
+                                      const SeriesNoise& noise) {
   std::vector<double> logs;
   std::size_t runs = 0;
   const Samples* only = nullptr;
-  for (const std::size_t place : commits) {
-    const auto found = track.commits[place].find(cores);
-    if (found == track.commits[place].end()) continue;
+  for (const std::size_t index : commits) {
+    const auto found = series.commits[index].find(cores);
+    if (found == series.commits[index].end()) continue;
     logs.push_back(LogOf(found->second));
     runs += found->second.values.size();
     only = &found->second;
@@ -255,7 +255,7 @@ std::optional<Measurement> BaselineAt(const Track& track, const std::vector<std:
   return measurement;
 }
 
-std::optional<Measurement> NewestAt(const Samples& samples, double cores, const TrackNoise& noise) {
+std::optional<Measurement> NewestAt(const Samples& samples, double cores, const SeriesNoise& noise) {
   std::optional<Measurement> measurement = Measure(samples.values, samples.errors, noise.runs);
   if (!measurement) return measurement;
   // One bad run among the repeats shows in their own scatter, however well the usual one is known.
@@ -269,7 +269,7 @@ std::optional<Measurement> NewestAt(const Samples& samples, double cores, const 
   return measurement;
 }
 
-Change MeanChange(const std::vector<Change>& singles, const TrackNoise& noise, std::size_t commits) {
+Change MeanChange(const std::vector<Change>& singles, const SeriesNoise& noise, std::size_t commits) {
   std::vector<double> ratios;
   double squares = 0, freedom = std::numeric_limits<double>::infinity();
   for (const Change& single : singles) {
