@@ -230,7 +230,7 @@ class Sweeping {
     });
   }
 
-  // The state of tasks is often only estimated: does the answer depend on it?
+  // The state of tasks is often only estimated: does the result depend on it?
   void AddStateCosts() {
     if (what_if_.by_time.empty()) return;
     const BalanceOutcome& best = what_if_.outcomes[what_if_.by_time.front()];

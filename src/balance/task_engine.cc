@@ -173,7 +173,7 @@ void TaskEngine::Do(std::uint32_t task, const Instruction& instruction) {
     case Step::kSend: Transfer(instruction.target, state.clock); break;
     case Step::kSendRendezvous: PostSide(instruction.target, state.clock, true); break;
     case Step::kReceiveRendezvous: PostSide(instruction.target, state.clock, false); break;
-    case Step::kReceive: Tell(received_[instruction.target], state.clock); break;
+    case Step::kReceive: Notify(received_[instruction.target], state.clock); break;
     case Step::kArrive:
     case Step::kArriveAsRoot:
     case Step::kArriveInOrder: Arrive(task, instruction, state.clock); break;
@@ -226,7 +226,7 @@ void TaskEngine::WaitInLine(std::uint32_t task) {
   }
 }
 
-void TaskEngine::Tell(Tick& slot, Tick time) {
+void TaskEngine::Notify(Tick& slot, Tick time) {
   const Tick before = std::exchange(slot, time);
   if (before < kUnknown) Wake(WaiterOf(before), time);
 }

@@ -25,7 +25,7 @@ class TaskEngine {
   TaskReplayResult Run();
 
  private:
-  // In this order at the same time: who becomes ready stands in line before a processor looks for the next task, and
+  // In this order at the same time: ready tasks are queued before a processor selects the next one, and
   // all requests for transfers of a time are known before the first is served.
   enum class EventKind : std::uint8_t { kReady, kStop, kTransfer };
 
@@ -78,7 +78,7 @@ class TaskEngine {
   void Transfer(std::uint32_t message, Tick time);
   void Serve(std::uint32_t message, Tick time);
   void Deliver(std::uint32_t message, Tick time);
-  void Tell(Tick& slot, Tick time);
+  void Notify(Tick& slot, Tick time);
   void Wake(std::uint32_t task, Tick time);
 
   void Arrive(std::uint32_t task, const Instruction& instruction, Tick time);

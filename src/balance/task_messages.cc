@@ -36,7 +36,7 @@ void TaskEngine::PostSide(std::uint32_t message, Tick time, bool is_sender) {
   }
 }
 
-// A message may start: where nodes limit their transfers it stands in line, else its arrival is known.
+// A message may start: where nodes limit their transfers it is queued, else its arrival is known.
 void TaskEngine::Transfer(std::uint32_t message, Tick time) {
   const TaskMessage& of = program_.task_messages[message];
   ++result_.messages;
@@ -64,8 +64,8 @@ void TaskEngine::Serve(std::uint32_t message, Tick time) {
 }
 
 void TaskEngine::Deliver(std::uint32_t message, Tick time) {
-  Tell(sent_[message], time);
-  if (network_ != nullptr) Tell(received_[message], time);  // a sender that waits is free again
+  Notify(sent_[message], time);
+  if (network_ != nullptr) Notify(received_[message], time);  // a sender that waits is free again
 }
 
 void TaskEngine::Arrive(std::uint32_t task, const Instruction& instruction, Tick time) {

@@ -16,7 +16,7 @@ struct TwoParts {
   std::vector<bool> is_second;  // of every node
   double bytes = 0;             // between the parts
   double overload = 1;          // the larger of what the parts have over what they are to have
-  double steps = 0;             // nodes and ends of edges looked at
+  double steps = 0;             // nodes and ends of edges visited
 };
 
 // The first part grows from a node at the rim, found by searches in breadth [Gibbs76], by the node that takes most

@@ -21,8 +21,7 @@ struct Measurement {
   friend bool operator==(const Measurement&, const Measurement&) = default;
 };
 
-// How large run-to-run noise is known to be: a standard deviation of logarithms, as good as one measured over so many
-// degrees of freedom.
+// Run-to-run noise: a standard deviation of logarithms, and its degrees of freedom.
 struct Noise {
   double deviation = kUsualNoise;
   double freedom = 4;
@@ -35,7 +34,7 @@ struct Noise {
 std::optional<Measurement> Measure(const std::vector<double>& values, const std::vector<std::optional<double>>& errors,
                                    const Noise& noise = {});
 
-// Noise as repeats show it: (value, value, …) at each place, all pooled; nothing without any repeat.
+// Noise of repeats: lists of values measured under equal conditions, all pooled; nothing without any repeat.
 std::optional<Noise> NoiseOfRepeats(const std::vector<std::vector<double>>& repeats);
 
 // Both together, each with its degrees of freedom.

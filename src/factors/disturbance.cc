@@ -67,8 +67,8 @@ std::vector<double> Trend(const std::vector<std::vector<double>>& useful, std::s
   return trend;
 }
 
-// What the computation of a rank's iterations would take if nothing disturbed it: at every place the median over the
-// iterations with the same calls, by instructions where they are recorded, else along the trend.
+// Undisturbed computation time of a rank's iterations: between any two calls the median over the iterations with the
+// same calls, scaled by instructions where they are recorded, else along the trend.
 class ExpectedTimes {
  public:
   ExpectedTimes(const Trace& trace, std::size_t rank, const std::vector<Interval>& iterations,
@@ -171,13 +171,13 @@ std::vector<bool> AreRare(const std::vector<std::vector<std::size_t>>& kinds, st
   return rare;
 }
 
-// Means over the ranks: what an iteration takes, what of that is useful, what it takes beyond the median of its kind,
-// the same beyond the ideal replay, and what it usually spends in MPI. A kind of fewer than three is not judged.
+// Means over the ranks: length of an iteration, its useful part, its excess over the median of its kind, the same
+// beyond the ideal replay, and the usual time in MPI. A kind of fewer than three iterations is not judged.
 struct IterationTimes {
   std::vector<double> elapsed, useful, longer, unexplained, usual_calls;
 };
 
-// Adds what each value of a rank is beyond the median of its kind.
+// Adds the excess of each value of a rank over the median of its kind.
 void AddBeyondUsual(const std::vector<double>& values, const std::vector<std::size_t>& kinds, double ranks,
                     std::vector<double>& beyond) {
   std::map<std::size_t, std::vector<double>> by_kind;
@@ -276,7 +276,7 @@ std::vector<Disturbance> MeasureDisturbance(const Trace& trace, const Matching& 
 
 namespace {
 
-// What a value must not exceed to be like the others.
+// The upper limit of values that do not stand out.
 double Limit(std::vector<double> values) {
   const double centre = Median(values);
   for (double& value : values) value = std::fabs(value - centre);

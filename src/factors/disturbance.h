@@ -1,6 +1,6 @@
-// Which iterations of a phase something other than the program disturbed: the operating system, other jobs, a slow
-// clock. [Rosas14, section 2.1] leaves their choice to an expert who looks at the duration of bursts, at cycles per
-// microsecond and at MPI calls; these are the measures here [docs/formulas.md, clean cuts].
+// Iterations of a phase that were disturbed from outside the program: by the operating system, other jobs, or a slow
+// clock. In [Rosas14, section 2.1] an expert selects them by the duration of bursts, cycles per microsecond and MPI
+// calls; the same measures are used here [docs/formulas.md, clean cuts].
 #pragma once
 
 #include <cstddef>
@@ -14,21 +14,21 @@
 
 namespace farscale {
 
-// Time lost in one iteration, as shares of the median iteration; 0 where it cannot be told.
+// Time lost in one iteration, as shares of the median iteration; 0 where unknown.
 struct Disturbance {
-  double bursts = 0;  // computation beyond what is usual at the same places, on the rank that has most
+  double bursts = 0;  // computation beyond the usual between the same calls, on the rank that has most
   std::size_t bursts_rank = 0;
   double clock = 0;  // the same for cycles (or CPU time) per microsecond below what is usual on a rank
   std::size_t clock_rank = 0;
   // Time in MPI that the ideal replay does not explain, beyond the usual; mean of all ranks.
   double calls = 0;
-  // Beyond the usual of iterations with the same calls; mean of all ranks. What the others do not explain is waiting.
+  // Beyond the usual length of iterations with the same calls; mean of all ranks. The rest is waiting.
   double longer = 0;
   bool is_judged = true;  // most ranks make the same calls in two other iterations
   bool is_alone = false;  // most ranks make calls in it that they make in no other
-  double odd = 0;         // what it takes more than the median iteration, or computes more or less
-  // What it takes without any of this: its work at the usual rate, and the usual time in MPI of iterations with the
-  // same calls; mean of all ranks. An iteration that cannot be compared takes what it takes.
+  double odd = 0;         // time beyond the median iteration, or difference in computation
+  // Its length without disturbances: its work at the usual rate, and the usual time in MPI of iterations with the same
+  // calls; mean of all ranks. The measured length where no iteration is comparable.
   double regular = 0;
 
   double Total() const { return (bursts > clock ? bursts : clock) + calls; }
@@ -47,17 +47,17 @@ struct CleanChoice {
 
   std::size_t Kept() const;
   bool KeepsAll() const { return Kept() == kept.size(); }
-  // By how much the iterations kept differ on average from all in what they take without disturbances, as a share of
-  // the average of all. Noise takes nothing away of that; a choice that does leaves out work of the program.
+  // Mean undisturbed length of the iterations kept compared with that of all, as a share of the latter. It differs from
+  // 0 where the choice leaves out work of the program and not only noise.
   double RegularWorkLost() const;
 };
 
-// Keeps the longest run of consecutive clean iterations, or the cleanest ones, as the spec of the cut says.
+// Keeps the longest run of consecutive clean iterations, or the cleanest ones, depending on the spec of the cut.
 CleanChoice ChooseClean(const Trace& trace, const Matching& matching, const PhaseCut& cut,
                         const FactorOptions& options);
 
-// The phase without the iterations that its spec does not want; as it is, and nothing is judged, when the spec wants
-// all. The diagnostics of the cut say what was left out.
+// The phase without the iterations that its spec excludes; unchanged if the spec keeps all. The diagnostics of the cut
+// list the excluded iterations.
 PhaseCut CutClean(const Trace& trace, const Matching& matching, const PhaseCut& cut, const FactorOptions& options);
 // The same for a choice already made.
 PhaseCut KeepClean(const Trace& trace, const PhaseCut& cut, const CleanChoice& choice);

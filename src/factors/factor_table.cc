@@ -30,7 +30,7 @@ void AddOnce(std::vector<Value>& values, const Value& value) {
 
 auto FactorsThatAreOneAtReference() { return AllFactors() | std::views::filter(&FactorType::IsOneAtReference); }
 
-// Of the longest phase of a series, as the trace tells it. Where no runs have as many threads, cores stand for
+// Of the longest phase of a series, from the trace. Where no runs have as many threads, cores stand for
 // processes.
 std::optional<WorkGrowth> MeasuredGrowth(const FactorTable& table, const std::string& series) {
   std::vector<FactorRow> rows = LongestPhase(table, series);
@@ -41,7 +41,7 @@ std::optional<WorkGrowth> MeasuredGrowth(const FactorTable& table, const std::st
 }
 
 // Strong scaling keeps the total work, weak scaling lets it grow with the processes; the nearer one (in the logarithm)
-// is it. The first series that tells decides.
+// is it. The first series with a result decides.
 void DecideScaling(FactorTable& table, Diagnostics& diagnostics) {
   if (table.scaling) return;
   for (const std::string& series : table.Series()) {

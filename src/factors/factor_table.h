@@ -87,8 +87,8 @@ struct FactorTable {
 // rows of all ranks at core counts that have both; all other phases keep their names.
 void FindGroupsInOldTexts(FactorTable& table);
 
-// Adds what rows say of themselves to the findings of the table, in place of what they said before. For tables without
-// the records of their runs, which say it otherwise.
+// Adds the findings of the rows to those of the table, replacing earlier ones. For tables without the records of their
+// runs.
 void AddFindingsOfRows(FactorTable& table);
 
 // Decides the scaling when the table does not say it, chooses the reference (where the scalabilities given are 1, else
@@ -96,15 +96,15 @@ void AddFindingsOfRows(FactorTable& table);
 // parents from children. Throws a usage error when the reference given is not a run of the table.
 void CompleteTable(FactorTable& table);
 
-// Makes a completed table answer for another kind of scaling or another reference run. What compares with the
+// Converts a completed table to another kind of scaling or another reference run. What compares with the
 // reference is made anew from the totals; rows without totals are divided by their values at the new reference.
 // Throws a usage error when the reference is not a run of the table, and when the rows do not know enough.
 void ChangeTerms(FactorTable& table, std::optional<Scaling> scaling, std::optional<std::int64_t> reference);
 
-// Takes away what compares with the reference: computation scalability, its parts, speedup and global efficiency.
+// Removes the factors that compare with the reference: computation scalability, its parts, speedup, global efficiency.
 void ForgetComparison(FactorRow& row);
 
-// The mean of what the rows at a core count know, as far as that is above 0; nothing where none does.
+// The mean of the known values above 0 at a core count; nothing without any.
 template <typename Value>
 std::optional<double> MeanAt(const std::vector<FactorRow>& rows, std::int64_t cores, Value value) {
   double sum = 0, known = 0;

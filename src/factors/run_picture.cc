@@ -58,7 +58,7 @@ class Pen {
   Tick end_;
 };
 
-// Of every rank how long its calls wait on the ideal network, or nothing at all when they cannot be replayed.
+// The waiting time of every call on the ideal network by rank; nothing when the run cannot be replayed.
 struct IdealRun {
   ReplayResult result;
   std::string problem;
@@ -78,7 +78,7 @@ IdealRun ReplayIdeally(const Trace& trace, const Matching& matching, const Repla
     if (ideal.result.unknown_waits.any()) {
       ideal.problem = "the trace does not say whom some calls wait for: " + ideal.result.unknown_waits.example;
     }
-  } catch (const Error& error) {  // what was measured can be shown all the same
+  } catch (const Error& error) {  // the measured times can be shown anyway
     ideal.problem = error.what();
   }
   return ideal;
@@ -115,7 +115,7 @@ StateTimes DrawRank(const Trace& trace, std::size_t rank, const IdealRun& ideal,
   return total;
 }
 
-// Draws the ranks of one row; computation is what the other states leave.
+// Draws the ranks of one row; the remaining time is computation.
 std::vector<PictureCell> DrawRow(const Trace& trace, std::size_t first, std::size_t end, const IdealRun& ideal,
                                  const Columns& columns, std::vector<StateTimes>& totals) {
   std::vector<StateTimes> cells(static_cast<std::size_t>(columns.count));

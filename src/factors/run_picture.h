@@ -1,7 +1,7 @@
-// What the ranks of a run did over time, as a raster small enough to draw: ranks down, time across.
+// States of the ranks of a run over time, as a raster small enough to draw: ranks down, time across.
 //
-// Time in MPI is split call by call: what a call still takes when the whole run is replayed on the ideal network is
-// waiting for others, what the measurement has beyond that is transfer. Within a call waiting comes first.
+// Time in MPI is split call by call: the time of a call in a replay of the whole run on the ideal network is waiting,
+// the rest of its measured time is transfer. Within a call waiting comes first.
 #pragma once
 
 #include <array>
@@ -21,7 +21,7 @@ enum class RunState : std::uint8_t {
   kComputation,  // outside MPI and running
   kWaiting,      // in MPI, waiting for others
   kTransfer,     // in MPI, the rest
-  kMpi,          // in MPI, where the two cannot be told apart
+  kMpi,          // in MPI, where the two cannot be separated
   kNotRunning,   // in a pause
   kOutside,      // before the rank's first event or after its last
 };
@@ -30,12 +30,12 @@ inline constexpr std::size_t kRunStates = 6;
 // "computation", "waiting for others" and so on.
 std::string_view ToString(RunState state);
 
-// How the time of a cell is spread over the states, in eighths; chosen: finer shades cannot be told apart.
+// Shares of the states in a cell, in eighths; chosen: finer shades cannot be distinguished.
 inline constexpr int kCellLevels = 8;
 using PictureCell = std::array<std::uint8_t, kRunStates>;
 
-// The parts of `times` in `levels`-ths, adding up to `levels`: rounded down, and what is then missing goes where the
-// most was lost, to the earlier state of two. `times` must not all be 0.
+// The parts of `times` in `levels`-ths, adding up to `levels`: rounded down; the rest goes to the states that lost most
+// by rounding, on ties to the earlier one. `times` must not all be 0.
 PictureCell RoundToLevels(const std::array<double, kRunStates>& times);
 
 // Shares of the run time in one state: of all ranks together, and of the ranks with the least and the most of it.
@@ -48,7 +48,7 @@ struct StateShare {
 };
 
 struct RunPicture {
-  double seconds = 0;  // that the columns take together: from the first to the last event
+  double seconds = 0;  // of all columns: from the first to the last event
   std::int64_t ranks = 0;
   std::int64_t ranks_per_row = 1;               // the last row may have fewer
   std::vector<std::int64_t> node_begins;        // first ranks of nodes; empty when nodes have no ranks in a row

@@ -14,7 +14,8 @@ namespace {
 
 // Between strong and weak scaling, in the logarithm of work by that of processes.
 constexpr double kHalfWay = 0.5;  // chosen: the middle
-// Chosen: below √2 times as many processes, such as neighbouring counts of one node, no growth tells the two apart.
+// Chosen: below √2 times as many processes, such as neighbouring counts of one node, growth does not distinguish the
+// two.
 constexpr double kLeastFactor = 1.4;
 // Chosen: an error instead of a warning needs so many times as many processes, and a share of the first iteration's
 // time that no cache effect explains; the second where nothing is known of the work.

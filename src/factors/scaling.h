@@ -1,4 +1,4 @@
-// How runs scale, by what they took and by what is said of them, and whether the growth of their work fits that.
+// Strong or weak scaling: detected from times, or given, and checked against the growth of the work.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace farscale {
 struct WorkGrowth {
   std::int64_t first = 0, last = 0;  // cores
   double processes = 1;              // so many times as many
-  // So many times as much in an iteration, on all processes together: instructions, else useful time. Nothing where
+  // Growth of the work of an iteration, summed over all processes: instructions, else useful time. Nothing where
   // neither is known.
   std::optional<double> work;
   bool is_instructions = false;
@@ -28,8 +28,8 @@ struct WorkGrowth {
 // Nothing with one core count only.
 std::optional<WorkGrowth> GrowthOfWork(const std::vector<FactorRow>& rows);
 
-// The rows of the phase of a series that takes longest at its fewest cores: a smaller one may well have work that does
-// not grow. By it scaling is decided where nobody says it, and checked where somebody does.
+// The rows of the phase of a series that takes longest at its fewest cores; the work of shorter phases may not grow.
+// This phase decides the scaling where it is not given, and is checked against it where it is.
 std::vector<FactorRow> LongestPhase(const FactorTable& table, const std::string& series);
 
 enum class ScalingFit { kFits, kUnlikely, kExcluded };
@@ -41,23 +41,23 @@ enum class ScalingFit { kFits, kUnlikely, kExcluded };
 // quarter.
 ScalingFit FitOf(const WorkGrowth& growth, Scaling scaling);
 
-// Holds a completed table against its scaling, by the longest phase of every series. Adds a finding where the scaling
+// Checks the scaling of a completed table by the longest phase of every series. Adds a finding where the scaling
 // is unlikely, or excluded for a phase at least half as long; throws a usage error at `where` when it is excluded.
 void CheckScaling(FactorTable& table, const std::string& where);
 
 // Why the longest phase of a series excludes the scaling of a completed table; empty where none does.
 std::string WhyExcluded(const FactorTable& table);
 
-// Holds the scaling of a table against one phase, for what is about that alone: why it is unlikely there, as in a
-// finding; empty where it fits. Throws a usage error naming the phase when it is excluded.
+// Checks the scaling of a table for one phase alone. Returns why it is unlikely, as in a finding; empty where it fits.
+// Throws a usage error naming the phase when it is excluded.
 std::string CheckScalingOf(const FactorTable& table, const std::string& series, const PhaseId& phase);
 
-// Where a table says its scaling, for errors: "--scaling weak", "scaling = "weak"" of a study; of a table that was
-// stored, "scaling weak as the table says", whoever told it then.
+// Where a table says its scaling, for errors: "--scaling weak", "scaling = "weak"" of a study; of a stored
+// table, "scaling weak as the table says".
 std::string SourceOfScaling(const FactorTable& table);
 std::string SourceOfStoredScaling(const FactorTable& table);
 
-// Whether the growth of work or times have decided it, and nobody said it.
+// Whether the scaling was detected from work or times and not given.
 bool IsScalingDecided(const FactorTable& table);
 
 // Whether a finding puts every number that compares with the reference run in doubt: outputs show it first, in bold.
@@ -65,7 +65,7 @@ bool PutsAllInDoubt(const Finding& finding);
 // Those findings, each as a sentence with its details.
 std::vector<std::string> DoubtsOf(const std::vector<Finding>& findings);
 
-// How the runs of a phase scale: as the table says, else as their times and speedups show.
+// Scaling of the runs of a phase: that of the table, else detected from times and speedups.
 std::optional<Scaling> ScalingOf(const FactorTable& table, const std::vector<FactorRow>& rows);
 
 // Strong when the time of an iteration times speedup is the same at every core count, weak when it grows with the
@@ -76,12 +76,12 @@ std::optional<Scaling> ScalingShownBy(const std::vector<FactorRow>& rows);
 // Source of the scaling of a table that does not say it.
 inline constexpr const char* kShownByTimes = "run times";
 
-// Completes a table and puts it in the terms asked for. Where it does not say how its runs scale, their times do, if
-// they can: then asking for the other scaling is a usage error. So is a scaling that the runs exclude, whoever says it
+// Completes a table for the requested scaling and reference. A table without scaling gets the one detected from its
+// times, if any; then requesting the other one is a usage error. So is any scaling that the runs contradict
 // [CheckScaling]. Throws as ChangeTerms.
 void PutInTerms(FactorTable& table, std::optional<Scaling> scaling, std::optional<std::int64_t> reference);
 
-// The same, but for what the runs exclude.
+// The same without the check of the scaling.
 void PutInTermsUnchecked(FactorTable& table, std::optional<Scaling> scaling, std::optional<std::int64_t> reference);
 
 }  // namespace farscale

@@ -38,8 +38,8 @@ struct RunErrors {
 };
 
 // The errors of every run by itself. Runs with equally many iterations are taken to do the same work in the same
-// iterations: what varies over the iterations as in the other runs, more or less of it, is the program's doing and no
-// error. A run alone cannot tell the two apart, so all of its variation counts.
+// iterations: variation that the runs share, scaled or not, belongs to the program and is no
+// error. For a single run the two cannot be separated, so all of its variation counts.
 std::vector<RunErrors> ErrorsOf(const std::vector<BlockSamples>& runs);
 
 // Turns the samples of the rows of one phase into errors of their values, run times and totals. What compares with the

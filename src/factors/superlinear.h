@@ -1,4 +1,4 @@
-// Why efficiencies above 1 are possible: whoever prints one says it beside the number.
+// Explanation of efficiencies above 1, printed beside the number.
 #pragma once
 
 #include <cstdint>

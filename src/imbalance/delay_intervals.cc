@@ -37,7 +37,7 @@ class PathTimes {
   std::vector<PathId> used_;
 };
 
-// Answers for any interval in a time that does not grow with its length, from sums noted down at some activities.
+// Handles any interval in constant time, from sums stored at some activities.
 class IntervalTimes {
  public:
   IntervalTimes(const RankActivities& activities, const std::vector<WaitState>& waits)

@@ -95,7 +95,7 @@ struct DiagnosisOptions {
   std::vector<RankGroup> groups;
   // Paths at most whose shapes are asked for, besides that of all useful time; nothing: none at all.
   std::optional<std::size_t> shapes;
-  bool slack = true;  // whether to look for it, and for what is nearly critical
+  bool slack = true;  // whether to compute it, and near-critical activities
 };
 
 Diagnosis Diagnose(const Trace& trace, const Matching& matching, const PhaseCut& cut,

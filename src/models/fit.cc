@@ -242,7 +242,7 @@ std::vector<double> ResidualsOf(const ScalingModel& model, int dimension, const 
   return residuals;
 }
 
-// The diagonal of J (JᵀJ)⁻¹ Jᵀ, for as many parameters as the points can tell apart.
+// The diagonal of J (JᵀJ)⁻¹ Jᵀ, for as many parameters as the points determine.
 std::vector<double> LeveragesOf(const Eigen::MatrixXd& jacobian) {
   const Eigen::ColPivHouseholderQR<Eigen::MatrixXd> decomposition(jacobian);
   const Eigen::MatrixXd basis =

@@ -1,8 +1,8 @@
 // How far measured values lie from a curve that is right, and so how much each counts in a fit [docs/formulas.md,
 // weights].
 //
-// A value errs by its own standard error s, which the iterations of its run tell, and by a scatter that they cannot
-// tell: what differs from run to run, and what no smooth curve describes. The scatter is a multiple of the loss, with
+// A value errs by its own standard error s, estimated from the iterations of its run, and by a scatter that they do not
+// show: what differs from run to run, and what no smooth curve describes. The scatter is a multiple of the loss, with
 // a little for values without loss, and grows with the distance from the largest run: the further a run is from where
 // the curve is to be continued, the less it says about it. The weight of a value is 1 / (s² + (scatter · shape)²).
 #pragma once

@@ -15,7 +15,7 @@ namespace {
 
 using Kind = CountBound::Kind;
 using Curve = std::vector<ProjectedValue>;
-using Reading = std::function<double(const ProjectedValue&)>;
+using Accessor = std::function<double(const ProjectedValue&)>;
 
 // The part of a curve that begins at the smallest run: below it nobody has looked.
 Curve FromSmallestRun(const PhaseProjection& phase, const FactorProjection& projection) {
@@ -35,9 +35,9 @@ double CoresAt(const ProjectedValue& point, const ProjectedValue& following, dou
   return point.cores * std::pow(following.cores / point.cores, (at - level) / (at - next));
 }
 
-// The largest count at which the reading is at least `level`: from the runs on, to where it first falls below. What
-// rises again far behind, as wide intervals may, is no answer.
-CountBound LastReaching(const Curve& curve, double level, double largest_run, const Reading& read) {
+// The largest count at which the value is at least `level`: from the runs on, to where it first falls below. What
+// rises again far behind, as wide intervals may, does not count.
+CountBound LastReaching(const Curve& curve, double level, double largest_run, const Accessor& read) {
   const auto reaches = [&](std::size_t i) { return read(curve[i]) >= level; };
   std::size_t last = curve.size();
   for (std::size_t i = 0; i < curve.size() && (curve[i].cores <= largest_run || last == curve.size()); ++i) {
@@ -50,8 +50,8 @@ CountBound LastReaching(const Curve& curve, double level, double largest_run, co
   return {Kind::kAt, WholeCores(CoresAt(curve[last], curve[last + 1], at, next, level))};
 }
 
-// The smallest count at which the reading is at least `level`; it is so somewhere.
-CountBound FirstReaching(const Curve& curve, double level, const Reading& read) {
+// The smallest count at which the value is at least `level`; it is so somewhere.
+CountBound FirstReaching(const Curve& curve, double level, const Accessor& read) {
   for (std::size_t i = 0; i < curve.size(); ++i) {
     const double at = read(curve[i]);
     if (!(at >= level)) continue;
@@ -66,16 +66,16 @@ double LowOf(const ProjectedValue& value) { return value.interval80->low; }
 double HighOf(const ProjectedValue& value) { return value.interval80->high; }
 
 // `scale` turns values of the curve into the efficiency that is asked for.
-CountEstimate LargestCount(const Curve& curve, double level, double largest_run, const Reading& scale) {
+CountEstimate LargestCount(const Curve& curve, double level, double largest_run, const Accessor& scale) {
   const auto last = [&](double (*bound)(const ProjectedValue&)) {
     return LastReaching(curve, level, largest_run,
                         [&](const ProjectedValue& value) { return bound(value) * scale(value); });
   };
-  CountEstimate answer{last(ValueOf), std::nullopt, std::nullopt};
-  if (!HasIntervals(curve)) return answer;
-  answer.low = last(LowOf);
-  answer.high = last(HighOf);
-  return answer;
+  CountEstimate result{last(ValueOf), std::nullopt, std::nullopt};
+  if (!HasIntervals(curve)) return result;
+  result.low = last(LowOf);
+  result.high = last(HighOf);
+  return result;
 }
 
 // Means of what the fitted runs measured, times `scale` over the cores to the power `power`.
@@ -94,13 +94,13 @@ double LowestOf(const CountBound& bound) { return bound.kind == Kind::kBelow ? 0
 
 // What was measured is stronger than the curve: the count is none below the largest run that reaches the level, and
 // none from the next run on, which does not.
-void RespectRuns(const std::map<double, double>& measured, double level, CountEstimate& answer) {
+void RespectRuns(const std::map<double, double>& measured, double level, CountEstimate& result) {
   auto reaching = measured.end();
   for (auto run = measured.begin(); run != measured.end(); ++run) {
     if (run->second >= level) reaching = run;
   }
   const auto failing = reaching == measured.end() ? measured.begin() : std::next(reaching);
-  CountBound& value = answer.value;
+  CountBound& value = result.value;
   const bool passes = failing != measured.end() && value.kind != Kind::kBelow && value.cores >= failing->first;
   if (passes && reaching == measured.end()) {
     value = {Kind::kBelow, failing->first};
@@ -109,9 +109,9 @@ void RespectRuns(const std::map<double, double>& measured, double level, CountEs
   } else if (reaching != measured.end() && LowestOf(value) < reaching->first) {
     value = {Kind::kAt, reaching->first};
   }
-  if (answer.low && LowestOf(*answer.low) > LowestOf(value)) answer.low = value;
-  const bool is_open = answer.high && answer.high->kind == Kind::kMoreThan;
-  if (answer.high && !is_open && LowestOf(*answer.high) < LowestOf(value)) answer.high = value;
+  if (result.low && LowestOf(*result.low) > LowestOf(value)) result.low = value;
+  const bool is_open = result.high && result.high->kind == Kind::kMoreThan;
+  if (result.high && !is_open && LowestOf(*result.high) < LowestOf(value)) result.high = value;
 }
 
 // Where the parabola through a point and its neighbours is largest, between these, over logarithms of both.
@@ -188,8 +188,8 @@ double SecondsFrom(double speedup, double cores, const ReferenceRuns& runs, Scal
 }
 
 std::optional<TimeEstimate> ProjectTime(const FactorProjection& speedup, const ReferenceRuns& runs, Scaling scaling) {
-  TimeEstimate answer;
-  answer.iterations = runs.iterations;
+  TimeEstimate result;
+  result.iterations = runs.iterations;
   for (const ProjectedValue& target : speedup.targets) {
     const auto seconds = [&](double at) { return SecondsFrom(at, target.cores, runs, scaling); };
     const auto turned = [&](const std::optional<IntervalBounds>& bounds) -> std::optional<OpenBounds> {
@@ -199,9 +199,9 @@ std::optional<TimeEstimate> ProjectTime(const FactorProjection& speedup, const R
     };
     const double value = seconds(target.value);
     if (!std::isfinite(value)) continue;
-    answer.targets.push_back({target.cores, target.ratio, value, turned(target.interval80), turned(target.interval95)});
+    result.targets.push_back({target.cores, target.ratio, value, turned(target.interval80), turned(target.interval95)});
   }
-  return answer.targets.empty() ? std::nullopt : std::optional(answer);
+  return result.targets.empty() ? std::nullopt : std::optional(result);
 }
 
 std::optional<OpenBounds> GainBounds(const std::optional<IntervalBounds>& factor) {
@@ -284,19 +284,19 @@ std::optional<KeyResults> FindKeyResults(const PhaseProjection& phase, const Fac
   const bool compares = runs && !speedup.empty();
   if (compares) key_results.reference = runs->cores;
   for (const double level : settings.levels) {
-    LevelCounts answer{level, std::nullopt, std::nullopt};
+    LevelCounts result{level, std::nullopt, std::nullopt};
     const double largest = phase.fitted_cores.back();
     if (!parallel.empty()) {
-      answer.parallel = LargestCount(parallel, level, largest, [](const ProjectedValue&) { return 1.0; });
-      RespectRuns(MeasuredMeans(phase, Factor::kParallelEfficiency, 1, 0), level, *answer.parallel);
+      result.parallel = LargestCount(parallel, level, largest, [](const ProjectedValue&) { return 1.0; });
+      RespectRuns(MeasuredMeans(phase, Factor::kParallelEfficiency, 1, 0), level, *result.parallel);
     }
     if (compares) {
-      answer.relative = LargestCount(speedup, level, largest, [&](const ProjectedValue& value) {
+      result.relative = LargestCount(speedup, level, largest, [&](const ProjectedValue& value) {
         return runs->cores / (runs->speedup * value.cores);
       });
-      RespectRuns(MeasuredMeans(phase, Factor::kSpeedup, runs->cores / runs->speedup, 1), level, *answer.relative);
+      RespectRuns(MeasuredMeans(phase, Factor::kSpeedup, runs->cores / runs->speedup, 1), level, *result.relative);
     }
-    if (answer.parallel || answer.relative) key_results.levels.push_back(answer);
+    if (result.parallel || result.relative) key_results.levels.push_back(result);
   }
   key_results.peak = FindPeak(speedup);
   const std::optional<Scaling> scaling = ScalingOf(table, rows);

@@ -35,7 +35,7 @@ Fields<CountBound> FieldsOf<CountBound>() {
 
 namespace {
 
-// Whether an answer is reliable depends on the factor that it was read off.
+// Whether a result is reliable depends on the factor it was computed from.
 Fields<CountEstimate> AnswerFields(const char* definition, Factor factor) {
   using T = CountEstimate;
   return {definition,
@@ -44,8 +44,8 @@ Fields<CountEstimate> AnswerFields(const char* definition, Factor factor) {
               Field("value", &T::value),
               Computed<T>(
                   "evidence",
-                  [factor](const T& answer, const JsonPlace& at) {
-                    return IsReliable(at.Within<PhaseProjection>(), factor, answer.value);
+                  [factor](const T& result, const JsonPlace& at) {
+                    return IsReliable(at.Within<PhaseProjection>(), factor, result.value);
                   },
                   kWithinRange),
               Field("low80", &T::low),

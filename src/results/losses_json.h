@@ -1,4 +1,4 @@
-// Where time is lost, as JSON with everything [docs/schema/losses.schema.json].
+// Losses as JSON, complete [docs/schema/losses.schema.json].
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

@@ -59,7 +59,7 @@ struct RegionInFile {
   std::vector<double> elapsed_by_rank, useful_by_rank;
 };
 
-struct RemarkInFile {
+struct WarningInFile {
   std::string id;
   Severity severity = Severity::kNote;
   std::string sentence;
@@ -74,7 +74,7 @@ struct RunInFile {
   std::vector<std::int64_t> missing_ranks;
   std::vector<NodeInFile> nodes;
   std::vector<RegionInFile> regions;
-  std::vector<RemarkInFile> remarks;
+  std::vector<WarningInFile> warnings;
 };
 
 bool Agree(double a, double b) { return std::abs(a - b) <= kRounding * std::max(std::abs(a), std::abs(b)); }
@@ -156,8 +156,8 @@ Fields<RegionInFile> FieldsOf<RegionInFile>() {
 }
 
 template <>
-Fields<RemarkInFile> FieldsOf<RemarkInFile>() {
-  using T = RemarkInFile;
+Fields<WarningInFile> FieldsOf<WarningInFile>() {
+  using T = WarningInFile;
   return {Field("id", &T::id), Field("severity", &T::severity), Field("sentence", &T::sentence)};
 }
 
@@ -185,7 +185,7 @@ Fields<RunInFile> FieldsOf<RunInFile>() {
           Field("missingRanks", &T::missing_ranks, "Ranks without any data").AtLeast(0).OrMissing(),
           Field("nodes", &T::nodes).LeastItems(1),
           Field("regions", &T::regions).LeastItems(1),
-          Field("diagnostics", &T::remarks).Later(),
+          Field("diagnostics", &T::warnings).Later(),
       }}
       .File(kMeasuredRunFormat, kMeasuredRunVersion, kMeasuredRunVersion, "measured run")
       .After([](T& run, const JsonPlace& at) { CheckRun(run, at); });
@@ -201,9 +201,9 @@ std::string PhaseOf(const std::string& region) {
   return rest == kPhaseOfWhole || rest == kWholeRun ? std::string(kBefore) + region : region;
 }
 
-void AddRegion(const RunInFile& run, const RegionInFile& region, const std::string& file, MeasuredTable& reading) {
+void AddRegion(const RunInFile& run, const RegionInFile& region, const std::string& file, MeasuredTable& measured) {
   const bool is_whole = &region == &run.regions.front();
-  FactorTable& table = reading.table;
+  FactorTable& table = measured.table;
   const std::string where = fmt::format("{} of {}", region.name, file);
   if (region.ranks != run.ranks) {
     AddFinding(table, "regionOnSomeRanks", "regions that some ranks alone have started are left out", where);
@@ -225,12 +225,12 @@ void AddRegion(const RunInFile& run, const RegionInFile& region, const std::stri
   const bool is_even = region.fewest_starts == region.most_starts;
   if (!is_whole && is_even && region.most_starts > 0) row.iterations = static_cast<double>(region.most_starts);
   row.span = is_whole ? Span::kWhole : Span::kEach;
-  row.repeat = reading.repeats[{row.series, row.phase, row.cores}]++;
+  row.repeat = measured.repeats[{row.series, row.phase, row.cores}]++;
   table.rows.push_back(std::move(row));
 }
 
-// What a run's own remarks are called in a table of several; the other ones are seen from the rows.
-constexpr std::pair<const char*, const char*> kRemarks[] = {
+// Warnings of single runs, and their text for a table of several runs; the rows show all others.
+constexpr std::pair<const char*, const char*> kWarnings[] = {
     {"preempted", "runs had ranks that ran only part of the time, and useful time contains the rest"},
     {"manyCalls", "runs made so many MPI calls that measuring them may take more than 1 % of the time"},
     {"callsOfOtherThreads", "runs had MPI calls of other threads than the one whose time is measured"},
@@ -238,36 +238,36 @@ constexpr std::pair<const char*, const char*> kRemarks[] = {
 constexpr std::string_view kSeenOtherwise[] = {"aborted",      "endedBySignal", "notFinalized",     "lost",
                                                "ranksMissing", "nothingUseful", "regionOnSomeRanks"};
 
-void AddRemarks(const RunInFile& run, const std::string& file, FactorTable& table) {
-  for (const RemarkInFile& remark : run.remarks) {
-    std::string sentence = remark.sentence, example = file;
-    bool is_kept = remark.severity == Severity::kWarning &&
-                   std::ranges::find(kSeenOtherwise, remark.id) == std::end(kSeenOtherwise);
-    for (const auto& [known, of_several] : kRemarks) {
-      if (remark.id != known) continue;
+void AddWarnings(const RunInFile& run, const std::string& file, FactorTable& table) {
+  for (const WarningInFile& warning : run.warnings) {
+    std::string sentence = warning.sentence, example = file;
+    bool is_kept = warning.severity == Severity::kWarning &&
+                   std::ranges::find(kSeenOtherwise, warning.id) == std::end(kSeenOtherwise);
+    for (const auto& [known, of_several] : kWarnings) {
+      if (warning.id != known) continue;
       example += ": " + sentence;
       sentence = of_several;
       is_kept = true;
     }
-    if (is_kept) AddFinding(table, remark.id, sentence, example, remark.severity);
+    if (is_kept) AddFinding(table, warning.id, sentence, example, warning.severity);
   }
 }
 
-void AddFile(const MeasuredRunFile& file, MeasuredTable& reading) {
+void AddFile(const MeasuredRunFile& file, MeasuredTable& measured) {
   const OrderedJson json = fields_internal::ParseJson(file.text, file.file);
   if (!json.is_object() || json.value("format", "") != kMeasuredRunFormat) {
     throw Error(ErrorKind::kInput, file.file, "is not a measured run",
                 "several files at once must all be results of farscale measure");
   }
   const auto run = FromJson<RunInFile>(json, file.file);
-  if (!reading.jobs.insert(run.job).second) {
+  if (!measured.jobs.insert(run.job).second) {
     throw Error(ErrorKind::kInput, file.file, "the same run is given twice");
   }
   if (run.ending != "finalized") {
-    AddFinding(reading.table, "runNotFinalized", "runs ended before MPI_Finalize and count until then", file.file);
+    AddFinding(measured.table, "runNotFinalized", "runs ended before MPI_Finalize and count until then", file.file);
   }
-  AddRemarks(run, file.file, reading.table);
-  for (const RegionInFile& region : run.regions) AddRegion(run, region, file.file, reading);
+  AddWarnings(run, file.file, measured.table);
+  for (const RegionInFile& region : run.regions) AddRegion(run, region, file.file, measured);
 }
 
 // Work that hardly grows with the cores is strong scaling, work that grows with them weak scaling; the nearer one in
@@ -295,9 +295,9 @@ void GuessScaling(FactorTable& table) {
 }  // namespace
 
 FactorTable TableOfMeasuredRuns(const std::vector<MeasuredRunFile>& files) {
-  MeasuredTable reading;
-  for (const MeasuredRunFile& file : files) AddFile(file, reading);
-  FactorTable& table = reading.table;
+  MeasuredTable measured;
+  for (const MeasuredRunFile& file : files) AddFile(file, measured);
+  FactorTable& table = measured.table;
   if (table.rows.empty()) {
     throw Error(ErrorKind::kInput, files.front().file, "no rank computed anything, so there are no factors");
   }
@@ -309,7 +309,7 @@ FactorTable TableOfMeasuredRuns(const std::vector<MeasuredRunFile>& files) {
   }
   std::stable_sort(table.rows.begin(), table.rows.end(),
                    [](const FactorRow& a, const FactorRow& b) { return a.cores < b.cores; });
-  return std::move(reading.table);
+  return std::move(measured.table);
 }
 
 OrderedJson MeasuredRunSchema() { return SchemaOf<RunInFile>("Run measured by farscale without a trace"); }

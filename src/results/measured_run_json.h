@@ -18,8 +18,8 @@ struct MeasuredRunFile {
 };
 
 // One row for the whole run of each file, phase "whole", and one for every region that all ranks have started. Runs of
-// one core count are repeats in the order given; runs of several programs are series. How the runs scale is read off
-// their useful time, with a finding that says so, and what the runs themselves warn of becomes findings, too. A region
+// one core count are repeats in the order given; runs of several programs are series. Their scaling is detected from
+// their useful time, with a finding that says so; warnings of the runs become findings, too. A region
 // called like the whole run is phase "region whole". Throws an input error naming the file for anything else than a
 // measured run, for numbers that cannot be or contradict each other, for a run of which ranks are missing, and for the
 // same run given twice.

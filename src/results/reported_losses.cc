@@ -19,10 +19,10 @@ constexpr std::size_t kRanks = 2;
 double Rounded(double value) { return std::stod(fmt::format("{:.4g}", value)); }
 
 // The paths with most of anything that has a table.
-std::vector<PathRecord> ToldPaths(const LossRecord& losses, std::size_t most) {
-  std::set<std::string> told;
+std::vector<PathRecord> ReportedPaths(const LossRecord& losses, std::size_t most) {
+  std::set<std::string> reported;
   const auto add = [&](auto value) {
-    for (const PathRecord* path : LargestPaths(losses, most, value)) told.insert(path->path);
+    for (const PathRecord* path : LargestPaths(losses, most, value)) reported.insert(path->path);
   };
   add([](const PathRecord& path) { return path.total.Costs(); });
   add([](const PathRecord& path) { return path.total.Waiting(); });
@@ -30,7 +30,7 @@ std::vector<PathRecord> ToldPaths(const LossRecord& losses, std::size_t most) {
   add([](const PathRecord& path) { return path.total.critical; });
   std::vector<PathRecord> paths;
   for (const PathRecord& path : losses.paths) {
-    if (told.count(path.path) > 0) paths.push_back(path);
+    if (reported.count(path.path) > 0) paths.push_back(path);
   }
   return paths;
 }
@@ -55,7 +55,7 @@ void ShortenRanks(std::optional<LoadShape>& shape) {
 LossRecord Reduced(const LossRecord& losses, const LossDetail& detail) {
   LossRecord reduced = losses;
   reduced.findings.clear();
-  reduced.paths = ToldPaths(losses, detail.rows);
+  reduced.paths = ReportedPaths(losses, detail.rows);
   std::size_t number = 0;
   for (PathRecord& path : reduced.paths) {
     const bool has_map = ++number <= detail.maps && !path.raster.cells.empty();

@@ -10,14 +10,14 @@
 
 namespace farscale {
 
-// How much of it is told.
+// How much of it is reported.
 struct LossDetail {
   std::size_t rows = 10;  // of each table
   std::size_t maps = 5;   // call paths with a heat map
   bool is_brief = false;  // sentences and causes alone
 };
 
-// Reports of many phases tell less of each.
+// Reports of many phases contain less of each.
 LossDetail DetailFor(std::size_t phases);
 
 // The losses of the largest run of every phase, in the order of `records`, with the call paths, ranks and rasters that
@@ -30,7 +30,7 @@ std::vector<LossProjection> LossProjectionsForReport(std::vector<LossProjection>
 // A raster whose neighbours are added up until there are at most so many rows and columns.
 LossRaster Joined(const LossRaster& raster, std::size_t rows, std::size_t columns);
 
-// The call paths with most of something, and none without.
+// The call paths with the largest values; those without any are left out.
 template <typename Value>
 std::vector<const PathRecord*> LargestPaths(const LossRecord& losses, std::size_t most, Value value) {
   std::vector<const PathRecord*> paths;

@@ -1,4 +1,4 @@
-// Everything a study found out: what reports are made from, and a file from which they can be made again.
+// All results of a study: the input of reports, and a file from which reports can be made again.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@
 
 namespace farscale {
 
-// One iteration of a phase in one run, or some that follow each other where there are too many to tell one by one;
-// times, efficiencies and disturbance are then means over them.
+// One iteration of a phase in one run, or several consecutive ones where there are too many to list; times,
+// efficiencies and disturbance are then means over them.
 struct IterationRecord {
   double begin = 0;    // mean over the ranks that run it, in seconds since the begin of the run
   double end = 0;      // the same

@@ -31,7 +31,7 @@ std::string FormatOf(const Json& json) {
               "allocation an application for computing time");
 }
 
-// Tables as CSV are told by their heading, so that nobody who passes one is told about JSON.
+// CSV tables are recognized by their heading, so that their errors do not mention JSON.
 void RequireNoTable(std::string_view text, const std::string& file) {
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('\n'), text.size());

@@ -14,15 +14,15 @@ std::string WriteResultsJson(const Results& results);
 nlohmann::ordered_json ResultsSchema();
 // Throws an input error naming `file` when it is not such a file, and a usage error when its runs exclude its scaling.
 Results ReadResultsJson(const std::string& text, const std::string& file);
-// The same, but for what the runs exclude.
+// The same without the check of the scaling.
 Results ReadResultsJsonUnchecked(const std::string& text, const std::string& file);
 
 // Whether a text is results.json, of any version.
 bool IsResultsJson(const std::string& text);
 
 // What a file of results is: the format that its JSON names ("farscale-results", "farscale-factors" …), "talp" for
-// what TALP has written, or "" for a CSV table, which is what no JSON is. Throws an input error naming `file` for an
-// empty one, and for JSON that is damaged or names no format.
+// what TALP has written, or "" for a CSV table, that is, for anything but JSON. Throws an input error naming `file` for
+// an empty one, and for JSON that is damaged or names no format.
 std::string FormatOfResults(const std::string& text, const std::string& file);
 
 // The factor table of factors.json or of results.json, or of one run that TALP has measured.

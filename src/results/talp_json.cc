@@ -24,7 +24,7 @@ constexpr int kMajor = 3, kNewestMinor = 8;   // versions of DLB whose JSON is k
 // The places of each anomaly, so that all of them are named.
 using Places = std::map<Anomaly, std::vector<std::string>>;
 
-struct Reading {
+struct TalpTable {
   FactorTable table;
   Places places;
   std::map<std::tuple<PhaseId, std::int64_t>, std::int64_t> repeats;
@@ -204,8 +204,10 @@ std::string NameOfWhole(const std::vector<TalpRegion>& regions) {
   return "";
 }
 
-void AddRow(const TalpRegion& region, bool is_whole, Reading& reading) {
-  const auto note = [&](const Anomaly& anomaly, const std::string& place) { reading.places[anomaly].push_back(place); };
+void AddRow(const TalpRegion& region, bool is_whole, TalpTable& imported) {
+  const auto note = [&](const Anomaly& anomaly, const std::string& place) {
+    imported.places[anomaly].push_back(place);
+  };
   std::optional<FactorRow> row = RowOf(region, note);
   if (!row) return;
   row->phase = is_whole ? std::string(kWholePhase) : region.name;
@@ -214,12 +216,12 @@ void AddRow(const TalpRegion& region, bool is_whole, Reading& reading) {
   if (!is_whole && region.measurements.value_or(0) % region.ranks == 0) {
     row->iterations = std::max(1.0, static_cast<double>(region.measurements.value_or(0) / region.ranks));
   }
-  row->repeat = reading.repeats[{row->phase, row->cores}]++;
-  reading.table.rows.push_back(std::move(*row));
+  row->repeat = imported.repeats[{row->phase, row->cores}]++;
+  imported.table.rows.push_back(std::move(*row));
 }
 
-void AddFile(const TalpFile& file, Reading& reading) {
-  const std::size_t rows = reading.table.rows.size();
+void AddFile(const TalpFile& file, TalpTable& imported) {
+  const std::size_t rows = imported.table.rows.size();
   try {
     const bool may_be = Trim(file.text).starts_with('{');
     const Json json = may_be ? Json::parse(file.text) : Json();
@@ -233,13 +235,13 @@ void AddFile(const TalpFile& file, Reading& reading) {
                   "let TALP write them: --talp-summary=pop-metrics");
     }
     const std::string whole = NameOfWhole(regions);
-    for (const TalpRegion& region : regions) AddRow(region, region.name == whole, reading);
+    for (const TalpRegion& region : regions) AddRow(region, region.name == whole, imported);
   } catch (const nlohmann::json::exception& error) {
     throw Error(ErrorKind::kInput, file.file, std::string("is no JSON as TALP writes it: ") + error.what());
   }
-  if (reading.table.rows.size() > rows) return;
+  if (imported.table.rows.size() > rows) return;
   std::string why;
-  for (const auto& [anomaly, places] : reading.places) {
+  for (const auto& [anomaly, places] : imported.places) {
     const bool is_here = places.back().ends_with(file.file) || places.back().find(file.file + " ") != std::string::npos;
     if (is_here) why += fmt::format("; {}: {}", anomaly.id, places.back());
   }
@@ -273,13 +275,13 @@ bool IsTalpJson(const Json& json) {
 
 FactorTable TableOfTalpFiles(const std::vector<TalpFile>& files) {
   RefuseTwice(files);
-  Reading reading;
-  for (const TalpFile& file : files) AddFile(file, reading);
+  TalpTable imported;
+  for (const TalpFile& file : files) AddFile(file, imported);
   Diagnostics diagnostics;
-  for (const auto& [anomaly, places] : reading.places) {
+  for (const auto& [anomaly, places] : imported.places) {
     diagnostics.Add(anomaly, places.size(), PlacesInWords(places));
   }
-  FactorTable table = std::move(reading.table);
+  FactorTable table = std::move(imported.table);
   table.findings = diagnostics.findings();
   std::stable_sort(table.rows.begin(), table.rows.end(),
                    [](const FactorRow& a, const FactorRow& b) { return a.cores < b.cores; });

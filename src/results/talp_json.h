@@ -12,7 +12,7 @@
 
 namespace farscale {
 
-// What such files are called where others have a "format" of their own.
+// The name of this format, since the files do not name one.
 inline constexpr std::string_view kTalpFormat = "talp";
 
 struct TalpFile {

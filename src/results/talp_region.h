@@ -1,4 +1,4 @@
-// What TALP says of one region of a run, and what of it is a row of a factor table.
+// TALP's data of one region of a run, and its row of a factor table.
 #pragma once
 
 #include <cstdint>
@@ -47,8 +47,8 @@ struct TalpRegion {
 
 using NotePlace = std::function<void(const Anomaly&, const std::string& place)>;
 
-// Everything of the row but phase, iterations, span and repeat. Nothing for a region of which no factor can be told;
-// `note` gets that and everything else that is odd.
+// Everything of the row but phase, iterations, span and repeat. Nothing for a region without any known factor;
+// `note` gets that and all other anomalies.
 std::optional<FactorRow> RowOf(const TalpRegion& region, const NotePlace& note);
 
 }  // namespace farscale

@@ -185,7 +185,7 @@ struct ThreadedRun {
   Matching matching;
 };
 
-// Nothing where ranks have no threads that tell of their teams. Takes them out of the trace.
+// Nothing where no threads of the ranks record their teams. Removes them from the trace.
 std::optional<ThreadedRun> TakeThreads(Trace& trace, Diagnostics& diagnostics) {
   if (trace.team_threads.empty()) return std::nullopt;
   ThreadedRun threaded{LocationTrace(trace), {}};

@@ -34,7 +34,7 @@ double SumOfProfiles(const std::vector<IterationProfile>& profiles) {
 }
 
 // Why the iteration stands out, else how its length differs from the others.
-std::string Remark(const IterationProfile& profile, double median, const std::string& reason) {
+std::string DisturbanceText(const IterationProfile& profile, double median, const std::string& reason) {
   if (!reason.empty()) return reason;
   const double deviation = median > 0 ? profile.elapsed / median - 1 : 0;
   if (deviation > kOdd) return fmt::format("{} longer than most", FormatPercent(deviation));
@@ -63,7 +63,7 @@ std::string Iterations(const std::vector<IterationProfile>& profiles, const Clea
                      if_known(profile, FormatSeconds(profile.ideal)), FormatSeconds(profile.largest_useful),
                      FormatPercent(by_profiles > 0 ? profile.largest_useful / by_profiles : 0),
                      is_judged ? FormatPercent(choice.iterations[k].Total()) : "",
-                     Remark(profile, median, choice.reasons[k])});
+                     DisturbanceText(profile, median, choice.reasons[k])});
   }
   return FormatTable(table);
 }

@@ -15,7 +15,7 @@ namespace farscale {
 
 // What keeping only clean iterations would do.
 struct Cleaning {
-  bool is_judged = false;          // whether disturbed iterations can be told
+  bool is_judged = false;          // whether disturbed iterations can be detected
   std::vector<bool> standing_out;  // by iteration
   bool takes_work = false;         // leaves out work of the program, not noise alone
 };

@@ -187,7 +187,7 @@ void ShareNodes(const std::vector<std::unique_ptr<BalanceRunData>>& runs, WhatIf
              fmt::format("{} to {}; --per-node says otherwise", smallest, largest));
 }
 
-// What cannot be told of migrations is said, not taken for nothing.
+// Unknown costs of migrations are reported, not taken as 0.
 void CheckMigrations(const std::vector<std::unique_ptr<BalanceRunData>>& runs, const Network* network,
                      const BalanceStudy& balance, WhatIf& what_if) {
   if (network == nullptr || balance.sweep.costs.are_free) return;

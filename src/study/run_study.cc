@@ -44,7 +44,7 @@ std::string PlainName(const std::string& program) {
   return plain;
 }
 
-// Regions tell programs apart; without them only the recorded name does.
+// Programs are distinguished by their regions, or by the recorded name where there are none.
 void RequireOneProgram(std::vector<AnalysedRun>& runs) {
   AnalysedRun* first = nullptr;
   for (AnalysedRun& run : runs) {
@@ -256,7 +256,7 @@ void AddMissingPhases(std::span<const AnalysedRun> runs, FactorTable& table) {
 
 // With strong scaling all ranks together compute as much in an iteration at any count, with weak scaling each does.
 void CheckIterations(const Study& study, FactorTable& table) {
-  constexpr double kFarOff = 1.4;  // chosen: as the least growth that tells kinds of scaling apart (scaling_check.cc)
+  constexpr double kFarOff = 1.4;  // chosen: √2, as for the growth of processes (factors/scaling.cc)
   for (const PhaseSpec& phase : study.phases) {
     const bool is_chosen = phase.kind == PhaseSpec::Kind::kFoundLoop || phase.clean.kind != CleanSpec::Kind::kAll;
     if (!is_chosen || !table.scaling) continue;

@@ -40,8 +40,8 @@ struct ScenarioRun {
 ScenarioRun ReplayScenario(const Trace& trace, const Matching& matching, const std::vector<PhaseCut>& cuts,
                            const Scenario& scenario, const FactorOptions& options);
 
-// The network of the run that tells its links best, as `farscale calibrate` finds it: one for all runs, since they were
-// taken on one machine. Throws an error of kind kNotEnoughData when none tells enough.
+// The network of the run that calibrates best, by `farscale calibrate`: one for all runs, since they were
+// taken on one machine. Throws an error of kind kNotEnoughData when no run suffices.
 Network CalibrateToRuns(const std::vector<RunSpec>& runs, const ReplayRules& rules);
 
 // The two scenarios of noise removal [Rosas14, section 2.4]: without network noise, without any noise.
