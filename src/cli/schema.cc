@@ -11,11 +11,10 @@
 #include "gate/outputs.h"
 #include "planning/balance_json.h"
 #include "report/compare/json.h"
-#include "results/backtest_json.h"
-#include "results/factor_table_json.h"
+#include "results/projection_files.h"
+#include "results/factor_table_files.h"
 #include "results/losses_json.h"
 #include "results/measured_run_json.h"
-#include "results/projection_json.h"
 #include "results/results_json.h"
 
 namespace farscale {

@@ -7,7 +7,7 @@
 #include "base/files.h"
 #include "base/text.h"
 #include "cli/command.h"
-#include "results/factor_table_csv.h"
+#include "results/factor_table_files.h"
 #include "factors/scaling.h"
 #include "gate/result_files.h"
 #include "results/results_json.h"

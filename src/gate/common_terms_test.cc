@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
-#include "results/factor_table_json.h"
+#include "results/factor_table_files.h"
 #include "factors/scaling.h"
 #include "gate/history_view.h"
 #include "gate/outputs.h"

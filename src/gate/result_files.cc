@@ -17,7 +17,7 @@
 #include "gate/anomalies.h"
 #include "gate/history_json.h"
 #include "gate/quantity.h"
-#include "results/factor_table_csv.h"
+#include "results/factor_table_files.h"
 #include "results/measured_run_json.h"
 #include "results/results_json.h"
 #include "results/talp_json.h"

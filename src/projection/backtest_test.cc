@@ -11,10 +11,9 @@
 
 #include "base/error.h"
 #include "base/files.h"
-#include "results/factor_table_csv.h"
-#include "results/projection_csv.h"
+#include "results/factor_table_files.h"
+#include "results/projection_files.h"
 #include "projection/backtest_errors.h"
-#include "results/backtest_json.h"
 #include "results/fields.h"
 #include "support/traces.h"
 

@@ -14,7 +14,7 @@
 #include "factors/factor_table.h"
 #include "models/weights.h"
 #include "projection/projection.h"
-#include "results/projection_json.h"
+#include "results/projection_files.h"
 #include "support/models.h"
 #include "support/repeats.h"
 
@@ -118,8 +118,6 @@ std::vector<PhaseProjection> ProjectAll(const std::vector<Study>& studies, std::
   options.seed = seed;
   return Project(TableOf(studies), Library(), options);
 }
-
-bool Contains(const IntervalBounds& interval, double value) { return value >= interval.low && value <= interval.high; }
 
 // How many of the larger runs lie within the intervals.
 struct Covered {

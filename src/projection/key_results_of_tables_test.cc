@@ -9,12 +9,11 @@
 
 #include "base/error.h"
 #include "base/files.h"
-#include "results/factor_table_csv.h"
+#include "results/factor_table_files.h"
 #include "projection/key_results.h"
 #include "projection/projection.h"
-#include "results/projection_csv.h"
+#include "results/projection_files.h"
 #include "results/fields.h"
-#include "results/projection_json.h"
 #include "support/traces.h"
 #include "support/repeats.h"
 

@@ -5,9 +5,9 @@
 
 #include <cmath>
 
-#include "results/factor_table_csv.h"
+#include "results/factor_table_files.h"
 #include "projection/projection.h"
-#include "results/projection_csv.h"
+#include "results/projection_files.h"
 
 namespace farscale {
 

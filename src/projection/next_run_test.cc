@@ -5,10 +5,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "results/factor_table_csv.h"
+#include "results/factor_table_files.h"
 #include "projection/projection.h"
 #include "results/fields.h"
-#include "results/projection_json.h"
+#include "results/projection_files.h"
 #include "support/models.h"
 
 namespace farscale {

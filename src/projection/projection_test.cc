@@ -10,11 +10,10 @@
 
 #include "base/error.h"
 #include "base/files.h"
-#include "results/factor_table_csv.h"
+#include "results/factor_table_files.h"
 #include "projection/factor_parts.h"
-#include "results/projection_csv.h"
+#include "results/projection_files.h"
 #include "results/fields.h"
-#include "results/projection_json.h"
 #include "support/models.h"
 #include "support/traces.h"
 

@@ -13,8 +13,8 @@
 #include "report/phase_section.h"
 #include "report/sampled_values.h"
 #include "report/timelines.h"
-#include "results/factor_table_csv.h"
-#include "results/projection_csv.h"
+#include "results/factor_table_files.h"
+#include "results/projection_files.h"
 #include "results/results_json.h"
 
 namespace farscale {

@@ -14,7 +14,7 @@
 #include "base/files.h"
 #include "base/sha256.h"
 #include "base/text.h"
-#include "results/factor_table_csv.h"
+#include "results/factor_table_files.h"
 #include "report/backtest.h"
 #include "plot/chart.h"
 #include "report/cells.h"

@@ -7,7 +7,7 @@
 
 #include "base/files.h"
 #include "base/text.h"
-#include "results/factor_table_csv.h"
+#include "results/factor_table_files.h"
 #include "report/report.h"
 #include "support/losses.h"
 #include "support/models.h"

@@ -1,4 +1,4 @@
-#include "results/backtest_json.h"
+#include "results/projection_files.h"
 
 #include "results/fields.h"
 

@@ -1,4 +1,4 @@
-#include "results/factor_table_csv.h"
+#include "results/factor_table_files.h"
 
 #include <fmt/format.h>
 

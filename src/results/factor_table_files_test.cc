@@ -3,8 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "results/factor_table_csv.h"
-#include "results/factor_table_json.h"
+#include "results/factor_table_files.h"
 
 namespace farscale {
 namespace {

@@ -1,4 +1,4 @@
-#include "results/factor_table_json.h"
+#include "results/factor_table_files.h"
 
 #include <algorithm>
 

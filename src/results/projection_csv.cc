@@ -1,9 +1,9 @@
-#include "results/projection_csv.h"
+#include "results/projection_files.h"
 
 #include <fmt/format.h>
 
 #include "base/format.h"
-#include "results/factor_table_csv.h"
+#include "results/factor_table_files.h"
 
 namespace farscale {
 namespace {

@@ -1,4 +1,4 @@
-#include "results/projection_json.h"
+#include "results/projection_files.h"
 
 #include <algorithm>
 #include <cmath>

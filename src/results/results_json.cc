@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "factors/scaling.h"
-#include "results/factor_table_json.h"
+#include "results/factor_table_files.h"
 #include "results/fields.h"
 #include "results/measured_run_json.h"
 #include "results/talp_json.h"

@@ -8,8 +8,7 @@
 #include <filesystem>
 
 #include "base/files.h"
-#include "results/factor_table_csv.h"
-#include "results/factor_table_json.h"
+#include "results/factor_table_files.h"
 #include "results/results_json.h"
 #include "study/run_study.h"
 #include "support/models.h"

@@ -6,7 +6,7 @@
 #include <filesystem>
 
 #include "base/files.h"
-#include "results/factor_table_csv.h"
+#include "results/factor_table_files.h"
 #include "results/fields.h"
 #include "report/losses_section.h"
 #include "report/losses_summary.h"

@@ -4,8 +4,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
-#include "results/factor_table_csv.h"
-#include "results/factor_table_json.h"
+#include "results/factor_table_files.h"
 #include "results/measured_run_json.h"
 #include "results/talp_json.h"
 #include "fuzz/target.h"

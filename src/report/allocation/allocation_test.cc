@@ -12,7 +12,7 @@
 #include "report/allocation/latex.h"
 #include "report/allocation/pages.h"
 #include "report/allocation/text.h"
-#include "results/factor_table_csv.h"
+#include "results/factor_table_files.h"
 #include "support/own_templates.h"
 
 namespace farscale {

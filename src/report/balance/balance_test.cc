@@ -15,7 +15,7 @@
 #include "report/balance/pages.h"
 #include "report/balance/sentences.h"
 #include "report/balance/names.h"
-#include "results/factor_table_csv.h"
+#include "results/factor_table_files.h"
 #include "support/models.h"
 #include "support/own_templates.h"
 #include "support/what_if.h"

@@ -1,10 +1,14 @@
-// Projections and backtests as CSV [docs/file-formats.md].
+// Projections and backtests as CSV [docs/file-formats.md] and JSON [docs/schema/projection.schema.json,
+// backtest.schema.json].
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "projection/backtest.h"
+#include "projection/backtest_errors.h"
 #include "projection/projection.h"
 
 namespace farscale {
@@ -15,8 +19,22 @@ namespace farscale {
 // of a phase stand its times in seconds, as `timePerIteration` and `runtime`, where they are known.
 std::string WriteProjectionCsv(const std::vector<PhaseProjection>& projections);
 
+inline constexpr int kProjectionVersion = 2;
+
+// The file of `farscale predict`, with the anomalies of the table.
+std::string WriteProjectionJson(const std::vector<PhaseProjection>& projections,
+                                const std::vector<Finding>& findings = {});
+nlohmann::ordered_json ProjectionSchema();
+
 // One row a hidden value and split: series,phase,group,factor,train_max,cores,ratio,measured,value,low80,high80,low95,
 // high95,model. Bounds are empty where there is no interval; repeats of a core count are rows that follow each other.
 std::string WriteBacktestCsv(const std::vector<BacktestRow>& rows);
+
+inline constexpr int kBacktestVersion = 2;
+
+// The file of `farscale backtest`: the rows, their errors by factor and ratio, and how these compare.
+std::string WriteBacktestJson(const std::vector<BacktestRow>& rows,
+                              const std::optional<BacktestComparison>& comparison);
+nlohmann::ordered_json BacktestSchema();
 
 }  // namespace farscale
