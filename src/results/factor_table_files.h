@@ -1,6 +1,6 @@
-// Factor tables as files: CSV with one row a run and phase [docs/file-formats.md], and JSON with everything that a later
-// `predict` or `report` needs [docs/schema/factors.schema.json]. Readers throw an input error naming `file` and the
-// line or field.
+// Factor tables as files: CSV with one row a run and phase [docs/file-formats.md], and JSON with everything that a
+// later `predict` or `report` needs [docs/schema/factors.schema.json]. Readers throw an input error naming `file` and
+// the line or field.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
