@@ -19,7 +19,8 @@ void CreateFolder(const std::filesystem::path& path);
 
 // Texts by the names of their files within a folder.
 using NamedTexts = std::vector<std::pair<std::filesystem::path, std::string>>;
-// Makes the folder where it is missing (an empty path is the current one), and writes each text whole or not at all. Returns the paths.
+// Makes the folder where it is missing (an empty path is the current one), and writes each text whole or not at all.
+// Returns the paths.
 std::vector<std::filesystem::path> WriteFiles(const std::filesystem::path& folder, const NamedTexts& texts);
 
 }  // namespace farscale

@@ -129,9 +129,9 @@ TEST(MeasuredRun, NamesTheRankThatEndedFirst) {
   EXPECT_THAT(Summarize({told, killed}).ended_first, ElementsAre(1));
   EXPECT_THAT(run.ended_first, ElementsAre(1));
   EXPECT_THAT(run.regions.front().efficiencies->load_balance, DoubleNear(35.0 / 40, 1e-12));
-  EXPECT_EQ(
-      DiagnosticsOf(run).front().sentence,
-      "rank 1 ended without MPI_Finalize, killed or by _exit, before the others; what was measured until then is reported");
+  EXPECT_EQ(DiagnosticsOf(run).front().sentence,
+            "rank 1 ended without MPI_Finalize, killed or by _exit, before the others; what was measured until then is "
+            "reported");
   told.signal = 11;  // a fault explains the rest
   EXPECT_THAT(Summarize({told, killed}).ended_first, ElementsAre(0));
   // Killed at once, as far as the guard saw: the one that was waiting in MPI is the other one's victim.

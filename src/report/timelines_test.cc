@@ -279,7 +279,8 @@ TEST(Timelines, DamagedJsonIsAnError) {
   EXPECT_THAT(error_of("w*2", "w*3"), HasSubstr("'w*3' is no part"));
   EXPECT_THAT(error_of("w*2", "w*99999999999999"), HasSubstr("is no part"));
   EXPECT_THAT(error_of("w*2", "w"), HasSubstr("'c c4w4 w' is no part"));
-  EXPECT_THAT(error_of("\"ranksPerRow\": 1", "\"ranksPerRow\": 0"), HasSubstr("runs[0].picture.ranksPerRow is 0, but must be at least 1"));
+  EXPECT_THAT(error_of("\"ranksPerRow\": 1", "\"ranksPerRow\": 0"),
+              HasSubstr("runs[0].picture.ranksPerRow is 0, but must be at least 1"));
   EXPECT_THAT(error_of("\"columns\": 4", "\"columns\": -4"), HasSubstr("runs[0].picture.columns is -4"));
   EXPECT_THAT(error_of("\"leftOut\": 1", "\"leftOut\": 2"), HasSubstr("2 of 1 iterations are left out"));
 }

@@ -61,8 +61,10 @@ TEST_F(DamageTest, FolderInsteadOfAnchorNamesTheAnchor) {
 
 TEST_F(DamageTest, OtherFiles) {
   EXPECT_THAT(Read(folder_.Write("empty.otf2", "")), HasSubstr("is empty"));
-  EXPECT_THAT(Read(folder_.Write("text.otf2", "hello, world, this is text")), HasSubstr("is neither the anchor file of an OTF2 archive nor a Paraver trace"));
-  EXPECT_THAT(Read(folder_.Write("x.prv", "#Paraver (01/01/2020 at 10:00):")), HasSubstr("the header gives no sound duration"));
+  EXPECT_THAT(Read(folder_.Write("text.otf2", "hello, world, this is text")),
+              HasSubstr("is neither the anchor file of an OTF2 archive nor a Paraver trace"));
+  EXPECT_THAT(Read(folder_.Write("x.prv", "#Paraver (01/01/2020 at 10:00):")),
+              HasSubstr("the header gives no sound duration"));
 }
 
 TEST_F(DamageTest, MissingEventFilesAreListed) {
