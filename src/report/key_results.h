@@ -1,5 +1,5 @@
 // The key results of a projection, as sentences and small tables, for reports and the terminal
-// [projection/answers.h].
+// [projection/key_results.h].
 #pragma once
 
 #include <string>

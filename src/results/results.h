@@ -119,7 +119,7 @@ struct Results {
   FactorTable table;
   std::vector<PhaseProjection> projections;
   std::vector<BacktestRow> backtest;
-  std::vector<LossRecord> losses;                // of the largest run of every phase [report_losses.h]
+  std::vector<LossRecord> losses;                // of the largest run of every phase [reported_losses.h]
   std::vector<LossProjection> loss_projections;  // of all runs
   Comparison comparison = Comparison::kNoise;
   std::vector<Variant> variants;
