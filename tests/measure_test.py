@@ -497,7 +497,7 @@ class Launching(unittest.TestCase):
 
     def test_what_is_wrong_is_said(self):
         for arguments, words in ((["measure"], "no program to run"), (["trace", "-o", "x"], "no program to run"),
-                                 (["measure", "ls"], "neither the program nor its surroundings say which MPI"),
+                                 (["measure", "ls"], "neither the program nor its environment shows which MPI"),
                                  (["measure", "--mpi", "other", "ls"], "there is no preload library for other"),
                                  (["measure", "--threads", "0", "ls"], "--threads")):
             result = self.run_farscale(*arguments)

@@ -107,20 +107,20 @@ void AddBacktestCommand(CommandLine& line) {
   auto [command, options] = AddCommand<BacktestCommand>(
       line, "backtest", "Predict the larger runs of a factor table from the smaller ones, and compare", RunBacktest);
   command->footer(
-      "The table is factors.json, results.json, or a CSV file as for predict; every series and phase in it counts by\n"
-      "itself. Printed are errors of the predictions, how often the intervals held, and their scores (smaller is\n"
-      "better), by factor and by how many times larger the predicted run is than those trained on.");
+      "The table is factors.json, results.json, or a CSV file as for predict. The output lists errors, coverage of\n"
+      "the intervals and their scores (smaller is better), by factor and by the ratio of the predicted run to the\n"
+      "largest run trained on.");
   AddTableOptions(command, options.table);
   AddCoreCountsOption(command, "--train-max", options.train_max,
-                      "Cores up to which runs are trained on, separated by commas: each by itself (default: all that "
-                      "leave three core counts to train on and one to predict)");
+                      "Largest core counts to train on, separated by commas, each a backtest (default: all that leave "
+                      "three core counts to train on and one to predict)");
   command->add_option("--factor", options.factors, "Factors to print, by id, separated by commas (default: all)")
       ->delimiter(',')
       ->allow_extra_args(false);
   command->add_flag("--by-series", options.by_series,
-                    "Print one line a series and phase, too: of parallel efficiency, or of the factors given");
+                    "Also print each series and phase: parallel efficiency, or the factors given");
   command->add_option("--against", options.against,
-                      "Predict with this one model for every factor, too, and compare: MODEL or MODEL:DIMENSION");
+                      "Compare with this one model for every factor: MODEL or MODEL:DIMENSION");
   command->add_option("-o,--output", options.output, "File for every prediction, .json or .csv; - prints CSV");
 }
 

@@ -174,7 +174,7 @@ void AddMachineOptions(CLI::App* command, BalanceOptions& options) {
       ->check(
           NumberThat([](double time) { return time >= 0 && time <= 1e9; }, "is no number from 0 to 1e+09", "NUMBER"))
       ->capture_default_str();
-  command->add_flag("--free", options.free, "Barriers, strategies and migrations take no time");
+  command->add_flag("--free", options.free, "Assume that barriers, strategies and migrations take no time");
   command->add_option("--replicas", options.replicas, "Repetitions of the best configurations with the noise reordered")
       ->check(CLI::Range(0, 10000))
       ->capture_default_str();

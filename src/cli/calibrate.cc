@@ -135,12 +135,9 @@ int CalibrateTraces(const CalibrateOptions& options, const Common& common) {
 
 void AddCalibrateCommand(CommandLine& line) {
   auto [command, options] = AddCommand<CalibrateOptions>(
-      line, "calibrate",
-      "Fit latency and bandwidth of a network to the messages of a trace, where there is no data sheet",
-      CalibrateTraces);
+      line, "calibrate", "Fit latency and bandwidth of a network to the messages of a trace", CalibrateTraces);
   command->footer(
-      "Of several traces every one is fitted; the network written is that of the one with the most ranks\n"
-      "(docs/network-files.md).");
+      "Every trace is fitted. The network of the trace with the most ranks is written (docs/network-files.md).");
   command->add_option("trace", options.traces, "Traces of one machine (.otf2, .prv, .prv.gz)")->required();
   AddApplicationOption(command, options.application);
   command->add_option("--rules", options.rules, "Rules of the replay that checks the network (default: bsc)")

@@ -62,14 +62,16 @@ void AddTemplatesOption(CLI::App* command, std::string& folder) {
 }
 
 void AddApplicationOption(CLI::App* command, int& application) {
-  command->add_option("--application", application, "Which application of a Paraver trace with several, from 1 on")
+  command
+      ->add_option("--application", application,
+                   "Application to read from a Paraver trace with several, counted from 1")
       ->check(CLI::Range(1, 1000000));
 }
 
 Study StudyOfInputs(const std::vector<std::string>& inputs, const std::string& preset, int application) {
   if (IsStudy(inputs.front())) {
     if (application > 0) {
-      throw Error(ErrorKind::kUsage, "--application", "the study says for each of its runs which application counts",
+      throw Error(ErrorKind::kUsage, "--application", "the study sets the application of each run",
                   "put application = " + std::to_string(application) + " into its [[runs]]");
     }
     if (inputs.size() > 1) {
@@ -195,8 +197,8 @@ std::string DateGiven(const std::string& date_option) {
   if (text.empty() && ParseInteger(FromEnvironment({"SOURCE_DATE_EPOCH"}), seconds)) return DateFromSeconds(seconds);
   if (text.empty()) {
     throw Error(ErrorKind::kUsage, "--date", "the date of the results is not known",
-                "give --date \"$(git show -s --format=%cI)\" or --date now; CI_COMMIT_TIMESTAMP and SOURCE_DATE_EPOCH "
-                "say it, too");
+                "give --date \"$(git show -s --format=%cI)\" or --date now, or set CI_COMMIT_TIMESTAMP or "
+                "SOURCE_DATE_EPOCH");
   }
   const auto date = DateFrom(text);
   if (!date) {

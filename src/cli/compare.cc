@@ -75,10 +75,10 @@ int Compare(const CompareOptions& options, const Common& common) {
 void AddCompareCommand(CommandLine& line) {
   auto [command, options] = AddCommand<CompareOptions>(
       line, "compare",
-      "Compare results: two codes, machines or compilers, or before and after; says which factor explains it", Compare);
+      "Compare results of two codes, machines or versions, and find the factor that explains the change", Compare);
   command->footer(
-      "Takes results.json, factors.json and factors.csv, mixed at will. Of several, each is compared with the first.\n"
-      "Several runs of one side, measured by farscale or TALP, become a table by farscale factors FILES -o TABLE.\n"
+      "Takes results.json, factors.json and factors.csv, also mixed. Each is compared with the first.\n"
+      "farscale factors FILES -o TABLE joins several runs measured by farscale or TALP.\n"
       "Without -o the comparison is printed.");
   command->add_option("results", options.results, "Results or factor tables, the one to compare with first")
       ->required();

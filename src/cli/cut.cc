@@ -125,8 +125,8 @@ void AddCutCommand(CommandLine& line) {
   auto [command, options] =
       AddCommand<CutOptions>(line, "cut", "Cut a phase out of a trace and write it as a trace of its own", Cut);
   command->footer(
-      "Factors of the whole new trace are those of the phase with --span whole. What the archive holds of the rest of\n"
-      "the run is what belongs to messages and collectives that cross the edge.");
+      "Factors of the new trace are those of the phase with --span whole. Of the rest of the run it keeps only\n"
+      "messages and collectives that cross the edge.");
   command->add_option("trace", options.trace, "The trace: anchor file of an OTF2 archive, or a Paraver trace")
       ->required();
   command->add_option("-o,--output", options.output, "Anchor file to write, NAME.otf2; it must not exist")->required();

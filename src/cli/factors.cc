@@ -151,7 +151,7 @@ FactorTable ReadTables(const FactorsOptions& options) {
                              options.application > 0;
   if (is_for_traces) {
     throw Error(ErrorKind::kUsage, options.inputs.front(),
-                "holds factors already, and only --scaling, --reference, --series, --format and --date are for such");
+                "is a factor table, which takes only --scaling, --reference, --series, --format and --date");
   }
   for (const std::string& input : options.inputs) RefuseOverwriting(input, options.output);
   TableOptions table_options;

@@ -72,7 +72,7 @@ bool PrintsTable(const std::vector<GateOutput>& outputs, const GateOptions& opti
 void RefuseScalingOfResults(const MeasuredResults& results, const std::string& scaling) {
   if (!results.is_results_json || scaling.empty()) return;
   throw Error(ErrorKind::kUsage, "--scaling", results.name + " says how its runs scale",
-              "say it in the study, or leave --scaling to factor tables");
+              "set it in the study; --scaling is for factor tables");
 }
 
 GateInput ReadInput(const GateOptions& options, const Messages& messages) {

@@ -32,8 +32,8 @@ std::string CommitOf(const AddOptions& options) {
   const std::string commit =
       options.commit.empty() ? FromEnvironment({"GITHUB_SHA", "CI_COMMIT_SHA", "GIT_COMMIT"}) : options.commit;
   if (!commit.empty()) return commit;
-  throw Error(ErrorKind::kUsage, "--commit", "which commit the results are of is not known",
-              "give --commit \"$(git rev-parse HEAD)\"; GITHUB_SHA, CI_COMMIT_SHA and GIT_COMMIT say it, too");
+  throw Error(ErrorKind::kUsage, "--commit", "the commit of the results is not known",
+              "give --commit \"$(git rev-parse HEAD)\", or set GITHUB_SHA, CI_COMMIT_SHA or GIT_COMMIT");
 }
 
 // A second result of a commit is a repeat and gets a file of its own.
@@ -109,7 +109,7 @@ void AddHistoryCommand(CommandLine& line) {
       AddCommand<AddOptions>({*command, line.common, line.action}, "add",
                              "Add results of one commit; several files are repeats of each other", AddToHistory);
   add->add_option("results", added.results, "results.json, factors.json or a CSV table")->required();
-  add->add_option("--into", added.into, "Folder of the history; made when it is not there")->required();
+  add->add_option("--into", added.into, "Folder of the history; created if missing")->required();
   add->add_option("--commit", added.commit, "Commit (default: as GitHub, GitLab or Jenkins say it)");
   add->add_option("--date", added.date,
                   "Date of the commit, like 2026-11-20T12:00:00Z, or now (default: CI_COMMIT_TIMESTAMP, or "

@@ -137,13 +137,13 @@ std::string ChooseMpi(const Launch& launch) {
     throw Error(ErrorKind::kUsage, launch.command.front(),
                 fmt::format("is linked with {}, but was started by the launcher of {}", NameOfMpi(*linked),
                             NameOfMpi(*launcher)),
-                "start it with the mpirun of its MPI, or say --mpi");
+                "start it with the mpirun of its MPI, or give --mpi");
   }
   if (linked) return *linked;
   if (launcher) return *launcher;
   throw Error(ErrorKind::kUsage, launch.command.front(),
-              "neither the program nor its surroundings say which MPI it uses",
-              "start it with mpirun, or say --mpi openmpi or --mpi mpich");
+              "neither the program nor its environment shows which MPI it uses",
+              "start it with mpirun, or give --mpi openmpi or --mpi mpich");
 }
 
 fs::path PreloadLibrary(const std::string& mpi) {
@@ -290,10 +290,10 @@ void CheckResultFile(const std::string& path) {
   const fs::path absolute = Absolute(path);
   std::error_code code;
   if (!absolute.has_filename() || fs::is_directory(absolute, code)) {
-    Refuse(path, "names a folder, where the file with the results is wanted", "write -o FOLDER/run8.json");
+    Refuse(path, "is a folder; the results need a file", "write -o FOLDER/run8.json");
   }
   if (fs::exists(absolute, code) && !fs::is_regular_file(absolute, code)) {
-    Refuse(path, "is no ordinary file", "results are put beside others and then given their name; name a file");
+    Refuse(path, "is no ordinary file", "name a regular file; results are written beside it and renamed");
   }
   CheckFolder(path, absolute.parent_path());
 }
@@ -303,7 +303,7 @@ void CheckTraceFolder(const std::string& path) {
   const fs::path absolute = Absolute(path);
   std::error_code code;
   if (fs::exists(absolute, code) && !fs::is_directory(absolute, code)) {
-    Refuse(path, "is a file, where the folder of the trace is wanted", "name another one");
+    Refuse(path, "is a file; the trace needs a folder", "name another one");
   }
   if (fs::exists(absolute / "traces.otf2", code)) {
     Refuse(path, "contains a trace already", "choose another folder, or remove it");

@@ -73,7 +73,7 @@ int Main(int argc, char** argv) {
   Common common;
   app.add_option("-j,--jobs", common.jobs, "Threads to use (default: one a core)")->check(CLI::Range(1, 4096));
   app.add_flag("-q,--quiet", common.quiet, "No progress and no warnings; errors only");
-  app.add_flag("-v,--verbose", common.verbose, "Print notes on every run, too");
+  app.add_flag("-v,--verbose", common.verbose, "Also print notes on every run");
   std::function<int()> action;
   CommandLine line{app, common, action};
   for (const auto add :

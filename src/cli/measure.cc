@@ -39,10 +39,10 @@ Launch LaunchOf(const LaunchOptions& options, const Common& common, const std::s
 }
 
 void AddLaunchOptions(CLI::App* command, LaunchOptions& options) {
-  command->add_option("--mpi", options.mpi, "The program's MPI: openmpi, mpich (default: found out)");
+  command->add_option("--mpi", options.mpi, "The program's MPI: openmpi, mpich (default: detected)");
   command->add_flag("--ideal", options.ideal,
-                    "Measure serialization and transfer, too, by clocks that follow every message");
-  command->add_option("--threads", options.threads, "Threads a rank uses, for the number of cores")
+                    "Also measure serialization and transfer, by clocks that follow every message");
+  command->add_option("--threads", options.threads, "Threads of a rank, to count cores")
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
 }
@@ -75,7 +75,7 @@ void AddMeasureCommand(CommandLine& line) {
   command->footer(
       "Put it between mpirun and the program: mpirun -n 8 farscale measure ./program arguments\n"
       "Options of farscale stand before the program's name.");
-  command->add_option("-o,--output", options.output, "Where the results go (default: farscale.json)");
+  command->add_option("-o,--output", options.output, "File for the results (default: farscale.json)");
   command->add_option("--guard", options.guard, "Wait for a job's end and report it if need be")->group("");
   AddLaunchOptions(command, options);
 }
@@ -88,10 +88,10 @@ void AddTraceCommand(CommandLine& line) {
       "Put it between mpirun and the program: mpirun -n 8 farscale trace -o traces/8 ./program arguments\n"
       "Options of farscale stand before the program's name.");
   command->add_option("-o,--output", options.output,
-                      "Folder for the archive, traces.otf2 and what belongs to it (default: farscale-trace)");
+                      "Folder for the trace archive, with anchor file traces.otf2 (default: farscale-trace)");
   command
       ->add_option("--only", options.regions,
-                   "Record only while this region is open, which the program marks; repeat for several")
+                   "Record only within this region, which the program marks; repeat for several")
       ->allow_extra_args(false);
   AddLaunchOptions(command, options);
 }

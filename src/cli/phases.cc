@@ -98,13 +98,12 @@ void AddPhasesCommand(CommandLine& line) {
       line, "phases", "Find the loop of a run, the parts of its iterations and the clean ones; write a study with them",
       Phases);
   command->footer(
-      "Needs no regions in the trace. The largest of several traces shows which loop to look for in the others. If\n"
-      "there is none, or the runs show different ones, the study takes the whole run; without -o the exit code is 4.");
+      "The traces need no regions. The loop is found in the largest trace and recognised in the others. Without a\n"
+      "common loop the study takes the whole run; without -o the exit code is then 4.");
   command->add_option("trace", options.traces, "Traces of one program (.otf2, .prv, .prv.gz)")->required();
   command
-      ->add_option(
-          "--phase", options.phase,
-          "Region whose iterations are shown, or found for those in the MPI calls, or auto for either (default: auto)")
+      ->add_option("--phase", options.phase,
+                   "Region of an iteration, or found for the loop in the MPI calls, or auto for either (default: auto)")
       ->allow_extra_args(false);
   AddApplicationOption(command, options.application);
   command->add_option("-o,--output", options.output, "Study file to write (.toml), for editing; it must not exist");

@@ -105,8 +105,8 @@ int Predict(const PredictOptions& options, const Common& common) {
 }  // namespace
 
 void AddPredictCommand(CommandLine& line) {
-  auto [command, options] = AddCommand<PredictOptions>(
-      line, "predict", "Fit and extrapolate a factor table: of farscale, or published numbers", Predict);
+  auto [command, options] =
+      AddCommand<PredictOptions>(line, "predict", "Fit and extrapolate a factor table, measured or published", Predict);
   command->footer(
       "The table is factors.json, results.json, or a CSV file with the column cores and factors by their ids\n"
       "(loadBalance, serializationEfficiency, ...; docs/file-formats.md). Without -o the projection is printed.");

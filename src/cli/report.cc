@@ -81,16 +81,16 @@ void AddReportCommand(CommandLine& line) {
       line, "report",
       "Render the report of an earlier run again, in other templates, or as an application for computing time", Report);
   command->footer(
-      "--form allocation writes what computing centres ask for (times, speedup, efficiency, core hours and a job "
-      "size)\n"
-      "as Markdown, HTML, LaTeX and CSV. It also takes a factor table (.json or .csv) in place of results.json.");
+      "--form allocation writes times, speedup, efficiency, core hours and a job size for an application for\n"
+      "computing time, as Markdown, HTML, LaTeX and CSV. It also takes a factor table (.json or .csv).");
   command->add_option("results", options.results, "results.json of an earlier run")->required();
   command->add_option("others", options.others)->group("");
   command->add_option("-o,--output", options.output, "Folder of the report (of an allocation: allocation)");
   command->add_option("--form", options.form, "report (default) or allocation")
       ->check(CLI::IsMember({"report", "allocation"}));
   AddTemplatesOption(command, options.templates);
-  command->add_option("--format", options.formats, "Of a report: html, markdown, json, csv, separated by commas")
+  command
+      ->add_option("--format", options.formats, "Formats of the report: html, markdown, json, csv, separated by commas")
       ->delimiter(',')
       ->allow_extra_args(false);
   AddAllocationOptions(command, options.allocation);

@@ -82,9 +82,8 @@ void AddRunCommand(CommandLine& line) {
   auto [command, options] = AddCommand<RunOptions>(
       line, "run", "Run a study: measure the factors of every run and phase, fit, extrapolate, write the report", Run);
   command->footer(
-      "docs/study-file.md describes the study file. --form allocation also writes the folder allocation in that of "
-      "the\n"
-      "report, with what computing centres ask for, as farscale report --form allocation does.");
+      "docs/study-file.md describes the study file. --form allocation also writes what farscale report --form\n"
+      "allocation does, into the folder allocation in that of the report.");
   command->add_option("study", options.study, "The study file (TOML)")->required();
   command->add_option("-o,--output", options.output, "Folder of the report (default: as the study says)");
   command->add_option("--preset", options.preset, "Preset whose settings fill what the study leaves out");

@@ -146,7 +146,7 @@ Results ReadResults(const std::string& path, const ResultsOptions& options) {
     Results results = ReadResultsJson(text, path);
     if (options.scaling.empty() || options.is_one_of_several) return results;
     throw Error(ErrorKind::kUsage, "--scaling", path + " says how its runs scale",
-                "say it in the study, or leave --scaling to factor tables");
+                "set it in the study; --scaling is for factor tables");
   }
   TableOptions table_options;
   table_options.table = path;

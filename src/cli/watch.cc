@@ -90,7 +90,7 @@ int Watch(const WatchOptions& options, const Common&) {
 void AddWatchCommand(CommandLine& line) {
   auto [command, options] = AddCommand<WatchOptions>(
       line, "watch", "Show the factors of your programs that run on this node under farscale, live", Watch);
-  command->footer("Only the ranks of this node are seen: factors are of those.");
+  command->footer("Factors are those of the ranks on this node.");
   command->add_option("--interval", options.interval, "Seconds between updates")
       ->check(CLI::Range(0.1, 3600.0))
       ->capture_default_str();

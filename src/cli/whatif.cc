@@ -150,7 +150,8 @@ void AddWhatIfCommand(CommandLine& line) {
   add_factors("--computation", options.speed, "Factors for the speed of computation");
   command->add_option("--region", options.region, "Only computation within this region gets faster");
   command->add_option("--phase", options.phase, "Region to analyse (default: the study's phases, or the whole run)");
-  AddScalingOption(command, options.scaling, "How the runs scale (default: as the study says, else decided)");
+  AddScalingOption(command, options.scaling,
+                   "How the runs scale (default: as the study says, else by the growth of work)");
   command->add_option("-o,--output", options.output, "Folder for a full report with factors and projections");
 }
 
