@@ -2,8 +2,8 @@
 #
 #   farscale_room(NAME SOURCES a.cc b.cc TESTS a_test.cc TEST_PARTS 4 USES base trace LIBRARIES fmt::fmt)
 #
-# TEST_USES: rooms that its tests use besides. TEST_PARTS: in how many processes its tests run, where they take long. USES names rooms above this one; what a room
-# uses is passed on to whoever uses the room.
+# USES names rooms above this one; what a room uses is passed on to whoever uses the room. TEST_USES: rooms that its
+# tests use besides. TEST_PARTS: in how many processes its tests run, where they take long.
 
 add_library(farscale_options INTERFACE)
 target_compile_options(farscale_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor
