@@ -194,8 +194,8 @@ class EndingTest:
         (self.here / "folder").mkdir()
         os.mkfifo(self.here / "pipe")
         shutil.copy(self.bin / "badends", self.here / "program")
-        for output, words in (("none/x.json", "does not exist"), ("folder", "names a folder"),
-                              ("folder/", "names a folder"), ("", "no file is named"),
+        for output, words in (("none/x.json", "does not exist"), ("folder", "is a folder"),
+                              ("folder/", "is a folder"), ("", "no file is named"),
                               ("pipe", "is no ordinary file"), ("/dev/null", "is no ordinary file"),
                               ("x" * 1100, "is longer than 1023 characters"), ("x" * 250, "a name of more than")):
             with self.subTest(output[:20]):

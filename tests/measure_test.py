@@ -506,7 +506,7 @@ class Launching(unittest.TestCase):
 
     def test_outputs_that_cannot_be_written_are_refused(self):
         for arguments, words in ((["measure", "-o", "/none/x.json", "ls"], "does not exist"),
-                                 (["measure", "-o", "/", "ls"], "names a folder"),
+                                 (["measure", "-o", "/", "ls"], "is a folder"),
                                  (["trace", "-o", "/etc/passwd", "ls"], "is a file"),
                                  (["measure", "-o", "x" * 1100, "ls"], "is longer than 1023 characters")):
             result = self.run_farscale(*arguments)

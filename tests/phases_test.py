@@ -26,7 +26,7 @@ def farscale(*arguments):
 def trace_sets():
     """Folder of a program and the traces of its runs, in sample-runs/ and in the shared data where that is there."""
     sets = {}
-    folders = [ROOT / "sample-runs"] + [SHARED / name for name in sorted(os.listdir(SHARED))] * SHARED.is_dir()
+    folders = [ROOT / "sample-runs", *(sorted(SHARED.iterdir()) if SHARED.is_dir() else [])]
     for folder in folders:
         for trace in [*folder.rglob("traces.otf2"), *folder.rglob("*.prv.gz")]:
             ranks = "".join(c for c in trace.parent.name.split("-")[-1] if c.isdigit())

@@ -130,7 +130,7 @@ class Reading(TalpTest):
         other = self.write("other.json", {"format": "farscale-factors"})
         good = self.write("good.json", run_of(2, 13.0))
         self.assertIn("other.json: is no JSON of TALP", self.farscale("factors", good, other, code=3).stderr)
-        self.assertIn("holds factors already", self.farscale("factors", good, "--phase", "x", code=2).stderr)
+        self.assertIn("is a factor table, which takes only", self.farscale("factors", good, "--phase", "x", code=2).stderr)
         (self.folder / "cut.json").write_text((self.folder / good).read_text()[:200])
         self.farscale("factors", "cut.json", code=3)
 
