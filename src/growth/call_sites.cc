@@ -1,0 +1,105 @@
+#include "growth/call_sites.h"
+
+#include <algorithm>
+
+namespace farscale {
+namespace {
+
+struct SiteSum {
+  double compute = 0, bytes = 0, count = 0;
+};
+
+std::uint64_t BytesOf(std::span<const CallPart> parts) {
+  std::uint64_t bytes = 0;
+  for (const CallPart& part : parts) bytes += part.bytes;
+  return bytes;
+}
+
+}  // namespace
+
+SiteKey KeyOf(std::size_t kind, std::uint32_t before, const CallRule& rule, std::int32_t stage) {
+  SiteKey key{.kind = kind, .function = rule.function, .before = before, .stage = stage};
+  if (rule.parts.empty()) return key;
+  const PartRule& part = rule.parts.front();
+  if (!part.peers.empty()) {
+    key.rule = part.peers.front().kind;
+    key.n = part.peers.front().n;
+    key.steps = part.peers.front().steps;
+  }
+  if (!part.tags.empty()) key.tag = part.tags.front().plus;
+  return key;
+}
+
+std::vector<PlannedCall> PlanCalls(const std::vector<CallBlock>& blocks, std::size_t kind, const RankGrid& grid,
+                                   const RankGrid& model_grid) {
+  std::vector<PlannedCall> plan;
+  std::uint32_t model = 0, before = 0;
+  for (const CallBlock& block : blocks) {
+    const std::int32_t count = block.Count(grid), model_count = block.Count(model_grid);
+    const auto size = static_cast<std::uint32_t>(block.calls.size());
+    for (std::int32_t stage = 0; stage < count; ++stage) {
+      const auto of_model = static_cast<std::uint32_t>(std::max(0, std::min(stage, model_count - 1)));
+      for (std::uint32_t i = 0; i < size; ++i) {
+        const CallRule& rule = block.calls[i];
+        plan.push_back({&rule,
+                        {stage, count},
+                        KeyOf(kind, before, rule, block.counts.empty() ? 0 : stage),
+                        model + of_model * size + i});
+        before = rule.function;
+      }
+    }
+    model += static_cast<std::uint32_t>(std::max(0, model_count)) * size;
+  }
+  return plan;
+}
+
+const ScalingLaw& SiteLaws::ComputeAt(const SiteKey& key) const {
+  const auto found = compute.find(key);
+  return found != compute.end() && found->second.runs > 1 ? found->second : total;
+}
+
+ScalingLaw SiteLaws::BytesAt(const SiteKey& key) const {
+  const auto found = bytes.find(key);
+  return found != bytes.end() ? found->second : ScalingLaw{};
+}
+
+SiteLaws FitSiteLaws(const std::vector<RunCalls>& runs, const CallRules& rules) {
+  std::map<SiteKey, std::vector<SiteSum>> sums;
+  std::vector<double> totals(runs.size(), 0);
+  for (const auto& [key, of_class] : rules.classes) {
+    for (const auto& [run, rank] : of_class.donors) {
+      const RankCalls& calls = runs[run].of_ranks[static_cast<std::size_t>(rank)];
+      for (std::size_t i = 0; i < calls.iteration_end.size(); ++i) {
+        const std::size_t kind = runs[run].kinds[i];
+        const std::uint32_t first = calls.FirstCall(i);
+        for (const PlannedCall& call : PlanCalls(of_class.kinds[kind], kind, rules.grids[run], rules.grids[run])) {
+          const std::uint32_t index = first + call.model;
+          std::vector<SiteSum>& of_runs = sums[call.key];
+          of_runs.resize(runs.size());
+          of_runs[run].compute += static_cast<double>(calls.calls[index].compute) / runs[run].ticks_per_second;
+          of_runs[run].bytes += static_cast<double>(BytesOf(calls.PartsOf(index)));
+          of_runs[run].count += 1;
+          totals[run] += static_cast<double>(calls.calls[index].compute) / runs[run].ticks_per_second /
+                         static_cast<double>(runs[run].ranks) / static_cast<double>(runs[run].iterations());
+        }
+      }
+    }
+  }
+  SiteLaws laws;
+  const auto fit = [&](const auto& value_of) {
+    std::vector<LawPoint> points;
+    for (std::size_t run = 0; run < runs.size(); ++run) points.push_back({rules.grids[run], value_of(run)});
+    return FitScalingLaw(points);
+  };
+  laws.total = fit([&](std::size_t run) { return totals[run]; });
+  for (const auto& [key, of_runs] : sums) {
+    const auto mean = [&](std::size_t run, double sum) {
+      return of_runs[run].count > 0 ? sum / of_runs[run].count : 0;
+    };
+    laws.compute[key] = fit([&](std::size_t run) { return mean(run, of_runs[run].compute); });
+    laws.bytes[key] = fit([&](std::size_t run) { return mean(run, of_runs[run].bytes); });
+  }
+  return laws;
+}
+
+}  // namespace farscale
