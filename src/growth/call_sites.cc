@@ -63,9 +63,17 @@ ScalingLaw SiteLaws::BytesAt(const SiteKey& key) const {
   return found != bytes.end() ? found->second : ScalingLaw{};
 }
 
+namespace {
+
+// Sums of a call site by run and class of ranks.
+using SiteSums = std::map<std::pair<std::size_t, std::size_t>, SiteSum>;
+
+}  // namespace
+
 SiteLaws FitSiteLaws(const std::vector<RunCalls>& runs, const CallRules& rules) {
-  std::map<SiteKey, std::vector<SiteSum>> sums;
-  std::vector<double> totals(runs.size(), 0);
+  std::map<SiteKey, SiteSums> sums;
+  SiteSums totals;
+  std::size_t number = 0;
   for (const auto& [key, of_class] : rules.classes) {
     for (const auto& [run, rank] : of_class.donors) {
       const RankCalls& calls = runs[run].of_ranks[static_cast<std::size_t>(rank)];
@@ -74,30 +82,31 @@ SiteLaws FitSiteLaws(const std::vector<RunCalls>& runs, const CallRules& rules) 
         const std::uint32_t first = calls.FirstCall(i);
         for (const PlannedCall& call : PlanCalls(of_class.kinds[kind], kind, rules.grids[run], rules.grids[run])) {
           const std::uint32_t index = first + call.model;
-          std::vector<SiteSum>& of_runs = sums[call.key];
-          of_runs.resize(runs.size());
-          of_runs[run].compute += static_cast<double>(calls.calls[index].compute) / runs[run].ticks_per_second;
-          of_runs[run].bytes += static_cast<double>(BytesOf(calls.PartsOf(index)));
-          of_runs[run].count += 1;
-          totals[run] += static_cast<double>(calls.calls[index].compute) / runs[run].ticks_per_second /
-                         static_cast<double>(runs[run].ranks) / static_cast<double>(runs[run].iterations());
+          const double seconds = static_cast<double>(calls.calls[index].compute) / runs[run].ticks_per_second;
+          SiteSum& sum = sums[call.key][{run, number}];
+          sum.compute += seconds;
+          sum.bytes += static_cast<double>(BytesOf(calls.PartsOf(index)));
+          sum.count += 1;
+          totals[{run, number}].compute += seconds;
         }
+        totals[{run, number}].count += 1;
       }
     }
+    ++number;
   }
-  SiteLaws laws;
-  const auto fit = [&](const auto& value_of) {
+  const auto points_of = [&](const SiteSums& of, const auto& value) {
     std::vector<LawPoint> points;
-    for (std::size_t run = 0; run < runs.size(); ++run) points.push_back({rules.grids[run], value_of(run)});
-    return FitScalingLaw(points);
+    for (const auto& [where, sum] : of) {
+      points.push_back({rules.grids[where.first], where.second, value(sum) / sum.count, sum.count});
+    }
+    return points;
   };
-  laws.total = fit([&](std::size_t run) { return totals[run]; });
-  for (const auto& [key, of_runs] : sums) {
-    const auto mean = [&](std::size_t run, double sum) {
-      return of_runs[run].count > 0 ? sum / of_runs[run].count : 0;
-    };
-    laws.compute[key] = fit([&](std::size_t run) { return mean(run, of_runs[run].compute); });
-    laws.bytes[key] = fit([&](std::size_t run) { return mean(run, of_runs[run].bytes); });
+  const auto compute = [](const SiteSum& sum) { return sum.compute; };
+  SiteLaws laws;
+  laws.total = FitScalingLaw(points_of(totals, compute));
+  for (const auto& [key, of] : sums) {
+    laws.compute[key] = ChooseScalingLaw(points_of(of, compute), laws.total);
+    laws.bytes[key] = FitScalingLaw(points_of(of, [](const SiteSum& sum) { return sum.bytes; }));
   }
   return laws;
 }

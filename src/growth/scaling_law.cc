@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "base/text.h"
 
@@ -11,19 +12,43 @@ namespace farscale {
 namespace {
 
 constexpr double kExact = 1e-3;  // chosen: sizes of local extents that do not divide evenly differ by more
+constexpr double kClear = 0.05;  // chosen: a law that misses computation by less is good enough
 // Local extents, faces and volumes of evenly divided domains; simple ones first.
 constexpr double kExponents[] = {0, -1, -0.5, 1, 0.5, -2, 2};
 
-// Largest relative distance from the best multiple of the law.
-double ErrorOf(const ScalingLaw& law, const std::vector<LawPoint>& points) {
-  double low = INFINITY, high = -INFINITY;
-  for (const LawPoint& point : points) {
-    const double offset = std::log(point.value) - std::log(law.Ratio(point.grid, RankGrid{}));
-    low = std::min(low, offset);
-    high = std::max(high, offset);
+// Of logarithms, after the mean of every group is taken off.
+class Residuals {
+ public:
+  explicit Residuals(const std::vector<LawPoint>& points) : points_(points) {
+    for (const LawPoint& point : points) groups_ = std::max(groups_, point.group + 1);
   }
-  return std::expm1((high - low) / 2);
-}
+
+  template <typename Value>  // of a point
+  std::vector<double> WithoutGroups(const Value& value) const {
+    std::vector<double> sum(groups_, 0), weight(groups_, 0), result;
+    for (const LawPoint& point : points_) {
+      sum[point.group] += point.weight * value(point);
+      weight[point.group] += point.weight;
+    }
+    for (const LawPoint& point : points_) result.push_back(value(point) - sum[point.group] / weight[point.group]);
+    return result;
+  }
+
+  double ErrorOf(const ScalingLaw& law) const {
+    const std::vector<double> rest = WithoutGroups(
+        [&](const LawPoint& point) { return std::log(point.value) - std::log(law.Ratio(point.grid, RankGrid{})); });
+    double sum = 0, weight = 0;
+    for (std::size_t i = 0; i < rest.size(); ++i) {
+      sum += points_[i].weight * rest[i] * rest[i];
+      weight += points_[i].weight;
+    }
+    return std::sqrt(sum / weight);
+  }
+
+ private:
+  const std::vector<LawPoint>& points_;
+  std::size_t groups_ = 0;
+};
 
 void TryExponents(const std::vector<LawPoint>& points, std::size_t dimension, ScalingLaw& law, double complexity,
                   double& best_score, ScalingLaw& best) {
@@ -34,7 +59,7 @@ void TryExponents(const std::vector<LawPoint>& points, std::size_t dimension, Sc
       law.exponents[dimension] = 0;
       return TryExponents(points, dimension + 1, law, complexity, best_score, best);
     }
-    law.error = ErrorOf(law, points);
+    law.error = Residuals(points).ErrorOf(law);
     const double score = std::max(law.error, kExact) * (1 + 0.2 * complexity);
     if (score < best_score) {
       best_score = score;
@@ -51,15 +76,18 @@ void TryExponents(const std::vector<LawPoint>& points, std::size_t dimension, Sc
 
 // The power of the number of ranks by least squares of the logarithms.
 ScalingLaw FitPower(const std::vector<LawPoint>& points) {
-  double n = 0, sx = 0, sy = 0, sxx = 0, sxy = 0;
-  for (const LawPoint& point : points) {
-    const double x = std::log(static_cast<double>(point.grid.size())), y = std::log(point.value);
-    n += 1, sx += x, sy += y, sxx += x * x, sxy += x * y;
+  const Residuals residuals(points);
+  const std::vector<double> x = residuals.WithoutGroups(
+      [](const LawPoint& point) { return std::log(static_cast<double>(point.grid.size())); });
+  const std::vector<double> y = residuals.WithoutGroups([](const LawPoint& point) { return std::log(point.value); });
+  double xx = 0, xy = 0;
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    xx += points[i].weight * x[i] * x[i];
+    xy += points[i].weight * x[i] * y[i];
   }
   ScalingLaw law;
-  const double spread = n * sxx - sx * sx;
-  law.power = spread > 0 ? (n * sxy - sx * sy) / spread : 0;
-  law.error = ErrorOf(law, points);
+  law.power = xx > 0 ? xy / xx : 0;
+  law.error = residuals.ErrorOf(law);
   return law;
 }
 
@@ -82,18 +110,53 @@ std::string ScalingLaw::Text() const {
   return parts.empty() ? "constant" : Join(parts, " ");
 }
 
-ScalingLaw FitScalingLaw(const std::vector<LawPoint>& points) {
+namespace {
+
+std::vector<LawPoint> Positive(const std::vector<LawPoint>& points) {
   std::vector<LawPoint> positive;
   std::ranges::copy_if(points, std::back_inserter(positive), [](const LawPoint& point) { return point.value > 0; });
+  return positive;
+}
+
+std::size_t RunsOf(const std::vector<LawPoint>& points) {
+  std::set<std::int64_t> sizes;
+  for (const LawPoint& point : points) sizes.insert(point.grid.size());
+  return sizes.size();
+}
+
+}  // namespace
+
+ScalingLaw FitScalingLaw(const std::vector<LawPoint>& points) {
+  const std::vector<LawPoint> positive = Positive(points);
   ScalingLaw best;
-  best.runs = positive.size();
-  if (positive.size() < 2) return best;
-  double score = INFINITY;
-  ScalingLaw law;
-  TryExponents(positive, 0, law, 0, score, best);
-  const ScalingLaw power = FitPower(positive);
-  if (std::max(power.error, kExact) * 1.5 < best.error) best = power;
-  best.runs = positive.size();
+  const std::size_t runs = RunsOf(positive);
+  if (runs > 1) {
+    double score = INFINITY;
+    ScalingLaw law;
+    TryExponents(positive, 0, law, 0, score, best);
+    const ScalingLaw power = FitPower(positive);
+    if (std::max(power.error, kExact) * 1.5 < score) best = power;
+  }
+  best.runs = runs;
+  return best;
+}
+
+ScalingLaw ChooseScalingLaw(const std::vector<LawPoint>& points, const ScalingLaw& volume) {
+  const std::vector<LawPoint> positive = Positive(points);
+  ScalingLaw best = volume;
+  best.runs = RunsOf(positive);
+  if (best.runs < 2) return best;
+  const Residuals residuals(positive);
+  best.error = residuals.ErrorOf(volume);
+  if (best.error < kClear) return best;
+  const auto dimensions = static_cast<double>(positive.back().grid.dimensions());
+  for (const double share : {0.0, dimensions > 1 ? 1 - 1 / dimensions : 0.0}) {
+    ScalingLaw law;
+    law.power = volume.power * share;
+    law.error = residuals.ErrorOf(law);
+    law.runs = best.runs;
+    if (2 * law.error < best.error) best = law;
+  }
   return best;
 }
 

@@ -21,12 +21,19 @@ struct ScalingLaw {
   std::string Text() const;
 };
 
+// Points of a group are compared with each other only: a law says how values change, not what they are.
 struct LawPoint {
   RankGrid grid;
+  std::size_t group = 0;
   double value = 0;
+  double weight = 1;
 };
 
-// Points with positive values; of fewer than two a constant.
+// The law of the extents, or of the number of ranks, that explains the points with positive values best.
 ScalingLaw FitScalingLaw(const std::vector<LawPoint>& points);
+
+// Of computation, which has noise: the law of all computation unless a constant, or the surface of the domains of which
+// that is the volume, explains the points clearly better.
+ScalingLaw ChooseScalingLaw(const std::vector<LawPoint>& points, const ScalingLaw& volume);
 
 }  // namespace farscale
