@@ -78,7 +78,7 @@ int Main(int argc, char** argv) {
   CommandLine line{app, common, action};
   for (const auto add :
        {AddRunCommand,     AddInspectCommand, AddPhasesCommand,   AddFactorsCommand,    AddImbalanceCommand,
-        AddBalanceCommand, AddPredictCommand, AddBacktestCommand, AddCalibrateCommand,  AddWhatIfCommand,
+        AddBalanceCommand, AddPredictCommand, AddBacktestCommand, AddGrowCommand, AddCalibrateCommand, AddWhatIfCommand,
         AddCutCommand,     AddCompareCommand, AddReportCommand,   AddGateCommand,       AddHistoryCommand,
         AddMeasureCommand, AddTraceCommand,   AddWatchCommand,    AddCompletionCommand, AddSchemaCommand}) {
     add(line);

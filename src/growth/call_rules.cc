@@ -536,12 +536,6 @@ CallRules FindCallRules(const std::vector<RunCalls>& runs) {
     for (const ClassScheme& scheme : Schemes(dimensions)) {
       for (const RankGrid& largest : BestGrids(runs.back(), dimensions, 6)) {
         CallRules rules = FitCallRules(runs, GridsBeside(runs, largest, dimensions, scheme), scheme, 1);
-        if (getenv("FS_DEBUG")) {
-          fmt::print("   dims {} reach {} small {} stages {}:", dimensions, scheme.reach[0], scheme.small_extents,
-                     scheme.has_stages);
-          for (auto& g : rules.grids) fmt::print(" {}", fmt::join(g.extents, "x"));
-          fmt::print(" share {:.4f} conf {:.4f}\n", rules.Share(), rules.Confirmed());
-        }
         if (!best || rules.Confirmed() > best->Confirmed() + 1e-6) best = std::move(rules);
       }
       if (best && best->Confirmed() == 1) break;

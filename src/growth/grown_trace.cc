@@ -170,7 +170,7 @@ class RankGrower {
   }
 
   void MakePart(const PartRule& rule, const Stage& stage, std::uint64_t bytes, std::uint64_t received) {
-    const RecordPart is = PartOf(rule.kind);
+    const OperationPart is = PartOf(rule.kind);
     auto& posted = posted_[static_cast<std::size_t>(is.type)];
     if (!is.posts) {
       const auto back = static_cast<std::size_t>(rule.backs.front().Back(stage));
@@ -184,7 +184,7 @@ class RankGrower {
     posted.push_back(operation);
   }
 
-  PostedOperation Posted(const PartRule& rule, const RecordPart& is, const Stage& stage, std::uint64_t bytes,
+  PostedOperation Posted(const PartRule& rule, const OperationPart& is, const Stage& stage, std::uint64_t bytes,
                          std::uint64_t received) {
     PostedOperation operation;
     operation.communicator = kNone;

@@ -111,7 +111,7 @@ class Joiner {
         const auto parts = calls.PartsOf(first + call.model);
         for (std::size_t i = 0; i < parts.size(); ++i) {
           auto* rule = const_cast<PartRule*>(&call.rule->parts[i]);
-          const RecordPart is = PartOf(parts[i].kind);
+          const OperationPart is = PartOf(parts[i].kind);
           if (!is.posts || is.IsCollective() || parts[i].peer < 0) continue;
           groups_.Add(rule);
           const bool sends = IsSend(*rule);

@@ -22,7 +22,7 @@ std::array<std::vector<std::uint32_t>, 3> TargetsByPost(const RankTimeline& time
   std::array<std::vector<std::uint32_t>, 3> targets;
   Posts posts;
   for (std::size_t record = 0; record < timeline.records(); ++record) {
-    const RecordPart part = posts.Next(timeline, record);
+    const OperationPart part = posts.Next(timeline, record);
     auto& of = targets[static_cast<std::size_t>(part.type)];
     if (of.size() <= part.ordinal) of.resize(part.ordinal + 1, kUnknownEndpoint);
     const bool says = part.type == OperationClass::kSend ? part.posts : part.completes;
@@ -32,7 +32,7 @@ std::array<std::vector<std::uint32_t>, 3> TargetsByPost(const RankTimeline& time
 }
 
 // Bytes of receives and collectives, which are known where they complete.
-CallPart PartFor(const RankTimeline& timeline, const RankTimeline::Record& record, const RecordPart& part,
+CallPart PartFor(const RankTimeline& timeline, const RankTimeline::Record& record, const OperationPart& part,
                  std::uint32_t target) {
   CallPart result{
       .kind = record.kind, .back = part.posts ? 0 : record.back, .bytes = record.bytes, .received = record.received};
@@ -55,9 +55,9 @@ CallPart PartFor(const RankTimeline& timeline, const RankTimeline::Record& recor
 class Pending {
  public:
   // Whether the parts of a call complete all of them and do nothing else.
-  bool Take(const std::vector<RecordPart>& parts) {
+  bool Take(const std::vector<OperationPart>& parts) {
     bool all = !parts.empty();
-    for (const RecordPart& part : parts) {
+    for (const OperationPart& part : parts) {
       auto& open = open_[static_cast<std::size_t>(part.type)];
       if (part.posts && !part.completes) open.push_back(part.ordinal);
       if (!part.posts) std::erase(open, part.ordinal);
@@ -76,7 +76,7 @@ RankCalls ReadRank(const Trace& trace, std::size_t rank, const RankCut& cut, con
   RankCalls result;
   Posts posts;
   Pending pending;
-  std::vector<RecordPart> of_call;
+  std::vector<OperationPart> of_call;
   std::size_t before = 0;
   for (const Interval& iteration : cut.iterations) {
     const std::size_t first = timeline.first_record(iteration.begin.call);
@@ -86,7 +86,7 @@ RankCalls ReadRank(const Trace& trace, std::size_t rank, const RankCut& cut, con
       const std::size_t end = timeline.first_record(call + 1);
       of_call.clear();
       for (; before < end; ++before) {
-        const RecordPart& part = of_call.emplace_back(posts.Next(timeline, before));
+        const OperationPart& part = of_call.emplace_back(posts.Next(timeline, before));
         const auto& of = targets[static_cast<std::size_t>(part.type)];
         result.parts.push_back(PartFor(timeline, timeline.record(before), part, of[part.ordinal]));
       }

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "phases/phase_cut.h"
-#include "replay/operations.h"
+#include "trace/operations.h"
 #include "trace/trace.h"
 
 namespace farscale {

@@ -23,10 +23,10 @@ struct GrowthOptions {
 // Factors of a phase of one run.
 struct GrowthRow {
   std::int64_t ranks = 0;
-  RankGrid grid;
+  RankGrid grid = {};
   double iteration = 0;  // seconds
-  FactorValues values;
-  std::optional<std::int64_t> learned_up_to;  // grown from runs of up to so many ranks; nothing: measured
+  FactorValues values = {};
+  std::optional<std::int64_t> learned_up_to = std::nullopt;  // grown from runs of up to so many ranks; nothing: measured
 };
 
 struct PhaseGrowth {
