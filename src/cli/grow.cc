@@ -27,8 +27,8 @@ struct GrowOptions {
 };
 
 void AddRow(const GrowthRow& row, const std::string& what, std::vector<std::vector<std::string>>& table) {
-  table.push_back({FormatCount(static_cast<std::uint64_t>(row.ranks)), row.grid.Text(), what,
-                   FormatSeconds(row.iteration)});
+  table.push_back(
+      {FormatCount(static_cast<std::uint64_t>(row.ranks)), row.grid.Text(), what, FormatSeconds(row.iteration)});
   for (const Factor factor :
        {Factor::kParallelEfficiency, Factor::kLoadBalance, Factor::kSerialization, Factor::kTransfer}) {
     table.back().push_back(row.values[factor] ? FormatFactor(*row.values[factor]) : "-");
@@ -55,8 +55,8 @@ void PrintTable(const PhaseGrowth& growth) {
 
 // The rules of the class with most ranks, call by call.
 void PrintRules(const GrowthModel& model) {
-  const auto largest = std::ranges::max_element(
-      model.rules.classes, {}, [](const auto& one) { return one.second.donors.size(); });
+  const auto largest =
+      std::ranges::max_element(model.rules.classes, {}, [](const auto& one) { return one.second.donors.size(); });
   if (largest == model.rules.classes.end()) return;
   for (std::size_t kind = 0; kind < largest->second.kinds.size(); ++kind) {
     fmt::print("Calls of an iteration of kind {}, on ranks like rank {} of {}:\n", kind + 1,
@@ -136,7 +136,8 @@ void AddGrowCommand(CommandLine& line) {
       ->delimiter(',')
       ->required()
       ->check(CLI::Range(2, 1 << 20));
-  command->add_option("--network", options.network, "Network of the grown runs: a name or a file (default: calibrated)");
+  command->add_option("--network", options.network,
+                      "Network of the grown runs: a name or a file (default: calibrated)");
   command->add_option("-o,--output", options.output, "Write the grown run as an OTF2 archive, NAME.otf2");
   command->add_option("--seed", options.seed, "Seed of what is drawn")->capture_default_str();
 }

@@ -77,8 +77,8 @@ void TryExponents(const std::vector<LawPoint>& points, std::size_t dimension, Sc
 // The power of the number of ranks by least squares of the logarithms.
 ScalingLaw FitPower(const std::vector<LawPoint>& points) {
   const Residuals residuals(points);
-  const std::vector<double> x = residuals.WithoutGroups(
-      [](const LawPoint& point) { return std::log(static_cast<double>(point.grid.size())); });
+  const std::vector<double> x =
+      residuals.WithoutGroups([](const LawPoint& point) { return std::log(static_cast<double>(point.grid.size())); });
   const std::vector<double> y = residuals.WithoutGroups([](const LawPoint& point) { return std::log(point.value); });
   double xx = 0, xy = 0;
   for (std::size_t i = 0; i < points.size(); ++i) {

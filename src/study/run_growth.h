@@ -26,7 +26,8 @@ struct GrowthRow {
   RankGrid grid = {};
   double iteration = 0;  // seconds
   FactorValues values = {};
-  std::optional<std::int64_t> learned_up_to = std::nullopt;  // grown from runs of up to so many ranks; nothing: measured
+  std::optional<std::int64_t> learned_up_to =
+      std::nullopt;  // grown from runs of up to so many ranks; nothing: measured
 };
 
 struct PhaseGrowth {
