@@ -16,26 +16,33 @@ namespace {
 
 constexpr std::uint32_t kUnknownEndpoint = std::numeric_limits<std::uint32_t>::max();
 
-// Endpoints or types of all operations of a class, in the order of their posts. Receives and collectives without a
-// request say them where they complete.
-std::array<std::vector<std::uint32_t>, 3> TargetsByPost(const RankTimeline& timeline) {
-  std::array<std::vector<std::uint32_t>, 3> targets;
+// What is known of an operation: of sends where they are posted, of the others where they complete.
+struct Target {
+  std::uint32_t target = kUnknownEndpoint;  // endpoint or type
+  std::uint64_t bytes = 0, received = 0;
+};
+
+// Of all operations of a class, in the order of their posts.
+std::array<std::vector<Target>, 3> TargetsByPost(const RankTimeline& timeline) {
+  std::array<std::vector<Target>, 3> targets;
   Posts posts;
   for (std::size_t record = 0; record < timeline.records(); ++record) {
     const OperationPart part = posts.Next(timeline, record);
     auto& of = targets[static_cast<std::size_t>(part.type)];
-    if (of.size() <= part.ordinal) of.resize(part.ordinal + 1, kUnknownEndpoint);
+    if (of.size() <= part.ordinal) of.resize(part.ordinal + 1);
     const bool says = part.type == OperationClass::kSend ? part.posts : part.completes;
-    if (says) of[part.ordinal] = timeline.record_target(record);
+    if (!says) continue;
+    const RankTimeline::Record one = timeline.record(record);
+    of[part.ordinal] = {one.target, one.bytes, one.received};
   }
   return targets;
 }
 
-// Bytes of receives and collectives, which are known where they complete.
 CallPart PartFor(const RankTimeline& timeline, const RankTimeline::Record& record, const OperationPart& part,
-                 std::uint32_t target) {
+                 const Target& known) {
   CallPart result{
-      .kind = record.kind, .back = part.posts ? 0 : record.back, .bytes = record.bytes, .received = record.received};
+      .kind = record.kind, .back = part.posts ? 0 : record.back, .bytes = known.bytes, .received = known.received};
+  const std::uint32_t target = known.target;
   if (target == kUnknownEndpoint) return result;
   if (part.IsCollective()) {
     const CollectiveType& type = timeline.collective_types()[target];
