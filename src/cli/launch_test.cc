@@ -98,7 +98,7 @@ TEST(LaunchCheck, ResultsNeedAFileInAFolderThatExists) {
   const test::TemporaryFolder folder;
   const std::string path = folder.path().string();
   EXPECT_EQ(OutputErrorOf([&] { CheckResultFile(path + "/run8.json"); }), "no error");
-  EXPECT_THAT(OutputErrorOf([&] { CheckResultFile(path); }), HasSubstr("names a folder"));
+  EXPECT_THAT(OutputErrorOf([&] { CheckResultFile(path); }), HasSubstr("is a folder"));
   EXPECT_THAT(OutputErrorOf([&] { CheckResultFile(path + "/no/run8.json"); }), HasSubstr("does not exist"));
   EXPECT_THAT(OutputErrorOf([&] { CheckResultFile("/dev/null"); }), HasSubstr("is no ordinary file"));
   EXPECT_THAT(OutputErrorOf([&] { CheckResultFile(path + "/" + std::string(241, 'x')); }), HasSubstr("240 characters"));
