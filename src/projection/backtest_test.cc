@@ -15,6 +15,7 @@
 #include "results/projection_files.h"
 #include "projection/backtest_errors.h"
 #include "results/fields.h"
+#include "support/models.h"
 #include "support/traces.h"
 
 namespace farscale {
@@ -23,17 +24,6 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
-
-const ModelLibrary& Library() {
-  static const ModelLibrary library = [] {
-    ModelLibrary models;
-    for (const auto& entry : std::filesystem::directory_iterator(test::SourceFolder() + "/fits")) {
-      models.Add(ParseModel(ReadFile(entry.path()), entry.path().string()));
-    }
-    return models;
-  }();
-  return library;
-}
 
 FactorTable Table(const std::string& csv) {
   FactorTable table = ReadFactorCsv(csv, "t.csv");
@@ -81,7 +71,7 @@ std::vector<const BacktestRow*> Pointers(const std::vector<BacktestRow>& rows) {
 
 // Five core counts: trained up to 8, then up to 16. What follows a law is predicted as it is.
 TEST(Backtest, LawsAreFoundAgain) {
-  const BacktestResult result = Backtest(LawfulTable(), Library(), Fixed("amdahl"));
+  const BacktestResult result = Backtest(LawfulTable(), test::AllModels(), Fixed("amdahl"));
   const std::vector<BacktestRow> rows = RowsOf(result, Factor::kParallelEfficiency);
   ASSERT_EQ(rows.size(), 3u);
   EXPECT_EQ(rows[0].train_max, 8);
@@ -108,7 +98,7 @@ TEST(Backtest, LawsAreFoundAgain) {
 TEST(Backtest, ManyCountsAreNotAllSplit) {
   std::string csv = "cores,loadBalance\n";
   for (int p = 1; p <= 43; ++p) csv += std::to_string(p) + ",0.9\n";
-  const BacktestResult result = Backtest(Table(csv), Library(), Fixed("constant"));
+  const BacktestResult result = Backtest(Table(csv), test::AllModels(), Fixed("constant"));
   std::set<double> splits;
   for (const BacktestRow& row : result.rows) splits.insert(row.train_max);
   EXPECT_EQ(splits.size(), 16u);
@@ -119,7 +109,7 @@ TEST(Backtest, ManyCountsAreNotAllSplit) {
 // Nothing in the smaller runs tells that load balance falls.
 TEST(Backtest, JumpsAreMissed) {
   const FactorTable table = Table("cores,loadBalance\n2,0.9\n4,0.9\n8,0.9\n16,0.9\n32,0.1\n");
-  const BacktestResult result = Backtest(table, Library(), Fixed("constant"));
+  const BacktestResult result = Backtest(table, test::AllModels(), Fixed("constant"));
   const BacktestRow& jump = result.rows.back();
   EXPECT_NEAR(jump.predicted.value, 0.9, 1e-4);
   EXPECT_NEAR(*RelativeErrorOf(jump), 8, 0.01);
@@ -137,10 +127,10 @@ TEST(Backtest, WhatIsHiddenDoesNotMatter) {
   const FactorTable one = Table(small + "16,0.79,0.88,1\n"), other = Table(small + "16,0.3,0.2,0.5\n");
   FactorTable far = one;  // the reference is hidden as well
   far.reference = 16;
-  const std::vector<BacktestRow> rows = Backtest(one, Library(), Options()).rows;
+  const std::vector<BacktestRow> rows = Backtest(one, test::AllModels(), Options()).rows;
   EXPECT_EQ(rows.size(), 5u);  // three factors, parallel and global efficiency
   for (const FactorTable& table : {other, far}) {
-    const std::vector<BacktestRow> again = Backtest(table, Library(), Options()).rows;
+    const std::vector<BacktestRow> again = Backtest(table, test::AllModels(), Options()).rows;
     ASSERT_EQ(again.size(), rows.size());
     for (std::size_t i = 0; i < rows.size(); ++i) {
       EXPECT_EQ(again[i].factor, rows[i].factor);
@@ -150,8 +140,8 @@ TEST(Backtest, WhatIsHiddenDoesNotMatter) {
 }
 
 TEST(Backtest, EveryRepeatIsARow) {
-  const BacktestResult result =
-      Backtest(Table("cores,loadBalance\n2,0.9\n4,0.8\n8,0.7\n16,0.61\n16,0.59\n16,0.6\n"), Library(), Options());
+  const BacktestResult result = Backtest(Table("cores,loadBalance\n2,0.9\n4,0.8\n8,0.7\n16,0.61\n16,0.59\n16,0.6\n"),
+                                         test::AllModels(), Options());
   ASSERT_EQ(result.rows.size(), 3u);
   EXPECT_EQ(result.rows[0].measured, 0.61);
   EXPECT_EQ(result.rows[1].measured, 0.59);
@@ -164,7 +154,7 @@ TEST(Backtest, EveryRepeatIsARow) {
 TEST(Backtest, SplitsThatGiveNothingAreCounted) {
   const FactorTable table =
       Table("series,phase,cores,loadBalance\na,,2,0.9\na,,4,0.9\na,,8,0.9\na,,16,0.9\nb,p,8,0.9\nb,p,128,0.9\n");
-  const BacktestResult result = Backtest(table, Library(), Options({10, 2, 8, 16, 8}));
+  const BacktestResult result = Backtest(table, test::AllModels(), Options({10, 2, 8, 16, 8}));
   EXPECT_THAT(result.rows, testing::SizeIs(1));
   EXPECT_EQ(result.rows[0].train_max, 8);
   EXPECT_EQ(result.skipped.tried, 8u);
@@ -180,26 +170,27 @@ TEST(Backtest, SplitsThatGiveNothingAreCounted) {
 
 // Trained up to 9 cores, the largest of them is 8.
 TEST(Backtest, RatiosAreToTheLargestRunTrainedOn) {
-  const BacktestResult result = Backtest(LawfulTable(), Library(), Options({9}));
+  const BacktestResult result = Backtest(LawfulTable(), test::AllModels(), Options({9}));
   EXPECT_EQ(result.rows[0].train_max, 9);
   EXPECT_EQ(result.rows[0].predicted.ratio, 2);
 }
 
 TEST(Backtest, ByDefaultFourCoreCountsAreNeeded) {
   const FactorTable table = Table("cores,loadBalance\n2,0.9\n4,0.9\n8,0.9\n");
-  const BacktestResult result = Backtest(table, Library(), Options());
+  const BacktestResult result = Backtest(table, test::AllModels(), Options());
   EXPECT_THAT(result.rows, IsEmpty());
   EXPECT_EQ(result.skipped.too_few, 1u);
   EXPECT_THAT(DescribeGaps(result).front(), HasSubstr("(first: a series)"));
-  EXPECT_THAT(Backtest(table, Library(), Options({4})).rows, testing::SizeIs(1));  // when asked for, two are enough
+  EXPECT_THAT(Backtest(table, test::AllModels(), Options({4})).rows,
+              testing::SizeIs(1));  // when asked for, two are enough
 }
 
 TEST(Backtest, OnlyTheLargestSplitsForReports) {
   std::string csv = "cores,loadBalance\n";
   for (int p = 2; p <= 512; p *= 2) csv += std::to_string(p) + ",0.9\n";
   const FactorTable table = Table(csv);
-  EXPECT_EQ(Backtest(table, Library(), Options()).rows.size(), 21u);  // 6 + 5 + 4 + 3 + 2 + 1
-  const std::vector<BacktestRow> few = BacktestForReport(table, Library(), {DefaultModelSettings(), {}, {}});
+  EXPECT_EQ(Backtest(table, test::AllModels(), Options()).rows.size(), 21u);  // 6 + 5 + 4 + 3 + 2 + 1
+  const std::vector<BacktestRow> few = BacktestForReport(table, test::AllModels(), {DefaultModelSettings(), {}, {}});
   ASSERT_EQ(few.size(), 6u);
   EXPECT_EQ(few.front().train_max, 64);
   EXPECT_EQ(few.back().train_max, 256);
@@ -207,8 +198,9 @@ TEST(Backtest, OnlyTheLargestSplitsForReports) {
 
 // Transfer is known at one of the smaller runs only and load balance not at the largest.
 TEST(Backtest, GapsAreCounted) {
-  const BacktestResult result = Backtest(
-      Table("cores,loadBalance,transferEfficiency\n2,0.9,0.9\n4,0.9,\n8,0.9,\n16,,0.9\n"), Library(), Options());
+  const BacktestResult result =
+      Backtest(Table("cores,loadBalance,transferEfficiency\n2,0.9,0.9\n4,0.9,\n8,0.9,\n16,,0.9\n"), test::AllModels(),
+               Options());
   EXPECT_THAT(result.rows, IsEmpty());
   EXPECT_EQ(result.not_measured, 1u);
   EXPECT_EQ(result.not_predicted, 1u);
@@ -220,11 +212,11 @@ TEST(Backtest, GapsAreCounted) {
 TEST(Backtest, ModelsAskedForInVainAreSaid) {
   BacktestOptions options = Options();
   options.projection.models.by_factor[Factor::kParallelEfficiency] = {{{"constant", {}}}, "test"};
-  const BacktestResult result = Backtest(LawfulTable(), Library(), options);
+  const BacktestResult result = Backtest(LawfulTable(), test::AllModels(), options);
   ASSERT_EQ(result.findings.size(), 1u);
   EXPECT_EQ(result.findings[0].id, "modelNotUsed");
   options.projection.models.by_factor = {{Factor::kLoadBalance, {{{"none", {}}}, "test"}}};
-  EXPECT_THROW(Backtest(LawfulTable(), Library(), options), Error);
+  EXPECT_THROW(Backtest(LawfulTable(), test::AllModels(), options), Error);
 }
 
 TEST(Backtest, SameAtAnyThreadCount) {
@@ -236,7 +228,7 @@ TEST(Backtest, SameAtAnyThreadCount) {
   std::vector<std::string> texts;
   for (const std::size_t threads : {1u, 4u}) {
     const tbb::global_control control(tbb::global_control::max_allowed_parallelism, threads);
-    texts.push_back(WriteBacktestCsv(Backtest(table, Library(), Options()).rows));
+    texts.push_back(WriteBacktestCsv(Backtest(table, test::AllModels(), Options()).rows));
   }
   EXPECT_EQ(texts[0], texts[1]);
 }
@@ -322,7 +314,7 @@ TEST(BacktestFiles, Csv) {
 }
 
 TEST(BacktestFiles, JsonIsReadBack) {
-  std::vector<BacktestRow> rows = Backtest(LawfulTable(), Library(), Options()).rows;
+  std::vector<BacktestRow> rows = Backtest(LawfulTable(), test::AllModels(), Options()).rows;
   rows[0].repeat = 3;
   rows[1].predicted.interval95.reset();
   EXPECT_EQ(FromJson<std::vector<BacktestRow>>(JsonOf(rows), "f"), rows);

@@ -14,6 +14,7 @@
 #include "projection/projection.h"
 #include "results/projection_files.h"
 #include "results/fields.h"
+#include "support/models.h"
 #include "support/traces.h"
 #include "support/repeats.h"
 
@@ -23,20 +24,9 @@ namespace {
 using testing::HasSubstr;
 using Kind = CountBound::Kind;
 
-const ModelLibrary& Library() {
-  static const ModelLibrary library = [] {
-    ModelLibrary models;
-    for (const auto& entry : std::filesystem::directory_iterator(test::SourceFolder() + "/fits")) {
-      models.Add(ParseModel(ReadFile(entry.path()), entry.path().string()));
-    }
-    return models;
-  }();
-  return library;
-}
-
 std::vector<PhaseProjection> ProjectTable(FactorTable table) {
   CompleteTable(table);
-  return Project(table, Library(), {DefaultModelSettings(), {}, {}});
+  return Project(table, test::AllModels(), {DefaultModelSettings(), {}, {}});
 }
 
 TEST(AnswersOfTables, OnePointHasNone) {
@@ -158,7 +148,7 @@ TEST(AnswersOfTables, SampleRuns) {
     for (const FactorRow& row : table.rows) options.targets.push_back(static_cast<double>(row.cores));
     options.targets.push_back(4096);
     std::size_t with_times = 0;
-    for (const PhaseProjection& phase : Project(table, Library(), options)) {
+    for (const PhaseProjection& phase : Project(table, test::AllModels(), options)) {
       if (!phase.key_results) continue;
       CheckAnswers(phase);
       if (!phase.key_results->time) continue;

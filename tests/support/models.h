@@ -14,12 +14,15 @@ inline ScalingModel LoadModel(const std::string& id) {
   return ParseModel(ReadFile(file), file);
 }
 
-inline ModelLibrary AllModels() {
-  ModelLibrary models;
-  for (const auto& entry : std::filesystem::directory_iterator(SourceFolder() + "/fits")) {
-    models.Add(ParseModel(ReadFile(entry.path()), entry.path().string()));
-  }
-  return models;
+inline const ModelLibrary& AllModels() {
+  static const ModelLibrary library = [] {
+    ModelLibrary models;
+    for (const auto& entry : std::filesystem::directory_iterator(SourceFolder() + "/fits")) {
+      models.Add(ParseModel(ReadFile(entry.path()), entry.path().string()));
+    }
+    return models;
+  }();
+  return library;
 }
 
 }  // namespace farscale::test
