@@ -1,4 +1,4 @@
-# A room is one folder of src/: one static library and one test program.
+# A room is one folder of src/: one library and one test program.
 #
 #   farscale_room(NAME SOURCES a.cc b.cc TESTS a_test.cc TEST_PARTS 4 USES base trace LIBRARIES fmt::fmt)
 #
@@ -26,17 +26,28 @@ function(farscale_compile_together)
 endfunction()
 
 # What is checked is the rooms, so that tests are compiled as fast as can be: without optimisation, without checks of
-# every assertion, and with the large headers that all of them read compiled once.
-function(farscale_test_options name)
-  target_compile_options(${name} PRIVATE -O0)
-  if(FARSCALE_SANITIZE)
-    target_compile_options(${name} PRIVATE -fno-sanitize=undefined)
-  endif()
-endfunction()
+# every assertion, and with the large headers that all of them read compiled once. Under AddressSanitizer every room is
+# a shared library that calls its own copies of inline functions; with one library of all, the linker could take the
+# copies of the tests, which are compiled without checks.
+set(FARSCALE_ROOM_KIND STATIC)
+add_library(farscale_test_options INTERFACE)
+target_compile_options(farscale_test_options INTERFACE -O0)
+if(FARSCALE_SANITIZE)
+  target_compile_definitions(farscale_test_options INTERFACE FARSCALE_SANITIZED)
+endif()
+if(FARSCALE_SANITIZE MATCHES "address" AND NOT FARSCALE_FUZZ)
+  set(FARSCALE_ROOM_KIND SHARED)
+  target_link_options(farscale_options INTERFACE -Wl,-Bsymbolic-functions)
+  target_compile_options(farscale_test_options INTERFACE -fno-sanitize=all)
+elseif(FARSCALE_SANITIZE)
+  target_compile_options(farscale_test_options INTERFACE -fno-sanitize=undefined)
+endif()
+
 # The tests of NAME, whose executable is NAME_test. PARTS: how many processes share them, where they take long.
 function(farscale_test_program name)
   farscale_program(${name}_test)
-  farscale_test_options(${name}_test)
+  # Last: of two options that contradict each other, the compiler follows the later one.
+  target_link_libraries(${name}_test PRIVATE farscale_options TBB::tbb farscale_test_options)
   if(FARSCALE_UNITY)
     target_precompile_headers(${name}_test REUSE_FROM farscale_test_headers)
   endif()
@@ -63,13 +74,13 @@ function(farscale_room name)
   cmake_parse_arguments(ROOM "" "TEST_PARTS" "SOURCES;TESTS;USES;TEST_USES;LIBRARIES" ${ARGN})
   list(TRANSFORM ROOM_USES PREPEND farscale_)
   list(TRANSFORM ROOM_TEST_USES PREPEND farscale_)
-  add_library(farscale_${name} STATIC ${ROOM_SOURCES})
+  add_library(farscale_${name} ${FARSCALE_ROOM_KIND} ${ROOM_SOURCES})
   target_include_directories(farscale_${name} PUBLIC ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(farscale_${name} PUBLIC ${ROOM_USES} PRIVATE farscale_options ${ROOM_LIBRARIES})
   farscale_compile_together(farscale_${name})
   if(ROOM_TESTS AND (FARSCALE_TESTS OR (FARSCALE_LONG_TESTS AND ROOM_TEST_PARTS)))
     add_executable(${name}_test ${ROOM_TESTS})
-    target_link_libraries(${name}_test PRIVATE farscale_${name} ${ROOM_TEST_USES} farscale_test_support farscale_options
+    target_link_libraries(${name}_test PRIVATE farscale_${name} ${ROOM_TEST_USES} farscale_test_support
                           GTest::gmock GTest::gtest_main)
     farscale_test_program(${name} ${ROOM_TEST_PARTS})
   endif()
@@ -78,8 +89,7 @@ if(FARSCALE_TESTS OR FARSCALE_LONG_TESTS)
   if(FARSCALE_UNITY)
     file(WRITE ${PROJECT_BINARY_DIR}/test_headers.cc "")
     add_library(farscale_test_headers OBJECT ${PROJECT_BINARY_DIR}/test_headers.cc)
-    target_link_libraries(farscale_test_headers PRIVATE farscale_options GTest::gmock)
-    farscale_test_options(farscale_test_headers)
+    target_link_libraries(farscale_test_headers PRIVATE GTest::gmock farscale_options TBB::tbb farscale_test_options)
     target_precompile_headers(farscale_test_headers PRIVATE <gmock/gmock.h> <gtest/gtest.h> <algorithm> <cmath> <filesystem>
                               <fstream> <functional> <map> <numeric> <optional> <random> <sstream> <string> <vector>)
   endif()
