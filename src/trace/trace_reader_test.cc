@@ -28,7 +28,7 @@ TEST(TraceReader, AnchorOfAnyName) {
 
 // What is read does not depend on the number of threads.
 TEST(TraceReader, SameAtAnyThreadCount) {
-  for (const std::string& path : test::AllTraces()) {
+  for (const std::string& path : test::TracesToTry()) {
     std::vector<std::uint64_t> sizes;
     for (const std::size_t threads : {1u, 3u}) {
       const tbb::global_control control(tbb::global_control::max_allowed_parallelism, threads);
