@@ -35,6 +35,8 @@ struct LinkCalibration {
   double relative_spread = 0;      // the same as share of the fitted times
   double clock_difference = 0;     // seconds: the largest between two ranks that was taken out
   bool found_eager_limit = false;  // else that of the rules, which nothing contradicts
+  std::uint64_t late_posts = 0;    // eager messages that could have been there when their receive was posted
+  std::uint64_t late_starts = 0;   // of these, how many took their time only then
 };
 
 struct Calibration {

@@ -100,6 +100,24 @@ TEST(Calibration, LatencyAndBandwidth) {
 }
 
 // Every sending call takes 300 ticks before its message leaves: overhead 0.3 us, and the rest of the time is latency.
+// Receives that are posted 5000 ticks after the send are over at once where messages move by themselves, and after the
+// whole time of the message where they wait for their receive.
+TEST(Calibration, MessagesThatMoveOnceTheirReceiveIsPosted) {
+  for (const bool starts_at_receive : {false, true}) {
+    std::vector<Message> messages = PingPong({100, 1000, 10000});
+    for (int i = 0; i < 20; ++i) {
+      messages.push_back({0, 1, 1000, 5000 + (starts_at_receive ? Expected(1000) : 10), -5000});
+    }
+    const Calibration calibration = CalibrateTrace(MakeTrace(messages, {0, 1}));
+    EXPECT_EQ(calibration.network.remote.starts_at_receive, starts_at_receive);
+    EXPECT_EQ(calibration.remote->late_posts, 20u);
+  }
+  // Nine say too little.
+  std::vector<Message> messages = PingPong({100, 1000, 10000});
+  for (int i = 0; i < 9; ++i) messages.push_back({0, 1, 1000, 5000 + Expected(1000), -5000});
+  EXPECT_FALSE(CalibrateTrace(MakeTrace(messages, {0, 1})).network.remote.starts_at_receive);
+}
+
 TEST(Calibration, OverheadOfCalls) {
   std::vector<Message> messages = PingPong({100, 2000});
   for (Message& message : messages) {

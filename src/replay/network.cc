@@ -65,6 +65,10 @@ Link ParseLink(const ConfigTable& root, const std::string& key, const Link& stan
     if (*limit < 0) table->Fail("eager_limit", "'eager_limit' must not be negative");
     link.eager_limit = static_cast<std::uint64_t>(*limit);
   }
+  if (const auto starts = table->String("starts")) {
+    if (*starts != "send" && *starts != "receive") table->Fail("starts", "'starts' must be \"send\" or \"receive\"");
+    link.starts_at_receive = *starts == "receive";
+  }
   table->RefuseUnknownKeys();
   return link;
 }
@@ -186,7 +190,11 @@ std::string LinkToml(const Link& link, const Link& standard) {
   text += BoundToml(kLatencyBound, link.latency_at_most, 1e-6);
   text += BoundToml(kBandwidthBound, link.bandwidth_at_least, 1e6);
   text += BoundToml(kOverheadBound, link.overhead_at_most, 1e-6);
-  return text + fmt::format("eager_limit = {}\n", link.eager_limit);
+  text += fmt::format("eager_limit = {}\n", link.eager_limit);
+  if (link.starts_at_receive != standard.starts_at_receive) {
+    text += fmt::format("starts = \"{}\"\n", link.starts_at_receive ? "receive" : "send");
+  }
+  return text;
 }
 
 template <typename Value>

@@ -18,6 +18,8 @@ struct Link {
   double bandwidth = std::numeric_limits<double>::infinity();  // bytes a second
   double overhead = 0;                                         // seconds of the processor's time for every call
   std::uint64_t eager_limit = 32768;                           // messages of this many bytes and more rendezvous
+  // An eager message starts when its receive is posted, too; its sender still does not wait.
+  bool starts_at_receive = false;
   // Of values that are not known: all that is. What is above is then assumed. An infinite latency or overhead and a
   // bandwidth of 0 are no bounds at all.
   std::optional<double> latency_at_most{}, bandwidth_at_least{}, overhead_at_most{};

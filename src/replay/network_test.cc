@@ -60,6 +60,29 @@ TEST(Network, EagerMessageInTime) {
   EXPECT_THAT(Ends("r0: Send>1#a*30 0-1\nr1: comp 0-20 | Recv<0#a*30 20-21", TestNetwork()), ElementsAre(0, 20));
 }
 
+// The same where messages move only once their receive is posted: there at 20 + 2 + 3. The sender does not wait.
+TEST(Network, EagerMessageThatStartsAtItsReceive) {
+  Network network = TestNetwork();
+  network.local.starts_at_receive = network.remote.starts_at_receive = true;
+  EXPECT_THAT(Ends("r0: Send>1#a*30 0-1\nr1: comp 0-20 | Recv<0#a*30 20-21", network), ElementsAre(0, 25));
+  // Posted before it is sent, it starts when it is sent.
+  EXPECT_THAT(Ends("r0: comp 0-4 | Send>1#a*30 4-5 | comp 5-6\n"
+                   "r1: comp 0-1 | Recv<0#a*30 1-5 | comp 5-7",
+                   network),
+              ElementsAre(5, 11));
+}
+
+TEST(Network, FilesSayWhenMessagesStart) {
+  const std::string text = "[remote]\nlatency_us = 1\nstarts = \"receive\"\n[local]\nstarts = \"send\"\n";
+  const Network network = ParseNetwork(text, "n.toml", "n");
+  EXPECT_TRUE(network.remote.starts_at_receive);
+  EXPECT_FALSE(network.local.starts_at_receive);
+  EXPECT_EQ(ParseNetwork(WriteNetworkToml(network), "n.toml", "n").remote, network.remote);
+  EXPECT_EQ(ParseNetwork(WriteNetworkToml(network), "n.toml", "n").local, network.local);
+  EXPECT_THAT(test::MessageOf([] { ParseNetwork("[remote]\nstarts = \"now\"\n", "n.toml", "n"); }),
+              testing::HasSubstr("'starts' must be \"send\" or \"receive\""));
+}
+
 // 100 bytes rendezvous: both posted at max(4, 6), there at 6 + 2 + 10 = 18; the sender is free then too.
 TEST(Network, RendezvousStartsWhenBothSidesArePosted) {
   const std::string program =

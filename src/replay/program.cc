@@ -44,7 +44,8 @@ struct RankView {
 struct Sending {
   bool is_remote = false;
   bool rendezvous = false;
-  bool any_size = false;  // whatever the limit
+  bool any_size = false;           // whatever the limit
+  bool starts_at_receive = false;  // and when it is sent, whichever is later
 };
 
 Sending SendingOf(const RankView& view, MpiCall call, const RankTimeline::Record& record) {
@@ -55,7 +56,7 @@ Sending SendingOf(const RankView& view, MpiCall call, const RankTimeline::Record
   }
   const bool is_remote = view.NodeOf(view.timeline.endpoints()[record.target].peer) != view.Node();
   const Link& link = is_remote ? view.network->remote : view.network->local;
-  return {is_remote, view.rules.IsRendezvous(call, record.bytes, link.eager_limit)};
+  return {is_remote, view.rules.IsRendezvous(call, record.bytes, link.eager_limit), false, link.starts_at_receive};
 }
 
 std::uint8_t SenderFlags(const RankView& view, std::size_t call, std::size_t record, bool completes) {
@@ -63,7 +64,7 @@ std::uint8_t SenderFlags(const RankView& view, std::size_t call, std::size_t rec
   if (view.network == nullptr && !may_wait) return kSent;
   const Sending sending = SendingOf(view, view.CallKind(call), view.timeline.record(record));
   std::uint8_t flags = kSent;
-  if (sending.rendezvous) flags |= kRendezvous;
+  if (sending.rendezvous || sending.starts_at_receive) flags |= kRendezvous;
   if (sending.rendezvous && may_wait) flags |= kSenderWaits;
   if (sending.is_remote) flags |= kRemote;
   if (sending.any_size) flags |= kAnySize;

@@ -115,7 +115,13 @@ class RankObserver {
     if (receives_.size() != 1 || !Blocks(call)) return;
     const std::uint32_t message = receives_.front();
     const MessageEnds::Sent& sent = ends_.sent[message];
-    if (sent.rank == rank_ || timeline_.enter(call) > sent.tick) return;
+    if (sent.rank == rank_) return;
+    const Tick posted = ends_.posted[message].tick;
+    if (sends_.empty() && posted > sent.tick) {
+      LinkOf(message).late_posts.push_back(
+          {sent.bytes, posted - sent.tick, timeline_.enter(call) - posted, timeline_.leave(call) - posted});
+    }
+    if (timeline_.enter(call) > sent.tick) return;
     for (const std::uint32_t other : sends_) {
       if (!IsDoneBefore(other, message)) return;
     }
@@ -186,6 +192,7 @@ void Append(LinkObservations& all, const LinkObservations& some) {
   all.transfers.insert(all.transfers.end(), some.transfers.begin(), some.transfers.end());
   all.posts.insert(all.posts.end(), some.posts.begin(), some.posts.end());
   all.late.insert(all.late.end(), some.late.begin(), some.late.end());
+  all.late_posts.insert(all.late_posts.end(), some.late_posts.begin(), some.late_posts.end());
 }
 
 }  // namespace

@@ -29,11 +29,20 @@ struct LateReceive {
   bool sender_waited = false;  // until then; else it was gone before
 };
 
+// A message whose receive was posted after it had been sent, and its receiver in a call that waits for it alone.
+struct LatePost {
+  std::uint64_t bytes = 0;
+  Tick late = 0;     // from entering the sending call to entering the one that posted the receive
+  Tick entered = 0;  // from there to entering the call that waits
+  Tick left = 0;     // from there to leaving it
+};
+
 struct LinkObservations {
   std::uint64_t messages = 0;  // matched, between different ranks
   std::vector<TransferTime> transfers;
   std::vector<Tick> posts;  // durations of calls that only post one message: receives of any size, small eager sends
   std::vector<LateReceive> late;
+  std::vector<LatePost> late_posts;
 };
 
 struct Observations {
