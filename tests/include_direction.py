@@ -10,7 +10,7 @@ import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-ROOMS = ["base", "stats", "trace", "phases", "replay", "factors", "imbalance", "balance", "models", "projection", "results",
+ROOMS = ["base", "stats", "trace", "phases", "replay", "factors", "growth", "imbalance", "balance", "models", "projection", "results",
          "planning", "plot", "pages", "report", "gate", "study", "cli"]
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 # Which room alone may know a library, by a part of the include.

@@ -58,6 +58,7 @@ void AddImbalanceCommand(CommandLine& line);
 void AddBalanceCommand(CommandLine& line);
 void AddPredictCommand(CommandLine& line);
 void AddBacktestCommand(CommandLine& line);
+void AddGrowCommand(CommandLine& line);
 void AddCalibrateCommand(CommandLine& line);
 void AddWhatIfCommand(CommandLine& line);
 void AddCutCommand(CommandLine& line);

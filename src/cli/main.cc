@@ -77,10 +77,11 @@ int Main(int argc, char** argv) {
   std::function<int()> action;
   CommandLine line{app, common, action};
   for (const auto add :
-       {AddRunCommand,     AddInspectCommand, AddPhasesCommand,   AddFactorsCommand,    AddImbalanceCommand,
-        AddBalanceCommand, AddPredictCommand, AddBacktestCommand, AddCalibrateCommand,  AddWhatIfCommand,
-        AddCutCommand,     AddCompareCommand, AddReportCommand,   AddGateCommand,       AddHistoryCommand,
-        AddMeasureCommand, AddTraceCommand,   AddWatchCommand,    AddCompletionCommand, AddSchemaCommand}) {
+       {AddRunCommand,     AddInspectCommand, AddPhasesCommand,   AddFactorsCommand, AddImbalanceCommand,
+        AddBalanceCommand, AddPredictCommand, AddBacktestCommand, AddGrowCommand,    AddCalibrateCommand,
+        AddWhatIfCommand,  AddCutCommand,     AddCompareCommand,  AddReportCommand,  AddGateCommand,
+        AddHistoryCommand, AddMeasureCommand, AddTraceCommand,    AddWatchCommand,   AddCompletionCommand,
+        AddSchemaCommand}) {
     add(line);
   }
   AddFooters(app);

@@ -1,0 +1,125 @@
+// Which calls a rank makes in a phase, and with whom, as rules that hold at every number of ranks [docs/growth.md].
+//
+// Ranks at equal places of their grids (first, second, in the middle, ... of a dimension) form a class. All ranks of a
+// class, in all runs, make the same calls in the same order; for every partner, communicator and tag there is a rule
+// that gives the observed one for each of them.
+#pragma once
+
+#include <array>
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "growth/peer_rule.h"
+#include "growth/rank_grid.h"
+#include "growth/run_calls.h"
+
+namespace farscale {
+
+// How ranks are told apart: by the distance from either end of every dimension, counted up to `reach`, and by the
+// extents of the grid, counted up to `small_extents`.
+struct ClassScheme {
+  GridVector reach{};  // 0: all alike
+  std::int32_t small_extents = 1;
+  bool has_stages = false;  // calls may be repeated as often as the grid says
+
+  friend bool operator==(const ClassScheme&, const ClassScheme&) = default;
+};
+using RankClass = std::array<std::int16_t, 3 * kMostDimensions>;
+RankClass ClassOf(const ClassScheme& scheme, const RankGrid& grid, std::int64_t rank);
+
+struct TagRule {
+  enum class Kind : std::uint8_t { kConstant, kRank, kPeer, kStage, kStageFromLast };  // to which `plus` is added
+  Kind kind = Kind::kConstant;
+  std::int64_t plus = 0;
+
+  friend bool operator==(const TagRule&, const TagRule&) = default;
+};
+
+std::int64_t TagBase(const TagRule& rule, std::int64_t rank, std::int64_t peer, const Stage& stage);
+
+// Ranks that agree in all coordinates but those of the dimensions in `varying`; all ranks when it has all dimensions.
+struct GroupRule {
+  std::uint8_t varying = 0;
+  std::uint8_t copy = 0;  // which of several communicators with these members
+
+  friend bool operator==(const GroupRule&, const GroupRule&) = default;
+};
+
+// How many operations of its class are posted between an operation and its completion.
+struct BackRule {
+  bool counts_down = false;  // one less in every stage, `plus` in the last
+  std::int64_t plus = 0;
+
+  std::int64_t Back(const Stage& stage) const { return plus + (counts_down ? stage.count - 1 - stage.index : 0); }
+  friend bool operator==(const BackRule&, const BackRule&) = default;
+};
+
+struct PartRule {
+  RecordKind kind = RecordKind::kSend;
+  CollectiveKind collective = CollectiveKind::kBarrier;
+  std::vector<BackRule> backs = {};    // of completions, likewise
+  std::vector<PeerRule> peers = {};    // that give the observed partner on all ranks of the class, the plainest first
+  std::vector<TagRule> tags = {};      // likewise
+  std::vector<GroupRule> groups = {};  // likewise
+  bool is_contradicted = false;        // there was such a rule for some of the ranks only
+};
+
+struct CallRule {
+  std::uint32_t function = 0;
+  bool completes_all = false;  // all that is pending
+  std::vector<PartRule> parts = {};
+};
+
+// How often calls are repeated.
+struct CountRule {
+  enum class Kind : std::uint8_t { kConstant, kExtent, kLogarithm };  // of a dimension, or of the number of ranks
+  Kind kind = Kind::kConstant;
+  std::int8_t dimension = -1;  // -1: all ranks
+  std::int32_t plus = 1;       // times: of kConstant alone, to be added: of kExtent
+
+  std::int32_t Count(const RankGrid& grid) const;
+  std::string Text() const;
+  friend bool operator==(const CountRule&, const CountRule&) = default;
+};
+
+// Calls that are made once, or once a stage.
+struct CallBlock {
+  std::vector<CallRule> calls = {};
+  std::vector<CountRule> counts = {};  // that hold on all ranks of the class, the plainest first; none: once
+
+  std::int32_t Count(const RankGrid& grid) const { return counts.empty() ? 1 : counts.front().Count(grid); }
+};
+
+struct ClassRules {
+  std::vector<std::vector<CallBlock>> kinds;                 // of iterations
+  std::vector<std::pair<std::size_t, std::int64_t>> donors;  // run and rank whose calls are these
+  std::uint64_t messages = 0;                                // as in CallRules
+  std::uint64_t explained = 0;
+
+  // How far the rules were put to the test: on another run, or on the other ranks of one run. In [0, 1].
+  double Confirmed() const;
+};
+
+struct CallRules {
+  ClassScheme scheme;
+  std::vector<RankGrid> grids;  // one a run
+  std::map<RankClass, ClassRules> classes;
+  std::uint64_t messages = 0;  // of all runs, one-sided ends counted each; and posts of collectives
+  std::uint64_t explained = 0;
+
+  // Share of the messages that rules explain which hold for more than the rank that they were read from.
+  double Confirmed() const;
+  double Share() const { return messages > 0 ? static_cast<double>(explained) / static_cast<double>(messages) : 1; }
+};
+
+// Rules under a layout of every run. `iterations`: how many of each kind and run, at most, are read.
+CallRules FitCallRules(const std::vector<RunCalls>& runs, const std::vector<RankGrid>& grids, const ClassScheme& scheme,
+                       std::size_t iterations);
+
+// The layouts and classes that explain most.
+CallRules FindCallRules(const std::vector<RunCalls>& runs);
+
+}  // namespace farscale

@@ -1,0 +1,297 @@
+#include "growth/grown_trace.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <deque>
+#include <map>
+#include <optional>
+
+#include "base/error.h"
+#include "base/parallel.h"
+#include "base/random.h"
+#include "trace/trace_builder.h"
+
+namespace farscale {
+namespace {
+
+// Communicators of a grown run: one for every group of ranks that agree in all but some dimensions.
+class GroupCommunicators {
+ public:
+  GroupCommunicators(const RankGrid& grid, const CallRules& rules, TraceBuilder& builder) : grid_(grid) {
+    for (const auto& [key, of_class] : rules.classes) {
+      for (const auto& kind : of_class.kinds) {
+        for (const CallBlock& block : kind) {
+          for (const CallRule& call : block.calls) {
+            for (const PartRule& part : call.parts) {
+              if (!part.groups.empty()) Add(part.groups.front(), builder);
+            }
+          }
+        }
+      }
+    }
+  }
+
+  std::uint32_t Of(const GroupRule& rule, std::int64_t rank) const {
+    const std::vector<std::uint32_t>& all = numbers_.at({rule.varying, rule.copy});
+    return all[static_cast<std::size_t>(GroupOf(rule.varying, rank))];
+  }
+  // Place of a rank among those of its group.
+  std::uint32_t Place(const GroupRule& rule, std::int64_t rank) const {
+    const GridVector at = grid_.CoordinatesOf(rank);
+    std::uint32_t place = 0;
+    for (std::size_t d = kMostDimensions; d-- > 0;) {
+      if ((rule.varying >> d & 1) != 0)
+        place = place * static_cast<std::uint32_t>(grid_.extents[d]) + static_cast<std::uint32_t>(at[d]);
+    }
+    return place;
+  }
+
+ private:
+  std::int64_t GroupOf(std::uint8_t varying, std::int64_t rank) const {
+    const GridVector at = grid_.CoordinatesOf(rank);
+    std::int64_t group = 0;
+    for (std::size_t d = kMostDimensions; d-- > 0;) {
+      if ((varying >> d & 1) == 0) group = group * grid_.extents[d] + at[d];
+    }
+    return group;
+  }
+
+  void Add(const GroupRule& rule, TraceBuilder& builder) {
+    const auto [found, is_new] = numbers_.try_emplace({rule.varying, rule.copy});
+    if (!is_new) return;
+    std::int64_t groups = 1;
+    for (std::size_t d = 0; d < kMostDimensions; ++d) {
+      if ((rule.varying >> d & 1) == 0) groups *= grid_.extents[d];
+    }
+    std::vector<Communicator> communicators(static_cast<std::size_t>(groups));
+    for (std::int64_t rank = 0; rank < grid_.size(); ++rank) {
+      communicators[static_cast<std::size_t>(GroupOf(rule.varying, rank))].members.push_back(
+          static_cast<std::int32_t>(rank));
+    }
+    for (std::size_t i = 0; i < communicators.size(); ++i) {
+      communicators[i].name = groups == 1 ? "all" : fmt::format("group {}", i);
+      found->second.push_back(builder.AddCommunicator(std::move(communicators[i])));
+    }
+  }
+
+  const RankGrid& grid_;
+  std::map<std::pair<std::uint8_t, std::uint8_t>, std::vector<std::uint32_t>> numbers_;
+};
+
+// Operations of a rank that are posted, by class, so that completions find theirs.
+struct PostedOperation {
+  std::uint64_t request = 0;
+  std::uint32_t peer = 0, communicator = 0, tag = 0;
+  std::uint64_t bytes = 0, received = 0;
+  CollectiveKind collective = CollectiveKind::kBarrier;
+  std::optional<std::uint32_t> root;
+  bool is_pending = false;
+};
+
+class RankGrower {
+ public:
+  RankGrower(const GrowthModel& model, const RankGrid& grid, const GroupCommunicators& groups, const Trace& definitions,
+             std::int64_t rank)
+      : model_(model),
+        grid_(grid),
+        groups_(groups),
+        rank_(rank),
+        builder_(definitions, static_cast<std::int32_t>(rank)) {}
+
+  RankBuilder& builder() { return builder_; }
+
+  void Grow(const RankClass& of_class, const ClassRules& rules, std::uint32_t region,
+            const std::vector<std::uint32_t>& functions, std::uint64_t seed) {
+    Random random(SeedFor(seed, fmt::format("rank {}", rank_)));
+    const auto [run, donor] = Donor(rules, random);
+    const RunCalls& of_run = model_.runs[run];
+    const RankCalls& calls = of_run.of_ranks[static_cast<std::size_t>(donor)];
+    const bool is_largest = run + 1 == model_.runs.size();
+    const std::vector<std::size_t>& kinds = model_.runs.back().kinds;
+    const double scale = model_.load.LawOf(of_class).Ratio(grid_, model_.rules.grids[run]) *
+                         (is_largest ? model_.load.DrawPersistent(static_cast<std::size_t>(donor), random) : 1);
+    for (std::size_t i = 0; i < kinds.size(); ++i) {
+      const std::size_t from =
+          is_largest && model_.load.noise > 0 ? AnyOfKind(kinds, kinds[i], random) : IterationLike(of_run, kinds[i], i);
+      // What all ranks have in common in an iteration stays in its place.
+      const double ratio = scale * (is_largest ? std::exp(model_.load.common[i] - model_.load.common[from]) : 1);
+      builder_.Enter(tick_, region);
+      for (const PlannedCall& call : PlanCalls(rules.kinds[kinds[i]], kinds[i], grid_, model_.rules.grids[run])) {
+        const std::uint32_t index = calls.FirstCall(from) + call.model;
+        tick_ += std::llround(static_cast<double>(calls.calls[index].compute) * ratio);
+        builder_.Enter(tick_, functions[call.rule->function]);
+        const double size = model_.laws.BytesAt(call.key).Ratio(grid_, model_.rules.grids[run]);
+        MakeCall(call, calls.PartsOf(index), size);
+        builder_.Leave(tick_, functions[call.rule->function]);
+      }
+      tick_ += std::llround(static_cast<double>(calls.compute_after[from]) * ratio);
+      builder_.Leave(tick_, region);
+    }
+  }
+
+ private:
+  // A rank of the largest run that has some of the class.
+  std::pair<std::size_t, std::int64_t> Donor(const ClassRules& rules, Random& random) const {
+    std::size_t run = 0;
+    for (const auto& donor : rules.donors) run = std::max(run, donor.first);
+    std::vector<std::int64_t> ranks;
+    for (const auto& donor : rules.donors) {
+      if (donor.first == run) ranks.push_back(donor.second);
+    }
+    return {run, ranks[random.Index(ranks.size())]};
+  }
+
+  static std::size_t AnyOfKind(const std::vector<std::size_t>& kinds, std::size_t kind, Random& random) {
+    auto place = random.Index(static_cast<std::size_t>(std::ranges::count(kinds, kind)));
+    std::size_t i = 0;
+    while (kinds[i] != kind || place-- > 0) ++i;
+    return i;
+  }
+
+  static std::size_t IterationLike(const RunCalls& run, std::size_t kind, std::size_t iteration) {
+    if (iteration < run.kinds.size() && run.kinds[iteration] == kind) return iteration;
+    for (std::size_t i = 0; i < run.kinds.size(); ++i) {
+      if (run.kinds[i] == kind) return i;
+    }
+    return 0;
+  }
+
+  void MakeCall(const PlannedCall& call, std::span<const CallPart> parts, double size) {
+    if (call.rule->completes_all) {
+      for (std::size_t type = 0; type < posted_.size(); ++type) {
+        for (PostedOperation& operation : posted_[type]) {
+          if (operation.is_pending) Complete(static_cast<OperationClass>(type), operation);
+        }
+        posted_[type].clear();
+      }
+      return;
+    }
+    for (std::size_t i = 0; i < call.rule->parts.size(); ++i) {
+      const std::uint64_t bytes = i < parts.size() ? Scaled(parts[i].bytes, size) : 0;
+      const std::uint64_t received = i < parts.size() ? Scaled(parts[i].received, size) : 0;
+      MakePart(call.rule->parts[i], call.stage, bytes, received);
+    }
+  }
+
+  static std::uint64_t Scaled(std::uint64_t bytes, double size) {
+    return static_cast<std::uint64_t>(std::llround(static_cast<double>(bytes) * size));
+  }
+
+  void MakePart(const PartRule& rule, const Stage& stage, std::uint64_t bytes, std::uint64_t received) {
+    const OperationPart is = PartOf(rule.kind);
+    auto& posted = posted_[static_cast<std::size_t>(is.type)];
+    if (!is.posts) {
+      const auto back = static_cast<std::size_t>(rule.backs.front().Back(stage));
+      if (back < posted.size()) Complete(is.type, posted[posted.size() - 1 - back]);
+      return;
+    }
+    PostedOperation operation = Posted(rule, is, stage, bytes, received);
+    if (operation.communicator == kNone) return;
+    Post(rule.kind, operation);
+    operation.is_pending = !is.completes;
+    posted.push_back(operation);
+  }
+
+  PostedOperation Posted(const PartRule& rule, const OperationPart& is, const Stage& stage, std::uint64_t bytes,
+                         std::uint64_t received) {
+    PostedOperation operation;
+    operation.communicator = kNone;
+    if (rule.groups.empty() || rule.peers.empty()) return operation;
+    const GroupRule& group = rule.groups.front();
+    const std::int64_t peer = PeerBy(rule.peers.front(), grid_, rank_, stage);
+    operation.request = ++requests_;
+    operation.bytes = bytes;
+    operation.received = received;
+    operation.collective = rule.collective;
+    if (is.IsCollective()) {
+      if (peer >= 0) operation.root = groups_.Place(group, peer);
+    } else {
+      if (peer < 0) return operation;
+      operation.peer = groups_.Place(group, peer);
+      const TagRule& tag = rule.tags.front();
+      operation.tag = static_cast<std::uint32_t>(tag.plus + TagBase(tag, rank_, peer, stage));
+    }
+    operation.communicator = groups_.Of(group, rank_);
+    return operation;
+  }
+
+  void Post(RecordKind kind, const PostedOperation& o) {
+    switch (kind) {
+      case RecordKind::kSend: return builder_.Send(o.peer, o.communicator, o.tag, o.bytes);
+      case RecordKind::kSendPost: return builder_.SendPost(o.peer, o.communicator, o.tag, o.bytes, o.request);
+      case RecordKind::kReceive: return builder_.Receive(o.peer, o.communicator, o.tag, o.bytes);
+      case RecordKind::kReceivePost: return builder_.ReceivePost(o.request);
+      case RecordKind::kCollective:
+        return builder_.Collective(o.collective, o.communicator, o.root, o.bytes, o.received);
+      case RecordKind::kCollectivePost: return builder_.CollectivePost(o.request);
+      default: return;
+    }
+  }
+
+  void Complete(OperationClass type, PostedOperation& o) {
+    if (!std::exchange(o.is_pending, false)) return;
+    switch (type) {
+      case OperationClass::kSend: return builder_.SendComplete(o.request);
+      case OperationClass::kReceive: return builder_.ReceiveComplete(o.peer, o.communicator, o.tag, o.bytes, o.request);
+      case OperationClass::kCollective:
+        return builder_.CollectiveComplete(o.collective, o.communicator, o.root, o.bytes, o.received, o.request);
+    }
+  }
+
+  static constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
+
+  const GrowthModel& model_;
+  const RankGrid& grid_;
+  const GroupCommunicators& groups_;
+  std::int64_t rank_;
+  RankBuilder builder_;
+  Tick tick_ = 0;
+  std::uint64_t requests_ = 0;
+  std::array<std::vector<PostedOperation>, 3> posted_;
+};
+
+}  // namespace
+
+Trace GrowTrace(const GrowthModel& model, const RankGrid& grid, std::uint64_t seed) {
+  TraceBuilder builder;
+  const RunCalls& largest = model.runs.back();
+  builder.trace().path = fmt::format("grown to {} ranks", grid.size());
+  builder.trace().format = "grown";
+  builder.trace().ticks_per_second = largest.ticks_per_second;
+  const std::uint32_t region = builder.AddRegion(model.region);
+  std::vector<std::uint32_t> functions;
+  for (std::size_t i = 0; i < model.functions.size(); ++i) {
+    functions.push_back(builder.AddRegion(model.functions.Name(static_cast<std::uint32_t>(i))));
+  }
+  // As many ranks a node as in the largest run.
+  const std::int32_t nodes = 1 + *std::ranges::max_element(largest.nodes);
+  const std::int64_t per_node = (largest.ranks + nodes - 1) / nodes;
+  for (std::int64_t node = 0; node * per_node < grid.size(); ++node) builder.AddNode(fmt::format("node {}", node));
+  for (std::int64_t rank = 0; rank < grid.size(); ++rank) {
+    builder.AddRank({static_cast<std::int32_t>(rank / per_node), 1, fmt::format("rank {}", rank)});
+  }
+  const GroupCommunicators groups(grid, model.rules, builder);
+  std::vector<const std::pair<const RankClass, ClassRules>*> classes;
+  for (std::int64_t rank = 0; rank < grid.size(); ++rank) {
+    const auto found = model.rules.classes.find(ClassOf(model.rules.scheme, grid, rank));
+    if (found == model.rules.classes.end() || found->second.donors.empty()) {
+      throw Error(ErrorKind::kNotEnoughData, "",
+                  fmt::format("no rank of the runs lies in its grid as rank {} does in {}", rank, grid.Text()),
+                  "add a run with three or more ranks in every dimension");
+    }
+    classes.push_back(&*found);
+  }
+  std::deque<RankGrower> growers;
+  for (std::int64_t rank = 0; rank < grid.size(); ++rank)
+    growers.emplace_back(model, grid, groups, builder.definitions(), rank);
+  ParallelFor(growers.size(), [&](std::size_t rank) {
+    growers[rank].Grow(classes[rank]->first, classes[rank]->second, region, functions, seed);
+  });
+  for (RankGrower& grower : growers) builder.SetTimeline(grower.builder());
+  return std::move(builder).Finish();
+}
+
+}  // namespace farscale

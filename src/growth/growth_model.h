@@ -1,0 +1,30 @@
+// What the runs of a phase tell of runs at other numbers of ranks.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "growth/call_rules.h"
+#include "growth/call_sites.h"
+#include "growth/load_model.h"
+#include "growth/run_calls.h"
+
+namespace farscale {
+
+struct GrowthModel {
+  std::vector<RunCalls> runs;  // by rising number of ranks
+  FunctionNames functions;
+  CallRules rules;
+  SiteLaws laws;
+  LoadModel load;
+  std::string region;  // by which iterations are known in a grown trace
+
+  // Of the first runs alone.
+  GrowthModel OfFirst(std::size_t count) const;
+};
+
+// Finds rules and laws of the runs, of which there are two or more, by rising number of ranks.
+void LearnGrowth(GrowthModel& model);
+
+}  // namespace farscale

@@ -1,0 +1,295 @@
+// Programs of known rules: what three small runs teach must be the program at every larger number of ranks, call by
+// call.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+
+#include "base/random.h"
+#include "growth/grid_series.h"
+#include "growth/growth_model.h"
+#include "growth/grown_trace.h"
+#include "phases/phase_cut.h"
+#include "support/spmd_program.h"
+
+namespace farscale {
+namespace {
+
+using Program = std::function<void(test::SpmdRank&)>;
+
+GrowthModel Learn(const Program& program, const std::vector<std::int32_t>& counts) {
+  GrowthModel model;
+  model.region = "step";
+  for (const std::int32_t ranks : counts) {
+    const Trace trace = test::RunSpmd(ranks, program);
+    model.runs.push_back(ReadRunCalls(trace, CutPhase(trace, PhaseSpec::Region("step")), model.functions));
+  }
+  LearnGrowth(model);
+  return model;
+}
+
+// Grows the program from its runs and compares it with itself at the target.
+void ExpectGrows(const Program& program, const std::vector<std::int32_t>& counts, std::int32_t target) {
+  const GrowthModel model = Learn(program, counts);
+  EXPECT_EQ(model.rules.Share(), 1);
+  const RankGrid grid = ContinueSeries(model.rules.grids, target);
+  ASSERT_EQ(grid.size(), target);
+  EXPECT_EQ(test::CallDifference(GrowTrace(model, grid, 1), test::RunSpmd(target, program)), "");
+}
+
+// Two iterations of a step.
+Program Steps(const Program& step) {
+  return [step](test::SpmdRank& rank) {
+    for (int i = 0; i < 2; ++i) {
+      rank.BeginIteration();
+      step(rank);
+      rank.EndIteration();
+    }
+  };
+}
+
+// The most even grid of two dimensions, the first one the larger, fastest first.
+struct Place {
+  std::int32_t nx, ny, x, y;
+
+  explicit Place(const test::SpmdRank& rank) {
+    ny = static_cast<std::int32_t>(std::sqrt(rank.ranks()));
+    while (rank.ranks() % ny != 0) --ny;
+    nx = rank.ranks() / ny;
+    x = rank.rank() % nx;
+    y = rank.rank() / nx;
+  }
+  bool IsIn(std::int32_t i, std::int32_t j) const { return i >= 0 && i < nx && j >= 0 && j < ny; }
+  std::int32_t At(std::int32_t i, std::int32_t j) const { return (j + ny) % ny * nx + (i + nx) % nx; }
+};
+
+TEST(Growth, Chain) {
+  const Program program = Steps([](test::SpmdRank& rank) {
+    rank.Compute(1000);
+    for (const std::int32_t step : {-1, 1}) {
+      const std::int32_t peer = rank.rank() + step;
+      if (peer >= 0 && peer < rank.ranks()) rank.PostReceive(peer, 800, 1);
+    }
+    for (const std::int32_t step : {-1, 1}) {
+      const std::int32_t peer = rank.rank() + step;
+      if (peer >= 0 && peer < rank.ranks()) rank.PostSend(peer, 800, 1);
+    }
+    rank.WaitAll();
+    rank.AllReduce(8);
+  });
+  ExpectGrows(program, {4, 8, 16}, 64);
+  ExpectGrows(program, {3, 5, 7}, 11);
+}
+
+TEST(Growth, RingOfReachTwo) {
+  const Program program = Steps([](test::SpmdRank& rank) {
+    const std::int32_t p = rank.ranks(), r = rank.rank();
+    rank.Compute(1000);
+    rank.SendReceive((r + 1) % p, (r + p - 1) % p, 100, 1);
+    rank.SendReceive((r + 2) % p, (r + p - 2) % p, 200, 2);
+  });
+  ExpectGrows(program, {6, 8, 12}, 40);
+}
+
+TEST(Growth, TorusWithDiagonals) {
+  const Program program = Steps([](test::SpmdRank& rank) {
+    const Place at(rank);
+    rank.Compute(1000);
+    for (std::int32_t j = -1; j <= 1; ++j) {
+      for (std::int32_t i = -1; i <= 1; ++i) {
+        if (i == 0 && j == 0) continue;
+        rank.SendReceive(at.At(at.x + i, at.y + j), at.At(at.x - i, at.y - j), i != 0 && j != 0 ? 8 : 800,
+                         static_cast<std::uint32_t>(3 * j + i + 4));
+      }
+    }
+  });
+  ExpectGrows(program, {9, 12, 16}, 64);
+}
+
+TEST(Growth, OpenGrid) {
+  const Program program = Steps([](test::SpmdRank& rank) {
+    const Place at(rank);
+    rank.Compute(1000);
+    const std::pair<std::int32_t, std::int32_t> steps[] = {{-1, 0}, {1, 0}, {0, -1}, {0, 1}};
+    for (const auto& [i, j] : steps) {
+      if (at.IsIn(at.x + i, at.y + j)) rank.PostReceive(at.At(at.x + i, at.y + j), 80, 5);
+    }
+    for (const auto& [i, j] : steps) {
+      if (at.IsIn(at.x + i, at.y + j)) rank.PostSend(at.At(at.x + i, at.y + j), 80, 5);
+    }
+    rank.WaitAll();
+  });
+  ExpectGrows(program, {9, 16, 36}, 144);
+}
+
+TEST(Growth, WavefrontsFromAllCorners) {
+  const Program program = Steps([](test::SpmdRank& rank) {
+    const Place at(rank);
+    for (const std::int32_t dy : {1, -1}) {
+      for (const std::int32_t dx : {1, -1}) {
+        for (std::uint32_t block = 0; block < 3; ++block) {
+          if (at.IsIn(at.x - dx, at.y)) rank.Receive(at.At(at.x - dx, at.y), 64, block);
+          if (at.IsIn(at.x, at.y - dy)) rank.Receive(at.At(at.x, at.y - dy), 96, block);
+          rank.Compute(500);
+          if (at.IsIn(at.x + dx, at.y)) rank.Send(at.At(at.x + dx, at.y), 64, block);
+          if (at.IsIn(at.x, at.y + dy)) rank.Send(at.At(at.x, at.y + dy), 96, block);
+        }
+      }
+    }
+  });
+  ExpectGrows(program, {4, 8, 16}, 128);
+}
+
+TEST(Growth, Hypercube) {
+  const Program program = Steps([](test::SpmdRank& rank) {
+    rank.Compute(1000);
+    for (std::int32_t bit = 1; bit < rank.ranks(); bit *= 2) {
+      rank.SendReceive(rank.rank() ^ bit, rank.rank() ^ bit, 64, 7);
+    }
+  });
+  ExpectGrows(program, {8, 16, 32}, 256);
+}
+
+TEST(Growth, RingThatPassesEverythingOn) {
+  const Program program = Steps([](test::SpmdRank& rank) {
+    const std::int32_t p = rank.ranks(), r = rank.rank();
+    rank.Compute(1000);
+    for (std::int32_t step = 1; step < p; ++step) rank.SendReceive((r + 1) % p, (r + p - 1) % p, 64, 1);
+  });
+  ExpectGrows(program, {5, 8, 13}, 30);
+}
+
+TEST(Growth, MasterAndWorkers) {
+  const Program program = Steps([](test::SpmdRank& rank) {
+    if (rank.rank() == 0) {
+      for (std::int32_t worker = 1; worker < rank.ranks(); ++worker) rank.Send(worker, 128, 1);
+      for (std::int32_t worker = 1; worker < rank.ranks(); ++worker) rank.Receive(worker, 256, 2);
+    } else {
+      rank.Receive(0, 128, 1);
+      rank.Compute(2000);
+      rank.Send(0, 256, 2);
+    }
+    rank.Broadcast(0, 8);
+  });
+  ExpectGrows(program, {5, 8, 12}, 50);
+}
+
+// Every third iteration begins with a reduction, in whichever runs have as many.
+TEST(Growth, IterationsOfTwoKinds) {
+  const Program program = [](test::SpmdRank& rank) {
+    const std::int32_t p = rank.ranks(), r = rank.rank();
+    for (int i = 0; i < 6; ++i) {
+      rank.BeginIteration();
+      if (i % 3 == 0) rank.AllReduce(16);
+      rank.Compute(1000);
+      rank.SendReceive((r + 1) % p, (r + p - 1) % p, 100, 1);
+      rank.EndIteration();
+    }
+  };
+  ExpectGrows(program, {3, 5, 8}, 21);
+}
+
+// Messages of a strong-scaling halo shrink with the faces of the domains, to the byte.
+TEST(Growth, SizesFollowTheExtents) {
+  const Program program = Steps([](test::SpmdRank& rank) {
+    const Place at(rank);
+    rank.Compute(6400000 / rank.ranks());
+    rank.SendReceive(at.At(at.x + 1, at.y), at.At(at.x - 1, at.y), static_cast<std::uint64_t>(8 * 4800 / at.ny), 1);
+    rank.SendReceive(at.At(at.x, at.y + 1), at.At(at.x, at.y - 1), static_cast<std::uint64_t>(8 * 4800 / at.nx), 2);
+  });
+  ExpectGrows(program, {9, 12, 16}, 64);
+}
+
+// Partners that no rule gives are not taken for one.
+TEST(Growth, RandomPartnersAreNotUnderstood) {
+  const Program program = Steps([](test::SpmdRank& rank) {
+    const std::int32_t p = rank.ranks(), r = rank.rank();
+    const std::int32_t half = p / 2;
+    const auto other = [&](std::int32_t one) { return one < half ? half + (one * one + 3 * one + 1) % half : -1; };
+    rank.Compute(1000);
+    for (std::int32_t one = 0; one < half; ++one) {
+      if (one == r) rank.Send(other(one), 8, static_cast<std::uint32_t>(one));
+      if (other(one) == r) rank.Receive(one, 8, static_cast<std::uint32_t>(one));
+    }
+  });
+  EXPECT_LT(Learn(program, {16, 26, 38}).rules.Confirmed(), 0.9);
+}
+
+// A chain whose ranks share the work; the first one has a tenth less.
+GrowthModel LearnSharedWork() {
+  return Learn(Steps([](test::SpmdRank& rank) {
+                 const std::int32_t last = rank.ranks() - 1;
+                 const Tick share = 64000000 / rank.ranks();
+                 rank.Compute(rank.rank() == 0 ? share * 9 / 10 : share);
+                 if (rank.rank() > 0) rank.Receive(rank.rank() - 1, 100);
+                 if (rank.rank() < last) rank.Send(rank.rank() + 1, 100);
+               }),
+               {4, 8, 16});
+}
+
+TEST(LoadModel, ComputationFollowsTheNumberOfRanks) {
+  const GrowthModel model = LearnSharedWork();
+  EXPECT_EQ(model.load.common_law.power, -1);
+  EXPECT_TRUE(model.load.laws.empty());
+  EXPECT_EQ(model.load.noise, 0);
+  const Trace grown = GrowTrace(model, ContinueSeries(model.rules.grids, 64), 1);
+  EXPECT_NEAR(static_cast<double>(grown.timelines[0].enter(0)), 900000, 2);
+  EXPECT_NEAR(static_cast<double>(grown.timelines[7].enter(0)), 1000000, 2);
+}
+
+// Loads whose logarithms are normal with a standard deviation of 0.05: the slowest of 4096 ranks is slower than all of
+// the 64 measured ones, and the spread stays.
+TEST(LoadModel, TheSlowestOfManyRanksIsSlowerThanAllMeasured) {
+  const GrowthModel model = Learn(Steps([](test::SpmdRank& rank) {
+                                    Random random(SeedFor(7, std::to_string(rank.ranks() * 1000 + rank.rank())));
+                                    rank.Compute(std::llround(1e6 * std::exp(0.05 * random.Normal())));
+                                    rank.AllReduce(8);
+                                  }),
+                                  {16, 32, 64});
+  EXPECT_NEAR(model.load.spread, 0.05, 0.015);
+  EXPECT_EQ(model.load.common_law.power, 0);
+  const Trace grown = GrowTrace(model, ContinueSeries(model.rules.grids, 4096), 1);
+  double sum = 0, squares = 0, largest = -INFINITY, measured = -INFINITY;
+  for (const double deviation : model.load.persistent) measured = std::max(measured, deviation);
+  for (const RankTimeline& timeline : grown.timelines) {
+    const double value = std::log(static_cast<double>(timeline.enter(0)) / 1e6);
+    sum += value;
+    squares += value * value;
+    largest = std::max(largest, value);
+  }
+  const double mean = sum / 4096;
+  EXPECT_NEAR(std::sqrt(squares / 4096 - mean * mean), model.load.spread, 0.2 * model.load.spread);
+  EXPECT_GT(largest, measured + 0.01);
+}
+
+// A run grown to its own size is that run, where nothing is random.
+TEST(Growth, ToTheOwnSize) {
+  const GrowthModel model = LearnSharedWork();
+  const Trace grown = GrowTrace(model, model.rules.grids.back(), 1);
+  for (std::size_t rank = 0; rank < 16; ++rank) {
+    EXPECT_EQ(grown.timelines[rank].enter(0), rank == 0 ? 3600000 : 4000000);
+  }
+}
+
+// One of the runs is of another program.
+TEST(Growth, ARunOfAnotherProgramContradicts) {
+  const auto shift = [](std::int32_t by) {
+    return Steps([by](test::SpmdRank& rank) {
+      const std::int32_t p = rank.ranks();
+      rank.Compute(1000);
+      rank.SendReceive((rank.rank() + by) % p, (rank.rank() + p - by) % p, 100);
+    });
+  };
+  GrowthModel model;
+  model.region = "step";
+  for (const auto& [ranks, by] : {std::pair{8, 1}, {12, 5}, {18, 1}}) {
+    const Trace trace = test::RunSpmd(ranks, shift(by));
+    model.runs.push_back(ReadRunCalls(trace, CutPhase(trace, PhaseSpec::Region("step")), model.functions));
+  }
+  LearnGrowth(model);
+  EXPECT_LT(model.rules.Share(), 0.95);
+}
+
+}  // namespace
+}  // namespace farscale

@@ -1,0 +1,207 @@
+#include "growth/load_model.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+namespace farscale {
+namespace {
+
+// A power this near to a simple one is it; chosen: with domains of few cells, edges make as much of a difference.
+constexpr double kSimple = 0.1;
+// A class has a law of its own where its power is this many standard errors away; chosen: the usual two.
+constexpr double kClearlyOther = 2;
+// Below this, iterations do not differ by chance; chosen: traces have times in ticks of 1 ns of calls of 10 us.
+constexpr double kNoNoise = 1e-4;
+
+// Logarithm of the seconds that a rank computes in an iteration.
+double LogCompute(const RunCalls& run, const RankCalls& calls, std::size_t iteration) {
+  double sum = static_cast<double>(calls.compute_after[iteration]);
+  for (std::uint32_t call = calls.FirstCall(iteration); call < calls.iteration_end[iteration]; ++call) {
+    sum += static_cast<double>(calls.calls[call].compute);
+  }
+  return std::log(std::max(sum, 1.0) / run.ticks_per_second);
+}
+
+double MeanLog(const RunCalls& run, std::int64_t rank) {
+  const RankCalls& calls = run.of_ranks[static_cast<std::size_t>(rank)];
+  double sum = 0;
+  for (std::size_t i = 0; i < calls.iteration_end.size(); ++i) sum += LogCompute(run, calls, i);
+  return sum / static_cast<double>(calls.iteration_end.size());
+}
+
+// Ranks of a class in a run: how many, and mean and squares of their logarithms.
+struct Cell {
+  double count = 0, sum = 0, squares = 0;
+
+  double Mean() const { return sum / count; }
+  double Deviations() const { return std::max(0.0, squares - sum * sum / count); }
+};
+using Cells = std::map<RankClass, std::map<std::size_t, Cell>>;
+
+Cells CellsOf(const std::vector<RunCalls>& runs, const CallRules& rules) {
+  Cells cells;
+  for (const auto& [key, of_class] : rules.classes) {
+    for (const auto& [run, rank] : of_class.donors) {
+      const double value = MeanLog(runs[run], rank);
+      Cell& cell = cells[key][run];
+      cell.count += 1;
+      cell.sum += value;
+      cell.squares += value * value;
+    }
+  }
+  return cells;
+}
+
+// Least squares of the logarithm of computation over that of the number of ranks, with a level of its own for every
+// class.
+struct Slope {
+  double xx = 0, xy = 0, yy = 0;
+  int points = 0, classes = 0;
+
+  void Add(const std::vector<RunCalls>& runs, const std::map<std::size_t, Cell>& cells) {
+    double weight = 0, x_mean = 0, y_mean = 0;
+    for (const auto& [run, cell] : cells) {
+      weight += cell.count;
+      x_mean += cell.count * std::log(static_cast<double>(runs[run].ranks));
+      y_mean += cell.sum;
+    }
+    x_mean /= weight;
+    y_mean /= weight;
+    for (const auto& [run, cell] : cells) {
+      const double x = std::log(static_cast<double>(runs[run].ranks)) - x_mean, y = cell.Mean() - y_mean;
+      xx += cell.count * x * x;
+      xy += cell.count * x * y;
+      yy += cell.count * y * y;
+      ++points;
+    }
+    ++classes;
+  }
+  double Power() const { return xx > 0 ? xy / xx : 0; }
+  double Rest() const { return std::max(0.0, yy - Power() * xy); }  // sum of squares that it leaves
+};
+
+double Simple(double power) {
+  for (const double simple : {0.0, -1.0}) {
+    if (std::abs(power - simple) < kSimple) return simple;
+  }
+  return power;
+}
+
+ScalingLaw PowerLaw(double power, double error, std::size_t runs) {
+  ScalingLaw law;
+  law.power = power;
+  law.error = error;
+  law.runs = runs;
+  return law;
+}
+
+// Powers of the classes that were seen in several runs. What is left of one class in three or more runs, and what ranks
+// of a class and run differ in, says how well a power is known.
+void FitLaws(const std::vector<RunCalls>& runs, const Cells& cells, LoadModel& model) {
+  Slope all;
+  double within = 0, ranks = 0;
+  for (const auto& [key, of_runs] : cells) {
+    all.Add(runs, of_runs);
+    for (const auto& [run, cell] : of_runs) {
+      within += cell.Deviations();
+      ranks += cell.count - 1;
+    }
+  }
+  const double variance = ranks > 0 ? within / ranks : 0;
+  model.common_law = PowerLaw(Simple(all.Power()), 0, runs.size());
+  for (const auto& [key, of_runs] : cells) {
+    if (of_runs.size() < 2) continue;
+    Slope own;
+    own.Add(runs, of_runs);
+    const double freedom = own.points - 2;
+    // Without a third run, or other ranks of the class, nothing says how exact the power is.
+    if (freedom <= 0 && ranks == 0) continue;
+    const double rest = freedom > 0 ? own.Rest() / freedom : 0;
+    const double error = std::sqrt(std::max(variance, rest) / own.xx);
+    if (std::abs(own.Power() - model.common_law.power) <= kClearlyOther * error) continue;
+    if (std::abs(own.Power() - model.common_law.power) > kSimple) continue;
+    model.laws[key] = PowerLaw(own.Power(), error, of_runs.size());
+  }
+}
+
+double StandardDeviation(double squares, double freedom) { return freedom > 0 ? std::sqrt(squares / freedom) : 0; }
+
+// What ranks and iterations of the largest run differ in.
+void FitDeviations(const RunCalls& run, std::size_t index, const CallRules& rules, LoadModel& model) {
+  const std::size_t iterations = run.iterations();
+  model.persistent.assign(static_cast<std::size_t>(run.ranks), 0);
+  model.common.assign(iterations, 0);
+  double squares = 0, freedom = 0;
+  std::vector<std::int64_t> donors;
+  for (const auto& [key, of_class] : rules.classes) {
+    std::vector<std::int64_t> ranks;
+    for (const auto& [of_run, rank] : of_class.donors) {
+      if (of_run == index) ranks.push_back(rank);
+    }
+    if (ranks.empty()) continue;
+    double mean = 0;
+    for (const std::int64_t rank : ranks) mean += MeanLog(run, rank) / static_cast<double>(ranks.size());
+    for (const std::int64_t rank : ranks) {
+      const double deviation = MeanLog(run, rank) - mean;
+      model.persistent[static_cast<std::size_t>(rank)] = deviation;
+      squares += deviation * deviation;
+    }
+    freedom += static_cast<double>(ranks.size()) - 1;
+    donors.insert(donors.end(), ranks.begin(), ranks.end());
+  }
+  model.ranks = donors.size();
+  model.spread = StandardDeviation(squares, freedom);
+  double left = 0;
+  for (const std::size_t kind : std::set<std::size_t>(run.kinds.begin(), run.kinds.end())) {
+    std::vector<std::size_t> of_kind;
+    for (std::size_t i = 0; i < iterations; ++i) {
+      if (run.kinds[i] == kind) of_kind.push_back(i);
+    }
+    std::vector<double> mean_of_rank(donors.size(), 0);
+    for (std::size_t r = 0; r < donors.size(); ++r) {
+      const RankCalls& calls = run.of_ranks[static_cast<std::size_t>(donors[r])];
+      for (const std::size_t i : of_kind)
+        mean_of_rank[r] += LogCompute(run, calls, i) / static_cast<double>(of_kind.size());
+    }
+    for (const std::size_t i : of_kind) {
+      double sum = 0, sum_of_squares = 0;
+      for (std::size_t r = 0; r < donors.size(); ++r) {
+        const double value = LogCompute(run, run.of_ranks[static_cast<std::size_t>(donors[r])], i) - mean_of_rank[r];
+        sum += value;
+        sum_of_squares += value * value;
+      }
+      const auto count = static_cast<double>(donors.size());
+      model.common[i] = count > 0 ? sum / count : 0;
+      left += count > 0 ? sum_of_squares - sum * sum / count : 0;
+    }
+  }
+  const auto degrees =
+      static_cast<double>(donors.size() > 1 ? (donors.size() - 1) * (iterations > 1 ? iterations - 1 : 0) : 0);
+  model.noise = StandardDeviation(std::max(0.0, left), degrees);
+  if (model.noise < kNoNoise) model.noise = 0;
+}
+
+}  // namespace
+
+const ScalingLaw& LoadModel::LawOf(const RankClass& of_class) const {
+  const auto found = laws.find(of_class);
+  return found != laws.end() ? found->second : common_law;
+}
+
+double LoadModel::DrawPersistent(std::size_t donor, Random& random) const {
+  if (spread <= 0 || ranks < 2) return 1;
+  // Silverman's rule of thumb [Silverman86, eq. 3.31].
+  const double width = std::min(1.0, 1.06 * std::pow(static_cast<double>(ranks), -0.2));
+  const double own = persistent[donor];
+  return std::exp(std::sqrt(1 - width * width) * own + width * spread * random.Normal() - own);
+}
+
+LoadModel FitLoadModel(const std::vector<RunCalls>& runs, const CallRules& rules) {
+  LoadModel model;
+  FitLaws(runs, CellsOf(runs, rules), model);
+  FitDeviations(runs.back(), runs.size() - 1, rules, model);
+  return model;
+}
+
+}  // namespace farscale

@@ -1,0 +1,71 @@
+#include "growth/rank_grid.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+
+namespace farscale {
+
+std::int64_t RankGrid::size() const {
+  std::int64_t size = 1;
+  for (const std::int32_t extent : extents) size *= extent;
+  return size;
+}
+
+std::size_t RankGrid::dimensions() const {
+  return static_cast<std::size_t>(std::ranges::count_if(extents, [](std::int32_t extent) { return extent > 1; }));
+}
+
+GridVector RankGrid::CoordinatesOf(std::int64_t rank) const {
+  GridVector coordinates{};
+  for (std::size_t d = 0; d < kMostDimensions; ++d) {
+    coordinates[d] = static_cast<std::int32_t>(rank % extents[d]);
+    rank /= extents[d];
+  }
+  return coordinates;
+}
+
+std::int64_t RankGrid::RankAt(const GridVector& coordinates) const {
+  std::int64_t rank = 0;
+  for (std::size_t d = kMostDimensions; d-- > 0;) rank = rank * extents[d] + coordinates[d];
+  return rank;
+}
+
+std::string RankGrid::Text() const {
+  std::size_t shown = kMostDimensions;
+  while (shown > 1 && extents[shown - 1] == 1) --shown;
+  std::vector<std::string> parts;
+  for (std::size_t d = 0; d < shown; ++d) parts.push_back(fmt::to_string(extents[d]));
+  return Join(parts, " × ");
+}
+
+namespace {
+
+void AddGrids(std::int64_t ranks, std::size_t dimension, std::size_t dimensions, RankGrid& grid,
+              std::vector<RankGrid>& grids) {
+  if (dimension + 1 == dimensions) {
+    grid.extents[dimension] = static_cast<std::int32_t>(ranks);
+    grids.push_back(grid);
+    grid.extents[dimension] = 1;
+    return;
+  }
+  for (std::int64_t extent = 1; extent <= ranks; ++extent) {
+    if (ranks % extent != 0) continue;
+    grid.extents[dimension] = static_cast<std::int32_t>(extent);
+    AddGrids(ranks / extent, dimension + 1, dimensions, grid, grids);
+  }
+  grid.extents[dimension] = 1;
+}
+
+}  // namespace
+
+std::vector<RankGrid> GridsOf(std::int64_t ranks, std::size_t dimensions) {
+  std::vector<RankGrid> grids;
+  RankGrid grid;
+  AddGrids(ranks, 0, dimensions, grid, grids);
+  return grids;
+}
+
+}  // namespace farscale

@@ -1,0 +1,212 @@
+#include "growth/run_calls.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "base/error.h"
+#include "base/parallel.h"
+#include "replay/bursts.h"
+
+namespace farscale {
+namespace {
+
+constexpr std::uint32_t kUnknownEndpoint = std::numeric_limits<std::uint32_t>::max();
+
+// What is known of an operation: of sends where they are posted, of the others where they complete.
+struct Target {
+  std::uint32_t target = kUnknownEndpoint;  // endpoint or type
+  std::uint64_t bytes = 0, received = 0;
+};
+
+// Of all operations of a class, in the order of their posts.
+std::array<std::vector<Target>, 3> TargetsByPost(const RankTimeline& timeline) {
+  std::array<std::vector<Target>, 3> targets;
+  Posts posts;
+  for (std::size_t record = 0; record < timeline.records(); ++record) {
+    const OperationPart part = posts.Next(timeline, record);
+    auto& of = targets[static_cast<std::size_t>(part.type)];
+    if (of.size() <= part.ordinal) of.resize(part.ordinal + 1);
+    const bool says = part.type == OperationClass::kSend ? part.posts : part.completes;
+    if (!says) continue;
+    const RankTimeline::Record one = timeline.record(record);
+    of[part.ordinal] = {one.target, one.bytes, one.received};
+  }
+  return targets;
+}
+
+CallPart PartFor(const RankTimeline& timeline, const RankTimeline::Record& record, const OperationPart& part,
+                 const Target& known) {
+  CallPart result{
+      .kind = record.kind, .back = part.posts ? 0 : record.back, .bytes = known.bytes, .received = known.received};
+  const std::uint32_t target = known.target;
+  if (target == kUnknownEndpoint) return result;
+  if (part.IsCollective()) {
+    const CollectiveType& type = timeline.collective_types()[target];
+    result.collective = type.kind;
+    result.communicator = type.communicator;
+    result.peer = type.root;
+  } else {
+    const Endpoint& endpoint = timeline.endpoints()[target];
+    result.peer = endpoint.peer;
+    result.communicator = endpoint.communicator;
+    result.tag = endpoint.tag;
+  }
+  return result;
+}
+
+// Operations posted and not yet completed, over the calls of a rank.
+class Pending {
+ public:
+  // Whether the parts of a call complete all of them and do nothing else.
+  bool Take(const std::vector<OperationPart>& parts) {
+    bool all = !parts.empty();
+    for (const OperationPart& part : parts) {
+      auto& open = open_[static_cast<std::size_t>(part.type)];
+      if (part.posts && !part.completes) open.push_back(part.ordinal);
+      if (!part.posts) std::erase(open, part.ordinal);
+      all = all && !part.posts && part.completes;
+    }
+    return all && std::ranges::all_of(open_, [](const auto& open) { return open.empty(); });
+  }
+
+ private:
+  std::array<std::vector<std::size_t>, 3> open_;
+};
+
+RankCalls ReadRank(const Trace& trace, std::size_t rank, const RankCut& cut, const std::vector<std::uint32_t>& names) {
+  const RankTimeline& timeline = trace.timelines[rank];
+  const auto targets = TargetsByPost(timeline);
+  RankCalls result;
+  Posts posts;
+  Pending pending;
+  std::vector<OperationPart> of_call;
+  std::size_t before = 0;
+  for (const Interval& iteration : cut.iterations) {
+    const std::size_t first = timeline.first_record(iteration.begin.call);
+    for (; before < first; ++before) posts.Next(timeline, before);
+    Tick left = iteration.begin.tick;
+    for (std::uint32_t call = iteration.begin.call; call < iteration.end.call; ++call) {
+      const std::size_t end = timeline.first_record(call + 1);
+      of_call.clear();
+      for (; before < end; ++before) {
+        const OperationPart& part = of_call.emplace_back(posts.Next(timeline, before));
+        const auto& of = targets[static_cast<std::size_t>(part.type)];
+        result.parts.push_back(PartFor(timeline, timeline.record(before), part, of[part.ordinal]));
+      }
+      const Tick compute = std::max<Tick>(0, timeline.enter(call) - left);
+      result.calls.push_back({names[timeline.region(call)], static_cast<std::uint32_t>(result.parts.size()), compute});
+      result.calls.back().completes_all = pending.Take(of_call);
+      left = std::max(left, timeline.leave(call));
+    }
+    result.iteration_end.push_back(static_cast<std::uint32_t>(result.calls.size()));
+    result.compute_after.push_back(std::max<Tick>(0, iteration.end.tick - left));
+  }
+  return result;
+}
+
+}  // namespace
+
+std::uint32_t FunctionNames::Number(const std::string& name) {
+  const auto [found, is_new] = numbers_.try_emplace(name, static_cast<std::uint32_t>(names_.size()));
+  if (is_new) names_.push_back(name);
+  return found->second;
+}
+
+RunCalls ReadRunCalls(const Trace& trace, const PhaseCut& cut, FunctionNames& functions) {
+  RunCalls run{.ranks = static_cast<std::int64_t>(trace.size()),
+               .ticks_per_second = trace.ticks_per_second,
+               .communicators = trace.communicators};
+  std::vector<std::uint32_t> names;
+  for (const Region& region : trace.regions) names.push_back(functions.Number(region.name));
+  for (const Rank& rank : trace.ranks) run.nodes.push_back(rank.node);
+  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
+    const RankCut& of = cut.ranks[rank];
+    if (!of.present || of.iterations.size() != cut.ranks.front().iterations.size()) {
+      throw Error(
+          ErrorKind::kNotEnoughData, trace.path,
+          fmt::format("rank {} has {} iterations of phase '{}' and rank 0 has {}", rank,
+                      of.present ? of.iterations.size() : 0, cut.spec.name, cut.ranks.front().iterations.size()),
+          "a run is grown from phases that all ranks go through together");
+    }
+  }
+  run.of_ranks.resize(trace.size());
+  ParallelFor(trace.size(),
+              [&](std::size_t rank) { run.of_ranks[rank] = ReadRank(trace, rank, cut.ranks[rank], names); });
+  return run;
+}
+
+namespace {
+
+// Of an iteration: how often a rank calls every function, on average.
+using CallProfile = std::vector<double>;
+
+CallProfile ProfileOf(const RunCalls& run, std::size_t iteration) {
+  CallProfile profile;
+  for (const RankCalls& calls : run.of_ranks) {
+    for (std::uint32_t call = calls.FirstCall(iteration); call < calls.iteration_end[iteration]; ++call) {
+      const std::uint32_t function = calls.calls[call].function;
+      if (function >= profile.size()) profile.resize(function + 1, 0);
+      profile[function] += 1.0 / static_cast<double>(run.ranks);
+    }
+  }
+  return profile;
+}
+
+double Distance(CallProfile a, CallProfile b) {
+  const std::size_t size = std::max(a.size(), b.size());
+  a.resize(size, 0);
+  b.resize(size, 0);
+  double distance = 0;
+  for (std::size_t i = 0; i < size; ++i) distance += std::abs(a[i] - b[i]) / std::max({a[i], b[i], 1e-9});
+  return distance;
+}
+
+bool MakesSameCalls(const RankCalls& calls, std::size_t a, std::size_t b) {
+  const std::uint32_t first_a = calls.FirstCall(a), first_b = calls.FirstCall(b);
+  const std::uint32_t count = calls.iteration_end[a] - first_a;
+  if (calls.iteration_end[b] - first_b != count) return false;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    if (calls.calls[first_a + i].function != calls.calls[first_b + i].function) return false;
+  }
+  return true;
+}
+
+// Iterations of a run by kind, in the order of their first ones.
+std::vector<std::size_t> KindsOf(const RunCalls& run, std::vector<std::size_t>& first) {
+  std::vector<std::size_t> kinds;
+  for (std::size_t i = 0; i < run.iterations(); ++i) {
+    const auto same = std::ranges::find_if(first, [&](std::size_t other) {
+      return std::ranges::all_of(run.of_ranks, [&](const RankCalls& calls) { return MakesSameCalls(calls, i, other); });
+    });
+    kinds.push_back(static_cast<std::size_t>(same - first.begin()));
+    if (same == first.end()) first.push_back(i);
+  }
+  return kinds;
+}
+
+}  // namespace
+
+void MatchKinds(std::vector<RunCalls>& runs) {
+  std::vector<std::size_t> first;
+  runs.back().kinds = KindsOf(runs.back(), first);
+  std::vector<CallProfile> profiles;
+  for (const std::size_t iteration : first) profiles.push_back(ProfileOf(runs.back(), iteration));
+  for (RunCalls& run : runs) {
+    if (&run == &runs.back()) continue;
+    std::vector<std::size_t> own_first, numbers;
+    run.kinds = KindsOf(run, own_first);
+    for (const std::size_t iteration : own_first) {
+      const CallProfile own = ProfileOf(run, iteration);
+      const auto nearest =
+          std::ranges::min_element(profiles, {}, [&](const CallProfile& profile) { return Distance(own, profile); });
+      numbers.push_back(static_cast<std::size_t>(nearest - profiles.begin()));
+    }
+    for (std::size_t& kind : run.kinds) kind = numbers[kind];
+  }
+}
+
+}  // namespace farscale

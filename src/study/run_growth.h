@@ -1,0 +1,58 @@
+// Runs of a study grown to numbers of ranks that nobody has run [docs/growth.md].
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "factors/factor.h"
+#include "growth/growth_model.h"
+#include "replay/network.h"
+#include "study/study.h"
+#include "trace/trace.h"
+
+namespace farscale {
+
+struct GrowthOptions {
+  std::vector<std::int64_t> ranks;     // to grow to
+  std::optional<std::string> network;  // name or file; nothing: calibrated to the runs
+  std::uint64_t seed = 1;
+};
+
+// Factors of a phase of one run.
+struct GrowthRow {
+  std::int64_t ranks = 0;
+  RankGrid grid = {};
+  double iteration = 0;  // seconds
+  FactorValues values = {};
+  std::optional<std::int64_t> learned_up_to =
+      std::nullopt;  // grown from runs of up to so many ranks; nothing: measured
+};
+
+struct PhaseGrowth {
+  std::string phase;
+  std::string refusal;  // why the phase is not grown; empty where it is
+  GrowthModel model;
+  std::vector<GrowthRow> measured;
+  std::vector<GrowthRow> backtest;  // measured runs as grown from smaller ones
+  std::vector<GrowthRow> grown;     // to the ranks asked for, or to the nearest number that a layout has
+};
+
+struct GrowthResults {
+  Network network;
+  std::vector<PhaseGrowth> phases;
+};
+
+// Below this share of messages that rules explain which hold in several runs, a phase is not grown; chosen: programs of
+// which less is understood were off by more than the curves (docs/growth.md).
+inline constexpr double kLeastExplained = 0.95;
+
+// Throws an error of kind kNotEnoughData with fewer than three runs of different numbers of ranks.
+GrowthResults RunGrowth(const Study& study, const GrowthOptions& options, const ProgressSink& progress);
+
+// A grown run on a network, as a trace with the times of its replay.
+Trace GrowTimedTrace(const GrowthModel& model, const RankGrid& grid, const Network& network, const ReplayRules& rules,
+                     std::uint64_t seed);
+
+}  // namespace farscale
