@@ -105,6 +105,16 @@ void Print(const PhaseGrowth& growth, bool verbose) {
   if (!rules.classes.empty()) {
     fmt::print("{:.1f} % of the messages follow rules that hold in all runs. Classes of ranks by their place: {}.\n",
                100 * rules.Share(), rules.classes.size());
+    std::vector<std::string> alone;
+    for (const std::size_t run : rules.RunsAlone())
+      alone.push_back(FormatCount(static_cast<std::uint64_t>(growth.model.runs[run].ranks)));
+    if (!alone.empty()) {
+      fmt::print(
+          "No rank of the other runs lies in its grid as those of the runs with {} ranks do: their rules are confirmed "
+          "by "
+          "their own ranks alone.\n",
+          Join(alone, ", "));
+    }
     fmt::print("Computation of a rank: {}.\n", growth.model.load.common_law.Text());
   }
   if (growth.refusal.empty() || !growth.measured.empty()) PrintTable(growth);

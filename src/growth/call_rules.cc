@@ -482,6 +482,20 @@ double CallRules::Confirmed() const {
   return confirmed / static_cast<double>(messages);
 }
 
+std::vector<std::size_t> CallRules::RunsAlone() const {
+  std::vector<bool> shares(grids.size(), false);
+  for (const auto& [key, one] : classes) {
+    std::set<std::size_t> runs;
+    for (const auto& [run, rank] : one.donors) runs.insert(run);
+    for (const std::size_t run : runs) shares[run] = shares[run] || runs.size() > 1;
+  }
+  std::vector<std::size_t> alone;
+  for (std::size_t run = 0; run < shares.size(); ++run) {
+    if (!shares[run]) alone.push_back(run);
+  }
+  return alone;
+}
+
 RankClass ClassOf(const ClassScheme& scheme, const RankGrid& grid, std::int64_t rank) {
   RankClass result{};
   const GridVector at = grid.CoordinatesOf(rank);

@@ -112,6 +112,8 @@ struct CallRules {
 
   // Share of the messages that rules explain which hold for more than the rank that they were read from.
   double Confirmed() const;
+  // Runs whose ranks are in no class with ranks of other runs: nothing says that their rules are those of the others.
+  std::vector<std::size_t> RunsAlone() const;
   double Share() const { return messages > 0 ? static_cast<double>(explained) / static_cast<double>(messages) : 1; }
 };
 

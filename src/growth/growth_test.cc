@@ -272,23 +272,26 @@ TEST(Growth, ToTheOwnSize) {
   }
 }
 
-// One of the runs is of another program.
+// One of the runs is of another program, which shifts twice and reduces first.
 TEST(Growth, ARunOfAnotherProgramContradicts) {
-  const auto shift = [](std::int32_t by) {
-    return Steps([by](test::SpmdRank& rank) {
+  const auto shifts = [](bool is_other) {
+    return Steps([is_other](test::SpmdRank& rank) {
       const std::int32_t p = rank.ranks();
       rank.Compute(1000);
-      rank.SendReceive((rank.rank() + by) % p, (rank.rank() + p - by) % p, 100);
+      if (is_other) rank.AllReduce(8);
+      for (int i = 0; i < (is_other ? 2 : 1); ++i) {
+        rank.SendReceive((rank.rank() + 1) % p, (rank.rank() + p - 1) % p, 100);
+      }
     });
   };
   GrowthModel model;
   model.region = "step";
-  for (const auto& [ranks, by] : {std::pair{8, 1}, {12, 5}, {18, 1}}) {
-    const Trace trace = test::RunSpmd(ranks, shift(by));
+  for (const std::int32_t ranks : {8, 12, 18}) {
+    const Trace trace = test::RunSpmd(ranks, shifts(ranks == 12));
     model.runs.push_back(ReadRunCalls(trace, CutPhase(trace, PhaseSpec::Region("step")), model.functions));
   }
   LearnGrowth(model);
-  EXPECT_LT(model.rules.Share(), 0.95);
+  EXPECT_TRUE(model.rules.Share() < 0.95 || testing::Value(model.rules.RunsAlone(), testing::Contains(1u)));
 }
 
 }  // namespace
