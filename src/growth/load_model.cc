@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
 
 namespace farscale {
 namespace {
@@ -30,11 +29,16 @@ double MeanLog(const RunCalls& run, std::int64_t rank) {
   return sum / static_cast<double>(calls.iteration_end.size());
 }
 
-// Ranks of a class in a run: how many, and mean and squares of their logarithms.
+// Logarithms: how many, their sum and that of their squares.
 struct Cell {
   double count = 0, sum = 0, squares = 0;
 
   double Mean() const { return sum / count; }
+  void Add(double value) {
+    count += 1;
+    sum += value;
+    squares += value * value;
+  }
   double Deviations() const { return std::max(0.0, squares - sum * sum / count); }
 };
 using Cells = std::map<RankClass, std::map<std::size_t, Cell>>;
@@ -43,11 +47,7 @@ Cells CellsOf(const std::vector<RunCalls>& runs, const CallRules& rules) {
   Cells cells;
   for (const auto& [key, of_class] : rules.classes) {
     for (const auto& [run, rank] : of_class.donors) {
-      const double value = MeanLog(runs[run], rank);
-      Cell& cell = cells[key][run];
-      cell.count += 1;
-      cell.sum += value;
-      cell.squares += value * value;
+      cells[key][run].Add(MeanLog(runs[run], rank));
     }
   }
   return cells;
@@ -127,58 +127,66 @@ void FitLaws(const std::vector<RunCalls>& runs, const Cells& cells, LoadModel& m
 
 double StandardDeviation(double squares, double freedom) { return freedom > 0 ? std::sqrt(squares / freedom) : 0; }
 
-// What ranks and iterations of the largest run differ in.
-void FitDeviations(const RunCalls& run, std::size_t index, const CallRules& rules, LoadModel& model) {
-  const std::size_t iterations = run.iterations();
+// What the donors of the largest run differ from their classes in; returns these ranks.
+std::vector<std::size_t> FitPersistent(const RunCalls& run, std::size_t index, const CallRules& rules,
+                                       LoadModel& model) {
   model.persistent.assign(static_cast<std::size_t>(run.ranks), 0);
-  model.common.assign(iterations, 0);
   double squares = 0, freedom = 0;
-  std::vector<std::int64_t> donors;
+  std::vector<std::size_t> donors;
   for (const auto& [key, of_class] : rules.classes) {
-    std::vector<std::int64_t> ranks;
-    for (const auto& [of_run, rank] : of_class.donors) {
-      if (of_run == index) ranks.push_back(rank);
-    }
-    if (ranks.empty()) continue;
+    const std::size_t first = donors.size();
     double mean = 0;
-    for (const std::int64_t rank : ranks) mean += MeanLog(run, rank) / static_cast<double>(ranks.size());
-    for (const std::int64_t rank : ranks) {
-      const double deviation = MeanLog(run, rank) - mean;
-      model.persistent[static_cast<std::size_t>(rank)] = deviation;
+    for (const auto& [of_run, rank] : of_class.donors) {
+      if (of_run != index) continue;
+      donors.push_back(static_cast<std::size_t>(rank));
+      mean += MeanLog(run, rank);
+    }
+    const std::size_t count = donors.size() - first;
+    if (count == 0) continue;
+    mean /= static_cast<double>(count);
+    for (std::size_t i = first; i < donors.size(); ++i) {
+      const double deviation = MeanLog(run, static_cast<std::int64_t>(donors[i])) - mean;
+      model.persistent[donors[i]] = deviation;
       squares += deviation * deviation;
     }
-    freedom += static_cast<double>(ranks.size()) - 1;
-    donors.insert(donors.end(), ranks.begin(), ranks.end());
+    freedom += static_cast<double>(count) - 1;
   }
   model.ranks = donors.size();
   model.spread = StandardDeviation(squares, freedom);
-  double left = 0;
-  for (const std::size_t kind : std::set<std::size_t>(run.kinds.begin(), run.kinds.end())) {
-    std::vector<std::size_t> of_kind;
-    for (std::size_t i = 0; i < iterations; ++i) {
-      if (run.kinds[i] == kind) of_kind.push_back(i);
+  return donors;
+}
+
+// Logarithms of computation by donor and iteration, less the mean of the donor over the iterations of the same kind.
+std::vector<std::vector<double>> WithoutRanks(const RunCalls& run, const std::vector<std::size_t>& donors) {
+  std::vector<std::vector<double>> values;
+  for (const std::size_t rank : donors) {
+    const RankCalls& calls = run.of_ranks[rank];
+    std::map<std::size_t, Cell> kinds;
+    std::vector<double>& of_rank = values.emplace_back();
+    for (std::size_t i = 0; i < run.iterations(); ++i) {
+      of_rank.push_back(LogCompute(run, calls, i));
+      kinds[run.kinds[i]].Add(of_rank.back());
     }
-    std::vector<double> mean_of_rank(donors.size(), 0);
-    for (std::size_t r = 0; r < donors.size(); ++r) {
-      const RankCalls& calls = run.of_ranks[static_cast<std::size_t>(donors[r])];
-      for (const std::size_t i : of_kind)
-        mean_of_rank[r] += LogCompute(run, calls, i) / static_cast<double>(of_kind.size());
-    }
-    for (const std::size_t i : of_kind) {
-      double sum = 0, sum_of_squares = 0;
-      for (std::size_t r = 0; r < donors.size(); ++r) {
-        const double value = LogCompute(run, run.of_ranks[static_cast<std::size_t>(donors[r])], i) - mean_of_rank[r];
-        sum += value;
-        sum_of_squares += value * value;
-      }
-      const auto count = static_cast<double>(donors.size());
-      model.common[i] = count > 0 ? sum / count : 0;
-      left += count > 0 ? sum_of_squares - sum * sum / count : 0;
-    }
+    for (std::size_t i = 0; i < of_rank.size(); ++i) of_rank[i] -= kinds[run.kinds[i]].Mean();
   }
-  const auto degrees =
-      static_cast<double>(donors.size() > 1 ? (donors.size() - 1) * (iterations > 1 ? iterations - 1 : 0) : 0);
-  model.noise = StandardDeviation(std::max(0.0, left), degrees);
+  return values;
+}
+
+// What all ranks have in common in an iteration, and what is left.
+void FitIterations(const RunCalls& run, const std::vector<std::size_t>& donors, LoadModel& model) {
+  const std::size_t iterations = run.iterations();
+  model.common.assign(iterations, 0);
+  if (donors.size() < 2 || iterations < 2) return;
+  const std::vector<std::vector<double>> values = WithoutRanks(run, donors);
+  double left = 0;
+  for (std::size_t i = 0; i < iterations; ++i) {
+    Cell cell;
+    for (const std::vector<double>& of_rank : values) cell.Add(of_rank[i]);
+    model.common[i] = cell.Mean();
+    left += cell.Deviations();
+  }
+  const std::size_t freedom = (donors.size() - 1) * (iterations - 1);
+  model.noise = StandardDeviation(left, static_cast<double>(freedom));
   if (model.noise < kNoNoise) model.noise = 0;
 }
 
@@ -200,7 +208,8 @@ double LoadModel::DrawPersistent(std::size_t donor, Random& random) const {
 LoadModel FitLoadModel(const std::vector<RunCalls>& runs, const CallRules& rules) {
   LoadModel model;
   FitLaws(runs, CellsOf(runs, rules), model);
-  FitDeviations(runs.back(), runs.size() - 1, rules, model);
+  const std::vector<std::size_t> donors = FitPersistent(runs.back(), runs.size() - 1, rules, model);
+  FitIterations(runs.back(), donors, model);
   return model;
 }
 

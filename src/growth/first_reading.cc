@@ -1,0 +1,121 @@
+#include "growth/first_reading.h"
+
+#include <algorithm>
+#include <optional>
+
+namespace farscale {
+namespace {
+
+// Whether two calls do the same, but for whom with.
+bool IsAlike(const RankCalls& calls, std::uint32_t a, std::uint32_t b) {
+  if (calls.calls[a].function != calls.calls[b].function) return false;
+  if (calls.calls[a].completes_all && calls.calls[b].completes_all) return true;
+  return std::ranges::equal(calls.PartsOf(a), calls.PartsOf(b), [](const CallPart& x, const CallPart& y) {
+    return x.kind == y.kind && x.collective == y.collective;
+  });
+}
+
+// All rules by which calls may be repeated as often as seen.
+std::vector<CountRule> CountsFor(const RankGrid& grid, std::int32_t count) {
+  using Kind = CountRule::Kind;
+  std::vector<CountRule> rules = {{Kind::kConstant, -1, count}};
+  for (std::int8_t d = -1; d < static_cast<std::int8_t>(kMostDimensions); ++d) {
+    for (const std::int32_t plus : {0, -1}) rules.push_back({Kind::kExtent, d, plus});
+    rules.push_back({Kind::kLogarithm, d, 0});
+  }
+  std::erase_if(rules, [&](const CountRule& rule) { return rule.Count(grid) != count; });
+  return rules;
+}
+
+constexpr std::uint32_t kLongestStage = 12;  // calls; chosen: hand-written exchanges have two to six
+
+class FirstReading {
+ public:
+  FirstReading(const RunView& view, std::int64_t rank, bool has_stages)
+      : view_(view), rank_(rank), has_stages_(has_stages), calls_(view.run.of_ranks[static_cast<std::size_t>(rank)]) {}
+
+  std::vector<CallBlock> Read(std::size_t iteration) const {
+    std::vector<CallBlock> blocks;
+    const std::uint32_t end = calls_.iteration_end[iteration];
+    for (std::uint32_t call = calls_.FirstCall(iteration); call < end;) {
+      if (has_stages_) {
+        if (const std::uint32_t behind = ReadStages(call, end, blocks)) {
+          call = behind;
+          continue;
+        }
+      }
+      if (blocks.empty() || !blocks.back().counts.empty()) blocks.emplace_back();
+      blocks.back().calls.push_back(*ReadCall(call, 1, 1, false));
+      ++call;
+    }
+    if (blocks.empty()) blocks.emplace_back();  // an iteration without calls is a rule, too
+    return blocks;
+  }
+
+ private:
+  // Adds a block of stages that begins here and returns where it ends; 0 where there is none. Stages with partners of
+  // their own go before mere repetitions.
+  std::uint32_t ReadStages(std::uint32_t first, std::uint32_t end, std::vector<CallBlock>& blocks) const {
+    for (const bool have_own : {true, false}) {
+      for (std::uint32_t period = 1; period <= kLongestStage && first + 2 * period <= end; ++period) {
+        std::uint32_t behind = first + period;
+        while (behind < end && IsAlike(calls_, behind, behind - period)) ++behind;
+        for (auto count = static_cast<std::int32_t>((behind - first) / period); count >= 2; --count) {
+          std::optional<CallBlock> block = ReadBlock(first, period, count, have_own);
+          if (!block) continue;
+          blocks.push_back(std::move(*block));
+          return first + static_cast<std::uint32_t>(count) * period;
+        }
+      }
+    }
+    return 0;
+  }
+
+  // Nothing unless every part has a rule over all stages and their number depends on the grid.
+  std::optional<CallBlock> ReadBlock(std::uint32_t first, std::uint32_t period, std::int32_t count,
+                                     bool have_own) const {
+    if (!have_own && count < 3) return std::nullopt;
+    CallBlock block;
+    block.counts = CountsFor(view_.grid, count);
+    if (block.counts.size() < 2) return std::nullopt;
+    bool is_own = false;
+    for (std::uint32_t i = 0; i < period; ++i) {
+      std::optional<CallRule> rule = ReadCall(first + i, period, count, true);
+      if (!rule) return std::nullopt;
+      for (const PartRule& part : rule->parts) {
+        is_own = is_own || (!part.peers.empty() && std::ranges::all_of(part.peers, &PeerRule::IsOfStages));
+      }
+      block.calls.push_back(std::move(*rule));
+    }
+    return is_own == have_own ? std::optional(std::move(block)) : std::nullopt;
+  }
+
+  std::optional<CallRule> ReadCall(std::uint32_t call, std::uint32_t period, std::int32_t count, bool complete) const {
+    CallRule rule{calls_.calls[call].function};
+    rule.completes_all = calls_.calls[call].completes_all;
+    for (std::int32_t stage = 1; stage < count; ++stage) {
+      rule.completes_all =
+          rule.completes_all && calls_.calls[call + static_cast<std::uint32_t>(stage) * period].completes_all;
+    }
+    if (rule.completes_all && count > 1) return rule;
+    const std::size_t parts = calls_.PartsOf(call).size();
+    for (std::size_t part = 0; part < parts; ++part) {
+      rule.parts.push_back(RuleOf(view_, rank_, StagesOf(calls_, call, part, period, count)));
+      if (complete && !rule.completes_all && !IsComplete(rule.parts.back())) return std::nullopt;
+    }
+    return rule;
+  }
+
+  const RunView& view_;
+  std::int64_t rank_;
+  bool has_stages_;
+  const RankCalls& calls_;
+};
+
+}  // namespace
+
+std::vector<CallBlock> ReadRank(const RunView& view, std::int64_t rank, std::size_t iteration, bool has_stages) {
+  return FirstReading(view, rank, has_stages).Read(iteration);
+}
+
+}  // namespace farscale

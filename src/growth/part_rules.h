@@ -1,0 +1,39 @@
+// Rules of one part of a call: all that give what one rank was seen to do, and those of them that hold for another.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "growth/call_rules.h"
+#include "growth/peer_rule.h"
+#include "growth/rank_grid.h"
+#include "growth/run_calls.h"
+
+namespace farscale {
+
+// A run in a layout, with what its communicators are in it.
+struct RunView {
+  RunView(const RunCalls& run, const RankGrid& grid);
+
+  const RunCalls& run;
+  const RankGrid& grid;
+  std::vector<std::vector<GroupRule>> groups;  // nothing for those that are no lines or planes of the grid
+};
+
+// The same part of a call in all its stages.
+using StagedPart = std::vector<const CallPart*>;
+StagedPart StagesOf(const RankCalls& calls, std::uint32_t call, std::size_t part, std::uint32_t period,
+                    std::int32_t count);
+
+inline bool IsPost(RecordKind kind) { return PartOf(kind).posts; }
+
+// The rules of a part of which nothing is known but these stages on one rank.
+PartRule RuleOf(const RunView& view, std::int64_t rank, const StagedPart& parts);
+
+// Whether there is a rule for everything that the part of a call needs.
+bool IsComplete(const PartRule& rule);
+
+// Keeps the rules that hold for one more rank. False when none is left; then they stay as they were.
+bool Narrow(const RunView& view, std::int64_t rank, const StagedPart& parts, PartRule& rule);
+
+}  // namespace farscale

@@ -1,0 +1,148 @@
+// The layouts and classes under which rules explain most of the runs.
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <set>
+
+#include "base/parallel.h"
+#include "growth/call_rules.h"
+#include "growth/part_rules.h"
+
+namespace farscale {
+namespace {
+
+constexpr std::size_t kAllIterations = std::numeric_limits<std::size_t>::max();
+
+// How many different steps the messages of a run make on a grid; each counts by its length, so that near neighbours are
+// preferred.
+double Disorder(const RunCalls& run, const RankGrid& grid) {
+  std::set<GridVector> steps;
+  for (std::int64_t rank = 0; rank < run.ranks; ++rank) {
+    const RankCalls& calls = run.of_ranks[static_cast<std::size_t>(rank)];
+    std::set<std::int32_t> peers;
+    for (std::uint32_t i = 0; i < calls.FirstPart(calls.iteration_end.front()); ++i) {
+      const CallPart& part = calls.parts[i];
+      if (IsPost(part.kind) && !PartOf(part.kind).IsCollective() && part.peer >= 0) peers.insert(part.peer);
+    }
+    const GridVector from = grid.CoordinatesOf(rank);
+    for (const std::int32_t peer : peers) {
+      GridVector step = grid.CoordinatesOf(peer);
+      for (std::size_t d = 0; d < kMostDimensions; ++d) {
+        step[d] -= from[d];
+        const std::int32_t extent = grid.extents[d];  // the shorter way around
+        if (2 * std::abs(step[d]) >= extent) step[d] -= step[d] > 0 ? extent : -extent;
+        if (2 * std::abs(step[d]) == extent) step[d] = extent / 2;
+      }
+      steps.insert(step);
+    }
+  }
+  double sum = 0;
+  for (const GridVector& step : steps) {
+    for (const std::int32_t one : step) sum += std::abs(one);
+  }
+  // Of equals, the one that MPI_Dims_create would rather choose.
+  return sum + 0.001 * *std::ranges::max_element(grid.extents);
+}
+
+std::vector<RankGrid> BestGrids(const RunCalls& run, std::size_t dimensions, std::size_t most) {
+  std::vector<std::pair<double, RankGrid>> ranked;
+  for (const RankGrid& grid : GridsOf(run.ranks, dimensions)) ranked.emplace_back(Disorder(run, grid), grid);
+  std::ranges::stable_sort(ranked, {}, &std::pair<double, RankGrid>::first);
+  std::vector<RankGrid> best;
+  for (std::size_t i = 0; i < std::min(most, ranked.size()); ++i) best.push_back(ranked[i].second);
+  return best;
+}
+
+// How unlike the extents of two layouts are in their proportions.
+double Unlikeness(const RankGrid& a, const RankGrid& b) {
+  const double ratio = static_cast<double>(a.size()) / static_cast<double>(b.size());
+  const double even = std::pow(ratio, 1.0 / static_cast<double>(std::max<std::size_t>(1, b.dimensions())));
+  double sum = 0;
+  for (std::size_t d = 0; d < kMostDimensions; ++d) {
+    const double expected = b.extents[d] == 1 ? 1 : even * b.extents[d];
+    sum += std::abs(std::log(a.extents[d] / expected));
+  }
+  return sum;
+}
+
+// The layout of the largest run is given, those of the others are chosen one by one beside it: of those that explain
+// equally much, the one that is most like it.
+std::vector<RankGrid> GridsBeside(const std::vector<RunCalls>& runs, const RankGrid& largest, std::size_t dimensions,
+                                  const ClassScheme& scheme) {
+  std::vector<RankGrid> grids(runs.size());
+  grids.back() = largest;
+  for (std::size_t run = 0; run + 1 < runs.size(); ++run) {
+    double share = -1;
+    std::vector<RankGrid> tried = BestGrids(runs[run], dimensions, 8);
+    std::ranges::stable_sort(tried, {}, [&](const RankGrid& grid) { return Unlikeness(grid, largest); });
+    for (const RankGrid& grid : tried) {
+      const double one = FitCallRules({runs[run], runs.back()}, {grid, largest}, scheme, 1).Confirmed();
+      if (one > share + 1e-9) {
+        grids[run] = grid;
+        share = one;
+      }
+      if (share == 1) break;
+    }
+  }
+  return grids;
+}
+
+// From plain to particular.
+std::vector<ClassScheme> Schemes(std::size_t dimensions) {
+  std::vector<ClassScheme> schemes;
+  for (const std::int32_t reach : {0, 1, 2}) {
+    for (const bool has_stages : {false, true}) {
+      for (const std::int32_t small_extents : {1, 2, 3}) {
+        ClassScheme scheme{{}, small_extents, has_stages};
+        for (std::size_t d = 0; d < dimensions; ++d) scheme.reach[d] = reach;
+        schemes.push_back(scheme);
+      }
+    }
+  }
+  return schemes;
+}
+
+// A layout and classes of the largest run, and how much of it they explain by themselves.
+struct Start {
+  RankGrid grid;
+  ClassScheme scheme;
+  double share = 0;
+};
+
+// All of so many dimensions, the best first and the plainer before the more particular; those that explain clearly less
+// are left out.
+std::vector<Start> Starts(const RunCalls& largest, std::size_t dimensions) {
+  constexpr double kClearlyLess = 0.01;  // chosen: rules of the other runs do not make up for it
+  constexpr std::size_t kMost = 8;       // chosen: as many as a search over all runs has time for
+  std::vector<Start> starts;
+  for (const ClassScheme& scheme : Schemes(dimensions)) {
+    for (const RankGrid& grid : BestGrids(largest, dimensions, 6)) starts.push_back({grid, scheme});
+  }
+  const std::vector<RunCalls> alone = {largest};
+  ParallelFor(starts.size(), [&](std::size_t i) {
+    starts[i].share = FitCallRules(alone, {starts[i].grid}, starts[i].scheme, 1).Share();
+  });
+  const double best = std::ranges::max(starts, {}, &Start::share).share;
+  std::erase_if(starts, [&](const Start& start) { return start.share < best - kClearlyLess; });
+  std::ranges::stable_sort(starts, std::greater<>(), [](const Start& start) { return std::round(1e4 * start.share); });
+  if (starts.size() > kMost) starts.resize(kMost);
+  return starts;
+}
+
+}  // namespace
+
+CallRules FindCallRules(const std::vector<RunCalls>& runs) {
+  std::optional<CallRules> best;
+  for (std::size_t dimensions = 1; dimensions <= 3 && !(best && best->Confirmed() == 1); ++dimensions) {
+    for (const Start& start : Starts(runs.back(), dimensions)) {
+      CallRules rules = FitCallRules(runs, GridsBeside(runs, start.grid, dimensions, start.scheme), start.scheme, 1);
+      if (!best || rules.Confirmed() > best->Confirmed() + 1e-6) best = std::move(rules);
+      if (best->Confirmed() == 1) break;
+    }
+  }
+  return FitCallRules(runs, best->grids, best->scheme, kAllIterations);
+}
+
+}  // namespace farscale
