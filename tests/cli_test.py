@@ -939,6 +939,34 @@ class Predict(CliTest):
         self.assertEqual({row["series"] for row in read_csv(result.stdout)}, {"a", "b"})
 
 
+class Grow(CliTest):
+    """The sample runs of LU, grown."""
+
+    TRACES = [ROOT / f"sample-runs/npb-lu/traces/{ranks}/traces.otf2" for ranks in (2, 4, 8, 16, 32)]
+
+    def test_larger_runs_stand_beside_measured_ones(self):
+        text = self.run_ok("grow", ROOT / "sample-runs/npb-lu/study.toml", "--phase", "ssor_iter", "--cores", "64").stdout
+        self.assertIn("100.0 % of the messages follow rules", text)
+        factors = {}
+        for ranks, what, efficiency in re.findall(r"(?m)^(\d+) .*?(measured|grown from up to \d+) +[\d.]+ \S+ +([\d.]+)", text):
+            factors[ranks, what] = float(efficiency)
+        # Up to 8 ranks, none has neighbours on all sides: only the run of 32 can be grown from smaller ones.
+        self.assertAlmostEqual(factors["32", "grown from up to 16"], factors["32", "measured"], delta=0.01)
+        self.assertAlmostEqual(factors["64", "grown from up to 32"], 0.746, delta=0.01)  # measured, ../shared
+
+    def test_grown_run_is_a_trace(self):
+        output = self.folder / "grown.otf2"
+        self.run_ok("grow", *self.TRACES[1:4], "--phase", "ssor_iter", "--cores", "64", "-o", output)
+        self.assertRegex(self.run_ok("inspect", output).stdout, r"Ranks +64 ")
+
+    def test_refusals(self):
+        result = farscale("grow", *self.TRACES[:2], "--phase", "ssor_iter", "--cores", "64")
+        self.assertEqual(result.returncode, 4)
+        self.assertIn("Not grown: 2 runs; three or more of different numbers of ranks", result.stdout)
+        self.fails(2, "writes one grown run", "grow", *self.TRACES[1:4], "--phase", "ssor_iter", "--cores", "64,128", "-o",
+                   self.folder / "two.otf2")
+
+
 class Backtest(CliTest):
     TABLE = "series,cores,loadBalance,communicationEfficiency\n" + "".join(
         f"{series},{cores},{0.95 - 0.001 * cores},{1 / (1 + slope * cores)}\n"

@@ -27,8 +27,8 @@ struct GrowOptions {
 };
 
 void AddRow(const GrowthRow& row, const std::string& what, std::vector<std::vector<std::string>>& table) {
-  table.push_back(
-      {FormatCount(static_cast<std::uint64_t>(row.ranks)), row.grid.Text(), what, FormatSeconds(row.iteration)});
+  table.push_back({FormatCount(static_cast<std::uint64_t>(row.ranks)),
+                   row.grid.size() == row.ranks ? row.grid.Text() : "-", what, FormatSeconds(row.iteration)});
   for (const Factor factor :
        {Factor::kParallelEfficiency, Factor::kLoadBalance, Factor::kSerialization, Factor::kTransfer}) {
     table.back().push_back(row.values[factor] ? FormatFactor(*row.values[factor]) : "-");

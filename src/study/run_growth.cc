@@ -21,9 +21,9 @@ namespace {
 
 constexpr std::size_t kFewestRuns = 3;  // two are one step, and one step fits many rules
 
-// What counts of a phase in a row of factors.
+// What counts of a phase in a row of factors: what no counter tells, as grown runs have none.
 void Measure(const Trace& trace, const PhaseSpec& phase, const FactorOptions& options, GrowthRow& row) {
-  const PhaseFactors factors = MeasurePhase(trace, MatchTrace(trace), CutPhase(trace, phase), options);
+  const PhaseFactors factors = MeasurePhase(trace, MatchTrace(trace), CutPhase(trace, phase), {options.rules, {}});
   row.values = factors.values;
   row.iteration = factors.totals.elapsed / static_cast<double>(factors.iterations);
 }
