@@ -103,7 +103,7 @@ void Print(const PhaseGrowth& growth, bool verbose) {
   if (!growth.refusal.empty()) fmt::print("Not grown: {}.\n", growth.refusal);
   const CallRules& rules = growth.model.rules;
   if (!rules.classes.empty()) {
-    fmt::print("{:.1f} % of the messages follow rules that hold in all runs. Classes of ranks by their place: {}.\n",
+    fmt::print("{:.1f} % of the messages follow rules of their class of ranks. Classes of ranks by their place: {}.\n",
                100 * rules.Share(), rules.classes.size());
     std::vector<std::string> alone;
     for (const std::size_t run : rules.RunsAlone())

@@ -64,7 +64,6 @@ struct PartRule {
   std::vector<PeerRule> peers = {};    // that give the observed partner on all ranks of the class, the plainest first
   std::vector<TagRule> tags = {};      // likewise
   std::vector<GroupRule> groups = {};  // likewise
-  bool is_contradicted = false;        // there was such a rule for some of the ranks only
 };
 
 struct CallRule {

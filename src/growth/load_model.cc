@@ -57,7 +57,7 @@ Cells CellsOf(const std::vector<RunCalls>& runs, const CallRules& rules) {
 // class.
 struct Slope {
   double xx = 0, xy = 0, yy = 0;
-  int points = 0, classes = 0;
+  int points = 0;
 
   void Add(const std::vector<RunCalls>& runs, const std::map<std::size_t, Cell>& cells) {
     double weight = 0, x_mean = 0, y_mean = 0;
@@ -75,7 +75,6 @@ struct Slope {
       yy += cell.count * y * y;
       ++points;
     }
-    ++classes;
   }
   double Power() const { return xx > 0 ? xy / xx : 0; }
   double Rest() const { return std::max(0.0, yy - Power() * xy); }  // sum of squares that it leaves

@@ -131,7 +131,6 @@ bool Narrow(const RunView& view, std::int64_t rank, const StagedPart& parts, Par
       all = keep(rule.tags, [&](const TagRule& one) { return HoldsFor(one, rank, parts); }) && all;
     all = keep(rule.groups, [&](const GroupRule& one) { return HoldsFor(one, view, parts); }) && all;
   }
-  if (!all) rule.is_contradicted = true;
   return all;
 }
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 
 #include "base/error.h"
 #include "base/format.h"
@@ -68,10 +67,10 @@ class PhaseGrower {
     }
     LearnGrowth(result_.model);
     for (std::size_t i = 0; i < result_.measured.size(); ++i) result_.measured[i].grid = result_.model.rules.grids[i];
-    const double confirmed = result_.model.rules.Share();
-    if (confirmed < kLeastExplained) {
-      result_.refusal = fmt::format("{:.0f} % of the messages follow no rule that holds at {} ranks",
-                                    100 * (1 - confirmed), Join(Counts(), ", "));
+    const double share = result_.model.rules.Share();
+    if (share < kLeastExplained) {
+      result_.refusal = fmt::format("{:.0f} % of the messages follow no rule that holds at {} ranks", 100 * (1 - share),
+                                    Join(Counts(), ", "));
       return std::move(result_);
     }
     for (std::size_t i = 2; i < result_.measured.size(); ++i) Backtest(i);
