@@ -45,6 +45,9 @@ void PrintTable(const PhaseGrowth& growth) {
       {"ranks", "layout", "", "iteration", "parallel eff.", "load bal.", "serial.", "transfer"}};
   for (const GrowthRow& row : growth.measured) {
     AddRow(row, "measured", table);
+    for (const GrowthRow& repeated : growth.repeated) {
+      if (repeated.ranks == row.ranks) AddRow(repeated, "replayed", table);
+    }
     for (const GrowthRow& foreseen : growth.backtest) {
       if (foreseen.ranks == row.ranks) AddRow(foreseen, NameOfSource(foreseen), table);
     }

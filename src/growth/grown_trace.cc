@@ -108,31 +108,52 @@ class RankGrower {
     Random random(SeedFor(seed, fmt::format("rank {}", rank_)));
     const auto [run, donor] = Donor(rules, random);
     const RunCalls& of_run = model_.runs[run];
-    const RankCalls& calls = of_run.of_ranks[static_cast<std::size_t>(donor)];
     const bool is_largest = run + 1 == model_.runs.size();
     const std::vector<std::size_t>& kinds = model_.runs.back().kinds;
     const double scale = model_.load.LawOf(of_class).Ratio(grid_, model_.rules.grids[run]) *
                          (is_largest ? model_.load.DrawPersistent(static_cast<std::size_t>(donor), random) : 1);
+    const Copy copy{of_run.of_ranks[static_cast<std::size_t>(donor)], model_.rules.grids[run], rules, region, functions};
     for (std::size_t i = 0; i < kinds.size(); ++i) {
       const std::size_t from =
           is_largest && model_.load.noise > 0 ? AnyOfKind(kinds, kinds[i], random) : IterationLike(of_run, kinds[i], i);
       // What all ranks have in common in an iteration stays in its place.
       const double ratio = scale * (is_largest ? std::exp(model_.load.common[i] - model_.load.common[from]) : 1);
-      builder_.Enter(tick_, region);
-      for (const PlannedCall& call : PlanCalls(rules.kinds[kinds[i]], kinds[i], grid_, model_.rules.grids[run])) {
-        const std::uint32_t index = calls.FirstCall(from) + call.model;
-        tick_ += std::llround(static_cast<double>(calls.calls[index].compute) * ratio);
-        builder_.Enter(tick_, functions[call.rule->function]);
-        const double size = model_.laws.BytesAt(call.key).Ratio(grid_, model_.rules.grids[run]);
-        MakeCall(call, calls.PartsOf(index), size);
-        builder_.Leave(tick_, functions[call.rule->function]);
-      }
-      tick_ += std::llround(static_cast<double>(calls.compute_after[from]) * ratio);
-      builder_.Leave(tick_, region);
+      MakeIteration(copy, kinds[i], from, ratio);
     }
   }
 
+  // The calls that the rank of a run made itself, as long after each other.
+  void Repeat(std::size_t run, const ClassRules& rules, std::uint32_t region,
+              const std::vector<std::uint32_t>& functions) {
+    const RunCalls& of_run = model_.runs[run];
+    const Copy copy{of_run.of_ranks[static_cast<std::size_t>(rank_)], grid_, rules, region, functions};
+    for (std::size_t i = 0; i < of_run.kinds.size(); ++i) MakeIteration(copy, of_run.kinds[i], i, 1);
+  }
+
  private:
+  // What a rank is made of: calls of a rank of a run, on its grid, and the rules of both.
+  struct Copy {
+    const RankCalls& calls;
+    const RankGrid& grid;
+    const ClassRules& rules;
+    std::uint32_t region;
+    const std::vector<std::uint32_t>& functions;
+  };
+
+  void MakeIteration(const Copy& copy, std::size_t kind, std::size_t from, double ratio) {
+    builder_.Enter(tick_, copy.region);
+    for (const PlannedCall& call : PlanCalls(copy.rules.kinds[kind], kind, grid_, copy.grid)) {
+      const std::uint32_t index = copy.calls.FirstCall(from) + call.model;
+      tick_ += std::llround(static_cast<double>(copy.calls.calls[index].compute) * ratio);
+      builder_.Enter(tick_, copy.functions[call.rule->function]);
+      const double size = model_.laws.BytesAt(call.key).Ratio(grid_, copy.grid);
+      MakeCall(call, copy.calls.PartsOf(index), size);
+      builder_.Leave(tick_, copy.functions[call.rule->function]);
+    }
+    tick_ += std::llround(static_cast<double>(copy.calls.compute_after[from]) * ratio);
+    builder_.Leave(tick_, copy.region);
+  }
+
   // A rank of the largest run that has some of the class.
   std::pair<std::size_t, std::int64_t> Donor(const ClassRules& rules, Random& random) const {
     std::size_t run = 0;
@@ -253,27 +274,46 @@ class RankGrower {
   std::array<std::vector<PostedOperation>, 3> posted_;
 };
 
+// A trace without ranks' timelines: what they refer to.
+struct GrownDefinitions {
+  TraceBuilder builder;
+  std::uint32_t region = 0;
+  std::vector<std::uint32_t> functions;
+
+  GrownDefinitions(const GrowthModel& model, const RankGrid& grid) {
+    const RunCalls& largest = model.runs.back();
+    builder.trace().format = "grown";
+    builder.trace().ticks_per_second = largest.ticks_per_second;
+    region = builder.AddRegion(model.region);
+    for (std::size_t i = 0; i < model.functions.size(); ++i) {
+      functions.push_back(builder.AddRegion(model.functions.Name(static_cast<std::uint32_t>(i))));
+    }
+    // As many ranks a node as in the largest run.
+    const std::int32_t nodes = 1 + *std::ranges::max_element(largest.nodes);
+    const std::int64_t per_node = (largest.ranks + nodes - 1) / nodes;
+    for (std::int64_t node = 0; node * per_node < grid.size(); ++node) builder.AddNode(fmt::format("node {}", node));
+    for (std::int64_t rank = 0; rank < grid.size(); ++rank) {
+      builder.AddRank({static_cast<std::int32_t>(rank / per_node), 1, fmt::format("rank {}", rank)});
+    }
+  }
+};
+
+// Lets `make`(grower, rank) write the timeline of every rank.
+template <typename Make>
+Trace TraceOf(const GrowthModel& model, const RankGrid& grid, GrownDefinitions& definitions, const Make& make) {
+  TraceBuilder& builder = definitions.builder;
+  const GroupCommunicators groups(grid, model.rules, builder);
+  std::deque<RankGrower> growers;
+  for (std::int64_t rank = 0; rank < grid.size(); ++rank)
+    growers.emplace_back(model, grid, groups, builder.definitions(), rank);
+  ParallelFor(growers.size(), [&](std::size_t rank) { make(growers[rank], rank); });
+  for (RankGrower& grower : growers) builder.SetTimeline(grower.builder());
+  return std::move(builder).Finish();
+}
+
 }  // namespace
 
 Trace GrowTrace(const GrowthModel& model, const RankGrid& grid, std::uint64_t seed) {
-  TraceBuilder builder;
-  const RunCalls& largest = model.runs.back();
-  builder.trace().path = fmt::format("grown to {} ranks", grid.size());
-  builder.trace().format = "grown";
-  builder.trace().ticks_per_second = largest.ticks_per_second;
-  const std::uint32_t region = builder.AddRegion(model.region);
-  std::vector<std::uint32_t> functions;
-  for (std::size_t i = 0; i < model.functions.size(); ++i) {
-    functions.push_back(builder.AddRegion(model.functions.Name(static_cast<std::uint32_t>(i))));
-  }
-  // As many ranks a node as in the largest run.
-  const std::int32_t nodes = 1 + *std::ranges::max_element(largest.nodes);
-  const std::int64_t per_node = (largest.ranks + nodes - 1) / nodes;
-  for (std::int64_t node = 0; node * per_node < grid.size(); ++node) builder.AddNode(fmt::format("node {}", node));
-  for (std::int64_t rank = 0; rank < grid.size(); ++rank) {
-    builder.AddRank({static_cast<std::int32_t>(rank / per_node), 1, fmt::format("rank {}", rank)});
-  }
-  const GroupCommunicators groups(grid, model.rules, builder);
   std::vector<const std::pair<const RankClass, ClassRules>*> classes;
   for (std::int64_t rank = 0; rank < grid.size(); ++rank) {
     const auto found = model.rules.classes.find(ClassOf(model.rules.scheme, grid, rank));
@@ -284,14 +324,27 @@ Trace GrowTrace(const GrowthModel& model, const RankGrid& grid, std::uint64_t se
     }
     classes.push_back(&*found);
   }
-  std::deque<RankGrower> growers;
-  for (std::int64_t rank = 0; rank < grid.size(); ++rank)
-    growers.emplace_back(model, grid, groups, builder.definitions(), rank);
-  ParallelFor(growers.size(), [&](std::size_t rank) {
-    growers[rank].Grow(classes[rank]->first, classes[rank]->second, region, functions, seed);
+  GrownDefinitions definitions(model, grid);
+  definitions.builder.trace().path = fmt::format("grown to {} ranks", grid.size());
+  return TraceOf(model, grid, definitions, [&](RankGrower& grower, std::size_t rank) {
+    grower.Grow(classes[rank]->first, classes[rank]->second, definitions.region, definitions.functions, seed);
   });
-  for (RankGrower& grower : growers) builder.SetTimeline(grower.builder());
-  return std::move(builder).Finish();
+}
+
+std::optional<Trace> RepeatRun(const GrowthModel& model, std::size_t run) {
+  const RankGrid& grid = model.rules.grids[run];
+  std::vector<const ClassRules*> classes(static_cast<std::size_t>(grid.size()));
+  for (const auto& [key, of_class] : model.rules.classes) {
+    for (const auto& [of_run, rank] : of_class.donors) {
+      if (of_run == run) classes[static_cast<std::size_t>(rank)] = &of_class;
+    }
+  }
+  if (std::ranges::find(classes, nullptr) != classes.end()) return std::nullopt;
+  GrownDefinitions definitions(model, grid);
+  definitions.builder.trace().path = fmt::format("the run on {} ranks", grid.size());
+  return TraceOf(model, grid, definitions, [&](RankGrower& grower, std::size_t rank) {
+    grower.Repeat(run, *classes[rank], definitions.region, definitions.functions);
+  });
 }
 
 }  // namespace farscale

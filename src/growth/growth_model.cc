@@ -4,8 +4,10 @@
 
 namespace farscale {
 
-GrowthModel GrowthModel::OfFirst(std::size_t count) const {
-  GrowthModel model{{runs.begin(), runs.begin() + static_cast<std::ptrdiff_t>(count)}, functions, {}, {}, {}, region};
+GrowthModel GrowthModel::OfRuns(std::size_t first, std::size_t end) const {
+  const auto begin = runs.begin();
+  GrowthModel model{{begin + static_cast<std::ptrdiff_t>(first), begin + static_cast<std::ptrdiff_t>(end)},
+                    functions, {}, {}, {}, region};
   LearnGrowth(model);
   return model;
 }

@@ -20,8 +20,8 @@ struct GrowthModel {
   LoadModel load;
   std::string region;  // by which iterations are known in a grown trace
 
-  // Of the first runs alone.
-  GrowthModel OfFirst(std::size_t count) const;
+  // Of the runs from `first` to before `end` alone.
+  GrowthModel OfRuns(std::size_t first, std::size_t end) const;
 };
 
 // Finds rules and laws of the runs, of which there are two or more, by rising number of ranks.

@@ -15,12 +15,12 @@ constexpr double kDriftPower = 0.25;
 constexpr double kNewLossShare = 0.15;  // of the draws
 constexpr double kNewLoss = 0.025;      // its mean by doubling, where there is one
 
-double Doublings(double cores, double anchor) { return std::max(0.0, std::log2(cores / anchor)); }
-
 // Series that scatter more also drift more.
 double DriftOf(double scatter) { return kDrift * std::pow(scatter / kUsualScatter, kDriftPower); }
 
 }  // namespace
+
+double Doublings(double cores, double from) { return std::max(0.0, std::log2(cores / from)); }
 
 FactorDraws::FactorDraws(const Ensemble& ensemble, std::uint64_t seed) : ensemble_(ensemble) {
   Random random(seed);

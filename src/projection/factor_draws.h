@@ -11,6 +11,9 @@ namespace farscale {
 // Chosen: with 1000 draws the tails of an 80 % interval have a standard error of 0.01 in probability.
 inline constexpr std::size_t kFactorDraws = 1000;
 
+// How often `from` cores are doubled until there are so many; 0 for fewer.
+double Doublings(double cores, double from);
+
 // Draws of one factor. Each is a curve of one model, with three errors that no model contains: the drift of the loss
 // away from the curve with each doubling beyond the largest run, a loss that no run has shown yet, and the scatter of
 // the new run itself. Draws of different factors are independent, so that products of factors are products draw by

@@ -14,6 +14,7 @@
 #include "projection/intervals.h"
 #include "projection/factor_draws.h"
 #include "projection/factor_parts.h"
+#include "projection/factor_predictor.h"
 
 namespace farscale {
 
@@ -100,7 +101,9 @@ class PhaseProjector {
         projection.formula = ensemble.members.front().model->formula.text();
         fitted_.push_back(factor);
         const FactorDraws& draws = draws_.try_emplace(factor, ensemble, SeedFor(seed, "draws")).first->second;
-        for (const double cores : grid_) drawn_[factor].push_back(draws.At(cores));
+        FactorPredictor& predictor = predictors_.try_emplace(factor, ensemble, draws).first->second;
+        AddGrown(factor, candidates, seed, projection, predictor);
+        for (const double cores : grid_) drawn_[factor].push_back(predictor.DrawsAt(cores));
       }
       result_.factors.push_back(std::move(projection));
     }
@@ -110,6 +113,31 @@ class PhaseProjector {
     } else if (fitted_.empty()) {
       result_.obstacle = "no factor could be fitted";
     }
+  }
+
+  const std::vector<GrownRun>& GrownRuns() const {
+    static const std::vector<GrownRun> kNone;
+    for (const GrownPhase& grown : options_.grown) {
+      if (grown.series == result_.series && PhaseId(grown.phase) == result_.phase) return grown.runs;
+    }
+    return kNone;
+  }
+
+  // Grown runs, where there are any, as the second predictor of a factor.
+  void AddGrown(Factor factor, const std::vector<Candidate>& candidates, std::uint64_t seed,
+                FactorProjection& projection, FactorPredictor& predictor) {
+    projection.grown = GrownPoints(factor, GrownRuns(), largest_);
+    if (projection.grown.empty()) return;
+    std::vector<DataPoint> points = Points(factor);
+    points.insert(points.end(), projection.grown.begin(), projection.grown.end());
+    Ensemble ensemble =
+        FitEnsemble(candidates, points, LimitOf(factor), grid_, SeedFor(seed, "grown"), options_.models.weights);
+    if (!ensemble.IsUsable()) return;
+    const GrownCurve& curve =
+        grown_curves_
+            .try_emplace(factor, std::move(ensemble), ErrorOfGrowth(factor, GrownRuns(), rows_, largest_), largest_, seed)
+            .first->second;
+    predictor.AddGrown(curve, grid_);
   }
 
   std::vector<CandidateModel> CandidatesIn(const Ensemble& ensemble) const {
@@ -151,8 +179,26 @@ class PhaseProjector {
   // Product of fitted factors.
   double ValueAt(const std::vector<Factor>& parts, double cores) const {
     double product = 1;
-    for (const Factor part : parts) product *= ensembles_.at(part).ValueAt(cores);
+    for (const Factor part : parts) product *= predictors_.at(part).ValueAt(cores);
     return product;
+  }
+
+  // What curves and grown runs say of a product of fitted factors, where any of these was grown.
+  template <typename InUnit>
+  void AddPredictors(const std::vector<Factor>& parts, InUnit in_unit, FactorProjection& projection) const {
+    if (std::ranges::none_of(parts, [&](Factor part) { return grown_curves_.contains(part); })) return;
+    for (const double cores : targets_) {
+      PredictorValues values{cores, 1, 1, 0};
+      for (const Factor part : parts) {
+        const FactorPredictor& predictor = predictors_.at(part);
+        values.curves *= predictor.ByCurvesAt(cores);
+        values.grown *= predictor.ByGrowthAt(cores).value_or(predictor.ByCurvesAt(cores));
+        values.weight += predictor.GrownWeightAt(cores) / static_cast<double>(parts.size());
+      }
+      values.curves = in_unit(values.curves, cores);
+      values.grown = in_unit(values.grown, cores);
+      projection.predictors.push_back(values);
+    }
   }
 
   // A product of fitted factors at one place of the grid, in the unit that `in_unit`(product, cores) makes of it, which
@@ -181,6 +227,7 @@ class PhaseProjector {
         projection.targets.push_back(projection.curve.back());
       }
     }
+    AddPredictors(parts, in_unit, projection);
   }
 
   void Fill(FactorProjection& projection, const std::vector<Factor>& parts) const {
@@ -259,7 +306,7 @@ class PhaseProjector {
     Factor worst = losses.front();
     double smallest = std::numeric_limits<double>::infinity();
     for (const Factor factor : losses) {
-      const double value = ensembles_.at(factor).ValueAt(cores);
+      const double value = predictors_.at(factor).ValueAt(cores);
       if (value < smallest) {
         smallest = value;
         worst = factor;
@@ -341,6 +388,8 @@ class PhaseProjector {
   std::vector<double> grid_;              // of the curves; contains the targets and the fitted counts
   std::map<Factor, Ensemble> ensembles_;  // of every factor that is fitted
   std::map<Factor, FactorDraws> draws_;   // of every one of use
+  std::map<Factor, GrownCurve> grown_curves_;     // of every one that runs were grown for
+  std::map<Factor, FactorPredictor> predictors_;  // of every one of use
   std::map<Factor, std::vector<std::vector<double>>> drawn_;  // of every one of use, at each place of the grid
 };
 

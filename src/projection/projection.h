@@ -11,6 +11,7 @@
 #include "base/diagnostics.h"
 #include "factors/factor_table.h"
 #include "models/fit.h"
+#include "projection/grown_runs.h"
 #include "projection/key_results.h"
 #include "projection/intervals.h"
 #include "projection/reliable_range.h"
@@ -43,6 +44,16 @@ struct CandidateModel {
   friend bool operator==(const CandidateModel&, const CandidateModel&) = default;
 };
 
+// What either predictor says of a factor at one core count, where runs were grown.
+struct PredictorValues {
+  double cores = 0;
+  double curves = 0;
+  double grown = 0;
+  double weight = 0;  // of the grown runs in the projected value, in [0, 1]; of products the mean of their parts
+
+  friend bool operator==(const PredictorValues&, const PredictorValues&) = default;
+};
+
 struct FactorProjection {
   Factor factor = Factor::kParallelEfficiency;
   bool is_product = false;                 // of its children; then `fit` is empty
@@ -52,6 +63,8 @@ struct FactorProjection {
   std::vector<ProjectedValue> targets;     // empty when nothing could be fitted
   std::vector<ProjectedValue> curve;       // the same on a fine grid, for plots
   std::vector<DataPoint> measured;         // every measured value, fitted or not
+  std::vector<DataPoint> grown;            // values of grown runs; empty without any
+  std::vector<PredictorValues> predictors = {};  // at the targets; empty where no runs were grown
 
   friend bool operator==(const FactorProjection&, const FactorProjection&) = default;
 };
@@ -92,6 +105,7 @@ struct ProjectionOptions {
   double reliable_width = kReliableWidth;
   KeyResultSettings key_results = {};
   bool next_runs = true;  // whether to look for the next run to take
+  std::vector<GrownPhase> grown = {};
 };
 
 // Powers of two above the largest fitted count, up to 10^6 and 10^6 itself.

@@ -188,6 +188,18 @@ Fields<NextRuns> FieldsOf<NextRuns>() {
 }
 
 template <>
+Fields<PredictorValues> FieldsOf<PredictorValues>() {
+  using T = PredictorValues;
+  return {"projection/predictors",
+          {
+              CoresField("cores", &T::cores),
+              Field("curves", &T::curves, "By the fitted models alone").AtLeast(0),
+              Field("grown", &T::grown, "By grown runs alone").AtLeast(0),
+              Field("weight", &T::weight, "Of the grown runs in the projected value").AtLeast(0).AtMost(1),
+          }};
+}
+
+template <>
 Fields<FactorProjection> FieldsOf<FactorProjection>() {
   using T = FactorProjection;
   const auto is_fitted = [](const T& projection) { return !projection.is_product; };
@@ -203,6 +215,12 @@ Fields<FactorProjection> FieldsOf<FactorProjection>() {
           Field("measured", &T::measured),
           Field("targets", &T::targets),
           Field("curve", &T::curve, "The same on a fine grid"),
+          Field("grown", &T::grown, "Values of grown runs [docs/growth.md]; absent without any")
+              .OrMissing()
+              .When([](const T& projection) { return !projection.grown.empty(); }),
+          Field("predictors", &T::predictors, "What curves and grown runs say at the targets; absent without any")
+              .OrMissing()
+              .When([](const T& projection) { return !projection.predictors.empty(); }),
       }}
       .Schema(R"({"if": {"properties": {"isProduct": {"const": false}}}, "then": {"required": ["formula", "fit"]}})");
 }

@@ -20,4 +20,7 @@ inline constexpr Anomaly kScenarioNotPossible{
     "scenarioNotPossible", Severity::kWarning,
     "replays on other machines are missing, since the runs lack what they need"};
 
+inline constexpr Anomaly kNotGrown{"notGrown", Severity::kWarning,
+                                   "phases are projected by curves alone, since they could not be grown"};
+
 }  // namespace farscale::anomaly

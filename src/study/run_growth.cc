@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "base/error.h"
 #include "base/format.h"
@@ -10,6 +11,7 @@
 #include "growth/grid_series.h"
 #include "growth/grown_trace.h"
 #include "replay/replayed_trace.h"
+#include "study/anomalies.h"
 #include "study/resources.h"
 #include "study/run_study.h"
 #include "study/scenario.h"
@@ -19,6 +21,9 @@ namespace farscale {
 namespace {
 
 constexpr std::size_t kFewestRuns = 3;  // two are one step, and one step fits many rules
+constexpr std::size_t kMostRuns = 3;    // learned from; chosen: on few ranks most of them are at an edge
+// Of runs that are grown for a projection; chosen: replayed in seconds.
+constexpr double kMostCalls = 4e6;
 
 // What counts of a phase in a row of factors: what no counter tells, as grown runs have none.
 void Measure(const Trace& trace, const PhaseSpec& phase, const FactorOptions& options, GrowthRow& row) {
@@ -28,20 +33,28 @@ void Measure(const Trace& trace, const PhaseSpec& phase, const FactorOptions& op
 }
 
 // The phase as it is in a grown trace, which holds nothing else.
-PhaseSpec GrownPhase(const PhaseSpec& phase, const std::string& region) {
+PhaseSpec SpecInGrown(const PhaseSpec& phase, const std::string& region) {
   PhaseSpec grown = PhaseSpec::Region(region);
   grown.name = phase.name;
   grown.span = phase.span;
   return grown;
 }
 
+Trace TimedTrace(const Trace& trace, const Network& network, const ReplayRules& rules) {
+  ReplayOptions options;
+  options.rules = rules;
+  options.keep_calls = true;
+  options.network = &network;
+  return ReplayedTrace(trace, Replay(trace, MatchTrace(trace), CutPhase(trace, PhaseSpec::WholeRun()), options));
+}
+
 // The runs of different numbers of ranks, one each, that are read one by one and kept as calls.
 class PhaseGrower {
  public:
-  PhaseGrower(const Study& study, const PhaseSpec& phase, const Network& network, std::uint64_t seed)
-      : study_(study), spec_(phase), network_(network), seed_(seed) {
+  PhaseGrower(const Study& study, const PhaseSpec& phase, const Network& network, const GrowthOptions& options)
+      : study_(study), spec_(phase), network_(network), seed_(options.seed), most_calls_(options.most_calls) {
     result_.phase = phase.name;
-    result_.model.region = phase.kind == PhaseSpec::Kind::kRegion ? phase.region : "iteration";
+    all_.region = phase.kind == PhaseSpec::Kind::kRegion ? phase.region : "iteration";
   }
 
   void AddRun(const Trace& trace) {
@@ -50,32 +63,40 @@ class PhaseGrower {
       if (row.ranks == ranks) return;  // a repeat
     }
     const PhaseCut cut = CutPhase(trace, spec_);
-    RunCalls calls = ReadRunCalls(trace, cut, result_.model.functions);
+    RunCalls calls = ReadRunCalls(trace, cut, all_.functions);
     GrowthRow row{.ranks = ranks};
     Measure(trace, spec_, study_.factors, row);
     const auto place = std::ranges::upper_bound(result_.measured, ranks, {}, &GrowthRow::ranks);
     const auto index = place - result_.measured.begin();
     result_.measured.insert(place, row);
-    result_.model.runs.insert(result_.model.runs.begin() + index, std::move(calls));
+    all_.runs.insert(all_.runs.begin() + index, std::move(calls));
   }
 
   PhaseGrowth Grow(const std::vector<std::int64_t>& targets) {
-    if (result_.measured.size() < kFewestRuns) {
-      result_.refusal = fmt::format("{} {}; three or more of different numbers of ranks show how a program grows",
-                                    result_.measured.size(), result_.measured.size() == 1 ? "run" : "runs");
+    const std::size_t runs = all_.runs.size();
+    if (runs < kFewestRuns) {
+      result_.refusal = fmt::format("{} {}; three or more of different numbers of ranks show how a program grows", runs,
+                                    runs == 1 ? "run" : "runs");
       return std::move(result_);
     }
-    LearnGrowth(result_.model);
-    for (std::size_t i = 0; i < result_.measured.size(); ++i) result_.measured[i].grid = result_.model.rules.grids[i];
-    const double share = result_.model.rules.Share();
-    if (share < kLeastExplained) {
-      result_.refusal = fmt::format("{:.0f} % of the messages follow no rule that holds at {} ranks", 100 * (1 - share),
-                                    Join(Counts(), ", "));
+    result_.model = ModelOf(runs);
+    const CallRules& rules = result_.model.rules;
+    for (GrowthRow& row : result_.measured) {
+      for (const RankGrid& grid : rules.grids) {
+        if (grid.size() == row.ranks) row.grid = grid;
+      }
+    }
+    if (rules.Share() < kLeastExplained) {
+      result_.refusal = fmt::format("{:.0f} % of the messages follow no rule that holds at {} ranks",
+                                    100 * (1 - rules.Share()), Join(Counts(), ", "));
       return std::move(result_);
     }
-    for (std::size_t i = 2; i < result_.measured.size(); ++i) Backtest(i);
+    for (std::size_t run = 0; run < result_.model.runs.size(); ++run) Repeat(run);
+    for (std::size_t i = 2; i < runs; ++i) Backtest(i);
     try {
-      for (const std::int64_t ranks : targets) result_.grown.push_back(RowFor(result_.model, ranks));
+      for (const std::int64_t ranks : targets) {
+        if (Fits(ranks)) result_.grown.push_back(RowFor(result_.model, ranks));
+      }
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::kNotEnoughData) throw;
       result_.refusal = error.what();
@@ -84,20 +105,49 @@ class PhaseGrower {
   }
 
  private:
+  // Of the first runs, of which the largest are learned from.
+  GrowthModel ModelOf(std::size_t runs) const {
+    GrowthModel model = all_.OfRuns(runs > kMostRuns ? runs - kMostRuns : 0, runs);
+    LearnGrowth(model);
+    return model;
+  }
+
   std::vector<std::string> Counts() const {
     std::vector<std::string> counts;
-    for (const GrowthRow& row : result_.measured) counts.push_back(FormatCount(static_cast<std::uint64_t>(row.ranks)));
+    for (const RunCalls& run : result_.model.runs) counts.push_back(FormatCount(static_cast<std::uint64_t>(run.ranks)));
     return counts;
   }
 
-  // A run that the smaller ones do not foresee is left out: they lack ranks like some of its.
-  void Backtest(std::size_t run) {
-    const GrowthModel model = result_.model.OfFirst(run);
-    try {
-      result_.backtest.push_back(RowFor(model, result_.measured[run].ranks));
-    } catch (const Error& error) {
-      if (error.kind() != ErrorKind::kNotEnoughData) throw;
+  void Repeat(std::size_t run) {
+    const std::optional<Trace> trace = RepeatRun(result_.model, run);
+    if (!trace) return;
+    const RankGrid& grid = result_.model.rules.grids[run];
+    GrowthRow row{.ranks = grid.size(), .grid = grid};
+    Measure(TimedTrace(*trace, network_, study_.factors.rules), SpecInGrown(spec_, result_.model.region), study_.factors,
+            row);
+    result_.repeated.push_back(row);
+  }
+
+  // Grows the first runs to all larger ones. Those that they do not foresee are left out: the smaller ones lack ranks
+  // like some of theirs.
+  void Backtest(std::size_t runs) {
+    const GrowthModel model = ModelOf(runs);
+    if (model.rules.Share() < kLeastExplained) return;
+    for (std::size_t run = runs; run < result_.measured.size(); ++run) {
+      try {
+        result_.backtest.push_back(RowFor(model, result_.measured[run].ranks));
+      } catch (const Error& error) {
+        if (error.kind() != ErrorKind::kNotEnoughData) throw;
+      }
     }
+  }
+
+  // Whether a run has no more calls than asked for.
+  bool Fits(std::int64_t ranks) const {
+    if (!most_calls_) return true;
+    std::size_t calls = 1;  // of the rank with most
+    for (const RankCalls& rank : result_.model.runs.back().of_ranks) calls = std::max(calls, rank.calls.size());
+    return static_cast<double>(ranks) * static_cast<double>(calls) <= *most_calls_;
   }
 
   GrowthRow RowFor(const GrowthModel& model, std::int64_t ranks) const {
@@ -105,7 +155,7 @@ class PhaseGrower {
     const Trace trace = GrowTimedTrace(model, grid, network_, study_.factors.rules, seed_);
     GrowthRow row{.ranks = grid.size(), .grid = grid};
     row.learned_up_to = model.runs.back().ranks;
-    Measure(trace, GrownPhase(spec_, model.region), study_.factors, row);
+    Measure(trace, SpecInGrown(spec_, model.region), study_.factors, row);
     return row;
   }
 
@@ -113,6 +163,8 @@ class PhaseGrower {
   const PhaseSpec& spec_;
   const Network& network_;
   std::uint64_t seed_;
+  std::optional<double> most_calls_;
+  GrowthModel all_;  // of which only the runs are known
   PhaseGrowth result_;
 };
 
@@ -120,12 +172,7 @@ class PhaseGrower {
 
 Trace GrowTimedTrace(const GrowthModel& model, const RankGrid& grid, const Network& network, const ReplayRules& rules,
                      std::uint64_t seed) {
-  const Trace trace = GrowTrace(model, grid, seed);
-  ReplayOptions options;
-  options.rules = rules;
-  options.keep_calls = true;
-  options.network = &network;
-  return ReplayedTrace(trace, Replay(trace, MatchTrace(trace), CutPhase(trace, PhaseSpec::WholeRun()), options));
+  return TimedTrace(GrowTrace(model, grid, seed), network, rules);
 }
 
 GrowthResults RunGrowth(const Study& study, const GrowthOptions& options, const ProgressSink& progress) {
@@ -134,7 +181,7 @@ GrowthResults RunGrowth(const Study& study, const GrowthOptions& options, const 
   GrowthResults results;
   results.network = network;
   std::vector<PhaseGrower> growers;
-  for (const PhaseSpec& phase : study.phases) growers.emplace_back(study, phase, network, options.seed);
+  for (const PhaseSpec& phase : study.phases) growers.emplace_back(study, phase, network, options);
   for (std::size_t i = 0; i < study.runs.size(); ++i) {
     const Trace trace = ReadTrace(study.runs[i].trace, {false, {}, study.runs[i].application});
     for (PhaseGrower& grower : growers) grower.AddRun(trace);
@@ -142,6 +189,59 @@ GrowthResults RunGrowth(const Study& study, const GrowthOptions& options, const 
   }
   for (PhaseGrower& grower : growers) results.phases.push_back(grower.Grow(options.ranks));
   return results;
+}
+
+namespace {
+
+// What all runs have; nothing where they differ.
+std::optional<std::int64_t> ThreadsOf(const FactorTable& table) {
+  for (const FactorRow& row : table.rows) {
+    if (row.threads != table.rows.front().threads) return std::nullopt;
+  }
+  return table.rows.empty() ? std::nullopt : std::optional(table.rows.front().threads);
+}
+
+// Numbers of ranks from the largest run to the targets, each twice the one before, and the targets.
+std::vector<std::int64_t> RanksToGrow(const FactorTable& table, const std::vector<double>& targets,
+                                      std::int64_t threads) {
+  std::int64_t largest = 0;
+  for (const FactorRow& row : table.rows) largest = std::max(largest, row.cores / threads);
+  const std::vector<double> all = targets.empty() ? DefaultTargets(static_cast<double>(largest * threads)) : targets;
+  const auto last = static_cast<std::int64_t>(std::ranges::max(all)) / threads;
+  std::set<std::int64_t> ranks;
+  for (std::int64_t next = 2 * largest; next < last; next *= 2) ranks.insert(next);
+  for (const double target : all) {
+    if (target > static_cast<double>(largest * threads)) ranks.insert(static_cast<std::int64_t>(target) / threads);
+  }
+  return {ranks.begin(), ranks.end()};
+}
+
+}  // namespace
+
+std::vector<GrownPhase> GrowForProjection(const Study& study, const ProgressSink& progress, FactorTable& table) {
+  Diagnostics diagnostics;
+  std::vector<GrownPhase> phases;
+  const std::optional<std::int64_t> threads = ThreadsOf(table);
+  try {
+    if (!threads) throw Error(ErrorKind::kNotEnoughData, "", "runs differ in the threads of their processes");
+    GrowthOptions options{RanksToGrow(table, study.projection.targets, *threads), {}, study.projection.seed, kMostCalls};
+    if (study.growth->network != "calibrated") options.network = study.growth->network;
+    const GrowthResults results = RunGrowth(study, options, progress);
+    for (const PhaseGrowth& growth : results.phases) {
+      if (!growth.refusal.empty()) diagnostics.Add(anomaly::kNotGrown, 1, growth.phase + ": " + growth.refusal);
+      GrownPhase& phase = phases.emplace_back(GrownPhase{study.series, growth.phase, {}});
+      for (const std::vector<GrowthRow>* rows : {&growth.backtest, &growth.grown}) {
+        for (const GrowthRow& row : *rows) {
+          phase.runs.push_back({static_cast<double>(*row.learned_up_to * *threads),
+                                static_cast<double>(row.ranks * *threads), row.values});
+        }
+      }
+    }
+  } catch (const Error& error) {  // curves stand without
+    diagnostics.Add(anomaly::kNotGrown, 1, error.what());
+  }
+  for (const Finding& finding : diagnostics.findings()) table.findings.push_back(finding);
+  return phases;
 }
 
 }  // namespace farscale

@@ -8,7 +8,9 @@
 
 #include "factors/factor.h"
 #include "growth/growth_model.h"
+#include "projection/grown_runs.h"
 #include "replay/network.h"
+#include "study/run_study.h"
 #include "study/study.h"
 #include "trace/trace.h"
 
@@ -18,6 +20,7 @@ struct GrowthOptions {
   std::vector<std::int64_t> ranks;     // to grow to
   std::optional<std::string> network;  // name or file; nothing: calibrated to the runs
   std::uint64_t seed = 1;
+  std::optional<double> most_calls = std::nullopt;  // runs with more of them are left out
 };
 
 // Factors of a phase of one run.
@@ -35,6 +38,7 @@ struct PhaseGrowth {
   std::string refusal;  // why the phase is not grown; empty where it is
   GrowthModel model;
   std::vector<GrowthRow> measured;
+  std::vector<GrowthRow> repeated;  // measured runs replayed by their own rules
   std::vector<GrowthRow> backtest;  // measured runs as grown from smaller ones
   std::vector<GrowthRow> grown;     // to the ranks asked for, or to the nearest number that a layout has
 };
@@ -51,6 +55,10 @@ inline constexpr double kLeastExplained = 0.95;
 // Phases that cannot be grown have a refusal, those with fewer than three runs of different numbers of ranks, too.
 // Throws what reading the runs and calibrating the network to them throw.
 GrowthResults RunGrowth(const Study& study, const GrowthOptions& options, const ProgressSink& progress);
+
+// Grows the runs of a study, of which `table` is measured, for its projection: to its targets and to the numbers of
+// ranks between, as far as these are replayed in seconds. What could not be grown becomes a finding of the table.
+std::vector<GrownPhase> GrowForProjection(const Study& study, const ProgressSink& progress, FactorTable& table);
 
 // A grown run on a network, as a trace with the times of its replay.
 Trace GrowTimedTrace(const GrowthModel& model, const RankGrid& grid, const Network& network, const ReplayRules& rules,

@@ -20,6 +20,7 @@
 #include "study/anomalies.h"
 #include "study/measure_run.h"
 #include "study/resources.h"
+#include "study/run_growth.h"
 #include "trace/trace_reader.h"
 
 namespace farscale {
@@ -376,8 +377,10 @@ StudyOutcome RunStudy(const Study& study, const ModelLibrary& library, const Pro
   results.runs = std::move(measured.runs);
   results.table = std::move(measured.table);
   results.phases = std::move(measured.phases);
-  results.projections = Project(results.table, library, study.projection);
-  results.backtest = BacktestForReport(results.table, library, study.projection);
+  ProjectionOptions options = study.projection;
+  if (study.growth) options.grown = GrowForProjection(study, progress, results.table);
+  results.projections = Project(results.table, library, options);
+  results.backtest = BacktestForReport(results.table, library, options);
   results.losses = LossesForReport(measured.losses);
   if (measured.losses.size() > results.losses.size()) {
     results.loss_projections =

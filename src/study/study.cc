@@ -124,6 +124,13 @@ void ParseNoise(const ConfigTable& root, const std::string& file, Study& study) 
   study.noise = noise;
 }
 
+void ParseGrowth(const ConfigTable& root, const std::string& file, Study& study) {
+  const auto table = root.Table("growth");
+  if (!table) return;
+  study.growth = {NetworkName(table->String("network").value_or("calibrated"), file), table->Where("network")};
+  table->RefuseUnknownKeys();
+}
+
 void ParseCounters(const ConfigTable& root, Study& study) {
   const auto table = root.Table("counters");
   if (!table) return;
@@ -373,6 +380,7 @@ Study ParseStudy(const std::string& text, const std::string& file, const PresetR
   ParseReplay(root, study);
   ParseCounters(root, study);
   ParseNoise(root, file, study);
+  ParseGrowth(root, file, study);
   ParseRuns(root, file, study);
   ParseModels(root, file, study);
   ParsePhases(root, study);

@@ -42,6 +42,12 @@ struct NoiseSpec {
   std::optional<ComputationSource> source;  // nothing: the best that a trace has
 };
 
+// The table [growth]: the runs are grown to larger ones [docs/growth.md].
+struct GrowthSpec {
+  std::string network;  // by name or path; "calibrated": to the runs
+  std::string where;    // file and line
+};
+
 struct Study {
   std::string title;
   std::string description;
@@ -56,6 +62,7 @@ struct Study {
   FactorOptions factors;
   DelayRules delays = DelayRules::kConserving;  // of losses
   std::optional<NoiseSpec> noise;
+  std::optional<GrowthSpec> growth;
   ProjectionOptions projection;
   std::vector<std::string> model_files;  // of the user, relative to the working folder
   std::string report_folder;

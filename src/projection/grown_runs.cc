@@ -1,0 +1,70 @@
+#include "projection/grown_runs.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+
+#include "projection/factor_draws.h"
+
+namespace farscale {
+namespace {
+
+// Root mean square of the logarithmic errors after one doubling, over the programs of docs/growth.md, as
+// `scripts/measure_growth` prints them; so is the power.
+constexpr double kOfDoubling = 0.02;
+constexpr double kPower = 0.5;
+// How many backtests the record of other programs counts for; chosen.
+constexpr double kRecordCounts = 3;
+
+double OfDoubling(Factor) { return kOfDoubling; }
+
+// Mean of a factor over the repeats at a number of cores.
+std::optional<double> MeasuredAt(Factor factor, const std::vector<FactorRow>& rows, double cores) {
+  double sum = 0, count = 0;
+  for (const FactorRow& row : rows) {
+    if (static_cast<double>(row.cores) != cores || !row.values[factor]) continue;
+    sum += *row.values[factor];
+    ++count;
+  }
+  return count > 0 && sum > 0 ? std::optional(sum / count) : std::nullopt;
+}
+
+}  // namespace
+
+double GrowthError::At(double doublings) const { return of_doubling * std::pow(doublings, power); }
+
+GrowthError ErrorOfGrowth(Factor factor, const std::vector<GrownRun>& grown, const std::vector<FactorRow>& measured,
+                          double largest) {
+  GrowthError error{OfDoubling(factor), kPower};
+  // All runs grown from the same runs share their mistakes, so together they count as one.
+  std::map<double, std::pair<double, double>> squares;
+  for (const GrownRun& run : grown) {
+    if (run.cores > largest || run.cores <= run.learned_up_to || !run.values[factor]) continue;
+    const std::optional<double> truth = MeasuredAt(factor, measured, run.cores);
+    if (!truth || *run.values[factor] <= 0) continue;
+    const double ratio = std::log(*run.values[factor] / *truth) / error.At(Doublings(run.cores, run.learned_up_to));
+    auto& [sum, count] = squares[run.learned_up_to];
+    sum += ratio * ratio;
+    ++count;
+  }
+  double sum = kRecordCounts, count = kRecordCounts;
+  for (const auto& [learned, of] : squares) {
+    sum += of.first / of.second;
+    ++count;
+  }
+  error.of_doubling *= std::sqrt(sum / count);
+  return error;
+}
+
+std::vector<DataPoint> GrownPoints(Factor factor, const std::vector<GrownRun>& grown, double largest) {
+  std::vector<DataPoint> points;
+  for (const GrownRun& run : grown) {
+    if (run.learned_up_to != largest || run.cores <= largest || !run.values[factor]) continue;
+    if (*run.values[factor] > 0) points.push_back({run.cores, *run.values[factor], std::nullopt});
+  }
+  std::ranges::sort(points, {}, &DataPoint::cores);
+  return points;
+}
+
+}  // namespace farscale
