@@ -51,7 +51,7 @@ double GrownCurve::ValueAt(double cores) const {
   return ensemble_.limit ? std::min(value, *ensemble_.limit) : value;
 }
 
-double GrownCurve::ErrorAt(double cores) const { return error_.At(Doublings(cores, largest_)); }
+double GrownCurve::ErrorAt(double cores) const { return error_.At(ValueAt(cores), Doublings(cores, largest_)); }
 
 std::vector<double> GrownCurve::DrawsAt(double cores) const {
   std::vector<double> values = draws_.At(cores);

@@ -10,14 +10,14 @@
 namespace farscale {
 namespace {
 
-// Root mean square of the logarithmic errors after one doubling, over the programs of docs/growth.md, as
-// `scripts/measure_growth` prints them; so is the power.
-constexpr double kOfDoubling = 0.02;
-constexpr double kPower = 0.5;
+// Over the programs of docs/growth.md, as `scripts/measure_growth` prints them.
+constexpr double kPower = 0.25;
+// Losses smaller than this are as uncertain as if they were as large; chosen: what repeats of a run differ by.
+constexpr double kLeastLoss = 0.01;
 // How many backtests the record of other programs counts for; chosen.
 constexpr double kRecordCounts = 3;
 
-double OfDoubling(Factor) { return kOfDoubling; }
+double OfDoubling(Factor factor) { return factor == Factor::kSerialization ? 0.12 : 0.25; }
 
 // Mean of a factor over the repeats at a number of cores.
 std::optional<double> MeasuredAt(Factor factor, const std::vector<FactorRow>& rows, double cores) {
@@ -32,7 +32,9 @@ std::optional<double> MeasuredAt(Factor factor, const std::vector<FactorRow>& ro
 
 }  // namespace
 
-double GrowthError::At(double doublings) const { return of_doubling * std::pow(doublings, power); }
+double GrowthError::At(double value, double doublings) const {
+  return of_doubling * (std::abs(std::log(value)) + kLeastLoss) * std::pow(doublings, power);
+}
 
 GrowthError ErrorOfGrowth(Factor factor, const std::vector<GrownRun>& grown, const std::vector<FactorRow>& measured,
                           double largest) {
@@ -43,7 +45,8 @@ GrowthError ErrorOfGrowth(Factor factor, const std::vector<GrownRun>& grown, con
     if (run.cores > largest || run.cores <= run.learned_up_to || !run.values[factor]) continue;
     const std::optional<double> truth = MeasuredAt(factor, measured, run.cores);
     if (!truth || *run.values[factor] <= 0) continue;
-    const double ratio = std::log(*run.values[factor] / *truth) / error.At(Doublings(run.cores, run.learned_up_to));
+    const double own = error.At(*run.values[factor], Doublings(run.cores, run.learned_up_to));
+    const double ratio = std::log(*run.values[factor] / *truth) / own;
     auto& [sum, count] = squares[run.learned_up_to];
     sum += ratio * ratio;
     ++count;

@@ -25,13 +25,14 @@ struct GrownPhase {
   std::vector<GrownRun> runs;
 };
 
-// Standard deviation of ln y of grown runs from what is measured there: `of_doubling` after one doubling of the cores
-// beyond the runs that it was learned from, and more with the power `power` of how many doublings there are.
+// How far grown runs are from what is measured there, as a share of the loss -ln y: after one doubling of the cores
+// beyond the runs that they were learned from, and how that rises with the doublings.
 struct GrowthError {
   double of_doubling = 0;
-  double power = 1;
+  double power = 0;
 
-  double At(double doublings) const;
+  // Standard deviation of ln y of a grown value.
+  double At(double value, double doublings) const;
 };
 
 // What the record of other programs says of a factor, multiplied by how much larger or smaller the errors are that the

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "base/error.h"
@@ -21,6 +22,7 @@ namespace farscale {
 namespace {
 
 constexpr std::size_t kFewestRuns = 3;  // two are one step, and one step fits many rules
+constexpr std::uint64_t kDraws = 3;     // of every grown run; chosen: the mean of three varies half as much as one
 constexpr std::size_t kMostRuns = 3;    // learned from; chosen: on few ranks most of them are at an edge
 // Of runs that are grown for a projection; chosen: replayed in seconds.
 constexpr double kMostCalls = 4e6;
@@ -46,6 +48,24 @@ Trace TimedTrace(const Trace& trace, const Network& network, const ReplayRules& 
   options.keep_calls = true;
   options.network = &network;
   return ReplayedTrace(trace, Replay(trace, MatchTrace(trace), CutPhase(trace, PhaseSpec::WholeRun()), options));
+}
+
+// Throws where most ranks would copy some of a run that is not the largest: what the largest shows is not what they
+// do, so nothing shows that they go on as the smaller run did.
+void RequireDonors(const GrowthModel& model, const RankGrid& grid) {
+  std::int64_t from_smaller = 0;
+  for (std::int64_t rank = 0; rank < grid.size(); ++rank) {
+    const auto found = model.rules.classes.find(ClassOf(model.rules.scheme, grid, rank));
+    if (found == model.rules.classes.end()) continue;  // to be refused with a reason of its own
+    from_smaller += std::ranges::none_of(found->second.donors, [&](const auto& donor) {
+      return donor.first + 1 == model.runs.size();
+    });
+  }
+  if (2 * from_smaller <= grid.size()) return;
+  throw Error(ErrorKind::kNotEnoughData, "",
+              fmt::format("most ranks of {} are like none of the {} of the largest run in {}", grid.Text(),
+                          model.runs.back().ranks, model.rules.grids.back().Text()),
+              "add a run whose grid has three or more ranks in every dimension");
 }
 
 // The runs of different numbers of ranks, one each, that are read one by one and kept as calls.
@@ -80,7 +100,8 @@ class PhaseGrower {
       return std::move(result_);
     }
     result_.model = ModelOf(runs);
-    const CallRules& rules = result_.model.rules;
+    const GrowthModel& model = result_.model;
+    const CallRules& rules = model.rules;
     for (GrowthRow& row : result_.measured) {
       for (const RankGrid& grid : rules.grids) {
         if (grid.size() == row.ranks) row.grid = grid;
@@ -91,11 +112,12 @@ class PhaseGrower {
                                     100 * (1 - rules.Share()), Join(Counts(), ", "));
       return std::move(result_);
     }
-    for (std::size_t run = 0; run < result_.model.runs.size(); ++run) Repeat(run);
     for (std::size_t i = 2; i < runs; ++i) Backtest(i);
+    result_.repeated = Repeat(model);
+    const FactorValues unexplained = Unexplained(result_.repeated);
     try {
       for (const std::int64_t ranks : targets) {
-        if (Fits(ranks)) result_.grown.push_back(RowFor(result_.model, ranks));
+        if (Fits(ranks)) result_.grown.push_back(RowFor(model, unexplained, ranks));
       }
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::kNotEnoughData) throw;
@@ -118,14 +140,34 @@ class PhaseGrower {
     return counts;
   }
 
-  void Repeat(std::size_t run) {
-    const std::optional<Trace> trace = RepeatRun(result_.model, run);
-    if (!trace) return;
-    const RankGrid& grid = result_.model.rules.grids[run];
-    GrowthRow row{.ranks = grid.size(), .grid = grid};
-    Measure(TimedTrace(*trace, network_, study_.factors.rules), SpecInGrown(spec_, result_.model.region), study_.factors,
-            row);
-    result_.repeated.push_back(row);
+  // The runs of a model, replayed by their own rules.
+  std::vector<GrowthRow> Repeat(const GrowthModel& model) const {
+    std::vector<GrowthRow> rows;
+    for (std::size_t run = 0; run < model.runs.size(); ++run) {
+      const std::optional<Trace> trace = RepeatRun(model, run);
+      if (!trace) continue;
+      GrowthRow& row = rows.emplace_back(GrowthRow{.ranks = model.runs[run].ranks, .grid = model.rules.grids[run]});
+      Measure(TimedTrace(*trace, network_, study_.factors.rules), SpecInGrown(spec_, model.region), study_.factors, row);
+    }
+    return rows;
+  }
+
+  // What these replays leave unexplained: by how much factors are larger as measured, in the mean.
+  FactorValues Unexplained(const std::vector<GrowthRow>& repeated) const {
+    FactorValues ratios;
+    for (const FactorType& type : AllFactors()) {
+      double sum = 0, count = 0;
+      for (const GrowthRow& row : repeated) {
+        const GrowthRow& measured = *std::ranges::find(result_.measured, row.ranks, &GrowthRow::ranks);
+        const std::optional<double>& a = measured.values[type.factor];
+        const std::optional<double>& b = row.values[type.factor];
+        if (!a || !b || *a <= 0 || *b <= 0) continue;
+        sum += std::log(*a / *b);
+        ++count;
+      }
+      if (count > 0) ratios[type.factor] = std::exp(sum / count);
+    }
+    return ratios;
   }
 
   // Grows the first runs to all larger ones. Those that they do not foresee are left out: the smaller ones lack ranks
@@ -133,9 +175,10 @@ class PhaseGrower {
   void Backtest(std::size_t runs) {
     const GrowthModel model = ModelOf(runs);
     if (model.rules.Share() < kLeastExplained) return;
+    const FactorValues unexplained = Unexplained(Repeat(model));
     for (std::size_t run = runs; run < result_.measured.size(); ++run) {
       try {
-        result_.backtest.push_back(RowFor(model, result_.measured[run].ranks));
+        result_.backtest.push_back(RowFor(model, unexplained, result_.measured[run].ranks));
       } catch (const Error& error) {
         if (error.kind() != ErrorKind::kNotEnoughData) throw;
       }
@@ -150,13 +193,29 @@ class PhaseGrower {
     return static_cast<double>(ranks) * static_cast<double>(calls) <= *most_calls_;
   }
 
-  GrowthRow RowFor(const GrowthModel& model, std::int64_t ranks) const {
+  // The geometric mean over several draws, with what replays leave unexplained.
+  GrowthRow RowFor(const GrowthModel& model, const FactorValues& unexplained, std::int64_t ranks) const {
     const RankGrid grid = ContinueSeries(model.rules.grids, ranks);
-    const Trace trace = GrowTimedTrace(model, grid, network_, study_.factors.rules, seed_);
-    GrowthRow row{.ranks = grid.size(), .grid = grid};
-    row.learned_up_to = model.runs.back().ranks;
-    Measure(trace, SpecInGrown(spec_, model.region), study_.factors, row);
-    return row;
+    RequireDonors(model, grid);
+    GrowthRow mean{.ranks = grid.size(), .grid = grid};
+    mean.learned_up_to = model.runs.back().ranks;
+    FactorValues sums;
+    for (std::uint64_t draw = 0; draw < kDraws; ++draw) {
+      const Trace trace = GrowTimedTrace(model, grid, network_, study_.factors.rules, seed_ + draw);
+      GrowthRow row;
+      Measure(trace, SpecInGrown(spec_, model.region), study_.factors, row);
+      mean.iteration += row.iteration / kDraws;
+      for (const FactorType& type : AllFactors()) {
+        if (const std::optional<double>& value = row.values[type.factor])
+          sums[type.factor] = sums[type.factor].value_or(0) + std::log(std::max(*value, 1e-12)) / kDraws;
+      }
+    }
+    for (const FactorType& type : AllFactors()) {
+      if (!sums[type.factor]) continue;
+      const double value = std::exp(*sums[type.factor]) * unexplained[type.factor].value_or(1);
+      mean.values[type.factor] = type.AtMostOne() ? std::min(1.0, value) : value;
+    }
+    return mean;
   }
 
   const Study& study_;
