@@ -954,6 +954,26 @@ class Grow(CliTest):
         self.assertAlmostEqual(factors["32", "grown from up to 16"], factors["32", "measured"], delta=0.01)
         self.assertAlmostEqual(factors["64", "grown from up to 32"], 0.746, delta=0.01)  # measured, ../shared
 
+    def test_grown_runs_enter_the_projection(self):
+        study = self.write("study.toml", "[study]\ntitle = \"LU\"\n" + "".join(
+            f'[[runs]]\ntrace = "{trace}"\n' for trace in self.TRACES[1:4]) +
+            '[[phases]]\nname = "ssor_iter"\nregion = "ssor_iter"\n[projection]\ntargets = [32, 128]\n')
+        self.run_ok("run", study, "--grow", "-o", self.folder / "report")
+        results = json.loads((self.folder / "report/results.json").read_text())
+        efficiency = next(f for f in results["projections"][0]["factors"] if f["factor"] == "parallelEfficiency")
+        measured = {32: 0.816, 128: 0.624}  # ../shared
+        for target, predictors in zip(efficiency["targets"], efficiency["predictors"], strict=True):
+            self.assertEqual(target["cores"], predictors["cores"])
+            self.assertAlmostEqual(predictors["grown"], measured[target["cores"]], delta=0.02)
+            self.assertTrue(target["interval80"][0] < measured[target["cores"]] < target["interval80"][1])
+            self.assertGreater(predictors["weight"], 0.4)
+        # A study says so itself, too; two runs are too few, which is no reason to fail.
+        few = self.write("few.toml", study.read_text().split("[[runs]]", 1)[0] + "".join(
+            f'[[runs]]\ntrace = "{trace}"\n' for trace in self.TRACES[1:3]) + '[[phases]]\nname = "ssor_iter"\n'
+            'region = "ssor_iter"\n[growth]\n')
+        result = self.run_ok("run", few, "-o", self.folder / "few")
+        self.assertIn("2 runs; three or more of different numbers of ranks", result.stderr)
+
     def test_grown_run_is_a_trace(self):
         output = self.folder / "grown.otf2"
         self.run_ok("grow", *self.TRACES[1:4], "--phase", "ssor_iter", "--cores", "64", "-o", output)

@@ -272,6 +272,26 @@ TEST(Growth, ToTheOwnSize) {
   }
 }
 
+// Each of the runs by its own rules is that run, with its own computation.
+TEST(Growth, RepeatsItsRuns) {
+  const Program program = Steps([](test::SpmdRank& rank) {
+    const std::int32_t p = rank.ranks(), r = rank.rank();
+    rank.Compute(1000 * (r + 1));
+    rank.SendReceive((r + 1) % p, (r + p - 1) % p, 100, 1);
+  });
+  const GrowthModel model = Learn(program, {8, 12, 18});
+  for (const std::size_t run : {0u, 1u, 2u}) {
+    const auto ranks = static_cast<std::int32_t>(model.runs[run].ranks);
+    const std::optional<Trace> repeated = RepeatRun(model, run);
+    ASSERT_TRUE(repeated);
+    const Trace original = test::RunSpmd(ranks, program);
+    EXPECT_EQ(test::CallDifference(*repeated, original), "");
+    for (std::size_t rank = 0; rank < repeated->size(); ++rank) {
+      EXPECT_EQ(repeated->timelines[rank].end(), original.timelines[rank].end());
+    }
+  }
+}
+
 // One of the runs is of another program, which shifts twice and reduces first.
 TEST(Growth, ARunOfAnotherProgramContradicts) {
   const auto shifts = [](bool is_other) {

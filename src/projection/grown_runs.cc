@@ -14,8 +14,9 @@ namespace {
 constexpr double kPower = 0.25;
 // Losses smaller than this are as uncertain as if they were as large; chosen: what repeats of a run differ by.
 constexpr double kLeastLoss = 0.01;
-// How many backtests the record of other programs counts for; chosen.
-constexpr double kRecordCounts = 3;
+// How many backtests the record of other programs counts for; chosen: it differs more between programs than predictions
+// of one program do.
+constexpr double kRecordCounts = 1;
 
 double OfDoubling(Factor factor) { return factor == Factor::kSerialization ? 0.12 : 0.25; }
 

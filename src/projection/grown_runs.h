@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "factors/factor_table.h"
+#include "models/weights.h"
 
 namespace farscale {
 
