@@ -141,7 +141,11 @@ int Grow(const GrowOptions& options, const Common& common) {
   GrowthOptions growth{options.cores, std::nullopt, static_cast<std::uint64_t>(options.seed)};
   if (!options.network.empty() && options.network != "calibrated") growth.network = options.network;
   const GrowthResults results = RunGrowth(study, growth, messages.Progress());
-  fmt::print("Replayed on {}.\n", results.network.name);
+  if (results.unknown_network.empty()) {
+    fmt::print("Replayed on {}.\n", results.network.name);
+  } else {
+    fmt::print("Replayed without times of messages, so that transfer is not grown: {}.\n", results.unknown_network);
+  }
   bool any = false;
   for (const PhaseGrowth& phase : results.phases) {
     Print(phase, common.verbose);

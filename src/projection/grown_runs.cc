@@ -18,7 +18,13 @@ constexpr double kLeastLoss = 0.01;
 // of one program do.
 constexpr double kRecordCounts = 1;
 
-double OfDoubling(Factor factor) { return factor == Factor::kSerialization ? 0.12 : 0.25; }
+double OfDoubling(Factor factor) {
+  switch (factor) {
+    case Factor::kLoadBalance: return 0.29;
+    case Factor::kSerialization: return 0.20;
+    default: return 0.21;  // transfer, and what is made of both
+  }
+}
 
 // Mean of a factor over the repeats at a number of cores.
 std::optional<double> MeasuredAt(Factor factor, const std::vector<FactorRow>& rows, double cores) {

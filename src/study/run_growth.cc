@@ -193,6 +193,11 @@ class PhaseGrower {
     return static_cast<double>(ranks) * static_cast<double>(calls) <= *most_calls_;
   }
 
+  // Load balance and serialization are the same on any network; nothing else is.
+  bool IsGrown(Factor factor) const {
+    return !network_.IsIdeal() || factor == Factor::kLoadBalance || factor == Factor::kSerialization;
+  }
+
   // The geometric mean over several draws, with what replays leave unexplained.
   GrowthRow RowFor(const GrowthModel& model, const FactorValues& unexplained, std::int64_t ranks) const {
     const RankGrid grid = ContinueSeries(model.rules.grids, ranks);
@@ -211,7 +216,7 @@ class PhaseGrower {
       }
     }
     for (const FactorType& type : AllFactors()) {
-      if (!sums[type.factor]) continue;
+      if (!sums[type.factor] || !IsGrown(type.factor)) continue;
       const double value = std::exp(*sums[type.factor]) * unexplained[type.factor].value_or(1);
       mean.values[type.factor] = type.AtMostOne() ? std::min(1.0, value) : value;
     }
@@ -235,10 +240,16 @@ Trace GrowTimedTrace(const GrowthModel& model, const RankGrid& grid, const Netwo
 }
 
 GrowthResults RunGrowth(const Study& study, const GrowthOptions& options, const ProgressSink& progress) {
-  const Network network =
-      options.network ? LoadNetwork(*options.network, "--network") : CalibrateToRuns(study.runs, study.factors.rules);
   GrowthResults results;
-  results.network = network;
+  results.network = IdealNetwork();
+  try {
+    results.network =
+        options.network ? LoadNetwork(*options.network, "--network") : CalibrateToRuns(study.runs, study.factors.rules);
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::kNotEnoughData) throw;
+    results.unknown_network = error.what();
+  }
+  const Network& network = results.network;
   std::vector<PhaseGrower> growers;
   for (const PhaseSpec& phase : study.phases) growers.emplace_back(study, phase, network, options);
   for (std::size_t i = 0; i < study.runs.size(); ++i) {

@@ -45,6 +45,7 @@ struct PhaseGrowth {
 
 struct GrowthResults {
   Network network;
+  std::string unknown_network;  // why it is the ideal one, on which transfer is not grown; empty where it is known
   std::vector<PhaseGrowth> phases;
 };
 
@@ -53,7 +54,8 @@ struct GrowthResults {
 inline constexpr double kLeastExplained = 0.95;
 
 // Phases that cannot be grown have a refusal, those with fewer than three runs of different numbers of ranks, too.
-// Throws what reading the runs and calibrating the network to them throw.
+// Where no network is named and none can be calibrated, replays are on the ideal one, and their transfer is left out.
+// Throws what reading the runs throws.
 GrowthResults RunGrowth(const Study& study, const GrowthOptions& options, const ProgressSink& progress);
 
 // Grows the runs of a study, of which `table` is measured, for its projection: to its targets and to the numbers of

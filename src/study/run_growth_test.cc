@@ -1,0 +1,219 @@
+// Programs of several kinds, generated and replayed: what grows out of their small runs must have the factors of the
+// same program at the target.
+#include "study/run_growth.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <functional>
+
+#include "base/error.h"
+#include "base/random.h"
+#include "replay/replayed_trace.h"
+#include "support/spmd_program.h"
+#include "support/temporary_folder.h"
+#include "trace/otf2_writer.h"
+
+namespace farscale {
+namespace {
+
+using Step = std::function<void(test::SpmdRank&)>;
+using testing::HasSubstr;
+
+constexpr double kSpread = 0.02;  // of the loads of ranks; of the noise of iterations, half
+
+// Every rank has a load of its own, and every iteration some noise.
+Step Program(const std::function<Tick(std::int32_t ranks)>& work, const std::function<void(test::SpmdRank&, Tick)>& step) {
+  return [=](test::SpmdRank& rank) {
+    Random random(SeedFor(static_cast<std::uint64_t>(rank.ranks()), "rank " + std::to_string(rank.rank())));
+    const double load = static_cast<double>(work(rank.ranks())) * std::exp(kSpread * random.Normal());
+    for (int i = 0; i < 6; ++i) {
+      rank.BeginIteration();
+      step(rank, std::llround(load * std::exp(kSpread / 2 * random.Normal())));
+      rank.EndIteration();
+    }
+  };
+}
+
+Tick Weak(std::int32_t) { return 400000; }
+Tick Strong(std::int32_t ranks) { return 25600000 / ranks; }
+
+constexpr const char* kNetwork = R"(name = "n"
+[remote]
+latency_us = 3
+bandwidth_MBps = 2000
+overhead_us = 0.5
+)";
+
+Trace RunOn(const Network& network, std::int32_t ranks, const Step& program) {
+  const Trace trace = test::RunSpmd(ranks, program);
+  ReplayOptions options;
+  options.keep_calls = true;
+  options.network = &network;
+  return ReplayedTrace(trace, Replay(trace, MatchTrace(trace), CutPhase(trace, PhaseSpec::WholeRun()), options));
+}
+
+class RunGrowthTest : public testing::Test {
+ protected:
+  // On the network of the runs, or on one that is calibrated to them.
+  PhaseGrowth Grow(const Step& program, const std::vector<std::int32_t>& counts, std::int32_t target,
+                   bool is_network_known = false) {
+    Study study;
+    study.phases = {PhaseSpec::Region("step")};
+    for (const std::int32_t ranks : counts) {
+      const std::filesystem::path anchor = folder_ / std::to_string(ranks) / "traces.otf2";
+      std::filesystem::create_directories(anchor.parent_path());
+      std::filesystem::remove_all(anchor.parent_path());
+      WriteOtf2(RunOn(network_, ranks, program), anchor);
+      study.runs.push_back({anchor.string(), std::nullopt, std::nullopt, "test"});
+    }
+    GrowthOptions options{{target}, std::nullopt, 1, std::nullopt};
+    if (is_network_known) options.network = folder_.Write("n.toml", kNetwork);
+    return RunGrowth(study, options, nullptr).phases.front();
+  }
+
+  void ExpectFactors(const Step& program, const std::vector<std::int32_t>& counts, std::int32_t target, double tolerance,
+                     bool is_network_known = false) {
+    const PhaseGrowth growth = Grow(program, counts, target, is_network_known);
+    ASSERT_EQ(growth.refusal, "");
+    ASSERT_EQ(growth.grown.size(), 1u);
+    ASSERT_EQ(growth.grown.front().ranks, target);
+    const Trace truth = RunOn(network_, target, program);
+    const FactorValues measured =
+        MeasurePhase(truth, MatchTrace(truth), CutPhase(truth, PhaseSpec::Region("step")), {}).values;
+    for (const Factor factor : {Factor::kLoadBalance, Factor::kSerialization, Factor::kTransfer, Factor::kParallelEfficiency}) {
+      ASSERT_TRUE(measured[factor] && growth.grown.front().values[factor]);
+      EXPECT_NEAR(*growth.grown.front().values[factor], *measured[factor], tolerance) << Describe(factor).id;
+    }
+  }
+
+  const Network network_ = ParseNetwork(kNetwork, "n.toml", "n");
+  test::TemporaryFolder folder_;
+};
+
+// A grid as MPI_Dims_create makes it, the first extent the largest.
+std::array<std::int32_t, 3> Dims(std::int32_t ranks, int dimensions) {
+  std::array<std::int32_t, 3> best{ranks, 1, 1};
+  for (std::int32_t z = 1; z <= ranks; ++z) {
+    if (ranks % z != 0 || (dimensions < 3 && z > 1)) continue;
+    for (std::int32_t y = z; y * y * z <= ranks; ++y) {
+      if (ranks / z % y == 0 && ranks / z / y < best[0]) best = {ranks / z / y, y, z};
+    }
+  }
+  return best;
+}
+
+// Faces are exchanged with all neighbours, around the ends or not, and a sum is made.
+Step HaloExchange(int dimensions, bool is_periodic, const std::function<Tick(std::int32_t)>& work) {
+  return Program(work, [=](test::SpmdRank& rank, Tick load) {
+    const std::array<std::int32_t, 3> extents = Dims(rank.ranks(), dimensions);
+    const std::array<std::int32_t, 3> strides = {1, extents[0], extents[0] * extents[1]};
+    rank.Compute(load);
+    for (const bool sends : {false, true}) {
+      for (std::size_t d = 0; d < 3; ++d) {
+        const std::int32_t at = rank.rank() / strides[d] % extents[d];
+        for (const std::int32_t step : {-1, 1}) {
+          const std::int32_t to = (at + step + extents[d]) % extents[d];
+          if (extents[d] == 1 || (!is_periodic && to != at + step)) continue;
+          const std::int32_t peer = rank.rank() + (to - at) * strides[d];
+          const auto tag = static_cast<std::uint32_t>(2 * d) + ((step > 0) == sends ? 1 : 0);
+          sends ? rank.PostSend(peer, 20000, tag) : rank.PostReceive(peer, 20000, tag);
+        }
+      }
+    }
+    rank.WaitAll();
+    rank.AllReduce(8);
+  });
+}
+
+TEST_F(RunGrowthTest, HaloExchanges) {
+  ExpectFactors(HaloExchange(1, false, Weak), {4, 8, 16}, 128, 0.015, true);
+  ExpectFactors(HaloExchange(2, false, Weak), {9, 16, 36}, 144, 0.015, true);
+  ExpectFactors(HaloExchange(2, true, Strong), {16, 36, 64}, 256, 0.03, true);
+  ExpectFactors(HaloExchange(3, false, Strong), {27, 48, 64}, 216, 0.03, true);
+}
+
+// Receivers wait for all neighbours at once, so nothing tells how long one message took.
+TEST_F(RunGrowthTest, TransferNeedsANetwork) {
+  const PhaseGrowth growth = Grow(HaloExchange(1, false, Weak), {4, 8, 16}, 64);
+  ASSERT_EQ(growth.grown.size(), 1u);
+  const FactorValues& values = growth.grown.front().values;
+  EXPECT_TRUE(values[Factor::kLoadBalance] && values[Factor::kSerialization]);
+  EXPECT_FALSE(values[Factor::kTransfer] || values[Factor::kParallelEfficiency]);
+}
+
+TEST_F(RunGrowthTest, Wavefront) {
+  const Step program = Program(Weak, [](test::SpmdRank& rank, Tick load) {
+    const std::array<std::int32_t, 3> extents = Dims(rank.ranks(), 2);
+    const std::int32_t x = rank.rank() % extents[0], y = rank.rank() / extents[0];
+    for (int block = 0; block < 4; ++block) {
+      if (x > 0) rank.Receive(rank.rank() - 1, 3000, 1);
+      if (y > 0) rank.Receive(rank.rank() - extents[0], 3000, 2);
+      rank.Compute(load / 4);
+      if (x + 1 < extents[0]) rank.Send(rank.rank() + 1, 3000, 1);
+      if (y + 1 < extents[1]) rank.Send(rank.rank() + extents[0], 3000, 2);
+    }
+  });
+  ExpectFactors(program, {9, 16, 36}, 144, 0.03);
+}
+
+TEST_F(RunGrowthTest, Butterfly) {
+  const Step program = Program(Weak, [](test::SpmdRank& rank, Tick load) {
+    rank.Compute(load);
+    for (std::int32_t step = 1; step < rank.ranks(); step *= 2) {
+      rank.SendReceive(rank.rank() ^ step, rank.rank() ^ step, 5000, 3);
+    }
+  });
+  ExpectFactors(program, {4, 8, 16}, 128, 0.03);
+}
+
+TEST_F(RunGrowthTest, RingOfAllRanks) {
+  const Step program = Program(Weak, [](test::SpmdRank& rank, Tick load) {
+    const std::int32_t p = rank.ranks(), r = rank.rank();
+    rank.Compute(load);
+    for (std::int32_t stage = 1; stage < p; ++stage) rank.SendReceive((r + 1) % p, (r + p - 1) % p, 1000, 4);
+  });
+  ExpectFactors(program, {4, 8, 16}, 64, 0.03);
+}
+
+// Rank 0 gives out work and gathers what comes of it.
+TEST_F(RunGrowthTest, MasterAndWorkers) {
+  const Step program = Program(Strong, [](test::SpmdRank& rank, Tick load) {
+    if (rank.rank() == 0) {
+      for (std::int32_t peer = 1; peer < rank.ranks(); ++peer) rank.Send(peer, 500, 5);
+      for (std::int32_t peer = 1; peer < rank.ranks(); ++peer) rank.Receive(peer, 8000, 6);
+    } else {
+      rank.Receive(0, 500, 5);
+      rank.Compute(load);
+      rank.Send(0, 8000, 6);
+    }
+  });
+  ExpectFactors(program, {4, 8, 16}, 64, 0.03);
+}
+
+// Partners follow from data, so nothing foresees them.
+TEST_F(RunGrowthTest, RandomPartnersAreRefused) {
+  const Step program = Program(Weak, [](test::SpmdRank& rank, Tick load) {
+    const std::int32_t half = rank.ranks() / 2;
+    std::vector<std::int32_t> order;
+    for (std::int32_t i = 0; i < half; ++i) order.push_back(half + i);
+    Random random(static_cast<std::uint64_t>(rank.ranks()));
+    random.Shuffle(order);
+    rank.Compute(load);
+    for (std::int32_t i = 0; i < half; ++i) {
+      const auto tag = static_cast<std::uint32_t>(i * 7919 % 1009);
+      if (i == rank.rank()) rank.Send(order[static_cast<std::size_t>(i)], 8000, tag);
+      if (order[static_cast<std::size_t>(i)] == rank.rank()) rank.Receive(i, 8000, tag);
+    }
+  });
+  EXPECT_THAT(Grow(program, {16, 26, 38}, 128).refusal, HasSubstr("follow no rule that holds at 16, 26, 38 ranks"));
+}
+
+TEST_F(RunGrowthTest, TwoRunsAreTooFew) {
+  EXPECT_THAT(Grow(HaloExchange(1, false, Weak), {4, 8}, 16).refusal, HasSubstr("2 runs; three or more"));
+}
+
+}  // namespace
+}  // namespace farscale
