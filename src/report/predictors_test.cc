@@ -83,11 +83,12 @@ TEST(Predictors, NothingWithoutGrownRuns) {
 TEST(Predictors, WarningWhereTheyDisagree) {
   PhaseProjection phase = Phase();
   phase.factors[0].predictors[1].curves = 0.62;
-  EXPECT_THAT(SentencesOf(phase).back(), HasSubstr("Warning: grown runs and curves disagree at 64 cores,"));
+  EXPECT_THAT(SentencesOf(phase).back(),
+              HasSubstr("Warning: grown runs and curves differ by more than the 80 % interval at 64 cores."));
   phase.factors[0].predictors[2].curves = 0.5;
-  EXPECT_THAT(SentencesOf(phase).back(), HasSubstr("disagree at 64, 130 cores,"));
+  EXPECT_THAT(SentencesOf(phase).back(), HasSubstr(" at 64, 130 cores."));
   phase.factors[0].targets[1].interval80 = IntervalBounds{0.6, 0.8};
-  EXPECT_THAT(SentencesOf(phase).back(), HasSubstr("disagree at 130 cores,"));
+  EXPECT_THAT(SentencesOf(phase).back(), HasSubstr("interval at 130 cores."));
 }
 
 // Only at 128 cores both parts of the product were grown.
