@@ -42,11 +42,12 @@ struct Fill {
   std::string attributes = "";
 };
 
-// A disc of one colour, filled or a ring.
+// A disc of one colour, or a square as wide; filled or not.
 struct Marker {
   std::string color = kInk;
   bool is_filled = false;
   double radius = 4;
+  bool is_square = false;
 };
 
 enum class Anchor { kStart, kMiddle, kEnd };

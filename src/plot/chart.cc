@@ -16,7 +16,6 @@ namespace {
 constexpr double kLeft = 56;
 constexpr double kInset = 12;  // of the first and last of named values
 constexpr std::size_t kMostNames = 10;
-constexpr const char* kDashes = "6 4";
 
 struct Range {
   double low = INFINITY, high = -INFINITY;
@@ -63,7 +62,8 @@ std::string DataOf(const ChartSeries& series) {
 }
 
 Marker MarkerOf(const ChartSeries& series) {
-  return {PaletteColor(series.color), series.has_filled_points, series.has_filled_points ? 3.0 : 4.0};
+  const bool is_small = series.has_filled_points || series.has_square_points;
+  return {PaletteColor(series.color), series.has_filled_points, is_small ? 3.0 : 4.0, series.has_square_points};
 }
 
 class Plot {
@@ -104,7 +104,8 @@ class Plot {
   Spot At(double x, double y) const { return {x_.At(x), y_.At(y)}; }
 
   Stroke StrokeOf(const ChartSeries& series, bool is_dashed) const {
-    return {PaletteColor(series.color), series.width, is_dashed ? kDashes : "", 1, has_script_ ? DataOf(series) : ""};
+    return {PaletteColor(series.color), series.width, is_dashed ? series.dashes : "", 1,
+            has_script_ ? DataOf(series) : ""};
   }
 
   void LayOutLegend() {
@@ -120,6 +121,7 @@ class Plot {
       if (!entry.line) entry.marker = MarkerOf(series);
       entries.push_back(std::move(entry));
     }
+    entries.insert(entries.end(), chart_.keys.begin(), chart_.keys.end());
     if (chart_.legend == LegendPlace::kInside) {
       legends_.emplace_back(std::move(entries), box_.left + 14, box_.left, box_.top + 16);
       return;

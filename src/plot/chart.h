@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "plot/canvas.h"
+#include "plot/legend.h"
 
 namespace farscale {
 
@@ -35,12 +36,14 @@ struct ChartSeries {
   bool is_chosen = false;  // in HTML: whether a reader can leave it out by its factor
   int color = 0;           // index into the palette
   bool dashed = false;
+  std::string dashes = "6 4";  // where it is dashed
   double width = 2;
   std::vector<ChartPoint> line;  // drawn solid up to Chart::split_x, dashed beyond
   std::optional<double>
       reliable_x;                  // where its own the reliable range ends: a bar across the line, which is pale beyond
   std::vector<ChartPoint> points;  // drawn as markers
   bool has_filled_points = false;
+  bool has_square_points = false;
   std::vector<ChartBand> error_bars;
   std::vector<ChartBand> inner_band;
   std::vector<ChartBand> outer_band;
@@ -71,6 +74,7 @@ struct Chart {
   bool beyond_is_grey = true;    // false: evidence may reach further
   std::vector<ChartMark> marks;  // vertical lines with a label
   std::vector<ChartSeries> series;
+  std::vector<LegendEntry> keys;   // behind the series in the legend: what is drawn alike in several colours
   std::vector<std::string> sides;  // in HTML: machines whose curves the script lays over these, from side 1 on
   int width = 720;
   int height = 380;

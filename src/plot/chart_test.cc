@@ -117,6 +117,27 @@ TEST(Chart, NamesStandBelowAndAnAxisNeedNotBeginAtNothing) {
   EXPECT_THAT(svg, HasSubstr("<title>commit1</title>"));  // a page without a script has tooltips
 }
 
+// Squares in the chart and in the legend, where a key stands behind the series. A series has dashes of its own.
+TEST(Chart, SquaresKeysAndDashes) {
+  Chart chart;
+  ChartSeries series;
+  series.name = "transfer";
+  series.dashed = true;
+  series.dashes = "2 3";
+  series.line = {{1, 1, ""}, {100, 0.5, ""}};
+  series.points = {{10, 0.75, ""}};
+  chart.series = {series};
+  const std::string square = "stroke-linecap=\"square\"";
+  EXPECT_THAT(RenderSvg(chart, true), Not(HasSubstr(square)));
+  chart.series[0].has_square_points = true;
+  chart.keys = {{"grown run", {}, Marker{kFaint, false, 3, true}}};
+  const std::string svg = RenderSvg(chart, true), tikz = RenderTikz(chart);
+  EXPECT_LT(svg.find(">transfer<"), svg.find(">grown run<"));
+  EXPECT_NE(svg.find(square), svg.rfind(square));
+  EXPECT_THAT(svg, HasSubstr("stroke-dasharray=\"2 3\""));
+  EXPECT_THAT(tikz, HasSubstr(" +(-1.35pt,-1.35pt) rectangle +(1.35pt,1.35pt);"));
+}
+
 // Both axes logarithmic: the ideal line goes from corner to corner, and an interval without an end up to the top.
 TEST(Chart, TheSameAsSvgAndAsTikz) {
   Chart chart;

@@ -113,12 +113,12 @@ void SvgCanvas::Polygon(const std::vector<Spot>& spots, const Fill& fill) {
 
 void SvgCanvas::Rect(const Box& box, const Fill& fill) { text_ += Corner(box) + AttributesOf(fill) + "/>"; }
 
-// Strokes without length that have round ends.
+// Strokes without length that have round or square ends.
 void SvgCanvas::Markers(const std::vector<Spot>& spots, const Marker& marker, const std::string& attributes) {
   if (spots.empty()) return;
   std::string dots;
   for (const Spot& spot : spots) dots += fmt::format("M{} {}h0", Pixel(spot.x), Pixel(spot.y));
-  OpenGroup(" fill=\"none\" stroke-linecap=\"round\"" + attributes);
+  OpenGroup(fmt::format(" fill=\"none\" stroke-linecap=\"{}\"{}", marker.is_square ? "square" : "round", attributes));
   Path(dots, {marker.color, 2 * marker.radius + 2});
   if (!marker.is_filled) Path(dots, {kPaper, 2 * marker.radius - 2});
   CloseGroup();

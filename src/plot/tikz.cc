@@ -52,10 +52,13 @@ class TikzCanvas : public Canvas {
     Polygon({{box.left, box.top}, {box.right, box.top}, {box.right, box.bottom}, {box.left, box.bottom}}, fill);
   }
   void Markers(const std::vector<Spot>& spots, const Marker& marker, const std::string&) override {
+    const double radius = kPoints * marker.radius;
+    const std::string shape = marker.is_square
+                                  ? fmt::format("+(-{0:.2f}pt,-{0:.2f}pt) rectangle +({0:.2f}pt,{0:.2f}pt)", radius)
+                                  : fmt::format("circle[radius={:.2f}pt]", radius);
     for (const Spot& spot : spots) {
-      text_ +=
-          fmt::format("\\path[draw={}, line width=0.9pt, fill={}] {} circle[radius={:.2f}pt];\n", Color(marker.color),
-                      Color(marker.is_filled ? marker.color : kPaper), Coordinates(spot), kPoints * marker.radius);
+      text_ += fmt::format("\\path[draw={}, line width=0.9pt, fill={}] {} {};\n", Color(marker.color),
+                           Color(marker.is_filled ? marker.color : kPaper), Coordinates(spot), shape);
     }
   }
   // Paper has one colour of text, and the size of the page's.

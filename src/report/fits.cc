@@ -7,6 +7,7 @@
 
 #include "base/format.h"
 #include "base/text.h"
+#include "report/predictors.h"
 #include "report/reliability.h"
 #include "report/figures.h"
 
@@ -50,6 +51,7 @@ ReportData FigureOf(const PhaseProjection& phase, const FactorProjection& projec
   chart.legend = LegendPlace::kNone;
   chart.y_label = "";
   chart.series = {SeriesOf(projection, true)};
+  if (DrawPredictors(phase, {&projection}, chart)) chart.legend = LegendPlace::kAbove;
   const std::string name = slug + "-" + Slug(std::string(Describe(projection.factor).id)) + ".svg";
   return AddChart(chart, name, model);
 }

@@ -14,6 +14,7 @@
 #include "report/fits.h"
 #include "report/key_results.h"
 #include "report/losses_section.h"
+#include "report/predictors.h"
 #include "report/reliability.h"
 #include "report/sampled_values.h"
 #include "report/summary.h"
@@ -61,15 +62,16 @@ struct DominanceRow {
 struct ProjectionSection {
   ReportData figure;
   std::string headline, early_ends;  // for the caption: whose intervals are drawn, which curves end early
-  bool is_grey_beyond = false;
+  bool is_grey_beyond = false, is_grown = false;
   std::vector<FactorColumn> chart_columns;
   std::vector<ChartRow> chart_rows;
   std::optional<SampledTable> sampled;
   std::vector<FactorColumn> columns;
   std::vector<TargetRow> targets;
+  std::optional<PredictorTable> predictors;
   std::vector<DominanceRow> dominance;
-  FARSCALE_TAGS(figure, headline, early_ends, is_grey_beyond, chart_columns, chart_rows, sampled, columns, targets,
-                dominance)
+  FARSCALE_TAGS(figure, headline, early_ends, is_grey_beyond, is_grown, chart_columns, chart_rows, sampled, columns,
+                targets, predictors, dominance)
 };
 
 struct PhaseSection {
@@ -185,6 +187,7 @@ Chart ProjectionChart(const Results& results, const PhaseProjection& phase, cons
     series.reliable_x = EndsEarly(phase, projection->factor);
     chart.series.push_back(std::move(series));
   }
+  DrawPredictors(phase, ChartedFactors(phase), chart);
   for (const Variant& variant : results.variants) chart.sides.push_back(variant.name);
   const std::vector<Dominance> ranges = DominanceWithinReliableRange(phase).ranges;
   for (std::size_t i = 1; i < ranges.size(); ++i) {
@@ -249,6 +252,7 @@ ProjectionSection Project(const Results& results, const PhaseProjection& phase, 
   const std::vector<const FactorProjection*> charted = ChartedFactors(phase);
   if (const FactorProjection* headline = HeadlineOf(phase)) section.headline = NameInSentence(headline->factor);
   section.is_grey_beyond = chart.reliable_to_x && chart.beyond_is_grey;
+  section.is_grown = !chart.keys.empty();
   section.early_ends = ListEarlyEnds(phase, charted);
   for (const FactorProjection* factor : charted) section.chart_columns.push_back(ColumnOf(*factor));
   section.chart_rows = RowsBehindChart(phase, charted);
@@ -265,6 +269,7 @@ ProjectionSection Project(const Results& results, const PhaseProjection& phase, 
     section.columns.push_back(ColumnOf(projection));
   }
   section.targets = TargetsOf(phase, columns);
+  section.predictors = TabulatePredictors(phase);
   section.dominance = DominanceRows(phase);
   return section;
 }

@@ -12,6 +12,7 @@
 #include "base/format.h"
 #include "base/text.h"
 #include "projection/curve.h"
+#include "report/predictors.h"
 #include "report/reliability.h"
 #include "report/figures.h"
 
@@ -252,6 +253,7 @@ std::vector<ChartRow> RowsBehindChart(const PhaseProjection& projection,
   std::set<double> counts;
   for (const FactorProjection* factor : factors) {
     counts.merge(MeasuredCounts(*factor));
+    for (const DataPoint& point : GrownValues(projection, *factor)) counts.insert(point.cores);
     for (const ProjectedValue& target : factor->targets) counts.insert(target.cores);
   }
   std::vector<ChartRow> rows;
@@ -262,7 +264,7 @@ std::vector<ChartRow> RowsBehindChart(const PhaseProjection& projection,
       const std::string interval = value ? FormatBounds(factor->factor, value->interval80) : "–";
       const bool is_reliable = value && IsReliable(projection, factor->factor, count);
       row.cells.push_back({is_reliable ? FormatValue(factor->factor, value->value) : interval, interval,
-                           MeasuredAt(*factor, count), is_reliable});
+                           MeasuredAt(*factor, count), GrownAt(projection, *factor, count), is_reliable});
     }
     rows.push_back(std::move(row));
   }

@@ -65,12 +65,12 @@ struct SampledValues {
 // `machines` begin with that of the runs, on which there is a projection.
 SampledValues SampleValues(const std::vector<SampledMachine>& machines, const std::string& anchor);
 
-// The table behind a chart: a row for every measured count and every target, a cell for every factor. What is too
-// uncertain has the interval as its text.
+// The table behind a chart: a row for every measured or grown count and every target, a cell for every factor. What is
+// too uncertain has the interval as its text.
 struct ChartCell {
-  std::string text, interval, measured;
+  std::string text, interval, measured, grown;
   bool is_reliable = false;
-  FARSCALE_TAGS(text, interval, measured, is_reliable)
+  FARSCALE_TAGS(text, interval, measured, grown, is_reliable)
 };
 
 struct ChartRow {

@@ -11,6 +11,7 @@
 #include "projection/factor_parts.h"
 #include "report/reliability.h"
 #include "report/figures.h"
+#include "report/predictors.h"
 
 namespace farscale {
 namespace {
@@ -111,12 +112,14 @@ struct SummaryText {
   std::string superlinear, obstacle;
   std::vector<TargetText> targets;
   std::optional<ReliableRangeText> range;
+  std::optional<PredictorText> predictors;
   std::string missing;
   bool is_lossless = false;
   std::optional<DominanceText> dominance;
   std::vector<NamedValue> misfits;
   std::optional<FittedText> fitted;
-  FARSCALE_TAGS(largest_run, superlinear, obstacle, targets, range, missing, is_lossless, dominance, misfits, fitted)
+  FARSCALE_TAGS(largest_run, superlinear, obstacle, targets, range, predictors, missing, is_lossless, dominance,
+                misfits, fitted)
 };
 
 std::optional<LargestRunText> LargestRun(const std::vector<FactorRow>& rows) {
@@ -202,6 +205,7 @@ void AddProjection(const PhaseProjection& projection, SummaryText& text) {
   if (!projection.obstacle.empty()) return;
   text.targets = Targets(projection);
   text.range = ReliableRangeOf(projection);
+  text.predictors = PredictorsOf(projection);
   if (text.missing = Capital(DescribeMissing(projection)); !text.missing.empty()) text.missing += ".";
   text.is_lossless = !projection.dominance.empty() && !LosesAnything(projection);
   if (!projection.dominance.empty() && !text.is_lossless) text.dominance = DominanceOf(projection);

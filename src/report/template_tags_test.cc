@@ -37,7 +37,9 @@ Results Everything() {
   results.table.rows[0].standard_errors[Factor::kLoadBalance] = 0.01;
   CompleteTable(results.table);
   results.phases = {{"step", "region step"}};
-  results.projections = Project(results.table, test::AllModels(), {DefaultModelSettings(), {64, 1024}, {}});
+  ProjectionOptions options{DefaultModelSettings(), {64, 1024}, {}};
+  options.grown = {{"", "step", {{32, 64, results.table.rows[2].values}}}};
+  results.projections = Project(results.table, test::AllModels(), options);
   RunRecord run;
   run.fingerprint = std::string(64, 'a');
   run.cores = run.ranks = 8;
