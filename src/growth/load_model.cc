@@ -3,13 +3,15 @@
 #include <algorithm>
 #include <cmath>
 
+#include "stats/distributions.h"
+
 namespace farscale {
 namespace {
 
 // A power this near to a simple one is it; chosen: with domains of few cells, edges make as much of a difference.
 constexpr double kSimple = 0.1;
-// A class has a law of its own where its power is this many standard errors away; chosen: the usual two.
-constexpr double kClearlyOther = 2;
+// Probability that chance gives any class a law of its own, over all classes; chosen: the usual 5 %.
+constexpr double kFalseLaws = 0.05;
 // Below this, iterations do not differ by chance; chosen: traces have times in ticks of 1 ns of calls of 10 us.
 constexpr double kNoNoise = 1e-4;
 
@@ -95,32 +97,32 @@ ScalingLaw PowerLaw(double power, double error, std::size_t runs) {
   return law;
 }
 
-// Powers of the classes that were seen in several runs. What is left of one class in three or more runs, and what ranks
-// of a class and run differ in, says how well a power is known.
+// Powers of the classes that were seen in several runs. What ranks of a class and run differ in, and what the power of
+// a class leaves of it in three or more runs, says how well the powers are known; all classes are taken together, since
+// most have few ranks.
 void FitLaws(const std::vector<RunCalls>& runs, const Cells& cells, LoadModel& model) {
   Slope all;
-  double within = 0, ranks = 0;
+  std::map<RankClass, Slope> slopes;
+  double squares = 0, freedom = 0;
   for (const auto& [key, of_runs] : cells) {
     all.Add(runs, of_runs);
     for (const auto& [run, cell] : of_runs) {
-      within += cell.Deviations();
-      ranks += cell.count - 1;
+      squares += cell.Deviations();
+      freedom += cell.count - 1;
     }
-  }
-  const double variance = ranks > 0 ? within / ranks : 0;
-  model.common_law = PowerLaw(Simple(all.Power()), 0, runs.size());
-  for (const auto& [key, of_runs] : cells) {
     if (of_runs.size() < 2) continue;
-    Slope own;
+    Slope& own = slopes[key];
     own.Add(runs, of_runs);
-    const double freedom = own.points - 2;
-    // Without a third run, or other ranks of the class, nothing says how exact the power is.
-    if (freedom <= 0 && ranks == 0) continue;
-    const double rest = freedom > 0 ? own.Rest() / freedom : 0;
-    const double error = std::sqrt(std::max(variance, rest) / own.xx);
-    if (std::abs(own.Power() - model.common_law.power) <= kClearlyOther * error) continue;
-    if (std::abs(own.Power() - model.common_law.power) > kSimple) continue;
-    model.laws[key] = PowerLaw(own.Power(), error, of_runs.size());
+    squares += own.Rest();
+    freedom += own.points - 2;
+  }
+  model.common_law = PowerLaw(Simple(all.Power()), 0, runs.size());
+  if (freedom <= 0) return;  // nothing says how exact a power is
+  const double clearly = StudentQuantile(1 - kFalseLaws / static_cast<double>(slopes.size()), freedom);
+  for (const auto& [key, own] : slopes) {
+    const double error = std::sqrt(squares / freedom / own.xx), away = std::abs(own.Power() - model.common_law.power);
+    if (away <= clearly * error || away > kSimple) continue;
+    model.laws[key] = PowerLaw(own.Power(), error, cells.at(key).size());
   }
 }
 
