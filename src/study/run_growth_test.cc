@@ -96,6 +96,7 @@ class RunGrowthTest : public testing::Test {
 // A grid as MPI_Dims_create makes it, the first extent the largest.
 std::array<std::int32_t, 3> Dims(std::int32_t ranks, int dimensions) {
   std::array<std::int32_t, 3> best{ranks, 1, 1};
+  if (dimensions == 1) return best;
   for (std::int32_t z = 1; z <= ranks; ++z) {
     if (ranks % z != 0 || (dimensions < 3 && z > 1)) continue;
     for (std::int32_t y = z; y * y * z <= ranks; ++y) {
@@ -128,16 +129,18 @@ Step HaloExchange(int dimensions, bool is_periodic, const std::function<Tick(std
   });
 }
 
+// The largest of 128 loads varies by 0.008, and by 0.01 more as the spread is known from 16 ranks.
 TEST_F(RunGrowthTest, HaloExchanges) {
-  ExpectFactors(HaloExchange(1, false, Weak), {4, 8, 16}, 128, 0.015, true);
-  ExpectFactors(HaloExchange(2, false, Weak), {9, 16, 36}, 144, 0.015, true);
+  ExpectFactors(HaloExchange(1, false, Weak), {4, 8, 16}, 128, 0.025, true);
+  ExpectFactors(HaloExchange(2, false, Weak), {4, 8, 16}, 128, 0.025, true);
+  ExpectFactors(HaloExchange(2, false, Weak), {9, 16, 36}, 144, 0.025, true);
   ExpectFactors(HaloExchange(2, true, Strong), {16, 36, 64}, 256, 0.03, true);
   ExpectFactors(HaloExchange(3, false, Strong), {27, 48, 64}, 216, 0.03, true);
 }
 
 // Receivers wait for all neighbours at once, so nothing tells how long one message took.
 TEST_F(RunGrowthTest, TransferNeedsANetwork) {
-  const PhaseGrowth growth = Grow(HaloExchange(1, false, Weak), {4, 8, 16}, 64);
+  const PhaseGrowth growth = Grow(HaloExchange(2, true, Weak), {9, 16, 36}, 64);
   ASSERT_EQ(growth.grown.size(), 1u);
   const FactorValues& values = growth.grown.front().values;
   EXPECT_TRUE(values[Factor::kLoadBalance] && values[Factor::kSerialization]);
