@@ -20,7 +20,7 @@ constexpr double kRecordCounts = 1;
 
 double OfDoubling(Factor factor) {
   switch (factor) {
-    case Factor::kLoadBalance: return 0.29;
+    case Factor::kLoadBalance: return 0.32;
     case Factor::kSerialization: return 0.20;
     default: return 0.21;  // transfer, and what is made of both
   }
