@@ -5,6 +5,7 @@
 """
 
 import csv
+import functools
 import gzip
 import io
 import json
@@ -36,6 +37,15 @@ def farscale(*arguments, cwd=None, env=None):
                           env={**os.environ, **(env or {})})
 
 
+@functools.cache
+def reported_lu():
+    """What `farscale run` writes of the sample study of LU: for tests of what is made of it. They take a copy."""
+    folder = tempfile.TemporaryDirectory()
+    result = farscale("run", LU / "study.toml", "-o", pathlib.Path(folder.name) / "out", "-q")
+    assert result.returncode == 0, result.stderr
+    return folder
+
+
 class CliTest(unittest.TestCase):
     def setUp(self):
         self._folder = tempfile.TemporaryDirectory()
@@ -65,6 +75,9 @@ class CliTest(unittest.TestCase):
         path = self.folder / name
         path.write_text(text)
         return path
+
+    def copy_report(self, name):
+        shutil.copytree(pathlib.Path(reported_lu().name) / "out", self.folder / name)
 
     def copy_trace(self, ranks, name=None):
         target = self.folder / (name or str(ranks))
@@ -796,7 +809,7 @@ class Predict(CliTest):
     def test_input_is_not_overwritten(self):
         table = self.write("t.csv", "cores,loadBalance\n2,0.9\n4,0.8\n")
         self.fails(2, "would overwrite the input", "predict", table, "-o", table)
-        self.run_ok("run", LU / "study.toml", "-o", self.folder / "r", "-q")
+        self.copy_report("r")
         self.fails(2, "would overwrite the input", "predict", self.folder / "r/results.json", "--report", self.folder / "r")
 
     def test_odd_tables_are_said(self):
@@ -845,7 +858,7 @@ class Predict(CliTest):
         self.assertIn("Parallel efficiency", self.run_ok("predict", self.folder / "f.json").stdout)
         self.run_ok("predict", self.folder / "f.json", "--report", self.folder / "report")
         self.assertIn("<svg", (self.folder / "report/report.html").read_text())
-        self.run_ok("run", LU / "study.toml", "-o", self.folder / "out", "-q")
+        self.copy_report("out")
         self.assertEqual(self.run_ok("predict", self.folder / "out/results.json", "-o", "-").stdout, a)
 
     def test_core_counts_are_plain_digits(self):
@@ -1039,7 +1052,7 @@ class Backtest(CliTest):
         self.assertEqual(texts[0], texts[1])
 
     def test_tables_of_other_commands(self):
-        self.run_ok("run", LU / "study.toml", "-o", self.folder / "out", "-q")
+        self.copy_report("out")
         self.run_ok("factors", LU / "study.toml", "-o", self.folder / "f.json", "-q")
         text = self.run_ok("backtest", self.folder / "f.json", "-o", "-").stdout
         self.assertEqual(self.run_ok("backtest", self.folder / "out/results.json", "-o", "-").stdout, text)
@@ -1085,7 +1098,7 @@ class Backtest(CliTest):
 
 class Report(CliTest):
     def test_again_and_with_other_templates(self):
-        self.run_ok("run", LU / "study.toml", "-o", self.folder / "a", "-q")
+        self.copy_report("a")
         self.run_ok("report", self.folder / "a/results.json", "-o", self.folder / "b")
         for name in ("report.html", "report.md", "projection.csv"):
             self.assertEqual((self.folder / "a" / name).read_bytes(), (self.folder / "b" / name).read_bytes())
