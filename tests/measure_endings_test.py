@@ -5,6 +5,7 @@ FARSCALE names the program, FARSCALE_BUILD the build folder. An MPI without a co
 with a message.
 """
 
+import concurrent.futures
 import json
 import os
 import pathlib
@@ -65,6 +66,11 @@ class EndingTest:
     def mpirun(self, *arguments, timeout=30, **more):
         return Launched(subprocess.run([f"mpirun.{self.name}", *map(str, arguments)], cwd=self.here, text=True,
                                        env=environment(self.here, **more), capture_output=True, timeout=timeout))
+
+    def refused(self, *arguments):
+        """A launch that farscale ends before the program begins. Open MPI would wait a second after a failure, until it
+        kills ranks that handle SIGTERM; here there are none."""
+        return self.mpirun(*arguments, OMPI_MCA_odls_base_sigkill_timeout="0")
 
     def measure(self, ranks, program, *arguments, options=()):
         return self.mpirun("-n", ranks, PROGRAM, "measure", *options, self.bin / program, *arguments)
@@ -194,12 +200,17 @@ class EndingTest:
         (self.here / "folder").mkdir()
         os.mkfifo(self.here / "pipe")
         shutil.copy(self.bin / "badends", self.here / "program")
-        for output, words in (("none/x.json", "does not exist"), ("folder", "is a folder"),
-                              ("folder/", "is a folder"), ("", "no file is named"),
-                              ("pipe", "is no ordinary file"), ("/dev/null", "is no ordinary file"),
-                              ("x" * 1100, "is longer than 1023 characters"), ("x" * 250, "a name of more than")):
+        refused = {"none/x.json": "does not exist", "folder": "is a folder", "folder/": "is a folder",
+                   "": "no file is named", "pipe": "is no ordinary file", "/dev/null": "is no ordinary file",
+                   "x" * 1100: "is longer than 1023 characters", "x" * 250: "a name of more than"}
+        # Nothing is measured, so that several launchers may run at once: they spend their time with waiting.
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            results = dict(zip(refused, pool.map(
+                lambda output: self.refused("-n", 2, PROGRAM, "measure", "-o", output, self.bin / "badends", "told"),
+                refused)))
+        for output, words in refused.items():
             with self.subTest(output[:20]):
-                result = self.mpirun("-n", 2, PROGRAM, "measure", "-o", output, self.bin / "badends", "told")
+                result = results[output]
                 self.assertNotEqual(result.code, 0)
                 self.assertEqual(result.err.count(words), 1, result.err)
                 self.assertNotIn("started", result.out)
@@ -209,15 +220,16 @@ class EndingTest:
 
     def test_a_second_trace_is_refused_before_anything_runs(self):
         for expected in (0, 1):
-            result = self.mpirun("-n", 2, PROGRAM, "trace", "-o", "trace", self.bin / "names")
+            launch = self.refused if expected else self.mpirun
+            result = launch("-n", 2, PROGRAM, "trace", "-o", "trace", self.bin / "names")
             self.assertEqual(result.code != 0, expected != 0, result.err)
         self.assertIn("contains a trace already", result.err)
         self.assertNotIn("whole", result.out)
         self.assertEqual(sorted(p.name for p in self.here.iterdir()), ["pages", "trace"])
 
     def test_what_is_wrong_is_said_once(self):
-        self.assertEqual(self.mpirun("-n", 3, PROGRAM, "measure").err.count("no program to run"), 1)
-        self.assertEqual(self.mpirun("-n", 3, PROGRAM, "measure", "--nope", "x").err.count("--nope"), 1)
+        self.assertEqual(self.refused("-n", 3, PROGRAM, "measure").err.count("no program to run"), 1)
+        self.assertEqual(self.refused("-n", 3, PROGRAM, "measure", "--nope", "x").err.count("--nope"), 1)
 
     # The library of the right MPI.
 
