@@ -70,6 +70,18 @@ function(farscale_program name)
   endif()
 endfunction()
 
+# Rooms that write JSON share its header, the largest of all, compiled once.
+if(FARSCALE_UNITY)
+  file(WRITE ${PROJECT_BINARY_DIR}/json_headers.cc "")
+  add_library(farscale_json_headers OBJECT ${PROJECT_BINARY_DIR}/json_headers.cc)
+  target_link_libraries(farscale_json_headers PRIVATE fmt::fmt nlohmann_json::nlohmann_json farscale_options)
+  if(FARSCALE_ROOM_KIND STREQUAL SHARED)
+    set_target_properties(farscale_json_headers PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  endif()
+  target_precompile_headers(farscale_json_headers PRIVATE <fmt/format.h> <nlohmann/json.hpp> <algorithm> <cmath>
+                            <filesystem> <fstream> <functional> <map> <optional> <set> <sstream> <string> <variant> <vector>)
+endif()
+
 function(farscale_room name)
   cmake_parse_arguments(ROOM "" "TEST_PARTS" "SOURCES;TESTS;USES;TEST_USES;LIBRARIES" ${ARGN})
   list(TRANSFORM ROOM_USES PREPEND farscale_)
@@ -78,6 +90,9 @@ function(farscale_room name)
   target_include_directories(farscale_${name} PUBLIC ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(farscale_${name} PUBLIC ${ROOM_USES} PRIVATE farscale_options ${ROOM_LIBRARIES})
   farscale_compile_together(farscale_${name})
+  if(FARSCALE_UNITY AND "nlohmann_json::nlohmann_json" IN_LIST ROOM_LIBRARIES)
+    target_precompile_headers(farscale_${name} REUSE_FROM farscale_json_headers)
+  endif()
   if(ROOM_TESTS AND (FARSCALE_TESTS OR (FARSCALE_LONG_TESTS AND ROOM_TEST_PARTS)))
     add_executable(${name}_test ${ROOM_TESTS})
     target_link_libraries(${name}_test PRIVATE farscale_${name} ${ROOM_TEST_USES} farscale_test_support
