@@ -112,7 +112,8 @@ class RankGrower {
     const std::vector<std::size_t>& kinds = model_.runs.back().kinds;
     const double scale = model_.load.LawOf(of_class).Ratio(grid_, model_.rules.grids[run]) *
                          (is_largest ? model_.load.DrawPersistent(static_cast<std::size_t>(donor), random) : 1);
-    const Copy copy{of_run.of_ranks[static_cast<std::size_t>(donor)], model_.rules.grids[run], rules, region, functions};
+    const Copy copy{of_run.of_ranks[static_cast<std::size_t>(donor)], model_.rules.grids[run], rules, region,
+                    functions};
     for (std::size_t i = 0; i < kinds.size(); ++i) {
       const std::size_t from =
           is_largest && model_.load.noise > 0 ? AnyOfKind(kinds, kinds[i], random) : IterationLike(of_run, kinds[i], i);

@@ -7,7 +7,11 @@ namespace farscale {
 GrowthModel GrowthModel::OfRuns(std::size_t first, std::size_t end) const {
   const auto begin = runs.begin();
   GrowthModel model{{begin + static_cast<std::ptrdiff_t>(first), begin + static_cast<std::ptrdiff_t>(end)},
-                    functions, {}, {}, {}, region};
+                    functions,
+                    {},
+                    {},
+                    {},
+                    region};
   LearnGrowth(model);
   return model;
 }

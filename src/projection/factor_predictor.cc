@@ -38,9 +38,10 @@ GrownCurve::GrownCurve(Ensemble ensemble, GrowthError error, double largest, std
   std::ranges::stable_sort(points, {}, &DataPoint::cores);
   for (std::size_t i = 0, end = 0; i < points.size(); i = end) {
     double sum = 0;
-    for (end = i; end < points.size() && points[end].cores == points[i].cores; ++end) sum += std::log(points[end].value);
-    corrections_.emplace_back(std::log(points[i].cores), sum / static_cast<double>(end - i) -
-                                                             std::log(ensemble_.ValueAt(points[i].cores)));
+    for (end = i; end < points.size() && points[end].cores == points[i].cores; ++end)
+      sum += std::log(points[end].value);
+    corrections_.emplace_back(std::log(points[i].cores),
+                              sum / static_cast<double>(end - i) - std::log(ensemble_.ValueAt(points[i].cores)));
   }
 }
 

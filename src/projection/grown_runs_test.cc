@@ -29,16 +29,15 @@ GrownRun Grown(double learned_up_to, double cores, double serialization) {
 
 FactorTable Measured(const std::map<int, double>& serialization) {
   std::string csv = "cores,loadBalance,serializationEfficiency,transferEfficiency\n";
-  for (const auto& [cores, value] : serialization) csv += std::to_string(cores) + ",1," + std::to_string(value) + ",1\n";
+  for (const auto& [cores, value] : serialization)
+    csv += std::to_string(cores) + ",1," + std::to_string(value) + ",1\n";
   FactorTable table = ReadFactorCsv(csv, "t.csv");
   CompleteTable(table);
   return table;
 }
 
 // 0.2 x (0.09 + 0.01) x 4^0.5
-TEST(GrowthError, IsAShareOfTheLoss) {
-  EXPECT_NEAR((GrowthError{0.2, 0.5}.At(std::exp(-0.09), 4)), 0.04, 1e-12);
-}
+TEST(GrowthError, IsAShareOfTheLoss) { EXPECT_NEAR((GrowthError{0.2, 0.5}.At(std::exp(-0.09), 4)), 0.04, 1e-12); }
 
 // The record counts for one backtest, and so do all runs together that were learned from the same ones. Their mean
 // square is 4 (2 and 2 deviations): sqrt((1 + 4) / 2).

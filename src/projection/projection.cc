@@ -133,10 +133,10 @@ class PhaseProjector {
     Ensemble ensemble =
         FitEnsemble(candidates, points, LimitOf(factor), grid_, SeedFor(seed, "grown"), options_.models.weights);
     if (!ensemble.IsUsable()) return;
-    const GrownCurve& curve =
-        grown_curves_
-            .try_emplace(factor, std::move(ensemble), ErrorOfGrowth(factor, GrownRuns(), rows_, largest_), largest_, seed)
-            .first->second;
+    const GrownCurve& curve = grown_curves_
+                                  .try_emplace(factor, std::move(ensemble),
+                                               ErrorOfGrowth(factor, GrownRuns(), rows_, largest_), largest_, seed)
+                                  .first->second;
     predictor.AddGrown(curve, grid_);
   }
 
@@ -385,9 +385,9 @@ class PhaseProjector {
   std::vector<Factor> fitted_;
   double largest_ = 0;
   std::vector<double> targets_;
-  std::vector<double> grid_;              // of the curves; contains the targets and the fitted counts
-  std::map<Factor, Ensemble> ensembles_;  // of every factor that is fitted
-  std::map<Factor, FactorDraws> draws_;   // of every one of use
+  std::vector<double> grid_;                      // of the curves; contains the targets and the fitted counts
+  std::map<Factor, Ensemble> ensembles_;          // of every factor that is fitted
+  std::map<Factor, FactorDraws> draws_;           // of every one of use
   std::map<Factor, GrownCurve> grown_curves_;     // of every one that runs were grown for
   std::map<Factor, FactorPredictor> predictors_;  // of every one of use
   std::map<Factor, std::vector<std::vector<double>>> drawn_;  // of every one of use, at each place of the grid

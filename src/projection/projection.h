@@ -56,14 +56,14 @@ struct PredictorValues {
 
 struct FactorProjection {
   Factor factor = Factor::kParallelEfficiency;
-  bool is_product = false;                 // of its children; then `fit` is empty
-  FittedModel fit;                         // of the most probable model
-  std::string formula;                     // of that model, for people
-  std::vector<CandidateModel> candidates;  // all models tried, by weight, that one first
-  std::vector<ProjectedValue> targets;     // empty when nothing could be fitted
-  std::vector<ProjectedValue> curve;       // the same on a fine grid, for plots
-  std::vector<DataPoint> measured;         // every measured value, fitted or not
-  std::vector<DataPoint> grown;            // values of grown runs; empty without any
+  bool is_product = false;                       // of its children; then `fit` is empty
+  FittedModel fit;                               // of the most probable model
+  std::string formula;                           // of that model, for people
+  std::vector<CandidateModel> candidates;        // all models tried, by weight, that one first
+  std::vector<ProjectedValue> targets;           // empty when nothing could be fitted
+  std::vector<ProjectedValue> curve;             // the same on a fine grid, for plots
+  std::vector<DataPoint> measured;               // every measured value, fitted or not
+  std::vector<DataPoint> grown;                  // values of grown runs; empty without any
   std::vector<PredictorValues> predictors = {};  // at the targets; empty where no runs were grown
 
   friend bool operator==(const FactorProjection&, const FactorProjection&) = default;

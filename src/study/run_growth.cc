@@ -57,9 +57,8 @@ void RequireDonors(const GrowthModel& model, const RankGrid& grid) {
   for (std::int64_t rank = 0; rank < grid.size(); ++rank) {
     const auto found = model.rules.classes.find(ClassOf(model.rules.scheme, grid, rank));
     if (found == model.rules.classes.end()) continue;  // to be refused with a reason of its own
-    from_smaller += std::ranges::none_of(found->second.donors, [&](const auto& donor) {
-      return donor.first + 1 == model.runs.size();
-    });
+    from_smaller += std::ranges::none_of(found->second.donors,
+                                         [&](const auto& donor) { return donor.first + 1 == model.runs.size(); });
   }
   if (2 * from_smaller <= grid.size()) return;
   throw Error(ErrorKind::kNotEnoughData, "",
@@ -147,7 +146,8 @@ class PhaseGrower {
       const std::optional<Trace> trace = RepeatRun(model, run);
       if (!trace) continue;
       GrowthRow& row = rows.emplace_back(GrowthRow{.ranks = model.runs[run].ranks, .grid = model.rules.grids[run]});
-      Measure(TimedTrace(*trace, network_, study_.factors.rules), SpecInGrown(spec_, model.region), study_.factors, row);
+      Measure(TimedTrace(*trace, network_, study_.factors.rules), SpecInGrown(spec_, model.region), study_.factors,
+              row);
     }
     return rows;
   }
@@ -294,7 +294,8 @@ std::vector<GrownPhase> GrowForProjection(const Study& study, const ProgressSink
   const std::optional<std::int64_t> threads = ThreadsOf(table);
   try {
     if (!threads) throw Error(ErrorKind::kNotEnoughData, "", "runs differ in the threads of their processes");
-    GrowthOptions options{RanksToGrow(table, study.projection.targets, *threads), {}, study.projection.seed, kMostCalls};
+    GrowthOptions options{
+        RanksToGrow(table, study.projection.targets, *threads), {}, study.projection.seed, kMostCalls};
     if (study.growth->network != "calibrated") options.network = study.growth->network;
     const GrowthResults results = RunGrowth(study, options, progress);
     for (const PhaseGrowth& growth : results.phases) {

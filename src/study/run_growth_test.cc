@@ -25,7 +25,8 @@ using testing::HasSubstr;
 constexpr double kSpread = 0.02;  // of the loads of ranks; of the noise of iterations, half
 
 // Every rank has a load of its own, and every iteration some noise.
-Step Program(const std::function<Tick(std::int32_t ranks)>& work, const std::function<void(test::SpmdRank&, Tick)>& step) {
+Step Program(const std::function<Tick(std::int32_t ranks)>& work,
+             const std::function<void(test::SpmdRank&, Tick)>& step) {
   return [=](test::SpmdRank& rank) {
     Random random(SeedFor(static_cast<std::uint64_t>(rank.ranks()), "rank " + std::to_string(rank.rank())));
     const double load = static_cast<double>(work(rank.ranks())) * std::exp(kSpread * random.Normal());
@@ -74,8 +75,8 @@ class RunGrowthTest : public testing::Test {
     return RunGrowth(study, options, nullptr).phases.front();
   }
 
-  void ExpectFactors(const Step& program, const std::vector<std::int32_t>& counts, std::int32_t target, double tolerance,
-                     bool is_network_known = false) {
+  void ExpectFactors(const Step& program, const std::vector<std::int32_t>& counts, std::int32_t target,
+                     double tolerance, bool is_network_known = false) {
     const PhaseGrowth growth = Grow(program, counts, target, is_network_known);
     ASSERT_EQ(growth.refusal, "");
     ASSERT_EQ(growth.grown.size(), 1u);
@@ -83,7 +84,8 @@ class RunGrowthTest : public testing::Test {
     const Trace truth = RunOn(network_, target, program);
     const FactorValues measured =
         MeasurePhase(truth, MatchTrace(truth), CutPhase(truth, PhaseSpec::Region("step")), {}).values;
-    for (const Factor factor : {Factor::kLoadBalance, Factor::kSerialization, Factor::kTransfer, Factor::kParallelEfficiency}) {
+    for (const Factor factor :
+         {Factor::kLoadBalance, Factor::kSerialization, Factor::kTransfer, Factor::kParallelEfficiency}) {
       ASSERT_TRUE(measured[factor] && growth.grown.front().values[factor]);
       EXPECT_NEAR(*growth.grown.front().values[factor], *measured[factor], tolerance) << Describe(factor).id;
     }
