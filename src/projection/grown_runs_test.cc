@@ -112,6 +112,15 @@ TEST_F(GrownSerialization, CountsAsMuchAsItsBacktestsSay) {
   EXPECT_GT(Width(badly.targets[1]), Width(well.targets[1]));
 }
 
+TEST_F(GrownSerialization, SuggestsNoRuns) {
+  ProjectionOptions options;
+  options.models = DefaultModelSettings();
+  const FactorTable table = Measured({{4, 0.95}, {8, 0.91}, {16, 0.85}});
+  EXPECT_TRUE(Project(table, Library(), options).front().next_runs);
+  options.grown = {{table.Keys().front().series, table.Keys().front().phase.name, {Grown(16, 32, 0.8)}}};
+  EXPECT_FALSE(Project(table, Library(), options).front().next_runs);
+}
+
 TEST_F(GrownSerialization, IsNotUsedForFewerRunsThanItWasLearnedFrom) {
   EXPECT_THAT(Of({Grown(8, 32, 0.7)}).predictors, IsEmpty());
 }

@@ -355,7 +355,9 @@ class PhaseProjector {
     return std::nullopt;
   }
 
+  // What a run would tell grown runs is not known, so nothing is suggested where there are any.
   void FindNextRuns() {
+    if (!grown_curves_.empty()) return;
     const auto aim = AimOfNextRun();
     if (!aim) return;
     const auto [factor, target] = *aim;

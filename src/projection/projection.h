@@ -87,7 +87,7 @@ struct PhaseProjection {
   std::string obstacle;                   // why there is no projection; empty when there is one
   std::optional<ReliableRange> reliable_range;
   std::optional<KeyResults> key_results;
-  std::optional<NextRuns> next_runs;  // suggested runs; nothing where predictions are reliable at all targets
+  std::optional<NextRuns> next_runs;  // suggested; nothing where all targets are reliable, or runs were grown
 
   const FactorProjection* Find(Factor factor) const;
 
