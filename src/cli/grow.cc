@@ -121,6 +121,9 @@ void Print(const PhaseGrowth& growth, bool verbose) {
     fmt::print("Computation of a rank: {}.\n", growth.model.load.common_law.Text());
   }
   if (growth.refusal.empty() || !growth.measured.empty()) PrintTable(growth);
+  for (const std::string& reason : growth.left_out) {
+    if (reason != growth.refusal) fmt::print("Left out: {}.\n", reason);
+  }
   if (verbose) PrintClasses(growth.model);
   if (verbose && growth.refusal.empty()) PrintRules(growth.model);
 }

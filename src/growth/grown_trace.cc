@@ -318,7 +318,8 @@ Trace GrowTrace(const GrowthModel& model, const RankGrid& grid, std::uint64_t se
   std::vector<const std::pair<const RankClass, ClassRules>*> classes;
   for (std::int64_t rank = 0; rank < grid.size(); ++rank) {
     const auto found = model.rules.classes.find(ClassOf(model.rules.scheme, grid, rank));
-    if (found == model.rules.classes.end() || found->second.donors.empty()) {
+    const std::size_t kinds = 1 + *std::ranges::max_element(model.runs.back().kinds);
+    if (found == model.rules.classes.end() || found->second.donors.empty() || found->second.kinds.size() < kinds) {
       throw Error(ErrorKind::kNotEnoughData, "",
                   fmt::format("no rank of the runs lies in its grid as rank {} does in {}", rank, grid.Text()),
                   "add a run with three or more ranks in every dimension");
@@ -330,6 +331,24 @@ Trace GrowTrace(const GrowthModel& model, const RankGrid& grid, std::uint64_t se
   return TraceOf(model, grid, definitions, [&](RankGrower& grower, std::size_t rank) {
     grower.Grow(classes[rank]->first, classes[rank]->second, definitions.region, definitions.functions, seed);
   });
+}
+
+double CountCalls(const GrowthModel& model, const RankGrid& grid) {
+  std::map<RankClass, double> of_classes;
+  double sum = 0;
+  for (std::int64_t rank = 0; rank < grid.size(); ++rank) {
+    const RankClass key = ClassOf(model.rules.scheme, grid, rank);
+    const auto [calls, is_new] = of_classes.try_emplace(key, 0);
+    const auto found = model.rules.classes.find(key);
+    for (const std::size_t kind : model.runs.back().kinds) {
+      if (!is_new || found == model.rules.classes.end() || kind >= found->second.kinds.size()) break;
+      for (const CallBlock& block : found->second.kinds[kind]) {
+        calls->second += static_cast<double>(block.Count(grid)) * static_cast<double>(block.calls.size());
+      }
+    }
+    sum += calls->second;
+  }
+  return sum;
 }
 
 std::optional<Trace> RepeatRun(const GrowthModel& model, std::size_t run) {

@@ -14,6 +14,9 @@ namespace farscale {
 // Throws an error of kind kNotEnoughData where the grid has ranks that are like none of the runs.
 Trace GrowTrace(const GrowthModel& model, const RankGrid& grid, std::uint64_t seed);
 
+// How many calls all ranks of such a run make, in all iterations.
+double CountCalls(const GrowthModel& model, const RankGrid& grid);
+
 // One of the runs by its own rules, with its own computation: how far its replay is from what was measured says how
 // far those of grown runs can be. Nothing where ranks of it follow no rules.
 std::optional<Trace> RepeatRun(const GrowthModel& model, std::size_t run);

@@ -67,9 +67,9 @@ std::vector<double> GrownCurve::DrawsAt(double cores) const {
 void FactorPredictor::AddGrown(const GrownCurve& grown, const std::vector<double>& grid) {
   grown_ = &grown;
   for (const double cores : grid) {
-    const double own = grown.ErrorAt(cores), of_curves = DeviationOf(draws_.At(cores));
+    const double own = DeviationOf(grown.DrawsAt(cores)), of_curves = DeviationOf(draws_.At(cores));
     const double both = own * own + of_curves * of_curves;
-    const double near = std::min(1.0, own > 0 ? Doublings(cores, grown.Largest()) : 0.0);
+    const double near = std::min(1.0, Doublings(cores, grown.Largest()));
     weights_.emplace_back(std::log(cores), both > 0 ? near * of_curves * of_curves / both : 0);
   }
 }

@@ -52,8 +52,8 @@ class FactorPredictor {
 
   double ByCurvesAt(double cores) const { return curves_.ValueAt(cores); }
   std::optional<double> ByGrowthAt(double cores) const;
-  // Of the grown runs, in [0, 1]: by the inverse squares of the deviations that both are believed to have. None up to
-  // the largest run that was measured, and all of it one doubling further.
+  // Of the grown runs, in [0, 1]: by the inverse squares of the deviations of the draws of both. None up to the largest
+  // run that was measured, and all of it one doubling further.
   double GrownWeightAt(double cores) const;
 
  private:

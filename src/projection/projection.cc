@@ -129,6 +129,7 @@ class PhaseProjector {
     projection.grown = GrownPoints(factor, GrownRuns(), largest_);
     if (projection.grown.empty()) return;
     std::vector<DataPoint> points = Points(factor);
+    std::erase_if(points, [](const DataPoint& point) { return point.value <= 0; });  // have no logarithm
     points.insert(points.end(), projection.grown.begin(), projection.grown.end());
     Ensemble ensemble =
         FitEnsemble(candidates, points, LimitOf(factor), grid_, SeedFor(seed, "grown"), options_.models.weights);
@@ -183,18 +184,24 @@ class PhaseProjector {
     return product;
   }
 
-  // What curves and grown runs say of a product of fitted factors, where any of these was grown.
+  // What curves and grown runs say of a product of fitted factors, where all of these were grown.
   template <typename InUnit>
   void AddPredictors(const std::vector<Factor>& parts, InUnit in_unit, FactorProjection& projection) const {
-    if (std::ranges::none_of(parts, [&](Factor part) { return grown_curves_.contains(part); })) return;
+    if (!std::ranges::all_of(parts, [&](Factor part) { return grown_curves_.contains(part); })) return;
     for (const double cores : targets_) {
       PredictorValues values{cores, 1, 1, 0};
+      double moved = 0, mean = 0;  // of the logarithm from what the curves say, and the mean weight
       for (const Factor part : parts) {
         const FactorPredictor& predictor = predictors_.at(part);
-        values.curves *= predictor.ByCurvesAt(cores);
-        values.grown *= predictor.ByGrowthAt(cores).value_or(predictor.ByCurvesAt(cores));
-        values.weight += predictor.GrownWeightAt(cores) / static_cast<double>(parts.size());
+        const double curves = predictor.ByCurvesAt(cores), grown = *predictor.ByGrowthAt(cores);
+        values.curves *= curves;
+        values.grown *= grown;
+        moved += predictor.GrownWeightAt(cores) * std::log(grown / curves);
+        mean += predictor.GrownWeightAt(cores) / static_cast<double>(parts.size());
       }
+      // Parts that differ in opposite directions leave no such weight.
+      const double share = moved / std::log(values.grown / values.curves);
+      values.weight = share >= 0 && share <= 1 ? share : mean;
       values.curves = in_unit(values.curves, cores);
       values.grown = in_unit(values.grown, cores);
       projection.predictors.push_back(values);

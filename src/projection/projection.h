@@ -49,7 +49,9 @@ struct PredictorValues {
   double cores = 0;
   double curves = 0;
   double grown = 0;
-  double weight = 0;  // of the grown runs in the projected value, in [0, 1]; of products the mean of their parts
+  // How far the grown runs move the logarithm of the projected value from what curves say to what they say, in [0, 1];
+  // the mean weight over its factors for products in which these go in opposite directions.
+  double weight = 0;
 
   friend bool operator==(const PredictorValues&, const PredictorValues&) = default;
 };
@@ -64,7 +66,7 @@ struct FactorProjection {
   std::vector<ProjectedValue> curve;             // the same on a fine grid, for plots
   std::vector<DataPoint> measured;               // every measured value, fitted or not
   std::vector<DataPoint> grown;                  // values of grown runs; empty without any
-  std::vector<PredictorValues> predictors = {};  // at the targets; empty where no runs were grown
+  std::vector<PredictorValues> predictors = {};  // at the targets; empty where a part of it was not grown
 
   friend bool operator==(const FactorProjection&, const FactorProjection&) = default;
 };

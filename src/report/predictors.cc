@@ -16,6 +16,8 @@ namespace {
 
 constexpr const char* kThinDashes = "2 3";
 constexpr double kThin = 1.4;
+// A target this much larger than a grown run was not replayed; chosen: the next layout is nearer in most series.
+constexpr double kNearLayout = 1.1;
 
 // The fitted factors that a factor is a product of, or itself.
 std::vector<const FactorProjection*> PartsIn(const PhaseProjection& phase, Factor factor) {
@@ -57,7 +59,7 @@ const PredictorValues* LastReplayed(const PhaseProjection& phase, const FactorPr
   const PredictorValues* last = nullptr;
   const auto distance = [&](const PredictorValues& at) { return std::fabs(std::log(at.cores / largest)); };
   for (const PredictorValues& at : projection.predictors) {
-    if (largest == 0 || !IsBeyondRuns(phase, at.cores)) continue;
+    if (largest == 0 || !IsBeyondRuns(phase, at.cores) || at.cores > kNearLayout * largest) continue;
     if (last == nullptr || distance(at) < distance(*last)) last = &at;
   }
   return last;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <new>
 #include <set>
 
 #include "base/error.h"
@@ -25,7 +26,11 @@ constexpr std::size_t kFewestRuns = 3;  // two are one step, and one step fits m
 constexpr std::uint64_t kDraws = 3;     // of every grown run; chosen: the mean of three varies half as much as one
 constexpr std::size_t kMostRuns = 3;    // learned from; chosen: on few ranks most of them are at an edge
 // Of runs that are grown for a projection; chosen: replayed in seconds.
-constexpr double kMostCalls = 4e6;
+constexpr double kMostCallsOfProjections = 4e6;
+// How far a run that is replayed by its rules may be from what was measured, as the logarithm of a factor; chosen: the
+// programs of docs/growth.md are off by 0.01 at most, and parts of iterations that ranks enter one after the other,
+// which replays of nothing else do not know, by much more.
+constexpr double kMostUnexplained = 0.05;
 
 // What counts of a phase in a row of factors: what no counter tells, as grown runs have none.
 void Measure(const Trace& trace, const PhaseSpec& phase, const FactorOptions& options, GrowthRow& row) {
@@ -76,19 +81,27 @@ class PhaseGrower {
     all_.region = phase.kind == PhaseSpec::Kind::kRegion ? phase.region : "iteration";
   }
 
+  // Of repeats the fastest counts, in whatever order they come. A run without the phase, or with ranks that differ in
+  // their iterations, is left out.
   void AddRun(const Trace& trace) {
-    const auto ranks = static_cast<std::int64_t>(trace.size());
-    for (const GrowthRow& row : result_.measured) {
-      if (row.ranks == ranks) return;  // a repeat
+    GrowthRow row{.ranks = static_cast<std::int64_t>(trace.size())};
+    RunCalls calls;
+    try {
+      calls = ReadRunCalls(trace, CutPhase(trace, spec_), all_.functions);
+      Measure(trace, spec_, study_.factors, row);
+    } catch (const Error& error) {
+      result_.left_out.push_back(error.what());
+      return;
     }
-    const PhaseCut cut = CutPhase(trace, spec_);
-    RunCalls calls = ReadRunCalls(trace, cut, all_.functions);
-    GrowthRow row{.ranks = ranks};
-    Measure(trace, spec_, study_.factors, row);
-    const auto place = std::ranges::upper_bound(result_.measured, ranks, {}, &GrowthRow::ranks);
-    const auto index = place - result_.measured.begin();
-    result_.measured.insert(place, row);
-    all_.runs.insert(all_.runs.begin() + index, std::move(calls));
+    const auto place = std::ranges::lower_bound(result_.measured, row.ranks, {}, &GrowthRow::ranks);
+    const auto run = all_.runs.begin() + (place - result_.measured.begin());
+    if (place == result_.measured.end() || place->ranks != row.ranks) {
+      all_.runs.insert(run, std::move(calls));
+      result_.measured.insert(place, row);
+    } else if (row.iteration < place->iteration) {
+      *run = std::move(calls);
+      *place = row;
+    }
   }
 
   PhaseGrowth Grow(const std::vector<std::int64_t>& targets) {
@@ -111,27 +124,49 @@ class PhaseGrower {
                                     100 * (1 - rules.Share()), Join(Counts(), ", "));
       return std::move(result_);
     }
-    for (std::size_t i = 2; i < runs; ++i) Backtest(i);
     result_.repeated = Repeat(model);
-    const FactorValues unexplained = Unexplained(result_.repeated);
-    try {
-      for (const std::int64_t ranks : targets) {
-        if (Fits(ranks)) result_.grown.push_back(RowFor(model, unexplained, ranks));
-      }
-    } catch (const Error& error) {
-      if (error.kind() != ErrorKind::kNotEnoughData) throw;
-      result_.refusal = error.what();
-    }
+    result_.refusal = WhyUnlike(result_.repeated);
+    if (!result_.refusal.empty()) return std::move(result_);
+    for (std::size_t i = 2; i < runs; ++i) Backtest(i);
+    GrowTo(targets);
     return std::move(result_);
   }
 
  private:
-  // Of the first runs, of which the largest are learned from.
-  GrowthModel ModelOf(std::size_t runs) const {
-    GrowthModel model = all_.OfRuns(runs > kMostRuns ? runs - kMostRuns : 0, runs);
-    LearnGrowth(model);
-    return model;
+  // To the layouts nearest to these numbers of ranks, each once.
+  void GrowTo(const std::vector<std::int64_t>& targets) {
+    const GrowthModel& model = result_.model;
+    const FactorValues unexplained = Unexplained(result_.repeated);
+    std::set<GridVector> grids;
+    for (const std::int64_t ranks : targets) {
+      const RankGrid grid = ContinueSeries(model.rules.grids, ranks);
+      if (!grids.insert(grid.extents).second) continue;
+      try {
+        result_.grown.push_back(RowFor(model, unexplained, grid));
+      } catch (const Error& error) {
+        if (error.kind() != ErrorKind::kNotEnoughData) throw;
+        result_.left_out.push_back(error.what());
+      }
+    }
+    if (result_.grown.empty() && !result_.left_out.empty()) result_.refusal = result_.left_out.back();
   }
+
+  // Why the rules are not those of the runs: these, replayed by them, are not as measured. Empty where they are.
+  std::string WhyUnlike(const std::vector<GrowthRow>& repeated) const {
+    for (const GrowthRow& row : repeated) {
+      const GrowthRow& measured = *std::ranges::find(result_.measured, row.ranks, &GrowthRow::ranks);
+      for (const Factor factor : {Factor::kLoadBalance, Factor::kSerialization, Factor::kTransfer}) {
+        const std::optional<double>&a = measured.values[factor], &b = row.values[factor];
+        if (!IsGrown(factor) || !a || !b || std::abs(std::log(*a / *b)) <= kMostUnexplained) continue;
+        return fmt::format("replayed by its rules, the run on {} ranks has {} {} instead of {}", row.ranks,
+                           ToLower(Describe(factor).name), FormatFactor(*b), FormatFactor(*a));
+      }
+    }
+    return "";
+  }
+
+  // Of the first runs, of which the largest are learned from.
+  GrowthModel ModelOf(std::size_t runs) const { return all_.OfRuns(runs > kMostRuns ? runs - kMostRuns : 0, runs); }
 
   std::vector<std::string> Counts() const {
     std::vector<std::string> counts;
@@ -178,19 +213,24 @@ class PhaseGrower {
     const FactorValues unexplained = Unexplained(Repeat(model));
     for (std::size_t run = runs; run < result_.measured.size(); ++run) {
       try {
-        result_.backtest.push_back(RowFor(model, unexplained, result_.measured[run].ranks));
+        const RankGrid grid = ContinueSeries(model.rules.grids, result_.measured[run].ranks);
+        result_.backtest.push_back(RowFor(model, unexplained, grid));
       } catch (const Error& error) {
         if (error.kind() != ErrorKind::kNotEnoughData) throw;
       }
     }
   }
 
-  // Whether a run has no more calls than asked for.
-  bool Fits(std::int64_t ranks) const {
-    if (!most_calls_) return true;
-    std::size_t calls = 1;  // of the rank with most
-    for (const RankCalls& rank : result_.model.runs.back().of_ranks) calls = std::max(calls, rank.calls.size());
-    return static_cast<double>(ranks) * static_cast<double>(calls) <= *most_calls_;
+  // Throws where a run has more calls than asked for.
+  void RequireFit(const GrowthModel& model, const RankGrid& grid) const {
+    const auto ranks = static_cast<double>(grid.size());
+    const double calls = ranks > most_calls_ ? ranks : CountCalls(model, grid);
+    if (calls <= most_calls_) return;
+    throw Error(ErrorKind::kNotEnoughData, "",
+                fmt::format("{} ranks would make {}{} calls, and at most {} are replayed",
+                            FormatCount(static_cast<std::uint64_t>(grid.size())),
+                            ranks > most_calls_ ? "more than " : "", FormatCount(static_cast<std::uint64_t>(calls)),
+                            FormatCount(static_cast<std::uint64_t>(most_calls_))));
   }
 
   // Load balance and serialization are the same on any network; nothing else is.
@@ -199,8 +239,8 @@ class PhaseGrower {
   }
 
   // The geometric mean over several draws, with what replays leave unexplained.
-  GrowthRow RowFor(const GrowthModel& model, const FactorValues& unexplained, std::int64_t ranks) const {
-    const RankGrid grid = ContinueSeries(model.rules.grids, ranks);
+  GrowthRow RowFor(const GrowthModel& model, const FactorValues& unexplained, const RankGrid& grid) const {
+    RequireFit(model, grid);
     RequireDonors(model, grid);
     GrowthRow mean{.ranks = grid.size(), .grid = grid};
     mean.learned_up_to = model.runs.back().ranks;
@@ -227,7 +267,7 @@ class PhaseGrower {
   const PhaseSpec& spec_;
   const Network& network_;
   std::uint64_t seed_;
-  std::optional<double> most_calls_;
+  double most_calls_;
   GrowthModel all_;  // of which only the runs are known
   PhaseGrowth result_;
 };
@@ -250,6 +290,7 @@ GrowthResults RunGrowth(const Study& study, const GrowthOptions& options, const 
     results.unknown_network = error.what();
   }
   const Network& network = results.network;
+  if (network.IsIdeal() && results.unknown_network.empty()) results.unknown_network = "the network is ideal";
   std::vector<PhaseGrower> growers;
   for (const PhaseSpec& phase : study.phases) growers.emplace_back(study, phase, network, options);
   for (std::size_t i = 0; i < study.runs.size(); ++i) {
@@ -272,11 +313,16 @@ std::optional<std::int64_t> ThreadsOf(const FactorTable& table) {
 }
 
 // Numbers of ranks from the largest run to the targets, each twice the one before, and the targets.
-std::vector<std::int64_t> RanksToGrow(const FactorTable& table, const std::vector<double>& targets,
+std::vector<std::int64_t> RanksToGrow(const FactorTable& table, const ProjectionOptions& projection,
                                       std::int64_t threads) {
   std::int64_t largest = 0;
-  for (const FactorRow& row : table.rows) largest = std::max(largest, row.cores / threads);
-  const std::vector<double> all = targets.empty() ? DefaultTargets(static_cast<double>(largest * threads)) : targets;
+  for (const FactorRow& row : table.rows) {
+    if (!projection.train_max || static_cast<double>(row.cores) <= *projection.train_max)
+      largest = std::max(largest, row.cores / threads);
+  }
+  if (largest == 0) return {};
+  const std::vector<double> all =
+      projection.targets.empty() ? DefaultTargets(static_cast<double>(largest * threads)) : projection.targets;
   const auto last = static_cast<std::int64_t>(std::ranges::max(all)) / threads;
   std::set<std::int64_t> ranks;
   for (std::int64_t next = 2 * largest; next < last; next *= 2) ranks.insert(next);
@@ -288,29 +334,84 @@ std::vector<std::int64_t> RanksToGrow(const FactorTable& table, const std::vecto
 
 }  // namespace
 
-std::vector<GrownPhase> GrowForProjection(const Study& study, const ProgressSink& progress, FactorTable& table) {
-  Diagnostics diagnostics;
-  std::vector<GrownPhase> phases;
+namespace {
+
+// The runs that could be used, up to those that are fitted.
+Study WithUsedRuns(const Study& study, const std::vector<RunRecord>& records) {
+  Study used = study;
+  std::erase_if(used.runs, [&](const RunSpec& run) {
+    return std::ranges::none_of(records, [&](const RunRecord& record) {
+      return record.path == run.trace && record.error.empty() &&
+             (!study.projection.train_max || static_cast<double>(record.cores) <= *study.projection.train_max);
+    });
+  });
+  return used;
+}
+
+// Whether growth has cut the phase as it was measured: iterations can be found or chosen otherwise.
+bool IsAsMeasured(const PhaseGrowth& growth, const FactorTable& table, std::int64_t threads) {
+  constexpr double kSame = 1e-9;  // chosen: rounding
+  return std::ranges::all_of(growth.measured, [&](const GrowthRow& row) {
+    return std::ranges::any_of(table.rows, [&](const FactorRow& measured) {
+      const std::optional<double>&a = row.values[Factor::kLoadBalance], &b = measured.values[Factor::kLoadBalance];
+      return measured.phase == PhaseId(growth.phase) && measured.cores == row.ranks * threads && a && b &&
+             std::abs(*a - *b) < kSame;
+    });
+  });
+}
+
+// Why a phase is projected by curves alone; empty where it is not.
+std::string WhyNotGrown(const PhaseGrowth& growth, const FactorTable& table, std::int64_t threads) {
+  if (!growth.refusal.empty()) return growth.refusal;
+  if (!IsAsMeasured(growth, table, threads)) return "its iterations are found or chosen otherwise than all of a region";
+  const std::int64_t largest = growth.measured.back().ranks;
+  if (std::ranges::any_of(growth.grown, [&](const GrowthRow& row) { return row.ranks > largest; })) return "";
+  return "no target has a layout of more ranks than the largest run";
+}
+
+std::vector<GrownPhase> Grow(const Study& study, const ProgressSink& progress, const FactorTable& table,
+                             std::vector<std::string>& obstacles) {
   const std::optional<std::int64_t> threads = ThreadsOf(table);
-  try {
-    if (!threads) throw Error(ErrorKind::kNotEnoughData, "", "runs differ in the threads of their processes");
-    GrowthOptions options{
-        RanksToGrow(table, study.projection.targets, *threads), {}, study.projection.seed, kMostCalls};
-    if (study.growth->network != "calibrated") options.network = study.growth->network;
-    const GrowthResults results = RunGrowth(study, options, progress);
-    for (const PhaseGrowth& growth : results.phases) {
-      if (!growth.refusal.empty()) diagnostics.Add(anomaly::kNotGrown, 1, growth.phase + ": " + growth.refusal);
-      GrownPhase& phase = phases.emplace_back(GrownPhase{study.series, growth.phase, {}});
-      for (const std::vector<GrowthRow>* rows : {&growth.backtest, &growth.grown}) {
-        for (const GrowthRow& row : *rows) {
-          phase.runs.push_back({static_cast<double>(*row.learned_up_to * *threads),
-                                static_cast<double>(row.ranks * *threads), row.values});
-        }
+  if (!threads) throw Error(ErrorKind::kNotEnoughData, "", "runs differ in the threads of their processes");
+  GrowthOptions options{
+      RanksToGrow(table, study.projection, *threads), {}, study.projection.seed, kMostCallsOfProjections};
+  if (study.growth->network != "calibrated") options.network = study.growth->network;
+  const GrowthResults results = RunGrowth(study, options, progress);
+  if (!results.unknown_network.empty()) obstacles.push_back("transfer: " + results.unknown_network);
+  std::vector<GrownPhase> phases;
+  for (const PhaseGrowth& growth : results.phases) {
+    const std::string obstacle = WhyNotGrown(growth, table, *threads);
+    if (!obstacle.empty()) {
+      obstacles.push_back(growth.phase + ": " + obstacle);
+      continue;
+    }
+    GrownPhase& phase = phases.emplace_back(GrownPhase{study.series, growth.phase, {}});
+    for (const std::vector<GrowthRow>* rows : {&growth.backtest, &growth.grown}) {
+      for (const GrowthRow& row : *rows) {
+        phase.runs.push_back({static_cast<double>(*row.learned_up_to * *threads),
+                              static_cast<double>(row.ranks * *threads), row.values});
       }
     }
-  } catch (const Error& error) {  // curves stand without
-    diagnostics.Add(anomaly::kNotGrown, 1, error.what());
   }
+  return phases;
+}
+
+}  // namespace
+
+std::vector<GrownPhase> GrowForProjection(const Study& study, const std::vector<RunRecord>& records,
+                                          const ProgressSink& progress, FactorTable& table) {
+  std::vector<std::string> obstacles;
+  std::vector<GrownPhase> phases;
+  try {
+    phases = Grow(WithUsedRuns(study, records), progress, table, obstacles);
+  } catch (const Error& error) {  // curves stand without
+    if (error.kind() == ErrorKind::kUsage) throw;
+    obstacles.push_back(error.what());
+  } catch (const std::bad_alloc&) {
+    obstacles.push_back("the memory does not suffice");
+  }
+  Diagnostics diagnostics;
+  if (!obstacles.empty()) diagnostics.Add(anomaly::kNotGrown, obstacles.size(), Join(obstacles, "; "));
   for (const Finding& finding : diagnostics.findings()) table.findings.push_back(finding);
   return phases;
 }

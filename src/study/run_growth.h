@@ -20,7 +20,7 @@ struct GrowthOptions {
   std::vector<std::int64_t> ranks;     // to grow to
   std::optional<std::string> network;  // name or file; nothing: calibrated to the runs
   std::uint64_t seed = 1;
-  std::optional<double> most_calls = std::nullopt;  // runs with more of them are left out
+  double most_calls = 2e7;  // runs with more of them are left out; chosen: these take about 6 GB
 };
 
 // Factors of a phase of one run.
@@ -35,7 +35,8 @@ struct GrowthRow {
 
 struct PhaseGrowth {
   std::string phase;
-  std::string refusal;  // why the phase is not grown; empty where it is
+  std::string refusal;                // why the phase is not grown; empty where it is
+  std::vector<std::string> left_out;  // why some of its runs are not read or not grown
   GrowthModel model;
   std::vector<GrowthRow> measured;
   std::vector<GrowthRow> repeated;  // measured runs replayed by their own rules
@@ -45,7 +46,7 @@ struct PhaseGrowth {
 
 struct GrowthResults {
   Network network;
-  std::string unknown_network;  // why it is the ideal one, on which transfer is not grown; empty where it is known
+  std::string unknown_network;  // why messages take no time, so that transfer is not grown; empty where they do
   std::vector<PhaseGrowth> phases;
 };
 
@@ -58,9 +59,11 @@ inline constexpr double kLeastExplained = 0.95;
 // Throws what reading the runs throws.
 GrowthResults RunGrowth(const Study& study, const GrowthOptions& options, const ProgressSink& progress);
 
-// Grows the runs of a study, of which `table` is measured, for its projection: to its targets and to the numbers of
-// ranks between, as far as these are replayed in seconds. What could not be grown becomes a finding of the table.
-std::vector<GrownPhase> GrowForProjection(const Study& study, const ProgressSink& progress, FactorTable& table);
+// Grows the runs of a study for its projection: those that `records` say could be used and that are fitted, to its
+// targets and to the numbers of ranks between, as far as these are replayed in seconds. `table`: what was measured; it
+// gets a finding of what could not be grown. Throws a usage error for a network that there is not.
+std::vector<GrownPhase> GrowForProjection(const Study& study, const std::vector<RunRecord>& records,
+                                          const ProgressSink& progress, FactorTable& table);
 
 // A grown run on a network, as a trace with the times of its replay.
 Trace GrowTimedTrace(const GrowthModel& model, const RankGrid& grid, const Network& network, const ReplayRules& rules,

@@ -70,7 +70,7 @@ class RunGrowthTest : public testing::Test {
       WriteOtf2(RunOn(network_, ranks, program), anchor);
       study.runs.push_back({anchor.string(), std::nullopt, std::nullopt, "test"});
     }
-    GrowthOptions options{{target}, std::nullopt, 1, std::nullopt};
+    GrowthOptions options{{target}, std::nullopt, 1};
     if (is_network_known) options.network = folder_.Write("n.toml", kNetwork);
     return RunGrowth(study, options, nullptr).phases.front();
   }

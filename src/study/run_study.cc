@@ -357,6 +357,8 @@ std::vector<Scenario> ScenariosOf(const Study& study) {
 
 StudyOutcome RunStudy(const Study& study, const ModelLibrary& library, const ProgressSink& progress,
                       const std::vector<Scenario>& scenarios) {
+  // Before hours of work, not after.
+  if (study.growth && study.growth->network != "calibrated") LoadNetwork(study.growth->network, study.growth->where);
   std::vector<Scenario> replayed = scenarios;
   std::string problem;
   try {
@@ -378,7 +380,7 @@ StudyOutcome RunStudy(const Study& study, const ModelLibrary& library, const Pro
   results.table = std::move(measured.table);
   results.phases = std::move(measured.phases);
   ProjectionOptions options = study.projection;
-  if (study.growth) options.grown = GrowForProjection(study, progress, results.table);
+  if (study.growth) options.grown = GrowForProjection(study, results.runs, progress, results.table);
   results.projections = Project(results.table, library, options);
   results.backtest = BacktestForReport(results.table, library, options);
   results.losses = LossesForReport(measured.losses);
