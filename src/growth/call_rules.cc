@@ -7,7 +7,6 @@
 #include <functional>
 #include <set>
 
-#include "growth/first_reading.h"
 #include "growth/part_rules.h"
 
 namespace farscale {

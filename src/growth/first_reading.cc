@@ -1,7 +1,8 @@
-#include "growth/first_reading.h"
-
+// What one rank alone tells of its rules.
 #include <algorithm>
 #include <optional>
+
+#include "growth/part_rules.h"
 
 namespace farscale {
 namespace {

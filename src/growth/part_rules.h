@@ -36,4 +36,8 @@ bool IsComplete(const PartRule& rule);
 // Keeps the rules that hold for one more rank. False when none is left; then they stay as they were.
 bool Narrow(const RunView& view, std::int64_t rank, const StagedPart& parts, PartRule& rule);
 
+// The rules of one rank alone, from which those of its class start: calls of an iteration; with stages, those that
+// repeat as often as the grid says are blocks of their own [first_reading.cc].
+std::vector<CallBlock> ReadRank(const RunView& view, std::int64_t rank, std::size_t iteration, bool has_stages);
+
 }  // namespace farscale
