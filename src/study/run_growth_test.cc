@@ -75,8 +75,11 @@ class RunGrowthTest : public testing::Test {
     return RunGrowth(study, options, nullptr).phases.front();
   }
 
+  // The largest of 128 loads varies by 0.008, and by 0.01 more as the spread is known from 16 ranks; so do load balance
+  // and parallel efficiency. What messages lose hardly depends on it.
   void ExpectFactors(const Step& program, const std::vector<std::int32_t>& counts, std::int32_t target,
-                     double tolerance, bool is_network_known = false) {
+                     bool is_network_known = false, double of_messages = 0.01) {
+    constexpr double kOfLoads = 0.027;
     const PhaseGrowth growth = Grow(program, counts, target, is_network_known);
     ASSERT_EQ(growth.refusal, "");
     ASSERT_EQ(growth.grown.size(), 1u);
@@ -87,7 +90,9 @@ class RunGrowthTest : public testing::Test {
     for (const Factor factor :
          {Factor::kLoadBalance, Factor::kSerialization, Factor::kTransfer, Factor::kParallelEfficiency}) {
       ASSERT_TRUE(measured[factor] && growth.grown.front().values[factor]);
-      EXPECT_NEAR(*growth.grown.front().values[factor], *measured[factor], tolerance) << Describe(factor).id;
+      const bool is_of_messages = factor == Factor::kSerialization || factor == Factor::kTransfer;
+      EXPECT_NEAR(*growth.grown.front().values[factor], *measured[factor], is_of_messages ? of_messages : kOfLoads)
+          << Describe(factor).id;
     }
   }
 
@@ -131,13 +136,12 @@ Step HaloExchange(int dimensions, bool is_periodic, const std::function<Tick(std
   });
 }
 
-// The largest of 128 loads varies by 0.008, and by 0.01 more as the spread is known from 16 ranks.
 TEST_F(RunGrowthTest, HaloExchanges) {
-  ExpectFactors(HaloExchange(1, false, Weak), {4, 8, 16}, 128, 0.025, true);
-  ExpectFactors(HaloExchange(2, false, Weak), {4, 8, 16}, 128, 0.025, true);
-  ExpectFactors(HaloExchange(2, false, Weak), {9, 16, 36}, 144, 0.025, true);
-  ExpectFactors(HaloExchange(2, true, Strong), {16, 36, 64}, 256, 0.03, true);
-  ExpectFactors(HaloExchange(3, false, Strong), {27, 48, 64}, 216, 0.03, true);
+  ExpectFactors(HaloExchange(1, false, Weak), {4, 8, 16}, 128, true);
+  ExpectFactors(HaloExchange(2, false, Weak), {4, 8, 16}, 128, true);
+  ExpectFactors(HaloExchange(2, false, Weak), {9, 16, 36}, 144, true);
+  ExpectFactors(HaloExchange(2, true, Strong), {16, 36, 64}, 256, true);
+  ExpectFactors(HaloExchange(3, false, Strong), {27, 48, 64}, 216, true);
 }
 
 // Receivers wait for all neighbours at once, so nothing tells how long one message took.
@@ -161,7 +165,7 @@ TEST_F(RunGrowthTest, Wavefront) {
       if (y + 1 < extents[1]) rank.Send(rank.rank() + extents[0], 3000, 2);
     }
   });
-  ExpectFactors(program, {9, 16, 36}, 144, 0.03);
+  ExpectFactors(program, {9, 16, 36}, 144);
 }
 
 TEST_F(RunGrowthTest, Butterfly) {
@@ -171,7 +175,7 @@ TEST_F(RunGrowthTest, Butterfly) {
       rank.SendReceive(rank.rank() ^ step, rank.rank() ^ step, 5000, 3);
     }
   });
-  ExpectFactors(program, {4, 8, 16}, 128, 0.03);
+  ExpectFactors(program, {4, 8, 16}, 128);
 }
 
 TEST_F(RunGrowthTest, RingOfAllRanks) {
@@ -180,7 +184,7 @@ TEST_F(RunGrowthTest, RingOfAllRanks) {
     rank.Compute(load);
     for (std::int32_t stage = 1; stage < p; ++stage) rank.SendReceive((r + 1) % p, (r + p - 1) % p, 1000, 4);
   });
-  ExpectFactors(program, {4, 8, 16}, 64, 0.03);
+  ExpectFactors(program, {4, 8, 16}, 64);
 }
 
 // Rank 0 gives out work and gathers what comes of it.
@@ -195,7 +199,8 @@ TEST_F(RunGrowthTest, MasterAndWorkers) {
       rank.Send(0, 8000, 6);
     }
   });
-  ExpectFactors(program, {4, 8, 16}, 64, 0.03);
+  // Messages are all that rank 0 does, so an error of the calibrated latency counts in full.
+  ExpectFactors(program, {4, 8, 16}, 64, false, 0.02);
 }
 
 // Partners follow from data, so nothing foresees them.
