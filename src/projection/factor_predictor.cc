@@ -75,7 +75,7 @@ void FactorPredictor::AddGrown(const GrownCurve& grown, const std::vector<double
 }
 
 double FactorPredictor::GrownWeightAt(double cores) const {
-  return grown_ == nullptr || weights_.empty() ? 0 : Between(weights_, std::log(cores));
+  return grown_ == nullptr ? 0 : Between(weights_, std::log(cores));
 }
 
 std::optional<double> FactorPredictor::ByGrowthAt(double cores) const {

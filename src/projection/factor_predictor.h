@@ -25,11 +25,11 @@ class GrownCurve {
   // What a run could measure, one value a draw.
   std::vector<double> DrawsAt(double cores) const;
   double Largest() const { return largest_; }
-  // Standard deviation of ln y, as backtests and the record of other programs have it.
-  double ErrorAt(double cores) const;
 
  private:
   double Correction(double cores) const;  // of ln y of the curves
+  // Standard deviation of ln y, as backtests and the record of other programs have it.
+  double ErrorAt(double cores) const;
 
   Ensemble ensemble_;
   FactorDraws draws_;

@@ -10,7 +10,7 @@
 namespace farscale {
 namespace {
 
-// Over the programs of docs/growth.md, as `scripts/measure_growth` prints them.
+// Chosen: the errors of the programs of docs/growth.md hardly rise with the distance.
 constexpr double kPower = 0.25;
 // Losses smaller than this are as uncertain as if they were as large; chosen: what repeats of a run differ by.
 constexpr double kLeastLoss = 0.01;
@@ -18,6 +18,7 @@ constexpr double kLeastLoss = 0.01;
 // of one program do.
 constexpr double kRecordCounts = 1;
 
+// The record in docs/growth.md, which `scripts/measure_growth` writes.
 double OfDoubling(Factor factor) {
   switch (factor) {
     case Factor::kLoadBalance: return 0.32;

@@ -15,8 +15,6 @@ struct GrownRun {
   double learned_up_to = 0;
   double cores = 0;
   FactorValues values;
-
-  friend bool operator==(const GrownRun&, const GrownRun&) = default;
 };
 
 // Of a phase, however many runs they were learned from: those of runs that were measured are its backtest.

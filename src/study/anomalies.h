@@ -21,6 +21,6 @@ inline constexpr Anomaly kScenarioNotPossible{
     "replays on other machines are missing, since the runs lack what they need"};
 
 inline constexpr Anomaly kNotGrown{"notGrown", Severity::kWarning,
-                                   "phases are projected by curves alone, since they could not be grown"};
+                                   "phases, or their transfer, are projected by curves alone, since they could not be grown"};
 
 }  // namespace farscale::anomaly

@@ -23,7 +23,7 @@ namespace farscale {
 namespace {
 
 constexpr std::size_t kFewestRuns = 3;  // two are one step, and one step fits many rules
-constexpr std::uint64_t kDraws = 3;     // of every grown run; chosen: the mean of three varies half as much as one
+constexpr std::uint64_t kDraws = 3;     // of every grown run; chosen: the mean of three varies six tenths as much as one
 constexpr std::size_t kMostRuns = 3;    // learned from; chosen: on few ranks most of them are at an edge
 // Of runs that are grown for a projection; chosen: replayed in seconds.
 constexpr double kMostCallsOfProjections = 4e6;

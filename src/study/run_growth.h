@@ -20,7 +20,7 @@ struct GrowthOptions {
   std::vector<std::int64_t> ranks;     // to grow to
   std::optional<std::string> network;  // name or file; nothing: calibrated to the runs
   std::uint64_t seed = 1;
-  double most_calls = 2e7;  // runs with more of them are left out; chosen: these take about 6 GB
+  double most_calls = 2e7;  // runs with more of them are left out; chosen, to stop before memory ends
 };
 
 // Factors of a phase of one run.
