@@ -97,6 +97,7 @@ function(farscale_room name)
     add_executable(${name}_test ${ROOM_TESTS})
     target_link_libraries(${name}_test PRIVATE farscale_${name} ${ROOM_TEST_USES} farscale_test_support
                           GTest::gmock GTest::gtest_main)
+    farscale_compile_together(${name}_test)
     farscale_test_program(${name} ${ROOM_TEST_PARTS})
   endif()
 endfunction()

@@ -25,7 +25,7 @@ using testing::HasSubstr;
 
 constexpr ReplayRules kRules{RuleSet::kBsc, 32768};
 
-struct Tasks {
+struct SweptTasks {
   Trace trace;
   Matching matching;
   PhaseCut cut;
@@ -37,17 +37,17 @@ struct Tasks {
   }
 };
 
-std::unique_ptr<Tasks> TasksOf(const std::string& text) {
+std::unique_ptr<SweptTasks> SweptTasksOf(const std::string& text) {
   const test::TextProgram program = test::ParseProgram(text);
-  auto tasks = std::make_unique<Tasks>();
+  auto tasks = std::make_unique<SweptTasks>();
   tasks->trace = program.trace;
   tasks->matching = MatchTrace(tasks->trace);
   tasks->cut = test::CutOf(program);
   return tasks;
 }
 
-// Tasks that only compute, so many seconds in every iteration.
-std::unique_ptr<Tasks> Computing(const std::vector<std::vector<int>>& loads) {
+// SweptTasks that only compute, so many seconds in every iteration.
+std::unique_ptr<SweptTasks> Computing(const std::vector<std::vector<int>>& loads) {
   std::string text, cuts = "cuts:";
   for (std::size_t task = 0; task < loads.size(); ++task) {
     text += fmt::format("r{}: comp 0-{}\n", task, std::accumulate(loads[task].begin(), loads[task].end(), 0));
@@ -55,11 +55,11 @@ std::unique_ptr<Tasks> Computing(const std::vector<std::vector<int>>& loads) {
     int end = 0;
     for (const int load : loads[task]) cuts += fmt::format(" {}", end += load);
   }
-  return TasksOf(text + cuts);
+  return SweptTasksOf(text + cuts);
 }
 
-std::unique_ptr<Tasks> LoadedTasks(const test::Loads& loads, test::Synchronization synchronization) {
-  auto tasks = std::make_unique<Tasks>();
+std::unique_ptr<SweptTasks> LoadedTasks(const test::Loads& loads, test::Synchronization synchronization) {
+  auto tasks = std::make_unique<SweptTasks>();
   tasks->trace = test::MakeLoaded(loads, synchronization);
   tasks->matching = MatchTrace(tasks->trace);
   tasks->cut = CutPhase(tasks->trace, PhaseSpec::Region("step"));
@@ -140,9 +140,9 @@ TEST(Balancing, PartsOfTheMakespan) {
   EXPECT_THAT(HistoryOf(program, 2, result, 1, 1).load, ElementsAre(4));
 }
 
-// Tasks that wait for nobody: 1, 1, 1 and 9 s on one processor, 9, 1, 1 and 1 s on the other. Both compute until 12 s,
-// when iterations end at 9, 10, 11 and 12 s. The last second has 9 + 1 s of work in its iteration, which is five times
-// what two processors can do in it.
+// SweptTasks that wait for nobody: 1, 1, 1 and 9 s on one processor, 9, 1, 1 and 1 s on the other. Both compute until
+// 12 s, when iterations end at 9, 10, 11 and 12 s. The last second has 9 + 1 s of work in its iteration, which is five
+// times what two processors can do in it.
 TEST(Balancing, AverageLoadIsOfTheTimeThatProcessorsHad) {
   const auto tasks = Computing({{1, 1, 1, 9}, {9, 1, 1, 1}});
   const TaskProgram program = tasks->Compiled();
@@ -182,9 +182,9 @@ TEST(Balancing, AverageLoadsAreSharesOfAllComputation) {
   }
 }
 
-// Tasks on one processor each, of which in turn one computes 3 s and the other 1 s, with a barrier after each of four
-// iterations: 2 s of computation on average and 1 s of imbalance in each, and nothing else but the barrier. Both have
-// 8 s in all; without the iterations all four would be communication.
+// SweptTasks on one processor each, of which in turn one computes 3 s and the other 1 s, with a barrier after each of
+// four iterations: 2 s of computation on average and 1 s of imbalance in each, and nothing else but the barrier. Both
+// have 8 s in all; without the iterations all four would be communication.
 TEST(Balancing, ImbalanceIsOfIterationsWithoutBalancing) {
   const auto tasks = LoadedTasks({{3000000, 1000000, 3000000, 1000000}, {1000000, 3000000, 1000000, 3000000}},
                                  test::Synchronization::kBarrier);
@@ -281,7 +281,7 @@ TEST(Balancing, Predictors) {
 
 // Rank 0 ends its first iteration only after a message that rank 1 sends in its second.
 TEST(Balancing, IterationsThatDependOnLaterOnesAreNamed) {
-  const auto tasks = TasksOf(
+  const auto tasks = SweptTasksOf(
       "r0: comp 0-1 | Recv<1#a 1-4 | comp 4-5 | comp 5-6\n"
       "r1: comp 0-1 | comp 1-3 | Send>0#a 3-4 | comp 4-5\n"
       "cuts: r0 5 6; r1 1 5");
@@ -297,7 +297,7 @@ TEST(Balancing, IterationsThatDependOnLaterOnesAreNamed) {
 }
 
 TEST(Balancing, RanksMustHaveEquallyManyIterations) {
-  const auto tasks = TasksOf("r0: comp 0-4\nr1: comp 0-4\ncuts: r0 2 4; r1 4");
+  const auto tasks = SweptTasksOf("r0: comp 0-4\nr1: comp 0-4\ncuts: r0 2 4; r1 4");
   EXPECT_THROW(tasks->Compiled(), Error);
 }
 
@@ -332,8 +332,8 @@ TEST(Balancing, ConstantLoadsAreNeverSlowedDown) {
   }
 }
 
-std::unique_ptr<Tasks> Ring(std::size_t ranks, std::size_t iterations) {
-  auto tasks = std::make_unique<Tasks>();
+std::unique_ptr<SweptTasks> Ring(std::size_t ranks, std::size_t iterations) {
+  auto tasks = std::make_unique<SweptTasks>();
   tasks->trace = test::MakeRing(ranks, iterations, 5);
   tasks->matching = MatchTrace(tasks->trace);
   tasks->cut = CutPhase(tasks->trace, PhaseSpec::Region("step"));

@@ -10,6 +10,7 @@
 #include "replay/replay.h"
 #include "support/program.h"
 #include "support/random_program.h"
+#include "support/replay_rules.h"
 
 namespace farscale {
 namespace {
@@ -17,32 +18,32 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-constexpr ReplayRules kBsc{RuleSet::kBsc, 32768};
-constexpr ReplayRules kCausal{RuleSet::kCausal, 32768};
+using test::kBsc;
+using test::kCausal;
 
-struct Tasks {
+struct ReplayedTasks {
   Trace trace;
   Matching matching;
   PhaseCut cut;
 };
 
-Tasks TasksOf(const std::string& text) {
+ReplayedTasks TasksOf(const std::string& text) {
   const test::TextProgram program = test::ParseProgram(text);
-  Tasks tasks;
+  ReplayedTasks tasks;
   tasks.trace = program.trace;
   tasks.matching = MatchTrace(tasks.trace);
   tasks.cut = program.cuts.empty() ? CutPhase(tasks.trace, PhaseSpec::WholeRun()) : test::CutOf(program);
   return tasks;
 }
 
-TaskReplayResult RunTasks(const Tasks& of, const std::vector<std::int32_t>& nodes, TaskReplayOptions options,
+TaskReplayResult RunTasks(const ReplayedTasks& of, const std::vector<std::int32_t>& nodes, TaskReplayOptions options,
                           const Network* network = nullptr) {
   const TaskProgram tasks = CompileTasks(of.trace, of.matching, of.cut, kBsc, network);
   if (options.placement.empty()) options.placement = PlaceTasks(tasks.tasks(), nodes.size());
   return ReplayTasks(tasks, {nodes, network}, options);
 }
 
-TaskReplayOptions Placed(const std::vector<std::uint32_t>& placement) {
+TaskReplayOptions PlacedAs(const std::vector<std::uint32_t>& placement) {
   TaskReplayOptions options;
   options.placement = placement;
   return options;
@@ -76,7 +77,7 @@ void ExpectPlainReplay(const Trace& trace, const ReplayRules& rules, const Netwo
 
 // Bytes both ways between every two tasks: 30 + 5 and 7; a task's messages to itself are no edge.
 TEST(TaskProgram, EdgesAreTheBytesOfMessages) {
-  const Tasks of = TasksOf(
+  const ReplayedTasks of = TasksOf(
       "r0: Isend>1#a*30 0-1 | Recv<1#b*5 1-2 | Wait~a 2-3\n"
       "r1: Isend>0#b*5 0-1 | Recv<0#a*30 1-2 | Wait~b 2-3 | Send>2#c*7 3-4 | Isend>1#d*9 4-5 | Recv<1#d*9 5-6\n"
       "r2: Recv<1#c*7 0-4");
@@ -115,31 +116,31 @@ TEST(TaskReplay, OneTaskAtATime) {
 // Task 0 computes 2 and waits for task 2, which sends at 5. In between its processor runs task 1, from 2 to 5; at 5
 // both become free, and task 0 goes on until 6.
 TEST(TaskReplay, AProcessorSwitchesWhereATaskWaits) {
-  const Tasks tasks = TasksOf(
+  const ReplayedTasks tasks = TasksOf(
       "r0: comp 0-2 | Recv<2#a 2-5 | comp 5-6\n"
       "r1: comp 0-3\n"
       "r2: comp 0-5 | Send>0#a 5-5");
-  EXPECT_THAT(RunTasks(tasks, {0, 1}, Placed({0, 0, 1})).end, ElementsAre(6, 5, 5));
+  EXPECT_THAT(RunTasks(tasks, {0, 1}, PlacedAs({0, 0, 1})).end, ElementsAre(6, 5, 5));
 }
 
 // The same with task 1 computing 7: it is not interrupted, so task 0, ready at 5, goes on at 9.
 TEST(TaskReplay, ComputationIsNotInterrupted) {
-  const Tasks tasks = TasksOf(
+  const ReplayedTasks tasks = TasksOf(
       "r0: comp 0-2 | Recv<2#a 2-5 | comp 5-6\n"
       "r1: comp 0-7\n"
       "r2: comp 0-5 | Send>0#a 5-5");
-  EXPECT_THAT(RunTasks(tasks, {0, 1}, Placed({0, 0, 1})).end, ElementsAre(10, 9, 5));
+  EXPECT_THAT(RunTasks(tasks, {0, 1}, PlacedAs({0, 0, 1})).end, ElementsAre(10, 9, 5));
 }
 
 // Large messages towards each other, whose senders wait for each other until they are released, at 2 and 3. By then
 // their processors have run tasks 1 and 3 until 7 and 5: on each the sender goes on after that.
 TEST(TaskReplay, ReleasedSendersWaitForTheirProcessor) {
-  const Tasks tasks = TasksOf(
+  const ReplayedTasks tasks = TasksOf(
       "r0: comp 0-2 | Send>2#a*50000 2-4 | Recv<2#b*50000 4-5 | comp 5-6\n"
       "r1: comp 0-5\n"
       "r2: comp 0-3 | Send>0#b*50000 3-4 | Recv<0#a*50000 4-5 | comp 5-7\n"
       "r3: comp 0-2");
-  EXPECT_THAT(RunTasks(tasks, {0, 1}, Placed({0, 0, 1, 1})).end, ElementsAre(8, 7, 7, 5));
+  EXPECT_THAT(RunTasks(tasks, {0, 1}, PlacedAs({0, 0, 1, 1})).end, ElementsAre(8, 7, 7, 5));
 }
 
 // What a processor computes is never longer than the makespan, and one processor computes all the time on the ideal
@@ -156,7 +157,7 @@ TEST(TaskReplay, ProcessorsRunOneTaskAtATime) {
       for (std::size_t processors = 1; processors <= 3; ++processors) {
         const std::vector<std::uint32_t> placement = PlaceTasks(trace.size(), processors, Placement::kRoundRobin);
         const Machine machine{NodesInBlocks(processors, 1), on};
-        const TaskReplayResult result = ReplayTasks(tasks, machine, Placed(placement));
+        const TaskReplayResult result = ReplayTasks(tasks, machine, PlacedAs(placement));
         std::vector<Tick> computed(processors, 0);
         for (std::size_t task = 0; task < loads.size(); ++task) computed[placement[task]] += loads[task].front();
         for (const Tick ticks : computed) ASSERT_GE(result.Makespan(), ticks) << "seed " << seed;

@@ -11,7 +11,7 @@
 namespace farscale {
 namespace {
 
-PhaseFactors Measure(const test::TextProgram& program) {
+PhaseFactors MeasureAll(const test::TextProgram& program) {
   return MeasurePhase(program.trace, MatchTrace(program.trace), test::CutOf(program), {});
 }
 
@@ -26,7 +26,7 @@ test::TextProgram Published(const std::string& name) {
 
 // T6: in every iteration of 6 s one rank computes for 5 s and two for 2 s, and the ideal network ends it after 5 s.
 TEST(IterationProfile, RotatingImbalance) {
-  const PhaseFactors factors = Measure(Published("T6"));
+  const PhaseFactors factors = MeasureAll(Published("T6"));
   ASSERT_EQ(factors.profiles.size(), 3u);
   for (std::size_t k = 0; k < 3; ++k) {
     const IterationProfile& profile = factors.profiles[k];
@@ -47,7 +47,7 @@ TEST(IterationProfile, RotatingImbalance) {
 // 4 s that rank 1 computes in the second iteration lie before that in part: such iterations have no factors of their
 // own, but together they still take T and T_ideal.
 TEST(IterationProfile, IterationsThatOverlap) {
-  const PhaseFactors factors = Measure(Published("T10b"));
+  const PhaseFactors factors = MeasureAll(Published("T10b"));
   ASSERT_EQ(factors.profiles.size(), 2u);
   EXPECT_DOUBLE_EQ(factors.profiles[0].elapsed, 4);
   EXPECT_DOUBLE_EQ(factors.profiles[1].elapsed, 2);
@@ -67,7 +67,7 @@ TEST(IterationProfile, Wavefront) {
       "r0: comp 0-2 | Send>1#a 2-3 | comp 3-5 | Send>1#b 5-6\n"
       "r1: Recv<0#a 0-4 | comp 4-6 | Recv<0#b 6-7 | comp 7-9\n"
       "cuts: r0 3 6; r1 6 9");
-  const PhaseFactors factors = Measure(program);
+  const PhaseFactors factors = MeasureAll(program);
   ASSERT_EQ(factors.profiles.size(), 2u);
   EXPECT_DOUBLE_EQ(factors.profiles[0].elapsed, 6);
   EXPECT_DOUBLE_EQ(factors.profiles[1].elapsed, 3);
@@ -91,9 +91,9 @@ TEST(IterationProfile, Wavefront) {
 // differ. On the ideal network each takes 4 s, on rank 0 2, 4 and 4 s.
 TEST(IterationProfile, WaitingAtTheBegin) {
   const PhaseFactors factors =
-      Measure(test::ParseProgram("r0: comp 0-2 | Barrier@1 2-5 | comp 5-7 | Barrier@2 7-10 | comp 10-12\n"
-                                 "r1: comp 0-4 | Barrier@1 4-5 | comp 5-9 | Barrier@2 9-10 | comp 10-14\n"
-                                 "cuts: r0 2 7 12; r1 4 9 14"));
+      MeasureAll(test::ParseProgram("r0: comp 0-2 | Barrier@1 2-5 | comp 5-7 | Barrier@2 7-10 | comp 10-12\n"
+                                    "r1: comp 0-4 | Barrier@1 4-5 | comp 5-9 | Barrier@2 9-10 | comp 10-14\n"
+                                    "cuts: r0 2 7 12; r1 4 9 14"));
   ASSERT_EQ(factors.profiles.size(), 3u);
   EXPECT_DOUBLE_EQ(factors.profiles[0].elapsed, 4);
   for (const IterationProfile& profile : factors.profiles) {
@@ -125,7 +125,7 @@ TEST(IterationProfile, GapsAreNotPartOfIterations) {
 
 TEST(IterationProfile, WholeRunsHaveNone) {
   EXPECT_TRUE(
-      Measure(test::ParseProgram("r0: comp 0-4 | Barrier@1 4-5\nr1: comp 0-3 | Barrier@1 3-5")).profiles.empty());
+      MeasureAll(test::ParseProgram("r0: comp 0-4 | Barrier@1 4-5\nr1: comp 0-3 | Barrier@1 3-5")).profiles.empty());
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ std::vector<DataPoint> Sample(const ScalingModel& model, int dimension, const st
   return points;
 }
 
-const std::vector<double> kCores = {16, 32, 64, 128, 256};
+const std::vector<double> kFiveCores = {16, 32, 64, 128, 256};
 
 // Noise-free points give back the parameters of every model, dimension and a spread of values.
 TEST(Fit, RecoversParameters) {
@@ -28,7 +28,7 @@ TEST(Fit, RecoversParameters) {
         for (const double f : {0.55, 0.9, 0.9995}) {
           std::vector<double> truth = {e0, f};
           truth.resize(model.parameters.size());
-          const FittedModel fit = FitModel(model, dimension, Sample(model, dimension, truth, kCores), 1.0);
+          const FittedModel fit = FitModel(model, dimension, Sample(model, dimension, truth, kFiveCores), 1.0);
           ASSERT_TRUE(IsUsable(fit.outcome)) << id;
           for (std::size_t i = 0; i < truth.size(); ++i) {
             EXPECT_NEAR(fit.parameters[i], truth[i], 1e-6) << id << " d=" << dimension << " e0=" << e0 << " f=" << f;

@@ -16,6 +16,7 @@
 #include "projection/backtest_errors.h"
 #include "results/fields.h"
 #include "support/models.h"
+#include "support/tables.h"
 #include "support/traces.h"
 
 namespace farscale {
@@ -25,19 +26,13 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-FactorTable Table(const std::string& csv) {
-  FactorTable table = ReadFactorCsv(csv, "t.csv");
-  CompleteTable(table);
-  return table;
-}
-
 // Transfer by Amdahl's law, load balance the same everywhere.
 FactorTable LawfulTable() {
   std::string csv = "cores,loadBalance,communicationEfficiency\n";
   for (const int p : {2, 4, 8, 16, 32}) {
     csv += std::to_string(p) + ",0.9," + std::to_string(1 / (0.99 + 0.01 * p)) + "\n";
   }
-  return Table(csv);
+  return test::CompletedTable(csv);
 }
 
 BacktestOptions Options(const std::vector<double>& train_max = {}, std::size_t most_splits = 0) {
@@ -98,7 +93,7 @@ TEST(Backtest, LawsAreFoundAgain) {
 TEST(Backtest, ManyCountsAreNotAllSplit) {
   std::string csv = "cores,loadBalance\n";
   for (int p = 1; p <= 43; ++p) csv += std::to_string(p) + ",0.9\n";
-  const BacktestResult result = Backtest(Table(csv), test::AllModels(), Fixed("constant"));
+  const BacktestResult result = Backtest(test::CompletedTable(csv), test::AllModels(), Fixed("constant"));
   std::set<double> splits;
   for (const BacktestRow& row : result.rows) splits.insert(row.train_max);
   EXPECT_EQ(splits.size(), 16u);
@@ -108,7 +103,7 @@ TEST(Backtest, ManyCountsAreNotAllSplit) {
 
 // Nothing in the smaller runs tells that load balance falls.
 TEST(Backtest, JumpsAreMissed) {
-  const FactorTable table = Table("cores,loadBalance\n2,0.9\n4,0.9\n8,0.9\n16,0.9\n32,0.1\n");
+  const FactorTable table = test::CompletedTable("cores,loadBalance\n2,0.9\n4,0.9\n8,0.9\n16,0.9\n32,0.1\n");
   const BacktestResult result = Backtest(table, test::AllModels(), Fixed("constant"));
   const BacktestRow& jump = result.rows.back();
   EXPECT_NEAR(jump.predicted.value, 0.9, 1e-4);
@@ -124,7 +119,8 @@ TEST(Backtest, JumpsAreMissed) {
 TEST(Backtest, WhatIsHiddenDoesNotMatter) {
   const std::string head = "cores,loadBalance,communicationEfficiency,computationScalability\n";
   const std::string small = head + "2,0.9,0.95,1.1\n4,0.85,0.93,1.08\n8,0.8,0.9,1.05\n";
-  const FactorTable one = Table(small + "16,0.79,0.88,1\n"), other = Table(small + "16,0.3,0.2,0.5\n");
+  const FactorTable one = test::CompletedTable(small + "16,0.79,0.88,1\n"),
+                    other = test::CompletedTable(small + "16,0.3,0.2,0.5\n");
   FactorTable far = one;  // the reference is hidden as well
   far.reference = 16;
   const std::vector<BacktestRow> rows = Backtest(one, test::AllModels(), Options()).rows;
@@ -140,8 +136,9 @@ TEST(Backtest, WhatIsHiddenDoesNotMatter) {
 }
 
 TEST(Backtest, EveryRepeatIsARow) {
-  const BacktestResult result = Backtest(Table("cores,loadBalance\n2,0.9\n4,0.8\n8,0.7\n16,0.61\n16,0.59\n16,0.6\n"),
-                                         test::AllModels(), Options());
+  const BacktestResult result =
+      Backtest(test::CompletedTable("cores,loadBalance\n2,0.9\n4,0.8\n8,0.7\n16,0.61\n16,0.59\n16,0.6\n"),
+               test::AllModels(), Options());
   ASSERT_EQ(result.rows.size(), 3u);
   EXPECT_EQ(result.rows[0].measured, 0.61);
   EXPECT_EQ(result.rows[1].measured, 0.59);
@@ -152,8 +149,8 @@ TEST(Backtest, EveryRepeatIsARow) {
 
 // Of series a, 2 leaves too few, 8 and 10 the same, 16 nothing to predict; b has one count to train on at most.
 TEST(Backtest, SplitsThatGiveNothingAreCounted) {
-  const FactorTable table =
-      Table("series,phase,cores,loadBalance\na,,2,0.9\na,,4,0.9\na,,8,0.9\na,,16,0.9\nb,p,8,0.9\nb,p,128,0.9\n");
+  const FactorTable table = test::CompletedTable(
+      "series,phase,cores,loadBalance\na,,2,0.9\na,,4,0.9\na,,8,0.9\na,,16,0.9\nb,p,8,0.9\nb,p,128,0.9\n");
   const BacktestResult result = Backtest(table, test::AllModels(), Options({10, 2, 8, 16, 8}));
   EXPECT_THAT(result.rows, testing::SizeIs(1));
   EXPECT_EQ(result.rows[0].train_max, 8);
@@ -176,7 +173,7 @@ TEST(Backtest, RatiosAreToTheLargestRunTrainedOn) {
 }
 
 TEST(Backtest, ByDefaultFourCoreCountsAreNeeded) {
-  const FactorTable table = Table("cores,loadBalance\n2,0.9\n4,0.9\n8,0.9\n");
+  const FactorTable table = test::CompletedTable("cores,loadBalance\n2,0.9\n4,0.9\n8,0.9\n");
   const BacktestResult result = Backtest(table, test::AllModels(), Options());
   EXPECT_THAT(result.rows, IsEmpty());
   EXPECT_EQ(result.skipped.too_few, 1u);
@@ -188,7 +185,7 @@ TEST(Backtest, ByDefaultFourCoreCountsAreNeeded) {
 TEST(Backtest, OnlyTheLargestSplitsForReports) {
   std::string csv = "cores,loadBalance\n";
   for (int p = 2; p <= 512; p *= 2) csv += std::to_string(p) + ",0.9\n";
-  const FactorTable table = Table(csv);
+  const FactorTable table = test::CompletedTable(csv);
   EXPECT_EQ(Backtest(table, test::AllModels(), Options()).rows.size(), 21u);  // 6 + 5 + 4 + 3 + 2 + 1
   const std::vector<BacktestRow> few = BacktestForReport(table, test::AllModels(), {DefaultModelSettings(), {}, {}});
   ASSERT_EQ(few.size(), 6u);
@@ -199,8 +196,8 @@ TEST(Backtest, OnlyTheLargestSplitsForReports) {
 // Transfer is known at one of the smaller runs only and load balance not at the largest.
 TEST(Backtest, GapsAreCounted) {
   const BacktestResult result =
-      Backtest(Table("cores,loadBalance,transferEfficiency\n2,0.9,0.9\n4,0.9,\n8,0.9,\n16,,0.9\n"), test::AllModels(),
-               Options());
+      Backtest(test::CompletedTable("cores,loadBalance,transferEfficiency\n2,0.9,0.9\n4,0.9,\n8,0.9,\n16,,0.9\n"),
+               test::AllModels(), Options());
   EXPECT_THAT(result.rows, IsEmpty());
   EXPECT_EQ(result.not_measured, 1u);
   EXPECT_EQ(result.not_predicted, 1u);
@@ -224,7 +221,7 @@ TEST(Backtest, SameAtAnyThreadCount) {
   for (const char* series : {"a", "b", "c", "d"}) {
     for (int p = 2; p <= 64; p *= 2) csv += fmt::format("{},{},{},{}\n", series, p, 0.9 - 0.001 * p, 1 - 0.003 * p);
   }
-  const FactorTable table = Table(csv);
+  const FactorTable table = test::CompletedTable(csv);
   std::vector<std::string> texts;
   for (const std::size_t threads : {1u, 4u}) {
     const tbb::global_control control(tbb::global_control::max_allowed_parallelism, threads);

@@ -21,11 +21,6 @@
 namespace farscale {
 namespace {
 
-const ModelLibrary& Library() {
-  static const ModelLibrary library = test::AllModels();
-  return library;
-}
-
 // A law that measured values follow.
 struct Law {
   std::string model;
@@ -33,7 +28,7 @@ struct Law {
   std::vector<double> parameters;
 
   std::string Name() const { return model + std::to_string(dimension); }
-  double At(double cores) const { return Library().Get(model, "test").Evaluate(cores, dimension, parameters); }
+  double At(double cores) const { return test::AllModels().Get(model, "test").Evaluate(cores, dimension, parameters); }
 };
 
 // At 512 cores they lose between a tenth and three tenths.
@@ -116,7 +111,7 @@ std::vector<PhaseProjection> ProjectAll(const std::vector<Study>& studies, std::
   ProjectionOptions options{DefaultModelSettings(), {}, {}};
   for (const double ratio : kRatios) options.targets.push_back(ratio * kLargest);
   options.seed = seed;
-  return Project(TableOf(studies), Library(), options);
+  return Project(TableOf(studies), test::AllModels(), options);
 }
 
 // How many of the larger runs lie within the intervals.

@@ -14,11 +14,6 @@
 namespace farscale {
 namespace {
 
-const ModelLibrary& Library() {
-  static const ModelLibrary library = test::AllModels();
-  return library;
-}
-
 // A constant that is known, up to the scatter of the runs.
 struct Known {
   double value = 0;
@@ -32,7 +27,7 @@ Ensemble Constants(const std::vector<Known>& constants, std::optional<double> li
   Ensemble ensemble;
   ensemble.limit = limit;
   for (const Known& known : constants) {
-    Member member{&Library().Get("constant", "test"), {}, known.weight, {}};
+    Member member{&test::AllModels().Get("constant", "test"), {}, known.weight, {}};
     member.fit.parameters = {known.value};
     for (const double cores : {16, 64}) {
       member.fit.points.push_back({cores, known.value, std::nullopt});
@@ -49,7 +44,7 @@ Ensemble Fitted() {
   const std::vector<DataPoint> points = {{16, 0.95}, {32, 0.93}, {64, 0.86}, {128, 0.77}};
   std::vector<Candidate> candidates;
   for (const char* id : {"constant", "amdahl", "logarithm", "power"}) {
-    candidates.push_back({&Library().Get(id, "test"), {1}});
+    candidates.push_back({&test::AllModels().Get(id, "test"), {1}});
   }
   return FitEnsemble(candidates, points, 1.0, {16, 1 << 20}, 1);
 }

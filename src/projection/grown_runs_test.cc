@@ -16,11 +16,6 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-const ModelLibrary& Library() {
-  static const ModelLibrary library = test::AllModels();
-  return library;
-}
-
 GrownRun Grown(double learned_up_to, double cores, double serialization) {
   GrownRun run{learned_up_to, cores, {}};
   run.values[Factor::kSerialization] = serialization;
@@ -72,7 +67,7 @@ class GrownSerialization : public testing::Test {
     const FactorTable table = Measured({{4, 0.95}, {8, 0.91}, {16, 0.85}});
     const PhaseKey key = table.Keys().front();
     if (!grown.empty()) options.grown = {{key.series, key.phase.name, grown}};
-    return *Project(table, Library(), options).front().Find(Factor::kSerialization);
+    return *Project(table, test::AllModels(), options).front().Find(Factor::kSerialization);
   }
   static double Width(const ProjectedValue& value) { return value.interval80->high - value.interval80->low; }
 };
@@ -116,9 +111,9 @@ TEST_F(GrownSerialization, SuggestsNoRuns) {
   ProjectionOptions options;
   options.models = DefaultModelSettings();
   const FactorTable table = Measured({{4, 0.95}, {8, 0.91}, {16, 0.85}});
-  EXPECT_TRUE(Project(table, Library(), options).front().next_runs);
+  EXPECT_TRUE(Project(table, test::AllModels(), options).front().next_runs);
   options.grown = {{table.Keys().front().series, table.Keys().front().phase.name, {Grown(16, 32, 0.8)}}};
-  EXPECT_FALSE(Project(table, Library(), options).front().next_runs);
+  EXPECT_FALSE(Project(table, test::AllModels(), options).front().next_runs);
 }
 
 TEST_F(GrownSerialization, IsNotUsedForFewerRunsThanItWasLearnedFrom) {

@@ -15,6 +15,7 @@
 #include "results/projection_files.h"
 #include "results/fields.h"
 #include "support/models.h"
+#include "support/tables.h"
 #include "support/traces.h"
 
 namespace farscale {
@@ -22,17 +23,6 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-const ModelLibrary& Library() {
-  static const ModelLibrary library = test::AllModels();
-  return library;
-}
-
-FactorTable Table(const std::string& csv) {
-  FactorTable table = ReadFactorCsv(csv, "t.csv");
-  CompleteTable(table);
-  return table;
-}
 
 ModelChoice Fixed(const std::string& model, int dimension) { return {{{model, {dimension}}}, "test"}; }
 
@@ -50,13 +40,13 @@ class Rosas14 : public testing::TestWithParam<PublishedTable> {};
 
 TEST_P(Rosas14, TablesComeBack) {
   const PublishedTable& published = GetParam();
-  const FactorTable table = Table(ReadFile(test::SourceFolder() + "/tests/tables/" + published.file));
+  const FactorTable table = test::CompletedTable(ReadFile(test::SourceFolder() + "/tests/tables/" + published.file));
   ProjectionOptions options;
   options.models.standard = Fixed("amdahl", published.dimension);
   options.models.weights = PointWeights::kAlike;
   options.models.by_factor[Factor::kSerialization] = Fixed(published.serialization, published.dimension);
   for (const FactorRow& row : table.rows) options.targets.push_back(static_cast<double>(row.cores));
-  const PhaseProjection projection = Project(table, Library(), options).front();
+  const PhaseProjection projection = Project(table, test::AllModels(), options).front();
   for (const Factor factor :
        {Factor::kLoadBalance, Factor::kSerialization, Factor::kTransfer, Factor::kParallelEfficiency}) {
     const FactorProjection* projected = projection.Find(factor);
@@ -91,10 +81,10 @@ class ProjectionTest : public testing::Test {
       csv += std::to_string(p) + ",0.9," + std::to_string(1 / (0.9995 + 0.0005 * p)) + "," +
              std::to_string(1 / (0.998 + 0.002 * p)) + "\n";
     }
-    table_ = Table(csv);
+    table_ = test::CompletedTable(csv);
     options_.models.standard = Fixed("amdahl", 1);
     options_.targets = {64, 1024};
-    projection_ = Project(table_, Library(), options_).front();
+    projection_ = Project(table_, test::AllModels(), options_).front();
   }
 
   const ProjectedValue& At(Factor factor, std::size_t target) { return projection_.Find(factor)->targets[target]; }
@@ -141,7 +131,7 @@ TEST_F(ProjectionTest, IntervalsAreNestedAndWithinTheLimits) {
 
 TEST_F(ProjectionTest, TrainMaxHidesTheLargerRuns) {
   options_.train_max = 8;
-  const PhaseProjection projection = Project(table_, Library(), options_).front();
+  const PhaseProjection projection = Project(table_, test::AllModels(), options_).front();
   EXPECT_THAT(projection.fitted_cores, ElementsAre(2, 4, 8));
   EXPECT_EQ(projection.Find(Factor::kLoadBalance)->fit.points.size(), 3u);
   EXPECT_EQ(projection.Find(Factor::kLoadBalance)->measured.size(), 5u);  // shown all the same
@@ -151,13 +141,13 @@ TEST_F(ProjectionTest, TrainMaxHidesTheLargerRuns) {
 TEST_F(ProjectionTest, ModelsByFactorAndPhase) {
   options_.models.by_factor[Factor::kTransfer] = Fixed("pipeline", 2);
   options_.models.by_phase[""][Factor::kSerialization] = Fixed("constant", 1);
-  const PhaseProjection projection = Project(table_, Library(), options_).front();
+  const PhaseProjection projection = Project(table_, test::AllModels(), options_).front();
   EXPECT_EQ(projection.Find(Factor::kLoadBalance)->fit.model, "amdahl");
   EXPECT_EQ(projection.Find(Factor::kTransfer)->fit.model, "pipeline");
   EXPECT_EQ(projection.Find(Factor::kTransfer)->fit.dimension, 2);
   EXPECT_EQ(projection.Find(Factor::kSerialization)->fit.model, "constant");
   options_.models.standard = Fixed("amdal", 1);
-  EXPECT_THROW(Project(table_, Library(), options_), Error);
+  EXPECT_THROW(Project(table_, test::AllModels(), options_), Error);
 }
 
 TEST_F(ProjectionTest, FilesReadBack) {
@@ -199,14 +189,14 @@ TEST_F(ProjectionTest, FilesWithImpossibleCountsAreRefused) {
 
 TEST(Projection, SpeedupAndGlobalEfficiency) {
   // Perfect parallel efficiency, computation scalability constant at 0.5 from 4 cores on: speedup P/2 · 0.5/1.
-  const FactorTable table = Table(
+  const FactorTable table = test::CompletedTable(
       "cores,loadBalance,serializationEfficiency,transferEfficiency,computationScalability\n"
       "2,1,1,1,1\n4,1,1,1,0.5\n8,1,1,1,0.5\n16,1,1,1,0.5\n");
   ProjectionOptions options;
   options.models.standard = Fixed("constant", 1);
   options.models.weights = PointWeights::kAlike;
   options.targets = {64};
-  const PhaseProjection projection = Project(table, Library(), options).front();
+  const PhaseProjection projection = Project(table, test::AllModels(), options).front();
   const double scalability = projection.Find(Factor::kComputationScalability)->targets[0].value;
   EXPECT_NEAR(scalability, 0.625, 1e-9);  // the mean
   EXPECT_NEAR(projection.Find(Factor::kGlobalEfficiency)->targets[0].value, scalability, 1e-9);
@@ -217,8 +207,9 @@ TEST(Projection, SpeedupAndGlobalEfficiency) {
 TEST(Projection, ErrorsOfTheTableBecomeWeights) {
   ModelSettings settings;
   settings.standard = Fixed("constant", 1);
-  const FactorTable table = Table("cores,loadBalance,loadBalanceError\n2,0.9,0.02\n4,0.8,0.08\n8,0.9,0.02\n");
-  const PhaseProjection projection = Project(table, Library(), {settings, {64}, {}}).front();
+  const FactorTable table =
+      test::CompletedTable("cores,loadBalance,loadBalanceError\n2,0.9,0.02\n4,0.8,0.08\n8,0.9,0.02\n");
+  const PhaseProjection projection = Project(table, test::AllModels(), {settings, {64}, {}}).front();
   const FittedModel& fit = projection.Find(Factor::kLoadBalance)->fit;
   ASSERT_EQ(fit.weights.size(), 3u);
   EXPECT_LT(fit.weights[1], fit.weights[0]);
@@ -233,11 +224,11 @@ TEST(Projection, ErrorsOfTheTableBecomeWeights) {
 TEST(Projection, SpeedupOfAGroupNeedsTheSameShare) {
   const auto has_speedup = [](const std::string& ranks_at_8, const std::string& ranks_at_20) {
     const std::string rest = ",0.9,0.9,0.9,1\n";
-    const FactorTable table = Table(
+    const FactorTable table = test::CompletedTable(
         "phase,group,cores,ranks,loadBalance,serializationEfficiency,transferEfficiency,computationScalability\n"
         "step,pme,8," +
         ranks_at_8 + rest + "step,pme,20," + ranks_at_20 + rest);
-    const PhaseProjection projection = Project(table, Library(), {DefaultModelSettings(), {64}, {}}).front();
+    const PhaseProjection projection = Project(table, test::AllModels(), {DefaultModelSettings(), {64}, {}}).front();
     return projection.Find(Factor::kSpeedup) != nullptr;
   };
   EXPECT_TRUE(has_speedup("3", "7"));
@@ -248,13 +239,13 @@ TEST(Projection, SpeedupOfAGroupNeedsTheSameShare) {
 
 // A model for one phase holds for the groups of its ranks, unless one of them has its own.
 TEST(Projection, ModelsOfAPhaseHoldForItsGroups) {
-  const FactorTable table = Table(
+  const FactorTable table = test::CompletedTable(
       "phase,group,cores,loadBalance\nstep,,2,0.9\nstep,,4,0.8\nstep,a,2,0.9\nstep,a,4,0.8\nstep,b,2,0.9\n"
       "step,b,4,0.8\nstep / a,,2,0.9\nstep / a,,4,0.8\n");
   ProjectionOptions options{DefaultModelSettings(), {64}, {}};
   options.models.by_phase["step"][Factor::kLoadBalance] = Fixed("constant", 1);
   options.models.by_phase[{"step", "b"}][Factor::kLoadBalance] = Fixed("amdahl", 1);
-  const std::vector<PhaseProjection> projections = Project(table, Library(), options);
+  const std::vector<PhaseProjection> projections = Project(table, test::AllModels(), options);
   EXPECT_EQ(projections[0].Find(Factor::kLoadBalance)->fit.model, "constant");
   EXPECT_EQ(projections[1].Find(Factor::kLoadBalance)->fit.model, "constant");
   EXPECT_EQ(projections[2].Find(Factor::kLoadBalance)->fit.model, "amdahl");
@@ -269,7 +260,7 @@ TEST(Projection, FinestCompleteFactorsAreFitted) {
     for (std::size_t i = 1; i < static_cast<std::size_t>(std::count(header.begin(), header.end(), ',')) + 1; ++i) {
       row += ",0.9";
     }
-    return FittedFactors(Table(header + "\n" + row + "\n").rows);
+    return FittedFactors(test::CompletedTable(header + "\n" + row + "\n").rows);
   };
   EXPECT_THAT(fitted("cores,loadBalance,communicationEfficiency"),
               ElementsAre(Factor::kLoadBalance, Factor::kCommunicationEfficiency));
@@ -286,9 +277,9 @@ TEST(Projection, FinestCompleteFactorsAreFitted) {
 // 0.55.
 TEST(Projection, CurvesAreAsFineAsTheyNeedToBe) {
   const auto curve_to = [](double target) {
-    const PhaseProjection projection =
-        Project(Table("cores,loadBalance\n100,0.9\n110,0.89\n"), Library(), {DefaultModelSettings(), {target}, {}})
-            .front();
+    const PhaseProjection projection = Project(test::CompletedTable("cores,loadBalance\n100,0.9\n110,0.89\n"),
+                                               test::AllModels(), {DefaultModelSettings(), {target}, {}})
+                                           .front();
     std::vector<double> cores;
     for (const ProjectedValue& value : projection.Find(Factor::kLoadBalance)->curve) cores.push_back(value.cores);
     return cores;
@@ -299,8 +290,9 @@ TEST(Projection, CurvesAreAsFineAsTheyNeedToBe) {
 }
 
 TEST(Projection, OneCoreCountIsAnObstacleNotAnError) {
-  const PhaseProjection projection =
-      Project(Table("cores,loadBalance\n8,0.9\n8,0.8\n"), Library(), {DefaultModelSettings(), {}, {}}).front();
+  const PhaseProjection projection = Project(test::CompletedTable("cores,loadBalance\n8,0.9\n8,0.8\n"),
+                                             test::AllModels(), {DefaultModelSettings(), {}, {}})
+                                         .front();
   EXPECT_THAT(projection.obstacle, HasSubstr("two core counts"));
   EXPECT_EQ(projection.factors.front().fit.outcome, FitOutcome::kTooFewPoints);
   EXPECT_EQ(projection.factors.front().measured.size(), 2u);
@@ -308,12 +300,12 @@ TEST(Projection, OneCoreCountIsAnObstacleNotAnError) {
 
 // Every factor is fitted to the rows that have it; parts that are hardly known leave the whole to be fitted.
 TEST(Projection, MissingValuesLeaveTheOthers) {
-  const PhaseProjection projection =
-      Project(Table("cores,loadBalance\n2,0.9\n4,\n8,0.7\n16,0.6\n"), Library(), {DefaultModelSettings(), {}, {}})
-          .front();
+  const PhaseProjection projection = Project(test::CompletedTable("cores,loadBalance\n2,0.9\n4,\n8,0.7\n16,0.6\n"),
+                                             test::AllModels(), {DefaultModelSettings(), {}, {}})
+                                         .front();
   EXPECT_EQ(projection.obstacle, "");
   EXPECT_EQ(projection.Find(Factor::kLoadBalance)->fit.points.size(), 3u);
-  const FactorTable hardly = Table(
+  const FactorTable hardly = test::CompletedTable(
       "cores,parallelEfficiency,loadBalance,communicationEfficiency\n"
       "2,0.9,0.95,0.947\n4,0.8,,\n8,0.7,,\n16,0.6,0.8,0.75\n");
   EXPECT_THAT(FittedFactors(hardly.rows), ElementsAre(Factor::kParallelEfficiency));
@@ -321,12 +313,12 @@ TEST(Projection, MissingValuesLeaveTheOthers) {
 
 // A straight line that crosses zero at 100 cores is of no use at 1000; a law that stays positive is taken instead.
 TEST(Projection, CurvesThatLeaveTheRangeAreRefused) {
-  ModelLibrary library = Library();
+  ModelLibrary library = test::AllModels();
   library.Add(
       ParseModel("id = 'line'\nname = 'L'\nformula = 'e0 * (1 - x / 100)'\n"
                  "[parameters.e0]\nupper = 'limit'\nstarts = [0.9]\n",
                  "line.toml"));
-  const FactorTable table = Table("cores,loadBalance\n2,0.98\n4,0.96\n8,0.92\n");
+  const FactorTable table = test::CompletedTable("cores,loadBalance\n2,0.98\n4,0.96\n8,0.92\n");
   ModelSettings settings;
   settings.standard.options = {{"line", {}}};
   const PhaseProjection alone = Project(table, library, {settings, {1000}, {}}).front();
@@ -339,7 +331,7 @@ TEST(Projection, CurvesThatLeaveTheRangeAreRefused) {
 }
 
 TEST(Projection, SaysWhichFactorCouldNotBeFitted) {
-  ModelLibrary library = Library();
+  ModelLibrary library = test::AllModels();
   library.Add(
       ParseModel("id = 'four'\nname = 'F'\nformula = 'a1 + b1 / x + c1 / x^2 + d1 / x^3'\n[parameters]\n"
                  "a1 = {upper = 1, starts = [0.9]}\nb1 = {upper = 1, starts = [0]}\n"
@@ -349,8 +341,8 @@ TEST(Projection, SaysWhichFactorCouldNotBeFitted) {
   settings.by_factor[Factor::kLoadBalance] = {{{"four", {}}}, ""};
   settings.by_factor[Factor::kParallelEfficiency] = {{{"constant", {}}}, ""};
   const auto projections =
-      Project(Table("cores,loadBalance,communicationEfficiency\n2,0.9,0.9\n4,0.8,0.9\n8,0.7,0.9\n"), library,
-              {settings, {}, {}});
+      Project(test::CompletedTable("cores,loadBalance,communicationEfficiency\n2,0.9,0.9\n4,0.8,0.9\n8,0.7,0.9\n"),
+              library, {settings, {}, {}});
   EXPECT_THAT(DescribeMissing(projections.front()),
               HasSubstr("no fit of loadBalance (model four: too few core counts), so nothing that it is part of"));
   const std::vector<Finding> unused = FindUnusedModels(settings, projections);
@@ -363,8 +355,9 @@ TEST(Projection, SaysWhichFactorCouldNotBeFitted) {
 TEST(Projection, SpeedupIsAnchoredWhereItWasMeasured) {
   ModelSettings settings;
   settings.standard.options = {{"amdahl", {1}}};
-  const PhaseProjection projection =
-      Project(Table("cores,globalEfficiency,speedup\n4,0.8,2\n8,0.6,3\n"), Library(), {settings, {8, 16}, {}}).front();
+  const PhaseProjection projection = Project(test::CompletedTable("cores,globalEfficiency,speedup\n4,0.8,2\n8,0.6,3\n"),
+                                             test::AllModels(), {settings, {8, 16}, {}})
+                                         .front();
   EXPECT_NEAR(projection.Find(Factor::kSpeedup)->targets[0].value, 3, 1e-6);
 }
 
@@ -383,7 +376,8 @@ TEST(Projection, SameAtAnyThreadCount) {
   std::vector<std::string> texts;
   for (const std::size_t threads : {1u, 4u}) {
     const tbb::global_control control(tbb::global_control::max_allowed_parallelism, threads);
-    texts.push_back(WriteProjectionJson(Project(Table(csv), Library(), {DefaultModelSettings(), {}, {}})));
+    texts.push_back(
+        WriteProjectionJson(Project(test::CompletedTable(csv), test::AllModels(), {DefaultModelSettings(), {}, {}})));
   }
   EXPECT_EQ(texts[0], texts[1]);
 }

@@ -23,7 +23,7 @@ FactorProjection WithWidths(Factor factor, const std::vector<std::pair<double, d
   return projection;
 }
 
-PhaseProjection Phase(const std::vector<FactorProjection>& factors) {
+PhaseProjection Projected(const std::vector<FactorProjection>& factors) {
   PhaseProjection phase;
   phase.fitted_cores = {2, 4, 8};
   phase.factors = factors;
@@ -31,7 +31,7 @@ PhaseProjection Phase(const std::vector<FactorProjection>& factors) {
 }
 
 ReliableRange RangeOf(const std::vector<std::pair<double, double>>& widths, double width = 0.2) {
-  return *FindReliableRange(Phase({WithWidths(Factor::kParallelEfficiency, widths)}), width);
+  return *FindReliableRange(Projected({WithWidths(Factor::kParallelEfficiency, widths)}), width);
 }
 
 // 0.1 wide at 16 and 0.3 at 64: 0.2 half-way between the logarithms, at 32.
@@ -80,19 +80,19 @@ TEST(ReliableRange, GlobalEfficiencyThenTheFirstFactor) {
   const FactorProjection narrow = WithWidths(Factor::kLoadBalance, {{8, 0.1}, {16, 0.1}});
   const FactorProjection speedup = WithWidths(Factor::kSpeedup, {{8, 3}, {16, 5}});
   const FactorProjection global = WithWidths(Factor::kGlobalEfficiency, {{8, 0.1}, {16, 0.15}});
-  EXPECT_EQ(FindReliableRange(Phase({narrow, wide, speedup, global}), 0.2)->factor, Factor::kGlobalEfficiency);
-  const ReliableRange first = *FindReliableRange(Phase({narrow, wide, speedup}), 0.2);
+  EXPECT_EQ(FindReliableRange(Projected({narrow, wide, speedup, global}), 0.2)->factor, Factor::kGlobalEfficiency);
+  const ReliableRange first = *FindReliableRange(Projected({narrow, wide, speedup}), 0.2);
   EXPECT_EQ(first.factor, Factor::kTransfer);
   EXPECT_EQ(first.cores, 11);  // 8 · 2^½ = 11.3
-  EXPECT_EQ(FindReliableRange(Phase({narrow, speedup}), 0.2)->reach, Reach::kAtLeast);
-  EXPECT_FALSE(FindReliableRange(Phase({speedup}), 0.2));
-  PhaseProjection obstacle = Phase({narrow});
+  EXPECT_EQ(FindReliableRange(Projected({narrow, speedup}), 0.2)->reach, Reach::kAtLeast);
+  EXPECT_FALSE(FindReliableRange(Projected({speedup}), 0.2));
+  PhaseProjection obstacle = Projected({narrow});
   obstacle.obstacle = "there is one run";
   EXPECT_FALSE(FindReliableRange(obstacle, 0.2));
 }
 
 TEST(ReliableRange, EvidenceUpToAndWith) {
-  PhaseProjection phase = Phase({WithWidths(Factor::kParallelEfficiency, {{8, 0.02}, {16, 0.1}, {64, 0.3}})});
+  PhaseProjection phase = Projected({WithWidths(Factor::kParallelEfficiency, {{8, 0.02}, {16, 0.1}, {64, 0.3}})});
   EXPECT_TRUE(IsReliable(phase, 1e6));  // nothing is known of a horizon
   phase.reliable_range = FindReliableRange(phase, 0.2);
   EXPECT_TRUE(IsReliable(phase, 32));
@@ -104,7 +104,7 @@ TEST(ReliableRange, NoEvidenceWhereNoModelDescribesTheLargestRun) {
   FactorProjection projection = WithWidths(Factor::kParallelEfficiency, {{8, 0.02}, {16, 0.1}});
   for (ProjectedValue& value : projection.curve) value.interval95 = IntervalBounds{0.4, 0.6};
   projection.measured = {{4, 0.9}, {8, 0.2}, {8, 0.3}, {16, 0.1}};
-  const ReliableRange reliable_range = *FindReliableRange(Phase({projection}), 0.2);
+  const ReliableRange reliable_range = *FindReliableRange(Projected({projection}), 0.2);
   EXPECT_EQ(reliable_range.reach, Reach::kMisfit);
   EXPECT_EQ(reliable_range.cores, 8);
   EXPECT_DOUBLE_EQ(FindMisfit(projection, 8)->measured, 0.25);
@@ -112,7 +112,7 @@ TEST(ReliableRange, NoEvidenceWhereNoModelDescribesTheLargestRun) {
   projection.measured[2].value = 0.6;
   projection.measured[1].value = 0.3;
   EXPECT_FALSE(FindMisfit(projection, 8));
-  EXPECT_EQ(FindReliableRange(Phase({projection}), 0.2)->reach, Reach::kAtLeast);
+  EXPECT_EQ(FindReliableRange(Projected({projection}), 0.2)->reach, Reach::kAtLeast);
 }
 
 // Parallel efficiency is known to 64, transfer to 16 · 2^½ = 22. Global efficiency is 4 at 64, where 1.2 is a width of
@@ -120,9 +120,9 @@ TEST(ReliableRange, NoEvidenceWhereNoModelDescribesTheLargestRun) {
 TEST(ReliableRange, EveryFactorByItsOwnIntervalToo) {
   FactorProjection global = WithWidths(Factor::kGlobalEfficiency, {{8, 0.05}, {16, 0.1}, {64, 1.2}});
   global.curve.back().value = 4;
-  PhaseProjection phase = Phase({WithWidths(Factor::kParallelEfficiency, {{8, 0.02}, {16, 0.1}, {64, 0.1}}), global,
-                                 WithWidths(Factor::kTransfer, {{8, 0.02}, {16, 0.1}, {32, 0.3}}),
-                                 WithWidths(Factor::kSpeedup, {{8, 0.1}, {64, 0.1}})});
+  PhaseProjection phase = Projected({WithWidths(Factor::kParallelEfficiency, {{8, 0.02}, {16, 0.1}, {64, 0.1}}), global,
+                                     WithWidths(Factor::kTransfer, {{8, 0.02}, {16, 0.1}, {32, 0.3}}),
+                                     WithWidths(Factor::kSpeedup, {{8, 0.1}, {64, 0.1}})});
   EXPECT_TRUE(IsReliable(phase, Factor::kTransfer, 1e6));
   phase.reliable_range = FindReliableRange(phase, 0.2);
   EXPECT_EQ(ReliableUpTo(phase, Factor::kParallelEfficiency), 64);

@@ -12,6 +12,7 @@
 #include "replay/transfer_times.h"
 #include "support/errors.h"
 #include "support/program.h"
+#include "support/replay_rules.h"
 #include "trace/trace_builder.h"
 
 namespace farscale {
@@ -22,8 +23,8 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-constexpr ReplayRules kBsc{RuleSet::kBsc, 32768};
-constexpr ReplayRules kCausal{RuleSet::kCausal, 32768};
+using test::kBsc;
+using test::kCausal;
 
 // One message. Its receive is posted `wait` ticks before its send; the sender is in its call for `sending` ticks.
 struct Message {

@@ -9,6 +9,7 @@
 #include "replay/replay.h"
 #include "support/program.h"
 #include "support/random_program.h"
+#include "support/replay_rules.h"
 #include "support/same_trace.h"
 #include "trace/anomalies.h"
 #include "trace/trace_builder.h"
@@ -19,10 +20,8 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-constexpr ReplayRules kBsc{RuleSet::kBsc, 32768};
-constexpr ReplayRules kCausal{RuleSet::kCausal, 32768};
-
-constexpr auto Window = PhaseSpec::TimeWindow;
+using test::kBsc;
+using test::kCausal;
 
 PhaseSpec Loop() {
   PhaseSpec spec = PhaseSpec::Region("loop");
@@ -90,7 +89,7 @@ TEST(CutTrace, KeepsWhatTheRunLacks) {
 TEST(CutTrace, MessagesKeepTheirOrder) {
   EXPECT_THAT(EndsOfCut("r0: Send>1#a 0-1 | comp 1-4 | Send>1#a 4-5 | comp 5-6\n"
                         "r1: comp 0-3 | Recv<0#a 3-4 | comp 4-5 | Recv<0#a 5-6",
-                        Window(2, 6)),
+                        PhaseSpec::TimeWindow(2, 6)),
               ElementsAre(3, 2));
 }
 
@@ -98,7 +97,7 @@ TEST(CutTrace, MessagesKeepTheirOrder) {
 TEST(CutTrace, SendWhoseReceiveLiesBehind) {
   const Trace cut = ExpectSameReplay(test::ParseTrace("r0: comp 0-1 | Send>1#a*40000 1-8 | comp 8-9\n"
                                                       "r1: comp 0-7 | Recv<0#a*40000 7-8 | comp 8-9"),
-                                     Window(0, 6));
+                                     PhaseSpec::TimeWindow(0, 6));
   EXPECT_THAT(Ends(cut), ElementsAre(1, 6));
   EXPECT_EQ(MatchTrace(cut).matched, 1u);
   EXPECT_EQ(cut.timelines[1].calls(), 0u);
@@ -109,7 +108,7 @@ TEST(CutTrace, SendWhoseReceiveLiesBehind) {
 TEST(CutTrace, ReceivePostedBefore) {
   EXPECT_THAT(EndsOfCut("r0: comp 0-3 | Send>1#a*40000 3-9 | comp 9-10\n"
                         "r1: Irecv<0#a*40000 0-1 | comp 1-8 | Wait~a 8-9 | comp 9-10",
-                        Window(2, 10)),
+                        PhaseSpec::TimeWindow(2, 10)),
               ElementsAre(2, 7));
 }
 
@@ -117,7 +116,7 @@ TEST(CutTrace, ReceivePostedBefore) {
 TEST(CutTrace, ReceiveCompletedBehind) {
   EXPECT_THAT(EndsOfCut("r0: comp 0-1 | Send>1#a*40000 1-5 | comp 5-7\n"
                         "r1: comp 0-4 | Irecv<0#a*40000 4-5 | comp 5-8 | Wait~a 8-9",
-                        Window(0, 6)),
+                        PhaseSpec::TimeWindow(0, 6)),
               ElementsAre(5, 5));
 }
 
@@ -127,8 +126,8 @@ TEST(CutTrace, SendsCompletedElsewhere) {
   const std::string program =
       "r0: comp 0-2 | Isend>1#a*40000 2-3 | comp 3-6 | Wait~a 6-9 | comp 9-10\n"
       "r1: comp 0-8 | Recv<0#a*40000 8-9 | comp 9-10";
-  EXPECT_THAT(EndsOfCut(program, Window(0, 5), kCausal), ElementsAre(4, 5));
-  EXPECT_THAT(EndsOfCut(program, Window(4, 10), kCausal), ElementsAre(3, 5));
+  EXPECT_THAT(EndsOfCut(program, PhaseSpec::TimeWindow(0, 5), kCausal), ElementsAre(4, 5));
+  EXPECT_THAT(EndsOfCut(program, PhaseSpec::TimeWindow(4, 10), kCausal), ElementsAre(3, 5));
 }
 
 // Barrier 1 is inside on rank 1 only and synchronises nobody; barrier 2 is left at 3. Were rank 0 to take its only
@@ -136,7 +135,7 @@ TEST(CutTrace, SendsCompletedElsewhere) {
 TEST(CutTrace, CollectivesKeepTheirOrder) {
   EXPECT_THAT(EndsOfCut("r0: Barrier@1 0-3 | comp 3-5 | Barrier@2 5-8 | comp 8-9\n"
                         "r1: comp 0-3 | Barrier@1 3-4 | comp 4-7 | Barrier@2 7-8 | comp 8-9",
-                        Window(3, 9)),
+                        PhaseSpec::TimeWindow(3, 9)),
               ElementsAre(4, 4));
 }
 
@@ -146,8 +145,8 @@ TEST(CutTrace, RootOutside) {
       "r0: comp 0-5 | Bcast@1/1 5-6 | comp 6-7\n"
       "r1: Bcast@1/1 0-1 | comp 1-7\n"
       "r2: comp 0-4 | Bcast@1/1 4-6 | comp 6-7";
-  EXPECT_THAT(EndsOfCut(program, Window(2, 7), kBsc), ElementsAre(4, 5, 4));
-  EXPECT_THAT(EndsOfCut(program, Window(2, 7), kCausal), ElementsAre(4, 5, 3));
+  EXPECT_THAT(EndsOfCut(program, PhaseSpec::TimeWindow(2, 7), kBsc), ElementsAre(4, 5, 4));
+  EXPECT_THAT(EndsOfCut(program, PhaseSpec::TimeWindow(2, 7), kCausal), ElementsAre(4, 5, 3));
 }
 
 // Two ranks and an Ibarrier, or another non-blocking collective: rank 0 posts 0-1 and waits 6-7, rank 1 posts 5-6 and
@@ -177,10 +176,10 @@ Trace NonBlocking(CollectiveKind kind) {
 // arrive and nobody waits.
 TEST(CutTrace, CollectivesPostedOrCompletedElsewhere) {
   const Trace trace = NonBlocking(CollectiveKind::kBarrier);
-  const Trace later = ExpectSameReplay(trace, Window(2, 8));
+  const Trace later = ExpectSameReplay(trace, PhaseSpec::TimeWindow(2, 8));
   EXPECT_THAT(Ends(later), ElementsAre(5, 4));
   EXPECT_EQ(later.timelines[0].first_record(0), 1u);
-  const Trace earlier = ExpectSameReplay(trace, Window(0, 6));
+  const Trace earlier = ExpectSameReplay(trace, PhaseSpec::TimeWindow(0, 6));
   EXPECT_THAT(Ends(earlier), ElementsAre(5, 5));
   EXPECT_EQ(earlier.timelines[0].first_record(1), 1u);
   EXPECT_EQ(earlier.timelines[0].records(), 2u);
@@ -188,7 +187,8 @@ TEST(CutTrace, CollectivesPostedOrCompletedElsewhere) {
 
 // Nobody arrives at the scan inside the window, so nobody waits.
 TEST(CutTrace, ScanPostedBefore) {
-  EXPECT_THAT(Ends(ExpectSameReplay(NonBlocking(CollectiveKind::kScan), Window(6, 8))), ElementsAre(1, 1));
+  EXPECT_THAT(Ends(ExpectSameReplay(NonBlocking(CollectiveKind::kScan), PhaseSpec::TimeWindow(6, 8))),
+              ElementsAre(1, 1));
 }
 
 // A cancelled send carries no message, wherever it is cancelled.
@@ -214,7 +214,7 @@ TEST(CutTrace, CancelledBehind) {
   rank1.Receive(0, world, 0, 8);
   rank1.Leave(3, recv);
   builder.SetTimeline(rank1);
-  const Trace cut = ExpectSameReplay(std::move(builder).Finish(), Window(0, 5));
+  const Trace cut = ExpectSameReplay(std::move(builder).Finish(), PhaseSpec::TimeWindow(0, 5));
   EXPECT_THAT(Ends(cut), ElementsAre(5, 2));  // rank 0 begins at 1 and sends the second at 2
   EXPECT_EQ(Unmatched(MatchTrace(cut)), 0u);
 }
@@ -247,7 +247,7 @@ TEST(CutTrace, WindowThroughCallsAndRegions) {
   edge(22, 120, main, true);
   builder.SetTimeline(rank);
   const Trace trace = std::move(builder).Finish();
-  const Trace cut = ExpectSameReplay(trace, Window(4, 12));
+  const Trace cut = ExpectSameReplay(trace, PhaseSpec::TimeWindow(4, 12));
   const RankTimeline& timeline = cut.timelines[0];
   ASSERT_EQ(timeline.calls(), 2u);
   EXPECT_EQ(timeline.enter(0), 4);
@@ -270,7 +270,7 @@ TEST(CutTrace, WindowThroughCallsAndRegions) {
   EXPECT_EQ(timeline.interruptions()[0].end, 6);
   EXPECT_TRUE(cut.diagnostics.empty());
   // Both ends in one call: nothing was computed or counted.
-  const Trace inside = ExpectSameReplay(trace, Window(11, 13));
+  const Trace inside = ExpectSameReplay(trace, PhaseSpec::TimeWindow(11, 13));
   EXPECT_EQ(inside.timelines[0].counter_at_event(ins, 0), inside.timelines[0].counter_at_event(ins, 3));
   EXPECT_THAT(Ends(inside), ElementsAre(0));
 }
@@ -288,7 +288,7 @@ TEST(CutTrace, CountersBetweenSamples) {
   rank.SetCounter(12, ins, 73);
   rank.Leave(12, main);
   builder.SetTimeline(rank);
-  const Trace cut = CutOut(std::move(builder).Finish(), Window(1, 2.5));
+  const Trace cut = CutOut(std::move(builder).Finish(), PhaseSpec::TimeWindow(1, 2.5));
   EXPECT_EQ(cut.timelines[0].begin(), 6);
   EXPECT_EQ(cut.timelines[0].counter_at_event(ins, 0), 26);  // 10 + 63 / 4 = 25.75
   EXPECT_EQ(cut.timelines[0].counter_at_event(ins, 1), 49);  // 10 + 63 * 5 / 8 = 49.375
@@ -310,10 +310,10 @@ TEST(CutTrace, WindowWithoutRegions) {
     builder.SetTimeline(timeline);
   }
   const Trace trace = std::move(builder).Finish();
-  const Trace cut = ExpectSameReplay(trace, Window(5, 15));
+  const Trace cut = ExpectSameReplay(trace, PhaseSpec::TimeWindow(5, 15));
   EXPECT_THAT(Ends(cut), ElementsAre(9, 9));
   EXPECT_THAT(cut.UserRegionNames(), ElementsAre(kWindowRegion));
-  EXPECT_THAT(CutOut(trace, Window(11, 12)).UserRegionNames(), IsEmpty());  // calls mark the edges
+  EXPECT_THAT(CutOut(trace, PhaseSpec::TimeWindow(11, 12)).UserRegionNames(), IsEmpty());  // calls mark the edges
 }
 
 // Rank 1 never enters the phase; its message is ready, and it is there as a rank that does nothing.
@@ -331,7 +331,7 @@ TEST(CutTrace, WholeRunIsTheTraceItself) {
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     const Trace trace = test::MakeRandomProgram(seed);
     EXPECT_EQ(test::Difference(trace, CutOut(trace, PhaseSpec::WholeRun())), "") << "seed " << seed;
-    EXPECT_TRUE(CutOut(trace, Window(0, trace.Seconds(50))).IsCutOut()) << "seed " << seed;
+    EXPECT_TRUE(CutOut(trace, PhaseSpec::TimeWindow(0, trace.Seconds(50))).IsCutOut()) << "seed " << seed;
   }
 }
 
@@ -342,8 +342,8 @@ TEST(CutTrace, WindowsOfRandomPrograms) {
     const double length = trace.Seconds(trace.end() - trace.begin());
     const double begin = length * static_cast<double>(seed % 10) / 20;
     SCOPED_TRACE("seed " + std::to_string(seed));
-    const Trace once = ExpectSameReplay(trace, Window(begin, begin + length * 0.4));
-    ExpectSameReplay(once, Window(length * 0.1, length * 0.2));
+    const Trace once = ExpectSameReplay(trace, PhaseSpec::TimeWindow(begin, begin + length * 0.4));
+    ExpectSameReplay(once, PhaseSpec::TimeWindow(length * 0.1, length * 0.2));
     if (trace.timelines[0].region_events() == 0) continue;
     ExpectSameReplay(trace, Loop());
     if (testing::Test::HasFailure()) return;

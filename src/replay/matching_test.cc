@@ -7,6 +7,7 @@
 
 #include "replay/replay.h"
 #include "support/program.h"
+#include "support/replay_rules.h"
 
 namespace farscale {
 namespace {
@@ -14,9 +15,8 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-std::vector<Tick> Ends(const Trace& trace) {
-  constexpr ReplayRules kCausal{RuleSet::kCausal, 32768};
-  return Replay(trace, MatchTrace(trace), CutPhase(trace, PhaseSpec::WholeRun()), {kCausal, false}).end;
+std::vector<Tick> CausalEnds(const Trace& trace) {
+  return Replay(trace, MatchTrace(trace), CutPhase(trace, PhaseSpec::WholeRun()), {test::kCausal, false}).end;
 }
 
 // Rank 0 posts both at once and waits for one, computes 10 s and waits for the other. Rank 1 posts the first at 5, the
@@ -27,8 +27,8 @@ TEST(Matching, NonBlockingCollectivesInFlight) {
         "r0: Iallreduce@1 0-1 | Iallreduce@2 1-2 | Wait~" + one + " 2-5 | comp 5-15 | Wait~" + other + " 15-16\n" +
         "r1: comp 0-5 | Iallreduce@1 5-6 | comp 6-9 | Iallreduce@2 9-10 | Wait~1 10-11 | Wait~2 11-12");
   };
-  EXPECT_THAT(Ends(program("1", "2")), ElementsAre(15, 8));
-  EXPECT_THAT(Ends(program("2", "1")), ElementsAre(18, 8));
+  EXPECT_THAT(CausalEnds(program("1", "2")), ElementsAre(15, 8));
+  EXPECT_THAT(CausalEnds(program("2", "1")), ElementsAre(18, 8));
   for (const Trace& trace : {program("1", "2"), program("2", "1")}) {
     const Matching matching = MatchTrace(trace);
     EXPECT_TRUE(matching.diagnostics.empty());

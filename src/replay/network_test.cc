@@ -9,6 +9,7 @@
 #include "replay/replay.h"
 #include "support/errors.h"
 #include "support/program.h"
+#include "support/replay_rules.h"
 #include "support/traces.h"
 
 namespace farscale {
@@ -18,8 +19,8 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
-constexpr ReplayRules kBsc{RuleSet::kBsc, 32768};
-constexpr ReplayRules kCausal{RuleSet::kCausal, 32768};
+using test::kBsc;
+using test::kCausal;
 
 Network TestNetwork() {
   Network network;

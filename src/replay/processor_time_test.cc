@@ -18,21 +18,21 @@ using testing::HasSubstr;
 constexpr Tick kMs = 1'000'000;  // ticks are nanoseconds
 
 // Ticks by the clock, and in which of them the rank had a processor.
-struct Burst {
+struct Computation {
   Tick ticks = 0;
   Tick on = 0;
 };
-using Bursts = std::vector<Burst>;
+using Computations = std::vector<Computation>;
 
-Bursts Repeat(std::size_t times, const Bursts& bursts) {
-  Bursts all;
+Computations Repeat(std::size_t times, const Computations& bursts) {
+  Computations all;
   for (std::size_t i = 0; i < times; ++i) all.insert(all.end(), bursts.begin(), bursts.end());
   return all;
 }
 
 // Ranks that compute and call MPI_Barrier in turn; every call takes a millisecond, all of it on the processor. The
 // counter counts `rate` a nanosecond there. The bursts from `paused` on, one, are a pause.
-Trace Make(const std::string& counter, double rate, const std::vector<Bursts>& ranks, std::size_t paused = 1000) {
+Trace Make(const std::string& counter, double rate, const std::vector<Computations>& ranks, std::size_t paused = 1000) {
   TraceBuilder builder;
   builder.trace().path = "test.otf2";
   const auto main = builder.AddRegion("main");
@@ -103,7 +103,7 @@ TEST(ProcessorTime, ShortBurstsTellNothing) {
 // Twenty bursts of 1 ms at 3 counts a nanosecond show the clock; half of another twenty takes 10 ms at no more counts,
 // as processes on one core do: (20 + 10 + 10) ms of (20 + 10 + 100) ms.
 TEST(ProcessorTime, CyclesAtTheClockOfTheRun) {
-  const Bursts shared = Repeat(10, {{kMs, kMs}, {kMs, kMs}, {kMs, kMs}, {10 * kMs, kMs}});
+  const Computations shared = Repeat(10, {{kMs, kMs}, {kMs, kMs}, {kMs, kMs}, {10 * kMs, kMs}});
   EXPECT_EQ(Said(Make("PAPI_TOT_CYC", 3, {shared, Repeat(40, {{kMs, kMs}})})),
             "1 of 2, rank 0 with 30.8 % of 130 ms; 30.8 % of the time of these ranks");
 }
@@ -117,9 +117,9 @@ TEST(ProcessorTime, AClockThatChangesIsNoPreemption) {
 // Rank 0 has 45 or 62 % of the cycles of its time in every burst, so that its bursts agree on a slow clock; the three
 // other ranks of the node show what the clock is.
 TEST(ProcessorTime, CyclesAtTheClockOfTheNode) {
-  const Bursts full = Repeat(20, {{5 * kMs, 5 * kMs}});
+  const Computations full = Repeat(20, {{5 * kMs, 5 * kMs}});
   for (const Tick percent : {45, 62}) {
-    const Bursts part = Repeat(20, {{5 * kMs, 5 * kMs * percent / 100}});
+    const Computations part = Repeat(20, {{5 * kMs, 5 * kMs * percent / 100}});
     EXPECT_EQ(Said(Make("PAPI_TOT_CYC", 2, {part, full, full, full})),
               fmt::format("1 of 4, rank 0 with {0}.0 % of 100 ms; {0}.0 % of the time of these ranks", percent));
   }
@@ -128,16 +128,16 @@ TEST(ProcessorTime, CyclesAtTheClockOfTheNode) {
 // All ranks fall to 55 % of the clock of the first three bursts, or half of them are always slower, as on processors of
 // two kinds of cores.
 TEST(ProcessorTime, AClockThatManyRanksHaveIsNoPreemption) {
-  Bursts falls = Repeat(20, {{5 * kMs, 5 * kMs * 55 / 100}});
+  Computations falls = Repeat(20, {{5 * kMs, 5 * kMs * 55 / 100}});
   for (std::size_t i = 0; i < 3; ++i) falls[i].on = 5 * kMs;
   EXPECT_EQ(Said(Make("PAPI_TOT_CYC", 2, {falls, falls, falls, falls})), "");
-  const Bursts fast = Repeat(20, {{5 * kMs, 5 * kMs}}), slow = Repeat(20, {{5 * kMs, 5 * kMs * 55 / 100}});
+  const Computations fast = Repeat(20, {{5 * kMs, 5 * kMs}}), slow = Repeat(20, {{5 * kMs, 5 * kMs * 55 / 100}});
   EXPECT_EQ(Said(Make("PAPI_TOT_CYC", 2, {fast, fast, fast, fast, slow, slow, slow, slow})), "");
 }
 
 // Input and output is known to the trace, and said by itself.
 TEST(ProcessorTime, PausesAreNoPreemption) {
-  const Bursts bursts = {{50 * kMs, 50 * kMs}, {100 * kMs, kMs}, {50 * kMs, 50 * kMs}};
+  const Computations bursts = {{50 * kMs, 50 * kMs}, {100 * kMs, kMs}, {50 * kMs, 50 * kMs}};
   EXPECT_EQ(Said(Make("CPU_TIME", 1, {bursts}, 1)), "");
   EXPECT_NE(Said(Make("CPU_TIME", 1, {bursts})), "");
 }

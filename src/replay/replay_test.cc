@@ -8,6 +8,7 @@
 
 #include "support/errors.h"
 #include "support/program.h"
+#include "support/replay_rules.h"
 #include "trace/trace_builder.h"
 
 namespace farscale {
@@ -16,8 +17,8 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-constexpr ReplayRules kBsc{RuleSet::kBsc, 32768};
-constexpr ReplayRules kCausal{RuleSet::kCausal, 32768};
+using test::kBsc;
+using test::kCausal;
 
 ReplayResult Replay(const Trace& trace, const ReplayRules& rules, const PhaseSpec& spec = PhaseSpec::WholeRun()) {
   return farscale::Replay(trace, MatchTrace(trace), CutPhase(trace, spec), {rules, true});
@@ -27,8 +28,6 @@ ReplayResult Replay(const Trace& trace, const ReplayRules& rules, const PhaseSpe
 std::vector<Tick> Ends(const std::string& program, const ReplayRules& rules = kBsc) {
   return Replay(test::ParseTrace(program), rules).end;
 }
-
-constexpr auto Window = PhaseSpec::TimeWindow;
 
 // Sent at 4: the receiver waits from 1 to 4, the sender does not wait.
 TEST(Replay, EagerSend) {
@@ -262,7 +261,7 @@ TEST(Replay, CallsOfNoInterestTakeNoTime) {
 TEST(Replay, ReceiveWhoseSendLiesBeforeTheWindow) {
   const ReplayResult result = Replay(test::ParseTrace("r0: Send>1#a 0-1 | comp 1-10\n"
                                                       "r1: comp 0-4 | Recv<0#a 4-6 | comp 6-10"),
-                                     kBsc, Window(2, 10));
+                                     kBsc, PhaseSpec::TimeWindow(2, 10));
   EXPECT_THAT(result.end, ElementsAre(8, 6));
   EXPECT_EQ(result.diagnostics.count(anomaly::kMessageCutAtEdge), 1u);
 }
@@ -271,7 +270,7 @@ TEST(Replay, ReceiveWhoseSendLiesBeforeTheWindow) {
 TEST(Replay, SendWhoseReceiveLiesBehindTheWindow) {
   const ReplayResult result = Replay(test::ParseTrace("r0: Send>1#a*50000 0-1 | comp 1-10\n"
                                                       "r1: comp 0-4 | Recv<0#a*50000 4-6 | comp 6-10"),
-                                     kBsc, Window(0, 3));
+                                     kBsc, PhaseSpec::TimeWindow(0, 3));
   EXPECT_THAT(result.end, ElementsAre(2, 3));
   EXPECT_EQ(result.diagnostics.count(anomaly::kMessageCutAtEdge), 1u);
 }
@@ -280,7 +279,7 @@ TEST(Replay, SendWhoseReceiveLiesBehindTheWindow) {
 TEST(Replay, WindowThatBeginsInsideACall) {
   EXPECT_THAT(Replay(test::ParseTrace("r0: Send>1#a 0-1 | comp 1-10\n"
                                       "r1: comp 0-4 | Recv<0#a 4-6 | comp 6-10"),
-                     kBsc, Window(5, 10))
+                     kBsc, PhaseSpec::TimeWindow(5, 10))
                   .end,
               ElementsAre(5, 4));
 }
@@ -288,7 +287,7 @@ TEST(Replay, WindowThatBeginsInsideACall) {
 TEST(Replay, CollectiveCutByTheWindow) {
   const ReplayResult result = Replay(test::ParseTrace("r0: comp 0-1 | Barrier@1 1-3 | comp 3-9\n"
                                                       "r1: comp 0-2 | Barrier@1 2-7 | comp 7-9"),
-                                     kBsc, Window(4, 9));
+                                     kBsc, PhaseSpec::TimeWindow(4, 9));
   EXPECT_THAT(result.end, ElementsAre(5, 2));
   EXPECT_EQ(result.diagnostics.count(anomaly::kCollectiveCutAtEdge), 1u);
 }
@@ -297,7 +296,7 @@ TEST(Replay, CollectiveCutByTheWindow) {
 TEST(Replay, ReceivePostedBeforeTheWindow) {
   EXPECT_THAT(Replay(test::ParseTrace("r0: Irecv<1#a 0-1 | comp 1-6 | Wait~a 6-9 | comp 9-10\n"
                                       "r1: comp 0-7 | Send>0#a 7-8 | comp 8-10"),
-                     kBsc, Window(5, 10))
+                     kBsc, PhaseSpec::TimeWindow(5, 10))
                   .end,
               ElementsAre(3, 4));
 }

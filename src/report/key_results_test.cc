@@ -12,14 +12,13 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
-using Kind = CountBound::Kind;
 
-CountBound At(double cores) { return {Kind::kAt, cores}; }
-CountBound Below(double cores) { return {Kind::kBelow, cores}; }
-CountBound MoreThan(double cores) { return {Kind::kMoreThan, cores}; }
+CountBound At(double cores) { return {CountBound::Kind::kAt, cores}; }
+CountBound Below(double cores) { return {CountBound::Kind::kBelow, cores}; }
+CountBound MoreThan(double cores) { return {CountBound::Kind::kMoreThan, cores}; }
 
 // Fitted from 8 to 32 cores, a curve up to 1024, reliable up to 300; an iteration of a phase of ten takes 0.5 s on 256.
-PhaseProjection Phase() {
+PhaseProjection PhaseWithKeyResults() {
   PhaseProjection phase;
   phase.fitted_cores = {8, 16, 32};
   FactorProjection parallel;
@@ -45,7 +44,7 @@ PhaseProjection Phase() {
 // 256 · 0.5 s / 3600 s = 0.0356 core hours, between 0.4 and 0.8 s: 0.0284 to 0.0569.
 TEST(KeyResults, Sentences) {
   EXPECT_THAT(
-      SummarizeKeyResults(Phase(), test::OwnTexts()),
+      SummarizeKeyResults(PhaseWithKeyResults(), test::OwnTexts()),
       ElementsAre(
           "Parallel efficiency is above 80 % up to 45 cores (38–56), above 50 % up to an uncertain count (200–more "
           "than 1,024).",
@@ -60,7 +59,7 @@ TEST(KeyResults, Sentences) {
 
 // What is above 1 already has nothing to gain from being 1.
 TEST(KeyResults, FactorsAboveOneGainNothing) {
-  PhaseProjection phase = Phase();
+  PhaseProjection phase = PhaseWithKeyResults();
   PerfectFactor instructions{Factor::kInstructionScaling, -0.999, OpenBounds{-1, 0.2}, {}, 0.001, 400.0};
   for (PerfectAtTarget& at : phase.key_results->perfect) at.factors.push_back(instructions);
   phase.key_results->perfect[0].factors[1].gain80->low = -0.05;
@@ -77,7 +76,7 @@ TEST(KeyResults, FactorsAboveOneGainNothing) {
 }
 
 TEST(KeyResults, OpenEnds) {
-  PhaseProjection phase = Phase();
+  PhaseProjection phase = PhaseWithKeyResults();
   phase.reliable_range = ReliableRange{Factor::kParallelEfficiency, 0.2, 1024, ReliableRange::Reach::kAtLeast};
   KeyResults& key_results = *phase.key_results;
   key_results.time.reset();
@@ -97,7 +96,7 @@ TEST(KeyResults, OpenEnds) {
 
 // No sentence speaks of a target that is too uncertain.
 TEST(KeyResults, WithoutAReliableTarget) {
-  PhaseProjection phase = Phase();
+  PhaseProjection phase = PhaseWithKeyResults();
   phase.reliable_range->cores = 100;
   for (const std::string& sentence : SummarizeKeyResults(phase, test::OwnTexts()))
     EXPECT_THAT(sentence, Not(HasSubstr("per iteration")));
@@ -107,7 +106,7 @@ TEST(KeyResults, WithoutAReliableTarget) {
 }
 
 TEST(KeyResults, Tables) {
-  const std::vector<ResultTable> tables = TabulateKeyResults(Phase());
+  const std::vector<ResultTable> tables = TabulateKeyResults(PhaseWithKeyResults());
   ASSERT_EQ(tables.size(), 3u);
   const auto& levels = tables[0].rows;
   EXPECT_EQ(levels[0].cells[0].text, "45");
@@ -130,10 +129,10 @@ TEST(KeyResults, Tables) {
 }
 
 TEST(KeyResults, Terminal) {
-  const std::string brief = FormatKeyResults({Phase()}, false, test::OwnTexts());
+  const std::string brief = FormatKeyResults({PhaseWithKeyResults()}, false, test::OwnTexts());
   EXPECT_THAT(brief, HasSubstr("Predictions are reliable up to 300 cores"));
   EXPECT_THAT(brief, Not(HasSubstr("Time and cost")));
-  const std::string all = FormatKeyResults({Phase()}, true, test::OwnTexts());
+  const std::string all = FormatKeyResults({PhaseWithKeyResults()}, true, test::OwnTexts());
   EXPECT_THAT(all, HasSubstr("Time and cost at the targets\nCores (beyond the runs)"));
   EXPECT_THAT(all, HasSubstr("1,024 (32×, too uncertain)"));
 }

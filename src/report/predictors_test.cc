@@ -25,7 +25,7 @@ FactorProjection Leaf(Factor factor, std::vector<DataPoint> grown) {
 }
 
 // Measured up to 32 cores, grown to 128 for one target of 130, with intervals as wide as 0.1.
-PhaseProjection Phase() {
+PhaseProjection PhaseOfTwoPredictors() {
   PhaseProjection phase;
   phase.fitted_cores = {8, 32};
   FactorProjection whole;
@@ -45,7 +45,7 @@ PhaseProjection Phase() {
 }
 
 PhaseProjection WithoutGrowth() {
-  PhaseProjection phase = Phase();
+  PhaseProjection phase = PhaseOfTwoPredictors();
   for (FactorProjection& factor : phase.factors) {
     factor.grown.clear();
     factor.predictors.clear();
@@ -62,8 +62,8 @@ TEST(Predictors, SentenceOnTheLastTargetThatWasReplayed) {
   const std::vector<std::string> sentences = {
       "Projected by grown runs and curves together: at 130 cores grown runs count for 92 %.",
       "130 cores: parallel efficiency 0.720 by grown runs alone, 0.650 by curves alone."};
-  EXPECT_EQ(SentencesOf(Phase()), sentences);
-  const PhaseProjection phase = Phase();
+  EXPECT_EQ(SentencesOf(PhaseOfTwoPredictors()), sentences);
+  const PhaseProjection phase = PhaseOfTwoPredictors();
   EXPECT_THAT(SummarizePhase({}, &phase, test::OwnTexts()), testing::IsSupersetOf(sentences));
 }
 
@@ -81,7 +81,7 @@ TEST(Predictors, NothingWithoutGrownRuns) {
 
 // 0.19 apart with an interval of 0.1 at 64 cores; what no run was grown to is not compared.
 TEST(Predictors, WarningWhereTheyDisagree) {
-  PhaseProjection phase = Phase();
+  PhaseProjection phase = PhaseOfTwoPredictors();
   phase.factors[0].predictors[1].curves = 0.62;
   EXPECT_THAT(SentencesOf(phase).back(),
               HasSubstr("Warning: grown runs and curves differ by more than the 80 % interval at 64 cores."));
@@ -93,7 +93,7 @@ TEST(Predictors, WarningWhereTheyDisagree) {
 
 // Only at 128 cores both parts of the product were grown.
 TEST(Predictors, ProductsOfGrownValues) {
-  const PhaseProjection phase = Phase();
+  const PhaseProjection phase = PhaseOfTwoPredictors();
   const std::vector<DataPoint> values = GrownValues(phase, phase.factors[0]);
   ASSERT_EQ(values.size(), 1u);
   EXPECT_EQ(values[0].cores, 128);
@@ -105,7 +105,7 @@ TEST(Predictors, ProductsOfGrownValues) {
 
 // The curve alone begins at the largest run, in the colour of its factor.
 TEST(Predictors, InCharts) {
-  const PhaseProjection phase = Phase();
+  const PhaseProjection phase = PhaseOfTwoPredictors();
   Chart chart;
   chart.series.resize(2);
   chart.series[1].color = 3;
@@ -123,7 +123,7 @@ TEST(Predictors, InCharts) {
 
 // Beyond 200 cores predictions are too uncertain: the interval alone.
 TEST(Predictors, Table) {
-  const PredictorTable table = TabulatePredictors(Phase()).value();
+  const PredictorTable table = TabulatePredictors(PhaseOfTwoPredictors()).value();
   EXPECT_EQ(table.last_grown, "128");
   ASSERT_EQ(table.rows.size(), 3u);
   EXPECT_EQ(table.rows[0].text, "0.800");

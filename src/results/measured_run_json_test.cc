@@ -13,7 +13,7 @@ namespace {
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 
-std::string Region(const std::string& name, int ranks, int starts, double elapsed, double efficiency) {
+std::string RegionText(const std::string& name, int ranks, int starts, double elapsed, double efficiency) {
   return fmt::format(
       R"({{"name": "{}", "ranks": {}, "fewestStarts": {}, "mostStarts": {}, "elapsed": {},
           "usefulAverage": {}, "usefulLargest": {}, "usefulTotal": {},
@@ -34,8 +34,10 @@ std::string RunOf(const std::string& job, const std::string& program, int ranks,
 // Useful time is 2 · 4 · 0.9 = 7.2 and 8 · 1.2 · 0.8 = 7.68: strong scaling.
 TEST(MeasuredRuns, AreAFactorTable) {
   const FactorTable table = TableOfMeasuredRuns(
-      {{RunOf("b", "app", 8, Region("whole run", 8, 1, 1.2, 0.8) + "," + Region("step", 8, 10, 1, 0.7)), "8.json"},
-       {RunOf("a", "app", 2, Region("whole run", 2, 1, 4, 0.9) + "," + Region("step", 2, 10, 3, 0.8)), "2.json"}});
+      {{RunOf("b", "app", 8, RegionText("whole run", 8, 1, 1.2, 0.8) + "," + RegionText("step", 8, 10, 1, 0.7)),
+        "8.json"},
+       {RunOf("a", "app", 2, RegionText("whole run", 2, 1, 4, 0.9) + "," + RegionText("step", 2, 10, 3, 0.8)),
+        "2.json"}});
   ASSERT_EQ(table.rows.size(), 4U);
   EXPECT_EQ(table.rows[0].cores, 2);
   EXPECT_EQ(table.rows[0].phase, "whole");
@@ -53,13 +55,13 @@ TEST(MeasuredRuns, AreAFactorTable) {
 // 2 · 1 · 0.9 = 1.8 and 8 · 1.2 · 0.8 = 7.68.
 TEST(MeasuredRuns, WhoseWorkGrowsScaleWeakly) {
   const FactorTable table =
-      TableOfMeasuredRuns({{RunOf("a", "app", 2, Region("whole run", 2, 1, 1, 0.9)), "2.json"},
-                           {RunOf("b", "app", 8, Region("whole run", 8, 1, 1.2, 0.8)), "8.json"}});
+      TableOfMeasuredRuns({{RunOf("a", "app", 2, RegionText("whole run", 2, 1, 1, 0.9)), "2.json"},
+                           {RunOf("b", "app", 8, RegionText("whole run", 8, 1, 1.2, 0.8)), "8.json"}});
   EXPECT_EQ(table.scaling, Scaling::kWeak);
 }
 
 TEST(MeasuredRuns, OfOneCountAreRepeatsAndOfSeveralProgramsSeries) {
-  const std::string whole = Region("whole run", 2, 1, 4, 0.9);
+  const std::string whole = RegionText("whole run", 2, 1, 4, 0.9);
   const FactorTable table = TableOfMeasuredRuns(
       {{RunOf("a", "app", 2, whole), "1"}, {RunOf("b", "app", 2, whole), "2"}, {RunOf("c", "other", 2, whole), "3"}});
   ASSERT_EQ(table.rows.size(), 3U);
@@ -71,16 +73,16 @@ TEST(MeasuredRuns, OfOneCountAreRepeatsAndOfSeveralProgramsSeries) {
 
 TEST(MeasuredRuns, LeaveOutRegionsOfSomeRanks) {
   const FactorTable table = TableOfMeasuredRuns(
-      {{RunOf("a", "app", 2, Region("whole run", 2, 1, 4, 0.9) + "," + Region("output", 1, 1, 4, 0.9)), "1"}});
+      {{RunOf("a", "app", 2, RegionText("whole run", 2, 1, 4, 0.9) + "," + RegionText("output", 1, 1, 4, 0.9)), "1"}});
   EXPECT_EQ(table.rows.size(), 1U);
   EXPECT_EQ(table.findings.at(0).id, "regionOnSomeRanks");
 }
 
 TEST(MeasuredRuns, KeepRegionsThatAreCalledLikeTheWholeApart) {
-  const std::string whole = Region("whole run", 2, 1, 4, 0.9);
+  const std::string whole = RegionText("whole run", 2, 1, 4, 0.9);
   std::string regions = whole;
   for (const char* name : {"whole", "whole run", "region whole", "region of whole"}) {
-    regions += "," + Region(name, 2, 1, 1, 0.5);
+    regions += "," + RegionText(name, 2, 1, 1, 0.5);
   }
   const FactorTable table = TableOfMeasuredRuns({{RunOf("a", "app", 2, regions), "1"}});
   ASSERT_EQ(table.rows.size(), 5U);
@@ -98,8 +100,9 @@ TEST(MeasuredRuns, KeepTheirWarnings) {
   };
   const std::string more = ", \"diagnostics\": [" + remark("preempted", "warning") + "," +
                            remark("noCounters", "note") + "," + remark("ofTheFuture", "warning") + "]";
-  const FactorTable table = TableOfMeasuredRuns({{RunOf("a", "app", 2, Region("whole run", 2, 1, 4, 0.9), more), "1"},
-                                                 {RunOf("b", "app", 2, Region("whole run", 2, 1, 4, 0.9), more), "2"}});
+  const FactorTable table =
+      TableOfMeasuredRuns({{RunOf("a", "app", 2, RegionText("whole run", 2, 1, 4, 0.9), more), "1"},
+                           {RunOf("b", "app", 2, RegionText("whole run", 2, 1, 4, 0.9), more), "2"}});
   ASSERT_EQ(table.findings.size(), 2U);
   EXPECT_EQ(table.findings[0].id, "preempted");
   EXPECT_EQ(table.findings[0].count, 2U);
@@ -111,7 +114,7 @@ TEST(MeasuredRuns, KeepTheirWarnings) {
 
 // Each damage to a good file, and the words about it.
 TEST(MeasuredRuns, WithImpossibleNumbersAreRefused) {
-  const std::string good = RunOf("a", "app", 2, Region("whole run", 2, 1, 4, 0.5));
+  const std::string good = RunOf("a", "app", 2, RegionText("whole run", 2, 1, 4, 0.5));
   const std::vector<std::array<const char*, 3>> damages = {
       {R"("program": "app", "ranks": 2)", R"("program": "app", "ranks": 1e12)",
        "ranks is 1e+12, but must be at most 1e+09"},
@@ -149,7 +152,7 @@ TEST(MeasuredRuns, WithImpossibleNumbersAreRefused) {
 }
 
 TEST(MeasuredRuns, AreRefusedWhereTheyDoNotFit) {
-  const std::string run = RunOf("a", "app", 2, Region("whole run", 2, 1, 4, 0.9));
+  const std::string run = RunOf("a", "app", 2, RegionText("whole run", 2, 1, 4, 0.9));
   EXPECT_THAT(
       [&] {
         TableOfMeasuredRuns({{run, "1"}, {run, "2"}});
@@ -164,12 +167,12 @@ TEST(MeasuredRuns, AreRefusedWhereTheyDoNotFit) {
   EXPECT_THAT(
       [] {
         TableOfMeasuredRuns(
-            {{RunOf("a", "app", 2, Region("whole run", 2, 1, 4, 0.9), ", \"missingRanks\": [1]"), "f"}});
+            {{RunOf("a", "app", 2, RegionText("whole run", 2, 1, 4, 0.9), ", \"missingRanks\": [1]"), "f"}});
       },
       ThrowsMessage<Error>(HasSubstr("has no data of 1 of its 2 ranks")));
   EXPECT_THAT(
       [] {
-        TableOfMeasuredRuns({{RunOf("a", "app", 2, Region("whole run", 2, 1, 0, 0.9)), "f"}});
+        TableOfMeasuredRuns({{RunOf("a", "app", 2, RegionText("whole run", 2, 1, 0, 0.9)), "f"}});
       },
       ThrowsMessage<Error>(HasSubstr("regions[0] has factors, but elapsed is 0")));
 }

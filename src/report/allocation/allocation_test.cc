@@ -27,7 +27,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
-using Kind = Recommendation::Kind;
 
 FactorRow Row(std::int64_t cores, double runtime, double iterations = 1, std::int64_t repeat = 0) {
   FactorRow row;
@@ -74,7 +73,7 @@ TEST(Allocation, StrongScalingOnPaper) {
   EXPECT_NEAR(*pack.rows[1].core_hours.value, 8 * 2000 / 3600.0, 1e-12);
   EXPECT_FALSE(pack.rows[1].efficiency.interval80);  // no repeats: nothing known of noise
   // Without a projection: the largest run that keeps 75 %; the next one does not.
-  EXPECT_EQ(pack.recommendation.kind, Kind::kReached);
+  EXPECT_EQ(pack.recommendation.kind, Recommendation::Kind::kReached);
   EXPECT_EQ(pack.recommendation.cores, 8);
   EXPECT_TRUE(pack.recommendation.is_measured);
   EXPECT_NEAR(*pack.recommendation.core_hours.value, 40 / 9.0, 1e-12);
@@ -121,7 +120,7 @@ TEST(Allocation, WeakScalingWithSizes) {
   EXPECT_DOUBLE_EQ(*pack.rows[1].speedup.value, 3.2);
   EXPECT_EQ(pack.rows[1].size, 16000);
   EXPECT_EQ(pack.rows[1].portion, 1000);
-  EXPECT_EQ(pack.recommendation.kind, Kind::kReliableRangeEnds);  // as far as was measured
+  EXPECT_EQ(pack.recommendation.kind, Recommendation::Kind::kReliableRangeEnds);  // as far as was measured
   EXPECT_THAT(BuildAllocationModel(results, pack, test::OwnTexts()).data.dump(),
               HasSubstr("1,000 atoms per process; in total 4,000 atoms on 4 and 16,000 atoms on 16 cores"));
 }
@@ -216,13 +215,13 @@ TEST(Allocation, PredictedRows) {
 // which is beyond 40, where the reliable range ends.
 TEST(Allocation, RecommendationStaysWithinTheEvidence) {
   AllocationOptions options;
-  EXPECT_EQ(MakeAllocationPack(Projected(), options).recommendation.kind, Kind::kReached);
+  EXPECT_EQ(MakeAllocationPack(Projected(), options).recommendation.kind, Recommendation::Kind::kReached);
   EXPECT_EQ(MakeAllocationPack(Projected(), options).recommendation.cores, 32);  // full nodes
   EXPECT_EQ(MakeAllocationPack(Projected(), options).recommendation.limit, 34);
   EXPECT_EQ(MakeAllocationPack(Projected(), options).recommendation.nodes, 8);  // full ones of 4 cores
   options.efficiency = 0.6;
   const AllocationPack pack = MakeAllocationPack(Projected(), options);
-  EXPECT_EQ(pack.recommendation.kind, Kind::kReliableRangeEnds);
+  EXPECT_EQ(pack.recommendation.kind, Recommendation::Kind::kReliableRangeEnds);
   EXPECT_EQ(pack.recommendation.cores, 40);
   EXPECT_THAT(Described(pack).recommendation.front(), HasSubstr("too uncertain"));
 }
@@ -270,7 +269,7 @@ TEST(Allocation, NothingBeyondRunsThatFail) {
   results.table.rows[1].runtime = 25 / 0.7;
   const AllocationPack pack = MakeAllocationPack(results, {});
   const Recommendation& job = pack.recommendation;
-  EXPECT_EQ(job.kind, Kind::kReached);
+  EXPECT_EQ(job.kind, Recommendation::Kind::kReached);
   EXPECT_TRUE(job.is_measured);
   EXPECT_TRUE(job.is_baseline);
   EXPECT_EQ(job.cores, 4);
@@ -302,7 +301,7 @@ TEST(Allocation, NothingLessThanARunThatIsEnough) {
   const AllocationPack pack = MakeAllocationPack(results, options);
   EXPECT_EQ(pack.recommendation.cores, 32);
   EXPECT_TRUE(pack.recommendation.is_measured);
-  EXPECT_EQ(pack.recommendation.kind, Kind::kReliableRangeEnds);
+  EXPECT_EQ(pack.recommendation.kind, Recommendation::Kind::kReliableRangeEnds);
   EXPECT_EQ(pack.recommendation.projected->cores, 29);
   EXPECT_THAT(Described(pack).recommendation.front(), HasSubstr("as measured; larger ones were not run."));
 }

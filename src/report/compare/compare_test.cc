@@ -27,7 +27,6 @@ std::string Text(const ComparedResults& compared) {
 using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
-using Kind = Contribution::Kind;
 
 double Sum(const Decomposition& difference) {
   double sum = 0;
@@ -79,7 +78,7 @@ TEST(Compare, WhatPartsDoNotExplainIsTheRest) {
   FactorValues before = Values(0.8, 0.9, 1, 0.9), after = Values(0.8, 0.9, 1, 0.9);
   after[Factor::kGlobalEfficiency] = 0.5;
   const auto explained = Explain(Factor::kGlobalEfficiency, before, after);
-  EXPECT_EQ(explained->parts.back().kind, Kind::kRest);
+  EXPECT_EQ(explained->parts.back().kind, Contribution::Kind::kRest);
   EXPECT_NEAR(explained->parts.back().logarithm, std::log(0.5 / 0.648), 1e-12);
   EXPECT_NEAR(Sum(*explained), explained->logarithm, 1e-12);
   EXPECT_FALSE(Explain(Factor::kGlobalEfficiency, {}, {}));
@@ -91,7 +90,7 @@ TEST(Compare, TimeIsBaseOverEfficiency) {
   const Decomposition time =
       ExplainTime(10, 12, *Explain(Factor::kGlobalEfficiency, Values(0.8, 1, 1, 1), Values(0.72, 1, 1, 1)));
   EXPECT_NEAR(time.logarithm, std::log(1.2), 1e-12);
-  EXPECT_EQ(time.parts.front().kind, Kind::kBase);
+  EXPECT_EQ(time.parts.front().kind, Contribution::Kind::kBase);
   EXPECT_NEAR(time.parts.front().logarithm, std::log(1.08), 1e-12);
   EXPECT_NEAR(time.parts[1].logarithm, std::log(0.8 / 0.72), 1e-12);
   EXPECT_NEAR(Sum(time), time.logarithm, 1e-12);
