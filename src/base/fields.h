@@ -18,71 +18,15 @@
 #include <functional>
 #include <initializer_list>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "base/json_form.h"
+
 namespace farscale {
-
-using OrderedJson = nlohmann::ordered_json;
-
-// Where a value is in a file: keys and indices from the root, and the objects around it.
-class JsonPlace {
- public:
-  explicit JsonPlace(std::string_view file) : key_(file) {}
-  JsonPlace(const JsonPlace& parent, std::string_view key) : parent_(&parent), key_(key) {}
-  JsonPlace(const JsonPlace& parent, std::size_t index) : parent_(&parent), index_(index) {}
-  JsonPlace(const JsonPlace& parent, const void* object, const void* type)
-      : parent_(&parent), object_(object), type_(type) {}
-
-  std::string Path() const;  // "runs[2].phases[0].begin"; empty for the root
-  const std::string_view& File() const { return parent_ == nullptr ? key_ : parent_->File(); }
-  // Throws an input error: the file, the path and what is wrong there, "is missing".
-  [[noreturn]] void Fail(const std::string& what, const std::string& advice = "") const;
-
-  // The nearest struct of a type that contains this. Of one that is being read, the fields described before this one
-  // are there. Only for values that are always inside such a struct.
-  template <typename T>
-  const T& Within() const {
-    return *static_cast<const T*>(Find(&kTypeId<T>));
-  }
-
-  template <typename T>
-  static constexpr char kTypeId = 0;
-
- private:
-  const void* Find(const void* type) const { return type_ == type ? object_ : parent_->Find(type); }
-
-  const JsonPlace* parent_ = nullptr;
-  std::string_view key_;
-  std::size_t index_ = 0;
-  const void* object_ = nullptr;  // set for the struct itself, which adds nothing to the path
-  const void* type_ = nullptr;
-};
-
-// Definitions that the schema of one file collects.
-struct SchemaDefinitions {
-  std::string home;  // "factors", of docs/schema/factors.schema.json
-  OrderedJson definitions = OrderedJson::object();
-};
-
-// How the values of one C++ type stand in JSON. `value` points to such a value.
-class JsonForm {
- public:
-  virtual ~JsonForm() = default;
-  virtual OrderedJson Write(const void* value, const JsonPlace& at) const = 0;
-  virtual void Read(const OrderedJson& json, void* value, const JsonPlace& at) const = 0;
-  virtual OrderedJson Schema(SchemaDefinitions& definitions) const = 0;
-  virtual bool IsOptional() const { return false; }
-  virtual bool IsUnset(const void*) const { return false; }
-};
-
-template <typename T>
-using Form = std::shared_ptr<const JsonForm>;
 
 template <typename T>
 struct Fields;
@@ -99,10 +43,6 @@ std::vector<std::pair<T, std::string>> NamesOf();
 template <typename T>
 Form<T> FormOf();
 
-// An object with keys that are values themselves, in the order of the file.
-template <typename T>
-using Dictionary = std::vector<std::pair<std::string, T>>;
-
 // Bounds of numbers, also of those in lists and dictionaries; lengths of texts and lists.
 struct FieldLimits {
   std::optional<double> minimum, above, maximum, below;
@@ -118,15 +58,22 @@ enum class Presence {
   kUnlessDefault  // written when it differs from a struct's default
 };
 
-// A field of any struct.
+// A field of any struct. What follows from its type alone is compiled in fields.cc, not once for every struct.
 struct FieldData {
+  FieldData();
+  FieldData(const FieldData&);
+  FieldData(FieldData&&) noexcept;
+  FieldData& operator=(const FieldData&);
+  FieldData& operator=(FieldData&&) noexcept;
+  ~FieldData();
+
   std::string key;
   std::string text;  // what it means, for the schema
   std::shared_ptr<const JsonForm> form;
-  std::function<void*(void*)> access;                                        // null: computed
-  std::function<OrderedJson(const void*, const JsonPlace&)> compute;         // when it is; discarded JSON: left out
-  std::function<void(const OrderedJson&, const JsonPlace&)> check_computed;  // reading checks it, and forgets it
-  std::function<bool(const void*)> when;                                     // null: always
+  std::ptrdiff_t offset = 0;              // of what the form takes, in the struct, in bytes
+  bool is_computed = false;               // from the struct: reading checks it, and forgets it
+  std::function<bool(const void*)> when;  // null: always
+  std::ptrdiff_t when_offset = 0;         // of what `when` takes
   Presence presence = Presence::kRequired;
   bool is_null_when_unset = false;
   bool is_required_when = false;  // `when` holds
@@ -135,6 +82,13 @@ struct FieldData {
 };
 
 struct StructData {
+  StructData();
+  StructData(const StructData&);
+  StructData(StructData&&) noexcept;
+  StructData& operator=(const StructData&);
+  StructData& operator=(StructData&&) noexcept;
+  ~StructData();
+
   std::string definition;  // "factors/row" or, of a file, "factors"; empty: nothing refers to it
   std::string text;
   std::vector<FieldData> fields;
@@ -150,45 +104,38 @@ struct StructData {
 
 namespace fields_internal {
 
-Form<bool> BoolForm();
-Form<double> NumberForm();
-Form<std::string> TextForm();
-std::shared_ptr<const JsonForm> IntegerForm(std::size_t bytes, bool is_signed);
 std::shared_ptr<const JsonForm> StructForm(StructData data);
-// Of a vector<T>, of whose elements these are.
-struct ListAccess {
-  std::function<std::size_t(const void*)> size;
-  std::function<const void*(const void*, std::size_t)> at;
-  std::function<void*(void*)> add;
-};
-std::shared_ptr<const JsonForm> ListForm(std::shared_ptr<const JsonForm> element, ListAccess access);
-struct DictionaryAccess {
-  std::function<std::size_t(const void*)> size;
-  std::function<std::pair<const std::string*, const void*>(const void*, std::size_t)> at;
-  std::function<void*(void*, const std::string&)> add;
-};
-std::shared_ptr<const JsonForm> DictionaryForm(std::shared_ptr<const JsonForm> element, DictionaryAccess access,
-                                               std::vector<std::string> keys);
-struct OptionalAccess {
-  std::function<const void*(const void*)> get;  // nullptr: unset
-  std::function<void*(void*)> set;
-  std::function<void(void*)> reset;
-};
-std::shared_ptr<const JsonForm> OptionalForm(std::shared_ptr<const JsonForm> inner, OptionalAccess access);
-std::shared_ptr<const JsonForm> EnumForm(std::vector<std::string> names, std::function<std::size_t(const void*)> index,
-                                         std::function<void(void*, std::size_t)> set);
-std::shared_ptr<const JsonForm> EitherForm(std::string key, std::shared_ptr<const JsonForm> with,
-                                           std::shared_ptr<const JsonForm> without,
-                                           std::function<bool(const void*)> has_key);
-struct PairAccess {
-  std::function<void*(void*)> first, second;
-};
-std::shared_ptr<const JsonForm> PairForm(std::shared_ptr<const JsonForm> first, std::shared_ptr<const JsonForm> second,
-                                         PairAccess access);
-std::shared_ptr<const JsonForm> NamedForm(std::string definition, std::string text,
-                                          std::shared_ptr<const JsonForm> form);
 OrderedJson FileSchema(const JsonForm& form, const std::string& title);
-OrderedJson ParseJson(const std::string& text, const std::string& file);
+FieldData FieldOf(const char* key, std::ptrdiff_t offset, std::shared_ptr<const JsonForm> form, const char* text);
+// Fields of a struct as those of another that holds it.
+std::vector<FieldData> FieldsInside(std::ptrdiff_t offset, std::vector<FieldData> fields, Presence presence);
+// `standard`: a struct with its default values.
+void SetDefault(const void* standard, FieldData& field);
+
+// One or several fields.
+struct FieldsPart {
+  explicit FieldsPart(FieldData field);
+  explicit FieldsPart(std::vector<FieldData> several);
+  FieldsPart(const FieldsPart&);
+  ~FieldsPart();
+  std::vector<FieldData> fields;
+};
+void AddFields(const FieldsPart& part, StructData& data);
+
+// Room for an object that is never made: only the addresses of its members are taken.
+template <typename T>
+union Room {
+  Room() {}   // NOLINT(modernize-use-equals-default)
+  ~Room() {}  // NOLINT(modernize-use-equals-default)
+  char nothing;
+  T object;
+};
+
+template <typename T, typename M>
+std::ptrdiff_t OffsetOf(M T::*member) {
+  const Room<T> room;
+  return reinterpret_cast<const char*>(std::addressof(room.object.*member)) - &room.nothing;
+}
 
 template <typename T>
 struct IsVector : std::false_type {};
@@ -248,6 +195,28 @@ class ViaForm : public JsonForm {
   Form<U> inner_;
 };
 
+template <typename T, typename U, typename F>
+class ComputedForm : public JsonForm {
+ public:
+  ComputedForm(F compute, std::shared_ptr<const JsonForm> inner)
+      : compute_(std::move(compute)), inner_(std::move(inner)) {}
+
+  OrderedJson Write(const void* value, const JsonPlace& at) const override {
+    const U computed = Call(compute_, *static_cast<const T*>(value), at);
+    return inner_->Write(&computed, at);
+  }
+  void Read(const OrderedJson& json, void*, const JsonPlace& at) const override {
+    U value{};
+    inner_->Read(json, &value, at);
+  }
+  OrderedJson Schema(SchemaDefinitions& definitions) const override { return inner_->Schema(definitions); }
+  bool IsOptional() const override { return inner_->IsOptional(); }
+
+ private:
+  F compute_;
+  std::shared_ptr<const JsonForm> inner_;
+};
+
 }  // namespace fields_internal
 
 template <typename T>
@@ -256,79 +225,51 @@ class Field {
   template <typename M>
   Field(const char* key, M T::*member, const char* text = "") : Field(key, member, FormOf<M>(), text) {}
   template <typename M>
-  Field(const char* key, M T::*member, Form<M> form, const char* text = "") {
-    data_.key = key;
-    data_.text = text;
-    data_.form = std::move(form);
-    data_.access = [member](void* object) -> void* { return &(static_cast<T*>(object)->*member); };
-  }
+  Field(const char* key, M T::*member, Form<M> form, const char* text = "")
+      : data_(fields_internal::FieldOf(key, fields_internal::OffsetOf(member), std::move(form), text)) {}
   // A member of a member.
   template <typename A, typename M>
-  Field(const char* key, A T::*outer, M A::*inner, const char* text = "") {
-    data_.key = key;
-    data_.text = text;
-    data_.form = FormOf<M>();
-    data_.access = [outer, inner](void* object) -> void* { return &(static_cast<T*>(object)->*outer.*inner); };
-  }
+  Field(const char* key, A T::*outer, M A::*inner, const char* text = "")
+      : data_(fields_internal::FieldOf(key, fields_internal::OffsetOf(outer) + fields_internal::OffsetOf(inner),
+                                       FormOf<M>(), text)) {}
   explicit Field(FieldData data) : data_(std::move(data)) {}
 
-  Field AtLeast(double value) && {
-    return With([&] { data_.limits.minimum = value; });
-  }
-  Field Above(double value) && {
-    return With([&] { data_.limits.above = value; });
-  }
-  Field AtMost(double value) && {
-    return With([&] { data_.limits.maximum = value; });
-  }
-  Field Below(double value) && {
-    return With([&] { data_.limits.below = value; });
-  }
-  Field NotEmpty() && {
-    return With([&] { data_.limits.least_length = 1; });
-  }
-  Field LeastItems(std::size_t count) && {
-    return With([&] { data_.limits.least_items = count; });
-  }
-  Field Schema(const char* json) && {
-    return With([&] { data_.limits.schema = OrderedJson::parse(json); });
-  }
-  Field Later() && {
-    return With([&] { data_.presence = Presence::kLater; });
-  }
-  Field OrMissing() && {
-    return With([&] { data_.presence = Presence::kOrMissing; });
-  }
+  Field&& AtLeast(double value) && { return Set(data_.limits.minimum, value); }
+  Field&& Above(double value) && { return Set(data_.limits.above, value); }
+  Field&& AtMost(double value) && { return Set(data_.limits.maximum, value); }
+  Field&& Below(double value) && { return Set(data_.limits.below, value); }
+  Field&& NotEmpty() && { return Set(data_.limits.least_length, 1); }
+  Field&& LeastItems(std::size_t count) && { return Set(data_.limits.least_items, count); }
+  Field&& Schema(const char* json) && { return Set(data_.limits.schema, fields_internal::ParseJson(json, data_.key)); }
+  Field&& Later() && { return Set(data_.presence, Presence::kLater); }
+  Field&& OrMissing() && { return Set(data_.presence, Presence::kOrMissing); }
   // Null instead of nothing for optionals without a value.
-  Field OrNull() && {
-    return With([&] { data_.is_null_when_unset = true; });
+  Field&& OrNull() && { return Set(data_.is_null_when_unset, true); }
+  Field&& UnlessDefault() && {
+    const T standard{};
+    fields_internal::SetDefault(&standard, data_);
+    return std::move(*this);
   }
-  Field UnlessDefault() && {
-    return With([&] {
-      data_.presence = Presence::kUnlessDefault;
-      T standard{};
-      data_.default_value = data_.form->Write(data_.access(&standard), JsonPlace(""));
-    });
-  }
-  // Written where the condition holds; required there, too, or read where it is there. The condition may ask for fields
-  // described before this one.
-  Field RequiredWhen(std::function<bool(const T&)> condition) && {
+  // Written where the condition, of a T, holds; required there, too, or read where it is there. The condition may ask
+  // for fields described before this one.
+  template <typename C>
+  Field&& RequiredWhen(C condition) && {
     data_.is_required_when = true;
     return std::move(*this).When(std::move(condition));
   }
-  Field When(std::function<bool(const T&)> condition) && {
-    return With([&] {
-      data_.presence = Presence::kOrMissing;
-      data_.when = [condition](const void* object) { return condition(*static_cast<const T*>(object)); };
-    });
+  template <typename C>
+  Field&& When(C condition) && {
+    data_.presence = Presence::kOrMissing;
+    data_.when = [condition](const void* object) { return condition(*static_cast<const T*>(object)); };
+    return std::move(*this);
   }
 
   const FieldData& data() const { return data_; }
 
  private:
-  template <typename F>
-  Field With(const F& change) {
-    change();
+  template <typename A, typename B>
+  Field&& Set(A& target, B value) {
+    target = std::move(value);
     return std::move(*this);
   }
 
@@ -340,31 +281,22 @@ class Field {
 template <typename T, typename F>
 Field<T> Computed(const char* key, F compute, const char* text = "", std::shared_ptr<const JsonForm> form = nullptr) {
   using U = std::decay_t<decltype(fields_internal::Call(compute, std::declval<const T&>(), std::declval<JsonPlace>()))>;
-  FieldData data;
-  data.key = key;
-  data.text = text;
-  data.form = form ? std::move(form) : FormOf<U>();
-  data.compute = [compute, form = data.form](const void* object, const JsonPlace& at) {
-    const U value = fields_internal::Call(compute, *static_cast<const T*>(object), at);
-    return form->IsUnset(&value) ? OrderedJson(OrderedJson::value_t::discarded) : form->Write(&value, at);
-  };
-  data.check_computed = [form = data.form](const OrderedJson& json, const JsonPlace& at) {
-    U value{};
-    form->Read(json, &value, at);
-  };
+  if (!form) form = FormOf<U>();
+  FieldData data = fields_internal::FieldOf(
+      key, 0, std::make_shared<fields_internal::ComputedForm<T, U, F>>(std::move(compute), std::move(form)), text);
+  data.is_computed = true;
   return Field<T>(std::move(data));
 }
 
 // Fields of a struct inside another, as if they were fields of the outer one. `presence`: of those that are required.
 template <typename T, typename A>
-std::vector<Field<T>> Embed(A T::*member, Presence presence = Presence::kRequired);
+std::vector<FieldData> Embed(A T::*member, Presence presence = Presence::kRequired);
 
 // One or several fields.
 template <typename T>
-struct FieldList {
-  FieldList(Field<T> field) : fields{std::move(field)} {}                   // NOLINT(google-explicit-constructor)
-  FieldList(std::vector<Field<T>> several) : fields(std::move(several)) {}  // NOLINT(google-explicit-constructor)
-  std::vector<Field<T>> fields;
+struct FieldList : fields_internal::FieldsPart {
+  FieldList(const Field<T>& field) : FieldsPart(field.data()) {}                 // NOLINT(google-explicit-constructor)
+  FieldList(std::vector<FieldData> several) : FieldsPart(std::move(several)) {}  // NOLINT(google-explicit-constructor)
 };
 
 template <typename T>
@@ -373,9 +305,7 @@ struct Fields {
     data.definition = definition;
     data.text = text;
     data.type = &JsonPlace::kTypeId<T>;
-    for (const FieldList<T>& part : list) {
-      for (const Field<T>& field : part.fields) data.fields.push_back(field.data());
-    }
+    for (const FieldList<T>& part : list) fields_internal::AddFields(part, data);
   }
   Fields(const char* definition, std::initializer_list<FieldList<T>> list) : Fields(definition, "", list) {}
   // Of a struct that nothing refers to.
@@ -394,15 +324,18 @@ struct Fields {
     data.has_generator = false;
     return std::move(*this);
   }
-  // Runs after all fields were read; `version` is that of the file whose root this is, else 0.
-  Fields After(std::function<void(T&, int version, const JsonPlace&)> check) && {
-    data.after = [check](void* value, int version, const JsonPlace& at) {
-      check(*static_cast<T*>(value), version, at);
+  // Runs after all fields were read; takes a T&, and the version of the file whose root this is, else 0, if it likes,
+  // and the place.
+  template <typename C>
+  Fields After(C check) && {
+    data.after = [check](void* value, [[maybe_unused]] int version, const JsonPlace& at) {
+      if constexpr (std::is_invocable_v<C, T&, int, const JsonPlace&>) {
+        check(*static_cast<T*>(value), version, at);
+      } else {
+        check(*static_cast<T*>(value), at);
+      }
     };
     return std::move(*this);
-  }
-  Fields After(std::function<void(T&, const JsonPlace&)> check) && {
-    return std::move(*this).After([check](T& value, int, const JsonPlace& at) { check(value, at); });
   }
   Fields Obsolete(std::vector<std::string> keys) && {
     data.obsolete = std::move(keys);
@@ -418,37 +351,14 @@ struct Fields {
 };
 
 template <typename T, typename A>
-std::vector<Field<T>> Embed(A T::*member, Presence presence) {
-  std::vector<Field<T>> fields;
-  for (FieldData data : FieldsOf<A>().data.fields) {
-    if (data.presence == Presence::kRequired) data.presence = presence;
-    if (data.access) {
-      data.access = [member, inner = data.access](void* object) { return inner(&(static_cast<T*>(object)->*member)); };
-    }
-    if (data.compute) {
-      data.compute = [member, inner = data.compute](const void* object, const JsonPlace& at) {
-        return inner(&(static_cast<const T*>(object)->*member), at);
-      };
-    }
-    if (data.when) {
-      data.when = [member, inner = data.when](const void* object) {
-        return inner(&(static_cast<const T*>(object)->*member));
-      };
-    }
-    fields.push_back(Field<T>(std::move(data)));
-  }
-  return fields;
+std::vector<FieldData> Embed(A T::*member, Presence presence) {
+  return fields_internal::FieldsInside(fields_internal::OffsetOf(member), FieldsOf<A>().data.fields, presence);
 }
 
 // A field that several members of the struct are in: its form reads and writes the whole struct.
 template <typename T>
 Field<T> Part(const char* key, Form<T> form, const char* text = "") {
-  FieldData data;
-  data.key = key;
-  data.text = text;
-  data.form = std::move(form);
-  data.access = [](void* object) { return object; };
-  return Field<T>(std::move(data));
+  return Field<T>(fields_internal::FieldOf(key, 0, std::move(form), text));
 }
 
 // An object that holds some of the fields of the struct.
@@ -471,9 +381,6 @@ Form<T> Either(const char* key, Fields<T> with, Fields<T> without, std::function
                                      fields_internal::StructForm(std::move(without.data)),
                                      [has_key](const void* value) { return has_key(*static_cast<const T*>(value)); });
 }
-
-// A text that is one of these.
-Form<std::string> OneOf(std::vector<std::string> texts);
 
 // A dictionary with these keys only; empty: any.
 template <typename T>
@@ -540,16 +447,12 @@ Form<T> FormOf() {
       static_assert(sizeof(T) == 8 || (sizeof(T) == 4 && std::is_signed_v<T>));
       return internal::IntegerForm(sizeof(T), std::is_signed_v<T>);
     } else if constexpr (std::is_enum_v<T>) {
-      const auto names = std::make_shared<std::vector<std::pair<T, std::string>>>(NamesOf<T>());
-      std::vector<std::string> ids;
-      for (const auto& [value, id] : *names) ids.push_back(id);
-      const auto index = [names](const void* value) {
-        std::size_t i = 0;
-        while ((*names)[i].first != *static_cast<const T*>(value)) ++i;
-        return i;
-      };
-      return internal::EnumForm(std::move(ids), index,
-                                [names](void* value, std::size_t i) { *static_cast<T*>(value) = (*names)[i].first; });
+      std::vector<std::pair<std::int64_t, std::string>> names;
+      for (auto& [value, name] : NamesOf<T>()) names.emplace_back(static_cast<std::int64_t>(value), std::move(name));
+      return internal::EnumForm(
+          std::move(names),
+          {[](const void* value) { return static_cast<std::int64_t>(*static_cast<const T*>(value)); },
+           [](void* value, std::int64_t number) { *static_cast<T*>(value) = static_cast<T>(number); }});
     } else if constexpr (internal::IsOptional<T>::value) {
       return OptionalOf<typename T::value_type>(FormOf<typename T::value_type>());
     } else if constexpr (internal::IsPair<T>::value) {

@@ -8,16 +8,10 @@
 namespace farscale {
 
 template <>
-Form<Factor> FormOf<Factor>() {
-  static const Form<Factor> form = fields_internal::EnumForm(
-      FactorIds(),
-      [](const void* factor) {
-        return static_cast<std::size_t>(
-            std::ranges::find(AllFactors(), *static_cast<const Factor*>(factor), &FactorType::factor) -
-            AllFactors().begin());
-      },
-      [](void* factor, std::size_t i) { *static_cast<Factor*>(factor) = AllFactors()[i].factor; });
-  return form;
+std::vector<std::pair<Factor, std::string>> NamesOf<Factor>() {
+  std::vector<std::pair<Factor, std::string>> names;
+  for (const FactorType& type : AllFactors()) names.emplace_back(type.factor, type.id);
+  return names;
 }
 
 Form<FactorValues> ValuesOfFactors(const std::vector<std::string>& ids) {

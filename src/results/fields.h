@@ -31,7 +31,7 @@ std::vector<std::pair<T, std::string>> FirstNames(std::size_t count, NameOf name
 
 // Parts of several formats.
 template <>
-Form<Factor> FormOf<Factor>();
+std::vector<std::pair<Factor, std::string>> NamesOf<Factor>();  // their ids
 template <>
 Form<FactorValues> FormOf<FactorValues>();  // by id
 Form<FactorValues> ValuesOfFactors(const std::vector<std::string>& ids);
