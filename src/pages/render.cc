@@ -146,6 +146,10 @@ std::string RenderTemplate(const Template& source, const ReportData& data, Escap
   return escape == Escape::kMarkdown ? WithoutDoubleBlankLines(text) : text;
 }
 
+void WriteData(const std::string& text, ReportData& to) { to = text; }
+void WriteData(bool value, ReportData& to) { to = value; }
+void WriteData(const ReportData& data, ReportData& to) { to = data; }
+
 std::vector<std::string> SplitTagNames(std::string_view names) {
   std::vector<std::string> tags(1);
   bool is_capital = false;

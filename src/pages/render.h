@@ -32,26 +32,38 @@ using ReportData = nlohmann::ordered_json;
 // "cores, is_reliable" -> {"cores", "isReliable"}
 std::vector<std::string> SplitTagNames(std::string_view names);
 
+void WriteData(const std::string& text, ReportData& to);
+void WriteData(bool value, ReportData& to);
+void WriteData(const ReportData& data, ReportData& to);
+
 // A struct with tags, or a list of them, for templates. Without a value an optional member is false, so that a section
 // of it prints nothing.
 template <typename T>
-ReportData ToData(const T& value) {
+void WriteData(const T& value, ReportData& to) {
   if constexpr (requires { value.Tags(); }) {
-    ReportData data = ReportData::object();
+    to = ReportData::object();
     const std::vector<std::string> names = SplitTagNames(T::TagNames());
     std::size_t i = 0;
-    std::apply([&](const auto&... member) { ((data[names[i++]] = ToData(member)), ...); }, value.Tags());
-    return data;
+    std::apply([&](const auto&... member) { (WriteData(member, to[names[i++]]), ...); }, value.Tags());
   } else if constexpr (requires { value.has_value(); }) {
-    return value ? ToData(*value) : ReportData(false);
-  } else if constexpr (requires { value.front(); } && !std::is_convertible_v<T, std::string_view> &&
-                       !std::is_same_v<T, ReportData>) {
-    ReportData list = ReportData::array();
-    for (const auto& element : value) list.push_back(ToData(element));
-    return list;
+    if (value) {
+      WriteData(*value, to);
+    } else {
+      WriteData(false, to);
+    }
+  } else if constexpr (requires { value.front(); } && !std::is_convertible_v<T, std::string_view>) {
+    to = ReportData::array();
+    for (const auto& element : value) WriteData(element, to.emplace_back());
   } else {
-    return value;
+    to = value;
   }
+}
+
+template <typename T>
+ReportData ToData(const T& value) {
+  ReportData data;
+  WriteData(value, data);
+  return data;
 }
 
 struct ReportModel {
