@@ -74,7 +74,8 @@ class Refinement {
     auto task = tasks_[donor].rbegin();
     while (task != tasks_[donor].rend() && !Fits(task->first, least)) ++task;
     if (task == tasks_[donor].rend() || task->first <= 0) return false;
-    const auto [load, number] = *task;
+    const auto& [task_load, number] = *task;
+    const auto load = task_load;
     Move(number, donor, *std::ranges::find_if(light_, [&](std::uint32_t p) { return Fits(load, loads_[p]); }));
     return true;
   }

@@ -6,7 +6,6 @@
 #include <mutex>
 #include <numeric>
 #include <optional>
-#include <ranges>
 #include <set>
 #include <tuple>
 
@@ -175,7 +174,8 @@ class Sweeping {
   // Of the best, and of all that these are compared with.
   std::set<std::size_t> WithReplicas() const {
     std::set<std::size_t> chosen;
-    for (const std::size_t i : what_if_.by_time | std::views::take(options_.best)) {
+    for (std::size_t rank = 0; rank < std::min(options_.best, what_if_.by_time.size()); ++rank) {
+      const std::size_t i = what_if_.by_time[rank];
       const BalanceOutcome& outcome = what_if_.outcomes[i];
       chosen.insert({i, outcome.baseline, RankReferenceOf(outcome)});
     }

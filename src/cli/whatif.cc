@@ -142,8 +142,9 @@ void AddWhatIfCommand(CommandLine& line) {
       ->add_option("--network", options.networks,
                    "Network to replay on; repeat for several (default: calibrated to the runs)")
       ->allow_extra_args(false);
-  const auto add_factors = [command, &factor](const char* name, std::vector<double>& factors, const char* text) {
-    command->add_option(name, factors, text)->delimiter(',')->allow_extra_args(false)->check(factor);
+  const auto add_factors = [&factor, whatif = command](const char* name, std::vector<double>& factors,
+                                                       const char* text) {
+    whatif->add_option(name, factors, text)->delimiter(',')->allow_extra_args(false)->check(factor);
   };
   add_factors("--latency", options.latency, "Factors for its latency");
   add_factors("--bandwidth", options.bandwidth, "Factors for its bandwidth");

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <limits>
 #include <map>
-#include <ranges>
 #include <set>
 #include <utility>
 
@@ -28,7 +27,11 @@ void AddOnce(std::vector<Value>& values, const Value& value) {
   if (std::ranges::find(values, value) == values.end()) values.push_back(value);
 }
 
-auto FactorsThatAreOneAtReference() { return AllFactors() | std::views::filter(&FactorType::IsOneAtReference); }
+std::vector<FactorType> FactorsThatAreOneAtReference() {
+  std::vector<FactorType> types;
+  std::ranges::copy_if(AllFactors(), std::back_inserter(types), &FactorType::IsOneAtReference);
+  return types;
+}
 
 // Of the longest phase of a series, from the trace. Where no runs have as many threads, cores stand for
 // processes.
@@ -367,7 +370,8 @@ void FindGroupsInOldTexts(FactorTable& table) {
 }
 
 void ForgetComparison(FactorRow& row) {
-  for (const FactorType& type : AllFactors() | std::views::filter(&FactorType::ComparesWithReference)) {
+  for (const FactorType& type : AllFactors()) {
+    if (!type.ComparesWithReference()) continue;
     row.values[type.factor].reset();
     row.standard_errors[type.factor].reset();
   }

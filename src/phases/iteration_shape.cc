@@ -181,8 +181,10 @@ class TypicalIteration {
  private:
   // Of the rank in the middle the iteration in the middle.
   static Sample Middle(const std::vector<Sample>& samples) {
-    const auto of_rank = std::ranges::equal_range(samples, samples[samples.size() / 2].rank, {}, &Sample::rank);
-    return of_rank[std::ranges::size(of_rank) / 2];
+    const auto rank = samples[samples.size() / 2].rank;
+    const auto first = std::ranges::lower_bound(samples, rank, {}, &Sample::rank);
+    const auto last = std::ranges::upper_bound(samples, rank, {}, &Sample::rank);
+    return first[(last - first) / 2];
   }
 
   const Region& FunctionOf(std::size_t call) const { return trace_.regions[timeline_.region(call)]; }

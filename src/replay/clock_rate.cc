@@ -83,8 +83,9 @@ long UpperMode(const Histogram& histogram, long reach, std::size_t bursts) {
     if (density.height == largest) heaviest = bin;
     if (density.height < kSignificant * largest || density.bursts < needed) continue;
     const auto end = densities.upper_bound(bin + reach);
-    const bool is_mode = std::all_of(densities.lower_bound(bin - reach), end,
-                                     [&](const auto& neighbour) { return neighbour.second.height <= density.height; });
+    const double own_height = density.height;
+    const auto higher = [own_height](const auto& neighbour) { return neighbour.second.height > own_height; };
+    const bool is_mode = std::none_of(densities.lower_bound(bin - reach), end, higher);
     if (is_mode) return bin;
   }
   return heaviest;

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <ranges>
 #include <set>
 
 #include "base/error.h"
@@ -23,8 +22,8 @@ namespace {
 std::vector<PhaseSpec> LoopsOfStudy(const Study& study) {
   std::vector<PhaseSpec> loops = study.phases;
   std::erase_if(loops, [](const PhaseSpec& phase) { return !phase.Repeats() || !phase.part.empty(); });
-  std::ranges::stable_partition(loops,
-                                [](const PhaseSpec& phase) { return phase.kind != PhaseSpec::Kind::kFoundLoop; });
+  std::stable_partition(loops.begin(), loops.end(),
+                        [](const PhaseSpec& phase) { return phase.kind != PhaseSpec::Kind::kFoundLoop; });
   return loops;
 }
 
@@ -178,8 +177,9 @@ void AddFindingsOf(const std::vector<std::unique_ptr<BalanceRunData>>& runs, Wha
 
 // Runs of one problem are compared with each other, so all are simulated on one kind of node, the largest.
 void ShareNodes(const std::vector<std::unique_ptr<BalanceRunData>>& runs, WhatIf& what_if) {
-  const auto [smallest, largest] =
-      std::ranges::minmax(runs | std::views::transform([](const auto& run) { return run->sweep.per_node; }));
+  std::vector<std::size_t> sizes;
+  for (const auto& run : runs) sizes.push_back(run->sweep.per_node);
+  const auto [smallest, largest] = std::ranges::minmax(sizes);
   for (const auto& run : runs) run->sweep.per_node = largest;
   if (smallest == largest) return;
   AddFinding(what_if, "nodesDiffer",
