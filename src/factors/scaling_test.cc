@@ -263,7 +263,7 @@ TEST(ScalingCheck, WhoSaysIt) {
 }  // namespace
 namespace {
 
-FactorRow Row(std::int64_t cores, double runtime, std::optional<double> speedup, double iterations = 1) {
+FactorRow TimedRow(std::int64_t cores, double runtime, std::optional<double> speedup, double iterations = 1) {
   FactorRow row;
   row.cores = row.ranks = cores;
   row.runtime = runtime;
@@ -274,14 +274,15 @@ FactorRow Row(std::int64_t cores, double runtime, std::optional<double> speedup,
 
 // 10 s · 1 and 6.25 s · 1.6 are both 10 s. Weak scaling: 10 s · 1 and 12.5 s · 1.6 = 20 s on twice the cores.
 TEST(RunScaling, TimesAndSpeedupsShowIt) {
-  EXPECT_EQ(ScalingShownBy({Row(4, 10, 1), Row(8, 6.25, 1.6)}), Scaling::kStrong);
-  EXPECT_EQ(ScalingShownBy({Row(4, 10, 1), Row(8, 12.5, 1.6)}), Scaling::kWeak);
-  EXPECT_EQ(ScalingShownBy({Row(4, 20, 1, 2), Row(8, 6.25, 1.6)}), Scaling::kStrong);  // times of an iteration
+  EXPECT_EQ(ScalingShownBy({TimedRow(4, 10, 1), TimedRow(8, 6.25, 1.6)}), Scaling::kStrong);
+  EXPECT_EQ(ScalingShownBy({TimedRow(4, 10, 1), TimedRow(8, 12.5, 1.6)}), Scaling::kWeak);
+  EXPECT_EQ(ScalingShownBy({TimedRow(4, 20, 1, 2), TimedRow(8, 6.25, 1.6)}),
+            Scaling::kStrong);  // times of an iteration
 }
 
 // GE · P instead: 10 · 4 and 6.25 · 0.8 · 8 are both 40.
 TEST(RunScaling, GlobalEfficiencyDoes) {
-  std::vector<FactorRow> rows = {Row(4, 10, std::nullopt), Row(8, 6.25, std::nullopt)};
+  std::vector<FactorRow> rows = {TimedRow(4, 10, std::nullopt), TimedRow(8, 6.25, std::nullopt)};
   rows[0].values[Factor::kGlobalEfficiency] = 1;
   rows[1].values[Factor::kGlobalEfficiency] = 0.8;
   EXPECT_EQ(ScalingShownBy(rows), Scaling::kStrong);
@@ -291,15 +292,15 @@ TEST(RunScaling, GlobalEfficiencyDoes) {
 
 TEST(RunScaling, NothingWhereItDoesNotShow) {
   EXPECT_FALSE(ScalingShownBy({}));
-  EXPECT_FALSE(ScalingShownBy({Row(4, 10, 1)}));
-  EXPECT_FALSE(ScalingShownBy({Row(4, 10, 1), Row(4, 10, 1)}));
-  EXPECT_FALSE(ScalingShownBy({Row(4, 10, 1), Row(8, 6.25, std::nullopt)}));
-  EXPECT_FALSE(ScalingShownBy({Row(4, 10, 1), Row(8, 9, 1.6)}));
+  EXPECT_FALSE(ScalingShownBy({TimedRow(4, 10, 1)}));
+  EXPECT_FALSE(ScalingShownBy({TimedRow(4, 10, 1), TimedRow(4, 10, 1)}));
+  EXPECT_FALSE(ScalingShownBy({TimedRow(4, 10, 1), TimedRow(8, 6.25, std::nullopt)}));
+  EXPECT_FALSE(ScalingShownBy({TimedRow(4, 10, 1), TimedRow(8, 9, 1.6)}));
 }
 
 TEST(RunScaling, WhatTheTableSaysComesFirst) {
   FactorTable table;
-  const std::vector<FactorRow> rows = {Row(4, 10, 1), Row(8, 6.25, 1.6)};
+  const std::vector<FactorRow> rows = {TimedRow(4, 10, 1), TimedRow(8, 6.25, 1.6)};
   EXPECT_EQ(ScalingOf(table, rows), Scaling::kStrong);
   table.scaling = Scaling::kWeak;
   EXPECT_EQ(ScalingOf(table, rows), Scaling::kWeak);
@@ -309,7 +310,7 @@ TEST(RunScaling, WhatTheTableSaysComesFirst) {
 FactorTable Told(const std::vector<std::array<double, 3>>& runs, const std::string& phase = "") {
   FactorTable table;
   for (const auto& [cores, runtime, efficiency] : runs) {
-    table.rows.push_back(Row(static_cast<std::int64_t>(cores), runtime, std::nullopt));
+    table.rows.push_back(TimedRow(static_cast<std::int64_t>(cores), runtime, std::nullopt));
     table.rows.back().phase = phase;
     table.rows.back().values[Factor::kParallelEfficiency] = efficiency;
   }
@@ -349,7 +350,7 @@ TEST(RunScaling, KeepsSilentWhenUnsure) {
 TEST(RunScaling, ReferenceAndScalingCanBeAskedForAlone) {
   const auto table_in = [](std::optional<Scaling> scaling, std::optional<std::int64_t> reference) {
     FactorTable table;
-    table.rows = {Row(4, 10, 1), Row(8, 6.25, 1.6)};
+    table.rows = {TimedRow(4, 10, 1), TimedRow(8, 6.25, 1.6)};
     PutInTerms(table, scaling, reference);
     return table;
   };
