@@ -1,4 +1,4 @@
-/* A token goes round: who has it computes 2 ms, ten times each. */
+/* A token goes round: who has it computes 10 ms, ten times each. */
 #include <mpi.h>
 #include <time.h>
 
@@ -22,7 +22,7 @@ int main(int argc, char** argv) {
       MPI_Irecv(&token, 1, MPI_INT, (rank + ranks - 1) % ranks, 0, MPI_COMM_WORLD, &request);
       MPI_Wait(&request, MPI_STATUS_IGNORE);
     }
-    work(0.002);
+    work(0.01);
     if (rank + 1 < ranks || i < 9) MPI_Send(&token, 1, MPI_INT, (rank + 1) % ranks, 0, MPI_COMM_WORLD);
   }
   MPI_Pcontrol(-1, "token");
