@@ -20,7 +20,7 @@ TaskEngine::TaskEngine(const TaskProgram& tasks, const Machine& machine, const T
       network_(machine.TimedNetwork()),
       periods_(std::move(periods)),
       placement_(options.placement),
-      scans_(*tasks.trace, *tasks.matching, tasks.program) {
+      scans_(tasks.program) {
   states_.resize(tasks.tasks());
   ready_.resize(machine.processors());
   busy_.assign(machine.processors(), false);

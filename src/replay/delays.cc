@@ -27,45 +27,24 @@ void AddMessageDelays(const Trace& trace, const RankMatching& matching, const Ra
   const std::int32_t node = trace.ranks[rank].node;
   VisitSends(trace.timelines[rank], matching, cut, [&](std::uint32_t message, std::int32_t peer, std::uint64_t bytes) {
     const std::int32_t to = trace.ranks[static_cast<std::size_t>(peer)].node;
-    const Link& link = to == node ? network.local : network.remote;
-    const double transfer = link.TransferSeconds(static_cast<double>(bytes));
-    program.message_delays[message] = ToTicks(trace, link.latency + transfer);
-    if (network.HasContention())
-      program.paths[message] = {node, to, ToTicks(trace, transfer), program.message_delays[message]};
+    const Path path = PathOf(network, trace.ticks_per_second, node, to, bytes);
+    program.message_delays[message] = path.delay;
+    if (network.HasContention()) program.paths[message] = path;
   });
-}
-
-// Bytes of every collective operation, over the ranks whose windows it lies in.
-struct OperationBytes {
-  CollectiveBytes bytes;
-  double ranks = 0;
-};
-
-void AddBytes(const RankTimeline& timeline, const RankMatching& matching, const RankCut& cut,
-              std::vector<OperationBytes>& operations) {
-  ForEachRecord(timeline, matching, cut.window.begin.call, cut.window.end.call,
-                [&](std::size_t, std::size_t index, const RecordPart& part) {
-                  if (!part.IsCollective() || !part.completes || !part.IsMatched()) return;
-                  const RankTimeline::Record record = timeline.record(index);
-                  const auto sent = static_cast<double>(record.bytes), received = static_cast<double>(record.received);
-                  const bool is_one_way = sent == 0 || received == 0;
-                  const double share = is_one_way ? std::max(sent, received) : std::min(sent, received);
-                  OperationBytes& of = operations[part.number];
-                  of.bytes.smallest = of.ranks == 0 ? share : std::min(of.bytes.smallest, share);
-                  of.bytes.largest = std::max(of.bytes.largest, share);
-                  of.bytes.largest_sum = std::max(of.bytes.largest_sum, sent + received);
-                  of.bytes.mean += share;  // divided in the end
-                  ++of.ranks;
-                });
 }
 
 std::vector<OperationBytes> BytesOfOperations(const Trace& trace, const Matching& matching, const PhaseCut& cut) {
   std::vector<OperationBytes> operations(matching.collectives.size());
   for (std::size_t rank = 0; rank < trace.size(); ++rank) {
-    if (cut.ranks[rank].present) AddBytes(trace.timelines[rank], matching.ranks[rank], cut.ranks[rank], operations);
-  }
-  for (OperationBytes& of : operations) {
-    if (of.ranks > 0) of.bytes.mean /= of.ranks;
+    if (!cut.ranks[rank].present) continue;
+    const RankTimeline& timeline = trace.timelines[rank];
+    ForEachRecord(timeline, matching.ranks[rank], cut.ranks[rank].window.begin.call, cut.ranks[rank].window.end.call,
+                  [&](std::size_t, std::size_t index, const RecordPart& part) {
+                    if (!part.IsCollective() || !part.completes || !part.IsMatched()) return;
+                    const RankTimeline::Record record = timeline.record(index);
+                    operations[part.number].Add(static_cast<double>(record.bytes),
+                                                static_cast<double>(record.received));
+                  });
   }
   return operations;
 }
@@ -87,6 +66,37 @@ std::vector<bool> FindLocalCommunicators(const Trace& trace) {
 
 }  // namespace
 
+Path PathOf(const Network& network, double ticks_per_second, std::int32_t from, std::int32_t to, std::uint64_t bytes) {
+  const Link& link = to == from ? network.local : network.remote;
+  const double transfer = link.TransferSeconds(static_cast<double>(bytes));
+  return {from, to, ToTicks(ticks_per_second, transfer), ToTicks(ticks_per_second, link.latency + transfer)};
+}
+
+void OperationBytes::Add(double sent, double received) {
+  const bool is_one_way = sent == 0 || received == 0;
+  const double share = is_one_way ? std::max(sent, received) : std::min(sent, received);
+  sums_.smallest = ranks_ == 0 ? share : std::min(sums_.smallest, share);
+  sums_.largest = std::max(sums_.largest, share);
+  sums_.largest_sum = std::max(sums_.largest_sum, sent + received);
+  sums_.mean += share;
+  ++ranks_;
+}
+
+CollectiveBytes OperationBytes::Bytes() const {
+  CollectiveBytes bytes = sums_;
+  if (ranks_ > 0) bytes.mean /= static_cast<double>(ranks_);
+  return bytes;
+}
+
+void RequireTimes(const Network& network, const Program& program) {
+  double longest = 0;  // were everything to happen one after the other
+  for (const Tick delay : program.message_delays) longest += static_cast<double>(delay);
+  for (const Tick delay : program.collective_delays) longest += static_cast<double>(delay);
+  if (longest <= kLongestReplay) return;
+  throw Error(ErrorKind::kUsage, "network '" + network.name + "'",
+              "is so slow that the times of a replay exceed the clock of the trace");
+}
+
 void AddDelays(const Trace& trace, const Matching& matching, const PhaseCut& cut, const Network& network,
                Program& program) {
   program.message_delays.assign(program.messages, 0);
@@ -99,23 +109,16 @@ void AddDelays(const Trace& trace, const Matching& matching, const PhaseCut& cut
     }
   });
   const std::vector<OperationBytes> operations = BytesOfOperations(trace, matching, cut);
-  double longest = 0;  // were everything to happen one after the other
-  for (const Tick delay : program.message_delays) longest += static_cast<double>(delay);
   const std::vector<bool> is_local = FindLocalCommunicators(trace);
   program.collective_delays.assign(operations.size(), 0);
   for (std::size_t i = 0; i < operations.size(); ++i) {
-    const OperationBytes& of = operations[i];
-    if (of.ranks == 0) continue;
+    if (operations[i].ranks() == 0) continue;
     const CollectiveOperation& operation = matching.collectives[i];
     program.collective_delays[i] =
-        ToTicks(trace, CollectiveSeconds(network, operation.kind, static_cast<std::size_t>(of.ranks),
-                                         is_local[operation.communicator], of.bytes));
-    longest += static_cast<double>(program.collective_delays[i]);
+        ToTicks(trace.ticks_per_second, CollectiveSeconds(network, operation.kind, operations[i].ranks(),
+                                                          is_local[operation.communicator], operations[i].Bytes()));
   }
-  if (longest > kLongestReplay) {
-    throw Error(ErrorKind::kUsage, "network '" + network.name + "'",
-                "is so slow that the times of a replay exceed the clock of the trace");
-  }
+  RequireTimes(network, program);
 }
 
 void AddTaskSizes(const Trace& trace, const Matching& matching, const PhaseCut& cut, Program& program) {
@@ -131,7 +134,7 @@ void AddTaskSizes(const Trace& trace, const Matching& matching, const PhaseCut& 
                });
   }
   for (const OperationBytes& of : BytesOfOperations(trace, matching, cut)) {
-    program.task_collectives.push_back({of.bytes, static_cast<std::uint32_t>(of.ranks)});
+    program.task_collectives.push_back({of.Bytes(), static_cast<std::uint32_t>(of.ranks())});
   }
 }
 

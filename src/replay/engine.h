@@ -44,13 +44,8 @@ struct CollectiveState {
 template <typename Links>
 class Engine {
  public:
-  Engine(const Trace& trace, const Matching& matching, const Program& program, bool keep_calls)
-      : trace_(trace),
-        matching_(matching),
-        program_(program),
-        keep_calls_(keep_calls),
-        links_(trace, program),
-        scans_(trace, matching, program) {
+  Engine(const Program& program, bool keep_calls)
+      : program_(program), keep_calls_(keep_calls), links_(program), scans_(program) {
     const std::size_t ranks = program.ranks.size();
     if constexpr (Links::kTimed) first_posts_.assign(program.messages, kUnknown);
     states_.resize(ranks);
@@ -64,16 +59,16 @@ class Engine {
     result_.begin.assign(ranks, 0);
     result_.end.assign(ranks, 0);
     result_.calls = program.calls;
+    result_.iteration_ends.assign(program.iterations, 0);
     if (keep_calls) result_.leave.resize(ranks);
   }
 
-  // Runs until every rank is finished or nothing moves any more. Ranks of `present` take part.
-  void Run(const PhaseCut& cut) {
+  // Runs until every rank is finished or nothing moves any more.
+  void Run() {
     for (std::size_t rank = states_.size(); rank-- > 0;) {
       const RankProgram& program = program_.ranks[rank];
       RankState& state = states_[rank];
       state.clock = result_.begin[rank] = result_.end[rank] = program.begin;
-      if (!cut.ranks[rank].present) continue;
       state.next = program.instructions.data();
       state.end = state.next + program.instructions.size();
       state.finished = false;
@@ -119,8 +114,10 @@ class Engine {
   bool Do(std::uint32_t rank, RankState& state) {
     const std::uint32_t target = state.next->target;
     switch (state.next->step) {
-      case Step::kNothing:
-      case Step::kIterationEnd: return true;
+      case Step::kNothing: return true;
+      case Step::kIterationEnd:
+        result_.iteration_ends[target] = std::max(result_.iteration_ends[target], state.clock);
+        return true;
       case Step::kSend: Transfer(target, state.clock); return true;
       case Step::kSendRendezvous:
       case Step::kReceiveRendezvous: PostSide(target, state.clock); return true;
@@ -263,8 +260,6 @@ class Engine {
     return released > 0;
   }
 
-  const Trace& trace_;
-  const Matching& matching_;
   const Program& program_;
   const bool keep_calls_;
   ReplayResult result_;

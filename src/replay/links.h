@@ -11,7 +11,6 @@
 #include <unordered_map>
 #include <vector>
 
-#include "replay/matching.h"
 #include "replay/network.h"
 #include "replay/program.h"
 
@@ -38,7 +37,7 @@ class IdealLinks {
   static constexpr bool kTimed = false;
   static constexpr bool kQueues = false;
 
-  IdealLinks(const Trace&, const Program&) {}
+  explicit IdealLinks(const Program&) {}
   Tick Arrival(std::uint32_t, Tick start) const { return start; }
   Tick CollectiveDelay(std::uint32_t) const { return 0; }
 };
@@ -49,7 +48,7 @@ class FreeLinks {
   static constexpr bool kTimed = true;
   static constexpr bool kQueues = false;
 
-  FreeLinks(const Trace&, const Program& program) : program_(program) {}
+  explicit FreeLinks(const Program& program) : program_(program) {}
   Tick Arrival(std::uint32_t message, Tick start) const { return start + program_.message_delays[message]; }
   Tick CollectiveDelay(std::uint32_t operation) const { return program_.collective_delays[operation]; }
 
@@ -69,9 +68,9 @@ class SharedLinks : public FreeLinks {
     Tick arrival;
   };
 
-  SharedLinks(const Trace& trace, const Program& program) : FreeLinks(trace, program) {
-    sending_.assign(program.sending > 0 ? trace.nodes.size() : 0, Places(program.sending));
-    receiving_.assign(program.receiving > 0 ? trace.nodes.size() : 0, Places(program.receiving));
+  explicit SharedLinks(const Program& program) : FreeLinks(program) {
+    sending_.assign(program.sending > 0 ? program.nodes : 0, Places(program.sending));
+    receiving_.assign(program.receiving > 0 ? program.nodes : 0, Places(program.receiving));
     for (const Path& path : program.paths) {
       if (path.from != path.to) shortest_delay_ = std::min(shortest_delay_, path.delay);
     }
@@ -155,49 +154,34 @@ class ScanArrivals {
 // The scans of a program, by operation.
 class Scans {
  public:
-  Scans(const Trace& trace, const Matching& matching, const Program& program)
-      : trace_(trace), matching_(matching), program_(program) {}
+  explicit Scans(const Program& program) : program_(program) {}
 
   bool Arrive(std::uint32_t operation, std::uint32_t rank, Tick time) {
+    const ScanOrder& order = OrderOf(operation);
     auto found = arrivals_.find(operation);
     if (found == arrivals_.end()) {
       std::vector<std::size_t> awaited;
-      for (const std::uint32_t other : program_.scan_ranks.at(operation)) {
-        awaited.push_back(LocalRank(operation, other));
-      }
+      for (const std::uint32_t other : program_.scan_ranks.at(operation)) awaited.push_back(order.places[other]);
       // One more place for a rank that is no member.
-      found = arrivals_.emplace(operation, ScanArrivals(Members(operation).size() + 1, awaited)).first;
+      found = arrivals_.emplace(operation, ScanArrivals(order.members + std::size_t{1}, awaited)).first;
     }
-    return found->second.Arrive(LocalRank(operation, rank), time);
+    return found->second.Arrive(order.places[rank], time);
   }
 
   // When the rank may leave; negative while that is unknown, 0 when nobody arrives within the windows.
   Tick TimeFor(std::uint32_t operation, std::uint32_t rank) {
     const auto found = arrivals_.find(operation);
-    if (found != arrivals_.end()) return found->second.TimeFor(LocalRank(operation, rank));
+    if (found != arrivals_.end()) return found->second.TimeFor(OrderOf(operation).places[rank]);
     return program_.arrivals[operation] > 0 ? -1 : 0;
   }
 
  private:
-  const std::vector<std::int32_t>& Members(std::uint32_t operation) const {
-    return trace_.communicators[matching_.collectives[operation].communicator].members;
+  const ScanOrder& OrderOf(std::uint32_t operation) const {
+    return program_.scan_orders[program_.order_of_scan.at(operation)];
   }
 
-  std::size_t LocalRank(std::uint32_t operation, std::uint32_t rank) {
-    const std::vector<std::int32_t>& members = Members(operation);
-    std::vector<std::size_t>& local = local_ranks_[matching_.collectives[operation].communicator];
-    if (local.empty()) {
-      local.assign(trace_.size(), members.size());
-      for (std::size_t i = 0; i < members.size(); ++i) local[static_cast<std::size_t>(members[i])] = i;
-    }
-    return local[rank];
-  }
-
-  const Trace& trace_;
-  const Matching& matching_;
   const Program& program_;
   std::unordered_map<std::uint32_t, ScanArrivals> arrivals_;
-  std::unordered_map<std::uint32_t, std::vector<std::size_t>> local_ranks_;  // of world ranks, by communicator
 };
 
 }  // namespace farscale

@@ -31,7 +31,7 @@ enum class Step : std::uint8_t {
   kWaitForAll,     // until every participant has arrived
   kWaitForRoot,
   kWaitForLower,  // until the ranks up to this one have arrived
-  kIterationEnd,  // of a task: its iteration `target` is over
+  kIterationEnd,  // of a task or a grown rank: its iteration `target` is over
 };
 
 // Whether a call costs the overhead of a link, where that is not yet part of the computation.
@@ -82,9 +82,17 @@ struct TaskCollective {
   std::uint32_t tasks = 0;
 };
 
+// The ranks of a scan in the order of its communicator.
+struct ScanOrder {
+  std::uint32_t members = 0;
+  std::vector<std::uint32_t> places;  // of every rank; `members` of those that are none
+};
+
 struct Program {
   std::vector<RankProgram> ranks;
+  std::size_t nodes = 0;
   std::uint32_t messages = 0;
+  std::uint32_t iterations = 0;  // whose ends are instructions and are to be known
   // Of a timed network, else empty: from the start of a message to its arrival; its path, when nodes limit their
   // transfers; from the last arrival at a collective operation until it is over.
   std::vector<Tick> message_delays;
@@ -97,7 +105,9 @@ struct Program {
   std::vector<std::uint32_t> arrivals;  // how many participants of every collective operation lie in the windows
   std::vector<bool> root_arrives;       // whether its root is among them
   std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> scan_ranks;  // participants of every scan there
-  std::uint64_t calls = 0;                                                   // over all ranks
+  std::vector<ScanOrder> scan_orders;
+  std::unordered_map<std::uint32_t, std::uint32_t> order_of_scan;
+  std::uint64_t calls = 0;  // over all ranks
   Diagnostics diagnostics;
 };
 
@@ -113,9 +123,26 @@ std::string DescribeInstruction(const Trace& trace, const Matching& matching, co
                                 const ReplayOptions& options, std::size_t rank, std::size_t instruction);
 
 // Parts of Compile [replay/delays.cc]: how long the messages and collectives of a program take.
-inline Tick ToTicks(const Trace& trace, double seconds) {
-  return static_cast<Tick>(std::llround(seconds * trace.ticks_per_second));
+inline Tick ToTicks(double ticks_per_second, double seconds) {
+  return static_cast<Tick>(std::llround(seconds * ticks_per_second));
 }
+
+Path PathOf(const Network& network, double ticks_per_second, std::int32_t from, std::int32_t to, std::uint64_t bytes);
+
+// Bytes of a collective operation, over the ranks that take part.
+class OperationBytes {
+ public:
+  void Add(double sent, double received);
+  std::size_t ranks() const { return ranks_; }
+  CollectiveBytes Bytes() const;
+
+ private:
+  CollectiveBytes sums_;  // the mean not yet divided
+  std::size_t ranks_ = 0;
+};
+
+// Throws a usage error where a replay could exceed the clock of the trace.
+void RequireTimes(const Network& network, const Program& program);
 
 // Fills Program::message_delays, collective_delays and, when the network limits transfers, paths.
 void AddDelays(const Trace& trace, const Matching& matching, const PhaseCut& cut, const Network& network,

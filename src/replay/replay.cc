@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <span>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -26,40 +27,57 @@ Tick ReplayResult::TimeAt(const RankTimeline& timeline, const RankCut& cut, std:
 
 namespace {
 
-template <typename Links>
-ReplayResult RunProgram(const Trace& trace, const Matching& matching, const PhaseCut& cut, const ReplayOptions& options,
-                        const Program& program) {
-  Engine<Links> engine(trace, matching, program, options.keep_calls);
-  engine.Run(cut);
-  std::vector<std::string> stuck;
-  std::size_t count = 0;
-  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
-    if (engine.finished(rank) || ++count > 4) continue;
-    stuck.push_back(DescribeInstruction(trace, matching, cut, options, rank, engine.instruction(rank)));
+// Runs the program on a network; calls on_stuck(ranks, instructions) when some cannot complete.
+template <typename Links, typename OnStuck>
+ReplayResult RunOn(const Program& program, bool keep_calls, const OnStuck& on_stuck) {
+  Engine<Links> engine(program, keep_calls);
+  engine.Run();
+  std::vector<std::pair<std::size_t, std::size_t>> stuck;  // rank and instruction
+  for (std::size_t rank = 0; rank < program.ranks.size(); ++rank) {
+    if (!engine.finished(rank)) stuck.emplace_back(rank, engine.instruction(rank));
   }
-  if (count > 0) {
-    throw Error(ErrorKind::kInput, trace.path,
-                fmt::format("the calls of phase '{}' cannot complete in program order; {} of {} ranks wait: {}{}",
-                            cut.spec.name, count, trace.size(), Join(stuck, "; "), count > 4 ? "; ..." : ""),
-                "the trace is damaged or its messages were recorded wrongly");
-  }
+  if (!stuck.empty()) on_stuck(stuck);
   return engine.TakeResult();
 }
+
+template <typename OnStuck>
+ReplayResult Run(const Program& program, const Network* network, bool keep_calls, const OnStuck& on_stuck) {
+  if (network == nullptr) return RunOn<IdealLinks>(program, keep_calls, on_stuck);
+  if (network->HasContention()) return RunOn<SharedLinks>(program, keep_calls, on_stuck);
+  return RunOn<FreeLinks>(program, keep_calls, on_stuck);
+}
+
+using StuckRanks = std::vector<std::pair<std::size_t, std::size_t>>;
 
 }  // namespace
 
 ReplayResult Replay(const Trace& trace, const Matching& matching, const PhaseCut& cut, const ReplayOptions& options) {
   const Program program = Compile(trace, matching, cut, options);
   const Network* network = options.TimedNetwork();
-  ReplayResult result = network == nullptr         ? RunProgram<IdealLinks>(trace, matching, cut, options, program)
-                        : network->HasContention() ? RunProgram<SharedLinks>(trace, matching, cut, options, program)
-                                                   : RunProgram<FreeLinks>(trace, matching, cut, options, program);
+  ReplayResult result = Run(program, network, options.keep_calls, [&](const StuckRanks& stuck) {
+    std::vector<std::string> some;
+    for (const auto& [rank, instruction] : std::span(stuck).first(std::min<std::size_t>(stuck.size(), 4)))
+      some.push_back(DescribeInstruction(trace, matching, cut, options, rank, instruction));
+    throw Error(
+        ErrorKind::kInput, trace.path,
+        fmt::format("the calls of phase '{}' cannot complete in program order; {} of {} ranks wait: {}{}",
+                    cut.spec.name, stuck.size(), trace.size(), Join(some, "; "), stuck.size() > 4 ? "; ..." : ""),
+        "the trace is damaged or its messages were recorded wrongly");
+  });
   result.diagnostics.Merge(program.diagnostics);
   result.unknown_waits = FindUnknownWaits(trace, cut);
   if (network != nullptr) {
     result.diagnostics.Add(anomaly::kOneSidedTakesNoTime, result.unknown_waits.operations, "in phase " + cut.spec.name);
   }
   return result;
+}
+
+ReplayResult ReplayProgram(const Program& program, const Network* network, const std::string& what) {
+  return Run(program, network, false, [&](const StuckRanks& stuck) {
+    throw Error(ErrorKind::kNotEnoughData, what,
+                fmt::format("{} of {} ranks wait for ever, rank {} in its step {} first", stuck.size(),
+                            program.ranks.size(), stuck.front().first, stuck.front().second));
+  });
 }
 
 }  // namespace farscale

@@ -7,11 +7,13 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "base/diagnostics.h"
 #include "phases/phase_cut.h"
 #include "replay/matching.h"
+#include "replay/program.h"
 #include "replay/rules.h"
 #include "replay/unknown_waits.h"
 #include "trace/trace.h"
@@ -24,6 +26,8 @@ struct ReplayResult {
   std::vector<Tick> end;    // of every rank's window in the replay; `begin` for ranks without one
   // When rank r leaves the k-th call of its window; empty unless asked for.
   std::vector<std::vector<Tick>> leave;
+  // When the last rank ends every iteration whose end the program knows.
+  std::vector<Tick> iteration_ends;
   std::uint64_t calls = 0;  // replayed, over all ranks
   // Where there are any, times in the replay are too early by an unknown amount.
   UnknownWaits unknown_waits;
@@ -38,5 +42,9 @@ struct ReplayResult {
 
 // Throws an input error naming who waits for whom when the calls cannot complete in program order.
 ReplayResult Replay(const Trace& trace, const Matching& matching, const PhaseCut& cut, const ReplayOptions& options);
+
+// A program that was made without a trace, on the network that it was made for; nothing: the ideal one. Throws an error
+// of kind kNotEnoughData, which names `what`, when its calls cannot complete.
+ReplayResult ReplayProgram(const Program& program, const Network* network, const std::string& what);
 
 }  // namespace farscale
