@@ -19,4 +19,14 @@ void ParallelFor(std::size_t count, const Body& body) {
       count, [](const void* erased, std::size_t i) { (*static_cast<const Body*>(erased))(i); }, std::addressof(body));
 }
 
+// Calls body(first, end) for blocks that together are the numbers below count. For bodies so short that a task for each
+// would take longer than they do.
+template <typename Body>
+void ParallelForBlocks(std::size_t count, const Body& body) {
+  constexpr std::size_t kBlock = 1024;  // chosen: a task costs about as much as one short body
+  ParallelFor((count + kBlock - 1) / kBlock, [&](std::size_t block) {
+    body(block * kBlock, block * kBlock + kBlock < count ? block * kBlock + kBlock : count);
+  });
+}
+
 }  // namespace farscale

@@ -11,7 +11,9 @@
 
 #include "base/error.h"
 #include "base/parallel.h"
-#include "base/random.h"
+#include "growth/class_counts.h"
+#include "growth/grid_groups.h"
+#include "growth/rank_draw.h"
 #include "trace/trace_builder.h"
 
 namespace farscale {
@@ -36,39 +38,21 @@ class GroupCommunicators {
 
   std::uint32_t Of(const GroupRule& rule, std::int64_t rank) const {
     const std::vector<std::uint32_t>& all = numbers_.at({rule.varying, rule.copy});
-    return all[static_cast<std::size_t>(GroupOf(rule.varying, rank))];
+    return all[static_cast<std::size_t>(GroupOf(grid_, rule.varying, rank))];
   }
   // Place of a rank among those of its group.
   std::uint32_t Place(const GroupRule& rule, std::int64_t rank) const {
-    const GridVector at = grid_.CoordinatesOf(rank);
-    std::uint32_t place = 0;
-    for (std::size_t d = kMostDimensions; d-- > 0;) {
-      if ((rule.varying >> d & 1) != 0)
-        place = place * static_cast<std::uint32_t>(grid_.extents[d]) + static_cast<std::uint32_t>(at[d]);
-    }
-    return place;
+    return static_cast<std::uint32_t>(PlaceInGroup(grid_, rule.varying, rank));
   }
 
  private:
-  std::int64_t GroupOf(std::uint8_t varying, std::int64_t rank) const {
-    const GridVector at = grid_.CoordinatesOf(rank);
-    std::int64_t group = 0;
-    for (std::size_t d = kMostDimensions; d-- > 0;) {
-      if ((varying >> d & 1) == 0) group = group * grid_.extents[d] + at[d];
-    }
-    return group;
-  }
-
   void Add(const GroupRule& rule, TraceBuilder& builder) {
     const auto [found, is_new] = numbers_.try_emplace({rule.varying, rule.copy});
     if (!is_new) return;
-    std::int64_t groups = 1;
-    for (std::size_t d = 0; d < kMostDimensions; ++d) {
-      if ((rule.varying >> d & 1) == 0) groups *= grid_.extents[d];
-    }
+    const std::int64_t groups = CountGroups(grid_, rule.varying);
     std::vector<Communicator> communicators(static_cast<std::size_t>(groups));
     for (std::int64_t rank = 0; rank < grid_.size(); ++rank) {
-      communicators[static_cast<std::size_t>(GroupOf(rule.varying, rank))].members.push_back(
+      communicators[static_cast<std::size_t>(GroupOf(grid_, rule.varying, rank))].members.push_back(
           static_cast<std::int32_t>(rank));
     }
     for (std::size_t i = 0; i < communicators.size(); ++i) {
@@ -104,23 +88,16 @@ class RankGrower {
   RankBuilder& builder() { return builder_; }
 
   void Grow(const RankClass& of_class, const ClassRules& rules, std::uint32_t region,
-            const std::vector<std::uint32_t>& functions, std::uint64_t seed) {
-    Random random(SeedFor(seed, fmt::format("rank {}", rank_)));
-    const auto [run, donor] = Donor(rules, random);
-    const RunCalls& of_run = model_.runs[run];
-    const bool is_largest = run + 1 == model_.runs.size();
-    const std::vector<std::size_t>& kinds = model_.runs.back().kinds;
-    const double scale = model_.load.LawOf(of_class).Ratio(grid_, model_.rules.grids[run]) *
-                         (is_largest ? model_.load.DrawPersistent(static_cast<std::size_t>(donor), random) : 1);
-    const Copy copy{of_run.of_ranks[static_cast<std::size_t>(donor)], model_.rules.grids[run], rules, region,
+            const std::vector<std::uint32_t>& functions, const RankDraws& draws) {
+    const ClassDonors donors = DonorsOf(rules);
+    const RankGrid& grid = model_.rules.grids[donors.run];
+    RankDraw draw;
+    draws.Draw(donors, model_.load.LawOf(of_class).Ratio(grid_, grid), rank_, draw);
+    const Copy copy{model_.runs[donors.run].of_ranks[static_cast<std::size_t>(draw.donor)], grid, rules, region,
                     functions};
-    for (std::size_t i = 0; i < kinds.size(); ++i) {
-      const std::size_t from =
-          is_largest && model_.load.noise > 0 ? AnyOfKind(kinds, kinds[i], random) : IterationLike(of_run, kinds[i], i);
-      // What all ranks have in common in an iteration stays in its place.
-      const double ratio = scale * (is_largest ? std::exp(model_.load.common[i] - model_.load.common[from]) : 1);
-      MakeIteration(copy, kinds[i], from, ratio);
-    }
+    const std::vector<std::size_t>& kinds = model_.runs.back().kinds;
+    for (std::size_t i = 0; i < kinds.size(); ++i)
+      MakeIteration(copy, kinds[i], draw.iterations[i].from, draw.iterations[i].ratio);
   }
 
   // The calls that the rank of a run made itself, as long after each other.
@@ -153,32 +130,6 @@ class RankGrower {
     }
     tick_ += std::llround(static_cast<double>(copy.calls.compute_after[from]) * ratio);
     builder_.Leave(tick_, copy.region);
-  }
-
-  // A rank of the largest run that has some of the class.
-  std::pair<std::size_t, std::int64_t> Donor(const ClassRules& rules, Random& random) const {
-    std::size_t run = 0;
-    for (const auto& donor : rules.donors) run = std::max(run, donor.first);
-    std::vector<std::int64_t> ranks;
-    for (const auto& donor : rules.donors) {
-      if (donor.first == run) ranks.push_back(donor.second);
-    }
-    return {run, ranks[random.Index(ranks.size())]};
-  }
-
-  static std::size_t AnyOfKind(const std::vector<std::size_t>& kinds, std::size_t kind, Random& random) {
-    auto place = random.Index(static_cast<std::size_t>(std::ranges::count(kinds, kind)));
-    std::size_t i = 0;
-    while (kinds[i] != kind || place-- > 0) ++i;
-    return i;
-  }
-
-  static std::size_t IterationLike(const RunCalls& run, std::size_t kind, std::size_t iteration) {
-    if (iteration < run.kinds.size() && run.kinds[iteration] == kind) return iteration;
-    for (std::size_t i = 0; i < run.kinds.size(); ++i) {
-      if (run.kinds[i] == kind) return i;
-    }
-    return 0;
   }
 
   void MakeCall(const PlannedCall& call, std::span<const CallPart> parts, double size) {
@@ -328,25 +279,23 @@ Trace GrowTrace(const GrowthModel& model, const RankGrid& grid, std::uint64_t se
   }
   GrownDefinitions definitions(model, grid);
   definitions.builder.trace().path = fmt::format("grown to {} ranks", grid.size());
+  const RankDraws draws(model, seed);
   return TraceOf(model, grid, definitions, [&](RankGrower& grower, std::size_t rank) {
-    grower.Grow(classes[rank]->first, classes[rank]->second, definitions.region, definitions.functions, seed);
+    grower.Grow(classes[rank]->first, classes[rank]->second, definitions.region, definitions.functions, draws);
   });
 }
 
 double CountCalls(const GrowthModel& model, const RankGrid& grid) {
-  std::map<RankClass, double> of_classes;
   double sum = 0;
-  for (std::int64_t rank = 0; rank < grid.size(); ++rank) {
-    const RankClass key = ClassOf(model.rules.scheme, grid, rank);
-    const auto [calls, is_new] = of_classes.try_emplace(key, 0);
-    const auto found = model.rules.classes.find(key);
+  for (const ClassCount& count : CountClasses(model.rules.scheme, grid)) {
+    const auto found = model.rules.classes.find(count.of_class);
     for (const std::size_t kind : model.runs.back().kinds) {
-      if (!is_new || found == model.rules.classes.end() || kind >= found->second.kinds.size()) break;
+      if (found == model.rules.classes.end() || kind >= found->second.kinds.size()) break;
       for (const CallBlock& block : found->second.kinds[kind]) {
-        calls->second += static_cast<double>(block.Count(grid)) * static_cast<double>(block.calls.size());
+        sum += static_cast<double>(count.ranks) * static_cast<double>(block.Count(grid)) *
+               static_cast<double>(block.calls.size());
       }
     }
-    sum += calls->second;
   }
   return sum;
 }

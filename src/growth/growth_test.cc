@@ -8,17 +8,20 @@
 
 #include "base/random.h"
 #include "growth/grid_series.h"
+#include "growth/grown_program.h"
+#include "growth/grown_times.h"
 #include "growth/growth_model.h"
 #include "growth/grown_trace.h"
 #include "phases/phase_cut.h"
+#include "replay/replay.h"
 #include "support/spmd_program.h"
 
 namespace farscale {
 namespace {
 
-using Program = std::function<void(test::SpmdRank&)>;
+using Step = std::function<void(test::SpmdRank&)>;
 
-GrowthModel Learn(const Program& program, const std::vector<std::int32_t>& counts) {
+GrowthModel Learn(const Step& program, const std::vector<std::int32_t>& counts) {
   GrowthModel model;
   model.region = "step";
   for (const std::int32_t ranks : counts) {
@@ -29,17 +32,49 @@ GrowthModel Learn(const Program& program, const std::vector<std::int32_t>& count
   return model;
 }
 
+Network SomeNetwork() {
+  Network network;
+  network.remote = {3e-6, 2e9, 0.5e-6, 16384};
+  network.local = {1e-6, 8e9, 0.2e-6, 16384};
+  return network;
+}
+
+// Replays of the program that is made directly must be at the tick those of the grown trace.
+void ExpectSameReplays(const GrowthModel& model, const RankGrid& grid, const Network* network, RuleSet rules) {
+  const Trace trace = GrowTrace(model, grid, 1);
+  const PhaseCut cut = CutPhase(trace, PhaseSpec::Region("step"));
+  const ReplayResult expected = Replay(trace, MatchTrace(trace), cut, {{rules, 32768}, false, network});
+  const GridPlan plan = PlanGrid(model, grid, ChooseIterations(model.runs.back().kinds, 1000));
+  const Program program =
+      CompileGrown(model, plan, MatchGrown(plan), DrawLoads(model, plan, 1), {rules, 32768}, network);
+  const ReplayResult result = ReplayProgram(program, network, "test");
+  EXPECT_EQ(result.end, expected.end);
+  EXPECT_EQ(result.calls, expected.calls);
+  EXPECT_EQ(result.iteration_ends.back(), expected.Duration());
+}
+
+void ExpectSameReplays(const GrowthModel& model, const RankGrid& grid) {
+  Network network = SomeNetwork();
+  for (const RuleSet rules : {RuleSet::kBsc, RuleSet::kCausal}) {
+    ExpectSameReplays(model, grid, nullptr, rules);
+    ExpectSameReplays(model, grid, &network, rules);
+    network.remote.starts_at_receive = true;
+    ExpectSameReplays(model, grid, &network, rules);
+  }
+}
+
 // Grows the program from its runs and compares it with itself at the target.
-void ExpectGrows(const Program& program, const std::vector<std::int32_t>& counts, std::int32_t target) {
+void ExpectGrows(const Step& program, const std::vector<std::int32_t>& counts, std::int32_t target) {
   const GrowthModel model = Learn(program, counts);
   EXPECT_EQ(model.rules.Share(), 1);
   const RankGrid grid = ContinueSeries(model.rules.grids, target);
   ASSERT_EQ(grid.size(), target);
   EXPECT_EQ(test::CallDifference(GrowTrace(model, grid, 1), test::RunSpmd(target, program)), "");
+  ExpectSameReplays(model, grid);
 }
 
 // Two iterations of a step.
-Program Steps(const Program& step) {
+Step Steps(const Step& step) {
   return [step](test::SpmdRank& rank) {
     for (int i = 0; i < 2; ++i) {
       rank.BeginIteration();
@@ -65,7 +100,7 @@ struct Place {
 };
 
 TEST(Growth, Chain) {
-  const Program program = Steps([](test::SpmdRank& rank) {
+  const Step program = Steps([](test::SpmdRank& rank) {
     rank.Compute(1000);
     for (const std::int32_t step : {-1, 1}) {
       const std::int32_t peer = rank.rank() + step;
@@ -83,7 +118,7 @@ TEST(Growth, Chain) {
 }
 
 TEST(Growth, RingOfReachTwo) {
-  const Program program = Steps([](test::SpmdRank& rank) {
+  const Step program = Steps([](test::SpmdRank& rank) {
     const std::int32_t p = rank.ranks(), r = rank.rank();
     rank.Compute(1000);
     rank.SendReceive((r + 1) % p, (r + p - 1) % p, 100, 1);
@@ -93,7 +128,7 @@ TEST(Growth, RingOfReachTwo) {
 }
 
 TEST(Growth, TorusWithDiagonals) {
-  const Program program = Steps([](test::SpmdRank& rank) {
+  const Step program = Steps([](test::SpmdRank& rank) {
     const Place at(rank);
     rank.Compute(1000);
     for (std::int32_t j = -1; j <= 1; ++j) {
@@ -108,7 +143,7 @@ TEST(Growth, TorusWithDiagonals) {
 }
 
 TEST(Growth, OpenGrid) {
-  const Program program = Steps([](test::SpmdRank& rank) {
+  const Step program = Steps([](test::SpmdRank& rank) {
     const Place at(rank);
     rank.Compute(1000);
     const std::pair<std::int32_t, std::int32_t> steps[] = {{-1, 0}, {1, 0}, {0, -1}, {0, 1}};
@@ -124,7 +159,7 @@ TEST(Growth, OpenGrid) {
 }
 
 TEST(Growth, WavefrontsFromAllCorners) {
-  const Program program = Steps([](test::SpmdRank& rank) {
+  const Step program = Steps([](test::SpmdRank& rank) {
     const Place at(rank);
     for (const std::int32_t dy : {1, -1}) {
       for (const std::int32_t dx : {1, -1}) {
@@ -142,7 +177,7 @@ TEST(Growth, WavefrontsFromAllCorners) {
 }
 
 TEST(Growth, Hypercube) {
-  const Program program = Steps([](test::SpmdRank& rank) {
+  const Step program = Steps([](test::SpmdRank& rank) {
     rank.Compute(1000);
     for (std::int32_t bit = 1; bit < rank.ranks(); bit *= 2) {
       rank.SendReceive(rank.rank() ^ bit, rank.rank() ^ bit, 64, 7);
@@ -152,7 +187,7 @@ TEST(Growth, Hypercube) {
 }
 
 TEST(Growth, RingThatPassesEverythingOn) {
-  const Program program = Steps([](test::SpmdRank& rank) {
+  const Step program = Steps([](test::SpmdRank& rank) {
     const std::int32_t p = rank.ranks(), r = rank.rank();
     rank.Compute(1000);
     for (std::int32_t step = 1; step < p; ++step) rank.SendReceive((r + 1) % p, (r + p - 1) % p, 64, 1);
@@ -161,7 +196,7 @@ TEST(Growth, RingThatPassesEverythingOn) {
 }
 
 TEST(Growth, MasterAndWorkers) {
-  const Program program = Steps([](test::SpmdRank& rank) {
+  const Step program = Steps([](test::SpmdRank& rank) {
     if (rank.rank() == 0) {
       for (std::int32_t worker = 1; worker < rank.ranks(); ++worker) rank.Send(worker, 128, 1);
       for (std::int32_t worker = 1; worker < rank.ranks(); ++worker) rank.Receive(worker, 256, 2);
@@ -177,7 +212,7 @@ TEST(Growth, MasterAndWorkers) {
 
 // Every third iteration begins with a reduction, in whichever runs have as many.
 TEST(Growth, IterationsOfTwoKinds) {
-  const Program program = [](test::SpmdRank& rank) {
+  const Step program = [](test::SpmdRank& rank) {
     const std::int32_t p = rank.ranks(), r = rank.rank();
     for (int i = 0; i < 6; ++i) {
       rank.BeginIteration();
@@ -192,7 +227,7 @@ TEST(Growth, IterationsOfTwoKinds) {
 
 // Messages of a strong-scaling halo shrink with the faces of the domains, to the byte.
 TEST(Growth, SizesFollowTheExtents) {
-  const Program program = Steps([](test::SpmdRank& rank) {
+  const Step program = Steps([](test::SpmdRank& rank) {
     const Place at(rank);
     rank.Compute(6400000 / rank.ranks());
     rank.SendReceive(at.At(at.x + 1, at.y), at.At(at.x - 1, at.y), static_cast<std::uint64_t>(8 * 4800 / at.ny), 1);
@@ -203,7 +238,7 @@ TEST(Growth, SizesFollowTheExtents) {
 
 // Partners that no rule gives are not taken for one.
 TEST(Growth, RandomPartnersAreNotUnderstood) {
-  const Program program = Steps([](test::SpmdRank& rank) {
+  const Step program = Steps([](test::SpmdRank& rank) {
     const std::int32_t p = rank.ranks(), r = rank.rank();
     const std::int32_t half = p / 2;
     const auto other = [&](std::int32_t one) { return one < half ? half + (one * one + 3 * one + 1) % half : -1; };
@@ -274,7 +309,7 @@ TEST(Growth, ToTheOwnSize) {
 
 // Each of the runs by its own rules is that run, with its own computation.
 TEST(Growth, RepeatsItsRuns) {
-  const Program program = Steps([](test::SpmdRank& rank) {
+  const Step program = Steps([](test::SpmdRank& rank) {
     const std::int32_t p = rank.ranks(), r = rank.rank();
     rank.Compute(1000 * (r + 1));
     rank.SendReceive((r + 1) % p, (r + p - 1) % p, 100, 1);

@@ -43,6 +43,18 @@ std::string RankGrid::Text() const {
 
 namespace {
 
+// Rising.
+std::vector<std::int64_t> DivisorsOf(std::int64_t number) {
+  std::vector<std::int64_t> low, high;
+  for (std::int64_t divisor = 1; divisor * divisor <= number; ++divisor) {
+    if (number % divisor != 0) continue;
+    low.push_back(divisor);
+    if (divisor * divisor != number) high.push_back(number / divisor);
+  }
+  low.insert(low.end(), high.rbegin(), high.rend());
+  return low;
+}
+
 void AddGrids(std::int64_t ranks, std::size_t dimension, std::size_t dimensions, RankGrid& grid,
               std::vector<RankGrid>& grids) {
   if (dimension + 1 == dimensions) {
@@ -51,8 +63,7 @@ void AddGrids(std::int64_t ranks, std::size_t dimension, std::size_t dimensions,
     grid.extents[dimension] = 1;
     return;
   }
-  for (std::int64_t extent = 1; extent <= ranks; ++extent) {
-    if (ranks % extent != 0) continue;
+  for (const std::int64_t extent : DivisorsOf(ranks)) {
     grid.extents[dimension] = static_cast<std::int32_t>(extent);
     AddGrids(ranks / extent, dimension + 1, dimensions, grid, grids);
   }

@@ -1,0 +1,48 @@
+#include "growth/class_counts.h"
+
+#include <algorithm>
+
+namespace farscale {
+namespace {
+
+// Coordinates of a dimension that are the same to a class: the first of them, and how many.
+struct Stretch {
+  std::int32_t first = 0, count = 0;
+};
+
+std::vector<Stretch> StretchesOf(std::int32_t extent, std::int32_t reach) {
+  std::vector<Stretch> stretches;
+  if (extent <= 2 * reach) {
+    for (std::int32_t at = 0; at < extent; ++at) stretches.push_back({at, 1});
+    return stretches;
+  }
+  for (std::int32_t at = 0; at < reach; ++at) stretches.push_back({at, 1});
+  stretches.push_back({reach, extent - 2 * reach});
+  for (std::int32_t at = extent - reach; at < extent; ++at) stretches.push_back({at, 1});
+  return stretches;
+}
+
+void AddClasses(const ClassScheme& scheme, const RankGrid& grid, std::size_t dimension, GridVector& at,
+                std::int64_t ranks, std::vector<ClassCount>& counts) {
+  if (dimension == kMostDimensions) {
+    const std::int64_t rank = grid.RankAt(at);
+    counts.push_back({ClassOf(scheme, grid, rank), rank, ranks});
+    return;
+  }
+  for (const Stretch& stretch : StretchesOf(grid.extents[dimension], scheme.reach[dimension])) {
+    at[dimension] = stretch.first;
+    AddClasses(scheme, grid, dimension + 1, at, ranks * stretch.count, counts);
+  }
+}
+
+}  // namespace
+
+std::vector<ClassCount> CountClasses(const ClassScheme& scheme, const RankGrid& grid) {
+  std::vector<ClassCount> counts;
+  GridVector at{};
+  AddClasses(scheme, grid, 0, at, 1, counts);
+  std::ranges::sort(counts, {}, &ClassCount::first);
+  return counts;
+}
+
+}  // namespace farscale

@@ -1,0 +1,149 @@
+#include "growth/class_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "base/error.h"
+#include "growth/call_sites.h"
+#include "growth/class_counts.h"
+
+namespace farscale {
+namespace {
+
+class Planner {
+ public:
+  Planner(const GrowthModel& model, GridPlan& plan) : model_(model), plan_(plan) {
+    for (std::size_t i = 0; i < model.functions.size(); ++i)
+      functions_.push_back(ClassifyMpiCall(model.functions.Name(static_cast<std::uint32_t>(i))));
+  }
+
+  // Appends the plan of a class; `donors` copy ranks of the run `donors.run`.
+  void Add(const ClassRules& rules, const ClassDonors& donors, double law) {
+    ClassPlan& plan = plan_.classes.emplace_back();
+    plan.donors = donors;
+    plan.law = law;
+    for (std::size_t kind = 0; kind < rules.kinds.size(); ++kind)
+      plan.kinds.push_back(PlanKind(rules.kinds[kind], kind, model_.rules.grids[donors.run]));
+    for (const std::size_t iteration : plan_.chosen) {
+      const KindPlan& kind = plan.kinds[plan_.kinds[iteration]];
+      for (std::size_t type = 0; type < plan.posts.size(); ++type) plan.posts[type] += kind.posts[type];
+    }
+    PlaceCollectives(plan);
+  }
+
+ private:
+  KindPlan PlanKind(const std::vector<CallBlock>& blocks, std::size_t kind, const RankGrid& model_grid) {
+    KindPlan plan;
+    for (const PlannedCall& call : PlanCalls(blocks, kind, plan_.grid, model_grid)) {
+      ClassCall& added = plan.calls.emplace_back();
+      added.model = call.model;
+      added.function = functions_[call.rule->function];
+      added.completes_all = call.rule->completes_all;
+      added.size = model_.laws.BytesAt(call.key).Ratio(plan_.grid, model_grid);
+      for (std::uint32_t i = 0; i < call.rule->parts.size() && !added.completes_all; ++i)
+        plan.parts.push_back(PlanPart(call.rule->parts[i], call.stage, i, plan));
+      added.parts_end = static_cast<std::uint32_t>(plan.parts.size());
+    }
+    return plan;
+  }
+
+  ClassPart PlanPart(const PartRule& rule, const Stage& stage, std::uint32_t number, KindPlan& kind) {
+    ClassPart part{&rule, PartOf(rule.kind), stage, 0, number};
+    if (!part.is.posts) return part;
+    ++kind.posts[static_cast<std::size_t>(part.is.type)];
+    part.is_known = !rule.groups.empty() && !rule.peers.empty();
+    if (part.is_known) part.group = NumberOf(rule.groups.front());
+    return part;
+  }
+
+  std::uint16_t NumberOf(const GroupRule& rule) {
+    const auto found = std::ranges::find(plan_.groups, rule);
+    const auto number = static_cast<std::uint16_t>(found - plan_.groups.begin());
+    if (found == plan_.groups.end()) {
+      plan_.groups.push_back(rule);
+      plan_.most.push_back(0);
+    }
+    return number;
+  }
+
+  // Which of its collectives a rank of the class completes, and how many there are on every communicator.
+  void PlaceCollectives(ClassPlan& plan) {
+    plan.collectives.resize(plan.posts[static_cast<std::size_t>(OperationClass::kCollective)]);
+    OpenOperations open;
+    for (const std::size_t iteration : plan_.chosen) {
+      const KindPlan& kind = plan.kinds[plan_.kinds[iteration]];
+      std::uint32_t first = 0;
+      for (const ClassCall& call : kind.calls) {
+        const auto parts = std::span(kind.parts).subspan(first, call.parts_end - first);
+        open.Call(
+            call, parts, [](std::uint32_t) { return std::pair<std::uint64_t, std::uint64_t>(0, 0); },
+            [&](const ClassPart& part, const OpenOperation& operation) {
+              if (part.is.IsCollective()) plan.collectives[operation.slot] = {part.group, 0, part.is.completes};
+              return true;
+            },
+            [&](const OperationPart& is, const OpenOperation& operation) {
+              if (is.IsCollective()) plan.collectives[operation.slot].is_completed = true;
+            });
+        first = call.parts_end;
+      }
+    }
+    std::vector<std::uint32_t> counts(plan_.groups.size());
+    for (CollectivePlace& place : plan.collectives) {
+      if (place.is_completed) place.number = counts[place.group]++;
+    }
+    for (std::size_t i = 0; i < counts.size(); ++i) plan_.most[i] = std::max(plan_.most[i], counts[i]);
+  }
+
+  const GrowthModel& model_;
+  GridPlan& plan_;
+  std::vector<MpiCall> functions_;
+};
+
+}  // namespace
+
+GridPlan PlanGrid(const GrowthModel& model, const RankGrid& grid, const std::vector<std::size_t>& chosen) {
+  GridPlan plan;
+  plan.grid = grid;
+  plan.kinds = model.runs.back().kinds;
+  plan.chosen = chosen;
+  Planner planner(model, plan);
+  std::map<RankClass, std::uint16_t> numbers;
+  for (const ClassCount& count : CountClasses(model.rules.scheme, grid)) {
+    const auto found = model.rules.classes.find(count.of_class);
+    const std::size_t kinds = 1 + *std::ranges::max_element(plan.kinds);
+    if (found == model.rules.classes.end() || found->second.donors.empty() || found->second.kinds.size() < kinds) {
+      throw Error(ErrorKind::kNotEnoughData, "",
+                  fmt::format("no rank of the runs lies in its grid as rank {} does in {}", count.first, grid.Text()),
+                  "add a run with three or more ranks in every dimension");
+    }
+    if (!numbers.try_emplace(count.of_class, static_cast<std::uint16_t>(plan.classes.size())).second) continue;
+    const ClassDonors donors = DonorsOf(found->second);
+    planner.Add(found->second, donors, model.load.LawOf(count.of_class).Ratio(grid, model.rules.grids[donors.run]));
+  }
+  plan.class_of.resize(static_cast<std::size_t>(grid.size()));
+  for (std::size_t rank = 0; rank < plan.class_of.size(); ++rank)
+    plan.class_of[rank] = numbers.at(ClassOf(model.rules.scheme, grid, static_cast<std::int64_t>(rank)));
+  return plan;
+}
+
+GridPlan PlanRun(const GrowthModel& model, std::size_t run, const std::vector<std::size_t>& chosen) {
+  GridPlan plan;
+  plan.grid = model.rules.grids[run];
+  plan.kinds = model.runs[run].kinds;
+  plan.chosen = chosen;
+  Planner planner(model, plan);
+  plan.class_of.resize(static_cast<std::size_t>(plan.grid.size()));
+  for (const auto& [key, rules] : model.rules.classes) {
+    if (std::ranges::none_of(rules.donors, [&](const auto& donor) { return donor.first == run; })) continue;
+    for (const auto& [of_run, rank] : rules.donors) {
+      if (of_run == run)
+        plan.class_of[static_cast<std::size_t>(rank)] = static_cast<std::uint16_t>(plan.classes.size());
+    }
+    planner.Add(rules, {run, {}}, 1);
+  }
+  return plan;
+}
+
+}  // namespace farscale

@@ -1,0 +1,134 @@
+#include "growth/grown_times.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+#include "growth/grown_program.h"
+#include "replay/replay.h"
+
+namespace farscale {
+namespace {
+
+// Time and computation of the iterations of a kind that show how long another one takes.
+struct Pace {
+  double time = 0, work = 0;
+};
+
+std::vector<Pace> PacesOf(const std::vector<std::size_t>& kinds, const std::vector<std::size_t>& chosen,
+                          const std::vector<Tick>& ends, const std::vector<double>& work) {
+  const std::vector<std::size_t> counts = CountKinds(kinds, chosen);
+  std::vector<Pace> paces(counts.size());
+  for (std::size_t i = 0; i < chosen.size(); ++i) {
+    const std::size_t kind = kinds[chosen[i]];
+    if (i == 0 && counts[kind] > 1) continue;
+    paces[kind].time += static_cast<double>(ends[i] - (i > 0 ? ends[i - 1] : 0));
+    paces[kind].work += work[chosen[i]];
+  }
+  return paces;
+}
+
+}  // namespace
+
+std::vector<std::size_t> CountKinds(const std::vector<std::size_t>& kinds, const std::vector<std::size_t>& chosen) {
+  std::vector<std::size_t> counts(1 + *std::ranges::max_element(kinds), 0);
+  for (const std::size_t iteration : chosen) ++counts[kinds[iteration]];
+  return counts;
+}
+
+std::vector<std::size_t> ChooseIterations(const std::vector<std::size_t>& kinds, std::size_t count) {
+  std::vector<std::size_t> all(kinds.size());
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  if (count >= kinds.size()) return all;
+  const std::vector<std::size_t> of_kinds = CountKinds(kinds, all);
+  std::vector<std::size_t> left(of_kinds.size(), 1);
+  const auto missing = [&](std::size_t kind) {  // how far the kind is behind its share
+    return static_cast<double>(of_kinds[kind] * count) / static_cast<double>(kinds.size()) -
+           static_cast<double>(left[kind]);
+  };
+  for (std::size_t made = left.size(); made < count; ++made) {
+    std::size_t most = 0;
+    for (std::size_t kind = 1; kind < left.size(); ++kind) {
+      if (missing(kind) > missing(most)) most = kind;
+    }
+    ++left[most];
+  }
+  std::vector<std::size_t> chosen;
+  for (const std::size_t iteration : all) {
+    if (left[kinds[iteration]] == 0) continue;
+    --left[kinds[iteration]];
+    chosen.push_back(iteration);
+  }
+  return chosen;
+}
+
+double TimeOfAll(const std::vector<std::size_t>& kinds, const std::vector<std::size_t>& chosen,
+                 const std::vector<Tick>& ends, const std::vector<double>& work) {
+  auto time = static_cast<double>(ends.back());
+  if (chosen.size() == kinds.size()) return time;
+  const std::vector<Pace> paces = PacesOf(kinds, chosen, ends, work);
+  for (std::size_t i = 0, next = 0; i < kinds.size(); ++i) {
+    if (next < chosen.size() && chosen[next] == i) {
+      ++next;
+      continue;
+    }
+    const Pace& pace = paces[kinds[i]];
+    time += pace.work > 0 ? pace.time / pace.work * work[i] : 0;
+  }
+  return time;
+}
+
+GrownRun::GrownRun(const GrowthModel& model, GridPlan plan)
+    : model_(model), plan_(std::move(plan)), messages_(MatchGrown(plan_)) {}
+
+double GrownRun::TimeOn(const GrownLoads& loads, const ReplayRules& rules, const Network* network) const {
+  const Program program = CompileGrown(model_, plan_, messages_, loads, rules, network);
+  const ReplayResult replay = ReplayProgram(program, network, fmt::format("the run grown to {}", plan_.grid.Text()));
+  return TimeOfAll(plan_.kinds, plan_.chosen, replay.iteration_ends, loads.sums) / model_.runs.back().ticks_per_second;
+}
+
+namespace {
+
+// The largest mean load of a node, in seconds.
+double LargestNode(const std::vector<Tick>& useful, std::size_t ranks_of_node, double second) {
+  double largest = 0;
+  for (std::size_t first = 0; first < useful.size(); first += ranks_of_node) {
+    const std::size_t end = std::min(useful.size(), first + ranks_of_node);
+    double sum = 0;
+    for (std::size_t rank = first; rank < end; ++rank) sum += static_cast<double>(useful[rank]) / second;
+    largest = std::max(largest, sum / static_cast<double>(end - first));
+  }
+  return largest;
+}
+
+}  // namespace
+
+PhaseTotals GrownRun::Measure(const GrownLoads& loads, const ReplayRules& rules, const Network* network) const {
+  const double second = model_.runs.back().ticks_per_second;
+  const auto ranks = static_cast<double>(loads.useful.size());
+  PhaseTotals totals;
+  totals.total_useful =
+      static_cast<double>(std::accumulate(loads.useful.begin(), loads.useful.end(), Tick{0})) / second;
+  totals.average_useful = totals.total_useful / ranks;
+  totals.largest_useful = static_cast<double>(std::ranges::max(loads.useful)) / second;
+  totals.largest_computation = totals.largest_useful;
+  totals.largest_node_load = LargestNode(loads.useful, static_cast<std::size_t>(RanksOfNode(model_)), second);
+  const Network* timed = network != nullptr && !network->IsIdeal() ? network : nullptr;
+  totals.ideal_elapsed = TimeOn(loads, rules, nullptr);
+  totals.elapsed = timed != nullptr ? TimeOn(loads, rules, timed) : totals.ideal_elapsed;
+  if (plan_.chosen.size() < plan_.kinds.size()) {  // whatever the iterations take that are not replayed
+    totals.ideal_elapsed = std::max(totals.ideal_elapsed, totals.largest_useful);
+    totals.elapsed = std::max(totals.elapsed, totals.ideal_elapsed);
+  }
+  if (plan_.kinds.size() > 1) {
+    const Tick estimate = std::accumulate(loads.largest.begin(), loads.largest.end(), Tick{0});
+    totals.estimated_ideal = ClampEstimate(static_cast<double>(estimate) / second, totals);
+  }
+  totals.total_mpi = totals.elapsed * ranks - totals.total_useful;
+  return totals;
+}
+
+}  // namespace farscale
