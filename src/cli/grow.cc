@@ -24,6 +24,7 @@ struct GrowOptions {
   std::string network;
   std::string output;
   std::int64_t seed = 1;
+  double memory = 4;  // GiB
 };
 
 void AddRow(const GrowthRow& row, const std::string& what, std::vector<std::vector<std::string>>& table) {
@@ -54,6 +55,15 @@ void PrintTable(const PhaseGrowth& growth) {
   }
   for (const GrowthRow& row : growth.grown) AddRow(row, NameOfSource(row), table);
   fmt::print("{}", FormatTable(table));
+}
+
+// Which grown rows show replays of some iterations alone.
+void PrintReplayed(const PhaseGrowth& growth) {
+  for (const GrowthRow& row : growth.grown) {
+    if (row.replayed == row.iterations) continue;
+    fmt::print("{} ranks: {} of {} iterations are replayed; the times of the others follow from these.\n",
+               FormatCount(static_cast<std::uint64_t>(row.ranks)), row.replayed, row.iterations);
+  }
 }
 
 // Computation of an iteration by class of ranks and run.
@@ -121,6 +131,7 @@ void Print(const PhaseGrowth& growth, bool verbose) {
     fmt::print("Computation of a rank: {}.\n", growth.model.load.common_law.Text());
   }
   if (growth.refusal.empty() || !growth.measured.empty()) PrintTable(growth);
+  PrintReplayed(growth);
   for (const std::string& reason : growth.left_out) {
     if (reason != growth.refusal) fmt::print("Left out: {}.\n", reason);
   }
@@ -141,7 +152,8 @@ int Grow(const GrowOptions& options, const Common& common) {
   const Messages messages(common);
   Study study = StudyOfInputs(options.inputs, "", options.application);
   if (!options.phases.empty()) study.phases = PhasesNamed(options.phases, study.runs);
-  GrowthOptions growth{options.cores, std::nullopt, static_cast<std::uint64_t>(options.seed)};
+  GrowthOptions growth{options.cores, std::nullopt, static_cast<std::uint64_t>(options.seed),
+                       options.memory * (1 << 30)};
   if (!options.network.empty() && options.network != "calibrated") growth.network = options.network;
   const GrowthResults results = RunGrowth(study, growth, messages.Progress());
   if (results.unknown_network.empty()) {
@@ -178,10 +190,13 @@ void AddGrowCommand(CommandLine& line) {
   command->add_option("--cores", options.cores, "Numbers of ranks to grow to, such as 256,1024")
       ->delimiter(',')
       ->required()
-      ->check(CLI::Range(2, 1 << 20));
+      ->check(CLI::Range(2, 1 << 30));
   command->add_option("--network", options.network,
                       "Network of the grown runs: a name or a file (default: calibrated)");
   command->add_option("-o,--output", options.output, "Write the grown run as an OTF2 archive, NAME.otf2");
+  command->add_option("--memory", options.memory, "Most memory of a grown run, in GiB; fewer iterations need less")
+      ->capture_default_str()
+      ->check(CLI::Range(0.001, 256.0));
   command->add_option("--seed", options.seed, "Seed of what is drawn")->capture_default_str();
 }
 

@@ -42,7 +42,7 @@ class LoadSums {
       }
       const std::lock_guard lock(mutex_);
       for (std::size_t i = 0; i < sums.size(); ++i) {
-        loads_.sums[i] += static_cast<double>(sums[i]);  // whole numbers, so the order does not matter
+        loads_.sums[i] += sums[i];
         loads_.largest[i] = std::max(loads_.largest[i], largest[i]);
       }
     });

@@ -19,7 +19,7 @@ struct GrownLoads {
   std::vector<Copied> copied;         // of the iterations to be made, rank by rank
   std::vector<Tick> useful;           // computation of every rank in all iterations, made or not
   // Of every iteration over all ranks: computation together, and that of the rank with most.
-  std::vector<double> sums;
+  std::vector<Tick> sums;
   std::vector<Tick> largest;
 };
 

@@ -19,14 +19,14 @@ struct Pace {
 };
 
 std::vector<Pace> PacesOf(const std::vector<std::size_t>& kinds, const std::vector<std::size_t>& chosen,
-                          const std::vector<Tick>& ends, const std::vector<double>& work) {
+                          const std::vector<Tick>& ends, const std::vector<Tick>& work) {
   const std::vector<std::size_t> counts = CountKinds(kinds, chosen);
   std::vector<Pace> paces(counts.size());
   for (std::size_t i = 0; i < chosen.size(); ++i) {
     const std::size_t kind = kinds[chosen[i]];
     if (i == 0 && counts[kind] > 1) continue;
     paces[kind].time += static_cast<double>(ends[i] - (i > 0 ? ends[i - 1] : 0));
-    paces[kind].work += work[chosen[i]];
+    paces[kind].work += static_cast<double>(work[chosen[i]]);
   }
   return paces;
 }
@@ -66,7 +66,7 @@ std::vector<std::size_t> ChooseIterations(const std::vector<std::size_t>& kinds,
 }
 
 double TimeOfAll(const std::vector<std::size_t>& kinds, const std::vector<std::size_t>& chosen,
-                 const std::vector<Tick>& ends, const std::vector<double>& work) {
+                 const std::vector<Tick>& ends, const std::vector<Tick>& work) {
   auto time = static_cast<double>(ends.back());
   if (chosen.size() == kinds.size()) return time;
   const std::vector<Pace> paces = PacesOf(kinds, chosen, ends, work);
@@ -76,15 +76,15 @@ double TimeOfAll(const std::vector<std::size_t>& kinds, const std::vector<std::s
       continue;
     }
     const Pace& pace = paces[kinds[i]];
-    time += pace.work > 0 ? pace.time / pace.work * work[i] : 0;
+    time += pace.work > 0 ? pace.time / pace.work * static_cast<double>(work[i]) : 0;
   }
   return time;
 }
 
-GrownRun::GrownRun(const GrowthModel& model, GridPlan plan)
+GrownReplay::GrownReplay(const GrowthModel& model, GridPlan plan)
     : model_(model), plan_(std::move(plan)), messages_(MatchGrown(plan_)) {}
 
-double GrownRun::TimeOn(const GrownLoads& loads, const ReplayRules& rules, const Network* network) const {
+double GrownReplay::TimeOn(const GrownLoads& loads, const ReplayRules& rules, const Network* network) const {
   const Program program = CompileGrown(model_, plan_, messages_, loads, rules, network);
   const ReplayResult replay = ReplayProgram(program, network, fmt::format("the run grown to {}", plan_.grid.Text()));
   return TimeOfAll(plan_.kinds, plan_.chosen, replay.iteration_ends, loads.sums) / model_.runs.back().ticks_per_second;
@@ -106,7 +106,7 @@ double LargestNode(const std::vector<Tick>& useful, std::size_t ranks_of_node, d
 
 }  // namespace
 
-PhaseTotals GrownRun::Measure(const GrownLoads& loads, const ReplayRules& rules, const Network* network) const {
+PhaseTotals GrownReplay::Measure(const GrownLoads& loads, const ReplayRules& rules, const Network* network) const {
   const double second = model_.runs.back().ticks_per_second;
   const auto ranks = static_cast<double>(loads.useful.size());
   PhaseTotals totals;

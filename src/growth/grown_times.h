@@ -24,13 +24,13 @@ std::vector<std::size_t> CountKinds(const std::vector<std::size_t>& kinds, const
 // other takes, for its computation, as long as those of its kind behind the first. `work`: computation of every
 // iteration, of all ranks together.
 double TimeOfAll(const std::vector<std::size_t>& kinds, const std::vector<std::size_t>& chosen,
-                 const std::vector<Tick>& ends, const std::vector<double>& work);
+                 const std::vector<Tick>& ends, const std::vector<Tick>& work);
 
 // The ranks of a grid, or of a run, with their messages, whose computation may be drawn several times.
-class GrownRun {
+class GrownReplay {
  public:
   // The iterations of `plan.chosen` are replayed, and the times of all follow from them.
-  GrownRun(const GrowthModel& model, GridPlan plan);
+  GrownReplay(const GrowthModel& model, GridPlan plan);
 
   // T and T_ideal by replays on the network and on the ideal one; all of the totals that need no counters. `network`:
   // nothing for the ideal one. Throws an error of kind kNotEnoughData when the calls cannot complete.

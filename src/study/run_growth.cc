@@ -10,8 +10,12 @@
 #include "base/error.h"
 #include "base/format.h"
 #include "base/text.h"
+#include "growth/class_counts.h"
 #include "growth/grid_series.h"
+#include "growth/grown_loads.h"
+#include "growth/grown_times.h"
 #include "growth/grown_trace.h"
+#include "growth/iteration_budget.h"
 #include "replay/replayed_trace.h"
 #include "study/anomalies.h"
 #include "study/resources.h"
@@ -23,10 +27,11 @@ namespace farscale {
 namespace {
 
 constexpr std::size_t kFewestRuns = 3;  // two are one step, and one step fits many rules
-constexpr std::uint64_t kDraws = 3;     // of every grown run; chosen: the mean of three varies six tenths as much as one
-constexpr std::size_t kMostRuns = 3;    // learned from; chosen: on few ranks most of them are at an edge
-// Of runs that are grown for a projection; chosen: replayed in seconds.
-constexpr double kMostCallsOfProjections = 4e6;
+constexpr std::uint64_t kDraws = 3;   // of every grown run; chosen: the mean of three varies six tenths as much as one
+constexpr std::size_t kMostRuns = 3;  // learned from; chosen: on few ranks most of them are at an edge
+// As GrowthOptions::most_bytes, of runs that are grown for a projection; chosen: replayed in seconds.
+constexpr double kMostBytesOfProjections = 1 << 30;
+constexpr double kMostCallsOfTrace = 2e7;  // chosen: a trace of them takes some gigabytes
 // How far a run that is replayed by its rules may be from what was measured, as the logarithm of a factor; chosen: the
 // programs of docs/growth.md are off by 0.01 at most, and parts of iterations that ranks enter one after the other,
 // which replays of nothing else do not know, by much more.
@@ -59,11 +64,12 @@ Trace TimedTrace(const Trace& trace, const Network& network, const ReplayRules& 
 // do, so nothing shows that they go on as the smaller run did.
 void RequireDonors(const GrowthModel& model, const RankGrid& grid) {
   std::int64_t from_smaller = 0;
-  for (std::int64_t rank = 0; rank < grid.size(); ++rank) {
-    const auto found = model.rules.classes.find(ClassOf(model.rules.scheme, grid, rank));
+  for (const ClassCount& count : CountClasses(model.rules.scheme, grid)) {
+    const auto found = model.rules.classes.find(count.of_class);
     if (found == model.rules.classes.end()) continue;  // to be refused with a reason of its own
-    from_smaller += std::ranges::none_of(found->second.donors,
-                                         [&](const auto& donor) { return donor.first + 1 == model.runs.size(); });
+    if (std::ranges::none_of(found->second.donors,
+                             [&](const auto& donor) { return donor.first + 1 == model.runs.size(); }))
+      from_smaller += count.ranks;
   }
   if (2 * from_smaller <= grid.size()) return;
   throw Error(ErrorKind::kNotEnoughData, "",
@@ -76,7 +82,7 @@ void RequireDonors(const GrowthModel& model, const RankGrid& grid) {
 class PhaseGrower {
  public:
   PhaseGrower(const Study& study, const PhaseSpec& phase, const Network& network, const GrowthOptions& options)
-      : study_(study), spec_(phase), network_(network), seed_(options.seed), most_calls_(options.most_calls) {
+      : study_(study), spec_(phase), network_(network), seed_(options.seed), most_bytes_(options.most_bytes) {
     result_.phase = phase.name;
     all_.region = phase.kind == PhaseSpec::Kind::kRegion ? phase.region : "iteration";
   }
@@ -136,13 +142,13 @@ class PhaseGrower {
   // To the layouts nearest to these numbers of ranks, each once.
   void GrowTo(const std::vector<std::int64_t>& targets) {
     const GrowthModel& model = result_.model;
-    const FactorValues unexplained = Unexplained(result_.repeated);
+    GrowthBasis basis = BasisOf(model, result_.repeated);
     std::set<GridVector> grids;
     for (const std::int64_t ranks : targets) {
       const RankGrid grid = ContinueSeries(model.rules.grids, ranks);
       if (!grids.insert(grid.extents).second) continue;
       try {
-        result_.grown.push_back(RowFor(model, unexplained, grid));
+        result_.grown.push_back(RowFor(basis, grid));
       } catch (const Error& error) {
         if (error.kind() != ErrorKind::kNotEnoughData) throw;
         result_.left_out.push_back(error.what());
@@ -210,27 +216,15 @@ class PhaseGrower {
   void Backtest(std::size_t runs) {
     const GrowthModel model = ModelOf(runs);
     if (model.rules.Share() < kLeastExplained) return;
-    const FactorValues unexplained = Unexplained(Repeat(model));
+    GrowthBasis basis = BasisOf(model, Repeat(model));
     for (std::size_t run = runs; run < result_.measured.size(); ++run) {
       try {
         const RankGrid grid = ContinueSeries(model.rules.grids, result_.measured[run].ranks);
-        result_.backtest.push_back(RowFor(model, unexplained, grid));
+        result_.backtest.push_back(RowFor(basis, grid));
       } catch (const Error& error) {
         if (error.kind() != ErrorKind::kNotEnoughData) throw;
       }
     }
-  }
-
-  // Throws where a run has more calls than asked for.
-  void RequireFit(const GrowthModel& model, const RankGrid& grid) const {
-    const auto ranks = static_cast<double>(grid.size());
-    const double calls = ranks > most_calls_ ? ranks : CountCalls(model, grid);
-    if (calls <= most_calls_) return;
-    throw Error(ErrorKind::kNotEnoughData, "",
-                fmt::format("{} ranks would make {}{} calls, and at most {} are replayed",
-                            FormatCount(static_cast<std::uint64_t>(grid.size())),
-                            ranks > most_calls_ ? "more than " : "", FormatCount(static_cast<std::uint64_t>(calls)),
-                            FormatCount(static_cast<std::uint64_t>(most_calls_))));
   }
 
   // Load balance and serialization are the same on any network; nothing else is.
@@ -238,17 +232,47 @@ class PhaseGrower {
     return !network_.IsIdeal() || factor == Factor::kLoadBalance || factor == Factor::kSerialization;
   }
 
+  // What grown rows are made of.
+  struct GrowthBasis {
+    const GrowthModel& model;
+    FactorValues unexplained;
+    bool knows_waits = true;  // the runs tell for whom all calls wait
+    IterationBudget budget;
+  };
+
+  GrowthBasis BasisOf(const GrowthModel& model, const std::vector<GrowthRow>& repeated) const {
+    const std::vector<GrowthRow>& runs = repeated.empty() ? result_.measured : repeated;
+    const bool knows_waits =
+        std::ranges::all_of(runs, [](const GrowthRow& row) { return row.values[Factor::kSerialization].has_value(); });
+    return {model, Unexplained(repeated), knows_waits,
+            IterationBudget(model, most_bytes_, study_.factors.rules, &network_)};
+  }
+
+  // Factors of one draw of the computation.
+  GrowthRow DrawRow(const GrowthBasis& basis, const GrownReplay& run, std::uint64_t seed) const {
+    PhaseTotals totals = run.Measure(DrawLoads(basis.model, run.plan(), seed), study_.factors.rules, &network_);
+    if (totals.largest_useful <= 0 || totals.elapsed <= 0)
+      throw Error(ErrorKind::kNotEnoughData, "", "the phase contains no computation");
+    if (!basis.knows_waits) totals.ideal_elapsed = 0;
+    GrowthRow row;
+    row.values = FactorsOf(totals, study_.factors.rules.set);
+    row.iteration = totals.elapsed / static_cast<double>(run.plan().kinds.size());
+    return row;
+  }
+
   // The geometric mean over several draws, with what replays leave unexplained.
-  GrowthRow RowFor(const GrowthModel& model, const FactorValues& unexplained, const RankGrid& grid) const {
-    RequireFit(model, grid);
+  GrowthRow RowFor(GrowthBasis& basis, const RankGrid& grid) const {
+    const GrowthModel& model = basis.model;
     RequireDonors(model, grid);
+    const std::vector<std::size_t> chosen = ChooseIterations(model.runs.back().kinds, basis.budget.For(grid));
+    const GrownReplay run(model, PlanGrid(model, grid, chosen));
     GrowthRow mean{.ranks = grid.size(), .grid = grid};
     mean.learned_up_to = model.runs.back().ranks;
+    mean.iterations = model.runs.back().kinds.size();
+    mean.replayed = chosen.size();
     FactorValues sums;
     for (std::uint64_t draw = 0; draw < kDraws; ++draw) {
-      const Trace trace = GrowTimedTrace(model, grid, network_, study_.factors.rules, seed_ + draw);
-      GrowthRow row;
-      Measure(trace, SpecInGrown(spec_, model.region), study_.factors, row);
+      const GrowthRow row = DrawRow(basis, run, seed_ + draw);
       mean.iteration += row.iteration / kDraws;
       for (const FactorType& type : AllFactors()) {
         if (const std::optional<double>& value = row.values[type.factor])
@@ -257,7 +281,7 @@ class PhaseGrower {
     }
     for (const FactorType& type : AllFactors()) {
       if (!sums[type.factor] || !IsGrown(type.factor)) continue;
-      const double value = std::exp(*sums[type.factor]) * unexplained[type.factor].value_or(1);
+      const double value = std::exp(*sums[type.factor]) * basis.unexplained[type.factor].value_or(1);
       mean.values[type.factor] = type.AtMostOne() ? std::min(1.0, value) : value;
     }
     return mean;
@@ -267,7 +291,7 @@ class PhaseGrower {
   const PhaseSpec& spec_;
   const Network& network_;
   std::uint64_t seed_;
-  double most_calls_;
+  double most_bytes_;
   GrowthModel all_;  // of which only the runs are known
   PhaseGrowth result_;
 };
@@ -276,6 +300,14 @@ class PhaseGrower {
 
 Trace GrowTimedTrace(const GrowthModel& model, const RankGrid& grid, const Network& network, const ReplayRules& rules,
                      std::uint64_t seed) {
+  if (const double calls = CountCalls(model, grid); calls > kMostCallsOfTrace) {
+    throw Error(ErrorKind::kNotEnoughData, "",
+                fmt::format("{} ranks make {} calls, and traces are made of at most {}",
+                            FormatCount(static_cast<std::uint64_t>(grid.size())),
+                            FormatCount(static_cast<std::uint64_t>(calls)),
+                            FormatCount(static_cast<std::uint64_t>(kMostCallsOfTrace))),
+                "write a run with fewer ranks");
+  }
   return TimedTrace(GrowTrace(model, grid, seed), network, rules);
 }
 
@@ -374,7 +406,7 @@ std::vector<GrownPhase> Grow(const Study& study, const ProgressSink& progress, c
   const std::optional<std::int64_t> threads = ThreadsOf(table);
   if (!threads) throw Error(ErrorKind::kNotEnoughData, "", "runs differ in the threads of their processes");
   GrowthOptions options{
-      RanksToGrow(table, study.projection, *threads), {}, study.projection.seed, kMostCallsOfProjections};
+      RanksToGrow(table, study.projection, *threads), {}, study.projection.seed, kMostBytesOfProjections};
   if (study.growth->network != "calibrated") options.network = study.growth->network;
   const GrowthResults results = RunGrowth(study, options, progress);
   if (!results.unknown_network.empty()) obstacles.push_back("transfer: " + results.unknown_network);

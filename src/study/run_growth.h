@@ -20,7 +20,9 @@ struct GrowthOptions {
   std::vector<std::int64_t> ranks;     // to grow to
   std::optional<std::string> network;  // name or file; nothing: calibrated to the runs
   std::uint64_t seed = 1;
-  double most_calls = 2e7;  // runs with more of them are left out; chosen, to stop before memory ends
+  // That a grown run may take beside the measured ones; with more, fewer iterations are replayed. Chosen: what a
+  // desktop computer has.
+  double most_bytes = 4.0 * (1 << 30);
 };
 
 // Factors of a phase of one run.
@@ -30,7 +32,8 @@ struct GrowthRow {
   double iteration = 0;  // seconds
   FactorValues values = {};
   std::optional<std::int64_t> learned_up_to =
-      std::nullopt;  // grown from runs of up to so many ranks; nothing: measured
+      std::nullopt;                          // grown from runs of up to so many ranks; nothing: measured
+  std::size_t iterations = 0, replayed = 0;  // of grown runs: how many they have, and how many were replayed
 };
 
 struct PhaseGrowth {
@@ -65,7 +68,8 @@ GrowthResults RunGrowth(const Study& study, const GrowthOptions& options, const 
 std::vector<GrownPhase> GrowForProjection(const Study& study, const std::vector<RunRecord>& records,
                                           const ProgressSink& progress, FactorTable& table);
 
-// A grown run on a network, as a trace with the times of its replay.
+// A grown run on a network, as a trace with the times of its replay, all iterations of it. Throws an error of kind
+// kNotEnoughData where it has more calls than a trace is made of.
 Trace GrowTimedTrace(const GrowthModel& model, const RankGrid& grid, const Network& network, const ReplayRules& rules,
                      std::uint64_t seed);
 
