@@ -6,11 +6,13 @@
 #include <bit>
 #include <cmath>
 
+#include "base/error.h"
 #include "base/random.h"
 #include "growth/grid_series.h"
 #include "growth/grown_program.h"
 #include "growth/grown_times.h"
 #include "growth/growth_model.h"
+#include "growth/iteration_budget.h"
 #include "growth/grown_trace.h"
 #include "phases/phase_cut.h"
 #include "replay/replay.h"
@@ -249,6 +251,88 @@ TEST(Growth, RandomPartnersAreNotUnderstood) {
     }
   });
   EXPECT_LT(Learn(program, {16, 26, 38}).rules.Confirmed(), 0.9);
+}
+
+// On networks with limited transfers, too, up to the order of those that may start at the same tick.
+TEST(Growth, ReplaysUnderContention) {
+  Network network = SomeNetwork();
+  network.sending = network.receiving = 1;
+  const GrowthModel model = Learn(Steps([](test::SpmdRank& rank) {
+                                    const std::int32_t p = rank.ranks(), r = rank.rank();
+                                    rank.Compute(1000 * (r + 1));
+                                    rank.SendReceive((r + 1) % p, (r + p - 1) % p, 8000, 1);
+                                  }),
+                                  {8, 12, 18});
+  ExpectSameReplays(model, model.rules.grids.back(), &network, RuleSet::kBsc);
+}
+
+PhaseTotals TotalsFrom(const GrowthModel& model, const RankGrid& grid, std::size_t iterations) {
+  const Network network = SomeNetwork();
+  const GrownReplay run(model, PlanGrid(model, grid, ChooseIterations(model.runs.back().kinds, iterations)));
+  return run.Measure(DrawLoads(model, run.plan(), 1), {}, &network);
+}
+
+// Replays of some iterations give the times of all where ranks wait for all others in every iteration.
+TEST(Growth, SomeIterationsShowAll) {
+  const GrowthModel synchronous = Learn(
+      [](test::SpmdRank& rank) {
+        for (int i = 0; i < 12; ++i) {
+          rank.BeginIteration();
+          if (i % 4 == 0) rank.AllReduce(16);
+          rank.Compute(100000 + 100 * (rank.rank() % 3));
+          rank.AllReduce(8);
+          rank.EndIteration();
+        }
+      },
+      {4, 8, 16});
+  const RankGrid grid = ContinueSeries(synchronous.rules.grids, 64);
+  const PhaseTotals all = TotalsFrom(synchronous, grid, 12);
+  for (const std::size_t some : {2u, 3u, 5u, 8u}) {
+    const PhaseTotals totals = TotalsFrom(synchronous, grid, some);
+    EXPECT_NEAR(totals.elapsed, all.elapsed, 1e-3 * all.elapsed) << some;
+    EXPECT_NEAR(totals.ideal_elapsed, all.ideal_elapsed, 1e-3 * all.elapsed) << some;
+    EXPECT_EQ(totals.largest_useful, all.largest_useful);
+  }
+}
+
+TEST(Growth, PipelinesFillOnce) {
+  const GrowthModel model = Learn(
+      [](test::SpmdRank& rank) {
+        for (int i = 0; i < 12; ++i) {
+          rank.BeginIteration();
+          if (rank.rank() > 0) rank.Receive(rank.rank() - 1, 100);
+          rank.Compute(100000);
+          if (rank.rank() + 1 < rank.ranks()) rank.Send(rank.rank() + 1, 100);
+          rank.EndIteration();
+        }
+      },
+      {4, 8, 16});
+  const RankGrid grid = ContinueSeries(model.rules.grids, 64);
+  const PhaseTotals all = TotalsFrom(model, grid, 12);
+  for (const std::size_t some : {2u, 3u, 8u})
+    EXPECT_NEAR(TotalsFrom(model, grid, some).elapsed, all.elapsed, 1e-3 * all.elapsed) << some;
+  EXPECT_GT(TotalsFrom(model, grid, 1).elapsed, 2 * all.elapsed);
+  // One does not show them, so less memory than two need is refused, with how far it goes.
+  const std::vector<std::size_t>& kinds = model.runs.back().kinds;
+  const auto bytes = [&](std::size_t count) {
+    return BytesToGrow(model, grid, CountKinds(kinds, ChooseIterations(kinds, count)));
+  };
+  EXPECT_EQ(IterationBudget(model, bytes(2), {}, nullptr).For(grid), 2u);
+  EXPECT_EQ(IterationBudget(model, bytes(12), {}, nullptr).For(grid), 12u);
+  try {
+    IterationBudget(model, bytes(1), {}, nullptr).For(grid);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kNotEnoughData);
+    EXPECT_THAT(error.what(), testing::HasSubstr("ranks can be replayed"));
+  }
+}
+
+TEST(Growth, ChosenIterationsHaveAllKinds) {
+  EXPECT_THAT(ChooseIterations({0, 0, 0, 0}, 2), testing::ElementsAre(0, 1));
+  EXPECT_THAT(ChooseIterations({1, 0, 0, 0, 1, 0, 0, 0}, 2), testing::ElementsAre(0, 1));
+  EXPECT_THAT(ChooseIterations({1, 0, 0, 0, 1, 0, 0, 0}, 4), testing::ElementsAre(0, 1, 2, 3));
+  EXPECT_THAT(ChooseIterations({0, 1}, 9), testing::ElementsAre(0, 1));
 }
 
 // A chain whose ranks share the work; the first one has a tenth less.
