@@ -39,6 +39,15 @@ CLI::Option* AddPhaseOption(CLI::App* command, std::vector<std::string>& phases)
       ->allow_extra_args(false);
 }
 
+void AddGrowOption(CLI::App* command, std::vector<std::int64_t>& cores) {
+  command
+      ->add_option("--grow-to", cores,
+                   "Also show the program on these numbers of cores, such as 256,1024, as grown from the runs "
+                   "(docs/growth.md)")
+      ->delimiter(',')
+      ->check(CLI::Range(2, 1 << 20));
+}
+
 void AddPageOptions(CLI::App* command, std::string& output, std::int64_t& top, std::string& templates) {
   command->add_option("--top", top, "Rows of each table")->check(CLI::Range(1, 1000000))->capture_default_str();
   command->add_option("-o,--output", output,

@@ -124,6 +124,8 @@ void AddInputOptions(CLI::App* command, std::vector<std::string>& inputs, int& a
 void AddApplicationOption(CLI::App* command, int& application);
 // --phase, of a region or a loop; several.
 CLI::Option* AddPhaseOption(CLI::App* command, std::vector<std::string>& phases);
+// --grow-to: numbers of cores that nobody has run.
+void AddGrowOption(CLI::App* command, std::vector<std::int64_t>& cores);
 // --top, --output and --templates of commands that write pages.
 void AddPageOptions(CLI::App* command, std::string& output, std::int64_t& top, std::string& templates);
 // --instructions and --cycles.

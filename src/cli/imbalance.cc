@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <iterator>
 
 #include "base/files.h"
 #include "cli/command.h"
@@ -8,6 +10,7 @@
 #include "report/loss_growth.h"
 #include "report/losses_section.h"
 #include "results/losses_json.h"
+#include "study/grown_study.h"
 #include "study/phase_structure.h"
 #include "study/resources.h"
 #include "study/run_study.h"
@@ -23,12 +26,14 @@ struct ImbalanceOptions {
   std::string rules = "conserving";
   std::string output;
   std::string templates;
+  std::vector<std::int64_t> grow_to;
 };
 
 // What was found out: by run, and how it grows over them.
 struct Losses {
   std::string title;
-  std::vector<LossRecord> records;
+  std::vector<LossRecord> records;  // of measured runs
+  std::vector<LossRecord> grown;    // of runs that nobody has made
   std::vector<LossProjection> projected;
   std::vector<LossGrowth> growth;
   std::vector<Finding> warnings;  // of the runs
@@ -45,21 +50,25 @@ std::vector<Finding> WarningsOf(const MeasuredRuns& measured) {
 
 void Print(const Losses& losses, std::size_t top, const Partials& texts) {
   bool is_first = true;
-  for (const LossRecord& record : losses.records) {
-    fmt::print("{}{}", is_first ? "" : "\n", FormatLosses(record, top, texts));
-    is_first = false;
+  for (const std::vector<LossRecord>* records : {&losses.records, &losses.grown}) {
+    for (const LossRecord& record : *records) {
+      fmt::print("{}{}", is_first ? "" : "\n", FormatLosses(record, top, texts));
+      is_first = false;
+    }
   }
   if (!losses.growth.empty()) fmt::print("\n{}", FormatGrowth(losses.growth, texts));
 }
 
 void Write(const Losses& losses, PageForm form, const ImbalanceOptions& options, const ReportTemplates& templates) {
-  const ReportModel model = BuildLossesModel(losses.records, losses.growth, losses.title, templates.partials,
+  std::vector<LossRecord> all = losses.records;
+  all.insert(all.end(), losses.grown.begin(), losses.grown.end());
+  const ReportModel model = BuildLossesModel(all, losses.growth, losses.title, templates.partials,
                                              static_cast<std::size_t>(options.top), losses.warnings);
   WritePages(form, options.output,
              {"imbalance",
               [&] { return RenderHtml(model, templates); },
               [&] { return RenderMarkdown(model, templates); },
-              [&] { return WriteLossesJson(losses.records, losses.projected, losses.warnings); },
+              [&] { return WriteLossesJson(all, losses.projected, losses.warnings); },
               {}});
 }
 
@@ -68,6 +77,18 @@ std::string TitleOf(const Study& study, const MeasuredRuns& measured) {
   if (!study.title.empty()) return study.title;
   const std::string program = measured.runs.front().program;
   return program.empty() ? measured.runs.front().path : std::filesystem::path(program).filename().string();
+}
+
+// Of the runs that could be grown; why others could not goes to the findings.
+void AddGrown(const Study& study, const MeasuredRuns& measured, const ImbalanceOptions& options,
+              const Messages& messages, Losses& losses) {
+  const GrownStudies grown = GrowStudies(study, measured.table, options.grow_to, std::nullopt, messages.Progress());
+  for (const Study& phase : grown.phases) {
+    MeasuredRuns runs = MeasureRuns(phase, messages.Progress(), {}, Detail::kLosses);
+    std::ranges::move(runs.losses, std::back_inserter(losses.grown));
+  }
+  messages.Findings("", grown.findings);
+  losses.warnings.insert(losses.warnings.end(), grown.findings.begin(), grown.findings.end());
 }
 
 int Imbalance(const ImbalanceOptions& options, const Common& common) {
@@ -81,18 +102,21 @@ int Imbalance(const ImbalanceOptions& options, const Common& common) {
   messages.FindingsOf(measured.table, measured.runs);
   for (const LossRecord& losses : measured.losses) messages.Findings(losses.trace, losses.findings);
   const ModelLibrary library = LoadModels(study.model_files);
-  Losses losses{TitleOf(study, measured), measured.losses, {}, {}, WarningsOf(measured)};
+  Losses losses{TitleOf(study, measured), measured.losses, {}, {}, {}, WarningsOf(measured)};
   const std::vector<PhaseProjection> factors = Project(measured.table, library, study.projection);
   losses.projected = ProjectLosses(losses.records, factors, library, study.projection);
   if (losses.records.size() > study.phases.size()) {
     losses.growth = DescribeGrowth(losses.projected, factors, templates.partials);
   }
+  if (!options.grow_to.empty()) AddGrown(study, measured, options, messages, losses);
   if (form == PageForm::kText) {
     Print(losses, static_cast<std::size_t>(options.top), templates.partials);
   } else {
     Write(losses, form, options, templates);
   }
-  return ReportFailures(measured.runs, measured.failure);
+  const int failure = ReportFailures(measured.runs, measured.failure);
+  return failure == 0 && !options.grow_to.empty() && losses.grown.empty() ? static_cast<int>(ErrorKind::kNotEnoughData)
+                                                                          : failure;
 }
 
 }  // namespace
@@ -111,6 +135,7 @@ void AddImbalanceCommand(CommandLine& line) {
           "How waits are charged to delays: conserving charges all of them, scalasca as much as Scalasca 2 does")
       ->check(CLI::IsMember({"conserving", "scalasca"}))
       ->capture_default_str();
+  AddGrowOption(command, options.grow_to);
   AddPageOptions(command, options.output, options.top, options.templates);
 }
 

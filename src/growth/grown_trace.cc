@@ -75,6 +75,13 @@ struct PostedOperation {
   bool is_pending = false;
 };
 
+// Numbers of regions in a grown trace.
+struct GrownRegions {
+  std::uint32_t iteration = 0;
+  std::vector<std::uint32_t> functions;             // of a model
+  std::vector<std::vector<std::uint32_t>> of_runs;  // of every run of a model, by its own numbers
+};
+
 class RankGrower {
  public:
   RankGrower(const GrowthModel& model, const RankGrid& grid, const GroupCommunicators& groups, const Trace& definitions,
@@ -87,25 +94,25 @@ class RankGrower {
 
   RankBuilder& builder() { return builder_; }
 
-  void Grow(const RankClass& of_class, const ClassRules& rules, std::uint32_t region,
-            const std::vector<std::uint32_t>& functions, const RankDraws& draws) {
+  void Grow(const RankClass& of_class, const ClassRules& rules, const GrownRegions& regions, const RankDraws& draws) {
     const ClassDonors donors = DonorsOf(rules);
     const RankGrid& grid = model_.rules.grids[donors.run];
     RankDraw draw;
     draws.Draw(donors, model_.load.LawOf(of_class).Ratio(grid_, grid), rank_, draw);
-    const Copy copy{model_.runs[donors.run].of_ranks[static_cast<std::size_t>(draw.donor)], grid, rules, region,
-                    functions};
+    const Copy copy{model_.runs[donors.run].of_ranks[static_cast<std::size_t>(draw.donor)], grid, rules, regions,
+                    regions.of_runs[donors.run]};
     const std::vector<std::size_t>& kinds = model_.runs.back().kinds;
     for (std::size_t i = 0; i < kinds.size(); ++i)
       MakeIteration(copy, kinds[i], draw.iterations[i].from, draw.iterations[i].ratio);
+    MoveTo(0, copy);
   }
 
   // The calls that the rank of a run made itself, as long after each other.
-  void Repeat(std::size_t run, const ClassRules& rules, std::uint32_t region,
-              const std::vector<std::uint32_t>& functions) {
+  void Repeat(std::size_t run, const ClassRules& rules, const GrownRegions& regions) {
     const RunCalls& of_run = model_.runs[run];
-    const Copy copy{of_run.of_ranks[static_cast<std::size_t>(rank_)], grid_, rules, region, functions};
+    const Copy copy{of_run.of_ranks[static_cast<std::size_t>(rank_)], grid_, rules, regions, regions.of_runs[run]};
     for (std::size_t i = 0; i < of_run.kinds.size(); ++i) MakeIteration(copy, of_run.kinds[i], i, 1);
+    MoveTo(0, copy);
   }
 
  private:
@@ -114,22 +121,56 @@ class RankGrower {
     const RankCalls& calls;
     const RankGrid& grid;
     const ClassRules& rules;
-    std::uint32_t region;
-    const std::vector<std::uint32_t>& functions;
+    const GrownRegions& regions;
+    const std::vector<std::uint32_t>& of_run;  // numbers of the regions of its run
   };
 
   void MakeIteration(const Copy& copy, std::size_t kind, std::size_t from, double ratio) {
-    builder_.Enter(tick_, copy.region);
+    if (!model_.has_region) builder_.Enter(tick_, copy.regions.iteration);
     for (const PlannedCall& call : PlanCalls(copy.rules.kinds[kind], kind, grid_, copy.grid)) {
       const std::uint32_t index = copy.calls.FirstCall(from) + call.model;
-      tick_ += std::llround(static_cast<double>(copy.calls.calls[index].compute) * ratio);
-      builder_.Enter(tick_, copy.functions[call.rule->function]);
+      Compute(copy, copy.calls.StepsBefore(index, from), copy.calls.calls[index].compute, ratio);
+      builder_.Enter(tick_, copy.regions.functions[call.rule->function]);
       const double size = model_.laws.BytesAt(call.key).Ratio(grid_, copy.grid);
       MakeCall(call, copy.calls.PartsOf(index), size);
-      builder_.Leave(tick_, copy.functions[call.rule->function]);
+      builder_.Leave(tick_, copy.regions.functions[call.rule->function]);
     }
-    tick_ += std::llround(static_cast<double>(copy.calls.compute_after[from]) * ratio);
-    builder_.Leave(tick_, copy.region);
+    Compute(copy, copy.calls.StepsBefore(copy.calls.iteration_end[from], from), copy.calls.compute_after[from], ratio);
+    if (model_.has_region) {
+      MoveTo(copy.calls.StepsBefore(copy.calls.FirstCall(from), from).front().path, copy);
+    } else {
+      MoveTo(0, copy);
+      builder_.Leave(tick_, copy.regions.iteration);
+    }
+  }
+
+  // Computes for a while, in the regions that the donor went through.
+  void Compute(const Copy& copy, std::span<const RegionStep> steps, Tick ticks, double ratio) {
+    const Tick begin = tick_;
+    for (const RegionStep& step : steps) {
+      tick_ = begin + std::llround(static_cast<double>(step.after) * ratio);
+      MoveTo(step.path, copy);
+    }
+    tick_ = begin + std::llround(static_cast<double>(ticks) * ratio);
+  }
+
+  // Leaves the regions that are not on a path, and enters those that are.
+  void MoveTo(std::uint32_t path, const Copy& copy) {
+    const std::vector<RegionPath>& paths = copy.calls.paths;
+    const auto number = [&](std::uint32_t of) { return copy.of_run[paths[of].region]; };
+    std::vector<std::uint32_t> entered;
+    // A path has a larger number than those that it continues.
+    for (std::uint32_t to = path; path_ != to;) {
+      if (path_ > to) {
+        builder_.Leave(tick_, number(path_));
+        path_ = paths[path_].parent;
+      } else {
+        entered.push_back(number(to));
+        to = paths[to].parent;
+      }
+    }
+    path_ = path;
+    for (std::size_t i = entered.size(); i-- > 0;) builder_.Enter(tick_, entered[i]);
   }
 
   void MakeCall(const PlannedCall& call, std::span<const CallPart> parts, double size) {
@@ -222,6 +263,7 @@ class RankGrower {
   std::int64_t rank_;
   RankBuilder builder_;
   Tick tick_ = 0;
+  std::uint32_t path_ = 0;  // of regions that the rank is in
   std::uint64_t requests_ = 0;
   std::array<std::vector<PostedOperation>, 3> posted_;
 };
@@ -229,16 +271,25 @@ class RankGrower {
 // A trace without ranks' timelines: what they refer to.
 struct GrownDefinitions {
   TraceBuilder builder;
-  std::uint32_t region = 0;
-  std::vector<std::uint32_t> functions;
+  GrownRegions regions;
 
   GrownDefinitions(const GrowthModel& model, const RankGrid& grid) {
     const RunCalls& largest = model.runs.back();
     builder.trace().format = "grown";
     builder.trace().ticks_per_second = largest.ticks_per_second;
-    region = builder.AddRegion(model.region);
+    std::map<std::string, std::uint32_t> numbers;
+    const auto number = [&](const std::string& name) {
+      const auto [found, is_new] = numbers.try_emplace(name);
+      if (is_new) found->second = builder.AddRegion(name);
+      return found->second;
+    };
+    regions.iteration = number(model.region);
     for (std::size_t i = 0; i < model.functions.size(); ++i) {
-      functions.push_back(builder.AddRegion(model.functions.Name(static_cast<std::uint32_t>(i))));
+      regions.functions.push_back(number(model.functions.Name(static_cast<std::uint32_t>(i))));
+    }
+    for (const RunCalls& run : model.runs) {
+      std::vector<std::uint32_t>& of_run = regions.of_runs.emplace_back();
+      for (const std::string& name : run.regions) of_run.push_back(number(name));
     }
     // As many ranks a node as in the largest run.
     const std::int32_t nodes = 1 + *std::ranges::max_element(largest.nodes);
@@ -281,7 +332,7 @@ Trace GrowTrace(const GrowthModel& model, const RankGrid& grid, std::uint64_t se
   definitions.builder.trace().path = fmt::format("grown to {} ranks", grid.size());
   const RankDraws draws(model, seed);
   return TraceOf(model, grid, definitions, [&](RankGrower& grower, std::size_t rank) {
-    grower.Grow(classes[rank]->first, classes[rank]->second, definitions.region, definitions.functions, draws);
+    grower.Grow(classes[rank]->first, classes[rank]->second, definitions.regions, draws);
   });
 }
 
@@ -312,7 +363,7 @@ std::optional<Trace> RepeatRun(const GrowthModel& model, std::size_t run) {
   GrownDefinitions definitions(model, grid);
   definitions.builder.trace().path = fmt::format("the run on {} ranks", grid.size());
   return TraceOf(model, grid, definitions, [&](RankGrower& grower, std::size_t rank) {
-    grower.Repeat(run, *classes[rank], definitions.region, definitions.functions);
+    grower.Repeat(run, *classes[rank], definitions.regions);
   });
 }
 

@@ -11,7 +11,8 @@ GrowthModel GrowthModel::OfRuns(std::size_t first, std::size_t end) const {
                     {},
                     {},
                     {},
-                    region};
+                    region,
+                    has_region};
   LearnGrowth(model);
   return model;
 }

@@ -19,6 +19,8 @@ struct GrowthModel {
   SiteLaws laws;
   LoadModel load;
   std::string region;  // by which iterations are known in a grown trace
+  // Whether the ranks of the runs enter it themselves; else it is made around every iteration.
+  bool has_region = false;
 
   // Of the runs from `first` to before `end` alone.
   GrowthModel OfRuns(std::size_t first, std::size_t end) const;

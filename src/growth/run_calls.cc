@@ -77,10 +77,52 @@ class Pending {
   std::array<std::vector<std::size_t>, 3> open_;
 };
 
+// Follows the user regions of a rank from its first event on, and notes where they change within iterations.
+class RegionSteps {
+ public:
+  RegionSteps(const RankTimeline& timeline, RankCalls& calls) : timeline_(timeline), calls_(calls) {}
+
+  // Steps to the begin of an iteration, which is noted.
+  void Begin(const Edge& edge) {
+    while (event_ < edge.event) Follow();
+    calls_.steps.push_back({0, path_});
+  }
+
+  // Notes the steps before an event or a call, whichever comes first, as far behind `left`, where the last call was
+  // left, as there is computation.
+  void AddUntil(std::uint32_t end_event, std::uint32_t call, Tick left, Tick compute) {
+    for (; event_ < end_event && timeline_.region_event(event_).call <= call; Follow(), Add(left, compute)) {
+    }
+  }
+
+ private:
+  void Follow() {
+    const RankTimeline::RegionEvent event = timeline_.region_event(event_++);
+    tick_ = event.tick;
+    path_ = event.is_leave ? calls_.paths[path_].parent : Child(event.region);
+  }
+
+  void Add(Tick left, Tick compute) { calls_.steps.push_back({std::clamp<Tick>(tick_ - left, 0, compute), path_}); }
+
+  std::uint32_t Child(std::uint32_t region) {
+    const auto [found, is_new] =
+        children_.try_emplace({path_, region}, static_cast<std::uint32_t>(calls_.paths.size()));
+    if (is_new) calls_.paths.push_back({path_, region});
+    return found->second;
+  }
+
+  const RankTimeline& timeline_;
+  RankCalls& calls_;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> children_;
+  std::uint32_t event_ = 0, path_ = 0;
+  Tick tick_ = 0;
+};
+
 RankCalls ReadRank(const Trace& trace, std::size_t rank, const RankCut& cut, const std::vector<std::uint32_t>& names) {
   const RankTimeline& timeline = trace.timelines[rank];
   const auto targets = TargetsByPost(timeline);
   RankCalls result;
+  RegionSteps regions(timeline, result);
   Posts posts;
   Pending pending;
   std::vector<OperationPart> of_call;
@@ -89,6 +131,7 @@ RankCalls ReadRank(const Trace& trace, std::size_t rank, const RankCut& cut, con
     const std::size_t first = timeline.first_record(iteration.begin.call);
     for (; before < first; ++before) posts.Next(timeline, before);
     Tick left = iteration.begin.tick;
+    regions.Begin(iteration.begin);
     for (std::uint32_t call = iteration.begin.call; call < iteration.end.call; ++call) {
       const std::size_t end = timeline.first_record(call + 1);
       of_call.clear();
@@ -100,10 +143,15 @@ RankCalls ReadRank(const Trace& trace, std::size_t rank, const RankCut& cut, con
       const Tick compute = std::max<Tick>(0, timeline.enter(call) - left);
       result.calls.push_back({names[timeline.region(call)], static_cast<std::uint32_t>(result.parts.size()), compute});
       result.calls.back().completes_all = pending.Take(of_call);
+      regions.AddUntil(iteration.end.event, call, left, compute);
+      result.calls.back().steps_end = static_cast<std::uint32_t>(result.steps.size());
       left = std::max(left, timeline.leave(call));
     }
     result.iteration_end.push_back(static_cast<std::uint32_t>(result.calls.size()));
-    result.compute_after.push_back(std::max<Tick>(0, iteration.end.tick - left));
+    const Tick after = std::max<Tick>(0, iteration.end.tick - left);
+    regions.AddUntil(iteration.end.event, std::numeric_limits<std::uint32_t>::max(), left, after);
+    result.compute_after.push_back(after);
+    result.steps_after.push_back(static_cast<std::uint32_t>(result.steps.size()));
   }
   return result;
 }
@@ -121,7 +169,10 @@ RunCalls ReadRunCalls(const Trace& trace, const PhaseCut& cut, FunctionNames& fu
                .ticks_per_second = trace.ticks_per_second,
                .communicators = trace.communicators};
   std::vector<std::uint32_t> names;
-  for (const Region& region : trace.regions) names.push_back(functions.Number(region.name));
+  for (const Region& region : trace.regions) {
+    names.push_back(functions.Number(region.name));
+    run.regions.push_back(region.name);
+  }
   for (const Rank& rank : trace.ranks) run.nodes.push_back(rank.node);
   for (std::size_t rank = 0; rank < trace.size(); ++rank) {
     const RankCut& of = cut.ranks[rank];

@@ -38,11 +38,24 @@ struct CallPart {
   std::uint64_t bytes = 0, received = 0;
 };
 
+// User regions that a rank is in, the outermost first: a path of a tree.
+struct RegionPath {
+  std::uint32_t parent = 0;  // in RankCalls::paths
+  std::uint32_t region = 0;  // the innermost, in RunCalls::regions
+};
+
+// Where computation goes on in another region.
+struct RegionStep {
+  Tick after = 0;          // since the call before, or the begin of the iteration
+  std::uint32_t path = 0;  // in RankCalls::paths
+};
+
 struct PhaseCall {
   std::uint32_t function = 0;
   std::uint32_t parts_end = 0;  // behind those of this call in RankCalls::parts
   Tick compute = 0;             // since the call before, or the begin of the iteration
   bool completes_all = false;   // all that is pending, and nothing else
+  std::uint32_t steps_end = 0;  // behind those before this call in RankCalls::steps
 };
 
 struct RankCalls {
@@ -50,8 +63,19 @@ struct RankCalls {
   std::vector<CallPart> parts;
   std::vector<std::uint32_t> iteration_end;  // behind the last call of every iteration
   std::vector<Tick> compute_after;           // of every iteration, behind its last call
+  std::vector<RegionPath> paths = {{}};      // the first is that of no region
+  std::vector<RegionStep> steps;             // the first of an iteration is where it begins
+  std::vector<std::uint32_t> steps_after;    // of every iteration: behind the last of its steps
 
   std::uint32_t FirstCall(std::size_t iteration) const { return iteration == 0 ? 0 : iteration_end[iteration - 1]; }
+  // Before a call of an iteration; of the call behind its last, what follows that.
+  std::span<const RegionStep> StepsBefore(std::size_t call, std::size_t iteration) const {
+    const std::uint32_t begin = call > FirstCall(iteration) ? calls[call - 1].steps_end
+                                : iteration > 0             ? steps_after[iteration - 1]
+                                                            : 0;
+    const std::uint32_t end = call < iteration_end[iteration] ? calls[call].steps_end : steps_after[iteration];
+    return std::span(steps).subspan(begin, end - begin);
+  }
   std::uint32_t FirstPart(std::size_t call) const { return call == 0 ? 0 : calls[call - 1].parts_end; }
   std::span<const CallPart> PartsOf(std::size_t call) const {
     return std::span(parts).subspan(FirstPart(call), calls[call].parts_end - FirstPart(call));
@@ -62,7 +86,8 @@ struct RunCalls {
   std::int64_t ranks = 0;
   double ticks_per_second = 1e9;
   std::vector<Communicator> communicators = {};
-  std::vector<std::int32_t> nodes = {};  // of every rank
+  std::vector<std::int32_t> nodes = {};   // of every rank
+  std::vector<std::string> regions = {};  // names, by the numbers of paths
   std::vector<RankCalls> of_ranks = {};
   std::vector<std::size_t> kinds = {};  // of every iteration: those of a kind make the same calls; see MatchKinds
 

@@ -38,6 +38,8 @@ struct LossRecord {
   std::string phase;
   std::int64_t cores = 0;
   std::int64_t repeat = 0;
+  // Of a run that nobody has made: cores of the largest run that it is grown from. Nothing: measured.
+  std::optional<std::int64_t> grown_from;
   bool recurs = false;    // its occurrences lie apart: the critical path goes through what is between them, too
   double length = 0;      // of the phase, as the factors count it
   double window = 0;      // from its first begin to its last end: the length of the critical path

@@ -40,6 +40,10 @@ double LossRanks::PerRank(double seconds) const {
   return losses.ranks.empty() ? 0 : seconds / static_cast<double>(losses.ranks.size());
 }
 
+std::string CoresOf(const LossRecord& losses) {
+  return FormatCoreCount(static_cast<double>(losses.cores)) + (losses.grown_from ? ", grown" : "");
+}
+
 std::optional<LargestShare> LargestShareOf(const PathRecord& path, const LossRanks& ranks) {
   const auto largest = std::ranges::max_element(path.costs);
   if (largest == path.costs.end()) return std::nullopt;

@@ -44,6 +44,9 @@ struct LossRanks {
   const LossRecord& losses;
 };
 
+// "64 cores", or "64 cores, grown" of a run that nobody has made.
+std::string CoresOf(const LossRecord& losses);
+
 // The rank with most of the costs of a call path: the tags of loss_largest.mustache.
 struct LargestShare {
   std::string name, part;

@@ -225,7 +225,7 @@ std::vector<LossGrowth> Shortened(std::vector<LossGrowth> growth, std::size_t mo
 ReportData LossesOfPhase(const LossRecord& losses, const std::vector<LossGrowth>& growth, const std::string& heading,
                          const Partials& texts, const LossDetail& detail) {
   const LossRanks ranks(losses);
-  LossesSection section{.run = FormatCoreCount(static_cast<double>(losses.cores)),
+  LossesSection section{.run = CoresOf(losses),
                         .trace = losses.trace,
                         .length = FormatSeconds(losses.length),
                         .count = ranks.Count(),

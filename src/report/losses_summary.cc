@@ -49,12 +49,18 @@ struct WaitingText {
                 wrong_order, recurs, is_by_scalasca)
 };
 
+// Of a run that nobody has made.
+struct GrownText {
+  FARSCALE_TEXTS(cores, from)
+};
+
 // The tags of losses_summary.txt.mustache, with those of LossRanks.
 struct LossesSummary {
+  std::optional<GrownText> grown;
   std::optional<UnknownWaitsText> unknown;
   std::optional<WaitingText> waiting;
   bool is_without_waits = false;
-  FARSCALE_TAGS(unknown, waiting, is_without_waits)
+  FARSCALE_TAGS(grown, unknown, waiting, is_without_waits)
 };
 
 std::optional<CauseText> LargestCause(const LossRecord& losses) {
@@ -119,6 +125,10 @@ WaitingText WaitingOf(const LossRecord& losses) {
 
 std::vector<std::string> SummarizeLosses(const LossRecord& losses, const Partials& texts) {
   LossesSummary summary;
+  if (losses.grown_from) {
+    summary.grown = GrownText{FormatCoreCount(static_cast<double>(losses.cores)),
+                              FormatCoreCount(static_cast<double>(*losses.grown_from))};
+  }
   if (const auto& waits = losses.unknown_waits) {
     summary.unknown = UnknownWaitsText{FormatCount(waits->calls), waits->example, waits->calls == 1};
   } else if (losses.Waiting() > 0) {

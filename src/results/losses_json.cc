@@ -325,6 +325,9 @@ Fields<LossRecord> FieldsOf<LossRecord>() {
           Field("phase", &T::phase),
           Field("cores", &T::cores).AtLeast(1),
           Field("repeat", &T::repeat).AtLeast(0),
+          Field("grownFrom", &T::grown_from,
+                "Where nobody has made the run: cores of the largest run that it is grown from. Absent: measured")
+              .AtLeast(1),
           Field("iterations", &T::iterations).AtLeast(1),
           Field("runRanks", &T::run_ranks, "Ranks of the run, or its threads where they are shown one by one")
               .AtLeast(1),

@@ -20,7 +20,13 @@ inline constexpr Anomaly kScenarioNotPossible{
     "scenarioNotPossible", Severity::kWarning,
     "replays on other machines are missing, since the runs lack what they need"};
 
-inline constexpr Anomaly kNotGrown{"notGrown", Severity::kWarning,
-                                   "phases, or their transfer, are projected by curves alone, since they could not be grown"};
+inline constexpr Anomaly kNotGrown{
+    "notGrown", Severity::kWarning,
+    "phases, or their transfer, are projected by curves alone, since they could not be grown"};
+
+inline constexpr Anomaly kNoGrownRun{"noGrownRun", Severity::kWarning, "runs that were asked for could not be grown"};
+
+inline constexpr Anomaly kGrownWithoutNetwork{"grownWithoutNetwork", Severity::kWarning,
+                                              "messages take no time in grown runs, so that nobody waits for them"};
 
 }  // namespace farscale::anomaly

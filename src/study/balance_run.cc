@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "factors/phase_factors.h"
 #include "replay/processor_time.h"
+#include "study/grown_study.h"
 #include "study/scenario.h"
 #include "trace/trace_reader.h"
 
@@ -145,7 +146,7 @@ void Describe(const PhaseCut& measured, const Trace& trace, const BalanceInput& 
 
 std::unique_ptr<BalanceRunData> LoadBalanceRun(const Study& study, const RunSpec& spec, const BalanceInput& input) {
   auto run = std::make_unique<BalanceRunData>();
-  run->trace = ReadTrace(spec.trace, {true, {}, spec.application});
+  run->trace = ReadRun(spec, {true, {}, spec.application});
   run->matching = MatchTrace(run->trace);
   run->cut = CutPhase(run->trace, input.phase);
   RequireLoop(run->trace, run->cut);

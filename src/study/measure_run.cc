@@ -13,6 +13,7 @@
 #include "replay/processor_time.h"
 #include "replay/unknown_waits.h"
 #include "results/anomalies.h"
+#include "study/grown_study.h"
 #include "trace/anomalies.h"
 #include "trace/location_trace.h"
 #include "trace/trace_reader.h"
@@ -47,6 +48,7 @@ RunRecord RecordOf(const Trace& trace, const RunSpec& spec, const std::vector<Ph
   record.cores = record.ranks * record.threads;
   record.nodes = static_cast<std::int64_t>(trace.nodes.size());
   record.coverage = Coverage(trace, cuts);
+  if (spec.grown != nullptr) record.grown_from = spec.grown->from;
   return record;
 }
 
@@ -214,6 +216,7 @@ LossRecord LossesOf(const Trace& trace, const Matching& matching, const std::opt
   losses.trace = run.path;
   for (const RankGroup& group : groups) losses.groups.push_back(group.name);
   losses.cores = run.cores;
+  losses.grown_from = run.grown_from;
   if (const UnknownWaits waits = FindUnknownWaits(trace, cut); waits.any()) {
     WithholdWaits(losses, waits);
   } else {
@@ -226,7 +229,7 @@ LossRecord LossesOf(const Trace& trace, const Matching& matching, const std::opt
 AnalysedRun ReadAndMeasure(const Study& study, const RunSpec& spec, const std::vector<Scenario>& scenarios,
                            bool wants_shapes, Detail detail) {
   AnalysedRun result;
-  Trace trace = ReadTrace(spec.trace, WhatToRead(study, spec, !scenarios.empty(), detail));
+  Trace trace = ReadRun(spec, WhatToRead(study, spec, !scenarios.empty(), detail));
   Diagnostics diagnostics = trace.diagnostics;
   if (HasUnevenThreads(trace)) diagnostics.Add(anomaly::kUnevenThreads);
   if (spec.threads.value_or(1) > 1 && trace.threads() == 1) {
@@ -260,6 +263,7 @@ AnalysedRun ReadAndMeasure(const Study& study, const RunSpec& spec, const std::v
     const std::vector<RankGroup> groups = GroupsOf(study, trace, *cut, diagnostics);
     if (detail != Detail::kFactors) {
       result.losses.back() = LossesOf(trace, matching, threaded, *cut, groups, result.record, study);
+      if (spec.grown != nullptr) RemoveGrownRegion(*spec.grown->model, *result.losses.back());
     }
     const GroupedFactors factors = MeasurePhase(trace, matching, *cut++, groups, study.factors);
     diagnostics.Merge(factors.whole.diagnostics);
@@ -267,7 +271,7 @@ AnalysedRun ReadAndMeasure(const Study& study, const RunSpec& spec, const std::v
   }
   MeasureScenarios(study, scenarios, trace, matching, cuts, result, diagnostics);
   result.record.findings = diagnostics.findings();
-  result.record.fingerprint = FingerprintOfTrace(spec.trace);
+  if (spec.grown == nullptr) result.record.fingerprint = FingerprintOfTrace(spec.trace);
   for (const std::string& name : trace.UserRegionNames()) {
     if (name != "main") result.regions.insert(name);
   }

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/parallel.h"
 #include "factors/anomalies.h"
+#include "study/grown_study.h"
 #include "study/phase_structure.h"
 #include "study/resources.h"
 #include "study/scenario.h"
@@ -80,8 +81,7 @@ Measured ChoosePhase(const Study& study, bool phase_is_given) {
 void FindShape(const std::vector<RunSpec>& runs, PhaseSpec& phase) {
   if (!phase.NeedsShape()) return;
   for (const std::size_t i : LargestFirst(runs)) {
-    const std::optional<IterationShape> shape =
-        ShapeOfPhase(ReadTrace(runs[i].trace, {false, {}, runs[i].application}), phase);
+    const std::optional<IterationShape> shape = ShapeOfPhase(ReadRun(runs[i], {false, {}, runs[i].application}), phase);
     if (!shape) continue;
     phase.shape = std::make_shared<const IterationShape>(*shape);
     return;

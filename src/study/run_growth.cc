@@ -44,14 +44,6 @@ void Measure(const Trace& trace, const PhaseSpec& phase, const FactorOptions& op
   row.iteration = factors.totals.elapsed / static_cast<double>(factors.iterations);
 }
 
-// The phase as it is in a grown trace, which holds nothing else.
-PhaseSpec SpecInGrown(const PhaseSpec& phase, const std::string& region) {
-  PhaseSpec grown = PhaseSpec::Region(region);
-  grown.name = phase.name;
-  grown.span = phase.span;
-  return grown;
-}
-
 Trace TimedTrace(const Trace& trace, const Network& network, const ReplayRules& rules) {
   ReplayOptions options;
   options.rules = rules;
@@ -84,7 +76,8 @@ class PhaseGrower {
   PhaseGrower(const Study& study, const PhaseSpec& phase, const Network& network, const GrowthOptions& options)
       : study_(study), spec_(phase), network_(network), seed_(options.seed), most_bytes_(options.most_bytes) {
     result_.phase = phase.name;
-    all_.region = phase.kind == PhaseSpec::Kind::kRegion ? phase.region : "iteration";
+    all_.has_region = phase.kind == PhaseSpec::Kind::kRegion && phase.part.empty();
+    all_.region = all_.has_region ? phase.region : "iteration";
   }
 
   // Of repeats the fastest counts, in whatever order they come. A run without the phase, or with ranks that differ in
@@ -334,15 +327,21 @@ GrowthResults RunGrowth(const Study& study, const GrowthOptions& options, const 
   return results;
 }
 
-namespace {
+PhaseSpec SpecInGrown(const PhaseSpec& phase, const std::string& region) {
+  PhaseSpec grown = PhaseSpec::Region(region);
+  grown.name = phase.name;
+  grown.span = phase.span;
+  return grown;
+}
 
-// What all runs have; nothing where they differ.
 std::optional<std::int64_t> ThreadsOf(const FactorTable& table) {
   for (const FactorRow& row : table.rows) {
     if (row.threads != table.rows.front().threads) return std::nullopt;
   }
   return table.rows.empty() ? std::nullopt : std::optional(table.rows.front().threads);
 }
+
+namespace {
 
 // Numbers of ranks from the largest run to the targets, each twice the one before, and the targets.
 std::vector<std::int64_t> RanksToGrow(const FactorTable& table, const ProjectionOptions& projection,
@@ -392,7 +391,8 @@ bool IsAsMeasured(const PhaseGrowth& growth, const FactorTable& table, std::int6
   });
 }
 
-// Why a phase is projected by curves alone; empty where it is not.
+}  // namespace
+
 std::string WhyNotGrown(const PhaseGrowth& growth, const FactorTable& table, std::int64_t threads) {
   if (!growth.refusal.empty()) return growth.refusal;
   if (!IsAsMeasured(growth, table, threads)) return "its iterations are found or chosen otherwise than all of a region";
@@ -400,6 +400,8 @@ std::string WhyNotGrown(const PhaseGrowth& growth, const FactorTable& table, std
   if (std::ranges::any_of(growth.grown, [&](const GrowthRow& row) { return row.ranks > largest; })) return "";
   return "no target has a layout of more ranks than the largest run";
 }
+
+namespace {
 
 std::vector<GrownPhase> Grow(const Study& study, const ProgressSink& progress, const FactorTable& table,
                              std::vector<std::string>& obstacles) {

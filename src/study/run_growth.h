@@ -68,6 +68,15 @@ GrowthResults RunGrowth(const Study& study, const GrowthOptions& options, const 
 std::vector<GrownPhase> GrowForProjection(const Study& study, const std::vector<RunRecord>& records,
                                           const ProgressSink& progress, FactorTable& table);
 
+// The phase as it is in a grown trace, which holds nothing else: by the region of its iterations.
+PhaseSpec SpecInGrown(const PhaseSpec& phase, const std::string& region);
+
+// Threads of a process, which all runs have; nothing where they differ.
+std::optional<std::int64_t> ThreadsOf(const FactorTable& table);
+
+// Why nothing can be said of larger runs of a phase than the largest that was measured; empty where something can.
+std::string WhyNotGrown(const PhaseGrowth& growth, const FactorTable& table, std::int64_t threads);
+
 // A grown run on a network, as a trace with the times of its replay, all iterations of it. Throws an error of kind
 // kNotEnoughData where it has more calls than a trace is made of.
 Trace GrowTimedTrace(const GrowthModel& model, const RankGrid& grid, const Network& network, const ReplayRules& rules,

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -22,6 +23,8 @@
 
 namespace farscale {
 
+struct GrownSource;
+
 struct RunSpec {
   std::string trace;                              // path, relative to the working folder
   std::optional<std::int64_t> threads;            // a process; as recorded when absent
@@ -29,6 +32,8 @@ struct RunSpec {
   std::string where;                              // file and line
   std::optional<int> application = std::nullopt;  // of a trace with several, from 1 on
   std::optional<double> size = std::nullopt;      // of its problem in total
+  // What it is grown from, where nobody has run it: then `trace` says so in words [study/grown_study.h].
+  std::shared_ptr<const GrownSource> grown = nullptr;
 };
 
 // Indices of the runs, those with the largest traces first.

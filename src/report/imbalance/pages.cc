@@ -24,7 +24,7 @@ struct LossPhase {
   std::string heading, anchor, summed;
   bool several_runs = false;
   std::vector<LossRunRow> runs;
-  ReportData losses;
+  std::vector<ReportData> losses;  // of the largest run, then of those that were grown
   FARSCALE_TAGS(heading, anchor, summed, several_runs, runs, losses)
 };
 
@@ -37,7 +37,8 @@ struct LossPages {
 };
 
 LossRunRow RowOf(const LossRecord& losses) {
-  LossRunRow row{FormatCores(static_cast<double>(losses.cores)), FormatSeconds(losses.length)};
+  LossRunRow row{FormatCores(static_cast<double>(losses.cores)) + (losses.grown_from ? ", grown" : ""),
+                 FormatSeconds(losses.length)};
   if (losses.repeat > 0) row.cores += fmt::format(", repeat {}", losses.repeat);
   if (!losses.unknown_waits) {
     row.waiting = FormatSeconds(losses.Waiting());
@@ -66,17 +67,27 @@ ReportModel BuildLossesModel(const std::vector<LossRecord>& records, const std::
   for (const std::string& name : names) {
     LossPhase phase{.heading = name.empty() ? "All of the run" : name, .anchor = UniqueSlug(name, anchors)};
     const LossRecord* largest = nullptr;
+    std::vector<const LossRecord*> grown;
     for (const LossRecord& record : records) {
       if (record.phase != name) continue;
       phase.runs.push_back(RowOf(record));
-      if (largest == nullptr || record.cores >= largest->cores) largest = &record;
+      if (record.grown_from) {
+        grown.push_back(&record);
+      } else if (largest == nullptr || record.cores >= largest->cores) {
+        largest = &record;
+      }
     }
+    if (largest == nullptr) largest = grown.front();
     std::vector<LossGrowth> of_phase = growth;
     std::erase_if(of_phase, [&](const LossGrowth& one) { return one.phase != name; });
     phase.several_runs = phase.runs.size() > 1;
     phase.summed = LossRanks(*largest).summed;
-    phase.losses =
-        LossesOfPhase(*largest, of_phase, phase.heading, texts, {.rows = top, .maps = std::min<std::size_t>(top, 5)});
+    const LossDetail detail{.rows = top, .maps = std::min<std::size_t>(top, 5)};
+    phase.losses.push_back(LossesOfPhase(*largest, of_phase, phase.heading, texts, detail));
+    for (const LossRecord* record : grown) {
+      if (record == largest) continue;
+      phase.losses.push_back(LossesOfPhase(*record, {}, phase.heading + " on " + CoresOf(*record), texts, detail));
+    }
     pages.phases.push_back(std::move(phase));
   }
   pages.several_phases = pages.phases.size() > 1;
