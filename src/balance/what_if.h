@@ -117,6 +117,8 @@ struct BalanceRun {
   // From one iteration to the next the computation of a task changes by this share of it, on average over all tasks and
   // iterations: what was measured says so much of what comes. Nothing with one iteration or no computation.
   std::optional<double> load_change;
+  // Of a run that nobody has made: cores of the largest run that it is grown from. Nothing: measured.
+  std::optional<std::int64_t> grown_from = std::nullopt;
 };
 
 // The best configuration with the states of its tasks so many times as large.

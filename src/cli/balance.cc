@@ -32,6 +32,7 @@ struct BalanceOptions {
   std::size_t replicas = 20;
   std::uint64_t seed = 1;
   std::vector<double> targets;
+  std::vector<std::int64_t> grow_to;
   std::int64_t top = 10;
   std::string output;
   std::string templates;
@@ -80,6 +81,7 @@ BalanceStudy BalanceOf(const BalanceOptions& options) {
   if (options.computation != "clean") balance.source = ParseComputationSource(options.computation);
   balance.phase_is_given = !options.phase.empty() && options.phase != "auto";
   if (options.per_node > 0) balance.per_node = options.per_node;
+  balance.grow_to = options.grow_to;
   ReadTaskBytes(options.task_bytes, balance);
   return balance;
 }
@@ -199,6 +201,7 @@ void AddBalanceCommand(CommandLine& line) {
   command->add_option("--targets", options.targets, "Processors to predict balanced factors at (default: as the study)")
       ->delimiter(',')
       ->check(Positive());
+  AddGrowOption(command, options.grow_to);
   AddPageOptions(command, options.output, options.top, options.templates);
 }
 

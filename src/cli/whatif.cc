@@ -10,6 +10,7 @@
 #include "report/comparison.h"
 #include "pages/text_table.h"
 #include "report/report.h"
+#include "study/grown_study.h"
 #include "study/phase_structure.h"
 #include "study/resources.h"
 #include "study/run_study.h"
@@ -26,6 +27,7 @@ struct WhatIfOptions {
   std::string phase;
   std::string scaling;
   std::string output;
+  std::vector<std::int64_t> grow_to;
 };
 
 // "Omni-Path, latency ×4": the network where there are several, and what is varied.
@@ -78,29 +80,64 @@ Study StudyOf(const WhatIfOptions& options) {
   return study;
 }
 
-// Rank counts side by side, scenarios below each other: run time and parallel efficiency.
-void PrintComparison(const Results& results) {
+using TextRows = std::vector<std::vector<std::string>>;
+
+// Core counts of one machine below each other. `compared`: the same runs as measured, or as grown.
+void AddMachine(const std::string& name, const std::vector<FactorRow>& rows, const std::vector<FactorRow>& compared,
+                bool is_grown, TextRows& table) {
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const FactorRow& row = rows[i];
+    table.push_back({i == 0 ? name : "", FormatCores(static_cast<double>(row.cores)) + (is_grown ? ", grown" : ""),
+                     FormatSeconds(row.runtime.value_or(0)),
+                     fmt::format("{:.2f}×", compared[i].runtime.value_or(0) / row.runtime.value_or(1))});
+    for (const Factor factor :
+         {Factor::kParallelEfficiency, Factor::kLoadBalance, Factor::kSerialization, Factor::kTransfer}) {
+      table.back().push_back(row.values[factor] ? FormatFactor(*row.values[factor]) : "-");
+    }
+  }
+}
+
+// Run time and parallel efficiency of a phase, scenarios below each other.
+void AddMachines(const PhaseKey& key, const FactorTable& compared, const std::vector<Variant>& variants, bool is_grown,
+                 TextRows& table) {
+  const std::vector<FactorRow> rows = compared.Rows(key);
+  AddMachine(is_grown ? "as grown" : "as measured", rows, rows, is_grown, table);
+  for (const Variant& variant : variants) AddMachine(variant.name, variant.table.Rows(key), rows, is_grown, table);
+}
+
+// Measured runs, then those that nobody has made.
+void PrintComparison(const Results& results, const std::vector<MeasuredRuns>& grown) {
   for (const PhaseKey& key : results.table.Keys()) {
-    std::vector<std::vector<std::string>> table = {
-        {"machine", "cores", "run time", "speed", "parallel eff.", "load bal.", "serial.", "transfer"}};
-    const std::vector<FactorRow> measured = results.table.Rows(key);
-    const auto add = [&](const std::string& name, const std::vector<FactorRow>& rows) {
-      for (std::size_t i = 0; i < rows.size(); ++i) {
-        const FactorRow& row = rows[i];
-        table.push_back({i == 0 ? name : "", FormatCores(static_cast<double>(row.cores)),
-                         FormatSeconds(row.runtime.value_or(0)),
-                         fmt::format("{:.2f}×", measured[i].runtime.value_or(0) / row.runtime.value_or(1))});
-        for (const Factor factor :
-             {Factor::kParallelEfficiency, Factor::kLoadBalance, Factor::kSerialization, Factor::kTransfer}) {
-          table.back().push_back(row.values[factor] ? FormatFactor(*row.values[factor]) : "-");
-        }
-      }
-    };
-    add("as measured", measured);
-    for (const Variant& variant : results.variants) add(variant.name, variant.table.Rows(key));
+    TextRows table = {{"machine", "cores", "run time", "speed", "parallel eff.", "load bal.", "serial.", "transfer"}};
+    AddMachines(key, results.table, results.variants, false, table);
+    for (const MeasuredRuns& runs : grown) {
+      if (!runs.table.Rows(key).empty()) AddMachines(key, runs.table, runs.variants, true, table);
+    }
     fmt::print("Phase {}\n{}", key.phase.Text(), FormatTable(table));
   }
   for (const Variant& variant : results.variants) fmt::print("{}: {}\n", variant.name, variant.description);
+  if (!grown.empty()) {
+    fmt::print("Grown: nobody has made these runs; they follow rules learned from those on up to {} cores.\n",
+               FormatCores(static_cast<double>(*grown.front().runs.front().grown_from)));
+  }
+}
+
+// The grown runs on every machine, phase by phase. Where none is named, the network is that of the measured runs.
+std::vector<MeasuredRuns> MeasureGrown(const Study& study, const FactorTable& measured,
+                                       const std::vector<std::int64_t>& cores, std::vector<Scenario> scenarios,
+                                       const Messages& messages) {
+  const GrownStudies grown = GrowStudies(study, measured, cores, std::nullopt, messages.Progress());
+  messages.Findings("", grown.findings);
+  std::vector<MeasuredRuns> runs;
+  for (const Study& phase : grown.phases) {
+    for (Scenario& scenario : scenarios) {
+      if (!scenario.network) scenario.network = phase.runs.front().grown->network;
+    }
+    runs.push_back(MeasureRuns(phase, messages.Progress(), scenarios));
+    messages.Findings("", runs.back().table.findings);
+  }
+  if (runs.empty()) throw Error(ErrorKind::kNotEnoughData, "--grow-to", "none of the phases could be grown");
+  return runs;
 }
 
 int RunWhatIf(const WhatIfOptions& options, const Common& common) {
@@ -109,6 +146,10 @@ int RunWhatIf(const WhatIfOptions& options, const Common& common) {
   if (!options.region.empty() && options.speed == std::vector<double>{1}) {
     throw Error(ErrorKind::kUsage, "--region", "says where computation gets faster, but not by how much",
                 "add --computation");
+  }
+  if (!options.grow_to.empty() && !options.output.empty()) {
+    throw Error(ErrorKind::kUsage, "--grow-to", "is for the comparison on the terminal, and -o writes a report",
+                "leave out one of them; [growth] in a study takes grown runs into its report");
   }
   const std::vector<Scenario> scenarios = ScenariosOf(options);
   const ModelLibrary library = LoadModels(study.model_files);
@@ -123,7 +164,11 @@ int RunWhatIf(const WhatIfOptions& options, const Common& common) {
   if (!options.output.empty()) {
     PrintWritten(WriteReport(outcome.results, LoadTemplates(), options.output, study.formats), common);
   }
-  if (options.output.empty()) PrintComparison(outcome.results);
+  if (options.output.empty()) {
+    PrintComparison(outcome.results, options.grow_to.empty() ? std::vector<MeasuredRuns>()
+                                                             : MeasureGrown(study, outcome.results.table,
+                                                                            options.grow_to, scenarios, messages));
+  }
   return ReportFailures(outcome.results.runs, outcome.failure);
 }
 
@@ -153,6 +198,7 @@ void AddWhatIfCommand(CommandLine& line) {
   command->add_option("--phase", options.phase, "Region to analyse (default: the study's phases, or the whole run)");
   AddScalingOption(command, options.scaling,
                    "How the runs scale (default: as the study says, else by the growth of work)");
+  AddGrowOption(command, options.grow_to);
   command->add_option("-o,--output", options.output, "Folder for a full report with factors and projections");
 }
 

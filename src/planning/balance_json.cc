@@ -224,7 +224,8 @@ Fields<BalanceRun> FieldsOf<BalanceRun>() {
               Field("nodes", &T::nodes),
               Field("ranksPerNode", &T::ranks_per_node),
               Field("iterations", &T::iterations),
-              Field("measured", &T::measured, "Seconds of the phase in the trace").AtLeast(0),
+              Field("measured", &T::measured, "Seconds of the phase in the trace, or in the replay of the grown run")
+                  .AtLeast(0),
               Field("replayed", &T::replayed, "Seconds replayed with one task per processor").AtLeast(0),
               Field("loadBalance", &T::load_balance),
               Field("taskBytes", &T::task_bytes, "Mean state of a task").AtLeast(0),
@@ -234,6 +235,9 @@ Fields<BalanceRun> FieldsOf<BalanceRun>() {
                   .When([](const T& run) { return run.heaviest_task > 0; }),
               Field("loadChange", &T::load_change,
                     "Share by which the computation of a task changes from one iteration to the next, on average"),
+              Field("grownFrom", &T::grown_from,
+                    "Where nobody has made the run: cores of the largest run that it is grown from. Absent: measured")
+                  .AtLeast(1),
           }};
 }
 

@@ -164,6 +164,7 @@ std::unique_ptr<BalanceRunData> LoadBalanceRun(const Study& study, const RunSpec
   run->sweep.per_node = input.per_node.value_or(LargestNode(run->nodes));
   FindTaskBytes(input, *run);
   Describe(measured, run->trace, input, *run);
+  if (spec.grown != nullptr) run->record.grown_from = spec.grown->from;
   return run;
 }
 

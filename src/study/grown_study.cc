@@ -19,8 +19,8 @@ RunSpec RunOf(const GrowthRow& row, std::shared_ptr<const GrowthModel> model, co
                           FormatCount(static_cast<std::uint64_t>(row.ranks)), row.grid.Text(),
                           FormatCount(static_cast<std::uint64_t>(*row.learned_up_to)));
   run.threads = threads;
-  run.grown = std::make_shared<const GrownSource>(
-      GrownSource{std::move(model), row.grid, network, study.factors.rules, seed, *row.learned_up_to * threads});
+  run.grown = std::make_shared<const GrownSource>(GrownSource{std::move(model), row.grid, network, study.factors.rules,
+                                                              seed, threads, *row.learned_up_to * threads});
   return run;
 }
 
@@ -67,6 +67,7 @@ GrownStudies StudiesOf(const Study& study, const FactorTable& table, GrowthResul
     of_phase.runs.clear();
     of_phase.phases = {SpecInGrown(study.phases[i], model->region)};
     of_phase.growth.reset();
+    of_phase.scaling = table.scaling;
     std::ranges::sort(growth.grown, {}, &GrowthRow::ranks);
     for (const GrowthRow& row : growth.grown) {
       of_phase.runs.push_back(RunOf(row, model, results.network, study, seed, threads));

@@ -25,7 +25,8 @@ struct GrownSource {
   Network network;
   ReplayRules rules;
   std::uint64_t seed = 1;
-  std::int64_t from = 0;  // cores of the largest run that it is learned from
+  std::int64_t threads = 1;  // of a process
+  std::int64_t from = 0;     // cores of the largest run that it is learned from
 };
 
 // A run of a study, read from its trace or grown. Throws what reading or growing does.

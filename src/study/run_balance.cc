@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <iterator>
 #include <set>
 
 #include "base/error.h"
@@ -133,6 +134,24 @@ std::optional<Network> NetworkOf(const Study& study, const BalanceStudy& balance
                fmt::format("{}: {}", where, DescribeUnknown(*network.*link)));
   }
   return network;
+}
+
+// Runs that nobody has made, behind those that were measured.
+std::vector<RunSpec> GrownRuns(const Study& study, const BalanceStudy& balance, const Measured& measured,
+                               const ProgressSink& progress, PhaseSpec& phase, WhatIf& what_if) {
+  if (balance.grow_to.empty()) return {};
+  Study of_phase = study;
+  of_phase.phases = {measured.phase};
+  std::optional<std::string> network = balance.network;
+  if (network == "calibrated") network.reset();
+  GrownStudies grown = GrowStudies(of_phase, measured.runs.table, balance.grow_to, network, progress);
+  std::ranges::move(grown.findings, std::back_inserter(what_if.findings));
+  if (grown.phases.empty()) return {};
+  Study& runs = grown.phases.front();
+  phase = runs.phases.front();
+  const std::int64_t largest = measured.runs.table.rows.back().cores;
+  std::erase_if(runs.runs, [&](const RunSpec& run) { return run.grown->grid.size() * run.grown->threads <= largest; });
+  return runs.runs;
 }
 
 std::vector<std::unique_ptr<BalanceRunData>> LoadRuns(const Study& study, const std::vector<RunSpec>& specs,
@@ -300,7 +319,10 @@ BalanceResults RunBalance(const Study& study, const BalanceStudy& balance, const
   const BalanceInput input = {
       measured.phase,     network ? &*network : nullptr, balance.clean_computation, balance.source,
       balance.task_bytes, balance.task_bytes_file,       balance.per_node};
-  const auto runs = LoadRuns(study, specs, input, what_if);
+  auto runs = LoadRuns(study, specs, input, what_if);
+  BalanceInput of_grown = input;
+  const std::vector<RunSpec> grown = GrownRuns(study, balance, measured, progress, of_grown.phase, what_if);
+  if (!grown.empty()) std::ranges::move(LoadRuns(study, grown, of_grown, what_if), std::back_inserter(runs));
   AddFindingsOf(measured.runs.table, what_if);
   AddFindingsOf(runs, what_if);
   what_if.title = study.title.empty() ? NameOfProgram(measured.runs) : study.title;

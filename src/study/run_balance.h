@@ -23,6 +23,7 @@ struct BalanceStudy {
   std::optional<double> task_bytes;
   std::string task_bytes_file;
   std::optional<std::size_t> per_node;
+  std::vector<std::int64_t> grow_to;  // cores of runs that nobody has made, to be simulated besides the study's
 };
 
 // Factors of all runs under one way of balancing, at one level; completed.

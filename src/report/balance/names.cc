@@ -57,9 +57,12 @@ std::string ShortName(const BalanceConfiguration& configuration) {
 std::string NameOfCase(const WhatIf& what_if, const BalanceCase& one) {
   std::string name = CountOf(one.processors, "processor");
   if (one.run && what_if.runs.size() > 1)
-    name += fmt::format(" (run on {})", CountOf(what_if.runs[*one.run].ranks, "rank"));
+    name += fmt::format(" ({} on {})", what_if.runs[*one.run].grown_from ? "grown run" : "run",
+                        CountOf(what_if.runs[*one.run].ranks, "rank"));
   return name;
 }
+
+std::string RanksOf(const BalanceRun& run) { return FormatCount(run.ranks) + (run.grown_from ? ", grown" : ""); }
 
 std::string SayGain(double gain) {
   if (std::fabs(gain) < kShown) return "no change";

@@ -22,6 +22,8 @@ std::string TasksOn(const BalanceConfiguration& configuration);
 std::string NameInCase(const WhatIf& what_if, const BalanceCase& one, const BalanceConfiguration& configuration);
 // "RefineLB every 20 iterations with 64 tasks", or "... with 64 tasks placed in blocks".
 std::string NameWithTasks(const WhatIf& what_if, const BalanceCase& one, const BalanceConfiguration& configuration);
+// "64", or "64, grown" of a run that nobody has made.
+std::string RanksOf(const BalanceRun& run);
 // "64 tasks".
 std::string CountOf(std::size_t count, const std::string& one);
 // "RefineLB every 20 iterations, 4 a processor": in legends, among others on as many processors.

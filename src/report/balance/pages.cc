@@ -122,10 +122,9 @@ struct MappingRow {
 std::vector<MappingRow> MappingsOf(const WhatIf& what_if) {
   std::vector<MappingRow> rows;
   for (const NodeMapping& mapping : what_if.mappings) {
-    rows.push_back({NameOfPlacement(mapping.placement), FormatCount(what_if.runs[mapping.run].ranks),
-                    FormatCount(mapping.nodes), FormatFactor(mapping.load_balance_in),
-                    FormatFactor(mapping.load_balance_out), FormatPercent(mapping.remote_share),
-                    FormatSeconds(mapping.makespan)});
+    rows.push_back({NameOfPlacement(mapping.placement), RanksOf(what_if.runs[mapping.run]), FormatCount(mapping.nodes),
+                    FormatFactor(mapping.load_balance_in), FormatFactor(mapping.load_balance_out),
+                    FormatPercent(mapping.remote_share), FormatSeconds(mapping.makespan)});
     if (mapping.placement == Placement::kAsMeasured) continue;
     rows.back().gain = FormatPercent(mapping.gain.value);
     rows.back().interval = GainInterval(mapping.gain);
@@ -140,10 +139,9 @@ struct RunRow {
 std::vector<RunRow> RunsOf(const WhatIf& what_if) {
   std::vector<RunRow> rows;
   for (const BalanceRun& run : what_if.runs) {
-    rows.push_back({run.path, FormatCount(run.ranks), run.nodes > 0 ? FormatCount(run.nodes) : kNone,
-                    FormatCount(run.iterations), FormatSeconds(run.measured), FormatSeconds(run.replayed),
-                    FormatFactor(run.load_balance), run.heaviest_task > 0 ? FormatPercent(run.heaviest_task) : kNone,
-                    SayBytes(run.task_bytes)});
+    rows.push_back({run.path, RanksOf(run), run.nodes > 0 ? FormatCount(run.nodes) : kNone, FormatCount(run.iterations),
+                    FormatSeconds(run.measured), FormatSeconds(run.replayed), FormatFactor(run.load_balance),
+                    run.heaviest_task > 0 ? FormatPercent(run.heaviest_task) : kNone, SayBytes(run.task_bytes)});
   }
   return rows;
 }
@@ -225,7 +223,8 @@ Data ProjectionsOf(const std::vector<BalancedProjection>& list) {
 
 std::string RanksOf(const WhatIf& what_if) {
   std::vector<std::string> ranks;
-  for (const BalanceRun& run : what_if.runs) ranks.push_back(FormatCount(run.ranks));
+  for (const BalanceRun& run : what_if.runs)
+    ranks.push_back(FormatCount(run.ranks) + (run.grown_from ? " (grown)" : ""));
   if (ranks.size() < 2) return Join(ranks, "");
   const std::string last = ranks.back();
   ranks.pop_back();

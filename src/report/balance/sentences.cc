@@ -194,8 +194,9 @@ struct ProjectedWay {
 
 struct Method {
   std::string network, computation, state, predictor, costs, replicas;
+  std::string grown_from;  // cores of the largest run that others are grown from; empty: all are measured
   bool has_several_runs = false, is_same_problem = false;
-  FARSCALE_TAGS(network, computation, state, predictor, costs, replicas, has_several_runs, is_same_problem)
+  FARSCALE_TAGS(network, computation, state, predictor, costs, replicas, grown_from, has_several_runs, is_same_problem)
 };
 
 IntervalBounds BoundsOf(const BalancedValue& value) {
@@ -319,7 +320,8 @@ Sentences DescribeMappings(const WhatIf& what_if, const Partials& templates) {
     if (measured == what_if.mappings.end() || mapping.placement == Placement::kAsMeasured) continue;
     const bool gains = mapping.gain.value >= kHardlyAGain && mapping.gain.low > 0;
     const bool is_inside = !gains && mapping.load_balance_out - measured->load_balance_out > kMoreBalanced;
-    texts.push_back({FormatCount(what_if.runs[mapping.run].ranks), NameOfPlacement(mapping.placement),
+    const BalanceRun& run = what_if.runs[mapping.run];
+    texts.push_back({FormatCount(run.ranks) + (run.grown_from ? " grown" : ""), NameOfPlacement(mapping.placement),
                      CountOf(mapping.nodes, "node"), FormatFactor(mapping.load_balance_out),
                      FormatFactor(measured->load_balance_out), FormatSeconds(mapping.makespan),
                      FormatSeconds(measured->makespan), SayGain(mapping.gain), gains, is_inside, !gains && !is_inside});
@@ -330,6 +332,7 @@ Sentences DescribeMappings(const WhatIf& what_if, const Partials& templates) {
 Sentences DescribeFidelity(const WhatIf& what_if, const Partials& templates) {
   std::vector<ReplayedRun> runs;
   for (const BalanceRun& run : what_if.runs) {
+    if (run.grown_from) continue;  // nothing is measured of it
     if (!(run.measured > 0) || std::fabs(run.replayed / run.measured - 1) < kFarOff) continue;
     runs.push_back({CountOf(run.ranks, "rank"), FormatSeconds(run.replayed), FormatSeconds(run.measured)});
   }
@@ -345,12 +348,21 @@ Sentences DescribeProjections(const std::vector<BalancedProjection>& list, const
   return RenderSentences(templates, "balance_projections.txt", {{"ways", ToData(ways)}});
 }
 
+// "16 cores": the largest run that others are grown from; empty where all are measured.
+std::string GrownFrom(const WhatIf& what_if) {
+  for (const BalanceRun& run : what_if.runs) {
+    if (run.grown_from) return FormatCoreCount(static_cast<double>(*run.grown_from));
+  }
+  return "";
+}
+
 LabelledTexts DescribeMethod(const WhatIf& what_if, const Partials& templates) {
   const Method method{
       what_if.network,           what_if.computation,
       what_if.task_bytes_source, what_if.predictor,
       what_if.cost_model,        what_if.noise_replicas == 0 ? "" : CountOf(what_if.noise_replicas, "replica"),
-      what_if.runs.size() > 1,   what_if.same_problem};
+      GrownFrom(what_if),        what_if.runs.size() > 1,
+      what_if.same_problem};
   return RenderLabelledTexts(templates, "balance_method.txt", ToData(method));
 }
 
