@@ -25,6 +25,7 @@ struct BalanceConfiguration {
   std::string strategy = {};  // id
   std::size_t interval = 0;   // iterations between balancing points; 0: there are none
   Placement placement = Placement::kBlock;
+  bool is_grown = false;  // nobody has made the run
 
   double level() const { return static_cast<double>(tasks) / static_cast<double>(processors); }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 
 #include "base/format.h"
 #include "base/text.h"
@@ -45,6 +46,13 @@ struct ShapeRow {
   FARSCALE_TEXTS(name, imbalance, in_iteration, shape, remedy)
 };
 
+// The phase in a run that nobody has made.
+struct GrownLosses {
+  std::string title;
+  std::vector<std::string> sentences;
+  FARSCALE_TAGS(title, sentences)
+};
+
 struct LossesSection {
   std::string run, trace, length, count;
   std::vector<std::string> sentences;
@@ -59,8 +67,9 @@ struct LossesSection {
   std::vector<CriticalRow> critical;
   std::vector<ByFactorRow> by_factor;
   std::vector<LossGrowth> growth;
+  std::optional<GrownLosses> grown;
   FARSCALE_TAGS(run, trace, length, count, sentences, is_one_of_many, is_full, groups, parentheses, more_causes, causes,
-                maps, shapes, kinds, waiters, wrong_order, critical, by_factor, growth)
+                maps, shapes, kinds, waiters, wrong_order, critical, by_factor, growth, grown)
 };
 
 // Which names in parentheses occur: the tags of loss_parentheses.txt.mustache.
@@ -223,7 +232,7 @@ std::vector<LossGrowth> Shortened(std::vector<LossGrowth> growth, std::size_t mo
 }  // namespace
 
 ReportData LossesOfPhase(const LossRecord& losses, const std::vector<LossGrowth>& growth, const std::string& heading,
-                         const Partials& texts, const LossDetail& detail) {
+                         const Partials& texts, const LossDetail& detail, const LossRecord* grown) {
   const LossRanks ranks(losses);
   LossesSection section{.run = CoresOf(losses),
                         .trace = losses.trace,
@@ -236,6 +245,7 @@ ReportData LossesOfPhase(const LossRecord& losses, const std::vector<LossGrowth>
                         .parentheses = ExplainParentheses(losses, texts),
                         .maps = MapsOfLosses(losses, detail.maps, heading, texts)};
   AddCauses(losses, detail.rows, section);
+  if (grown != nullptr) section.grown = GrownLosses{CoresOf(*grown), SummarizeLosses(*grown, texts)};
   if (detail.is_brief) {
     section.growth = Shortened({growth.begin(), growth.begin() + (growth.empty() ? 0 : 1)}, 0);
   } else {
@@ -271,8 +281,10 @@ std::optional<ReportData> LossesInReport(const Results& results, const std::stri
   for (const PhaseProjection& projection : results.projections) {
     if (projection.phase == phase && projection.series == series) factors.push_back(projection);
   }
+  const auto grown =
+      std::ranges::find_if(results.grown_losses, [&](const LossRecord& losses) { return losses.phase == phase; });
   return LossesOfPhase(*found, DescribeGrowth(projections, factors, texts, 2), heading, texts,
-                       DetailFor(results.losses.size()));
+                       DetailFor(results.losses.size()), grown == results.grown_losses.end() ? nullptr : &*grown);
 }
 
 }  // namespace farscale

@@ -13,9 +13,10 @@
 
 namespace farscale {
 
-// `heading`: of the phase, for names of figures. `growth`: of this phase; nothing where there is one run.
+// `heading`: of the phase, for names of figures. `growth`: of this phase; nothing where there is one run. `grown`: of
+// the phase in a run that nobody has made, of which the sentences are shown; null: none.
 ReportData LossesOfPhase(const LossRecord& losses, const std::vector<LossGrowth>& growth, const std::string& heading,
-                         const Partials& texts, const LossDetail& detail = {});
+                         const Partials& texts, const LossDetail& detail = {}, const LossRecord* grown = nullptr);
 
 // For a terminal, with `top` rows of a table at most.
 std::string FormatLosses(const LossRecord& losses, std::size_t top, const Partials& texts);

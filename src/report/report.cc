@@ -192,10 +192,10 @@ ReportModel BuildReportModel(const Results& results, const Partials& texts) {
       text.phases.push_back(SectionOfPhase(results, ProjectionOf(results, series, phase), series, phase, parts));
     }
   }
-  std::size_t timelines = 0;
-  text.timelines = TimelinesOf(results, model, timelines);
-  if (text.timelines.size() < timelines) {
-    text.shown_timelines = std::to_string(text.timelines.size());
+  std::size_t timelines = 0, shown = 0;
+  text.timelines = TimelinesOf(results, model, timelines, shown);
+  if (shown < timelines) {
+    text.shown_timelines = std::to_string(shown);
     text.all_timelines = std::to_string(timelines);
   }
   text.diagnostics = DiagnosticsOf(results);

@@ -80,6 +80,7 @@ std::string Title(const RunRecord& run) {
   if (run.threads > 1) title += fmt::format(" of {} threads", run.threads);
   if (run.nodes > 1) title += fmt::format(" on {} nodes", FormatCores(static_cast<double>(run.nodes)));
   if (run.repeat > 0) title += fmt::format(", repeat {}", run.repeat);
+  if (run.grown_from) title += ", grown, not measured";
   return title + ", " + FormatSeconds(run.seconds);
 }
 

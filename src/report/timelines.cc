@@ -30,6 +30,7 @@ constexpr Factor kChangedFactors[] = {Factor::kParallelEfficiency, Factor::kLoad
 std::string HeadingOf(const RunRecord& run) {
   std::string heading = FormatCoreCount(static_cast<double>(run.cores));
   if (run.repeat > 0) heading += fmt::format(", repeat {}", run.repeat);
+  if (run.grown_from) heading += ", grown";
   return heading;
 }
 
@@ -67,6 +68,11 @@ std::vector<StateText> StatesOf(const RunPicture& picture) {
 std::string CaptionOf(const RunRecord& run) {
   const RunPicture& picture = *run.picture;
   std::vector<std::string> sentences;
+  if (run.grown_from) {
+    sentences.push_back(fmt::format("Grown, not measured: phase {} alone, by rules learned from runs on up to {}.",
+                                    run.phases.empty() ? "" : run.phases.front().phase,
+                                    FormatCoreCount(static_cast<double>(*run.grown_from))));
+  }
   if (picture.ranks_per_row > 1) sentences.push_back(fmt::format("A row is {} ranks.", picture.ranks_per_row));
   if (!picture.problem.empty()) {
     sentences.push_back("The run cannot be replayed, so waiting and transfer are not told apart: " + picture.problem +
@@ -172,7 +178,8 @@ void AddIterationRows(const std::string& heading, std::vector<IterationRecord> i
 
 }  // namespace
 
-std::vector<TimelineText> TimelinesOf(const Results& results, ReportModel& model, std::size_t& all) {
+std::vector<TimelineText> TimelinesOf(const Results& results, ReportModel& model, std::size_t& all,
+                                      std::size_t& shown) {
   RunList runs;
   for (const RunRecord& run : results.runs) {
     if (HasTimeline(run)) runs.push_back(&run);
@@ -180,17 +187,24 @@ std::vector<TimelineText> TimelinesOf(const Results& results, ReportModel& model
   all = runs.size();
   if (runs.size() > kMostTimelines) runs = WithoutRepeats(runs);
   runs = Spread(runs, kMostTimelines);
+  shown = runs.size();
   std::vector<TimelineText> timelines;
   if (runs.empty()) return timelines;
+  const std::size_t most = std::min(kMostPictureBytes, kMostTimelineBytes / (runs.size() + results.grown_runs.size()));
+  const auto add = [&](const RunRecord& run, const std::string& name, bool is_folded) {
+    timelines.push_back({AddFigure(model, name, RenderTimeline(run, false, most), RenderTimeline(run, true, most),
+                                   DescribeTimeline(run)),
+                         HeadingOf(run), CaptionOf(run), is_folded, StatesOf(*run.picture)});
+  };
   const RunRecord* largest = *std::ranges::max_element(runs, {}, &RunRecord::cores);
-  const std::size_t most = std::min(kMostPictureBytes, kMostTimelineBytes / runs.size());
   for (const RunRecord* run : runs) {
     const std::string name =
         fmt::format("timeline-{}{}.svg", run->cores, run->repeat > 0 ? fmt::format("-{}", run->repeat) : "");
-    timelines.push_back({AddFigure(model, name, RenderTimeline(*run, false, most), RenderTimeline(*run, true, most),
-                                   DescribeTimeline(*run)),
-                         HeadingOf(*run), CaptionOf(*run), run != runs.front() && run != largest,
-                         StatesOf(*run->picture)});
+    add(*run, name, run != runs.front() && run != largest);
+  }
+  std::size_t number = 0;
+  for (const RunRecord& run : results.grown_runs) {
+    if (HasTimeline(run)) add(run, fmt::format("timeline-{}-grown-{}.svg", run.cores, ++number), false);
   }
   return timelines;
 }

@@ -29,9 +29,9 @@ struct TimelineText {
   FARSCALE_TAGS(figure, heading, caption, is_folded, states)
 };
 
-// The pictures of the runs; `all`: how many runs could be shown. Of more than are, repeats are left out first, then
-// core counts between the others.
-std::vector<TimelineText> TimelinesOf(const Results& results, ReportModel& model, std::size_t& all);
+// The pictures of the runs, then those of grown ones; `all`: how many measured runs could be shown. Of more than are,
+// repeats are left out first, then core counts between the others. `shown`: how many of them are.
+std::vector<TimelineText> TimelinesOf(const Results& results, ReportModel& model, std::size_t& all, std::size_t& shown);
 
 // The iterations of a run, the rows behind their figure, and what leaving out some of them changes.
 struct IterationRun {

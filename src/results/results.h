@@ -123,6 +123,9 @@ struct Results {
   std::vector<BacktestRow> backtest;
   std::vector<LossRecord> losses;                // of the largest run of every phase [reported_losses.h]
   std::vector<LossProjection> loss_projections;  // of all runs
+  // Of runs that nobody has made, the largest of every phase that was grown: each holds that phase alone.
+  std::vector<RunRecord> grown_runs;
+  std::vector<LossRecord> grown_losses;
   Comparison comparison = Comparison::kNoise;
   std::vector<Variant> variants;
 };

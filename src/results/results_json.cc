@@ -103,7 +103,8 @@ Form<RunRecord> FormOf<RunRecord>() {
           Field("format", &T::format),
           Field("creator", &T::creator, "Tool that wrote the trace"),
           Field("sha256", &T::fingerprint, "Over the SHA-256 of every file of the trace")
-              .Schema(R"({"pattern": "^[0-9a-f]{64}$"})"),
+              .Schema(R"({"pattern": "^[0-9a-f]{64}$"})")
+              .RequiredWhen([](const T& record) { return !record.grown_from; }),
           Field("bytes", &T::bytes),
           Field("events", &T::events),
           Field("seconds", &T::seconds, "From the first to the last event").AtLeast(0),
@@ -115,6 +116,9 @@ Form<RunRecord> FormOf<RunRecord>() {
           Field("coverage", &T::coverage, "Share of the run's time that lies in a phase").AtLeast(0),
           Field("diagnostics", &T::findings),
           Field("size", &T::size, "Of the problem of this run in total, where the study says so of the run").Above(0),
+          Field("grownFrom", &T::grown_from,
+                "Where nobody has made the run: cores of the largest run that it is grown from. Absent: measured")
+              .AtLeast(1),
           Field("phases", &T::phases, "Where the phases lie in the run").UnlessDefault(),
           Field("picture", &T::picture),
       }};
@@ -174,6 +178,13 @@ Fields<Results> FieldsOf<Results>() {
           Field("losses", &T::losses, "Where time is lost in the largest run of every phase, as much as a report shows")
               .When(has_losses),
           Field("lossProjections", &T::loss_projections).When(has_losses),
+          Field("grownRuns", &T::grown_runs,
+                "Runs that nobody has made, grown from those of the study: of every phase that was grown the largest, "
+                "which holds that phase alone")
+              .UnlessDefault(),
+          Field("grownLosses", &T::grown_losses, "Where time is lost in the grown runs").When([](const T& results) {
+            return !results.grown_losses.empty();
+          }),
           Field("comparison", &T::comparison, "What the variants are for").When(has_variants),
           Field("variants", &T::variants).When(has_variants),
       }}

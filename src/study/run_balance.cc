@@ -238,6 +238,12 @@ void DescribeCosts(const BalanceStudy& balance, WhatIf& what_if) {
       balance.sweep.costs.record_bytes, balance.sweep.costs.step_seconds * 1e9);
 }
 
+void MarkGrown(WhatIf& what_if) {
+  const auto mark = [&](BalanceConfiguration& one) { one.is_grown = what_if.runs[one.run].grown_from.has_value(); };
+  for (BalanceOutcome& outcome : what_if.outcomes) mark(outcome.configuration);
+  for (LeftOut& left_out : what_if.left_out) mark(left_out.configuration);
+}
+
 void AddMappings(const std::vector<std::unique_ptr<BalanceRunData>>& runs, const Network* network, WhatIf& what_if) {
   std::vector<std::vector<NodeMapping>> mappings(runs.size());
   ParallelFor(runs.size(),
@@ -350,6 +356,7 @@ BalanceResults RunBalance(const Study& study, const BalanceStudy& balance, const
         if (progress) progress(done, total, "configurations");
       },
       what_if);
+  MarkGrown(what_if);
   AddMappings(runs, input.network, what_if);
   results.tables = TablesOf(runs, study, options, measured, what_if);
   return results;

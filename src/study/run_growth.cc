@@ -403,14 +403,14 @@ std::string WhyNotGrown(const PhaseGrowth& growth, const FactorTable& table, std
 
 namespace {
 
-std::vector<GrownPhase> Grow(const Study& study, const ProgressSink& progress, const FactorTable& table,
-                             std::vector<std::string>& obstacles) {
+GrowthOfStudy Grow(const Study& study, const ProgressSink& progress, const FactorTable& table,
+                   std::vector<std::string>& obstacles) {
   const std::optional<std::int64_t> threads = ThreadsOf(table);
   if (!threads) throw Error(ErrorKind::kNotEnoughData, "", "runs differ in the threads of their processes");
   GrowthOptions options{
       RanksToGrow(table, study.projection, *threads), {}, study.projection.seed, kMostBytesOfProjections};
   if (study.growth->network != "calibrated") options.network = study.growth->network;
-  const GrowthResults results = RunGrowth(study, options, progress);
+  GrowthResults results = RunGrowth(study, options, progress);
   if (!results.unknown_network.empty()) obstacles.push_back("transfer: " + results.unknown_network);
   std::vector<GrownPhase> phases;
   for (const PhaseGrowth& growth : results.phases) {
@@ -427,17 +427,17 @@ std::vector<GrownPhase> Grow(const Study& study, const ProgressSink& progress, c
       }
     }
   }
-  return phases;
+  return {std::move(phases), std::move(results)};
 }
 
 }  // namespace
 
-std::vector<GrownPhase> GrowForProjection(const Study& study, const std::vector<RunRecord>& records,
-                                          const ProgressSink& progress, FactorTable& table) {
+GrowthOfStudy GrowForProjection(const Study& study, const std::vector<RunRecord>& records, const ProgressSink& progress,
+                                FactorTable& table) {
   std::vector<std::string> obstacles;
-  std::vector<GrownPhase> phases;
+  GrowthOfStudy grown;
   try {
-    phases = Grow(WithUsedRuns(study, records), progress, table, obstacles);
+    grown = Grow(WithUsedRuns(study, records), progress, table, obstacles);
   } catch (const Error& error) {  // curves stand without
     if (error.kind() == ErrorKind::kUsage) throw;
     obstacles.push_back(error.what());
@@ -447,7 +447,7 @@ std::vector<GrownPhase> GrowForProjection(const Study& study, const std::vector<
   Diagnostics diagnostics;
   if (!obstacles.empty()) diagnostics.Add(anomaly::kNotGrown, obstacles.size(), Join(obstacles, "; "));
   for (const Finding& finding : diagnostics.findings()) table.findings.push_back(finding);
-  return phases;
+  return grown;
 }
 
 }  // namespace farscale

@@ -62,11 +62,16 @@ inline constexpr double kLeastExplained = 0.95;
 // Throws what reading the runs throws.
 GrowthResults RunGrowth(const Study& study, const GrowthOptions& options, const ProgressSink& progress);
 
+struct GrowthOfStudy {
+  std::vector<GrownPhase> phases;        // for the projection
+  std::optional<GrowthResults> results;  // nothing where nothing could be grown
+};
+
 // Grows the runs of a study for its projection: those that `records` say could be used and that are fitted, to its
 // targets and to the numbers of ranks between, as far as these are replayed in seconds. `table`: what was measured; it
 // gets a finding of what could not be grown. Throws a usage error for a network that there is not.
-std::vector<GrownPhase> GrowForProjection(const Study& study, const std::vector<RunRecord>& records,
-                                          const ProgressSink& progress, FactorTable& table);
+GrowthOfStudy GrowForProjection(const Study& study, const std::vector<RunRecord>& records, const ProgressSink& progress,
+                                FactorTable& table);
 
 // The phase as it is in a grown trace, which holds nothing else: by the region of its iterations.
 PhaseSpec SpecInGrown(const PhaseSpec& phase, const std::string& region);

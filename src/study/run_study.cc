@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -18,6 +19,7 @@
 #include "results/reported_losses.h"
 #include "stats/sample_quantiles.h"
 #include "study/anomalies.h"
+#include "study/grown_study.h"
 #include "study/measure_run.h"
 #include "study/resources.h"
 #include "study/run_growth.h"
@@ -296,6 +298,17 @@ void FailWhenNothingIsLeft(const std::vector<AnalysedRun>& runs) {
               fmt::format("none of the {} runs could be used; the first: {}", runs.size(), first.what()));
 }
 
+// The largest grown run of every phase, as reports show it.
+void AddGrownRuns(const Study& study, GrowthResults growth, const ProgressSink& progress, Results& results) {
+  GrownStudies grown = StudiesOf(study, results.table, std::move(growth), study.projection.seed);
+  for (Study& phase : grown.phases) {
+    phase.runs.erase(phase.runs.begin(), phase.runs.end() - 1);
+    MeasuredRuns runs = MeasureRuns(phase, progress, {}, Detail::kReport);
+    std::ranges::move(runs.runs, std::back_inserter(results.grown_runs));
+    std::ranges::move(LossesForReport(runs.losses), std::back_inserter(results.grown_losses));
+  }
+}
+
 }  // namespace
 
 MeasuredRuns MeasureRuns(const Study& study, const ProgressSink& progress, const std::vector<Scenario>& scenarios,
@@ -380,7 +393,11 @@ StudyOutcome RunStudy(const Study& study, const ModelLibrary& library, const Pro
   results.table = std::move(measured.table);
   results.phases = std::move(measured.phases);
   ProjectionOptions options = study.projection;
-  if (study.growth) options.grown = GrowForProjection(study, results.runs, progress, results.table);
+  if (study.growth) {
+    GrowthOfStudy growth = GrowForProjection(study, results.runs, progress, results.table);
+    options.grown = std::move(growth.phases);
+    if (growth.results) AddGrownRuns(study, *std::move(growth.results), progress, results);
+  }
   results.projections = Project(results.table, library, options);
   results.backtest = BacktestForReport(results.table, library, options);
   results.losses = LossesForReport(measured.losses);

@@ -129,7 +129,7 @@ std::optional<AxisAdvice> AdviceOn(const WhatIf& what_if, const BalanceCase& one
 }
 
 std::string WithTasks(const BalanceConfiguration& configuration) {
-  return fmt::format("{} with {}", NameOfBalancing(configuration), CountOf(configuration.tasks, "task"));
+  return fmt::format("{} with {}", NameOfBalancing(configuration), CountOfTasks(configuration));
 }
 
 std::optional<OtherStrategy> OtherStrategyThan(const WhatIf& what_if, const BalanceCase& one) {

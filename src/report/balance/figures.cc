@@ -142,7 +142,7 @@ AxisNames NamesOf(BalanceAxis axis) {
 
 // What is held fixed around the best outcome while the axis varies.
 std::string HeldBy(const BalanceConfiguration& best, BalanceAxis axis) {
-  const std::string tasks = CountOf(best.tasks, "task"), processors = CountOf(best.processors, "processor");
+  const std::string tasks = CountOfTasks(best), processors = CountOf(best.processors, "processor");
   const std::string every = fmt::format("balanced every {}", CountOf(best.interval, "iteration"));
   switch (axis) {
     case BalanceAxis::kInterval: return fmt::format("{} on {}", tasks, processors);

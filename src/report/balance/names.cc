@@ -32,7 +32,7 @@ std::string CountOf(std::size_t count, const std::string& one) {
 }
 
 std::string TasksOn(const BalanceConfiguration& configuration) {
-  return fmt::format("{} on {}", CountOf(configuration.tasks, "task"), CountOf(configuration.processors, "processor"));
+  return fmt::format("{} on {}", CountOfTasks(configuration), CountOf(configuration.processors, "processor"));
 }
 
 std::string NameInCase(const WhatIf& what_if, const BalanceCase& one, const BalanceConfiguration& configuration) {
@@ -41,8 +41,7 @@ std::string NameInCase(const WhatIf& what_if, const BalanceCase& one, const Bala
 }
 
 std::string NameWithTasks(const WhatIf& what_if, const BalanceCase& one, const BalanceConfiguration& configuration) {
-  const std::string name =
-      fmt::format("{} with {}", NameOfBalancing(configuration), CountOf(configuration.tasks, "task"));
+  const std::string name = fmt::format("{} with {}", NameOfBalancing(configuration), CountOfTasks(configuration));
   return HasSeveralPlacements(what_if, one) ? name + " placed " + NameOfPlacement(configuration.placement) : name;
 }
 
@@ -60,6 +59,10 @@ std::string NameOfCase(const WhatIf& what_if, const BalanceCase& one) {
     name += fmt::format(" ({} on {})", what_if.runs[*one.run].grown_from ? "grown run" : "run",
                         CountOf(what_if.runs[*one.run].ranks, "rank"));
   return name;
+}
+
+std::string CountOfTasks(const BalanceConfiguration& configuration) {
+  return CountOf(configuration.tasks, "task") + (configuration.is_grown ? " (grown)" : "");
 }
 
 std::string RanksOf(const BalanceRun& run) { return FormatCount(run.ranks) + (run.grown_from ? ", grown" : ""); }

@@ -24,6 +24,8 @@ std::string NameInCase(const WhatIf& what_if, const BalanceCase& one, const Bala
 std::string NameWithTasks(const WhatIf& what_if, const BalanceCase& one, const BalanceConfiguration& configuration);
 // "64", or "64, grown" of a run that nobody has made.
 std::string RanksOf(const BalanceRun& run);
+// "64 tasks", or "64 tasks (grown)" of a run that nobody has made.
+std::string CountOfTasks(const BalanceConfiguration& configuration);
 // "64 tasks".
 std::string CountOf(std::size_t count, const std::string& one);
 // "RefineLB every 20 iterations, 4 a processor": in legends, among others on as many processors.

@@ -35,7 +35,7 @@ CaseLine LineOf(const WhatIf& what_if, const BalanceCase& one) {
   const BalanceOutcome& best = what_if.outcomes[*one.lead];
   const Gain gain = GainThatCounts(what_if, one, best);
   line.best = NameInCase(what_if, one, best.configuration);
-  line.tasks = FormatCount(best.configuration.tasks);
+  line.tasks = FormatCount(best.configuration.tasks) + (best.configuration.is_grown ? ", grown" : "");
   line.iteration = FormatSeconds(LongRunIterationOf(what_if, best));
   line.instead = FormatSeconds(LongRunIterationOf(what_if, what_if.outcomes[ReferenceOf(what_if, one, best)]));
   line.gain = FormatPercent(gain.value);
@@ -60,7 +60,7 @@ ConfigurationRow RowOf(const WhatIf& what_if, const BalanceOutcome& outcome, boo
   const BalanceConfiguration& configuration = outcome.configuration;
   ConfigurationRow row{.name = NameOfBalancing(configuration),
                        .processors = FormatCount(configuration.processors),
-                       .tasks = FormatCount(configuration.tasks),
+                       .tasks = FormatCount(configuration.tasks) + (configuration.is_grown ? ", grown" : ""),
                        .level = FormatCores(configuration.level()),
                        .placement = NameOfPlacement(configuration.placement),
                        .iteration = FormatSeconds(LongRunIterationOf(what_if, outcome)),

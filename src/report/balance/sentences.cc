@@ -104,7 +104,7 @@ Idle IdleOf(const WhatIf& what_if, const BalanceCase& one, const BalanceOutcome&
           .before = IdleTimeOf(before),
           .after = IdleTimeOf(lead),
           .ranks = CountOf(one.processors, "rank"),
-          .tasks = is_unbalanced ? CountOf(lead.configuration.tasks, "task") : "",
+          .tasks = is_unbalanced ? CountOfTasks(lead.configuration) : "",
           .first_placement = NameOfPlacement(first),
           .placement = NameOfPlacement(placement),
           .moved_placement = is_original && first != placement ? NameOfPlacement(placement) : ""};
