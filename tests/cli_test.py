@@ -980,12 +980,40 @@ class Grow(CliTest):
             self.assertAlmostEqual(predictors["grown"], measured[target["cores"]], delta=0.02)
             self.assertTrue(target["interval80"][0] < measured[target["cores"]] < target["interval80"][1])
         self.assertGreater(efficiency["predictors"][1]["weight"], 0.2)
+        results = results["grownRuns"][0]["grownFrom"], results["grownRuns"][0]["cores"], results["grownLosses"][0]["grownFrom"]
+        self.assertEqual(results, (16, 128, 16))
+        self.assertIn("Grown, not measured: phase ssor_iter alone", (self.folder / "report/report.html").read_text())
         # A study says so itself, too; two runs are too few, which is no reason to fail.
         few = self.write("few.toml", study.read_text().split("[[runs]]", 1)[0] + "".join(
             f'[[runs]]\ntrace = "{trace}"\n' for trace in self.TRACES[1:3]) + '[[phases]]\nname = "ssor_iter"\n'
             'region = "ssor_iter"\n[growth]\n')
         result = self.run_ok("run", few, "-o", self.folder / "few")
         self.assertIn("2 runs; three or more of different numbers of ranks", result.stderr)
+
+    def test_commands_take_grown_runs(self):
+        # Shares of the waiting on 64 ranks as measured: ../shared.
+        measured = {"lower_sweep": 0.497, "upper_sweep": 0.264}
+        ran = self.run_ok("imbalance", *self.TRACES[2:], "--phase", "ssor_iter", "--grow-to", "64", "-o", "-").stdout
+        grown = [phase for phase in json.loads(ran)["phases"] if "grownFrom" in phase]
+        self.assertEqual([(phase["cores"], phase["grownFrom"]) for phase in grown], [(64, 32)])
+        waiting = sum(grown[0]["waiting"].values())
+        for path in grown[0]["callPaths"]:
+            share = sum(sum(path[kind].values()) for kind in ("shortTerm", "longTerm", "exitSkew")) / waiting
+            if path["innermost"] in measured:
+                self.assertAlmostEqual(share, measured.pop(path["innermost"]), delta=0.1)
+        self.assertEqual(measured, {})
+        text = self.run_ok("whatif", *self.TRACES[2:], "--phase", "ssor_iter", "--grow-to", "64", "--latency", "1,10").stdout
+        self.assertEqual(len(re.findall(r"64, grown", text)), 3)
+        text = self.run_ok("balance", *self.TRACES[2:], "--phase", "ssor_iter", "--grow-to", "64", "--levels", "2",
+                           "--intervals", "1", "--strategies", "greedy", "--replicas", "0").stdout
+        self.assertIn("8, 16, 32 and 64 (grown) ranks", text)
+        self.assertIn("follow rules learned from runs on up to 32 cores", text)
+
+    def test_commands_say_why_nothing_is_grown(self):
+        result = farscale("imbalance", *self.TRACES[:2], "--phase", "ssor_iter", "--grow-to", "64")
+        self.assertEqual(result.returncode, 4)
+        self.assertIn("2 runs; three or more of different numbers of ranks", result.stderr)
+        self.assertIn("on 4 cores", result.stdout)
 
     def test_grown_run_is_a_trace(self):
         output = self.folder / "grown.otf2"

@@ -183,8 +183,8 @@ TEST(Timelines, SmallestAndLargestAreOpen) {
   runs[3].cores = 6;
   runs[3].repeat = 1;
   ReportModel model;
-  std::size_t all = 0;
-  const std::vector<TimelineText> timelines = TimelinesOf(ResultsOf(runs), model, all);
+  std::size_t all = 0, shown = 0;
+  const std::vector<TimelineText> timelines = TimelinesOf(ResultsOf(runs), model, all, shown);
   std::vector<bool> folded;
   for (const TimelineText& timeline : timelines) folded.push_back(timeline.is_folded);
   EXPECT_THAT(folded, ElementsAre(false, true, false, true));
@@ -200,8 +200,8 @@ TEST(Timelines, RepeatsAreTheFirstToBeLeftOut) {
     runs[i].repeat = static_cast<std::int64_t>(i % 2);
   }
   ReportModel model;
-  std::size_t all = 0;
-  const std::vector<TimelineText> timelines = TimelinesOf(ResultsOf(runs), model, all);
+  std::size_t all = 0, shown = 0;
+  const std::vector<TimelineText> timelines = TimelinesOf(ResultsOf(runs), model, all, shown);
   ASSERT_EQ(timelines.size(), kMostTimelines);
   EXPECT_EQ(timelines.front().heading, "1 core");
   EXPECT_EQ(timelines.back().heading, "20 cores");
@@ -238,8 +238,8 @@ TEST(Timelines, AreOfBoundedSize) {
   }
   const Results results = ResultsOf(runs);
   ReportModel model;
-  std::size_t bytes = 0, all = 0;
-  for (const TimelineText& timeline : TimelinesOf(results, model, all)) {
+  std::size_t bytes = 0, all = 0, shown = 0;
+  for (const TimelineText& timeline : TimelinesOf(results, model, all, shown)) {
     bytes += timeline.figure["svg"].get<std::string>().size();
   }
   EXPECT_LT(bytes, 1'000'000u);

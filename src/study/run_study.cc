@@ -303,9 +303,13 @@ void AddGrownRuns(const Study& study, GrowthResults growth, const ProgressSink& 
   GrownStudies grown = StudiesOf(study, results.table, std::move(growth), study.projection.seed);
   for (Study& phase : grown.phases) {
     phase.runs.erase(phase.runs.begin(), phase.runs.end() - 1);
-    MeasuredRuns runs = MeasureRuns(phase, progress, {}, Detail::kReport);
-    std::ranges::move(runs.runs, std::back_inserter(results.grown_runs));
-    std::ranges::move(LossesForReport(runs.losses), std::back_inserter(results.grown_losses));
+    try {
+      MeasuredRuns runs = MeasureRuns(phase, progress, {}, Detail::kReport);
+      std::ranges::move(runs.runs, std::back_inserter(results.grown_runs));
+      std::ranges::move(LossesForReport(runs.losses), std::back_inserter(results.grown_losses));
+    } catch (const Error& error) {  // what was measured stands without
+      AddFinding(anomaly::kNoGrownRun, error.what(), results.table);
+    }
   }
 }
 

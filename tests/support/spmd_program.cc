@@ -55,6 +55,8 @@ void SpmdRank::Call(const std::string& function, const Records& records) {
 
 void SpmdRank::BeginIteration() { builder_.Enter(tick_, functions_.at("step")); }
 void SpmdRank::EndIteration() { builder_.Leave(tick_, functions_.at("step")); }
+void SpmdRank::BeginSweep() { builder_.Enter(tick_, functions_.at("sweep")); }
+void SpmdRank::EndSweep() { builder_.Leave(tick_, functions_.at("sweep")); }
 
 void SpmdRank::Send(std::int32_t peer, std::uint64_t bytes, std::uint32_t tag) {
   Call("MPI_Send", [&] { builder_.Send(static_cast<std::uint32_t>(peer), 0, tag, bytes); });
@@ -110,6 +112,7 @@ Trace RunSpmd(std::int32_t ranks, const std::function<void(SpmdRank&)>& program)
   std::map<std::string, std::uint32_t> functions;
   for (const char* name : kFunctions) functions[name] = builder.AddRegion(name);
   functions["step"] = builder.AddRegion("step");
+  functions["sweep"] = builder.AddRegion("sweep");
   builder.AddWorld(ranks);
   std::deque<SpmdRank> all;
   for (std::int32_t rank = 0; rank < ranks; ++rank) {

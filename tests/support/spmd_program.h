@@ -24,6 +24,9 @@ class SpmdRank {
   void Compute(Tick ticks) { tick_ += ticks; }
   void BeginIteration();
   void EndIteration();
+  // The region "sweep".
+  void BeginSweep();
+  void EndSweep();
   void Send(std::int32_t peer, std::uint64_t bytes, std::uint32_t tag = 0);
   void Receive(std::int32_t peer, std::uint64_t bytes, std::uint32_t tag = 0);
   void PostSend(std::int32_t peer, std::uint64_t bytes, std::uint32_t tag = 0);
