@@ -60,6 +60,8 @@ Results Everything() {
   BacktestRow row{"", "step", Factor::kLoadBalance, 16, 0, 0.7, {32, 2, 0.8, {}, {}}, "amdahl"};
   results.backtest = {row};
   results.losses = {test::MakeLosses()};
+  results.grown_losses = {test::MakeLosses()};
+  results.grown_losses.front().grown_from = 32;
   results.loss_projections = {test::MakeLossProjection()};
   results.variants = {{"clean", "without noise", "replayed", true, results.table, results.projections}};
   return results;
@@ -123,6 +125,7 @@ TEST(Templates, EverythingIsRendered) {
   const ReportModel model = BuildReportModel(Everything(), test::OwnTexts());
   const ReportTemplates templates = test::OwnTemplates();
   EXPECT_THAT(RenderHtml(model, templates), testing::HasSubstr("without noise"));
+  EXPECT_THAT(RenderMarkdown(model, templates), testing::HasSubstr("Grown, not measured: the program on"));
   EXPECT_THAT(RenderTemplate(templates.markdown, model.data, Escape::kMarkdown, templates.partials),
               testing::HasSubstr("without noise"));
 }
