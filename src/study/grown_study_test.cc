@@ -18,7 +18,7 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr const char* kNetwork = R"(name = "n"
+constexpr const char* kSlowNetwork = R"(name = "n"
 [remote]
 latency_us = 3
 bandwidth_MBps = 2000
@@ -26,7 +26,7 @@ overhead_us = 0.5
 )";
 
 // A sweep through all ranks, one after the other, and work that the last ranks have more of.
-void Program(test::SpmdRank& rank) {
+void SweepAndWork(test::SpmdRank& rank) {
   for (int i = 0; i < 3; ++i) {
     rank.BeginIteration();
     rank.BeginSweep();
@@ -43,7 +43,7 @@ void Program(test::SpmdRank& rank) {
 class GrownStudyTest : public testing::Test {
  protected:
   Trace RunOn(std::int32_t ranks) const {
-    const Trace trace = test::RunSpmd(ranks, Program);
+    const Trace trace = test::RunSpmd(ranks, SweepAndWork);
     ReplayOptions options;
     options.keep_calls = true;
     options.network = &network_;
@@ -64,10 +64,11 @@ class GrownStudyTest : public testing::Test {
   }
 
   GrownStudies GrowFrom(const Study& study, std::int64_t cores) const {
-    return GrowStudies(study, MeasureRuns(study, nullptr).table, {cores}, folder_.Write("n.toml", kNetwork), nullptr);
+    return GrowStudies(study, MeasureRuns(study, nullptr).table, {cores}, folder_.Write("n.toml", kSlowNetwork),
+                       nullptr);
   }
 
-  const Network network_ = ParseNetwork(kNetwork, "n.toml", "n");
+  const Network network_ = ParseNetwork(kSlowNetwork, "n.toml", "n");
   test::TemporaryFolder folder_;
 };
 
