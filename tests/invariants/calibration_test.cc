@@ -17,7 +17,7 @@ namespace farscale {
 namespace {
 
 // Ranks on three nodes in turn.
-Trace Program(std::uint64_t seed) {
+Trace CalibratedProgram(std::uint64_t seed) {
   test::RandomProgramOptions options;
   options.ranks = 4 + static_cast<int>(seed % 5);
   options.steps = 1500;
@@ -40,7 +40,7 @@ Network MakeNetwork(std::uint64_t seed) {
 
 TEST(CalibrationProperty, GivesBackTheNetworkOfAReplay) {
   for (std::uint64_t seed = 0; seed < test::Repeats(40u); ++seed) {
-    const Trace program = Program(seed);
+    const Trace program = CalibratedProgram(seed);
     const Matching matching = MatchTrace(program);
     const Network network = MakeNetwork(seed);
     const ReplayRules rules{seed % 2 == 0 ? RuleSet::kBsc : RuleSet::kCausal, 32768};

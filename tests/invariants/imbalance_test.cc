@@ -20,7 +20,7 @@
 namespace farscale {
 namespace {
 
-constexpr std::uint64_t kPrograms = test::Repeats(1000);
+constexpr std::uint64_t kLossPrograms = test::Repeats(1000);
 
 // Differences of sums over that many seconds, which are rounded.
 double Tolerance(double seconds) { return 1e-9 * (seconds + 1e-9); }
@@ -150,7 +150,7 @@ PhaseSpec Window(const Trace& trace, double begin, double length) {
 }
 
 TEST(ImbalanceProperty, HoldsOnRandomPrograms) {
-  for (std::uint64_t seed = 0; seed < kPrograms; ++seed) {
+  for (std::uint64_t seed = 0; seed < kLossPrograms; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     const Trace trace = test::MakeRandomProgram(seed, test::VariedOptions(seed));
     ExpectInvariants(trace, CutPhase(trace, PhaseSpec::WholeRun()));

@@ -13,10 +13,10 @@
 namespace farscale {
 namespace {
 
-constexpr int kPrograms = test::Repeats(150);
+constexpr int kNodePrograms = test::Repeats(150);
 
 // Ranks on three nodes in turn.
-Trace Program(std::uint64_t seed) {
+Trace ProgramOnThreeNodes(std::uint64_t seed) {
   test::RandomProgramOptions options;
   options.ranks = 2 + static_cast<int>(seed % 9);
   options.steps = 20 + static_cast<int>(seed % 7) * 30;
@@ -47,8 +47,8 @@ ReplayResult ReplayOn(const Trace& trace, const Network* network, RuleSet set = 
 // Without limits on transfers every time is a maximum of sums, so more latency makes nothing earlier, and the ideal
 // network is the fastest.
 TEST(NetworkProperty, MoreLatencyMakesNothingEarlier) {
-  for (std::uint64_t seed = 0; seed < kPrograms; ++seed) {
-    const Trace trace = Program(seed);
+  for (std::uint64_t seed = 0; seed < kNodePrograms; ++seed) {
+    const Trace trace = ProgramOnThreeNodes(seed);
     for (const RuleSet set : {RuleSet::kBsc, RuleSet::kCausal}) {
       std::vector<Tick> before = ReplayOn(trace, nullptr, set).end;
       for (const double latency : {0.0, 1.0, 8.0, 50.0, 1000.0}) {
@@ -65,8 +65,8 @@ TEST(NetworkProperty, MoreLatencyMakesNothingEarlier) {
 
 // With so many places nothing queues; with one, a message can only start later, and nothing gets earlier by that.
 TEST(NetworkProperty, PlentyOfPlacesAreNone) {
-  for (std::uint64_t seed = 0; seed < kPrograms; ++seed) {
-    const Trace trace = Program(seed);
+  for (std::uint64_t seed = 0; seed < kNodePrograms; ++seed) {
+    const Trace trace = ProgramOnThreeNodes(seed);
     const Network free = MakeNetwork(trace, 8);
     Network shared = free;
     shared.sending = shared.receiving = 1000;
@@ -80,8 +80,8 @@ TEST(NetworkProperty, PlentyOfPlacesAreNone) {
 
 // What was replayed on the ideal network is measured there: replaying it again changes nothing.
 TEST(NetworkProperty, ReplayOfAReplayedTraceIsAFixedPoint) {
-  for (std::uint64_t seed = 0; seed < kPrograms; ++seed) {
-    const Trace trace = Program(seed);
+  for (std::uint64_t seed = 0; seed < kNodePrograms; ++seed) {
+    const Trace trace = ProgramOnThreeNodes(seed);
     for (const RuleSet set : {RuleSet::kBsc, RuleSet::kCausal}) {
       const ReplayResult once = ReplayOn(trace, nullptr, set, true);
       const Trace replayed = ReplayedTrace(trace, once);
@@ -95,8 +95,8 @@ TEST(NetworkProperty, ReplayOfAReplayedTraceIsAFixedPoint) {
 
 // On a timed network the calls of a replayed trace begin and end when the replay says.
 TEST(NetworkProperty, ReplayedTraceHasTheTimesOfTheReplay) {
-  for (std::uint64_t seed = 0; seed < kPrograms; ++seed) {
-    const Trace trace = Program(seed);
+  for (std::uint64_t seed = 0; seed < kNodePrograms; ++seed) {
+    const Trace trace = ProgramOnThreeNodes(seed);
     const Network network = MakeNetwork(trace, 20);
     const ReplayResult result = ReplayOn(trace, &network, RuleSet::kBsc, true);
     const Trace replayed = ReplayedTrace(trace, result);
@@ -119,7 +119,7 @@ TEST(NetworkProperty, ReplayedTraceHasTheTimesOfTheReplay) {
 
 TEST(NetworkProperty, SameAtAnyThreadCount) {
   for (std::uint64_t seed = 0; seed < test::Repeats(20u); ++seed) {
-    const Trace trace = Program(seed);
+    const Trace trace = ProgramOnThreeNodes(seed);
     Network network = MakeNetwork(trace, 20);
     network.sending = network.receiving = 1;
     const std::vector<Tick> many = ReplayOn(trace, &network).end;

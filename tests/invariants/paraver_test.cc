@@ -27,7 +27,7 @@
 namespace farscale {
 namespace {
 
-constexpr std::uint64_t kPrograms = test::Repeats(300);
+constexpr std::uint64_t kParaverPrograms = test::Repeats(300);
 
 test::RandomProgramOptions OptionsFor(std::uint64_t seed) {
   test::RandomProgramOptions options = test::VariedOptions(seed);
@@ -139,7 +139,7 @@ void ExpectSame(const Trace& a, const Trace& b) {
 }
 
 TEST(ParaverProperty, SaysTheSameAsTheProgram) {
-  for (std::uint64_t seed = 0; seed < kPrograms; ++seed) {
+  for (std::uint64_t seed = 0; seed < kParaverPrograms; ++seed) {
     SCOPED_TRACE(seed);
     const test::TemporaryFolder folder;
     const Trace trace = test::MakeRandomProgram(seed, OptionsFor(seed));
@@ -157,7 +157,7 @@ TEST(ParaverProperty, SaysTheSameAsTheProgram) {
 }
 
 TEST(ParaverProperty, DoesNotDependOnTheOrderOfRecords) {
-  for (std::uint64_t seed = 0; seed < kPrograms; ++seed) {
+  for (std::uint64_t seed = 0; seed < kParaverPrograms; ++seed) {
     const test::TemporaryFolder folder;
     const Trace trace = test::MakeRandomProgram(seed, OptionsFor(seed));
     const Matching matching = MatchTrace(trace);

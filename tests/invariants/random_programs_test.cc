@@ -16,14 +16,14 @@
 namespace farscale {
 namespace {
 
-constexpr int kPrograms = test::Repeats(300);
+constexpr int kRandomPrograms = test::Repeats(300);
 
 ReplayResult Replay(const Trace& trace, RuleSet set, const PhaseSpec& spec = PhaseSpec::WholeRun()) {
   return farscale::Replay(trace, MatchTrace(trace), CutPhase(trace, spec), {{set, 32768}, false});
 }
 
 TEST(ReplayProperty, AgreesWithThePlainImplementation) {
-  for (std::uint64_t seed = 0; seed < kPrograms; ++seed) {
+  for (std::uint64_t seed = 0; seed < kRandomPrograms; ++seed) {
     const Trace trace = test::MakeRandomProgram(seed, test::VariedOptions(seed));
     for (const RuleSet set : {RuleSet::kBsc, RuleSet::kCausal}) {
       const std::vector<Tick> reference = test::ReferenceReplay(trace, set);
@@ -35,7 +35,7 @@ TEST(ReplayProperty, AgreesWithThePlainImplementation) {
 
 // max t <= T_ideal <= T, and useful time plus MPI time is the window.
 TEST(ReplayProperty, IdealTimeLiesBetweenComputationAndMeasurement) {
-  for (std::uint64_t seed = 0; seed < kPrograms; ++seed) {
+  for (std::uint64_t seed = 0; seed < kRandomPrograms; ++seed) {
     const Trace trace = test::MakeRandomProgram(seed, test::VariedOptions(seed));
     const PhaseCut cut = CutPhase(trace, PhaseSpec::WholeRun());
     for (const RuleSet set : {RuleSet::kBsc, RuleSet::kCausal}) {
@@ -52,7 +52,7 @@ TEST(ReplayProperty, IdealTimeLiesBetweenComputationAndMeasurement) {
 // What `bsc` adds to `causal` is waiting (bcast, gather) and what it leaves out is waiting too (isend, ssend), so
 // neither bounds the other; both are at least the longest computation.
 TEST(ReplayProperty, AnyWindowReplays) {
-  for (std::uint64_t seed = 0; seed < kPrograms; ++seed) {
+  for (std::uint64_t seed = 0; seed < kRandomPrograms; ++seed) {
     const Trace trace = test::MakeRandomProgram(seed, test::VariedOptions(seed));
     PhaseSpec window;
     window.name = "window";
@@ -87,7 +87,7 @@ TEST(ReplayProperty, DoesNotDependOnThreads) {
 
 // Computation alone: without messages every rank ends after its own work.
 TEST(ReplayProperty, ReplayWithEveryCallGivesTheSameEnds) {
-  for (std::uint64_t seed = 0; seed < kPrograms; ++seed) {
+  for (std::uint64_t seed = 0; seed < kRandomPrograms; ++seed) {
     const Trace trace = test::MakeRandomProgram(seed, test::VariedOptions(seed));
     const Matching matching = MatchTrace(trace);
     const PhaseCut cut = CutPhase(trace, PhaseSpec::WholeRun());
@@ -104,7 +104,7 @@ TEST(ReplayProperty, ReplayWithEveryCallGivesTheSameEnds) {
 // Whatever ranks run how often, iterations in one window never take longer together than the window.
 TEST(IterationProperty, IterationsFitIntoTheirPhase) {
   int checked = 0, with_errors = 0;
-  for (std::uint64_t seed = 0; seed < kPrograms; ++seed) {
+  for (std::uint64_t seed = 0; seed < kRandomPrograms; ++seed) {
     test::RandomProgramOptions options = test::VariedOptions(seed);
     options.regions = true;
     const Trace trace = test::MakeRandomProgram(seed, options);

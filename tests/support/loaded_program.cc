@@ -12,7 +12,7 @@ namespace {
 constexpr Tick kCall = 2;  // microseconds of a call that does not wait
 constexpr std::uint64_t kBytes = 8000;
 
-struct Regions {
+struct LoadedRegions {
   std::optional<std::uint32_t> step, work;
   std::uint32_t barrier, allreduce, send, receive, init, finalize, world;
 };
@@ -118,7 +118,7 @@ class LoadedProgram {
   const Loads& loads_;
   Synchronization synchronization_;
   TraceBuilder builder_;
-  Regions regions_;
+  LoadedRegions regions_;
   std::vector<RankBuilder> ranks_;
   std::vector<Tick> now_;
 };

@@ -30,7 +30,7 @@ struct Line {
 };
 
 // Times of one end of a message.
-struct End {
+struct MessageEnd {
   std::optional<Tick> post, complete;
   std::uint64_t bytes = 0;
   std::uint32_t tag = 0;
@@ -176,7 +176,7 @@ class RankLines : public TimelineSink {
     Event(end, "40000003:0");
   }
 
-  std::vector<End> sends, receives;
+  std::vector<MessageEnd> sends, receives;
 
  private:
   std::string Attributes(const FedRecord& record) const {
@@ -252,8 +252,8 @@ class RankLines : public TimelineSink {
 };
 
 // 3:sender:lsend:psend:receiver:lrecv:precv:size:tag
-void AddMessages(const Trace& trace, const Matching& matching, const std::vector<std::vector<End>>& sends,
-                 const std::vector<std::vector<End>>& receives, std::vector<Line>& lines) {
+void AddMessages(const Trace& trace, const Matching& matching, const std::vector<std::vector<MessageEnd>>& sends,
+                 const std::vector<std::vector<MessageEnd>>& receives, std::vector<Line>& lines) {
   std::vector<std::pair<std::size_t, std::size_t>> senders(matching.matched);  // rank and ordinal
   for (std::size_t rank = 0; rank < trace.size(); ++rank) {
     for (std::size_t i = 0; i < sends[rank].size(); ++i) {
@@ -267,8 +267,8 @@ void AddMessages(const Trace& trace, const Matching& matching, const std::vector
       const std::uint32_t message = matching.ranks[rank].receives[i];
       if (message >= matching.matched) continue;
       const auto [sender, ordinal] = senders[message];
-      const End& send = sends[sender][ordinal];
-      const End& receive = receives[rank][i];
+      const MessageEnd& send = sends[sender][ordinal];
+      const MessageEnd& receive = receives[rank][i];
       if (!send.post || !receive.post || !receive.complete) continue;
       lines.push_back(
           {*send.post, 3, sender,
@@ -357,7 +357,7 @@ std::string WriteParaver(const Trace& trace, const Matching& matching, const std
   const Numbers numbers(trace);
   const LocalRanks local_ranks(trace);
   std::vector<Line> lines;
-  std::vector<std::vector<End>> sends, receives;
+  std::vector<std::vector<MessageEnd>> sends, receives;
   for (std::size_t rank = 0; rank < trace.size(); ++rank) {
     RankLines sink(trace, numbers, options, rank, lines);
     if (!trace.timelines[rank].empty()) FeedTimeline(trace, local_ranks, rank, sink);

@@ -54,7 +54,7 @@ void Begin(ClockedProgram& p) {
   p.Collective("MPI_Bcast", CollectiveKind::kBroadcast);
 }
 
-Trace End(ClockedProgram& p) {
+Trace Finished(ClockedProgram& p) {
   p.Collective("MPI_Barrier", CollectiveKind::kBarrier);
   for (int rank = 0; rank < p.ranks(); ++rank) p.Call(rank, "MPI_Finalize", 100);
   return p.Finish();
@@ -167,7 +167,7 @@ Trace MakeMasterWorker(int ranks, int tasks_a_worker, bool regions) {
     p.Compute(0, 20, name("choose"));
     if (task + ranks - 1 < tasks) p.Send(0, worker);
   }
-  return End(p);
+  return Finished(p);
 }
 
 Trace MakeOutputServers(int ranks, int servers, bool mpi_output) {
@@ -189,7 +189,7 @@ Trace MakeOutputServers(int ranks, int servers, bool mpi_output) {
       }
     }
   }
-  return End(p);
+  return Finished(p);
 }
 
 Trace MakeCoupled(int ranks, bool regions) {
@@ -210,7 +210,7 @@ Trace MakeCoupled(int ranks, bool regions) {
       p.Message(oceans + rank, rank);
     }
   }
-  return End(p);
+  return Finished(p);
 }
 
 namespace {

@@ -10,9 +10,9 @@ namespace farscale::test {
 namespace {
 
 // splitmix64: small, and the same everywhere.
-class Random {
+class RandomSteps {
  public:
-  explicit Random(std::uint64_t seed) : state_(seed) {}
+  explicit RandomSteps(std::uint64_t seed) : state_(seed) {}
   std::uint64_t Next() {
     std::uint64_t z = (state_ += 0x9E3779B97F4A7C15u);
     z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
@@ -233,7 +233,7 @@ class Generator {
     timeline.SetCounter(tick, 1, 2 * tick);
   }
 
-  Random random_;
+  RandomSteps random_;
   const RandomProgramOptions options_;
   TraceBuilder builder_;
   std::uint32_t send_, ssend_, bsend_, ibsend_, receive_, isend_, irecv_, wait_, waitall_, sendrecv_, allreduce_,

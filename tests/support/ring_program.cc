@@ -6,16 +6,16 @@
 namespace farscale::test {
 namespace {
 
-struct Regions {
+struct RingRegions {
   std::uint32_t step, irecv, isend, waitall, world;
 };
 
 // One iteration of a rank: from `now` on; returns its end.
-Tick AddStep(RankBuilder& rank, const Regions& regions, Tick now, Tick work, std::size_t ranks, std::uint64_t request) {
+Tick AddStep(RankBuilder& rank, const RingRegions& regions, Tick now, Tick work, std::size_t ranks, std::uint64_t request) {
   const auto self = static_cast<std::size_t>(rank.rank());
   const auto left = static_cast<std::uint32_t>((self + ranks - 1) % ranks);
   const auto right = static_cast<std::uint32_t>((self + 1) % ranks);
-  constexpr std::uint64_t kBytes = 8000;
+  constexpr std::uint64_t kRingBytes = 8000;
   const auto call = [&](std::uint32_t region, Tick length, const auto& record) {
     rank.Enter(now, region);
     record();
@@ -25,11 +25,11 @@ Tick AddStep(RankBuilder& rank, const Regions& regions, Tick now, Tick work, std
   now += work;
   call(regions.irecv, 10, [&] { rank.ReceivePost(request); });
   call(regions.irecv, 10, [&] { rank.ReceivePost(request + 1); });
-  call(regions.isend, 10, [&] { rank.SendPost(left, regions.world, 1, kBytes, request + 2); });
-  call(regions.isend, 10, [&] { rank.SendPost(right, regions.world, 2, kBytes, request + 3); });
+  call(regions.isend, 10, [&] { rank.SendPost(left, regions.world, 1, kRingBytes, request + 2); });
+  call(regions.isend, 10, [&] { rank.SendPost(right, regions.world, 2, kRingBytes, request + 3); });
   call(regions.waitall, 60, [&] {
-    rank.ReceiveComplete(left, regions.world, 2, kBytes, request);
-    rank.ReceiveComplete(right, regions.world, 1, kBytes, request + 1);
+    rank.ReceiveComplete(left, regions.world, 2, kRingBytes, request);
+    rank.ReceiveComplete(right, regions.world, 1, kRingBytes, request + 1);
     rank.SendComplete(request + 2);
     rank.SendComplete(request + 3);
   });
@@ -43,7 +43,7 @@ Trace MakeRing(std::size_t ranks, std::size_t iterations, std::uint64_t seed) {
   TraceBuilder builder;
   builder.trace().path = "ring";
   builder.trace().ticks_per_second = 1e6;
-  Regions regions{};
+  RingRegions regions{};
   regions.step = builder.AddRegion("step");
   regions.irecv = builder.AddRegion("MPI_Irecv");
   regions.isend = builder.AddRegion("MPI_Isend");
