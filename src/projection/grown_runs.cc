@@ -23,6 +23,7 @@ double OfDoubling(Factor factor) {
   switch (factor) {
     case Factor::kLoadBalance: return 0.32;
     case Factor::kSerialization: return 0.20;
+    case Factor::kParallelEfficiency: return 0.12;
     default: return 0.21;  // transfer, and what is made of both
   }
 }

@@ -85,6 +85,7 @@ class PhaseProjector {
     for (const FactorRow& row : rows_) {
       if (IsFitted(row)) rows.push_back(row);
     }
+    grown_.emplace(largest_);
     for (const Factor factor : FittedFactors(rows)) {
       FactorProjection projection;
       projection.factor = factor;
@@ -101,11 +102,14 @@ class PhaseProjector {
         projection.formula = ensemble.members.front().model->formula.text();
         fitted_.push_back(factor);
         const FactorDraws& draws = draws_.try_emplace(factor, ensemble, SeedFor(seed, "draws")).first->second;
-        FactorPredictor& predictor = predictors_.try_emplace(factor, ensemble, draws).first->second;
-        AddGrown(factor, candidates, seed, projection, predictor);
-        for (const double cores : grid_) drawn_[factor].push_back(predictor.DrawsAt(cores));
+        AddGrown(factor, candidates, seed, projection);
+        predictors_.try_emplace(factor, factor, ensemble, draws, *grown_);
       }
       result_.factors.push_back(std::move(projection));
+    }
+    WeighGrown();
+    for (const auto& [factor, predictor] : predictors_) {
+      for (const double cores : grid_) drawn_[factor].push_back(predictor.DrawsAt(cores));
     }
     if (result_.fitted_cores.size() < 2) {
       result_.obstacle = result_.fitted_cores.empty() ? "no run lies within the training range"
@@ -123,9 +127,20 @@ class PhaseProjector {
     return kNone;
   }
 
+  // How exact the product of the grown factors is, is known where that is parallel efficiency.
+  void WeighGrown() {
+    const std::vector<Factor> parts = PartsOf(Factor::kParallelEfficiency, fitted_);
+    const bool is_known = !parts.empty() && std::ranges::all_of(fitted_, [&](Factor factor) {
+      return grown_->Contains(factor) == (std::ranges::find(parts, factor) != parts.end());
+    });
+    std::optional<GrowthError> of_product;
+    if (is_known) of_product = ErrorOfGrowth(Factor::kParallelEfficiency, GrownRuns(), rows_, largest_);
+    grown_->Weigh(draws_, grid_, of_product);
+  }
+
   // Grown runs, where there are any, as the second predictor of a factor.
   void AddGrown(Factor factor, const std::vector<Candidate>& candidates, std::uint64_t seed,
-                FactorProjection& projection, FactorPredictor& predictor) {
+                FactorProjection& projection) {
     projection.grown = GrownPoints(factor, GrownRuns(), largest_);
     if (projection.grown.empty()) return;
     std::vector<DataPoint> points = Points(factor);
@@ -134,11 +149,7 @@ class PhaseProjector {
     Ensemble ensemble =
         FitEnsemble(candidates, points, LimitOf(factor), grid_, SeedFor(seed, "grown"), options_.models.weights);
     if (!ensemble.IsUsable()) return;
-    const GrownCurve& curve = grown_curves_
-                                  .try_emplace(factor, std::move(ensemble),
-                                               ErrorOfGrowth(factor, GrownRuns(), rows_, largest_), largest_, seed)
-                                  .first->second;
-    predictor.AddGrown(curve, grid_);
+    grown_->Add(factor, std::move(ensemble), ErrorOfGrowth(factor, GrownRuns(), rows_, largest_), seed);
   }
 
   std::vector<CandidateModel> CandidatesIn(const Ensemble& ensemble) const {
@@ -187,21 +198,13 @@ class PhaseProjector {
   // What curves and grown runs say of a product of fitted factors, where all of these were grown.
   template <typename InUnit>
   void AddPredictors(const std::vector<Factor>& parts, InUnit in_unit, FactorProjection& projection) const {
-    if (!std::ranges::all_of(parts, [&](Factor part) { return grown_curves_.contains(part); })) return;
+    if (!std::ranges::all_of(parts, [&](Factor part) { return grown_->Contains(part); })) return;
     for (const double cores : targets_) {
-      PredictorValues values{cores, 1, 1, 0};
-      double moved = 0, mean = 0;  // of the logarithm from what the curves say, and the mean weight
+      PredictorValues values{cores, 1, 1, grown_->WeightAt(cores)};
       for (const Factor part : parts) {
-        const FactorPredictor& predictor = predictors_.at(part);
-        const double curves = predictor.ByCurvesAt(cores), grown = *predictor.ByGrowthAt(cores);
-        values.curves *= curves;
-        values.grown *= grown;
-        moved += predictor.GrownWeightAt(cores) * std::log(grown / curves);
-        mean += predictor.GrownWeightAt(cores) / static_cast<double>(parts.size());
+        values.curves *= predictors_.at(part).ByCurvesAt(cores);
+        values.grown *= *predictors_.at(part).ByGrowthAt(cores);
       }
-      // Parts that differ in opposite directions leave no such weight.
-      const double share = moved / std::log(values.grown / values.curves);
-      values.weight = share >= 0 && share <= 1 ? share : mean;
       values.curves = in_unit(values.curves, cores);
       values.grown = in_unit(values.grown, cores);
       projection.predictors.push_back(values);
@@ -364,7 +367,7 @@ class PhaseProjector {
 
   // What a run would tell grown runs is not known, so nothing is suggested where there are any.
   void FindNextRuns() {
-    if (!grown_curves_.empty()) return;
+    if (!grown_->IsEmpty()) return;
     const auto aim = AimOfNextRun();
     if (!aim) return;
     const auto [factor, target] = *aim;
@@ -394,11 +397,11 @@ class PhaseProjector {
   std::vector<Factor> fitted_;
   double largest_ = 0;
   std::vector<double> targets_;
-  std::vector<double> grid_;                      // of the curves; contains the targets and the fitted counts
-  std::map<Factor, Ensemble> ensembles_;          // of every factor that is fitted
-  std::map<Factor, FactorDraws> draws_;           // of every one of use
-  std::map<Factor, GrownCurve> grown_curves_;     // of every one that runs were grown for
-  std::map<Factor, FactorPredictor> predictors_;  // of every one of use
+  std::vector<double> grid_;              // of the curves; contains the targets and the fitted counts
+  std::map<Factor, Ensemble> ensembles_;  // of every factor that is fitted
+  std::map<Factor, FactorDraws> draws_;   // of every one of use
+  std::optional<GrownFactors> grown_;
+  std::map<Factor, FactorPredictor> predictors_;              // of every one of use
   std::map<Factor, std::vector<std::vector<double>>> drawn_;  // of every one of use, at each place of the grid
 };
 
