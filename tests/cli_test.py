@@ -959,6 +959,7 @@ class Grow(CliTest):
 
     def test_larger_runs_stand_beside_measured_ones(self):
         text = self.run_ok("grow", ROOT / "sample-runs/npb-lu/study.toml", "--phase", "ssor_iter", "--cores", "64").stdout
+        self.assertTrue(text.startswith("Phase ssor_iter\nOn 64 ranks parallel efficiency will be 0.7"), text)
         self.assertIn("100.0 % of the messages follow rules", text)
         factors = {}
         for ranks, what, efficiency in re.findall(r"(?m)^(\d+) .*?(measured|grown from up to \d+) +[\d.]+ \S+ +([\d.]+)", text):

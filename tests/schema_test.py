@@ -80,6 +80,18 @@ class SchemaTest(unittest.TestCase):
                 trace = next(study.parent.glob("traces/*/traces.otf2"))
                 validate(json.loads(self.run_farscale("inspect", trace, "--json")))
 
+    def test_growth(self):
+        study = ROOT / "sample-runs/npb-lu/study.toml"
+        text = self.run_farscale("grow", study, "--phase", "ssor_iter", "--cores", "64", "-o", "-")
+        grown = json.loads(text)
+        validate(grown)
+        phase = grown["phases"][0]
+        self.assertEqual([row["ranks"] for row in phase["rows"] if row["source"] == "measured"], [2, 4, 8, 16, 32])
+        self.assertEqual(phase["learned"]["explained"], 1)
+        self.assertAlmostEqual(sum(rule["share"] for rule in phase["learned"]["partners"]), 1)
+        self.run_farscale("grow", study, "--phase", "ssor_iter", "--cores", "64", "-q", "-o", self.folder / "g.json")
+        self.assertEqual((self.folder / "g.json").read_text(), text)
+
     def check_shares(self, projections):
         """What call paths lose at a target are shares of one whole."""
         self.assertTrue(projections)

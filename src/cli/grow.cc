@@ -7,7 +7,9 @@
 #include "base/format.h"
 #include "base/text.h"
 #include "cli/command.h"
-#include "pages/text_table.h"
+#include "report/grown_runs_text.h"
+#include "results/growth_record.h"
+#include "study/growth_record.h"
 #include "study/phase_structure.h"
 #include "study/resources.h"
 #include "study/run_growth.h"
@@ -27,64 +29,62 @@ struct GrowOptions {
   double memory = 4;  // GiB
 };
 
-void AddRow(const GrowthRow& row, const std::string& what, std::vector<std::vector<std::string>>& table) {
-  table.push_back({FormatCount(static_cast<std::uint64_t>(row.ranks)),
-                   row.grid.size() == row.ranks ? row.grid.Text() : "-", what, FormatSeconds(row.iteration)});
-  for (const Factor factor :
-       {Factor::kParallelEfficiency, Factor::kLoadBalance, Factor::kSerialization, Factor::kTransfer}) {
-    table.back().push_back(row.values[factor] ? FormatFactor(*row.values[factor]) : "-");
+// "MPI_Recv x-1", or how often what stands below it is repeated.
+struct CallLine {
+  std::size_t times = 1, length = 0;  // of a heading: of how many calls
+  std::string text;
+};
+
+// Puts together what is repeated at once: of all lengths up to `longest`, that which leaves fewest lines.
+std::vector<CallLine> WithoutRepeats(const std::vector<std::string>& calls, std::size_t longest = 32) {
+  std::vector<CallLine> lines;
+  for (std::size_t i = 0; i < calls.size();) {
+    std::size_t best_length = 1, best_times = 1;
+    for (std::size_t length = 1; length <= longest && i + 2 * length <= calls.size(); ++length) {
+      std::size_t times = 1;
+      while (i + (times + 1) * length <= calls.size() &&
+             std::equal(calls.begin() + static_cast<std::ptrdiff_t>(i),
+                        calls.begin() + static_cast<std::ptrdiff_t>(i + length),
+                        calls.begin() + static_cast<std::ptrdiff_t>(i + times * length)))
+        ++times;
+      if ((times - 1) * length > (best_times - 1) * best_length) {
+        best_length = length;
+        best_times = times;
+      }
+    }
+    if (best_times > 1) lines.push_back({best_times, best_length, ""});
+    for (std::size_t k = 0; k < best_length; ++k) lines.push_back({1, 0, calls[i + k]});
+    i += best_times * best_length;
   }
+  return lines;
 }
 
-std::string NameOfSource(const GrowthRow& row) {
-  return fmt::format("grown from up to {}", FormatCount(static_cast<std::uint64_t>(*row.learned_up_to)));
-}
-
-// Measured runs, each above what smaller ones foresaw, then those that nobody has run.
-void PrintTable(const PhaseGrowth& growth) {
-  std::vector<std::vector<std::string>> table = {
-      {"ranks", "layout", "", "iteration", "parallel eff.", "load bal.", "serial.", "transfer"}};
-  for (const GrowthRow& row : growth.measured) {
-    AddRow(row, "measured", table);
-    for (const GrowthRow& repeated : growth.repeated) {
-      if (repeated.ranks == row.ranks) AddRow(repeated, "replayed", table);
-    }
-    for (const GrowthRow& foreseen : growth.backtest) {
-      if (foreseen.ranks == row.ranks) AddRow(foreseen, NameOfSource(foreseen), table);
-    }
+std::string TextOf(const CallRule& call, const FunctionNames& functions) {
+  std::vector<std::string> peers;
+  for (const PartRule& part : call.parts) {
+    if (!part.peers.empty() && part.peers.front().kind != PeerRule::Kind::kNobody)
+      peers.push_back(part.peers.front().Text());
   }
-  for (const GrowthRow& row : growth.grown) AddRow(row, NameOfSource(row), table);
-  fmt::print("{}", FormatTable(table));
+  return fmt::format("{}{}{}", functions.Name(call.function), peers.empty() ? "" : " ", Join(peers, ", "));
 }
 
-// Which grown rows show replays of some iterations alone.
-void PrintReplayed(const PhaseGrowth& growth) {
-  for (const GrowthRow& row : growth.grown) {
-    if (row.replayed == row.iterations) continue;
-    fmt::print("{} ranks: {} of {} iterations are replayed; the times of the others follow from these.\n",
-               FormatCount(static_cast<std::uint64_t>(row.ranks)), row.replayed, row.iterations);
+void PrintBlock(const CallBlock& block, const FunctionNames& functions) {
+  std::string indent = "  ";
+  if (!block.counts.empty()) {
+    fmt::print("{}{} times:\n", indent, block.counts.front().Text());
+    indent += "  ";
   }
-}
-
-// Computation of an iteration by class of ranks and run.
-void PrintClasses(const GrowthModel& model) {
-  for (const auto& [key, of_class] : model.rules.classes) {
-    std::map<std::size_t, std::pair<double, int>> sums;
-    for (const auto& [run, rank] : of_class.donors) {
-      const RankCalls& calls = model.runs[run].of_ranks[static_cast<std::size_t>(rank)];
-      double seconds = 0;
-      for (const PhaseCall& call : calls.calls) seconds += static_cast<double>(call.compute);
-      for (const Tick tick : calls.compute_after) seconds += static_cast<double>(tick);
-      auto& [sum, count] = sums[run];
-      sum += seconds / model.runs[run].ticks_per_second / static_cast<double>(calls.iteration_end.size());
-      ++count;
+  std::vector<std::string> calls;
+  for (const CallRule& call : block.calls) calls.push_back(TextOf(call, functions));
+  std::size_t inside = 0;  // lines that belong to a heading
+  for (const CallLine& line : WithoutRepeats(calls)) {
+    if (line.times > 1) {
+      fmt::print("{}{} times:\n", indent, line.times);
+      inside = line.length;
+    } else {
+      fmt::print("{}{}{}\n", indent, inside > 0 ? "  " : "", line.text);
+      inside -= inside > 0;
     }
-    fmt::print("  ");
-    for (const auto value : key) fmt::print("{} ", value);
-    for (const auto& [run, sum] : sums) {
-      fmt::print("| {} ranks: {} x {} ", model.runs[run].ranks, sum.second, FormatSeconds(sum.first / sum.second));
-    }
-    fmt::print("\n");
   }
 }
 
@@ -96,52 +96,32 @@ void PrintRules(const GrowthModel& model) {
   for (std::size_t kind = 0; kind < largest->second.kinds.size(); ++kind) {
     fmt::print("Calls of an iteration of kind {}, on ranks like rank {} of {}:\n", kind + 1,
                largest->second.donors.front().second, model.runs[largest->second.donors.front().first].ranks);
-    for (const CallBlock& block : largest->second.kinds[kind]) {
-      if (!block.counts.empty()) fmt::print("  {} times:\n", block.counts.front().Text());
-      for (const CallRule& call : block.calls) {
-        std::vector<std::string> parts;
-        for (const PartRule& part : call.parts) {
-          if (!part.peers.empty() && part.peers.front().kind != PeerRule::Kind::kNobody)
-            parts.push_back(part.peers.front().Text());
-        }
-        fmt::print("  {}{} {}\n", block.counts.empty() ? "" : "  ", model.functions.Name(call.function),
-                   Join(parts, ", "));
-      }
-    }
+    for (const CallBlock& block : largest->second.kinds[kind]) PrintBlock(block, model.functions);
   }
 }
 
-void Print(const PhaseGrowth& growth, bool verbose) {
-  fmt::print("Phase {}\n", growth.phase);
-  if (!growth.refusal.empty()) fmt::print("Not grown: {}.\n", growth.refusal);
-  const CallRules& rules = growth.model.rules;
-  if (!rules.classes.empty()) {
-    fmt::print("{:.1f} % of the messages follow rules of their class of ranks. Classes of ranks by their place: {}.\n",
-               100 * rules.Share(), rules.classes.size());
-    std::vector<std::string> alone;
-    for (const std::size_t run : rules.RunsAlone())
-      alone.push_back(FormatCount(static_cast<std::uint64_t>(growth.model.runs[run].ranks)));
-    if (!alone.empty()) {
-      fmt::print(
-          "No rank of the other runs lies in its grid as those of the runs with {} ranks do: their rules are confirmed "
-          "by "
-          "their own ranks alone.\n",
-          Join(alone, ", "));
-    }
-    fmt::print("Computation of a rank: {}.\n", growth.model.load.common_law.Text());
+void Print(const GrowthFile& file, const GrowthResults& results, const Common& common, const Partials& texts) {
+  for (std::size_t i = 0; i < file.phases.size(); ++i) {
+    fmt::print("{}{}", i == 0 ? "" : "\n", FormatGrownRuns(file.phases[i], common.verbose, texts));
+    if (common.verbose && file.phases[i].refusal.empty()) PrintRules(results.phases[i].model);
   }
-  if (growth.refusal.empty() || !growth.measured.empty()) PrintTable(growth);
-  PrintReplayed(growth);
-  for (const std::string& reason : growth.left_out) {
-    if (reason != growth.refusal) fmt::print("Left out: {}.\n", reason);
+  if (file.unknown_network.empty()) {
+    fmt::print("Replayed on {}.\n", file.network);
+  } else {
+    fmt::print("Replayed without times of messages, so that transfer is not grown: {}.\n", file.unknown_network);
   }
-  if (verbose) PrintClasses(growth.model);
-  if (verbose && growth.refusal.empty()) PrintRules(growth.model);
 }
 
-// Throws a usage error unless one run is to be written.
+bool WritesArchive(const GrowOptions& options) { return options.output.ends_with(".otf2"); }
+
+// Throws a usage error unless the output is a file of JSON, or an archive of the one run that there is.
 void CheckOutput(const GrowOptions& options) {
-  if (options.output.empty()) return;
+  if (options.output.empty() || options.output == "-") return;
+  if (options.output.ends_with(".json")) return;
+  if (!WritesArchive(options)) {
+    throw Error(ErrorKind::kUsage, options.output, "is neither NAME.json nor NAME.otf2",
+                "name a file of results or an archive of a grown run");
+  }
   RequireFree(options.output, ".otf2");
   if (options.cores.size() == 1 && options.phases.size() == 1) return;
   throw Error(ErrorKind::kUsage, "--output", "writes one grown run", "give one phase and one number of cores");
@@ -156,18 +136,12 @@ int Grow(const GrowOptions& options, const Common& common) {
                        options.memory * (1 << 30)};
   if (!options.network.empty() && options.network != "calibrated") growth.network = options.network;
   const GrowthResults results = RunGrowth(study, growth, messages.Progress());
-  if (results.unknown_network.empty()) {
-    fmt::print("Replayed on {}.\n", results.network.name);
-  } else {
-    fmt::print("Replayed without times of messages, so that transfer is not grown: {}.\n", results.unknown_network);
-  }
-  bool any = false;
-  for (const PhaseGrowth& phase : results.phases) {
-    Print(phase, common.verbose);
-    any = any || phase.refusal.empty();
-  }
+  const GrowthFile file = RecordOf(results);
+  if (options.output != "-") Print(file, results, common, LoadTemplates().partials);
+  const bool any = std::ranges::any_of(results.phases, [](const PhaseGrowth& phase) { return phase.refusal.empty(); });
+  if (!options.output.empty() && !WritesArchive(options)) WriteOutput(options.output, WriteGrowthJson(file));
   if (!any) return static_cast<int>(ErrorKind::kNotEnoughData);
-  if (!options.output.empty()) {
+  if (WritesArchive(options)) {
     const PhaseGrowth& phase = results.phases.front();
     WriteOtf2(GrowTimedTrace(phase.model, phase.grown.front().grid, results.network, study.factors.rules, growth.seed),
               options.output);
@@ -193,7 +167,8 @@ void AddGrowCommand(CommandLine& line) {
       ->check(CLI::Range(2, 1 << 30));
   command->add_option("--network", options.network,
                       "Network of the grown runs: a name or a file (default: calibrated)");
-  command->add_option("-o,--output", options.output, "Write the grown run as an OTF2 archive, NAME.otf2");
+  command->add_option("-o,--output", options.output,
+                      "NAME.json: rules and factors; NAME.otf2: the grown run as an archive; -: JSON");
   command->add_option("--memory", options.memory, "Most memory of a grown run, in GiB; fewer iterations need less")
       ->capture_default_str()
       ->check(CLI::Range(0.001, 256.0));

@@ -13,6 +13,7 @@
 #include "report/compare/json.h"
 #include "results/projection_files.h"
 #include "results/factor_table_files.h"
+#include "results/growth_record.h"
 #include "results/losses_json.h"
 #include "results/measured_run_json.h"
 #include "results/results_json.h"
@@ -23,11 +24,19 @@ namespace {
 using Schema = nlohmann::ordered_json (*)();
 
 const std::map<std::string, Schema>& Schemas() {
-  static const std::map<std::string, Schema> schemas = {
-      {"backtest", BacktestSchema},     {"balance", BalanceSchema}, {"compare", CompareSchema},
-      {"factors", FactorTableSchema},   {"gate", GateSchema},       {"history", HistorySchema},
-      {"inspection", InspectionSchema}, {"losses", LossesSchema},   {"measured-run", MeasuredRunSchema},
-      {"projection", ProjectionSchema}, {"results", ResultsSchema}, {"tracks", TracksSchema}};
+  static const std::map<std::string, Schema> schemas = {{"backtest", BacktestSchema},
+                                                        {"balance", BalanceSchema},
+                                                        {"compare", CompareSchema},
+                                                        {"factors", FactorTableSchema},
+                                                        {"gate", GateSchema},
+                                                        {"growth", GrowthSchema},
+                                                        {"history", HistorySchema},
+                                                        {"inspection", InspectionSchema},
+                                                        {"losses", LossesSchema},
+                                                        {"measured-run", MeasuredRunSchema},
+                                                        {"projection", ProjectionSchema},
+                                                        {"results", ResultsSchema},
+                                                        {"tracks", TracksSchema}};
   return schemas;
 }
 

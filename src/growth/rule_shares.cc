@@ -1,0 +1,92 @@
+#include "growth/rule_shares.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <map>
+
+#include "base/text.h"
+
+namespace farscale {
+namespace {
+
+// Calls see(call, ranks) for every call of an iteration of every kind, with how many ranks of the largest run make it.
+void ForEachCall(const GrowthModel& model, const std::function<void(const PlannedCall&, double)>& see) {
+  const std::size_t largest = model.runs.size() - 1;
+  const RankGrid& grid = model.rules.grids[largest];
+  for (const auto& [key, of_class] : model.rules.classes) {
+    const auto ranks = static_cast<double>(
+        std::ranges::count(of_class.donors, largest, [](const auto& donor) { return donor.first; }));
+    if (ranks == 0) continue;
+    for (std::size_t kind = 0; kind < of_class.kinds.size(); ++kind) {
+      const double iterations = static_cast<double>(std::ranges::count(model.runs[largest].kinds, kind));
+      for (const PlannedCall& call : PlanCalls(of_class.kinds[kind], kind, grid, grid)) see(call, ranks * iterations);
+    }
+  }
+}
+
+// What a part of a call sends to, or meets with; empty for what receives or completes.
+std::string TargetOf(const PartRule& part, const RankGrid& grid) {
+  if (part.kind == RecordKind::kCollective) {
+    std::vector<std::string> dimensions;
+    for (std::size_t d = 0; d < grid.dimensions(); ++d) {
+      if (!part.groups.empty() && (part.groups.front().varying >> d & 1) != 0) dimensions.emplace_back(1, "xyzt"[d]);
+    }
+    if (dimensions.empty() || dimensions.size() == grid.dimensions()) return "collectives of all";
+    return "collectives along " + Join(dimensions, " and ");
+  }
+  const bool sends = part.kind == RecordKind::kSend || part.kind == RecordKind::kSendPost;
+  return sends && !part.peers.empty() ? part.peers.front().Text() : "";
+}
+
+std::vector<RuleShare> Sorted(const std::map<std::string, double>& sums) {
+  double all = 0;
+  for (const auto& [rule, sum] : sums) all += sum;
+  std::vector<RuleShare> shares;
+  for (const auto& [rule, sum] : sums) shares.push_back({rule, sum / all});
+  std::ranges::stable_sort(shares, std::greater<>(), &RuleShare::share);
+  return shares;
+}
+
+}  // namespace
+
+std::vector<RuleShare> SharesOfPartners(const GrowthModel& model) {
+  std::map<std::string, double> sums;
+  ForEachCall(model, [&](const PlannedCall& call, double ranks) {
+    for (const PartRule& part : call.rule->parts) {
+      const std::string target = TargetOf(part, model.rules.grids.back());
+      if (!target.empty()) sums[target] += ranks;
+    }
+  });
+  return Sorted(sums);
+}
+
+std::vector<RuleShare> SharesOfSizes(const GrowthModel& model) {
+  std::map<std::string, double> sums;
+  ForEachCall(model, [&](const PlannedCall& call, double ranks) {
+    const bool moves = std::ranges::any_of(
+        call.rule->parts, [&](const PartRule& part) { return !TargetOf(part, model.rules.grids.back()).empty(); });
+    if (moves) sums[model.laws.BytesAt(call.key).Text()] += ranks;
+  });
+  return Sorted(sums);
+}
+
+std::string PlaceOf(const ClassScheme& scheme, const RankClass& of_class) {
+  static constexpr const char* kPlaces[] = {"first", "second", "third", "fourth"};
+  std::vector<std::string> places;
+  for (std::size_t d = 0; d < kMostDimensions; ++d) {
+    const int reach = scheme.reach[d], low = of_class[2 * d], high = of_class[2 * d + 1];
+    if (reach == 0) continue;
+    std::string place = "inside";
+    if (low < reach) {
+      place = high == 0 ? low == 0 ? "alone" : "last" : kPlaces[std::min(low, 3)];
+    } else if (high < reach) {
+      place = high == 0 ? "last" : fmt::format("{} from the end", kPlaces[std::min(high, 3)]);
+    }
+    places.push_back(fmt::format("{} in {}", place, "xyzt"[d]));
+  }
+  return places.empty() ? "any" : Join(places, ", ");
+}
+
+}  // namespace farscale

@@ -1,0 +1,74 @@
+// What grown runs of a program showed, as values [docs/schema/growth.schema.json].
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "factors/factor.h"
+
+namespace farscale {
+
+enum class GrowthSource {
+  kMeasured,
+  kReplayed,  // a measured run by its own rules
+  kGrown      // from smaller runs; of a number of ranks that was measured: a backtest
+};
+
+// One run of a phase.
+struct GrowthRecordRow {
+  std::int64_t ranks = 0;
+  std::vector<std::int64_t> layout = {};  // extents of the grid of ranks; empty: none was found
+  GrowthSource source = GrowthSource::kMeasured;
+  std::optional<std::int64_t> learned_up_to =
+      std::nullopt;      // of grown ones: ranks of the largest run that they follow from
+  double iteration = 0;  // seconds
+  FactorValues factors = {};
+  std::size_t iterations = 0, replayed = 0;  // of grown ones: how many they have, and how many were replayed
+};
+
+struct RuleRecord {
+  std::string rule;
+  double share = 0;  // of the messages, of all that rules explain
+};
+
+// Ranks of equal place in the grid, in the largest run.
+struct RankClassRecord {
+  std::string place;
+  std::int64_t ranks = 0;
+  double computation = 0;  // seconds of an iteration, mean over ranks
+};
+
+// How a phase was understood.
+struct LearnedRecord {
+  double explained = 0;              // share of the messages that follow rules
+  std::vector<RuleRecord> partners;  // to whom messages go
+  std::vector<RuleRecord> sizes;     // laws of their bytes
+  std::vector<RankClassRecord> classes;
+  std::string computation;               // the law of a rank's computation
+  double spread = 0;                     // of ranks of a class, as the standard deviation of the logarithm
+  double noise = 0;                      // of iterations, likewise
+  std::vector<std::int64_t> runs_alone;  // ranks of runs whose ranks are in no class with ranks of others
+};
+
+struct GrowthRecord {
+  std::string phase;
+  std::string refusal;                   // why it is not grown; empty where it is
+  std::optional<LearnedRecord> learned;  // nothing where no rules were found
+  std::vector<GrowthRecordRow> rows;     // by rising ranks, those measured before those made
+  std::vector<std::string> left_out;     // why some runs were not read or not grown
+};
+
+// A file of `farscale grow`.
+struct GrowthFile {
+  std::string network;          // that grown runs were replayed on
+  std::string unknown_network;  // why messages take no time there, and transfer is not grown; empty where they do
+  std::vector<GrowthRecord> phases;
+};
+
+std::string WriteGrowthJson(const GrowthFile& file);
+nlohmann::ordered_json GrowthSchema();
+
+}  // namespace farscale

@@ -1,0 +1,84 @@
+#include "study/growth_record.h"
+
+#include <algorithm>
+
+#include "growth/rule_shares.h"
+
+namespace farscale {
+namespace {
+
+GrowthRecordRow RowOf(const GrowthRow& row, GrowthSource source) {
+  GrowthRecordRow record{.ranks = row.ranks,
+                         .layout = {},
+                         .source = source,
+                         .learned_up_to = row.learned_up_to,
+                         .iteration = row.iteration,
+                         .factors = row.values,
+                         .iterations = row.iterations,
+                         .replayed = row.replayed};
+  if (row.grid.size() != row.ranks) return record;
+  for (std::size_t d = 0; d < row.grid.dimensions(); ++d) record.layout.push_back(row.grid.extents[d]);
+  return record;
+}
+
+// Mean over the ranks of a class in the largest run.
+RankClassRecord ClassOf(const GrowthModel& model, const RankClass& key, const ClassRules& of_class) {
+  RankClassRecord record{PlaceOf(model.rules.scheme, key), 0, 0};
+  const RunCalls& run = model.runs.back();
+  for (const auto& [donor, rank] : of_class.donors) {
+    if (donor + 1 != model.runs.size()) continue;
+    const RankCalls& calls = run.of_ranks[static_cast<std::size_t>(rank)];
+    double ticks = 0;
+    for (const PhaseCall& call : calls.calls) ticks += static_cast<double>(call.compute);
+    for (const Tick tick : calls.compute_after) ticks += static_cast<double>(tick);
+    record.computation += ticks / run.ticks_per_second / static_cast<double>(calls.iteration_end.size());
+    ++record.ranks;
+  }
+  if (record.ranks > 0) record.computation /= static_cast<double>(record.ranks);
+  return record;
+}
+
+std::vector<RuleRecord> RulesOf(const std::vector<RuleShare>& shares) {
+  std::vector<RuleRecord> records;
+  for (const RuleShare& share : shares) records.push_back({share.rule, share.share});
+  return records;
+}
+
+LearnedRecord LearnedOf(const GrowthModel& model) {
+  LearnedRecord learned{.explained = model.rules.Share(),
+                        .partners = RulesOf(SharesOfPartners(model)),
+                        .sizes = RulesOf(SharesOfSizes(model)),
+                        .classes = {},
+                        .computation = model.load.common_law.Text(),
+                        .spread = model.load.spread,
+                        .noise = model.load.noise,
+                        .runs_alone = {}};
+  for (const auto& [key, of_class] : model.rules.classes) {
+    const RankClassRecord record = ClassOf(model, key, of_class);
+    if (record.ranks > 0) learned.classes.push_back(record);
+  }
+  for (const std::size_t run : model.rules.RunsAlone()) learned.runs_alone.push_back(model.runs[run].ranks);
+  return learned;
+}
+
+GrowthRecord RecordOf(const PhaseGrowth& growth) {
+  GrowthRecord record{growth.phase, growth.refusal, std::nullopt, {}, growth.left_out};
+  if (!growth.model.rules.classes.empty()) record.learned = LearnedOf(growth.model);
+  for (const GrowthRow& row : growth.measured) record.rows.push_back(RowOf(row, GrowthSource::kMeasured));
+  for (const GrowthRow& row : growth.repeated) record.rows.push_back(RowOf(row, GrowthSource::kReplayed));
+  for (const std::vector<GrowthRow>* rows : {&growth.backtest, &growth.grown}) {
+    for (const GrowthRow& row : *rows) record.rows.push_back(RowOf(row, GrowthSource::kGrown));
+  }
+  std::ranges::stable_sort(record.rows, {}, &GrowthRecordRow::ranks);
+  return record;
+}
+
+}  // namespace
+
+GrowthFile RecordOf(const GrowthResults& results) {
+  GrowthFile file{results.network.name, results.unknown_network, {}};
+  for (const PhaseGrowth& growth : results.phases) file.phases.push_back(RecordOf(growth));
+  return file;
+}
+
+}  // namespace farscale
