@@ -67,6 +67,7 @@ GrownStudies StudiesOf(const Study& study, const FactorTable& table, GrowthResul
     of_phase.runs.clear();
     of_phase.phases = {SpecInGrown(study.phases[i], model->region)};
     of_phase.growth.reset();
+    of_phase.factors.counters = {};  // grown runs have none
     of_phase.scaling = table.scaling;
     std::ranges::sort(growth.grown, {}, &GrowthRow::ranks);
     for (const GrowthRow& row : growth.grown) {

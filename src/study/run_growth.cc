@@ -30,7 +30,7 @@ constexpr std::size_t kFewestRuns = 3;  // two are one step, and one step fits m
 constexpr std::uint64_t kDraws = 3;   // of every grown run; chosen: the mean of three varies six tenths as much as one
 constexpr std::size_t kMostRuns = 3;  // learned from; chosen: on few ranks most of them are at an edge
 // As GrowthOptions::most_bytes, of runs that are grown for a projection; chosen: replayed in seconds.
-constexpr double kMostBytesOfProjections = 1 << 30;
+constexpr double kMostBytesOfProjections = 1 << 28;
 constexpr double kMostCallsOfTrace = 2e7;  // chosen: a trace of them takes some gigabytes
 // How far a run that is replayed by its rules may be from what was measured, as the logarithm of a factor; chosen: the
 // programs of docs/growth.md are off by 0.01 at most, and parts of iterations that ranks enter one after the other,

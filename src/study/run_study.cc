@@ -19,6 +19,7 @@
 #include "results/reported_losses.h"
 #include "stats/sample_quantiles.h"
 #include "study/anomalies.h"
+#include "growth/grown_trace.h"
 #include "study/grown_study.h"
 #include "study/measure_run.h"
 #include "study/resources.h"
@@ -298,11 +299,23 @@ void FailWhenNothingIsLeft(const std::vector<AnalysedRun>& runs) {
               fmt::format("none of the {} runs could be used; the first: {}", runs.size(), first.what()));
 }
 
-// The largest grown run of every phase, as reports show it.
+// Of grown runs in reports; chosen: they are replayed and searched for waits in seconds.
+constexpr double kMostCallsOfReport = 2e6;
+
+// Keeps the largest of the grown runs, which rise, that a report has time for.
+void KeepLargest(std::vector<RunSpec>& runs) {
+  const auto is_large = [](const RunSpec& run) {
+    return CountCalls(*run.grown->model, run.grown->grid) > kMostCallsOfReport;
+  };
+  while (runs.size() > 1 && is_large(runs.back())) runs.pop_back();
+  runs.erase(runs.begin(), runs.end() - 1);
+}
+
+// A large grown run of every phase, as reports show it.
 void AddGrownRuns(const Study& study, GrowthResults growth, const ProgressSink& progress, Results& results) {
   GrownStudies grown = StudiesOf(study, results.table, std::move(growth), study.projection.seed);
   for (Study& phase : grown.phases) {
-    phase.runs.erase(phase.runs.begin(), phase.runs.end() - 1);
+    KeepLargest(phase.runs);
     try {
       MeasuredRuns runs = MeasureRuns(phase, progress, {}, Detail::kReport);
       std::ranges::move(runs.runs, std::back_inserter(results.grown_runs));
