@@ -35,27 +35,19 @@ std::int32_t Repeats(const RankCalls& calls, std::uint32_t first, std::uint32_t 
 
 class Fitter {
  public:
-  Fitter(const std::vector<RunCalls>& runs, const std::vector<RankGrid>& grids, const ClassScheme& scheme,
-         std::size_t iterations)
-      : runs_(runs), iterations_(iterations) {
-    result_.scheme = scheme;
-    result_.grids = grids;
-  }
+  Fitter(CallRules rules, std::size_t iterations) : iterations_(iterations), result_(std::move(rules)) {}
 
-  // The largest run first, whose ranks are most.
-  CallRules Fit() {
-    for (std::size_t run = runs_.size(); run-- > 0;) {
-      const RunView view(runs_[run], result_.grids[run]);
-      for (std::int64_t rank = 0; rank < runs_[run].ranks; ++rank) {
-        ClassRules& rules = result_.classes[ClassOf(result_.scheme, view.grid, rank)];
-        const std::uint64_t messages = result_.messages, explained = result_.explained;
-        if (AddRank(view, rank, rules)) rules.donors.emplace_back(run, rank);
-        rules.messages += result_.messages - messages;
-        rules.explained += result_.explained - explained;
-      }
+  void AddRun(const RunCalls& run, std::size_t number) {
+    const RunView view(run, result_.grids[number]);
+    for (std::int64_t rank = 0; rank < run.ranks; ++rank) {
+      ClassRules& rules = result_.classes[ClassOf(result_.scheme, view.grid, rank)];
+      const std::uint64_t messages = result_.messages, explained = result_.explained;
+      if (AddRank(view, rank, rules)) rules.donors.emplace_back(number, rank);
+      rules.messages += result_.messages - messages;
+      rules.explained += result_.explained - explained;
     }
-    return std::move(result_);
   }
+  CallRules Result() { return std::move(result_); }
 
  private:
   bool AddRank(const RunView& view, std::int64_t rank, ClassRules& rules) {
@@ -147,8 +139,7 @@ class Fitter {
     return fits;
   }
 
-  const std::vector<RunCalls>& runs_;
-  std::size_t iterations_;
+  std::size_t iterations_;  // of each kind that are read, at most
   CallRules result_;
 };
 
@@ -218,9 +209,44 @@ RankClass ClassOf(const ClassScheme& scheme, const RankGrid& grid, std::int64_t 
   return result;
 }
 
+// The largest run first, whose ranks are most.
 CallRules FitCallRules(const std::vector<RunCalls>& runs, const std::vector<RankGrid>& grids, const ClassScheme& scheme,
                        std::size_t iterations) {
-  return Fitter(runs, grids, scheme, iterations).Fit();
+  Fitter fitter({.scheme = scheme, .grids = grids}, iterations);
+  for (std::size_t run = runs.size(); run-- > 0;) fitter.AddRun(runs[run], run);
+  return fitter.Result();
+}
+
+CallRules FitRun(const RunCalls& run, const RankGrid& grid, const ClassScheme& scheme) {
+  Fitter fitter({.scheme = scheme, .grids = {grid}}, 1);
+  fitter.AddRun(run, 0);
+  return fitter.Result();
+}
+
+CallRules AddRunBefore(const CallRules& rules, const RunCalls& run, const RankGrid& grid) {
+  CallRules all = rules;
+  all.grids.insert(all.grids.begin(), grid);
+  for (auto& [key, of_class] : all.classes) {
+    for (auto& donor : of_class.donors) ++donor.first;
+  }
+  Fitter fitter(std::move(all), 1);
+  fitter.AddRun(run, 0);
+  return fitter.Result();
+}
+
+CallRules WithSmallExtents(const CallRules& of_one_run, std::int32_t small_extents) {
+  CallRules rules = of_one_run;
+  rules.scheme.small_extents = small_extents;
+  rules.classes.clear();
+  for (const auto& [key, of_class] : of_one_run.classes) {
+    RankClass changed = key;
+    for (std::size_t d = 0; d < kMostDimensions; ++d) {
+      changed[2 * kMostDimensions + d] =
+          static_cast<std::int16_t>(std::min(of_one_run.grids.front().extents[d], small_extents));
+    }
+    rules.classes.emplace(changed, of_class);
+  }
+  return rules;
 }
 
 }  // namespace farscale

@@ -103,9 +103,9 @@ struct ClassRules {
 };
 
 struct CallRules {
-  ClassScheme scheme;
-  std::vector<RankGrid> grids;  // one a run
-  std::map<RankClass, ClassRules> classes;
+  ClassScheme scheme = {};
+  std::vector<RankGrid> grids = {};  // one a run
+  std::map<RankClass, ClassRules> classes = {};
   std::uint64_t messages = 0;  // of all runs, one-sided ends counted each; and posts of collectives
   std::uint64_t explained = 0;
 
@@ -119,6 +119,15 @@ struct CallRules {
 // Rules under a layout of every run. `iterations`: how many of each kind and run, at most, are read.
 CallRules FitCallRules(const std::vector<RunCalls>& runs, const std::vector<RankGrid>& grids, const ClassScheme& scheme,
                        std::size_t iterations);
+
+// The rules of a run alone.
+CallRules FitRun(const RunCalls& run, const RankGrid& grid, const ClassScheme& scheme);
+
+// The rules of some runs, narrowed to those that hold for one more, which is put before them. `run`: fewer ranks.
+CallRules AddRunBefore(const CallRules& rules, const RunCalls& run, const RankGrid& grid);
+
+// With another limit of small extents, which changes nothing within a run.
+CallRules WithSmallExtents(const CallRules& of_one_run, std::int32_t small_extents);
 
 // The layouts and classes that explain most.
 CallRules FindCallRules(const std::vector<RunCalls>& runs);

@@ -1,6 +1,8 @@
 #include "growth/call_sites.h"
 
 #include <algorithm>
+#include <array>
+#include <optional>
 
 namespace farscale {
 namespace {
@@ -53,8 +55,39 @@ std::vector<PlannedCall> PlanCalls(const std::vector<CallBlock>& blocks, std::si
   return plan;
 }
 
+namespace {
+
+// Dimensions in which the partner is another.
+std::array<bool, kMostDimensions> Directions(const SiteKey& key) {
+  std::array<bool, kMostDimensions> directions{};
+  for (std::size_t d = 0; d < kMostDimensions; ++d) directions[d] = key.steps[d] != 0;
+  return directions;
+}
+
+// How two call sites may be alike, from the most to the least.
+constexpr bool (*kAlike[])(const SiteKey&, const SiteKey&) = {
+    [](const SiteKey& a, const SiteKey& b) { return a.n == b.n && a.steps == b.steps && a.tag == b.tag; },
+    [](const SiteKey& a, const SiteKey& b) { return a.n == b.n && a.steps == b.steps; },
+    [](const SiteKey& a, const SiteKey& b) { return a.n == b.n && Directions(a) == Directions(b); },
+};
+
+}  // namespace
+
 ScalingLaw SiteLaws::BytesAt(const SiteKey& key) const {
   const auto found = bytes.find(key);
+  if (found != bytes.end() && found->second.runs > 1) return found->second;
+  for (const auto& are_alike : kAlike) {
+    std::optional<ScalingLaw> law;
+    bool agree = true;
+    for (const auto& [other, of_other] : bytes) {
+      if (of_other.runs < 2 || other.kind != key.kind || other.function != key.function || other.rule != key.rule ||
+          !are_alike(other, key))
+        continue;
+      agree = agree && (!law || law->IsLike(of_other));
+      if (!law) law = of_other;
+    }
+    if (law && agree) return *law;
+  }
   return found != bytes.end() ? found->second : ScalingLaw{};
 }
 

@@ -41,6 +41,7 @@ std::vector<PlannedCall> PlanCalls(const std::vector<CallBlock>& blocks, std::si
 struct SiteLaws {
   std::map<SiteKey, ScalingLaw> bytes;
 
+  // Of a site that one run alone has, the law of those that are like it.
   ScalingLaw BytesAt(const SiteKey& key) const;
 };
 

@@ -1,5 +1,6 @@
 #include "growth/growth_model.h"
 
+#include "growth/common_rules.h"
 #include "growth/partners.h"
 
 namespace farscale {
@@ -20,6 +21,7 @@ GrowthModel GrowthModel::OfRuns(std::size_t first, std::size_t end) const {
 void LearnGrowth(GrowthModel& model) {
   MatchKinds(model.runs);
   model.rules = FindCallRules(model.runs);
+  PreferCommonRules(model.rules);
   JoinPartners(model.runs.back(), model.runs.size() - 1, model.rules);
   model.laws = FitSiteLaws(model.runs, model.rules);
   model.load = FitLoadModel(model.runs, model.rules);

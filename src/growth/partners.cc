@@ -20,6 +20,7 @@ std::optional<PeerRule> WayBack(PeerRule rule) {
       for (std::int32_t& step : rule.steps) step = -step;
       return rule;
     case Kind::kRing:
+    case Kind::kRingPart:
     case Kind::kRingUp:
     case Kind::kPowerUp:
     case Kind::kPowerDown: rule.n = -rule.n; return rule;
@@ -29,9 +30,6 @@ std::optional<PeerRule> WayBack(PeerRule rule) {
     case Kind::kXorDown:
     case Kind::kMirror:
     case Kind::kTranspose: return rule;
-    case Kind::kRingPart:
-      if (rule.n == 1) return rule;
-      return std::nullopt;
     default: return std::nullopt;
   }
 }
@@ -131,6 +129,8 @@ class Joiner {
   static void Choose(const std::vector<PartRule*>& parts, std::map<GridVector, int>& turns) {
     const auto send = std::ranges::find_if(parts, [](const PartRule* part) { return IsSend(*part); });
     if (send == parts.end()) return;
+    // Rules without a way back stand first only where other classes confirm them.
+    if (std::ranges::any_of(parts, [](const PartRule* part) { return !WayBack(part->peers.front()); })) return;
     std::vector<PeerRule> fitting;
     for (const PeerRule& rule : (*send)->peers) {
       if (FitsAll(rule, parts)) fitting.push_back(rule);

@@ -2,8 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <bit>
+#include <algorithm>
 #include <cstdlib>
+#include <numeric>
 
 #include "base/text.h"
 
@@ -37,6 +38,10 @@ void AddOffsets(const RankGrid& grid, const GridVector& from, const GridVector& 
   steps[dimension] = straight > 0 ? straight - extent : straight + extent;
   AddOffsets(grid, from, to, dimension + 1, steps, all);
 }
+
+// Whether steps of this length mean anything in a dimension. Longer ones lead somewhere, too, but not as a rule: 15
+// back is the first one seen from the last one of 4, 8 and 16. In a dimension of one rank, the next one is itself.
+bool IsStepIn(std::int64_t steps, std::int64_t extent) { return std::abs(steps) < std::max<std::int64_t>(extent, 2); }
 
 // Of a rank at a place among so many.
 std::int64_t PlaceInStage(const PeerRule& rule, std::int64_t place, std::int64_t size, const Stage& stage) {
@@ -75,15 +80,16 @@ std::int64_t PeerBy(const PeerRule& rule, const RankGrid& grid, std::int64_t ran
     case Kind::kOffset: {
       GridVector at = grid.CoordinatesOf(rank);
       for (std::size_t d = 0; d < kMostDimensions; ++d) {
+        if (!IsStepIn(rule.steps[d], grid.extents[d])) return -1;
         at[d] = static_cast<std::int32_t>(Modulo(at[d] + rule.steps[d], grid.extents[d]));
       }
       return grid.RankAt(at);
     }
-    case Kind::kRing: return Modulo(rank + rule.n, ranks);
+    case Kind::kRing: return IsStepIn(rule.n, ranks) ? Modulo(rank + rule.n, ranks) : -1;
     case Kind::kXor: return (rank ^ rule.n) < ranks ? rank ^ rule.n : -1;
     case Kind::kAbsolute: return rule.n < ranks ? rule.n : -1;
     case Kind::kFromLast: return ranks - 1 - rule.n;
-    case Kind::kRingPart: return Modulo(rank + (ranks >> rule.n), ranks);
+    case Kind::kRingPart: return Modulo(rule.n > 0 ? rank + (ranks >> rule.n) : rank - (ranks >> -rule.n), ranks);
     case Kind::kXorPart: return (rank ^ (ranks >> rule.n)) < ranks ? rank ^ (ranks >> rule.n) : -1;
     case Kind::kMirror: return ranks - 1 - rank;
     case Kind::kTranspose: return Transposed(grid, rank);
@@ -100,6 +106,9 @@ std::vector<PeerRule> RulesForOne(const RankGrid& grid, std::int64_t rank, std::
   std::vector<GridVector> offsets;
   GridVector steps{};
   AddOffsets(grid, grid.CoordinatesOf(rank), grid.CoordinatesOf(peer), 0, steps, offsets);
+  std::ranges::stable_sort(offsets, {}, [](const GridVector& offset) {
+    return std::accumulate(offset.begin(), offset.end(), 0, [](int sum, int step) { return sum + std::abs(step); });
+  });
   for (const GridVector& offset : offsets) rules.push_back({Kind::kOffset, 0, offset});
   const auto straight = static_cast<std::int32_t>(peer - rank);
   for (const std::int64_t n : {std::int64_t{straight}, straight - ranks, straight + ranks}) {
@@ -107,9 +116,10 @@ std::vector<PeerRule> RulesForOne(const RankGrid& grid, std::int64_t rank, std::
   }
   rules.push_back({Kind::kXor, static_cast<std::int32_t>(rank ^ peer), {}});
   for (std::int32_t n = 1; (ranks >> n) > 0; ++n) {
-    if ((ranks >> n) << n != ranks) break;
-    for (const Kind kind : {Kind::kRingPart, Kind::kXorPart}) {
-      if (PeerBy({kind, n, {}}, grid, rank) == peer) rules.push_back({kind, n, {}});
+    const bool is_even = (ranks >> n) << n == ranks;
+    for (const PeerRule& rule :
+         {PeerRule{Kind::kRingPart, n, {}}, {Kind::kRingPart, -n, {}}, {Kind::kXorPart, n, {}}}) {
+      if ((is_even || rule.kind == Kind::kRingPart) && PeerBy(rule, grid, rank) == peer) rules.push_back(rule);
     }
   }
   if (PeerBy({Kind::kMirror, 0, {}}, grid, rank) == peer) rules.push_back({Kind::kMirror, 0, {}});
@@ -162,7 +172,7 @@ std::string PeerRule::Text() const {
     case Kind::kXor: return fmt::format("rank xor {}", n);
     case Kind::kAbsolute: return fmt::format("rank {}", n);
     case Kind::kFromLast: return n == 0 ? "last rank" : fmt::format("last rank - {}", n);
-    case Kind::kRingPart: return fmt::format("rank + P/{}", 1 << n);
+    case Kind::kRingPart: return fmt::format("rank {} P/{}", n > 0 ? '+' : '-', 1 << std::abs(n));
     case Kind::kXorPart: return fmt::format("rank xor P/{}", 1 << n);
     case Kind::kMirror: return "P - 1 - rank";
     case Kind::kTranspose: return "transposed";

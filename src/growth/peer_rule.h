@@ -16,7 +16,7 @@ struct PeerRule {
     kXor,        // rank xor n
     kAbsolute,   // rank n
     kFromLast,   // the n-th from the last rank
-    kRingPart,   // rank + P / 2^n, around the last rank
+    kRingPart,   // rank + P / 2^n, around the last rank; with n < 0, rank - P / 2^-n
     kXorPart,    // rank xor P / 2^n
     kMirror,     // P - 1 - rank
     kTranspose,  // the first two coordinates change places, pairs of columns staying together on a 2 n × n grid

@@ -69,16 +69,15 @@ double Unlikeness(const RankGrid& a, const RankGrid& b) {
 
 // The layout of the largest run is given, those of the others are chosen one by one beside it: of those that explain
 // equally much, the one that is most like it.
-std::vector<RankGrid> GridsBeside(const std::vector<RunCalls>& runs, const RankGrid& largest, std::size_t dimensions,
-                                  const ClassScheme& scheme) {
+std::vector<RankGrid> GridsBeside(const std::vector<RunCalls>& runs, const CallRules& largest, std::size_t dimensions) {
   std::vector<RankGrid> grids(runs.size());
-  grids.back() = largest;
+  grids.back() = largest.grids.front();
   for (std::size_t run = 0; run + 1 < runs.size(); ++run) {
     double share = -1;
     std::vector<RankGrid> tried = BestGrids(runs[run], dimensions, 8);
-    std::ranges::stable_sort(tried, {}, [&](const RankGrid& grid) { return Unlikeness(grid, largest); });
+    std::ranges::stable_sort(tried, {}, [&](const RankGrid& grid) { return Unlikeness(grid, grids.back()); });
     for (const RankGrid& grid : tried) {
-      const double one = FitCallRules({runs[run], runs.back()}, {grid, largest}, scheme, 1).Confirmed();
+      const double one = AddRunBefore(largest, runs[run], grid).Confirmed();
       if (one > share + 1e-9) {
         grids[run] = grid;
         share = one;
@@ -94,11 +93,9 @@ std::vector<ClassScheme> Schemes(std::size_t dimensions) {
   std::vector<ClassScheme> schemes;
   for (const std::int32_t reach : {0, 1, 2}) {
     for (const bool has_stages : {false, true}) {
-      for (const std::int32_t small_extents : {1, 2, 3}) {
-        ClassScheme scheme{{}, small_extents, has_stages};
-        for (std::size_t d = 0; d < dimensions; ++d) scheme.reach[d] = reach;
-        schemes.push_back(scheme);
-      }
+      ClassScheme scheme{{}, 1, has_stages};
+      for (std::size_t d = 0; d < dimensions; ++d) scheme.reach[d] = reach;
+      schemes.push_back(scheme);
     }
   }
   return schemes;
@@ -106,9 +103,9 @@ std::vector<ClassScheme> Schemes(std::size_t dimensions) {
 
 // A layout and classes of the largest run, and how much of it they explain by themselves.
 struct Start {
-  RankGrid grid;
-  ClassScheme scheme;
-  double share = 0;
+  CallRules rules;
+
+  double Rounded() const { return std::round(1e4 * rules.Share()); }
 };
 
 // All of so many dimensions, the best first and the plainer before the more particular; those that explain clearly less
@@ -116,17 +113,24 @@ struct Start {
 std::vector<Start> Starts(const RunCalls& largest, std::size_t dimensions) {
   constexpr double kClearlyLess = 0.01;  // chosen: rules of the other runs do not make up for it
   constexpr std::size_t kMost = 8;       // chosen: as many as a search over all runs has time for
+  const std::vector<RankGrid> grids = BestGrids(largest, dimensions, 6);
   std::vector<Start> starts;
+  std::size_t perfect = 0;
   for (const ClassScheme& scheme : Schemes(dimensions)) {
-    for (const RankGrid& grid : BestGrids(largest, dimensions, 6)) starts.push_back({grid, scheme});
+    std::vector<CallRules> fitted(grids.size());
+    ParallelFor(grids.size(), [&](std::size_t i) { fitted[i] = FitRun(largest, grids[i], scheme); });
+    for (const std::int32_t small_extents : {1, 2, 3}) {
+      for (const CallRules& rules : fitted) {
+        starts.push_back({WithSmallExtents(rules, small_extents)});
+        perfect += starts.back().Rounded() == 1e4;
+      }
+    }
+    if (perfect >= kMost) break;  // the others would be left out
   }
-  const std::vector<RunCalls> alone = {largest};
-  ParallelFor(starts.size(), [&](std::size_t i) {
-    starts[i].share = FitCallRules(alone, {starts[i].grid}, starts[i].scheme, 1).Share();
-  });
-  const double best = std::ranges::max(starts, {}, &Start::share).share;
-  std::erase_if(starts, [&](const Start& start) { return start.share < best - kClearlyLess; });
-  std::ranges::stable_sort(starts, std::greater<>(), [](const Start& start) { return std::round(1e4 * start.share); });
+  const double best =
+      std::ranges::max(starts, {}, [](const Start& start) { return start.rules.Share(); }).rules.Share();
+  std::erase_if(starts, [&](const Start& start) { return start.rules.Share() < best - kClearlyLess; });
+  std::ranges::stable_sort(starts, std::greater<>(), &Start::Rounded);
   if (starts.size() > kMost) starts.resize(kMost);
   return starts;
 }
@@ -137,7 +141,9 @@ CallRules FindCallRules(const std::vector<RunCalls>& runs) {
   std::optional<CallRules> best;
   for (std::size_t dimensions = 1; dimensions <= 3 && !(best && best->Confirmed() == 1); ++dimensions) {
     for (const Start& start : Starts(runs.back(), dimensions)) {
-      CallRules rules = FitCallRules(runs, GridsBeside(runs, start.grid, dimensions, start.scheme), start.scheme, 1);
+      const std::vector<RankGrid> grids = GridsBeside(runs, start.rules, dimensions);
+      CallRules rules = start.rules;
+      for (std::size_t run = runs.size() - 1; run-- > 0;) rules = AddRunBefore(rules, runs[run], grids[run]);
       if (!best || rules.Confirmed() > best->Confirmed() + 1e-6) best = std::move(rules);
       if (best->Confirmed() == 1) break;
     }

@@ -17,6 +17,7 @@ struct ScalingLaw {
   double error = 0;  // largest relative distance from the values it was fitted to
   std::size_t runs = 0;
 
+  bool IsLike(const ScalingLaw& other) const { return power == other.power && exponents == other.exponents; }
   double Ratio(const RankGrid& to, const RankGrid& from) const;
   std::string Text() const;
 };
