@@ -97,6 +97,7 @@ struct ClassRules {
   std::vector<std::pair<std::size_t, std::int64_t>> donors;  // run and rank whose calls are these
   std::uint64_t messages = 0;                                // as in CallRules
   std::uint64_t explained = 0;
+  bool is_composed = false;  // not seen in any run [class_composition.h]
 
   // How far the rules were put to the test: on another run, or on the other ranks of one run. In [0, 1].
   double Confirmed() const;

@@ -136,7 +136,8 @@ GridPlan PlanRun(const GrowthModel& model, std::size_t run, const std::vector<st
   Planner planner(model, plan);
   plan.class_of.resize(static_cast<std::size_t>(plan.grid.size()));
   for (const auto& [key, rules] : model.rules.classes) {
-    if (std::ranges::none_of(rules.donors, [&](const auto& donor) { return donor.first == run; })) continue;
+    if (rules.is_composed || std::ranges::none_of(rules.donors, [&](const auto& donor) { return donor.first == run; }))
+      continue;
     for (const auto& [of_run, rank] : rules.donors) {
       if (of_run == run)
         plan.class_of[static_cast<std::size_t>(rank)] = static_cast<std::uint16_t>(plan.classes.size());

@@ -356,7 +356,7 @@ std::optional<Trace> RepeatRun(const GrowthModel& model, std::size_t run) {
   std::vector<const ClassRules*> classes(static_cast<std::size_t>(grid.size()));
   for (const auto& [key, of_class] : model.rules.classes) {
     for (const auto& [of_run, rank] : of_class.donors) {
-      if (of_run == run) classes[static_cast<std::size_t>(rank)] = &of_class;
+      if (of_run == run && !of_class.is_composed) classes[static_cast<std::size_t>(rank)] = &of_class;
     }
   }
   if (std::ranges::find(classes, nullptr) != classes.end()) return std::nullopt;

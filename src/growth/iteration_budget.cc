@@ -21,8 +21,10 @@ bool IsSame(double a, double b) { return std::abs(a - b) <= kSameTime * b; }
 
 bool HasRulesOfAllRanks(const GrowthModel& model, std::size_t run) {
   std::int64_t ranks = 0;
-  for (const auto& [key, of_class] : model.rules.classes)
+  for (const auto& [key, of_class] : model.rules.classes) {
+    if (of_class.is_composed) continue;
     ranks += std::ranges::count(of_class.donors, run, [](const auto& donor) { return donor.first; });
+  }
   return ranks == model.runs[run].ranks;
 }
 

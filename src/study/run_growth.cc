@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/format.h"
 #include "base/text.h"
+#include "growth/class_composition.h"
 #include "growth/class_counts.h"
 #include "growth/grid_series.h"
 #include "growth/grown_loads.h"
@@ -134,7 +135,7 @@ class PhaseGrower {
  private:
   // To the layouts nearest to these numbers of ranks, each once.
   void GrowTo(const std::vector<std::int64_t>& targets) {
-    const GrowthModel& model = result_.model;
+    GrowthModel& model = result_.model;
     GrowthBasis basis = BasisOf(model, result_.repeated);
     std::set<GridVector> grids;
     for (const std::int64_t ranks : targets) {
@@ -207,7 +208,7 @@ class PhaseGrower {
   // Grows the first runs to all larger ones. Those that they do not foresee are left out: the smaller ones lack ranks
   // like some of theirs.
   void Backtest(std::size_t runs) {
-    const GrowthModel model = ModelOf(runs);
+    GrowthModel model = ModelOf(runs);
     if (model.rules.Share() < kLeastExplained) return;
     GrowthBasis basis = BasisOf(model, Repeat(model));
     for (std::size_t run = runs; run < result_.measured.size(); ++run) {
@@ -227,13 +228,13 @@ class PhaseGrower {
 
   // What grown rows are made of.
   struct GrowthBasis {
-    const GrowthModel& model;
+    GrowthModel& model;
     FactorValues unexplained;
     bool knows_waits = true;  // the runs tell for whom all calls wait
     IterationBudget budget;
   };
 
-  GrowthBasis BasisOf(const GrowthModel& model, const std::vector<GrowthRow>& repeated) const {
+  GrowthBasis BasisOf(GrowthModel& model, const std::vector<GrowthRow>& repeated) const {
     const std::vector<GrowthRow>& runs = repeated.empty() ? result_.measured : repeated;
     const bool knows_waits =
         std::ranges::all_of(runs, [](const GrowthRow& row) { return row.values[Factor::kSerialization].has_value(); });
@@ -255,6 +256,7 @@ class PhaseGrower {
 
   // The geometric mean over several draws, with what replays leave unexplained.
   GrowthRow RowFor(GrowthBasis& basis, const RankGrid& grid) const {
+    AddComposedClasses(basis.model, grid);
     const GrowthModel& model = basis.model;
     RequireDonors(model, grid);
     const std::vector<std::size_t> chosen = ChooseIterations(model.runs.back().kinds, basis.budget.For(grid));
