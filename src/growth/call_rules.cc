@@ -42,7 +42,11 @@ class Fitter {
     for (std::int64_t rank = 0; rank < run.ranks; ++rank) {
       ClassRules& rules = result_.classes[ClassOf(result_.scheme, view.grid, rank)];
       const std::uint64_t messages = result_.messages, explained = result_.explained;
-      if (AddRank(view, rank, rules)) rules.donors.emplace_back(number, rank);
+      if (AddRank(view, rank, rules)) {
+        rules.donors.emplace_back(number, rank);
+      } else if (rules.others.empty() || rules.others.back() != run.ranks) {
+        rules.others.push_back(run.ranks);
+      }
       rules.messages += result_.messages - messages;
       rules.explained += result_.explained - explained;
     }
@@ -176,6 +180,8 @@ double ClassRules::Confirmed() const {
       std::ranges::any_of(donors, [&](const auto& one) { return one.first != donors.front().first; });
   return has_others ? 1 : 1 - 1.0 / static_cast<double>(donors.size());
 }
+
+bool ClassRules::IsContradicted() const { return !donors.empty() && Confirmed() < 1 && !others.empty(); }
 
 double CallRules::Confirmed() const {
   if (messages == 0) return 1;

@@ -97,10 +97,13 @@ struct ClassRules {
   std::vector<std::pair<std::size_t, std::int64_t>> donors;  // run and rank whose calls are these
   std::uint64_t messages = 0;                                // as in CallRules
   std::uint64_t explained = 0;
-  bool is_composed = false;  // not seen in any run [class_composition.h]
+  std::vector<std::int64_t> others = {};  // numbers of ranks of the runs some of whose ranks do otherwise
+  bool is_composed = false;               // not seen in any run [class_composition.h]
 
   // How far the rules were put to the test: on another run, or on the other ranks of one run. In [0, 1].
   double Confirmed() const;
+  // Whether the rules are those of one run alone, and ranks of another run that lie in their grid alike do otherwise.
+  bool IsContradicted() const;
 };
 
 struct CallRules {

@@ -103,6 +103,25 @@ class Planner {
 
 }  // namespace
 
+const std::pair<const RankClass, ClassRules>& RulesOfRank(const GrowthModel& model, const RankGrid& grid,
+                                                          std::int64_t rank) {
+  const auto found = model.rules.classes.find(ClassOf(model.rules.scheme, grid, rank));
+  const std::size_t kinds = 1 + *std::ranges::max_element(model.runs.back().kinds);
+  if (found == model.rules.classes.end() || found->second.donors.empty() || found->second.kinds.size() < kinds) {
+    throw Error(ErrorKind::kNotEnoughData, "",
+                fmt::format("no rank of the runs lies in its grid as rank {} does in {}", rank, grid.Text()),
+                "add a run with three or more ranks in every dimension");
+  }
+  if (found->second.IsContradicted()) {
+    const auto& [run, donor] = found->second.donors.front();
+    throw Error(
+        ErrorKind::kNotEnoughData, "",
+        fmt::format("ranks that lie in their grid as rank {} does in {} make other calls on {} ranks than on {}", rank,
+                    grid.Text(), found->second.others.front(), model.runs[run].ranks));
+  }
+  return *found;
+}
+
 GridPlan PlanGrid(const GrowthModel& model, const RankGrid& grid, const std::vector<std::size_t>& chosen) {
   GridPlan plan;
   plan.grid = grid;
@@ -111,16 +130,10 @@ GridPlan PlanGrid(const GrowthModel& model, const RankGrid& grid, const std::vec
   Planner planner(model, plan);
   std::map<RankClass, std::uint16_t> numbers;
   for (const ClassCount& count : CountClasses(model.rules.scheme, grid)) {
-    const auto found = model.rules.classes.find(count.of_class);
-    const std::size_t kinds = 1 + *std::ranges::max_element(plan.kinds);
-    if (found == model.rules.classes.end() || found->second.donors.empty() || found->second.kinds.size() < kinds) {
-      throw Error(ErrorKind::kNotEnoughData, "",
-                  fmt::format("no rank of the runs lies in its grid as rank {} does in {}", count.first, grid.Text()),
-                  "add a run with three or more ranks in every dimension");
-    }
+    const ClassRules& rules = RulesOfRank(model, grid, count.first).second;
     if (!numbers.try_emplace(count.of_class, static_cast<std::uint16_t>(plan.classes.size())).second) continue;
-    const ClassDonors donors = DonorsOf(found->second);
-    planner.Add(found->second, donors, model.load.LawOf(count.of_class).Ratio(grid, model.rules.grids[donors.run]));
+    const ClassDonors donors = DonorsOf(rules);
+    planner.Add(rules, donors, model.load.LawOf(count.of_class).Ratio(grid, model.rules.grids[donors.run]));
   }
   plan.class_of.resize(static_cast<std::size_t>(grid.size()));
   for (std::size_t rank = 0; rank < plan.class_of.size(); ++rank)

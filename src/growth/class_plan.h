@@ -69,6 +69,11 @@ struct GridPlan {
   const ClassPlan& PlanOf(std::int64_t rank) const { return classes[class_of[static_cast<std::size_t>(rank)]]; }
 };
 
+// The rules of a rank of a grid. Throws an error of kind kNotEnoughData where it is like none of the runs, or runs
+// differ in what ranks like it do.
+const std::pair<const RankClass, ClassRules>& RulesOfRank(const GrowthModel& model, const RankGrid& grid,
+                                                          std::int64_t rank);
+
 // Throws an error of kind kNotEnoughData where the grid has ranks that are like none of the runs.
 GridPlan PlanGrid(const GrowthModel& model, const RankGrid& grid, const std::vector<std::size_t>& chosen);
 // Of a run itself, on which every rank is its own donor.

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/parallel.h"
 #include "growth/class_counts.h"
+#include "growth/class_plan.h"
 #include "growth/grid_groups.h"
 #include "growth/rank_draw.h"
 #include "trace/trace_builder.h"
@@ -319,14 +320,7 @@ Trace TraceOf(const GrowthModel& model, const RankGrid& grid, GrownDefinitions& 
 Trace GrowTrace(const GrowthModel& model, const RankGrid& grid, std::uint64_t seed) {
   std::vector<const std::pair<const RankClass, ClassRules>*> classes;
   for (std::int64_t rank = 0; rank < grid.size(); ++rank) {
-    const auto found = model.rules.classes.find(ClassOf(model.rules.scheme, grid, rank));
-    const std::size_t kinds = 1 + *std::ranges::max_element(model.runs.back().kinds);
-    if (found == model.rules.classes.end() || found->second.donors.empty() || found->second.kinds.size() < kinds) {
-      throw Error(ErrorKind::kNotEnoughData, "",
-                  fmt::format("no rank of the runs lies in its grid as rank {} does in {}", rank, grid.Text()),
-                  "add a run with three or more ranks in every dimension");
-    }
-    classes.push_back(&*found);
+    classes.push_back(&RulesOfRank(model, grid, rank));
   }
   GrownDefinitions definitions(model, grid);
   definitions.builder.trace().path = fmt::format("grown to {} ranks", grid.size());
