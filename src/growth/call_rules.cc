@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <functional>
+#include <limits>
 #include <set>
 
 #include "growth/part_rules.h"
@@ -35,11 +36,13 @@ std::int32_t Repeats(const RankCalls& calls, std::uint32_t first, std::uint32_t 
 
 class Fitter {
  public:
-  Fitter(CallRules rules, std::size_t iterations) : iterations_(iterations), result_(std::move(rules)) {}
+  Fitter(CallRules rules, std::size_t iterations, std::uint64_t most_missed = kNoLimit)
+      : iterations_(iterations), most_missed_(most_missed), result_(std::move(rules)) {}
 
   void AddRun(const RunCalls& run, std::size_t number) {
     const RunView view(run, result_.grids[number]);
     for (std::int64_t rank = 0; rank < run.ranks; ++rank) {
+      if (result_.messages - result_.explained > most_missed_) return;
       ClassRules& rules = result_.classes[ClassOf(result_.scheme, view.grid, rank)];
       const std::uint64_t messages = result_.messages, explained = result_.explained;
       if (AddRank(view, rank, rules)) {
@@ -143,7 +146,10 @@ class Fitter {
     return fits;
   }
 
+  static constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
+
   std::size_t iterations_;  // of each kind that are read, at most
+  std::uint64_t most_missed_;
   CallRules result_;
 };
 
@@ -223,8 +229,8 @@ CallRules FitCallRules(const std::vector<RunCalls>& runs, const std::vector<Rank
   return fitter.Result();
 }
 
-CallRules FitRun(const RunCalls& run, const RankGrid& grid, const ClassScheme& scheme) {
-  Fitter fitter({.scheme = scheme, .grids = {grid}}, 1);
+CallRules FitRun(const RunCalls& run, const RankGrid& grid, const ClassScheme& scheme, std::uint64_t most_missed) {
+  Fitter fitter({.scheme = scheme, .grids = {grid}}, 1, most_missed);
   fitter.AddRun(run, 0);
   return fitter.Result();
 }

@@ -57,38 +57,44 @@ class FirstReading {
   // Adds a block of stages that begins here and returns where it ends; 0 where there is none. Stages with partners of
   // their own go before mere repetitions.
   std::uint32_t ReadStages(std::uint32_t first, std::uint32_t end, std::vector<CallBlock>& blocks) const {
-    for (const bool have_own : {true, false}) {
-      for (std::uint32_t period = 1; period <= kLongestStage && first + 2 * period <= end; ++period) {
-        std::uint32_t behind = first + period;
-        while (behind < end && IsAlike(calls_, behind, behind - period)) ++behind;
-        for (auto count = static_cast<std::int32_t>((behind - first) / period); count >= 2; --count) {
-          std::optional<CallBlock> block = ReadBlock(first, period, count, have_own);
-          if (!block) continue;
+    std::optional<CallBlock> repeated;
+    std::uint32_t behind_repeated = 0;
+    for (std::uint32_t period = 1; period <= kLongestStage && first + 2 * period <= end; ++period) {
+      std::uint32_t behind = first + period;
+      while (behind < end && IsAlike(calls_, behind, behind - period)) ++behind;
+      for (auto count = static_cast<std::int32_t>((behind - first) / period); count >= 2; --count) {
+        bool has_own = false;
+        std::optional<CallBlock> block = ReadBlock(first, period, count, has_own);
+        if (!block || (!has_own && repeated)) continue;
+        const std::uint32_t behind_block = first + static_cast<std::uint32_t>(count) * period;
+        if (has_own) {
           blocks.push_back(std::move(*block));
-          return first + static_cast<std::uint32_t>(count) * period;
+          return behind_block;
         }
+        repeated = std::move(block);
+        behind_repeated = behind_block;
       }
     }
-    return 0;
+    if (repeated) blocks.push_back(std::move(*repeated));
+    return behind_repeated;
   }
 
-  // Nothing unless every part has a rule over all stages and their number depends on the grid.
+  // Nothing unless every part has a rule over all stages and their number depends on the grid. `has_own`: whether some
+  // stages have partners of their own; without, there must be three.
   std::optional<CallBlock> ReadBlock(std::uint32_t first, std::uint32_t period, std::int32_t count,
-                                     bool have_own) const {
-    if (!have_own && count < 3) return std::nullopt;
+                                     bool& has_own) const {
     CallBlock block;
     block.counts = CountsFor(view_.grid, count);
     if (block.counts.size() < 2) return std::nullopt;
-    bool is_own = false;
     for (std::uint32_t i = 0; i < period; ++i) {
       std::optional<CallRule> rule = ReadCall(first + i, period, count, true);
       if (!rule) return std::nullopt;
       for (const PartRule& part : rule->parts) {
-        is_own = is_own || (!part.peers.empty() && std::ranges::all_of(part.peers, &PeerRule::IsOfStages));
+        has_own = has_own || (!part.peers.empty() && std::ranges::all_of(part.peers, &PeerRule::IsOfStages));
       }
       block.calls.push_back(std::move(*rule));
     }
-    return is_own == have_own ? std::optional(std::move(block)) : std::nullopt;
+    return has_own || count >= 3 ? std::optional(std::move(block)) : std::nullopt;
   }
 
   std::optional<CallRule> ReadCall(std::uint32_t call, std::uint32_t period, std::int32_t count, bool complete) const {

@@ -15,6 +15,11 @@ using Kind = PeerRule::Kind;
 
 std::int64_t Modulo(std::int64_t value, std::int64_t size) { return ((value % size) + size) % size; }
 
+// Of a value that is less than once around away.
+std::int64_t Around(std::int64_t value, std::int64_t size) {
+  return value < 0 ? value + size : value >= size ? value - size : value;
+}
+
 // With n rows and n or 2 n columns, as NAS CG exchanges a distributed vector.
 std::int64_t Transposed(const RankGrid& grid, std::int64_t rank) {
   const std::int64_t columns = grid.extents[0], rows = grid.extents[1];
@@ -81,11 +86,11 @@ std::int64_t PeerBy(const PeerRule& rule, const RankGrid& grid, std::int64_t ran
       GridVector at = grid.CoordinatesOf(rank);
       for (std::size_t d = 0; d < kMostDimensions; ++d) {
         if (!IsStepIn(rule.steps[d], grid.extents[d])) return -1;
-        at[d] = static_cast<std::int32_t>(Modulo(at[d] + rule.steps[d], grid.extents[d]));
+        at[d] = static_cast<std::int32_t>(Around(at[d] + rule.steps[d], grid.extents[d]));
       }
       return grid.RankAt(at);
     }
-    case Kind::kRing: return IsStepIn(rule.n, ranks) ? Modulo(rank + rule.n, ranks) : -1;
+    case Kind::kRing: return IsStepIn(rule.n, ranks) ? Around(rank + rule.n, ranks) : -1;
     case Kind::kXor: return (rank ^ rule.n) < ranks ? rank ^ rule.n : -1;
     case Kind::kAbsolute: return rule.n < ranks ? rule.n : -1;
     case Kind::kFromLast: return ranks - 1 - rule.n;

@@ -21,6 +21,7 @@ std::size_t RankGrid::dimensions() const {
 GridVector RankGrid::CoordinatesOf(std::int64_t rank) const {
   GridVector coordinates{};
   for (std::size_t d = 0; d < kMostDimensions; ++d) {
+    if (extents[d] == 1) continue;
     coordinates[d] = static_cast<std::int32_t>(rank % extents[d]);
     rank /= extents[d];
   }

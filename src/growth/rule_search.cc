@@ -101,6 +101,31 @@ std::vector<ClassScheme> Schemes(std::size_t dimensions) {
   return schemes;
 }
 
+// Messages of an iteration of every kind.
+std::uint64_t CountMessages(const RunCalls& run) {
+  std::uint64_t messages = 0;
+  const std::size_t kinds = 1 + *std::ranges::max_element(run.kinds);
+  for (std::size_t kind = 0; kind < kinds; ++kind) {
+    const auto first = static_cast<std::size_t>(std::ranges::find(run.kinds, kind) - run.kinds.begin());
+    for (const RankCalls& calls : run.of_ranks) {
+      if (first == run.kinds.size()) break;
+      for (std::uint32_t call = calls.FirstCall(first); call < calls.iteration_end[first]; ++call) {
+        messages += static_cast<std::uint64_t>(
+            std::ranges::count_if(calls.PartsOf(call), [](const CallPart& part) { return IsPost(part.kind); }));
+      }
+    }
+  }
+  return messages;
+}
+
+// How many messages of the largest run rules may leave unexplained to explain enough of all, whatever they explain of
+// the others.
+std::uint64_t MostMissed(const std::vector<RunCalls>& runs) {
+  std::uint64_t messages = 0;
+  for (const RunCalls& run : runs) messages += CountMessages(run);
+  return static_cast<std::uint64_t>((1 - kLeastExplained) * static_cast<double>(messages));
+}
+
 // A layout and classes of the largest run, and how much of it they explain by themselves.
 struct Start {
   CallRules rules;
@@ -110,7 +135,7 @@ struct Start {
 
 // All of so many dimensions, the best first and the plainer before the more particular; those that explain clearly less
 // are left out.
-std::vector<Start> Starts(const RunCalls& largest, std::size_t dimensions) {
+std::vector<Start> Starts(const RunCalls& largest, std::size_t dimensions, std::uint64_t most_missed) {
   constexpr double kClearlyLess = 0.01;  // chosen: rules of the other runs do not make up for it
   constexpr std::size_t kMost = 8;       // chosen: as many as a search over all runs has time for
   const std::vector<RankGrid> grids = BestGrids(largest, dimensions, 6);
@@ -118,7 +143,7 @@ std::vector<Start> Starts(const RunCalls& largest, std::size_t dimensions) {
   std::size_t perfect = 0;
   for (const ClassScheme& scheme : Schemes(dimensions)) {
     std::vector<CallRules> fitted(grids.size());
-    ParallelFor(grids.size(), [&](std::size_t i) { fitted[i] = FitRun(largest, grids[i], scheme); });
+    ParallelFor(grids.size(), [&](std::size_t i) { fitted[i] = FitRun(largest, grids[i], scheme, most_missed); });
     for (const std::int32_t small_extents : {1, 2, 3}) {
       for (const CallRules& rules : fitted) {
         starts.push_back({WithSmallExtents(rules, small_extents)});
@@ -135,12 +160,30 @@ std::vector<Start> Starts(const RunCalls& largest, std::size_t dimensions) {
   return starts;
 }
 
+// With layouts of the other runs that are most like it, to say how much is not explained.
+CallRules BesideHopeless(const std::vector<RunCalls>& runs, const CallRules& of_largest) {
+  CallRules rules = of_largest;
+  for (std::size_t run = runs.size() - 1; run-- > 0;) {
+    const std::vector<RankGrid> grids = BestGrids(runs[run], 3, 8);
+    rules.grids.insert(rules.grids.begin(), *std::ranges::min_element(grids, {}, [&](const RankGrid& grid) {
+                         return Unlikeness(grid, of_largest.grids.front());
+                       }));
+  }
+  return rules;
+}
+
 }  // namespace
 
 CallRules FindCallRules(const std::vector<RunCalls>& runs) {
   std::optional<CallRules> best;
+  std::optional<Start> hopeless;
+  const std::uint64_t most_missed = MostMissed(runs);
   for (std::size_t dimensions = 1; dimensions <= 3 && !(best && best->Confirmed() == 1); ++dimensions) {
-    for (const Start& start : Starts(runs.back(), dimensions)) {
+    for (const Start& start : Starts(runs.back(), dimensions, most_missed)) {
+      if (start.rules.messages - start.rules.explained > most_missed) {
+        if (!hopeless || start.rules.Share() > hopeless->rules.Share()) hopeless = start;
+        continue;
+      }
       const std::vector<RankGrid> grids = GridsBeside(runs, start.rules, dimensions);
       CallRules rules = start.rules;
       for (std::size_t run = runs.size() - 1; run-- > 0;) rules = AddRunBefore(rules, runs[run], grids[run]);
@@ -148,6 +191,8 @@ CallRules FindCallRules(const std::vector<RunCalls>& runs) {
       if (best->Confirmed() == 1) break;
     }
   }
+  // What explains everything by rules of single ranks is no better.
+  if (!best || (hopeless && best->Confirmed() < kLeastConfirmed)) best = BesideHopeless(runs, hopeless->rules);
   return FitCallRules(runs, best->grids, best->scheme, kAllIterations);
 }
 

@@ -119,9 +119,9 @@ class PhaseGrower {
         if (grid.size() == row.ranks) row.grid = grid;
       }
     }
-    if (rules.Share() < kLeastExplained) {
+    if (!rules.Suffice()) {
       result_.refusal = fmt::format("{:.0f} % of the messages follow no rule that holds at {} ranks",
-                                    100 * (1 - rules.Share()), Join(Counts(), ", "));
+                                    100 * (1 - std::min(rules.Share(), rules.Confirmed())), Join(Counts(), ", "));
       return std::move(result_);
     }
     result_.repeated = Repeat(model);

@@ -53,10 +53,6 @@ struct GrowthResults {
   std::vector<PhaseGrowth> phases;
 };
 
-// Below this share of messages that rules explain, a phase is not grown; chosen, and not put to the test: of the
-// programs in docs/growth.md, rules explain 99 % and more of one and 60 % of another, and nothing in between.
-inline constexpr double kLeastExplained = 0.95;
-
 // Phases that cannot be grown have a refusal, those with fewer than three runs of different numbers of ranks, too.
 // Where no network is named and none can be calibrated, replays are on the ideal one, and their transfer is left out.
 // Throws what reading the runs throws.
