@@ -78,8 +78,8 @@ void SpmdRank::PostReceive(std::int32_t peer, std::uint64_t bytes, std::uint32_t
 
 void SpmdRank::SendReceive(std::int32_t to, std::int32_t from, std::uint64_t bytes, std::uint32_t tag) {
   Call("MPI_Sendrecv", [&] {
-    builder_.Send(static_cast<std::uint32_t>(to), 0, tag, bytes);
-    builder_.Receive(static_cast<std::uint32_t>(from), 0, tag, bytes);
+    if (to >= 0) builder_.Send(static_cast<std::uint32_t>(to), 0, tag, bytes);
+    if (from >= 0) builder_.Receive(static_cast<std::uint32_t>(from), 0, tag, bytes);
   });
 }
 

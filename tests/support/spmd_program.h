@@ -31,6 +31,7 @@ class SpmdRank {
   void Receive(std::int32_t peer, std::uint64_t bytes, std::uint32_t tag = 0);
   void PostSend(std::int32_t peer, std::uint64_t bytes, std::uint32_t tag = 0);
   void PostReceive(std::int32_t peer, std::uint64_t bytes, std::uint32_t tag = 0);
+  // A negative rank stands for MPI_PROC_NULL.
   void SendReceive(std::int32_t to, std::int32_t from, std::uint64_t bytes, std::uint32_t tag = 0);
   void WaitAll();
   void AllReduce(std::uint64_t bytes);
