@@ -191,8 +191,7 @@ CallRules FindCallRules(const std::vector<RunCalls>& runs) {
       if (best->Confirmed() == 1) break;
     }
   }
-  // What explains everything by rules of single ranks is no better.
-  if (!best || (hopeless && best->Confirmed() < kLeastConfirmed)) best = BesideHopeless(runs, hopeless->rules);
+  if (!best) best = BesideHopeless(runs, hopeless->rules);
   return FitCallRules(runs, best->grids, best->scheme, kAllIterations);
 }
 
