@@ -172,7 +172,7 @@ std::string FormatGrownRuns(const GrowthRecord& record, bool with_classes, const
     if (row.replayed < row.iterations)
       text.partly.push_back({Ranks(row.ranks), std::to_string(row.replayed), std::to_string(row.iterations)});
   }
-  if (record.learned) {
+  if (record.learned && record.refusal.empty()) {
     text.learned = LearnedOf(*record.learned);
     text.has_classes = with_classes;
     for (const RankClassRecord& of_class : record.learned->classes)

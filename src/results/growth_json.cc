@@ -60,6 +60,9 @@ Fields<LearnedRecord> FieldsOf<LearnedRecord>() {
           "How a phase was understood",
           {
               Field("explained", &T::explained, "Share of the messages that follow rules").AtLeast(0).AtMost(1),
+              Field("confirmed", &T::confirmed, "Share of those whose rules hold on other ranks or runs, too")
+                  .AtLeast(0)
+                  .AtMost(1),
               Field("partners", &T::partners, "To whom messages go, the most frequent first"),
               Field("sizes", &T::sizes, "How their bytes follow the ranks, the most frequent first"),
               Field("classes", &T::classes),

@@ -44,6 +44,7 @@ struct RankClassRecord {
 // How a phase was understood.
 struct LearnedRecord {
   double explained = 0;              // share of the messages that follow rules
+  double confirmed = 0;              // share of those whose rules hold for more than what they were read from
   std::vector<RuleRecord> partners;  // to whom messages go
   std::vector<RuleRecord> sizes;     // laws of their bytes
   std::vector<RankClassRecord> classes;

@@ -46,6 +46,7 @@ std::vector<RuleRecord> RulesOf(const std::vector<RuleShare>& shares) {
 
 LearnedRecord LearnedOf(const GrowthModel& model) {
   LearnedRecord learned{.explained = model.rules.Share(),
+                        .confirmed = model.rules.Confirmed(),
                         .partners = RulesOf(SharesOfPartners(model)),
                         .sizes = RulesOf(SharesOfSizes(model)),
                         .classes = {},

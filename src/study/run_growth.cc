@@ -120,8 +120,7 @@ class PhaseGrower {
       }
     }
     if (!rules.Suffice()) {
-      result_.refusal = fmt::format("{:.0f} % of the messages follow no rule that holds at {} ranks",
-                                    100 * (1 - std::min(rules.Share(), rules.Confirmed())), Join(Counts(), ", "));
+      result_.refusal = WhyNotUnderstood(rules);
       return std::move(result_);
     }
     result_.repeated = Repeat(model);
@@ -149,6 +148,17 @@ class PhaseGrower {
       }
     }
     if (result_.grown.empty() && !result_.left_out.empty()) result_.refusal = result_.left_out.back();
+  }
+
+  std::string WhyNotUnderstood(const CallRules& rules) const {
+    if (rules.Share() < kLeastExplained) {
+      return fmt::format("{:.0f} % of the messages follow no rule that holds at {} ranks", 100 * (1 - rules.Share()),
+                         Join(Counts(), ", "));
+    }
+    return fmt::format(
+        "the rules of {:.0f} % of the messages hold on no rank but those of the run that they were read off, at {} "
+        "ranks",
+        100 * (1 - rules.Confirmed()), Join(Counts(), ", "));
   }
 
   // Why the rules are not those of the runs: these, replayed by them, are not as measured. Empty where they are.
