@@ -30,8 +30,8 @@ void ForEachCall(const GrowthModel& model, const std::function<void(const Planne
 std::string TargetOf(const PartRule& part, const RankGrid& grid) {
   if (part.kind == RecordKind::kCollective) {
     std::vector<std::string> dimensions;
-    for (std::size_t d = 0; d < grid.dimensions(); ++d) {
-      if (!part.groups.empty() && (part.groups.front().varying >> d & 1) != 0) dimensions.emplace_back(1, "xyzt"[d]);
+    for (std::size_t d = 0; d < kMostDimensions; ++d) {
+      if (grid.extents[d] > 1 && !part.groups.empty() && (part.groups.front().varying >> d & 1) != 0) dimensions.emplace_back(1, "xyzt"[d]);
     }
     if (dimensions.empty() || dimensions.size() == grid.dimensions()) return "collectives of all";
     return "collectives along " + Join(dimensions, " and ");

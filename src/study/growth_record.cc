@@ -17,7 +17,8 @@ GrowthRecordRow RowOf(const GrowthRow& row, GrowthSource source) {
                          .iterations = row.iterations,
                          .replayed = row.replayed};
   if (row.grid.size() != row.ranks) return record;
-  for (std::size_t d = 0; d < row.grid.dimensions(); ++d) record.layout.push_back(row.grid.extents[d]);
+  record.layout.assign(row.grid.extents.begin(), row.grid.extents.end());
+  while (record.layout.size() > 1 && record.layout.back() == 1) record.layout.pop_back();
   return record;
 }
 
