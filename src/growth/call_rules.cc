@@ -40,7 +40,7 @@ class Fitter {
       : iterations_(iterations), most_missed_(most_missed), result_(std::move(rules)) {}
 
   void AddRun(const RunCalls& run, std::size_t number) {
-    const RunView view(run, result_.grids[number]);
+    const RunView view(run, result_.grids[number], result_.scheme.has_lines);
     for (std::int64_t rank = 0; rank < run.ranks; ++rank) {
       if (result_.messages - result_.explained > most_missed_) return;
       ClassRules& rules = result_.classes[ClassOf(result_.scheme, view.grid, rank)];

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "growth/grid_groups.h"
 #include "growth/peer_rule.h"
 #include "growth/rank_grid.h"
 #include "growth/run_calls.h"
@@ -30,6 +31,7 @@ struct ClassScheme {
   GridVector reach{};  // 0: all alike
   std::int32_t small_extents = 1;
   bool has_stages = false;  // calls may be repeated as often as the grid says
+  bool has_lines = false;   // communicators may be divisions that do not follow the grid
 
   friend bool operator==(const ClassScheme&, const ClassScheme&) = default;
 };
@@ -46,9 +48,8 @@ struct TagRule {
 
 std::int64_t TagBase(const TagRule& rule, std::int64_t rank, std::int64_t peer, const Stage& stage);
 
-// Ranks that agree in all coordinates but those of the dimensions in `varying`; all ranks when it has all dimensions.
 struct GroupRule {
-  std::uint8_t varying = 0;
+  RankDivision ranks;
   std::uint8_t copy = 0;  // which of several communicators with these members
 
   friend bool operator==(const GroupRule&, const GroupRule&) = default;

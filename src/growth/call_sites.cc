@@ -2,20 +2,24 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <optional>
+#include <set>
 
 namespace farscale {
 namespace {
 
 struct SiteSum {
-  double bytes = 0, count = 0;
-};
+  double bytes = 0, received = 0, count = 0;
 
-std::uint64_t BytesOf(std::span<const CallPart> parts) {
-  std::uint64_t bytes = 0;
-  for (const CallPart& part : parts) bytes += part.bytes;
-  return bytes;
-}
+  void Add(std::span<const CallPart> parts) {
+    for (const CallPart& part : parts) {
+      bytes += static_cast<double>(part.bytes);
+      received += static_cast<double>(part.received);
+    }
+    count += 1;
+  }
+};
 
 }  // namespace
 
@@ -28,6 +32,7 @@ SiteKey KeyOf(std::size_t kind, std::uint32_t before, const CallRule& rule, std:
     key.n = part.peers.front().n;
     key.steps = part.peers.front().steps;
   }
+  if (!part.groups.empty()) key.groups = part.groups.front().ranks;
   if (!part.tags.empty()) key.tag = part.tags.front().plus;
   return key;
 }
@@ -35,6 +40,7 @@ SiteKey KeyOf(std::size_t kind, std::uint32_t before, const CallRule& rule, std:
 std::vector<PlannedCall> PlanCalls(const std::vector<CallBlock>& blocks, std::size_t kind, const RankGrid& grid,
                                    const RankGrid& model_grid) {
   std::vector<PlannedCall> plan;
+  std::map<SiteKey, std::int32_t> collectives;
   std::uint32_t model = 0, before = 0;
   for (const CallBlock& block : blocks) {
     const std::int32_t count = block.Count(grid), model_count = block.Count(model_grid);
@@ -45,8 +51,12 @@ std::vector<PlannedCall> PlanCalls(const std::vector<CallBlock>& blocks, std::si
         const CallRule& rule = block.calls[i];
         plan.push_back({&rule,
                         {stage, count},
-                        KeyOf(kind, before, rule, block.counts.empty() ? 0 : stage),
+                        KeyOf(kind, before, rule, block.counts.empty() ? -1 : stage),
                         model + of_model * size + i});
+        if (!rule.parts.empty() && PartOf(rule.parts.front().kind).IsCollective()) {
+          SiteKey& key = plan.back().key;
+          key.number = collectives[key]++;
+        }
         before = rule.function;
       }
     }
@@ -73,28 +83,99 @@ constexpr bool (*kAlike[])(const SiteKey&, const SiteKey&) = {
 
 }  // namespace
 
-ScalingLaw SiteLaws::BytesAt(const SiteKey& key) const {
-  const auto found = bytes.find(key);
-  if (found != bytes.end() && found->second.runs > 1) return found->second;
+std::pair<std::uint64_t, std::uint64_t> CallSizes::Of(const CallPart& copied, bool was_root, bool is_root) const {
+  const Role& role = roles[is_root ? 1 : 0];
+  const auto round = [](double bytes) { return static_cast<std::uint64_t>(std::llround(bytes)); };
+  if (was_root != is_root) return {round(role.mean_bytes), round(role.mean_received)};
+  return {round(static_cast<double>(copied.bytes) * role.bytes),
+          round(static_cast<double>(copied.received) * role.received)};
+}
+
+// Few runs have the last stages, so that their laws are those of all stages.
+const SizeLaws* SiteLaws::FindOwn(SiteKey key) const {
+  const auto found = sizes.find(key);
+  const SizeLaws* own = found != sizes.end() ? &found->second : nullptr;
+  if (key.stage < 0) return own;
+  key.stage = 0;
+  const auto all = of_all_stages.find(key);
+  return all == of_all_stages.end() || (own != nullptr && own->runs == all->second.runs) ? own : &all->second;
+}
+
+const SizeLaws* SiteLaws::Find(const SiteKey& key) const {
+  const SizeLaws* own = FindOwn(key);
+  if (own != nullptr && own->runs > 1) return own;
   for (const auto& are_alike : kAlike) {
-    std::optional<ScalingLaw> law;
+    const SizeLaws* laws = nullptr;
     bool agree = true;
-    for (const auto& [other, of_other] : bytes) {
+    for (const auto& [other, of_other] : sizes) {
       if (of_other.runs < 2 || other.kind != key.kind || other.function != key.function || other.rule != key.rule ||
-          !are_alike(other, key))
+          other.groups != key.groups || other.is_root != key.is_root || !are_alike(other, key))
         continue;
-      agree = agree && (!law || law->IsLike(of_other));
-      if (!law) law = of_other;
+      agree = agree && (laws == nullptr || laws->bytes.IsLike(of_other.bytes));
+      if (laws == nullptr) laws = &of_other;
     }
-    if (law && agree) return *law;
+    if (laws != nullptr && agree) return laws;
   }
-  return found != bytes.end() ? found->second : ScalingLaw{};
+  return own;
+}
+
+void SiteLaws::Copy(SiteKey from, SiteKey to) {
+  for (const bool is_root : {false, true}) {
+    from.is_root = to.is_root = is_root;
+    if (const SizeLaws* found = Find(from)) sizes.try_emplace(to, *found);
+  }
+}
+
+CallSizes SiteLaws::SizesOn(const RankGrid& grid, SiteKey key, const RankGrid& copied) const {
+  CallSizes result;
+  for (const bool is_root : {false, true}) {
+    key.is_root = is_root;
+    const SizeLaws* found = Find(key);
+    if (found == nullptr) continue;
+    const SizeLaws& laws = *found;
+    result.roles[is_root ? 1 : 0] = {laws.bytes.Ratio(grid, copied), laws.received.Ratio(grid, copied),
+                                     laws.mean_bytes * laws.bytes.Ratio(grid, laws.grid),
+                                     laws.mean_received * laws.received.Ratio(grid, laws.grid)};
+  }
+  return result;
+}
+
+bool IsRootOf(const CallPart& part, std::int64_t rank) { return PartOf(part.kind).IsCollective() && part.peer == rank; }
+
+bool IsRootBy(const PartRule& rule, const RankGrid& grid, std::int64_t rank, const Stage& stage) {
+  return PartOf(rule.kind).IsCollective() && !rule.peers.empty() &&
+         PeerBy(rule.peers.front(), grid, rank, stage) == rank;
 }
 
 namespace {
 
 // Sums of a call site by run and class of ranks.
 using SiteSums = std::map<std::pair<std::size_t, std::size_t>, SiteSum>;
+
+ScalingLaw LawOf(const SiteSums& sums, const CallRules& rules, double SiteSum::*of) {
+  std::vector<LawPoint> points;
+  for (const auto& [where, sum] : sums)
+    points.push_back({rules.grids[where.first], where.second, sum.*of / sum.count, sum.count});
+  return FitScalingLaw(points);
+}
+
+SizeLaws LawsOf(const SiteSums& sums, const CallRules& rules) {
+  const std::size_t run = sums.rbegin()->first.first;
+  std::set<std::size_t> runs;
+  for (const auto& [where, sum] : sums) runs.insert(where.first);
+  SiteSum all;
+  for (auto of = sums.lower_bound({run, 0}); of != sums.end(); ++of) {
+    all.bytes += of->second.bytes;
+    all.received += of->second.received;
+    all.count += of->second.count;
+  }
+  return {LawOf(sums, rules, &SiteSum::bytes),
+          LawOf(sums, rules, &SiteSum::received),
+          all.bytes / all.count,
+          all.received / all.count,
+          rules.grids[run],
+          runs.size()};
+}
 
 }  // namespace
 
@@ -108,22 +189,27 @@ SiteLaws FitSiteLaws(const std::vector<RunCalls>& runs, const CallRules& rules) 
         const std::size_t kind = runs[run].kinds[i];
         const std::uint32_t first = calls.FirstCall(i);
         for (const PlannedCall& call : PlanCalls(of_class.kinds[kind], kind, rules.grids[run], rules.grids[run])) {
-          SiteSum& sum = sums[call.key][{run, number}];
-          sum.bytes += static_cast<double>(BytesOf(calls.PartsOf(first + call.model)));
-          sum.count += 1;
+          const auto parts = calls.PartsOf(first + call.model);
+          SiteKey key_here = call.key;
+          key_here.is_root = !parts.empty() && IsRootOf(parts.front(), rank);
+          sums[key_here][{run, number}].Add(parts);
         }
       }
     }
     ++number;
   }
   SiteLaws laws;
+  std::map<SiteKey, SiteSums> of_all_stages;
   for (const auto& [key, of] : sums) {
-    std::vector<LawPoint> points;
-    for (const auto& [where, sum] : of) {
-      points.push_back({rules.grids[where.first], where.second, sum.bytes / sum.count, sum.count});
-    }
-    laws.bytes[key] = FitScalingLaw(points);
+    laws.sizes[key] = LawsOf(of, rules);
+    if (key.stage < 0) continue;
+    SiteKey first = key;
+    first.stage = 0;
+    // Every stage is compared with itself alone.
+    const std::size_t stage = static_cast<std::size_t>(key.stage) * rules.classes.size();
+    for (const auto& [where, sum] : of) of_all_stages[first][{where.first, where.second + stage}] = sum;
   }
+  for (const auto& [key, of] : of_all_stages) laws.of_all_stages[key] = LawsOf(of, rules);
   return laws;
 }
 

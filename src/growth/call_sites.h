@@ -1,8 +1,10 @@
 // Quantities of call sites over the runs, and the laws they follow.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "growth/call_rules.h"
@@ -19,7 +21,10 @@ struct SiteKey {
   std::int32_t n = 0;
   GridVector steps{};
   std::int64_t tag = 0;
-  std::int32_t stage = 0;
+  std::int32_t stage = -1;  // -1 of calls that are not repeated
+  RankDivision groups = {};
+  std::int32_t number = 0;  // of a collective among those that are the same but for this; its members make all of them
+  bool is_root = false;     // of a collective: roots send and receive other sizes than the other ranks
 
   friend auto operator<=>(const SiteKey&, const SiteKey&) = default;
 };
@@ -37,13 +42,44 @@ struct PlannedCall {
 std::vector<PlannedCall> PlanCalls(const std::vector<CallBlock>& blocks, std::size_t kind, const RankGrid& grid,
                                    const RankGrid& model_grid);
 
-// Laws of the bytes of every call site.
-struct SiteLaws {
-  std::map<SiteKey, ScalingLaw> bytes;
-
-  // Of a site that one run alone has, the law of those that are like it.
-  ScalingLaw BytesAt(const SiteKey& key) const;
+// Of a call site: bytes of messages, or sent in collectives, and those received in collectives, as the root of a gather
+// receives from more ranks and sends what it sent.
+struct SizeLaws {
+  ScalingLaw bytes, received;
+  double mean_bytes = 0, mean_received = 0;  // on the grid of the largest run that has the site
+  RankGrid grid;
+  std::size_t runs = 0;  // that have the site
 };
+
+// Sizes of a call on a grid, after a call of a rank on another one.
+struct CallSizes {
+  struct Role {
+    double bytes = 1, received = 1;            // to those of a rank of the same role
+    double mean_bytes = 0, mean_received = 0;  // after a rank of the other role
+  };
+  std::array<Role, 2> roles;  // of other ranks and of roots
+
+  // Bytes and bytes received of a part, after those of the copied part.
+  std::pair<std::uint64_t, std::uint64_t> Of(const CallPart& copied, bool was_root, bool is_root) const;
+};
+
+class SiteLaws {
+ public:
+  std::map<SiteKey, SizeLaws> sizes;
+  std::map<SiteKey, SizeLaws> of_all_stages;  // of calls that are repeated, by the first stage
+
+  CallSizes SizesOn(const RankGrid& grid, SiteKey key, const RankGrid& copied) const;
+  // Of a site that one run alone has, the laws of those that are like it; nothing of one that no run has.
+  const SizeLaws* Find(const SiteKey& key) const;
+  // Lets a site that no run has follow another.
+  void Copy(SiteKey from, SiteKey to);
+
+ private:
+  const SizeLaws* FindOwn(SiteKey key) const;
+};
+
+bool IsRootOf(const CallPart& part, std::int64_t rank);
+bool IsRootBy(const PartRule& rule, const RankGrid& grid, std::int64_t rank, const Stage& stage);
 
 SiteLaws FitSiteLaws(const std::vector<RunCalls>& runs, const CallRules& rules);
 

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "growth/call_sites.h"
 #include "growth/growth_model.h"
 #include "growth/rank_draw.h"
 #include "growth/rank_grid.h"
@@ -29,7 +30,7 @@ struct ClassCall {
   std::uint32_t model = 0;  // the call of the donor, counted within its iteration
   MpiCall function = MpiCall::kNone;
   bool completes_all = false;  // all that is pending
-  double size = 1;             // bytes of its messages to those of the donor
+  CallSizes sizes;
   std::uint32_t parts_end = 0;
 };
 

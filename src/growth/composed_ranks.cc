@@ -204,7 +204,7 @@ void ComposedRanks::AddLaws(std::size_t kind, const SiteSequence& sites, const s
   for (std::size_t i = 0; i < sites.size(); ++i) {
     const Source source = SourceOf(kind, sites[i]);
     const std::vector<PlannedCall> of_source = PlanCalls(source.of->rules->kinds[kind], kind, grid, grid);
-    model_.laws.bytes.try_emplace(planned[i].key, model_.laws.BytesAt(of_source[source.call].key));
+    model_.laws.Copy(of_source[source.call].key, planned[i].key);
   }
 }
 
@@ -243,10 +243,10 @@ std::vector<CallPart> ComposedRanks::PartsFrom(std::size_t kind, const Source& s
   if (donors.run + 1 == model_.runs.size()) return copy;
   const RankGrid& grid = model_.rules.grids[donors.run];
   const SiteKey key = PlanCalls(source.of->rules->kinds[kind], kind, grid, grid)[source.call].key;
-  const double ratio = model_.laws.BytesAt(key).Ratio(model_.rules.grids.back(), grid);
+  const CallSizes sizes = model_.laws.SizesOn(model_.rules.grids.back(), key, grid);
   for (CallPart& part : copy) {
-    part.bytes = static_cast<std::uint64_t>(std::llround(static_cast<double>(part.bytes) * ratio));
-    part.received = static_cast<std::uint64_t>(std::llround(static_cast<double>(part.received) * ratio));
+    const bool is_root = IsRootOf(part, donors.ranks.front());
+    std::tie(part.bytes, part.received) = sizes.Of(part, is_root, is_root);
   }
   return copy;
 }

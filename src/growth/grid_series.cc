@@ -7,11 +7,7 @@
 namespace farscale {
 namespace {
 
-// How far the ratios of the extents are from even, as the logarithm of the largest to the smallest.
-double Unevenness(const RankGrid& grid, std::size_t dimensions) {
-  const auto [low, high] = std::minmax_element(grid.extents.begin(), grid.extents.begin() + dimensions);
-  return std::log(static_cast<double>(*high) / *low);
-}
+constexpr std::size_t kFewestOfCourse = 3;  // grids; in two of them, half of the extents are the same by chance
 
 // Dimensions that are the larger ones in the series are so here.
 int OrderMistakes(const RankGrid& grid, const std::vector<RankGrid>& series, std::size_t dimensions) {
@@ -27,30 +23,97 @@ int OrderMistakes(const RankGrid& grid, const std::vector<RankGrid>& series, std
   return mistakes;
 }
 
-std::optional<RankGrid> GridFor(const std::vector<RankGrid>& series, std::size_t dimensions, double most_uneven,
-                                std::int64_t ranks) {
+// How a series goes on: dimensions whose extent is the same in all of its grids keep it, or all are as even as can be.
+struct Course {
+  std::size_t dimensions = 1;
+  GridVector kept{};  // extents; 0 where they change
+  double most_uneven = 0;
+};
+
+bool Keeps(const RankGrid& grid, const Course& course) {
+  for (std::size_t d = 0; d < kMostDimensions; ++d) {
+    if (course.kept[d] > 0 && grid.extents[d] != course.kept[d]) return false;
+  }
+  return true;
+}
+
+// How far the ratios of the extents that change are from even, as the logarithm of the largest to the smallest.
+double Unevenness(const RankGrid& grid, const Course& course) {
+  std::int32_t low = 0, high = 1;
+  for (std::size_t d = 0; d < course.dimensions; ++d) {
+    if (course.kept[d] > 0) continue;
+    low = low == 0 ? grid.extents[d] : std::min(low, grid.extents[d]);
+    high = std::max(high, grid.extents[d]);
+  }
+  return low > 0 ? std::log(static_cast<double>(high) / low) : 0;
+}
+
+Course CourseOf(const std::vector<RankGrid>& series, bool keeps) {
+  Course course;
+  for (std::size_t d = 1; d < kMostDimensions; ++d) {
+    if (std::ranges::any_of(series, [&](const RankGrid& grid) { return grid.extents[d] > 1; }))
+      course.dimensions = d + 1;
+  }
+  for (std::size_t d = 0; keeps && d < course.dimensions; ++d) {
+    const std::int32_t extent = series.front().extents[d];
+    if (std::ranges::all_of(series, [&](const RankGrid& grid) { return grid.extents[d] == extent; }))
+      course.kept[d] = extent;
+  }
+  for (const RankGrid& grid : series) course.most_uneven = std::max(course.most_uneven, Unevenness(grid, course));
+  return course;
+}
+
+// The lower, the better does the grid go on with the series.
+double ScoreOf(const RankGrid& grid, const std::vector<RankGrid>& series, const Course& course) {
+  return Unevenness(grid, course) + 1e-3 * OrderMistakes(grid, series, course.dimensions);
+}
+
+std::optional<RankGrid> GridFor(const std::vector<RankGrid>& series, const Course& course, std::int64_t ranks) {
   std::optional<RankGrid> best;
   double best_score = INFINITY;
-  for (const RankGrid& grid : GridsOf(ranks, dimensions)) {
-    const double uneven = Unevenness(grid, dimensions);
-    if (uneven > most_uneven + 1e-9) continue;
-    const double score = uneven + 1e-3 * OrderMistakes(grid, series, dimensions);
+  for (const RankGrid& grid : GridsOf(ranks, course.dimensions)) {
+    if (!Keeps(grid, course) || Unevenness(grid, course) > course.most_uneven + 1e-9) continue;
+    const double score = ScoreOf(grid, series, course);
     if (score < best_score) best = grid;
     best_score = std::min(best_score, score);
   }
   return best;
 }
 
+// Whether the others would have foreseen every grid of the series, or one that is as good.
+bool Foresees(const std::vector<RankGrid>& series, bool keeps) {
+  for (const RankGrid& grid : series) {
+    std::vector<RankGrid> others = series;
+    std::erase(others, grid);
+    const Course course = CourseOf(series, keeps);
+    const std::optional<RankGrid> foreseen = GridFor(others, course, grid.size());
+    if (!foreseen || ScoreOf(grid, others, course) > ScoreOf(*foreseen, others, course) + 1e-9) return false;
+  }
+  return true;
+}
+
+// Extents that stay the same may yet be waiting for smaller ones to become as large; in more than two dimensions, they
+// are kept only when others go beyond them.
+bool IsOvertaken(const std::vector<RankGrid>& series) {
+  const Course course = CourseOf(series, true);
+  if (course.dimensions <= 2) return true;
+  std::int32_t kept = 0, largest = 0;
+  for (std::size_t d = 0; d < course.dimensions; ++d) {
+    kept = std::max(kept, course.kept[d]);
+    if (course.kept[d] == 0) largest = std::max(largest, series.back().extents[d]);
+  }
+  return largest > kept;
+}
+
 }  // namespace
 
 RankGrid ContinueSeries(const std::vector<RankGrid>& series, std::int64_t ranks) {
-  std::size_t dimensions = 1;
-  double most_uneven = 0;
-  for (const RankGrid& grid : series) dimensions = std::max(dimensions, grid.dimensions());
-  for (const RankGrid& grid : series) most_uneven = std::max(most_uneven, Unevenness(grid, dimensions));
+  const bool keeps =
+      series.size() >= kFewestOfCourse && !Foresees(series, false) && Foresees(series, true) && IsOvertaken(series);
+  const Course course = CourseOf(series, keeps);
   for (std::int64_t away = 0; away < ranks; ++away) {
     for (const std::int64_t tried : {ranks - away, ranks + away}) {
-      if (const auto grid = GridFor(series, dimensions, most_uneven, tried)) return *grid;
+      if (const auto grid = GridFor(series, course, tried)) return *grid;
     }
   }
   return series.back();

@@ -8,8 +8,9 @@
 
 namespace farscale {
 
-// The grid with so many ranks whose extents are to each other most like those of the largest grid of the series;
-// between equals, the earlier dimensions are as much larger as they are there. Grids less even than any of the series
+// The most even grid with so many ranks; between equals, the earlier dimensions are as much larger as they are in the
+// series. Where this does not give the grids of the series themselves, but does when the extents that are the same in
+// all of them are kept (two ranks in x, whatever their number), they are kept. Grids less even than any of the series
 // are no continuation of it: then that of the nearest number of ranks which has one.
 RankGrid ContinueSeries(const std::vector<RankGrid>& series, std::int64_t ranks);
 

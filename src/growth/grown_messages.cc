@@ -58,7 +58,9 @@ class EndFinder {
     const std::int64_t peer = PeerBy(part.rule->peers.front(), plan_.grid, rank, part.stage);
     if (peer < 0) return false;
     const TagRule& tag = part.rule->tags.front();
-    end.peer = static_cast<std::uint32_t>(MemberAtPlaceOf(plan_.grid, plan_.groups[part.group].varying, rank, peer));
+    const std::int64_t member = MemberAtPlaceOf(plan_.grid, plan_.groups[part.group].ranks, rank, peer);
+    if (member < 0) return false;
+    end.peer = static_cast<std::uint32_t>(member);
     end.tag = static_cast<std::uint32_t>(tag.plus + TagBase(tag, rank, peer, part.stage));
     end.group = part.group;
     end.is_completed = part.is.completes;

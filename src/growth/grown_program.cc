@@ -38,7 +38,7 @@ struct Growing {
 
   std::uint32_t OperationOf(const CollectivePlace& place, std::int64_t rank) const {
     if (!place.is_completed) return kNoCollective;
-    const std::int64_t group = GroupOf(plan.grid, plan.groups[place.group].varying, rank);
+    const std::int64_t group = GroupOf(plan.grid, plan.groups[place.group].ranks, rank);
     return first_operation[place.group] + static_cast<std::uint32_t>(group) * plan.most[place.group] + place.number;
   }
 };
@@ -64,7 +64,7 @@ class RankWalk {
         const std::uint32_t model = calls.FirstCall(copied.from) + call.model;
         visitor.Compute(Ticks(calls.calls[model].compute, copied.ratio));
         MakeCall(rank, of_class, call, std::span(kind.parts).subspan(first, call.parts_end - first),
-                 calls.PartsOf(model), visitor);
+                 of_.loads.donors[index], calls.PartsOf(model), visitor);
         first = call.parts_end;
       }
       visitor.Compute(Ticks(calls.compute_after[copied.from], copied.ratio));
@@ -74,18 +74,15 @@ class RankWalk {
 
  private:
   static Tick Ticks(Tick ticks, double ratio) { return std::llround(static_cast<double>(ticks) * ratio); }
-  static std::uint64_t Scaled(std::uint64_t bytes, double size) {
-    return static_cast<std::uint64_t>(std::llround(static_cast<double>(bytes) * size));
-  }
-
   template <typename Visitor>
   void MakeCall(std::int64_t rank, const ClassPlan& of_class, const ClassCall& call, std::span<const ClassPart> parts,
-                std::span<const CallPart> donated, Visitor& visitor) {
+                std::int64_t donor, std::span<const CallPart> donated, Visitor& visitor) {
     open_.Call(
         call, parts,
         [&](std::uint32_t number) {
           if (number >= donated.size()) return std::pair<std::uint64_t, std::uint64_t>(0, 0);
-          return std::pair(Scaled(donated[number].bytes, call.size), Scaled(donated[number].received, call.size));
+          return call.sizes.Of(donated[number], IsRootOf(donated[number], donor),
+                               IsRootBy(*parts[number].rule, of_.plan.grid, rank, parts[number].stage));
         },
         [&](const ClassPart& part, const OpenOperation& operation) {
           const std::uint32_t number = NumberOf(part.is.type, rank, of_class, operation.slot);
@@ -181,7 +178,7 @@ class InstructionMaker {
     part.collective = rule.collective;
     part.has_root = root >= 0;
     part.is_root = part.has_root &&
-                   MemberAtPlaceOf(of_.plan.grid, of_.plan.groups[operation.part->group].varying, rank_, root) == rank_;
+                   MemberAtPlaceOf(of_.plan.grid, of_.plan.groups[operation.part->group].ranks, rank_, root) == rank_;
     if (of_.network == nullptr || !is.completes || !part.IsMatched()) return;
     contributions_.push_back({number, rule.collective, of_.NodeOf(rank_), static_cast<double>(operation.bytes),
                               static_cast<double>(operation.received)});
@@ -258,12 +255,14 @@ void OrderScans(const Growing& growing, Program& program) {
     const auto group = static_cast<std::size_t>(std::ranges::upper_bound(growing.first_operation, operation) -
                                                 growing.first_operation.begin() - 1);
     if (orders[group] == kNobody) {
-      const std::uint8_t varying = growing.plan.groups[group].varying;
+      const RankDivision& division = growing.plan.groups[group].ranks;
       orders[group] = static_cast<std::uint32_t>(program.scan_orders.size());
       ScanOrder& order = program.scan_orders.emplace_back();
-      order.members = static_cast<std::uint32_t>(growing.plan.grid.size() / CountGroups(growing.plan.grid, varying));
-      for (std::int64_t rank = 0; rank < growing.plan.grid.size(); ++rank)
-        order.places.push_back(static_cast<std::uint32_t>(PlaceInGroup(growing.plan.grid, varying, rank)));
+      for (std::int64_t rank = 0; rank < growing.plan.grid.size(); ++rank) {
+        const auto size = static_cast<std::uint32_t>(SizeOfGroup(growing.plan.grid, division, rank));
+        order.members = std::max(order.members, size);  // of the largest group
+        order.places.push_back(static_cast<std::uint32_t>(PlaceInGroup(growing.plan.grid, division, rank)));
+      }
     }
     program.order_of_scan[operation] = orders[group];
   }
@@ -272,7 +271,7 @@ void OrderScans(const Growing& growing, Program& program) {
 std::vector<std::uint32_t> FirstOperations(const GridPlan& plan) {
   std::vector<std::uint32_t> first{0};
   for (std::size_t i = 0; i < plan.groups.size(); ++i) {
-    const auto groups = static_cast<std::uint32_t>(CountGroups(plan.grid, plan.groups[i].varying));
+    const auto groups = static_cast<std::uint32_t>(CountGroups(plan.grid, plan.groups[i].ranks));
     first.push_back(first.back() + groups * plan.most[i]);
   }
   return first;

@@ -20,7 +20,7 @@
 namespace farscale {
 namespace {
 
-// Communicators of a grown run: one for every group of ranks that agree in all but some dimensions.
+// Communicators of a grown run: one for every group of ranks.
 class GroupCommunicators {
  public:
   GroupCommunicators(const RankGrid& grid, const CallRules& rules, TraceBuilder& builder) : grid_(grid) {
@@ -38,22 +38,22 @@ class GroupCommunicators {
   }
 
   std::uint32_t Of(const GroupRule& rule, std::int64_t rank) const {
-    const std::vector<std::uint32_t>& all = numbers_.at({rule.varying, rule.copy});
-    return all[static_cast<std::size_t>(GroupOf(grid_, rule.varying, rank))];
+    const std::vector<std::uint32_t>& all = numbers_.at({rule.ranks, rule.copy});
+    return all[static_cast<std::size_t>(GroupOf(grid_, rule.ranks, rank))];
   }
   // Place of a rank among those of its group.
   std::uint32_t Place(const GroupRule& rule, std::int64_t rank) const {
-    return static_cast<std::uint32_t>(PlaceInGroup(grid_, rule.varying, rank));
+    return static_cast<std::uint32_t>(PlaceInGroup(grid_, rule.ranks, rank));
   }
 
  private:
   void Add(const GroupRule& rule, TraceBuilder& builder) {
-    const auto [found, is_new] = numbers_.try_emplace({rule.varying, rule.copy});
+    const auto [found, is_new] = numbers_.try_emplace({rule.ranks, rule.copy});
     if (!is_new) return;
-    const std::int64_t groups = CountGroups(grid_, rule.varying);
+    const std::int64_t groups = CountGroups(grid_, rule.ranks);
     std::vector<Communicator> communicators(static_cast<std::size_t>(groups));
     for (std::int64_t rank = 0; rank < grid_.size(); ++rank) {
-      communicators[static_cast<std::size_t>(GroupOf(grid_, rule.varying, rank))].members.push_back(
+      communicators[static_cast<std::size_t>(GroupOf(grid_, rule.ranks, rank))].members.push_back(
           static_cast<std::int32_t>(rank));
     }
     for (std::size_t i = 0; i < communicators.size(); ++i) {
@@ -63,7 +63,7 @@ class GroupCommunicators {
   }
 
   const RankGrid& grid_;
-  std::map<std::pair<std::uint8_t, std::uint8_t>, std::vector<std::uint32_t>> numbers_;
+  std::map<std::pair<RankDivision, std::uint8_t>, std::vector<std::uint32_t>> numbers_;
 };
 
 // Operations of a rank that are posted, by class, so that completions find theirs.
@@ -100,8 +100,9 @@ class RankGrower {
     const RankGrid& grid = model_.rules.grids[donors.run];
     RankDraw draw;
     draws.Draw(donors, model_.load.LawOf(of_class).Ratio(grid_, grid), rank_, draw);
-    const Copy copy{model_.runs[donors.run].of_ranks[static_cast<std::size_t>(draw.donor)], grid, rules, regions,
-                    regions.of_runs[donors.run]};
+    const Copy copy{draw.donor, model_.runs[donors.run].of_ranks[static_cast<std::size_t>(draw.donor)],
+                    grid,       rules,
+                    regions,    regions.of_runs[donors.run]};
     const std::vector<std::size_t>& kinds = model_.runs.back().kinds;
     for (std::size_t i = 0; i < kinds.size(); ++i)
       MakeIteration(copy, kinds[i], draw.iterations[i].from, draw.iterations[i].ratio);
@@ -111,7 +112,8 @@ class RankGrower {
   // The calls that the rank of a run made itself, as long after each other.
   void Repeat(std::size_t run, const ClassRules& rules, const GrownRegions& regions) {
     const RunCalls& of_run = model_.runs[run];
-    const Copy copy{of_run.of_ranks[static_cast<std::size_t>(rank_)], grid_, rules, regions, regions.of_runs[run]};
+    const Copy copy{
+        rank_, of_run.of_ranks[static_cast<std::size_t>(rank_)], grid_, rules, regions, regions.of_runs[run]};
     for (std::size_t i = 0; i < of_run.kinds.size(); ++i) MakeIteration(copy, of_run.kinds[i], i, 1);
     MoveTo(0, copy);
   }
@@ -119,6 +121,7 @@ class RankGrower {
  private:
   // What a rank is made of: calls of a rank of a run, on its grid, and the rules of both.
   struct Copy {
+    std::int64_t rank = 0;
     const RankCalls& calls;
     const RankGrid& grid;
     const ClassRules& rules;
@@ -132,8 +135,7 @@ class RankGrower {
       const std::uint32_t index = copy.calls.FirstCall(from) + call.model;
       Compute(copy, copy.calls.StepsBefore(index, from), copy.calls.calls[index].compute, ratio);
       builder_.Enter(tick_, copy.regions.functions[call.rule->function]);
-      const double size = model_.laws.BytesAt(call.key).Ratio(grid_, copy.grid);
-      MakeCall(call, copy.calls.PartsOf(index), size);
+      MakeCall(call, copy.calls.PartsOf(index), copy);
       builder_.Leave(tick_, copy.regions.functions[call.rule->function]);
     }
     Compute(copy, copy.calls.StepsBefore(copy.calls.iteration_end[from], from), copy.calls.compute_after[from], ratio);
@@ -174,7 +176,7 @@ class RankGrower {
     for (std::size_t i = entered.size(); i-- > 0;) builder_.Enter(tick_, entered[i]);
   }
 
-  void MakeCall(const PlannedCall& call, std::span<const CallPart> parts, double size) {
+  void MakeCall(const PlannedCall& call, std::span<const CallPart> parts, const Copy& copy) {
     if (call.rule->completes_all) {
       for (std::size_t type = 0; type < posted_.size(); ++type) {
         for (PostedOperation& operation : posted_[type]) {
@@ -184,15 +186,15 @@ class RankGrower {
       }
       return;
     }
+    const CallSizes sizes = model_.laws.SizesOn(grid_, call.key, copy.grid);
     for (std::size_t i = 0; i < call.rule->parts.size(); ++i) {
-      const std::uint64_t bytes = i < parts.size() ? Scaled(parts[i].bytes, size) : 0;
-      const std::uint64_t received = i < parts.size() ? Scaled(parts[i].received, size) : 0;
+      std::uint64_t bytes = 0, received = 0;
+      if (i < parts.size()) {
+        std::tie(bytes, received) =
+            sizes.Of(parts[i], IsRootOf(parts[i], copy.rank), IsRootBy(call.rule->parts[i], grid_, rank_, call.stage));
+      }
       MakePart(call.rule->parts[i], call.stage, bytes, received);
     }
-  }
-
-  static std::uint64_t Scaled(std::uint64_t bytes, double size) {
-    return static_cast<std::uint64_t>(std::llround(static_cast<double>(bytes) * size));
   }
 
   void MakePart(const PartRule& rule, const Stage& stage, std::uint64_t bytes, std::uint64_t received) {

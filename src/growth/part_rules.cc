@@ -1,38 +1,46 @@
 #include "growth/part_rules.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 
 namespace farscale {
 namespace {
 
-// What groups of ranks the communicators of a run are; nothing for those that are no lines or planes of the grid.
-std::vector<std::vector<GroupRule>> GroupsOf(const RunCalls& run, const RankGrid& grid) {
+// What groups of ranks the communicators of a run are; nothing for those that are no groups of a division. Where a
+// dimension has one rank, communicators that are others on more ranks have the same members, and one that is the first
+// of its kind there may be a later one here.
+std::vector<std::vector<GroupRule>> RulesOfCommunicators(const RunCalls& run, const RankGrid& grid, bool has_lines) {
   std::vector<std::vector<GroupRule>> rules(run.communicators.size());
   std::map<std::vector<std::int32_t>, std::uint8_t> copies;
   for (std::size_t i = 0; i < rules.size(); ++i) {
     const Communicator& communicator = run.communicators[i];
-    const std::uint8_t copy = copies[communicator.members]++;
-    if (communicator.is_self) rules[i] = {{0, copy}};
+    if (communicator.is_self) rules[i] = {{RankDivision::Grid(0), 0}};
     if (communicator.members.empty() || !communicator.remote.empty()) continue;
-    std::uint8_t varying = 0, alone = 0;
-    std::int64_t expected = 1;
-    const GridVector first = grid.CoordinatesOf(communicator.members.front());
-    for (std::size_t d = 0; d < kMostDimensions; ++d) {
-      const bool varies = std::ranges::any_of(
-          communicator.members, [&](std::int32_t rank) { return grid.CoordinatesOf(rank)[d] != first[d]; });
-      if (varies) varying |= 1u << d;
-      if (varies) expected *= grid.extents[d];
-      if (grid.extents[d] == 1) alone |= 1u << d;
-    }
-    if (expected != static_cast<std::int64_t>(communicator.members.size())) continue;
-    // A dimension of extent 1 may be among those that vary on more ranks.
-    for (std::uint8_t more = alone;; more = (more - 1) & alone) {
-      rules[i].push_back({static_cast<std::uint8_t>(varying | more), copy});
-      if (more == 0) break;
+    std::vector<RankDivision> groups = GridDivisionsWith(grid, communicator.members);
+    if (has_lines) std::ranges::copy(LineDivisionsWith(grid, communicator.members), std::back_inserter(groups));
+    for (std::int32_t copy = copies[communicator.members]++; copy >= 0; --copy) {
+      for (const RankDivision& one : groups) rules[i].push_back({one, static_cast<std::uint8_t>(copy)});
     }
   }
   return rules;
+}
+
+// Groups in which partners may be found: without those of all ranks, and without dimensions of one rank, which show
+// nothing here.
+std::vector<RankDivision> DivisionsOf(const std::vector<GroupRule>& rules, const RankGrid& grid) {
+  std::uint8_t shown = 0;
+  for (std::size_t d = 0; d < kMostDimensions; ++d) {
+    if (grid.extents[d] > 1) shown |= 1u << d;
+  }
+  std::vector<RankDivision> divisions;
+  for (const GroupRule& rule : rules) {
+    const RankDivision& one = rule.ranks;
+    if ((one.varying & ~shown) == 0 && CountGroups(grid, one) > 1 &&
+        std::ranges::find(divisions, one) == divisions.end())
+      divisions.push_back(one);
+  }
+  return divisions;
 }
 
 std::vector<std::int64_t> PeersOf(const StagedPart& parts) {
@@ -71,8 +79,8 @@ bool HoldsFor(const BackRule& rule, const StagedPart& parts) {
 
 }  // namespace
 
-RunView::RunView(const RunCalls& of_run, const RankGrid& of_grid)
-    : run(of_run), grid(of_grid), groups(GroupsOf(of_run, of_grid)) {}
+RunView::RunView(const RunCalls& of_run, const RankGrid& of_grid, bool has_lines)
+    : run(of_run), grid(of_grid), groups(RulesOfCommunicators(of_run, of_grid, has_lines)) {}
 
 StagedPart StagesOf(const RankCalls& calls, std::uint32_t call, std::size_t part, std::uint32_t period,
                     std::int32_t count) {
@@ -92,7 +100,7 @@ PartRule RuleOf(const RunView& view, std::int64_t rank, const StagedPart& parts)
     std::erase_if(rule.backs, [&](const BackRule& one) { return !HoldsFor(one, parts); });
     return rule;
   }
-  rule.peers = RulesFor(view.grid, rank, PeersOf(parts));
+  rule.peers = RulesFor(view.grid, rank, PeersOf(parts), DivisionsOf(view.groups[first.communicator], view.grid));
   const Stage begin{0, static_cast<std::int32_t>(parts.size())};
   using Kind = TagRule::Kind;
   for (const Kind kind : {Kind::kConstant, Kind::kRank, Kind::kPeer, Kind::kStage, Kind::kStageFromLast}) {
@@ -107,7 +115,7 @@ PartRule RuleOf(const RunView& view, std::int64_t rank, const StagedPart& parts)
 
 bool IsComplete(const PartRule& rule) {
   if (!IsPost(rule.kind)) return !rule.backs.empty();
-  return !rule.peers.empty() && (PartOf(rule.kind).IsCollective() || !rule.tags.empty());
+  return !rule.peers.empty() && !rule.groups.empty() && (PartOf(rule.kind).IsCollective() || !rule.tags.empty());
 }
 
 bool Narrow(const RunView& view, std::int64_t rank, const StagedPart& parts, PartRule& rule) {

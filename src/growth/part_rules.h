@@ -13,11 +13,12 @@ namespace farscale {
 
 // A run in a layout, with what its communicators are in it.
 struct RunView {
-  RunView(const RunCalls& run, const RankGrid& grid);
+  // `has_lines`: communicators may be divisions that do not follow the grid.
+  RunView(const RunCalls& run, const RankGrid& grid, bool has_lines);
 
   const RunCalls& run;
   const RankGrid& grid;
-  std::vector<std::vector<GroupRule>> groups;  // nothing for those that are no lines or planes of the grid
+  std::vector<std::vector<GroupRule>> groups;  // nothing for those that follow no division
 };
 
 // The same part of a call in all its stages.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <numeric>
 
@@ -48,119 +49,152 @@ void AddOffsets(const RankGrid& grid, const GridVector& from, const GridVector& 
 // back is the first one seen from the last one of 4, 8 and 16. In a dimension of one rank, the next one is itself.
 bool IsStepIn(std::int64_t steps, std::int64_t extent) { return std::abs(steps) < std::max<std::int64_t>(extent, 2); }
 
-// Of a rank at a place among so many.
+// Of a rank at a place among so many, in a stage.
 std::int64_t PlaceInStage(const PeerRule& rule, std::int64_t place, std::int64_t size, const Stage& stage) {
   const std::int64_t up = std::int64_t{1} << std::min(stage.index, 62);
   const std::int64_t down = std::int64_t{1} << std::min(stage.count - 1 - stage.index, 62);
-  std::int64_t result = -1;
   switch (rule.kind) {
-    case Kind::kXorUp: result = place ^ up; break;
-    case Kind::kXorDown: result = place ^ down; break;
+    case Kind::kXorUp: return place ^ up;
+    case Kind::kXorDown: return place ^ down;
     case Kind::kRingUp: return Modulo(place + rule.n * (stage.index + std::int64_t{1}), size);
     case Kind::kPowerUp: return Modulo(place + rule.n * up, size);
     case Kind::kPowerDown: return Modulo(place + rule.n * down, size);
-    case Kind::kEach: result = stage.index + rule.n; break;
-    case Kind::kEachOther: result = stage.index < place ? stage.index : stage.index + 1; break;
-    default: break;
+    case Kind::kEach: return stage.index + rule.n;
+    case Kind::kEachOther: return stage.index < place ? stage.index : stage.index + 1;
+    default: return -1;
   }
-  return result < size ? result : -1;
 }
 
-std::int64_t PeerInStage(const PeerRule& rule, const RankGrid& grid, std::int64_t rank, const Stage& stage) {
-  if (rule.dimension < 0) return PlaceInStage(rule, rank, grid.size(), stage);
-  const auto d = static_cast<std::size_t>(rule.dimension);
-  GridVector at = grid.CoordinatesOf(rank);
-  const std::int64_t place = PlaceInStage(rule, at[d], grid.extents[d], stage);
-  if (place < 0) return -1;
-  at[d] = static_cast<std::int32_t>(place);
-  return grid.RankAt(at);
+// The same in no stage.
+std::int64_t PlaceBy(const PeerRule& rule, std::int64_t place, std::int64_t size) {
+  switch (rule.kind) {
+    case Kind::kRing: return IsStepIn(rule.n, size) ? Around(place + rule.n, size) : -1;
+    case Kind::kXor: return place ^ rule.n;
+    case Kind::kAbsolute: return rule.n;
+    case Kind::kFromLast: return size - 1 - rule.n;
+    case Kind::kRingPart: return Modulo(rule.n > 0 ? place + (size >> rule.n) : place - (size >> -rule.n), size);
+    case Kind::kXorPart: return place ^ (size >> rule.n);
+    case Kind::kMirror: return size - 1 - place;
+    default: return -1;
+  }
 }
 
 }  // namespace
 
 std::int64_t PeerBy(const PeerRule& rule, const RankGrid& grid, std::int64_t rank, const Stage& stage) {
-  const std::int64_t ranks = grid.size();
-  if (rule.IsOfStages()) return PeerInStage(rule, grid, rank, stage);
-  switch (rule.kind) {
-    case Kind::kOffset: {
-      GridVector at = grid.CoordinatesOf(rank);
-      for (std::size_t d = 0; d < kMostDimensions; ++d) {
-        if (!IsStepIn(rule.steps[d], grid.extents[d])) return -1;
-        at[d] = static_cast<std::int32_t>(Around(at[d] + rule.steps[d], grid.extents[d]));
-      }
-      return grid.RankAt(at);
+  if (rule.kind == Kind::kNobody) return -1;
+  if (rule.kind == Kind::kTranspose) return Transposed(grid, rank);
+  if (rule.kind == Kind::kOffset) {
+    GridVector at = grid.CoordinatesOf(rank);
+    for (std::size_t d = 0; d < kMostDimensions; ++d) {
+      if (!IsStepIn(rule.steps[d], grid.extents[d])) return -1;
+      at[d] = static_cast<std::int32_t>(Around(at[d] + rule.steps[d], grid.extents[d]));
     }
-    case Kind::kRing: return IsStepIn(rule.n, ranks) ? Around(rank + rule.n, ranks) : -1;
-    case Kind::kXor: return (rank ^ rule.n) < ranks ? rank ^ rule.n : -1;
-    case Kind::kAbsolute: return rule.n < ranks ? rule.n : -1;
-    case Kind::kFromLast: return ranks - 1 - rule.n;
-    case Kind::kRingPart: return Modulo(rule.n > 0 ? rank + (ranks >> rule.n) : rank - (ranks >> -rule.n), ranks);
-    case Kind::kXorPart: return (rank ^ (ranks >> rule.n)) < ranks ? rank ^ (ranks >> rule.n) : -1;
-    case Kind::kMirror: return ranks - 1 - rank;
-    case Kind::kTranspose: return Transposed(grid, rank);
-    default: return -1;
+    return grid.RankAt(at);
   }
+  const auto place_by = [&](std::int64_t place, std::int64_t size) {
+    return rule.IsOfStages() ? PlaceInStage(rule, place, size, stage) : PlaceBy(rule, place, size);
+  };
+  if (rule.within.IsAll()) {
+    const std::int64_t ranks = grid.size(), peer = place_by(rank, ranks);
+    return peer < ranks ? peer : -1;
+  }
+  return MemberAt(grid, rule.within, rank,
+                  place_by(PlaceInGroup(grid, rule.within, rank), SizeOfGroup(grid, rule.within, rank)));
 }
 
 namespace {
 
-std::vector<PeerRule> RulesForOne(const RankGrid& grid, std::int64_t rank, std::int64_t peer) {
+// Rules among the members of a group, of which one is the rank and another its partner.
+void AddWithin(const RankGrid& grid, const RankDivision& groups, std::int64_t rank, std::int64_t peer,
+               std::vector<PeerRule>& rules) {
+  const std::int64_t size = SizeOfGroup(grid, groups, rank);
+  const auto from = static_cast<std::int32_t>(PlaceInGroup(grid, groups, rank));
+  const auto to = static_cast<std::int32_t>(PlaceInGroup(grid, groups, peer));
+  const auto add = [&](Kind kind, std::int64_t n) {
+    rules.push_back({kind, static_cast<std::int32_t>(n), {}, groups});
+  };
+  std::array<std::int64_t, 3> shifts = {to - from, to - from - size, to - from + size};
+  std::ranges::stable_sort(shifts, {}, [](std::int64_t n) { return std::abs(n); });
+  for (const std::int64_t n : shifts) {
+    if (std::abs(n) < size) add(Kind::kRing, n);
+  }
+  add(Kind::kXor, from ^ to);
+  for (std::int32_t n = 1; (size >> n) > 0; ++n) {
+    const bool is_even = (size >> n) << n == size;
+    for (const std::int32_t part : {n, -n}) {
+      if (PlaceBy({Kind::kRingPart, part, {}, {}}, from, size) == to) add(Kind::kRingPart, part);
+    }
+    if (is_even && PlaceBy({Kind::kXorPart, n, {}, {}}, from, size) == to) add(Kind::kXorPart, n);
+  }
+  if (from + to == size - 1) add(Kind::kMirror, 0);
+  if (groups.IsAll() && Transposed(grid, rank) == peer) rules.push_back({Kind::kTranspose, 0, {}, {}});
+  add(Kind::kAbsolute, to);
+  add(Kind::kFromLast, size - 1 - to);
+}
+
+std::vector<PeerRule> RulesForOne(const RankGrid& grid, std::int64_t rank, std::int64_t peer,
+                                  const std::vector<RankDivision>& groups) {
   if (peer < 0) return {PeerRule{}};
-  const std::int64_t ranks = grid.size();
   std::vector<PeerRule> rules;
   std::vector<GridVector> offsets;
   GridVector steps{};
   AddOffsets(grid, grid.CoordinatesOf(rank), grid.CoordinatesOf(peer), 0, steps, offsets);
+  // The nearest ones first: where all extents divide that of the largest run, long ways around hold as well.
   std::ranges::stable_sort(offsets, {}, [](const GridVector& offset) {
     return std::accumulate(offset.begin(), offset.end(), 0, [](int sum, int step) { return sum + std::abs(step); });
   });
-  for (const GridVector& offset : offsets) rules.push_back({Kind::kOffset, 0, offset});
-  const auto straight = static_cast<std::int32_t>(peer - rank);
-  for (const std::int64_t n : {std::int64_t{straight}, straight - ranks, straight + ranks}) {
-    if (std::abs(n) < ranks) rules.push_back({Kind::kRing, static_cast<std::int32_t>(n), {}});
+  for (const GridVector& offset : offsets) rules.push_back({Kind::kOffset, 0, offset, {}});
+  AddWithin(grid, {}, rank, peer, rules);
+  for (const RankDivision& one : groups) {
+    if (!one.IsAll() && GroupOf(grid, one, rank) == GroupOf(grid, one, peer)) AddWithin(grid, one, rank, peer, rules);
   }
-  rules.push_back({Kind::kXor, static_cast<std::int32_t>(rank ^ peer), {}});
-  for (std::int32_t n = 1; (ranks >> n) > 0; ++n) {
-    const bool is_even = (ranks >> n) << n == ranks;
-    for (const PeerRule& rule :
-         {PeerRule{Kind::kRingPart, n, {}}, {Kind::kRingPart, -n, {}}, {Kind::kXorPart, n, {}}}) {
-      if ((is_even || rule.kind == Kind::kRingPart) && PeerBy(rule, grid, rank) == peer) rules.push_back(rule);
-    }
-  }
-  if (PeerBy({Kind::kMirror, 0, {}}, grid, rank) == peer) rules.push_back({Kind::kMirror, 0, {}});
-  if (PeerBy({Kind::kTranspose, 0, {}}, grid, rank) == peer) rules.push_back({Kind::kTranspose, 0, {}});
-  rules.push_back({Kind::kAbsolute, static_cast<std::int32_t>(peer), {}});
-  rules.push_back({Kind::kFromLast, static_cast<std::int32_t>(ranks - 1 - peer), {}});
   return rules;
 }
 
-std::vector<PeerRule> RulesOfStages() {
-  std::vector<PeerRule> rules;
-  for (std::int8_t dimension = -1; dimension < static_cast<std::int8_t>(kMostDimensions); ++dimension) {
-    const auto add = [&](Kind kind, std::int32_t n) { rules.push_back({kind, n, {}, dimension}); };
-    for (const Kind kind : {Kind::kXorUp, Kind::kXorDown}) add(kind, 0);
-    for (const Kind kind : {Kind::kRingUp, Kind::kPowerUp, Kind::kPowerDown}) {
-      for (const std::int32_t n : {1, -1}) add(kind, n);
-    }
-    for (const std::int32_t n : {0, 1}) add(Kind::kEach, n);
-    add(Kind::kEachOther, 0);
+bool Gives(const PeerRule& rule, const RankGrid& grid, std::int64_t rank, const std::vector<std::int64_t>& peers) {
+  for (std::size_t stage = 0; stage < peers.size(); ++stage) {
+    const Stage at{static_cast<std::int32_t>(stage), static_cast<std::int32_t>(peers.size())};
+    if (PeerBy(rule, grid, rank, at) != peers[stage]) return false;
   }
-  return rules;
+  return true;
+}
+
+// All ranks, the lines of the grid, and other groups.
+std::vector<RankDivision> DivisionsOfStages(const RankGrid& grid, const std::vector<RankDivision>& groups) {
+  std::vector<RankDivision> all = {{}};
+  for (std::size_t d = 0; d < kMostDimensions; ++d) {
+    if (grid.extents[d] > 1) all.push_back(RankDivision::Grid(static_cast<std::uint8_t>(1u << d)));
+  }
+  for (const RankDivision& one : groups) {
+    if (std::ranges::find(all, one) == all.end()) all.push_back(one);
+  }
+  return all;
+}
+
+template <typename Add>
+void AddOfStages(const RankDivision& groups, const Add& add) {
+  const auto rule = [&](Kind kind, std::int32_t n) { add(PeerRule{kind, n, {}, groups}); };
+  for (const Kind kind : {Kind::kXorUp, Kind::kXorDown}) rule(kind, 0);
+  for (const Kind kind : {Kind::kRingUp, Kind::kPowerUp, Kind::kPowerDown}) {
+    for (const std::int32_t n : {1, -1}) rule(kind, n);
+  }
+  for (const std::int32_t n : {0, 1}) rule(Kind::kEach, n);
+  rule(Kind::kEachOther, 0);
 }
 
 }  // namespace
 
-std::vector<PeerRule> RulesFor(const RankGrid& grid, std::int64_t rank, const std::vector<std::int64_t>& peers) {
-  static const std::vector<PeerRule> of_stages = RulesOfStages();
-  std::vector<PeerRule> rules = RulesForOne(grid, rank, peers.front());
-  if (peers.size() > 1) rules.insert(rules.begin(), of_stages.begin(), of_stages.end());
-  std::erase_if(rules, [&](const PeerRule& rule) {
-    for (std::size_t stage = 0; stage < peers.size(); ++stage) {
-      const Stage at{static_cast<std::int32_t>(stage), static_cast<std::int32_t>(peers.size())};
-      if (PeerBy(rule, grid, rank, at) != peers[stage]) return true;
-    }
-    return false;
-  });
+std::vector<PeerRule> RulesFor(const RankGrid& grid, std::int64_t rank, const std::vector<std::int64_t>& peers,
+                               const std::vector<RankDivision>& groups) {
+  std::vector<PeerRule> rules;
+  const auto add = [&](const PeerRule& rule) {
+    if (Gives(rule, grid, rank, peers)) rules.push_back(rule);
+  };
+  if (peers.size() > 1) {
+    for (const RankDivision& one : DivisionsOfStages(grid, groups)) AddOfStages(one, add);
+  }
+  for (const PeerRule& rule : RulesForOne(grid, rank, peers.front(), groups)) add(rule);
   return rules;
 }
 
@@ -173,26 +207,26 @@ std::string PeerRule::Text() const {
       }
       return parts.empty() ? "itself" : Join(parts, " ");
     }
-    case Kind::kRing: return fmt::format("rank {:+}", n);
-    case Kind::kXor: return fmt::format("rank xor {}", n);
-    case Kind::kAbsolute: return fmt::format("rank {}", n);
-    case Kind::kFromLast: return n == 0 ? "last rank" : fmt::format("last rank - {}", n);
-    case Kind::kRingPart: return fmt::format("rank {} P/{}", n > 0 ? '+' : '-', 1 << std::abs(n));
-    case Kind::kXorPart: return fmt::format("rank xor P/{}", 1 << n);
-    case Kind::kMirror: return "P - 1 - rank";
     case Kind::kTranspose: return "transposed";
     case Kind::kNobody: return "nobody";
     default: break;
   }
-  const std::string within = dimension < 0 ? "" : fmt::format(" in {}", "xyzt"[dimension]);
+  const std::string place = within.IsAll() ? "" : " in " + within.Text();
   switch (kind) {
-    case Kind::kXorUp: return "xor 1, 2, 4, ..." + within;
-    case Kind::kXorDown: return "xor ..., 4, 2, 1" + within;
-    case Kind::kRingUp: return (n > 0 ? "+1, +2, +3, ..." : "-1, -2, -3, ...") + within;
-    case Kind::kPowerUp: return (n > 0 ? "+1, +2, +4, ..." : "-1, -2, -4, ...") + within;
-    case Kind::kPowerDown: return (n > 0 ? "..., +4, +2, +1" : "..., -4, -2, -1") + within;
-    case Kind::kEach: return fmt::format("each from {} on{}", n, within);
-    default: return "each other" + within;
+    case Kind::kRing: return fmt::format("rank {:+}", n) + place;
+    case Kind::kXor: return fmt::format("rank xor {}", n) + place;
+    case Kind::kAbsolute: return fmt::format("rank {}", n) + place;
+    case Kind::kFromLast: return (n == 0 ? "last rank" : fmt::format("last rank - {}", n)) + place;
+    case Kind::kRingPart: return fmt::format("rank + P/{}", 1 << n) + place;
+    case Kind::kXorPart: return fmt::format("rank xor P/{}", 1 << n) + place;
+    case Kind::kMirror: return "P - 1 - rank" + place;
+    case Kind::kXorUp: return "xor 1, 2, 4, ..." + place;
+    case Kind::kXorDown: return "xor ..., 4, 2, 1" + place;
+    case Kind::kRingUp: return (n > 0 ? "+1, +2, +3, ..." : "-1, -2, -3, ...") + place;
+    case Kind::kPowerUp: return (n > 0 ? "+1, +2, +4, ..." : "-1, -2, -4, ...") + place;
+    case Kind::kPowerDown: return (n > 0 ? "..., +4, +2, +1" : "..., -4, -2, -1") + place;
+    case Kind::kEach: return fmt::format("each from {} on{}", n, place);
+    default: return "each other" + place;
   }
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "growth/grid_groups.h"
 #include "growth/rank_grid.h"
 
 namespace farscale {
@@ -12,15 +13,16 @@ namespace farscale {
 struct PeerRule {
   enum class Kind : std::uint8_t {
     kOffset,     // by steps of the grid, around its ends
-    kRing,       // rank + n, around the last rank
-    kXor,        // rank xor n
-    kAbsolute,   // rank n
-    kFromLast,   // the n-th from the last rank
-    kRingPart,   // rank + P / 2^n, around the last rank; with n < 0, rank - P / 2^-n
-    kXorPart,    // rank xor P / 2^n
-    kMirror,     // P - 1 - rank
     kTranspose,  // the first two coordinates change places, pairs of columns staying together on a 2 n × n grid
-    // Of the s-th of several stages; within a dimension, or among all ranks:
+    // Among all P ranks or within the group of the rank, of which `rank` and P are the place and the size then:
+    kRing,      // rank + n, around the last rank
+    kXor,       // rank xor n
+    kAbsolute,  // rank n
+    kFromLast,  // the n-th from the last rank
+    kRingPart,  // rank + P / 2^n, around the last rank; with n < 0, rank - P / 2^-n
+    kXorPart,   // rank xor P / 2^n
+    kMirror,    // P - 1 - rank
+    // Likewise, of the s-th of several stages:
     kXorUp,      // xor 2^s
     kXorDown,    // xor 2^(stages - 1 - s)
     kRingUp,     // n (s + 1) further, around the end
@@ -33,7 +35,7 @@ struct PeerRule {
   Kind kind = Kind::kNobody;
   std::int32_t n = 0;
   GridVector steps{};
-  std::int8_t dimension = -1;  // of rules for stages; -1: all ranks
+  RankDivision within = {};
 
   bool IsOfStages() const { return kind >= Kind::kXorUp && kind <= Kind::kEachOther; }
   std::string Text() const;
@@ -48,7 +50,9 @@ struct Stage {
 // The partner of a rank, or -1 where the rule gives none.
 std::int64_t PeerBy(const PeerRule& rule, const RankGrid& grid, std::int64_t rank, const Stage& stage = {});
 
-// All rules that give these partners in as many stages, the plainest first.
-std::vector<PeerRule> RulesFor(const RankGrid& grid, std::int64_t rank, const std::vector<std::int64_t>& peers);
+// All rules that give these partners in as many stages, the plainest first. `groups`: of ranks among whom partners may
+// be found, beside all ranks and, for stages, the lines of the grid.
+std::vector<PeerRule> RulesFor(const RankGrid& grid, std::int64_t rank, const std::vector<std::int64_t>& peers,
+                               const std::vector<RankDivision>& groups);
 
 }  // namespace farscale

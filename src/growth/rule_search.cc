@@ -15,9 +15,23 @@ namespace {
 
 constexpr std::size_t kAllIterations = std::numeric_limits<std::size_t>::max();
 
+// Communicators of some but not all ranks that calls of the first iteration are made on.
+std::set<std::uint32_t> PartialCommunicators(const RunCalls& run) {
+  std::set<std::uint32_t> used;
+  for (const RankCalls& calls : run.of_ranks) {
+    for (std::uint32_t i = 0; i < calls.FirstPart(calls.iteration_end.front()); ++i) {
+      const std::uint32_t number = calls.parts[i].communicator;
+      const std::size_t members = run.communicators[number].members.size();
+      if (IsPost(calls.parts[i].kind) && members > 0 && static_cast<std::int64_t>(members) < run.ranks)
+        used.insert(number);
+    }
+  }
+  return used;
+}
+
 // How many different steps the messages of a run make on a grid; each counts by its length, so that near neighbours are
-// preferred.
-double Disorder(const RunCalls& run, const RankGrid& grid) {
+// preferred; so does every communicator that is no group of the grid.
+double Disorder(const RunCalls& run, const std::set<std::uint32_t>& communicators, const RankGrid& grid) {
   std::set<GridVector> steps;
   for (std::int64_t rank = 0; rank < run.ranks; ++rank) {
     const RankCalls& calls = run.of_ranks[static_cast<std::size_t>(rank)];
@@ -42,13 +56,17 @@ double Disorder(const RunCalls& run, const RankGrid& grid) {
   for (const GridVector& step : steps) {
     for (const std::int32_t one : step) sum += std::abs(one);
   }
+  for (const std::uint32_t number : communicators)
+    sum += GridDivisionsWith(grid, run.communicators[number].members).empty() ? 1 : 0;
   // Of equals, the one that MPI_Dims_create would rather choose.
   return sum + 0.001 * *std::ranges::max_element(grid.extents);
 }
 
 std::vector<RankGrid> BestGrids(const RunCalls& run, std::size_t dimensions, std::size_t most) {
   std::vector<std::pair<double, RankGrid>> ranked;
-  for (const RankGrid& grid : GridsOf(run.ranks, dimensions)) ranked.emplace_back(Disorder(run, grid), grid);
+  const std::set<std::uint32_t> communicators = PartialCommunicators(run);
+  for (const RankGrid& grid : GridsOf(run.ranks, dimensions))
+    ranked.emplace_back(Disorder(run, communicators, grid), grid);
   std::ranges::stable_sort(ranked, {}, &std::pair<double, RankGrid>::first);
   std::vector<RankGrid> best;
   for (std::size_t i = 0; i < std::min(most, ranked.size()); ++i) best.push_back(ranked[i].second);
@@ -88,14 +106,25 @@ std::vector<RankGrid> GridsBeside(const std::vector<RunCalls>& runs, const CallR
   return grids;
 }
 
+// In two dimensions, ranks may differ by their place in one of them alone, as the first ranks of nodes do, which have
+// communicators of their own.
+std::vector<GridVector> Reaches(std::size_t dimensions, bool has_lines) {
+  std::vector<GridVector> reaches = {GridVector{}};
+  for (const std::int32_t reach : {1, 2}) {
+    if (dimensions == 2 && has_lines) reaches.insert(reaches.end(), {{reach, 0}, {0, reach}});
+    GridVector all{};
+    for (std::size_t d = 0; d < dimensions; ++d) all[d] = reach;
+    reaches.push_back(all);
+  }
+  return reaches;
+}
+
 // From plain to particular.
-std::vector<ClassScheme> Schemes(std::size_t dimensions) {
+std::vector<ClassScheme> Schemes(std::size_t dimensions, bool has_lines) {
   std::vector<ClassScheme> schemes;
-  for (const std::int32_t reach : {0, 1, 2}) {
+  for (const GridVector& reach : Reaches(dimensions, has_lines)) {
     for (const bool has_stages : {false, true}) {
-      ClassScheme scheme{{}, 1, has_stages};
-      for (std::size_t d = 0; d < dimensions; ++d) scheme.reach[d] = reach;
-      schemes.push_back(scheme);
+      schemes.push_back({reach, 1, has_stages, has_lines});
     }
   }
   return schemes;
@@ -135,13 +164,13 @@ struct Start {
 
 // All of so many dimensions, the best first and the plainer before the more particular; those that explain clearly less
 // are left out.
-std::vector<Start> Starts(const RunCalls& largest, std::size_t dimensions, std::uint64_t most_missed) {
+std::vector<Start> Starts(const RunCalls& largest, std::size_t dimensions, bool has_lines, std::uint64_t most_missed) {
   constexpr double kClearlyLess = 0.01;  // chosen: rules of the other runs do not make up for it
   constexpr std::size_t kMost = 8;       // chosen: as many as a search over all runs has time for
   const std::vector<RankGrid> grids = BestGrids(largest, dimensions, 6);
   std::vector<Start> starts;
   std::size_t perfect = 0;
-  for (const ClassScheme& scheme : Schemes(dimensions)) {
+  for (const ClassScheme& scheme : Schemes(dimensions, has_lines)) {
     std::vector<CallRules> fitted(grids.size());
     ParallelFor(grids.size(), [&](std::size_t i) { fitted[i] = FitRun(largest, grids[i], scheme, most_missed); });
     for (const std::int32_t small_extents : {1, 2, 3}) {
@@ -172,16 +201,20 @@ CallRules BesideHopeless(const std::vector<RunCalls>& runs, const CallRules& of_
   return rules;
 }
 
-}  // namespace
-
-CallRules FindCallRules(const std::vector<RunCalls>& runs) {
+// The best that was found, and of those that explain too little the one that explains most.
+struct Found {
   std::optional<CallRules> best;
   std::optional<Start> hopeless;
+};
+
+// Takes what explains more than the best.
+void Search(const std::vector<RunCalls>& runs, bool has_lines, Found& found) {
   const std::uint64_t most_missed = MostMissed(runs);
+  std::optional<CallRules>& best = found.best;
   for (std::size_t dimensions = 1; dimensions <= 3 && !(best && best->Confirmed() == 1); ++dimensions) {
-    for (const Start& start : Starts(runs.back(), dimensions, most_missed)) {
+    for (const Start& start : Starts(runs.back(), dimensions, has_lines, most_missed)) {
       if (start.rules.messages - start.rules.explained > most_missed) {
-        if (!hopeless || start.rules.Share() > hopeless->rules.Share()) hopeless = start;
+        if (!found.hopeless || start.rules.Share() > found.hopeless->rules.Share()) found.hopeless = start;
         continue;
       }
       const std::vector<RankGrid> grids = GridsBeside(runs, start.rules, dimensions);
@@ -191,8 +224,17 @@ CallRules FindCallRules(const std::vector<RunCalls>& runs) {
       if (best->Confirmed() == 1) break;
     }
   }
-  if (!best) best = BesideHopeless(runs, hopeless->rules);
-  return FitCallRules(runs, best->grids, best->scheme, kAllIterations);
+}
+
+}  // namespace
+
+// On two grids, a row can also be a block of as many ranks; so blocks come after all grids.
+CallRules FindCallRules(const std::vector<RunCalls>& runs) {
+  Found found;
+  Search(runs, false, found);
+  if (!PartialCommunicators(runs.back()).empty()) Search(runs, true, found);
+  const CallRules best = found.best ? *found.best : BesideHopeless(runs, found.hopeless->rules);
+  return FitCallRules(runs, best.grids, best.scheme, kAllIterations);
 }
 
 }  // namespace farscale

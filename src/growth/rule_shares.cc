@@ -29,12 +29,13 @@ void ForEachCall(const GrowthModel& model, const std::function<void(const Planne
 // What a part of a call sends to, or meets with; empty for what receives or completes.
 std::string TargetOf(const PartRule& part, const RankGrid& grid) {
   if (part.kind == RecordKind::kCollective) {
-    std::vector<std::string> dimensions;
-    for (std::size_t d = 0; d < kMostDimensions; ++d) {
-      if (grid.extents[d] > 1 && !part.groups.empty() && (part.groups.front().varying >> d & 1) != 0) dimensions.emplace_back(1, "xyzt"[d]);
-    }
-    if (dimensions.empty() || dimensions.size() == grid.dimensions()) return "collectives of all";
-    return "collectives along " + Join(dimensions, " and ");
+    if (part.groups.empty()) return "collectives of all";
+    const RankDivision& ranks = part.groups.front().ranks;
+    if (ranks.kind != RankDivision::Kind::kGrid) return "collectives of " + ranks.Text() + " ranks";
+    bool of_all = true;
+    for (std::size_t d = 0; d < kMostDimensions; ++d)
+      of_all = of_all && (grid.extents[d] == 1 || (ranks.varying >> d & 1) != 0);
+    return of_all ? "collectives of all" : "collectives along " + ranks.Text();
   }
   const bool sends = part.kind == RecordKind::kSend || part.kind == RecordKind::kSendPost;
   return sends && !part.peers.empty() ? part.peers.front().Text() : "";
@@ -67,7 +68,8 @@ std::vector<RuleShare> SharesOfSizes(const GrowthModel& model) {
   ForEachCall(model, [&](const PlannedCall& call, double ranks) {
     const bool moves = std::ranges::any_of(
         call.rule->parts, [&](const PartRule& part) { return !TargetOf(part, model.rules.grids.back()).empty(); });
-    if (moves) sums[model.laws.BytesAt(call.key).Text()] += ranks;
+    const SizeLaws* laws = model.laws.Find(call.key);
+    if (moves) sums[laws != nullptr ? laws->bytes.Text() : "constant"] += ranks;
   });
   return Sorted(sums);
 }

@@ -11,7 +11,15 @@ namespace farscale::test {
 namespace {
 
 constexpr const char* kFunctions[] = {"MPI_Send",     "MPI_Recv",    "MPI_Isend",     "MPI_Irecv",
-                                      "MPI_Sendrecv", "MPI_Waitall", "MPI_Allreduce", "MPI_Bcast"};
+                                      "MPI_Sendrecv", "MPI_Waitall", "MPI_Allreduce", "MPI_Bcast",
+                                      "MPI_Alltoall", "MPI_Gather",  "MPI_Allgather"};
+
+std::string MembersOf(const Trace& trace, std::uint32_t communicator) {
+  std::vector<std::int32_t> members = trace.communicators[communicator].members;
+  std::ranges::sort(members);
+  if (members.size() == trace.size()) return "among all";
+  return fmt::format("among {}", fmt::join(members, " "));
+}
 
 // What the calls of a rank do, without their times.
 std::vector<std::string> CallsOf(const Trace& trace, std::size_t rank) {
@@ -26,11 +34,12 @@ std::vector<std::string> CallsOf(const Trace& trace, std::size_t rank) {
       const bool says = part.type == OperationClass::kSend ? part.posts : part.completes;
       if (says && part.IsCollective()) {
         const CollectiveType& type = timeline.collective_types()[of.target];
-        text += fmt::format(" kind {} root {} of {} ranks, {} B", static_cast<int>(type.kind), type.root,
-                            trace.communicators[type.communicator].members.size(), of.bytes);
+        text += fmt::format(" kind {} root {} {}, {} B, {} B", static_cast<int>(type.kind), type.root,
+                            MembersOf(trace, type.communicator), of.bytes, of.received);
       } else if (says) {
         const Endpoint& endpoint = timeline.endpoints()[of.target];
-        text += fmt::format(" peer {} tag {} {} B", endpoint.peer, endpoint.tag, of.bytes);
+        text += fmt::format(" peer {} tag {} {} {} B", endpoint.peer, endpoint.tag,
+                            MembersOf(trace, endpoint.communicator), of.bytes);
       }
       parts.push_back(std::move(text));
     }
@@ -42,44 +51,57 @@ std::vector<std::string> CallsOf(const Trace& trace, std::size_t rank) {
 
 }  // namespace
 
-SpmdRank::SpmdRank(TraceBuilder& definitions, const std::map<std::string, std::uint32_t>& functions, std::int32_t rank,
-                   std::int32_t ranks)
-    : functions_(functions), builder_(definitions.definitions(), rank), rank_(rank), ranks_(ranks) {}
+SpmdRank::SpmdRank(SpmdDefinitions& definitions, std::int32_t rank, std::int32_t ranks)
+    : definitions_(definitions), builder_(definitions.builder.definitions(), rank), rank_(rank), ranks_(ranks) {}
+
+void SpmdRank::Use(const std::vector<std::int32_t>& members) {
+  members_ = members;
+  communicator_ = 0;
+  if (members.empty()) return;
+  const auto [found, is_new] = definitions_.communicators.try_emplace(members);
+  if (is_new) found->second = definitions_.builder.AddCommunicator({"made", members, {}, false});
+  communicator_ = found->second;
+}
+
+std::uint32_t SpmdRank::Local(std::int32_t world_rank) const {
+  if (members_.empty()) return static_cast<std::uint32_t>(world_rank);
+  return static_cast<std::uint32_t>(std::ranges::find(members_, world_rank) - members_.begin());
+}
 
 template <typename Records>
 void SpmdRank::Call(const std::string& function, const Records& records) {
-  builder_.Enter(tick_, functions_.at(function));
+  builder_.Enter(tick_, definitions_.functions.at(function));
   records();
-  builder_.Leave(tick_, functions_.at(function));
+  builder_.Leave(tick_, definitions_.functions.at(function));
 }
 
-void SpmdRank::BeginIteration() { builder_.Enter(tick_, functions_.at("step")); }
-void SpmdRank::EndIteration() { builder_.Leave(tick_, functions_.at("step")); }
-void SpmdRank::BeginSweep() { builder_.Enter(tick_, functions_.at("sweep")); }
-void SpmdRank::EndSweep() { builder_.Leave(tick_, functions_.at("sweep")); }
+void SpmdRank::BeginIteration() { builder_.Enter(tick_, definitions_.functions.at("step")); }
+void SpmdRank::EndIteration() { builder_.Leave(tick_, definitions_.functions.at("step")); }
+void SpmdRank::BeginSweep() { builder_.Enter(tick_, definitions_.functions.at("sweep")); }
+void SpmdRank::EndSweep() { builder_.Leave(tick_, definitions_.functions.at("sweep")); }
 
 void SpmdRank::Send(std::int32_t peer, std::uint64_t bytes, std::uint32_t tag) {
-  Call("MPI_Send", [&] { builder_.Send(static_cast<std::uint32_t>(peer), 0, tag, bytes); });
+  Call("MPI_Send", [&] { builder_.Send(Local(peer), communicator_, tag, bytes); });
 }
 
 void SpmdRank::Receive(std::int32_t peer, std::uint64_t bytes, std::uint32_t tag) {
-  Call("MPI_Recv", [&] { builder_.Receive(static_cast<std::uint32_t>(peer), 0, tag, bytes); });
+  Call("MPI_Recv", [&] { builder_.Receive(Local(peer), communicator_, tag, bytes); });
 }
 
 void SpmdRank::PostSend(std::int32_t peer, std::uint64_t bytes, std::uint32_t tag) {
-  pending_.push_back({true, peer, tag, bytes, ++requests_});
-  Call("MPI_Isend", [&] { builder_.SendPost(static_cast<std::uint32_t>(peer), 0, tag, bytes, requests_); });
+  pending_.push_back({true, peer, communicator_, tag, bytes, ++requests_});
+  Call("MPI_Isend", [&] { builder_.SendPost(Local(peer), communicator_, tag, bytes, requests_); });
 }
 
 void SpmdRank::PostReceive(std::int32_t peer, std::uint64_t bytes, std::uint32_t tag) {
-  pending_.push_back({false, peer, tag, bytes, ++requests_});
+  pending_.push_back({false, static_cast<std::int32_t>(Local(peer)), communicator_, tag, bytes, ++requests_});
   Call("MPI_Irecv", [&] { builder_.ReceivePost(requests_); });
 }
 
 void SpmdRank::SendReceive(std::int32_t to, std::int32_t from, std::uint64_t bytes, std::uint32_t tag) {
   Call("MPI_Sendrecv", [&] {
-    if (to >= 0) builder_.Send(static_cast<std::uint32_t>(to), 0, tag, bytes);
-    if (from >= 0) builder_.Receive(static_cast<std::uint32_t>(from), 0, tag, bytes);
+    if (to >= 0) builder_.Send(Local(to), communicator_, tag, bytes);
+    if (from >= 0) builder_.Receive(Local(from), communicator_, tag, bytes);
   });
 }
 
@@ -89,7 +111,8 @@ void SpmdRank::WaitAll() {
       if (one.is_send) {
         builder_.SendComplete(one.request);
       } else {
-        builder_.ReceiveComplete(static_cast<std::uint32_t>(one.peer), 0, one.tag, one.bytes, one.request);
+        builder_.ReceiveComplete(static_cast<std::uint32_t>(one.peer), one.communicator, one.tag, one.bytes,
+                                 one.request);
       }
     }
     pending_.clear();
@@ -97,29 +120,45 @@ void SpmdRank::WaitAll() {
 }
 
 void SpmdRank::AllReduce(std::uint64_t bytes) {
-  Call("MPI_Allreduce", [&] { builder_.Collective(CollectiveKind::kAllreduce, 0, std::nullopt, bytes, bytes); });
+  Call("MPI_Allreduce",
+       [&] { builder_.Collective(CollectiveKind::kAllreduce, communicator_, std::nullopt, bytes, bytes); });
 }
 
 void SpmdRank::Broadcast(std::int32_t root, std::uint64_t bytes) {
   Call("MPI_Bcast", [&] {
-    builder_.Collective(CollectiveKind::kBroadcast, 0, static_cast<std::uint32_t>(root), rank_ == root ? bytes : 0,
+    builder_.Collective(CollectiveKind::kBroadcast, communicator_, Local(root), rank_ == root ? bytes : 0,
                         rank_ == root ? 0 : bytes);
   });
 }
 
+void SpmdRank::AllToAll(std::uint64_t bytes) {
+  Call("MPI_Alltoall",
+       [&] { builder_.Collective(CollectiveKind::kAlltoall, communicator_, std::nullopt, bytes, bytes); });
+}
+
+void SpmdRank::Gather(std::int32_t root, std::uint64_t bytes) {
+  Call("MPI_Gather", [&] {
+    builder_.Collective(CollectiveKind::kGather, communicator_, Local(root), bytes,
+                        rank_ == root ? bytes * Members() : 0);
+  });
+}
+
+void SpmdRank::AllGather(std::uint64_t bytes) {
+  Call("MPI_Allgather",
+       [&] { builder_.Collective(CollectiveKind::kAllgather, communicator_, std::nullopt, bytes, bytes * Members()); });
+}
+
 Trace RunSpmd(std::int32_t ranks, const std::function<void(SpmdRank&)>& program) {
-  TraceBuilder builder;
-  std::map<std::string, std::uint32_t> functions;
-  for (const char* name : kFunctions) functions[name] = builder.AddRegion(name);
-  functions["step"] = builder.AddRegion("step");
-  functions["sweep"] = builder.AddRegion("sweep");
-  builder.AddWorld(ranks);
+  SpmdDefinitions definitions;
+  for (const char* name : kFunctions) definitions.functions[name] = definitions.builder.AddRegion(name);
+  for (const char* name : {"step", "sweep"}) definitions.functions[name] = definitions.builder.AddRegion(name);
+  definitions.builder.AddWorld(ranks);
   std::deque<SpmdRank> all;
   for (std::int32_t rank = 0; rank < ranks; ++rank) {
-    program(all.emplace_back(builder, functions, rank, ranks));
-    builder.SetTimeline(all.back().builder());
+    program(all.emplace_back(definitions, rank, ranks));
+    definitions.builder.SetTimeline(all.back().builder());
   }
-  return std::move(builder).Finish();
+  return std::move(definitions.builder).Finish();
 }
 
 std::string CallDifference(const Trace& a, const Trace& b) {
