@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <numeric>
+#include <tuple>
 
 #include "growth/call_sites.h"
 #include "growth/rank_draw.h"
