@@ -160,6 +160,45 @@ TEST(Growth, OpenGrid) {
   ExpectGrows(program, {9, 16, 36}, 144);
 }
 
+// A lattice in four dimensions, around all ends, as MPI_Dims_create makes it; sizes of messages follow the extents.
+Step Lattice(std::uint64_t bytes, bool is_strong, bool waits) {
+  return Steps([=](test::SpmdRank& rank) {
+    std::array<std::int32_t, 4> extents = {1, 1, 1, 1};
+    for (std::int32_t left = rank.ranks(), factor = 2; left > 1; ++factor) {
+      for (; left % factor == 0; left /= factor) *std::ranges::min_element(extents) *= factor;
+    }
+    std::ranges::sort(extents, std::greater<>());
+    rank.Compute(1000);
+    for (const bool sends : {false, true}) {
+      std::int32_t stride = 1;
+      for (std::size_t d = 0; d < 4; stride *= extents[d++]) {
+        const std::int32_t n = extents[d], at = rank.rank() / stride % n;
+        if (n == 1) continue;
+        const std::uint64_t size =
+            is_strong ? bytes * static_cast<std::uint64_t>(n) * 2304 / static_cast<std::uint64_t>(rank.ranks()) : bytes;
+        const std::int32_t up = rank.rank() + ((at + 1) % n - at) * stride;
+        const std::int32_t down = rank.rank() + ((at + n - 1) % n - at) * stride;
+        const auto tag = static_cast<std::uint32_t>(2 * d);
+        if (!waits && sends) {
+          rank.SendReceive(down, up, size, tag);
+          rank.SendReceive(up, down, size, tag + 1);
+        } else if (waits) {
+          sends ? rank.PostSend(down, size, tag) : rank.PostReceive(up, size, tag);
+          sends ? rank.PostSend(up, size, tag + 1) : rank.PostReceive(down, size, tag + 1);
+        }
+      }
+    }
+    if (waits) rank.WaitAll();
+    rank.AllReduce(16);
+  });
+}
+
+TEST(Growth, LatticeInFourDimensions) {
+  ExpectGrows(Lattice(8192, false, true), {32, 64, 128}, 256);
+  ExpectGrows(Lattice(8192, false, false), {24, 54, 81}, 256);
+  ExpectGrows(Lattice(10368, true, true), {24, 81, 144}, 256);
+}
+
 TEST(Growth, WavefrontsFromAllCorners) {
   const Step program = Steps([](test::SpmdRank& rank) {
     const Place at(rank);

@@ -201,17 +201,46 @@ CallRules BesideHopeless(const std::vector<RunCalls>& runs, const CallRules& of_
   return rules;
 }
 
+// Share of the partners that follow from steps in the grid, stages, or rules that no other grid turns into steps. With
+// two ranks in a dimension, `rank xor P / 2` is a step in a grid of one dimension more.
+double PlainShare(const CallRules& rules) {
+  double plain = 0, all = 0;
+  for (const auto& [key, of_class] : rules.classes) {
+    for (const auto& kind : of_class.kinds) {
+      for (const CallBlock& block : kind) {
+        for (const CallRule& call : block.calls) {
+          for (const PartRule& part : call.parts) {
+            if (!IsPost(part.kind) || PartOf(part.kind).IsCollective() || part.peers.empty()) continue;
+            const PeerRule::Kind of = part.peers.front().kind;
+            all += 1;
+            plain +=
+                of == PeerRule::Kind::kXor || of == PeerRule::Kind::kXorPart || of == PeerRule::Kind::kRingPart ? 0 : 1;
+          }
+        }
+      }
+    }
+  }
+  return all > 0 ? plain / all : 1;
+}
+
+bool IsBetter(const CallRules& rules, const CallRules& best) {
+  if (std::abs(rules.Confirmed() - best.Confirmed()) > 1e-6) return rules.Confirmed() > best.Confirmed();
+  return PlainShare(rules) > PlainShare(best) + 1e-6;
+}
+
+bool IsPerfect(const CallRules& rules) { return rules.Confirmed() == 1 && PlainShare(rules) == 1; }
+
 // The best that was found, and of those that explain too little the one that explains most.
 struct Found {
   std::optional<CallRules> best;
   std::optional<Start> hopeless;
 };
 
-// Takes what explains more than the best.
+// Takes what explains more than the best, or as much more plainly.
 void Search(const std::vector<RunCalls>& runs, bool has_lines, Found& found) {
   const std::uint64_t most_missed = MostMissed(runs);
   std::optional<CallRules>& best = found.best;
-  for (std::size_t dimensions = 1; dimensions <= 3 && !(best && best->Confirmed() == 1); ++dimensions) {
+  for (std::size_t dimensions = 1; dimensions <= kMostDimensions && !(best && IsPerfect(*best)); ++dimensions) {
     for (const Start& start : Starts(runs.back(), dimensions, has_lines, most_missed)) {
       if (start.rules.messages - start.rules.explained > most_missed) {
         if (!found.hopeless || start.rules.Share() > found.hopeless->rules.Share()) found.hopeless = start;
@@ -220,8 +249,8 @@ void Search(const std::vector<RunCalls>& runs, bool has_lines, Found& found) {
       const std::vector<RankGrid> grids = GridsBeside(runs, start.rules, dimensions);
       CallRules rules = start.rules;
       for (std::size_t run = runs.size() - 1; run-- > 0;) rules = AddRunBefore(rules, runs[run], grids[run]);
-      if (!best || rules.Confirmed() > best->Confirmed() + 1e-6) best = std::move(rules);
-      if (best->Confirmed() == 1) break;
+      if (!best || IsBetter(rules, *best)) best = std::move(rules);
+      if (IsPerfect(*best)) break;
     }
   }
 }

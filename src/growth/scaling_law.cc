@@ -68,7 +68,9 @@ void TryExponents(const std::vector<LawPoint>& points, std::size_t dimension, Sc
   }
   for (const double exponent : kExponents) {
     law.exponents[dimension] = exponent;
-    TryExponents(points, dimension + 1, law, complexity + std::abs(exponent), best_score, best);
+    // Two dimensions with an exponent of one each are plainer than one with two.
+    const double own = std::abs(exponent) > 1 ? std::abs(exponent) + 0.25 : std::abs(exponent);
+    TryExponents(points, dimension + 1, law, complexity + own, best_score, best);
   }
   law.exponents[dimension] = 0;
 }
