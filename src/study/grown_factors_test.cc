@@ -1,8 +1,10 @@
 // Programs like the applications that farscale is used on, with loads that have a tail: what grows out of their small
 // runs must have the factors of the same program at 8 times the ranks.
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <map>
@@ -112,9 +114,12 @@ void ChainStep(SpmdRank& rank, std::int32_t, Tick load) {
   rank.AllReduce(8);
 }
 
+// A cube of domains, of n in every dimension.
+std::int32_t CubeEdge(const SpmdRank& rank) { return static_cast<std::int32_t>(std::lround(std::cbrt(rank.ranks()))); }
+
 // Six exchanges with the neighbours of a cube of domains, as CoMD makes them.
 void CubeStep(SpmdRank& rank, std::int32_t, Tick load) {
-  const auto n = static_cast<std::int32_t>(std::lround(std::cbrt(rank.ranks())));
+  const std::int32_t n = CubeEdge(rank);
   const std::int32_t strides[] = {1, n, n * n};
   const auto bytes = static_cast<std::uint64_t>(64 * 720 * 720 / n / n / 16);
   rank.Compute(load);
@@ -135,6 +140,108 @@ TEST_F(GrownFactorsTest, Chain) {
 
 TEST_F(GrownFactorsTest, CubeOfFixedSize) {
   ExpectFactors({[](std::int32_t ranks) { return 51200000.0 / ranks; }, CubeStep}, {8, 27, 64}, 512);
+}
+
+// Ghost atoms of six directions, as many as there happen to be, by 2 % more or less.
+void ExchangeGhosts(SpmdRank& rank, std::int32_t iteration, double bytes, std::uint32_t tag) {
+  const std::int32_t n = CubeEdge(rank);
+  for (std::int32_t stride = 1; stride < rank.ranks(); stride *= n) {
+    const std::int32_t at = rank.rank() / stride % n;
+    const std::int32_t up = rank.rank() + ((at + 1) % n - at) * stride;
+    const std::int32_t down = rank.rank() + ((at + n - 1) % n - at) * stride;
+    Random random(SeedFor(tag, fmt::format("{} in {}", rank.ranks() + stride, iteration)));
+    const auto some = static_cast<std::uint64_t>(bytes * (1 + 0.02 * random.Normal()));
+    rank.SendReceive(down, up, some, tag);
+    rank.SendReceive(up, down, some, tag + 1);
+  }
+}
+
+// Molecular dynamics that finds new neighbours in one of ten iterations, whenever atoms have moved far enough.
+void DynamicsStep(SpmdRank& rank, std::int32_t iteration, Tick load) {
+  Random random(SeedFor(1, fmt::format("step {} of {}", iteration, rank.ranks())));
+  rank.Compute(load / 2);
+  ExchangeGhosts(rank, iteration, 20000, 1);
+  rank.Compute(load / 2);
+  rank.AllReduce(8);
+  if (random.Uniform() > 0.1 && iteration != 3) return;
+  rank.AllReduce(48);
+  ExchangeGhosts(rank, iteration, 5000, 3);
+}
+
+TEST_F(GrownFactorsTest, DynamicsWithGhostsOfManySizes) {
+  ExpectFactors({[](std::int32_t) { return 800000.0; }, DynamicsStep, 20}, {8, 27, 64}, 216);
+}
+
+// The last rank takes what all others send it.
+TEST_F(GrownFactorsTest, LastRankServes) {
+  const auto step = [](SpmdRank& rank, std::int32_t, Tick load) {
+    const std::int32_t last = rank.ranks() - 1, r = rank.rank();
+    if (r == last) {
+      for (std::int32_t i = 0; i < last; ++i) rank.Receive(i, 4000, 2);
+      return;
+    }
+    rank.Compute(load);
+    rank.SendReceive((r + 1) % last, (r + last - 1) % last, 5000, 1);
+    rank.Send(last, 4000, 2);
+  };
+  ExpectFactors({[](std::int32_t) { return 800000.0; }, step}, {8, 16, 32}, 128);
+}
+
+// From one side of a remap to the other: bricks of a cube, and pencils along x in as square a grid as there is.
+void Remap(SpmdRank& rank) {
+  constexpr std::int32_t kMesh = 48;
+  const std::int32_t n = CubeEdge(rank), p = rank.ranks();
+  auto rows = static_cast<std::int32_t>(std::sqrt(p));
+  while (p % rows != 0) --rows;
+  const auto overlap = [](std::int32_t a, std::int32_t of_a, std::int32_t b, std::int32_t of_b) {
+    const std::int32_t low = std::max(a * kMesh / of_a, b * kMesh / of_b);
+    return std::max(0, std::min((a + 1) * kMesh / of_a, (b + 1) * kMesh / of_b) - low);
+  };
+  const auto cells = [&](std::int32_t brick, std::int32_t pencil) {
+    return static_cast<std::uint64_t>(overlap(brick / n % n, n, pencil % (p / rows), p / rows) *
+                                      overlap(brick / n / n, n, pencil / (p / rows), rows) * kMesh / n);
+  };
+  for (std::int32_t i = 1; i < p; ++i) {
+    const std::int32_t other = (rank.rank() + p - i) % p;
+    if (const std::uint64_t some = cells(other, rank.rank())) rank.PostReceive(other, 8 * some, 7);
+  }
+  for (std::int32_t i = 1; i < p; ++i) {
+    const std::int32_t other = (rank.rank() + i) % p;
+    if (const std::uint64_t some = cells(rank.rank(), other)) rank.Send(other, 8 * some, 7);
+  }
+  rank.WaitAll();
+}
+
+// Partners of remaps follow from how the boxes of two layouts overlap, which no rule gives.
+TEST_F(GrownFactorsTest, RemapsAreRefused) {
+  const auto step = [](SpmdRank& rank, std::int32_t iteration, Tick load) {
+    rank.Compute(load);
+    ExchangeGhosts(rank, iteration, 20000, 1);
+    Remap(rank);
+    rank.AllReduce(8);
+  };
+  const PhaseGrowth growth = GrowFrom({[](std::int32_t) { return 800000.0; }, step}, {8, 27, 64}, 216);
+  EXPECT_THAT(growth.refusal, testing::HasSubstr("follow no rule that holds at 8, 27, 64 ranks"));
+}
+
+// Three of four ranks move particles, and the fourth sums forces for three of them: no rule knows the groups.
+TEST_F(GrownFactorsTest, GroupsOfRanksAreRefused) {
+  const auto step = [](SpmdRank& rank, std::int32_t, Tick load) {
+    const std::int32_t particles = 3 * rank.ranks() / 4, r = rank.rank();
+    if (r < particles) {
+      rank.Compute(load);
+      rank.SendReceive((r + 1) % particles, (r + particles - 1) % particles, 5000, 1);
+      rank.Send(particles + r / 3, 4000, 2);
+      rank.Receive(particles + r / 3, 4000, 3);
+    } else {
+      for (std::int32_t i = 0; i < 3; ++i) rank.Receive(3 * (r - particles) + i, 4000, 2);
+      rank.Compute(load / 3);
+      for (std::int32_t i = 0; i < 3; ++i) rank.Send(3 * (r - particles) + i, 4000, 3);
+    }
+    rank.AllReduce(8);
+  };
+  const PhaseGrowth growth = GrowFrom({[](std::int32_t) { return 800000.0; }, step}, {8, 16, 32}, 128);
+  EXPECT_THAT(growth.refusal, testing::HasSubstr("follow no rule that holds at 8, 16, 32 ranks"));
 }
 
 }  // namespace
