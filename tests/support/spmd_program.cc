@@ -14,15 +14,19 @@ constexpr const char* kFunctions[] = {"MPI_Send",     "MPI_Recv",    "MPI_Isend"
                                       "MPI_Sendrecv", "MPI_Waitall", "MPI_Allreduce", "MPI_Bcast",
                                       "MPI_Alltoall", "MPI_Gather",  "MPI_Allgather"};
 
-std::string MembersOf(const Trace& trace, std::uint32_t communicator) {
-  std::vector<std::int32_t> members = trace.communicators[communicator].members;
-  std::ranges::sort(members);
-  if (members.size() == trace.size()) return "among all";
-  return fmt::format("among {}", fmt::join(members, " "));
+// Of every communicator.
+std::vector<std::string> MembersIn(const Trace& trace) {
+  std::vector<std::string> texts;
+  for (const Communicator& communicator : trace.communicators) {
+    std::vector<std::int32_t> members = communicator.members;
+    std::ranges::sort(members);
+    texts.push_back(members.size() == trace.size() ? "among all" : fmt::format("among {}", fmt::join(members, " ")));
+  }
+  return texts;
 }
 
 // What the calls of a rank do, without their times.
-std::vector<std::string> CallsOf(const Trace& trace, std::size_t rank) {
+std::vector<std::string> CallsOf(const Trace& trace, const std::vector<std::string>& members, std::size_t rank) {
   const RankTimeline& timeline = trace.timelines[rank];
   std::vector<std::string> calls;
   for (std::size_t call = 0; call < timeline.calls(); ++call) {
@@ -35,11 +39,11 @@ std::vector<std::string> CallsOf(const Trace& trace, std::size_t rank) {
       if (says && part.IsCollective()) {
         const CollectiveType& type = timeline.collective_types()[of.target];
         text += fmt::format(" kind {} root {} {}, {} B, {} B", static_cast<int>(type.kind), type.root,
-                            MembersOf(trace, type.communicator), of.bytes, of.received);
+                            members[type.communicator], of.bytes, of.received);
       } else if (says) {
         const Endpoint& endpoint = timeline.endpoints()[of.target];
-        text += fmt::format(" peer {} tag {} {} {} B", endpoint.peer, endpoint.tag,
-                            MembersOf(trace, endpoint.communicator), of.bytes);
+        text += fmt::format(" peer {} tag {} {} {} B", endpoint.peer, endpoint.tag, members[endpoint.communicator],
+                            of.bytes);
       }
       parts.push_back(std::move(text));
     }
@@ -163,8 +167,9 @@ Trace RunSpmd(std::int32_t ranks, const std::function<void(SpmdRank&)>& program)
 
 std::string CallDifference(const Trace& a, const Trace& b) {
   if (a.size() != b.size()) return fmt::format("{} ranks and {}", a.size(), b.size());
+  const std::vector<std::string> members_of_a = MembersIn(a), members_of_b = MembersIn(b);
   for (std::size_t rank = 0; rank < a.size(); ++rank) {
-    const std::vector<std::string> x = CallsOf(a, rank), y = CallsOf(b, rank);
+    const std::vector<std::string> x = CallsOf(a, members_of_a, rank), y = CallsOf(b, members_of_b, rank);
     for (std::size_t call = 0; call < std::min(x.size(), y.size()); ++call) {
       if (x[call] != y[call]) return fmt::format("rank {}, call {}: {} and {}", rank, call, x[call], y[call]);
     }
