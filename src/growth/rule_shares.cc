@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <functional>
 #include <map>
 
@@ -41,6 +42,37 @@ std::string TargetOf(const PartRule& part, const RankGrid& grid) {
   return sends && !part.peers.empty() ? part.peers.front().Text() : "";
 }
 
+// Of a rule, by the layouts of all runs.
+std::string WhyAmbiguous(const PeerRule& rule, const CallRules& rules) {
+  constexpr std::int64_t kAllTwos = std::int64_t{1} << kMostDimensions;
+  const RankGrid& largest = rules.grids.back();
+  const bool has_powers = rule.kind == PeerRule::Kind::kXorUp || rule.kind == PeerRule::Kind::kXorDown;
+  if (has_powers && rule.within.IsAll() && largest.size() <= kAllTwos) {
+    return fmt::format(
+        "on up to {} ranks, stages with rank {} exchange the same messages as neighbours in a grid of two ranks in "
+        "every dimension; add a run on {} ranks or more",
+        largest.size(), rule.Text(), 2 * kAllTwos);
+  }
+  if (rule.kind != PeerRule::Kind::kOffset) return "";
+  const auto widest = [](const RankGrid& grid) { return *std::ranges::max_element(grid.extents); };
+  if (std::ranges::all_of(rules.grids, [&](const RankGrid& grid) { return widest(grid) <= 2; })) {
+    return fmt::format(
+        "no run has more than two ranks in a dimension, where {} is the same as other steps; add a run on more "
+        "than {} ranks",
+        rule.Text(), largest.size());
+  }
+  for (std::size_t d = 0; d < kMostDimensions; ++d) {
+    const std::int32_t step = std::abs(rule.steps[d]);
+    if (step < 2 || rules.scheme.reach[d] > 0) continue;
+    if (std::ranges::any_of(rules.grids, [&](const RankGrid& grid) { return grid.extents[d] > 2 * step; })) continue;
+    return fmt::format(
+        "in layouts as small as {}, {} is half way around, and other rules lead there, too; add a run with more "
+        "than {} ranks in {}",
+        largest.Text(), rule.Text(), 2 * step, "xyzt"[d]);
+  }
+  return "";
+}
+
 std::vector<RuleShare> Sorted(const std::map<std::string, double>& sums) {
   double all = 0;
   for (const auto& [rule, sum] : sums) all += sum;
@@ -72,6 +104,22 @@ std::vector<RuleShare> SharesOfSizes(const GrowthModel& model) {
     if (moves) sums[laws != nullptr ? laws->bytes.Text() : "constant"] += ranks;
   });
   return Sorted(sums);
+}
+
+std::string WhyAmbiguous(const GrowthModel& model) {
+  std::string reason;
+  double ambiguous = 0, all = 0;
+  ForEachCall(model, [&](const PlannedCall& call, double ranks) {
+    for (const PartRule& part : call.rule->parts) {
+      if (TargetOf(part, model.rules.grids.back()).empty()) continue;
+      all += ranks;
+      const std::string one = part.peers.empty() ? "" : WhyAmbiguous(part.peers.front(), model.rules);
+      if (one.empty()) continue;
+      ambiguous += ranks;
+      if (reason.empty()) reason = one;
+    }
+  });
+  return ambiguous > (1 - kLeastExplained) * all ? reason : "";
 }
 
 std::string PlaceOf(const ClassScheme& scheme, const RankClass& of_class) {

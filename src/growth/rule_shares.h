@@ -20,6 +20,11 @@ std::vector<RuleShare> SharesOfPartners(const GrowthModel& model);
 // By the law of the bytes; the most frequent first.
 std::vector<RuleShare> SharesOfSizes(const GrowthModel& model);
 
+// Why the runs are too small to tell the rules of some messages from others that send the same: the first such rule.
+// Empty where these are few. Two ranks in each dimension of a grid exchange as in the stages of a butterfly, and half
+// way around a dimension is the same from either side.
+std::string WhyAmbiguous(const GrowthModel& model);
+
 // "first in x, second in y, last in z"; the place of a class of ranks in the dimensions that tell ranks apart.
 std::string PlaceOf(const ClassScheme& scheme, const RankClass& of_class);
 

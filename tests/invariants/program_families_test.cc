@@ -12,6 +12,7 @@
 #include "growth/grid_series.h"
 #include "growth/grown_trace.h"
 #include "growth/growth_model.h"
+#include "growth/rule_shares.h"
 #include "phases/phase_cut.h"
 #include "support/program_families.h"
 #include "support/repeats.h"
@@ -40,6 +41,7 @@ struct Outcome {
 Outcome GrowAndCompare(const StepOfRank& program, const test::ProgramFamily& family) {
   GrowthModel model = LearnRuns(program, family.runs);
   if (!model.rules.Suffice()) return {false, fmt::format("{:.1f} % explained", 100 * model.rules.Share()), ""};
+  if (const std::string why = WhyAmbiguous(model); !why.empty()) return {false, why, ""};
   const RankGrid grid = ContinueSeries(model.rules.grids, family.target);
   AddComposedClasses(model, grid);
   try {
@@ -80,6 +82,21 @@ TEST(Families, Wavefront) { ExpectFamily(test::WavefrontProgram, 20); }
 TEST(Families, Ring) { ExpectFamily(test::RingProgram, 20); }
 TEST(Families, Hypercube) { ExpectFamily(test::HypercubeProgram, 20); }
 TEST(Families, Master) { ExpectFamily(test::MasterProgram, 20); }
+// On 16 ranks stages could as well be neighbours in 2 × 2 × 2 × 2, and the other way around.
+TEST(Families, ButterflyOrGridOfTwos) {
+  for (std::uint64_t seed = 1; seed <= kFamilySeeds; ++seed) {
+    Random random(SeedFor(seed, "twos"));
+    test::ProgramFamily butterfly = test::HypercubeProgram(random), halo = test::HaloProgram(random);
+    while (halo.dimensions < 3) halo = test::HaloProgram(random);
+    butterfly.runs = {4, 8, 16};
+    halo.runs = {2, 4, 8};
+    for (const test::ProgramFamily* family : {&butterfly, &halo}) {
+      const Outcome outcome = GrowAndCompare(test::Iterations(family->step), *family);
+      EXPECT_EQ(outcome.mistake, "") << seed << ": " << family->name << ", " << family->parameters;
+      EXPECT_TRUE(!outcome.is_grown || family == &halo) << seed << ": " << family->parameters;
+    }
+  }
+}
 // Levels of which ranks drop out are refused.
 TEST(Families, Multigrid) { ExpectFamily(test::MultigridProgram, 0); }
 TEST(Families, SeveralLoops) { ExpectFamily(test::SeveralLoopsProgram, 13); }

@@ -246,7 +246,7 @@ ProgramFamily HypercubeProgram(Random& random) {
     if (has_sum) rank.AllReduce(16);
   };
   return {"hypercube", fmt::format("{}{}", is_down ? "down" : "up", by_stage ? ", a tag a stage" : ""), step,
-          OneOf<Counts>(random, {{4, 8, 16}, {8, 16, 32}, {4, 16, 32}}), OneOf<std::int32_t>(random, {64, 128, 256})};
+          OneOf<Counts>(random, {{4, 8, 32}, {8, 16, 32}, {4, 16, 32}}), OneOf<std::int32_t>(random, {64, 128, 256})};
 }
 
 ProgramFamily MasterProgram(Random& random) {
