@@ -964,9 +964,17 @@ class Grow(CliTest):
         factors = {}
         for ranks, what, efficiency in re.findall(r"(?m)^(\d+) .*?(measured|grown from up to \d+) +[\d.]+ \S+ +([\d.]+)", text):
             factors[ranks, what] = float(efficiency)
-        # Up to 8 ranks, none has neighbours on all sides: only the run of 32 can be grown from smaller ones.
-        self.assertAlmostEqual(factors["32", "grown from up to 16"], factors["32", "measured"], delta=0.01)
+        for smaller in ("grown from up to 8", "grown from up to 16"):
+            self.assertAlmostEqual(factors["32", smaller], factors["32", "measured"], delta=0.01)
         self.assertAlmostEqual(factors["64", "grown from up to 32"], 0.746, delta=0.01)  # measured, ../shared
+
+    def test_layouts_can_be_named(self):
+        lu = ["grow", ROOT / "sample-runs/npb-lu/study.toml", "--phase", "ssor_iter"]
+        text = self.run_ok(*lu, "--grid", "16x4").stdout
+        self.assertRegex(text, r"(?m)^64 +16 × 4 +grown from up to 32")
+        for wrong in ("16x0", "1x2x3x4x5", "axb", "16x"):
+            self.fails(2, f"--grid {wrong}: is no layout of ranks", *lu, "--grid", wrong)
+        self.fails(2, "say how far to grow", *lu)
 
     def test_grown_runs_enter_the_projection(self):
         study = self.write("study.toml", "[study]\ntitle = \"LU\"\n" + "".join(

@@ -151,6 +151,26 @@ std::optional<std::vector<std::int64_t>> ConfigTable::Integers(const std::string
   return list || !node_->fallback ? list : node_->fallback->Integers(key);
 }
 
+std::vector<std::vector<std::int64_t>> ConfigTable::IntegerLists(const std::string& key) const {
+  const auto* node = static_cast<const toml::node*>(Find(key));
+  if (node == nullptr && node_->fallback) return node_->fallback->IntegerLists(key);
+  if (node == nullptr) return {};
+  const toml::array* lists = node->as_array();
+  if (lists == nullptr || lists->empty() || !lists->front().is_array()) return {*Integers(key)};
+  std::vector<std::vector<std::int64_t>> all;
+  for (const toml::node& list : *lists) {
+    std::vector<std::int64_t>& values = all.emplace_back();
+    const toml::array* array = list.as_array();
+    if (array == nullptr) Fail(key, "'" + key + "' must be a list of lists, but contains " + TypeName(list));
+    for (const toml::node& element : *array) {
+      const std::optional<std::int64_t> value = ValueOf<std::int64_t>(element);
+      if (!value) Fail(key, "'" + key + "' must contain lists of integers, not of " + TypeName(element));
+      values.push_back(*value);
+    }
+  }
+  return all;
+}
+
 bool ConfigTable::IsBool(const std::string& key) const {
   const auto* node = static_cast<const toml::node*>(Find(key));
   return node != nullptr ? node->is_boolean() : node_->fallback && node_->fallback->IsBool(key);

@@ -31,6 +31,8 @@ class ConfigTable {
   std::optional<std::vector<std::string>> Strings(const std::string& key) const;  // a single string counts as one
   std::optional<std::vector<double>> Numbers(const std::string& key) const;
   std::optional<std::vector<std::int64_t>> Integers(const std::string& key) const;
+  // Lists of integers; a single one counts as one. None where the key is absent.
+  std::vector<std::vector<std::int64_t>> IntegerLists(const std::string& key) const;
   std::optional<ConfigTable> Table(const std::string& key) const;
   std::vector<ConfigTable> Tables(const std::string& key) const;  // an array of tables; empty when absent
   bool IsTable(const std::string& key) const;

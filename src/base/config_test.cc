@@ -47,6 +47,16 @@ TEST(Config, SingleValueIsAListOfOne) {
   EXPECT_THAT(*table.Strings("b"), ElementsAre("x"));
 }
 
+TEST(Config, ListsOfIntegers) {
+  const ConfigTable table = ConfigTable::Parse("a = [4, 2]\nb = [[4, 2], [8]]\nc = [[1], 2]\nd = [[1.5]]\n", "f.toml");
+  EXPECT_THAT(table.IntegerLists("a"), ElementsAre(ElementsAre(4, 2)));
+  EXPECT_THAT(table.IntegerLists("b"), ElementsAre(ElementsAre(4, 2), ElementsAre(8)));
+  EXPECT_TRUE(table.IntegerLists("absent").empty());
+  EXPECT_EQ(MessageOf([&] { table.IntegerLists("c"); }),
+            "f.toml:3: 'c' must be a list of lists, but contains an integer");
+  EXPECT_THAT(MessageOf([&] { table.IntegerLists("d"); }), HasSubstr("f.toml:4: 'd' must contain lists of integers"));
+}
+
 TEST(Config, SyntaxErrorNamesTheLine) {
   EXPECT_THAT(MessageOf([] { ConfigTable::Parse("a = 1\nb = \n", "f.toml"); }), HasSubstr("f.toml:2"));
 }

@@ -23,6 +23,7 @@ struct GrowOptions {
   std::vector<std::string> inputs;
   std::vector<std::string> phases;
   std::vector<std::int64_t> cores;
+  std::vector<std::string> grids;
   std::string network;
   std::string output;
   std::int64_t seed = 1;
@@ -123,17 +124,35 @@ void CheckOutput(const GrowOptions& options) {
                 "name a file of results or an archive of a grown run");
   }
   RequireFree(options.output, ".otf2");
-  if (options.cores.size() == 1 && options.phases.size() == 1) return;
+  if (options.cores.size() + options.grids.size() == 1 && options.phases.size() == 1) return;
   throw Error(ErrorKind::kUsage, "--output", "writes one grown run", "give one phase and one number of cores");
 }
 
+// Of "16x8".
+RankGrid GridOf(const std::string& text) {
+  std::vector<std::int64_t> extents;
+  for (const std::string& extent : Split(text, 'x')) {
+    long long number = 0;  // which no layout has
+    if (!ParseInteger(extent, number)) number = 0;
+    extents.push_back(number);
+  }
+  if (const std::optional<RankGrid> grid = GridWith(extents)) return *grid;
+  throw Error(ErrorKind::kUsage, "--grid " + text, "is no layout of ranks", "write it as 16x8 or 8x8x4");
+}
+
 int Grow(const GrowOptions& options, const Common& common) {
+  if (options.cores.empty() && options.grids.empty())
+    throw Error(ErrorKind::kUsage, "--cores", "is missing", "say how far to grow, as in --cores 256,1024");
   CheckOutput(options);
   const Messages messages(common);
   Study study = StudyOfInputs(options.inputs, "", options.application);
   if (!options.phases.empty()) study.phases = PhasesNamed(options.phases, study.runs);
   GrowthOptions growth{options.cores, std::nullopt, static_cast<std::uint64_t>(options.seed),
                        options.memory * (1 << 30)};
+  for (const std::string& text : options.grids) {
+    growth.grids.push_back(GridOf(text));
+    growth.ranks.push_back(growth.grids.back().size());
+  }
   if (!options.network.empty() && options.network != "calibrated") growth.network = options.network;
   const GrowthResults results = RunGrowth(study, growth, messages.Progress());
   const GrowthFile file = RecordOf(results);
@@ -163,8 +182,9 @@ void AddGrowCommand(CommandLine& line) {
   AddPhaseOption(command, options.phases);
   command->add_option("--cores", options.cores, "Numbers of ranks to grow to, such as 256,1024")
       ->delimiter(',')
-      ->required()
       ->check(CLI::Range(2, 1 << 30));
+  command->add_option("--grid", options.grids, "Layouts to grow to, such as 16x8 (default: after those of the runs)")
+      ->delimiter(',');
   command->add_option("--network", options.network,
                       "Network of the grown runs: a name or a file (default: calibrated)");
   command->add_option("-o,--output", options.output,

@@ -144,6 +144,45 @@ TEST(Growth, TorusWithDiagonals) {
   ExpectGrows(program, {9, 12, 16}, 64);
 }
 
+Step Torus() {
+  return Steps([](test::SpmdRank& rank) {
+    const Place at(rank);
+    rank.Compute(1000);
+    for (const std::int32_t step : {1, -1}) {
+      rank.SendReceive(at.At(at.x + step, at.y), at.At(at.x - step, at.y), 800, 1);
+      rank.SendReceive(at.At(at.x, at.y + step), at.At(at.x, at.y - step), 800, 2);
+    }
+  });
+}
+
+// Of a study, in either order; with others, nothing is explained.
+TEST(Growth, NamedLayouts) {
+  GrowthModel model = Learn(Torus(), {16, 32, 64});
+  const std::vector<RankGrid> found = model.rules.grids;
+  EXPECT_EQ(found[1].Text(), "8 × 4");
+  model.runs[1].named = RankGrid{{4, 8, 1, 1}};
+  EXPECT_EQ(FindCallRules(model.runs).grids, found);
+  model.runs[1].named = RankGrid{{16, 2, 1, 1}};
+  const CallRules otherwise = FindCallRules(model.runs);
+  EXPECT_TRUE(otherwise.grids[1] == *model.runs[1].named || otherwise.grids[1] == model.runs[1].named->Reversed());
+  EXPECT_FALSE(otherwise.Suffice());
+}
+
+// As MPI_Cart_create counts: the last dimension changes fastest.
+TEST(Growth, RecordedLayouts) {
+  Trace trace = test::RunSpmd(8, Torus());
+  std::vector<std::size_t> places = {0, 1, 2, 3, 4, 5, 6, 7};
+  const std::uint32_t world = 0;
+  ASSERT_EQ(trace.communicators[world].members.size(), 8u);
+  trace.topologies.push_back({"cart", world, {2, 4}, {true, true}, places});
+  std::swap(places[2], places[5]);
+  trace.topologies.push_back({"reordered", world, {2, 4}, {true, true}, places});
+  FunctionNames functions;
+  const RunCalls run = ReadRunCalls(trace, CutPhase(trace, PhaseSpec::Region("step")), functions);
+  ASSERT_EQ(run.recorded.size(), 1u);
+  EXPECT_EQ(run.recorded[0].Text(), "4 × 2");
+}
+
 TEST(Growth, OpenGrid) {
   const Step program = Steps([](test::SpmdRank& rank) {
     const Place at(rank);

@@ -42,6 +42,14 @@ std::string RankGrid::Text() const {
   return Join(parts, " × ");
 }
 
+RankGrid RankGrid::Reversed() const {
+  std::size_t last = kMostDimensions;
+  while (last > 1 && extents[last - 1] == 1) --last;
+  RankGrid reversed = *this;
+  std::reverse(reversed.extents.begin(), reversed.extents.begin() + static_cast<std::ptrdiff_t>(last));
+  return reversed;
+}
+
 namespace {
 
 // Rising.
@@ -72,6 +80,17 @@ void AddGrids(std::int64_t ranks, std::size_t dimension, std::size_t dimensions,
 }
 
 }  // namespace
+
+std::optional<RankGrid> GridWith(std::span<const std::int64_t> extents) {
+  constexpr std::int64_t kMostRanks = std::int64_t{1} << 30;  // chosen: below what numbers of ranks are kept in
+  RankGrid grid;
+  if (extents.empty() || extents.size() > kMostDimensions) return std::nullopt;
+  for (std::size_t d = 0; d < extents.size(); ++d) {
+    if (extents[d] < 1 || extents[d] > kMostRanks / grid.size()) return std::nullopt;
+    grid.extents[d] = static_cast<std::int32_t>(extents[d]);
+  }
+  return grid;
+}
 
 std::vector<RankGrid> GridsOf(std::int64_t ranks, std::size_t dimensions) {
   std::vector<RankGrid> grids;

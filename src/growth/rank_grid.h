@@ -4,6 +4,8 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -19,10 +21,14 @@ struct RankGrid {
   std::size_t dimensions() const;  // larger than one
   GridVector CoordinatesOf(std::int64_t rank) const;
   std::int64_t RankAt(const GridVector& coordinates) const;
-  std::string Text() const;  // "4 × 2"
+  std::string Text() const;   // "4 × 2"
+  RankGrid Reversed() const;  // the last of its dimensions first, as MPI_Cart_create counts
 
   friend bool operator==(const RankGrid&, const RankGrid&) = default;
 };
+
+// Nothing where there are none or too many extents, one is not positive, or they have more than 2^30 ranks.
+std::optional<RankGrid> GridWith(std::span<const std::int64_t> extents);
 
 // All ordered factorisations of a number of ranks into the given number of extents, some of which may be 1.
 std::vector<RankGrid> GridsOf(std::int64_t ranks, std::size_t dimensions);

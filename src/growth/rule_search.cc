@@ -3,6 +3,7 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <numeric>
 #include <optional>
 #include <set>
 
@@ -62,15 +63,40 @@ double Disorder(const RunCalls& run, const std::set<std::uint32_t>& communicator
   return sum + 0.001 * *std::ranges::max_element(grid.extents);
 }
 
+bool IsAllowed(const RunCalls& run, const RankGrid& grid) {
+  return !run.named || grid == *run.named || grid == run.named->Reversed();
+}
+bool IsRecorded(const RunCalls& run, const RankGrid& grid) {
+  return std::ranges::find(run.recorded, grid) != run.recorded.end();
+}
+
+// Of those that the study allows. What the trace has recorded comes first.
 std::vector<RankGrid> BestGrids(const RunCalls& run, std::size_t dimensions, std::size_t most) {
   std::vector<std::pair<double, RankGrid>> ranked;
   const std::set<std::uint32_t> communicators = PartialCommunicators(run);
-  for (const RankGrid& grid : GridsOf(run.ranks, dimensions))
-    ranked.emplace_back(Disorder(run, communicators, grid), grid);
+  for (const RankGrid& grid : GridsOf(run.ranks, dimensions)) {
+    if (!IsAllowed(run, grid)) continue;
+    ranked.emplace_back(IsRecorded(run, grid) ? -1 : Disorder(run, communicators, grid), grid);
+  }
   std::ranges::stable_sort(ranked, {}, &std::pair<double, RankGrid>::first);
   std::vector<RankGrid> best;
   for (std::size_t i = 0; i < std::min(most, ranked.size()); ++i) best.push_back(ranked[i].second);
   return best;
+}
+
+// Those of the layout that the largest run has recorded come first. All runs have layouts in each.
+std::vector<std::size_t> DimensionsToTry(const std::vector<RunCalls>& runs) {
+  std::vector<std::size_t> dimensions(kMostDimensions);
+  std::iota(dimensions.begin(), dimensions.end(), 1);
+  for (const RankGrid& grid : runs.back().recorded)
+    std::ranges::stable_partition(dimensions, [&](std::size_t d) { return d == grid.dimensions(); });
+  std::erase_if(dimensions, [&](std::size_t d) {
+    return std::ranges::any_of(runs, [&](const RunCalls& run) {
+      const std::vector<RankGrid> grids = GridsOf(run.ranks, d);
+      return std::ranges::none_of(grids, [&](const RankGrid& grid) { return IsAllowed(run, grid); });
+    });
+  });
+  return dimensions;
 }
 
 // How unlike the extents of two layouts are in their proportions.
@@ -93,7 +119,9 @@ std::vector<RankGrid> GridsBeside(const std::vector<RunCalls>& runs, const CallR
   for (std::size_t run = 0; run + 1 < runs.size(); ++run) {
     double share = -1;
     std::vector<RankGrid> tried = BestGrids(runs[run], dimensions, 8);
-    std::ranges::stable_sort(tried, {}, [&](const RankGrid& grid) { return Unlikeness(grid, grids.back()); });
+    std::ranges::stable_sort(tried, {}, [&](const RankGrid& grid) {
+      return IsRecorded(runs[run], grid) ? -1 : Unlikeness(grid, grids.back());
+    });
     for (const RankGrid& grid : tried) {
       const double one = AddRunBefore(largest, runs[run], grid).Confirmed();
       if (one > share + 1e-9) {
@@ -193,7 +221,7 @@ std::vector<Start> Starts(const RunCalls& largest, std::size_t dimensions, bool 
 CallRules BesideHopeless(const std::vector<RunCalls>& runs, const CallRules& of_largest) {
   CallRules rules = of_largest;
   for (std::size_t run = runs.size() - 1; run-- > 0;) {
-    const std::vector<RankGrid> grids = BestGrids(runs[run], 3, 8);
+    const std::vector<RankGrid> grids = BestGrids(runs[run], runs[run].named ? kMostDimensions : 3, 8);
     rules.grids.insert(rules.grids.begin(), *std::ranges::min_element(grids, {}, [&](const RankGrid& grid) {
                          return Unlikeness(grid, of_largest.grids.front());
                        }));
@@ -240,7 +268,8 @@ struct Found {
 void Search(const std::vector<RunCalls>& runs, bool has_lines, Found& found) {
   const std::uint64_t most_missed = MostMissed(runs);
   std::optional<CallRules>& best = found.best;
-  for (std::size_t dimensions = 1; dimensions <= kMostDimensions && !(best && IsPerfect(*best)); ++dimensions) {
+  for (const std::size_t dimensions : DimensionsToTry(runs)) {
+    if (best && IsPerfect(*best)) break;
     for (const Start& start : Starts(runs.back(), dimensions, has_lines, most_missed)) {
       if (start.rules.messages - start.rules.explained > most_missed) {
         if (!found.hopeless || start.rules.Share() > found.hopeless->rules.Share()) found.hopeless = start;

@@ -156,6 +156,22 @@ RankCalls ReadRank(const Trace& trace, std::size_t rank, const RankCut& cut, con
   return result;
 }
 
+// Topologies in which ranks stand in rising order, as MPI_Cart_create puts them unless it may reorder: as layouts, the
+// first dimension of which changes fastest, and so the other way around.
+std::vector<RankGrid> RecordedGrids(const Trace& trace) {
+  std::vector<RankGrid> grids;
+  for (const CartesianTopology& topology : trace.topologies) {
+    const std::vector<std::int32_t>& members = trace.communicators[topology.communicator].members;
+    bool is_rising = members.size() == trace.size() && topology.places.size() == trace.size();
+    for (std::size_t i = 0; is_rising && i < trace.size(); ++i)
+      is_rising = members[i] == static_cast<std::int32_t>(i) && topology.places[i] == i;
+    std::vector<std::int64_t> extents(topology.extents.rbegin(), topology.extents.rend());
+    const std::optional<RankGrid> grid = is_rising ? GridWith(extents) : std::nullopt;
+    if (grid && grid->size() == static_cast<std::int64_t>(trace.size())) grids.push_back(*grid);
+  }
+  return grids;
+}
+
 }  // namespace
 
 std::uint32_t FunctionNames::Number(const std::string& name) {
@@ -174,6 +190,7 @@ RunCalls ReadRunCalls(const Trace& trace, const PhaseCut& cut, FunctionNames& fu
     run.regions.push_back(region.name);
   }
   for (const Rank& rank : trace.ranks) run.nodes.push_back(rank.node);
+  run.recorded = RecordedGrids(trace);
   for (std::size_t rank = 0; rank < trace.size(); ++rank) {
     const RankCut& of = cut.ranks[rank];
     if (!of.present || of.iterations.size() != cut.ranks.front().iterations.size()) {

@@ -4,10 +4,12 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "growth/rank_grid.h"
 #include "phases/phase_cut.h"
 #include "trace/operations.h"
 #include "trace/trace.h"
@@ -89,6 +91,8 @@ struct RunCalls {
   std::vector<std::int32_t> nodes = {};   // of every rank
   std::vector<std::string> regions = {};  // names, by the numbers of paths
   std::vector<RankCalls> of_ranks = {};
+  std::optional<RankGrid> named = {};   // by the study: the layout is this one or its reverse
+  std::vector<RankGrid> recorded = {};  // Cartesian topologies of all ranks in the trace: tried first
   std::vector<std::size_t> kinds = {};  // of every iteration: those of a kind make the same calls; see MatchKinds
 
   std::size_t iterations() const { return of_ranks.empty() ? 0 : of_ranks.front().iteration_end.size(); }

@@ -8,6 +8,7 @@
 #include "base/format.h"
 #include "base/text.h"
 #include "study/anomalies.h"
+#include "study/projected_growth.h"
 
 namespace farscale {
 namespace {
@@ -92,6 +93,7 @@ GrownStudies GrowStudies(const Study& study, const FactorTable& table, const std
     return {{}, diagnostics.findings()};
   }
   GrowthOptions options{{}, network, study.projection.seed};
+  if (study.growth) options.grids = study.growth->grids;
   for (const std::int64_t count : cores) options.ranks.push_back(std::max<std::int64_t>(1, count / *threads));
   return StudiesOf(study, table, RunGrowth(study, options, progress), options.seed);
 }

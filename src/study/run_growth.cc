@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <new>
 #include <set>
 
 #include "base/error.h"
@@ -17,8 +16,8 @@
 #include "growth/grown_times.h"
 #include "growth/grown_trace.h"
 #include "growth/iteration_budget.h"
+#include "growth/rule_shares.h"
 #include "replay/replayed_trace.h"
-#include "study/anomalies.h"
 #include "study/resources.h"
 #include "study/run_study.h"
 #include "study/scenario.h"
@@ -30,8 +29,6 @@ namespace {
 constexpr std::size_t kFewestRuns = 3;  // two are one step, and one step fits many rules
 constexpr std::uint64_t kDraws = 3;   // of every grown run; chosen: the mean of three varies six tenths as much as one
 constexpr std::size_t kMostRuns = 3;  // learned from; chosen: on few ranks most of them are at an edge
-// As GrowthOptions::most_bytes, of runs that are grown for a projection; chosen: replayed in seconds.
-constexpr double kMostBytesOfProjections = 1 << 28;
 constexpr double kMostCallsOfTrace = 2e7;  // chosen: a trace of them takes some gigabytes
 // How far a run that is replayed by its rules may be from what was measured, as the logarithm of a factor; chosen: the
 // programs of docs/growth.md are off by 0.01 at most, and parts of iterations that ranks enter one after the other,
@@ -75,7 +72,12 @@ void RequireDonors(const GrowthModel& model, const RankGrid& grid) {
 class PhaseGrower {
  public:
   PhaseGrower(const Study& study, const PhaseSpec& phase, const Network& network, const GrowthOptions& options)
-      : study_(study), spec_(phase), network_(network), seed_(options.seed), most_bytes_(options.most_bytes) {
+      : study_(study),
+        spec_(phase),
+        network_(network),
+        seed_(options.seed),
+        most_bytes_(options.most_bytes),
+        named_(options.grids) {
     result_.phase = phase.name;
     all_.has_region = phase.kind == PhaseSpec::Kind::kRegion && phase.part.empty();
     all_.region = all_.has_region ? phase.region : "iteration";
@@ -83,23 +85,30 @@ class PhaseGrower {
 
   // Of repeats the fastest counts, in whatever order they come. A run without the phase, or with ranks that differ in
   // their iterations, is left out.
-  void AddRun(const Trace& trace) {
+  void AddRun(const Trace& trace, const RunSpec& run) {
+    if (run.grid && run.grid->size() != static_cast<std::int64_t>(trace.size())) {
+      throw Error(ErrorKind::kUsage, run.where,
+                  fmt::format("the layout {} has {} ranks and the run has {}", run.grid->Text(), run.grid->size(),
+                              trace.size()),
+                  "correct 'grid'");
+    }
     GrowthRow row{.ranks = static_cast<std::int64_t>(trace.size())};
     RunCalls calls;
     try {
       calls = ReadRunCalls(trace, CutPhase(trace, spec_), all_.functions);
+      calls.named = run.grid;
       Measure(trace, spec_, study_.factors, row);
     } catch (const Error& error) {
       result_.left_out.push_back(error.what());
       return;
     }
     const auto place = std::ranges::lower_bound(result_.measured, row.ranks, {}, &GrowthRow::ranks);
-    const auto run = all_.runs.begin() + (place - result_.measured.begin());
+    const auto calls_before = all_.runs.begin() + (place - result_.measured.begin());
     if (place == result_.measured.end() || place->ranks != row.ranks) {
-      all_.runs.insert(run, std::move(calls));
+      all_.runs.insert(calls_before, std::move(calls));
       result_.measured.insert(place, row);
     } else if (row.iteration < place->iteration) {
-      *run = std::move(calls);
+      *calls_before = std::move(calls);
       *place = row;
     }
   }
@@ -123,6 +132,8 @@ class PhaseGrower {
       result_.refusal = WhyNotUnderstood(rules);
       return std::move(result_);
     }
+    result_.refusal = WhyAmbiguous(model);
+    if (!result_.refusal.empty()) return std::move(result_);
     result_.repeated = Repeat(model);
     result_.refusal = WhyUnlike(result_.repeated);
     if (!result_.refusal.empty()) return std::move(result_);
@@ -138,7 +149,7 @@ class PhaseGrower {
     GrowthBasis basis = BasisOf(model, result_.repeated);
     std::set<GridVector> grids;
     for (const std::int64_t ranks : targets) {
-      const RankGrid grid = ContinueSeries(model.rules.grids, ranks);
+      const RankGrid grid = GridFor(ranks);
       if (!grids.insert(grid.extents).second) continue;
       try {
         result_.grown.push_back(RowFor(basis, grid));
@@ -150,10 +161,27 @@ class PhaseGrower {
     if (result_.grown.empty() && !result_.left_out.empty()) result_.refusal = result_.left_out.back();
   }
 
+  // As the study names it, or after the series of the runs.
+  RankGrid GridFor(std::int64_t ranks) const {
+    const auto named = std::ranges::find(named_, ranks, &RankGrid::size);
+    if (named == named_.end()) return ContinueSeries(result_.model.rules.grids, ranks);
+    return NamesAreReversed() ? named->Reversed() : *named;
+  }
+
+  // Whether the study counts dimensions the other way around, as the layouts of the runs that it names show.
+  bool NamesAreReversed() const {
+    const std::vector<RunCalls>& runs = result_.model.runs;
+    for (std::size_t run = 0; run < runs.size(); ++run) {
+      if (runs[run].named && result_.model.rules.grids[run] != *runs[run].named) return true;
+    }
+    return false;
+  }
+
   std::string WhyNotUnderstood(const CallRules& rules) const {
     if (rules.Share() < kLeastExplained) {
-      return fmt::format("{:.0f} % of the messages follow no rule that holds at {} ranks", 100 * (1 - rules.Share()),
-                         Join(Counts(), ", "));
+      const bool is_named = std::ranges::any_of(result_.model.runs, [](const RunCalls& run) { return !!run.named; });
+      return fmt::format("{:.0f} % of the messages follow no rule that holds at {} ranks{}", 100 * (1 - rules.Share()),
+                         Join(Counts(), ", "), is_named ? " in the layouts that the study names" : "");
     }
     return fmt::format(
         "the rules of {:.0f} % of the messages hold on no rank but those of the run that they were read off, at {} "
@@ -219,7 +247,7 @@ class PhaseGrower {
   // like some of theirs.
   void Backtest(std::size_t runs) {
     GrowthModel model = ModelOf(runs);
-    if (model.rules.Share() < kLeastExplained) return;
+    if (model.rules.Share() < kLeastExplained || !WhyAmbiguous(model).empty()) return;
     GrowthBasis basis = BasisOf(model, Repeat(model));
     for (std::size_t run = runs; run < result_.measured.size(); ++run) {
       try {
@@ -297,6 +325,7 @@ class PhaseGrower {
   const Network& network_;
   std::uint64_t seed_;
   double most_bytes_;
+  const std::vector<RankGrid>& named_;
   GrowthModel all_;  // of which only the runs are known
   PhaseGrowth result_;
 };
@@ -332,7 +361,7 @@ GrowthResults RunGrowth(const Study& study, const GrowthOptions& options, const 
   for (const PhaseSpec& phase : study.phases) growers.emplace_back(study, phase, network, options);
   for (std::size_t i = 0; i < study.runs.size(); ++i) {
     const Trace trace = ReadTrace(study.runs[i].trace, {false, {}, study.runs[i].application});
-    for (PhaseGrower& grower : growers) grower.AddRun(trace);
+    for (PhaseGrower& grower : growers) grower.AddRun(trace, study.runs[i]);
     if (progress) progress(i + 1, study.runs.size(), study.runs[i].trace);
   }
   for (PhaseGrower& grower : growers) results.phases.push_back(grower.Grow(options.ranks));
@@ -343,122 +372,6 @@ PhaseSpec SpecInGrown(const PhaseSpec& phase, const std::string& region) {
   PhaseSpec grown = PhaseSpec::Region(region);
   grown.name = phase.name;
   grown.span = phase.span;
-  return grown;
-}
-
-std::optional<std::int64_t> ThreadsOf(const FactorTable& table) {
-  for (const FactorRow& row : table.rows) {
-    if (row.threads != table.rows.front().threads) return std::nullopt;
-  }
-  return table.rows.empty() ? std::nullopt : std::optional(table.rows.front().threads);
-}
-
-namespace {
-
-// Numbers of ranks from the largest run to the targets, each twice the one before, and the targets.
-std::vector<std::int64_t> RanksToGrow(const FactorTable& table, const ProjectionOptions& projection,
-                                      std::int64_t threads) {
-  std::int64_t largest = 0;
-  for (const FactorRow& row : table.rows) {
-    if (!projection.train_max || static_cast<double>(row.cores) <= *projection.train_max)
-      largest = std::max(largest, row.cores / threads);
-  }
-  if (largest == 0) return {};
-  const std::vector<double> all =
-      projection.targets.empty() ? DefaultTargets(static_cast<double>(largest * threads)) : projection.targets;
-  const auto last = static_cast<std::int64_t>(std::ranges::max(all)) / threads;
-  std::set<std::int64_t> ranks;
-  for (std::int64_t next = 2 * largest; next < last; next *= 2) ranks.insert(next);
-  for (const double target : all) {
-    if (target > static_cast<double>(largest * threads)) ranks.insert(static_cast<std::int64_t>(target) / threads);
-  }
-  return {ranks.begin(), ranks.end()};
-}
-
-}  // namespace
-
-namespace {
-
-// The runs that could be used, up to those that are fitted.
-Study WithUsedRuns(const Study& study, const std::vector<RunRecord>& records) {
-  Study used = study;
-  std::erase_if(used.runs, [&](const RunSpec& run) {
-    return std::ranges::none_of(records, [&](const RunRecord& record) {
-      return record.path == run.trace && record.error.empty() &&
-             (!study.projection.train_max || static_cast<double>(record.cores) <= *study.projection.train_max);
-    });
-  });
-  return used;
-}
-
-// Whether growth has cut the phase as it was measured: iterations can be found or chosen otherwise.
-bool IsAsMeasured(const PhaseGrowth& growth, const FactorTable& table, std::int64_t threads) {
-  constexpr double kSame = 1e-9;  // chosen: rounding
-  return std::ranges::all_of(growth.measured, [&](const GrowthRow& row) {
-    return std::ranges::any_of(table.rows, [&](const FactorRow& measured) {
-      const std::optional<double>&a = row.values[Factor::kLoadBalance], &b = measured.values[Factor::kLoadBalance];
-      return measured.phase == PhaseId(growth.phase) && measured.cores == row.ranks * threads && a && b &&
-             std::abs(*a - *b) < kSame;
-    });
-  });
-}
-
-}  // namespace
-
-std::string WhyNotGrown(const PhaseGrowth& growth, const FactorTable& table, std::int64_t threads) {
-  if (!growth.refusal.empty()) return growth.refusal;
-  if (!IsAsMeasured(growth, table, threads)) return "its iterations are found or chosen otherwise than all of a region";
-  const std::int64_t largest = growth.measured.back().ranks;
-  if (std::ranges::any_of(growth.grown, [&](const GrowthRow& row) { return row.ranks > largest; })) return "";
-  return "no target has a layout of more ranks than the largest run";
-}
-
-namespace {
-
-GrowthOfStudy Grow(const Study& study, const ProgressSink& progress, const FactorTable& table,
-                   std::vector<std::string>& obstacles) {
-  const std::optional<std::int64_t> threads = ThreadsOf(table);
-  if (!threads) throw Error(ErrorKind::kNotEnoughData, "", "runs differ in the threads of their processes");
-  GrowthOptions options{
-      RanksToGrow(table, study.projection, *threads), {}, study.projection.seed, kMostBytesOfProjections};
-  if (study.growth->network != "calibrated") options.network = study.growth->network;
-  GrowthResults results = RunGrowth(study, options, progress);
-  if (!results.unknown_network.empty()) obstacles.push_back("transfer: " + results.unknown_network);
-  std::vector<GrownPhase> phases;
-  for (const PhaseGrowth& growth : results.phases) {
-    const std::string obstacle = WhyNotGrown(growth, table, *threads);
-    if (!obstacle.empty()) {
-      obstacles.push_back(growth.phase + ": " + obstacle);
-      continue;
-    }
-    GrownPhase& phase = phases.emplace_back(GrownPhase{study.series, growth.phase, {}});
-    for (const std::vector<GrowthRow>* rows : {&growth.backtest, &growth.grown}) {
-      for (const GrowthRow& row : *rows) {
-        phase.runs.push_back({static_cast<double>(*row.learned_up_to * *threads),
-                              static_cast<double>(row.ranks * *threads), row.values});
-      }
-    }
-  }
-  return {std::move(phases), std::move(results)};
-}
-
-}  // namespace
-
-GrowthOfStudy GrowForProjection(const Study& study, const std::vector<RunRecord>& records, const ProgressSink& progress,
-                                FactorTable& table) {
-  std::vector<std::string> obstacles;
-  GrowthOfStudy grown;
-  try {
-    grown = Grow(WithUsedRuns(study, records), progress, table, obstacles);
-  } catch (const Error& error) {  // curves stand without
-    if (error.kind() == ErrorKind::kUsage) throw;
-    obstacles.push_back(error.what());
-  } catch (const std::bad_alloc&) {
-    obstacles.push_back("the memory does not suffice");
-  }
-  Diagnostics diagnostics;
-  if (!obstacles.empty()) diagnostics.Add(anomaly::kNotGrown, obstacles.size(), Join(obstacles, "; "));
-  for (const Finding& finding : diagnostics.findings()) table.findings.push_back(finding);
   return grown;
 }
 

@@ -23,6 +23,7 @@ struct GrowthOptions {
   // That a grown run may take beside the measured ones; with more, fewer iterations are replayed. Chosen: what a
   // desktop computer has.
   double most_bytes = 4.0 * (1 << 30);
+  std::vector<RankGrid> grids = {};  // layouts to grow to, where they are not to follow from those of the runs
 };
 
 // Factors of a phase of one run.
@@ -58,25 +59,8 @@ struct GrowthResults {
 // Throws what reading the runs throws.
 GrowthResults RunGrowth(const Study& study, const GrowthOptions& options, const ProgressSink& progress);
 
-struct GrowthOfStudy {
-  std::vector<GrownPhase> phases;        // for the projection
-  std::optional<GrowthResults> results;  // nothing where nothing could be grown
-};
-
-// Grows the runs of a study for its projection: those that `records` say could be used and that are fitted, to its
-// targets and to the numbers of ranks between, as far as these are replayed in seconds. `table`: what was measured; it
-// gets a finding of what could not be grown. Throws a usage error for a network that there is not.
-GrowthOfStudy GrowForProjection(const Study& study, const std::vector<RunRecord>& records, const ProgressSink& progress,
-                                FactorTable& table);
-
 // The phase as it is in a grown trace, which holds nothing else: by the region of its iterations.
 PhaseSpec SpecInGrown(const PhaseSpec& phase, const std::string& region);
-
-// Threads of a process, which all runs have; nothing where they differ.
-std::optional<std::int64_t> ThreadsOf(const FactorTable& table);
-
-// Why nothing can be said of larger runs of a phase than the largest that was measured; empty where something can.
-std::string WhyNotGrown(const PhaseGrowth& growth, const FactorTable& table, std::int64_t threads);
 
 // A grown run on a network, as a trace with the times of its replay, all iterations of it. Throws an error of kind
 // kNotEnoughData where it has more calls than a trace is made of.

@@ -61,6 +61,14 @@ class RunGrowthTest : public testing::Test {
   // On the network of the runs, or on one that is calibrated to them.
   PhaseGrowth Grow(const Step& program, const std::vector<std::int32_t>& counts, std::int32_t target,
                    bool is_network_known = false) {
+    const Study study = Run(program, counts);
+    GrowthOptions options{{target}, std::nullopt, 1};
+    if (is_network_known) options.network = folder_.Write("n.toml", kNetwork);
+    return RunGrowth(study, options, nullptr).phases.front();
+  }
+
+  // The traces of a program.
+  Study Run(const Step& program, const std::vector<std::int32_t>& counts) {
     Study study;
     study.phases = {PhaseSpec::Region("step")};
     for (const std::int32_t ranks : counts) {
@@ -70,9 +78,7 @@ class RunGrowthTest : public testing::Test {
       WriteOtf2(RunOn(network_, ranks, program), anchor);
       study.runs.push_back({anchor.string(), std::nullopt, std::nullopt, "test"});
     }
-    GrowthOptions options{{target}, std::nullopt, 1};
-    if (is_network_known) options.network = folder_.Write("n.toml", kNetwork);
-    return RunGrowth(study, options, nullptr).phases.front();
+    return study;
   }
 
   // The largest of 128 loads varies by 0.008, and by 0.01 more as the spread is known from 16 ranks; so do load balance
@@ -175,7 +181,8 @@ TEST_F(RunGrowthTest, Butterfly) {
       rank.SendReceive(rank.rank() ^ step, rank.rank() ^ step, 5000, 3);
     }
   });
-  ExpectFactors(program, {4, 8, 16}, 128);
+  ExpectFactors(program, {8, 16, 32}, 128);
+  EXPECT_THAT(Grow(program, {4, 8, 16}, 128).refusal, HasSubstr("add a run on 32 ranks or more"));
 }
 
 TEST_F(RunGrowthTest, RingOfAllRanks) {
@@ -219,6 +226,19 @@ TEST_F(RunGrowthTest, RandomPartnersAreRefused) {
     }
   });
   EXPECT_THAT(Grow(program, {16, 26, 38}, 128).refusal, HasSubstr("follow no rule that holds at 16, 26, 38 ranks"));
+}
+
+// The study counts dimensions the other way around than layouts do.
+TEST_F(RunGrowthTest, NamedLayouts) {
+  Study study = Run(HaloExchange(2, false, Weak), {16, 32, 64});
+  study.runs[1].grid = RankGrid{{4, 8, 1, 1}};
+  GrowthOptions options{{128}, folder_.Write("n.toml", kNetwork), 1};
+  options.grids = {RankGrid{{4, 32, 1, 1}}};
+  const PhaseGrowth growth = RunGrowth(study, options, nullptr).phases.front();
+  ASSERT_EQ(growth.grown.size(), 1u);
+  EXPECT_EQ(growth.grown.front().grid.Text(), "32 × 4");
+  study.runs[1].grid = RankGrid{{4, 4, 1, 1}};
+  EXPECT_THROW(RunGrowth(study, options, nullptr), Error);
 }
 
 TEST_F(RunGrowthTest, TwoRunsAreTooFew) {

@@ -23,7 +23,7 @@
 #include "study/grown_study.h"
 #include "study/measure_run.h"
 #include "study/resources.h"
-#include "study/run_growth.h"
+#include "study/projected_growth.h"
 #include "trace/trace_reader.h"
 
 namespace farscale {

@@ -124,10 +124,25 @@ void ParseNoise(const ConfigTable& root, const std::string& file, Study& study) 
   study.noise = noise;
 }
 
+RankGrid ParseGrid(const ConfigTable& table, const std::vector<std::int64_t>& extents) {
+  if (const std::optional<RankGrid> grid = GridWith(extents)) return *grid;
+  table.Fail("grid", "'grid' is no layout of ranks",
+             "write the extents of one to four dimensions, as in grid = [16, 8]");
+}
+
+// One layout, or a list of them.
+std::vector<RankGrid> ParseGrids(const ConfigTable& table) {
+  std::vector<RankGrid> grids;
+  for (const std::vector<std::int64_t>& extents : table.IntegerLists("grid"))
+    grids.push_back(ParseGrid(table, extents));
+  return grids;
+}
+
 void ParseGrowth(const ConfigTable& root, const std::string& file, Study& study) {
   const auto table = root.Table("growth");
   if (!table) return;
-  study.growth = {NetworkName(table->String("network").value_or("calibrated"), file), table->Where("network")};
+  study.growth = {NetworkName(table->String("network").value_or("calibrated"), file), table->Where("network"),
+                  ParseGrids(*table)};
   table->RefuseUnknownKeys();
 }
 
@@ -155,6 +170,7 @@ void ParseRuns(const ConfigTable& root, const std::string& file, Study& study) {
       run.application = static_cast<int>(Positive(table, "application", *application));
     }
     run.size = PositiveNumber(table, "size");
+    if (const auto grid = table.Integers("grid")) run.grid = ParseGrid(table, *grid);
     table.RefuseUnknownKeys();
     for (const RunSpec& other : study.runs) {
       if (fs::weakly_canonical(other.trace) == fs::weakly_canonical(run.trace)) {

@@ -13,6 +13,7 @@
 #include "base/config.h"
 #include "factors/factor_table.h"
 #include "factors/phase_factors.h"
+#include "growth/rank_grid.h"
 #include "imbalance/delay_costs.h"
 #include "phases/group_spec.h"
 #include "phases/phase_spec.h"
@@ -32,6 +33,7 @@ struct RunSpec {
   std::string where;                              // file and line
   std::optional<int> application = std::nullopt;  // of a trace with several, from 1 on
   std::optional<double> size = std::nullopt;      // of its problem in total
+  std::optional<RankGrid> grid = std::nullopt;    // layout of its ranks
   // What it is grown from, where nobody has run it: then `trace` says so in words [study/grown_study.h].
   std::shared_ptr<const GrownSource> grown = nullptr;
 };
@@ -49,8 +51,9 @@ struct NoiseSpec {
 
 // The table [growth]: the runs are grown to larger ones [docs/growth.md].
 struct GrowthSpec {
-  std::string network;  // by name or path; "calibrated": to the runs
-  std::string where;    // file and line
+  std::string network;               // by name or path; "calibrated": to the runs
+  std::string where;                 // file and line
+  std::vector<RankGrid> grids = {};  // layouts of grown runs, where they are not to follow from those of the runs
 };
 
 struct Study {

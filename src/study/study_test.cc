@@ -128,6 +128,9 @@ formats = ["html"]
 trace = "/abs/8.otf2"
 threads = 4
 repeat = 2
+grid = [4, 2]
+[growth]
+grid = [[16, 8], [32, 16]]
 [[phases]]
 name = "solve"
 region = "solver"
@@ -165,6 +168,9 @@ clean = 4
   EXPECT_EQ(study.runs[0].trace, "/abs/8.otf2");
   EXPECT_EQ(study.runs[0].threads, 4);
   EXPECT_EQ(study.runs[0].repeat, 2);
+  EXPECT_EQ(study.runs[0].grid->Text(), "4 × 2");
+  ASSERT_EQ(study.growth->grids.size(), 2u);
+  EXPECT_EQ(study.growth->grids[1].Text(), "32 × 16");
   EXPECT_EQ(study.phases[4].kind, PhaseSpec::Kind::kFoundLoop);
   EXPECT_EQ(study.phases[4].name, "exchange");
   EXPECT_EQ(study.phases[4].part, "exchange");
@@ -213,6 +219,8 @@ TEST(Study, ErrorsNameFileAndLine) {
   EXPECT_THAT(UsageErrorOf(kRun + "[projection]\nlevels = [0.8, 50]\n"),
               HasSubstr("'levels' must lie between 0 and 1, not 50; divide percentages by 100"));
   EXPECT_THAT(UsageErrorOf("[study]\npreset = 'nope'\n" + kRun), HasSubstr("no preset 'nope'"));
+  EXPECT_THAT(UsageErrorOf(kRun + "grid = [4, 0]\n"), HasSubstr("dir/study.toml:3: 'grid' is no layout of ranks"));
+  EXPECT_THAT(UsageErrorOf(kRun + "[growth]\ngrid = [[1, 2, 3, 4, 5]]\n"), HasSubstr("'grid' is no layout of ranks"));
   EXPECT_THAT(UsageErrorOf("x = [\n"), HasSubstr("dir/study.toml:"));
 }
 

@@ -1,0 +1,34 @@
+// Runs grown for the projection of a study [docs/growth.md].
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "factors/factor_table.h"
+#include "projection/grown_runs.h"
+#include "study/run_growth.h"
+#include "study/run_study.h"
+#include "study/study.h"
+
+namespace farscale {
+
+struct GrowthOfStudy {
+  std::vector<GrownPhase> phases;        // for the projection
+  std::optional<GrowthResults> results;  // nothing where nothing could be grown
+};
+
+// Grows the runs of a study for its projection: those that `records` say could be used and that are fitted, to its
+// targets and to the numbers of ranks between, as far as these are replayed in seconds. `table`: what was measured; it
+// gets a finding of what could not be grown. Throws a usage error for a network that there is not.
+GrowthOfStudy GrowForProjection(const Study& study, const std::vector<RunRecord>& records, const ProgressSink& progress,
+                                FactorTable& table);
+
+// Threads of a process, which all runs have; nothing where they differ.
+std::optional<std::int64_t> ThreadsOf(const FactorTable& table);
+
+// Why nothing can be said of larger runs of a phase than the largest that was measured; empty where something can.
+std::string WhyNotGrown(const PhaseGrowth& growth, const FactorTable& table, std::int64_t threads);
+
+}  // namespace farscale
