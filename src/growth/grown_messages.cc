@@ -1,9 +1,13 @@
 #include "growth/grown_messages.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <functional>
+#include <string>
 #include <tuple>
 
+#include "base/error.h"
 #include "base/parallel.h"
 #include "growth/grid_groups.h"
 
@@ -191,6 +195,114 @@ GrownMessages MatchGrown(const GridPlan& plan) {
   messages.to.reserve(ends.sends.size());
   for (const End& send : ends.sends) messages.to.push_back(send.peer);
   return messages;
+}
+
+namespace {
+
+// Sends that no receive takes and receives that no send belongs to.
+struct Unmatched {
+  std::vector<std::uint32_t> sends, receives;
+
+  double PerRank(const GridPlan& plan) const {
+    return static_cast<double>(sends.size() + receives.size()) / static_cast<double>(plan.class_of.size());
+  }
+};
+
+Unmatched FindUnmatched(const GrownMessages& messages) {
+  Unmatched unmatched;
+  std::vector<bool> is_taken(messages.unsent + 1, false);
+  for (std::uint32_t receive = 0; receive < messages.message_of.size(); ++receive) {
+    const std::uint32_t message = messages.message_of[receive];
+    if (message == GrownMessages::kNoPartner || message == GrownMessages::kNotCompleted) continue;
+    is_taken[message] = true;
+    if (message == messages.unsent) unmatched.receives.push_back(receive);
+  }
+  for (std::uint32_t message = 0; message < messages.unsent; ++message) {
+    if (!is_taken[message] && messages.to[message] != GrownMessages::kNoPartner) unmatched.sends.push_back(message);
+  }
+  return unmatched;
+}
+
+// Where a rank posts a message.
+struct CallSite {
+  std::string call;  // "MPI_Send x+1 of rank 3"
+  std::int64_t peer = -1;
+};
+
+// The function of a call, as the run that it is copied from names it.
+const std::string& FunctionOf(const GrowthModel& model, const ClassDonors& donors, std::size_t kind,
+                              const ClassCall& call) {
+  const RunCalls& run = model.runs[donors.run];
+  const RankCalls& calls = run.of_ranks[static_cast<std::size_t>(donors.ranks.front())];
+  const auto iteration = static_cast<std::size_t>(std::ranges::find(run.kinds, kind) - run.kinds.begin());
+  return model.functions.Name(calls.calls[calls.FirstCall(iteration) + call.model].function);
+}
+
+CallSite SiteOf(const GrowthModel& model, const GridPlan& plan, std::int64_t rank, OperationClass type,
+                std::uint32_t slot) {
+  CallSite site;
+  OpenOperations open;
+  const ClassPlan& of_class = plan.PlanOf(rank);
+  for (const std::size_t iteration : plan.chosen) {
+    const KindPlan& kind = of_class.kinds[plan.kinds[iteration]];
+    std::uint32_t first = 0;
+    for (const ClassCall& call : kind.calls) {
+      const auto see = [&](const ClassPart& part, const OpenOperation& operation) {
+        const std::int64_t peer = PeerBy(part.rule->peers.front(), plan.grid, rank, part.stage);
+        if (part.is.type == type && operation.slot == slot) {
+          const std::int64_t member = MemberAtPlaceOf(plan.grid, plan.groups[part.group].ranks, rank, peer);
+          site = {fmt::format("{} {} of rank {}", FunctionOf(model, of_class.donors, plan.kinds[iteration], call),
+                              part.rule->peers.front().Text(), rank),
+                  member};
+        }
+        return peer >= 0;
+      };
+      open.Call(
+          call, std::span(kind.parts).subspan(first, call.parts_end - first),
+          [](std::uint32_t) { return std::pair<std::uint64_t, std::uint64_t>(0, 0); }, see,
+          [](const OperationPart&, const OpenOperation&) {});
+      first = call.parts_end;
+    }
+  }
+  return site;
+}
+
+// Of a number among those of all ranks, whose first ones are given.
+CallSite SiteOf(const GrowthModel& model, const GridPlan& plan, const std::vector<std::uint32_t>& first_of,
+                OperationClass type, std::uint32_t number) {
+  const auto rank = std::ranges::upper_bound(first_of, number) - first_of.begin() - 1;
+  return SiteOf(model, plan, rank, type, number - first_of[static_cast<std::size_t>(rank)]);
+}
+
+std::string Describe(const GrowthModel& model, const GridPlan& plan, const GrownMessages& messages,
+                     const Unmatched& unmatched) {
+  if (unmatched.receives.empty()) {
+    const CallSite send = SiteOf(model, plan, messages.first_send, OperationClass::kSend, unmatched.sends.front());
+    return fmt::format("no receive of rank {} takes the message of {}", send.peer, send.call);
+  }
+  const CallSite receive =
+      SiteOf(model, plan, messages.first_receive, OperationClass::kReceive, unmatched.receives.front());
+  const auto sender = static_cast<std::size_t>(receive.peer);
+  const auto lost = std::ranges::lower_bound(unmatched.sends, messages.first_send[sender]);
+  if (lost == unmatched.sends.end() || *lost >= messages.first_send[sender + 1])
+    return fmt::format("{} awaits a message that rank {} does not send", receive.call, receive.peer);
+  const CallSite send = SiteOf(model, plan, messages.first_send, OperationClass::kSend, *lost);
+  return fmt::format("{} awaits a message of rank {}, and {} goes to rank {}", receive.call, receive.peer, send.call,
+                     send.peer);
+}
+
+}  // namespace
+
+void RequireMatched(const GrowthModel& model, const GridPlan& plan, const GrownMessages& messages) {
+  constexpr double kMoreNeighbours = 2;  // chosen: ranks inside have at most twice as many as ranks on an edge
+  const Unmatched unmatched = FindUnmatched(messages);
+  if (unmatched.sends.empty() && unmatched.receives.empty()) return;
+  const GridPlan largest = PlanRun(model, model.runs.size() - 1, plan.chosen);
+  const double allowed = kMoreNeighbours * FindUnmatched(MatchGrown(largest)).PerRank(largest);
+  if (unmatched.PerRank(plan) <= allowed) return;
+  throw Error(ErrorKind::kNotEnoughData, "",
+              fmt::format("the rules do not fit together on {}: {}", plan.grid.Text(),
+                          Describe(model, plan, messages, unmatched)));
 }
 
 }  // namespace farscale

@@ -23,4 +23,8 @@ struct GrownMessages {
 
 GrownMessages MatchGrown(const GridPlan& plan);
 
+// Throws an error of kind kNotEnoughData, with the call sites on both ranks, where more messages of a rank have no
+// other end than in the largest run, in which they may come from before the phase or be received behind it.
+void RequireMatched(const GrowthModel& model, const GridPlan& plan, const GrownMessages& messages);
+
 }  // namespace farscale

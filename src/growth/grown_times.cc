@@ -82,7 +82,9 @@ double TimeOfAll(const std::vector<std::size_t>& kinds, const std::vector<std::s
 }
 
 GrownReplay::GrownReplay(const GrowthModel& model, GridPlan plan)
-    : model_(model), plan_(std::move(plan)), messages_(MatchGrown(plan_)) {}
+    : model_(model), plan_(std::move(plan)), messages_(MatchGrown(plan_)) {
+  RequireMatched(model, plan_, messages_);
+}
 
 double GrownReplay::TimeOn(const GrownLoads& loads, const ReplayRules& rules, const Network* network) const {
   const Program program = CompileGrown(model_, plan_, messages_, loads, rules, network);

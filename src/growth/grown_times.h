@@ -29,7 +29,8 @@ double TimeOfAll(const std::vector<std::size_t>& kinds, const std::vector<std::s
 // The ranks of a grid, or of a run, with their messages, whose computation may be drawn several times.
 class GrownReplay {
  public:
-  // The iterations of `plan.chosen` are replayed, and the times of all follow from them.
+  // The iterations of `plan.chosen` are replayed, and the times of all follow from them. Throws an error of kind
+  // kNotEnoughData where messages lack an end.
   GrownReplay(const GrowthModel& model, GridPlan plan);
 
   // T and T_ideal by replays on the network and on the ideal one; all of the totals that need no counters. `network`:

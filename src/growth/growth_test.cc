@@ -490,6 +490,29 @@ TEST(Growth, RepeatsItsRuns) {
 }
 
 // One of the runs is of another program, which shifts twice and reduces first.
+// Sends one further than receives expect, on the grown ranks alone.
+TEST(Growth, MessagesNeedBothEnds) {
+  const GrowthModel model = Learn(Torus(), {16, 32, 64});
+  GrowthModel wrong = model;
+  const RankGrid grid{{16, 8, 1, 1}};
+  EXPECT_NO_THROW(GrownReplay(model, PlanGrid(model, grid, {0, 1})));
+  for (auto& [key, of_class] : wrong.rules.classes) {
+    for (CallBlock& block : of_class.kinds.front()) {
+      PartRule& sent = block.calls.front().parts.front();
+      ASSERT_EQ(sent.peers.front().Text(), "x+1");
+      sent.peers.front().steps[0] = 2;
+    }
+  }
+  try {
+    GrownReplay(model, PlanGrid(wrong, grid, {0, 1}));
+    FAIL() << "messages without an end were replayed";
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(),
+                 "the rules do not fit together on 16 × 8: MPI_Sendrecv x-1 of rank 0 awaits a message of rank 15, and "
+                 "MPI_Sendrecv x+2 of rank 15 goes to rank 1");
+  }
+}
+
 TEST(Growth, ARunOfAnotherProgramContradicts) {
   const auto shifts = [](bool is_other) {
     return Steps([is_other](test::SpmdRank& rank) {
