@@ -79,12 +79,12 @@ class Fitter {
     bool fits = true;
     for (CallBlock& block : blocks) {
       const std::int32_t count = CountHere(view, rank, calls, call, end, block);
-      if (count < 0) return Miss(calls, call, end);
+      if (count < 0) return Miss(view, calls, call, end);
       std::erase_if(block.counts, [&](const CountRule& rule) { return rule.Count(view.grid) != count; });
       fits = AddStages(view, rank, calls, call, count, block) && fits;
       call += static_cast<std::uint32_t>(block.calls.size()) * static_cast<std::uint32_t>(count);
     }
-    if (call < end) return Miss(calls, call, end);
+    if (call < end) return Miss(view, calls, call, end);
     return fits;
   }
 
@@ -118,11 +118,20 @@ class Fitter {
   }
 
   // What no rule foresees counts as not explained.
-  bool Miss(const RankCalls& calls, std::uint32_t call, std::uint32_t end) {
+  bool Miss(const RunView& view, const RankCalls& calls, std::uint32_t call, std::uint32_t end) {
     for (; call < end; ++call) {
-      for (const CallPart& part : calls.PartsOf(call)) result_.messages += IsPost(part.kind);
+      for (const CallPart& part : calls.PartsOf(call)) {
+        if (IsPost(part.kind)) AddMissed(view, calls, call, 1);
+      }
     }
     return false;
+  }
+
+  void AddMissed(const RunView& view, const RankCalls& calls, std::uint32_t call, std::uint64_t messages) {
+    const std::uint32_t path = calls.PathAt(call);
+    const std::string region = path > 0 ? view.run.regions[calls.paths[path].region] : "";
+    result_.messages += messages;
+    result_.missed[{calls.calls[call].function, region}] += messages;
   }
 
   bool AddStages(const RunView& view, std::int64_t rank, const RankCalls& calls, std::uint32_t first,
@@ -136,9 +145,12 @@ class Fitter {
       if (rule.completes_all) continue;
       for (std::size_t part = 0; part < rule.parts.size(); ++part) {
         const bool holds = Narrow(view, rank, StagesOf(calls, first + i, part, period, count), rule.parts[part]);
-        if (IsPost(rule.parts[part].kind)) {
-          result_.messages += static_cast<std::uint64_t>(count);
-          result_.explained += holds ? static_cast<std::uint64_t>(count) : 0;
+        const auto messages = static_cast<std::uint64_t>(IsPost(rule.parts[part].kind) ? count : 0);
+        if (holds) {
+          result_.messages += messages;
+          result_.explained += messages;
+        } else if (messages > 0) {
+          AddMissed(view, calls, first + i, messages);
         }
         fits = fits && holds;
       }

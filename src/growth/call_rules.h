@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "growth/grid_groups.h"
@@ -119,6 +120,8 @@ struct CallRules {
   std::map<RankClass, ClassRules> classes = {};
   std::uint64_t messages = 0;  // of all runs, one-sided ends counted each; and posts of collectives
   std::uint64_t explained = 0;
+  // Those that no rule explains, by the function and the innermost region that ranks are in.
+  std::map<std::pair<std::uint32_t, std::string>, std::uint64_t> missed = {};
 
   // Share of the messages that rules explain which hold for more than the rank that they were read from.
   double Confirmed() const;

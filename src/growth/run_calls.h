@@ -78,6 +78,10 @@ struct RankCalls {
     const std::uint32_t end = call < iteration_end[iteration] ? calls[call].steps_end : steps_after[iteration];
     return std::span(steps).subspan(begin, end - begin);
   }
+  // In which regions a call is made.
+  std::uint32_t PathAt(std::size_t call) const {
+    return calls[call].steps_end > 0 ? steps[calls[call].steps_end - 1].path : 0;
+  }
   std::uint32_t FirstPart(std::size_t call) const { return call == 0 ? 0 : calls[call - 1].parts_end; }
   std::span<const CallPart> PartsOf(std::size_t call) const {
     return std::span(parts).subspan(FirstPart(call), calls[call].parts_end - FirstPart(call));

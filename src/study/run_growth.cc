@@ -177,11 +177,19 @@ class PhaseGrower {
     return false;
   }
 
+  // The call that most messages without a rule are of: "MPI_Send in exchange".
+  std::string MostMissed(const CallRules& rules) const {
+    const auto most = std::ranges::max_element(rules.missed, {}, [](const auto& site) { return site.second; });
+    const auto& [function, region] = most->first;
+    return result_.model.functions.Name(function) + (region.empty() ? "" : " in " + region);
+  }
+
   std::string WhyNotUnderstood(const CallRules& rules) const {
     if (rules.Share() < kLeastExplained) {
       const bool is_named = std::ranges::any_of(result_.model.runs, [](const RunCalls& run) { return !!run.named; });
-      return fmt::format("{:.0f} % of the messages follow no rule that holds at {} ranks{}", 100 * (1 - rules.Share()),
-                         Join(Counts(), ", "), is_named ? " in the layouts that the study names" : "");
+      return fmt::format("{:.0f} % of the messages follow no rule that holds at {} ranks{}; most of them are {}",
+                         100 * (1 - rules.Share()), Join(Counts(), ", "),
+                         is_named ? " in the layouts that the study names" : "", MostMissed(rules));
     }
     return fmt::format(
         "the rules of {:.0f} % of the messages hold on no rank but those of the run that they were read off, at {} "
