@@ -24,6 +24,7 @@
 #include "factors/phase_factors.h"
 #include "imbalance/diagnosis.h"
 #include "replay/replay.h"
+#include "report/report.h"
 #include "study/resources.h"
 #include "study/run_study.h"
 #include "support/ring_program.h"
