@@ -255,7 +255,7 @@ std::uint8_t SenderFlags(const ReplayRules& rules, const Network* network, bool 
   const bool may_wait = message.completes || rules.SendCompletionWaits();
   if (network == nullptr && !may_wait) return kSent;
   std::uint64_t limit = rules.Limit();
-  bool starts_at_receive = false;  // and when it is sent, whichever is later
+  bool starts_at_receive = false;                           // and when it is sent, whichever is later
   const bool is_anywhere = as_tasks && network != nullptr;  // wherever its task lies
   if (is_anywhere) {
     limit = std::min(network->local.eager_limit, network->remote.eager_limit);

@@ -37,9 +37,10 @@ GrowthRecord Chain() {
 
 TEST(GrownRunsText, OpensWithTheAnswer) {
   const std::string text = FormatGrownRuns(Chain(), false, test::OwnTexts());
-  EXPECT_THAT(text, HasSubstr("Phase chain\nOn 64 ranks parallel efficiency will be 0.630; most is lost to serialization "
-                              "(0.700).\nOn 128 ranks parallel efficiency will be 1.000.\nThe measured run that could be "
-                              "grown from smaller ones comes out within 5.0 % of what was measured.\n"));
+  EXPECT_THAT(text,
+              HasSubstr("Phase chain\nOn 64 ranks parallel efficiency will be 0.630; most is lost to serialization "
+                        "(0.700).\nOn 128 ranks parallel efficiency will be 1.000.\nThe measured run that could be "
+                        "grown from smaller ones comes out within 5.0 % of what was measured.\n"));
   EXPECT_THAT(text, HasSubstr("99.6 % of the messages follow rules: x+1 75.0 %, x-1 25.0 %.\n"));
   EXPECT_THAT(text, HasSubstr("64 ranks: 4 of 10 iterations are replayed"));
   EXPECT_THAT(text, HasSubstr("Left out: why.\n"));

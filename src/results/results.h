@@ -51,7 +51,8 @@ struct PhaseMarks {
 // Joins neighbours until there are at most so many records.
 void JoinIterations(std::vector<IterationRecord>& iterations, std::size_t most);
 
-// One run of the study, as measured or, in Results::grown_runs, as grown. A run that could not be used has an error and nothing else but its path.
+// One run of the study, as measured or, in Results::grown_runs, as grown. A run that could not be used has an error and
+// nothing else but its path.
 struct RunRecord {
   std::string path;
   std::string error;
@@ -70,7 +71,7 @@ struct RunRecord {
   std::optional<double> size;  // of its problem in total, where the study says so of this run
   // Of a run that nobody has made: cores of the largest run that it is grown from. Nothing: measured.
   std::optional<std::int64_t> grown_from;
-  double coverage = 0;         // share of the run's time that lies in at least one phase
+  double coverage = 0;  // share of the run's time that lies in at least one phase
   std::vector<Finding> findings;
   std::optional<RunPicture> picture;  // nothing: not taken
   std::vector<PhaseMarks> phases;

@@ -11,7 +11,8 @@ struct RingRegions {
 };
 
 // One iteration of a rank: from `now` on; returns its end.
-Tick AddStep(RankBuilder& rank, const RingRegions& regions, Tick now, Tick work, std::size_t ranks, std::uint64_t request) {
+Tick AddStep(RankBuilder& rank, const RingRegions& regions, Tick now, Tick work, std::size_t ranks,
+             std::uint64_t request) {
   const auto self = static_cast<std::size_t>(rank.rank());
   const auto left = static_cast<std::uint32_t>((self + ranks - 1) % ranks);
   const auto right = static_cast<std::uint32_t>((self + 1) % ranks);
