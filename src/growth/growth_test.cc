@@ -16,23 +16,13 @@
 #include "growth/grown_trace.h"
 #include "phases/phase_cut.h"
 #include "replay/replay.h"
+#include "support/learned_growth.h"
 #include "support/spmd_program.h"
 
 namespace farscale {
 namespace {
 
 using Step = std::function<void(test::SpmdRank&)>;
-
-GrowthModel Learn(const Step& program, const std::vector<std::int32_t>& counts) {
-  GrowthModel model;
-  model.region = "step";
-  for (const std::int32_t ranks : counts) {
-    const Trace trace = test::RunSpmd(ranks, program);
-    model.runs.push_back(ReadRunCalls(trace, CutPhase(trace, PhaseSpec::Region("step")), model.functions));
-  }
-  LearnGrowth(model);
-  return model;
-}
 
 Network SomeNetwork() {
   Network network;
@@ -67,7 +57,7 @@ void ExpectSameReplays(const GrowthModel& model, const RankGrid& grid) {
 
 // Grows the program from its runs and compares it with itself at the target.
 void ExpectGrows(const Step& program, const std::vector<std::int32_t>& counts, std::int32_t target) {
-  const GrowthModel model = Learn(program, counts);
+  const GrowthModel model = test::LearnSpmd(program, counts);
   EXPECT_EQ(model.rules.Share(), 1);
   const RankGrid grid = ContinueSeries(model.rules.grids, target);
   ASSERT_EQ(grid.size(), target);
@@ -157,7 +147,7 @@ Step Torus() {
 
 // Of a study, in either order; with others, nothing is explained.
 TEST(Growth, NamedLayouts) {
-  GrowthModel model = Learn(Torus(), {16, 32, 64});
+  GrowthModel model = test::LearnSpmd(Torus(), {16, 32, 64});
   const std::vector<RankGrid> found = model.rules.grids;
   EXPECT_EQ(found[1].Text(), "8 × 4");
   model.runs[1].named = RankGrid{{4, 8, 1, 1}};
@@ -266,6 +256,20 @@ TEST(Growth, Hypercube) {
   ExpectGrows(program, {8, 16, 32}, 256);
 }
 
+// Four ranks further is the next row of four, where the traces have recorded rows.
+TEST(Growth, RecordedLayoutsComeFirst) {
+  const Step program = Steps([](test::SpmdRank& rank) {
+    const std::int32_t p = rank.ranks();
+    rank.Compute(1000);
+    rank.SendReceive((rank.rank() + 4) % p, (rank.rank() + p - 4) % p, 64, 7);
+  });
+  GrowthModel model = test::LearnSpmd(program, {12, 20, 32});
+  EXPECT_EQ(model.rules.grids.back().Text(), "32");
+  const std::vector<RankGrid> recorded = {{{4, 3, 1, 1}}, {{4, 5, 1, 1}}, {{4, 8, 1, 1}}};
+  for (std::size_t run = 0; run < recorded.size(); ++run) model.runs[run].recorded = {recorded[run]};
+  EXPECT_EQ(FindCallRules(model.runs).grids, recorded);
+}
+
 TEST(Growth, RingThatPassesEverythingOn) {
   const Step program = Steps([](test::SpmdRank& rank) {
     const std::int32_t p = rank.ranks(), r = rank.rank();
@@ -328,19 +332,19 @@ TEST(Growth, RandomPartnersAreNotUnderstood) {
       if (other(one) == r) rank.Receive(one, 8, static_cast<std::uint32_t>(one));
     }
   });
-  EXPECT_LT(Learn(program, {16, 26, 38}).rules.Confirmed(), 0.9);
+  EXPECT_LT(test::LearnSpmd(program, {16, 26, 38}).rules.Confirmed(), 0.9);
 }
 
 // On networks with limited transfers, too, up to the order of those that may start at the same tick.
 TEST(Growth, ReplaysUnderContention) {
   Network network = SomeNetwork();
   network.sending = network.receiving = 1;
-  const GrowthModel model = Learn(Steps([](test::SpmdRank& rank) {
-                                    const std::int32_t p = rank.ranks(), r = rank.rank();
-                                    rank.Compute(1000 * (r + 1));
-                                    rank.SendReceive((r + 1) % p, (r + p - 1) % p, 8000, 1);
-                                  }),
-                                  {8, 12, 18});
+  const GrowthModel model = test::LearnSpmd(Steps([](test::SpmdRank& rank) {
+                                              const std::int32_t p = rank.ranks(), r = rank.rank();
+                                              rank.Compute(1000 * (r + 1));
+                                              rank.SendReceive((r + 1) % p, (r + p - 1) % p, 8000, 1);
+                                            }),
+                                            {8, 12, 18});
   ExpectSameReplays(model, model.rules.grids.back(), &network, RuleSet::kBsc);
 }
 
@@ -352,7 +356,7 @@ PhaseTotals TotalsFrom(const GrowthModel& model, const RankGrid& grid, std::size
 
 // Replays of some iterations give the times of all where ranks wait for all others in every iteration.
 TEST(Growth, SomeIterationsShowAll) {
-  const GrowthModel synchronous = Learn(
+  const GrowthModel synchronous = test::LearnSpmd(
       [](test::SpmdRank& rank) {
         for (int i = 0; i < 12; ++i) {
           rank.BeginIteration();
@@ -374,7 +378,7 @@ TEST(Growth, SomeIterationsShowAll) {
 }
 
 TEST(Growth, PipelinesFillOnce) {
-  const GrowthModel model = Learn(
+  const GrowthModel model = test::LearnSpmd(
       [](test::SpmdRank& rank) {
         for (int i = 0; i < 12; ++i) {
           rank.BeginIteration();
@@ -415,14 +419,14 @@ TEST(Growth, ChosenIterationsHaveAllKinds) {
 
 // A chain whose ranks share the work; the first one has a tenth less.
 GrowthModel LearnSharedWork() {
-  return Learn(Steps([](test::SpmdRank& rank) {
-                 const std::int32_t last = rank.ranks() - 1;
-                 const Tick share = 64000000 / rank.ranks();
-                 rank.Compute(rank.rank() == 0 ? share * 9 / 10 : share);
-                 if (rank.rank() > 0) rank.Receive(rank.rank() - 1, 100);
-                 if (rank.rank() < last) rank.Send(rank.rank() + 1, 100);
-               }),
-               {4, 8, 16});
+  return test::LearnSpmd(Steps([](test::SpmdRank& rank) {
+                           const std::int32_t last = rank.ranks() - 1;
+                           const Tick share = 64000000 / rank.ranks();
+                           rank.Compute(rank.rank() == 0 ? share * 9 / 10 : share);
+                           if (rank.rank() > 0) rank.Receive(rank.rank() - 1, 100);
+                           if (rank.rank() < last) rank.Send(rank.rank() + 1, 100);
+                         }),
+                         {4, 8, 16});
 }
 
 TEST(LoadModel, ComputationFollowsTheNumberOfRanks) {
@@ -438,12 +442,13 @@ TEST(LoadModel, ComputationFollowsTheNumberOfRanks) {
 // Loads whose logarithms are normal with a standard deviation of 0.05: the slowest of 4096 ranks is slower than all of
 // the 64 measured ones, and the spread stays.
 TEST(LoadModel, TheSlowestOfManyRanksIsSlowerThanAllMeasured) {
-  const GrowthModel model = Learn(Steps([](test::SpmdRank& rank) {
-                                    Random random(SeedFor(7, std::to_string(rank.ranks() * 1000 + rank.rank())));
-                                    rank.Compute(std::llround(1e6 * std::exp(0.05 * random.Normal())));
-                                    rank.AllReduce(8);
-                                  }),
-                                  {16, 32, 64});
+  const GrowthModel model =
+      test::LearnSpmd(Steps([](test::SpmdRank& rank) {
+                        Random random(SeedFor(7, std::to_string(rank.ranks() * 1000 + rank.rank())));
+                        rank.Compute(std::llround(1e6 * std::exp(0.05 * random.Normal())));
+                        rank.AllReduce(8);
+                      }),
+                      {16, 32, 64});
   EXPECT_NEAR(model.load.spread, 0.05, 0.015);
   EXPECT_EQ(model.load.common_law.power, 0);
   const Trace grown = GrowTrace(model, ContinueSeries(model.rules.grids, 4096), 1);
@@ -476,7 +481,7 @@ TEST(Growth, RepeatsItsRuns) {
     rank.Compute(1000 * (r + 1));
     rank.SendReceive((r + 1) % p, (r + p - 1) % p, 100, 1);
   });
-  const GrowthModel model = Learn(program, {8, 12, 18});
+  const GrowthModel model = test::LearnSpmd(program, {8, 12, 18});
   for (const std::size_t run : {0u, 1u, 2u}) {
     const auto ranks = static_cast<std::int32_t>(model.runs[run].ranks);
     const std::optional<Trace> repeated = RepeatRun(model, run);
@@ -489,10 +494,9 @@ TEST(Growth, RepeatsItsRuns) {
   }
 }
 
-// One of the runs is of another program, which shifts twice and reduces first.
 // Sends one further than receives expect, on the grown ranks alone.
 TEST(Growth, MessagesNeedBothEnds) {
-  const GrowthModel model = Learn(Torus(), {16, 32, 64});
+  const GrowthModel model = test::LearnSpmd(Torus(), {16, 32, 64});
   GrowthModel wrong = model;
   const RankGrid grid{{16, 8, 1, 1}};
   EXPECT_NO_THROW(GrownReplay(model, PlanGrid(model, grid, {0, 1})));

@@ -18,13 +18,6 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr const char* kSlowNetwork = R"(name = "n"
-[remote]
-latency_us = 3
-bandwidth_MBps = 2000
-overhead_us = 0.5
-)";
-
 // A sweep through all ranks, one after the other, and work that the last ranks have more of.
 void SweepAndWork(test::SpmdRank& rank) {
   for (int i = 0; i < 3; ++i) {
@@ -64,11 +57,11 @@ class GrownStudyTest : public testing::Test {
   }
 
   GrownStudies GrowFrom(const Study& study, std::int64_t cores) const {
-    return GrowStudies(study, MeasureRuns(study, nullptr).table, {cores}, folder_.Write("n.toml", kSlowNetwork),
+    return GrowStudies(study, MeasureRuns(study, nullptr).table, {cores}, folder_.Write("n.toml", test::kSlowNetwork),
                        nullptr);
   }
 
-  const Network network_ = ParseNetwork(kSlowNetwork, "n.toml", "n");
+  const Network network_ = ParseNetwork(test::kSlowNetwork, "n.toml", "n");
   test::TemporaryFolder folder_;
 };
 

@@ -41,13 +41,6 @@ Step Program(const std::function<Tick(std::int32_t ranks)>& work,
 Tick Weak(std::int32_t) { return 400000; }
 Tick Strong(std::int32_t ranks) { return 25600000 / ranks; }
 
-constexpr const char* kNetwork = R"(name = "n"
-[remote]
-latency_us = 3
-bandwidth_MBps = 2000
-overhead_us = 0.5
-)";
-
 Trace RunOn(const Network& network, std::int32_t ranks, const Step& program) {
   const Trace trace = test::RunSpmd(ranks, program);
   ReplayOptions options;
@@ -63,7 +56,7 @@ class RunGrowthTest : public testing::Test {
                    bool is_network_known = false) {
     const Study study = Run(program, counts);
     GrowthOptions options{{target}, std::nullopt, 1};
-    if (is_network_known) options.network = folder_.Write("n.toml", kNetwork);
+    if (is_network_known) options.network = folder_.Write("n.toml", test::kSlowNetwork);
     return RunGrowth(study, options, nullptr).phases.front();
   }
 
@@ -102,7 +95,7 @@ class RunGrowthTest : public testing::Test {
     }
   }
 
-  const Network network_ = ParseNetwork(kNetwork, "n.toml", "n");
+  const Network network_ = ParseNetwork(test::kSlowNetwork, "n.toml", "n");
   test::TemporaryFolder folder_;
 };
 
@@ -233,7 +226,7 @@ TEST_F(RunGrowthTest, RandomPartnersAreRefused) {
 TEST_F(RunGrowthTest, NamedLayouts) {
   Study study = Run(HaloExchange(2, false, Weak), {16, 32, 64});
   study.runs[1].grid = RankGrid{{4, 8, 1, 1}};
-  GrowthOptions options{{128}, folder_.Write("n.toml", kNetwork), 1};
+  GrowthOptions options{{128}, folder_.Write("n.toml", test::kSlowNetwork), 1};
   options.grids = {RankGrid{{4, 32, 1, 1}}};
   const PhaseGrowth growth = RunGrowth(study, options, nullptr).phases.front();
   ASSERT_EQ(growth.grown.size(), 1u);

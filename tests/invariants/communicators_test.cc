@@ -16,6 +16,7 @@
 #include "phases/phase_cut.h"
 #include "replay/replay.h"
 #include "support/repeats.h"
+#include "support/learned_growth.h"
 #include "support/spmd_program.h"
 
 namespace farscale {
@@ -34,8 +35,8 @@ struct GeneratedProgram {
   std::int32_t target = 0;
 };
 
-Trace RunGenerated(const Action& action, std::int32_t ranks) {
-  return test::RunSpmd(ranks, [&](SpmdRank& rank) {
+Action TwoIterations(const Action& action) {
+  return [action](SpmdRank& rank) {
     for (int i = 0; i < 2; ++i) {
       rank.BeginIteration();
       rank.Compute(1000);
@@ -43,7 +44,7 @@ Trace RunGenerated(const Action& action, std::int32_t ranks) {
       rank.Use();
       rank.EndIteration();
     }
-  });
+  };
 }
 
 // The program that is made directly must take the times of the grown trace.
@@ -60,18 +61,12 @@ void ExpectSameTimes(const GrowthModel& model, const RankGrid& grid, const Trace
 
 void ExpectGrowsExactly(const GeneratedProgram& program) {
   SCOPED_TRACE(program.text);
-  GrowthModel model;
-  model.region = "step";
-  for (const std::int32_t ranks : program.counts) {
-    const Trace trace = RunGenerated(program.action, ranks);
-    model.runs.push_back(ReadRunCalls(trace, CutPhase(trace, PhaseSpec::Region("step")), model.functions));
-  }
-  LearnGrowth(model);
+  const GrowthModel model = test::LearnSpmd(TwoIterations(program.action), program.counts);
   EXPECT_EQ(model.rules.Share(), 1);
   const RankGrid grid = ContinueSeries(model.rules.grids, program.target);
   ASSERT_EQ(grid.size(), program.target) << grid.Text();
   const Trace grown = GrowTrace(model, grid, 1);
-  EXPECT_EQ(test::CallDifference(grown, RunGenerated(program.action, program.target)), "");
+  EXPECT_EQ(test::CallDifference(grown, test::RunSpmd(program.target, TwoIterations(program.action))), "");
   ExpectSameTimes(model, grid, grown);
 }
 

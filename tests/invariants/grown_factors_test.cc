@@ -22,13 +22,6 @@ namespace {
 
 using test::SpmdRank;
 
-constexpr const char* kTestedNetwork = R"(name = "n"
-[remote]
-latency_us = 3
-bandwidth_MBps = 2000
-overhead_us = 0.5
-)";
-
 // A program whose ranks compute so long in the mean; the loads of ranks spread by 3 % for all iterations, and those of
 // iterations by 1 %.
 struct LoadedProgram {
@@ -69,7 +62,7 @@ class GrownFactorsTest : public testing::Test {
       WriteOtf2(TimedRun(ranks, program), anchor);
       study.runs.push_back({anchor.string(), std::nullopt, std::nullopt, "test"});
     }
-    GrowthOptions options{{target}, folder_.Write("n.toml", kTestedNetwork), 1};
+    GrowthOptions options{{target}, folder_.Write("n.toml", test::kSlowNetwork), 1};
     return RunGrowth(study, options, nullptr).phases.front();
   }
 
@@ -96,7 +89,7 @@ class GrownFactorsTest : public testing::Test {
     for (const Factor factor : factors) EXPECT_NEAR(errors[factor] / kPrograms, 0, most) << Describe(factor).id;
   }
 
-  const Network network_ = ParseNetwork(kTestedNetwork, "n.toml", "n");
+  const Network network_ = ParseNetwork(test::kSlowNetwork, "n.toml", "n");
   test::TemporaryFolder folder_;
 };
 

@@ -13,7 +13,7 @@
 #include "growth/grown_trace.h"
 #include "growth/growth_model.h"
 #include "growth/rule_shares.h"
-#include "phases/phase_cut.h"
+#include "support/learned_growth.h"
 #include "support/program_families.h"
 #include "support/repeats.h"
 
@@ -22,24 +22,13 @@ namespace {
 
 using StepOfRank = std::function<void(test::SpmdRank&)>;
 
-GrowthModel LearnRuns(const StepOfRank& program, const std::vector<std::int32_t>& counts) {
-  GrowthModel model;
-  model.region = "step";
-  for (const std::int32_t ranks : counts) {
-    const Trace trace = test::RunSpmd(ranks, program);
-    model.runs.push_back(ReadRunCalls(trace, CutPhase(trace, PhaseSpec::Region("step")), model.functions));
-  }
-  LearnGrowth(model);
-  return model;
-}
-
 struct Outcome {
   bool is_grown = false;
   std::string refusal, mistake;
 };
 
 Outcome GrowAndCompare(const StepOfRank& program, const test::ProgramFamily& family) {
-  GrowthModel model = LearnRuns(program, family.runs);
+  GrowthModel model = test::LearnSpmd(program, family.runs);
   if (!model.rules.Suffice()) return {false, fmt::format("{:.1f} % explained", 100 * model.rules.Share()), ""};
   if (const std::string why = WhyAmbiguous(model); !why.empty()) return {false, why, ""};
   const RankGrid grid = ContinueSeries(model.rules.grids, family.target);
@@ -118,7 +107,7 @@ TEST(Families, ThreadsChangeNothing) {
     const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, threads);
     Random random(SeedFor(1, "threads"));
     const test::ProgramFamily family = test::WavefrontProgram(random);
-    GrowthModel model = LearnRuns(test::Iterations(family.step), family.runs);
+    GrowthModel model = test::LearnSpmd(test::Iterations(family.step), family.runs);
     const RankGrid grid = ContinueSeries(model.rules.grids, family.target);
     AddComposedClasses(model, grid);
     grown.push_back(GrowTrace(model, grid, 7));

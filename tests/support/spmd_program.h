@@ -12,6 +12,14 @@
 
 namespace farscale::test {
 
+// A network file whose messages take long enough to tell it from others.
+inline constexpr const char* kSlowNetwork = R"(name = "n"
+[remote]
+latency_us = 3
+bandwidth_MBps = 2000
+overhead_us = 0.5
+)";
+
 // What the ranks of a run share: its functions, and the communicators that the program makes.
 struct SpmdDefinitions {
   TraceBuilder builder;
