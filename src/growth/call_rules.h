@@ -149,4 +149,9 @@ CallRules WithSmallExtents(const CallRules& of_one_run, std::int32_t small_exten
 // The layouts and classes that explain most.
 CallRules FindCallRules(const std::vector<RunCalls>& runs);
 
+// A class with one rank in every run leaves rules open: the last of 4 × 2 and 4 × 4 ranks is 4 before the fourth one,
+// too, and tag 7 of rank 7 is constant or the number of the rank. Where several are left, that one goes first which
+// clearly more classes with ranks of several runs have for such calls [common_rules.cc].
+void PreferCommonRules(CallRules& rules);
+
 }  // namespace farscale

@@ -1,4 +1,5 @@
-#include "growth/common_rules.h"
+// Which of several rules that hold for a class is the one that holds for others, too.
+#include "growth/call_rules.h"
 
 #include <algorithm>
 #include <functional>

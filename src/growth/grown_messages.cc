@@ -294,7 +294,7 @@ std::string Describe(const GrowthModel& model, const GridPlan& plan, const Grown
 }  // namespace
 
 void RequireMatched(const GrowthModel& model, const GridPlan& plan, const GrownMessages& messages) {
-  constexpr double kMoreNeighbours = 2;  // chosen: ranks inside have at most twice as many as ranks on an edge
+  constexpr double kMoreNeighbours = 2;  // chosen: but for diagonals, ranks inside have at most twice those in a corner
   const Unmatched unmatched = FindUnmatched(messages);
   if (unmatched.sends.empty() && unmatched.receives.empty()) return;
   const GridPlan largest = PlanRun(model, model.runs.size() - 1, plan.chosen);

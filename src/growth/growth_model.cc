@@ -1,6 +1,5 @@
 #include "growth/growth_model.h"
 
-#include "growth/common_rules.h"
 #include "growth/partners.h"
 
 namespace farscale {

@@ -82,7 +82,7 @@ void AddGrids(std::int64_t ranks, std::size_t dimension, std::size_t dimensions,
 }  // namespace
 
 std::optional<RankGrid> GridWith(std::span<const std::int64_t> extents) {
-  constexpr std::int64_t kMostRanks = std::int64_t{1} << 30;  // chosen: below what numbers of ranks are kept in
+  constexpr std::int64_t kMostRanks = std::int64_t{1} << 30;  // chosen: as `--cores` of the commands
   RankGrid grid;
   if (extents.empty() || extents.size() > kMostDimensions) return std::nullopt;
   for (std::size_t d = 0; d < extents.size(); ++d) {
