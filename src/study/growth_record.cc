@@ -1,4 +1,4 @@
-#include "study/growth_record.h"
+#include "results/growth_record.h"
 
 #include <algorithm>
 

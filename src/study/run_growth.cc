@@ -103,12 +103,12 @@ class PhaseGrower {
       return;
     }
     const auto place = std::ranges::lower_bound(result_.measured, row.ranks, {}, &GrowthRow::ranks);
-    const auto calls_before = all_.runs.begin() + (place - result_.measured.begin());
+    const auto kept = all_.runs.begin() + (place - result_.measured.begin());
     if (place == result_.measured.end() || place->ranks != row.ranks) {
-      all_.runs.insert(calls_before, std::move(calls));
+      all_.runs.insert(kept, std::move(calls));
       result_.measured.insert(place, row);
     } else if (row.iteration < place->iteration) {
-      *calls_before = std::move(calls);
+      *kept = std::move(calls);
       *place = row;
     }
   }
@@ -149,7 +149,7 @@ class PhaseGrower {
     GrowthBasis basis = BasisOf(model, result_.repeated);
     std::set<GridVector> grids;
     for (const std::int64_t ranks : targets) {
-      const RankGrid grid = GridFor(ranks);
+      const RankGrid grid = GridFor(model, ranks);
       if (!grids.insert(grid.extents).second) continue;
       try {
         result_.grown.push_back(RowFor(basis, grid));
@@ -161,11 +161,14 @@ class PhaseGrower {
     if (result_.grown.empty() && !result_.left_out.empty()) result_.refusal = result_.left_out.back();
   }
 
-  // As the study names it, or after the series of the runs.
-  RankGrid GridFor(std::int64_t ranks) const {
+  // As the study names it for a grown run, or for a measured one; else after the series of the runs of the model.
+  RankGrid GridFor(const GrowthModel& model, std::int64_t ranks) const {
+    const auto as_counted = [&](const RankGrid& named) { return NamesAreReversed() ? named.Reversed() : named; };
     const auto named = std::ranges::find(named_, ranks, &RankGrid::size);
-    if (named == named_.end()) return ContinueSeries(result_.model.rules.grids, ranks);
-    return NamesAreReversed() ? named->Reversed() : *named;
+    if (named != named_.end()) return as_counted(*named);
+    const auto measured = std::ranges::find(all_.runs, ranks, &RunCalls::ranks);
+    if (measured != all_.runs.end() && measured->named) return as_counted(*measured->named);
+    return ContinueSeries(model.rules.grids, ranks);
   }
 
   // Whether the study counts dimensions the other way around, as the layouts of the runs that it names show.
@@ -259,7 +262,7 @@ class PhaseGrower {
     GrowthBasis basis = BasisOf(model, Repeat(model));
     for (std::size_t run = runs; run < result_.measured.size(); ++run) {
       try {
-        const RankGrid grid = ContinueSeries(model.rules.grids, result_.measured[run].ranks);
+        const RankGrid grid = GridFor(model, result_.measured[run].ranks);
         result_.backtest.push_back(RowFor(basis, grid));
       } catch (const Error& error) {
         if (error.kind() != ErrorKind::kNotEnoughData) throw;

@@ -10,6 +10,7 @@
 #include "growth/growth_model.h"
 #include "projection/grown_runs.h"
 #include "replay/network.h"
+#include "results/growth_record.h"
 #include "study/run_study.h"
 #include "study/study.h"
 #include "trace/trace.h"
@@ -58,6 +59,9 @@ struct GrowthResults {
 // Where no network is named and none can be calibrated, replays are on the ideal one, and their transfer is left out.
 // Throws what reading the runs throws.
 GrowthResults RunGrowth(const Study& study, const GrowthOptions& options, const ProgressSink& progress);
+
+// As the values that are shown and written [growth_record.cc].
+GrowthFile RecordOf(const GrowthResults& results);
 
 // The phase as it is in a grown trace, which holds nothing else: by the region of its iterations.
 PhaseSpec SpecInGrown(const PhaseSpec& phase, const std::string& region);
