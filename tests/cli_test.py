@@ -972,7 +972,7 @@ class Grow(CliTest):
         lu = ["grow", ROOT / "sample-runs/npb-lu/study.toml", "--phase", "ssor_iter"]
         text = self.run_ok(*lu, "--grid", "16x4").stdout
         self.assertRegex(text, r"(?m)^64 +16 × 4 +grown from up to 32")
-        for wrong in ("16x0", "1x2x3x4x5", "axb", "16x"):
+        for wrong in ("16x0", "1x1", "1x2x3x4x5", "axb", "16x"):
             self.fails(2, f"--grid {wrong}: is no layout of ranks", *lu, "--grid", wrong)
         self.fails(2, "say how far to grow", *lu)
 

@@ -9,7 +9,6 @@
 #include "cli/command.h"
 #include "report/grown_runs_text.h"
 #include "results/growth_record.h"
-#include "study/growth_record.h"
 #include "study/phase_structure.h"
 #include "study/resources.h"
 #include "study/run_growth.h"
@@ -136,7 +135,8 @@ RankGrid GridOf(const std::string& text) {
     if (!ParseInteger(extent, number)) number = 0;
     extents.push_back(number);
   }
-  if (const std::optional<RankGrid> grid = GridWith(extents)) return *grid;
+  const std::optional<RankGrid> grid = GridWith(extents);
+  if (grid && grid->size() > 1) return *grid;
   throw Error(ErrorKind::kUsage, "--grid " + text, "is no layout of ranks", "write it as 16x8 or 8x8x4");
 }
 
