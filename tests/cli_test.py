@@ -1018,6 +1018,15 @@ class Grow(CliTest):
         self.assertIn("8, 16, 32 and 64 (grown) ranks", text)
         self.assertIn("follow rules learned from runs on up to 32 cores", text)
 
+    def test_scenarios_are_grown_for_their_projections(self):
+        self.run_ok("whatif", *self.TRACES[2:], "--phase", "ssor_iter", "--grow-to", "64", "--latency", "4",
+                    "-o", self.folder / "report")
+        results = json.loads((self.folder / "report/results.json").read_text())
+        grown = [next(factor["grown"] for factor in of["projections"][0]["factors"] if factor["factor"] == "transferEfficiency")
+                 for of in (results, results["variants"][0])]
+        self.assertEqual([[point["cores"] for point in points] for points in grown], [[64], [64]])
+        self.assertLess(grown[1][0]["value"], grown[0][0]["value"] - 0.02)  # latency costs most where parts are small
+
     def test_commands_say_why_nothing_is_grown(self):
         result = farscale("imbalance", *self.TRACES[:2], "--phase", "ssor_iter", "--grow-to", "64")
         self.assertEqual(result.returncode, 4)

@@ -12,6 +12,7 @@
 #include "study/phase_structure.h"
 #include "study/resources.h"
 #include "study/run_growth.h"
+#include "study/scenario.h"
 #include "trace/otf2_writer.h"
 
 namespace farscale {
@@ -24,6 +25,7 @@ struct GrowOptions {
   std::vector<std::int64_t> cores;
   std::vector<std::string> grids;
   std::string network;
+  std::string without;  // which noise
   std::string output;
   std::int64_t seed = 1;
   double memory = 4;  // GiB
@@ -102,7 +104,7 @@ void PrintRules(const GrowthModel& model) {
 
 void Print(const GrowthFile& file, const GrowthResults& results, const Common& common, const Partials& texts) {
   for (std::size_t i = 0; i < file.phases.size(); ++i) {
-    fmt::print("{}{}", i == 0 ? "" : "\n", FormatGrownRuns(file.phases[i], common.verbose, texts));
+    fmt::print("{}{}", i == 0 ? "" : "\n", FormatGrownRuns(file.phases[i], file.scenario, common.verbose, texts));
     if (common.verbose && file.phases[i].refusal.empty()) PrintRules(results.phases[i].model);
   }
   if (file.unknown_network.empty()) {
@@ -140,6 +142,15 @@ RankGrid GridOf(const std::string& text) {
   throw Error(ErrorKind::kUsage, "--grid " + text, "is no layout of ranks", "write it as 16x8 or 8x8x4");
 }
 
+// The runs without noise of the network, or without any.
+std::optional<Scenario> ScenarioFor(const GrowOptions& options, const Study& study) {
+  if (options.without.empty()) return std::nullopt;
+  std::optional<Network> network;
+  if (!options.network.empty() && options.network != "calibrated") network = LoadNetwork(options.network, "--network");
+  const bool is_clean = options.without == "noise";
+  return NoiseRemoval(network, study.noise ? study.noise->source : std::nullopt, is_clean).back();
+}
+
 int Grow(const GrowOptions& options, const Common& common) {
   if (options.cores.empty() && options.grids.empty())
     throw Error(ErrorKind::kUsage, "--cores", "is missing", "say how far to grow, as in --cores 256,1024");
@@ -147,8 +158,10 @@ int Grow(const GrowOptions& options, const Common& common) {
   const Messages messages(common);
   Study study = StudyOfInputs(options.inputs, "", options.application);
   if (!options.phases.empty()) study.phases = PhasesNamed(options.phases, study.runs);
-  GrowthOptions growth{options.cores, std::nullopt, static_cast<std::uint64_t>(options.seed),
-                       options.memory * (1 << 30)};
+  GrowthOptions growth{.ranks = options.cores,
+                       .seed = static_cast<std::uint64_t>(options.seed),
+                       .most_bytes = options.memory * (1 << 30),
+                       .scenario = ScenarioFor(options, study)};
   for (const std::string& text : options.grids) {
     growth.grids.push_back(GridOf(text));
     growth.ranks.push_back(growth.grids.back().size());
@@ -187,6 +200,10 @@ void AddGrowCommand(CommandLine& line) {
       ->delimiter(',');
   command->add_option("--network", options.network,
                       "Network of the grown runs: a name or a file (default: calibrated)");
+  command
+      ->add_option("--without", options.without,
+                   "noise: grow the runs as they would be without any; network-noise: without that of the network")
+      ->check(CLI::IsMember({"noise", "network-noise"}));
   command->add_option("-o,--output", options.output,
                       "NAME.json: rules and factors; NAME.otf2: the grown run as an archive; -: JSON");
   command->add_option("--memory", options.memory, "Most memory of a grown run, in GiB; fewer iterations need less")

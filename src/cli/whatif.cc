@@ -77,6 +77,10 @@ Study StudyOf(const WhatIfOptions& options) {
   if (!options.phase.empty()) study.phases = PhasesNamed({options.phase}, study.runs);
   if (!options.scaling.empty()) study.scaling = ScalingByName(options.scaling);
   study.noise.reset();
+  if (!options.grow_to.empty() && !options.output.empty()) {
+    if (!study.growth) study.growth = GrowthSpec{"calibrated", "--grow-to"};
+    study.projection.targets.assign(options.grow_to.begin(), options.grow_to.end());
+  }
   return study;
 }
 
@@ -146,10 +150,6 @@ int RunWhatIf(const WhatIfOptions& options, const Common& common) {
   if (!options.region.empty() && options.speed == std::vector<double>{1}) {
     throw Error(ErrorKind::kUsage, "--region", "says where computation gets faster, but not by how much",
                 "add --computation");
-  }
-  if (!options.grow_to.empty() && !options.output.empty()) {
-    throw Error(ErrorKind::kUsage, "--grow-to", "is for the comparison on the terminal, and -o writes a report",
-                "leave out one of them; [growth] in a study takes grown runs into its report");
   }
   const std::vector<Scenario> scenarios = ScenariosOf(options);
   const ModelLibrary library = LoadModels(study.model_files);

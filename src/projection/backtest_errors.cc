@@ -43,6 +43,8 @@ double IntervalScore(const IntervalBounds& interval, double coverage, double val
   return interval.high - interval.low + 2 / (1 - coverage) * outside;
 }
 
+double IntervalRecord::Coverage() const { return static_cast<double>(inside) / static_cast<double>(points); }
+
 double NearestPowerOfTwo(double ratio) { return std::exp2(std::round(std::log2(ratio))); }
 
 PredictionErrors ErrorsOf(const std::vector<const BacktestRow*>& rows) {

@@ -31,7 +31,7 @@ struct IntervalRecord {
   std::size_t inside = 0;  // of those
   double score = 0;        // mean
 
-  double Coverage() const { return static_cast<double>(inside) / static_cast<double>(points); }
+  double Coverage() const;  // inside by points
 
   friend bool operator==(const IntervalRecord&, const IntervalRecord&) = default;
 };

@@ -56,7 +56,7 @@ struct PartlyText {
 
 // The tags of grown_runs.txt.mustache.
 struct GrownRunsText {
-  std::string phase, refusal;
+  std::string phase, refusal, scenario;
   std::vector<AnswerText> answers;
   std::optional<ProofText> proof;
   std::vector<GrownRowText> rows;
@@ -65,7 +65,7 @@ struct GrownRunsText {
   std::vector<std::string> left_out;
   bool has_classes = false;
   std::vector<ClassText> classes;
-  FARSCALE_TAGS(phase, refusal, answers, proof, rows, learned, partly, left_out, has_classes, classes)
+  FARSCALE_TAGS(phase, refusal, scenario, answers, proof, rows, learned, partly, left_out, has_classes, classes)
 };
 
 std::string Ranks(std::int64_t ranks) { return FormatCount(static_cast<std::uint64_t>(ranks)); }
@@ -110,22 +110,22 @@ std::optional<ProofText> ProofOf(const GrowthRecord& record) {
   return ProofText{std::to_string(count), FormatPercent(largest), count == 1};
 }
 
-std::string SourceText(const GrowthRecordRow& row) {
+std::string SourceText(const GrowthRecordRow& row, const std::string& scenario) {
   switch (row.source) {
-    case GrowthSource::kMeasured: return "measured";
+    case GrowthSource::kMeasured: return scenario.empty() ? "measured" : scenario;
     case GrowthSource::kReplayed: return "replayed";
     case GrowthSource::kGrown: break;
   }
   return "grown from up to " + Ranks(row.learned_up_to.value_or(0));
 }
 
-GrownRowText RowOf(const GrowthRecordRow& row) {
+GrownRowText RowOf(const GrowthRecordRow& row, const std::string& scenario) {
   const auto value = [&](Factor factor) { return row.factors[factor] ? FormatFactor(*row.factors[factor]) : "-"; };
   std::vector<std::string> extents;
   for (const std::int64_t extent : row.layout) extents.push_back(std::to_string(extent));
   return {Ranks(row.ranks),
           extents.empty() ? "-" : Join(extents, " × "),
-          SourceText(row),
+          SourceText(row, scenario),
           FormatSeconds(row.iteration),
           value(Factor::kParallelEfficiency),
           value(Factor::kLoadBalance),
@@ -163,10 +163,11 @@ LearnedText LearnedOf(const LearnedRecord& learned) {
 
 }  // namespace
 
-std::string FormatGrownRuns(const GrowthRecord& record, bool with_classes, const Partials& texts) {
-  GrownRunsText text{.phase = record.phase, .refusal = record.refusal, .proof = ProofOf(record)};
+std::string FormatGrownRuns(const GrowthRecord& record, const std::string& scenario, bool with_classes,
+                            const Partials& texts) {
+  GrownRunsText text{.phase = record.phase, .refusal = record.refusal, .scenario = scenario, .proof = ProofOf(record)};
   for (const GrowthRecordRow& row : record.rows) {
-    text.rows.push_back(RowOf(row));
+    text.rows.push_back(RowOf(row, scenario));
     if (row.source != GrowthSource::kGrown || MeasuredAt(record, row.ranks) != nullptr) continue;
     if (const auto answer = AnswerOf(row)) text.answers.push_back(*answer);
     if (row.replayed < row.iterations)

@@ -9,6 +9,7 @@
 namespace farscale {
 
 // `with_classes`: also the classes of ranks.
-std::string FormatGrownRuns(const GrowthRecord& record, bool with_classes, const Partials& texts);
+std::string FormatGrownRuns(const GrowthRecord& record, const std::string& scenario, bool with_classes,
+                            const Partials& texts);
 
 }  // namespace farscale

@@ -36,7 +36,7 @@ GrowthRecord Chain() {
 }
 
 TEST(GrownRunsText, OpensWithTheAnswer) {
-  const std::string text = FormatGrownRuns(Chain(), false, test::OwnTexts());
+  const std::string text = FormatGrownRuns(Chain(), "", false, test::OwnTexts());
   EXPECT_THAT(text,
               HasSubstr("Phase chain\nOn 64 ranks parallel efficiency will be 0.630; most is lost to serialization "
                         "(0.700).\nOn 128 ranks parallel efficiency will be 1.000.\nThe measured run that could be "
@@ -45,13 +45,13 @@ TEST(GrownRunsText, OpensWithTheAnswer) {
   EXPECT_THAT(text, HasSubstr("64 ranks: 4 of 10 iterations are replayed"));
   EXPECT_THAT(text, HasSubstr("Left out: why.\n"));
   EXPECT_THAT(text, Not(HasSubstr("first in x")));
-  EXPECT_THAT(FormatGrownRuns(Chain(), true, test::OwnTexts()), HasSubstr("first in x"));
+  EXPECT_THAT(FormatGrownRuns(Chain(), "", true, test::OwnTexts()), HasSubstr("first in x"));
 }
 
 TEST(GrownRunsText, SaysWhyNothingGrows) {
   GrowthRecord record{.phase = "mesh", .refusal = "why", .learned = std::nullopt, .rows = {}, .left_out = {"why"}};
   record.rows = {GrownRow(8, GrowthSource::kMeasured, 0.9, 0.8)};
-  const std::string text = FormatGrownRuns(record, true, test::OwnTexts());
+  const std::string text = FormatGrownRuns(record, "", true, test::OwnTexts());
   EXPECT_THAT(text, HasSubstr("Phase mesh\nNot grown: why.\n"));
   EXPECT_THAT(text, Not(HasSubstr("Left out"))) << "said once";
   EXPECT_THAT(text, Not(HasSubstr("rules")));
@@ -62,7 +62,7 @@ TEST(GrownRunsText, NamesTheMostFrequentRules) {
   GrowthRecord record = Chain();
   record.learned->partners.clear();
   for (int i = 0; i < 10; ++i) record.learned->partners.push_back({"x+" + std::to_string(i), 0.1});
-  EXPECT_THAT(FormatGrownRuns(record, false, test::OwnTexts()), HasSubstr("x+7 10.0 %, 2 others 20.0 %."));
+  EXPECT_THAT(FormatGrownRuns(record, "", false, test::OwnTexts()), HasSubstr("x+7 10.0 %, 2 others 20.0 %."));
 }
 
 }  // namespace

@@ -100,6 +100,9 @@ Fields<GrowthFile> FieldsOf<GrowthFile>() {
           Field("network", &T::network, "That grown runs were replayed on"),
           Field("unknownNetwork", &T::unknown_network, "Why messages take no time there, so that transfer is not grown")
               .UnlessDefault(),
+          Field("scenario", &T::scenario,
+                "Under which the runs were replayed before they were grown: their rows of source 'measured' are those")
+              .UnlessDefault(),
           Field("phases", &T::phases),
       }}
       .File("farscale-growth", 1, 1, "record of growth");

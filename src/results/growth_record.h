@@ -66,6 +66,7 @@ struct GrowthRecord {
 struct GrowthFile {
   std::string network;          // that grown runs were replayed on
   std::string unknown_network;  // why messages take no time there, and transfer is not grown; empty where they do
+  std::string scenario;         // under which runs were replayed before they were grown; empty: as measured
   std::vector<GrowthRecord> phases;
 };
 

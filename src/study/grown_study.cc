@@ -92,7 +92,7 @@ GrownStudies GrowStudies(const Study& study, const FactorTable& table, const std
     diagnostics.Add(anomaly::kNoGrownRun, 1, "runs differ in the threads of their processes");
     return {{}, diagnostics.findings()};
   }
-  GrowthOptions options{{}, network, study.projection.seed};
+  GrowthOptions options{.ranks = {}, .network = network, .seed = study.projection.seed};
   if (study.growth) options.grids = study.growth->grids;
   for (const std::int64_t count : cores) options.ranks.push_back(std::max<std::int64_t>(1, count / *threads));
   return StudiesOf(study, table, RunGrowth(study, options, progress), options.seed);

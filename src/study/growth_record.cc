@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "growth/rule_shares.h"
+#include "study/run_growth.h"
 
 namespace farscale {
 namespace {
@@ -78,7 +79,7 @@ GrowthRecord RecordOf(const PhaseGrowth& growth) {
 }  // namespace
 
 GrowthFile RecordOf(const GrowthResults& results) {
-  GrowthFile file{results.network.name, results.unknown_network, {}};
+  GrowthFile file{results.network.name, results.unknown_network, results.scenario, {}};
   for (const PhaseGrowth& growth : results.phases) file.phases.push_back(RecordOf(growth));
   return file;
 }

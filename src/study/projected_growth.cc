@@ -81,26 +81,28 @@ std::string WhyNotGrown(const PhaseGrowth& growth, const FactorTable& table, std
 
 namespace {
 
-GrowthOfStudy Grow(const Study& study, const ProgressSink& progress, const FactorTable& table,
-                   std::vector<std::string>& obstacles) {
+GrowthOfStudy Grow(const Study& study, const std::optional<Scenario>& scenario, const ProgressSink& progress,
+                   const FactorTable& table) {
   const std::optional<std::int64_t> threads = ThreadsOf(table);
   if (!threads) throw Error(ErrorKind::kNotEnoughData, "", "runs differ in the threads of their processes");
-  GrowthOptions options{RanksToGrow(table, study.projection, *threads),
-                        {},
-                        study.projection.seed,
-                        kMostBytesOfProjections,
-                        study.growth->grids};
-  if (study.growth->network != "calibrated") options.network = study.growth->network;
+  const GrowthOptions options{.ranks = RanksToGrow(table, study.projection, *threads),
+                              .network = scenario || study.growth->network == "calibrated"
+                                             ? std::nullopt
+                                             : std::optional(study.growth->network),
+                              .seed = study.projection.seed,
+                              .most_bytes = kMostBytesOfProjections,
+                              .grids = study.growth->grids,
+                              .scenario = scenario};
   GrowthResults results = RunGrowth(study, options, progress);
-  if (!results.unknown_network.empty()) obstacles.push_back("transfer: " + results.unknown_network);
-  std::vector<GrownPhase> phases;
+  GrowthOfStudy grown;
+  if (!results.unknown_network.empty()) grown.obstacles.push_back("transfer: " + results.unknown_network);
   for (const PhaseGrowth& growth : results.phases) {
     const std::string obstacle = WhyNotGrown(growth, table, *threads);
     if (!obstacle.empty()) {
-      obstacles.push_back(growth.phase + ": " + obstacle);
+      grown.obstacles.push_back(growth.phase + ": " + obstacle);
       continue;
     }
-    GrownPhase& phase = phases.emplace_back(GrownPhase{study.series, growth.phase, {}});
+    GrownPhase& phase = grown.phases.emplace_back(GrownPhase{study.series, growth.phase, {}});
     for (const std::vector<GrowthRow>* rows : {&growth.backtest, &growth.grown}) {
       for (const GrowthRow& row : *rows) {
         phase.runs.push_back({static_cast<double>(*row.learned_up_to * *threads),
@@ -108,27 +110,29 @@ GrowthOfStudy Grow(const Study& study, const ProgressSink& progress, const Facto
       }
     }
   }
-  return {std::move(phases), std::move(results)};
+  grown.results = std::move(results);
+  return grown;
 }
 
 }  // namespace
 
-GrowthOfStudy GrowForProjection(const Study& study, const std::vector<RunRecord>& records, const ProgressSink& progress,
-                                FactorTable& table) {
-  std::vector<std::string> obstacles;
-  GrowthOfStudy grown;
+GrowthOfStudy GrowForProjection(const Study& study, const std::vector<RunRecord>& records,
+                                const std::optional<Scenario>& scenario, const ProgressSink& progress,
+                                const FactorTable& table) {
   try {
-    grown = Grow(WithUsedRuns(study, records), progress, table, obstacles);
+    return Grow(WithUsedRuns(study, records), scenario, progress, table);
   } catch (const Error& error) {  // curves stand without
     if (error.kind() == ErrorKind::kUsage) throw;
-    obstacles.push_back(error.what());
+    return {.obstacles = {error.what()}};
   } catch (const std::bad_alloc&) {
-    obstacles.push_back("the memory does not suffice");
+    return {.obstacles = {"the memory does not suffice"}};
   }
+}
+
+void AddObstacles(const std::vector<std::string>& obstacles, FactorTable& table) {
   Diagnostics diagnostics;
   if (!obstacles.empty()) diagnostics.Add(anomaly::kNotGrown, obstacles.size(), Join(obstacles, "; "));
   for (const Finding& finding : diagnostics.findings()) table.findings.push_back(finding);
-  return grown;
 }
 
 }  // namespace farscale

@@ -356,22 +356,52 @@ Trace GrowTimedTrace(const GrowthModel& model, const RankGrid& grid, const Netwo
   return TimedTrace(GrowTrace(model, grid, seed), network, rules);
 }
 
+namespace {
+
+// A run as measured, or as it would be under a scenario.
+Trace ReadToGrow(const Study& study, const RunSpec& run, const std::optional<Scenario>& scenario) {
+  Trace trace = ReadTrace(run.trace, {scenario.has_value(), {}, run.application});
+  if (!scenario) return trace;
+  std::vector<PhaseCut> cuts;
+  for (const PhaseSpec& phase : study.phases) {
+    try {
+      cuts.push_back(CutPhase(trace, phase));
+    } catch (const PhaseNotFound&) {  // said when the phase is grown
+    }
+  }
+  return ReplayScenario(trace, MatchTrace(trace), cuts, *scenario, study.factors).trace;
+}
+
+// That is named, that of the scenario, or the one calibrated to the runs.
+Network NetworkFor(const Study& study, const GrowthOptions& options) {
+  if (options.network) return LoadNetwork(*options.network, "--network");
+  if (options.scenario && options.scenario->network) return *options.scenario->network;
+  return CalibrateToRuns(study.runs, study.factors.rules);
+}
+
+}  // namespace
+
 GrowthResults RunGrowth(const Study& study, const GrowthOptions& options, const ProgressSink& progress) {
   GrowthResults results;
   results.network = IdealNetwork();
   try {
-    results.network =
-        options.network ? LoadNetwork(*options.network, "--network") : CalibrateToRuns(study.runs, study.factors.rules);
+    results.network = NetworkFor(study, options);
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::kNotEnoughData) throw;
     results.unknown_network = error.what();
+  }
+  std::optional<Scenario> scenario = options.scenario;
+  if (scenario) {
+    if (!scenario->network) scenario->network = results.network;
+    results.network = Scaled(*scenario->network, scenario->scale);
+    results.scenario = scenario->name;
   }
   const Network& network = results.network;
   if (network.IsIdeal() && results.unknown_network.empty()) results.unknown_network = "the network is ideal";
   std::vector<PhaseGrower> growers;
   for (const PhaseSpec& phase : study.phases) growers.emplace_back(study, phase, network, options);
   for (std::size_t i = 0; i < study.runs.size(); ++i) {
-    const Trace trace = ReadTrace(study.runs[i].trace, {false, {}, study.runs[i].application});
+    const Trace trace = ReadToGrow(study, study.runs[i], scenario);
     for (PhaseGrower& grower : growers) grower.AddRun(trace, study.runs[i]);
     if (progress) progress(i + 1, study.runs.size(), study.runs[i].trace);
   }

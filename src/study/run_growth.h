@@ -12,19 +12,22 @@
 #include "replay/network.h"
 #include "results/growth_record.h"
 #include "study/run_study.h"
+#include "study/scenario.h"
 #include "study/study.h"
 #include "trace/trace.h"
 
 namespace farscale {
 
 struct GrowthOptions {
-  std::vector<std::int64_t> ranks;     // to grow to
-  std::optional<std::string> network;  // name or file; nothing: calibrated to the runs
+  std::vector<std::int64_t> ranks;                    // to grow to
+  std::optional<std::string> network = std::nullopt;  // name or file; nothing: calibrated to the runs
   std::uint64_t seed = 1;
   // That a grown run may take beside the measured ones; with more, fewer iterations are replayed. Chosen: what a
   // desktop computer has.
   double most_bytes = 4.0 * (1 << 30);
   std::vector<RankGrid> grids = {};  // layouts to grow to, where they are not to follow from those of the runs
+  // Grows the runs as they would be on another machine, and on its network, in place of those that were measured.
+  std::optional<Scenario> scenario = std::nullopt;
 };
 
 // Factors of a phase of one run.
@@ -52,6 +55,7 @@ struct PhaseGrowth {
 struct GrowthResults {
   Network network;
   std::string unknown_network;  // why messages take no time, so that transfer is not grown; empty where they do
+  std::string scenario;         // the name of that under which runs were replayed before; empty: as measured
   std::vector<PhaseGrowth> phases;
 };
 

@@ -144,6 +144,24 @@ TEST_F(RunGrowthTest, HaloExchanges) {
 }
 
 // Receivers wait for all neighbours at once, so nothing tells how long one message took.
+TEST_F(RunGrowthTest, WithoutNoise) {
+  const Study study = Run(HaloExchange(1, true, Weak), {8, 16, 32});
+  GrowthOptions options{{64}, folder_.Write("n.toml", test::kSlowNetwork), 1};
+  const GrowthResults noisy = RunGrowth(study, options, nullptr);
+  options.scenario = NoiseRemoval(network_, ComputationSource::kIterations, true).back();
+  options.network.reset();
+  const GrowthResults clean = RunGrowth(study, options, nullptr);
+  EXPECT_EQ(clean.scenario, "without any noise");
+  const PhaseGrowth &with = noisy.phases.front(), &without = clean.phases.front();
+  ASSERT_EQ(without.refusal, "");
+  EXPECT_NEAR(with.model.load.noise, kSpread / 2, kSpread / 10);
+  EXPECT_EQ(without.model.load.noise, 0);
+  EXPECT_NEAR(without.model.load.spread, kSpread, kSpread / 2);  // of ranks, which is no noise
+  // Every iteration waits for the rank with most work in it: noise moves that from rank to rank.
+  EXPECT_GT(*without.grown.front().values[Factor::kSerialization], *with.grown.front().values[Factor::kSerialization]);
+  EXPECT_NEAR(*without.grown.front().values[Factor::kSerialization], 1, 0.005);
+}
+
 TEST_F(RunGrowthTest, TransferNeedsANetwork) {
   const PhaseGrowth growth = Grow(HaloExchange(2, true, Weak), {9, 16, 36}, 64);
   ASSERT_EQ(growth.grown.size(), 1u);

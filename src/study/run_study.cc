@@ -326,6 +326,19 @@ void AddGrownRuns(const Study& study, GrowthResults growth, const ProgressSink& 
   }
 }
 
+// `grows`: where the runs as measured could be grown, so can those of the scenario, or else it is said why not.
+void ProjectVariant(const Study& study, const ModelLibrary& library, bool grows, const Scenario& scenario,
+                    const ProgressSink& progress, Results& results, Variant& variant) {
+  ProjectionOptions options = study.projection;
+  if (grows) {
+    GrowthOfStudy growth = GrowForProjection(study, results.runs, scenario, progress, variant.table);
+    for (std::string& obstacle : growth.obstacles) obstacle = variant.name + ": " + obstacle;
+    AddObstacles(growth.obstacles, results.table);
+    options.grown = std::move(growth.phases);
+  }
+  variant.projections = Project(variant.table, library, options);
+}
+
 }  // namespace
 
 MeasuredRuns MeasureRuns(const Study& study, const ProgressSink& progress, const std::vector<Scenario>& scenarios,
@@ -411,7 +424,8 @@ StudyOutcome RunStudy(const Study& study, const ModelLibrary& library, const Pro
   results.phases = std::move(measured.phases);
   ProjectionOptions options = study.projection;
   if (study.growth) {
-    GrowthOfStudy growth = GrowForProjection(study, results.runs, progress, results.table);
+    GrowthOfStudy growth = GrowForProjection(study, results.runs, std::nullopt, progress, results.table);
+    AddObstacles(growth.obstacles, results.table);
     options.grown = std::move(growth.phases);
     if (growth.results) AddGrownRuns(study, *std::move(growth.results), progress, results);
   }
@@ -423,7 +437,10 @@ StudyOutcome RunStudy(const Study& study, const ModelLibrary& library, const Pro
         LossProjectionsForReport(ProjectLosses(measured.losses, results.projections, library, study.projection));
   }
   results.variants = std::move(measured.variants);
-  for (Variant& variant : results.variants) variant.projections = Project(variant.table, library, study.projection);
+  for (Variant& variant : results.variants) {
+    const Scenario& scenario = *std::ranges::find(replayed, variant.id, &Scenario::id);
+    ProjectVariant(study, library, !options.grown.empty(), scenario, progress, results, variant);
+  }
   for (const Finding& finding : FindUnusedModels(study.projection.models, results.projections)) {
     results.table.findings.push_back(finding);
   }
