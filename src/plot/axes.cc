@@ -8,7 +8,7 @@ constexpr double kUprightLabel = 14;  // from the left of the picture
 
 void DrawTicks(Canvas& canvas, const Axis& axis, const std::vector<Spot>& marks, const std::vector<Label>& numbers,
                Anchor anchor) {
-  if (axis.marks != AxisMarks::kNone) canvas.Lines(marks, {axis.marks == AxisMarks::kGridLines ? kGrid : kFaint});
+  if (axis.marks != AxisMarks::kNone) canvas.Lines(marks, {axis.marks == AxisMarks::kGridLines ? kGridLine : kFaint});
   canvas.Labels(numbers, {anchor, kFaint, axis.text_size});
 }
 

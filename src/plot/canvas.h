@@ -8,7 +8,7 @@ namespace farscale {
 
 inline constexpr const char* kInk = "#1f2933";
 inline constexpr const char* kFaint = "#66727f";
-inline constexpr const char* kGrid = "#e3e7eb";
+inline constexpr const char* kGridLine = "#e3e7eb";
 inline constexpr const char* kPaper = "#ffffff";
 
 // "#0072b2" and so on; easily told apart, also by colour-blind readers [Okabe08].

@@ -76,7 +76,7 @@ TEST(Chart, TheStyleSheetKnowsEveryColour) {
                                                PaletteColor(i), i)));
     }
   }
-  for (const char* color : {kInk, kFaint, kGrid}) {
+  for (const char* color : {kInk, kFaint, kGridLine}) {
     EXPECT_THAT(style, HasSubstr(fmt::format("svg.chart [stroke=\"{}\"]", color)));
   }
 }
