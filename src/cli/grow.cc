@@ -92,6 +92,7 @@ void PrintBlock(const CallBlock& block, const FunctionNames& functions) {
 
 // The rules of the class with most ranks, call by call.
 void PrintRules(const GrowthModel& model) {
+  if (model.rules.scheme.is_lifted) return;  // copied calls have none
   const auto largest =
       std::ranges::max_element(model.rules.classes, {}, [](const auto& one) { return one.second.donors.size(); });
   if (largest == model.rules.classes.end()) return;

@@ -225,6 +225,10 @@ std::vector<std::size_t> CallRules::RunsAlone() const {
 RankClass ClassOf(const ClassScheme& scheme, const RankGrid& grid, std::int64_t rank) {
   RankClass result{};
   const GridVector at = grid.CoordinatesOf(rank);
+  if (scheme.is_lifted) {
+    result[0] = static_cast<std::int16_t>(at[0]);
+    return result;
+  }
   for (std::size_t d = 0; d < kMostDimensions; ++d) {
     result[2 * kMostDimensions + d] = static_cast<std::int16_t>(std::min(grid.extents[d], scheme.small_extents));
     result[2 * d] = static_cast<std::int16_t>(std::min(at[d], scheme.reach[d]));

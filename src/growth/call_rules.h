@@ -33,6 +33,7 @@ struct ClassScheme {
   std::int32_t small_extents = 1;
   bool has_stages = false;  // calls may be repeated as often as the grid says
   bool has_lines = false;   // communicators may be divisions that do not follow the grid
+  bool is_lifted = false;   // every rank of the largest run has a class of its own [statistical_growth.h]
 
   friend bool operator==(const ClassScheme&, const ClassScheme&) = default;
 };

@@ -39,6 +39,11 @@ void AddClasses(const ClassScheme& scheme, const RankGrid& grid, std::size_t dim
 
 std::vector<ClassCount> CountClasses(const ClassScheme& scheme, const RankGrid& grid) {
   std::vector<ClassCount> counts;
+  if (scheme.is_lifted) {
+    for (std::int64_t rank = 0; rank < grid.extents[0]; ++rank)
+      counts.push_back({ClassOf(scheme, grid, rank), rank, grid.size() / grid.extents[0]});
+    return counts;
+  }
   GridVector at{};
   AddClasses(scheme, grid, 0, at, 1, counts);
   std::ranges::sort(counts, {}, &ClassCount::first);

@@ -119,4 +119,11 @@ RankGrid ContinueSeries(const std::vector<RankGrid>& series, std::int64_t ranks)
   return series.back();
 }
 
+RankGrid LayoutFor(const CallRules& rules, std::int64_t ranks) {
+  if (!rules.scheme.is_lifted) return ContinueSeries(rules.grids, ranks);
+  const std::int64_t of_run = rules.grids.back().size();
+  const std::int64_t copies = std::max<std::int64_t>(1, (ranks + of_run / 2) / of_run);
+  return {{static_cast<std::int32_t>(of_run), static_cast<std::int32_t>(copies), 1, 1}};
+}
+
 }  // namespace farscale

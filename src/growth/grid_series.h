@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "growth/call_rules.h"
 #include "growth/rank_grid.h"
 
 namespace farscale {
@@ -13,5 +14,8 @@ namespace farscale {
 // all of them are kept (two ranks in x, whatever their number), they are kept. Grids less even than any of the series
 // are no continuation of it: then that of the nearest number of ranks which has one.
 RankGrid ContinueSeries(const std::vector<RankGrid>& series, std::int64_t ranks);
+
+// The layout for so many ranks, or the nearest number that has one: the next of the series, or copies of a lifted run.
+RankGrid LayoutFor(const CallRules& rules, std::int64_t ranks);
 
 }  // namespace farscale

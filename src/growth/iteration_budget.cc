@@ -63,15 +63,13 @@ bool IterationBudget::Suffice(std::size_t count) {
 }
 
 std::int64_t IterationBudget::MostRanks(std::int64_t below, std::size_t count) const {
-  const auto fits = [&](std::int64_t ranks) {
-    return BytesFor(ContinueSeries(model_.rules.grids, ranks), count) <= bytes_;
-  };
+  const auto fits = [&](std::int64_t ranks) { return BytesFor(LayoutFor(model_.rules, ranks), count) <= bytes_; };
   std::int64_t most = below / 2;
   while (most > 1 && !fits(most)) most /= 2;
   for (std::int64_t step = most / 2; step > most / 16; step /= 2) {  // to the nearest eighth
     if (most + step < below && fits(most + step)) most += step;
   }
-  return ContinueSeries(model_.rules.grids, most).size();
+  return LayoutFor(model_.rules, most).size();
 }
 
 std::size_t IterationBudget::For(const RankGrid& grid) {

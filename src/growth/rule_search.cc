@@ -203,6 +203,8 @@ std::vector<Start> Starts(const RunCalls& largest, std::size_t dimensions, bool 
     ParallelFor(grids.size(), [&](std::size_t i) { fitted[i] = FitRun(largest, grids[i], scheme, most_missed); });
     for (const std::int32_t small_extents : {1, 2, 3}) {
       for (const CallRules& rules : fitted) {
+        const bool is_hopeless = rules.messages - rules.explained > most_missed;
+        if (is_hopeless && small_extents > 1) continue;  // it is kept to say how much it explains
         starts.push_back({WithSmallExtents(rules, small_extents)});
         perfect += starts.back().Rounded() == 1e4;
       }

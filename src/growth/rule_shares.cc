@@ -108,6 +108,7 @@ std::vector<RuleShare> SharesOfSizes(const GrowthModel& model) {
 
 std::string WhyAmbiguous(const GrowthModel& model) {
   std::string reason;
+  if (model.rules.scheme.is_lifted) return reason;
   double ambiguous = 0, all = 0;
   ForEachCall(model, [&](const PlannedCall& call, double ranks) {
     for (const PartRule& part : call.rule->parts) {

@@ -22,6 +22,7 @@ struct GrownPhase {
   std::string series;
   std::string phase;
   std::vector<GrownRun> runs;
+  bool is_statistical = false;  // by copies of the ranks of a run, as no rules explain them
 };
 
 // How far grown runs are from what is measured there, as a share of the loss -ln y: after one doubling of the cores
@@ -36,7 +37,7 @@ struct GrowthError {
 
 // What the record of other programs says of a factor, multiplied by how much larger or smaller the errors are that the
 // backtests of this phase show. `measured`: rows of the phase; no row of more than `largest` cores counts.
-GrowthError ErrorOfGrowth(Factor factor, const std::vector<GrownRun>& grown, const std::vector<FactorRow>& measured,
+GrowthError ErrorOfGrowth(Factor factor, const GrownPhase& grown, const std::vector<FactorRow>& measured,
                           double largest);
 
 // The grown values of a factor that were learned from runs of up to `largest` cores, by cores.

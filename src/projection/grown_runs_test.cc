@@ -45,10 +45,18 @@ TEST(ErrorOfGrowth, FollowsTheBacktestsOfThePhase) {
     measured[static_cast<int>(cores)] = 0.8 * std::exp(2 * record.At(0.8, std::log2(cores / 8)));
   }
   const FactorTable table = Measured(measured);
-  EXPECT_NEAR(ErrorOfGrowth(Factor::kSerialization, grown, table.rows, 32).of_doubling,
+  EXPECT_NEAR(ErrorOfGrowth(Factor::kSerialization, {"", "", grown}, table.rows, 32).of_doubling,
               record.of_doubling * std::sqrt(5.0 / 2), 1e-4);
   // What lies beyond the runs that are fitted is not known yet.
-  EXPECT_EQ(ErrorOfGrowth(Factor::kSerialization, grown, table.rows, 8).of_doubling, record.of_doubling);
+  EXPECT_EQ(ErrorOfGrowth(Factor::kSerialization, {"", "", grown}, table.rows, 8).of_doubling, record.of_doubling);
+}
+
+// Copied ranks are believed less than those that follow rules.
+TEST(ErrorOfGrowth, IsLargerWhereRanksAreCopied) {
+  const GrownPhase phase{"", "", {}, true};
+  for (const Factor factor : {Factor::kSerialization, Factor::kTransfer, Factor::kParallelEfficiency}) {
+    EXPECT_GE(ErrorOfGrowth(factor, phase, {}, 32).of_doubling, 2 * ErrorOfGrowth(factor, {}, {}, 32).of_doubling);
+  }
 }
 
 TEST(GrownPoints, AreThoseLearnedFromAllRuns) {

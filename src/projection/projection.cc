@@ -119,10 +119,10 @@ class PhaseProjector {
     }
   }
 
-  const std::vector<GrownRun>& GrownRuns() const {
-    static const std::vector<GrownRun> kNone;
+  const GrownPhase& Grown() const {
+    static const GrownPhase kNone;
     for (const GrownPhase& grown : options_.grown) {
-      if (grown.series == result_.series && PhaseId(grown.phase) == result_.phase) return grown.runs;
+      if (grown.series == result_.series && PhaseId(grown.phase) == result_.phase) return grown;
     }
     return kNone;
   }
@@ -134,14 +134,14 @@ class PhaseProjector {
       return grown_->Contains(factor) == (std::ranges::find(parts, factor) != parts.end());
     });
     std::optional<GrowthError> of_product;
-    if (is_known) of_product = ErrorOfGrowth(Factor::kParallelEfficiency, GrownRuns(), rows_, largest_);
+    if (is_known) of_product = ErrorOfGrowth(Factor::kParallelEfficiency, Grown(), rows_, largest_);
     grown_->Weigh(draws_, grid_, of_product);
   }
 
   // Grown runs, where there are any, as the second predictor of a factor.
   void AddGrown(Factor factor, const std::vector<Candidate>& candidates, std::uint64_t seed,
                 FactorProjection& projection) {
-    projection.grown = GrownPoints(factor, GrownRuns(), largest_);
+    projection.grown = GrownPoints(factor, Grown().runs, largest_);
     if (projection.grown.empty()) return;
     std::vector<DataPoint> points = Points(factor);
     std::erase_if(points, [](const DataPoint& point) { return point.value <= 0; });  // have no logarithm
@@ -149,7 +149,7 @@ class PhaseProjector {
     Ensemble ensemble =
         FitEnsemble(candidates, points, LimitOf(factor), grid_, SeedFor(seed, "grown"), options_.models.weights);
     if (!ensemble.IsUsable()) return;
-    grown_->Add(factor, std::move(ensemble), ErrorOfGrowth(factor, GrownRuns(), rows_, largest_), seed);
+    grown_->Add(factor, std::move(ensemble), ErrorOfGrowth(factor, Grown(), rows_, largest_), seed);
   }
 
   std::vector<CandidateModel> CandidatesIn(const Ensemble& ensemble) const {

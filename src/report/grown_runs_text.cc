@@ -43,11 +43,16 @@ struct ClassText {
   FARSCALE_TEXTS(place, ranks, computation)
 };
 
+struct CopiedText {
+  FARSCALE_TEXTS(reason, ranks, fewest, median, most, messages)
+};
+
 struct LearnedText {
+  std::optional<CopiedText> copied;
   std::string explained, computation, spread, noise, alone;
   std::vector<RuleText> partners, sizes;
   bool has_partners = false, has_sizes = false;
-  FARSCALE_TAGS(explained, computation, spread, noise, alone, partners, sizes, has_partners, has_sizes)
+  FARSCALE_TAGS(copied, explained, computation, spread, noise, alone, partners, sizes, has_partners, has_sizes)
 };
 
 struct PartlyText {
@@ -150,7 +155,18 @@ std::vector<RuleText> RulesOf(const std::vector<RuleRecord>& rules) {
 LearnedText LearnedOf(const LearnedRecord& learned) {
   std::vector<std::string> alone;
   for (const std::int64_t ranks : learned.runs_alone) alone.push_back(Ranks(ranks));
-  return {.explained = FormatPercent(learned.explained),
+  std::optional<CopiedText> copied;
+  if (const auto& of = learned.copied) {
+    const auto count = [](double partners) { return fmt::format("{:.0f}", partners); };
+    copied = CopiedText{of->reason,
+                        Ranks(of->ranks),
+                        count(of->fewest_partners),
+                        count(of->median_partners),
+                        count(of->most_partners),
+                        fmt::format("{:.3g}", of->messages)};
+  }
+  return {.copied = copied,
+          .explained = FormatPercent(learned.explained),
           .computation = learned.computation,
           .spread = FormatPercent(learned.spread),
           .noise = FormatPercent(learned.noise),

@@ -54,6 +54,21 @@ Fields<RankClassRecord> FieldsOf<RankClassRecord>() {
 }
 
 template <>
+Fields<CopiedRanksRecord> FieldsOf<CopiedRanksRecord>() {
+  using T = CopiedRanksRecord;
+  return {"growth/copied",
+          "Statistical growth, where rules do not suffice: grown ranks are copies of those of the largest run",
+          {
+              Field("reason", &T::reason, "What the rules lack"),
+              Field("ranks", &T::ranks, "Of the largest run").AtLeast(1),
+              Field("fewestPartners", &T::fewest_partners, "That a rank sends messages to").AtLeast(0),
+              Field("medianPartners", &T::median_partners).AtLeast(0),
+              Field("mostPartners", &T::most_partners).AtLeast(0),
+              Field("messages", &T::messages, "Sent by a rank in an iteration, mean over ranks").AtLeast(0),
+          }};
+}
+
+template <>
 Fields<LearnedRecord> FieldsOf<LearnedRecord>() {
   using T = LearnedRecord;
   return {"growth/learned",
@@ -71,6 +86,7 @@ Fields<LearnedRecord> FieldsOf<LearnedRecord>() {
                     "How ranks of a class differ in all iterations: standard deviation of the logarithm")
                   .AtLeast(0),
               Field("noise", &T::noise, "The same of iterations").AtLeast(0),
+              Field("copied", &T::copied),
               Field("runsAlone", &T::runs_alone,
                     "Ranks of runs that have no class in common with others, so that only their own ranks confirm "
                     "their rules")

@@ -41,6 +41,14 @@ struct RankClassRecord {
   double computation = 0;  // seconds of an iteration, mean over ranks
 };
 
+// Of a phase that no rules explain: its grown ranks are copies of those of the largest run.
+struct CopiedRanksRecord {
+  std::string reason;                                                  // why it is not grown by rules
+  std::int64_t ranks = 0;                                              // of the largest run
+  double fewest_partners = 0, median_partners = 0, most_partners = 0;  // to whom one of them sends messages
+  double messages = 0;                                                 // that it sends in an iteration, in the mean
+};
+
 // How a phase was understood.
 struct LearnedRecord {
   double explained = 0;              // share of the messages that follow rules
@@ -48,9 +56,10 @@ struct LearnedRecord {
   std::vector<RuleRecord> partners;  // to whom messages go
   std::vector<RuleRecord> sizes;     // laws of their bytes
   std::vector<RankClassRecord> classes;
-  std::string computation;               // the law of a rank's computation
-  double spread = 0;                     // of ranks of a class, as the standard deviation of the logarithm
-  double noise = 0;                      // of iterations, likewise
+  std::string computation;  // the law of a rank's computation
+  double spread = 0;        // of ranks of a class, as the standard deviation of the logarithm
+  double noise = 0;         // of iterations, likewise
+  std::optional<CopiedRanksRecord> copied = std::nullopt;  // nothing where rules suffice
   std::vector<std::int64_t> runs_alone;  // ranks of runs whose ranks are in no class with ranks of others
 };
 

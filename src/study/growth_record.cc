@@ -46,6 +46,22 @@ std::vector<RuleRecord> RulesOf(const std::vector<RuleShare>& shares) {
   return records;
 }
 
+// Ranks that are copied have no classes, and their partners no rules.
+LearnedRecord StatisticalOf(const PhaseGrowth& growth) {
+  const GrowthModel& model = growth.model;
+  const StatisticalGrowth& of = *growth.statistical;
+  LearnedRecord learned;
+  learned.explained = of.explained;
+  learned.confirmed = of.confirmed;
+  learned.sizes = RulesOf(SharesOfSizes(model));
+  learned.computation = model.load.common_law.Text();
+  learned.spread = model.load.spread;
+  learned.noise = model.load.noise;
+  learned.copied = CopiedRanksRecord{of.reason,          of.partners.ranks, of.partners.fewest,
+                                     of.partners.median, of.partners.most,  of.partners.messages};
+  return learned;
+}
+
 LearnedRecord LearnedOf(const GrowthModel& model) {
   LearnedRecord learned{.explained = model.rules.Share(),
                         .confirmed = model.rules.Confirmed(),
@@ -66,11 +82,20 @@ LearnedRecord LearnedOf(const GrowthModel& model) {
 
 GrowthRecord RecordOf(const PhaseGrowth& growth) {
   GrowthRecord record{growth.phase, growth.refusal, std::nullopt, {}, growth.left_out};
-  if (!growth.model.rules.classes.empty()) record.learned = LearnedOf(growth.model);
-  for (const GrowthRow& row : growth.measured) record.rows.push_back(RowOf(row, GrowthSource::kMeasured));
-  for (const GrowthRow& row : growth.repeated) record.rows.push_back(RowOf(row, GrowthSource::kReplayed));
+  if (growth.statistical) {
+    record.learned = StatisticalOf(growth);
+  } else if (!growth.model.rules.classes.empty()) {
+    record.learned = LearnedOf(growth.model);
+  }
+  // Copies of a run say nothing of how its ranks are laid out.
+  const auto with_layout = [&](GrowthRow row) {
+    if (growth.statistical) row.grid = {};
+    return row;
+  };
+  for (const GrowthRow& row : growth.measured) record.rows.push_back(RowOf(with_layout(row), GrowthSource::kMeasured));
+  for (const GrowthRow& row : growth.repeated) record.rows.push_back(RowOf(with_layout(row), GrowthSource::kReplayed));
   for (const std::vector<GrowthRow>* rows : {&growth.backtest, &growth.grown}) {
-    for (const GrowthRow& row : *rows) record.rows.push_back(RowOf(row, GrowthSource::kGrown));
+    for (const GrowthRow& row : *rows) record.rows.push_back(RowOf(with_layout(row), GrowthSource::kGrown));
   }
   std::ranges::stable_sort(record.rows, {}, &GrowthRecordRow::ranks);
   return record;

@@ -102,7 +102,8 @@ GrowthOfStudy Grow(const Study& study, const std::optional<Scenario>& scenario, 
       grown.obstacles.push_back(growth.phase + ": " + obstacle);
       continue;
     }
-    GrownPhase& phase = grown.phases.emplace_back(GrownPhase{study.series, growth.phase, {}});
+    GrownPhase& phase =
+        grown.phases.emplace_back(GrownPhase{study.series, growth.phase, {}, growth.statistical.has_value()});
     for (const std::vector<GrowthRow>* rows : {&growth.backtest, &growth.grown}) {
       for (const GrowthRow& row : *rows) {
         phase.runs.push_back({static_cast<double>(*row.learned_up_to * *threads),

@@ -34,6 +34,11 @@ constexpr double kMostCallsOfTrace = 2e7;  // chosen: a trace of them takes some
 // programs of docs/growth.md are off by 0.01 at most, and parts of iterations that ranks enter one after the other,
 // which replays of nothing else do not know, by much more.
 constexpr double kMostUnexplained = 0.05;
+// How far backtests of statistical growth may be off, as the logarithm of a factor; chosen: as much as replays.
+constexpr double kMostStatisticalError = 0.05;
+// By what factor the messages of a rank may change between the last two runs to be those of larger ones; chosen: the
+// parts of a mesh have a fifth more neighbours at most when they become twice or four times as many.
+constexpr double kMostChangeOfMessages = 1.25;
 
 // What counts of a phase in a row of factors: what no counter tells, as grown runs have none.
 void Measure(const Trace& trace, const PhaseSpec& phase, const FactorOptions& options, GrowthRow& row) {
@@ -129,7 +134,7 @@ class PhaseGrower {
       }
     }
     if (!rules.Suffice()) {
-      result_.refusal = WhyNotUnderstood(rules);
+      GrowStatistically(targets);
       return std::move(result_);
     }
     result_.refusal = WhyAmbiguous(model);
@@ -143,6 +148,59 @@ class PhaseGrower {
   }
 
  private:
+  // Where rules explain too little, and only if the measured runs show that it works.
+  void GrowStatistically(const std::vector<std::int64_t>& targets) {
+    const CallRules& rules = result_.model.rules;
+    const StatisticalGrowth statistical{WhyNotUnderstood(rules), rules.Share(), rules.Confirmed(),
+                                        CountPartners(all_.runs.back())};
+    result_.refusal = statistical.reason + "; ";
+    is_statistical_ = true;
+    try {
+      GrowthModel model = ModelOf(all_.runs.size());
+      std::vector<GrowthRow> repeated = Repeat(model);
+      std::string reason = WhyUnlike(repeated);
+      for (std::size_t i = 2; reason.empty() && i < all_.runs.size(); ++i) Backtest(i);
+      if (reason.empty()) reason = WhyNotStatistical();
+      if (reason.empty()) {
+        result_.statistical = statistical;
+        result_.model = std::move(model);
+        result_.repeated = std::move(repeated);
+        result_.refusal.clear();
+        for (GrowthRow& row : result_.measured) row.grid = {};
+        return GrowTo(targets);
+      }
+      result_.refusal += reason;
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::kNotEnoughData) throw;
+      result_.refusal += fmt::format("nor can it be grown statistically: {}", error.what());
+    }
+    result_.backtest.clear();
+  }
+
+  // Why the backtests of statistical growth do not prove it; empty where they do.
+  std::string WhyNotStatistical() const {
+    const std::size_t runs = all_.runs.size();
+    const PartnerCounts before = CountPartners(all_.runs[runs - 2]), last = CountPartners(all_.runs[runs - 1]);
+    if (std::abs(std::log(last.messages / before.messages)) > std::log(kMostChangeOfMessages)) {
+      return fmt::format(
+          "nor can it be grown statistically: ranks send {:.3g} messages an iteration on {} ranks and {:.3g} on {}",
+          before.messages, before.ranks, last.messages, last.ranks);
+    }
+    if (result_.backtest.empty())
+      return "nor can it be grown statistically: no run has a multiple of the ranks of the two or more before it";
+    for (const GrowthRow& row : result_.backtest) {
+      const GrowthRow& measured = *std::ranges::find(result_.measured, row.ranks, &GrowthRow::ranks);
+      for (const Factor factor : {Factor::kLoadBalance, Factor::kSerialization, Factor::kParallelEfficiency}) {
+        const std::optional<double>&a = measured.values[factor], &b = row.values[factor];
+        if (!IsGrown(factor) || !a || !b || std::abs(std::log(*a / *b)) <= kMostStatisticalError) continue;
+        return fmt::format("grown statistically from up to {} ranks, the run on {} ranks has {} {} instead of {}",
+                           row.learned_up_to.value_or(0), row.ranks, ToLower(Describe(factor).name), FormatFactor(*b),
+                           FormatFactor(*a));
+      }
+    }
+    return "";
+  }
+
   // To the layouts nearest to these numbers of ranks, each once.
   void GrowTo(const std::vector<std::int64_t>& targets) {
     GrowthModel& model = result_.model;
@@ -163,6 +221,7 @@ class PhaseGrower {
 
   // As the study names it for a grown run, or for a measured one; else after the series of the runs of the model.
   RankGrid GridFor(const GrowthModel& model, std::int64_t ranks) const {
+    if (is_statistical_) return LayoutFor(model.rules, ranks);
     const auto as_counted = [&](const RankGrid& named) { return NamesAreReversed() ? named.Reversed() : named; };
     const auto named = std::ranges::find(named_, ranks, &RankGrid::size);
     if (named != named_.end()) return as_counted(*named);
@@ -215,7 +274,10 @@ class PhaseGrower {
   }
 
   // Of the first runs, of which the largest are learned from.
-  GrowthModel ModelOf(std::size_t runs) const { return all_.OfRuns(runs > kMostRuns ? runs - kMostRuns : 0, runs); }
+  GrowthModel ModelOf(std::size_t runs) const {
+    const std::size_t first = runs > kMostRuns ? runs - kMostRuns : 0;
+    return is_statistical_ ? LearnStatistically(all_, first, runs) : all_.OfRuns(first, runs);
+  }
 
   std::vector<std::string> Counts() const {
     std::vector<std::string> counts;
@@ -263,6 +325,7 @@ class PhaseGrower {
     for (std::size_t run = runs; run < result_.measured.size(); ++run) {
       try {
         const RankGrid grid = GridFor(model, result_.measured[run].ranks);
+        if (is_statistical_ && grid.size() != result_.measured[run].ranks) continue;
         result_.backtest.push_back(RowFor(basis, grid));
       } catch (const Error& error) {
         if (error.kind() != ErrorKind::kNotEnoughData) throw;
@@ -338,6 +401,7 @@ class PhaseGrower {
   double most_bytes_;
   const std::vector<RankGrid>& named_;
   GrowthModel all_;  // of which only the runs are known
+  bool is_statistical_ = false;
   PhaseGrowth result_;
 };
 

@@ -8,6 +8,7 @@
 
 #include "factors/factor.h"
 #include "growth/growth_model.h"
+#include "growth/statistical_growth.h"
 #include "projection/grown_runs.h"
 #include "replay/network.h"
 #include "results/growth_record.h"
@@ -41,11 +42,19 @@ struct GrowthRow {
   std::size_t iterations = 0, replayed = 0;  // of grown runs: how many they have, and how many were replayed
 };
 
+// Of a phase that is not grown by rules.
+struct StatisticalGrowth {
+  std::string reason;                   // what the rules lack
+  double explained = 0, confirmed = 0;  // shares of the messages, as in CallRules
+  PartnerCounts partners;               // in the largest run
+};
+
 struct PhaseGrowth {
   std::string phase;
   std::string refusal;                // why the phase is not grown; empty where it is
   std::vector<std::string> left_out;  // why some of its runs are not read or not grown
   GrowthModel model;
+  std::optional<StatisticalGrowth> statistical;  // nothing where it is grown by rules
   std::vector<GrowthRow> measured;
   std::vector<GrowthRow> repeated;  // measured runs replayed by their own rules
   std::vector<GrowthRow> backtest;  // measured runs as grown from smaller ones

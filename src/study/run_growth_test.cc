@@ -8,10 +8,12 @@
 #include <bit>
 #include <cmath>
 #include <functional>
+#include <set>
 
 #include "base/error.h"
 #include "base/random.h"
 #include "replay/replayed_trace.h"
+#include "support/mesh_program.h"
 #include "support/spmd_program.h"
 #include "support/temporary_folder.h"
 #include "trace/otf2_writer.h"
@@ -241,6 +243,38 @@ TEST_F(RunGrowthTest, RandomPartnersAreRefused) {
 }
 
 // The study counts dimensions the other way around than layouts do.
+// Parts of a mesh have no rules for their partners, but as many of them whatever their number.
+TEST_F(RunGrowthTest, UnstructuredMeshes) {
+  ExpectFactors(test::MeshProgram(1, Strong, 4), {16, 32, 64}, 256, true, 0.03);
+}
+
+// Their proof is that they foresee measured runs; there is none where no run has several times the ranks of another.
+TEST_F(RunGrowthTest, StatisticalGrowthNeedsABacktest) {
+  const PhaseGrowth growth = Grow(test::MeshProgram(1, Weak, 3), {20, 22, 24}, 256, true);
+  EXPECT_THAT(growth.refusal, HasSubstr("no run has a multiple of the ranks"));
+  EXPECT_THAT(growth.refusal, HasSubstr("follow no rule that holds at 20, 22, 24 ranks"));
+  EXPECT_TRUE(growth.backtest.empty());
+  EXPECT_TRUE(growth.grown.empty());
+}
+
+// Whoever sends to ever more ranks will send to more of them than any measured rank does.
+TEST_F(RunGrowthTest, GrowingNumbersOfPartnersAreRefused) {
+  const Step program = Program(Weak, [](test::SpmdRank& rank, Tick load) {
+    rank.Compute(load);
+    std::set<std::int32_t> partners;
+    for (std::int32_t other = 0; other < rank.ranks(); ++other) {
+      Random random(SeedFor(
+          3, std::to_string(std::min(rank.rank(), other)) + "-" + std::to_string(std::max(rank.rank(), other))));
+      if (other != rank.rank() && random.Uniform() < 0.3) partners.insert(other);
+    }
+    for (const std::int32_t from : partners) rank.PostReceive(from, 100);
+    for (const std::int32_t to : partners) rank.PostSend(to, 100);
+    rank.WaitAll();
+  });
+  const PhaseGrowth growth = Grow(program, {8, 16, 32}, 128, true);
+  EXPECT_THAT(growth.refusal, HasSubstr("messages an iteration on 16 ranks and"));
+}
+
 TEST_F(RunGrowthTest, NamedLayouts) {
   Study study = Run(HaloExchange(2, false, Weak), {16, 32, 64});
   study.runs[1].grid = RankGrid{{4, 8, 1, 1}};
