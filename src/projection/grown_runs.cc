@@ -29,9 +29,15 @@ double OfDoubling(Factor factor) {
   }
 }
 
-// The same of any factor where ranks are copied; chosen: predictions of NAS MG in docs/growth.md, whose parallel
-// efficiency is off by 8, 16 and 65 % of its loss.
-constexpr double kStatistical = 0.40;
+// The same where ranks are copied, which one program makes: that record, rounded up.
+double OfDoublingOfCopies(Factor factor) {
+  switch (factor) {
+    case Factor::kLoadBalance: return 0.75;
+    case Factor::kSerialization: return 0.40;
+    case Factor::kParallelEfficiency: return 0.40;
+    default: return 0.95;
+  }
+}
 
 // Mean of a factor over the repeats at a number of cores.
 std::optional<double> MeasuredAt(Factor factor, const std::vector<FactorRow>& rows, double cores) {
@@ -52,8 +58,7 @@ double GrowthError::At(double value, double doublings) const {
 
 GrowthError ErrorOfGrowth(Factor factor, const GrownPhase& grown, const std::vector<FactorRow>& measured,
                           double largest) {
-  GrowthError error{OfDoubling(factor), kPower};
-  if (grown.is_statistical) error.of_doubling = std::max(error.of_doubling, kStatistical);
+  GrowthError error{grown.is_statistical ? OfDoublingOfCopies(factor) : OfDoubling(factor), kPower};
   // All runs grown from the same runs share their mistakes, so together they count as one.
   std::map<double, std::pair<double, double>> squares;
   for (const GrownRun& run : grown.runs) {
