@@ -156,6 +156,8 @@ TEST(StatisticalGrowth, MeshesLoseWhatTheirCopiesDo) {
     const PhaseTotals truth = ReplayOn(network, target, itself, LoadsOfRun(target, itself, 1));
     EXPECT_NEAR(grown.ideal_elapsed / grown.elapsed, truth.ideal_elapsed / truth.elapsed, 0.03) << seed;
     EXPECT_NEAR(grown.largest_useful / grown.ideal_elapsed, truth.largest_useful / truth.ideal_elapsed, 0.03) << seed;
+    EXPECT_GE(grown.largest_node_load, grown.average_useful) << "one rank a node";
+    EXPECT_LE(grown.largest_node_load, grown.largest_useful);
   }
 }
 
