@@ -144,6 +144,7 @@ TEST(Rules, ErrorsNameFileAndLine) {
   EXPECT_THAT(ErrorOfRules("[[rule]]\nfactor = \"loadBalance\"\nmax_drop = 3"), HasSubstr("write 0.03"));
   EXPECT_THAT(ErrorOfRules("[[rule]]\nfactor = \"loadBalance\"\nmax_drop = -1"),
               HasSubstr("divide percentages by 100"));
+  EXPECT_EQ(ErrorOfRules("[[rule]]\nfactor = \"runtime\"\nmax = 5\nwarn = 5"), "") << "the same is no contradiction";
   EXPECT_THAT(ErrorOfRules("[[rule]]\nfactor = \"loadBalance\"\nmin = 0.8\nwarn = 0.7"),
               HasSubstr("'warn' must be above"));
   EXPECT_THAT(ErrorOfRules("[[rule]]\nfactor = \"loadBalance\"\ncores = 0\nmin = 0.5"),

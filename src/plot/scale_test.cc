@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
 #include <string>
 #include <vector>
@@ -59,6 +60,16 @@ TEST(Scale, TicksOfLogarithmicScales) {
   EXPECT_THAT(TextsOf(Scale{1, 100, 0, 1, 0, true}.Ticks()), ElementsAre("1", "2", "5", "10", "20", "50", "100"));
   EXPECT_THAT(TextsOf(Scale{2, 30000, 0, 1, 0, true}.Ticks()), ElementsAre("10", "100", "1000", "10k"));
   EXPECT_THAT(TextsOf(LogScale(10, 1e6, 0, 1).Ticks()), ElementsAre("10", "100", "1000", "10k", "100k", "1M"));
+}
+
+// Values at either end stand a little inside, by the same factor.
+TEST(Scale, LogarithmicScalesHaveMargins) {
+  const Scale scale = LogScale(10, 1000, 5, 105);
+  EXPECT_DOUBLE_EQ(scale.low, 10 / std::pow(100, 0.03));
+  EXPECT_DOUBLE_EQ(scale.high, 1000 * std::pow(100, 0.03));
+  EXPECT_EQ(scale.from, 5);
+  EXPECT_EQ(scale.to, 105);
+  EXPECT_EQ(scale.step, 0);
 }
 
 TEST(Scale, RoundedScalesEndAtSteps) {
