@@ -191,7 +191,7 @@ std::string FormatGrownRuns(const GrowthRecord& record, const std::string& scena
   }
   if (record.learned && record.refusal.empty()) {
     text.learned = LearnedOf(*record.learned);
-    text.has_classes = with_classes;
+    text.has_classes = with_classes && !record.learned->classes.empty();
     for (const RankClassRecord& of_class : record.learned->classes)
       text.classes.push_back({of_class.place, Ranks(of_class.ranks), FormatSeconds(of_class.computation)});
   }

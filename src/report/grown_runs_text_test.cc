@@ -64,10 +64,9 @@ TEST(GrownRunsText, SaysWhenRanksAreCopied) {
   record.learned->classes.clear();
   record.learned->copied = CopiedRanksRecord{"40 % of the messages follow no rule", 64, 3, 8, 14, 20.5};
   const std::string text = FormatGrownRuns(record, "", false, test::OwnTexts());
-  EXPECT_THAT(text,
-              HasSubstr("Grown statistically, since 40 % of the messages follow no rule: ranks are copies of the 64 of "
-                        "the largest run, which send 20.5 messages an iteration to 3 to 14 partners (median 8); "
-                        "which copies are partners is drawn.\n"));
+  EXPECT_THAT(text, HasSubstr("Grown statistically: 40 % of the messages follow no rule. Ranks are copies of the 64 of "
+                              "the largest run, which send 20.5 messages an iteration to 3 to 14 partners (median 8); "
+                              "which copies are partners is drawn.\n"));
   EXPECT_THAT(text, Not(HasSubstr("of the messages follow rules")));
   EXPECT_THAT(text, HasSubstr(" Ranks differ by "));
 }

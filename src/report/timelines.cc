@@ -69,7 +69,7 @@ std::string CaptionOf(const RunRecord& run) {
   const RunPicture& picture = *run.picture;
   std::vector<std::string> sentences;
   if (run.grown_from) {
-    sentences.push_back(fmt::format("Grown, not measured: phase {} alone, by rules learned from runs on up to {}.",
+    sentences.push_back(fmt::format("Grown, not measured: phase {} alone, as learned from runs on up to {}.",
                                     run.phases.empty() ? "" : run.phases.front().phase,
                                     FormatCoreCount(static_cast<double>(*run.grown_from))));
   }

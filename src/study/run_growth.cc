@@ -167,6 +167,8 @@ class PhaseGrower {
         result_.repeated = std::move(repeated);
         result_.refusal.clear();
         for (GrowthRow& row : result_.measured) row.grid = {};
+        for (const RankGrid& grid : named_)
+          result_.left_out.push_back(fmt::format("the layout {}, as ranks are copied", grid.Text()));
         return GrowTo(targets);
       }
       result_.refusal += reason;
