@@ -259,6 +259,14 @@ CallRules AllAlike(const std::vector<RunCalls>& runs) {
   return rules;
 }
 
+// One law for all ranks: the exact power where chance does not explain that it differs from a simple one.
+LoadModel LoadOf(const std::vector<RunCalls>& runs) {
+  LoadModel load = FitLoadModel(runs, AllAlike(runs));
+  if (!load.laws.empty()) load.common_law = load.laws.begin()->second;
+  load.laws.clear();
+  return load;
+}
+
 CallRules RulesByRank(const std::vector<RunCalls>& runs) {
   CallRules rules;
   rules.scheme.is_lifted = true;
@@ -286,7 +294,7 @@ GrowthModel LearnStatistically(const GrowthModel& all, std::size_t first, std::s
   SplitKinds(model.runs.back());
   model.rules = RulesByRank(model.runs);
   model.laws = LawsOf(model.runs, model.rules);
-  model.load = FitLoadModel(model.runs, AllAlike(model.runs));
+  model.load = LoadOf(model.runs);
   return model;
 }
 

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <bit>
+#include <cmath>
 
 #include "base/error.h"
 #include "base/random.h"
@@ -96,6 +97,16 @@ TEST(StatisticalGrowth, BytesFollowTheRuns) {
   const RunCalls run = ReadRunCalls(grown, CutPhase(grown, PhaseSpec::Region("step")), functions);
   EXPECT_EQ(run.of_ranks[100].parts.front().bytes, (1u << 20) / 128);
   EXPECT_EQ(run.of_ranks[100].parts.back().bytes, 8u) << "of the sum";
+}
+
+// All ranks compute by the same law, also one that is near to none but clearly another: P^-0.06.
+TEST(StatisticalGrowth, ComputationHasOneLaw) {
+  const auto program = test::MeshProgram(
+      1, [](std::int32_t ranks) { return std::llround(1e9 * std::pow(ranks, -0.06)); }, 2);
+  const GrowthModel model = Lift(program, {32, 64, 128});
+  EXPECT_NEAR(model.load.common_law.power, -0.06, 0.01);
+  for (const auto& [of_class, rules] : model.rules.classes)
+    EXPECT_EQ(model.load.LawOf(of_class).power, model.load.common_law.power);
 }
 
 TEST(StatisticalGrowth, RefusesPartnersThatChange) {
