@@ -8,6 +8,7 @@ import csv
 import functools
 import gzip
 import io
+import hashlib
 import json
 import os
 import pathlib
@@ -998,6 +999,21 @@ class Grow(CliTest):
             'region = "ssor_iter"\n[growth]\n')
         result = self.run_ok("run", few, "-o", self.folder / "few")
         self.assertIn("2 runs; three or more of different numbers of ranks", result.stderr)
+
+    def test_files_do_not_depend_on_threads(self):
+        files = {}
+        for threads in (1, 2, 5):
+            for name in ("grown.json", "grown.otf2"):
+                folder = self.folder / f"on-{threads}"
+                folder.mkdir(exist_ok=True)
+                self.run_ok("grow", *self.TRACES[2:], "--phase", "ssor_iter", "--cores", "64", "--seed", "3", "-j", threads,
+                            "-o", folder / name)
+            # All but the anchor, in which the OTF2 library numbers archives by the time.
+            files[threads] = {file.relative_to(folder): hashlib.sha256(file.read_bytes()).hexdigest()
+                              for file in folder.rglob("*") if file.is_file() and file.suffix != ".otf2"}
+        self.assertGreater(len(files[1]), 64)
+        self.assertEqual(files[1], files[2])
+        self.assertEqual(files[1], files[5])
 
     def test_commands_take_grown_runs(self):
         # Shares of the waiting on 64 ranks as measured: ../shared.

@@ -439,6 +439,29 @@ TEST(LoadModel, ComputationFollowsTheNumberOfRanks) {
   EXPECT_NEAR(static_cast<double>(grown.timelines[7].enter(0)), 1000000, 2);
 }
 
+// Work that is shared, and caches that hold ever less of it: 4 % fewer instructions per cycle with every doubling of
+// the ranks. Time alone would be taken for shared work with edges.
+TEST(LoadModel, CountersHaveLawsOfTheirOwn) {
+  GrowthModel model = LearnSharedWork();
+  EXPECT_FALSE(model.load.counters);
+  const auto fit = [&](const std::vector<double>& per_cycle) {
+    for (std::size_t run = 0; run < model.runs.size(); ++run) {
+      model.runs[run].instructions = 1e12;
+      model.runs[run].cycles = 1e12 / per_cycle[run];
+    }
+    return FitLoadModel(model.runs, model.rules);
+  };
+  const LoadModel steady = fit({2, 2 * 0.96, 2 * 0.96 * 0.96});
+  EXPECT_DOUBLE_EQ(steady.counters->instructions.power, -1);
+  EXPECT_NEAR(steady.counters->per_cycle.power, std::log2(0.96), 1e-12);
+  EXPECT_NEAR(steady.common_law.power, -1 - std::log2(0.96), 1e-12);
+  // Up and down by chance is no trend; half as many are, whatever the cause.
+  EXPECT_EQ(fit({2, 2.1, 1.95}).common_law.power, -1);
+  EXPECT_NEAR(fit({2, 1.8, 1}).common_law.power, -0.5, 1e-12);
+  model.runs.front().cycles.reset();
+  EXPECT_FALSE(FitLoadModel(model.runs, model.rules).counters);
+}
+
 // Loads whose logarithms are normal with a standard deviation of 0.05: the slowest of 4096 ranks is slower than all of
 // the 64 measured ones, and the spread stays.
 TEST(LoadModel, TheSlowestOfManyRanksIsSlowerThanAllMeasured) {

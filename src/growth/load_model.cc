@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "stats/distributions.h"
 
@@ -14,6 +15,7 @@ constexpr double kSimple = 0.1;
 // costs 12 % of load balance at eight times the ranks.
 constexpr double kFalseLaws = 0.01;
 constexpr std::size_t kFewestRunsOfLaw = 3;  // that a class must be seen in for a law of its own: two show no law
+constexpr double kFalseTrend = 0.05;         // probability that chance alone changes instructions per cycle
 // Below this, iterations do not differ by chance; chosen: traces have times in ticks of 1 ns of calls of 10 us.
 constexpr double kNoNoise = 1e-4;
 
@@ -99,6 +101,38 @@ ScalingLaw PowerLaw(double power, double error, std::size_t runs) {
   return law;
 }
 
+// The power of P that a quantity of the runs follows, and its standard error.
+ScalingLaw LawOfRuns(const std::vector<RunCalls>& runs, const std::function<double(const RunCalls&)>& quantity) {
+  std::map<std::size_t, Cell> cells;
+  for (std::size_t run = 0; run < runs.size(); ++run) cells[run].Add(std::log(quantity(runs[run])));
+  Slope slope;
+  slope.Add(runs, cells);
+  const double freedom = slope.points - 2;
+  return PowerLaw(slope.Power(), freedom > 0 ? std::sqrt(slope.Rest() / freedom / slope.xx) : INFINITY, runs.size());
+}
+
+// Instructions follow a simple law unless they clearly do not, as time does without counters; those per cycle change
+// only where that is more than chance, or much.
+std::optional<CounterLaws> FitCounterLaws(const std::vector<RunCalls>& runs) {
+  for (const RunCalls& run : runs) {
+    if (run.instructions.value_or(0) <= 0 || run.cycles.value_or(0) <= 0) return std::nullopt;
+  }
+  CounterLaws laws{
+      LawOfRuns(runs, [](const RunCalls& run) { return *run.instructions / static_cast<double>(run.ranks); }),
+      LawOfRuns(runs, [](const RunCalls& run) { return *run.instructions / *run.cycles; })};
+  laws.instructions.power = Simple(laws.instructions.power);
+  const double freedom = static_cast<double>(runs.size()) - 2;
+  const bool is_clear = freedom > 0 && std::abs(laws.per_cycle.power) >
+                                           StudentQuantile(1 - kFalseTrend / 2, freedom) * laws.per_cycle.error;
+  if (!is_clear && std::abs(laws.per_cycle.power) < kSimple) laws.per_cycle.power = 0;
+  return laws;
+}
+
+// Of the time of a rank: with counters, what they say; the clock is taken to be that of the largest run.
+double CommonPower(double of_time, const std::optional<CounterLaws>& counters) {
+  return counters ? counters->instructions.power - counters->per_cycle.power : Simple(of_time);
+}
+
 // Powers of the classes that were seen in enough runs. What ranks of a class and run differ in, and what the power of
 // a class leaves of it in three or more runs, says how well the powers are known; all classes are taken together, since
 // most have few ranks.
@@ -118,7 +152,8 @@ void FitLaws(const std::vector<RunCalls>& runs, const Cells& cells, LoadModel& m
     squares += own.Rest();
     freedom += own.points - 2;
   }
-  model.common_law = PowerLaw(Simple(all.Power()), 0, runs.size());
+  model.counters = FitCounterLaws(runs);
+  model.common_law = PowerLaw(CommonPower(all.Power(), model.counters), 0, runs.size());
   if (slopes.empty() || freedom <= 0) return;  // nothing says how exact a power is
   const double clearly = StudentQuantile(1 - kFalseLaws / static_cast<double>(slopes.size()), freedom);
   for (const auto& [key, own] : slopes) {

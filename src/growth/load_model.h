@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "base/random.h"
@@ -12,10 +13,17 @@
 
 namespace farscale {
 
+// Of the counts of a rank, in place of one law of its time. What differs from their ratio is the clock of the
+// processor.
+struct CounterLaws {
+  ScalingLaw instructions, per_cycle;
+};
+
 // Computation of rank r in iteration i of the largest run: that of its class, times exp(persistent[r]), times
 // exp(common[i]), times what is left, whose logarithm has the standard deviation `noise`.
 struct LoadModel {
   ScalingLaw common_law;                 // of the computation of a rank, whatever its class
+  std::optional<CounterLaws> counters;   // that it follows from; nothing without counters
   std::map<RankClass, ScalingLaw> laws;  // of the classes that clearly follow another
   std::vector<double> persistent;        // by rank of the largest run; 0 for ranks that are no donors
   std::vector<double> common;            // by iteration of the largest run

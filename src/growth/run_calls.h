@@ -98,6 +98,7 @@ struct RunCalls {
   std::optional<RankGrid> named = {};   // by the study: the layout is this one or its reverse
   std::vector<RankGrid> recorded = {};  // Cartesian topologies of all ranks in the trace: tried first
   std::vector<std::size_t> kinds = {};  // of every iteration: those of a kind make the same calls; see MatchKinds
+  std::optional<double> instructions = {}, cycles = {};  // of all ranks outside MPI; nothing where no counter tells
 
   std::size_t iterations() const { return of_ranks.empty() ? 0 : of_ranks.front().iteration_end.size(); }
 };

@@ -1,5 +1,7 @@
 #include "results/growth_record.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "growth/rule_shares.h"
@@ -46,6 +48,15 @@ std::vector<RuleRecord> RulesOf(const std::vector<RuleShare>& shares) {
   return records;
 }
 
+// "P^-1 (instructions P^-1, instructions per cycle constant)".
+std::string ComputationOf(const LoadModel& load) {
+  std::string text = load.common_law.Text();
+  if (const auto& counters = load.counters)
+    text += fmt::format(" (instructions {}, instructions per cycle {})", counters->instructions.Text(),
+                        counters->per_cycle.Text());
+  return text;
+}
+
 // Ranks that are copied have no classes, and their partners no rules.
 LearnedRecord StatisticalOf(const PhaseGrowth& growth) {
   const GrowthModel& model = growth.model;
@@ -54,7 +65,7 @@ LearnedRecord StatisticalOf(const PhaseGrowth& growth) {
   learned.explained = of.explained;
   learned.confirmed = of.confirmed;
   learned.sizes = RulesOf(SharesOfSizes(model));
-  learned.computation = model.load.common_law.Text();
+  learned.computation = ComputationOf(model.load);
   learned.spread = model.load.spread;
   learned.noise = model.load.noise;
   learned.copied = CopiedRanksRecord{of.reason,          of.partners.ranks, of.partners.fewest,
@@ -68,7 +79,7 @@ LearnedRecord LearnedOf(const GrowthModel& model) {
                         .partners = RulesOf(SharesOfPartners(model)),
                         .sizes = RulesOf(SharesOfSizes(model)),
                         .classes = {},
-                        .computation = model.load.common_law.Text(),
+                        .computation = ComputationOf(model.load),
                         .spread = model.load.spread,
                         .noise = model.load.noise,
                         .runs_alone = {}};

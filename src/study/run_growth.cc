@@ -40,11 +40,12 @@ constexpr double kMostStatisticalError = 0.05;
 // parts of a mesh have a fifth more neighbours at most when they become twice or four times as many.
 constexpr double kMostChangeOfMessages = 1.25;
 
-// What counts of a phase in a row of factors: what no counter tells, as grown runs have none.
-void Measure(const Trace& trace, const PhaseSpec& phase, const FactorOptions& options, GrowthRow& row) {
-  const PhaseFactors factors = MeasurePhase(trace, MatchTrace(trace), CutPhase(trace, phase), {options.rules, {}});
+// What counts of a phase in a row of factors, which grown runs have, too. Returns the totals, with counts.
+PhaseTotals Measure(const Trace& trace, const PhaseSpec& phase, const FactorOptions& options, GrowthRow& row) {
+  const PhaseFactors factors = MeasurePhase(trace, MatchTrace(trace), CutPhase(trace, phase), options);
   row.values = factors.values;
   row.iteration = factors.totals.elapsed / static_cast<double>(factors.iterations);
+  return factors.totals;
 }
 
 Trace TimedTrace(const Trace& trace, const Network& network, const ReplayRules& rules) {
@@ -102,7 +103,9 @@ class PhaseGrower {
     try {
       calls = ReadRunCalls(trace, CutPhase(trace, spec_), all_.functions);
       calls.named = run.grid;
-      Measure(trace, spec_, study_.factors, row);
+      const PhaseTotals totals = Measure(trace, spec_, study_.factors, row);
+      calls.instructions = totals.instructions;
+      calls.cycles = totals.cycles;
     } catch (const Error& error) {
       result_.left_out.push_back(error.what());
       return;
