@@ -139,7 +139,7 @@ void WriteTable(const FactorTable& table, const std::string& format, const Facto
 bool AreTables(const std::vector<std::string>& inputs) {
   return std::all_of(inputs.begin(), inputs.end(), [](const std::string& input) {
     const std::string ending = std::filesystem::path(input).extension().string();
-    return ending == ".json" || ending == ".csv";
+    return ending == ".json" || ending == ".csv" || ending == ".txt" || ending == ".dat";
   });
 }
 

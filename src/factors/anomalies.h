@@ -37,7 +37,11 @@ inline constexpr Anomaly kPhaseEstimateClamped{
     "estimates of the ideal time from phase profiles left the range they must lie in and were clamped"};
 inline constexpr Anomaly kScalingGuessed{
     "scalingGuessed", Severity::kWarning,
-    "the study does not say whether it scales strongly or weakly; decided from how the work grows"};
+    "nothing says whether the runs scale strongly or weakly; decided from how work or run times change"};
+inline constexpr Anomaly kTimesOnly{
+    "timesOnly", Severity::kNote,
+    "run times alone do not tell where time is lost, nor what the smallest run loses itself; traces of three runs or "
+    "more split efficiency into load balance, serialization, transfer and computation"};
 inline constexpr Anomaly kScalingUnlikely{
     "scalingUnlikely", Severity::kWarning,
     "the work of the runs does not grow as their scaling says; where that is wrong, so are speedup, computation "

@@ -156,6 +156,45 @@ Reference MakeReference(const std::vector<const FactorRow*>& rows) {
   return reference;
 }
 
+// Whether run times are all that is known of a row, with what was derived from them.
+bool KnowsTimesOnly(const FactorRow& row) {
+  return row.runtime && !row.totals && std::ranges::none_of(AllFactors(), [&](const FactorType& type) {
+           return row.values[type.factor] && type.factor != Factor::kGlobalEfficiency &&
+                  type.factor != Factor::kSpeedup;
+         });
+}
+
+bool KnowsTimesOnly(const FactorTable& table) {
+  return std::ranges::all_of(table.rows, [](const FactorRow& row) { return KnowsTimesOnly(row); });
+}
+
+// Runs of weak scaling do not get faster.
+void DecideScalingByTimes(FactorTable& table, Diagnostics& diagnostics) {
+  constexpr double kFaster = 0.8;  // chosen: above what noise makes of a time
+  std::string detail;
+  for (const PhaseKey& key : table.Keys()) {
+    const std::vector<FactorRow> rows = table.Rows(key);
+    const auto fastest =
+        std::ranges::min_element(rows, {}, [](const FactorRow& row) { return *row.TimePerIteration(); });
+    if (fastest->cores == rows.front().cores) continue;
+    const double ratio = *fastest->TimePerIteration() / *rows.front().TimePerIteration();
+    if (ratio > kFaster) continue;
+    table.scaling = Scaling::kStrong;
+    detail = fmt::format("run times become {:.3g} times as long from {} to {} cores: strong scaling", ratio,
+                         rows.front().cores, fastest->cores);
+    break;
+  }
+  if (!table.scaling) {
+    const bool has_several =
+        std::ranges::any_of(table.rows, [&](const FactorRow& row) { return row.cores != table.rows.front().cores; });
+    if (!has_several) return;
+    table.scaling = Scaling::kWeak;
+    detail = "run times do not become shorter on more cores: weak scaling";
+  }
+  table.scaling_source = kShownByTimes;
+  diagnostics.Add(anomaly::kScalingGuessed, 1, detail);
+}
+
 void CompareWithReference(FactorRow& row, const Reference& reference, std::optional<double> reference_useful,
                           Scaling scaling) {
   // Weak scaling: P / P_ref times the work.
@@ -183,6 +222,9 @@ void CompareWithReference(FactorRow& row, const Reference& reference, std::optio
   }
   if (row.runtime && reference.runtime > 0) {
     set(Factor::kSpeedup, reference.runtime / (*row.runtime / row.iterations) * growth);
+    // Against the reference run, whose own losses times do not tell.
+    if (KnowsTimesOnly(row))
+      set(Factor::kGlobalEfficiency, *values[Factor::kSpeedup] * reference.cores / static_cast<double>(row.cores));
   }
 }
 
@@ -278,6 +320,11 @@ void MoveReference(const std::vector<FactorRow*>& rows, std::int64_t reference) 
     if (row->totals) continue;
     FactorValues& values = row->values;
     const bool product = values[Factor::kParallelEfficiency] && values[Factor::kComputationScalability];
+    if (values[Factor::kGlobalEfficiency] && KnowsTimesOnly(*row)) {
+      row->values = {};  // made anew of the times
+      row->standard_errors = {};
+      continue;
+    }
     if (values[Factor::kGlobalEfficiency] && !product) {
       RefuseTerms(*row, "globalEfficiency cannot be compared with another run without its two parts");
     }
@@ -394,6 +441,10 @@ void CompleteTable(FactorTable& table) {
   if (table.rows.empty()) return;
   Diagnostics diagnostics;
   DecideScaling(table, diagnostics);
+  if (KnowsTimesOnly(table)) {
+    if (!table.scaling) DecideScalingByTimes(table, diagnostics);
+    diagnostics.Add(anomaly::kTimesOnly, 1);
+  }
   ChooseReference(table);
   for (const PhaseKey& key : table.Keys()) CompletePhase(RowsOf(table, key), table, diagnostics);
   for (const Finding& finding : diagnostics.findings()) {
@@ -418,6 +469,7 @@ void ChangeTerms(FactorTable& table, std::optional<Scaling> scaling, std::option
     const std::vector<FactorRow*> rows = RowsOf(table, key);
     if (other_reference) MoveReference(rows, *table.reference);
     for (FactorRow* row : rows) {
+      if (other_scaling && KnowsTimesOnly(*row)) row->values = {};  // made anew of the times
       if (other_scaling && !row->totals) RefuseOtherScaling(*row, *scaling);
       if ((other_scaling || other_reference) && row->totals) ForgetComparison(*row);
     }

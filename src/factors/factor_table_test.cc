@@ -50,6 +50,63 @@ TEST(FactorTable, WeakScaling) {
   EXPECT_DOUBLE_EQ(*table.rows[1].values[Factor::kSpeedup], 1.6);
 }
 
+FactorTable OfTimes(const std::vector<std::pair<std::int64_t, double>>& times) {
+  FactorTable table;
+  for (const auto& [cores, seconds] : times) {
+    FactorRow row;
+    row.cores = row.ranks = cores;
+    row.repeat = static_cast<std::int64_t>(table.rows.size());
+    row.runtime = seconds;
+    table.rows.push_back(row);
+  }
+  return table;
+}
+
+// 10 s on 2 cores, 4 s on 8: speedup 10/4, on 4 times the cores.
+TEST(FactorTable, EfficiencyByTimes) {
+  FactorTable table = OfTimes({{2, 10}, {8, 4}});
+  CompleteTable(table);
+  EXPECT_EQ(table.scaling, Scaling::kStrong);
+  EXPECT_TRUE(IsScalingDecided(table));
+  EXPECT_DOUBLE_EQ(*table.rows[0].values[Factor::kGlobalEfficiency], 1);
+  EXPECT_DOUBLE_EQ(*table.rows[1].values[Factor::kSpeedup], 2.5);
+  EXPECT_DOUBLE_EQ(*table.rows[1].values[Factor::kGlobalEfficiency], 0.625);
+  ChangeTerms(table, std::nullopt, 8);
+  EXPECT_DOUBLE_EQ(*table.rows[0].values[Factor::kGlobalEfficiency], 1.6);
+  EXPECT_DOUBLE_EQ(*table.rows[1].values[Factor::kGlobalEfficiency], 1);
+  ChangeTerms(table, Scaling::kWeak, 2);
+  EXPECT_DOUBLE_EQ(*table.rows[1].values[Factor::kGlobalEfficiency], 2.5) << "4 times the work";
+}
+
+// Of repeats: 10 / 4 and 10 / 5 s of the mean of 9 and 11 s.
+TEST(FactorTable, EfficiencyByTimesOfRepeats) {
+  FactorTable table = OfTimes({{1, 9}, {1, 11}, {2, 4}, {2, 5}});
+  table.scaling = Scaling::kStrong;
+  CompleteTable(table);
+  EXPECT_DOUBLE_EQ(*table.rows[0].values[Factor::kGlobalEfficiency], 10.0 / 9);
+  EXPECT_DOUBLE_EQ(*table.rows[2].values[Factor::kGlobalEfficiency], 1.25);
+  EXPECT_DOUBLE_EQ(*table.rows[3].values[Factor::kGlobalEfficiency], 1);
+}
+
+TEST(FactorTable, TimesThatStayAreOfWeakScaling) {
+  FactorTable table = OfTimes({{1, 10}, {2, 9}, {4, 11}});
+  CompleteTable(table);
+  EXPECT_EQ(table.scaling, Scaling::kWeak);
+  EXPECT_DOUBLE_EQ(*table.rows[2].values[Factor::kGlobalEfficiency], 10.0 / 11);
+  FactorTable one = OfTimes({{4, 10}, {4, 5}});
+  CompleteTable(one);
+  EXPECT_FALSE(one.scaling) << "one core count says nothing";
+}
+
+// What is measured beside the time tells more.
+TEST(FactorTable, TimesBesideAFactorAreNoEfficiency) {
+  FactorTable table = OfTimes({{2, 10}, {8, 4}});
+  for (FactorRow& row : table.rows) row.values[Factor::kLoadBalance] = 0.9;
+  CompleteTable(table);
+  EXPECT_FALSE(table.scaling);
+  EXPECT_FALSE(table.rows[1].values[Factor::kGlobalEfficiency]);
+}
+
 // One master in runs of 2 and 4 cores: the problem is twice as large although its ranks are not more. 10/25 · 2 = 0.8.
 TEST(FactorTable, WeakScalingOfAGroup) {
   std::vector<FactorRow> rows = {Row(2, 10, 12), Row(4, 25, 30)};

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/format.h"
+#include "factors/anomalies.h"
 #include "factors/superlinear.h"
 #include "pages/text_table.h"
 #include "projection/curve.h"
@@ -143,6 +144,9 @@ std::string FormatProjections(const std::vector<PhaseProjection>& projections, c
     const std::string why = WhySuperlinear(table.Rows(phase.series, phase.phase), largest);
     if (!why.empty()) text += why + "\n";
     text += Lines(DescribeReliableRange(phase, texts));
+  }
+  for (const Finding& finding : table.findings) {
+    if (finding.id == anomaly::kTimesOnly.id) text += "Note: " + finding.sentence + ".\n";
   }
   return text;
 }

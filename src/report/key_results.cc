@@ -137,7 +137,7 @@ std::optional<PeakText> PeakOf(const PhaseProjection& projection) {
                 .interval = count.low ? FormatCountBounds(count, "–") : "",
                 .speedup = FormatSpeedup(key_results.peak->speedup),
                 .speedup_interval = "",
-                .reference = FormatCores(*key_results.reference),
+                .reference = FormatCoreCount(*key_results.reference),
                 .beyond = "",
                 .is_end = count.value.kind == BoundKind::kMoreThan};
   if (const auto& bounds = key_results.peak->speedup80) {
@@ -245,8 +245,7 @@ ResultTable LevelTable(const PhaseProjection& projection) {
   const bool has_parallel = any(&LevelCounts::parallel), has_relative = any(&LevelCounts::relative);
   if (has_parallel) table.header.push_back({"Parallel efficiency", "of the cores' time"});
   if (has_relative) {
-    table.header.push_back(
-        {"Relative efficiency", fmt::format("to the run on {} cores", FormatCores(*key_results.reference))});
+    table.header.push_back({"Relative efficiency", "to the run on " + FormatCoreCount(*key_results.reference)});
   }
   for (const LevelCounts& level : key_results.levels) {
     table.rows.push_back({{fmt::format("{:g}", level.level), ""}, {}});
@@ -369,7 +368,7 @@ std::vector<std::string> SummarizeKeyResults(const PhaseProjection& projection, 
   KeyResultsText text{{}, PeakOf(projection), TimeOf(projection), GainOf(projection), NextRunOf(projection)};
   text.levels.push_back(LevelsOf(projection, kOfParallel, ""));
   if (const auto& reference = projection.key_results->reference) {
-    text.levels.push_back(LevelsOf(projection, kOfSpeedup, FormatCores(*reference)));
+    text.levels.push_back(LevelsOf(projection, kOfSpeedup, FormatCoreCount(*reference)));
   }
   std::erase_if(text.levels, [](const LevelsText& levels) { return levels.steps.empty(); });
   return RenderSentences(texts, "key_results.txt", ToData(text));
