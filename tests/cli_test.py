@@ -813,6 +813,39 @@ class Predict(CliTest):
         self.copy_report("r")
         self.fails(2, "would overwrite the input", "predict", self.folder / "r/results.json", "--report", self.folder / "r")
 
+    def test_run_times_are_enough(self):
+        """Shared work and a serial part: T = 1 + 100 / P."""
+        counts = (1, 2, 4, 8, 16)
+        times = {count: 1 + 100 / count for count in counts}
+        forms = {
+            "t.csv": "cores,runtime\n" + "".join(f"{count},{seconds}\n" for count, seconds in times.items()),
+            "t.txt": "".join(f"{count} {seconds}\n" for count, seconds in times.items()),
+            "t.json": json.dumps({"results": [{"command": "a", "mean": seconds, "times": [seconds],
+                                               "parameters": {"cores": str(count)}} for count, seconds in times.items()]}),
+        }
+        outputs = set()
+        for name, text in forms.items():
+            table = self.write(name, text)
+            result = self.run_ok("predict", table, "--targets", 64)
+            self.assertIn("from 1 to 16 cores: strong scaling", result.stderr)
+            self.assertIn("Note: run times alone do not tell where time is lost", result.stdout)
+            outputs.add(self.run_ok("predict", table, "--targets", 64, "-o", "-").stdout)
+            self.assertIn("Global efficiency", self.run_ok("backtest", table).stdout)
+            self.assertIn("Run time", self.run_ok("factors", table).stdout)
+            self.assertIn("Speedup", self.run_ok("compare", table, table).stdout)
+        self.assertEqual(len(outputs), 1)
+        values = {row["factor"]: row for row in read_csv(outputs.pop())}
+        truth = 1 + 100 / 64
+        for name, value in (("globalEfficiency", 101 / truth / 64), ("speedup", 101 / truth), ("runtime", truth)):
+            self.assertAlmostEqual(float(values[name]["value"]), value, delta=0.05 * value)
+            self.assertTrue(float(values[name]["low80"]) < value < float(values[name]["high80"]), name)
+        # Measured from another run, times are the same; runs that take as long scale weakly.
+        other = read_csv(self.run_ok("predict", self.folder / "t.csv", "--targets", 64, "--reference", 4, "-o", "-").stdout)
+        efficiency = next(float(row["value"]) for row in other if row["factor"] == "globalEfficiency")
+        self.assertAlmostEqual(efficiency, 26 * 4 / truth / 64, delta=0.05 * efficiency)
+        weak = self.run_ok("predict", self.write("w.txt", "1 10\n2 10.5\n4 11\n"), "--targets", 64)
+        self.assertIn("do not become shorter on more cores: weak scaling", weak.stderr)
+
     def test_odd_tables_are_said(self):
         def warnings(text):
             return self.run_ok("predict", self.write("t.csv", text), "--targets", 64).stderr

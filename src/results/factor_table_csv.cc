@@ -42,13 +42,13 @@ std::vector<std::string> ErrorColumns() {
   return errors;
 }
 
-std::vector<Column> ReadHeader(const std::string& line, const std::string& where) {
+std::vector<Column> ReadHeader(const std::vector<std::string>& fields, const std::string& where) {
   std::vector<Column> columns;
   std::set<std::string> seen;
   const std::vector<std::string> plain = KnownColumns(), errors = ErrorColumns();
   std::vector<std::string> known = plain;
   known.insert(known.end(), errors.begin(), errors.end());
-  for (const std::string& field : SplitCsvLine(line, where)) {
+  for (const std::string& field : fields) {
     const std::string name(Trim(field));
     if (std::find(known.begin(), known.end(), name) == known.end()) {
       std::string advice = DidYouMean(name, known);
@@ -66,11 +66,34 @@ std::vector<Column> ReadHeader(const std::string& line, const std::string& where
     throw Error(ErrorKind::kInput, where, "the column 'cores' is missing",
                 "a factor table is a CSV file with a header line");
   }
-  if (std::none_of(columns.begin(), columns.end(), [](const Column& c) { return c.factor && !c.is_error; })) {
-    throw Error(ErrorKind::kInput, where, "there is no column with a factor",
-                "name one after its id, such as loadBalance");
+  const auto is_measured = [](const Column& column) {
+    return !column.is_error && (column.factor || column.name == "runtime");
+  };
+  if (std::ranges::none_of(columns, is_measured)) {
+    throw Error(ErrorKind::kInput, where, "there is no column with a factor or run times",
+                "name one 'runtime', or after the id of a factor, such as loadBalance");
   }
   return columns;
+}
+
+// The fields of lines without commas stand between blanks.
+std::vector<std::string> SplitAtBlanks(std::string_view line) {
+  std::vector<std::string> fields;
+  std::string_view rest = Trim(line);
+  while (!rest.empty()) {
+    const std::size_t end = std::min(rest.find_first_of(" \t"), rest.size());
+    fields.emplace_back(rest.substr(0, end));
+    rest = Trim(rest.substr(end));
+  }
+  return fields;
+}
+
+// Whether a line has numbers where the names of columns should be.
+bool IsWithoutHeader(const std::vector<std::string>& fields) {
+  return std::ranges::all_of(fields, [](const std::string& field) {
+    double value = 0;
+    return ParseNumber(std::string(Trim(field)), value);
+  });
 }
 
 [[noreturn]] void BadValue(const std::string& where, const std::string& column, const std::string& value,
@@ -227,6 +250,7 @@ FactorTable ReadFactorCsv(const std::string& text, const std::string& file) {
   std::string_view rest = text;
   if (rest.substr(0, 3) == "\xEF\xBB\xBF") rest.remove_prefix(3);
   std::vector<Column> columns;
+  bool has_blanks = false;  // between fields, in place of commas
   std::set<Key> seen;
   std::vector<std::string> places;  // of the rows
   std::size_t number = 0;
@@ -234,11 +258,13 @@ FactorTable ReadFactorCsv(const std::string& text, const std::string& file) {
     const std::string where = fmt::format("{}:{}", file, ++number);
     const std::string_view trimmed = Trim(line);
     if (trimmed.empty() || trimmed.front() == '#') continue;
+    if (columns.empty()) has_blanks = trimmed.find_first_of(",;\"") == std::string_view::npos;
+    const std::vector<std::string> fields = has_blanks ? SplitAtBlanks(trimmed) : SplitCsvLine(trimmed, where);
     if (columns.empty()) {
-      columns = ReadHeader(std::string(trimmed), where);
-      continue;
+      const bool is_plain = IsWithoutHeader(fields) && fields.size() == 2;
+      columns = ReadHeader(is_plain ? std::vector<std::string>{"cores", "runtime"} : fields, where);
+      if (!is_plain) continue;
     }
-    const std::vector<std::string> fields = SplitCsvLine(trimmed, where);
     if (fields.size() != columns.size()) {
       throw Error(ErrorKind::kInput, where,
                   fmt::format("the line has {} fields, the header {}", fields.size(), columns.size()));

@@ -15,7 +15,9 @@ namespace farscale {
 // Columns `series,phase,cores,ranks,threads,nodes,repeat,runtime,iterations`, then the factors that any row has, then
 // the standard errors that any row has, named after what errs: `runtimeError`, `loadBalanceError`.
 std::string WriteFactorCsv(const FactorTable& table);
-// Needs the column `cores` and at least one factor; other columns of the form above may be missing, in any order.
+// Needs the column `cores` and at least one factor or `runtime`; other columns of the form above may be missing, in any
+// order. Two columns of numbers without a header are cores and seconds. Without commas in the first line, fields stand
+// between blanks.
 FactorTable ReadFactorCsv(const std::string& text, const std::string& file);
 
 // One line of CSV [RFC 4180]; fields may be quoted but not contain line breaks. Throws an input error at `where`.

@@ -167,11 +167,27 @@ TEST(FactorCsv, QuotedFields) {
   EXPECT_EQ(table.rows[0].series, "a, \"b\"");
 }
 
+TEST(FactorCsv, RunTimesAreEnough) {
+  for (const char* text : {"cores,runtime\n8,2.5\n16,1.5\n16,1.25\n", "8 2.5\n16\t1.5\n 16  1.25\n",
+                           "8,2.5\n16,1.5\n16,1.25\n", "# seconds\ncores runtime\n8 2.5\n16 1.5\n16 1.25\n"}) {
+    const FactorTable table = ReadFactorCsv(text, "t");
+    ASSERT_EQ(table.rows.size(), 3u) << text;
+    EXPECT_EQ(table.rows[0].cores, 8);
+    EXPECT_EQ(table.rows[0].runtime, 2.5);
+    EXPECT_EQ(table.rows[2].runtime, 1.25);
+    EXPECT_EQ(table.rows[2].repeat, 1);
+  }
+  EXPECT_THAT(CsvError("8 2.5 3\n"), HasSubstr("t.csv:1: unknown column '8'"));
+  EXPECT_THAT(CsvError("8 2.5\n16\n"), HasSubstr("t.csv:2: the line has 1 fields"));
+  EXPECT_THAT(CsvError("8 2.5\n16.5 1\n"), HasSubstr("t.csv:2: cores is '16.5'"));
+  EXPECT_THAT(CsvError("cores,runtimeError\n8,1\n"), HasSubstr("no column with a factor or run times"));
+}
+
 TEST(FactorCsv, ErrorsNameLineAndField) {
   EXPECT_EQ(CsvError("cores,loadBalanse\n8,1\n"), "t.csv:1: unknown column 'loadBalanse'; did you mean 'loadBalance'?");
   EXPECT_THAT(CsvError("cores;loadBalance\n8;1\n"), HasSubstr("separate the columns by commas"));
   EXPECT_THAT(CsvError("loadBalance\n1\n"), HasSubstr("the column 'cores' is missing"));
-  EXPECT_THAT(CsvError("cores\n1\n"), HasSubstr("no column with a factor"));
+  EXPECT_THAT(CsvError("cores\n1\n"), HasSubstr("no column with a factor or run times"));
   EXPECT_THAT(CsvError("cores,cores,loadBalance\n1,1,1\n"), HasSubstr("occurs twice"));
   EXPECT_THAT(CsvError("cores,loadBalance\n8\n"), HasSubstr("t.csv:2: the line has 1 fields, the header 2"));
   EXPECT_THAT(CsvError("cores,loadBalance\n8,x\n"), HasSubstr("loadBalance is 'x', which is not a positive number"));

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "factors/scaling.h"
 #include "results/factor_table_files.h"
+#include "results/hyperfine_json.h"
 #include "results/fields.h"
 #include "results/measured_run_json.h"
 #include "results/talp_json.h"
@@ -38,7 +39,7 @@ void RequireNoTable(std::string_view text, const std::string& file) {
     const std::string_view line = Trim(text.substr(0, end));
     text.remove_prefix(std::min(end + 1, text.size()));
     if (line.empty() || line.front() == '#') continue;
-    if (line.front() != '{' && line.find(',') != std::string_view::npos) RefuseTable(file);
+    if (line.front() != '{' && line.find_first_of(", \t") != std::string_view::npos) RefuseTable(file);
     return;
   }
 }
@@ -207,6 +208,7 @@ Results ReadResultsJsonUnchecked(const std::string& text, const std::string& fil
   if (FormatOf(json) == "farscale-factors") RefuseTable(file);
   if (FormatOf(json) == kMeasuredRunFormat) RefuseTable(file, "is what farscale measure found of a run");
   if (IsTalpJson(json)) RefuseTable(file, "is what TALP found of a run");
+  if (IsHyperfineJson(json)) RefuseTable(file, "is what hyperfine measured");
   if (FormatOf(json) != "farscale-results") {
     throw Error(ErrorKind::kInput, file, "is not a results file of farscale",
                 "farscale run writes results.json into the report folder");
@@ -240,6 +242,7 @@ std::string FormatOfResults(const std::string& text, const std::string& file) {
   const std::string format = FormatOf(json);
   if (!format.empty()) return format;
   if (IsTalpJson(json)) return std::string(kTalpFormat);
+  if (IsHyperfineJson(json)) return std::string(kHyperfineFormat);
   throw Error(ErrorKind::kInput, file, "holds JSON, but no results of farscale: it has no \"format\"", kAdvice);
 }
 
@@ -251,6 +254,7 @@ FactorTable ReadTableFromJson(const std::string& text, const std::string& file) 
     return table;
   }
   if (IsTalpJson(json)) return TableOfTalpFiles({{text, file}});
+  if (IsHyperfineJson(json)) return TableOfHyperfine(json, file);
   if (FormatOf(json) == kMeasuredRunFormat) return TableOfMeasuredRuns({{text, file}});
   if (FormatOf(json) != "farscale-factors") {
     const std::string other = FormatOf(json).empty() ? "" : ", its format is " + FormatOf(json);
