@@ -86,7 +86,8 @@ Ensemble FitEnsemble(const std::vector<Candidate>& candidates, const std::vector
         Random random(SeedFor(seed, candidate.model->id + ":" + std::to_string(dimension)));
         member.posterior = SamplePosterior(*candidate.model, member.fit, limit, ends, random);
       }
-      logarithms.push_back(std::log(candidate.model->PriorOf(dimension)) + member.posterior.log_evidence);
+      logarithms.push_back(std::log(candidate.model->PriorOf(dimension, candidate.prior)) +
+                           member.posterior.log_evidence);
       ensemble.members.push_back(std::move(member));
     }
   }

@@ -16,6 +16,7 @@ namespace farscale {
 struct Candidate {
   const ScalingModel* model = nullptr;
   std::vector<int> dimensions;
+  PriorCase prior = PriorCase::kUsual;
 };
 
 struct Member {

@@ -105,15 +105,12 @@ std::optional<LinearStart> ParseStart(const ConfigTable& model, const std::vecto
   return start;
 }
 
-// One number for all dimensions, or one for each.
-std::vector<double> ParsePriors(const ConfigTable& table, std::size_t dimensions) {
-  std::vector<double> priors(dimensions, kUsualPrior);
-  if (const auto listed = table.Numbers("prior")) {
-    if (listed->size() != dimensions) table.Fail("prior", "'prior' must have a number for each of 'dimensions'");
-    priors = *listed;
-  }
+// One number for each dimension.
+std::vector<double> ParsePriors(const ConfigTable& table, const std::string& key, const std::vector<double>& usual) {
+  const std::vector<double> priors = table.Numbers(key).value_or(usual);
+  if (priors.size() != usual.size()) table.Fail(key, "'" + key + "' must have a number for each of 'dimensions'");
   for (const double prior : priors) {
-    if (!(prior > 0 && prior <= 1)) table.Fail("prior", "a prior must lie above 0 and not above 1");
+    if (!(prior > 0 && prior <= 1)) table.Fail(key, "a prior must lie above 0 and not above 1");
   }
   return priors;
 }
@@ -178,11 +175,12 @@ std::vector<int> ParseDimensions(const ConfigTable& table, const std::string& ke
   return dimensions;
 }
 
-double ScalingModel::PriorOf(int dimension) const {
+double ScalingModel::PriorOf(int dimension, PriorCase of_case) const {
+  const std::vector<double>& of_dimensions = priors.at(of_case);
   double sum = 0;
   for (std::size_t i = 0; i < dimensions.size(); ++i) {
-    if (dimensions[i] == dimension) return priors[i];
-    sum += priors[i];
+    if (dimensions[i] == dimension) return of_dimensions[i];
+    sum += of_dimensions[i];
   }
   return sum / static_cast<double>(dimensions.size());
 }
@@ -197,15 +195,17 @@ ScalingModel ParseModel(const std::string& text, const std::string& file) {
   const std::vector<int> dimensions =
       table.Has("dimensions") ? ParseDimensions(table, "dimensions") : std::vector<int>{1};
   if (dimensions.empty()) table.Fail("dimensions", "'dimensions' must not be empty");
-  ScalingModel model{table.RequiredString("id"),
-                     table.RequiredString("name"),
-                     table.String("meaning").value_or(""),
-                     table.String("source").value_or(""),
-                     dimensions,
-                     ParsePriors(table, dimensions.size()),
-                     parameters,
-                     Formula(table.RequiredString("formula"), VariablesOf(parameters), table.Where("formula")),
-                     ParseStart(table, parameters)};
+  const std::vector<double> usual = ParsePriors(table, "prior", std::vector<double>(dimensions.size(), kUsualPrior));
+  ScalingModel model{
+      table.RequiredString("id"),
+      table.RequiredString("name"),
+      table.String("meaning").value_or(""),
+      table.String("source").value_or(""),
+      dimensions,
+      {{PriorCase::kUsual, usual}, {PriorCase::kStrongTimes, ParsePriors(table, "prior_of_times", usual)}},
+      parameters,
+      Formula(table.RequiredString("formula"), VariablesOf(parameters), table.Where("formula")),
+      ParseStart(table, parameters)};
   if (!IsName(model.id)) table.Fail("id", "the id may contain letters, digits and underscores only");
   for (const ModelParameter& parameter : parameters) {
     if (!model.formula.Uses(parameter.name)) {

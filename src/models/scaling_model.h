@@ -46,6 +46,12 @@ inline constexpr int kLargestDimension = 6;  // chosen: above that of any decomp
 // A list of dimensions; empty without one. Throws a usage error for one that is not between 1 and kLargestDimension.
 std::vector<int> ParseDimensions(const ConfigTable& table, const std::string& key);
 
+// What is known of a factor before any run is seen.
+enum class PriorCase {
+  kUsual,
+  kStrongTimes,  // efficiency by run times alone, of one problem on ever more cores: a serial part costs in the end
+};
+
 struct ModelParameter {
   std::string name;
   std::string meaning;
@@ -67,13 +73,14 @@ struct ScalingModel {
   std::string meaning;
   std::string source;
   std::vector<int> dimensions;  // which decomposition dimensions are tried
-  std::vector<double> priors;   // one a dimension: how much it is believed before any run is seen, against the others
+  // How much it is believed before any run is seen, against the others: one number a dimension, by case.
+  std::map<PriorCase, std::vector<double>> priors;
   std::vector<ModelParameter> parameters;
   Formula formula;  // of x, P, then the parameters
   std::optional<LinearStart> start;
 
   // The prior in a dimension; of one that is not among the dimensions, the mean of theirs.
-  double PriorOf(int dimension) const;
+  double PriorOf(int dimension, PriorCase of_case = PriorCase::kUsual) const;
 
   // y at a number of cores, with x = P^(1/dimension) [docs/formulas.md, models].
   double Evaluate(double cores, int dimension, const std::vector<double>& values) const;

@@ -55,6 +55,19 @@ TEST(ScalingModel, FilesOfThisProject) {
   EXPECT_GE(count, 3);
 }
 
+TEST(ScalingModel, PriorsOfRunTimes) {
+  const std::string text = "id = 'm'\nname = 'M'\nformula = 'e0'\ndimensions = [1, 3]\nprior = [0.1, 0.3]\n";
+  const ScalingModel usual = ParseModel(text + kParameter, "m.toml");
+  const ScalingModel own = ParseModel(text + "prior_of_times = [0.5, 0.7]\n" + kParameter, "m.toml");
+  for (const ScalingModel* model : {&usual, &own}) EXPECT_DOUBLE_EQ(model->PriorOf(3), 0.3);
+  EXPECT_DOUBLE_EQ(usual.PriorOf(3, PriorCase::kStrongTimes), 0.3);
+  EXPECT_DOUBLE_EQ(own.PriorOf(3, PriorCase::kStrongTimes), 0.7);
+  EXPECT_DOUBLE_EQ(own.PriorOf(2, PriorCase::kStrongTimes), 0.6) << "the mean of the others";
+  EXPECT_THAT(UsageErrorOf(text + "prior_of_times = [0.5]\n" + kParameter),
+              HasSubstr("'prior_of_times' must have a number for each"));
+  EXPECT_THAT(UsageErrorOf(text + "prior_of_times = [0.5, 0]\n" + kParameter), HasSubstr("must lie above 0"));
+}
+
 // x = P^(1/3): at 4096 cores 16. 0.9 / (0.5 + 0.5 · 16) = 0.9 / 8.5.
 TEST(ScalingModel, DimensionOfTheDecomposition) {
   const ScalingModel amdahl = ParseModel(ReadFile(test::SourceFolder() + "/fits/amdahl.toml"), "amdahl.toml");

@@ -43,11 +43,11 @@ std::string Describe(const ModelChoice& choice) {
   return Join(options, ", ");
 }
 
-std::vector<Candidate> CandidatesOf(const ModelChoice& choice, const ModelLibrary& library) {
+std::vector<Candidate> CandidatesOf(const ModelChoice& choice, const ModelLibrary& library, PriorCase prior) {
   std::vector<Candidate> candidates;
   for (const auto& [name, dimensions] : choice.options) {
     const ScalingModel& model = library.Get(name, choice.where);
-    candidates.push_back({&model, dimensions.empty() ? model.dimensions : dimensions});
+    candidates.push_back({&model, dimensions.empty() ? model.dimensions : dimensions, prior});
   }
   return candidates;
 }

@@ -33,7 +33,8 @@ ModelChoice ParseModelChoice(const ConfigTable& table, const std::string& key);
 std::string Describe(const ModelChoice& choice);
 
 // Throws a usage error for models that do not exist.
-std::vector<Candidate> CandidatesOf(const ModelChoice& choice, const ModelLibrary& library);
+std::vector<Candidate> CandidatesOf(const ModelChoice& choice, const ModelLibrary& library,
+                                    PriorCase prior = PriorCase::kUsual);
 
 struct ModelSettings {
   ModelChoice standard;  // for every factor without its own

@@ -68,6 +68,12 @@ class PhaseProjector {
     return !options_.train_max || static_cast<double>(row.cores) <= *options_.train_max;
   }
 
+  // Global efficiency is fitted as a whole where times are all that is known.
+  PriorCase PriorOf(Factor factor) const {
+    const bool is_of_times = factor == Factor::kGlobalEfficiency && table_.scaling == Scaling::kStrong;
+    return is_of_times ? PriorCase::kStrongTimes : PriorCase::kUsual;
+  }
+
   static DataPoint PointOf(const FactorRow& row, Factor factor) {
     return {static_cast<double>(row.cores), *row.values[factor], row.standard_errors[factor]};
   }
@@ -89,7 +95,8 @@ class PhaseProjector {
     for (const Factor factor : FittedFactors(rows)) {
       FactorProjection projection;
       projection.factor = factor;
-      const std::vector<Candidate> candidates = CandidatesOf(options_.models.For(result_.phase, factor), library_);
+      const std::vector<Candidate> candidates =
+          CandidatesOf(options_.models.For(result_.phase, factor), library_, PriorOf(factor));
       // By factor alone: the same values give the same numbers, whatever they are called.
       const std::uint64_t seed = SeedFor(options_.seed, Describe(factor).id);
       const Ensemble& ensemble = ensembles_
