@@ -1,56 +1,37 @@
-"""The tables that scripts/accuracy writes into docs/accuracy.md.
-
-A point is a hidden value of a factor: a dictionary with `group`, `series`, `phase`, `factor`, `train_max`, `cores`,
-`repeat`, `ratio`, `measured`, `counts` (how many core counts were trained on), `trained` (cores and value of these
-runs), and for each of WAYS its prediction: `value`, and `intervals` by level.
-"""
+"""The tables that scripts/accuracy writes into docs/accuracy.md, of points as scripts/accuracy_statistics.py has them."""
 
 import math
 import re
+import statistics
 
-SORTING = "sorting"
-SORTING_TRAIN_MAX = [16, 32, 64]
-ALL_TRACES = "all traces"
+from accuracy_data import KINDS, SORTING, TIMES, TRACES
+from accuracy_methods import AMDAHL, EXTRAP, EXTRAP_TIME, PERSISTENCE, SIMPLE
+from accuracy_statistics import (BALANCE, COMMUNICATION, FACTORS, LEVELS, MEASURES, RATIOS, SERIALIZATION, TRANSFER,
+                                 WHOLE, at_ratio, by_application, has_intervals, nearest_power, relative_error, summary,
+                                 summary_of_applications, with_methods)
 
-PARALLEL = "parallelEfficiency"
-BALANCE = "loadBalance"
-COMMUNICATION = "communicationEfficiency"
-SERIALIZATION = "serializationEfficiency"
-TRANSFER = "transferEfficiency"
-FACTORS = {PARALLEL: "Parallel efficiency", BALANCE: "Load balance", COMMUNICATION: "Communication efficiency",
-           SERIALIZATION: "Serialization", TRANSFER: "Transfer"}
+FARSCALE, GROWN = "farscale", "grown"
+METHODS = {FARSCALE: "farscale", SIMPLE: "simple selection", PERSISTENCE: "persistence", AMDAHL: "plain Amdahl",
+           EXTRAP: "Extra-P"}
+TITLES = METHODS | {GROWN: "farscale with grown runs", EXTRAP_TIME: "Extra-P of the time"}
+OTHERS = [method for method in METHODS if method != FARSCALE]
 
-RATIOS = [2, 4, 8, 16]
-LEVELS = {80: 0.2, 95: 0.05}  # coverage in percent, and what it leaves out
-WAYS = ("farscale", "amdahl", "bootstrap")
-
-# What is aimed at for parallel efficiency: shares.
-MEDIAN_AIMS = {2: 0.01, 4: 0.03, 8: 0.05, 16: 0.08}
+# What is aimed at: on traces shares of the measured parallel efficiency.
+MEDIAN_AIMS = {2: 0.01, 4: 0.025, 8: 0.05, 16: 0.08}
 PERCENTILE_AIMS = {2: 0.08, 4: 0.12, 8: 0.25, 16: 0.40}
-COVERAGE_AIMS = {80: (0.75, 0.90), 95: (0.90, 0.98)}
-COVERAGE_AIMED_AT = [2, 4, 8]
+COVERAGE_AIMS = {80: (0.75, 0.88), 95: (0.91, 0.98)}
+STABILITY_AIMS = {"median": 0.02, "worst": 0.10}
 
-
-def quantile(values, share):
-    """Between two points on the straight line, as `farscale backtest` does."""
-    ordered = sorted(values)
-    place = share * (len(ordered) - 1)
-    below = math.floor(place)
-    above = min(below + 1, len(ordered) - 1)
-    return ordered[below] + (place - below) * (ordered[above] - ordered[below])
-
-
-def score(low, high, value, left_out):
-    """[Gneiting07, eq. 43]"""
-    return high - low + 2 / left_out * (max(low - value, 0) + max(value - high, 0))
-
-
-def nearest_power(ratio):
-    return 2 ** math.floor(math.log2(ratio) + 0.5)
+WORST_RATIO = 4
+WORST_SHOWN = 8
 
 
 def percent(share):
     return f"{100 * share:.1f} %"
+
+
+def signed(share):
+    return f"{100 * share:+.1f} %"
 
 
 def number(value):
@@ -65,153 +46,272 @@ def bold(text, is_bold):
     return f"**{text}**" if is_bold else text
 
 
-def errors(points, way):
-    return [abs(point[way]["value"] - point["measured"]) / point["measured"] for point in points if point["measured"]]
-
-
-def coverage(points, way, level):
-    inside = [low <= point["measured"] <= high for point in points for low, high in [point[way]["intervals"][level]]]
-    return sum(inside) / len(inside)
-
-
-def mean_score(points, way, level):
-    scores = [score(*point[way]["intervals"][level], point["measured"], LEVELS[level]) for point in points]
-    return sum(scores) / len(scores)
-
-
 def markdown(head, rows):
-    numbers = ["---" if isinstance(cell, str) and not re.match(r"\**\d", cell) else "---:" for cell in rows[0]]
+    numbers = ["---" if isinstance(cell, str) and not re.match(r"\**[-+]?\d", cell) else "---:" for cell in rows[0]]
     lines = ["| " + " | ".join(head) + " |", "|" + "|".join(numbers) + "|"]
     return "\n".join(lines + ["| " + " | ".join(map(str, row)) + " |" for row in rows])
 
 
 def by_ratio(groups):
-    """(label, ratio, points) where there are any."""
+    """(label, ratio, points) where there are any that all methods predict."""
     for label, points in groups:
         for ratio in RATIOS:
-            chosen = [point for point in points if nearest_power(point["ratio"]) == ratio]
+            chosen = with_methods(at_ratio(points, ratio), METHODS)
             if chosen:
                 yield label, ratio, chosen
 
 
-def error_cells(points, share):
-    """Of all ways; bold where farscale is worse than plain Amdahl."""
-    ours, amdahl_alone, plain = (quantile(errors(points, way), share) for way in WAYS)
-    return [bold(percent(ours), ours > plain), percent(amdahl_alone), percent(plain)]
+def summarised(groups):
+    """(label, ratio, number of points, summaries by method): over points, then with every application alike where there
+    are several."""
+    for label, ratio, points in by_ratio(groups):
+        applications = by_application(points)
+        yield label, f"{ratio}×", len(points), {method: summary(points, method) for method in METHODS}
+        if len(applications) > 1:
+            yield f"{label}, by application", f"{ratio}×", len(applications), \
+                {method: summary_of_applications(points, method) for method in METHODS}
 
 
-def targets_table(groups):
-    """What is aimed at, beside what was measured, which is bold where it misses that."""
+def best_other(summaries, measure):
+    """(method, value) of the other method with the least value; nothing where none has it."""
+    values = [(summaries[method][measure], method) for method in OTHERS if measure in summaries[method]]
+    return min(values)[::-1] if values else None
 
-    def coverage_cell(points, level, ratio):
-        share, (low, high) = coverage(points, "farscale", level), COVERAGE_AIMS[level]
-        if ratio not in COVERAGE_AIMED_AT:
-            return percent(share)
-        return f"{bold(percent(share), not low <= share <= high)} ({100 * low:.0f} – {100 * high:.0f})"
 
+def is_worse(summaries, measure):
+    """Whether farscale is worse than the best of the others, as far as the table shows."""
+    best = best_other(summaries, measure)
+    return best is not None and summaries[FARSCALE].get(measure, math.inf) > best[1]
+
+
+def error_cells(summaries):
+    """Median and 90th percentile of every method; farscale's bold where another one's is smaller."""
+    cells = []
+    for method, one in summaries.items():
+        worse = [method == FARSCALE and is_worse(summaries, measure) for measure in ("median", "percentile")]
+        cells.append(", ".join(bold(percent(one[measure]), is_bold)
+                               for measure, is_bold in zip(("median", "percentile"), worse)))
+    return cells
+
+
+def errors_table(groups, label="data"):
+    rows = [[name, ratio, count, *error_cells(summaries)] for name, ratio, count, summaries in summarised(groups)]
+    return markdown([label, "ratio", "points", *METHODS.values()], rows)
+
+
+def bias_table(groups):
+    rows = [[name, ratio, count, *[signed(one["bias"]) for one in summaries.values()]]
+            for name, ratio, count, summaries in summarised(groups)]
+    return markdown(["data", "ratio", "points", *METHODS.values()], rows)
+
+
+def intervals_table(groups):
+    """Of the methods that have intervals."""
+    rows = []
+    for name, ratio, count, summaries in summarised(groups):
+        for method, one in summaries.items():
+            if "score80" not in one:
+                continue
+            scores = [bold(number(one[f"score{level}"]), method == FARSCALE and is_worse(summaries, f"score{level}"))
+                      for level in LEVELS]
+            rows.append([name, ratio, count, METHODS[method], *[percent(one[f"cover{level}"]) for level in LEVELS],
+                         *[percent(one[f"width{level}"]) for level in LEVELS], *scores])
+    return markdown(["data", "ratio", "points", "method", *[MEASURES[f"{name}{level}"] for name in
+                                                            ("cover", "width", "score") for level in LEVELS]], rows)
+
+
+def aim_cells(kind, ratio, summaries):
+    """Errors and scores with what is aimed at; bold where that is missed."""
+    ours, cells = summaries[FARSCALE], []
+    if kind == TRACES:
+        for measure, aims in (("median", MEDIAN_AIMS), ("percentile", PERCENTILE_AIMS)):
+            aim = aims[ratio]
+            cells.append(f"{bold(percent(ours[measure]), ours[measure] > aim)} (≤ {100 * aim:g} %)")
+        return [*cells, number(ours["score80"]), number(ours["score95"])]
+    for measure, text in (("median", percent), ("percentile", percent), ("score80", number), ("score95", number)):
+        method, value = best_other(summaries, measure)
+        aimed = measure != "percentile"
+        cells.append(f"{bold(text(ours[measure]), aimed and ours[measure] >= value)} (< {text(value)}, {METHODS[method]})"
+                     if aimed else text(ours[measure]))
+    return cells
+
+
+def aims_table(groups):
     rows = []
     for name, ratio, points in by_ratio(groups):
-        cells = []
-        for share, aims in ((0.5, MEDIAN_AIMS), (0.9, PERCENTILE_AIMS)):
-            error = quantile(errors(points, "farscale"), share)
-            cells.append(f"{bold(percent(error), error > aims[ratio])} (≤ {100 * aims[ratio]:.0f})")
-        cells += [coverage_cell(points, level, ratio) for level in LEVELS]
-        for level in LEVELS:
-            ours, plain = (mean_score(points, way, level) for way in ("farscale", "bootstrap"))
-            cells.append(f"{bold(number(ours), ours >= plain)} (< {number(plain)})")
-        rows.append([name, f"{ratio}×", len(points), *cells])
-    return markdown(["group", "ratio", "points", "median error", "90th percentile", "in 80 %", "in 95 %",
-                     "score 80 %", "score 95 %"], rows)
+        summaries = {method: summary(points, method) for method in METHODS}
+        rows.append([name, f"{ratio}×", len(points), *aim_cells(name, ratio, summaries)])
+    return markdown(["data", "ratio", "points", "median error", "90th percentile", "score 80 %", "score 95 %"], rows)
 
 
-def errors_table(groups):
-    rows = [[name, f"{ratio}×", len(points), *error_cells(points, 0.5), *error_cells(points, 0.9)]
-            for name, ratio, points in by_ratio(groups)]
-    return markdown(["group", "ratio", "points", "median error", "Amdahl", "plain Amdahl", "90th percentile", "Amdahl",
+def coverage_table(groups):
+    """Coverage over all ratios of the tables, of every kind of data."""
+    rows = []
+    for name, points in groups:
+        chosen = [point for _, _, some in by_ratio([(name, points)]) for point in some]
+        if not chosen:
+            continue
+        one, cells = summary(chosen, FARSCALE), []
+        for level, (low, high) in COVERAGE_AIMS.items():
+            share = one[f"cover{level}"]
+            cells.append(f"{bold(percent(share), not low <= share <= high)} ({100 * low:.0f} – {100 * high:.0f})")
+        rows.append([name, len(chosen), *cells])
+    return markdown(["data", "points", "in 80 %", "in 95 %"], rows)
+
+
+def stability_table(moved):
+    """Moves of all phases, by method."""
+    rows = []
+    for method in METHODS:
+        some = [move for move in moved if move["method"] == method]
+        if not some:
+            continue
+        worst = max(some, key=lambda move: move["move"])
+        measured = {"median": statistics.median(move["move"] for move in some), "worst": worst["move"]}
+        cells = [bold(percent(value), method == FARSCALE and value > STABILITY_AIMS[name]) +
+                 (f" (≤ {100 * STABILITY_AIMS[name]:g} %)" if method == FARSCALE else "")
+                 for name, value in measured.items()]
+        rows.append([METHODS[method], len(some), *cells, f"{worst['table']} {worst['phase']}"])
+    return markdown(["method", "predictions", "median move", "worst move", "worst of"], rows)
+
+
+def data_table(points):
+    rows = []
+    for kind in KINDS:
+        of_kind = [point for point in points if point["kind"] == kind and point["factor"] in WHOLE]
+        many = [point for point in of_kind if point["counts"] >= 3]
+        applications = sorted(by_application(of_kind), key=str.casefold)
+        splits = {(point["table"], point["series"], point["phase"], point["train_max"]) for point in many}
+        rows.append([kind, ", ".join(applications),
+                     len({(point["table"], point["series"], point["phase"]) for point in of_kind}), len(splits),
+                     len(many), len([point for point in of_kind if point["counts"] == 2])])
+    return markdown(["data", "applications", "series and phases", "splits", "points", "points of two counts"], rows)
+
+
+def worse_list(groups):
+    """Where another method is better than farscale, one line each kind of data and measure."""
+    lines = []
+    for measure, text in (("median", percent), ("percentile", percent), ("score80", number), ("score95", number)):
+        found = {}
+        for name, ratio, _, summaries in summarised(groups):
+            if is_worse(summaries, measure):
+                method, value = best_other(summaries, measure)
+                found.setdefault(name, []).append(
+                    f"{ratio} {text(summaries[FARSCALE][measure])} ({METHODS[method]} {text(value)})")
+        lines += [f"- {name}, {MEASURES[measure]}: {'; '.join(some)}" for name, some in found.items()]
+    return "\n".join(lines) if lines else "Nowhere in these tables."
+
+
+def applications_table(points):
+    """Errors by application; sorting programs as team and algorithm."""
+    groups = [(f"{kind}: {name}", some) for kind in KINDS
+              for name, some in sorted(by_application([p for p in points if p["kind"] == kind]).items())]
+    rows = []
+    for name, ratio, chosen in by_ratio(groups):
+        summaries = {method: summary(chosen, method) for method in METHODS}
+        ours = summaries[FARSCALE]
+        cells = [percent(ours[f"cover{level}"]) for level in LEVELS]
+        rows.append([name, f"{ratio}×", len(chosen), *error_cells(summaries), *cells,
+                     bold(number(ours["score80"]), is_worse(summaries, "score80")),
+                     number(summaries[AMDAHL]["score80"])])
+    return markdown(["application", "ratio", "points", *METHODS.values(), "in 80 %", "in 95 %", "score 80 %",
                      "plain Amdahl"], rows)
 
 
-def interval_table(groups, measure, text, heads):
-    """Of all ways, for every level: `measure` of points, way and level, as `text`."""
-    rows = [[name, f"{ratio}×", len(points)] + [text(measure(points, way, level)) for level in LEVELS for way in WAYS]
-            for name, ratio, points in by_ratio(groups)]
-    return markdown(["group", "ratio", "points", heads[0], "Amdahl", "plain Amdahl", heads[1], "Amdahl",
-                     "plain Amdahl"], rows)
+def grown_table(points):
+    """Curves alone and grown runs with them, where there are grown runs."""
+    rows = []
+    for ratio in RATIOS:
+        chosen = with_methods(at_ratio(points, ratio), [FARSCALE, GROWN])
+        if not chosen:
+            continue
+        row = [f"{ratio}×", len(chosen)]
+        for method in (FARSCALE, GROWN):
+            one = summary(chosen, method)
+            row += [f"{percent(one['median'])}, {percent(one['percentile'])}",
+                    f"{percent(one['cover80'])}, {percent(one['cover95'])}", percent(one["width80"]),
+                    number(one["score80"])]
+        rows.append(row)
+    heads = ["error", "in 80 %, 95 %", "width 80 %", "score 80 %"]
+    return markdown(["ratio", "points", *heads, *[f"grown: {head}" for head in heads]], rows) if rows else "None."
 
 
-def short_table(groups, label):
-    rows = [[name, f"{ratio}×", len(points)] +
-            [cell for share in (0.5, 0.9) for cell in error_cells(points, share)[::2]] +
-            [percent(coverage(points, "farscale", level)) for level in LEVELS] +
-            [number(mean_score(points, way, 80)) for way in ("farscale", "bootstrap")]
-            for name, ratio, points in by_ratio(groups)]
-    return markdown([label, "ratio", "points", "median error", "plain Amdahl", "90th percentile",
-                     "plain Amdahl", "in 80 %", "in 95 %", "score 80 %", "plain Amdahl"], rows)
-
-
-def relative_error(point):
-    return (point["farscale"]["value"] - point["measured"]) / point["measured"]
+def extrap_times_table(points):
+    """Extra-P on run times: of the time of all cores together, and of the time that passes."""
+    rows = []
+    for ratio in RATIOS:
+        chosen = with_methods(at_ratio(points, ratio), [EXTRAP])
+        both = with_methods(chosen, [EXTRAP_TIME])
+        if not both:
+            continue
+        cells = [", ".join(percent(summary(both, method)[measure]) for measure in ("median", "percentile"))
+                 for method in (FARSCALE, EXTRAP, EXTRAP_TIME)]
+        rows.append([f"{ratio}×", len(both), len(chosen) - len(both), *cells])
+    return markdown(["ratio", "points", "time not positive", "farscale", "Extra-P", "Extra-P of the time"], rows)
 
 
 def to_blame(point, points):
-    """The leaf of the same hidden run whose prediction is off by the largest factor."""
+    """The leaf of the same hidden run whose prediction is off by the largest factor; the point itself without leaves."""
     leaves = [leaf for leaf in points if leaf["factor"] in (BALANCE, SERIALIZATION, TRANSFER, COMMUNICATION) and
-              all(leaf[part] == point[part] for part in ("series", "phase", "train_max", "cores", "repeat"))]
+              all(leaf[part] == point[part] for part in ("table", "series", "phase", "train_max", "cores", "repeat"))]
     if any(leaf["factor"] == SERIALIZATION for leaf in leaves):
         leaves = [leaf for leaf in leaves if leaf["factor"] != COMMUNICATION]
     least = 1e-9
-    return max(leaves, key=lambda leaf: abs(math.log(max(leaf["farscale"]["value"], least) /
-                                                     max(leaf["measured"], least))))
+    return max(leaves or [point], key=lambda leaf: abs(math.log(max(leaf["methods"][FARSCALE]["value"], least) /
+                                                                max(leaf["measured"], least))))
 
 
-def worst_table(points, wanted):
-    """The worst predictions within ratio 4: of a series and phase only its worst."""
-    near = [point for point in points if point["factor"] == PARALLEL and nearest_power(point["ratio"]) <= 4]
+def worst_table(points):
+    """The worst predictions within a ratio of 4: of a series and phase only its worst."""
+    near = [point for point in with_methods(points, [FARSCALE])
+            if point["factor"] in WHOLE and nearest_power(point["ratio"]) <= WORST_RATIO]
     rows, seen = [], set()
-    for point in sorted(near, key=lambda point: -abs(relative_error(point))):
+    for point in sorted(near, key=lambda point: -abs(relative_error(point, FARSCALE))):
         name = (point["series"], point["phase"])
         if name in seen:
             continue
         seen.add(name)
         leaf = to_blame(point, points)
-        low, high = point["farscale"]["intervals"][95]
-        values = ", ".join(efficiency(float(value)) for _, value in leaf["trained"] if value)
+        ours = point["methods"][FARSCALE]
+        interval = " – ".join(f"{end:.2f}" for end in ours["intervals"][95]) if has_intervals([point], FARSCALE) else "none"
+        values = ", ".join(efficiency(value) for _, value in leaf["trained"])
         rows.append([" ".join(part for part in name if part), f"{point['train_max']:g} → {point['cores']:g}",
-                     efficiency(point["measured"]), efficiency(point["farscale"]["value"]), f"{low:.2f} – {high:.2f}",
-                     f"{100 * relative_error(point):+.0f} %",
+                     efficiency(point["measured"]), efficiency(ours["value"]), interval,
+                     signed(relative_error(point, FARSCALE)),
                      f"{FACTORS[leaf['factor']]}: {values}; then {efficiency(leaf['measured'])}, "
-                     f"predicted {efficiency(leaf['farscale']['value'])}"])
-        if len(rows) == wanted:
+                     f"predicted {efficiency(leaf['methods'][FARSCALE]['value'])}"])
+        if len(rows) == WORST_SHOWN:
             break
     return markdown(["series", "cores", "measured", "predicted", "95 % interval", "error",
                      "factor to blame: as trained on"], rows)
 
 
-def tables(points):
+def page_tables(points, moved):
     """The tables of the page by the name of their place."""
-    sorting = [p for p in points if p["group"] == SORTING and p["train_max"] in SORTING_TRAIN_MAX]
-    traces = [p for p in points if p["group"] != SORTING and p["counts"] >= 3]
-    groups = [(SORTING, sorting), (ALL_TRACES, traces)]
-    groups += [(name, [p for p in traces if p["group"] == name]) for name in dict.fromkeys(p["group"] for p in traces)]
-
-    def of(factor, chosen):
-        return [(name, [p for p in members if p["factor"] == factor]) for name, members in chosen]
-
-    def few(counts):
-        chosen = [p for p in points if p["counts"] == counts and p["factor"] == PARALLEL]
-        return [(f"{label}, {counts} counts", [p for p in chosen if (p["group"] == SORTING) == is_sorting])
-                for label, is_sorting in ((SORTING, True), (ALL_TRACES, False))]
-
-    by_factor = [(f"{name}: {FACTORS[factor]}", members) for factor in list(FACTORS)[1:]
-                 for name, members in of(factor, groups[:2])]
-    main = of(PARALLEL, groups)
+    many = [point for point in points if point["counts"] >= 3]
+    whole = [point for point in many if point["factor"] in WHOLE]
+    groups = [(kind, [point for point in whole if point["kind"] == kind]) for kind in KINDS]
+    factors = [(f"{kind}: {FACTORS[factor]}", [p for p in many if p["kind"] == kind and p["factor"] == factor])
+               for factor in (BALANCE, COMMUNICATION, SERIALIZATION, TRANSFER) for kind in KINDS]
+    few = [(f"{kind}, {counts} counts", [p for p in points if p["kind"] == kind and p["factor"] in WHOLE and
+                                         p["counts"] == counts]) for counts in (3, 2) for kind in KINDS]
+    of_kind = {kind: [point for point in many if point["kind"] == kind] for kind in KINDS}
     return {
-        "targets": targets_table(main[:2]),
-        "errors": errors_table(main),
-        "coverage": interval_table(main, coverage, percent, ("in 80 %", "in 95 %")),
-        "scores": interval_table(main, mean_score, number, ("score 80 %", "score 95 %")),
-        "factors": short_table(by_factor, "group and factor"),
-        "few": short_table([*few(3), *few(2)], "group"),
-        "worst-sorting": worst_table(sorting, 10),
-        "worst-traces": worst_table(traces, 8),
+        "data": data_table(points),
+        "aims": aims_table(groups),
+        "coverage": coverage_table(groups),
+        "stability": stability_table(moved),
+        "errors": errors_table(groups),
+        "worse": worse_list(groups),
+        "bias": bias_table(groups),
+        "intervals": intervals_table(groups),
+        "grown": grown_table(whole),
+        "extrap-times": extrap_times_table(dict(groups)[TIMES]),
+        "factors": errors_table([group for group in factors if group[1]], "data and factor"),
+        "few": errors_table(few),
+        "few-intervals": intervals_table(few),
+        "applications": applications_table(whole),
+        "worst-sorting": worst_table(of_kind[SORTING]),
+        "worst-traces": worst_table(of_kind[TRACES]),
+        "worst-times": worst_table(of_kind[TIMES]),
     }
