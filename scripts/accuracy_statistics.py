@@ -54,7 +54,7 @@ def has_intervals(points, method):
 
 def summary(points, method):
     """Measures of one method over points: errors, bias and widths relative to what was measured, scores in the unit of
-    the factor."""
+    the factor. Of widths the median: an efficiency next to nothing makes their mean as large as one likes."""
     shares = [relative_error(point, method) for point in points]
     result = {"points": len(points), "median": statistics.median(map(abs, shares)),
               "percentile": quantile(map(abs, shares), 0.9), "bias": statistics.median(shares)}
@@ -63,7 +63,7 @@ def summary(points, method):
     for level, left_out in LEVELS.items():
         found = [(*point["methods"][method]["intervals"][level], point["measured"]) for point in points]
         result[f"cover{level}"] = statistics.mean(low <= value <= high for low, high, value in found)
-        result[f"width{level}"] = statistics.mean((high - low) / value for low, high, value in found)
+        result[f"width{level}"] = statistics.median((high - low) / value for low, high, value in found)
         result[f"score{level}"] = statistics.mean(interval_score(*some, left_out) for some in found)
     return result
 

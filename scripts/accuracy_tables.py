@@ -5,7 +5,7 @@ import re
 import statistics
 
 from accuracy_data import KINDS, SORTING, TIMES, TRACES
-from accuracy_methods import AMDAHL, EXTRAP, EXTRAP_TIME, PERSISTENCE, SIMPLE
+from accuracy_methods import AMDAHL, EXTRAP, EXTRAP_TIME, PERSISTENCE, SIMPLE, has_extrap
 from accuracy_statistics import (BALANCE, COMMUNICATION, FACTORS, LEVELS, MEASURES, RATIOS, SERIALIZATION, TRANSFER,
                                  WHOLE, at_ratio, by_application, has_intervals, nearest_power, relative_error, summary,
                                  summary_of_applications, with_methods)
@@ -22,6 +22,7 @@ PERCENTILE_AIMS = {2: 0.08, 4: 0.12, 8: 0.25, 16: 0.40}
 COVERAGE_AIMS = {80: (0.75, 0.88), 95: (0.91, 0.98)}
 STABILITY_AIMS = {"median": 0.02, "worst": 0.10}
 
+EXTRAP_ANEW = "`scripts/extrap_models.py`"
 WORST_RATIO = 4
 WORST_SHOWN = 8
 
@@ -61,13 +62,13 @@ def by_ratio(groups):
                 yield label, ratio, chosen
 
 
-def summarised(groups):
-    """(label, ratio, number of points, summaries by method): over points, then with every application alike where there
-    are several."""
+def summarised(groups, with_applications=True):
+    """(label, ratio, number of points, summaries by method): over points, then, if asked for, with every application
+    alike where there are several."""
     for label, ratio, points in by_ratio(groups):
         applications = by_application(points)
         yield label, f"{ratio}×", len(points), {method: summary(points, method) for method in METHODS}
-        if len(applications) > 1:
+        if with_applications and len(applications) > 1:
             yield f"{label}, by application", f"{ratio}×", len(applications), \
                 {method: summary_of_applications(points, method) for method in METHODS}
 
@@ -94,8 +95,9 @@ def error_cells(summaries):
     return cells
 
 
-def errors_table(groups, label="data"):
-    rows = [[name, ratio, count, *error_cells(summaries)] for name, ratio, count, summaries in summarised(groups)]
+def errors_table(groups, label="data", with_applications=True):
+    rows = [[name, ratio, count, *error_cells(summaries)]
+            for name, ratio, count, summaries in summarised(groups, with_applications)]
     return markdown([label, "ratio", "points", *METHODS.values()], rows)
 
 
@@ -105,10 +107,10 @@ def bias_table(groups):
     return markdown(["data", "ratio", "points", *METHODS.values()], rows)
 
 
-def intervals_table(groups):
+def intervals_table(groups, with_applications=True):
     """Of the methods that have intervals."""
     rows = []
-    for name, ratio, count, summaries in summarised(groups):
+    for name, ratio, count, summaries in summarised(groups, with_applications):
         for method, one in summaries.items():
             if "score80" not in one:
                 continue
@@ -298,6 +300,7 @@ def page_tables(points, moved):
     of_kind = {kind: [point for point in many if point["kind"] == kind] for kind in KINDS}
     return {
         "data": data_table(points),
+        "extrap": f"Extra-P's predictions on this page were made by {'Extra-P' if has_extrap() else EXTRAP_ANEW}.",
         "aims": aims_table(groups),
         "coverage": coverage_table(groups),
         "stability": stability_table(moved),
@@ -307,9 +310,9 @@ def page_tables(points, moved):
         "intervals": intervals_table(groups),
         "grown": grown_table(whole),
         "extrap-times": extrap_times_table(dict(groups)[TIMES]),
-        "factors": errors_table([group for group in factors if group[1]], "data and factor"),
-        "few": errors_table(few),
-        "few-intervals": intervals_table(few),
+        "factors": errors_table([group for group in factors if group[1]], "data and factor", False),
+        "few": errors_table(few, with_applications=False),
+        "few-intervals": intervals_table(few[len(KINDS):], with_applications=False),
         "applications": applications_table(whole),
         "worst-sorting": worst_table(of_kind[SORTING]),
         "worst-traces": worst_table(of_kind[TRACES]),

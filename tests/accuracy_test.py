@@ -189,7 +189,7 @@ class StatisticsTest(unittest.TestCase):
         self.assertAlmostEqual(found["bias"], 0.2)
         self.assertAlmostEqual(found["percentile"], 0.44)  # 0.2 + 0.8 (0.5 - 0.2)
         self.assertAlmostEqual(found["cover80"], 2 / 3)
-        self.assertAlmostEqual(found["width80"], (0.8 + 0.8 + 1) / 3)
+        self.assertAlmostEqual(found["width80"], 0.8)  # of 0.8, 0.8 and 1
         self.assertAlmostEqual(found["score80"], 0.4 + 2 / 0.2 * 0.1 / 3)
         self.assertAlmostEqual(found["score95"], 0.4 + 2 / 0.05 * 0.1 / 3)
         self.assertNotIn("score80", accuracy_statistics.summary([made_point(0.5, {"simple": 0.4})], "simple"))
