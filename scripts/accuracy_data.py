@@ -122,5 +122,5 @@ def tables(program, data, folder):
     with ThreadPoolExecutor(2) as pool:
         traces = [table for found in pool.map(table_of, TRACE_SETS) for table in found]
     of_others = data / "scaling-tables"
-    return [Table("sorting", SORTING, of_others / "sorting.csv", "weak"), *traces,
+    return [Table("sorting", SORTING, of_others / "sorting.csv", "strong"), *traces,
             Table("runtimes", TIMES, of_others / "runtimes.csv", "strong")]

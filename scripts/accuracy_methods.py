@@ -58,7 +58,8 @@ def points_of(rows, column):
 
 def leaves_of(rows):
     """The leaves of parallel efficiency that the rows have."""
-    return [BALANCE, SERIALIZATION, TRANSFER] if any(row.get(SERIALIZATION) for row in rows) else [BALANCE, COMMUNICATION]
+    has_parts = any(row.get(SERIALIZATION) for row in rows)
+    return [BALANCE, SERIALIZATION, TRANSFER] if has_parts else [BALANCE, COMMUNICATION]
 
 
 def predict_leaf(points, targets, seed, limit=1.0):
@@ -116,12 +117,17 @@ def reference_of(series):
     return least * sum(times) / len(times)
 
 
+def efficiencies_of(rows):
+    """Cores and the efficiency of run times."""
+    reference = reference_of(rows)
+    return [(cores, reference / (cores * time)) for cores, time in points_of(rows, "runtime")]
+
+
 def predict_times(split):
     """Predictions of the efficiency of run times by target and method; those that Extra-P has none for, as its time is
     not positive, are left out."""
     reference, times = reference_of(split.rows), points_of(split.rows, "runtime")
-    by_method = predict_leaf([(cores, reference / (cores * time)) for cores, time in times], split.targets, split.seed,
-                             math.inf)
+    by_method = predict_leaf(efficiencies_of(split.rows), split.targets, split.seed, math.inf)
     core_time = fit_extrap([(cores, cores * time) for cores, time in times])
     time = fit_extrap(times, is_falling=True)
     for method, function in ((EXTRAP, core_time), (EXTRAP_TIME, lambda cores: cores * time(cores))):

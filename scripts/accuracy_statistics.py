@@ -1,8 +1,8 @@
 """Statistics of predictions: errors, bias, and how often and how well intervals hold.
 
 A point is a hidden value: a dictionary with `kind` of data, `table`, `application`, `series`, `phase`, `factor`,
-`train_max`, `cores`, `repeat`, `ratio`, `measured`, `counts` (how many core counts were trained on), `trained` (cores and
-value of these runs), and `methods`, by name a prediction with `value` and `intervals` by level.
+`train_max`, `cores`, `repeat`, `ratio`, `measured`, `counts` (how many core counts were trained on), `trained` (cores
+and value of these runs), and `methods`, by name a prediction with `value` and `intervals` by level.
 """
 
 import math

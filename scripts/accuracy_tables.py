@@ -1,4 +1,4 @@
-"""The tables that scripts/accuracy writes into docs/accuracy.md, of points as scripts/accuracy_statistics.py has them."""
+"""The tables that scripts/accuracy writes into docs/accuracy.md. Points are as in scripts/accuracy_statistics.py."""
 
 import math
 import re
@@ -133,8 +133,8 @@ def aim_cells(kind, ratio, summaries):
     for measure, text in (("median", percent), ("percentile", percent), ("score80", number), ("score95", number)):
         method, value = best_other(summaries, measure)
         aimed = measure != "percentile"
-        cells.append(f"{bold(text(ours[measure]), aimed and ours[measure] >= value)} (< {text(value)}, {METHODS[method]})"
-                     if aimed else text(ours[measure]))
+        cell = bold(text(ours[measure]), aimed and ours[measure] >= value)
+        cells.append(f"{cell} (< {text(value)}, {METHODS[method]})" if aimed else cell)
     return cells
 
 
@@ -253,7 +253,7 @@ def extrap_times_table(points):
 
 
 def to_blame(point, points):
-    """The leaf of the same hidden run whose prediction is off by the largest factor; the point itself without leaves."""
+    """The leaf of the same hidden run whose prediction is off by the largest factor; without leaves the point."""
     leaves = [leaf for leaf in points if leaf["factor"] in (BALANCE, SERIALIZATION, TRANSFER, COMMUNICATION) and
               all(leaf[part] == point[part] for part in ("table", "series", "phase", "train_max", "cores", "repeat"))]
     if any(leaf["factor"] == SERIALIZATION for leaf in leaves):
@@ -275,7 +275,8 @@ def worst_table(points):
         seen.add(name)
         leaf = to_blame(point, points)
         ours = point["methods"][FARSCALE]
-        interval = " – ".join(f"{end:.2f}" for end in ours["intervals"][95]) if has_intervals([point], FARSCALE) else "none"
+        ends = ours["intervals"][95] if has_intervals([point], FARSCALE) else ()
+        interval = " – ".join(f"{end:.2f}" for end in ends) or "none"
         values = ", ".join(efficiency(value) for _, value in leaf["trained"])
         rows.append([" ".join(part for part in name if part), f"{point['train_max']:g} → {point['cores']:g}",
                      efficiency(point["measured"]), efficiency(ours["value"]), interval,

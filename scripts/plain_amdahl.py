@@ -23,8 +23,8 @@ def amdahl(cores, e0, serial):
 
 def loss_fitter(basis, limit=1.0, greatest_loss=1.0):
     """A function from values to their least squares (e0, s) of e0 / (1 + s basis), e0 from 0 to `limit`, s from 0 to
-    `greatest_loss`. The best e0 for a loss is a closed form, and the sum of squares over the loss is searched: on a grid
-    over its logarithm, then by golden sections around its best point."""
+    `greatest_loss`. The best e0 for a loss is a closed form, and the sum of squares over the loss is searched: on a
+    grid over its logarithm, then by golden sections around its best point."""
     lowest, highest = math.log(SMALLEST_LOSS), math.log(greatest_loss)
     steps = math.ceil((highest - lowest) / GRID_STEP)
     grid = [lowest + (highest - lowest) * i / steps for i in range(steps + 1)]

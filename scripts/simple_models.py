@@ -1,11 +1,11 @@
-"""What scripts/accuracy compares farscale with besides Amdahl's law and Extra-P: a simple choice among four models, and
-the last measured value.
+"""What scripts/accuracy compares farscale with besides Amdahl's law and Extra-P: a simple choice among four models,
+and the last measured value.
 
-The four are e0 / (1 + s g(P)) with a loss that stays (g = 0), grows with P (Amdahl's law, g = P - 1), with its logarithm
-(trees of messages, g = log2 P), or levels off (saturation, and the filling of pipelines, g = 1 - 1/P). The choice is by
-what a textbook of forecasting does first, validation on the last observation [Tashman00]: each model is fitted to all
-core counts but the largest, the one that predicts this best is fitted to all of them. Of models that are equally good,
-the first. Two core counts leave one to fit and so no choice: Amdahl's law.
+The four are e0 / (1 + s g(P)) with a loss that stays (g = 0), grows with P (Amdahl's law, g = P - 1), with its
+logarithm (trees of messages, g = log2 P), or levels off (saturation, filling of pipelines, g = 1 - 1/P). They are chosen
+as forecasts are, by rolling origins [Tashman00]: every core count from the third on is predicted by each model fitted to
+the smaller ones, and the model with the least sum of squared relative errors is fitted to all; of equally good models
+the first. Two core counts leave nothing to choose by: Amdahl's law.
 """
 
 import math
@@ -42,12 +42,20 @@ def last_value(points):
     return mean_at(points, max(count for count, _ in points))
 
 
+def squared_errors(model, points, counts, limit):
+    """Of the mean of every count from the third on, predicted from the smaller ones."""
+    total = 0.0
+    for count in counts[2:]:
+        fitted = fit_model(model, [point for point in points if point[0] < count], limit)
+        hidden = mean_at(points, count)
+        total += (model_value(fitted, count) / hidden - 1) ** 2 if hidden > 0 else 0.0
+    return total
+
+
 def choose_model(points, limit=1.0):
-    """The model that predicts the largest core count best from the others, fitted to all."""
-    largest = max(count for count, _ in points)
-    smaller = [point for point in points if point[0] < largest]
-    if len({count for count, _ in smaller}) < 2:
+    """(model, e0, s) of the model that predicts larger core counts best from smaller ones, fitted to all."""
+    counts = sorted({count for count, _ in points})
+    if len(counts) < 3:
         return fit_model("amdahl", points, limit)
-    hidden = mean_at(points, largest)
-    best = min(MODELS, key=lambda model: abs(model_value(fit_model(model, smaller, limit), largest) - hidden))
+    best = min(MODELS, key=lambda model: squared_errors(model, points, counts, limit))
     return fit_model(best, points, limit)

@@ -83,9 +83,11 @@ class SimpleModelsTest(unittest.TestCase):
     def test_equally_good_models_give_the_constant(self):
         self.assertEqual(simple_models.choose_model([(cores, 0.8) for cores in CORES])[0], "constant")
 
-    def test_the_largest_count_chooses_and_then_counts(self):
-        # From 2 and 4 cores with the same value all predict 0.9 but the mean of the last two runs is 0.5: the constant
-        # comes first, and all four runs make its value, (0.9 + 0.9 + 0.4 + 0.6) / 4.
+    def test_what_was_predicted_then_counts(self):
+        # From 2 and 4 cores with the same value all predict 0.9, and the mean of the last two runs is 0.5: the constant
+        # comes first, and all four runs make its value, (0.9 + 0.9 + 0.4 + 0.6) / 4. Its error was 0.9 / 0.5 - 1.
+        self.assertAlmostEqual(simple_models.squared_errors("constant", [(2, 0.9), (4, 0.9), (8, 0.4), (8, 0.6)],
+                                                            [2, 4, 8], 1.0), 0.64)
         chosen = simple_models.choose_model([(2, 0.9), (4, 0.9), (8, 0.4), (8, 0.6)])
         self.assertEqual(chosen[0], "constant")
         self.assertAlmostEqual(chosen[1], 0.7)
@@ -163,6 +165,7 @@ class MethodsTest(unittest.TestCase):
         # P T = 90 + P: 100 on 10 cores, so that 100 / (90 + P) is predicted.
         rows = [{"cores": str(cores), "runtime": str((90 + cores) / cores)} for cores in (10, 20, 40, 80, 160)]
         self.assertEqual(accuracy_methods.reference_of(rows), 100)
+        self.assertEqual(accuracy_methods.efficiencies_of(rows)[1], (20.0, 100 / 110))
         found = accuracy_methods.predict_split(accuracy_methods.Split("run times", rows, [320.0], "seed"))
         values = {method: one["value"] for method, one in found["globalEfficiency"][320.0].items()}
         self.assertAlmostEqual(values["extrap"], 100 / 410, places=6)
@@ -212,7 +215,8 @@ class DataTest(unittest.TestCase):
     def test_repeats_are_kept_apart_and_missing_intervals_left_out(self):
         with tempfile.TemporaryDirectory() as folder:
             file = pathlib.Path(folder) / "backtest.csv"
-            file.write_text("series,phase,group,factor,train_max,cores,ratio,measured,value,low80,high80,low95,high95,model\n"
+            file.write_text("series,phase,group,factor,train_max,cores,ratio,measured,value,"
+                            "low80,high80,low95,high95,model\n"
                             "a,,,loadBalance,16,32,2,0.8,0.9,0.85,0.95,0.7,1,constant\n"
                             "a,,,loadBalance,16,32,2,0.7,0.9,,,,,constant\n"
                             "a,p,g,loadBalance,16,32,2,0.7,0.9,,,,,constant\n")
@@ -227,7 +231,8 @@ class DataTest(unittest.TestCase):
             return accuracy_data.Table(name, kind, pathlib.Path(), "weak")
 
         self.assertEqual(accuracy_data.application_of(table("lulesh-weak-cpu", "traces"), "lulesh-weak-cpu"), "LULESH")
-        self.assertEqual(accuracy_data.application_of(table("runtimes", "run times"), "castep/al3x3/Athena/1"), "CASTEP")
+        self.assertEqual(accuracy_data.application_of(table("runtimes", "run times"), "castep/al3x3/Athena/1"),
+                         "CASTEP")
         self.assertEqual(accuracy_data.application_of(table("sorting", "sorting"), "team1/SampleSort/67108864/Sorted"),
                          "team1/SampleSort")
 
