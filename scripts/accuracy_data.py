@@ -106,7 +106,7 @@ def measure(program, data, name, folder):
 
 
 def tables(program, data, folder):
-    """All tables. Those of traces are measured unless `folder` has them."""
+    """All tables that there are data of. Those of traces are measured unless `folder` has them."""
 
     def table_of(name):
         path = folder / f"{name}.csv"
@@ -121,6 +121,6 @@ def tables(program, data, folder):
 
     with ThreadPoolExecutor(2) as pool:
         traces = [table for found in pool.map(table_of, TRACE_SETS) for table in found]
-    of_others = data / "scaling-tables"
-    return [Table("sorting", SORTING, of_others / "sorting.csv", "strong"), *traces,
-            Table("runtimes", TIMES, of_others / "runtimes.csv", "strong")]
+    of_others = [Table("sorting", SORTING, data / "scaling-tables/sorting.csv", "strong"),
+                 Table("runtimes", TIMES, data / "scaling-tables/runtimes.csv", "strong")]
+    return [table for table in [*of_others, *traces] if table.path.exists()]

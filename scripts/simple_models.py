@@ -2,10 +2,10 @@
 and the last measured value.
 
 The four are e0 / (1 + s g(P)) with a loss that stays (g = 0), grows with P (Amdahl's law, g = P - 1), with its
-logarithm (trees of messages, g = log2 P), or levels off (saturation, filling of pipelines, g = 1 - 1/P). They are chosen
-as forecasts are, by rolling origins [Tashman00]: every core count from the third on is predicted by each model fitted to
-the smaller ones, and the model with the least sum of squared relative errors is fitted to all; of equally good models
-the first. Two core counts leave nothing to choose by: Amdahl's law.
+logarithm (trees of messages, g = log2 P), or levels off (saturation, filling of pipelines, g = 1 - 1/P). They are
+chosen as forecasts are, by rolling origins [Tashman00]: every core count from the third on is predicted by each model
+fitted to the smaller ones, and the model with the least sum of squared relative errors is fitted to all; of equally
+good models the first. Two core counts leave nothing to choose by: Amdahl's law.
 """
 
 import math

@@ -161,6 +161,39 @@ class MethodsTest(unittest.TestCase):
         rising = [(cores, 1 / (2 - cores / 20)) for cores in (2, 4, 8, 16)]
         self.assertEqual(accuracy_methods.predict_reciprocal(rising, [64])[64][0], 1.0)
 
+    def test_extrap_itself_is_asked_where_it_is_installed(self):
+        # A stand-in with the names that Extra-P's own tests use; its model is the sum of all means times the cores,
+        # less 1 where exponents may be negative.
+        modules = {"__init__": "", "entities/__init__": "", "modelers/__init__": "",
+                   "modelers/single_parameter/__init__": "", "entities/coordinate": "Coordinate = float\n",
+                   "entities/measurement": "def Measurement(coordinate, callpath, metric, value):\n    return value\n",
+                   "modelers/single_parameter/basic": """
+from types import SimpleNamespace
+
+class SingleParameterModeler:
+    allow_negative_exponents = False
+
+    def model(self, measurements):
+        shift = 1 if self.allow_negative_exponents else 0
+        function = SimpleNamespace(evaluate=lambda cores: sum(measurements[0]) * cores - shift)
+        return [SimpleNamespace(hypothesis=SimpleNamespace(function=function))]
+"""}
+        with tempfile.TemporaryDirectory() as folder:
+            for name, text in modules.items():
+                path = pathlib.Path(folder) / "extrap" / f"{name}.py"
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(text)
+            sys.path.insert(0, folder)
+            try:
+                self.assertTrue(accuracy_methods.has_extrap())
+                points = [(2, 1.0), (2, 3.0), (4, 5.0)]
+                self.assertEqual(accuracy_methods.fit_extrap(points)(10), 70)
+                self.assertEqual(accuracy_methods.fit_extrap(points, is_falling=True)(10), 69)
+            finally:
+                sys.path.remove(folder)
+                for name in [name for name in sys.modules if name.split(".")[0] == "extrap"]:
+                    del sys.modules[name]
+
     def test_run_times_are_efficiencies_of_the_smallest_run(self):
         # P T = 90 + P: 100 on 10 cores, so that 100 / (90 + P) is predicted.
         rows = [{"cores": str(cores), "runtime": str((90 + cores) / cores)} for cores in (10, 20, 40, 80, 160)]
