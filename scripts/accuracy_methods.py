@@ -123,6 +123,16 @@ def efficiencies_of(rows):
     return [(cores, reference / (cores * time)) for cores, time in points_of(rows, "runtime")]
 
 
+def measured_of(kind, rows, factor):
+    """Cores and measured value of a factor; of parents that the table leaves out the product of the leaves."""
+    if kind == TIMES:
+        return efficiencies_of(rows)
+    parts = {PARALLEL: leaves_of(rows), COMMUNICATION: leaves_of(rows)[1:]}.get(factor, [factor])
+    parts = [factor] if any(row.get(factor) for row in rows) else parts
+    return [(float(row["cores"]), math.prod(float(row[part]) for part in parts)) for row in rows
+            if all(row.get(part) for part in parts)]
+
+
 def predict_times(split):
     """Predictions of the efficiency of run times by target and method; those that Extra-P has none for, as its time is
     not positive, are left out."""

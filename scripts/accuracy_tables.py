@@ -48,6 +48,8 @@ def bold(text, is_bold):
 
 
 def markdown(head, rows):
+    if not rows:
+        return "None."
     numbers = ["---" if isinstance(cell, str) and not re.match(r"\**[-+]?\d", cell) else "---:" for cell in rows[0]]
     lines = ["| " + " | ".join(head) + " |", "|" + "|".join(numbers) + "|"]
     return "\n".join(lines + ["| " + " | ".join(map(str, row)) + " |" for row in rows])
@@ -190,8 +192,14 @@ def data_table(points):
     return markdown(["data", "applications", "series and phases", "splits", "points", "points of two counts"], rows)
 
 
+def groups_of_applications(points):
+    """Sorting programs are named by team and algorithm."""
+    return [(f"{kind}: {name}", some) for kind in KINDS
+            for name, some in sorted(by_application([point for point in points if point["kind"] == kind]).items())]
+
+
 def worse_list(groups):
-    """Where another method is better than farscale, one line each kind of data and measure."""
+    """Where another method is better than farscale, one line each kind of data and measure; then the applications."""
     lines = []
     for measure, text in (("median", percent), ("percentile", percent), ("score80", number), ("score95", number)):
         found = {}
@@ -201,22 +209,27 @@ def worse_list(groups):
                 found.setdefault(name, []).append(
                     f"{ratio} {text(summaries[FARSCALE][measure])} ({METHODS[method]} {text(value)})")
         lines += [f"- {name}, {MEASURES[measure]}: {'; '.join(some)}" for name, some in found.items()]
+    for kind, points in groups:
+        found = {}
+        for name, ratio, _, summaries in summarised(groups_of_applications(points), with_applications=False):
+            if is_worse(summaries, "median"):
+                found.setdefault(name.removeprefix(f"{kind}: "), []).append(ratio)
+        if found:
+            lines.append(f"- applications of {kind}, median error: " +
+                         "; ".join(f"{name} {', '.join(ratios)}" for name, ratios in found.items()))
     return "\n".join(lines) if lines else "Nowhere in these tables."
 
 
 def applications_table(points):
-    """Errors by application; sorting programs as team and algorithm."""
-    groups = [(f"{kind}: {name}", some) for kind in KINDS
-              for name, some in sorted(by_application([p for p in points if p["kind"] == kind]).items())]
+    """Errors of all methods, and farscale's bias and intervals beside the score of plain Amdahl's."""
     rows = []
-    for name, ratio, chosen in by_ratio(groups):
-        summaries = {method: summary(chosen, method) for method in METHODS}
+    for name, ratio, count, summaries in summarised(groups_of_applications(points), with_applications=False):
         ours = summaries[FARSCALE]
-        cells = [percent(ours[f"cover{level}"]) for level in LEVELS]
-        rows.append([name, f"{ratio}×", len(chosen), *error_cells(summaries), *cells,
+        cells = [signed(ours["bias"]), *[percent(ours[f"cover{level}"]) for level in LEVELS]]
+        rows.append([name, ratio, count, *error_cells(summaries), *cells,
                      bold(number(ours["score80"]), is_worse(summaries, "score80")),
                      number(summaries[AMDAHL]["score80"])])
-    return markdown(["application", "ratio", "points", *METHODS.values(), "in 80 %", "in 95 %", "score 80 %",
+    return markdown(["application", "ratio", "points", *METHODS.values(), "bias", "in 80 %", "in 95 %", "score 80 %",
                      "plain Amdahl"], rows)
 
 
@@ -235,7 +248,7 @@ def grown_table(points):
                     number(one["score80"])]
         rows.append(row)
     heads = ["error", "in 80 %, 95 %", "width 80 %", "score 80 %"]
-    return markdown(["ratio", "points", *heads, *[f"grown: {head}" for head in heads]], rows) if rows else "None."
+    return markdown(["ratio", "points", *heads, *[f"grown: {head}" for head in heads]], rows)
 
 
 def extrap_times_table(points):

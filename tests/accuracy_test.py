@@ -154,6 +154,13 @@ class MethodsTest(unittest.TestCase):
         rows = [{"cores": "2", "loadBalance": "0.9", "communicationEfficiency": "0.5"}]
         self.assertEqual(accuracy_methods.leaves_of(rows), ["loadBalance", "communicationEfficiency"])
 
+    def test_parents_that_a_table_leaves_out_are_multiplied(self):
+        rows = [{"cores": "2", "loadBalance": "0.9", "communicationEfficiency": "0.5"}]
+        self.assertEqual(accuracy_methods.measured_of("sorting", rows, "parallelEfficiency"), [(2.0, 0.45)])
+        self.assertEqual(accuracy_methods.measured_of("sorting", rows, "communicationEfficiency"), [(2.0, 0.5)])
+        rows[0]["parallelEfficiency"] = "0.44"
+        self.assertEqual(accuracy_methods.measured_of("sorting", rows, "parallelEfficiency"), [(2.0, 0.44)])
+
     def test_extrap_models_reciprocals_and_keeps_within_what_a_factor_can_be(self):
         # 1 / y = 1 + P / 8: 1 / 9 on 64.
         points = [(cores, 1 / (1 + cores / 8)) for cores in (2, 4, 8, 16, 32)]
@@ -303,6 +310,7 @@ class TablesTest(unittest.TestCase):
         self.assertIn("| sorting | 2× | 1 | **20.0 %**, **20.0 %** | 10.0 %, 10.0 % |", table)
         self.assertIn("- sorting, median error: 2× 20.0 % (simple selection 10.0 %)",
                       accuracy_tables.worse_list([("sorting", points)]))
+        self.assertIn("- applications of sorting, median error: a 2×", accuracy_tables.worse_list([("sorting", points)]))
         # Its interval is narrower than plain Amdahl's and holds, too.
         self.assertNotIn("score", accuracy_tables.worse_list([("sorting", points)]))
         best = [made_point(0.5, {"farscale": (0.5, 0.4, 0.7)} | self.METHODS)]
