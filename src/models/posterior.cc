@@ -54,6 +54,7 @@ std::vector<double> ReferenceCores(const std::vector<DataPoint>& points, std::si
   std::set<double> distinct;
   for (const DataPoint& point : points) distinct.insert(point.cores);
   const std::vector<double> cores(distinct.begin(), distinct.end());
+  if (parameters == 0) return {};
   if (parameters == 1) return {cores.back()};
   std::vector<double> chosen;
   for (std::size_t i = 0; i < parameters; ++i) chosen.push_back(cores[i * (cores.size() - 1) / (parameters - 1)]);
@@ -78,7 +79,10 @@ class Sampler {
       widest = std::max(widest, std::fabs(1 / value - 1));
     }
     log_width_ = std::log(std::max(kNarrowest, kNarrowest + widest / 2));
-    reference_ = ReferenceCores(fit.points, parameters_);
+    for (std::size_t i = 0; i < parameters_; ++i) {
+      if (!model.parameters[i].prior) free_.push_back(i);
+    }
+    reference_ = ReferenceCores(fit.points, free_.size());
   }
 
   Posterior Run(Random& random) {
@@ -158,14 +162,23 @@ class Sampler {
     return derivatives;
   }
 
-  // Logarithm of the prior density of the parameters: that of the reciprocals, over the range they may have.
+  // Logarithm of the prior density of the parameters: that of the reciprocals, over the range they may have, and that
+  // of the parameters of which other codes say something.
   double LogPrior(const std::vector<double>& parameters) const {
+    double sum = 0;
+    for (std::size_t i = 0; i < parameters_; ++i) {
+      if (const auto& prior = model_.parameters[i].prior) {
+        const double z = (parameters[i] - prior->mean) / prior->deviation;
+        sum -= z * z / 2 + std::log(prior->deviation * std::sqrt(2 * std::numbers::pi));
+      }
+    }
+    if (free_.empty()) return sum;
     const Eigen::MatrixXd derivatives = Derivatives(
         reference_, parameters,
         [&](double cores, const std::vector<double>& at) { return 1 / model_.Evaluate(cores, fit_.dimension, at); });
-    const double volume = std::fabs(derivatives.determinant());
+    const double volume = std::fabs(derivatives(Eigen::all, free_).determinant());
     if (!(volume > 0) || !std::isfinite(volume)) return kNever;
-    return std::log(volume) - static_cast<double>(parameters_) * log_width_;
+    return sum + std::log(volume) - static_cast<double>(free_.size()) * log_width_;
   }
 
   // One proposal for each scatter: an ellipse around the fit, wider with more scatter; and how often to take it.
@@ -182,13 +195,25 @@ class Sampler {
         const double variance = points_[static_cast<std::size_t>(row)].Variance(scatter.value);
         if (jacobian.row(row).allFinite()) precision += jacobian.row(row).transpose() * jacobian.row(row) / variance;
       }
-      for (std::size_t i = 0; i < parameters_; ++i) precision(ToIndex(i), ToIndex(i)) += 1 / Square(RangeOf(i));
+      // The ellipse lies around the fit, moved to where priors of parameters draw it.
+      Eigen::VectorXd pull = Eigen::VectorXd::Zero(jacobian.cols());
+      for (std::size_t i = 0; i < parameters_; ++i) {
+        const auto& prior = model_.parameters[i].prior;
+        const double own = 1 / Square(prior ? prior->deviation : RangeOf(i));
+        precision(ToIndex(i), ToIndex(i)) += own;
+        if (prior) pull(ToIndex(i)) = own * (prior->mean - fit_.parameters[i]);
+      }
       const Eigen::LLT<Eigen::MatrixXd> decomposition(precision);
+      centres_.push_back(decomposition.solve(pull));
       factors_.push_back(decomposition.matrixL());
       double log_volume = 0;
       for (Eigen::Index i = 0; i < precision.rows(); ++i) log_volume -= std::log(factors_.back()(i, i));
       log_volumes_.push_back(log_volume);
-      logarithms.push_back(scatter.log_prior + LogLikelihood(fit_.parameters, scatter.value) + log_volume);
+      std::vector<double> centre = fit_.parameters;
+      for (std::size_t i = 0; i < parameters_; ++i) centre[i] += centres_.back()(ToIndex(i));
+      const double likely =
+          std::max(LogLikelihood(centre, scatter.value), LogLikelihood(fit_.parameters, scatter.value));
+      logarithms.push_back(scatter.log_prior + likely + log_volume);
     }
     const double sum = LogSumExp(logarithms);
     for (std::size_t i = 0; i < grid_.size(); ++i) {
@@ -216,7 +241,8 @@ class Sampler {
     const double log_proposal = LogStudentDensity(step.squaredNorm(), parameters_, kTails) - log_volumes_[of_grid];
     factors_[of_grid].triangularView<Eigen::Lower>().transpose().solveInPlace(step);
     draw.parameters = fit_.parameters;
-    for (std::size_t i = 0; i < parameters_; ++i) draw.parameters[i] += step(ToIndex(i));
+    for (std::size_t i = 0; i < parameters_; ++i)
+      draw.parameters[i] += centres_[of_grid](ToIndex(i)) + step(ToIndex(i));
     if (!IsWithinBounds(draw.parameters)) return kNever;
     const double log_likelihood = LogLikelihood(draw.parameters, draw.scatter);
     if (log_likelihood == kNever) return kNever;
@@ -233,8 +259,10 @@ class Sampler {
   const std::size_t parameters_;
   const std::vector<Scatter> grid_;
   std::vector<Point> points_;
+  std::vector<std::size_t> free_;  // parameters without a prior of their own
   std::vector<double> reference_;
   double log_width_ = 0;
+  std::vector<Eigen::VectorXd> centres_;  // of the ellipses, from the fit, one a scatter
   std::vector<Eigen::MatrixXd> factors_;  // of the precisions, one a scatter
   std::vector<double> log_volumes_;
   std::vector<double> share_;

@@ -65,6 +65,14 @@ ModelParameter ParseParameter(const ConfigTable& table, const std::string& name)
     const bool inside = start >= parameter.lower && (!parameter.upper || start <= *parameter.upper);
     if (!inside) table.Fail("starts", fmt::format("the start {} lies outside the bounds", start));
   }
+  const auto mean = table.Number("prior_mean"), deviation = table.Number("prior_deviation");
+  if (mean.has_value() != deviation.has_value()) {
+    table.Fail(mean ? "prior_mean" : "prior_deviation", "'prior_mean' and 'prior_deviation' go together");
+  }
+  if (mean) {
+    if (!(*deviation > 0)) table.Fail("prior_deviation", "'prior_deviation' must lie above 0");
+    parameter.prior = NormalPrior{*mean, *deviation};
+  }
   table.RefuseUnknownKeys();
   return parameter;
 }
@@ -110,7 +118,7 @@ std::vector<double> ParsePriors(const ConfigTable& table, const std::string& key
   const std::vector<double> priors = table.Numbers(key).value_or(usual);
   if (priors.size() != usual.size()) table.Fail(key, "'" + key + "' must have a number for each of 'dimensions'");
   for (const double prior : priors) {
-    if (!(prior > 0 && prior <= 1)) table.Fail(key, "a prior must lie above 0 and not above 1");
+    if (!(prior > 0)) table.Fail(key, "a prior must lie above 0");
   }
   return priors;
 }

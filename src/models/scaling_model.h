@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/config.h"
+#include "models/calibration.h"
 
 namespace farscale {
 
@@ -52,12 +53,19 @@ enum class PriorCase {
   kStrongTimes,  // efficiency by run times alone, of one problem on ever more cores: a serial part costs in the end
 };
 
+// What other codes say of a parameter before any run is seen: a normal distribution.
+struct NormalPrior {
+  double mean = 0;
+  double deviation = 1;
+};
+
 struct ModelParameter {
   std::string name;
   std::string meaning;
   double lower = 0;
   std::optional<double> upper;  // nothing: the limit of the factor, 1 for efficiencies and none for others
   std::vector<double> starts;   // where the solver begins
+  std::optional<NormalPrior> prior = std::nullopt;
 };
 
 // A transformed factor that is a straight line a + b·g(x) gives a start that needs no search.
@@ -89,16 +97,20 @@ struct ScalingModel {
 // Reads one model and runs its self-checks. Throws a usage error with file and line.
 ScalingModel ParseModel(const std::string& text, const std::string& file);
 
-// Models by id.
+// Models by id, and what none of them knows.
 class ModelLibrary {
  public:
+  explicit ModelLibrary(const Calibration& calibration) : calibration_(calibration) {}
+
   // Throws a usage error when the id is taken.
   void Add(ScalingModel model);
   // Throws a usage error naming the nearest when there is no such model.
   const ScalingModel& Get(const std::string& id, const std::string& where) const;
   std::vector<std::string> Ids() const;
+  const Calibration& calibration() const { return calibration_; }
 
  private:
+  Calibration calibration_;
   std::map<std::string, ScalingModel> models_;
 };
 
