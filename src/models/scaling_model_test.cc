@@ -119,7 +119,7 @@ TEST(ScalingModel, AWrongSelfCheckIsFound) {
 }
 
 TEST(ModelLibrary, UnknownModelsSuggestTheNearest) {
-  ModelLibrary library;
+  ModelLibrary library({});
   library.Add(ParseModel("id = 'amdahl'\nname = 'A'\nformula = 'e0'\n" + kParameter, "a.toml"));
   try {
     library.Get("amdhal", "study.toml:3");

@@ -6,23 +6,10 @@
 #include "stats/sample_quantiles.h"
 
 namespace farscale {
-namespace {
-
-// Fitted so that nominal 80 % intervals cover 80 % of the held-out points of measured series of many codes
-// [docs/accuracy.md].
-constexpr double kDrift = 0.13;  // relative, of the loss, by doubling
-constexpr double kDriftPower = 0.25;
-constexpr double kNewLossShare = 0.15;  // of the draws
-constexpr double kNewLoss = 0.025;      // its mean by doubling, where there is one
-
-// Series that scatter more also drift more.
-double DriftOf(double scatter) { return kDrift * std::pow(scatter / kUsualScatter, kDriftPower); }
-
-}  // namespace
-
 double Doublings(double cores, double from) { return std::max(0.0, std::log2(cores / from)); }
 
-FactorDraws::FactorDraws(const Ensemble& ensemble, std::uint64_t seed) : ensemble_(ensemble) {
+FactorDraws::FactorDraws(const Ensemble& ensemble, const Calibration& calibration, std::uint64_t seed)
+    : ensemble_(ensemble), calibration_(calibration) {
   Random random(seed);
   std::vector<double> own;
   for (const DataPoint& point : ensemble.members.front().fit.points) {
@@ -47,13 +34,15 @@ FactorDraws::FactorDraws(const Ensemble& ensemble, std::uint64_t seed) : ensembl
   for (Draw& draw : draws_) {
     draw.drift = random.Normal();
     draw.noise = random.Normal();
-    if (random.Uniform() < kNewLossShare) draw.new_loss = kNewLoss * random.Exponential();
+    if (random.Uniform() < calibration_.new_loss_share) {
+      draw.new_loss = calibration_.NewLossAt(draw.scatter) * random.Exponential();
+    }
   }
 }
 
 double FactorDraws::Disturb(const Draw& draw, double scatter, double value, double doublings) const {
   const bool has_limit = ensemble_.limit.has_value();
-  double loss = -std::log(value) * std::exp(DriftOf(scatter) * doublings * draw.drift);
+  double loss = -std::log(value) * std::exp(calibration_.DriftAt(scatter) * doublings * draw.drift);
   // What may exceed 1 may also gain.
   loss += draw.new_loss * doublings * (has_limit || draw.drift > 0 ? 1 : -1);
   loss += std::hypot(own_error_, scatter * LogShape(value)) * draw.noise;
@@ -78,13 +67,13 @@ std::vector<double> FactorDraws::At(double cores) const {
 
 double FactorDraws::LogDeviation(std::size_t draw, double value, double cores) const {
   const double scatter = std::hypot(own_error_, draws_[draw].scatter * LogShape(value));
-  return std::hypot(scatter, DriftOf(draws_[draw].scatter) * Doublings(cores, anchor_) * std::log(value));
+  return std::hypot(scatter, calibration_.DriftAt(draws_[draw].scatter) * Doublings(cores, anchor_) * std::log(value));
 }
 
 double FactorDraws::CurveAfter(std::size_t draw, double at_cores, double at_run, double outcome, double run) const {
   const double loss = -std::log(at_run), seen = -std::log(outcome);
   if (!(loss * seen > 0)) return at_cores;  // no multiple of the loss explains the outcome
-  const double drift = DriftOf(draws_[draw].scatter) * Doublings(run, anchor_) * loss;
+  const double drift = calibration_.DriftAt(draws_[draw].scatter) * Doublings(run, anchor_) * loss;
   const double scatter = std::hypot(own_error_, draws_[draw].scatter * LogShape(at_run));
   const double of_drift = drift * drift / (drift * drift + scatter * scatter);
   return std::exp(std::log(at_cores) * std::pow(seen / loss, of_drift));

@@ -91,7 +91,7 @@ class PhaseProjector {
     for (const FactorRow& row : rows_) {
       if (IsFitted(row)) rows.push_back(row);
     }
-    grown_.emplace(largest_);
+    grown_.emplace(largest_, library_.calibration());
     for (const Factor factor : FittedFactors(rows)) {
       FactorProjection projection;
       projection.factor = factor;
@@ -108,7 +108,8 @@ class PhaseProjector {
       if (ensemble.IsUsable()) {
         projection.formula = ensemble.members.front().model->formula.text();
         fitted_.push_back(factor);
-        const FactorDraws& draws = draws_.try_emplace(factor, ensemble, SeedFor(seed, "draws")).first->second;
+        const FactorDraws& draws =
+            draws_.try_emplace(factor, ensemble, library_.calibration(), SeedFor(seed, "draws")).first->second;
         AddGrown(factor, candidates, seed, projection);
         predictors_.try_emplace(factor, factor, ensemble, draws, *grown_);
       }

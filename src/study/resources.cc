@@ -150,7 +150,8 @@ ModelLibrary LoadModels(const std::vector<std::string>& user_files) {
       files.push_back(name);
     }
   }
-  ModelLibrary library;
+  const fs::path calibration = DataFolder() / "configs" / "calibration" / "intervals.toml";
+  ModelLibrary library(ParseCalibration(ReadFile(calibration), calibration.string()));
   for (const fs::path& file : files) library.Add(ParseModel(ReadFile(file), file.string()));
   return library;
 }

@@ -16,7 +16,8 @@ inline ScalingModel LoadModel(const std::string& id) {
 
 inline const ModelLibrary& AllModels() {
   static const ModelLibrary library = [] {
-    ModelLibrary models;
+    const std::string calibration = SourceFolder() + "/configs/calibration/intervals.toml";
+    ModelLibrary models(ParseCalibration(ReadFile(calibration), calibration));
     for (const auto& entry : std::filesystem::directory_iterator(SourceFolder() + "/fits")) {
       models.Add(ParseModel(ReadFile(entry.path()), entry.path().string()));
     }

@@ -1,0 +1,53 @@
+#include "models/calibration.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "models/weights.h"
+#include "support/models.h"
+
+namespace farscale {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr const char* kText =
+    "drift = 0.1\ndrift_power = 0.5\nnew_loss_share = 0.2\nnew_loss = 0.03\nnew_loss_power = 1\n";
+
+std::string UsageErrorOf(const std::string& text) {
+  try {
+    ParseCalibration(text, "c.toml");
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+// Four times the usual scatter: twice the drift, four times the new loss.
+TEST(Calibration, GrowsWithTheScatter) {
+  const Calibration calibration = ParseCalibration(kText, "c.toml");
+  EXPECT_DOUBLE_EQ(calibration.DriftAt(kUsualScatter), 0.1);
+  EXPECT_DOUBLE_EQ(calibration.DriftAt(4 * kUsualScatter), 0.2);
+  EXPECT_DOUBLE_EQ(calibration.NewLossAt(4 * kUsualScatter), 0.12);
+  EXPECT_DOUBLE_EQ(calibration.new_loss_share, 0.2);
+}
+
+TEST(Calibration, BadFiles) {
+  EXPECT_THAT(UsageErrorOf("drift = 0.1\n"), HasSubstr("drift_power"));
+  EXPECT_THAT(UsageErrorOf(std::string(kText) + "other = 1\n"), HasSubstr("other"));
+  std::string negative = kText;
+  negative.replace(negative.find("0.1"), 3, "-1.");
+  EXPECT_THAT(UsageErrorOf(negative), HasSubstr("c.toml:1: 'drift' must not be negative"));
+  std::string share = kText;
+  share.replace(share.find("0.2"), 3, "1.2");
+  EXPECT_THAT(UsageErrorOf(share), HasSubstr("'new_loss_share' must not exceed 1"));
+}
+
+TEST(Calibration, OfThisProject) {
+  EXPECT_GT(test::AllModels().calibration().drift, 0);
+  EXPECT_GT(test::AllModels().calibration().new_loss, 0);
+}
+
+}  // namespace
+}  // namespace farscale
