@@ -24,8 +24,8 @@ struct Member {
   FittedModel fit;
   double weight = 0;  // 0 where the fit is of no use; all have the sum 1
   Posterior posterior;
-
   std::optional<double> limit = std::nullopt;
+  std::vector<std::size_t> curves = {};  // draws of the posterior that stand for the member in averages
 
   // The curve, cut off at the limit of the factor: a series that rises towards it gets there and stays.
   double Evaluate(double cores, const std::vector<double>& parameters) const {
@@ -40,9 +40,10 @@ struct Ensemble {
 
   // Whether at least one member is of use.
   bool IsUsable() const;
-  // The members' curves at their best parameters, averaged by weight: the logarithms of the losses -ln y of what has a
-  // limit of 1, else the logarithms of the values. So a single member is its own curve, and a few members that see no
-  // loss cannot make a large one half as large.
+  // The curves that the values leave possible, averaged by weight: the logarithms of the losses 0.01 - ln y of what has
+  // a limit of 1, else the logarithms of the values. So a few curves that see no loss cannot make a large one half as
+  // large, and a small change of the values, which may change what fits best, changes little. A single member is its
+  // own best curve.
   double ValueAt(double cores) const;
 };
 

@@ -64,7 +64,7 @@ const ModelChoice& ModelSettings::For(const PhaseId& phase, Factor factor) const
 ModelSettings DefaultModelSettings() {
   ModelSettings settings;
   for (const char* model : {"constant", "logarithm", "amdahl", "pipeline", "saturation", "quadratic", "linlog",
-                            "extremes", "power", "universal", "boundary"}) {
+                            "extremes", "power", "universal", "boundary", "growing"}) {
     settings.standard.options.push_back({model});
   }
   return settings;
