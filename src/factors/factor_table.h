@@ -47,6 +47,9 @@ struct FactorRow {
   FactorValues standard_errors;
   std::optional<double> runtime_error;
 
+  // How useful time is distributed over the ranks; nothing where no value of it is known.
+  std::optional<LoadDistribution> loads;
+
   // Only for rows from traces.
   std::optional<PhaseTotals> totals;
   std::optional<Span> span;

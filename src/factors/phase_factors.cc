@@ -153,6 +153,33 @@ void AddEstimate(const Trace& trace, const PhaseCut& cut, PhaseFactors& result) 
   totals.estimated_ideal = ClampEstimate(estimate, totals);
 }
 
+std::optional<LoadDistribution> LoadsOf(const Trace& trace, const PhaseCut& cut, const std::vector<Tick>& useful) {
+  std::vector<double> loads;
+  for (const std::size_t rank : cut.CountedRanks()) loads.push_back(trace.Seconds(useful[rank]));
+  return DistributionOf(std::move(loads));
+}
+
+// Nothing where ranks differ in how many iterations they run, or an iteration has no load to compare with.
+void AddVariation(const Trace& trace, const PhaseCut& cut, const std::vector<IterationProfile>& profiles,
+                  LoadDistribution& loads) {
+  const bool have_loads =
+      std::ranges::all_of(profiles, [](const IterationProfile& profile) { return profile.average_useful > 0; });
+  if (!have_loads) return;
+  LoadVariation variation;
+  std::vector<double> of_rank;
+  for (const std::size_t rank : cut.CountedRanks()) {
+    const std::vector<Interval>& iterations = cut.ranks[rank].iterations;
+    if (iterations.size() != profiles.size()) return;
+    of_rank.clear();
+    for (std::size_t k = 0; k < iterations.size(); ++k) {
+      const Tick ticks = UsefulTicks(trace.timelines[rank], iterations[k]);
+      of_rank.push_back(trace.Seconds(ticks) / profiles[k].average_useful);
+    }
+    variation.AddRank(of_rank);
+  }
+  variation.Set(loads);
+}
+
 // Time that intervals, in order and apart, share with interruptions of one kind, in order and apart too.
 Tick SharedTime(const std::vector<Interval>& intervals, const std::vector<Interruption>& interruptions) {
   Tick shared = 0;
@@ -341,9 +368,11 @@ PhaseFactors MeasureRanks(const Trace& trace, const PhaseCut& cut, const ReplayR
   RequireComputation(trace, result);
   AddEstimate(trace, cut, result);
   result.values = FactorsOf(totals, options.rules.set);
+  result.loads = LoadsOf(trace, cut, times.useful);
   if (HasIterations(cut)) {
     result.profiles = ProfileIterations(trace, cut, replay, options.rules.set);
     result.samples = SampleBlocks(trace, cut, replay, options, times.useful, times.paused, result);
+    if (result.loads) AddVariation(trace, cut, result.profiles, *result.loads);
   }
   AddInterruptions(trace, cut, result.diagnostics);
   if (paused > 0) {

@@ -8,6 +8,7 @@
 #include "base/diagnostics.h"
 #include "factors/factor.h"
 #include "factors/iteration_profile.h"
+#include "factors/load_distribution.h"
 #include "phases/phase_cut.h"
 #include "phases/rank_groups.h"
 #include "replay/matching.h"
@@ -91,6 +92,7 @@ struct PhaseFactors {
   PhaseTotals totals;
   FactorValues values;                     // those that need no reference run
   UnknownWaits unknown_waits;              // any: why there are no serialization and transfer
+  std::optional<LoadDistribution> loads;   // over the ranks; nothing for a single one
   std::optional<BlockSamples> samples;     // how they vary; nothing with too few iterations
   std::vector<IterationProfile> profiles;  // of every iteration; empty for a phase that has none
   Diagnostics diagnostics;

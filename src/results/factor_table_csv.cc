@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
 #include <set>
 #include <tuple>
 
@@ -18,13 +21,39 @@ constexpr double kLargestShare = 2.0;
 
 constexpr std::string_view kErrorEnding = "Error";
 
+// A value of the distribution of loads.
+struct LoadColumn {
+  std::string_view name;
+  std::optional<double> LoadDistribution::*value;
+  double smallest;
+};
+
+constexpr double kAny = -std::numeric_limits<double>::max();
+
+constexpr std::array kLoadColumns = {
+    LoadColumn{"loadDeviation", &LoadDistribution::deviation, 0},
+    LoadColumn{"loadSkewness", &LoadDistribution::skewness, kAny},
+    LoadColumn{"loadKurtosis", &LoadDistribution::kurtosis, kAny},
+    LoadColumn{"loadQuantile5", &LoadDistribution::quantile5, kAny},
+    LoadColumn{"loadQuantile25", &LoadDistribution::quantile25, kAny},
+    LoadColumn{"loadQuantile50", &LoadDistribution::quantile50, kAny},
+    LoadColumn{"loadQuantile75", &LoadDistribution::quantile75, kAny},
+    LoadColumn{"loadQuantile95", &LoadDistribution::quantile95, kAny},
+    LoadColumn{"loadLargestOfHalf", &LoadDistribution::largest_of_half, 1},
+    LoadColumn{"loadPersistent", &LoadDistribution::persistent, 0},
+    LoadColumn{"loadNoise", &LoadDistribution::noise, 0},
+};
+
 struct Column {
   std::string name;
   std::optional<Factor> factor;
   bool is_error = false;  // the factor's, or the run time's when there is no factor
+  const LoadColumn* load = nullptr;
 };
 
 Column ColumnOf(const std::string& name) {
+  const auto load = std::ranges::find(kLoadColumns, name, &LoadColumn::name);
+  if (load != kLoadColumns.end()) return {name, std::nullopt, false, &*load};
   if (!name.ends_with(kErrorEnding)) return {name, FactorById(name)};
   return {name, FactorById(std::string_view(name).substr(0, name.size() - kErrorEnding.size())), true};
 }
@@ -33,6 +62,7 @@ std::vector<std::string> KnownColumns() {
   std::vector<std::string> known = {"series",  "phase", "group",  "cores",   "ranks",
                                     "threads", "nodes", "repeat", "runtime", "iterations"};
   for (const std::string& id : FactorIds()) known.push_back(id);
+  for (const LoadColumn& load : kLoadColumns) known.emplace_back(load.name);
   return known;
 }
 
@@ -117,6 +147,16 @@ double ReadNumber(const std::string& where, const std::string& column, const std
   return value;
 }
 
+void ReadLoad(const std::string& where, const LoadColumn& column, const std::string& text, FactorRow& row) {
+  double value = 0;
+  if (!ParseNumber(text, value) || value < column.smallest || !(std::fabs(value) <= 1e300)) {
+    BadValue(where, std::string(column.name), text,
+             column.smallest == kAny ? "a number" : fmt::format("a number of {} or more", column.smallest));
+  }
+  if (!row.loads) row.loads.emplace();
+  (*row.loads).*column.value = value;
+}
+
 double ReadPositive(const std::string& where, const std::string& column, const std::string& text) {
   return ReadNumber(where, column, text, false);
 }
@@ -145,6 +185,7 @@ bool ReadField(const std::string& where, const Column& column, const std::string
         ReadNumber(where, column.name, text, true);
     return false;
   }
+  if (column.load != nullptr) ReadLoad(where, *column.load, text, row);
   if (column.factor) row.values[*column.factor] = ReadFactor(where, column, text);
   if (column.name == "cores") row.cores = ReadWhole(where, column.name, text, 1);
   if (column.name == "ranks") ranks = ReadWhole(where, column.name, text, 1);
@@ -154,6 +195,10 @@ bool ReadField(const std::string& where, const Column& column, const std::string
   if (column.name == "runtime") row.runtime = ReadPositive(where, column.name, text);
   if (column.name == "iterations") row.iterations = ReadPositive(where, column.name, text);
   return column.name == "repeat";
+}
+
+std::optional<double> LoadOf(const FactorRow& row, const LoadColumn& column) {
+  return row.loads ? (*row.loads).*column.value : std::nullopt;
 }
 
 using Key = std::tuple<std::string, PhaseId, std::int64_t, std::int64_t>;
@@ -225,10 +270,16 @@ std::string WriteFactorCsv(const FactorTable& table) {
   const std::vector<Factor> factors = known(&FactorRow::values), errors = known(&FactorRow::standard_errors);
   const bool has_runtime_errors = std::any_of(table.rows.begin(), table.rows.end(),
                                               [](const FactorRow& row) { return row.runtime_error.has_value(); });
+  std::vector<LoadColumn> loads;
+  for (const LoadColumn& column : kLoadColumns) {
+    const auto is_known = [&](const FactorRow& row) { return LoadOf(row, column).has_value(); };
+    if (std::ranges::any_of(table.rows, is_known)) loads.push_back(column);
+  }
   std::string text = "series,phase,group,cores,ranks,threads,nodes,repeat,runtime,iterations";
   for (const Factor factor : factors) text += fmt::format(",{}", Describe(factor).id);
   if (has_runtime_errors) text += ",runtimeError";
   for (const Factor factor : errors) text += fmt::format(",{}{}", Describe(factor).id, kErrorEnding);
+  for (const LoadColumn& column : loads) text += fmt::format(",{}", column.name);
   text += "\n";
   const auto field = [](const std::optional<double>& value) { return value ? FormatExact(*value) : ""; };
   for (const FactorRow& row : table.rows) {
@@ -239,6 +290,7 @@ std::string WriteFactorCsv(const FactorTable& table) {
     for (const Factor factor : factors) text += "," + field(row.values[factor]);
     if (has_runtime_errors) text += "," + field(row.runtime_error);
     for (const Factor factor : errors) text += "," + field(row.standard_errors[factor]);
+    for (const LoadColumn& column : loads) text += "," + field(LoadOf(row, column));
     text += "\n";
   }
   return text;

@@ -13,7 +13,8 @@
 namespace farscale {
 
 // Columns `series,phase,cores,ranks,threads,nodes,repeat,runtime,iterations`, then the factors that any row has, then
-// the standard errors that any row has, named after what errs: `runtimeError`, `loadBalanceError`.
+// the standard errors that any row has, named after what errs: `runtimeError`, `loadBalanceError`, then the values of
+// the distribution of loads that any row has: `loadDeviation`.
 std::string WriteFactorCsv(const FactorTable& table);
 // Needs the column `cores` and at least one factor or `runtime`; other columns of the form above may be missing, in any
 // order. Two columns of numbers without a header are cores and seconds. Without commas in the first line, fields stand

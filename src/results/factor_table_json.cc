@@ -158,6 +158,30 @@ Fields<PhaseTotals> FieldsOf<PhaseTotals>() {
 }
 
 template <>
+Fields<LoadDistribution> FieldsOf<LoadDistribution>() {
+  using T = LoadDistribution;
+  return {
+      "factors/loads",
+      "How useful time is distributed over the ranks, as shares of their mean; any subset",
+      {
+          Field("deviation", &T::deviation, "Standard deviation").AtLeast(0),
+          Field("skewness", &T::skewness),
+          Field("kurtosis", &T::kurtosis, "Above that of the normal distribution"),
+          Field("quantile5", &T::quantile5),
+          Field("quantile25", &T::quantile25),
+          Field("quantile50", &T::quantile50, "Median"),
+          Field("quantile75", &T::quantile75),
+          Field("quantile95", &T::quantile95),
+          Field("largestOfHalf", &T::largest_of_half, "Of half of the ranks, chosen at random: its mean").AtLeast(1),
+          Field("persistent", &T::persistent,
+                "Standard deviation over the ranks of what is the same in every iteration")
+              .AtLeast(0),
+          Field("noise", &T::noise, "Standard deviation of what differs from iteration to iteration, of one")
+              .AtLeast(0),
+      }};
+}
+
+template <>
 Fields<FactorRow> FieldsOf<FactorRow>() {
   using T = FactorRow;
   return Fields<T>{
@@ -183,6 +207,7 @@ Fields<FactorRow> FieldsOf<FactorRow>() {
                 "Standard errors by factor id, in the unit of the factor, of this run by itself; any subset")
               .AtLeast(0)
               .UnlessDefault(),
+          Field("loads", &T::loads),
       }}
       .After([](T& row, const JsonPlace& at) {
         CheckGroupName(std::string(at.File()), row.phase.group);

@@ -201,6 +201,7 @@ FactorRow BalancedRow(const BalanceRunData& run, const BalanceConfiguration& con
   row.runtime = totals.elapsed;
   row.runtime_error.reset();
   row.standard_errors = {};
+  row.loads = DistributionOf(useful);
   row.samples.reset();
   row.totals = totals;
   row.values = FactorsOf(totals, rules.set);

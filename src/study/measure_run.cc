@@ -63,6 +63,7 @@ FactorRow RowOf(const Study& study, const RunRecord& run, const PhaseFactors& fa
   row.runtime = factors.totals.elapsed;
   row.iterations = static_cast<double>(factors.iterations);
   row.values = factors.values;
+  row.loads = factors.loads;
   row.samples = factors.samples;
   row.totals = factors.totals;
   row.span = factors.span;
