@@ -15,6 +15,7 @@
 #include "projection/factor_draws.h"
 #include "projection/factor_parts.h"
 #include "projection/factor_predictor.h"
+#include "projection/load_balance_by_loads.h"
 
 namespace farscale {
 
@@ -111,7 +112,9 @@ class PhaseProjector {
         const FactorDraws& draws =
             draws_.try_emplace(factor, ensemble, library_.calibration(), SeedFor(seed, "draws")).first->second;
         AddGrown(factor, candidates, seed, projection);
-        predictors_.try_emplace(factor, factor, ensemble, draws, *grown_);
+        if (factor == Factor::kLoadBalance) AddLoads(rows, seed, projection);
+        predictors_.try_emplace(factor, factor, ensemble, draws,
+                                factor == Factor::kLoadBalance && loads_ ? &*loads_ : nullptr, *grown_);
       }
       result_.factors.push_back(std::move(projection));
     }
@@ -158,6 +161,17 @@ class PhaseProjector {
         FitEnsemble(candidates, points, LimitOf(factor), grid_, SeedFor(seed, "grown"), options_.models.weights);
     if (!ensemble.IsUsable()) return;
     grown_->Add(factor, std::move(ensemble), ErrorOfGrowth(factor, Grown(), rows_, largest_), seed);
+  }
+
+  // Loads as one more candidate for load balance, behind the heaviest curve, unless somebody chose the models.
+  void AddLoads(const std::vector<FactorRow>& rows, std::uint64_t seed, FactorProjection& projection) {
+    if (!options_.models.For(result_.phase, Factor::kLoadBalance).where.empty()) return;
+    loads_ = LoadBalanceByLoads::From(rows, SeedFor(seed, kLoadsModel));
+    if (!loads_) return;
+    for (CandidateModel& candidate : projection.candidates) candidate.weight *= 1 - kWeightOfLoads;
+    CandidateModel candidate{kLoadsModel, 1, FitOutcome::kConverged, kWeightOfLoads, {}, {}, {}};
+    for (const double cores : targets_) candidate.values.push_back(loads_->ValueAt(cores));
+    projection.candidates.insert(projection.candidates.begin() + 1, std::move(candidate));
   }
 
   std::vector<CandidateModel> CandidatesIn(const Ensemble& ensemble) const {
@@ -405,9 +419,10 @@ class PhaseProjector {
   std::vector<Factor> fitted_;
   double largest_ = 0;
   std::vector<double> targets_;
-  std::vector<double> grid_;              // of the curves; contains the targets and the fitted counts
-  std::map<Factor, Ensemble> ensembles_;  // of every factor that is fitted
-  std::map<Factor, FactorDraws> draws_;   // of every one of use
+  std::vector<double> grid_;                 // of the curves; contains the targets and the fitted counts
+  std::map<Factor, Ensemble> ensembles_;     // of every factor that is fitted
+  std::map<Factor, FactorDraws> draws_;      // of every one of use
+  std::optional<LoadBalanceByLoads> loads_;  // of load balance
   std::optional<GrownFactors> grown_;
   std::map<Factor, FactorPredictor> predictors_;              // of every one of use
   std::map<Factor, std::vector<std::vector<double>>> drawn_;  // of every one of use, at each place of the grid

@@ -12,6 +12,7 @@
 #include "base/files.h"
 #include "results/factor_table_files.h"
 #include "projection/factor_parts.h"
+#include "projection/load_balance_by_loads.h"
 #include "results/projection_files.h"
 #include "results/fields.h"
 #include "support/models.h"
@@ -70,6 +71,37 @@ INSTANTIATE_TEST_SUITE_P(Tables, Rosas14,
                                                          {Factor::kTransfer, {0.9987, 0.86689}},
                                                          {Factor::kSerialization, {0.96995, 0.57308}}}},
                                          PublishedTable{"rosas14-table5.csv", 1, "amdahl", {}}));
+
+// Loads are one more candidate for load balance, and move its value, unless somebody chose the models.
+TEST(ProjectionOfLoads, AreACandidateForLoadBalance) {
+  const FactorTable without = test::CompletedTable(
+      "cores,loadBalance,serializationEfficiency,transferEfficiency\n"
+      "4,0.95,0.9,0.9\n8,0.92,0.9,0.9\n16,0.9,0.9,0.9\n32,0.89,0.9,0.9\n");
+  FactorTable with = without;
+  for (FactorRow& row : with.rows) row.loads.emplace().largest_of_half = 1 / *row.values[Factor::kLoadBalance];
+  ProjectionOptions options;
+  options.models = DefaultModelSettings();
+  options.targets = {64, 128};
+  const PhaseProjection by_curves = Project(without, test::AllModels(), options).front();
+  const PhaseProjection projection = Project(with, test::AllModels(), options).front();
+  const std::vector<CandidateModel>& candidates = projection.Find(Factor::kLoadBalance)->candidates;
+  double weights = 0;
+  for (const CandidateModel& candidate : candidates) {
+    weights += candidate.weight;
+    if (candidate.model != kLoadsModel) continue;
+    EXPECT_EQ(candidate.weight, kWeightOfLoads);
+    EXPECT_EQ(candidate.values.size(), 2u);
+  }
+  EXPECT_NEAR(weights, 1, 1e-12);
+  EXPECT_EQ(candidates[1].model, kLoadsModel);
+  // Half of the ranks have the largest load, so that load balance levels off.
+  EXPECT_GT(projection.Find(Factor::kLoadBalance)->targets[1].value,
+            by_curves.Find(Factor::kLoadBalance)->targets[1].value);
+  EXPECT_EQ(projection.Find(Factor::kTransfer)->targets, by_curves.Find(Factor::kTransfer)->targets);
+
+  options.models.standard = Fixed("amdahl", 1);
+  EXPECT_EQ(Project(with, test::AllModels(), options).front(), Project(without, test::AllModels(), options).front());
+}
 
 // LB = 0.9 everywhere, Ser = Trf = Amdahl: products multiply, and at 64 cores transfer takes over from load balance
 // as the largest loss: 1 / (0.998 + 0.002 P) < 0.9 from P > 56.6 on.

@@ -48,6 +48,8 @@ FactorTable MakeTable() {
     row.standard_errors[Factor::kSpeedup] = 0;  // of a value that is not known here
     row.runtime_error = 1.0 / 77;
     row.span = Span::kEach;
+    row.loads = DistributionOf({1, 2, 4});
+    row.loads->noise = 1.0 / 3;
     PhaseTotals totals;
     totals.elapsed = 1.0 / 3;
     totals.instructions = 1e12;
@@ -124,6 +126,30 @@ TEST(FactorCsv, TablesFromElsewhereMayBringErrors) {
   EXPECT_EQ(table.rows[2].standard_errors[Factor::kLoadBalance], 0);
   EXPECT_EQ(WriteFactorCsv(table).substr(0, 99),
             "series,phase,group,cores,ranks,threads,nodes,repeat,runtime,iterations,loadBalance,loadBalanceError");
+}
+
+TEST(FactorCsv, TablesFromElsewhereMayBringLoads) {
+  const FactorTable table = ReadFactorCsv(
+      "loadLargestOfHalf,cores,loadBalance,loadSkewness,loadNoise\n1.05,4,0.9,-1.5,0.02\n,8,0.8,,\n", "t.csv");
+  ASSERT_TRUE(table.rows[0].loads);
+  LoadDistribution loads;
+  loads.largest_of_half = 1.05;
+  loads.skewness = -1.5;
+  loads.noise = 0.02;
+  EXPECT_EQ(*table.rows[0].loads, loads);
+  EXPECT_FALSE(table.rows[1].loads);
+  EXPECT_THAT(WriteFactorCsv(table), HasSubstr(",loadBalance,loadSkewness,loadLargestOfHalf,loadNoise\n"));
+}
+
+TEST(FactorCsv, LoadsOutOfBounds) {
+  EXPECT_THAT(CsvError("cores,loadBalance,loadDeviation\n4,0.9,-0.1\n"),
+              HasSubstr("t.csv:2: loadDeviation is '-0.1', which is not a number of 0 or more"));
+  EXPECT_THAT(CsvError("cores,loadBalance,loadLargestOfHalf\n4,0.9,0.9\n"),
+              HasSubstr("loadLargestOfHalf is '0.9', which is not a number of 1 or more"));
+  EXPECT_THAT(CsvError("cores,loadBalance,loadSkewness\n4,0.9,high\n"),
+              HasSubstr("loadSkewness is 'high', which is not a number"));
+  EXPECT_THAT(CsvError("cores,loadDeviation\n4,0.1\n"), HasSubstr("there is no column with a factor or run times"));
+  EXPECT_THAT(CsvError("cores,loadBalance,loadDevation\n4,0.9,0.1\n"), HasSubstr("loadDeviation"));
 }
 
 TEST(FactorCsv, RepeatsAreNumberedWhenTheTableDoesNot) {

@@ -1,0 +1,203 @@
+#include "projection/load_balance_by_loads.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "base/random.h"
+#include "projection/factor_draws.h"
+#include "stats/distributions.h"
+#include "stats/sample_quantiles.h"
+
+namespace farscale {
+namespace {
+
+// How much the largest load grows with the number of ranks, as share of what normal loads do. Believed like the growth
+// seen on so many ranks; chosen, with the other constants here, on the traces without the program that was predicted
+// [docs/accuracy.md], which they hardly matter to.
+constexpr double kRanksOfPrior = 8;
+constexpr double kLargestGrowth = 2;  // beyond it a single rank sticks out, which says nothing of how more ranks would
+constexpr double kFewestRanks = 4;    // to see growth from half of them to all
+
+// The trend of the spread by doubling: usually none.
+constexpr double kUsualTrend = 0.1;       // standard deviation over programs
+constexpr double kStructure = 0.3;        // by how much the logarithm of a spread is off its trend, for whatever reason
+constexpr double kUnseenSpread = 0.01;    // below it spreads are as good as equal
+constexpr std::size_t kFewestCounts = 3;  // to predict, and to see a trend
+
+// Of draws, so that nominal 80 % intervals cover 80 % of held-out points of the traces.
+constexpr double kLevelError = 0.25;    // of the logarithm of the excess, from the first doubling on
+constexpr double kNewLossShare = 0.15;  // as for curves
+constexpr double kNewLoss = 0.025;
+
+template <typename Value>
+std::optional<double> MeanOf(const std::vector<const FactorRow*>& runs, Value value) {
+  double sum = 0, known = 0;
+  for (const FactorRow* run : runs) {
+    const std::optional<double> one = value(*run);
+    if (!one) continue;
+    sum += *one;
+    ++known;
+  }
+  return known > 0 ? std::optional(sum / known) : std::nullopt;
+}
+
+// The part of the variance over ranks that is the same in all iterations; all of it where that is not known.
+std::optional<double> PersistentShare(const FactorRow& run) {
+  if (!run.loads || !run.loads->persistent || !run.loads->noise) return 1;
+  const double persistent = std::pow(*run.loads->persistent, 2);
+  const double noise = std::pow(*run.loads->noise, 2) / run.iterations;
+  return persistent + noise > 0 ? persistent / (persistent + noise) : 1;
+}
+
+}  // namespace
+
+double ExpectedLargestNormal(double count) { return count > 1 ? -NormalQuantile(0.625 / (count + 0.25)) : 0; }
+
+std::optional<LoadBalanceByLoads> LoadBalanceByLoads::From(const std::vector<FactorRow>& rows, std::uint64_t seed) {
+  std::vector<Level> levels = LevelsOf(rows);
+  if (levels.size() < kFewestCounts || !levels.back().excess_of_half) return std::nullopt;
+  return LoadBalanceByLoads(std::move(levels), seed);
+}
+
+std::vector<LoadBalanceByLoads::Level> LoadBalanceByLoads::LevelsOf(const std::vector<FactorRow>& rows) {
+  std::map<std::int64_t, std::vector<const FactorRow*>> by_cores;
+  for (const FactorRow& row : rows) {
+    if (row.values[Factor::kLoadBalance].value_or(0) > 0) by_cores[row.cores].push_back(&row);
+  }
+  std::vector<Level> levels;
+  for (const auto& [cores, runs] : by_cores) {
+    Level level;
+    level.cores = static_cast<double>(cores);
+    level.ranks = *MeanOf(runs, [](const FactorRow& run) { return std::optional(static_cast<double>(run.ranks)); });
+    level.excess = *MeanOf(runs, [](const FactorRow& run) {
+      return std::optional(std::max(0.0, 1 / *run.values[Factor::kLoadBalance] - 1));
+    });
+    level.excess_of_half = MeanOf(runs, [](const FactorRow& run) -> std::optional<double> {
+      if (!run.loads || !run.loads->largest_of_half) return std::nullopt;
+      return *run.loads->largest_of_half - 1;
+    });
+    level.persistent_share = *MeanOf(runs, PersistentShare);
+    levels.push_back(level);
+  }
+  return levels;
+}
+
+LoadBalanceByLoads::LoadBalanceByLoads(std::vector<Level> levels, std::uint64_t seed)
+    : levels_(std::move(levels)), growth_(GrowthOfLargest()) {
+  persistent_ = TrendOf([](const Level& level) { return level.persistent_share; });
+  noise_ = TrendOf([](const Level& level) { return 1 - level.persistent_share; });
+  Random random(seed);
+  for (std::size_t i = 0; i < kFactorDraws; ++i) {
+    Errors errors{random.Normal(), random.Normal(), random.Normal(), random.Normal(), 0};
+    if (random.Uniform() < kNewLossShare) errors.new_loss = kNewLoss * random.Exponential();
+    draws_.push_back(errors);
+  }
+}
+
+// From half of the ranks to all, within the largest run: 1 for normal loads, 0 where many ranks are the largest. Where
+// a single rank sticks out, the growth from run to run says more.
+double LoadBalanceByLoads::GrowthOfLargest() const {
+  const Level& last = levels_.back();
+  if (last.ranks < kFewestRanks || last.excess == 0) return 1;
+  const double normal = 1 - ExpectedLargestNormal(std::floor(last.ranks / 2)) / ExpectedLargestNormal(last.ranks);
+  const double within = std::max(0.0, (1 - *last.excess_of_half / last.excess) / normal);
+  std::vector<double> from_run_to_run;
+  for (std::size_t i = 1; i < levels_.size() && within > kLargestGrowth; ++i) {
+    const Level &from = levels_[i - 1], &to = levels_[i];
+    if (from.ranks < kFewestRanks || from.excess == 0 || to.ranks <= from.ranks) continue;
+    const double of_normal = ExpectedLargestNormal(to.ranks) / ExpectedLargestNormal(from.ranks) - 1;
+    from_run_to_run.push_back((to.excess / from.excess - 1) / of_normal);
+  }
+  if (!from_run_to_run.empty()) return std::clamp(Median(from_run_to_run), 0.0, 1.0);
+  return (kRanksOfPrior + last.ranks * std::min(within, kLargestGrowth)) / (kRanksOfPrior + last.ranks);
+}
+
+double LoadBalanceByLoads::GrowthBetween(double from_ranks, double to_ranks) const {
+  const double from = ExpectedLargestNormal(from_ranks), to = ExpectedLargestNormal(to_ranks);
+  return from > 0 ? std::max(0.0, 1 + growth_ * (to / from - 1)) : 1;
+}
+
+// The line through the logarithms of the spreads, as far as they show it: each errs as the deviation of so many normal
+// values does, and by what no law describes. A normal prior around no trend.
+template <typename Share>
+LoadBalanceByLoads::Trend LoadBalanceByLoads::TrendOf(Share share) const {
+  std::vector<double> x, y, weights;
+  for (const Level& level : levels_) {
+    if (level.ranks < 3) continue;
+    const double excess = level.excess * std::sqrt(share(level)) * GrowthBetween(level.ranks, levels_.back().ranks);
+    x.push_back(std::log2(level.ranks));
+    y.push_back(std::log(excess + kUnseenSpread));
+    weights.push_back(1 / (kStructure * kStructure + 1 / (2 * (level.ranks - 1))));
+  }
+  if (x.size() < kFewestCounts) return {0, kUsualTrend};
+  double sum = 0, mean_x = 0, mean_y = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    sum += weights[i];
+    mean_x += weights[i] * x[i];
+    mean_y += weights[i] * y[i];
+  }
+  mean_x /= sum;
+  mean_y /= sum;
+  double xx = 0, xy = 0, rest = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    xx += weights[i] * (x[i] - mean_x) * (x[i] - mean_x);
+    xy += weights[i] * (x[i] - mean_x) * (y[i] - mean_y);
+  }
+  if (!(xx > 0)) return {0, kUsualTrend};
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    rest += weights[i] * std::pow(y[i] - mean_y - xy / xx * (x[i] - mean_x), 2);
+  }
+  // Where the values lie further from the line than they should, it is known less.
+  const double variance = std::max(1.0, rest / (static_cast<double>(x.size()) - 2)) / xx;
+  const double prior = kUsualTrend * kUsualTrend, believed = prior / (prior + variance);
+  return {believed * xy / xx, std::sqrt(believed * variance)};
+}
+
+double LoadBalanceByLoads::ExcessBeyond(double cores, double persistent_slope, double noise_slope,
+                                        double growth) const {
+  const Level& last = levels_.back();
+  const double ranks = last.ranks * cores / last.cores, doublings = std::log2(cores / last.cores);
+  const double from = ExpectedLargestNormal(last.ranks), to = ExpectedLargestNormal(ranks);
+  const double largest = from > 0 ? std::max(0.0, 1 + growth * (to / from - 1)) : 1;
+  const double variance = last.persistent_share * std::exp(2 * doublings * persistent_slope) +
+                          (1 - last.persistent_share) * std::exp(2 * doublings * noise_slope);
+  return last.excess * largest * std::sqrt(variance);
+}
+
+double LoadBalanceByLoads::ValueAt(double cores) const {
+  if (cores >= levels_.back().cores) {
+    return 1 / (1 + ExcessBeyond(cores, persistent_.slope, noise_.slope, growth_));
+  }
+  const auto above = std::ranges::upper_bound(levels_, cores, {}, &Level::cores);
+  if (above == levels_.begin()) {
+    const double ranks = above->ranks * cores / above->cores;
+    return 1 / (1 + above->excess * GrowthBetween(above->ranks, ranks));
+  }
+  const Level &from = *(above - 1), &to = *above;
+  const double share = std::log(cores / from.cores) / std::log(to.cores / from.cores);
+  return 1 / (1 + from.excess + share * (to.excess - from.excess));
+}
+
+std::vector<double> LoadBalanceByLoads::DrawsAt(double cores) const {
+  const double doublings = Doublings(cores, levels_.back().cores);
+  const double value = ValueAt(cores), normal = ExpectedLargestNormal(levels_.back().ranks);
+  // The largest of so many random values varies by about 1 / k of their deviation, in the largest run and in the new.
+  const double chance = growth_ / (1 + normal * normal);
+  const double level_error = std::hypot(kLevelError * std::min(1.0, doublings), chance);
+  std::vector<double> values;
+  values.reserve(draws_.size());
+  for (const Errors& errors : draws_) {
+    double excess = 1 / value - 1;
+    if (doublings > 0) {
+      excess =
+          ExcessBeyond(cores, persistent_.slope + persistent_.deviation * errors.persistent,
+                       noise_.slope + noise_.deviation * errors.noise, std::max(0.0, growth_ + chance * errors.growth));
+    }
+    excess = excess * std::exp(level_error * errors.level) + errors.new_loss * doublings;
+    values.push_back(1 / (1 + excess));
+  }
+  return values;
+}
+
+}  // namespace farscale
