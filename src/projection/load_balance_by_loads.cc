@@ -50,6 +50,12 @@ std::optional<double> PersistentShare(const FactorRow& run) {
   return persistent + noise > 0 ? persistent / (persistent + noise) : 1;
 }
 
+// What the largest load exceeds the mean by on more ranks, or fewer, over what it does.
+double GrowthBetween(double from_ranks, double to_ranks, double growth) {
+  const double from = ExpectedLargestNormal(from_ranks), to = ExpectedLargestNormal(to_ranks);
+  return from > 0 ? std::max(0.0, 1 + growth * (to / from - 1)) : 1;
+}
+
 }  // namespace
 
 double ExpectedLargestNormal(double count) { return count > 1 ? -NormalQuantile(0.625 / (count + 0.25)) : 0; }
@@ -57,6 +63,11 @@ double ExpectedLargestNormal(double count) { return count > 1 ? -NormalQuantile(
 std::optional<LoadBalanceByLoads> LoadBalanceByLoads::From(const std::vector<FactorRow>& rows, std::uint64_t seed) {
   std::vector<Level> levels = LevelsOf(rows);
   if (levels.size() < kFewestCounts || !levels.back().excess_of_half) return std::nullopt;
+  // How many ranks there will be must be known: their number grows with the cores, to less than a rank.
+  const double per_core = levels.back().ranks / levels.back().cores;
+  const bool grow_alike = std::ranges::all_of(
+      levels, [&](const Level& level) { return std::fabs(level.ranks - per_core * level.cores) < 1 - 1e-9; });
+  if (!grow_alike) return std::nullopt;
   return LoadBalanceByLoads(std::move(levels), seed);
 }
 
@@ -113,11 +124,6 @@ double LoadBalanceByLoads::GrowthOfLargest() const {
   return (kRanksOfPrior + last.ranks * std::min(within, kLargestGrowth)) / (kRanksOfPrior + last.ranks);
 }
 
-double LoadBalanceByLoads::GrowthBetween(double from_ranks, double to_ranks) const {
-  const double from = ExpectedLargestNormal(from_ranks), to = ExpectedLargestNormal(to_ranks);
-  return from > 0 ? std::max(0.0, 1 + growth_ * (to / from - 1)) : 1;
-}
-
 // The line through the logarithms of the spreads, as far as they show it: each errs as the deviation of so many normal
 // values does, and by what no law describes. A normal prior around no trend.
 template <typename Share>
@@ -125,7 +131,8 @@ LoadBalanceByLoads::Trend LoadBalanceByLoads::TrendOf(Share share) const {
   std::vector<double> x, y, weights;
   for (const Level& level : levels_) {
     if (level.ranks < 3) continue;
-    const double excess = level.excess * std::sqrt(share(level)) * GrowthBetween(level.ranks, levels_.back().ranks);
+    const double excess =
+        level.excess * std::sqrt(share(level)) * GrowthBetween(level.ranks, levels_.back().ranks, growth_);
     x.push_back(std::log2(level.ranks));
     y.push_back(std::log(excess + kUnseenSpread));
     weights.push_back(1 / (kStructure * kStructure + 1 / (2 * (level.ranks - 1))));
@@ -158,11 +165,9 @@ double LoadBalanceByLoads::ExcessBeyond(double cores, double persistent_slope, d
                                         double growth) const {
   const Level& last = levels_.back();
   const double ranks = last.ranks * cores / last.cores, doublings = std::log2(cores / last.cores);
-  const double from = ExpectedLargestNormal(last.ranks), to = ExpectedLargestNormal(ranks);
-  const double largest = from > 0 ? std::max(0.0, 1 + growth * (to / from - 1)) : 1;
   const double variance = last.persistent_share * std::exp(2 * doublings * persistent_slope) +
                           (1 - last.persistent_share) * std::exp(2 * doublings * noise_slope);
-  return last.excess * largest * std::sqrt(variance);
+  return last.excess * GrowthBetween(last.ranks, ranks, growth) * std::sqrt(variance);
 }
 
 double LoadBalanceByLoads::ValueAt(double cores) const {
@@ -172,7 +177,7 @@ double LoadBalanceByLoads::ValueAt(double cores) const {
   const auto above = std::ranges::upper_bound(levels_, cores, {}, &Level::cores);
   if (above == levels_.begin()) {
     const double ranks = above->ranks * cores / above->cores;
-    return 1 / (1 + above->excess * GrowthBetween(above->ranks, ranks));
+    return 1 / (1 + above->excess * GrowthBetween(above->ranks, ranks, growth_));
   }
   const Level &from = *(above - 1), &to = *above;
   const double share = std::log(cores / from.cores) / std::log(to.cores / from.cores);

@@ -22,8 +22,9 @@ double ExpectedLargestNormal(double count);
 
 class LoadBalanceByLoads {
  public:
-  // Of the fitted rows of one phase, by cores. Nothing where the runs on most cores do not know their loads, or where
-  // load balance is known at fewer than three core counts: then curves do as well.
+  // Of the fitted rows of one phase, by cores. Nothing where the runs on most cores do not know their loads, where load
+  // balance is known at fewer than three core counts, since then curves do as well, or where the number of ranks is not
+  // the same share of the cores everywhere.
   static std::optional<LoadBalanceByLoads> From(const std::vector<FactorRow>& rows, std::uint64_t seed);
 
   // In (0, 1]. Among the measured counts it goes through their means.
@@ -57,7 +58,6 @@ class LoadBalanceByLoads {
 
   static std::vector<Level> LevelsOf(const std::vector<FactorRow>& rows);
   double GrowthOfLargest() const;
-  double GrowthBetween(double from_ranks, double to_ranks) const;
   template <typename Share>
   Trend TrendOf(Share share) const;
   double ExcessBeyond(double cores, double persistent_slope, double noise_slope, double growth) const;

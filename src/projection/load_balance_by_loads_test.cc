@@ -175,6 +175,16 @@ TEST(LoadBalanceByLoads, NothingWithoutLoadsOrWithFewCounts) {
   EXPECT_FALSE(LoadBalanceByLoads::From({}, 1));
 }
 
+// Threads instead of ranks in the largest run; a group of four ranks, however many the others are.
+TEST(LoadBalanceByLoads, NothingWhereRanksDoNotGrowWithTheCores) {
+  std::vector<FactorRow> rows = {Row(8, 0.9, 1.1), Row(16, 0.9, 1.1), Row(32, 0.9, 1.1)};
+  EXPECT_TRUE(LoadBalanceByLoads::From(rows, 1));
+  rows.back().ranks = 16;
+  EXPECT_FALSE(LoadBalanceByLoads::From(rows, 1));
+  for (FactorRow& row : rows) row.ranks = 4;
+  EXPECT_FALSE(LoadBalanceByLoads::From(rows, 1));
+}
+
 // The bounds are of the mean over 100 series: of a single one, the largest of 64 loads varies by much more.
 TEST(LoadBalanceByLoads, PredictsNormalLoads) {
   const Loads loads = Independent([](Random& random) { return 1 + 0.05 * random.Normal(); });

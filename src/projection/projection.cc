@@ -387,6 +387,20 @@ class PhaseProjector {
     return std::nullopt;
   }
 
+  // Of the interval of 80 % of a product without loads.
+  double WidthByCurves(const std::vector<Factor>& parts, double cores) const {
+    std::vector<double> draws(kFactorDraws, 1.0);
+    double value = 1;
+    for (const Factor part : parts) {
+      const std::vector<double> of_part = draws_.at(part).At(cores);
+      for (std::size_t i = 0; i < draws.size(); ++i) draws[i] *= of_part[i];
+      value *= ensembles_.at(part).ValueAt(cores);
+    }
+    std::sort(draws.begin(), draws.end());
+    const IntervalBounds bounds = IntervalOf(draws, 0.8, value);
+    return bounds.high - bounds.low;
+  }
+
   // What a run would tell grown runs is not known, so nothing is suggested where there are any.
   void FindNextRuns() {
     if (!grown_->IsEmpty()) return;
@@ -400,6 +414,11 @@ class PhaseProjector {
       if (value.cores == target) next.width = value.interval80->high - value.interval80->low;
     }
     next.choices = RankRuns(parts, CandidateRuns(result_.fitted_cores, target), result_.fitted_cores, target);
+    if (loads_) {
+      // What a run tells of loads is taken to be as much as it tells curves, as a share of the width.
+      const double scale = next.width / WidthByCurves(PartsOf(factor, fitted_), target);
+      for (RunChoice& choice : next.choices) choice.width *= scale;
+    }
     result_.next_runs = std::move(next);
   }
 

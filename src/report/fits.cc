@@ -7,6 +7,7 @@
 
 #include "base/format.h"
 #include "base/text.h"
+#include "projection/load_balance_by_loads.h"
 #include "report/predictors.h"
 #include "report/reliability.h"
 #include "report/figures.h"
@@ -94,6 +95,12 @@ void AddCandidates(const FactorProjection& projection, Fit& fit) {
   fit.unusable_candidates = Join(useless, "; ");
 }
 
+std::string WeighedCurve(const FactorProjection& projection) {
+  const std::string model = ModelInWords(projection.fit);
+  if (projection.candidates.size() < 2) return model;
+  return fmt::format("{}, {:.0f} %", model, 100 * projection.candidates.front().weight);
+}
+
 Fit FitOf(const PhaseProjection& phase, const FactorProjection& projection, const std::string& slug,
           ReportModel& model) {
   const FittedModel& fitted = projection.fit;
@@ -101,7 +108,7 @@ Fit FitOf(const PhaseProjection& phase, const FactorProjection& projection, cons
   Fit fit{.name = Name(projection.factor), .factor = std::string(type.id), .meaning = std::string(type.meaning)};
   fit.outcome = ToString(fitted.outcome);
   fit.is_usable = IsUsable(fitted.outcome);
-  fit.model = fitted.model.empty() ? "none" : WeighedModel(projection);
+  fit.model = fitted.model.empty() ? "none" : WeighedCurve(projection);
   fit.formula = projection.formula;
   fit.variable = fitted.dimension == 1 ? "x = P" : fmt::format("x = P^(1/{})", fitted.dimension);
   fit.points = fmt::format("{} {}", fitted.points.size(), fitted.points.size() == 1 ? "point" : "points");
@@ -123,9 +130,11 @@ Fit FitOf(const PhaseProjection& phase, const FactorProjection& projection, cons
 }  // namespace
 
 std::string WeighedModel(const FactorProjection& projection) {
-  const std::string model = ModelInWords(projection.fit);
-  if (projection.candidates.size() < 2) return model;
-  return fmt::format("{}, {:.0f} %", model, 100 * projection.candidates.front().weight);
+  const auto loads = std::ranges::find(projection.candidates, kLoadsModel, &CandidateModel::model);
+  if (loads != projection.candidates.end() && loads->weight > projection.candidates.front().weight) {
+    return fmt::format("{}, {:.0f} %", kLoadsModel, 100 * loads->weight);
+  }
+  return WeighedCurve(projection);
 }
 
 std::vector<Fit> FitsOfPhase(const PhaseProjection* projection, const std::string& slug, std::set<Factor>& used,
