@@ -59,9 +59,9 @@ struct PredictorValues {
 struct FactorProjection {
   Factor factor = Factor::kParallelEfficiency;
   bool is_product = false;                       // of its children; then `fit` is empty
-  FittedModel fit;                               // of the most probable model
+  FittedModel fit;                               // of the most probable curve
   std::string formula;                           // of that model, for people
-  std::vector<CandidateModel> candidates;        // all models tried, by weight, that one first
+  std::vector<CandidateModel> candidates;        // all models tried, by weight, that curve first, then loads
   std::vector<ProjectedValue> targets;           // empty when nothing could be fitted
   std::vector<ProjectedValue> curve;             // the same on a fine grid, for plots
   std::vector<DataPoint> measured;               // every measured value, fitted or not
