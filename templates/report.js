@@ -13,15 +13,16 @@
     return { numbers, texts: numbers.map(textOf) };
   };
 
-  // Value, bounds and what was measured at every count; - is too uncertain.
+  // Value, bounds and what was measured at every count. The value is - where it is uncertain, the bounds too where it is
+  // unknown.
   const unpack = (factor, phase) => {
     const { texts } = decode(factor.values, phase);
     const measured = decode(factor.measured, phase);
     factor.at = phase.numbers.map((_, place) => {
       const [value, low, high] = texts.slice(3 * place, 3 * place + 3);
       return {
-        value: value === "-" ? "too uncertain" : value,
-        interval: low === "-" ? "unknown" : `${low} – ${high}`,
+        value: value !== "-" ? value : low === "-" ? "unknown" : "uncertain",
+        interval: low !== "-" ? `${low} – ${high}` : value === "-" ? "" : "unknown",
         tone: factor.tones[place],
       };
     });
@@ -37,16 +38,17 @@
     }
   };
 
-  const isEvidence = (phase, place) => place <= phase.lastEvidence;
+  const levelOf = (phase, place) =>
+    place <= phase.lastReliable ? "reliable" : place <= phase.lastUncertain ? "uncertain" : "unknown";
 
   // The place of the count nearest to `cores`, as far as the eye can tell on a logarithmic axis, but on the same side of
   // the reliable range.
   const nearest = (phase, cores) => {
-    const { numbers, lastEvidence } = phase;
-    const isWithin = cores <= numbers[lastEvidence];
-    const last = isWithin ? lastEvidence : numbers.length - 1;
+    const { numbers, lastReliable } = phase;
+    const isWithin = cores <= numbers[lastReliable];
+    const last = isWithin ? lastReliable : numbers.length - 1;
     const distance = (place) => Math.abs(Math.log(numbers[place] / cores));
-    let best = isWithin ? 0 : Math.min(lastEvidence + 1, last);
+    let best = isWithin ? 0 : Math.min(lastReliable + 1, last);
     for (let place = best + 1; place <= last; ++place) {
       if (distance(place) < distance(best)) best = place;
     }
@@ -349,9 +351,11 @@
     cell.className = `tone-${at ? at.tone : "n"}${cell.classList.contains("shown") ? " shown" : ""}`;
     cell.replaceChildren(value);
     if (!at) return;
-    const interval = document.createElement("small");
-    interval.textContent = at.interval;
-    cell.append(document.createElement("br"), interval);
+    if (at.interval) {
+      const interval = document.createElement("small");
+      interval.textContent = at.interval;
+      cell.append(document.createElement("br"), interval);
+    }
     if (!at.measured) return;
     const measured = document.createElement("small");
     measured.textContent = `measured ${at.measured}`;
@@ -364,14 +368,15 @@
     const { range, count, note, table, charts } = phase;
     if (!table) return;
     range.value = place;
-    const aside = isEvidence(phase, place) ? "" : ", too uncertain";
+    const level = levelOf(phase, place);
+    const aside = level === "reliable" ? "" : `, ${level}`;
     range.setAttribute("aria-valuetext", `${phase.counts[place]} cores${aside}`);
     if (document.activeElement !== count) count.value = phase.numbers[place];
-    const where = isEvidence(phase, place) ? phase.within : phase.beyond;
+    const where = phase[level];
     const said = cores === phase.numbers[place] ? where
                                                 : `Nearest count with numbers: ${phase.counts[place]}. ${where}`;
     if (note.textContent !== said) note.textContent = said;
-    note.classList.toggle("outside", said !== phase.within);
+    note.classList.toggle("outside", said !== phase.reliable);
     table.querySelector(".at-cores").textContent = phase.counts[place];
     table.querySelector(".at-ratio").textContent = phase.ratios[place];
     for (const row of table.tBodies[0].rows) {
@@ -445,7 +450,7 @@
       const dots = [];
       factor.at.forEach(({ value, measured }, place) => {
         const x = toX(frame, phase.numbers[place]).toFixed(1);
-        if (value !== "too uncertain") curve.push(`${x},${toY(frame, parseFloat(value) || 0).toFixed(1)}`);
+        if (value !== "uncertain" && value !== "unknown") curve.push(`${x},${toY(frame, parseFloat(value) || 0).toFixed(1)}`);
         for (const run of measured?.split(", ") ?? []) dots.push(`M${x} ${toY(frame, parseFloat(run) || 0).toFixed(1)}h0`);
       });
       const common = { class: `overlay${isOff ? " off" : ""}`, "data-factor": series, "data-side": side, fill: "none", stroke };

@@ -885,7 +885,7 @@ class Predict(CliTest):
         self.assertEqual(a, b)
         header = a.splitlines()[0]
         self.assertEqual(header,
-                         "series,phase,group,factor,model,dimension,cores,ratio,value,low80,high80,low95,high95,evidence")
+                         "series,phase,group,factor,model,dimension,cores,ratio,value,low80,high80,low95,high95,reliability")
         self.run_ok("predict", self.folder / "f.json", "-o", self.folder / "p.json")
         projection = json.loads((self.folder / "p.json").read_text())
         self.assertEqual(projection["format"], "farscale-projection")
@@ -925,30 +925,48 @@ class Predict(CliTest):
                 self.assertLessEqual(float(row["low80"]), float(row["value"]))
 
     def test_reliable_range(self):
-        """Within the reliable range there are numbers, beyond it intervals alone, wherever projections are shown."""
+        """Reliable values are numbers, uncertain ones intervals alone, unknown ones neither, wherever projections are shown."""
         table = self.write("t.csv", "cores,loadBalance,communicationEfficiency,runtime\n"
                                     "8,0.99,0.98,8\n16,0.95,0.97,4.3\n32,0.96,0.93,2.2\n64,0.9,0.91,1.3\n")
         out = self.folder / "p.json"
-        options = ["--scaling", "strong", "--targets", "128,100000", "--horizon-width", "0.16"]
+        options = ["--scaling", "strong", "--targets", "128,100000", "--reliable-width", "0.14", "--reliable-width-absolute", "0.08"]
         said = self.run_ok("predict", table, *options, "-o", out).stdout
-        horizon = json.loads(out.read_text())["phases"][0]["horizon"]
-        self.assertEqual((horizon["factor"], horizon["width"]), ("parallelEfficiency", 0.16))
-        self.assertEqual(horizon["reach"], "upTo")
-        self.assertIn(f"Predictions are reliable up to {horizon['cores']:,.0f} cores", said)
+        phase = json.loads(out.read_text())["phases"][0]
+        limit = phase["reliableRange"]
+        self.assertEqual((limit["factor"], limit["share"], limit["absolute"]), ("parallelEfficiency", 0.14, 0.08))
+        self.assertEqual(limit["reach"], "upTo")
+        self.assertGreaterEqual(limit["uncertainUpTo"], limit["cores"])
+        self.assertIn(f"Predictions are reliable up to {limit['cores']:,.0f} cores", said)
         self.assertIn(f"wrote {out}", said)
         self.assertEqual(self.run_ok("predict", table, *options, "-o", out, "-q").stdout, "")
         for row in read_csv(self.run_ok("predict", table, *options, "-o", "-").stdout):
-            self.assertEqual(row["evidence"], "true" if float(row["cores"]) <= horizon["cores"] else "false")
-        self.assertRegex(self.run_ok("predict", table, *options).stdout, r"100,000 .* too uncertain +<?0\.\d+–")
+            if row["factor"] != limit["factor"]:
+                continue
+            cores, value, low, high = (float(row[key]) for key in ("cores", "value", "low80", "high80"))
+            self.assertEqual(row["reliability"] == "reliable", cores <= limit["cores"])
+            self.assertEqual(row["reliability"] == "unknown", cores > limit["uncertainUpTo"])
+            if row["reliability"] == "reliable":
+                self.assertLessEqual((high - low) / 2, min(0.14 * value, 0.08))
+            if row["reliability"] != "unknown":
+                self.assertLessEqual(max(high / value, value / low), 2)
+        for factor in phase["factors"]:
+            for target in factor["targets"]:
+                self.assertIn(target["reliability"], ("reliable", "uncertain", "unknown"))
+                if target["cores"] > limit["cores"]:
+                    self.assertNotEqual(target["reliability"], "reliable")
+        self.assertRegex(self.run_ok("predict", table, *options).stdout, r"100,000 .* (uncertain +<?0\.\d+–|unknown +–)")
         self.run_ok("predict", table, *options, "--report", self.folder / "r")
-        self.assertIn("too uncertain |", (self.folder / "r/report.md").read_text())
-        self.fails(2, "divide percentages by 100", "predict", table, "--horizon-width", "20")
-        study = self.study(LU_TRACES[:3], more="[projection]\ntargets = [64]\nhorizon_width = 0.001")
+        self.assertRegex((self.folder / "r/report.md").read_text(), r"\| 100,000 \| [\d,]+×, (uncertain|unknown) \|")
+        self.fails(2, "divide percentages by 100", "predict", table, "--reliable-width", "20")
+        self.fails(2, "--reliable-width-absolute", "predict", table, "--horizon-width", "0.2")
+        old = self.study(LU_TRACES[:3], more="[projection]\nhorizon_width = 0.2")
+        self.fails(2, "'horizon_width' is not used any more", "run", old, "-o", self.folder / "o")
+        study = self.study(LU_TRACES[:3], more="[projection]\ntargets = [64]\nreliable_width = 0.0001")
         self.run_ok("run", study, "-o", self.folder / "s", "-q")
         phase = json.loads((self.folder / "s/results.json").read_text())["projections"][0]
-        self.assertEqual((phase["horizon"]["reach"], phase["horizon"]["cores"]), ("onlyMeasured", 8))
+        self.assertEqual((phase["reliableRange"]["reach"], phase["reliableRange"]["cores"]), ("onlyMeasured", 8))
         self.run_ok("report", self.folder / "s/results.json", "-o", self.folder / "again")
-        self.assertIn("too uncertain beyond the runs", (self.folder / "again/report.md").read_text())
+        self.assertIn("Predictions are not reliable beyond the runs", (self.folder / "again/report.md").read_text())
 
     def test_answers(self):
         self.run_ok("factors", LU / "study.toml", "--phase", "ssor_iter", "-o", self.folder / "f.csv")

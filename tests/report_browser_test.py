@@ -147,15 +147,23 @@ class ReportBrowserTest(unittest.TestCase):
         return self.run_js(f"""
             const rows = document.querySelector('.readings[data-phase="{anchor}"]').tBodies[0].rows;
             return [...rows].map((row) => [row.dataset.factor, row.cells[1].querySelector("span").textContent,
-                                           row.cells[1].querySelector("small").textContent]);""")
+                                           row.cells[1].querySelector("small")?.textContent ?? ""]);""")
 
     def expected(self, phase, place, side=0):
         """The same, as the data has it."""
         rows = []
         for factor, texts in phase["sides"][side]["factors"].items():
             value, low, high = decoded(phase, texts["values"])[3 * place:3 * place + 3]
-            rows.append([factor, "too uncertain" if value == "-" else value, f"{low} – {high}"])
+            is_unknown = value == "-" and low == "-"
+            level = "unknown" if is_unknown else "uncertain"
+            rows.append([factor, level if value == "-" else value, "" if is_unknown else f"{low} – {high}"])
         return rows
+
+    @staticmethod
+    def level(phase, place):
+        if place <= phase["lastReliable"]:
+            return "reliable"
+        return "uncertain" if place <= phase["lastUncertain"] else "unknown"
 
     def test_what_is_on_the_page(self):
         self.assertEqual(self.visible("main > section.phase"), 2)
@@ -188,17 +196,19 @@ class ReportBrowserTest(unittest.TestCase):
                 self.assertEqual(self.readings(phase["anchor"]), self.expected(phase, place))
             count = self.choices[0]["counts"][place]
             self.assertEqual(self.run_js("document.querySelector('.at-cores').textContent"), count)
+            level = self.level(self.choices[0], place)
             self.assertEqual(self.run_js("document.querySelector('.target').getAttribute('aria-valuetext')"),
-                             f"{count} cores" + (", too uncertain" if place > self.choices[0]["lastEvidence"] else ""))
-        self.assertIn("too uncertain", [row[1] for row in self.readings(self.choices[0]["anchor"])])
+                             f"{count} cores" + ("" if level == "reliable" else f", {level}"))
+        self.assertTrue({"uncertain", "unknown"} & {row[1] for row in self.readings(self.choices[0]["anchor"])})
 
-    def test_what_is_evidence_is_as_the_results_say(self):
+    def test_what_is_reliable_is_as_the_results_say(self):
         projection = self.results["projections"][0]
-        horizon = projection["horizon"]["cores"]
+        end, last = projection["reliableRange"]["cores"], projection["reliableRange"]["uncertainUpTo"]
         values = self.choices[0]["sides"][0]["factors"]["parallelEfficiency"]["values"]
-        texts = decoded(self.choices[0], values)[::3]
-        for number, text in zip(self.choices[0]["numbers"], texts):
-            self.assertEqual(text.startswith("-"), number > horizon, (number, horizon, text))
+        texts = decoded(self.choices[0], values)
+        for number, text, low in zip(self.choices[0]["numbers"], texts[::3], texts[1::3]):
+            self.assertEqual(text == "-", number > end, (number, end, text))
+            self.assertEqual(low == "-", number > last, (number, last, low))
 
     def test_counts_to_choose_from(self):
         projection = self.results["projections"][0]
@@ -207,9 +217,9 @@ class ReportBrowserTest(unittest.TestCase):
             self.assertEqual(numbers, sorted(set(numbers)))
             self.assertTrue(all(isinstance(number, int) for number in numbers), numbers)
             targets = [target["cores"] for target in projection["factors"][0]["targets"]]
-            for count in (*projection["fittedCores"], *targets, projection["horizon"]["cores"]):
+            for count in (*projection["fittedCores"], *targets, projection["reliableRange"]["cores"]):
                 self.assertIn(count, numbers)
-            self.assertEqual(numbers[phase["lastEvidence"]], projection["horizon"]["cores"])
+            self.assertEqual(numbers[phase["lastReliable"]], projection["reliableRange"]["cores"])
 
     def type_count(self, cores):
         self.run_js(f"""
@@ -221,22 +231,23 @@ class ReportBrowserTest(unittest.TestCase):
         return self.run_js("[document.querySelector('.at-cores').textContent, document.querySelector('.note').textContent]")
 
     def test_a_count_typed_in_chooses_the_nearest_and_says_so(self):
-        numbers, counts, last = (self.choices[0][key] for key in ("numbers", "counts", "lastEvidence"))
+        numbers, counts, last = (self.choices[0][key] for key in ("numbers", "counts", "lastReliable"))
         within = f"Reliable up to {counts[last]} cores."
-        beyond = f"Too uncertain: reliable only up to {counts[last]} cores."
+        beyond = f"{self.level(self.choices[0], last + 1).capitalize()}: reliable only up to {counts[last]} cores."
+        far = f"{self.level(self.choices[0], len(counts) - 1).capitalize()}: reliable only up to {counts[last]} cores."
         self.assertEqual(self.type_count(numbers[3]), [counts[3], within])
         self.assertEqual(self.type_count(numbers[3] + 0.1),
                          [counts[3], f"Nearest count with numbers: {counts[3]}. {within}"])
-        # On its own side of the horizon, however near the other is.
+        # On its own side of the end of the reliable range, however near the other is.
         self.assertEqual(self.type_count(numbers[last] + 0.1)[0], counts[last + 1])
         self.assertEqual(self.type_count(numbers[last + 1]), [counts[last + 1], beyond])
         self.assertEqual(self.type_count(1e9)[1],
-                         f"Nearest count with numbers: {counts[-1]}. {beyond}")
+                         f"Nearest count with numbers: {counts[-1]}. {far}")
         self.run_js("document.querySelector('.count').dispatchEvent(new Event('change'))")
         self.assertEqual(self.run_js("Number(document.querySelector('.count').value)"), numbers[-1])
 
     def test_arrow_keys_step_through_the_counts(self):
-        numbers, counts, last = (self.choices[0][key] for key in ("numbers", "counts", "lastEvidence"))
+        numbers, counts, last = (self.choices[0][key] for key in ("numbers", "counts", "lastReliable"))
         value = "Number(document.querySelector('.count').value)"
         self.type_count(numbers[last] + 0.1)
         self.browser.press("ArrowDown", 40)
@@ -244,7 +255,7 @@ class ReportBrowserTest(unittest.TestCase):
         self.assertNotIn("Beyond", self.run_js("document.querySelector('.note').textContent"))
         self.browser.press("ArrowUp", 38)
         self.assertEqual(self.run_js(value), numbers[last + 1])
-        self.assertIn("Too uncertain", self.run_js("document.querySelector('.note').textContent"))
+        self.assertIn(": reliable only up to", self.run_js("document.querySelector('.note').textContent"))
         self.assertEqual(self.readings(self.choices[0]["anchor"]), self.expected(self.choices[0], last + 1))
         self.browser.press("PageDown", 34)
         self.assertEqual(self.run_js(value), numbers[last - 4])
@@ -471,6 +482,12 @@ class LossesPageTest(unittest.TestCase):
     def tearDownClass(cls):
         cls.browser.close()
         cls._folder.cleanup()
+
+    @staticmethod
+    def level(phase, place):
+        if place <= phase["lastReliable"]:
+            return "reliable"
+        return "uncertain" if place <= phase["lastUncertain"] else "unknown"
 
     def test_what_is_on_the_page(self):
         for scheme, ground in (("light", "rgb(255, 255, 255)"), ("dark", "rgb(20, 25, 30)")):

@@ -141,9 +141,10 @@ class Allocation(ReportsTest):
             self.assertAlmostEqual(float(row["speedup"]), efficiency * float(row["ideal_speedup"]))
             self.assertAlmostEqual(float(row["core_hours"]), float(row["cores"]) * float(row["seconds"]) / 3600)
         predicted = [row for row in rows if row["source"] == "predicted"]
-        self.assertEqual([row["evidence"] for row in predicted], ["true", "false", "false"])
+        levels = [row["reliability"] for row in predicted]
+        self.assertEqual(levels[:2], ["reliable", "uncertain"])
         self.assertLess(float(predicted[0]["efficiency_low80"]), float(predicted[0]["efficiency"]))
-        self.assertEqual(predicted[1]["efficiency"], "")  # beyond the reliable range there is the interval and no number
+        self.assertEqual(predicted[1]["efficiency"], "")  # uncertain: the interval and no number
         self.assertGreater(float(predicted[1]["efficiency_high80"]), float(predicted[1]["efficiency_low80"]))
         page = self.check_page(self.folder / "a/allocation.html")
         for text in ("Recommended job size", "measured, baseline", "uncertain", "Ideal speedup", "Method",

@@ -18,7 +18,8 @@ struct PredictOptions {
   std::string output;
   std::string report;
   std::int64_t train_max = 0;
-  double reliable_width = 0;
+  ReliabilityLimits limits;
+  std::string horizon_width;
   std::vector<std::int64_t> targets;
   std::vector<double> levels;
   bool key_results = false;
@@ -28,7 +29,7 @@ ProjectionOptions ProjectionOptionsOf(const PredictOptions& options) {
   ProjectionOptions result = ProjectionOptionsOf(options.table);
   if (options.train_max > 0) result.train_max = static_cast<double>(options.train_max);
   if (!options.targets.empty()) result.targets.assign(options.targets.begin(), options.targets.end());
-  if (options.reliable_width > 0) result.reliable_width = options.reliable_width;
+  result.reliability_limits = options.limits;
   if (!options.levels.empty()) result.key_results.levels = options.levels;
   return result;
 }
@@ -116,9 +117,20 @@ void AddPredictCommand(CommandLine& line) {
                    "Core counts to project to, separated by commas (default: powers of two up to a million)");
   const CLI::Validator share = Share();
   command
-      ->add_option("--horizon-width", options.reliable_width,
-                   "Widest 80 % interval of parallel efficiency that counts as reliable (default: 0.2)")
+      ->add_option("--reliable-width", options.limits.share,
+                   "Predictions are reliable while half their 80 % interval is at most this share of the value "
+                   "(default: 0.15)")
       ->check(share);
+  command
+      ->add_option("--reliable-width-absolute", options.limits.absolute,
+                   "and at most this, for efficiencies (default: 0.1)")
+      ->check(share);
+  command->add_option("--horizon-width", options.horizon_width)
+      ->group("")  // of earlier versions
+      ->check([](const std::string&) -> std::string {
+        return "is not used any more; set --reliable-width, a share of the value, and --reliable-width-absolute, both "
+               "half the width";
+      });
   command->add_flag("--answers", options.key_results,
                     "Print key results: core counts for efficiencies, peak of speedup, times, costs, potential gains");
   command

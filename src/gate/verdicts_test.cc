@@ -203,11 +203,11 @@ PhaseProjection ProjectionOf(double value, double low, double high, double data)
   factor.factor = Factor::kParallelEfficiency;
   factor.targets = {{1024, 16, value, IntervalBounds{low, high}, IntervalBounds{low / 2, 1}}};
   projection.factors = {factor};
-  projection.reliable_range = ReliableRange{Factor::kParallelEfficiency, 0.2, data, ReliableRange::Reach::kUpTo};
+  projection.reliable_range = ReliableRange{Factor::kParallelEfficiency, {}, data, ReliableRange::Reach::kUpTo};
   return projection;
 }
 
-TEST(Levels, ProjectedValuesUpToWhereTheyAreEvidence) {
+TEST(Levels, ProjectedValuesUpToWhereTheyAreReliable) {
   const FactorTable table = TableOf({RowOf(32, 0.95, 0.95), RowOf(64, 0.9, 0.9)});
   const auto judge = [&](double value, double low, double high, double data) {
     return Only(

@@ -22,7 +22,7 @@ struct AllocationOptions {
   std::optional<double> up_to;           // largest core count shown; nothing: well beyond the reliable range
 };
 
-// A number with what is known of its uncertainty. Beyond the reliable range there is an interval and no number.
+// A number with what is known of its uncertainty. Uncertain ones are an interval and no number, unknown ones neither.
 struct Estimate {
   std::optional<double> value;
   std::optional<OpenBounds> interval80;
@@ -37,7 +37,7 @@ struct AllocationRow {
   std::optional<double> nodes;  // of targets: as full as the fullest of a run
   bool is_measured = true;
   bool is_baseline = false;
-  bool is_reliable = true;
+  Reliability reliability = Reliability::kReliable;
   std::size_t runs = 0;
   double ideal = 1;  // speedup
   Estimate speedup, efficiency;

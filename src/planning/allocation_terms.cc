@@ -202,6 +202,11 @@ double AllocationTerms::ReliableCores() const {
   return std::min(ReliableUpTo(*phase_projection_, projection_->factor), projection_->curve.back().cores);
 }
 
+Reliability AllocationTerms::ReliabilityAt(double cores) const {
+  if (projection_ == nullptr || cores > projection_->curve.back().cores) return Reliability::kUnknown;
+  return ReliabilityOf(*phase_projection_, projection_->factor, cores);
+}
+
 double AllocationTerms::ToEfficiency(double cores) const {
   const bool is_speedup = basis_ == EfficiencyBasis::kTimes || basis_ == EfficiencyBasis::kSpeedup;
   return (is_speedup ? baseline_cores() / cores : 1) / projected_baseline_;
@@ -268,10 +273,11 @@ AllocationRow MeasuredRow(const AllocationTerms& terms, const WorkPlan& plan, co
 AllocationRow ProjectedRow(const AllocationTerms& terms, const WorkPlan& plan, const ProjectedValue& value) {
   AllocationRow row = RowAt(terms, value.cores, *terms.counts().back().rows.front());
   row.is_measured = false;
-  row.is_reliable = value.cores <= terms.ReliableCores();
+  row.reliability = terms.ReliabilityAt(value.cores);
   if (plan.cores_per_node) row.nodes = std::ceil(row.cores / *plan.cores_per_node - 1e-9);
+  if (row.reliability == Reliability::kUnknown) return row;
   row.efficiency = terms.ProjectedEfficiency(value);
-  if (!row.is_reliable) row.efficiency.value = std::nullopt;
+  if (row.reliability == Reliability::kUncertain) row.efficiency.value = std::nullopt;
   row.speedup = Scaled(row.efficiency, row.ideal);
   const std::optional<double> unit = terms.SecondsAt(1, row.cores);
   if (!unit) return row;

@@ -53,6 +53,7 @@ class AllocationTerms {
   const PhaseProjection* phase_projection() const { return phase_projection_; }
   // Cores up to which that is reliable; 0: there is no projection.
   double ReliableCores() const;
+  Reliability ReliabilityAt(double cores) const;
   // What turns the projected factor into efficiency.
   double ToEfficiency(double cores) const;
   Estimate ProjectedEfficiency(const ProjectedValue& value) const;
@@ -93,7 +94,8 @@ struct WorkPlan {
 
 AllocationRow MeasuredRow(const AllocationTerms& terms, const WorkPlan& plan, const RunsAt& runs);
 
-// `value` is one of the projection that efficiency is read off. Beyond the reliable range the row has intervals alone.
+// `value` is one of the projection that efficiency is read off. Uncertain rows have intervals alone, unknown ones
+// neither.
 AllocationRow ProjectedRow(const AllocationTerms& terms, const WorkPlan& plan, const ProjectedValue& value);
 
 }  // namespace farscale

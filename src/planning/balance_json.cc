@@ -274,7 +274,7 @@ Fields<BalancedValue> FieldsOf<BalancedValue>() {
           {
               Field("value", &T::value),
               Field("isReplayed", &T::is_replayed, "Replayed on so many processors, else projected"),
-              Field("isEvidence", &T::is_reliable),
+              Field("reliability", &T::reliability, "Reliable where it was replayed"),
               Field("interval80", &T::interval80, "Of projections, where it is known"),
           }};
 }

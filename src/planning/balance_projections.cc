@@ -17,14 +17,15 @@ const PhaseProjection* PhaseOf(const BalancedProjection& way, const BalancedFact
 std::optional<BalancedValue> ValueAt(const BalancedProjection& way, const BalancedFactor& of, double cores) {
   for (const FactorRow& row : way.table.Rows(of.series, of.phase)) {
     const std::optional<double>& value = row.values[of.factor];
-    if (static_cast<double>(row.cores) == cores && value) return BalancedValue{*value, std::nullopt, true, true};
+    if (static_cast<double>(row.cores) == cores && value)
+      return BalancedValue{*value, std::nullopt, true, Reliability::kReliable};
   }
   const PhaseProjection* phase = PhaseOf(way, of);
   const FactorProjection* projection = phase != nullptr ? phase->Find(of.factor) : nullptr;
   if (projection == nullptr) return std::nullopt;
   const auto target = std::ranges::find(projection->targets, cores, &ProjectedValue::cores);
   if (target == projection->targets.end()) return std::nullopt;
-  return BalancedValue{target->value, target->interval80, false, IsReliable(*phase, of.factor, cores)};
+  return BalancedValue{target->value, target->interval80, false, ReliabilityOf(*phase, of.factor, cores)};
 }
 
 void FillRows(const std::vector<BalancedProjection>& list, BalancedFactor& table) {

@@ -22,7 +22,7 @@ struct BalancedValue {
   double value = 0;
   std::optional<IntervalBounds> interval80;  // of projections, where it is known
   bool is_replayed = false;
-  bool is_reliable = false;
+  Reliability reliability = Reliability::kUnknown;  // reliable where it was replayed
 };
 
 // One factor of one phase, by processors.

@@ -156,7 +156,7 @@ class TargetComparer {
       if (!target.efficiency.before || !target.efficiency.after) continue;
       if (sides_.compares && target.whole == Factor::kGlobalEfficiency) {
         target.seconds = {Seconds(sides_.before, target.efficiency.before),
-                          Seconds(sides_.after, target.efficiency.after), target.efficiency.is_reliable, false};
+                          Seconds(sides_.after, target.efficiency.after), target.efficiency.reliability, false};
         Judge(target.seconds);
       }
       compared.push_back(std::move(target));
@@ -185,10 +185,11 @@ class TargetComparer {
   }
 
   ProjectedPair PairOf(Factor factor, double cores) const {
-    ProjectedPair pair{Projected(sides_.before, factor, cores), Projected(sides_.after, factor, cores), false, false};
+    ProjectedPair pair{Projected(sides_.before, factor, cores), Projected(sides_.after, factor, cores),
+                       Reliability::kUnknown, false};
     if (!sides_.Compares(factor)) return pair;
-    pair.is_reliable =
-        IsReliable(*sides_.before.projection, factor, cores) && IsReliable(*sides_.after.projection, factor, cores);
+    pair.reliability = std::max(ReliabilityOf(*sides_.before.projection, factor, cores),
+                                ReliabilityOf(*sides_.after.projection, factor, cores));
     Judge(pair);
     return pair;
   }

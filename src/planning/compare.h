@@ -41,8 +41,8 @@ struct ComparedCount {
 // A projected quantity on both sides.
 struct ProjectedPair {
   std::optional<ProjectedValue> before, after;
-  bool is_reliable = false;  // on both sides
-  bool is_apart = false;     // the 80 % intervals do not overlap
+  Reliability reliability = Reliability::kUnknown;  // of the side with the worse one
+  bool is_apart = false;                            // the 80 % intervals do not overlap
 };
 
 struct ComparedTarget {

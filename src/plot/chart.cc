@@ -88,6 +88,7 @@ class Plot {
     if (chart_.x_names.empty()) DrawXAxis(canvas, box_, {x_, x_.Ticks(), chart_.x_label});
     if (!chart_.x_names.empty()) DrawXAxis(canvas, box_, {x_, Names(), chart_.x_label, AxisMarks::kNone, 10});
     Split();
+    Unknown();
     ReliableRange();
     for (const ChartSeries& series : chart_.series) {
       Band(series, series.outer_band, 0.12);
@@ -195,6 +196,15 @@ class Plot {
     const double end = *chart_.reliable_to_x;
     if (chart_.beyond_is_grey) canvas_->Rect({x_.At(end), box_.top, box_.right, box_.bottom}, {kFaint, 0.16});
     LineAcross(end, {kInk, 1.5, "", 0.55}, chart_.reliable_label, box_.bottom - 20, kInk, 170);
+  }
+
+  // Beyond what is uncertain. A line of its own where the one of the reliable range does not stand there.
+  void Unknown() {
+    if (!chart_.uncertain_to_x || *chart_.uncertain_to_x >= x_.high) return;
+    const double end = std::max(*chart_.uncertain_to_x, x_.low);
+    canvas_->Rect({x_.At(end), box_.top, box_.right, box_.bottom}, {kFaint, 0.16});
+    if (chart_.reliable_to_x && end <= *chart_.reliable_to_x) return;
+    LineAcross(end, {kInk, 1, "1 3", 0.55}, chart_.unknown_label, box_.bottom - 34, kInk, 170);
   }
 
   void Marks() {

@@ -38,10 +38,9 @@ struct ChartSeries {
   bool dashed = false;
   std::string dashes = "6 4";  // where it is dashed
   double width = 2;
-  std::vector<ChartPoint> line;  // drawn solid up to Chart::split_x, dashed beyond
-  std::optional<double>
-      reliable_x;                  // where its own the reliable range ends: a bar across the line, which is pale beyond
-  std::vector<ChartPoint> points;  // drawn as markers
+  std::vector<ChartPoint> line;      // drawn solid up to Chart::split_x, dashed beyond
+  std::optional<double> reliable_x;  // where its own reliable range ends: a bar across the line, which is pale beyond
+  std::vector<ChartPoint> points;    // drawn as markers
   bool has_filled_points = false;
   bool has_square_points = false;
   std::vector<ChartBand> error_bars;
@@ -71,7 +70,9 @@ struct Chart {
   std::string split_label;
   std::optional<double> reliable_to_x;  // where the reliable range ends: a line, and grey beyond
   std::string reliable_label;
-  bool beyond_is_grey = true;    // false: evidence may reach further
+  bool beyond_is_grey = true;            // false: the reliable range may reach further
+  std::optional<double> uncertain_to_x;  // where predictions get unknown: a fine line, and more grey beyond
+  std::string unknown_label;
   std::vector<ChartMark> marks;  // vertical lines with a label
   std::vector<ChartSeries> series;
   std::vector<LegendEntry> keys;   // behind the series in the legend: what is drawn alike in several colours

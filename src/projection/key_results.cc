@@ -331,8 +331,9 @@ CountEstimate LargestCountWith(const PhaseProjection& projection, const FactorPr
 
 double CoreHours(double cores, double seconds) { return cores * seconds / 3600; }
 
-bool IsReliable(const PhaseProjection& projection, Factor factor, const CountBound& value) {
-  return value.kind == Kind::kBelow || IsReliable(projection, factor, value.cores);
+Reliability ReliabilityOf(const PhaseProjection& projection, Factor factor, const CountBound& value) {
+  if (value.kind == Kind::kBelow) return Reliability::kReliable;
+  return ReliabilityOf(projection, factor, value.cores);
 }
 
 }  // namespace farscale

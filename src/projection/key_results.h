@@ -11,6 +11,7 @@
 #include "factors/factor.h"
 #include "factors/factor_table.h"
 #include "projection/intervals.h"
+#include "projection/reliable_range.h"
 
 namespace farscale {
 
@@ -118,8 +119,8 @@ CountEstimate LargestCountWith(const PhaseProjection& projection, const FactorPr
 // Of all cores, in core hours; of an iteration from its seconds.
 double CoreHours(double cores, double seconds);
 
-// Whether a count read off the curve of a factor is reliable [projection/reliable_range.h]; one below the smallest run
-// is.
-bool IsReliable(const PhaseProjection& projection, Factor factor, const CountBound& value);
+// The level of a count read off the curve of a factor [projection/reliable_range.h]; one below the smallest run is
+// reliable.
+Reliability ReliabilityOf(const PhaseProjection& projection, Factor factor, const CountBound& value);
 
 }  // namespace farscale

@@ -35,7 +35,7 @@ TEST(AnswersOfTables, OnePointHasNone) {
   EXPECT_FALSE(phase.key_results);
 }
 
-// Everything that files keep is there, with open bounds too; files of earlier versions have none of it.
+// Everything that files keep is there, with open bounds too.
 TEST(AnswersOfTables, FilesReadBack) {
   FactorTable table = ReadFactorCsv(
       "cores,loadBalance,communicationEfficiency,runtime,iterations\n"
@@ -49,7 +49,7 @@ TEST(AnswersOfTables, FilesReadBack) {
   const std::string csv = WriteProjectionCsv(phases);
   EXPECT_THAT(csv, HasSubstr(",,timePerIteration,product,,16,2,"));
   EXPECT_THAT(csv, HasSubstr(",,runtime,product,,16,2,"));
-  EXPECT_THAT(csv, HasSubstr(",true\n"));
+  EXPECT_THAT(csv, HasSubstr(",reliable\n"));
   bool has_counts = false;
   for (const auto& [name, answer] : json[0]["answers"].items()) {
     if (!answer.is_object() || !answer.contains("value")) continue;
@@ -59,18 +59,44 @@ TEST(AnswersOfTables, FilesReadBack) {
     has_counts = true;
   }
   EXPECT_TRUE(has_counts);
-  json[0].erase("horizon");
   json[0].erase("answers");
-  EXPECT_FALSE(FromJson<std::vector<PhaseProjection>>(json, "f").front().reliable_range);
   EXPECT_FALSE(FromJson<std::vector<PhaseProjection>>(json, "f").front().key_results);
-  json[0]["horizon"] = {{"factor", "loadBalance"}, {"width", 0.2}, {"cores", -8}, {"reach", "upTo"}};
+  const auto range = json[0]["reliableRange"];
+  json[0]["reliableRange"]["cores"] = -8;
   EXPECT_THROW(FromJson<std::vector<PhaseProjection>>(json, "f"), Error);
-  json[0]["horizon"] = {{"factor", "loadBalance"}, {"width", 0.2}, {"cores", 8}, {"reach", "far"}};
+  json[0]["reliableRange"] = range;
+  json[0]["reliableRange"]["reach"] = "far";
   EXPECT_THROW(FromJson<std::vector<PhaseProjection>>(json, "f"), Error);
-  json[0]["horizon"]["reach"] = "upTo";
+  json[0]["reliableRange"]["reach"] = "upTo";
+  json[0]["reliableRange"]["cores"] = 8;
   EXPECT_EQ(FromJson<std::vector<PhaseProjection>>(json, "f").front().reliable_range->cores, 8);
   json[0]["fittedCores"] = nlohmann::ordered_json::array();
   EXPECT_THROW(FromJson<std::vector<PhaseProjection>>(json, "f"), Error);
+}
+
+// Version 0.2 had another rule, so the range is found anew; levels are computed from it, and files say them.
+TEST(AnswersOfTables, FilesOfEarlierVersionsGetARange) {
+  FactorTable table = ReadFactorCsv(
+      "cores,loadBalance,communicationEfficiency,runtime,iterations\n"
+      "2,0.95,0.9,24,3\n4,0.9,0.8,14,3\n8,0.85,0.75,8,3\n",
+      "t.csv");
+  table.scaling = Scaling::kStrong;
+  const std::vector<PhaseProjection> phases = ProjectTable(table);
+  auto json = nlohmann::ordered_json::parse(JsonOf(phases).dump());
+  for (const auto& target : json[0]["factors"][0]["targets"]) {
+    EXPECT_EQ(target["reliability"],
+              ToString(ReliabilityOf(phases.front(), phases.front().factors[0].factor, target["cores"].get<double>())));
+  }
+  json[0].erase("reliableRange");
+  json[0]["horizon"] = {{"factor", "loadBalance"}, {"width", 0.2}, {"cores", 1e6}, {"reach", "upTo"}};
+  for (auto& factor : json[0]["factors"]) {
+    for (auto& target : factor["targets"]) target.erase("reliability");
+  }
+  for (auto& time : json[0]["answers"]["time"]["targets"]) {
+    time.erase("reliability");
+    time["evidence"] = true;
+  }
+  EXPECT_EQ(FromJson<std::vector<PhaseProjection>>(json, "f"), phases);
 }
 
 double Place(const CountBound& bound) {

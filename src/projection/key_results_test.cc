@@ -293,15 +293,18 @@ TEST(Answers, OnePerfectFactor) {
   EXPECT_DOUBLE_EQ(*factors[2].global_efficiency, 0.4);
 }
 
-TEST(Answers, CountsBeyondTheHorizonAreNoEvidence) {
+TEST(Answers, LevelsOfCounts) {
+  const auto level = [](const PhaseProjection& phase, const CountBound& count) {
+    return ReliabilityOf(phase, Factor::kParallelEfficiency, count);
+  };
   PhaseProjection phase = Phase({});
-  phase.reliable_range = ReliableRange{Factor::kParallelEfficiency, 0.2, 64, ReliableRange::Reach::kUpTo};
-  EXPECT_TRUE(IsReliable(phase, Factor::kParallelEfficiency, At(64)));
-  EXPECT_FALSE(IsReliable(phase, Factor::kParallelEfficiency, At(65)));
-  EXPECT_FALSE(IsReliable(phase, Factor::kParallelEfficiency, MoreThan(128)));
-  EXPECT_TRUE(IsReliable(phase, Factor::kParallelEfficiency, Below(128)));
-  phase.reliable_range = ReliableRange{Factor::kParallelEfficiency, 0.2, 128, ReliableRange::Reach::kAtLeast};
-  EXPECT_TRUE(IsReliable(phase, Factor::kParallelEfficiency, MoreThan(128)));
+  phase.reliable_range = ReliableRange{Factor::kParallelEfficiency, {}, 64, ReliableRange::Reach::kUpTo};
+  EXPECT_EQ(level(phase, At(64)), Reliability::kReliable);
+  EXPECT_EQ(level(phase, At(65)), Reliability::kUnknown);  // there is no curve
+  EXPECT_EQ(level(phase, MoreThan(128)), Reliability::kUnknown);
+  EXPECT_EQ(level(phase, Below(128)), Reliability::kReliable);
+  phase.reliable_range = ReliableRange{Factor::kParallelEfficiency, {}, 128, ReliableRange::Reach::kAtLeast};
+  EXPECT_EQ(level(phase, MoreThan(128)), Reliability::kReliable);
 }
 
 }  // namespace

@@ -205,7 +205,7 @@ class LossProjector {
       for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += draws[i];
     }
     for (std::size_t p = 0; p < paths.size(); ++p) {
-      ProjectedLoss share{cores, 0, {}, {}, sum > 0 ? ratios.values[p] / sum : 0, {}, {}, false};
+      ProjectedLoss share{cores, 0, {}, {}, sum > 0 ? ratios.values[p] / sum : 0, {}, {}};
       share.loss = share.part * std::min(sum / (1 + sum), most.value);
       std::vector<double> parts(sums.size(), 0), losses80(sums.size(), 0), losses95(sums.size(), 0);
       for (std::size_t i = 0; i < sums.size(); ++i) {
@@ -261,13 +261,16 @@ class LossProjector {
     return at == found->targets.end() ? nullptr : &*at;
   }
 
-  // Up to the first target at which the interval is too wide.
+  // A loss of 1 % may be known to half of itself and decides the same. So the level is that of the efficiency without
+  // it, 1 - loss. It never gets better from one target to the next.
   void MarkReliability(PathLossProjection& path) const {
-    bool is_reliable = true;
+    const Factor factor = FactorOf(result_.measure);
+    Reliability level = Reliability::kReliable;
     for (ProjectedLoss& target : path.targets) {
-      is_reliable = is_reliable && target.loss80->high - target.loss80->low <= options_.reliable_width &&
-                    (factors_ == nullptr || IsReliable(*factors_, FactorOf(result_.measure), target.cores));
-      target.is_reliable = is_reliable;
+      const IntervalBounds left80{1 - target.loss80->high, 1 - target.loss80->low};
+      level = std::max(level, LevelOf(factor, 1 - target.loss, left80, options_.reliability_limits));
+      if (factors_ != nullptr) level = std::max(level, ReliabilityOf(*factors_, factor, target.cores));
+      target.reliability = level;
     }
   }
 
@@ -278,8 +281,9 @@ class LossProjector {
     for (const PathLossProjection& path : result_.paths) any = any && !path.targets.empty();
     const std::size_t targets = any ? result_.paths.front().targets.size() : 0;
     const auto is_reliable = [&](std::size_t target) {
-      return std::all_of(result_.paths.begin(), result_.paths.end(),
-                         [&](const PathLossProjection& path) { return path.targets[target].is_reliable; });
+      return std::all_of(result_.paths.begin(), result_.paths.end(), [&](const PathLossProjection& path) {
+        return path.targets[target].reliability == Reliability::kReliable;
+      });
     };
     while (at < targets && is_reliable(at)) ++at;
     const auto value = [&](const PathLossProjection& path) {

@@ -30,7 +30,8 @@ struct ProjectedLoss {
   std::optional<IntervalBounds> loss80, loss95;
   double part = 0;  // of the losses of all paths
   std::optional<IntervalBounds> part80, part95;
-  bool is_reliable = false;  // the interval of the loss is narrow enough up to here, and the factor's is, too
+  // Up to here, of what is left without the loss as of an efficiency; never better than that of the factor.
+  Reliability reliability = Reliability::kUnknown;
 };
 
 struct PathLossProjection {

@@ -65,7 +65,7 @@ TEST(LossProjection, WhatGrowsComesFirst) {
   EXPECT_LT(grows.loss80->low, grows.loss);
   EXPECT_GT(grows.loss80->high, grows.loss);
   EXPECT_LE(grows.loss95->low, grows.loss80->low);
-  EXPECT_TRUE(grows.is_reliable);
+  EXPECT_EQ(grows.reliability, Reliability::kReliable);
   EXPECT_NEAR(grows.part + steady.part, 1, 1e-12);
   EXPECT_GT(grows.part80->low, 0.4);
   EXPECT_LE(grows.part95->low, grows.part80->low);
@@ -92,7 +92,7 @@ TEST(LossProjection, SmallLossesAreOne) {
   }
 }
 
-// Files and pages know measures by these names, and evidence by the factor that loses.
+// Files and pages know measures by these names, and reliability by the factor that loses.
 TEST(LossProjection, NamesAndFactorsOfMeasures) {
   const std::vector<std::pair<std::string, Factor>> expected = {{"delayCosts", Factor::kParallelEfficiency},
                                                                 {"loadBalance", Factor::kLoadBalance},
@@ -136,17 +136,17 @@ TEST(LossProjection, SharesAreOfAllWaiting) {
   EXPECT_NEAR(projection.paths[0].targets[0].part, 2.0 / 3, 0.02);
 }
 
-// What is not reliable for the factor is none for the call paths that share its loss.
-TEST(LossProjection, EvidenceReachesNoFurtherThanThatOfTheFactor) {
+// No call path is more reliable than the factor whose loss it shares.
+TEST(LossProjection, ReliabilityIsNoBetterThanThatOfTheFactor) {
   std::vector<LossRecord> records;
   for (const std::int64_t cores : {16, 32, 64, 128}) records.push_back(RunWith(cores, {{"steady", 0.04}}));
   PhaseProjection factors;
   factors.phase = "step";
-  factors.reliable_range = ReliableRange{Factor::kParallelEfficiency, kReliableWidth, 300, ReliableRange::Reach::kUpTo};
+  factors.reliable_range = ReliableRange{Factor::kParallelEfficiency, {}, 300, ReliableRange::Reach::kUpTo};
   const LossProjection projection = CostsOf(records, {256, 512}, {factors});
-  EXPECT_TRUE(projection.paths[0].targets[0].is_reliable);
-  EXPECT_FALSE(projection.paths[0].targets[1].is_reliable);
-  EXPECT_TRUE(CostsOf(records, {256, 512}).paths[0].targets[1].is_reliable);
+  EXPECT_EQ(projection.paths[0].targets[0].reliability, Reliability::kReliable);
+  EXPECT_EQ(projection.paths[0].targets[1].reliability, Reliability::kUnknown);
+  EXPECT_EQ(CostsOf(records, {256, 512}).paths[0].targets[1].reliability, Reliability::kReliable);
 }
 
 // One path makes up for most of what the other loses: neither is extrapolated, and both are told.

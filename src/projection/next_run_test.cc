@@ -47,7 +47,7 @@ TEST(NextRun, LargerRunsTellMore) {
   ProjectionOptions options;
   options.models = DefaultModelSettings();
   options.targets = {1024};
-  options.reliable_width = 0.05;
+  options.reliability_limits = {0.025, 0.025};
   const PhaseProjection projection = Project(Table(), test::AllModels(), options).front();
   ASSERT_TRUE(projection.next_runs);
   const NextRuns& next = *projection.next_runs;
@@ -74,18 +74,18 @@ TEST(NextRun, LargerRunsTellMore) {
   EXPECT_EQ(FromJson<std::vector<PhaseProjection>>(json, "f").front().next_runs, projection.next_runs);
 }
 
-TEST(NextRun, ServesTheFirstTargetThatIsNotEvidence) {
+TEST(NextRun, ServesTheFirstTargetThatIsNotReliable) {
   ProjectionOptions options;
   options.models = DefaultModelSettings();
   options.targets = {128, 256, 512, 1024, 4096};
-  options.reliable_width = 0.05;
+  options.reliability_limits = {0.025, 0.025};
   const PhaseProjection projection = Project(Table(), test::AllModels(), options).front();
   ASSERT_TRUE(projection.reliable_range && projection.next_runs);
   EXPECT_GT(projection.next_runs->target, projection.reliable_range->cores);
   EXPECT_LE(projection.next_runs->target, 1024);
-  options.reliable_width = 1;  // all is reliable, so nothing need be run
+  options.reliability_limits = {100, 100};  // all is reliable, so nothing need be run
   EXPECT_FALSE(Project(Table(), test::AllModels(), options).front().next_runs);
-  options.reliable_width = 0.05;
+  options.reliability_limits = {0.025, 0.025};
   options.next_runs = false;
   EXPECT_FALSE(Project(Table(), test::AllModels(), options).front().next_runs);
 }

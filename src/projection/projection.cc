@@ -59,7 +59,7 @@ class PhaseProjector {
       FindDominance();
     }
     AddMeasured();
-    result_.reliable_range = FindReliableRange(result_, options_.reliable_width);
+    result_.reliable_range = FindReliableRange(result_, options_.reliability_limits);
     if (options_.next_runs && result_.obstacle.empty()) FindNextRuns();
     return std::move(result_);
   }

@@ -104,7 +104,7 @@ struct ProjectionOptions {
   std::vector<double> targets;      // core counts; empty: powers of two from above the largest fitted to 10^6
   std::optional<double> train_max;  // fit only runs up to this many cores
   std::uint64_t seed = 1;           // of the draws that make the intervals
-  double reliable_width = kReliableWidth;
+  ReliabilityLimits reliability_limits = {};
   KeyResultSettings key_results = {};
   bool next_runs = true;  // whether to look for the next run to take
   std::vector<GrownPhase> grown = {};

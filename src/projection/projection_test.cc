@@ -190,7 +190,7 @@ TEST_F(ProjectionTest, FilesReadBack) {
   const std::string csv = WriteProjectionCsv({projection_});
   EXPECT_THAT(
       csv,
-      HasSubstr("series,phase,group,factor,model,dimension,cores,ratio,value,low80,high80,low95,high95,evidence\n"));
+      HasSubstr("series,phase,group,factor,model,dimension,cores,ratio,value,low80,high80,low95,high95,reliability\n"));
   EXPECT_THAT(csv, HasSubstr(",,,loadBalance,amdahl,1,64,2,0."));
   EXPECT_THAT(csv, HasSubstr(",,,parallelEfficiency,product,,1024,32,"));
 }

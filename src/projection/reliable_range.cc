@@ -14,44 +14,68 @@ using Reach = ReliableRange::Reach;
 
 constexpr double kRounding = 1e-6;  // chosen: measured values in tables have six digits; less is no misfit
 
-// Of what may exceed 1 the width counts relative to that; of speedup, which is no share of anything, to the value.
-std::optional<double> WidthOf(const FactorProjection& projection, const ProjectedValue& value) {
-  if (!value.interval80) return std::nullopt;
-  const double unit = projection.factor == Factor::kSpeedup ? value.value : std::max(1.0, value.value);
-  return (value.interval80->high - value.interval80->low) / unit;
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+// Half the width of the interval over the most that is reliable; at most 1 where it is, infinite where it is unknown.
+double WidthOverLimit(Factor factor, double value, const std::optional<IntervalBounds>& interval,
+                      const ReliabilityLimits& limits) {
+  if (!interval) return kInfinity;
+  const double half = (interval->high - interval->low) / 2;
+  double limit = limits.share * value;
+  if (factor != Factor::kSpeedup) limit = std::min(limit, limits.absolute * std::max(1.0, value));
+  if (half == 0) return 0;
+  return limit > 0 ? half / limit : kInfinity;
 }
 
-// Where the width passes the limit between two points of the curve.
-double Crossing(const FactorProjection& projection, const ProjectedValue& before, const ProjectedValue& behind,
-                double width) {
-  const std::optional<double> a = WidthOf(projection, before), b = WidthOf(projection, behind);
-  if (!b) return before.cores;
-  const double share = (width - *a) / (*b - *a);
-  return before.cores * std::pow(behind.cores / before.cores, share);
+// How far the ends of the interval lie from the value, in doublings; at most 1 where the value is not unknown.
+double DoublingsFrom(double value, const std::optional<IntervalBounds>& interval) {
+  if (!interval) return kInfinity;
+  if (interval->low == value && interval->high == value) return 0;
+  if (!(value > 0 && interval->low > 0)) return kInfinity;
+  return std::max(std::log2(interval->high / value), std::log2(value / interval->low));
 }
 
-ReliableRange RangeOf(const FactorProjection& projection, double largest, double width) {
-  ReliableRange range{projection.factor, width, largest, Reach::kOnlyMeasured};
-  if (FindMisfit(projection, largest)) {
-    range.reach = Reach::kMisfit;
-    return range;
-  }
+// Rounding of the logarithms in DoublingsFrom and of differences in WidthOverLimit.
+bool IsWithin(double measure) { return measure <= 1 + 1e-12; }
+
+struct CurveEnd {
+  double cores = 0;
+  Reach reach = Reach::kOnlyMeasured;
+};
+
+// Walks up the curve from the largest fitted count to where a measure of the intervals first exceeds 1.
+template <typename Measure>
+CurveEnd WalkUp(const FactorProjection& projection, double largest, const Measure& measure) {
   const ProjectedValue* before = nullptr;
+  double last = 0;
   for (const ProjectedValue& value : projection.curve) {
     if (value.cores < largest) continue;
-    const std::optional<double> here = WidthOf(projection, value);
-    if (!here || *here > width) {
-      if (before == nullptr) return range;
-      range.cores = std::max(largest, WholeCores(Crossing(projection, *before, value, width)));
-      range.reach = Reach::kUpTo;
-      return range;
+    const double here = measure(value);
+    if (!IsWithin(here)) {
+      if (before == nullptr) return {largest, Reach::kOnlyMeasured};
+      const double share = std::isfinite(here) ? std::max(0.0, 1 - last) / (here - last) : 0;
+      const double crossing = before->cores * std::pow(value.cores / before->cores, share);
+      return {std::max(largest, WholeCores(crossing)), Reach::kUpTo};
     }
     before = &value;
+    last = here;
   }
-  if (before == nullptr) return range;
-  range.cores = before->cores;
-  range.reach = Reach::kAtLeast;
-  return range;
+  if (before == nullptr) return {largest, Reach::kOnlyMeasured};
+  return {before->cores, Reach::kAtLeast};
+}
+
+ReliableRange RangeOf(const FactorProjection& projection, double largest, const ReliabilityLimits& limits) {
+  if (FindMisfit(projection, largest)) return {projection.factor, limits, largest, Reach::kMisfit};
+  const CurveEnd end = WalkUp(projection, largest, [&](const ProjectedValue& value) {
+    return WidthOverLimit(projection.factor, value.value, value.interval80, limits);
+  });
+  return {projection.factor, limits, end.cores, end.reach};
+}
+
+double KnownUpTo(const FactorProjection& projection, double largest) {
+  return WalkUp(projection, largest,
+                [](const ProjectedValue& value) { return DoublingsFrom(value.value, value.interval80); })
+      .cores;
 }
 
 // Factors whose intervals limit the range: one, or several of which the first to get too wide does.
@@ -86,13 +110,28 @@ const FactorProjection* ReliableAs(const PhaseProjection& phase, Factor factor) 
 
 }  // namespace
 
+std::string ToString(Reliability level) {
+  switch (level) {
+    case Reliability::kReliable: return "reliable";
+    case Reliability::kUncertain: return "uncertain";
+    case Reliability::kUnknown: return "unknown";
+  }
+  return "";
+}
+
 double WholeCores(double cores) { return std::floor(cores * (1 + 1e-12)); }
 
-std::optional<ReliableRange> FindReliableRange(const PhaseProjection& phase, double width) {
+Reliability LevelOf(Factor factor, double value, const std::optional<IntervalBounds>& interval80,
+                    const ReliabilityLimits& limits) {
+  if (IsWithin(WidthOverLimit(factor, value, interval80, limits))) return Reliability::kReliable;
+  return IsWithin(DoublingsFrom(value, interval80)) ? Reliability::kUncertain : Reliability::kUnknown;
+}
+
+std::optional<ReliableRange> FindReliableRange(const PhaseProjection& phase, const ReliabilityLimits& limits) {
   std::optional<ReliableRange> nearest;
   if (!phase.obstacle.empty() || phase.fitted_cores.empty()) return nearest;
   for (const FactorProjection* projection : LimitingFactors(phase)) {
-    const ReliableRange range = RangeOf(*projection, phase.fitted_cores.back(), width);
+    const ReliableRange range = RangeOf(*projection, phase.fitted_cores.back(), limits);
     if (!nearest || IsNearer(range, *nearest)) nearest = range;
   }
   return nearest;
@@ -116,20 +155,47 @@ std::optional<Misfit> FindMisfit(const FactorProjection& projection, double larg
   return std::nullopt;
 }
 
-bool IsReliable(const PhaseProjection& projection, double cores) {
-  return !projection.reliable_range || cores <= projection.reliable_range->cores;
+Reliability ReliabilityOf(const PhaseProjection& projection, double cores) {
+  if (!projection.reliable_range || cores <= projection.reliable_range->cores) return Reliability::kReliable;
+  return cores <= UncertainUpTo(projection) ? Reliability::kUncertain : Reliability::kUnknown;
 }
 
-double ReliableUpTo(const PhaseProjection& projection, Factor factor) {
-  if (!projection.reliable_range) return std::numeric_limits<double>::infinity();
-  const FactorProjection* found = ReliableAs(projection, factor);
-  if (found == nullptr || found->curve.empty()) return projection.reliable_range->cores;
-  const ReliableRange own = RangeOf(*found, projection.fitted_cores.back(), projection.reliable_range->width);
-  return std::min(own.cores, projection.reliable_range->cores);
+Reliability ReliabilityOf(const PhaseProjection& projection, Factor factor, double cores) {
+  if (cores <= ReliableUpTo(projection, factor)) return Reliability::kReliable;
+  return cores <= UncertainUpTo(projection, factor) ? Reliability::kUncertain : Reliability::kUnknown;
+}
+
+bool IsReliable(const PhaseProjection& projection, double cores) {
+  return ReliabilityOf(projection, cores) == Reliability::kReliable;
 }
 
 bool IsReliable(const PhaseProjection& projection, Factor factor, double cores) {
-  return cores <= ReliableUpTo(projection, factor);
+  return ReliabilityOf(projection, factor, cores) == Reliability::kReliable;
+}
+
+double ReliableUpTo(const PhaseProjection& projection, Factor factor) {
+  if (!projection.reliable_range) return kInfinity;
+  const FactorProjection* found = ReliableAs(projection, factor);
+  if (found == nullptr || found->curve.empty()) return projection.reliable_range->cores;
+  const ReliableRange own = RangeOf(*found, projection.fitted_cores.back(), projection.reliable_range->limits);
+  return std::min(own.cores, projection.reliable_range->cores);
+}
+
+double UncertainUpTo(const PhaseProjection& projection) {
+  if (!projection.reliable_range) return kInfinity;
+  const ReliableRange& range = *projection.reliable_range;
+  const FactorProjection* limiting = projection.Find(range.factor);
+  if (limiting == nullptr || limiting->curve.empty()) return range.cores;
+  // Limits of the user may be wider than a factor of two.
+  return std::max(range.cores, KnownUpTo(*limiting, projection.fitted_cores.back()));
+}
+
+double UncertainUpTo(const PhaseProjection& projection, Factor factor) {
+  const double phase = UncertainUpTo(projection);
+  const FactorProjection* found = ReliableAs(projection, factor);
+  if (!projection.reliable_range || found == nullptr || found->curve.empty()) return phase;
+  const double own = KnownUpTo(*found, projection.fitted_cores.back());
+  return std::min(phase, std::max(own, ReliableUpTo(projection, factor)));
 }
 
 }  // namespace farscale

@@ -1,8 +1,9 @@
-// The core counts up to which a projection is reliable: beyond, its intervals are too wide to decide anything by
-// [docs/formulas.md, reliable range].
+// How far a projection is reliable: up to which core count its 80 % intervals are narrow enough to decide anything by,
+// and up to which they say anything at all [docs/formulas.md, reliable range].
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include "factors/factor.h"
 #include "projection/intervals.h"
@@ -12,9 +13,24 @@ namespace farscale {
 struct FactorProjection;
 struct PhaseProjection;
 
-// Width of the widest 80 % interval that counts as reliable, unless the study sets another. Chosen: an efficiency that
-// may lie anywhere within 0.2 does not decide for or against a machine.
-inline constexpr double kReliableWidth = 0.2;
+// From good to bad, so that the larger of two is the worse one.
+enum class Reliability {
+  kReliable,   // the 80 % interval is narrow
+  kUncertain,  // it is wider, but within a factor of two of the value
+  kUnknown     // it is wider than that, or not known
+};
+std::string ToString(Reliability level);  // "reliable"
+
+// Half the width that the 80 % interval of a reliable value may have. Both limits hold.
+struct ReliabilityLimits {
+  // Of the value. Chosen: who asks for a number wants to know it to a sixth.
+  double share = 0.15;
+  // Of values up to 1, efficiencies most of all; above, relative to the value. Chosen: an efficiency that may lie
+  // anywhere within 0.2 does not decide for or against a machine.
+  double absolute = 0.1;
+
+  friend bool operator==(const ReliabilityLimits&, const ReliabilityLimits&) = default;
+};
 
 struct ReliableRange {
   enum class Reach {
@@ -25,18 +41,24 @@ struct ReliableRange {
   };
 
   Factor factor = Factor::kParallelEfficiency;  // whose 80 % interval limits the range
-  double width = kReliableWidth;
+  ReliabilityLimits limits;
   double cores = 0;  // a whole number
   Reach reach = Reach::kOnlyMeasured;
 
   friend bool operator==(const ReliableRange&, const ReliableRange&) = default;
 };
 
-// Walks up the curve of parallel efficiency from the largest fitted count to where its 80 % interval gets wider than
-// `width`, interpolated over the logarithm of the cores and rounded down. Where parallel efficiency is not projected,
-// the curve of global efficiency; where that is not either, whichever factor's interval gets too wide first. Nothing
-// where nothing is projected.
-std::optional<ReliableRange> FindReliableRange(const PhaseProjection& projection, double width);
+// The level of one value of a factor by its own 80 % interval: reliable where half the width is at most `limits.share`
+// of the value and at most `limits.absolute`, uncertain while high <= 2 value and low >= value / 2. Speedup, which is
+// no share of anything, has no absolute limit.
+Reliability LevelOf(Factor factor, double value, const std::optional<IntervalBounds>& interval80,
+                    const ReliabilityLimits& limits);
+
+// Walks up the curve of parallel efficiency from the largest fitted count to where it is not reliable any more,
+// interpolated over the logarithm of the cores and rounded down. Where parallel efficiency is not projected, the curve
+// of global efficiency; where that is not either, whichever factor stops being reliable first. Nothing where nothing is
+// projected.
+std::optional<ReliableRange> FindReliableRange(const PhaseProjection& projection, const ReliabilityLimits& limits);
 
 // A factor at the largest fitted count that its own curve does not explain: the mean of what was measured lies outside
 // of the 95 % interval there, so no model describes the runs.
@@ -47,15 +69,22 @@ struct Misfit {
 
 std::optional<Misfit> FindMisfit(const FactorProjection& projection, double largest);
 
-// Whether so many cores lie within the reliable range. True where the range is unknown, as in files of earlier
-// versions.
-bool IsReliable(const PhaseProjection& projection, double cores);
+// The level of a phase at so many cores: that of the factor that limits its reliable range. It never gets better with
+// more cores. Reliable everywhere where nothing is projected.
+Reliability ReliabilityOf(const PhaseProjection& projection, double cores);
 
-// The largest core count at which a factor's projection is reliable: within the range of the phase, and as long as its
-// own interval is no wider; for factors that may exceed 1 the width is relative to the value. Speedup, and with it
-// times and costs, is as reliable as global efficiency.
-double ReliableUpTo(const PhaseProjection& projection, Factor factor);
+// The same of a factor: by its own intervals, and never better than that of the phase. Speedup, and with it times and
+// costs, is as reliable as global efficiency.
+Reliability ReliabilityOf(const PhaseProjection& projection, Factor factor, double cores);
+
+bool IsReliable(const PhaseProjection& projection, double cores);
 bool IsReliable(const PhaseProjection& projection, Factor factor, double cores);
+
+// The largest core counts at which a phase, or a factor, is reliable, and at which it is not unknown; infinite where
+// nothing is projected.
+double ReliableUpTo(const PhaseProjection& projection, Factor factor);
+double UncertainUpTo(const PhaseProjection& projection);
+double UncertainUpTo(const PhaseProjection& projection, Factor factor);
 
 // Rounded down, but not because of the last bits of an interpolation.
 double WholeCores(double cores);

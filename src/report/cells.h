@@ -22,8 +22,6 @@ inline constexpr const char* kUncertainColor = "#e8ebee";
 inline constexpr const char* kNoTone = "n";
 inline constexpr const char* kUncertainTone = "x";
 
-inline constexpr const char* kTooUncertain = "too uncertain";
-
 struct FactorCell {
   std::string text, color = kNoColor, tone = kNoTone;
   std::string error;  // standard error; empty: unknown or too small to show

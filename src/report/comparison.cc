@@ -77,7 +77,7 @@ std::vector<ComparisonTarget> TargetsOf(const std::vector<Side>& sides, const Fa
   for (std::size_t i = 0; i < first.targets.size(); ++i) {
     const ProjectedValue& at = first.targets[i];
     ComparisonTarget target{
-        FormatCores(at.cores), FormatRatio(at.ratio), IsReliable(*sides.front().projection, at.cores), {}};
+        FormatCores(at.cores), FormatRatio(at.ratio), LabelOf(ReliabilityOf(*sides.front().projection, at.cores)), {}};
     for (const Side& side : sides) {
       const FactorProjection* found = side.projection != nullptr ? side.projection->Find(first.factor) : nullptr;
       const bool has_value = found != nullptr && i < found->targets.size();

@@ -26,9 +26,9 @@ struct ComparisonRow {
 
 struct ComparisonTarget {
   std::string cores, ratio;
-  bool is_reliable = false;
+  std::string reliability;  // "uncertain", "unknown" or empty
   std::vector<ProjectedCell> cells;
-  FARSCALE_TAGS(cores, ratio, is_reliable, cells)
+  FARSCALE_TAGS(cores, ratio, reliability, cells)
 };
 
 struct ComparedProjections {

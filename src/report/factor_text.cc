@@ -128,15 +128,18 @@ std::string FormatProjections(const std::vector<PhaseProjection>& projections, c
         const ProjectedValue& target = factor.targets[i];
         const bool headline =
             factor.factor == Factor::kParallelEfficiency || factor.factor == Factor::kGlobalEfficiency;
-        const std::string interval = FormatBounds(factor.factor, target.interval80, "–");
-        const bool is_reliable = IsReliable(phase, factor.factor, target.cores);
+        const Reliability level = ReliabilityOf(phase, factor.factor, target.cores);
+        const bool is_reliable = level == Reliability::kReliable, is_unknown = level == Reliability::kUnknown;
+        const std::string bounds = FormatBounds(factor.factor, target.interval80, "–");
         const std::string runs = MeasuredAt(factor, target.cores);
         const std::string measured = runs.empty() ? "" : " (measured " + runs + ")";
-        if (headline)
-          cells.back().push_back((is_reliable ? FormatFactor(target.value) : std::string(kTooUncertain)) + measured);
-        cells.back().push_back(headline      ? interval
-                               : is_reliable ? FormatValue(factor.factor, target.value) + measured
-                                             : interval + measured);
+        if (headline) {
+          cells.back().push_back((is_reliable ? FormatFactor(target.value) : ToString(level)) + measured);
+          cells.back().push_back(is_unknown ? "–" : bounds);
+        } else {
+          const std::string beyond = is_unknown ? UnknownText(phase, target.cores) : bounds;
+          cells.back().push_back((is_reliable ? FormatValue(factor.factor, target.value) : beyond) + measured);
+        }
       }
     }
     text += FormatTable(cells);

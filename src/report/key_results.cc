@@ -106,7 +106,8 @@ struct KeyResultsText {
   FARSCALE_TAGS(levels, peak, time, gain, next_run)
 };
 
-// All levels of one kind of efficiency, without those below a level that is reached at all counts.
+// All levels of one kind of efficiency, without those below a level that is reached at all counts and those at which
+// the count is unknown.
 LevelsText LevelsOf(const PhaseProjection& projection, const LevelKind& kind, const std::string& reference) {
   LevelsText text{reference, {}};
   const CountEstimate* before = nullptr;
@@ -117,8 +118,10 @@ LevelsText LevelsOf(const PhaseProjection& projection, const LevelKind& kind, co
     const bool is_repeated = reached_end && here == *before;
     before = &here;
     if (is_repeated) continue;
+    const Reliability count = ReliabilityOf(projection, kind.factor, here.value);
+    if (count == Reliability::kUnknown) continue;
     const bool is_exact = here.low == here.value && here.high == here.value;
-    const bool is_reliable = IsReliable(projection, kind.factor, here.value);
+    const bool is_reliable = count == Reliability::kReliable;
     text.steps.push_back({fmt::format("{:g}", 100 * level.level), FormatCores(here.value.cores),
                           !here.low || is_exact ? "" : FormatCountBounds(here, "–"), text.steps.empty(),
                           is_reliable && here.value.kind == BoundKind::kBelow,
@@ -127,12 +130,12 @@ LevelsText LevelsOf(const PhaseProjection& projection, const LevelKind& kind, co
   return text;
 }
 
-// Nothing where the peak is too uncertain.
+// Nothing where the peak is uncertain.
 std::optional<PeakText> PeakOf(const PhaseProjection& projection) {
   const KeyResults& key_results = *projection.key_results;
   if (!key_results.peak || !key_results.reference) return std::nullopt;
   const CountEstimate& count = key_results.peak->count;
-  if (!IsReliable(projection, Factor::kSpeedup, count.value)) return std::nullopt;
+  if (ReliabilityOf(projection, Factor::kSpeedup, count.value) != Reliability::kReliable) return std::nullopt;
   PeakText text{.cores = FormatCores(count.value.cores),
                 .interval = count.low ? FormatCountBounds(count, "–") : "",
                 .speedup = FormatSpeedup(key_results.peak->speedup),
@@ -199,10 +202,9 @@ std::optional<GainText> GainOf(const PhaseProjection& projection) {
                 "",
                 best.gain80 ? FormatOpenBounds(best.gain80, "–", FormatGainSize) : "",
                 {}};
-  if (!IsReliable(projection, best.factor, *cores)) {
-    if (text.interval.empty()) text.interval = kTooUncertain;
-    return text;
-  }
+  const Reliability level = ReliabilityOf(projection, best.factor, *cores);
+  if (level == Reliability::kUnknown || text.interval.empty()) text.interval = LabelOf(level);
+  if (level != Reliability::kReliable) return text;
   text.value = FormatGain(best.gain);
   const Factor whole = best.parallel_efficiency ? Factor::kParallelEfficiency : Factor::kGlobalEfficiency;
   const std::optional<double> then = best.parallel_efficiency ? best.parallel_efficiency : best.global_efficiency;
@@ -228,7 +230,9 @@ ResultCell CountCell(const PhaseProjection& projection, const LevelCounts& level
   const std::optional<CountEstimate>& answer = level.*kind.answer;
   if (!answer) return {"–", ""};
   const std::string interval = FormatCountBounds(*answer, " – ");
-  if (!IsReliable(projection, kind.factor, answer->value)) return {interval, kTooUncertain, false};
+  const Reliability level = ReliabilityOf(projection, kind.factor, answer->value);
+  if (level == Reliability::kUnknown) return {ToString(level), "", false};
+  if (level == Reliability::kUncertain) return {interval, ToString(level), false};
   const std::string value = FormatBound(answer->value);
   return {value, answer->low && interval != value ? interval : ""};
 }
@@ -256,16 +260,19 @@ ResultTable LevelTable(const PhaseProjection& projection) {
 }
 
 // The heading of a row about a target.
-ResultCell TargetCell(const PhaseProjection& projection, double cores, bool is_reliable) {
+ResultCell TargetCell(const PhaseProjection& projection, double cores, Reliability level) {
   const std::string ratio = FormatRatio(cores / projection.fitted_cores.back());
-  return {FormatCores(cores), is_reliable ? ratio : ratio + ", " + kTooUncertain, is_reliable};
+  const bool is_reliable = level == Reliability::kReliable;
+  return {FormatCores(cores), is_reliable ? ratio : ratio + ", " + ToString(level), is_reliable};
 }
 
-// A time, or what it costs; beyond the reliable range its interval alone.
+// A time, or what it costs; where it is uncertain its interval alone.
 template <typename Format>
 ResultCell TimeCell(const PhaseProjection& projection, const ProjectedTime& target, Format format) {
   const std::string interval = FormatOpenBounds(target.interval80, " – ", format);
-  if (!IsReliable(projection, Factor::kSpeedup, target.cores)) return {interval, "", false};
+  const Reliability level = ReliabilityOf(projection, Factor::kSpeedup, target.cores);
+  if (level == Reliability::kUnknown) return {"–", "", false};
+  if (level == Reliability::kUncertain) return {interval, "", false};
   return {format(target.seconds), interval};
 }
 
@@ -281,9 +288,9 @@ ResultTable TimeTable(const PhaseProjection& projection) {
       return TimeCell(projection, target,
                       [&](double seconds) { return FormatCoreHours(CoreHours(target.cores, seconds) * iterations); });
     };
-    const bool is_reliable = IsReliable(projection, Factor::kSpeedup, target.cores);
+    const Reliability level = ReliabilityOf(projection, Factor::kSpeedup, target.cores);
     table.rows.push_back(
-        {TargetCell(projection, target.cores, is_reliable), {TimeCell(projection, target, FormatSeconds), hours(1)}});
+        {TargetCell(projection, target.cores, level), {TimeCell(projection, target, FormatSeconds), hours(1)}});
     if (has_several) table.rows.back().cells.push_back(hours(time.iterations));
   }
   return table;
@@ -302,7 +309,10 @@ Factor WholeOf(const std::vector<PerfectAtTarget>& targets) {
 // What of it is known.
 ResultCell GainCell(const PhaseProjection& projection, double cores, const PerfectFactor& perfect, Factor whole) {
   std::string detail = FormatOpenBounds(perfect.gain80, " – ", FormatGainSize);
-  if (!IsReliable(projection, perfect.factor, cores)) return {Name(perfect.factor), detail, false};
+  const Reliability level = ReliabilityOf(projection, perfect.factor, cores);
+  if (ReliabilityOf(projection, cores) == Reliability::kUnknown) return {"–", "", false};
+  if (level == Reliability::kUnknown) detail = ToString(level);
+  if (level != Reliability::kReliable) return {Name(perfect.factor), detail, false};
   const bool is_global = whole == Factor::kGlobalEfficiency;
   const std::optional<double>& then = is_global ? perfect.global_efficiency : perfect.parallel_efficiency;
   if (then && IsReliable(projection, whole, cores)) detail += "; " + FormatFactor(*then);
@@ -334,7 +344,7 @@ ResultTable PerfectTable(const PhaseProjection& projection) {
     table.header.push_back({rank == 1 ? "Largest gain" : fmt::format("No. {}", rank), ""});
   }
   for (const PerfectAtTarget& at : targets) {
-    table.rows.push_back({TargetCell(projection, at.cores, IsReliable(projection, at.cores)), {}});
+    table.rows.push_back({TargetCell(projection, at.cores, ReliabilityOf(projection, at.cores)), {}});
     for (std::size_t i = 0; i < most; ++i) {
       table.rows.back().cells.push_back(i < at.factors.size() ? GainCell(projection, at.cores, at.factors[i], whole)
                                                               : ResultCell{"–", ""});

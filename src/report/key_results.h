@@ -14,7 +14,7 @@ namespace farscale {
 // gain and the suggested next run, as key_results.txt.mustache of `texts` words them. Empty without results.
 std::vector<std::string> SummarizeKeyResults(const PhaseProjection& projection, const Partials& texts);
 
-// A cell; where it is too uncertain, the text is the interval.
+// A cell; where it is uncertain the text is the interval, where it is unknown a dash or "unknown".
 struct ResultCell {
   std::string text;
   std::string detail;  // beside it, in small print or parentheses; may be empty

@@ -25,8 +25,11 @@ PhaseProjection PhaseWithKeyResults() {
   parallel.factor = Factor::kParallelEfficiency;
   parallel.is_product = true;
   parallel.targets = {{256, 8, 0.5, {}, {}}, {1024, 32, 0.2, {}, {}}};
+  for (const double cores : {32, 256, 1024}) {
+    parallel.curve.push_back({cores, cores / 32, 0.2, IntervalBounds{0.19, 0.21}, {}});
+  }
   phase.factors = {parallel};
-  phase.reliable_range = ReliableRange{Factor::kParallelEfficiency, 0.2, 300, ReliableRange::Reach::kUpTo};
+  phase.reliable_range = ReliableRange{Factor::kParallelEfficiency, {}, 300, ReliableRange::Reach::kUpTo};
   KeyResults key_results;
   key_results.reference = 8;
   key_results.levels = {{0.8, CountEstimate{At(45), At(38), At(56)}, CountEstimate{Below(8), Below(8), At(20)}},
@@ -77,7 +80,7 @@ TEST(KeyResults, FactorsAboveOneGainNothing) {
 
 TEST(KeyResults, OpenEnds) {
   PhaseProjection phase = PhaseWithKeyResults();
-  phase.reliable_range = ReliableRange{Factor::kParallelEfficiency, 0.2, 1024, ReliableRange::Reach::kAtLeast};
+  phase.reliable_range = ReliableRange{Factor::kParallelEfficiency, {}, 1024, ReliableRange::Reach::kAtLeast};
   KeyResults& key_results = *phase.key_results;
   key_results.time.reset();
   key_results.perfect.clear();
@@ -94,7 +97,7 @@ TEST(KeyResults, OpenEnds) {
   EXPECT_THAT(SummarizeKeyResults(phase, test::OwnTexts()), testing::Each(Not(HasSubstr("Speedup"))));
 }
 
-// No sentence speaks of a target that is too uncertain.
+// No sentence speaks of a target that is uncertain.
 TEST(KeyResults, WithoutAReliableTarget) {
   PhaseProjection phase = PhaseWithKeyResults();
   phase.reliable_range->cores = 100;
@@ -113,12 +116,12 @@ TEST(KeyResults, Tables) {
   EXPECT_EQ(levels[0].cells[0].detail, "38 – 56");
   EXPECT_EQ(levels[0].cells[1].text, "below 8");
   EXPECT_EQ(levels[1].cells[0].text, "200 – more than 1,024");
-  EXPECT_EQ(levels[1].cells[0].detail, "too uncertain");
+  EXPECT_EQ(levels[1].cells[0].detail, "uncertain");
   EXPECT_FALSE(levels[1].cells[0].is_reliable);
   const auto& times = tables[1].rows;
   EXPECT_EQ(times[0].cells[0].text, "500 ms");
   EXPECT_EQ(times[0].cells[2].text, "0.356");
-  EXPECT_EQ(times[1].heading.detail, "32×, too uncertain");
+  EXPECT_EQ(times[1].heading.detail, "32×, uncertain");
   EXPECT_EQ(times[1].cells[0].text, "more than 300 ms");
   const auto& perfect = tables[2].rows;
   EXPECT_THAT(tables[2].caption, HasSubstr("with the resulting global efficiency and time per iteration"));
@@ -128,13 +131,30 @@ TEST(KeyResults, Tables) {
   EXPECT_EQ(perfect[1].cells[1].detail, "more than 0 %");
 }
 
+// Beyond 300 cores nothing is known: sentences leave it out, tables say so once a row.
+TEST(KeyResults, Unknown) {
+  PhaseProjection phase = PhaseWithKeyResults();
+  phase.factors[0].curve = {{32, 1, 0.2, IntervalBounds{0.19, 0.21}, {}}, {300, 9.4, 0.2, {}, {}}};
+  phase.reliable_range->cores = 260;
+  phase.factors[0].curve[1].interval80 = IntervalBounds{0.19, 0.21};
+  phase.factors[0].curve.push_back({1024, 32, 0.2, {}, {}});
+  EXPECT_EQ(SummarizeKeyResults(phase, test::OwnTexts()).front(),
+            "Parallel efficiency is above 80 % up to 45 cores (38–56).");
+  const std::vector<ResultTable> tables = TabulateKeyResults(phase);
+  EXPECT_EQ(tables[0].rows[1].cells[0].text, "unknown");
+  EXPECT_EQ(tables[0].rows[1].cells[0].detail, "");
+  EXPECT_EQ(tables[1].rows[1].heading.detail, "32×, unknown");
+  EXPECT_EQ(tables[1].rows[1].cells[0].text, "–");
+  EXPECT_EQ(tables[2].rows[1].cells[0].text, "–");
+}
+
 TEST(KeyResults, Terminal) {
   const std::string brief = FormatKeyResults({PhaseWithKeyResults()}, false, test::OwnTexts());
   EXPECT_THAT(brief, HasSubstr("Predictions are reliable up to 300 cores"));
   EXPECT_THAT(brief, Not(HasSubstr("Time and cost")));
   const std::string all = FormatKeyResults({PhaseWithKeyResults()}, true, test::OwnTexts());
   EXPECT_THAT(all, HasSubstr("Time and cost at the targets\nCores (beyond the runs)"));
-  EXPECT_THAT(all, HasSubstr("1,024 (32×, too uncertain)"));
+  EXPECT_THAT(all, HasSubstr("1,024 (32×, uncertain)"));
 }
 
 }  // namespace

@@ -44,7 +44,7 @@ struct GrowthText {
 std::vector<std::size_t> ReliableTargets(const LossProjection& losses, std::size_t most) {
   std::size_t count = 0;
   const auto is_reliable = [&](const PathLossProjection& path) {
-    return count < path.targets.size() && path.targets[count].is_reliable;
+    return count < path.targets.size() && path.targets[count].reliability == Reliability::kReliable;
   };
   while (!losses.paths.empty() && std::all_of(losses.paths.begin(), losses.paths.end(), is_reliable)) ++count;
   std::vector<std::size_t> places;

@@ -50,9 +50,9 @@ struct FactorColumn {
 
 struct TargetRow {
   std::string cores, ratio, dominant;
-  bool is_reliable = false;
+  std::string reliability;  // "uncertain", "unknown" or empty
   std::vector<ProjectedCell> cells;
-  FARSCALE_TAGS(cores, ratio, dominant, is_reliable, cells)
+  FARSCALE_TAGS(cores, ratio, dominant, reliability, cells)
 };
 
 struct DominanceRow {
@@ -62,7 +62,7 @@ struct DominanceRow {
 struct ProjectionSection {
   ReportData figure;
   std::string headline, early_ends;  // for the caption: whose intervals are drawn, which curves end early
-  bool is_grey_beyond = false, is_grown = false;
+  bool is_grey_beyond = false, is_unknown_beyond = false, is_grown = false;
   std::vector<FactorColumn> chart_columns;
   std::vector<ChartRow> chart_rows;
   std::optional<SampledTable> sampled;
@@ -70,8 +70,8 @@ struct ProjectionSection {
   std::vector<TargetRow> targets;
   std::optional<PredictorTable> predictors;
   std::vector<DominanceRow> dominance;
-  FARSCALE_TAGS(figure, headline, early_ends, is_grey_beyond, is_grown, chart_columns, chart_rows, sampled, columns,
-                targets, predictors, dominance)
+  FARSCALE_TAGS(figure, headline, early_ends, is_grey_beyond, is_unknown_beyond, is_grown, chart_columns, chart_rows,
+                sampled, columns, targets, predictors, dominance)
 };
 
 struct PhaseSection {
@@ -202,12 +202,16 @@ std::vector<TargetRow> TargetsOf(const PhaseProjection& phase, const std::vector
   const std::size_t count = columns.empty() ? 0 : columns.front()->targets.size();
   for (std::size_t i = 0; i < count; ++i) {
     const ProjectedValue& first = columns.front()->targets[i];
-    TargetRow row{FormatCores(first.cores), FormatRatio(first.ratio), "–", IsReliable(phase, first.cores), {}};
+    TargetRow row{
+        FormatCores(first.cores), FormatRatio(first.ratio), "–", LabelOf(ReliabilityOf(phase, first.cores)), {}};
     for (const FactorProjection* column : columns) {
       row.cells.push_back(CellOf(phase, column->factor, column->targets[i], column->factor != Factor::kSpeedup));
     }
     if (const auto dominant = phase.dominant_at.find(first.cores); dominant != phase.dominant_at.end()) {
-      row.dominant = IsReliable(phase, dominant->second, first.cores) ? Name(dominant->second) : kTooUncertain;
+      const Reliability level = ReliabilityOf(phase, dominant->second, first.cores);
+      row.dominant = level == Reliability::kReliable    ? Name(dominant->second)
+                     : level == Reliability::kUncertain ? ToString(level)
+                                                        : UnknownText(phase, first.cores);
     }
     rows.push_back(std::move(row));
   }
@@ -252,6 +256,7 @@ ProjectionSection Project(const Results& results, const PhaseProjection& phase, 
   const std::vector<const FactorProjection*> charted = ChartedFactors(phase);
   if (const FactorProjection* headline = HeadlineOf(phase)) section.headline = NameInSentence(headline->factor);
   section.is_grey_beyond = chart.reliable_to_x && chart.beyond_is_grey;
+  section.is_unknown_beyond = chart.uncertain_to_x.has_value();
   section.is_grown = !chart.keys.empty();
   section.early_ends = ListEarlyEnds(phase, charted);
   for (const FactorProjection* factor : charted) section.chart_columns.push_back(ColumnOf(*factor));

@@ -164,8 +164,8 @@ std::optional<PredictorTable> TabulatePredictors(const PhaseProjection& phase) {
     if (target == nullptr || !IsBeyondRuns(phase, at.cores)) continue;
     const ProjectedCell cell = CellOf(phase, headline->factor, *target, true);
     table.rows.push_back({FormatCores(at.cores), FormatRatio(target->ratio),
-                          IsReliable(phase, headline->factor, at.cores), cell.text, cell.interval, cell.tone,
-                          FormatFactor(at.grown), FormatFactor(at.curves), FormatWeight(at.weight)});
+                          LabelOf(ReliabilityOf(phase, headline->factor, at.cores)), cell.text, cell.interval,
+                          cell.tone, FormatFactor(at.grown), FormatFactor(at.curves), FormatWeight(at.weight)});
   }
   return table.rows.empty() ? std::nullopt : std::optional(table);
 }

@@ -29,10 +29,10 @@ std::optional<PredictorText> PredictorsOf(const PhaseProjection& phase);
 
 struct PredictorRow {
   std::string cores, ratio;
-  bool is_reliable = false;
-  std::string text, interval, tone;  // beyond the reliable range the text is the interval
+  std::string reliability;           // "uncertain", "unknown" or empty
+  std::string text, interval, tone;  // where it is uncertain the text is the interval
   std::string grown, curves, weight;
-  FARSCALE_TAGS(cores, ratio, is_reliable, text, interval, tone, grown, curves, weight)
+  FARSCALE_TAGS(cores, ratio, reliability, text, interval, tone, grown, curves, weight)
 };
 
 // The same at all targets beyond the runs.

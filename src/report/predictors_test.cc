@@ -40,7 +40,7 @@ PhaseProjection PhaseOfTwoPredictors() {
   whole.predictors = {{16, 0.92, 0.5, 0}, {64, 0.79, 0.81, 0.5}, {130, 0.65, 0.72, 0.915}, {512, 0.2, 0.6, 1}};
   phase.factors = {whole, Leaf(Factor::kLoadBalance, {{64, 0.9, {}}, {128, 0.8, {}}}),
                    Leaf(Factor::kCommunicationEfficiency, {{128, 0.9, {}}})};
-  phase.reliable_range = ReliableRange{Factor::kParallelEfficiency, 0.2, 200, ReliableRange::Reach::kUpTo};
+  phase.reliable_range = ReliableRange{Factor::kParallelEfficiency, {}, 200, ReliableRange::Reach::kUpTo};
   return phase;
 }
 
@@ -121,7 +121,7 @@ TEST(Predictors, InCharts) {
   EXPECT_EQ(chart.keys[1].name, "by curves alone");
 }
 
-// Beyond 200 cores predictions are too uncertain: the interval alone.
+// Beyond 200 cores predictions are uncertain: the interval alone.
 TEST(Predictors, Table) {
   const PredictorTable table = TabulatePredictors(PhaseOfTwoPredictors()).value();
   EXPECT_EQ(table.last_grown, "128");
@@ -131,7 +131,7 @@ TEST(Predictors, Table) {
   EXPECT_EQ(table.rows[0].curves, "0.790");
   EXPECT_EQ(table.rows[1].weight, "92 %");
   EXPECT_EQ(table.rows[2].text, "0.450 – 0.550");
-  EXPECT_FALSE(table.rows[2].is_reliable);
+  EXPECT_EQ(table.rows[2].reliability, "uncertain");
 }
 
 }  // namespace

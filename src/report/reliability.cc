@@ -14,6 +14,19 @@ namespace {
 
 using Reach = ReliableRange::Reach;
 
+// "uncertain beyond 32", or "unknown beyond 32" where nothing is known there.
+std::string LabelBeyond(double reliable, double uncertain) {
+  return (uncertain > reliable ? "uncertain beyond " : "unknown beyond ") + FormatCores(reliable);
+}
+
+// `uncertain`: up to where; nothing is marked where the curve ends before.
+void MarkUnknown(const FactorProjection* factor, double uncertain, Chart& chart) {
+  if (factor != nullptr && !factor->curve.empty() && uncertain < factor->curve.back().cores) {
+    chart.uncertain_to_x = uncertain;
+    chart.unknown_label = "unknown beyond " + FormatCores(uncertain);
+  }
+}
+
 }  // namespace
 
 std::optional<ReliableRangeText> ReliableRangeOf(const PhaseProjection& projection) {
@@ -29,7 +42,13 @@ std::optional<ReliableRangeText> ReliableRangeOf(const PhaseProjection& projecti
   const bool has_interval = std::ranges::any_of(factor.curve, [&](const ProjectedValue& value) {
     return value.cores == reliable_range.cores && value.interval80.has_value();
   });
-  if (has_interval) text.width = fmt::format("{:g}", reliable_range.width);
+  if (has_interval) {
+    text.share = fmt::format("{:g} %", 100 * reliable_range.limits.share);
+    text.absolute = fmt::format("{:g}", reliable_range.limits.absolute);
+  }
+  const double uncertain = UncertainUpTo(projection);
+  text.is_unknown_beyond = uncertain < factor.curve.back().cores;
+  if (text.is_unknown_beyond && uncertain > reliable_range.cores) text.uncertain_cores = FormatCores(uncertain);
   if (const auto misfit = FindMisfit(factor, reliable_range.cores)) {
     text.measured = FormatValue(reliable_range.factor, misfit->measured);
     text.fitted = FormatBounds(reliable_range.factor, misfit->fitted95, "–");
@@ -54,18 +73,21 @@ void MarkReliableRange(const PhaseProjection& projection, Chart& chart) {
     case Reach::kAtLeast: chart.reliable_label = "reliable to " + cores + " at least"; break;
     case Reach::kUpTo: chart.reliable_label = "reliable to " + cores; break;
     case Reach::kOnlyMeasured:
-    case Reach::kMisfit: chart.reliable_label = "uncertain beyond " + cores; break;
+    case Reach::kMisfit: chart.reliable_label = LabelBeyond(reliable_range.cores, UncertainUpTo(projection)); break;
   }
+  MarkUnknown(projection.Find(reliable_range.factor), UncertainUpTo(projection), chart);
 }
 
 void MarkReliableRange(const PhaseProjection& projection, Factor factor, Chart& chart) {
   MarkReliableRange(projection, chart);
+  const double uncertain = UncertainUpTo(projection, factor);
+  MarkUnknown(projection.Find(factor), uncertain, chart);
   const std::optional<double> end = EndsEarly(projection, factor);
   if (!end) return;
   const bool is_measured = *end <= projection.fitted_cores.back();
   chart.reliable_to_x = end;
   chart.beyond_is_grey = true;
-  chart.reliable_label = (is_measured ? "uncertain beyond " : "reliable to ") + FormatCores(*end);
+  chart.reliable_label = is_measured ? LabelBeyond(*end, uncertain) : "reliable to " + FormatCores(*end);
 }
 
 std::optional<double> EndsEarly(const PhaseProjection& projection, Factor factor) {
@@ -99,11 +121,20 @@ KnownDominance DominanceWithinReliableRange(const PhaseProjection& projection) {
   return known;
 }
 
+std::string LabelOf(Reliability level) { return level == Reliability::kReliable ? "" : ToString(level); }
+
+std::string UnknownText(const PhaseProjection& projection, double cores) {
+  const Reliability phase = ReliabilityOf(projection, cores);
+  return phase == Reliability::kUnknown ? "–" : ToString(Reliability::kUnknown);
+}
+
 ProjectedCell CellOf(const PhaseProjection& projection, Factor factor, const ProjectedValue& value, bool is_colored) {
-  const std::string interval = FormatBounds(factor, value.interval80);
+  const Reliability level = ReliabilityOf(projection, factor, value.cores);
+  const std::string interval =
+      level == Reliability::kUnknown ? UnknownText(projection, value.cores) : FormatBounds(factor, value.interval80);
   const FactorProjection* found = projection.Find(factor);
   const std::string measured = found != nullptr ? MeasuredAt(*found, value.cores) : "";
-  if (!IsReliable(projection, factor, value.cores)) {
+  if (level != Reliability::kReliable) {
     return {interval, "", measured, kUncertainColor, kUncertainTone};
   }
   return {FormatValue(factor, value.value), interval, measured, is_colored ? PopColor(value.value) : kNoColor,

@@ -1,5 +1,5 @@
-// How far projections are reliable, in sentences, tables and charts. Beyond that a report shows the interval and no
-// number [docs/formulas.md, reliable range].
+// How far projections are reliable, in sentences, tables and charts. Where they are uncertain a report shows the
+// interval and no number, where they are unknown neither [docs/formulas.md, reliable range].
 #pragma once
 
 #include <optional>
@@ -16,11 +16,13 @@ namespace farscale {
 struct ReliableRangeText {
   std::string name, cores, ratio;  // of the efficiency that the range is about; to the largest run
   bool is_everywhere = false, is_up_to = false, is_only_measured = false, is_misfit = false;
-  std::string width;             // that the interval has at the largest run already; empty: unknown
+  std::string share, absolute;   // limits that the interval exceeds at the largest run already; empty: it is unknown
   std::string measured, fitted;  // where no model fits the runs
   std::string global_cores;      // where global efficiency is reliable less far
-  FARSCALE_TAGS(name, cores, ratio, is_everywhere, is_up_to, is_only_measured, is_misfit, width, measured, fitted,
-                global_cores)
+  std::string uncertain_cores;   // beyond the reliable range and up to here predictions are uncertain; empty: nowhere
+  bool is_unknown_beyond = false;
+  FARSCALE_TAGS(name, cores, ratio, is_everywhere, is_up_to, is_only_measured, is_misfit, share, absolute, measured,
+                fitted, global_cores, uncertain_cores, is_unknown_beyond)
 };
 
 // Nothing where nothing is projected.
@@ -29,8 +31,8 @@ std::optional<ReliableRangeText> ReliableRangeOf(const PhaseProjection& projecti
 // The same in sentences.
 std::vector<std::string> DescribeReliableRange(const PhaseProjection& projection, const Partials& texts);
 
-// The horizon as a line with a label; beyond it the chart is grey. With a factor: where the reliable range of that
-// ends.
+// The end of the reliable range as a line with a label; beyond it the chart is grey, and darker where predictions are
+// unknown. With a factor: those of its own.
 void MarkReliableRange(const PhaseProjection& projection, Chart& chart);
 void MarkReliableRange(const PhaseProjection& projection, Factor factor, Chart& chart);
 
@@ -48,8 +50,14 @@ struct KnownDominance {
 };
 KnownDominance DominanceWithinReliableRange(const PhaseProjection& projection);
 
-// A projected value in a table, and what runs at that count measured. Beyond the reliable range the text is the
-// interval and `interval` is empty. Not every column has a colour.
+// The level as rows are labelled: nothing, "uncertain" or "unknown".
+std::string LabelOf(Reliability level);
+
+// Of a value that is unknown: a dash where all of the phase is, which the row says, else "unknown".
+std::string UnknownText(const PhaseProjection& projection, double cores);
+
+// A projected value in a table, and what runs at that count measured. Where it is uncertain the text is the interval
+// and `interval` is empty; where it is unknown both say so. Not every column has a colour.
 struct ProjectedCell {
   FARSCALE_TEXTS(text, interval, measured, color, tone)
 };

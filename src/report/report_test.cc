@@ -328,7 +328,7 @@ std::vector<std::string> Decoded(const ReportData& choices, const std::string& c
 TEST(Report, SampledValuesKeepToTheReliableRange) {
   Results results = MakeResults();
   results.projections[0].reliable_range =
-      ReliableRange{Factor::kParallelEfficiency, 0.9, 64, ReliableRange::Reach::kUpTo};
+      ReliableRange{Factor::kParallelEfficiency, {1, 0.45}, 64, ReliableRange::Reach::kUpTo};
   const PhaseProjection& projection = results.projections[0];
   const SampledValues sampled = SampleValues({{"projected", &projection}}, "cycle");
   EXPECT_EQ(sampled.table->cores, "64");
@@ -398,17 +398,17 @@ TEST(Summary, TheEfficiencyIsOneThatTheWorstFactorIsPartOf) {
             "16 cores (largest run): global efficiency 0.855; largest loss: parallel efficiency (0.900).");
 }
 
-// Whole counts, each once, with those measured, the targets and the horizon among them.
+// Whole counts, each once, with those measured, the targets and the end of the reliable range among them.
 TEST(Report, ReadersChooseWholeCounts) {
   Results results = MakeResults();
   results.projections[0].reliable_range =
-      ReliableRange{Factor::kParallelEfficiency, 0.9, 61, ReliableRange::Reach::kUpTo};
+      ReliableRange{Factor::kParallelEfficiency, {1, 0.45}, 61, ReliableRange::Reach::kUpTo};
   const SampledValues sampled = SampleValues({{"projected", &results.projections[0]}}, "cycle");
   const auto numbers = sampled.choices["numbers"].get<std::vector<std::int64_t>>();
   EXPECT_EQ(std::adjacent_find(numbers.begin(), numbers.end(), std::greater_equal<>()), numbers.end());
   EXPECT_THAT(numbers, testing::IsSupersetOf({8, 16, 32, 61, 64, 1024}));
-  EXPECT_EQ(numbers.at(sampled.choices["lastEvidence"].get<std::size_t>()), 61);
-  EXPECT_EQ(sampled.choices["beyond"], "Too uncertain: reliable only up to 61 cores.");
+  EXPECT_EQ(numbers.at(sampled.choices["lastReliable"].get<std::size_t>()), 61);
+  EXPECT_EQ(sampled.choices["uncertain"], "Uncertain: reliable only up to 61 cores.");
 }
 
 TEST(Report, EveryFormAndFigureIsWritten) {

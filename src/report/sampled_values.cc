@@ -101,13 +101,13 @@ struct FactorChoices {
 
 FactorChoices ChoicesOf(const PhaseProjection& phase, const FactorProjection& factor, const std::vector<double>& counts,
                         Codes& codes) {
-  const double reach = ReliableUpTo(phase, factor.factor);
+  const double reliable = ReliableUpTo(phase, factor.factor), uncertain = UncertainUpTo(phase, factor.factor);
   FactorChoices choices{std::string(Describe(factor.factor).id), "", {}, {}};
   for (std::size_t i = 0; i < counts.size(); ++i) {
     const std::optional<ProjectedValue> value = ReadCurve(factor, counts[i]);
-    const bool is_reliable = value && counts[i] <= reach;
+    const bool is_reliable = value && counts[i] <= reliable;
     choices.values.push_back(codes(is_reliable ? FormatValue(factor.factor, value->value) : "-"));
-    const bool is_known = value && value->interval80;
+    const bool is_known = value && value->interval80 && (is_reliable || counts[i] <= uncertain);
     choices.values.push_back(codes(is_known ? FormatValue(factor.factor, value->interval80->low) : "-"));
     choices.values.push_back(codes(is_known ? FormatValue(factor.factor, value->interval80->high) : "-"));
     if (!value) choices.tones += kNoTone;
@@ -150,9 +150,10 @@ SampledCell CellAt(const SampledMachine& machine, Factor factor, double cores) {
   const FactorProjection* found = machine.projection != nullptr ? machine.projection->Find(factor) : nullptr;
   const std::optional<ProjectedValue> value = found != nullptr ? ReadCurve(*found, cores) : std::nullopt;
   if (!value) return {.text = "–", .tone = kNoTone};
-  const bool is_reliable = IsReliable(*machine.projection, factor, cores);
-  return {.text = is_reliable ? FormatValue(factor, value->value) : kTooUncertain,
-          .interval = FormatBounds(factor, value->interval80),
+  const Reliability level = ReliabilityOf(*machine.projection, factor, cores);
+  const bool is_reliable = level == Reliability::kReliable;
+  return {.text = is_reliable ? FormatValue(factor, value->value) : ToString(level),
+          .interval = level == Reliability::kUnknown ? "" : FormatBounds(factor, value->interval80),
           .measured = MeasuredAt(*found, cores),
           .tone = is_reliable ? ToneOf(factor, value->value) : kUncertainTone};
 }
@@ -172,10 +173,10 @@ std::size_t FirstIndex(const PhaseProjection& projection, const std::vector<doub
   return index;
 }
 
-// The index of the last count within the reliable range; -1 where there is none.
-std::int64_t LastReliable(const PhaseProjection& projection, const std::vector<double>& counts) {
+// The index of the last count that is no worse; -1 where there is none.
+std::int64_t LastWith(Reliability level, const PhaseProjection& projection, const std::vector<double>& counts) {
   std::int64_t last = -1;
-  for (const double count : counts) last += IsReliable(projection, count) ? 1 : 0;
+  for (const double count : counts) last += ReliabilityOf(projection, count) <= level ? 1 : 0;
   return last;
 }
 
@@ -195,17 +196,22 @@ std::vector<SampledRow> RowsAt(const std::vector<SampledMachine>& machines, doub
   return rows;
 }
 
-// What is said of a count besides its numbers, on either side of the end of the reliable range.
+// What is said of a count besides its numbers, by its level.
 struct Notes {
-  std::string within, beyond;
+  std::string reliable, uncertain, unknown;
+
+  const std::string& Of(Reliability level) const {
+    return level == Reliability::kReliable ? reliable : level == Reliability::kUncertain ? uncertain : unknown;
+  }
 };
 
 Notes NotesOf(const PhaseProjection& projection) {
   if (!projection.reliable_range) return {};
   const std::string cores = FormatCores(projection.reliable_range->cores);
   if (projection.reliable_range->reach == ReliableRange::Reach::kAtLeast)
-    return {"Reliable as far as the curves go.", ""};
-  return {"Reliable up to " + cores + " cores.", "Too uncertain: reliable only up to " + cores + " cores."};
+    return {"Reliable as far as the curves go.", "", ""};
+  const std::string only = ": reliable only up to " + cores + " cores.";
+  return {"Reliable up to " + cores + " cores.", "Uncertain" + only, "Unknown" + only};
 }
 
 }  // namespace
@@ -228,7 +234,7 @@ SampledValues SampleValues(const std::vector<SampledMachine>& machines, const st
   SampledTable table{.cores = printed[index], .ratio = ratios[index], .count = std::to_string(numbers[index])};
   table.least = std::to_string(numbers.front());
   table.most = std::to_string(numbers.back());
-  table.note = IsReliable(projection, counts[index]) ? notes.within : notes.beyond;
+  table.note = notes.Of(ReliabilityOf(projection, counts[index]));
   table.index = std::to_string(index);
   table.last = std::to_string(counts.size() - 1);
   table.has_others = machines.size() > 1;
@@ -242,9 +248,11 @@ SampledValues SampleValues(const std::vector<SampledMachine>& machines, const st
                   {"counts", printed},
                   {"ratios", ratios},
                   {"place", index},
-                  {"lastEvidence", LastReliable(projection, counts)},
-                  {"within", notes.within},
-                  {"beyond", notes.beyond}});
+                  {"lastReliable", LastWith(Reliability::kReliable, projection, counts)},
+                  {"lastUncertain", LastWith(Reliability::kUncertain, projection, counts)},
+                  {"reliable", notes.reliable},
+                  {"uncertain", notes.uncertain},
+                  {"unknown", notes.unknown}});
   return {std::move(table), std::move(choices)};
 }
 
@@ -261,10 +269,13 @@ std::vector<ChartRow> RowsBehindChart(const PhaseProjection& projection,
     ChartRow row{FormatCores(count), {}};
     for (const FactorProjection* factor : factors) {
       const std::optional<ProjectedValue> value = ReadCurve(*factor, count);
-      const std::string interval = value ? FormatBounds(factor->factor, value->interval80) : "–";
-      const bool is_reliable = value && IsReliable(projection, factor->factor, count);
-      row.cells.push_back({is_reliable ? FormatValue(factor->factor, value->value) : interval, interval,
-                           MeasuredAt(*factor, count), GrownAt(projection, *factor, count), is_reliable});
+      const Reliability level = value ? ReliabilityOf(projection, factor->factor, count) : Reliability::kUnknown;
+      const bool is_unknown = level == Reliability::kUnknown;
+      const std::string interval = is_unknown ? "–" : FormatBounds(factor->factor, value->interval80);
+      const std::string beyond = value && is_unknown ? ToString(level) : interval;
+      const std::string text = level == Reliability::kReliable ? FormatValue(factor->factor, value->value) : beyond;
+      row.cells.push_back({text, interval, MeasuredAt(*factor, count), GrownAt(projection, *factor, count),
+                           value ? LabelOf(level) : ""});
     }
     rows.push_back(std::move(row));
   }

@@ -53,8 +53,9 @@ struct SampledTable {
 struct SampledValues {
   std::optional<SampledTable> table;  // nothing without curves
   // For the script: `anchor`, `numbers`, `counts` and `ratios` (as they are, as printed, and to the largest run),
-  // `place` of the first one shown, `lastEvidence` (place), what to say `within` and `beyond` the reliable range, and
-  // by side and factor `values` (text, lower and upper bound of every count, "-" for what is too uncertain), `measured`
+  // `place` of the first one shown, `lastReliable` and `lastUncertain` (places), what to say where it is `reliable`,
+  // `uncertain` or `unknown`, and by side and factor `values` (text, lower and upper bound of every count, "-" for the
+  // text of what is uncertain, and for all three of what is unknown), `measured`
   // (place and text of every measured count) and `tones` (a letter for every count). Places and texts are codes,
   // numbers in base 36 of `width` digits: n below 1000 is the text 0.n of three decimals, n from 1000 on stands for the
   // text with number n - 1000 in `texts`. Reports may have 20 phases on three machines, and these are most of their
@@ -66,11 +67,11 @@ struct SampledValues {
 SampledValues SampleValues(const std::vector<SampledMachine>& machines, const std::string& anchor);
 
 // The table behind a chart: a row for every measured or grown count and every target, a cell for every factor. What is
-// too uncertain has the interval as its text.
+// uncertain has the interval as its text, what is unknown says so.
 struct ChartCell {
   std::string text, interval, measured, grown;
-  bool is_reliable = false;
-  FARSCALE_TAGS(text, interval, measured, grown, is_reliable)
+  std::string reliability;  // "uncertain", "unknown" or empty
+  FARSCALE_TAGS(text, interval, measured, grown, reliability)
 };
 
 struct ChartRow {

@@ -83,8 +83,8 @@ struct LargestRunText {
 
 struct TargetText {
   std::string cores, ratio, name, value, interval, measured;
-  bool is_reliable = false;
-  FARSCALE_TAGS(cores, ratio, name, value, interval, measured, is_reliable)
+  bool is_reliable = false, is_uncertain = false;
+  FARSCALE_TAGS(cores, ratio, name, value, interval, measured, is_reliable, is_uncertain)
 };
 
 struct DominantText {
@@ -138,7 +138,7 @@ std::optional<LargestRunText> LargestRun(const std::vector<FactorRow>& rows) {
   return text;
 }
 
-// The target nearest to eight times the largest run, and the last one.
+// The target nearest to eight times the largest run, and the last one unless that one is unknown already.
 std::vector<TargetText> Targets(const PhaseProjection& projection) {
   const FactorProjection* headline = projection.Find(Factor::kParallelEfficiency);
   if (headline == nullptr || headline->targets.empty()) headline = projection.Find(Factor::kGlobalEfficiency);
@@ -148,9 +148,12 @@ std::vector<TargetText> Targets(const PhaseProjection& projection) {
   if (headline->targets.back().cores != shown.front().cores) shown.push_back(headline->targets.back());
   std::vector<TargetText> texts;
   for (const ProjectedValue& target : shown) {
+    const Reliability level = ReliabilityOf(projection, headline->factor, target.cores);
     texts.push_back({FormatCores(target.cores), FormatRatio(target.ratio), NameInSentence(headline->factor),
                      FormatFactor(target.value), FormatBounds(headline->factor, target.interval80, "–"),
-                     MeasuredAt(*headline, target.cores), IsReliable(projection, headline->factor, target.cores)});
+                     MeasuredAt(*headline, target.cores), level == Reliability::kReliable,
+                     level == Reliability::kUncertain});
+    if (level == Reliability::kUnknown) break;  // said once
   }
   return texts;
 }

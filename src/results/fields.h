@@ -52,6 +52,8 @@ Fields<UnknownWaits> FieldsOf<UnknownWaits>();
 template <>
 Fields<FactorTable> FieldsOf<FactorTable>();
 template <>
+std::vector<std::pair<Reliability, std::string>> NamesOf<Reliability>();
+template <>
 Fields<ProjectedValue> FieldsOf<ProjectedValue>();
 template <>
 Fields<KeyResults> FieldsOf<KeyResults>();

@@ -4,7 +4,8 @@
 namespace farscale {
 namespace {
 
-constexpr const char* kWithinRange = "Whether this lies within the reliable range";
+constexpr const char* kReliability = "reliability";
+constexpr const char* kEvidence = "evidence";  // in files of earlier versions
 
 }  // namespace
 
@@ -35,22 +36,21 @@ Fields<CountBound> FieldsOf<CountBound>() {
 
 namespace {
 
-// Whether a result is reliable depends on the factor it was computed from.
+// The level of a result is that of the factor it was computed from.
 Fields<CountEstimate> AnswerFields(const char* definition, Factor factor) {
   using T = CountEstimate;
-  return {definition,
-          "",
-          {
-              Field("value", &T::value),
-              Computed<T>(
-                  "evidence",
-                  [factor](const T& result, const JsonPlace& at) {
-                    return IsReliable(at.Within<PhaseProjection>(), factor, result.value);
-                  },
-                  kWithinRange),
-              Field("low80", &T::low),
-              Field("high80", &T::high),
-          }};
+  const auto level = [factor](const T& result, const JsonPlace& at) {
+    return ReliabilityOf(at.Within<PhaseProjection>(), factor, result.value);
+  };
+  return Fields<T>{definition,
+                   "",
+                   {
+                       Field("value", &T::value),
+                       Computed<T>(kReliability, level).Later(),
+                       Field("low80", &T::low),
+                       Field("high80", &T::high),
+                   }}
+      .Obsolete({kEvidence});
 }
 
 }  // namespace
@@ -79,20 +79,24 @@ Fields<LevelCounts> FieldsOf<LevelCounts>() {
 template <>
 Fields<SpeedupPeak> FieldsOf<SpeedupPeak>() {
   using T = SpeedupPeak;
-  return {"",
-          "Where speedup is largest; moreThan: it still grows there, at the end of the curve",
-          {
-              Embed(&T::count),
-              Field("speedup", &T::speedup, "There, or where the curve ends").AtLeast(0),
-              Field("speedup80", &T::speedup80),
-          }};
+  return Fields<T>{"",
+                   "Where speedup is largest; moreThan: it still grows there, at the end of the curve",
+                   {
+                       Embed(&T::count),
+                       Field("speedup", &T::speedup, "There, or where the curve ends").AtLeast(0),
+                       Field("speedup80", &T::speedup80),
+                   }}
+      .Obsolete({kEvidence});
 }
 
 template <>
 Fields<ProjectedTime> FieldsOf<ProjectedTime>() {
   using T = ProjectedTime;
   const auto core_hours = [](const T& time) { return CoreHours(time.cores, time.seconds); };
-  return {
+  const auto level = [](const T& time, const JsonPlace& at) {
+    return ReliabilityOf(at.Within<PhaseProjection>(), Factor::kSpeedup, time.cores);
+  };
+  return Fields<T>{
       CoresField("cores", &T::cores),
       Field("ratio", &T::ratio).Above(0),
       Field("secondsPerIteration", &T::seconds).AtLeast(0),
@@ -104,15 +108,11 @@ Fields<ProjectedTime> FieldsOf<ProjectedTime>() {
           },
           "Of all iterations")
           .AtLeast(0),
-      Computed<T>(
-          "evidence",
-          [](const T& time, const JsonPlace& at) {
-            return IsReliable(at.Within<PhaseProjection>(), Factor::kSpeedup, time.cores);
-          },
-          kWithinRange),
+      Computed<T>(kReliability, level).Later(),
       Field("secondsPerIteration80", &T::interval80),
       Field("secondsPerIteration95", &T::interval95),
-  };
+  }
+      .Obsolete({kEvidence});
 }
 
 template <>
@@ -142,14 +142,15 @@ Fields<PerfectFactor> FieldsOf<PerfectFactor>() {
 template <>
 Fields<PerfectAtTarget> FieldsOf<PerfectAtTarget>() {
   using T = PerfectAtTarget;
-  return {
-      CoresField("cores", &T::cores),
-      Computed<T>(
-          "evidence",
-          [](const T& target, const JsonPlace& at) { return IsReliable(at.Within<PhaseProjection>(), target.cores); },
-          kWithinRange),
-      Field("factors", &T::factors, "The largest gain first"),
+  const auto level = [](const T& target, const JsonPlace& at) {
+    return ReliabilityOf(at.Within<PhaseProjection>(), target.cores);
   };
+  return Fields<T>{
+      CoresField("cores", &T::cores),
+      Computed<T>(kReliability, level).Later(),
+      Field("factors", &T::factors, "The largest gain first"),
+  }
+      .Obsolete({kEvidence});
 }
 
 template <>

@@ -11,7 +11,7 @@ std::vector<std::pair<LossMeasure, std::string>> NamesOf<LossMeasure>() {
 template <>
 Fields<ProjectedLoss> FieldsOf<ProjectedLoss>() {
   using T = ProjectedLoss;
-  return {
+  return Fields<T>{
       Field("cores", &T::cores),
       Field("loss", &T::loss),
       Field("loss80", &T::loss80).OrNull(),
@@ -19,8 +19,9 @@ Fields<ProjectedLoss> FieldsOf<ProjectedLoss>() {
       Field("part", &T::part, "Of the losses of all call paths"),
       Field("part80", &T::part80).OrNull(),
       Field("part95", &T::part95).OrNull(),
-      Field("evidence", &T::is_reliable),
-  };
+      Field("reliability", &T::reliability).Later(),
+  }
+      .Obsolete({"evidence"});
 }
 
 template <>

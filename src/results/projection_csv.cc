@@ -19,17 +19,15 @@ std::string Bounds(const std::optional<OpenBounds>& interval, double scale) {
   return FormatExact(interval->low * scale) + "," + (interval->high ? FormatExact(*interval->high * scale) : "");
 }
 
-const char* TrueOrFalse(bool value) { return value ? "true" : "false"; }
-
 // Seconds of one iteration, or of as many as the phase has.
 std::string TimeRows(const PhaseProjection& phase, const char* id, double iterations) {
   std::string text;
-  const double reach = ReliableUpTo(phase, Factor::kSpeedup);
   for (const ProjectedTime& target : phase.key_results->time->targets) {
     text += fmt::format("{},{},{},{},product,,{},{},{},{},{},{}\n", CsvField(phase.series), CsvField(phase.phase.name),
                         CsvField(phase.phase.group), id, FormatExact(target.cores), FormatExact(target.ratio),
                         FormatExact(target.seconds * iterations), Bounds(target.interval80, iterations),
-                        Bounds(target.interval95, iterations), TrueOrFalse(target.cores <= reach));
+                        Bounds(target.interval95, iterations),
+                        ToString(ReliabilityOf(phase, Factor::kSpeedup, target.cores)));
   }
   return text;
 }
@@ -37,17 +35,17 @@ std::string TimeRows(const PhaseProjection& phase, const char* id, double iterat
 }  // namespace
 
 std::string WriteProjectionCsv(const std::vector<PhaseProjection>& projections) {
-  std::string text = "series,phase,group,factor,model,dimension,cores,ratio,value,low80,high80,low95,high95,evidence\n";
+  std::string text =
+      "series,phase,group,factor,model,dimension,cores,ratio,value,low80,high80,low95,high95,reliability\n";
   for (const PhaseProjection& phase : projections) {
     for (const FactorProjection& factor : phase.factors) {
-      const double reach = ReliableUpTo(phase, factor.factor);
       for (const ProjectedValue& target : factor.targets) {
         text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{}\n", CsvField(phase.series), CsvField(phase.phase.name),
                             CsvField(phase.phase.group), Describe(factor.factor).id,
                             factor.is_product ? "product" : factor.fit.model,
                             factor.is_product ? "" : std::to_string(factor.fit.dimension), FormatExact(target.cores),
                             FormatExact(target.ratio), FormatExact(target.value), Bounds(target.interval80),
-                            Bounds(target.interval95), TrueOrFalse(target.cores <= reach));
+                            Bounds(target.interval95), ToString(ReliabilityOf(phase, factor.factor, target.cores)));
       }
     }
     if (!phase.key_results || !phase.key_results->time) continue;

@@ -14,9 +14,10 @@
 namespace farscale {
 
 // One row a factor and target:
-// series,phase,group,factor,model,dimension,cores,ratio,value,low80,high80,low95,high95,evidence. Products have the
-// model `product` and no dimension; bounds are empty where there is none; evidence is true or false. Behind the factors
-// of a phase stand its times in seconds, as `timePerIteration` and `runtime`, where they are known.
+// series,phase,group,factor,model,dimension,cores,ratio,value,low80,high80,low95,high95,reliability. Products have the
+// model `product` and no dimension; bounds are empty where there is none; reliability is reliable, uncertain or
+// unknown. Behind the factors of a phase stand its times in seconds, as `timePerIteration` and `runtime`, where they
+// are known.
 std::string WriteProjectionCsv(const std::vector<PhaseProjection>& projections);
 
 inline constexpr int kProjectionVersion = 2;

@@ -81,6 +81,11 @@ std::vector<std::pair<ReliableRange::Reach, std::string>> NamesOf<ReliableRange:
 }
 
 template <>
+std::vector<std::pair<Reliability, std::string>> NamesOf<Reliability>() {
+  return FirstNames<Reliability>(3, [](Reliability level) { return ToString(level); });
+}
+
+template <>
 Fields<ProjectedValue> FieldsOf<ProjectedValue>() {
   using T = ProjectedValue;
   return {"projection/value",
@@ -199,6 +204,22 @@ Fields<PredictorValues> FieldsOf<PredictorValues>() {
           }};
 }
 
+namespace {
+
+// A value at a target, with its level.
+Fields<ProjectedValue> TargetFields() {
+  using T = ProjectedValue;
+  const auto level = [](const T& target, const JsonPlace& at) {
+    return ReliabilityOf(at.Within<PhaseProjection>(), at.Within<FactorProjection>().factor, target.cores);
+  };
+  Fields<T> fields = FieldsOf<T>();
+  fields.data.definition = "projection/target";
+  fields.data.fields.push_back(Computed<T>("reliability", level).Later().data());
+  return fields;
+}
+
+}  // namespace
+
 template <>
 Fields<FactorProjection> FieldsOf<FactorProjection>() {
   using T = FactorProjection;
@@ -213,7 +234,7 @@ Fields<FactorProjection> FieldsOf<FactorProjection>() {
           Field("rivals", &T::candidates, "All models that were tried, by weight; the first is that of the fit")
               .When(is_fitted),
           Field("measured", &T::measured),
-          Field("targets", &T::targets),
+          Field("targets", &T::targets, ListOf<ProjectedValue>(FormOfFields(TargetFields()))),
           Field("curve", &T::curve, "The same on a fine grid"),
           Field("grown", &T::grown, "Values of grown runs [docs/growth.md]; absent without any")
               .OrMissing()
@@ -238,12 +259,21 @@ Fields<DominantAt> FieldsOf<DominantAt>() {
 template <>
 Fields<ReliableRange> FieldsOf<ReliableRange>() {
   using T = ReliableRange;
-  return {"projection/horizon",
+  const auto uncertain_up_to = [](const T&, const JsonPlace& at) {
+    return UncertainUpTo(at.Within<PhaseProjection>());
+  };
+  return {"projection/reliableRange",
           "How far the projection is reliable; absent where nothing is projected",
           {
-              Field("factor", &T::factor),
-              Field("width", &T::width, "Widest 80 % interval of the factor that counts as reliable").Above(0),
-              CoresField("cores", &T::cores, "Projected values beyond are too uncertain"),
+              Field("factor", &T::factor, "Whose 80 % interval limits the range"),
+              Field("share", &T::limits, &ReliabilityLimits::share,
+                    "Half the width of the interval is at most this share of a reliable value")
+                  .Above(0),
+              Field("absolute", &T::limits, &ReliabilityLimits::absolute,
+                    "And at most this; relative to values above 1; without meaning for speedup")
+                  .Above(0),
+              CoresField("cores", &T::cores, "Projected values beyond are uncertain or unknown"),
+              Computed<T>("uncertainUpTo", uncertain_up_to, "Projected values beyond are unknown").AtLeast(0),
               Field("reach", &T::reach,
                     "atLeast: where the curve ends; onlyMeasured: the interval is wider, or unknown, at the largest "
                     "fitted count already; misfit: the run there contradicts the models"),
@@ -271,7 +301,7 @@ Fields<PhaseProjection> FieldsOf<PhaseProjection>() {
                        Field("factors", &T::factors),
                        Field("dominance", &T::dominance, "From this core count on this factor loses most"),
                        Part<T>("dominantAt", by_target),
-                       Field("horizon", &T::reliable_range),
+                       Field("reliableRange", &T::reliable_range),
                        Field("nextRuns", &T::next_runs),
                        Field("answers", &T::key_results),
                    }}
@@ -279,7 +309,10 @@ Fields<PhaseProjection> FieldsOf<PhaseProjection>() {
         if ((phase.reliable_range || phase.key_results) && phase.fitted_cores.empty()) {
           at.Fail("has answers but no fitted runs");
         }
-      });
+        // Files of earlier versions have another range, or none.
+        if (!phase.reliable_range) phase.reliable_range = FindReliableRange(phase, {});
+      })
+      .Obsolete({"horizon"});
 }
 
 template <>

@@ -339,7 +339,16 @@ void ParseProjection(const ConfigTable& root, ProjectionOptions& options) {
   if (const auto seed = table->Integer("seed")) {
     options.seed = static_cast<std::uint64_t>(Positive(*table, "seed", *seed));
   }
-  if (const auto width = table->Number("horizon_width")) options.reliable_width = share("horizon_width", *width);
+  if (const auto width = table->Number("reliable_width")) {
+    options.reliability_limits.share = share("reliable_width", *width);
+  }
+  if (const auto width = table->Number("reliable_width_absolute")) {
+    options.reliability_limits.absolute = share("reliable_width_absolute", *width);
+  }
+  if (table->Number("horizon_width")) {
+    table->Fail("horizon_width", "'horizon_width' is not used any more",
+                "set 'reliable_width', a share of the value, and 'reliable_width_absolute', both half the width");
+  }
   if (const auto levels = table->Numbers("levels")) {
     options.key_results.levels.clear();
     for (const double level : *levels) options.key_results.levels.push_back(share("levels", level));

@@ -119,7 +119,8 @@ loadBalance = "amdahl"
 serializationEfficiency = { model = "pipeline", dimension = 3 }
 [projection]
 targets = [128, 1024]
-horizon_width = 0.1
+reliable_width = 0.2
+reliable_width_absolute = 0.05
 levels = [0.9, 0.6]
 [report]
 folder = "out"
@@ -162,7 +163,7 @@ clean = 4
   EXPECT_EQ(study.projection.train_max, 64);
   EXPECT_THAT(study.model_files, ElementsAre("dir/mine.toml"));
   EXPECT_THAT(study.projection.targets, ElementsAre(128, 1024));
-  EXPECT_EQ(study.projection.reliable_width, 0.1);
+  EXPECT_EQ(study.projection.reliability_limits, (ReliabilityLimits{0.2, 0.05}));
   EXPECT_THAT(study.projection.key_results.levels, ElementsAre(0.9, 0.6));
   EXPECT_EQ(study.report_folder, "dir/out");
   EXPECT_EQ(study.runs[0].trace, "/abs/8.otf2");
@@ -214,8 +215,12 @@ TEST(Study, ErrorsNameFileAndLine) {
               HasSubstr("did you mean 'loadBalance'?"));
   EXPECT_THAT(UsageErrorOf(kRun + "[report]\nformats = ['pdf']\n"), HasSubstr("unknown format 'pdf'"));
   EXPECT_THAT(UsageErrorOf(kRun + "[projection]\ntargets = [0]\n"), HasSubstr("positive"));
-  EXPECT_THAT(UsageErrorOf(kRun + "[projection]\nhorizon_width = 0\n"),
-              HasSubstr("'horizon_width' must lie between 0 and 1, not 0"));
+  EXPECT_THAT(UsageErrorOf(kRun + "[projection]\nreliable_width = 0\n"),
+              HasSubstr("'reliable_width' must lie between 0 and 1, not 0"));
+  EXPECT_THAT(UsageErrorOf(kRun + "[projection]\nreliable_width_absolute = 10\n"),
+              HasSubstr("'reliable_width_absolute' must lie between 0 and 1, not 10"));
+  EXPECT_THAT(UsageErrorOf(kRun + "[projection]\nhorizon_width = 0.2\n"),
+              testing::AllOf(HasSubstr("'horizon_width' is not used any more"), HasSubstr("set 'reliable_width'")));
   EXPECT_THAT(UsageErrorOf(kRun + "[projection]\nlevels = [0.8, 50]\n"),
               HasSubstr("'levels' must lie between 0 and 1, not 50; divide percentages by 100"));
   EXPECT_THAT(UsageErrorOf("[study]\npreset = 'nope'\n" + kRun), HasSubstr("no preset 'nope'"));

@@ -92,7 +92,7 @@ std::vector<std::string> Seeds() {
   add(0,
       "[study]\nscaling='weak'\nreference=8\n[replay]\nrules='causal'\neager_limit=1\n[models]\n"
       "candidates=['amdahl:1,3']\ntrain_max=8\n[models.factors]\nloadBalance={model='constant',dimension=1}\n"
-      "[projection]\ntargets=[1,2]\nhorizon_width=0.1\nlevels=[0.5]\n[report]\nformats=['html']\n[[runs]]\ntrace='a'"
+      "[projection]\ntargets=[1,2]\nreliable_width=0.1\nlevels=[0.5]\n[report]\nformats=['html']\n[[runs]]\ntrace='a'"
       "\nthreads=2\n"
       "[[phases]]\nwindow=[0,1]\n[[phases]]\nregex='a.*'\nskip=1\nkeep=2\nspan='each'\n");
   for (const char* id : {"amdahl", "pipeline"}) add(1, ReadFile(root + "/fits/" + id + ".toml"));

@@ -89,10 +89,11 @@ Chart SpeedupChart(const AllocationPack& pack) {
   measured.name = "measured";
   measured.color = kPaletteBlack;
   measured.has_filled_points = true;
-  uncertain.name = "too uncertain: interval only";
+  uncertain.name = "uncertain: interval only";
   uncertain.color = kPaletteGrey;
   for (const AllocationRow& row : pack.rows) {
-    AddRow(row, row.is_measured ? measured : row.is_reliable ? predicted : uncertain);
+    const bool is_reliable = row.reliability == Reliability::kReliable;
+    AddRow(row, row.is_measured ? measured : is_reliable ? predicted : uncertain);
   }
   const double last = ideal.line.back().x;
   if (pack.reliable > 0 && pack.reliable * 1.0001 < last) {

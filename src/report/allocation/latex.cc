@@ -76,8 +76,8 @@ Data RowsOf(const AllocationTable& table) {
     rows.push_back(
         {{"source", EscapeLatex(line.source)},
          {"isMeasured", line.is_measured},
-         {"isPredicted", !line.is_measured && line.is_reliable},
-         {"isUncertain", !line.is_measured && !line.is_reliable},
+         {"isPredicted", !line.is_measured && line.reliability == Reliability::kReliable},
+         {"isUncertain", !line.is_measured && line.reliability != Reliability::kReliable},
          {"isFirstPredicted", was_measured && !line.is_measured},
          {"hasIntervals", std::ranges::any_of(line.cells, [](const auto& cell) { return !cell.interval.empty(); })},
          {"cells", std::move(cells)}});

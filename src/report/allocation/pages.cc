@@ -103,8 +103,8 @@ Data TableData(const AllocationTable& table) {
     }
     rows.push_back({{"source", line.source},
                     {"isMeasured", line.is_measured},
-                    {"isPredicted", !line.is_measured && line.is_reliable},
-                    {"isEvidence", line.is_reliable},
+                    {"isPredicted", !line.is_measured && line.reliability == Reliability::kReliable},
+                    {"isReliable", line.reliability == Reliability::kReliable},
                     {"isBaseline", line.is_baseline},
                     {"cells", cells}});
   }
@@ -126,13 +126,10 @@ AllocationTable TabulateAllocation(const AllocationPack& pack, const ProblemCase
   const std::vector<Column> columns = ColumnsOf(pack, problem, part);
   for (const Column& column : columns) table.header.push_back(column.heading);
   for (const AllocationRow& row : pack.rows) {
-    AllocationLine line{row.is_measured   ? "measured"
-                        : row.is_reliable ? "predicted"
-                                          : "uncertain",
-                        row.is_measured,
-                        row.is_reliable,
-                        row.is_baseline,
-                        {}};
+    const bool is_predicted = !row.is_measured && row.reliability == Reliability::kReliable;
+    AllocationLine line{
+        is_predicted ? "predicted" : ToString(row.reliability), row.is_measured, row.reliability, row.is_baseline, {}};
+    if (row.is_measured) line.source = "measured";
     if (row.is_baseline) line.source = part != AllocationColumns::kAll ? "baseline" : "measured, baseline";
     for (const Column& column : columns) line.cells.push_back(column.cell(row));
     table.lines.push_back(std::move(line));
@@ -173,15 +170,15 @@ std::string WriteAllocationCsv(const Results& results, const AllocationPack& pac
                                  FormatExact(pack.baseline), pack.scaling ? ToString(*pack.scaling) : "unknown");
   for (const std::string& sentence : sentences.contradictions) text += "# Contradiction: " + OneLine(sentence) + "\n";
   for (const std::string& sentence : sentences.recommendation) text += "# " + OneLine(sentence) + "\n";
-  text += "source,evidence,cores,processes,nodes,runs,size,size_per_process";
+  text += "source,reliability,cores,processes,nodes,runs,size,size_per_process";
   for (const char* name : {"seconds_per_iteration", "seconds", "core_hours", "speedup", "efficiency"}) {
     text += fmt::format(",{0},{0}_low80,{0}_high80", name);
   }
   text += ",iterations,ideal_speedup\n";
   for (const AllocationRow& row : pack.rows) {
-    text += fmt::format("{},{},{},{},{},{},{},{}", row.is_measured ? "measured" : "predicted", row.is_reliable,
-                        FormatExact(row.cores), FormatExact(row.processes), Number(row.nodes), row.runs,
-                        Number(row.size), Number(row.portion));
+    text += fmt::format("{},{},{},{},{},{},{},{}", row.is_measured ? "measured" : "predicted",
+                        ToString(row.reliability), FormatExact(row.cores), FormatExact(row.processes),
+                        Number(row.nodes), row.runs, Number(row.size), Number(row.portion));
     for (const Estimate* estimate : {&row.iteration, &row.work, &row.core_hours, &row.speedup, &row.efficiency}) {
       text += "," + Numbers(*estimate);
     }

@@ -19,9 +19,9 @@ struct AllocationCell {
 };
 
 struct AllocationLine {
-  std::string source;  // "measured", "predicted", "uncertain"
+  std::string source;  // "measured", "predicted", "uncertain", "unknown"
   bool is_measured = true;
-  bool is_reliable = true;
+  Reliability reliability = Reliability::kReliable;
   bool is_baseline = false;
   std::vector<AllocationCell> cells;
 };

@@ -319,7 +319,7 @@ PackText TextOf(const Results& results, const AllocationPack& pack) {
                 .job = JobOf(pack)};
   text.has_intervals =
       Any(pack, [](const AllocationRow& row) { return row.efficiency.interval80 || row.iteration.interval80; });
-  text.is_any_beyond = Any(pack, [](const AllocationRow& row) { return !row.is_reliable; });
+  text.is_any_beyond = Any(pack, [](const AllocationRow& row) { return row.reliability != Reliability::kReliable; });
   text.are_nodes_estimated =
       pack.cores_per_node && Any(pack, [](const AllocationRow& row) { return !row.is_measured; });
   if (pack.largest_target > pack.rows.back().cores) text.omitted_up_to = FormatCores(pack.largest_target);

@@ -185,7 +185,11 @@ struct BalancedCell {
 BalancedCell CellOf(Factor factor, const std::optional<BalancedValue>& value) {
   if (!value) return {};
   const std::string number = FormatValue(factor, value->value), bounds = FormatBounds(factor, value->interval80);
-  if (!value->is_reliable) return {fmt::format("{} ({})", kTooUncertain, bounds), "", kUncertainColor, kUncertainTone};
+  const std::string level = ToString(value->reliability);
+  if (value->reliability == Reliability::kUnknown) return {level, "", kUncertainColor, kUncertainTone};
+  if (value->reliability == Reliability::kUncertain) {
+    return {fmt::format("{} ({})", level, bounds), "", kUncertainColor, kUncertainTone};
+  }
   return {number, value->is_replayed ? "" : bounds, PopColor(value->value), PopTone(value->value)};
 }
 

@@ -214,7 +214,7 @@ ProjectedWay WayOf(const std::vector<BalancedProjection>& list, const BalancedFa
   ProjectedWay text{.label = list[way].label, .first = list.front().label};
   for (const BalancedFactor::Row& row : table.rows) {
     const std::optional<BalancedValue>&with = row.ways[way], &without = row.ways.front();
-    if (!with || !without || !with->is_reliable || !without->is_reliable) continue;
+    if (!with || !without || std::max(with->reliability, without->reliability) > Reliability::kReliable) continue;
     text.processors = FormatCores(row.cores);
     text.with = WithBounds(*with);
     text.without = WithBounds(*without);

@@ -244,7 +244,7 @@ PhaseProjection Projection(double efficiency, double width, double reliable) {
     projection.targets = {projection.curve[1], projection.curve[2]};
     phase.factors.push_back(projection);
   }
-  phase.reliable_range = ReliableRange{Factor::kParallelEfficiency, 0.2, reliable, ReliableRange::Reach::kUpTo};
+  phase.reliable_range = ReliableRange{Factor::kParallelEfficiency, {}, reliable, ReliableRange::Reach::kUpTo};
   return phase;
 }
 
@@ -258,9 +258,9 @@ TEST(Compare, ProjectionsAreEvidenceWhereIntervalsAreApart) {
   const ComparedResults compared = CompareResults(before, after, "a", "b");
   const ComparedPhase& phase = compared.phases.front();
   ASSERT_EQ(phase.targets.size(), 2u);
-  EXPECT_TRUE(phase.targets[0].efficiency.is_reliable);
+  EXPECT_EQ(phase.targets[0].efficiency.reliability, Reliability::kReliable);
   EXPECT_TRUE(phase.targets[0].efficiency.is_apart);
-  EXPECT_FALSE(phase.targets[1].efficiency.is_reliable);
+  EXPECT_EQ(phase.targets[1].efficiency.reliability, Reliability::kUncertain);
   EXPECT_NEAR(phase.targets[0].explained->logarithm, std::log(0.65 / 0.8), 1e-12);
   EXPECT_THAT(SummarizeComparedPhase(compared, phase, test::OwnTexts()), Contains(HasSubstr("intervals are apart")));
 }

@@ -136,7 +136,7 @@ Fields<ProjectedPair> FieldsOf<ProjectedPair>() {
   return {"compare/pair",
           "",
           {
-              Field("evidence", &T::is_reliable, "Reliable on both sides"),
+              Field("reliability", &T::reliability, "Of the side with the worse one"),
               Field("apart", &T::is_apart, "The 80 % intervals do not overlap"),
               Field("before", &T::before, ValueAlone()),
               Field("after", &T::after, ValueAlone()),

@@ -231,20 +231,20 @@ class ComparedPhaseSection {
     section[key == "timeParts" ? "hasTimeParts" : "hasEfficiencyParts"] = !rows.empty();
   }
 
-  // Beyond the reliable range of either side the interval alone.
+  // Where either side is uncertain the interval alone.
   static Data SideCell(Factor factor, const ProjectedPair& pair, const std::optional<ProjectedValue>& value) {
-    if (!value) return {{"text", kNoValue}, {"interval", ""}};
+    if (!value || pair.reliability == Reliability::kUnknown) return {{"text", kNoValue}, {"interval", ""}};
     const std::string interval = FormatBounds(factor, value->interval80);
-    if (!pair.is_reliable) return {{"text", interval}, {"interval", ""}};
+    if (pair.reliability == Reliability::kUncertain) return {{"text", interval}, {"interval", ""}};
     return {{"text", FormatValue(factor, value->value)}, {"interval", interval}};
   }
 
   static std::string Time(const ProjectedPair& pair, const std::optional<ProjectedValue>& value) {
-    if (!value) return "–";
+    if (!value || pair.reliability == Reliability::kUnknown) return kNoValue;
     const std::string interval =
         value->interval80 ? FormatSeconds(value->interval80->low) + " – " + FormatSeconds(value->interval80->high)
                           : "unknown";
-    return pair.is_reliable ? FormatSeconds(value->value) + " (" + interval + ")" : interval;
+    return pair.reliability == Reliability::kReliable ? FormatSeconds(value->value) + " (" + interval + ")" : interval;
   }
 
   Data Targets() const {
@@ -252,19 +252,19 @@ class ComparedPhaseSection {
     for (const ComparedTarget& target : phase_.targets) {
       const ProjectedPair& pair = target.efficiency;
       const Contribution* largest = target.explained ? target.explained->Largest() : nullptr;
-      std::string verdict = "too uncertain";
-      if (pair.is_reliable) verdict = pair.is_apart ? "differ" : "intervals overlap";
-      rows.push_back(
-          {{"cores", FormatCores(target.cores)},
-           {"before", SideCell(target.whole, pair, pair.before)},
-           {"after", SideCell(target.whole, pair, pair.after)},
-           {"timeBefore", Time(target.seconds, target.seconds.before)},
-           {"timeAfter", Time(target.seconds, target.seconds.after)},
-           {"verdict", verdict},
-           {"isEvidence", pair.is_reliable},
-           {"most", pair.is_reliable && pair.is_apart && largest != nullptr ? "most by " + NameOf(*largest) : ""},
-           {"explained",
-            pair.is_reliable && pair.is_apart && largest != nullptr ? DescribeParts(*target.explained, 2) : "–"}});
+      const bool is_reliable = pair.reliability == Reliability::kReliable;
+      const bool is_explained = is_reliable && pair.is_apart && largest != nullptr;
+      std::string verdict = ToString(pair.reliability);
+      if (is_reliable) verdict = pair.is_apart ? "differ" : "intervals overlap";
+      rows.push_back({{"cores", FormatCores(target.cores)},
+                      {"before", SideCell(target.whole, pair, pair.before)},
+                      {"after", SideCell(target.whole, pair, pair.after)},
+                      {"timeBefore", Time(target.seconds, target.seconds.before)},
+                      {"timeAfter", Time(target.seconds, target.seconds.after)},
+                      {"verdict", verdict},
+                      {"isReliable", is_reliable},
+                      {"most", is_explained ? "most by " + NameOf(*largest) : ""},
+                      {"explained", is_explained ? DescribeParts(*target.explained, 2) : "–"}});
     }
     return rows;
   }

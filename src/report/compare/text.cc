@@ -91,7 +91,7 @@ const ComparedTarget* TellingTarget(const ComparedPhase& phase) {
                                               phase.projection_after->fitted_cores.back());
   const auto distance = [&](const ComparedTarget& target) { return std::fabs(std::log(target.cores / aim)); };
   for (const ComparedTarget& target : phase.targets) {
-    if (!target.efficiency.is_reliable) continue;
+    if (target.efficiency.reliability != Reliability::kReliable) continue;
     if (target.efficiency.is_apart) apart = &target;
     if (nearest == nullptr || distance(target) < distance(*nearest)) nearest = &target;
   }
@@ -113,7 +113,7 @@ std::optional<ProjectedChange> ProjectedOf(const ComparedPhase& phase) {
     text.parts = DescribeParts(*told->explained, 3);
   }
   const auto beyond = std::ranges::find_if(phase.targets, [&](const ComparedTarget& target) {
-    return target.efficiency.is_reliable && target.cores > told->cores;
+    return target.efficiency.reliability == Reliability::kReliable && target.cores > told->cores;
   });
   if (pair.is_apart && beyond != phase.targets.end()) text.overlap_from = FormatCoreCount(beyond->cores);
   return text;
