@@ -52,7 +52,7 @@ void ChooseIterations(const AllocationTerms& terms, AllocationPack& pack) {
   pack.iterations = planned.value_or(terms.baseline().rows.front()->iterations);
 }
 
-// Beyond the reliable range, where there is no number, the low end of the interval.
+// Where a row is uncertain and has no number, the low end of the interval.
 double LargestEfficiency(const AllocationPack& pack) {
   double largest = 0;
   for (const AllocationRow& row : pack.rows) {
@@ -79,7 +79,8 @@ void AddProjected(const AllocationTerms& terms, const WorkPlan& plan, Allocation
   }
   for (const ProjectedValue& value : projection->curve) {
     if (value.cores < smallest || value.cores > pack.rows.back().cores) continue;
-    pack.curve.push_back({value.cores, ProjectedRow(terms, plan, value).speedup});
+    const AllocationRow row = ProjectedRow(terms, plan, value);
+    if (row.reliability != Reliability::kUnknown) pack.curve.push_back({value.cores, row.speedup});
   }
 }
 

@@ -136,7 +136,7 @@ struct AllocationPack {
   double iterations = 1;            // that `work` and core hours are for
   bool are_planned = false;         // else: as many as the baseline ran
   std::vector<AllocationRow> rows;  // measured, then projected, each by cores
-  std::vector<SpeedupPoint> curve;  // from the smallest run to the last row; empty where nothing is projected
+  std::vector<SpeedupPoint> curve;  // from the smallest run to the last row that is known; may be empty
   Recommendation recommendation;
   double reliable = 0;                   // cores up to which the projection is reliable; 0: there is none
   double largest_target = 0;             // of the results; more than the last row where that is not shown

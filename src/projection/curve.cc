@@ -43,9 +43,10 @@ double LargestProjected(const PhaseProjection& projection) {
     const FactorProjection* projected = projection.Find(factor);
     if (projected == nullptr) continue;
     for (const ProjectedValue& target : projected->targets) {
-      if (IsReliable(projection, factor, target.cores)) {
+      const Reliability level = ReliabilityOf(projection, factor, target.cores);
+      if (level == Reliability::kReliable) {
         largest = std::max(largest, target.value);
-      } else if (target.interval80) {
+      } else if (level == Reliability::kUncertain && target.interval80) {
         largest = std::max(largest, target.interval80->low);
       }
     }

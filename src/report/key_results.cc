@@ -230,9 +230,9 @@ ResultCell CountCell(const PhaseProjection& projection, const LevelCounts& level
   const std::optional<CountEstimate>& answer = level.*kind.answer;
   if (!answer) return {"–", ""};
   const std::string interval = FormatCountBounds(*answer, " – ");
-  const Reliability level = ReliabilityOf(projection, kind.factor, answer->value);
-  if (level == Reliability::kUnknown) return {ToString(level), "", false};
-  if (level == Reliability::kUncertain) return {interval, ToString(level), false};
+  const Reliability reliability = ReliabilityOf(projection, kind.factor, answer->value);
+  if (reliability == Reliability::kUnknown) return {ToString(reliability), "", false};
+  if (reliability == Reliability::kUncertain) return {interval, ToString(reliability), false};
   const std::string value = FormatBound(answer->value);
   return {value, answer->low && interval != value ? interval : ""};
 }
