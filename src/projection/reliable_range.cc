@@ -72,7 +72,9 @@ ReliableRange RangeOf(const FactorProjection& projection, double largest, const 
   return {projection.factor, limits, end.cores, end.reach};
 }
 
+// Intervals of a curve that the runs contradict say nothing.
 double KnownUpTo(const FactorProjection& projection, double largest) {
+  if (FindMisfit(projection, largest)) return largest;
   return WalkUp(projection, largest,
                 [](const ProjectedValue& value) { return DoublingsFrom(value.value, value.interval80); })
       .cores;

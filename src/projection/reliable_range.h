@@ -17,7 +17,7 @@ struct PhaseProjection;
 enum class Reliability {
   kReliable,   // the 80 % interval is narrow
   kUncertain,  // it is wider, but within a factor of two of the value
-  kUnknown     // it is wider than that, or not known
+  kUnknown     // it is wider than that or not known, or the runs contradict the curve
 };
 std::string ToString(Reliability level);  // "reliable"
 
@@ -37,7 +37,7 @@ struct ReliableRange {
     kUpTo,          // beyond `cores` the interval is wider
     kAtLeast,       // it stays as narrow up to `cores`, where the curve ends
     kOnlyMeasured,  // it is wider, or unknown, at the largest fitted count already, which is `cores`
-    kMisfit         // the largest run, on `cores`, is not as the curve has it [FindMisfit]
+    kMisfit         // the largest run, on `cores`, is not as the curve has it [FindMisfit]: beyond, all is unknown
   };
 
   Factor factor = Factor::kParallelEfficiency;  // whose 80 % interval limits the range

@@ -174,6 +174,9 @@ TEST(ReliableRange, EndsWhereNoModelDescribesTheLargestRun) {
   const ReliableRange reliable_range = *FindReliableRange(Projected({projection}), UpToWidth(0.2));
   EXPECT_EQ(reliable_range.reach, Reach::kMisfit);
   EXPECT_EQ(reliable_range.cores, 8);
+  PhaseProjection phase = Projected({projection});
+  phase.reliable_range = reliable_range;
+  EXPECT_EQ(ReliabilityOf(phase, 9), Reliability::kUnknown);
   EXPECT_DOUBLE_EQ(FindMisfit(projection, 8)->measured, 0.25);
   EXPECT_EQ(FindMisfit(projection, 8)->fitted95, (IntervalBounds{0.4, 0.6}));
   projection.measured[2].value = 0.6;

@@ -47,7 +47,7 @@ std::optional<ReliableRangeText> ReliableRangeOf(const PhaseProjection& projecti
     text.absolute = fmt::format("{:g}", reliable_range.limits.absolute);
   }
   const double uncertain = UncertainUpTo(projection);
-  text.is_unknown_beyond = uncertain < factor.curve.back().cores;
+  text.is_unknown_beyond = !text.is_misfit && uncertain < factor.curve.back().cores;
   if (text.is_unknown_beyond && uncertain > reliable_range.cores) text.uncertain_cores = FormatCores(uncertain);
   if (const auto misfit = FindMisfit(factor, reliable_range.cores)) {
     text.measured = FormatValue(reliable_range.factor, misfit->measured);

@@ -49,8 +49,8 @@ TEST(Reliability, SentencesSayHowFarWhyAndWhatToDo) {
             "wider than ±15 % of the value or ±0.1. More core counts would narrow it.");
   PhaseProjection unknown = Phase(Reach::kOnlyMeasured, 32);
   unknown.factors[0].curve[0].interval80.reset();
-  EXPECT_THAT(Range(unknown), HasSubstr("at 32 cores is unknown. More core counts would narrow it. They are unknown "
-                                        "beyond."));
+  EXPECT_THAT(Range(unknown), HasSubstr("at 32 cores is unknown. More core counts would narrow it. Beyond 32 "
+                                        "cores predictions are unknown."));
   unknown.reliable_range.reset();
   EXPECT_EQ(Range(unknown), "");
 }
@@ -62,6 +62,10 @@ TEST(Reliability, MisfitsAndWhatIsKnownLessFar) {
   EXPECT_EQ(Range(misfit),
             "No prediction beyond the runs: no model fits them. 32 cores: parallel efficiency 0.400 measured, "
             "0.650–0.920 fitted (95 % interval). Find out what differs there, or repeat that run.");
+  EXPECT_EQ(ReliabilityOf(misfit, 64), Reliability::kUnknown);
+  Chart chart;
+  MarkReliableRange(misfit, chart);
+  EXPECT_EQ(chart.reliable_label, "unknown beyond 32");
   PhaseProjection phase = Phase();
   FactorProjection global = phase.factors[0];
   global.factor = Factor::kGlobalEfficiency;
@@ -141,7 +145,7 @@ TEST(Reliability, UnknownIsSaidOnceAndWithoutNumbers) {
   EXPECT_EQ(UncertainUpTo(phase), 223);
   EXPECT_EQ(Range(phase),
             "Predictions are reliable up to 100 cores (3.1× the largest run). More core counts would extend that "
-            "range. They are uncertain up to 223 cores and unknown beyond.");
+            "range. Predictions are uncertain up to 223 cores and unknown beyond.");
   EXPECT_THAT(FormatProjections({phase}, {}, test::OwnTexts()),
               HasSubstr("256      8.0×              unknown              –             –\n"));
   EXPECT_THAT(SummarizePhase({}, &phase, test::OwnTexts()), Contains("256 cores (8.0×): parallel efficiency unknown."));

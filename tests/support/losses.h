@@ -90,7 +90,7 @@ inline LossProjection MakeLossProjection() {
   projection.fitted_cores = {1, 2};
   projection.paths = {{"main / work", {{1, 0.2}, {2, 0.25}}, "amdahl", "a + b", {}}};
   projection.paths[0].targets = {{64, 0.5, IntervalBounds{0.4, 0.6}, IntervalBounds{0.3, 0.7}, 1, IntervalBounds{1, 1},
-                                  IntervalBounds{0.9, 1}, true}};
+                                  IntervalBounds{0.9, 1}, Reliability::kReliable}};
   return projection;
 }
 
