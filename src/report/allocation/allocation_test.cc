@@ -211,6 +211,26 @@ TEST(Allocation, PredictedRows) {
   EXPECT_EQ(TabulateAllocation(pack, {}).lines[3].source, "uncertain");
 }
 
+// 0.1 is less than half of 0.4, so nothing is known on 64 cores.
+TEST(Allocation, UnknownRowsHaveNoNumbers) {
+  Results results = Projected();
+  for (FactorProjection& factor : results.projections[0].factors) {
+    const double scale = factor.factor == Factor::kSpeedup ? 16 : 1;
+    factor.curve.back().interval80 = IntervalBounds{0.1 * scale, 0.5 * scale};
+    factor.targets.back().interval80 = factor.curve.back().interval80;
+  }
+  const AllocationPack pack = MakeAllocationPack(results, {});
+  const AllocationRow& unknown = pack.rows.back();
+  EXPECT_EQ(unknown.cores, 64);
+  EXPECT_EQ(unknown.reliability, Reliability::kUnknown);
+  for (const Estimate& estimate : {unknown.efficiency, unknown.speedup, unknown.iteration, unknown.core_hours}) {
+    EXPECT_EQ(estimate, Estimate{});
+  }
+  EXPECT_EQ(pack.curve.back().cores, 32);
+  EXPECT_EQ(TabulateAllocation(pack, {}).lines.back().source, "unknown");
+  EXPECT_THAT(RenderSvg(SpeedupChart(pack), false), Not(HasSubstr("nan")));
+}
+
 // E falls from 0.8 on 32 to 0.4 on 64 cores, over the logarithm: 0.75 lies at 32 · 2^(1/8) = 34.9 cores, 0.6 at 45.3,
 // which is beyond 40, where the reliable range ends.
 TEST(Allocation, RecommendationStaysWithinTheEvidence) {
@@ -538,7 +558,7 @@ TEST(Allocation, FiguresShowWhatIsKnown) {
   for (const std::string& figure : {RenderSvg(SpeedupChart(pack), false), SpeedupTikz(pack)}) {
     EXPECT_THAT(figure, HasSubstr("ideal"));
     EXPECT_THAT(figure, HasSubstr("measured"));
-    EXPECT_THAT(figure, HasSubstr("too uncertain"));
+    EXPECT_THAT(figure, HasSubstr("uncertain: interval only"));
     EXPECT_THAT(figure, HasSubstr("reliable up to 40 cores"));
     EXPECT_THAT(figure, Not(HasSubstr("nan")));
     EXPECT_THAT(figure, Not(HasSubstr("inf")));
