@@ -345,7 +345,7 @@ void ParseProjection(const ConfigTable& root, ProjectionOptions& options) {
   if (const auto width = table->Number("reliable_width_absolute")) {
     options.reliability_limits.absolute = share("reliable_width_absolute", *width);
   }
-  if (table->Number("horizon_width")) {
+  if (table->Has("horizon_width")) {
     table->Fail("horizon_width", "'horizon_width' is not used any more",
                 "set 'reliable_width', a share of the value, and 'reliable_width_absolute', both half the width");
   }
