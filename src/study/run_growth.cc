@@ -293,12 +293,13 @@ class PhaseGrower {
   // The runs of a model, replayed by their own rules.
   std::vector<GrowthRow> Repeat(const GrowthModel& model) const {
     std::vector<GrowthRow> rows;
+    FactorOptions options = study_.factors;
+    options.counters = {};  // grown runs have none
     for (std::size_t run = 0; run < model.runs.size(); ++run) {
       const std::optional<Trace> trace = RepeatRun(model, run);
       if (!trace) continue;
       GrowthRow& row = rows.emplace_back(GrowthRow{.ranks = model.runs[run].ranks, .grid = model.rules.grids[run]});
-      Measure(TimedTrace(*trace, network_, study_.factors.rules), SpecInGrown(spec_, model.region), study_.factors,
-              row);
+      Measure(TimedTrace(*trace, network_, options.rules), SpecInGrown(spec_, model.region), options, row);
     }
     return rows;
   }
