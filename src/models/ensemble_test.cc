@@ -118,13 +118,13 @@ INSTANTIATE_TEST_SUITE_P(
                     Law{"saturation", 3, {0.7, 0.7}}, Law{"logarithm", 1, {0.04, 0.95}},
                     Law{"quadratic", 1, {0.95, 0.999998}}, Law{"quadratic", 3, {0.95, 0.99}},
                     Law{"linlog", 1, {0.0002, 0.95}}, Law{"extremes", 1, {0.1, 0.95}}, Law{"power", 1, {0.95, 0.1}},
-                    Law{"universal", 1, {0.95, 0.000002, 0.0005}}, Law{"boundary", 1, {0.1, 0.9, 48}}));
+                    Law{"universal", 1, {0.95, 0.000002, 0.0005}}, Law{"growing", 1, {0.02, 0.3}}, Law{"boundary", 1, {0.1, 0.9, 48}}));
 
 // A new model needs a law above.
 TEST(Ensemble, EveryModelIsAmongTheLaws) {
   std::size_t count = 0;
   for (const Candidate& candidate : AllCandidates()) count += candidate.dimensions.size();
-  EXPECT_EQ(count, 18u);
+  EXPECT_EQ(count, 19u);
 }
 
 TEST(Ensemble, LevelDataPreferTheConstant) {
@@ -333,14 +333,26 @@ TEST(Ensemble, WhatRisesIsCutOffAtTheLimit) {
   EXPECT_LE(far.ValueAt(1e6), 1);
 }
 
-// Losses -ln y of 0.1 and 0.4: half each, the root of their product is 0.2; three quarters of the first,
-// 0.1 · 4^(1/4) = 0.1 · sqrt(2). A member that sees no loss counts with one of 1e-6: (1e-6 · 0.25)^(1/2) = 0.0005.
+// Losses -ln y of 0.09 and 0.39, each with 0.01 more: half each, the root of their product is 0.2; three quarters of the
+// first, 0.1 · 4^(1/4) = 0.1 · sqrt(2). A member that sees no loss counts with 0.01: (0.01 · 0.25)^(1/2) = 0.05.
 TEST(Ensemble, AverageOfLosses) {
-  const double little = std::exp(-0.1), much = std::exp(-0.4);
-  EXPECT_NEAR(TwoConstants(little, 0.5, much, 1.0).ValueAt(64), std::exp(-0.2), 1e-12);
-  EXPECT_NEAR(TwoConstants(little, 0.75, much, 1.0).ValueAt(64), std::exp(-0.1 * std::sqrt(2.0)), 1e-12);
-  EXPECT_NEAR(TwoConstants(1, 0.5, std::exp(-0.25), 1.0).ValueAt(64), std::exp(-0.0005), 1e-12);
+  const double little = std::exp(-0.09), much = std::exp(-0.39);
+  EXPECT_NEAR(TwoConstants(little, 0.5, much, 1.0).ValueAt(64), std::exp(-0.19), 1e-12);
+  EXPECT_NEAR(TwoConstants(little, 0.75, much, 1.0).ValueAt(64), std::exp(0.01 - 0.1 * std::sqrt(2.0)), 1e-12);
+  EXPECT_NEAR(TwoConstants(1, 0.5, std::exp(-0.24), 1.0).ValueAt(64), std::exp(-0.04), 1e-12);
+  EXPECT_NEAR(TwoConstants(1, 0.5, 1, 1.0).ValueAt(64), 1, 1e-12);
   EXPECT_NEAR(TwoConstants(0.5, 1, 0.9, 1.0).ValueAt(64), 0.5, 1e-12);  // a weight of 0 does not count
+}
+
+// What the values leave possible counts, not what fits best: two draws with losses of 0.09 and 0.39.
+TEST(Ensemble, AverageOfCurves) {
+  Ensemble ensemble = TwoConstants(0.5, 1, 0.9, 1.0);
+  Member& member = ensemble.members.front();
+  for (const double loss : {0.09, 0.39}) member.posterior.draws.push_back({{std::exp(-loss)}, 0.01});
+  member.curves = {0, 1};
+  EXPECT_NEAR(ensemble.ValueAt(64), std::exp(-0.19), 1e-12);
+  member.curves = {1, 1};
+  EXPECT_NEAR(ensemble.ValueAt(64), std::exp(-0.39), 1e-12);
 }
 
 // Without a limit, the mean of the logarithms: the root of 4 · 0.25 is 1; a quarter of the first, 4^(1/4) · 0.25^(3/4)

@@ -189,6 +189,30 @@ TEST(Posterior, AmdahlAtItsBounds) {
   ExpectNear(Sample(amdahl, points, 1.0, {16, 1024}, 1024), SumOfAmdahl(points, 1024, 1.15));
 }
 
+// 1 / (1 + c P^p) with p normal around 0.4 ± 0.1: u = 1/y at the largest count is flat, and c follows from it.
+TEST(Posterior, ParameterWithAPriorIsThatOfAGrid) {
+  const ScalingModel model = ParseModel(
+      "id = 'm'\nname = 'M'\nformula = '1 / (1 + c * x ^ p)'\n"
+      "[parameters.c]\nlower = 0\nupper = 1e6\nstarts = [0.01]\n"
+      "[parameters.p]\nlower = -1\nupper = 2\nstarts = [0.3]\nprior_mean = 0.4\nprior_deviation = 0.1\n",
+      "m.toml");
+  const std::vector<DataPoint> points = {{16, 0.93}, {32, 0.9}, {64, 0.88}, {128, 0.81}};
+  constexpr int kSteps = 400;
+  Sums sums;
+  for (const auto& [scatter, prior] : ScattersWithPriors()) {
+    for (const double u : Axis(1, 2, kSteps)) {
+      for (const double p : Axis(-0.2, 1, kSteps)) {
+        const auto curve = [&](double cores) { return 1 / (1 + (u - 1) * std::pow(cores / 128, p)); };
+        const double z = (p - 0.4) / 0.1;
+        const double density = std::exp(-z * z / 2) / (0.1 * std::sqrt(2 * std::numbers::pi)) / WidthOfPrior(points);
+        sums.Add(prior * density * Likelihood(points, scatter, curve) * (1.0 / kSteps) * (1.2 / kSteps),
+                 1 / curve(1024), scatter);
+      }
+    }
+  }
+  ExpectNear(Sample(model, points, 1.0, {16, 1024}, 1024), sums.Result());
+}
+
 TEST(Posterior, DrawsRespectBoundsAndRange) {
   const std::vector<DataPoint> points = {{16, 0.9}, {32, 0.93}, {64, 0.96}, {128, 0.97}};
   for (const char* id : {"amdahl", "power", "saturation", "logarithm"}) {

@@ -68,6 +68,16 @@ TEST(ScalingModel, PriorsOfRunTimes) {
   EXPECT_THAT(UsageErrorOf(text + "prior_of_times = [0.5, 0]\n" + kParameter), HasSubstr("must lie above 0"));
 }
 
+TEST(ScalingModel, PriorsOfParameters) {
+  const std::string text = "id = 'm'\nname = 'M'\nformula = 'e0'\n" + kParameter;
+  EXPECT_FALSE(ParseModel(text, "m.toml").parameters.front().prior);
+  const ScalingModel model = ParseModel(text + "prior_mean = 0.9\nprior_deviation = 0.02\n", "m.toml");
+  EXPECT_DOUBLE_EQ(model.parameters.front().prior->mean, 0.9);
+  EXPECT_DOUBLE_EQ(model.parameters.front().prior->deviation, 0.02);
+  EXPECT_THAT(UsageErrorOf(text + "prior_mean = 0.9\n"), HasSubstr("go together"));
+  EXPECT_THAT(UsageErrorOf(text + "prior_mean = 0.9\nprior_deviation = 0\n"), HasSubstr("must lie above 0"));
+}
+
 // x = P^(1/3): at 4096 cores 16. 0.9 / (0.5 + 0.5 · 16) = 0.9 / 8.5.
 TEST(ScalingModel, DimensionOfTheDecomposition) {
   const ScalingModel amdahl = ParseModel(ReadFile(test::SourceFolder() + "/fits/amdahl.toml"), "amdahl.toml");
