@@ -110,15 +110,17 @@ TEST_P(EveryModel, IsRightAmongAllModels) {
   EXPECT_NEAR(all.ValueAt(4096) / law.At(4096), 1, 0.01);
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    OfThisProject, EveryModel,
-    testing::Values(Law{"constant", 1, {0.87}}, Law{"amdahl", 1, {0.95, 0.999}}, Law{"amdahl", 2, {0.95, 0.98}},
-                    Law{"amdahl", 3, {0.95, 0.9}}, Law{"pipeline", 1, {0.9, 0.8}}, Law{"pipeline", 2, {0.9, 0.7}},
-                    Law{"pipeline", 3, {0.9, 0.7}}, Law{"saturation", 1, {0.7, 4}}, Law{"saturation", 2, {0.7, 1}},
-                    Law{"saturation", 3, {0.7, 0.7}}, Law{"logarithm", 1, {0.04, 0.95}},
-                    Law{"quadratic", 1, {0.95, 0.999998}}, Law{"quadratic", 3, {0.95, 0.99}},
-                    Law{"linlog", 1, {0.0002, 0.95}}, Law{"extremes", 1, {0.1, 0.95}}, Law{"power", 1, {0.95, 0.1}},
-                    Law{"universal", 1, {0.95, 0.000002, 0.0005}}, Law{"growing", 1, {0.02, 0.3}}, Law{"boundary", 1, {0.1, 0.9, 48}}));
+INSTANTIATE_TEST_SUITE_P(OfThisProject, EveryModel,
+                         testing::Values(Law{"constant", 1, {0.87}}, Law{"amdahl", 1, {0.95, 0.999}},
+                                         Law{"amdahl", 2, {0.95, 0.98}}, Law{"amdahl", 3, {0.95, 0.9}},
+                                         Law{"pipeline", 1, {0.9, 0.8}}, Law{"pipeline", 2, {0.9, 0.7}},
+                                         Law{"pipeline", 3, {0.9, 0.7}}, Law{"saturation", 1, {0.7, 4}},
+                                         Law{"saturation", 2, {0.7, 1}}, Law{"saturation", 3, {0.7, 0.7}},
+                                         Law{"logarithm", 1, {0.04, 0.95}}, Law{"quadratic", 1, {0.95, 0.999998}},
+                                         Law{"quadratic", 3, {0.95, 0.99}}, Law{"linlog", 1, {0.0002, 0.95}},
+                                         Law{"extremes", 1, {0.1, 0.95}}, Law{"power", 1, {0.95, 0.1}},
+                                         Law{"universal", 1, {0.95, 0.000002, 0.0005}}, Law{"growing", 1, {0.02, 0.3}},
+                                         Law{"boundary", 1, {0.1, 0.9, 48}}));
 
 // A new model needs a law above.
 TEST(Ensemble, EveryModelIsAmongTheLaws) {
@@ -333,8 +335,8 @@ TEST(Ensemble, WhatRisesIsCutOffAtTheLimit) {
   EXPECT_LE(far.ValueAt(1e6), 1);
 }
 
-// Losses -ln y of 0.09 and 0.39, each with 0.01 more: half each, the root of their product is 0.2; three quarters of the
-// first, 0.1 · 4^(1/4) = 0.1 · sqrt(2). A member that sees no loss counts with 0.01: (0.01 · 0.25)^(1/2) = 0.05.
+// Losses -ln y of 0.09 and 0.39, each with 0.01 more: half each, the root of their product is 0.2; three quarters of
+// the first, 0.1 · 4^(1/4) = 0.1 · sqrt(2). A member that sees no loss counts with 0.01: (0.01 · 0.25)^(1/2) = 0.05.
 TEST(Ensemble, AverageOfLosses) {
   const double little = std::exp(-0.09), much = std::exp(-0.39);
   EXPECT_NEAR(TwoConstants(little, 0.5, much, 1.0).ValueAt(64), std::exp(-0.19), 1e-12);

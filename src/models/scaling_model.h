@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/config.h"
-#include "models/calibration.h"
+#include "models/interval_constants.h"
 
 namespace farscale {
 
@@ -100,17 +100,17 @@ ScalingModel ParseModel(const std::string& text, const std::string& file);
 // Models by id, and what none of them knows.
 class ModelLibrary {
  public:
-  explicit ModelLibrary(const Calibration& calibration) : calibration_(calibration) {}
+  explicit ModelLibrary(const IntervalConstants& intervals) : intervals_(intervals) {}
 
   // Throws a usage error when the id is taken.
   void Add(ScalingModel model);
   // Throws a usage error naming the nearest when there is no such model.
   const ScalingModel& Get(const std::string& id, const std::string& where) const;
   std::vector<std::string> Ids() const;
-  const Calibration& calibration() const { return calibration_; }
+  const IntervalConstants& intervals() const { return intervals_; }
 
  private:
-  Calibration calibration_;
+  IntervalConstants intervals_;
   std::map<std::string, ScalingModel> models_;
 };
 

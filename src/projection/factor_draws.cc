@@ -8,8 +8,8 @@
 namespace farscale {
 double Doublings(double cores, double from) { return std::max(0.0, std::log2(cores / from)); }
 
-FactorDraws::FactorDraws(const Ensemble& ensemble, const Calibration& calibration, std::uint64_t seed)
-    : ensemble_(ensemble), calibration_(calibration) {
+FactorDraws::FactorDraws(const Ensemble& ensemble, const IntervalConstants& intervals, std::uint64_t seed)
+    : ensemble_(ensemble), intervals_(intervals) {
   Random random(seed);
   std::vector<double> own;
   for (const DataPoint& point : ensemble.members.front().fit.points) {
@@ -34,15 +34,15 @@ FactorDraws::FactorDraws(const Ensemble& ensemble, const Calibration& calibratio
   for (Draw& draw : draws_) {
     draw.drift = random.Normal();
     draw.noise = random.Normal();
-    if (random.Uniform() < calibration_.new_loss_share) {
-      draw.new_loss = calibration_.NewLossAt(draw.scatter) * random.Exponential();
+    if (random.Uniform() < intervals_.new_loss_share) {
+      draw.new_loss = intervals_.NewLossAt(draw.scatter) * random.Exponential();
     }
   }
 }
 
 double FactorDraws::Disturb(const Draw& draw, double scatter, double value, double doublings) const {
   const bool has_limit = ensemble_.limit.has_value();
-  double loss = -std::log(value) * std::exp(calibration_.DriftAt(scatter) * doublings * draw.drift);
+  double loss = -std::log(value) * std::exp(intervals_.DriftAt(scatter) * doublings * draw.drift);
   // What may exceed 1 may also gain.
   loss += draw.new_loss * doublings * (has_limit || draw.drift > 0 ? 1 : -1);
   loss += std::hypot(own_error_, scatter * LogShape(value)) * draw.noise;
@@ -67,13 +67,13 @@ std::vector<double> FactorDraws::At(double cores) const {
 
 double FactorDraws::LogDeviation(std::size_t draw, double value, double cores) const {
   const double scatter = std::hypot(own_error_, draws_[draw].scatter * LogShape(value));
-  return std::hypot(scatter, calibration_.DriftAt(draws_[draw].scatter) * Doublings(cores, anchor_) * std::log(value));
+  return std::hypot(scatter, intervals_.DriftAt(draws_[draw].scatter) * Doublings(cores, anchor_) * std::log(value));
 }
 
 double FactorDraws::CurveAfter(std::size_t draw, double at_cores, double at_run, double outcome, double run) const {
   const double loss = -std::log(at_run), seen = -std::log(outcome);
   if (!(loss * seen > 0)) return at_cores;  // no multiple of the loss explains the outcome
-  const double drift = calibration_.DriftAt(draws_[draw].scatter) * Doublings(run, anchor_) * loss;
+  const double drift = intervals_.DriftAt(draws_[draw].scatter) * Doublings(run, anchor_) * loss;
   const double scatter = std::hypot(own_error_, draws_[draw].scatter * LogShape(at_run));
   const double of_drift = drift * drift / (drift * drift + scatter * scatter);
   return std::exp(std::log(at_cores) * std::pow(seen / loss, of_drift));

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "models/calibration.h"
+#include "models/interval_constants.h"
 #include "models/ensemble.h"
 
 namespace farscale {
@@ -22,7 +22,7 @@ double Doublings(double cores, double from);
 class FactorDraws {
  public:
   // Of an ensemble with at least one member of use; it must outlive the draws.
-  FactorDraws(const Ensemble& ensemble, const Calibration& calibration, std::uint64_t seed);
+  FactorDraws(const Ensemble& ensemble, const IntervalConstants& intervals, std::uint64_t seed);
 
   // What a run at that many cores could measure, one value a draw.
   std::vector<double> At(double cores) const;
@@ -52,7 +52,7 @@ class FactorDraws {
   double Disturb(const Draw& draw, double scatter, double value, double doublings) const;
 
   const Ensemble& ensemble_;
-  Calibration calibration_;
+  IntervalConstants intervals_;
   double anchor_ = 0;     // cores of the largest run
   double own_error_ = 0;  // of a run, of ln y
   std::vector<Draw> draws_;

@@ -15,7 +15,7 @@ namespace farscale {
 namespace {
 
 // Of the tests, whatever the program has.
-constexpr Calibration kCalibration{0.13, 0.25, 0.15, 0.025, 0};
+constexpr IntervalConstants kIntervals{0.13, 0.25, 0.15, 0.025, 0};
 
 // A constant that is known, up to the scatter of the runs.
 struct Known {
@@ -75,9 +75,9 @@ double Width80(std::vector<double> values) {
 
 TEST(FactorDraws, SameForTheSameSeed) {
   const Ensemble ensemble = Fitted();
-  EXPECT_EQ(FactorDraws(ensemble, kCalibration, 1).At(1024), FactorDraws(ensemble, kCalibration, 1).At(1024));
-  EXPECT_NE(FactorDraws(ensemble, kCalibration, 1).At(1024), FactorDraws(ensemble, kCalibration, 2).At(1024));
-  const FactorDraws draws(ensemble, kCalibration, 1);
+  EXPECT_EQ(FactorDraws(ensemble, kIntervals, 1).At(1024), FactorDraws(ensemble, kIntervals, 1).At(1024));
+  EXPECT_NE(FactorDraws(ensemble, kIntervals, 1).At(1024), FactorDraws(ensemble, kIntervals, 2).At(1024));
+  const FactorDraws draws(ensemble, kIntervals, 1);
   const std::vector<double> before = draws.At(1024);
   draws.At(4096);
   EXPECT_EQ(draws.At(1024), before);  // asking changes nothing
@@ -93,7 +93,7 @@ TEST(FactorDraws, SameAtAnyThreadCount) {
       const ScalingModel amdahl = test::LoadModel("amdahl");
       const Ensemble ensemble =
           FitEnsemble({{&amdahl, {1, 2}}}, {{16, 0.95}, {32, 0.93}, {64, 0.86}}, 1.0, {16, 1024}, i);
-      draws[i] = FactorDraws(ensemble, kCalibration, i).At(1024);
+      draws[i] = FactorDraws(ensemble, kIntervals, i).At(1024);
     });
     by_threads.push_back(draws);
   }
@@ -103,7 +103,7 @@ TEST(FactorDraws, SameAtAnyThreadCount) {
 // 1000 draws: 300 of one, 700 of the other, none of the third.
 TEST(FactorDraws, MembersAreDrawnAsTheyWeigh) {
   const Ensemble ensemble = Constants({{0.6, 0.7}, {0.9, 0.3}, {0.1, 0}}, 1.0);
-  const std::vector<double> curves = FactorDraws(ensemble, kCalibration, 1).CurvesAt(4096);
+  const std::vector<double> curves = FactorDraws(ensemble, kIntervals, 1).CurvesAt(4096);
   ASSERT_EQ(curves.size(), kFactorDraws);
   EXPECT_EQ(std::count(curves.begin(), curves.end(), 0.6), 700);
   EXPECT_EQ(std::count(curves.begin(), curves.end(), 0.9), 300);
@@ -119,7 +119,7 @@ TEST(FactorDraws, MeanOfTheCurvesIsThatOfThePosteriors) {
       mean += member.weight * member.posterior.weights[i] * member.Evaluate(512, member.posterior.draws[i].parameters);
     }
   }
-  EXPECT_NEAR(Mean(FactorDraws(ensemble, kCalibration, 1).CurvesAt(512)), mean, 0.002);
+  EXPECT_NEAR(Mean(FactorDraws(ensemble, kIntervals, 1).CurvesAt(512)), mean, 0.002);
 }
 
 // At the largest run there is no drift: ln y is normal around ln 0.5 with the scatter 0.05 · (0.05 + ln 2) = 0.0372;
@@ -127,12 +127,12 @@ TEST(FactorDraws, MeanOfTheCurvesIsThatOfThePosteriors) {
 TEST(FactorDraws, ScatterOfARunAtTheLargestCount) {
   const Ensemble without = Constants({{0.5}}, 1.0), with = Constants({{0.5}}, 1.0, 0.05);
   const double scatter = 0.05 * (0.05 + std::log(2));
-  const std::vector<double> draws = Logarithms(FactorDraws(without, kCalibration, 1).At(64));
+  const std::vector<double> draws = Logarithms(FactorDraws(without, kIntervals, 1).At(64));
   EXPECT_NEAR(Mean(draws), std::log(0.5), 0.004);
   EXPECT_NEAR(Deviation(draws), scatter, 0.05 * scatter);
-  EXPECT_NEAR(Deviation(Logarithms(FactorDraws(with, kCalibration, 1).At(64))), std::hypot(scatter, 0.05), 0.004);
-  EXPECT_EQ(FactorDraws(without, kCalibration, 1).At(16),
-            FactorDraws(without, kCalibration, 1).At(64));  // nor among the runs
+  EXPECT_NEAR(Deviation(Logarithms(FactorDraws(with, kIntervals, 1).At(64))), std::hypot(scatter, 0.05), 0.004);
+  EXPECT_EQ(FactorDraws(without, kIntervals, 1).At(16),
+            FactorDraws(without, kIntervals, 1).At(64));  // nor among the runs
 }
 
 // Two doublings beyond 64 cores. A loss of 0.2 drifts by 0.13 of itself each: 0.13 · 2 · 0.2 = 0.052; it scatters by
@@ -141,19 +141,19 @@ TEST(FactorDraws, ScatterOfARunAtTheLargestCount) {
 TEST(FactorDraws, LogDeviationByHand) {
   const double value = std::exp(-0.2);
   const Ensemble usual = Constants({{value, 1, 0.036}}, 1.0), more = Constants({{value, 1, 0.576}}, 1.0);
-  EXPECT_NEAR(FactorDraws(usual, kCalibration, 1).LogDeviation(0, value, 256), std::hypot(0.052, 0.009), 1e-12);
-  EXPECT_NEAR(FactorDraws(usual, kCalibration, 1).LogDeviation(0, value, 64), 0.009, 1e-12);
-  EXPECT_NEAR(FactorDraws(usual, kCalibration, 1).LogDeviation(0, 1, 256), 0.0018, 1e-12);
-  EXPECT_NEAR(FactorDraws(more, kCalibration, 1).LogDeviation(0, value, 256), std::hypot(0.104, 0.144), 1e-12);
+  EXPECT_NEAR(FactorDraws(usual, kIntervals, 1).LogDeviation(0, value, 256), std::hypot(0.052, 0.009), 1e-12);
+  EXPECT_NEAR(FactorDraws(usual, kIntervals, 1).LogDeviation(0, value, 64), 0.009, 1e-12);
+  EXPECT_NEAR(FactorDraws(usual, kIntervals, 1).LogDeviation(0, 1, 256), 0.0018, 1e-12);
+  EXPECT_NEAR(FactorDraws(more, kIntervals, 1).LogDeviation(0, value, 256), std::hypot(0.104, 0.144), 1e-12);
   const Ensemble stated = Constants({{value, 1, 0.036}}, 1.0, 0.03);
-  EXPECT_NEAR(FactorDraws(stated, kCalibration, 1).LogDeviation(0, value, 64), std::hypot(0.03, 0.009), 1e-12);
+  EXPECT_NEAR(FactorDraws(stated, kIntervals, 1).LogDeviation(0, value, 64), std::hypot(0.03, 0.009), 1e-12);
 }
 
 TEST(FactorDraws, StayWithinTheLimit) {
   for (const double value : {1e-6, 0.3, 0.97, 1.0}) {
     const Ensemble ensemble = Constants({{value, 1, 0.6}}, 1.0, 0.1);
     for (const double cores : {16.0, 64.0, 1024.0, 1e6}) {
-      for (const double draw : FactorDraws(ensemble, kCalibration, 5).At(cores)) {
+      for (const double draw : FactorDraws(ensemble, kIntervals, 5).At(cores)) {
         ASSERT_GE(draw, 0) << value << " at " << cores;
         ASSERT_LE(draw, 1) << value << " at " << cores;
       }
@@ -164,7 +164,7 @@ TEST(FactorDraws, StayWithinTheLimit) {
 // What may exceed 1 gains as often as it loses.
 TEST(FactorDraws, WithoutLimitMayExceedOne) {
   const Ensemble ensemble = Constants({{1.0}}, std::nullopt);
-  const std::vector<double> draws = FactorDraws(ensemble, kCalibration, 1).At(4096);
+  const std::vector<double> draws = FactorDraws(ensemble, kIntervals, 1).At(4096);
   const auto above = std::count_if(draws.begin(), draws.end(), [](double draw) { return draw > 1; });
   EXPECT_NEAR(static_cast<double>(above), 500, 60);
   EXPECT_NEAR(Mean(Logarithms(draws)), 0, 0.005);
@@ -173,7 +173,7 @@ TEST(FactorDraws, WithoutLimitMayExceedOne) {
 TEST(FactorDraws, SpreadGrowsWithDistance) {
   const Ensemble fitted = Fitted(), known = Constants({{0.8}}, 1.0), free = Constants({{1.2}}, std::nullopt);
   for (const Ensemble* ensemble : {&fitted, &known, &free}) {
-    const FactorDraws draws(*ensemble, kCalibration, 1);
+    const FactorDraws draws(*ensemble, kIntervals, 1);
     double before = 0;
     for (const double cores : {128, 256, 512, 1024, 2048}) {
       const double width = Width80(Logarithms(draws.At(cores)));
@@ -188,7 +188,7 @@ TEST(FactorDraws, SpreadGrowsWithDistance) {
 TEST(FactorDraws, WhatARunShowsIsDriftOrScatter) {
   const double value = std::exp(-0.2), outcome = std::exp(-0.3);
   const Ensemble ensemble = Constants({{value, 1, 0.036}}, 1.0);
-  const FactorDraws draws(ensemble, kCalibration, 1);
+  const FactorDraws draws(ensemble, kIntervals, 1);
   const double expected = std::exp(-0.4 * std::pow(1.5, 0.002704 / (0.002704 + 0.000081)));
   EXPECT_NEAR(draws.CurveAfter(0, std::exp(-0.4), value, outcome, 256), expected, 1e-9);
   EXPECT_NEAR(draws.CurveAfter(0, std::exp(-0.4), value, outcome, 64), std::exp(-0.4), 1e-12);
@@ -198,7 +198,7 @@ TEST(FactorDraws, WhatARunShowsIsDriftOrScatter) {
 // After a run at 64 cores or less nothing is new but what was chosen; after one at the target, no drift is left.
 TEST(FactorDraws, AfterARunTakesCurvesAndLeavesTheNoise) {
   const Ensemble ensemble = Constants({{0.6, 0.7}, {0.9, 0.3}}, 1.0);
-  const FactorDraws draws(ensemble, kCalibration, 1);
+  const FactorDraws draws(ensemble, kIntervals, 1);
   const std::vector<double> before = draws.At(1024), curves = draws.CurvesAt(1024);
   std::vector<std::size_t> itself(kFactorDraws);
   std::iota(itself.begin(), itself.end(), 0);

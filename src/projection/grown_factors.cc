@@ -34,8 +34,8 @@ void MultiplyBy(const std::vector<double>& factors, std::vector<double>& product
 
 }  // namespace
 
-GrownCurve::GrownCurve(Ensemble ensemble, const Calibration& calibration, GrowthError error, std::uint64_t seed)
-    : ensemble_(std::move(ensemble)), draws_(ensemble_, calibration, seed), error_(error) {
+GrownCurve::GrownCurve(Ensemble ensemble, const IntervalConstants& intervals, GrowthError error, std::uint64_t seed)
+    : ensemble_(std::move(ensemble)), draws_(ensemble_, intervals, seed), error_(error) {
   std::vector<DataPoint> points = ensemble_.members.front().fit.points;
   std::ranges::stable_sort(points, {}, &DataPoint::cores);
   for (std::size_t i = 0, end = 0; i < points.size(); i = end) {
@@ -61,15 +61,15 @@ std::vector<double> GrownCurve::DrawsAt(double cores) const {
   return values;
 }
 
-GrownFactors::OfFactor::OfFactor(Ensemble ensemble, const Calibration& calibration, GrowthError error,
+GrownFactors::OfFactor::OfFactor(Ensemble ensemble, const IntervalConstants& intervals, GrowthError error,
                                  std::uint64_t seed)
-    : curve(std::move(ensemble), calibration, error, seed) {
+    : curve(std::move(ensemble), intervals, error, seed) {
   Random random(SeedFor(seed, "growth"));
   for (std::size_t i = 0; i < kFactorDraws; ++i) errors.push_back(random.Normal());
 }
 
 void GrownFactors::Add(Factor factor, Ensemble ensemble, GrowthError error, std::uint64_t seed) {
-  factors_.try_emplace(factor, std::move(ensemble), calibration_, error, seed);
+  factors_.try_emplace(factor, std::move(ensemble), intervals_, error, seed);
 }
 
 void GrownFactors::Weigh(const std::map<Factor, FactorDraws>& curves, const std::vector<double>& grid,

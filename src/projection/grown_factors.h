@@ -17,7 +17,7 @@ namespace farscale {
 class GrownCurve {
  public:
   // `ensemble` is fitted to both kinds of points and of use.
-  GrownCurve(Ensemble ensemble, const Calibration& calibration, GrowthError error, std::uint64_t seed);
+  GrownCurve(Ensemble ensemble, const IntervalConstants& intervals, GrowthError error, std::uint64_t seed);
   GrownCurve(const GrownCurve&) = delete;
   GrownCurve& operator=(const GrownCurve&) = delete;
 
@@ -42,7 +42,7 @@ class GrownCurve {
 class GrownFactors {
  public:
   // `largest`: cores of the largest run that was measured.
-  GrownFactors(double largest, const Calibration& calibration) : largest_(largest), calibration_(calibration) {}
+  GrownFactors(double largest, const IntervalConstants& intervals) : largest_(largest), intervals_(intervals) {}
 
   void Add(Factor factor, Ensemble ensemble, GrowthError error, std::uint64_t seed);
   bool IsEmpty() const { return factors_.empty(); }
@@ -62,7 +62,7 @@ class GrownFactors {
 
  private:
   struct OfFactor {
-    OfFactor(Ensemble ensemble, const Calibration& calibration, GrowthError error, std::uint64_t seed);
+    OfFactor(Ensemble ensemble, const IntervalConstants& intervals, GrowthError error, std::uint64_t seed);
 
     GrownCurve curve;
     std::vector<double> errors;  // standard normal, one a draw
@@ -72,7 +72,7 @@ class GrownFactors {
   double CorrelationAt(double cores) const;           // of the errors of any two factors
 
   double largest_;
-  Calibration calibration_;
+  IntervalConstants intervals_;
   std::optional<GrowthError> of_product_;
   std::map<Factor, OfFactor> factors_;
   std::vector<double> common_errors_;               // means of the errors of all factors

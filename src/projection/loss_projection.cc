@@ -171,7 +171,7 @@ class LossProjector {
       if (!ensemble.IsUsable()) continue;
       path.model = ensemble.members.front().model->id;
       path.formula = ensemble.members.front().model->formula.text();
-      const FactorDraws draws(ensemble, library_.calibration(), SeedFor(seed, "draws"));
+      const FactorDraws draws(ensemble, library_.intervals(), SeedFor(seed, "draws"));
       for (std::size_t target = 0; target < targets.size(); ++target) {
         ratios[target].values.push_back(RatioOf(ensemble.ValueAt(targets[target])));
         std::vector<double>& drawn = ratios[target].draws.emplace_back(draws.At(targets[target]));

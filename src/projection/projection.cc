@@ -92,7 +92,7 @@ class PhaseProjector {
     for (const FactorRow& row : rows_) {
       if (IsFitted(row)) rows.push_back(row);
     }
-    grown_.emplace(largest_, library_.calibration());
+    grown_.emplace(largest_, library_.intervals());
     for (const Factor factor : FittedFactors(rows)) {
       FactorProjection projection;
       projection.factor = factor;
@@ -110,7 +110,7 @@ class PhaseProjector {
         projection.formula = ensemble.members.front().model->formula.text();
         fitted_.push_back(factor);
         const FactorDraws& draws =
-            draws_.try_emplace(factor, ensemble, library_.calibration(), SeedFor(seed, "draws")).first->second;
+            draws_.try_emplace(factor, ensemble, library_.intervals(), SeedFor(seed, "draws")).first->second;
         AddGrown(factor, candidates, seed, projection);
         if (factor == Factor::kLoadBalance) AddLoads(rows, seed, projection);
         predictors_.try_emplace(factor, factor, ensemble, draws,

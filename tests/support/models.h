@@ -17,7 +17,7 @@ inline ScalingModel LoadModel(const std::string& id) {
 inline const ModelLibrary& AllModels() {
   static const ModelLibrary library = [] {
     const std::string calibration = SourceFolder() + "/configs/calibration/intervals.toml";
-    ModelLibrary models(ParseCalibration(ReadFile(calibration), calibration));
+    ModelLibrary models(ParseIntervalConstants(ReadFile(calibration), calibration));
     for (const auto& entry : std::filesystem::directory_iterator(SourceFolder() + "/fits")) {
       models.Add(ParseModel(ReadFile(entry.path()), entry.path().string()));
     }

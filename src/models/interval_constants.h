@@ -6,7 +6,7 @@
 
 namespace farscale {
 
-struct Calibration {
+struct IntervalConstants {
   double drift = 0;           // standard deviation of ln(-ln y) by doubling of the cores beyond the largest run
   double drift_power = 0;     // of the scatter over the usual one
   double new_loss_share = 0;  // of the draws: how often a loss begins that no run has
@@ -19,6 +19,6 @@ struct Calibration {
 };
 
 // Throws a usage error with file and line.
-Calibration ParseCalibration(const std::string& text, const std::string& file);
+IntervalConstants ParseIntervalConstants(const std::string& text, const std::string& file);
 
 }  // namespace farscale

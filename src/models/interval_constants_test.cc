@@ -1,4 +1,4 @@
-#include "models/calibration.h"
+#include "models/interval_constants.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ constexpr const char* kText =
 
 std::string UsageErrorOf(const std::string& text) {
   try {
-    ParseCalibration(text, "c.toml");
+    ParseIntervalConstants(text, "c.toml");
   } catch (const Error& error) {
     return error.what();
   }
@@ -25,15 +25,15 @@ std::string UsageErrorOf(const std::string& text) {
 }
 
 // Four times the usual scatter: twice the drift, four times the new loss.
-TEST(Calibration, GrowsWithTheScatter) {
-  const Calibration calibration = ParseCalibration(kText, "c.toml");
-  EXPECT_DOUBLE_EQ(calibration.DriftAt(kUsualScatter), 0.1);
-  EXPECT_DOUBLE_EQ(calibration.DriftAt(4 * kUsualScatter), 0.2);
-  EXPECT_DOUBLE_EQ(calibration.NewLossAt(4 * kUsualScatter), 0.12);
-  EXPECT_DOUBLE_EQ(calibration.new_loss_share, 0.2);
+TEST(IntervalConstants, GrowsWithTheScatter) {
+  const IntervalConstants constants = ParseIntervalConstants(kText, "c.toml");
+  EXPECT_DOUBLE_EQ(constants.DriftAt(kUsualScatter), 0.1);
+  EXPECT_DOUBLE_EQ(constants.DriftAt(4 * kUsualScatter), 0.2);
+  EXPECT_DOUBLE_EQ(constants.NewLossAt(4 * kUsualScatter), 0.12);
+  EXPECT_DOUBLE_EQ(constants.new_loss_share, 0.2);
 }
 
-TEST(Calibration, BadFiles) {
+TEST(IntervalConstants, BadFiles) {
   EXPECT_THAT(UsageErrorOf("drift = 0.1\n"), HasSubstr("drift_power"));
   EXPECT_THAT(UsageErrorOf(std::string(kText) + "other = 1\n"), HasSubstr("other"));
   std::string negative = kText;
@@ -44,9 +44,9 @@ TEST(Calibration, BadFiles) {
   EXPECT_THAT(UsageErrorOf(share), HasSubstr("'new_loss_share' must not exceed 1"));
 }
 
-TEST(Calibration, OfThisProject) {
-  EXPECT_GT(test::AllModels().calibration().drift, 0);
-  EXPECT_GT(test::AllModels().calibration().new_loss, 0);
+TEST(IntervalConstants, OfThisProject) {
+  EXPECT_GT(test::AllModels().intervals().drift, 0);
+  EXPECT_GT(test::AllModels().intervals().new_loss, 0);
 }
 
 }  // namespace
