@@ -36,13 +36,15 @@ std::int32_t Repeats(const RankCalls& calls, std::uint32_t first, std::uint32_t 
 
 class Fitter {
  public:
-  Fitter(CallRules rules, std::size_t iterations, std::uint64_t most_missed = kNoLimit)
-      : iterations_(iterations), most_missed_(most_missed), result_(std::move(rules)) {}
+  Fitter(CallRules rules, std::size_t iterations, std::uint64_t most_missed = kNoLimit,
+         std::optional<std::size_t> program = std::nullopt)
+      : iterations_(iterations), most_missed_(most_missed), program_(program), result_(std::move(rules)) {}
 
   void AddRun(const RunCalls& run, std::size_t number) {
     const RunView view(run, result_.grids[number], result_.scheme.has_lines);
     for (std::int64_t rank = 0; rank < run.ranks; ++rank) {
       if (result_.messages - result_.explained > most_missed_) return;
+      if (program_ && view.grid.ProgramOf(rank) != *program_) continue;
       ClassRules& rules = result_.classes[ClassOf(result_.scheme, view.grid, rank)];
       const std::uint64_t messages = result_.messages, explained = result_.explained;
       if (AddRank(view, rank, rules)) {
@@ -55,6 +57,8 @@ class Fitter {
     }
   }
   CallRules Result() { return std::move(result_); }
+
+  static constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
 
  private:
   bool AddRank(const RunView& view, std::int64_t rank, ClassRules& rules) {
@@ -80,7 +84,8 @@ class Fitter {
     for (CallBlock& block : blocks) {
       const std::int32_t count = CountHere(view, rank, calls, call, end, block);
       if (count < 0) return Miss(view, calls, call, end);
-      std::erase_if(block.counts, [&](const CountRule& rule) { return rule.Count(view.grid) != count; });
+      const RankGrid& seen = view.SeenBy(rank);
+      std::erase_if(block.counts, [&](const CountRule& rule) { return rule.Count(seen) != count; });
       fits = AddStages(view, rank, calls, call, count, block) && fits;
       call += static_cast<std::uint32_t>(block.calls.size()) * static_cast<std::uint32_t>(count);
     }
@@ -96,7 +101,7 @@ class Fitter {
     const std::int32_t repeats = Repeats(calls, call, end, block.calls);
     if (block.counts.empty()) return repeats > 0 ? 1 : -1;
     std::set<std::int32_t, std::greater<>> counts;
-    for (const CountRule& rule : block.counts) counts.insert(rule.Count(view.grid));
+    for (const CountRule& rule : block.counts) counts.insert(rule.Count(view.SeenBy(rank)));
     for (const std::int32_t count : counts) {
       if (count <= repeats && HasPartners(view, rank, calls, call, count, block)) return count;
     }
@@ -158,10 +163,9 @@ class Fitter {
     return fits;
   }
 
-  static constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
-
   std::size_t iterations_;  // of each kind that are read, at most
   std::uint64_t most_missed_;
+  std::optional<std::size_t> program_;  // whose ranks are read; nothing: all
   CallRules result_;
 };
 
@@ -180,14 +184,22 @@ std::int64_t TagBase(const TagRule& rule, std::int64_t rank, std::int64_t peer, 
 
 std::int32_t CountRule::Count(const RankGrid& grid) const {
   if (kind == Kind::kConstant) return plus;
-  const std::int64_t extent = dimension < 0 ? grid.size() : grid.extents[static_cast<std::size_t>(dimension)];
+  if (kind == Kind::kRatio) return static_cast<std::int32_t>(grid.HasTwo() ? grid.SizeOf(1) / grid.SizeOf(0) : 0);
+  const std::int64_t extent = dimension == kAllRanks  ? grid.size()
+                              : dimension == kProgram ? grid.SizeOf(0)
+                              : dimension == kOther   ? grid.HasTwo() ? grid.SizeOf(1) : 0
+                                                      : grid.extents[static_cast<std::size_t>(dimension)];
   if (kind == Kind::kExtent) return static_cast<std::int32_t>(extent) + plus;
   return std::bit_width(static_cast<std::uint64_t>(extent)) - 1;
 }
 
 std::string CountRule::Text() const {
   if (kind == Kind::kConstant) return fmt::format("{}", plus);
-  const std::string of = dimension < 0 ? "P" : fmt::format("extent of {}", "xyzt"[dimension]);
+  if (kind == Kind::kRatio) return "ranks of the other program a rank";
+  const std::string of = dimension == kAllRanks  ? "P"
+                         : dimension == kProgram ? "ranks of the program"
+                         : dimension == kOther   ? "ranks of the other program"
+                                                 : fmt::format("extent of {}", "xyzt"[dimension]);
   if (kind == Kind::kLogarithm) return "log2 " + of;
   return plus == 0 ? of : fmt::format("{} {:+}", of, plus);
 }
@@ -229,11 +241,14 @@ RankClass ClassOf(const ClassScheme& scheme, const RankGrid& grid, std::int64_t 
     result[0] = static_cast<std::int16_t>(at[0]);
     return result;
   }
+  const std::size_t program = grid.ProgramOf(rank);
+  const GridVector& extents = grid.ExtentsOf(program);
   for (std::size_t d = 0; d < kMostDimensions; ++d) {
-    result[2 * kMostDimensions + d] = static_cast<std::int16_t>(std::min(grid.extents[d], scheme.small_extents));
+    result[2 * kMostDimensions + d] = static_cast<std::int16_t>(std::min(extents[d], scheme.small_extents));
     result[2 * d] = static_cast<std::int16_t>(std::min(at[d], scheme.reach[d]));
-    result[2 * d + 1] = static_cast<std::int16_t>(std::min(grid.extents[d] - 1 - at[d], scheme.reach[d]));
+    result[2 * d + 1] = static_cast<std::int16_t>(std::min(extents[d] - 1 - at[d], scheme.reach[d]));
   }
+  result.back() = static_cast<std::int16_t>(program);
   return result;
 }
 
@@ -245,19 +260,21 @@ CallRules FitCallRules(const std::vector<RunCalls>& runs, const std::vector<Rank
   return fitter.Result();
 }
 
-CallRules FitRun(const RunCalls& run, const RankGrid& grid, const ClassScheme& scheme, std::uint64_t most_missed) {
-  Fitter fitter({.scheme = scheme, .grids = {grid}}, 1, most_missed);
+CallRules FitRun(const RunCalls& run, const RankGrid& grid, const ClassScheme& scheme, std::uint64_t most_missed,
+                 std::optional<std::size_t> program) {
+  Fitter fitter({.scheme = scheme, .grids = {grid}}, 1, most_missed, program);
   fitter.AddRun(run, 0);
   return fitter.Result();
 }
 
-CallRules AddRunBefore(const CallRules& rules, const RunCalls& run, const RankGrid& grid) {
+CallRules AddRunBefore(const CallRules& rules, const RunCalls& run, const RankGrid& grid,
+                       std::optional<std::size_t> program) {
   CallRules all = rules;
   all.grids.insert(all.grids.begin(), grid);
   for (auto& [key, of_class] : all.classes) {
     for (auto& donor : of_class.donors) ++donor.first;
   }
-  Fitter fitter(std::move(all), 1);
+  Fitter fitter(std::move(all), 1, Fitter::kNoLimit, program);
   fitter.AddRun(run, 0);
   return fitter.Result();
 }
@@ -270,7 +287,7 @@ CallRules WithSmallExtents(const CallRules& of_one_run, std::int32_t small_exten
     RankClass changed = key;
     for (std::size_t d = 0; d < kMostDimensions; ++d) {
       changed[2 * kMostDimensions + d] =
-          static_cast<std::int16_t>(std::min(of_one_run.grids.front().extents[d], small_extents));
+          static_cast<std::int16_t>(std::min(of_one_run.grids.front().ExtentsOf(ProgramOf(key))[d], small_extents));
     }
     rules.classes.emplace(changed, of_class);
   }

@@ -9,6 +9,7 @@
 #include <compare>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -37,7 +38,8 @@ struct ClassScheme {
 
   friend bool operator==(const ClassScheme&, const ClassScheme&) = default;
 };
-using RankClass = std::array<std::int16_t, 3 * kMostDimensions>;
+using RankClass = std::array<std::int16_t, 3 * kMostDimensions + 1>;  // the program comes last
+inline std::size_t ProgramOf(const RankClass& of_class) { return static_cast<std::size_t>(of_class.back()); }
 RankClass ClassOf(const ClassScheme& scheme, const RankGrid& grid, std::int64_t rank);
 
 struct TagRule {
@@ -83,12 +85,15 @@ struct CallRule {
 
 // How often calls are repeated.
 struct CountRule {
-  enum class Kind : std::uint8_t { kConstant, kExtent, kLogarithm };  // of a dimension, or of the number of ranks
-  Kind kind = Kind::kConstant;
-  std::int8_t dimension = -1;  // -1: all ranks
-  std::int32_t plus = 1;       // times: of kConstant alone, to be added: of kExtent
+  // Of a dimension, or of a number of ranks; kRatio: ranks of the other program for each of this one.
+  enum class Kind : std::uint8_t { kConstant, kExtent, kLogarithm, kRatio };
+  static constexpr std::int8_t kAllRanks = -1, kProgram = -2, kOther = -3;  // in place of a dimension
 
-  std::int32_t Count(const RankGrid& grid) const;
+  Kind kind = Kind::kConstant;
+  std::int8_t dimension = kAllRanks;
+  std::int32_t plus = 1;  // times: of kConstant alone, to be added: of kExtent
+
+  std::int32_t Count(const RankGrid& grid) const;  // as the program sees it that repeats
   std::string Text() const;
   friend bool operator==(const CountRule&, const CountRule&) = default;
 };
@@ -98,6 +103,7 @@ struct CallBlock {
   std::vector<CallRule> calls = {};
   std::vector<CountRule> counts = {};  // that hold on all ranks of the class, the plainest first; none: once
 
+  // On a grid as the program of the ranks sees it.
   std::int32_t Count(const RankGrid& grid) const { return counts.empty() ? 1 : counts.front().Count(grid); }
 };
 
@@ -138,16 +144,20 @@ struct CallRules {
 CallRules FitCallRules(const std::vector<RunCalls>& runs, const std::vector<RankGrid>& grids, const ClassScheme& scheme,
                        std::size_t iterations);
 
-// The rules of a run alone; of its first ranks where more messages than `most_missed` are not explained.
-CallRules FitRun(const RunCalls& run, const RankGrid& grid, const ClassScheme& scheme, std::uint64_t most_missed);
+// The rules of a run alone; of its first ranks where more messages than `most_missed` are not explained. `program`: of
+// its ranks alone; nothing: all.
+CallRules FitRun(const RunCalls& run, const RankGrid& grid, const ClassScheme& scheme, std::uint64_t most_missed,
+                 std::optional<std::size_t> program = std::nullopt);
 
 // The rules of some runs, narrowed to those that hold for one more, which is put before them. `run`: fewer ranks.
-CallRules AddRunBefore(const CallRules& rules, const RunCalls& run, const RankGrid& grid);
+CallRules AddRunBefore(const CallRules& rules, const RunCalls& run, const RankGrid& grid,
+                       std::optional<std::size_t> program = std::nullopt);
 
 // With another limit of small extents, which changes nothing within a run.
 CallRules WithSmallExtents(const CallRules& of_one_run, std::int32_t small_extents);
 
-// The layouts and classes that explain most.
+// The layouts and classes that explain most: of all ranks or, where these explain too little, of those of two programs
+// [program_search.h].
 CallRules FindCallRules(const std::vector<RunCalls>& runs);
 
 // A class with one rank in every run leaves rules open: the last of 4 × 2 and 4 × 4 ranks is 4 before the fourth one,

@@ -23,8 +23,9 @@ struct SiteSum {
 
 }  // namespace
 
-SiteKey KeyOf(std::size_t kind, std::uint32_t before, const CallRule& rule, std::int32_t stage) {
+SiteKey KeyOf(std::size_t kind, std::uint32_t before, const CallRule& rule, std::int32_t stage, std::size_t program) {
   SiteKey key{.kind = kind, .function = rule.function, .before = before, .stage = stage};
+  key.program = program;
   if (rule.parts.empty()) return key;
   const PartRule& part = rule.parts.front();
   if (!part.peers.empty()) {
@@ -51,7 +52,7 @@ std::vector<PlannedCall> PlanCalls(const std::vector<CallBlock>& blocks, std::si
         const CallRule& rule = block.calls[i];
         plan.push_back({&rule,
                         {stage, count},
-                        KeyOf(kind, before, rule, block.counts.empty() ? -1 : stage),
+                        KeyOf(kind, before, rule, block.counts.empty() ? -1 : stage, grid.seen_by),
                         model + of_model * size + i});
         if (!rule.parts.empty() && PartOf(rule.parts.front().kind).IsCollective()) {
           SiteKey& key = plan.back().key;
@@ -109,7 +110,8 @@ const SizeLaws* SiteLaws::Find(const SiteKey& key) const {
     bool agree = true;
     for (const auto& [other, of_other] : sizes) {
       if (of_other.runs < 2 || other.kind != key.kind || other.function != key.function || other.rule != key.rule ||
-          other.groups != key.groups || other.is_root != key.is_root || !are_alike(other, key))
+          other.groups != key.groups || other.is_root != key.is_root || other.program != key.program ||
+          !are_alike(other, key))
         continue;
       agree = agree && (laws == nullptr || laws->bytes.IsLike(of_other.bytes));
       if (laws == nullptr) laws = &of_other;
@@ -152,14 +154,14 @@ namespace {
 // Sums of a call site by run and class of ranks.
 using SiteSums = std::map<std::pair<std::size_t, std::size_t>, SiteSum>;
 
-ScalingLaw LawOf(const SiteSums& sums, const CallRules& rules, double SiteSum::*of) {
+ScalingLaw LawOf(const SiteSums& sums, const CallRules& rules, std::size_t program, double SiteSum::*of) {
   std::vector<LawPoint> points;
   for (const auto& [where, sum] : sums)
-    points.push_back({rules.grids[where.first], where.second, sum.*of / sum.count, sum.count});
+    points.push_back({rules.grids[where.first].SeenBy(program), where.second, sum.*of / sum.count, sum.count});
   return FitScalingLaw(points);
 }
 
-SizeLaws LawsOf(const SiteSums& sums, const CallRules& rules) {
+SizeLaws LawsOf(const SiteSums& sums, const CallRules& rules, std::size_t program) {
   const std::size_t run = sums.rbegin()->first.first;
   std::set<std::size_t> runs;
   for (const auto& [where, sum] : sums) runs.insert(where.first);
@@ -169,11 +171,11 @@ SizeLaws LawsOf(const SiteSums& sums, const CallRules& rules) {
     all.received += of->second.received;
     all.count += of->second.count;
   }
-  return {LawOf(sums, rules, &SiteSum::bytes),
-          LawOf(sums, rules, &SiteSum::received),
+  return {LawOf(sums, rules, program, &SiteSum::bytes),
+          LawOf(sums, rules, program, &SiteSum::received),
           all.bytes / all.count,
           all.received / all.count,
-          rules.grids[run],
+          rules.grids[run].SeenBy(program),
           runs.size()};
 }
 
@@ -185,10 +187,11 @@ SiteLaws FitSiteLaws(const std::vector<RunCalls>& runs, const CallRules& rules) 
   for (const auto& [key, of_class] : rules.classes) {
     for (const auto& [run, rank] : of_class.donors) {
       const RankCalls& calls = runs[run].of_ranks[static_cast<std::size_t>(rank)];
+      const RankGrid grid = rules.grids[run].SeenBy(ProgramOf(key));
       for (std::size_t i = 0; i < calls.iteration_end.size(); ++i) {
         const std::size_t kind = runs[run].kinds[i];
         const std::uint32_t first = calls.FirstCall(i);
-        for (const PlannedCall& call : PlanCalls(of_class.kinds[kind], kind, rules.grids[run], rules.grids[run])) {
+        for (const PlannedCall& call : PlanCalls(of_class.kinds[kind], kind, grid, grid)) {
           const auto parts = calls.PartsOf(first + call.model);
           SiteKey key_here = call.key;
           key_here.is_root = !parts.empty() && IsRootOf(parts.front(), rank);
@@ -201,7 +204,7 @@ SiteLaws FitSiteLaws(const std::vector<RunCalls>& runs, const CallRules& rules) 
   SiteLaws laws;
   std::map<SiteKey, SiteSums> of_all_stages;
   for (const auto& [key, of] : sums) {
-    laws.sizes[key] = LawsOf(of, rules);
+    laws.sizes[key] = LawsOf(of, rules, key.program);
     if (key.stage < 0) continue;
     SiteKey first = key;
     first.stage = 0;
@@ -209,7 +212,7 @@ SiteLaws FitSiteLaws(const std::vector<RunCalls>& runs, const CallRules& rules) 
     const std::size_t stage = static_cast<std::size_t>(key.stage) * rules.classes.size();
     for (const auto& [where, sum] : of) of_all_stages[first][{where.first, where.second + stage}] = sum;
   }
-  for (const auto& [key, of] : of_all_stages) laws.of_all_stages[key] = LawsOf(of, rules);
+  for (const auto& [key, of] : of_all_stages) laws.of_all_stages[key] = LawsOf(of, rules, key.program);
   return laws;
 }
 

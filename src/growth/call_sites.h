@@ -25,10 +25,11 @@ struct SiteKey {
   RankDivision groups = {};
   std::int32_t number = 0;  // of a collective among those that are the same but for this; its members make all of them
   bool is_root = false;     // of a collective: roots send and receive other sizes than the other ranks
+  std::size_t program = 0;  // whose ranks make the call
 
   friend auto operator<=>(const SiteKey&, const SiteKey&) = default;
 };
-SiteKey KeyOf(std::size_t kind, std::uint32_t before, const CallRule& rule, std::int32_t stage);
+SiteKey KeyOf(std::size_t kind, std::uint32_t before, const CallRule& rule, std::int32_t stage, std::size_t program);
 
 // One call of a rank: its rule, and where it is among the calls of a rank that is its model.
 struct PlannedCall {
@@ -38,7 +39,8 @@ struct PlannedCall {
   std::uint32_t model = 0;  // index among the calls of the iteration of the model
 };
 
-// The calls of a rank of a grid in an iteration of a kind, after a model of the same class on another grid.
+// The calls of a rank of a grid in an iteration of a kind, after a model of the same class on another grid; both as the
+// program of the rank sees them.
 std::vector<PlannedCall> PlanCalls(const std::vector<CallBlock>& blocks, std::size_t kind, const RankGrid& grid,
                                    const RankGrid& model_grid);
 
@@ -47,7 +49,7 @@ std::vector<PlannedCall> PlanCalls(const std::vector<CallBlock>& blocks, std::si
 struct SizeLaws {
   ScalingLaw bytes, received;
   double mean_bytes = 0, mean_received = 0;  // on the grid of the largest run that has the site
-  RankGrid grid;
+  RankGrid grid;         // as the program sees it
   std::size_t runs = 0;  // that have the site
 };
 
@@ -68,6 +70,7 @@ class SiteLaws {
   std::map<SiteKey, SizeLaws> sizes;
   std::map<SiteKey, SizeLaws> of_all_stages;  // of calls that are repeated, by the first stage
 
+  // Of grids as the program sees them.
   CallSizes SizesOn(const RankGrid& grid, SiteKey key, const RankGrid& copied) const;
   // Of a site that one run alone has, the laws of those that are like it; nothing of one that no run has.
   const SizeLaws* Find(const SiteKey& key) const;

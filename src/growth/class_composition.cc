@@ -123,11 +123,12 @@ bool IsConfirmed(const std::vector<KnownClass>& known, std::size_t kind, const C
   return is_any;
 }
 
-// The classes whose rules hold for all of their ranks, or none where some cannot be put side by side with the others.
-std::vector<KnownClass> KnownClasses(const GrowthModel& model, std::size_t kinds) {
+// The classes of a program whose rules hold for all of their ranks, or none where some cannot be put side by side with
+// the others.
+std::vector<KnownClass> KnownClasses(const GrowthModel& model, std::size_t program, std::size_t kinds) {
   std::vector<KnownClass> known;
   for (const auto& [key, rules] : model.rules.classes) {
-    if (rules.is_composed) continue;
+    if (rules.is_composed || ProgramOf(key) != program) continue;
     KnownClass& one = known.emplace_back(KnownClass{key, &rules, {}});
     for (std::size_t kind = 0; kind < kinds; ++kind) {
       std::optional<SiteSequence> sites = SitesOf(key, rules, kind, model.rules, model.functions);
@@ -140,17 +141,11 @@ std::vector<KnownClass> KnownClasses(const GrowthModel& model, std::size_t kinds
   return known;
 }
 
-}  // namespace
-
-std::size_t AddComposedClasses(GrowthModel& model, const RankGrid& grid) {
+// Of one program.
+std::size_t AddComposedClasses(GrowthModel& model, const std::set<RankClass>& missing, std::size_t program) {
   const ClassScheme& scheme = model.rules.scheme;
-  std::set<RankClass> missing;
-  for (const ClassCount& count : CountClasses(scheme, grid)) {
-    if (!model.rules.classes.contains(count.of_class)) missing.insert(count.of_class);
-  }
-  if (missing.empty() || model.rules.Share() < 1) return 0;
   const std::size_t kinds = 1 + *std::ranges::max_element(model.runs.back().kinds);
-  const std::vector<KnownClass> known = KnownClasses(model, kinds);
+  const std::vector<KnownClass> known = KnownClasses(model, program, kinds);
   if (known.size() < 2) return 0;
   std::map<RankClass, std::vector<SiteSequence>> composed;
   for (std::size_t kind = 0; kind < kinds; ++kind) {
@@ -172,6 +167,21 @@ std::size_t AddComposedClasses(GrowthModel& model, const RankGrid& grid) {
   for (const KnownClass& one : known) StraightenPeers(one.key, model.rules.classes.at(one.key), model.rules);
   model.rules.classes.merge(added);
   return composed.size();
+}
+
+}  // namespace
+
+std::size_t AddComposedClasses(GrowthModel& model, const RankGrid& grid) {
+  std::array<std::set<RankClass>, 2> missing;  // by program
+  for (const ClassCount& count : CountClasses(model.rules.scheme, grid)) {
+    if (!model.rules.classes.contains(count.of_class)) missing[ProgramOf(count.of_class)].insert(count.of_class);
+  }
+  if (model.rules.Share() < 1) return 0;
+  std::size_t added = 0;
+  for (std::size_t program = 0; program < missing.size(); ++program) {
+    if (!missing[program].empty()) added += AddComposedClasses(model, missing[program], program);
+  }
+  return added;
 }
 
 }  // namespace farscale

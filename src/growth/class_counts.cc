@@ -22,16 +22,16 @@ std::vector<Stretch> StretchesOf(std::int32_t extent, std::int32_t reach) {
   return stretches;
 }
 
-void AddClasses(const ClassScheme& scheme, const RankGrid& grid, std::size_t dimension, GridVector& at,
-                std::int64_t ranks, std::vector<ClassCount>& counts) {
+void AddClasses(const ClassScheme& scheme, const RankGrid& grid, std::size_t program, std::size_t dimension,
+                GridVector& at, std::int64_t ranks, std::vector<ClassCount>& counts) {
   if (dimension == kMostDimensions) {
-    const std::int64_t rank = grid.RankAt(at);
+    const std::int64_t rank = grid.RankAt(at, program);
     counts.push_back({ClassOf(scheme, grid, rank), rank, ranks});
     return;
   }
-  for (const Stretch& stretch : StretchesOf(grid.extents[dimension], scheme.reach[dimension])) {
+  for (const Stretch& stretch : StretchesOf(grid.ExtentsOf(program)[dimension], scheme.reach[dimension])) {
     at[dimension] = stretch.first;
-    AddClasses(scheme, grid, dimension + 1, at, ranks * stretch.count, counts);
+    AddClasses(scheme, grid, program, dimension + 1, at, ranks * stretch.count, counts);
   }
 }
 
@@ -44,8 +44,10 @@ std::vector<ClassCount> CountClasses(const ClassScheme& scheme, const RankGrid& 
       counts.push_back({ClassOf(scheme, grid, rank), rank, grid.size() / grid.extents[0]});
     return counts;
   }
-  GridVector at{};
-  AddClasses(scheme, grid, 0, at, 1, counts);
+  for (std::size_t program = 0; program < grid.programs(); ++program) {
+    GridVector at{};
+    AddClasses(scheme, grid, program, 0, at, 1, counts);
+  }
   std::ranges::sort(counts, {}, &ClassCount::first);
   return counts;
 }

@@ -20,12 +20,13 @@ class Planner {
   }
 
   // Appends the plan of a class; `donors` copy ranks of the run `donors.run`.
-  void Add(const ClassRules& rules, const ClassDonors& donors, double law) {
+  void Add(std::size_t program, const ClassRules& rules, const ClassDonors& donors, double law) {
     ClassPlan& plan = plan_.classes.emplace_back();
     plan.donors = donors;
     plan.law = law;
     for (std::size_t kind = 0; kind < rules.kinds.size(); ++kind)
-      plan.kinds.push_back(PlanKind(rules.kinds[kind], kind, model_.rules.grids[donors.run]));
+      plan.kinds.push_back(PlanKind(rules.kinds[kind], kind, plan_.grid.SeenBy(program),
+                                    model_.rules.grids[donors.run].SeenBy(program)));
     for (const std::size_t iteration : plan_.chosen) {
       const KindPlan& kind = plan.kinds[plan_.kinds[iteration]];
       for (std::size_t type = 0; type < plan.posts.size(); ++type) plan.posts[type] += kind.posts[type];
@@ -34,14 +35,15 @@ class Planner {
   }
 
  private:
-  KindPlan PlanKind(const std::vector<CallBlock>& blocks, std::size_t kind, const RankGrid& model_grid) {
+  KindPlan PlanKind(const std::vector<CallBlock>& blocks, std::size_t kind, const RankGrid& grid,
+                    const RankGrid& model_grid) {
     KindPlan plan;
-    for (const PlannedCall& call : PlanCalls(blocks, kind, plan_.grid, model_grid)) {
+    for (const PlannedCall& call : PlanCalls(blocks, kind, grid, model_grid)) {
       ClassCall& added = plan.calls.emplace_back();
       added.model = call.model;
       added.function = functions_[call.rule->function];
       added.completes_all = call.rule->completes_all;
-      added.sizes = model_.laws.SizesOn(plan_.grid, call.key, model_grid);
+      added.sizes = model_.laws.SizesOn(grid, call.key, model_grid);
       for (std::uint32_t i = 0; i < call.rule->parts.size() && !added.completes_all; ++i)
         plan.parts.push_back(PlanPart(call.rule->parts[i], call.stage, i, plan));
       added.parts_end = static_cast<std::uint32_t>(plan.parts.size());
@@ -133,7 +135,8 @@ GridPlan PlanGrid(const GrowthModel& model, const RankGrid& grid, const std::vec
     const ClassRules& rules = RulesOfRank(model, grid, count.first).second;
     if (!numbers.try_emplace(count.of_class, static_cast<std::uint16_t>(plan.classes.size())).second) continue;
     const ClassDonors donors = DonorsOf(rules);
-    planner.Add(rules, donors, model.load.LawOf(count.of_class).Ratio(grid, model.rules.grids[donors.run]));
+    planner.Add(ProgramOf(count.of_class), rules, donors,
+                model.load.LawOf(count.of_class).Ratio(grid, model.rules.grids[donors.run]));
   }
   plan.class_of.resize(static_cast<std::size_t>(grid.size()));
   for (std::size_t rank = 0; rank < plan.class_of.size(); ++rank)
@@ -155,7 +158,7 @@ GridPlan PlanRun(const GrowthModel& model, std::size_t run, const std::vector<st
       if (of_run == run)
         plan.class_of[static_cast<std::size_t>(rank)] = static_cast<std::uint16_t>(plan.classes.size());
     }
-    planner.Add(rules, {run, {}}, 1);
+    planner.Add(ProgramOf(key), rules, {run, {}}, 1);
   }
   return plan;
 }

@@ -22,9 +22,10 @@ std::optional<bool> IsInGrid(std::int32_t steps, std::size_t d, const RankClass&
 PeerRule Straightened(PeerRule rule, const RankClass& key, const ClassRules& rules, const CallRules& all) {
   if (rule.kind != PeerRule::Kind::kOffset) return rule;
   for (std::size_t d = 0; d < kMostDimensions; ++d) {
-    const std::int32_t extent = all.grids[rules.donors.front().first].extents[d];
-    const bool is_same = std::ranges::all_of(
-        rules.donors, [&](const auto& donor) { return all.grids[donor.first].extents[d] == extent; });
+    const auto extent_in = [&](std::size_t run) { return all.grids[run].ExtentsOf(ProgramOf(key))[d]; };
+    const std::int32_t extent = extent_in(rules.donors.front().first);
+    const bool is_same =
+        std::ranges::all_of(rules.donors, [&](const auto& donor) { return extent_in(donor.first) == extent; });
     if (!is_same || rule.steps[d] == 0 || IsInGrid(rule.steps[d], d, key, all.scheme).value_or(true)) continue;
     const std::int32_t other = rule.steps[d] > 0 ? rule.steps[d] - extent : rule.steps[d] + extent;
     if (IsInGrid(other, d, key, all.scheme).value_or(false)) rule.steps[d] = other;

@@ -15,14 +15,21 @@ bool IsOfSeveralRuns(const ClassRules& of_class) {
                              [&](const auto& one) { return one.first != of_class.donors.front().first; });
 }
 
-// Calls that do the same on different ranks: functions and parts, without partners.
-using Shape = std::vector<std::tuple<std::uint32_t, RecordKind, CollectiveKind>>;
+// Calls that do the same on different ranks of a program: functions and parts, without partners.
+struct Shape {
+  std::size_t program = 0;
+  std::vector<std::tuple<std::uint32_t, RecordKind, CollectiveKind>> parts = {};
 
-Shape ShapeOf(const CallRule& call, const PartRule& part) { return {{call.function, part.kind, part.collective}}; }
-Shape ShapeOf(const CallBlock& block) {
-  Shape shape;
+  friend auto operator<=>(const Shape&, const Shape&) = default;
+};
+
+Shape ShapeOf(std::size_t program, const CallRule& call, const PartRule& part) {
+  return {program, {{call.function, part.kind, part.collective}}};
+}
+Shape ShapeOf(std::size_t program, const CallBlock& block) {
+  Shape shape{program};
   for (const CallRule& call : block.calls) {
-    for (const PartRule& part : call.parts) shape.emplace_back(call.function, part.kind, part.collective);
+    for (const PartRule& part : call.parts) shape.parts.emplace_back(call.function, part.kind, part.collective);
   }
   return shape;
 }
@@ -93,19 +100,21 @@ void PreferCommonRules(CallRules& rules) {
   for (auto& [key, of_class] : rules.classes) {
     ++number;
     if (!IsOfSeveralRuns(of_class)) continue;
+    const std::size_t program = ProgramOf(key);
     VisitRules(
-        of_class, [&](CallBlock& block) { votes.counts.Add(ShapeOf(block), block.counts, number); },
+        of_class, [&](CallBlock& block) { votes.counts.Add(ShapeOf(program, block), block.counts, number); },
         [&](CallRule& call, PartRule& part) {
-          votes.peers.Add(ShapeOf(call, part), part.peers, number);
-          votes.tags.Add(ShapeOf(call, part), part.tags, number);
+          votes.peers.Add(ShapeOf(program, call, part), part.peers, number);
+          votes.tags.Add(ShapeOf(program, call, part), part.tags, number);
         });
   }
   for (auto& [key, of_class] : rules.classes) {
+    const std::size_t program = ProgramOf(key);
     VisitRules(
-        of_class, [&](CallBlock& block) { votes.counts.Order(ShapeOf(block), block.counts); },
+        of_class, [&](CallBlock& block) { votes.counts.Order(ShapeOf(program, block), block.counts); },
         [&](CallRule& call, PartRule& part) {
-          votes.peers.Order(ShapeOf(call, part), part.peers);
-          votes.tags.Order(ShapeOf(call, part), part.tags);
+          votes.peers.Order(ShapeOf(program, call, part), part.peers);
+          votes.tags.Order(ShapeOf(program, call, part), part.tags);
         });
   }
 }

@@ -200,7 +200,7 @@ std::optional<std::vector<CallBlock>> ComposedRanks::RulesOf(std::size_t kind, c
 
 // The sizes of the calls follow the laws of those that they are made of.
 void ComposedRanks::AddLaws(std::size_t kind, const SiteSequence& sites, const std::vector<CallBlock>& blocks) {
-  const RankGrid& grid = model_.rules.grids.back();
+  const RankGrid grid = model_.rules.grids.back().SeenBy(ProgramOf(known_.front().key));
   const std::vector<PlannedCall> planned = PlanCalls(blocks, kind, grid, grid);
   for (std::size_t i = 0; i < sites.size(); ++i) {
     const Source source = SourceOf(kind, sites[i]);
@@ -242,9 +242,10 @@ std::vector<CallPart> ComposedRanks::PartsFrom(std::size_t kind, const Source& s
   const auto parts = calls.PartsOf(calls.FirstCall(FirstOfKind(run, kind)) + source.call);
   std::vector<CallPart> copy(parts.begin(), parts.end());
   if (donors.run + 1 == model_.runs.size()) return copy;
-  const RankGrid& grid = model_.rules.grids[donors.run];
+  const std::size_t program = ProgramOf(known_.front().key);
+  const RankGrid grid = model_.rules.grids[donors.run].SeenBy(program);
   const SiteKey key = PlanCalls(source.of->rules->kinds[kind], kind, grid, grid)[source.call].key;
-  const CallSizes sizes = model_.laws.SizesOn(model_.rules.grids.back(), key, grid);
+  const CallSizes sizes = model_.laws.SizesOn(model_.rules.grids.back().SeenBy(program), key, grid);
   for (CallPart& part : copy) {
     const bool is_root = IsRootOf(part, donors.ranks.front());
     std::tie(part.bytes, part.received) = sizes.Of(part, is_root, is_root);

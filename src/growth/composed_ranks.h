@@ -11,7 +11,7 @@
 
 namespace farscale {
 
-// A class that runs have, and its calls by kind of iteration.
+// A class that runs have, of the program that ranks are composed for, and its calls by kind of iteration.
 struct KnownClass {
   RankClass key{};
   const ClassRules* rules = nullptr;

@@ -20,7 +20,9 @@ bool IsAlike(const RankCalls& calls, std::uint32_t a, std::uint32_t b) {
 std::vector<CountRule> CountsFor(const RankGrid& grid, std::int32_t count) {
   using Kind = CountRule::Kind;
   std::vector<CountRule> rules = {{Kind::kConstant, -1, count}};
-  for (std::int8_t d = -1; d < static_cast<std::int8_t>(kMostDimensions); ++d) {
+  if (grid.HasTwo()) rules.push_back({Kind::kRatio, CountRule::kOther, 0});
+  const std::int8_t first = grid.HasTwo() ? CountRule::kOther : CountRule::kAllRanks;
+  for (std::int8_t d = first; d < static_cast<std::int8_t>(kMostDimensions); ++d) {
     for (const std::int32_t plus : {0, -1}) rules.push_back({Kind::kExtent, d, plus});
     rules.push_back({Kind::kLogarithm, d, 0});
   }
@@ -84,7 +86,7 @@ class FirstReading {
   std::optional<CallBlock> ReadBlock(std::uint32_t first, std::uint32_t period, std::int32_t count,
                                      bool& has_own) const {
     CallBlock block;
-    block.counts = CountsFor(view_.grid, count);
+    block.counts = CountsFor(view_.SeenBy(rank_), count);
     if (block.counts.size() < 2) return std::nullopt;
     for (std::uint32_t i = 0; i < period; ++i) {
       std::optional<CallRule> rule = ReadCall(first + i, period, count, true);

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <optional>
 
+#include "growth/program_split.h"
+
 namespace farscale {
 namespace {
 
@@ -105,18 +107,59 @@ bool IsOvertaken(const std::vector<RankGrid>& series) {
   return largest > kept;
 }
 
-}  // namespace
-
-RankGrid ContinueSeries(const std::vector<RankGrid>& series, std::int64_t ranks) {
+Course CourseFrom(const std::vector<RankGrid>& series) {
   const bool keeps =
       series.size() >= kFewestOfCourse && !Foresees(series, false) && Foresees(series, true) && IsOvertaken(series);
-  const Course course = CourseOf(series, keeps);
+  return CourseOf(series, keeps);
+}
+
+// How one of two programs goes on, which may have the same ranks in all layouts.
+class ProgramSeries {
+ public:
+  ProgramSeries(const std::vector<RankGrid>& series, std::size_t program) {
+    for (const RankGrid& grid : series) series_.push_back(grid.GridOf(program));
+    is_constant_ = std::ranges::all_of(series_, [&](const RankGrid& grid) { return grid == series_.front(); });
+    if (!is_constant_) course_ = CourseFrom(series_);
+  }
+  std::optional<RankGrid> For(std::int64_t ranks) const {
+    if (!is_constant_) return GridFor(series_, course_, ranks);
+    return series_.front().size() == ranks ? std::optional(series_.front()) : std::nullopt;
+  }
+
+ private:
+  std::vector<RankGrid> series_;
+  bool is_constant_ = false;
+  Course course_;
+};
+
+// The nearest number of ranks first for which `grid_for` has a layout; that of the largest run where there is none.
+template <typename GridForRanks>
+RankGrid Nearest(const std::vector<RankGrid>& series, std::int64_t ranks, const GridForRanks& grid_for) {
   for (std::int64_t away = 0; away < ranks; ++away) {
     for (const std::int64_t tried : {ranks - away, ranks + away}) {
-      if (const auto grid = GridFor(series, course, tried)) return *grid;
+      if (const std::optional<RankGrid> grid = grid_for(tried)) return *grid;
     }
   }
   return series.back();
+}
+
+RankGrid ContinueTwo(const std::vector<RankGrid>& series, std::int64_t ranks) {
+  const ProgramSeries first(series, 0), second(series, 1);
+  const std::optional<ProgramSplit> split = SplitOf(series);
+  return Nearest(series, ranks, [&](std::int64_t tried) -> std::optional<RankGrid> {
+    const std::optional<std::int64_t> of_first = split ? split->FirstOf(tried) : std::nullopt;
+    if (!of_first) return std::nullopt;
+    const std::optional<RankGrid> a = first.For(*of_first), b = second.For(tried - *of_first);
+    return a && b ? std::optional(RankGrid::OfTwo(*a, *b)) : std::nullopt;
+  });
+}
+
+}  // namespace
+
+RankGrid ContinueSeries(const std::vector<RankGrid>& series, std::int64_t ranks) {
+  if (series.back().HasTwo()) return ContinueTwo(series, ranks);
+  const Course course = CourseFrom(series);
+  return Nearest(series, ranks, [&](std::int64_t tried) { return GridFor(series, course, tried); });
 }
 
 RankGrid LayoutFor(const CallRules& rules, std::int64_t ranks) {

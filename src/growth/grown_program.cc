@@ -346,14 +346,15 @@ double BytesToGrow(const GrowthModel& model, const RankGrid& grid, const std::ve
   for (const ClassCount& count : CountClasses(model.rules.scheme, grid)) {
     const auto found = model.rules.classes.find(count.of_class);
     if (found == model.rules.classes.end()) continue;
+    const RankGrid seen = grid.SeenBy(ProgramOf(count.of_class));
     for (std::size_t kind = 0; kind < std::min(of_kinds.size(), found->second.kinds.size()); ++kind) {
       double posts = 0, sends = 0;
       for (const CallBlock& block : found->second.kinds[kind]) {
         for (const CallRule& call : block.calls) {
           for (const PartRule& part : call.parts) {
             const OperationPart is = PartOf(part.kind);
-            posts += is.posts ? block.Count(grid) : 0;
-            sends += is.posts && is.type == OperationClass::kSend ? block.Count(grid) : 0;
+            posts += is.posts ? block.Count(seen) : 0;
+            sends += is.posts && is.type == OperationClass::kSend ? block.Count(seen) : 0;
           }
         }
       }

@@ -89,6 +89,7 @@ class RankGrower {
              std::int64_t rank)
       : model_(model),
         grid_(grid),
+        seen_(grid.SeenBy(grid.ProgramOf(rank))),
         groups_(groups),
         rank_(rank),
         builder_(definitions, static_cast<std::int32_t>(rank)) {}
@@ -97,7 +98,7 @@ class RankGrower {
 
   void Grow(const RankClass& of_class, const ClassRules& rules, const GrownRegions& regions, const RankDraws& draws) {
     const ClassDonors donors = DonorsOf(rules);
-    const RankGrid& grid = model_.rules.grids[donors.run];
+    const RankGrid grid = model_.rules.grids[donors.run].SeenBy(ProgramOf(of_class));
     RankDraw draw;
     draws.Draw(donors, model_.load.LawOf(of_class).Ratio(grid_, grid), rank_, draw);
     const Copy copy{draw.donor, model_.runs[donors.run].of_ranks[static_cast<std::size_t>(draw.donor)],
@@ -113,13 +114,13 @@ class RankGrower {
   void Repeat(std::size_t run, const ClassRules& rules, const GrownRegions& regions) {
     const RunCalls& of_run = model_.runs[run];
     const Copy copy{
-        rank_, of_run.of_ranks[static_cast<std::size_t>(rank_)], grid_, rules, regions, regions.of_runs[run]};
+        rank_, of_run.of_ranks[static_cast<std::size_t>(rank_)], seen_, rules, regions, regions.of_runs[run]};
     for (std::size_t i = 0; i < of_run.kinds.size(); ++i) MakeIteration(copy, of_run.kinds[i], i, 1);
     MoveTo(0, copy);
   }
 
  private:
-  // What a rank is made of: calls of a rank of a run, on its grid, and the rules of both.
+  // What a rank is made of: calls of a rank of a run, on its grid as the program sees it, and the rules of both.
   struct Copy {
     std::int64_t rank = 0;
     const RankCalls& calls;
@@ -131,7 +132,7 @@ class RankGrower {
 
   void MakeIteration(const Copy& copy, std::size_t kind, std::size_t from, double ratio) {
     if (!model_.has_region) builder_.Enter(tick_, copy.regions.iteration);
-    for (const PlannedCall& call : PlanCalls(copy.rules.kinds[kind], kind, grid_, copy.grid)) {
+    for (const PlannedCall& call : PlanCalls(copy.rules.kinds[kind], kind, seen_, copy.grid)) {
       const std::uint32_t index = copy.calls.FirstCall(from) + call.model;
       Compute(copy, copy.calls.StepsBefore(index, from), copy.calls.calls[index].compute, ratio);
       builder_.Enter(tick_, copy.regions.functions[call.rule->function]);
@@ -186,7 +187,7 @@ class RankGrower {
       }
       return;
     }
-    const CallSizes sizes = model_.laws.SizesOn(grid_, call.key, copy.grid);
+    const CallSizes sizes = model_.laws.SizesOn(seen_, call.key, copy.grid);
     for (std::size_t i = 0; i < call.rule->parts.size(); ++i) {
       std::uint64_t bytes = 0, received = 0;
       if (i < parts.size()) {
@@ -262,6 +263,7 @@ class RankGrower {
 
   const GrowthModel& model_;
   const RankGrid& grid_;
+  RankGrid seen_;  // by the program of the rank
   const GroupCommunicators& groups_;
   std::int64_t rank_;
   RankBuilder builder_;
@@ -336,10 +338,11 @@ double CountCalls(const GrowthModel& model, const RankGrid& grid) {
   double sum = 0;
   for (const ClassCount& count : CountClasses(model.rules.scheme, grid)) {
     const auto found = model.rules.classes.find(count.of_class);
+    const RankGrid seen = grid.SeenBy(ProgramOf(count.of_class));
     for (const std::size_t kind : model.runs.back().kinds) {
       if (found == model.rules.classes.end() || kind >= found->second.kinds.size()) break;
       for (const CallBlock& block : found->second.kinds[kind]) {
-        sum += static_cast<double>(count.ranks) * static_cast<double>(block.Count(grid)) *
+        sum += static_cast<double>(count.ranks) * static_cast<double>(block.Count(seen)) *
                static_cast<double>(block.calls.size());
       }
     }

@@ -1,6 +1,7 @@
 #include "growth/load_model.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
 
@@ -65,17 +66,18 @@ struct Slope {
   double xx = 0, xy = 0, yy = 0;
   int points = 0;
 
-  void Add(const std::vector<RunCalls>& runs, const std::map<std::size_t, Cell>& cells) {
+  // `ranks`: how many every run has.
+  void Add(const std::vector<double>& ranks, const std::map<std::size_t, Cell>& cells) {
     double weight = 0, x_mean = 0, y_mean = 0;
     for (const auto& [run, cell] : cells) {
       weight += cell.count;
-      x_mean += cell.count * std::log(static_cast<double>(runs[run].ranks));
+      x_mean += cell.count * std::log(ranks[run]);
       y_mean += cell.sum;
     }
     x_mean /= weight;
     y_mean /= weight;
     for (const auto& [run, cell] : cells) {
-      const double x = std::log(static_cast<double>(runs[run].ranks)) - x_mean, y = cell.Mean() - y_mean;
+      const double x = std::log(ranks[run]) - x_mean, y = cell.Mean() - y_mean;
       xx += cell.count * x * x;
       xy += cell.count * x * y;
       yy += cell.count * y * y;
@@ -101,12 +103,21 @@ ScalingLaw PowerLaw(double power, double error, std::size_t runs) {
   return law;
 }
 
+// What powers of P are of, in every run.
+std::vector<double> ScalesOf(const std::vector<RankGrid>& grids) {
+  std::vector<double> scales;
+  for (const RankGrid& grid : grids) scales.push_back(static_cast<double>(grid.Scale()));
+  return scales;
+}
+
 // The power of P that a quantity of the runs follows, and its standard error.
 ScalingLaw LawOfRuns(const std::vector<RunCalls>& runs, const std::function<double(const RunCalls&)>& quantity) {
   std::map<std::size_t, Cell> cells;
   for (std::size_t run = 0; run < runs.size(); ++run) cells[run].Add(std::log(quantity(runs[run])));
+  std::vector<double> ranks;
+  for (const RunCalls& run : runs) ranks.push_back(static_cast<double>(run.ranks));
   Slope slope;
-  slope.Add(runs, cells);
+  slope.Add(ranks, cells);
   const double freedom = slope.points - 2;
   return PowerLaw(slope.Power(), freedom > 0 ? std::sqrt(slope.Rest() / freedom / slope.xx) : INFINITY, runs.size());
 }
@@ -136,28 +147,30 @@ double CommonPower(double of_time, const std::optional<CounterLaws>& counters) {
 // Powers of the classes that were seen in enough runs. What ranks of a class and run differ in, and what the power of
 // a class leaves of it in three or more runs, says how well the powers are known; all classes are taken together, since
 // most have few ranks.
-void FitLaws(const std::vector<RunCalls>& runs, const Cells& cells, LoadModel& model) {
-  Slope all;
+void FitLaws(const std::vector<RunCalls>& runs, const CallRules& rules, const Cells& cells, LoadModel& model) {
+  const std::vector<double> scales = ScalesOf(rules.grids);
+  std::array<Slope, 2> all;  // by program
   std::map<RankClass, Slope> slopes;
   double squares = 0, freedom = 0;
   for (const auto& [key, of_runs] : cells) {
-    all.Add(runs, of_runs);
+    all[ProgramOf(key)].Add(scales, of_runs);
     for (const auto& [run, cell] : of_runs) {
       squares += cell.Deviations();
       freedom += cell.count - 1;
     }
     if (of_runs.size() < kFewestRunsOfLaw) continue;
     Slope& own = slopes[key];
-    own.Add(runs, of_runs);
+    own.Add(scales, of_runs);
     squares += own.Rest();
     freedom += own.points - 2;
   }
-  model.counters = FitCounterLaws(runs);
-  model.common_law = PowerLaw(CommonPower(all.Power(), model.counters), 0, runs.size());
+  if (!rules.grids.back().HasTwo()) model.counters = FitCounterLaws(runs);
+  model.common_law = PowerLaw(CommonPower(all[0].Power(), model.counters), 0, runs.size());
+  model.second_law = PowerLaw(CommonPower(all[1].Power(), std::nullopt), 0, runs.size());
   if (slopes.empty() || freedom <= 0) return;  // nothing says how exact a power is
   const double clearly = StudentQuantile(1 - kFalseLaws / static_cast<double>(slopes.size()), freedom);
   for (const auto& [key, own] : slopes) {
-    const double error = std::sqrt(squares / freedom / own.xx), away = std::abs(own.Power() - model.common_law.power);
+    const double error = std::sqrt(squares / freedom / own.xx), away = std::abs(own.Power() - model.LawOf(key).power);
     if (away <= clearly * error || away > kSimple) continue;
     model.laws[key] = PowerLaw(own.Power(), error, cells.at(key).size());
   }
@@ -232,7 +245,8 @@ void FitIterations(const RunCalls& run, const std::vector<std::size_t>& donors, 
 
 const ScalingLaw& LoadModel::LawOf(const RankClass& of_class) const {
   const auto found = laws.find(of_class);
-  return found != laws.end() ? found->second : common_law;
+  if (found != laws.end()) return found->second;
+  return ProgramOf(of_class) > 0 ? second_law : common_law;
 }
 
 double LoadModel::DrawPersistent(std::size_t donor, Random& random) const {
@@ -245,7 +259,7 @@ double LoadModel::DrawPersistent(std::size_t donor, Random& random) const {
 
 LoadModel FitLoadModel(const std::vector<RunCalls>& runs, const CallRules& rules) {
   LoadModel model;
-  FitLaws(runs, CellsOf(runs, rules), model);
+  FitLaws(runs, rules, CellsOf(runs, rules), model);
   const std::vector<std::size_t> donors = FitPersistent(runs.back(), runs.size() - 1, rules, model);
   FitIterations(runs.back(), donors, model);
   return model;

@@ -23,7 +23,8 @@ struct CounterLaws {
 // exp(common[i]), times what is left, whose logarithm has the standard deviation `noise`.
 struct LoadModel {
   ScalingLaw common_law;                 // of the computation of a rank, whatever its class
-  std::optional<CounterLaws> counters;   // that it follows from; nothing without counters
+  ScalingLaw second_law;                 // the same of the ranks of the second program
+  std::optional<CounterLaws> counters;   // that it follows from; nothing without counters, or of two programs
   std::map<RankClass, ScalingLaw> laws;  // of the classes that clearly follow another
   std::vector<double> persistent;        // by rank of the largest run; 0 for ranks that are no donors
   std::vector<double> common;            // by iteration of the largest run

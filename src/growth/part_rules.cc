@@ -28,10 +28,10 @@ std::vector<std::vector<GroupRule>> RulesOfCommunicators(const RunCalls& run, co
 
 // Groups in which partners may be found: without those of all ranks, and without dimensions of one rank, which show
 // nothing here.
-std::vector<RankDivision> DivisionsOf(const std::vector<GroupRule>& rules, const RankGrid& grid) {
+std::vector<RankDivision> DivisionsOf(const std::vector<GroupRule>& rules, const RankGrid& grid, std::int64_t rank) {
   std::uint8_t shown = 0;
   for (std::size_t d = 0; d < kMostDimensions; ++d) {
-    if (grid.extents[d] > 1) shown |= 1u << d;
+    if (grid.ExtentsOf(grid.ProgramOf(rank))[d] > 1) shown |= 1u << d;
   }
   std::vector<RankDivision> divisions;
   for (const GroupRule& rule : rules) {
@@ -80,7 +80,7 @@ bool HoldsFor(const BackRule& rule, const StagedPart& parts) {
 }  // namespace
 
 RunView::RunView(const RunCalls& of_run, const RankGrid& of_grid, bool has_lines)
-    : run(of_run), grid(of_grid), groups(RulesOfCommunicators(of_run, of_grid, has_lines)) {}
+    : run(of_run), grid(of_grid), seen_by{of_grid, of_grid.SeenBy(1)}, groups(RulesOfCommunicators(of_run, of_grid, has_lines)) {}
 
 StagedPart StagesOf(const RankCalls& calls, std::uint32_t call, std::size_t part, std::uint32_t period,
                     std::int32_t count) {
@@ -100,7 +100,7 @@ PartRule RuleOf(const RunView& view, std::int64_t rank, const StagedPart& parts)
     std::erase_if(rule.backs, [&](const BackRule& one) { return !HoldsFor(one, parts); });
     return rule;
   }
-  rule.peers = RulesFor(view.grid, rank, PeersOf(parts), DivisionsOf(view.groups[first.communicator], view.grid));
+  rule.peers = RulesFor(view.grid, rank, PeersOf(parts), DivisionsOf(view.groups[first.communicator], view.grid, rank));
   const Stage begin{0, static_cast<std::int32_t>(parts.size())};
   using Kind = TagRule::Kind;
   for (const Kind kind : {Kind::kConstant, Kind::kRank, Kind::kPeer, Kind::kStage, Kind::kStageFromLast}) {

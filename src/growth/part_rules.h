@@ -1,6 +1,7 @@
 // Rules of one part of a call: all that give what one rank was seen to do, and those of them that hold for another.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -16,8 +17,11 @@ struct RunView {
   // `has_lines`: communicators may be divisions that do not follow the grid.
   RunView(const RunCalls& run, const RankGrid& grid, bool has_lines);
 
+  const RankGrid& SeenBy(std::int64_t rank) const { return seen_by[grid.ProgramOf(rank)]; }
+
   const RunCalls& run;
   const RankGrid& grid;
+  std::array<RankGrid, 2> seen_by;             // the grid, as each program sees it
   std::vector<std::vector<GroupRule>> groups;  // nothing for those that follow no division
 };
 

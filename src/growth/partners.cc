@@ -103,8 +103,9 @@ class Joiner {
       if (std::ranges::find(of_class.donors, std::pair(index_, rank)) == of_class.donors.end()) continue;
       const RankCalls& calls = run_.of_ranks[static_cast<std::size_t>(rank)];
       const std::uint32_t first = calls.FirstCall(iteration);
-      for (const PlannedCall& call :
-           PlanCalls(of_class.kinds[kind], kind, rules_.grids[index_], rules_.grids[index_])) {
+      const RankGrid& grid = rules_.grids[index_];
+      const RankGrid seen = grid.SeenBy(grid.ProgramOf(rank));
+      for (const PlannedCall& call : PlanCalls(of_class.kinds[kind], kind, seen, seen)) {
         if (call.rule->completes_all) continue;
         const auto parts = calls.PartsOf(first + call.model);
         for (std::size_t i = 0; i < parts.size(); ++i) {

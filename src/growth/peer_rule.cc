@@ -24,25 +24,25 @@ std::int64_t Around(std::int64_t value, std::int64_t size) {
 // With n rows and n or 2 n columns, as NAS CG exchanges a distributed vector.
 std::int64_t Transposed(const RankGrid& grid, std::int64_t rank) {
   const std::int64_t columns = grid.extents[0], rows = grid.extents[1];
-  if (grid.dimensions() > 2 || columns * rows != grid.size()) return -1;
+  if (grid.HasTwo() || grid.dimensions() > 2 || columns * rows != grid.size()) return -1;
   if (columns == rows) return rank % rows * rows + rank / rows;
   if (columns == 2 * rows) return 2 * (rank / 2 % rows * rows + rank / 2 / rows) + rank % 2;
   return -1;
 }
 
-// Steps in every dimension, without and with a way around its end.
-void AddOffsets(const RankGrid& grid, const GridVector& from, const GridVector& to, std::size_t dimension,
+// Steps in every dimension of these extents, without and with a way around its end.
+void AddOffsets(const GridVector& extents, const GridVector& from, const GridVector& to, std::size_t dimension,
                 GridVector& steps, std::vector<GridVector>& all) {
   if (dimension == kMostDimensions) {
     all.push_back(steps);
     return;
   }
-  const std::int32_t extent = grid.extents[dimension], straight = to[dimension] - from[dimension];
+  const std::int32_t extent = extents[dimension], straight = to[dimension] - from[dimension];
   steps[dimension] = straight;
-  AddOffsets(grid, from, to, dimension + 1, steps, all);
+  AddOffsets(extents, from, to, dimension + 1, steps, all);
   if (straight == 0) return;
   steps[dimension] = straight > 0 ? straight - extent : straight + extent;
-  AddOffsets(grid, from, to, dimension + 1, steps, all);
+  AddOffsets(extents, from, to, dimension + 1, steps, all);
 }
 
 // Whether steps of this length mean anything in a dimension. Longer ones lead somewhere, too, but not as a rule: 15
@@ -79,18 +79,32 @@ std::int64_t PlaceBy(const PeerRule& rule, std::int64_t place, std::int64_t size
   }
 }
 
+// Of a rank at a place among `own` ranks of its program; the other one has `size`.
+std::int64_t PlaceInOther(const PeerRule& rule, std::int64_t place, std::int64_t own, std::int64_t size,
+                          const Stage& stage) {
+  switch (rule.kind) {
+    case Kind::kShare: return place * size / own + rule.n;
+    case Kind::kShareUp: return place * size / own + stage.index;
+    case Kind::kModulo: return place % size;
+    case Kind::kModuloUp: return place + stage.index * own;
+    default: return rule.IsOfStages() ? PlaceInStage(rule, place, size, stage) : PlaceBy(rule, place, size);
+  }
+}
+
 }  // namespace
 
 std::int64_t PeerBy(const PeerRule& rule, const RankGrid& grid, std::int64_t rank, const Stage& stage) {
   if (rule.kind == Kind::kNobody) return -1;
   if (rule.kind == Kind::kTranspose) return Transposed(grid, rank);
   if (rule.kind == Kind::kOffset) {
+    const std::size_t program = grid.ProgramOf(rank);
+    const GridVector& extents = grid.ExtentsOf(program);
     GridVector at = grid.CoordinatesOf(rank);
     for (std::size_t d = 0; d < kMostDimensions; ++d) {
-      if (!IsStepIn(rule.steps[d], grid.extents[d])) return -1;
-      at[d] = static_cast<std::int32_t>(Around(at[d] + rule.steps[d], grid.extents[d]));
+      if (!IsStepIn(rule.steps[d], extents[d])) return -1;
+      at[d] = static_cast<std::int32_t>(Around(at[d] + rule.steps[d], extents[d]));
     }
-    return grid.RankAt(at);
+    return grid.RankAt(at, program);
   }
   const auto place_by = [&](std::int64_t place, std::int64_t size) {
     return rule.IsOfStages() ? PlaceInStage(rule, place, size, stage) : PlaceBy(rule, place, size);
@@ -99,8 +113,12 @@ std::int64_t PeerBy(const PeerRule& rule, const RankGrid& grid, std::int64_t ran
     const std::int64_t ranks = grid.size(), peer = place_by(rank, ranks);
     return peer < ranks ? peer : -1;
   }
-  return MemberAt(grid, rule.within, rank,
-                  place_by(PlaceInGroup(grid, rule.within, rank), SizeOfGroup(grid, rule.within, rank)));
+  const std::int64_t place = PlaceInGroup(grid, rule.within, rank), size = SizeOfGroup(grid, rule.within, rank);
+  if (rule.within.kind == RankDivision::Kind::kOther) {
+    const std::int64_t own = SizeOfGroup(grid, RankDivision::Program(), rank);
+    return MemberAt(grid, rule.within, rank, PlaceInOther(rule, place, own, size, stage));
+  }
+  return MemberAt(grid, rule.within, rank, place_by(place, size));
 }
 
 namespace {
@@ -133,21 +151,42 @@ void AddWithin(const RankGrid& grid, const RankDivision& groups, std::int64_t ra
   add(Kind::kFromLast, size - 1 - to);
 }
 
+// Partners in the other program.
+void AddInOther(const RankGrid& grid, std::int64_t rank, std::int64_t peer, std::vector<PeerRule>& rules) {
+  const RankDivision other = RankDivision::Other();
+  const std::int64_t size = SizeOfGroup(grid, other, rank), to = PlaceInGroup(grid, other, peer);
+  const auto add = [&](Kind kind, std::int64_t n) {
+    const PeerRule rule{kind, static_cast<std::int32_t>(n), {}, other};
+    if (PeerBy(rule, grid, rank) == peer) rules.push_back(rule);
+  };
+  add(Kind::kShare, to - (PeerBy({Kind::kShare, 0, {}, other}, grid, rank) - grid.FirstOf(grid.ProgramOf(peer))));
+  add(Kind::kModulo, 0);
+  add(Kind::kAbsolute, to);
+  add(Kind::kFromLast, size - 1 - to);
+}
+
 std::vector<PeerRule> RulesForOne(const RankGrid& grid, std::int64_t rank, std::int64_t peer,
                                   const std::vector<RankDivision>& groups) {
   if (peer < 0) return {PeerRule{}};
   std::vector<PeerRule> rules;
+  const std::size_t program = grid.ProgramOf(rank);
+  if (program != grid.ProgramOf(peer)) {
+    AddInOther(grid, rank, peer, rules);
+    AddWithin(grid, {}, rank, peer, rules);
+    return rules;
+  }
   std::vector<GridVector> offsets;
   GridVector steps{};
-  AddOffsets(grid, grid.CoordinatesOf(rank), grid.CoordinatesOf(peer), 0, steps, offsets);
+  AddOffsets(grid.ExtentsOf(program), grid.CoordinatesOf(rank), grid.CoordinatesOf(peer), 0, steps, offsets);
   // The nearest ones first: where all extents divide that of the largest run, long ways around hold as well.
   std::ranges::stable_sort(offsets, {}, [](const GridVector& offset) {
     return std::accumulate(offset.begin(), offset.end(), 0, [](int sum, int step) { return sum + std::abs(step); });
   });
   for (const GridVector& offset : offsets) rules.push_back({Kind::kOffset, 0, offset, {}});
+  if (grid.HasTwo()) AddWithin(grid, RankDivision::Program(), rank, peer, rules);
   AddWithin(grid, {}, rank, peer, rules);
   for (const RankDivision& one : groups) {
-    if (!one.IsAll() && GroupOf(grid, one, rank) == GroupOf(grid, one, peer)) AddWithin(grid, one, rank, peer, rules);
+    if (!one.IsAll() && one != RankDivision::Program() && GroupOf(grid, one, rank) == GroupOf(grid, one, peer)) AddWithin(grid, one, rank, peer, rules);
   }
   return rules;
 }
@@ -160,11 +199,14 @@ bool Gives(const PeerRule& rule, const RankGrid& grid, std::int64_t rank, const 
   return true;
 }
 
-// All ranks, the lines of the grid, and other groups.
-std::vector<RankDivision> DivisionsOfStages(const RankGrid& grid, const std::vector<RankDivision>& groups) {
+// All ranks, those of the program, the lines of its grid, and other groups.
+std::vector<RankDivision> DivisionsOfStages(const RankGrid& grid, std::int64_t rank,
+                                            const std::vector<RankDivision>& groups) {
   std::vector<RankDivision> all = {{}};
+  if (grid.HasTwo()) all.insert(all.begin(), RankDivision::Program());
+  const GridVector& extents = grid.ExtentsOf(grid.ProgramOf(rank));
   for (std::size_t d = 0; d < kMostDimensions; ++d) {
-    if (grid.extents[d] > 1) all.push_back(RankDivision::Grid(static_cast<std::uint8_t>(1u << d)));
+    if (extents[d] > 1) all.push_back(RankDivision::Grid(static_cast<std::uint8_t>(1u << d)));
   }
   for (const RankDivision& one : groups) {
     if (std::ranges::find(all, one) == all.end()) all.push_back(one);
@@ -183,6 +225,11 @@ void AddOfStages(const RankDivision& groups, const Add& add) {
   rule(Kind::kEachOther, 0);
 }
 
+template <typename Add>
+void AddStagesInOther(const Add& add) {
+  for (const Kind kind : {Kind::kShareUp, Kind::kModuloUp, Kind::kEach}) add(PeerRule{kind, 0, {}, RankDivision::Other()});
+}
+
 }  // namespace
 
 std::vector<PeerRule> RulesFor(const RankGrid& grid, std::int64_t rank, const std::vector<std::int64_t>& peers,
@@ -192,7 +239,8 @@ std::vector<PeerRule> RulesFor(const RankGrid& grid, std::int64_t rank, const st
     if (Gives(rule, grid, rank, peers)) rules.push_back(rule);
   };
   if (peers.size() > 1) {
-    for (const RankDivision& one : DivisionsOfStages(grid, groups)) AddOfStages(one, add);
+    if (grid.HasTwo()) AddStagesInOther(add);
+    for (const RankDivision& one : DivisionsOfStages(grid, rank, groups)) AddOfStages(one, add);
   }
   for (const PeerRule& rule : RulesForOne(grid, rank, peers.front(), groups)) add(rule);
   return rules;
@@ -220,6 +268,10 @@ std::string PeerRule::Text() const {
     case Kind::kRingPart: return fmt::format("rank + P/{}", 1 << n) + place;
     case Kind::kXorPart: return fmt::format("rank xor P/{}", 1 << n) + place;
     case Kind::kMirror: return "P - 1 - rank" + place;
+    case Kind::kShare: return (n == 0 ? "same share" : fmt::format("same share {:+}", n)) + place;
+    case Kind::kModulo: return "same place" + place;
+    case Kind::kShareUp: return "each of the same share" + place;
+    case Kind::kModuloUp: return "each of the same place" + place;
     case Kind::kXorUp: return "xor 1, 2, 4, ..." + place;
     case Kind::kXorDown: return "xor ..., 4, 2, 1" + place;
     case Kind::kRingUp: return (n > 0 ? "+1, +2, +3, ..." : "-1, -2, -3, ...") + place;

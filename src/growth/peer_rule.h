@@ -22,6 +22,9 @@ struct PeerRule {
     kRingPart,  // rank + P / 2^n, around the last rank; with n < 0, rank - P / 2^-n
     kXorPart,   // rank xor P / 2^n
     kMirror,    // P - 1 - rank
+    // Among the ranks of the other program, after the place of the rank in its own:
+    kShare,   // at the same part of all ranks, rounded down, and n further: of three times as many, 3 place + n
+    kModulo,  // the same place, around the end
     // Likewise, of the s-th of several stages:
     kXorUp,      // xor 2^s
     kXorDown,    // xor 2^(stages - 1 - s)
@@ -30,6 +33,8 @@ struct PeerRule {
     kPowerDown,  // n 2^(stages - 1 - s) further
     kEach,       // the (s + n)-th
     kEachOther,  // the s-th without this rank
+    kShareUp,    // as kShare, the s-th
+    kModuloUp,   // as kModulo, s times the ranks of this program further
     kNobody,
   };
   Kind kind = Kind::kNobody;
@@ -37,7 +42,7 @@ struct PeerRule {
   GridVector steps{};
   RankDivision within = {};
 
-  bool IsOfStages() const { return kind >= Kind::kXorUp && kind <= Kind::kEachOther; }
+  bool IsOfStages() const { return kind >= Kind::kXorUp && kind < Kind::kNobody; }
   std::string Text() const;
   friend bool operator==(const PeerRule&, const PeerRule&) = default;
 };

@@ -8,39 +8,67 @@
 
 namespace farscale {
 
-std::int64_t RankGrid::size() const {
+namespace {
+
+std::int64_t SizeWith(const GridVector& extents) {
   std::int64_t size = 1;
   for (const std::int32_t extent : extents) size *= extent;
   return size;
 }
 
-std::size_t RankGrid::dimensions() const {
-  return static_cast<std::size_t>(std::ranges::count_if(extents, [](std::int32_t extent) { return extent > 1; }));
-}
-
-GridVector RankGrid::CoordinatesOf(std::int64_t rank) const {
-  GridVector coordinates{};
-  for (std::size_t d = 0; d < kMostDimensions; ++d) {
-    if (extents[d] == 1) continue;
-    coordinates[d] = static_cast<std::int32_t>(rank % extents[d]);
-    rank /= extents[d];
-  }
-  return coordinates;
-}
-
-std::int64_t RankGrid::RankAt(const GridVector& coordinates) const {
-  std::int64_t rank = 0;
-  for (std::size_t d = kMostDimensions; d-- > 0;) rank = rank * extents[d] + coordinates[d];
-  return rank;
-}
-
-std::string RankGrid::Text() const {
+std::string TextOf(const GridVector& extents) {
   std::size_t shown = kMostDimensions;
   while (shown > 1 && extents[shown - 1] == 1) --shown;
   std::vector<std::string> parts;
   for (std::size_t d = 0; d < shown; ++d) parts.push_back(fmt::to_string(extents[d]));
   return Join(parts, " × ");
 }
+
+}  // namespace
+
+std::int64_t RankGrid::size() const { return SizeWith(extents) + (HasTwo() ? SizeWith(second) : 0); }
+
+std::size_t RankGrid::dimensions() const {
+  return static_cast<std::size_t>(std::ranges::count_if(extents, [](std::int32_t extent) { return extent > 1; }));
+}
+
+std::int64_t RankGrid::FirstOf(std::size_t program) const { return program == 0 ? 0 : SizeWith(extents); }
+
+std::int64_t RankGrid::SizeOf(std::size_t program) const { return SizeWith(ExtentsOf(program)); }
+
+RankGrid RankGrid::With(std::size_t program, const RankGrid& of_program) const {
+  RankGrid grid = *this;
+  (program == 0 ? grid.extents : grid.second) = of_program.extents;
+  return grid;
+}
+
+RankGrid RankGrid::SeenBy(std::size_t program) const {
+  return program == 0 ? *this : RankGrid{second, extents, program};
+}
+
+std::int64_t RankGrid::Scale() const { return HasTwo() ? std::max(SizeOf(0), SizeOf(1)) : size(); }
+
+GridVector RankGrid::CoordinatesOf(std::int64_t rank) const {
+  const std::size_t program = ProgramOf(rank);
+  const GridVector& own = ExtentsOf(program);
+  if (program > 0) rank -= FirstOf(program);
+  GridVector coordinates{};
+  for (std::size_t d = 0; d < kMostDimensions; ++d) {
+    if (own[d] == 1) continue;
+    coordinates[d] = static_cast<std::int32_t>(rank % own[d]);
+    rank /= own[d];
+  }
+  return coordinates;
+}
+
+std::int64_t RankGrid::RankAt(const GridVector& coordinates, std::size_t program) const {
+  const GridVector& own = ExtentsOf(program);
+  std::int64_t rank = 0;
+  for (std::size_t d = kMostDimensions; d-- > 0;) rank = rank * own[d] + coordinates[d];
+  return rank + FirstOf(program);
+}
+
+std::string RankGrid::Text() const { return HasTwo() ? TextOf(extents) + " + " + TextOf(second) : TextOf(extents); }
 
 RankGrid RankGrid::Reversed() const {
   std::size_t last = kMostDimensions;

@@ -12,17 +12,20 @@
 namespace farscale {
 namespace {
 
-// Calls see(call, ranks) for every call of an iteration of every kind, with how many ranks of the largest run make it.
-void ForEachCall(const GrowthModel& model, const std::function<void(const PlannedCall&, double)>& see) {
+// Calls see(call, ranks, grid) for every call of an iteration of every kind, with how many ranks of the largest run make
+// it, and the grid of that run as their program sees it.
+void ForEachCall(const GrowthModel& model,
+                 const std::function<void(const PlannedCall&, double, const RankGrid&)>& see) {
   const std::size_t largest = model.runs.size() - 1;
-  const RankGrid& grid = model.rules.grids[largest];
   for (const auto& [key, of_class] : model.rules.classes) {
     const auto ranks = static_cast<double>(
         std::ranges::count(of_class.donors, largest, [](const auto& donor) { return donor.first; }));
     if (ranks == 0) continue;
+    const RankGrid grid = model.rules.grids[largest].SeenBy(ProgramOf(key));
     for (std::size_t kind = 0; kind < of_class.kinds.size(); ++kind) {
       const double iterations = static_cast<double>(std::ranges::count(model.runs[largest].kinds, kind));
-      for (const PlannedCall& call : PlanCalls(of_class.kinds[kind], kind, grid, grid)) see(call, ranks * iterations);
+      for (const PlannedCall& call : PlanCalls(of_class.kinds[kind], kind, grid, grid))
+        see(call, ranks * iterations, grid);
     }
   }
 }
@@ -32,6 +35,7 @@ std::string TargetOf(const PartRule& part, const RankGrid& grid) {
   if (part.kind == RecordKind::kCollective) {
     if (part.groups.empty()) return "collectives of all";
     const RankDivision& ranks = part.groups.front().ranks;
+    if (ranks == RankDivision::Program()) return "collectives of a program";
     if (ranks.kind != RankDivision::Kind::kGrid) return "collectives of " + ranks.Text() + " ranks";
     bool of_all = true;
     for (std::size_t d = 0; d < kMostDimensions; ++d)
@@ -42,10 +46,12 @@ std::string TargetOf(const PartRule& part, const RankGrid& grid) {
   return sends && !part.peers.empty() ? part.peers.front().Text() : "";
 }
 
-// Of a rule, by the layouts of all runs.
-std::string WhyAmbiguous(const PeerRule& rule, const CallRules& rules) {
+// Of a rule of a program, by the layouts of all runs.
+std::string WhyAmbiguous(const PeerRule& rule, const CallRules& rules, std::size_t program) {
   constexpr std::int64_t kAllTwos = std::int64_t{1} << kMostDimensions;
-  const RankGrid& largest = rules.grids.back();
+  std::vector<RankGrid> grids;
+  for (const RankGrid& grid : rules.grids) grids.push_back(grid.HasTwo() ? grid.GridOf(program) : grid);
+  const RankGrid& largest = grids.back();
   const bool has_powers = rule.kind == PeerRule::Kind::kXorUp || rule.kind == PeerRule::Kind::kXorDown;
   if (has_powers && rule.within.IsAll() && largest.size() <= kAllTwos) {
     return fmt::format(
@@ -55,7 +61,7 @@ std::string WhyAmbiguous(const PeerRule& rule, const CallRules& rules) {
   }
   if (rule.kind != PeerRule::Kind::kOffset) return "";
   const auto widest = [](const RankGrid& grid) { return *std::ranges::max_element(grid.extents); };
-  if (std::ranges::all_of(rules.grids, [&](const RankGrid& grid) { return widest(grid) <= 2; })) {
+  if (std::ranges::all_of(grids, [&](const RankGrid& grid) { return widest(grid) <= 2; })) {
     return fmt::format(
         "no run has more than two ranks in a dimension, where {} is the same as other steps; add a run on more "
         "than {} ranks",
@@ -64,7 +70,7 @@ std::string WhyAmbiguous(const PeerRule& rule, const CallRules& rules) {
   for (std::size_t d = 0; d < kMostDimensions; ++d) {
     const std::int32_t step = std::abs(rule.steps[d]);
     if (step < 2 || rules.scheme.reach[d] > 0) continue;
-    if (std::ranges::any_of(rules.grids, [&](const RankGrid& grid) { return grid.extents[d] > 2 * step; })) continue;
+    if (std::ranges::any_of(grids, [&](const RankGrid& grid) { return grid.extents[d] > 2 * step; })) continue;
     return fmt::format(
         "in layouts as small as {}, {} is half way around, and other rules lead there, too; add a run with more "
         "than {} ranks in {}",
@@ -86,9 +92,9 @@ std::vector<RuleShare> Sorted(const std::map<std::string, double>& sums) {
 
 std::vector<RuleShare> SharesOfPartners(const GrowthModel& model) {
   std::map<std::string, double> sums;
-  ForEachCall(model, [&](const PlannedCall& call, double ranks) {
+  ForEachCall(model, [&](const PlannedCall& call, double ranks, const RankGrid& grid) {
     for (const PartRule& part : call.rule->parts) {
-      const std::string target = TargetOf(part, model.rules.grids.back());
+      const std::string target = TargetOf(part, grid);
       if (!target.empty()) sums[target] += ranks;
     }
   });
@@ -97,9 +103,9 @@ std::vector<RuleShare> SharesOfPartners(const GrowthModel& model) {
 
 std::vector<RuleShare> SharesOfSizes(const GrowthModel& model) {
   std::map<std::string, double> sums;
-  ForEachCall(model, [&](const PlannedCall& call, double ranks) {
+  ForEachCall(model, [&](const PlannedCall& call, double ranks, const RankGrid& grid) {
     const bool moves = std::ranges::any_of(
-        call.rule->parts, [&](const PartRule& part) { return !TargetOf(part, model.rules.grids.back()).empty(); });
+        call.rule->parts, [&](const PartRule& part) { return !TargetOf(part, grid).empty(); });
     const SizeLaws* laws = model.laws.Find(call.key);
     if (moves) sums[laws != nullptr ? laws->bytes.Text() : "constant"] += ranks;
   });
@@ -110,11 +116,11 @@ std::string WhyAmbiguous(const GrowthModel& model) {
   std::string reason;
   if (model.rules.scheme.is_lifted) return reason;
   double ambiguous = 0, all = 0;
-  ForEachCall(model, [&](const PlannedCall& call, double ranks) {
+  ForEachCall(model, [&](const PlannedCall& call, double ranks, const RankGrid& grid) {
     for (const PartRule& part : call.rule->parts) {
-      if (TargetOf(part, model.rules.grids.back()).empty()) continue;
+      if (TargetOf(part, grid).empty()) continue;
       all += ranks;
-      const std::string one = part.peers.empty() ? "" : WhyAmbiguous(part.peers.front(), model.rules);
+      const std::string one = part.peers.empty() ? "" : WhyAmbiguous(part.peers.front(), model.rules, grid.seen_by);
       if (one.empty()) continue;
       ambiguous += ranks;
       if (reason.empty()) reason = one;
@@ -137,6 +143,7 @@ std::string PlaceOf(const ClassScheme& scheme, const RankClass& of_class) {
     }
     places.push_back(fmt::format("{} in {}", place, "xyzt"[d]));
   }
+  if (ProgramOf(of_class) > 0) places.insert(places.begin(), "of the second program");
   return places.empty() ? "any" : Join(places, ", ");
 }
 

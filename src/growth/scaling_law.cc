@@ -79,7 +79,7 @@ void TryExponents(const std::vector<LawPoint>& points, std::size_t dimension, Sc
 ScalingLaw FitPower(const std::vector<LawPoint>& points) {
   const Residuals residuals(points);
   const std::vector<double> x =
-      residuals.WithoutGroups([](const LawPoint& point) { return std::log(static_cast<double>(point.grid.size())); });
+      residuals.WithoutGroups([](const LawPoint& point) { return std::log(static_cast<double>(point.grid.Scale())); });
   const std::vector<double> y = residuals.WithoutGroups([](const LawPoint& point) { return std::log(point.value); });
   double xx = 0, xy = 0;
   for (std::size_t i = 0; i < points.size(); ++i) {
@@ -95,7 +95,7 @@ ScalingLaw FitPower(const std::vector<LawPoint>& points) {
 }  // namespace
 
 double ScalingLaw::Ratio(const RankGrid& to, const RankGrid& from) const {
-  double ratio = std::pow(static_cast<double>(to.size()) / static_cast<double>(from.size()), power);
+  double ratio = std::pow(static_cast<double>(to.Scale()) / static_cast<double>(from.Scale()), power);
   for (std::size_t d = 0; d < kMostDimensions; ++d) {
     if (exponents[d] != 0) ratio *= std::pow(static_cast<double>(to.extents[d]) / from.extents[d], exponents[d]);
   }

@@ -10,7 +10,8 @@
 
 namespace farscale {
 
-// value ~ P^power, or ~ Π extent_d^exponents_d where the extents explain it better.
+// value ~ P^power, or ~ Π extent_d^exponents_d where the extents explain it better. Of two programs P is that of the
+// larger, and extents are those of the one whose quantity it is.
 struct ScalingLaw {
   double power = 0;
   std::array<double, kMostDimensions> exponents{};

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <utility>
 
 #include "base/error.h"
 #include "base/format.h"
@@ -210,10 +211,10 @@ class PhaseGrower {
   void GrowTo(const std::vector<std::int64_t>& targets) {
     GrowthModel& model = result_.model;
     GrowthBasis basis = BasisOf(model, result_.repeated);
-    std::set<GridVector> grids;
+    std::set<std::pair<GridVector, GridVector>> grids;  // of both programs
     for (const std::int64_t ranks : targets) {
       const RankGrid grid = GridFor(model, ranks);
-      if (!grids.insert(grid.extents).second) continue;
+      if (!grids.emplace(grid.extents, grid.second).second) continue;
       try {
         result_.grown.push_back(RowFor(basis, grid));
       } catch (const Error& error) {
