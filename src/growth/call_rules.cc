@@ -70,7 +70,7 @@ class Fitter {
       if (seen.size() <= kind) seen.resize(kind + 1, 0);
       if (seen[kind]++ >= iterations_) continue;
       if (rules.kinds.size() <= kind) rules.kinds.resize(kind + 1);
-      if (rules.kinds[kind].empty()) rules.kinds[kind] = ReadRank(view, rank, i, result_.scheme.has_stages);
+      if (rules.kinds[kind].empty()) rules.kinds[kind] = ReadRank(view, rank, i, result_.scheme.HasStages(view.grid.ProgramOf(rank)));
       fits = AddIteration(view, rank, calls, i, rules.kinds[kind]) && fits;
     }
     return fits;
@@ -190,6 +190,7 @@ std::int32_t CountRule::Count(const RankGrid& grid) const {
                               : dimension == kOther   ? grid.HasTwo() ? grid.SizeOf(1) : 0
                                                       : grid.extents[static_cast<std::size_t>(dimension)];
   if (kind == Kind::kExtent) return static_cast<std::int32_t>(extent) + plus;
+  if (kind == Kind::kTwice) return 2 * (static_cast<std::int32_t>(extent) + plus);
   return std::bit_width(static_cast<std::uint64_t>(extent)) - 1;
 }
 
@@ -201,7 +202,8 @@ std::string CountRule::Text() const {
                          : dimension == kOther   ? "ranks of the other program"
                                                  : fmt::format("extent of {}", "xyzt"[dimension]);
   if (kind == Kind::kLogarithm) return "log2 " + of;
-  return plus == 0 ? of : fmt::format("{} {:+}", of, plus);
+  const std::string sum = plus == 0 ? of : fmt::format("{} {:+}", of, plus);
+  return kind == Kind::kTwice ? "twice " + sum : sum;
 }
 
 double ClassRules::Confirmed() const {
@@ -242,11 +244,11 @@ RankClass ClassOf(const ClassScheme& scheme, const RankGrid& grid, std::int64_t 
     return result;
   }
   const std::size_t program = grid.ProgramOf(rank);
-  const GridVector& extents = grid.ExtentsOf(program);
+  const GridVector &extents = grid.ExtentsOf(program), &reach = scheme.ReachOf(program);
   for (std::size_t d = 0; d < kMostDimensions; ++d) {
     result[2 * kMostDimensions + d] = static_cast<std::int16_t>(std::min(extents[d], scheme.small_extents));
-    result[2 * d] = static_cast<std::int16_t>(std::min(at[d], scheme.reach[d]));
-    result[2 * d + 1] = static_cast<std::int16_t>(std::min(extents[d] - 1 - at[d], scheme.reach[d]));
+    result[2 * d] = static_cast<std::int16_t>(std::min(at[d], reach[d]));
+    result[2 * d + 1] = static_cast<std::int16_t>(std::min(extents[d] - 1 - at[d], reach[d]));
   }
   result.back() = static_cast<std::int16_t>(program);
   return result;

@@ -35,6 +35,11 @@ struct ClassScheme {
   bool has_stages = false;  // calls may be repeated as often as the grid says
   bool has_lines = false;   // communicators may be divisions that do not follow the grid
   bool is_lifted = false;   // every rank of the largest run has a class of its own [statistical_growth.h]
+  GridVector second_reach{};  // of the ranks of the second program
+  bool second_has_stages = false;
+
+  const GridVector& ReachOf(std::size_t program) const { return program == 0 ? reach : second_reach; }
+  bool HasStages(std::size_t program) const { return program == 0 ? has_stages : second_has_stages; }
 
   friend bool operator==(const ClassScheme&, const ClassScheme&) = default;
 };
@@ -86,12 +91,12 @@ struct CallRule {
 // How often calls are repeated.
 struct CountRule {
   // Of a dimension, or of a number of ranks; kRatio: ranks of the other program for each of this one.
-  enum class Kind : std::uint8_t { kConstant, kExtent, kLogarithm, kRatio };
+  enum class Kind : std::uint8_t { kConstant, kExtent, kTwice, kLogarithm, kRatio };
   static constexpr std::int8_t kAllRanks = -1, kProgram = -2, kOther = -3;  // in place of a dimension
 
   Kind kind = Kind::kConstant;
   std::int8_t dimension = kAllRanks;
-  std::int32_t plus = 1;  // times: of kConstant alone, to be added: of kExtent
+  std::int32_t plus = 1;  // times: of kConstant alone, to be added: of kExtent, and of kTwice before it is doubled
 
   std::int32_t Count(const RankGrid& grid) const;  // as the program sees it that repeats
   std::string Text() const;

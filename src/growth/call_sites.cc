@@ -1,10 +1,14 @@
 #include "growth/call_sites.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <optional>
 #include <set>
+
+#include "base/error.h"
 
 namespace farscale {
 namespace {
@@ -53,7 +57,8 @@ std::vector<PlannedCall> PlanCalls(const std::vector<CallBlock>& blocks, std::si
         plan.push_back({&rule,
                         {stage, count},
                         KeyOf(kind, before, rule, block.counts.empty() ? -1 : stage, grid.seen_by),
-                        model + of_model * size + i});
+                        model + of_model * size + i,
+                        stage - static_cast<std::int32_t>(of_model)});
         if (!rule.parts.empty() && PartOf(rule.parts.front().kind).IsCollective()) {
           SiteKey& key = plan.back().key;
           key.number = collectives[key]++;
@@ -128,14 +133,30 @@ void SiteLaws::Copy(SiteKey from, SiteKey to) {
   }
 }
 
-CallSizes SiteLaws::SizesOn(const RankGrid& grid, SiteKey key, const RankGrid& copied) const {
+StageSteps SiteLaws::StepsOf(SiteKey key) const {
+  key.stage = 0;
+  const auto found = steps.find(key);
+  return found != steps.end() ? found->second : StageSteps{};
+}
+
+CallSizes SiteLaws::SizesOn(const RankGrid& grid, const PlannedCall& call, const RankGrid& copied) const {
   CallSizes result;
+  SiteKey key = call.key;
   for (const bool is_root : {false, true}) {
     key.is_root = is_root;
     const SizeLaws* found = Find(key);
     if (found == nullptr) continue;
     const SizeLaws& laws = *found;
-    result.roles[is_root ? 1 : 0] = {laws.bytes.Ratio(grid, copied), laws.received.Ratio(grid, copied),
+    StageSteps step;
+    if (call.beyond > 0) step = StepsOf(key);
+    if (!step.bytes || !step.received) {
+      throw Error(ErrorKind::kNotEnoughData, "",
+                  fmt::format("{} has {} stages of a call whose sizes change from stage to stage by no rule",
+                              grid.GridOf(0).Text(), call.stage.count));
+    }
+    const double more = std::pow(*step.bytes, call.beyond), more_received = std::pow(*step.received, call.beyond);
+    result.roles[is_root ? 1 : 0] = {laws.bytes.Ratio(grid, copied) * more,
+                                     laws.received.Ratio(grid, copied) * more_received,
                                      laws.mean_bytes * laws.bytes.Ratio(grid, laws.grid),
                                      laws.mean_received * laws.received.Ratio(grid, laws.grid)};
   }
@@ -179,6 +200,42 @@ SizeLaws LawsOf(const SiteSums& sums, const CallRules& rules, std::size_t progra
           runs.size()};
 }
 
+// The one ratio of every two stages that follow each other, in all runs and classes; chosen: sizes of stages that
+// differ by less than a twentieth are those of parts that do not divide evenly.
+std::optional<double> StepOf(const std::map<std::pair<std::size_t, std::size_t>, std::map<std::int32_t, double>>& stages) {
+  constexpr double kEven = 0.05;
+  double lowest = INFINITY, highest = -INFINITY, sum = 0, count = 0;
+  bool is_even = true;
+  for (const auto& [where, sizes] : stages) {
+    double least = INFINITY, most = 0;
+    for (auto one = sizes.begin(); one != sizes.end(); ++one) {
+      least = std::min(least, one->second);
+      most = std::max(most, one->second);
+      const auto next = std::next(one);
+      if (next == sizes.end() || one->second <= 0 || next->second <= 0) continue;
+      const double step = std::log(next->second / one->second);
+      lowest = std::min(lowest, step);
+      highest = std::max(highest, step);
+      sum += step;
+      ++count;
+    }
+    is_even = is_even && most <= least * (1 + kEven);
+  }
+  if (is_even || count == 0) return 1;
+  return highest - lowest <= kEven ? std::optional(std::exp(sum / count)) : std::nullopt;
+}
+
+StageSteps StepsOf(const std::map<std::int32_t, const SiteSums*>& of_stages) {
+  std::map<std::pair<std::size_t, std::size_t>, std::map<std::int32_t, double>> bytes, received;  // by run and class
+  for (const auto& [stage, sums] : of_stages) {
+    for (const auto& [where, sum] : *sums) {
+      bytes[where][stage] = sum.bytes / sum.count;
+      received[where][stage] = sum.received / sum.count;
+    }
+  }
+  return {StepOf(bytes), StepOf(received)};
+}
+
 }  // namespace
 
 SiteLaws FitSiteLaws(const std::vector<RunCalls>& runs, const CallRules& rules) {
@@ -203,16 +260,19 @@ SiteLaws FitSiteLaws(const std::vector<RunCalls>& runs, const CallRules& rules) 
   }
   SiteLaws laws;
   std::map<SiteKey, SiteSums> of_all_stages;
+  std::map<SiteKey, std::map<std::int32_t, const SiteSums*>> by_stage;
   for (const auto& [key, of] : sums) {
     laws.sizes[key] = LawsOf(of, rules, key.program);
     if (key.stage < 0) continue;
     SiteKey first = key;
     first.stage = 0;
+    by_stage[first][key.stage] = &of;
     // Every stage is compared with itself alone.
     const std::size_t stage = static_cast<std::size_t>(key.stage) * rules.classes.size();
     for (const auto& [where, sum] : of) of_all_stages[first][{where.first, where.second + stage}] = sum;
   }
   for (const auto& [key, of] : of_all_stages) laws.of_all_stages[key] = LawsOf(of, rules, key.program);
+  for (const auto& [key, of] : by_stage) laws.steps[key] = StepsOf(of);
   return laws;
 }
 

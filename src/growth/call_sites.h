@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -37,6 +38,7 @@ struct PlannedCall {
   Stage stage;
   SiteKey key;
   std::uint32_t model = 0;  // index among the calls of the iteration of the model
+  std::int32_t beyond = 0;  // stages behind the last one of the model, which is copied
 };
 
 // The calls of a rank of a grid in an iteration of a kind, after a model of the same class on another grid; both as the
@@ -65,13 +67,21 @@ struct CallSizes {
   std::pair<std::uint64_t, std::uint64_t> Of(const CallPart& copied, bool was_root, bool is_root) const;
 };
 
+// By what sizes change from one stage of a call to the next, as in exchanges of twice as much with ranks twice as far
+// away; nothing where they change by no one ratio.
+struct StageSteps {
+  std::optional<double> bytes = 1, received = 1;
+};
+
 class SiteLaws {
  public:
   std::map<SiteKey, SizeLaws> sizes;
   std::map<SiteKey, SizeLaws> of_all_stages;  // of calls that are repeated, by the first stage
+  std::map<SiteKey, StageSteps> steps;        // likewise
 
-  // Of grids as the program sees them.
-  CallSizes SizesOn(const RankGrid& grid, SiteKey key, const RankGrid& copied) const;
+  // Of a call of a grid, after that of the model on its grid, both as the program sees them. Throws an error of kind
+  // kNotEnoughData where the grid has more stages than the model, and sizes that change from stage to stage by no rule.
+  CallSizes SizesOn(const RankGrid& grid, const PlannedCall& call, const RankGrid& copied) const;
   // Of a site that one run alone has, the laws of those that are like it; nothing of one that no run has.
   const SizeLaws* Find(const SiteKey& key) const;
   // Lets a site that no run has follow another.
@@ -79,6 +89,7 @@ class SiteLaws {
 
  private:
   const SizeLaws* FindOwn(SiteKey key) const;
+  StageSteps StepsOf(SiteKey key) const;
 };
 
 bool IsRootOf(const CallPart& part, std::int64_t rank);

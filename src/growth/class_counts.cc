@@ -29,7 +29,7 @@ void AddClasses(const ClassScheme& scheme, const RankGrid& grid, std::size_t pro
     counts.push_back({ClassOf(scheme, grid, rank), rank, ranks});
     return;
   }
-  for (const Stretch& stretch : StretchesOf(grid.ExtentsOf(program)[dimension], scheme.reach[dimension])) {
+  for (const Stretch& stretch : StretchesOf(grid.ExtentsOf(program)[dimension], scheme.ReachOf(program)[dimension])) {
     at[dimension] = stretch.first;
     AddClasses(scheme, grid, program, dimension + 1, at, ranks * stretch.count, counts);
   }

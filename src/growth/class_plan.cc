@@ -43,7 +43,7 @@ class Planner {
       added.model = call.model;
       added.function = functions_[call.rule->function];
       added.completes_all = call.rule->completes_all;
-      added.sizes = model_.laws.SizesOn(grid, call.key, model_grid);
+      added.sizes = model_.laws.SizesOn(grid, call, model_grid);
       for (std::uint32_t i = 0; i < call.rule->parts.size() && !added.completes_all; ++i)
         plan.parts.push_back(PlanPart(call.rule->parts[i], call.stage, i, plan));
       added.parts_end = static_cast<std::uint32_t>(plan.parts.size());

@@ -13,8 +13,8 @@ std::int32_t High(const RankClass& key, std::size_t d) { return key[2 * d + 1]; 
 
 // Whether a rank of the class has a partner so many steps away; nothing where the class does not tell.
 std::optional<bool> IsInGrid(std::int32_t steps, std::size_t d, const RankClass& key, const ClassScheme& scheme) {
-  const std::int32_t room = steps > 0 ? High(key, d) : Low(key, d);
-  if (std::abs(steps) > scheme.reach[d] && room == scheme.reach[d] && steps != 0) return std::nullopt;
+  const std::int32_t room = steps > 0 ? High(key, d) : Low(key, d), reach = scheme.ReachOf(ProgramOf(key))[d];
+  if (std::abs(steps) > reach && room == reach && steps != 0) return std::nullopt;
   return room >= std::abs(steps);
 }
 

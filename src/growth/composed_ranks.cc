@@ -244,8 +244,8 @@ std::vector<CallPart> ComposedRanks::PartsFrom(std::size_t kind, const Source& s
   if (donors.run + 1 == model_.runs.size()) return copy;
   const std::size_t program = ProgramOf(known_.front().key);
   const RankGrid grid = model_.rules.grids[donors.run].SeenBy(program);
-  const SiteKey key = PlanCalls(source.of->rules->kinds[kind], kind, grid, grid)[source.call].key;
-  const CallSizes sizes = model_.laws.SizesOn(model_.rules.grids.back().SeenBy(program), key, grid);
+  const PlannedCall call = PlanCalls(source.of->rules->kinds[kind], kind, grid, grid)[source.call];
+  const CallSizes sizes = model_.laws.SizesOn(model_.rules.grids.back().SeenBy(program), call, grid);
   for (CallPart& part : copy) {
     const bool is_root = IsRootOf(part, donors.ranks.front());
     std::tie(part.bytes, part.received) = sizes.Of(part, is_root, is_root);

@@ -8,6 +8,7 @@
 #include "base/parallel.h"
 #include "growth/class_counts.h"
 #include "growth/grid_groups.h"
+#include "growth/node_map.h"
 #include "replay/call_compiler.h"
 #include "replay/engine.h"
 
@@ -31,10 +32,10 @@ struct Growing {
   const ReplayRules& rules;
   const Network* network;
   double ticks_per_second;
-  std::int64_t ranks_of_node;
+  NodeMap nodes;
   std::vector<std::uint32_t> first_operation;  // on the communicators of every rule, and behind the last
 
-  std::int32_t NodeOf(std::int64_t rank) const { return static_cast<std::int32_t>(rank / ranks_of_node); }
+  std::int32_t NodeOf(std::int64_t rank) const { return static_cast<std::int32_t>(nodes.NodeOf(rank)); }
 
   std::uint32_t OperationOf(const CollectivePlace& place, std::int64_t rank) const {
     if (!place.is_completed) return kNoCollective;
@@ -279,12 +280,6 @@ std::vector<std::uint32_t> FirstOperations(const GridPlan& plan) {
 
 }  // namespace
 
-std::int64_t RanksOfNode(const GrowthModel& model) {
-  const RunCalls& largest = model.runs.back();
-  const std::int32_t nodes = 1 + *std::ranges::max_element(largest.nodes);
-  return (largest.ranks + nodes - 1) / nodes;
-}
-
 Program CompileGrown(const GrowthModel& model, const GridPlan& plan, const GrownMessages& messages,
                      const GrownLoads& loads, const ReplayRules& rules, const Network* network) {
   const Growing growing{model,
@@ -294,11 +289,11 @@ Program CompileGrown(const GrowthModel& model, const GridPlan& plan, const Grown
                         rules,
                         network,
                         model.runs.back().ticks_per_second,
-                        RanksOfNode(model),
+                        NodeMap(model, plan.grid),
                         FirstOperations(plan)};
   Program program;
   program.ranks.resize(plan.class_of.size());
-  program.nodes = static_cast<std::size_t>(growing.NodeOf(plan.grid.size() - 1)) + 1;
+  program.nodes = static_cast<std::size_t>(growing.nodes.nodes());
   program.messages = messages.unsent + 1;
   program.iterations = static_cast<std::uint32_t>(plan.chosen.size());
   program.arrivals.assign(growing.first_operation.back(), 0);

@@ -21,7 +21,4 @@ Program CompileGrown(const GrowthModel& model, const GridPlan& plan, const Grown
 // Bytes that growing and replaying so many iterations of each kind takes at most, without those of the model.
 double BytesToGrow(const GrowthModel& model, const RankGrid& grid, const std::vector<std::size_t>& of_kinds);
 
-// On which node a rank is: as many are on a node as in the largest run.
-std::int64_t RanksOfNode(const GrowthModel& model);
-
 }  // namespace farscale

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "growth/grown_program.h"
+#include "growth/node_map.h"
 #include "replay/replay.h"
 
 namespace farscale {
@@ -95,14 +96,16 @@ double GrownReplay::TimeOn(const GrownLoads& loads, const ReplayRules& rules, co
 namespace {
 
 // The largest mean load of a node, in seconds.
-double LargestNode(const std::vector<Tick>& useful, std::size_t ranks_of_node, double second) {
-  double largest = 0;
-  for (std::size_t first = 0; first < useful.size(); first += ranks_of_node) {
-    const std::size_t end = std::min(useful.size(), first + ranks_of_node);
-    double sum = 0;
-    for (std::size_t rank = first; rank < end; ++rank) sum += static_cast<double>(useful[rank]) / second;
-    largest = std::max(largest, sum / static_cast<double>(end - first));
+double LargestNode(const std::vector<Tick>& useful, const NodeMap& nodes, double second) {
+  std::vector<double> sums(static_cast<std::size_t>(nodes.nodes())), ranks(sums.size());
+  for (std::size_t rank = 0; rank < useful.size(); ++rank) {
+    const auto node = static_cast<std::size_t>(nodes.NodeOf(static_cast<std::int64_t>(rank)));
+    sums[node] += static_cast<double>(useful[rank]) / second;
+    ++ranks[node];
   }
+  double largest = 0;
+  for (std::size_t node = 0; node < sums.size(); ++node)
+    largest = std::max(largest, ranks[node] > 0 ? sums[node] / ranks[node] : 0);
   return largest;
 }
 
@@ -117,7 +120,7 @@ PhaseTotals GrownReplay::Measure(const GrownLoads& loads, const ReplayRules& rul
   totals.average_useful = totals.total_useful / ranks;
   totals.largest_useful = static_cast<double>(std::ranges::max(loads.useful)) / second;
   totals.largest_computation = totals.largest_useful;
-  totals.largest_node_load = LargestNode(loads.useful, static_cast<std::size_t>(RanksOfNode(model_)), second);
+  totals.largest_node_load = LargestNode(loads.useful, NodeMap(model_, plan_.grid), second);
   const Network* timed = network != nullptr && !network->IsIdeal() ? network : nullptr;
   totals.ideal_elapsed = TimeOn(loads, rules, nullptr);
   totals.elapsed = timed != nullptr ? TimeOn(loads, rules, timed) : totals.ideal_elapsed;

@@ -14,6 +14,7 @@
 #include "growth/class_counts.h"
 #include "growth/class_plan.h"
 #include "growth/grid_groups.h"
+#include "growth/node_map.h"
 #include "growth/rank_draw.h"
 #include "trace/trace_builder.h"
 
@@ -187,7 +188,7 @@ class RankGrower {
       }
       return;
     }
-    const CallSizes sizes = model_.laws.SizesOn(seen_, call.key, copy.grid);
+    const CallSizes sizes = model_.laws.SizesOn(seen_, call, copy.grid);
     for (std::size_t i = 0; i < call.rule->parts.size(); ++i) {
       std::uint64_t bytes = 0, received = 0;
       if (i < parts.size()) {
@@ -296,13 +297,10 @@ struct GrownDefinitions {
       std::vector<std::uint32_t>& of_run = regions.of_runs.emplace_back();
       for (const std::string& name : run.regions) of_run.push_back(number(name));
     }
-    // As many ranks a node as in the largest run.
-    const std::int32_t nodes = 1 + *std::ranges::max_element(largest.nodes);
-    const std::int64_t per_node = (largest.ranks + nodes - 1) / nodes;
-    for (std::int64_t node = 0; node * per_node < grid.size(); ++node) builder.AddNode(fmt::format("node {}", node));
-    for (std::int64_t rank = 0; rank < grid.size(); ++rank) {
-      builder.AddRank({static_cast<std::int32_t>(rank / per_node), 1, fmt::format("rank {}", rank)});
-    }
+    const NodeMap nodes(model, grid);
+    for (std::int64_t node = 0; node < nodes.nodes(); ++node) builder.AddNode(fmt::format("node {}", node));
+    for (std::int64_t rank = 0; rank < grid.size(); ++rank)
+      builder.AddRank({static_cast<std::int32_t>(nodes.NodeOf(rank)), 1, fmt::format("rank {}", rank)});
   }
 };
 

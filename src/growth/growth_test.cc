@@ -348,6 +348,57 @@ TEST(Growth, ReplaysUnderContention) {
   ExpectSameReplays(model, model.rules.grids.back(), &network, RuleSet::kBsc);
 }
 
+// Consecutive ranks on nodes of four, or ranks in turn.
+Trace RunOnNodes(std::int32_t ranks, const Step& program, bool is_in_turn) {
+  Trace trace = test::RunSpmd(ranks, program);
+  const std::int32_t nodes = ranks / 4;
+  trace.nodes.clear();
+  for (std::int32_t node = 0; node < nodes; ++node) trace.nodes.push_back("node " + std::to_string(node));
+  for (std::int32_t rank = 0; rank < ranks; ++rank)
+    trace.ranks[static_cast<std::size_t>(rank)].node = is_in_turn ? rank % nodes : rank / 4;
+  return trace;
+}
+
+// Grown runs are on nodes as the runs are, and wait for transfers there as the program itself does.
+TEST(Growth, ReplaysOnNodesUnderContention) {
+  const Step program = Steps([](test::SpmdRank& rank) {
+    const Place at(rank);
+    rank.Compute(1000);
+    for (const std::int32_t step : {-1, 1}) {
+      rank.PostReceive(at.At(at.x + step, at.y), 8000, 1);
+      rank.PostReceive(at.At(at.x, at.y + step), 4000, 2);
+      rank.PostSend(at.At(at.x - step, at.y), 8000, 1);
+      rank.PostSend(at.At(at.x, at.y - step), 4000, 2);
+    }
+    rank.WaitAll();
+    rank.AllReduce(8);
+  });
+  for (const bool is_in_turn : {false, true}) {
+    GrowthModel model;
+    model.region = "step";
+    for (const std::int32_t ranks : {16, 32, 64}) {
+      const Trace trace = RunOnNodes(ranks, program, is_in_turn);
+      model.runs.push_back(ReadRunCalls(trace, CutPhase(trace, PhaseSpec::Region("step")), model.functions));
+    }
+    LearnGrowth(model);
+    const Trace grown = GrowTrace(model, ContinueSeries(model.rules.grids, 256), 1);
+    const Trace expected = RunOnNodes(256, program, is_in_turn);
+    for (std::size_t rank = 0; rank < grown.size(); ++rank)
+      ASSERT_EQ(grown.ranks[rank].node, expected.ranks[rank].node) << rank;
+    const auto end_of = [](const Trace& trace, const Network& network) {
+      const PhaseCut cut = CutPhase(trace, PhaseSpec::Region("step"));
+      return Replay(trace, MatchTrace(trace), cut, {{RuleSet::kBsc, 32768}, false, &network}).end;
+    };
+    Network network = SomeNetwork();
+    const std::vector<Tick> without = end_of(grown, network);
+    EXPECT_EQ(without, end_of(expected, network));
+    network.sending = network.receiving = 1;
+    EXPECT_EQ(end_of(grown, network), end_of(expected, network));
+    EXPECT_NE(end_of(grown, network), without);
+    ExpectSameReplays(model, model.rules.grids.back(), nullptr, RuleSet::kBsc);
+  }
+}
+
 PhaseTotals TotalsFrom(const GrowthModel& model, const RankGrid& grid, std::size_t iterations) {
   const Network network = SomeNetwork();
   const GrownReplay run(model, PlanGrid(model, grid, ChooseIterations(model.runs.back().kinds, iterations)));

@@ -128,10 +128,10 @@ std::vector<RankGrid> GridsBeside(const std::vector<RunCalls>& runs, const std::
 namespace {
 
 // In two dimensions, ranks may differ by their place in one of them alone, as the first ranks of nodes do, which have
-// communicators of their own.
+// communicators of their own. Chains of few ranks have room for neighbours further away than grids do.
 std::vector<GridVector> Reaches(std::size_t dimensions, bool has_lines) {
   std::vector<GridVector> reaches = {GridVector{}};
-  for (const std::int32_t reach : {1, 2}) {
+  for (std::int32_t reach = 1; reach <= (dimensions == 1 ? 4 : 2); ++reach) {
     if (dimensions == 2 && has_lines) reaches.insert(reaches.end(), {{reach, 0}, {0, reach}});
     GridVector all{};
     for (std::size_t d = 0; d < dimensions; ++d) all[d] = reach;

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <functional>
 
+#include "growth/call_sites.h"
+#include "growth/rank_draw.h"
 #include "stats/distributions.h"
 
 namespace farscale {
@@ -50,14 +52,62 @@ struct Cell {
 };
 using Cells = std::map<RankClass, std::map<std::size_t, Cell>>;
 
+// Logarithm of by how much longer than on its own grid a rank of the largest run of a class computes on the grid of
+// another run, as far as it repeats calls more or less often there. Grown ranks repeat the computation with the calls,
+// so that no law must count it again.
+double LogRepeated(const std::vector<RunCalls>& runs, const CallRules& rules, const RankClass& key,
+                   const ClassRules& of_class, std::size_t to) {
+  const ClassDonors donors = DonorsOf(of_class);
+  const RunCalls& run = runs[donors.run];
+  const RankCalls& calls = run.of_ranks[static_cast<std::size_t>(donors.ranks.front())];
+  const RankGrid own = rules.grids[donors.run].SeenBy(ProgramOf(key)), other = rules.grids[to].SeenBy(ProgramOf(key));
+  double there = 0, here = 0;
+  for (std::size_t kind = 0; kind < of_class.kinds.size(); ++kind) {
+    const auto iteration = static_cast<std::size_t>(std::ranges::find(run.kinds, kind) - run.kinds.begin());
+    if (iteration == run.kinds.size()) continue;
+    const auto times = static_cast<double>(std::ranges::count(run.kinds, kind));
+    const std::uint32_t first = calls.FirstCall(iteration);
+    for (const auto& [grid, sum] : {std::pair(&other, &there), {&own, &here}}) {
+      *sum += times * static_cast<double>(calls.compute_after[iteration]);
+      for (const PlannedCall& call : PlanCalls(of_class.kinds[kind], kind, *grid, own))
+        *sum += times * static_cast<double>(calls.calls[first + call.model].compute);
+    }
+  }
+  return there > 0 && here > 0 ? std::log(there / here) : 0;
+}
+
+bool HasStages(const ClassRules& of_class) {
+  return std::ranges::any_of(of_class.kinds, [](const std::vector<CallBlock>& blocks) {
+    return std::ranges::any_of(blocks, [](const CallBlock& block) { return !block.counts.empty(); });
+  });
+}
+
+// Without what follows from how often calls are repeated.
 Cells CellsOf(const std::vector<RunCalls>& runs, const CallRules& rules) {
   Cells cells;
   for (const auto& [key, of_class] : rules.classes) {
+    std::map<std::size_t, double> repeated;  // by run
     for (const auto& [run, rank] : of_class.donors) {
-      cells[key][run].Add(MeanLog(runs[run], rank));
+      const auto [found, is_new] = repeated.try_emplace(run, 0.0);
+      if (is_new && HasStages(of_class)) found->second = LogRepeated(runs, rules, key, of_class, run);
+      cells[key][run].Add(MeanLog(runs[run], rank) - found->second);
     }
   }
   return cells;
+}
+
+// By how much the ranks of every run compute longer because they repeat calls more often, in the mean.
+std::vector<double> RepeatedOf(const std::vector<RunCalls>& runs, const CallRules& rules) {
+  std::vector<double> sums(runs.size()), counts(runs.size()), ratios;
+  for (const auto& [key, of_class] : rules.classes) {
+    for (const auto& [run, rank] : of_class.donors) {
+      if (HasStages(of_class)) sums[run] += LogRepeated(runs, rules, key, of_class, run);
+      ++counts[run];
+    }
+  }
+  for (std::size_t run = 0; run < runs.size(); ++run)
+    ratios.push_back(counts[run] > 0 ? std::exp(sums[run] / counts[run]) : 1);
+  return ratios;
 }
 
 // Least squares of the logarithm of computation over that of the number of ranks, with a level of its own for every
@@ -124,12 +174,16 @@ ScalingLaw LawOfRuns(const std::vector<RunCalls>& runs, const std::function<doub
 
 // Instructions follow a simple law unless they clearly do not, as time does without counters; those per cycle change
 // only where that is more than chance, or much.
-std::optional<CounterLaws> FitCounterLaws(const std::vector<RunCalls>& runs) {
+std::optional<CounterLaws> FitCounterLaws(const std::vector<RunCalls>& runs, const CallRules& rules) {
   for (const RunCalls& run : runs) {
     if (run.instructions.value_or(0) <= 0 || run.cycles.value_or(0) <= 0) return std::nullopt;
   }
-  CounterLaws laws{
-      LawOfRuns(runs, [](const RunCalls& run) { return *run.instructions / static_cast<double>(run.ranks); }),
+  const std::vector<double> repeated = RepeatedOf(runs, rules);
+  CounterLaws laws{LawOfRuns(runs,
+                             [&](const RunCalls& run) {
+                               const auto number = static_cast<std::size_t>(&run - runs.data());
+                               return *run.instructions / static_cast<double>(run.ranks) / repeated[number];
+                             }),
       LawOfRuns(runs, [](const RunCalls& run) { return *run.instructions / *run.cycles; })};
   laws.instructions.power = Simple(laws.instructions.power);
   const double freedom = static_cast<double>(runs.size()) - 2;
@@ -164,7 +218,7 @@ void FitLaws(const std::vector<RunCalls>& runs, const CallRules& rules, const Ce
     squares += own.Rest();
     freedom += own.points - 2;
   }
-  if (!rules.grids.back().HasTwo()) model.counters = FitCounterLaws(runs);
+  if (!rules.grids.back().HasTwo()) model.counters = FitCounterLaws(runs, rules);
   model.common_law = PowerLaw(CommonPower(all[0].Power(), model.counters), 0, runs.size());
   model.second_law = PowerLaw(CommonPower(all[1].Power(), std::nullopt), 0, runs.size());
   if (slopes.empty() || freedom <= 0) return;  // nothing says how exact a power is

@@ -19,6 +19,9 @@ struct CounterLaws {
   ScalingLaw instructions, per_cycle;
 };
 
+// Laws are of computation that is repeated as often as in the largest run: grown ranks repeat what they copy with its
+// calls.
+//
 // Computation of rank r in iteration i of the largest run: that of its class, times exp(persistent[r]), times
 // exp(common[i]), times what is left, whose logarithm has the standard deviation `noise`.
 struct LoadModel {

@@ -265,7 +265,7 @@ std::string PeerRule::Text() const {
     case Kind::kXor: return fmt::format("rank xor {}", n) + place;
     case Kind::kAbsolute: return fmt::format("rank {}", n) + place;
     case Kind::kFromLast: return (n == 0 ? "last rank" : fmt::format("last rank - {}", n)) + place;
-    case Kind::kRingPart: return fmt::format("rank + P/{}", 1 << n) + place;
+    case Kind::kRingPart: return fmt::format("rank {} P/{}", n > 0 ? '+' : '-', 1 << std::abs(n)) + place;
     case Kind::kXorPart: return fmt::format("rank xor P/{}", 1 << n) + place;
     case Kind::kMirror: return "P - 1 - rank" + place;
     case Kind::kShare: return (n == 0 ? "same share" : fmt::format("same share {:+}", n)) + place;

@@ -1,11 +1,12 @@
 #include "growth/program_search.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
-#include <limits>
 #include <map>
 #include <set>
 #include <tuple>
+#include <utility>
 
 #include "growth/layout_search.h"
 #include "growth/part_rules.h"
@@ -86,22 +87,67 @@ std::optional<CallRules> RulesOfProgram(const std::vector<RunCalls>& runs, const
   return best;
 }
 
-// From plain to particular; classes by the number of ranks in a dimension only where nothing else helps.
-std::vector<ClassScheme> SchemesOfTwo() {
-  std::vector<ClassScheme> schemes;
-  for (const std::int32_t small_extents : {1, 3}) {
-    for (ClassScheme scheme : Schemes(kMostDimensionsOfTwo, false)) {
-      scheme.small_extents = small_extents;
-      schemes.push_back(scheme);
-    }
+ClassScheme SchemeOf(std::size_t program, const ClassScheme& of_program) {
+  ClassScheme scheme = of_program;
+  if (program == 0) return scheme;
+  scheme.second_reach = std::exchange(scheme.reach, {});
+  scheme.second_has_stages = std::exchange(scheme.has_stages, false);
+  return scheme;
+}
+
+// The same in the layouts and classes that are best, from plain to particular.
+std::optional<CallRules> BestOfProgram(const std::vector<RunCalls>& runs, const std::vector<RankGrid>& rows,
+                                       std::int32_t small_extents, std::size_t program) {
+  std::optional<CallRules> best;
+  for (ClassScheme scheme : Schemes(kMostDimensionsOfTwo, false)) {
+    scheme.small_extents = small_extents;
+    std::optional<CallRules> rules = RulesOfProgram(runs, rows, SchemeOf(program, scheme), program);
+    if (rules && (!best || IsBetter(*rules, *best))) best = std::move(rules);
+    if (best && IsPerfect(*best)) break;
   }
-  return schemes;
+  return best;
+}
+
+// Rules of both programs.
+CallRules Joined(const std::vector<RunCalls>& runs, const CallRules& first, const CallRules& second) {
+  constexpr std::size_t kOneOfEach = 1;  // iterations that are read of every kind
+  ClassScheme scheme = first.scheme;
+  scheme.second_reach = second.scheme.second_reach;
+  scheme.second_has_stages = second.scheme.second_has_stages;
+  std::vector<RankGrid> grids;
+  for (std::size_t run = 0; run < runs.size(); ++run)
+    grids.push_back(first.grids[run].With(1, second.grids[run].GridOf(1)));
+  return FitCallRules(runs, grids, scheme, kOneOfEach);
+}
+
+// Of the computation of a rank, from the smallest run to the largest one; 0 where there is none.
+double PowerOf(const std::vector<RunCalls>& runs, const std::vector<RankGrid>& rows, std::size_t program) {
+  const auto mean = [&](std::size_t number) {
+    const RankGrid& grid = rows[number];
+    double sum = 0;
+    for (std::int64_t i = 0; i < grid.SizeOf(program); ++i) {
+      const RankCalls& calls = runs[number].of_ranks[static_cast<std::size_t>(grid.FirstOf(program) + i)];
+      for (const PhaseCall& call : calls.calls) sum += static_cast<double>(call.compute);
+      for (const Tick tick : calls.compute_after) sum += static_cast<double>(tick);
+    }
+    return sum / static_cast<double>(grid.SizeOf(program)) / static_cast<double>(runs[number].iterations());
+  };
+  const double first = mean(0) / runs.front().ticks_per_second, last = mean(runs.size() - 1) / runs.back().ticks_per_second;
+  if (first <= 0 || last <= 0) return 0;
+  return std::log(last / first) /
+         std::log(static_cast<double>(rows.back().Scale()) / static_cast<double>(rows.front().Scale()));
+}
+
+// Whether the programs clearly compute by different laws, so that one for all ranks would be wrong; chosen: as far as a
+// class may be from the law of all [load_model.cc].
+bool Diverge(const std::vector<RunCalls>& runs, const std::vector<RankGrid>& rows) {
+  constexpr double kClearly = 0.1;
+  return std::abs(PowerOf(runs, rows, 0) - PowerOf(runs, rows, 1)) > kClearly;
 }
 
 }  // namespace
 
-std::optional<CallRules> FindProgramRules(const std::vector<RunCalls>& runs) {
-  constexpr std::size_t kOneOfEach = 1;  // iterations that are read of every kind
+std::optional<CallRules> FindProgramRules(const std::vector<RunCalls>& runs, bool must_diverge) {
   std::vector<std::int64_t> ranks;
   std::vector<std::vector<std::int64_t>> first;
   for (const RunCalls& run : runs) {
@@ -112,14 +158,13 @@ std::optional<CallRules> FindProgramRules(const std::vector<RunCalls>& runs) {
   std::optional<CallRules> best;
   for (const ProgramSplit& split : SplitsWith(ranks, first)) {
     const std::vector<RankGrid> rows = RowsOf(runs, split);
-    for (const ClassScheme& scheme : SchemesOfTwo()) {
-      const std::optional<CallRules> a = RulesOfProgram(runs, rows, scheme, 0);
-      const std::optional<CallRules> b = a ? RulesOfProgram(runs, rows, scheme, 1) : std::nullopt;
-      if (!b) continue;
-      std::vector<RankGrid> grids;
-      for (std::size_t run = 0; run < runs.size(); ++run)
-        grids.push_back(a->grids[run].With(1, b->grids[run].GridOf(1)));
-      CallRules rules = FitCallRules(runs, grids, scheme, kOneOfEach);
+    if (must_diverge && !Diverge(runs, rows)) continue;
+    for (const std::int32_t small_extents : {1, 3}) {  // these only where nothing else helps
+      const std::optional<CallRules> first_program = BestOfProgram(runs, rows, small_extents, 0);
+      if (!first_program) continue;
+      const std::optional<CallRules> second_program = BestOfProgram(runs, rows, small_extents, 1);
+      if (!second_program) continue;
+      CallRules rules = Joined(runs, *first_program, *second_program);
       if (!best || IsBetter(rules, *best)) best = std::move(rules);
       if (IsPerfect(*best)) return best;
     }
@@ -128,5 +173,7 @@ std::optional<CallRules> FindProgramRules(const std::vector<RunCalls>& runs) {
 }
 
 bool SufficeForTwo(const CallRules& rules) { return rules.Suffice() && rules.Confirmed() >= kLeastExplained; }
+
+bool ExplainAll(const CallRules& rules) { return rules.explained == rules.messages && rules.Confirmed() == 1; }
 
 }  // namespace farscale

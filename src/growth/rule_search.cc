@@ -119,11 +119,12 @@ CallRules FindCallRules(const std::vector<RunCalls>& runs) {
   if (!PartialCommunicators(runs.back()).empty()) Search(runs, true, found);
   const CallRules best = found.best ? *found.best : BesideHopeless(runs, found.hopeless->rules);
   CallRules of_all = FitCallRules(runs, best.grids, best.scheme, kAllIterations);
-  if (of_all.Suffice()) return of_all;
-  const std::optional<CallRules> of_two = FindProgramRules(runs);
+  const bool is_complete = of_all.Suffice() && of_all.explained == of_all.messages;
+  const std::optional<CallRules> of_two = FindProgramRules(runs, is_complete);
   if (!of_two) return of_all;
   CallRules of_programs = FitCallRules(runs, of_two->grids, of_two->scheme, kAllIterations);
-  return SufficeForTwo(of_programs) ? of_programs : of_all;
+  const bool is_better = of_all.Suffice() ? ExplainAll(of_programs) : SufficeForTwo(of_programs);
+  return is_better ? of_programs : of_all;
 }
 
 }  // namespace farscale

@@ -12,10 +12,11 @@
 namespace farscale {
 namespace {
 
-// Calls see(call, ranks, grid) for every call of an iteration of every kind, with how many ranks of the largest run make
+// Calls see(call, ranks, grid, of_class) for every call of an iteration of every kind, with how many ranks of the largest run make
 // it, and the grid of that run as their program sees it.
-void ForEachCall(const GrowthModel& model,
-                 const std::function<void(const PlannedCall&, double, const RankGrid&)>& see) {
+void ForEachCall(
+    const GrowthModel& model,
+    const std::function<void(const PlannedCall&, double, const RankGrid&, const ClassRules&)>& see) {
   const std::size_t largest = model.runs.size() - 1;
   for (const auto& [key, of_class] : model.rules.classes) {
     const auto ranks = static_cast<double>(
@@ -25,7 +26,7 @@ void ForEachCall(const GrowthModel& model,
     for (std::size_t kind = 0; kind < of_class.kinds.size(); ++kind) {
       const double iterations = static_cast<double>(std::ranges::count(model.runs[largest].kinds, kind));
       for (const PlannedCall& call : PlanCalls(of_class.kinds[kind], kind, grid, grid))
-        see(call, ranks * iterations, grid);
+        see(call, ranks * iterations, grid, of_class);
     }
   }
 }
@@ -44,6 +45,24 @@ std::string TargetOf(const PartRule& part, const RankGrid& grid) {
   }
   const bool sends = part.kind == RecordKind::kSend || part.kind == RecordKind::kSendPost;
   return sends && !part.peers.empty() ? part.peers.front().Text() : "";
+}
+
+// Whether one run alone does not tell that the rule gives the same partners on more ranks: those that are further away
+// than neighbours of neighbours are as well some part of all ranks.
+bool IsFar(const PeerRule& rule) {
+  using Kind = PeerRule::Kind;
+  constexpr std::int32_t kNear = 2;
+  switch (rule.kind) {
+    case Kind::kOffset:
+      return std::ranges::any_of(rule.steps, [](std::int32_t step) { return std::abs(step) > kNear; });
+    case Kind::kRing:
+    case Kind::kXor:
+    case Kind::kAbsolute:
+    case Kind::kFromLast: return std::abs(rule.n) > kNear;
+    case Kind::kRingPart:
+    case Kind::kXorPart: return true;
+    default: return false;
+  }
 }
 
 // Of a rule of a program, by the layouts of all runs.
@@ -69,7 +88,7 @@ std::string WhyAmbiguous(const PeerRule& rule, const CallRules& rules, std::size
   }
   for (std::size_t d = 0; d < kMostDimensions; ++d) {
     const std::int32_t step = std::abs(rule.steps[d]);
-    if (step < 2 || rules.scheme.reach[d] > 0) continue;
+    if (step < 2 || rules.scheme.ReachOf(program)[d] > 0) continue;
     if (std::ranges::any_of(grids, [&](const RankGrid& grid) { return grid.extents[d] > 2 * step; })) continue;
     return fmt::format(
         "in layouts as small as {}, {} is half way around, and other rules lead there, too; add a run with more "
@@ -92,7 +111,7 @@ std::vector<RuleShare> Sorted(const std::map<std::string, double>& sums) {
 
 std::vector<RuleShare> SharesOfPartners(const GrowthModel& model) {
   std::map<std::string, double> sums;
-  ForEachCall(model, [&](const PlannedCall& call, double ranks, const RankGrid& grid) {
+  ForEachCall(model, [&](const PlannedCall& call, double ranks, const RankGrid& grid, const ClassRules&) {
     for (const PartRule& part : call.rule->parts) {
       const std::string target = TargetOf(part, grid);
       if (!target.empty()) sums[target] += ranks;
@@ -103,7 +122,7 @@ std::vector<RuleShare> SharesOfPartners(const GrowthModel& model) {
 
 std::vector<RuleShare> SharesOfSizes(const GrowthModel& model) {
   std::map<std::string, double> sums;
-  ForEachCall(model, [&](const PlannedCall& call, double ranks, const RankGrid& grid) {
+  ForEachCall(model, [&](const PlannedCall& call, double ranks, const RankGrid& grid, const ClassRules&) {
     const bool moves = std::ranges::any_of(
         call.rule->parts, [&](const PartRule& part) { return !TargetOf(part, grid).empty(); });
     const SizeLaws* laws = model.laws.Find(call.key);
@@ -113,14 +132,19 @@ std::vector<RuleShare> SharesOfSizes(const GrowthModel& model) {
 }
 
 std::string WhyAmbiguous(const GrowthModel& model) {
+  constexpr const char* kAdd = "add a run whose grid has three or more ranks in every dimension";
   std::string reason;
   if (model.rules.scheme.is_lifted) return reason;
   double ambiguous = 0, all = 0;
-  ForEachCall(model, [&](const PlannedCall& call, double ranks, const RankGrid& grid) {
+  ForEachCall(model, [&](const PlannedCall& call, double ranks, const RankGrid& grid, const ClassRules& of_class) {
     for (const PartRule& part : call.rule->parts) {
       if (TargetOf(part, grid).empty()) continue;
       all += ranks;
-      const std::string one = part.peers.empty() ? "" : WhyAmbiguous(part.peers.front(), model.rules, grid.seen_by);
+      std::string one = part.peers.empty() ? "" : WhyAmbiguous(part.peers.front(), model.rules, grid.seen_by);
+      if (one.empty() && of_class.Confirmed() < 1 && !part.peers.empty() && IsFar(part.peers.front())) {
+        one = fmt::format("{} is seen on {} ranks alone, and may lead elsewhere on more; {}", part.peers.front().Text(),
+                          model.runs.back().ranks, kAdd);
+      }
       if (one.empty()) continue;
       ambiguous += ranks;
       if (reason.empty()) reason = one;
@@ -133,7 +157,7 @@ std::string PlaceOf(const ClassScheme& scheme, const RankClass& of_class) {
   static constexpr const char* kPlaces[] = {"first", "second", "third", "fourth"};
   std::vector<std::string> places;
   for (std::size_t d = 0; d < kMostDimensions; ++d) {
-    const int reach = scheme.reach[d], low = of_class[2 * d], high = of_class[2 * d + 1];
+    const int reach = scheme.ReachOf(ProgramOf(of_class))[d], low = of_class[2 * d], high = of_class[2 * d + 1];
     if (reach == 0) continue;
     std::string place = "inside";
     if (low < reach) {

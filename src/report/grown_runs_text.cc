@@ -124,12 +124,18 @@ std::string SourceText(const GrowthRecordRow& row, const std::string& scenario) 
   return "grown from up to " + Ranks(row.learned_up_to.value_or(0));
 }
 
+std::string LayoutOf(const std::vector<std::int64_t>& layout) {
+  std::vector<std::string> extents;
+  for (const std::int64_t extent : layout) extents.push_back(std::to_string(extent));
+  return Join(extents, " × ");
+}
+
 GrownRowText RowOf(const GrowthRecordRow& row, const std::string& scenario) {
   const auto value = [&](Factor factor) { return row.factors[factor] ? FormatFactor(*row.factors[factor]) : "-"; };
-  std::vector<std::string> extents;
-  for (const std::int64_t extent : row.layout) extents.push_back(std::to_string(extent));
+  std::string layout = LayoutOf(row.layout);
+  if (!row.second_layout.empty()) layout += " + " + LayoutOf(row.second_layout);
   return {Ranks(row.ranks),
-          extents.empty() ? "-" : Join(extents, " × "),
+          layout.empty() ? "-" : layout,
           SourceText(row, scenario),
           FormatSeconds(row.iteration),
           value(Factor::kParallelEfficiency),

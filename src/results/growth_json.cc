@@ -21,6 +21,8 @@ Fields<GrowthRecordRow> FieldsOf<GrowthRecordRow>() {
           Field("ranks", &T::ranks).AtLeast(1),
           Field("layout", &T::layout, "Extents of the grid of ranks, the first of which changes fastest")
               .UnlessDefault(),
+          Field("secondLayout", &T::second_layout, "Of the ranks behind these, where two programs run together")
+              .UnlessDefault(),
           Field("source", &T::source,
                 "A measured run, the same replayed by its rules, or a run grown from smaller ones; grown to ranks "
                 "that were measured it is a backtest"),

@@ -21,6 +21,7 @@ enum class GrowthSource {
 struct GrowthRecordRow {
   std::int64_t ranks = 0;
   std::vector<std::int64_t> layout = {};  // extents of the grid of ranks; empty: none was found
+  std::vector<std::int64_t> second_layout = {};  // of the ranks behind these, of a second program; empty: there is none
   GrowthSource source = GrowthSource::kMeasured;
   std::optional<std::int64_t> learned_up_to =
       std::nullopt;      // of grown ones: ranks of the largest run that they follow from

@@ -10,9 +10,16 @@
 namespace farscale {
 namespace {
 
+std::vector<std::int64_t> ExtentsOf(const GridVector& grid) {
+  std::vector<std::int64_t> extents(grid.begin(), grid.end());
+  while (extents.size() > 1 && extents.back() == 1) extents.pop_back();
+  return extents;
+}
+
 GrowthRecordRow RowOf(const GrowthRow& row, GrowthSource source) {
   GrowthRecordRow record{.ranks = row.ranks,
                          .layout = {},
+                         .second_layout = {},
                          .source = source,
                          .learned_up_to = row.learned_up_to,
                          .iteration = row.iteration,
@@ -20,8 +27,8 @@ GrowthRecordRow RowOf(const GrowthRow& row, GrowthSource source) {
                          .iterations = row.iterations,
                          .replayed = row.replayed};
   if (row.grid.size() != row.ranks) return record;
-  record.layout.assign(row.grid.extents.begin(), row.grid.extents.end());
-  while (record.layout.size() > 1 && record.layout.back() == 1) record.layout.pop_back();
+  record.layout = ExtentsOf(row.grid.extents);
+  if (row.grid.HasTwo()) record.second_layout = ExtentsOf(row.grid.second);
   return record;
 }
 
@@ -48,9 +55,11 @@ std::vector<RuleRecord> RulesOf(const std::vector<RuleShare>& shares) {
   return records;
 }
 
-// "P^-1 (instructions P^-1, instructions per cycle constant)".
-std::string ComputationOf(const LoadModel& load) {
+// "P^-1", of two programs "P^-1, of the second program constant", "P^-1 (instructions P^-1, instructions per cycle constant)".
+std::string ComputationOf(const GrowthModel& model) {
+  const LoadModel& load = model.load;
   std::string text = load.common_law.Text();
+  if (model.rules.grids.back().HasTwo()) text += ", of the second program " + load.second_law.Text();
   if (const auto& counters = load.counters)
     text += fmt::format(" (instructions {}, instructions per cycle {})", counters->instructions.Text(),
                         counters->per_cycle.Text());
@@ -65,7 +74,7 @@ LearnedRecord StatisticalOf(const PhaseGrowth& growth) {
   learned.explained = of.explained;
   learned.confirmed = of.confirmed;
   learned.sizes = RulesOf(SharesOfSizes(model));
-  learned.computation = ComputationOf(model.load);
+  learned.computation = ComputationOf(model);
   learned.spread = model.load.spread;
   learned.noise = model.load.noise;
   learned.copied = CopiedRanksRecord{of.reason,          of.partners.ranks, of.partners.fewest,
@@ -79,7 +88,7 @@ LearnedRecord LearnedOf(const GrowthModel& model) {
                         .partners = RulesOf(SharesOfPartners(model)),
                         .sizes = RulesOf(SharesOfSizes(model)),
                         .classes = {},
-                        .computation = ComputationOf(model.load),
+                        .computation = ComputationOf(model),
                         .spread = model.load.spread,
                         .noise = model.load.noise,
                         .runs_alone = {}};

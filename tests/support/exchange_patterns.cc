@@ -78,7 +78,7 @@ void ReduceAroundRing(SpmdRank& rank) {
   const std::int32_t p = rank.ranks(), r = rank.rank();
   rank.Compute(1000);
   for (std::int32_t step = 0; step < 2 * (p - 1); ++step) {
-    rank.SendReceive(Around(r + 1, p), Around(r - 1, p), static_cast<std::uint64_t>(3603600 / p), 5);
+    rank.SendReceive(Around(r + 1, p), Around(r - 1, p), static_cast<std::uint64_t>(737280 / p), 5);
     if (step < p - 1) rank.Compute(100);
   }
 }
@@ -250,7 +250,7 @@ void ShiftByThird(SpmdRank& rank) {
 void ShiftWithRemainder(SpmdRank& rank) {
   const std::int32_t p = rank.ranks(), r = rank.rank();
   const auto share = [p](std::int32_t of) {
-    return static_cast<std::uint64_t>(8 * (100000 / p + (of == p - 1 ? 100000 % p : 0)));
+    return static_cast<std::uint64_t>(8 * (3603600 / p + (of == p - 1 ? 17 : 0)));
   };
   rank.Compute(1000);
   if (r + 1 < p) rank.Send(r + 1, share(r), 21);
@@ -316,36 +316,172 @@ void Remap(SpmdRank& rank, bool is_strong) {
   }
 }
 
+// Every rank computes with the parts of all others, which go round: P times a part of P squared.
+void ComputeAroundRing(SpmdRank& rank) {
+  const std::int32_t p = rank.ranks(), r = rank.rank();
+  for (std::int32_t step = 1; step < p; ++step) {
+    rank.Compute(737280000 / p / p);
+    rank.SendReceive(Around(r + 1, p), Around(r - 1, p), static_cast<std::uint64_t>(737280 / p), 23);
+  }
+}
+
 }  // namespace
 
 std::vector<ExchangePattern> ExchangePatterns() {
   const std::vector<std::int32_t> squares = {9, 16, 25}, powers = {8, 16, 32}, even = {8, 12, 16};
-  return {{"matrices in layers", MultiplyMatrices, {18, 32, 50}, {200, 392}},
-          {"skewed matrices", SkewMatrices, squares, {100, 196}},
+  return {{"matrices in layers", MultiplyMatrices, {18, 32, 72}, {288, 512}},
+          {"skewed matrices", SkewMatrices, squares, {100, 196}, false},
           {"sweeps in turns", SweepInTurns, squares, {100, 196}},
-          {"binomial tree", ReduceAlongTree, powers, {128, 256}},
+          {"binomial tree", ReduceAlongTree, powers, {128, 256}, false},
           {"reduction around a ring", ReduceAroundRing, {6, 9, 12}, {48, 96}},
+          {"computation around a ring", ComputeAroundRing, {8, 12, 16}, {64, 128}},
           {"odd and even pairs", SortInPairs, even, {64, 128}},
           {"reach two with corners", ReachTwoWithCorners, {27, 64, 125}, {512, 1000}},
           {"chain from the middle", BroadcastFromMiddle, even, {64, 128}},
           {"chain", BroadcastDownChain, even, {64, 128}},
           {"doubling, 3 2^n ranks", DoubleBeyondPowers, {6, 12, 24}, {96, 192}},
-          {"doubling, any ranks", DoubleBeyondPowers, {6, 9, 13}, {52, 104}},
+          {"doubling, any ranks", DoubleBeyondPowers, {6, 9, 13}, {52, 104}, false},
           {"order by parity", SendByParity, even, {64, 128}},
-          {"order by colour", SendByColour, {16, 36, 64}, {256, 576}},
+          {"order by colour", SendByColour, {16, 36, 64}, {256, 576}, false},
           {"eight neighbours", ExchangeWithNeighbours, {9, 12, 16}, {64, 128}},
-          {"eight neighbours of few", ExchangeWithNeighbours, {5, 6, 8}, {32, 64}},
+          {"eight neighbours of few", ExchangeWithNeighbours, {5, 6, 8}, {32, 64}, false},
           {"all to all in log steps", ExchangeInLogSteps, powers, {128, 256}},
           {"gather by doubling", GatherByDoubling, powers, {128, 256}},
           {"reduction by halving", ReduceByHalving, powers, {128, 256}},
           {"shift by the root", ShiftByRoot, {16, 36, 64}, {256, 576}},
-          {"half as often", ShiftHalfAsOften, even, {64, 128}},
-          {"middle root", BroadcastOfMiddle, powers, {128, 256}},
-          {"shift by a third", ShiftByThird, {8, 11, 16}, {64, 128}},
+          {"half as often", ShiftHalfAsOften, even, {64, 128}, false},
+          {"middle root", BroadcastOfMiddle, powers, {128, 256}, false},
+          {"shift by a third", ShiftByThird, {8, 11, 16}, {64, 128}, false},
           {"shift with remainder", ShiftWithRemainder, {8, 12, 18}, {72, 144}},
           {"remap, strong", [](SpmdRank& rank) { Remap(rank, true); }, powers, {128, 256}, false},
           {"remap, weak", [](SpmdRank& rank) { Remap(rank, false); }, {16, 32, 64}, {256, 512}, false},
           {"remap of cubes", [](SpmdRank& rank) { Remap(rank, true); }, {8, 27, 64}, {216, 512}, false}};
+}
+
+namespace {
+
+// Of the ranks from `first` on: borders of an open grid as even as can be, of so many bytes along x and y in all.
+void ExchangeBorders(SpmdRank& rank, std::int32_t first, std::int32_t count, std::uint64_t bytes) {
+  std::int32_t ny = Root(count);
+  while (count % ny != 0) --ny;
+  const std::int32_t nx = count / ny, place = rank.rank() - first, x = place % nx, y = place / nx;
+  for (const bool sends : {false, true}) {
+    for (const auto& [i, j] : {std::pair{-1, 0}, {1, 0}, {0, -1}, {0, 1}}) {
+      if (x + i < 0 || x + i >= nx || y + j < 0 || y + j >= ny) continue;
+      const std::int32_t peer = first + (y + j) * nx + x + i;
+      const std::uint64_t size = bytes / static_cast<std::uint64_t>(i != 0 ? ny : nx);
+      sends ? rank.PostSend(peer, size, 30) : rank.PostReceive(peer, size, 30);
+    }
+  }
+  rank.WaitAll();
+}
+
+void ShiftWithin(SpmdRank& rank, std::int32_t first, std::int32_t count, std::uint64_t bytes) {
+  const std::int32_t place = rank.rank() - first;
+  rank.SendReceive(first + Around(place + 1, count), first + Around(place - 1, count), bytes, 31);
+}
+
+Members RanksFrom(std::int32_t first, std::int32_t count) {
+  Members members;
+  for (std::int32_t i = 0; i < count; ++i) members.push_back(first + i);
+  return members;
+}
+
+// Ocean and atmosphere: a grid and a ring of half of the ranks each, which exchange fluxes rank by rank.
+void CoupleHalves(SpmdRank& rank) {
+  const std::int32_t half = rank.ranks() / 2, r = rank.rank();
+  if (r < half) {
+    rank.Compute(720720000 / half);
+    ExchangeBorders(rank, 0, half, 8 * 720720);
+    rank.Send(r + half, 512, 32);
+    rank.Receive(r + half, 256, 33);
+  } else {
+    rank.Compute(5000);
+    ShiftWithin(rank, half, half, 640);
+    rank.Receive(r - half, 512, 32);
+    rank.Send(r - half, 256, 33);
+  }
+  rank.AllReduce(8);
+}
+
+// A grid of workers, which hand their results to one rank.
+void ServeWorkers(SpmdRank& rank, bool is_first) {
+  const std::int32_t workers = rank.ranks() - 1, server = is_first ? 0 : workers, first = is_first ? 1 : 0;
+  if (rank.rank() == server) {
+    for (std::int32_t i = 0; i < workers; ++i) {
+      rank.Receive(first + i, 4096, 34);
+      rank.Compute(200);
+    }
+    for (std::int32_t i = 0; is_first && i < workers; ++i) rank.Send(first + i, 16, 35);
+    return;
+  }
+  rank.Compute(720720000 / workers);
+  ExchangeBorders(rank, first, workers, 8 * 720720);
+  rank.Send(server, 4096, 34);
+  if (is_first) rank.Receive(server, 16, 35);
+}
+
+// Of every four ranks, the last one of all couples what three others compute.
+void CoupleByQuarter(SpmdRank& rank) {
+  const std::int32_t couplers = rank.ranks() / 4, workers = rank.ranks() - couplers, r = rank.rank();
+  if (r < workers) {
+    rank.Compute(10000);
+    ExchangeBorders(rank, 0, workers, 8 * 720720);
+    rank.Use(RanksFrom(0, workers));
+    rank.AllReduce(8);
+    rank.Use();
+    rank.Send(workers + r / 3, 1024, 36);
+    rank.Receive(workers + r / 3, 512, 37);
+    return;
+  }
+  const std::int32_t place = r - workers;
+  for (std::int32_t i = 0; i < 3; ++i) rank.Receive(3 * place + i, 1024, 36);
+  rank.Compute(3000);
+  ShiftWithin(rank, workers, couplers, 128);
+  rank.Use(RanksFrom(workers, couplers));
+  rank.AllReduce(64);
+  rank.Use();
+  for (std::int32_t i = 0; i < 3; ++i) rank.Send(3 * place + i, 512, 37);
+}
+
+// Two ranks write what the others send them in turn, or each half of them.
+void WriteByTwo(SpmdRank& rank, bool is_in_turn) {
+  const std::int32_t workers = rank.ranks() - 2, r = rank.rank();
+  if (r < workers) {
+    rank.Compute(10000);
+    ShiftWithin(rank, 0, workers, 1280);
+    rank.Send(workers + (is_in_turn ? r % 2 : 2 * r / workers), 2048, 38);
+    return;
+  }
+  const std::int32_t place = r - workers;
+  for (std::int32_t i = 0; i < workers / 2; ++i) {
+    rank.Receive(is_in_turn ? place + 2 * i : place * (workers / 2) + i, 2048, 38);
+    rank.Compute(100);
+  }
+}
+
+// As many ranks write as the square root of all.
+void WriteByRoot(SpmdRank& rank) {
+  const std::int32_t writers = Root(rank.ranks()), workers = rank.ranks() - writers, r = rank.rank();
+  if (r < workers) {
+    rank.Compute(10000);
+    ShiftWithin(rank, 0, workers, 1280);
+    rank.Send(workers + r % writers, 2048, 38);
+    return;
+  }
+  for (std::int32_t from = r - workers; from < workers; from += writers) rank.Receive(from, 2048, 38);
+}
+
+}  // namespace
+
+std::vector<ExchangePattern> CoupledPrograms() {
+  return {{"halves", CoupleHalves, {18, 32, 72}, {288, 512}},
+          {"workers and a last server", [](SpmdRank& rank) { ServeWorkers(rank, false); }, {10, 17, 37}, {145, 257}},
+          {"workers and a first server", [](SpmdRank& rank) { ServeWorkers(rank, true); }, {10, 17, 26}, {101, 197}},
+          {"a quarter of couplers", CoupleByQuarter, {16, 32, 64}, {256, 512}},
+          {"two writers in turn", [](SpmdRank& rank) { WriteByTwo(rank, true); }, {10, 16, 22}, {88, 176}},
+          {"two writers of a half", [](SpmdRank& rank) { WriteByTwo(rank, false); }, {10, 16, 22}, {88, 176}},
+          {"writers by the root", WriteByRoot, {16, 36, 64}, {256, 576}, false}};
 }
 
 }  // namespace farscale::test

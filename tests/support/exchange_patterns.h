@@ -19,5 +19,7 @@ struct ExchangePattern {
 };
 
 std::vector<ExchangePattern> ExchangePatterns();
+// Two programs that run together, of which each computes and exchanges otherwise.
+std::vector<ExchangePattern> CoupledPrograms();
 
 }  // namespace farscale::test
