@@ -70,7 +70,8 @@ class Fitter {
       if (seen.size() <= kind) seen.resize(kind + 1, 0);
       if (seen[kind]++ >= iterations_) continue;
       if (rules.kinds.size() <= kind) rules.kinds.resize(kind + 1);
-      if (rules.kinds[kind].empty()) rules.kinds[kind] = ReadRank(view, rank, i, result_.scheme.HasStages(view.grid.ProgramOf(rank)));
+      if (rules.kinds[kind].empty())
+        rules.kinds[kind] = ReadRank(view, rank, i, result_.scheme.HasStages(view.grid.ProgramOf(rank)));
       fits = AddIteration(view, rank, calls, i, rules.kinds[kind]) && fits;
     }
     return fits;

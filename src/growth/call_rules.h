@@ -32,9 +32,9 @@ inline constexpr double kLeastConfirmed = 0.5;
 struct ClassScheme {
   GridVector reach{};  // 0: all alike
   std::int32_t small_extents = 1;
-  bool has_stages = false;  // calls may be repeated as often as the grid says
-  bool has_lines = false;   // communicators may be divisions that do not follow the grid
-  bool is_lifted = false;   // every rank of the largest run has a class of its own [statistical_growth.h]
+  bool has_stages = false;    // calls may be repeated as often as the grid says
+  bool has_lines = false;     // communicators may be divisions that do not follow the grid
+  bool is_lifted = false;     // every rank of the largest run has a class of its own [statistical_growth.h]
   GridVector second_reach{};  // of the ranks of the second program
   bool second_has_stages = false;
 

@@ -155,10 +155,9 @@ CallSizes SiteLaws::SizesOn(const RankGrid& grid, const PlannedCall& call, const
                               grid.GridOf(0).Text(), call.stage.count));
     }
     const double more = std::pow(*step.bytes, call.beyond), more_received = std::pow(*step.received, call.beyond);
-    result.roles[is_root ? 1 : 0] = {laws.bytes.Ratio(grid, copied) * more,
-                                     laws.received.Ratio(grid, copied) * more_received,
-                                     laws.mean_bytes * laws.bytes.Ratio(grid, laws.grid),
-                                     laws.mean_received * laws.received.Ratio(grid, laws.grid)};
+    result.roles[is_root ? 1 : 0] = {
+        laws.bytes.Ratio(grid, copied) * more, laws.received.Ratio(grid, copied) * more_received,
+        laws.mean_bytes * laws.bytes.Ratio(grid, laws.grid), laws.mean_received * laws.received.Ratio(grid, laws.grid)};
   }
   return result;
 }
@@ -202,7 +201,8 @@ SizeLaws LawsOf(const SiteSums& sums, const CallRules& rules, std::size_t progra
 
 // The one ratio of every two stages that follow each other, in all runs and classes; chosen: sizes of stages that
 // differ by less than a twentieth are those of parts that do not divide evenly.
-std::optional<double> StepOf(const std::map<std::pair<std::size_t, std::size_t>, std::map<std::int32_t, double>>& stages) {
+std::optional<double> StepOf(
+    const std::map<std::pair<std::size_t, std::size_t>, std::map<std::int32_t, double>>& stages) {
   constexpr double kEven = 0.05;
   double lowest = INFINITY, highest = -INFINITY, sum = 0, count = 0;
   bool is_even = true;

@@ -51,8 +51,8 @@ std::vector<PlannedCall> PlanCalls(const std::vector<CallBlock>& blocks, std::si
 struct SizeLaws {
   ScalingLaw bytes, received;
   double mean_bytes = 0, mean_received = 0;  // on the grid of the largest run that has the site
-  RankGrid grid;         // as the program sees it
-  std::size_t runs = 0;  // that have the site
+  RankGrid grid;                             // as the program sees it
+  std::size_t runs = 0;                      // that have the site
 };
 
 // Sizes of a call on a grid, after a call of a rank on another one.

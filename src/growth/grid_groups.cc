@@ -34,9 +34,7 @@ std::int64_t CountWithin(const GridVector& extents, std::uint8_t dimensions) {
 
 // All ranks of a program, or of both.
 bool IsLine(const RankDivision& groups) { return groups.kind >= Kind::kBlocks && groups.kind <= Kind::kEveryParts; }
-bool IsOfPrograms(const RankDivision& groups) {
-  return groups.kind == Kind::kProgram || groups.kind == Kind::kOther;
-}
+bool IsOfPrograms(const RankDivision& groups) { return groups.kind == Kind::kProgram || groups.kind == Kind::kOther; }
 // The program that the members of the group of a rank are of.
 std::size_t ProgramIn(const RankGrid& grid, const RankDivision& groups, std::int64_t rank) {
   const std::size_t own = grid.ProgramOf(rank);

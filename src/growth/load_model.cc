@@ -184,7 +184,7 @@ std::optional<CounterLaws> FitCounterLaws(const std::vector<RunCalls>& runs, con
                                const auto number = static_cast<std::size_t>(&run - runs.data());
                                return *run.instructions / static_cast<double>(run.ranks) / repeated[number];
                              }),
-      LawOfRuns(runs, [](const RunCalls& run) { return *run.instructions / *run.cycles; })};
+                   LawOfRuns(runs, [](const RunCalls& run) { return *run.instructions / *run.cycles; })};
   laws.instructions.power = Simple(laws.instructions.power);
   const double freedom = static_cast<double>(runs.size()) - 2;
   const bool is_clear = freedom > 0 && std::abs(laws.per_cycle.power) >

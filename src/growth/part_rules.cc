@@ -80,7 +80,10 @@ bool HoldsFor(const BackRule& rule, const StagedPart& parts) {
 }  // namespace
 
 RunView::RunView(const RunCalls& of_run, const RankGrid& of_grid, bool has_lines)
-    : run(of_run), grid(of_grid), seen_by{of_grid, of_grid.SeenBy(1)}, groups(RulesOfCommunicators(of_run, of_grid, has_lines)) {}
+    : run(of_run),
+      grid(of_grid),
+      seen_by{of_grid, of_grid.SeenBy(1)},
+      groups(RulesOfCommunicators(of_run, of_grid, has_lines)) {}
 
 StagedPart StagesOf(const RankCalls& calls, std::uint32_t call, std::size_t part, std::uint32_t period,
                     std::int32_t count) {

@@ -186,7 +186,8 @@ std::vector<PeerRule> RulesForOne(const RankGrid& grid, std::int64_t rank, std::
   if (grid.HasTwo()) AddWithin(grid, RankDivision::Program(), rank, peer, rules);
   AddWithin(grid, {}, rank, peer, rules);
   for (const RankDivision& one : groups) {
-    if (!one.IsAll() && one != RankDivision::Program() && GroupOf(grid, one, rank) == GroupOf(grid, one, peer)) AddWithin(grid, one, rank, peer, rules);
+    if (!one.IsAll() && one != RankDivision::Program() && GroupOf(grid, one, rank) == GroupOf(grid, one, peer))
+      AddWithin(grid, one, rank, peer, rules);
   }
   return rules;
 }
@@ -227,7 +228,8 @@ void AddOfStages(const RankDivision& groups, const Add& add) {
 
 template <typename Add>
 void AddStagesInOther(const Add& add) {
-  for (const Kind kind : {Kind::kShareUp, Kind::kModuloUp, Kind::kEach}) add(PeerRule{kind, 0, {}, RankDivision::Other()});
+  for (const Kind kind : {Kind::kShareUp, Kind::kModuloUp, Kind::kEach})
+    add(PeerRule{kind, 0, {}, RankDivision::Other()});
 }
 
 }  // namespace

@@ -132,7 +132,8 @@ double PowerOf(const std::vector<RunCalls>& runs, const std::vector<RankGrid>& r
     }
     return sum / static_cast<double>(grid.SizeOf(program)) / static_cast<double>(runs[number].iterations());
   };
-  const double first = mean(0) / runs.front().ticks_per_second, last = mean(runs.size() - 1) / runs.back().ticks_per_second;
+  const double first = mean(0) / runs.front().ticks_per_second,
+               last = mean(runs.size() - 1) / runs.back().ticks_per_second;
   if (first <= 0 || last <= 0) return 0;
   return std::log(last / first) /
          std::log(static_cast<double>(rows.back().Scale()) / static_cast<double>(rows.front().Scale()));

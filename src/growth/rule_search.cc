@@ -74,7 +74,8 @@ std::vector<Start> Starts(const RunCalls& largest, std::size_t dimensions, bool 
 CallRules BesideHopeless(const std::vector<RunCalls>& runs, const CallRules& of_largest) {
   CallRules rules = of_largest;
   for (std::size_t run = runs.size() - 1; run-- > 0;) {
-    const std::vector<RankGrid> grids = BestGrids(runs[run], RowOf(runs[run]), 0, runs[run].named ? kMostDimensions : 3, 8);
+    const std::vector<RankGrid> grids =
+        BestGrids(runs[run], RowOf(runs[run]), 0, runs[run].named ? kMostDimensions : 3, 8);
     rules.grids.insert(rules.grids.begin(), *std::ranges::min_element(grids, {}, [&](const RankGrid& grid) {
                          return Unlikeness(grid, of_largest.grids.front());
                        }));

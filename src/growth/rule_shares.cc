@@ -12,11 +12,10 @@
 namespace farscale {
 namespace {
 
-// Calls see(call, ranks, grid, of_class) for every call of an iteration of every kind, with how many ranks of the largest run make
-// it, and the grid of that run as their program sees it.
-void ForEachCall(
-    const GrowthModel& model,
-    const std::function<void(const PlannedCall&, double, const RankGrid&, const ClassRules&)>& see) {
+// Calls see(call, ranks, grid, of_class) for every call of an iteration of every kind, with how many ranks of the
+// largest run make it, and the grid of that run as their program sees it.
+void ForEachCall(const GrowthModel& model,
+                 const std::function<void(const PlannedCall&, double, const RankGrid&, const ClassRules&)>& see) {
   const std::size_t largest = model.runs.size() - 1;
   for (const auto& [key, of_class] : model.rules.classes) {
     const auto ranks = static_cast<double>(
@@ -123,8 +122,8 @@ std::vector<RuleShare> SharesOfPartners(const GrowthModel& model) {
 std::vector<RuleShare> SharesOfSizes(const GrowthModel& model) {
   std::map<std::string, double> sums;
   ForEachCall(model, [&](const PlannedCall& call, double ranks, const RankGrid& grid, const ClassRules&) {
-    const bool moves = std::ranges::any_of(
-        call.rule->parts, [&](const PartRule& part) { return !TargetOf(part, grid).empty(); });
+    const bool moves =
+        std::ranges::any_of(call.rule->parts, [&](const PartRule& part) { return !TargetOf(part, grid).empty(); });
     const SizeLaws* laws = model.laws.Find(call.key);
     if (moves) sums[laws != nullptr ? laws->bytes.Text() : "constant"] += ranks;
   });

@@ -254,6 +254,7 @@ CallRules AllAlike(const std::vector<RunCalls>& runs) {
   CallRules rules;
   ClassRules& all = rules.classes[{}];
   for (std::size_t run = 0; run < runs.size(); ++run) {
+    rules.grids.push_back({{static_cast<std::int32_t>(runs[run].ranks), 1, 1, 1}});
     for (std::int64_t rank = 0; rank < runs[run].ranks; ++rank) all.donors.emplace_back(run, rank);
   }
   return rules;

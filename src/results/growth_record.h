@@ -20,7 +20,7 @@ enum class GrowthSource {
 // One run of a phase.
 struct GrowthRecordRow {
   std::int64_t ranks = 0;
-  std::vector<std::int64_t> layout = {};  // extents of the grid of ranks; empty: none was found
+  std::vector<std::int64_t> layout = {};         // extents of the grid of ranks; empty: none was found
   std::vector<std::int64_t> second_layout = {};  // of the ranks behind these, of a second program; empty: there is none
   GrowthSource source = GrowthSource::kMeasured;
   std::optional<std::int64_t> learned_up_to =

@@ -55,7 +55,8 @@ std::vector<RuleRecord> RulesOf(const std::vector<RuleShare>& shares) {
   return records;
 }
 
-// "P^-1", of two programs "P^-1, of the second program constant", "P^-1 (instructions P^-1, instructions per cycle constant)".
+// "P^-1", of two programs "P^-1, of the second program constant", "P^-1 (instructions P^-1, instructions per cycle
+// constant)".
 std::string ComputationOf(const GrowthModel& model) {
   const LoadModel& load = model.load;
   std::string text = load.common_law.Text();

@@ -4,16 +4,23 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <tbb/global_control.h>
 
 #include <bit>
 #include <cmath>
+#include <filesystem>
+#include <fstream>
 #include <functional>
+#include <iterator>
+#include <map>
 #include <set>
 
 #include "base/error.h"
 #include "base/random.h"
 #include "replay/replayed_trace.h"
+#include "support/exchange_patterns.h"
 #include "support/mesh_program.h"
+#include "support/program_families.h"
 #include "support/spmd_program.h"
 #include "support/temporary_folder.h"
 #include "trace/otf2_writer.h"
@@ -285,6 +292,58 @@ TEST_F(RunGrowthTest, NamedLayouts) {
   EXPECT_EQ(growth.grown.front().grid.Text(), "32 × 4");
   study.runs[1].grid = RankGrid{{4, 4, 1, 1}};
   EXPECT_THROW(RunGrowth(study, options, nullptr), Error);
+}
+
+// Couplers behind workers, in a layout of their own, which take part in no noise.
+TEST_F(RunGrowthTest, TwoPrograms) {
+  const std::vector<test::ExchangePattern> patterns = test::CoupledPrograms();
+  const auto pattern = std::ranges::find(patterns, "a quarter of couplers", &test::ExchangePattern::name);
+  const Step program = test::Iterations(pattern->step, 6);
+  const PhaseGrowth growth = Grow(program, pattern->runs, 256, true);
+  ASSERT_EQ(growth.refusal, "");
+  EXPECT_EQ(growth.grown.front().grid.Text(), "16 × 12 + 64");
+  ExpectFactors(program, pattern->runs, 256, true, 0.002);
+}
+
+// As in PPPM: with whom bricks and pencils overlap, and how often one of the ranks is this one, follows no rule.
+TEST_F(RunGrowthTest, RemapsAreRefused) {
+  for (const test::ExchangePattern& pattern : test::ExchangePatterns()) {
+    if (!pattern.name.starts_with("remap,")) continue;  // of as many points, and of as many a rank
+    EXPECT_THAT(Grow(test::Iterations(pattern.step), pattern.runs, pattern.targets.front(), true).refusal,
+                testing::ContainsRegex("[0-9]+ % of the messages follow no rule that holds at .* ranks; most of them "
+                                       "are MPI_(Irecv|Send) in sweep"))
+        << pattern.name;
+  }
+}
+
+// The file names and bytes of an archive, without its anchor, in which OTF2 writes an id that it draws anew.
+std::map<std::string, std::string> FilesIn(const std::filesystem::path& folder) {
+  std::map<std::string, std::string> files;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
+    if (!entry.is_regular_file() || entry.path().extension() == ".otf2") continue;
+    std::ifstream file(entry.path(), std::ios::binary);
+    files[std::filesystem::relative(entry.path(), folder).string()] = {std::istreambuf_iterator<char>(file), {}};
+  }
+  return files;
+}
+
+TEST_F(RunGrowthTest, ArchivesHaveTheSameBytesOnAnyNumberOfThreads) {
+  const Study study = Run(HaloExchange(2, false, Weak), {16, 32, 64});
+  const std::string network = folder_.Write("n.toml", test::kSlowNetwork);
+  std::vector<std::map<std::string, std::string>> archives;
+  for (const std::size_t threads : {1u, 2u}) {
+    const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, threads);
+    const GrowthResults results = RunGrowth(study, {{128}, network, 1}, nullptr);
+    const PhaseGrowth& growth = results.phases.front();
+    ASSERT_EQ(growth.grown.size(), 1u);
+    const std::filesystem::path folder = folder_ / ("grown on " + std::to_string(threads));
+    std::filesystem::create_directories(folder);
+    WriteOtf2(GrowTimedTrace(growth.model, growth.grown.front().grid, results.network, study.factors.rules, 1),
+              folder / "grown.otf2");
+    archives.push_back(FilesIn(folder));
+  }
+  EXPECT_GT(archives[0].size(), 1u);
+  EXPECT_TRUE(archives[0] == archives[1]);
 }
 
 TEST_F(RunGrowthTest, TwoRunsAreTooFew) {

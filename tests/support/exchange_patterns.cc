@@ -284,8 +284,7 @@ struct Mesh {
     std::uint64_t bytes = 8;
     for (std::size_t d = 0; d < 3; ++d) {
       const auto a = Range(bricks, brick, d, points), b = Range(pencils, pencil, d, points);
-      bytes *= static_cast<std::uint64_t>(
-          std::max(0, std::min(a.second, b.second) - std::max(a.first, b.first) + 1));
+      bytes *= static_cast<std::uint64_t>(std::max(0, std::min(a.second, b.second) - std::max(a.first, b.first) + 1));
     }
     return bytes;
   }
@@ -304,8 +303,7 @@ void Remap(SpmdRank& rank, bool is_strong) {
     for (const bool sends : {false, true}) {
       for (std::int32_t step = 1; step < p; ++step) {
         const std::int32_t peer = (r + step) % p;
-        const std::uint64_t bytes =
-            sends != goes_back ? mesh.Overlap(r, peer, points) : mesh.Overlap(peer, r, points);
+        const std::uint64_t bytes = sends != goes_back ? mesh.Overlap(r, peer, points) : mesh.Overlap(peer, r, points);
         if (bytes == 0) continue;
         sends ? rank.Send(peer, bytes, 22) : rank.PostReceive(peer, bytes, 22);
       }
@@ -472,6 +470,29 @@ void WriteByRoot(SpmdRank& rank) {
   for (std::int32_t from = r - workers; from < workers; from += writers) rank.Receive(from, 2048, 38);
 }
 
+// Every fourth rank couples the three before it.
+void CoupleEveryFourth(SpmdRank& rank) {
+  const std::int32_t p = rank.ranks(), r = rank.rank(), coupler = r / 4 * 4 + 3;
+  if (r != coupler) {
+    rank.Compute(720720000 / p);
+    rank.Send(coupler, 1024, 39);
+    return;
+  }
+  for (std::int32_t i = 3; i > 0; --i) rank.Receive(r - i, 1024, 39);
+  rank.Compute(3000);
+  rank.SendReceive(Around(r + 4, p), Around(r - 4, p), 128, 40);
+}
+
+// A third of the ranks each for reading, computing and writing.
+void PassThroughThirds(SpmdRank& rank) {
+  const std::int32_t third = rank.ranks() / 3, r = rank.rank(), part = r / third;
+  if (part > 0) rank.Receive(r - third, 2048, 41);
+  if (part == 0) rank.Compute(1000);
+  if (part == 1) rank.Compute(720720000 / third);
+  ShiftWithin(rank, part * third, third, part == 1 ? 640 : 8);
+  if (part < 2) rank.Send(r + third, 2048, 41);
+}
+
 }  // namespace
 
 std::vector<ExchangePattern> CoupledPrograms() {
@@ -481,6 +502,8 @@ std::vector<ExchangePattern> CoupledPrograms() {
           {"a quarter of couplers", CoupleByQuarter, {16, 32, 64}, {256, 512}},
           {"two writers in turn", [](SpmdRank& rank) { WriteByTwo(rank, true); }, {10, 16, 22}, {88, 176}},
           {"two writers of a half", [](SpmdRank& rank) { WriteByTwo(rank, false); }, {10, 16, 22}, {88, 176}},
+          {"every fourth", CoupleEveryFourth, {16, 32, 48}, {192, 384}},
+          {"thirds", PassThroughThirds, {12, 24, 36}, {144, 288}},
           {"writers by the root", WriteByRoot, {16, 36, 64}, {256, 576}, false}};
 }
 
