@@ -25,7 +25,7 @@ std::vector<CountRule> CountsFor(const RankGrid& grid, std::int32_t count) {
   for (std::int8_t d = first; d < static_cast<std::int8_t>(kMostDimensions); ++d) {
     for (const std::int32_t plus : {0, -1}) rules.push_back({Kind::kExtent, d, plus});
     rules.push_back({Kind::kLogarithm, d, 0});
-    for (const std::int32_t plus : {0, -1}) rules.push_back({Kind::kTwice, d, plus});
+    if (d < 0) rules.push_back({Kind::kTwice, d, -1});  // as rings reduce and hand round
   }
   std::erase_if(rules, [&](const CountRule& rule) { return rule.Count(grid) != count; });
   return rules;

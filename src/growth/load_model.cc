@@ -198,6 +198,29 @@ double CommonPower(double of_time, const std::optional<CounterLaws>& counters) {
   return counters ? counters->instructions.power - counters->per_cycle.power : Simple(of_time);
 }
 
+// Whether so many ranks of every run are of a class that its law is no accident of a few; chosen: edges of grids have
+// ever fewer ranks, and parts of a program that do other work keep theirs.
+bool IsLarge(const std::map<std::size_t, Cell>& of_runs, const std::vector<RunCalls>& runs) {
+  constexpr double kLarge = 0.1;  // of the ranks of a run
+  return of_runs.size() == runs.size() && std::ranges::all_of(of_runs, [&](const auto& one) {
+           return one.second.count >= kLarge * static_cast<double>(runs[one.first].ranks);
+         });
+}
+
+// Lets small classes that are far from the law of all follow that of a large one that is near theirs: edges of a part
+// of the ranks do its work.
+void FollowLargeClasses(const std::map<RankClass, Slope>& slopes, LoadModel& model) {
+  const std::map<RankClass, ScalingLaw> laws = model.laws;
+  for (const auto& [key, own] : slopes) {
+    const double power = own.Power();
+    if (laws.contains(key) || std::abs(power - model.LawOf(key).power) <= kSimple) continue;
+    for (const auto& [other, law] : laws) {
+      const bool is_near = ProgramOf(other) == ProgramOf(key) && std::abs(power - law.power) <= kSimple;
+      if (is_near && !model.laws.contains(key)) model.laws[key] = law;
+    }
+  }
+}
+
 // Powers of the classes that were seen in enough runs. What ranks of a class and run differ in, and what the power of
 // a class leaves of it in three or more runs, says how well the powers are known; all classes are taken together, since
 // most have few ranks.
@@ -225,9 +248,11 @@ void FitLaws(const std::vector<RunCalls>& runs, const CallRules& rules, const Ce
   const double clearly = StudentQuantile(1 - kFalseLaws / static_cast<double>(slopes.size()), freedom);
   for (const auto& [key, own] : slopes) {
     const double error = std::sqrt(squares / freedom / own.xx), away = std::abs(own.Power() - model.LawOf(key).power);
-    if (away <= clearly * error || away > kSimple) continue;
-    model.laws[key] = PowerLaw(own.Power(), error, cells.at(key).size());
+    if (away <= clearly * error || (away > kSimple && !IsLarge(cells.at(key), runs))) continue;
+    const double power = away > kSimple ? Simple(own.Power()) : own.Power();
+    model.laws[key] = PowerLaw(power, error, cells.at(key).size());
   }
+  FollowLargeClasses(slopes, model);
 }
 
 double StandardDeviation(double squares, double freedom) { return freedom > 0 ? std::sqrt(squares / freedom) : 0; }
