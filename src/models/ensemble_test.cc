@@ -90,7 +90,7 @@ TEST_P(EveryModel, RecoversItsParametersAndIsRightBeyond) {
   ExpectSound(alone);
   const std::vector<double>& found = alone.members.front().fit.parameters;
   for (std::size_t i = 0; i < law.parameters.size(); ++i) {
-    EXPECT_NEAR(found[i], law.parameters[i], 1e-4 * law.parameters[i]) << alone.members.front().fit.names[i];
+    EXPECT_NEAR(found[i], law.parameters[i], 1e-4 * std::fabs(law.parameters[i])) << alone.members.front().fit.names[i];
   }
   for (const double cores : {16, 512, 8192}) EXPECT_NEAR(alone.ValueAt(cores), law.At(cores), 1e-5);
 }
@@ -104,10 +104,11 @@ TEST_P(EveryModel, IsRightAmongAllModels) {
   ASSERT_NE(itself, nullptr);
   EXPECT_GT(itself->weight, 0);
   EXPECT_NEAR(itself->Evaluate(4096, itself->fit.parameters), law.At(4096), 1e-5);
-  // At 8 times the largest run, the heaviest says what is true, and so do all together.
+  // At 8 times the largest run, the heaviest says what is true, and all together are close: the other laws that the
+  // values leave possible count, too.
   const Member& first = all.members.front();
   EXPECT_NEAR(first.Evaluate(4096, first.fit.parameters) / law.At(4096), 1, 0.001) << first.model->id;
-  EXPECT_NEAR(all.ValueAt(4096) / law.At(4096), 1, 0.01);
+  EXPECT_NEAR(all.ValueAt(4096) / law.At(4096), 1, 0.02);
 }
 
 INSTANTIATE_TEST_SUITE_P(OfThisProject, EveryModel,
@@ -119,7 +120,7 @@ INSTANTIATE_TEST_SUITE_P(OfThisProject, EveryModel,
                                          Law{"logarithm", 1, {0.04, 0.95}}, Law{"quadratic", 1, {0.95, 0.999998}},
                                          Law{"quadratic", 3, {0.95, 0.99}}, Law{"linlog", 1, {0.0002, 0.95}},
                                          Law{"extremes", 1, {0.1, 0.95}}, Law{"power", 1, {0.95, 0.1}},
-                                         Law{"universal", 1, {0.95, 0.000002, 0.0005}}, Law{"growing", 1, {0.02, 0.3}},
+                                         Law{"universal", 1, {0.95, 0.000002, 0.0005}}, Law{"growing", 1, {-4.0, 0.3}},
                                          Law{"boundary", 1, {0.1, 0.9, 48}}));
 
 // A new model needs a law above.

@@ -37,7 +37,7 @@ TEST(IntervalConstants, BadFiles) {
   EXPECT_THAT(UsageErrorOf("drift = 0.1\n"), HasSubstr("drift_power"));
   EXPECT_THAT(UsageErrorOf(std::string(kText) + "other = 1\n"), HasSubstr("other"));
   std::string negative = kText;
-  negative.replace(negative.find("0.1"), 3, "-1.");
+  negative.replace(negative.find("0.1"), 3, "-1");
   EXPECT_THAT(UsageErrorOf(negative), HasSubstr("c.toml:1: 'drift' must not be negative"));
   std::string share = kText;
   share.replace(share.find("0.2"), 3, "1.2");

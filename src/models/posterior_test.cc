@@ -189,11 +189,11 @@ TEST(Posterior, AmdahlAtItsBounds) {
   ExpectNear(Sample(amdahl, points, 1.0, {16, 1024}, 1024), SumOfAmdahl(points, 1024, 1.15));
 }
 
-// 1 / (1 + c P^p) with p normal around 0.4 ± 0.1: u = 1/y at the largest count is flat, and c follows from it.
+// 1 / (1 + c P^p) with p normal around 0.4 ± 0.1: u = 1/y at the largest count is flat, and c = exp(k) follows from it.
 TEST(Posterior, ParameterWithAPriorIsThatOfAGrid) {
   const ScalingModel model = ParseModel(
-      "id = 'm'\nname = 'M'\nformula = '1 / (1 + c * x ^ p)'\n"
-      "[parameters.c]\nlower = 0\nupper = 1e6\nstarts = [0.01]\n"
+      "id = 'm'\nname = 'M'\nformula = '1 / (1 + exp(k) * x ^ p)'\n"
+      "[parameters.k]\nlower = -30\nupper = 30\nstarts = [-3]\n"
       "[parameters.p]\nlower = -1\nupper = 2\nstarts = [0.3]\nprior_mean = 0.4\nprior_deviation = 0.1\n",
       "m.toml");
   const std::vector<DataPoint> points = {{16, 0.93}, {32, 0.9}, {64, 0.88}, {128, 0.81}};

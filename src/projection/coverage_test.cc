@@ -70,7 +70,7 @@ Study Exact(const Law& law, const std::vector<double>& design, const Noise& nois
 
 // A law as far as measured series follow one [docs/formulas.md, weights and intervals]: runs scatter by a share of
 // their loss, the more the further they are from the largest; beyond it the loss drifts away with every doubling, and
-// in a tenth of the studies a new one comes up.
+// in some studies a new one comes up, as the constants of the intervals have it.
 Study Drifting(const Law& law, const std::vector<double>& design, Random& random) {
   const double scatter = std::clamp(0.05 * std::exp(1.2 * random.Normal()), 0.002, 0.6);
   Study study{law.Name(), {}, {}};
@@ -80,8 +80,10 @@ Study Drifting(const Law& law, const std::vector<double>& design, Random& random
     double& value = study.points[i].value;
     value = std::min(1.0, value * std::exp(scatter * shapes[i] / value * random.Normal()));
   }
-  const double drift = 0.15 * std::pow(scatter / 0.05, 0.25) * random.Normal();
-  const double new_loss = random.Uniform() < 0.1 ? 0.03 * random.Exponential() : 0;
+  const IntervalConstants& constants = test::AllModels().intervals();
+  const double drift = constants.DriftAt(scatter) * random.Normal();
+  const double new_loss =
+      random.Uniform() < constants.new_loss_share ? constants.NewLossAt(scatter) * random.Exponential() : 0;
   for (const double ratio : kRatios) {
     const double doublings = std::log2(ratio), value = law.At(ratio * kLargest);
     const double loss = -std::log(value) * std::exp(drift * doublings) + new_loss * doublings +

@@ -110,8 +110,8 @@ TEST_F(GrownSerialization, MeasuredRunsAreAsTheCurvesHaveThem) {
 TEST_F(GrownSerialization, CountsAsMuchAsItsBacktestsSay) {
   const FactorProjection well = Of({Grown(8, 16, 0.85), Grown(16, 64, 0.79)});
   const FactorProjection badly = Of({Grown(8, 16, 0.6), Grown(16, 64, 0.79)});
-  EXPECT_GT(well.predictors[1].weight, 0.9);
-  EXPECT_LT(badly.predictors[1].weight, 0.7);
+  EXPECT_GT(well.predictors[1].weight, 0.5);
+  EXPECT_LT(badly.predictors[1].weight, well.predictors[1].weight - 0.1);
   EXPECT_GT(Width(badly.targets[1]), Width(well.targets[1]));
 }
 
