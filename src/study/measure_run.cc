@@ -21,18 +21,6 @@
 namespace farscale {
 namespace {
 
-// Scenarios may take computation from any counter.
-ReadOptions WhatToRead(const Study& study, const RunSpec& run, bool for_scenarios, Detail detail) {
-  ReadOptions options;
-  options.keep_threads = detail != Detail::kFactors;
-  options.application = run.application;
-  const CounterNames& names = study.factors.counters;
-  if (for_scenarios || names.instructions.empty() || names.cycles.empty()) return options;
-  options.all_counters = false;
-  options.counters = {names.instructions, names.cycles};
-  return options;
-}
-
 RunRecord RecordOf(const Trace& trace, const RunSpec& spec, const std::vector<PhaseCut>& cuts) {
   RunRecord record;
   record.path = spec.trace;
@@ -230,7 +218,9 @@ LossRecord LossesOf(const Trace& trace, const Matching& matching, const std::opt
 AnalysedRun ReadAndMeasure(const Study& study, const RunSpec& spec, const std::vector<Scenario>& scenarios,
                            bool wants_shapes, Detail detail) {
   AnalysedRun result;
-  Trace trace = ReadRun(spec, WhatToRead(study, spec, !scenarios.empty(), detail));
+  ReadOptions what = WhatToRead(study, spec, !scenarios.empty());
+  what.keep_threads = detail != Detail::kFactors;
+  Trace trace = ReadRun(spec, what);
   Diagnostics diagnostics = trace.diagnostics;
   if (HasUnevenThreads(trace)) diagnostics.Add(anomaly::kUnevenThreads);
   if (spec.threads.value_or(1) > 1 && trace.threads() == 1) {
@@ -281,6 +271,16 @@ AnalysedRun ReadAndMeasure(const Study& study, const RunSpec& spec, const std::v
 }
 
 }  // namespace
+
+ReadOptions WhatToRead(const Study& study, const RunSpec& run, bool for_scenarios) {
+  ReadOptions options;
+  options.application = run.application;
+  const CounterNames& names = study.factors.counters;
+  if (for_scenarios || names.instructions.empty() || names.cycles.empty()) return options;
+  options.all_counters = false;
+  options.counters = {names.instructions, names.cycles};
+  return options;
+}
 
 PhaseMarks MarkPhase(const Trace& trace, const Matching& matching, const PhaseCut& cut, const CleanChoice& choice,
                      const FactorOptions& options) {

@@ -15,6 +15,7 @@
 #include "study/group_phases.h"
 #include "study/scenario.h"
 #include "study/study.h"
+#include "trace/trace_reader.h"
 
 namespace farscale {
 
@@ -34,6 +35,9 @@ struct AnalysedRun {
 // What to find out of a run: factors; besides, where its time is lost; besides both, what reports draw of it, pictures
 // and iterations.
 enum class Detail { kFactors, kLosses, kReport };
+
+// With the counters that factors need; scenarios may take computation from any.
+ReadOptions WhatToRead(const Study& study, const RunSpec& run, bool for_scenarios);
 
 // Chosen: more iterations are recorded in groups, which keeps results.json small and is more than a figure can show.
 inline constexpr std::size_t kMostIterationRecords = 400;

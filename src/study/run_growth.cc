@@ -19,6 +19,7 @@
 #include "growth/iteration_budget.h"
 #include "growth/rule_shares.h"
 #include "replay/replayed_trace.h"
+#include "study/measure_run.h"
 #include "study/resources.h"
 #include "study/run_study.h"
 #include "study/scenario.h"
@@ -431,7 +432,7 @@ namespace {
 
 // A run as measured, or as it would be under a scenario.
 Trace ReadToGrow(const Study& study, const RunSpec& run, const std::optional<Scenario>& scenario) {
-  Trace trace = ReadTrace(run.trace, {scenario.has_value(), {}, run.application});
+  Trace trace = ReadTrace(run.trace, WhatToRead(study, run, scenario.has_value()));
   if (!scenario) return trace;
   std::vector<PhaseCut> cuts;
   for (const PhaseSpec& phase : study.phases) {
