@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The parts of scripts/accuracy: the methods beside farscale, statistics, tables, and their places in the page."""
+"""The parts of scripts/accuracy: the methods beside farscale, statistics, tables, and their places in the page; and of
+scripts/calibrate_priors."""
 
 import importlib.machinery
 import importlib.util
@@ -20,9 +21,17 @@ import extrap_models  # noqa: E402
 import plain_amdahl  # noqa: E402
 import simple_models  # noqa: E402
 
-loader = importlib.machinery.SourceFileLoader("accuracy", str(SCRIPTS / "accuracy"))
-accuracy = importlib.util.module_from_spec(importlib.util.spec_from_loader("accuracy", loader))
-loader.exec_module(accuracy)
+
+def load_script(name):
+    loader = importlib.machinery.SourceFileLoader(name, str(SCRIPTS / name))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(name, loader))
+    sys.modules[name] = module  # its data classes ask for their module
+    loader.exec_module(module)
+    return module
+
+
+accuracy = load_script("accuracy")
+calibrate_priors = load_script("calibrate_priors")
 
 CORES = [2, 4, 8, 16, 32]
 
@@ -348,6 +357,118 @@ class TablesTest(unittest.TestCase):
         self.assertEqual(accuracy.put_tables(renewed, {"x": "| new |"}), renewed)
         with self.assertRaises(SystemExit):
             accuracy.put_tables(page, {"y": ""})
+
+
+class CalibrationTest(unittest.TestCase):
+    INTERVALS = "# drift = 9\n# Losses.\ndrift = 0.06\ndrift_power = 0.25\n"
+    GROWING = ("prior = [5.0]   # chosen\nprior_of_times = [0.002]\n\n[parameters.p]\nstarts = [0.3]\n"
+               "prior_mean = 0.15\n\n[parameters.c]\nprior_mean = 1e-2\n")
+
+    @staticmethod
+    def constant(key, section="", file="fits/growing.toml", **parts):
+        return calibrate_priors.Constant(file, section, key, **parts)
+
+    @staticmethod
+    def scores(score80, cover80=0.8, cover95=0.95, points=4):
+        return {"points": points, "score80": score80, "cover80": cover80, "cover95": cover95, "median": 0.1,
+                "bias": 0.0}
+
+    def test_numbers_are_found_and_replaced_in_their_section(self):
+        self.assertEqual(calibrate_priors.get_number(self.INTERVALS, self.constant("drift")), 0.06)
+        self.assertEqual(calibrate_priors.put_number(self.INTERVALS, self.constant("drift"), 0.084),
+                         self.INTERVALS.replace("0.06", "0.084"))
+        self.assertEqual(calibrate_priors.put_number(self.GROWING, self.constant("prior"), 2.0),
+                         self.GROWING.replace("[5.0]", "[2.0]"))
+        for section, value in (("parameters.p", 0.15), ("parameters.c", 0.01)):
+            self.assertEqual(calibrate_priors.get_number(self.GROWING, self.constant("prior_mean", section)), value)
+        for section in ("", "parameters"):
+            with self.assertRaises(SystemExit):
+                calibrate_priors.get_number(self.GROWING, self.constant("prior_mean", section))
+
+    def test_every_constant_is_in_its_file(self):
+        present = calibrate_priors.present_configuration(calibrate_priors.ROOT)
+        for constant, value in zip(calibrate_priors.CONSTANTS, present):
+            near = constant.values_near(value)
+            self.assertIn(len(near), (1, 2))
+            self.assertTrue(all(constant.least <= one <= constant.most for one in near))
+
+    def test_values_near_keep_within_limits(self):
+        self.assertEqual(self.constant("a", factors=(0.7, 1.4)).values_near(0.06), [0.042, 0.084])
+        self.assertEqual(self.constant("a", steps=(-0.15, 0.15)).values_near(0.1), [0.0, 0.25])
+        self.assertEqual(self.constant("a", factors=(0.6, 1.6), most=1.0).values_near(1.0), [0.6])
+
+    def test_splits_are_spread(self):
+        counts = [2 ** i for i in range(11)]
+        with tempfile.TemporaryDirectory() as name:
+            path = pathlib.Path(name) / "table.csv"
+
+            def splits(kind, counts):
+                accuracy_data.write_rows(path, [{"series": "a", "cores": str(cores)} for cores in counts])
+                return calibrate_priors.splits_of(accuracy_data.Table("t", kind, path, "strong"))
+
+            self.assertEqual(splits("sorting", counts), [4, 16, 128, 512])
+            self.assertEqual(splits("traces", [2, 4]), [])
+            self.assertEqual(splits("run times", counts), counts)
+
+    def test_every_third_series_of_a_program_is_taken(self):
+        rows = [{"series": f"{program}/{i}", "cores": "2"} for program in ("t/a", "t/b") for i in range(4)]
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            accuracy_data.write_rows(folder / "table.csv", rows)
+            table = calibrate_priors.thinned(accuracy_data.Table("sorting", "sorting", folder / "table.csv", "strong"),
+                                             folder)
+            self.assertEqual([series for series, _ in accuracy_data.read_series(table.path)],
+                             ["t/a/0", "t/a/3", "t/b/0", "t/b/3"])
+
+    def test_loss_weighs_kinds_alike_and_charges_coverage(self):
+        present = {"traces: a": self.scores(0.1), "traces: b": self.scores(0.2), "sorting: c": self.scores(0.4)}
+        self.assertAlmostEqual(calibrate_priors.loss(present, present), 1)
+        # Traces: √(0.5 · 2) = 1, coverage 0.9 and 0.8 on average within 0.75 to 0.88; sorting 0.5, and 0.02 above 0.98.
+        scores = {"traces: a": self.scores(0.05, cover80=0.9), "traces: b": self.scores(0.4),
+                  "sorting: c": self.scores(0.2, cover95=1.0)}
+        self.assertAlmostEqual(calibrate_priors.loss(scores, present), (1 + 0.52) / 2)
+        # Without b traces have 0.5, and 0.9 is 0.02 above 0.88.
+        self.assertAlmostEqual(calibrate_priors.loss(scores, present, "traces: b"), 0.52)
+        self.assertAlmostEqual(calibrate_priors.loss(scores, present, "sorting: c"), 1)
+
+    def test_search_finds_the_least_loss_and_scores_nothing_twice(self):
+        # The score is least where drift is 0.03 and all else as it is.
+        present = tuple(0.1 for _ in calibrate_priors.CONSTANTS)
+        asked = []
+
+        def score(configuration):
+            asked.append(configuration)
+            far = abs(configuration[0] - 0.03) + sum(abs(value - 0.1) for value in configuration[1:])
+            return {"traces: a": self.scores(0.1 + far)}
+
+        found = calibrate_priors.search(present, score, 2)
+        best = calibrate_priors.best_of(found, present)
+        self.assertEqual(best, (0.049, *present[1:]))  # 0.7 · 0.1 in the first pass, 0.7 · 0.07 in the second
+        self.assertEqual(len(asked), len(set(asked)))
+        self.assertEqual(list(found), asked)
+
+    def test_left_out_applications_choose_without_themselves(self):
+        # The second configuration helps b alone, so b itself does not choose it.
+        places = len(calibrate_priors.CONSTANTS)
+        first, second = (0.1,) * places, (0.2,) * places
+        found = {first: {"traces: a": self.scores(0.1), "traces: b": self.scores(0.1)},
+                 second: {"traces: a": self.scores(0.11), "traces: b": self.scores(0.05)}}
+        self.assertEqual(calibrate_priors.best_of(found, first), second)
+        self.assertEqual(calibrate_priors.best_of(found, first, "traces: b"), first)
+        table = calibrate_priors.scores_table(found, first)
+        self.assertIn("| traces: b | 4 | 80.0 % | 95.0 % | 10.0 % | +0.0 % | 1.000 | 80.0 % | 95.0 % | 10.0 % | +0.0 % "
+                      "| 0.500 |", table)
+        self.assertIn("| traces: a | 4 | 80.0 % | 95.0 % | 10.0 % | +0.0 % | **1.100** |", table)
+        self.assertTrue(calibrate_priors.is_better(found, first))
+        self.assertIn("| 0.1 | 0.1, 0.2 | 0.2 | 0.1 (1), 0.2 (1) |", calibrate_priors.constants_table(found, first))
+
+    def test_scores_are_kept_for_the_same_fingerprint(self):
+        with tempfile.TemporaryDirectory() as name:
+            path = pathlib.Path(name) / "scores.json"
+            calibrate_priors.KeptScores(path, "mark").get((0.1, 2.0), lambda _: {"traces: a": self.scores(0.1)})
+            kept = calibrate_priors.KeptScores(path, "mark").get((0.1, 2.0), lambda _: self.fail())
+            self.assertEqual(kept, {"traces: a": self.scores(0.1)})
+            self.assertEqual(calibrate_priors.KeptScores(path, "other").found, {})
 
 
 if __name__ == "__main__":
