@@ -447,6 +447,16 @@ class CalibrationTest(unittest.TestCase):
         self.assertEqual(len(asked), len(set(asked)))
         self.assertEqual(list(found), asked)
 
+    def test_a_search_without_an_application_may_go_elsewhere(self):
+        # a wants the first constant to be smaller, b, with more to gain, larger.
+        present = tuple(0.1 for _ in calibrate_priors.CONSTANTS)
+        found = calibrate_priors.search(present, lambda one: {"traces: a": self.scores(one[0]),
+                                                              "traces: b": self.scores(one[0] ** -2)}, 1)
+        self.assertEqual(calibrate_priors.best_of(found, present)[0], 0.14)
+        self.assertEqual(calibrate_priors.held_out(found, present, 1, "traces: a"), ((0.14, *present[1:]), True))
+        # Without b the search goes on from 0.07, which the search with all did not.
+        self.assertEqual(calibrate_priors.held_out(found, present, 1, "traces: b"), ((0.07, *present[1:]), False))
+
     def test_left_out_applications_choose_without_themselves(self):
         # The second configuration helps b alone, so b itself does not choose it.
         places = len(calibrate_priors.CONSTANTS)
@@ -455,12 +465,13 @@ class CalibrationTest(unittest.TestCase):
                  second: {"traces: a": self.scores(0.11), "traces: b": self.scores(0.05)}}
         self.assertEqual(calibrate_priors.best_of(found, first), second)
         self.assertEqual(calibrate_priors.best_of(found, first, "traces: b"), first)
-        table = calibrate_priors.scores_table(found, first)
-        self.assertIn("| traces: b | 4 | 80.0 % | 95.0 % | 10.0 % | +0.0 % | 1.000 | 80.0 % | 95.0 % | 10.0 % | +0.0 % "
+        chosen = {label: (calibrate_priors.best_of(found, first, label), label == "traces: a") for label in found[first]}
+        table = calibrate_priors.scores_table(found, first, chosen)
+        self.assertIn("| traces: b* | 4 | 80.0 % | 95.0 % | 10.0 % | +0.0 % | 1.000 | 80.0 % | 95.0 % | 10.0 % | +0.0 % "
                       "| 0.500 |", table)
         self.assertIn("| traces: a | 4 | 80.0 % | 95.0 % | 10.0 % | +0.0 % | **1.100** |", table)
         self.assertTrue(calibrate_priors.is_better(found, first))
-        self.assertIn("| 0.1 | 0.1, 0.2 | 0.2 | 0.1 (1), 0.2 (1) |", calibrate_priors.constants_table(found, first))
+        self.assertIn("| 0.1 | 0.1, 0.2 | 0.2 | 0.1 (1), 0.2 (1) |", calibrate_priors.constants_table(found, first, chosen))
 
     def test_scores_are_kept_for_the_same_fingerprint(self):
         with tempfile.TemporaryDirectory() as name:
