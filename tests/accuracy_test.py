@@ -465,13 +465,15 @@ class CalibrationTest(unittest.TestCase):
                  second: {"traces: a": self.scores(0.11), "traces: b": self.scores(0.05)}}
         self.assertEqual(calibrate_priors.best_of(found, first), second)
         self.assertEqual(calibrate_priors.best_of(found, first, "traces: b"), first)
-        chosen = {label: (calibrate_priors.best_of(found, first, label), label == "traces: a") for label in found[first]}
+        chosen = {label: (calibrate_priors.best_of(found, first, label), label == "traces: a")
+                  for label in found[first]}
         table = calibrate_priors.scores_table(found, first, chosen)
         self.assertIn("| traces: b* | 4 | 80.0 % | 95.0 % | 10.0 % | +0.0 % | 1.000 | 80.0 % | 95.0 % | 10.0 % | +0.0 % "
                       "| 0.500 |", table)
         self.assertIn("| traces: a | 4 | 80.0 % | 95.0 % | 10.0 % | +0.0 % | **1.100** |", table)
         self.assertTrue(calibrate_priors.is_better(found, first))
-        self.assertIn("| 0.1 | 0.1, 0.2 | 0.2 | 0.1 (1), 0.2 (1) |", calibrate_priors.constants_table(found, first, chosen))
+        self.assertIn("| 0.1 | 0.1, 0.2 | 0.2 | 0.1 (1), 0.2 (1) |",
+                      calibrate_priors.constants_table(found, first, chosen))
 
     def test_scores_are_kept_for_the_same_fingerprint(self):
         with tempfile.TemporaryDirectory() as name:
