@@ -69,6 +69,8 @@ ReliableRange RangeOf(const FactorProjection& projection, double largest, const 
   const CurveEnd end = WalkUp(projection, largest, [&](const ProjectedValue& value) {
     return WidthOverLimit(projection.factor, value.value, value.interval80, limits);
   });
+  const double farthest = WholeCores(kFarthestChecked * largest);
+  if (end.cores > farthest) return {projection.factor, limits, farthest, Reach::kUpTo};
   return {projection.factor, limits, end.cores, end.reach};
 }
 

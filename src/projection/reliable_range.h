@@ -32,6 +32,10 @@ struct ReliabilityLimits {
   friend bool operator==(const ReliabilityLimits&, const ReliabilityLimits&) = default;
 };
 
+// Times the largest fitted count, beyond which no prediction is reliable, however narrow its interval: few have been
+// compared with measured runs farther out [docs/accuracy.md], so nothing shows what intervals are worth there.
+inline constexpr double kFarthestChecked = 64;
+
 struct ReliableRange {
   enum class Reach {
     kUpTo,          // beyond `cores` the interval is wider
